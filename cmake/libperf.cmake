@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# libperf: the system's where pkg-config knows one, else built from the kernel source package
+# (Debian's linux-source) by scripts/build-libperf, once for all presets.
+add_library(libperf INTERFACE)
+pkg_check_modules(LIBPERF IMPORTED_TARGET libperf)
+if(LIBPERF_FOUND)
+	target_link_libraries(libperf INTERFACE PkgConfig::LIBPERF)
+else()
+	set(LIBPERF_PREFIX ${PROJECT_SOURCE_DIR}/build/deps/libperf)
+	execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/build-libperf ${LIBPERF_PREFIX}
+		COMMAND_ERROR_IS_FATAL ANY)
+	target_include_directories(libperf SYSTEM INTERFACE ${LIBPERF_PREFIX}/include)
+	target_link_libraries(libperf INTERFACE
+		${LIBPERF_PREFIX}/lib/libperf.a ${LIBPERF_PREFIX}/lib/libapi.a)
+endif()

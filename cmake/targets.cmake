@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Compiler flags, and the two ways things are built: a stage's library and a tool's main.
+
+add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+	-Wformat=2 -Wundef -Wpointer-arith -Wwrite-strings -Wno-unused-parameter
+	-fno-strict-aliasing -fno-omit-frame-pointer -fstack-protector-strong)
+if(LEAKTOOLS_WERROR)
+	add_compile_options(-Werror)
+endif()
+add_compile_definitions(_GNU_SOURCE LEAKTOOLS_VERSION="${PROJECT_VERSION}")
+if(LEAKTOOLS_SANITIZE)
+	add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
+	add_link_options(-fsanitize=address,undefined)
+elseif(CMAKE_BUILD_TYPE MATCHES "Rel")
+	add_compile_definitions(_FORTIFY_SOURCE=2)
+endif()
+
+# leaktools_stage(NAME SOURCES... LINK LIBRARIES...): the static library of one stage. What it
+# links is what it may include: common/ and the stages before it (docs/architecture.md).
+function(leaktools_stage name)
+	cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+	add_library(${name} STATIC ${ARG_SOURCES})
+	target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+	target_compile_options(${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/common/banned.h)
+	target_link_libraries(${name} PUBLIC ${ARG_LINK})
+endfunction()
+
+# leaktools_tool(NAME MAIN.c LIBRARIES...): a tool is a thin main over the stages' libraries.
+function(leaktools_tool name main)
+	add_executable(${name} ${main})
+	target_compile_options(${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/common/banned.h)
+	target_link_libraries(${name} PRIVATE ${ARGN})
+	install(TARGETS ${name})
+endfunction()

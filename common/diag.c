@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/diag.h"
+
+#include "common/scope.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+static const char *tool_name = "leaktools";
+
+void diag_set_tool(const char *name)
+{
+	tool_name = name;
+}
+
+/* The length of the valid, printable UTF-8 sequence at @s, or 0. */
+static size_t utf8_sequence(const unsigned char *s)
+{
+	if (s[0] < 0x20 || s[0] == 0x7f)
+		return 0;
+	if (s[0] < 0x80)
+		return 1;
+
+	size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Overlong forms, surrogates, beyond U+10FFFF, and the C1 control characters. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90) ||
+	    (s[0] == 0xc2 && s[1] < 0xa0))
+		return 0;
+	return len;
+}
+
+int diag_print_escaped(FILE *out, const char *text, const char *also)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	while (*s) {
+		size_t len = utf8_sequence(s);
+
+		if (len == 1 && (*s == '\\' || (also && strchr(also, *s))))
+			len = 0;
+		if (len)
+			fwrite(s, 1, len, out);
+		else
+			fprintf(out, "\\x%02x", *s);
+		s += len ? len : 1;
+	}
+	return ferror(out) ? -EIO : 0;
+}
+
+static void print_message(const char *kind, const char *format, va_list args)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	flockfile(stderr);
+	fprintf(stderr, "%s: %s", tool_name, kind);
+	diag_print_escaped(stderr, text ? text : "out of memory", NULL);
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+#define DEFINE_DIAG(name, kind)                       \
+	void name(const char *format, ...)            \
+	{                                             \
+		va_list args;                         \
+                                                      \
+		va_start(args, format);               \
+		print_message(kind, format, args);    \
+		va_end(args);                         \
+	}
+
+DEFINE_DIAG(diag_error, "")
+DEFINE_DIAG(diag_warn, "warning: ")
+DEFINE_DIAG(diag_note, "")

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Output files of tools that run as root for someone else. The file belongs to the user who called
+ * sudo (SUDO_UID, SUDO_GID), a link at its place is never followed, and an existing file is
+ * replaced only if it is a regular file.
+ */
+#ifndef LEAKTOOLS_COMMON_OUTPUT_FILE_H
+#define LEAKTOOLS_COMMON_OUTPUT_FILE_H
+
+/*
+ * Opens @path for writing, truncated, mode 0600, O_CLOEXEC. Returns a descriptor that the caller
+ * closes, or a negative errno after reporting it.
+ */
+int output_file_open(const char *path);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/probe_schema.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+/* Prototypes and argument names: glibc's malloc/malloc.c (2.36). */
+static const struct probe_schema schema_table[] = {
+	{ "malloc", HEAP_ALLOC, 1, { "bytes" }, 0, -1, -1 },
+	{ "calloc", HEAP_ALLOC, 2, { "n", "elem_size" }, 1, 0, -1 },
+	{ "realloc", HEAP_REALLOC, 2, { "oldmem", "bytes" }, 1, -1, 0 },
+	{ "aligned_alloc", HEAP_ALLOC, 2, { "alignment", "bytes" }, 1, -1, -1 },
+	{ "memalign", HEAP_ALLOC, 2, { "alignment", "bytes" }, 1, -1, -1 },
+	{ "posix_memalign", HEAP_ALLOC_TO_PTR, 3, { "memptr", "alignment", "size" }, 2, -1, 0 },
+	{ "valloc", HEAP_ALLOC, 1, { "bytes" }, 0, -1, -1 },
+	{ "pvalloc", HEAP_ALLOC, 1, { "bytes" }, 0, -1, -1 },
+	{ "free", HEAP_RELEASE, 1, { "mem" }, -1, -1, 0 },
+};
+
+/* Longest first, so that "_ret__return" is not taken for "__return". */
+static const struct {
+	const char *suffix;
+	enum probe_point point;
+} point_suffixes[] = {
+	{ "_ret__return", PROBE_RETURN },
+	{ "__return", PROBE_RETURN },
+	{ "_ret", PROBE_RETURN },
+	{ "_store", PROBE_STORE },
+	{ "", PROBE_ENTRY },
+};
+
+const struct probe_schema *probe_schema_table(size_t *ret_nr)
+{
+	*ret_nr = sizeof(schema_table) / sizeof(schema_table[0]);
+	return schema_table;
+}
+
+static const struct probe_schema *find_n(const char *function, size_t len)
+{
+	for (size_t i = 0; i < sizeof(schema_table) / sizeof(schema_table[0]); i++) {
+		const char *name = schema_table[i].function;
+
+		if (strlen(name) == len && memcmp(name, function, len) == 0)
+			return &schema_table[i];
+	}
+	return NULL;
+}
+
+const struct probe_schema *probe_schema_find(const char *function)
+{
+	return find_n(function, strlen(function));
+}
+
+/* The length of @name without a trailing "_NUMBER". */
+static size_t length_without_number(const char *name)
+{
+	size_t len = strlen(name), end = len;
+
+	while (end > 0 && isdigit((unsigned char)name[end - 1]))
+		end--;
+	return end < len && end > 1 && name[end - 1] == '_' ? end - 1 : len;
+}
+
+int probe_schema_parse_event(const char *event_name, const struct probe_schema **ret_schema,
+			     enum probe_point *ret_point)
+{
+	size_t len = length_without_number(event_name);
+
+	for (size_t i = 0; i < sizeof(point_suffixes) / sizeof(point_suffixes[0]); i++) {
+		size_t suffix_len = strlen(point_suffixes[i].suffix);
+		const struct probe_schema *schema;
+
+		if (len <= suffix_len ||
+		    memcmp(event_name + len - suffix_len, point_suffixes[i].suffix, suffix_len) != 0)
+			continue;
+		schema = find_n(event_name, len - suffix_len);
+		if (!schema)
+			continue;
+		*ret_schema = schema;
+		*ret_point = point_suffixes[i].point;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int probe_schema_event_name(const struct probe_schema *schema, enum probe_point point, char *buffer,
+			    size_t size)
+{
+	static const char *const suffixes[] = {
+		[PROBE_ENTRY] = "",
+		[PROBE_RETURN] = "_ret",
+		[PROBE_STORE] = "_store",
+	};
+	int len = snprintf(buffer, size, "%s%s", schema->function, suffixes[point]);
+
+	return len < 0 || (size_t)len >= size ? -E2BIG : 0;
+}

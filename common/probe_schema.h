@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The one table that says what each probed function does to the heap. leakprobe registers probes
+ * from it, leakrec records them, the parser decodes by it: a new allocator is one row.
+ */
+#ifndef LEAKTOOLS_COMMON_PROBE_SCHEMA_H
+#define LEAKTOOLS_COMMON_PROBE_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PROBE_MAX_ARGS 3
+
+/* What a call does to the heap when it succeeds. */
+enum heap_effect {
+	HEAP_ALLOC,	    /* returns a new block */
+	HEAP_ALLOC_TO_PTR,  /* returns 0 and stores the new block in *args[block_arg] */
+	HEAP_REALLOC,	    /* releases args[block_arg], returns a new block */
+	HEAP_RELEASE,	    /* releases args[block_arg]; has no return probe */
+};
+
+/* Where in a function an event was taken. */
+enum probe_point {
+	PROBE_ENTRY,  /* the arguments */
+	PROBE_RETURN, /* the return value */
+	PROBE_STORE,  /* HEAP_ALLOC_TO_PTR: where *args[block_arg] is written */
+};
+
+/*
+ * A row. An argument's index is its position in the function's prototype. Sizes are in bytes; where
+ * the block's size is a product (calloc), @size_arg and @count_arg are its factors.
+ */
+struct probe_schema {
+	const char *function;		     /* ELF symbol, and the event's name */
+	enum heap_effect effect;
+	int nr_args;
+	const char *arg_names[PROBE_MAX_ARGS]; /* the event's fields; glibc's own names, so perf's */
+	int size_arg;			     /* -1: none */
+	int count_arg;			     /* -1: none */
+	int block_arg;			     /* -1: none */
+};
+
+/* The table, of *@ret_nr rows; static. */
+const struct probe_schema *probe_schema_table(size_t *ret_nr);
+
+/* The row of @function (exact name), or NULL. */
+const struct probe_schema *probe_schema_find(const char *function);
+
+/*
+ * The row and the point that an event's name means: "malloc", "malloc_ret", "malloc_ret__return",
+ * "malloc__return", "posix_memalign_store", each perhaps with the "_1", "_2" that perf probe appends
+ * to further locations. Returns 0, or -ENOENT.
+ */
+int probe_schema_parse_event(const char *event_name, const struct probe_schema **ret_schema,
+			     enum probe_point *ret_point);
+
+/*
+ * The event's name for a row's point: the function's, with "_ret" or "_store". Returns 0, or -E2BIG
+ * if @size bytes do not hold it.
+ */
+int probe_schema_event_name(const struct probe_schema *schema, enum probe_point point, char *buffer,
+			    size_t size);
+
+/* True if calls of that row have a return probe. */
+static inline bool probe_schema_has_return(const struct probe_schema *schema)
+{
+	return schema->effect != HEAP_RELEASE;
+}
+
+/* Names of fields that every recording of ours has, next to the schema's arguments. */
+#define PROBE_FIELD_CALLER "caller" /* entry: the return address, that is, in the caller */
+#define PROBE_FIELD_RET	   "ret"    /* return: the return value */
+#define PROBE_FIELD_BLOCK  "block"  /* store: the new block */
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the reader of perf.data hands on: records decoded to host structs, in time order. Pointers
+ * in them are valid during the callback only.
+ */
+#ifndef LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
+#define LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
+
+#include "common/probe_schema.h"
+#include "unwind/stack_store.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* An event of the file: an attr with the tracepoint format that its config names. */
+struct perf_event_desc {
+	struct perf_event_attr attr;
+	const char *system; /* "probe_libc"; NULL if the event is no tracepoint */
+	const char *name;   /* "malloc_ret" */
+
+	/* How to read its fields: set if it is a probe of the schema's (probe_schema_parse_event()). */
+	const struct probe_schema *schema;
+	enum probe_point point;
+	bool is_newtask; /* task:task_newtask */
+};
+
+/* Where and when a record was made; fields that the file lacks are 0 (pid, tid: -1). */
+struct perf_origin {
+	uint64_t time_ns;
+	uint64_t sequence; /* 1, 2, ...: the record's place in time order */
+	pid_t pid, tid;
+	uint32_t cpu;
+};
+
+struct perf_sample {
+	struct perf_origin origin;
+	const struct perf_event_desc *event;
+	uint64_t ip;
+
+	const uint64_t *callchain; /* user addresses only, context markers removed */
+	size_t nr_callchain;
+	bool has_dump;
+	struct stack_dump dump;
+
+	/* Decoded by the event's format, where @event->schema is set. */
+	uint64_t args[PROBE_MAX_ARGS]; /* PROBE_ENTRY; PROBE_STORE: args[block_arg] */
+	uint64_t ret;		       /* PROBE_RETURN: the value; PROBE_STORE: the new block */
+	uint64_t caller;	       /* PROBE_ENTRY: the return address; 0: not recorded */
+	uint64_t probe_address;	       /* __probe_ip, or __probe_func */
+	uint64_t return_address;       /* PROBE_RETURN: __probe_ret_ip */
+
+	/* event->is_newtask */
+	pid_t newtask_pid; /* the new task's tid */
+	uint64_t newtask_clone_flags;
+};
+
+struct perf_mmap_record {
+	struct perf_origin origin;
+	struct stack_mapping mapping;
+	pid_t tid;
+	bool executable;
+};
+
+struct perf_task_record { /* FORK, EXIT */
+	struct perf_origin origin;
+	pid_t pid, ppid, tid, ptid;
+};
+
+struct perf_comm_record {
+	struct perf_origin origin;
+	pid_t pid, tid;
+	bool exec;
+	const char *comm;
+};
+
+struct perf_lost_record { /* LOST, LOST_SAMPLES */
+	struct perf_origin origin;
+	uint64_t lost;
+};
+
+/*
+ * The consumer of a recording. Any callback may be NULL. A callback that returns non-zero ends the
+ * reading, which then returns that value.
+ */
+struct perf_consumer {
+	void *context;
+	int (*on_sample)(void *context, const struct perf_sample *sample);
+	int (*on_mmap)(void *context, const struct perf_mmap_record *record);
+	int (*on_fork)(void *context, const struct perf_task_record *record);
+	int (*on_exit)(void *context, const struct perf_task_record *record);
+	int (*on_comm)(void *context, const struct perf_comm_record *record);
+	int (*on_lost)(void *context, const struct perf_lost_record *record);
+	int (*on_build_id)(void *context, const char *path, const uint8_t *build_id, uint8_t size);
+};
+
+#endif

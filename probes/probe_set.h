@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The uprobes on one or more allocator files: what leakprobe adds, lists and deletes, and what
+ * leakrec records. A probe_set is planned (from a process or an ELF file), and then registered in
+ * tracefs, or found there.
+ *
+ * Names. A file's probes form one tracefs group, which says whose they are and which file they watch,
+ * so that no state is kept elsewhere:
+ *   leakprobe_<file>_<i>_<b>               made by leakprobe; stay until `leakprobe del`
+ *   leakrec<pid>_<starttime>_<file>_<i>_<b>  made by one leakrec for itself; once that process is
+ *                                          gone, the next leakrec or leakprobe removes them
+ * <file> is the file's base name with anything but [A-Za-z0-9] as '_' (cut to fit), <i> eight hex
+ * digits over (device, inode), <b> the first eight of the build-id (of a hash of the file's
+ * .text where it has none), <starttime> field 22 of /proc/PID/stat in hex.
+ */
+#ifndef LEAKTOOLS_PROBES_PROBE_SET_H
+#define LEAKTOOLS_PROBES_PROBE_SET_H
+
+#include "common/probe_schema.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROBE_NAME_MAX 64 /* MAX_EVENT_NAME_LEN in the kernel's kernel/trace/trace.h */
+
+/* One uprobe or uretprobe, that is, one tracefs event. */
+struct probe {
+	const struct probe_schema *schema;
+	enum probe_point point;
+	char event[PROBE_NAME_MAX];
+	uint64_t offset;      /* in the file */
+	char *definition;     /* the line for uprobe_events */
+	int64_t tracefs_id;   /* perf_event_attr.config; -1 until registered */
+	bool registered_here; /* by probe_set_register(), so probe_set_unregister() removes it */
+};
+
+/* The probes on one file. */
+struct probe_file {
+	char *path;	/* opens the file from here: its own, or below /proc/PID/root, or map_files */
+	char *display;	/* as its process sees it */
+	char group[PROBE_NAME_MAX];
+	struct probe *probes;
+	size_t nr_probes;
+};
+
+struct probe_set {
+	struct probe_file *files;
+	size_t nr_files;
+};
+
+/*
+ * Plans the probes for the allocators that process @pid has mapped (its libc; its executable when it
+ * is statically linked). Returns 0; -ESRCH, -EACCES, -ENOENT (no allocator found) and others after
+ * reporting why. Release with probe_set_deinit().
+ */
+int probe_set_plan_pid(struct probe_set *ret, pid_t pid);
+
+/* The same for the ELF file at @path. */
+int probe_set_plan_file(struct probe_set *ret, const char *path);
+
+/*
+ * Renames the set's groups as probes that this process makes for itself (leakrec...). Call it
+ * between plan and register.
+ */
+int probe_set_make_own(struct probe_set *set);
+
+/*
+ * Looks the planned probes up in tracefs: those that leakprobe registered before get their
+ * tracefs_id. Returns how many of the set's probes are there, or a negative errno.
+ */
+int probe_set_find(struct probe_set *set);
+
+/*
+ * Registers what is not there yet and fills in every tracefs_id. On failure it reports the kernel's
+ * reason (error_log), removes what it added and returns a negative errno.
+ */
+int probe_set_register(struct probe_set *set);
+
+/* Removes the probes that probe_set_register() added. Returns 0 or the first error, reported. */
+int probe_set_unregister(struct probe_set *set);
+
+/* Frees the memory; registered probes stay. */
+void probe_set_deinit(struct probe_set *set);
+
+/*
+ * Moves all files of @from into @to, except those whose group @to already has (the same file seen
+ * through two processes). @from is left empty. Returns 0 or -ENOMEM.
+ */
+int probe_set_merge(struct probe_set *to, struct probe_set *from);
+
+/*
+ * Removes the probes of leakrecs that are gone. Probes still in use stay. Returns the number
+ * removed, or a negative errno.
+ */
+int probe_registry_reap(void);
+
+/*
+ * Finds tracefs, mounts it at /sys/kernel/tracing when nobody has and the caller may. Returns its
+ * path (static), or NULL after saying how to mount it.
+ */
+const char *probe_tracefs_dir(void);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks: from callchains, or registers and dumped stack bytes, to interned ids, and from ids to
+ * function, file:line and module.
+ *
+ * Feed it the processes' mapping events in time order; a stack is placed (each address resolved to
+ * module + offset) against the mappings of its own instant, when it is interned. Names are looked up
+ * only when asked for, each address once.
+ *
+ * Everything it is fed is hostile input: addresses, sizes and names may be anything.
+ */
+#ifndef LEAKTOOLS_UNWIND_STACK_STORE_H
+#define LEAKTOOLS_UNWIND_STACK_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#define STACK_NONE	 0u  /* the id of the empty stack */
+#define STACK_MAX_FRAMES 1024
+#define BUILD_ID_MAX	 20
+
+struct stack_store;
+
+/* A mapping of file content into a process (PERF_RECORD_MMAP, MMAP2). */
+struct stack_mapping {
+	pid_t pid;
+	uint64_t start; /* addresses [start, start + len) */
+	uint64_t len;
+	uint64_t file_offset;
+	const char *path;
+	uint8_t build_id[BUILD_ID_MAX]; /* the kernel's, or the recorder's */
+	uint8_t build_id_size;		/* 0: not known */
+};
+
+/* User registers and the stack's top as PERF_SAMPLE_REGS_USER and _STACK_USER give them. */
+struct stack_dump {
+	uint64_t regs_abi;	/* PERF_SAMPLE_REGS_ABI_*; 0: no registers */
+	uint64_t regs_mask;	/* attr.sample_regs_user */
+	const uint64_t *regs;	/* one for each bit of @regs_mask, lowest first */
+	const uint8_t *bytes;	/* from the stack pointer up */
+	uint64_t nr_bytes;	/* the sample's dyn_size */
+};
+
+/* One frame, named. Strings live as long as the store. */
+struct stack_frame {
+	uint64_t address;	 /* as it was in the process */
+	uint64_t module_offset;	 /* ELF virtual address in the module; meaningless without @module */
+	const char *module;	 /* path; NULL: mapped by no file known */
+	const char *function;	 /* demangled; NULL: no symbol (then print module+offset) */
+	uint64_t function_offset;
+	const char *file;	 /* source; NULL: not known */
+	int line;
+};
+
+/* Where @build_id's file is to be had, when the path alone does not do (see stack_store_create()). */
+struct stack_store_options {
+	const char *symfs; /* prefix to every module's path; NULL: none */
+};
+
+int stack_store_create(const struct stack_store_options *options, struct stack_store **ret);
+void stack_store_destroy(struct stack_store *store);
+
+/* The processes' address spaces, in time order. */
+int stack_store_map(struct stack_store *store, const struct stack_mapping *mapping);
+int stack_store_fork(struct stack_store *store, pid_t child, pid_t parent);
+void stack_store_exec(struct stack_store *store, pid_t pid); /* forgets its mappings */
+void stack_store_exit(struct stack_store *store, pid_t pid);
+
+/* Build-ids from the file's BUILD_ID feature: for modules whose mapping came without one. */
+int stack_store_set_build_id(struct stack_store *store, const char *path, const uint8_t *build_id,
+			     uint8_t size);
+
+/*
+ * Interns a callchain of user addresses, innermost first. The first is an instruction's address, the
+ * others are return addresses. @truncated marks a stack known to go on. Returns 0 or -ENOMEM.
+ */
+int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64_t *addresses,
+			      size_t nr, uint32_t *ret_id);
+
+/*
+ * Unwinds a dump by the modules' CFI and interns the result. A stack that can't be unwound to its
+ * end is interned as far as it went and counted (stack_store_unwind_failures()). Returns 0 or
+ * -ENOMEM.
+ */
+int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
+			 uint32_t *ret_id);
+
+/*
+ * Reads the 8 bytes at @address of the process out of a dump. Returns 0, or -EFAULT if the dump does
+ * not hold them.
+ */
+int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_t *ret);
+
+size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id);
+/* Names frame @index (0: innermost) of stack @id. */
+int stack_store_frame(struct stack_store *store, uint32_t id, size_t index,
+		      struct stack_frame *ret);
+
+/*
+ * Prints one frame, "function+0x1a file.c:12 (module)" or "module+0x1234 (module)" style, escaped
+ * (diag_print_escaped()), without a newline.
+ */
+int stack_frame_print(const struct stack_frame *frame, FILE *out);
+
+uint64_t stack_store_unwind_failures(const struct stack_store *store);
+
+#endif
