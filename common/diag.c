@@ -66,14 +66,14 @@ static void print_message(const char *kind, const char *format, va_list args)
 	funlockfile(stderr);
 }
 
-#define DEFINE_DIAG(name, kind)                       \
-	void name(const char *format, ...)            \
-	{                                             \
-		va_list args;                         \
-                                                      \
-		va_start(args, format);               \
-		print_message(kind, format, args);    \
-		va_end(args);                         \
+#define DEFINE_DIAG(name, kind)                                                                    \
+	void name(const char *format, ...)                                                         \
+	{                                                                                          \
+		va_list args;                                                                      \
+                                                                                                   \
+		va_start(args, format);                                                            \
+		print_message(kind, format, args);                                                 \
+		va_end(args);                                                                      \
 	}
 
 DEFINE_DIAG(diag_error, "")

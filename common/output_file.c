@@ -25,10 +25,8 @@ static long sudo_id(const char *name)
 int output_file_open(const char *path)
 {
 	/* O_NONBLOCK: a FIFO at that place must not hang us; O_TRUNC only once it is known. */
-	_cleanup_close_ int fd = open(path,
-				      O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
-					      O_NONBLOCK,
-				      0600);
+	_cleanup_close_ int fd =
+		open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
 	struct stat st;
 
 	if (fd < 0) {

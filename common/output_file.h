@@ -8,8 +8,8 @@
 #define LEAKTOOLS_COMMON_OUTPUT_FILE_H
 
 /*
- * Opens @path for writing, truncated, mode 0600, O_CLOEXEC. Returns a descriptor that the caller
- * closes, or a negative errno after reporting it.
+ * Opens @path for reading and writing, truncated, mode 0600, O_CLOEXEC. Returns a descriptor that
+ * the caller closes, or a negative errno after reporting it.
  */
 int output_file_open(const char *path);
 

@@ -6,15 +6,15 @@
 
 /* Prototypes and argument names: glibc's malloc/malloc.c (2.36). */
 static const struct probe_schema schema_table[] = {
-	{ "malloc", HEAP_ALLOC, 1, { "bytes" }, 0, -1, -1 },
-	{ "calloc", HEAP_ALLOC, 2, { "n", "elem_size" }, 1, 0, -1 },
-	{ "realloc", HEAP_REALLOC, 2, { "oldmem", "bytes" }, 1, -1, 0 },
-	{ "aligned_alloc", HEAP_ALLOC, 2, { "alignment", "bytes" }, 1, -1, -1 },
-	{ "memalign", HEAP_ALLOC, 2, { "alignment", "bytes" }, 1, -1, -1 },
-	{ "posix_memalign", HEAP_ALLOC_TO_PTR, 3, { "memptr", "alignment", "size" }, 2, -1, 0 },
-	{ "valloc", HEAP_ALLOC, 1, { "bytes" }, 0, -1, -1 },
-	{ "pvalloc", HEAP_ALLOC, 1, { "bytes" }, 0, -1, -1 },
-	{ "free", HEAP_RELEASE, 1, { "mem" }, -1, -1, 0 },
+	{"malloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1},
+	{"calloc", HEAP_ALLOC, 2, {"n", "elem_size"}, 1, 0, -1},
+	{"realloc", HEAP_REALLOC, 2, {"oldmem", "bytes"}, 1, -1, 0},
+	{"aligned_alloc", HEAP_ALLOC, 2, {"alignment", "bytes"}, 1, -1, -1},
+	{"memalign", HEAP_ALLOC, 2, {"alignment", "bytes"}, 1, -1, -1},
+	{"posix_memalign", HEAP_ALLOC_TO_PTR, 3, {"memptr", "alignment", "size"}, 2, -1, 0},
+	{"valloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1},
+	{"pvalloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1},
+	{"free", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0},
 };
 
 /* Longest first, so that "_ret__return" is not taken for "__return". */
@@ -22,11 +22,8 @@ static const struct {
 	const char *suffix;
 	enum probe_point point;
 } point_suffixes[] = {
-	{ "_ret__return", PROBE_RETURN },
-	{ "__return", PROBE_RETURN },
-	{ "_ret", PROBE_RETURN },
-	{ "_store", PROBE_STORE },
-	{ "", PROBE_ENTRY },
+	{"_ret__return", PROBE_RETURN}, {"__return", PROBE_RETURN}, {"_ret", PROBE_RETURN},
+	{"_store", PROBE_STORE},	{"", PROBE_ENTRY},
 };
 
 const struct probe_schema *probe_schema_table(size_t *ret_nr)
@@ -70,8 +67,8 @@ int probe_schema_parse_event(const char *event_name, const struct probe_schema *
 		size_t suffix_len = strlen(point_suffixes[i].suffix);
 		const struct probe_schema *schema;
 
-		if (len <= suffix_len ||
-		    memcmp(event_name + len - suffix_len, point_suffixes[i].suffix, suffix_len) != 0)
+		if (len <= suffix_len || memcmp(event_name + len - suffix_len,
+						point_suffixes[i].suffix, suffix_len) != 0)
 			continue;
 		schema = find_n(event_name, len - suffix_len);
 		if (!schema)

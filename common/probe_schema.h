@@ -13,10 +13,10 @@
 
 /* What a call does to the heap when it succeeds. */
 enum heap_effect {
-	HEAP_ALLOC,	    /* returns a new block */
-	HEAP_ALLOC_TO_PTR,  /* returns 0 and stores the new block in *args[block_arg] */
-	HEAP_REALLOC,	    /* releases args[block_arg], returns a new block */
-	HEAP_RELEASE,	    /* releases args[block_arg]; has no return probe */
+	HEAP_ALLOC,	   /* returns a new block */
+	HEAP_ALLOC_TO_PTR, /* returns 0 and stores the new block in *args[block_arg] */
+	HEAP_REALLOC,	   /* releases args[block_arg], returns a new block */
+	HEAP_RELEASE,	   /* releases args[block_arg]; has no return probe */
 };
 
 /* Where in a function an event was taken. */
@@ -31,13 +31,14 @@ enum probe_point {
  * the block's size is a product (calloc), @size_arg and @count_arg are its factors.
  */
 struct probe_schema {
-	const char *function;		     /* ELF symbol, and the event's name */
+	const char *function; /* ELF symbol, and the event's name */
 	enum heap_effect effect;
 	int nr_args;
-	const char *arg_names[PROBE_MAX_ARGS]; /* the event's fields; glibc's own names, so perf's */
-	int size_arg;			     /* -1: none */
-	int count_arg;			     /* -1: none */
-	int block_arg;			     /* -1: none */
+	const char
+		*arg_names[PROBE_MAX_ARGS]; /* the event's fields; glibc's own names, so perf's */
+	int size_arg;			    /* -1: none */
+	int count_arg;			    /* -1: none */
+	int block_arg;			    /* -1: none */
 };
 
 /* The table, of *@ret_nr rows; static. */
@@ -48,8 +49,8 @@ const struct probe_schema *probe_schema_find(const char *function);
 
 /*
  * The row and the point that an event's name means: "malloc", "malloc_ret", "malloc_ret__return",
- * "malloc__return", "posix_memalign_store", each perhaps with the "_1", "_2" that perf probe appends
- * to further locations. Returns 0, or -ENOENT.
+ * "malloc__return", "posix_memalign_store", each perhaps with the "_1", "_2" that perf probe
+ * appends to further locations. Returns 0, or -ENOENT.
  */
 int probe_schema_parse_event(const char *event_name, const struct probe_schema **ret_schema,
 			     enum probe_point *ret_point);

@@ -40,17 +40,17 @@ static inline void scope_close(int *fd)
 #define _cleanup_close_	   __attribute__((cleanup(scope_close)))
 
 /* Take a pointer or descriptor out of its guard. */
-#define steal_ptr(p)                   \
-	({                             \
-		typeof(p) stolen = (p); \
-		(p) = NULL;            \
-		stolen;                \
+#define steal_ptr(p)                                                                               \
+	({                                                                                         \
+		typeof(p) stolen = (p);                                                            \
+		(p) = NULL;                                                                        \
+		stolen;                                                                            \
 	})
-#define steal_fd(fd)               \
-	({                         \
-		int stolen = (fd); \
-		(fd) = -1;         \
-		stolen;            \
+#define steal_fd(fd)                                                                               \
+	({                                                                                         \
+		int stolen = (fd);                                                                 \
+		(fd) = -1;                                                                         \
+		stolen;                                                                            \
 	})
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

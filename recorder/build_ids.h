@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The build-ids of the files that were mapped while recording. They come from the kernel (MMAP2
+ * records of an event with attr.build_id) or, for what was mapped before, from the file itself.
+ */
+#ifndef LEAKTOOLS_RECORDER_BUILD_IDS_H
+#define LEAKTOOLS_RECORDER_BUILD_IDS_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUILD_ID_SIZE 20
+
+struct build_id {
+	uint8_t bytes[BUILD_ID_SIZE];
+	uint8_t size; /* 0: the file has none */
+};
+
+struct build_id_entry {
+	char *path;
+	struct build_id id;
+};
+
+struct build_ids {
+	struct build_id_entry *entries;
+	size_t nr_entries;
+};
+
+/* Reads the build-id note of the ELF file @fd; @ret->size is 0 where there is none. */
+void build_id_read(int fd, struct build_id *ret);
+
+/* Remembers @path's build-id; a known pair is no news. Returns 0 or -ENOMEM. */
+int build_ids_add(struct build_ids *ids, const char *path, const struct build_id *id);
+
+/* The same, from a MMAP2 record that carries a build-id; other records are ignored. */
+int build_ids_add_record(struct build_ids *ids, const struct perf_event_header *record);
+
+void build_ids_deinit(struct build_ids *ids);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* leakrec: records what processes allocate and release. */
+#include "common/diag.h"
+#include "common/scope.h"
+#include "recorder/session.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+
+#define DEFAULT_RING_PAGES 512
+#define DEFAULT_DUMP_BYTES 8192
+/* A record's size is 16 bits, and a sample holds more than the dump. */
+#define MAX_DUMP_BYTES 65000
+
+static const char usage[] =
+	"usage: leakrec [OPTION...] -p PID[,PID...]\n"
+	"       leakrec [OPTION...] -- COMMAND [ARG...]\n"
+	"Records every allocation and release of the processes, of their threads and of the\n"
+	"children they fork, until Ctrl-C, until they are gone, or for a given time.\n"
+	"\n"
+	"  -p, --pid PID[,PID...]    attach to these processes\n"
+	"  -o, --output FILE         write there, \"-\" is a pipe on standard output [perf.data]\n"
+	"  -m, --mmap-pages N        pages of each CPU's ring, a power of two [512]\n"
+	"  -d, --duration SECONDS    end after that time\n"
+	"      --call-graph MODE     stacks: fp, dwarf[,BYTES of stack to dump] or none [fp]\n"
+	"  -h, --help                show this text\n"
+	"  -V, --version             show the version\n";
+
+enum { OPTION_CALL_GRAPH = 256 };
+
+static const struct option long_options[] = {
+	{"pid", required_argument, NULL, 'p'},
+	{"output", required_argument, NULL, 'o'},
+	{"mmap-pages", required_argument, NULL, 'm'},
+	{"duration", required_argument, NULL, 'd'},
+	{"call-graph", required_argument, NULL, OPTION_CALL_GRAPH},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{0},
+};
+
+static int parse_number(const char *text, unsigned long max, unsigned long *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	return errno || end == text || *end || *text == '-' || *ret > max ? -EINVAL : 0;
+}
+
+static int parse_pids(const char *text, pid_t **pids, size_t *nr_pids)
+{
+	_cleanup_free_ char *copy = strdup(text);
+	char *rest = copy, *word;
+
+	if (!copy)
+		return -ENOMEM;
+	while ((word = strsep(&rest, ","))) {
+		unsigned long pid;
+		pid_t *grown;
+
+		if (parse_number(word, INT32_MAX, &pid) || pid == 0) {
+			diag_error("-p takes process ids, separated by commas, not \"%s\"", text);
+			return -EINVAL;
+		}
+		grown = reallocarray(*pids, *nr_pids + 1, sizeof(**pids));
+		if (!grown)
+			return -ENOMEM;
+		*pids = grown;
+		(*pids)[(*nr_pids)++] = (pid_t)pid;
+	}
+	return 0;
+}
+
+static int parse_ring_pages(const char *text, uint32_t *ret)
+{
+	unsigned long pages;
+
+	if (parse_number(text, 1 << 20, &pages) || pages == 0 || (pages & (pages - 1))) {
+		diag_error("-m takes a power of two up to 1048576, not \"%s\"", text);
+		return -EINVAL;
+	}
+	*ret = (uint32_t)pages;
+	return 0;
+}
+
+static int parse_call_graph(const char *text, struct record_config *config)
+{
+	unsigned long bytes = DEFAULT_DUMP_BYTES;
+
+	if (strcmp(text, "fp") == 0) {
+		config->call_graph = CALL_GRAPH_FP;
+	} else if (strcmp(text, "none") == 0) {
+		config->call_graph = CALL_GRAPH_NONE;
+	} else if (strcmp(text, "dwarf") == 0 ||
+		   (strncmp(text, "dwarf,", 6) == 0 &&
+		    parse_number(text + 6, MAX_DUMP_BYTES, &bytes) == 0 && bytes > 0)) {
+		config->call_graph = CALL_GRAPH_DWARF;
+		config->dump_bytes = (uint32_t)(bytes + 7) / 8 * 8;
+	} else {
+		diag_error(
+			"--call-graph takes fp, dwarf, dwarf,BYTES (up to %d) or none, not \"%s\"",
+			MAX_DUMP_BYTES, text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int parse_duration(const char *text, uint64_t *ret_ns)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !isfinite(seconds) || seconds <= 0 || seconds > 1e9) {
+		diag_error("-d takes seconds, not \"%s\"", text);
+		return -EINVAL;
+	}
+	*ret_ns = (uint64_t)(seconds * 1e9) + 1;
+	return 0;
+}
+
+/* Returns 0, -EINVAL after saying what is wrong, or 1 if --help or --version was all. */
+static int parse_options(int argc, char **argv, struct session_options *options, pid_t **pids)
+{
+	int opt, err = 0;
+
+	/* "+": options end where the command begins. */
+	while (!err && (opt = getopt_long(argc, argv, "+p:o:m:d:hV", long_options, NULL)) != -1) {
+		switch (opt) {
+		case 'p':
+			err = parse_pids(optarg, pids, &options->nr_pids);
+			break;
+		case 'o':
+			options->output = optarg;
+			break;
+		case 'm':
+			err = parse_ring_pages(optarg, &options->config.ring_pages);
+			break;
+		case 'd':
+			err = parse_duration(optarg, &options->duration_ns);
+			break;
+		case OPTION_CALL_GRAPH:
+			err = parse_call_graph(optarg, &options->config);
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 1;
+		case 'V':
+			puts("leakrec " LEAKTOOLS_VERSION);
+			return 1;
+		default:
+			err = -EINVAL;
+		}
+	}
+	options->pids = *pids;
+	if (optind < argc)
+		options->command = argv + optind;
+	if (!err && !options->command == !options->nr_pids) {
+		diag_error("give either -p PID or a command to record; see leakrec --help");
+		err = -EINVAL;
+	}
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	struct session_options options = {
+		.output = "perf.data",
+		.config = {CALL_GRAPH_FP, DEFAULT_DUMP_BYTES, DEFAULT_RING_PAGES},
+		.argc = argc,
+		.argv = argv,
+	};
+	int err;
+
+	diag_set_tool("leakrec");
+	err = parse_options(argc, argv, &options, &pids);
+	if (err)
+		return err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
+	return session_run(&options) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}

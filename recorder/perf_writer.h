@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Writes a recording: a perf.data file, or perf's pipe format when the output cannot seek or is
+ * "-".
+ *
+ * File layout. perf finds the table of feature sections behind the data, the sections themselves
+ * may lie anywhere. All but the build-ids are known when recording starts, so they are written
+ * first:
+ *
+ *   header | ids | attributes | sections | table, provisional | data | table | build-ids
+ *
+ * Until perf_writer_finish() the header says that the data is empty and starts at the provisional
+ * table, which is where perf then looks for the table: a file whose recorder was killed still tells
+ * its attributes and formats, and its data lies behind the provisional table (docs/perf-data.md).
+ *
+ * A failed write is reported once; the records after it are dropped, and perf_writer_finish() keeps
+ * all records that were written whole.
+ */
+#ifndef LEAKTOOLS_RECORDER_PERF_WRITER_H
+#define LEAKTOOLS_RECORDER_PERF_WRITER_H
+
+#include "recorder/build_ids.h"
+#include "recorder/record_events.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct perf_writer;
+
+/*
+ * Takes over @fd, an empty file or a pipe; @name stands for it in messages. @pipe_format: perf's
+ * pipe format, else a file. Returns 0 or a negative errno, reported.
+ */
+int perf_writer_create(int fd, const char *name, bool pipe_format, struct perf_writer **ret);
+
+/* Writes all that stands before the first record. Returns 0 or a negative errno, reported. */
+int perf_writer_begin(struct perf_writer *writer, const struct record_events *events, int argc,
+		      char *const *argv);
+
+/* Adds a record. Returns 0, or a negative errno (reported when it first happened). */
+int perf_writer_add(struct perf_writer *writer, const struct perf_event_header *record);
+
+/* Hands what is buffered to the kernel. */
+int perf_writer_flush(struct perf_writer *writer);
+
+/* The bytes given to the kernel so far. */
+uint64_t perf_writer_size_bytes(const struct perf_writer *writer);
+
+/*
+ * Completes the file. Returns 0, or the first error of the writer's life (reported when it
+ * happened); the file is readable in either case.
+ */
+int perf_writer_finish(struct perf_writer *writer, const struct build_ids *build_ids);
+
+/* Closes the output and frees the writer; NULL is fine. */
+void perf_writer_destroy(struct perf_writer *writer);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The perf events of a recording, in two libperf evlists with rings of their own:
+ *
+ *   side    what happens to the tasks: a dummy event for MMAP2, COMM, FORK and EXIT records, and
+ *           task:task_newtask, whose clone flags tell vfork from fork. Its rings are small and
+ * never share space with samples, so that an overload cannot cost a mapping or a fork. probes  one
+ * event for each uprobe.
+ *
+ * Every event is opened for each thread on each CPU and is inherited by the threads and processes
+ * that these create: the kernel maps no ring of an inherited event that is not bound to a CPU.
+ *
+ * libperf's public interface shows no file descriptors; they are found among /proc/self/fd by the
+ * ids that perf_evsel__read() gives.
+ */
+#ifndef LEAKTOOLS_RECORDER_RECORD_EVENTS_H
+#define LEAKTOOLS_RECORDER_RECORD_EVENTS_H
+
+#include "probes/probe_set.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum call_graph {
+	CALL_GRAPH_FP,
+	CALL_GRAPH_DWARF, /* registers and raw stack bytes */
+	CALL_GRAPH_NONE,
+};
+
+struct record_config {
+	enum call_graph call_graph;
+	uint32_t dump_bytes; /* CALL_GRAPH_DWARF: a multiple of 8 */
+	uint32_t ring_pages; /* a power of two */
+};
+
+/* One kind of event, that is, one evsel. */
+struct record_event {
+	struct perf_evsel *evsel; /* the evlist's */
+	char *name;		  /* "group:event", "dummy:HG" */
+	uint64_t *ids;		  /* one for each CPU and thread */
+	size_t nr_ids;
+};
+
+/* One ring: one CPU of one evlist. */
+struct record_ring {
+	struct perf_mmap *map; /* the evlist's */
+	int *fds;	       /* events that write to it, one for each thread */
+	size_t nr_fds;
+	size_t current; /* the fd to poll: the first whose tasks are not all gone */
+};
+
+struct record_group {
+	struct perf_evlist *evlist;
+	struct record_event *events;
+	size_t nr_events;
+	struct record_ring *rings;
+	size_t nr_rings;
+};
+
+struct record_events {
+	struct record_group side;
+	struct record_group probes;
+	size_t nr_threads;
+};
+
+/*
+ * Opens all events, disabled, for the registered probes of the sets and the threads @tids, and maps
+ * the rings. Returns 0; -ESRCH when a
+ * thread of the list is gone (nothing is reported: list them again and retry); other errors
+ * reported. Release with record_events_close() in either case.
+ */
+int record_events_open(struct record_events *ret, const struct probe_set *const *probes,
+		       size_t nr_probes, const struct record_config *config, const pid_t *tids,
+		       size_t nr_tids);
+void record_events_close(struct record_events *events);
+
+/*
+ * The samples that the kernel could not write, as its own counters have it (PERF_FORMAT_LOST, Linux
+ * 6.0); 0 where it does not count them.
+ */
+uint64_t record_events_lost(const struct record_events *events);
+
+/* The fields in each record's trailer, for records that we make ourselves. */
+#define RECORD_SAMPLE_TYPE                                                                         \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+
+#endif

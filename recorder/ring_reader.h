@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Moves records from the kernel's rings to the writer, in rounds: one round takes what each ring
+ * held when the round came to it, and ends with a FINISHED_ROUND record. Whatever a later round
+ * brings is not older than the newest record of the round before the last one: that is what readers
+ * rely on to put records in time order (perf's rule, tools/perf/util/session.c).
+ */
+#ifndef LEAKTOOLS_RECORDER_RING_READER_H
+#define LEAKTOOLS_RECORDER_RING_READER_H
+
+#include "recorder/build_ids.h"
+#include "recorder/perf_writer.h"
+#include "recorder/record_events.h"
+
+struct ring_reader {
+	struct record_events *events;
+	struct perf_writer *writer;
+	struct build_ids *build_ids; /* of what is mapped meanwhile */
+	uint64_t samples;	     /* of probes */
+	uint64_t lost;		     /* as LOST records tell */
+};
+
+/* Drains all rings once. Returns 0 or the writer's error. */
+int ring_reader_round(struct ring_reader *reader);
+
+/*
+ * Waits for a ring to need draining, at most @timeout_ms, or for @signal_fd to be readable. Returns
+ * 1 when @signal_fd is, 0 to go on, -ESRCH when every recorded task is gone, or a negative errno.
+ */
+int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms);
+
+/*
+ * After the last round: writes how many samples were lost that no LOST record told of (the kernel
+ * tells with the next sample that fits, which may never come).
+ */
+int ring_reader_finish(struct ring_reader *reader);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/session.h"
+
+#include "common/diag.h"
+#include "common/output_file.h"
+#include "common/scope.h"
+#include "recorder/attach.h"
+#include "recorder/launch.h"
+#include "recorder/ring_reader.h"
+#include "recorder/synthesize.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <perf/evlist.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* How long a record may wait in a ring that is not filling up: a live reader's delay. */
+#define ROUND_MS 100
+
+struct session {
+	const struct session_options *options;
+	const pid_t *pids;
+	size_t nr_pids;
+	struct launched command;
+	struct probe_set probes;     /* all that are recorded */
+	struct probe_set own_probes; /* of these, the files whose probes are ours to remove */
+	struct record_events events;
+	struct perf_writer *writer;
+	struct build_ids build_ids;
+	int signal_fd;
+	uint64_t start_ns;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Signals that end a recording are read from a descriptor, so that none comes at a bad moment. */
+static int open_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		diag_error("cannot watch signals: %s", strerror(errno));
+	return fd;
+}
+
+static int open_output(struct session *session)
+{
+	const char *path = session->options->output;
+	bool is_pipe = strcmp(path, "-") == 0;
+	int fd;
+
+	if (is_pipe && isatty(STDOUT_FILENO)) {
+		diag_error(
+			"cannot write the recording to a terminal; redirect it, or give -o FILE");
+		return -EINVAL;
+	}
+	fd = is_pipe ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : output_file_open(path);
+	if (fd < 0) {
+		if (is_pipe)
+			diag_error("cannot write to standard output: %s", strerror(errno));
+		return is_pipe ? -errno : fd;
+	}
+	return perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe, &session->writer);
+}
+
+/* Starts the command, or checks the processes, and plans the probes for what they use. */
+static int find_targets(struct session *session)
+{
+	const struct session_options *options = session->options;
+
+	if (options->command) {
+		int err = launch_command(options->command, &session->command, &session->probes);
+
+		session->pids = &session->command.pid;
+		session->nr_pids = 1;
+		return err;
+	}
+	session->pids = options->pids;
+	session->nr_pids = options->nr_pids;
+	for (size_t i = 0; i < options->nr_pids; i++) {
+		struct probe_set set = {0};
+		int err = probe_set_plan_pid(&set, options->pids[i]);
+
+		if (!err)
+			err = probe_set_merge(&session->probes, &set);
+		probe_set_deinit(&set);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool has_registered_probe(const struct probe_file *file)
+{
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].tracefs_id >= 0)
+			return true;
+	return false;
+}
+
+/* Moves the files of @from that have no probe in tracefs to @to. */
+static int take_unprobed(struct probe_set *from, struct probe_set *to)
+{
+	size_t kept = 0;
+
+	to->files = calloc(from->nr_files, sizeof(*to->files));
+	if (!to->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->nr_files; i++) {
+		if (has_registered_probe(&from->files[i]))
+			from->files[kept++] = from->files[i];
+		else
+			to->files[to->nr_files++] = from->files[i];
+	}
+	from->nr_files = kept;
+	return 0;
+}
+
+/* Uses the probes that leakprobe made, and adds our own where a file has none. */
+static int set_up_probes(struct session *session)
+{
+	int err = probe_set_find(&session->probes);
+
+	if (err < 0)
+		return err;
+	err = take_unprobed(&session->probes, &session->own_probes);
+	if (err || !session->own_probes.nr_files)
+		return err;
+	err = probe_set_make_own(&session->own_probes);
+	if (!err)
+		err = probe_set_register(&session->own_probes);
+	for (size_t i = 0; i < session->own_probes.nr_files && !err; i++)
+		diag_note("%s has no probes: adding them, for this recording only",
+			  session->own_probes.files[i].display);
+	return err;
+}
+
+/* After this, only what is open already is of use to whoever takes us over. */
+static void drop_capabilities(void)
+{
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
+		diag_warn("cannot drop capabilities: going on with them");
+}
+
+/* Opens and enables the events, and lets the command go. */
+static int start_recording(struct session *session)
+{
+	const struct session_options *options = session->options;
+	const struct probe_set *sets[] = {&session->probes, &session->own_probes};
+	int err = attach_events(&session->events, sets, ARRAY_SIZE(sets), &options->config,
+				session->pids, session->nr_pids);
+
+	if (!err)
+		err = perf_writer_begin(session->writer, &session->events, options->argc,
+					options->argv);
+	if (err)
+		return err;
+	/* From here on, what happens to the tasks is recorded; before, it is in /proc. */
+	perf_evlist__enable(session->events.side.evlist);
+	for (size_t i = 0; i < session->nr_pids && !err; i++)
+		err = synthesize_process(session->writer, session->pids[i], &session->build_ids);
+	if (err)
+		return err;
+	session->start_ns = now_ns();
+	perf_evlist__enable(session->events.probes.evlist);
+	launch_release(&session->command);
+	drop_capabilities();
+	return 0;
+}
+
+static int remaining_ms(const struct session *session)
+{
+	uint64_t end_ns = session->start_ns + session->options->duration_ns, now = now_ns();
+
+	if (!session->options->duration_ns)
+		return ROUND_MS;
+	if (now >= end_ns)
+		return 0;
+	return end_ns - now > ROUND_MS * 1000000ULL ? ROUND_MS
+						    : (int)((end_ns - now) / 1000000) + 1;
+}
+
+/* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
+static int record(struct session *session, struct ring_reader *reader)
+{
+	int err = 0, timeout_ms;
+
+	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
+		err = ring_reader_wait(reader, session->signal_fd, timeout_ms);
+		if (err == 1 || err == -ESRCH) {
+			err = 0;
+			break;
+		}
+		if (!err)
+			err = ring_reader_round(reader);
+		if (!err)
+			err = perf_writer_flush(session->writer);
+	}
+
+	perf_evlist__disable(session->events.probes.evlist);
+	perf_evlist__disable(session->events.side.evlist);
+	if (!err)
+		err = ring_reader_round(reader);
+	if (!err)
+		err = ring_reader_finish(reader);
+	return err;
+}
+
+/* What became of the command, where that is worth a word. */
+static void report_command(struct session *session)
+{
+	const char *name;
+	int status;
+
+	if (!session->options->command || session->command.pid <= 0)
+		return;
+	name = session->options->command[0];
+	if (waitpid(session->command.pid, &status, WNOHANG) != session->command.pid)
+		diag_note("%s goes on as process %d", name, session->command.pid);
+	else if (WIFSIGNALED(status))
+		diag_note("%s was killed by signal %d", name, WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		diag_note("%s ended with status %d", name, WEXITSTATUS(status));
+}
+
+static void report_end(const struct session *session, const struct ring_reader *reader)
+{
+	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost: %s", reader->samples,
+		  (double)perf_writer_size_bytes(session->writer) / 1e6,
+		  (double)(now_ns() - session->start_ns) / 1e9, reader->lost,
+		  strcmp(session->options->output, "-") == 0 ? "standard output"
+							     : session->options->output);
+}
+
+static int run(struct session *session)
+{
+	struct ring_reader reader = {&session->events, NULL, &session->build_ids, 0, 0};
+	int err, finish_err;
+
+	if (!probe_tracefs_dir())
+		return -ENOENT;
+	err = probe_registry_reap();
+	if (err >= 0)
+		err = find_targets(session);
+	if (!err)
+		err = set_up_probes(session);
+	if (!err)
+		err = open_output(session);
+	if (!err)
+		err = start_recording(session);
+	if (err)
+		return err;
+
+	reader.writer = session->writer;
+	err = record(session, &reader);
+	finish_err = perf_writer_finish(session->writer, &session->build_ids);
+	report_command(session);
+	report_end(session, &reader);
+	return err ? err : finish_err;
+}
+
+int session_run(const struct session_options *options)
+{
+	struct session session = {.options = options, .command.pid = -1};
+	int err, err_remove = 0;
+
+	session.signal_fd = open_signals();
+	err = session.signal_fd < 0 ? session.signal_fd : run(&session);
+
+	if (session.command.stopped) {
+		/* Set-up failed: a command that nobody records was not asked for. */
+		kill(session.command.pid, SIGKILL);
+		waitpid(session.command.pid, NULL, __WALL);
+	}
+	perf_writer_destroy(session.writer);
+	record_events_close(&session.events);
+	/* After the events: a probe that is in use can't be removed. */
+	if (session.own_probes.nr_files)
+		err_remove = probe_set_unregister(&session.own_probes);
+	probe_set_deinit(&session.own_probes);
+	probe_set_deinit(&session.probes);
+	build_ids_deinit(&session.build_ids);
+	if (session.signal_fd >= 0)
+		close(session.signal_fd);
+	return err ? err : err_remove;
+}

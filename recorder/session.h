@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One recording, from the options to the end line: probes, events, rings, output. The session owns
+ * everything it sets up and takes it down again in every case, also when it fails half-way.
+ */
+#ifndef LEAKTOOLS_RECORDER_SESSION_H
+#define LEAKTOOLS_RECORDER_SESSION_H
+
+#include "recorder/record_events.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct session_options {
+	const pid_t *pids; /* processes to attach to; none if @command is given */
+	size_t nr_pids;
+	char *const *command; /* argv to start, or NULL */
+	const char *output;   /* path, or "-" */
+	uint64_t duration_ns; /* 0: until the targets are gone or a signal comes */
+	struct record_config config;
+	int argc; /* the tool's own command line, for the file's header */
+	char *const *argv;
+};
+
+/* Records. Returns 0 or a negative errno, reported. */
+int session_run(const struct session_options *options);
+
+#endif

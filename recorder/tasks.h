@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The threads of the processes to record, and holding them still.
+ *
+ * Events are opened one by one. A thread that is created meanwhile inherits those that its creator
+ * has so far, and misses the others. So the list is taken again after the events were opened: if it
+ * names a task that it did not name before, the events are opened anew, the second time with the
+ * processes held still by ptrace (attach.c).
+ */
+#ifndef LEAKTOOLS_RECORDER_TASKS_H
+#define LEAKTOOLS_RECORDER_TASKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct task_list {
+	pid_t *tids; /* threads of the recorded processes */
+	size_t nr_tids;
+	pid_t *children; /* their child processes */
+	size_t nr_children;
+};
+
+/*
+ * Lists the threads of @pids, ascending. Processes that are gone are left out. Returns 0, -ESRCH if
+ * none is left, -ENOMEM (nothing is reported). Release with task_list_deinit() in either case.
+ */
+int task_list_read(struct task_list *ret, const pid_t *pids, size_t nr_pids);
+void task_list_deinit(struct task_list *list);
+
+/* True if @now has a thread or a child that @before has not. */
+bool task_list_has_grown(const struct task_list *before, const struct task_list *now);
+
+struct held_task {
+	pid_t tid;
+	int signal; /* that it was about to receive; it gets it when it goes on */
+};
+
+/* Threads held by ptrace, until task_hold_release() or until this process ends, however it ends. */
+struct task_hold {
+	struct held_task *tasks;
+	size_t nr_tasks;
+};
+
+/*
+ * Stops every thread of @pids, new ones included. Threads that another tracer holds, or that sleep
+ * uninterruptibly and so could not be waited for, are left alone. Returns 0 or -ENOMEM.
+ */
+int task_hold_all(struct task_hold *ret, const pid_t *pids, size_t nr_pids);
+void task_hold_release(struct task_hold *hold);
+
+#endif
