@@ -4,8 +4,8 @@
  * function, file:line and module.
  *
  * Feed it the processes' mapping events in time order; a stack is placed (each address resolved to
- * module + offset) against the mappings of its own instant, when it is interned. Names are looked up
- * only when asked for, each address once.
+ * module + offset) against the mappings of its own instant, when it is interned. Names are looked
+ * up only when asked for, each address once.
  *
  * Everything it is fed is hostile input: addresses, sizes and names may be anything.
  */
@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define STACK_NONE	 0u  /* the id of the empty stack */
+#define STACK_NONE	 0u /* the id of the empty stack */
 #define STACK_MAX_FRAMES 1024
 #define BUILD_ID_MAX	 20
 
@@ -37,25 +37,26 @@ struct stack_mapping {
 
 /* User registers and the stack's top as PERF_SAMPLE_REGS_USER and _STACK_USER give them. */
 struct stack_dump {
-	uint64_t regs_abi;	/* PERF_SAMPLE_REGS_ABI_*; 0: no registers */
-	uint64_t regs_mask;	/* attr.sample_regs_user */
-	const uint64_t *regs;	/* one for each bit of @regs_mask, lowest first */
-	const uint8_t *bytes;	/* from the stack pointer up */
-	uint64_t nr_bytes;	/* the sample's dyn_size */
+	uint64_t regs_abi;    /* PERF_SAMPLE_REGS_ABI_*; 0: no registers */
+	uint64_t regs_mask;   /* attr.sample_regs_user */
+	const uint64_t *regs; /* one for each bit of @regs_mask, lowest first */
+	const uint8_t *bytes; /* from the stack pointer up */
+	uint64_t nr_bytes;    /* the sample's dyn_size */
 };
 
 /* One frame, named. Strings live as long as the store. */
 struct stack_frame {
-	uint64_t address;	 /* as it was in the process */
-	uint64_t module_offset;	 /* ELF virtual address in the module; meaningless without @module */
-	const char *module;	 /* path; NULL: mapped by no file known */
-	const char *function;	 /* demangled; NULL: no symbol (then print module+offset) */
+	uint64_t address;	/* as it was in the process */
+	uint64_t module_offset; /* ELF virtual address in the module; meaningless without @module */
+	const char *module;	/* path; NULL: mapped by no file known */
+	const char *function;	/* demangled; NULL: no symbol (then print module+offset) */
 	uint64_t function_offset;
-	const char *file;	 /* source; NULL: not known */
+	const char *file; /* source; NULL: not known */
 	int line;
 };
 
-/* Where @build_id's file is to be had, when the path alone does not do (see stack_store_create()). */
+/* Where @build_id's file is to be had, when the path alone does not do (see stack_store_create()).
+ */
 struct stack_store_options {
 	const char *symfs; /* prefix to every module's path; NULL: none */
 };
@@ -74,8 +75,8 @@ int stack_store_set_build_id(struct stack_store *store, const char *path, const 
 			     uint8_t size);
 
 /*
- * Interns a callchain of user addresses, innermost first. The first is an instruction's address, the
- * others are return addresses. @truncated marks a stack known to go on. Returns 0 or -ENOMEM.
+ * Interns a callchain of user addresses, innermost first. The first is an instruction's address,
+ * the others are return addresses. @truncated marks a stack known to go on. Returns 0 or -ENOMEM.
  */
 int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64_t *addresses,
 			      size_t nr, uint32_t *ret_id);
@@ -89,8 +90,8 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 			 uint32_t *ret_id);
 
 /*
- * Reads the 8 bytes at @address of the process out of a dump. Returns 0, or -EFAULT if the dump does
- * not hold them.
+ * Reads the 8 bytes at @address of the process out of a dump. Returns 0, or -EFAULT if the dump
+ * does not hold them.
  */
 int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_t *ret);
 

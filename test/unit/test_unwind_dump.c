@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Unwinds dumps of this program's own stack and compares with what it knows of itself: the
+ * functions it went through, and backtrace(3).
+ */
+#include "unwind/stack_store.h"
+
+#include "common/scope.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MAX_DUMP_BYTES (64u << 10)
+#define NO_TAIL_CALL() __asm__ volatile("")
+#define NOT_SANITIZED  __attribute__((noinline, no_sanitize("address", "undefined")))
+
+/* A stack as perf would have sampled it, and what backtrace(3) says of it. */
+struct captured {
+	uint64_t regs[33];
+	uint64_t regs_mask;
+	uint64_t sp;
+	uint8_t bytes[MAX_DUMP_BYTES];
+	size_t nr_bytes;
+	void *backtrace[64];
+	int nr_backtrace;
+};
+
+static struct captured captured;
+
+/* The top of this thread's stack. */
+static uint64_t stack_end(void)
+{
+	pthread_attr_t attr;
+	size_t size = 0;
+	void *start = NULL;
+
+	assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
+	pthread_attr_getstack(&attr, &start, &size);
+	pthread_attr_destroy(&attr);
+	return (uint64_t)start + size;
+}
+
+/* Reads whole frames, which the sanitizer would not have it do. */
+NOT_SANITIZED static void copy_stack(uint64_t sp, uint64_t end)
+{
+	const volatile uint64_t *from = (const uint64_t *)sp;
+	size_t nr = (end - sp) / sizeof(*from);
+
+	if (nr > MAX_DUMP_BYTES / sizeof(*from))
+		nr = MAX_DUMP_BYTES / sizeof(*from);
+	for (size_t i = 0; i < nr; i++)
+		((uint64_t *)captured.bytes)[i] = from[i];
+	captured.nr_bytes = nr * sizeof(*from);
+}
+
+#if defined(__x86_64__)
+static void set_registers(const ucontext_t *context)
+{
+	/* In the order of the kernel's asm/perf_regs.h, flags and segments left out. */
+	static const int order[] = {REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI,
+				    REG_RBP, REG_RSP, REG_RIP, REG_R8,	REG_R9,	 REG_R10,
+				    REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		captured.regs[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+	captured.regs_mask = 0xff01ff;
+	captured.sp = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+}
+#elif defined(__aarch64__)
+static void set_registers(const ucontext_t *context)
+{
+	for (int i = 0; i < 31; i++)
+		captured.regs[i] = context->uc_mcontext.regs[i];
+	captured.regs[31] = captured.sp = context->uc_mcontext.sp;
+	captured.regs[32] = context->uc_mcontext.pc;
+	captured.regs_mask = 0x1ffffffff;
+}
+#else
+#error "no dumps on this machine"
+#endif
+
+__attribute__((noinline)) static int capture(void)
+{
+	ucontext_t context;
+	uint64_t end = stack_end();
+
+	captured.nr_backtrace = backtrace(captured.backtrace, ARRAY_SIZE(captured.backtrace));
+	getcontext(&context);
+	set_registers(&context);
+	copy_stack(captured.sp, end);
+	return captured.nr_backtrace;
+}
+
+/* Twelve functions deep. */
+#define DEFINE_LEVEL(n, next)                                                                      \
+	__attribute__((noinline)) static int level_##n(int (*f)(void))                             \
+	{                                                                                          \
+		int result = next;                                                                 \
+                                                                                                   \
+		NO_TAIL_CALL();                                                                    \
+		return result + n;                                                                 \
+	}
+DEFINE_LEVEL(1, f())
+DEFINE_LEVEL(2, level_1(f))
+DEFINE_LEVEL(3, level_2(f))
+DEFINE_LEVEL(4, level_3(f))
+DEFINE_LEVEL(5, level_4(f))
+DEFINE_LEVEL(6, level_5(f))
+DEFINE_LEVEL(7, level_6(f))
+DEFINE_LEVEL(8, level_7(f))
+DEFINE_LEVEL(9, level_8(f))
+DEFINE_LEVEL(10, level_9(f))
+DEFINE_LEVEL(11, level_10(f))
+DEFINE_LEVEL(12, level_11(f))
+
+static struct stack_dump captured_dump(void)
+{
+	return (struct stack_dump){
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.regs_mask = captured.regs_mask,
+		.regs = captured.regs,
+		.bytes = captured.bytes,
+		.nr_bytes = captured.nr_bytes,
+	};
+}
+
+/* Feeds this process's executable mappings, as perf does. */
+static void map_self(struct stack_store *store)
+{
+	_cleanup_fclose_ FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4096], path[4096], protection[8];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		struct stack_mapping mapping = {.pid = getpid(), .path = path};
+		uint64_t end;
+
+		path[0] = '\0';
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %4095[^\n]",
+			   &mapping.start, &end, protection, &mapping.file_offset, path) < 4 ||
+		    protection[2] != 'x')
+			continue;
+		mapping.len = end - mapping.start;
+		assert_int_equal(stack_store_map(store, &mapping), 0);
+	}
+}
+
+static int setup(void **state)
+{
+	struct stack_store *store;
+	int err = stack_store_create(NULL, &store);
+
+	if (!err)
+		map_self(store);
+	*state = store;
+	return err;
+}
+
+static int teardown(void **state)
+{
+	stack_store_destroy(*state);
+	return 0;
+}
+
+static uint32_t add_dump(struct stack_store *store)
+{
+	struct stack_dump dump = captured_dump();
+	uint32_t id = STACK_NONE;
+
+	assert_int_equal(stack_store_add_dump(store, getpid(), &dump, &id), 0);
+	assert_int_not_equal(id, STACK_NONE);
+	return id;
+}
+
+static struct stack_frame frame_at(struct stack_store *store, uint32_t id, size_t index)
+{
+	struct stack_frame frame;
+
+	assert_int_equal(stack_store_frame(store, id, index, &frame), 0);
+	return frame;
+}
+
+static void assert_function(struct stack_store *store, uint32_t id, size_t index, const char *name)
+{
+	struct stack_frame frame = frame_at(store, id, index);
+
+	assert_non_null(frame.function);
+	assert_string_equal(frame.function, name);
+}
+
+static void assert_levels(struct stack_store *store, uint32_t id, size_t first)
+{
+	for (int level = 1; level <= 12; level++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "level_%d", level);
+		assert_function(store, id, first + (size_t)level - 1, name);
+	}
+}
+
+/* All but the innermost frame, where backtrace() was called from another instruction. */
+static void assert_as_backtrace(struct stack_store *store, uint32_t id)
+{
+	assert_int_equal(stack_store_nr_frames(store, id), captured.nr_backtrace);
+	for (int i = 1; i < captured.nr_backtrace; i++)
+		assert_int_equal(frame_at(store, id, (size_t)i).address,
+				 (uint64_t)captured.backtrace[i]);
+}
+
+static void unwinds_to_the_start(void **state)
+{
+	struct stack_store *store = *state;
+
+	level_12(capture);
+	uint32_t id = add_dump(store);
+	assert_int_equal(stack_store_unwind_failures(store), 0);
+	assert_as_backtrace(store, id);
+	assert_function(store, id, 0, "capture");
+	assert_levels(store, id, 1);
+	assert_function(store, id, 13, __func__);
+	assert_function(store, id, stack_store_nr_frames(store, id) - 1, "_start");
+}
+
+static void *run_thread(void *unused)
+{
+	level_12(capture);
+	NO_TAIL_CALL();
+	return unused;
+}
+
+static void unwinds_threads(void **state)
+{
+	struct stack_store *store = *state;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run_thread, NULL), 0);
+	pthread_join(thread, NULL);
+	uint32_t id = add_dump(store);
+	assert_int_equal(stack_store_unwind_failures(store), 0);
+	assert_as_backtrace(store, id);
+	assert_levels(store, id, 1);
+	assert_function(store, id, 13, "run_thread");
+}
+
+static void on_signal(int signal)
+{
+	level_12(capture);
+	NO_TAIL_CALL();
+}
+
+/* The trap interrupts this function at its first instruction after the trapping one. */
+__attribute__((noinline)) static int trap(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("int3\n\t.globl after_trap\nafter_trap:");
+#else
+	raise(SIGTRAP);
+#endif
+	return 0;
+}
+
+static void unwinds_through_signals(void **state)
+{
+	struct sigaction action = {.sa_handler = on_signal}, old;
+	struct stack_store *store = *state;
+
+	assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
+	level_12(trap);
+	sigaction(SIGTRAP, &old, NULL);
+	uint32_t id = add_dump(store);
+	assert_int_equal(stack_store_unwind_failures(store), 0);
+	assert_as_backtrace(store, id);
+	assert_levels(store, id, 1);
+	assert_function(store, id, 13, "on_signal");
+#if defined(__x86_64__)
+	extern const char after_trap[];
+	struct stack_frame frame = frame_at(store, id, 15);
+
+	assert_int_equal(frame.address, (uint64_t)after_trap);
+	assert_string_equal(frame.function, "trap");
+	assert_levels(store, id, 16);
+#endif
+}
+
+static void same_stack_same_id(void **state)
+{
+	struct stack_store *store = *state;
+	uint32_t first = STACK_NONE, again = STACK_NONE, other;
+
+	for (int i = 0; i < 2; i++) {
+		again = first;
+		level_12(capture);
+		first = add_dump(store);
+	}
+	assert_int_equal(first, again);
+	level_11(capture);
+	other = add_dump(store);
+	assert_int_not_equal(first, other);
+
+	/* As a callchain it is the same stack too. */
+	uint64_t addresses[64];
+	size_t nr = stack_store_nr_frames(store, first);
+	for (size_t i = 0; i < nr; i++)
+		addresses[i] = frame_at(store, first, i).address;
+	assert_int_equal(stack_store_add_callchain(store, getpid(), addresses, nr, &again), 0);
+	assert_int_equal(again, first);
+}
+
+static void short_dumps_count_as_failures(void **state)
+{
+	struct stack_store *store = *state;
+	size_t last_nr = 0;
+
+	level_12(capture);
+	size_t full = captured.nr_bytes;
+	uint32_t whole = add_dump(store);
+	size_t whole_nr = stack_store_nr_frames(store, whole);
+	assert_int_equal(stack_store_unwind_failures(store), 0);
+
+	uint64_t failures = 0;
+	for (size_t size = 0; size < full; size += 8) {
+		captured.nr_bytes = size;
+		uint32_t id = add_dump(store);
+		size_t nr = stack_store_nr_frames(store, id);
+
+		/* The more bytes the more frames, and those there are, are true. */
+		assert_true(nr >= last_nr && nr <= whole_nr);
+		for (size_t i = 0; i < nr; i++)
+			assert_int_equal(frame_at(store, id, i).address,
+					 frame_at(store, whole, i).address);
+		if (nr == whole_nr)
+			break;
+		failures++;
+		assert_int_equal(stack_store_unwind_failures(store), failures);
+		last_nr = nr;
+	}
+	assert_int_equal(last_nr, whole_nr - 1);
+}
+
+static void dumps_of_unknown_processes(void **state)
+{
+	struct stack_store *store = *state;
+	struct stack_dump dump;
+	uint32_t id;
+
+	level_12(capture);
+	dump = captured_dump();
+	assert_int_equal(stack_store_add_dump(store, getpid() + 1, &dump, &id), 0);
+	assert_int_equal(stack_store_nr_frames(store, id), 1);
+	assert_null(frame_at(store, id, 0).module);
+	assert_int_equal(stack_store_unwind_failures(store), 1);
+
+	dump.regs_abi = PERF_SAMPLE_REGS_ABI_NONE;
+	assert_int_equal(stack_store_add_dump(store, getpid(), &dump, &id), 0);
+	assert_int_equal(id, STACK_NONE);
+	assert_int_equal(stack_store_unwind_failures(store), 2);
+}
+
+static void reads_words_of_the_dump(void **state)
+{
+	struct stack_dump dump;
+	uint64_t value, expected;
+
+	level_12(capture);
+	dump = captured_dump();
+	memcpy(&expected, captured.bytes + 24, sizeof(expected));
+	assert_int_equal(stack_dump_read_u64(&dump, captured.sp + 24, &value), 0);
+	assert_int_equal(value, expected);
+	assert_int_equal(stack_dump_read_u64(&dump, captured.sp + dump.nr_bytes - 8, &value), 0);
+	assert_int_equal(stack_dump_read_u64(&dump, captured.sp + dump.nr_bytes - 7, &value),
+			 -EFAULT);
+	assert_int_equal(stack_dump_read_u64(&dump, captured.sp - 1, &value), -EFAULT);
+	assert_int_equal(stack_dump_read_u64(&dump, UINT64_MAX, &value), -EFAULT);
+	dump.nr_bytes = 7;
+	assert_int_equal(stack_dump_read_u64(&dump, captured.sp, &value), -EFAULT);
+	dump.nr_bytes = UINT64_MAX;
+	dump.bytes = NULL;
+	assert_int_equal(stack_dump_read_u64(&dump, captured.sp, &value), -EFAULT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(unwinds_to_the_start, setup, teardown),
+		cmocka_unit_test_setup_teardown(unwinds_threads, setup, teardown),
+		cmocka_unit_test_setup_teardown(unwinds_through_signals, setup, teardown),
+		cmocka_unit_test_setup_teardown(same_stack_same_id, setup, teardown),
+		cmocka_unit_test_setup_teardown(short_dumps_count_as_failures, setup, teardown),
+		cmocka_unit_test_setup_teardown(dumps_of_unknown_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_words_of_the_dump, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The registers of a stack dump: perf's numbering, by which the kernel stores them, and DWARF's, by
+ * which they are unwound. x86-64 and AArch64, wherever the recording is read.
+ */
+#ifndef LEAKTOOLS_UNWIND_DUMP_REGISTERS_H
+#define LEAKTOOLS_UNWIND_DUMP_REGISTERS_H
+
+#include "unwind/stack_store.h"
+
+#define DUMP_MAX_DWARF_REGISTERS 32
+
+struct dump_registers {
+	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
+	uint64_t pc, sp;
+	uint64_t dwarf[DUMP_MAX_DWARF_REGISTERS]; /* by DWARF number from 0; not recorded: 0 */
+	unsigned nr_dwarf;
+};
+
+/*
+ * Decodes the registers of @dump. Returns 0, or -ENODATA: none were recorded, or not the
+ * instruction and stack pointers, or those of a 32-bit task.
+ */
+int dump_registers_decode(const struct stack_dump *dump, struct dump_registers *ret);
+
+/* Register @number in perf's order. Returns false if it was not recorded. */
+bool dump_register(const struct stack_dump *dump, unsigned number, uint64_t *ret);
+
+#endif

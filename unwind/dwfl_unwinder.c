@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/dwfl_unwinder.h"
+
+#include "common/scope.h"
+#include "unwind/dump_registers.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The Dwfl of an address space, and the sample that is being unwound with it. */
+struct space_dwfl {
+	uint64_t space_id, generation;
+	uint64_t last_use;
+	uint16_t machine;
+	Dwfl *dwfl;
+	bool attached; /* false: no module with which to unwind */
+
+	const struct stack_dump *dump;
+	const struct dump_registers *registers;
+	struct unwound_stack *stack;
+	bool read_failed; /* since the last frame */
+};
+
+void dwfl_unwinder_init(struct dwfl_unwinder *unwinder, struct module_table *modules,
+			struct debuginfo *debuginfo)
+{
+	*unwinder = (struct dwfl_unwinder){.modules = modules, .debuginfo = debuginfo};
+}
+
+static void space_dwfl_destroy(struct space_dwfl *space_dwfl)
+{
+	if (!space_dwfl)
+		return;
+	dwfl_end(space_dwfl->dwfl);
+	free(space_dwfl);
+}
+
+void dwfl_unwinder_deinit(struct dwfl_unwinder *unwinder)
+{
+	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++)
+		space_dwfl_destroy(unwinder->spaces[i]);
+}
+
+/* The thread is whichever the sample is of; its number means nothing here. */
+static pid_t next_thread(Dwfl *dwfl, void *context, void **thread_context)
+{
+	if (*thread_context)
+		return 0;
+	*thread_context = context;
+	return 1;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *context, void **thread_context)
+{
+	*thread_context = context;
+	return true;
+}
+
+/* Memory that the process cannot have changed: a segment of the file, mapped read-only. */
+static bool read_from_module(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret)
+{
+	Dwfl_Module *module = dwfl_addrmodule(dwfl, address);
+	GElf_Addr bias;
+	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
+	size_t file_size, nr_headers;
+	const char *file = elf ? elf_rawfile(elf, &file_size) : NULL;
+
+	if (!file || elf_getphdrnum(elf, &nr_headers))
+		return false;
+	for (size_t i = 0; i < nr_headers; i++) {
+		uint64_t vaddr = address - bias, offset;
+		GElf_Phdr phdr;
+
+		if (!gelf_getphdr(elf, (int)i, &phdr) || phdr.p_type != PT_LOAD ||
+		    (phdr.p_flags & PF_W) || vaddr < phdr.p_vaddr || phdr.p_filesz < sizeof(*ret) ||
+		    vaddr - phdr.p_vaddr > phdr.p_filesz - sizeof(*ret))
+			continue;
+		offset = vaddr - phdr.p_vaddr + phdr.p_offset;
+		if (offset < phdr.p_offset || file_size < sizeof(*ret) ||
+		    offset > file_size - sizeof(*ret))
+			return false;
+		memcpy(ret, file + offset, sizeof(*ret));
+		return true;
+	}
+	return false;
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *context)
+{
+	struct space_dwfl *space_dwfl = context;
+
+	if (!stack_dump_read_u64(space_dwfl->dump, address, ret) ||
+	    read_from_module(dwfl, address, ret))
+		return true;
+	space_dwfl->read_failed = true;
+	return false;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *context)
+{
+	const struct space_dwfl *space_dwfl = context;
+	const struct dump_registers *registers = space_dwfl->registers;
+
+	/* Where the pc has a DWARF number (x86-64), this call is redundant. */
+	dwfl_thread_state_register_pc(thread, registers->pc);
+	return dwfl_thread_state_registers(thread, 0, registers->nr_dwarf, registers->dwarf);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_memory,
+	.set_initial_registers = set_registers,
+};
+
+/* True if an earlier mapping already reported this module at that bias. */
+static bool is_reported(const struct address_space *space, size_t index, uint64_t bias)
+{
+	const struct mapping *mapping = &space->mappings[index];
+
+	for (size_t i = 0; i < index; i++) {
+		const struct mapping *earlier = &space->mappings[i];
+		uint64_t vaddr;
+
+		if (earlier->module == mapping->module &&
+		    module_vaddr(earlier->module, earlier->file_offset, &vaddr) &&
+		    earlier->start - vaddr == bias)
+			return true;
+	}
+	return false;
+}
+
+static void report_mapping(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
+			   const struct address_space *space, size_t index)
+{
+	const struct mapping *mapping = &space->mappings[index];
+	struct module *module = mapping->module;
+	uint64_t vaddr;
+
+	if (module_find_file(unwinder->modules, module) || module->machine != space_dwfl->machine ||
+	    module->elf_class != ELFCLASS64 ||
+	    !module_vaddr(module, mapping->file_offset, &vaddr) ||
+	    is_reported(space, index, mapping->start - vaddr))
+		return;
+
+	_cleanup_close_ int fd = module_open_file(unwinder->modules, module);
+	if (fd >= 0 && dwfl_report_elf(space_dwfl->dwfl, module->path, module->file_path, fd,
+				       mapping->start - vaddr, true))
+		(void)steal_fd(fd);
+}
+
+static int take_first(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+		      void *context)
+{
+	GElf_Addr bias;
+	Elf **elf = context;
+
+	*elf = dwfl_module_getelf(module, &bias);
+	return *elf ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct address_space *space,
+			     uint16_t machine, struct space_dwfl **ret)
+{
+	struct space_dwfl *space_dwfl = calloc(1, sizeof(*space_dwfl));
+	Elf *elf = NULL;
+
+	if (!space_dwfl)
+		return -ENOMEM;
+	space_dwfl->space_id = space->id;
+	space_dwfl->generation = space->generation;
+	space_dwfl->machine = machine;
+	space_dwfl->dwfl = dwfl_begin(&unwinder->debuginfo->callbacks);
+	if (!space_dwfl->dwfl) {
+		free(space_dwfl);
+		return -ENOMEM;
+	}
+	dwfl_report_begin(space_dwfl->dwfl);
+	for (size_t i = 0; i < space->nr; i++)
+		report_mapping(unwinder, space_dwfl, space, i);
+	dwfl_report_end(space_dwfl->dwfl, NULL, NULL);
+
+	dwfl_getmodules(space_dwfl->dwfl, take_first, &elf, 0);
+	space_dwfl->attached =
+		elf && dwfl_attach_state(space_dwfl->dwfl, elf, 1, &thread_callbacks, space_dwfl);
+	*ret = space_dwfl;
+	return 0;
+}
+
+static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_space *space,
+			  uint16_t machine, struct space_dwfl **ret)
+{
+	struct space_dwfl **slot = &unwinder->spaces[0];
+
+	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++) {
+		struct space_dwfl **other = &unwinder->spaces[i];
+
+		if (*other && (*other)->space_id == space->id && (*other)->machine == machine) {
+			slot = other;
+			break;
+		}
+		if (*slot && (!*other || (*other)->last_use < (*slot)->last_use))
+			slot = other;
+	}
+
+	if (!*slot || (*slot)->space_id != space->id || (*slot)->machine != machine ||
+	    (*slot)->generation != space->generation) {
+		space_dwfl_destroy(*slot);
+		*slot = NULL;
+		int err = space_dwfl_create(unwinder, space, machine, slot);
+		if (err)
+			return err;
+	}
+	(*slot)->last_use = ++unwinder->clock;
+	*ret = *slot;
+	return 0;
+}
+
+static int take_frame(Dwfl_Frame *frame, void *context)
+{
+	struct space_dwfl *space_dwfl = context;
+	struct unwound_stack *stack = space_dwfl->stack;
+	Dwarf_Addr pc;
+	bool is_activation;
+
+	/* dwfl_frame_pc() unwinds a frame ahead, to see whether that is a signal's. */
+	space_dwfl->read_failed = false;
+	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, &is_activation))
+		return DWARF_CB_ABORT;
+	stack->addresses[stack->nr] = pc;
+	stack->is_call[stack->nr] = !is_activation;
+	stack->nr++;
+	return DWARF_CB_OK;
+}
+
+/*
+ * libdwfl takes a return address that it can't read for one that is undefined, as it is in _start
+ * (elfutils 0.188, libdwfl/frame_unwind.c handle_cfi()): such a stack did not end, the dump did.
+ */
+static void unwind_in(struct space_dwfl *space_dwfl, const struct stack_dump *dump,
+		      const struct dump_registers *registers, struct unwound_stack *ret)
+{
+	space_dwfl->dump = dump;
+	space_dwfl->registers = registers;
+	space_dwfl->stack = ret;
+	ret->complete = dwfl_getthread_frames(space_dwfl->dwfl, 1, take_frame, space_dwfl) == 0 &&
+			!space_dwfl->read_failed;
+}
+
+int dwfl_unwinder_unwind(struct dwfl_unwinder *unwinder, const struct address_space *space,
+			 const struct stack_dump *dump, struct unwound_stack *ret)
+{
+	struct dump_registers registers;
+	struct space_dwfl *space_dwfl;
+
+	ret->nr = 0;
+	ret->complete = false;
+	if (dump_registers_decode(dump, &registers))
+		return 0;
+
+	if (space) {
+		int err = get_space_dwfl(unwinder, space, registers.machine, &space_dwfl);
+
+		if (err)
+			return err;
+		if (space_dwfl->attached)
+			unwind_in(space_dwfl, dump, &registers, ret);
+	}
+	if (!ret->nr) {
+		/* No way to begin, but where it was is known. */
+		ret->addresses[0] = registers.pc;
+		ret->is_call[0] = false;
+		ret->nr = 1;
+	}
+	return 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Modules: the files that processes map, each known by its path and its recorded build-id.
+ *
+ * A module's file is looked for when it is first needed, and taken only if it is the file that was
+ * recorded: when a build-id is known the file's own must be equal. What was found is remembered by
+ * device, inode, size and time of change, so that a file replaced meanwhile is never read in its
+ * place.
+ */
+#ifndef LEAKTOOLS_UNWIND_MODULE_H
+#define LEAKTOOLS_UNWIND_MODULE_H
+
+#include "unwind/hash.h"
+#include "unwind/stack_store.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+
+#define MODULE_NONE	0u
+#define MODULE_MAX_PIDS 8
+
+enum module_state {
+	MODULE_UNTRIED,
+	MODULE_FOUND,
+	MODULE_MISSING, /* no file, or not the one that was recorded */
+};
+
+/* A PT_LOAD segment. */
+struct module_segment {
+	uint64_t file_offset, file_size;
+	uint64_t vaddr;
+	uint32_t flags; /* PF_* */
+};
+
+struct module {
+	uint32_t id; /* dense, from 1 */
+	const char *path;
+	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t build_id_size; /* 0: none recorded */
+	bool has_file;	       /* false: "[vdso]" and the like, named by the kernel */
+
+	pid_t pids[MODULE_MAX_PIDS]; /* processes that mapped it, 0: free; through whose root it may
+					be found */
+	unsigned next_pid;
+
+	enum module_state state;
+	char *file_path; /* where it was found */
+	struct stat file_stat;
+	struct module_segment *segments;
+	size_t nr_segments;
+	uint16_t machine;  /* EM_* */
+	uint8_t elf_class; /* ELFCLASS* */
+
+	char *key; /* path, NUL, build-id */
+	UT_hash_handle hh;
+};
+
+struct known_build_id;
+
+struct module_table {
+	const char *symfs; /* NULL: none */
+	struct module *by_key;
+	struct module **by_id; /* [id - 1] */
+	size_t nr, capacity;
+	struct known_build_id *known_build_ids; /* by path, from the recording's header */
+};
+
+void module_table_init(struct module_table *table, const char *symfs);
+void module_table_deinit(struct module_table *table);
+
+/*
+ * The module of a mapping, made if it is new. *@ret is NULL for memory that no file backs:
+ * "//anon",
+ * "[heap]", "/memfd:..." and such. Returns 0 or -ENOMEM.
+ */
+int module_table_get(struct module_table *table, const struct stack_mapping *mapping,
+		     struct module **ret);
+
+/* The module with that id, or NULL for MODULE_NONE. */
+struct module *module_table_by_id(const struct module_table *table, uint32_t id);
+
+/* Gives @build_id to all modules of @path that have none, present and future. 0 or -ENOMEM. */
+int module_table_set_build_id(struct module_table *table, const char *path, const uint8_t *build_id,
+			      uint8_t size);
+
+/*
+ * Finds the module's file, the first time, and fills file_path, segments and machine. Returns 0 or
+ * -ENOENT; a build-id that differs is warned of once.
+ */
+int module_find_file(const struct module_table *table, struct module *module);
+
+/* Opens the file found. Returns a descriptor that the caller closes, or -ENOENT, -ESTALE. */
+int module_open_file(const struct module_table *table, struct module *module);
+
+/*
+ * The ELF virtual address of the byte at @file_offset, once the file is found. Returns false where
+ * no segment holds it.
+ */
+bool module_vaddr(const struct module *module, uint64_t file_offset, uint64_t *ret);
+
+#endif

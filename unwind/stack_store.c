@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/stack_store.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "unwind/address_space.h"
+#include "unwind/debuginfo.h"
+#include "unwind/dwfl_unwinder.h"
+#include "unwind/module.h"
+#include "unwind/stack_table.h"
+#include "unwind/symbolizer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct stack_store {
+	char *symfs;
+	struct debuginfo debuginfo;
+	struct module_table modules;
+	struct address_spaces spaces;
+	struct stack_table stacks;
+	struct symbolizer symbolizer;
+	struct dwfl_unwinder unwinder;
+	uint64_t unwind_failures;
+
+	/* Room for one stack at a time: too large for the C stack. */
+	uint64_t chain[1 + STACK_MAX_FRAMES]; /* generation, then addresses */
+	struct placed_frame placed[STACK_MAX_FRAMES];
+	struct unwound_stack unwound;
+};
+
+int stack_store_create(const struct stack_store_options *options, struct stack_store **ret)
+{
+	struct stack_store *store = calloc(1, sizeof(*store));
+	const char *symfs = options ? options->symfs : NULL;
+
+	if (!store)
+		return -ENOMEM;
+	if (symfs && *symfs) {
+		store->symfs = strdup(symfs);
+		if (!store->symfs)
+			goto out_of_memory;
+	}
+	if (debuginfo_init(&store->debuginfo, store->symfs))
+		goto out_of_memory;
+	module_table_init(&store->modules, store->symfs);
+	address_spaces_init(&store->spaces);
+	stack_table_init(&store->stacks);
+	symbolizer_init(&store->symbolizer, &store->modules, &store->debuginfo);
+	dwfl_unwinder_init(&store->unwinder, &store->modules, &store->debuginfo);
+	*ret = store;
+	return 0;
+
+out_of_memory:
+	free(store->symfs);
+	free(store);
+	return -ENOMEM;
+}
+
+void stack_store_destroy(struct stack_store *store)
+{
+	if (!store)
+		return;
+	dwfl_unwinder_deinit(&store->unwinder);
+	symbolizer_deinit(&store->symbolizer);
+	stack_table_deinit(&store->stacks);
+	address_spaces_deinit(&store->spaces);
+	module_table_deinit(&store->modules);
+	debuginfo_deinit(&store->debuginfo);
+	free(store->symfs);
+	free(store);
+}
+
+int stack_store_map(struct stack_store *store, const struct stack_mapping *mapping)
+{
+	struct module *module;
+	int err = module_table_get(&store->modules, mapping, &module);
+
+	return err ? err : address_spaces_map(&store->spaces, mapping, module);
+}
+
+int stack_store_fork(struct stack_store *store, pid_t child, pid_t parent)
+{
+	return address_spaces_fork(&store->spaces, child, parent);
+}
+
+void stack_store_exec(struct stack_store *store, pid_t pid)
+{
+	address_spaces_exec(&store->spaces, pid);
+}
+
+void stack_store_exit(struct stack_store *store, pid_t pid)
+{
+	address_spaces_exit(&store->spaces, pid);
+}
+
+int stack_store_set_build_id(struct stack_store *store, const char *path, const uint8_t *build_id,
+			     uint8_t size)
+{
+	return module_table_set_build_id(&store->modules, path, build_id, size);
+}
+
+/* A return address belongs to the call before it, which may be its function's last instruction. */
+static struct placed_frame place(const struct address_space *space, uint64_t address, bool is_call)
+{
+	const struct mapping *mapping = address_space_find(space, address - is_call);
+
+	if (!mapping)
+		return (struct placed_frame){.offset = address, .is_call = is_call};
+	return (struct placed_frame){
+		.offset = address - mapping->start + mapping->file_offset,
+		.module_id = mapping->module->id,
+		.is_call = is_call,
+	};
+}
+
+/* @is_call: one for each address; NULL: for all but the first. */
+static int place_and_intern(struct stack_store *store, const struct address_space *space,
+			    const uint64_t *addresses, const bool *is_call, size_t nr,
+			    uint32_t *ret_id)
+{
+	for (size_t i = 0; i < nr; i++)
+		store->placed[i] = place(space, addresses[i], is_call ? is_call[i] : i > 0);
+	return stack_table_intern(&store->stacks, store->placed, addresses, nr, ret_id);
+}
+
+int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64_t *addresses,
+			      size_t nr, uint32_t *ret_id)
+{
+	const struct address_space *space = address_spaces_find(&store->spaces, pid);
+	int err;
+
+	*ret_id = STACK_NONE;
+	if (!nr)
+		return 0;
+	if (nr > STACK_MAX_FRAMES)
+		nr = STACK_MAX_FRAMES;
+
+	store->chain[0] = space ? space->generation : 0;
+	memcpy(&store->chain[1], addresses, nr * sizeof(*addresses));
+	if (stack_table_cache_find(&store->stacks, store->chain, 1 + nr, ret_id))
+		return 0;
+	err = place_and_intern(store, space, addresses, NULL, nr, ret_id);
+	if (!err)
+		stack_table_cache_add(&store->stacks, store->chain, 1 + nr, *ret_id);
+	return err;
+}
+
+int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
+			 uint32_t *ret_id)
+{
+	const struct address_space *space = address_spaces_find(&store->spaces, pid);
+	struct unwound_stack *unwound = &store->unwound;
+	bool plain = true;
+
+	*ret_id = STACK_NONE;
+	int err = dwfl_unwinder_unwind(&store->unwinder, space, dump, unwound);
+	if (err)
+		return err;
+	if (!unwound->complete)
+		store->unwind_failures++;
+
+	/* A signal handler's stack has a second interrupted frame, which a callchain can't express.
+	 */
+	for (size_t i = 0; i < unwound->nr; i++)
+		plain = plain && unwound->is_call[i] == (i > 0);
+	if (plain)
+		return stack_store_add_callchain(store, pid, unwound->addresses, unwound->nr,
+						 ret_id);
+	return place_and_intern(store, space, unwound->addresses, unwound->is_call, unwound->nr,
+				ret_id);
+}
+
+size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id)
+{
+	const struct placed_stack *stack = stack_table_find(&store->stacks, id);
+
+	return stack ? stack->nr : 0;
+}
+
+int stack_store_frame(struct stack_store *store, uint32_t id, size_t index, struct stack_frame *ret)
+{
+	const struct placed_stack *stack = stack_table_find(&store->stacks, id);
+	const struct placed_frame *frame;
+	struct module *module;
+
+	*ret = (struct stack_frame){0};
+	if (!stack || index >= stack->nr)
+		return -EINVAL;
+	frame = &stack->frames[index];
+	ret->address = stack->addresses[index];
+	module = module_table_by_id(&store->modules, frame->module_id);
+	if (!module)
+		return 0;
+	return symbolizer_name(&store->symbolizer, module, frame->offset, frame->is_call, ret);
+}
+
+int stack_frame_print(const struct stack_frame *frame, FILE *out)
+{
+	const char *slash;
+
+	if (!frame->module) {
+		fprintf(out, "0x%" PRIx64 "  (unknown)", frame->address);
+		return ferror(out) ? -EIO : 0;
+	}
+	if (frame->function) {
+		diag_print_escaped(out, frame->function, NULL);
+		fprintf(out, "+0x%" PRIx64, frame->function_offset);
+	} else {
+		slash = strrchr(frame->module, '/');
+		diag_print_escaped(out, slash ? slash + 1 : frame->module, NULL);
+		fprintf(out, "+0x%" PRIx64, frame->module_offset);
+	}
+	if (frame->file) {
+		fputs("  ", out);
+		diag_print_escaped(out, frame->file, NULL);
+		fprintf(out, ":%d", frame->line);
+	}
+	fputs("  (", out);
+	diag_print_escaped(out, frame->module, NULL);
+	fputc(')', out);
+	return ferror(out) ? -EIO : 0;
+}
+
+uint64_t stack_store_unwind_failures(const struct stack_store *store)
+{
+	return store->unwind_failures;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From a place in a module to function, file and line. Each module's symbols are read when the
+ * first of its frames is named, and each place is looked up once. Strings live as long as the
+ * symbolizer.
+ */
+#ifndef LEAKTOOLS_UNWIND_SYMBOLIZER_H
+#define LEAKTOOLS_UNWIND_SYMBOLIZER_H
+
+#include "unwind/debuginfo.h"
+#include "unwind/module.h"
+
+struct module_symbols;
+
+struct symbolizer {
+	struct module_table *modules;
+	struct debuginfo *debuginfo;
+	struct module_symbols **by_id; /* [module id - 1] */
+	size_t nr;
+};
+
+void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules,
+		     struct debuginfo *debuginfo);
+void symbolizer_deinit(struct symbolizer *symbolizer);
+
+/*
+ * Names the byte at @file_offset of @module. @is_call: it follows a call, and the function and line
+ * meant are the call's. Fills all of @frame but its address. Returns 0 or -ENOMEM.
+ */
+int symbolizer_name(struct symbolizer *symbolizer, struct module *module, uint64_t file_offset,
+		    bool is_call, struct stack_frame *frame);
+
+#endif
