@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/perf_chunks.h"
+
+#include "common/diag.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define CHUNK_BYTES ((size_t)1 << 20) /* much more than a record's 65535 bytes */
+
+struct perf_chunk {
+	size_t nr_holders; /* the reader, and each record held */
+	size_t next;	   /* where the next record begins */
+	size_t filled;
+	uint8_t bytes[CHUNK_BYTES] __attribute__((aligned(8)));
+};
+
+void perf_chunks_init(struct perf_chunks *chunks, struct perf_source *source, uint64_t end_offset)
+{
+	*chunks = (struct perf_chunks){
+		.source = source,
+		.end_offset = end_offset,
+		.offset = source->position,
+	};
+}
+
+void perf_chunks_deinit(struct perf_chunks *chunks)
+{
+	if (chunks->current)
+		perf_chunk_release(chunks->current);
+	chunks->current = NULL;
+}
+
+void perf_chunk_hold(struct perf_chunk *chunk)
+{
+	chunk->nr_holders++;
+}
+
+void perf_chunk_release(struct perf_chunk *chunk)
+{
+	if (--chunk->nr_holders == 0)
+		free(chunk);
+}
+
+/* Makes room behind what is read: the unread rest moves to the start of a chunk nobody holds. */
+static int make_room(struct perf_chunks *chunks)
+{
+	struct perf_chunk *old = chunks->current, *chunk = old;
+	size_t rest = old ? old->filled - old->next : 0;
+
+	if (!old || old->nr_holders > 1) {
+		chunk = malloc(sizeof(*chunk));
+		if (!chunk)
+			return -ENOMEM;
+		chunk->nr_holders = 1;
+	}
+	if (old)
+		memmove(chunk->bytes, old->bytes + old->next, rest);
+	if (old && old != chunk)
+		perf_chunk_release(old);
+	chunk->next = 0;
+	chunk->filled = rest;
+	chunks->current = chunk;
+	return 0;
+}
+
+/* Reads some more behind the bytes that are there; @needed of them must fit. */
+static int fill(struct perf_chunks *chunks, size_t needed)
+{
+	struct perf_chunk *chunk = chunks->current;
+	size_t room;
+	ssize_t got;
+
+	if (!chunk || chunk->next + needed > CHUNK_BYTES) {
+		int err = make_room(chunks);
+
+		if (err)
+			return err;
+		chunk = chunks->current;
+	}
+	room = CHUNK_BYTES - chunk->filled;
+	if (room > chunks->end_offset - chunks->source->position)
+		room = (size_t)(chunks->end_offset - chunks->source->position);
+	got = room ? perf_source_read(chunks->source, chunk->bytes + chunk->filled, room) : 0;
+	if (got < 0)
+		return (int)got;
+	if (got == 0)
+		chunks->ended = true;
+	chunk->filled += (size_t)got;
+	return 0;
+}
+
+static int corrupted(const struct perf_chunks *chunks, const struct perf_event_header *header)
+{
+	diag_error("%s: corrupted at offset %" PRIu64 ": a record of type %" PRIu32
+		   " and size %u%s",
+		   chunks->source->name, chunks->offset, header->type, header->size,
+		   header->size < sizeof(*header) ? "" : " runs past the end of the data");
+	return -EINVAL;
+}
+
+int perf_chunks_next(struct perf_chunks *chunks, struct perf_record *ret)
+{
+	for (;;) {
+		struct perf_chunk *chunk = chunks->current;
+		size_t available = chunk ? chunk->filled - chunk->next : 0;
+		size_t needed = sizeof(ret->header);
+		int err;
+
+		if (available >= needed) {
+			memcpy(&ret->header, chunk->bytes + chunk->next, sizeof(ret->header));
+			needed = ret->header.size;
+			if (needed < sizeof(ret->header) ||
+			    needed > chunks->end_offset - chunks->offset)
+				return corrupted(chunks, &ret->header);
+		}
+		if (available >= needed) {
+			ret->bytes = chunk->bytes + chunk->next;
+			ret->offset = chunks->offset;
+			ret->chunk = chunk;
+			chunk->next += needed;
+			chunks->offset += needed;
+			return 1;
+		}
+		if (chunks->ended) {
+			chunks->truncated = available > 0 || (chunks->end_offset != UINT64_MAX &&
+							      chunks->offset < chunks->end_offset);
+			return 0;
+		}
+		err = fill(chunks, needed);
+		if (err)
+			return err;
+	}
+}
+
+int perf_chunks_payload(struct perf_chunks *chunks, uint8_t *buffer, uint64_t size_bytes)
+{
+	while (size_bytes > 0) {
+		struct perf_chunk *chunk = chunks->current;
+		size_t part = chunk ? chunk->filled - chunk->next : 0;
+
+		if (part > size_bytes)
+			part = (size_t)size_bytes;
+		if (part > 0) {
+			if (buffer) {
+				memcpy(buffer, chunk->bytes + chunk->next, part);
+				buffer += part;
+			}
+			chunk->next += part;
+			chunks->offset += part;
+			size_bytes -= part;
+		} else if (chunks->ended) {
+			chunks->truncated = true;
+			return 0;
+		} else {
+			int err = fill(chunks, 1);
+
+			if (err)
+				return err;
+		}
+	}
+	return 1;
+}

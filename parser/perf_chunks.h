@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Cuts a recording's stream into records. Bytes are read in large chunks and records are used in
+ * place; a chunk is freed when the reader has moved on and each record held in it was released.
+ */
+#ifndef LEAKTOOLS_PARSER_PERF_CHUNKS_H
+#define LEAKTOOLS_PARSER_PERF_CHUNKS_H
+
+#include "parser/perf_source.h"
+
+#include <linux/perf_event.h>
+
+struct perf_chunk;
+
+/* A record where it lies. @bytes, header.size of them, may be misaligned; only @header was checked.
+ */
+struct perf_record {
+	struct perf_event_header header;
+	uint8_t *bytes;
+	uint64_t offset; /* in the file or stream, for messages and as the order of ties */
+	struct perf_chunk *chunk;
+};
+
+struct perf_chunks {
+	struct perf_source *source;
+	uint64_t end_offset; /* of the data; UINT64_MAX: wherever the source ends */
+	uint64_t offset;     /* of the next record */
+	struct perf_chunk *current;
+	bool ended;	/* nothing is left to be read */
+	bool truncated; /* the source ended before @end_offset, or within a record */
+};
+
+/* Reads the @source from its position on, up to @end_offset. Release with _deinit(). */
+void perf_chunks_init(struct perf_chunks *chunks, struct perf_source *source, uint64_t end_offset);
+void perf_chunks_deinit(struct perf_chunks *chunks);
+
+/*
+ * The next record; valid until the next call, unless its chunk is held. Returns 1; 0 at the end;
+ * -EINVAL (corrupted), -EIO, -ENOMEM: reported.
+ */
+int perf_chunks_next(struct perf_chunks *chunks, struct perf_record *ret);
+
+/* Keep a record's bytes until the matching release. */
+void perf_chunk_hold(struct perf_chunk *chunk);
+void perf_chunk_release(struct perf_chunk *chunk);
+
+/*
+ * Reads the @size_bytes that follow a record without being one (TRACING_DATA, AUXTRACE) into
+ * @buffer; NULL: skips them. Returns 1; 0 if the source ended before; or a negative errno,
+ * reported.
+ */
+int perf_chunks_payload(struct perf_chunks *chunks, uint8_t *buffer, uint64_t size_bytes);
+
+#endif

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/perf_formats.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <traceevent/event-parse.h>
+
+#define MAX_FORMAT_BYTES ((size_t)64 << 10) /* the kernel's own are below 8 KiB */
+#define MAX_LINE_BYTES	 512
+#define MAX_NAME_BYTES	 256
+#define NO_PRINT_FORMAT	 "print fmt: \"\"\n"
+
+struct perf_formats {
+	struct tep_handle *tep;
+};
+
+/* A block of tracing data: Linux 6.1, tools/perf/util/trace-event-{info,read}.c. */
+struct cursor {
+	const uint8_t *bytes;
+	size_t left;
+};
+
+int perf_formats_create(struct perf_formats **ret)
+{
+	_cleanup_free_ struct perf_formats *formats = calloc(1, sizeof(*formats));
+
+	if (!formats)
+		return -ENOMEM;
+	/* What a file may do wrong is for us to say, not for the library, which would say it often.
+	 */
+	tep_set_loglevel(TEP_LOG_NONE);
+	formats->tep = tep_alloc();
+	if (!formats->tep)
+		return -ENOMEM;
+	*ret = steal_ptr(formats);
+	return 0;
+}
+
+void perf_formats_destroy(struct perf_formats *formats)
+{
+	if (!formats)
+		return;
+	tep_free(formats->tep);
+	free(formats);
+}
+
+static bool take(struct cursor *cursor, void *to, size_t size_bytes)
+{
+	if (size_bytes > cursor->left)
+		return false;
+	if (to)
+		memcpy(to, cursor->bytes, size_bytes);
+	cursor->bytes += size_bytes;
+	cursor->left -= size_bytes;
+	return true;
+}
+
+/* A NUL-terminated string, in place. */
+static const char *take_string(struct cursor *cursor)
+{
+	const char *string = (const char *)cursor->bytes;
+	const uint8_t *end = memchr(cursor->bytes, '\0', cursor->left);
+
+	return end && take(cursor, NULL, (size_t)(end - cursor->bytes) + 1) ? string : NULL;
+}
+
+static bool take_block(struct cursor *cursor, struct cursor *ret_block)
+{
+	uint64_t size_bytes;
+
+	if (!take(cursor, &size_bytes, sizeof(size_bytes)) || size_bytes > cursor->left)
+		return false;
+	*ret_block = (struct cursor){cursor->bytes, (size_t)size_bytes};
+	return take(cursor, NULL, (size_t)size_bytes);
+}
+
+/* One line of a format is kept if it is one that the kernel would write for a plain field. */
+static bool line_is_sane(const char *line, size_t len)
+{
+	static const char *const starts[] = {"name: ", "ID: ", "format:", "\tfield:", "\n"};
+	bool known = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		known |= len >= strlen(starts[i]) && !memcmp(line, starts[i], strlen(starts[i]));
+	if (!known || len > MAX_LINE_BYTES)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = line[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      memchr("_ *:;[]-+/\t\n", c, 12)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The lines of @block up to its print format, which is replaced with an empty one: we never print
+ * an event, and the expressions in it are by far the largest part of the library's grammar.
+ */
+static char *reduce_format(const struct cursor *block, size_t *ret_len)
+{
+	const char *text = (const char *)block->bytes;
+	size_t left = block->left, len = 0;
+	char *reduced = malloc(left + sizeof(NO_PRINT_FORMAT));
+
+	if (!reduced)
+		return NULL;
+	while (left > 0) {
+		const char *newline = memchr(text, '\n', left);
+		size_t line_len = newline ? (size_t)(newline - text) + 1 : left;
+
+		if (line_len >= 9 && !memcmp(text, "print fmt", 9))
+			break;
+		if (line_is_sane(text, line_len)) {
+			memcpy(reduced + len, text, line_len);
+			len += line_len;
+		}
+		text += line_len;
+		left -= line_len;
+	}
+	memcpy(reduced + len, NO_PRINT_FORMAT, sizeof(NO_PRINT_FORMAT));
+	*ret_len = len + strlen(NO_PRINT_FORMAT);
+	return reduced;
+}
+
+static int add_format(struct perf_formats *formats, const char *system, const struct cursor *block)
+{
+	_cleanup_free_ char *text = NULL;
+	struct tep_event *event = NULL;
+	size_t len;
+
+	if (block->left > MAX_FORMAT_BYTES || strlen(system) > MAX_NAME_BYTES)
+		return 0; /* no event of ours; one that needs it is found to have no format */
+	text = reduce_format(block, &len);
+	if (!text)
+		return -ENOMEM;
+	return tep_parse_format(formats->tep, &event, text, len, system) ==
+			       TEP_ERRNO__MEM_ALLOC_FAILED
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* The file's header, and the headers of ftrace's own ring buffer, which we need not. */
+static bool take_preamble(struct cursor *cursor, const char **ret_problem)
+{
+	static const uint8_t magic[] = {23, 8, 68, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+	uint8_t found[sizeof(magic)], big_endian, long_bytes;
+	struct cursor block;
+	const char *string;
+	uint32_t page_bytes, nr_ftrace;
+
+	*ret_problem = "it does not begin as tracing data";
+	if (!take(cursor, found, sizeof(found)) || memcmp(found, magic, sizeof(magic)))
+		return false;
+	*ret_problem = "it ends early";
+	if (!take_string(cursor) || !take(cursor, &big_endian, 1) ||
+	    !take(cursor, &long_bytes, 1) || !take(cursor, &page_bytes, sizeof(page_bytes)))
+		return false;
+	*ret_problem = "its byte order is not this machine's";
+	if (big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
+		return false;
+	*ret_problem = "header_page or header_event is missing";
+	string = take_string(cursor);
+	if (!string || strcmp(string, "header_page") != 0 || !take_block(cursor, &block))
+		return false;
+	string = take_string(cursor);
+	if (!string || strcmp(string, "header_event") != 0 || !take_block(cursor, &block))
+		return false;
+	*ret_problem = "it ends among ftrace's formats";
+	if (!take(cursor, &nr_ftrace, sizeof(nr_ftrace)))
+		return false;
+	while (nr_ftrace-- > 0)
+		if (!take_block(cursor, &block))
+			return false;
+	return true;
+}
+
+/* What follows (kallsyms, printk formats, saved command names) has no use here. */
+static int take_systems(struct perf_formats *formats, struct cursor *cursor,
+			const char **ret_problem)
+{
+	uint32_t nr_systems, nr_events;
+	struct cursor block;
+
+	*ret_problem = "it ends among the events' formats";
+	if (!take(cursor, &nr_systems, sizeof(nr_systems)))
+		return -EINVAL;
+	while (nr_systems-- > 0) {
+		const char *system = take_string(cursor);
+
+		if (!system || !take(cursor, &nr_events, sizeof(nr_events)))
+			return -EINVAL;
+		while (nr_events-- > 0) {
+			int err;
+
+			if (!take_block(cursor, &block))
+				return -EINVAL;
+			err = add_format(formats, system, &block);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+int perf_formats_add(struct perf_formats *formats, const char *name, uint64_t offset,
+		     const uint8_t *data, size_t size_bytes)
+{
+	struct cursor cursor = {data, size_bytes};
+	const char *problem;
+	int err = -EINVAL;
+
+	if (take_preamble(&cursor, &problem))
+		err = take_systems(formats, &cursor, &problem);
+	if (err == -EINVAL)
+		diag_error("%s: corrupted tracing data at offset %" PRIu64 ": %s", name,
+			   offset + (size_bytes - cursor.left), problem);
+	return err;
+}
+
+static bool convert_field(const struct tep_format_field *field, struct perf_field *ret)
+{
+	const unsigned long no_number =
+		TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_STRING | TEP_FIELD_IS_DYNAMIC;
+
+	*ret = (struct perf_field){0};
+	if (!field || (field->flags & no_number) || field->offset < 0)
+		return false;
+	if (field->size != 1 && field->size != 2 && field->size != 4 && field->size != 8)
+		return false;
+	ret->offset = (uint32_t)field->offset;
+	ret->size_bytes = (uint8_t)field->size;
+	ret->is_signed = field->flags & TEP_FIELD_IS_SIGNED;
+	return true;
+}
+
+static bool find_field(struct tep_event *event, const char *name, struct perf_field *ret)
+{
+	return convert_field(tep_find_field(event, name), ret);
+}
+
+/* perf probe names an argument given without a name by its place: "arg1". */
+static bool find_numbered_field(struct tep_event *event, int index, struct perf_field *ret)
+{
+	char name[] = "arg0";
+
+	name[3] = (char)('1' + index);
+	return find_field(event, name, ret);
+}
+
+static bool is_own_field(const struct tep_format_field *field)
+{
+	return strncmp(field->name, "__probe_", strlen("__probe_")) == 0 ||
+	       strcmp(field->name, PROBE_FIELD_CALLER) == 0;
+}
+
+/* The fields that the user's probe definition named as it liked, if there are @nr of them. */
+static bool find_fields_by_place(struct tep_event *event, int nr, struct perf_field *ret)
+{
+	const struct tep_format_field *field;
+	int i = 0;
+
+	for (field = event->format.fields; field; field = field->next) {
+		if (is_own_field(field))
+			continue;
+		if (i >= nr || !convert_field(field, &ret[i]))
+			return false;
+		i++;
+	}
+	return i == nr;
+}
+
+static void find_args(struct tep_event *event, const struct probe_schema *schema,
+		      struct perf_field *ret)
+{
+	struct perf_field by_place[PROBE_MAX_ARGS];
+	bool any = false;
+
+	for (int i = 0; i < schema->nr_args; i++)
+		any |= find_field(event, schema->arg_names[i], &ret[i]) ||
+		       find_numbered_field(event, i, &ret[i]);
+	if (!any && find_fields_by_place(event, schema->nr_args, by_place))
+		memcpy(ret, by_place, sizeof(by_place[0]) * (size_t)schema->nr_args);
+}
+
+/* The argument without which an event says nothing about the heap, if the event lacks it. */
+static const char *missing_arg(const struct probe_schema *schema, enum probe_point point,
+			       const struct perf_event_fields *fields)
+{
+	const int needed[] = {schema->size_arg, schema->count_arg,
+			      schema->effect == HEAP_ALLOC_TO_PTR ? -1 : schema->block_arg};
+
+	if (point == PROBE_RETURN)
+		return fields->ret.size_bytes ? NULL : "return value (arg1=$retval)";
+	if (point == PROBE_STORE)
+		return fields->ret.size_bytes ? NULL : PROBE_FIELD_BLOCK;
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (needed[i] >= 0 && fields->args[needed[i]].size_bytes == 0)
+			return schema->arg_names[needed[i]];
+	return NULL;
+}
+
+static void bind_probe(struct tep_event *format, const char *name, struct perf_event *event)
+{
+	struct perf_event_fields *fields = &event->fields;
+	const struct probe_schema *schema;
+	enum probe_point point;
+	const char *missing;
+
+	if (probe_schema_parse_event(format->name, &schema, &point))
+		return;
+	/* An event that only has an allocator's name is none of ours. */
+	if (!find_field(format, point == PROBE_RETURN ? "__probe_func" : "__probe_ip",
+			&fields->probe_address))
+		return;
+	if (point == PROBE_RETURN) {
+		find_field(format, "__probe_ret_ip", &fields->return_address);
+		if (!find_field(format, PROBE_FIELD_RET, &fields->ret) &&
+		    !find_numbered_field(format, 0, &fields->ret) &&
+		    !find_fields_by_place(format, 1, &fields->ret))
+			fields->ret.size_bytes = 0;
+	} else if (point == PROBE_STORE) {
+		find_field(format, PROBE_FIELD_BLOCK, &fields->ret);
+		if (schema->block_arg >= 0)
+			find_field(format, schema->arg_names[schema->block_arg],
+				   &fields->args[schema->block_arg]);
+	} else {
+		find_field(format, PROBE_FIELD_CALLER, &fields->caller);
+		find_args(format, schema, fields->args);
+	}
+	missing = missing_arg(schema, point, fields);
+	if (missing) {
+		diag_warn("%s: event %s:%s carries no %s: its samples are not used", name,
+			  format->system, format->name, missing);
+		return;
+	}
+	event->desc.schema = schema;
+	event->desc.point = point;
+}
+
+static void bind_event(struct tep_event *format, const char *name, struct perf_event *event)
+{
+	struct perf_event_fields *fields = &event->fields;
+
+	event->bound = true;
+	event->desc.system = format->system;
+	event->desc.name = format->name;
+	if (strcmp(format->system, "task") == 0 && strcmp(format->name, "task_newtask") == 0)
+		event->desc.is_newtask =
+			find_field(format, "pid", &fields->newtask_pid) &&
+			find_field(format, "clone_flags", &fields->newtask_clone_flags);
+	else
+		bind_probe(format, name, event);
+}
+
+void perf_formats_bind(const struct perf_formats *formats, const char *name,
+		       struct perf_events *events)
+{
+	for (size_t i = 0; i < events->nr; i++) {
+		struct perf_event *event = events->events[i];
+		struct tep_event *format;
+
+		if (event->bound || event->desc.attr.type != PERF_TYPE_TRACEPOINT ||
+		    event->desc.attr.config > INT32_MAX)
+			continue;
+		format = tep_find_event(formats->tep, (int)event->desc.attr.config);
+		if (format && format->name && format->system)
+			bind_event(format, name, event);
+	}
+}
+
+static uint64_t extend(uint64_t value, const struct perf_field *field)
+{
+	unsigned int unused_bits = 64 - 8 * field->size_bytes;
+
+	return field->is_signed ? (uint64_t)((int64_t)(value << unused_bits) >> unused_bits)
+				: value;
+}
+
+bool perf_field_read(const struct perf_field *field, const uint8_t *raw, size_t raw_bytes,
+		     uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	*ret = 0;
+	if (field->size_bytes == 0)
+		return true;
+	if (field->offset > raw_bytes || field->size_bytes > raw_bytes - field->offset)
+		return false;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	memcpy(&value, raw + field->offset, field->size_bytes);
+#else
+	memcpy((uint8_t *)&value + sizeof(value) - field->size_bytes, raw + field->offset,
+	       field->size_bytes);
+#endif
+	*ret = extend(value, field);
+	return true;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The tracepoint formats that a recording carries (its tracing data), and what they say about the
+ * events we decode: the schema's probes and task:task_newtask.
+ *
+ * The text of the formats is parsed by libtraceevent, cut down to what describes fields: of what it
+ * gets from a hostile file nothing can nest.
+ */
+#ifndef LEAKTOOLS_PARSER_PERF_FORMATS_H
+#define LEAKTOOLS_PARSER_PERF_FORMATS_H
+
+#include "parser/perf_events.h"
+
+struct perf_formats;
+
+int perf_formats_create(struct perf_formats **ret);
+void perf_formats_destroy(struct perf_formats *formats);
+
+/*
+ * Adds the formats of one block of tracing data; @name and @offset say in messages where it stood.
+ * Returns 0, -ENOMEM, or -EINVAL after reporting what is wrong with it.
+ */
+int perf_formats_add(struct perf_formats *formats, const char *name, uint64_t offset,
+		     const uint8_t *data, size_t size_bytes);
+
+/*
+ * Completes each of @events whose format is known and was not before: its names, its schema and the
+ * places of its fields. Probes that lack an argument are reported. Names are @formats's.
+ */
+void perf_formats_bind(const struct perf_formats *formats, const char *name,
+		       struct perf_events *events);
+
+/* The value at @field in @raw; false: it does not lie within @raw_bytes. */
+bool perf_field_read(const struct perf_field *field, const uint8_t *raw, size_t raw_bytes,
+		     uint64_t *ret);
+
+#endif
