@@ -4,14 +4,13 @@
  * leakrec records. A probe_set is planned (from a process or an ELF file), and then registered in
  * tracefs, or found there.
  *
- * Names. A file's probes form one tracefs group, which says whose they are and which file they watch,
- * so that no state is kept elsewhere:
- *   leakprobe_<file>_<i>_<b>               made by leakprobe; stay until `leakprobe del`
- *   leakrec<pid>_<starttime>_<file>_<i>_<b>  made by one leakrec for itself; once that process is
- *                                          gone, the next leakrec or leakprobe removes them
- * <file> is the file's base name with anything but [A-Za-z0-9] as '_' (cut to fit), <i> eight hex
- * digits over (device, inode), <b> the first eight of the build-id (of a hash of the file's
- * .text where it has none), <starttime> field 22 of /proc/PID/stat in hex.
+ * Names. A file's probes form one tracefs group, which says whose they are and which file they
+ * watch, so that no state is kept elsewhere: leakprobe_<file>_<i>_<b>               made by
+ * leakprobe; stay until `leakprobe del` leakrec<pid>_<starttime>_<file>_<i>_<b>  made by one
+ * leakrec for itself; once that process is gone, the next leakrec or leakprobe removes them <file>
+ * is the file's base name with anything but [A-Za-z0-9] as '_' (cut to fit), <i> eight hex digits
+ * over (device, inode), <b> the first eight of the build-id (of a hash of its code where it has
+ * none), <starttime> field 22 of /proc/PID/stat in hex.
  */
 #ifndef LEAKTOOLS_PROBES_PROBE_SET_H
 #define LEAKTOOLS_PROBES_PROBE_SET_H
@@ -30,6 +29,7 @@ struct probe {
 	enum probe_point point;
 	char event[PROBE_NAME_MAX];
 	uint64_t offset;      /* in the file */
+	char *fetch_args;     /* what the event records: "bytes=%di:u64 ..." */
 	char *definition;     /* the line for uprobe_events */
 	int64_t tracefs_id;   /* perf_event_attr.config; -1 until registered */
 	bool registered_here; /* by probe_set_register(), so probe_set_unregister() removes it */
@@ -37,8 +37,9 @@ struct probe {
 
 /* The probes on one file. */
 struct probe_file {
-	char *path;	/* opens the file from here: its own, or below /proc/PID/root, or map_files */
-	char *display;	/* as its process sees it */
+	char *path; /* opens the file from here: its own, or below /proc/PID/root, or map_files */
+	int fd;	    /* holds the file open where only this process's /proc/PID/fd names it, or -1 */
+	char *display; /* as its process sees it */
 	char group[PROBE_NAME_MAX];
 	struct probe *probes;
 	size_t nr_probes;
@@ -50,11 +51,14 @@ struct probe_set {
 };
 
 /*
- * Plans the probes for the allocators that process @pid has mapped (its libc; its executable when it
- * is statically linked). Returns 0; -ESRCH, -EACCES, -ENOENT (no allocator found) and others after
- * reporting why. Release with probe_set_deinit().
+ * Plans the probes for the allocators that process @pid has mapped (its libc; its executable when
+ * it is statically linked). Returns 0; -ESRCH, -EACCES, -ENOENT (no allocator found) and others
+ * after reporting why. Release with probe_set_deinit().
  */
 int probe_set_plan_pid(struct probe_set *ret, pid_t pid);
+
+/* True if process @pid has mapped an allocator; silent. */
+bool probe_set_pid_has_allocator(pid_t pid);
 
 /* The same for the ELF file at @path. */
 int probe_set_plan_file(struct probe_set *ret, const char *path);

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finds the allocators: those that a process has mapped, and the one that an ELF file is or uses.
+ */
+#include "probes/probe_plan.h"
+#include "probes/process_maps.h"
+#include "probes/process_status.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+
+/* Plans @file if it is an allocator. Returns 1 if so, 0 if not, or a negative errno, reported. */
+static int plan_if_allocator(struct probe_set *set, const struct mapped_file *file,
+			     bool *ret_is_foreign)
+{
+	struct elf_image image;
+	int err = elf_image_init(&image, file->fd);
+
+	if (err)
+		return 0;
+	*ret_is_foreign = !image.is_native;
+	if (probe_plan_is_allocator(&image)) {
+		struct probe_plan_source source = {&image, &file->stat, file->path, file->display};
+
+		err = probe_plan_file(set, &source);
+		elf_image_deinit(&image);
+		return err ? err : 1;
+	}
+	elf_image_deinit(&image);
+	return 0;
+}
+
+/* Says why nothing was found in process @pid; the likeliest cause first. */
+static int report_none_found(pid_t pid, const struct mapped_files *files, const char *foreign)
+{
+	_cleanup_close_ int fd = -1;
+	struct elf_image image;
+	struct stat stat;
+	char link[64], exe[PATH_MAX];
+	ssize_t len;
+	bool is_static = false;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	len = readlink(link, exe, sizeof(exe) - 1);
+	exe[len > 0 ? len : 0] = '\0';
+	fd = mapped_file_open_regular(link, &stat);
+	if (fd >= 0 && elf_image_init(&image, fd) == 0) {
+		_cleanup_free_ char *interpreter = elf_image_interpreter(&image);
+
+		is_static = image.is_native && !interpreter;
+		elf_image_deinit(&image);
+	}
+	if (foreign)
+		diag_error("process %d runs 32-bit code or another architecture's (%s); only this "
+			   "machine's 64-bit programs can be probed",
+			   (int)pid, foreign);
+	else if (is_static)
+		diag_error("process %d: %s is statically linked and has no symbols malloc and free "
+			   "(stripped?), so its allocator cannot be found",
+			   (int)pid, exe);
+	else if (files->nr_unreadable > 0)
+		diag_error("process %d: none of the files that could be opened defines malloc and "
+			   "free, and %zu could not be opened; run it as root",
+			   (int)pid, files->nr_unreadable);
+	else
+		diag_error("process %d (%s) has mapped no file that defines malloc and free",
+			   (int)pid, exe);
+	return -ENOENT;
+}
+
+/* Reports a process that has no heap to look at. */
+static int check_process(pid_t pid)
+{
+	struct process_status status;
+	int err = pid > 0 ? process_status_read(pid, &status) : -ESRCH;
+
+	if (err == -ESRCH) {
+		diag_error("no process %d", (int)pid);
+	} else if (err) {
+		diag_error("cannot read /proc/%d/stat: %s", (int)pid, strerror(-err));
+	} else if (process_status_is_dead(&status)) {
+		diag_error("process %d has ended already and is a zombie", (int)pid);
+		err = -ESRCH;
+	} else if (status.kernel_thread) {
+		diag_error("process %d is a kernel thread: it has no heap", (int)pid);
+		err = -ENOENT;
+	}
+	return err;
+}
+
+int probe_set_plan_pid(struct probe_set *ret, pid_t pid)
+{
+	struct mapped_files files;
+	const char *foreign = NULL;
+	int err;
+
+	*ret = (struct probe_set){0};
+	err = check_process(pid);
+	if (!err)
+		err = mapped_files_open(&files, pid);
+	if (err)
+		return err;
+	for (size_t i = 0; i < files.nr && err >= 0; i++) {
+		bool is_foreign = false;
+
+		err = plan_if_allocator(ret, &files.files[i], &is_foreign);
+		if (is_foreign && !foreign)
+			foreign = files.files[i].display;
+	}
+	if (err >= 0)
+		err = ret->nr_files > 0 ? 0 : report_none_found(pid, &files, foreign);
+	mapped_files_deinit(&files);
+	if (err)
+		probe_set_deinit(ret);
+	return err;
+}
+
+/*
+ * Opens @path as a candidate. A path that tracefs cannot take is replaced by this process's
+ * descriptor of the file, so the probe's file must then be kept open until it is registered.
+ */
+static int open_candidate(struct mapped_file *ret, const char *path)
+{
+	*ret = (struct mapped_file){.fd = -1};
+	ret->display = realpath(path, NULL);
+	if (!ret->display)
+		return -errno;
+	ret->fd = mapped_file_open_regular(ret->display, &ret->stat);
+	if (ret->fd < 0)
+		return ret->fd;
+	if (mapped_file_path_fits_tracefs(ret->display))
+		ret->path = strdup(ret->display);
+	else if (asprintf(&ret->path, "/proc/%d/fd/%d", (int)getpid(), ret->fd) < 0)
+		ret->path = NULL;
+	return ret->path ? 0 : -ENOMEM;
+}
+
+static void candidate_deinit(struct mapped_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file->display);
+}
+
+/* Plans the candidate; the set takes its descriptor over if the path needs it. */
+static int plan_candidate(struct probe_set *set, struct mapped_file *file)
+{
+	bool is_foreign = false;
+	int planned = plan_if_allocator(set, file, &is_foreign);
+
+	if (planned == 1 && !mapped_file_path_fits_tracefs(file->display))
+		set->files[set->nr_files - 1].fd = steal_fd(file->fd);
+	return planned;
+}
+
+/* Plans what is at @path: 1 if it is an allocator, 0 if not, or a negative errno. */
+static int plan_path(struct probe_set *set, const char *path)
+{
+	struct mapped_file file;
+	int err = open_candidate(&file, path);
+
+	if (!err)
+		err = plan_candidate(set, &file);
+	candidate_deinit(&file);
+	return err;
+}
+
+/* True if this process itself was loaded by the loader at @interpreter. */
+static bool is_own_loader(const char *interpreter)
+{
+	struct mapped_files own;
+	struct stat loader;
+	bool is_own = false;
+
+	if (stat(interpreter, &loader) || mapped_files_open(&own, getpid()))
+		return false;
+	for (size_t i = 0; i < own.nr; i++)
+		is_own |= own.files[i].stat.st_dev == loader.st_dev &&
+			  own.files[i].stat.st_ino == loader.st_ino;
+	mapped_files_deinit(&own);
+	return is_own;
+}
+
+/*
+ * The libc that a dynamically linked program will get: its loader, where that is libc (musl), or
+ * this process's own libc, where both have the same loader. Nothing of the program is run to find
+ * out.
+ */
+static int plan_program_libc(struct probe_set *set, const char *interpreter)
+{
+	int planned = plan_path(set, interpreter);
+
+	if (planned != 0 || !is_own_loader(interpreter))
+		return planned < 0 ? 0 : planned;
+	planned = probe_set_plan_pid(set, getpid());
+	return planned < 0 ? planned : 1;
+}
+
+static int report_no_allocator(const char *path, const struct elf_image *image,
+			       const char *interpreter)
+{
+	if (!image->is_native)
+		diag_error("%s is 32-bit or another architecture's; only this machine's 64-bit "
+			   "files can be probed",
+			   path);
+	else if (interpreter)
+		diag_error("%s is dynamically linked, and its libc could not be found; give that "
+			   "with --lib, or a process with --pid",
+			   path);
+	else
+		diag_error(
+			"%s defines no malloc and free (a stripped static program?), so there is "
+			"nothing to probe",
+			path);
+	return -ENOENT;
+}
+
+/* The file is no allocator itself: it may use one. */
+static int plan_indirectly(struct probe_set *set, const char *path, const struct mapped_file *file)
+{
+	_cleanup_free_ char *interpreter = NULL;
+	struct elf_image image;
+	int planned = 0;
+	int err = elf_image_init(&image, file->fd);
+
+	if (err) {
+		diag_error("%s is not an ELF file", path);
+		return err;
+	}
+	interpreter = elf_image_interpreter(&image);
+	if (image.is_native && interpreter)
+		planned = plan_program_libc(set, interpreter);
+	if (planned == 0)
+		planned = report_no_allocator(path, &image, interpreter);
+	elf_image_deinit(&image);
+	return planned < 0 ? planned : 0;
+}
+
+int probe_set_plan_file(struct probe_set *ret, const char *path)
+{
+	struct mapped_file file;
+	int err;
+
+	*ret = (struct probe_set){0};
+	err = open_candidate(&file, path);
+	if (err == -ENOEXEC)
+		diag_error("%s is not a regular file", path);
+	else if (err)
+		diag_error("cannot open %s: %s", path, strerror(-err));
+	if (!err) {
+		err = plan_candidate(ret, &file);
+		if (err == 0)
+			err = plan_indirectly(ret, path, &file);
+	}
+	candidate_deinit(&file);
+	if (err < 0)
+		probe_set_deinit(ret);
+	return err < 0 ? err : 0;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/elf_image.h"
+
+#include "common/scope.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include <elfutils/libdwelf.h>
+
+#define MAX_TABLE_BYTES	   (1024ull << 20) /* a symbol table; those of browsers are near 100 MiB */
+#define MAX_SECTIONS	   (1u << 20)
+#define MAX_HASHED_BYTES   (64ull << 20)
+#define MAX_BUILD_ID_BYTES 1024
+
+#if defined(__x86_64__)
+#define NATIVE_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_MACHINE EM_AARCH64
+#else
+#error "probes/ knows the registers of x86-64 and AArch64 only"
+#endif
+
+int elf_image_init(struct elf_image *ret, int fd)
+{
+	GElf_Ehdr header;
+	struct stat stat;
+
+	*ret = (struct elf_image){.fd = fd};
+	if (fstat(fd, &stat))
+		return -errno;
+	ret->file_size_bytes = stat.st_size;
+	elf_version(EV_CURRENT);
+	ret->elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (!ret->elf)
+		return -ENOEXEC;
+	if (elf_kind(ret->elf) != ELF_K_ELF || !gelf_getehdr(ret->elf, &header)) {
+		elf_image_deinit(ret);
+		return -ENOEXEC;
+	}
+	ret->is_native = header.e_ident[EI_CLASS] == ELFCLASS64 &&
+			 header.e_ident[EI_DATA] == ELFDATA2LSB &&
+			 header.e_machine == NATIVE_MACHINE;
+	return 0;
+}
+
+void elf_image_deinit(struct elf_image *image)
+{
+	if (image->elf)
+		elf_end(image->elf);
+	image->elf = NULL;
+}
+
+/* Sees one named symbol; returns false to end the search. */
+typedef bool symbol_visit(const struct elf_image *image, const char *name, const GElf_Sym *symbol,
+			  void *context);
+
+/* Returns false if @visit ended the search. */
+static bool visit_table(const struct elf_image *image, Elf_Scn *section, const GElf_Shdr *header,
+			symbol_visit *visit, void *context)
+{
+	size_t entry_size = gelf_fsize(image->elf, ELF_T_SYM, 1, EV_CURRENT);
+	Elf_Data *data;
+
+	if (header->sh_size > MAX_TABLE_BYTES || entry_size == 0)
+		return true;
+	data = elf_getdata(section, NULL);
+	if (!data || !data->d_buf || data->d_size / entry_size > INT_MAX)
+		return true;
+	for (int i = 0; i < (int)(data->d_size / entry_size); i++) {
+		GElf_Sym symbol;
+		const char *name;
+
+		if (!gelf_getsym(data, i, &symbol) || symbol.st_shndx == SHN_UNDEF ||
+		    symbol.st_value == 0)
+			continue;
+		name = elf_strptr(image->elf, header->sh_link, symbol.st_name);
+		if (name && !visit(image, name, &symbol, context))
+			return false;
+	}
+	return true;
+}
+
+/* Visits what the tables of @type define. */
+static void visit_symbols(const struct elf_image *image, uint32_t type, symbol_visit *visit,
+			  void *context)
+{
+	Elf_Scn *section = NULL;
+	unsigned int nr = 0;
+
+	while ((section = elf_nextscn(image->elf, section)) && nr++ < MAX_SECTIONS) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(section, &header) && header.sh_type == type &&
+		    !visit_table(image, section, &header, visit, context))
+			return;
+	}
+}
+
+/* Finds the code at @address in the file. Returns false if the file holds no such code. */
+static bool locate(const struct elf_image *image, uint64_t address, struct elf_function *ret)
+{
+	size_t nr_headers;
+
+	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
+		return false;
+	for (int i = 0; i < (int)nr_headers; i++) {
+		GElf_Phdr header;
+		uint64_t in_segment, offset;
+
+		if (!gelf_getphdr(image->elf, i, &header))
+			return false;
+		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
+		    address < header.p_vaddr)
+			continue;
+		in_segment = address - header.p_vaddr;
+		if (in_segment >= header.p_filesz ||
+		    __builtin_add_overflow(header.p_offset, in_segment, &offset) ||
+		    offset >= image->file_size_bytes)
+			continue;
+		ret->offset = offset;
+		if (ret->size_bytes > header.p_filesz - in_segment)
+			ret->size_bytes = header.p_filesz - in_segment;
+		if (ret->size_bytes > image->file_size_bytes - offset)
+			ret->size_bytes = image->file_size_bytes - offset;
+		return true;
+	}
+	return false;
+}
+
+struct function_search {
+	const char *const *names;
+	size_t nr;
+	struct elf_function *found;
+};
+
+static bool take_function(const struct elf_image *image, const char *name, const GElf_Sym *symbol,
+			  void *context)
+{
+	const struct function_search *search = context;
+	int binding = GELF_ST_BIND(symbol->st_info);
+
+	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC ||
+	    (binding != STB_GLOBAL && binding != STB_WEAK))
+		return true;
+	for (size_t i = 0; i < search->nr; i++) {
+		struct elf_function function = {.size_bytes = symbol->st_size};
+
+		if (search->found[i].is_found || strcmp(search->names[i], name) != 0)
+			continue;
+		if (locate(image, symbol->st_value, &function)) {
+			function.is_found = true;
+			search->found[i] = function;
+		}
+	}
+	return true;
+}
+
+void elf_image_find_functions(const struct elf_image *image, const char *const *names, size_t nr,
+			      struct elf_function *ret)
+{
+	struct function_search search = {names, nr, ret};
+
+	memset(ret, 0, nr * sizeof(*ret));
+	visit_symbols(image, SHT_DYNSYM, take_function, &search);
+	visit_symbols(image, SHT_SYMTAB, take_function, &search);
+}
+
+static bool look_for_r_debug(const struct elf_image *image, const char *name,
+			     const GElf_Sym *symbol, void *context)
+{
+	bool *is_loader = context;
+
+	if (GELF_ST_TYPE(symbol->st_info) == STT_OBJECT && strcmp(name, "_r_debug") == 0)
+		*is_loader = true;
+	return !*is_loader;
+}
+
+bool elf_image_is_loader(const struct elf_image *image)
+{
+	bool is_loader = false;
+
+	visit_symbols(image, SHT_DYNSYM, look_for_r_debug, &is_loader);
+	return is_loader;
+}
+
+int elf_image_read(const struct elf_image *image, uint64_t offset, void *buffer, size_t size)
+{
+	char *to = buffer;
+
+	if (offset > INT64_MAX || size > INT64_MAX - offset)
+		return -EOVERFLOW;
+	while (size > 0) {
+		ssize_t len = pread(image->fd, to, size, (off_t)offset);
+
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len <= 0)
+			return len < 0 ? -errno : -ENODATA;
+		to += len;
+		offset += len;
+		size -= len;
+	}
+	return 0;
+}
+
+char *elf_image_interpreter(const struct elf_image *image)
+{
+	size_t nr_headers;
+
+	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
+		return NULL;
+	for (int i = 0; i < (int)nr_headers; i++) {
+		_cleanup_free_ char *path = NULL;
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(image->elf, i, &header) || header.p_type != PT_INTERP)
+			continue;
+		if (header.p_filesz == 0 || header.p_filesz > PATH_MAX)
+			return NULL;
+		path = calloc(1, header.p_filesz + 1);
+		if (!path || elf_image_read(image, header.p_offset, path, header.p_filesz))
+			return NULL;
+		return steal_ptr(path);
+	}
+	return NULL;
+}
+
+/* FNV-1a over the executable segments. */
+static int hash_code(const struct elf_image *image, uint32_t *ret)
+{
+	uint32_t hash = 2166136261u;
+	uint64_t left = MAX_HASHED_BYTES;
+	size_t nr_headers;
+
+	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
+		return -ENOEXEC;
+	for (int i = 0; i < (int)nr_headers; i++) {
+		GElf_Phdr header;
+		uint64_t done = 0;
+
+		if (!gelf_getphdr(image->elf, i, &header))
+			return -ENOEXEC;
+		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X))
+			continue;
+		while (done < header.p_filesz && left > 0) {
+			unsigned char bytes[16384];
+			size_t size = sizeof(bytes);
+			int err;
+
+			if (size > header.p_filesz - done)
+				size = header.p_filesz - done;
+			if (size > left)
+				size = left;
+			err = elf_image_read(image, header.p_offset + done, bytes, size);
+			if (err)
+				return err;
+			for (size_t j = 0; j < size; j++)
+				hash = (hash ^ bytes[j]) * 16777619u;
+			done += size;
+			left -= size;
+		}
+	}
+	*ret = hash;
+	return 0;
+}
+
+int elf_image_build_hash(const struct elf_image *image, uint32_t *ret)
+{
+	const void *build_id;
+	ssize_t len = dwelf_elf_gnu_build_id(image->elf, &build_id);
+	const unsigned char *bytes = build_id;
+
+	if (len < 4 || len > MAX_BUILD_ID_BYTES)
+		return hash_code(image, ret);
+	*ret = (uint32_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+	return 0;
+}

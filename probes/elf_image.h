@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An ELF file that may hold an allocator: where its functions are in the file, and which build it
+ * is.
+ *
+ * The file is hostile: it may be anything, and change while it is read. It is never mmapped (a
+ * truncated file would then kill us), tables have a size limit, and every index is checked.
+ */
+#ifndef LEAKTOOLS_PROBES_ELF_IMAGE_H
+#define LEAKTOOLS_PROBES_ELF_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gelf.h>
+
+struct elf_image {
+	int fd; /* borrowed */
+	Elf *elf;
+	uint64_t file_size_bytes;
+	bool is_native; /* this machine's kind of ELF: probes can be placed in it */
+};
+
+/* A function that the file defines. */
+struct elf_function {
+	bool is_found;
+	uint64_t offset;     /* in the file */
+	uint64_t size_bytes; /* by its symbol; 0 where that does not say. Within the file. */
+};
+
+/*
+ * Looks into the file at @fd, which must stay open. Returns 0; -ENOEXEC if it is no ELF file, or
+ * another negative errno; reports nothing. Release with elf_image_deinit().
+ */
+int elf_image_init(struct elf_image *ret, int fd);
+void elf_image_deinit(struct elf_image *image);
+
+/*
+ * Finds the functions of @names: global symbols that the file itself defines, from .dynsym and
+ * .symtab. An imported function (a PLT stub) is not found, nor one that is chosen at load time
+ * (STT_GNU_IFUNC), whose symbol is only its resolver.
+ */
+void elf_image_find_functions(const struct elf_image *image, const char *const *names, size_t nr,
+			      struct elf_function *ret);
+
+/* True for a dynamic loader: it exports _r_debug, where debuggers find the loaded libraries. */
+bool elf_image_is_loader(const struct elf_image *image);
+
+/*
+ * The path of the loader that the program asks for (PT_INTERP), or NULL if there is none: a static
+ * program or a library. The caller frees it.
+ */
+char *elf_image_interpreter(const struct elf_image *image);
+
+/*
+ * The first four bytes of the build-id, as one big-endian number, so that "%08x" prints its first
+ * eight digits. A file without a build-id gets a hash of its code instead. Returns 0 or a negative
+ * errno.
+ */
+int elf_image_build_hash(const struct elf_image *image, uint32_t *ret);
+
+/* Reads exactly @size bytes at @offset of the file. Returns 0 or a negative errno. */
+int elf_image_read(const struct elf_image *image, uint64_t offset, void *buffer, size_t size);
+
+#endif

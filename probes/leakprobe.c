@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* leakprobe: adds, lists, deletes and checks the uprobes on allocators. */
+#include "probes/group_name.h"
+#include "probes/leakprobe_report.h"
+#include "probes/probe_set.h"
+#include "probes/tracefs_uprobes.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+
+static const char usage[] =
+	"Usage: leakprobe add --pid PID | --lib PATH | --exe PATH [--dry-run]\n"
+	"       leakprobe list\n"
+	"       leakprobe del --all | --pid PID | NAME...\n"
+	"       leakprobe check [--pid PID]\n"
+	"\n"
+	"Manages the uprobes on the functions that allocate and free memory.\n"
+	"\n"
+	"  add          register probes on an allocator's functions\n"
+	"  list         print the probes, with their hits\n"
+	"  del          remove probes that leakprobe added\n"
+	"  check        print which probes watch a file that has changed since, and which of\n"
+	"               a process's allocators have none\n"
+	"\n"
+	"  --pid PID    the allocators that process PID has mapped\n"
+	"  --lib PATH   the library at PATH\n"
+	"  --exe PATH   the program at PATH: its own allocator, or the libc it will load\n"
+	"  --dry-run    print the tracefs definitions, register nothing\n"
+	"  --all        all probes that leakprobe added\n"
+	"  --help       print this\n"
+	"  --version    print the version\n"
+	"\n"
+	"NAME is GROUP, GROUP:EVENT or GROUP/EVENT, as `leakprobe list` prints them.\n";
+
+struct options {
+	pid_t pid; /* 0: not given */
+	const char *lib, *exe;
+	bool dry_run, all;
+};
+
+/* A command's status is one of enum diag_exit. */
+struct command {
+	const char *name;
+	int (*run)(const struct options *options, char **names);
+	const char *allowed; /* options, by their short names below */
+	bool takes_names;
+};
+
+enum {
+	OPTION_PID = 'p',
+	OPTION_LIB = 'l',
+	OPTION_EXE = 'e',
+	OPTION_DRY_RUN = 'n',
+	OPTION_ALL = 'a',
+	OPTION_HELP = 'h',
+	OPTION_VERSION = 'V',
+};
+
+static const struct option long_options[] = {
+	{"pid", required_argument, NULL, OPTION_PID},
+	{"lib", required_argument, NULL, OPTION_LIB},
+	{"exe", required_argument, NULL, OPTION_EXE},
+	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+	{"all", no_argument, NULL, OPTION_ALL},
+	{"help", no_argument, NULL, OPTION_HELP},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{0},
+};
+
+static int usage_error(const char *what)
+{
+	diag_error("%s; see leakprobe --help", what);
+	return DIAG_EXIT_USAGE;
+}
+
+/* Removes the probes of recorders that are gone, and says so. */
+static int reap(void)
+{
+	int nr = probe_registry_reap();
+
+	if (nr > 0)
+		diag_note("removed %d probes that a leakrec, which is gone, had left", nr);
+	return nr < 0 ? nr : 0;
+}
+
+static int plan(struct probe_set *set, const struct options *options)
+{
+	if (options->pid)
+		return probe_set_plan_pid(set, options->pid);
+	return probe_set_plan_file(set, options->lib ? options->lib : options->exe);
+}
+
+static void print_definitions(const struct probe_set *set)
+{
+	for (size_t i = 0; i < set->nr_files; i++)
+		for (size_t j = 0; j < set->files[i].nr_probes; j++)
+			puts(set->files[i].probes[j].definition);
+}
+
+static void print_added(const struct probe_set *set)
+{
+	for (size_t i = 0; i < set->nr_files; i++) {
+		const struct probe_file *file = &set->files[i];
+		size_t nr_added = 0;
+
+		for (size_t j = 0; j < file->nr_probes; j++)
+			nr_added += file->probes[j].registered_here;
+		printf("%s: ", file->group);
+		if (nr_added == file->nr_probes)
+			printf("added %zu probes to ", nr_added);
+		else if (nr_added > 0)
+			printf("added %zu of %zu probes, the others were there, to ", nr_added,
+			       file->nr_probes);
+		else
+			printf("all %zu probes were there already, on ", file->nr_probes);
+		diag_print_escaped(stdout, file->display, NULL);
+		putchar('\n');
+	}
+}
+
+static int command_add(const struct options *options, char **names)
+{
+	struct probe_set set;
+	int nr_targets = (options->pid != 0) + (options->lib != NULL) + (options->exe != NULL);
+	int err;
+
+	if (nr_targets != 1)
+		return usage_error("add needs one of --pid, --lib and --exe");
+	if (!options->dry_run && reap())
+		return DIAG_EXIT_FAILED;
+	err = plan(&set, options);
+	if (err)
+		return DIAG_EXIT_FAILED;
+	if (options->dry_run)
+		print_definitions(&set);
+	else
+		err = probe_set_register(&set);
+	if (!err && !options->dry_run)
+		print_added(&set);
+	probe_set_deinit(&set);
+	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
+static int command_list(const struct options *options, char **names)
+{
+	return reap() || leakprobe_list() ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
+static int command_check(const struct options *options, char **names)
+{
+	return reap() || leakprobe_check(options->pid) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
+/* True if @name, GROUP or GROUP:EVENT or GROUP/EVENT, means @probe. */
+static bool name_means(const char *name, const struct uprobe *probe)
+{
+	size_t group_len = strlen(probe->group);
+
+	if (strncmp(name, probe->group, group_len) != 0)
+		return false;
+	if (name[group_len] == '\0')
+		return true;
+	return (name[group_len] == ':' || name[group_len] == '/') &&
+	       strcmp(name + group_len + 1, probe->event) == 0;
+}
+
+/* Removes one probe of leakprobe's; counts it in *@nr_deleted. */
+static int delete_probe(const struct uprobe *probe, size_t *nr_deleted)
+{
+	int err = tracefs_uprobe_destroy(probe->group, probe->event);
+
+	if (err == -EBUSY)
+		diag_error("cannot remove %s:%s: a recorder still uses it; end that first",
+			   probe->group, probe->event);
+	*nr_deleted += !err;
+	return err;
+}
+
+/* Removes those of leakprobe's probes that @matches says; tries all, returns the first error. */
+static int delete_matching(const struct uprobe_list *list,
+			   bool (*matches)(const struct uprobe *probe,
+					   const struct group_name *group, const void *context),
+			   const void *context, size_t *nr_deleted)
+{
+	int first_err = 0;
+
+	for (size_t i = 0; i < list->nr; i++) {
+		struct group_name group;
+		int err;
+
+		if (group_name_parse(list->probes[i].group, &group) ||
+		    group.owner != GROUP_OF_LEAKPROBE ||
+		    !matches(&list->probes[i], &group, context))
+			continue;
+		err = delete_probe(&list->probes[i], nr_deleted);
+		if (err && !first_err)
+			first_err = err;
+	}
+	return first_err;
+}
+
+static bool matches_all(const struct uprobe *probe, const struct group_name *group,
+			const void *context)
+{
+	return true;
+}
+
+static bool matches_name(const struct uprobe *probe, const struct group_name *group,
+			 const void *context)
+{
+	return name_means(context, probe);
+}
+
+/* The same file, whichever build of it: probes from before it was rebuilt go too. */
+static bool matches_set(const struct uprobe *probe, const struct group_name *group,
+			const void *context)
+{
+	const struct probe_set *set = context;
+
+	for (size_t i = 0; i < set->nr_files; i++) {
+		struct group_name planned;
+
+		if (group_name_parse(set->files[i].group, &planned) == 0 &&
+		    planned.inode_hash == group->inode_hash)
+			return true;
+	}
+	return false;
+}
+
+/* Why @name was not deleted. */
+static void report_no_match(const struct uprobe_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->nr; i++) {
+		struct group_name group;
+
+		if (!name_means(name, &list->probes[i]))
+			continue;
+		if (group_name_parse(list->probes[i].group, &group) == 0)
+			diag_error("%s belongs to leakrec, process %d, which removes it at its end",
+				   name, (int)group.pid);
+		else
+			diag_error("%s was not made by leakprobe, so it stays", name);
+		return;
+	}
+	diag_error("there is no probe %s; leakprobe list shows what there is", name);
+}
+
+static int delete_names(const struct uprobe_list *list, char **names, size_t *nr_deleted)
+{
+	int first_err = 0;
+
+	for (; *names; names++) {
+		size_t nr_before = *nr_deleted;
+		int err = delete_matching(list, matches_name, *names, nr_deleted);
+
+		if (!err && *nr_deleted == nr_before) {
+			report_no_match(list, *names);
+			err = -ENOENT;
+		}
+		if (err && !first_err)
+			first_err = err;
+	}
+	return first_err;
+}
+
+static int delete_of_process(const struct uprobe_list *list, pid_t pid, size_t *nr_deleted)
+{
+	struct probe_set set;
+	int err = probe_set_plan_pid(&set, pid);
+
+	if (err)
+		return err;
+	err = delete_matching(list, matches_set, &set, nr_deleted);
+	probe_set_deinit(&set);
+	return err;
+}
+
+static int command_del(const struct options *options, char **names)
+{
+	struct uprobe_list list;
+	size_t nr_deleted = 0;
+	int err;
+
+	if (options->all + (options->pid != 0) + (*names != NULL) != 1)
+		return usage_error("del needs one of --all, --pid and names");
+	if (reap() || tracefs_uprobes_read(&list, false))
+		return DIAG_EXIT_FAILED;
+	if (options->all)
+		err = delete_matching(&list, matches_all, NULL, &nr_deleted);
+	else if (options->pid)
+		err = delete_of_process(&list, options->pid, &nr_deleted);
+	else
+		err = delete_names(&list, names, &nr_deleted);
+	uprobe_list_deinit(&list);
+	if (!err || nr_deleted > 0)
+		printf("removed %zu probes\n", nr_deleted);
+	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
+static const struct command commands[] = {
+	{"add", command_add, "plen", false},
+	{"list", command_list, "", false},
+	{"del", command_del, "pa", true},
+	{"check", command_check, "p", false},
+};
+
+static int parse_pid(const char *text, pid_t *ret)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : 0;
+	if (pid <= 0 || pid > INT_MAX || errno || *end) {
+		diag_error("--pid %s is no process number", text);
+		return DIAG_EXIT_USAGE;
+	}
+	*ret = (pid_t)pid;
+	return DIAG_EXIT_OK;
+}
+
+/* Sets one option; returns an exit status. */
+static int set_option(struct options *options, int option, const char *argument)
+{
+	switch (option) {
+	case OPTION_PID:
+		return parse_pid(argument, &options->pid);
+	case OPTION_LIB:
+		options->lib = argument;
+		break;
+	case OPTION_EXE:
+		options->exe = argument;
+		break;
+	case OPTION_DRY_RUN:
+		options->dry_run = true;
+		break;
+	case OPTION_ALL:
+		options->all = true;
+		break;
+	}
+	return DIAG_EXIT_OK;
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+/* A write that failed is known at the latest when the buffer is flushed. */
+static int finish_output(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	diag_error("cannot write the output: %s", strerror(errno));
+	return status ? status : DIAG_EXIT_FAILED;
+}
+
+static int run(int argc, char **argv)
+{
+	const struct command *command;
+	struct options options = {0};
+	char given[8] = "";
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		if (option == '?')
+			return usage_error("bad option");
+		if (option == OPTION_HELP || option == OPTION_VERSION) {
+			fputs(option == OPTION_HELP ? usage : "leakprobe " LEAKTOOLS_VERSION "\n",
+			      stdout);
+			return DIAG_EXIT_OK;
+		}
+		if (!strchr(given, option))
+			given[strlen(given)] = (char)option;
+		status = set_option(&options, option, optarg);
+		if (status)
+			return status;
+	}
+	if (optind == argc)
+		return usage_error("no command given");
+	command = find_command(argv[optind]);
+	if (!command) {
+		diag_error("there is no command %s; see leakprobe --help", argv[optind]);
+		return DIAG_EXIT_USAGE;
+	}
+	if (strspn(given, command->allowed) != strlen(given)) {
+		diag_error("%s does not take one of the options given; see leakprobe --help",
+			   command->name);
+		return DIAG_EXIT_USAGE;
+	}
+	if (optind + 1 < argc && !command->takes_names) {
+		diag_error("%s takes no argument %s; see leakprobe --help", command->name,
+			   argv[optind + 1]);
+		return DIAG_EXIT_USAGE;
+	}
+	return command->run(&options, argv + optind + 1);
+}
+
+int main(int argc, char **argv)
+{
+	diag_set_tool("leakprobe");
+	/* A closed pipe is a failed write, which is reported. */
+	signal(SIGPIPE, SIG_IGN);
+	return finish_output(run(argc, argv));
+}

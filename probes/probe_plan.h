@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From an allocator's ELF file to the probes on it: which functions, at which offsets, recording
+ * what. Nothing is registered here. probe_set.h declares probe_set_plan_pid() and
+ * probe_set_plan_file(), which probe_plan.c and allocator_files.c make up.
+ */
+#ifndef LEAKTOOLS_PROBES_PROBE_PLAN_H
+#define LEAKTOOLS_PROBES_PROBE_PLAN_H
+
+#include "probes/elf_image.h"
+#include "probes/group_name.h"
+#include "probes/probe_set.h"
+#include "probes/tracefs_uprobes.h"
+
+#include <sys/stat.h>
+
+/* The file that probe_plan_file() plans for. */
+struct probe_plan_source {
+	const struct elf_image *image;
+	const struct stat *stat;
+	const char *path;
+	const char *display;
+};
+
+/*
+ * True if the file is an allocator: it defines malloc and free. A dynamic loader's malloc, which
+ * serves only until libc is there (glibc before 2.32), does not count; musl's loader is its libc.
+ */
+bool probe_plan_is_allocator(const struct elf_image *image);
+
+/*
+ * Plans the probes for one allocator file and appends it to @set. Returns 0, or a negative errno
+ * after reporting it.
+ */
+int probe_plan_file(struct probe_set *set, const struct probe_plan_source *source);
+
+/* Names the file's group, and its probes' definitions after it. Returns 0 or -ENOMEM. */
+int probe_plan_set_group(struct probe_file *file, const struct group_name *name);
+
+/* What the registration of @probe asks of tracefs. */
+struct uprobe_spec probe_plan_spec(const struct probe_file *file, const struct probe *probe);
+
+void probe_file_deinit(struct probe_file *file);
+
+#endif

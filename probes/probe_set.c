@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/probe_set.h"
+
+#include "probes/group_name.h"
+#include "probes/probe_plan.h"
+#include "probes/process_status.h"
+#include "probes/tracefs_uprobes.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+
+#include <tracefs.h>
+
+int probe_set_make_own(struct probe_set *set)
+{
+	struct process_status status;
+	int err = process_status_read(getpid(), &status);
+
+	if (err) {
+		diag_error("cannot read /proc/%d/stat: %s", (int)getpid(), strerror(-err));
+		return err;
+	}
+	for (size_t i = 0; i < set->nr_files; i++) {
+		struct group_name name;
+
+		err = group_name_parse(set->files[i].group, &name);
+		if (err)
+			return err;
+		name.owner = GROUP_OF_LEAKREC;
+		name.pid = getpid();
+		name.start_time_ticks = status.start_time_ticks;
+		err = probe_plan_set_group(&set->files[i], &name);
+		if (err) {
+			diag_error("cannot name the probes: %s", strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* True if @there, an event of @probe's name, records the same at the same place. */
+static bool is_as_planned(const struct probe *probe, const struct uprobe *there)
+{
+	return there->offset == probe->offset &&
+	       there->is_return == (probe->point == PROBE_RETURN) &&
+	       strcmp(there->fetch_args, probe->fetch_args) == 0;
+}
+
+/* Fills in the probe's id if it is in @list. Returns 1 if so, 0 if not, or a negative errno. */
+static int find_probe(const struct uprobe_list *list, const struct probe_file *file,
+		      struct probe *probe)
+{
+	const struct uprobe *there = uprobe_list_find(list, file->group, probe->event);
+	int64_t id;
+
+	if (!there || !is_as_planned(probe, there))
+		return 0;
+	id = tracefs_uprobe_id(file->group, probe->event);
+	if (id < 0)
+		return (int)id;
+	probe->tracefs_id = id;
+	return 1;
+}
+
+int probe_set_find(struct probe_set *set)
+{
+	struct uprobe_list list;
+	int nr = 0, err = tracefs_uprobes_read(&list, false);
+
+	for (size_t i = 0; !err && i < set->nr_files; i++) {
+		struct probe_file *file = &set->files[i];
+
+		for (size_t j = 0; !err && j < file->nr_probes; j++) {
+			int found = find_probe(&list, file, &file->probes[j]);
+
+			if (found < 0)
+				err = found;
+			else
+				nr += found;
+		}
+	}
+	uprobe_list_deinit(&list);
+	return err ? err : nr;
+}
+
+/* Registers one probe, unless it is there as planned. */
+static int register_probe(const struct uprobe_list *list, const char *errors_before,
+			  const struct probe_file *file, struct probe *probe)
+{
+	struct uprobe_spec spec = probe_plan_spec(file, probe);
+	int64_t id;
+	int err = find_probe(list, file, probe);
+
+	if (err)
+		return err < 0 ? err : 0;
+	/* tracefs would add a second place to an event of the same name. */
+	if (uprobe_list_find(list, file->group, probe->event)) {
+		diag_error("%s/%s is there, but records something else; remove it first: leakprobe "
+			   "del %s",
+			   file->group, probe->event, file->group);
+		return -EEXIST;
+	}
+	err = tracefs_uprobe_create(&spec, errors_before);
+	if (err)
+		return err;
+	probe->registered_here = true;
+	id = tracefs_uprobe_id(file->group, probe->event);
+	if (id < 0)
+		return (int)id;
+	probe->tracefs_id = id;
+	return 0;
+}
+
+int probe_set_register(struct probe_set *set)
+{
+	_cleanup_free_ char *errors_before = NULL;
+	struct uprobe_list list;
+	int err = tracefs_uprobes_read(&list, false);
+
+	if (err)
+		return err;
+	errors_before = tracefs_error_all(NULL);
+	for (size_t i = 0; !err && i < set->nr_files; i++) {
+		struct probe_file *file = &set->files[i];
+
+		for (size_t j = 0; !err && j < file->nr_probes; j++)
+			err = register_probe(&list, errors_before, file, &file->probes[j]);
+	}
+	uprobe_list_deinit(&list);
+	if (err)
+		probe_set_unregister(set);
+	return err;
+}
+
+int probe_set_unregister(struct probe_set *set)
+{
+	int first_err = 0;
+
+	for (size_t i = set->nr_files; i-- > 0;) {
+		struct probe_file *file = &set->files[i];
+
+		for (size_t j = file->nr_probes; j-- > 0;) {
+			struct probe *probe = &file->probes[j];
+			int err;
+
+			if (!probe->registered_here)
+				continue;
+			err = tracefs_uprobe_destroy(file->group, probe->event);
+			if (err == -EBUSY)
+				diag_error("cannot remove %s/%s: another recorder still uses it",
+					   file->group, probe->event);
+			if (err && !first_err)
+				first_err = err;
+			if (err)
+				continue;
+			probe->registered_here = false;
+			probe->tracefs_id = -1;
+		}
+	}
+	return first_err;
+}
+
+void probe_set_deinit(struct probe_set *set)
+{
+	for (size_t i = 0; i < set->nr_files; i++)
+		probe_file_deinit(&set->files[i]);
+	free(set->files);
+	*set = (struct probe_set){0};
+}
+
+static bool has_group(const struct probe_set *set, const char *group)
+{
+	for (size_t i = 0; i < set->nr_files; i++)
+		if (strcmp(set->files[i].group, group) == 0)
+			return true;
+	return false;
+}
+
+int probe_set_merge(struct probe_set *to, struct probe_set *from)
+{
+	struct probe_file *grown =
+		reallocarray(to->files, to->nr_files + from->nr_files + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	to->files = grown;
+	for (size_t i = 0; i < from->nr_files; i++) {
+		if (has_group(to, from->files[i].group))
+			probe_file_deinit(&from->files[i]);
+		else
+			to->files[to->nr_files++] = from->files[i];
+	}
+	from->nr_files = 0;
+	probe_set_deinit(from);
+	return 0;
+}
+
+/* True if @group belongs to a leakrec that runs no more. */
+static bool is_orphaned(const char *group)
+{
+	struct process_status status;
+	struct group_name name;
+	int err;
+
+	if (group_name_parse(group, &name) || name.owner != GROUP_OF_LEAKREC)
+		return false;
+	err = process_status_read(name.pid, &status);
+	if (err)
+		return err == -ESRCH;
+	return process_status_is_dead(&status) || status.start_time_ticks != name.start_time_ticks;
+}
+
+int probe_registry_reap(void)
+{
+	struct uprobe_list list;
+	int nr = 0, err = tracefs_uprobes_read(&list, false);
+
+	for (size_t i = 0; !err && i < list.nr; i++) {
+		int destroyed;
+
+		if (!is_orphaned(list.probes[i].group))
+			continue;
+		destroyed = tracefs_uprobe_destroy(list.probes[i].group, list.probes[i].event);
+		if (destroyed == 0)
+			nr++;
+		else if (destroyed != -EBUSY)
+			err = destroyed;
+	}
+	uprobe_list_deinit(&list);
+	return err ? err : nr;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/process_maps.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+
+#define MAX_MAPPED_FILES 4096
+#define DELETED_SUFFIX	 " (deleted)"
+
+int process_maps_parse_line(char *line, struct process_mapping *ret)
+{
+	char permissions[5];
+	uint64_t inode;
+	int path_at = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	*ret = (struct process_mapping){0};
+	if (sscanf(line, "%16" SCNx64 "-%16" SCNx64 " %4s %*16x %*8x:%*8x %20" SCNu64 " %n",
+		   &ret->start, &ret->end, permissions, &inode, &path_at) != 4 ||
+	    path_at == 0 || ret->start >= ret->end || strlen(permissions) != 4)
+		return -EINVAL;
+	ret->path = line + path_at;
+	ret->is_code = permissions[2] == 'x' && inode != 0 && ret->path[0] == '/';
+	return 0;
+}
+
+bool mapped_file_path_fits_tracefs(const char *path)
+{
+	return path[strcspn(path, " \t\n\v\f\r#")] == '\0';
+}
+
+int mapped_file_open_regular(const char *path, struct stat *ret_stat)
+{
+	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+	char link[64];
+	int readable;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, ret_stat))
+		return -errno;
+	if (!S_ISREG(ret_stat->st_mode))
+		return S_ISDIR(ret_stat->st_mode) ? -EISDIR : -ENOEXEC;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	readable = open(link, O_RDONLY | O_CLOEXEC);
+	return readable < 0 ? -errno : readable;
+}
+
+static bool is_same_file(const char *path, const struct stat *expected)
+{
+	struct stat actual;
+
+	return mapped_file_path_fits_tracefs(path) && stat(path, &actual) == 0 &&
+	       actual.st_dev == expected->st_dev && actual.st_ino == expected->st_ino;
+}
+
+/* The first path that leads to the file: its own, the one through the process's root, the mapping.
+ */
+static char *usable_path(const char *own_path, const char *root_path, const char *mapping_path,
+			 const struct stat *stat)
+{
+	if (is_same_file(own_path, stat))
+		return strdup(own_path);
+	return strdup(is_same_file(root_path, stat) ? root_path : mapping_path);
+}
+
+/* Returns 0, or a negative errno if the file cannot be opened (-ENOMEM included). */
+static int open_mapping(struct mapped_file *ret, pid_t pid, const struct process_mapping *mapping)
+{
+	_cleanup_free_ char *root_path = NULL, *display = NULL;
+	_cleanup_close_ int fd = -1;
+	size_t len = strlen(mapping->path);
+	char mapping_path[96];
+
+	snprintf(mapping_path, sizeof(mapping_path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+		 (int)pid, mapping->start, mapping->end);
+	if (asprintf(&root_path, "/proc/%d/root%s", (int)pid, mapping->path) < 0) {
+		root_path = NULL;
+		return -ENOMEM;
+	}
+	fd = mapped_file_open_regular(mapping_path, &ret->stat);
+	/* map_files wants CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE; a dry run can do without. */
+	if (fd == -EPERM || fd == -EACCES)
+		fd = mapped_file_open_regular(root_path, &ret->stat);
+	if (fd < 0)
+		return fd;
+	if (len > strlen(DELETED_SUFFIX) &&
+	    strcmp(mapping->path + len - strlen(DELETED_SUFFIX), DELETED_SUFFIX) == 0)
+		len -= strlen(DELETED_SUFFIX);
+	display = strndup(mapping->path, len);
+	ret->path = usable_path(mapping->path, root_path, mapping_path, &ret->stat);
+	if (!display || !ret->path) {
+		free(ret->path);
+		return -ENOMEM;
+	}
+	ret->display = steal_ptr(display);
+	ret->fd = steal_fd(fd);
+	return 0;
+}
+
+static bool has_file(const struct mapped_files *files, const struct stat *stat)
+{
+	for (size_t i = 0; i < files->nr; i++)
+		if (files->files[i].stat.st_dev == stat->st_dev &&
+		    files->files[i].stat.st_ino == stat->st_ino)
+			return true;
+	return false;
+}
+
+static void mapped_file_deinit(struct mapped_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file->display);
+}
+
+static int add_mapping(struct mapped_files *files, pid_t pid, const struct process_mapping *mapping)
+{
+	struct mapped_file file, *grown;
+	int err = open_mapping(&file, pid, mapping);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		files->nr_unreadable++;
+		return 0;
+	}
+	if (has_file(files, &file.stat)) {
+		mapped_file_deinit(&file);
+		return 0;
+	}
+	grown = reallocarray(files->files, files->nr + 1, sizeof(*grown));
+	if (!grown) {
+		mapped_file_deinit(&file);
+		return -ENOMEM;
+	}
+	files->files = grown;
+	files->files[files->nr++] = file;
+	return 0;
+}
+
+static int read_maps(struct mapped_files *files, pid_t pid, FILE *maps)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+
+	while (getline(&line, &size, maps) > 0) {
+		struct process_mapping mapping;
+		int err;
+
+		if (process_maps_parse_line(line, &mapping) || !mapping.is_code)
+			continue;
+		if (files->nr == MAX_MAPPED_FILES) {
+			diag_warn(
+				"process %d maps more than %d files as code; the rest is not searched",
+				(int)pid, MAX_MAPPED_FILES);
+			break;
+		}
+		err = add_mapping(files, pid, &mapping);
+		if (err)
+			return err;
+	}
+	return ferror(maps) ? -EIO : 0;
+}
+
+int mapped_files_open(struct mapped_files *ret, pid_t pid)
+{
+	_cleanup_fclose_ FILE *maps = NULL;
+	char path[64];
+	int err;
+
+	*ret = (struct mapped_files){0};
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "re");
+	err = maps ? read_maps(ret, pid, maps) : -errno;
+	if (err == -EACCES || err == -EPERM)
+		diag_error("may not see what process %d maps: %s; run it as root", (int)pid,
+			   strerror(-err));
+	else if (err)
+		diag_error("cannot read %s: %s", path, strerror(-err));
+	if (err)
+		mapped_files_deinit(ret);
+	return err;
+}
+
+void mapped_files_deinit(struct mapped_files *files)
+{
+	for (size_t i = 0; i < files->nr; i++)
+		mapped_file_deinit(&files->files[i]);
+	free(files->files);
+	*files = (struct mapped_files){0};
+}

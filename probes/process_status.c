@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/process_status.h"
+
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define KERNEL_THREAD_FLAG 0x00200000 /* PF_KTHREAD in the kernel's include/linux/sched.h (6.1) */
+
+enum {
+	FIELD_STATE = 3,
+	FIELD_FLAGS = 9,
+	FIELD_START_TIME = 22,
+};
+
+int process_status_parse(const char *text, struct process_status *ret)
+{
+	/* The command name, field 2, may hold blanks and brackets: the last bracket ends it. */
+	const char *field = strrchr(text, ')');
+
+	if (!field || field[1] != ' ' || !field[2])
+		return -EINVAL;
+	field += 2;
+	*ret = (struct process_status){.state = *field};
+	for (int i = FIELD_STATE; i < FIELD_START_TIME; i++) {
+		field = strchr(field, ' ');
+		if (!field)
+			return -EINVAL;
+		field++;
+		if (i + 1 == FIELD_FLAGS)
+			ret->kernel_thread = strtoull(field, NULL, 10) & KERNEL_THREAD_FLAG;
+	}
+	ret->start_time_ticks = strtoull(field, NULL, 10);
+	return 0;
+}
+
+int process_status_read(pid_t pid, struct process_status *ret)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64], text[1024];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	if (len < 0)
+		return -errno;
+	text[len] = '\0';
+	return process_status_parse(text, ret);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What /proc/PID/stat says about a process: whether it runs, and which one of that number it is. */
+#ifndef LEAKTOOLS_PROBES_PROCESS_STATUS_H
+#define LEAKTOOLS_PROBES_PROCESS_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_status {
+	char state; /* as in proc(5): 'R', 'S', 'Z'... */
+	bool kernel_thread;
+	uint64_t start_time_ticks; /* since boot: tells two processes of one number apart */
+};
+
+/* Parses the text of /proc/PID/stat. Returns 0, or -EINVAL. */
+int process_status_parse(const char *text, struct process_status *ret);
+
+/* Returns 0, -ESRCH if there is no such process, or another negative errno; reports nothing. */
+int process_status_read(pid_t pid, struct process_status *ret);
+
+/* True if the process has ended, though its parent may not have waited for it yet. */
+static inline bool process_status_is_dead(const struct process_status *status)
+{
+	return status->state == 'Z' || status->state == 'X';
+}
+
+#endif
