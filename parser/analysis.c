@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/analysis.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+int analysis_init(struct analysis *analysis, const struct stack_store_options *options,
+		  const struct heap_observer *observer)
+{
+	int err;
+
+	*analysis = (struct analysis){0};
+	err = stack_store_create(options, &analysis->stacks);
+	if (!err)
+		err = heap_tracker_create(observer, &analysis->heaps);
+	if (err)
+		diag_error("cannot analyse the recording: %s", strerror(-err));
+	return err;
+}
+
+/*
+ * The sample's stack, the probed function on top. Where the sample has no callchain, the function
+ * and its caller's address make a short one.
+ *
+ * Callchain at a return: it starts with the return address. At an entry: it starts with the probed
+ * instruction, and the caller's frame pointer is not set up yet, so that the kernel's walk misses
+ * the caller (before Linux 6.12, and after it where the function does not begin with endbr64 or
+ * push %rbp); our own recordings hold the caller's address.
+ */
+static int add_callchain(struct analysis *analysis, const struct perf_sample *sample,
+			 uint32_t *ret_id)
+{
+	uint64_t frames[STACK_MAX_FRAMES];
+	const uint64_t *rest = sample->callchain;
+	size_t nr = 0, nr_rest = sample->nr_callchain;
+	uint64_t caller = sample->caller;
+
+	frames[nr++] = sample->probe_address;
+	if (sample->event->point == PROBE_RETURN) {
+		caller = sample->return_address;
+	} else if (nr_rest) {
+		rest++;
+		nr_rest--;
+	}
+	if (caller && (!nr_rest || rest[0] != caller))
+		frames[nr++] = caller;
+	if (nr_rest > STACK_MAX_FRAMES - nr)
+		nr_rest = STACK_MAX_FRAMES - nr;
+	memcpy(frames + nr, rest, nr_rest * sizeof(*frames));
+	return stack_store_add_callchain(analysis->stacks, sample->origin.pid, frames, nr + nr_rest,
+					 ret_id);
+}
+
+static int on_sample(void *context, const struct perf_sample *sample)
+{
+	struct analysis *analysis = context;
+	const struct perf_event_desc *event = sample->event;
+	uint32_t stack_id = STACK_NONE;
+	int err = 0;
+
+	if (event->schema) {
+		/* An allocation's stack is its return's. */
+		bool needs_stack = event->point == PROBE_RETURN ||
+				   event->schema->effect == HEAP_RELEASE ||
+				   event->schema->effect == HEAP_REALLOC;
+
+		if (needs_stack && sample->has_dump)
+			err = stack_store_add_dump(analysis->stacks, sample->origin.pid,
+						   &sample->dump, &stack_id);
+		else if (needs_stack)
+			err = add_callchain(analysis, sample, &stack_id);
+		if (!analysis->start_ns)
+			analysis->start_ns = sample->origin.time_ns;
+		analysis->end_ns = sample->origin.time_ns;
+	}
+	return err ? err : heap_tracker_sample(analysis->heaps, sample, stack_id);
+}
+
+static int on_mmap(void *context, const struct perf_mmap_record *record)
+{
+	struct analysis *analysis = context;
+
+	return record->executable ? stack_store_map(analysis->stacks, &record->mapping) : 0;
+}
+
+static int on_fork(void *context, const struct perf_task_record *record)
+{
+	struct analysis *analysis = context;
+	int err = 0;
+
+	if (record->pid != record->ppid)
+		err = stack_store_fork(analysis->stacks, record->pid, record->ppid);
+	return err ? err : heap_tracker_fork(analysis->heaps, record);
+}
+
+static int on_exit_task(void *context, const struct perf_task_record *record)
+{
+	struct analysis *analysis = context;
+
+	return heap_tracker_exit(analysis->heaps, record);
+}
+
+static int on_comm(void *context, const struct perf_comm_record *record)
+{
+	struct analysis *analysis = context;
+
+	if (record->exec)
+		stack_store_exec(analysis->stacks, record->pid);
+	return heap_tracker_comm(analysis->heaps, record);
+}
+
+static int on_lost(void *context, const struct perf_lost_record *record)
+{
+	struct analysis *analysis = context;
+
+	analysis->lost += record->lost;
+	return 0;
+}
+
+static int on_build_id(void *context, const char *path, const uint8_t *build_id, uint8_t size)
+{
+	struct analysis *analysis = context;
+
+	return stack_store_set_build_id(analysis->stacks, path, build_id, size);
+}
+
+int analysis_read(struct analysis *analysis, const char *path)
+{
+	const struct perf_consumer consumer = {
+		.context = analysis,
+		.on_sample = on_sample,
+		.on_mmap = on_mmap,
+		.on_fork = on_fork,
+		.on_exit = on_exit_task,
+		.on_comm = on_comm,
+		.on_lost = on_lost,
+		.on_build_id = on_build_id,
+	};
+	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	int err, finish_err;
+
+	if (path && fd < 0) {
+		err = errno;
+		diag_error("cannot read %s: %s", path, strerror(err));
+		return -err;
+	}
+	if (!path && isatty(STDIN_FILENO)) {
+		diag_error(
+			"standard input is a terminal; redirect a recording to it, or give -i FILE");
+		return -EINVAL;
+	}
+	err = perf_input_read(path ? fd : STDIN_FILENO, path ? path : "standard input", &consumer,
+			      &analysis->input);
+	finish_err = heap_tracker_finish(analysis->heaps);
+	if (err == -ENOMEM || finish_err)
+		diag_error("cannot analyse the recording: out of memory");
+	return err ? err : finish_err;
+}
+
+void analysis_deinit(struct analysis *analysis)
+{
+	heap_tracker_destroy(analysis->heaps);
+	stack_store_destroy(analysis->stacks);
+	*analysis = (struct analysis){0};
+}

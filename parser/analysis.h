@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A recording, read to its end: connects the reader (perf_input.h) with the stacks (stack_store.h)
+ * and the heaps (heap_tracker.h). leakparse and leakfollow are two views of it.
+ */
+#ifndef LEAKTOOLS_PARSER_ANALYSIS_H
+#define LEAKTOOLS_PARSER_ANALYSIS_H
+
+#include "parser/heap_tracker.h"
+#include "parser/perf_input.h"
+#include "unwind/stack_store.h"
+
+struct analysis {
+	struct stack_store *stacks;
+	struct heap_tracker *heaps;
+	struct perf_input_stats input;
+	uint64_t lost;	   /* samples that the kernel could not write */
+	uint64_t start_ns; /* of the first event; 0: there was none */
+	uint64_t end_ns;
+};
+
+/*
+ * @observer may be NULL; its callbacks come while analysis_read() runs and may use
+ * analysis->stacks. Returns 0 or -ENOMEM (reported).
+ */
+int analysis_init(struct analysis *analysis, const struct stack_store_options *options,
+		  const struct heap_observer *observer);
+
+/*
+ * Reads the recording @path, or standard input where it is NULL. Returns 0 or a negative errno,
+ * reported; what was read up to then is in @analysis.
+ */
+int analysis_read(struct analysis *analysis, const char *path);
+
+void analysis_deinit(struct analysis *analysis);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* leakfollow: shows every operation on blocks of one size, as it happened. */
+#include "common/diag.h"
+#include "common/scope.h"
+#include "common/size_range.h"
+#include "parser/leaks_writer.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+
+static const char usage[] =
+	"usage: leakfollow --size BYTES|MIN..MAX [OPTION...] < perf.data\n"
+	"Reads a recording by leakrec or perf record and prints every operation on blocks of that\n"
+	"size, in time order, with its stack: \"enter\" when a block begins to be held, \"exit\" when\n"
+	"it ends, and the number of such blocks held after it.\n"
+	"\n"
+	"  -s, --size BYTES      the blocks' size, or a range with both ends included\n"
+	"  -i, --input FILE      read FILE, not standard input\n"
+	"      --symfs DIR       look for the recorded files below DIR\n"
+	"  -h, --help            show this text\n"
+	"  -V, --version         show the version\n";
+
+enum { OPTION_SYMFS = 256 };
+
+static const struct option long_options[] = {
+	{"size", required_argument, NULL, 's'},
+	{"input", required_argument, NULL, 'i'},
+	{"symfs", required_argument, NULL, OPTION_SYMFS},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{0},
+};
+
+struct follow {
+	const char *input;
+	struct stack_store_options stacks;
+	struct size_range range;
+	bool has_range;
+	struct analysis analysis;
+	int64_t refcount; /* blocks of that size held now */
+	uint64_t entered, exited;
+};
+
+/* Returns 0, -EINVAL after saying what is wrong, or 1 if --help or --version was all. */
+static int parse_options(int argc, char **argv, struct follow *follow)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "s:i:hV", long_options, NULL)) != -1) {
+		switch (opt) {
+		case 's':
+			if (size_range_parse(optarg, &follow->range)) {
+				diag_error("--size takes bytes, or MIN..MAX, not \"%s\"", optarg);
+				return -EINVAL;
+			}
+			follow->has_range = true;
+			break;
+		case 'i':
+			follow->input = optarg;
+			break;
+		case OPTION_SYMFS:
+			follow->stacks.symfs = optarg;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 1;
+		case 'V':
+			puts("leakfollow " LEAKTOOLS_VERSION);
+			return 1;
+		default:
+			return -EINVAL;
+		}
+	}
+	if (optind < argc) {
+		diag_error("unexpected argument \"%s\"; give the recording as -i %s", argv[optind],
+			   argv[optind]);
+		return -EINVAL;
+	}
+	if (!follow->has_range) {
+		diag_error("give the size to follow: --size BYTES or --size MIN..MAX");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void on_change(void *context, const struct heap_change *change)
+{
+	struct follow *follow = context;
+
+	if (!change->block.size_known || !size_range_has(&follow->range, change->block.size_bytes))
+		return;
+	follow->refcount += change->enters ? 1 : -1;
+	follow->entered += change->enters;
+	follow->exited += !change->enters;
+	printf("%s %" PRId64 " ", change->enters ? "enter" : "exit", follow->refcount);
+	leaks_write_columns(stdout, &follow->analysis, &change->block, &change->op);
+	leaks_write_stack(stdout, &follow->analysis, change->op.stack_id);
+}
+
+int main(int argc, char **argv)
+{
+	struct follow follow = {0};
+	struct heap_observer observer = {&follow, on_change};
+	int err;
+
+	diag_set_tool("leakfollow");
+	signal(SIGPIPE, SIG_IGN);
+	err = parse_options(argc, argv, &follow);
+	if (err)
+		return err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
+
+	err = analysis_init(&follow.analysis, &follow.stacks, &observer);
+	if (!err) {
+		puts("# columns: enter|exit REFCOUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
+		err = analysis_read(&follow.analysis, follow.input);
+	}
+	if (!err)
+		diag_note("%" PRIu64 " blocks entered, %" PRIu64 " exited, %" PRId64 " still held",
+			  follow.entered, follow.exited, follow.refcount);
+	errno = 0;
+	if (fflush(stdout) || ferror(stdout)) {
+		diag_error("cannot write: %s", strerror(errno ? errno : EIO));
+		err = -EIO;
+	}
+	analysis_deinit(&follow.analysis);
+	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}

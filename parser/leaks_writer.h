@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The `leaks` text, version 1 (docs/leaks-format.md): what leakparse writes, and leakplot and awk
+ * read. leakfollow's lines have the same columns behind a refcount.
+ */
+#ifndef LEAKTOOLS_PARSER_LEAKS_WRITER_H
+#define LEAKTOOLS_PARSER_LEAKS_WRITER_H
+
+#include "parser/analysis.h"
+
+#include <stdio.h>
+
+struct leaks_options {
+	bool list_unknown; /* list frees of unknown blocks too; they are always counted */
+};
+
+/*
+ * Writes a finished analysis. Returns 0 or the error of @out (not reported: only the caller knows
+ * what @out is).
+ */
+int leaks_write(FILE *out, const struct analysis *analysis, const struct leaks_options *options);
+
+/* "SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK" and a newline. */
+void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
+			 const struct heap_op *op);
+
+/* The frames of a stack, a line each behind a tab. */
+void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stack_id);
+
+#endif
