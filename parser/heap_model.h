@@ -5,7 +5,11 @@
  * {0, 1} is an anomaly.
  *
  * A heap is one address space's blocks. Processes share a heap (vfork, threads), copy it (fork) or
- * start with a new one (exec); who belongs to which is the caller's (heap_tracker.h).
+ * start with a new one (exec); who belongs to which is the caller's (heap_space.h).
+ *
+ * Memory: one entry for each held block, and one for each of the HEAP_MAX_RELEASES addresses
+ * released last. A second free of an address released before those is seen as one of an unknown
+ * block.
  */
 #ifndef LEAKTOOLS_PARSER_HEAP_MODEL_H
 #define LEAKTOOLS_PARSER_HEAP_MODEL_H
@@ -16,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#define HEAP_MAX_RELEASES 65536
 
 struct heap;
 
@@ -31,21 +37,26 @@ struct heap_op {
 struct heap_block {
 	uint64_t address;
 	uint64_t size_bytes;
-	bool size_known;   /* false: the entry that carries the size was not seen */
-	bool inherited;	   /* came with fork(): the parent's allocation */
+	bool size_known;  /* false: the entry that carries the size was not seen */
+	bool inherited;	  /* came with fork(): the parent's allocation */
+	bool provisional; /* made within a call that has not returned: that call may yet own it */
 	struct heap_op allocated;
 };
 
+/* NULL: out of memory. */
 struct heap *heap_create(void);
-/* A copy for a forked child, every block marked inherited; NULL: out of memory. */
+/*
+ * A copy for a forked child, releases included, every block marked inherited and none provisional;
+ * NULL: out of memory.
+ */
 struct heap *heap_copy(const struct heap *heap);
 void heap_destroy(struct heap *heap);
 
 enum heap_result {
 	HEAP_OK,
-	HEAP_STILL_HELD,   /* alloc: the address was held; *ret_previous is the block given up */
-	HEAP_UNKNOWN,	   /* release: never seen allocated; nothing changed */
-	HEAP_DOUBLE_FREE,  /* release: already released; *ret_released says by whom */
+	HEAP_STILL_HELD,  /* alloc: the address was held; *ret_previous is the block given up */
+	HEAP_UNKNOWN,	  /* release: never seen allocated; nothing changed */
+	HEAP_DOUBLE_FREE, /* release: already released; *ret_released says by whom */
 };
 
 /*
@@ -56,17 +67,42 @@ int heap_alloc(struct heap *heap, const struct heap_block *block, struct heap_bl
 
 /*
  * Releases the block at @address. The block is gone, but that it was released, and by whom, is
- * remembered until the address is allocated again. HEAP_OK fills @ret_block, HEAP_DOUBLE_FREE fills
- * @ret_block (the allocation) and @ret_released (the first release). Returns a heap_result or
- * -ENOMEM.
+ * remembered until the address is allocated again, or HEAP_MAX_RELEASES others were released.
+ * HEAP_OK fills @ret_block, HEAP_DOUBLE_FREE fills @ret_block (the allocation) and @ret_released
+ * (the first release). Returns a heap_result or -ENOMEM.
  */
 int heap_release(struct heap *heap, uint64_t address, const struct heap_op *op,
 		 struct heap_block *ret_block, struct heap_op *ret_released);
 
+/*
+ * Takes back the release of @block that the event of number @sequence made: it is held again, as it
+ * was. Does nothing if the address has been allocated or released since. Returns 1 if it is held
+ * again, 0 if not, or -ENOMEM.
+ */
+int heap_unrelease(struct heap *heap, const struct heap_block *block, uint64_t sequence);
+
+/*
+ * Removes the block at @address as if it had never been allocated, provided that it is held and was
+ * allocated by the event of number @sequence. Fills @ret_block; returns whether it did.
+ */
+bool heap_withdraw(struct heap *heap, uint64_t address, uint64_t sequence,
+		   struct heap_block *ret_block);
+
+/* Ends a held block's provisional state (on the same conditions). Returns whether it did. */
+bool heap_settle(struct heap *heap, uint64_t address, uint64_t sequence,
+		 struct heap_block *ret_block);
+
 /* The block held at @address, or NULL. Valid until the next change. */
 const struct heap_block *heap_find(const struct heap *heap, uint64_t address);
 
+/* The last release of @address, or NULL if it is held or not known. Valid until the next change. */
+const struct heap_op *heap_find_release(const struct heap *heap, uint64_t address);
+
+/* Keeps only what a dead process leaves behind: the held blocks that it did not inherit. */
+void heap_bury(struct heap *heap);
+
 size_t heap_nr_blocks(const struct heap *heap);
+size_t heap_nr_releases(const struct heap *heap);
 uint64_t heap_held_bytes(const struct heap *heap);
 
 /* Calls @visit for each held block, in no order; stops at and returns the first non-zero. */

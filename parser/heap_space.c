@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/heap_space.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+static struct heap_space *add_space(struct heap_spaces *spaces)
+{
+	struct heap_space *space = calloc(1, sizeof(*space));
+
+	if (!space)
+		return NULL;
+	space->nr_users = 1;
+	DL_APPEND(spaces->all, space);
+	return space;
+}
+
+static void delete_space(struct heap_spaces *spaces, struct heap_space *space)
+{
+	DL_DELETE(spaces->all, space);
+	heap_destroy(space->heap);
+	free(space);
+}
+
+void heap_spaces_deinit(struct heap_spaces *spaces)
+{
+	while (spaces->all)
+		delete_space(spaces, spaces->all);
+}
+
+struct heap_space *heap_space_create(struct heap_spaces *spaces)
+{
+	return add_space(spaces);
+}
+
+struct heap_space *heap_space_fork(struct heap_spaces *spaces, struct heap_space *source)
+{
+	struct heap_space *space = add_space(spaces);
+
+	if (!space)
+		return NULL;
+	/* A source that is itself unchanged since its own fork is no more than its source. */
+	while (source->source)
+		source = source->source;
+	if (source->heap) {
+		space->source = source;
+		DL_APPEND2(source->copies, space, prev_copy, next_copy);
+	}
+	return space;
+}
+
+static void detach_copy(struct heap_space *copy)
+{
+	if (!copy->source)
+		return;
+	DL_DELETE2(copy->source->copies, copy, prev_copy, next_copy);
+	copy->source = NULL;
+}
+
+static int make_copy(struct heap_space *copy)
+{
+	struct heap *heap = heap_copy(copy->source->heap);
+
+	if (!heap)
+		return -ENOMEM;
+	detach_copy(copy);
+	copy->heap = heap;
+	return 0;
+}
+
+static int make_copies(struct heap_space *space)
+{
+	while (space->copies) {
+		int err = make_copy(space->copies);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int heap_space_open(struct heap_space *space, struct heap **ret)
+{
+	int err = space->source ? make_copy(space) : make_copies(space);
+
+	if (err)
+		return err;
+	if (!space->heap)
+		space->heap = heap_create();
+	if (!space->heap)
+		return -ENOMEM;
+	*ret = space->heap;
+	return 0;
+}
+
+void heap_space_get(struct heap_space *space)
+{
+	space->nr_users++;
+}
+
+int heap_space_bury(struct heap_space *space)
+{
+	int err = make_copies(space);
+
+	if (err)
+		return err;
+	detach_copy(space);
+	if (space->heap)
+		heap_bury(space->heap);
+	return 0;
+}
+
+int heap_space_put(struct heap_spaces *spaces, struct heap_space *space)
+{
+	int err;
+
+	if (--space->nr_users > 0)
+		return 0;
+	err = heap_space_bury(space);
+	if (!err && (!space->heap || heap_nr_blocks(space->heap) == 0))
+		delete_space(spaces, space);
+	return err;
+}
+
+int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space, size_t *ret_dropped)
+{
+	int err;
+
+	*ret_dropped = 0;
+	if (--space->nr_users > 0)
+		return 0;
+	err = heap_space_bury(space);
+	if (err)
+		return err;
+	if (space->heap)
+		*ret_dropped = heap_nr_blocks(space->heap);
+	delete_space(spaces, space);
+	return 0;
+}
+
+struct block_list {
+	struct heap_block *blocks;
+	size_t nr;
+};
+
+static int add_held(void *context, const struct heap_block *block)
+{
+	struct block_list *list = context;
+
+	if (!block->inherited)
+		list->blocks[list->nr++] = *block;
+	return 0;
+}
+
+static int compare_by_time(const void *a, const void *b)
+{
+	const struct heap_op *x = &((const struct heap_block *)a)->allocated;
+	const struct heap_op *y = &((const struct heap_block *)b)->allocated;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **ret, size_t *ret_nr)
+{
+	const struct heap_space *space;
+	struct block_list list = {0};
+	size_t max = 1; /* calloc(0) may return NULL */
+
+	DL_FOREACH (spaces->all, space)
+		max += space->heap ? heap_nr_blocks(space->heap) : 0;
+	list.blocks = calloc(max, sizeof(*list.blocks));
+	if (!list.blocks)
+		return -ENOMEM;
+	DL_FOREACH (spaces->all, space) {
+		if (space->heap)
+			heap_for_each(space->heap, add_held, &list);
+	}
+	qsort(list.blocks, list.nr, sizeof(*list.blocks), compare_by_time);
+	*ret = list.blocks;
+	*ret_nr = list.nr;
+	return 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Address spaces: which processes use the same heap, and what becomes of a heap that none uses any
+ * more. A space is shared (vfork: one more user), copied (fork) or left (exec, exit, a pid used
+ * anew).
+ *
+ * A fork copies lazily: the child's space names its source until either of them is about to change.
+ * Most children exec before that, and their copy is never made. So a heap is reached through
+ * heap_space_open() only, which makes the copies that are due.
+ */
+#ifndef LEAKTOOLS_PARSER_HEAP_SPACE_H
+#define LEAKTOOLS_PARSER_HEAP_SPACE_H
+
+#include "parser/heap_model.h"
+
+struct heap_space {
+	struct heap *heap;	   /* NULL: nothing in it yet, or still to be copied from @source */
+	struct heap_space *source; /* whose heap this one is to be a copy of */
+	struct heap_space *copies; /* the spaces whose source this is */
+	struct heap_space *next_copy, *prev_copy;
+	unsigned int nr_users;		/* processes; 0: its leaks outlive them */
+	struct heap_space *prev, *next; /* in heap_spaces.all */
+};
+
+struct heap_spaces {
+	struct heap_space *all;
+};
+
+void heap_spaces_deinit(struct heap_spaces *spaces);
+
+/* A new, empty space with one user. NULL: out of memory. */
+struct heap_space *heap_space_create(struct heap_spaces *spaces);
+
+/* A copy of @source as it is now, with one user. NULL: out of memory. */
+struct heap_space *heap_space_fork(struct heap_spaces *spaces, struct heap_space *source);
+
+/* The heap of @space, about to be changed. Return 0 or -ENOMEM. */
+int heap_space_open(struct heap_space *space, struct heap **ret);
+
+/* One user more. */
+void heap_space_get(struct heap_space *space);
+
+/*
+ * One user less. After the last one only the held blocks remain that were not inherited, and the
+ * space itself while it has any. @space is the caller's no more. Return 0 or -ENOMEM.
+ */
+int heap_space_put(struct heap_spaces *spaces, struct heap_space *space);
+
+/*
+ * As heap_space_put(), but after the last user nothing remains. *@ret_dropped is the number of held
+ * blocks, inherited ones not counted, that went with it.
+ */
+int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space, size_t *ret_dropped);
+
+/* The only user died, but may prove to live: forgets what heap_space_put() would. */
+int heap_space_bury(struct heap_space *space);
+
+/*
+ * Every held block of every space, in the order of allocation, inherited ones excluded. The array
+ * is the caller's to free. Return 0 or -ENOMEM.
+ */
+int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **ret,
+			  size_t *ret_nr);
+
+#endif
