@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * From probe events to heap operations: pairs entries with returns for each thread, follows
- * processes through fork, vfork, exec and exit, applies the outcome to the heap model and tells apart
- * what is unexpected.
+ * processes through fork, vfork, exec and exit, applies the outcome to the heap model and tells
+ * apart what is unexpected.
  *
  * Pairing. Each thread has a stack of open calls. A return belongs to the newest open call of its
- * function. Calls nest (glibc's realloc(NULL, n) calls malloc): inner operations are applied at once,
- * and the outer return then replaces what the calls inside it did to the block it returns, so each
- * block counts once, and an entry whose return never came does no harm.
+ * function. Calls nest (glibc's realloc(NULL, n) calls malloc): inner operations are applied at
+ * once, and the outer return then replaces what the calls inside it did to the block it returns, so
+ * each block counts once, and an entry whose return never came does no harm.
  *
  * Thread exits. glibc flushes a dying thread's cache through free(): pointers that the program had
  * freed already, then the cache itself, which no probed function allocated. Such a tail of a
@@ -20,7 +20,7 @@
 #include "parser/perf_event_types.h"
 
 enum heap_anomaly_kind {
-	ANOMALY_FREE_UNKNOWN,	 /* free of a block allocated before recording began, or of no block */
+	ANOMALY_FREE_UNKNOWN, /* free of a block allocated before recording began, or of no block */
 	ANOMALY_DOUBLE_FREE,
 	ANOMALY_STILL_HELD,	 /* an allocation returned a block still held: a free was missed */
 	ANOMALY_REALLOC_UNKNOWN, /* realloc of an unknown block */
@@ -31,27 +31,27 @@ enum heap_anomaly_kind {
 struct heap_anomaly {
 	enum heap_anomaly_kind kind;
 	uint64_t address;
-	struct heap_op op;	     /* what was unexpected */
-	struct heap_block block;     /* DOUBLE_FREE, STILL_HELD: the allocation known for the address */
-	struct heap_op released;     /* DOUBLE_FREE: the first free */
+	struct heap_op op;	 /* what was unexpected */
+	struct heap_block block; /* DOUBLE_FREE, STILL_HELD: the allocation known for the address */
+	struct heap_op released; /* DOUBLE_FREE: the first free */
 };
 
 struct heap_tracker_stats {
-	uint64_t events;	    /* probe events taken in */
-	uint64_t allocations;	    /* successful ones, realloc's new block included */
-	uint64_t frees;		    /* releases of a held block, realloc's old one included */
+	uint64_t events;      /* probe events taken in */
+	uint64_t allocations; /* successful ones, realloc's new block included */
+	uint64_t frees;	      /* releases of a held block, realloc's old one included */
 	uint64_t allocated_bytes, freed_bytes;
 	uint64_t null_frees;
 	uint64_t thread_exit_frees; /* glibc's own flush */
 	uint64_t anomalies[ANOMALY_NR_KINDS];
 	uint64_t entries_without_return, returns_without_entry;
-	uint64_t blocks_unlocated;  /* posix_memalign succeeded, *memptr was not recorded */
+	uint64_t blocks_unlocated; /* posix_memalign succeeded, *memptr was not recorded */
 	uint64_t blocks_dropped_by_exec;
 };
 
 /* An operation, as leakfollow shows it. */
 struct heap_change {
-	bool enters;		/* a block begins to be held; else it ends */
+	bool enters; /* a block begins to be held; else it ends */
 	struct heap_block block;
 	struct heap_op op;
 };
@@ -68,7 +68,8 @@ int heap_tracker_create(const struct heap_observer *observer, struct heap_tracke
 void heap_tracker_destroy(struct heap_tracker *tracker);
 
 /*
- * Takes the next event in time order. @stack_id is the sample's interned stack. Return 0 or -ENOMEM.
+ * Takes the next event in time order. @stack_id is the sample's interned stack. Return 0 or
+ * -ENOMEM.
  */
 int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *sample,
 			uint32_t stack_id);
@@ -82,10 +83,11 @@ int heap_tracker_finish(struct heap_tracker *tracker);
 const struct heap_tracker_stats *heap_tracker_stats(const struct heap_tracker *tracker);
 
 /*
- * After finish: the anomalies, and all blocks still held by any process (inherited copies excluded),
- * both in time order. The arrays are the tracker's.
+ * After finish: the anomalies, and all blocks still held by any process (inherited copies
+ * excluded), both in time order. The arrays are the tracker's.
  */
-const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tracker, size_t *ret_nr);
+const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tracker,
+						  size_t *ret_nr);
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr);
 
 /* The command name of thread @tid as last seen, or "". */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/call_pairing.h"
+
+#include "parser/heap_anomalies.h"
+
+#include <string.h>
+
+/*
+ * glibc 2.36's malloc.o has 25 KiB of code (Debian, x86-64: 0x94134-0x9a390 in libc.so.6); the
+ * calls of __libc_free in __malloc_arena_thread_freeres are 0x162 and 0x191 bytes behind it.
+ */
+#define NEAR_BYTES 0x10000
+
+/*
+ * Return probes put the address of their trampoline in place of the return address. It is the first
+ * byte of the page that the kernel maps for uprobes (xol_add_vma() and
+ * uprobe_get_trampoline_vaddr() in kernel/events/uprobes.c, Linux 6.1 to 6.18). No call instruction
+ * of a program is likely to end on a page boundary.
+ */
+#define PAGE_OFFSET_MASK 0xfffu
+
+uint64_t call_caller_of(const struct perf_sample *sample)
+{
+	return (sample->caller & PAGE_OFFSET_MASK) ? sample->caller : 0;
+}
+
+struct open_call *call_stack_push(struct call_stack *stack, const struct perf_sample *sample,
+				  const struct heap_op *op)
+{
+	struct open_call *call = &stack->calls[stack->depth++];
+
+	*call = (struct open_call){
+		.schema = sample->event->schema,
+		.caller = call_caller_of(sample),
+		.probe_address = sample->probe_address,
+		.op = *op,
+		.entry_seen = true,
+		.inner_failure = ANOMALY_NONE,
+	};
+	memcpy(call->args, sample->args, sizeof(call->args));
+	return call;
+}
+
+struct open_call *call_stack_top(struct call_stack *stack)
+{
+	return stack->depth > 0 ? &stack->calls[stack->depth - 1] : NULL;
+}
+
+void call_stack_remove_bottom(struct call_stack *stack)
+{
+	stack->depth--;
+	memmove(&stack->calls[0], &stack->calls[1], (size_t)stack->depth * sizeof(stack->calls[0]));
+}
+
+int call_stack_match(const struct call_stack *stack, const struct probe_schema *schema,
+		     uint64_t return_address)
+{
+	for (int i = stack->depth - 1; i >= 0; i--) {
+		const struct open_call *call = &stack->calls[i];
+
+		if (call->schema != schema)
+			continue;
+		if (!call->caller || !return_address || call->caller == return_address)
+			return i;
+	}
+	return -1;
+}
+
+bool call_is_near(uint64_t address, uint64_t probe_address)
+{
+	return address - probe_address + NEAR_BYTES - 1 < 2 * NEAR_BYTES - 1;
+}
+
+bool call_is_inside(const struct open_call *outer, uint64_t caller)
+{
+	if (!caller || !outer->probe_address || caller == outer->caller)
+		return true;
+	return call_is_near(caller, outer->probe_address);
+}
+
+bool call_add_inner(struct open_call *call, uint64_t address, uint64_t sequence)
+{
+	if (call->nr_inner == CALL_MAX_INNER)
+		return false;
+	call->inner[call->nr_inner++] = (struct inner_block){address, sequence};
+	return true;
+}

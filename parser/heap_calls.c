@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/heap_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* One probe event on its way to the heap. */
+struct step {
+	struct heap_sink *sink;
+	const struct perf_sample *sample;
+	struct thread *thread;
+	struct heap *heap;
+	struct heap_op op;
+	uint64_t caller; /* 0: not known */
+};
+
+static void emit(struct heap_sink *sink, bool enters, const struct heap_block *block,
+		 const struct heap_op *op)
+{
+	struct heap_change change = {.enters = enters, .block = *block, .op = *op};
+
+	change.block.provisional = false;
+	if (sink->observer.on_change)
+		sink->observer.on_change(sink->observer.context, &change);
+}
+
+/* A block ends to be held; if its beginning has not been shown yet, that comes first. */
+static void emit_leave(struct heap_sink *sink, const struct heap_block *block,
+		       const struct heap_op *op)
+{
+	if (block->provisional)
+		emit(sink, true, block, &block->allocated);
+	emit(sink, false, block, op);
+}
+
+static int note_anomaly(struct step *step, const struct heap_anomaly *anomaly, size_t previous,
+			size_t *ret_index)
+{
+	return heap_anomalies_add(&step->sink->anomalies, anomaly, step->caller, previous,
+				  ret_index);
+}
+
+/* Blocks that were made in @call, and that it turned out not to own. */
+static void settle_inner(struct heap_sink *sink, struct heap *heap, struct open_call *call)
+{
+	struct heap_block block;
+
+	for (int i = 0; i < call->nr_inner; i++) {
+		if (heap_settle(heap, call->inner[i].address, call->inner[i].sequence, &block))
+			emit(sink, true, &block, &block.allocated);
+	}
+	call->nr_inner = 0;
+}
+
+/* Gives up on a call's return. */
+static void abandon(struct heap_sink *sink, struct heap *heap, struct open_call *call)
+{
+	settle_inner(sink, heap, call);
+	sink->stats.entries_without_return++;
+}
+
+static void abandon_top(struct step *step)
+{
+	struct call_stack *calls = step->thread->calls;
+
+	abandon(step->sink, step->heap, call_stack_top(calls));
+	calls->depth--;
+}
+
+void heap_calls_abandon(struct heap_sink *sink, struct thread *thread, struct heap *heap)
+{
+	struct call_stack *calls = thread->calls;
+
+	while (calls && calls->depth > 0)
+		abandon(sink, heap, &calls->calls[--calls->depth]);
+}
+
+static uint64_t size_of_call(const struct open_call *call)
+{
+	const struct probe_schema *schema = call->schema;
+	uint64_t size_bytes;
+
+	if (schema->size_arg < 0)
+		return 0;
+	size_bytes = call->args[schema->size_arg];
+	if (schema->count_arg >= 0 &&
+	    __builtin_mul_overflow(size_bytes, call->args[schema->count_arg], &size_bytes))
+		size_bytes = UINT64_MAX;
+	return size_bytes;
+}
+
+/*
+ * A block that a call inside @call made, and that holds @address, which @call returned, is no other
+ * block than @call's: glibc's realloc(NULL, n) returns what malloc did, musl's aligned_alloc() an
+ * address within what malloc did. What else was made inside is the allocator's own, or was not made
+ * inside at all, if @call's own return was lost and this one is another's.
+ */
+static void withdraw_inner(struct step *step, struct open_call *call, uint64_t address)
+{
+	struct heap_tracker_stats *stats = &step->sink->stats;
+	struct heap_block block;
+
+	for (int i = 0; i < call->nr_inner; i++) {
+		const struct inner_block *inner = &call->inner[i];
+		const struct heap_block *held = heap_find(step->heap, inner->address);
+
+		if (!held ||
+		    (address != held->address && address - held->address >= held->size_bytes))
+			continue;
+		if (!heap_withdraw(step->heap, inner->address, inner->sequence, &block))
+			continue;
+		stats->allocations--;
+		stats->allocated_bytes -= block.size_bytes;
+	}
+	settle_inner(step->sink, step->heap, call);
+}
+
+/*
+ * The open call that this event's call was made from, or NULL. One that has had more calls inside
+ * it than any allocator makes has lost its return.
+ */
+static struct open_call *enclosing_call(struct step *step)
+{
+	struct open_call *outer;
+
+	while ((outer = call_stack_top(step->thread->calls))) {
+		if (!call_is_inside(outer, step->caller))
+			return NULL;
+		if (outer->nr_inner < CALL_MAX_INNER)
+			return outer;
+		abandon_top(step);
+	}
+	return NULL;
+}
+
+static int note_still_held(struct step *step, const struct heap_block *previous)
+{
+	struct heap_anomaly anomaly = {
+		.kind = ANOMALY_STILL_HELD,
+		.address = previous->address,
+		.op = step->op,
+		.block = *previous,
+	};
+	size_t index;
+
+	emit_leave(step->sink, previous, &step->op);
+	return note_anomaly(step, &anomaly, ANOMALY_NONE, &index);
+}
+
+/* @call, off the stack by now, has returned a new block at @address. */
+static int enter_block(struct step *step, struct open_call *call, uint64_t address)
+{
+	struct heap_tracker_stats *stats = &step->sink->stats;
+	struct open_call *outer;
+	struct heap_block previous, block = {
+					    .address = address,
+					    .size_bytes = size_of_call(call),
+					    .size_known = call->entry_seen,
+					    .allocated = step->op,
+				    };
+	int result;
+
+	if (block.allocated.stack_id == STACK_NONE)
+		block.allocated.stack_id = call->op.stack_id;
+	withdraw_inner(step, call, address);
+	outer = enclosing_call(step);
+	block.provisional = outer && call_add_inner(outer, address, block.allocated.sequence);
+	result = heap_alloc(step->heap, &block, &previous);
+	if (result == HEAP_STILL_HELD)
+		result = note_still_held(step, &previous);
+	if (result < 0)
+		return result;
+	stats->allocations++;
+	stats->allocated_bytes += block.size_bytes;
+	if (!block.provisional)
+		emit(step->sink, true, &block, &block.allocated);
+	return 0;
+}
+
+/* realloc() failed, so its old block was never released. */
+static int take_back_release(struct step *step, const struct open_call *call)
+{
+	struct heap_tracker_stats *stats = &step->sink->stats;
+	struct heap_block block = call->old_block;
+	int result;
+
+	if (!call->released)
+		return 0;
+	block.provisional = false; /* its release has shown it */
+	result = heap_unrelease(step->heap, &block, call->op.sequence);
+	if (result <= 0)
+		return result;
+	stats->frees--;
+	stats->freed_bytes -= block.size_bytes;
+	emit(step->sink, true, &block, &step->op);
+	return 0;
+}
+
+/* @call, off the stack by now, has returned without a block. */
+static int note_failure(struct step *step, struct open_call *call)
+{
+	struct heap_anomaly anomaly = {.kind = ANOMALY_ALLOC_FAILED, .op = step->op};
+	struct open_call *outer;
+	size_t index;
+	int err;
+
+	settle_inner(step->sink, step->heap, call);
+	/* malloc(0) may return NULL, realloc(p, 0) frees and does; and who knows without the size.
+	 */
+	if (call->schema->effect != HEAP_ALLOC_TO_PTR && call->entry_seen &&
+	    size_of_call(call) == 0)
+		return 0;
+	if (call->schema->effect == HEAP_REALLOC) {
+		if (!call->entry_seen)
+			return 0;
+		anomaly.address = call->args[call->schema->block_arg];
+		err = take_back_release(step, call);
+		if (err)
+			return err;
+	}
+	if (anomaly.op.stack_id == STACK_NONE)
+		anomaly.op.stack_id = call->op.stack_id;
+	outer = enclosing_call(step);
+	err = note_anomaly(step, &anomaly, outer ? outer->inner_failure : ANOMALY_NONE, &index);
+	if (!err && outer)
+		outer->inner_failure = index;
+	return err;
+}
+
+/* Whether @call made its block known otherwise than through *memptr. */
+static bool inner_is_held(const struct step *step, const struct open_call *call)
+{
+	for (int i = 0; i < call->nr_inner; i++) {
+		const struct heap_block *held = heap_find(step->heap, call->inner[i].address);
+
+		if (held && held->allocated.sequence == call->inner[i].sequence)
+			return true;
+	}
+	return false;
+}
+
+static int return_to_ptr(struct step *step, struct open_call *call)
+{
+	const struct perf_sample *sample = step->sample;
+	uint64_t address = call->stored_block;
+
+	if ((uint32_t)sample->ret != 0) /* an int */
+		return note_failure(step, call);
+	if (!call->stored && call->entry_seen && sample->has_dump &&
+	    stack_dump_read_u64(&sample->dump, call->args[call->schema->block_arg], &address) != 0)
+		address = 0;
+	if (address)
+		return enter_block(step, call, address);
+	if (!inner_is_held(step, call))
+		step->sink->stats.blocks_unlocated++;
+	settle_inner(step->sink, step->heap, call);
+	return 0;
+}
+
+/* Takes the call that this return ends off the stack. */
+static struct open_call take_call(struct step *step)
+{
+	struct call_stack *calls = step->thread->calls;
+	int index = call_stack_match(calls, step->op.schema, step->sample->return_address);
+	struct open_call call;
+
+	if (index < 0) {
+		step->sink->stats.returns_without_entry++;
+		return (struct open_call){
+			.schema = step->op.schema,
+			.caller = step->sample->return_address,
+			.inner_failure = ANOMALY_NONE,
+		};
+	}
+	/* The calls inside it are over too; what was made in them was made in it. */
+	while (calls->depth - 1 > index) {
+		struct open_call *inner = call_stack_top(calls);
+
+		for (; inner->nr_inner > 0; inner->nr_inner--) {
+			const struct inner_block *block = &inner->inner[inner->nr_inner - 1];
+
+			if (!call_add_inner(&calls->calls[index], block->address, block->sequence))
+				break;
+		}
+		abandon_top(step);
+	}
+	call = calls->calls[index];
+	calls->depth--;
+	return call;
+}
+
+static int take_return(struct step *step)
+{
+	struct open_call call = take_call(step);
+
+	step->caller = call.caller;
+	heap_anomalies_withdraw_chain(&step->sink->anomalies, call.inner_failure);
+	if (call.schema->effect == HEAP_ALLOC_TO_PTR)
+		return return_to_ptr(step, &call);
+	return step->sample->ret ? enter_block(step, &call, step->sample->ret)
+				 : note_failure(step, &call);
+}
+
+/*
+ * True if an open realloc() has released the block at @address already, and this event's call, made
+ * inside it, only carries that out.
+ */
+static bool is_covered(const struct step *step, uint64_t address, int nr_outer)
+{
+	const struct heap_op *release = heap_find_release(step->heap, address);
+
+	if (heap_find(step->heap, address)) /* allocated anew since */
+		return false;
+	for (int i = nr_outer - 1; i >= 0; i--) {
+		const struct open_call *outer = &step->thread->calls->calls[i];
+
+		if (outer->schema->effect != HEAP_REALLOC ||
+		    outer->args[outer->schema->block_arg] != address)
+			continue;
+		if (release && release->sequence > outer->op.sequence)
+			continue;
+		if (call_is_inside(outer, step->caller))
+			return true;
+	}
+	return false;
+}
+
+/* Releases a block. *@ret_kind is set where that was unexpected (not HEAP_OK). */
+static int release_block(struct step *step, uint64_t address, struct heap_anomaly *ret_anomaly)
+{
+	struct heap_tracker_stats *stats = &step->sink->stats;
+	int result;
+
+	*ret_anomaly = (struct heap_anomaly){.address = address, .op = step->op};
+	result = heap_release(step->heap, address, &step->op, &ret_anomaly->block,
+			      &ret_anomaly->released);
+	if (result == HEAP_OK) {
+		stats->frees++;
+		stats->freed_bytes += ret_anomaly->block.size_bytes;
+		emit_leave(step->sink, &ret_anomaly->block, &step->op);
+	}
+	return result;
+}
+
+static int enter_realloc(struct step *step, struct open_call *call)
+{
+	uint64_t old = call->args[call->schema->block_arg];
+	struct heap_anomaly anomaly;
+	size_t index;
+	int result;
+
+	if (!old || is_covered(step, old, step->thread->calls->depth - 1))
+		return 0;
+	result = release_block(step, old, &anomaly);
+	if (result < 0)
+		return result;
+	if (result == HEAP_OK) {
+		call->released = true;
+		call->old_block = anomaly.block;
+		return 0;
+	}
+	anomaly.kind = result == HEAP_UNKNOWN ? ANOMALY_REALLOC_UNKNOWN : ANOMALY_DOUBLE_FREE;
+	return note_anomaly(step, &anomaly, ANOMALY_NONE, &index);
+}
+
+static int take_entry(struct step *step)
+{
+	struct call_stack *calls = step->thread->calls;
+	struct open_call *call;
+
+	if (calls->depth == CALL_MAX_DEPTH) {
+		abandon(step->sink, step->heap, &calls->calls[0]);
+		call_stack_remove_bottom(calls);
+	}
+	call = call_stack_push(calls, step->sample, &step->op);
+	return call->schema->effect == HEAP_REALLOC ? enter_realloc(step, call) : 0;
+}
+
+static enum free_origin origin_of_free(const struct step *step)
+{
+	if (!step->caller || !step->sample->probe_address)
+		return FREE_ORIGIN_UNKNOWN;
+	return call_is_near(step->caller, step->sample->probe_address) ? FREE_BY_ALLOCATOR
+								       : FREE_BY_PROGRAM;
+}
+
+static int note_suspicious_free(struct step *step, struct heap_anomaly *anomaly, int result)
+{
+	enum free_origin origin = origin_of_free(step);
+	struct free_run *run = &step->thread->free_run;
+	size_t index, previous = ANOMALY_NONE;
+	int err;
+
+	anomaly->kind = result == HEAP_UNKNOWN ? ANOMALY_FREE_UNKNOWN : ANOMALY_DOUBLE_FREE;
+	if (origin != FREE_BY_PROGRAM)
+		previous = free_run_previous(run, origin);
+	err = note_anomaly(step, anomaly, previous, &index);
+	if (err)
+		return err;
+	if (origin == FREE_BY_PROGRAM)
+		free_run_other_free(run, origin);
+	else
+		free_run_add(run, origin, index);
+	return 0;
+}
+
+/* perf probe can put a second probe on a PLT stub: one call, two events. */
+static bool is_seen_twice(struct step *step, uint64_t mem)
+{
+	struct thread *thread = step->thread;
+	uint64_t probe = step->sample->probe_address;
+	bool twice = thread->last_free_mem == mem && thread->last_free_probe && probe &&
+		     thread->last_free_probe != probe;
+
+	thread->last_free_mem = twice ? 0 : mem;
+	thread->last_free_probe = probe;
+	return twice;
+}
+
+static int take_free(struct step *step)
+{
+	uint64_t mem = step->sample->args[step->op.schema->block_arg];
+	struct heap_anomaly anomaly;
+	int result;
+
+	if (!mem) {
+		step->thread->last_free_mem = 0;
+		step->sink->stats.null_frees++;
+		free_run_other_free(&step->thread->free_run, origin_of_free(step));
+		return 0;
+	}
+	if (is_seen_twice(step, mem) || is_covered(step, mem, step->thread->calls->depth))
+		return 0;
+	result = release_block(step, mem, &anomaly);
+	if (result < 0)
+		return result;
+	if (result != HEAP_OK)
+		return note_suspicious_free(step, &anomaly, result);
+	free_run_other_free(&step->thread->free_run, origin_of_free(step));
+	return 0;
+}
+
+static int take_store(struct step *step)
+{
+	const struct perf_sample *sample = step->sample;
+	struct call_stack *calls = step->thread->calls;
+
+	for (int i = calls->depth - 1; i >= 0; i--) {
+		struct open_call *call = &calls->calls[i];
+		int memptr = call->schema->block_arg;
+
+		if (call->schema != step->op.schema || call->args[memptr] != sample->args[memptr])
+			continue;
+		call->stored = true;
+		call->stored_block = sample->ret;
+		break;
+	}
+	return 0;
+}
+
+static int take_probe_event(struct step *step)
+{
+	bool is_release = step->op.schema->effect == HEAP_RELEASE;
+
+	if (!is_release) {
+		step->thread->free_run = FREE_RUN_EMPTY;
+		step->thread->last_free_mem = 0;
+	}
+	switch (step->sample->event->point) {
+	case PROBE_ENTRY:
+		return is_release ? take_free(step) : take_entry(step);
+	case PROBE_RETURN:
+		return is_release ? 0 : take_return(step);
+	case PROBE_STORE:
+		return step->op.schema->effect == HEAP_ALLOC_TO_PTR ? take_store(step) : 0;
+	}
+	return 0;
+}
+
+int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+		    const struct perf_sample *sample, uint32_t stack_id)
+{
+	struct step step = {
+		.sink = sink,
+		.sample = sample,
+		.thread = thread,
+		.heap = heap,
+		.op =
+			{
+				.time_ns = sample->origin.time_ns,
+				.sequence = sample->origin.sequence,
+				.pid = sample->origin.pid,
+				.tid = sample->origin.tid,
+				.stack_id = stack_id,
+				.schema = sample->event->schema,
+			},
+		.caller = call_caller_of(sample),
+	};
+
+	sink->stats.events++;
+	if (!thread->calls)
+		thread->calls = calloc(1, sizeof(*thread->calls));
+	if (!thread->calls)
+		return -ENOMEM;
+	return take_probe_event(&step);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What one thread's calls do to a heap: takes the probe events of a thread, pairs them
+ * (call_pairing.h), changes the heap (heap_model.h), and tells the sink what came of it: counts,
+ * anomalies, and the changes that an observer is shown.
+ */
+#ifndef LEAKTOOLS_PARSER_HEAP_CALLS_H
+#define LEAKTOOLS_PARSER_HEAP_CALLS_H
+
+#include "parser/heap_anomalies.h"
+#include "parser/heap_tracker.h"
+#include "parser/process_table.h"
+
+struct heap_sink {
+	struct heap_observer observer;
+	struct heap_anomalies anomalies;
+	struct heap_tracker_stats stats;
+};
+
+/*
+ * Takes the next event of @thread, whose process has @heap. The event's schema must be set. Returns
+ * 0 or -ENOMEM.
+ */
+int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+		    const struct perf_sample *sample, uint32_t stack_id);
+
+/* Gives up on the calls that @thread has open: they will not return any more. */
+void heap_calls_abandon(struct heap_sink *sink, struct thread *thread, struct heap *heap);
+
+#endif

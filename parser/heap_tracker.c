@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/heap_tracker.h"
+
+#include "parser/heap_calls.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+struct heap_tracker {
+	struct heap_sink sink;
+	struct process_table table;
+	struct heap_block *held; /* what heap_tracker_held() gave out */
+	bool finished;
+};
+
+int heap_tracker_create(const struct heap_observer *observer, struct heap_tracker **ret)
+{
+	struct heap_tracker *tracker = calloc(1, sizeof(*tracker));
+
+	if (!tracker)
+		return -ENOMEM;
+	if (observer)
+		tracker->sink.observer = *observer;
+	heap_anomalies_init(&tracker->sink.anomalies, tracker->sink.stats.anomalies);
+	*ret = tracker;
+	return 0;
+}
+
+void heap_tracker_destroy(struct heap_tracker *tracker)
+{
+	if (!tracker)
+		return;
+	process_table_deinit(&tracker->table);
+	heap_anomalies_deinit(&tracker->sink.anomalies);
+	free(tracker->held);
+	free(tracker);
+}
+
+/* The thread is gone, or the recording is: what waited for more of its events is decided. */
+static int settle_thread(struct heap_tracker *tracker, struct thread *thread, bool exited)
+{
+	struct heap_sink *sink = &tracker->sink;
+
+	if (thread->calls && thread->calls->depth > 0) {
+		struct heap *heap;
+		int err = process_open_heap(&tracker->table, thread->process, &heap);
+
+		if (err)
+			return err;
+		heap_calls_abandon(sink, thread, heap);
+	}
+	if (thread->flushes_at_exit)
+		sink->stats.thread_exit_frees +=
+			free_run_end(&thread->free_run, &sink->anomalies, exited);
+	thread->free_run = FREE_RUN_EMPTY;
+	return 0;
+}
+
+static int retire_thread(struct heap_tracker *tracker, pid_t tid)
+{
+	struct thread *thread = process_table_find_thread(&tracker->table, tid);
+	int err;
+
+	if (!thread || !thread->alive)
+		return 0;
+	err = settle_thread(tracker, thread, true);
+	return err ? err : process_table_exit_thread(&tracker->table, thread);
+}
+
+/* The thread of a sample, and its heap. */
+static int find_place(struct heap_tracker *tracker, const struct perf_origin *origin,
+		      struct thread **ret_thread, struct heap **ret_heap)
+{
+	struct thread *thread = process_table_find_thread(&tracker->table, origin->tid);
+	int err = 0;
+
+	/* A tid used anew; the end of the thread that had it before was lost. */
+	if (thread && thread->alive && thread->process->pid != origin->pid)
+		err = retire_thread(tracker, origin->tid);
+	if (!err)
+		err = process_table_thread(&tracker->table, origin->pid, origin->tid, ret_thread);
+	return err ? err : process_open_heap(&tracker->table, (*ret_thread)->process, ret_heap);
+}
+
+/* fork() and vfork() look alike in FORK records; the flags of clone() come right after. */
+static int take_newtask(struct heap_tracker *tracker, const struct perf_sample *sample)
+{
+	struct process *parent = process_table_find(&tracker->table, sample->origin.pid);
+	struct process *child = process_table_find(&tracker->table, sample->newtask_pid);
+
+	if (!(sample->newtask_clone_flags & CLONE_VM) ||
+	    (sample->newtask_clone_flags & CLONE_THREAD) || !parent || !child)
+		return 0;
+	return process_share_space(&tracker->table, child, parent);
+}
+
+int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *sample,
+			uint32_t stack_id)
+{
+	struct thread *thread;
+	struct heap *heap;
+	int err;
+
+	if (sample->event->is_newtask)
+		return take_newtask(tracker, sample);
+	if (!sample->event->schema)
+		return 0;
+	err = find_place(tracker, &sample->origin, &thread, &heap);
+	return err ? err : heap_calls_take(&tracker->sink, thread, heap, sample, stack_id);
+}
+
+int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
+{
+	int err = retire_thread(tracker, record->tid);
+
+	if (err)
+		return err;
+	if (record->pid == record->ppid)
+		return process_table_new_thread(&tracker->table, record->pid, record->tid,
+						record->ptid);
+	return process_table_fork(&tracker->table, record->pid, record->ppid, record->ptid);
+}
+
+int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_record *record)
+{
+	const struct thread *thread = process_table_find_thread(&tracker->table, record->tid);
+
+	if (!thread || !thread->alive || thread->process->pid != record->pid)
+		return 0;
+	return retire_thread(tracker, record->tid);
+}
+
+int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record)
+{
+	struct exec_losses losses = {0};
+	struct thread *thread;
+	int err = process_table_set_comm(&tracker->table, record->tid, record->comm);
+
+	if (err || !record->exec)
+		return err;
+	err = process_table_thread(&tracker->table, record->pid, record->tid, &thread);
+	if (err)
+		return err;
+	err = process_exec(&tracker->table, thread->process, &losses);
+	tracker->sink.stats.blocks_dropped_by_exec += losses.blocks;
+	tracker->sink.stats.entries_without_return += losses.calls;
+	return err;
+}
+
+int heap_tracker_finish(struct heap_tracker *tracker)
+{
+	struct thread *thread, *next;
+
+	if (tracker->finished)
+		return 0;
+	HASH_ITER (hh, tracker->table.threads, thread, next) {
+		int err = thread->alive ? settle_thread(tracker, thread, false) : 0;
+
+		if (err)
+			return err;
+	}
+	heap_anomalies_compact(&tracker->sink.anomalies);
+	tracker->finished = true;
+	return 0;
+}
+
+const struct heap_tracker_stats *heap_tracker_stats(const struct heap_tracker *tracker)
+{
+	return &tracker->sink.stats;
+}
+
+const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tracker,
+						  size_t *ret_nr)
+{
+	*ret_nr = tracker->sink.anomalies.nr;
+	return tracker->sink.anomalies.list;
+}
+
+const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)
+{
+	const struct thread *thread = process_table_find_thread(&tracker->table, tid);
+
+	return thread ? thread->comm : "";
+}
+
+int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr)
+{
+	struct heap_block *blocks;
+	int err = heap_spaces_list_held(&tracker->table.spaces, &blocks, ret_nr);
+
+	if (err)
+		return err;
+	free(tracker->held);
+	tracker->held = blocks;
+	*ret = blocks;
+	return 0;
+}

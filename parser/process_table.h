@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Processes and their threads as a recording shows them, each process with its address space
+ * (heap_space.h). What was running before the recording began is met at its first event.
+ *
+ * A process whose threads have all exited stays in the table, so that one thought dead by mistake
+ * goes on with what it held. A fork that uses its pid anew puts the old one's space aside.
+ */
+#ifndef LEAKTOOLS_PARSER_PROCESS_TABLE_H
+#define LEAKTOOLS_PARSER_PROCESS_TABLE_H
+
+#include "parser/call_pairing.h"
+#include "parser/heap_anomalies.h"
+#include "parser/heap_space.h"
+
+#include <uthash.h> /* whoever adds to the tables defines HASH_NONFATAL_OOM first */
+
+#define COMM_SIZE 16 /* TASK_COMM_LEN, with its NUL */
+
+struct process {
+	pid_t pid;
+	struct heap_space *space; /* NULL: none yet */
+	unsigned int nr_threads;  /* alive, as far as they have been seen */
+	UT_hash_handle hh;
+};
+
+struct thread {
+	pid_t tid;
+	struct process *process; /* NULL: only its name is known */
+	bool alive;
+	/*
+	 * Whether glibc flushes its cache when it exits. The thread that main() runs on has none of
+	 * it done (2.36: sysdeps/nptl/libc_start_call_main.h), unless it is a fork of one that has.
+	 */
+	bool flushes_at_exit;
+	char comm[COMM_SIZE];
+	struct call_stack *calls; /* NULL: it has made none */
+	struct free_run free_run;
+	/* The free it made last, if nothing came after: its argument, and where the probe is. */
+	uint64_t last_free_mem, last_free_probe;
+	UT_hash_handle hh;
+};
+
+struct process_table {
+	struct process *processes;
+	struct thread *threads;
+	struct heap_spaces spaces;
+};
+
+void process_table_deinit(struct process_table *table);
+
+/* The thread @tid of process @pid, made known and alive if it is not. Return 0 or -ENOMEM. */
+int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, struct thread **ret);
+
+/* As far as known; or NULL. */
+struct process *process_table_find(const struct process_table *table, pid_t pid);
+struct thread *process_table_find_thread(const struct process_table *table, pid_t tid);
+
+/*
+ * The heap of @process, about to be changed. Return 0 or -ENOMEM.
+ */
+int process_open_heap(struct process_table *table, struct process *process, struct heap **ret);
+
+/*
+ * A new process whose first thread is @pid, forked by thread @ptid of process @ppid, with a copy of
+ * its heap. The thread @pid must not be alive. Return 0 or -ENOMEM.
+ */
+int process_table_fork(struct process_table *table, pid_t pid, pid_t ppid, pid_t ptid);
+
+/* A new thread @tid of process @pid, made by @ptid; not alive before. Return 0 or -ENOMEM. */
+int process_table_new_thread(struct process_table *table, pid_t pid, pid_t tid, pid_t ptid);
+
+/* Process @child uses @parent's address space, and no copy (vfork). Return 0 or -ENOMEM. */
+int process_share_space(struct process_table *table, struct process *child, struct process *parent);
+
+/* What exec() put an end to. */
+struct exec_losses {
+	size_t blocks; /* that no other process holds, inherited ones not counted */
+	size_t calls;  /* of any of its threads, still open */
+};
+
+/* @process executes another program, in a new address space. Return 0 or -ENOMEM. */
+int process_exec(struct process_table *table, struct process *process, struct exec_losses *ret);
+
+/* @thread is gone, and with the last of them its process. Return 0 or -ENOMEM. */
+int process_table_exit_thread(struct process_table *table, struct thread *thread);
+
+/* Names thread @tid. Return 0 or -ENOMEM. */
+int process_table_set_comm(struct process_table *table, pid_t tid, const char *comm);
+
+#endif
