@@ -196,8 +196,8 @@ static bool is_mapped_already(const struct address_space *space, const struct ma
 {
 	const struct mapping *old = address_space_find(space, new->start);
 
-	return old && new->module == old->module &&new->end <= old->end &&new->file_offset ==
-			      old->file_offset + (new->start - old->start);
+	return old && new->start == old->start &&new->end == old->end &&new->module ==
+			      old->module &&new->file_offset == old->file_offset;
 }
 
 int address_spaces_map(struct address_spaces *spaces, const struct stack_mapping *mapping,

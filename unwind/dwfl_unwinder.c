@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_REPORTED 2048 /* modules of one address space */
+
 /* The Dwfl of an address space, and the sample that is being unwound with it. */
 struct space_dwfl {
 	uint64_t space_id, generation;
@@ -115,40 +117,73 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.set_initial_registers = set_registers,
 };
 
-/* True if an earlier mapping already reported this module at that bias. */
-static bool is_reported(const struct address_space *space, size_t index, uint64_t bias)
+/* Where a module's code was found, while an address space's modules are reported. */
+struct reported {
+	const struct module *module;
+	uint64_t bias;
+};
+
+struct report {
+	struct dwfl_unwinder *unwinder;
+	struct space_dwfl *space_dwfl;
+	struct reported list[MAX_REPORTED];
+	size_t nr;
+};
+
+/*
+ * Other mappings of the file (data, or what is left of code mapped over) must not make a second
+ * module of it. Two true ones, in two linker namespaces, do not overlap.
+ */
+static bool overlaps_reported(const struct report *report, const struct module *module,
+			      uint64_t bias)
 {
-	const struct mapping *mapping = &space->mappings[index];
+	uint64_t span = module_span(module);
 
-	for (size_t i = 0; i < index; i++) {
-		const struct mapping *earlier = &space->mappings[i];
-		uint64_t vaddr;
+	for (size_t i = 0; i < report->nr; i++) {
+		uint64_t other = report->list[i].bias;
 
-		if (earlier->module == mapping->module &&
-		    module_vaddr(earlier->module, earlier->file_offset, &vaddr) &&
-		    earlier->start - vaddr == bias)
+		if (report->list[i].module == module &&
+		    (bias == other || (bias > other ? bias - other : other - bias) < span))
 			return true;
 	}
 	return false;
 }
 
-static void report_mapping(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
-			   const struct address_space *space, size_t index)
+static void report_mapping(struct report *report, const struct mapping *mapping)
 {
-	const struct mapping *mapping = &space->mappings[index];
+	struct module_table *modules = report->unwinder->modules;
 	struct module *module = mapping->module;
-	uint64_t vaddr;
+	uint64_t bias;
 
-	if (module_find_file(unwinder->modules, module) || module->machine != space_dwfl->machine ||
-	    module->elf_class != ELFCLASS64 ||
-	    !module_vaddr(module, mapping->file_offset, &vaddr) ||
-	    is_reported(space, index, mapping->start - vaddr))
+	if (report->nr == MAX_REPORTED || module_find_file(modules, module) ||
+	    module->machine != report->space_dwfl->machine || module->elf_class != ELFCLASS64 ||
+	    !module_code_bias(module, mapping->start, mapping->file_offset, &bias) ||
+	    overlaps_reported(report, module, bias))
 		return;
 
-	_cleanup_close_ int fd = module_open_file(unwinder->modules, module);
-	if (fd >= 0 && dwfl_report_elf(space_dwfl->dwfl, module->path, module->file_path, fd,
-				       mapping->start - vaddr, true))
-		(void)steal_fd(fd);
+	_cleanup_close_ int fd = module_open_file(modules, module);
+	if (fd < 0 || !dwfl_report_elf(report->space_dwfl->dwfl, module->path, module->file_path,
+				       fd, bias, true))
+		return;
+	(void)steal_fd(fd);
+	report->list[report->nr++] = (struct reported){.module = module, .bias = bias};
+}
+
+static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
+			  const struct address_space *space)
+{
+	_cleanup_free_ struct report *report = malloc(sizeof(*report));
+
+	if (!report)
+		return -ENOMEM;
+	report->unwinder = unwinder;
+	report->space_dwfl = space_dwfl;
+	report->nr = 0;
+	dwfl_report_begin(space_dwfl->dwfl);
+	for (size_t i = 0; i < space->nr; i++)
+		report_mapping(report, &space->mappings[i]);
+	dwfl_report_end(space_dwfl->dwfl, NULL, NULL);
+	return 0;
 }
 
 static int take_first(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
@@ -173,14 +208,10 @@ static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct addres
 	space_dwfl->generation = space->generation;
 	space_dwfl->machine = machine;
 	space_dwfl->dwfl = dwfl_begin(&unwinder->debuginfo->callbacks);
-	if (!space_dwfl->dwfl) {
-		free(space_dwfl);
+	if (!space_dwfl->dwfl || report_modules(unwinder, space_dwfl, space)) {
+		space_dwfl_destroy(space_dwfl);
 		return -ENOMEM;
 	}
-	dwfl_report_begin(space_dwfl->dwfl);
-	for (size_t i = 0; i < space->nr; i++)
-		report_mapping(unwinder, space_dwfl, space, i);
-	dwfl_report_end(space_dwfl->dwfl, NULL, NULL);
 
 	dwfl_getmodules(space_dwfl->dwfl, take_first, &elf, 0);
 	space_dwfl->attached =

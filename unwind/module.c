@@ -11,6 +11,8 @@
 #include <limits.h>
 
 #define DELETED_SUFFIX " (deleted)"
+#define SMALL_PAGE     4096u
+#define LARGE_PAGE     65536u
 #define MAX_SEGMENTS   256
 
 struct known_build_id {
@@ -22,6 +24,7 @@ struct known_build_id {
 
 void module_table_init(struct module_table *table, const char *symfs)
 {
+	elf_version(EV_CURRENT); /* libelf opens nothing before */
 	*table = (struct module_table){.symfs = symfs};
 }
 
@@ -266,6 +269,7 @@ static int read_segments(struct module *module, Elf *elf)
 			.file_offset = phdr.p_offset,
 			.file_size = phdr.p_filesz,
 			.vaddr = phdr.p_vaddr,
+			.memory_size = phdr.p_memsz,
 			.flags = phdr.p_flags,
 		};
 	}
@@ -409,25 +413,67 @@ int module_open_file(const struct module_table *table, struct module *module)
 	return steal_fd(fd);
 }
 
+/* How well a segment stands for a byte of the file that several may share a page of; 0: not at all.
+ */
+static int rate_segment(const struct module_segment *segment, uint64_t file_offset)
+{
+	/* A segment is mapped from the start of its first page. */
+	uint64_t start = segment->file_offset & ~(uint64_t)(SMALL_PAGE - 1);
+
+	if (file_offset < start ||
+	    file_offset - start >= segment->file_size + (segment->file_offset - start))
+		return 0;
+	return 1 + 2 * (file_offset >= segment->file_offset) + !!(segment->flags & PF_X);
+}
+
 bool module_vaddr(const struct module *module, uint64_t file_offset, uint64_t *ret)
 {
 	const struct module_segment *best = NULL;
+	int best_rating = 0;
 
 	for (size_t i = 0; i < module->nr_segments; i++) {
-		const struct module_segment *segment = &module->segments[i];
+		int rating = rate_segment(&module->segments[i], file_offset);
 
-		/* A segment is mapped from the start of its first page. */
-		uint64_t start = segment->file_offset & ~(uint64_t)0xfff;
-		if (file_offset < start ||
-		    file_offset - start >= segment->file_size + (segment->file_offset - start))
-			continue;
-		/* Code and data may share a page of the file: code is what runs. */
-		bool inside = file_offset >= segment->file_offset;
-		if (!best || (inside && (segment->flags & PF_X)))
-			best = segment;
+		if (rating > best_rating) {
+			best = &module->segments[i];
+			best_rating = rating;
+		}
 	}
 	if (!best)
 		return false;
 	*ret = file_offset - best->file_offset + best->vaddr;
 	return true;
+}
+
+bool module_code_bias(const struct module *module, uint64_t start, uint64_t file_offset,
+		      uint64_t *ret)
+{
+	for (size_t i = 0; i < module->nr_segments; i++) {
+		const struct module_segment *segment = &module->segments[i];
+
+		if (!(segment->flags & PF_X))
+			continue;
+		/* Mapped from the start of its page, whose size is the recording machine's. */
+		for (uint64_t page = SMALL_PAGE; page <= LARGE_PAGE; page *= 4)
+			if (file_offset == (segment->file_offset & ~(page - 1))) {
+				*ret = start - file_offset + segment->file_offset - segment->vaddr;
+				return true;
+			}
+	}
+	return false;
+}
+
+uint64_t module_span(const struct module *module)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	for (size_t i = 0; i < module->nr_segments; i++) {
+		const struct module_segment *segment = &module->segments[i];
+
+		if (segment->vaddr < low)
+			low = segment->vaddr;
+		if (segment->vaddr + segment->memory_size > high)
+			high = segment->vaddr + segment->memory_size;
+	}
+	return high > low ? high - low : 0;
 }

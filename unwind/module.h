@@ -28,7 +28,7 @@ enum module_state {
 /* A PT_LOAD segment. */
 struct module_segment {
 	uint64_t file_offset, file_size;
-	uint64_t vaddr;
+	uint64_t vaddr, memory_size;
 	uint32_t flags; /* PF_* */
 };
 
@@ -97,5 +97,16 @@ int module_open_file(const struct module_table *table, struct module *module);
  * no segment holds it.
  */
 bool module_vaddr(const struct module *module, uint64_t file_offset, uint64_t *ret);
+
+/*
+ * The bias (address in the process less ELF virtual address) of a mapping of the module's code,
+ * which begins at @start with the file's byte @file_offset. Returns false if it begins no code
+ * segment.
+ */
+bool module_code_bias(const struct module *module, uint64_t start, uint64_t file_offset,
+		      uint64_t *ret);
+
+/* How many bytes of address space the segments cover, gaps included. */
+uint64_t module_span(const struct module *module);
 
 #endif

@@ -148,6 +148,20 @@ int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64
 	return err;
 }
 
+/* Puts the function that has just returned on top: what was there is the address it returned to. */
+static void push_function(struct unwound_stack *stack, uint64_t address)
+{
+	size_t nr = stack->nr < STACK_MAX_FRAMES ? stack->nr : STACK_MAX_FRAMES - 1;
+
+	memmove(stack->addresses + 1, stack->addresses, nr * sizeof(*stack->addresses));
+	memmove(stack->is_call + 1, stack->is_call, nr * sizeof(*stack->is_call));
+	stack->addresses[0] = address;
+	stack->is_call[0] = false;
+	if (nr)
+		stack->is_call[1] = true;
+	stack->nr = nr + 1;
+}
+
 int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
 			 uint32_t *ret_id)
 {
@@ -161,6 +175,9 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 		return err;
 	if (!unwound->complete)
 		store->unwind_failures++;
+
+	if (dump->returned_from)
+		push_function(unwound, dump->returned_from);
 
 	/* A signal handler's stack has a second interrupted frame, which a callchain can't express.
 	 */

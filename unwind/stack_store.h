@@ -42,6 +42,13 @@ struct stack_dump {
 	const uint64_t *regs; /* one for each bit of @regs_mask, lowest first */
 	const uint8_t *bytes; /* from the stack pointer up */
 	uint64_t nr_bytes;    /* the sample's dyn_size */
+
+	/*
+	 * A return probe's sample: the address of the function that returned, which goes on top of
+	 * the stack; the instruction pointer is then a return address, as those below it are. 0: no
+	 * such sample.
+	 */
+	uint64_t returned_from;
 };
 
 /* One frame, named. Strings live as long as the store. */
@@ -55,7 +62,9 @@ struct stack_frame {
 	int line;
 };
 
-/* Where @build_id's file is to be had, when the path alone does not do (see stack_store_create()).
+/*
+ * Where files are looked for: a module's at SYMFS/path, at its path, and at its path in the root of
+ * the processes that mapped it; with a build-id recorded, only a file with that build-id is taken.
  */
 struct stack_store_options {
 	const char *symfs; /* prefix to every module's path; NULL: none */
@@ -64,7 +73,12 @@ struct stack_store_options {
 int stack_store_create(const struct stack_store_options *options, struct stack_store **ret);
 void stack_store_destroy(struct stack_store *store);
 
-/* The processes' address spaces, in time order. */
+/*
+ * The processes' address spaces, in time order. @pid is the process (thread group). A fork whose
+ * child is its parent, which is a new thread, changes nothing. A mapping that no file backs
+ * ("//anon", "[heap]") only takes the place of what was there. After its exit a process's mappings
+ * are kept for a while, as its last threads may outlive the first. Return 0 or -ENOMEM.
+ */
 int stack_store_map(struct stack_store *store, const struct stack_mapping *mapping);
 int stack_store_fork(struct stack_store *store, pid_t child, pid_t parent);
 void stack_store_exec(struct stack_store *store, pid_t pid); /* forgets its mappings */
@@ -76,7 +90,8 @@ int stack_store_set_build_id(struct stack_store *store, const char *path, const 
 
 /*
  * Interns a callchain of user addresses, innermost first. The first is an instruction's address,
- * the others are return addresses. @truncated marks a stack known to go on. Returns 0 or -ENOMEM.
+ * the others are return addresses. What is beyond STACK_MAX_FRAMES is dropped. Returns 0 or
+ * -ENOMEM.
  */
 int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64_t *addresses,
 			      size_t nr, uint32_t *ret_id);
@@ -101,8 +116,14 @@ int stack_store_frame(struct stack_store *store, uint32_t id, size_t index,
 		      struct stack_frame *ret);
 
 /*
- * Prints one frame, "function+0x1a file.c:12 (module)" or "module+0x1234 (module)" style, escaped
- * (diag_print_escaped()), without a newline.
+ * Prints one frame, escaped (diag_print_escaped()) and without a newline, in columns two spaces
+ * apart:
+ *
+ *   function+0x1a  file.c:12  (/path/of/module)   the second column is missing where not known
+ *   module+0x1234  (/path/of/module)              no symbol: the ELF address, as addr2line takes it
+ *   0x7f0012345678  (unknown)                     no module
+ *
+ * Returns 0, or -EIO if the stream failed.
  */
 int stack_frame_print(const struct stack_frame *frame, FILE *out);
 
