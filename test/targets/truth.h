@@ -10,11 +10,11 @@
  *   truth held_blocks 20, truth held_bytes 61440, truth held_3072 20 (for each size)
  *   truth null_frees, alloc_failed, free_unknown, double_free, still_held, realloc_unknown
  *
- * The wrappers are always inlined, so that the call stands in the function that asked. Nothing here
- * allocates, and output is by write(2): what stdio would allocate, the recorder would see and the
- * counters not. A process's blocks are kept in a naive table in its own memory (so fork copies it
- * and exec forgets it, as the heap); the counters are in shared memory, so that they are those of
- * all processes together.
+ * The wrappers are macros, so that the call stands in the function that asked, and at its line.
+ * Nothing here allocates, and output is by write(2): what stdio would allocate, the recorder would
+ * see and the counters not. A process's blocks are kept in a naive table in its own memory (so fork
+ * copies it and exec forgets it, as the heap); the counters are in shared memory, so that they are
+ * those of all processes together.
  *
  * A block counts as held until the process that allocated it frees it or calls exec; a forked child
  * that frees its copy releases a block, but its parent's stays held.
@@ -37,7 +37,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TRUTH_INLINE	 static inline __attribute__((always_inline, unused))
 #define TRUTH_HELPER	 static __attribute__((unused))
 #define TRUTH_NR_BLOCKS	 (1u << 17)   /* distinct addresses a process may use; a power of two */
 #define TRUTH_SIZE_LIMIT (1u << 16)   /* held blocks are counted by size below this */
@@ -55,6 +54,7 @@ enum truth_counter {
 	TRUTH_FREE,
 	TRUTH_ALLOCATIONS,
 	TRUTH_FREES,
+	TRUTH_FREES_BY_REALLOC, /* of these */
 	TRUTH_NULL_FREES,
 	TRUTH_ALLOC_FAILED,
 	TRUTH_FREE_UNKNOWN,
@@ -79,6 +79,7 @@ static const char *const truth_names[TRUTH_NR_COUNTERS] = {
 	[TRUTH_FREE] = "free",
 	[TRUTH_ALLOCATIONS] = "allocations",
 	[TRUTH_FREES] = "frees",
+	[TRUTH_FREES_BY_REALLOC] = "frees_by_realloc",
 	[TRUTH_NULL_FREES] = "null_frees",
 	[TRUTH_ALLOC_FAILED] = "alloc_failed",
 	[TRUTH_FREE_UNKNOWN] = "free_unknown",
@@ -324,39 +325,11 @@ TRUTH_HELPER void truth_kept(void *p, const struct truth_block *before)
 	}
 }
 
-/* --- The allocator's functions --- */
-
-TRUTH_INLINE void *t_malloc(size_t size_bytes)
-{
-	void *p;
-
-	truth_count(TRUTH_MALLOC, 1);
-	p = malloc(size_bytes);
-	truth_gained(p, size_bytes);
-	return p;
-}
-
-TRUTH_INLINE void *t_calloc(size_t n, size_t size_bytes)
-{
-	void *p;
-
-	truth_count(TRUTH_CALLOC, 1);
-	p = calloc(n, size_bytes);
-	truth_gained(p, n * size_bytes);
-	return p;
-}
-
-TRUTH_INLINE void t_free(void *p)
-{
-	truth_freeing(p);
-	free(p);
-}
-
 /*
  * _mid_memalign() in glibc's malloc/malloc.c (2.36) relays alignments that any block has to
  * malloc(), which is called and seen; posix_memalign() has refused what it has to refuse by then.
  */
-TRUTH_INLINE void truth_relay(size_t alignment)
+TRUTH_HELPER void truth_relay(size_t alignment)
 {
 	if (alignment <= 2 * sizeof(size_t))
 		truth_count(TRUTH_MALLOC, 1);
@@ -364,79 +337,114 @@ TRUTH_INLINE void truth_relay(size_t alignment)
 
 /* As glibc does it (malloc/malloc.c, 2.36): NULL is malloc(), which is called and seen; size 0
  * frees. */
-TRUTH_INLINE void *t_realloc(void *old, size_t size_bytes)
+TRUTH_HELPER struct truth_block truth_reallocating(void *old)
 {
-	struct truth_block before = {.state = TRUTH_NEVER_USED};
-	void *p;
-
 	truth_count(TRUTH_REALLOC, 1);
-	if (!old)
-		truth_count(TRUTH_MALLOC, 1);
-	else
-		before = truth_lost(old);
-	p = realloc(old, size_bytes);
+	if (old)
+		return truth_lost(old);
+	truth_count(TRUTH_MALLOC, 1);
+	return (struct truth_block){.state = TRUTH_NEVER_USED};
+}
+
+TRUTH_HELPER void truth_reallocated(void *old, const struct truth_block *before, void *p,
+				    size_t size_bytes)
+{
 	if (p || size_bytes || !old)
 		truth_gained(p, size_bytes);
-	if (!p && size_bytes && before.state == TRUTH_HELD)
-		truth_kept(old, &before);
-	else if (old && !(before.state == TRUTH_HELD && before.counted))
+	if (!p && size_bytes && before->state == TRUTH_HELD)
+		truth_kept(old, before);
+	else if (before->state == TRUTH_HELD && before->counted)
+		truth_count(TRUTH_FREES_BY_REALLOC, 1);
+	else if (old)
 		truth_count(TRUTH_REALLOC_UNKNOWN, 1);
-	return p;
 }
 
-TRUTH_INLINE void *t_aligned_alloc(size_t alignment, size_t size_bytes)
-{
-	void *p;
+/* --- The allocator's functions: macros, so that a call's line is that of its caller --- */
 
-	truth_count(TRUTH_ALIGNED_ALLOC, 1);
-	truth_relay(alignment);
-	p = aligned_alloc(alignment, size_bytes);
-	truth_gained(p, size_bytes);
-	return p;
-}
+#define t_malloc(size_bytes)                                                                       \
+	({                                                                                         \
+		size_t t_size = (size_bytes);                                                      \
+		void *t_new;                                                                       \
+                                                                                                   \
+		truth_count(TRUTH_MALLOC, 1);                                                      \
+		t_new = malloc(t_size);                                                            \
+		truth_gained(t_new, t_size);                                                       \
+		t_new;                                                                             \
+	})
 
-TRUTH_INLINE void *t_memalign(size_t alignment, size_t size_bytes)
-{
-	void *p;
+#define t_calloc(n, size_bytes)                                                                    \
+	({                                                                                         \
+		size_t t_n = (n), t_size = (size_bytes);                                           \
+		void *t_new;                                                                       \
+                                                                                                   \
+		truth_count(TRUTH_CALLOC, 1);                                                      \
+		t_new = calloc(t_n, t_size);                                                       \
+		truth_gained(t_new, t_n *t_size);                                                  \
+		t_new;                                                                             \
+	})
 
-	truth_count(TRUTH_MEMALIGN, 1);
-	truth_relay(alignment);
-	p = memalign(alignment, size_bytes);
-	truth_gained(p, size_bytes);
-	return p;
-}
+#define t_free(p)                                                                                  \
+	({                                                                                         \
+		void *t_old = (p);                                                                 \
+                                                                                                   \
+		truth_freeing(t_old);                                                              \
+		free(t_old);                                                                       \
+	})
 
-TRUTH_INLINE int t_posix_memalign(void **ret, size_t alignment, size_t size_bytes)
-{
-	int error;
+#define t_realloc(old, size_bytes)                                                                 \
+	({                                                                                         \
+		size_t t_size = (size_bytes);                                                      \
+		void *t_old = (old), *t_new;                                                       \
+		struct truth_block t_before = truth_reallocating(t_old);                           \
+                                                                                                   \
+		t_new = realloc(t_old, t_size);                                                    \
+		truth_reallocated(t_old, &t_before, t_new, t_size);                                \
+		t_new;                                                                             \
+	})
 
-	truth_count(TRUTH_POSIX_MEMALIGN, 1);
-	error = posix_memalign(ret, alignment, size_bytes);
-	if (error != EINVAL)
-		truth_relay(alignment);
-	truth_gained(error ? NULL : *ret, size_bytes);
-	return error;
-}
+#define t_posix_memalign(ret, alignment, size_bytes)                                               \
+	({                                                                                         \
+		size_t t_alignment = (alignment), t_size = (size_bytes);                           \
+		void **t_ret = (ret);                                                              \
+		int t_error;                                                                       \
+                                                                                                   \
+		truth_count(TRUTH_POSIX_MEMALIGN, 1);                                              \
+		t_error = posix_memalign(t_ret, t_alignment, t_size);                              \
+		if (t_error != EINVAL)                                                             \
+			truth_relay(t_alignment);                                                  \
+		truth_gained(t_error ? NULL : *t_ret, t_size);                                     \
+		t_error;                                                                           \
+	})
 
-TRUTH_INLINE void *t_valloc(size_t size_bytes)
-{
-	void *p;
+#define t_aligned(counter, function, alignment, size_bytes)                                        \
+	({                                                                                         \
+		size_t t_alignment = (alignment), t_size = (size_bytes);                           \
+		void *t_new;                                                                       \
+                                                                                                   \
+		truth_count(counter, 1);                                                           \
+		truth_relay(t_alignment);                                                          \
+		t_new = function(t_alignment, t_size);                                             \
+		truth_gained(t_new, t_size);                                                       \
+		t_new;                                                                             \
+	})
 
-	truth_count(TRUTH_VALLOC, 1);
-	p = valloc(size_bytes);
-	truth_gained(p, size_bytes);
-	return p;
-}
+#define t_aligned_alloc(alignment, size_bytes)                                                     \
+	t_aligned(TRUTH_ALIGNED_ALLOC, aligned_alloc, alignment, size_bytes)
+#define t_memalign(alignment, size_bytes) t_aligned(TRUTH_MEMALIGN, memalign, alignment, size_bytes)
 
-TRUTH_INLINE void *t_pvalloc(size_t size_bytes)
-{
-	void *p;
+#define t_page_aligned(counter, function, size_bytes)                                              \
+	({                                                                                         \
+		size_t t_size = (size_bytes);                                                      \
+		void *t_new;                                                                       \
+                                                                                                   \
+		truth_count(counter, 1);                                                           \
+		t_new = function(t_size);                                                          \
+		truth_gained(t_new, t_size);                                                       \
+		t_new;                                                                             \
+	})
 
-	truth_count(TRUTH_PVALLOC, 1);
-	p = pvalloc(size_bytes);
-	truth_gained(p, size_bytes);
-	return p;
-}
+#define t_valloc(size_bytes)  t_page_aligned(TRUTH_VALLOC, valloc, size_bytes)
+#define t_pvalloc(size_bytes) t_page_aligned(TRUTH_PVALLOC, pvalloc, size_bytes)
 
 /* --- Processes and threads --- */
 

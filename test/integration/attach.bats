@@ -1,0 +1,149 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec -p PID: attached to a process that runs already, equal to what the target counted since.
+
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+has_grown_to() {
+	(($(stat -c %s "$1") >= $2))
+}
+
+check() {
+	record_attached "$@"
+	assert_truth
+	assert_events
+}
+
+@test "attach: the demo daemon, fp" {
+	check "leaky_daemon --requests 60 --interval-us 1000" --call-graph fp
+	leak_stacks 3072 | sort -u >stacks
+	assert_equal "different stacks" "$(wc -l <stacks)" 1
+	grep -qE '^( malloc)? query_font load_font render_answer handle_request serve main' stacks
+}
+
+@test "attach: the demo daemon, dwarf" {
+	check "leaky_daemon --requests 60 --interval-us 1000" --call-graph dwarf
+	leak_stacks 3072 | sort -u >stacks
+	assert_equal "different stacks" "$(wc -l <stacks)" 1
+	grep -qE '^( malloc)? query_font load_font render_answer handle_request serve main' stacks
+}
+
+@test "attach: the demo daemon, no stacks" {
+	check "leaky_daemon --requests 60 --interval-us 1000" --call-graph none
+}
+
+@test "attach: blocks from before are no error, counted, and listed on request" {
+	check null_free
+	assert_summary free_unknown 25
+	assert_no_unexpected
+	"$BIN/leakparse" --list-unknown <perf.data >leaks
+	assert_equal "listed" "$(grep -c '^unexpected free-unknown ' leaks)" 25
+}
+
+@test "attach: posix_memalign to stack, far stack, heap and global" {
+	check posix_memalign_cases --call-graph fp
+}
+
+@test "attach: posix_memalign, dwarf" {
+	check posix_memalign_cases --call-graph dwarf
+}
+
+@test "attach: posix_memalign, no stacks" {
+	check posix_memalign_cases --call-graph none
+}
+
+@test "attach: aligned_alloc, memalign, valloc, pvalloc" {
+	check aligned
+}
+
+@test "attach: a double free, with both frees' stacks" {
+	check double_free
+	assert_equal "double frees" "$(grep -c '^unexpected double-free ' leaks)" 3
+	awk '/^[^\t]/ { wanted = $1 == "unexpected" && $2 == "double-free" } wanted' leaks >frees
+	grep -q second_free frees
+	grep -q first_free frees
+	assert_equal "still held" "$(grep -c '^unexpected still-held ' leaks)" 3
+}
+
+@test "attach: a statically linked target" {
+	check cases_static
+}
+
+@test "attach: a statically linked target, dwarf" {
+	check cases_static --call-graph dwarf
+}
+
+@test "attach: two processes at once" {
+	local first first_in first_out
+
+	start_target null_free
+	first=$RECORDED_PID
+	exec {first_in}>&"$TARGET_IN" {first_out}<&"$TARGET_OUT" {TARGET_IN}>&- {TARGET_OUT}<&-
+	rm target.in target.out
+	start_target aligned
+	attach -p "$first,$RECORDED_PID"
+	echo >&"$first_in"
+	grep -qx 'truth held_11 1' <&"$first_out"
+	go_target
+	finish_target
+	exec {first_in}>&- {first_out}<&-
+	finish_leakrec
+	parse
+	assert_equal "held by both" "$(summary held_blocks)" $(($(truth held_blocks) + 1))
+	assert_equal "the first's leaks" "$(awk -v pid="$first" '$1 == "leak" && $6 == pid { print $2 }' leaks)" 11
+}
+
+@test "attach: SIGINT ends the recording, the target goes on" {
+	start_target leaky_daemon --interval-us 1000
+	attach
+	go_target
+	wait_until 20 has_grown_to perf.data 100000
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	[[ -e /proc/$RECORDED_PID ]]
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	parse
+	assert_summary lost 0
+	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+}
+
+@test "attach: -d ends the recording, the target goes on" {
+	start_target leaky_daemon --interval-us 1000
+	go_target
+	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.5 -o perf.data 2>leakrec.err
+	[[ -e /proc/$RECORDED_PID ]]
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	parse
+	(($(summary allocations) > 0))
+	assert_summary lost 0
+	assert_summary double_free 0
+	assert_summary still_held 0
+}
+
+@test "attach: a target killed by SIGKILL by itself" {
+	check killed
+}
+
+@test "attach: a target killed by SIGKILL from outside, while it allocates" {
+	local entries
+
+	record_attached "killed --from-outside"
+	entries=$(events malloc)
+	# It was killed between two counters: see killed.c.
+	(($(truth allocations) <= entries && entries <= $(truth malloc)))
+	assert_summary lost 0
+	assert_no_unexpected
+	perf script -i perf.data >/dev/null
+}

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# What the integration tests share: setup and teardown, targets that wait until somebody recorded them,
+# and comparisons of what a target counted itself with what the tools say.
+#
+# A test runs in $BATS_TEST_TMPDIR and leaves its files under fixed names there: truth (what the target
+# printed), perf.data, leaks, leakrec.err. Waiting is always for a condition.
+
+BUILD_DIR=${BUILD_DIR:?the build directory}
+SOURCE_DIR=${SOURCE_DIR:?the source directory}
+BIN=$BUILD_DIR/bin
+TARGETS=$BUILD_DIR/test/targets
+
+TRACEFS=/sys/kernel/tracing
+[[ -e $TRACEFS/uprobe_events ]] || TRACEFS=/sys/kernel/debug/tracing
+
+# --- Setup and teardown ---
+
+# Skips where uprobes are not to be had; where they have to be (REQUIRE_UPROBES=1), fails.
+require_uprobes() {
+	local why=
+
+	if [[ $(id -u) != 0 ]]; then
+		why="only root may set uprobes"
+	elif [[ ! -e $TRACEFS/uprobe_events ]]; then
+		mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null
+		TRACEFS=/sys/kernel/tracing
+		[[ -e $TRACEFS/uprobe_events ]] || why="this kernel has no uprobe_events"
+	fi
+	[[ -n $why ]] || return 0
+	if [[ ${REQUIRE_UPROBES:-} == 1 ]]; then
+		fail "uprobes are required, but $why"
+	fi
+	skip "$why"
+}
+
+# Skips a test for want of a program that only this test needs.
+require_program() {
+	command -v "$1" >/dev/null && return 0
+	if [[ ${REQUIRE_UPROBES:-} == 1 ]]; then
+		fail "$1 is required"
+	fi
+	skip "$1 is not installed"
+}
+
+# The events that the tools have made, "GROUP/EVENT" a line.
+our_probes() {
+	sed -nE 's/^[pr][0-9]*:((leakprobe_|leakrec[0-9])[^ ]*) .*/\1/p' "$TRACEFS/uprobe_events" |
+		sort
+}
+
+common_setup() {
+	require_uprobes
+	cd "$BATS_TEST_TMPDIR" || return
+	STARTED_PIDS=()
+	OWN_EVENTS=()
+	our_probes >probes.before
+	abandoned_probes >abandoned.before
+}
+
+# add_probes OPTION...: leakprobe add; what it added is removed after the test.
+add_probes() {
+	our_probes >probes.before-add
+	"$BIN/leakprobe" add "$@" >leakprobe.out
+	mapfile -t -O "${#OWN_EVENTS[@]}" OWN_EVENTS < <(our_probes | comm -13 probes.before-add -)
+}
+
+# GROUPs of what add_probes added.
+added_groups() {
+	printf '%s\n' "${OWN_EVENTS[@]%%/*}" | sort -u
+}
+
+# The probes of recorders that are gone: none should be left.
+abandoned_probes() {
+	local event pid
+
+	for event in $(our_probes); do
+		[[ $event =~ ^leakrec([0-9]+)_ ]] || continue
+		pid=${BASH_REMATCH[1]}
+		[[ -e /proc/$pid ]] && ! is_zombie "$pid" || echo "$event"
+	done
+}
+
+remove_event() {
+	echo "-:$1" >>"$TRACEFS/uprobe_events"
+}
+
+# Ends what the test started and removes its probes; what a passed test has left behind fails it. Other
+# people's probes are not touched.
+common_teardown() {
+	local pid event left=
+
+	[[ -e $BATS_TEST_TMPDIR/probes.before ]] || return 0 # skipped
+	for pid in "${STARTED_PIDS[@]}"; do
+		if [[ -e /proc/$pid ]] && ! is_zombie "$pid"; then
+			left+=" process $pid ($(tr '\0' ' ' <"/proc/$pid/cmdline"))"
+			kill -KILL "$pid"
+		fi
+	done
+	[[ -z ${RECORDED_PID:-} || ! -e /proc/$RECORDED_PID ]] || kill -KILL "$RECORDED_PID" || true
+	wait
+	for event in "${OWN_EVENTS[@]}"; do
+		! our_probes | grep -qxF "$event" || remove_event "$event"
+	done
+	for event in $(abandoned_probes | comm -13 "$BATS_TEST_TMPDIR/abandoned.before" -); do
+		left+=" probe $event"
+		remove_event "$event" || true
+	done
+	if [[ -n $left && -n ${BATS_TEST_COMPLETED:-} ]]; then
+		fail "the test left behind:$left"
+	fi
+	return 0
+}
+
+fail() {
+	echo "$*" >&2
+	return 1
+}
+
+is_zombie() {
+	grep -q '^State:[[:space:]]*[ZX]' "/proc/$1/status" 2>/dev/null
+}
+
+# wait_until SECONDS COMMAND...: until the command succeeds.
+wait_until() {
+	local deadline=$((SECONDS + $1))
+
+	shift
+	until "$@"; do
+		if ((SECONDS > deadline)); then
+			fail "waited in vain for: $*"
+			return
+		fi
+		read -rt 0.02 <><(:) || true # a nap without a process
+	done
+}
+
+# --- Targets ---
+
+# start_target NAME [ARG...]: starts it with --wait and returns when it says that it is ready.
+# RECORDED_PID is the process that does the work, TARGET_PID the one that was started.
+start_target() {
+	local word
+
+	mkfifo target.in target.out
+	"$TARGETS/$1" --wait "${@:2}" <target.in >target.out 2>target.err 3>&- &
+	TARGET_PID=$!
+	STARTED_PIDS+=("$TARGET_PID")
+	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
+	read -r -t 30 -u "$TARGET_OUT" word RECORDED_PID
+	[[ $word == ready ]]
+}
+
+# Lets the target begin its counted work.
+go_target() {
+	echo >&"$TARGET_IN"
+}
+
+# Takes the target's true counts and reaps it.
+finish_target() {
+	cat <&"$TARGET_OUT" >truth
+	wait "$TARGET_PID"
+	exec {TARGET_IN}>&- {TARGET_OUT}<&-
+}
+
+# leakrec gives its privileges up at the moment from which it records.
+is_recording() {
+	grep -q '^CapEff:[[:space:]]*0*$' "/proc/$1/status" 2>/dev/null || [[ ! -e /proc/$1 ]] ||
+		is_zombie "$1"
+}
+
+# attach [OPTION...]: leakrec -p on the target (or as the options say), in the background; returns when it
+# records.
+attach() {
+	local pid=(-p "$RECORDED_PID")
+
+	[[ ${1:-} != -p ]] || pid=()
+	"$BIN/leakrec" "${pid[@]}" -m 512 -o perf.data "$@" 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 30 is_recording "$LEAKREC_PID"
+	if is_zombie "$LEAKREC_PID"; then
+		cat leakrec.err
+		fail "leakrec ended before it recorded"
+	fi
+}
+
+# leakrec ends by itself when its target is gone.
+finish_leakrec() {
+	wait "$LEAKREC_PID" || {
+		local status=$?
+
+		cat leakrec.err
+		fail "leakrec ended with status $status"
+	}
+}
+
+# record_attached "TARGET ARG..." [OPTION...]: the whole life of a target, attached to.
+record_attached() {
+	local target
+
+	read -ra target <<<"$1"
+	shift
+	start_target "${target[@]}"
+	attach "$@"
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+}
+
+# record_command "TARGET ARG..." [OPTION...]: the same for a target that leakrec starts.
+record_command() {
+	local target
+
+	read -ra target <<<"$1"
+	shift
+	"$BIN/leakrec" -m 512 -o perf.data "$@" -- "$TARGETS/${target[0]}" "${target[@]:1}" \
+		>truth 2>leakrec.err || {
+		cat leakrec.err
+		fail "leakrec failed"
+	}
+	parse
+}
+
+parse() {
+	rm -f events
+	"$BIN/leakparse" <perf.data >leaks
+}
+
+# --- Comparisons ---
+
+# truth NAME: what the target counted; 0 if it did not print it.
+truth() {
+	awk -v name="$1" '$1 == "truth" && $2 == name { value = $3 } END { print value + 0 }' truth
+}
+
+# summary KEY: from leakparse's summary line.
+summary() {
+	awk -v key="$1" '$1 == "#" && $2 == "summary" {
+		for (i = 3; i <= NF; i++)
+			if (index($i, key "=") == 1) { print substr($i, length(key) + 2); found = 1 }
+		exit
+	} END { if (!found) print "missing" }' leaks
+}
+
+# events NAME...: how many events of these names perf script prints of perf.data.
+events() {
+	[[ -e events ]] || perf script -i perf.data -F event 2>/dev/null |
+		sed -E 's/^ *//; s/: *$//; s/.*://' | sort | uniq -c >events
+	awk -v names="$*" 'BEGIN { split(names, list, " "); for (i in list) wanted[list[i]] = 1 }
+		$2 in wanted { n += $1 } END { print n + 0 }' events
+}
+
+# assert_equal WHAT ACTUAL EXPECTED
+assert_equal() {
+	[[ $2 == "$3" ]] || fail "$1: $2, but it should be $3"
+}
+
+assert_summary() {
+	assert_equal "summary $1" "$(summary "$1")" "$2"
+}
+
+# What the target counted and leakparse found must be the same, to the event.
+assert_truth() {
+	local key wrong=0
+
+	head -n 1 leaks | grep -qx '# leaks 1' || fail "no leaks file"
+	for key in allocations frees held_blocks held_bytes alloc_failed free_unknown double_free \
+		still_held realloc_unknown; do
+		assert_summary "$key" "$(truth "$key")" || wrong=1
+	done
+	assert_summary lost 0 || wrong=1
+	assert_sizes || wrong=1
+	if ((wrong)); then
+		echo "truth:" && cat truth && grep '^# summary' leaks && cat leakrec.err
+		return 1
+	fi
+}
+
+# The leaks by size: "SIZE NUMBER" a line, from the target and from leakparse. The target does not
+# count sizes of 64 KiB and more one by one.
+assert_sizes() {
+	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
+	awk '$1 == "leak" && $2 < 65536 { n[$2]++ } END { for (s in n) print s, n[s] }' leaks |
+		sort >sizes.leaks
+	diff sizes.truth sizes.leaks || fail "leaks by size differ (<: the target's, >: leakparse's)"
+}
+
+# assert_events [--more-frees]: the events of each function, entry and return, are as many as the
+# target's calls. A thread's exit frees what the target did not ask for: --more-frees.
+assert_events() {
+	local name wrong=0 ret
+
+	for name in malloc calloc realloc posix_memalign valloc pvalloc; do
+		assert_equal "$name events" "$(events $name)" "$(truth $name)" || wrong=1
+		ret=$(events "${name}_ret")
+		assert_equal "${name}_ret events" "$ret" "$(truth $name)" || wrong=1
+	done
+	assert_equal "aligned_alloc, memalign events" "$(events aligned_alloc memalign)" \
+		$(($(truth aligned_alloc) + $(truth memalign))) || wrong=1
+	if [[ ${1:-} == --more-frees ]]; then
+		(($(events free) >= $(truth free))) ||
+			fail "free events: $(events free), fewer than $(truth free)" || wrong=1
+	else
+		assert_equal "free events" "$(events free)" "$(truth free)" || wrong=1
+		assert_summary null_frees "$(truth null_frees)" || wrong=1
+		assert_summary thread_exit_frees 0 || wrong=1
+	fi
+	assert_frees_classified || wrong=1
+	((!wrong)) || fail "the events differ: $(tr '\n' ';' <events)"
+}
+
+# Every free event is something: what realloc released aside, the summary accounts for all of them.
+assert_frees_classified() {
+	local by_realloc accounted
+
+	by_realloc=$(truth frees_by_realloc)
+	accounted=$(($(summary frees) - by_realloc + $(summary null_frees) +
+		$(summary thread_exit_frees) + $(summary free_unknown) + $(summary double_free)))
+	assert_equal "frees accounted for" "$accounted" "$(events free)"
+}
+
+# assert_no_unexpected: not one operation is listed as unexpected.
+assert_no_unexpected() {
+	if grep '^unexpected' leaks; then
+		fail "nothing unexpected happened"
+	fi
+}
+
+# leak_stacks SIZE: for each leak of that size its functions, innermost first, in one line.
+leak_stacks() {
+	awk -v size="$1" '
+		function flush() { if (stack != "") print stack; stack = "" }
+		/^[^\t]/ { flush(); wanted = $1 == "leak" && $2 == size }
+		/^\t/ && wanted { name = $1; sub(/\+0x.*/, "", name); stack = stack " " name }
+		END { flush() }' leaks
+}
+
+# The events that a leaks file is made from, without what differs from one recording to the next of the
+# same process: size, function and stack, without times, in order.
+comparable_leaks() {
+	awk '$1 == "leak" { print $1, $2, $3, $6, $7, $8, $9 } /^\t/ { print "\t" $1, $2 }' "$1"
+}

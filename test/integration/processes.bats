@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# fork copies the heap, exec clears it, vfork shares it; pointers of different processes never meet.
+
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+@test "processes: fork, started" {
+	record_command fork_tree
+	assert_truth
+	assert_events
+	assert_no_unexpected
+}
+
+@test "processes: fork, attached" {
+	record_attached fork_tree
+	assert_truth
+	assert_events
+	assert_no_unexpected
+}
+
+@test "processes: fork, dwarf" {
+	record_attached fork_tree --call-graph dwarf,2048
+	assert_truth
+	assert_events
+}
+
+# The kernel may drop a forked process's uprobes when a relative ends: once is no proof.
+@test "processes: fork, again and again" {
+	for _ in 1 2 3 4 5 6 7 8; do
+		record_command fork_tree --call-graph none
+		assert_truth
+		assert_events
+	done
+}
+
+@test "processes: vfork and exec, started" {
+	record_command vfork_exec
+	assert_truth
+	assert_events
+	assert_no_unexpected
+}
+
+@test "processes: vfork and exec, attached" {
+	record_attached vfork_exec
+	assert_truth
+	assert_events
+	assert_no_unexpected
+}
+
+@test "processes: exec, started" {
+	record_command exec_self
+	assert_truth
+	assert_events
+	assert_no_unexpected
+}
+
+@test "processes: exec, attached" {
+	record_attached exec_self
+	assert_truth
+	assert_events
+	assert_no_unexpected
+}
+
+@test "processes: each leak names its own process" {
+	record_command fork_tree
+	assert_equal "processes that leak" "$(awk '$1 == "leak" { print $6 }' leaks | sort -u | wc -l)" 13
+}
+
+@test "processes: a worker killed by SIGKILL" {
+	record_command killed
+	assert_truth
+	assert_events
+	assert_no_unexpected
+}
+
+@test "processes: a statically linked program, started" {
+	record_command "cases_static --rounds 0"
+	cp leaks leaks.startup
+	local startup_allocations startup_held
+
+	startup_allocations=$(summary allocations)
+	startup_held=$(summary held_blocks)
+	record_command "cases_static --rounds 40"
+	assert_summary allocations $((startup_allocations + $(truth allocations)))
+	assert_summary frees "$(truth frees)"
+	assert_summary held_blocks $((startup_held + $(truth held_blocks)))
+	assert_summary null_frees 40
+	assert_equal "3072-byte leaks" "$(grep -c '^leak 3072 ' leaks)" 40
+	assert_no_unexpected
+}

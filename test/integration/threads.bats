@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Threads that free each other's blocks, and threads that end: glibc's own frees are not reported.
+
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+check() {
+	assert_truth
+	assert_events --more-frees
+	assert_no_unexpected
+}
+
+@test "threads: blocks freed by another thread, started" {
+	record_command threads_cross_free
+	check
+}
+
+@test "threads: blocks freed by another thread, attached" {
+	record_attached threads_cross_free
+	check
+}
+
+@test "threads: blocks freed by another thread, no stacks" {
+	record_attached threads_cross_free --call-graph none
+	check
+}
+
+@test "threads: blocks freed by another thread, dwarf" {
+	record_attached "threads_cross_free --blocks 500" --call-graph dwarf,1024
+	check
+}
+
+@test "threads: exits, started" {
+	record_command thread_exits
+	check
+	(($(summary thread_exit_frees) > 0))
+}
+
+@test "threads: exits, attached" {
+	record_attached thread_exits
+	check
+	(($(summary thread_exit_frees) > 0))
+}
+
+@test "threads: exits, no stacks" {
+	record_command thread_exits --call-graph none
+	check
+}
+
+@test "threads: exits, dwarf" {
+	record_command "thread_exits --threads 10" --call-graph dwarf
+	check
+}
+
+@test "threads: load" {
+	record_command "big_churn --threads 2 --pairs 10000 --leak-every 1000" -m 2048 --call-graph none
+	check
+	assert_equal "leaks" "$(grep -c '^leak 3072 ' leaks)" 20
+}
+
+@test "threads: overload is counted and said, not hidden" {
+	"$BIN/leakrec" -m 1 -o perf.data --call-graph dwarf,8192 -- \
+		"$TARGETS/big_churn" --threads 2 --pairs 20000 >truth 2>leakrec.err
+	parse
+	lost=$(summary lost)
+	((lost > 0))
+	tail -n 1 leakrec.err | grep -q " $lost lost"
+	# What was recorded and what was lost is all there was.
+	seen=$(events malloc malloc_ret calloc calloc_ret free)
+	((seen + lost >= $(truth malloc) * 2 + $(truth free)))
+}
