@@ -49,9 +49,7 @@ static int report_none_found(pid_t pid, const struct mapped_files *files, const 
 	exe[len > 0 ? len : 0] = '\0';
 	fd = mapped_file_open_regular(link, &stat);
 	if (fd >= 0 && elf_image_init(&image, fd) == 0) {
-		_cleanup_free_ char *interpreter = elf_image_interpreter(&image);
-
-		is_static = image.is_native && !interpreter;
+		is_static = image.is_native && elf_image_is_static(&image);
 		elf_image_deinit(&image);
 	}
 	if (foreign)
@@ -117,6 +115,25 @@ int probe_set_plan_pid(struct probe_set *ret, pid_t pid)
 	if (err)
 		probe_set_deinit(ret);
 	return err;
+}
+
+bool probe_set_pid_has_allocator(pid_t pid)
+{
+	struct mapped_files files;
+	bool found = false;
+
+	if (mapped_files_open(&files, pid))
+		return false;
+	for (size_t i = 0; i < files.nr && !found; i++) {
+		struct elf_image image;
+
+		if (elf_image_init(&image, files.files[i].fd))
+			continue;
+		found = probe_plan_is_allocator(&image);
+		elf_image_deinit(&image);
+	}
+	mapped_files_deinit(&files);
+	return found;
 }
 
 /*
@@ -214,8 +231,8 @@ static int report_no_allocator(const char *path, const struct elf_image *image,
 			   path);
 	else
 		diag_error(
-			"%s defines no malloc and free (a stripped static program?), so there is "
-			"nothing to probe",
+			"%s defines no malloc and free, or was stripped of these symbols, so there "
+			"is nothing to probe",
 			path);
 	return -ENOENT;
 }

@@ -12,6 +12,7 @@
 #define MAX_TABLE_BYTES	   (1024ull << 20) /* a symbol table; those of browsers are near 100 MiB */
 #define MAX_SECTIONS	   (1u << 20)
 #define MAX_HASHED_BYTES   (64ull << 20)
+#define MAX_DYNAMIC_BYTES  (1u << 20)
 #define MAX_BUILD_ID_BYTES 1024
 
 #if defined(__x86_64__)
@@ -129,9 +130,42 @@ static bool locate(const struct elf_image *image, uint64_t address, struct elf_f
 	return false;
 }
 
+/* True if the dynamic section at @header asks for a library. */
+static bool needs_library(const struct elf_image *image, const GElf_Phdr *header)
+{
+	Elf_Data *data;
+	GElf_Dyn entry;
+
+	if (header->p_offset > INT64_MAX || header->p_filesz > MAX_DYNAMIC_BYTES)
+		return true;
+	data = elf_getdata_rawchunk(image->elf, (int64_t)header->p_offset, header->p_filesz,
+				    ELF_T_DYN);
+	for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
+		if (entry.d_tag == DT_NEEDED)
+			return true;
+	return false;
+}
+
+bool elf_image_is_static(const struct elf_image *image)
+{
+	size_t nr_headers;
+
+	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
+		return false;
+	for (int i = 0; i < (int)nr_headers; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(image->elf, i, &header) || header.p_type == PT_INTERP ||
+		    (header.p_type == PT_DYNAMIC && needs_library(image, &header)))
+			return false;
+	}
+	return true;
+}
+
 struct function_search {
 	const char *const *names;
 	size_t nr;
+	bool with_local;
 	struct elf_function *found;
 };
 
@@ -142,7 +176,7 @@ static bool take_function(const struct elf_image *image, const char *name, const
 	int binding = GELF_ST_BIND(symbol->st_info);
 
 	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC ||
-	    (binding != STB_GLOBAL && binding != STB_WEAK))
+	    (binding != STB_GLOBAL && binding != STB_WEAK && !search->with_local))
 		return true;
 	for (size_t i = 0; i < search->nr; i++) {
 		struct elf_function function = {.size_bytes = symbol->st_size};
@@ -160,11 +194,16 @@ static bool take_function(const struct elf_image *image, const char *name, const
 void elf_image_find_functions(const struct elf_image *image, const char *const *names, size_t nr,
 			      struct elf_function *ret)
 {
-	struct function_search search = {names, nr, ret};
+	struct function_search search = {names, nr, false, ret};
 
 	memset(ret, 0, nr * sizeof(*ret));
 	visit_symbols(image, SHT_DYNSYM, take_function, &search);
 	visit_symbols(image, SHT_SYMTAB, take_function, &search);
+	/* GNU ld makes malloc local in a static PIE; nothing else in it can be meant by that name.
+	 */
+	search.with_local = true;
+	if (elf_image_is_static(image))
+		visit_symbols(image, SHT_SYMTAB, take_function, &search);
 }
 
 static bool look_for_r_debug(const struct elf_image *image, const char *name,

@@ -38,11 +38,14 @@ void elf_image_deinit(struct elf_image *image);
 
 /*
  * Finds the functions of @names: global symbols that the file itself defines, from .dynsym and
- * .symtab. An imported function (a PLT stub) is not found, nor one that is chosen at load time
- * (STT_GNU_IFUNC), whose symbol is only its resolver.
+ * .symtab; in a static program local ones too. An imported function (a PLT stub) is not found, nor
+ * one that is chosen at load time (STT_GNU_IFUNC), whose symbol is only its resolver.
  */
 void elf_image_find_functions(const struct elf_image *image, const char *const *names, size_t nr,
 			      struct elf_function *ret);
+
+/* True for a program that loads no library: neither PT_INTERP nor DT_NEEDED. */
+bool elf_image_is_static(const struct elf_image *image);
 
 /* True for a dynamic loader: it exports _r_debug, where debuggers find the loaded libraries. */
 bool elf_image_is_loader(const struct elf_image *image);

@@ -85,7 +85,8 @@ static int reap(void)
 	int nr = probe_registry_reap();
 
 	if (nr > 0)
-		diag_note("removed %d probes that a leakrec, which is gone, had left", nr);
+		diag_note("removed %d probe%s that a leakrec, which is gone, had left", nr,
+			  nr == 1 ? "" : "s");
 	return nr < 0 ? nr : 0;
 }
 
@@ -170,16 +171,16 @@ static bool name_means(const char *name, const struct uprobe *probe)
 	       strcmp(name + group_len + 1, probe->event) == 0;
 }
 
-/* Removes one probe of leakprobe's; counts it in *@nr_deleted. */
-static int delete_probe(const struct uprobe *probe, size_t *nr_deleted)
+/* The events of one group that could not be removed, in one line. */
+static void report_busy(const struct uprobe *first, size_t nr)
 {
-	int err = tracefs_uprobe_destroy(probe->group, probe->event);
-
-	if (err == -EBUSY)
+	if (nr == 1)
 		diag_error("cannot remove %s:%s: a recorder still uses it; end that first",
-			   probe->group, probe->event);
-	*nr_deleted += !err;
-	return err;
+			   first->group, first->event);
+	else if (nr > 1)
+		diag_error("cannot remove %s:%s and %zu more: a recorder still uses them; end that "
+			   "first",
+			   first->group, first->event, nr - 1);
 }
 
 /* Removes those of leakprobe's probes that @matches says; tries all, returns the first error. */
@@ -188,20 +189,32 @@ static int delete_matching(const struct uprobe_list *list,
 					   const struct group_name *group, const void *context),
 			   const void *context, size_t *nr_deleted)
 {
+	const struct uprobe *busy = NULL;
+	size_t nr_busy = 0;
 	int first_err = 0;
 
 	for (size_t i = 0; i < list->nr; i++) {
+		const struct uprobe *probe = &list->probes[i];
 		struct group_name group;
 		int err;
 
-		if (group_name_parse(list->probes[i].group, &group) ||
-		    group.owner != GROUP_OF_LEAKPROBE ||
-		    !matches(&list->probes[i], &group, context))
+		if (group_name_parse(probe->group, &group) || group.owner != GROUP_OF_LEAKPROBE ||
+		    !matches(probe, &group, context))
 			continue;
-		err = delete_probe(&list->probes[i], nr_deleted);
+		err = tracefs_uprobe_destroy(probe->group, probe->event);
+		*nr_deleted += !err;
 		if (err && !first_err)
 			first_err = err;
+		if (err != -EBUSY)
+			continue;
+		if (!busy || strcmp(busy->group, probe->group) != 0) {
+			report_busy(busy, nr_busy);
+			busy = probe;
+			nr_busy = 0;
+		}
+		nr_busy++;
 	}
+	report_busy(busy, nr_busy);
 	return first_err;
 }
 
@@ -211,10 +224,13 @@ static bool matches_all(const struct uprobe *probe, const struct group_name *gro
 	return true;
 }
 
-static bool matches_name(const struct uprobe *probe, const struct group_name *group,
-			 const void *context)
+static bool matches_names(const struct uprobe *probe, const struct group_name *group,
+			  const void *context)
 {
-	return name_means(context, probe);
+	for (char *const *name = context; *name; name++)
+		if (name_means(*name, probe))
+			return true;
+	return false;
 }
 
 /* The same file, whichever build of it: probes from before it was rebuilt go too. */
@@ -233,40 +249,38 @@ static bool matches_set(const struct uprobe *probe, const struct group_name *gro
 	return false;
 }
 
-/* Why @name was not deleted. */
-static void report_no_match(const struct uprobe_list *list, const char *name)
+/* Reports @name if it means no probe of leakprobe's. Returns 0, or -ENOENT if it does not. */
+static int check_name(const struct uprobe_list *list, const char *name)
 {
 	for (size_t i = 0; i < list->nr; i++) {
 		struct group_name group;
 
 		if (!name_means(name, &list->probes[i]))
 			continue;
-		if (group_name_parse(list->probes[i].group, &group) == 0)
+		if (group_name_parse(list->probes[i].group, &group))
+			diag_error("%s was not made by leakprobe, so it stays", name);
+		else if (group.owner == GROUP_OF_LEAKREC)
 			diag_error("%s belongs to leakrec, process %d, which removes it at its end",
 				   name, (int)group.pid);
 		else
-			diag_error("%s was not made by leakprobe, so it stays", name);
-		return;
+			return 0;
+		return -ENOENT;
 	}
 	diag_error("there is no probe %s; leakprobe list shows what there is", name);
+	return -ENOENT;
 }
 
 static int delete_names(const struct uprobe_list *list, char **names, size_t *nr_deleted)
 {
-	int first_err = 0;
+	int first_err = 0, err;
 
-	for (; *names; names++) {
-		size_t nr_before = *nr_deleted;
-		int err = delete_matching(list, matches_name, *names, nr_deleted);
-
-		if (!err && *nr_deleted == nr_before) {
-			report_no_match(list, *names);
-			err = -ENOENT;
-		}
+	for (char **name = names; *name; name++) {
+		err = check_name(list, *name);
 		if (err && !first_err)
 			first_err = err;
 	}
-	return first_err;
+	err = delete_matching(list, matches_names, names, nr_deleted);
+	return first_err ? first_err : err;
 }
 
 static int delete_of_process(const struct uprobe_list *list, pid_t pid, size_t *nr_deleted)
@@ -299,7 +313,7 @@ static int command_del(const struct options *options, char **names)
 		err = delete_names(&list, names, &nr_deleted);
 	uprobe_list_deinit(&list);
 	if (!err || nr_deleted > 0)
-		printf("removed %zu probes\n", nr_deleted);
+		printf("removed %zu probe%s\n", nr_deleted, nr_deleted == 1 ? "" : "s");
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }
 
@@ -371,9 +385,15 @@ static int run(int argc, char **argv)
 	char given[8] = "";
 	int option, status;
 
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (option == '?')
-			return usage_error("bad option");
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+		if (option == '?' || option == ':') {
+			diag_error("%s %s; see leakprobe --help",
+				   option == ':' ? "an argument is missing after"
+						 : "unknown option",
+				   argv[optind - 1]);
+			return DIAG_EXIT_USAGE;
+		}
 		if (option == OPTION_HELP || option == OPTION_VERSION) {
 			fputs(option == OPTION_HELP ? usage : "leakprobe " LEAKTOOLS_VERSION "\n",
 			      stdout);

@@ -47,17 +47,30 @@ static void find_schema_functions(const struct elf_image *image, struct function
 	elf_image_find_functions(image, names, ret->nr, ret->functions);
 }
 
+static bool has_function(const struct function_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->nr; i++)
+		if (strcmp(table->schemas[i].function, name) == 0)
+			return table->functions[i].is_found;
+	return false;
+}
+
 bool probe_plan_is_allocator(const struct elf_image *image)
 {
-	static const char *const names[] = {"malloc", "free", "posix_memalign"};
-	struct elf_function functions[ARRAY_SIZE(names)];
+	struct function_table table;
+	bool has_malloc, has_allocation = false;
 
 	if (!image->is_native)
 		return false;
-	elf_image_find_functions(image, names, ARRAY_SIZE(names), functions);
-	if (!functions[0].is_found || !functions[1].is_found)
-		return false;
-	return functions[2].is_found || !elf_image_is_loader(image);
+	find_schema_functions(image, &table);
+	for (size_t i = 0; i < table.nr; i++)
+		has_allocation |=
+			table.functions[i].is_found && table.schemas[i].effect != HEAP_RELEASE;
+	has_malloc = has_function(&table, "malloc") && has_function(&table, "free");
+	if (elf_image_is_static(image) && !elf_image_is_loader(image))
+		return has_allocation;
+	return has_malloc &&
+	       (has_function(&table, "posix_memalign") || !elf_image_is_loader(image));
 }
 
 /* Returns the new, zeroed last probe of @file, or NULL. */
@@ -160,7 +173,7 @@ static int find_stores(const struct elf_image *image, const struct elf_function 
 static int plan_stores(struct probe_file *file, const struct elf_image *image,
 		       const struct probe_schema *schema, const struct elf_function *function)
 {
-	struct store_site stores[MAX_STORES];
+	struct store_site stores[MAX_STORES] = {0};
 	int nr = find_stores(image, function, stores);
 
 	if (nr < 0)

@@ -19,11 +19,12 @@
 
 const char *probe_tracefs_dir(void)
 {
-	const char *dir = NULL;
+	const char *dir;
 
-	/* What libtracefs would print is said here instead. */
+	/* What libtracefs would print is said here instead. It mounts tracefs where nobody has. */
 	tracefs_set_loglevel(TEP_LOG_NONE);
-	if (tracefs_tracing_dir_is_mounted(true, &dir) >= 0 && dir)
+	dir = tracefs_tracing_dir();
+	if (dir)
 		return dir;
 	diag_error(
 		"tracefs is not mounted, and mounting it failed: %s; run it as root, or: mount -t "
