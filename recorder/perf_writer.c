@@ -71,34 +71,25 @@ static int write_bytes(struct perf_writer *writer, const char *bytes, size_t siz
 
 int perf_writer_flush(struct perf_writer *writer)
 {
-	int err = writer->error;
-
-	if (!err)
-		err = write_bytes(writer, writer->buffer, writer->buffered);
+	if (!writer->error)
+		write_bytes(writer, writer->buffer, writer->buffered);
 	writer->buffered = 0;
-	return err;
+	return writer->error;
 }
 
-static int add_bytes(struct perf_writer *writer, const void *bytes, size_t size)
+int perf_writer_add(struct perf_writer *writer, const char *bytes, size_t size, const char *more,
+		    size_t more_size)
 {
-	if (size > BUFFER_BYTES - writer->buffered) {
-		int err = perf_writer_flush(writer);
-
-		if (err)
-			return err;
-		if (size > BUFFER_BYTES)
-			return write_bytes(writer, bytes, size);
-	}
+	/* A record is never larger than the buffer: its size is 16 bits. */
+	if (size + more_size > BUFFER_BYTES - writer->buffered)
+		perf_writer_flush(writer);
 	if (writer->error)
 		return writer->error;
 	memcpy(writer->buffer + writer->buffered, bytes, size);
-	writer->buffered += size;
+	if (more_size)
+		memcpy(writer->buffer + writer->buffered + size, more, more_size);
+	writer->buffered += size + more_size;
 	return 0;
-}
-
-int perf_writer_add(struct perf_writer *writer, const struct perf_event_header *record)
-{
-	return add_bytes(writer, record, record->size);
 }
 
 uint64_t perf_writer_size_bytes(const struct perf_writer *writer)

@@ -37,8 +37,19 @@ int perf_writer_create(int fd, const char *name, bool pipe_format, struct perf_w
 int perf_writer_begin(struct perf_writer *writer, const struct record_events *events, int argc,
 		      char *const *argv);
 
-/* Adds a record. Returns 0, or a negative errno (reported when it first happened). */
-int perf_writer_add(struct perf_writer *writer, const struct perf_event_header *record);
+/*
+ * Adds a record, given in one or two parts. Returns 0, or a negative errno (reported when it first
+ * happened).
+ */
+int perf_writer_add(struct perf_writer *writer, const char *bytes, size_t size, const char *more,
+		    size_t more_size);
+
+/* The same for a record in one part. */
+static inline int perf_writer_add_record(struct perf_writer *writer,
+					 const struct perf_event_header *record)
+{
+	return perf_writer_add(writer, (const char *)record, record->size, NULL, 0);
+}
 
 /* Hands what is buffered to the kernel. */
 int perf_writer_flush(struct perf_writer *writer);

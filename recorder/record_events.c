@@ -76,7 +76,7 @@ static void want_stack(struct perf_event_attr *attr, const struct record_config 
 	if (config->call_graph == CALL_GRAPH_NONE)
 		return;
 	/* perf script unwinds a dump only where the sample has a callchain, be it an empty one. */
-	attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	attr->exclude_callchain_kernel = 1;
 	if (config->call_graph == CALL_GRAPH_DWARF) {
 		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -182,6 +182,8 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			attr.type = PERF_TYPE_TRACEPOINT;
 			attr.config = (uint64_t)probe->tracefs_id;
 			attr.sample_type |= PERF_SAMPLE_RAW;
+			if (config->call_graph != CALL_GRAPH_NONE)
+				attr.sample_type |= PERF_SAMPLE_IP;
 			/* Wake the reader at a quarter; its own timer bounds the delay. */
 			attr.watermark = 1;
 			attr.wakeup_watermark = config->ring_pages * (uint32_t)getpagesize() / 4;
@@ -312,6 +314,7 @@ static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
 	int err;
 
 	/* The evlist takes over the references it is given. */
+	group->ring_bytes = (size_t)pages * (size_t)getpagesize();
 	perf_evlist__set_maps(group->evlist, perf_cpu_map__get(cpus),
 			      perf_thread_map__get(threads));
 	err = perf_evlist__open(group->evlist);
@@ -354,6 +357,8 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 
 	libperf_init(libperf_print);
 	*ret = (struct record_events){.nr_threads = nr_tids};
+	/* Header, identifier, the instruction where stacks are recorded, thread: then the time. */
+	ret->sample_time_offset = config->call_graph == CALL_GRAPH_NONE ? 24 : 32;
 	ret->side.evlist = perf_evlist__new();
 	ret->probes.evlist = perf_evlist__new();
 	if (!cpus || !threads || !ret->side.evlist || !ret->probes.evlist)

@@ -46,6 +46,8 @@ struct record_event {
 /* One ring: one CPU of one evlist. */
 struct record_ring {
 	struct perf_mmap *map; /* the evlist's */
+	const char *data;      /* its bytes; known with the first record */
+	uint64_t offset;       /* of the next record, counted on when the ring wraps */
 	int *fds;	       /* events that write to it, one for each thread */
 	size_t nr_fds;
 	size_t current; /* the fd to poll: the first whose tasks are not all gone */
@@ -57,12 +59,14 @@ struct record_group {
 	size_t nr_events;
 	struct record_ring *rings;
 	size_t nr_rings;
+	size_t ring_bytes;
 };
 
 struct record_events {
 	struct record_group side;
 	struct record_group probes;
 	size_t nr_threads;
+	size_t sample_time_offset; /* of the time in a sample of @probes */
 };
 
 /*

@@ -1,22 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/ring_reader.h"
 
+#include "common/clock.h"
 #include "common/scope.h"
 #include "recorder/perf_records.h"
 
 #include <errno.h>
 #include <perf/event.h>
+#include <perf/evlist.h>
+#include <perf/evsel.h>
 #include <perf/mmap.h>
 #include <poll.h>
 
 /* Bytes to take from a ring before its space is given back to the kernel. */
 #define CONSUME_BYTES (64 << 10)
 
-static int take_record(struct ring_reader *reader, const struct perf_event_header *record,
-		       bool is_probe)
+/* True if the sample was taken while not all events were enabled. */
+static bool is_outside(const struct ring_reader *reader, const struct perf_event_header *sample)
+{
+	const char *time_at = (const char *)sample + reader->events->sample_time_offset;
+	uint64_t time_ns;
+
+	memcpy(&time_ns, time_at, sizeof(time_ns));
+	return time_ns < reader->start_ns || time_ns > reader->end_ns;
+}
+
+/* Counts a record. Returns 1 to write it, 0 to leave it out, or -ENOMEM. */
+static int inspect_record(struct ring_reader *reader, const struct perf_event_header *record,
+			  bool is_probe)
 {
 	switch (record->type) {
 	case PERF_RECORD_SAMPLE:
+		if (is_probe && is_outside(reader, record))
+			return 0;
 		reader->samples += is_probe;
 		break;
 	case PERF_RECORD_LOST:
@@ -32,32 +48,57 @@ static int take_record(struct ring_reader *reader, const struct perf_event_heade
 	default:
 		break;
 	}
-	return perf_writer_add(reader->writer, record);
+	return 1;
 }
 
-/* Returns 1 if the ring held anything, 0 if not, or a negative errno. */
-static int drain_ring(struct ring_reader *reader, struct perf_mmap *map, bool is_probe)
+/*
+ * Takes one record to the writer. Where it wraps, @record is libperf's copy, of which only the
+ * first sizeof(union perf_event) bytes are good (6.1, perf_mmap__read()): a stack dump is longer.
+ * So the bytes come from the ring itself, whose start the first record of all shows.
+ */
+static int take_record(struct ring_reader *reader, const struct record_group *group,
+		       struct record_ring *ring, const struct perf_event_header *record)
 {
+	size_t at = ring->offset & (group->ring_bytes - 1), size = record->size;
+	size_t until_wrap = group->ring_bytes - at;
+	int wanted = inspect_record(reader, record, group == &reader->events->probes);
+
+	if (!ring->data)
+		ring->data = (const char *)record;
+	ring->offset += size;
+	if (wanted <= 0)
+		return wanted;
+	if (size <= until_wrap)
+		return perf_writer_add(reader->writer, ring->data + at, size, NULL, 0);
+	return perf_writer_add(reader->writer, ring->data + at, until_wrap, ring->data,
+			       size - until_wrap);
+}
+
+/*
+ * Takes what the ring holds, at most its size: a target that is faster than we are must not keep us
+ * at one ring. Returns 1 if the ring held anything, 0 if not, or a negative errno.
+ *
+ * perf_mmap__read_done() is not called: it skips what arrived since the last read (6.1).
+ */
+static int drain_ring(struct ring_reader *reader, const struct record_group *group,
+		      struct record_ring *ring)
+{
+	uint64_t start = ring->offset, consumed = start;
 	union perf_event *event;
-	size_t unconsumed = 0;
-	int err = 0, any = 0;
+	int err = 0;
 
-	if (perf_mmap__read_init(map) < 0)
+	if (perf_mmap__read_init(ring->map) < 0)
 		return 0;
-	while (!err && (event = perf_mmap__read_event(map))) {
-		const struct perf_event_header *record = (const void *)event;
-
-		any = 1;
-		unconsumed += record->size;
-		err = take_record(reader, record, is_probe);
-		if (unconsumed >= CONSUME_BYTES) {
-			perf_mmap__consume(map);
-			unconsumed = 0;
+	while (!err && ring->offset - start < group->ring_bytes &&
+	       (event = perf_mmap__read_event(ring->map))) {
+		err = take_record(reader, group, ring, (const void *)event);
+		if (ring->offset - consumed >= CONSUME_BYTES) {
+			perf_mmap__consume(ring->map);
+			consumed = ring->offset;
 		}
 	}
-	perf_mmap__consume(map);
-	perf_mmap__read_done(map);
-	return err ? err : any;
+	perf_mmap__consume(ring->map);
+	return err ? err : ring->offset > start;
 }
 
 int ring_reader_round(struct ring_reader *reader)
@@ -71,15 +112,14 @@ int ring_reader_round(struct ring_reader *reader)
 
 	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
 		for (size_t i = 0; i < groups[g]->nr_rings; i++) {
-			int err = drain_ring(reader, groups[g]->rings[i].map,
-					     groups[g] == &reader->events->probes);
+			int err = drain_ring(reader, groups[g], &groups[g]->rings[i]);
 
 			if (err < 0)
 				return err;
 			any |= err;
 		}
 	}
-	return any ? perf_writer_add(reader->writer, &finished_round) : 0;
+	return any ? perf_writer_add_record(reader->writer, &finished_round) : 0;
 }
 
 int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
@@ -118,6 +158,21 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 	return nr_live ? 0 : -ESRCH;
 }
 
+int ring_reader_stop(struct ring_reader *reader)
+{
+	int err = 0;
+
+	reader->end_ns = clock_now_ns();
+	/* Between the steps the rings are drained, so that nothing is lost that late. */
+	for (size_t i = 0; i < reader->events->probes.nr_events; i++) {
+		if (!err)
+			err = ring_reader_round(reader);
+		perf_evsel__disable(reader->events->probes.events[i].evsel);
+	}
+	perf_evlist__disable(reader->events->side.evlist);
+	return err ? err : ring_reader_round(reader);
+}
+
 int ring_reader_finish(struct ring_reader *reader)
 {
 	uint64_t lost = record_events_lost(reader->events);
@@ -126,11 +181,13 @@ int ring_reader_finish(struct ring_reader *reader)
 		struct perf_record_trailer trailer;
 	} record = {
 		.event.header = {PERF_RECORD_LOST_SAMPLES, 0, sizeof(record)},
-		.event.lost = lost - reader->lost,
+		.event.lost = lost,
+		.trailer.time_ns = reader->end_ns,
 	};
 
-	if (lost <= reader->lost)
+	if (lost > reader->lost)
+		reader->lost = lost;
+	if (!lost)
 		return 0;
-	reader->lost = lost;
-	return perf_writer_add(reader->writer, &record.event.header);
+	return perf_writer_add_record(reader->writer, &record.event.header);
 }

@@ -16,6 +16,7 @@ struct ring_reader {
 	struct record_events *events;
 	struct perf_writer *writer;
 	struct build_ids *build_ids; /* of what is mapped meanwhile */
+	uint64_t start_ns, end_ns;   /* CLOCK_MONOTONIC, as the samples' */
 	uint64_t samples;	     /* of probes */
 	uint64_t lost;		     /* as LOST records tell */
 };
@@ -30,8 +31,14 @@ int ring_reader_round(struct ring_reader *reader);
 int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms);
 
 /*
- * After the last round: writes how many samples were lost that no LOST record told of (the kernel
- * tells with the next sample that fits, which may never come).
+ * Ends the recording: disables the events and takes what they have recorded until now. Returns 0 or
+ * the writer's error.
+ */
+int ring_reader_stop(struct ring_reader *reader);
+
+/*
+ * After the last round: writes how many samples were lost by the kernel's own counters, as perf does.
+ * LOST records come with the next record that fits, which may never come.
  */
 int ring_reader_finish(struct ring_reader *reader);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/session.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/scope.h"
@@ -35,14 +36,6 @@ struct session {
 	int signal_fd;
 	uint64_t start_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Signals that end a recording are read from a descriptor, so that none comes at a bad moment. */
 static int open_signals(void)
@@ -181,8 +174,8 @@ static int start_recording(struct session *session)
 		err = synthesize_process(session->writer, session->pids[i], &session->build_ids);
 	if (err)
 		return err;
-	session->start_ns = now_ns();
 	perf_evlist__enable(session->events.probes.evlist);
+	session->start_ns = clock_now_ns();
 	launch_release(&session->command);
 	drop_capabilities();
 	return 0;
@@ -190,7 +183,7 @@ static int start_recording(struct session *session)
 
 static int remaining_ms(const struct session *session)
 {
-	uint64_t end_ns = session->start_ns + session->options->duration_ns, now = now_ns();
+	uint64_t end_ns = session->start_ns + session->options->duration_ns, now = clock_now_ns();
 
 	if (!session->options->duration_ns)
 		return ROUND_MS;
@@ -216,14 +209,9 @@ static int record(struct session *session, struct ring_reader *reader)
 		if (!err)
 			err = perf_writer_flush(session->writer);
 	}
-
-	perf_evlist__disable(session->events.probes.evlist);
-	perf_evlist__disable(session->events.side.evlist);
 	if (!err)
-		err = ring_reader_round(reader);
-	if (!err)
-		err = ring_reader_finish(reader);
-	return err;
+		err = ring_reader_stop(reader);
+	return err ? err : ring_reader_finish(reader);
 }
 
 /* What became of the command, where that is worth a word. */
@@ -247,14 +235,18 @@ static void report_end(const struct session *session, const struct ring_reader *
 {
 	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost: %s", reader->samples,
 		  (double)perf_writer_size_bytes(session->writer) / 1e6,
-		  (double)(now_ns() - session->start_ns) / 1e9, reader->lost,
+		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost,
 		  strcmp(session->options->output, "-") == 0 ? "standard output"
 							     : session->options->output);
 }
 
 static int run(struct session *session)
 {
-	struct ring_reader reader = {&session->events, NULL, &session->build_ids, 0, 0};
+	struct ring_reader reader = {
+		.events = &session->events,
+		.build_ids = &session->build_ids,
+		.end_ns = UINT64_MAX,
+	};
 	int err, finish_err;
 
 	if (!probe_tracefs_dir())
@@ -272,6 +264,7 @@ static int run(struct session *session)
 		return err;
 
 	reader.writer = session->writer;
+	reader.start_ns = session->start_ns;
 	err = record(session, &reader);
 	finish_err = perf_writer_finish(session->writer, &session->build_ids);
 	report_command(session);

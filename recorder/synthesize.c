@@ -34,7 +34,7 @@ static int write_fork(struct perf_writer *writer, pid_t pid, pid_t tid)
 	};
 
 	add_trailer(&record.trailer, pid, tid);
-	return perf_writer_add(writer, &record.task.header);
+	return perf_writer_add_record(writer, &record.task.header);
 }
 
 static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
@@ -58,7 +58,7 @@ static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
 		return 0;
 	record.comm.comm[strcspn(record.comm.comm, "\n")] = '\0';
 	add_trailer(&record.trailer, pid, tid);
-	return perf_writer_add(writer, &record.comm.header);
+	return perf_writer_add_record(writer, &record.comm.header);
 }
 
 /*
@@ -128,7 +128,7 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line
 			return -ENOMEM;
 	}
 	add_trailer(record->path + padded, pid, pid);
-	return perf_writer_add(writer, &record->header);
+	return perf_writer_add_record(writer, &record->header);
 }
 
 static int write_mappings(struct perf_writer *writer, pid_t pid, struct build_ids *build_ids)
