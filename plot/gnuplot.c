@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/gnuplot.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define REASON_BYTES_MAX 4096
+
+/* Spawns gnuplot with the three descriptors. Returns 0 or a positive errno, as posix_spawn(3). */
+static int spawn_gnuplot(pid_t *ret_pid, bool own_group, const int fds[3])
+{
+	/* -d: the user's and the system's start-up files must not change the picture. */
+	char *const argv[] = {(char[]){"gnuplot"}, (char[]){"-d"}, NULL};
+	short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t set;
+	int err;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attr);
+	for (int i = 0; i < 3; i++)
+		posix_spawn_file_actions_adddup2(&actions, fds[i], i);
+	/* Our own SIGPIPE and signal mask are not gnuplot's. */
+	sigemptyset(&set);
+	posix_spawnattr_setsigmask(&attr, &set);
+	sigaddset(&set, SIGPIPE);
+	posix_spawnattr_setsigdefault(&attr, &set);
+	posix_spawnattr_setpgroup(&attr, 0);
+	if (own_group)
+		flags |= POSIX_SPAWN_SETPGROUP;
+	posix_spawnattr_setflags(&attr, flags);
+	err = posix_spawnp(ret_pid, "gnuplot", &actions, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return err;
+}
+
+int gnuplot_start(struct gnuplot *gnuplot, bool own_group)
+{
+	_cleanup_close_ int output_fd = memfd_create("leakplot output", MFD_CLOEXEC);
+	_cleanup_close_ int errors_fd = memfd_create("leakplot errors", MFD_CLOEXEC);
+	_cleanup_close_ int read_fd = -1, write_fd = -1;
+	_cleanup_fclose_ FILE *program = NULL;
+	int pipe_fds[2];
+
+	if (output_fd < 0 || errors_fd < 0 || pipe2(pipe_fds, O_CLOEXEC) < 0)
+		goto failed;
+	read_fd = pipe_fds[0];
+	write_fd = pipe_fds[1];
+	program = fdopen(write_fd, "w");
+	if (!program)
+		goto failed;
+	write_fd = -1;
+
+	int err = spawn_gnuplot(&gnuplot->pid, own_group, (int[]){read_fd, output_fd, errors_fd});
+	if (err == ENOENT) {
+		diag_error("gnuplot is not installed; apt-get install gnuplot-nox (pictures) or "
+			   "gnuplot-qt (windows too)");
+		return -err;
+	}
+	if (err) {
+		diag_error("cannot start gnuplot: %s", strerror(err));
+		return -err;
+	}
+	gnuplot->program = steal_ptr(program);
+	gnuplot->output_fd = steal_fd(output_fd);
+	gnuplot->errors_fd = steal_fd(errors_fd);
+	return 0;
+
+failed:
+	err = errno;
+	diag_error("cannot start gnuplot: %s", strerror(err));
+	return -err;
+}
+
+/*
+ * The line of gnuplot's messages that tells why it failed: the one after the "line N:" with which
+ * it marks an error, else the last one.
+ */
+static const char *find_reason(char *messages)
+{
+	const char *reason = NULL;
+	char *rest = messages;
+
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		line += strspn(line, " \t");
+		char *colon = strncmp(line, "line ", 5) == 0 ? strstr(line, ": ") : NULL;
+		if (colon && strncmp(colon + 2, "warning:", 8) != 0)
+			return colon + 2;
+		if (*line)
+			reason = line;
+	}
+	return reason ? reason : "no reason given";
+}
+
+static void report_failure(const struct gnuplot *gnuplot, int status)
+{
+	char messages[REASON_BYTES_MAX];
+	ssize_t len = pread(gnuplot->errors_fd, messages, sizeof(messages) - 1, 0);
+
+	messages[len > 0 ? len : 0] = '\0';
+	if (WIFSIGNALED(status))
+		diag_error("gnuplot was killed by signal %d", WTERMSIG(status));
+	else
+		diag_error("gnuplot failed: %s", find_reason(messages));
+}
+
+/* Copies all of @from, from its beginning, to @to. */
+static int copy_output(int from, int to)
+{
+	_cleanup_free_ char *buffer = malloc(1 << 16);
+	off_t offset = 0;
+	ssize_t len;
+
+	if (!buffer)
+		return -ENOMEM;
+	while ((len = pread(from, buffer, 1 << 16, offset)) > 0) {
+		for (ssize_t done = 0; done < len;) {
+			ssize_t written = write(to, buffer + done, (size_t)(len - done));
+
+			if (written < 0 && errno == EINTR)
+				continue;
+			if (written < 0)
+				return -errno;
+			done += written;
+		}
+		offset += len;
+	}
+	return len < 0 ? -errno : 0;
+}
+
+/* Waits for gnuplot's end. */
+static int wait_for_end(const struct gnuplot *gnuplot, int *ret_status)
+{
+	*ret_status = 0;
+	while (waitpid(gnuplot->pid, ret_status, 0) < 0) {
+		if (errno == EINTR)
+			continue;
+		int err = errno;
+
+		diag_error("cannot wait for gnuplot: %s", strerror(err));
+		return -err;
+	}
+	return 0;
+}
+
+void gnuplot_stop(struct gnuplot *gnuplot)
+{
+	int status;
+
+	/* Killed first: flushing into a pipe that nobody reads would wait. */
+	kill(gnuplot->pid, SIGTERM);
+	wait_for_end(gnuplot, &status);
+	fclose(gnuplot->program);
+	close(gnuplot->output_fd);
+	close(gnuplot->errors_fd);
+}
+
+int gnuplot_finish(struct gnuplot *gnuplot, int output_fd)
+{
+	int status;
+
+	/* Fails with EPIPE if gnuplot has ended before; its status says why. */
+	fclose(gnuplot->program);
+	int err = wait_for_end(gnuplot, &status);
+	if (status) {
+		report_failure(gnuplot, status);
+		err = -EIO;
+	}
+	if (!err && output_fd >= 0) {
+		err = copy_output(gnuplot->output_fd, output_fd);
+		if (err)
+			diag_error("cannot write the picture: %s", strerror(-err));
+	}
+	close(gnuplot->output_fd);
+	close(gnuplot->errors_fd);
+	return err;
+}
+
+int gnuplot_terminals(char **ret)
+{
+	_cleanup_free_ char *names = calloc(1, REASON_BYTES_MAX);
+	_cleanup_close_ int fd = memfd_create("leakplot terminals", MFD_CLOEXEC);
+	struct gnuplot gnuplot;
+
+	if (!names || fd < 0) {
+		diag_error("cannot ask gnuplot for its terminals: %s", strerror(errno));
+		return -errno;
+	}
+	int err = gnuplot_start(&gnuplot, false);
+	if (err)
+		return err;
+	fputs("set print '-'\nprint ' '.GPVAL_TERMINALS.' '\n", gnuplot.program);
+	err = gnuplot_finish(&gnuplot, fd);
+	if (err)
+		return err;
+	if (pread(fd, names, REASON_BYTES_MAX - 1, 0) < 0)
+		return -errno;
+	*ret = steal_ptr(names);
+	return 0;
+}
+
+void gnuplot_print_string(FILE *program, const char *text, size_t max_chars)
+{
+	_cleanup_free_ char *escaped = NULL;
+	size_t size, chars = 0;
+	FILE *stream = open_memstream(&escaped, &size);
+
+	fputc('\'', program);
+	if (stream) {
+		diag_print_escaped(stream, text, NULL);
+		fclose(stream);
+	}
+	for (const char *c = escaped; c && *c; c++) {
+		/* Bytes 10xxxxxx continue a character. */
+		if (((unsigned char)*c & 0xc0) != 0x80 && ++chars > max_chars) {
+			fputs("...", program);
+			break;
+		}
+		if (*c == '\'')
+			fputc('\'', program);
+		fputc(*c, program);
+	}
+	fputc('\'', program);
+}

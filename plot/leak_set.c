@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/leak_set.h"
+
+#include "common/diag.h"
+#include "common/probe_schema.h"
+#include "common/scope.h"
+
+#include <errno.h>
+
+#define LABEL_FRAMES	 2
+#define LABEL_BYTES_MAX	 256
+#define NAME_BYTES_MAX	 256
+#define FIRST_ALLOCATION 1024
+
+static int out_of_memory(void)
+{
+	diag_error("cannot keep the leaks: out of memory");
+	return -ENOMEM;
+}
+
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Finds the group of @stack or makes it. */
+static int find_group(struct leak_set *set, uint32_t stack, struct leak_group **ret)
+{
+	struct leak_group *group;
+
+	HASH_FIND(hh, set->groups, &stack, sizeof(stack), group);
+	if (!group) {
+		group = calloc(1, sizeof(*group));
+		if (!group || !(group->label = strdup(""))) {
+			free(group);
+			return out_of_memory();
+		}
+		group->stack = stack;
+		group->rank = LEAK_SET_RANKS;
+		HASH_ADD(hh, set->groups, stack, sizeof(stack), group);
+		if (!group->hh.tbl) {
+			free(group->label);
+			free(group);
+			return out_of_memory();
+		}
+	}
+	*ret = group;
+	return 0;
+}
+
+/* Remembers a process's name for the title. */
+static int add_name(struct leak_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->nr_names; i++)
+		if (strncmp(set->names[i], name, NAME_BYTES_MAX) == 0)
+			return 0;
+	if (set->nr_names == LEAK_SET_NAMES_MAX) {
+		set->more_names = true;
+		return 0;
+	}
+	char *copy = strndup(name, NAME_BYTES_MAX);
+	if (!copy)
+		return out_of_memory();
+	set->names[set->nr_names++] = copy;
+	return 0;
+}
+
+static int add_point(struct leak_set *set, const struct leak_point *point)
+{
+	if (set->nr_points == set->nr_points_allocated) {
+		size_t nr = set->nr_points ? set->nr_points * 2 : FIRST_ALLOCATION;
+		struct leak_point *points = reallocarray(set->points, nr, sizeof(*points));
+
+		if (!points)
+			return out_of_memory();
+		set->points = points;
+		set->nr_points_allocated = nr;
+	}
+	set->points[set->nr_points++] = *point;
+	return 0;
+}
+
+/*
+ * Takes @leak in if it is wanted. *@ret_group is its group if the group has no label yet, so that
+ * the frames that follow make it, else NULL.
+ */
+static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
+		    const struct size_range *range, struct leak_group **ret_group)
+{
+	struct leak_group *group;
+	int err;
+
+	*ret_group = NULL;
+	if (!leak->has_size) {
+		set->nr_unknown_size++;
+		return 0;
+	}
+	if (range && !size_range_has(range, leak->size_bytes)) {
+		set->nr_outside_range++;
+		return 0;
+	}
+	err = find_group(set, leak->stack, &group);
+	if (err)
+		return err;
+	if (group->nr_leaks == 0) {
+		*ret_group = group;
+		group->first_size_bytes = leak->size_bytes;
+		group->same_size = true;
+	}
+	group->same_size &= group->first_size_bytes == leak->size_bytes;
+	group->nr_leaks++;
+	group->total_bytes = add_saturating(group->total_bytes, leak->size_bytes);
+	set->total_bytes = add_saturating(set->total_bytes, leak->size_bytes);
+	if (set->nr_points == 0)
+		set->pid = leak->pid;
+	set->several_pids |= set->pid != leak->pid;
+	err = add_name(set, leak->comm);
+	if (err)
+		return err;
+	return add_point(set, &(struct leak_point){
+				      .size_bytes = leak->size_bytes,
+				      .time_ns = leak->time_ns,
+				      .event = leak->event,
+				      .group = group,
+			      });
+}
+
+/* Appends a frame to a group's label, while there is room. */
+static int add_label_frame(struct leak_group *group, const struct leaks_frame *frame)
+{
+	char *label;
+
+	if (group->nr_label_frames == LABEL_FRAMES)
+		return 0;
+	/* Who called malloc() is of interest, not that it was malloc(). */
+	if (group->nr_label_frames == 0 && probe_schema_find(frame->symbol))
+		return 0;
+	if (asprintf(&label, "%s%s%.*s", group->label, group->nr_label_frames ? " <- " : "",
+		     LABEL_BYTES_MAX, frame->symbol) < 0)
+		return out_of_memory();
+	free(group->label);
+	group->label = label;
+	group->nr_label_frames++;
+	return 0;
+}
+
+static int read_leaks(struct leak_set *set, struct leaks_reader *reader,
+		      const struct size_range *range)
+{
+	struct leak_group *unlabelled = NULL;
+	struct leaks_item item;
+	int err;
+
+	while ((err = leaks_reader_next(reader, &item)) == 0 && item.kind != LEAKS_END) {
+		if (item.kind == LEAKS_LEAK)
+			err = add_leak(set, &item.leak, range, &unlabelled);
+		else if (unlabelled)
+			err = add_label_frame(unlabelled, &item.frame);
+		if (err)
+			return err;
+	}
+	return err;
+}
+
+/* Most leaks first, then most bytes, then the smaller stack number. */
+static bool ranks_before(const struct leak_group *a, const struct leak_group *b)
+{
+	if (!b || a->nr_leaks != b->nr_leaks)
+		return !b || a->nr_leaks > b->nr_leaks;
+	if (a->total_bytes != b->total_bytes)
+		return a->total_bytes > b->total_bytes;
+	return a->stack < b->stack;
+}
+
+static void rank_groups(struct leak_set *set)
+{
+	struct leak_group *group, *next;
+
+	HASH_ITER (hh, set->groups, group, next) {
+		size_t i = LEAK_SET_RANKS;
+
+		while (i > 0 && ranks_before(group, set->ranked[i - 1]))
+			i--;
+		if (i == LEAK_SET_RANKS)
+			continue;
+		memmove(&set->ranked[i + 1], &set->ranked[i],
+			(LEAK_SET_RANKS - 1 - i) * sizeof(set->ranked[0]));
+		set->ranked[i] = group;
+	}
+	for (int i = 0; i < LEAK_SET_RANKS && set->ranked[i]; i++)
+		set->ranked[i]->rank = i;
+}
+
+int leak_set_init(struct leak_set *set, const char *path, const struct size_range *range)
+{
+	struct leaks_reader *reader;
+
+	int err = leaks_reader_open(path, &reader);
+	if (err)
+		return err;
+	*set = (struct leak_set){0};
+	err = read_leaks(set, reader, range);
+	set->summary = *leaks_reader_summary(reader);
+	leaks_reader_close(reader);
+	if (err) {
+		leak_set_deinit(set);
+		return err;
+	}
+	rank_groups(set);
+	return 0;
+}
+
+void leak_set_deinit(struct leak_set *set)
+{
+	struct leak_group *group, *next;
+
+	HASH_ITER (hh, set->groups, group, next) {
+		HASH_DEL(set->groups, group);
+		free(group->label);
+		free(group);
+	}
+	for (size_t i = 0; i < set->nr_names; i++)
+		free(set->names[i]);
+	free(set->points);
+	*set = (struct leak_set){0};
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Puts @size into the first @max of @sorted, most frequent first. */
+static void insert_recurring(struct recurring_size *sorted, size_t *nr, size_t max,
+			     struct recurring_size size)
+{
+	size_t i = *nr;
+
+	while (i > 0 && size.nr_leaks > sorted[i - 1].nr_leaks)
+		i--;
+	if (i == max)
+		return;
+	if (*nr < max)
+		(*nr)++;
+	memmove(&sorted[i + 1], &sorted[i], (*nr - 1 - i) * sizeof(*sorted));
+	sorted[i] = size;
+}
+
+int leak_set_recurring_sizes(const struct leak_set *set, struct recurring_size *ret, size_t max,
+			     size_t *ret_nr)
+{
+	_cleanup_free_ uint64_t *sizes = calloc(set->nr_points + 1, sizeof(*sizes));
+	size_t run = 0, nr = 0;
+
+	if (!sizes)
+		return out_of_memory();
+	for (size_t i = 0; i < set->nr_points; i++)
+		sizes[i] = set->points[i].size_bytes;
+	qsort(sizes, set->nr_points, sizeof(*sizes), compare_sizes);
+	for (size_t i = 0; i < set->nr_points; i++) {
+		run++;
+		if (i + 1 < set->nr_points && sizes[i + 1] == sizes[i])
+			continue;
+		if (run > 1)
+			insert_recurring(ret, &nr, max, (struct recurring_size){sizes[i], run});
+		run = 0;
+	}
+	*ret_nr = nr;
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where a plot goes: a window, a picture file or the terminal as text; and what gnuplot must be
+ * told for each.
+ */
+#ifndef LEAKTOOLS_PLOT_PLOT_OUTPUT_H
+#define LEAKTOOLS_PLOT_PLOT_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum plot_output_kind {
+	PLOT_OUTPUT_NONE, /* there is neither a display nor a terminal */
+	PLOT_OUTPUT_WINDOW,
+	PLOT_OUTPUT_DUMB, /* text on standard output */
+	PLOT_OUTPUT_PNG,
+	PLOT_OUTPUT_SVG,
+	PLOT_OUTPUT_PDF,
+};
+
+struct plot_output {
+	enum plot_output_kind kind;
+	const char *path;     /* of a picture file, else NULL */
+	const char *terminal; /* gnuplot's name for it; static */
+};
+
+/* True if @path ends in a picture's suffix. */
+bool plot_output_knows_suffix(const char *path);
+
+/* True if @term is something that --term takes. */
+bool plot_output_knows_term(const char *term);
+
+/*
+ * Chooses by what the user asked for (@path, @term; each may be NULL), the display, the terminal
+ * and what the installed gnuplot can do. Returns 0, or a negative errno after reporting it.
+ */
+int plot_output_choose(const char *path, const char *term, struct plot_output *ret);
+
+/* Tells gnuplot about the output: the program's first lines. @title is the window's. */
+void plot_output_begin(const struct plot_output *output, FILE *program, const char *title);
+
+/* The font of titles, for "set title": bold where gnuplot's driver knows how, else larger. */
+const char *plot_output_title_font(const struct plot_output *output);
+
+static inline bool plot_output_is_file(const struct plot_output *output)
+{
+	return output->path != NULL;
+}
+
+#endif
