@@ -134,6 +134,23 @@ int probe_set_register(struct probe_set *set)
 	return err;
 }
 
+/*
+ * Removes an event whose users have closed it: the kernel lets go of an event a moment after the
+ * last close(), when a task that inherited it is exiting meanwhile. Nothing tells when, hence the
+ * polling.
+ */
+static int destroy_released(const char *group, const char *event)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	int err = tracefs_uprobe_destroy(group, event);
+
+	for (int i = 0; err == -EBUSY && i < 200; i++) {
+		nanosleep(&pause, NULL);
+		err = tracefs_uprobe_destroy(group, event);
+	}
+	return err;
+}
+
 int probe_set_unregister(struct probe_set *set)
 {
 	int first_err = 0;
@@ -147,7 +164,7 @@ int probe_set_unregister(struct probe_set *set)
 
 			if (!probe->registered_here)
 				continue;
-			err = tracefs_uprobe_destroy(file->group, probe->event);
+			err = destroy_released(file->group, probe->event);
 			if (err == -EBUSY)
 				diag_error("cannot remove %s/%s: another recorder still uses it",
 					   file->group, probe->event);
