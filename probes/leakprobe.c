@@ -22,19 +22,19 @@ static const char usage[] =
 	"\n"
 	"Manages the uprobes on the functions that allocate and free memory.\n"
 	"\n"
-	"  add          register probes on an allocator's functions\n"
-	"  list         print the probes, with their hits\n"
-	"  del          remove probes that leakprobe added\n"
-	"  check        print which probes watch a file that has changed since, and which of\n"
-	"               a process's allocators have none\n"
+	"  add    register probes on an allocator's functions\n"
+	"  list   print the probes, with their hits\n"
+	"  del    remove probes that leakprobe added\n"
+	"  check  print which probes watch a file that has changed since, and which of a\n"
+	"         process's allocators have none\n"
 	"\n"
-	"  --pid PID    the allocators that process PID has mapped\n"
-	"  --lib PATH   the library at PATH\n"
-	"  --exe PATH   the program at PATH: its own allocator, or the libc it will load\n"
-	"  --dry-run    print the tracefs definitions, register nothing\n"
-	"  --all        all probes that leakprobe added\n"
-	"  --help       print this\n"
-	"  --version    print the version\n"
+	"  -p, --pid PID   the allocators that process PID has mapped\n"
+	"      --lib PATH  the library at PATH\n"
+	"      --exe PATH  the program at PATH: its own allocator, or the libc it will load\n"
+	"      --dry-run   print the tracefs definitions, register nothing\n"
+	"      --all       all probes that leakprobe added\n"
+	"  -h, --help      print this\n"
+	"  -V, --version   print the version\n"
 	"\n"
 	"NAME is GROUP, GROUP:EVENT or GROUP/EVENT, as `leakprobe list` prints them.\n";
 
@@ -378,6 +378,18 @@ static int finish_output(int status)
 	return status ? status : DIAG_EXIT_FAILED;
 }
 
+/* @word is where getopt_long() stopped; a short option may stand inside it or before it. */
+static int report_bad_option(int kind, const char *word)
+{
+	if (kind == ':')
+		diag_error("an argument is missing after %s; see leakprobe --help", word);
+	else if (optopt && strncmp(word, "--", 2) != 0)
+		diag_error("unknown option -%c; see leakprobe --help", optopt);
+	else
+		diag_error("unknown option %s; see leakprobe --help", word);
+	return DIAG_EXIT_USAGE;
+}
+
 static int run(int argc, char **argv)
 {
 	const struct command *command;
@@ -386,14 +398,9 @@ static int run(int argc, char **argv)
 	int option, status;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-		if (option == '?' || option == ':') {
-			diag_error("%s %s; see leakprobe --help",
-				   option == ':' ? "an argument is missing after"
-						 : "unknown option",
-				   argv[optind - 1]);
-			return DIAG_EXIT_USAGE;
-		}
+	while ((option = getopt_long(argc, argv, ":p:hV", long_options, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			return report_bad_option(option, argv[optind - 1]);
 		if (option == OPTION_HELP || option == OPTION_VERSION) {
 			fputs(option == OPTION_HELP ? usage : "leakprobe " LEAKTOOLS_VERSION "\n",
 			      stdout);
