@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define CHUNK_BYTES ((size_t)1 << 20) /* much more than a record's 65535 bytes */
 

@@ -4,6 +4,8 @@
 #include "common/scope.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define HASH_NONFATAL_OOM	     1
 #define uthash_nonfatal_oom(element) ((element)->event = NULL)

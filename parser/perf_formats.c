@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <traceevent/event-parse.h>
 
 #define MAX_FORMAT_BYTES ((size_t)64 << 10) /* the kernel's own are below 8 KiB */

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MAX_ATTR_BYTES	  4096u
 #define MAX_ATTRS	  65536u
@@ -188,44 +190,85 @@ static size_t count_features(const struct header_reader *reader)
 	return nr;
 }
 
-/* True if each of the @nr sections at @table lies before @end, which no perf record's bytes do. */
-static bool is_table(const struct perf_disk_section *table, size_t nr, uint64_t end)
+/*
+ * Reads the table of all sections at @offset. Returns 1; 0 if there is none, or its sections do not
+ * lie before @end; or a negative errno.
+ */
+static int load_table(const struct header_reader *reader, uint64_t offset, uint64_t end,
+		      struct perf_disk_section *ret)
 {
+	size_t nr = count_features(reader);
+	int err;
+
+	if (nr == 0 || !perf_source_contains(reader->source, offset, nr * sizeof(*ret)))
+		return 0;
+	err = perf_source_read_at(reader->source, offset, ret, nr * sizeof(*ret));
+	if (err)
+		return err == -ENODATA ? 0 : err;
 	for (size_t i = 0; i < nr; i++)
-		if (table[i].offset > end || table[i].size > end - table[i].offset)
-			return false;
-	return nr > 0;
+		if (ret[i].offset > end || ret[i].size > end - ret[i].offset)
+			return 0;
+	return 1;
 }
 
 /*
- * The table of sections stands behind the data. Where the data was never finished, a provisional
- * one may stand before it, for which data.offset then stands; it is no part of the data.
+ * A file whose data.size is 0: killed recorders leave it, and so does one that had nothing to
+ * record. Records at the place of the table look like none: their first 8 bytes hold the size in
+ * the topmost, which makes an offset beyond all files.
  */
+static int load_early_table(const struct header_reader *reader, struct perf_header *header,
+			    struct perf_disk_section *ret)
+{
+	size_t nr = count_features(reader);
+	uint64_t table_end = header->data_offset + nr * sizeof(*ret);
+	int found = load_table(reader, header->data_offset, reader->source->size_bytes, ret);
+
+	header->unfinished = true;
+	if (found <= 0)
+		return found;
+	for (size_t i = 0; i < nr; i++)
+		if (ret[i].size > 0 && ret[i].offset >= table_end)
+			header->unfinished = false;
+	if (header->unfinished)
+		header->data_offset = table_end; /* provisional; the data follows */
+	return 1;
+}
+
+/* A file cut off before its table: leakrec's has a provisional one, without build-ids, before the
+ * data. */
+static int load_earlier_table(struct header_reader *reader, const struct perf_header *header,
+			      struct perf_disk_section *ret)
+{
+	uint64_t offset, table_bytes;
+
+	reader->disk.features[0] &= ~(1ULL << PERF_FEATURE_BUILD_ID);
+	table_bytes = count_features(reader) * sizeof(*ret);
+	if (table_bytes > header->data_offset || !has_feature(reader, PERF_FEATURE_TRACING_DATA))
+		return 0;
+	offset = header->data_offset - table_bytes;
+	return load_table(reader, offset, offset, ret);
+}
+
+/* The table of sections stands behind the data; where it does not, one before it may do. */
 static int read_features(struct header_reader *reader, struct perf_header *header)
 {
 	struct perf_disk_section table[PERF_NR_FEATURES];
-	size_t nr = count_features(reader), next = 0;
-	uint64_t offset = header->unfinished ? header->data_offset : header->data_end;
-	int err;
+	size_t next = 0;
+	int found;
 
-	if (!perf_source_contains(reader->source, offset, nr * sizeof(table[0])))
-		return 0; /* cut off; what follows from it is found later */
-	err = perf_source_read_at(reader->source, offset, table, nr * sizeof(table[0]));
-	if (err)
-		return err == -ENODATA ? 0 : err;
-	if (header->unfinished) {
-		if (!is_table(table, nr, header->data_offset))
-			return 0;
-		header->data_offset += nr * sizeof(table[0]);
-	}
-	for (unsigned int i = 0; i < PERF_NR_FEATURES; i++) {
-		if (!has_feature(reader, i))
-			continue;
-		err = read_feature(reader, i, &table[next++]);
+	if (header->data_end == header->data_offset)
+		found = load_early_table(reader, header, table);
+	else if (perf_source_contains(reader->source, header->data_end, 0))
+		found = load_table(reader, header->data_end, UINT64_MAX, table);
+	else
+		found = load_earlier_table(reader, header, table);
+	for (unsigned int i = 0; found > 0 && i < PERF_NR_FEATURES; i++) {
+		int err = has_feature(reader, i) ? read_feature(reader, i, &table[next++]) : 0;
+
 		if (err)
 			return err;
 	}
-	return 0;
+	return found < 0 ? found : 0;
 }
 
 static int read_file_header(struct header_reader *reader, struct perf_header *header)
@@ -243,7 +286,6 @@ static int read_file_header(struct header_reader *reader, struct perf_header *he
 	err = perf_source_read_at(source, 0, &reader->disk, header_bytes);
 	if (err)
 		return err == -ENODATA ? not_perf_data(source, "it ends within its header") : err;
-	header->unfinished = disk->data.size == 0;
 	header->data_offset = disk->data.offset;
 	header->data_end = disk->data.offset + disk->data.size;
 	if (header->data_end < header->data_offset ||

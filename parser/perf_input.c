@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MAX_TRACING_DATA_BYTES ((uint32_t)256 << 20)
 #define MAX_RECORD_BYTES       ((size_t)1 << 16)

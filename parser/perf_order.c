@@ -2,6 +2,7 @@
 #include "parser/perf_order.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 void perf_order_deinit(struct perf_order *order)
 {

@@ -4,6 +4,7 @@
 #include "parser/perf_formats.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Linux 6.8 and 6.18 (uapi/linux/perf_event.h); older headers lack them. */
 #define BRANCH_HW_INDEX	 (1ULL << 17)

@@ -4,6 +4,7 @@
 #include "parser/perf_disk.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 /* The string at @offset of the record's body, or NULL if it does not end there. */

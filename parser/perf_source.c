@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define COPY_BYTES ((size_t)256 << 10)
