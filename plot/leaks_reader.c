@@ -15,7 +15,7 @@
 
 struct leaks_reader {
 	FILE *file;
-	const char *name; /* for messages */
+	char *name; /* for messages */
 	char *line;
 	uint64_t line_number;
 	bool in_leak; /* frames that follow belong to a leak */
@@ -311,12 +311,15 @@ int leaks_reader_open(const char *path, struct leaks_reader **ret)
 	struct leaks_reader *reader = calloc(1, sizeof(*reader));
 	int err;
 
-	if (!reader || !(reader->line = malloc(LINE_BYTES_MAX))) {
+	if (reader) {
+		reader->line = malloc(LINE_BYTES_MAX);
+		reader->name = strdup(is_stdin ? "standard input" : path);
+	}
+	if (!reader || !reader->line || !reader->name) {
 		diag_error("cannot read %s: out of memory", path);
 		leaks_reader_close(reader);
 		return -ENOMEM;
 	}
-	reader->name = is_stdin ? "standard input" : path;
 	reader->file = is_stdin ? stdin : fopen(path, "re");
 	if (!reader->file) {
 		err = -errno;
@@ -341,6 +344,7 @@ void leaks_reader_close(struct leaks_reader *reader)
 	if (reader->file && reader->file != stdin)
 		fclose(reader->file);
 	free(reader->line);
+	free(reader->name);
 	free(reader);
 }
 

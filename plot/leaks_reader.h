@@ -63,8 +63,8 @@ struct leaks_item {
 };
 
 /*
- * Opens @path ("-" is standard input) and checks its first line. @path is kept, not copied. Returns
- * 0 and a reader for leaks_reader_close(), or a negative errno after reporting it.
+ * Opens @path ("-" is standard input) and checks its first line. Returns 0 and a reader for
+ * leaks_reader_close(), or a negative errno after reporting it.
  */
 int leaks_reader_open(const char *path, struct leaks_reader **ret);
 
