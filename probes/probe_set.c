@@ -13,6 +13,8 @@
 
 #include <tracefs.h>
 
+#define MAX_RELEASE_WAITS 200 /* of 10 ms */
+
 int probe_set_make_own(struct probe_set *set)
 {
 	struct process_status status;
@@ -137,14 +139,14 @@ int probe_set_register(struct probe_set *set)
 /*
  * Removes an event whose users have closed it: the kernel lets go of an event a moment after the
  * last close(), when a task that inherited it is exiting meanwhile. Nothing tells when, hence the
- * polling.
+ * polling, *@nr_waits times at most for all events together.
  */
-static int destroy_released(const char *group, const char *event)
+static int destroy_released(const char *group, const char *event, int *nr_waits)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
 	int err = tracefs_uprobe_destroy(group, event);
 
-	for (int i = 0; err == -EBUSY && i < 200; i++) {
+	for (; err == -EBUSY && *nr_waits > 0; --*nr_waits) {
 		nanosleep(&pause, NULL);
 		err = tracefs_uprobe_destroy(group, event);
 	}
@@ -153,7 +155,7 @@ static int destroy_released(const char *group, const char *event)
 
 int probe_set_unregister(struct probe_set *set)
 {
-	int first_err = 0;
+	int first_err = 0, nr_waits = MAX_RELEASE_WAITS;
 
 	for (size_t i = set->nr_files; i-- > 0;) {
 		struct probe_file *file = &set->files[i];
@@ -164,7 +166,7 @@ int probe_set_unregister(struct probe_set *set)
 
 			if (!probe->registered_here)
 				continue;
-			err = destroy_released(file->group, probe->event);
+			err = destroy_released(file->group, probe->event, &nr_waits);
 			if (err == -EBUSY)
 				diag_error("cannot remove %s/%s: another recorder still uses it",
 					   file->group, probe->event);

@@ -208,6 +208,57 @@ static int libc_copy(size_t size)
 	return fd;
 }
 
+/* Where in the file of @image .dynsym has the symbol @name. */
+static uint64_t dynamic_symbol_offset(const struct elf_image *image, const char *name)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(image->elf, section))) {
+		Elf_Data *data = elf_getdata(section, NULL);
+		GElf_Shdr header;
+		GElf_Sym symbol;
+
+		assert_non_null(gelf_getshdr(section, &header));
+		if (header.sh_type != SHT_DYNSYM)
+			continue;
+		for (int i = 0; gelf_getsym(data, i, &symbol); i++)
+			if (strcmp(elf_strptr(image->elf, header.sh_link, symbol.st_name), name) ==
+			    0)
+				return header.sh_offset + i * sizeof(Elf64_Sym);
+	}
+	fail();
+	return 0;
+}
+
+/* In a program that is no PIE, an imported function has an address: its PLT stub's. */
+static void plt_stubs_and_resolvers_are_no_functions(void **state)
+{
+	static const char *const names[] = {"malloc", "free", "calloc"};
+	static const uint16_t undefined = SHN_UNDEF;
+	static const uint8_t resolver = GELF_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC);
+	struct elf_function functions[ARRAY_SIZE(names)];
+	_cleanup_close_ int fd = libc_copy(4 << 20);
+	struct elf_image image;
+	uint64_t offset;
+
+	assert_int_equal(elf_image_init(&image, fd), 0);
+	offset = dynamic_symbol_offset(&image, "malloc");
+	assert_int_equal(
+		pwrite(fd, &undefined, sizeof(undefined), offset + offsetof(Elf64_Sym, st_shndx)),
+		sizeof(undefined));
+	offset = dynamic_symbol_offset(&image, "free");
+	assert_int_equal(pwrite(fd, &resolver, 1, offset + offsetof(Elf64_Sym, st_info)), 1);
+	elf_image_deinit(&image);
+
+	assert_int_equal(elf_image_init(&image, fd), 0);
+	elf_image_find_functions(&image, names, ARRAY_SIZE(names), functions);
+	assert_false(functions[0].is_found);
+	assert_false(functions[1].is_found);
+	assert_true(functions[2].is_found);
+	assert_false(probe_plan_is_allocator(&image));
+	elf_image_deinit(&image);
+}
+
 /* Plans for whatever is in @fd; only survival and freed memory count. */
 static void plan_anything(int fd)
 {
@@ -282,6 +333,7 @@ int main(void)
 		cmocka_unit_test(plan_of_a_process_is_the_plan_of_its_libc),
 		cmocka_unit_test(own_groups_name_this_process),
 		cmocka_unit_test(bad_targets_are_refused),
+		cmocka_unit_test(plt_stubs_and_resolvers_are_no_functions),
 		cmocka_unit_test(truncated_files_are_survived),
 		cmocka_unit_test(damaged_headers_are_survived),
 	};
