@@ -24,8 +24,8 @@ struct probe_plan_source {
 
 /*
  * True if the file is an allocator: it defines malloc and free, or is a static program that has any
- * of the functions (musl's are linked one by one). A dynamic loader's malloc, which serves only until
- * libc is there (glibc before 2.32), does not count; musl's loader is its libc.
+ * of the functions (musl's are linked one by one). A dynamic loader's malloc, which serves only
+ * until libc is there (glibc before 2.32), does not count; musl's loader is its libc.
  */
 bool probe_plan_is_allocator(const struct elf_image *image);
 
