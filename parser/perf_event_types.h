@@ -29,7 +29,7 @@ struct perf_event_desc {
 /* Where and when a record was made; fields that the file lacks are 0 (pid, tid: -1). */
 struct perf_origin {
 	uint64_t time_ns;
-	uint64_t sequence; /* 1, 2, ...: the record's place in time order */
+	uint64_t sequence; /* 1, 2, ...: the probe event's number; others have the last one's */
 	pid_t pid, tid;
 	uint32_t cpu;
 };

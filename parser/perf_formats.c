@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/scope.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,9 +12,7 @@
 #include <traceevent/event-parse.h>
 
 #define MAX_FORMAT_BYTES ((size_t)64 << 10) /* the kernel's own are below 8 KiB */
-#define MAX_LINE_BYTES	 512
 #define MAX_NAME_BYTES	 256
-#define NO_PRINT_FORMAT	 "print fmt: \"\"\n"
 
 struct perf_formats {
 	struct tep_handle *tep;
@@ -79,54 +78,89 @@ static bool take_block(struct cursor *cursor, struct cursor *ret_block)
 	return take(cursor, NULL, (size_t)size_bytes);
 }
 
-/* One line of a format is kept if it is one that the kernel would write for a plain field. */
-static bool line_is_sane(const char *line, size_t len)
+/* "unsigned long name", "char *name": at least two words, each an identifier. */
+static bool is_plain_declaration(const char *declaration)
 {
-	static const char *const starts[] = {"name: ", "ID: ", "format:", "\tfield:", "\n"};
-	bool known = false;
+	size_t nr_words = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
-		known |= len >= strlen(starts[i]) && !memcmp(line, starts[i], strlen(starts[i]));
-	if (!known || len > MAX_LINE_BYTES)
+	if (strstr(declaration, "__data_loc") || strstr(declaration, "__rel_loc"))
 		return false;
-	for (size_t i = 0; i < len; i++) {
-		char c = line[i];
+	while (*declaration) {
+		size_t len = strcspn(declaration, " *");
 
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      memchr("_ *:;[]-+/\t\n", c, 12)))
+		if (isdigit((unsigned char)*declaration))
 			return false;
+		nr_words += len > 0;
+		declaration += len;
+		if (!*declaration)
+			return len > 0 && nr_words >= 2;
+		declaration++;
 	}
-	return true;
+	return false;
+}
+
+/* A field that is one number. Arrays and strings are left out. */
+static void reduce_field(const char *line, FILE *out)
+{
+	char declaration[MAX_NAME_BYTES];
+	unsigned int offset, size_bytes, is_signed = 0;
+	int end = 0;
+
+	if (sscanf(line, " field:%255[A-Za-z0-9_ *]; offset:%9u; size:%9u;%n", declaration, &offset,
+		   &size_bytes, &end) != 3 ||
+	    end == 0 || !is_plain_declaration(declaration))
+		return;
+	sscanf(line + end, " signed:%1u;", &is_signed);
+	fprintf(out, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%u;\n", declaration, offset,
+		size_bytes, is_signed);
 }
 
 /*
- * The lines of @block up to its print format, which is replaced with an empty one: we never print
- * an event, and the expressions in it are by far the largest part of the library's grammar.
+ * Writes the format in @text anew: its name, its id, its plain fields, and an empty print format.
+ * We never print an event, and the library's parser, the larger part of which is for the print
+ * format's expressions, gets nothing it might not be ready for. Nothing is written if it is no
+ * format.
  */
-static char *reduce_format(const struct cursor *block, size_t *ret_len)
+static void reduce_format(char *text, FILE *out)
 {
-	const char *text = (const char *)block->bytes;
-	size_t left = block->left, len = 0;
-	char *reduced = malloc(left + sizeof(NO_PRINT_FORMAT));
+	char name[MAX_NAME_BYTES];
+	const char *line = strsep(&text, "\n");
+	unsigned int id;
 
-	if (!reduced)
+	if (!text || sscanf(line, "name: %255[A-Za-z0-9_]", name) != 1)
+		return;
+	line = strsep(&text, "\n");
+	if (!text || sscanf(line, "ID: %9u", &id) != 1)
+		return;
+	line = strsep(&text, "\n");
+	if (!text || strcmp(line, "format:") != 0)
+		return;
+	fprintf(out, "name: %s\nID: %u\nformat:\n", name, id);
+	/* The common fields, an empty line, and the event's own. */
+	while ((line = strsep(&text, "\n")) && *line)
+		reduce_field(line, out);
+	fputc('\n', out);
+	while ((line = strsep(&text, "\n")) && *line)
+		reduce_field(line, out);
+	fputs("\nprint fmt: \"\"\n", out);
+}
+
+/* The parser's own text of @block's format. NULL: out of memory; "": it is no format. */
+static char *reduce_block(const struct cursor *block, size_t *ret_len)
+{
+	_cleanup_free_ char *text = strndup((const char *)block->bytes, block->left);
+	_cleanup_free_ char *reduced = NULL;
+	FILE *out = open_memstream(&reduced, ret_len);
+	bool failed = !text;
+
+	if (!out)
 		return NULL;
-	while (left > 0) {
-		const char *newline = memchr(text, '\n', left);
-		size_t line_len = newline ? (size_t)(newline - text) + 1 : left;
-
-		if (line_len >= 9 && !memcmp(text, "print fmt", 9))
-			break;
-		if (line_is_sane(text, line_len)) {
-			memcpy(reduced + len, text, line_len);
-			len += line_len;
-		}
-		text += line_len;
-		left -= line_len;
-	}
-	memcpy(reduced + len, NO_PRINT_FORMAT, sizeof(NO_PRINT_FORMAT));
-	*ret_len = len + strlen(NO_PRINT_FORMAT);
-	return reduced;
+	if (text && strlen(text) == block->left)
+		reduce_format(text, out);
+	failed |= ferror(out) != 0;
+	if (fclose(out) != 0 || failed)
+		return NULL;
+	return steal_ptr(reduced);
 }
 
 static int add_format(struct perf_formats *formats, const char *system, const struct cursor *block)
@@ -137,9 +171,11 @@ static int add_format(struct perf_formats *formats, const char *system, const st
 
 	if (block->left > MAX_FORMAT_BYTES || strlen(system) > MAX_NAME_BYTES)
 		return 0; /* no event of ours; one that needs it is found to have no format */
-	text = reduce_format(block, &len);
+	text = reduce_block(block, &len);
 	if (!text)
 		return -ENOMEM;
+	if (len == 0)
+		return 0;
 	return tep_parse_format(formats->tep, &event, text, len, system) ==
 			       TEP_ERRNO__MEM_ALLOC_FAILED
 		       ? -ENOMEM
