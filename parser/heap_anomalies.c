@@ -64,10 +64,13 @@ static void withdraw(struct heap_anomalies *anomalies, size_t index)
 	anomalies->counts[anomalies->list[index].kind]--;
 }
 
-void heap_anomalies_withdraw_chain(struct heap_anomalies *anomalies, size_t last)
+size_t heap_anomalies_withdraw_chain(struct heap_anomalies *anomalies, size_t last)
 {
-	for (size_t i = last; i != ANOMALY_NONE; i = anomalies->notes[i].previous)
+	size_t nr = 0;
+
+	for (size_t i = last; i != ANOMALY_NONE; i = anomalies->notes[i].previous, nr++)
 		withdraw(anomalies, i);
+	return nr;
 }
 
 void heap_anomalies_compact(struct heap_anomalies *anomalies)
@@ -111,32 +114,46 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-static size_t withdraw_run(const struct free_run *run, struct heap_anomalies *anomalies)
+/* A run whose callers are known: what one function freed last. */
+static size_t withdraw_allocators_run(struct heap_anomalies *anomalies, size_t last)
 {
-	uint64_t last_caller = anomalies->notes[run->last].caller;
+	uint64_t last_caller = anomalies->notes[last].caller;
 	size_t nr = 0;
 
-	for (size_t i = run->last; i != ANOMALY_NONE; i = anomalies->notes[i].previous) {
+	for (size_t i = last; i != ANOMALY_NONE; i = anomalies->notes[i].previous, nr++) {
 		if (distance(anomalies->notes[i].caller, last_caller) >= FLUSH_FUNCTION_BYTES)
 			break;
 		withdraw(anomalies, i);
-		nr++;
 	}
 	return nr;
 }
 
-size_t free_run_end(struct free_run *run, struct heap_anomalies *anomalies, bool exited)
+static void prepend_chain(struct heap_anomalies *anomalies, size_t last, size_t *chain)
 {
-	bool is_flush = false;
-	size_t nr;
+	size_t first = last;
 
-	if (run->last == ANOMALY_NONE)
-		return 0;
-	if (run->origin == FREE_BY_ALLOCATOR)
-		is_flush = true;
-	else if (run->origin == FREE_ORIGIN_UNKNOWN) /* the cache itself is freed last */
-		is_flush = exited && anomalies->list[run->last].kind == ANOMALY_FREE_UNKNOWN;
-	nr = is_flush ? withdraw_run(run, anomalies) : 0;
+	while (anomalies->notes[first].previous != ANOMALY_NONE)
+		first = anomalies->notes[first].previous;
+	anomalies->notes[first].previous = *chain;
+	*chain = last;
+}
+
+size_t free_run_end(struct free_run *run, struct heap_anomalies *anomalies, bool exited,
+		    size_t *doubtful)
+{
+	struct free_run ended = *run;
+
 	*run = FREE_RUN_EMPTY;
-	return nr;
+	if (ended.last == ANOMALY_NONE)
+		return 0;
+	if (ended.origin == FREE_BY_ALLOCATOR)
+		return withdraw_allocators_run(anomalies, ended.last);
+	if (!exited)
+		return 0;
+	/* The cache itself, which no probed function allocated, is freed last. */
+	if (anomalies->list[ended.last].kind == ANOMALY_FREE_UNKNOWN)
+		return heap_anomalies_withdraw_chain(anomalies, ended.last);
+	/* Unless a block of the program's once had its address. */
+	prepend_chain(anomalies, ended.last, doubtful);
+	return 0;
 }

@@ -38,8 +38,8 @@ void heap_anomalies_deinit(struct heap_anomalies *anomalies);
 int heap_anomalies_add(struct heap_anomalies *anomalies, const struct heap_anomaly *anomaly,
 		       uint64_t caller, size_t previous, size_t *ret);
 
-/* Withdraws the anomaly at @last and those linked before it. */
-void heap_anomalies_withdraw_chain(struct heap_anomalies *anomalies, size_t last);
+/* Withdraws the anomaly at @last and those linked before it; returns how many. */
+size_t heap_anomalies_withdraw_chain(struct heap_anomalies *anomalies, size_t last);
 
 /* Removes the withdrawn ones; indices are void then. */
 void heap_anomalies_compact(struct heap_anomalies *anomalies);
@@ -74,8 +74,10 @@ void free_run_add(struct free_run *run, enum free_origin origin, size_t index);
 
 /*
  * The thread is gone (@exited), or the recording is. If the run is glibc's flush its anomalies are
- * withdrawn; returns how many that were. The run is empty then.
+ * withdrawn; returns how many that were. If it is, unless the process died with the thread, it is
+ * put at the head of the chain *@doubtful. The run is empty then.
  */
-size_t free_run_end(struct free_run *run, struct heap_anomalies *anomalies, bool exited);
+size_t free_run_end(struct free_run *run, struct heap_anomalies *anomalies, bool exited,
+		    size_t *doubtful);
 
 #endif

@@ -51,8 +51,8 @@ static int settle_thread(struct heap_tracker *tracker, struct thread *thread, bo
 		heap_calls_abandon(sink, thread, heap);
 	}
 	if (thread->flushes_at_exit)
-		sink->stats.thread_exit_frees +=
-			free_run_end(&thread->free_run, &sink->anomalies, exited);
+		sink->stats.thread_exit_frees += free_run_end(&thread->free_run, &sink->anomalies,
+							      exited, &thread->process->doubtful);
 	thread->free_run = FREE_RUN_EMPTY;
 	return 0;
 }
@@ -68,6 +68,16 @@ static int retire_thread(struct heap_tracker *tracker, pid_t tid)
 	return err ? err : process_table_exit_thread(&tracker->table, thread);
 }
 
+/* @process lives: no free at the exit of a thread of it was what it died of. */
+static void settle_doubtful(struct heap_tracker *tracker, struct process *process)
+{
+	struct heap_sink *sink = &tracker->sink;
+
+	sink->stats.thread_exit_frees +=
+		heap_anomalies_withdraw_chain(&sink->anomalies, process->doubtful);
+	process->doubtful = ANOMALY_NONE;
+}
+
 /* The thread of a sample, and its heap. */
 static int find_place(struct heap_tracker *tracker, const struct perf_origin *origin,
 		      struct thread **ret_thread, struct heap **ret_heap)
@@ -80,19 +90,24 @@ static int find_place(struct heap_tracker *tracker, const struct perf_origin *or
 		err = retire_thread(tracker, origin->tid);
 	if (!err)
 		err = process_table_thread(&tracker->table, origin->pid, origin->tid, ret_thread);
-	return err ? err : process_open_heap(&tracker->table, (*ret_thread)->process, ret_heap);
+	if (err)
+		return err;
+	settle_doubtful(tracker, (*ret_thread)->process);
+	return process_open_heap(&tracker->table, (*ret_thread)->process, ret_heap);
 }
 
 /* fork() and vfork() look alike in FORK records; the flags of clone() come right after. */
 static int take_newtask(struct heap_tracker *tracker, const struct perf_sample *sample)
 {
-	struct process *parent = process_table_find(&tracker->table, sample->origin.pid);
 	struct process *child = process_table_find(&tracker->table, sample->newtask_pid);
+	struct thread *parent;
+	int err;
 
 	if (!(sample->newtask_clone_flags & CLONE_VM) ||
-	    (sample->newtask_clone_flags & CLONE_THREAD) || !parent || !child)
+	    (sample->newtask_clone_flags & CLONE_THREAD) || !child)
 		return 0;
-	return process_share_space(&tracker->table, child, parent);
+	err = process_table_thread(&tracker->table, sample->origin.pid, sample->origin.tid, &parent);
+	return err ? err : process_share_space(&tracker->table, child, parent->process);
 }
 
 int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *sample,

@@ -49,6 +49,7 @@ static struct process *get_process(struct process_table *table, pid_t pid)
 	if (!process)
 		return NULL;
 	process->pid = pid;
+	process->doubtful = ANOMALY_NONE;
 	HASH_ADD(hh, table->processes, pid, sizeof(process->pid), process);
 	if (!process->hh.tbl) {
 		free(process);
@@ -197,8 +198,9 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t ppid, pid_t
 	err = leave_space(table, process);
 	if (err)
 		return err;
-	end_threads(table,
-		    process); /* of a process that had this pid before, and whose end was lost */
+	/* Of a process that had this pid before, and whose end was lost. */
+	end_threads(table, process);
+	process->doubtful = ANOMALY_NONE;
 	if (parent && parent->space) {
 		process->space = heap_space_fork(&table->spaces, parent->space);
 		if (!process->space)

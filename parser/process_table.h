@@ -21,6 +21,8 @@ struct process {
 	pid_t pid;
 	struct heap_space *space; /* NULL: none yet */
 	unsigned int nr_threads;  /* alive, as far as they have been seen */
+	/* Anomalies that are none if this process lives on; a chain, or ANOMALY_NONE. */
+	size_t doubtful;
 	UT_hash_handle hh;
 };
 
