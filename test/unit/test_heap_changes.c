@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an observer is shown: each change once, in an order that adds up. */
+#include "test_heap_feed.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct feed feed;
+static char shown[1024];
+
+static void note_change(void *context, const struct heap_change *change)
+{
+	char line[64];
+
+	assert_false(change->block.provisional);
+	snprintf(line, sizeof(line), "%c%llx/%llu:%s ", change->enters ? '+' : '-',
+		 (unsigned long long)change->block.address,
+		 (unsigned long long)change->block.size_bytes, change->op.schema->function);
+	assert_true(strlen(shown) + strlen(line) < sizeof(shown));
+	memcpy(shown + strlen(shown), line, strlen(line) + 1);
+}
+
+static int setup(void **state)
+{
+	const struct heap_observer observer = {.on_change = note_change};
+
+	shown[0] = '\0';
+	feed_init(&feed, &observer);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	feed_deinit(&feed);
+	return 0;
+}
+
+static void plain_calls(void **state)
+{
+	feed_malloc(&feed, 10, 0xa0);
+	feed_realloc(&feed, 0xa0, 20, 0xb0);
+	feed_free(&feed, 0xb0);
+	feed_free(&feed, 0xb0);
+	feed_free(&feed, 0);
+	assert_string_equal(shown, "+a0/10:malloc -a0/10:realloc +b0/20:realloc -b0/20:free ");
+}
+
+static void failed_realloc_comes_back(void **state)
+{
+	feed_malloc(&feed, 10, 0xa0);
+	feed_realloc(&feed, 0xa0, 20, 0);
+	assert_string_equal(shown, "+a0/10:malloc -a0/10:realloc +a0/10:realloc ");
+}
+
+static void still_held_leaves_first(void **state)
+{
+	feed_malloc(&feed, 10, 0xa0);
+	feed_malloc(&feed, 20, 0xa0);
+	assert_string_equal(shown, "+a0/10:malloc -a0/10:malloc +a0/20:malloc ");
+}
+
+static void inner_block_is_not_shown_apart(void **state)
+{
+	feed_entry(&feed, "realloc", 0, 20, 0);
+	feed.caller = FEED_IN_LIBC;
+	feed_malloc(&feed, 20, 0xa0);
+	assert_string_equal(shown, "");
+	feed.caller = FEED_PROGRAM;
+	feed_return(&feed, "realloc", 0xa0);
+	assert_string_equal(shown, "+a0/20:realloc ");
+}
+
+static void inner_block_that_proves_its_own_is_shown_late(void **state)
+{
+	feed_entry(&feed, "memalign", 64, 20, 0);
+	feed.caller = FEED_IN_LIBC;
+	feed_malloc(&feed, 8, 0xa0);
+	feed_malloc(&feed, 9, 0xb0);
+	feed_free(&feed, 0xb0);
+	assert_string_equal(shown, "+b0/9:malloc -b0/9:free ");
+	feed.caller = FEED_PROGRAM;
+	feed_return(&feed, "memalign", 0xc00);
+	assert_string_equal(shown, "+b0/9:malloc -b0/9:free +a0/8:malloc +c00/20:memalign ");
+}
+
+static void inner_block_of_a_lost_call_is_shown_at_the_end(void **state)
+{
+	feed_entry(&feed, "memalign", 64, 20, 0);
+	feed.caller = FEED_IN_LIBC;
+	feed_malloc(&feed, 8, 0xa0);
+	feed_finish(&feed);
+	assert_string_equal(shown, "+a0/8:malloc ");
+}
+
+static void calls_from_elsewhere_are_shown_at_once(void **state)
+{
+	feed_entry(&feed, "memalign", 64, 20, 0); /* its return is lost */
+	feed.caller = FEED_PROGRAM + 0x50;
+	feed_malloc(&feed, 8, 0xa0);
+	assert_string_equal(shown, "+a0/8:malloc ");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(plain_calls),
+		TEST(failed_realloc_comes_back),
+		TEST(still_held_leaves_first),
+		TEST(inner_block_is_not_shown_apart),
+		TEST(inner_block_that_proves_its_own_is_shown_late),
+		TEST(inner_block_of_a_lost_call_is_shown_at_the_end),
+		TEST(calls_from_elsewhere_are_shown_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
