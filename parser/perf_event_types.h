@@ -20,7 +20,7 @@ struct perf_event_desc {
 	const char *system; /* "probe_libc"; NULL if the event is no tracepoint */
 	const char *name;   /* "malloc_ret" */
 
-	/* How to read its fields: set if it is a probe of the schema's (probe_schema_parse_event()). */
+	/* Set if it is a probe of the schema's (probe_schema_parse_event()). */
 	const struct probe_schema *schema;
 	enum probe_point point;
 	bool is_newtask; /* task:task_newtask */

@@ -192,7 +192,7 @@ static bool take_preamble(struct cursor *cursor, const char **ret_problem)
 	uint32_t page_bytes, nr_ftrace;
 
 	*ret_problem = "it does not begin as tracing data";
-	if (!take(cursor, found, sizeof(found)) || memcmp(found, magic, sizeof(magic)))
+	if (!take(cursor, found, sizeof(found)) || memcmp(found, magic, sizeof(magic)) != 0)
 		return false;
 	*ret_problem = "it ends early";
 	if (!take_string(cursor) || !take(cursor, &big_endian, 1) ||

@@ -3,8 +3,8 @@
  * The tracepoint formats that a recording carries (its tracing data), and what they say about the
  * events we decode: the schema's probes and task:task_newtask.
  *
- * libtraceevent parses the formats, from a text that is written anew from what the file holds: it was
- * not made for hostile input (1.7.1 leaks what it has parsed of a field it then rejects).
+ * libtraceevent parses the formats, from a text that is written anew from what the file holds: it
+ * was not made for hostile input (1.7.1 leaks what it has parsed of a field it then rejects).
  */
 #ifndef LEAKTOOLS_PARSER_PERF_FORMATS_H
 #define LEAKTOOLS_PARSER_PERF_FORMATS_H

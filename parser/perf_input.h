@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads a recording: a perf.data file (seekable or not) or perf's pipe format, by leakrec or by perf
- * record, and hands its records to a perf_consumer in time order.
+ * Reads a recording: a perf.data file (seekable or not) or perf's pipe format, by leakrec or by
+ * perf record, and hands its records to a perf_consumer in time order.
  *
  * Order: records are held back until the second FINISHED_ROUND after them (or the end), as perf
  * does, and sorted by time, ties by file position. A file's attributes, formats and build-ids
@@ -16,20 +16,20 @@
 #include "parser/perf_event_types.h"
 
 struct perf_input_stats {
-	uint64_t records;	   /* all, of any type */
+	uint64_t records; /* all, of any type */
 	uint64_t samples;
-	uint64_t probe_samples;	   /* of events that the schema knows */
-	uint64_t unknown_records;  /* of a type that this version does not know */
-	uint64_t undecodable;	   /* samples whose event or format the file does not describe */
-	uint64_t out_of_order;	   /* came after their time had been delivered */
-	bool truncated;		   /* the file ends within a record, or its writer never finished it */
+	uint64_t probe_samples;	  /* of events that the schema knows */
+	uint64_t unknown_records; /* of a type that this version does not know */
+	uint64_t undecodable;	  /* samples whose event or format the file does not describe */
+	uint64_t out_of_order;	  /* came after their time had been delivered */
+	bool truncated; /* the file ends within a record, or its writer never finished it */
 };
 
 /*
  * Reads all of @fd, which stays the caller's; @name stands for it in messages. A file that ends
- * too early is read as far as it goes, reported as a warning, and marked in @ret_stats. Returns 0; a
- * callback's value; -EINVAL (not a perf.data file, or corrupted: reported), -ENODATA (no event that
- * the schema knows among its attributes: reported), -EIO, -ENOMEM.
+ * too early is read as far as it goes, reported as a warning, and marked in @ret_stats. Returns 0;
+ * a callback's value; -EINVAL (not a perf.data file, or corrupted: reported), -ENODATA (no event
+ * that the schema knows among its attributes: reported), -EIO, -ENOMEM.
  */
 int perf_input_read(int fd, const char *name, const struct perf_consumer *consumer,
 		    struct perf_input_stats *ret_stats);

@@ -223,8 +223,9 @@ static void put_attr(const struct perf_data_writer *writer, int number, struct b
 		.task = 1,
 	};
 
-	for (size_t i = 0; i < attr.size; i++)
-		put_u8(buffer, i < sizeof(attr) ? ((const uint8_t *)&attr)[i] : 0xff);
+	put(buffer, &attr, attr.size < sizeof(attr) ? attr.size : sizeof(attr));
+	for (size_t i = sizeof(attr); i < attr.size; i++)
+		put_u8(buffer, 0xff);
 }
 
 /* The sections of a file; its table tells where they are. */
@@ -292,8 +293,10 @@ static void file_image(const struct perf_data_writer *writer, enum perf_data_for
 		header[6] = writer->records.nr;
 		/* Reserve the table, then write it with what put_sections() made of it. */
 		table_at = image->nr;
-		for (int i = 0; i < !writer->formats_in_stream + !!writer->build_ids.nr; i++)
-			put_pair(image, 0, 0), put_pair(image, 0, 0);
+		if (!writer->formats_in_stream)
+			put(image, (uint64_t[2]){0}, 2 * sizeof(uint64_t));
+		if (writer->build_ids.nr)
+			put(image, (uint64_t[2]){0}, 2 * sizeof(uint64_t));
 		put_sections(writer, image, &sections);
 		memcpy(image->bytes + table_at, sections.table, 8 * sections.nr_words);
 	}

@@ -167,10 +167,10 @@ static void samples_that_end_early(void **state)
 		.stack_bytes = 8,
 	};
 	size_t empty_bytes, whole_bytes, nr_cut = 0;
-	_cleanup_free_ uint8_t *empty = perf_data_image(writer, PERF_DATA_PIPE, &empty_bytes);
 	_cleanup_free_ uint8_t *whole = NULL;
 	uint16_t size;
 
+	free(perf_data_image(writer, PERF_DATA_PIPE, &empty_bytes));
 	perf_data_sample(writer, &sample);
 	whole = perf_data_image(writer, PERF_DATA_PIPE, &whole_bytes);
 	size = (uint16_t)(whole_bytes - empty_bytes);

@@ -222,16 +222,16 @@ static void many_records_cross_chunks(void **state)
 static void lost_samples_are_not_counted_twice(void **state)
 {
 	struct perf_data_writer *writer = whole_recording(); /* LOST says 5 */
-	_cleanup_reading_ struct reading same = {0}, more = {0};
 	const uint64_t dropped_by_filter = 99;
 
 	perf_data_lost_samples(writer, 2);
 	perf_data_lost_samples(writer, 3);
 	perf_data_raw_record(writer, PERF_RECORD_LOST_SAMPLES, 1 << 15, &dropped_by_filter, 8);
-	same = read_form(writer, PERF_DATA_FILE);
+	_cleanup_reading_ struct reading same = read_form(writer, PERF_DATA_FILE);
 	assert_log(same, whole_log);
+
 	perf_data_lost_samples(writer, 4);
-	more = read_form(writer, PERF_DATA_FILE);
+	_cleanup_reading_ struct reading more = read_form(writer, PERF_DATA_FILE);
 	assert_non_null(strstr(more.log, "lost t=400 #2 -1/-1 4\n"));
 	perf_data_writer_destroy(writer);
 }
