@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an observer is shown: each change once, in an order that adds up. */
-#include "test_heap_feed.h"
+#include "test/support/heap_feed.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Heaps through fork, vfork, exec and exit; pids used anew; command names. */
-#include "test_heap_feed.h"
+#include "test/support/heap_feed.h"
 
 #include <sched.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The frees with which glibc flushes a thread's cache at its exit, and what only looks like them.
  */
-#include "test_heap_feed.h"
+#include "test/support/heap_feed.h"
 
 /* The calls of free in glibc 2.36's __malloc_arena_thread_freeres, as far from free as they are. */
 #define FLUSH_CACHED (feed_function_address(probe_schema_find("free")) + 0x162)
@@ -194,7 +194,7 @@ static void static_programs_double_free_before_the_flush(void **state)
 
 	/* Its code is near free too, but not in the function that flushes. */
 	use_blocks(3);
-	feed.caller = FEED_LIBC - 0x3000;
+	feed.caller = FEED_LIBC - 0x2ff0;
 	sequence = feed_free(&feed, 0xa0);
 	flush_blocks(3);
 	flush_cache(CACHE);

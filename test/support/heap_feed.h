@@ -3,8 +3,8 @@
  * Feeds a heap tracker with events made up by a test: what a traced program's calls look like in a
  * recording. Each sent event is 10 ns later than the one before it.
  */
-#ifndef LEAKTOOLS_TEST_HEAP_FEED_H
-#define LEAKTOOLS_TEST_HEAP_FEED_H
+#ifndef LEAKTOOLS_TEST_SUPPORT_HEAP_FEED_H
+#define LEAKTOOLS_TEST_SUPPORT_HEAP_FEED_H
 
 #include "parser/heap_tracker.h"
 
