@@ -101,7 +101,7 @@ common_teardown() {
 	[[ -z ${RECORDED_PID:-} || ! -e /proc/$RECORDED_PID ]] || kill -KILL "$RECORDED_PID" || true
 	wait
 	for event in "${OWN_EVENTS[@]}"; do
-		! our_probes | grep -qxF "$event" || remove_event "$event"
+		! grep -qF ":$event " "$TRACEFS/uprobe_events" || remove_event "$event"
 	done
 	for event in $(abandoned_probes | comm -13 "$BATS_TEST_TMPDIR/abandoned.before" -); do
 		left+=" probe $event"

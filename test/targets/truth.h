@@ -353,10 +353,13 @@ TRUTH_HELPER void truth_reallocated(void *old, const struct truth_block *before,
 		truth_gained(p, size_bytes);
 	if (!p && size_bytes && before->state == TRUTH_HELD)
 		truth_kept(old, before);
-	else if (before->state == TRUTH_HELD && before->counted)
-		truth_count(TRUTH_FREES_BY_REALLOC, 1);
-	else if (old)
+	else if (old && !(before->state == TRUTH_HELD && before->counted))
 		truth_count(TRUTH_REALLOC_UNKNOWN, 1);
+	/* Size 0 is free(), which is called and seen. */
+	if (old && !p && !size_bytes)
+		truth_count(TRUTH_FREE, 1);
+	else if (p && before->state == TRUTH_HELD && before->counted)
+		truth_count(TRUTH_FREES_BY_REALLOC, 1);
 }
 
 /* --- The allocator's functions: macros, so that a call's line is that of its caller --- */
