@@ -59,15 +59,20 @@ int dump_registers_decode(const struct stack_dump *dump, struct dump_registers *
 	return 0;
 }
 
-int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_t *ret)
+int dump_read_u64(const struct stack_dump *dump, uint64_t sp, uint64_t address, uint64_t *ret)
 {
-	uint64_t sp;
-
-	if (!dump->bytes || !dump_register(dump, is_arm64(dump) ? ARM64_SP : X86_SP, &sp))
-		return -EFAULT;
-	if (address < sp || dump->nr_bytes < sizeof(*ret) ||
+	if (!dump->bytes || address < sp || dump->nr_bytes < sizeof(*ret) ||
 	    address - sp > dump->nr_bytes - sizeof(*ret))
 		return -EFAULT;
 	memcpy(ret, dump->bytes + (address - sp), sizeof(*ret));
 	return 0;
+}
+
+int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_t *ret)
+{
+	uint64_t sp;
+
+	if (!dump_register(dump, is_arm64(dump) ? ARM64_SP : X86_SP, &sp))
+		return -EFAULT;
+	return dump_read_u64(dump, sp, address, ret);
 }

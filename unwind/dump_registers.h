@@ -26,4 +26,7 @@ int dump_registers_decode(const struct stack_dump *dump, struct dump_registers *
 /* Register @number in perf's order. Returns false if it was not recorded. */
 bool dump_register(const struct stack_dump *dump, unsigned number, uint64_t *ret);
 
+/* stack_dump_read_u64() where the stack pointer is known already. */
+int dump_read_u64(const struct stack_dump *dump, uint64_t sp, uint64_t address, uint64_t *ret);
+
 #endif

@@ -93,7 +93,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *c
 {
 	struct space_dwfl *space_dwfl = context;
 
-	if (!stack_dump_read_u64(space_dwfl->dump, address, ret) ||
+	if (!dump_read_u64(space_dwfl->dump, space_dwfl->registers->sp, address, ret) ||
 	    read_from_module(dwfl, address, ret))
 		return true;
 	space_dwfl->read_failed = true;

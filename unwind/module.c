@@ -115,7 +115,8 @@ static int add_module(struct module_table *table, char *key, size_t key_len, str
 
 	if (table->nr == table->capacity) {
 		size_t capacity = table->capacity ? 2 * table->capacity : 64;
-		struct module **by_id = reallocarray(table->by_id, capacity, sizeof(*by_id));
+		struct module **by_id =
+			reallocarray(table->by_id, capacity, sizeof(struct module *));
 
 		if (!by_id)
 			goto out_of_memory;

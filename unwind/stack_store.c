@@ -107,6 +107,9 @@ static struct placed_frame place(const struct address_space *space, uint64_t add
 {
 	const struct mapping *mapping = address_space_find(space, address - is_call);
 
+	/* No call comes before a trampoline at its mapping's start: "[uprobes]". */
+	if (!mapping && is_call)
+		mapping = address_space_find(space, address);
 	if (!mapping)
 		return (struct placed_frame){.offset = address, .is_call = is_call};
 	return (struct placed_frame){

@@ -125,7 +125,7 @@ int symbol_table_init(struct symbol_table *table, Dwfl_Module *module)
 
 	qsort(table->symbols, table->nr, sizeof(*table->symbols), compare_symbols);
 	for (size_t i = 0; i < table->nr; i++) {
-		if (table->symbols[i].end > highest_end)
+		if (table->symbols[i].sized && table->symbols[i].end > highest_end)
 			highest_end = table->symbols[i].end;
 		table->symbols[i].highest_end = highest_end;
 	}
@@ -142,7 +142,7 @@ void symbol_table_deinit(struct symbol_table *table)
 struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t address)
 {
 	size_t low = 0, high = table->nr;
-	struct symbol *label = NULL;
+	struct symbol *closest;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -152,7 +152,10 @@ struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t addr
 		else
 			low = middle + 1;
 	}
-	/* A function around the address, or else the label closest before it. */
+	if (!low)
+		return NULL;
+	closest = &table->symbols[low - 1];
+
 	for (size_t i = low, steps = 0; i > 0 && steps < MAX_STEPS_BACK; i--, steps++) {
 		struct symbol *symbol = &table->symbols[i - 1];
 
@@ -160,10 +163,11 @@ struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t addr
 			break;
 		if (symbol->sized && address < symbol->end)
 			return symbol;
-		if (i == low && !symbol->sized && address < symbol->end)
-			label = symbol;
 	}
-	return label;
+	/* No function has it: a label then, but none within a function that has ended since. */
+	if (!closest->sized && address < closest->end && closest->highest_end <= closest->start)
+		return closest;
+	return NULL;
 }
 
 const char *symbol_name(struct symbol *symbol)

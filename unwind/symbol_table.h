@@ -13,7 +13,7 @@
 
 struct symbol {
 	uint64_t start, end;  /* [start, end) */
-	uint64_t highest_end; /* of this symbol and all before it */
+	uint64_t highest_end; /* of the sized ones up to this */
 	const char *mangled;  /* in the file's string table */
 	char *name;	      /* for people; NULL: not asked for yet */
 	uint8_t binding;      /* STB_* */

@@ -184,6 +184,13 @@ static void return_addresses_belong_to_their_call(void **state)
 	assert_string_equal(frame_at(store, id, 2).module, LIB_B);
 	assert_int_equal(frame_at(store, id, 2).module_offset, 0x1000);
 	assert_int_equal(frame_at(store, id, 2).address, 0x3000);
+
+	/* A return probe's trampoline, which stands where a return address was. */
+	uint64_t trampoline[] = {0x1234, 0x7fffffffe000};
+	map(store, 1, 0x7fffffffe000, PAGE, 0, "[uprobes]");
+	id = add(store, 1, trampoline, 2);
+	assert_string_equal(frame_at(store, id, 1).module, "[uprobes]");
+	assert_int_equal(frame_at(store, id, 1).module_offset, 0);
 }
 
 static void processes_copy_and_forget(void **state)

@@ -202,7 +202,7 @@ static void any_dump(void **state)
 	struct stack_mapping mapping = {
 		.pid = 1,
 		.start = LOAD_ADDRESS,
-		.len = code.p_filesz,
+		.len = code.p_filesz + 0x1000,
 		.file_offset = code.p_offset & ~0xfffull,
 		.path = "/proc/self/exe",
 	};

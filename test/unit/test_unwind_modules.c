@@ -6,6 +6,7 @@
 #include "unwind/address_space.h"
 #include "unwind/module.h"
 #include "unwind/stack_store.h"
+#include "unwind/symbol_table.h"
 
 #include "common/scope.h"
 
@@ -70,7 +71,7 @@ static const struct {
 	{"main", 24, true},
 };
 
-#define BUILD_ID_HEX "0102030405060708090a0b0c0d0e0f1011121314"
+#define BUILD_ID_FLAG "-Wl,--build-id=0x0102030405060708090a0b0c0d0e0f1011121314"
 static const uint8_t build_id[BUILD_ID_MAX] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
 					       11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
 
@@ -121,7 +122,7 @@ static char *in_dir(const char *name)
 static void build(const char *name, const char *flag1, const char *flag2, const char *flag3)
 {
 	RUN("cc", "-g", "-o", name, flag1, flag2, flag3, "-w", "-funwind-tables",
-	    "-fno-optimize-sibling-calls", "-Wl,--build-id=0x" BUILD_ID_HEX, "program.c");
+	    "-fno-optimize-sibling-calls", BUILD_ID_FLAG, "program.c");
 }
 
 /* Runs the program and takes in what it prints. */
@@ -435,6 +436,51 @@ static void a_replaced_file_is_not_read(void **state)
 	module_table_deinit(&table);
 }
 
+/* A function is named where it holds the address, and nowhere else. */
+static void symbols_hold_their_addresses(void **state)
+{
+	struct symbol symbols[] = {
+		{.start = 100, .end = 200, .mangled = "outer", .sized = true},
+		{.start = 120, .end = 130, .mangled = "inner", .sized = true},
+		{.start = 150, .end = 1000, .mangled = "label within outer"},
+		{.start = 300, .end = 310, .mangled = "before a gap", .sized = true},
+		{.start = 400, .end = 1000, .mangled = "label", .sized = false},
+		{.start = 500, .end = 510, .mangled = "last", .sized = true},
+	};
+	static const struct {
+		uint64_t address;
+		const char *function;
+	} lookups[] = {
+		{0, NULL},	    {99, NULL},
+		{100, "outer"},	    {120, "inner"},
+		{129, "inner"},	    {130, "outer"},
+		{150, "outer"},	    {199, "outer"},
+		{250, NULL},	    {300, "before a gap"},
+		{310, NULL},	    {399, NULL},
+		{400, "label"},	    {499, "label"},
+		{505, "last"},	    {510, NULL},
+		{UINT64_MAX, NULL},
+	};
+	const struct symbol_table table = {.symbols = symbols, .nr = ARRAY_SIZE(symbols)};
+	uint64_t highest_end = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
+		if (symbols[i].sized && symbols[i].end > highest_end)
+			highest_end = symbols[i].end;
+		symbols[i].highest_end = highest_end;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(lookups); i++) {
+		const struct symbol *symbol = symbol_table_find(&table, lookups[i].address);
+
+		if (!lookups[i].function) {
+			assert_null(symbol);
+			continue;
+		}
+		assert_non_null(symbol);
+		assert_string_equal(symbol->mangled, lookups[i].function);
+	}
+}
+
 static int setup(void **state)
 {
 	char *template = strdup(TEST_BUILD_DIR "/unwind-modules-XXXXXX");
@@ -474,6 +520,7 @@ int main(void)
 		cmocka_unit_test(symfs_comes_first),
 		cmocka_unit_test(found_in_the_process_root),
 		cmocka_unit_test(a_replaced_file_is_not_read),
+		cmocka_unit_test(symbols_hold_their_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
