@@ -53,7 +53,8 @@ int diag_print_escaped(FILE *out, const char *text, const char *also)
 	return ferror(out) ? -EIO : 0;
 }
 
-static void print_message(const char *kind, const char *format, va_list args)
+static void __attribute__((format(printf, 2, 0)))
+print_message(const char *kind, const char *format, va_list args)
 {
 	_cleanup_free_ char *text = NULL;
 

@@ -54,6 +54,15 @@ static int add_callchain(struct analysis *analysis, const struct perf_sample *sa
 					 ret_id);
 }
 
+static int add_dump(struct analysis *analysis, const struct perf_sample *sample, uint32_t *ret_id)
+{
+	struct stack_dump dump = sample->dump;
+
+	if (sample->event->point == PROBE_RETURN)
+		dump.returned_from = sample->probe_address;
+	return stack_store_add_dump(analysis->stacks, sample->origin.pid, &dump, ret_id);
+}
+
 static int on_sample(void *context, const struct perf_sample *sample)
 {
 	struct analysis *analysis = context;
@@ -68,8 +77,7 @@ static int on_sample(void *context, const struct perf_sample *sample)
 				   event->schema->effect == HEAP_REALLOC;
 
 		if (needs_stack && sample->has_dump)
-			err = stack_store_add_dump(analysis->stacks, sample->origin.pid,
-						   &sample->dump, &stack_id);
+			err = add_dump(analysis, sample, &stack_id);
 		else if (needs_stack)
 			err = add_callchain(analysis, sample, &stack_id);
 		if (!analysis->start_ns)

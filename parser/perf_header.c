@@ -3,7 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "parser/perf_disk.h"
+#include "common/perf_disk.h"
 #include "parser/perf_side_records.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/perf_side_records.h"
 
-#include "parser/perf_disk.h"
+#include "common/perf_disk.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/build_ids.h"
 
-#include "recorder/perf_records.h"
+#include "common/perf_disk.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -55,14 +55,14 @@ int build_ids_add(struct build_ids *ids, const char *path, const struct build_id
 
 int build_ids_add_record(struct build_ids *ids, const struct perf_event_header *record)
 {
-	const struct perf_mmap2_event *mmap2 = (const struct perf_mmap2_event *)record;
+	const struct perf_disk_mmap2 *mmap2 = (const struct perf_disk_mmap2 *)record;
 	struct build_id id;
 
 	if (record->type != PERF_RECORD_MMAP2 || !(record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
 		return 0;
 	id.size = mmap2->build_id_size <= BUILD_ID_SIZE ? mmap2->build_id_size : 0;
 	memcpy(id.bytes, mmap2->build_id, BUILD_ID_SIZE);
-	return build_ids_add(ids, mmap2->path, &id);
+	return build_ids_add(ids, (const char *)(mmap2 + 1), &id);
 }
 
 void build_ids_deinit(struct build_ids *ids)

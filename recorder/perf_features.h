@@ -8,7 +8,7 @@
 #define LEAKTOOLS_RECORDER_PERF_FEATURES_H
 
 #include "recorder/byte_buffer.h"
-#include "recorder/perf_records.h"
+#include "common/perf_disk.h"
 #include "recorder/record_events.h"
 
 #define PERF_FEATURES_MAX 32

@@ -10,6 +10,12 @@
 
 #define BUFFER_BYTES (1 << 20)
 
+/* An entry of the attributes' section. */
+struct file_attr {
+	struct perf_event_attr attr;
+	struct perf_disk_section ids;
+};
+
 struct perf_writer {
 	int fd;
 	const char *name;
@@ -17,8 +23,8 @@ struct perf_writer {
 	int error;	     /* the first failure; nothing is written after it */
 	uint64_t written;    /* bytes the kernel has taken */
 	uint64_t data_start; /* file offset of the first record */
-	struct perf_data_header header;
-	struct perf_section table[PERF_FEATURES_MAX]; /* by feature; size 0: absent */
+	struct perf_disk_header header;
+	struct perf_disk_section table[PERF_FEATURES_MAX]; /* by feature; size 0: absent */
 	size_t buffered;
 	char buffer[BUFFER_BYTES];
 };
@@ -98,9 +104,9 @@ uint64_t perf_writer_size_bytes(const struct perf_writer *writer)
 }
 
 static void add_attr(struct byte_buffer *out, const struct record_event *event,
-		     struct perf_section ids)
+		     struct perf_disk_section ids)
 {
-	struct perf_data_attr attr = {.attr = *perf_evsel__attr(event->evsel), .ids = ids};
+	struct file_attr attr = {.attr = *perf_evsel__attr(event->evsel), .ids = ids};
 
 	byte_buffer_add(out, &attr, sizeof(attr));
 }
@@ -120,13 +126,13 @@ static void lay_out_file(struct perf_writer *writer, struct byte_buffer *out,
 					groups[g]->events[i].nr_ids * sizeof(uint64_t));
 
 	writer->header.attrs.offset = out->size;
-	writer->header.attrs.size = nr_events * sizeof(struct perf_data_attr);
+	writer->header.attrs.size = nr_events * sizeof(struct file_attr);
 	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
 		for (size_t i = 0; i < groups[g]->nr_events; i++) {
 			const struct record_event *event = &groups[g]->events[i];
 			uint64_t size = event->nr_ids * sizeof(uint64_t);
 
-			add_attr(out, event, (struct perf_section){ids_at, size});
+			add_attr(out, event, (struct perf_disk_section){ids_at, size});
 			ids_at += size;
 		}
 	}
@@ -136,7 +142,7 @@ static void lay_out_file(struct perf_writer *writer, struct byte_buffer *out,
 
 		if (!section->size)
 			continue;
-		writer->table[i] = (struct perf_section){out->size, section->size};
+		writer->table[i] = (struct perf_disk_section){out->size, section->size};
 		writer->header.features[0] |= 1ULL << i;
 		byte_buffer_add(out, section->bytes, section->size);
 	}
@@ -144,7 +150,7 @@ static void lay_out_file(struct perf_writer *writer, struct byte_buffer *out,
 
 	writer->header.magic = PERF_MAGIC;
 	writer->header.size = sizeof(writer->header);
-	writer->header.attr_size = sizeof(struct perf_data_attr);
+	writer->header.attr_size = sizeof(struct file_attr);
 	writer->header.data.offset = out->size;
 	for (size_t i = 0; i < PERF_FEATURES_MAX; i++)
 		if (writer->table[i].size)
@@ -169,19 +175,19 @@ static void lay_out_pipe(struct byte_buffer *out, const struct record_events *ev
 			 const struct perf_features *features)
 {
 	const struct record_group *groups[] = {&events->side, &events->probes};
-	const struct perf_pipe_header header = {PERF_MAGIC, sizeof(header)};
 	/* A record's size is 16 bits: an event of many threads gets several attribute records. */
 	const size_t max_ids =
 		(UINT16_MAX - sizeof(struct perf_event_header) - sizeof(struct perf_event_attr)) /
 		8;
 
-	byte_buffer_add(out, &header, sizeof(header));
+	byte_buffer_add_u64(out, PERF_MAGIC);
+	byte_buffer_add_u64(out, PERF_PIPE_HEADER_SIZE);
 	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
 		for (size_t i = 0; i < groups[g]->nr_events; i++) {
 			const struct record_event *event = &groups[g]->events[i];
 
 			size_t nr_ids = event->nr_ids < max_ids ? event->nr_ids : max_ids;
-			add_header_record(out, PERF_RECORD_USER_HEADER_ATTR,
+			add_header_record(out, PERF_USER_HEADER_ATTR,
 					  sizeof(struct perf_event_attr) + nr_ids * 8);
 			byte_buffer_add(out, perf_evsel__attr(event->evsel),
 					sizeof(struct perf_event_attr));
@@ -194,7 +200,7 @@ static void lay_out_pipe(struct byte_buffer *out, const struct record_events *ev
 
 		if (!section->size || i == PERF_FEATURE_TRACING_DATA || padded > UINT16_MAX - 16)
 			continue;
-		add_header_record(out, PERF_RECORD_USER_HEADER_FEATURE, 8 + padded);
+		add_header_record(out, PERF_USER_HEADER_FEATURE, 8 + padded);
 		byte_buffer_add_u64(out, i);
 		byte_buffer_add(out, section->bytes, section->size);
 		byte_buffer_add_zeros(out, padded - section->size);
@@ -202,7 +208,7 @@ static void lay_out_pipe(struct byte_buffer *out, const struct record_events *ev
 
 	const struct byte_buffer *tracing = &features->sections[PERF_FEATURE_TRACING_DATA];
 	size_t padded = (tracing->size + 7) / 8 * 8;
-	add_header_record(out, PERF_RECORD_USER_TRACING_DATA, 4);
+	add_header_record(out, PERF_USER_TRACING_DATA, 4);
 	byte_buffer_add_u32(out, (uint32_t)padded);
 	byte_buffer_add(out, tracing->bytes, tracing->size);
 	byte_buffer_add_zeros(out, padded - tracing->size);
@@ -235,9 +241,9 @@ static void add_build_ids(struct byte_buffer *out, const struct build_ids *ids)
 	for (size_t i = 0; i < ids->nr_entries; i++) {
 		const struct build_id_entry *entry = &ids->entries[i];
 		size_t len = strlen(entry->path) + 1;
-		size_t size = (sizeof(struct perf_build_id_record) + len + 7) / 8 * 8;
-		struct perf_build_id_record record = {
-			.header.type = PERF_RECORD_USER_BUILD_ID,
+		size_t size = (sizeof(struct perf_disk_build_id) + len + 7) / 8 * 8;
+		struct perf_disk_build_id record = {
+			.header.type = PERF_USER_BUILD_ID,
 			.header.misc = PERF_RECORD_MISC_USER | PERF_MISC_BUILD_ID_SIZE,
 			.header.size = (uint16_t)size,
 			.pid = -1,
@@ -287,8 +293,8 @@ static int finish_file(struct perf_writer *writer, const struct build_ids *build
 		writer->header.features[0] |= 1ULL << PERF_FEATURE_BUILD_ID;
 
 	uint64_t after_table = end + (uint64_t)__builtin_popcountll(writer->header.features[0]) *
-					     sizeof(struct perf_section);
-	writer->table[PERF_FEATURE_BUILD_ID] = (struct perf_section){after_table, ids.size};
+					     sizeof(struct perf_disk_section);
+	writer->table[PERF_FEATURE_BUILD_ID] = (struct perf_disk_section){after_table, ids.size};
 	for (size_t i = 0; i < PERF_FEATURES_MAX; i++)
 		if (writer->header.features[0] & (1ULL << i))
 			byte_buffer_add(&out, &writer->table[i], sizeof(writer->table[i]));

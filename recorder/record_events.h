@@ -18,6 +18,7 @@
 
 #include "probes/probe_set.h"
 
+#include <assert.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,8 +87,17 @@ void record_events_close(struct record_events *events);
  */
 uint64_t record_events_lost(const struct record_events *events);
 
-/* The fields in each record's trailer, for records that we make ourselves. */
+/* What every event records, and the trailer that this makes for records other than samples. */
 #define RECORD_SAMPLE_TYPE                                                                         \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+
+struct record_trailer {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+
+static_assert(sizeof(struct record_trailer) == 32, "sample_id of RECORD_SAMPLE_TYPE");
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "common/scope.h"
-#include "recorder/perf_records.h"
+#include "common/perf_disk.h"
 
 #include <errno.h>
 #include <perf/event.h>
@@ -36,10 +36,10 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 		reader->samples += is_probe;
 		break;
 	case PERF_RECORD_LOST:
-		reader->lost += ((const struct perf_lost_event *)record)->lost;
+		reader->lost += ((const struct perf_disk_lost *)record)->lost;
 		break;
 	case PERF_RECORD_LOST_SAMPLES:
-		reader->lost += ((const struct perf_lost_samples_event *)record)->lost;
+		reader->lost += ((const struct perf_disk_lost_samples *)record)->lost;
 		break;
 	case PERF_RECORD_MMAP2:
 		if (build_ids_add_record(reader->build_ids, record))
@@ -104,7 +104,7 @@ static int drain_ring(struct ring_reader *reader, const struct record_group *gro
 int ring_reader_round(struct ring_reader *reader)
 {
 	static const struct perf_event_header finished_round = {
-		.type = PERF_RECORD_USER_FINISHED_ROUND,
+		.type = PERF_USER_FINISHED_ROUND,
 		.size = sizeof(finished_round),
 	};
 	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
@@ -177,8 +177,8 @@ int ring_reader_finish(struct ring_reader *reader)
 {
 	uint64_t lost = record_events_lost(reader->events);
 	struct {
-		struct perf_lost_samples_event event;
-		struct perf_record_trailer trailer;
+		struct perf_disk_lost_samples event;
+		struct record_trailer trailer;
 	} record = {
 		.event.header = {PERF_RECORD_LOST_SAMPLES, 0, sizeof(record)},
 		.event.lost = lost,

@@ -15,9 +15,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <perf/evlist.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* How long a record may wait in a ring that is not filling up: a live reader's delay. */
@@ -35,6 +36,7 @@ struct session {
 	struct build_ids build_ids;
 	int signal_fd;
 	uint64_t start_ns;
+	bool targets_gone; /* that is why recording ended */
 };
 
 /* Signals that end a recording are read from a descriptor, so that none comes at a bad moment. */
@@ -128,6 +130,24 @@ static int take_unprobed(struct probe_set *from, struct probe_set *to)
 	return 0;
 }
 
+/* A probe that someone removed from a file's set makes leaks of what it would have recorded. */
+static void warn_of_missing(const struct probe_file *file)
+{
+	_cleanup_free_ char *names = NULL;
+	size_t size;
+	FILE *out = open_memstream(&names, &size);
+
+	if (!out)
+		return;
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].tracefs_id < 0)
+			fprintf(out, " %s", file->probes[i].event);
+	if (fclose(out) == 0 && size > 0)
+		diag_warn("%s lacks the probes%s: what they would record is missed; \"leakprobe "
+			  "add\" adds them",
+			  file->display, names);
+}
+
 /* Uses the probes that leakprobe made, and adds our own where a file has none. */
 static int set_up_probes(struct session *session)
 {
@@ -136,6 +156,8 @@ static int set_up_probes(struct session *session)
 	if (err < 0)
 		return err;
 	err = take_unprobed(&session->probes, &session->own_probes);
+	for (size_t i = 0; i < session->probes.nr_files && !err; i++)
+		warn_of_missing(&session->probes.files[i]);
 	if (err || !session->own_probes.nr_files)
 		return err;
 	err = probe_set_make_own(&session->own_probes);
@@ -201,6 +223,7 @@ static int record(struct session *session, struct ring_reader *reader)
 	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
 		err = ring_reader_wait(reader, session->signal_fd, timeout_ms);
 		if (err == 1 || err == -ESRCH) {
+			session->targets_gone = err == -ESRCH;
 			err = 0;
 			break;
 		}
@@ -214,6 +237,16 @@ static int record(struct session *session, struct ring_reader *reader)
 	return err ? err : ring_reader_finish(reader);
 }
 
+/* Waits for a process that is about to end; not for long, it may have reasons to stay. */
+static void wait_for_end(pid_t pid)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	if (fd >= 0)
+		poll(&poll_fd, 1, 1000);
+}
+
 /* What became of the command, where that is worth a word. */
 static void report_command(struct session *session)
 {
@@ -223,6 +256,8 @@ static void report_command(struct session *session)
 	if (!session->options->command || session->command.pid <= 0)
 		return;
 	name = session->options->command[0];
+	if (session->targets_gone)
+		wait_for_end(session->command.pid);
 	if (waitpid(session->command.pid, &status, WNOHANG) != session->command.pid)
 		diag_note("%s goes on as process %d", name, session->command.pid);
 	else if (WIFSIGNALED(status))

@@ -2,7 +2,7 @@
 #include "recorder/synthesize.h"
 
 #include "common/scope.h"
-#include "recorder/perf_records.h"
+#include "common/perf_disk.h"
 #include "recorder/tasks.h"
 
 #include <errno.h>
@@ -12,9 +12,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+/* The trailer of records other than samples, for RECORD_SAMPLE_TYPE. */
 static void add_trailer(void *at, pid_t pid, pid_t tid)
 {
-	struct perf_record_trailer trailer = {.pid = (uint32_t)pid, .tid = (uint32_t)tid};
+	struct record_trailer trailer = {.pid = (uint32_t)pid, .tid = (uint32_t)tid};
 
 	memcpy(at, &trailer, sizeof(trailer));
 }
@@ -23,8 +24,8 @@ static void add_trailer(void *at, pid_t pid, pid_t tid)
 static int write_fork(struct perf_writer *writer, pid_t pid, pid_t tid)
 {
 	struct {
-		struct perf_task_event task;
-		struct perf_record_trailer trailer;
+		struct perf_disk_task task;
+		struct record_trailer trailer;
 	} record = {
 		.task.header = {PERF_RECORD_FORK, PERF_RECORD_MISC_USER, sizeof(record)},
 		.task.pid = (uint32_t)pid,
@@ -41,24 +42,25 @@ static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
 {
 	_cleanup_close_ int fd = -1;
 	struct {
-		struct perf_comm_event comm;
-		struct perf_record_trailer trailer;
+		struct perf_disk_comm task;
+		char comm[16];
+		struct record_trailer trailer;
 	} record = {
-		.comm.header = {PERF_RECORD_COMM, PERF_RECORD_MISC_USER, sizeof(record)},
-		.comm.pid = (uint32_t)pid,
-		.comm.tid = (uint32_t)tid,
+		.task.header = {PERF_RECORD_COMM, PERF_RECORD_MISC_USER, sizeof(record)},
+		.task.pid = (uint32_t)pid,
+		.task.tid = (uint32_t)tid,
 	};
 	char path[64];
 	ssize_t len;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, record.comm.comm, sizeof(record.comm.comm) - 1);
+	len = fd < 0 ? -1 : read(fd, record.comm, sizeof(record.comm) - 1);
 	if (len <= 0)
 		return 0;
-	record.comm.comm[strcspn(record.comm.comm, "\n")] = '\0';
+	record.comm[strcspn(record.comm, "\n")] = '\0';
 	add_trailer(&record.trailer, pid, tid);
-	return perf_writer_add_record(writer, &record.comm.header);
+	return perf_writer_add_record(writer, &record.task.header);
 }
 
 /*
@@ -84,9 +86,10 @@ static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct bui
 static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line,
 			 struct build_ids *build_ids)
 {
-	char buffer[sizeof(struct perf_mmap2_event) + PATH_MAX + 8 +
-		    sizeof(struct perf_record_trailer)] __attribute__((aligned(8))) = {0};
-	struct perf_mmap2_event *record = (struct perf_mmap2_event *)buffer;
+	char buffer[sizeof(struct perf_disk_mmap2) + PATH_MAX + 8 + sizeof(struct record_trailer)]
+		__attribute__((aligned(8))) = {0};
+	struct perf_disk_mmap2 *record = (struct perf_disk_mmap2 *)buffer;
+	char *path_in_record = buffer + sizeof(*record);
 	uint64_t start, end, offset, inode;
 	unsigned int major, minor;
 	struct build_id id;
@@ -104,8 +107,7 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line
 		return 0;
 	record->header.type = PERF_RECORD_MMAP2;
 	record->header.misc = PERF_RECORD_MISC_USER;
-	record->header.size =
-		(uint16_t)(sizeof(*record) + padded + sizeof(struct perf_record_trailer));
+	record->header.size = (uint16_t)(sizeof(*record) + padded + sizeof(struct record_trailer));
 	record->pid = record->tid = (uint32_t)pid;
 	record->address = start;
 	record->len = end - start;
@@ -116,7 +118,7 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line
 	record->prot =
 		(perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC;
 	record->flags = perms[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
-	memcpy(record->path, path, len);
+	memcpy(path_in_record, path, len);
 
 	mapping_build_id(pid, start, end, &id);
 	if (id.size) {
@@ -127,7 +129,7 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line
 		if (build_ids_add_record(build_ids, &record->header))
 			return -ENOMEM;
 	}
-	add_trailer(record->path + padded, pid, pid);
+	add_trailer(path_in_record + padded, pid, pid);
 	return perf_writer_add_record(writer, &record->header);
 }
 

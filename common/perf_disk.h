@@ -2,10 +2,10 @@
 /*
  * The on-disk structures of perf.data that uapi/linux/perf_event.h does not define (Linux 6.1,
  * tools/perf/util/header.h and tools/lib/perf/include/perf/event.h). docs/perf-data.md says which
- * of them we read, and how.
+ * of them are read and written, and how.
  */
-#ifndef LEAKTOOLS_PARSER_PERF_DISK_H
-#define LEAKTOOLS_PARSER_PERF_DISK_H
+#ifndef LEAKTOOLS_COMMON_PERF_DISK_H
+#define LEAKTOOLS_COMMON_PERF_DISK_H
 
 #include <assert.h>
 #include <linux/perf_event.h>
@@ -31,10 +31,17 @@ enum {
 #define PERF_USER_TYPE_START  64
 #define PERF_KERNEL_KNOWN_MAX 21 /* PERF_RECORD_AUX_OUTPUT_HW_ID, Linux 5.16 */
 
-/* The feature sections that are read: their bits in perf_disk_header.features. */
+/* The feature sections that are read or written: their bits in perf_disk_header.features. */
 enum {
 	PERF_FEATURE_TRACING_DATA = 1,
 	PERF_FEATURE_BUILD_ID = 2,
+	PERF_FEATURE_HOSTNAME = 3,
+	PERF_FEATURE_OSRELEASE = 4,
+	PERF_FEATURE_VERSION = 5,
+	PERF_FEATURE_ARCH = 6,
+	PERF_FEATURE_NRCPUS = 7,
+	PERF_FEATURE_CMDLINE = 11,
+	PERF_FEATURE_EVENT_DESC = 12,
 	PERF_NR_FEATURES = 256,
 };
 
