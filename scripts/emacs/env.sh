@@ -17,7 +17,7 @@ die() {
 	exit 1
 }
 
-# Runs a command as root: the daemon is an ordinary user's, only the tools that look into it are not.
+# Runs a command as root: the daemon is an ordinary user's, but not the tools that look into it.
 as_root() {
 	if [ "$uid" -eq 0 ]; then
 		"$@"

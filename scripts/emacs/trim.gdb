@@ -4,7 +4,9 @@
 python
 import re
 
-ALLOCATOR = re.compile(r"(malloc|calloc|realloc|free|memalign|sysmalloc|systrim|tcache|malloc_consolidate)")
+# What glibc 2.36's malloc/malloc.c calls its functions.
+ALLOCATOR = re.compile(
+    r"_*(int_|libc_)?(malloc|calloc|realloc|free|memalign|sysmalloc|systrim|tcache)\w*")
 
 def frames(thread):
     thread.switch()
@@ -20,7 +22,7 @@ def busy():
     for thread in gdb.selected_inferior().threads():
         for depth, name in enumerate(frames(thread)):
             # The allocator's own call chains are short; Emacs has Lisp functions of such names too.
-            if depth < 8 and re.fullmatch(r"_*(int_|libc_)?" + ALLOCATOR.pattern + r"\w*", name):
+            if depth < 8 and ALLOCATOR.fullmatch(name):
                 return name
     return None
 
