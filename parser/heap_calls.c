@@ -285,6 +285,7 @@ static struct open_call take_call(struct step *step)
 		abandon_top(step);
 	}
 	call = calls->calls[index];
+	call.schema = step->op.schema; /* as matched; said for the static analysers */
 	calls->depth--;
 	return call;
 }
@@ -295,7 +296,7 @@ static int take_return(struct step *step)
 
 	step->caller = call.caller;
 	heap_anomalies_withdraw_chain(&step->sink->anomalies, call.inner_failure);
-	if (call.schema->effect == HEAP_ALLOC_TO_PTR)
+	if (step->op.schema->effect == HEAP_ALLOC_TO_PTR)
 		return return_to_ptr(step, &call);
 	return step->sample->ret ? enter_block(step, &call, step->sample->ret)
 				 : note_failure(step, &call);

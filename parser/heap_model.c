@@ -95,7 +95,7 @@ static void unlink_release(struct heap *heap, struct entry *entry)
 
 static void delete_entry(struct heap *heap, struct entry *entry)
 {
-	HASH_DEL(heap->entries, entry);
+	HASH_DEL(heap->entries, entry); // NOLINT(clang-analyzer-core.NullDereference): it has one
 	free(entry);
 }
 

@@ -58,9 +58,9 @@ static void detach_copy(struct heap_space *copy)
 	copy->source = NULL;
 }
 
-static int make_copy(struct heap_space *copy)
+static int make_copy(struct heap_space *copy, const struct heap_space *source)
 {
-	struct heap *heap = heap_copy(copy->source->heap);
+	struct heap *heap = heap_copy(source->heap);
 
 	if (!heap)
 		return -ENOMEM;
@@ -72,7 +72,7 @@ static int make_copy(struct heap_space *copy)
 static int make_copies(struct heap_space *space)
 {
 	while (space->copies) {
-		int err = make_copy(space->copies);
+		int err = make_copy(space->copies, space);
 
 		if (err)
 			return err;
@@ -82,7 +82,7 @@ static int make_copies(struct heap_space *space)
 
 int heap_space_open(struct heap_space *space, struct heap **ret)
 {
-	int err = space->source ? make_copy(space) : make_copies(space);
+	int err = space->source ? make_copy(space, space->source) : make_copies(space);
 
 	if (err)
 		return err;

@@ -106,7 +106,8 @@ static int take_newtask(struct heap_tracker *tracker, const struct perf_sample *
 	if (!(sample->newtask_clone_flags & CLONE_VM) ||
 	    (sample->newtask_clone_flags & CLONE_THREAD) || !child)
 		return 0;
-	err = process_table_thread(&tracker->table, sample->origin.pid, sample->origin.tid, &parent);
+	err = process_table_thread(&tracker->table, sample->origin.pid, sample->origin.tid,
+				   &parent);
 	return err ? err : process_share_space(&tracker->table, child, parent->process);
 }
 

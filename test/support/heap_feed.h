@@ -87,6 +87,7 @@ static inline uint64_t feed_send(struct feed *feed, const char *function, enum p
 	sample->probe_address =
 		feed->probe_address ? feed->probe_address : feed_function_address(event.schema);
 	assert_int_equal(heap_tracker_sample(feed->tracker, sample, feed->stack_id), 0);
+	sample->event = NULL;
 	return feed->sequence;
 }
 
