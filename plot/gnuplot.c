@@ -122,6 +122,9 @@ static int copy_output(int from, int to)
 
 	if (!buffer)
 		return -ENOMEM;
+	/* The dumb terminal puts a form feed before each page, "nofeed" or not (gnuplot 5.4). */
+	if (pread(from, buffer, 1, 0) == 1 && buffer[0] == '\f')
+		offset = 1;
 	while ((len = pread(from, buffer, 1 << 16, offset)) > 0) {
 		for (ssize_t done = 0; done < len;) {
 			ssize_t written = write(to, buffer + done, (size_t)(len - done));

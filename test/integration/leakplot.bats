@@ -1,0 +1,304 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakplot on files made here and on processes of our own. Needs gnuplot, but neither root nor probes.
+
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup() {
+	leakplot="$BIN/leakplot"
+	cd "$BATS_TEST_TMPDIR" || return
+	unset DISPLAY WAYLAND_DISPLAY
+	STARTED_PIDS=()
+}
+
+teardown() {
+	for pid in "${STARTED_PIDS[@]}"; do
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+}
+
+# A leaks file of the given number of 3072-byte leaks, two seconds apart.
+make_leaks() {
+	echo '# leaks 1'
+	echo "# summary events=$(($1 * 10)) lost=${2:-0} start=100.000000000 end=$((110 + 2 * $1)).000000000"
+	for ((i = 0; i < $1; i++)); do
+		echo "leak 3072 0x$((1000 + i)) $((101 + 2 * i)).500000000 $((i * 10)) 4165 4165 emacs malloc 13"
+		printf '\t_XQueryFont+0x1b0  (/usr/lib/libX11.so.6)\n'
+	done
+}
+
+# Fails with the line that is expected on stderr, and no other.
+fails_with() {
+	local status="$1" message="$2"
+	shift 2
+	run "-$status" "$@"
+	[ "${#lines[@]}" -eq 1 ]
+	[[ "$output" == leakplot:\ *$message* ]]
+}
+
+has_magic() {
+	[ "$(head -c "${#2}" "$1")" = "$2" ]
+}
+
+@test "a PNG, an SVG and a PDF" {
+	make_leaks 10 >leaks
+	for suffix in png svg pdf; do
+		run -0 "$leakplot" -o "picture.$suffix" leaks
+		[ -z "$output" ]
+	done
+	has_magic picture.png $'\x89PNG'
+	has_magic picture.pdf %PDF
+	grep -q '</svg>' picture.svg
+	grep -q '10 x 3 KiB: _XQueryFont' picture.svg
+	grep -q '10 leaks, 30 KiB, in emacs (PID 4165)' picture.svg
+}
+
+@test "the SVG has all its points and carries its script" {
+	make_leaks 25 >leaks
+	"$leakplot" -o picture.svg leaks
+	[ "$(grep -c "xlink:href='#gpPt6'" picture.svg)" -eq 26 ] # and one in the legend
+	grep -q "addEventListener('wheel'" picture.svg
+	run ! grep -q '<script[^>]*href' picture.svg
+}
+
+@test "standard input, as - and without a name" {
+	make_leaks 3 | "$leakplot" --term dumb - >with
+	make_leaks 3 | "$leakplot" --term dumb >without
+	cmp with without
+	grep -q '3 leaks, 9 KiB' with
+}
+
+@test "text in the terminal" {
+	make_leaks 10 >leaks
+	run -0 "$leakplot" --term dumb leaks
+	[[ "$output" == *'10 leaks, 30 KiB, in emacs (PID 4165)'* ]]
+	[[ "$output" == *'time since the recording began (seconds)'* ]]
+	# Ten points in one line, and a letter in the legend.
+	[ "$(tr -cd A <<<"$(grep -E '(A.*){10}' <<<"$output")" | wc -c)" -eq 10 ]
+}
+
+@test "a terminal without a display gets text" {
+	make_leaks 10 >leaks
+	run -0 script -qec "stty cols 132 rows 40; '$leakplot' leaks" /dev/null
+	[[ "$output" == *'10 leaks, 30 KiB'* ]]
+	# As wide as the terminal, less a column.
+	[ "$(tr -d '\r' <<<"$output" | awk '{ if (length($0) > n) n = length($0) } END { print n }')" -eq 131 ]
+}
+
+@test "neither display nor terminal: it says what to do" {
+	make_leaks 10 >leaks
+	fails_with 1 'write a picture with -o FILE.png, or use --term dumb' "$leakplot" leaks
+}
+
+@test "event numbers instead of time" {
+	make_leaks 10 >leaks
+	run -0 "$leakplot" --by-event --term dumb leaks
+	[[ "$output" == *'event number, in time order'* ]]
+}
+
+@test "only one size" {
+	make_leaks 10 >leaks
+	echo 'leak 64 0x1 119.900000000 99 4165 4165 emacs malloc 14' >>leaks
+	run -0 "$leakplot" --size 3072 --term dumb leaks
+	[[ "$output" == *'10 of 11 leaks (size 3072), 30 KiB'* ]]
+	run -0 "$leakplot" --size 60..70 --term dumb leaks
+	[[ "$output" == *'1 of 11 leaks (size 60..70), 64 bytes'* ]]
+}
+
+@test "sizes far apart get a logarithmic axis, unless told otherwise" {
+	make_leaks 2 >leaks
+	echo 'leak 16777216 0x1 104.900000000 99 4165 4165 emacs malloc 14' >>leaks
+	run -0 "$leakplot" --term dumb leaks
+	[[ "$output" == *'4 KiB'* ]]
+	run -0 "$leakplot" --linear --term dumb leaks
+	[[ "$output" != *' KiB |'* ]]
+	make_leaks 2 >leaks
+	run -0 "$leakplot" --log --term dumb leaks
+	[[ "$output" == *'4 KiB'* ]]
+}
+
+@test "lost events and unknown sizes stand in the picture" {
+	make_leaks 2 17 >leaks
+	echo 'leak ? 0x1 104.900000000 99 4165 4165 emacs malloc 14' >>leaks
+	"$leakplot" -o picture.svg leaks
+	grep -q '17 events were lost' picture.svg
+	grep -q '1 leak of unknown size' picture.svg
+}
+
+@test "no leaks: it says so and still draws" {
+	make_leaks 0 >leaks
+	run -0 "$leakplot" leaks
+	[[ "$output" == *'Nothing leaked'* ]]
+	run -0 "$leakplot" -o picture.svg leaks
+	[[ "$output" == *'Nothing leaked'* ]]
+	grep -q 'nothing leaked' picture.svg
+}
+
+@test "100,000 leaks" {
+	make_leaks 1 >leaks
+	awk 'BEGIN { for (i = 0; i < 100000; i++)
+		printf "leak %d 0x%x %d.%09d %d 1 1 x malloc %d\n",
+			i % 3 ? 3072 : i, i, 200 + i, i, i, i % 1000 }' >>leaks
+	"$leakplot" -o picture.png leaks
+	has_magic picture.png $'\x89PNG'
+}
+
+@test "hostile names stay names" {
+	{
+		make_leaks 0
+		# shellcheck disable=SC2016
+		for name in '`touch\x20pwned`' '";system("touch\x20pwned");"' "'.system('touch\\x20pwned').'" \
+			'\x0a!touch\x20pwned' '</title><script>alert(1)</script>' '@$(x)^{y}_z%s&~' '\x1b[31m'; do
+			echo "leak 10 0x1 101.000000000 1 1 1 $name malloc $((++stack))"
+			printf '\t%s+0x1  (/x)\n' "$name"
+		done
+	} >leaks
+	for output in picture.png picture.svg picture.pdf; do
+		run -0 "$leakplot" -o "$output" leaks
+		[ -z "${lines[*]}" ]
+	done
+	run -0 "$leakplot" --term dumb leaks
+	[[ "$output" != *$'\x1b'* ]]
+	[ ! -e pwned ]
+	[ "$(grep -c '<script' picture.svg)" -eq 2 ] # gnuplot's own
+	run ! grep -q '<script>alert' picture.svg
+}
+
+@test "what is no leaks file is refused in one line" {
+	: >empty
+	fails_with 1 'empty is empty' "$leakplot" -o p.png empty
+	echo '# leaks 2' >version
+	fails_with 1 'version 2' "$leakplot" -o p.png version
+	printf PERFILE2 >perf.data
+	fails_with 1 'run leakparse on it first' "$leakplot" -o p.png perf.data
+	make_leaks 3 | head --bytes=-10 >cut
+	fails_with 1 'line 8: ends without a newline' "$leakplot" -o p.png cut
+	{ make_leaks 1; echo 'leak 99999999999999999999 0x1'; } >number
+	fails_with 1 'number: line 5: SIZE' "$leakplot" -o p.png number
+	fails_with 1 'cannot read missing' "$leakplot" -o p.png missing
+	fails_with 1 'cannot read .' "$leakplot" -o p.png .
+	[ ! -e p.png ]
+}
+
+@test "a bad file does not cost the picture that was there" {
+	make_leaks 3 >leaks
+	"$leakplot" -o p.png leaks
+	cp p.png before.png
+	echo 'leak x' >>leaks
+	run -1 "$leakplot" -o p.png leaks
+	cmp p.png before.png
+}
+
+@test "a picture is not written through a link" {
+	make_leaks 3 >leaks
+	echo precious >target
+	ln -s target p.png
+	fails_with 1 'p.png' "$leakplot" -o p.png leaks
+	[ "$(cat target)" = precious ]
+}
+
+@test "a full disk and a closed pipe are reported" {
+	make_leaks 3 >leaks
+	[ -e /dev/full ] || skip "no /dev/full"
+	run -1 bash -c "'$leakplot' --term dumb leaks >/dev/full"
+	[[ "$output" == 'leakplot: cannot write'*'No space left'* ]]
+	run -1 bash -c "'$leakplot' --help >/dev/full"
+	[[ "$output" == 'leakplot: cannot write'*'No space left'* ]]
+	mkfifo pipe
+	# shellcheck disable=SC2217 # it opens the pipe, and goes
+	sleep 0 <pipe &
+	{
+		wait $!
+		run -1 bash -c "'$leakplot' --term dumb leaks >&3"
+	} 3>pipe
+	[[ "$output" == 'leakplot: cannot write'*'Broken pipe'* ]]
+}
+
+@test "gnuplot missing, or without what is needed" {
+	make_leaks 3 >leaks
+	fails_with 1 'gnuplot is not installed' env PATH=/nonexistent "$leakplot" -o p.png leaks
+	mkdir bin
+	printf '#!/bin/sh\necho " dumb svg unknown "\n' >bin/gnuplot
+	chmod +x bin/gnuplot
+	fails_with 1 'has no terminal pngcairo' env PATH="$PWD/bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
+	printf '#!/bin/sh\ncat >/dev/null\necho "  line 0: out of ink" >&2\nexit 3\n' >bin/gnuplot
+	fails_with 1 'gnuplot failed: out of ink' env PATH="$PWD/bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
+	[ ! -e p.png ]
+}
+
+@test "the start-up files of gnuplot's users change nothing" {
+	make_leaks 3 >leaks
+	echo 'set title "mine"; set print "-"; print "mine"' >.gnuplot
+	HOME="$PWD" run -0 "$leakplot" --term dumb leaks
+	[[ "$output" != *mine* ]]
+}
+
+@test "bad usage" {
+	for arguments in '-o p.gif leaks' '--size 3..1 leaks' '--size x leaks' '--term postscript leaks' \
+		'--mem 0' '--mem x' '--mem 1 --interval 1' '--interval 100 leaks' '--mem 1 --by-event' \
+		'--mem 1 leaks' 'leaks more' '--nonsense' '-o p.png --term dumb leaks'; do
+		# shellcheck disable=SC2086
+		run -2 "$leakplot" $arguments
+		[ "${#lines[@]}" -eq 1 ]
+	done
+}
+
+@test "every option stands in --help and in the man page" {
+	run -0 "$leakplot" --help
+	options="$(sed -nE 's/^\t\{ ?"([a-z-]+)", .*/\1/p' "$SOURCE_DIR/plot/leakplot_options.c")"
+	[ "$(wc -l <<<"$options")" -ge 10 ]
+	for option in $options; do
+		[[ "$output" == *"--$option"* ]]
+		grep -q -- "--$option\*" "$SOURCE_DIR/docs/man/leakplot.1.scd"
+	done
+	run -0 "$leakplot" --version
+	[[ "$output" == leakplot\ [0-9]* ]]
+}
+
+@test "--mem prints columns until the process exits" {
+	sleep 1 &
+	STARTED_PIDS+=("$!")
+	run -0 "$leakplot" --mem $! --interval 100
+	[ "${lines[0]}" = '# time_s rss_bytes heap_bytes' ]
+	[ "${#lines[@]}" -ge 4 ]
+	for line in "${lines[@]:1}"; do
+		[[ "$line" =~ ^[0-9]+\.[0-9]{3}\ [1-9][0-9]*\ [1-9][0-9]*$ ]]
+	done
+}
+
+@test "--mem sees the heap grow by what was allocated" {
+	mkfifo go stop
+	# 20 MiB more, once something comes out of go.
+	bash -c 'read -r <go; printf -v text "%20971520s" x; read -r <stop' &
+	STARTED_PIDS+=("$!")
+	"$leakplot" --mem $! --interval 20 >numbers &
+	STARTED_PIDS+=("$!")
+	wait_until 30 grep -q '^0.1' numbers
+	echo >go
+	wait_until 30 awk 'NR == 2 { first = $3 } END { exit !($3 - first >= 20971520) }' numbers
+	echo >stop
+	wait "${STARTED_PIDS[1]}"
+	awk 'NR == 2 { first = $2 } $2 - first >= 20971520 { grew = 1 } END { exit !grew }' numbers
+}
+
+@test "--mem draws a picture when interrupted" {
+	sleep 1000 &
+	STARTED_PIDS+=("$!")
+	for signal in INT TERM; do
+		"$leakplot" --mem "${STARTED_PIDS[0]}" --interval 50 -o "$signal.svg" &
+		pid=$!
+		STARTED_PIDS+=("$pid")
+		# Both signals are blocked once it waits for them.
+		wait_until 30 grep -q 'SigBlk:.*00004002$' "/proc/$pid/status"
+		kill -s "$signal" "$pid"
+		wait "$pid"
+		grep -q 'sleep (PID' "$signal.svg"
+	done
+}
+
+@test "--mem of what is no process" {
+	fails_with 1 'there is no process 4194304' "$leakplot" --mem 4194304
+	fails_with 1 'kernel thread' "$leakplot" --mem 2
+}
