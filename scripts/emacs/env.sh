@@ -64,6 +64,15 @@ is_process() {
 	[ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ]
 }
 
+# wait_end PID: waits ten seconds at most for a process to end. A zombie has ended.
+wait_end() {
+	for _ in $(seq 100); do
+		grep -q '^State:[[:space:]]*[^ZX]' "/proc/$1/status" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
 rss_kib() {
 	awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"
 }
