@@ -67,7 +67,7 @@ is_process() {
 # wait_end PID: waits ten seconds at most for a process to end. A zombie has ended.
 wait_end() {
 	for _ in $(seq 100); do
-		grep -q '^State:[[:space:]]*[^ZX]' "/proc/$1/status" 2>/dev/null || return 0
+		grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" 2>/dev/null || return 0
 		sleep 0.1
 	done
 	return 1
