@@ -11,6 +11,8 @@
 #ifndef LEAKTOOLS_PROBES_STORE_FINDER_H
 #define LEAKTOOLS_PROBES_STORE_FINDER_H
 
+#include "probes/code_flow.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +22,7 @@ struct store_site {
 	const char *value_register;
 };
 
-#define STORE_FINDER_MAX_CODE_BYTES 65536
+#define STORE_FINDER_MAX_CODE_BYTES CODE_FLOW_MAX_BYTES
 
 /*
  * Finds up to @max stores in the function whose @size bytes are at @code, in ascending order.

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The instructions of one x86-64 function: which of its bytes begin one, and where its jumps go.
+ *
+ * Only what control flow reaches from the function's entry counts, so data and padding between
+ * instructions are never taken for code. The bytes are hostile: every offset is checked.
+ */
+#ifndef LEAKTOOLS_PROBES_CODE_FLOW_H
+#define LEAKTOOLS_PROBES_CODE_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <Zydis/Zydis.h>
+
+#define CODE_FLOW_MAX_BYTES 65536
+
+struct instruction {
+	ZydisDecodedInstruction info;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT]; /* hidden ones too */
+};
+
+/* Arrays are by offset in the function. */
+struct code_flow {
+	const uint8_t *code; /* borrowed */
+	size_t size_bytes;
+	bool *is_start;	  /* an instruction that the entry reaches starts here */
+	bool *is_target;  /* a direct jump or call goes here */
+	bool is_complete; /* false: there may be jumps that is_target does not know */
+};
+
+/*
+ * Follows the function whose @size_bytes are at @code, which must stay there. Returns 0, -E2BIG
+ * (more than CODE_FLOW_MAX_BYTES) or -ENOMEM. Release with code_flow_deinit().
+ */
+int code_flow_init(struct code_flow *ret, const uint8_t *code, size_t size_bytes);
+void code_flow_deinit(struct code_flow *flow);
+
+/* Decodes what starts at @code. Returns false if it is no instruction, or is cut off. */
+bool instruction_decode(struct instruction *ret, const uint8_t *code, size_t size_bytes);
+
+/* Decodes at @offset. Returns false if no instruction starts there that the entry reaches. */
+bool code_flow_decode(const struct code_flow *flow, uint64_t offset, struct instruction *ret);
+
+/* True if a known jump goes to an offset in @first..@last, both included. */
+bool code_flow_has_target(const struct code_flow *flow, uint64_t first, uint64_t last);
+
+#endif
