@@ -124,6 +124,8 @@ int main(int argc, char **argv)
 		diag_error("cannot write: %s", strerror(errno ? errno : EIO));
 		err = -EIO;
 	}
+	if (!err && follow.analysis.input.truncated)
+		err = -ENODATA;
 	analysis_deinit(&follow.analysis);
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }

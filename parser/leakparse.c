@@ -126,6 +126,8 @@ int main(int argc, char **argv)
 			report(&analysis);
 		}
 	}
+	if (!err && analysis.input.truncated)
+		err = -ENODATA;
 	analysis_deinit(&analysis);
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }

@@ -20,7 +20,8 @@
 #define MAX_SYSCALL_STOPS 40000
 
 /* In the child: waits for the tracer, then becomes the command. Writes errno to @status_fd. */
-static void __attribute__((noreturn)) run_child(char *const *argv, int go_fd, int status_fd)
+static void __attribute__((noreturn))
+run_child(char *const *argv, bool own_stdout, int go_fd, int status_fd)
 {
 	sigset_t none;
 	char byte;
@@ -29,6 +30,8 @@ static void __attribute__((noreturn)) run_child(char *const *argv, int go_fd, in
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	if (own_stdout)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
 	/* The tracer is gone if this ends without a byte. */
 	if (read(go_fd, &byte, 1) == 1)
 		execvp(argv[0], argv);
@@ -143,7 +146,7 @@ static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 }
 
 /* Forks, seizes the child and lets it exec. */
-static int start(struct launch *launch, char *const *argv)
+static int start(struct launch *launch, char *const *argv, bool own_stdout)
 {
 	_cleanup_close_ int go_read = -1, go_write = -1, status_write = -1;
 	int go[2], status[2];
@@ -163,7 +166,7 @@ static int start(struct launch *launch, char *const *argv)
 		return -errno;
 	if (launch->pid == 0) {
 		close(go_write);
-		run_child(argv, go_read, status_write);
+		run_child(argv, own_stdout, go_read, status_write);
 	}
 	if (ptrace(PTRACE_SEIZE, launch->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0 ||
 	    write(go_write, "", 1) != 1)
@@ -171,10 +174,11 @@ static int start(struct launch *launch, char *const *argv)
 	return err;
 }
 
-int launch_command(char *const *argv, struct launched *ret, struct probe_set *ret_probes)
+int launch_command(char *const *argv, bool own_stdout, struct launched *ret,
+		   struct probe_set *ret_probes)
 {
 	struct launch launch = {.command = argv[0], .pid = -1, .status_fd = -1};
-	int err = start(&launch, argv);
+	int err = start(&launch, argv, own_stdout);
 
 	*ret_probes = (struct probe_set){0};
 	if (err)

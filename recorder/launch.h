@@ -18,11 +18,13 @@ struct launched {
 };
 
 /*
- * Starts @argv (found in PATH) and holds it as said; @ret_probes are the probes planned for its
+ * Starts @argv (found in PATH), its standard output being our standard error where @own_stdout says
+ * that ours is for the recording, and holds it as said; @ret_probes are the probes planned for its
  * allocators. Returns 0; a negative errno, reported, if it cannot be started, ended before it had
  * an allocator, or never mapped one. Nothing is left running on failure.
  */
-int launch_command(char *const *argv, struct launched *ret, struct probe_set *ret_probes);
+int launch_command(char *const *argv, bool own_stdout, struct launched *ret,
+		   struct probe_set *ret_probes);
 
 /* Lets the command run on, untraced. */
 void launch_release(struct launched *launched);

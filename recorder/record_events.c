@@ -38,21 +38,47 @@ static int libperf_print(enum libperf_print_level level, const char *format, va_
 	return 0;
 }
 
+/* An event that counts nothing, of which the kernel is asked whether it takes what is to be added.
+ */
+#define DUMMY_ATTR                                                                                 \
+	{                                                                                          \
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(struct perf_event_attr),                \
+		.config = PERF_COUNT_SW_DUMMY, .disabled = 1, .exclude_kernel = 1                  \
+	}
+
+static bool kernel_takes(struct perf_event_attr *attr)
+{
+	_cleanup_close_ int fd =
+		(int)syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd >= 0;
+}
+
 /* PERF_FORMAT_LOST came with Linux 6.0: older kernels refuse the whole event for it. */
 static uint64_t read_format(void)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST,
-		.disabled = 1,
-		.exclude_kernel = 1,
-	};
-	_cleanup_close_ int fd =
-		(int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	struct perf_event_attr attr = DUMMY_ATTR;
 
-	return fd >= 0 ? attr.read_format : PERF_FORMAT_ID;
+	attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	return kernel_takes(&attr) ? attr.read_format : PERF_FORMAT_ID;
+}
+
+/*
+ * Between a process and its forked child, the scheduler swaps the tasks' event contexts instead of
+ * switching them (perf_event_context_sched_out()), but not the uprobes' hw.target: when one of them
+ * ends, its breakpoints go from the other's memory, whose events are then missing. An inherited
+ * event with PERF_SAMPLE_READ in the context keeps the kernel from swapping (Linux 6.12 and later,
+ * which take that combination; nr_no_switch_fast in kernel/events/core.c).
+ */
+static uint64_t no_swap_sample_type(void)
+{
+	struct perf_event_attr attr = DUMMY_ATTR;
+
+	attr.inherit = 1;
+	attr.sample_period = 1;
+	attr.sample_type = RECORD_SAMPLE_TYPE | PERF_SAMPLE_READ;
+	attr.read_format = PERF_FORMAT_ID;
+	return kernel_takes(&attr) ? PERF_SAMPLE_READ : 0;
 }
 
 static void init_attr(struct perf_event_attr *attr, uint64_t format)
@@ -138,7 +164,8 @@ static long tracepoint_id(const char *tracepoint)
 	return f && fscanf(f, "%ld", &id) == 1 ? id : -1;
 }
 
-static int add_side_events(struct record_group *group, uint64_t format)
+static int add_side_events(struct record_group *group, const struct record_config *config,
+			   uint64_t format)
 {
 	struct perf_event_attr attr;
 	long newtask = tracepoint_id("task/task_newtask");
@@ -148,6 +175,10 @@ static int add_side_events(struct record_group *group, uint64_t format)
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.exclude_kernel = 1;
+	attr.sample_type |= no_swap_sample_type();
+	/* For perf to unwind a dump, .eh_frame must be known, which lies in no executable mapping.
+	 */
+	attr.mmap_data = config->call_graph == CALL_GRAPH_DWARF;
 	attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 1;
 	attr.build_id = 1;
 	err = add_event(group, &attr, "dummy:u");
@@ -363,7 +394,7 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 	ret->probes.evlist = perf_evlist__new();
 	if (!cpus || !threads || !ret->side.evlist || !ret->probes.evlist)
 		goto out;
-	err = add_side_events(&ret->side, format);
+	err = add_side_events(&ret->side, config, format);
 	for (size_t i = 0; i < nr_probes && !err; i++)
 		err = add_probe_events(&ret->probes, probes[i], config, format);
 	if (err)

@@ -83,7 +83,8 @@ static int find_targets(struct session *session)
 	const struct session_options *options = session->options;
 
 	if (options->command) {
-		int err = launch_command(options->command, &session->command, &session->probes);
+		int err = launch_command(options->command, strcmp(options->output, "-") == 0,
+					 &session->command, &session->probes);
 
 		session->pids = &session->command.pid;
 		session->nr_pids = 1;
@@ -177,6 +178,17 @@ static void drop_capabilities(void)
 		diag_warn("cannot drop capabilities: going on with them");
 }
 
+static void report_start(const struct session *session)
+{
+	if (session->options->command)
+		diag_note("recording %s, process %d", session->options->command[0],
+			  session->command.pid);
+	else if (session->nr_pids == 1)
+		diag_note("recording process %d; Ctrl-C ends it", session->pids[0]);
+	else
+		diag_note("recording %zu processes; Ctrl-C ends it", session->nr_pids);
+}
+
 /* Opens and enables the events, and lets the command go. */
 static int start_recording(struct session *session)
 {
@@ -193,13 +205,16 @@ static int start_recording(struct session *session)
 	/* From here on, what happens to the tasks is recorded; before, it is in /proc. */
 	perf_evlist__enable(session->events.side.evlist);
 	for (size_t i = 0; i < session->nr_pids && !err; i++)
-		err = synthesize_process(session->writer, session->pids[i], &session->build_ids);
+		err = synthesize_process(session->writer, session->pids[i],
+					 options->config.call_graph == CALL_GRAPH_DWARF,
+					 &session->build_ids);
 	if (err)
 		return err;
 	perf_evlist__enable(session->events.probes.evlist);
 	session->start_ns = clock_now_ns();
 	launch_release(&session->command);
 	drop_capabilities();
+	report_start(session);
 	return 0;
 }
 

@@ -83,7 +83,7 @@ static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct bui
 		build_id_read(fd, ret);
 }
 
-static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line,
+static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line, bool with_data,
 			 struct build_ids *build_ids)
 {
 	char buffer[sizeof(struct perf_disk_mmap2) + PATH_MAX + 8 + sizeof(struct record_trailer)]
@@ -98,7 +98,7 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
 		   &end, perms, &offset, &major, &minor, &inode, &path_at) != 7 ||
-	    !path_at || perms[2] != 'x')
+	    !path_at || (perms[2] != 'x' && (!with_data || line[path_at] != '/')))
 		return 0;
 
 	const char *path = line[path_at] ? line + path_at : "//anon";
@@ -106,7 +106,8 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line
 	if (len >= PATH_MAX)
 		return 0;
 	record->header.type = PERF_RECORD_MMAP2;
-	record->header.misc = PERF_RECORD_MISC_USER;
+	record->header.misc =
+		PERF_RECORD_MISC_USER | (perms[2] == 'x' ? 0 : PERF_RECORD_MISC_MMAP_DATA);
 	record->header.size = (uint16_t)(sizeof(*record) + padded + sizeof(struct record_trailer));
 	record->pid = record->tid = (uint32_t)pid;
 	record->address = start;
@@ -133,7 +134,8 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line
 	return perf_writer_add_record(writer, &record->header);
 }
 
-static int write_mappings(struct perf_writer *writer, pid_t pid, struct build_ids *build_ids)
+static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
+			  struct build_ids *build_ids)
 {
 	_cleanup_fclose_ FILE *maps = NULL;
 	_cleanup_free_ char *line = NULL;
@@ -145,12 +147,13 @@ static int write_mappings(struct perf_writer *writer, pid_t pid, struct build_id
 	maps = fopen(path, "re");
 	while (maps && !err && getline(&line, &size, maps) > 0) {
 		line[strcspn(line, "\n")] = '\0';
-		err = write_mapping(writer, pid, line, build_ids);
+		err = write_mapping(writer, pid, line, with_data, build_ids);
 	}
 	return err;
 }
 
-int synthesize_process(struct perf_writer *writer, pid_t pid, struct build_ids *build_ids)
+int synthesize_process(struct perf_writer *writer, pid_t pid, bool with_data,
+		       struct build_ids *build_ids)
 {
 	struct task_list tasks;
 	int err = task_list_read(&tasks, &pid, 1);
@@ -166,6 +169,6 @@ int synthesize_process(struct perf_writer *writer, pid_t pid, struct build_ids *
 	}
 	task_list_deinit(&tasks);
 	if (!err)
-		err = write_mappings(writer, pid, build_ids);
+		err = write_mappings(writer, pid, with_data, build_ids);
 	return err == -ESRCH ? 0 : err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records for what existed before recording began: the processes' threads, their names and their
- * executable mappings. They carry time 0, as perf's do: before everything.
+ * mappings of files. They carry time 0, as perf's do: before everything.
  */
 #ifndef LEAKTOOLS_RECORDER_SYNTHESIZE_H
 #define LEAKTOOLS_RECORDER_SYNTHESIZE_H
@@ -13,8 +13,10 @@
 
 /*
  * Writes FORK, COMM and MMAP2 records for process @pid and adds the build-ids of the files it has
- * mapped to @build_ids. A process that is gone is no error. Returns 0 or a negative errno.
+ * mapped to @build_ids. Mappings that are not executable are left out unless @with_data. A process
+ * that is gone is no error. Returns 0 or a negative errno.
  */
-int synthesize_process(struct perf_writer *writer, pid_t pid, struct build_ids *build_ids);
+int synthesize_process(struct perf_writer *writer, pid_t pid, bool with_data,
+		       struct build_ids *build_ids);
 
 #endif

@@ -164,10 +164,9 @@ finish_target() {
 	exec {TARGET_IN}>&- {TARGET_OUT}<&-
 }
 
-# leakrec gives its privileges up at the moment from which it records.
+# leakrec says when it records; its messages are in leakrec.err.
 is_recording() {
-	grep -q '^CapEff:[[:space:]]*0*$' "/proc/$1/status" 2>/dev/null || [[ ! -e /proc/$1 ]] ||
-		is_zombie "$1"
+	grep -q '^leakrec: recording ' leakrec.err || [[ ! -e /proc/$1 ]] || is_zombie "$1"
 }
 
 # attach [OPTION...]: leakrec -p on the target (or as the options say), in the background; returns when it
