@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 
@@ -97,11 +98,19 @@ static int plan(struct probe_set *set, const struct options *options)
 	return probe_set_plan_file(set, options->lib ? options->lib : options->exe);
 }
 
+/* tracefs takes what follows a '#' for a comment, so the lines can be written there as they are. */
 static void print_definitions(const struct probe_set *set)
 {
-	for (size_t i = 0; i < set->nr_files; i++)
-		for (size_t j = 0; j < set->files[i].nr_probes; j++)
-			puts(set->files[i].probes[j].definition);
+	for (size_t i = 0; i < set->nr_files; i++) {
+		for (size_t j = 0; j < set->files[i].nr_probes; j++) {
+			const struct probe *probe = &set->files[i].probes[j];
+
+			printf("%s # %s+0x%" PRIx64 " %s: %s\n", probe->definition,
+			       probe->schema->function, probe->offset - probe->function_offset,
+			       placement_class_name(probe->instruction.class),
+			       probe->instruction.text);
+		}
+	}
 }
 
 static void print_added(const struct probe_set *set)

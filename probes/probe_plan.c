@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/probe_plan.h"
 
-#include "probes/store_finder.h"
+#include "probes/probe_arch.h"
 
 #include "common/diag.h"
 #include "common/scope.h"
@@ -11,22 +11,6 @@
 
 #define MAX_FUNCTIONS 64
 #define MAX_STORES    8
-
-/*
- * How a call passes what the probes record: register names are regs_query_register_offset()'s in
- * the kernel's arch/.../kernel/ptrace.c (6.1); which arguments they hold is the System V psABI's
- * respectively the AAPCS64's.
- */
-struct probe_abi {
-	const char *arguments[PROBE_MAX_ARGS];
-	const char *caller; /* the return address at the entry */
-};
-
-#if defined(__x86_64__)
-static const struct probe_abi native_abi = {{"%di", "%si", "%dx"}, "+0(%sp)"};
-#elif defined(__aarch64__)
-static const struct probe_abi native_abi = {{"%x0", "%x1", "%x2"}, "%x30"};
-#endif
 
 /* The schema's functions in one file. */
 struct function_table {
@@ -82,7 +66,10 @@ static struct probe *append_probe(struct probe_file *file)
 		return NULL;
 	file->probes = grown;
 	grown = &file->probes[file->nr_probes++];
-	*grown = (struct probe){.tracefs_id = -1};
+	*grown = (struct probe){
+		.tracefs_id = -1,
+		.instruction = {.class = PLACEMENT_UNKNOWN, .text = "?"},
+	};
 	return grown;
 }
 
@@ -116,11 +103,11 @@ static int entry_args(const struct probe_schema *schema, char **ret)
 	for (int i = 0; i < schema->nr_args; i++) {
 		const char *type = i == schema->block_arg ? "x64" : "u64";
 
-		if (append_format(ret, "%s=%s:%s", schema->arg_names[i], native_abi.arguments[i],
-				  type))
+		if (append_format(ret, "%s=%s:%s", schema->arg_names[i],
+				  probe_arch_native()->arguments[i], type))
 			return -ENOMEM;
 	}
-	return append_format(ret, PROBE_FIELD_CALLER "=%s:x64", native_abi.caller);
+	return append_format(ret, PROBE_FIELD_CALLER "=%s:x64", probe_arch_native()->caller);
 }
 
 static int return_args(const struct probe_schema *schema, char **ret)
@@ -130,16 +117,56 @@ static int return_args(const struct probe_schema *schema, char **ret)
 			     schema->effect == HEAP_ALLOC_TO_PTR ? "s32" : "x64");
 }
 
-static int plan_point(struct probe_file *file, const struct probe_schema *schema,
-		      enum probe_point point, uint64_t offset)
+/* One function of the file while its probes are planned. */
+struct planned_function {
+	const struct probe_schema *schema;
+	uint64_t offset; /* in the file */
+	uint8_t *code;
+	size_t size_bytes; /* of @code; 0 if where the function ends is not known */
+};
+
+/* Reads the code. Returns 0 or a negative errno. */
+static int planned_function_init(struct planned_function *ret, const struct elf_image *image,
+				 const struct probe_schema *schema,
+				 const struct elf_function *function)
 {
+	int err;
+
+	*ret = (struct planned_function){.schema = schema};
+	ret->offset = function->offset;
+	if (function->size_bytes == 0 || function->size_bytes > CODE_FLOW_MAX_BYTES)
+		return 0;
+	ret->code = malloc(function->size_bytes);
+	if (!ret->code)
+		return -ENOMEM;
+	ret->size_bytes = function->size_bytes;
+	err = elf_image_read(image, ret->offset, ret->code, ret->size_bytes);
+	if (err)
+		free(ret->code);
+	return err;
+}
+
+static void planned_function_deinit(struct planned_function *function)
+{
+	free(function->code);
+}
+
+/* Plans a probe @place bytes into the function. */
+static int plan_point(struct probe_file *file, const struct planned_function *function,
+		      enum probe_point point, uint64_t place)
+{
+	const struct probe_schema *schema = function->schema;
 	struct probe *probe = append_probe(file);
 
 	if (!probe)
 		return -ENOMEM;
 	probe->schema = schema;
 	probe->point = point;
-	probe->offset = offset;
+	probe->function_offset = function->offset;
+	probe->offset = function->offset + place;
+	if (place < function->size_bytes)
+		probe_arch_describe(probe_arch_native(), function->code + place,
+				    function->size_bytes - place, &probe->instruction);
 	if (probe_schema_event_name(schema, point, probe->event, sizeof(probe->event)))
 		return -E2BIG;
 	if (point == PROBE_ENTRY)
@@ -147,34 +174,16 @@ static int plan_point(struct probe_file *file, const struct probe_schema *schema
 	return point == PROBE_RETURN ? return_args(schema, &probe->fetch_args) : 0;
 }
 
-/* The stores of one function; returns their number or a negative errno. */
-static int find_stores(const struct elf_image *image, const struct elf_function *function,
-		       struct store_site stores[static MAX_STORES])
-{
-	_cleanup_free_ uint8_t *code = NULL;
-	int err;
-
-#if !defined(__x86_64__)
-	return 0; /* the finder decodes x86-64 only */
-#endif
-	if (function->size_bytes == 0 || function->size_bytes > STORE_FINDER_MAX_CODE_BYTES)
-		return 0;
-	code = malloc(function->size_bytes);
-	if (!code)
-		return -ENOMEM;
-	err = elf_image_read(image, function->offset, code, function->size_bytes);
-	return err ? err : store_finder_find(code, function->size_bytes, stores, MAX_STORES);
-}
-
 /*
  * A probe at each store that may be the one to *memptr. A wrong one does no harm: the parser
  * compares the address with the one at the entry.
  */
-static int plan_stores(struct probe_file *file, const struct elf_image *image,
-		       const struct probe_schema *schema, const struct elf_function *function)
+static int plan_stores(struct probe_file *file, const struct planned_function *function)
 {
+	const struct probe_schema *schema = function->schema;
 	struct store_site stores[MAX_STORES] = {0};
-	int nr = find_stores(image, function, stores);
+	int nr = probe_arch_find_stores(probe_arch_native(), function->code, function->size_bytes,
+					stores, MAX_STORES);
 
 	if (nr < 0)
 		return nr;
@@ -184,8 +193,7 @@ static int plan_stores(struct probe_file *file, const struct elf_image *image,
 			  file->display, schema->function);
 	for (int i = 0; i < nr; i++) {
 		struct probe *probe;
-		int err =
-			plan_point(file, schema, PROBE_STORE, function->offset + stores[i].offset);
+		int err = plan_point(file, function, PROBE_STORE, stores[i].offset);
 
 		if (err)
 			return err;
@@ -201,6 +209,23 @@ static int plan_stores(struct probe_file *file, const struct elf_image *image,
 		}
 	}
 	return 0;
+}
+
+/* All probes of one function. The entry's and the return's share a place, so a breakpoint. */
+static int plan_function(struct probe_file *file, const struct planned_function *function)
+{
+	const struct probe_schema *schema = function->schema;
+	uint64_t place;
+	int err = probe_arch_place_entry(probe_arch_native(), function->code, function->size_bytes,
+					 schema->nr_args, &place);
+
+	if (!err)
+		err = plan_point(file, function, PROBE_ENTRY, place);
+	if (!err && probe_schema_has_return(schema))
+		err = plan_point(file, function, PROBE_RETURN, place);
+	if (!err && schema->effect == HEAP_ALLOC_TO_PTR)
+		err = plan_stores(file, function);
+	return err;
 }
 
 /* True if an earlier row's function has the same address (glibc's aligned_alloc and memalign). */
@@ -219,17 +244,17 @@ static int plan_probes(struct probe_file *file, const struct elf_image *image)
 
 	find_schema_functions(image, &table);
 	for (size_t i = 0; i < table.nr; i++) {
-		const struct probe_schema *schema = &table.schemas[i];
-		const struct elf_function *function = &table.functions[i];
+		struct planned_function function;
 		int err;
 
-		if (!function->is_found || is_alias(&table, i))
+		if (!table.functions[i].is_found || is_alias(&table, i))
 			continue;
-		err = plan_point(file, schema, PROBE_ENTRY, function->offset);
-		if (!err && probe_schema_has_return(schema))
-			err = plan_point(file, schema, PROBE_RETURN, function->offset);
-		if (!err && schema->effect == HEAP_ALLOC_TO_PTR)
-			err = plan_stores(file, image, schema, function);
+		err = planned_function_init(&function, image, &table.schemas[i],
+					    &table.functions[i]);
+		if (err)
+			return err;
+		err = plan_function(file, &function);
+		planned_function_deinit(&function);
 		if (err)
 			return err;
 	}

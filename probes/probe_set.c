@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/probe_set.h"
 
+#include "probes/code_flow.h"
 #include "probes/group_name.h"
 #include "probes/probe_plan.h"
 #include "probes/process_status.h"
@@ -42,10 +43,13 @@ int probe_set_make_own(struct probe_set *set)
 	return 0;
 }
 
-/* True if @there, an event of @probe's name, records the same at the same place. */
+/*
+ * True if @there, an event of @probe's name, records the same. Another version may have placed it
+ * elsewhere in the function, its entry for instance, where it is as good, if slower.
+ */
 static bool is_as_planned(const struct probe *probe, const struct uprobe *there)
 {
-	return there->offset == probe->offset &&
+	return there->offset - probe->function_offset < CODE_FLOW_MAX_BYTES &&
 	       there->is_return == (probe->point == PROBE_RETURN) &&
 	       strcmp(there->fetch_args, probe->fetch_args) == 0;
 }
@@ -63,6 +67,7 @@ static int find_probe(const struct uprobe_list *list, const struct probe_file *f
 	if (id < 0)
 		return (int)id;
 	probe->tracefs_id = id;
+	probe->offset = there->offset;
 	return 1;
 }
 

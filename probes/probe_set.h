@@ -15,6 +15,8 @@
 #ifndef LEAKTOOLS_PROBES_PROBE_SET_H
 #define LEAKTOOLS_PROBES_PROBE_SET_H
 
+#include "probes/placement.h"
+
 #include "common/probe_schema.h"
 
 #include <stdbool.h>
@@ -28,10 +30,12 @@ struct probe {
 	const struct probe_schema *schema;
 	enum probe_point point;
 	char event[PROBE_NAME_MAX];
-	uint64_t offset;      /* in the file */
-	char *fetch_args;     /* what the event records: "bytes=%di:u64 ..." */
-	char *definition;     /* the line for uprobe_events */
-	int64_t tracefs_id;   /* perf_event_attr.config; -1 until registered */
+	uint64_t function_offset;		  /* in the file */
+	uint64_t offset;			  /* of the probe, in the file: placement.h */
+	struct placement_instruction instruction; /* there */
+	char *fetch_args;			  /* what the event records: "bytes=%di:u64 ..." */
+	char *definition;			  /* the line for uprobe_events */
+	int64_t tracefs_id;			  /* perf_event_attr.config; -1 until registered */
 	bool registered_here; /* by probe_set_register(), so probe_set_unregister() removes it */
 };
 
@@ -71,7 +75,8 @@ int probe_set_make_own(struct probe_set *set);
 
 /*
  * Looks the planned probes up in tracefs: those that leakprobe registered before get their
- * tracefs_id. Returns how many of the set's probes are there, or a negative errno.
+ * tracefs_id, and the offset at which they are, which another version may have chosen. Returns how
+ * many of the set's probes are there, or a negative errno.
  */
 int probe_set_find(struct probe_set *set);
 

@@ -145,6 +145,48 @@ static void an_event_that_records_otherwise_is_not_taken(void **state)
 	probe_set_deinit(&there);
 }
 
+/* An older version put all probes at the entry: they are found there, and stay. */
+static void probes_elsewhere_in_the_function_are_found(void **state)
+{
+	struct fixture *fixture = *state;
+	struct probe_set older, found;
+	size_t nr;
+
+	assert_int_equal(probe_set_plan_file(&older, fixture->path), 0);
+	nr = older.files[0].nr_probes;
+	for (size_t i = 0; i < nr; i++)
+		if (older.files[0].probes[i].point != PROBE_STORE)
+			older.files[0].probes[i].offset = older.files[0].probes[i].function_offset;
+	assert_int_equal(probe_set_register(&older), 0);
+
+	assert_int_equal(probe_set_plan_file(&found, fixture->path), 0);
+	assert_int_equal(probe_set_find(&found), nr);
+	assert_int_equal(probe_set_register(&found), 0);
+	for (size_t i = 0; i < nr; i++) {
+		assert_false(found.files[0].probes[i].registered_here);
+		assert_int_equal(found.files[0].probes[i].offset, older.files[0].probes[i].offset);
+	}
+	assert_int_equal(probe_set_unregister(&older), 0);
+	probe_set_deinit(&found);
+	probe_set_deinit(&older);
+}
+
+/* The same name in another function: not taken for it. */
+static void a_probe_outside_the_function_is_not_taken(void **state)
+{
+	struct fixture *fixture = *state;
+	struct probe_set there, wanted;
+
+	assert_int_equal(probe_set_plan_file(&there, fixture->path), 0);
+	assert_int_equal(probe_set_plan_file(&wanted, fixture->path), 0);
+	there.files[0].probes[0].offset = there.files[0].probes[0].function_offset - 16;
+	assert_int_equal(probe_set_register(&there), 0);
+	assert_int_equal(probe_set_find(&wanted), wanted.files[0].nr_probes - 1);
+	assert_int_equal(probe_set_unregister(&there), 0);
+	probe_set_deinit(&wanted);
+	probe_set_deinit(&there);
+}
+
 static void an_event_in_use_stays(void **state)
 {
 	struct fixture *fixture = *state;
@@ -259,6 +301,8 @@ int main(void)
 		cmocka_unit_test(probes_are_registered_found_and_removed),
 		cmocka_unit_test(a_failure_leaves_nothing_behind),
 		cmocka_unit_test(an_event_that_records_otherwise_is_not_taken),
+		cmocka_unit_test(probes_elsewhere_in_the_function_are_found),
+		cmocka_unit_test(a_probe_outside_the_function_is_not_taken),
 		cmocka_unit_test(an_event_in_use_stays),
 		cmocka_unit_test(a_dead_recorders_probes_are_removed),
 		cmocka_unit_test(another_process_of_that_number_is_no_recorder),

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where in an x86-64 function a probe is cheapest, without losing anything.
+ *
+ * The kernel must run the instruction that a breakpoint replaced. It emulates a few; any other it
+ * single-steps in a copy, which takes a second trap and up to 25 times as long. So the probe goes
+ * to the first emulated instruction that every call passes exactly once, with the registers and
+ * the stack that the event records still as they were at the entry. docs/placement.md tells more.
+ */
+#ifndef LEAKTOOLS_PROBES_PLACEMENT_H
+#define LEAKTOOLS_PROBES_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How the kernel runs the instruction under a probe, the cheapest first. */
+enum placement_class {
+	PLACEMENT_NOP5,	    /* becomes a call of a trampoline that makes a system call */
+	PLACEMENT_EMULATED, /* in the breakpoint's trap */
+	PLACEMENT_STEPPED,  /* in a second trap */
+	PLACEMENT_UNKNOWN,  /* nothing here decodes it */
+};
+
+#define PLACEMENT_TEXT_MAX 64
+
+/* The instruction at a probe, as shown to the user. */
+struct placement_instruction {
+	enum placement_class class;
+	char text[PLACEMENT_TEXT_MAX]; /* in AT&T's notation; "?" if unknown */
+};
+
+/* What differs between kernels. */
+struct placement_kernel {
+	bool emulates_long_nops; /* and runs a 5-byte nop by way of a trampoline */
+};
+
+/* The running kernel. */
+struct placement_kernel placement_kernel_running(void);
+
+/* "nop5", "emulated", "stepped" or "?". */
+const char *placement_class_name(enum placement_class class);
+
+/*
+ * Finds the offset, in the function whose @size_bytes are at @code, for probes that record the
+ * first @nr_args integer arguments, the return address at (%rsp) and the return. 0, the entry, is
+ * always right. Returns 0, -E2BIG (more than CODE_FLOW_MAX_BYTES) or -ENOMEM.
+ */
+int placement_find_entry(const uint8_t *code, size_t size_bytes, int nr_args,
+			 const struct placement_kernel *kernel, uint64_t *ret_offset);
+
+/*
+ * The same for a probe that records the two registers of the store, `mov %reg,(%base)`, at
+ * @store_offset: there, or at an emulated instruction after it that only the store leads to.
+ */
+int placement_find_store(const uint8_t *code, size_t size_bytes, uint64_t store_offset,
+			 const struct placement_kernel *kernel, uint64_t *ret_offset);
+
+/* Describes the instruction that begins @code, which may be cut off after @size_bytes. */
+void placement_describe(const uint8_t *code, size_t size_bytes,
+			const struct placement_kernel *kernel, struct placement_instruction *ret);
+
+#define PLACEMENT_MAX_INSTRUCTION_BYTES 15
+
+#endif
