@@ -3,6 +3,7 @@
 
 #include "probes/elf_image.h"
 #include "probes/group_name.h"
+#include "probes/probe_arch.h"
 #include "probes/process_maps.h"
 #include "probes/tracefs_uprobes.h"
 
@@ -48,42 +49,6 @@ static void print_count(bool is_known, uint64_t count)
 		printf("  %12s", "-");
 }
 
-static void print_probe(const struct uprobe *probe, int name_width, int path_width)
-{
-	const struct probe_schema *schema;
-	enum probe_point point;
-	int path_len = (int)strlen(probe->path);
-	bool is_known = probe_schema_parse_event(probe->event, &schema, &point) == 0;
-
-	printf("%s:%-*s  %-14s  ", probe->group, name_width - 1 - (int)strlen(probe->group),
-	       probe->event, is_known ? schema->function : "?");
-	diag_print_escaped(stdout, probe->path, " ");
-	printf("%*s  0x%-8" PRIx64, path_len < path_width ? path_width - path_len : 0, "",
-	       probe->offset);
-	print_count(probe->has_hits, probe->hits);
-	print_count(probe->has_misses, probe->misses);
-	putchar('\n');
-}
-
-int leakprobe_list(void)
-{
-	struct uprobe_list list;
-	struct group_name name;
-	int name_width, path_width;
-	int err = tracefs_uprobes_read(&list, true);
-
-	if (err)
-		return err;
-	measure(&list, &name_width, &path_width);
-	printf("%-*s  %-14s  %-*s  %-10s  %12s  %12s\n", name_width, "EVENT", "FUNCTION",
-	       path_width, "FILE", "OFFSET", "HITS", "MISSES");
-	for (size_t i = 0; i < list.nr; i++)
-		if (group_name_parse(list.probes[i].group, &name) == 0)
-			print_probe(&list.probes[i], name_width, path_width);
-	uprobe_list_deinit(&list);
-	return 0;
-}
-
 static enum file_state file_state(const char *path, const struct group_name *name)
 {
 	struct elf_image image;
@@ -104,6 +69,118 @@ static enum file_state file_state(const char *path, const struct group_name *nam
 	err = elf_image_build_hash(&image, &build_hash);
 	elf_image_deinit(&image);
 	return err || build_hash != name->build_hash ? FILE_REBUILT : FILE_UNCHANGED;
+}
+
+/* The file of the probes being listed; its symbols are read once for all its probes. */
+struct listed_file {
+	const char *group; /* of the probe that it was opened for; NULL before the first */
+	int fd;
+	bool is_open; /* it is the one that the probes were made for */
+	struct elf_image image;
+};
+
+static void listed_file_close(struct listed_file *file)
+{
+	if (file->is_open)
+		elf_image_deinit(&file->image);
+	if (file->fd >= 0)
+		close(file->fd);
+	*file = (struct listed_file){.fd = -1};
+}
+
+static void listed_file_open(struct listed_file *ret, const struct uprobe *probe)
+{
+	struct group_name name;
+	struct stat stat;
+
+	*ret = (struct listed_file){.group = probe->group, .fd = -1};
+	if (group_name_parse(probe->group, &name) ||
+	    file_state(probe->path, &name) != FILE_UNCHANGED)
+		return;
+	ret->fd = mapped_file_open_regular(probe->path, &stat);
+	ret->is_open = ret->fd >= 0 && elf_image_init(&ret->image, ret->fd) == 0;
+}
+
+/* Where a listed probe is. */
+struct probe_place {
+	bool is_known;
+	uint64_t in_function; /* bytes from the function's entry */
+	struct placement_instruction instruction;
+};
+
+static struct probe_place find_place(const struct listed_file *file, const struct uprobe *probe,
+				     const char *function_name)
+{
+	uint8_t code[PLACEMENT_MAX_INSTRUCTION_BYTES];
+	struct probe_place place = {.instruction = {.class = PLACEMENT_UNKNOWN, .text = "?"}};
+	struct elf_function function;
+	size_t size_bytes = sizeof(code);
+
+	if (!file->is_open || !file->image.is_native)
+		return place;
+	/* Before the file's end there may be fewer bytes. */
+	while (size_bytes > 0 && elf_image_read(&file->image, probe->offset, code, size_bytes))
+		size_bytes--;
+	probe_arch_describe(probe_arch_native(), code, size_bytes, &place.instruction);
+	elf_image_find_functions(&file->image, &function_name, 1, &function);
+	place.is_known = function.is_found && probe->offset >= function.offset;
+	place.in_function = probe->offset - function.offset;
+	return place;
+}
+
+static void print_probe(const struct uprobe *probe, const struct listed_file *file, int name_width,
+			int path_width)
+{
+	const struct probe_schema *schema;
+	struct probe_place place;
+	enum probe_point point;
+	char function[PROBE_NAME_MAX + 20];
+	int path_len = (int)strlen(probe->path);
+	const char *name = "?";
+
+	if (probe_schema_parse_event(probe->event, &schema, &point) == 0)
+		name = schema->function;
+	place = find_place(file, probe, name);
+	if (place.is_known)
+		snprintf(function, sizeof(function), "%s+0x%" PRIx64, name, place.in_function);
+	else
+		snprintf(function, sizeof(function), "%s", name);
+	printf("%s:%-*s  %-20s  ", probe->group, name_width - 1 - (int)strlen(probe->group),
+	       probe->event, function);
+	diag_print_escaped(stdout, probe->path, " ");
+	printf("%*s  0x%-8" PRIx64, path_len < path_width ? path_width - path_len : 0, "",
+	       probe->offset);
+	print_count(probe->has_hits, probe->hits);
+	print_count(probe->has_misses, probe->misses);
+	printf("  %-8s  %s\n", placement_class_name(place.instruction.class),
+	       place.instruction.text);
+}
+
+int leakprobe_list(void)
+{
+	struct listed_file file = {.fd = -1};
+	struct uprobe_list list;
+	struct group_name name;
+	int name_width, path_width;
+	int err = tracefs_uprobes_read(&list, true);
+
+	if (err)
+		return err;
+	measure(&list, &name_width, &path_width);
+	printf("%-*s  %-20s  %-*s  %-10s  %12s  %12s  %-8s  %s\n", name_width, "EVENT", "FUNCTION",
+	       path_width, "FILE", "OFFSET", "HITS", "MISSES", "CLASS", "INSTRUCTION");
+	for (size_t i = 0; i < list.nr; i++) {
+		if (group_name_parse(list.probes[i].group, &name))
+			continue;
+		if (!file.group || strcmp(file.group, list.probes[i].group) != 0) {
+			listed_file_close(&file);
+			listed_file_open(&file, &list.probes[i]);
+		}
+		print_probe(&list.probes[i], &file, name_width, path_width);
+	}
+	listed_file_close(&file);
+	uprobe_list_deinit(&list);
+	return 0;
 }
 
 /* Prints one line for the group of @probe; returns true if all is well. */
