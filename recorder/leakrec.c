@@ -24,10 +24,12 @@ static const char usage[] =
 	"  -m, --mmap-pages N        pages of each CPU's ring, a power of two [512]\n"
 	"  -d, --duration SECONDS    end after that time\n"
 	"      --call-graph MODE     stacks: fp, dwarf[,BYTES of stack to dump] or none [fp]\n"
+	"      --on-overload MODE    when a ring fills up: hold the processes back, or drop events\n"
+	"                            [hold]\n"
 	"  -h, --help                show this text\n"
 	"  -V, --version             show the version\n";
 
-enum { OPTION_CALL_GRAPH = 256 };
+enum { OPTION_CALL_GRAPH = 256, OPTION_ON_OVERLOAD };
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
@@ -35,6 +37,7 @@ static const struct option long_options[] = {
 	{"mmap-pages", required_argument, NULL, 'm'},
 	{"duration", required_argument, NULL, 'd'},
 	{"call-graph", required_argument, NULL, OPTION_CALL_GRAPH},
+	{"on-overload", required_argument, NULL, OPTION_ON_OVERLOAD},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{0},
@@ -107,6 +110,16 @@ static int parse_call_graph(const char *text, struct record_config *config)
 	return 0;
 }
 
+static int parse_on_overload(const char *text, enum on_overload *ret)
+{
+	if (strcmp(text, "hold") != 0 && strcmp(text, "drop") != 0) {
+		diag_error("--on-overload takes hold or drop, not \"%s\"", text);
+		return -EINVAL;
+	}
+	*ret = strcmp(text, "hold") == 0 ? OVERLOAD_HOLD : OVERLOAD_DROP;
+	return 0;
+}
+
 static int parse_duration(const char *text, uint64_t *ret_ns)
 {
 	char *end;
@@ -143,6 +156,9 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 		case OPTION_CALL_GRAPH:
 			err = parse_call_graph(optarg, &options->config);
 			break;
+		case OPTION_ON_OVERLOAD:
+			err = parse_on_overload(optarg, &options->config.on_overload);
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			return 1;
@@ -168,7 +184,7 @@ int main(int argc, char **argv)
 	_cleanup_free_ pid_t *pids = NULL;
 	struct session_options options = {
 		.output = "perf.data",
-		.config = {CALL_GRAPH_FP, DEFAULT_DUMP_BYTES, DEFAULT_RING_PAGES},
+		.config = {OVERLOAD_HOLD, CALL_GRAPH_FP, DEFAULT_DUMP_BYTES, DEFAULT_RING_PAGES},
 		.argc = argc,
 		.argv = argv,
 	};

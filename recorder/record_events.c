@@ -133,7 +133,7 @@ static int add_event(struct record_group *group, struct perf_event_attr *attr, c
 		return -ENOMEM;
 	group->events = event;
 	event += group->nr_events;
-	*event = (struct record_event){0};
+	*event = (struct record_event){.has_stack = attr->sample_type & PERF_SAMPLE_CALLCHAIN};
 
 	va_start(args, format);
 	len = vasprintf(&event->name, format, args);
@@ -215,9 +215,12 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			attr.sample_type |= PERF_SAMPLE_RAW;
 			if (config->call_graph != CALL_GRAPH_NONE)
 				attr.sample_type |= PERF_SAMPLE_IP;
-			/* Wake the reader at a quarter; its own timer bounds the delay. */
+			/*
+			 * Wakes the reader before the gate, which takes a record to be up to twelve
+			 * times as large as it is, sees three quarters of the ring.
+			 */
 			attr.watermark = 1;
-			attr.wakeup_watermark = config->ring_pages * (uint32_t)getpagesize() / 4;
+			attr.wakeup_watermark = config->ring_pages * (uint32_t)getpagesize() / 32;
 			if (probe_wants_stack(probe))
 				want_stack(&attr, config);
 			err = add_event(group, &attr, "%s:%s", file->group, probe->event);

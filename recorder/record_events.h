@@ -30,7 +30,13 @@ enum call_graph {
 	CALL_GRAPH_NONE,
 };
 
+enum on_overload {
+	OVERLOAD_HOLD, /* hold the targets back (gate.h) */
+	OVERLOAD_DROP, /* let the kernel drop samples */
+};
+
 struct record_config {
+	enum on_overload on_overload;
 	enum call_graph call_graph;
 	uint32_t dump_bytes; /* CALL_GRAPH_DWARF: a multiple of 8 */
 	uint32_t ring_pages; /* a power of two */
@@ -42,6 +48,7 @@ struct record_event {
 	char *name;		  /* "group:event", "dummy:HG" */
 	uint64_t *ids;		  /* one for each CPU and thread */
 	size_t nr_ids;
+	bool has_stack; /* its samples carry a callchain or a dump */
 };
 
 /* One ring: one CPU of one evlist. */

@@ -11,6 +11,7 @@
 #include <perf/evsel.h>
 #include <perf/mmap.h>
 #include <poll.h>
+#include <signal.h>
 
 /* Bytes to take from a ring before its space is given back to the kernel. */
 #define CONSUME_BYTES (64 << 10)
@@ -23,6 +24,22 @@ static bool is_outside(const struct ring_reader *reader, const struct perf_event
 
 	memcpy(&time_ns, time_at, sizeof(time_ns));
 	return time_ns < reader->start_ns || time_ns > reader->end_ns;
+}
+
+static bool process_exists(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+/* Keeps the gate's list of processes. */
+static void follow_process(struct ring_reader *reader, const struct perf_disk_task *task)
+{
+	if (!reader->gate)
+		return;
+	if (task->header.type == PERF_RECORD_FORK && task->pid != task->ppid)
+		gate_add_target(reader->gate, (pid_t)task->pid);
+	else if (task->header.type == PERF_RECORD_EXIT && !process_exists((pid_t)task->pid))
+		gate_remove_target(reader->gate, (pid_t)task->pid);
 }
 
 /* Counts a record. Returns 1 to write it, 0 to leave it out, or -ENOMEM. */
@@ -40,6 +57,10 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 		break;
 	case PERF_RECORD_LOST_SAMPLES:
 		reader->lost += ((const struct perf_disk_lost_samples *)record)->lost;
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		follow_process(reader, (const struct perf_disk_task *)record);
 		break;
 	case PERF_RECORD_MMAP2:
 		if (build_ids_add_record(reader->build_ids, record))
@@ -101,25 +122,51 @@ static int drain_ring(struct ring_reader *reader, const struct record_group *gro
 	return err ? err : ring->offset > start;
 }
 
+/* Drains all rings. Returns the bytes of the fullest of the probes', or a negative errno. */
+static int64_t drain_all(struct ring_reader *reader, bool *ret_any)
+{
+	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
+	uint64_t most_bytes = 0;
+
+	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
+		for (size_t i = 0; i < groups[g]->nr_rings; i++) {
+			struct record_ring *ring = &groups[g]->rings[i];
+			uint64_t start = ring->offset;
+			int err = drain_ring(reader, groups[g], ring);
+
+			if (err < 0)
+				return err;
+			*ret_any |= err;
+			if (groups[g] == &reader->events->probes &&
+			    ring->offset - start > most_bytes)
+				most_bytes = ring->offset - start;
+		}
+	}
+	return (int64_t)most_bytes;
+}
+
 int ring_reader_round(struct ring_reader *reader)
 {
 	static const struct perf_event_header finished_round = {
 		.type = PERF_USER_FINISHED_ROUND,
 		.size = sizeof(finished_round),
 	};
-	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
-	bool any = false;
+	int64_t most_bytes;
+	int err;
 
-	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
-		for (size_t i = 0; i < groups[g]->nr_rings; i++) {
-			int err = drain_ring(reader, groups[g], &groups[g]->rings[i]);
+	do {
+		bool any = false;
 
-			if (err < 0)
-				return err;
-			any |= err;
-		}
-	}
-	return any ? perf_writer_add_record(reader->writer, &finished_round) : 0;
+		if (reader->gate)
+			gate_begin_round(reader->gate);
+		most_bytes = drain_all(reader, &any);
+		if (most_bytes < 0)
+			return (int)most_bytes;
+		err = any ? perf_writer_add_record(reader->writer, &finished_round) : 0;
+		if (reader->gate)
+			gate_end_round(reader->gate, (uint64_t)most_bytes);
+	} while (!err && reader->gate && gate_wants_round(reader->gate));
+	return err;
 }
 
 int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)

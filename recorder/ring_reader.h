@@ -9,6 +9,7 @@
 #define LEAKTOOLS_RECORDER_RING_READER_H
 
 #include "recorder/build_ids.h"
+#include "recorder/gate.h"
 #include "recorder/perf_writer.h"
 #include "recorder/record_events.h"
 
@@ -16,6 +17,7 @@ struct ring_reader {
 	struct record_events *events;
 	struct perf_writer *writer;
 	struct build_ids *build_ids; /* of what is mapped meanwhile */
+	struct gate *gate;	     /* or NULL */
 	uint64_t start_ns, end_ns;   /* CLOCK_MONOTONIC, as the samples' */
 	uint64_t samples;	     /* of probes */
 	uint64_t lost;		     /* as LOST records tell */

@@ -32,6 +32,7 @@ struct session {
 	struct probe_set probes;     /* all that are recorded */
 	struct probe_set own_probes; /* of these, the files whose probes are ours to remove */
 	struct record_events events;
+	struct gate *gate; /* NULL: what does not fit is dropped */
 	struct perf_writer *writer;
 	struct build_ids build_ids;
 	int signal_fd;
@@ -170,10 +171,15 @@ static int set_up_probes(struct session *session)
 	return err;
 }
 
-/* After this, only what is open already is of use to whoever takes us over. */
-static void drop_capabilities(void)
+/*
+ * After this, only what is open already is of use to whoever takes us over. The gate must be able
+ * to continue what it stopped.
+ */
+static void drop_capabilities(bool keep_kill)
 {
 	capng_clear(CAPNG_SELECT_BOTH);
+	if (keep_kill)
+		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
 	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
 		diag_warn("cannot drop capabilities: going on with them");
 }
@@ -197,11 +203,15 @@ static int start_recording(struct session *session)
 	int err = attach_events(&session->events, sets, ARRAY_SIZE(sets), &options->config,
 				session->pids, session->nr_pids);
 
+	if (!err && session->gate)
+		err = gate_attach(session->gate, &session->events);
 	if (!err)
 		err = perf_writer_begin(session->writer, &session->events, options->argc,
 					options->argv);
 	if (err)
 		return err;
+	for (size_t i = 0; i < session->nr_pids && session->gate; i++)
+		gate_add_target(session->gate, session->pids[i]);
 	/* From here on, what happens to the tasks is recorded; before, it is in /proc. */
 	perf_evlist__enable(session->events.side.evlist);
 	for (size_t i = 0; i < session->nr_pids && !err; i++)
@@ -213,7 +223,7 @@ static int start_recording(struct session *session)
 	perf_evlist__enable(session->events.probes.evlist);
 	session->start_ns = clock_now_ns();
 	launch_release(&session->command);
-	drop_capabilities();
+	drop_capabilities(session->gate != NULL);
 	report_start(session);
 	return 0;
 }
@@ -283,11 +293,17 @@ static void report_command(struct session *session)
 
 static void report_end(const struct session *session, const struct ring_reader *reader)
 {
-	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost: %s", reader->samples,
+	const char *output = session->options->output;
+	char pauses[64] = "";
+
+	if (session->gate && gate_nr_pauses(session->gate))
+		snprintf(pauses, sizeof(pauses), ", paused %" PRIu64 " times for %.3f s",
+			 gate_nr_pauses(session->gate),
+			 (double)gate_paused_ns(session->gate) / 1e9);
+	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost%s: %s", reader->samples,
 		  (double)perf_writer_size_bytes(session->writer) / 1e6,
-		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost,
-		  strcmp(session->options->output, "-") == 0 ? "standard output"
-							     : session->options->output);
+		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost, pauses,
+		  strcmp(output, "-") == 0 ? "standard output" : output);
 }
 
 static int run(struct session *session)
@@ -308,14 +324,20 @@ static int run(struct session *session)
 		err = set_up_probes(session);
 	if (!err)
 		err = open_output(session);
+	/* The guard is forked before there is anything that it could keep open. */
+	if (!err && session->options->config.on_overload == OVERLOAD_HOLD)
+		err = gate_create(&session->options->config, &session->gate);
 	if (!err)
 		err = start_recording(session);
 	if (err)
 		return err;
 
 	reader.writer = session->writer;
+	reader.gate = session->gate;
 	reader.start_ns = session->start_ns;
 	err = record(session, &reader);
+	if (session->gate)
+		gate_open(session->gate);
 	finish_err = perf_writer_finish(session->writer, &session->build_ids);
 	report_command(session);
 	report_end(session, &reader);
@@ -337,6 +359,7 @@ int session_run(const struct session_options *options)
 	}
 	perf_writer_destroy(session.writer);
 	record_events_close(&session.events);
+	gate_destroy(session.gate);
 	/* After the events: a probe that is in use can't be removed. */
 	if (session.own_probes.nr_files)
 		err_remove = probe_set_unregister(&session.own_probes);

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# BPF programs: built by clang, turned into a C header (a libbpf skeleton) by bpftool.
+pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf)
+find_program(BPF_CLANG NAMES clang REQUIRED)
+find_program(BPFTOOL bpftool PATHS /usr/sbin /sbin REQUIRED)
+
+# leaktools_bpf(TARGET NAME): NAME.bpf.c becomes NAME.skel.h, which TARGET includes.
+function(leaktools_bpf target name)
+	set(source ${CMAKE_CURRENT_SOURCE_DIR}/${name}.bpf.c)
+	set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.bpf.o)
+	set(skeleton ${CMAKE_CURRENT_BINARY_DIR}/skeletons/${name}.skel.h)
+	# -mcpu=v3: compare-and-swap, Linux 5.12. The multiarch directory is for asm/types.h.
+	add_custom_command(OUTPUT ${skeleton}
+		COMMAND ${BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Werror
+			-Wno-unused-parameter -I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+			-MD -MF ${object}.d -c ${source} -o ${object}
+		COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/skeletons
+		COMMAND ${BPFTOOL} gen skeleton ${object} name ${name}_bpf > ${skeleton}
+		DEPENDS ${source} DEPFILE ${object}.d VERBATIM)
+	target_sources(${target} PRIVATE ${skeleton})
+	target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/skeletons)
+	target_link_libraries(${target} PUBLIC PkgConfig::LIBBPF)
+endfunction()

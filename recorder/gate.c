@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/gate.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/scope.h"
+#include "gate.skel.h"
+#include "recorder/guard.h"
+
+#include <errno.h>
+#include <perf/evsel.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+/* Upper bounds of a sample's parts, in bytes. */
+#define PLAIN_SAMPLE_BYTES 128
+#define REGS_BYTES	   (8 + 8 * 32)
+#define MAX_CALLCHAIN	   127 /* kernel.perf_event_max_stack's default */
+
+struct gate {
+	struct gate_bpf *bpf; /* NULL: the recorder stops the targets itself */
+	struct gate_shared *shared;
+	struct guard guard;
+	int *fds; /* events of the guard's, which carry the programs */
+	size_t nr_fds;
+	uint64_t ring_bytes;
+	uint64_t snapshot[GATE_MAX_CPUS]; /* produced when the round began */
+	bool wants_round;
+	uint64_t nr_pauses, paused_ns;
+};
+
+static int libbpf_silent(enum libbpf_print_level level, const char *format, va_list args)
+{
+	/* A kernel that permits no BPF is told in one line of ours. */
+	return 0;
+}
+
+static uint32_t stack_sample_bytes(const struct record_config *config)
+{
+	switch (config->call_graph) {
+	case CALL_GRAPH_FP:
+		return PLAIN_SAMPLE_BYTES + 8 * (MAX_CALLCHAIN + 2);
+	case CALL_GRAPH_DWARF:
+		return PLAIN_SAMPLE_BYTES + REGS_BYTES + 24 + config->dump_bytes;
+	default:
+		return PLAIN_SAMPLE_BYTES;
+	}
+}
+
+/* Loads the programs; leaves @gate->bpf NULL where the kernel does not permit it. */
+static void load_programs(struct gate *gate, const struct record_config *config)
+{
+	libbpf_set_print(libbpf_silent);
+	gate->bpf = gate_bpf__open();
+	if (!gate->bpf)
+		return;
+	gate->bpf->rodata->plain_bytes = PLAIN_SAMPLE_BYTES;
+	gate->bpf->rodata->stack_bytes = stack_sample_bytes(config);
+	if (gate_bpf__load(gate->bpf)) {
+		gate_bpf__destroy(gate->bpf);
+		gate->bpf = NULL;
+	}
+}
+
+int gate_create(const struct record_config *config, struct gate **ret)
+{
+	struct gate *gate = calloc(1, sizeof(*gate));
+	int err;
+
+	if (!gate)
+		return -ENOMEM;
+	gate->ring_bytes = (uint64_t)config->ring_pages * (uint64_t)getpagesize();
+	load_programs(gate, config);
+	if (gate->bpf) {
+		gate->shared = &gate->bpf->bss->shared;
+	} else {
+		diag_warn(
+			"no BPF here: the recorder itself holds the processes back, and may be late");
+		gate->shared = mmap(NULL, sizeof(*gate->shared), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (gate->shared == MAP_FAILED) {
+			free(gate);
+			return -ENOMEM;
+		}
+	}
+	gate->shared->limit_bytes = gate->ring_bytes / 4 * 3;
+	err = guard_start(&gate->guard, gate->shared);
+	if (err) {
+		diag_error("cannot start the guard of stopped processes: %s", strerror(-err));
+		gate_destroy(gate);
+		return err;
+	}
+	*ret = gate;
+	return 0;
+}
+
+void gate_destroy(struct gate *gate)
+{
+	if (!gate)
+		return;
+	gate_open(gate);
+	for (size_t i = 0; i < gate->nr_fds; i++)
+		close(gate->fds[i]);
+	free(gate->fds);
+	guard_stop(&gate->guard);
+	if (gate->bpf)
+		gate_bpf__destroy(gate->bpf);
+	else
+		munmap(gate->shared, sizeof(*gate->shared));
+	free(gate);
+}
+
+/* The entry of @pid, or the first that is free for it where @add, or NULL. */
+static struct gate_target *find_target(struct gate *gate, pid_t pid, bool add)
+{
+	struct gate_target *free_target = NULL;
+
+	for (unsigned int i = 0; i < GATE_MAX_PROBES; i++) {
+		unsigned int slot =
+			(gate_target_slot((unsigned int)pid) + i) & (GATE_MAX_TARGETS - 1);
+		struct gate_target *target = &gate->shared->targets[slot];
+
+		if (target->tgid == (unsigned int)pid)
+			return target;
+		if (target->tgid <= GATE_REMOVED && !free_target)
+			free_target = target;
+		if (target->tgid == 0)
+			break;
+	}
+	return add ? free_target : NULL;
+}
+
+void gate_add_target(struct gate *gate, pid_t pid)
+{
+	struct gate_target *target = find_target(gate, pid, true);
+	unsigned long long old = target ? target->tgid : 0;
+
+	/* A program may take the entry at the same time; it then adds the process, too. */
+	if (target && old <= GATE_REMOVED)
+		__atomic_compare_exchange_n(&target->tgid, &old, (unsigned long long)pid, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+void gate_remove_target(struct gate *gate, pid_t pid)
+{
+	struct gate_target *target = find_target(gate, pid, false);
+
+	if (!target)
+		return;
+	target->stopped = 0;
+	target->tgid = GATE_REMOVED;
+}
+
+/*
+ * A program runs at every hit of a tracepoint that some event of it carries. That event is one of
+ * the guard's: an inherited event would detach the program when its task ends
+ * (perf_event_free_bpf_prog(), Linux 6.18), and our own process would hit the probe itself.
+ */
+static int attach_program(struct gate *gate, const struct record_event *event)
+{
+	const struct bpf_program *program =
+		event->has_stack ? gate->bpf->progs.gate_stack : gate->bpf->progs.gate_plain;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = perf_evsel__attr(event->evsel)->config,
+		.sample_period = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, gate->guard.pid, -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+	int *fds = fd < 0 ? NULL : reallocarray(gate->fds, gate->nr_fds + 1, sizeof(*fds));
+
+	if (fds) {
+		gate->fds = fds;
+		gate->fds[gate->nr_fds++] = fd;
+	}
+	if (!fds || ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program)) < 0) {
+		int err = errno;
+
+		diag_error("cannot put the gate before %s: %s; --on-overload drop does without",
+			   event->name, strerror(err));
+		if (fd >= 0 && !fds)
+			close(fd);
+		return -err;
+	}
+	return 0;
+}
+
+int gate_attach(struct gate *gate, const struct record_events *events)
+{
+	int err = 0;
+
+	for (size_t i = 0; gate->bpf && i < events->probes.nr_events && !err; i++)
+		err = attach_program(gate, &events->probes.events[i]);
+	return err;
+}
+
+static void continue_targets(struct gate *gate)
+{
+	uint64_t longest_ns = guard_continue_targets(gate->shared);
+
+	gate->paused_ns += longest_ns;
+	gate->nr_pauses += longest_ns > 0;
+}
+
+void gate_open(struct gate *gate)
+{
+	gate->shared->closed = 1;
+	gate->shared->any_stopped = 1;
+	continue_targets(gate);
+}
+
+void gate_begin_round(struct gate *gate)
+{
+	for (size_t i = 0; i < GATE_MAX_CPUS; i++)
+		gate->snapshot[i] =
+			__atomic_load_n(&gate->shared->cpus[i].produced, __ATOMIC_ACQUIRE);
+}
+
+/* True if somebody else has stopped the process: then it is not ours to continue. */
+static bool is_stopped(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[32], line[512];
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	end = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	return end && end[1] && (end[2] == 'T' || end[2] == 't');
+}
+
+/* The gate without BPF. */
+static void stop_targets(struct gate *gate)
+{
+	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
+		struct gate_target *target = &gate->shared->targets[i];
+
+		if (target->tgid <= GATE_REMOVED || is_stopped((pid_t)target->tgid))
+			continue;
+		target->stopped_ns = clock_now_ns();
+		target->stopped = 1;
+		gate->shared->any_stopped = 1;
+		kill((pid_t)target->tgid, SIGSTOP);
+	}
+}
+
+void gate_end_round(struct gate *gate, uint64_t most_drained_bytes)
+{
+	for (size_t i = 0; i < GATE_MAX_CPUS; i++)
+		if (gate->shared->cpus[i].consumed != gate->snapshot[i])
+			__atomic_store_n(&gate->shared->cpus[i].consumed, gate->snapshot[i],
+					 __ATOMIC_RELEASE);
+	if (!gate->bpf && !gate->wants_round && !gate->shared->closed &&
+	    most_drained_bytes > gate->shared->limit_bytes) {
+		stop_targets(gate);
+		gate->wants_round = true;
+		return;
+	}
+	gate->wants_round = false;
+	continue_targets(gate);
+}
+
+bool gate_wants_round(const struct gate *gate)
+{
+	return gate->wants_round;
+}
+
+uint64_t gate_nr_pauses(const struct gate *gate)
+{
+	return gate->nr_pauses;
+}
+
+uint64_t gate_paused_ns(const struct gate *gate)
+{
+	return gate->paused_ns;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Holds the recorded processes back rather than lose an event: past half of a ring they are
+ * stopped, the rings are drained, and they go on.
+ *
+ * Where BPF is permitted, the kernel stops them itself, at the hit that takes a ring past the limit
+ * (gate.bpf.c). It counts each record with its greatest possible size and is told with each round
+ * what has been consumed, so it errs on the safe side. Elsewhere the recorder stops them when a
+ * round brings more than half a ring, which can be too late.
+ *
+ * Only what the gate stopped is continued, and it is continued also when the recorder is killed
+ * (guard.h).
+ */
+#ifndef LEAKTOOLS_RECORDER_GATE_H
+#define LEAKTOOLS_RECORDER_GATE_H
+
+#include "recorder/gate_shared.h"
+#include "recorder/record_events.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gate;
+
+/*
+ * Prepares the gate and starts its guard; before the events are opened. Says so where BPF is not to
+ * be had. Returns 0 or a negative errno, reported.
+ */
+int gate_create(const struct record_config *config, struct gate **ret);
+
+/* Continues all targets, ends the guard, frees the gate; NULL is fine. After the events are closed.
+ */
+void gate_destroy(struct gate *gate);
+
+/* A process that is recorded from now on, and one that is not any more. */
+void gate_add_target(struct gate *gate, pid_t pid);
+void gate_remove_target(struct gate *gate, pid_t pid);
+
+/* Puts the gate before the probes' events. Returns 0 or a negative errno, reported. */
+int gate_attach(struct gate *gate, const struct record_events *events);
+
+/* Stops nobody any more, and continues those who are. */
+void gate_open(struct gate *gate);
+
+/*
+ * Around each round of draining: what was produced before it began is consumed when it ends, and
+ * who was stopped goes on. @most_drained_bytes is what the fullest ring held.
+ */
+void gate_begin_round(struct gate *gate);
+void gate_end_round(struct gate *gate, uint64_t most_drained_bytes);
+
+/* True if targets were stopped for the round to come (by the recorder): then the rings are to be
+ * drained again. */
+bool gate_wants_round(const struct gate *gate);
+
+/* How often targets were stopped, and for how long. */
+uint64_t gate_nr_pauses(const struct gate *gate);
+uint64_t gate_paused_ns(const struct gate *gate);
+
+#endif

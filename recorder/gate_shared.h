@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the gate's BPF programs (gate.bpf.c), the recorder (gate.c) and the guard (guard.c) share: a
+ * mapping of the programs' .bss. Whoever stops a target marks it here first, so that whoever
+ * outlives the others knows what to let go on.
+ */
+#ifndef LEAKTOOLS_RECORDER_GATE_SHARED_H
+#define LEAKTOOLS_RECORDER_GATE_SHARED_H
+
+#define GATE_MAX_CPUS	 512  /* a power of two; CPUs beyond it share the entries */
+#define GATE_MAX_TARGETS 1024 /* a power of two */
+#define GATE_MAX_PROBES	 16   /* of the table of targets, for one search */
+#define GATE_REMOVED	 1    /* a target's entry may be used again (init is no target) */
+
+/* One CPU's ring, in bytes; an upper bound where records vary in size. A cache line each. */
+struct gate_cpu {
+	unsigned long long produced; /* by the gate */
+	unsigned long long pad1[7];
+	unsigned long long consumed; /* by the recorder */
+	unsigned long long pad2[7];
+};
+
+struct gate_target {
+	unsigned long long tgid;       /* 0: never used; GATE_REMOVED */
+	unsigned long long stopped;    /* 1: by the gate */
+	unsigned long long stopped_ns; /* CLOCK_MONOTONIC */
+};
+
+struct gate_shared {
+	struct gate_cpu cpus[GATE_MAX_CPUS];
+	struct gate_target targets[GATE_MAX_TARGETS];
+	unsigned long long limit_bytes;
+	unsigned int any_stopped; /* some target may be marked as stopped */
+	unsigned int closed;	  /* stop nobody any more */
+};
+
+/* The first entry to look at for a process; the search goes on linearly. */
+static inline unsigned int gate_target_slot(unsigned int tgid)
+{
+	return (tgid * 2654435761U >> 16) & (GATE_MAX_TARGETS - 1);
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/guard.h"
+
+#include "common/clock.h"
+#include "common/scope.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* After the recorder's end, programs of the gate may be under way for as long as a task is
+ * preempted. */
+#define LAST_LOOKS	 10
+#define BETWEEN_LOOKS_MS 20
+#define RECORDER_END_MS	 5000
+
+unsigned long long guard_continue_targets(struct gate_shared *shared)
+{
+	unsigned long long longest_ns = 0, now_ns = clock_now_ns();
+
+	if (!__atomic_exchange_n(&shared->any_stopped, 0, __ATOMIC_SEQ_CST))
+		return 0;
+	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
+		struct gate_target *target = &shared->targets[i];
+		unsigned long long since_ns = target->stopped_ns;
+
+		/* The mark goes first: who stops it again after this marks it again. */
+		if (target->tgid <= GATE_REMOVED ||
+		    !__atomic_exchange_n(&target->stopped, 0, __ATOMIC_SEQ_CST))
+			continue;
+		kill((pid_t)target->tgid, SIGCONT);
+		if (now_ns > since_ns && now_ns - since_ns > longest_ns)
+			longest_ns = now_ns - since_ns;
+	}
+	return longest_ns;
+}
+
+static void __attribute__((noreturn))
+run_guard(struct gate_shared *shared, int wait_fd, int recorder_pidfd)
+{
+	struct pollfd recorder = {.fd = recorder_pidfd, .events = POLLIN};
+	sigset_t all;
+	char byte;
+
+	/* Ctrl-C and whatever else ends the recorder must not end its guard first. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, "leak-guard");
+	capng_clear(CAPNG_SELECT_BOTH);
+	capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
+	capng_apply(CAPNG_SELECT_BOTH);
+
+	while (read(wait_fd, &byte, 1) < 0 && errno == EINTR)
+		;
+	shared->closed = 1;
+	shared->any_stopped = 1;
+	guard_continue_targets(shared);
+	/* Its descriptors are closed one by one; the gate is attached until its events are. */
+	poll(&recorder, 1, RECORDER_END_MS);
+	for (int i = 0; i < LAST_LOOKS; i++) {
+		poll(NULL, 0, BETWEEN_LOOKS_MS);
+		shared->any_stopped = 1;
+		guard_continue_targets(shared);
+	}
+	_exit(0);
+}
+
+/* Closes everything but the two descriptors, which become 0 and 1. */
+static void keep_only(int *a, int *b)
+{
+	int first = fcntl(*a, F_DUPFD, 100), second = fcntl(*b, F_DUPFD, 100);
+
+	dup2(first, 0);
+	dup2(second, 1);
+	syscall(SYS_close_range, 2, ~0U, 0);
+	*a = 0;
+	*b = 1;
+}
+
+int guard_start(struct guard *ret, struct gate_shared *shared)
+{
+	_cleanup_close_ int read_fd = -1, write_fd = -1, pidfd = -1;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	read_fd = fds[0];
+	write_fd = fds[1];
+	pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (pidfd < 0)
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		keep_only(&read_fd, &pidfd);
+		run_guard(shared, read_fd, pidfd);
+	}
+	*ret = (struct guard){.pid = pid, .recorder_fd = steal_fd(write_fd)};
+	return 0;
+}
+
+void guard_stop(struct guard *guard)
+{
+	if (guard->pid <= 0)
+		return;
+	/* All is closed and continued: it need not wait for this process to end. */
+	kill(guard->pid, SIGKILL);
+	waitpid(guard->pid, NULL, 0);
+	close(guard->recorder_fd);
+	guard->pid = 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A process that outlives the recorder, if only by a moment: a stopped process stays stopped when
+ * its recorder is killed, so somebody has to be left who lets it go on. The guard waits for the
+ * recorder's end and then continues every target that is marked as stopped (gate_shared.h).
+ */
+#ifndef LEAKTOOLS_RECORDER_GUARD_H
+#define LEAKTOOLS_RECORDER_GUARD_H
+
+#include "recorder/gate_shared.h"
+
+#include <sys/types.h>
+
+struct guard {
+	pid_t pid;
+	int recorder_fd; /* open as long as the recorder lives */
+};
+
+/*
+ * Starts the guard over @shared, a shared mapping. Call it while this process has one thread and no
+ * events open: the guard keeps nothing open but its end of a pipe. Returns 0 or a negative errno.
+ */
+int guard_start(struct guard *ret, struct gate_shared *shared);
+
+/* Ends the guard, which looks a last time. */
+void guard_stop(struct guard *guard);
+
+/* Continues all targets that are marked as stopped. Returns how long the longest had been. */
+unsigned long long guard_continue_targets(struct gate_shared *shared);
+
+#endif
