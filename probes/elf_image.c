@@ -224,6 +224,30 @@ bool elf_image_is_loader(const struct elf_image *image)
 	return is_loader;
 }
 
+bool elf_image_code_segment(const struct elf_image *image, size_t nth, uint64_t *ret_offset,
+			    uint64_t *ret_size_bytes)
+{
+	size_t nr_headers;
+
+	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
+		return false;
+	for (int i = 0; i < (int)nr_headers; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(image->elf, i, &header))
+			return false;
+		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
+		    header.p_offset >= image->file_size_bytes || nth-- > 0)
+			continue;
+		*ret_offset = header.p_offset;
+		*ret_size_bytes = header.p_filesz;
+		if (*ret_size_bytes > image->file_size_bytes - header.p_offset)
+			*ret_size_bytes = image->file_size_bytes - header.p_offset;
+		return true;
+	}
+	return false;
+}
+
 int elf_image_read(const struct elf_image *image, uint64_t offset, void *buffer, size_t size)
 {
 	char *to = buffer;

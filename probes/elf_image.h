@@ -63,6 +63,13 @@ char *elf_image_interpreter(const struct elf_image *image);
  */
 int elf_image_build_hash(const struct elf_image *image, uint32_t *ret);
 
+/*
+ * Where in the file its @nth segment of code is, cut to what the file holds. Returns false if there
+ * are no more.
+ */
+bool elf_image_code_segment(const struct elf_image *image, size_t nth, uint64_t *ret_offset,
+			    uint64_t *ret_size_bytes);
+
 /* Reads exactly @size bytes at @offset of the file. Returns 0 or a negative errno. */
 int elf_image_read(const struct elf_image *image, uint64_t offset, void *buffer, size_t size);
 

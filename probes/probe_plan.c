@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/probe_plan.h"
 
+#include "probes/code_jumps.h"
 #include "probes/probe_arch.h"
 
 #include "common/diag.h"
@@ -123,9 +124,10 @@ struct planned_function {
 	uint64_t offset; /* in the file */
 	uint8_t *code;
 	size_t size_bytes; /* of @code; 0 if where the function ends is not known */
+	uint64_t place;	   /* of the entry and return probes, in bytes from @offset */
 };
 
-/* Reads the code. Returns 0 or a negative errno. */
+/* Reads the code and finds the place. Returns 0 or a negative errno. */
 static int planned_function_init(struct planned_function *ret, const struct elf_image *image,
 				 const struct probe_schema *schema,
 				 const struct elf_function *function)
@@ -141,9 +143,9 @@ static int planned_function_init(struct planned_function *ret, const struct elf_
 		return -ENOMEM;
 	ret->size_bytes = function->size_bytes;
 	err = elf_image_read(image, ret->offset, ret->code, ret->size_bytes);
-	if (err)
-		free(ret->code);
-	return err;
+	return err ? err
+		   : probe_arch_place_entry(probe_arch_native(), ret->code, ret->size_bytes,
+					    schema->nr_args, &ret->place);
 }
 
 static void planned_function_deinit(struct planned_function *function)
@@ -215,16 +217,36 @@ static int plan_stores(struct probe_file *file, const struct planned_function *f
 static int plan_function(struct probe_file *file, const struct planned_function *function)
 {
 	const struct probe_schema *schema = function->schema;
-	uint64_t place;
-	int err = probe_arch_place_entry(probe_arch_native(), function->code, function->size_bytes,
-					 schema->nr_args, &place);
+	int err = plan_point(file, function, PROBE_ENTRY, function->place);
 
-	if (!err)
-		err = plan_point(file, function, PROBE_ENTRY, place);
 	if (!err && probe_schema_has_return(schema))
-		err = plan_point(file, function, PROBE_RETURN, place);
+		err = plan_point(file, function, PROBE_RETURN, function->place);
 	if (!err && schema->effect == HEAP_ALLOC_TO_PTR)
 		err = plan_stores(file, function);
+	return err;
+}
+
+/* Gives the entry to each function that something jumps into behind it, up to its place. */
+static int reject_entered(const struct elf_image *image, struct planned_function *functions,
+			  size_t nr)
+{
+	struct code_span spans[MAX_FUNCTIONS];
+	size_t placed[MAX_FUNCTIONS], nr_placed = 0;
+	int err;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (functions[i].place == 0)
+			continue;
+		spans[nr_placed] = (struct code_span){
+			.first = functions[i].offset + 1,
+			.last = functions[i].offset + functions[i].place,
+		};
+		placed[nr_placed++] = i;
+	}
+	err = nr_placed > 0 ? code_jumps_find(image, spans, nr_placed) : 0;
+	for (size_t i = 0; i < nr_placed; i++)
+		if (spans[i].is_entered)
+			functions[placed[i]].place = 0;
 	return err;
 }
 
@@ -240,25 +262,23 @@ static bool is_alias(const struct function_table *table, size_t row)
 
 static int plan_probes(struct probe_file *file, const struct elf_image *image)
 {
+	struct planned_function functions[MAX_FUNCTIONS];
 	struct function_table table;
+	size_t nr = 0;
+	int err = 0;
 
 	find_schema_functions(image, &table);
-	for (size_t i = 0; i < table.nr; i++) {
-		struct planned_function function;
-		int err;
-
-		if (!table.functions[i].is_found || is_alias(&table, i))
-			continue;
-		err = planned_function_init(&function, image, &table.schemas[i],
-					    &table.functions[i]);
-		if (err)
-			return err;
-		err = plan_function(file, &function);
-		planned_function_deinit(&function);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (size_t i = 0; !err && i < table.nr; i++)
+		if (table.functions[i].is_found && !is_alias(&table, i))
+			err = planned_function_init(&functions[nr++], image, &table.schemas[i],
+						    &table.functions[i]);
+	if (!err)
+		err = reject_entered(image, functions, nr);
+	for (size_t i = 0; !err && i < nr; i++)
+		err = plan_function(file, &functions[i]);
+	for (size_t i = 0; i < nr; i++)
+		planned_function_deinit(&functions[i]);
+	return err;
 }
 
 struct uprobe_spec probe_plan_spec(const struct probe_file *file, const struct probe *probe)

@@ -4,6 +4,7 @@
  * assembled for a rule each, and on the allocators of this machine.
  */
 #include "probes/code_flow.h"
+#include "probes/code_jumps.h"
 #include "probes/placement.h"
 #include "probes/probe_arch.h"
 #include "probes/probe_set.h"
@@ -334,6 +335,30 @@ static void stores_move_only_with_their_registers(void **state)
 	}
 }
 
+/* A cold part's jump, a conditional one, and a call: each enters the span that it goes to. */
+static void jumps_from_elsewhere_are_seen(void **state)
+{
+	/* At 0x1000: jmp 0x503; jne 0x600; call 0x701; and one that goes just behind a span. */
+	static const uint8_t code[] = {
+		0xe9, 0xfe, 0xf4, 0xff, 0xff, 0x0f, 0x85, 0xf5, 0xf5, 0xff, 0xff,
+		0xe8, 0xf1, 0xf6, 0xff, 0xff, 0xe9, 0xef, 0xf7, 0xff, 0xff,
+	};
+	struct code_span spans[] = {
+		{0x501, 0x503, false}, {0x600, 0x600, false}, {0x701, 0x709, false},
+		{0x801, 0x803, false}, {0x500, 0x502, false},
+	};
+
+	code_jumps_scan(code, sizeof(code), 0x1000, spans, 5);
+	assert_true(spans[0].is_entered);
+	assert_true(spans[1].is_entered);
+	assert_true(spans[2].is_entered);
+	assert_false(spans[3].is_entered);
+	assert_false(spans[4].is_entered);
+	spans[0].is_entered = false;
+	code_jumps_scan(code, 4, 0x1000, spans, 1);
+	assert_false(spans[0].is_entered);
+}
+
 /* AArch64: stp x29,x30,[sp,#-48]!; mov x29,sp; stp x19,x20,[sp,#16]; mov x19,x0; ... ret */
 static void aarch64_gets_the_entry(void **state)
 {
@@ -445,6 +470,7 @@ int main(void)
 		cmocka_unit_test(long_nops_are_for_new_kernels),
 		cmocka_unit_test(classes_are_the_kernels),
 		cmocka_unit_test(stores_move_only_with_their_registers),
+		cmocka_unit_test(jumps_from_elsewhere_are_seen),
 		cmocka_unit_test(aarch64_gets_the_entry),
 		cmocka_unit_test(x86_64_has_its_registers),
 		cmocka_unit_test(size_limits_hold),
