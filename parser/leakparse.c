@@ -84,8 +84,10 @@ static void report(const struct analysis *analysis)
 		return;
 	for (size_t i = 0; i < nr_held; i++)
 		held_bytes += held[i].size_bytes;
+	/* Operations on blocks from before the recording are what attaching brings. */
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
-		unexpected += i == ANOMALY_FREE_UNKNOWN ? 0 : stats->anomalies[i];
+		if (i != ANOMALY_FREE_UNKNOWN && i != ANOMALY_REALLOC_UNKNOWN)
+			unexpected += stats->anomalies[i];
 	diag_note("%" PRIu64 " events, %" PRIu64 " allocations, %" PRIu64
 		  " frees: %zu blocks with %" PRIu64 " bytes still held, %" PRIu64
 		  " unexpected operations, %" PRIu64 " events lost, %" PRIu64 " unwind failures",
