@@ -61,6 +61,7 @@ definitions() {
 	assert_equal status "$status" 0
 	[[ $output == *"p:leakprobe_mylibc_so_"*"/malloc "* ]]
 	echo "$output" >dry-run
+	grep -qE ':0x[0-9a-f]+ mem=[^#]* # free\+0x[0-9a-f]+ (nop5|emulated|stepped): [a-z]+' dry-run
 	run ! definitions
 	add_probes --lib mylibc.so
 	assert_equal "definitions" "$(definitions | wc -l)" "$(wc -l <dry-run)"
@@ -77,6 +78,41 @@ definitions() {
 	"$BIN/leakprobe" list >list
 	grep -E '/?:?free ' list | grep -q .
 	assert_equal "events listed" "$(grep -cF -f <(added_groups) list)" "${#OWN_EVENTS[@]}"
+}
+
+@test "leakprobe: list shows where a probe is and what it costs, while the file is the same" {
+	local group
+
+	add_probes --lib mylibc.so
+	group=$(added_groups)
+	"$BIN/leakprobe" list | grep "^$group:" >list
+	assert_equal "probes" "$(grep -cE ' [a-z_]+\+0x[0-9a-f]+ .* (nop5|emulated|stepped) +[a-z]+' list)" \
+		"${#OWN_EVENTS[@]}"
+	cp mylibc.so new.so
+	mv new.so mylibc.so
+	"$BIN/leakprobe" list | grep "^$group:" >list
+	assert_equal "unknown" "$(grep -cE ' \? +\?$' list)" "${#OWN_EVENTS[@]}"
+}
+
+@test "leakprobe: probes that are at the entries already are used as they are" {
+	local group line
+
+	# As a version that does not look for places would have registered them.
+	"$BIN/leakprobe" add --lib mylibc.so --dry-run >dry-run
+	grep -E '/(free|malloc|malloc_ret) ' dry-run >few
+	while read -r line; do
+		[[ $line =~ :(0x[0-9a-f]+)\ .*\ \#\ [a-z_]+\+(0x[0-9a-f]+)\  ]]
+		line=${line/:${BASH_REMATCH[1]} /:$(printf 0x%x $((BASH_REMATCH[1] - BASH_REMATCH[2]))) }
+		echo "${line%% #*}" >>"$TRACEFS/uprobe_events"
+		line=${line%% *}
+		OWN_EVENTS+=("${line#[pr]:}")
+	done <few
+	definitions >before
+	group=${OWN_EVENTS[0]%%/*}
+	add_probes --lib mylibc.so
+	grep -q "^$group: added $(($(wc -l <dry-run) - 3)) of " leakprobe.out
+	definitions | head -n 3 | diff before -
+	"$BIN/leakprobe" list | grep -qE "^$group:free +free\+0x0 "
 }
 
 @test "leakprobe: del NAME removes one, a group, and only what was named" {
