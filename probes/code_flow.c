@@ -67,8 +67,8 @@ static bool begins_with_endbr64(const struct code_flow *flow)
 /*
  * True if an indirect jump cannot go into this function behind its entry. A jump through a fixed
  * pointer is one to another function (`jmp *symbol@GOTPCREL(%rip)`). In code built for CET, a jump
- * without the notrack prefix goes to an endbr64 only (Intel's manual, volume 1, 17.3); compilers
- * give that prefix to jumps through a switch's table.
+ * without the notrack prefix goes to an endbr64 only (Intel SDM, volume 1, Indirect Branch
+ * Tracking); compilers give that prefix to jumps through a switch's table.
  */
 static bool leaves_function(const struct code_flow *flow, const struct instruction *instruction)
 {
