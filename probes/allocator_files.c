@@ -246,7 +246,7 @@ static int plan_indirectly(struct probe_set *set, const char *path, const struct
 	int err = elf_image_init(&image, file->fd);
 
 	if (err) {
-		diag_error("%s is not an ELF file", path);
+		diag_error("%s is not an ELF file, or not a whole one", path);
 		return err;
 	}
 	interpreter = elf_image_interpreter(&image);

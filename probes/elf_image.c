@@ -23,6 +23,27 @@
 #error "probes/ knows the registers of x86-64 and AArch64 only"
 #endif
 
+/* True if a segment reaches beyond the end of the file: what is missing may be what is looked for.
+ */
+static bool is_truncated(const struct elf_image *image)
+{
+	uint64_t file_size = (uint64_t)image->file_size_bytes;
+	size_t nr;
+
+	if (elf_getphdrnum(image->elf, &nr))
+		return true;
+	for (size_t i = 0; i < nr && i <= INT_MAX; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(image->elf, (int)i, &header))
+			return true;
+		if (header.p_type == PT_LOAD &&
+		    (header.p_offset > file_size || header.p_filesz > file_size - header.p_offset))
+			return true;
+	}
+	return false;
+}
+
 int elf_image_init(struct elf_image *ret, int fd)
 {
 	GElf_Ehdr header;
@@ -36,7 +57,8 @@ int elf_image_init(struct elf_image *ret, int fd)
 	ret->elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!ret->elf)
 		return -ENOEXEC;
-	if (elf_kind(ret->elf) != ELF_K_ELF || !gelf_getehdr(ret->elf, &header)) {
+	if (elf_kind(ret->elf) != ELF_K_ELF || !gelf_getehdr(ret->elf, &header) ||
+	    is_truncated(ret)) {
 		elf_image_deinit(ret);
 		return -ENOEXEC;
 	}
