@@ -28,7 +28,7 @@ void group_name_set_file(struct group_name *name, const char *path)
 	const char *base = slash ? slash + 1 : path;
 	size_t len = 0;
 
-	for (; base[len] && len < sizeof(name->file) - 1; len++) {
+	for (; len < sizeof(name->file) - 1 && base[len]; len++) {
 		unsigned char c = base[len];
 
 		/* Not isalnum(): the kernel takes ASCII only, whatever the locale. */

@@ -52,7 +52,7 @@ int mapped_file_open_regular(const char *path, struct stat *ret_stat)
 
 static bool is_same_file(const char *path, const struct stat *expected)
 {
-	struct stat actual;
+	struct stat actual = {0};
 
 	return mapped_file_path_fits_tracefs(path) && stat(path, &actual) == 0 &&
 	       actual.st_dev == expected->st_dev && actual.st_ino == expected->st_ino;
