@@ -18,7 +18,9 @@
 /* Upper bounds of a sample's parts, in bytes. */
 #define PLAIN_SAMPLE_BYTES 128
 #define REGS_BYTES	   (8 + 8 * 32)
-#define MAX_CALLCHAIN	   127 /* kernel.perf_event_max_stack's default */
+/* With fewer, the quarter of a ring behind the limit would not hold what is under way. */
+#define MIN_SAMPLES_IN_RING 16
+#define MAX_CALLCHAIN	    127 /* kernel.perf_event_max_stack's default */
 
 struct gate {
 	struct gate_bpf *bpf; /* NULL: the recorder stops the targets itself */
@@ -67,12 +69,21 @@ static void load_programs(struct gate *gate, const struct record_config *config)
 
 int gate_create(const struct record_config *config, struct gate **ret)
 {
-	struct gate *gate = calloc(1, sizeof(*gate));
+	uint64_t ring_bytes = (uint64_t)config->ring_pages * (uint64_t)getpagesize();
+	struct gate *gate;
 	int err;
 
+	*ret = NULL;
+	if (ring_bytes < MIN_SAMPLES_IN_RING * (uint64_t)stack_sample_bytes(config)) {
+		diag_warn("rings of %u pages are too small to hold processes back in time: events "
+			  "may be lost; give a larger -m",
+			  config->ring_pages);
+		return 0;
+	}
+	gate = calloc(1, sizeof(*gate));
 	if (!gate)
 		return -ENOMEM;
-	gate->ring_bytes = (uint64_t)config->ring_pages * (uint64_t)getpagesize();
+	gate->ring_bytes = ring_bytes;
 	load_programs(gate, config);
 	if (gate->bpf) {
 		gate->shared = &gate->bpf->bss->shared;

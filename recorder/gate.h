@@ -24,7 +24,8 @@ struct gate;
 
 /*
  * Prepares the gate and starts its guard; before the events are opened. Says so where BPF is not to
- * be had. Returns 0 or a negative errno, reported.
+ * be had, or where the rings are too small for a gate (*@ret is NULL then). Returns 0 or a negative
+ * errno, reported.
  */
 int gate_create(const struct record_config *config, struct gate **ret);
 

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <perf/evsel.h>
+#include <poll.h>
+#include <sys/signalfd.h>
 
 #define BUFFER_BYTES (1 << 20)
 
@@ -20,6 +22,8 @@ struct perf_writer {
 	int fd;
 	const char *name;
 	bool pipe_format;
+	int signal_fd;
+	bool interrupted;
 	int error;	     /* the first failure; nothing is written after it */
 	uint64_t written;    /* bytes the kernel has taken */
 	uint64_t data_start; /* file offset of the first record */
@@ -29,7 +33,8 @@ struct perf_writer {
 	char buffer[BUFFER_BYTES];
 };
 
-int perf_writer_create(int fd, const char *name, bool pipe_format, struct perf_writer **ret)
+int perf_writer_create(int fd, const char *name, bool pipe_format, int signal_fd,
+		       struct perf_writer **ret)
 {
 	struct perf_writer *writer = malloc(sizeof(*writer));
 
@@ -42,6 +47,7 @@ int perf_writer_create(int fd, const char *name, bool pipe_format, struct perf_w
 	writer->fd = fd;
 	writer->name = name;
 	writer->pipe_format = pipe_format;
+	writer->signal_fd = signal_fd;
 	*ret = writer;
 	return 0;
 }
@@ -49,6 +55,7 @@ int perf_writer_create(int fd, const char *name, bool pipe_format, struct perf_w
 static int write_failed(struct perf_writer *writer, int err)
 {
 	static const char *const advice[] = {
+		[EINTR] = "; what its reader has not taken is dropped",
 		[EPIPE] = "; its reader is gone",
 		[ENOSPC] = "; what was recorded so far is kept",
 	};
@@ -59,11 +66,45 @@ static int write_failed(struct perf_writer *writer, int err)
 	return -err;
 }
 
+bool perf_writer_interrupted(const struct perf_writer *writer)
+{
+	return writer->interrupted;
+}
+
+/* The pipe is full. Waits until it takes more; a signal ends the recording, a second one the
+ * waiting. */
+static int wait_for_reader(struct perf_writer *writer)
+{
+	struct pollfd fds[] = {
+		{.fd = writer->fd, .events = POLLOUT},
+		{.fd = writer->signal_fd, .events = POLLIN},
+	};
+	struct signalfd_siginfo signal;
+
+	if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+		return write_failed(writer, errno);
+	if (!(fds[1].revents & POLLIN) ||
+	    read(writer->signal_fd, &signal, sizeof(signal)) != sizeof(signal))
+		return 0;
+	if (writer->interrupted)
+		return write_failed(writer, EINTR);
+	writer->interrupted = true;
+	diag_note("ending; what is recorded waits for the reader of the pipe, Ctrl-C drops it");
+	return 0;
+}
+
 static int write_bytes(struct perf_writer *writer, const char *bytes, size_t size)
 {
 	while (size > 0) {
 		ssize_t n = write(writer->fd, bytes, size);
 
+		if (n < 0 && errno == EAGAIN) {
+			int err = wait_for_reader(writer);
+
+			if (err)
+				return err;
+			continue;
+		}
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

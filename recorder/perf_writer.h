@@ -29,9 +29,14 @@ struct perf_writer;
 
 /*
  * Takes over @fd, an empty file or a pipe; @name stands for it in messages. @pipe_format: perf's
- * pipe format, else a file. Returns 0 or a negative errno, reported.
+ * pipe format, else a file. A pipe that does not block is waited for, until @signal_fd is readable
+ * for the second time. Returns 0 or a negative errno, reported.
  */
-int perf_writer_create(int fd, const char *name, bool pipe_format, struct perf_writer **ret);
+int perf_writer_create(int fd, const char *name, bool pipe_format, int signal_fd,
+		       struct perf_writer **ret);
+
+/* True if a signal came while the writer waited for its reader: recording is to end. */
+bool perf_writer_interrupted(const struct perf_writer *writer);
 
 /* Writes all that stands before the first record. Returns 0 or a negative errno, reported. */
 int perf_writer_begin(struct perf_writer *writer, const struct record_events *events, int argc,

@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -58,6 +59,22 @@ static int open_signals(void)
 	return fd;
 }
 
+/*
+ * Standard output, without blocking where it is a pipe: Ctrl-C must reach a recorder whose reader
+ * has stopped reading. A new open file, because others who share ours may want to block.
+ */
+static int open_stdout(void)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+		fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? -errno : fd;
+}
+
 static int open_output(struct session *session)
 {
 	const char *path = session->options->output;
@@ -69,13 +86,14 @@ static int open_output(struct session *session)
 			"cannot write the recording to a terminal; redirect it, or give -o FILE");
 		return -EINVAL;
 	}
-	fd = is_pipe ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : output_file_open(path);
+	fd = is_pipe ? open_stdout() : output_file_open(path);
 	if (fd < 0) {
 		if (is_pipe)
-			diag_error("cannot write to standard output: %s", strerror(errno));
-		return is_pipe ? -errno : fd;
+			diag_error("cannot write to standard output: %s", strerror(-fd));
+		return fd;
 	}
-	return perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe, &session->writer);
+	return perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe, session->signal_fd,
+				  &session->writer);
 }
 
 /* Starts the command, or checks the processes, and plans the probes for what they use. */
@@ -256,6 +274,8 @@ static int record(struct session *session, struct ring_reader *reader)
 			err = ring_reader_round(reader);
 		if (!err)
 			err = perf_writer_flush(session->writer);
+		if (perf_writer_interrupted(session->writer))
+			break;
 	}
 	if (!err)
 		err = ring_reader_stop(reader);

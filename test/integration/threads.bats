@@ -71,7 +71,7 @@ check() {
 }
 
 @test "threads: overload is counted and said, not hidden" {
-	"$BIN/leakrec" -m 1 -o perf.data --call-graph dwarf,8192 -- \
+	"$BIN/leakrec" -m 1 --on-overload drop -o perf.data --call-graph dwarf,8192 -- \
 		"$TARGETS/big_churn" --threads 2 --pairs 20000 >truth 2>leakrec.err
 	parse
 	lost=$(summary lost)
