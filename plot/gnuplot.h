@@ -16,6 +16,7 @@
 
 struct gnuplot {
 	pid_t pid;
+	int pidfd;     /* readable once gnuplot has ended */
 	FILE *program; /* what is written here, gnuplot executes */
 	int output_fd; /* in memory: what gnuplot wrote to standard output */
 	int errors_fd; /* in memory: what it wrote to standard error */
@@ -33,6 +34,19 @@ int gnuplot_start(struct gnuplot *gnuplot, bool own_group);
  * its output there. Returns 0, or a negative errno after reporting it, with gnuplot's own reason.
  */
 int gnuplot_finish(struct gnuplot *gnuplot, int output_fd);
+
+/*
+ * The qt terminal leaves the display to a process of its own; when that finds none, gnuplot waits
+ * for a window that never comes. Returns 0, or -ENODEV after reporting it if that has happened.
+ */
+int gnuplot_check_display(const struct gnuplot *gnuplot);
+
+/*
+ * Leaves the user alone with the plot that was drawn last, until its window is closed or @signal_fd
+ * (end_signals_open()) is readable, and ends gnuplot. Returns 0, or a negative errno after
+ * reporting it.
+ */
+int gnuplot_finish_window(struct gnuplot *gnuplot, int signal_fd);
 
 /* Ends a gnuplot that still runs, whatever it is doing; its output and messages are dropped. */
 void gnuplot_stop(struct gnuplot *gnuplot);

@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/scope.h"
+#include "plot/end_signals.h"
 #include "plot/gnuplot.h"
 #include "plot/leak_set.h"
 #include "plot/plot_output.h"
@@ -121,7 +122,8 @@ static void write_title(FILE *program, const struct plot_output *output, const c
 		fputs(".\"\\n\".", program);
 		gnuplot_print_string(program, caveats, TITLE_CHARS_MAX);
 	}
-	fprintf(program, " font '%s'\n", plot_output_title_font(output));
+	plot_output_print_title_font(output, program);
+	fputc('\n', program);
 }
 
 /* On the right-hand side, the sizes that recur most, with how often: "10 x 3072 bytes". */
@@ -284,9 +286,43 @@ static int write_program(FILE *program, const struct leak_plot *plot, const char
 		fprintf(program, "set label 'nothing leaked' at graph 0.5,0.5 center%s\n",
 			is_dumb(plot) ? "" : " font ',20'");
 	write_plot_command(program, plot);
-	if (plot->output.kind == PLOT_OUTPUT_WINDOW)
-		fputs("pause mouse close\n", program);
 	return 0;
+}
+
+/* Draws in a window, until that is closed or a signal ends us. */
+static int draw_in_window(const struct leak_plot *plot, const char *headline, const char *caveats)
+{
+	_cleanup_close_ int signal_fd = end_signals_open();
+	struct gnuplot gnuplot;
+
+	if (signal_fd < 0)
+		return signal_fd;
+	int err = gnuplot_start(&gnuplot, true);
+	if (err)
+		return err;
+	err = write_program(gnuplot.program, plot, headline, caveats);
+	if (err) {
+		gnuplot_stop(&gnuplot);
+		return err;
+	}
+	return gnuplot_finish_window(&gnuplot, signal_fd);
+}
+
+/* Draws, and copies what gnuplot wrote to @output_fd. */
+static int draw_to_file(const struct leak_plot *plot, const char *headline, const char *caveats,
+			int output_fd)
+{
+	struct gnuplot gnuplot;
+
+	int err = gnuplot_start(&gnuplot, false);
+	if (err)
+		return err;
+	err = write_program(gnuplot.program, plot, headline, caveats);
+	if (err) {
+		gnuplot_stop(&gnuplot);
+		return err;
+	}
+	return gnuplot_finish(&gnuplot, output_fd);
 }
 
 /* Draws to where the output goes. */
@@ -295,26 +331,19 @@ static int draw(const struct leak_plot *plot)
 	_cleanup_free_ char *headline = text_of(print_headline, plot);
 	_cleanup_free_ char *caveats = text_of(print_caveats, plot);
 	_cleanup_close_ int file_fd = -1;
-	struct gnuplot gnuplot;
-	int output_fd = -1;
 
 	if (!headline || !caveats) {
 		diag_error("cannot draw the plot: out of memory");
 		return -ENOMEM;
 	}
-	if (plot_output_is_file(&plot->output)) {
-		file_fd = output_fd = output_file_open(plot->output.path);
-		if (file_fd < 0)
-			return file_fd;
-	} else if (is_dumb(plot)) {
-		output_fd = STDOUT_FILENO;
-	}
-	int err = gnuplot_start(&gnuplot, false);
-	if (err)
-		return err;
-	int program_err = write_program(gnuplot.program, plot, headline, caveats);
-	err = gnuplot_finish(&gnuplot, output_fd);
-	return program_err ? program_err : err;
+	if (plot->output.kind == PLOT_OUTPUT_WINDOW)
+		return draw_in_window(plot, headline, caveats);
+	if (is_dumb(plot))
+		return draw_to_file(plot, headline, caveats, STDOUT_FILENO);
+	file_fd = output_file_open(plot->output.path);
+	if (file_fd < 0)
+		return file_fd;
+	return draw_to_file(plot, headline, caveats, file_fd);
 }
 
 static int choose_nr_ranks(const struct leak_plot *plot)

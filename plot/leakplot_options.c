@@ -25,7 +25,7 @@ static const char usage_text[] =
 	"\n"
 	"  -o, --output FILE     write a picture: FILE ends in .png, .svg or .pdf\n"
 	"      --term TERM       draw in the terminal (dumb) or in a window of gnuplot's\n"
-	"                        terminal TERM (qt, x11, wxt)\n"
+	"                        terminal TERM (qt, wxt, x11)\n"
 	"      --by-event        sizes against the event's number instead of its time\n"
 	"      --size RANGE      only leaks of this size: 3072, or 1000..2000\n"
 	"      --linear, --log   the size axis; default: logarithmic where sizes differ by\n"
@@ -135,7 +135,7 @@ static int parse_output_option(struct command_line *line, int option, const char
 		return 0;
 	}
 	if (!plot_output_knows_term(argument))
-		return bad_usage("--term takes dumb, qt, x11 or wxt, not ", argument);
+		return bad_usage("--term takes dumb, qt, wxt or x11, not ", argument);
 	line->leaks.term = line->memory.term = argument;
 	return 0;
 }

@@ -57,7 +57,8 @@ static void write_title(const struct plot_output *output, const struct memory_hi
 		return;
 	fputs("set title ", program);
 	gnuplot_print_string(program, title, TITLE_CHARS_MAX);
-	fprintf(program, " font '%s'\n", plot_output_title_font(output));
+	plot_output_print_title_font(output, program);
+	fputc('\n', program);
 }
 
 struct span {

@@ -5,15 +5,13 @@
 #include "common/output_file.h"
 #include "common/scope.h"
 #include "plot/byte_text.h"
+#include "plot/end_signals.h"
 #include "plot/gnuplot.h"
 #include "plot/memory_chart.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/pidfd.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -29,7 +27,7 @@
 enum watch_end {
 	WATCH_GOES_ON,
 	WATCH_EXITED, /* the process */
-	WATCH_SIGNAL, /* SIGINT or SIGTERM */
+	WATCH_SIGNAL, /* of end_signals_open() */
 	WATCH_CLOSED, /* the window */
 };
 
@@ -44,7 +42,6 @@ struct watch {
 	int file_fd; /* the picture's */
 	bool has_window;
 	struct gnuplot window;
-	int window_pidfd;
 };
 
 /* One drawing by a gnuplot of its own, written to @output_fd. */
@@ -68,17 +65,11 @@ static int open_window(struct watch *watch)
 	if (err)
 		return err;
 	watch->has_window = true;
-	watch->window_pidfd = pidfd_open(watch->window.pid, 0);
-	if (watch->window_pidfd < 0) {
-		err = -errno;
-		diag_error("cannot watch gnuplot: %s", strerror(-err));
-		return err;
-	}
 	memory_chart_begin(&watch->output, watch->window.program);
 	return 0;
 }
 
-static void draw_in_window(struct watch *watch)
+static int draw_in_window(struct watch *watch)
 {
 	uint64_t pause_ns = watch->options->interval_ms * NS_PER_MS;
 
@@ -89,6 +80,7 @@ static void draw_in_window(struct watch *watch)
 	fprintf(watch->window.program, "pause %.3f\n", (double)pause_ns / 1e9 * MOUSE_SHARE);
 	/* If gnuplot has gone, its pidfd says so. */
 	fflush(watch->window.program);
+	return gnuplot_check_display(&watch->window);
 }
 
 static int draw_in_terminal(const struct watch *watch)
@@ -132,11 +124,10 @@ static int show(struct watch *watch, const struct memory_sample *sample)
 		return 0;
 	watch->last_drawn_ns = sample->time_ns;
 	if (watch->output.kind == PLOT_OUTPUT_WINDOW)
-		draw_in_window(watch);
-	else if (watch->output.kind == PLOT_OUTPUT_DUMB)
+		return draw_in_window(watch);
+	if (watch->output.kind == PLOT_OUTPUT_DUMB)
 		return draw_in_terminal(watch);
-	else
-		print_progress(sample);
+	print_progress(sample);
 	return 0;
 }
 
@@ -162,7 +153,7 @@ static int wait_for_event(const struct watch *watch, enum watch_end *ret_end)
 	/* A negative descriptor is passed over. */
 	struct pollfd fds[] = {
 		{.fd = watch->signal_fd, .events = POLLIN},
-		{.fd = watch->window_pidfd, .events = POLLIN},
+		{.fd = watch->has_window ? watch->window.pidfd : -1, .events = POLLIN},
 		{.fd = watch->process.pidfd, .events = POLLIN},
 		{.fd = watch->timer_fd, .events = POLLIN},
 	};
@@ -194,27 +185,17 @@ static int watch_loop(struct watch *watch, enum watch_end *ret_end)
 	return err;
 }
 
-/* After the process's exit the user still looks at the plot. stop() ends a gnuplot that runs on. */
+/* After the process's exit the user still looks at the plot. */
 static int finish_window(struct watch *watch, enum watch_end end)
 {
-	struct pollfd fds[] = {
-		{.fd = watch->signal_fd, .events = POLLIN},
-		{.fd = watch->window_pidfd, .events = POLLIN},
-	};
-
+	watch->has_window = false;
+	if (end == WATCH_CLOSED)
+		return gnuplot_finish(&watch->window, -1);
 	if (end == WATCH_EXITED) {
 		diag_note("process %d has exited; close the window to end", watch->options->pid);
-		fputs("pause mouse close\n", watch->window.program);
-		fflush(watch->window.program);
-		while (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno == EINTR)
-			;
-		if (fds[1].revents)
-			end = WATCH_CLOSED;
+		return gnuplot_finish_window(&watch->window, watch->signal_fd);
 	}
-	if (end == WATCH_CLOSED) {
-		watch->has_window = false;
-		return gnuplot_finish(&watch->window, -1);
-	}
+	gnuplot_stop(&watch->window);
 	return 0;
 }
 
@@ -237,26 +218,22 @@ static int finish(struct watch *watch, enum watch_end end)
 	}
 }
 
-/* Blocks the signals that end watching and opens what tells of them, and of the time to look. */
+/* Opens what tells of signals, and of the time to look. */
 static int open_events(struct watch *watch)
 {
 	uint64_t interval_ns = watch->options->interval_ms * NS_PER_MS;
 	struct timespec interval = {(time_t)(interval_ns / 1000000000),
 				    (long)(interval_ns % 1000000000)};
 	struct itimerspec timer = {interval, interval};
-	sigset_t signals;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	watch->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	watch->signal_fd = end_signals_open();
+	if (watch->signal_fd < 0)
+		return watch->signal_fd;
 	watch->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	if (watch->signal_fd < 0 || watch->timer_fd < 0 ||
-	    timerfd_settime(watch->timer_fd, 0, &timer, NULL) < 0) {
+	if (watch->timer_fd < 0 || timerfd_settime(watch->timer_fd, 0, &timer, NULL) < 0) {
 		int err = errno;
 
-		diag_error("cannot wait for signals and the time: %s", strerror(err));
+		diag_error("cannot set a timer: %s", strerror(err));
 		return -err;
 	}
 	return 0;
@@ -289,7 +266,7 @@ static int start(struct watch *watch)
 
 static void stop(struct watch *watch)
 {
-	const int fds[] = {watch->signal_fd, watch->timer_fd, watch->file_fd, watch->window_pidfd};
+	const int fds[] = {watch->signal_fd, watch->timer_fd, watch->file_fd};
 
 	if (watch->has_window)
 		gnuplot_stop(&watch->window);
@@ -308,7 +285,6 @@ int memory_plot_run(const struct memory_plot_options *options)
 		.signal_fd = -1,
 		.timer_fd = -1,
 		.file_fd = -1,
-		.window_pidfd = -1,
 	};
 	enum watch_end end;
 

@@ -27,7 +27,14 @@ static const struct picture_kind {
 };
 
 /* Best first. */
-static const char *const window_terminals[] = {"qt", "x11", "wxt"};
+static const char *const window_terminals[] = {"qt", "wxt", "x11"};
+
+/* The x11 terminal knows only X's own fonts, and its window ends with an error if one is missing.
+ */
+static bool has_x_fonts(const struct plot_output *output)
+{
+	return strcmp(output->terminal, "x11") == 0;
+}
 
 static const struct picture_kind *find_picture_kind(const char *path)
 {
@@ -149,7 +156,8 @@ void plot_output_begin(const struct plot_output *output, FILE *program, const ch
 {
 	int columns, rows;
 
-	fputs("set encoding utf8\n", program);
+	if (!has_x_fonts(output))
+		fputs("set encoding utf8\n", program);
 	/* noenhanced: ^ _ { } @ & ~ in names are characters, not markup. */
 	switch (output->kind) {
 	case PLOT_OUTPUT_NONE:
@@ -185,8 +193,11 @@ void plot_output_begin(const struct plot_output *output, FILE *program, const ch
 	}
 }
 
-const char *plot_output_title_font(const struct plot_output *output)
+void plot_output_print_title_font(const struct plot_output *output, FILE *program)
 {
-	/* gnuplot 5.4's svg.trm takes "sans-serif:Bold" for a font's name. */
-	return output->kind == PLOT_OUTPUT_SVG ? "sans-serif,17" : "sans-serif:Bold";
+	if (output->kind == PLOT_OUTPUT_SVG)
+		/* gnuplot 5.4's svg.trm takes "sans-serif:Bold" for a font's name. */
+		fputs(" font 'sans-serif,17'", program);
+	else if (!has_x_fonts(output))
+		fputs(" font 'sans-serif:Bold'", program);
 }

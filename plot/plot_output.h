@@ -39,8 +39,8 @@ int plot_output_choose(const char *path, const char *term, struct plot_output *r
 /* Tells gnuplot about the output: the program's first lines. @title is the window's. */
 void plot_output_begin(const struct plot_output *output, FILE *program, const char *title);
 
-/* The font of titles, for "set title": bold where gnuplot's driver knows how, else larger. */
-const char *plot_output_title_font(const struct plot_output *output);
+/* Adds to "set title" a font that stands out, where gnuplot's driver knows how. */
+void plot_output_print_title_font(const struct plot_output *output, FILE *program);
 
 static inline bool plot_output_is_file(const struct plot_output *output)
 {

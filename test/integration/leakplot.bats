@@ -291,7 +291,7 @@ has_magic() {
 		pid=$!
 		STARTED_PIDS+=("$pid")
 		# Both signals are blocked once it waits for them.
-		wait_until 30 grep -q 'SigBlk:.*00004002$' "/proc/$pid/status"
+		wait_until 30 grep -q 'SigBlk:.*00004003$' "/proc/$pid/status"
 		kill -s "$signal" "$pid"
 		wait "$pid"
 		grep -q 'sleep (PID' "$signal.svg"
