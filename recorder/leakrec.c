@@ -24,12 +24,13 @@ static const char usage[] =
 	"  -m, --mmap-pages N        pages of each CPU's ring, a power of two [512]\n"
 	"  -d, --duration SECONDS    end after that time\n"
 	"      --call-graph MODE     stacks: fp, dwarf[,BYTES of stack to dump] or none [fp]\n"
+	"      --free-stacks         record the stacks of frees, too, not just their callers\n"
 	"      --on-overload MODE    when a ring fills up: hold the processes back, or drop events\n"
 	"                            [hold]\n"
 	"  -h, --help                show this text\n"
 	"  -V, --version             show the version\n";
 
-enum { OPTION_CALL_GRAPH = 256, OPTION_ON_OVERLOAD };
+enum { OPTION_CALL_GRAPH = 256, OPTION_ON_OVERLOAD, OPTION_FREE_STACKS };
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
@@ -37,6 +38,7 @@ static const struct option long_options[] = {
 	{"mmap-pages", required_argument, NULL, 'm'},
 	{"duration", required_argument, NULL, 'd'},
 	{"call-graph", required_argument, NULL, OPTION_CALL_GRAPH},
+	{"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
 	{"on-overload", required_argument, NULL, OPTION_ON_OVERLOAD},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -156,6 +158,9 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 		case OPTION_CALL_GRAPH:
 			err = parse_call_graph(optarg, &options->config);
 			break;
+		case OPTION_FREE_STACKS:
+			options->config.free_stacks = true;
+			break;
 		case OPTION_ON_OVERLOAD:
 			err = parse_on_overload(optarg, &options->config.on_overload);
 			break;
@@ -184,7 +189,13 @@ int main(int argc, char **argv)
 	_cleanup_free_ pid_t *pids = NULL;
 	struct session_options options = {
 		.output = "perf.data",
-		.config = {OVERLOAD_HOLD, CALL_GRAPH_FP, DEFAULT_DUMP_BYTES, DEFAULT_RING_PAGES},
+		.config =
+			{
+				.on_overload = OVERLOAD_HOLD,
+				.call_graph = CALL_GRAPH_FP,
+				.dump_bytes = DEFAULT_DUMP_BYTES,
+				.ring_pages = DEFAULT_RING_PAGES,
+			},
 		.argc = argc,
 		.argv = argv,
 	};

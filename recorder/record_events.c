@@ -112,10 +112,16 @@ static void want_stack(struct perf_event_attr *attr, const struct record_config 
 	}
 }
 
-/* An allocation's stack is taken at its return, where the caller's frame is whole. */
-static bool probe_wants_stack(const struct probe *probe)
+/*
+ * An allocation's stack is taken at its return, where the caller's frame is whole. A stack costs
+ * more than all the rest of an event, and a release is told well enough by its caller's address.
+ */
+static bool probe_wants_stack(const struct probe *probe, const struct record_config *config)
 {
-	return probe->point == PROBE_RETURN || probe->schema->effect == HEAP_RELEASE;
+	if (probe->point == PROBE_RETURN)
+		return true;
+	return config->free_stacks && probe->point == PROBE_ENTRY &&
+	       probe->schema->block_arg >= 0 && probe->schema->effect != HEAP_ALLOC_TO_PTR;
 }
 
 static int add_event(struct record_group *group, struct perf_event_attr *attr, const char *format,
@@ -221,7 +227,7 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			 */
 			attr.watermark = 1;
 			attr.wakeup_watermark = config->ring_pages * (uint32_t)getpagesize() / 32;
-			if (probe_wants_stack(probe))
+			if (probe_wants_stack(probe, config))
 				want_stack(&attr, config);
 			err = add_event(group, &attr, "%s:%s", file->group, probe->event);
 			if (err)

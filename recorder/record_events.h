@@ -38,6 +38,7 @@ enum on_overload {
 struct record_config {
 	enum on_overload on_overload;
 	enum call_graph call_graph;
+	bool free_stacks;    /* releases have stacks, too, not just their caller's address */
 	uint32_t dump_bytes; /* CALL_GRAPH_DWARF: a multiple of 8 */
 	uint32_t ring_pages; /* a power of two */
 };
