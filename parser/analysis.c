@@ -49,7 +49,8 @@ static int add_callchain(struct analysis *analysis, const struct perf_sample *sa
 		frames[nr++] = caller;
 	if (nr_rest > STACK_MAX_FRAMES - nr)
 		nr_rest = STACK_MAX_FRAMES - nr;
-	memcpy(frames + nr, rest, nr_rest * sizeof(*frames));
+	if (nr_rest)
+		memcpy(frames + nr, rest, nr_rest * sizeof(*frames));
 	return stack_store_add_callchain(analysis->stacks, sample->origin.pid, frames, nr + nr_rest,
 					 ret_id);
 }
