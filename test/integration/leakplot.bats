@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # leakplot on files made here and on processes of our own. Needs gnuplot, but neither root nor probes.
+# shellcheck disable=SC2016,SC2030,SC2031 # awk's $, and STARTED_PIDS in each test's subshell
 
 bats_require_minimum_version 1.5.0
 load helpers
@@ -173,8 +174,8 @@ has_magic() {
 	fails_with 1 'version 2' "$leakplot" -o p.png version
 	printf PERFILE2 >perf.data
 	fails_with 1 'run leakparse on it first' "$leakplot" -o p.png perf.data
-	make_leaks 3 | head --bytes=-10 >cut
-	fails_with 1 'line 8: ends without a newline' "$leakplot" -o p.png cut
+	make_leaks 3 | head --bytes=-10 >shortened
+	fails_with 1 'line 8: ends without a newline' "$leakplot" -o p.png shortened
 	{ make_leaks 1; echo 'leak 99999999999999999999 0x1'; } >number
 	fails_with 1 'number: line 5: SIZE' "$leakplot" -o p.png number
 	fails_with 1 'cannot read missing' "$leakplot" -o p.png missing
