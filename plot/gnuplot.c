@@ -74,6 +74,7 @@ int gnuplot_start(struct gnuplot *gnuplot, bool own_group)
 	program = fdopen(write_fd, "w");
 	if (!program)
 		goto failed;
+	/* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): its scope guard reads it */
 	write_fd = -1;
 
 	int err = spawn_gnuplot(&gnuplot->pid, own_group,
@@ -288,7 +289,7 @@ int gnuplot_terminals(char **ret)
 {
 	_cleanup_free_ char *names = calloc(1, REASON_BYTES_MAX);
 	_cleanup_close_ int fd = memfd_create("leakplot terminals", MFD_CLOEXEC);
-	struct gnuplot gnuplot;
+	struct gnuplot gnuplot = {0};
 
 	if (!names || fd < 0) {
 		diag_error("cannot ask gnuplot for its terminals: %s", strerror(errno));

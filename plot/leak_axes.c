@@ -129,8 +129,12 @@ static void write_log_tics(const struct leak_axes *axes, FILE *program)
 {
 	int step = 1;
 
-	for (double span = axes->size_max / axes->size_min; span > 1024; span /= 1024)
+	double span = axes->size_max / axes->size_min;
+
+	while (span > 1024) {
+		span /= 1024;
 		step++;
+	}
 	fputs("set logscale yy2 2\nset ytics nomirror (", program);
 	if (axes->has_zero_bytes)
 		fprintf(program, "'0 bytes' %g, ", LOG_ZERO_BYTES);

@@ -213,7 +213,7 @@ static void draw_points(FILE *program, const struct leak_plot *plot, int rank)
 		few    ? "10"
 		: many ? "A0"
 		       : "60",
-		rank_colours[rank]);
+		rank_colours[rank % (int)ARRAY_SIZE(rank_colours)]);
 }
 
 static void draw_legend(FILE *program, const struct leak_plot *plot, int rank, const char *text)
@@ -293,7 +293,7 @@ static int write_program(FILE *program, const struct leak_plot *plot, const char
 static int draw_in_window(const struct leak_plot *plot, const char *headline, const char *caveats)
 {
 	_cleanup_close_ int signal_fd = end_signals_open();
-	struct gnuplot gnuplot;
+	struct gnuplot gnuplot = {0};
 
 	if (signal_fd < 0)
 		return signal_fd;
@@ -312,7 +312,7 @@ static int draw_in_window(const struct leak_plot *plot, const char *headline, co
 static int draw_to_file(const struct leak_plot *plot, const char *headline, const char *caveats,
 			int output_fd)
 {
-	struct gnuplot gnuplot;
+	struct gnuplot gnuplot = {0};
 
 	int err = gnuplot_start(&gnuplot, false);
 	if (err)

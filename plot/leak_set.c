@@ -185,8 +185,8 @@ static void rank_groups(struct leak_set *set)
 			i--;
 		if (i == LEAK_SET_RANKS)
 			continue;
-		memmove(&set->ranked[i + 1], &set->ranked[i],
-			(LEAK_SET_RANKS - 1 - i) * sizeof(set->ranked[0]));
+		for (size_t j = LEAK_SET_RANKS - 1; j > i; j--)
+			set->ranked[j] = set->ranked[j - 1];
 		set->ranked[i] = group;
 	}
 	for (int i = 0; i < LEAK_SET_RANKS && set->ranked[i]; i++)

@@ -68,7 +68,7 @@ static int find_field(const char *text, const char *field, uint64_t *ret_bytes)
 
 static int read_fields(int proc_fd, const struct memory_fields *fields, struct memory_sample *ret)
 {
-	_cleanup_free_ char *text = malloc(PROC_FILE_SIZE);
+	_cleanup_free_ char *text = calloc(1, PROC_FILE_SIZE);
 	uint64_t swap_bytes = 0;
 
 	if (!text)

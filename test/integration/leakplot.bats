@@ -224,7 +224,7 @@ has_magic() {
 	printf '#!/bin/sh\necho " dumb svg unknown "\n' >bin/gnuplot
 	chmod +x bin/gnuplot
 	fails_with 1 'has no terminal pngcairo' env PATH="$PWD/bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
-	printf '#!/bin/sh\ncat >/dev/null\necho "  line 0: out of ink" >&2\nexit 3\n' >bin/gnuplot
+	printf '#!/bin/sh\ncat "$2" >/dev/null\necho "\\"/dev/fd/3\\" line 1: out of ink" >&2\nexit 3\n' >bin/gnuplot
 	fails_with 1 'gnuplot failed: out of ink' env PATH="$PWD/bin:/usr/bin:/bin" "$leakplot" -o p.png leaks
 	[ ! -e p.png ]
 }

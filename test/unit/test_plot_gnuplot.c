@@ -101,7 +101,8 @@ static void running_gnuplot_can_be_stopped(void **state)
 static void missing_gnuplot_is_an_error(void **state)
 {
 	struct gnuplot gnuplot;
-	char *path = strdup(getenv("PATH"));
+	const char *old_path = getenv("PATH");
+	char *path = strdup(old_path ? old_path : "");
 
 	assert_non_null(path);
 	setenv("PATH", "/nonexistent", 1);

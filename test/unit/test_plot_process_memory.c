@@ -23,7 +23,7 @@ static pid_t fork_sleeper(void)
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
-	while (pid == 0)
+	while (pid == 0) /* NOLINT(bugprone-infinite-loop): it waits for a signal */
 		pause();
 	return pid;
 }
