@@ -39,6 +39,7 @@ int mapped_file_open_regular(const char *path, struct stat *ret_stat)
 	char link[64];
 	int readable;
 
+	*ret_stat = (struct stat){0};
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, ret_stat))

@@ -104,10 +104,10 @@ gone_pid() {
 @test "bad input: a process of another user's container" {
 	PUBLIC_DIR=$(mktemp -d)
 	chmod 755 "$PUBLIC_DIR"
-	cp "$BIN/leakrec" "$PUBLIC_DIR"
+	cp "$BIN/leakrec" "$TARGETS/null_free" "$PUBLIC_DIR"
 	mkfifo target.in target.out
 	setpriv --reuid 1234 --regid 1234 --clear-groups unshare -Um \
-		"$TARGETS/null_free" --wait <target.in >target.out 3>&- &
+		"$PUBLIC_DIR/null_free" --wait <target.in >target.out 3>&- &
 	TARGET_PID=$!
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
 	read -r -t 30 -u "$TARGET_OUT" _ RECORDED_PID

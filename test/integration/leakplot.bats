@@ -287,6 +287,8 @@ has_magic() {
 @test "--mem draws a picture when interrupted" {
 	sleep 1000 &
 	STARTED_PIDS+=("$!")
+	# Until it is sleep, it is a copy of this shell.
+	wait_until 30 grep -q sleep "/proc/$!/comm"
 	for signal in INT TERM; do
 		"$leakplot" --mem "${STARTED_PIDS[0]}" --interval 50 -o "$signal.svg" &
 		pid=$!
