@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Recording under load: the target endless_churn, how to see whether it runs, and what must hold after
+# leakrec was killed. For overload.bats and test/bench/kill-loop; after helpers.bash.
+
+# Gives the targets a libc of their own, which nobody has put probes on: leakrec adds them, and removes
+# them.
+own_libc() {
+	local libc
+
+	libc=$(ldd "$TARGETS/endless_churn" | awk '$1 ~ /^libc\.so/ { print $3 }')
+	mkdir lib targets
+	cp "$libc" lib/
+	cat >targets/endless_churn <<-END
+		#!/bin/sh
+		LD_LIBRARY_PATH='$PWD/lib' exec '$TARGETS/endless_churn' "\$@"
+	END
+	chmod +x targets/endless_churn
+	TARGETS=$PWD/targets
+}
+
+# start_churn [ARG...]: endless_churn, ready to begin.
+start_churn() {
+	start_target endless_churn --progress "$PWD/progress" "$@"
+}
+
+# Ends endless_churn and takes its counts.
+finish_churn() {
+	kill -TERM "$RECORDED_PID"
+	finish_target
+}
+
+# How many pairs all of its threads and children have made.
+progress() {
+	od -An -v -t d8 -w64 progress | awk '{ n += $1 } END { print n }'
+}
+
+has_made() {
+	(($(progress) >= $1))
+}
+
+# The target and its children.
+churning_processes() {
+	echo "$RECORDED_PID"
+	cat "/proc/$RECORDED_PID/task/$RECORDED_PID/children"
+}
+
+has_ended() {
+	[[ ! -e /proc/$1 ]] || is_zombie "$1"
+}
+
+# is_stopped PID: every thread of it is, or it is traced.
+is_stopped() {
+	! sed 's/.*) //' "/proc/$1"/task/*/stat | grep -qv '^[Tt]'
+}
+
+all_stopped() {
+	local pid
+
+	for pid in $(churning_processes); do
+		is_stopped "$pid" || return
+	done
+}
+
+none_stopped() {
+	local pid
+
+	for pid in $(churning_processes); do
+		! sed 's/.*) //' "/proc/$pid"/task/*/stat | grep -q '^[Tt]' || return
+	done
+}
+
+# The target makes progress, be it held back time and again.
+assert_advances() {
+	wait_until 10 has_made $(($(progress) + 1000))
+}
+
+# The target goes on, for good: it makes progress, is not stopped, and nobody traces it.
+assert_runs() {
+	assert_advances
+	wait_until 10 none_stopped
+	if grep -h '^TracerPid:' "/proc/$RECORDED_PID"/task/*/status | grep -v '[[:space:]]0$'; then
+		fail "somebody traces the target"
+	fi
+}
+
+# What is left of the target's recorders: their guards have the same command line.
+recorders() {
+	pgrep -f -- "leakrec -p $RECORDED_PID -m"
+}
+
+no_recorders() {
+	! recorders >/dev/null
+}
+
+# Probes of recorders that are gone and that were not there before.
+probes_left() {
+	abandoned_probes | comm -13 abandoned.before -
+}
+
+# start_recorder OPTION...: leakrec on the target, in the background.
+start_recorder() {
+	"$BIN/leakrec" -p "$RECORDED_PID" -m 512 "$@" 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+}
+
+# SIGKILL for leakrec: the target runs on, and nothing is left but a file and probes. How long the target
+# took is in RAN_AFTER_MS.
+kill_recorder() {
+	local began_ms
+
+	began_ms=$(date +%s%3N)
+	kill -KILL "$LEAKREC_PID"
+	assert_runs
+	# shellcheck disable=SC2034 # for the sourcing script
+	RAN_AFTER_MS=$(($(date +%s%3N) - began_ms))
+	wait "$LEAKREC_PID" 2>/dev/null || true
+	wait_until 10 no_recorders
+	assert_runs
+}
+
+# What a recorder that was killed has left in a file is read as far as it goes.
+assert_readable() {
+	local status=0
+
+	"$BIN/leakparse" -i "$1" >leaks 2>leakparse.err || status=$?
+	((status == 1)) || fail "leakparse ended with status $status: $(cat leakparse.err)"
+	# Killed before it had begun to record, it may have left nothing.
+	grep -q '^leakrec: recording ' leakrec.err || return 0
+	grep -qE 'did not finish|ends too early' leakparse.err || fail "$(cat leakparse.err)"
+	grep -q '^# summary .*truncated=1' leaks || fail "no summary of $1"
+	(($(stat -c %s "$1") < 1000000)) || grep -q '^leak 3072 ' leaks || fail "no leaks in $1"
+}
+
+# The next recorder, or leakprobe, removes the probes of one that was killed.
+maybe_list_probes() {
+	((RANDOM % 2)) || return 0
+	"$BIN/leakprobe" list >/dev/null 2>&1
+	assert_equal "probes left" "$(probes_left)" ""
+}
+
+# kill_once MILLISECONDS [OPTION...]: starts leakrec on the running target and kills it after that time.
+kill_once() {
+	start_recorder -o killed.data "${@:2}"
+	read -rt "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))" <><(:) || true
+	kill_recorder
+	assert_readable killed.data
+	maybe_list_probes
+}
+
+# kill_held_once [OPTION...]: the same while the target is held back by a pipe that nobody reads.
+kill_held_once() {
+	local unread
+
+	[[ -p unread ]] || mkfifo unread
+	exec {unread}<>unread
+	start_recorder -o - "$@" >unread
+	wait_until 30 is_recording "$LEAKREC_PID"
+	wait_until 30 all_stopped
+	kill_recorder
+	exec {unread}<&-
+	maybe_list_probes
+}
+
+# After the last kill: a recorder that ends well leaves no probes, not those of others either.
+assert_next_recorder_tidies() {
+	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 -o next.data 2>leakrec.err || fail "$(cat leakrec.err)"
+	assert_equal "probes left" "$(probes_left)" ""
+	"$BIN/leakparse" -i next.data >leaks 2>leakparse.err || fail "the next recording is not whole"
+}

@@ -1,0 +1,445 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Events that come faster than they can be written: the target is held back and nothing is lost,
+# whatever becomes of leakrec, its reader and its disk the target goes on, and what somebody else has
+# stopped stays stopped.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load helpers
+load churn
+
+setup() {
+	common_setup
+	own_libc
+}
+
+teardown() {
+	common_teardown
+}
+
+# --- Comparisons ---
+
+# end_line WORD: the number before that word in leakrec's last line.
+end_line() {
+	tail -n 1 leakrec.err | grep -oE "[0-9]+ $1" | cut -d ' ' -f 1
+}
+
+# What endless_churn must have caused: an entry and a return for each allocation, one for each free.
+expected_events() {
+	echo $((2 * $(truth malloc) + $(truth free)))
+}
+
+# Everything that happened is in the recording, each thing once; "leaks" is leakparse's.
+assert_all_recorded() {
+	assert_truth
+	assert_no_unexpected
+	assert_equal "events recorded" "$(end_line events)" "$(expected_events)"
+	assert_equal "events read" "$(summary events)" "$(expected_events)"
+	assert_equal "lost" "$(end_line lost)" 0
+}
+
+assert_paused() {
+	grep -qE ', paused [0-9]+ times for [0-9.]+ s' leakrec.err || fail "$(tail -n 1 leakrec.err)"
+}
+
+# --- Readers ---
+
+# start_reader [COMMAND...]: leakparse reads from the FIFO "pipe"; the command, if any, runs before it
+# reads.
+start_reader() {
+	mkfifo pipe
+	{
+		"${@:-true}"
+		exec "$BIN/leakparse" >leaks 2>leakparse.err
+	} <pipe 3>&- &
+	READER_PID=$!
+	STARTED_PIDS+=("$READER_PID")
+}
+
+# For start_reader: waits for a line, which let_reader_go sends.
+wait_for_line() {
+	read -r _ <go
+}
+
+let_reader_go() {
+	echo >go
+}
+
+finish_reader() {
+	wait "$READER_PID" || fail "leakparse: $(cat leakparse.err)"
+}
+
+# Attaches to four threads, whose recording goes into a pipe that nobody reads before let_reader_go, and
+# returns when they are held back.
+hold_back() {
+	mkfifo go
+	start_reader wait_for_line
+	start_churn --threads 4 --leak-every 1000 "${@:2}"
+	attach -o - --call-graph "$1" >pipe
+	go_target
+	wait_until 30 all_stopped
+}
+
+# --- Load ---
+
+# check_load PAIRS OPTION...: four threads, straight into leakparse.
+check_load() {
+	start_reader
+	start_churn --threads 4 --leak-every 1000
+	attach -o - "${@:2}" >pipe
+	go_target
+	wait_until 60 has_made "$1"
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+}
+
+@test "overload: four threads, fp" {
+	check_load 300000 --call-graph fp
+}
+
+@test "overload: four threads, dwarf" {
+	check_load 100000 --call-graph dwarf
+	assert_paused
+}
+
+# The smaller the rings, the more often the threads are held back, and the less is in reserve.
+@test "overload: four threads, dwarf, small rings" {
+	check_load 100000 -m 64 --call-graph dwarf
+	assert_paused
+}
+
+@test "overload: four threads, no stacks" {
+	check_load 500000 --call-graph none
+}
+
+@test "overload: four threads, small rings" {
+	check_load 300000 -m 8 --call-graph none
+	assert_paused
+}
+
+@test "overload: four threads, into a file, each function's events" {
+	require_program perf
+	start_churn --threads 4 --leak-every 1000
+	attach --call-graph fp
+	go_target
+	wait_until 60 has_made 100000
+	finish_churn
+	finish_leakrec
+	parse
+	assert_all_recorded
+	assert_events
+}
+
+@test "overload: four threads, started" {
+	TARGETS=$BUILD_DIR/test/targets
+	start_reader
+	"$BIN/leakrec" -m 512 -o - --call-graph dwarf -- \
+		"$TARGETS/big_churn" --threads 4 --pairs 10000 --leak-every 1000 >pipe 2>leakrec.err
+	finish_reader
+	grep '^truth ' leakrec.err >truth
+	assert_truth
+	assert_no_unexpected
+	assert_equal "events recorded" "$(end_line events)" \
+		$((2 * ($(truth malloc) + $(truth calloc)) + $(truth free) +
+			$(summary thread_exit_frees) + $(summary null_frees)))
+}
+
+@test "overload: more threads than CPUs by far" {
+	start_reader
+	start_churn --threads 200 --pairs 300
+	attach -o - --call-graph dwarf,2048 >pipe
+	go_target
+	finish_target
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+}
+
+@test "overload: a thousand threads" {
+	local threads=1000 began_ms ended_ms
+
+	# Descriptors are threads x CPUs x events.
+	if ! (ulimit -n 100000) 2>/dev/null; then
+		threads=500
+		echo "# with $threads threads only: the hard limit is $(ulimit -Hn) open files" >&3
+	fi
+	start_reader
+	start_churn --threads $threads --pairs 100 --leak-every 10
+	began_ms=$(date +%s%3N)
+	attach -o - --call-graph fp >pipe
+	ended_ms=$(date +%s%3N)
+	echo "# attached to $threads threads in $((ended_ms - began_ms)) ms" >&3
+	go_target
+	finish_target
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+}
+
+# --- Children ---
+
+# All processes of the target's program are stopped, but for those that have ended.
+orphans_stopped() {
+	local pid pids
+
+	pids=$(pgrep -f -- "--progress $PWD/progress") || return
+	(($(wc -w <<<"$pids") == 4)) || return
+	for pid in $pids; do
+		is_stopped "$pid" || return
+	done
+}
+
+@test "overload: held-back children go on when leakrec is killed" {
+	hold_back dwarf --children 3
+	kill_recorder
+	let_reader_go
+	wait "$READER_PID" || true
+	grep -q '^# summary .*truncated=1' leaks
+	finish_churn
+}
+
+# --- Slow readers, full disks ---
+
+@test "overload: a reader that begins late" {
+	hold_back none
+	let_reader_go
+	assert_advances
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+	assert_paused
+}
+
+@test "overload: a reader that begins late, dwarf" {
+	hold_back dwarf
+	let_reader_go
+	assert_advances
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+	assert_paused
+}
+
+@test "overload: a reader that is stopped and goes on" {
+	start_reader
+	start_churn --threads 4 --leak-every 1000
+	attach -o - --call-graph dwarf >pipe
+	go_target
+	for _ in 1 2 3; do
+		assert_advances
+		kill -STOP "$READER_PID"
+		wait_until 30 all_stopped
+		kill -CONT "$READER_PID"
+	done
+	assert_advances
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+	assert_paused
+}
+
+@test "overload: Ctrl-C while the reader waits; it gets everything" {
+	hold_back dwarf
+	kill -INT "$LEAKREC_PID"
+	wait_until 10 grep -q 'Ctrl-C drops it' leakrec.err
+	let_reader_go
+	finish_leakrec
+	finish_reader
+	assert_runs
+	finish_churn
+	assert_equal "lost" "$(end_line lost)" 0
+	assert_summary lost 0
+	assert_summary truncated 0
+	assert_equal "events read" "$(summary events)" "$(end_line events)"
+	assert_no_unexpected
+}
+
+@test "overload: Ctrl-C twice while the reader waits" {
+	hold_back dwarf
+	kill -INT "$LEAKREC_PID"
+	wait_until 10 grep -q 'Ctrl-C drops it' leakrec.err
+	kill -INT "$LEAKREC_PID"
+	wait_until 10 has_ended "$LEAKREC_PID"
+	wait "$LEAKREC_PID" && fail "leakrec ended with status 0"
+	assert_equal "words about it" "$(grep -c 'what its reader has not taken is dropped' leakrec.err)" 1
+	assert_runs
+	assert_equal "probes left" "$(probes_left)" ""
+	let_reader_go
+	wait "$READER_PID" || true
+	grep -q '^# summary .*truncated=1' leaks
+	finish_churn
+}
+
+@test "overload: a reader that goes away" {
+	hold_back dwarf
+	kill -KILL "$READER_PID"
+	wait "$LEAKREC_PID" && fail "leakrec ended with status 0"
+	assert_equal "complaints" "$(grep -c 'its reader is gone' leakrec.err)" 1
+	assert_runs
+	assert_equal "probes left" "$(probes_left)" ""
+	finish_churn
+}
+
+@test "overload: a full disk" {
+	mkdir mnt
+	cat >full <<-'END'
+		mount -t tmpfs -o size=8m none mnt
+		"$1/leakrec" -p "$2" -m 512 --call-graph dwarf -o mnt/perf.data 2>leakrec.err 3>&-
+		echo $? >status
+		cp mnt/perf.data perf.data
+	END
+	start_churn --threads 4 --leak-every 10
+	go_target
+	assert_runs
+	unshare -m --propagation private bash full "$BIN" "$RECORDED_PID"
+	assert_equal "leakrec's status" "$(cat status)" 1
+	assert_equal "lines about it" "$(grep -ci 'no space left' leakrec.err)" 1
+	assert_runs
+	finish_churn
+	"$BIN/leakparse" -i perf.data >leaks 2>leakparse.err || true
+	grep -q '^leak 3072 ' leaks || fail "$(cat leakparse.err)"
+	assert_equal "probes left" "$(probes_left)" ""
+}
+
+# --- Kills ---
+
+@test "overload: leakrec is killed, and the target runs on" {
+	local mode
+
+	start_churn --threads 4 --leak-every 100
+	go_target
+	for mode in fp dwarf none fp dwarf none dwarf; do
+		kill_once $((RANDOM % 600)) --call-graph $mode
+	done
+	assert_next_recorder_tidies
+	finish_churn
+}
+
+@test "overload: leakrec is killed while the target is held back" {
+	local mode
+
+	start_churn --threads 4
+	go_target
+	for mode in fp dwarf none; do
+		kill_held_once --call-graph $mode
+	done
+	assert_next_recorder_tidies
+	finish_churn
+}
+
+# --- Somebody else's stops ---
+
+# Watches for the time of some rounds of leakrec's, which last 100 ms.
+stays_stopped() {
+	local deadline_ms=$(($(date +%s%3N) + 300))
+
+	while (($(date +%s%3N) < deadline_ms)); do
+		is_stopped "$RECORDED_PID" || return
+	done
+}
+
+# Ctrl-C ends the recording of a stopped target, which stays stopped.
+end_while_stopped() {
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	stays_stopped || fail "the end of leakrec has let the target go on"
+	kill -CONT "$RECORDED_PID"
+	assert_runs
+	finish_churn
+}
+
+@test "overload: a target that is stopped already stays so" {
+	start_churn --threads 4
+	go_target
+	assert_runs
+	kill -STOP "$RECORDED_PID"
+	wait_until 10 is_stopped "$RECORDED_PID"
+	attach --call-graph none
+	stays_stopped || fail "leakrec has let the target go on"
+	end_while_stopped
+	parse
+	assert_summary events 0
+}
+
+# Most of the time leakrec holds the target back itself when the other stop comes.
+
+@test "overload: Ctrl-C while somebody else has stopped the target" {
+	start_churn --threads 4
+	attach --call-graph none
+	go_target
+	assert_runs
+	kill -STOP "$RECORDED_PID"
+	wait_until 10 is_stopped "$RECORDED_PID"
+	end_while_stopped
+}
+
+@test "overload: leakrec is killed while somebody else has stopped the target" {
+	start_churn --threads 4
+	start_recorder -o killed.data --call-graph none
+	wait_until 30 is_recording "$LEAKREC_PID"
+	go_target
+	assert_runs
+	kill -STOP "$RECORDED_PID"
+	wait_until 10 is_stopped "$RECORDED_PID"
+	stays_stopped || fail "leakrec has let the target go on"
+	kill -KILL "$LEAKREC_PID"
+	wait "$LEAKREC_PID" 2>/dev/null || true
+	wait_until 10 no_recorders
+	stays_stopped || fail "leakrec's guard has let the target go on"
+	kill -CONT "$RECORDED_PID"
+	assert_runs
+	assert_next_recorder_tidies
+	finish_churn
+}
+
+# --- Without the gate ---
+
+@test "overload: --on-overload drop loses, and counts, and never stops" {
+	start_reader
+	start_churn --threads 4
+	attach -o - -m 16 --call-graph dwarf --on-overload drop >pipe
+	assert_equal "processes that leakrec has forked" \
+		"$(wc -w <"/proc/$LEAKREC_PID/task/$LEAKREC_PID/children")" 0
+	go_target
+	wait_until 60 has_made 200000
+	finish_churn
+	finish_leakrec
+	finish_reader
+	(($(end_line lost) > 0))
+	assert_equal "recorded and lost" $(($(end_line events) + $(end_line lost))) "$(expected_events)"
+	assert_equal "lost, by leakparse" "$(summary lost)" "$(end_line lost)"
+	assert_equal "events, by leakparse" "$(summary events)" "$(end_line events)"
+	assert_equal "SIGCONTs" "$(truth continued)" 0
+	! grep paused leakrec.err || fail "the target was held back"
+}
+
+# bpf(2) is denied by taking the capabilities for it; for perf, CAP_PERFMON is enough.
+@test "overload: without BPF leakrec says so, and counts what it loses" {
+	mkdir bin
+	cat >bin/leakrec <<-END
+		#!/bin/sh
+		exec setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin '$BIN/leakrec' "\$@"
+	END
+	chmod +x bin/leakrec
+	ln -s "$BIN/leakparse" bin/
+	BIN=$PWD/bin
+	start_reader
+	start_churn --threads 4
+	attach -o - --call-graph dwarf >pipe
+	grep -q 'no BPF here' leakrec.err || fail "$(cat leakrec.err)"
+	go_target
+	wait_until 60 has_made 100000
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_equal "recorded and lost" $(($(end_line events) + $(end_line lost))) "$(expected_events)"
+	assert_equal "lost, by leakparse" "$(summary lost)" "$(end_line lost)"
+	assert_equal "events, by leakparse" "$(summary events)" "$(end_line events)"
+	assert_paused
+}

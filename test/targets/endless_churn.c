@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Load without an end: --threads N threads malloc and free as fast as they can, from a stack 12
+ * frames deep, until SIGTERM or, with --pairs N, until each has made as many pairs. --leak-every N
+ * forgets a 3072-byte block (0: never). --children N forks so many processes that do the same in
+ * their one thread; with --orphans, each is forked by a child of its own, which ends at once, as a
+ * daemon is.
+ *
+ * The threads exist before a recorder is waited for, and end only with the process: glibc allocates
+ * and frees nothing on their behalf while it is counted, so that all events are exact.
+ *
+ * --progress FILE: a number for each thread, 64 bytes apart, how many pairs it has made; whoever
+ * wants to know whether the threads run looks there.
+ *
+ * Exact: malloc, allocations, free, frees, held_*. "truth continued" counts SIGCONTs of the first
+ * process.
+ */
+#include "truth.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+#define MAX_THREADS  1024
+#define MAX_CHILDREN 64
+
+struct progress {
+	_Atomic long pairs;
+	long pad[7];
+};
+
+/* What threads and children share. */
+struct churn_shared {
+	struct progress progress[MAX_THREADS + MAX_CHILDREN];
+	_Atomic int stop;
+	_Atomic long nr_done, nr_leaked, nr_continued;
+};
+
+static struct churn_shared *shared;
+static pthread_barrier_t go;
+static long pairs, leak_every;
+static pid_t first_pid;
+
+static void __attribute__((noinline)) one_pair(long i)
+{
+	void *block = malloc(64 + (size_t)(i % 16) * 32);
+
+	if (leak_every && i % leak_every == 0 && malloc(3072))
+		atomic_fetch_add(&shared->nr_leaked, 1);
+	free(block);
+}
+
+/* main's or start_thread, its caller, run and one_pair are frames too. */
+static void __attribute__((noinline)) descend(struct progress *progress, long depth)
+{
+	if (depth > 0) {
+		descend(progress, depth - 1);
+		__asm__ volatile(""); /* no tail call: a frame for each level */
+		return;
+	}
+	for (long i = 1; (!pairs || i <= pairs) && !atomic_load(&shared->stop); i++) {
+		/* A child must not outlive the first process. */
+		if (i % 4096 == 0 && kill(first_pid, 0))
+			_exit(1);
+		one_pair(i);
+		atomic_store(&progress->pairs, i);
+	}
+	atomic_fetch_add(&shared->nr_done, 1);
+}
+
+static void *run_thread(void *arg)
+{
+	pthread_barrier_wait(&go);
+	descend(arg, 7);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* True in the child. */
+static bool forked(void)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		truth_die("endless_churn: cannot fork\n");
+	if (child == 0)
+		truth_forked();
+	return child == 0;
+}
+
+static void fork_children(long nr_threads, long nr_children, bool orphans)
+{
+	for (long i = 0; i < nr_children; i++) {
+		if (!forked())
+			continue;
+		if (!orphans || forked())
+			descend(&shared->progress[nr_threads + i], 8);
+		_exit(0);
+	}
+}
+
+static void handle_signal(int signal)
+{
+	if (signal == SIGTERM)
+		atomic_store(&shared->stop, 1);
+	else
+		atomic_fetch_add(&shared->nr_continued, 1);
+}
+
+static const char *progress_path(int argc, char **argv)
+{
+	for (int i = 1; i + 1 < argc; i++)
+		if (strcmp(argv[i], "--progress") == 0)
+			return argv[i + 1];
+	return NULL;
+}
+
+static void share(const char *path)
+{
+	int fd = path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+		      : memfd_create("progress", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, sizeof(*shared)))
+		truth_die("endless_churn: no file for the progress\n");
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (shared == MAP_FAILED)
+		truth_die("endless_churn: no shared memory\n");
+}
+
+static void handle_signals(void)
+{
+	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
+
+	if (sigaction(SIGTERM, &action, NULL) || sigaction(SIGCONT, &action, NULL))
+		truth_die("endless_churn: cannot handle signals\n");
+}
+
+static void count(long nr_runners)
+{
+	long nr_pairs = 0, leaked = atomic_load(&shared->nr_leaked);
+
+	for (long i = 0; i < nr_runners; i++)
+		nr_pairs += atomic_load(&shared->progress[i].pairs);
+	truth_count(TRUTH_MALLOC, nr_pairs + leaked);
+	truth_count(TRUTH_ALLOCATIONS, nr_pairs + leaked);
+	truth_count(TRUTH_FREE, nr_pairs);
+	truth_count(TRUTH_FREES, nr_pairs);
+	truth_count_held(3072, leaked);
+	truth_tell("continued", atomic_load(&shared->nr_continued));
+}
+
+int main(int argc, char **argv)
+{
+	static struct truth_thread threads[MAX_THREADS];
+	long nr_threads, nr_children;
+
+	truth_init(argc, argv);
+	nr_threads = truth_option(argc, argv, "--threads", 2);
+	nr_children = truth_option(argc, argv, "--children", 0);
+	pairs = truth_option(argc, argv, "--pairs", 0);
+	leak_every = truth_option(argc, argv, "--leak-every", 0);
+	if (nr_threads > MAX_THREADS || nr_children > MAX_CHILDREN)
+		truth_die("endless_churn: at most 1024 threads and 64 children\n");
+	first_pid = getpid();
+	share(progress_path(argc, argv));
+	handle_signals();
+	pthread_barrier_init(&go, NULL, (unsigned int)nr_threads + 1);
+	for (long i = 0; i < nr_threads; i++)
+		truth_thread_start(&threads[i], run_thread, &shared->progress[i]);
+	truth_begin();
+	pthread_barrier_wait(&go);
+	fork_children(nr_threads, nr_children, truth_flag(argc, argv, "--orphans"));
+	/* Looks now and then: nothing here that allocates, or that a signal interrupts for good. */
+	while (atomic_load(&shared->nr_done) < nr_threads + nr_children)
+		usleep(5000);
+	while (wait(NULL) > 0)
+		;
+	count(nr_threads + nr_children);
+	truth_print();
+	/* The threads are not joined: see above. */
+	_exit(0);
+}
