@@ -23,7 +23,7 @@ static const struct {
 	enum probe_point point;
 } point_suffixes[] = {
 	{"_ret__return", PROBE_RETURN}, {"__return", PROBE_RETURN}, {"_ret", PROBE_RETURN},
-	{"_store", PROBE_STORE},	{"", PROBE_ENTRY},
+	{"_store", PROBE_STORE},	{"_call", PROBE_CALL},	    {"", PROBE_ENTRY},
 };
 
 const struct probe_schema *probe_schema_table(size_t *ret_nr)
@@ -87,6 +87,7 @@ int probe_schema_event_name(const struct probe_schema *schema, enum probe_point 
 		[PROBE_ENTRY] = "",
 		[PROBE_RETURN] = "_ret",
 		[PROBE_STORE] = "_store",
+		[PROBE_CALL] = "_call",
 	};
 	int len = snprintf(buffer, size, "%s%s", schema->function, suffixes[point]);
 

@@ -24,6 +24,7 @@ enum probe_point {
 	PROBE_ENTRY,  /* the arguments */
 	PROBE_RETURN, /* the return value */
 	PROBE_STORE,  /* HEAP_ALLOC_TO_PTR: where *args[block_arg] is written */
+	PROBE_CALL,   /* entry and return in one event, recorded at the return */
 };
 
 /*
@@ -49,15 +50,15 @@ const struct probe_schema *probe_schema_find(const char *function);
 
 /*
  * The row and the point that an event's name means: "malloc", "malloc_ret", "malloc_ret__return",
- * "malloc__return", "posix_memalign_store", each perhaps with the "_1", "_2" that perf probe
- * appends to further locations. Returns 0, or -ENOENT.
+ * "malloc__return", "malloc_call", "posix_memalign_store", each perhaps with the "_1", "_2" that
+ * perf probe appends to further locations. Returns 0, or -ENOENT.
  */
 int probe_schema_parse_event(const char *event_name, const struct probe_schema **ret_schema,
 			     enum probe_point *ret_point);
 
 /*
- * The event's name for a row's point: the function's, with "_ret" or "_store". Returns 0, or -E2BIG
- * if @size bytes do not hold it.
+ * The event's name for a row's point: the function's, with "_ret", "_store" or "_call". Returns 0,
+ * or -E2BIG if @size bytes do not hold it.
  */
 int probe_schema_event_name(const struct probe_schema *schema, enum probe_point point, char *buffer,
 			    size_t size);
@@ -68,9 +69,18 @@ static inline bool probe_schema_has_return(const struct probe_schema *schema)
 	return schema->effect != HEAP_RELEASE;
 }
 
-/* Names of fields that every recording of ours has, next to the schema's arguments. */
+/* True for the points that are taken when the function returns: there the stack is the caller's. */
+static inline bool probe_point_is_return(enum probe_point point)
+{
+	return point == PROBE_RETURN || point == PROBE_CALL;
+}
+
+/*
+ * Names of fields that every recording of ours has, next to the schema's arguments. A PROBE_CALL
+ * has the kernel's own of a return probe, __probe_func and __probe_ret_ip, which is the caller.
+ */
 #define PROBE_FIELD_CALLER "caller" /* entry: the return address, that is, in the caller */
-#define PROBE_FIELD_RET	   "ret"    /* return: the return value */
-#define PROBE_FIELD_BLOCK  "block"  /* store: the new block */
+#define PROBE_FIELD_RET	   "ret"    /* return, call: the return value */
+#define PROBE_FIELD_BLOCK  "block"  /* store, call of a HEAP_ALLOC_TO_PTR: the new block */
 
 #endif

@@ -39,7 +39,7 @@ static int add_callchain(struct analysis *analysis, const struct perf_sample *sa
 	uint64_t caller = sample->caller;
 
 	frames[nr++] = sample->probe_address;
-	if (sample->event->point == PROBE_RETURN) {
+	if (probe_point_is_return(sample->event->point)) {
 		caller = sample->return_address;
 	} else if (nr_rest) {
 		rest++;
@@ -59,7 +59,7 @@ static int add_dump(struct analysis *analysis, const struct perf_sample *sample,
 {
 	struct stack_dump dump = sample->dump;
 
-	if (sample->event->point == PROBE_RETURN)
+	if (probe_point_is_return(sample->event->point))
 		dump.returned_from = sample->probe_address;
 	return stack_store_add_dump(analysis->stacks, sample->origin.pid, &dump, ret_id);
 }
@@ -73,7 +73,7 @@ static int on_sample(void *context, const struct perf_sample *sample)
 
 	if (event->schema) {
 		/* An allocation's stack is its return's. */
-		bool needs_stack = event->point == PROBE_RETURN ||
+		bool needs_stack = probe_point_is_return(event->point) ||
 				   event->schema->effect == HEAP_RELEASE ||
 				   event->schema->effect == HEAP_REALLOC;
 

@@ -78,6 +78,16 @@ bool call_is_inside(const struct open_call *outer, uint64_t caller)
 	return call_is_near(caller, outer->probe_address);
 }
 
+bool call_is_jumped_to(const struct call_stack *stack, uint64_t return_address)
+{
+	int i = stack->depth - 1;
+
+	/* Those that were jumped to themselves return where the next one does. */
+	while (i >= 0 && !stack->calls[i].caller)
+		i--;
+	return i >= 0 && stack->calls[i].caller == return_address;
+}
+
 bool call_add_inner(struct open_call *call, uint64_t address, uint64_t sequence)
 {
 	if (call->nr_inner == CALL_MAX_INNER)

@@ -81,6 +81,13 @@ bool call_is_inside(const struct open_call *outer, uint64_t caller);
  */
 bool call_is_near(uint64_t address, uint64_t probe_address);
 
+/*
+ * True if a function that returns to @return_address was jumped to by the innermost open call: it
+ * returns where that one will. (At its entry a return probe's trampoline would have stood there,
+ * and its caller would not be known.)
+ */
+bool call_is_jumped_to(const struct call_stack *stack, uint64_t return_address);
+
 /* Remembers a block allocated inside @call. Returns false if there is no room. */
 bool call_add_inner(struct open_call *call, uint64_t address, uint64_t sequence);
 

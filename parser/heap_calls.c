@@ -12,6 +12,7 @@ struct step {
 	struct heap *heap;
 	struct heap_op op;
 	uint64_t caller; /* 0: not known */
+	struct last_return previous;
 };
 
 static void emit(struct heap_sink *sink, bool enters, const struct heap_block *block,
@@ -89,6 +90,17 @@ static uint64_t size_of_call(const struct open_call *call)
 	return size_bytes;
 }
 
+static bool holds(const struct heap_block *block, uint64_t address)
+{
+	return address == block->address || address - block->address < block->size_bytes;
+}
+
+static void uncount(struct heap_tracker_stats *stats, const struct heap_block *block)
+{
+	stats->allocations--;
+	stats->allocated_bytes -= block->size_bytes;
+}
+
 /*
  * A block that a call inside @call made, and that holds @address, which @call returned, is no other
  * block than @call's: glibc's realloc(NULL, n) returns what malloc did, musl's aligned_alloc() an
@@ -97,22 +109,58 @@ static uint64_t size_of_call(const struct open_call *call)
  */
 static void withdraw_inner(struct step *step, struct open_call *call, uint64_t address)
 {
-	struct heap_tracker_stats *stats = &step->sink->stats;
 	struct heap_block block;
 
 	for (int i = 0; i < call->nr_inner; i++) {
 		const struct inner_block *inner = &call->inner[i];
 		const struct heap_block *held = heap_find(step->heap, inner->address);
 
-		if (!held ||
-		    (address != held->address && address - held->address >= held->size_bytes))
+		if (!held || !holds(held, address) ||
+		    !heap_withdraw(step->heap, inner->address, inner->sequence, &block))
 			continue;
-		if (!heap_withdraw(step->heap, inner->address, inner->sequence, &block))
-			continue;
-		stats->allocations--;
-		stats->allocated_bytes -= block.size_bytes;
+		uncount(&step->sink->stats, &block);
 	}
 	settle_inner(step->sink, step->heap, call);
+}
+
+/*
+ * Whether the thread's previous event is the return of a call inside this one, which is recorded at
+ * its return only: of another probe, made from this one's own code or by a jump.
+ */
+static bool is_around_previous(const struct step *step)
+{
+	const struct last_return *inner = &step->previous;
+	const struct perf_sample *sample = step->sample;
+
+	if (sample->event->point != PROBE_CALL || !inner->sequence || !sample->probe_address ||
+	    !inner->probe_address || inner->probe_address == sample->probe_address)
+		return false;
+	return !inner->return_address || inner->return_address == sample->return_address ||
+	       call_is_near(inner->return_address, sample->probe_address);
+}
+
+/* As withdraw_inner(), of a block that has been shown already. */
+static void withdraw_previous(struct step *step, uint64_t address)
+{
+	const struct heap_block *held = heap_find(step->heap, step->previous.address);
+	struct heap_block block;
+
+	if (!held || !holds(held, address) ||
+	    !heap_withdraw(step->heap, held->address, step->previous.sequence, &block))
+		return;
+	uncount(&step->sink->stats, &block);
+	if (!block.provisional)
+		emit(step->sink, false, &block, &step->op);
+}
+
+static void note_return(struct step *step, uint64_t address)
+{
+	step->thread->last_return = (struct last_return){
+		.sequence = step->op.sequence,
+		.probe_address = step->sample->probe_address,
+		.return_address = step->sample->return_address,
+		.address = address,
+	};
 }
 
 /*
@@ -163,6 +211,9 @@ static int enter_block(struct step *step, struct open_call *call, uint64_t addre
 	if (block.allocated.stack_id == STACK_NONE)
 		block.allocated.stack_id = call->op.stack_id;
 	withdraw_inner(step, call, address);
+	if (is_around_previous(step))
+		withdraw_previous(step, address);
+	note_return(step, address);
 	outer = enclosing_call(step);
 	block.provisional = outer && call_add_inner(outer, address, block.allocated.sequence);
 	result = heap_alloc(step->heap, &block, &previous);
@@ -218,6 +269,9 @@ static int note_failure(struct step *step, struct open_call *call)
 		if (err)
 			return err;
 	}
+	note_return(step, 0);
+	if (is_around_previous(step) && !step->previous.address)
+		return 0; /* one failure, seen twice */
 	if (anomaly.op.stack_id == STACK_NONE)
 		anomaly.op.stack_id = call->op.stack_id;
 	outer = enclosing_call(step);
@@ -374,6 +428,7 @@ static int take_entry(struct step *step)
 		call_stack_remove_bottom(calls);
 	}
 	call = call_stack_push(calls, step->sample, &step->op);
+	call->caller = step->caller;
 	return call->schema->effect == HEAP_REALLOC ? enter_realloc(step, call) : 0;
 }
 
@@ -453,16 +508,37 @@ static int take_store(struct step *step)
 		if (call->schema != step->op.schema || call->args[memptr] != sample->args[memptr])
 			continue;
 		call->stored = true;
-		call->stored_block = sample->ret;
+		call->stored_block = sample->block;
 		break;
 	}
 	return 0;
+}
+
+/* An entry, and at once its return. */
+static int take_whole_call(struct step *step)
+{
+	struct open_call *call;
+	int err;
+
+	if (call_is_jumped_to(step->thread->calls, step->caller))
+		step->caller = 0;
+	err = take_entry(step);
+	if (err)
+		return err;
+	if (step->op.schema->effect == HEAP_ALLOC_TO_PTR) {
+		call = call_stack_top(step->thread->calls);
+		call->stored = true;
+		call->stored_block = step->sample->block;
+	}
+	return take_return(step);
 }
 
 static int take_probe_event(struct step *step)
 {
 	bool is_release = step->op.schema->effect == HEAP_RELEASE;
 
+	step->previous = step->thread->last_return;
+	step->thread->last_return.sequence = 0;
 	if (!is_release) {
 		step->thread->free_run = FREE_RUN_EMPTY;
 		step->thread->last_free_mem = 0;
@@ -474,6 +550,8 @@ static int take_probe_event(struct step *step)
 		return is_release ? 0 : take_return(step);
 	case PROBE_STORE:
 		return step->op.schema->effect == HEAP_ALLOC_TO_PTR ? take_store(step) : 0;
+	case PROBE_CALL:
+		return is_release ? take_free(step) : take_whole_call(step);
 	}
 	return 0;
 }

@@ -45,11 +45,12 @@ struct perf_sample {
 	struct stack_dump dump;
 
 	/* Decoded by the event's format, where @event->schema is set. */
-	uint64_t args[PROBE_MAX_ARGS]; /* PROBE_ENTRY; PROBE_STORE: args[block_arg] */
-	uint64_t ret;		       /* PROBE_RETURN: the value; PROBE_STORE: the new block */
-	uint64_t caller;	       /* PROBE_ENTRY: the return address; 0: not recorded */
+	uint64_t args[PROBE_MAX_ARGS]; /* PROBE_ENTRY, _CALL; PROBE_STORE: args[block_arg] */
+	uint64_t ret;		       /* PROBE_RETURN, _CALL: the value */
+	uint64_t block;		       /* PROBE_STORE, HEAP_ALLOC_TO_PTR's _CALL: the new block */
+	uint64_t caller;	       /* PROBE_ENTRY, _CALL: the return address; 0: not recorded */
 	uint64_t probe_address;	       /* __probe_ip, or __probe_func */
-	uint64_t return_address;       /* PROBE_RETURN: __probe_ret_ip */
+	uint64_t return_address;       /* PROBE_RETURN, _CALL: __probe_ret_ip */
 
 	/* event->is_newtask */
 	pid_t newtask_pid; /* the new task's tid */

@@ -19,6 +19,7 @@ struct perf_field {
 struct perf_event_fields {
 	struct perf_field args[PROBE_MAX_ARGS];
 	struct perf_field ret;
+	struct perf_field block;
 	struct perf_field caller;
 	struct perf_field probe_address;
 	struct perf_field return_address;

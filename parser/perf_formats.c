@@ -325,9 +325,9 @@ static void find_args(struct tep_event *event, const struct probe_schema *schema
 		memcpy(ret, by_place, sizeof(by_place[0]) * (size_t)schema->nr_args);
 }
 
-/* The argument without which an event says nothing about the heap, if the event lacks it. */
-static const char *missing_arg(const struct probe_schema *schema, enum probe_point point,
-			       const struct perf_event_fields *fields)
+/* The field without which an event says nothing about the heap, if the event lacks it. */
+static const char *missing_field(const struct probe_schema *schema, enum probe_point point,
+				 const struct perf_event_fields *fields)
 {
 	const int needed[] = {schema->size_arg, schema->count_arg,
 			      schema->effect == HEAP_ALLOC_TO_PTR ? -1 : schema->block_arg};
@@ -335,11 +335,47 @@ static const char *missing_arg(const struct probe_schema *schema, enum probe_poi
 	if (point == PROBE_RETURN)
 		return fields->ret.size_bytes ? NULL : "return value (arg1=$retval)";
 	if (point == PROBE_STORE)
-		return fields->ret.size_bytes ? NULL : PROBE_FIELD_BLOCK;
+		return fields->block.size_bytes ? NULL : PROBE_FIELD_BLOCK;
+	if (point == PROBE_CALL && probe_schema_has_return(schema) && !fields->ret.size_bytes)
+		return PROBE_FIELD_RET;
+	if (point == PROBE_CALL && schema->effect == HEAP_ALLOC_TO_PTR && !fields->block.size_bytes)
+		return PROBE_FIELD_BLOCK;
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
 		if (needed[i] >= 0 && fields->args[needed[i]].size_bytes == 0)
 			return schema->arg_names[needed[i]];
 	return NULL;
+}
+
+static void find_fields(struct tep_event *format, const struct probe_schema *schema,
+			enum probe_point point, struct perf_event_fields *fields)
+{
+	switch (point) {
+	case PROBE_ENTRY:
+		find_field(format, PROBE_FIELD_CALLER, &fields->caller);
+		find_args(format, schema, fields->args);
+		break;
+	case PROBE_RETURN:
+		find_field(format, "__probe_ret_ip", &fields->return_address);
+		if (!find_field(format, PROBE_FIELD_RET, &fields->ret) &&
+		    !find_numbered_field(format, 0, &fields->ret) &&
+		    !find_fields_by_place(format, 1, &fields->ret))
+			fields->ret.size_bytes = 0;
+		break;
+	case PROBE_STORE:
+		find_field(format, PROBE_FIELD_BLOCK, &fields->block);
+		if (schema->block_arg >= 0)
+			find_field(format, schema->arg_names[schema->block_arg],
+				   &fields->args[schema->block_arg]);
+		break;
+	case PROBE_CALL: /* only our own recordings have it: the fields have our names */
+		if (find_field(format, "__probe_ret_ip", &fields->return_address))
+			fields->caller = fields->return_address;
+		for (int i = 0; i < schema->nr_args; i++)
+			find_field(format, schema->arg_names[i], &fields->args[i]);
+		find_field(format, PROBE_FIELD_RET, &fields->ret);
+		find_field(format, PROBE_FIELD_BLOCK, &fields->block);
+		break;
+	}
 }
 
 static void bind_probe(struct tep_event *format, const char *name, struct perf_event *event)
@@ -352,25 +388,11 @@ static void bind_probe(struct tep_event *format, const char *name, struct perf_e
 	if (probe_schema_parse_event(format->name, &schema, &point))
 		return;
 	/* An event that only has an allocator's name is none of ours. */
-	if (!find_field(format, point == PROBE_RETURN ? "__probe_func" : "__probe_ip",
+	if (!find_field(format, probe_point_is_return(point) ? "__probe_func" : "__probe_ip",
 			&fields->probe_address))
 		return;
-	if (point == PROBE_RETURN) {
-		find_field(format, "__probe_ret_ip", &fields->return_address);
-		if (!find_field(format, PROBE_FIELD_RET, &fields->ret) &&
-		    !find_numbered_field(format, 0, &fields->ret) &&
-		    !find_fields_by_place(format, 1, &fields->ret))
-			fields->ret.size_bytes = 0;
-	} else if (point == PROBE_STORE) {
-		find_field(format, PROBE_FIELD_BLOCK, &fields->ret);
-		if (schema->block_arg >= 0)
-			find_field(format, schema->arg_names[schema->block_arg],
-				   &fields->args[schema->block_arg]);
-	} else {
-		find_field(format, PROBE_FIELD_CALLER, &fields->caller);
-		find_args(format, schema, fields->args);
-	}
-	missing = missing_arg(schema, point, fields);
+	find_fields(format, schema, point, fields);
+	missing = missing_field(schema, point, fields);
 	if (missing) {
 		diag_warn("%s: event %s:%s carries no %s: its samples are not used", name,
 			  format->system, format->name, missing);

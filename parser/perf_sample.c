@@ -162,12 +162,13 @@ static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_
 		if (!perf_field_read(&fields->args[i], raw, raw_bytes, &sample->args[i]))
 			return false;
 	if (!perf_field_read(&fields->ret, raw, raw_bytes, &sample->ret) ||
+	    !perf_field_read(&fields->block, raw, raw_bytes, &sample->block) ||
 	    !perf_field_read(&fields->caller, raw, raw_bytes, &sample->caller) ||
 	    !perf_field_read(&fields->probe_address, raw, raw_bytes, &sample->probe_address) ||
 	    !perf_field_read(&fields->return_address, raw, raw_bytes, &sample->return_address))
 		return false;
 	/* An int in a 64-bit register: the ABI leaves the upper half undefined. */
-	if (schema->effect == HEAP_ALLOC_TO_PTR && event->desc.point == PROBE_RETURN)
+	if (schema->effect == HEAP_ALLOC_TO_PTR && probe_point_is_return(event->desc.point))
 		sample->ret = (uint32_t)sample->ret;
 	return true;
 }

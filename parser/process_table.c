@@ -84,6 +84,7 @@ static void revive(struct thread *thread, struct process *process)
 		thread->calls->depth = 0;
 	thread->free_run = FREE_RUN_EMPTY;
 	thread->last_free_mem = 0;
+	thread->last_return = (struct last_return){0};
 	thread->process = process;
 	thread->alive = true;
 	thread->flushes_at_exit = thread->tid != process->pid;

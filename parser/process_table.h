@@ -26,6 +26,16 @@ struct process {
 	UT_hash_handle hh;
 };
 
+/*
+ * What a thread's last event brought about, if that was an allocator function's return: a call that
+ * is recorded at its return only (PROBE_CALL) may prove to be around it.
+ */
+struct last_return {
+	uint64_t sequence; /* 0: there is none */
+	uint64_t probe_address, return_address;
+	uint64_t address; /* of the new block; 0: it failed */
+};
+
 struct thread {
 	pid_t tid;
 	struct process *process; /* NULL: only its name is known */
@@ -40,6 +50,7 @@ struct thread {
 	struct free_run free_run;
 	/* The free it made last, if nothing came after: its argument, and where the probe is. */
 	uint64_t last_free_mem, last_free_probe;
+	struct last_return last_return;
 	UT_hash_handle hh;
 };
 

@@ -109,9 +109,23 @@ static inline uint64_t feed_return(struct feed *feed, const char *function, uint
 
 static inline uint64_t feed_store(struct feed *feed, uint64_t memptr, uint64_t block)
 {
-	struct perf_sample sample = {.ret = block, .args = {memptr}};
+	struct perf_sample sample = {.block = block, .args = {memptr}};
 
 	return feed_send(feed, "posix_memalign", PROBE_STORE, &sample);
+}
+
+/* Entry and return in one event. */
+static inline uint64_t feed_call(struct feed *feed, const char *function, uint64_t a, uint64_t b,
+				 uint64_t value)
+{
+	struct perf_sample sample = {
+		.args = {a, b},
+		.ret = value,
+		.caller = feed->caller,
+		.return_address = feed->caller,
+	};
+
+	return feed_send(feed, function, PROBE_CALL, &sample);
 }
 
 /* Whole calls; each returns the sequence number of its last event. */

@@ -265,6 +265,7 @@ void machine_init(struct machine *m, uint64_t seed, bool callers, bool lossy)
 	feed_init(&m->feed, &observer);
 	m->random = seed;
 	m->callers = m->feed.callers = callers;
+	m->whole_calls = callers;
 	m->lossy = lossy;
 	m->next_pid = FIRST_PID;
 }

@@ -74,6 +74,7 @@ struct machine {
 	struct feed feed;
 	uint64_t random;
 	bool callers, lossy;
+	bool whole_calls; /* some calls of malloc come as one event (PROBE_CALL) */
 	struct process processes[NR_PROCESSES];
 	struct memory memories[NR_PROCESSES];
 	pid_t next_pid;
@@ -87,8 +88,8 @@ struct machine {
 #define NO_CALL ((struct call){.old = NO_ADDRESS, .block = NO_ADDRESS, .lost_old = NO_ADDRESS})
 
 /*
- * @callers: entries tell their return addresses; @lossy: some events are lost. Ends the test if
- * memory runs out.
+ * @callers: entries tell their return addresses, and some calls of malloc come as one event;
+ * @lossy: some events are lost. Ends the test if memory runs out.
  */
 void machine_init(struct machine *m, uint64_t seed, bool callers, bool lossy);
 void machine_deinit(struct machine *m);

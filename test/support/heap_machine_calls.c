@@ -139,12 +139,12 @@ void machine_end_call(struct process *p, struct call *call)
 
 static void send(struct machine *m, const struct event *event, uint64_t value)
 {
-	struct perf_sample sample = {.ret = value};
+	struct perf_sample sample = {.ret = value, .block = value};
 
 	memcpy(sample.args, event->args, sizeof(sample.args));
-	if (event->point == PROBE_ENTRY && m->callers)
+	if (event->point == PROBE_CALL || (event->point == PROBE_ENTRY && m->callers))
 		sample.caller = event->caller;
-	if (event->point == PROBE_RETURN)
+	if (probe_point_is_return(event->point))
 		sample.return_address = event->caller;
 	m->feed.probe_address = event->probe_address;
 	feed_send(&m->feed, event->function, event->point, &sample);
@@ -195,7 +195,7 @@ void machine_step_call(struct machine *m, struct process *p, struct task *t)
 			really_release(m, p->memory, call->old);
 		} else if (event->effect == IS_UNKNOWN) {
 			m->truth.anomalies[ANOMALY_REALLOC_UNKNOWN]++;
-		} else if (event->effect == ENTERS && event->point == PROBE_RETURN) {
+		} else if (event->effect == ENTERS && probe_point_is_return(event->point)) {
 			if (call->unlocated)
 				m->truth.blocks_unlocated++;
 			else
@@ -245,6 +245,31 @@ static void set_args(struct event *event, const char *function, const struct cal
 		event->args[schema->block_arg] = old_address;
 }
 
+/* Now and then malloc's return carries its arguments, and its entry is no event. */
+static void merge_malloc(struct machine *m, struct call *call)
+{
+	int nr = 0;
+
+	if (!m->whole_calls || machine_draw(m, 2))
+		return;
+	for (int i = 0; i < call->nr; i++) {
+		struct event *event = &call->events[i];
+		bool is_malloc = strcmp(event->function, "malloc") == 0;
+
+		if (is_malloc && event->point == PROBE_ENTRY) {
+			if (i < call->vacates_at)
+				call->vacates_at--;
+			continue;
+		}
+		if (is_malloc && event->point == PROBE_RETURN) {
+			event->point = PROBE_CALL;
+			set_args(event, "malloc", call, 0);
+		}
+		call->events[nr++] = *event;
+	}
+	call->nr = nr;
+}
+
 /* One call, or the same call seen at its PLT stub too. */
 static void plan_plain(struct machine *m, struct call *call, const char *function,
 		       uint64_t old_address, enum effect at_entry, enum effect at_return)
@@ -252,6 +277,7 @@ static void plan_plain(struct machine *m, struct call *call, const char *functio
 	uint64_t caller = machine_new_caller(m);
 	bool twice = machine_draw(m, 5) == 0;
 	struct event *event;
+	int nr;
 
 	if (twice) {
 		event = add_event(call, function, PROBE_ENTRY, caller);
@@ -271,6 +297,10 @@ static void plan_plain(struct machine *m, struct call *call, const char *functio
 		event->effect = at_return;
 		event->probe_address = PLT_STUB;
 	}
+	nr = call->nr;
+	merge_malloc(m, call);
+	if (call->nr < nr)
+		return;
 	if (twice || !m->lossy || at_return != ENTERS || machine_draw(m, 20))
 		return;
 	if (machine_draw(m, 2)) {
@@ -310,6 +340,7 @@ static void plan_nested_realloc(struct machine *m, struct call *call, uint64_t o
 	}
 	event = add_event(call, "realloc", PROBE_RETURN, caller);
 	event->effect = ENTERS;
+	merge_malloc(m, call);
 }
 
 static void plan_realloc_to_zero(struct machine *m, struct call *call, uint64_t old_address)

@@ -106,6 +106,11 @@ int perf_data_add_probe(struct perf_data_writer *writer, const char *function,
 	} else if (point == PROBE_STORE) {
 		fprintf(out, "u64 __probe_ip\nu64 %s\nu64 " PROBE_FIELD_BLOCK,
 			schema->arg_names[schema->block_arg]);
+	} else if (point == PROBE_CALL) {
+		fputs("u64 __probe_func\nu64 __probe_ret_ip\n", out);
+		for (int i = 0; i < schema->nr_args; i++)
+			fprintf(out, "u64 %s\n", schema->arg_names[i]);
+		fputs("u64 " PROBE_FIELD_RET, out);
 	} else {
 		fputs("u64 __probe_ip\n", out);
 		for (int i = 0; i < schema->nr_args; i++)

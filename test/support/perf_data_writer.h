@@ -64,6 +64,7 @@ int perf_data_add_event(struct perf_data_writer *writer, const char *system, con
  *   entry   __probe_ip, the schema's arguments, caller
  *   return  __probe_func, __probe_ret_ip, ret
  *   store   __probe_ip, memptr, block
+ *   call    __probe_func, __probe_ret_ip, the schema's arguments, ret
  */
 int perf_data_add_probe(struct perf_data_writer *writer, const char *function,
 			enum probe_point point);

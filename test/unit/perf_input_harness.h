@@ -32,19 +32,20 @@ static inline int log_sample(void *context, const struct perf_sample *sample)
 	const struct perf_event_desc *event = sample->event;
 
 	print_origin(log, event->name ? event->name : "unnamed", &sample->origin);
-	if (event->schema && event->point == PROBE_RETURN)
+	if (event->schema && probe_point_is_return(event->point))
 		fprintf(log, " ret=0x%" PRIx64 " at=0x%" PRIx64 " to=0x%" PRIx64, sample->ret,
 			sample->probe_address, sample->return_address);
 	if (event->schema && event->point != PROBE_RETURN) {
 		for (int i = 0; i < event->schema->nr_args; i++)
 			fprintf(log, " %s=0x%" PRIx64, event->schema->arg_names[i],
 				sample->args[i]);
-		fprintf(log, " at=0x%" PRIx64, sample->probe_address);
+		if (event->point != PROBE_CALL)
+			fprintf(log, " at=0x%" PRIx64, sample->probe_address);
 	}
-	if (event->schema && event->point == PROBE_ENTRY)
+	if (event->schema && (event->point == PROBE_ENTRY || event->point == PROBE_CALL))
 		fprintf(log, " from=0x%" PRIx64, sample->caller);
-	if (event->schema && event->point == PROBE_STORE)
-		fprintf(log, " block=0x%" PRIx64, sample->ret);
+	if (event->schema && (event->point == PROBE_STORE || sample->block))
+		fprintf(log, " block=0x%" PRIx64, sample->block);
 	if (event->is_newtask)
 		fprintf(log, " new=%d flags=0x%" PRIx64, sample->newtask_pid,
 			sample->newtask_clone_flags);

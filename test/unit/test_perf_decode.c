@@ -91,6 +91,76 @@ static void posix_memalign_returns_an_int(void **state)
 		      "memptr=0x20 alignment=0x0 size=0x0 at=0x9 block=0x30", 9, 32, 48);
 }
 
+static void a_call_in_one_event(void **state)
+{
+	_cleanup_reading_ struct reading missing_ret =
+		read_one("malloc_call", "u64 __probe_func\nu64 __probe_ret_ip\nu64 bytes",
+			 (uint64_t[]){1, 2, 3});
+	_cleanup_reading_ struct reading missing_size =
+		read_one("malloc_call", "u64 __probe_func\nu64 __probe_ret_ip\nu64 size\nu64 ret",
+			 (uint64_t[]){1, 2, 3, 4});
+	_cleanup_reading_ struct reading missing_block =
+		read_one("posix_memalign_call", "u64 __probe_func\nu64 memptr\nu64 size\nu64 ret",
+			 (uint64_t[]){1, 2, 3, 4});
+	_cleanup_reading_ struct reading no_probe = read_one(
+		"malloc_call", "u64 __probe_ip\nu64 bytes\nu64 ret", (uint64_t[]){1, 2, 3});
+
+	assert_fields("malloc_call", "u64 __probe_func\nu64 __probe_ret_ip\nu64 bytes\nu64 ret",
+		      "ret=0x40 at=0x9 to=0x20 bytes=0x30 from=0x20", 9, 32, 48, 64);
+	assert_fields("malloc_call_1", "u64 __probe_func\nu64 bytes\nu64 ret",
+		      "ret=0x40 at=0x9 to=0x0 bytes=0x30 from=0x0", 9, 48, 64);
+	assert_fields("calloc_call",
+		      "u64 __probe_func\nu64 __probe_ret_ip\nu64 n\nu64 elem_size\nu64 ret",
+		      "ret=0x40 at=0x9 to=0x20 n=0x3 elem_size=0x5 from=0x20", 9, 32, 3, 5, 64);
+	assert_fields("posix_memalign_call",
+		      "u64 __probe_func\nu64 memptr\nu64 size\nu64 block\nu64 ret",
+		      "ret=0xc at=0x9 to=0x0 memptr=0x10 alignment=0x0 size=0x20 from=0x0 "
+		      "block=0x30",
+		      9, 16, 32, 48, 0xdead00000000000c);
+	assert_int_equal(missing_ret.ret, -ENODATA);
+	assert_non_null(strstr(missing_ret.messages, "malloc_call carries no ret:"));
+	assert_int_equal(missing_size.ret, -ENODATA);
+	assert_non_null(strstr(missing_size.messages, "malloc_call carries no bytes:"));
+	assert_non_null(strstr(missing_block.messages, "posix_memalign_call carries no block:"));
+	assert_int_equal(no_probe.ret, -ENODATA);
+	assert_non_null(strstr(no_probe.messages, "no allocator events in it"));
+}
+
+static void calls_stand_next_to_entries_and_returns(void **state)
+{
+	struct perf_data_writer *writer = perf_data_writer_create(NULL);
+	int entry = perf_data_add_probe(writer, "malloc", PROBE_ENTRY);
+	int ret = perf_data_add_probe(writer, "malloc", PROBE_RETURN);
+	struct perf_data_sample sample = {
+		.event = perf_data_add_probe(writer, "malloc", PROBE_CALL),
+		.pid = 3,
+		.tid = 4,
+		.time_ns = 5,
+		.fields = (uint64_t[]){0x7000, 0x20, 0x30, 0x40},
+		.callchain = (uint64_t[]){0x20, 0x21},
+		.nr_callchain = 2,
+	};
+	_cleanup_reading_ struct reading reading = {0};
+
+	perf_data_sample(writer, &sample);
+	sample.event = entry;
+	sample.nr_callchain = 0;
+	sample.fields = (uint64_t[]){0x7000, 0x8, 0x20};
+	perf_data_sample(writer, &sample);
+	sample.event = ret;
+	sample.fields = (uint64_t[]){0x7000, 0x20, 0x50};
+	perf_data_sample(writer, &sample);
+	reading = read_form(writer, PERF_DATA_FILE);
+	assert_string_equal(reading.messages, "");
+	assert_string_equal(
+		reading.log,
+		"malloc_call t=5 #1 3/4 ret=0x40 at=0x7000 to=0x20 bytes=0x30 from=0x20 "
+		"chain=0x20,0x21\n"
+		"malloc t=5 #2 3/4 bytes=0x8 at=0x7000 from=0x20\n"
+		"malloc_ret t=5 #3 3/4 ret=0x50 at=0x7000 to=0x20\n");
+	perf_data_writer_destroy(writer);
+}
+
 static void an_event_without_its_argument_is_told_and_not_used(void **state)
 {
 	_cleanup_reading_ struct reading entry =
@@ -195,6 +265,8 @@ int main(void)
 		cmocka_unit_test(arguments_by_their_place),
 		cmocka_unit_test(fields_of_every_width),
 		cmocka_unit_test(posix_memalign_returns_an_int),
+		cmocka_unit_test(a_call_in_one_event),
+		cmocka_unit_test(calls_stand_next_to_entries_and_returns),
 		cmocka_unit_test(an_event_without_its_argument_is_told_and_not_used),
 		cmocka_unit_test(an_event_is_a_probe_only_with_a_probes_fields),
 		cmocka_unit_test(samples_with_every_field),
