@@ -2,6 +2,11 @@
 # BPF programs: built by clang, turned into a C header (a libbpf skeleton) by bpftool.
 pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf)
 find_program(BPF_CLANG NAMES clang REQUIRED)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+	set(BPF_TARGET_ARCH arm64)
+else()
+	set(BPF_TARGET_ARCH x86)
+endif()
 find_program(BPFTOOL bpftool PATHS /usr/sbin /sbin REQUIRED)
 
 # leaktools_bpf(TARGET NAME): NAME.bpf.c becomes NAME.skel.h, which TARGET includes.
@@ -12,7 +17,8 @@ function(leaktools_bpf target name)
 	# -mcpu=v3: compare-and-swap, Linux 5.12. The multiarch directory is for asm/types.h.
 	add_custom_command(OUTPUT ${skeleton}
 		COMMAND ${BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Werror
-			-Wno-unused-parameter -I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+			-Wno-unused-parameter -D__TARGET_ARCH_${BPF_TARGET_ARCH}
+			-I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
 			-MD -MF ${object}.d -c ${source} -o ${object}
 		COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/skeletons
 		COMMAND ${BPFTOOL} gen skeleton ${object} name ${name}_bpf > ${skeleton}

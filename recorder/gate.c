@@ -8,7 +8,6 @@
 #include "recorder/guard.h"
 
 #include <errno.h>
-#include <perf/evsel.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
@@ -177,7 +176,7 @@ static int attach_program(struct gate *gate, const struct record_event *event)
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
-		.config = perf_evsel__attr(event->evsel)->config,
+		.config = event->attr.config,
 		.sample_period = 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, gate->guard.pid, -1, -1,

@@ -24,6 +24,15 @@ struct gate_target {
 	unsigned long long tgid;       /* 0: never used; GATE_REMOVED */
 	unsigned long long stopped;    /* 1: by the gate */
 	unsigned long long stopped_ns; /* CLOCK_MONOTONIC */
+	unsigned int linked;	       /* recorded through links (probe_links.h) */
+	unsigned int forks;	       /* enum gate_forks */
+};
+
+/* Whether a linked process may fork: its children need events to inherit first (followers.h). */
+enum gate_forks {
+	GATE_FORKS_UNSEEN,
+	GATE_FORKS_WANTED, /* it is held back on its way into its first fork */
+	GATE_FORKS_FOLLOWED,
 };
 
 struct gate_shared {

@@ -5,7 +5,6 @@
 #include "common/scope.h"
 
 #include <errno.h>
-#include <perf/evsel.h>
 #include <sys/utsname.h>
 #include <tracefs.h>
 
@@ -31,8 +30,7 @@ static void add_event_descriptions(struct byte_buffer *section, const struct rec
 		for (size_t i = 0; i < groups[g]->nr_events; i++) {
 			const struct record_event *event = &groups[g]->events[i];
 
-			byte_buffer_add(section, perf_evsel__attr(event->evsel),
-					sizeof(struct perf_event_attr));
+			byte_buffer_add(section, &event->attr, sizeof(struct perf_event_attr));
 			byte_buffer_add_u32(section, (uint32_t)event->nr_ids);
 			add_string(section, event->name);
 			byte_buffer_add(section, event->ids, event->nr_ids * sizeof(*event->ids));
@@ -63,20 +61,32 @@ static int add_tracefs_file(struct byte_buffer *section, const char *name, bool 
 	return 0;
 }
 
-/* The formats of the @nr tracepoints @names ("system:event"), all of one system. */
-static int add_system(struct byte_buffer *section, char *const *names, size_t nr)
+static void add_text(struct byte_buffer *section, const char *text)
 {
-	size_t len = strcspn(names[0], ":");
+	byte_buffer_add_u64(section, strlen(text));
+	byte_buffer_add(section, text, strlen(text));
+}
 
-	byte_buffer_add(section, names[0], len);
+/* The formats of the @nr tracepoints @events ("system:event"), all of one system. */
+static int add_system(struct byte_buffer *section, const struct record_event *const *events,
+		      size_t nr)
+{
+	const char *name = events[0]->name;
+	size_t len = strcspn(name, ":");
+
+	byte_buffer_add(section, name, len);
 	byte_buffer_add_zeros(section, 1);
 	byte_buffer_add_u32(section, (uint32_t)nr);
 	for (size_t i = 0; i < nr; i++) {
 		_cleanup_free_ char *path = NULL;
 		int err;
 
-		if (asprintf(&path, "events/%.*s/%s/format", (int)len, names[0],
-			     names[i] + len + 1) < 0)
+		if (events[i]->format) {
+			add_text(section, events[i]->format);
+			continue;
+		}
+		if (asprintf(&path, "events/%.*s/%s/format", (int)len, name,
+			     events[i]->name + len + 1) < 0)
 			return -ENOMEM;
 		err = add_tracefs_file(section, path, false);
 		if (err)
@@ -90,27 +100,26 @@ static int add_systems(struct byte_buffer *section, const struct record_events *
 	const struct record_group *groups[] = {&events->side, &events->probes};
 	size_t nr_events = events->side.nr_events + events->probes.nr_events, nr = 0,
 	       nr_systems = 0;
-	_cleanup_free_ char **names = calloc(nr_events, sizeof(*names));
+	_cleanup_free_ const struct record_event **traced = calloc(nr_events, sizeof(*traced));
 	int err = 0;
 
-	if (!names)
+	if (!traced)
 		return -ENOMEM;
 	for (size_t g = 0; g < ARRAY_SIZE(groups); g++)
 		for (size_t i = 0; i < groups[g]->nr_events; i++)
-			if (perf_evsel__attr(groups[g]->events[i].evsel)->type ==
-			    PERF_TYPE_TRACEPOINT)
-				names[nr++] = groups[g]->events[i].name;
+			if (groups[g]->events[i].attr.type == PERF_TYPE_TRACEPOINT)
+				traced[nr++] = &groups[g]->events[i];
 
 	/* Events of a system stand together: each tracefs group is one file of the probe set. */
 	size_t count_at = section->size;
 	byte_buffer_add_u32(section, 0);
 	for (size_t first = 0, next; first < nr && !err; first = next) {
-		size_t len = strcspn(names[first], ":") + 1;
+		size_t len = strcspn(traced[first]->name, ":") + 1;
 
 		for (next = first + 1; next < nr; next++)
-			if (strncmp(names[next], names[first], len) != 0)
+			if (strncmp(traced[next]->name, traced[first]->name, len) != 0)
 				break;
-		err = add_system(section, names + first, next - first);
+		err = add_system(section, traced + first, next - first);
 		nr_systems++;
 	}
 	if (!section->failed)

@@ -6,7 +6,6 @@
 #include "recorder/perf_features.h"
 
 #include <errno.h>
-#include <perf/evsel.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 
@@ -147,7 +146,7 @@ uint64_t perf_writer_size_bytes(const struct perf_writer *writer)
 static void add_attr(struct byte_buffer *out, const struct record_event *event,
 		     struct perf_disk_section ids)
 {
-	struct file_attr attr = {.attr = *perf_evsel__attr(event->evsel), .ids = ids};
+	struct file_attr attr = {.attr = event->attr, .ids = ids};
 
 	byte_buffer_add(out, &attr, sizeof(attr));
 }
@@ -230,7 +229,7 @@ static void lay_out_pipe(struct byte_buffer *out, const struct record_events *ev
 			size_t nr_ids = event->nr_ids < max_ids ? event->nr_ids : max_ids;
 			add_header_record(out, PERF_USER_HEADER_ATTR,
 					  sizeof(struct perf_event_attr) + nr_ids * 8);
-			byte_buffer_add(out, perf_evsel__attr(event->evsel),
+			byte_buffer_add(out, &event->attr,
 					sizeof(struct perf_event_attr));
 			byte_buffer_add(out, event->ids, nr_ids * 8);
 		}

@@ -139,7 +139,8 @@ static int add_event(struct record_group *group, struct perf_event_attr *attr, c
 		return -ENOMEM;
 	group->events = event;
 	event += group->nr_events;
-	*event = (struct record_event){.has_stack = attr->sample_type & PERF_SAMPLE_CALLCHAIN};
+	*event = (struct record_event){.attr = *attr,
+				       .has_stack = attr->sample_type & PERF_SAMPLE_CALLCHAIN};
 
 	va_start(args, format);
 	len = vasprintf(&event->name, format, args);
@@ -412,7 +413,7 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 			       (size_t)perf_cpu_map__nr(cpus) +
 		       256);
 	err = open_group(&ret->side, cpus, threads, SIDE_RING_PAGES);
-	if (!err)
+	if (!err && ret->probes.nr_events)
 		err = open_group(&ret->probes, cpus, threads, config->ring_pages);
 	if (!err)
 		err = collect_fds(ret);
@@ -433,6 +434,7 @@ static void group_close(struct record_group *group)
 	}
 	for (size_t i = 0; i < group->nr_events; i++) {
 		free(group->events[i].name);
+		free(group->events[i].format);
 		free(group->events[i].ids);
 	}
 	for (size_t i = 0; i < group->nr_rings; i++)
@@ -448,12 +450,42 @@ void record_events_close(struct record_events *events)
 	group_close(&events->probes);
 }
 
+int record_events_add_written(struct record_events *events, const struct record_config *config,
+			      char *name, char *format, uint64_t type, uint64_t id, bool has_stack)
+{
+	struct record_group *group = &events->probes;
+	struct record_event *event =
+		reallocarray(group->events, group->nr_events + 1, sizeof(*event));
+
+	if (!event) {
+		free(name);
+		free(format);
+		return -ENOMEM;
+	}
+	group->events = event;
+	event += group->nr_events++;
+	*event = (struct record_event){.name = name, .format = format, .has_stack = has_stack};
+	init_attr(&event->attr, read_format());
+	event->attr.type = PERF_TYPE_TRACEPOINT;
+	event->attr.config = type;
+	event->attr.sample_type |= PERF_SAMPLE_RAW;
+	if (has_stack) {
+		event->attr.sample_type |= PERF_SAMPLE_IP;
+		want_stack(&event->attr, config);
+	}
+	event->ids = malloc(sizeof(*event->ids));
+	if (!name || !format || !event->ids)
+		return -ENOMEM;
+	event->ids[event->nr_ids++] = id;
+	return 0;
+}
+
 uint64_t record_events_lost(const struct record_events *events)
 {
 	const struct record_group *group = &events->probes;
 	uint64_t lost = 0;
 
-	for (size_t i = 0; i < group->nr_events; i++) {
+	for (size_t i = 0; i < group->nr_events && group->events[i].evsel; i++) {
 		struct record_event *event = &group->events[i];
 		size_t nr_cpus = event->nr_ids / events->nr_threads;
 

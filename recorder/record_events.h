@@ -43,10 +43,12 @@ struct record_config {
 	uint32_t ring_pages; /* a power of two */
 };
 
-/* One kind of event, that is, one evsel. */
+/* One kind of event: an evsel, or what the recording programs write (probe_programs.h). */
 struct record_event {
-	struct perf_evsel *evsel; /* the evlist's */
+	struct perf_event_attr attr;
+	struct perf_evsel *evsel; /* the evlist's, or NULL */
 	char *name;		  /* "group:event", "dummy:HG" */
+	char *format;		  /* its fields, as tracefs tells them; NULL: tracefs does */
 	uint64_t *ids;		  /* one for each CPU and thread */
 	size_t nr_ids;
 	bool has_stack; /* its samples carry a callchain or a dump */
@@ -88,6 +90,13 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 		       size_t nr_probes, const struct record_config *config, const pid_t *tids,
 		       size_t nr_tids);
 void record_events_close(struct record_events *events);
+
+/*
+ * Adds to @events->probes an event that programs write: without perf events or rings of its own.
+ * Takes over @name ("group:event") and @format; @type is its attr.config. Returns 0 or -ENOMEM.
+ */
+int record_events_add_written(struct record_events *events, const struct record_config *config,
+			      char *name, char *format, uint64_t type, uint64_t id, bool has_stack);
 
 /*
  * The samples that the kernel could not write, as its own counters have it (PERF_FORMAT_LOST, Linux
