@@ -250,7 +250,11 @@ static int take_back_release(struct step *step, const struct open_call *call)
 /* @call, off the stack by now, has returned without a block. */
 static int note_failure(struct step *step, struct open_call *call)
 {
-	struct heap_anomaly anomaly = {.kind = ANOMALY_ALLOC_FAILED, .op = step->op};
+	struct heap_anomaly anomaly = {
+		.kind = ANOMALY_ALLOC_FAILED,
+		.op = step->op,
+		.block = {.size_bytes = size_of_call(call), .size_known = call->entry_seen},
+	};
 	struct open_call *outer;
 	size_t index;
 	int err;

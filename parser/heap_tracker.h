@@ -31,8 +31,12 @@ enum heap_anomaly_kind {
 struct heap_anomaly {
 	enum heap_anomaly_kind kind;
 	uint64_t address;
-	struct heap_op op;	 /* what was unexpected */
-	struct heap_block block; /* DOUBLE_FREE, STILL_HELD: the allocation known for the address */
+	struct heap_op op; /* what was unexpected */
+	/*
+	 * DOUBLE_FREE, STILL_HELD: the allocation known for the address; ALLOC_FAILED: the size
+	 * that was asked for.
+	 */
+	struct heap_block block;
 	struct heap_op released; /* DOUBLE_FREE: the first free */
 };
 

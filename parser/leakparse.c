@@ -16,6 +16,8 @@ static const char usage[] =
 	"frees, missed frees, failed allocations.\n"
 	"\n"
 	"  -i, --input FILE      read FILE, not standard input\n"
+	"  -s, --size BYTES      only leaks and unexpected operations of blocks of that size, or of\n"
+	"                        a range MIN..MAX with both ends included\n"
 	"      --list-unknown    list frees of blocks that were not seen allocated, too\n"
 	"      --symfs DIR       look for the recorded files below DIR\n"
 	"  -h, --help            show this text\n"
@@ -25,6 +27,7 @@ enum { OPTION_LIST_UNKNOWN = 256, OPTION_SYMFS };
 
 static const struct option long_options[] = {
 	{"input", required_argument, NULL, 'i'},
+	{"size", required_argument, NULL, 's'},
 	{"list-unknown", no_argument, NULL, OPTION_LIST_UNKNOWN},
 	{"symfs", required_argument, NULL, OPTION_SYMFS},
 	{"help", no_argument, NULL, 'h'},
@@ -35,6 +38,7 @@ static const struct option long_options[] = {
 struct options {
 	const char *input;
 	struct leaks_options leaks;
+	struct size_range size;
 	struct stack_store_options stacks;
 };
 
@@ -43,10 +47,17 @@ static int parse_options(int argc, char **argv, struct options *options)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "i:hV", long_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "i:s:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'i':
 			options->input = optarg;
+			break;
+		case 's':
+			if (size_range_parse(optarg, &options->size)) {
+				diag_error("--size takes bytes, or MIN..MAX, not \"%s\"", optarg);
+				return -EINVAL;
+			}
+			options->leaks.size = &options->size;
 			break;
 		case OPTION_LIST_UNKNOWN:
 			options->leaks.list_unknown = true;
@@ -72,27 +83,46 @@ static int parse_options(int argc, char **argv, struct options *options)
 	return 0;
 }
 
+/* " of 3072 bytes", or "" where all sizes are wanted. NULL: out of memory. */
+static char *size_phrase(const struct leaks_options *options)
+{
+	_cleanup_free_ char *phrase = NULL;
+	size_t len;
+	FILE *out = open_memstream(&phrase, &len);
+
+	if (!out)
+		return NULL;
+	if (options->size) {
+		fputs(" of ", out);
+		leaks_write_size(out, options->size);
+		fputs(" bytes", out);
+	}
+	if (fclose(out) != 0)
+		return NULL;
+	return steal_ptr(phrase);
+}
+
 /* The short answer, for whoever watches the terminal. */
-static void report(const struct analysis *analysis)
+static void report(const struct analysis *analysis, const struct leaks_options *options,
+		   const struct leaks_totals *totals)
 {
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
-	const struct heap_block *held;
-	uint64_t held_bytes = 0, unexpected = 0;
-	size_t nr_held;
+	_cleanup_free_ char *of_size = size_phrase(options);
+	uint64_t unexpected = 0;
 
-	if (heap_tracker_held(analysis->heaps, &held, &nr_held))
+	if (!of_size)
 		return;
-	for (size_t i = 0; i < nr_held; i++)
-		held_bytes += held[i].size_bytes;
 	/* Operations on blocks from before the recording are what attaching brings. */
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
 		if (i != ANOMALY_FREE_UNKNOWN && i != ANOMALY_REALLOC_UNKNOWN)
-			unexpected += stats->anomalies[i];
-	diag_note("%" PRIu64 " events, %" PRIu64 " allocations, %" PRIu64
-		  " frees: %zu blocks with %" PRIu64 " bytes still held, %" PRIu64
-		  " unexpected operations, %" PRIu64 " events lost, %" PRIu64 " unwind failures",
-		  stats->events, stats->allocations, stats->frees, nr_held, held_bytes, unexpected,
-		  analysis->lost, stack_store_unwind_failures(analysis->stacks));
+			unexpected += totals->anomalies[i];
+	diag_note("%" PRIu64 " events, %" PRIu64 " allocations, %" PRIu64 " frees%s: %" PRIu64
+		  " blocks%s with %" PRIu64 " bytes still held, %" PRIu64
+		  " unexpected operations%s, %" PRIu64 " events lost, %" PRIu64 " unwind failures",
+		  stats->events, stats->allocations, stats->frees,
+		  options->size ? " of all sizes" : "", totals->held_blocks, of_size,
+		  totals->held_bytes, unexpected, *of_size ? " on such blocks" : "", analysis->lost,
+		  stack_store_unwind_failures(analysis->stacks));
 	if (analysis->lost)
 		diag_warn("%" PRIu64 " events were lost: a leak whose free is among them is none",
 			  analysis->lost);
@@ -116,16 +146,18 @@ int main(int argc, char **argv)
 		err = analysis_read(&analysis, options.input);
 	/* What a corrupted file held up to its defect is still worth knowing. */
 	if (!err || analysis.input.probe_samples) {
-		int write_err;
+		struct leaks_totals totals;
+		int write_err = leaks_count(&analysis, &options.leaks, &totals);
 
 		errno = 0;
-		write_err = leaks_write(stdout, &analysis, &options.leaks);
+		if (!write_err)
+			write_err = leaks_write(stdout, &analysis, &options.leaks, &totals);
 		if (write_err) {
 			diag_error("cannot write the leaks: %s",
 				   strerror(errno ? errno : -write_err));
 			err = write_err;
 		} else {
-			report(&analysis);
+			report(&analysis, &options.leaks, &totals);
 		}
 	}
 	if (!err && analysis.input.truncated)

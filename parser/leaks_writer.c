@@ -53,26 +53,65 @@ void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stac
 	}
 }
 
-static void write_summary(FILE *out, const struct analysis *analysis, const struct heap_block *held,
-			  size_t nr_held)
+static bool is_wanted(const struct leaks_options *options, const struct heap_block *block)
+{
+	return !options->size ||
+	       (block->size_known && size_range_has(options->size, block->size_bytes));
+}
+
+int leaks_count(const struct analysis *analysis, const struct leaks_options *options,
+		struct leaks_totals *ret)
+{
+	const struct heap_anomaly *anomalies;
+	const struct heap_block *held;
+	size_t nr;
+	int err = heap_tracker_held(analysis->heaps, &held, &nr);
+
+	*ret = (struct leaks_totals){0};
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr; i++) {
+		if (!is_wanted(options, &held[i]))
+			continue;
+		ret->held_blocks++;
+		ret->held_bytes += held[i].size_bytes;
+	}
+	anomalies = heap_tracker_anomalies(analysis->heaps, &nr);
+	for (size_t i = 0; i < nr; i++)
+		ret->anomalies[anomalies[i].kind] += is_wanted(options, &anomalies[i].block);
+	return 0;
+}
+
+void leaks_write_size(FILE *out, const struct size_range *size)
+{
+	fprintf(out, "%" PRIu64, size->min_bytes);
+	if (size->max_bytes != size->min_bytes)
+		fprintf(out, "..%" PRIu64, size->max_bytes);
+}
+
+/* What is held and the kinds of anomaly are of the wanted size, the rest is of all sizes. */
+static void write_summary(FILE *out, const struct analysis *analysis,
+			  const struct leaks_options *options, const struct leaks_totals *totals)
 {
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
-	uint64_t held_bytes = 0;
 
-	for (size_t i = 0; i < nr_held; i++)
-		held_bytes += held[i].size_bytes;
+	fputs("# summary", out);
+	if (options->size) {
+		fputs(" size=", out);
+		leaks_write_size(out, options->size);
+	}
 	fprintf(out,
-		"# summary events=%" PRIu64 " allocations=%" PRIu64 " frees=%" PRIu64
-		" held_blocks=%zu held_bytes=%" PRIu64 " lost=%" PRIu64 " unwind_failures=%" PRIu64,
-		stats->events, stats->allocations, stats->frees, nr_held, held_bytes,
-		analysis->lost, stack_store_unwind_failures(analysis->stacks));
+		" events=%" PRIu64 " allocations=%" PRIu64 " frees=%" PRIu64 " held_blocks=%" PRIu64
+		" held_bytes=%" PRIu64 " lost=%" PRIu64 " unwind_failures=%" PRIu64,
+		stats->events, stats->allocations, stats->frees, totals->held_blocks,
+		totals->held_bytes, analysis->lost, stack_store_unwind_failures(analysis->stacks));
 	fprintf(out,
 		" allocated_bytes=%" PRIu64 " freed_bytes=%" PRIu64 " null_frees=%" PRIu64
 		" thread_exit_frees=%" PRIu64,
 		stats->allocated_bytes, stats->freed_bytes, stats->null_frees,
 		stats->thread_exit_frees);
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
-		fprintf(out, " %s=%" PRIu64, anomaly_names[i].counter, stats->anomalies[i]);
+		fprintf(out, " %s=%" PRIu64, anomaly_names[i].counter, totals->anomalies[i]);
 	fprintf(out,
 		" unpaired_entries=%" PRIu64 " unpaired_returns=%" PRIu64
 		" unlocated_blocks=%" PRIu64 " dropped_by_exec=%" PRIu64 " truncated=%d",
@@ -110,7 +149,8 @@ static void write_anomaly(FILE *out, const struct analysis *analysis,
 		write_related(out, analysis, "allocated", &block, &block.allocated);
 }
 
-int leaks_write(FILE *out, const struct analysis *analysis, const struct leaks_options *options)
+int leaks_write(FILE *out, const struct analysis *analysis, const struct leaks_options *options,
+		const struct leaks_totals *totals)
 {
 	const struct heap_anomaly *anomalies;
 	const struct heap_block *held;
@@ -120,17 +160,20 @@ int leaks_write(FILE *out, const struct analysis *analysis, const struct leaks_o
 	if (err)
 		return err;
 	fputs("# leaks 1\n", out);
-	write_summary(out, analysis, held, nr_held);
+	write_summary(out, analysis, options, totals);
 
 	anomalies = heap_tracker_anomalies(analysis->heaps, &nr_anomalies);
 	fputs("# columns: unexpected KIND SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK\n",
 	      out);
 	for (size_t i = 0; i < nr_anomalies && !ferror(out); i++)
-		if (anomalies[i].kind != ANOMALY_FREE_UNKNOWN || options->list_unknown)
+		if (is_wanted(options, &anomalies[i].block) &&
+		    (anomalies[i].kind != ANOMALY_FREE_UNKNOWN || options->list_unknown))
 			write_anomaly(out, analysis, &anomalies[i]);
 
 	fputs("# columns: leak SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK\n", out);
 	for (size_t i = 0; i < nr_held && !ferror(out); i++) {
+		if (!is_wanted(options, &held[i]))
+			continue;
 		fputs("leak ", out);
 		leaks_write_columns(out, analysis, &held[i], &held[i].allocated);
 		leaks_write_stack(out, analysis, held[i].allocated.stack_id);

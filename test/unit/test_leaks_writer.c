@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a made-up recording to the `leaks` text. */
+#include "common/scope.h"
+#include "parser/leaks_writer.h"
+#include "test/support/perf_data_writer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define SECOND UINT64_C(1000000000)
+
+static struct perf_data_writer *writer;
+static int malloc_entry, malloc_return, malloc_call, free_entry;
+
+static int setup(void **state)
+{
+	writer = perf_data_writer_create(NULL);
+	malloc_entry = perf_data_add_probe(writer, "malloc", PROBE_ENTRY);
+	malloc_return = perf_data_add_probe(writer, "malloc", PROBE_RETURN);
+	malloc_call = perf_data_add_probe(writer, "malloc", PROBE_CALL);
+	free_entry = perf_data_add_probe(writer, "free", PROBE_ENTRY);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	perf_data_writer_destroy(writer);
+	return 0;
+}
+
+static void add(int event, uint64_t time_ns, const uint64_t *fields)
+{
+	const struct perf_data_sample sample = {
+		.event = event,
+		.pid = 7,
+		.tid = 8,
+		.time_ns = time_ns,
+		.fields = fields,
+		.callchain = (uint64_t[]){0x4010, 0x4020},
+		.nr_callchain = event == malloc_return || event == malloc_call ? 2 : 0,
+	};
+
+	perf_data_sample(writer, &sample);
+}
+
+static void add_call(uint64_t time_ns, uint64_t size, uint64_t block)
+{
+	add(malloc_call, time_ns, (uint64_t[]){0x9000, 0x4010, size, block});
+}
+
+static void add_pair(uint64_t time_ns, uint64_t size, uint64_t block)
+{
+	add(malloc_entry, time_ns, (uint64_t[]){0x9000, size, 0x4010});
+	add(malloc_return, time_ns, (uint64_t[]){0x9000, 0x4010, block});
+}
+
+static void add_free(uint64_t time_ns, uint64_t block)
+{
+	add(free_entry, time_ns, (uint64_t[]){0xa000, block, 0x4010});
+}
+
+/* What leakparse writes; the caller frees it. */
+static char *leaks_text(const struct leaks_options *options)
+{
+	const struct stack_store_options stacks = {0};
+	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
+	struct analysis analysis;
+	struct leaks_totals totals;
+	char path[64], *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_true(fd >= 0 && out);
+	assert_int_equal(perf_data_write(writer, PERF_DATA_FILE, fd), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(analysis_init(&analysis, &stacks, NULL), 0);
+	assert_int_equal(analysis_read(&analysis, path), 0);
+	assert_int_equal(leaks_count(&analysis, options, &totals), 0);
+	assert_int_equal(leaks_write(out, &analysis, options, &totals), 0);
+	analysis_deinit(&analysis);
+	fclose(out);
+	return text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no \"%s\" in\n%s", part, text);
+}
+
+static void assert_lacks(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("\"%s\" in\n%s", part, text);
+}
+
+static void a_call_in_one_event_has_the_stack_of_a_return(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	add_call(1 * SECOND, 30, 0xa00);
+	add_pair(2 * SECOND, 40, 0xb00);
+	text = leaks_text(&options);
+	assert_has(text, "# summary events=3 allocations=2 frees=0 held_blocks=2 held_bytes=70 ");
+	assert_has(text, "\nleak 30 0xa00 1.000000000 1 7 8 ? malloc 1\n"
+			 "\t0x9000  (unknown)\n\t0x4010  (unknown)\n\t0x4020  (unknown)\n"
+			 "leak 40 0xb00 2.000000000 3 7 8 ? malloc 1\n");
+}
+
+static void of_one_size(void **state)
+{
+	const struct size_range size = {30, 40};
+	const struct leaks_options all = {.list_unknown = true};
+	const struct leaks_options some = {.list_unknown = true, .size = &size};
+	_cleanup_free_ char *of_all = NULL, *of_some = NULL;
+
+	add_call(1 * SECOND, 29, 0xa00);
+	add_call(2 * SECOND, 30, 0xb00);
+	add_pair(3 * SECOND, 40, 0xc00);
+	add_pair(4 * SECOND, 41, 0xd00);
+	add_call(5 * SECOND, 35, 0); /* fails */
+	add_call(5 * SECOND, 50, 0);
+	add_call(6 * SECOND, 31, 0xe00); /* freed twice */
+	add_free(6 * SECOND, 0xe00);
+	add_free(6 * SECOND, 0xe00);
+	add_call(7 * SECOND, 45, 0xf00); /* freed twice */
+	add_free(7 * SECOND, 0xf00);
+	add_free(7 * SECOND, 0xf00);
+	add_free(8 * SECOND, 0x1000); /* of an unknown size */
+	add(malloc_return, 9 * SECOND, (uint64_t[]){0x9000, 0x4010, 0x1100});
+
+	of_all = leaks_text(&all);
+	assert_has(of_all, "# summary events=16 allocations=7 frees=2 held_blocks=5 "
+			   "held_bytes=140 ");
+	assert_has(of_all, " free_unknown=1 double_free=2 still_held=0 realloc_unknown=0 "
+			   "alloc_failed=2 ");
+	assert_has(of_all, "unexpected alloc-failed 50 0x0 5.");
+	assert_has(of_all, "unexpected free-unknown ? 0x1000 8.");
+	assert_has(of_all, "leak ? 0x1100 9.");
+
+	of_some = leaks_text(&some);
+	assert_has(of_some, "# summary size=30..40 events=16 allocations=7 frees=2 held_blocks=2 "
+			    "held_bytes=70 ");
+	assert_has(of_some, " free_unknown=0 double_free=1 still_held=0 realloc_unknown=0 "
+			    "alloc_failed=1 ");
+	assert_has(of_some, "leak 30 0xb00 2.");
+	assert_has(of_some, "leak 40 0xc00 3.");
+	assert_has(of_some, "unexpected alloc-failed 35 0x0 5.");
+	assert_has(of_some, "unexpected double-free 31 0xe00 6.");
+	assert_has(of_some, "allocated 31 0xe00 6.");
+	assert_lacks(of_some, "leak 29");
+	assert_lacks(of_some, "leak 41");
+	assert_lacks(of_some, " 50 0x0");
+	assert_lacks(of_some, "0xf00");
+	assert_lacks(of_some, " ? 0x");
+}
+
+static void of_one_size_exactly(void **state)
+{
+	const struct size_range size = {0, 0};
+	const struct leaks_options options = {.size = &size};
+	_cleanup_free_ char *text = NULL;
+
+	add_call(1 * SECOND, 0, 0xa00);
+	add(malloc_return, 2 * SECOND, (uint64_t[]){0x9000, 0x4010, 0xb00}); /* who knows */
+	text = leaks_text(&options);
+	assert_has(text, "# summary size=0 events=2 allocations=2 frees=0 held_blocks=1 ");
+	assert_has(text, "leak 0 0xa00");
+	assert_lacks(text, "0xb00");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_call_in_one_event_has_the_stack_of_a_return),
+		TEST(of_one_size),
+		TEST(of_one_size_exactly),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
