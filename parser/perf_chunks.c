@@ -33,6 +33,11 @@ void perf_chunks_deinit(struct perf_chunks *chunks)
 	chunks->current = NULL;
 }
 
+void perf_chunks_resume(struct perf_chunks *chunks)
+{
+	chunks->ended = chunks->truncated = false;
+}
+
 void perf_chunk_hold(struct perf_chunk *chunk)
 {
 	chunk->nr_holders++;
@@ -94,9 +99,11 @@ static int fill(struct perf_chunks *chunks, size_t needed)
 
 static int corrupted(const struct perf_chunks *chunks, const struct perf_event_header *header)
 {
-	diag_error("%s: corrupted at offset %" PRIu64 ": a record of type %" PRIu32
+	diag_error("%s: corrupted at offset %" PRIu64 "%s: a record of type %" PRIu32
 		   " and size %u%s",
-		   chunks->source->name, chunks->offset, header->type, header->size,
+		   chunks->source->name, chunks->offset,
+		   chunks->source->decompressor ? " of the decompressed data" : "", header->type,
+		   header->size,
 		   header->size < sizeof(*header) ? "" : " runs past the end of the data");
 	return -EINVAL;
 }

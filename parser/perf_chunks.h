@@ -17,7 +17,7 @@ struct perf_chunk;
 struct perf_record {
 	struct perf_event_header header;
 	uint8_t *bytes;
-	uint64_t offset; /* in the file or stream, for messages and as the order of ties */
+	uint64_t offset; /* in the file or stream, for messages */
 	struct perf_chunk *chunk;
 };
 
@@ -33,6 +33,9 @@ struct perf_chunks {
 /* Reads the @source from its position on, up to @end_offset. Release with _deinit(). */
 void perf_chunks_init(struct perf_chunks *chunks, struct perf_source *source, uint64_t end_offset);
 void perf_chunks_deinit(struct perf_chunks *chunks);
+
+/* The source has more again (see perf_source.h). */
+void perf_chunks_resume(struct perf_chunks *chunks);
 
 /*
  * The next record; valid until the next call, unless its chunk is held. Returns 1; 0 at the end;

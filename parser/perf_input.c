@@ -21,6 +21,11 @@ struct perf_input {
 	struct perf_source source;
 	struct perf_header header;
 	struct perf_chunks chunks;
+	/* What compressed records hold; records come from there while @in_compressed. */
+	struct perf_decompressor decompressor;
+	struct perf_source decompressed_source;
+	struct perf_chunks decompressed;
+	bool in_compressed;
 	struct perf_events events;
 	struct perf_formats *formats;
 	struct perf_order order;
@@ -368,12 +373,6 @@ static int take_user_record(struct perf_input *input, const struct perf_record *
 	case PERF_USER_FINISHED_ROUND:
 		perf_order_finish_round(&input->order);
 		return deliver_due(input);
-	case PERF_USER_COMPRESSED:
-	case PERF_USER_COMPRESSED2:
-		diag_error("%s: its data is compressed (perf record -z), which cannot be read yet; "
-			   "record without -z",
-			   input->source.name);
-		return -EINVAL;
 	default:
 		if (record->header.type > PERF_USER_KNOWN_MAX)
 			input->stats->unknown_records++;
@@ -395,12 +394,53 @@ static int take_record(struct perf_input *input, const struct perf_record *recor
 	return take_kernel_record(input, record);
 }
 
+static bool is_compressed(uint32_t type)
+{
+	return type == PERF_USER_COMPRESSED || type == PERF_USER_COMPRESSED2;
+}
+
+/* The next record of the compressed ones. As perf_chunks_next(). */
+static int next_decompressed(struct perf_input *input, struct perf_record *ret)
+{
+	int err = perf_chunks_next(&input->decompressed, ret);
+	uint32_t type = err > 0 ? ret->header.type : 0;
+
+	/* What more follows a record would be part of the stream, too. Nobody writes that. */
+	if (!is_compressed(type) && type != PERF_USER_TRACING_DATA && type != PERF_USER_AUXTRACE)
+		return err;
+	diag_error("%s: corrupted at offset %" PRIu64 ": a record of type %" PRIu32
+		   " in compressed data",
+		   input->source.name, input->decompressor.offset, type);
+	return -EINVAL;
+}
+
+/* The next record, of those that are compressed or of those that are not. As perf_chunks_next(). */
+static int next_record(struct perf_input *input, struct perf_record *ret)
+{
+	for (;;) {
+		int err = input->in_compressed ? next_decompressed(input, ret) : 0;
+
+		if (err)
+			return err;
+		input->in_compressed = false;
+		err = perf_chunks_next(&input->chunks, ret);
+		if (err <= 0 || !is_compressed(ret->header.type))
+			return err;
+		err = perf_decompressor_feed(&input->decompressor, ret->header.type, ret->bytes,
+					     ret->header.size, ret->offset);
+		if (err)
+			return err;
+		perf_chunks_resume(&input->decompressed);
+		input->in_compressed = true;
+	}
+}
+
 static int read_records(struct perf_input *input)
 {
 	struct perf_record record;
 	int ret, err;
 
-	while ((ret = perf_chunks_next(&input->chunks, &record)) > 0) {
+	while ((ret = next_record(input, &record)) > 0) {
 		ret = take_record(input, &record);
 		if (ret)
 			return ret;
@@ -415,8 +455,10 @@ static int read_records(struct perf_input *input)
 
 static void report_truncation(struct perf_input *input)
 {
-	input->stats->truncated = input->chunks.truncated || input->header.unfinished;
-	if (input->chunks.truncated)
+	bool cut = input->chunks.truncated || input->decompressed.truncated;
+
+	input->stats->truncated = cut || input->header.unfinished;
+	if (cut)
 		diag_warn("%s: ends too early, at offset %" PRIu64 "; what it holds was read",
 			  input->source.name, input->chunks.offset);
 	else if (input->header.unfinished)
@@ -435,6 +477,9 @@ static int read_input(struct perf_input *input)
 		return err;
 	perf_formats_bind(input->formats, input->source.name, &input->events);
 	perf_chunks_init(&input->chunks, &input->source, input->header.data_end);
+	perf_decompressor_init(&input->decompressor, input->source.name);
+	perf_source_init_compressed(&input->decompressed_source, &input->decompressor);
+	perf_chunks_init(&input->decompressed, &input->decompressed_source, UINT64_MAX);
 	err = read_records(input);
 	if (!err)
 		err = check_events(input);
@@ -457,6 +502,8 @@ int perf_input_read(int fd, const char *name, const struct perf_consumer *consum
 		err = read_input(input);
 		perf_order_deinit(&input->order);
 		perf_chunks_deinit(&input->chunks);
+		perf_chunks_deinit(&input->decompressed);
+		perf_decompressor_deinit(&input->decompressor);
 		perf_events_deinit(&input->events);
 		perf_formats_destroy(input->formats);
 		perf_source_deinit(&input->source);

@@ -16,7 +16,7 @@ static bool before(const struct perf_queued *a, const struct perf_queued *b)
 {
 	if (a->time_ns != b->time_ns)
 		return a->time_ns < b->time_ns;
-	return a->record.offset < b->record.offset;
+	return a->sequence < b->sequence;
 }
 
 static int reserve(struct perf_order *order)
@@ -36,17 +36,19 @@ static int reserve(struct perf_order *order)
 
 int perf_order_push(struct perf_order *order, const struct perf_queued *entry)
 {
+	struct perf_queued queued = *entry;
 	size_t i, parent;
 
 	if (reserve(order))
 		return -ENOMEM;
+	queued.sequence = order->nr_pushed++;
 	for (i = order->nr++; i > 0; i = parent) {
 		parent = (i - 1) / 2;
-		if (!before(entry, &order->heap[parent]))
+		if (!before(&queued, &order->heap[parent]))
 			break;
 		order->heap[i] = order->heap[parent];
 	}
-	order->heap[i] = *entry;
+	order->heap[i] = queued;
 	perf_chunk_hold(entry->record.chunk);
 	if (entry->time_ns > order->newest_ns)
 		order->newest_ns = entry->time_ns;

@@ -5,7 +5,7 @@
  * drained once. What came before the last round but one then precedes all that is still to come,
  * and is given out (Linux 6.1, tools/perf/util/session.c, process_finished_round()).
  *
- * A heap over (time, offset): no more is held than two rounds bring.
+ * A heap over (time, place in the recording): no more is held than two rounds bring.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_ORDER_H
 #define LEAKTOOLS_PARSER_PERF_ORDER_H
@@ -18,11 +18,13 @@ struct perf_queued {
 	uint64_t time_ns;
 	struct perf_record record; /* its chunk is held */
 	struct perf_event *event;
+	uint64_t sequence; /* the order's own */
 };
 
 struct perf_order {
 	struct perf_queued *heap;
 	size_t nr, capacity;
+	uint64_t nr_pushed;   /* which is the next entry's place */
 	uint64_t newest_ns;   /* the latest time queued so far */
 	uint64_t boundary_ns; /* newest_ns at the last round */
 	uint64_t due_ns;      /* all up to this time may go; 0: nothing */

@@ -24,6 +24,16 @@ void perf_source_init(struct perf_source *source, int fd, const char *name)
 	}
 }
 
+void perf_source_init_compressed(struct perf_source *source, struct perf_decompressor *decompressor)
+{
+	*source = (struct perf_source){
+		.fd = -1,
+		.spool_fd = -1,
+		.name = decompressor->name,
+		.decompressor = decompressor,
+	};
+}
+
 void perf_source_deinit(struct perf_source *source)
 {
 	if (source->spool_fd >= 0)
@@ -55,7 +65,9 @@ static ssize_t read_once(const struct perf_source *source, uint64_t offset, void
 
 ssize_t perf_source_read(struct perf_source *source, void *buffer, size_t size_bytes)
 {
-	ssize_t got = read_once(source, source->position, buffer, size_bytes);
+	ssize_t got = source->decompressor
+			      ? perf_decompressor_read(source->decompressor, buffer, size_bytes)
+			      : read_once(source, source->position, buffer, size_bytes);
 
 	if (got > 0)
 		source->position += (uint64_t)got;

@@ -2,12 +2,16 @@
 /*
  * The bytes of a recording: a regular file, read from its beginning wherever its offset stands, or
  * a pipe. A pipe that carries a file with a table of contents is copied to a temporary file first.
+ * Or what the compressed records of a recording hold: that ends with each of them and goes on with
+ * the next.
  *
  * Reads are read(2)'s, never a mapping: a file that is cut off while it is read gives short reads,
  * not SIGBUS.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_SOURCE_H
 #define LEAKTOOLS_PARSER_PERF_SOURCE_H
+
+#include "parser/perf_decompressor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,12 +23,16 @@ struct perf_source {
 	int spool_fd;	  /* -1: none */
 	const char *name; /* for messages */
 	bool seekable;
-	uint64_t size_bytes; /* seekable only */
-	uint64_t position;   /* of the next sequential read */
+	uint64_t size_bytes;			/* seekable only */
+	uint64_t position;			/* of the next sequential read */
+	struct perf_decompressor *decompressor; /* instead of fd; NULL: none */
 };
 
 /* Reports nothing; cannot fail. @fd and @name stay the caller's. Release with _deinit(). */
 void perf_source_init(struct perf_source *source, int fd, const char *name);
+/* The same for what comes out of @decompressor, which stays the caller's. */
+void perf_source_init_compressed(struct perf_source *source,
+				 struct perf_decompressor *decompressor);
 void perf_source_deinit(struct perf_source *source);
 
 /*
