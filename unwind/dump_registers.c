@@ -59,15 +59,6 @@ int dump_registers_decode(const struct stack_dump *dump, struct dump_registers *
 	return 0;
 }
 
-int dump_read_u64(const struct stack_dump *dump, uint64_t sp, uint64_t address, uint64_t *ret)
-{
-	if (!dump->bytes || address < sp || dump->nr_bytes < sizeof(*ret) ||
-	    address - sp > dump->nr_bytes - sizeof(*ret))
-		return -EFAULT;
-	memcpy(ret, dump->bytes + (address - sp), sizeof(*ret));
-	return 0;
-}
-
 int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_t *ret)
 {
 	uint64_t sp;

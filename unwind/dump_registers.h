@@ -8,7 +8,11 @@
 
 #include "unwind/stack_store.h"
 
+#include <errno.h>
+#include <string.h>
+
 #define DUMP_MAX_DWARF_REGISTERS 32
+#define DUMP_MAX_STACK_BYTES	 (1u << 30) /* what is farther above is no part of the stack */
 
 struct dump_registers {
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
@@ -27,6 +31,23 @@ int dump_registers_decode(const struct stack_dump *dump, struct dump_registers *
 bool dump_register(const struct stack_dump *dump, unsigned number, uint64_t *ret);
 
 /* stack_dump_read_u64() where the stack pointer is known already. */
-int dump_read_u64(const struct stack_dump *dump, uint64_t sp, uint64_t address, uint64_t *ret);
+static inline int dump_read_u64(const struct stack_dump *dump, uint64_t sp, uint64_t address,
+				uint64_t *ret)
+{
+	if (!dump->bytes || address < sp || dump->nr_bytes < sizeof(*ret) ||
+	    address - sp > dump->nr_bytes - sizeof(*ret))
+		return -EFAULT;
+	memcpy(ret, dump->bytes + (address - sp), sizeof(*ret));
+	return 0;
+}
+
+/* The 8 bytes at @address are on the stack, by their distance, but not all in the dump. */
+static inline bool dump_ends_before(const struct stack_dump *dump, uint64_t sp, uint64_t address)
+{
+	uint64_t offset = address - sp;
+
+	return address >= sp && offset < DUMP_MAX_STACK_BYTES &&
+	       offset + sizeof(address) > dump->nr_bytes;
+}
 
 #endif

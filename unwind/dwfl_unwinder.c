@@ -22,7 +22,8 @@ struct space_dwfl {
 	const struct stack_dump *dump;
 	const struct dump_registers *registers;
 	struct unwound_stack *stack;
-	bool read_failed; /* since the last frame */
+	bool read_failed;   /* since the last frame */
+	bool read_past_end; /* of the dump, since then */
 };
 
 void dwfl_unwinder_init(struct dwfl_unwinder *unwinder, struct module_table *modules,
@@ -97,6 +98,8 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *c
 	    read_from_module(dwfl, address, ret))
 		return true;
 	space_dwfl->read_failed = true;
+	if (dump_ends_before(space_dwfl->dump, space_dwfl->registers->sp, address))
+		space_dwfl->read_past_end = true;
 	return false;
 }
 
@@ -257,7 +260,7 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	bool is_activation;
 
 	/* dwfl_frame_pc() unwinds a frame ahead, to see whether that is a signal's. */
-	space_dwfl->read_failed = false;
+	space_dwfl->read_failed = space_dwfl->read_past_end = false;
 	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, &is_activation))
 		return DWARF_CB_ABORT;
 	stack->addresses[stack->nr] = pc;
@@ -278,6 +281,7 @@ static void unwind_in(struct space_dwfl *space_dwfl, const struct stack_dump *du
 	space_dwfl->stack = ret;
 	ret->complete = dwfl_getthread_frames(space_dwfl->dwfl, 1, take_frame, space_dwfl) == 0 &&
 			!space_dwfl->read_failed;
+	ret->truncated = !ret->complete && space_dwfl->read_past_end;
 }
 
 int dwfl_unwinder_unwind(struct dwfl_unwinder *unwinder, const struct address_space *space,
@@ -287,7 +291,7 @@ int dwfl_unwinder_unwind(struct dwfl_unwinder *unwinder, const struct address_sp
 	struct space_dwfl *space_dwfl;
 
 	ret->nr = 0;
-	ret->complete = false;
+	ret->complete = ret->truncated = false;
 	if (dump_registers_decode(dump, &registers))
 		return 0;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwinds stack dumps by the modules' call frame information, through libdwfl.
+ * Unwinds stack dumps by the modules' call frame information, through libdwfl: slow, but able to do
+ * all that occurs. dump_unwinder.h is the fast way, and turns here where it can't go on.
  *
  * A Dwfl is made for each address space and kept attached: a new one for each sample costs ten
  * times as much. It is made anew when the address space has changed; a few are kept, by last use.
@@ -18,7 +19,8 @@ struct unwound_stack {
 	uint64_t addresses[STACK_MAX_FRAMES];
 	bool is_call[STACK_MAX_FRAMES]; /* a return address; else where the code was interrupted */
 	size_t nr;
-	bool complete; /* ends where the CFI says that the stack ends */
+	bool complete;	/* ends where the CFI says that the stack ends */
+	bool truncated; /* goes on past the end of the dump */
 };
 
 struct space_dwfl;

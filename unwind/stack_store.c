@@ -5,7 +5,7 @@
 #include "common/scope.h"
 #include "unwind/address_space.h"
 #include "unwind/debuginfo.h"
-#include "unwind/dwfl_unwinder.h"
+#include "unwind/dump_unwinder.h"
 #include "unwind/module.h"
 #include "unwind/stack_table.h"
 #include "unwind/symbolizer.h"
@@ -22,8 +22,7 @@ struct stack_store {
 	struct address_spaces spaces;
 	struct stack_table stacks;
 	struct symbolizer symbolizer;
-	struct dwfl_unwinder unwinder;
-	uint64_t unwind_failures;
+	struct dump_unwinder unwinder;
 
 	/* Room for one stack at a time: too large for the C stack. */
 	uint64_t chain[1 + STACK_MAX_FRAMES]; /* generation, then addresses */
@@ -49,7 +48,11 @@ int stack_store_create(const struct stack_store_options *options, struct stack_s
 	address_spaces_init(&store->spaces);
 	stack_table_init(&store->stacks);
 	symbolizer_init(&store->symbolizer, &store->modules, &store->debuginfo);
-	dwfl_unwinder_init(&store->unwinder, &store->modules, &store->debuginfo);
+	if (dump_unwinder_init(&store->unwinder, &store->modules, &store->debuginfo,
+			       options && options->own_vdso)) {
+		stack_store_destroy(store);
+		return -ENOMEM;
+	}
 	*ret = store;
 	return 0;
 
@@ -63,7 +66,7 @@ void stack_store_destroy(struct stack_store *store)
 {
 	if (!store)
 		return;
-	dwfl_unwinder_deinit(&store->unwinder);
+	dump_unwinder_deinit(&store->unwinder);
 	symbolizer_deinit(&store->symbolizer);
 	stack_table_deinit(&store->stacks);
 	address_spaces_deinit(&store->spaces);
@@ -165,22 +168,27 @@ static void push_function(struct unwound_stack *stack, uint64_t address)
 	stack->nr = nr + 1;
 }
 
+static int unwind(struct stack_store *store, const struct address_space *space,
+		  const struct stack_dump *dump)
+{
+	int err = dump_unwinder_unwind(&store->unwinder, space, dump, &store->unwound);
+
+	if (!err && dump->returned_from)
+		push_function(&store->unwound, dump->returned_from);
+	return err;
+}
+
 int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
 			 uint32_t *ret_id)
 {
 	const struct address_space *space = address_spaces_find(&store->spaces, pid);
-	struct unwound_stack *unwound = &store->unwound;
+	const struct unwound_stack *unwound = &store->unwound;
 	bool plain = true;
 
 	*ret_id = STACK_NONE;
-	int err = dwfl_unwinder_unwind(&store->unwinder, space, dump, unwound);
+	int err = unwind(store, space, dump);
 	if (err)
 		return err;
-	if (!unwound->complete)
-		store->unwind_failures++;
-
-	if (dump->returned_from)
-		push_function(unwound, dump->returned_from);
 
 	/* A signal handler's stack has a second interrupted frame, which a callchain can't express.
 	 */
@@ -191,6 +199,20 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 						 ret_id);
 	return place_and_intern(store, space, unwound->addresses, unwound->is_call, unwound->nr,
 				ret_id);
+}
+
+int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
+			    uint64_t *ret_addresses, size_t *ret_nr, bool *ret_truncated)
+{
+	const struct unwound_stack *unwound = &store->unwound;
+	int err = unwind(store, address_spaces_find(&store->spaces, pid), dump);
+
+	if (err)
+		return err;
+	memcpy(ret_addresses, unwound->addresses, unwound->nr * sizeof(*ret_addresses));
+	*ret_nr = unwound->nr;
+	*ret_truncated = unwound->truncated;
+	return 0;
 }
 
 size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id)
@@ -246,5 +268,10 @@ int stack_frame_print(const struct stack_frame *frame, FILE *out)
 
 uint64_t stack_store_unwind_failures(const struct stack_store *store)
 {
-	return store->unwind_failures;
+	return store->unwinder.stats.truncated + store->unwinder.stats.lost;
+}
+
+const struct stack_unwind_stats *stack_store_unwind_stats(const struct stack_store *store)
+{
+	return &store->unwinder.stats;
 }

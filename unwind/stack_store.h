@@ -68,6 +68,16 @@ struct stack_frame {
  */
 struct stack_store_options {
 	const char *symfs; /* prefix to every module's path; NULL: none */
+	bool own_vdso; /* the processes run on this machine, as this one does: "[vdso]" is ours */
+};
+
+/* What became of the dumps. Those not truncated and not lost are whole. */
+struct stack_unwind_stats {
+	uint64_t dumps;	    /* unwound, or tried */
+	uint64_t frames;    /* found in them */
+	uint64_t by_dwfl;   /* left to libdwfl's unwinder, which is slow */
+	uint64_t truncated; /* the dump ended before the stack did */
+	uint64_t lost;	    /* ended for any other reason: no file, no CFI, no frame pointer */
 };
 
 int stack_store_create(const struct stack_store_options *options, struct stack_store **ret);
@@ -105,6 +115,15 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 			 uint32_t *ret_id);
 
 /*
+ * Unwinds a dump without interning it, for those who write callchains: stores at most
+ * STACK_MAX_FRAMES addresses, innermost first, in @ret_addresses (dump->returned_from in front,
+ * where it is set), and in @ret_truncated whether the dump ended before the stack did. Counts as
+ * stack_store_add_dump() does. Returns 0 or -ENOMEM.
+ */
+int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
+			    uint64_t *ret_addresses, size_t *ret_nr, bool *ret_truncated);
+
+/*
  * Reads the 8 bytes at @address of the process out of a dump. Returns 0, or -EFAULT if the dump
  * does not hold them.
  */
@@ -127,6 +146,9 @@ int stack_store_frame(struct stack_store *store, uint32_t id, size_t index,
  */
 int stack_frame_print(const struct stack_frame *frame, FILE *out);
 
+/* The dumps that were not unwound to their stack's end: truncated or lost. */
 uint64_t stack_store_unwind_failures(const struct stack_store *store);
+/* Valid as long as the store. */
+const struct stack_unwind_stats *stack_store_unwind_stats(const struct stack_store *store);
 
 #endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/dump_unwinder.h"
+
+#include "unwind/dump_registers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How one step, or the whole of it, went. */
+enum step {
+	STEP_DONE,	 /* there is a caller */
+	STEP_OUTERMOST,	 /* there is none */
+	STEP_TRUNCATED,	 /* there may be one, above what was dumped */
+	STEP_LOST,	 /* nothing says where it is */
+	STEP_NEEDS_DWFL, /* too much for a rule */
+	STEP_NO_MEMORY,
+};
+
+_Static_assert(CFI_NR_REGISTERS <= DUMP_MAX_DWARF_REGISTERS, "registers do not fit");
+
+/* A frame: the registers that are known, and how its address is to be looked up. */
+struct frame {
+	uint64_t registers[CFI_NR_REGISTERS];
+	uint32_t known; /* as bits */
+	uint64_t pc;
+	bool is_return; /* @pc follows a call */
+};
+
+struct walk {
+	struct dump_unwinder *unwinder;
+	const struct address_space *space;
+	const struct stack_dump *dump;
+	uint64_t dump_start;
+	struct frame frame;
+};
+
+int dump_unwinder_init(struct dump_unwinder *unwinder, struct module_table *modules,
+		       struct debuginfo *debuginfo, bool own_vdso)
+{
+	*unwinder = (struct dump_unwinder){0};
+	unwinder->cache = calloc(DUMP_UNWINDER_CACHE_SIZE, sizeof(*unwinder->cache));
+	if (!unwinder->cache)
+		return -ENOMEM;
+	cfi_rules_init(&unwinder->rules, modules, debuginfo, own_vdso);
+	dwfl_unwinder_init(&unwinder->dwfl, modules, debuginfo);
+	return 0;
+}
+
+void dump_unwinder_deinit(struct dump_unwinder *unwinder)
+{
+	dwfl_unwinder_deinit(&unwinder->dwfl);
+	cfi_rules_deinit(&unwinder->rules);
+	free(unwinder->cache);
+}
+
+/* The rule for the code at @address, by way of its mapping and module. */
+static int look_up_rule(struct dump_unwinder *unwinder, const struct address_space *space,
+			uint64_t address, const struct cfi_rule **ret)
+{
+	static const struct cfi_rule absent = {.kind = CFI_ABSENT};
+	const struct mapping *mapping = address_space_find(space, address);
+	int err = 0;
+
+	*ret = &absent;
+	if (mapping)
+		err = cfi_rules_find(&unwinder->rules, mapping->module,
+				     address - mapping->start + mapping->file_offset, ret);
+	if (unwinder->epoch != unwinder->rules.epoch) {
+		memset(unwinder->cache, 0, DUMP_UNWINDER_CACHE_SIZE * sizeof(*unwinder->cache));
+		unwinder->epoch = unwinder->rules.epoch;
+	}
+	return err;
+}
+
+/* The rule for the code at @address. NULL: out of memory. */
+static inline const struct cfi_rule *get_rule(struct walk *walk, uint64_t address)
+{
+	struct dump_unwinder *unwinder = walk->unwinder;
+	uint64_t generation = walk->space->generation;
+	size_t slot = hash_mix(address, 0x9e3779b97f4a7c15 ^ generation);
+	struct cached_rule *cached = &unwinder->cache[slot & (DUMP_UNWINDER_CACHE_SIZE - 1)];
+	const struct cfi_rule *rule;
+
+	if (cached->address == address && cached->generation == generation)
+		return cached->rule;
+	if (look_up_rule(unwinder, walk->space, address, &rule))
+		return NULL;
+	*cached = (struct cached_rule){.address = address, .generation = generation, .rule = rule};
+	return rule;
+}
+
+static inline bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
+{
+	return dump_read_u64(walk->dump, walk->dump_start, address, ret) == 0;
+}
+
+/*
+ * What a word that can't be read means. libdwfl's reader also knows memory that a module's file
+ * holds; which file's data lies where is not looked into here, as only broken stacks lead there.
+ */
+static enum step unreadable(const struct walk *walk, uint64_t address)
+{
+	const struct address_space *space = walk->space;
+
+	if (dump_ends_before(walk->dump, walk->dump_start, address))
+		return STEP_TRUNCATED;
+	for (size_t i = 0; i < space->nr; i++) {
+		const struct mapping *mapping = &space->mappings[i];
+		uint64_t span = module_span(mapping->module);
+
+		if (address >= mapping->start - span && address < mapping->end + span)
+			return STEP_NEEDS_DWFL;
+	}
+	return STEP_LOST;
+}
+
+static inline bool get_register(const struct frame *frame, uint8_t number, int32_t offset,
+				uint64_t *ret)
+{
+	*ret = frame->registers[number] + (uint64_t)(int64_t)offset;
+	return frame->known & (1u << number);
+}
+
+static enum step find_cfa(const struct walk *walk, const struct cfi_rule *rule, uint64_t *ret)
+{
+	const struct frame *frame = &walk->frame;
+	uint64_t address;
+
+	if (!get_register(frame, rule->cfa_register, rule->cfa_offset, ret))
+		return STEP_LOST;
+	if (rule->cfa == CFA_MEMORY) {
+		address = *ret;
+		if (!read_word(walk, address, ret))
+			return unreadable(walk, address);
+		*ret += (uint64_t)(int64_t)rule->cfa_addend;
+	} else if (rule->cfa == CFA_PLT) {
+		if (!(frame->known & (1u << CFI_RETURN_ADDRESS)))
+			return STEP_LOST;
+		if ((frame->registers[CFI_RETURN_ADDRESS] & 15) >= (uint64_t)rule->cfa_addend)
+			*ret += sizeof(uint64_t);
+	}
+	return STEP_DONE;
+}
+
+/* What the caller's registers are found to be: those that can't be found are unknown. */
+static void restore_others(const struct walk *walk, const struct cfi_rule *rule, uint64_t cfa,
+			   struct frame *caller)
+{
+	for (unsigned i = rule->nr_at_cfa; i < rule->nr_saved; i++) {
+		const struct cfi_saved *saved = &rule->saved[i];
+		uint64_t value;
+		bool known = true;
+
+		if (saved->where == VALUE_OF_CFA)
+			value = cfa + (uint64_t)(int64_t)saved->offset;
+		else
+			known = get_register(&walk->frame, saved->base, saved->offset, &value);
+		if (known && saved->where == SAVED_AT_REGISTER)
+			known = read_word(walk, value, &value);
+		if (!known)
+			continue;
+		caller->registers[saved->number] = value;
+		caller->known |= 1u << saved->number;
+	}
+}
+
+/* Why the return address is not known. @walk is still in the callee, or only the CFA matters. */
+static enum step explain_loss(const struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
+{
+	uint64_t address;
+
+	for (unsigned i = 0; i < rule->nr_saved; i++) {
+		const struct cfi_saved *saved = &rule->saved[i];
+
+		if (saved->number != CFI_RETURN_ADDRESS)
+			continue;
+		if (saved->where == SAVED_AT_CFA)
+			return unreadable(walk, cfa + (uint64_t)(int64_t)saved->offset);
+		if (saved->where == SAVED_AT_REGISTER &&
+		    get_register(&walk->frame, saved->base, saved->offset, &address))
+			return unreadable(walk, address);
+	}
+	return STEP_LOST;
+}
+
+/* The return address has the highest number, and each part of @saved goes by that. */
+static inline bool returns_by_cfa(const struct cfi_rule *rule)
+{
+	return rule->nr_at_cfa && rule->saved[rule->nr_at_cfa - 1].number == CFI_RETURN_ADDRESS;
+}
+
+/*
+ * Goes to the caller by @rule. The stack pointer must rise, which ends every cycle; only a signal
+ * may have come on another stack.
+ */
+static enum step apply_rule(struct walk *walk, const struct cfi_rule *rule)
+{
+	struct frame *frame = &walk->frame;
+	uint64_t old_sp = frame->registers[CFI_STACK_POINTER], cfa;
+	bool had_sp = frame->known & (1u << CFI_STACK_POINTER);
+	enum step step = find_cfa(walk, rule, &cfa);
+
+	if (step != STEP_DONE)
+		return step;
+
+	uint32_t known = frame->known & rule->same;
+	if (rule->nr_saved > rule->nr_at_cfa) {
+		struct frame caller = *frame;
+
+		caller.known = known;
+		restore_others(walk, rule, cfa, &caller);
+		if (!returns_by_cfa(rule) && !(caller.known & (1u << CFI_RETURN_ADDRESS)))
+			return explain_loss(walk, rule, cfa);
+		*frame = caller;
+		known = caller.known;
+	}
+	for (unsigned i = 0; i < rule->nr_at_cfa; i++) {
+		const struct cfi_saved *saved = &rule->saved[i];
+
+		if (read_word(walk, cfa + (uint64_t)(int64_t)saved->offset,
+			      &frame->registers[saved->number]))
+			known |= 1u << saved->number;
+	}
+	if (rule->sp_is_cfa) {
+		frame->registers[CFI_STACK_POINTER] = cfa;
+		known |= 1u << CFI_STACK_POINTER;
+	}
+	frame->known = known;
+	if (!(known & (1u << CFI_RETURN_ADDRESS)))
+		return explain_loss(walk, rule, cfa);
+	if (had_sp && !rule->signal_frame && frame->registers[CFI_STACK_POINTER] <= old_sp)
+		return STEP_LOST;
+
+	frame->pc = frame->registers[CFI_RETURN_ADDRESS];
+	frame->is_return = !rule->signal_frame;
+	return frame->pc ? STEP_DONE : STEP_OUTERMOST;
+}
+
+/*
+ * Code without call frame information: as libdwfl, we take it to keep a frame pointer (elfutils
+ * 0.188, backends/x86_64_unwind.c). The outermost frame's is 0 (System V ABI, AMD64 supplement,
+ * 3.4.1), and so may be its return address.
+ */
+static enum step follow_frame_pointer(struct walk *walk)
+{
+	struct frame *frame = &walk->frame;
+	uint64_t fp = frame->registers[CFI_FRAME_POINTER], caller_fp, pc;
+
+	if (!(frame->known & (1u << CFI_FRAME_POINTER)) || !fp)
+		return STEP_LOST;
+	if (!read_word(walk, fp, &caller_fp))
+		caller_fp = 0;
+	if (!read_word(walk, fp + sizeof(fp), &pc))
+		return unreadable(walk, fp + sizeof(fp));
+	if ((frame->known & (1u << CFI_STACK_POINTER)) &&
+	    fp + 2 * sizeof(fp) <= frame->registers[CFI_STACK_POINTER])
+		return STEP_LOST;
+
+	frame->registers[CFI_FRAME_POINTER] = caller_fp;
+	frame->registers[CFI_STACK_POINTER] = fp + 2 * sizeof(fp);
+	frame->known = 1u << CFI_FRAME_POINTER | 1u << CFI_STACK_POINTER;
+	frame->pc = pc;
+	frame->is_return = true;
+	return pc ? STEP_DONE : STEP_OUTERMOST;
+}
+
+static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
+{
+	struct frame *frame = &walk->frame;
+
+	while (ret->nr < STACK_MAX_FRAMES) {
+		const struct cfi_rule *rule = get_rule(walk, frame->pc - frame->is_return);
+		enum step step;
+
+		if (!rule)
+			return STEP_NO_MEMORY;
+		ret->addresses[ret->nr] = frame->pc;
+		ret->is_call[ret->nr] = frame->is_return;
+		ret->nr++;
+
+		if (rule->kind == CFI_FRAME)
+			step = apply_rule(walk, rule);
+		else if (rule->kind == CFI_OUTERMOST)
+			step = STEP_OUTERMOST;
+		else if (rule->kind == CFI_ABSENT)
+			step = follow_frame_pointer(walk);
+		else
+			step = STEP_NEEDS_DWFL;
+		if (step != STEP_DONE)
+			return step;
+		/* The kernel jumped to a signal's trampoline: it was not called, either. */
+		if (rule->signal_frame)
+			ret->is_call[ret->nr - 1] = false;
+	}
+	return STEP_LOST;
+}
+
+static void start_walk(struct walk *walk, const struct dump_registers *registers)
+{
+	struct frame *frame = &walk->frame;
+
+	memcpy(frame->registers, registers->dwarf, sizeof(frame->registers));
+	frame->known = (1u << CFI_NR_REGISTERS) - 1;
+	frame->pc = registers->pc;
+	frame->is_return = false;
+	walk->dump_start = registers->sp;
+}
+
+/* Returns 0, or 1: it is for libdwfl to do; or -ENOMEM. */
+static int unwind_by_rules(struct dump_unwinder *unwinder, const struct address_space *space,
+			   const struct stack_dump *dump, struct unwound_stack *ret)
+{
+	struct walk walk = {.unwinder = unwinder, .space = space, .dump = dump};
+	struct dump_registers registers;
+	enum step step;
+
+	ret->nr = 0;
+	ret->complete = ret->truncated = false;
+	if (dump_registers_decode(dump, &registers))
+		return 0;
+	if (registers.machine != EM_X86_64)
+		return 1;
+	start_walk(&walk, &registers);
+	if (!space) {
+		/* No way to begin, but where it was is known. */
+		ret->addresses[0] = registers.pc;
+		ret->is_call[0] = false;
+		ret->nr = 1;
+		return 0;
+	}
+	step = walk_stack(&walk, ret);
+	ret->complete = step == STEP_OUTERMOST;
+	ret->truncated = step == STEP_TRUNCATED;
+	if (step == STEP_NO_MEMORY)
+		return -ENOMEM;
+	return step == STEP_NEEDS_DWFL;
+}
+
+int dump_unwinder_unwind(struct dump_unwinder *unwinder, const struct address_space *space,
+			 const struct stack_dump *dump, struct unwound_stack *ret)
+{
+	int result = unwind_by_rules(unwinder, space, dump, ret);
+
+	if (result > 0) {
+		unwinder->stats.by_dwfl++;
+		result = dwfl_unwinder_unwind(&unwinder->dwfl, space, dump, ret);
+	}
+	if (result)
+		return result;
+	unwinder->stats.dumps++;
+	unwinder->stats.frames += ret->nr;
+	unwinder->stats.truncated += ret->truncated;
+	unwinder->stats.lost += !ret->complete && !ret->truncated;
+	return 0;
+}
