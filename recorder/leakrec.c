@@ -2,6 +2,7 @@
 /* leakrec: records what processes allocate and release. */
 #include "common/diag.h"
 #include "common/scope.h"
+#include "recorder/compressor.h"
 #include "recorder/session.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ static const char usage[] =
 	"\n"
 	"  -p, --pid PID[,PID...]    attach to these processes\n"
 	"  -o, --output FILE         write there, \"-\" is a pipe on standard output [perf.data]\n"
+	"  -z, --compression-level LEVEL\n"
+	"                            compress, at zstd's level 1 to 22; -z alone is 1\n"
 	"  -m, --mmap-pages N        pages of each CPU's ring, a power of two [512]\n"
 	"  -d, --duration SECONDS    end after that time\n"
 	"      --call-graph MODE     stacks: fp, dwarf[,BYTES of stack to dump] or none [fp]\n"
@@ -35,6 +38,7 @@ enum { OPTION_CALL_GRAPH = 256, OPTION_ON_OVERLOAD, OPTION_FREE_STACKS };
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
 	{"output", required_argument, NULL, 'o'},
+	{"compression-level", required_argument, NULL, 'z'},
 	{"mmap-pages", required_argument, NULL, 'm'},
 	{"duration", required_argument, NULL, 'd'},
 	{"call-graph", required_argument, NULL, OPTION_CALL_GRAPH},
@@ -122,6 +126,19 @@ static int parse_on_overload(const char *text, enum on_overload *ret)
 	return 0;
 }
 
+/* @text: NULL for the default, as in perf record -z. */
+static int parse_compression_level(const char *text, int *ret)
+{
+	unsigned long level = COMPRESSOR_DEFAULT_LEVEL;
+
+	if (text && (parse_number(text, COMPRESSOR_MAX_LEVEL, &level) || level == 0)) {
+		diag_error("-z takes a level from 1 to %d, not \"%s\"", COMPRESSOR_MAX_LEVEL, text);
+		return -EINVAL;
+	}
+	*ret = (int)level;
+	return 0;
+}
+
 static int parse_duration(const char *text, uint64_t *ret_ns)
 {
 	char *end;
@@ -141,13 +158,17 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 	int opt, err = 0;
 
 	/* "+": options end where the command begins. */
-	while (!err && (opt = getopt_long(argc, argv, "+p:o:m:d:hV", long_options, NULL)) != -1) {
+	while (!err &&
+	       (opt = getopt_long(argc, argv, "+p:o:z::m:d:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'p':
 			err = parse_pids(optarg, pids, &options->nr_pids);
 			break;
 		case 'o':
 			options->output = optarg;
+			break;
+		case 'z':
+			err = parse_compression_level(optarg, &options->compression_level);
 			break;
 		case 'm':
 			err = parse_ring_pages(optarg, &options->config.ring_pages);

@@ -4,12 +4,14 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "recorder/perf_features.h"
+#include "recorder/write_queue.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <sys/signalfd.h>
 
-#define BUFFER_BYTES (1 << 20)
+/* Of feature COMPRESSED: its version, perf's number for zstd, and where the ratio stands. */
+#define COMPRESSED_VERSION	1
+#define COMPRESSED_ZSTD		1
+#define COMPRESSED_RATIO_OFFSET 12
 
 /* An entry of the attributes' section. */
 struct file_attr {
@@ -21,126 +23,63 @@ struct perf_writer {
 	int fd;
 	const char *name;
 	bool pipe_format;
+	int compression_level; /* 0: none */
 	int signal_fd;
-	bool interrupted;
-	int error;	     /* the first failure; nothing is written after it */
-	uint64_t written;    /* bytes the kernel has taken */
-	uint64_t data_start; /* file offset of the first record */
+	struct write_queue *queue;     /* from perf_writer_begin() on */
+	struct compressor *compressor; /* the queue's; NULL: none */
+	uint64_t size_bytes;	       /* of the finished recording */
+	uint64_t data_start;	       /* file offset of the first record */
 	struct perf_disk_header header;
 	struct perf_disk_section table[PERF_FEATURES_MAX]; /* by feature; size 0: absent */
-	size_t buffered;
-	char buffer[BUFFER_BYTES];
 };
 
-int perf_writer_create(int fd, const char *name, bool pipe_format, int signal_fd,
-		       struct perf_writer **ret)
+int perf_writer_create(int fd, const char *name, bool pipe_format, int compression_level,
+		       int signal_fd, struct perf_writer **ret)
 {
-	struct perf_writer *writer = malloc(sizeof(*writer));
+	struct perf_writer *writer = calloc(1, sizeof(*writer));
 
 	if (!writer) {
 		diag_error("cannot write %s: out of memory", name);
 		close(fd);
 		return -ENOMEM;
 	}
-	memset(writer, 0, offsetof(struct perf_writer, buffer));
 	writer->fd = fd;
 	writer->name = name;
 	writer->pipe_format = pipe_format;
+	writer->compression_level = compression_level;
 	writer->signal_fd = signal_fd;
 	*ret = writer;
 	return 0;
 }
 
-static int write_failed(struct perf_writer *writer, int err)
-{
-	static const char *const advice[] = {
-		[EINTR] = "; what its reader has not taken is dropped",
-		[EPIPE] = "; its reader is gone",
-		[ENOSPC] = "; what was recorded so far is kept",
-	};
-	const char *hint = (size_t)err < ARRAY_SIZE(advice) && advice[err] ? advice[err] : "";
-
-	diag_error("cannot write %s: %s%s", writer->name, strerror(err), hint);
-	writer->error = -err;
-	return -err;
-}
-
 bool perf_writer_interrupted(const struct perf_writer *writer)
 {
-	return writer->interrupted;
-}
-
-/* The pipe is full. Waits until it takes more; a signal ends the recording, a second one the
- * waiting. */
-static int wait_for_reader(struct perf_writer *writer)
-{
-	struct pollfd fds[] = {
-		{.fd = writer->fd, .events = POLLOUT},
-		{.fd = writer->signal_fd, .events = POLLIN},
-	};
-	struct signalfd_siginfo signal;
-
-	if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
-		return write_failed(writer, errno);
-	if (!(fds[1].revents & POLLIN) ||
-	    read(writer->signal_fd, &signal, sizeof(signal)) != sizeof(signal))
-		return 0;
-	if (writer->interrupted)
-		return write_failed(writer, EINTR);
-	writer->interrupted = true;
-	diag_note("ending; what is recorded waits for the reader of the pipe, Ctrl-C drops it");
-	return 0;
-}
-
-static int write_bytes(struct perf_writer *writer, const char *bytes, size_t size)
-{
-	while (size > 0) {
-		ssize_t n = write(writer->fd, bytes, size);
-
-		if (n < 0 && errno == EAGAIN) {
-			int err = wait_for_reader(writer);
-
-			if (err)
-				return err;
-			continue;
-		}
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return write_failed(writer, errno);
-		writer->written += (uint64_t)n;
-		bytes += n;
-		size -= (size_t)n;
-	}
-	return 0;
+	return writer->queue && write_queue_interrupted(writer->queue);
 }
 
 int perf_writer_flush(struct perf_writer *writer)
 {
-	if (!writer->error)
-		write_bytes(writer, writer->buffer, writer->buffered);
-	writer->buffered = 0;
-	return writer->error;
+	return write_queue_flush(writer->queue);
 }
 
 int perf_writer_add(struct perf_writer *writer, const char *bytes, size_t size, const char *more,
 		    size_t more_size)
 {
-	/* A record is never larger than the buffer: its size is 16 bits. */
-	if (size + more_size > BUFFER_BYTES - writer->buffered)
-		perf_writer_flush(writer);
-	if (writer->error)
-		return writer->error;
-	memcpy(writer->buffer + writer->buffered, bytes, size);
+	char *to = write_queue_reserve(writer->queue, size + more_size);
+
+	if (!to)
+		return write_queue_error(writer->queue);
+	memcpy(to, bytes, size);
 	if (more_size)
-		memcpy(writer->buffer + writer->buffered + size, more, more_size);
-	writer->buffered += size + more_size;
+		memcpy(to + size, more, more_size);
 	return 0;
 }
 
 uint64_t perf_writer_size_bytes(const struct perf_writer *writer)
 {
-	return writer->written;
+	if (writer->size_bytes || !writer->queue)
+		return writer->size_bytes;
+	return write_queue_written(writer->queue);
 }
 
 static void add_attr(struct byte_buffer *out, const struct record_event *event,
@@ -229,8 +168,7 @@ static void lay_out_pipe(struct byte_buffer *out, const struct record_events *ev
 			size_t nr_ids = event->nr_ids < max_ids ? event->nr_ids : max_ids;
 			add_header_record(out, PERF_USER_HEADER_ATTR,
 					  sizeof(struct perf_event_attr) + nr_ids * 8);
-			byte_buffer_add(out, &event->attr,
-					sizeof(struct perf_event_attr));
+			byte_buffer_add(out, &event->attr, sizeof(struct perf_event_attr));
 			byte_buffer_add(out, event->ids, nr_ids * 8);
 		}
 	}
@@ -254,6 +192,34 @@ static void lay_out_pipe(struct byte_buffer *out, const struct record_events *ev
 	byte_buffer_add_zeros(out, padded - tracing->size);
 }
 
+/* What perf must know before the first compressed record: how much each may hold at most. */
+static void add_compression(struct byte_buffer *section, int level)
+{
+	byte_buffer_add_u32(section, COMPRESSED_VERSION);
+	byte_buffer_add_u32(section, COMPRESSED_ZSTD);
+	byte_buffer_add_u32(section, (uint32_t)level);
+	byte_buffer_add_u32(section, 1); /* the ratio, which the end tells */
+	byte_buffer_add_u32(section, COMPRESSOR_MAX_CONTENT_BYTES);
+}
+
+/* Starts the thread that writes. */
+static int start_queue(struct perf_writer *writer)
+{
+	int err = 0;
+
+	if (writer->compression_level)
+		err = compressor_create(writer->compression_level, &writer->compressor);
+	if (err) {
+		diag_error("cannot compress %s: %s", writer->name, strerror(-err));
+		return err;
+	}
+	err = write_queue_create(writer->fd, writer->name, writer->signal_fd, writer->compressor,
+				 &writer->queue);
+	if (err)
+		writer->compressor = NULL;
+	return err;
+}
+
 int perf_writer_begin(struct perf_writer *writer, const struct record_events *events, int argc,
 		      char *const *argv)
 {
@@ -261,16 +227,23 @@ int perf_writer_begin(struct perf_writer *writer, const struct record_events *ev
 	struct byte_buffer out = {0};
 	int err = perf_features_collect(&features, events, argc, argv);
 
+	if (writer->compression_level)
+		add_compression(&features.sections[PERF_FEATURE_COMPRESSED],
+				writer->compression_level);
 	if (!err && writer->pipe_format)
 		lay_out_pipe(&out, events, &features);
 	else if (!err)
 		lay_out_file(writer, &out, events, &features);
-	if (!err && out.failed)
+	if (!err && (out.failed || features.sections[PERF_FEATURE_COMPRESSED].failed))
 		err = -ENOMEM;
 	if (err == -ENOMEM)
 		diag_error("cannot write %s: out of memory", writer->name);
 	if (!err)
-		err = write_bytes(writer, out.bytes, out.size);
+		err = start_queue(writer);
+	if (!err) {
+		err = write_queue_add(writer->queue, out.bytes, out.size);
+		write_queue_set_compressed(writer->queue, true);
+	}
 	byte_buffer_deinit(&out);
 	perf_features_deinit(&features);
 	return err;
@@ -298,13 +271,13 @@ static void add_build_ids(struct byte_buffer *out, const struct build_ids *ids)
 }
 
 /*
- * After a failed write: the whole records among the bytes that reached the file from @from on. The
- * partial one goes, and so much more that the table has room on a full disk.
+ * After a failed write: the whole records among the bytes that reached the file. The partial one
+ * goes, and so much more that the table has room on a full disk.
  */
-static uint64_t end_of_whole_records(struct perf_writer *writer)
+static uint64_t end_of_whole_records(const struct perf_writer *writer, uint64_t written)
 {
 	const uint64_t room = sizeof(writer->table) + 4096;
-	uint64_t at = writer->data_start, end = writer->written > room ? writer->written - room : 0;
+	uint64_t at = writer->data_start, end = written > room ? written - room : 0;
 	struct perf_event_header header;
 
 	while (at + sizeof(header) <= end &&
@@ -314,19 +287,37 @@ static uint64_t end_of_whole_records(struct perf_writer *writer)
 	return at;
 }
 
+/* Where the data ends, after which the table goes. Returns 0 or a negative errno. */
+static int find_end(const struct perf_writer *writer, uint64_t *ret)
+{
+	*ret = write_queue_written(writer->queue);
+	if (!write_queue_error(writer->queue))
+		return 0;
+	*ret = end_of_whole_records(writer, *ret);
+	return ftruncate(writer->fd, (off_t)*ret) < 0 ? -errno : 0;
+}
+
+/* It is all that is known at the end only; a file is as good without. */
+static void write_ratio(const struct perf_writer *writer)
+{
+	uint32_t ratio = writer->compressor ? compressor_ratio(writer->compressor) : 0;
+	uint64_t at = writer->table[PERF_FEATURE_COMPRESSED].offset + COMPRESSED_RATIO_OFFSET;
+
+	if (ratio && pwrite(writer->fd, &ratio, sizeof(ratio), (off_t)at) < 0)
+		diag_warn("cannot complete %s: %s", writer->name, strerror(errno));
+}
+
 static int finish_file(struct perf_writer *writer, const struct build_ids *build_ids)
 {
 	struct byte_buffer out = {0}, ids = {0};
-	uint64_t end = writer->written;
-	int err = 0;
+	uint64_t end;
+	int err = find_end(writer, &end);
 
-	if (writer->error) {
-		end = end_of_whole_records(writer);
-		if (ftruncate(writer->fd, (off_t)end) < 0)
-			return -errno;
-	} else {
+	if (err)
+		return err;
+	if (!write_queue_error(writer->queue))
 		add_build_ids(&ids, build_ids);
-	}
+	write_ratio(writer);
 	writer->header.data.offset = writer->data_start;
 	writer->header.data.size = end - writer->data_start;
 	if (ids.size)
@@ -349,7 +340,7 @@ static int finish_file(struct perf_writer *writer, const struct build_ids *build
 	if (err)
 		diag_error("cannot complete %s: %s", writer->name, strerror(-err));
 	else
-		writer->written = end + out.size;
+		writer->size_bytes = end + out.size;
 	byte_buffer_deinit(&out);
 	byte_buffer_deinit(&ids);
 	return err;
@@ -358,24 +349,28 @@ static int finish_file(struct perf_writer *writer, const struct build_ids *build
 int perf_writer_finish(struct perf_writer *writer, const struct build_ids *build_ids)
 {
 	struct byte_buffer ids = {0};
+	int err = write_queue_drain(writer->queue);
 
-	perf_writer_flush(writer);
 	if (!writer->pipe_format) {
-		int err = finish_file(writer, build_ids);
+		int finish_err = finish_file(writer, build_ids);
 
-		return writer->error ? writer->error : err;
+		return err ? err : finish_err;
 	}
+	if (err)
+		return err;
 	add_build_ids(&ids, build_ids);
-	if (!writer->error && !ids.failed)
-		write_bytes(writer, ids.bytes, ids.size);
+	write_queue_set_compressed(writer->queue, false);
+	if (!ids.failed)
+		write_queue_add(writer->queue, ids.bytes, ids.size);
 	byte_buffer_deinit(&ids);
-	return writer->error;
+	return write_queue_drain(writer->queue);
 }
 
 void perf_writer_destroy(struct perf_writer *writer)
 {
 	if (!writer)
 		return;
+	write_queue_destroy(writer->queue);
 	close(writer->fd);
 	free(writer);
 }

@@ -13,8 +13,10 @@
  * table, which is where perf then looks for the table: a file whose recorder was killed still tells
  * its attributes and formats, and its data lies behind the provisional table (docs/perf-data.md).
  *
- * A failed write is reported once; the records after it are dropped, and perf_writer_finish() keeps
- * all records that were written whole.
+ * A thread of its own writes (recorder/write_queue.h): what is added is written, and fails, later.
+ * When the output is too slow for what its buffers hold, adding waits. A failed write is reported
+ * once; the records after it are dropped, and perf_writer_finish() keeps all records that were
+ * written whole.
  */
 #ifndef LEAKTOOLS_RECORDER_PERF_WRITER_H
 #define LEAKTOOLS_RECORDER_PERF_WRITER_H
@@ -29,22 +31,26 @@ struct perf_writer;
 
 /*
  * Takes over @fd, an empty file or a pipe; @name stands for it in messages. @pipe_format: perf's
- * pipe format, else a file. A pipe that does not block is waited for, until @signal_fd is readable
- * for the second time. Returns 0 or a negative errno, reported.
+ * pipe format, else a file. @compression_level: zstd's, of the records; 0: none. @signal_fd is read
+ * while there is something to wait for only: the first signal is told by perf_writer_interrupted(),
+ * the second drops what is not written. Returns 0 or a negative errno, reported.
  */
-int perf_writer_create(int fd, const char *name, bool pipe_format, int signal_fd,
-		       struct perf_writer **ret);
+int perf_writer_create(int fd, const char *name, bool pipe_format, int compression_level,
+		       int signal_fd, struct perf_writer **ret);
 
-/* True if a signal came while the writer waited for its reader: recording is to end. */
+/* True if a signal came while the writer waited for its output: recording is to end. */
 bool perf_writer_interrupted(const struct perf_writer *writer);
 
-/* Writes all that stands before the first record. Returns 0 or a negative errno, reported. */
+/*
+ * Starts the thread that writes, and gives it all that stands before the first record. To be called
+ * once nothing is forked any more. Returns 0 or a negative errno, reported.
+ */
 int perf_writer_begin(struct perf_writer *writer, const struct record_events *events, int argc,
 		      char *const *argv);
 
 /*
- * Adds a record, given in one or two parts. Returns 0, or a negative errno (reported when it first
- * happened).
+ * Adds a record, given in one or two parts, of 65535 bytes at most. Returns 0, or a negative errno
+ * (reported when it first happened).
  */
 int perf_writer_add(struct perf_writer *writer, const char *bytes, size_t size, const char *more,
 		    size_t more_size);
@@ -56,7 +62,10 @@ static inline int perf_writer_add_record(struct perf_writer *writer,
 	return perf_writer_add(writer, (const char *)record, record->size, NULL, 0);
 }
 
-/* Hands what is buffered to the kernel. */
+/*
+ * Hands what is buffered to the thread, if it has nothing else to begin with: to be called now and
+ * then, for a live reader's sake. Does not wait. Returns 0 or the first failure.
+ */
 int perf_writer_flush(struct perf_writer *writer);
 
 /* The bytes given to the kernel so far. */

@@ -92,7 +92,8 @@ static int open_output(struct session *session)
 			diag_error("cannot write to standard output: %s", strerror(-fd));
 		return fd;
 	}
-	return perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe, session->signal_fd,
+	return perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe,
+				  session->options->compression_level, session->signal_fd,
 				  &session->writer);
 }
 

@@ -14,9 +14,10 @@
 struct session_options {
 	const pid_t *pids; /* processes to attach to; none if @command is given */
 	size_t nr_pids;
-	char *const *command; /* argv to start, or NULL */
-	const char *output;   /* path, or "-" */
-	uint64_t duration_ns; /* 0: until the targets are gone or a signal comes */
+	char *const *command;  /* argv to start, or NULL */
+	const char *output;    /* path, or "-" */
+	uint64_t duration_ns;  /* 0: until the targets are gone or a signal comes */
+	int compression_level; /* zstd's, 0: none */
 	struct record_config config;
 	int argc; /* the tool's own command line, for the file's header */
 	char *const *argv;
