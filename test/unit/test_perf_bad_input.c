@@ -82,17 +82,6 @@ static void recordings_without_allocator_events(void **state)
 	perf_data_writer_destroy(writer);
 }
 
-static void compressed_recordings(void **state)
-{
-	struct perf_data_writer *writer = small_recording();
-	_cleanup_reading_ struct reading reading = {0};
-
-	perf_data_raw_record(writer, 81, 0, "zstd data", 9);
-	reading = read_form(writer, PERF_DATA_PIPE);
-	assert_one_line(&reading, -EINVAL, "compressed");
-	perf_data_writer_destroy(writer);
-}
-
 /* Of a pipe's recording that ends anywhere, what came before is read, and that it ends is told. */
 static void recordings_cut_anywhere(void **state)
 {
@@ -277,7 +266,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_that_are_no_recording),
 		cmocka_unit_test(recordings_without_allocator_events),
-		cmocka_unit_test(compressed_recordings),
 		cmocka_unit_test(recordings_cut_anywhere),
 		cmocka_unit_test(files_cut_anywhere),
 		cmocka_unit_test(a_cut_file_with_an_early_table),
