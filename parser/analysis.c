@@ -16,6 +16,10 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
 	err = stack_store_create(options, &analysis->stacks);
 	if (!err)
 		err = heap_tracker_create(observer, &analysis->heaps);
+	if (!err) {
+		analysis->loss_windows = loss_windows_create();
+		err = analysis->loss_windows ? 0 : -ENOMEM;
+	}
 	if (err)
 		diag_error("cannot analyse the recording: %s", strerror(-err));
 	return err;
@@ -64,6 +68,17 @@ static int add_dump(struct analysis *analysis, const struct perf_sample *sample,
 	return stack_store_add_dump(analysis->stacks, sample->origin.pid, &dump, ret_id);
 }
 
+static enum loss_ring ring_of(const struct perf_event_desc *event)
+{
+	return event->schema ? LOSS_RING_PROBES : LOSS_RING_OTHERS;
+}
+
+/* A record that is no sample. */
+static void note_record(struct analysis *analysis, const struct perf_origin *origin)
+{
+	loss_windows_note(analysis->loss_windows, LOSS_RING_OTHERS, origin->cpu, origin->time_ns);
+}
+
 static int on_sample(void *context, const struct perf_sample *sample)
 {
 	struct analysis *analysis = context;
@@ -71,6 +86,8 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	uint32_t stack_id = STACK_NONE;
 	int err = 0;
 
+	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
+			  sample->origin.time_ns);
 	if (event->schema) {
 		/* An allocation's stack is its return's. */
 		bool needs_stack = probe_point_is_return(event->point) ||
@@ -92,6 +109,7 @@ static int on_mmap(void *context, const struct perf_mmap_record *record)
 {
 	struct analysis *analysis = context;
 
+	note_record(analysis, &record->origin);
 	return record->executable ? stack_store_map(analysis->stacks, &record->mapping) : 0;
 }
 
@@ -100,6 +118,7 @@ static int on_fork(void *context, const struct perf_task_record *record)
 	struct analysis *analysis = context;
 	int err = 0;
 
+	note_record(analysis, &record->origin);
 	if (record->pid != record->ppid)
 		err = stack_store_fork(analysis->stacks, record->pid, record->ppid);
 	return err ? err : heap_tracker_fork(analysis->heaps, record);
@@ -109,6 +128,7 @@ static int on_exit_task(void *context, const struct perf_task_record *record)
 {
 	struct analysis *analysis = context;
 
+	note_record(analysis, &record->origin);
 	return heap_tracker_exit(analysis->heaps, record);
 }
 
@@ -116,6 +136,7 @@ static int on_comm(void *context, const struct perf_comm_record *record)
 {
 	struct analysis *analysis = context;
 
+	note_record(analysis, &record->origin);
 	if (record->exec)
 		stack_store_exec(analysis->stacks, record->pid);
 	return heap_tracker_comm(analysis->heaps, record);
@@ -125,7 +146,18 @@ static int on_lost(void *context, const struct perf_lost_record *record)
 {
 	struct analysis *analysis = context;
 
+	const struct perf_event_desc *event = record->event;
+	uint32_t cpu = UINT32_MAX;
+
 	analysis->lost += record->lost;
+	if (!event || !record->origin.time_ns) {
+		analysis->lost_any_time += record->lost;
+		return 0;
+	}
+	if (event->attr.sample_type & PERF_SAMPLE_CPU)
+		cpu = record->origin.cpu;
+	loss_windows_add(analysis->loss_windows, ring_of(event), cpu, record->origin.time_ns,
+			 record->lost);
 	return 0;
 }
 
@@ -173,5 +205,6 @@ void analysis_deinit(struct analysis *analysis)
 {
 	heap_tracker_destroy(analysis->heaps);
 	stack_store_destroy(analysis->stacks);
+	loss_windows_destroy(analysis->loss_windows);
 	*analysis = (struct analysis){0};
 }

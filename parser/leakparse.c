@@ -83,6 +83,41 @@ static int parse_options(int argc, char **argv, struct options *options)
 	return 0;
 }
 
+/* "", or where the windows are, for the warning about losses. NULL: out of memory. */
+static char *windows_phrase(const struct analysis *analysis)
+{
+	size_t nr;
+	const struct loss_window *windows = loss_windows_list(analysis->loss_windows, &nr);
+	_cleanup_free_ char *phrase = NULL;
+	size_t len;
+	FILE *out = open_memstream(&phrase, &len);
+
+	if (!out)
+		return NULL;
+	if (nr == 1) {
+		fputs(" (within ", out);
+		leaks_write_window(out, analysis, &windows[0]);
+		fputs(" s after the start)", out);
+	} else if (nr > 1) {
+		fprintf(out, " (in %zu windows, the first within ", nr);
+		leaks_write_window(out, analysis, &windows[0]);
+		fputs(", the last within ", out);
+		leaks_write_window(out, analysis, &windows[nr - 1]);
+		fputs(" s after the start)", out);
+	}
+	if (fclose(out) != 0)
+		return NULL;
+	return steal_ptr(phrase);
+}
+
+static void warn_of_losses(const struct analysis *analysis)
+{
+	_cleanup_free_ char *windows = windows_phrase(analysis);
+
+	diag_warn("%" PRIu64 " events were lost%s: a leak whose free is among them is none",
+		  analysis->lost, windows ? windows : "");
+}
+
 /* " of 3072 bytes", or "" where all sizes are wanted. NULL: out of memory. */
 static char *size_phrase(const struct leaks_options *options)
 {
@@ -124,8 +159,7 @@ static void report(const struct analysis *analysis, const struct leaks_options *
 		  totals->held_bytes, unexpected, *of_size ? " on such blocks" : "", analysis->lost,
 		  stack_store_unwind_failures(analysis->stacks));
 	if (analysis->lost)
-		diag_warn("%" PRIu64 " events were lost: a leak whose free is among them is none",
-			  analysis->lost);
+		warn_of_losses(analysis);
 }
 
 int main(int argc, char **argv)

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#define NR_SHOWN_WINDOWS 3 /* at either end */
+
 /* The words for the kinds of anomaly: of the `unexpected` lines, and of the summary's counters. */
 static const struct {
 	const char *kind;
@@ -21,6 +23,38 @@ static const struct {
 static void write_time(FILE *out, uint64_t time_ns)
 {
 	fprintf(out, "%" PRIu64 ".%09" PRIu64, time_ns / 1000000000, time_ns % 1000000000);
+}
+
+static void write_time_since_start(FILE *out, const struct analysis *analysis, uint64_t time_ns)
+{
+	write_time(out, time_ns > analysis->start_ns ? time_ns - analysis->start_ns : 0);
+}
+
+void leaks_write_window(FILE *out, const struct analysis *analysis,
+			const struct loss_window *window)
+{
+	write_time_since_start(out, analysis, window->start_ns);
+	fputs("..", out);
+	write_time_since_start(out, analysis, window->end_ns);
+}
+
+/* Of many windows the first and the last ones. */
+static void write_losses(FILE *out, const struct analysis *analysis)
+{
+	size_t nr;
+	const struct loss_window *windows = loss_windows_list(analysis->loss_windows, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (nr > 2 * NR_SHOWN_WINDOWS && i == NR_SHOWN_WINDOWS) {
+			fprintf(out, "# lost: %zu windows more\n", nr - 2 * NR_SHOWN_WINDOWS);
+			i = nr - NR_SHOWN_WINDOWS;
+		}
+		fprintf(out, "# lost: %" PRIu64 " events within ", windows[i].lost);
+		leaks_write_window(out, analysis, &windows[i]);
+		fputs(" s after the start\n", out);
+	}
+	if (analysis->lost_any_time)
+		fprintf(out, "# lost: %" PRIu64 " events at any time\n", analysis->lost_any_time);
 }
 
 void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
@@ -95,6 +129,9 @@ static void write_summary(FILE *out, const struct analysis *analysis,
 {
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
 
+	size_t nr_windows;
+
+	loss_windows_list(analysis->loss_windows, &nr_windows);
 	fputs("# summary", out);
 	if (options->size) {
 		fputs(" size=", out);
@@ -117,6 +154,8 @@ static void write_summary(FILE *out, const struct analysis *analysis,
 		" unlocated_blocks=%" PRIu64 " dropped_by_exec=%" PRIu64 " truncated=%d",
 		stats->entries_without_return, stats->returns_without_entry,
 		stats->blocks_unlocated, stats->blocks_dropped_by_exec, analysis->input.truncated);
+	fprintf(out, " loss_windows=%zu lost_any_time=%" PRIu64, nr_windows,
+		analysis->lost_any_time);
 	fputs(" start=", out);
 	write_time(out, analysis->start_ns);
 	fputs(" end=", out);
@@ -161,6 +200,7 @@ int leaks_write(FILE *out, const struct analysis *analysis, const struct leaks_o
 		return err;
 	fputs("# leaks 1\n", out);
 	write_summary(out, analysis, options, totals);
+	write_losses(out, analysis);
 
 	anomalies = heap_tracker_anomalies(analysis->heaps, &nr_anomalies);
 	fputs("# columns: unexpected KIND SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK\n",

@@ -26,6 +26,10 @@ struct leaks_totals {
 int leaks_count(const struct analysis *analysis, const struct leaks_options *options,
 		struct leaks_totals *ret);
 
+/* Prints "0.100000000..0.250000000", in seconds since the recording's first event. */
+void leaks_write_window(FILE *out, const struct analysis *analysis,
+			const struct loss_window *window);
+
 /* Prints "3072" or "1000..2000". */
 void leaks_write_size(FILE *out, const struct size_range *size);
 

@@ -78,6 +78,8 @@ struct perf_comm_record {
 
 struct perf_lost_record { /* LOST, LOST_SAMPLES */
 	struct perf_origin origin;
+	/* An event of the ring; NULL: of which ring, and when, is not known (LOST_SAMPLES). */
+	const struct perf_event_desc *event;
 	uint64_t lost;
 };
 

@@ -160,10 +160,15 @@ static int deliver_comm(struct perf_input *input, const struct perf_origin *orig
 	return consumer->on_comm ? consumer->on_comm(consumer->context, &comm) : 0;
 }
 
-static int deliver_lost(struct perf_input *input, const struct perf_origin *origin, uint64_t lost)
+static int deliver_lost(struct perf_input *input, const struct perf_origin *origin,
+			const struct perf_event *event, uint64_t lost)
 {
 	const struct perf_consumer *consumer = input->consumer;
-	struct perf_lost_record record = {.origin = *origin, .lost = lost};
+	struct perf_lost_record record = {
+		.origin = *origin,
+		.event = event ? &event->desc : NULL,
+		.lost = lost,
+	};
 
 	return consumer->on_lost ? consumer->on_lost(consumer->context, &record) : 0;
 }
@@ -210,7 +215,7 @@ static int deliver(struct perf_input *input, const struct perf_queued *queued)
 	case PERF_RECORD_COMM:
 		return deliver_comm(input, &origin, &record, body_bytes);
 	case PERF_RECORD_LOST:
-		return deliver_lost(input, &origin, lost_of(&record));
+		return deliver_lost(input, &origin, event, lost_of(&record));
 	default:
 		return 0;
 	}
@@ -255,7 +260,7 @@ static int deliver_lost_rest(struct perf_input *input)
 
 	if (input->lost_by_events <= input->lost_in_rings)
 		return 0;
-	return deliver_lost(input, &origin, input->lost_by_events - input->lost_in_rings);
+	return deliver_lost(input, &origin, NULL, input->lost_by_events - input->lost_in_rings);
 }
 
 /* A record of the kernel's: queued by its time; delivered at once, as perf does, where it has none.

@@ -152,6 +152,13 @@ static bool take_words(struct cursor *cursor, uint64_t type, struct perf_sample 
 	return true;
 }
 
+/* Most events lack most fields: *@ret is then left as it is, 0. */
+static bool read_field(const struct perf_field *field, const uint8_t *raw, size_t raw_bytes,
+		       uint64_t *ret)
+{
+	return field->size_bytes == 0 || perf_field_read(field, raw, raw_bytes, ret);
+}
+
 static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
 		       struct perf_sample *sample)
 {
@@ -159,13 +166,13 @@ static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_
 	const struct probe_schema *schema = event->desc.schema;
 
 	for (int i = 0; i < schema->nr_args; i++)
-		if (!perf_field_read(&fields->args[i], raw, raw_bytes, &sample->args[i]))
+		if (!read_field(&fields->args[i], raw, raw_bytes, &sample->args[i]))
 			return false;
-	if (!perf_field_read(&fields->ret, raw, raw_bytes, &sample->ret) ||
-	    !perf_field_read(&fields->block, raw, raw_bytes, &sample->block) ||
-	    !perf_field_read(&fields->caller, raw, raw_bytes, &sample->caller) ||
-	    !perf_field_read(&fields->probe_address, raw, raw_bytes, &sample->probe_address) ||
-	    !perf_field_read(&fields->return_address, raw, raw_bytes, &sample->return_address))
+	if (!read_field(&fields->ret, raw, raw_bytes, &sample->ret) ||
+	    !read_field(&fields->block, raw, raw_bytes, &sample->block) ||
+	    !read_field(&fields->caller, raw, raw_bytes, &sample->caller) ||
+	    !read_field(&fields->probe_address, raw, raw_bytes, &sample->probe_address) ||
+	    !read_field(&fields->return_address, raw, raw_bytes, &sample->return_address))
 		return false;
 	/* An int in a 64-bit register: the ABI leaves the upper half undefined. */
 	if (schema->effect == HEAP_ALLOC_TO_PTR && probe_point_is_return(event->desc.point))

@@ -112,28 +112,37 @@ void perf_data_sample(struct perf_data_writer *writer, const struct perf_data_sa
 	end_record(records, start);
 }
 
-/* The trailer of the first event. */
-static void end_side_record(struct perf_data_writer *writer, size_t start, pid_t pid, pid_t tid,
-			    uint64_t time_ns)
+/* The trailer of an event. */
+static void end_record_of(struct perf_data_writer *writer, size_t start,
+			  const struct perf_data_sample *origin)
 {
 	uint64_t type = writer->options.sample_type;
+	uint64_t id = (uint64_t)(FIRST_SAMPLE_ID + origin->event);
 	struct buffer *records = &writer->records;
 
 	if (!writer->options.no_sample_id_all) {
 		if (type & PERF_SAMPLE_TID)
-			put_pair(records, (uint32_t)pid, (uint32_t)tid);
+			put_pair(records, (uint32_t)origin->pid, (uint32_t)origin->tid);
 		if (type & PERF_SAMPLE_TIME)
-			put_u64(records, time_ns);
+			put_u64(records, origin->time_ns);
 		if (type & PERF_SAMPLE_ID)
-			put_u64(records, FIRST_SAMPLE_ID);
+			put_u64(records, id);
 		if (type & PERF_SAMPLE_STREAM_ID)
 			put_u64(records, 0x57);
 		if (type & PERF_SAMPLE_CPU)
-			put_pair(records, 0, 0);
+			put_pair(records, origin->cpu, 0);
 		if (type & PERF_SAMPLE_IDENTIFIER)
-			put_u64(records, FIRST_SAMPLE_ID);
+			put_u64(records, id);
 	}
 	end_record(records, start);
+}
+
+/* The trailer of the first event. */
+static void end_side_record(struct perf_data_writer *writer, size_t start, pid_t pid, pid_t tid,
+			    uint64_t time_ns)
+{
+	end_record_of(writer, start,
+		      &(struct perf_data_sample){.pid = pid, .tid = tid, .time_ns = time_ns});
 }
 
 void perf_data_mmap(struct perf_data_writer *writer, pid_t pid, uint64_t time_ns, uint64_t start,
@@ -211,11 +220,18 @@ void perf_data_exit(struct perf_data_writer *writer, pid_t pid, pid_t tid, uint6
 
 void perf_data_lost(struct perf_data_writer *writer, uint64_t time_ns, uint64_t lost)
 {
+	perf_data_lost_on(writer, 0, 0, time_ns, lost);
+}
+
+void perf_data_lost_on(struct perf_data_writer *writer, int event, uint32_t cpu, uint64_t time_ns,
+		       uint64_t lost)
+{
 	size_t start = begin_record(&writer->records, PERF_RECORD_LOST, 0);
 
-	put_u64(&writer->records, FIRST_SAMPLE_ID);
+	put_u64(&writer->records, (uint64_t)(FIRST_SAMPLE_ID + event));
 	put_u64(&writer->records, lost);
-	end_side_record(writer, start, 0, 0, time_ns);
+	end_record_of(writer, start,
+		      &(struct perf_data_sample){.event = event, .cpu = cpu, .time_ns = time_ns});
 }
 
 void perf_data_lost_samples(struct perf_data_writer *writer, uint64_t lost)

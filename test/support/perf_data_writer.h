@@ -88,6 +88,9 @@ void perf_data_fork(struct perf_data_writer *writer, pid_t pid, pid_t tid, pid_t
 		    uint64_t time_ns);
 void perf_data_exit(struct perf_data_writer *writer, pid_t pid, pid_t tid, uint64_t time_ns);
 void perf_data_lost(struct perf_data_writer *writer, uint64_t time_ns, uint64_t lost);
+/* The same, of a CPU's ring that @event writes to. */
+void perf_data_lost_on(struct perf_data_writer *writer, int event, uint32_t cpu, uint64_t time_ns,
+		       uint64_t lost);
 void perf_data_lost_samples(struct perf_data_writer *writer, uint64_t lost);
 void perf_data_finished_round(struct perf_data_writer *writer);
 /* Any record, without a trailer. */

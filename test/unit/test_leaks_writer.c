@@ -18,7 +18,8 @@
 #define SECOND UINT64_C(1000000000)
 
 static struct perf_data_writer *writer;
-static int malloc_entry, malloc_return, malloc_call, free_entry;
+static int malloc_entry, malloc_return, malloc_call, free_entry, newtask;
+static uint32_t cpu; /* of the samples */
 
 static int setup(void **state)
 {
@@ -27,6 +28,8 @@ static int setup(void **state)
 	malloc_return = perf_data_add_probe(writer, "malloc", PROBE_RETURN);
 	malloc_call = perf_data_add_probe(writer, "malloc", PROBE_CALL);
 	free_entry = perf_data_add_probe(writer, "free", PROBE_ENTRY);
+	newtask = perf_data_add_newtask(writer);
+	cpu = 0;
 	return 0;
 }
 
@@ -42,6 +45,7 @@ static void add(int event, uint64_t time_ns, const uint64_t *fields)
 		.event = event,
 		.pid = 7,
 		.tid = 8,
+		.cpu = cpu,
 		.time_ns = time_ns,
 		.fields = fields,
 		.callchain = (uint64_t[]){0x4010, 0x4020},
@@ -178,6 +182,96 @@ static void of_one_size_exactly(void **state)
 	assert_lacks(text, "0xb00");
 }
 
+static void without_losses(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	add_call(1 * SECOND, 30, 0xa00);
+	text = leaks_text(&options);
+	assert_has(text, " lost=0 ");
+	assert_has(text, " loss_windows=0 lost_any_time=0 start=");
+	assert_lacks(text, "# lost:");
+}
+
+static void when_events_were_lost(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	add_call(10 * SECOND, 1, 0xa00);
+	cpu = 1;
+	add_call(12 * SECOND, 2, 0xb00);
+	perf_data_fork(writer, 7, 9, 7, 8, 13 * SECOND); /* CPU 0, but another ring */
+	perf_data_lost_on(writer, malloc_return, 0, 14 * SECOND, 5);
+	cpu = 0;
+	add_call(14 * SECOND, 3, 0xc00);
+	add_call(15 * SECOND, 4, 0xd00);
+	add_call(16 * SECOND, 5, 0xe00);
+	perf_data_lost_on(writer, free_entry, 0, 17 * SECOND + 500, 1);
+	add_call(20 * SECOND, 6, 0xf00);
+	text = leaks_text(&options);
+	assert_has(text, " lost=6 ");
+	assert_has(text, " loss_windows=2 lost_any_time=0 start=10.000000000 end=20.000000000\n"
+			 "# lost: 5 events within 0.000000000..4.000000000 s after the start\n"
+			 "# lost: 1 events within 6.000000000..7.000000500 s after the start\n"
+			 "# columns: unexpected");
+}
+
+static void lost_by_the_ring_of_the_other_records(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	add_call(10 * SECOND, 1, 0xa00);
+	perf_data_fork(writer, 7, 9, 7, 8, 13 * SECOND);
+	add_call(14 * SECOND, 2, 0xb00);
+	perf_data_lost_on(writer, newtask, 0, 18 * SECOND, 2);
+	perf_data_comm(writer, 7, 9, 19 * SECOND, "x", false);
+	perf_data_lost_on(writer, newtask, 0, 20 * SECOND, 3);
+	text = leaks_text(&options);
+	assert_has(text, "# lost: 2 events within 3.000000000..8.000000000 s after the start\n"
+			 "# lost: 3 events within 9.000000000..10.000000000 s after the start\n"
+			 "# columns");
+}
+
+static void what_was_lost_on_one_cpu_is_apart_where_times_are(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	for (uint64_t i = 0; i < 9; i++) {
+		add_call((10 + 2 * i) * SECOND, i, 0xa000 + 0x100 * i);
+		perf_data_lost_on(writer, malloc_call, 0, (10 + 2 * i) * SECOND + 250, 1 + i);
+		add_call((10 + 2 * i) * SECOND + 500, i, 0xb000 + 0x100 * i);
+	}
+	perf_data_lost_samples(writer, 50); /* 45 of them are in the LOST records */
+	text = leaks_text(&options);
+	assert_has(text, " lost=50 ");
+	assert_has(text, " loss_windows=9 lost_any_time=5 ");
+	assert_has(text, "# lost: 1 events within 0.000000000..0.000000250 s after the start\n"
+			 "# lost: 2 events within 2.000000000..2.000000250 s after the start\n"
+			 "# lost: 3 events within 4.000000000..4.000000250 s after the start\n"
+			 "# lost: 3 windows more\n"
+			 "# lost: 7 events within 12.000000000..12.000000250 s after the start\n"
+			 "# lost: 8 events within 14.000000000..14.000000250 s after the start\n"
+			 "# lost: 9 events within 16.000000000..16.000000250 s after the start\n"
+			 "# lost: 5 events at any time\n");
+}
+
+static void lost_on_a_cpu_that_had_no_event(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	add_call(10 * SECOND, 1, 0xa00);
+	perf_data_lost_on(writer, malloc_call, 3, 11 * SECOND, 5);
+	perf_data_lost_on(writer, malloc_call, UINT32_MAX, 12 * SECOND, 5);
+	text = leaks_text(&options);
+	assert_has(text, "# lost: 10 events within 0.000000000..2.000000000 s after the start\n"
+			 "# columns");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -186,6 +280,11 @@ int main(void)
 		TEST(a_call_in_one_event_has_the_stack_of_a_return),
 		TEST(of_one_size),
 		TEST(of_one_size_exactly),
+		TEST(without_losses),
+		TEST(when_events_were_lost),
+		TEST(lost_by_the_ring_of_the_other_records),
+		TEST(what_was_lost_on_one_cpu_is_apart_where_times_are),
+		TEST(lost_on_a_cpu_that_had_no_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
