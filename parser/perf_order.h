@@ -18,11 +18,18 @@ struct perf_queued {
 	uint64_t time_ns;
 	struct perf_record record; /* its chunk is held */
 	struct perf_event *event;
-	uint64_t sequence; /* the order's own */
+};
+
+/* What the heap sorts by, so that it need not move the entries themselves. */
+struct perf_order_key {
+	uint64_t time_ns;
+	uint64_t sequence; /* the entry's place in the recording */
+	size_t slot;
 };
 
 struct perf_order {
-	struct perf_queued *heap;
+	struct perf_order_key *heap; /* behind the @nr in use, the keys of the unused slots */
+	struct perf_queued *slots;
 	size_t nr, capacity;
 	uint64_t nr_pushed;   /* which is the next entry's place */
 	uint64_t newest_ns;   /* the latest time queued so far */

@@ -28,7 +28,7 @@ static void check_windows(const struct loss_window *expected, size_t nr_expected
 	const struct loss_window *list = loss_windows_list(windows, &nr);
 
 	assert_int_equal(nr, nr_expected);
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr_expected; i++) {
 		assert_int_equal(list[i].start_ns, expected[i].start_ns);
 		assert_int_equal(list[i].end_ns, expected[i].end_ns);
 		assert_int_equal(list[i].lost, expected[i].lost);
