@@ -238,6 +238,21 @@ static enum step apply_rule(struct walk *walk, const struct cfi_rule *rule)
 }
 
 /*
+ * The dynamic linker, which has no call frame information where it begins, runs the libraries'
+ * initialisers on the stack that the kernel made: argc, argv, a null pointer (System V ABI, AMD64
+ * supplement, 3.4.1). It clears the frame pointer first (glibc 2.36, sysdeps/x86_64/dl-machine.h).
+ */
+static bool is_initial_stack(const struct walk *walk)
+{
+	const struct frame *frame = &walk->frame;
+	uint64_t sp = frame->registers[CFI_STACK_POINTER], argc, word;
+
+	return (frame->known & (1u << CFI_STACK_POINTER)) && read_word(walk, sp, &argc) && argc &&
+	       argc < DUMP_MAX_STACK_BYTES && read_word(walk, sp + 8, &word) && word > sp &&
+	       read_word(walk, sp + 8 + 8 * argc, &word) && !word;
+}
+
+/*
  * Code without call frame information: as libdwfl, we take it to keep a frame pointer (elfutils
  * 0.188, backends/x86_64_unwind.c). The outermost frame's is 0 (System V ABI, AMD64 supplement,
  * 3.4.1), and so may be its return address.
@@ -247,8 +262,10 @@ static enum step follow_frame_pointer(struct walk *walk)
 	struct frame *frame = &walk->frame;
 	uint64_t fp = frame->registers[CFI_FRAME_POINTER], caller_fp, pc;
 
-	if (!(frame->known & (1u << CFI_FRAME_POINTER)) || !fp)
+	if (!(frame->known & (1u << CFI_FRAME_POINTER)))
 		return STEP_LOST;
+	if (!fp)
+		return is_initial_stack(walk) ? STEP_OUTERMOST : STEP_LOST;
 	if (!read_word(walk, fp, &caller_fp))
 		caller_fp = 0;
 	if (!read_word(walk, fp + sizeof(fp), &pc))
