@@ -8,6 +8,8 @@
 #include <dwarf.h>
 #include <string.h>
 
+#define RBX 3
+
 /* An operation that pushes a register's value plus an offset. */
 static bool read_breg(const Dwarf_Op *op, uint8_t *ret_register, int32_t *ret_offset)
 {
@@ -117,8 +119,13 @@ static bool read_register(Dwarf_Frame *row, unsigned number, struct cfi_rule *ru
 	if (dwarf_frame_register(row, (int)number, memory, &ops, &nr))
 		return false;
 	if (!nr) {
-		/* As libdw.h says: NULL is "same value", else it is undefined. */
-		if (!ops)
+		/*
+		 * As libdw.h says: NULL is "same value", else it is undefined. For rbx that is
+		 * wrong: where the CFI says nothing of it, it is the caller's, but elfutils has rax
+		 * in its place (0.188, backends/x86_64_cfi.c). The CFA of _dl_runtime_resolve
+		 * needs it.
+		 */
+		if (!ops || number == RBX)
 			rule->same |= 1u << number;
 		else if (number == CFI_RETURN_ADDRESS)
 			rule->kind = CFI_OUTERMOST;

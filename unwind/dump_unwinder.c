@@ -191,6 +191,16 @@ static inline bool returns_by_cfa(const struct cfi_rule *rule)
 }
 
 /*
+ * In an epilogue, compilers do not say that a register has been popped: it is still saved by the
+ * CFI, below the stack pointer, where the dump ends. The register has the value again.
+ */
+static inline bool is_restored(const struct walk *walk, const struct cfi_saved *saved,
+			       uint64_t address)
+{
+	return address < walk->dump_start && saved->number != CFI_RETURN_ADDRESS;
+}
+
+/*
  * Goes to the caller by @rule. The stack pointer must rise, which ends every cycle; only a signal
  * may have come on another stack.
  */
@@ -217,10 +227,12 @@ static enum step apply_rule(struct walk *walk, const struct cfi_rule *rule)
 	}
 	for (unsigned i = 0; i < rule->nr_at_cfa; i++) {
 		const struct cfi_saved *saved = &rule->saved[i];
+		uint64_t address = cfa + (uint64_t)(int64_t)saved->offset;
 
-		if (read_word(walk, cfa + (uint64_t)(int64_t)saved->offset,
-			      &frame->registers[saved->number]))
+		if (read_word(walk, address, &frame->registers[saved->number]))
 			known |= 1u << saved->number;
+		else if (is_restored(walk, saved, address))
+			known |= frame->known & (1u << saved->number);
 	}
 	if (rule->sp_is_cfa) {
 		frame->registers[CFI_STACK_POINTER] = cfa;
