@@ -17,6 +17,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -368,7 +369,110 @@ static void short_dumps_count_as_failures(void **state)
 		last_nr = nr;
 	}
 	assert_int_equal(last_nr, whole_nr - 1);
+
+	const struct stack_unwind_stats *stats = stack_store_unwind_stats(store);
+	assert_int_equal(stats->truncated, failures);
+	assert_int_equal(stats->lost, 0);
 }
+
+static void unwinds_to_addresses(void **state)
+{
+	struct stack_store *store = *state;
+	uint64_t addresses[STACK_MAX_FRAMES];
+	bool truncated;
+	size_t nr;
+
+	level_12(capture);
+	uint32_t id = add_dump(store);
+	struct stack_dump dump = captured_dump();
+	assert_int_equal(
+		stack_store_unwind_dump(store, getpid(), &dump, addresses, &nr, &truncated), 0);
+	assert_int_equal(nr, stack_store_nr_frames(store, id));
+	assert_false(truncated);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(frame_at(store, id, i).address, addresses[i]);
+
+	dump.returned_from = (uint64_t)capture;
+	dump.nr_bytes = 256;
+	assert_int_equal(
+		stack_store_unwind_dump(store, getpid(), &dump, addresses, &nr, &truncated), 0);
+	assert_true(truncated);
+	assert_int_equal(addresses[0], dump.returned_from);
+	assert_int_equal(addresses[1], frame_at(store, id, 0).address);
+}
+
+#if defined(__x86_64__)
+/* Its CFA is rsp + 16 + 0, which a compiler would not say so. */
+int call_strangely(int (*f)(void));
+__asm__("	.globl call_strangely\n"
+	"	.type call_strangely, @function\n"
+	"call_strangely:\n"
+	"	.cfi_startproc\n"
+	"	sub $8, %rsp\n"
+	"	.cfi_escape 0x0f, 0x04, 0x77, 0x10, 0x30, 0x22\n"
+	"	call *%rdi\n"
+	"	add $8, %rsp\n"
+	"	.cfi_def_cfa rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size call_strangely, . - call_strangely\n");
+
+static int capture_below_strange_code(void)
+{
+	int result = call_strangely(capture);
+
+	NO_TAIL_CALL();
+	return result;
+}
+
+static void leaves_strange_code_to_libdwfl(void **state)
+{
+	struct stack_store *store = *state;
+
+	level_12(capture_below_strange_code);
+	uint32_t id = add_dump(store);
+	assert_int_equal(stack_store_unwind_stats(store)->by_dwfl, 1);
+	assert_int_equal(stack_store_unwind_failures(store), 0);
+	assert_as_backtrace(store, id);
+	assert_function(store, id, 1, "call_strangely");
+	assert_levels(store, id, 3);
+}
+
+/* Code made at run time: a frame pointer is all there is to go by. */
+static int (*generated_code)(int (*f)(void));
+
+static int call_generated_code(void)
+{
+	int result = generated_code(capture);
+
+	NO_TAIL_CALL();
+	return result;
+}
+
+static void follows_frame_pointers_of_generated_code(void **state)
+{
+	/* push %rbp; mov %rsp,%rbp; sub $64,%rsp; call *%rdi; leave; ret */
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83,
+				       0xec, 0x40, 0xff, 0xd7, 0xc9, 0xc3};
+	struct stack_store *store = *state;
+	uint8_t *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(page != MAP_FAILED);
+	memcpy(page, code, sizeof(code));
+	assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+	memcpy(&generated_code, &page, sizeof(page));
+	level_12(call_generated_code);
+	uint32_t id = add_dump(store);
+	assert_int_equal(stack_store_unwind_failures(store), 0);
+	assert_int_equal(stack_store_unwind_stats(store)->by_dwfl, 0);
+	assert_int_equal(frame_at(store, id, 1).address, (uint64_t)page + 10);
+	assert_function(store, id, 2, "call_generated_code");
+	assert_levels(store, id, 3);
+	assert_function(store, id, stack_store_nr_frames(store, id) - 1, "_start");
+	munmap(page, 4096);
+}
+#endif
 
 static void dumps_of_unknown_processes(void **state)
 {
@@ -419,6 +523,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unwinds_through_signals, setup, teardown),
 		cmocka_unit_test_setup_teardown(same_stack_same_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(short_dumps_count_as_failures, setup, teardown),
+		cmocka_unit_test_setup_teardown(unwinds_to_addresses, setup, teardown),
+#if defined(__x86_64__)
+		cmocka_unit_test_setup_teardown(leaves_strange_code_to_libdwfl, setup, teardown),
+		cmocka_unit_test_setup_teardown(follows_frame_pointers_of_generated_code, setup,
+						teardown),
+#endif
 		cmocka_unit_test_setup_teardown(dumps_of_unknown_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(reads_words_of_the_dump, setup, teardown),
 	};
