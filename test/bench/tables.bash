@@ -21,6 +21,8 @@ what_is() {
 	leakrec-dwarf-2k) echo "leakrec --call-graph dwarf,2048" ;;
 	leakrec-dwarf-8k) echo "leakrec --call-graph dwarf" ;;
 	leakrec-drop) echo "leakrec --call-graph fp --on-overload drop" ;;
+	leakrec-fp-z) echo "leakrec --call-graph fp -z" ;;
+	leakrec-dwarf-8k-z) echo "leakrec --call-graph dwarf -z" ;;
 	leakrec-size-other) echo "leakrec --size, of another size" ;;
 	leakrec-size-same) echo "leakrec --size, of the pairs' size" ;;
 	esac
