@@ -287,12 +287,15 @@ static uint64_t end_of_whole_records(const struct perf_writer *writer, uint64_t 
 	return at;
 }
 
-/* Where the data ends, after which the table goes. Returns 0 or a negative errno. */
+/* Where the data ends, after which the table goes. Returns 0, or a negative errno if there is none.
+ */
 static int find_end(const struct perf_writer *writer, uint64_t *ret)
 {
 	*ret = write_queue_written(writer->queue);
 	if (!write_queue_error(writer->queue))
 		return 0;
+	if (*ret < writer->data_start)
+		return write_queue_error(writer->queue); /* nothing to complete */
 	*ret = end_of_whole_records(writer, *ret);
 	return ftruncate(writer->fd, (off_t)*ret) < 0 ? -errno : 0;
 }
