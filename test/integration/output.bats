@@ -1,0 +1,278 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What becomes of a recording on its way out: compressed or not it holds the same; a full disk, a reader
+# that comes late and one that never comes lose nothing that could be kept, and end when told to.
+# overload.bats has the same without -z, for the targets' sake.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+# shellcheck disable=SC2002,SC2086 # cat makes pipes of files, and $DAEMON is a list of words
+bats_require_minimum_version 1.5.0
+load helpers
+load churn
+
+DAEMON="leaky_daemon --requests 60 --interval-us 100"
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# start_own_churn ARG...: endless_churn with a libc whose probes nobody else needs.
+start_own_churn() {
+	own_libc
+	start_churn "$@"
+}
+
+# --- What a recording holds ---
+
+# The sizes and functions of all leaks, and their stacks by name: no address, which moves.
+leaks_by_name() {
+	awk '/^leak/ { print $1, $2, $9 } /^\t/ { name = $1; sub(/\+0x.*/, "", name); print "  " name }' \
+		"$1"
+}
+
+# same_compressed OPTION...: the daemon's leaks, recorded with and without -z, in a file and a pipe.
+same_compressed() {
+	record_command "$DAEMON" "$@"
+	assert_truth
+	leaks_by_name leaks >leaks.plain
+	size=$(stat -c %s perf.data)
+	record_command "$DAEMON" -z "$@"
+	assert_truth
+	leaks_by_name leaks | diff leaks.plain -
+	(($(stat -c %s perf.data) < size)) || fail "compressed, it is not smaller than $size"
+	assert_summary truncated 0
+
+	"$BIN/leakrec" -z3 -o - "$@" -- "$TARGETS/"$DAEMON 2>leakrec.err >pipe.data
+	"$BIN/leakparse" <pipe.data >leaks
+	leaks_by_name leaks | diff leaks.plain -
+	# And through a pipe, as a file and as what it is.
+	cat pipe.data | "$BIN/leakparse" >leaks
+	leaks_by_name leaks | diff leaks.plain -
+	cat perf.data | "$BIN/leakparse" >leaks
+	leaks_by_name leaks | diff leaks.plain -
+}
+
+@test "output: -z, fp" {
+	same_compressed --call-graph fp
+}
+
+@test "output: -z, dwarf" {
+	same_compressed --call-graph dwarf,4096
+}
+
+# Records that are too large for one COMPRESSED record.
+@test "output: -z, the largest stack dumps" {
+	same_compressed --call-graph dwarf,65000
+}
+
+@test "output: -z, leakfollow reads it" {
+	record_command "$DAEMON" -z
+	"$BIN/leakfollow" --size 3072 <perf.data 2>leakfollow.err >followed
+	grep -qE ", $(truth leaked_3072) still held" leakfollow.err
+}
+
+@test "output: -z, perf reads the file and the pipe" {
+	local printed
+
+	require_program perf
+	record_command "$DAEMON" -z --call-graph dwarf,4096
+	perf script -i perf.data -F event >script 2>script.err
+	printed=$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)
+	assert_equal "events that perf script prints" "$printed" "$(summary events)"
+	perf report --stats -i perf.data >stats 2>stats.err
+	grep -qE '^ *COMPRESSED events: +[1-9]' stats
+	grep -v 'not valid for .* events. Ignoring' script.err stats.err >complaints || true
+	assert_equal "perf's complaints" "$(cat complaints)" ""
+	perf report --header-only -i perf.data 2>/dev/null | grep -qE 'compressed : Zstd, level = 1, ratio = [1-9]'
+	perf script -i perf.data 2>/dev/null | grep -q ' query_font+0x'
+
+	"$BIN/leakrec" -z -o - -- "$TARGETS/"$DAEMON 2>leakrec.err >pipe.data
+	perf script -i - -F event <pipe.data >script 2>script.err
+	assert_equal "events that perf script prints of the pipe" \
+		"$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)" "$printed"
+}
+
+# perf_record OUTPUT OPTION...: of the daemon, with leakprobe's probes.
+perf_record() {
+	perf record -q -m 2048 -e "$GROUP:*" -o "$@" -- "$TARGETS/"$DAEMON 2>truth 3>&-
+}
+
+@test "output: leakparse reads perf record -z" {
+	require_program perf
+	add_probes --exe "$TARGETS/leaky_daemon"
+	GROUP=$(added_groups)
+	for options in "-g" "--call-graph dwarf,4096"; do
+		perf_record perf.data $options >truth
+		parse
+		assert_truth
+		leaks_by_name leaks >leaks.plain
+		perf_record perf.data -z $options >truth
+		parse
+		assert_truth
+		leaks_by_name leaks | diff leaks.plain -
+	done
+	# To a pipe, perf record gives what the target prints to standard error.
+	perf_record - -z -g | "$BIN/leakparse" >leaks
+	assert_truth
+}
+
+@test "output: bad levels are bad usage" {
+	for level in -z0 -z23 -zx --compression-level=; do
+		run -2 "$BIN/leakrec" "$level" -p $$
+	done
+}
+
+# --- Readers ---
+
+# The parts of leakrec that must not grow while it waits: not the rings, which are files to it.
+anonymous_kb() {
+	awk '$1 == "RssAnon:" { print $2 }' "/proc/$LEAKREC_PID/status"
+}
+
+@test "output: a reader that comes late, -z: nothing is lost, memory does not grow" {
+	mkfifo pipe go
+	{
+		read -r _ <go
+		exec "$BIN/leakparse" >leaks 2>leakparse.err
+	} <pipe 3>&- &
+	READER_PID=$!
+	STARTED_PIDS+=("$READER_PID")
+	start_own_churn --threads 4 --leak-every 1000
+	attach -z -o - --call-graph fp >pipe
+	go_target
+	wait_until 30 all_stopped
+	(($(anonymous_kb) < 48 << 10)) || fail "leakrec has $(anonymous_kb) KiB of memory"
+	echo >go
+	assert_advances
+	finish_churn
+	finish_leakrec
+	wait "$READER_PID" || fail "leakparse: $(cat leakparse.err)"
+	assert_truth
+	assert_no_unexpected
+	assert_summary events $((2 * $(truth malloc) + $(truth free)))
+	grep -q ', 0 lost, paused ' leakrec.err
+}
+
+# A socket, as sshd gives its commands, stays a descriptor whose write() waits, and nobody reads it.
+@test "output: Ctrl-C twice ends it where writing cannot be woken" {
+	start_own_churn --threads 4
+	perl -MSocket -e '
+		socketpair(my $unread, my $out, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die;
+		my $pid = fork() // die;
+		if (!$pid) {
+			open(STDOUT, ">&", $out) or die;
+			exec(@ARGV) or die;
+		}
+		close($out);
+		open(my $file, ">", "leakrec.pid.new") or die;
+		print $file "$pid\n";
+		close($file);
+		rename("leakrec.pid.new", "leakrec.pid");
+		waitpid($pid, 0);
+		exit($? >> 8);
+	' "$BIN/leakrec" -p "$RECORDED_PID" -m 512 -o - --call-graph dwarf 2>leakrec.err 3>&- &
+	PERL_PID=$!
+	STARTED_PIDS+=("$PERL_PID")
+	wait_until 10 test -e leakrec.pid
+	LEAKREC_PID=$(cat leakrec.pid)
+	wait_until 30 is_recording "$LEAKREC_PID"
+	go_target
+	wait_until 30 all_stopped
+	kill -INT "$LEAKREC_PID"
+	wait_until 10 grep -q 'Ctrl-C drops it' leakrec.err
+	kill -INT "$LEAKREC_PID"
+	wait_until 10 has_ended "$LEAKREC_PID"
+	wait "$PERL_PID" && fail "leakrec ended with status 0"
+	assert_runs
+	assert_equal "probes left" "$(probes_left)" ""
+	finish_churn
+}
+
+# --- Disks ---
+
+# full_disk SIZE OPTION...: records the running target onto a disk of that size, until it is full.
+full_disk() {
+	mkdir -p mnt
+	cat >full <<-'END'
+		mount -t tmpfs -o size="$3" none mnt
+		timeout 60 "$1/leakrec" -p "$2" -m 512 -o mnt/perf.data "${@:4}" 2>leakrec.err 3>&-
+		echo $? >status
+		cp mnt/perf.data perf.data
+	END
+	unshare -m --propagation private bash full "$BIN" "$RECORDED_PID" "$@"
+	assert_equal "leakrec's status" "$(cat status)" 1
+	assert_equal "lines about it" "$(grep -ci 'no space left' leakrec.err)" 1
+	assert_runs
+	assert_equal "probes left" "$(probes_left)" ""
+}
+
+@test "output: a full disk, -z: what was written whole is read" {
+	start_own_churn --threads 4 --leak-every 10
+	go_target
+	assert_runs
+	full_disk 2m -z --call-graph fp
+	finish_churn
+	"$BIN/leakparse" <perf.data >leaks 2>leakparse.err || fail "$(cat leakparse.err)"
+	grep -q '^leak 3072 ' leaks
+	assert_summary lost 0
+	assert_summary truncated 0
+	# Of 2 MiB of compressed records, most of it.
+	(($(summary events) > 20000)) || fail "$(summary events) events only"
+	require_program perf
+	perf script -i perf.data -F event >script 2>script.err
+	assert_equal "events that perf script prints" \
+		"$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)" "$(summary events)"
+}
+
+@test "output: a disk that is full before the first record" {
+	start_own_churn --threads 1
+	go_target
+	assert_runs
+	full_disk 8k
+	finish_churn
+}
+
+# --- The writing thread ---
+
+@test "output: -z, leakrec is killed, and what is whole is read" {
+	start_own_churn --threads 4 --leak-every 100
+	go_target
+	start_recorder -z -o killed.data --call-graph dwarf
+	wait_until 30 is_recording "$LEAKREC_PID"
+	wait_until 30 has_made $(($(progress) + 50000))
+	kill_recorder
+	assert_readable killed.data
+	grep -q '^leak 3072 ' leaks
+	assert_next_recorder_tidies
+	finish_churn
+}
+
+@test "output: no thread of leakrec keeps capabilities, and only one gets signals" {
+	local task tasks=0 writers=0
+
+	start_target leaky_daemon --requests 60
+	attach
+	for task in "/proc/$LEAKREC_PID/task"/*; do
+		tasks=$((tasks + 1))
+		# CAP_KILL, to let go on what was held back; the thread that writes needs none.
+		if [[ ${task##*/} == "$LEAKREC_PID" ]]; then
+			grep -qE '^CapPrm:[[:space:]]0*20$' "$task/status"
+		else
+			writers=$((writers + 1))
+			grep -qE '^CapPrm:[[:space:]]0*$' "$task/status"
+			# All but SIGKILL, SIGSTOP and the two that the C library keeps for itself.
+			grep -qE '^SigBlk:[[:space:]]fffffffe7ffbfeff$' "$task/status"
+		fi
+		grep -qE '^CapBnd:[[:space:]]0*(20)?$' "$task/status"
+	done
+	assert_equal "threads that write" $writers 1
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	assert_truth
+}
