@@ -296,3 +296,15 @@ const struct mapping *address_space_find(const struct address_space *space, uint
 
 	return index < space->nr && mapping->start <= address ? mapping : NULL;
 }
+
+size_t address_space_neighbours(const struct address_space *space, uint64_t address,
+				const struct mapping *ret[2])
+{
+	size_t index = first_ending_after(space, address), nr = 0;
+
+	if (index > 0)
+		ret[nr++] = &space->mappings[index - 1];
+	if (index < space->nr)
+		ret[nr++] = &space->mappings[index];
+	return nr;
+}

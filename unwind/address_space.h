@@ -57,4 +57,11 @@ const struct address_space *address_spaces_find(const struct address_spaces *spa
 /* The mapping that holds @address, or NULL. @space may be NULL. */
 const struct mapping *address_space_find(const struct address_space *space, uint64_t address);
 
+/*
+ * The mappings at @address or next to it, below and above, of which there are up to two. Returns
+ * how many.
+ */
+size_t address_space_neighbours(const struct address_space *space, uint64_t address,
+				const struct mapping *ret[2]);
+
 #endif

@@ -101,15 +101,14 @@ static inline bool read_word(const struct walk *walk, uint64_t address, uint64_t
  */
 static enum step unreadable(const struct walk *walk, uint64_t address)
 {
-	const struct address_space *space = walk->space;
+	const struct mapping *near[2];
 
 	if (dump_ends_before(walk->dump, walk->dump_start, address))
 		return STEP_TRUNCATED;
-	for (size_t i = 0; i < space->nr; i++) {
-		const struct mapping *mapping = &space->mappings[i];
-		uint64_t span = module_span(mapping->module);
+	for (size_t i = address_space_neighbours(walk->space, address, near); i--;) {
+		uint64_t span = module_span(near[i]->module);
 
-		if (address >= mapping->start - span && address < mapping->end + span)
+		if (address >= near[i]->start - span && address < near[i]->end + span)
 			return STEP_NEEDS_DWFL;
 	}
 	return STEP_LOST;
@@ -266,8 +265,7 @@ static bool is_initial_stack(const struct walk *walk)
 
 /*
  * Code without call frame information: as libdwfl, we take it to keep a frame pointer (elfutils
- * 0.188, backends/x86_64_unwind.c). The outermost frame's is 0 (System V ABI, AMD64 supplement,
- * 3.4.1), and so may be its return address.
+ * 0.188, backends/x86_64_unwind.c).
  */
 static enum step follow_frame_pointer(struct walk *walk)
 {
@@ -291,7 +289,8 @@ static enum step follow_frame_pointer(struct walk *walk)
 	frame->known = 1u << CFI_FRAME_POINTER | 1u << CFI_STACK_POINTER;
 	frame->pc = pc;
 	frame->is_return = true;
-	return pc ? STEP_DONE : STEP_OUTERMOST;
+	/* Zeros are more often what the register pointed to by chance than an end. */
+	return pc ? STEP_DONE : STEP_LOST;
 }
 
 static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
