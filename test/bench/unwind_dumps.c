@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -171,7 +172,7 @@ static int compare(struct bench *bench, const struct address_space *space,
 	bench->nr_equal += same && same_end;
 	bench->nr_different += !same;
 	bench->nr_differently_ended += same && !same_end;
-	if ((!same || !same_end) && bench->nr_different + bench->nr_differently_ended <= MAX_SHOWN)
+	if (!same && bench->nr_different <= MAX_SHOWN)
 		show_difference(bench, space);
 	return 0;
 }
@@ -181,16 +182,21 @@ static void print_as_perf(const struct bench *bench, const struct address_space 
 {
 	const struct unwound_stack *stack = &bench->stack;
 
-	puts("");
+	putc_unlocked('\n', stdout);
 	for (size_t i = 0; i < stack->nr; i++) {
 		uint64_t address = stack->addresses[i] - stack->is_call[i];
 		const struct mapping *mapping = address_space_find(space, address);
+		char line[] = "\t                \n", *digit = line + sizeof(line) - 2;
 
 		if (mapping)
 			address += mapping->file_offset - mapping->start;
-		printf("\t%16" PRIx64 "\n", address);
+		do {
+			*--digit = "0123456789abcdef"[address & 15];
+			address >>= 4;
+		} while (address);
+		fwrite_unlocked(line, 1, sizeof(line) - 1, stdout);
 	}
-	puts("");
+	putc_unlocked('\n', stdout);
 }
 
 static int on_sample(void *context, const struct perf_sample *sample)
@@ -332,6 +338,9 @@ int main(int argc, char **argv)
 	int mode, err;
 
 	diag_set_tool("unwind_dumps");
+	/* The reader's buffers come and go: not to and from the kernel each time. */
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	mallopt(M_MMAP_THRESHOLD, 64 << 20);
 	for (mode = 0; argc == 3 && mode < (int)ARRAY_SIZE(modes); mode++)
 		if (strcmp(argv[1], modes[mode]) == 0)
 			break;
