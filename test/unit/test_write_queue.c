@@ -30,7 +30,8 @@ struct fixture {
 	int signals[2]; /* stands for a signalfd */
 	int messages, saved_stderr;
 	pthread_t reader;
-	char *text; /* of the messages, after end() */
+	size_t read_bytes; /* by reader, of the numbers in their place */
+	char *text;	   /* of the messages, after end() */
 };
 
 static void begin_on(struct fixture *fixture, int fd, struct compressor *compressor)
@@ -105,15 +106,15 @@ static int add_numbers(struct write_queue *queue, uint64_t from, size_t size_byt
 	return 0;
 }
 
-/* Reads numbers until the end; returns how many bytes, or NULL where one is not in its place. */
+/* Reads numbers until the end, or until one is not in its place. */
 static void *read_numbers(void *arg)
 {
-	int fd = *(int *)arg;
+	struct fixture *fixture = arg;
 	uint64_t block[512], next = 0;
 	size_t filled = 0;
 	ssize_t got;
 
-	while ((got = read(fd, (char *)block + filled, sizeof(block) - filled)) > 0) {
+	while ((got = read(fixture->out[0], (char *)block + filled, sizeof(block) - filled)) > 0) {
 		filled += (size_t)got;
 		if (filled < sizeof(block))
 			continue;
@@ -122,7 +123,8 @@ static void *read_numbers(void *arg)
 				return NULL;
 		filled = 0;
 	}
-	return (void *)(uintptr_t)(next * sizeof(uint64_t));
+	fixture->read_bytes = next * sizeof(uint64_t);
+	return NULL;
 }
 
 /* The same once the signals that were sent are read. */
@@ -133,22 +135,20 @@ static void *read_after_signals(void *arg)
 
 	while (unread > 0 && ioctl(fixture->signals[0], FIONREAD, &unread) == 0)
 		usleep(1000);
-	return read_numbers(&fixture->out[0]);
+	return read_numbers(fixture);
 }
 
 static void start_reader(struct fixture *fixture)
 {
-	assert_int_equal(pthread_create(&fixture->reader, NULL, read_numbers, &fixture->out[0]), 0);
+	assert_int_equal(pthread_create(&fixture->reader, NULL, read_numbers, fixture), 0);
 }
 
 static size_t finish_reader(struct fixture *fixture)
 {
-	void *got;
-
 	close(fixture->out[1]);
-	pthread_join(fixture->reader, &got);
+	pthread_join(fixture->reader, NULL);
 	close(fixture->out[0]);
-	return (size_t)(uintptr_t)got;
+	return fixture->read_bytes;
 }
 
 static void everything_arrives(void **state)
