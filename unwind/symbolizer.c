@@ -3,6 +3,7 @@
 
 #include "common/scope.h"
 #include "unwind/symbol_table.h"
+#include "unwind/unit_ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ struct module_symbols {
 	Dwfl *dwfl; /* the module alone, at its ELF addresses; NULL: the file was not found */
 	Dwfl_Module *module;
 	struct symbol_table table;
+	struct unit_ranges units;
+	bool units_read; /* not before an address is met that has no line otherwise */
 	struct place *places;
 };
 
@@ -38,6 +41,7 @@ static void module_symbols_destroy(struct module_symbols *symbols)
 		HASH_DELETE(hh, symbols->places, place);
 		free(place);
 	}
+	unit_ranges_deinit(&symbols->units);
 	symbol_table_deinit(&symbols->table);
 	dwfl_end(symbols->dwfl);
 	free(symbols);
@@ -101,9 +105,29 @@ static int get_symbols(struct symbolizer *symbolizer, struct module *module,
 	return 0;
 }
 
+static int find_line(struct module_symbols *symbols, struct place *place)
+{
+	Dwfl_Line *line = dwfl_module_getsrc(symbols->module, place->vaddr);
+
+	if (line) {
+		place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
+	} else {
+		int err = symbols->units_read ? 0
+					      : unit_ranges_init(&symbols->units, symbols->module);
+
+		if (err)
+			return err;
+		symbols->units_read = true;
+		place->file = unit_ranges_line(&symbols->units, place->vaddr, &place->line);
+	}
+	/* Line 0 is the compiler's mark for code of no line. */
+	if (place->line <= 0)
+		place->file = NULL;
+	return 0;
+}
+
 static int get_place(struct module_symbols *symbols, uint64_t vaddr, struct place **ret)
 {
-	Dwfl_Line *line;
 	struct place *place;
 
 	HASH_FIND(hh, symbols->places, &vaddr, sizeof(vaddr), place);
@@ -113,12 +137,10 @@ static int get_place(struct module_symbols *symbols, uint64_t vaddr, struct plac
 			return -ENOMEM;
 		place->vaddr = vaddr;
 		place->symbol = symbol_table_find(&symbols->table, vaddr);
-		line = dwfl_module_getsrc(symbols->module, vaddr);
-		if (line)
-			place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
-		/* Line 0 is the compiler's mark for code of no line. */
-		if (place->line <= 0)
-			place->file = NULL;
+		if (find_line(symbols, place)) {
+			free(place);
+			return -ENOMEM;
+		}
 		HASH_ADD(hh, symbols->places, vaddr, sizeof(place->vaddr), place);
 		if (!hash_added(place)) {
 			free(place);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which of a module's compilation units holds an address, read from the units themselves. libdwfl
+ * knows it from .debug_aranges alone, which clang does not write.
+ */
+#ifndef LEAKTOOLS_UNWIND_UNIT_RANGES_H
+#define LEAKTOOLS_UNWIND_UNIT_RANGES_H
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNIT_RANGES_MAX (1u << 20) /* of a module; what is beyond has no lines */
+
+struct unit_range {
+	uint64_t start, end; /* [start, end), biased as libdwfl's addresses are */
+	Dwarf_Die *unit;
+	Dwarf_Addr bias;
+};
+
+struct unit_ranges {
+	struct unit_range *ranges; /* by @start */
+	size_t nr, capacity;
+};
+
+/* Reads the units of @module, which keeps them. Returns 0 or -ENOMEM. */
+int unit_ranges_init(struct unit_ranges *ranges, Dwfl_Module *module);
+void unit_ranges_deinit(struct unit_ranges *ranges);
+
+/*
+ * The source file and line of the instruction at @address. The name is the module's. NULL: not
+ * known.
+ */
+const char *unit_ranges_line(const struct unit_ranges *ranges, uint64_t address, int *ret_line);
+
+#endif
