@@ -151,8 +151,10 @@ check_chain() {
 			last = name[1]
 			line = $2
 			sub(/.*:/, "", line)
-			if (seen == 0 ? last != "malloc"
-				      : seen <= nr && last " " line != expected[seen]) {
+			wrong = seen <= nr && last " " line != expected[seen]
+			if (seen == 0)
+				wrong = last != "malloc"
+			if (wrong) {
 				print "frame " seen " of stack " at ": " $0 ", not " expected[seen]
 				bad = 1
 				exit
