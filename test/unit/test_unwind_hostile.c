@@ -163,6 +163,46 @@ static void damaged_elf_files(void **state)
 	assert_true(exercise("/proc/self/exe", &code) > 0);
 }
 
+/* Finds a section of an ELF file in memory. */
+static Elf64_Shdr section(const uint8_t *content, const char *name)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)content;
+	const Elf64_Shdr *sections = (const Elf64_Shdr *)(content + header->e_shoff);
+	const char *names = (const char *)content + sections[header->e_shstrndx].sh_offset;
+
+	for (int i = 0; i < header->e_shnum; i++)
+		if (strcmp(names + sections[i].sh_name, name) == 0)
+			return sections[i];
+	fail();
+	return (Elf64_Shdr){0};
+}
+
+/* Call frame information that says anything: offsets, registers, expressions, ranges. */
+static void damaged_call_frames(void **state)
+{
+	static const char *const names[] = {".eh_frame", ".eh_frame", ".eh_frame_hdr"};
+	size_t size;
+	_cleanup_free_ uint8_t *original = read_self(&size);
+	_cleanup_free_ uint8_t *mutant = malloc(size);
+	Elf64_Phdr code = code_segment(original);
+	char path[256];
+
+	assert_non_null(mutant);
+	snprintf(path, sizeof(path), "%s/mutant", dir);
+	alarm(100);
+	for (int i = 0; i < NR_MUTANTS; i++) {
+		Elf64_Shdr frames = section(original, names[i % ARRAY_SIZE(names)]);
+
+		memcpy(mutant, original, size);
+		for (uint64_t j = 0; j < 1 + frames.sh_size / (16u << (i % 5)); j++)
+			mutant[frames.sh_offset + next_random() % frames.sh_size] =
+				(uint8_t)next_random();
+		write_file(path, mutant, size);
+		assert_true(exercise(path, &code) > 0);
+	}
+	alarm(0);
+}
+
 static void files_that_are_no_modules(void **state)
 {
 	static const char *const names[] = {"empty",	 "text",   "fifo",
@@ -379,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_that_are_no_modules),
 		cmocka_unit_test(damaged_elf_files),
+		cmocka_unit_test(damaged_call_frames),
 		cmocka_unit_test(any_dump),
 		cmocka_unit_test(endless_stacks),
 		cmocka_unit_test(registers_decode),
