@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <inttypes.h>
 #include <limits.h>
 
 #define DELETED_SUFFIX " (deleted)"
@@ -90,12 +91,20 @@ static char *make_key(const char *path, const uint8_t *build_id, size_t size, si
 	return key;
 }
 
-static void remember_pid(struct module *module, pid_t pid)
+static void remember_user(struct module *module, const struct stack_mapping *mapping)
 {
+	struct module_user *user = NULL;
+
 	for (size_t i = 0; i < MODULE_MAX_PIDS; i++)
-		if (module->pids[i] == pid)
-			return;
-	module->pids[module->next_pid++ % MODULE_MAX_PIDS] = pid;
+		if (module->users[i].pid == mapping->pid)
+			user = &module->users[i];
+	if (!user)
+		user = &module->users[module->next_user++ % MODULE_MAX_PIDS];
+	*user = (struct module_user){
+		.pid = mapping->pid,
+		.start = mapping->start,
+		.end = mapping->start + mapping->len,
+	};
 }
 
 /* Takes over @key. */
@@ -167,7 +176,7 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 		if (err)
 			return err;
 	}
-	remember_pid(*ret, mapping->pid);
+	remember_user(*ret, mapping);
 	return 0;
 }
 
@@ -325,29 +334,43 @@ static int try_file(struct module *module, const char *path)
 	return module->file_path ? 0 : -ENOENT;
 }
 
-/* The file as the processes that mapped it see it: their root may be a container's. */
-static int try_roots(struct module *module, const char *path)
+/* Takes the file that a format of pid, range and path names, for any of the module's users. */
+static int try_users(struct module *module, const char *path,
+		     int (*format)(char **ret, const struct module_user *user, const char *path))
 {
 	int result = -ENOENT;
 
 	if (!module->build_id_size)
 		return result; /* the pid may be another process's by now: nothing to tell by */
 	for (size_t i = 0; i < MODULE_MAX_PIDS; i++) {
-		_cleanup_free_ char *rooted = NULL;
+		_cleanup_free_ char *found = NULL;
 
-		if (module->pids[i] <= 0)
+		if (module->users[i].pid <= 0)
 			continue;
-		if (asprintf(&rooted, "/proc/%d/root%s", (int)module->pids[i], path) < 0) {
-			rooted = NULL;
+		if (format(&found, &module->users[i], path) < 0) {
+			found = NULL;
 			break;
 		}
-		int err = try_file(module, rooted);
+		int err = try_file(module, found);
 		if (!err)
 			return 0;
 		if (err == -ESTALE)
 			result = err;
 	}
 	return result;
+}
+
+/* The file as the process sees it: its root may be a container's. */
+static int format_in_root(char **ret, const struct module_user *user, const char *path)
+{
+	return asprintf(ret, "/proc/%d/root%s", (int)user->pid, path);
+}
+
+/* The file that is mapped, though it was replaced or deleted since. */
+static int format_mapped(char **ret, const struct module_user *user, const char *path)
+{
+	return asprintf(ret, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)user->pid, user->start,
+			user->end);
 }
 
 static int try_places(const struct module_table *table, struct module *module)
@@ -378,7 +401,12 @@ static int try_places(const struct module_table *table, struct module *module)
 		return 0;
 	if (err == -ESTALE)
 		result = err;
-	err = try_roots(module, path);
+	err = try_users(module, path, format_in_root);
+	if (!err)
+		return 0;
+	if (err == -ESTALE)
+		result = err;
+	err = try_users(module, path, format_mapped);
 	return err == -ENOENT ? result : err;
 }
 

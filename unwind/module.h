@@ -39,9 +39,12 @@ struct module {
 	uint8_t build_id_size; /* 0: none recorded */
 	bool has_file;	       /* false: "[vdso]" and the like, named by the kernel */
 
-	pid_t pids[MODULE_MAX_PIDS]; /* processes that mapped it, 0: free; through whose root it may
-					be found */
-	unsigned next_pid;
+	/* Processes that mapped it, through whom it may be found. */
+	struct module_user {
+		pid_t pid;	     /* 0: free */
+		uint64_t start, end; /* where */
+	} users[MODULE_MAX_PIDS];
+	unsigned next_user;
 
 	enum module_state state;
 	char *file_path; /* where it was found */

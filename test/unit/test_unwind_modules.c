@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -436,6 +437,41 @@ static void a_replaced_file_is_not_read(void **state)
 	module_table_deinit(&table);
 }
 
+/* What is mapped is found, though another file is at its path, or none. */
+static void a_replaced_file_is_found_while_mapped(void **state)
+{
+	struct stack_mapping mapping = {
+		.pid = getpid(), .len = 4096, .build_id_size = BUILD_ID_MAX};
+	struct module_table table;
+	struct module *module;
+
+	if (access("/proc/self/map_files", R_OK | X_OK) || geteuid() != 0)
+		skip();
+	build("variant", "-O1", "-pie", "-pipe");
+	mapping.path = in_dir("variant");
+	memcpy(mapping.build_id, build_id, sizeof(build_id));
+	int fd = open(mapping.path, O_RDONLY | O_CLOEXEC);
+	void *mapped = mmap(NULL, mapping.len, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(mapped != MAP_FAILED);
+	close(fd);
+	mapping.start = (uint64_t)mapped;
+	for (int replaced = 0; replaced < 2; replaced++) {
+		assert_int_equal(unlink(mapping.path), 0);
+		if (replaced)
+			RUN("cp", "program.c", "variant");
+		module_table_init(&table, NULL);
+		assert_int_equal(module_table_get(&table, &mapping, &module), 0);
+		assert_int_equal(module_find_file(&table, module), 0);
+		fd = module_open_file(&table, module);
+		assert_true(fd >= 0);
+		close(fd);
+		module_table_deinit(&table);
+		if (!replaced)
+			RUN("cp", "program.c", "variant");
+	}
+	munmap(mapped, mapping.len);
+}
+
 /* A function is named where it holds the address, and nowhere else. */
 static void symbols_hold_their_addresses(void **state)
 {
@@ -520,6 +556,7 @@ int main(void)
 		cmocka_unit_test(symfs_comes_first),
 		cmocka_unit_test(found_in_the_process_root),
 		cmocka_unit_test(a_replaced_file_is_not_read),
+		cmocka_unit_test(a_replaced_file_is_found_while_mapped),
 		cmocka_unit_test(symbols_hold_their_addresses),
 	};
 
