@@ -32,6 +32,7 @@ struct walk {
 	const struct address_space *space;
 	const struct stack_dump *dump;
 	uint64_t dump_start;
+	size_t nr_pending; /* of the pending returns, met on the way */
 	struct frame frame;
 };
 
@@ -293,12 +294,39 @@ static enum step follow_frame_pointer(struct walk *walk)
 	return pc ? STEP_DONE : STEP_LOST;
 }
 
+/*
+ * A return probe's trampoline is in the place of the return address (Linux 6.18,
+ * kernel/events/uprobes.c, prepare_uretprobe()): nothing else was changed. The kernel tells of the
+ * trampoline's mapping only if it was there before the recording.
+ */
+static bool is_trampoline(const struct walk *walk)
+{
+	const struct frame *frame = &walk->frame;
+	const struct mapping *mapping = address_space_find(walk->space, frame->pc);
+
+	return frame->is_return && (!mapping || strcmp(mapping->module->path, "[uprobes]") == 0);
+}
+
+/* The rule for the frame, once its address is the true one. NULL: out of memory. */
+static inline const struct cfi_rule *get_frame_rule(struct walk *walk)
+{
+	struct frame *frame = &walk->frame;
+	const struct cfi_rule *rule = get_rule(walk, frame->pc - frame->is_return);
+
+	if (!rule || rule->kind != CFI_ABSENT ||
+	    walk->nr_pending == walk->dump->nr_pending_returns || !is_trampoline(walk))
+		return rule;
+	frame->pc = walk->dump->pending_returns[walk->nr_pending++];
+	frame->registers[CFI_RETURN_ADDRESS] = frame->pc;
+	return get_rule(walk, frame->pc - frame->is_return);
+}
+
 static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
 {
 	struct frame *frame = &walk->frame;
 
 	while (ret->nr < STACK_MAX_FRAMES) {
-		const struct cfi_rule *rule = get_rule(walk, frame->pc - frame->is_return);
+		const struct cfi_rule *rule = get_frame_rule(walk);
 		enum step step;
 
 		if (!rule)

@@ -49,6 +49,14 @@ struct stack_dump {
 	 * such sample.
 	 */
 	uint64_t returned_from;
+
+	/*
+	 * Where the thread's probed calls that have yet to return will return to, innermost first:
+	 * their return addresses on the stack are replaced by the kernel's trampoline. NULL: not
+	 * known; the stack ends at the first.
+	 */
+	const uint64_t *pending_returns;
+	size_t nr_pending_returns;
 };
 
 /* One frame, named. Strings live as long as the store. */

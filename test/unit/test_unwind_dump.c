@@ -402,6 +402,49 @@ static void unwinds_to_addresses(void **state)
 }
 
 #if defined(__x86_64__)
+/* Return probes of level_3 and level_7 have put a trampoline in the place of return addresses. */
+static void knows_pending_returns(void **state)
+{
+	static const uint64_t trampoline = 0x7fffffffe000;
+	struct stack_store *store = *state;
+	uint64_t whole[STACK_MAX_FRAMES], addresses[STACK_MAX_FRAMES], pending[2];
+	size_t nr, nr_whole, nr_pending = 0;
+	bool truncated;
+
+	level_12(capture);
+	struct stack_dump dump = captured_dump();
+	assert_int_equal(
+		stack_store_unwind_dump(store, getpid(), &dump, whole, &nr_whole, &truncated), 0);
+	/* Frame 4 is level_4, to which level_3 returns. */
+	for (size_t i = 0; i + 8 <= captured.nr_bytes && nr_pending < 2; i += 8) {
+		uint64_t *word = (uint64_t *)(captured.bytes + i);
+
+		if (*word == whole[nr_pending ? 8 : 4]) {
+			pending[nr_pending++] = *word;
+			*word = trampoline;
+		}
+	}
+	assert_int_equal(nr_pending, 2);
+	assert_int_equal(
+		stack_store_unwind_dump(store, getpid(), &dump, addresses, &nr, &truncated), 0);
+	/* With frame pointers it goes on, but level_4's address is lost. */
+	assert_true(nr >= 5);
+	assert_int_equal(addresses[4], trampoline);
+
+	const struct stack_mapping mapping = {
+		.pid = getpid(), .start = trampoline, .len = 4096, .path = "[uprobes]"};
+	dump.pending_returns = pending;
+	dump.nr_pending_returns = 2;
+	for (int mapped = 0; mapped < 2; mapped++) {
+		assert_int_equal(
+			stack_store_unwind_dump(store, getpid(), &dump, addresses, &nr, &truncated),
+			0);
+		assert_int_equal(nr, nr_whole);
+		assert_memory_equal(addresses, whole, nr * sizeof(*whole));
+		assert_int_equal(stack_store_map(store, &mapping), 0);
+	}
+}
+
 /* Its CFA is rsp + 16 + 0, which a compiler would not say so. */
 int call_strangely(int (*f)(void));
 __asm__("	.globl call_strangely\n"
@@ -525,6 +568,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(short_dumps_count_as_failures, setup, teardown),
 		cmocka_unit_test_setup_teardown(unwinds_to_addresses, setup, teardown),
 #if defined(__x86_64__)
+		cmocka_unit_test_setup_teardown(knows_pending_returns, setup, teardown),
 		cmocka_unit_test_setup_teardown(leaves_strange_code_to_libdwfl, setup, teardown),
 		cmocka_unit_test_setup_teardown(follows_frame_pointers_of_generated_code, setup,
 						teardown),
