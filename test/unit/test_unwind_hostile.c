@@ -195,7 +195,7 @@ static void damaged_call_frames(void **state)
 
 		memcpy(mutant, original, size);
 		for (uint64_t j = 0; j < 1 + frames.sh_size / (16u << (i % 5)); j++)
-			mutant[frames.sh_offset + next_random() % frames.sh_size] =
+			mutant[frames.sh_offset + next_random() % (frames.sh_size | 1)] =
 				(uint8_t)next_random();
 		write_file(path, mutant, size);
 		assert_true(exercise(path, &code) > 0);
