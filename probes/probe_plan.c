@@ -308,6 +308,18 @@ int probe_plan_set_group(struct probe_file *file, const struct group_name *name)
 	return 0;
 }
 
+/* glibc's malloc.c in its libc, and in a static program, where its own functions have symbols. */
+static bool is_glibc(const struct elf_image *image)
+{
+	static const char *const in_library[] = {"gnu_get_libc_version"};
+	static const char *const in_program[] = {"_int_malloc"};
+	struct elf_function found;
+
+	elf_image_find_functions(image, elf_image_is_static(image) ? in_program : in_library, 1,
+				 &found);
+	return found.is_found;
+}
+
 static int fill_file(struct probe_file *file, const struct probe_plan_source *source)
 {
 	struct group_name name = {.owner = GROUP_OF_LEAKPROBE};
@@ -318,6 +330,7 @@ static int fill_file(struct probe_file *file, const struct probe_plan_source *so
 	if (!file->path || !file->display)
 		return -ENOMEM;
 	group_name_set_file(&name, source->display);
+	file->has_size_word = is_glibc(source->image);
 	name.inode_hash = group_name_inode_hash(source->stat->st_dev, source->stat->st_ino);
 	err = elf_image_build_hash(source->image, &name.build_hash);
 	if (!err)

@@ -45,6 +45,7 @@ struct probe_file {
 	int fd;	    /* holds the file open where only this process's /proc/PID/fd names it, or -1 */
 	char *display; /* as its process sees it */
 	char group[PROBE_NAME_MAX];
+	bool has_size_word; /* glibc's allocator: the word before a block tells its size */
 	struct probe *probes;
 	size_t nr_probes;
 };

@@ -27,7 +27,7 @@ struct gate {
 	struct guard guard;
 	int *fds; /* events of the guard's, which carry the programs */
 	size_t nr_fds;
-	uint64_t ring_bytes;
+	bool is_ours;			  /* @shared: the recorder is the one who stops */
 	uint64_t snapshot[GATE_MAX_CPUS]; /* produced when the round began */
 	bool wants_round;
 	uint64_t nr_pauses, paused_ns;
@@ -66,40 +66,61 @@ static void load_programs(struct gate *gate, const struct record_config *config)
 	}
 }
 
-int gate_create(const struct record_config *config, struct gate **ret)
+/* Where the gate's table is: programs' memory, or our own. */
+static int place_table(struct gate *gate, const struct record_config *config,
+		       struct gate_shared *shared)
+{
+	if (shared) {
+		gate->shared = shared;
+		return 0;
+	}
+	load_programs(gate, config);
+	if (gate->bpf) {
+		gate->shared = &gate->bpf->bss->shared;
+		return 0;
+	}
+	diag_warn("no BPF here: the recorder itself holds the processes back, and may be late");
+	gate->shared = mmap(NULL, sizeof(*gate->shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (gate->shared == MAP_FAILED) {
+		gate->shared = NULL;
+		return -ENOMEM;
+	}
+	gate->is_ours = true;
+	return 0;
+}
+
+int gate_create(const struct record_config *config, struct gate_shared *shared, struct gate **ret)
 {
 	uint64_t ring_bytes = (uint64_t)config->ring_pages * (uint64_t)getpagesize();
+	bool is_too_small = ring_bytes < MIN_SAMPLES_IN_RING * (uint64_t)stack_sample_bytes(config);
+	bool holds = config->on_overload == OVERLOAD_HOLD;
 	struct gate *gate;
 	int err;
 
 	*ret = NULL;
-	if (ring_bytes < MIN_SAMPLES_IN_RING * (uint64_t)stack_sample_bytes(config)) {
+	if (is_too_small && holds)
 		diag_warn("rings of %u pages are too small to hold processes back in time: events "
 			  "may be lost; give a larger -m",
 			  config->ring_pages);
+	/* Whoever records through links stops processes that fork, too. */
+	if (!shared && (is_too_small || !holds))
 		return 0;
-	}
 	gate = calloc(1, sizeof(*gate));
 	if (!gate)
 		return -ENOMEM;
-	gate->ring_bytes = ring_bytes;
-	load_programs(gate, config);
-	if (gate->bpf) {
-		gate->shared = &gate->bpf->bss->shared;
-	} else {
-		diag_warn(
-			"no BPF here: the recorder itself holds the processes back, and may be late");
-		gate->shared = mmap(NULL, sizeof(*gate->shared), PROT_READ | PROT_WRITE,
-				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		if (gate->shared == MAP_FAILED) {
-			free(gate);
-			return -ENOMEM;
-		}
+	err = place_table(gate, config, shared);
+	if (!err) {
+		/* Programs that see the ring itself need less of a margin than those that guess. */
+		gate->shared->limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
+		if (!holds)
+			gate->shared->limit_bytes = 0;
+		err = guard_start(&gate->guard, gate->shared);
+		if (err)
+			diag_error("cannot start the guard of stopped processes: %s",
+				   strerror(-err));
 	}
-	gate->shared->limit_bytes = gate->ring_bytes / 4 * 3;
-	err = guard_start(&gate->guard, gate->shared);
 	if (err) {
-		diag_error("cannot start the guard of stopped processes: %s", strerror(-err));
 		gate_destroy(gate);
 		return err;
 	}
@@ -111,14 +132,15 @@ void gate_destroy(struct gate *gate)
 {
 	if (!gate)
 		return;
-	gate_open(gate);
+	if (gate->shared)
+		gate_open(gate);
 	for (size_t i = 0; i < gate->nr_fds; i++)
 		close(gate->fds[i]);
 	free(gate->fds);
 	guard_stop(&gate->guard);
 	if (gate->bpf)
 		gate_bpf__destroy(gate->bpf);
-	else
+	else if (gate->is_ours)
 		munmap(gate->shared, sizeof(*gate->shared));
 	free(gate);
 }
@@ -143,15 +165,19 @@ static struct gate_target *find_target(struct gate *gate, pid_t pid, bool add)
 	return add ? free_target : NULL;
 }
 
-void gate_add_target(struct gate *gate, pid_t pid)
+void gate_add_target(struct gate *gate, pid_t pid, bool linked)
 {
 	struct gate_target *target = find_target(gate, pid, true);
 	unsigned long long old = target ? target->tgid : 0;
 
+	if (!target)
+		return;
 	/* A program may take the entry at the same time; it then adds the process, too. */
-	if (target && old <= GATE_REMOVED)
+	if (old <= GATE_REMOVED)
 		__atomic_compare_exchange_n(&target->tgid, &old, (unsigned long long)pid, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (linked)
+		target->linked = 1;
 }
 
 void gate_remove_target(struct gate *gate, pid_t pid)
@@ -160,8 +186,18 @@ void gate_remove_target(struct gate *gate, pid_t pid)
 
 	if (!target)
 		return;
-	target->stopped = 0;
+	target->stopped = target->linked = target->forks = target->job_stopped = 0;
 	target->tgid = GATE_REMOVED;
+}
+
+pid_t gate_guard_pid(const struct gate *gate)
+{
+	return gate->guard.pid;
+}
+
+struct gate_shared *gate_table(const struct gate *gate)
+{
+	return gate->shared;
 }
 
 /*
@@ -208,9 +244,9 @@ int gate_attach(struct gate *gate, const struct record_events *events)
 	return err;
 }
 
-static void continue_targets(struct gate *gate)
+static void continue_targets(struct gate *gate, bool all)
 {
-	uint64_t longest_ns = guard_continue_targets(gate->shared);
+	uint64_t longest_ns = guard_continue_targets(gate->shared, all);
 
 	gate->paused_ns += longest_ns;
 	gate->nr_pauses += longest_ns > 0;
@@ -220,7 +256,7 @@ void gate_open(struct gate *gate)
 {
 	gate->shared->closed = 1;
 	gate->shared->any_stopped = 1;
-	continue_targets(gate);
+	continue_targets(gate, true);
 }
 
 void gate_begin_round(struct gate *gate)
@@ -264,14 +300,14 @@ void gate_end_round(struct gate *gate, uint64_t most_drained_bytes)
 		if (gate->shared->cpus[i].consumed != gate->snapshot[i])
 			__atomic_store_n(&gate->shared->cpus[i].consumed, gate->snapshot[i],
 					 __ATOMIC_RELEASE);
-	if (!gate->bpf && !gate->wants_round && !gate->shared->closed &&
+	if (gate->is_ours && !gate->wants_round && !gate->shared->closed &&
 	    most_drained_bytes > gate->shared->limit_bytes) {
 		stop_targets(gate);
 		gate->wants_round = true;
 		return;
 	}
 	gate->wants_round = false;
-	continue_targets(gate);
+	continue_targets(gate, false);
 }
 
 bool gate_wants_round(const struct gate *gate)

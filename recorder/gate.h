@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Holds the recorded processes back rather than lose an event: past half of a ring they are
+ * Holds the recorded processes back rather than lose an event: past a limit in a ring they are
  * stopped, the rings are drained, and they go on.
  *
- * Where BPF is permitted, the kernel stops them itself, at the hit that takes a ring past the limit
- * (gate.bpf.c). It counts each record with its greatest possible size and is told with each round
- * what has been consumed, so it errs on the safe side. Elsewhere the recorder stops them when a
- * round brings more than half a ring, which can be too late.
+ * Where BPF is permitted, the kernel stops them itself, at the hit that takes a ring past the
+ * limit. The programs that record see how full their rings are (probe_programs.bpf.c). For rings of
+ * perf events, programs count each record with its greatest possible size and are told with each
+ * round what has been consumed, so they err on the safe side (gate.bpf.c). Elsewhere the recorder
+ * stops the processes when a round brings more than the limit, which can be too late.
  *
  * Only what the gate stopped is continued, and it is continued also when the recorder is killed
  * (guard.h).
@@ -23,18 +24,19 @@
 struct gate;
 
 /*
- * Prepares the gate and starts its guard; before the events are opened. Says so where BPF is not to
- * be had, or where the rings are too small for a gate (*@ret is NULL then). Returns 0 or a negative
- * errno, reported.
+ * Prepares the gate and starts its guard; before the events are opened. @shared is the table of the
+ * programs that record (probe_programs.h), or NULL: then perf events do, the gate brings programs
+ * of its own, and says so where BPF is not to be had. Where the rings are too small for a gate it
+ * says so, too. *@ret may be NULL: nobody will be stopped. Returns 0 or a negative errno, reported.
  */
-int gate_create(const struct record_config *config, struct gate **ret);
+int gate_create(const struct record_config *config, struct gate_shared *shared, struct gate **ret);
 
 /* Continues all targets, ends the guard, frees the gate; NULL is fine. After the events are closed.
  */
 void gate_destroy(struct gate *gate);
 
-/* A process that is recorded from now on, and one that is not any more. */
-void gate_add_target(struct gate *gate, pid_t pid);
+/* A process that is recorded from now on, and one that is not any more. @linked: by links. */
+void gate_add_target(struct gate *gate, pid_t pid, bool linked);
 void gate_remove_target(struct gate *gate, pid_t pid);
 
 /* Puts the gate before the probes' events. Returns 0 or a negative errno, reported. */
@@ -49,6 +51,12 @@ void gate_open(struct gate *gate);
  */
 void gate_begin_round(struct gate *gate);
 void gate_end_round(struct gate *gate, uint64_t most_drained_bytes);
+
+/* The guard, which hits no probe: events that only carry a program are opened for it. */
+pid_t gate_guard_pid(const struct gate *gate);
+
+/* The table of processes. */
+struct gate_shared *gate_table(const struct gate *gate);
 
 /* True if targets were stopped for the round to come (by the recorder): then the rings are to be
  * drained again. */

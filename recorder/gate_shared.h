@@ -26,6 +26,8 @@ struct gate_target {
 	unsigned long long stopped_ns; /* CLOCK_MONOTONIC */
 	unsigned int linked;	       /* recorded through links (probe_links.h) */
 	unsigned int forks;	       /* enum gate_forks */
+	unsigned int job_stopped;      /* by somebody else's SIGSTOP: to stay so */
+	unsigned int reserved;
 };
 
 /* Whether a linked process may fork: its children need events to inherit first (followers.h). */

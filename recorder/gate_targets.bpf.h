@@ -49,6 +49,7 @@ static struct gate_target *add_target(unsigned int tgid)
 		    __sync_val_compare_and_swap(&target->tgid, old, (unsigned long long)tgid) ==
 			    old) {
 			target->stopped = target->linked = target->forks = 0;
+			target->job_stopped = 0;
 			return target;
 		}
 	}
@@ -72,12 +73,17 @@ static __attribute__((unused)) struct gate_target *current_target(void)
  * Stops the process before it returns to user space. One that is stopped without a mark stays
  * stopped: the mark is set before the signal, in case that nobody comes to the second, and after
  * it, in case that the recorder took the first for one of an earlier stop.
+ *
+ * The signal is this thread's, not the process's: of those, a second one is nobody's while the
+ * first is pending, that is while the thread it went to is preempted on its way to user space, and
+ * the next thread on that CPU would run on for its whole time slice. It stops the process all the
+ * same.
  */
 static void hold(struct gate_target *target)
 {
 	if (__sync_lock_test_and_set(&target->stopped, 1) == 0)
 		target->stopped_ns = bpf_ktime_get_ns();
-	bpf_send_signal(SIGSTOP);
+	bpf_send_signal_thread(SIGSTOP);
 	target->stopped = 1;
 	shared.any_stopped = 1;
 }

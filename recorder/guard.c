@@ -20,7 +20,7 @@
 #define BETWEEN_LOOKS_MS 20
 #define RECORDER_END_MS	 5000
 
-unsigned long long guard_continue_targets(struct gate_shared *shared)
+unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
 {
 	unsigned long long longest_ns = 0, now_ns = clock_now_ns();
 
@@ -30,11 +30,17 @@ unsigned long long guard_continue_targets(struct gate_shared *shared)
 		struct gate_target *target = &shared->targets[i];
 		unsigned long long since_ns = target->stopped_ns;
 
-		/* The mark goes first: who stops it again after this marks it again. */
-		if (target->tgid <= GATE_REMOVED ||
-		    !__atomic_exchange_n(&target->stopped, 0, __ATOMIC_SEQ_CST))
+		if (target->tgid <= GATE_REMOVED || !target->stopped)
 			continue;
-		kill((pid_t)target->tgid, SIGCONT);
+		if (!all && target->forks == GATE_FORKS_WANTED) {
+			shared->any_stopped = 1;
+			continue;
+		}
+		/* The mark goes first: who stops it again after this marks it again. */
+		if (!__atomic_exchange_n(&target->stopped, 0, __ATOMIC_SEQ_CST))
+			continue;
+		if (!target->job_stopped)
+			kill((pid_t)target->tgid, SIGCONT);
 		if (now_ns > since_ns && now_ns - since_ns > longest_ns)
 			longest_ns = now_ns - since_ns;
 	}
@@ -61,13 +67,13 @@ run_guard(struct gate_shared *shared, int wait_fd, int recorder_pidfd)
 		;
 	shared->closed = 1;
 	shared->any_stopped = 1;
-	guard_continue_targets(shared);
+	guard_continue_targets(shared, true);
 	/* Its descriptors are closed one by one; the gate is attached until its events are. */
 	poll(&recorder, 1, RECORDER_END_MS);
 	for (int i = 0; i < LAST_LOOKS; i++) {
 		poll(NULL, 0, BETWEEN_LOOKS_MS);
 		shared->any_stopped = 1;
-		guard_continue_targets(shared);
+		guard_continue_targets(shared, true);
 	}
 	_exit(0);
 }

@@ -9,6 +9,7 @@
 
 #include "recorder/gate_shared.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct guard {
@@ -25,7 +26,10 @@ int guard_start(struct guard *ret, struct gate_shared *shared);
 /* Ends the guard, which looks a last time. */
 void guard_stop(struct guard *guard);
 
-/* Continues all targets that are marked as stopped. Returns how long the longest had been. */
-unsigned long long guard_continue_targets(struct gate_shared *shared);
+/*
+ * Continues the targets that are marked as stopped; those that wait for events (GATE_FORKS_WANTED)
+ * only with @all. Returns how long the longest had been.
+ */
+unsigned long long guard_continue_targets(struct gate_shared *shared, bool all);
 
 #endif

@@ -28,12 +28,22 @@ static const char usage[] =
 	"  -d, --duration SECONDS    end after that time\n"
 	"      --call-graph MODE     stacks: fp, dwarf[,BYTES of stack to dump] or none [fp]\n"
 	"      --free-stacks         record the stacks of frees, too, not just their callers\n"
+	"  -s, --size BYTES|MIN..MAX record only blocks of these sizes; the others cost least\n"
+	"      --filter EVENT:EXPR   record EVENT only where EXPR holds, as in\n"
+	"                            \"malloc:bytes > 4096\"; may be given for several events\n"
+	"      --perf-events         record by perf events, not by BPF programs (implied by --filter)\n"
 	"      --on-overload MODE    when a ring fills up: hold the processes back, or drop events\n"
 	"                            [hold]\n"
 	"  -h, --help                show this text\n"
 	"  -V, --version             show the version\n";
 
-enum { OPTION_CALL_GRAPH = 256, OPTION_ON_OVERLOAD, OPTION_FREE_STACKS };
+enum {
+	OPTION_CALL_GRAPH = 256,
+	OPTION_ON_OVERLOAD,
+	OPTION_FREE_STACKS,
+	OPTION_FILTER,
+	OPTION_PERF_EVENTS,
+};
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
@@ -43,6 +53,9 @@ static const struct option long_options[] = {
 	{"duration", required_argument, NULL, 'd'},
 	{"call-graph", required_argument, NULL, OPTION_CALL_GRAPH},
 	{"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
+	{"size", required_argument, NULL, 's'},
+	{"filter", required_argument, NULL, OPTION_FILTER},
+	{"perf-events", no_argument, NULL, OPTION_PERF_EVENTS},
 	{"on-overload", required_argument, NULL, OPTION_ON_OVERLOAD},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -139,6 +152,34 @@ static int parse_compression_level(const char *text, int *ret)
 	return 0;
 }
 
+static int parse_sizes(const char *text, struct record_config *config)
+{
+	if (size_range_parse(text, &config->sizes)) {
+		diag_error("--size takes BYTES or MIN..MAX, not \"%s\"", text);
+		return -EINVAL;
+	}
+	config->has_sizes = true;
+	return 0;
+}
+
+static int parse_filter(const char *text, struct record_config *config)
+{
+	size_t len = strcspn(text, ":");
+
+	if (len == 0 || !text[len] || !text[len + 1]) {
+		diag_error("--filter takes EVENT:EXPR, as in \"malloc:bytes > 4096\", not \"%s\"",
+			   text);
+		return -EINVAL;
+	}
+	if (config->nr_filters == RECORD_MAX_FILTERS) {
+		diag_error("--filter can be given %d times", RECORD_MAX_FILTERS);
+		return -EINVAL;
+	}
+	config->filters[config->nr_filters++] = text;
+	config->perf_events = true;
+	return 0;
+}
+
 static int parse_duration(const char *text, uint64_t *ret_ns)
 {
 	char *end;
@@ -159,7 +200,7 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 
 	/* "+": options end where the command begins. */
 	while (!err &&
-	       (opt = getopt_long(argc, argv, "+p:o:z::m:d:hV", long_options, NULL)) != -1) {
+	       (opt = getopt_long(argc, argv, "+p:o:z::m:d:s:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'p':
 			err = parse_pids(optarg, pids, &options->nr_pids);
@@ -182,6 +223,15 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 		case OPTION_FREE_STACKS:
 			options->config.free_stacks = true;
 			break;
+		case 's':
+			err = parse_sizes(optarg, &options->config);
+			break;
+		case OPTION_FILTER:
+			err = parse_filter(optarg, &options->config);
+			break;
+		case OPTION_PERF_EVENTS:
+			options->config.perf_events = true;
+			break;
 		case OPTION_ON_OVERLOAD:
 			err = parse_on_overload(optarg, &options->config.on_overload);
 			break;
@@ -200,6 +250,10 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 		options->command = argv + optind;
 	if (!err && !options->command == !options->nr_pids) {
 		diag_error("give either -p PID or a command to record; see leakrec --help");
+		err = -EINVAL;
+	}
+	if (!err && options->config.has_sizes && options->config.perf_events) {
+		diag_error("--size is the BPF programs' work: without --perf-events and --filter");
 		err = -EINVAL;
 	}
 	return err;

@@ -116,10 +116,8 @@ static void want_stack(struct perf_event_attr *attr, const struct record_config 
  * An allocation's stack is taken at its return, where the caller's frame is whole. A stack costs
  * more than all the rest of an event, and a release is told well enough by its caller's address.
  */
-static bool probe_wants_stack(const struct probe *probe, const struct record_config *config)
+bool record_events_entry_has_stack(const struct probe *probe, const struct record_config *config)
 {
-	if (probe->point == PROBE_RETURN)
-		return true;
 	return config->free_stacks && probe->point == PROBE_ENTRY &&
 	       probe->schema->block_arg >= 0 && probe->schema->effect != HEAP_ALLOC_TO_PTR;
 }
@@ -228,7 +226,8 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			 */
 			attr.watermark = 1;
 			attr.wakeup_watermark = config->ring_pages * (uint32_t)getpagesize() / 32;
-			if (probe_wants_stack(probe, config))
+			if (probe->point == PROBE_RETURN ||
+			    record_events_entry_has_stack(probe, config))
 				want_stack(&attr, config);
 			err = add_event(group, &attr, "%s:%s", file->group, probe->event);
 			if (err)
@@ -320,19 +319,44 @@ static void place_fd(struct record_group *group, size_t nr_threads, uint64_t id,
 		group->rings[index / nr_threads].fds[index % nr_threads] = fd;
 }
 
+static bool has_id(const struct record_event *event, uint64_t id)
+{
+	return bsearch(&id, event->ids, event->nr_ids, sizeof(id), compare_ids);
+}
+
+/* Sets the filter of the event that @fd with @id is one of. */
+static int apply_filter(const struct record_group *group, uint64_t id, int fd)
+{
+	for (size_t i = 0; i < group->nr_events; i++) {
+		const struct record_event *event = &group->events[i];
+
+		if (!event->filter || !has_id(event, id) ||
+		    ioctl(fd, PERF_EVENT_IOC_SET_FILTER, event->filter) == 0)
+			continue;
+		int err = errno;
+
+		diag_error("cannot filter %s by \"%s\": %s; its fields are in `leakprobe list "
+			   "--dry-run`",
+			   event->name, event->filter, strerror(err));
+		return -err;
+	}
+	return 0;
+}
+
 /* Finds the events' descriptors, and closes them on exec, which libperf leaves undone. */
 static int collect_fds(struct record_events *events)
 {
 	_cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
+	int err = 0;
 
 	if (!dir) {
-		int err = errno;
+		err = errno;
 
 		diag_error("cannot list /proc/self/fd: %s", strerror(err));
 		return -err;
 	}
-	while ((entry = readdir(dir))) {
+	while (!err && (entry = readdir(dir))) {
 		char link[32] = "";
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 		uint64_t id;
@@ -345,6 +369,30 @@ static int collect_fds(struct record_events *events)
 		place_fd(&events->side, events->nr_threads, id, fd);
 		if (events->probes.nr_events)
 			place_fd(&events->probes, events->nr_threads, id, fd);
+		err = apply_filter(&events->probes, id, fd);
+	}
+	return err;
+}
+
+/* Gives the filters to the events that they name. */
+static int assign_filters(struct record_group *group, const struct record_config *config)
+{
+	for (size_t i = 0; i < config->nr_filters; i++) {
+		size_t len = strcspn(config->filters[i], ":"), nr_found = 0;
+
+		for (size_t j = 0; j < group->nr_events; j++) {
+			const char *name = strchr(group->events[j].name, ':') + 1;
+
+			if (strlen(name) != len || memcmp(name, config->filters[i], len) != 0)
+				continue;
+			group->events[j].filter = config->filters[i] + len + 1;
+			nr_found++;
+		}
+		if (!nr_found) {
+			diag_error("--filter: there is no event %.*s; `leakprobe list` shows them",
+				   (int)len, config->filters[i]);
+			return -ENOENT;
+		}
 	}
 	return 0;
 }
@@ -373,8 +421,7 @@ static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
 	return err ? err : collect_rings(group, (size_t)perf_thread_map__nr(threads));
 }
 
-/* Events are many: threads x CPUs x probes. Root may go beyond the hard limit. */
-static void raise_fd_limit(size_t wanted)
+void record_events_raise_fd_limit(size_t wanted)
 {
 	struct rlimit limit;
 
@@ -407,11 +454,13 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 	err = add_side_events(&ret->side, config, format);
 	for (size_t i = 0; i < nr_probes && !err; i++)
 		err = add_probe_events(&ret->probes, probes[i], config, format);
+	if (!err)
+		err = assign_filters(&ret->probes, config);
 	if (err)
 		goto out;
-	raise_fd_limit((ret->side.nr_events + ret->probes.nr_events) * nr_tids *
-			       (size_t)perf_cpu_map__nr(cpus) +
-		       256);
+	record_events_raise_fd_limit((ret->side.nr_events + ret->probes.nr_events) * nr_tids *
+					     (size_t)perf_cpu_map__nr(cpus) +
+				     256);
 	err = open_group(&ret->side, cpus, threads, SIDE_RING_PAGES);
 	if (!err && ret->probes.nr_events)
 		err = open_group(&ret->probes, cpus, threads, config->ring_pages);

@@ -16,6 +16,7 @@
 #ifndef LEAKTOOLS_RECORDER_RECORD_EVENTS_H
 #define LEAKTOOLS_RECORDER_RECORD_EVENTS_H
 
+#include "common/size_range.h"
 #include "probes/probe_set.h"
 
 #include <assert.h>
@@ -35,12 +36,19 @@ enum on_overload {
 	OVERLOAD_DROP, /* let the kernel drop samples */
 };
 
+#define RECORD_MAX_FILTERS 64
+
 struct record_config {
 	enum on_overload on_overload;
 	enum call_graph call_graph;
 	bool free_stacks;    /* releases have stacks, too, not just their caller's address */
 	uint32_t dump_bytes; /* CALL_GRAPH_DWARF: a multiple of 8 */
 	uint32_t ring_pages; /* a power of two */
+	bool perf_events;    /* record by perf events also where BPF programs could */
+	bool has_sizes;	     /* only blocks of these sizes, as asked for; programs only */
+	struct size_range sizes;
+	const char *filters[RECORD_MAX_FILTERS]; /* "EVENT:EXPR"; perf events only */
+	size_t nr_filters;
 };
 
 /* One kind of event: an evsel, or what the recording programs write (probe_programs.h). */
@@ -48,6 +56,7 @@ struct record_event {
 	struct perf_event_attr attr;
 	struct perf_evsel *evsel; /* the evlist's, or NULL */
 	char *name;		  /* "group:event", "dummy:HG" */
+	const char *filter;	  /* tracefs' expression, or NULL */
 	char *format;		  /* its fields, as tracefs tells them; NULL: tracefs does */
 	uint64_t *ids;		  /* one for each CPU and thread */
 	size_t nr_ids;
@@ -90,6 +99,12 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 		       size_t nr_probes, const struct record_config *config, const pid_t *tids,
 		       size_t nr_tids);
 void record_events_close(struct record_events *events);
+
+/* Makes room for @wanted open files; events are many. Root may go beyond the hard limit. */
+void record_events_raise_fd_limit(size_t wanted);
+
+/* True if samples of @probe, which is none at a return, carry a stack, if there are to be any. */
+bool record_events_entry_has_stack(const struct probe *probe, const struct record_config *config);
 
 /*
  * Adds to @events->probes an event that programs write: without perf events or rings of its own.

@@ -14,7 +14,8 @@
 #include <signal.h>
 
 /* Bytes to take from a ring before its space is given back to the kernel. */
-#define CONSUME_BYTES (64 << 10)
+#define CONSUME_BYTES	(64 << 10)
+#define MAX_LAST_ROUNDS 1000 /* 1 ms each: a program may be preempted while it writes */
 
 /* True if the sample was taken while not all events were enabled. */
 static bool is_outside(const struct ring_reader *reader, const struct perf_event_header *sample)
@@ -37,7 +38,7 @@ static void follow_process(struct ring_reader *reader, const struct perf_disk_ta
 	if (!reader->gate)
 		return;
 	if (task->header.type == PERF_RECORD_FORK && task->pid != task->ppid)
-		gate_add_target(reader->gate, (pid_t)task->pid);
+		gate_add_target(reader->gate, (pid_t)task->pid, false);
 	else if (task->header.type == PERF_RECORD_EXIT && !process_exists((pid_t)task->pid))
 		gate_remove_target(reader->gate, (pid_t)task->pid);
 }
@@ -122,6 +123,48 @@ static int drain_ring(struct ring_reader *reader, const struct record_group *gro
 	return err ? err : ring->offset > start;
 }
 
+/*
+ * Takes what the programs' ring of a CPU holds. *@ret_busy is set where a record is still being
+ * written. Returns as drain_ring().
+ */
+static int drain_program_ring(struct ring_reader *reader, size_t cpu, bool *ret_busy)
+{
+	struct program_ring *ring = &reader->programs->rings[cpu];
+	const struct perf_event_header *record;
+	uint64_t start = ring->at, consumed = start, end;
+	int err = 0;
+
+	if (!ring->consumer)
+		return 0;
+	probe_programs_rearm(reader->programs, cpu);
+	end = program_ring_end(ring);
+	while (!err && (record = program_ring_next(ring, end, ret_busy))) {
+		if (record->type == PERF_RECORD_LOST)
+			reader->lost += ((const struct perf_disk_lost *)record)->lost;
+		else
+			reader->samples++;
+		err = perf_writer_add_record(reader->writer, record);
+		if (ring->at - consumed >= CONSUME_BYTES) {
+			program_ring_consume(ring);
+			consumed = ring->at;
+		}
+	}
+	program_ring_consume(ring);
+	return err ? err : ring->at > start;
+}
+
+static int drain_program_rings(struct ring_reader *reader, bool *ret_any, bool *ret_busy)
+{
+	for (size_t cpu = 0; reader->programs && cpu < reader->programs->nr_rings; cpu++) {
+		int err = drain_program_ring(reader, cpu, ret_busy);
+
+		if (err < 0)
+			return err;
+		*ret_any |= err;
+	}
+	return 0;
+}
+
 /* Drains all rings. Returns the bytes of the fullest of the probes', or a negative errno. */
 static int64_t drain_all(struct ring_reader *reader, bool *ret_any)
 {
@@ -155,14 +198,18 @@ int ring_reader_round(struct ring_reader *reader)
 	int err;
 
 	do {
-		bool any = false;
+		bool any = false, busy = false;
 
 		if (reader->gate)
 			gate_begin_round(reader->gate);
 		most_bytes = drain_all(reader, &any);
 		if (most_bytes < 0)
 			return (int)most_bytes;
-		err = any ? perf_writer_add_record(reader->writer, &finished_round) : 0;
+		err = drain_program_rings(reader, &any, &busy);
+		if (!err && any && !busy)
+			err = perf_writer_add_record(reader->writer, &finished_round);
+		if (!err && reader->followers)
+			err = followers_serve(reader->followers);
 		if (reader->gate)
 			gate_end_round(reader->gate, (uint64_t)most_bytes);
 	} while (!err && reader->gate && gate_wants_round(reader->gate));
@@ -173,7 +220,7 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 {
 	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
 	size_t nr_rings = groups[0]->nr_rings + groups[1]->nr_rings, nr = 0, nr_live = 0;
-	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 1, sizeof(*fds));
+	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 2, sizeof(*fds));
 	_cleanup_free_ struct record_ring **rings =
 		calloc(nr_rings + 1, sizeof(struct record_ring *));
 
@@ -191,10 +238,15 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 		}
 	}
 	fds[nr] = (struct pollfd){signal_fd, POLLIN, 0};
-	if (poll(fds, nr + 1, timeout_ms) < 0)
+	fds[nr + 1] = (struct pollfd){-1, POLLIN, 0};
+	if (reader->programs)
+		fds[nr + 1].fd = probe_programs_wakeup_fd(reader->programs);
+	if (poll(fds, nr + 2, timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[nr].revents)
 		return 1;
+	if (fds[nr + 1].revents)
+		probe_programs_woken(reader->programs);
 
 	for (size_t i = 0; i < nr; i++)
 		/* POLLHUP: the event's thread and all that inherited from it are gone. */
@@ -205,11 +257,41 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 	return nr_live ? 0 : -ESRCH;
 }
 
+/* True if no program is writing a record any more. */
+static bool are_rings_empty(const struct probe_programs *programs)
+{
+	for (size_t i = 0; i < programs->nr_rings; i++)
+		if (programs->rings[i].consumer &&
+		    programs->rings[i].at < program_ring_end(&programs->rings[i]))
+			return false;
+	return true;
+}
+
+/* The programs' part of the end: what they are writing just now is waited for. */
+static int stop_programs(struct ring_reader *reader)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	int err;
+
+	probe_programs_stop(reader->programs);
+	perf_evlist__disable(reader->events->side.evlist);
+	err = ring_reader_round(reader);
+	for (int i = 0; i < MAX_LAST_ROUNDS && !err && !are_rings_empty(reader->programs); i++) {
+		nanosleep(&pause, NULL);
+		err = ring_reader_round(reader);
+	}
+	for (size_t cpu = 0; cpu < reader->programs->nr_rings; cpu++)
+		reader->untold_lost += probe_programs_take_lost(reader->programs, cpu);
+	return err;
+}
+
 int ring_reader_stop(struct ring_reader *reader)
 {
 	int err = 0;
 
 	reader->end_ns = clock_now_ns();
+	if (reader->programs)
+		return stop_programs(reader);
 	/* Between the steps the rings are drained, so that nothing is lost that late. */
 	for (size_t i = 0; i < reader->events->probes.nr_events; i++) {
 		if (!err)
@@ -222,7 +304,7 @@ int ring_reader_stop(struct ring_reader *reader)
 
 int ring_reader_finish(struct ring_reader *reader)
 {
-	uint64_t lost = record_events_lost(reader->events);
+	uint64_t lost = reader->programs ? reader->untold_lost : record_events_lost(reader->events);
 	struct {
 		struct perf_disk_lost_samples event;
 		struct record_trailer trailer;
@@ -232,7 +314,10 @@ int ring_reader_finish(struct ring_reader *reader)
 		.trailer.time_ns = reader->end_ns,
 	};
 
-	if (lost > reader->lost)
+	/* The kernel counts all, the programs what no record tells of. */
+	if (reader->programs)
+		reader->lost += lost;
+	else if (lost > reader->lost)
 		reader->lost = lost;
 	if (!lost)
 		return 0;

@@ -3,12 +3,15 @@
  * Moves records from the kernel's rings to the writer, in rounds: one round takes what each ring
  * held when the round came to it, and ends with a FINISHED_ROUND record. Whatever a later round
  * brings is not older than the newest record of the round before the last one: that is what readers
- * rely on to put records in time order (perf's rule, tools/perf/util/session.c).
+ * rely on to put records in time order (perf's rule, tools/perf/util/session.c). A program's record
+ * has its time from after its place in the ring was taken, so where a ring is read up to its end,
+ * that holds; where one was still being written, the round does not end there.
  */
 #ifndef LEAKTOOLS_RECORDER_RING_READER_H
 #define LEAKTOOLS_RECORDER_RING_READER_H
 
 #include "recorder/build_ids.h"
+#include "recorder/followers.h"
 #include "recorder/gate.h"
 #include "recorder/perf_writer.h"
 #include "recorder/record_events.h"
@@ -16,11 +19,14 @@
 struct ring_reader {
 	struct record_events *events;
 	struct perf_writer *writer;
-	struct build_ids *build_ids; /* of what is mapped meanwhile */
-	struct gate *gate;	     /* or NULL */
-	uint64_t start_ns, end_ns;   /* CLOCK_MONOTONIC, as the samples' */
-	uint64_t samples;	     /* of probes */
-	uint64_t lost;		     /* as LOST records tell */
+	struct build_ids *build_ids;	 /* of what is mapped meanwhile */
+	struct gate *gate;		 /* or NULL */
+	struct probe_programs *programs; /* that record, or NULL: perf events do */
+	struct followers *followers;	 /* with @programs */
+	uint64_t start_ns, end_ns;	 /* CLOCK_MONOTONIC, as the samples' */
+	uint64_t samples;		 /* of probes */
+	uint64_t lost;			 /* as LOST records tell */
+	uint64_t untold_lost;		 /* by programs after their last record */
 };
 
 /* Drains all rings once. Returns 0 or the writer's error. */

@@ -33,7 +33,9 @@ struct session {
 	struct probe_set probes;     /* all that are recorded */
 	struct probe_set own_probes; /* of these, the files whose probes are ours to remove */
 	struct record_events events;
-	struct gate *gate; /* NULL: what does not fit is dropped */
+	struct probe_programs *programs; /* that record, or NULL: perf events do */
+	struct followers followers;	 /* with @programs */
+	struct gate *gate;		 /* NULL: what does not fit is dropped */
 	struct perf_writer *writer;
 	struct build_ids build_ids;
 	int signal_fd;
@@ -182,8 +184,10 @@ static int set_up_probes(struct session *session)
 	if (err || !session->own_probes.nr_files)
 		return err;
 	err = probe_set_make_own(&session->own_probes);
-	if (!err)
-		err = probe_set_register(&session->own_probes);
+	/* Links need no uprobe events. */
+	if (err || session->programs)
+		return err;
+	err = probe_set_register(&session->own_probes);
 	for (size_t i = 0; i < session->own_probes.nr_files && !err; i++)
 		diag_note("%s has no probes: adding them, for this recording only",
 			  session->own_probes.files[i].display);
@@ -192,13 +196,26 @@ static int set_up_probes(struct session *session)
 
 /*
  * After this, only what is open already is of use to whoever takes us over. The gate must be able
- * to continue what it stopped.
+ * to continue what it stopped, and followers to open events for the first child.
  */
-static void drop_capabilities(bool keep_kill)
+static void drop_capabilities(const struct session *session)
 {
+	static const unsigned int for_followers[] = {CAP_PERFMON, CAP_BPF, CAP_SYS_PTRACE,
+						     CAP_SYS_RESOURCE};
+	bool has[ARRAY_SIZE(for_followers)], can_kill;
+
+	capng_get_caps_process();
+	can_kill = session->gate && capng_have_capability(CAPNG_PERMITTED, CAP_KILL);
+	for (size_t i = 0; i < ARRAY_SIZE(for_followers); i++)
+		has[i] = session->programs &&
+			 capng_have_capability(CAPNG_PERMITTED, for_followers[i]);
 	capng_clear(CAPNG_SELECT_BOTH);
-	if (keep_kill)
+	if (can_kill)
 		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
+	for (size_t i = 0; i < ARRAY_SIZE(for_followers); i++)
+		if (has[i])
+			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
+				     for_followers[i]);
 	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
 		diag_warn("cannot drop capabilities: going on with them");
 }
@@ -214,15 +231,32 @@ static void report_start(const struct session *session)
 		diag_note("recording %zu processes; Ctrl-C ends it", session->nr_pids);
 }
 
+/* Has the programs watch the processes. They record nothing yet. */
+static int attach_programs(struct session *session, const struct probe_set *const *sets,
+			   size_t nr_sets)
+{
+	/* Of the files that leakprobe has put probes on, what they record is recorded. */
+	static const bool only_registered[] = {true, false};
+	int err = probe_programs_plan(session->programs, sets, only_registered, nr_sets,
+				      &session->options->config, &session->events);
+
+	for (size_t i = 0; i < session->nr_pids && !err; i++)
+		err = probe_programs_link(session->programs, session->pids[i]);
+	followers_init(&session->followers, session->programs, session->gate);
+	return err;
+}
+
 /* Opens and enables the events, and lets the command go. */
 static int start_recording(struct session *session)
 {
 	const struct session_options *options = session->options;
 	const struct probe_set *sets[] = {&session->probes, &session->own_probes};
-	int err = attach_events(&session->events, sets, ARRAY_SIZE(sets), &options->config,
-				session->pids, session->nr_pids);
+	int err = attach_events(&session->events, sets, session->programs ? 0 : ARRAY_SIZE(sets),
+				&options->config, session->pids, session->nr_pids);
 
-	if (!err && session->gate)
+	if (!err && session->programs)
+		err = attach_programs(session, sets, ARRAY_SIZE(sets));
+	else if (!err && session->gate)
 		err = gate_attach(session->gate, &session->events);
 	if (!err)
 		err = perf_writer_begin(session->writer, &session->events, options->argc,
@@ -230,7 +264,7 @@ static int start_recording(struct session *session)
 	if (err)
 		return err;
 	for (size_t i = 0; i < session->nr_pids && session->gate; i++)
-		gate_add_target(session->gate, session->pids[i]);
+		gate_add_target(session->gate, session->pids[i], session->programs != NULL);
 	/* From here on, what happens to the tasks is recorded; before, it is in /proc. */
 	perf_evlist__enable(session->events.side.evlist);
 	for (size_t i = 0; i < session->nr_pids && !err; i++)
@@ -240,9 +274,11 @@ static int start_recording(struct session *session)
 	if (err)
 		return err;
 	perf_evlist__enable(session->events.probes.evlist);
+	if (session->programs)
+		probe_programs_start(session->programs);
 	session->start_ns = clock_now_ns();
 	launch_release(&session->command);
-	drop_capabilities(session->gate != NULL);
+	drop_capabilities(session);
 	report_start(session);
 	return 0;
 }
@@ -327,6 +363,26 @@ static void report_end(const struct session *session, const struct ring_reader *
 		  strcmp(output, "-") == 0 ? "standard output" : output);
 }
 
+/* BPF programs record where the kernel has what that takes; perf events, at more cost, elsewhere.
+ */
+static int choose_recorder(struct session *session)
+{
+	const struct record_config *config = &session->options->config;
+	int err = config->perf_events ? 0 : probe_programs_create(config, &session->programs);
+
+	if (err != -EOPNOTSUPP)
+		return err;
+	if (config->has_sizes) {
+		diag_error(
+			"cannot record by size: that takes BPF programs (Linux 6.13 and the right "
+			"to load them); `leakparse --size` selects from a full recording");
+		return err;
+	}
+	diag_note("recording with perf events, at twice the cost of BPF programs, which take Linux "
+		  "6.13 and the right to load them");
+	return 0;
+}
+
 static int run(struct session *session)
 {
 	struct ring_reader reader = {
@@ -342,12 +398,16 @@ static int run(struct session *session)
 	if (err >= 0)
 		err = find_targets(session);
 	if (!err)
+		err = choose_recorder(session);
+	if (!err)
 		err = set_up_probes(session);
 	if (!err)
 		err = open_output(session);
 	/* The guard is forked before there is anything that it could keep open. */
-	if (!err && session->options->config.on_overload == OVERLOAD_HOLD)
-		err = gate_create(&session->options->config, &session->gate);
+	if (!err)
+		err = gate_create(&session->options->config,
+				  session->programs ? probe_programs_gate(session->programs) : NULL,
+				  &session->gate);
 	if (!err)
 		err = start_recording(session);
 	if (err)
@@ -355,6 +415,8 @@ static int run(struct session *session)
 
 	reader.writer = session->writer;
 	reader.gate = session->gate;
+	reader.programs = session->programs;
+	reader.followers = session->programs ? &session->followers : NULL;
 	reader.start_ns = session->start_ns;
 	err = record(session, &reader);
 	if (session->gate)
@@ -368,7 +430,7 @@ static int run(struct session *session)
 int session_run(const struct session_options *options)
 {
 	struct session session = {.options = options, .command.pid = -1};
-	int err, err_remove = 0;
+	int err, err_remove = 0, err_follow;
 
 	session.signal_fd = open_signals();
 	err = session.signal_fd < 0 ? session.signal_fd : run(&session);
@@ -380,7 +442,9 @@ int session_run(const struct session_options *options)
 	}
 	perf_writer_destroy(session.writer);
 	record_events_close(&session.events);
+	err_follow = followers_deinit(&session.followers);
 	gate_destroy(session.gate);
+	probe_programs_destroy(session.programs);
 	/* After the events: a probe that is in use can't be removed. */
 	if (session.own_probes.nr_files)
 		err_remove = probe_set_unregister(&session.own_probes);
@@ -389,5 +453,7 @@ int session_run(const struct session_options *options)
 	build_ids_deinit(&session.build_ids);
 	if (session.signal_fd >= 0)
 		close(session.signal_fd);
+	if (!err)
+		err = err_follow;
 	return err ? err : err_remove;
 }

@@ -142,7 +142,7 @@ check() {
 	local entries
 
 	record_attached "killed --from-outside"
-	entries=$(events malloc)
+	entries=$(events malloc malloc_call)
 	# It was killed between two counters: see killed.c.
 	(($(truth allocations) <= entries && entries <= $(truth malloc)))
 	assert_summary lost 0

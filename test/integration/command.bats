@@ -54,8 +54,14 @@ check_daemon() {
 	check_daemon --call-graph none
 }
 
-@test "command: leakrec adds probes, says so, and removes them" {
+@test "command: leakrec leaves no probes" {
 	record_command "null_free"
+	run ! grep 'adding them' leakrec.err
+	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+}
+
+@test "command: leakrec --perf-events adds probes, says so, and removes them" {
+	record_command "null_free" --perf-events
 	grep -q '^leakrec: .*has no probes: adding them' leakrec.err
 	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
 }

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/followers.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "probe_programs.skel.h"
+#include "recorder/tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+/* A process that is held creates no threads, once it has stopped; until then the list may grow. */
+#define MAX_ATTEMPTS 100
+
+void followers_init(struct followers *ret, struct probe_programs *programs, struct gate *gate)
+{
+	*ret = (struct followers){.programs = programs, .gate = gate};
+}
+
+int followers_deinit(struct followers *followers)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < followers->nr_fds; i++)
+		close(followers->fds[i]);
+	for (size_t i = 0; i < followers->nr_links; i++)
+		bpf_link__destroy(followers->links[i]);
+	if (followers->own_probes.nr_files)
+		err = probe_set_unregister(&followers->own_probes);
+	probe_set_deinit(&followers->own_probes);
+	free(followers->fds);
+	free(followers->links);
+	*followers = (struct followers){0};
+	return err;
+}
+
+/* The probe of a copy of a set that stands for @probe. */
+static int copy_probe(struct probe_file *to, const struct probe *probe)
+{
+	struct probe *copy = &to->probes[to->nr_probes];
+
+	*copy = *probe;
+	copy->tracefs_id = -1;
+	copy->registered_here = false;
+	copy->definition = NULL;
+	copy->fetch_args = strdup(probe->fetch_args);
+	to->nr_probes++;
+	return copy->fetch_args ? 0 : -ENOMEM;
+}
+
+/* Copies the probes that are recorded, file by file, in the order of the places. */
+static int copy_probes(struct probe_set *to, const struct probe_programs *programs)
+{
+	const struct probe_file *file = NULL;
+	struct probe_file *copy = NULL;
+	int err = 0;
+
+	to->files = calloc(programs->nr_places, sizeof(*to->files));
+	if (!to->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < programs->nr_places && !err; i++) {
+		const struct program_place *place = &programs->places[i];
+
+		if (place->file != file) {
+			file = place->file;
+			copy = &to->files[to->nr_files++];
+			*copy = (struct probe_file){.fd = -1};
+			memcpy(copy->group, file->group, sizeof(copy->group));
+			copy->path = strdup(file->path);
+			copy->display = strdup(file->display);
+			copy->probes = calloc(file->nr_probes, sizeof(*copy->probes));
+			if (!copy->path || !copy->display || !copy->probes)
+				return -ENOMEM;
+		}
+		if (place->entry)
+			err = copy_probe(copy, place->entry);
+		if (!err && place->ret)
+			err = copy_probe(copy, place->ret);
+	}
+	return err;
+}
+
+static int open_event(const struct probe *probe, pid_t tid, bool inherit)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = (uint64_t)probe->tracefs_id,
+		.sample_period = 1,
+		.inherit = inherit,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * A program runs at every hit of a uprobe event that some perf event carries. That one is the
+ * guard's: an inherited event would take the program along when its task ends
+ * (perf_event_free_bpf_prog(), Linux 6.18), and our own process would hit the probe itself.
+ */
+static int attach_program(struct followers *followers, const struct probe *probe, size_t place)
+{
+	const struct probe_programs_bpf *bpf = followers->programs->bpf;
+	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = place);
+	int err, fd = open_event(probe, gate_guard_pid(followers->gate), false);
+	struct bpf_link *link;
+
+	if (fd < 0)
+		return fd;
+	link = bpf_program__attach_perf_event_opts(probe->point == PROBE_RETURN
+							   ? bpf->progs.followed_return
+							   : bpf->progs.followed_entry,
+						   fd, &options);
+	if (!link) {
+		err = errno;
+		close(fd);
+		return -err;
+	}
+	followers->links[followers->nr_links++] = link;
+	return 0;
+}
+
+/* The n-th probe of the copies is that of the n-th entry or return of the places. */
+static int attach_programs(struct followers *followers)
+{
+	const struct probe_programs *programs = followers->programs;
+	size_t file = 0, nr = 0;
+	int err = 0;
+
+	followers->links = calloc(programs->nr_places * 2, sizeof(struct bpf_link *));
+	if (!followers->links)
+		return -ENOMEM;
+	for (size_t i = 0; i < programs->nr_places && !err; i++) {
+		const struct program_place *place = &programs->places[i];
+		int nr_points = !!place->entry + !!place->ret;
+
+		for (int j = 0; j < nr_points && !err; j++) {
+			if (nr == followers->own_probes.files[file].nr_probes) {
+				file++;
+				nr = 0;
+			}
+			err = attach_program(followers,
+					     &followers->own_probes.files[file].probes[nr++], i);
+		}
+	}
+	return err;
+}
+
+static int set_up(struct followers *followers)
+{
+	int err = copy_probes(&followers->own_probes, followers->programs);
+
+	if (!err)
+		err = probe_set_make_own(&followers->own_probes);
+	if (!err)
+		err = probe_set_register(&followers->own_probes);
+	if (!err)
+		err = attach_programs(followers);
+	return err;
+}
+
+/* Opens all events for one thread. Returns 0, also if it is gone. */
+static int follow_thread(struct followers *followers, pid_t tid)
+{
+	for (size_t i = 0; i < followers->own_probes.nr_files; i++) {
+		const struct probe_file *file = &followers->own_probes.files[i];
+		int *fds = reallocarray(followers->fds, followers->nr_fds + file->nr_probes,
+					sizeof(*fds));
+
+		if (!fds)
+			return -ENOMEM;
+		followers->fds = fds;
+		for (size_t j = 0; j < file->nr_probes; j++) {
+			int fd = open_event(&file->probes[j], tid, true);
+
+			if (fd == -ESRCH)
+				return 0;
+			if (fd < 0)
+				return fd;
+			fds[followers->nr_fds++] = fd;
+		}
+	}
+	return 0;
+}
+
+static bool has_tid(const struct task_list *list, pid_t tid)
+{
+	for (size_t i = 0; i < list->nr_tids; i++)
+		if (list->tids[i] == tid)
+			return true;
+	return false;
+}
+
+/* Opens all events for all threads of a process, which is held. */
+static int follow_process(struct followers *followers, pid_t pid)
+{
+	struct task_list known = {0};
+	int err = 0;
+
+	for (int i = 0; i < MAX_ATTEMPTS && !err; i++) {
+		struct task_list now = {0};
+		size_t nr_new = 0;
+
+		err = task_list_read(&now, &pid, 1);
+		if (!err)
+			record_events_raise_fd_limit(
+				followers->nr_fds +
+				now.nr_tids * 2 * followers->programs->nr_places + 256);
+		for (size_t j = 0; j < now.nr_tids && !err; j++) {
+			if (has_tid(&known, now.tids[j]))
+				continue;
+			err = follow_thread(followers, now.tids[j]);
+			nr_new++;
+		}
+		task_list_deinit(&known);
+		known = now;
+		if (nr_new == 0)
+			break;
+	}
+	task_list_deinit(&known);
+	return err == -ESRCH ? 0 : err;
+}
+
+int followers_serve(struct followers *followers)
+{
+	struct gate_shared *shared = gate_table(followers->gate);
+	int err = 0;
+
+	if (!shared->any_stopped)
+		return 0;
+	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
+		struct gate_target *target = &shared->targets[i];
+
+		if (target->tgid <= GATE_REMOVED || target->forks != GATE_FORKS_WANTED)
+			continue;
+		if (!err && !followers->nr_links)
+			err = set_up(followers);
+		if (!err)
+			err = follow_process(followers, (pid_t)target->tgid);
+		target->forks = GATE_FORKS_FOLLOWED;
+		shared->any_stopped = 1;
+	}
+	if (err)
+		diag_error("cannot follow the children that the processes fork: %s; they are not "
+			   "recorded",
+			   strerror(-err));
+	return err;
+}

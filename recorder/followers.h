@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records the children that linked processes fork. A link covers one process (probe_programs.h);
+ * perf events on uprobe events are inherited, by children, by what they exec, by their own
+ * children. They are set up when a process forks for the first time: it and its child are held
+ * meanwhile (after_fork() in probe_programs.bpf.c), so that nothing of the child's is missed. The
+ * uprobe events are the recorder's own, so no other user of a probe is disturbed.
+ */
+#ifndef LEAKTOOLS_RECORDER_FOLLOWERS_H
+#define LEAKTOOLS_RECORDER_FOLLOWERS_H
+
+#include "recorder/gate.h"
+#include "recorder/probe_programs.h"
+
+struct followers {
+	struct probe_programs *programs;
+	struct gate *gate;
+	struct probe_set own_probes; /* registered with the first child */
+	struct bpf_link **links;     /* of the programs to the uprobe events */
+	size_t nr_links;
+	int *fds; /* the events that are inherited */
+	size_t nr_fds;
+};
+
+/* Release with followers_deinit(). */
+void followers_init(struct followers *ret, struct probe_programs *programs, struct gate *gate);
+
+/* Closes the events and removes the probes. Returns 0 or a negative errno, reported. */
+int followers_deinit(struct followers *followers);
+
+/*
+ * Gives events to the processes that wait for them, and lets them go on. Returns 0, also when one
+ * is gone by then, or a negative errno, reported: then some children are not recorded.
+ */
+int followers_serve(struct followers *followers);
+
+#endif

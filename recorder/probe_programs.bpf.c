@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records allocations and releases: at each hit a program writes the perf sample that will stand in
+ * the recording, byte for byte, into the BPF ring of its CPU. That costs a fifth of what the kernel
+ * takes to fetch a uprobe event's arguments and put them through perf's ring.
+ *
+ * The programs hang on uprobe_multi links (sessions, where entry and return share a cookie) for the
+ * processes that were asked for, and on inherited perf events of uprobe events for the children
+ * that these fork (followers.h).
+ *
+ * Whoever takes a ring past the limit is stopped before it returns to user space (gate.h). A sample
+ * that finds no room in spite of that is counted.
+ */
+#include "program_filter.bpf.h"
+#include "program_samples.bpf.h"
+
+/* The kernel's, include/linux/pid_types.h. */
+enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
+
+#define CLONE_THREAD   0x00010000 /* uapi/linux/sched.h */
+#define SIGCONT	       18
+#define SI_KERNEL      0x80
+#define SEND_SIG_PRIV  1       /* include/linux/sched/signal.h: in place of a siginfo */
+#define ENTRY_RECORDED (~0ULL) /* a session's cookie; else 1 more than the bytes asked for */
+
+struct program_site sites[PROGRAM_MAX_SITES];
+bool recording; /* between its start and its end */
+
+/* With a filter: whether the entry of the call that a task of a followed child is in was recorded.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, unsigned int);
+} open_calls SEC(".maps");
+
+extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
+	__attribute__((section(".ksyms")));
+extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms")));
+
+/* The register at @offset of struct pt_regs. The verifier permits no such access to a context. */
+ALWAYS_INLINE unsigned long long register_at(struct pt_regs *regs, unsigned int offset)
+{
+	unsigned long long value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), (char *)regs + (offset & 0xff));
+	return value;
+}
+
+ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct program_site *site,
+			     unsigned long long *args)
+{
+	args[0] = PT_REGS_PARM1(regs);
+	args[1] = PT_REGS_PARM2(regs);
+	args[2] = PT_REGS_PARM3(regs);
+	if (site->kind == PROGRAM_STORE) {
+		args[0] = register_at(regs, site->registers[0]);
+		args[1] = register_at(regs, site->registers[1]);
+	}
+}
+
+/* The entry's own sample. A store has no caller that is known. */
+static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned int index)
+{
+	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
+	const struct program_event *event = &site->events[PROGRAM_ENTRY];
+	unsigned long long fields[MAX_FIELDS] = {PT_REGS_IP(regs)}, caller;
+
+	read_args(regs, site, fields + 1);
+	if (site->kind == PROGRAM_STORE) {
+		record_plain(event, fields, 3);
+		return 0;
+	}
+	caller = caller_at_entry(regs);
+	switch (site->nr_args) {
+	case 1:
+		fields[2] = caller;
+		record(regs, event, fields, 3, caller);
+		break;
+	case 2:
+		fields[3] = caller;
+		record(regs, event, fields, 4, caller);
+		break;
+	case 3:
+		fields[4] = caller;
+		record_plain(event, fields, 5);
+		break;
+	}
+	return 0;
+}
+
+/* The sample at the return. @cookie is that of a session. */
+static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigned int index,
+						   unsigned long long cookie)
+{
+	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
+	const struct program_event *event = &site->events[PROGRAM_CALL];
+	unsigned long long ret = PT_REGS_RC(regs), fields[MAX_FIELDS];
+
+	fields[0] = bpf_get_func_ip(regs);
+	fields[1] = PT_REGS_IP(regs);
+	note_block(site, ret);
+	if (cookie != ENTRY_RECORDED) {
+		fields[2] = cookie - 1;
+		fields[3] = ret;
+		record(regs, event, fields, 4, 0);
+		return 0;
+	}
+	/* The upper half of the register is anything. */
+	if (site->kind == PROGRAM_INT_FUNCTION)
+		ret = (unsigned long long)(long long)(int)ret;
+	fields[2] = ret;
+	record(regs, &site->events[PROGRAM_RETURN], fields, 3, 0);
+	return 0;
+}
+
+/* Functions of linked processes, entry and return. Returns 1 where the return is of no interest. */
+SEC("kprobe")
+int linked_call(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+	unsigned long long args[PROGRAM_MAX_ARGS];
+
+	unsigned long long *cookie = bpf_session_cookie();
+
+	if (!recording)
+		return 1;
+	/* 0 at the entry: cheaper than to ask which it is. */
+	if (*cookie)
+		return record_return(regs, index, *cookie);
+	read_args(regs, site, args);
+	if (!entry_matches(site, args))
+		return 1;
+	*cookie = site->events[PROGRAM_CALL].type ? wanted_bytes(site, args) + 1 : ENTRY_RECORDED;
+	/* Sizes that no call gets: as good as any other event. */
+	if (*cookie && *cookie != ENTRY_RECORDED)
+		return 0;
+	*cookie = ENTRY_RECORDED;
+	return record_entry(regs, index);
+}
+
+ALWAYS_INLINE bool release_or_store_matches(struct pt_regs *regs, const struct program_site *site)
+{
+	unsigned long long args[PROGRAM_MAX_ARGS];
+
+	if (!has_filter)
+		return true;
+	read_args(regs, site, args);
+	if (site->kind == PROGRAM_STORE)
+		return !site->has_size_word || size_word_matches(args[1]);
+	return entry_matches(site, args);
+}
+
+/* What has no return in linked processes. */
+SEC("kprobe")
+int linked_entry(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+
+	if (!recording || !release_or_store_matches(regs, &sites[index]))
+		return 0;
+	return record_entry(regs, index);
+}
+
+/* Every process that hits one of the uprobe events inherited it; linked ones have their links. */
+ALWAYS_INLINE bool is_followed(void)
+{
+	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
+	struct gate_target *target = find_target(tgid);
+
+	if (!target)
+		target = add_target(tgid);
+	return recording && !(target && target->linked);
+}
+
+/* The entries of the calls that the task is in, a bit each, the innermost lowest: recorded? */
+ALWAYS_INLINE unsigned int *open_calls_of_task(void)
+{
+	return bpf_task_storage_get(&open_calls, bpf_get_current_task_btf(), 0,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Returns 0, as all that hang on perf events: the kernel then makes no sample of its own. */
+SEC("kprobe")
+int followed_entry(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+	unsigned long long args[PROGRAM_MAX_ARGS];
+	unsigned int *calls;
+	bool matches;
+
+	if (!is_followed())
+		return 0;
+	if (has_filter) {
+		read_args(regs, site, args);
+		matches = site->kind == PROGRAM_STORE ? release_or_store_matches(regs, site)
+						      : entry_matches(site, args);
+		if (site->kind != PROGRAM_STORE && site->kind != PROGRAM_RELEASE) {
+			calls = open_calls_of_task();
+			if (calls)
+				*calls = *calls << 1 | matches;
+		}
+		if (!matches)
+			return 0;
+	}
+	record_entry(regs, index);
+	return 0;
+}
+
+SEC("kprobe")
+int followed_return(struct pt_regs *regs)
+{
+	unsigned int *calls, was_recorded = 1;
+
+	if (!is_followed())
+		return 0;
+	if (has_filter) {
+		calls = open_calls_of_task();
+		was_recorded = calls ? *calls & 1 : 1;
+		if (calls)
+			*calls >>= 1;
+	}
+	if (was_recorded)
+		record_return(regs, bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1),
+			      ENTRY_RECORDED);
+	return 0;
+}
+
+/*
+ * A linked process forks for the first time: its child is held before it runs, until it has events
+ * of its own and its parent has some for the next child to inherit (followers.h).
+ */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
+{
+	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
+
+	if (!recording || !target || !target->linked || target->forks == GATE_FORKS_FOLLOWED ||
+	    clone_flags & CLONE_THREAD)
+		return 0;
+	child = add_target(task->tgid);
+	if (!child)
+		return 0;
+	child->stopped_ns = bpf_ktime_get_ns();
+	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
+	/* Only then: who is to be continued has been stopped. */
+	child->forks = target->forks = GATE_FORKS_WANTED;
+	child->stopped = 1;
+	shared.any_stopped = 1;
+	wake_recorder();
+	return 0;
+}
+
+struct kernel_siginfo {
+	int si_code;
+} __attribute__((preserve_access_index));
+
+/* Our own stops come from the kernel; a process cannot pretend that of what it sends to another. */
+ALWAYS_INLINE bool is_from_kernel(struct kernel_siginfo *info)
+{
+	if ((unsigned long long)info <= SEND_SIG_PRIV)
+		return (unsigned long long)info == SEND_SIG_PRIV;
+	return BPF_CORE_READ(info, si_code) == SI_KERNEL;
+}
+
+/* Somebody stops or continues a recorded process: the gate is not to undo that. */
+SEC("tp_btf/signal_generate")
+int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct *task)
+{
+	struct gate_target *target;
+
+	if ((sig != SIGSTOP && sig != SIGCONT) || is_from_kernel(info))
+		return 0;
+	target = find_target(task->tgid);
+	if (target)
+		target->job_stopped = sig == SIGSTOP;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

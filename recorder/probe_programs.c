@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/probe_programs.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "probe_programs.skel.h"
+#include "recorder/program_places.h"
+
+#include <errno.h>
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define WAKEUP_RING_BYTES 4096
+#define MAX_HELD_BLOCKS	  (4U << 20) /* with a filter, of allocators without a size word */
+
+/* uapi/linux/bpf.h of Linux 6.13; the build's may be older. */
+#define ATTACH_UPROBE_MULTI   48 /* BPF_TRACE_UPROBE_MULTI */
+#define ATTACH_UPROBE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION */
+
+/* The attributes of BPF_LINK_CREATE for uprobe_multi. */
+struct link_create_attr {
+	uint32_t program_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_counter_offsets, cookies;
+	uint32_t nr, multi_flags, pid, reserved;
+};
+
+/* The inode of the first PID namespace: PROC_PID_INIT_INO, include/linux/proc_ns.h. */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCU
+
+static int libbpf_silent(enum libbpf_print_level level, const char *format, va_list args)
+{
+	/* A kernel that permits no BPF is no failure. */
+	return 0;
+}
+
+/* The programs see the processes' ids as the first namespace has them. */
+static bool sees_first_pids(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PID_NAMESPACE;
+}
+
+/* glibc's chunk size for a request: malloc/malloc.c, request2size(). */
+static uint64_t size_word(uint64_t bytes)
+{
+	uint64_t chunk = (bytes + 8 + 15) & ~15ULL;
+
+	return chunk < 32 ? 32 : chunk;
+}
+
+static void configure(struct probe_programs_bpf *bpf, const struct record_config *config)
+{
+	uint32_t ring_bytes = config->ring_pages * (uint32_t)getpagesize();
+	const struct size_range *sizes = &config->sizes;
+
+	bpf->rodata->dump_bytes = config->call_graph == CALL_GRAPH_DWARF ? config->dump_bytes : 0;
+	/* The reader is to be awake well before the gate (gate.c), which it makes needless. */
+	bpf->rodata->wakeup_bytes = ring_bytes / 8;
+	bpf->rodata->watch_bytes = ring_bytes / 64;
+	bpf->rodata->lost_id = PROGRAM_FIRST_ID;
+	bpf->rodata->has_filter = config->has_sizes;
+	bpf->rodata->filter_min = sizes->min_bytes;
+	bpf->rodata->filter_max = sizes->max_bytes;
+	bpf->rodata->size_word_min = size_word(sizes->min_bytes);
+	bpf->rodata->size_word_max = size_word(sizes->max_bytes);
+	bpf_map__set_max_entries(bpf->maps.rings, (uint32_t)libbpf_num_possible_cpus());
+	if (config->has_sizes)
+		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
+}
+
+/* One ring, if that CPU is there. */
+static int create_ring(struct probe_programs *programs, size_t cpu, uint32_t size_bytes)
+{
+	char path[64];
+	_cleanup_close_ int fd = -1;
+	uint32_t key = (uint32_t)cpu;
+	int err;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu", cpu);
+	if (access(path, F_OK) < 0)
+		return 0;
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, size_bytes, NULL);
+	if (fd < 0)
+		return fd;
+	err = bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.rings), &key, &fd, BPF_ANY);
+	return err ? err : program_ring_init(&programs->rings[cpu], fd, size_bytes);
+}
+
+static int create_rings(struct probe_programs *programs, const struct record_config *config)
+{
+	uint32_t size_bytes = config->ring_pages * (uint32_t)getpagesize();
+	int err = program_ring_init(&programs->wakeups, bpf_map__fd(programs->bpf->maps.wakeups),
+				    WAKEUP_RING_BYTES);
+
+	programs->nr_rings = (size_t)libbpf_num_possible_cpus();
+	programs->rings = calloc(programs->nr_rings, sizeof(*programs->rings));
+	if (!programs->rings)
+		return -ENOMEM;
+	for (size_t cpu = 0; cpu < programs->nr_rings && !err; cpu++)
+		err = create_ring(programs, cpu, size_bytes);
+	if (err)
+		diag_error("cannot create rings of %u pages: %s; give a smaller -m",
+			   config->ring_pages, strerror(-err));
+	return err;
+}
+
+int probe_programs_create(const struct record_config *config, struct probe_programs **ret)
+{
+	struct probe_programs *programs;
+	int err = 0;
+
+	if (!sees_first_pids())
+		return -EOPNOTSUPP;
+	programs = calloc(1, sizeof(*programs));
+	if (!programs)
+		return -ENOMEM;
+	libbpf_set_print(libbpf_silent);
+	programs->bpf = probe_programs_bpf__open();
+	if (programs->bpf)
+		configure(programs->bpf, config);
+	if (!programs->bpf || probe_programs_bpf__load(programs->bpf))
+		err = -EOPNOTSUPP;
+	if (!err)
+		err = create_rings(programs, config);
+	if (!err && probe_programs_bpf__attach(programs->bpf))
+		err = -EOPNOTSUPP;
+	if (err) {
+		probe_programs_destroy(programs);
+		return err;
+	}
+	*ret = programs;
+	return 0;
+}
+
+void probe_programs_destroy(struct probe_programs *programs)
+{
+	if (!programs)
+		return;
+	for (size_t i = 0; i < programs->nr_links; i++)
+		close(programs->link_fds[i]);
+	free(programs->link_fds);
+	for (size_t i = 0; i < programs->nr_rings; i++)
+		program_ring_deinit(&programs->rings[i]);
+	free(programs->rings);
+	program_ring_deinit(&programs->wakeups);
+	probe_programs_bpf__destroy(programs->bpf);
+	free(programs);
+}
+
+static int add_link(struct probe_programs *programs, int fd)
+{
+	int *fds = reallocarray(programs->link_fds, programs->nr_links + 1, sizeof(*fds));
+
+	if (!fds) {
+		close(fd);
+		return -ENOMEM;
+	}
+	programs->link_fds = fds;
+	fds[programs->nr_links++] = fd;
+	return 0;
+}
+
+/* Links the places of @file that have a return, or those that have none. */
+static int link_file(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
+		     bool with_return)
+{
+	const struct bpf_program *program =
+		with_return ? programs->bpf->progs.linked_call : programs->bpf->progs.linked_entry;
+	uint64_t offsets[PROGRAM_MAX_SITES], cookies[PROGRAM_MAX_SITES];
+	struct link_create_attr attr = {
+		.program_fd = (uint32_t)bpf_program__fd(program),
+		.attach_type = with_return ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
+		.path = (uintptr_t)file->path,
+		.offsets = (uintptr_t)offsets,
+		.cookies = (uintptr_t)cookies,
+		.pid = (uint32_t)pid,
+	};
+	int fd;
+
+	for (size_t i = 0; i < programs->nr_places; i++) {
+		const struct program_place *place = &programs->places[i];
+
+		if (place->file != file || !place->ret != !with_return)
+			continue;
+		offsets[attr.nr] = place->offset;
+		cookies[attr.nr++] = i;
+	}
+	if (attr.nr == 0)
+		return 0;
+	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (fd < 0) {
+		int err = errno;
+
+		if (err == ESRCH)
+			diag_error("cannot attach: process %d has ended", pid);
+		else
+			diag_error("cannot attach to %s in process %d: %s", file->display, pid,
+				   strerror(err));
+		return -err;
+	}
+	return add_link(programs, fd);
+}
+
+int probe_programs_link(struct probe_programs *programs, pid_t pid)
+{
+	const struct probe_file *file = NULL;
+	int err = 0;
+
+	/* The places of a file stand together. */
+	for (size_t i = 0; i < programs->nr_places && !err; i++) {
+		if (programs->places[i].file == file)
+			continue;
+		file = programs->places[i].file;
+		err = link_file(programs, file, pid, true);
+		if (!err)
+			err = link_file(programs, file, pid, false);
+	}
+	return err;
+}
+
+int probe_programs_plan(struct probe_programs *programs, const struct probe_set *const *sets,
+			const bool *only_registered, size_t nr_sets,
+			const struct record_config *config, struct record_events *events)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < nr_sets && !err; i++)
+		err = program_places_find(programs, sets[i], only_registered[i]);
+	if (err == -E2BIG)
+		diag_error("cannot record: the processes use more than %d allocator functions",
+			   PROGRAM_MAX_SITES);
+	if (!err)
+		err = program_places_describe(programs, programs->bpf->bss->sites, config, events);
+	if (err == -ENOMEM)
+		diag_error("cannot describe the events: out of memory");
+	return err;
+}
+
+void probe_programs_start(struct probe_programs *programs)
+{
+	__atomic_store_n(&programs->bpf->bss->recording, true, __ATOMIC_SEQ_CST);
+}
+
+void probe_programs_stop(struct probe_programs *programs)
+{
+	__atomic_store_n(&programs->bpf->bss->recording, false, __ATOMIC_SEQ_CST);
+}
+
+struct gate_shared *probe_programs_gate(const struct probe_programs *programs)
+{
+	return &programs->bpf->bss->shared;
+}
+
+int probe_programs_wakeup_fd(const struct probe_programs *programs)
+{
+	return bpf_map__fd(programs->bpf->maps.wakeups);
+}
+
+void probe_programs_woken(struct probe_programs *programs)
+{
+	programs->wakeups.at = program_ring_end(&programs->wakeups);
+	program_ring_consume(&programs->wakeups);
+}
+
+void probe_programs_rearm(struct probe_programs *programs, size_t cpu)
+{
+	__atomic_store_n(&programs->bpf->bss->cpus[cpu & (GATE_MAX_CPUS - 1)].woken, 0,
+			 __ATOMIC_SEQ_CST);
+}
+
+uint64_t probe_programs_take_lost(struct probe_programs *programs, size_t cpu)
+{
+	unsigned long long *lost = &programs->bpf->bss->cpus[cpu & (GATE_MAX_CPUS - 1)].lost;
+
+	return __atomic_load_n(lost, __ATOMIC_RELAXED)
+		       ? __atomic_exchange_n(lost, 0, __ATOMIC_SEQ_CST)
+		       : 0;
+}

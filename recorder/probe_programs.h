@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The recording BPF programs (probe_programs.bpf.c), from user space: loading them, the places that
+ * they watch, the links to the processes, the rings.
+ *
+ * A link (uprobe_multi, Linux 6.13 for sessions) covers all threads of a process, those to come and
+ * what it execs included, and all probes of a file that are alike. It needs no event in tracefs and
+ * goes with the recorder. What it does not cover is children: followers.h.
+ */
+#ifndef LEAKTOOLS_RECORDER_PROBE_PROGRAMS_H
+#define LEAKTOOLS_RECORDER_PROBE_PROGRAMS_H
+
+#include "recorder/gate_shared.h"
+#include "recorder/probe_programs_shared.h"
+#include "recorder/program_ring.h"
+#include "recorder/record_events.h"
+
+/* A place to watch; its index is that of its struct program_site. */
+struct program_place {
+	const struct probe_file *file;
+	uint64_t offset;	   /* in the file */
+	const struct probe *entry; /* or the store; NULL: the entry is not recorded */
+	const struct probe *ret;   /* NULL: there is no return, or it is not recorded */
+};
+
+struct probe_programs {
+	struct probe_programs_bpf *bpf;
+	struct program_place places[PROGRAM_MAX_SITES];
+	size_t nr_places;
+	struct program_ring *rings; /* of the CPUs that are there, by number; others are empty */
+	size_t nr_rings;
+	struct program_ring wakeups;
+	int *link_fds;
+	size_t nr_links;
+	uint64_t lost_id;
+};
+
+/*
+ * Loads the programs. Returns 0; -EOPNOTSUPP where the kernel has not what it takes or does not
+ * permit it (nothing is reported: perf events do it, too); other errors reported. Release with
+ * probe_programs_destroy().
+ */
+int probe_programs_create(const struct record_config *config, struct probe_programs **ret);
+
+/* Ends all links; NULL is fine. */
+void probe_programs_destroy(struct probe_programs *programs);
+
+/*
+ * Plans the places for the probes of the sets, which must outlive @programs, and adds their events
+ * to @events. Where @only_registered[i], those that set i has not in tracefs are left out. Returns
+ * 0 or a negative errno, reported.
+ */
+int probe_programs_plan(struct probe_programs *programs, const struct probe_set *const *sets,
+			const bool *only_registered, size_t nr_sets,
+			const struct record_config *config, struct record_events *events);
+
+/* Watches process @pid. Returns 0 or a negative errno, reported. */
+int probe_programs_link(struct probe_programs *programs, pid_t pid);
+
+/* What happens is recorded from the first to the second of these. */
+void probe_programs_start(struct probe_programs *programs);
+void probe_programs_stop(struct probe_programs *programs);
+
+/* What the programs share with gate.h. */
+struct gate_shared *probe_programs_gate(const struct probe_programs *programs);
+
+/* Readable when a ring fills up or a process waits (POLLIN); and having seen that. */
+int probe_programs_wakeup_fd(const struct probe_programs *programs);
+void probe_programs_woken(struct probe_programs *programs);
+
+/* Before draining CPU @cpu's ring: it may wake the recorder again. */
+void probe_programs_rearm(struct probe_programs *programs, size_t cpu);
+
+/* Samples of CPU @cpu that found no room and that no record tells of; counted from anew. */
+uint64_t probe_programs_take_lost(struct probe_programs *programs, size_t cpu);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the recording BPF programs (probe_programs.bpf.c) and the recorder (probe_programs.c) share:
+ * mappings of the programs' .bss.
+ */
+#ifndef LEAKTOOLS_RECORDER_PROBE_PROGRAMS_SHARED_H
+#define LEAKTOOLS_RECORDER_PROBE_PROGRAMS_SHARED_H
+
+#include "gate_shared.h"
+
+#define PROGRAM_MAX_SITES 256 /* a power of two */
+#define PROGRAM_MAX_ARGS  3
+#define PROGRAM_MAX_STACK 127 /* kernel.perf_event_max_stack's default */
+
+/* The events that a place in the code makes. */
+enum program_event_kind {
+	PROGRAM_ENTRY,	/* a function's entry, or a store in it */
+	PROGRAM_RETURN, /* its return */
+	PROGRAM_CALL,	/* both in one, at the return */
+	PROGRAM_NR_EVENTS,
+};
+
+/* What an event's samples carry; type 0: there is none. */
+struct program_event {
+	unsigned long long id; /* PERF_SAMPLE_IDENTIFIER */
+	unsigned int type;     /* common_type, perf_event_attr.config */
+	unsigned int has_stack;
+};
+
+enum program_site_kind {
+	PROGRAM_FUNCTION,     /* arguments at the entry, a return value */
+	PROGRAM_INT_FUNCTION, /* the same, the return value being an int */
+	PROGRAM_RELEASE,      /* arguments at the entry only */
+	PROGRAM_STORE,	      /* two registers */
+};
+
+/* One place in the code of a file: the cookie of the links and events there is its index. */
+struct program_site {
+	struct program_event events[PROGRAM_NR_EVENTS];
+	unsigned int kind; /* enum program_site_kind */
+	unsigned int nr_args;
+	unsigned int registers[2]; /* PROGRAM_STORE: offsets in struct pt_regs of address, value */
+	/* Arguments that say what is allocated and released, -1: none (probe_schema.h). */
+	int size_arg, count_arg, block_arg;
+	/* With a filter: the allocator is glibc's, the word before a block tells its size. */
+	unsigned int has_size_word;
+};
+
+/* One CPU, a cache line. */
+struct program_cpu {
+	unsigned long long lost;	    /* samples that found no room and are not told of yet */
+	unsigned long long woken;	    /* the recorder knows that the ring is filling up */
+	unsigned long long unwatched_bytes; /* of samples, since the ring was looked at */
+	unsigned long long pad[5];
+};
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/program_places.h"
+
+#include "common/scope.h"
+
+#include <asm/ptrace.h>
+#include <errno.h>
+#include <stddef.h>
+
+static struct program_place *append_place(struct probe_programs *programs,
+					  const struct probe_file *file, const struct probe *probe)
+{
+	struct program_place *place = &programs->places[programs->nr_places];
+
+	if (programs->nr_places == PROGRAM_MAX_SITES)
+		return NULL;
+	programs->nr_places++;
+	*place = (struct program_place){.file = file, .offset = probe->offset};
+	return place;
+}
+
+/* The place of @probe's function, in which @probe is the entry or the return. */
+static struct program_place *find_place(struct probe_programs *programs,
+					const struct probe_file *file, const struct probe *probe)
+{
+	for (size_t i = 0; i < programs->nr_places; i++) {
+		struct program_place *place = &programs->places[i];
+		const struct probe *known = place->entry ? place->entry : place->ret;
+
+		if (place->file == file && known->point != PROBE_STORE &&
+		    known->schema == probe->schema &&
+		    known->function_offset == probe->function_offset)
+			return place;
+	}
+	return NULL;
+}
+
+int program_places_find(struct probe_programs *programs, const struct probe_set *set,
+			bool only_registered)
+{
+	for (size_t i = 0; i < set->nr_files; i++) {
+		const struct probe_file *file = &set->files[i];
+
+		for (size_t j = 0; j < file->nr_probes; j++) {
+			const struct probe *probe = &file->probes[j];
+			struct program_place *place = NULL;
+
+			if (only_registered && probe->tracefs_id < 0)
+				continue;
+			if (probe->point != PROBE_STORE)
+				place = find_place(programs, file, probe);
+			if (!place)
+				place = append_place(programs, file, probe);
+			if (!place)
+				return -E2BIG;
+			/* Both are good where the earlier one is: nothing is pushed or changed. */
+			if (probe->offset < place->offset)
+				place->offset = probe->offset;
+			if (probe->point == PROBE_RETURN)
+				place->ret = probe;
+			else
+				place->entry = probe;
+		}
+	}
+	return 0;
+}
+
+/* A field of an event, of 64 bits. */
+struct field {
+	const char *name;
+	const char *type;
+	const char *print; /* conversion */
+};
+
+#define MAX_FIELDS 5
+
+struct field_list {
+	struct field fields[MAX_FIELDS];
+	size_t nr;
+};
+
+static void add_field(struct field_list *list, const char *name, const char *type,
+		      const char *print)
+{
+	list->fields[list->nr++] = (struct field){name, type, print};
+}
+
+static void add_argument(struct field_list *list, const struct probe_schema *schema, int arg)
+{
+	add_field(list, schema->arg_names[arg], "u64", arg == schema->block_arg ? "0x%Lx" : "%Lu");
+}
+
+static void add_return_value(struct field_list *list, const struct probe_schema *schema)
+{
+	if (schema->effect == HEAP_ALLOC_TO_PTR)
+		add_field(list, PROBE_FIELD_RET, "s64", "%Ld");
+	else
+		add_field(list, PROBE_FIELD_RET, "u64", "0x%Lx");
+}
+
+/* What the programs write behind the place (and, at a return, where it returns to), in order. */
+static struct field_list list_fields(const struct probe_schema *schema, enum probe_point point)
+{
+	struct field_list list = {0};
+
+	switch (point) {
+	case PROBE_ENTRY:
+		for (int i = 0; i < schema->nr_args; i++)
+			add_argument(&list, schema, i);
+		add_field(&list, PROBE_FIELD_CALLER, "u64", "0x%Lx");
+		break;
+	case PROBE_STORE:
+		add_argument(&list, schema, schema->block_arg);
+		add_field(&list, PROBE_FIELD_BLOCK, "u64", "0x%Lx");
+		break;
+	case PROBE_CALL:
+		add_argument(&list, schema, schema->size_arg);
+		add_return_value(&list, schema);
+		break;
+	case PROBE_RETURN:
+		add_return_value(&list, schema);
+		break;
+	}
+	return list;
+}
+
+/* The text of tracefs' format file: __trace_define_field() in kernel/trace/trace_events.c. */
+static char *format_text(const char *event, uint64_t type, enum probe_point point,
+			 const struct field_list *list)
+{
+	bool at_return = point == PROBE_RETURN || point == PROBE_CALL;
+	size_t size, offset = at_return ? 24 : 16;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out,
+		"name: %s\nID: %llu\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
+		event, (unsigned long long)type);
+	if (at_return)
+		fputs("\tfield:unsigned long __probe_func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		      "\tfield:unsigned long __probe_ret_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
+		      out);
+	else
+		fputs("\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n", out);
+	for (size_t i = 0; i < list->nr; i++, offset += 8)
+		fprintf(out, "\tfield:%s %s;\toffset:%zu;\tsize:8;\tsigned:%d;\n",
+			list->fields[i].type, list->fields[i].name, offset,
+			list->fields[i].type[0] == 's');
+	fprintf(out, "\nprint fmt: \"(%%lx%s", at_return ? " <- %lx)" : ")");
+	for (size_t i = 0; i < list->nr; i++)
+		fprintf(out, " %s=%s", list->fields[i].name, list->fields[i].print);
+	fputs(at_return ? "\", REC->__probe_func, REC->__probe_ret_ip" : "\", REC->__probe_ip",
+	      out);
+	for (size_t i = 0; i < list->nr; i++)
+		fprintf(out, ", REC->%s", list->fields[i].name);
+	fputc('\n', out);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* What describing the events goes by. */
+struct description {
+	const struct record_config *config;
+	struct record_events *events;
+	unsigned int nr;
+};
+
+static int describe_event(struct description *to, const struct probe_file *file,
+			  const struct probe *probe, enum probe_point point, bool has_stack,
+			  struct program_event *ret)
+{
+	const struct field_list list = list_fields(probe->schema, point);
+	uint64_t id = PROGRAM_FIRST_ID + to->nr;
+	unsigned int type = PROGRAM_FIRST_TYPE + to->nr++;
+	char event[PROBE_NAME_MAX], *name = NULL;
+
+	/* Stores are several: they have names of their own. */
+	if (point == probe->point)
+		snprintf(event, sizeof(event), "%s", probe->event);
+	else
+		probe_schema_event_name(probe->schema, point, event, sizeof(event));
+	if (asprintf(&name, "%s:%s", file->group, event) < 0)
+		return -ENOMEM;
+	*ret = (struct program_event){.id = id, .type = type, .has_stack = has_stack};
+	return record_events_add_written(to->events, to->config, name,
+					 format_text(event, type, point, &list), type, id,
+					 has_stack);
+}
+
+/* Where the kernel keeps a register that tracefs knows as @name; the verifier's limit if nowhere.
+ */
+static unsigned int register_offset(const char *name, size_t len)
+{
+#if defined(__x86_64__)
+	static const struct {
+		const char *name;
+		unsigned int offset;
+	} registers[] = {
+		{"ax", offsetof(struct pt_regs, rax)},	{"bx", offsetof(struct pt_regs, rbx)},
+		{"cx", offsetof(struct pt_regs, rcx)},	{"dx", offsetof(struct pt_regs, rdx)},
+		{"si", offsetof(struct pt_regs, rsi)},	{"di", offsetof(struct pt_regs, rdi)},
+		{"bp", offsetof(struct pt_regs, rbp)},	{"sp", offsetof(struct pt_regs, rsp)},
+		{"r8", offsetof(struct pt_regs, r8)},	{"r9", offsetof(struct pt_regs, r9)},
+		{"r10", offsetof(struct pt_regs, r10)}, {"r11", offsetof(struct pt_regs, r11)},
+		{"r12", offsetof(struct pt_regs, r12)}, {"r13", offsetof(struct pt_regs, r13)},
+		{"r14", offsetof(struct pt_regs, r14)}, {"r15", offsetof(struct pt_regs, r15)},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(registers); i++)
+		if (strlen(registers[i].name) == len && memcmp(registers[i].name, name, len) == 0)
+			return registers[i].offset;
+#endif
+	return 0;
+}
+
+/* The registers in a store's "memptr=%r12:x64 block=%ax:x64". */
+static void find_registers(const struct probe *store, unsigned int registers[2])
+{
+	const char *at = store->fetch_args;
+
+	for (int i = 0; i < 2 && (at = strchr(at, '%')); i++) {
+		at++;
+		registers[i] = register_offset(at, strcspn(at, ":"));
+	}
+}
+
+static enum program_site_kind kind_of(const struct program_place *place)
+{
+	if (place->entry && place->entry->point == PROBE_STORE)
+		return PROGRAM_STORE;
+	if (!place->ret)
+		return PROGRAM_RELEASE;
+	return place->ret->schema->effect == HEAP_ALLOC_TO_PTR ? PROGRAM_INT_FUNCTION
+							       : PROGRAM_FUNCTION;
+}
+
+/*
+ * True if entry and return are written as one: a third less to write and to read. Only for malloc,
+ * inside which nothing else allocates, and only where there is one malloc: one that calls another
+ * must be seen to begin before it.
+ */
+static bool is_one_call(const struct probe_programs *programs, const struct program_place *place)
+{
+	size_t nr = 0;
+
+	if (!place->entry || !place->ret || strcmp(place->ret->schema->function, "malloc") != 0)
+		return false;
+	for (size_t i = 0; i < programs->nr_places; i++)
+		nr += programs->places[i].ret &&
+		      programs->places[i].ret->schema == place->ret->schema;
+	return nr == 1;
+}
+
+static int describe_place(const struct probe_programs *programs, const struct program_place *place,
+			  struct description *to, struct program_site *site)
+{
+	const struct probe_schema *schema = (place->entry ? place->entry : place->ret)->schema;
+	bool stacks = to->config->call_graph != CALL_GRAPH_NONE;
+	int err = 0;
+
+	*site = (struct program_site){
+		.kind = kind_of(place),
+		.nr_args = (unsigned int)schema->nr_args,
+		.size_arg = schema->size_arg,
+		.count_arg = schema->count_arg,
+		.block_arg = schema->block_arg,
+		.has_size_word = place->file->has_size_word,
+	};
+	if (site->kind == PROGRAM_STORE)
+		find_registers(place->entry, site->registers);
+	/* Followed children write entry and return (probe_programs.bpf.c). */
+	if (place->entry)
+		err = describe_event(
+			to, place->file, place->entry, place->entry->point,
+			stacks && record_events_entry_has_stack(place->entry, to->config),
+			&site->events[PROGRAM_ENTRY]);
+	if (!err && place->ret)
+		err = describe_event(to, place->file, place->ret, PROBE_RETURN, stacks,
+				     &site->events[PROGRAM_RETURN]);
+	if (!err && is_one_call(programs, place))
+		err = describe_event(to, place->file, place->ret, PROBE_CALL, stacks,
+				     &site->events[PROGRAM_CALL]);
+	return err;
+}
+
+int program_places_describe(const struct probe_programs *programs, struct program_site *sites,
+			    const struct record_config *config, struct record_events *events)
+{
+	struct description to = {.config = config, .events = events};
+	int err = 0;
+
+	for (size_t i = 0; i < programs->nr_places && !err; i++)
+		err = describe_place(programs, &programs->places[i], &to, &sites[i]);
+	return err;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The processor's part of a sample: registers as perf orders them, and the caller's address. */
+#ifndef LEAKTOOLS_RECORDER_PROGRAM_REGISTERS_BPF_H
+#define LEAKTOOLS_RECORDER_PROGRAM_REGISTERS_BPF_H
+
+#include <asm/ptrace.h>
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+#if defined(__TARGET_ARCH_x86)
+#define NR_REGISTERS 20
+
+/* In the order of enum perf_event_x86_regs, without the segment registers DS to GS. */
+ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *regs)
+{
+	to[0] = regs->rax;
+	to[1] = regs->rbx;
+	to[2] = regs->rcx;
+	to[3] = regs->rdx;
+	to[4] = regs->rsi;
+	to[5] = regs->rdi;
+	to[6] = regs->rbp;
+	to[7] = regs->rsp;
+	to[8] = regs->rip;
+	to[9] = regs->eflags;
+	to[10] = regs->cs;
+	to[11] = regs->ss;
+	to[12] = regs->r8;
+	to[13] = regs->r9;
+	to[14] = regs->r10;
+	to[15] = regs->r11;
+	to[16] = regs->r12;
+	to[17] = regs->r13;
+	to[18] = regs->r14;
+	to[19] = regs->r15;
+}
+
+/* Where the caller's address is at a function's entry. */
+ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
+{
+	unsigned long long caller = 0;
+
+	bpf_probe_read_user(&caller, sizeof(caller), (void *)PT_REGS_SP(regs));
+	return caller;
+}
+#elif defined(__TARGET_ARCH_arm64)
+#define NR_REGISTERS 33
+
+/* In the order of enum perf_event_arm_regs: x0 to x30, sp, pc, as struct user_pt_regs has them. */
+ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *regs)
+{
+	const struct user_pt_regs *user = (const void *)regs;
+
+#pragma unroll
+	for (int i = 0; i < 31; i++)
+		to[i] = user->regs[i];
+	to[31] = user->sp;
+	to[32] = user->pc;
+}
+
+ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
+{
+	return PT_REGS_RET(regs);
+}
+#endif
+
+#endif

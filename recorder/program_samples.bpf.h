@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples and where they go: written in place into the BPF ring of the CPU, as perf_event_open(2)
+ * lays out PERF_RECORD_SAMPLE.
+ */
+#ifndef LEAKTOOLS_RECORDER_PROGRAM_SAMPLES_BPF_H
+#define LEAKTOOLS_RECORDER_PROGRAM_SAMPLES_BPF_H
+
+#include "gate_targets.bpf.h"
+#include "probe_programs_shared.h"
+#include "program_registers.bpf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/perf_event.h>
+
+/* The recording's, fixed when the programs are loaded. */
+const volatile unsigned int dump_bytes = 0; /* of the stack; 0: frame pointers are followed */
+const volatile unsigned int watch_bytes = 0, wakeup_bytes = 0; /* of samples, in a ring */
+const volatile unsigned long long lost_id = 0; /* PERF_SAMPLE_IDENTIFIER of LOST records */
+
+struct program_cpu cpus[GATE_MAX_CPUS];
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+/* A ring for each CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, unsigned int);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+/* Wakes the recorder: it polls this one, which is empty but for that. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} wakeups SEC(".maps");
+
+/* Without a stack: IDENTIFIER | TID | TIME | CPU | RAW. */
+struct plain_head {
+	struct perf_event_header header;
+	unsigned long long id;
+	unsigned int pid, tid;
+	unsigned long long time_ns;
+	unsigned int cpu, reserved;
+};
+
+/* With one: IP and CALLCHAIN, too. */
+struct stack_head {
+	struct perf_event_header header;
+	unsigned long long id, ip;
+	unsigned int pid, tid;
+	unsigned long long time_ns;
+	unsigned int cpu, reserved;
+	unsigned long long nr_addresses;
+};
+
+struct lost_record {
+	struct perf_event_header header;
+	unsigned long long id, lost;
+	/* What every record of the recording ends with: record_events.h. */
+	unsigned int pid, tid;
+	unsigned long long time_ns;
+	unsigned int cpu, reserved;
+	unsigned long long trailer_id;
+};
+
+/* What RAW begins with: its size, and the fields that every tracepoint has. */
+struct raw_head {
+	unsigned int size;
+	unsigned short type;
+	unsigned char flags, preempt_count;
+	int pid;
+};
+
+/* Raw data ends at a multiple of eight, counted from its size field: so many bytes behind it. */
+#define RAW_PAD	   4
+
+#define MAX_FIELDS 5
+
+static void *own_ring(unsigned int cpu)
+{
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+/*
+ * Tells of the samples that found no room, before the first that does find some, as the kernel does
+ * in its rings: none of that CPU's is missing that is not between the sample before and this one.
+ */
+static __attribute__((noinline)) int record_lost(unsigned int nr)
+{
+	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
+	void *ring = own_ring(nr);
+	struct lost_record *record;
+	unsigned long long lost;
+
+	if (!ring)
+		return 0;
+	record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);
+	if (!record)
+		return 0;
+	lost = __sync_lock_test_and_set(&cpu->lost, 0);
+	*record = (struct lost_record){
+		.header = {PERF_RECORD_LOST, 0, sizeof(*record)},
+		.id = lost_id,
+		.lost = lost,
+		.time_ns = bpf_ktime_get_ns(),
+		.cpu = nr,
+		.trailer_id = lost_id,
+	};
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __attribute__((noinline)) int wake_recorder(void)
+{
+	unsigned long long nothing = 0;
+
+	bpf_ringbuf_output(&wakeups, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+static __attribute__((noinline)) int hold_current(void)
+{
+	struct gate_target *target;
+
+	if (shared.closed || !shared.limit_bytes)
+		return 0;
+	target = current_target();
+	if (target)
+		hold(target);
+	return 0;
+}
+
+/* After each sample of @size bytes: has the ring come near its end? Not worth a look every time. */
+ALWAYS_INLINE void watch_ring(void *ring, unsigned int nr, unsigned int size)
+{
+	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
+	unsigned long long filled;
+
+	cpu->unwatched_bytes += size;
+	if (cpu->unwatched_bytes < watch_bytes)
+		return;
+	cpu->unwatched_bytes = 0;
+	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+	if (filled >= wakeup_bytes && !cpu->woken) {
+		cpu->woken = 1;
+		wake_recorder();
+	}
+	if (filled > shared.limit_bytes)
+		hold_current();
+}
+
+ALWAYS_INLINE void no_room(unsigned int nr)
+{
+	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
+
+	__sync_fetch_and_add(&cpu->lost, 1);
+	cpu->woken = 1;
+	wake_recorder();
+	hold_current();
+}
+
+/* The ring of the CPU, the losses so far being told. */
+ALWAYS_INLINE void *ring_to_fill(unsigned int nr)
+{
+	if (cpus[nr & (GATE_MAX_CPUS - 1)].lost)
+		record_lost(nr);
+	return own_ring(nr);
+}
+
+ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct program_event *event,
+			    unsigned long long pid_tgid, unsigned long long *fields,
+			    unsigned int nr_fields)
+{
+	unsigned long long *to = (void *)(raw + 1);
+
+	raw->size = sizeof(*raw) - sizeof(raw->size) + nr_fields * 8 + RAW_PAD;
+	raw->type = event->type;
+	raw->flags = raw->preempt_count = 0;
+	raw->pid = (int)pid_tgid;
+#pragma unroll
+	for (unsigned int i = 0; i < MAX_FIELDS; i++)
+		if (i < nr_fields)
+			to[i] = fields[i];
+	*(unsigned int *)(to + nr_fields) = 0;
+}
+
+/* A sample without a stack. @nr_fields, a constant, of 64 bits follow the common fields. */
+ALWAYS_INLINE void record_plain(const struct program_event *event, unsigned long long *fields,
+				unsigned int nr_fields)
+{
+	const unsigned int size =
+		sizeof(struct plain_head) + sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
+	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
+	unsigned int cpu = bpf_get_smp_processor_id();
+	void *ring = ring_to_fill(cpu);
+	struct plain_head *head;
+
+	if (!ring)
+		return;
+	head = bpf_ringbuf_reserve(ring, size, 0);
+	if (!head) {
+		no_room(cpu);
+		return;
+	}
+	head->header.type = PERF_RECORD_SAMPLE;
+	head->header.misc = PERF_RECORD_MISC_USER;
+	head->header.size = size;
+	head->id = event->id;
+	head->pid = pid_tgid >> 32;
+	head->tid = pid_tgid;
+	head->cpu = cpu;
+	head->reserved = 0;
+	/* After the reservation: in a ring, no sample is older than what was read before it. */
+	head->time_ns = bpf_ktime_get_ns();
+	fill_raw((void *)(head + 1), event, pid_tgid, fields, nr_fields);
+	bpf_ringbuf_submit(head, BPF_RB_NO_WAKEUP);
+	watch_ring(ring, cpu, size);
+}
+
+/* --- stacks by frame pointers --- */
+
+#define WINDOW_BYTES  1024
+#define NR_SCRATCHES  4
+#define FRAME_BYTES   16		      /* the caller's frame pointer, the return address */
+#define CALLCHAIN_MAX (PROGRAM_MAX_STACK + 1) /* and PERF_CONTEXT_USER */
+
+/* A sample in the making, too large for a program's stack. */
+struct scratch {
+	unsigned long long busy;
+	unsigned long long window[WINDOW_BYTES / 8]; /* of the user's stack, from its pointer on */
+	struct stack_head head;
+	/* The callchain, then the raw data. */
+	unsigned long long body[CALLCHAIN_MAX + MAX_FIELDS + 3];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NR_SCRATCHES);
+	__type(key, unsigned int);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+/* A task may be preempted while it uses one, by another that needs one on the same CPU. */
+static struct scratch *take_scratch(void)
+{
+	for (unsigned int i = 0; i < NR_SCRATCHES; i++) {
+		unsigned int key = i;
+		struct scratch *scratch = bpf_map_lookup_elem(&scratches, &key);
+
+		if (scratch && __sync_lock_test_and_set(&scratch->busy, 1) == 0)
+			return scratch;
+	}
+	return 0;
+}
+
+/*
+ * Follows the frame pointers from @fp on. One copy of the top of the stack serves most frames: a
+ * copy for each costs more than all the rest of a sample. Returns the number of entries in @body.
+ */
+static __attribute__((noinline)) unsigned int
+walk_frames(struct scratch *scratch, unsigned long long sp, unsigned long long fp, unsigned int nr)
+{
+	unsigned long long frame[2];
+	long is_short;
+
+	if (!scratch)
+		return 0;
+	is_short = bpf_probe_read_user(scratch->window, WINDOW_BYTES, (void *)sp);
+	for (int i = 0; i < PROGRAM_MAX_STACK; i++) {
+		unsigned long long at = fp - sp;
+
+		if (nr >= CALLCHAIN_MAX || fp < sp || (fp & 7))
+			break;
+		if (!is_short && at <= WINDOW_BYTES - FRAME_BYTES) {
+			unsigned int word = (at / 8) & (WINDOW_BYTES / 8 - 1);
+
+			frame[0] = scratch->window[word];
+			frame[1] = scratch->window[(word + 1) & (WINDOW_BYTES / 8 - 1)];
+		} else if (bpf_probe_read_user(frame, sizeof(frame), (void *)fp)) {
+			break;
+		}
+		if (!frame[1])
+			break;
+		scratch->body[nr & 127] = frame[1];
+		nr++;
+		if (frame[0] <= fp)
+			break;
+		fp = frame[0];
+	}
+	return nr;
+}
+
+/* A sample with the callchain from @sp and @fp on; @caller, unless 0, comes first after @ip. */
+ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct program_event *event,
+				 unsigned long long *fields, unsigned int nr_fields,
+				 unsigned long long caller)
+{
+	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
+	unsigned int cpu = bpf_get_smp_processor_id(), nr = 2, size;
+	struct scratch *scratch = take_scratch();
+	void *ring = ring_to_fill(cpu);
+	struct bpf_dynptr room;
+	unsigned long long *time_ns;
+
+	if (!scratch || !ring) {
+		no_room(cpu);
+		return;
+	}
+	scratch->body[0] = PERF_CONTEXT_USER;
+	scratch->body[1] = PT_REGS_IP(regs);
+	if (caller)
+		scratch->body[nr++] = caller;
+	nr = walk_frames(scratch, PT_REGS_SP(regs), PT_REGS_FP(regs), nr);
+	if (nr > CALLCHAIN_MAX)
+		nr = CALLCHAIN_MAX;
+	size = sizeof(struct stack_head) + nr * 8 + sizeof(struct raw_head) + nr_fields * 8 +
+	       RAW_PAD;
+	scratch->head = (struct stack_head){
+		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (unsigned short)size},
+		.id = event->id,
+		.ip = PT_REGS_IP(regs),
+		.pid = pid_tgid >> 32,
+		.tid = (unsigned int)pid_tgid,
+		.cpu = cpu,
+		.nr_addresses = nr,
+	};
+	fill_raw((void *)(scratch->body + nr), event, pid_tgid, fields, nr_fields);
+	if (bpf_ringbuf_reserve_dynptr(ring, size, 0, &room) == 0 &&
+	    bpf_dynptr_write(&room, 0, &scratch->head, size, 0) == 0) {
+		time_ns = bpf_dynptr_data(&room, offsetof(struct stack_head, time_ns), 8);
+		if (time_ns)
+			*time_ns = bpf_ktime_get_ns();
+		bpf_ringbuf_submit_dynptr(&room, BPF_RB_NO_WAKEUP);
+		watch_ring(ring, cpu, size);
+	} else {
+		bpf_ringbuf_discard_dynptr(&room, BPF_RB_NO_WAKEUP);
+		no_room(cpu);
+	}
+	__sync_lock_test_and_set(&scratch->busy, 0);
+}
+
+/* --- stacks as dumps, for whoever unwinds them --- */
+
+/* What follows RAW: REGS_USER and STACK_USER. */
+struct dump_head {
+	unsigned long long abi; /* PERF_SAMPLE_REGS_ABI_64 */
+	unsigned long long registers[NR_REGISTERS];
+	unsigned long long size_bytes;
+};
+
+/* As much of the stack from @sp on as there is, in steps of eight. Returns the bytes copied. */
+static __attribute__((always_inline)) inline unsigned int copy_stack(char *to,
+								     unsigned long long sp)
+{
+	const unsigned int wanted = dump_bytes;
+	unsigned int copied = 0;
+
+	if (bpf_probe_read_user(to, wanted, (void *)sp) == 0)
+		return wanted;
+		/* It ends before that. A copy succeeds whole or not at all: halve the step. */
+#pragma unroll
+	for (unsigned int step = 32768; step >= 8; step /= 2) {
+		if (step > wanted || copied > wanted - step)
+			continue;
+		if (bpf_probe_read_user(to + copied, step, (void *)(sp + copied)) == 0)
+			copied += step;
+	}
+	return copied;
+}
+
+ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event *event,
+			       unsigned long long *fields, unsigned int nr_fields)
+{
+	const unsigned int raw_bytes = sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
+	const unsigned int size =
+		sizeof(struct stack_head) + raw_bytes + sizeof(struct dump_head) + dump_bytes + 8;
+	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
+	unsigned int cpu = bpf_get_smp_processor_id();
+	void *ring = ring_to_fill(cpu);
+	struct stack_head *head;
+	struct dump_head *dump;
+
+	if (!ring)
+		return;
+	head = bpf_ringbuf_reserve(ring, size, 0);
+	if (!head) {
+		no_room(cpu);
+		return;
+	}
+	*head = (struct stack_head){
+		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (unsigned short)size},
+		.id = event->id,
+		.ip = PT_REGS_IP(regs),
+		.pid = pid_tgid >> 32,
+		.tid = (unsigned int)pid_tgid,
+		.time_ns = bpf_ktime_get_ns(),
+		.cpu = cpu,
+	};
+	fill_raw((void *)(head + 1), event, pid_tgid, fields, nr_fields);
+	dump = (void *)((char *)(head + 1) + raw_bytes);
+	dump->abi = PERF_SAMPLE_REGS_ABI_64;
+	copy_registers(dump->registers, regs);
+	dump->size_bytes = dump_bytes;
+	*(unsigned long long *)((char *)(dump + 1) + dump_bytes) =
+		copy_stack((char *)(dump + 1), PT_REGS_SP(regs));
+	bpf_ringbuf_submit(head, BPF_RB_NO_WAKEUP);
+	watch_ring(ring, cpu, size);
+}
+
+ALWAYS_INLINE void record(struct pt_regs *regs, const struct program_event *event,
+			  unsigned long long *fields, unsigned int nr_fields,
+			  unsigned long long caller)
+{
+	if (!event->type)
+		return;
+	if (!event->has_stack)
+		record_plain(event, fields, nr_fields);
+	else if (dump_bytes)
+		record_dump(regs, event, fields, nr_fields);
+	else
+		record_frames(regs, event, fields, nr_fields, caller);
+}
+
+#endif
