@@ -3,7 +3,6 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "probe_programs.skel.h"
 #include "recorder/tasks.h"
 
 #include <errno.h>
@@ -20,19 +19,16 @@ void followers_init(struct followers *ret, struct probe_programs *programs, stru
 
 int followers_deinit(struct followers *followers)
 {
-	int err = 0;
+	int err = followers->error, err_remove = 0;
 
 	for (size_t i = 0; i < followers->nr_fds; i++)
 		close(followers->fds[i]);
-	for (size_t i = 0; i < followers->nr_links; i++)
-		bpf_link__destroy(followers->links[i]);
 	if (followers->own_probes.nr_files)
-		err = probe_set_unregister(&followers->own_probes);
+		err_remove = probe_set_unregister(&followers->own_probes);
 	probe_set_deinit(&followers->own_probes);
 	free(followers->fds);
-	free(followers->links);
 	*followers = (struct followers){0};
-	return err;
+	return err ? err : err_remove;
 }
 
 /* The probe of a copy of a set that stands for @probe. */
@@ -81,6 +77,20 @@ static int copy_probes(struct probe_set *to, const struct probe_programs *progra
 	return err;
 }
 
+/* Takes over @fd. */
+static int add_fd(struct followers *followers, int fd)
+{
+	int *fds = reallocarray(followers->fds, followers->nr_fds + 1, sizeof(*fds));
+
+	if (!fds) {
+		close(fd);
+		return -ENOMEM;
+	}
+	followers->fds = fds;
+	fds[followers->nr_fds++] = fd;
+	return 0;
+}
+
 static int open_event(const struct probe *probe, pid_t tid, bool inherit)
 {
 	struct perf_event_attr attr = {
@@ -102,24 +112,13 @@ static int open_event(const struct probe *probe, pid_t tid, bool inherit)
  */
 static int attach_program(struct followers *followers, const struct probe *probe, size_t place)
 {
-	const struct probe_programs_bpf *bpf = followers->programs->bpf;
-	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = place);
-	int err, fd = open_event(probe, gate_guard_pid(followers->gate), false);
-	struct bpf_link *link;
+	int fd = open_event(probe, gate_guard_pid(followers->gate), false);
+	int err = fd < 0 ? fd : add_fd(followers, fd);
 
-	if (fd < 0)
-		return fd;
-	link = bpf_program__attach_perf_event_opts(probe->point == PROBE_RETURN
-							   ? bpf->progs.followed_return
-							   : bpf->progs.followed_entry,
-						   fd, &options);
-	if (!link) {
-		err = errno;
-		close(fd);
-		return -err;
-	}
-	followers->links[followers->nr_links++] = link;
-	return 0;
+	if (err)
+		return err;
+	fd = probe_programs_attach(followers->programs, fd, probe->point == PROBE_RETURN, place);
+	return fd < 0 ? fd : add_fd(followers, fd);
 }
 
 /* The n-th probe of the copies is that of the n-th entry or return of the places. */
@@ -129,9 +128,6 @@ static int attach_programs(struct followers *followers)
 	size_t file = 0, nr = 0;
 	int err = 0;
 
-	followers->links = calloc(programs->nr_places * 2, sizeof(struct bpf_link *));
-	if (!followers->links)
-		return -ENOMEM;
 	for (size_t i = 0; i < programs->nr_places && !err; i++) {
 		const struct program_place *place = &programs->places[i];
 		int nr_points = !!place->entry + !!place->ret;
@@ -166,20 +162,13 @@ static int follow_thread(struct followers *followers, pid_t tid)
 {
 	for (size_t i = 0; i < followers->own_probes.nr_files; i++) {
 		const struct probe_file *file = &followers->own_probes.files[i];
-		int *fds = reallocarray(followers->fds, followers->nr_fds + file->nr_probes,
-					sizeof(*fds));
 
-		if (!fds)
-			return -ENOMEM;
-		followers->fds = fds;
 		for (size_t j = 0; j < file->nr_probes; j++) {
 			int fd = open_event(&file->probes[j], tid, true);
+			int err = fd < 0 ? fd : add_fd(followers, fd);
 
-			if (fd == -ESRCH)
-				return 0;
-			if (fd < 0)
-				return fd;
-			fds[followers->nr_fds++] = fd;
+			if (err)
+				return err == -ESRCH ? 0 : err;
 		}
 	}
 	return 0;
@@ -204,10 +193,6 @@ static int follow_process(struct followers *followers, pid_t pid)
 		size_t nr_new = 0;
 
 		err = task_list_read(&now, &pid, 1);
-		if (!err)
-			record_events_raise_fd_limit(
-				followers->nr_fds +
-				now.nr_tids * 2 * followers->programs->nr_places + 256);
 		for (size_t j = 0; j < now.nr_tids && !err; j++) {
 			if (has_tid(&known, now.tids[j]))
 				continue;
@@ -223,28 +208,29 @@ static int follow_process(struct followers *followers, pid_t pid)
 	return err == -ESRCH ? 0 : err;
 }
 
-int followers_serve(struct followers *followers)
+void followers_serve(struct followers *followers)
 {
 	struct gate_shared *shared = gate_table(followers->gate);
-	int err = 0;
 
 	if (!shared->any_stopped)
-		return 0;
+		return;
 	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
 		struct gate_target *target = &shared->targets[i];
+		int err = followers->error;
 
 		if (target->tgid <= GATE_REMOVED || target->forks != GATE_FORKS_WANTED)
 			continue;
-		if (!err && !followers->nr_links)
+		if (!err && !followers->own_probes.nr_files)
 			err = set_up(followers);
 		if (!err)
 			err = follow_process(followers, (pid_t)target->tgid);
+		if (err && !followers->error)
+			diag_error(
+				"cannot follow the children that the processes fork: %s; they are "
+				"not recorded",
+				strerror(-err));
+		followers->error = err;
 		target->forks = GATE_FORKS_FOLLOWED;
 		shared->any_stopped = 1;
 	}
-	if (err)
-		diag_error("cannot follow the children that the processes fork: %s; they are not "
-			   "recorded",
-			   strerror(-err));
-	return err;
 }

@@ -16,22 +16,24 @@ struct followers {
 	struct probe_programs *programs;
 	struct gate *gate;
 	struct probe_set own_probes; /* registered with the first child */
-	struct bpf_link **links;     /* of the programs to the uprobe events */
-	size_t nr_links;
-	int *fds; /* the events that are inherited */
+	int *fds; /* events: the guard's, with the programs' links to them, and those to inherit */
 	size_t nr_fds;
+	int error; /* the first: some children are not recorded */
 };
 
 /* Release with followers_deinit(). */
 void followers_init(struct followers *ret, struct probe_programs *programs, struct gate *gate);
 
-/* Closes the events and removes the probes. Returns 0 or a negative errno, reported. */
+/*
+ * Closes the events and removes the probes. Returns 0 or the first error of all that was to be
+ * done, reported.
+ */
 int followers_deinit(struct followers *followers);
 
 /*
- * Gives events to the processes that wait for them, and lets them go on. Returns 0, also when one
- * is gone by then, or a negative errno, reported: then some children are not recorded.
+ * Gives events to the processes that wait for them; the gate then lets them go on. The first
+ * failure is reported, and kept for followers_deinit().
  */
-int followers_serve(struct followers *followers);
+void followers_serve(struct followers *followers);
 
 #endif

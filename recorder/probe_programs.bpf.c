@@ -60,6 +60,17 @@ ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct program_site *si
 	}
 }
 
+/* Without what most recordings do not need, for the verifier's sake. */
+ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct program_event *event,
+				       unsigned long long *fields, unsigned int nr_fields,
+				       unsigned long long caller)
+{
+	if (entries_have_stacks)
+		record(regs, event, fields, nr_fields, caller);
+	else if (event->type)
+		record_plain(regs, event, fields, nr_fields);
+}
+
 /* The entry's own sample. A store has no caller that is known. */
 static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned int index)
 {
@@ -69,22 +80,22 @@ static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned
 
 	read_args(regs, site, fields + 1);
 	if (site->kind == PROGRAM_STORE) {
-		record_plain(event, fields, 3);
+		record_plain(regs, event, fields, 3);
 		return 0;
 	}
 	caller = caller_at_entry(regs);
 	switch (site->nr_args) {
 	case 1:
 		fields[2] = caller;
-		record(regs, event, fields, 3, caller);
+		record_entry_fields(regs, event, fields, 3, caller);
 		break;
 	case 2:
 		fields[3] = caller;
-		record(regs, event, fields, 4, caller);
+		record_entry_fields(regs, event, fields, 4, caller);
 		break;
 	case 3:
 		fields[4] = caller;
-		record_plain(event, fields, 5);
+		record_plain(regs, event, fields, 5);
 		break;
 	}
 	return 0;

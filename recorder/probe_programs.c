@@ -27,6 +27,12 @@ struct link_create_attr {
 	uint32_t nr, multi_flags, pid, reserved;
 };
 
+/* The same for BPF_PERF_EVENT. */
+struct link_perf_attr {
+	uint32_t program_fd, target_fd, attach_type, flags;
+	uint64_t cookie;
+};
+
 /* The inode of the first PID namespace: PROC_PID_INIT_INO, include/linux/proc_ns.h. */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCU
 
@@ -58,6 +64,7 @@ static void configure(struct probe_programs_bpf *bpf, const struct record_config
 	const struct size_range *sizes = &config->sizes;
 
 	bpf->rodata->dump_bytes = config->call_graph == CALL_GRAPH_DWARF ? config->dump_bytes : 0;
+	bpf->rodata->entries_have_stacks = config->free_stacks;
 	/* The reader is to be awake well before the gate (gate.c), which it makes needless. */
 	bpf->rodata->wakeup_bytes = ring_bytes / 8;
 	bpf->rodata->watch_bytes = ring_bytes / 64;
@@ -205,6 +212,23 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 		return -err;
 	}
 	return add_link(programs, fd);
+}
+
+int probe_programs_attach(const struct probe_programs *programs, int fd, bool at_return,
+			  size_t place)
+{
+	const struct bpf_program *program = at_return ? programs->bpf->progs.followed_return
+						      : programs->bpf->progs.followed_entry;
+	struct link_perf_attr attr = {
+		.program_fd = (uint32_t)bpf_program__fd(program),
+		.target_fd = (uint32_t)fd,
+		.attach_type = BPF_PERF_EVENT,
+		.cookie = place,
+	};
+	/* Not libbpf's: it loads programs to find out what the kernel has, without the right to. */
+	int link_fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return link_fd < 0 ? -errno : link_fd;
 }
 
 int probe_programs_link(struct probe_programs *programs, pid_t pid)

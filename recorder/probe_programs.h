@@ -57,6 +57,14 @@ int probe_programs_plan(struct probe_programs *programs, const struct probe_set 
 /* Watches process @pid. Returns 0 or a negative errno, reported. */
 int probe_programs_link(struct probe_programs *programs, pid_t pid);
 
+/*
+ * Runs the program for @place, of its return or its entry, at each hit of the uprobe event that
+ * perf event @fd carries. Returns a link, which the caller closes to end that and which keeps the
+ * event open, or a negative errno, not reported.
+ */
+int probe_programs_attach(const struct probe_programs *programs, int fd, bool at_return,
+			  size_t place);
+
 /* What happens is recorded from the first to the second of these. */
 void probe_programs_start(struct probe_programs *programs);
 void probe_programs_stop(struct probe_programs *programs);

@@ -15,7 +15,8 @@
 #include <linux/perf_event.h>
 
 /* The recording's, fixed when the programs are loaded. */
-const volatile unsigned int dump_bytes = 0; /* of the stack; 0: frame pointers are followed */
+const volatile unsigned int dump_bytes = 0;	 /* of the stack; 0: frame pointers are followed */
+const volatile bool entries_have_stacks = false; /* of some entries */
 const volatile unsigned int watch_bytes = 0, wakeup_bytes = 0; /* of samples, in a ring */
 const volatile unsigned long long lost_id = 0; /* PERF_SAMPLE_IDENTIFIER of LOST records */
 
@@ -40,16 +41,16 @@ struct {
 	__uint(max_entries, 4096);
 } wakeups SEC(".maps");
 
-/* Without a stack: IDENTIFIER | TID | TIME | CPU | RAW. */
+/* Without a stack: IDENTIFIER | IP | TID | TIME | CPU | RAW. */
 struct plain_head {
 	struct perf_event_header header;
-	unsigned long long id;
+	unsigned long long id, ip;
 	unsigned int pid, tid;
 	unsigned long long time_ns;
 	unsigned int cpu, reserved;
 };
 
-/* With one: IP and CALLCHAIN, too. */
+/* With one: CALLCHAIN, too. */
 struct stack_head {
 	struct perf_event_header header;
 	unsigned long long id, ip;
@@ -191,8 +192,8 @@ ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct program_event *ev
 }
 
 /* A sample without a stack. @nr_fields, a constant, of 64 bits follow the common fields. */
-ALWAYS_INLINE void record_plain(const struct program_event *event, unsigned long long *fields,
-				unsigned int nr_fields)
+ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct program_event *event,
+				unsigned long long *fields, unsigned int nr_fields)
 {
 	const unsigned int size =
 		sizeof(struct plain_head) + sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
@@ -212,6 +213,7 @@ ALWAYS_INLINE void record_plain(const struct program_event *event, unsigned long
 	head->header.misc = PERF_RECORD_MISC_USER;
 	head->header.size = size;
 	head->id = event->id;
+	head->ip = PT_REGS_IP(regs);
 	head->pid = pid_tgid >> 32;
 	head->tid = pid_tgid;
 	head->cpu = cpu;
@@ -262,11 +264,12 @@ static struct scratch *take_scratch(void)
 /*
  * Follows the frame pointers from @fp on. One copy of the top of the stack serves most frames: a
  * copy for each costs more than all the rest of a sample. Returns the number of entries in @body.
+ * Global, so that the verifier goes through the loop once for a program.
  */
-static __attribute__((noinline)) unsigned int
-walk_frames(struct scratch *scratch, unsigned long long sp, unsigned long long fp, unsigned int nr)
+__attribute__((noinline)) unsigned int walk_frames(struct scratch *scratch, unsigned long long sp,
+						   unsigned long long fp, unsigned int nr)
 {
-	unsigned long long frame[2];
+	unsigned long long frame[2], index;
 	long is_short;
 
 	if (!scratch)
@@ -287,8 +290,10 @@ walk_frames(struct scratch *scratch, unsigned long long sp, unsigned long long f
 		}
 		if (!frame[1])
 			break;
-		scratch->body[nr & 127] = frame[1];
-		nr++;
+		/* What the compiler knows to be needless, the verifier needs. */
+		index = nr++;
+		asm volatile("%0 &= 127" : "+r"(index));
+		scratch->body[index] = frame[1];
 		if (frame[0] <= fp)
 			break;
 		fp = frame[0];
@@ -420,7 +425,7 @@ ALWAYS_INLINE void record(struct pt_regs *regs, const struct program_event *even
 	if (!event->type)
 		return;
 	if (!event->has_stack)
-		record_plain(event, fields, nr_fields);
+		record_plain(regs, event, fields, nr_fields);
 	else if (dump_bytes)
 		record_dump(regs, event, fields, nr_fields);
 	else

@@ -218,8 +218,6 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			attr.type = PERF_TYPE_TRACEPOINT;
 			attr.config = (uint64_t)probe->tracefs_id;
 			attr.sample_type |= PERF_SAMPLE_RAW;
-			if (config->call_graph != CALL_GRAPH_NONE)
-				attr.sample_type |= PERF_SAMPLE_IP;
 			/*
 			 * Wakes the reader before the gate, which takes a record to be up to twelve
 			 * times as large as it is, sees three quarters of the ring.
@@ -445,8 +443,6 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 
 	libperf_init(libperf_print);
 	*ret = (struct record_events){.nr_threads = nr_tids};
-	/* Header, identifier, the instruction where stacks are recorded, thread: then the time. */
-	ret->sample_time_offset = config->call_graph == CALL_GRAPH_NONE ? 24 : 32;
 	ret->side.evlist = perf_evlist__new();
 	ret->probes.evlist = perf_evlist__new();
 	if (!cpus || !threads || !ret->side.evlist || !ret->probes.evlist)
@@ -518,10 +514,8 @@ int record_events_add_written(struct record_events *events, const struct record_
 	event->attr.type = PERF_TYPE_TRACEPOINT;
 	event->attr.config = type;
 	event->attr.sample_type |= PERF_SAMPLE_RAW;
-	if (has_stack) {
-		event->attr.sample_type |= PERF_SAMPLE_IP;
+	if (has_stack)
 		want_stack(&event->attr, config);
-	}
 	event->ids = malloc(sizeof(*event->ids));
 	if (!name || !format || !event->ids)
 		return -ENOMEM;

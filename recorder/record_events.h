@@ -86,7 +86,6 @@ struct record_events {
 	struct record_group side;
 	struct record_group probes;
 	size_t nr_threads;
-	size_t sample_time_offset; /* of the time in a sample of @probes */
 };
 
 /*
@@ -119,9 +118,14 @@ int record_events_add_written(struct record_events *events, const struct record_
  */
 uint64_t record_events_lost(const struct record_events *events);
 
-/* What every event records, and the trailer that this makes for records other than samples. */
+/*
+ * What every event records, and the trailer that this makes for records other than samples. The
+ * instruction is there for perf script, which shows its field only if every event has it.
+ */
 #define RECORD_SAMPLE_TYPE                                                                         \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_CPU)
+#define RECORD_SAMPLE_TIME_OFFSET 32 /* header, identifier, instruction, thread */
 
 struct record_trailer {
 	uint32_t pid, tid;

@@ -20,7 +20,7 @@
 /* True if the sample was taken while not all events were enabled. */
 static bool is_outside(const struct ring_reader *reader, const struct perf_event_header *sample)
 {
-	const char *time_at = (const char *)sample + reader->events->sample_time_offset;
+	const char *time_at = (const char *)sample + RECORD_SAMPLE_TIME_OFFSET;
 	uint64_t time_ns;
 
 	memcpy(&time_ns, time_at, sizeof(time_ns));
@@ -208,8 +208,8 @@ int ring_reader_round(struct ring_reader *reader)
 		err = drain_program_rings(reader, &any, &busy);
 		if (!err && any && !busy)
 			err = perf_writer_add_record(reader->writer, &finished_round);
-		if (!err && reader->followers)
-			err = followers_serve(reader->followers);
+		if (reader->followers)
+			followers_serve(reader->followers);
 		if (reader->gate)
 			gate_end_round(reader->gate, (uint64_t)most_bytes);
 	} while (!err && reader->gate && gate_wants_round(reader->gate));

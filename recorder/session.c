@@ -25,6 +25,9 @@
 /* How long a record may wait in a ring that is not filling up: a live reader's delay. */
 #define ROUND_MS 100
 
+/* Files that followers may open, when the right to raise the limit has gone. */
+#define FOLLOWERS_FDS 65536
+
 struct session {
 	const struct session_options *options;
 	const pid_t *pids;
@@ -200,22 +203,16 @@ static int set_up_probes(struct session *session)
  */
 static void drop_capabilities(const struct session *session)
 {
-	static const unsigned int for_followers[] = {CAP_PERFMON, CAP_BPF, CAP_SYS_PTRACE,
-						     CAP_SYS_RESOURCE};
-	bool has[ARRAY_SIZE(for_followers)], can_kill;
+	bool keep_kill, keep_perfmon;
 
 	capng_get_caps_process();
-	can_kill = session->gate && capng_have_capability(CAPNG_PERMITTED, CAP_KILL);
-	for (size_t i = 0; i < ARRAY_SIZE(for_followers); i++)
-		has[i] = session->programs &&
-			 capng_have_capability(CAPNG_PERMITTED, for_followers[i]);
+	keep_kill = session->gate && capng_have_capability(CAPNG_PERMITTED, CAP_KILL);
+	keep_perfmon = session->programs && capng_have_capability(CAPNG_PERMITTED, CAP_PERFMON);
 	capng_clear(CAPNG_SELECT_BOTH);
-	if (can_kill)
+	if (keep_kill)
 		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
-	for (size_t i = 0; i < ARRAY_SIZE(for_followers); i++)
-		if (has[i])
-			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
-				     for_followers[i]);
+	if (keep_perfmon)
+		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_PERFMON);
 	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
 		diag_warn("cannot drop capabilities: going on with them");
 }
@@ -278,6 +275,8 @@ static int start_recording(struct session *session)
 		probe_programs_start(session->programs);
 	session->start_ns = clock_now_ns();
 	launch_release(&session->command);
+	if (session->programs)
+		record_events_raise_fd_limit(FOLLOWERS_FDS);
 	drop_capabilities(session);
 	report_start(session);
 	return 0;

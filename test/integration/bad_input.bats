@@ -279,7 +279,7 @@ gone_pid() {
 		(($(stat -c %s perf.data) >= 60000))
 	}
 	start_target leaky_daemon --interval-us 100
-	attach
+	attach --perf-events
 	go_target
 	wait_until 30 has_grown_to
 	kill -KILL "$LEAKREC_PID"
