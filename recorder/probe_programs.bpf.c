@@ -26,15 +26,6 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 struct program_site sites[PROGRAM_MAX_SITES];
 bool recording; /* between its start and its end */
 
-/* With a filter: whether the entry of the call that a task of a followed child is in was recorded.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, unsigned int);
-} open_calls SEC(".maps");
-
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
 	__attribute__((section(".ksyms")));
 extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms")));
@@ -71,14 +62,20 @@ ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct progra
 		record_plain(regs, event, fields, nr_fields);
 }
 
-/* The entry's own sample. A store has no caller that is known. */
-static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned int index)
+/*
+ * The entry's own sample. A store has no caller that is known. @hides_block: with a filter, of a
+ * realloc() whose old block was not recorded; the sample tells of no block then.
+ */
+static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned int index,
+						  bool hides_block)
 {
 	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
 	const struct program_event *event = &site->events[PROGRAM_ENTRY];
 	unsigned long long fields[MAX_FIELDS] = {PT_REGS_IP(regs)}, caller;
 
 	read_args(regs, site, fields + 1);
+	if (hides_block && site->kind == PROGRAM_FUNCTION && site->block_arg == 0)
+		fields[1] = 0;
 	if (site->kind == PROGRAM_STORE) {
 		record_plain(regs, event, fields, 3);
 		return 0;
@@ -101,6 +98,16 @@ static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned
 	return 0;
 }
 
+/* With a filter, @old being the block that the call took. False if the block cannot be noted. */
+ALWAYS_INLINE bool note_returned(const struct program_site *site, unsigned long long ret,
+				 unsigned long long old)
+{
+	if (!has_filter || site->kind == PROGRAM_INT_FUNCTION)
+		return true;
+	/* A realloc() that failed has left its block alone. */
+	return ret ? note_block(ret) : !old || note_block(old);
+}
+
 /* The sample at the return. @cookie is that of a session. */
 static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigned int index,
 						   unsigned long long cookie)
@@ -108,11 +115,15 @@ static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigne
 	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
 	const struct program_event *event = &site->events[PROGRAM_CALL];
 	unsigned long long ret = PT_REGS_RC(regs), fields[MAX_FIELDS];
+	bool is_one = event->type && cookie != ENTRY_RECORDED;
 
 	fields[0] = bpf_get_func_ip(regs);
 	fields[1] = PT_REGS_IP(regs);
-	note_block(site, ret);
-	if (cookie != ENTRY_RECORDED) {
+	if (!note_returned(site, ret, is_one || cookie == ENTRY_RECORDED ? 0 : cookie)) {
+		count_lost();
+		return 0;
+	}
+	if (is_one) {
 		fields[2] = cookie - 1;
 		fields[3] = ret;
 		record(regs, event, fields, 4, 0);
@@ -132,9 +143,8 @@ int linked_call(struct pt_regs *regs)
 {
 	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
 	const struct program_site *site = &sites[index];
-	unsigned long long args[PROGRAM_MAX_ARGS];
-
-	unsigned long long *cookie = bpf_session_cookie();
+	unsigned long long args[PROGRAM_MAX_ARGS], *cookie = bpf_session_cookie(), old;
+	unsigned int *calls;
 
 	if (!recording)
 		return 1;
@@ -142,26 +152,28 @@ int linked_call(struct pt_regs *regs)
 	if (*cookie)
 		return record_return(regs, index, *cookie);
 	read_args(regs, site, args);
-	if (!entry_matches(site, args))
+	if (!entry_matches(site, args, false, &old)) {
+		if (site->kind == PROGRAM_INT_FUNCTION && (calls = open_calls_of_task()))
+			*calls = 0;
 		return 1;
+	}
+	if (has_filter && site->kind == PROGRAM_INT_FUNCTION && (calls = open_calls_of_task()))
+		*calls = 1;
 	*cookie = site->events[PROGRAM_CALL].type ? wanted_bytes(site, args) + 1 : ENTRY_RECORDED;
 	/* Sizes that no call gets: as good as any other event. */
 	if (*cookie && *cookie != ENTRY_RECORDED)
 		return 0;
-	*cookie = ENTRY_RECORDED;
-	return record_entry(regs, index);
+	/* realloc(block, 0) releases it though it returns none. */
+	*cookie = old && wanted_bytes(site, args) ? old : ENTRY_RECORDED;
+	return record_entry(regs, index, has_filter && !old);
 }
 
-ALWAYS_INLINE bool release_or_store_matches(struct pt_regs *regs, const struct program_site *site)
+/* A store's own part of the filter: the call that it is in. */
+ALWAYS_INLINE bool store_matches(void)
 {
-	unsigned long long args[PROGRAM_MAX_ARGS];
+	unsigned int *calls = open_calls_of_task();
 
-	if (!has_filter)
-		return true;
-	read_args(regs, site, args);
-	if (site->kind == PROGRAM_STORE)
-		return !site->has_size_word || size_word_matches(args[1]);
-	return entry_matches(site, args);
+	return !calls || *calls & 1;
 }
 
 /* What has no return in linked processes. */
@@ -169,10 +181,21 @@ SEC("kprobe")
 int linked_entry(struct pt_regs *regs)
 {
 	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+	unsigned long long args[PROGRAM_MAX_ARGS], old;
 
-	if (!recording || !release_or_store_matches(regs, &sites[index]))
+	if (!recording)
 		return 0;
-	return record_entry(regs, index);
+	if (has_filter) {
+		read_args(regs, site, args);
+		if (site->kind == PROGRAM_STORE) {
+			if (!store_matches() || !note_block(args[1]))
+				return 0;
+		} else if (!entry_matches(site, args, false, &old)) {
+			return 0;
+		}
+	}
+	return record_entry(regs, index, false);
 }
 
 /* Every process that hits one of the uprobe events inherited it; linked ones have their links. */
@@ -186,20 +209,13 @@ ALWAYS_INLINE bool is_followed(void)
 	return recording && !(target && target->linked);
 }
 
-/* The entries of the calls that the task is in, a bit each, the innermost lowest: recorded? */
-ALWAYS_INLINE unsigned int *open_calls_of_task(void)
-{
-	return bpf_task_storage_get(&open_calls, bpf_get_current_task_btf(), 0,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
 /* Returns 0, as all that hang on perf events: the kernel then makes no sample of its own. */
 SEC("kprobe")
 int followed_entry(struct pt_regs *regs)
 {
 	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
 	const struct program_site *site = &sites[index];
-	unsigned long long args[PROGRAM_MAX_ARGS];
+	unsigned long long args[PROGRAM_MAX_ARGS], old = 0;
 	unsigned int *calls;
 	bool matches;
 
@@ -207,17 +223,17 @@ int followed_entry(struct pt_regs *regs)
 		return 0;
 	if (has_filter) {
 		read_args(regs, site, args);
-		matches = site->kind == PROGRAM_STORE ? release_or_store_matches(regs, site)
-						      : entry_matches(site, args);
-		if (site->kind != PROGRAM_STORE && site->kind != PROGRAM_RELEASE) {
-			calls = open_calls_of_task();
-			if (calls)
-				*calls = *calls << 1 | matches;
-		}
+		if (site->kind == PROGRAM_STORE)
+			matches = store_matches() && note_block(args[1]);
+		else
+			matches = entry_matches(site, args, true, &old);
+		calls = open_calls_of_task();
+		if (calls && site->kind != PROGRAM_STORE && site->kind != PROGRAM_RELEASE)
+			*calls = *calls << 1 | matches;
 		if (!matches)
 			return 0;
 	}
-	record_entry(regs, index);
+	record_entry(regs, index, has_filter && !old);
 	return 0;
 }
 

@@ -83,7 +83,7 @@ struct raw_head {
 
 #define MAX_FIELDS 5
 
-static void *own_ring(unsigned int cpu)
+ALWAYS_INLINE void *own_ring(unsigned int cpu)
 {
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
@@ -156,12 +156,18 @@ ALWAYS_INLINE void watch_ring(void *ring, unsigned int nr, unsigned int size)
 		hold_current();
 }
 
+/* A sample that is not written. */
+ALWAYS_INLINE void count_lost(void)
+{
+	unsigned int nr = bpf_get_smp_processor_id();
+
+	__sync_fetch_and_add(&cpus[nr & (GATE_MAX_CPUS - 1)].lost, 1);
+}
+
 ALWAYS_INLINE void no_room(unsigned int nr)
 {
-	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
-
-	__sync_fetch_and_add(&cpu->lost, 1);
-	cpu->woken = 1;
+	count_lost();
+	cpus[nr & (GATE_MAX_CPUS - 1)].woken = 1;
 	wake_recorder();
 	hold_current();
 }

@@ -81,7 +81,7 @@ perf_reads() {
 	go_target
 	finish_target
 	finish_leakrec
-	perf script -i - -F event <pipe.data 2>/dev/null | grep -c 'leakrec.*:malloc: ' >malloc.events
+	perf script -i - -F event <pipe.data 2>/dev/null | grep -c 'leakrec.*:malloc_call: ' >malloc.events
 	assert_equal "malloc events" "$(cat malloc.events)" "$(truth malloc)"
 	"$BIN/leakparse" <pipe.data >leaks
 	assert_truth
