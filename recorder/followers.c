@@ -58,7 +58,7 @@ static int copy_probes(struct probe_set *to, const struct probe_programs *progra
 	for (size_t i = 0; i < programs->nr_places && !err; i++) {
 		const struct program_place *place = &programs->places[i];
 
-		if (place->file != file) {
+		if (!copy || place->file != file) {
 			file = place->file;
 			copy = &to->files[to->nr_files++];
 			*copy = (struct probe_file){.fd = -1};

@@ -27,7 +27,7 @@ struct gate_target {
 	unsigned int linked;	       /* recorded through links (probe_links.h) */
 	unsigned int forks;	       /* enum gate_forks */
 	unsigned int job_stopped;      /* by somebody else's SIGSTOP: to stay so */
-	unsigned int reserved;
+	unsigned int continuing;       /* its mark is gone, its SIGCONT perhaps not sent yet */
 };
 
 /* Whether a linked process may fork: its children need events to inherit first (followers.h). */

@@ -30,17 +30,21 @@ unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
 		struct gate_target *target = &shared->targets[i];
 		unsigned long long since_ns = target->stopped_ns;
 
-		if (target->tgid <= GATE_REMOVED || !target->stopped)
+		if (target->tgid <= GATE_REMOVED || (!target->stopped && !target->continuing))
 			continue;
 		if (!all && target->forks == GATE_FORKS_WANTED) {
 			shared->any_stopped = 1;
 			continue;
 		}
-		/* The mark goes first: who stops it again after this marks it again. */
-		if (!__atomic_exchange_n(&target->stopped, 0, __ATOMIC_SEQ_CST))
-			continue;
+		/*
+		 * The mark goes first: who stops it again after this marks it again. Whoever is
+		 * killed between the two steps leaves the second to its guard.
+		 */
+		__atomic_store_n(&target->continuing, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&target->stopped, 0, __ATOMIC_SEQ_CST);
 		if (!target->job_stopped)
 			kill((pid_t)target->tgid, SIGCONT);
+		__atomic_store_n(&target->continuing, 0, __ATOMIC_SEQ_CST);
 		if (now_ns > since_ns && now_ns - since_ns > longest_ns)
 			longest_ns = now_ns - since_ns;
 	}

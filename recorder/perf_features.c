@@ -100,7 +100,8 @@ static int add_systems(struct byte_buffer *section, const struct record_events *
 	const struct record_group *groups[] = {&events->side, &events->probes};
 	size_t nr_events = events->side.nr_events + events->probes.nr_events, nr = 0,
 	       nr_systems = 0;
-	_cleanup_free_ const struct record_event **traced = calloc(nr_events, sizeof(*traced));
+	_cleanup_free_ const struct record_event **traced =
+		calloc(nr_events, sizeof(const struct record_event *));
 	int err = 0;
 
 	if (!traced)

@@ -251,7 +251,7 @@ static bool is_one_call(const struct probe_programs *programs, const struct prog
 {
 	size_t nr = 0;
 
-	if (!place->entry || !place->ret || strcmp(place->ret->schema->function, "malloc") != 0)
+	if (!place->entry || strcmp(place->ret->schema->function, "malloc") != 0)
 		return false;
 	for (size_t i = 0; i < programs->nr_places; i++)
 		nr += programs->places[i].ret &&
@@ -274,7 +274,7 @@ static int describe_place(const struct probe_programs *programs, const struct pr
 		.block_arg = schema->block_arg,
 		.has_size_word = place->file->has_size_word,
 	};
-	if (site->kind == PROGRAM_STORE)
+	if (place->entry && place->entry->point == PROBE_STORE)
 		find_registers(place->entry, site->registers);
 	/* Followed children write entry and return (probe_programs.bpf.c). */
 	if (place->entry)
@@ -282,9 +282,10 @@ static int describe_place(const struct probe_programs *programs, const struct pr
 			to, place->file, place->entry, place->entry->point,
 			stacks && record_events_entry_has_stack(place->entry, to->config),
 			&site->events[PROGRAM_ENTRY]);
-	if (!err && place->ret)
-		err = describe_event(to, place->file, place->ret, PROBE_RETURN, stacks,
-				     &site->events[PROGRAM_RETURN]);
+	if (err || !place->ret)
+		return err;
+	err = describe_event(to, place->file, place->ret, PROBE_RETURN, stacks,
+			     &site->events[PROGRAM_RETURN]);
 	if (!err && is_one_call(programs, place))
 		err = describe_event(to, place->file, place->ret, PROBE_CALL, stacks,
 				     &site->events[PROGRAM_CALL]);
