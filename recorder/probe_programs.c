@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 
 #define WAKEUP_RING_BYTES 4096
+#define MIN_CHUNK_BYTES	  32	     /* glibc's MINSIZE */
 #define MAX_HELD_BLOCKS	  (4U << 20) /* with a filter, of allocators without a size word */
 
 /* uapi/linux/bpf.h of Linux 6.13; the build's may be older. */
@@ -55,7 +56,7 @@ static uint64_t size_word(uint64_t bytes)
 {
 	uint64_t chunk = (bytes + 8 + 15) & ~15ULL;
 
-	return chunk < 32 ? 32 : chunk;
+	return chunk < MIN_CHUNK_BYTES ? MIN_CHUNK_BYTES : chunk;
 }
 
 static void configure(struct probe_programs_bpf *bpf, const struct record_config *config)
@@ -73,7 +74,8 @@ static void configure(struct probe_programs_bpf *bpf, const struct record_config
 	bpf->rodata->filter_min = sizes->min_bytes;
 	bpf->rodata->filter_max = sizes->max_bytes;
 	bpf->rodata->size_word_min = size_word(sizes->min_bytes);
-	bpf->rodata->size_word_max = size_word(sizes->max_bytes);
+	/* A remainder too small for a chunk of its own stays with the block. */
+	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
 	bpf_map__set_max_entries(bpf->maps.rings, (uint32_t)libbpf_num_possible_cpus());
 	if (config->has_sizes)
 		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);

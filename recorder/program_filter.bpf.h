@@ -11,6 +11,10 @@
 
 #define SEEN_BITS (1U << 22) /* a power of two */
 
+/* glibc's, malloc/malloc.c. */
+#define CHUNK_IS_MMAPPED 2ULL
+#define CHUNK_FLAGS	 7ULL
+
 /* Only blocks of these sizes, in bytes as asked for; and what glibc's size words are then. */
 const volatile bool has_filter = false;
 const volatile unsigned long long filter_min = 0, filter_max = 0;
@@ -20,7 +24,9 @@ struct held_key {
 	unsigned long long tgid, block;
 };
 
-/* The blocks that were recorded. */
+enum block_state { BLOCK_RELEASED, BLOCK_HELD };
+
+/* The blocks that were recorded; of forked children also those that they have released. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -62,7 +68,10 @@ ALWAYS_INLINE bool size_word_matches(unsigned long long block)
 
 	if (bpf_probe_read_user(&word, sizeof(word), (void *)(block - 8)))
 		return false;
-	word &= ~7ULL;
+	/* What malloc maps may be larger by any alignment. */
+	if (word & CHUNK_IS_MMAPPED)
+		return word >= size_word_min;
+	word &= ~CHUNK_FLAGS;
 	return word >= size_word_min && word <= size_word_max;
 }
 
@@ -76,18 +85,29 @@ static __attribute__((noinline)) bool note_block(unsigned long long block)
 {
 	struct held_key key = held_key(block);
 	unsigned int bit = seen_bit(block) & (SEEN_BITS - 1);
-	unsigned char one = 1;
+	unsigned char state = BLOCK_HELD;
 
-	if (bpf_map_update_elem(&held_blocks, &key, &one, BPF_ANY))
+	if (bpf_map_update_elem(&held_blocks, &key, &state, BPF_ANY))
 		return false;
 	__sync_fetch_and_or(&seen[bit / 64], 1ULL << (bit & 63));
 	return true;
 }
 
 /*
- * True if @block is one that was recorded, which it then is no more. A child has inherited its
- * blocks: there the size word decides, where there is one.
+ * In a forked child: a block that it may have inherited is told by its size word, but once. After
+ * that, what is there has been allocated since, and is known if it was recorded.
  */
+ALWAYS_INLINE bool take_inherited(struct held_key *key)
+{
+	unsigned char *state = bpf_map_lookup_elem(&held_blocks, key), released = BLOCK_RELEASED;
+	bool matches = state ? *state == BLOCK_HELD : size_word_matches(key->block);
+
+	if (matches)
+		bpf_map_update_elem(&held_blocks, key, &released, BPF_ANY);
+	return matches;
+}
+
+/* True if @block is one that was recorded, which it then is no more. A child has inherited some. */
 static __attribute__((noinline)) bool take_block(unsigned long long block, bool is_inherited)
 {
 	unsigned int bit = seen_bit(block) & (SEEN_BITS - 1);
@@ -95,8 +115,7 @@ static __attribute__((noinline)) bool take_block(unsigned long long block, bool 
 
 	if (!(seen[bit / 64] >> (bit & 63) & 1))
 		return false;
-	return bpf_map_delete_elem(&held_blocks, &key) == 0 ||
-	       (is_inherited && size_word_matches(block));
+	return is_inherited ? take_inherited(&key) : bpf_map_delete_elem(&held_blocks, &key) == 0;
 }
 
 ALWAYS_INLINE unsigned long long argument(const unsigned long long *args, int index)
