@@ -137,14 +137,17 @@ static __attribute__((noinline)) int hold_current(void)
 	return 0;
 }
 
-/* After each sample of @size bytes: has the ring come near its end? Not worth a look every time. */
+/*
+ * After each sample of @size bytes: has the ring come near its end? Not worth a look every time, as
+ * long as there is room.
+ */
 ALWAYS_INLINE void watch_ring(void *ring, unsigned int nr, unsigned int size)
 {
 	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
 	unsigned long long filled;
 
 	cpu->unwatched_bytes += size;
-	if (cpu->unwatched_bytes < watch_bytes)
+	if (cpu->unwatched_bytes < watch_bytes && !cpu->woken)
 		return;
 	cpu->unwatched_bytes = 0;
 	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
@@ -208,8 +211,10 @@ ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct program_event
 	void *ring = ring_to_fill(cpu);
 	struct plain_head *head;
 
-	if (!ring)
+	if (!ring) {
+		count_lost();
 		return;
+	}
 	head = bpf_ringbuf_reserve(ring, size, 0);
 	if (!head) {
 		no_room(cpu);
@@ -397,8 +402,10 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event 
 	struct stack_head *head;
 	struct dump_head *dump;
 
-	if (!ring)
+	if (!ring) {
+		count_lost();
 		return;
+	}
 	head = bpf_ringbuf_reserve(ring, size, 0);
 	if (!head) {
 		no_room(cpu);

@@ -280,8 +280,9 @@ static int stop_programs(struct ring_reader *reader)
 		nanosleep(&pause, NULL);
 		err = ring_reader_round(reader);
 	}
+	reader->lost_by_programs = reader->lost;
 	for (size_t cpu = 0; cpu < reader->programs->nr_rings; cpu++)
-		reader->untold_lost += probe_programs_take_lost(reader->programs, cpu);
+		reader->lost_by_programs += probe_programs_take_lost(reader->programs, cpu);
 	return err;
 }
 
@@ -304,7 +305,7 @@ int ring_reader_stop(struct ring_reader *reader)
 
 int ring_reader_finish(struct ring_reader *reader)
 {
-	uint64_t lost = reader->programs ? reader->untold_lost : record_events_lost(reader->events);
+	uint64_t lost = record_events_lost(reader->events) + reader->lost_by_programs;
 	struct {
 		struct perf_disk_lost_samples event;
 		struct record_trailer trailer;
@@ -314,10 +315,7 @@ int ring_reader_finish(struct ring_reader *reader)
 		.trailer.time_ns = reader->end_ns,
 	};
 
-	/* The kernel counts all, the programs what no record tells of. */
-	if (reader->programs)
-		reader->lost += lost;
-	else if (lost > reader->lost)
+	if (lost > reader->lost)
 		reader->lost = lost;
 	if (!lost)
 		return 0;

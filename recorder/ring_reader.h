@@ -26,7 +26,7 @@ struct ring_reader {
 	uint64_t start_ns, end_ns;	 /* CLOCK_MONOTONIC, as the samples' */
 	uint64_t samples;		 /* of probes */
 	uint64_t lost;			 /* as LOST records tell */
-	uint64_t untold_lost;		 /* by programs after their last record */
+	uint64_t lost_by_programs;	 /* in the end: also what no record tells of */
 };
 
 /* Drains all rings once. Returns 0 or the writer's error. */

@@ -205,7 +205,7 @@ orphans_stopped() {
 	kill_recorder
 	let_reader_go
 	wait "$READER_PID" || true
-	grep -q '^# summary .*truncated=1' leaks
+	grep -q '^# summary .*truncated=1' leaks || fail "$(head -n 3 leaks leakparse.err)"
 	finish_churn
 }
 
