@@ -281,6 +281,27 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 	return 0;
 }
 
+/*
+ * A link's process is known by its first thread. When another one execs, it takes that one's place,
+ * and the link's breakpoints are not put into its new memory. Events such as those for children
+ * put them there; the link then records as before.
+ */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
+{
+	struct gate_target *target = find_target(task->tgid);
+
+	if (!recording || !target || !target->linked || old_tid == task->tgid)
+		return 0;
+	target->stopped_ns = bpf_ktime_get_ns();
+	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
+	target->forks = GATE_FORKS_WANTED;
+	target->stopped = 1;
+	shared.any_stopped = 1;
+	wake_recorder();
+	return 0;
+}
+
 struct kernel_siginfo {
 	int si_code;
 } __attribute__((preserve_access_index));
