@@ -450,3 +450,62 @@ end_while_stopped() {
 	assert_equal "events, by leakparse" "$(summary events)" "$(end_line events)"
 	assert_paused
 }
+
+# Nobody reads what is recorded when the other stop comes: leakrec holds the target back for certain.
+@test "overload: somebody else stops the target while it is held back" {
+	hold_back dwarf
+	kill -STOP "$RECORDED_PID"
+	let_reader_go
+	stays_stopped || fail "leakrec has let the target go on"
+	stays_stopped || fail "leakrec has let the target go on"
+	kill -CONT "$RECORDED_PID"
+	assert_runs
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+	assert_paused
+}
+
+@test "overload: somebody else stops the target and lets it go on while it is held back" {
+	hold_back dwarf
+	kill -STOP "$RECORDED_PID"
+	kill -CONT "$RECORDED_PID"
+	let_reader_go
+	assert_runs
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+}
+
+# Each process that makes more than there is room for is held back.
+@test "overload: children that allocate fast" {
+	EVENTS_PER_MALLOC=1
+	hold_back dwarf --children 3
+	let_reader_go
+	assert_advances
+	wait_until 60 has_made 100000
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_truth
+	assert_no_unexpected
+	assert_equal "lost" "$(end_line lost)" 0
+	assert_paused
+}
+
+@test "overload: children that allocate fast, small rings" {
+	start_reader
+	start_churn --threads 2 --children 4 --leak-every 1000
+	attach -o - -m 64 --call-graph dwarf >pipe
+	go_target
+	wait_until 60 has_made 60000
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_truth
+	assert_no_unexpected
+	assert_equal "lost" "$(end_line lost)" 0
+	assert_paused
+}
