@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Loaded by tests of stacks: generates programs whose every allocation of SIZE bytes comes through a
+# chain of calls that is known, function by function and line by line.
+# shellcheck shell=bash disable=SC2034 # used by whoever loads this
+
+SIZE=12345  # of the blocks that come through the chain
+NR_BLOCKS=50
+DEPTH=20
+
+# link LANGUAGE K: the K-th function of the chain, its call on the last line but two.
+link() {
+	local call="link_$(($2 - 1))(n + 1)"
+
+	(($2 > 1)) || call="allocate()"
+	if [[ $1 == c++ && $2 -eq 10 ]]; then
+		# An exception has been thrown and caught here, and is thrown again below.
+		cat <<-END
+			NOT_INLINED long link_$2(long n)
+			{
+				char pad[PAD + 1];
+				try { fail(n); } catch (long &e) { n += e - n; }
+				n += $call;
+				KEEP(pad);
+				return n; }
+		END
+		return
+	fi
+	cat <<-END
+		NOT_INLINED long link_$2(long n)
+		{
+			char pad[PAD + n % 7 + 1];
+			n += $call;
+			KEEP(pad);
+			return n; }
+	END
+}
+
+# write_chain LANGUAGE: chain.c, with run_chain() on top of link_$DEPTH to link_1; expected: each
+# frame's function and line, innermost first.
+write_chain() {
+	local source=chain.${1/c++/cc} k
+
+	cat >"$source" <<-END
+		#include <stdlib.h>
+		#ifndef PAD
+		#define PAD 40
+		#endif
+		#ifdef __clang__
+		#define NOT_INLINED __attribute__((noinline))
+		#else
+		#define NOT_INLINED __attribute__((noipa))
+		#endif
+		#define KEEP(x) __asm__ volatile("" : : "r"(x) : "memory", "rbx", "r12", "r13", "r14", "r15")
+		static void *volatile held;
+		static inline __attribute__((always_inline)) long inlined(void)
+		{
+			held = malloc($SIZE);
+			return 0; }
+		NOT_INLINED static long allocate(void)
+		{
+			long n = inlined();
+			KEEP(&n);
+			return n; }
+	END
+	[[ $1 != c++ ]] || echo 'NOT_INLINED static void fail(long n) { if (n >= 0) throw n; }' >>"$source"
+	# The line of an inlined call is the innermost: malloc's own.
+	echo "allocate $(grep -n 'malloc(' "$source" | cut -d: -f1)" >expected
+	for ((k = 1; k <= DEPTH; k++)); do
+		link "$1" "$k" >>"$source"
+		echo "link_$k $(($(wc -l <"$source") - 2))" >>expected
+	done
+	cat >>"$source" <<-END
+		${EXTERN-} NOT_INLINED void run_chain(void)
+		{
+			for (volatile int i = 0; i < $NR_BLOCKS; i++)
+				(void)link_$DEPTH(i); }
+	END
+	echo "run_chain $(wc -l <"$source")" >>expected
+}
+
+# A main that calls run_chain(), here or in the library that is its argument.
+write_main() {
+	cat >main.c <<-'END'
+		#include <dlfcn.h>
+		#include <pthread.h>
+		#include <string.h>
+		void run_chain(void) __attribute__((weak));
+		static void *run(void *chain)
+		{
+			((void (*)(void))chain)();
+			return NULL;
+		}
+		int main(int argc, char **argv)
+		{
+			void *chain = (void *)run_chain;
+			pthread_t thread;
+
+			if (argc > 1 && strcmp(argv[1], "thread") == 0) {
+				pthread_create(&thread, NULL, run, chain);
+				pthread_join(thread, NULL);
+				return 0;
+			}
+			if (argc > 1)
+				chain = dlsym(dlopen(argv[1], RTLD_NOW), "run_chain");
+			run(chain);
+			return 0;
+		}
+	END
+}
+
+# record OPTION... -- COMMAND...: leaks has the stacks of the chain's blocks.
+record() {
+	"$BIN/leakrec" "$@" 2>leakrec.err || fail "leakrec: $(cat leakrec.err)"
+	"$BIN/leakparse" --size $SIZE -i perf.data >leaks 2>leakparse.err
+}
+
+# Every stack: malloc, the chain with its lines, and the way out to _start (MUST_START='': or elsewhere).
+check_chain() {
+	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
+	assert_equal "unwind failures" "$(summary unwind_failures)" 0
+	awk '
+		NR == FNR { expected[NR] = $0; nr = NR; next }
+		function check() {
+			if (in_leak && (seen <= nr || (must_start && last != "_start"))) {
+				print "stack " at " ends after " seen " frames in " last
+				bad = 1
+			}
+		}
+		/^leak / { check(); in_leak = 1; seen = -1; at = FNR; next }
+		!/^\t/ { check(); in_leak = 0; next }
+		in_leak {
+			seen++
+			split($1, name, "+")
+			last = name[1]
+			line = $2
+			sub(/.*:/, "", line)
+			wrong = seen <= nr && last " " line != expected[seen]
+			if (seen == 0)
+				wrong = last != "malloc"
+			if (wrong) {
+				print "frame " seen " of stack " at ": " $0 ", not " expected[seen]
+				bad = 1
+				exit
+			}
+		}
+		END { check(); exit bad }
+		' must_start="${MUST_START-1}" expected leaks ||
+		fail "$(head -60 leaks)"
+}
+
+# write_recursion: the chain's outermost function, calling itself.
+write_recursion() {
+	cat >deep.c <<-END
+		#include <stdlib.h>
+		static void *volatile held;
+		__attribute__((noinline)) static long dive(long n)
+		{
+			long result;
+			if (!n) {
+				held = malloc($SIZE);
+				return 0;
+			}
+			result = dive(n - 1);
+			__asm__ volatile("");
+			return result + 1;
+		}
+		int main(int argc, char **argv)
+		{
+			for (volatile int i = 0; i < $NR_BLOCKS; i++)
+				dive(atol(argv[1]));
+			return 0;
+		}
+	END
+	cc -g -O1 -fomit-frame-pointer -fno-optimize-sibling-calls -o deep deep.c
+}
