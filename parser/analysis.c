@@ -42,6 +42,11 @@ static int add_callchain(struct analysis *analysis, const struct perf_sample *sa
 	size_t nr = 0, nr_rest = sample->nr_callchain;
 	uint64_t caller = sample->caller;
 
+	/* leakrec's mark, where the stack was not unwound to its end (docs/perf-data.md). */
+	if (nr_rest > 1 && rest[nr_rest - 1] == 0) {
+		nr_rest--;
+		analysis->incomplete_chains++;
+	}
 	frames[nr++] = sample->probe_address;
 	if (probe_point_is_return(sample->event->point)) {
 		caller = sample->return_address;
@@ -199,6 +204,11 @@ int analysis_read(struct analysis *analysis, const char *path)
 	if (err == -ENOMEM || finish_err)
 		diag_error("cannot analyse the recording: out of memory");
 	return err ? err : finish_err;
+}
+
+uint64_t analysis_unwind_failures(const struct analysis *analysis)
+{
+	return stack_store_unwind_failures(analysis->stacks) + analysis->incomplete_chains;
 }
 
 void analysis_deinit(struct analysis *analysis)

@@ -18,7 +18,8 @@ struct analysis {
 	uint64_t lost;		/* samples that the kernel could not write */
 	uint64_t lost_any_time; /* of these, the ones of which no window is known */
 	struct loss_windows *loss_windows;
-	uint64_t start_ns; /* of the first event; 0: there was none */
+	uint64_t incomplete_chains; /* that whoever unwound them has marked */
+	uint64_t start_ns;	    /* of the first event; 0: there was none */
 	uint64_t end_ns;
 };
 
@@ -34,6 +35,9 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
  * reported; what was read up to then is in @analysis.
  */
 int analysis_read(struct analysis *analysis, const char *path);
+
+/* The stacks that end before the outermost frame, as far as that is known. */
+uint64_t analysis_unwind_failures(const struct analysis *analysis);
 
 void analysis_deinit(struct analysis *analysis);
 

@@ -157,7 +157,7 @@ static void report(const struct analysis *analysis, const struct leaks_options *
 		  stats->events, stats->allocations, stats->frees,
 		  options->size ? " of all sizes" : "", totals->held_blocks, of_size,
 		  totals->held_bytes, unexpected, *of_size ? " on such blocks" : "", analysis->lost,
-		  stack_store_unwind_failures(analysis->stacks));
+		  analysis_unwind_failures(analysis));
 	if (analysis->lost)
 		warn_of_losses(analysis);
 }

@@ -141,7 +141,7 @@ static void write_summary(FILE *out, const struct analysis *analysis,
 		" events=%" PRIu64 " allocations=%" PRIu64 " frees=%" PRIu64 " held_blocks=%" PRIu64
 		" held_bytes=%" PRIu64 " lost=%" PRIu64 " unwind_failures=%" PRIu64,
 		stats->events, stats->allocations, stats->frees, totals->held_blocks,
-		totals->held_bytes, analysis->lost, stack_store_unwind_failures(analysis->stacks));
+		totals->held_bytes, analysis->lost, analysis_unwind_failures(analysis));
 	fprintf(out,
 		" allocated_bytes=%" PRIu64 " freed_bytes=%" PRIu64 " null_frees=%" PRIu64
 		" thread_exit_frees=%" PRIu64,
