@@ -26,7 +26,9 @@ static const char usage[] =
 	"                            compress, at zstd's level 1 to 22; -z alone is 1\n"
 	"  -m, --mmap-pages N        pages of each CPU's ring, a power of two [512]\n"
 	"  -d, --duration SECONDS    end after that time\n"
-	"      --call-graph MODE     stacks: fp, dwarf[,BYTES of stack to dump] or none [fp]\n"
+	"      --call-graph MODE     stacks: fp, by frame pointers, dwarf[,BYTES], by call frame\n"
+	"                            information and the stack's first BYTES, or none [fp]\n"
+	"      --raw-stacks          with dwarf: write the BYTES themselves, for others to unwind\n"
 	"      --free-stacks         record the stacks of frees, too, not just their callers\n"
 	"  -s, --size BYTES|MIN..MAX record only blocks of these sizes; the others cost least\n"
 	"      --filter EVENT:EXPR   record EVENT only where EXPR holds, as in\n"
@@ -39,6 +41,7 @@ static const char usage[] =
 
 enum {
 	OPTION_CALL_GRAPH = 256,
+	OPTION_RAW_STACKS,
 	OPTION_ON_OVERLOAD,
 	OPTION_FREE_STACKS,
 	OPTION_FILTER,
@@ -52,6 +55,7 @@ static const struct option long_options[] = {
 	{"mmap-pages", required_argument, NULL, 'm'},
 	{"duration", required_argument, NULL, 'd'},
 	{"call-graph", required_argument, NULL, OPTION_CALL_GRAPH},
+	{"raw-stacks", no_argument, NULL, OPTION_RAW_STACKS},
 	{"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
 	{"size", required_argument, NULL, 's'},
 	{"filter", required_argument, NULL, OPTION_FILTER},
@@ -220,6 +224,9 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 		case OPTION_CALL_GRAPH:
 			err = parse_call_graph(optarg, &options->config);
 			break;
+		case OPTION_RAW_STACKS:
+			options->config.raw_stacks = true;
+			break;
 		case OPTION_FREE_STACKS:
 			options->config.free_stacks = true;
 			break;
@@ -250,6 +257,10 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 		options->command = argv + optind;
 	if (!err && !options->command == !options->nr_pids) {
 		diag_error("give either -p PID or a command to record; see leakrec --help");
+		err = -EINVAL;
+	}
+	if (!err && options->config.raw_stacks && options->config.call_graph != CALL_GRAPH_DWARF) {
+		diag_error("--raw-stacks goes with --call-graph dwarf");
 		err = -EINVAL;
 	}
 	if (!err && options->config.has_sizes && options->config.perf_events) {

@@ -4,7 +4,6 @@
 #include "common/diag.h"
 #include "common/scope.h"
 
-#include <asm/perf_regs.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <perf/core.h>
@@ -19,18 +18,6 @@
 #include <sys/syscall.h>
 
 #define SIDE_RING_PAGES 64
-
-/* The registers that an unwinder needs: all general ones, the instruction and stack pointers. */
-#if defined(__x86_64__)
-#define SAMPLE_REGS                                                                                \
-	(((1ULL << PERF_REG_X86_64_MAX) - 1) &                                                     \
-	 ~((1ULL << PERF_REG_X86_DS) | (1ULL << PERF_REG_X86_ES) | (1ULL << PERF_REG_X86_FS) |     \
-	   (1ULL << PERF_REG_X86_GS)))
-#elif defined(__aarch64__)
-#define SAMPLE_REGS ((1ULL << PERF_REG_ARM64_MAX) - 1)
-#else
-#error "which registers does this architecture's unwinder need?"
-#endif
 
 static int libperf_print(enum libperf_print_level level, const char *format, va_list args)
 {
@@ -107,9 +94,20 @@ static void want_stack(struct perf_event_attr *attr, const struct record_config 
 	if (config->call_graph == CALL_GRAPH_DWARF) {
 		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		attr->exclude_callchain_user = 1;
-		attr->sample_regs_user = SAMPLE_REGS;
+		attr->sample_regs_user = RECORD_REGS_MASK;
 		attr->sample_stack_user = config->dump_bytes;
 	}
+}
+
+/* The attribute for the file: what is unwound is written as callchains. */
+static void describe_stack(struct perf_event_attr *attr, const struct record_config *config)
+{
+	if (!(attr->sample_type & PERF_SAMPLE_STACK_USER) || !record_config_unwinds(config))
+		return;
+	attr->sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	attr->exclude_callchain_user = 0;
+	attr->sample_regs_user = 0;
+	attr->sample_stack_user = 0;
 }
 
 /*
@@ -183,7 +181,7 @@ static int add_side_events(struct record_group *group, const struct record_confi
 	attr.sample_type |= no_swap_sample_type();
 	/* For perf to unwind a dump, .eh_frame must be known, which lies in no executable mapping.
 	 */
-	attr.mmap_data = config->call_graph == CALL_GRAPH_DWARF;
+	attr.mmap_data = record_config_keeps_dumps(config);
 	attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 1;
 	attr.build_id = 1;
 	err = add_event(group, &attr, "dummy:u");
@@ -230,6 +228,7 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			err = add_event(group, &attr, "%s:%s", file->group, probe->event);
 			if (err)
 				return err;
+			describe_stack(&group->events[group->nr_events - 1].attr, config);
 		}
 	}
 	return 0;
@@ -516,6 +515,7 @@ int record_events_add_written(struct record_events *events, const struct record_
 	event->attr.sample_type |= PERF_SAMPLE_RAW;
 	if (has_stack)
 		want_stack(&event->attr, config);
+	describe_stack(&event->attr, config);
 	event->ids = malloc(sizeof(*event->ids));
 	if (!name || !format || !event->ids)
 		return -ENOMEM;

@@ -19,6 +19,7 @@
 #include "common/size_range.h"
 #include "probes/probe_set.h"
 
+#include <asm/perf_regs.h>
 #include <assert.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -27,7 +28,7 @@
 
 enum call_graph {
 	CALL_GRAPH_FP,
-	CALL_GRAPH_DWARF, /* registers and raw stack bytes */
+	CALL_GRAPH_DWARF, /* registers and stack bytes, which are unwound */
 	CALL_GRAPH_NONE,
 };
 
@@ -43,6 +44,7 @@ struct record_config {
 	enum call_graph call_graph;
 	bool free_stacks;    /* releases have stacks, too, not just their caller's address */
 	uint32_t dump_bytes; /* CALL_GRAPH_DWARF: a multiple of 8 */
+	bool raw_stacks;     /* the same: written as they are, for others to unwind */
 	uint32_t ring_pages; /* a power of two */
 	bool perf_events;    /* record by perf events also where BPF programs could */
 	bool has_sizes;	     /* only blocks of these sizes, as asked for; programs only */
@@ -51,14 +53,26 @@ struct record_config {
 	size_t nr_filters;
 };
 
+/* True if dumps are unwound while recording (live_unwinder.h): the file holds callchains. */
+static inline bool record_config_unwinds(const struct record_config *config)
+{
+	return config->call_graph == CALL_GRAPH_DWARF && !config->raw_stacks;
+}
+
+/* True if the file holds dumps. */
+static inline bool record_config_keeps_dumps(const struct record_config *config)
+{
+	return config->call_graph == CALL_GRAPH_DWARF && config->raw_stacks;
+}
+
 /* One kind of event: an evsel, or what the recording programs write (probe_programs.h). */
 struct record_event {
-	struct perf_event_attr attr;
-	struct perf_evsel *evsel; /* the evlist's, or NULL */
-	char *name;		  /* "group:event", "dummy:HG" */
-	const char *filter;	  /* tracefs' expression, or NULL */
-	char *format;		  /* its fields, as tracefs tells them; NULL: tracefs does */
-	uint64_t *ids;		  /* one for each CPU and thread */
+	struct perf_event_attr attr; /* as the recording has it */
+	struct perf_evsel *evsel;    /* the evlist's, or NULL */
+	char *name;		     /* "group:event", "dummy:HG" */
+	const char *filter;	     /* tracefs' expression, or NULL */
+	char *format;		     /* its fields, as tracefs tells them; NULL: tracefs does */
+	uint64_t *ids;		     /* one for each CPU and thread */
 	size_t nr_ids;
 	bool has_stack; /* its samples carry a callchain or a dump */
 };
@@ -68,7 +82,10 @@ struct record_ring {
 	struct perf_mmap *map; /* the evlist's */
 	const char *data;      /* its bytes; known with the first record */
 	uint64_t offset;       /* of the next record, counted on when the ring wraps */
-	int *fds;	       /* events that write to it, one for each thread */
+	uint64_t consumed;     /* up to where the space was given back to the kernel */
+	uint64_t round_start;  /* @offset when the round began */
+	const struct perf_event_header *next; /* at @offset, seen but not taken; or NULL */
+	int *fds;			      /* events that write to it, one for each thread */
 	size_t nr_fds;
 	size_t current; /* the fd to poll: the first whose tasks are not all gone */
 };
@@ -126,6 +143,18 @@ uint64_t record_events_lost(const struct record_events *events);
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU)
 #define RECORD_SAMPLE_TIME_OFFSET 32 /* header, identifier, instruction, thread */
+
+/* The registers that an unwinder needs: all general ones, the instruction and stack pointers. */
+#if defined(__x86_64__)
+#define RECORD_REGS_MASK                                                                           \
+	(((1ULL << PERF_REG_X86_64_MAX) - 1) &                                                     \
+	 ~((1ULL << PERF_REG_X86_DS) | (1ULL << PERF_REG_X86_ES) | (1ULL << PERF_REG_X86_FS) |     \
+	   (1ULL << PERF_REG_X86_GS)))
+#elif defined(__aarch64__)
+#define RECORD_REGS_MASK ((1ULL << PERF_REG_ARM64_MAX) - 1)
+#else
+#error "which registers does this architecture's unwinder need?"
+#endif
 
 struct record_trailer {
 	uint32_t pid, tid;

@@ -13,8 +13,10 @@
 #include <poll.h>
 #include <signal.h>
 
-/* Bytes to take from a ring before its space is given back to the kernel. */
+/* Bytes to take from a ring before its space is given back to the kernel, and no more of a small.
+ */
 #define CONSUME_BYTES	(64 << 10)
+#define CONSUME_PART	64
 #define MAX_LAST_ROUNDS 1000 /* 1 ms each: a program may be preempted while it writes */
 
 /* True if the sample was taken while not all events were enabled. */
@@ -74,64 +76,109 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 }
 
 /*
- * Takes one record to the writer. Where it wraps, @record is libperf's copy, of which only the
- * first sizeof(union perf_event) bytes are good (6.1, perf_mmap__read()): a stack dump is longer.
- * So the bytes come from the ring itself, whose start the first record of all shows.
+ * The record in one piece. Where it wraps, @record is libperf's copy, of which only the first
+ * sizeof(union perf_event) bytes are good (6.1, perf_mmap__read()): a stack dump is longer. So the
+ * bytes come from the ring itself, whose start the first record of all shows.
  */
-static int take_record(struct ring_reader *reader, const struct record_group *group,
-		       struct record_ring *ring, const struct perf_event_header *record)
+static const struct perf_event_header *whole_record(struct ring_reader *reader,
+						    const struct record_group *group,
+						    struct record_ring *ring,
+						    const struct perf_event_header *record)
 {
-	size_t at = ring->offset & (group->ring_bytes - 1), size = record->size;
-	size_t until_wrap = group->ring_bytes - at;
-	int wanted = inspect_record(reader, record, group == &reader->events->probes);
+	size_t at = ring->offset & (group->ring_bytes - 1), until_wrap = group->ring_bytes - at;
 
 	if (!ring->data)
 		ring->data = (const char *)record;
-	ring->offset += size;
+	if (record->size <= until_wrap)
+		return (const void *)(ring->data + at);
+	memcpy(reader->wrapped, ring->data + at, until_wrap);
+	memcpy((char *)reader->wrapped + until_wrap, ring->data, record->size - until_wrap);
+	return (const void *)reader->wrapped;
+}
+
+static int write_sample(struct ring_reader *reader, const struct perf_event_header *record)
+{
+	if (reader->unwinder)
+		return live_unwinder_write(reader->unwinder, record, reader->writer);
+	return perf_writer_add_record(reader->writer, record);
+}
+
+/* Takes one record of a perf ring to the writer. */
+static int take_record(struct ring_reader *reader, const struct record_group *group,
+		       struct record_ring *ring)
+{
+	bool is_probe = group == &reader->events->probes;
+	const struct perf_event_header *record = whole_record(reader, group, ring, ring->next);
+	int wanted = inspect_record(reader, record, is_probe);
+
+	ring->offset += record->size;
+	ring->next = NULL;
 	if (wanted <= 0)
 		return wanted;
-	if (size <= until_wrap)
-		return perf_writer_add(reader->writer, ring->data + at, size, NULL, 0);
-	return perf_writer_add(reader->writer, ring->data + at, until_wrap, ring->data,
-			       size - until_wrap);
+	if (is_probe)
+		return write_sample(reader, record);
+	if (reader->unwinder && live_unwinder_note(reader->unwinder, record))
+		return -ENOMEM;
+	return perf_writer_add_record(reader->writer, record);
+}
+
+/* The time of a sample; of another record in the probes' rings 0, as it may be taken any time. */
+static uint64_t sample_time_ns(const struct perf_event_header *record)
+{
+	uint64_t time_ns = 0;
+
+	if (record->type == PERF_RECORD_SAMPLE)
+		memcpy(&time_ns, (const char *)record + RECORD_SAMPLE_TIME_OFFSET, sizeof(time_ns));
+	return time_ns;
 }
 
 /*
- * Takes what the ring holds, at most its size: a target that is faster than we are must not keep us
- * at one ring. Returns 1 if the ring held anything, 0 if not, or a negative errno.
+ * Takes what the ring holds up to the first sample from after @until_ns, at most its size: a target
+ * that is faster than we are must not keep us at one ring.
  *
- * perf_mmap__read_done() is not called: it skips what arrived since the last read (6.1).
+ * perf_mmap__read_done() is not called: it skips what arrived since the last read (6.1). What was
+ * seen and not taken must not be given back, which perf_mmap__consume() would do.
  */
 static int drain_ring(struct ring_reader *reader, const struct record_group *group,
-		      struct record_ring *ring)
+		      struct record_ring *ring, uint64_t until_ns)
 {
-	uint64_t start = ring->offset, consumed = start;
-	union perf_event *event;
+	const uint64_t part = group->ring_bytes / CONSUME_PART;
+	const uint64_t consume_bytes = part < CONSUME_BYTES ? part : CONSUME_BYTES;
+	uint64_t start = ring->offset;
 	int err = 0;
 
-	if (perf_mmap__read_init(ring->map) < 0)
+	if (!ring->next && perf_mmap__read_init(ring->map) < 0)
 		return 0;
-	while (!err && ring->offset - start < group->ring_bytes &&
-	       (event = perf_mmap__read_event(ring->map))) {
-		err = take_record(reader, group, ring, (const void *)event);
-		if (ring->offset - consumed >= CONSUME_BYTES) {
+	while (!err && ring->offset - start < group->ring_bytes) {
+		if (!ring->next && ring->offset - ring->consumed >= consume_bytes) {
 			perf_mmap__consume(ring->map);
-			consumed = ring->offset;
+			ring->consumed = ring->offset;
 		}
+		if (!ring->next)
+			ring->next = (const void *)perf_mmap__read_event(ring->map);
+		if (!ring->next ||
+		    (until_ns != UINT64_MAX && sample_time_ns(ring->next) > until_ns))
+			break;
+		err = take_record(reader, group, ring);
 	}
-	perf_mmap__consume(ring->map);
-	return err ? err : ring->offset > start;
+	if (!ring->next) {
+		perf_mmap__consume(ring->map);
+		ring->consumed = ring->offset;
+	}
+	return err;
 }
 
 /*
- * Takes what the programs' ring of a CPU holds. *@ret_busy is set where a record is still being
- * written. Returns as drain_ring().
+ * Takes what the programs' ring of a CPU holds up to the first sample from after @until_ns.
+ * *@ret_busy is set where a record is still being written. Returns 1 if there was anything, 0 if
+ * not, or a negative errno.
  */
-static int drain_program_ring(struct ring_reader *reader, size_t cpu, bool *ret_busy)
+static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t until_ns,
+			      bool *ret_busy)
 {
 	struct program_ring *ring = &reader->programs->rings[cpu];
 	const struct perf_event_header *record;
-	uint64_t start = ring->at, consumed = start, end;
+	uint64_t start = ring->at, consumed = start, at = start, end;
 	int err = 0;
 
 	if (!ring->consumer)
@@ -139,25 +186,39 @@ static int drain_program_ring(struct ring_reader *reader, size_t cpu, bool *ret_
 	probe_programs_rearm(reader->programs, cpu);
 	end = program_ring_end(ring);
 	while (!err && (record = program_ring_next(ring, end, ret_busy))) {
+		if (sample_time_ns(record) > until_ns) {
+			ring->at = at;
+			break;
+		}
 		if (record->type == PERF_RECORD_LOST)
 			reader->lost += ((const struct perf_disk_lost *)record)->lost;
 		else
 			reader->samples++;
-		err = perf_writer_add_record(reader->writer, record);
-		if (ring->at - consumed >= CONSUME_BYTES) {
+		err = write_sample(reader, record);
+		at = ring->at;
+		if (at - consumed >= CONSUME_BYTES) {
 			program_ring_consume(ring);
-			consumed = ring->at;
+			consumed = at;
 		}
 	}
 	program_ring_consume(ring);
 	return err ? err : ring->at > start;
 }
 
-static int drain_program_rings(struct ring_reader *reader, bool *ret_any, bool *ret_busy)
+/* Takes the samples of all rings up to @until_ns. */
+static int drain_samples(struct ring_reader *reader, uint64_t until_ns, bool *ret_any,
+			 bool *ret_busy)
 {
-	for (size_t cpu = 0; reader->programs && cpu < reader->programs->nr_rings; cpu++) {
-		int err = drain_program_ring(reader, cpu, ret_busy);
+	struct record_group *group = &reader->events->probes;
+	int err;
 
+	for (size_t i = 0; i < group->nr_rings; i++) {
+		err = drain_ring(reader, group, &group->rings[i], until_ns);
+		if (err)
+			return err;
+	}
+	for (size_t cpu = 0; reader->programs && cpu < reader->programs->nr_rings; cpu++) {
+		err = drain_program_ring(reader, cpu, until_ns, ret_busy);
 		if (err < 0)
 			return err;
 		*ret_any |= err;
@@ -165,24 +226,51 @@ static int drain_program_rings(struct ring_reader *reader, bool *ret_any, bool *
 	return 0;
 }
 
-/* Drains all rings. Returns the bytes of the fullest of the probes', or a negative errno. */
-static int64_t drain_all(struct ring_reader *reader, bool *ret_any)
+/* Takes the samples from before the round, each against the mappings of its time. */
+static int drain_in_order(struct ring_reader *reader, uint64_t round_ns, bool *ret_any,
+			  bool *ret_busy)
 {
-	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
-	uint64_t most_bytes = 0;
+	uint64_t next_ns;
+	int err = 0;
 
+	if (!reader->unwinder)
+		return drain_samples(reader, UINT64_MAX, ret_any, ret_busy);
+	while (!err && (next_ns = live_unwinder_next_ns(reader->unwinder)) <= round_ns &&
+	       next_ns != UINT64_MAX) {
+		err = drain_samples(reader, next_ns - 1, ret_any, ret_busy);
+		if (!err)
+			err = live_unwinder_apply_next(reader->unwinder);
+	}
+	return err ? err : drain_samples(reader, round_ns, ret_any, ret_busy);
+}
+
+/* Drains all rings once. Returns the bytes of the fullest of the perf rings, or a negative errno.
+ */
+static int64_t drain_all(struct ring_reader *reader, bool *ret_any, bool *ret_busy)
+{
+	/* Before the side rings are drained: ring_reader.h. */
+	const uint64_t round_ns = reader->stopped ? UINT64_MAX : clock_now_ns();
+	struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
+	uint64_t most_bytes = 0;
+	int err = 0;
+
+	for (size_t g = 0; g < ARRAY_SIZE(groups); g++)
+		for (size_t i = 0; i < groups[g]->nr_rings; i++)
+			groups[g]->rings[i].round_start = groups[g]->rings[i].offset;
+	for (size_t i = 0; i < groups[0]->nr_rings && !err; i++)
+		err = drain_ring(reader, groups[0], &groups[0]->rings[i], UINT64_MAX);
+	if (!err)
+		err = drain_in_order(reader, round_ns, ret_any, ret_busy);
+	if (err)
+		return err;
 	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
 		for (size_t i = 0; i < groups[g]->nr_rings; i++) {
-			struct record_ring *ring = &groups[g]->rings[i];
-			uint64_t start = ring->offset;
-			int err = drain_ring(reader, groups[g], ring);
+			const struct record_ring *ring = &groups[g]->rings[i];
+			uint64_t bytes = ring->offset - ring->round_start;
 
-			if (err < 0)
-				return err;
-			*ret_any |= err;
-			if (groups[g] == &reader->events->probes &&
-			    ring->offset - start > most_bytes)
-				most_bytes = ring->offset - start;
+			*ret_any |= bytes > 0;
+			if (g == 1 && bytes > most_bytes)
+				most_bytes = bytes;
 		}
 	}
 	return (int64_t)most_bytes;
@@ -202,11 +290,11 @@ int ring_reader_round(struct ring_reader *reader)
 
 		if (reader->gate)
 			gate_begin_round(reader->gate);
-		most_bytes = drain_all(reader, &any);
+		most_bytes = drain_all(reader, &any, &busy);
 		if (most_bytes < 0)
 			return (int)most_bytes;
-		err = drain_program_rings(reader, &any, &busy);
-		if (!err && any && !busy)
+		err = 0;
+		if (any && !busy)
 			err = perf_writer_add_record(reader->writer, &finished_round);
 		if (reader->followers)
 			followers_serve(reader->followers);
@@ -275,6 +363,7 @@ static int stop_programs(struct ring_reader *reader)
 
 	probe_programs_stop(reader->programs);
 	perf_evlist__disable(reader->events->side.evlist);
+	reader->stopped = true;
 	err = ring_reader_round(reader);
 	for (int i = 0; i < MAX_LAST_ROUNDS && !err && !are_rings_empty(reader->programs); i++) {
 		nanosleep(&pause, NULL);
@@ -300,6 +389,7 @@ int ring_reader_stop(struct ring_reader *reader)
 		perf_evsel__disable(reader->events->probes.events[i].evsel);
 	}
 	perf_evlist__disable(reader->events->side.evlist);
+	reader->stopped = true;
 	return err ? err : ring_reader_round(reader);
 }
 

@@ -6,6 +6,12 @@
  * rely on to put records in time order (perf's rule, tools/perf/util/session.c). A program's record
  * has its time from after its place in the ring was taken, so where a ring is read up to its end,
  * that holds; where one was still being written, the round does not end there.
+ *
+ * Where stacks are unwound, a sample must meet the mappings of its instant. So a round takes only
+ * samples from before it began: the side rings, drained first, then hold every mapping that they
+ * need. And it takes them in portions, of all rings, between which the mappings take effect by
+ * their times. A sample that comes too late for its portion, because it was still being written, is
+ * of a thread that was still in its probe: what that thread's own stack needs is still mapped.
  */
 #ifndef LEAKTOOLS_RECORDER_RING_READER_H
 #define LEAKTOOLS_RECORDER_RING_READER_H
@@ -13,6 +19,7 @@
 #include "recorder/build_ids.h"
 #include "recorder/followers.h"
 #include "recorder/gate.h"
+#include "recorder/live_unwinder.h"
 #include "recorder/perf_writer.h"
 #include "recorder/record_events.h"
 
@@ -23,10 +30,13 @@ struct ring_reader {
 	struct gate *gate;		 /* or NULL */
 	struct probe_programs *programs; /* that record, or NULL: perf events do */
 	struct followers *followers;	 /* with @programs */
+	struct live_unwinder *unwinder;	 /* of dumps, or NULL: samples are written as they are */
+	bool stopped;			 /* nothing is recorded any more */
 	uint64_t start_ns, end_ns;	 /* CLOCK_MONOTONIC, as the samples' */
 	uint64_t samples;		 /* of probes */
 	uint64_t lost;			 /* as LOST records tell */
 	uint64_t lost_by_programs;	 /* in the end: also what no record tells of */
+	uint64_t wrapped[UINT16_MAX / sizeof(uint64_t) + 1]; /* a record, in one piece */
 };
 
 /* Drains all rings once. Returns 0 or the writer's error. */

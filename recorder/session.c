@@ -39,6 +39,7 @@ struct session {
 	struct probe_programs *programs; /* that record, or NULL: perf events do */
 	struct followers followers;	 /* with @programs */
 	struct gate *gate;		 /* NULL: what does not fit is dropped */
+	struct live_unwinder *unwinder;	 /* of dumps, or NULL: they are none, or are kept */
 	struct perf_writer *writer;
 	struct build_ids build_ids;
 	int signal_fd;
@@ -199,20 +200,31 @@ static int set_up_probes(struct session *session)
 
 /*
  * After this, only what is open already is of use to whoever takes us over. The gate must be able
- * to continue what it stopped, and followers to open events for the first child.
+ * to continue what it stopped, followers to open events for the first child, and the unwinder to
+ * read the processes' code.
  */
 static void drop_capabilities(const struct session *session)
 {
-	bool keep_kill, keep_perfmon;
+	/* To read the processes' code: of other users, in containers, replaced on disk. */
+	static const capng_type_t types = CAPNG_EFFECTIVE | CAPNG_PERMITTED;
+	static const unsigned int for_code[] = {CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
+						CAP_CHECKPOINT_RESTORE};
+	bool keep_kill, keep_perfmon, keep_for_code[ARRAY_SIZE(for_code)];
 
 	capng_get_caps_process();
 	keep_kill = session->gate && capng_have_capability(CAPNG_PERMITTED, CAP_KILL);
 	keep_perfmon = session->programs && capng_have_capability(CAPNG_PERMITTED, CAP_PERFMON);
+	for (size_t i = 0; i < ARRAY_SIZE(for_code); i++)
+		keep_for_code[i] =
+			session->unwinder && capng_have_capability(CAPNG_PERMITTED, for_code[i]);
 	capng_clear(CAPNG_SELECT_BOTH);
+	for (size_t i = 0; i < ARRAY_SIZE(for_code); i++)
+		if (keep_for_code[i])
+			capng_update(CAPNG_ADD, types, for_code[i]);
 	if (keep_kill)
-		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
+		capng_update(CAPNG_ADD, types, CAP_KILL);
 	if (keep_perfmon)
-		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_PERFMON);
+		capng_update(CAPNG_ADD, types, CAP_PERFMON);
 	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
 		diag_warn("cannot drop capabilities: going on with them");
 }
@@ -255,6 +267,8 @@ static int start_recording(struct session *session)
 		err = attach_programs(session, sets, ARRAY_SIZE(sets));
 	else if (!err && session->gate)
 		err = gate_attach(session->gate, &session->events);
+	if (!err && session->unwinder)
+		err = live_unwinder_set_events(session->unwinder, &session->events);
 	if (!err)
 		err = perf_writer_begin(session->writer, &session->events, options->argc,
 					options->argv);
@@ -266,8 +280,8 @@ static int start_recording(struct session *session)
 	perf_evlist__enable(session->events.side.evlist);
 	for (size_t i = 0; i < session->nr_pids && !err; i++)
 		err = synthesize_process(session->writer, session->pids[i],
-					 options->config.call_graph == CALL_GRAPH_DWARF,
-					 &session->build_ids);
+					 record_config_keeps_dumps(&options->config),
+					 &session->build_ids, session->unwinder);
 	if (err)
 		return err;
 	perf_evlist__enable(session->events.probes.evlist);
@@ -347,18 +361,36 @@ static void report_command(struct session *session)
 		diag_note("%s ended with status %d", name, WEXITSTATUS(status));
 }
 
+/* What of the stacks did not go as it should; nothing where all did. */
+static void describe_stacks(const struct stack_unwind_stats *stats, char *to, size_t size)
+{
+	size_t len = 0;
+
+	if (stats->truncated)
+		len += (size_t)snprintf(to, size, ", %" PRIu64 " of %" PRIu64 " stacks truncated",
+					stats->truncated, stats->dumps);
+	if (stats->lost)
+		len += (size_t)snprintf(to + len, size - len,
+					", %" PRIu64 " of %" PRIu64 " stacks incomplete",
+					stats->lost, stats->dumps);
+	if (stats->by_dwfl)
+		snprintf(to + len, size - len, ", %" PRIu64 " unwound by libdwfl", stats->by_dwfl);
+}
+
 static void report_end(const struct session *session, const struct ring_reader *reader)
 {
 	const char *output = session->options->output;
-	char pauses[64] = "";
+	char pauses[64] = "", stacks[192] = "";
 
 	if (session->gate && gate_nr_pauses(session->gate))
 		snprintf(pauses, sizeof(pauses), ", paused %" PRIu64 " times for %.3f s",
 			 gate_nr_pauses(session->gate),
 			 (double)gate_paused_ns(session->gate) / 1e9);
-	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost%s: %s", reader->samples,
+	if (session->unwinder)
+		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
+	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost%s%s: %s", reader->samples,
 		  (double)perf_writer_size_bytes(session->writer) / 1e6,
-		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost, pauses,
+		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost, pauses, stacks,
 		  strcmp(output, "-") == 0 ? "standard output" : output);
 }
 
@@ -407,6 +439,8 @@ static int run(struct session *session)
 		err = gate_create(&session->options->config,
 				  session->programs ? probe_programs_gate(session->programs) : NULL,
 				  &session->gate);
+	if (!err && record_config_unwinds(&session->options->config))
+		err = live_unwinder_create(&session->unwinder);
 	if (!err)
 		err = start_recording(session);
 	if (err)
@@ -414,6 +448,7 @@ static int run(struct session *session)
 
 	reader.writer = session->writer;
 	reader.gate = session->gate;
+	reader.unwinder = session->unwinder;
 	reader.programs = session->programs;
 	reader.followers = session->programs ? &session->followers : NULL;
 	reader.start_ns = session->start_ns;
@@ -440,6 +475,7 @@ int session_run(const struct session_options *options)
 		waitpid(session.command.pid, NULL, __WALL);
 	}
 	perf_writer_destroy(session.writer);
+	live_unwinder_destroy(session.unwinder);
 	record_events_close(&session.events);
 	err_follow = followers_deinit(&session.followers);
 	gate_destroy(session.gate);

@@ -84,7 +84,7 @@ static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct bui
 }
 
 static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line, bool with_data,
-			 struct build_ids *build_ids)
+			 struct build_ids *build_ids, struct live_unwinder *unwinder)
 {
 	char buffer[sizeof(struct perf_disk_mmap2) + PATH_MAX + 8 + sizeof(struct record_trailer)]
 		__attribute__((aligned(8))) = {0};
@@ -131,11 +131,13 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line
 			return -ENOMEM;
 	}
 	add_trailer(path_in_record + padded, pid, pid);
+	if (unwinder && live_unwinder_note(unwinder, &record->header))
+		return -ENOMEM;
 	return perf_writer_add_record(writer, &record->header);
 }
 
 static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
-			  struct build_ids *build_ids)
+			  struct build_ids *build_ids, struct live_unwinder *unwinder)
 {
 	_cleanup_fclose_ FILE *maps = NULL;
 	_cleanup_free_ char *line = NULL;
@@ -147,13 +149,13 @@ static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
 	maps = fopen(path, "re");
 	while (maps && !err && getline(&line, &size, maps) > 0) {
 		line[strcspn(line, "\n")] = '\0';
-		err = write_mapping(writer, pid, line, with_data, build_ids);
+		err = write_mapping(writer, pid, line, with_data, build_ids, unwinder);
 	}
 	return err;
 }
 
 int synthesize_process(struct perf_writer *writer, pid_t pid, bool with_data,
-		       struct build_ids *build_ids)
+		       struct build_ids *build_ids, struct live_unwinder *unwinder)
 {
 	struct task_list tasks;
 	int err = task_list_read(&tasks, &pid, 1);
@@ -169,6 +171,6 @@ int synthesize_process(struct perf_writer *writer, pid_t pid, bool with_data,
 	}
 	task_list_deinit(&tasks);
 	if (!err)
-		err = write_mappings(writer, pid, with_data, build_ids);
+		err = write_mappings(writer, pid, with_data, build_ids, unwinder);
 	return err == -ESRCH ? 0 : err;
 }

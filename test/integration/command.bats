@@ -45,6 +45,12 @@ check_daemon() {
 	assert_summary unwind_failures 0
 }
 
+@test "command: the demo daemon, stack dumps" {
+	check_daemon --call-graph dwarf --raw-stacks
+	assert_daemon_stacks
+	assert_summary unwind_failures 0
+}
+
 @test "command: the demo daemon, dwarf with a short dump" {
 	check_daemon --call-graph dwarf,2048
 	assert_daemon_stacks

@@ -61,12 +61,16 @@ same_compressed() {
 }
 
 @test "output: -z, dwarf" {
-	same_compressed --call-graph dwarf,4096
+	same_compressed --call-graph dwarf
+}
+
+@test "output: -z, stack dumps" {
+	same_compressed --call-graph dwarf,4096 --raw-stacks
 }
 
 # Records that are too large for one COMPRESSED record.
 @test "output: -z, the largest stack dumps" {
-	same_compressed --call-graph dwarf,65000
+	same_compressed --call-graph dwarf,65000 --raw-stacks
 }
 
 @test "output: -z, leakfollow reads it" {
@@ -79,7 +83,7 @@ same_compressed() {
 	local printed
 
 	require_program perf
-	record_command "$DAEMON" -z --call-graph dwarf,4096
+	record_command "$DAEMON" -z --call-graph dwarf,4096 --raw-stacks
 	perf script -i perf.data -F event >script 2>script.err
 	printed=$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)
 	assert_equal "events that perf script prints" "$printed" "$(summary events)"

@@ -107,6 +107,11 @@ check_load() {
 	assert_paused
 }
 
+@test "overload: four threads, stack dumps" {
+	check_load 100000 --call-graph dwarf --raw-stacks
+	assert_paused
+}
+
 # The smaller the rings, the more often the threads are held back, and the less is in reserve.
 @test "overload: four threads, dwarf, small rings" {
 	check_load 100000 -m 64 --call-graph dwarf

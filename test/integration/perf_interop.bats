@@ -42,11 +42,19 @@ perf_reads() {
 }
 
 @test "perf: reads and unwinds a file of stack dumps" {
-	record_command "$DAEMON" --call-graph dwarf,4096
+	record_command "$DAEMON" --call-graph dwarf,4096 --raw-stacks
 	perf_reads
 	perf script -i perf.data >stacks 2>stacks.err
 	grep -q ' query_font+0x' stacks
 	grep -q ' handle_request+0x' stacks
+}
+
+@test "perf: reads a file of stacks unwound while recording" {
+	record_command "$DAEMON" --call-graph dwarf,4096
+	perf_reads
+	perf script -i perf.data >stacks 2>stacks.err
+	grep -qE '[0-9a-f]+ query_font\+0x[0-9a-f]+ \(.*/leaky_daemon\)$' stacks
+	grep -qE '[0-9a-f]+ _start\+0x[0-9a-f]+ \(.*/leaky_daemon\)$' stacks
 }
 
 @test "perf: reads a file without stacks" {

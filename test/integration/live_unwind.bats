@@ -1,0 +1,278 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec --call-graph dwarf unwinds while it records: the stacks are those that leakparse finds in the
+# dumps of --raw-stacks, whatever the processes map meanwhile, and the file is as small as fp's.
+
+# shellcheck disable=SC2030,SC2031,SC2034,SC2094,SC2153 # as in bad_input.bats; SIZE is chain_targets'
+bats_require_minimum_version 1.5.0
+load helpers
+load chain_targets
+
+setup() {
+	common_setup
+	require_program cc
+}
+
+teardown() {
+	common_teardown
+}
+
+# Each leak's size, function and stack, by name, offset and line; addresses move.
+stacks() {
+	awk '/^leak/ { print $1, $2, $9 } /^\t/ { print "\t" $1, $2 }' leaks
+}
+
+# same_as_raw OPTION... -- COMMAND...: into a file and into a pipe, by both engines.
+same_as_raw() {
+	local options
+
+	record --call-graph dwarf --raw-stacks "$@"
+	check_chain
+	stacks >stacks.raw
+	for options in '' --perf-events; do
+		# shellcheck disable=SC2086
+		record --call-graph dwarf $options "$@"
+		check_chain
+		stacks | diff stacks.raw - || fail "the stacks differ from those of --raw-stacks"
+		assert_plain_chains
+	done
+	"$BIN/leakrec" -o - --call-graph dwarf "$@" 2>leakrec.err | "$BIN/leakparse" --size "$SIZE" >leaks
+	check_chain
+	stacks | diff stacks.raw - || fail "through the pipe, the stacks differ"
+}
+
+# Nothing in the file tells of dumps.
+assert_plain_chains() {
+	! command -v perf >/dev/null || ! perf evlist -v -i perf.data 2>/dev/null |
+		grep -E 'REGS_USER|STACK_USER' || fail "the attributes promise dumps"
+}
+
+build_chain() {
+	write_chain c
+	write_main
+	"$@" -g -o chain chain.c main.c -pthread -ldl
+}
+
+@test "live: cc -O2 -fomit-frame-pointer" {
+	build_chain cc -O2 -fomit-frame-pointer
+	same_as_raw -- ./chain
+}
+
+@test "live: a static program" {
+	build_chain cc -O2 -fomit-frame-pointer -static
+	same_as_raw -- ./chain
+}
+
+@test "live: clang, no PIE" {
+	require_program clang
+	build_chain clang -O2 -fno-pie -no-pie
+	same_as_raw -- ./chain
+}
+
+@test "live: a library opened with dlopen" {
+	write_chain c
+	write_main
+	cc -g -O2 -fomit-frame-pointer -fPIC -shared -o libchain.so chain.c
+	cc -g -O2 -o chain main.c -pthread -ldl
+	same_as_raw -- ./chain ./libchain.so
+}
+
+@test "live: perf script reads the chains" {
+	require_program perf
+	build_chain cc -O2 -fomit-frame-pointer
+	record --call-graph dwarf -- ./chain
+	perf script -i perf.data >script 2>script.err
+	assert_equal "perf's whole stacks" "$(awk '
+		/ link_1\+/ { n = 1 } / link_[0-9]+\+/ && n { links++ }
+		/ _start\+/ { whole += links == '"$DEPTH"'; n = links = 0 } END { print whole }' script)" "$NR_BLOCKS"
+	perf report --stats -i perf.data >stats 2>stats.err
+	assert_equal "perf's complaints" \
+		"$(grep -v 'not valid for .* events. Ignoring' script.err stats.err)" ""
+}
+
+# --- What is mapped meanwhile ---
+
+# Two libraries take turns at one address, faster than leakrec looks; their frames are laid out
+# differently.
+@test "live: dlopen and dlclose, another library at the same address" {
+	local lib pad
+
+	for lib in a b; do
+		[[ $lib == a ]] && pad=24 || pad=600
+		cat >$lib.c <<-END
+			#include <stdlib.h>
+			static void *volatile held_$lib;
+			__attribute__((noipa)) static int inner_$lib(int n)
+			{
+				char pad[$pad];
+				held_$lib = malloc(n);
+				__asm__ volatile("" : : "r"(pad) : "memory", "rbx", "r12");
+				return n + 1;
+			}
+			__attribute__((noipa)) int outer(int n)
+			{
+				char pad[$pad * 2];
+				n = inner_$lib(n) + 1;
+				__asm__ volatile("" : : "r"(pad) : "memory", "r13");
+				return n;
+			}
+		END
+		cc -g -O2 -fomit-frame-pointer -fPIC -shared -o lib$lib.so $lib.c
+	done
+	cat >turns.c <<-'END'
+		#include <dlfcn.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		int main(int argc, char **argv)
+		{
+			void *last = NULL;
+			int same = 0;
+			for (int i = 0; i < 400; i++) {
+				void *lib = dlopen(i % 2 ? "./libb.so" : "./liba.so", RTLD_NOW);
+				int (*outer)(int) = (int (*)(int))dlsym(lib, "outer");
+				outer(i % 2 ? 22222 : 11111);
+				same += (void *)outer == last;
+				last = (void *)outer;
+				dlclose(lib);
+			}
+			printf("%d\n", same);
+			return 0;
+		}
+	END
+	cc -g -O2 -o turns turns.c -ldl
+	for options in '' --perf-events; do
+		# shellcheck disable=SC2086
+		"$BIN/leakrec" --call-graph dwarf $options -- ./turns >same 2>leakrec.err ||
+			fail "leakrec: $(cat leakrec.err)"
+		(($(cat same) > 300)) || skip "the libraries are at different addresses"
+		"$BIN/leakparse" -i perf.data >leaks 2>leakparse.err
+		assert_equal "stacks by way of a" \
+			"$(leak_stacks 11111 | grep -c '^ malloc inner_a outer main .* _start$')" 200
+		assert_equal "stacks by way of b" \
+			"$(leak_stacks 22222 | grep -c '^ malloc inner_b outer main .* _start$')" 200
+	done
+}
+
+# A child that goes on in the parent's program, and one that becomes another.
+@test "live: fork and exec" {
+	local options
+
+	write_chain c
+	write_main
+	cc -g -O2 -fomit-frame-pointer -fno-pie -no-pie -o other chain.c main.c -pthread -ldl
+	cat >forks.c <<-'END'
+		#include <sys/wait.h>
+		#include <unistd.h>
+		void run_chain(void);
+		int main(void)
+		{
+			for (int i = 0; i < 2; i++) {
+				if (fork() == 0) {
+					if (i == 0)
+						execl("./other", "other", NULL);
+					run_chain();
+					return 0;
+				}
+			}
+			while (wait(NULL) > 0)
+				;
+			run_chain();
+			return 0;
+		}
+	END
+	cc -g -O2 -fomit-frame-pointer -o forks chain.c forks.c
+	for options in '' --perf-events; do
+		# shellcheck disable=SC2086
+		record --call-graph dwarf $options -- ./forks
+		NR_BLOCKS=150 check_chain
+		assert_equal "processes" "$(awk '/^leak/ { print $6 }' leaks | sort -u | wc -l)" 3
+	done
+}
+
+has_grown() {
+	(($(stat -c %s perf.data) > $1))
+}
+
+# The unwinder reads a file that its path no longer leads to, of a user whose directories are closed.
+@test "live: a program of another user's, replaced while it runs" {
+	local size
+
+	build_chain cc -O2 -fomit-frame-pointer
+	cat >waits.c <<-'END'
+		#include <stdio.h>
+		#include <unistd.h>
+		void run_chain(void);
+		int main(void)
+		{
+			char c;
+			printf("ready %d\n", getpid());
+			fflush(stdout);
+			(void)!read(0, &c, 1);
+			run_chain();
+			(void)!read(0, &c, 1);
+			return 0;
+		}
+	END
+	mkdir closed
+	cc -g -O2 -fomit-frame-pointer -o closed/waits chain.c waits.c
+	chmod 700 closed
+	chown -R nobody closed
+	chmod a+x . .. 2>/dev/null || true
+	mkfifo target.in target.out
+	(cd closed && exec setpriv --reuid nobody --clear-groups --regid nogroup ./waits) \
+		<target.in >target.out 2>target.err 3>&- &
+	STARTED_PIDS+=("$!")
+	TARGET_PID=$!
+	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
+	read -r -t 30 -u "$TARGET_OUT" _ RECORDED_PID || skip "$(cat target.err)"
+	rm closed/waits
+	cp chain closed/waits
+	attach --call-graph dwarf
+	size=$(stat -c %s perf.data)
+	echo >&"$TARGET_IN"
+	# The file is found while somebody has it mapped.
+	wait_until 10 has_grown $((size + NR_BLOCKS * 8 * DEPTH))
+	echo >&"$TARGET_IN"
+	wait "$TARGET_PID"
+	finish_leakrec
+	"$BIN/leakparse" --size "$SIZE" -i perf.data >leaks 2>leakparse.err
+	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
+	# The file is gone, and with it the names: all frames must be there.
+	assert_equal "frames" "$(grep -c '^	' leaks)" $((NR_BLOCKS * (DEPTH + 7)))
+	assert_equal "unwind failures" "$(summary unwind_failures)" 0
+	! grep -E 'stacks (truncated|incomplete)' leakrec.err || fail "stacks are not whole"
+}
+
+# --- Stacks that end too early ---
+
+@test "live: a stack deeper than the dump is marked, and counted" {
+	write_recursion
+	record --call-graph dwarf,1024 -- ./deep 1000
+	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
+	assert_equal "unwind failures" "$(summary unwind_failures)" "$NR_BLOCKS"
+	tail -n 1 leakrec.err | grep -qE ", $NR_BLOCKS of [0-9]+ stacks truncated: perf.data\$" ||
+		fail "$(cat leakrec.err)"
+	! grep -q '	0x0 ' leaks || fail "the mark is shown as a frame"
+	require_program perf
+	perf script -i perf.data >script 2>script.err
+	assert_equal "marks that perf shows" "$(grep -cE '^\s+0 \[unknown\]' script)" "$NR_BLOCKS"
+}
+
+# --- What it costs ---
+
+@test "live: the file is a twentieth of that of --raw-stacks" {
+	local raw
+
+	record_command "big_churn --threads 2 --pairs 5000 --leak-every 1000" --call-graph dwarf --raw-stacks
+	raw=$(stat -c %s perf.data)
+	record_command "big_churn --threads 2 --pairs 5000 --leak-every 1000" --call-graph dwarf
+	assert_truth
+	assert_summary unwind_failures 0
+	(($(stat -c %s perf.data) * 20 <= raw)) ||
+		fail "$(stat -c %s perf.data) bytes, of raw stacks $raw"
+}
+
+@test "live: --raw-stacks goes with dwarf" {
+	run -2 "$BIN/leakrec" --call-graph none --raw-stacks -p $$
+	run -2 "$BIN/leakrec" --call-graph fp --raw-stacks -p $$
+}
