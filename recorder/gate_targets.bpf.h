@@ -16,9 +16,14 @@
 #define SIGSTOP 19
 
 /* The kernel's, as far as it is read; libbpf finds the offsets in the running kernel's BTF. */
+struct perf_event_context {
+	int nr_events;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int tgid;
 	struct task_struct *real_parent;
+	struct perf_event_context *perf_event_ctxp;
 } __attribute__((preserve_access_index));
 
 struct gate_shared shared;

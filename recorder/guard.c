@@ -20,35 +20,49 @@
 #define BETWEEN_LOOKS_MS 20
 #define RECORDER_END_MS	 5000
 
+/* Lets @target go on if it is marked. Returns since when it was stopped, or 0. */
+static unsigned long long continue_target(struct gate_target *target)
+{
+	unsigned long long since_ns = target->stopped_ns;
+
+	if (!target->stopped && !target->continuing)
+		return 0;
+	/*
+	 * The mark goes first: who stops it again after this marks it again. Whoever is killed
+	 * between the two steps leaves the second to its guard.
+	 */
+	__atomic_store_n(&target->continuing, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&target->stopped, 0, __ATOMIC_SEQ_CST);
+	if (!target->job_stopped)
+		kill((pid_t)target->tgid, SIGCONT);
+	__atomic_store_n(&target->continuing, 0, __ATOMIC_SEQ_CST);
+	return since_ns;
+}
+
 unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
 {
-	unsigned long long longest_ns = 0, now_ns = clock_now_ns();
+	unsigned long long first_ns = 0, now_ns = clock_now_ns();
 
 	if (!__atomic_exchange_n(&shared->any_stopped, 0, __ATOMIC_SEQ_CST))
 		return 0;
-	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
-		struct gate_target *target = &shared->targets[i];
-		unsigned long long since_ns = target->stopped_ns;
+	/* Children first: a parent that ends makes orphans, and stopped ones get SIGHUP. */
+	for (unsigned int linked = 0; linked < 2; linked++) {
+		for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
+			struct gate_target *target = &shared->targets[i];
+			unsigned long long since_ns;
 
-		if (target->tgid <= GATE_REMOVED || (!target->stopped && !target->continuing))
-			continue;
-		if (!all && target->forks == GATE_FORKS_WANTED) {
-			shared->any_stopped = 1;
-			continue;
+			if (target->tgid <= GATE_REMOVED || target->linked != linked)
+				continue;
+			if (!all && target->forks == GATE_FORKS_WANTED) {
+				shared->any_stopped = 1;
+				continue;
+			}
+			since_ns = continue_target(target);
+			if (since_ns && (!first_ns || since_ns < first_ns))
+				first_ns = since_ns;
 		}
-		/*
-		 * The mark goes first: who stops it again after this marks it again. Whoever is
-		 * killed between the two steps leaves the second to its guard.
-		 */
-		__atomic_store_n(&target->continuing, 1, __ATOMIC_SEQ_CST);
-		__atomic_store_n(&target->stopped, 0, __ATOMIC_SEQ_CST);
-		if (!target->job_stopped)
-			kill((pid_t)target->tgid, SIGCONT);
-		__atomic_store_n(&target->continuing, 0, __ATOMIC_SEQ_CST);
-		if (now_ns > since_ns && now_ns - since_ns > longest_ns)
-			longest_ns = now_ns - since_ns;
 	}
-	return longest_ns;
+	return first_ns && first_ns < now_ns ? now_ns - first_ns : 0;
 }
 
 static void __attribute__((noreturn))

@@ -257,16 +257,31 @@ int followed_return(struct pt_regs *regs)
 }
 
 /*
+ * True if the child lacks events that its creator has by now: it was under way when these were
+ * opened. (Events of somebody else's, not to be inherited, look the same: the child is then held
+ * for nothing.)
+ */
+ALWAYS_INLINE bool was_overtaken(struct task_struct *child)
+{
+	struct task_struct *creator = (struct task_struct *)bpf_get_current_task();
+
+	return BPF_CORE_READ(child, perf_event_ctxp, nr_events) <
+	       BPF_CORE_READ(creator, perf_event_ctxp, nr_events);
+}
+
+/*
  * A linked process forks for the first time: its child is held before it runs, until it has events
- * of its own and its parent has some for the next child to inherit (followers.h).
+ * of its own and its parent has some for the next child to inherit (followers.h). The parent is
+ * held, too: if it ended, the kernel would send SIGHUP to a child that is stopped and an orphan.
  */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 {
 	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
 
-	if (!recording || !target || !target->linked || target->forks == GATE_FORKS_FOLLOWED ||
-	    clone_flags & CLONE_THREAD)
+	if (!recording || shared.closed || !target || !target->linked || clone_flags & CLONE_THREAD)
+		return 0;
+	if (target->forks == GATE_FORKS_FOLLOWED && !was_overtaken(task))
 		return 0;
 	child = add_target(task->tgid);
 	if (!child)
@@ -274,9 +289,11 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 	child->stopped_ns = bpf_ktime_get_ns();
 	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
 	/* Only then: who is to be continued has been stopped. */
-	child->forks = target->forks = GATE_FORKS_WANTED;
+	child->forks = GATE_FORKS_WANTED;
 	child->stopped = 1;
-	shared.any_stopped = 1;
+	if (target->forks != GATE_FORKS_FOLLOWED)
+		target->forks = GATE_FORKS_WANTED;
+	hold(target);
 	wake_recorder();
 	return 0;
 }
