@@ -20,10 +20,26 @@ struct perf_event_context {
 	int nr_events;
 } __attribute__((preserve_access_index));
 
+struct mm_struct {
+	unsigned long start_stack;
+} __attribute__((preserve_access_index));
+
+struct thread_struct {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long fsbase;
+#else
+	struct {
+		unsigned long tp_value;
+	} uw;
+#endif
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int tgid;
 	struct task_struct *real_parent;
 	struct perf_event_context *perf_event_ctxp;
+	struct mm_struct *mm;
+	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
 struct gate_shared shared;

@@ -65,6 +65,8 @@ static void configure(struct probe_programs_bpf *bpf, const struct record_config
 	const struct size_range *sizes = &config->sizes;
 
 	bpf->rodata->dump_bytes = config->call_graph == CALL_GRAPH_DWARF ? config->dump_bytes : 0;
+	/* perf wants dumps of the size that it asked for. */
+	bpf->rodata->dumps_fit = record_config_unwinds(config) && config->dump_bytes > 1024;
 	bpf->rodata->entries_have_stacks = config->free_stacks;
 	/* The reader is to be awake well before the gate (gate.c), which it makes needless. */
 	bpf->rodata->wakeup_bytes = ring_bytes / 8;

@@ -39,6 +39,12 @@ ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *
 	to[19] = regs->r15;
 }
 
+/* Of the current task. */
+ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
+{
+	return task->thread.fsbase;
+}
+
 /* Where the caller's address is at a function's entry. */
 ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
 {
@@ -60,6 +66,11 @@ ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *
 		to[i] = user->regs[i];
 	to[31] = user->sp;
 	to[32] = user->pc;
+}
+
+ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
+{
+	return task->thread.uw.tp_value;
 }
 
 ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)

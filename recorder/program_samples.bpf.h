@@ -15,8 +15,9 @@
 #include <linux/perf_event.h>
 
 /* The recording's, fixed when the programs are loaded. */
-const volatile unsigned int dump_bytes = 0;	 /* of the stack; 0: frame pointers are followed */
-const volatile bool entries_have_stacks = false; /* of some entries */
+const volatile unsigned int dump_bytes = 0; /* of the stack; 0: frame pointers are followed */
+const volatile bool dumps_fit = false;	    /* less is dumped where the stack is not that deep */
+const volatile bool entries_have_stacks = false;	       /* of some entries */
 const volatile unsigned int watch_bytes = 0, wakeup_bytes = 0; /* of samples, in a ring */
 const volatile unsigned long long lost_id = 0; /* PERF_SAMPLE_IDENTIFIER of LOST records */
 
@@ -370,11 +371,12 @@ struct dump_head {
 	unsigned long long size_bytes;
 };
 
-/* As much of the stack from @sp on as there is, in steps of eight. Returns the bytes copied. */
-static __attribute__((always_inline)) inline unsigned int copy_stack(char *to,
-								     unsigned long long sp)
+/*
+ * As much of the stack from @sp on as there is, at most @wanted bytes, a constant, in steps of
+ * eight. Returns the bytes copied.
+ */
+ALWAYS_INLINE unsigned int copy_stack(char *to, unsigned long long sp, const unsigned int wanted)
 {
-	const unsigned int wanted = dump_bytes;
 	unsigned int copied = 0;
 
 	if (bpf_probe_read_user(to, wanted, (void *)sp) == 0)
@@ -390,22 +392,37 @@ static __attribute__((always_inline)) inline unsigned int copy_stack(char *to,
 	return copied;
 }
 
-ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event *event,
-			       unsigned long long *fields, unsigned int nr_fields)
+/*
+ * The bytes from @sp to where the stack begins: the program's arguments, for the first thread, or
+ * what its thread pointer points to, which glibc and musl place at the top of a thread's stack.
+ * Anything large where neither is near.
+ */
+ALWAYS_INLINE unsigned long long stack_bytes_above(unsigned long long sp)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct *mm = task->mm;
+	unsigned long long to_start = mm ? mm->start_stack - sp : ~0ULL;
+	unsigned long long to_thread = thread_pointer(task) - sp;
+
+	return to_start < to_thread ? to_start : to_thread;
+}
+
+/* A sample with @bytes, a constant, of stack. */
+ALWAYS_INLINE void record_dump_of(struct pt_regs *regs, const struct program_event *event,
+				  unsigned long long *fields, unsigned int nr_fields,
+				  const unsigned int bytes)
 {
 	const unsigned int raw_bytes = sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
 	const unsigned int size =
-		sizeof(struct stack_head) + raw_bytes + sizeof(struct dump_head) + dump_bytes + 8;
+		sizeof(struct stack_head) + raw_bytes + sizeof(struct dump_head) + bytes + 8;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int cpu = bpf_get_smp_processor_id();
 	void *ring = ring_to_fill(cpu);
 	struct stack_head *head;
 	struct dump_head *dump;
 
-	if (!ring) {
-		count_lost();
+	if (!ring)
 		return;
-	}
 	head = bpf_ringbuf_reserve(ring, size, 0);
 	if (!head) {
 		no_room(cpu);
@@ -424,11 +441,37 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event 
 	dump = (void *)((char *)(head + 1) + raw_bytes);
 	dump->abi = PERF_SAMPLE_REGS_ABI_64;
 	copy_registers(dump->registers, regs);
-	dump->size_bytes = dump_bytes;
-	*(unsigned long long *)((char *)(dump + 1) + dump_bytes) =
-		copy_stack((char *)(dump + 1), PT_REGS_SP(regs));
+	dump->size_bytes = bytes;
+	*(unsigned long long *)((char *)(dump + 1) + bytes) =
+		copy_stack((char *)(dump + 1), PT_REGS_SP(regs), bytes);
 	bpf_ringbuf_submit(head, BPF_RB_NO_WAKEUP);
 	watch_ring(ring, cpu, size);
+}
+
+/* Above the stack's begin: what an unwinder wants to see of the program's arguments. */
+#define DUMP_SLACK_BYTES 128
+
+ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event *event,
+			       unsigned long long *fields, unsigned int nr_fields)
+{
+	unsigned long long bytes;
+
+	if (!dumps_fit) {
+		record_dump_of(regs, event, fields, nr_fields, dump_bytes);
+		return;
+	}
+	bytes = stack_bytes_above(PT_REGS_SP(regs));
+	if (bytes < dump_bytes)
+		bytes += DUMP_SLACK_BYTES;
+	/* The room that is taken in a ring has to be a constant. */
+	if (bytes <= 1024)
+		record_dump_of(regs, event, fields, nr_fields, 1024);
+	else if (bytes <= 2048 && dump_bytes > 2048)
+		record_dump_of(regs, event, fields, nr_fields, 2048);
+	else if (bytes <= 4096 && dump_bytes > 4096)
+		record_dump_of(regs, event, fields, nr_fields, 4096);
+	else
+		record_dump_of(regs, event, fields, nr_fields, dump_bytes);
 }
 
 ALWAYS_INLINE void record(struct pt_regs *regs, const struct program_event *event,
