@@ -409,8 +409,9 @@ static int choose_recorder(struct session *session)
 			"to load them); `leakparse --size` selects from a full recording");
 		return err;
 	}
-	diag_note("perf events record, at twice the cost of BPF programs, which take Linux 6.13 and "
-		  "the right to load them");
+	diag_note(
+		"perf events record, at twice the cost of BPF programs, which take Linux 6.13 and "
+		"the right to load them");
 	return 0;
 }
 
