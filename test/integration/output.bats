@@ -102,7 +102,7 @@ same_compressed() {
 
 # perf_record OUTPUT OPTION...: of the daemon, with leakprobe's probes.
 perf_record() {
-	perf record -q -m 2048 -e "$GROUP:*" -o "$@" -- "$TARGETS/"$DAEMON 2>truth 3>&-
+	perf record -q -m 8192 -e "$GROUP:*" -o "$@" -- "$TARGETS/"$DAEMON 2>truth 3>&-
 }
 
 @test "output: leakparse reads perf record -z" {

@@ -123,7 +123,7 @@ compare_with_leakrec() {
 # perf_record OPTION...: with all events of $GROUP, of the demo daemon from its start.
 perf_record() {
 	# shellcheck disable=SC2086 # a list of words
-	perf record -q -m 2048 -o perf.data -e "$GROUP:*" "$@" -- "$TARGETS/"$DAEMON \
+	perf record -q -m 8192 -o perf.data -e "$GROUP:*" "$@" -- "$TARGETS/"$DAEMON \
 		>truth 2>record.err || fail "perf record: $(cat record.err)"
 }
 
@@ -153,7 +153,7 @@ perf_record() {
 	add_probes --exe "$TARGETS/leaky_daemon"
 	GROUP=$(added_groups)
 	# shellcheck disable=SC2086
-	perf record -q -m 2048 -o - -e "$GROUP:*" -- "$TARGETS/"$DAEMON 2>truth 3>&- |
+	perf record -q -m 8192 -o - -e "$GROUP:*" -- "$TARGETS/"$DAEMON 2>truth 3>&- |
 		"$BIN/leakparse" >leaks
 	assert_truth
 }
