@@ -111,8 +111,10 @@ static int create_rings(struct probe_programs *programs, const struct record_con
 
 	programs->nr_rings = (size_t)libbpf_num_possible_cpus();
 	programs->rings = calloc(programs->nr_rings, sizeof(*programs->rings));
-	if (!programs->rings)
-		return -ENOMEM;
+	if (!programs->rings) {
+		programs->nr_rings = 0;
+		err = -ENOMEM;
+	}
 	for (size_t cpu = 0; cpu < programs->nr_rings && !err; cpu++)
 		err = create_ring(programs, cpu, size_bytes);
 	if (err)
@@ -129,8 +131,10 @@ int probe_programs_create(const struct record_config *config, struct probe_progr
 	if (!sees_first_pids())
 		return -EOPNOTSUPP;
 	programs = calloc(1, sizeof(*programs));
-	if (!programs)
+	if (!programs) {
+		diag_error("cannot load the recording programs: out of memory");
 		return -ENOMEM;
+	}
 	libbpf_set_print(libbpf_silent);
 	programs->bpf = probe_programs_bpf__open();
 	if (programs->bpf)

@@ -170,3 +170,13 @@ assert_next_recorder_tidies() {
 	assert_equal "probes left" "$(probes_left)" ""
 	"$BIN/leakparse" -i next.data >leaks 2>leakparse.err || fail "the next recording is not whole"
 }
+
+# end_line WORD: the number before that word in leakrec's last line.
+end_line() {
+	tail -n 1 leakrec.err | grep -oE "[0-9]+ $1" | cut -d ' ' -f 1
+}
+
+# The parts of leakrec that must not grow while it waits: not the rings, which are files to it.
+anonymous_kb() {
+	awk '$1 == "RssAnon:" { print $2 }' "/proc/$LEAKREC_PID/status"
+}

@@ -132,11 +132,6 @@ perf_record() {
 
 # --- Readers ---
 
-# The parts of leakrec that must not grow while it waits: not the rings, which are files to it.
-anonymous_kb() {
-	awk '$1 == "RssAnon:" { print $2 }' "/proc/$LEAKREC_PID/status"
-}
-
 @test "output: a reader that comes late, -z: nothing is lost, memory does not grow" {
 	mkfifo pipe go
 	{
