@@ -31,7 +31,7 @@ clean_up() {
 	# shellcheck disable=SC2034
 	BATS_TEST_COMPLETED=$( ((status)) || echo 1)
 	common_teardown 2>/dev/null || status=1
-	cd "$SOURCE_DIR"
+	cd "$SOURCE_DIR" || status=1
 	rm -rf "$BATS_TEST_TMPDIR"
 	((!status)) || echo "${0##*/}: FAILED $(where_it_failed)" >&2
 	exit "$status"
