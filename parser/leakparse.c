@@ -2,86 +2,11 @@
 /* leakparse: tells from a recording which blocks were never released, and what else was odd. */
 #include "common/diag.h"
 #include "common/scope.h"
-#include "parser/leaks_writer.h"
+#include "parser/leakparse_options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
-
-static const char usage[] =
-	"usage: leakparse [OPTION...] < perf.data > leaks\n"
-	"Reads a recording by leakrec or perf record and lists the blocks that were still held at its\n"
-	"end, in time order, with the stacks that allocated them, and what was unexpected: double\n"
-	"frees, missed frees, failed allocations.\n"
-	"\n"
-	"  -i, --input FILE      read FILE, not standard input\n"
-	"  -s, --size BYTES      only leaks and unexpected operations of blocks of that size, or of\n"
-	"                        a range MIN..MAX with both ends included\n"
-	"      --list-unknown    list frees of blocks that were not seen allocated, too\n"
-	"      --symfs DIR       look for the recorded files below DIR\n"
-	"  -h, --help            show this text\n"
-	"  -V, --version         show the version\n";
-
-enum { OPTION_LIST_UNKNOWN = 256, OPTION_SYMFS };
-
-static const struct option long_options[] = {
-	{"input", required_argument, NULL, 'i'},
-	{"size", required_argument, NULL, 's'},
-	{"list-unknown", no_argument, NULL, OPTION_LIST_UNKNOWN},
-	{"symfs", required_argument, NULL, OPTION_SYMFS},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{0},
-};
-
-struct options {
-	const char *input;
-	struct leaks_options leaks;
-	struct size_range size;
-	struct stack_store_options stacks;
-};
-
-/* Returns 0, -EINVAL after saying what is wrong, or 1 if --help or --version was all. */
-static int parse_options(int argc, char **argv, struct options *options)
-{
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "i:s:hV", long_options, NULL)) != -1) {
-		switch (opt) {
-		case 'i':
-			options->input = optarg;
-			break;
-		case 's':
-			if (size_range_parse(optarg, &options->size)) {
-				diag_error("--size takes bytes, or MIN..MAX, not \"%s\"", optarg);
-				return -EINVAL;
-			}
-			options->leaks.size = &options->size;
-			break;
-		case OPTION_LIST_UNKNOWN:
-			options->leaks.list_unknown = true;
-			break;
-		case OPTION_SYMFS:
-			options->stacks.symfs = optarg;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return 1;
-		case 'V':
-			puts("leakparse " LEAKTOOLS_VERSION);
-			return 1;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (optind < argc) {
-		diag_error("unexpected argument \"%s\"; give the recording as -i %s", argv[optind],
-			   argv[optind]);
-		return -EINVAL;
-	}
-	return 0;
-}
 
 /* "", or where the windows are, for the warning about losses. NULL: out of memory. */
 static char *windows_phrase(const struct analysis *analysis)
@@ -164,14 +89,14 @@ static void report(const struct analysis *analysis, const struct leaks_options *
 
 int main(int argc, char **argv)
 {
-	struct options options = {0};
+	struct leakparse_options options = {0};
 	struct analysis analysis;
 	int err;
 
 	diag_set_tool("leakparse");
 	/* A reader that closes the pipe is a write error like others, not a silent death. */
 	signal(SIGPIPE, SIG_IGN);
-	err = parse_options(argc, argv, &options);
+	err = leakparse_options_parse(argc, argv, &options);
 	if (err)
 		return err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
 
