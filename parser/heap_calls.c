@@ -41,6 +41,15 @@ static int note_anomaly(struct step *step, const struct heap_anomaly *anomaly, s
 				  ret_index);
 }
 
+static struct site_block site_block_of(const struct heap_block *block)
+{
+	return (struct site_block){
+		.stack_id = block->allocated.stack_id,
+		.size_bytes = block->size_bytes,
+		.time_ns = block->allocated.time_ns,
+	};
+}
+
 /* Blocks that were made in @call, and that it turned out not to own. */
 static void settle_inner(struct heap_sink *sink, struct heap *heap, struct open_call *call)
 {
@@ -95,10 +104,13 @@ static bool holds(const struct heap_block *block, uint64_t address)
 	return address == block->address || address - block->address < block->size_bytes;
 }
 
-static void uncount(struct heap_tracker_stats *stats, const struct heap_block *block)
+static void uncount(struct heap_sink *sink, const struct heap_block *block)
 {
-	stats->allocations--;
-	stats->allocated_bytes -= block->size_bytes;
+	const struct site_block site_block = site_block_of(block);
+
+	sink->stats.allocations--;
+	sink->stats.allocated_bytes -= block->size_bytes;
+	site_stats_withdraw(sink->sites, &site_block);
 }
 
 /*
@@ -118,7 +130,7 @@ static void withdraw_inner(struct step *step, struct open_call *call, uint64_t a
 		if (!held || !holds(held, address) ||
 		    !heap_withdraw(step->heap, inner->address, inner->sequence, &block))
 			continue;
-		uncount(&step->sink->stats, &block);
+		uncount(step->sink, &block);
 	}
 	settle_inner(step->sink, step->heap, call);
 }
@@ -148,7 +160,7 @@ static void withdraw_previous(struct step *step, uint64_t address)
 	if (!held || !holds(held, address) ||
 	    !heap_withdraw(step->heap, held->address, step->previous.sequence, &block))
 		return;
-	uncount(&step->sink->stats, &block);
+	uncount(step->sink, &block);
 	if (!block.provisional)
 		emit(step->sink, false, &block, &step->op);
 }
@@ -189,9 +201,17 @@ static int note_still_held(struct step *step, const struct heap_block *previous)
 		.op = step->op,
 		.block = *previous,
 	};
+	const struct site_block site_block = site_block_of(previous);
 	size_t index;
+	int err;
 
 	emit_leave(step->sink, previous, &step->op);
+	/* What a child inherited is its parent's, which may hold it still. */
+	if (!previous->inherited) {
+		err = site_stats_vanish(step->sink->sites, &site_block, step->op.time_ns);
+		if (err)
+			return err;
+	}
 	return note_anomaly(step, &anomaly, ANOMALY_NONE, &index);
 }
 
@@ -200,6 +220,7 @@ static int enter_block(struct step *step, struct open_call *call, uint64_t addre
 {
 	struct heap_tracker_stats *stats = &step->sink->stats;
 	struct open_call *outer;
+	struct site_block site_block;
 	struct heap_block previous, block = {
 					    .address = address,
 					    .size_bytes = size_of_call(call),
@@ -225,7 +246,8 @@ static int enter_block(struct step *step, struct open_call *call, uint64_t addre
 	stats->allocated_bytes += block.size_bytes;
 	if (!block.provisional)
 		emit(step->sink, true, &block, &block.allocated);
-	return 0;
+	site_block = site_block_of(&block);
+	return site_stats_enter(step->sink->sites, &site_block);
 }
 
 /* realloc() failed, so its old block was never released. */
@@ -243,6 +265,11 @@ static int take_back_release(struct step *step, const struct open_call *call)
 		return result;
 	stats->frees--;
 	stats->freed_bytes -= block.size_bytes;
+	if (!block.inherited) {
+		const struct site_block site_block = site_block_of(&block);
+
+		site_stats_unleave(step->sink->sites, &site_block, call->op.time_ns);
+	}
 	emit(step->sink, true, &block, &step->op);
 	return 0;
 }
@@ -388,17 +415,23 @@ static bool is_covered(const struct step *step, uint64_t address, int nr_outer)
 static int release_block(struct step *step, uint64_t address, struct heap_anomaly *ret_anomaly)
 {
 	struct heap_tracker_stats *stats = &step->sink->stats;
-	int result;
+	const struct heap_block *block = &ret_anomaly->block;
+	int result, err = 0;
 
 	*ret_anomaly = (struct heap_anomaly){.address = address, .op = step->op};
 	result = heap_release(step->heap, address, &step->op, &ret_anomaly->block,
 			      &ret_anomaly->released);
 	if (result == HEAP_OK) {
+		const struct site_block site_block = site_block_of(block);
+
 		stats->frees++;
-		stats->freed_bytes += ret_anomaly->block.size_bytes;
-		emit_leave(step->sink, &ret_anomaly->block, &step->op);
+		stats->freed_bytes += block->size_bytes;
+		emit_leave(step->sink, block, &step->op);
+		/* What a child inherited is its parent's, which may hold it still. */
+		if (!block->inherited)
+			err = site_stats_leave(step->sink->sites, &site_block, step->op.time_ns);
 	}
-	return result;
+	return err ? err : result;
 }
 
 static int enter_realloc(struct step *step, struct open_call *call)

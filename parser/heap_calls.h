@@ -10,11 +10,13 @@
 #include "parser/heap_anomalies.h"
 #include "parser/heap_tracker.h"
 #include "parser/process_table.h"
+#include "parser/site_stats.h"
 
 struct heap_sink {
 	struct heap_observer observer;
 	struct heap_anomalies anomalies;
 	struct heap_tracker_stats stats;
+	struct site_stats *sites;
 };
 
 /*

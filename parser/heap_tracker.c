@@ -20,6 +20,11 @@ int heap_tracker_create(const struct heap_observer *observer, struct heap_tracke
 
 	if (!tracker)
 		return -ENOMEM;
+	tracker->sink.sites = site_stats_create();
+	if (!tracker->sink.sites) {
+		free(tracker);
+		return -ENOMEM;
+	}
 	if (observer)
 		tracker->sink.observer = *observer;
 	heap_anomalies_init(&tracker->sink.anomalies, tracker->sink.stats.anomalies);
@@ -33,6 +38,7 @@ void heap_tracker_destroy(struct heap_tracker *tracker)
 		return;
 	process_table_deinit(&tracker->table);
 	heap_anomalies_deinit(&tracker->sink.anomalies);
+	site_stats_destroy(tracker->sink.sites);
 	free(tracker->held);
 	free(tracker);
 }
@@ -184,6 +190,11 @@ int heap_tracker_finish(struct heap_tracker *tracker)
 const struct heap_tracker_stats *heap_tracker_stats(const struct heap_tracker *tracker)
 {
 	return &tracker->sink.stats;
+}
+
+const struct site_stats *heap_tracker_sites(const struct heap_tracker *tracker)
+{
+	return tracker->sink.sites;
 }
 
 const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tracker,

@@ -18,6 +18,7 @@
 
 #include "parser/heap_model.h"
 #include "parser/perf_event_types.h"
+#include "parser/site_stats.h"
 
 enum heap_anomaly_kind {
 	ANOMALY_FREE_UNKNOWN, /* free of a block allocated before recording began, or of no block */
@@ -85,6 +86,9 @@ int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_recor
 int heap_tracker_finish(struct heap_tracker *tracker);
 
 const struct heap_tracker_stats *heap_tracker_stats(const struct heap_tracker *tracker);
+
+/* What each allocation stack has done until now. The tracker's. */
+const struct site_stats *heap_tracker_sites(const struct heap_tracker *tracker);
 
 /*
  * After finish: the anomalies, and all blocks still held by any process (inherited copies

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/site_stats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FIRST_SHIFT 20 /* periods of a millisecond */
+#define FIRST_SITES 256
+#define NO_SITE	    0u /* in site_of_stack; others are an index + 1 */
+
+struct site_stats {
+	struct site *sites;
+	size_t nr, capacity;
+	uint32_t *site_of_stack; /* [stack id] */
+	size_t nr_stacks;
+	uint64_t origin_ns; /* of the first allocation; 0: none yet */
+};
+
+struct site_stats *site_stats_create(void)
+{
+	return calloc(1, sizeof(struct site_stats));
+}
+
+void site_stats_destroy(struct site_stats *stats)
+{
+	if (!stats)
+		return;
+	for (size_t i = 0; i < stats->nr; i++) {
+		if (stats->sites[i].history)
+			lifetime_sketch_deinit(&stats->sites[i].history->lifetimes);
+		free(stats->sites[i].history);
+	}
+	free(stats->sites);
+	free(stats->site_of_stack);
+	free(stats);
+}
+
+static int grow_index(struct site_stats *stats, uint32_t stack_id)
+{
+	size_t nr = stats->nr_stacks ? stats->nr_stacks : FIRST_SITES;
+	uint32_t *grown;
+
+	while (nr <= stack_id)
+		nr *= 2;
+	grown = reallocarray(stats->site_of_stack, nr, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	for (size_t i = stats->nr_stacks; i < nr; i++)
+		grown[i] = NO_SITE;
+	stats->site_of_stack = grown;
+	stats->nr_stacks = nr;
+	return 0;
+}
+
+static int add_site(struct site_stats *stats, const struct site_block *block)
+{
+	if (block->stack_id >= stats->nr_stacks) {
+		int err = grow_index(stats, block->stack_id);
+
+		if (err)
+			return err;
+	}
+	if (stats->nr == stats->capacity) {
+		size_t capacity = stats->capacity ? stats->capacity * 2 : FIRST_SITES;
+		struct site *grown = reallocarray(stats->sites, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		stats->sites = grown;
+		stats->capacity = capacity;
+	}
+	if (!stats->origin_ns)
+		stats->origin_ns = block->time_ns;
+	stats->sites[stats->nr++] = (struct site){
+		.stack_id = block->stack_id,
+		.first_ns = block->time_ns,
+		.last_ns = block->time_ns,
+	};
+	stats->site_of_stack[block->stack_id] = (uint32_t)stats->nr;
+	return 0;
+}
+
+static inline struct site *find(const struct site_stats *stats, uint32_t stack_id)
+{
+	uint32_t index = stack_id < stats->nr_stacks ? stats->site_of_stack[stack_id] : NO_SITE;
+
+	return index == NO_SITE ? NULL : &stats->sites[index - 1];
+}
+
+/* Twice as long periods. */
+static void fold(struct site_history *history)
+{
+	for (size_t i = 0; i < SITE_PERIODS / 2; i++) {
+		history->allocated[i] = history->allocated[2 * i] + history->allocated[2 * i + 1];
+		history->ended[i] = history->ended[2 * i] + history->ended[2 * i + 1];
+	}
+	for (size_t i = SITE_PERIODS / 2; i < SITE_PERIODS; i++)
+		history->allocated[i] = history->ended[i] = 0;
+	history->shift++;
+}
+
+/* The period of @time_ns; one before the origin, on a clock that stepped, is in the first. */
+static inline size_t period_of(const struct site_stats *stats, struct site_history *history,
+			       uint64_t time_ns)
+{
+	uint64_t since_ns = time_ns > stats->origin_ns ? time_ns - stats->origin_ns : 0;
+
+	while (since_ns >> history->shift >= SITE_PERIODS)
+		fold(history);
+	return since_ns >> history->shift;
+}
+
+/* Sites that allocate but once are the most of all; a history is for the others. */
+static int begin_history(const struct site_stats *stats, struct site *site)
+{
+	site->history = calloc(1, sizeof(*site->history));
+	if (!site->history)
+		return -ENOMEM;
+	site->history->shift = FIRST_SHIFT;
+	if (site->allocations)
+		site->history->allocated[period_of(stats, site->history, site->first_ns)]++;
+	return 0;
+}
+
+int site_stats_enter(struct site_stats *stats, const struct site_block *block)
+{
+	struct site *site = find(stats, block->stack_id);
+	uint64_t held_blocks;
+	int err;
+
+	if (!site) {
+		err = add_site(stats, block);
+		if (err)
+			return err;
+		site = &stats->sites[stats->nr - 1];
+	} else {
+		if (!site->history) {
+			err = begin_history(stats, site);
+			if (err)
+				return err;
+		}
+		site->history->allocated[period_of(stats, site->history, block->time_ns)]++;
+	}
+	site->allocations++;
+	site->allocated_bytes += block->size_bytes;
+	site->held_bytes += block->size_bytes;
+	if (site->held_bytes > site->peak_bytes)
+		site->peak_bytes = site->held_bytes;
+	held_blocks = site->allocations - site->frees - site->vanished;
+	if (held_blocks > site->peak_blocks)
+		site->peak_blocks = held_blocks;
+	site->last_ns = block->time_ns;
+	return 0;
+}
+
+static int end_block(struct site_stats *stats, struct site *site, const struct site_block *block,
+		     uint64_t time_ns)
+{
+	if (!site->history) {
+		int err = begin_history(stats, site);
+
+		if (err)
+			return err;
+	}
+	site->history->ended[period_of(stats, site->history, time_ns)]++;
+	site->held_bytes -= block->size_bytes;
+	return 0;
+}
+
+static uint64_t lifetime_ns(const struct site_block *block, uint64_t time_ns)
+{
+	return time_ns > block->time_ns ? time_ns - block->time_ns : 0;
+}
+
+int site_stats_leave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+	int err;
+
+	if (!site)
+		return 0;
+	err = end_block(stats, site, block, time_ns);
+	if (err)
+		return err;
+	site->frees++;
+	return lifetime_sketch_add(&site->history->lifetimes, lifetime_ns(block, time_ns));
+}
+
+int site_stats_vanish(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+
+	if (!site)
+		return 0;
+	site->vanished++;
+	return end_block(stats, site, block, time_ns);
+}
+
+void site_stats_withdraw(struct site_stats *stats, const struct site_block *block)
+{
+	struct site *site = find(stats, block->stack_id);
+
+	if (!site || !site->allocations)
+		return;
+	site->allocations--;
+	site->allocated_bytes -= block->size_bytes;
+	site->held_bytes -= block->size_bytes;
+	if (site->history) {
+		size_t period = period_of(stats, site->history, block->time_ns);
+
+		site->history->allocated[period] -= site->history->allocated[period] > 0;
+	}
+}
+
+void site_stats_unleave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+	size_t period;
+
+	if (!site || !site->history || !site->frees)
+		return;
+	period = period_of(stats, site->history, time_ns);
+	site->history->ended[period] -= site->history->ended[period] > 0;
+	site->frees--;
+	site->held_bytes += block->size_bytes;
+	lifetime_sketch_remove(&site->history->lifetimes, lifetime_ns(block, time_ns));
+}
+
+const struct site *site_stats_list(const struct site_stats *stats, size_t *ret_nr)
+{
+	*ret_nr = stats->nr;
+	return stats->sites;
+}
+
+const struct site *site_stats_find(const struct site_stats *stats, uint32_t stack_id)
+{
+	return find(stats, stack_id);
+}
+
+uint64_t site_stats_origin(const struct site_stats *stats)
+{
+	return stats->origin_ns;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What each allocation stack did: the counts, the periods, and the lifetimes' sketch. */
+#include "test/support/heap_feed.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define STACK 7
+
+static struct site_stats *stats;
+
+static int setup(void **state)
+{
+	stats = site_stats_create();
+	return stats ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	site_stats_destroy(stats);
+	return 0;
+}
+
+static void enter(uint64_t size, uint64_t time_ns)
+{
+	const struct site_block block = {STACK, size, time_ns};
+
+	assert_int_equal(site_stats_enter(stats, &block), 0);
+}
+
+static void leave(uint64_t size, uint64_t allocated_ns, uint64_t time_ns)
+{
+	const struct site_block block = {STACK, size, allocated_ns};
+
+	assert_int_equal(site_stats_leave(stats, &block, time_ns), 0);
+}
+
+static void counts_of_a_stack(void **state)
+{
+	const struct site *site;
+
+	enter(100, 1000);
+	enter(50, 2000);
+	leave(100, 1000, 5000);
+	enter(10, 6000);
+	site = site_stats_find(stats, STACK);
+	assert_int_equal(site->allocations, 3);
+	assert_int_equal(site->frees, 1);
+	assert_int_equal(site->allocated_bytes, 160);
+	assert_int_equal(site->held_bytes, 60);
+	assert_int_equal(site->peak_bytes, 150);
+	assert_int_equal(site->peak_blocks, 2);
+	assert_int_equal(site->first_ns, 1000);
+	assert_int_equal(site->last_ns, 6000);
+	assert_int_equal(lifetime_sketch_total(&site->history->lifetimes), 1);
+	assert_null(site_stats_find(stats, STACK + 1));
+	assert_null(site_stats_find(stats, UINT32_MAX));
+}
+
+static void one_allocation_needs_no_history(void **state)
+{
+	enter(100, 1000);
+	assert_null(site_stats_find(stats, STACK)->history);
+	/* But its time is not forgotten. */
+	enter(100, 1000 + (UINT64_C(3) << 20));
+	assert_int_equal(site_stats_find(stats, STACK)->history->allocated[0], 1);
+	assert_int_equal(site_stats_find(stats, STACK)->history->allocated[3], 1);
+}
+
+static void periods_grow_with_the_recording(void **state)
+{
+	const struct site_history *history;
+	uint64_t start_ns = 123456789, hour_ns = UINT64_C(3600) * 1000000000, sum = 0;
+
+	for (uint64_t i = 0; i <= 100; i++)
+		enter(1, start_ns + i * hour_ns);
+	leave(1, start_ns, start_ns + 100 * hour_ns);
+	history = site_stats_find(stats, STACK)->history;
+	assert_true(100 * hour_ns >> history->shift < SITE_PERIODS);
+	assert_true(100 * hour_ns >> history->shift >= SITE_PERIODS / 2);
+	for (size_t i = 0; i < SITE_PERIODS; i++)
+		sum += history->allocated[i];
+	assert_int_equal(sum, 101);
+	assert_int_equal(history->ended[100 * hour_ns >> history->shift], 1);
+	assert_int_equal(site_stats_origin(stats), start_ns);
+}
+
+static void what_is_taken_back_leaves_no_trace(void **state)
+{
+	const struct site_block block = {STACK, 100, 1000};
+	const struct site *site;
+
+	enter(7, 500);
+	enter(100, 1000);
+	leave(100, 1000, 2000);
+	site_stats_unleave(stats, &block, 2000);
+	site = site_stats_find(stats, STACK);
+	assert_int_equal(site->frees, 0);
+	assert_int_equal(site->held_bytes, 107);
+	assert_int_equal(lifetime_sketch_total(&site->history->lifetimes), 0);
+	assert_int_equal(site->history->ended[0], 0);
+	site_stats_withdraw(stats, &block);
+	assert_int_equal(site->allocations, 1);
+	assert_int_equal(site->held_bytes, 7);
+	assert_int_equal(site->allocated_bytes, 7);
+	assert_int_equal(site->history->allocated[0], 1);
+}
+
+static void a_clock_that_steps_back_breaks_nothing(void **state)
+{
+	enter(1, 1000000);
+	enter(1, 10);
+	leave(1, 1000000, 10);
+	assert_int_equal(site_stats_find(stats, STACK)->frees, 1);
+}
+
+static void the_tracker_feeds_it(void **state)
+{
+	const struct site *site;
+	struct feed feed;
+
+	feed_init(&feed, NULL);
+	feed.stack_id = STACK;
+	feed_malloc(&feed, 64, 0x1000);
+	feed_malloc(&feed, 32, 0x2000);
+	feed_free(&feed, 0x1000);
+	feed_malloc(&feed, 16, 0x2000);	     /* a free was not seen */
+	feed_realloc(&feed, 0x2000, 128, 0); /* fails */
+	feed_fork(&feed, 200);
+	feed_as(&feed, 200, 200);
+	feed_free(&feed, 0x2000); /* the child's copy */
+	feed_finish(&feed);
+	site = site_stats_find(heap_tracker_sites(feed.tracker), STACK);
+	assert_int_equal(site->allocations, 3);
+	assert_int_equal(site->frees, 1);
+	assert_int_equal(site->vanished, 1);
+	assert_int_equal(site->held_bytes, 16);
+	assert_int_equal(lifetime_sketch_total(&site->history->lifetimes), 1);
+	feed_deinit(&feed);
+}
+
+static void buckets_cover_all_lifetimes(void **state)
+{
+	uint64_t previous = 0;
+
+	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++) {
+		uint64_t start = lifetime_bucket_start(i);
+
+		assert_int_equal(lifetime_bucket(start), i);
+		assert_true(i == 0 || start > previous);
+		previous = start;
+	}
+	assert_int_equal(lifetime_bucket(UINT64_MAX), LIFETIME_BUCKETS - 1);
+}
+
+static void every_value_is_within_the_error(void **state)
+{
+	uint64_t random = 1;
+
+	for (int i = 0; i < 100000; i++) {
+		uint64_t ns;
+		double value;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		ns = random >> (random % 64);
+		value = lifetime_bucket_value(lifetime_bucket(ns));
+		assert_true(fabs(value - (double)ns) <= LIFETIME_ERROR * (double)ns * 1.0000001);
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void quantiles_are_within_the_error(void **state)
+{
+	static const double quantiles[] = {0, 0.01, 0.5, 0.9, 0.99, 1};
+	static uint64_t values[20000];
+	size_t nr = sizeof(values) / sizeof(values[0]);
+	struct lifetime_sketch sketch = {0}, half = {0};
+	uint64_t random = 42;
+
+	for (size_t i = 0; i < nr; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		values[i] = (uint64_t)(1000 *
+				       pow(1.0 / ((double)(random >> 11) * 0x1p-53 + 1e-12), 1.3));
+		assert_int_equal(lifetime_sketch_add(i % 2 ? &sketch : &half, values[i]), 0);
+	}
+	assert_int_equal(lifetime_sketch_merge(&sketch, &half), 0);
+	assert_int_equal(lifetime_sketch_total(&sketch), nr);
+	qsort(values, nr, sizeof(values[0]), compare);
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+		double truth = (double)values[(size_t)(quantiles[i] * (double)(nr - 1))];
+		double estimate = lifetime_sketch_quantile(&sketch, quantiles[i]);
+
+		assert_true(fabs(estimate - truth) <= LIFETIME_ERROR * truth * 1.0000001);
+	}
+	lifetime_sketch_deinit(&sketch);
+	lifetime_sketch_deinit(&half);
+	assert_true(lifetime_sketch_quantile(&sketch, 0.5) == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(counts_of_a_stack, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_allocation_needs_no_history, setup, teardown),
+		cmocka_unit_test_setup_teardown(periods_grow_with_the_recording, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_taken_back_leaves_no_trace, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_clock_that_steps_back_breaks_nothing, setup,
+						teardown),
+		cmocka_unit_test(the_tracker_feeds_it),
+		cmocka_unit_test(buckets_cover_all_lifetimes),
+		cmocka_unit_test(every_value_is_within_the_error),
+		cmocka_unit_test(quantiles_are_within_the_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
