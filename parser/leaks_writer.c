@@ -78,12 +78,18 @@ void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stac
 	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id);
 
 	for (size_t i = 0; i < nr; i++) {
-		struct stack_frame frame;
+		const struct stack_frame *frames;
+		size_t nr_frames;
 
-		fputc('\t', out);
-		if (stack_store_frame(analysis->stacks, stack_id, i, &frame) == 0)
-			stack_frame_print(&frame, out);
-		fputc('\n', out);
+		if (stack_store_frames(analysis->stacks, stack_id, i, &frames, &nr_frames)) {
+			fputs("\t\n", out);
+			continue;
+		}
+		for (size_t k = 0; k < nr_frames; k++) {
+			fputc('\t', out);
+			stack_frame_print(&frames[k], out);
+			fputc('\n', out);
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ struct stack_store {
 	uint64_t chain[1 + STACK_MAX_FRAMES]; /* generation, then addresses */
 	struct placed_frame placed[STACK_MAX_FRAMES];
 	struct unwound_stack unwound;
+	struct stack_frame frames[STACK_MAX_INLINED + 1];
 };
 
 int stack_store_create(const struct stack_store_options *options, struct stack_store **ret)
@@ -222,21 +223,41 @@ size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id)
 	return stack ? stack->nr : 0;
 }
 
-int stack_store_frame(struct stack_store *store, uint32_t id, size_t index, struct stack_frame *ret)
+int stack_store_frames(struct stack_store *store, uint32_t id, size_t index,
+		       const struct stack_frame **ret, size_t *ret_nr)
 {
 	const struct placed_stack *stack = stack_table_find(&store->stacks, id);
 	const struct placed_frame *frame;
 	struct module *module;
+	size_t nr = 1;
 
-	*ret = (struct stack_frame){0};
 	if (!stack || index >= stack->nr)
 		return -EINVAL;
 	frame = &stack->frames[index];
-	ret->address = stack->addresses[index];
+	store->frames[0] = (struct stack_frame){0};
 	module = module_table_by_id(&store->modules, frame->module_id);
-	if (!module)
-		return 0;
-	return symbolizer_name(&store->symbolizer, module, frame->offset, frame->is_call, ret);
+	if (module) {
+		int err = symbolizer_name(&store->symbolizer, module, frame->offset, frame->is_call,
+					  store->frames, &nr);
+
+		if (err)
+			return err;
+	}
+	for (size_t i = 0; i < nr; i++)
+		store->frames[i].address = stack->addresses[index];
+	*ret = store->frames;
+	*ret_nr = nr;
+	return 0;
+}
+
+int stack_store_frame(struct stack_store *store, uint32_t id, size_t index, struct stack_frame *ret)
+{
+	const struct stack_frame *frames;
+	size_t nr;
+	int err = stack_store_frames(store, id, index, &frames, &nr);
+
+	*ret = err ? (struct stack_frame){0} : frames[nr - 1];
+	return err;
 }
 
 int stack_frame_print(const struct stack_frame *frame, FILE *out)
@@ -262,7 +283,7 @@ int stack_frame_print(const struct stack_frame *frame, FILE *out)
 	}
 	fputs("  (", out);
 	diag_print_escaped(out, frame->module, NULL);
-	fputc(')', out);
+	fputs(frame->inlined ? ")  inlined" : ")", out);
 	return ferror(out) ? -EIO : 0;
 }
 

@@ -18,9 +18,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define STACK_NONE	 0u /* the id of the empty stack */
-#define STACK_MAX_FRAMES 1024
-#define BUILD_ID_MAX	 20
+#define STACK_NONE	  0u /* the id of the empty stack */
+#define STACK_MAX_FRAMES  1024
+#define STACK_MAX_INLINED 64 /* functions, in one frame; what is inlined deeper is left out */
+#define BUILD_ID_MAX	  20
 
 struct stack_store;
 
@@ -65,8 +66,9 @@ struct stack_frame {
 	uint64_t module_offset; /* ELF virtual address in the module; meaningless without @module */
 	const char *module;	/* path; NULL: mapped by no file known */
 	const char *function;	/* demangled; NULL: no symbol (then print module+offset) */
-	uint64_t function_offset;
-	const char *file; /* source; NULL: not known */
+	uint64_t function_offset; /* from the symbol; inlined: from the beginning of its code */
+	bool inlined;		  /* into the function of the next frame */
+	const char *file;	  /* source; NULL: not known */
 	int line;
 };
 
@@ -138,15 +140,23 @@ int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct s
 int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_t *ret);
 
 size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id);
-/* Names frame @index (0: innermost) of stack @id. */
+/*
+ * Names frame @index (0: innermost) of stack @id: as several frames, innermost first, where
+ * functions were inlined; only the last is not marked so. *@ret is valid until the next call.
+ * Returns 0, -ENOMEM, or -EINVAL: there is no such frame.
+ */
+int stack_store_frames(struct stack_store *store, uint32_t id, size_t index,
+		       const struct stack_frame **ret, size_t *ret_nr);
+/* The last of these: the function that the code is, whatever was inlined into it. */
 int stack_store_frame(struct stack_store *store, uint32_t id, size_t index,
 		      struct stack_frame *ret);
 
 /*
- * Prints one frame, escaped (diag_print_escaped()) and without a newline, in columns two spaces
- * apart:
+ * Prints one frame, inlined or not, escaped (diag_print_escaped()) and without a newline, in
+ * columns two spaces apart:
  *
  *   function+0x1a  file.c:12  (/path/of/module)   the second column is missing where not known
+ *   function+0x1a  file.c:12  (/path/of/module)  inlined
  *   module+0x1234  (/path/of/module)              no symbol: the ELF address, as addr2line takes it
  *   0x7f0012345678  (unknown)                     no module
  *

@@ -2,18 +2,31 @@
 #include "unwind/symbolizer.h"
 
 #include "common/scope.h"
+#include "unwind/demangler.h"
+#include "unwind/inline_calls.h"
 #include "unwind/symbol_table.h"
 #include "unwind/unit_ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+_Static_assert(STACK_MAX_INLINED == INLINE_CALLS_MAX, "one bound, told twice");
+
+/* A function of the source at a place. */
+struct place_function {
+	char *name;	  /* for people; NULL: not known */
+	uint64_t start;	  /* of the piece of its code that holds the place */
+	const char *file; /* where in it; NULL: not known */
+	int line;
+};
 
 struct place {
 	uint64_t vaddr;
 	struct symbol *symbol; /* NULL: none */
-	const char *file;      /* NULL: not known */
-	int line;
 	UT_hash_handle hh;
+	size_t nr;
+	struct place_function functions[]; /* innermost first; the last is the symbol's */
 };
 
 struct module_symbols {
@@ -21,7 +34,8 @@ struct module_symbols {
 	Dwfl_Module *module;
 	struct symbol_table table;
 	struct unit_ranges units;
-	bool units_read; /* not before an address is met that has no line otherwise */
+	bool units_read; /* not before an address is met whose unit is not known otherwise */
+	struct inline_calls inline_calls;
 	struct place *places;
 };
 
@@ -29,6 +43,13 @@ void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules
 		     struct debuginfo *debuginfo)
 {
 	*symbolizer = (struct symbolizer){.modules = modules, .debuginfo = debuginfo};
+}
+
+static void place_destroy(struct place *place)
+{
+	for (size_t i = 0; i < place->nr; i++)
+		free(place->functions[i].name);
+	free(place);
 }
 
 static void module_symbols_destroy(struct module_symbols *symbols)
@@ -39,8 +60,9 @@ static void module_symbols_destroy(struct module_symbols *symbols)
 		return;
 	HASH_ITER (hh, symbols->places, place, next) {
 		HASH_DELETE(hh, symbols->places, place);
-		free(place);
+		place_destroy(place);
 	}
+	inline_calls_deinit(&symbols->inline_calls);
 	unit_ranges_deinit(&symbols->units);
 	symbol_table_deinit(&symbols->table);
 	dwfl_end(symbols->dwfl);
@@ -105,25 +127,100 @@ static int get_symbols(struct symbolizer *symbolizer, struct module *module,
 	return 0;
 }
 
-static int find_line(struct module_symbols *symbols, struct place *place)
+/* The compilation unit that holds @vaddr; *@ret is NULL if none is known. */
+static int find_unit(struct module_symbols *symbols, uint64_t vaddr, Dwarf_Die **ret,
+		     Dwarf_Addr *ret_bias)
 {
-	Dwfl_Line *line = dwfl_module_getsrc(symbols->module, place->vaddr);
+	const struct unit_range *range;
 
-	if (line) {
-		place->file = dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL);
-	} else {
-		int err = symbols->units_read ? 0
-					      : unit_ranges_init(&symbols->units, symbols->module);
+	*ret = dwfl_module_addrdie(symbols->module, vaddr, ret_bias);
+	if (*ret)
+		return 0;
+	if (!symbols->units_read) {
+		int err = unit_ranges_init(&symbols->units, symbols->module);
 
 		if (err)
 			return err;
 		symbols->units_read = true;
-		place->file = unit_ranges_line(&symbols->units, place->vaddr, &place->line);
 	}
-	/* Line 0 is the compiler's mark for code of no line. */
-	if (place->line <= 0)
-		place->file = NULL;
+	range = unit_ranges_find(&symbols->units, vaddr);
+	if (range) {
+		*ret = range->unit;
+		*ret_bias = range->bias;
+	}
 	return 0;
+}
+
+/* The line of the instruction, which is the innermost function's. */
+static void find_line(Dwarf_Die *unit, uint64_t pc, struct place_function *function)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(unit, pc);
+
+	/* Line 0 is the compiler's mark for code of no line. */
+	if (line && dwarf_lineno(line, &function->line) == 0 && function->line > 0)
+		function->file = dwarf_linesrc(line, NULL, NULL);
+}
+
+/* The name for people. Returns 0 or -ENOMEM; *@ret is NULL where there is none. */
+static int make_name(const char *name, char **ret)
+{
+	*ret = NULL;
+	if (!name)
+		return 0;
+	*ret = demangle(name);
+	if (!*ret)
+		*ret = strdup(name);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/*
+ * A place of the functions of @stack, turned round: each was called, and its call's line is within
+ * the next.
+ */
+static struct place *make_place(uint64_t vaddr, const struct inline_stack *stack)
+{
+	size_t nr = stack->nr ? stack->nr : 1;
+	struct place *place = calloc(1, sizeof(*place) + nr * sizeof(place->functions[0]));
+
+	if (!place)
+		return NULL;
+	place->vaddr = vaddr;
+	place->nr = nr;
+	for (size_t i = 0; i < stack->nr; i++) {
+		const struct inline_function *inner = &stack->functions[nr - 1 - i];
+
+		place->functions[i].start = inner->start;
+		if (make_name(inner->name, &place->functions[i].name)) {
+			place_destroy(place);
+			return NULL;
+		}
+		if (i + 1 < nr) {
+			place->functions[i + 1].file = inner->call_file;
+			place->functions[i + 1].line = inner->call_line;
+		}
+	}
+	return place;
+}
+
+static struct place *create_place(struct module_symbols *symbols, uint64_t vaddr)
+{
+	struct inline_stack stack;
+	struct place *place;
+	Dwarf_Addr bias = 0;
+	Dwarf_Die *unit;
+
+	stack.nr = 0;
+	if (find_unit(symbols, vaddr, &unit, &bias) ||
+	    (unit && inline_calls_find(&symbols->inline_calls, unit, bias, vaddr, &stack)))
+		return NULL;
+	place = make_place(vaddr, &stack);
+	if (!place)
+		return NULL;
+	place->symbol = symbol_table_find(&symbols->table, vaddr);
+	/* Of padding between functions, the line table tells the line of what comes before. */
+	if (unit && (place->symbol || stack.nr))
+		find_line(unit, vaddr - bias, &place->functions[0]);
+	return place;
 }
 
 static int get_place(struct module_symbols *symbols, uint64_t vaddr, struct place **ret)
@@ -132,18 +229,12 @@ static int get_place(struct module_symbols *symbols, uint64_t vaddr, struct plac
 
 	HASH_FIND(hh, symbols->places, &vaddr, sizeof(vaddr), place);
 	if (!place) {
-		place = calloc(1, sizeof(*place));
+		place = create_place(symbols, vaddr);
 		if (!place)
 			return -ENOMEM;
-		place->vaddr = vaddr;
-		place->symbol = symbol_table_find(&symbols->table, vaddr);
-		if (find_line(symbols, place)) {
-			free(place);
-			return -ENOMEM;
-		}
 		HASH_ADD(hh, symbols->places, vaddr, sizeof(place->vaddr), place);
 		if (!hash_added(place)) {
-			free(place);
+			place_destroy(place);
 			return -ENOMEM;
 		}
 	}
@@ -151,8 +242,56 @@ static int get_place(struct module_symbols *symbols, uint64_t vaddr, struct plac
 	return 0;
 }
 
+/*
+ * The function that the code is: by its symbol, which is what probes, debuggers and the linker call
+ * it; a file that has lost its symbols may still have debug information.
+ */
+static int name_outermost(const struct place *place, struct stack_frame *frame)
+{
+	const struct place_function *function = &place->functions[place->nr - 1];
+
+	if (place->symbol) {
+		frame->function = symbol_name(place->symbol);
+		frame->function_offset = frame->module_offset - place->symbol->start;
+		return frame->function ? 0 : -ENOMEM;
+	}
+	frame->function = function->name;
+	frame->function_offset = frame->module_offset - function->start;
+	return 0;
+}
+
+static int name_place(const struct place *place, struct stack_frame *frames, size_t *ret_nr)
+{
+	const struct stack_frame common = frames[0];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < place->nr; i++) {
+		const struct place_function *function = &place->functions[i];
+		struct stack_frame *frame = &frames[nr];
+
+		*frame = common;
+		frame->file = function->file;
+		frame->line = function->file ? function->line : 0;
+		frame->inlined = i + 1 < place->nr;
+		if (!frame->inlined) {
+			int err = name_outermost(place, frame);
+
+			if (err)
+				return err;
+		} else if (function->name) {
+			frame->function = function->name;
+			frame->function_offset = frame->module_offset - function->start;
+		} else {
+			continue; /* nothing to tell of it */
+		}
+		nr++;
+	}
+	*ret_nr = nr;
+	return 0;
+}
+
 int symbolizer_name(struct symbolizer *symbolizer, struct module *module, uint64_t file_offset,
-		    bool is_call, struct stack_frame *frame)
+		    bool is_call, struct stack_frame *frames, size_t *ret_nr)
 {
 	struct module_symbols *symbols = NULL;
 	struct place *place;
@@ -162,24 +301,13 @@ int symbolizer_name(struct symbolizer *symbolizer, struct module *module, uint64
 	if (err)
 		return err;
 
-	frame->module = module->path;
-	frame->module_offset = file_offset;
+	*ret_nr = 1;
+	frames[0] = (struct stack_frame){.module = module->path, .module_offset = file_offset};
 	if (!module_vaddr(module, file_offset - is_call, &vaddr))
 		return 0;
-	frame->module_offset = vaddr + is_call;
+	frames[0].module_offset = vaddr + is_call;
 	if (!symbols->module)
 		return 0;
-
 	err = get_place(symbols, vaddr, &place);
-	if (err)
-		return err;
-	if (place->symbol) {
-		frame->function = symbol_name(place->symbol);
-		if (!frame->function)
-			return -ENOMEM;
-		frame->function_offset = frame->module_offset - place->symbol->start;
-	}
-	frame->file = place->file;
-	frame->line = place->file ? place->line : 0;
-	return 0;
+	return err ? err : name_place(place, frames, ret_nr);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a place in a module to function, file and line. Each module's symbols are read when the
+ * From a place in a module to functions, file and line. Each module's symbols are read when the
  * first of its frames is named, and each place is looked up once. Strings live as long as the
  * symbolizer.
  */
@@ -24,10 +24,12 @@ void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules
 void symbolizer_deinit(struct symbolizer *symbolizer);
 
 /*
- * Names the byte at @file_offset of @module. @is_call: it follows a call, and the function and line
- * meant are the call's. Fills all of @frame but its address. Returns 0 or -ENOMEM.
+ * Names the byte at @file_offset of @module. @is_call: it follows a call, and the functions and
+ * lines meant are the call's. Fills all but the address of up to STACK_MAX_INLINED + 1 @frames: the
+ * functions that are inlined there, innermost first, and the one they are inlined into. Returns 0
+ * or -ENOMEM.
  */
 int symbolizer_name(struct symbolizer *symbolizer, struct module *module, uint64_t file_offset,
-		    bool is_call, struct stack_frame *frame);
+		    bool is_call, struct stack_frame *frames, size_t *ret_nr);
 
 #endif

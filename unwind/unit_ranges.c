@@ -68,11 +68,9 @@ void unit_ranges_deinit(struct unit_ranges *ranges)
 	*ranges = (struct unit_ranges){0};
 }
 
-const char *unit_ranges_line(const struct unit_ranges *ranges, uint64_t address, int *ret_line)
+const struct unit_range *unit_ranges_find(const struct unit_ranges *ranges, uint64_t address)
 {
 	size_t low = 0, high = ranges->nr;
-	const struct unit_range *range;
-	Dwarf_Line *line;
 
 	/* The last range that does not start behind @address. */
 	while (low < high) {
@@ -83,13 +81,7 @@ const char *unit_ranges_line(const struct unit_ranges *ranges, uint64_t address,
 		else
 			high = middle;
 	}
-	if (!low)
+	if (!low || address >= ranges->ranges[low - 1].end)
 		return NULL;
-	range = &ranges->ranges[low - 1];
-	if (address >= range->end)
-		return NULL;
-	line = dwarf_getsrc_die(range->unit, address - range->bias);
-	if (!line || dwarf_lineno(line, ret_line))
-		return NULL;
-	return dwarf_linesrc(line, NULL, NULL);
+	return &ranges->ranges[low - 1];
 }

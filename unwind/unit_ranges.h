@@ -28,10 +28,7 @@ struct unit_ranges {
 int unit_ranges_init(struct unit_ranges *ranges, Dwfl_Module *module);
 void unit_ranges_deinit(struct unit_ranges *ranges);
 
-/*
- * The source file and line of the instruction at @address. The name is the module's. NULL: not
- * known.
- */
-const char *unit_ranges_line(const struct unit_ranges *ranges, uint64_t address, int *ret_line);
+/* The range that holds @address, or NULL. */
+const struct unit_range *unit_ranges_find(const struct unit_ranges *ranges, uint64_t address);
 
 #endif

@@ -36,9 +36,9 @@ link() {
 }
 
 # write_chain LANGUAGE: chain.c, with run_chain() on top of link_$DEPTH to link_1; expected: each
-# frame's function and line, innermost first.
+# frame's function and line, and whether it is inlined, innermost first.
 write_chain() {
-	local source=chain.${1/c++/cc} k
+	local source=chain.${1/c++/cc} k middle=middle
 
 	cat >"$source" <<-END
 		#include <stdlib.h>
@@ -52,19 +52,55 @@ write_chain() {
 		#endif
 		#define KEEP(x) __asm__ volatile("" : : "r"(x) : "memory", "rbx", "r12", "r13", "r14", "r15")
 		static void *volatile held;
-		static inline __attribute__((always_inline)) long inlined(void)
+		#define INLINED inline __attribute__((always_inline))
+		static INLINED long inner(void)
 		{
 			held = malloc($SIZE);
 			return 0; }
+	END
+	if [[ $1 == c++ ]]; then
+		middle='pool::get<7>'
+		cat >>"$source" <<-END
+			struct pool {
+				template <int N> INLINED long get(long n)
+				{
+					n += inner();
+					return n; }
+			};
+			static pool middle_pool;
+			#define middle middle_pool.get<7>
+		END
+	else
+		cat >>"$source" <<-END
+			static INLINED long middle(long n)
+			{
+				n += inner();
+				return n; }
+		END
+	fi
+	cat >>"$source" <<-END
+		static INLINED long outer(volatile long *n)
+		{
+			for (int i = 0; i < 1; i++) {
+				long add = *n;
+				if (*n >= 0) {
+					*n += middle(add); }
+			}
+			return *n; }
 		NOT_INLINED static long allocate(void)
 		{
-			long n = inlined();
+			volatile long n = 0;
+			outer(&n);
 			KEEP(&n);
 			return n; }
 	END
 	[[ $1 != c++ ]] || echo 'NOT_INLINED static void fail(long n) { if (n >= 0) throw n; }' >>"$source"
-	# The line of an inlined call is the innermost: malloc's own.
-	echo "allocate $(grep -n 'malloc(' "$source" | cut -d: -f1)" >expected
+	{
+		echo "inner $(line_of 'malloc(') inlined"
+		echo "$middle $(line_of '+= inner(') inlined"
+		echo "outer $(line_of '+= middle(') inlined"
+		echo "allocate $(line_of 'outer(&n);')"
+	} >expected
 	for ((k = 1; k <= DEPTH; k++)); do
 		link "$1" "$k" >>"$source"
 		echo "link_$k $(($(wc -l <"$source") - 2))" >>expected
@@ -76,6 +112,11 @@ write_chain() {
 				(void)link_$DEPTH(i); }
 	END
 	echo "run_chain $(wc -l <"$source")" >>expected
+}
+
+# line_of TEXT: the line of $source that has it.
+line_of() {
+	grep -nF "$1" "$source" | cut -d: -f1
 }
 
 # A main that calls run_chain(), here or in the library that is its argument.
@@ -134,6 +175,8 @@ check_chain() {
 			last = name[1]
 			line = $2
 			sub(/.*:/, "", line)
+			if (NF > 3)
+				line = line " " $4
 			wrong = seen <= nr && last " " line != expected[seen]
 			if (seen == 0)
 				wrong = last != "malloc"
