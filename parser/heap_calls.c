@@ -18,11 +18,13 @@ struct step {
 static void emit(struct heap_sink *sink, bool enters, const struct heap_block *block,
 		 const struct heap_op *op)
 {
-	struct heap_change change = {.enters = enters, .block = *block, .op = *op};
+	struct heap_change change;
 
+	if (!sink->observer.on_change)
+		return;
+	change = (struct heap_change){.enters = enters, .block = *block, .op = *op};
 	change.block.provisional = false;
-	if (sink->observer.on_change)
-		sink->observer.on_change(sink->observer.context, &change);
+	sink->observer.on_change(sink->observer.context, &change);
 }
 
 /* A block ends to be held; if its beginning has not been shown yet, that comes first. */

@@ -1,108 +1,377 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Entries lie in segments, each twice as large as the one before, and never move; a flat table with
+ * linear probing finds them by address. A block costs an entry of 72 bytes and 11 to 22 bytes of
+ * the table (test/bench/parser tells what becomes of that).
+ */
 #include "parser/heap_model.h"
+
+#include "unwind/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-#include <utlist.h>
+#define FIRST_SEGMENT	 16u /* entries */
+#define MAX_SEGMENTS	 27
+#define MAX_ENTRIES	 ((FIRST_SEGMENT << MAX_SEGMENTS) - FIRST_SEGMENT)
+#define NO_INDEX	 UINT32_MAX
+#define MIN_TABLE	 32u /* slots; a power of two */
+#define FIRST_RELEASES	 64u
+#define WORTH_COMPACTING 1024u
+
+enum entry_state { ENTRY_FREE, ENTRY_HELD, ENTRY_RELEASED };
 
 /* What is known of one address: a held block, or the last one there and its release. */
 struct entry {
 	struct heap_block block;
-	struct heap_op released; /* meaningless while held */
-	bool held;
-	struct entry *prev, *next; /* in heap->releases, while not held */
-	UT_hash_handle hh;
+	uint32_t state;
+	uint32_t link; /* ENTRY_RELEASED: of heap->releases; ENTRY_FREE: the next free entry */
+};
+
+/* Who released an entry's block. */
+struct release {
+	struct heap_op op;
+	uint32_t entry;
+	uint32_t prev, next; /* older and newer; of unused ones only next */
+};
+
+struct slot {
+	uint32_t tag;	/* of the address's hash; where it would like to be */
+	uint32_t entry; /* NO_INDEX: the slot is empty */
 };
 
 struct heap {
-	struct entry *entries;	/* by block.address */
-	struct entry *releases; /* oldest first */
+	struct slot *slots;
+	uint32_t nr_slots; /* a power of two, or 0 */
+	uint32_t nr_entries;
+	struct entry *segments[MAX_SEGMENTS];
+	uint32_t nr_made; /* entries that were in use at some time: the first ones */
+	uint32_t free_entry;
+
+	struct release *releases;
+	uint32_t nr_releases_made, max_releases, free_release;
+	uint32_t oldest, newest;
+
 	size_t nr_held, nr_releases;
 	uint64_t held_bytes; /* wraps on absurd sizes, and back on their release */
+	uint64_t seed;	     /* of the hash: colliding addresses can't be prepared */
 };
 
 struct heap *heap_create(void)
 {
-	return calloc(1, sizeof(struct heap));
+	struct heap *heap = calloc(1, sizeof(*heap));
+
+	if (!heap)
+		return NULL;
+	heap->free_entry = heap->free_release = heap->oldest = heap->newest = NO_INDEX;
+	heap->seed = hash_seed();
+	return heap;
+}
+
+/* Leaves the heap empty, its seed apart. */
+static void clear(struct heap *heap)
+{
+	uint64_t seed = heap->seed;
+
+	free(heap->slots);
+	free(heap->releases);
+	for (size_t i = 0; i < MAX_SEGMENTS; i++)
+		free(heap->segments[i]);
+	*heap = (struct heap){
+		.seed = seed,
+		.free_entry = NO_INDEX,
+		.free_release = NO_INDEX,
+		.oldest = NO_INDEX,
+		.newest = NO_INDEX,
+	};
 }
 
 void heap_destroy(struct heap *heap)
 {
-	struct entry *entry, *next;
-
 	if (!heap)
 		return;
-	HASH_ITER (hh, heap->entries, entry, next) {
-		HASH_DEL(heap->entries, entry);
-		free(entry);
-	}
+	clear(heap);
 	free(heap);
+}
+
+/* --- Entries --- */
+
+static size_t segment_of(uint32_t index)
+{
+	return (size_t)(__builtin_clz(FIRST_SEGMENT) - __builtin_clz(index + FIRST_SEGMENT));
+}
+
+static uint32_t segment_entries(size_t segment)
+{
+	return FIRST_SEGMENT << segment;
+}
+
+/* The index of a segment's first entry. */
+static uint32_t segment_start(size_t segment)
+{
+	return (FIRST_SEGMENT << segment) - FIRST_SEGMENT;
+}
+
+static struct entry *entry_at(const struct heap *heap, uint32_t index)
+{
+	size_t segment = segment_of(index);
+
+	return &heap->segments[segment][index - segment_start(segment)];
+}
+
+static struct entry *make_entry(struct heap *heap, uint32_t *ret_index)
+{
+	uint32_t index = heap->free_entry;
+	size_t segment;
+
+	*ret_index = index;
+	if (index != NO_INDEX) {
+		struct entry *entry = entry_at(heap, index);
+
+		heap->free_entry = entry->link;
+		return entry;
+	}
+	if (heap->nr_made == MAX_ENTRIES)
+		return NULL;
+	index = *ret_index = heap->nr_made;
+	segment = segment_of(index);
+	if (!heap->segments[segment])
+		heap->segments[segment] =
+			malloc(segment_entries(segment) * sizeof(*heap->segments[segment]));
+	if (!heap->segments[segment])
+		return NULL;
+	heap->nr_made++;
+	return entry_at(heap, index);
+}
+
+static void give_back_entry(struct heap *heap, struct entry *entry, uint32_t index)
+{
+	entry->state = ENTRY_FREE;
+	entry->link = heap->free_entry;
+	heap->free_entry = index;
+}
+
+/* --- The table --- */
+
+static uint32_t tag_of(const struct heap *heap, uint64_t address)
+{
+	return (uint32_t)hash_mix(address ^ heap->seed, 0xd6e8feb86659fd93);
+}
+
+/* The slot of @address; its index goes to *@ret_entry, NO_INDEX where it has none. */
+static uint32_t find_slot(const struct heap *heap, uint64_t address, uint32_t *ret_entry)
+{
+	uint32_t mask = heap->nr_slots - 1, tag = tag_of(heap, address), at = tag & mask;
+
+	for (*ret_entry = NO_INDEX; heap->nr_slots; at = (at + 1) & mask) {
+		const struct slot *slot = &heap->slots[at];
+
+		if (slot->entry == NO_INDEX)
+			break;
+		if (slot->tag != tag || entry_at(heap, slot->entry)->block.address != address)
+			continue;
+		*ret_entry = slot->entry;
+		break;
+	}
+	return at;
 }
 
 static struct entry *find_entry(const struct heap *heap, uint64_t address)
 {
-	struct entry *entry;
+	uint32_t index;
 
-	HASH_FIND(hh, heap->entries, &address, sizeof(address), entry);
-	return entry;
+	find_slot(heap, address, &index);
+	return index == NO_INDEX ? NULL : entry_at(heap, index);
+}
+
+static void put_slot(struct slot *slots, uint32_t mask, struct slot slot)
+{
+	uint32_t at = slot.tag & mask;
+
+	while (slots[at].entry != NO_INDEX)
+		at = (at + 1) & mask;
+	slots[at] = slot;
+}
+
+/* Keeps the table at most three quarters full. */
+static int grow_table(struct heap *heap)
+{
+	uint32_t nr = heap->nr_slots ? 2 * heap->nr_slots : MIN_TABLE;
+	struct slot *slots;
+
+	if ((uint64_t)heap->nr_entries + 1 <= (uint64_t)heap->nr_slots * 3 / 4)
+		return 0;
+	slots = malloc((size_t)nr * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	memset(slots, 0xff, (size_t)nr * sizeof(*slots)); /* NO_INDEX */
+	for (uint32_t i = 0; i < heap->nr_slots; i++)
+		if (heap->slots[i].entry != NO_INDEX)
+			put_slot(slots, nr - 1, heap->slots[i]);
+	free(heap->slots);
+	heap->slots = slots;
+	heap->nr_slots = nr;
+	return 0;
 }
 
 /* A new entry, neither held nor among the releases; NULL: out of memory. */
 static struct entry *add_entry(struct heap *heap, const struct heap_block *block)
 {
-	struct entry *entry = calloc(1, sizeof(*entry));
+	struct entry *entry;
+	uint32_t index;
 
+	if (grow_table(heap))
+		return NULL;
+	entry = make_entry(heap, &index);
 	if (!entry)
 		return NULL;
+	put_slot(heap->slots, heap->nr_slots - 1,
+		 (struct slot){tag_of(heap, block->address), index});
+	heap->nr_entries++;
 	entry->block = *block;
-	HASH_ADD(hh, heap->entries, block.address, sizeof(entry->block.address), entry);
-	if (!entry->hh.tbl) { /* uthash's sign that it could not grow */
-		free(entry);
-		return NULL;
-	}
+	entry->state = ENTRY_FREE;
+	entry->link = NO_INDEX;
 	return entry;
 }
+
+/* Those behind the gap move up, as far as that takes none of them before its place. */
+static void delete_entry(struct heap *heap, uint64_t address)
+{
+	uint32_t mask = heap->nr_slots - 1, index;
+	uint32_t gap = find_slot(heap, address, &index), at = gap;
+
+	if (index == NO_INDEX)
+		return;
+	give_back_entry(heap, entry_at(heap, index), index);
+	heap->nr_entries--;
+	for (;;) {
+		at = (at + 1) & mask;
+		if (heap->slots[at].entry == NO_INDEX)
+			break;
+		if (((at - heap->slots[at].tag) & mask) < ((at - gap) & mask))
+			continue;
+		heap->slots[gap] = heap->slots[at];
+		gap = at;
+	}
+	heap->slots[gap].entry = NO_INDEX;
+}
+
+/* --- Held blocks and releases --- */
 
 static void hold(struct heap *heap, struct entry *entry, const struct heap_block *block)
 {
 	entry->block = *block;
-	entry->held = true;
+	entry->state = ENTRY_HELD;
 	heap->nr_held++;
 	heap->held_bytes += block->size_bytes;
 }
 
 static void unhold(struct heap *heap, struct entry *entry)
 {
-	entry->held = false;
+	entry->state = ENTRY_FREE;
 	heap->nr_held--;
 	heap->held_bytes -= entry->block.size_bytes;
 }
 
-static void append_release(struct heap *heap, struct entry *entry)
+static int make_release(struct heap *heap, uint32_t *ret)
 {
-	DL_APPEND(heap->releases, entry);
+	if (heap->free_release != NO_INDEX) {
+		*ret = heap->free_release;
+		heap->free_release = heap->releases[*ret].next;
+		return 0;
+	}
+	if (heap->nr_releases_made == heap->max_releases) {
+		uint32_t max = heap->max_releases ? 2 * heap->max_releases : FIRST_RELEASES;
+		struct release *releases = reallocarray(heap->releases, max, sizeof(*releases));
+
+		if (!releases)
+			return -ENOMEM;
+		heap->releases = releases;
+		heap->max_releases = max;
+	}
+	*ret = heap->nr_releases_made++;
+	return 0;
+}
+
+/* @entry, not held any more, becomes the newest release. */
+static void append_release(struct heap *heap, struct entry *entry, uint32_t index,
+			   const struct heap_op *op, uint32_t release)
+{
+	heap->releases[release] =
+		(struct release){.op = *op, .entry = index, .prev = heap->newest, .next = NO_INDEX};
+	if (heap->newest != NO_INDEX)
+		heap->releases[heap->newest].next = release;
+	else
+		heap->oldest = release;
+	heap->newest = release;
 	heap->nr_releases++;
+	entry->state = ENTRY_RELEASED;
+	entry->link = release;
 }
 
 static void unlink_release(struct heap *heap, struct entry *entry)
 {
-	DL_DELETE(heap->releases, entry);
+	struct release *release = &heap->releases[entry->link];
+
+	if (release->prev != NO_INDEX)
+		heap->releases[release->prev].next = release->next;
+	else
+		heap->oldest = release->next;
+	if (release->next != NO_INDEX)
+		heap->releases[release->next].prev = release->prev;
+	else
+		heap->newest = release->prev;
+	release->next = heap->free_release;
+	heap->free_release = entry->link;
 	heap->nr_releases--;
+	entry->state = ENTRY_FREE;
 }
 
-static void delete_entry(struct heap *heap, struct entry *entry)
+static void forget_oldest_release(struct heap *heap)
 {
-	HASH_DEL(heap->entries, entry); // NOLINT(clang-analyzer-core.NullDereference): it has one
-	free(entry);
-}
+	struct entry *entry = entry_at(heap, heap->releases[heap->oldest].entry);
 
-static void forget_release(struct heap *heap, struct entry *entry)
-{
 	unlink_release(heap, entry);
-	delete_entry(heap, entry);
+	delete_entry(heap, entry->block.address);
+}
+
+static int copy_held(struct heap *copy, const struct heap *heap)
+{
+	for (uint32_t i = 0; i < heap->nr_made; i++) {
+		struct heap_block block = entry_at(heap, i)->block;
+		struct entry *added;
+
+		if (entry_at(heap, i)->state != ENTRY_HELD)
+			continue;
+		block.inherited = true;
+		block.provisional = false;
+		added = add_entry(copy, &block);
+		if (!added)
+			return -ENOMEM;
+		hold(copy, added, &block);
+	}
+	return 0;
+}
+
+/* In the order in which they will be forgotten. */
+static int copy_releases(struct heap *copy, const struct heap *heap)
+{
+	for (uint32_t i = heap->oldest; i != NO_INDEX; i = heap->releases[i].next) {
+		struct heap_block block = entry_at(heap, heap->releases[i].entry)->block;
+		uint32_t release, index;
+		struct entry *added;
+
+		block.inherited = true;
+		if (make_release(copy, &release))
+			return -ENOMEM;
+		added = add_entry(copy, &block);
+		if (!added)
+			return -ENOMEM;
+		find_slot(copy, block.address, &index);
+		append_release(copy, added, index, &heap->releases[i].op, release);
+	}
+	return 0;
 }
 
 struct heap *heap_copy(const struct heap *heap)
@@ -111,34 +380,11 @@ struct heap *heap_copy(const struct heap *heap)
 
 	if (!copy)
 		return NULL;
-	for (struct entry *entry = heap->entries; entry; entry = entry->hh.next) {
-		struct heap_block block = entry->block;
-		struct entry *added;
-
-		if (!entry->held)
-			continue;
-		block.inherited = true;
-		block.provisional = false;
-		added = add_entry(copy, &block);
-		if (!added)
-			goto fail;
-		hold(copy, added, &block);
-	}
-	/* Apart, to keep the order in which they will be forgotten. */
-	for (struct entry *entry = heap->releases; entry; entry = entry->next) {
-		struct entry *added = add_entry(copy, &entry->block);
-
-		if (!added)
-			goto fail;
-		added->block.inherited = true;
-		added->released = entry->released;
-		append_release(copy, added);
+	if (copy_held(copy, heap) || copy_releases(copy, heap)) {
+		heap_destroy(copy);
+		return NULL;
 	}
 	return copy;
-
-fail:
-	heap_destroy(copy);
-	return NULL;
 }
 
 int heap_alloc(struct heap *heap, const struct heap_block *block, struct heap_block *ret_previous)
@@ -150,7 +396,7 @@ int heap_alloc(struct heap *heap, const struct heap_block *block, struct heap_bl
 		entry = add_entry(heap, block);
 		if (!entry)
 			return -ENOMEM;
-	} else if (entry->held) {
+	} else if (entry->state == ENTRY_HELD) {
 		*ret_previous = entry->block;
 		unhold(heap, entry);
 		result = HEAP_STILL_HELD;
@@ -164,20 +410,24 @@ int heap_alloc(struct heap *heap, const struct heap_block *block, struct heap_bl
 int heap_release(struct heap *heap, uint64_t address, const struct heap_op *op,
 		 struct heap_block *ret_block, struct heap_op *ret_released)
 {
-	struct entry *entry = find_entry(heap, address);
+	uint32_t index, release;
+	struct entry *entry;
 
-	if (!entry)
+	find_slot(heap, address, &index);
+	if (index == NO_INDEX)
 		return HEAP_UNKNOWN;
+	entry = entry_at(heap, index);
 	*ret_block = entry->block;
-	if (!entry->held) {
-		*ret_released = entry->released;
+	if (entry->state == ENTRY_RELEASED) {
+		*ret_released = heap->releases[entry->link].op;
 		return HEAP_DOUBLE_FREE;
 	}
+	if (make_release(heap, &release))
+		return -ENOMEM;
 	unhold(heap, entry);
-	entry->released = *op;
-	append_release(heap, entry);
+	append_release(heap, entry, index, op, release);
 	if (heap->nr_releases > HEAP_MAX_RELEASES)
-		forget_release(heap, heap->releases);
+		forget_oldest_release(heap);
 	return HEAP_OK;
 }
 
@@ -189,7 +439,8 @@ int heap_unrelease(struct heap *heap, const struct heap_block *block, uint64_t s
 		entry = add_entry(heap, block);
 		if (!entry)
 			return -ENOMEM;
-	} else if (entry->held || entry->released.sequence != sequence) {
+	} else if (entry->state == ENTRY_HELD ||
+		   heap->releases[entry->link].op.sequence != sequence) {
 		return 0;
 	} else {
 		unlink_release(heap, entry);
@@ -202,7 +453,7 @@ static struct entry *find_allocated_by(const struct heap *heap, uint64_t address
 {
 	struct entry *entry = find_entry(heap, address);
 
-	if (!entry || !entry->held || entry->block.allocated.sequence != sequence)
+	if (!entry || entry->state != ENTRY_HELD || entry->block.allocated.sequence != sequence)
 		return NULL;
 	return entry;
 }
@@ -216,7 +467,7 @@ bool heap_withdraw(struct heap *heap, uint64_t address, uint64_t sequence,
 		return false;
 	*ret_block = entry->block;
 	unhold(heap, entry);
-	delete_entry(heap, entry);
+	delete_entry(heap, address);
 	return true;
 }
 
@@ -236,28 +487,57 @@ const struct heap_block *heap_find(const struct heap *heap, uint64_t address)
 {
 	const struct entry *entry = find_entry(heap, address);
 
-	return entry && entry->held ? &entry->block : NULL;
+	return entry && entry->state == ENTRY_HELD ? &entry->block : NULL;
 }
 
 const struct heap_op *heap_find_release(const struct heap *heap, uint64_t address)
 {
 	const struct entry *entry = find_entry(heap, address);
 
-	return entry && !entry->held ? &entry->released : NULL;
+	return entry && entry->state == ENTRY_RELEASED ? &heap->releases[entry->link].op : NULL;
+}
+
+/* Moves what a large heap still has to a small one. Failing for lack of memory does no harm. */
+static void compact(struct heap *heap)
+{
+	struct heap *copy = heap_create();
+	struct heap old;
+
+	for (uint32_t i = 0; copy && i < heap->nr_made; i++) {
+		const struct entry *entry = entry_at(heap, i);
+		struct entry *added;
+
+		if (entry->state != ENTRY_HELD)
+			continue;
+		added = add_entry(copy, &entry->block);
+		if (!added) {
+			heap_destroy(copy);
+			return;
+		}
+		hold(copy, added, &entry->block);
+	}
+	if (!copy)
+		return;
+	old = *heap;
+	*heap = *copy;
+	*copy = old;
+	heap_destroy(copy);
 }
 
 void heap_bury(struct heap *heap)
 {
-	struct entry *entry, *next;
+	while (heap->oldest != NO_INDEX)
+		forget_oldest_release(heap);
+	for (uint32_t i = 0; i < heap->nr_made; i++) {
+		struct entry *entry = entry_at(heap, i);
 
-	while (heap->releases)
-		forget_release(heap, heap->releases);
-	HASH_ITER (hh, heap->entries, entry, next) {
-		if (!entry->block.inherited)
+		if (entry->state != ENTRY_HELD || !entry->block.inherited)
 			continue;
 		unhold(heap, entry);
-		delete_entry(heap, entry);
+		delete_entry(heap, entry->block.address);
 	}
+	if (heap->nr_made > WORTH_COMPACTING && heap->nr_entries < heap->nr_made / 2)
+		compact(heap);
 }
 
 size_t heap_nr_blocks(const struct heap *heap)
@@ -278,11 +558,35 @@ uint64_t heap_held_bytes(const struct heap *heap)
 int heap_for_each(const struct heap *heap, int (*visit)(void *context, const struct heap_block *b),
 		  void *context)
 {
-	for (const struct entry *entry = heap->entries; entry; entry = entry->hh.next) {
-		int result = entry->held ? visit(context, &entry->block) : 0;
+	for (uint32_t i = 0; i < heap->nr_made; i++) {
+		const struct entry *entry = entry_at(heap, i);
+		int result = entry->state == ENTRY_HELD ? visit(context, &entry->block) : 0;
 
 		if (result)
 			return result;
 	}
 	return 0;
+}
+
+void heap_drain(struct heap *heap, void (*visit)(void *context, const struct heap_block *b),
+		void *context)
+{
+	free(heap->slots);
+	heap->slots = NULL;
+	/* The largest first: it is free again before the smaller ones are visited. */
+	for (size_t segment = MAX_SEGMENTS; segment-- > 0;) {
+		uint32_t start = segment_start(segment);
+
+		for (uint32_t i = 0; heap->segments[segment] && start + i < heap->nr_made &&
+				     i < segment_entries(segment);
+		     i++) {
+			const struct entry *entry = &heap->segments[segment][i];
+
+			if (entry->state == ENTRY_HELD)
+				visit(context, &entry->block);
+		}
+		free(heap->segments[segment]);
+		heap->segments[segment] = NULL;
+	}
+	clear(heap);
 }

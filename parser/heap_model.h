@@ -7,8 +7,8 @@
  * A heap is one address space's blocks. Processes share a heap (vfork, threads), copy it (fork) or
  * start with a new one (exec); who belongs to which is the caller's (heap_space.h).
  *
- * Memory: one entry for each held block, and one for each of the HEAP_MAX_RELEASES addresses
- * released last. A second free of an address released before those is seen as one of an unknown
+ * Memory: one entry for each held block (some 90 bytes), and one for each of the HEAP_MAX_RELEASES
+ * addresses released last. A second free of an address released before those is seen as one of an unknown
  * block.
  */
 #ifndef LEAKTOOLS_PARSER_HEAP_MODEL_H
@@ -108,5 +108,12 @@ uint64_t heap_held_bytes(const struct heap *heap);
 /* Calls @visit for each held block, in no order; stops at and returns the first non-zero. */
 int heap_for_each(const struct heap *heap, int (*visit)(void *context, const struct heap_block *b),
 		  void *context);
+
+/*
+ * Calls @visit for each held block, in no order, and leaves the heap empty: its memory is given back
+ * meanwhile, so that blocks which move elsewhere hardly take twice the room.
+ */
+void heap_drain(struct heap *heap, void (*visit)(void *context, const struct heap_block *b),
+		void *context);
 
 #endif

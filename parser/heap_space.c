@@ -144,12 +144,17 @@ struct block_list {
 	size_t nr;
 };
 
-static int add_held(void *context, const struct heap_block *block)
+static void move_held(void *context, const struct heap_block *block)
 {
 	struct block_list *list = context;
 
 	if (!block->inherited)
 		list->blocks[list->nr++] = *block;
+}
+
+static int add_held(void *context, const struct heap_block *block)
+{
+	move_held(context, block);
 	return 0;
 }
 
@@ -163,20 +168,44 @@ static int compare_by_time(const void *a, const void *b)
 	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
-int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **ret, size_t *ret_nr)
+/* The size of the list at most; 1 at least, because calloc(0) may return NULL. */
+static size_t max_held(const struct heap_spaces *spaces)
 {
 	const struct heap_space *space;
-	struct block_list list = {0};
-	size_t max = 1; /* calloc(0) may return NULL */
+	size_t max = 1;
 
 	DL_FOREACH (spaces->all, space)
 		max += space->heap ? heap_nr_blocks(space->heap) : 0;
-	list.blocks = calloc(max, sizeof(*list.blocks));
+	return max;
+}
+
+int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **ret, size_t *ret_nr)
+{
+	const struct heap_space *space;
+	struct block_list list = {.blocks = calloc(max_held(spaces), sizeof(*list.blocks))};
+
 	if (!list.blocks)
 		return -ENOMEM;
 	DL_FOREACH (spaces->all, space) {
 		if (space->heap)
 			heap_for_each(space->heap, add_held, &list);
+	}
+	qsort(list.blocks, list.nr, sizeof(*list.blocks), compare_by_time);
+	*ret = list.blocks;
+	*ret_nr = list.nr;
+	return 0;
+}
+
+int heap_spaces_move_held(struct heap_spaces *spaces, struct heap_block **ret, size_t *ret_nr)
+{
+	struct heap_space *space;
+	struct block_list list = {.blocks = calloc(max_held(spaces), sizeof(*list.blocks))};
+
+	if (!list.blocks)
+		return -ENOMEM;
+	DL_FOREACH (spaces->all, space) {
+		if (space->heap)
+			heap_drain(space->heap, move_held, &list);
 	}
 	qsort(list.blocks, list.nr, sizeof(*list.blocks), compare_by_time);
 	*ret = list.blocks;

@@ -62,4 +62,7 @@ int heap_space_bury(struct heap_space *space);
 int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **ret,
 			  size_t *ret_nr);
 
+/* The same, and the heaps are empty then: for the end, when the list may be as large as they are. */
+int heap_spaces_move_held(struct heap_spaces *spaces, struct heap_block **ret, size_t *ret_nr);
+
 #endif

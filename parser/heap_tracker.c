@@ -11,7 +11,9 @@ struct heap_tracker {
 	struct heap_sink sink;
 	struct process_table table;
 	struct heap_block *held; /* what heap_tracker_held() gave out */
+	size_t nr_held;
 	bool finished;
+	bool moved; /* @held is all there is: the heaps were emptied */
 };
 
 int heap_tracker_create(const struct heap_observer *observer, struct heap_tracker **ret)
@@ -213,13 +215,22 @@ const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)
 
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr)
 {
-	struct heap_block *blocks;
-	int err = heap_spaces_list_held(&tracker->table.spaces, &blocks, ret_nr);
+	struct heap_spaces *spaces = &tracker->table.spaces;
+	struct heap_block *blocks = NULL;
+	size_t nr;
+	int err;
 
-	if (err)
-		return err;
-	free(tracker->held);
-	tracker->held = blocks;
-	*ret = blocks;
+	if (!tracker->finished || !tracker->moved) {
+		err = tracker->finished ? heap_spaces_move_held(spaces, &blocks, &nr)
+					: heap_spaces_list_held(spaces, &blocks, &nr);
+		if (err)
+			return err;
+		free(tracker->held);
+		tracker->held = blocks;
+		tracker->nr_held = nr;
+		tracker->moved = tracker->finished;
+	}
+	*ret = tracker->held;
+	*ret_nr = tracker->nr_held;
 	return 0;
 }

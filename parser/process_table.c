@@ -33,8 +33,10 @@ struct process *process_table_find(const struct process_table *table, pid_t pid)
 
 struct thread *process_table_find_thread(const struct process_table *table, pid_t tid)
 {
-	struct thread *thread;
+	struct thread *thread = table->last_thread;
 
+	if (thread && thread->tid == tid)
+		return thread;
 	HASH_FIND(hh, table->threads, &tid, sizeof(tid), thread);
 	return thread;
 }
@@ -97,7 +99,7 @@ int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, stru
 	struct process *process;
 
 	if (thread && thread->alive && thread->process->pid == pid) {
-		*ret = thread;
+		*ret = table->last_thread = thread;
 		return 0;
 	}
 	process = get_process(table, pid);

@@ -57,6 +57,7 @@ struct thread {
 struct process_table {
 	struct process *processes;
 	struct thread *threads;
+	struct thread *last_thread; /* that was asked for: the next event is often its, too */
 	struct heap_spaces spaces;
 };
 

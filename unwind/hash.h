@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/auxv.h>
 
 /* After a failed HASH_ADD the element is in no table; hash_added() tells. */
 #define HASH_NONFATAL_OOM	 1
@@ -25,12 +27,27 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* A number that nobody outside of this process knows: colliding keys can't be prepared. */
+static inline uint64_t hash_seed(void)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t seed = 0;
+
+	if (random)
+		memcpy(&seed, random, sizeof(seed));
+	return seed;
+}
+
 static inline uint64_t hash_words(const uint64_t *words, size_t nr, uint64_t seed)
 {
 	uint64_t hash = seed ^ 0x9e3779b97f4a7c15;
 
-	for (size_t i = 0; i < nr; i++)
-		hash = hash_mix(hash ^ words[i], 0xd6e8feb86659fd93) + i;
+	size_t i = 0;
+
+	for (; i + 1 < nr; i += 2)
+		hash = hash_mix(hash ^ words[i], 0xd6e8feb86659fd93 ^ words[i + 1]);
+	if (i < nr)
+		hash = hash_mix(hash ^ words[i], 0xd6e8feb86659fd93);
 	return hash_mix(hash, 0xa0761d6478bd642f ^ nr);
 }
 
