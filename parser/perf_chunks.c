@@ -10,7 +10,11 @@
 
 #define CHUNK_BYTES ((size_t)1 << 20) /* much more than a record's 65535 bytes */
 
+#define MAX_SPARE   16 /* chunks kept to be used again */
+
 struct perf_chunk {
+	struct perf_chunks *owner;
+	struct perf_chunk *next_spare;
 	size_t nr_holders; /* the reader, and each record held */
 	size_t next;	   /* where the next record begins */
 	size_t filled;
@@ -31,6 +35,13 @@ void perf_chunks_deinit(struct perf_chunks *chunks)
 	if (chunks->current)
 		perf_chunk_release(chunks->current);
 	chunks->current = NULL;
+	while (chunks->spare) {
+		struct perf_chunk *chunk = chunks->spare;
+
+		chunks->spare = chunk->next_spare;
+		free(chunk);
+	}
+	chunks->nr_spare = 0;
 }
 
 void perf_chunks_resume(struct perf_chunks *chunks)
@@ -45,8 +56,35 @@ void perf_chunk_hold(struct perf_chunk *chunk)
 
 void perf_chunk_release(struct perf_chunk *chunk)
 {
-	if (--chunk->nr_holders == 0)
+	struct perf_chunks *owner = chunk->owner;
+
+	if (--chunk->nr_holders > 0)
+		return;
+	if (owner->nr_spare == MAX_SPARE) {
 		free(chunk);
+		return;
+	}
+	chunk->next_spare = owner->spare;
+	owner->spare = chunk;
+	owner->nr_spare++;
+}
+
+/* A chunk that the reader holds; NULL: out of memory. */
+static struct perf_chunk *take_chunk(struct perf_chunks *chunks)
+{
+	struct perf_chunk *chunk = chunks->spare;
+
+	if (chunk) {
+		chunks->spare = chunk->next_spare;
+		chunks->nr_spare--;
+	} else {
+		chunk = malloc(sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		chunk->owner = chunks;
+	}
+	chunk->nr_holders = 1;
+	return chunk;
 }
 
 /* Makes room behind what is read: the unread rest moves to the start of a chunk nobody holds. */
@@ -56,10 +94,9 @@ static int make_room(struct perf_chunks *chunks)
 	size_t rest = old ? old->filled - old->next : 0;
 
 	if (!old || old->nr_holders > 1) {
-		chunk = malloc(sizeof(*chunk));
+		chunk = take_chunk(chunks);
 		if (!chunk)
 			return -ENOMEM;
-		chunk->nr_holders = 1;
 	}
 	if (old)
 		memmove(chunk->bytes, old->bytes + old->next, rest);

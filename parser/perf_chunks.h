@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Cuts a recording's stream into records. Bytes are read in large chunks and records are used in
- * place; a chunk is freed when the reader has moved on and each record held in it was released.
+ * place; a chunk is used again when the reader has moved on and each record held in it was
+ * released.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_CHUNKS_H
 #define LEAKTOOLS_PARSER_PERF_CHUNKS_H
@@ -26,11 +27,16 @@ struct perf_chunks {
 	uint64_t end_offset; /* of the data; UINT64_MAX: wherever the source ends */
 	uint64_t offset;     /* of the next record */
 	struct perf_chunk *current;
+	struct perf_chunk *spare; /* a list, of @nr_spare */
+	size_t nr_spare;
 	bool ended;	/* nothing is left to be read */
 	bool truncated; /* the source ended before @end_offset, or within a record */
 };
 
-/* Reads the @source from its position on, up to @end_offset. Release with _deinit(). */
+/*
+ * Reads the @source from its position on, up to @end_offset. Release with _deinit(), when no chunk
+ * is held any more.
+ */
 void perf_chunks_init(struct perf_chunks *chunks, struct perf_source *source, uint64_t end_offset);
 void perf_chunks_deinit(struct perf_chunks *chunks);
 

@@ -2,24 +2,18 @@
 #include "parser/perf_events.h"
 
 #include "common/scope.h"
+#include "unwind/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM	     1
-#define uthash_nonfatal_oom(element) ((element)->event = NULL)
-#include <uthash.h>
+#define MIN_SLOTS ((size_t)64)
 
 struct perf_event_id {
 	uint64_t id;
-	struct perf_event *event; /* NULL: not in the hash */
-	UT_hash_handle hh;
+	struct perf_event *event; /* NULL: the slot is empty */
 };
-
-#define ID_FIELDS_MASK                                                                             \
-	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
-	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
 
 static uint64_t load_u64(const uint8_t *bytes)
 {
@@ -31,64 +25,129 @@ static uint64_t load_u64(const uint8_t *bytes)
 
 void perf_events_deinit(struct perf_events *events)
 {
-	HASH_CLEAR(hh, events->by_id);
-	for (size_t i = 0; i < events->nr; i++) {
-		free(events->id_arrays[i]);
+	for (size_t i = 0; i < events->nr; i++)
 		free(events->events[i]);
-	}
-	free(events->id_arrays);
+	free(events->by_id);
 	free(events->events);
 	*events = (struct perf_events){0};
 }
 
-static int add_ids(struct perf_events *events, struct perf_event *event, const uint8_t *bytes,
-		   size_t nr, struct perf_event_id **ret)
+/* The slot of @id, or the empty one where it would go. */
+static struct perf_event_id *find_id(const struct perf_events *events, uint64_t id)
 {
-	struct perf_event_id *ids = calloc(nr ? nr : 1, sizeof(*ids));
+	size_t mask = events->nr_slots - 1;
+	size_t at = hash_mix(id ^ events->seed, 0xd6e8feb86659fd93) & mask;
 
-	*ret = ids; /* released with the events, even when this fails */
-	if (!ids)
+	while (events->by_id[at].event && events->by_id[at].id != id)
+		at = (at + 1) & mask;
+	return &events->by_id[at];
+}
+
+static int reserve_ids(struct perf_events *events, size_t nr)
+{
+	struct perf_event_id *old = events->by_id;
+	size_t nr_old = events->nr_slots, nr_slots = nr_old ? nr_old : MIN_SLOTS;
+	struct perf_event_id *slots;
+
+	while (nr_slots / 2 < events->nr_ids + nr)
+		nr_slots *= 2;
+	if (nr_slots == nr_old)
+		return 0;
+	slots = calloc(nr_slots, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	events->seed = hash_seed();
+	events->by_id = slots;
+	events->nr_slots = nr_slots;
+	for (size_t i = 0; i < nr_old; i++)
+		if (old[i].event)
+			*find_id(events, old[i].id) = old[i];
+	free(old);
+	return 0;
+}
+
+static int add_ids(struct perf_events *events, struct perf_event *event, const uint8_t *bytes,
+		   size_t nr)
+{
+	if (reserve_ids(events, nr))
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
-		struct perf_event_id *id = &ids[i], *other;
+		uint64_t id = load_u64(bytes + i * sizeof(uint64_t));
+		struct perf_event_id *slot = find_id(events, id);
 
-		id->id = load_u64(bytes + i * sizeof(uint64_t));
-		id->event = event;
-		HASH_FIND(hh, events->by_id, &id->id, sizeof(id->id), other);
-		if (other)
+		if (slot->event)
 			continue;
-		HASH_ADD(hh, events->by_id, id, sizeof(id->id), id);
-		if (!id->event)
-			return -ENOMEM;
+		*slot = (struct perf_event_id){id, event};
+		events->nr_ids++;
 	}
 	return 0;
 }
 
-static int grow(struct perf_events *events)
+/* Samples begin with these fields, as far as they have them. */
+static void plan_sample(struct perf_event *event)
 {
-	struct perf_event **list =
-		reallocarray(events->events, events->nr + 1, sizeof(struct perf_event *));
-	struct perf_event_id **arrays;
+	uint64_t sample_type = event->desc.attr.sample_type;
+	uint16_t offset = sizeof(struct perf_event_header), identifier = 0, id = 0, unused;
+	const struct {
+		uint64_t bit;
+		uint16_t *place;
+	} order[] = {
+		{PERF_SAMPLE_IDENTIFIER, &identifier}, {PERF_SAMPLE_IP, &event->sample_ip},
+		{PERF_SAMPLE_TID, &event->sample.tid}, {PERF_SAMPLE_TIME, &event->sample.time},
+		{PERF_SAMPLE_ADDR, &unused},	       {PERF_SAMPLE_ID, &id},
+		{PERF_SAMPLE_STREAM_ID, &unused},      {PERF_SAMPLE_CPU, &event->sample.cpu},
+		{PERF_SAMPLE_PERIOD, &unused},
+	};
 
-	if (!list)
-		return -ENOMEM;
-	events->events = list;
-	arrays = reallocarray(events->id_arrays, events->nr + 1, sizeof(struct perf_event_id *));
-	if (!arrays)
-		return -ENOMEM;
-	events->id_arrays = arrays;
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		if (!(sample_type & order[i].bit))
+			continue;
+		*order[i].place = offset;
+		offset += sizeof(uint64_t);
+	}
+	event->sample.id = identifier ? identifier : id;
+	event->sample_words_bytes = offset;
+}
+
+/* The other records end with these. */
+static void plan_trailer(struct perf_event *event)
+{
+	uint64_t sample_type = event->desc.attr.sample_type;
+	uint16_t distance = 0, identifier = 0, id = 0, unused;
+	const struct {
+		uint64_t bit;
+		uint16_t *place;
+	} order[] = {
+		{PERF_SAMPLE_IDENTIFIER, &identifier},	  {PERF_SAMPLE_CPU, &event->trailer.cpu},
+		{PERF_SAMPLE_STREAM_ID, &unused},	  {PERF_SAMPLE_ID, &id},
+		{PERF_SAMPLE_TIME, &event->trailer.time}, {PERF_SAMPLE_TID, &event->trailer.tid},
+	};
+
+	if (!event->desc.attr.sample_id_all)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		if (!(sample_type & order[i].bit))
+			continue;
+		distance += sizeof(uint64_t);
+		*order[i].place = distance;
+	}
+	event->trailer.id = identifier ? identifier : id;
+	event->trailer_bytes = distance;
 }
 
 int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr_bytes,
 		    const uint8_t *ids, size_t nr_ids)
 {
 	_cleanup_free_ struct perf_event *event = calloc(1, sizeof(*event));
-	struct perf_event *added;
+	struct perf_event **list, *added;
 	uint32_t claimed_bytes;
 
-	if (!event || grow(events))
+	if (!event)
 		return -ENOMEM;
+	list = reallocarray(events->events, events->nr + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	events->events = list;
 	if (attr_bytes < PERF_ATTR_SIZE_VER0)
 		return -EINVAL;
 	memcpy(&claimed_bytes, attr + offsetof(struct perf_event_attr, size),
@@ -102,69 +161,54 @@ int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr
 	if (attr_bytes < PERF_ATTR_SIZE_VER0)
 		return -EINVAL;
 	memcpy(&event->desc.attr, attr, attr_bytes);
-	if (event->desc.attr.sample_id_all)
-		event->trailer_bytes =
-			sizeof(uint64_t) *
-			(size_t)__builtin_popcountll(event->desc.attr.sample_type & ID_FIELDS_MASK);
-	added = events->events[events->nr] = steal_ptr(event);
-	events->id_arrays[events->nr] = NULL;
-	events->nr++;
-	return add_ids(events, added, ids, nr_ids, &events->id_arrays[events->nr - 1]);
+	plan_sample(event);
+	plan_trailer(event);
+	added = events->events[events->nr++] = steal_ptr(event);
+	return add_ids(events, added, ids, nr_ids);
 }
 
-/* The bytes from a sample's start to the field @bit, all of whose predecessors take 8 bytes. */
-static size_t sample_field_offset(uint64_t sample_type, uint64_t bit)
+void perf_event_plan_fields(struct perf_event *event)
 {
-	static const uint64_t order[] = {
-		PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,
-		PERF_SAMPLE_TIME,	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+	const struct perf_event_fields *fields = &event->fields;
+	const struct perf_field_copy all[PERF_EVENT_MAX_COPIES] = {
+		{fields->args[0], offsetof(struct perf_sample, args[0])},
+		{fields->args[1], offsetof(struct perf_sample, args[1])},
+		{fields->args[2], offsetof(struct perf_sample, args[2])},
+		{fields->ret, offsetof(struct perf_sample, ret)},
+		{fields->block, offsetof(struct perf_sample, block)},
+		{fields->caller, offsetof(struct perf_sample, caller)},
+		{fields->probe_address, offsetof(struct perf_sample, probe_address)},
+		{fields->return_address, offsetof(struct perf_sample, return_address)},
 	};
-	size_t offset = sizeof(struct perf_event_header);
 
-	for (size_t i = 0; i < ARRAY_SIZE(order) && order[i] != bit; i++)
-		if (sample_type & order[i])
-			offset += sizeof(uint64_t);
-	return offset;
-}
+	_Static_assert(PROBE_MAX_ARGS == 3, "the arguments above");
+	event->nr_copies = event->raw_bytes_needed = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		uint64_t end = (uint64_t)all[i].field.offset + all[i].field.size_bytes;
 
-/* The bytes from the field @bit to the end of a trailer. */
-static size_t trailer_field_distance(uint64_t sample_type, uint64_t bit)
-{
-	static const uint64_t order[] = {
-		PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_CPU,  PERF_SAMPLE_STREAM_ID,
-		PERF_SAMPLE_ID,		PERF_SAMPLE_TIME, PERF_SAMPLE_TID,
-	};
-	size_t distance = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		if (sample_type & order[i])
-			distance += sizeof(uint64_t);
-		if (order[i] == bit)
-			break;
+		if (all[i].field.size_bytes == 0)
+			continue;
+		event->copies[event->nr_copies++] = all[i];
+		if (end > event->raw_bytes_needed)
+			event->raw_bytes_needed = end > UINT32_MAX ? UINT32_MAX : (uint32_t)end;
 	}
-	return distance;
 }
 
-/* Reads the 8 bytes of field @bit from a sample or a trailer. */
-static bool read_id_field(const struct perf_event *event, const struct perf_record *record,
-			  uint64_t bit, uint64_t *ret)
+/* Reads the 8 bytes at one of @event's places in a record. */
+static bool read_place(const struct perf_record *record, uint16_t in_sample, uint16_t in_trailer,
+		       uint64_t *ret)
 {
-	uint64_t sample_type = event->desc.attr.sample_type;
-	size_t offset;
+	size_t size_bytes = record->header.size;
 
-	if (!(sample_type & bit))
-		return false;
 	if (record->header.type == PERF_RECORD_SAMPLE) {
-		offset = sample_field_offset(sample_type, bit);
-		if (offset + sizeof(*ret) > record->header.size)
+		if (in_sample == 0 || in_sample + sizeof(*ret) > size_bytes)
 			return false;
-	} else {
-		if (sizeof(record->header) + event->trailer_bytes > record->header.size ||
-		    !event->trailer_bytes)
-			return false;
-		offset = record->header.size - trailer_field_distance(sample_type, bit);
+		*ret = load_u64(record->bytes + in_sample);
+		return true;
 	}
-	*ret = load_u64(record->bytes + offset);
+	if (in_trailer == 0 || sizeof(record->header) + in_trailer > size_bytes)
+		return false;
+	*ret = load_u64(record->bytes + size_bytes - in_trailer);
 	return true;
 }
 
@@ -173,8 +217,8 @@ struct perf_event *perf_events_find(const struct perf_events *events,
 {
 	bool is_sample = record->header.type == PERF_RECORD_SAMPLE;
 	struct perf_event *first;
-	struct perf_event_id *found;
-	uint64_t bit, id;
+	const struct perf_event_id *found;
+	uint64_t id;
 
 	if (events->nr == 0)
 		return NULL;
@@ -182,12 +226,10 @@ struct perf_event *perf_events_find(const struct perf_events *events,
 	first = events->events[0];
 	if (events->nr == 1 || (!is_sample && !first->desc.attr.sample_id_all))
 		return first;
-	bit = first->desc.attr.sample_type & PERF_SAMPLE_IDENTIFIER ? PERF_SAMPLE_IDENTIFIER
-								    : PERF_SAMPLE_ID;
-	if (!read_id_field(first, record, bit, &id))
+	if (!read_place(record, first->sample.id, first->trailer.id, &id))
 		return is_sample ? NULL : first;
-	HASH_FIND(hh, events->by_id, &id, sizeof(id), found);
-	if (found)
+	found = find_id(events, id);
+	if (found->event)
 		return found->event;
 	/* Records that the recorder made up have the id 0. */
 	return is_sample && id != 0 ? NULL : first;
@@ -197,7 +239,7 @@ uint64_t perf_event_record_time(const struct perf_event *event, const struct per
 {
 	uint64_t time_ns;
 
-	return read_id_field(event, record, PERF_SAMPLE_TIME, &time_ns) ? time_ns : 0;
+	return read_place(record, event->sample.time, event->trailer.time, &time_ns) ? time_ns : 0;
 }
 
 void perf_event_read_trailer(const struct perf_event *event, const struct perf_record *record,
@@ -207,10 +249,10 @@ void perf_event_read_trailer(const struct perf_event *event, const struct perf_r
 
 	*ret = (struct perf_origin){.pid = -1, .tid = -1};
 	ret->time_ns = perf_event_record_time(event, record);
-	if (read_id_field(event, record, PERF_SAMPLE_TID, &value)) {
+	if (read_place(record, event->sample.tid, event->trailer.tid, &value)) {
 		ret->pid = (pid_t)(uint32_t)value;
 		ret->tid = (pid_t)(value >> 32);
 	}
-	if (read_id_field(event, record, PERF_SAMPLE_CPU, &value))
+	if (read_place(record, event->sample.cpu, event->trailer.cpu, &value))
 		ret->cpu = (uint32_t)value;
 }

@@ -27,20 +27,46 @@ struct perf_event_fields {
 	struct perf_field newtask_clone_flags;
 };
 
+/*
+ * Where the fields of 8 bytes stand that say what a record is: in samples their distance from the
+ * record's start, in trailers from its end; 0: there is none.
+ */
+struct perf_id_places {
+	uint16_t id, time, tid, cpu;
+};
+
+/* A value of the raw data, and where in struct perf_sample it goes. */
+struct perf_field_copy {
+	struct perf_field field;
+	uint16_t to;
+};
+
+#define PERF_EVENT_MAX_COPIES (PROBE_MAX_ARGS + 5)
+
 struct perf_event {
 	struct perf_event_desc desc;
 	struct perf_event_fields fields;
 	bool bound;	      /* its format was found and read (perf_formats_bind()) */
 	size_t trailer_bytes; /* of the records other than samples */
+
+	struct perf_id_places sample, trailer;
+	uint16_t sample_ip;	     /* as those in @sample */
+	uint16_t sample_words_bytes; /* the header, and the fields that have 8 bytes each */
+
+	/* Of the fields, those that there are. */
+	struct perf_field_copy copies[PERF_EVENT_MAX_COPIES];
+	uint32_t nr_copies;
+	uint32_t raw_bytes_needed;
 };
 
-struct perf_event_id;
+struct perf_event_id; /* of a table with linear probing */
 
 struct perf_events {
 	struct perf_event **events;
 	size_t nr;
-	struct perf_event_id *by_id;	  /* a uthash */
-	struct perf_event_id **id_arrays; /* one for each event */
+	struct perf_event_id *by_id;
+	size_t nr_ids, nr_slots; /* a power of two, at most half of them in use; or 0 */
+	uint64_t seed;		 /* of their hash */
 };
 
 void perf_events_deinit(struct perf_events *events);
@@ -56,6 +82,9 @@ int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr
 /* The event that a record of the kernel's belongs to, or NULL. */
 struct perf_event *perf_events_find(const struct perf_events *events,
 				    const struct perf_record *record);
+
+/* @event's fields are known: prepares reading them. */
+void perf_event_plan_fields(struct perf_event *event);
 
 /* A record's time by @event's sample type; 0: it has none. */
 uint64_t perf_event_record_time(const struct perf_event *event, const struct perf_record *record);

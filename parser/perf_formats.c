@@ -415,6 +415,7 @@ static void bind_event(struct tep_event *format, const char *name, struct perf_e
 			find_field(format, "clone_flags", &fields->newtask_clone_flags);
 	else
 		bind_probe(format, name, event);
+	perf_event_plan_fields(event);
 }
 
 void perf_formats_bind(const struct perf_formats *formats, const char *name,
@@ -441,22 +442,27 @@ static uint64_t extend(uint64_t value, const struct perf_field *field)
 				: value;
 }
 
-bool perf_field_read(const struct perf_field *field, const uint8_t *raw, size_t raw_bytes,
-		     uint64_t *ret)
+uint64_t perf_field_load(const struct perf_field *field, const uint8_t *raw)
 {
 	uint64_t value = 0;
 
-	*ret = 0;
-	if (field->size_bytes == 0)
-		return true;
-	if (field->offset > raw_bytes || field->size_bytes > raw_bytes - field->offset)
-		return false;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	memcpy(&value, raw + field->offset, field->size_bytes);
 #else
 	memcpy((uint8_t *)&value + sizeof(value) - field->size_bytes, raw + field->offset,
 	       field->size_bytes);
 #endif
-	*ret = extend(value, field);
+	return extend(value, field);
+}
+
+bool perf_field_read(const struct perf_field *field, const uint8_t *raw, size_t raw_bytes,
+		     uint64_t *ret)
+{
+	*ret = 0;
+	if (field->size_bytes == 0)
+		return true;
+	if (field->offset > raw_bytes || field->size_bytes > raw_bytes - field->offset)
+		return false;
+	*ret = perf_field_load(field, raw);
 	return true;
 }

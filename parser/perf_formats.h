@@ -34,4 +34,7 @@ void perf_formats_bind(const struct perf_formats *formats, const char *name,
 bool perf_field_read(const struct perf_field *field, const uint8_t *raw, size_t raw_bytes,
 		     uint64_t *ret);
 
+/* The same of a @field that has a size and does lie within. */
+uint64_t perf_field_load(const struct perf_field *field, const uint8_t *raw);
+
 #endif

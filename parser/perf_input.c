@@ -271,7 +271,7 @@ static int take_kernel_record(struct perf_input *input, const struct perf_record
 
 	queued.event = perf_events_find(&input->events, record);
 	if (record->header.type == PERF_RECORD_SAMPLE) {
-		int err = check_events(input);
+		int err = input->events_checked ? 0 : check_events(input);
 
 		input->stats->samples++;
 		if (err)

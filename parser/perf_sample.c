@@ -27,11 +27,6 @@ static bool take(struct cursor *cursor, uint64_t *ret)
 	return true;
 }
 
-static bool take_if(bool present, struct cursor *cursor, uint64_t *ret)
-{
-	return !present || take(cursor, ret);
-}
-
 static bool skip(struct cursor *cursor, uint64_t nr, uint64_t words_each)
 {
 	if (words_each && nr > cursor->left / words_each)
@@ -52,6 +47,18 @@ static bool skip_read(struct cursor *cursor, uint64_t read_format)
 	return skip(cursor, times, 1) && skip(cursor, nr, words_each);
 }
 
+/* As nearly all are: one mark, and then user addresses only. */
+static bool is_user_chain(const uint64_t *chain, uint64_t nr)
+{
+	uint64_t i = 1;
+
+	if (nr == 0 || chain[0] != (uint64_t)PERF_CONTEXT_USER)
+		return false;
+	while (i < nr && chain[i] < (uint64_t)PERF_CONTEXT_MAX)
+		i++;
+	return i == nr;
+}
+
 /* Moves the user addresses to the front, where the chain began. */
 static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sample *sample)
 {
@@ -64,6 +71,11 @@ static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sam
 	chain = cursor->words;
 	if (!skip(cursor, nr, 1))
 		return false;
+	if (is_user_chain(chain, nr)) {
+		sample->callchain = chain + 1;
+		sample->nr_callchain = (size_t)nr - 1;
+		return true;
+	}
 	for (uint64_t i = 0; i < nr; i++) {
 		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX)
 			in_user = chain[i] == (uint64_t)PERF_CONTEXT_USER;
@@ -95,7 +107,7 @@ static bool skip_branch_stack(struct cursor *cursor, uint64_t branch_sample_type
 	uint64_t nr, hw_index;
 
 	return take(cursor, &nr) &&
-	       take_if(branch_sample_type & BRANCH_HW_INDEX, cursor, &hw_index) &&
+	       (!(branch_sample_type & BRANCH_HW_INDEX) || take(cursor, &hw_index)) &&
 	       skip(cursor, nr, BRANCH_ENTRY_U64) &&
 	       (!(branch_sample_type & BRANCH_COUNTERS) || skip(cursor, nr, 1));
 }
@@ -126,56 +138,50 @@ static bool take_user_stack(struct cursor *cursor, struct stack_dump *dump)
 	return true;
 }
 
-/* The fields of one word each, in their order in the record. */
-static bool take_words(struct cursor *cursor, uint64_t type, struct perf_sample *sample)
+/* A pair of u32 at @place of the record; 0: not there. */
+static void read_pair(const struct perf_record *record, uint16_t place, uint32_t ret[2])
 {
-	uint64_t tid_pid = UINT64_MAX, cpu = 0, unused;
-
-	if (!take_if(type & PERF_SAMPLE_IDENTIFIER, cursor, &unused) ||
-	    !take_if(type & PERF_SAMPLE_IP, cursor, &sample->ip) ||
-	    !take_if(type & PERF_SAMPLE_TID, cursor, &tid_pid) ||
-	    !take_if(type & PERF_SAMPLE_TIME, cursor, &sample->origin.time_ns) ||
-	    !take_if(type & PERF_SAMPLE_ADDR, cursor, &unused) ||
-	    !take_if(type & PERF_SAMPLE_ID, cursor, &unused) ||
-	    !take_if(type & PERF_SAMPLE_STREAM_ID, cursor, &unused) ||
-	    !take_if(type & PERF_SAMPLE_CPU, cursor, &cpu) ||
-	    !take_if(type & PERF_SAMPLE_PERIOD, cursor, &unused))
-		return false;
-	/* Pairs of u32: the pid and the cpu come first. */
-	uint32_t pair[2];
-
-	memcpy(pair, &tid_pid, sizeof(pair));
-	sample->origin.pid = (pid_t)pair[0];
-	sample->origin.tid = (pid_t)pair[1];
-	memcpy(pair, &cpu, sizeof(pair));
-	sample->origin.cpu = pair[0];
-	return true;
+	if (place)
+		memcpy(ret, record->bytes + place, 2 * sizeof(*ret));
 }
 
-/* Most events lack most fields: *@ret is then left as it is, 0. */
-static bool read_field(const struct perf_field *field, const uint8_t *raw, size_t raw_bytes,
-		       uint64_t *ret)
+/* The fields of one word each, whose places are known. */
+static void read_words(const struct perf_event *event, const struct perf_record *record,
+		       struct perf_sample *sample)
 {
-	return field->size_bytes == 0 || perf_field_read(field, raw, raw_bytes, ret);
+	struct perf_origin *origin = &sample->origin;
+	uint32_t task[2] = {UINT32_MAX, UINT32_MAX}, cpu[2] = {0};
+
+	if (event->sample_ip)
+		memcpy(&sample->ip, record->bytes + event->sample_ip, sizeof(sample->ip));
+	if (event->sample.time)
+		memcpy(&origin->time_ns, record->bytes + event->sample.time,
+		       sizeof(origin->time_ns));
+	read_pair(record, event->sample.tid, task);
+	read_pair(record, event->sample.cpu, cpu);
+	origin->pid = (pid_t)task[0];
+	origin->tid = (pid_t)task[1];
+	origin->cpu = cpu[0];
 }
 
 static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
 		       struct perf_sample *sample)
 {
-	const struct perf_event_fields *fields = &event->fields;
-	const struct probe_schema *schema = event->desc.schema;
-
-	for (int i = 0; i < schema->nr_args; i++)
-		if (!read_field(&fields->args[i], raw, raw_bytes, &sample->args[i]))
-			return false;
-	if (!read_field(&fields->ret, raw, raw_bytes, &sample->ret) ||
-	    !read_field(&fields->block, raw, raw_bytes, &sample->block) ||
-	    !read_field(&fields->caller, raw, raw_bytes, &sample->caller) ||
-	    !read_field(&fields->probe_address, raw, raw_bytes, &sample->probe_address) ||
-	    !read_field(&fields->return_address, raw, raw_bytes, &sample->return_address))
+	if (raw_bytes < event->raw_bytes_needed)
 		return false;
+	for (uint32_t i = 0; i < event->nr_copies; i++) {
+		const struct perf_field_copy *copy = &event->copies[i];
+		uint64_t value;
+
+		if (copy->field.size_bytes == sizeof(value))
+			memcpy(&value, raw + copy->field.offset, sizeof(value));
+		else
+			value = perf_field_load(&copy->field, raw);
+		memcpy((uint8_t *)sample + copy->to, &value, sizeof(value));
+	}
 	/* An int in a 64-bit register: the ABI leaves the upper half undefined. */
-	if (schema->effect == HEAP_ALLOC_TO_PTR && probe_point_is_return(event->desc.point))
+	if (event->desc.schema->effect == HEAP_ALLOC_TO_PTR &&
+	    probe_point_is_return(event->desc.point))
 		sample->ret = (uint32_t)sample->ret;
 	return true;
 }
@@ -198,16 +204,17 @@ int perf_sample_decode(const struct perf_event *event, const struct perf_record 
 {
 	const struct perf_event_attr *attr = &event->desc.attr;
 	uint64_t type = attr->sample_type;
-	struct cursor cursor = {
-		.words = (uint64_t *)(void *)(record->bytes + sizeof(record->header)),
-		.left = (record->header.size - sizeof(record->header)) / sizeof(uint64_t),
-	};
+	struct cursor cursor;
 	const uint8_t *raw = NULL;
 	size_t raw_bytes = 0;
 
 	*ret = (struct perf_sample){.event = &event->desc};
-	if (!take_words(&cursor, type, ret) ||
-	    ((type & PERF_SAMPLE_READ) && !skip_read(&cursor, attr->read_format)) ||
+	if (record->header.size < event->sample_words_bytes)
+		return -EINVAL;
+	read_words(event, record, ret);
+	cursor.words = (uint64_t *)(void *)(record->bytes + event->sample_words_bytes);
+	cursor.left = (record->header.size - event->sample_words_bytes) / sizeof(uint64_t);
+	if (((type & PERF_SAMPLE_READ) && !skip_read(&cursor, attr->read_format)) ||
 	    ((type & PERF_SAMPLE_CALLCHAIN) &&
 	     !take_callchain(&cursor, record->header.misc, ret)) ||
 	    ((type & PERF_SAMPLE_RAW) && !take_raw(&cursor, &raw, &raw_bytes)) ||

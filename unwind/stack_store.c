@@ -23,6 +23,8 @@ struct stack_store {
 	struct stack_table stacks;
 	struct symbolizer symbolizer;
 	struct dump_unwinder unwinder;
+	pid_t last_pid; /* whose space was asked for last; 0: none, or it may have changed */
+	const struct address_space *last_space;
 
 	/* Room for one stack at a time: too large for the C stack. */
 	uint64_t chain[1 + STACK_MAX_FRAMES]; /* generation, then addresses */
@@ -77,26 +79,41 @@ void stack_store_destroy(struct stack_store *store)
 	free(store);
 }
 
+static const struct address_space *find_space(struct stack_store *store, pid_t pid)
+{
+	if (pid != store->last_pid || pid == 0) {
+		store->last_pid = pid;
+		store->last_space = address_spaces_find(&store->spaces, pid);
+	}
+	return store->last_space;
+}
+
 int stack_store_map(struct stack_store *store, const struct stack_mapping *mapping)
 {
 	struct module *module;
-	int err = module_table_get(&store->modules, mapping, &module);
+	int err;
+
+	store->last_pid = 0;
+	err = module_table_get(&store->modules, mapping, &module);
 
 	return err ? err : address_spaces_map(&store->spaces, mapping, module);
 }
 
 int stack_store_fork(struct stack_store *store, pid_t child, pid_t parent)
 {
+	store->last_pid = 0;
 	return address_spaces_fork(&store->spaces, child, parent);
 }
 
 void stack_store_exec(struct stack_store *store, pid_t pid)
 {
+	store->last_pid = 0;
 	address_spaces_exec(&store->spaces, pid);
 }
 
 void stack_store_exit(struct stack_store *store, pid_t pid)
 {
+	store->last_pid = 0;
 	address_spaces_exit(&store->spaces, pid);
 }
 
@@ -136,7 +153,7 @@ static int place_and_intern(struct stack_store *store, const struct address_spac
 int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64_t *addresses,
 			      size_t nr, uint32_t *ret_id)
 {
-	const struct address_space *space = address_spaces_find(&store->spaces, pid);
+	const struct address_space *space = find_space(store, pid);
 	int err;
 
 	*ret_id = STACK_NONE;
@@ -182,7 +199,7 @@ static int unwind(struct stack_store *store, const struct address_space *space,
 int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
 			 uint32_t *ret_id)
 {
-	const struct address_space *space = address_spaces_find(&store->spaces, pid);
+	const struct address_space *space = find_space(store, pid);
 	const struct unwound_stack *unwound = &store->unwound;
 	bool plain = true;
 
@@ -206,7 +223,7 @@ int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct s
 			    uint64_t *ret_addresses, size_t *ret_nr, bool *ret_truncated)
 {
 	const struct unwound_stack *unwound = &store->unwound;
-	int err = unwind(store, address_spaces_find(&store->spaces, pid), dump);
+	int err = unwind(store, find_space(store, pid), dump);
 
 	if (err)
 		return err;
