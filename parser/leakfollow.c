@@ -19,15 +19,17 @@ static const char usage[] =
 	"  -s, --size BYTES      the blocks' size, or a range with both ends included\n"
 	"  -i, --input FILE      read FILE, not standard input\n"
 	"      --symfs DIR       look for the recorded files below DIR\n"
+	"      --debug-dir DIR   look for separate debug files below DIR, before /usr/lib/debug\n"
 	"  -h, --help            show this text\n"
 	"  -V, --version         show the version\n";
 
-enum { OPTION_SYMFS = 256 };
+enum { OPTION_SYMFS = 256, OPTION_DEBUG_DIR };
 
 static const struct option long_options[] = {
 	{"size", required_argument, NULL, 's'},
 	{"input", required_argument, NULL, 'i'},
 	{"symfs", required_argument, NULL, OPTION_SYMFS},
+	{"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{0},
@@ -48,6 +50,7 @@ static int parse_options(int argc, char **argv, struct follow *follow)
 {
 	int opt;
 
+	follow->stacks.ask_servers = true;
 	while ((opt = getopt_long(argc, argv, "s:i:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 's':
@@ -62,6 +65,9 @@ static int parse_options(int argc, char **argv, struct follow *follow)
 			break;
 		case OPTION_SYMFS:
 			follow->stacks.symfs = optarg;
+			break;
+		case OPTION_DEBUG_DIR:
+			follow->stacks.debug_dir = optarg;
 			break;
 		case 'h':
 			fputs(usage, stdout);

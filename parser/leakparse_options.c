@@ -18,16 +18,18 @@ static const char usage[] =
 	"                        a range MIN..MAX with both ends included\n"
 	"      --list-unknown    list frees of blocks that were not seen allocated, too\n"
 	"      --symfs DIR       look for the recorded files below DIR\n"
+	"      --debug-dir DIR   look for separate debug files below DIR, before /usr/lib/debug\n"
 	"  -h, --help            show this text\n"
 	"  -V, --version         show the version\n";
 
-enum { OPTION_LIST_UNKNOWN = 256, OPTION_SYMFS };
+enum { OPTION_LIST_UNKNOWN = 256, OPTION_SYMFS, OPTION_DEBUG_DIR };
 
 static const struct option long_options[] = {
 	{"input", required_argument, NULL, 'i'},
 	{"size", required_argument, NULL, 's'},
 	{"list-unknown", no_argument, NULL, OPTION_LIST_UNKNOWN},
 	{"symfs", required_argument, NULL, OPTION_SYMFS},
+	{"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{0},
@@ -37,6 +39,7 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 {
 	int opt;
 
+	options->stacks.ask_servers = true;
 	while ((opt = getopt_long(argc, argv, "i:s:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'i':
@@ -54,6 +57,9 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 			break;
 		case OPTION_SYMFS:
 			options->stacks.symfs = optarg;
+			break;
+		case OPTION_DEBUG_DIR:
+			options->stacks.debug_dir = optarg;
 			break;
 		case 'h':
 			fputs(usage, stdout);

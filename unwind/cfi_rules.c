@@ -90,7 +90,8 @@ static int load_file(struct cfi_rules *rules, struct module *module, struct modu
 	if (!cfi->dwfl)
 		return -ENOMEM;
 	dwfl_report_begin(cfi->dwfl);
-	cfi->module = dwfl_report_elf(cfi->dwfl, module->path, module->file_path, fd, 0, true);
+	cfi->module = debuginfo_report_elf(rules->debuginfo, cfi->dwfl, module->path,
+					   module->file_path, fd, 0);
 	if (cfi->module)
 		(void)steal_fd(fd);
 	dwfl_report_end(cfi->dwfl, NULL, NULL);

@@ -1,21 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where libdwfl finds separate debug files: by build-id, by .gnu_debuglink, and dwz's shared ones;
- * in SYMFS/usr/lib/debug, then /usr/lib/debug and beside the module. On this machine only: no
- * debuginfod server is asked, whatever DEBUGINFOD_URLS says, as its answer may take minutes.
+ * Where separate debug files are looked for, by build-id, by .gnu_debuglink, and dwz's shared ones:
+ * in the directory given, in SYMFS/usr/lib/debug, in /usr/lib/debug and beside the module; then, if
+ * that is wanted, by the servers of DEBUGINFOD_URLS. A file is taken only if its build-id, or where
+ * it has none its checksum, is the one that the module names.
  */
 #ifndef LEAKTOOLS_UNWIND_DEBUGINFO_H
 #define LEAKTOOLS_UNWIND_DEBUGINFO_H
 
 #include <elfutils/libdwfl.h>
+#include <stdbool.h>
 
-struct debuginfo {
-	Dwfl_Callbacks callbacks; /* for dwfl_begin(); must outlive that Dwfl */
-	char *path;		  /* as in Dwfl_Callbacks.debuginfo_path */
+#define DEBUGINFO_MAX_ROOTS 3
+
+struct debug_server;
+
+struct debuginfo_options {
+	const char *symfs;     /* NULL: none */
+	const char *debug_dir; /* NULL: none */
+	bool ask_servers;      /* if DEBUGINFOD_URLS names any: may take minutes */
+	bool quiet;	       /* refused files are not told of */
 };
 
-/* @symfs may be NULL. Returns 0 or -ENOMEM. */
-int debuginfo_init(struct debuginfo *debuginfo, const char *symfs);
+struct debuginfo {
+	Dwfl_Callbacks callbacks;	  /* for dwfl_begin(); must outlive that Dwfl */
+	char *symfs;			  /* NULL: none */
+	char *roots[DEBUGINFO_MAX_ROOTS]; /* each with .build-id/ and the modules' paths below it */
+	size_t nr_roots;
+	struct debug_server *server; /* NULL: none is asked */
+	bool in_shared;		     /* a shared file's name is being looked up */
+	bool quiet;
+	const Dwfl_Module *without; /* the last one that no debug file was found for */
+};
+
+/* @options may be NULL. Returns 0 or -ENOMEM. */
+int debuginfo_init(struct debuginfo *debuginfo, const struct debuginfo_options *options);
 void debuginfo_deinit(struct debuginfo *debuginfo);
+
+/*
+ * dwfl_report_elf() for a Dwfl begun with the callbacks: @name is the module's path as recorded,
+ * @file_name where it was found.
+ */
+Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
+				  const char *file_name, int fd, GElf_Addr base);
 
 #endif

@@ -165,8 +165,8 @@ static void report_mapping(struct report *report, const struct mapping *mapping)
 		return;
 
 	_cleanup_close_ int fd = module_open_file(modules, module);
-	if (fd < 0 || !dwfl_report_elf(report->space_dwfl->dwfl, module->path, module->file_path,
-				       fd, bias, true))
+	if (fd < 0 || !debuginfo_report_elf(report->unwinder->debuginfo, report->space_dwfl->dwfl,
+					    module->path, module->file_path, fd, bias))
 		return;
 	(void)steal_fd(fd);
 	report->list[report->nr++] = (struct reported){.module = module, .bias = bias};

@@ -3,10 +3,10 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "unwind/elf_file.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -291,16 +291,6 @@ static int read_segments(struct module *module, Elf *elf)
 	return 0;
 }
 
-/* Opens a regular file without blocking on pipes and devices; -1: not to be had. */
-static int open_regular(const char *path, struct stat *ret_stat)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0 || fstat(fd, ret_stat) || !S_ISREG(ret_stat->st_mode))
-		return -1;
-	return steal_fd(fd);
-}
-
 /*
  * Takes @path as the module's file if it is the one that was recorded. Returns 0, -ENOENT, or
  * -ESTALE: it is another file.
@@ -310,7 +300,7 @@ static int try_file(struct module *module, const char *path)
 	struct stat st;
 	const void *build_id;
 
-	_cleanup_close_ int fd = open_regular(path, &st);
+	_cleanup_close_ int fd = elf_file_open(path, &st);
 	if (fd < 0)
 		return -ENOENT;
 
@@ -418,8 +408,8 @@ int module_find_file(const struct module_table *table, struct module *module)
 		module->state = err ? MODULE_MISSING : MODULE_FOUND;
 		if (err == -ESTALE)
 			diag_warn(
-				"%s: build-id differs from the recorded one; its functions are not named",
-				module->path);
+				"%s: this file is not the one that was recorded (its build-id differs), and names nothing; give --symfs DIR with the recorded one at DIR%s",
+				module->path, module->path);
 	}
 	return module->state == MODULE_FOUND ? 0 : -ENOENT;
 }
@@ -432,7 +422,7 @@ int module_open_file(const struct module_table *table, struct module *module)
 	if (module_find_file(table, module))
 		return -ENOENT;
 
-	_cleanup_close_ int fd = open_regular(module->file_path, &st);
+	_cleanup_close_ int fd = elf_file_open(module->file_path, &st);
 	if (fd < 0)
 		return -ENOENT;
 	if (st.st_dev != found->st_dev || st.st_ino != found->st_ino ||

@@ -17,7 +17,8 @@
 
 struct stack_store {
 	char *symfs;
-	struct debuginfo debuginfo;
+	struct debuginfo debuginfo;	  /* for unwinding, which is not to wait for servers */
+	struct debuginfo named_debuginfo; /* for names */
 	struct module_table modules;
 	struct address_spaces spaces;
 	struct stack_table stacks;
@@ -37,6 +38,10 @@ int stack_store_create(const struct stack_store_options *options, struct stack_s
 {
 	struct stack_store *store = calloc(1, sizeof(*store));
 	const char *symfs = options ? options->symfs : NULL;
+	struct debuginfo_options debuginfo = {
+		.debug_dir = options ? options->debug_dir : NULL,
+		.quiet = true,
+	};
 
 	if (!store)
 		return -ENOMEM;
@@ -44,13 +49,20 @@ int stack_store_create(const struct stack_store_options *options, struct stack_s
 		store->symfs = strdup(symfs);
 		if (!store->symfs)
 			goto out_of_memory;
+		debuginfo.symfs = store->symfs;
 	}
-	if (debuginfo_init(&store->debuginfo, store->symfs))
+	if (debuginfo_init(&store->debuginfo, &debuginfo))
 		goto out_of_memory;
+	debuginfo.quiet = false;
+	debuginfo.ask_servers = options && options->ask_servers;
+	if (debuginfo_init(&store->named_debuginfo, &debuginfo)) {
+		debuginfo_deinit(&store->debuginfo);
+		goto out_of_memory;
+	}
 	module_table_init(&store->modules, store->symfs);
 	address_spaces_init(&store->spaces);
 	stack_table_init(&store->stacks);
-	symbolizer_init(&store->symbolizer, &store->modules, &store->debuginfo);
+	symbolizer_init(&store->symbolizer, &store->modules, &store->named_debuginfo);
 	if (dump_unwinder_init(&store->unwinder, &store->modules, &store->debuginfo,
 			       options && options->own_vdso)) {
 		stack_store_destroy(store);
@@ -74,6 +86,7 @@ void stack_store_destroy(struct stack_store *store)
 	stack_table_deinit(&store->stacks);
 	address_spaces_deinit(&store->spaces);
 	module_table_deinit(&store->modules);
+	debuginfo_deinit(&store->named_debuginfo);
 	debuginfo_deinit(&store->debuginfo);
 	free(store->symfs);
 	free(store);

@@ -77,7 +77,9 @@ struct stack_frame {
  * the processes that mapped it; with a build-id recorded, only a file with that build-id is taken.
  */
 struct stack_store_options {
-	const char *symfs; /* prefix to every module's path; NULL: none */
+	const char *symfs;     /* prefix to every module's path; NULL: none */
+	const char *debug_dir; /* of separate debug files, before /usr/lib/debug; NULL: none */
+	bool ask_servers;      /* for names, where DEBUGINFOD_URLS is set: may take minutes */
 	bool own_vdso; /* the processes run on this machine, as this one does: "[vdso]" is ours */
 };
 

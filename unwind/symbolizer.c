@@ -88,8 +88,8 @@ static int load_symbols(struct symbolizer *symbolizer, struct module *module,
 	if (!symbols->dwfl)
 		return -ENOMEM;
 	dwfl_report_begin(symbols->dwfl);
-	symbols->module =
-		dwfl_report_elf(symbols->dwfl, module->path, module->file_path, fd, 0, true);
+	symbols->module = debuginfo_report_elf(symbolizer->debuginfo, symbols->dwfl, module->path,
+					       module->file_path, fd, 0);
 	if (symbols->module)
 		(void)steal_fd(fd);
 	dwfl_report_end(symbols->dwfl, NULL, NULL);
