@@ -39,13 +39,14 @@ static int libbpf_silent(enum libbpf_print_level level, const char *format, va_l
 	return 0;
 }
 
-static uint32_t stack_sample_bytes(const struct record_config *config)
+static uint32_t stack_sample_bytes(const struct record_config *config, bool by_programs)
 {
 	switch (config->call_graph) {
 	case CALL_GRAPH_FP:
 		return PLAIN_SAMPLE_BYTES + 8 * (MAX_CALLCHAIN + 2);
 	case CALL_GRAPH_DWARF:
-		return PLAIN_SAMPLE_BYTES + REGS_BYTES + 24 + config->dump_bytes;
+		return PLAIN_SAMPLE_BYTES + REGS_BYTES + 24 +
+		       record_config_dump_bytes(config, by_programs);
 	default:
 		return PLAIN_SAMPLE_BYTES;
 	}
@@ -59,7 +60,7 @@ static void load_programs(struct gate *gate, const struct record_config *config)
 	if (!gate->bpf)
 		return;
 	gate->bpf->rodata->plain_bytes = PLAIN_SAMPLE_BYTES;
-	gate->bpf->rodata->stack_bytes = stack_sample_bytes(config);
+	gate->bpf->rodata->stack_bytes = stack_sample_bytes(config, false);
 	if (gate_bpf__load(gate->bpf)) {
 		gate_bpf__destroy(gate->bpf);
 		gate->bpf = NULL;
@@ -93,7 +94,8 @@ static int place_table(struct gate *gate, const struct record_config *config,
 int gate_create(const struct record_config *config, struct gate_shared *shared, struct gate **ret)
 {
 	uint64_t ring_bytes = (uint64_t)config->ring_pages * (uint64_t)getpagesize();
-	bool is_too_small = ring_bytes < MIN_SAMPLES_IN_RING * (uint64_t)stack_sample_bytes(config);
+	uint32_t sample_bytes = stack_sample_bytes(config, shared != NULL);
+	bool is_too_small = ring_bytes < MIN_SAMPLES_IN_RING * (uint64_t)sample_bytes;
 	bool holds = config->on_overload == OVERLOAD_HOLD;
 	struct gate *gate;
 	int err;

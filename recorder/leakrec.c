@@ -10,9 +10,6 @@
 #include <math.h>
 
 #define DEFAULT_RING_PAGES 512
-#define DEFAULT_DUMP_BYTES 8192
-/* A record's size is 16 bits, and a sample holds more than the dump. */
-#define MAX_DUMP_BYTES 65000
 
 static const char usage[] =
 	"usage: leakrec [OPTION...] -p PID[,PID...]\n"
@@ -27,8 +24,8 @@ static const char usage[] =
 	"  -m, --mmap-pages N        pages of each CPU's ring, a power of two [512]\n"
 	"  -d, --duration SECONDS    end after that time\n"
 	"      --call-graph MODE     stacks: fp, by frame pointers, dwarf[,BYTES], by call frame\n"
-	"                            information and the stack's first BYTES, or none [fp]\n"
-	"      --raw-stacks          with dwarf: write the BYTES themselves, for others to unwind\n"
+	"                            information and at most BYTES of stack, or none [dwarf]\n"
+	"      --raw-stacks          with dwarf: write the bytes themselves, for others to unwind\n"
 	"      --free-stacks         record the stacks of frees, too, not just their callers\n"
 	"  -s, --size BYTES|MIN..MAX record only blocks of these sizes; the others cost least\n"
 	"      --filter EVENT:EXPR   record EVENT only where EXPR holds, as in\n"
@@ -113,7 +110,7 @@ static int parse_ring_pages(const char *text, uint32_t *ret)
 
 static int parse_call_graph(const char *text, struct record_config *config)
 {
-	unsigned long bytes = DEFAULT_DUMP_BYTES;
+	unsigned long bytes = 0;
 
 	if (strcmp(text, "fp") == 0) {
 		config->call_graph = CALL_GRAPH_FP;
@@ -121,13 +118,13 @@ static int parse_call_graph(const char *text, struct record_config *config)
 		config->call_graph = CALL_GRAPH_NONE;
 	} else if (strcmp(text, "dwarf") == 0 ||
 		   (strncmp(text, "dwarf,", 6) == 0 &&
-		    parse_number(text + 6, MAX_DUMP_BYTES, &bytes) == 0 && bytes > 0)) {
+		    parse_number(text + 6, RECORD_MAX_DUMP_BYTES, &bytes) == 0 && bytes > 0)) {
 		config->call_graph = CALL_GRAPH_DWARF;
 		config->dump_bytes = (uint32_t)(bytes + 7) / 8 * 8;
 	} else {
 		diag_error(
 			"--call-graph takes fp, dwarf, dwarf,BYTES (up to %d) or none, not \"%s\"",
-			MAX_DUMP_BYTES, text);
+			RECORD_MAX_DUMP_BYTES, text);
 		return -EINVAL;
 	}
 	return 0;
@@ -278,8 +275,7 @@ int main(int argc, char **argv)
 		.config =
 			{
 				.on_overload = OVERLOAD_HOLD,
-				.call_graph = CALL_GRAPH_FP,
-				.dump_bytes = DEFAULT_DUMP_BYTES,
+				.call_graph = CALL_GRAPH_DWARF,
 				.ring_pages = DEFAULT_RING_PAGES,
 			},
 		.argc = argc,

@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/perf_disk.h"
 #include "common/scope.h"
+#include "recorder/stack_tops.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@ struct live_unwinder {
 	size_t first, nr_waiting, capacity;
 	bool sorted;
 	uint64_t nr_noted;
+	unsigned long long *stack_tops; /* NULL: nobody wants to know */
+	uint32_t max_dump_bytes;
 	/* A sample in the making: too large for the C stack. */
 	uint64_t addresses[STACK_MAX_FRAMES];
 	uint64_t out[UINT16_MAX / sizeof(uint64_t) + 1];
@@ -38,6 +41,7 @@ struct dumped_sample {
 	const uint64_t *raw; /* its size, then its bytes: whole words */
 	size_t raw_words;
 	struct stack_dump dump;
+	bool is_short; /* the memory ended before the dump was to */
 };
 
 int live_unwinder_create(struct live_unwinder **ret)
@@ -77,6 +81,13 @@ static int compare_ids(const void *a, const void *b)
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
+}
+
+void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *stack_tops,
+			    uint32_t max_bytes)
+{
+	unwinder->stack_tops = stack_tops;
+	unwinder->max_dump_bytes = max_bytes;
 }
 
 int live_unwinder_set_events(struct live_unwinder *unwinder, const struct record_events *events)
@@ -273,8 +284,51 @@ static bool decode_sample(const struct perf_event_header *record, struct dumped_
 		ret->dump.nr_bytes = at[bytes / sizeof(*at)];
 		if (ret->dump.nr_bytes > bytes)
 			ret->dump.nr_bytes = bytes;
+		ret->is_short = ret->dump.nr_bytes < bytes;
 	}
 	return true;
+}
+
+/* As much as serves most stacks, where nothing better is known. */
+#define USUAL_STACK_BYTES 8192
+
+/*
+ * How far the next dump of a stack whose pointer is near @sp is to go. To where it begins; or to
+ * where unwinding lost its way. If the dump was too short, as far as can be, unless what was
+ * missing is out of reach, and so perhaps no part of the stack.
+ */
+static uint64_t wanted_top(const struct live_unwinder *unwinder, uint64_t sp,
+			   const struct stack_end *end)
+{
+	if (end->is_truncated)
+		return end->top - sp <= 2 * (uint64_t)unwinder->max_dump_bytes
+			       ? sp + unwinder->max_dump_bytes
+			       : sp + USUAL_STACK_BYTES;
+	return end->top > sp ? end->top : sp + USUAL_STACK_BYTES;
+}
+
+/* Tells the programs where the stack begins, or that they have dumped too little of it. */
+static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
+		      const struct dumped_sample *sample, const struct stack_end *end)
+{
+	const unsigned sp_index =
+		(unsigned)__builtin_popcountll(RECORD_REGS_MASK & ((1ULL << RECORD_REG_SP) - 1));
+	unsigned long long *slot, hash, entry;
+	uint64_t sp, top;
+
+	if (!unwinder->stack_tops || !sample->dump.regs_abi ||
+	    (sample->is_short && end->is_truncated))
+		return;
+	sp = sample->dump.regs[sp_index];
+	top = wanted_top(unwinder, sp, end);
+	if (top >> STACK_TOP_BITS)
+		return;
+	hash = stack_top_hash(tgid, sp);
+	entry = stack_top_entry(hash, top);
+	slot = &unwinder->stack_tops[stack_top_index(hash)];
+	/* A programs' cache line, not to be taken away from them without need. */
+	if (__atomic_load_n(slot, __ATOMIC_RELAXED) != entry)
+		__atomic_store_n(slot, entry, __ATOMIC_RELAXED);
 }
 
 static int write_chain(struct live_unwinder *unwinder, const struct perf_event_header *record,
@@ -320,9 +374,8 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 {
 	const uint32_t *words = (const uint32_t *)record;
 	struct dumped_sample sample;
-	uint64_t lost_before;
+	struct stack_end end;
 	size_t nr = 0;
-	bool is_truncated;
 	int err;
 
 	if (!has_dump(unwinder, record))
@@ -330,15 +383,13 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 	/* What can't be read would break the file, too. */
 	if (!decode_sample(record, &sample))
 		return 0;
-	lost_before = live_unwinder_stats(unwinder)->lost;
 	/* The process stands behind the identifier and the instruction. */
 	err = stack_store_unwind_dump(unwinder->stacks, (pid_t)words[6], &sample.dump,
-				      unwinder->addresses, &nr, &is_truncated);
+				      unwinder->addresses, &nr, &end);
 	if (err) {
 		diag_error("cannot unwind: %s", strerror(-err));
 		return err;
 	}
-	return write_chain(unwinder, record, &sample, nr,
-			   !is_truncated && live_unwinder_stats(unwinder)->lost == lost_before,
-			   writer);
+	learn_top(unwinder, words[6], &sample, &end);
+	return write_chain(unwinder, record, &sample, nr, end.is_whole, writer);
 }

@@ -26,6 +26,13 @@ void live_unwinder_destroy(struct live_unwinder *unwinder);
 int live_unwinder_set_events(struct live_unwinder *unwinder, const struct record_events *events);
 
 /*
+ * Has the programs told, by the table of stack_tops.h, how much of the stacks is needed of those
+ * dumps that they write next, of at most @max_bytes.
+ */
+void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *stack_tops,
+			    uint32_t max_bytes);
+
+/*
  * Takes note of a record that tells of a mapping, a fork or an exec; others are ignored. One
  * without a time holds at once. Returns 0 or -ENOMEM.
  */

@@ -64,9 +64,10 @@ static void configure(struct probe_programs_bpf *bpf, const struct record_config
 	uint32_t ring_bytes = config->ring_pages * (uint32_t)getpagesize();
 	const struct size_range *sizes = &config->sizes;
 
-	bpf->rodata->dump_bytes = config->call_graph == CALL_GRAPH_DWARF ? config->dump_bytes : 0;
+	bpf->rodata->dump_bytes =
+		config->call_graph == CALL_GRAPH_DWARF ? record_config_dump_bytes(config, true) : 0;
 	/* perf wants dumps of the size that it asked for. */
-	bpf->rodata->dumps_fit = record_config_unwinds(config) && config->dump_bytes > 1024;
+	bpf->rodata->dumps_fit = record_config_unwinds(config);
 	bpf->rodata->entries_have_stacks = config->free_stacks;
 	/* The reader is to be awake well before the gate (gate.c), which it makes needless. */
 	bpf->rodata->wakeup_bytes = ring_bytes / 8;
@@ -287,6 +288,11 @@ void probe_programs_stop(struct probe_programs *programs)
 struct gate_shared *probe_programs_gate(const struct probe_programs *programs)
 {
 	return &programs->bpf->bss->shared;
+}
+
+unsigned long long *probe_programs_stack_tops(const struct probe_programs *programs)
+{
+	return programs->bpf->bss->stack_tops;
 }
 
 int probe_programs_wakeup_fd(const struct probe_programs *programs)

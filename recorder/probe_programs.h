@@ -72,6 +72,9 @@ void probe_programs_stop(struct probe_programs *programs);
 /* What the programs share with gate.h. */
 struct gate_shared *probe_programs_gate(const struct probe_programs *programs);
 
+/* The table of stack_tops.h, to be filled. */
+unsigned long long *probe_programs_stack_tops(const struct probe_programs *programs);
+
 /* Readable when a ring fills up or a process waits (POLLIN); and having seen that. */
 int probe_programs_wakeup_fd(const struct probe_programs *programs);
 void probe_programs_woken(struct probe_programs *programs);

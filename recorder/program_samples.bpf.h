@@ -9,6 +9,7 @@
 #include "gate_targets.bpf.h"
 #include "probe_programs_shared.h"
 #include "program_registers.bpf.h"
+#include "stack_tops.bpf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -392,21 +393,6 @@ ALWAYS_INLINE unsigned int copy_stack(char *to, unsigned long long sp, const uns
 	return copied;
 }
 
-/*
- * The bytes from @sp to where the stack begins: the program's arguments, for the first thread, or
- * what its thread pointer points to, which glibc and musl place at the top of a thread's stack.
- * Anything large where neither is near.
- */
-ALWAYS_INLINE unsigned long long stack_bytes_above(unsigned long long sp)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct mm_struct *mm = task->mm;
-	unsigned long long to_start = mm ? mm->start_stack - sp : ~0ULL;
-	unsigned long long to_thread = thread_pointer(task) - sp;
-
-	return to_start < to_thread ? to_start : to_thread;
-}
-
 /* A sample with @bytes, a constant, of stack. */
 ALWAYS_INLINE void record_dump_of(struct pt_regs *regs, const struct program_event *event,
 				  unsigned long long *fields, unsigned int nr_fields,
@@ -448,30 +434,31 @@ ALWAYS_INLINE void record_dump_of(struct pt_regs *regs, const struct program_eve
 	watch_ring(ring, cpu, size);
 }
 
-/* Above the stack's begin: what an unwinder wants to see of the program's arguments. */
-#define DUMP_SLACK_BYTES 128
+/* One size of dumps: the room that is taken in a ring has to be a constant. */
+#define RECORD_DUMP_UP_TO(bytes)                                                                   \
+	if (needed <= (bytes) && dump_bytes > (bytes)) {                                           \
+		record_dump_of(regs, event, fields, nr_fields, bytes);                             \
+		return;                                                                            \
+	}
 
 ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event *event,
 			       unsigned long long *fields, unsigned int nr_fields)
 {
-	unsigned long long bytes;
+	unsigned long long needed = ~0ULL;
 
-	if (!dumps_fit) {
-		record_dump_of(regs, event, fields, nr_fields, dump_bytes);
-		return;
-	}
-	bytes = stack_bytes_above(PT_REGS_SP(regs));
-	if (bytes < dump_bytes)
-		bytes += DUMP_SLACK_BYTES;
-	/* The room that is taken in a ring has to be a constant. */
-	if (bytes <= 1024)
-		record_dump_of(regs, event, fields, nr_fields, 1024);
-	else if (bytes <= 2048 && dump_bytes > 2048)
-		record_dump_of(regs, event, fields, nr_fields, 2048);
-	else if (bytes <= 4096 && dump_bytes > 4096)
-		record_dump_of(regs, event, fields, nr_fields, 4096);
-	else
-		record_dump_of(regs, event, fields, nr_fields, dump_bytes);
+	if (dumps_fit)
+		needed = stack_bytes_needed(bpf_get_current_pid_tgid() >> 32, PT_REGS_SP(regs));
+	RECORD_DUMP_UP_TO(512);
+	RECORD_DUMP_UP_TO(768);
+	RECORD_DUMP_UP_TO(1024);
+	RECORD_DUMP_UP_TO(1536);
+	RECORD_DUMP_UP_TO(2048);
+	RECORD_DUMP_UP_TO(3072);
+	RECORD_DUMP_UP_TO(4096);
+	RECORD_DUMP_UP_TO(8192);
+	RECORD_DUMP_UP_TO(16384);
+	RECORD_DUMP_UP_TO(32768);
+	record_dump_of(regs, event, fields, nr_fields, dump_bytes);
 }
 
 ALWAYS_INLINE void record(struct pt_regs *regs, const struct program_event *event,

@@ -17,7 +17,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define SIDE_RING_PAGES 64
+#define SIDE_RING_PAGES	   64
+#define DEFAULT_DUMP_BYTES 8192 /* perf record's */
+/* Where dumps go as far as a stack does, a ring is to hold so many of the largest. */
+#define RING_PART 32
 
 static int libperf_print(enum libperf_print_level level, const char *format, va_list args)
 {
@@ -84,6 +87,17 @@ static void init_attr(struct perf_event_attr *attr, uint64_t format)
 	};
 }
 
+uint32_t record_config_dump_bytes(const struct record_config *config, bool by_programs)
+{
+	uint64_t part = (uint64_t)config->ring_pages * (uint64_t)getpagesize() / RING_PART;
+
+	if (config->dump_bytes)
+		return config->dump_bytes;
+	if (!by_programs || !record_config_unwinds(config))
+		return DEFAULT_DUMP_BYTES;
+	return part < RECORD_MAX_DUMP_BYTES ? (uint32_t)part : RECORD_MAX_DUMP_BYTES;
+}
+
 static void want_stack(struct perf_event_attr *attr, const struct record_config *config)
 {
 	if (config->call_graph == CALL_GRAPH_NONE)
@@ -95,7 +109,7 @@ static void want_stack(struct perf_event_attr *attr, const struct record_config 
 		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		attr->exclude_callchain_user = 1;
 		attr->sample_regs_user = RECORD_REGS_MASK;
-		attr->sample_stack_user = config->dump_bytes;
+		attr->sample_stack_user = record_config_dump_bytes(config, false);
 	}
 }
 

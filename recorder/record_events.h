@@ -43,7 +43,7 @@ struct record_config {
 	enum on_overload on_overload;
 	enum call_graph call_graph;
 	bool free_stacks;    /* releases have stacks, too, not just their caller's address */
-	uint32_t dump_bytes; /* CALL_GRAPH_DWARF: a multiple of 8 */
+	uint32_t dump_bytes; /* CALL_GRAPH_DWARF: a multiple of 8; 0: as many as are needed */
 	bool raw_stacks;     /* the same: written as they are, for others to unwind */
 	uint32_t ring_pages; /* a power of two */
 	bool perf_events;    /* record by perf events also where BPF programs could */
@@ -64,6 +64,15 @@ static inline bool record_config_keeps_dumps(const struct record_config *config)
 {
 	return config->call_graph == CALL_GRAPH_DWARF && config->raw_stacks;
 }
+
+/* A record's size is 16 bits, and a sample holds more than the dump. */
+#define RECORD_MAX_DUMP_BYTES 65000
+
+/*
+ * The bytes of a stack that a dump holds, or may hold where it goes as far as the stack does: what
+ * programs write that leakrec unwinds.
+ */
+uint32_t record_config_dump_bytes(const struct record_config *config, bool by_programs);
 
 /* One kind of event: an evsel, or what the recording programs write (probe_programs.h). */
 struct record_event {
@@ -146,11 +155,13 @@ uint64_t record_events_lost(const struct record_events *events);
 
 /* The registers that an unwinder needs: all general ones, the instruction and stack pointers. */
 #if defined(__x86_64__)
+#define RECORD_REG_SP PERF_REG_X86_SP
 #define RECORD_REGS_MASK                                                                           \
 	(((1ULL << PERF_REG_X86_64_MAX) - 1) &                                                     \
 	 ~((1ULL << PERF_REG_X86_DS) | (1ULL << PERF_REG_X86_ES) | (1ULL << PERF_REG_X86_FS) |     \
 	   (1ULL << PERF_REG_X86_GS)))
 #elif defined(__aarch64__)
+#define RECORD_REG_SP	 PERF_REG_ARM64_SP
 #define RECORD_REGS_MASK ((1ULL << PERF_REG_ARM64_MAX) - 1)
 #else
 #error "which registers does this architecture's unwinder need?"

@@ -269,6 +269,10 @@ static int start_recording(struct session *session)
 		err = gate_attach(session->gate, &session->events);
 	if (!err && session->unwinder)
 		err = live_unwinder_set_events(session->unwinder, &session->events);
+	if (!err && session->unwinder && session->programs)
+		live_unwinder_set_tops(session->unwinder,
+				       probe_programs_stack_tops(session->programs),
+				       record_config_dump_bytes(&options->config, true));
 	if (!err)
 		err = perf_writer_begin(session->writer, &session->events, options->argc,
 					options->argv);

@@ -33,6 +33,8 @@ struct walk {
 	const struct stack_dump *dump;
 	uint64_t dump_start;
 	size_t nr_pending; /* of the pending returns, met on the way */
+	uint64_t top;	   /* as in struct unwound_stack */
+	bool is_made;	   /* nobody called this frame's function */
 	struct frame frame;
 };
 
@@ -100,12 +102,14 @@ static inline bool read_word(const struct walk *walk, uint64_t address, uint64_t
  * What a word that can't be read means. libdwfl's reader also knows memory that a module's file
  * holds; which file's data lies where is not looked into here, as only broken stacks lead there.
  */
-static enum step unreadable(const struct walk *walk, uint64_t address)
+static enum step unreadable(struct walk *walk, uint64_t address)
 {
 	const struct mapping *near[2];
 
-	if (dump_ends_before(walk->dump, walk->dump_start, address))
+	if (dump_ends_before(walk->dump, walk->dump_start, address)) {
+		walk->top = address + sizeof(address);
 		return STEP_TRUNCATED;
+	}
 	for (size_t i = address_space_neighbours(walk->space, address, near); i--;) {
 		uint64_t span = module_span(near[i]->module);
 
@@ -122,7 +126,7 @@ static inline bool get_register(const struct frame *frame, uint8_t number, int32
 	return frame->known & (1u << number);
 }
 
-static enum step find_cfa(const struct walk *walk, const struct cfi_rule *rule, uint64_t *ret)
+static enum step find_cfa(struct walk *walk, const struct cfi_rule *rule, uint64_t *ret)
 {
 	const struct frame *frame = &walk->frame;
 	uint64_t address;
@@ -166,7 +170,7 @@ static void restore_others(const struct walk *walk, const struct cfi_rule *rule,
 }
 
 /* Why the return address is not known. @walk is still in the callee, or only the CFA matters. */
-static enum step explain_loss(const struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
+static enum step explain_loss(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
 {
 	uint64_t address;
 
@@ -254,13 +258,16 @@ static enum step apply_rule(struct walk *walk, const struct cfi_rule *rule)
  * initialisers on the stack that the kernel made: argc, argv, a null pointer (System V ABI, AMD64
  * supplement, 3.4.1). It clears the frame pointer first (glibc 2.36, sysdeps/x86_64/dl-machine.h).
  */
-static bool is_initial_stack(const struct walk *walk)
+static bool is_initial_stack(struct walk *walk)
 {
 	const struct frame *frame = &walk->frame;
 	uint64_t sp = frame->registers[CFI_STACK_POINTER], argc, word;
 
-	return (frame->known & (1u << CFI_STACK_POINTER)) && read_word(walk, sp, &argc) && argc &&
-	       argc < DUMP_MAX_STACK_BYTES && read_word(walk, sp + 8, &word) && word > sp &&
+	if (!(frame->known & (1u << CFI_STACK_POINTER)) || !read_word(walk, sp, &argc) || !argc ||
+	    argc >= DUMP_MAX_STACK_BYTES)
+		return false;
+	walk->top = sp + 16 + 8 * argc;
+	return read_word(walk, sp + 8, &word) && word > sp &&
 	       read_word(walk, sp + 8 + 8 * argc, &word) && !word;
 }
 
@@ -307,18 +314,47 @@ static bool is_trampoline(const struct walk *walk)
 	return frame->is_return && (!mapping || strcmp(mapping->module->path, "[uprobes]") == 0);
 }
 
+/*
+ * No call is before the address that the frame returns to, but a function begins there: the stack
+ * was made by hand, so that its first function returns to where it is ended (makecontext() does).
+ */
+static const struct cfi_rule *get_made_rule(struct walk *walk, const struct cfi_rule *absent)
+{
+	const struct cfi_rule *rule = get_rule(walk, walk->frame.pc);
+
+	if (!rule || rule->kind == CFI_ABSENT)
+		return rule ? absent : NULL;
+	walk->frame.is_return = false;
+	walk->is_made = true;
+	return rule;
+}
+
 /* The rule for the frame, once its address is the true one. NULL: out of memory. */
 static inline const struct cfi_rule *get_frame_rule(struct walk *walk)
 {
 	struct frame *frame = &walk->frame;
 	const struct cfi_rule *rule = get_rule(walk, frame->pc - frame->is_return);
 
-	if (!rule || rule->kind != CFI_ABSENT ||
-	    walk->nr_pending == walk->dump->nr_pending_returns || !is_trampoline(walk))
+	if (!rule || rule->kind != CFI_ABSENT || !frame->is_return)
 		return rule;
+	if (walk->nr_pending == walk->dump->nr_pending_returns || !is_trampoline(walk))
+		return get_made_rule(walk, rule);
 	frame->pc = walk->dump->pending_returns[walk->nr_pending++];
 	frame->registers[CFI_RETURN_ADDRESS] = frame->pc;
 	return get_rule(walk, frame->pc - frame->is_return);
+}
+
+/* What a function that nobody called finds in the place of its return address is anything. */
+static bool is_begin(const struct walk *walk)
+{
+	return walk->is_made && !address_space_find(walk->space, walk->frame.pc);
+}
+
+/* More frames than are kept: as if the dump had ended there. */
+static enum step too_many_frames(struct walk *walk)
+{
+	walk->top = walk->frame.registers[CFI_STACK_POINTER];
+	return STEP_TRUNCATED;
 }
 
 static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
@@ -343,13 +379,16 @@ static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
 			step = follow_frame_pointer(walk);
 		else
 			step = STEP_NEEDS_DWFL;
+		if (step == STEP_DONE && is_begin(walk))
+			step = STEP_OUTERMOST;
 		if (step != STEP_DONE)
 			return step;
+		walk->is_made = false;
 		/* The kernel jumped to a signal's trampoline: it was not called, either. */
 		if (rule->signal_frame)
 			ret->is_call[ret->nr - 1] = false;
 	}
-	return STEP_LOST;
+	return too_many_frames(walk);
 }
 
 static void start_walk(struct walk *walk, const struct dump_registers *registers)
@@ -373,6 +412,7 @@ static int unwind_by_rules(struct dump_unwinder *unwinder, const struct address_
 
 	ret->nr = 0;
 	ret->complete = ret->truncated = false;
+	ret->top = 0;
 	if (dump_registers_decode(dump, &registers))
 		return 0;
 	if (registers.machine != EM_X86_64)
@@ -388,6 +428,9 @@ static int unwind_by_rules(struct dump_unwinder *unwinder, const struct address_
 	step = walk_stack(&walk, ret);
 	ret->complete = step == STEP_OUTERMOST;
 	ret->truncated = step == STEP_TRUNCATED;
+	ret->top = walk.top;
+	if (!ret->truncated && !walk.top && (walk.frame.known & (1u << CFI_STACK_POINTER)))
+		ret->top = walk.frame.registers[CFI_STACK_POINTER];
 	if (step == STEP_NO_MEMORY)
 		return -ENOMEM;
 	return step == STEP_NEEDS_DWFL;

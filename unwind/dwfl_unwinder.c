@@ -292,6 +292,7 @@ int dwfl_unwinder_unwind(struct dwfl_unwinder *unwinder, const struct address_sp
 
 	ret->nr = 0;
 	ret->complete = ret->truncated = false;
+	ret->top = 0;
 	if (dump_registers_decode(dump, &registers))
 		return 0;
 

@@ -21,6 +21,11 @@ struct unwound_stack {
 	size_t nr;
 	bool complete;	/* ends where the CFI says that the stack ends */
 	bool truncated; /* goes on past the end of the dump */
+	/*
+	 * Truncated: the end of the first word that is missing. Else: up to where the stack was
+	 * needed. 0: not known.
+	 */
+	uint64_t top;
 };
 
 struct space_dwfl;

@@ -233,7 +233,7 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 }
 
 int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
-			    uint64_t *ret_addresses, size_t *ret_nr, bool *ret_truncated)
+			    uint64_t *ret_addresses, size_t *ret_nr, struct stack_end *ret_end)
 {
 	const struct unwound_stack *unwound = &store->unwound;
 	int err = unwind(store, find_space(store, pid), dump);
@@ -242,7 +242,11 @@ int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct s
 		return err;
 	memcpy(ret_addresses, unwound->addresses, unwound->nr * sizeof(*ret_addresses));
 	*ret_nr = unwound->nr;
-	*ret_truncated = unwound->truncated;
+	*ret_end = (struct stack_end){
+		.is_whole = unwound->complete,
+		.is_truncated = unwound->truncated,
+		.top = unwound->top,
+	};
 	return 0;
 }
 

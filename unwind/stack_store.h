@@ -126,14 +126,24 @@ int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64
 int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
 			 uint32_t *ret_id);
 
+/* How far a dump could be unwound. Not whole and not truncated: lost. */
+struct stack_end {
+	bool is_whole;
+	bool is_truncated; /* the dump ended before the stack did */
+	/*
+	 * An address. Truncated: the dump should have gone at least so far. Else: what was needed
+	 * of the stack lies below. 0: not known.
+	 */
+	uint64_t top;
+};
+
 /*
  * Unwinds a dump without interning it, for those who write callchains: stores at most
  * STACK_MAX_FRAMES addresses, innermost first, in @ret_addresses (dump->returned_from in front,
- * where it is set), and in @ret_truncated whether the dump ended before the stack did. Counts as
- * stack_store_add_dump() does. Returns 0 or -ENOMEM.
+ * where it is set). Counts as stack_store_add_dump() does. Returns 0 or -ENOMEM.
  */
 int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
-			    uint64_t *ret_addresses, size_t *ret_nr, bool *ret_truncated);
+			    uint64_t *ret_addresses, size_t *ret_nr, struct stack_end *ret_end);
 
 /*
  * Reads the 8 bytes at @address of the process out of a dump. Returns 0, or -EFAULT if the dump
