@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test/support/leak_traces.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NS_PER_S    1e9
+#define FIRST_STACK 500 /* of the recording's first event; beyond all others */
+
+enum lifetime_kind { CONSTANT, EXPONENTIAL, LOGNORMAL, PARETO, TWO_KINDS, NR_LIFETIME_KINDS };
+
+struct lifetimes {
+	enum lifetime_kind kind;
+	double scale_s, shape;
+};
+
+const char *trace_kind_name(enum trace_kind kind)
+{
+	static const char *const names[TRACE_NR_KINDS] = {
+		[TRACE_STARTUP_CACHE] = "start-up cache",
+		[TRACE_PLATEAU_POOL] = "pool that grows to a plateau",
+		[TRACE_REPLACED_CACHE] = "cache with random replacement",
+		[TRACE_FIFO_CACHE] = "first-in first-out cache",
+		[TRACE_CHURN] = "churn",
+		[TRACE_RISING_CHURN] = "churn of rising rate",
+		[TRACE_SESSIONS] = "long sessions",
+		[TRACE_SLOW_LEAK] = "leak of one in a thousand",
+		[TRACE_SHARE_LEAK] = "leak of a share",
+		[TRACE_PLAIN_LEAK] = "plain leak",
+		[TRACE_CLUMPED_LEAK] = "leak in clumps",
+		[TRACE_LATE_LEAK] = "leak that begins late",
+		[TRACE_BURST_LEAK] = "burst leak",
+	};
+
+	return names[kind];
+}
+
+static void *check(void *p)
+{
+	if (!p) {
+		fputs("out of memory\n", stderr);
+		abort();
+	}
+	return p;
+}
+
+/* Between 0 and 1, neither included. */
+static double draw(struct leak_trace *trace)
+{
+	/* xorshift64* */
+	trace->random ^= trace->random >> 12;
+	trace->random ^= trace->random << 25;
+	trace->random ^= trace->random >> 27;
+	return ((double)((trace->random * 2685821657736338717u) >> 11) + 0.5) * 0x1p-53;
+}
+
+static double draw_between(struct leak_trace *trace, double low, double high)
+{
+	return low + (high - low) * draw(trace);
+}
+
+static double draw_log_between(struct leak_trace *trace, double low, double high)
+{
+	return exp(draw_between(trace, log(low), log(high)));
+}
+
+static double length_s(const struct leak_trace *trace)
+{
+	return (double)(trace->end_ns - trace->start_ns) / NS_PER_S;
+}
+
+static struct lifetimes draw_lifetimes(struct leak_trace *trace, double max_s)
+{
+	struct lifetimes lifetimes = {
+		.kind = (enum lifetime_kind)(draw(trace) * NR_LIFETIME_KINDS),
+		.scale_s = draw_log_between(trace, 1e-6, max_s),
+	};
+
+	lifetimes.shape = lifetimes.kind == LOGNORMAL ? draw_between(trace, 0.5, 2.5)
+						      : draw_between(trace, 0.9, 2);
+	return lifetimes;
+}
+
+static double draw_lifetime_s(struct leak_trace *trace, const struct lifetimes *lifetimes)
+{
+	double x = draw(trace);
+
+	switch (lifetimes->kind) {
+	case CONSTANT:
+		return lifetimes->scale_s * (1 + 0.1 * x);
+	case EXPONENTIAL:
+		return -lifetimes->scale_s * log(x);
+	case LOGNORMAL: /* Box and Muller */
+		return lifetimes->scale_s *
+		       exp(lifetimes->shape * sqrt(-2 * log(x)) * cos(2 * M_PI * draw(trace)));
+	case PARETO:
+		return lifetimes->scale_s * pow(x, -1 / lifetimes->shape);
+	default: /* one in fifty lives a thousand times as long */
+		return -lifetimes->scale_s * log(draw(trace)) * (x < 0.02 ? 1000 : 1);
+	}
+}
+
+/* A block of the newest site; @life_s may be INFINITY. */
+static void add_block(struct leak_trace *trace, uint64_t size_bytes, double time_s, double life_s)
+{
+	struct site_block block = {
+		.stack_id = (uint32_t)trace->nr_sites,
+		.size_bytes = size_bytes,
+		.time_ns = trace->start_ns + (uint64_t)(time_s * NS_PER_S),
+	};
+	int err;
+
+	if (time_s < 0 || block.time_ns > trace->end_ns)
+		return;
+	err = site_stats_enter(trace->stats, &block);
+	if (!err && time_s + life_s < length_s(trace)) {
+		err = site_stats_leave(trace->stats, &block,
+				       block.time_ns + (uint64_t)(life_s * NS_PER_S));
+	} else if (!err) {
+		if (trace->nr_held == trace->max_held) {
+			trace->max_held = trace->max_held ? trace->max_held * 2 : 1024;
+			trace->held = check(
+				reallocarray(trace->held, trace->max_held, sizeof(*trace->held)));
+		}
+		trace->held[trace->nr_held++] = (struct heap_block){
+			.address = 0x1000 + 16 * trace->nr_held,
+			.size_bytes = size_bytes,
+			.size_known = true,
+			.allocated = {.time_ns = block.time_ns, .stack_id = block.stack_id},
+		};
+	}
+	if (err)
+		check(NULL);
+}
+
+/* When a pool's entries are added: ever fewer, or so many until it is full. */
+static void add_pool(struct leak_trace *trace, uint64_t size_bytes, size_t nr)
+{
+	double length = length_s(trace), fill_s = length * draw_between(trace, 0.03, 0.2);
+	bool linear = draw(trace) < 0.5;
+	double freed = draw(trace) < 0.3 ? 0.03 : 0;
+
+	if (linear)
+		fill_s *= 3;
+	for (size_t i = 0; i < nr; i++)
+		add_block(trace, size_bytes,
+			  linear ? fill_s * draw(trace) : -fill_s * log(draw(trace)),
+			  draw(trace) < freed ? length * 0.01 : INFINITY);
+}
+
+static void add_constant_cache(struct leak_trace *trace, uint64_t size_bytes, enum trace_kind kind)
+{
+	double length = length_s(trace), mean_s = length * draw_log_between(trace, 0.01, 1);
+	size_t nr_entries = (size_t)draw_log_between(trace, 10, 300);
+
+	for (size_t i = 0; i < nr_entries; i++) {
+		double time_s = length * 0.02 * draw(trace);
+
+		while (time_s < length) {
+			double life_s = kind == TRACE_FIFO_CACHE
+						? mean_s * draw_between(trace, 0.9, 1.1)
+						: -mean_s * log(draw(trace));
+
+			add_block(trace, size_bytes, time_s, life_s);
+			time_s += life_s;
+		}
+	}
+}
+
+/* Allocations at random times, of which some stay for ever. */
+static void add_churn(struct leak_trace *trace, uint64_t size_bytes, enum trace_kind kind)
+{
+	double length = length_s(trace), share = 0, from_s = 0, to_s = length;
+	struct lifetimes lifetimes = draw_lifetimes(trace, length / 100);
+	size_t nr = (size_t)draw_log_between(trace, 300, 10000);
+
+	if (kind == TRACE_SESSIONS)
+		lifetimes = (struct lifetimes){draw(trace) < 0.5 ? EXPONENTIAL : CONSTANT,
+					       length * draw_between(trace, 0.1, 0.33), 1};
+	/* What lives for longer than the recording is no other than a leak in it. */
+	if (lifetimes.kind == TWO_KINDS)
+		lifetimes.scale_s = fmin(lifetimes.scale_s, length / 5000);
+	if (kind >= TRACE_FIRST_LEAK)
+		lifetimes.scale_s = fmin(lifetimes.scale_s, length / 10000);
+	if (kind == TRACE_SLOW_LEAK) {
+		nr = (size_t)draw_log_between(trace, 15000, 40000);
+		share = 0.001;
+	} else if (kind == TRACE_SHARE_LEAK) {
+		share = draw_log_between(trace, 0.02, 0.5);
+		nr += 1000;
+	} else if (kind == TRACE_BURST_LEAK) {
+		from_s = length * draw_between(trace, 0.15, 0.85);
+		to_s = from_s + length * 0.02;
+		share = 1;
+		nr += 1000;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		double time_s = length * draw(trace);
+		bool stays = time_s >= from_s && time_s < to_s && draw(trace) < share;
+
+		if (kind == TRACE_RISING_CHURN && time_s < length / 2 && draw(trace) < 0.5)
+			continue;
+		add_block(trace, size_bytes, time_s,
+			  stays ? INFINITY : draw_lifetime_s(trace, &lifetimes));
+	}
+}
+
+static void add_site(struct leak_trace *trace, enum trace_kind kind)
+{
+	uint64_t size_bytes = (uint64_t)draw_log_between(trace, 16, 65536);
+	double length = length_s(trace);
+	size_t nr = (size_t)draw_log_between(trace, 20, 2000), clump = 1;
+	double from_s = 0;
+
+	switch (kind) {
+	case TRACE_STARTUP_CACHE:
+		nr = (size_t)draw_log_between(trace, 1, 2000);
+		for (size_t i = 0; i < nr; i++)
+			add_block(trace, size_bytes, length * 0.05 * draw(trace), INFINITY);
+		break;
+	case TRACE_PLATEAU_POOL:
+		add_pool(trace, size_bytes, nr);
+		break;
+	case TRACE_REPLACED_CACHE:
+	case TRACE_FIFO_CACHE:
+		add_constant_cache(trace, size_bytes, kind);
+		break;
+	case TRACE_CLUMPED_LEAK:
+		clump = (size_t)draw_between(trace, 2, 10);
+		nr = nr / clump + 20;
+		break;
+	case TRACE_LATE_LEAK:
+		from_s = length * draw_between(trace, 0.4, 0.8);
+		break;
+	case TRACE_PLAIN_LEAK:
+		break;
+	default:
+		add_churn(trace, size_bytes, kind);
+	}
+	if (kind == TRACE_PLAIN_LEAK || kind == TRACE_CLUMPED_LEAK || kind == TRACE_LATE_LEAK) {
+		for (size_t i = 0; i < nr; i++) {
+			double time_s = draw_between(trace, from_s, length);
+
+			for (size_t j = 0; j < clump; j++)
+				add_block(trace, size_bytes, time_s + (double)j * 1e-6, INFINITY);
+		}
+	}
+	trace->kinds =
+		check(reallocarray(trace->kinds, trace->nr_sites + 1, sizeof(*trace->kinds)));
+	trace->kinds[trace->nr_sites++] = kind;
+	trace->nr_leaks += kind >= TRACE_FIRST_LEAK;
+}
+
+static int compare_by_time(const void *a, const void *b)
+{
+	const struct heap_block *x = a, *y = b;
+
+	return (x->allocated.time_ns > y->allocated.time_ns) -
+	       (x->allocated.time_ns < y->allocated.time_ns);
+}
+
+void leak_trace_init(struct leak_trace *trace, uint64_t seed)
+{
+	static const size_t nr_of[TRACE_NR_KINDS] = {
+		[TRACE_STARTUP_CACHE] = 10, [TRACE_PLATEAU_POOL] = 8, [TRACE_REPLACED_CACHE] = 3,
+		[TRACE_FIFO_CACHE] = 3,	    [TRACE_CHURN] = 20,	      [TRACE_RISING_CHURN] = 4,
+		[TRACE_SESSIONS] = 3,
+	};
+	struct site_block first = {0};
+	size_t nr_leaks;
+
+	*trace = (struct leak_trace){
+		.random = (seed + 1) * 0x9e3779b97f4a7c15u,
+		.stats = check(site_stats_create()),
+		.start_ns = 1000000000000,
+	};
+	trace->end_ns = trace->start_ns + (uint64_t)(NS_PER_S * draw_log_between(trace, 20, 7200));
+	/* The recording begins with an event, not with the first of some stack. */
+	first = (struct site_block){
+		.stack_id = FIRST_STACK, .size_bytes = 1, .time_ns = trace->start_ns};
+	if (site_stats_enter(trace->stats, &first) ||
+	    site_stats_leave(trace->stats, &first, trace->start_ns + 1000))
+		check(NULL);
+	for (enum trace_kind kind = 0; kind < TRACE_FIRST_LEAK; kind++)
+		for (size_t i = 0; i < nr_of[kind]; i++)
+			add_site(trace, kind);
+	nr_leaks = 3 + (size_t)(draw(trace) * 8);
+	for (size_t i = 0; i < nr_leaks; i++)
+		add_site(trace,
+			 TRACE_FIRST_LEAK + (enum trace_kind)((i + seed) %
+							      (TRACE_NR_KINDS - TRACE_FIRST_LEAK)));
+	qsort(trace->held, trace->nr_held, sizeof(*trace->held), compare_by_time);
+}
+
+void leak_trace_deinit(struct leak_trace *trace)
+{
+	site_stats_destroy(trace->stats);
+	free(trace->held);
+	free(trace->kinds);
+}

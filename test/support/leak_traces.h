@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Made-up programs of which it is known which stacks leak: caches filled at the start, pools that
+ * grow to a plateau, churn with all kinds of lifetimes, and leaks of several kinds among them. The
+ * same seed makes the same trace.
+ */
+#ifndef LEAKTOOLS_TEST_SUPPORT_LEAK_TRACES_H
+#define LEAKTOOLS_TEST_SUPPORT_LEAK_TRACES_H
+
+#include "parser/verdicts.h"
+
+enum trace_kind {
+	/* No leaks: */
+	TRACE_STARTUP_CACHE,
+	TRACE_PLATEAU_POOL,
+	TRACE_REPLACED_CACHE, /* of constant size, its entries are replaced at random */
+	TRACE_FIFO_CACHE,     /* each entry lives until so many others came */
+	TRACE_CHURN,	      /* lifetimes of many kinds, long tails among them */
+	TRACE_RISING_CHURN,   /* twice as much from the middle on */
+	TRACE_SESSIONS,	      /* lifetimes of a tenth to a third of the recording */
+	/* Leaks: */
+	TRACE_SLOW_LEAK,    /* one block in a thousand of a churn */
+	TRACE_SHARE_LEAK,   /* a greater share of a churn */
+	TRACE_PLAIN_LEAK,   /* all blocks, at a steady rate */
+	TRACE_CLUMPED_LEAK, /* several at a time */
+	TRACE_LATE_LEAK,    /* begins in the middle */
+	TRACE_BURST_LEAK,   /* the blocks that a churn allocated in a short time */
+	TRACE_NR_KINDS,
+};
+
+#define TRACE_FIRST_LEAK TRACE_SLOW_LEAK
+
+const char *trace_kind_name(enum trace_kind kind);
+
+/* The site of stack id i is of kinds[i]. */
+struct leak_trace {
+	uint64_t random;
+	struct site_stats *stats;
+	struct heap_block *held; /* in time order */
+	size_t nr_held, max_held;
+	uint64_t start_ns, end_ns;
+	enum trace_kind *kinds;
+	size_t nr_sites, nr_leaks;
+};
+
+/* Ends the test if memory runs out. */
+void leak_trace_init(struct leak_trace *trace, uint64_t seed);
+void leak_trace_deinit(struct leak_trace *trace);
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How often are the verdicts right? Of made-up programs of which it is known what leaks, the ten
+ * stacks listed first must be leaks, and the leaks among them. VERDICTS_SEEDS=N tries more
+ * programs, VERDICTS_VERBOSE=1 tells of each mistake.
+ */
+#include "test/support/leak_traces.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#define TOP	  10
+#define NR_TRACES 60
+
+struct score {
+	size_t flagged, right;				 /* among the first ten */
+	size_t leaks, found;				 /* leaks that could be among them */
+	size_t verdicts[TRACE_NR_KINDS][VERDICT_NR + 1]; /* the last: holds nothing */
+};
+
+static bool is_leak_verdict(enum verdict verdict)
+{
+	return verdict == VERDICT_GROWTH || verdict == VERDICT_OVERDUE || verdict == VERDICT_BURST;
+}
+
+static void tell(uint64_t seed, const struct leak_trace *trace, const struct site_verdict *site,
+		 size_t rank)
+{
+	enum trace_kind kind = trace->kinds[site->site->stack_id];
+
+	if (getenv("VERDICTS_VERBOSE") &&
+	    (kind >= TRACE_FIRST_LEAK) != is_leak_verdict(site->verdict))
+		printf("seed %d, rank %zu, %s: %s; %d held of %d, %d suspect, oldest %.4g of %.4g s, "
+		       "median %.3g, p99 %.3g\n",
+		       (int)seed, rank, trace_kind_name(kind), verdict_name(site->verdict),
+		       (int)site->held_blocks, (int)site->site->allocations,
+		       (int)site->suspect_blocks, site->oldest_s,
+		       (double)(trace->end_ns - trace->start_ns) / 1e9, site->median_s,
+		       site->p99_s);
+}
+
+static void judge_trace(uint64_t seed, struct score *score)
+{
+	struct leak_trace trace;
+	struct verdicts verdicts;
+	struct verdict_input input;
+	size_t nr_seen = 0;
+
+	leak_trace_init(&trace, seed);
+	input = (struct verdict_input){
+		.sites = trace.stats,
+		.held = trace.held,
+		.nr_held = trace.nr_held,
+		.start_ns = trace.start_ns,
+		.end_ns = trace.end_ns,
+	};
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	for (size_t i = 0; i < verdicts.nr_sites; i++) {
+		const struct site_verdict *site = &verdicts.sites[i];
+		enum trace_kind kind = trace.kinds[site->site->stack_id];
+
+		score->verdicts[kind][site->verdict]++;
+		nr_seen++;
+		tell(seed, &trace, site, i);
+		assert_int_equal(site->doubts, 0);
+		if (i >= TOP || !is_leak_verdict(site->verdict))
+			continue;
+		score->flagged++;
+		score->right += kind >= TRACE_FIRST_LEAK;
+		score->found += kind >= TRACE_FIRST_LEAK;
+	}
+	score->leaks += trace.nr_leaks < TOP ? trace.nr_leaks : TOP;
+	assert_true(nr_seen <= trace.nr_sites);
+	verdicts_deinit(&verdicts);
+	leak_trace_deinit(&trace);
+}
+
+static void leaks_come_first(void **state)
+{
+	const char *seeds = getenv("VERDICTS_SEEDS");
+	uint64_t nr_traces = seeds ? strtoull(seeds, NULL, 10) : NR_TRACES;
+	struct score score = {0};
+	double precision, recall;
+
+	for (uint64_t seed = 0; seed < nr_traces; seed++)
+		judge_trace(seed, &score);
+	precision = (double)score.right / (double)score.flagged;
+	recall = (double)score.found / (double)score.leaks;
+	printf("%-30s", "");
+	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++)
+		printf(" %8s", verdict_name(verdict));
+	putchar('\n');
+	for (enum trace_kind kind = 0; kind < TRACE_NR_KINDS; kind++) {
+		printf("%-30s", trace_kind_name(kind));
+		for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++)
+			printf(" %8zu", score.verdicts[kind][verdict]);
+		putchar('\n');
+	}
+	printf("%zu leaks in %d programs; of the first ten: precision %.4f, recall %.4f\n",
+	       score.leaks, (int)nr_traces, precision, recall);
+	assert_true(precision >= 0.95);
+	assert_true(recall >= 0.95);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(leaks_come_first)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
