@@ -13,6 +13,7 @@ struct step {
 	struct heap_op op;
 	uint64_t caller; /* 0: not known */
 	struct last_return previous;
+	bool is_first; /* of the thread */
 };
 
 static void emit(struct heap_sink *sink, bool enters, const struct heap_block *block,
@@ -65,26 +66,29 @@ static void settle_inner(struct heap_sink *sink, struct heap *heap, struct open_
 }
 
 /* Gives up on a call's return. */
-static void abandon(struct heap_sink *sink, struct heap *heap, struct open_call *call)
+static void abandon(struct heap_sink *sink, struct heap *heap, struct open_call *call,
+		    enum entry_end end)
 {
 	settle_inner(sink, heap, call);
+	sink->stats.entries[end]++;
 	sink->stats.entries_without_return++;
 }
 
-static void abandon_top(struct step *step)
+static void abandon_top(struct step *step, enum entry_end end)
 {
 	struct call_stack *calls = step->thread->calls;
 
-	abandon(step->sink, step->heap, call_stack_top(calls));
+	abandon(step->sink, step->heap, call_stack_top(calls), end);
 	calls->depth--;
 }
 
-void heap_calls_abandon(struct heap_sink *sink, struct thread *thread, struct heap *heap)
+void heap_calls_abandon(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+			enum entry_end end)
 {
 	struct call_stack *calls = thread->calls;
 
 	while (calls && calls->depth > 0)
-		abandon(sink, heap, &calls->calls[--calls->depth]);
+		abandon(sink, heap, &calls->calls[--calls->depth], end);
 }
 
 static uint64_t size_of_call(const struct open_call *call)
@@ -190,7 +194,7 @@ static struct open_call *enclosing_call(struct step *step)
 			return NULL;
 		if (outer->nr_inner < CALL_MAX_INNER)
 			return outer;
-		abandon_top(step);
+		abandon_top(step, ENTRY_PUSHED_OUT);
 	}
 	return NULL;
 }
@@ -344,6 +348,22 @@ static int return_to_ptr(struct step *step, struct open_call *call)
 	return 0;
 }
 
+static void note_unpaired_return(struct step *step)
+{
+	struct heap_tracker_stats *stats = &step->sink->stats;
+
+	stats->returns_without_entry++;
+	stats->returns_at_start += step->is_first;
+	step->thread->unpaired_return = step->op.schema;
+	step->thread->unpaired_return_address = step->sample->return_address;
+	step->thread->unpaired_return_cpu = step->sample->origin.cpu;
+	/* What a call from before the recording released is none of the recording's blocks. */
+	if (step->op.schema->effect == HEAP_REALLOC && !step->is_first) {
+		stats->unpaired_reallocs++;
+		stats->last_unpaired_realloc_ns = step->op.time_ns;
+	}
+}
+
 /* Takes the call that this return ends off the stack. */
 static struct open_call take_call(struct step *step)
 {
@@ -352,7 +372,7 @@ static struct open_call take_call(struct step *step)
 	struct open_call call;
 
 	if (index < 0) {
-		step->sink->stats.returns_without_entry++;
+		note_unpaired_return(step);
 		return (struct open_call){
 			.schema = step->op.schema,
 			.caller = step->sample->return_address,
@@ -369,7 +389,7 @@ static struct open_call take_call(struct step *step)
 			if (!call_add_inner(&calls->calls[index], block->address, block->sequence))
 				break;
 		}
-		abandon_top(step);
+		abandon_top(step, ENTRY_JUMPED_OVER);
 	}
 	call = calls->calls[index];
 	call.schema = step->op.schema; /* as matched; said for the static analysers */
@@ -457,15 +477,27 @@ static int enter_realloc(struct step *step, struct open_call *call)
 	return note_anomaly(step, &anomaly, ANOMALY_NONE, &index);
 }
 
+/* Whether this call's return came just before, from a CPU whose clock must be behind. */
+static bool returned_before(const struct step *step)
+{
+	const struct thread *thread = step->thread;
+
+	return thread->unpaired_return == step->op.schema && step->caller &&
+	       thread->unpaired_return_address == step->caller &&
+	       thread->unpaired_return_cpu != step->sample->origin.cpu;
+}
+
 static int take_entry(struct step *step)
 {
 	struct call_stack *calls = step->thread->calls;
 	struct open_call *call;
 
 	if (calls->depth == CALL_MAX_DEPTH) {
-		abandon(step->sink, step->heap, &calls->calls[0]);
+		abandon(step->sink, step->heap, &calls->calls[0], ENTRY_PUSHED_OUT);
 		call_stack_remove_bottom(calls);
 	}
+	if (returned_before(step))
+		step->sink->stats.clock_steps++;
 	call = call_stack_push(calls, step->sample, &step->op);
 	call->caller = step->caller;
 	return call->schema->effect == HEAP_REALLOC ? enter_realloc(step, call) : 0;
@@ -613,12 +645,18 @@ int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *
 				.schema = sample->event->schema,
 			},
 		.caller = call_caller_of(sample),
+		.is_first = !thread->calls,
 	};
+	int err;
 
 	sink->stats.events++;
 	if (!thread->calls)
 		thread->calls = calloc(1, sizeof(*thread->calls));
 	if (!thread->calls)
 		return -ENOMEM;
-	return take_probe_event(&step);
+	err = take_probe_event(&step);
+	/* It is the thread's previous event, or none. */
+	if (thread->unpaired_return && sample->event->point != PROBE_RETURN)
+		thread->unpaired_return = NULL;
+	return err;
 }

@@ -26,7 +26,8 @@ struct heap_sink {
 int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
 		    const struct perf_sample *sample, uint32_t stack_id);
 
-/* Gives up on the calls that @thread has open: they will not return any more. */
-void heap_calls_abandon(struct heap_sink *sink, struct thread *thread, struct heap *heap);
+/* Gives up on the calls that @thread has open: they will not return any more, and @end is why. */
+void heap_calls_abandon(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+			enum entry_end end);
 
 #endif

@@ -56,7 +56,8 @@ static int settle_thread(struct heap_tracker *tracker, struct thread *thread, bo
 
 		if (err)
 			return err;
-		heap_calls_abandon(sink, thread, heap);
+		heap_calls_abandon(sink, thread, heap,
+				   exited ? ENTRY_THREAD_ENDED : ENTRY_RECORDING_ENDED);
 	}
 	if (thread->flushes_at_exit)
 		sink->stats.thread_exit_frees += free_run_end(&thread->free_run, &sink->anomalies,
@@ -65,7 +66,7 @@ static int settle_thread(struct heap_tracker *tracker, struct thread *thread, bo
 	return 0;
 }
 
-static int retire_thread(struct heap_tracker *tracker, pid_t tid)
+static int retire_thread(struct heap_tracker *tracker, pid_t tid, uint64_t time_ns)
 {
 	struct thread *thread = process_table_find_thread(&tracker->table, tid);
 	int err;
@@ -73,7 +74,11 @@ static int retire_thread(struct heap_tracker *tracker, pid_t tid)
 	if (!thread || !thread->alive)
 		return 0;
 	err = settle_thread(tracker, thread, true);
-	return err ? err : process_table_exit_thread(&tracker->table, thread);
+	if (!err)
+		err = process_table_exit_thread(&tracker->table, thread);
+	if (!err && thread->process->nr_threads == 0)
+		thread->process->ended_ns = time_ns;
+	return err;
 }
 
 /* @process lives: no free at the exit of a thread of it was what it died of. */
@@ -95,7 +100,7 @@ static int find_place(struct heap_tracker *tracker, const struct perf_origin *or
 
 	/* A tid used anew; the end of the thread that had it before was lost. */
 	if (thread && thread->alive && thread->process->pid != origin->pid)
-		err = retire_thread(tracker, origin->tid);
+		err = retire_thread(tracker, origin->tid, origin->time_ns);
 	if (!err)
 		err = process_table_thread(&tracker->table, origin->pid, origin->tid, ret_thread);
 	if (err)
@@ -136,14 +141,18 @@ int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *
 
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
 {
-	int err = retire_thread(tracker, record->tid);
+	int err = retire_thread(tracker, record->tid, record->origin.time_ns);
 
 	if (err)
 		return err;
 	if (record->pid == record->ppid)
 		return process_table_new_thread(&tracker->table, record->pid, record->tid,
 						record->ptid);
-	return process_table_fork(&tracker->table, record->pid, record->ppid, record->ptid);
+	err = process_table_fork(&tracker->table, record->pid, record->ppid, record->ptid);
+	if (err)
+		return err;
+	process_table_find(&tracker->table, record->pid)->forked_ns = record->origin.time_ns;
+	return 0;
 }
 
 int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_record *record)
@@ -152,7 +161,7 @@ int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_recor
 
 	if (!thread || !thread->alive || thread->process->pid != record->pid)
 		return 0;
-	return retire_thread(tracker, record->tid);
+	return retire_thread(tracker, record->tid, record->origin.time_ns);
 }
 
 int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record)
@@ -169,6 +178,7 @@ int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_recor
 	err = process_exec(&tracker->table, thread->process, &losses);
 	tracker->sink.stats.blocks_dropped_by_exec += losses.blocks;
 	tracker->sink.stats.entries_without_return += losses.calls;
+	tracker->sink.stats.entries[ENTRY_EXECED] += losses.calls;
 	return err;
 }
 
@@ -204,6 +214,18 @@ const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tra
 {
 	*ret_nr = tracker->sink.anomalies.nr;
 	return tracker->sink.anomalies.list;
+}
+
+uint64_t heap_tracker_process_end(const struct heap_tracker *tracker, pid_t pid, uint64_t time_ns)
+{
+	const struct process *process = process_table_find(&tracker->table, pid);
+
+	if (!process)
+		return 0;
+	/* One that had the pid before, whose end may not have been seen. */
+	if (process->forked_ns > time_ns)
+		return process->forked_ns;
+	return process->ended_ns;
 }
 
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)

@@ -41,6 +41,16 @@ struct heap_anomaly {
 	struct heap_op released; /* DOUBLE_FREE: the first free */
 };
 
+/* How the wait for a call's return ended without it. */
+enum entry_end {
+	ENTRY_THREAD_ENDED, /* inside the call */
+	ENTRY_EXECED,	    /* its process did, inside the call */
+	ENTRY_JUMPED_OVER,  /* a call around it returned first: longjmp(), or the return was lost */
+	ENTRY_PUSHED_OUT,   /* too many calls came inside it: longjmp(), or the return was lost */
+	ENTRY_RECORDING_ENDED,
+	ENTRY_NR_ENDS,
+};
+
 struct heap_tracker_stats {
 	uint64_t events;      /* probe events taken in */
 	uint64_t allocations; /* successful ones, realloc's new block included */
@@ -50,6 +60,11 @@ struct heap_tracker_stats {
 	uint64_t thread_exit_frees; /* glibc's own flush */
 	uint64_t anomalies[ANOMALY_NR_KINDS];
 	uint64_t entries_without_return, returns_without_entry;
+	uint64_t entries[ENTRY_NR_ENDS]; /* the same, by what ended the wait */
+	uint64_t returns_at_start;	 /* of those without entry: a thread's first event */
+	/* Of the others, realloc()'s: a held block may have been its old one. */
+	uint64_t unpaired_reallocs, last_unpaired_realloc_ns;
+	uint64_t clock_steps;	   /* a call returned on one CPU before it was entered on another */
 	uint64_t blocks_unlocated; /* posix_memalign succeeded, *memptr was not recorded */
 	uint64_t blocks_dropped_by_exec;
 };
@@ -97,6 +112,12 @@ const struct site_stats *heap_tracker_sites(const struct heap_tracker *tracker);
 const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tracker,
 						  size_t *ret_nr);
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr);
+
+/*
+ * When process @pid ended, if it held the block that it had allocated at @time_ns then; 0: it
+ * lives, as far as is known.
+ */
+uint64_t heap_tracker_process_end(const struct heap_tracker *tracker, pid_t pid, uint64_t time_ns);
 
 /* The command name of thread @tid as last seen, or "". */
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid);

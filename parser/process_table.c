@@ -87,10 +87,12 @@ static void revive(struct thread *thread, struct process *process)
 	thread->free_run = FREE_RUN_EMPTY;
 	thread->last_free_mem = 0;
 	thread->last_return = (struct last_return){0};
+	thread->unpaired_return = NULL;
 	thread->process = process;
 	thread->alive = true;
 	thread->flushes_at_exit = thread->tid != process->pid;
 	process->nr_threads++;
+	process->ended_ns = 0;
 }
 
 int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, struct thread **ret)

@@ -23,6 +23,8 @@ struct process {
 	unsigned int nr_threads;  /* alive, as far as they have been seen */
 	/* Anomalies that are none if this process lives on; a chain, or ANOMALY_NONE. */
 	size_t doubtful;
+	uint64_t forked_ns; /* 0: it was not seen to be */
+	uint64_t ended_ns;  /* 0: it lives */
 	UT_hash_handle hh;
 };
 
@@ -51,6 +53,10 @@ struct thread {
 	/* The free it made last, if nothing came after: its argument, and where the probe is. */
 	uint64_t last_free_mem, last_free_probe;
 	struct last_return last_return;
+	/* Its last return, if that had no entry: on which CPU, and of what. */
+	const struct probe_schema *unpaired_return;
+	uint64_t unpaired_return_address;
+	uint32_t unpaired_return_cpu;
 	UT_hash_handle hh;
 };
 
