@@ -35,7 +35,7 @@ record_only() {
 
 # parse OPTION...
 parse() {
-	timeout 100 "$BIN/leakparse" --size $SIZE -i perf.data "$@" >leaks 2>leakparse.err ||
+	timeout 100 "$BIN/leakparse" --size "$SIZE" -i perf.data "$@" >leaks 2>leakparse.err ||
 		fail "leakparse: $(cat leakparse.err)"
 }
 
@@ -63,8 +63,9 @@ start_server() {
 	python3 "$SOURCE_DIR/test/integration/debug_server.py" "$@" >requests 3>&- &
 	SERVER=$!
 	wait_until 30 grep -q . requests
-	export DEBUGINFOD_URLS="http://127.0.0.1:$(head -1 requests)/"
-	export DEBUGINFOD_CACHE_PATH=$PWD/cache
+	DEBUGINFOD_URLS="http://127.0.0.1:$(head -1 requests)/"
+	DEBUGINFOD_CACHE_PATH=$PWD/cache
+	export DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH
 }
 
 @test "debug files: by build-id, in --debug-dir" {
@@ -75,7 +76,7 @@ start_server() {
 	into_build_id_dir debug kept/chain.debug
 	parse --debug-dir debug
 	check_chain
-	"$BIN/leakfollow" --size $SIZE -i perf.data --debug-dir debug >followed 2>/dev/null
+	"$BIN/leakfollow" --size "$SIZE" -i perf.data --debug-dir debug >followed 2>/dev/null
 	assert_equal "named by leakfollow" "$(grep -c '	allocate+' followed)" "$NR_BLOCKS"
 }
 
@@ -196,6 +197,8 @@ start_server() {
 	assert_equal "requests" "$(grep -c / requests)" 1
 	assert_equal "progress where there is no terminal" "$(grep -c asking leakparse.err)" 0
 
+	# Not that cache: it remembers that there was no answer.
+	export DEBUGINFOD_CACHE_PATH=$PWD/other-cache
 	script -qec "$BIN/leakparse -i perf.data >leaks" terminal >/dev/null
 	grep -q 'asking debuginfod for chain' terminal || fail "$(cat terminal)"
 }
