@@ -415,10 +415,11 @@ static int take_return(struct step *step)
  */
 static bool is_covered(const struct step *step, uint64_t address, int nr_outer)
 {
-	const struct heap_op *release = heap_find_release(step->heap, address);
+	const struct heap_op *release;
 
-	if (heap_find(step->heap, address)) /* allocated anew since */
+	if (nr_outer == 0 || heap_find(step->heap, address)) /* allocated anew since */
 		return false;
+	release = heap_find_release(step->heap, address);
 	for (int i = nr_outer - 1; i >= 0; i--) {
 		const struct open_call *outer = &step->thread->calls->calls[i];
 

@@ -34,6 +34,12 @@ struct heap_space *heap_space_create(struct heap_spaces *spaces);
 /* A copy of @source as it is now, with one user. NULL: out of memory. */
 struct heap_space *heap_space_fork(struct heap_spaces *spaces, struct heap_space *source);
 
+/* Whether there is a heap that may be changed without further ado. */
+static inline bool heap_space_is_open(const struct heap_space *space)
+{
+	return space->heap && !space->source && !space->copies;
+}
+
 /* The heap of @space, about to be changed. Return 0 or -ENOMEM. */
 int heap_space_open(struct heap_space *space, struct heap **ret);
 
@@ -62,7 +68,8 @@ int heap_space_bury(struct heap_space *space);
 int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **ret,
 			  size_t *ret_nr);
 
-/* The same, and the heaps are empty then: for the end, when the list may be as large as they are. */
+/* The same, and the heaps are empty then: for the end, when the list may be as large as they are.
+ */
 int heap_spaces_move_held(struct heap_spaces *spaces, struct heap_block **ret, size_t *ret_nr);
 
 #endif

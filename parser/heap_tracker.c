@@ -91,13 +91,27 @@ static void settle_doubtful(struct heap_tracker *tracker, struct process *proces
 	process->doubtful = ANOMALY_NONE;
 }
 
+/* Where nothing has changed since the thread's last event, as nearly always. */
+static bool is_same_place(const struct thread *thread, const struct perf_origin *origin)
+{
+	return thread && thread->tid == origin->tid && thread->alive &&
+	       thread->process->pid == origin->pid && thread->process->doubtful == ANOMALY_NONE &&
+	       thread->process->space && heap_space_is_open(thread->process->space);
+}
+
 /* The thread of a sample, and its heap. */
 static int find_place(struct heap_tracker *tracker, const struct perf_origin *origin,
 		      struct thread **ret_thread, struct heap **ret_heap)
 {
-	struct thread *thread = process_table_find_thread(&tracker->table, origin->tid);
+	struct thread *thread = tracker->table.last_thread;
 	int err = 0;
 
+	if (is_same_place(thread, origin)) {
+		*ret_thread = thread;
+		*ret_heap = thread->process->space->heap;
+		return 0;
+	}
+	thread = process_table_find_thread(&tracker->table, origin->tid);
 	/* A tid used anew; the end of the thread that had it before was lost. */
 	if (thread && thread->alive && thread->process->pid != origin->pid)
 		err = retire_thread(tracker, origin->tid, origin->time_ns);

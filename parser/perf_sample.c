@@ -47,16 +47,21 @@ static bool skip_read(struct cursor *cursor, uint64_t read_format)
 	return skip(cursor, times, 1) && skip(cursor, nr, words_each);
 }
 
-/* As nearly all are: one mark, and then user addresses only. */
+/*
+ * Whether there is one mark, and then user addresses only, as in nearly all chains: the marks are
+ * negative numbers, user addresses on no machine are.
+ */
 static bool is_user_chain(const uint64_t *chain, uint64_t nr)
 {
-	uint64_t i = 1;
+	uint64_t all = 0, i = 1;
 
 	if (nr == 0 || chain[0] != (uint64_t)PERF_CONTEXT_USER)
 		return false;
-	while (i < nr && chain[i] < (uint64_t)PERF_CONTEXT_MAX)
-		i++;
-	return i == nr;
+	for (; i + 3 < nr; i += 4)
+		all |= chain[i] | chain[i + 1] | chain[i + 2] | chain[i + 3];
+	for (; i < nr; i++)
+		all |= chain[i];
+	return (int64_t)all >= 0;
 }
 
 /* Moves the user addresses to the front, where the chain began. */

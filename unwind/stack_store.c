@@ -28,7 +28,6 @@ struct stack_store {
 	const struct address_space *last_space;
 
 	/* Room for one stack at a time: too large for the C stack. */
-	uint64_t chain[1 + STACK_MAX_FRAMES]; /* generation, then addresses */
 	struct placed_frame placed[STACK_MAX_FRAMES];
 	struct unwound_stack unwound;
 	struct stack_frame frames[STACK_MAX_INLINED + 1];
@@ -167,6 +166,8 @@ int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64
 			      size_t nr, uint32_t *ret_id)
 {
 	const struct address_space *space = find_space(store, pid);
+	struct stack_chain chain;
+	uint64_t hash;
 	int err;
 
 	*ret_id = STACK_NONE;
@@ -175,13 +176,12 @@ int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64
 	if (nr > STACK_MAX_FRAMES)
 		nr = STACK_MAX_FRAMES;
 
-	store->chain[0] = space ? space->generation : 0;
-	memcpy(&store->chain[1], addresses, nr * sizeof(*addresses));
-	if (stack_table_cache_find(&store->stacks, store->chain, 1 + nr, ret_id))
+	chain = (struct stack_chain){space ? space->generation : 0, addresses, nr};
+	if (stack_table_cache_find(&store->stacks, &chain, &hash, ret_id))
 		return 0;
 	err = place_and_intern(store, space, addresses, NULL, nr, ret_id);
 	if (!err)
-		stack_table_cache_add(&store->stacks, store->chain, 1 + nr, *ret_id);
+		stack_table_cache_add(&store->stacks, &chain, hash, *ret_id);
 	return err;
 }
 

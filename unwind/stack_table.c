@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define MIN_CACHE_SLOTS 1024
+
 struct cached_chain {
-	uint32_t id;
-	UT_hash_handle hh;
+	uint64_t hash, generation;
+	uint32_t id, nr;
 	uint64_t chain[];
 };
 
@@ -23,13 +25,11 @@ void stack_table_init(struct stack_table *table)
 
 static void clear_cache(struct stack_table *table)
 {
-	struct cached_chain *chain, *next;
-
-	HASH_ITER (hh, table->cache, chain, next) {
-		HASH_DELETE(hh, table->cache, chain);
-		free(chain);
-	}
-	table->cache_bytes = 0;
+	for (size_t i = 0; i < table->nr_cache_slots; i++)
+		free(table->cache[i]);
+	free(table->cache);
+	table->cache = NULL;
+	table->nr_cache_slots = table->nr_cached = table->cache_bytes = 0;
 }
 
 void stack_table_deinit(struct stack_table *table)
@@ -113,35 +113,84 @@ int stack_table_intern(struct stack_table *table, const struct placed_frame *fra
 	return 0;
 }
 
-bool stack_table_cache_find(const struct stack_table *table, const uint64_t *chain, size_t nr,
-			    uint32_t *ret_id)
+/* Where a chain of that hash is, or would go. */
+static struct cached_chain **find_cached(struct cached_chain **slots, size_t nr_slots,
+					 const struct stack_chain *chain, uint64_t hash)
 {
-	unsigned hash = (unsigned)hash_words(chain, nr, table->seed);
-	struct cached_chain *cached;
+	size_t mask = nr_slots - 1, at = hash & mask;
 
-	HASH_FIND_BYHASHVALUE(hh, table->cache, chain, nr * sizeof(*chain), hash, cached);
+	for (; slots[at]; at = (at + 1) & mask) {
+		const struct cached_chain *cached = slots[at];
+
+		if (cached->hash == hash && cached->nr == chain->nr &&
+		    cached->generation == chain->generation &&
+		    memcmp(cached->chain, chain->addresses, chain->nr * sizeof(uint64_t)) == 0)
+			break;
+	}
+	return &slots[at];
+}
+
+bool stack_table_cache_find(const struct stack_table *table, const struct stack_chain *chain,
+			    uint64_t *ret_hash, uint32_t *ret_id)
+{
+	const struct cached_chain *cached;
+
+	*ret_hash = hash_words(chain->addresses, chain->nr, table->seed ^ chain->generation);
+	if (!table->nr_cache_slots)
+		return false;
+	cached = *find_cached(table->cache, table->nr_cache_slots, chain, *ret_hash);
 	if (cached)
 		*ret_id = cached->id;
 	return cached;
 }
 
-void stack_table_cache_add(struct stack_table *table, const uint64_t *chain, size_t nr, uint32_t id)
+/* Keeps the cache at most half full. */
+static int grow_cache(struct stack_table *table)
 {
-	unsigned hash = (unsigned)hash_words(chain, nr, table->seed);
-	size_t size_bytes = sizeof(struct cached_chain) + nr * sizeof(*chain);
-	struct cached_chain *cached;
+	size_t nr_slots = table->nr_cache_slots ? 2 * table->nr_cache_slots : MIN_CACHE_SLOTS;
+	struct cached_chain **slots;
+
+	if (2 * (table->nr_cached + 1) <= table->nr_cache_slots)
+		return 0;
+	slots = calloc(nr_slots, sizeof(struct cached_chain *));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->nr_cache_slots; i++) {
+		struct cached_chain *cached = table->cache[i];
+		size_t at = cached ? cached->hash & (nr_slots - 1) : 0;
+
+		while (cached && slots[at])
+			at = (at + 1) & (nr_slots - 1);
+		if (cached)
+			slots[at] = cached;
+	}
+	free(table->cache);
+	table->cache = slots;
+	table->nr_cache_slots = nr_slots;
+	return 0;
+}
+
+void stack_table_cache_add(struct stack_table *table, const struct stack_chain *chain,
+			   uint64_t hash, uint32_t id)
+{
+	size_t size_bytes = sizeof(struct cached_chain) + chain->nr * sizeof(uint64_t);
+	struct cached_chain *cached, **slot;
 
 	if (table->cache_bytes + size_bytes > STACK_CACHE_MAX_BYTES)
 		clear_cache(table);
+	if (grow_cache(table))
+		return;
 	cached = malloc(size_bytes);
 	if (!cached)
 		return;
+	cached->hash = hash;
+	cached->generation = chain->generation;
 	cached->id = id;
-	memcpy(cached->chain, chain, nr * sizeof(*chain));
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, table->cache, cached->chain, nr * sizeof(*chain), hash,
-				    cached);
-	if (hash_added(cached))
-		table->cache_bytes += size_bytes;
-	else
-		free(cached);
+	cached->nr = (uint32_t)chain->nr;
+	memcpy(cached->chain, chain->addresses, chain->nr * sizeof(uint64_t));
+	slot = find_cached(table->cache, table->nr_cache_slots, chain, hash);
+	free(*slot);
+	*slot = cached;
+	table->nr_cached++;
+	table->cache_bytes += size_bytes;
 }

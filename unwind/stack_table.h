@@ -33,8 +33,9 @@ struct stack_table {
 	struct placed_stack *by_frames;
 	struct placed_stack **by_id; /* [id - 1] */
 	uint32_t nr, capacity;
-	struct cached_chain *cache;
-	size_t cache_bytes;
+	struct cached_chain **cache; /* linear probing; at most half of the slots in use */
+	size_t nr_cache_slots;	     /* a power of two, or 0 */
+	size_t nr_cached, cache_bytes;
 	uint64_t seed; /* of the hash: colliding stacks can't be prepared */
 };
 
@@ -48,11 +49,18 @@ const struct placed_stack *stack_table_find(const struct stack_table *table, uin
 int stack_table_intern(struct stack_table *table, const struct placed_frame *frames,
 		       const uint64_t *addresses, size_t nr, uint32_t *ret_id);
 
-/* @chain: the address space's generation, then the addresses. Returns false if not cached. */
-bool stack_table_cache_find(const struct stack_table *table, const uint64_t *chain, size_t nr,
-			    uint32_t *ret_id);
-/* Failing for lack of memory does no harm: the chain will be placed again. */
-void stack_table_cache_add(struct stack_table *table, const uint64_t *chain, size_t nr,
-			   uint32_t id);
+/* A callchain as it came: the same one means the same stack in the same generation. */
+struct stack_chain {
+	uint64_t generation; /* of the address space */
+	const uint64_t *addresses;
+	size_t nr;
+};
+
+/* Returns false if @chain is not cached. Its hash goes to *@ret_hash, for _add(). */
+bool stack_table_cache_find(const struct stack_table *table, const struct stack_chain *chain,
+			    uint64_t *ret_hash, uint32_t *ret_id);
+/* Of one that is not cached. Failing for lack of memory does no harm: it will be placed again. */
+void stack_table_cache_add(struct stack_table *table, const struct stack_chain *chain,
+			   uint64_t hash, uint32_t id);
 
 #endif

@@ -317,22 +317,24 @@ static void frames_print_for_people_and_awk(void **state)
 /* More chains than the cache holds: it starts anew, and never answers wrongly. */
 static void the_cache_is_bounded(void **state)
 {
-	static uint64_t chain[STACK_MAX_FRAMES];
+	static uint64_t addresses[STACK_MAX_FRAMES];
+	const struct stack_chain chain = {1, addresses, ARRAY_SIZE(addresses)};
 	struct stack_table table;
-	uint32_t id, nr = 2 * STACK_CACHE_MAX_BYTES / sizeof(chain) + 10, found = 0;
+	uint32_t id, nr = 2 * STACK_CACHE_MAX_BYTES / sizeof(addresses) + 10, found = 0;
+	uint64_t hash;
 
 	stack_table_init(&table);
 	for (uint32_t i = 1; i <= nr; i++) {
-		chain[0] = i;
-		assert_false(stack_table_cache_find(&table, chain, ARRAY_SIZE(chain), &id));
-		stack_table_cache_add(&table, chain, ARRAY_SIZE(chain), i);
-		assert_true(stack_table_cache_find(&table, chain, ARRAY_SIZE(chain), &id));
+		addresses[0] = i;
+		assert_false(stack_table_cache_find(&table, &chain, &hash, &id));
+		stack_table_cache_add(&table, &chain, hash, i);
+		assert_true(stack_table_cache_find(&table, &chain, &hash, &id));
 		assert_int_equal(id, i);
 		assert_true(table.cache_bytes <= STACK_CACHE_MAX_BYTES);
 	}
 	for (uint32_t i = 1; i <= nr; i++) {
-		chain[0] = i;
-		if (!stack_table_cache_find(&table, chain, ARRAY_SIZE(chain), &id))
+		addresses[0] = i;
+		if (!stack_table_cache_find(&table, &chain, &hash, &id))
 			continue;
 		assert_int_equal(id, i);
 		found++;
