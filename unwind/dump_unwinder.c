@@ -113,6 +113,8 @@ static enum step unreadable(struct walk *walk, uint64_t address)
 	for (size_t i = address_space_neighbours(walk->space, address, near); i--;) {
 		uint64_t span = module_span(near[i]->module);
 
+		if (near[i]->module->jit_pid)
+			continue; /* no file that could hold it */
 		if (address >= near[i]->start - span && address < near[i]->end + span)
 			return STEP_NEEDS_DWFL;
 	}

@@ -86,7 +86,8 @@ static char *make_key(const char *path, const uint8_t *build_id, size_t size, si
 	if (!key)
 		return NULL;
 	memcpy(key, path, path_len + 1);
-	memcpy(key + path_len + 1, build_id, size);
+	if (size)
+		memcpy(key + path_len + 1, build_id, size);
 	*ret_len = path_len + 1 + size;
 	return key;
 }
@@ -145,6 +146,30 @@ out_of_memory:
 	return -ENOMEM;
 }
 
+/* The module of the code that a process has made. No mapped file's path begins so. */
+static int get_jit_module(struct module_table *table, pid_t pid, struct module **ret)
+{
+	char path[32];
+	size_t key_len;
+	int err;
+
+	if (pid <= 0)
+		return 0;
+	snprintf(path, sizeof(path), "//jit/%d", (int)pid);
+	_cleanup_free_ char *key = make_key(path, NULL, 0, &key_len);
+	if (!key)
+		return -ENOMEM;
+	HASH_FIND(hh, table->by_key, key, key_len, *ret);
+	if (*ret)
+		return 0;
+	err = add_module(table, steal_ptr(key), key_len, ret);
+	if (err)
+		return err;
+	(*ret)->has_file = false;
+	(*ret)->jit_pid = pid;
+	return 0;
+}
+
 int module_table_get(struct module_table *table, const struct stack_mapping *mapping,
 		     struct module **ret)
 {
@@ -154,8 +179,10 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 	size_t key_len;
 
 	*ret = NULL;
-	if (!mapping->path || is_anonymous(mapping->path))
+	if (!mapping->path)
 		return 0;
+	if (is_anonymous(mapping->path))
+		return get_jit_module(table, mapping->pid, ret);
 	if (size > BUILD_ID_MAX)
 		size = 0;
 	if (!size) {

@@ -38,6 +38,7 @@ struct module {
 	uint8_t build_id[BUILD_ID_MAX];
 	uint8_t build_id_size; /* 0: none recorded */
 	bool has_file;	       /* false: "[vdso]" and the like, named by the kernel */
+	pid_t jit_pid;	       /* not 0: the code that this process has made itself */
 
 	/* Processes that mapped it, through whom it may be found. */
 	struct module_user {
@@ -72,9 +73,9 @@ void module_table_init(struct module_table *table, const char *symfs);
 void module_table_deinit(struct module_table *table);
 
 /*
- * The module of a mapping, made if it is new. *@ret is NULL for memory that no file backs:
- * "//anon",
- * "[heap]", "/memfd:..." and such. Returns 0 or -ENOMEM.
+ * The module of a mapping of code, made if it is new. Code that no file backs ("//anon", "[heap]",
+ * "/memfd:..." and such) is one module for each process; *@ret is NULL if that is not known.
+ * Returns 0 or -ENOMEM.
  */
 int module_table_get(struct module_table *table, const struct stack_mapping *mapping,
 		     struct module **ret);

@@ -102,13 +102,18 @@ static const struct address_space *find_space(struct stack_store *store, pid_t p
 
 int stack_store_map(struct stack_store *store, const struct stack_mapping *mapping)
 {
+	struct stack_mapping placed = *mapping;
 	struct module *module;
 	int err;
 
 	store->last_pid = 0;
 	err = module_table_get(&store->modules, mapping, &module);
-
-	return err ? err : address_spaces_map(&store->spaces, mapping, module);
+	if (err)
+		return err;
+	/* What no file backs is placed by its address. */
+	if (module && module->jit_pid)
+		placed.file_offset = placed.start;
+	return address_spaces_map(&store->spaces, &placed, module);
 }
 
 int stack_store_fork(struct stack_store *store, pid_t child, pid_t parent)

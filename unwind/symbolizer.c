@@ -4,6 +4,7 @@
 #include "common/scope.h"
 #include "unwind/demangler.h"
 #include "unwind/inline_calls.h"
+#include "unwind/jit_names.h"
 #include "unwind/symbol_table.h"
 #include "unwind/unit_ranges.h"
 
@@ -37,6 +38,7 @@ struct module_symbols {
 	bool units_read; /* not before an address is met whose unit is not known otherwise */
 	struct inline_calls inline_calls;
 	struct place *places;
+	struct jit_names jit; /* of code without a file */
 };
 
 void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules,
@@ -62,6 +64,7 @@ static void module_symbols_destroy(struct module_symbols *symbols)
 		HASH_DELETE(hh, symbols->places, place);
 		place_destroy(place);
 	}
+	jit_names_deinit(&symbols->jit);
 	inline_calls_deinit(&symbols->inline_calls);
 	unit_ranges_deinit(&symbols->units);
 	symbol_table_deinit(&symbols->table);
@@ -80,6 +83,8 @@ void symbolizer_deinit(struct symbolizer *symbolizer)
 static int load_symbols(struct symbolizer *symbolizer, struct module *module,
 			struct module_symbols *symbols)
 {
+	if (module->jit_pid)
+		return jit_names_init(&symbols->jit, module->jit_pid, symbolizer->modules->symfs);
 	_cleanup_close_ int fd = module_open_file(symbolizer->modules, module);
 
 	if (fd < 0)
@@ -290,6 +295,20 @@ static int name_place(const struct place *place, struct stack_frame *frames, siz
 	return 0;
 }
 
+/* Of code that has no name, not even the module is known: the frame stays empty. */
+static void name_jit(const struct jit_names *names, uint64_t address, bool is_call,
+		     struct stack_frame *frame)
+{
+	const struct jit_piece *piece = jit_names_find(names, address - is_call);
+
+	if (!piece)
+		return;
+	frame->module = names->path;
+	frame->module_offset = address;
+	frame->function = piece->name;
+	frame->function_offset = address - piece->start;
+}
+
 int symbolizer_name(struct symbolizer *symbolizer, struct module *module, uint64_t file_offset,
 		    bool is_call, struct stack_frame *frames, size_t *ret_nr)
 {
@@ -302,6 +321,11 @@ int symbolizer_name(struct symbolizer *symbolizer, struct module *module, uint64
 		return err;
 
 	*ret_nr = 1;
+	if (module->jit_pid) {
+		frames[0] = (struct stack_frame){0};
+		name_jit(&symbols->jit, file_offset, is_call, &frames[0]);
+		return 0;
+	}
 	frames[0] = (struct stack_frame){.module = module->path, .module_offset = file_offset};
 	if (!module_vaddr(module, file_offset - is_call, &vaddr))
 		return 0;
