@@ -42,11 +42,9 @@ static int add_callchain(struct analysis *analysis, const struct perf_sample *sa
 	size_t nr = 0, nr_rest = sample->nr_callchain;
 	uint64_t caller = sample->caller;
 
-	/* leakrec's mark, where the stack was not unwound to its end (docs/perf-data.md). */
-	if (nr_rest > 1 && rest[nr_rest - 1] == 0) {
-		nr_rest--;
+	/* leakrec's marks, where the stack was not unwound to its end (docs/perf-data.md). */
+	if (nr_rest > 1 && rest[nr_rest - 1] <= STACK_INCOMPLETE)
 		analysis->incomplete_chains++;
-	}
 	frames[nr++] = sample->probe_address;
 	if (probe_point_is_return(sample->event->point)) {
 		caller = sample->return_address;
@@ -60,6 +58,8 @@ static int add_callchain(struct analysis *analysis, const struct perf_sample *sa
 		nr_rest = STACK_MAX_FRAMES - nr;
 	if (nr_rest)
 		memcpy(frames + nr, rest, nr_rest * sizeof(*frames));
+	if (nr + nr_rest == STACK_MAX_FRAMES)
+		frames[STACK_MAX_FRAMES - 1] = STACK_TRUNCATED;
 	return stack_store_add_callchain(analysis->stacks, sample->origin.pid, frames, nr + nr_rest,
 					 ret_id);
 }

@@ -332,17 +332,20 @@ static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
 }
 
 static int write_chain(struct live_unwinder *unwinder, const struct perf_event_header *record,
-		       const struct dumped_sample *sample, size_t nr, bool is_whole,
+		       const struct dumped_sample *sample, size_t nr, const struct stack_end *end,
 		       struct perf_writer *writer)
 {
 	/* The chain's length, PERF_CONTEXT_USER, the end's mark. */
 	const size_t max = UINT16_MAX / sizeof(uint64_t) - FIXED_WORDS - 3;
-	uint64_t *out = unwinder->out;
+	uint64_t *out = unwinder->out,
+		 mark = end->is_truncated ? STACK_TRUNCATED : STACK_INCOMPLETE;
+	bool is_whole = end->is_whole;
 	size_t size;
 
 	if (sample->raw_words + nr > max) {
 		nr = max - sample->raw_words;
 		is_whole = false;
+		mark = STACK_TRUNCATED;
 	}
 	memcpy(out, record, FIXED_WORDS * sizeof(*out));
 	out += FIXED_WORDS;
@@ -352,7 +355,7 @@ static int write_chain(struct live_unwinder *unwinder, const struct perf_event_h
 		memcpy(out, unwinder->addresses, nr * sizeof(*out));
 		out += nr;
 		if (!is_whole)
-			*out++ = 0;
+			*out++ = mark;
 	}
 	memcpy(out, sample->raw, sample->raw_words * sizeof(*out));
 	out += sample->raw_words;
@@ -391,5 +394,5 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 		return err;
 	}
 	learn_top(unwinder, words[6], &sample, &end);
-	return write_chain(unwinder, record, &sample, nr, end.is_whole, writer);
+	return write_chain(unwinder, record, &sample, nr, &end, writer);
 }

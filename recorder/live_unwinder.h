@@ -2,7 +2,8 @@
 /*
  * Unwinds the stack dumps of samples while they are recorded, and writes them as ordinary
  * callchains: PERF_CONTEXT_USER, the instruction, return addresses. A chain that does not reach the
- * outermost frame ends in an address of 0 (docs/perf-data.md).
+ * outermost frame ends in an address of 0 or 1 (STACK_TRUNCATED, STACK_INCOMPLETE;
+ * docs/perf-data.md).
  *
  * A stack is unwound against the mappings of its own instant. So the records of mappings, forks and
  * execs wait here until all samples that are older than they are have been written; who drains the

@@ -28,6 +28,7 @@ struct stack_store {
 	const struct address_space *last_space;
 
 	/* Room for one stack at a time: too large for the C stack. */
+	uint64_t cut[STACK_MAX_FRAMES];
 	struct placed_frame placed[STACK_MAX_FRAMES];
 	struct unwound_stack unwound;
 	struct stack_frame frames[STACK_MAX_INLINED + 1];
@@ -178,9 +179,12 @@ int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64
 	*ret_id = STACK_NONE;
 	if (!nr)
 		return 0;
-	if (nr > STACK_MAX_FRAMES)
+	if (nr > STACK_MAX_FRAMES) {
 		nr = STACK_MAX_FRAMES;
-
+		memcpy(store->cut, addresses, (nr - 1) * sizeof(*addresses));
+		store->cut[nr - 1] = STACK_TRUNCATED;
+		addresses = store->cut;
+	}
 	chain = (struct stack_chain){space ? space->generation : 0, addresses, nr};
 	if (stack_table_cache_find(&store->stacks, &chain, &hash, ret_id))
 		return 0;
@@ -204,6 +208,18 @@ static void push_function(struct unwound_stack *stack, uint64_t address)
 	stack->nr = nr + 1;
 }
 
+/* Marks a stack that ends too early. */
+static void mark_end(struct unwound_stack *stack)
+{
+	size_t last = stack->nr < STACK_MAX_FRAMES ? stack->nr : STACK_MAX_FRAMES - 1;
+
+	if (stack->complete)
+		return;
+	stack->addresses[last] = stack->truncated ? STACK_TRUNCATED : STACK_INCOMPLETE;
+	stack->is_call[last] = last > 0;
+	stack->nr = last + 1;
+}
+
 static int unwind(struct stack_store *store, const struct address_space *space,
 		  const struct stack_dump *dump)
 {
@@ -218,13 +234,16 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 			 uint32_t *ret_id)
 {
 	const struct address_space *space = find_space(store, pid);
-	const struct unwound_stack *unwound = &store->unwound;
+	struct unwound_stack *unwound = &store->unwound;
 	bool plain = true;
 
 	*ret_id = STACK_NONE;
 	int err = unwind(store, space, dump);
 	if (err)
 		return err;
+	/* Nothing at all is no stack. */
+	if (unwound->nr)
+		mark_end(unwound);
 
 	/* A signal handler's stack has a second interrupted frame, which a callchain can't express.
 	 */
@@ -303,6 +322,13 @@ int stack_frame_print(const struct stack_frame *frame, FILE *out)
 {
 	const char *slash;
 
+	if (!frame->module && frame->address <= STACK_INCOMPLETE) {
+		fputs(frame->address == STACK_TRUNCATED
+			      ? "(truncated: the stack goes on beyond what was recorded of it)"
+			      : "(incomplete: nothing tells where the stack goes on)",
+		      out);
+		return ferror(out) ? -EIO : 0;
+	}
 	if (!frame->module) {
 		fprintf(out, "0x%" PRIx64 "  (unknown)", frame->address);
 		return ferror(out) ? -EIO : 0;

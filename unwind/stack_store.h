@@ -111,8 +111,16 @@ int stack_store_set_build_id(struct stack_store *store, const char *path, const 
 			     uint8_t size);
 
 /*
+ * In the place of a stack's last address: it was not unwound to its outermost frame, because less
+ * of it was recorded, or because nothing says how to go on. Such a mark is a frame like others.
+ */
+#define STACK_TRUNCATED	 0ULL
+#define STACK_INCOMPLETE 1ULL
+
+/*
  * Interns a callchain of user addresses, innermost first. The first is an instruction's address,
- * the others are return addresses. What is beyond STACK_MAX_FRAMES is dropped. Returns 0 or
+ * the others are return addresses, the last perhaps a mark. What is beyond STACK_MAX_FRAMES is
+ * dropped, and marked. Returns 0 or
  * -ENOMEM.
  */
 int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64_t *addresses,
@@ -120,8 +128,8 @@ int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64
 
 /*
  * Unwinds a dump by the modules' CFI and interns the result. A stack that can't be unwound to its
- * end is interned as far as it went and counted (stack_store_unwind_failures()). Returns 0 or
- * -ENOMEM.
+ * end is interned as far as it went, with a mark, and counted (stack_store_unwind_failures()).
+ * Returns 0 or -ENOMEM.
  */
 int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
 			 uint32_t *ret_id);
@@ -171,6 +179,7 @@ int stack_store_frame(struct stack_store *store, uint32_t id, size_t index,
  *   function+0x1a  file.c:12  (/path/of/module)  inlined
  *   module+0x1234  (/path/of/module)              no symbol: the ELF address, as addr2line takes it
  *   0x7f0012345678  (unknown)                     no module
+ *   (truncated: ...)  or  (incomplete: ...)       a mark
  *
  * Returns 0, or -EIO if the stream failed.
  */

@@ -110,6 +110,7 @@ compile_and_check() {
 	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
 	assert_equal "unwind failures" "$(summary unwind_failures)" "$NR_BLOCKS"
 	grep -q ", $NR_BLOCKS of [0-9]* stacks truncated" leakrec.err || fail "$(cat leakrec.err)"
+	assert_equal "marks" "$(grep -c '^	(truncated: .*)$' leaks)" "$NR_BLOCKS"
 	# More than half of the dump's 65,000 bytes in frames of 16 to 48 bytes, each.
 	assert_equal "stacks of few frames" "$(awk '
 		/^leak / { few += in_leak && n < 700; n = 0; in_leak = 1; next }

@@ -277,8 +277,10 @@ static void long_chains_are_cut(void **state)
 		chain[i] = i;
 	uint32_t id = add(store, 1, chain, ARRAY_SIZE(chain));
 	assert_int_equal(stack_store_nr_frames(store, id), STACK_MAX_FRAMES);
-	assert_int_equal(frame_at(store, id, STACK_MAX_FRAMES - 1).address, STACK_MAX_FRAMES - 1);
-	assert_int_equal(add(store, 1, chain, STACK_MAX_FRAMES), id);
+	assert_int_equal(frame_at(store, id, STACK_MAX_FRAMES - 2).address, STACK_MAX_FRAMES - 2);
+	assert_int_equal(frame_at(store, id, STACK_MAX_FRAMES - 1).address, STACK_TRUNCATED);
+	assert_int_equal(add(store, 1, chain, STACK_MAX_FRAMES + 1), id);
+	assert_int_not_equal(add(store, 1, chain, STACK_MAX_FRAMES), id);
 }
 
 static void assert_printed(const struct stack_frame *frame, const char *expected)
@@ -298,6 +300,11 @@ static void frames_print_for_people_and_awk(void **state)
 	struct stack_frame frame = {.address = 0x7f1234, .module_offset = 0x1234};
 
 	assert_printed(&frame, "0x7f1234  (unknown)");
+	frame.address = STACK_TRUNCATED;
+	assert_printed(&frame, "(truncated: the stack goes on beyond what was recorded of it)");
+	frame.address = STACK_INCOMPLETE;
+	assert_printed(&frame, "(incomplete: nothing tells where the stack goes on)");
+	frame.address = 0x7f1234;
 	frame.module = "/usr/lib/libx.so.1";
 	assert_printed(&frame, "libx.so.1+0x1234  (/usr/lib/libx.so.1)");
 	frame.function = "ns::f<int>";
