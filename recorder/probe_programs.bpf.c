@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records allocations and releases: at each hit a program writes the perf sample that will stand in
- * the recording, byte for byte, into the BPF ring of its CPU. That costs a fifth of what the kernel
+ * the recording, byte for byte, into the ring of its CPU. That costs a fifth of what the kernel
  * takes to fetch a uprobe event's arguments and put them through perf's ring.
  *
  * The programs hang on uprobe_multi links (sessions, where entry and return share a cookie) for the

@@ -10,12 +10,13 @@
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <stdarg.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define WAKEUP_RING_BYTES 4096
-#define MIN_CHUNK_BYTES	  32	     /* glibc's MINSIZE */
-#define MAX_HELD_BLOCKS	  (4U << 20) /* with a filter, of allocators without a size word */
+#define MAX_RING_PAGES	65536	   /* what the verifier lets programs add to a pointer */
+#define MIN_CHUNK_BYTES 32	   /* glibc's MINSIZE */
+#define MAX_HELD_BLOCKS (4U << 20) /* with a filter, of allocators without a size word */
 
 /* uapi/linux/bpf.h of Linux 6.13; the build's may be older. */
 #define ATTACH_UPROBE_MULTI   48 /* BPF_TRACE_UPROBE_MULTI */
@@ -59,10 +60,12 @@ static uint64_t size_word(uint64_t bytes)
 	return chunk < MIN_CHUNK_BYTES ? MIN_CHUNK_BYTES : chunk;
 }
 
-static void configure(struct probe_programs_bpf *bpf, const struct record_config *config)
+static int configure(struct probe_programs_bpf *bpf, const struct record_config *config)
 {
 	uint32_t ring_bytes = config->ring_pages * (uint32_t)getpagesize();
 	const struct size_range *sizes = &config->sizes;
+	uint64_t secret;
+	int err;
 
 	bpf->rodata->dump_bytes =
 		config->call_graph == CALL_GRAPH_DWARF ? record_config_dump_bytes(config, true) : 0;
@@ -71,7 +74,7 @@ static void configure(struct probe_programs_bpf *bpf, const struct record_config
 	bpf->rodata->entries_have_stacks = config->free_stacks;
 	/* The reader is to be awake well before the gate (gate.c), which it makes needless. */
 	bpf->rodata->wakeup_bytes = ring_bytes / 8;
-	bpf->rodata->watch_bytes = ring_bytes / 64;
+	bpf->rodata->ring_mask = ring_bytes - 1;
 	bpf->rodata->lost_id = PROGRAM_FIRST_ID;
 	bpf->rodata->has_filter = config->has_sizes;
 	bpf->rodata->filter_min = sizes->min_bytes;
@@ -79,16 +82,27 @@ static void configure(struct probe_programs_bpf *bpf, const struct record_config
 	bpf->rodata->size_word_min = size_word(sizes->min_bytes);
 	/* A remainder too small for a chunk of its own stays with the block. */
 	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
-	bpf_map__set_max_entries(bpf->maps.rings, (uint32_t)libbpf_num_possible_cpus());
+	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		return -EIO;
+	bpf->rodata->ring_secret = secret;
+	err = bpf_map__set_value_size(bpf_map__inner_map(bpf->maps.rings),
+				      (uint32_t)program_ring_value_bytes(ring_bytes));
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.rings,
+					       (uint32_t)libbpf_num_possible_cpus());
+	if (err)
+		return err;
 	if (config->has_sizes)
 		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
+	return 0;
 }
 
 /* One ring, if that CPU is there. */
 static int create_ring(struct probe_programs *programs, size_t cpu, uint32_t size_bytes)
 {
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	char path[64];
 	_cleanup_close_ int fd = -1;
 	uint32_t key = (uint32_t)cpu;
@@ -97,25 +111,34 @@ static int create_ring(struct probe_programs *programs, size_t cpu, uint32_t siz
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu", cpu);
 	if (access(path, F_OK) < 0)
 		return 0;
-	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, size_bytes, NULL);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ring", sizeof(key),
+			    (uint32_t)program_ring_value_bytes(size_bytes), 1, &opts);
 	if (fd < 0)
 		return fd;
 	err = bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.rings), &key, &fd, BPF_ANY);
-	return err ? err : program_ring_init(&programs->rings[cpu], fd, size_bytes);
+	return err ? err
+		   : program_ring_init(&programs->rings[cpu], fd, size_bytes,
+				       programs->bpf->rodata->ring_secret);
+}
+
+static int ignore_wakeup(void *context, void *data, size_t size)
+{
+	return 0;
 }
 
 static int create_rings(struct probe_programs *programs, const struct record_config *config)
 {
 	uint32_t size_bytes = config->ring_pages * (uint32_t)getpagesize();
-	int err = program_ring_init(&programs->wakeups, bpf_map__fd(programs->bpf->maps.wakeups),
-				    WAKEUP_RING_BYTES);
+	int err = 0;
 
+	programs->wakeups = ring_buffer__new(bpf_map__fd(programs->bpf->maps.wakeups),
+					     ignore_wakeup, NULL, NULL);
 	programs->nr_rings = (size_t)libbpf_num_possible_cpus();
 	programs->rings = calloc(programs->nr_rings, sizeof(*programs->rings));
-	if (!programs->rings) {
+	if (!programs->rings)
 		programs->nr_rings = 0;
+	if (!programs->rings || !programs->wakeups)
 		err = -ENOMEM;
-	}
 	for (size_t cpu = 0; cpu < programs->nr_rings && !err; cpu++)
 		err = create_ring(programs, cpu, size_bytes);
 	if (err)
@@ -131,6 +154,13 @@ int probe_programs_create(const struct record_config *config, struct probe_progr
 
 	if (!sees_first_pids())
 		return -EOPNOTSUPP;
+	if (config->ring_pages > MAX_RING_PAGES) {
+		diag_error(
+			"cannot create rings of %u pages: recording programs write into at most %u; "
+			"give a smaller -m, or --perf-events",
+			config->ring_pages, MAX_RING_PAGES);
+		return -EINVAL;
+	}
 	programs = calloc(1, sizeof(*programs));
 	if (!programs) {
 		diag_error("cannot load the recording programs: out of memory");
@@ -138,9 +168,8 @@ int probe_programs_create(const struct record_config *config, struct probe_progr
 	}
 	libbpf_set_print(libbpf_silent);
 	programs->bpf = probe_programs_bpf__open();
-	if (programs->bpf)
-		configure(programs->bpf, config);
-	if (!programs->bpf || probe_programs_bpf__load(programs->bpf))
+	if (!programs->bpf || configure(programs->bpf, config) ||
+	    probe_programs_bpf__load(programs->bpf))
 		err = -EOPNOTSUPP;
 	if (!err)
 		err = create_rings(programs, config);
@@ -164,7 +193,7 @@ void probe_programs_destroy(struct probe_programs *programs)
 	for (size_t i = 0; i < programs->nr_rings; i++)
 		program_ring_deinit(&programs->rings[i]);
 	free(programs->rings);
-	program_ring_deinit(&programs->wakeups);
+	ring_buffer__free(programs->wakeups);
 	probe_programs_bpf__destroy(programs->bpf);
 	free(programs);
 }
@@ -302,8 +331,7 @@ int probe_programs_wakeup_fd(const struct probe_programs *programs)
 
 void probe_programs_woken(struct probe_programs *programs)
 {
-	programs->wakeups.at = program_ring_end(&programs->wakeups);
-	program_ring_consume(&programs->wakeups);
+	ring_buffer__consume(programs->wakeups);
 }
 
 void probe_programs_rearm(struct probe_programs *programs, size_t cpu)

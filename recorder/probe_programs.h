@@ -29,7 +29,7 @@ struct probe_programs {
 	size_t nr_places;
 	struct program_ring *rings; /* of the CPUs that are there, by number; others are empty */
 	size_t nr_rings;
-	struct program_ring wakeups;
+	struct ring_buffer *wakeups;
 	int *link_fds;
 	size_t nr_links;
 	uint64_t lost_id;

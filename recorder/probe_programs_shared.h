@@ -48,10 +48,9 @@ struct program_site {
 
 /* One CPU, a cache line. */
 struct program_cpu {
-	unsigned long long lost;	    /* samples that found no room and are not told of yet */
-	unsigned long long woken;	    /* the recorder knows that the ring is filling up */
-	unsigned long long unwatched_bytes; /* of samples, since the ring was looked at */
-	unsigned long long pad[5];
+	unsigned long long lost;  /* samples that found no room and are not told of yet */
+	unsigned long long woken; /* the recorder knows that the ring is filling up */
+	unsigned long long pad[6];
 };
 
 #endif

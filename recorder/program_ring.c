@@ -2,64 +2,50 @@
 #include "recorder/program_ring.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-int program_ring_init(struct program_ring *ret, int map_fd, size_t size_bytes)
+int program_ring_init(struct program_ring *ret, int map_fd, size_t size_bytes, uint64_t secret)
 {
-	size_t page = (size_t)getpagesize();
-	void *consumer, *producer;
+	void *value = mmap(NULL, program_ring_value_bytes(size_bytes), PROT_READ | PROT_WRITE,
+			   MAP_SHARED, map_fd, 0);
 
-	*ret = (struct program_ring){.size_bytes = size_bytes};
-	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
-	if (consumer == MAP_FAILED)
+	*ret = (struct program_ring){.size_bytes = size_bytes, .secret = secret};
+	if (value == MAP_FAILED)
 		return -errno;
-	producer = mmap(NULL, page + 2 * size_bytes, PROT_READ, MAP_SHARED, map_fd, (off_t)page);
-	if (producer == MAP_FAILED) {
-		int err = errno;
-
-		munmap(consumer, page);
-		return -err;
-	}
-	ret->consumer = consumer;
-	ret->producer = producer;
-	ret->data = (const char *)producer + page;
+	ret->control = value;
+	ret->data = (const char *)value + PROGRAM_RING_DATA_OFFSET;
 	return 0;
 }
 
 void program_ring_deinit(struct program_ring *ring)
 {
-	size_t page = (size_t)getpagesize();
-
-	if (!ring->consumer)
+	if (!ring->control)
 		return;
-	munmap(ring->consumer, page);
-	munmap((void *)ring->producer, page + 2 * ring->size_bytes);
-	ring->consumer = NULL;
+	munmap(ring->control, program_ring_value_bytes(ring->size_bytes));
+	ring->control = NULL;
 }
 
 const struct perf_event_header *program_ring_next(struct program_ring *ring, uint64_t end,
 						  bool *ret_busy)
 {
 	while (ring->at < end) {
-		const uint32_t *header =
-			(const void *)(ring->data + (ring->at & (ring->size_bytes - 1)));
-		uint32_t len = __atomic_load_n(header, __ATOMIC_ACQUIRE);
-		uint32_t bytes = len & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+		const char *at = ring->data + (ring->at & (ring->size_bytes - 1));
+		const struct perf_event_header *header =
+			(const void *)(at + PROGRAM_RING_SEAL_BYTES);
 
-		if (len & BPF_RINGBUF_BUSY_BIT) {
+		if (__atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE) !=
+		    (ring->at ^ ring->secret)) {
 			*ret_busy = true;
 			return NULL;
 		}
-		ring->at += (bytes + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
-		if (!(len & BPF_RINGBUF_DISCARD_BIT))
-			return (const void *)((const char *)header + BPF_RINGBUF_HDR_SZ);
+		ring->at += PROGRAM_RING_SEAL_BYTES + header->size;
+		if (header->type != PROGRAM_RING_FILLER)
+			return header;
 	}
 	return NULL;
 }
 
 void program_ring_consume(struct program_ring *ring)
 {
-	__atomic_store_n(ring->consumer, ring->at, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->control->tail, ring->at, __ATOMIC_RELEASE);
 }

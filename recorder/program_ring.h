@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The recorder's end of a BPF ring buffer (Documentation/bpf/ringbuf.rst): one CPU's, which the
- * recording programs fill with perf records.
+ * The recorder's end of a program ring (program_ring_shared.h).
  */
 #ifndef LEAKTOOLS_RECORDER_PROGRAM_RING_H
 #define LEAKTOOLS_RECORDER_PROGRAM_RING_H
+
+#include "recorder/program_ring_shared.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -12,15 +13,24 @@
 #include <stdint.h>
 
 struct program_ring {
-	uint64_t *consumer;	  /* counted on when the ring wraps; the kernel looks at it */
-	const uint64_t *producer; /* the kernel's */
-	const char *data;	  /* mapped twice in a row: no record wraps */
-	size_t size_bytes;
+	struct program_ring_control *control; /* NULL: there is no ring */
+	const char *data;
+	size_t size_bytes; /* a power of two */
+	uint64_t secret;
 	uint64_t at; /* of the next record to read */
 };
 
-/* Maps the ring @map_fd of @size_bytes. Returns 0 or a negative errno, not reported. */
-int program_ring_init(struct program_ring *ret, int map_fd, size_t size_bytes);
+/* The bytes of a ring's value in its map, for @size_bytes of records. */
+static inline size_t program_ring_value_bytes(size_t size_bytes)
+{
+	return PROGRAM_RING_DATA_OFFSET + size_bytes + PROGRAM_RING_SLACK_BYTES;
+}
+
+/*
+ * Maps the array @map_fd that is the ring of @size_bytes. @secret is the programs'. Returns 0 or a
+ * negative errno, not reported.
+ */
+int program_ring_init(struct program_ring *ret, int map_fd, size_t size_bytes, uint64_t secret);
 void program_ring_deinit(struct program_ring *ring);
 
 /*
@@ -34,7 +44,7 @@ void program_ring_consume(struct program_ring *ring);
 /* The position behind the last record that has room in the ring by now. */
 static inline uint64_t program_ring_end(const struct program_ring *ring)
 {
-	return __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&ring->control->head, __ATOMIC_ACQUIRE);
 }
 
 #endif

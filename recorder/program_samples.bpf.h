@@ -1,41 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Samples and where they go: written in place into the BPF ring of the CPU, as perf_event_open(2)
- * lays out PERF_RECORD_SAMPLE.
+ * Samples and where they go: written in place into the ring of the CPU, as perf_event_open(2) lays
+ * out PERF_RECORD_SAMPLE.
  */
 #ifndef LEAKTOOLS_RECORDER_PROGRAM_SAMPLES_BPF_H
 #define LEAKTOOLS_RECORDER_PROGRAM_SAMPLES_BPF_H
 
 #include "gate_targets.bpf.h"
 #include "probe_programs_shared.h"
-#include "program_registers.bpf.h"
+#include "program_ring.bpf.h"
 #include "stack_tops.bpf.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <linux/perf_event.h>
 
 /* The recording's, fixed when the programs are loaded. */
 const volatile unsigned int dump_bytes = 0; /* of the stack; 0: frame pointers are followed */
 const volatile bool dumps_fit = false;	    /* less is dumped where the stack is not that deep */
-const volatile bool entries_have_stacks = false;	       /* of some entries */
-const volatile unsigned int watch_bytes = 0, wakeup_bytes = 0; /* of samples, in a ring */
-const volatile unsigned long long lost_id = 0; /* PERF_SAMPLE_IDENTIFIER of LOST records */
+const volatile bool entries_have_stacks = false; /* of some entries */
+const volatile unsigned long long lost_id = 0;	 /* PERF_SAMPLE_IDENTIFIER of LOST records */
 
 struct program_cpu cpus[GATE_MAX_CPUS];
-
-struct ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
-};
-
-/* A ring for each CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
-	__type(key, unsigned int);
-	__array(values, struct ring);
-} rings SEC(".maps");
 
 /* Wakes the recorder: it polls this one, which is empty but for that. */
 struct {
@@ -85,11 +69,6 @@ struct raw_head {
 
 #define MAX_FIELDS 5
 
-ALWAYS_INLINE void *own_ring(unsigned int cpu)
-{
-	return bpf_map_lookup_elem(&rings, &cpu);
-}
-
 /*
  * Tells of the samples that found no room, before the first that does find some, as the kernel does
  * in its rings: none of that CPU's is missing that is not between the sample before and this one.
@@ -97,25 +76,24 @@ ALWAYS_INLINE void *own_ring(unsigned int cpu)
 static __attribute__((noinline)) int record_lost(unsigned int nr)
 {
 	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
-	void *ring = own_ring(nr);
+	struct program_ring_control *ring = own_ring(nr);
 	struct lost_record *record;
-	unsigned long long lost;
+	struct room room;
 
 	if (!ring)
 		return 0;
-	record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);
+	record = ring_reserve(ring, sizeof(*record), &room);
 	if (!record)
 		return 0;
-	lost = __sync_lock_test_and_set(&cpu->lost, 0);
 	*record = (struct lost_record){
 		.header = {PERF_RECORD_LOST, 0, sizeof(*record)},
 		.id = lost_id,
-		.lost = lost,
+		.lost = __sync_lock_test_and_set(&cpu->lost, 0),
 		.time_ns = bpf_ktime_get_ns(),
 		.cpu = nr,
 		.trailer_id = lost_id,
 	};
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	ring_seal(ring, room.at);
 	return 0;
 }
 
@@ -139,25 +117,18 @@ static __attribute__((noinline)) int hold_current(void)
 	return 0;
 }
 
-/*
- * After each sample of @size bytes: has the ring come near its end? Not worth a look every time, as
- * long as there is room.
- */
-ALWAYS_INLINE void watch_ring(void *ring, unsigned int nr, unsigned int size)
+/* After each sample: has the ring come near its end? */
+ALWAYS_INLINE void watch_ring(const struct room *room, unsigned int nr)
 {
 	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
-	unsigned long long filled;
 
-	cpu->unwatched_bytes += size;
-	if (cpu->unwatched_bytes < watch_bytes && !cpu->woken)
+	if (room->filled < wakeup_bytes)
 		return;
-	cpu->unwatched_bytes = 0;
-	filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
-	if (filled >= wakeup_bytes && !cpu->woken) {
+	if (!cpu->woken) {
 		cpu->woken = 1;
 		wake_recorder();
 	}
-	if (filled > shared.limit_bytes)
+	if (room->filled > shared.limit_bytes)
 		hold_current();
 }
 
@@ -178,7 +149,7 @@ ALWAYS_INLINE void no_room(unsigned int nr)
 }
 
 /* The ring of the CPU, the losses so far being told. */
-ALWAYS_INLINE void *ring_to_fill(unsigned int nr)
+ALWAYS_INLINE struct program_ring_control *ring_to_fill(unsigned int nr)
 {
 	if (cpus[nr & (GATE_MAX_CPUS - 1)].lost)
 		record_lost(nr);
@@ -210,14 +181,15 @@ ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct program_event
 		sizeof(struct plain_head) + sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int cpu = bpf_get_smp_processor_id();
-	void *ring = ring_to_fill(cpu);
+	struct program_ring_control *ring = ring_to_fill(cpu);
 	struct plain_head *head;
+	struct room room;
 
 	if (!ring) {
 		count_lost();
 		return;
 	}
-	head = bpf_ringbuf_reserve(ring, size, 0);
+	head = ring_reserve(ring, size, &room);
 	if (!head) {
 		no_room(cpu);
 		return;
@@ -234,60 +206,40 @@ ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct program_event
 	/* After the reservation: in a ring, no sample is older than what was read before it. */
 	head->time_ns = bpf_ktime_get_ns();
 	fill_raw((void *)(head + 1), event, pid_tgid, fields, nr_fields);
-	bpf_ringbuf_submit(head, BPF_RB_NO_WAKEUP);
-	watch_ring(ring, cpu, size);
+	ring_seal(ring, room.at);
+	watch_ring(&room, cpu);
 }
 
 /* --- stacks by frame pointers --- */
 
 #define WINDOW_BYTES  1024
-#define NR_SCRATCHES  4
 #define FRAME_BYTES   16		      /* the caller's frame pointer, the return address */
 #define CALLCHAIN_MAX (PROGRAM_MAX_STACK + 1) /* and PERF_CONTEXT_USER */
+#define RAW_MAX_BYTES (sizeof(struct raw_head) + MAX_FIELDS * 8 + RAW_PAD)
 
-/* A sample in the making, too large for a program's stack. */
-struct scratch {
-	unsigned long long busy;
-	unsigned long long window[WINDOW_BYTES / 8]; /* of the user's stack, from its pointer on */
+/* A sample in the making: the window is given back to the ring. */
+struct frames_record {
 	struct stack_head head;
-	/* The callchain, then the raw data. */
-	unsigned long long body[CALLCHAIN_MAX + MAX_FIELDS + 3];
+	unsigned long long addresses[CALLCHAIN_MAX];
+	unsigned char raw[RAW_MAX_BYTES];	     /* follows the last address */
+	unsigned long long window[WINDOW_BYTES / 8]; /* of the user's stack, from its pointer on */
 };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NR_SCRATCHES);
-	__type(key, unsigned int);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
-
-/* A task may be preempted while it uses one, by another that needs one on the same CPU. */
-static struct scratch *take_scratch(void)
-{
-	for (unsigned int i = 0; i < NR_SCRATCHES; i++) {
-		unsigned int key = i;
-		struct scratch *scratch = bpf_map_lookup_elem(&scratches, &key);
-
-		if (scratch && __sync_lock_test_and_set(&scratch->busy, 1) == 0)
-			return scratch;
-	}
-	return 0;
-}
 
 /*
  * Follows the frame pointers from @fp on. One copy of the top of the stack serves most frames: a
- * copy for each costs more than all the rest of a sample. Returns the number of entries in @body.
- * Global, so that the verifier goes through the loop once for a program.
+ * copy for each costs more than all the rest of a sample. Returns the number of addresses. Global,
+ * so that the verifier goes through the loop once for a program.
  */
-__attribute__((noinline)) unsigned int walk_frames(struct scratch *scratch, unsigned long long sp,
-						   unsigned long long fp, unsigned int nr)
+__attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
+						   unsigned long long sp, unsigned long long fp,
+						   unsigned int nr)
 {
 	unsigned long long frame[2], index;
 	long is_short;
 
-	if (!scratch)
+	if (!record)
 		return 0;
-	is_short = bpf_probe_read_user(scratch->window, WINDOW_BYTES, (void *)sp);
+	is_short = bpf_probe_read_user(record->window, WINDOW_BYTES, (void *)sp);
 	for (int i = 0; i < PROGRAM_MAX_STACK; i++) {
 		unsigned long long at = fp - sp;
 
@@ -296,8 +248,8 @@ __attribute__((noinline)) unsigned int walk_frames(struct scratch *scratch, unsi
 		if (!is_short && at <= WINDOW_BYTES - FRAME_BYTES) {
 			unsigned int word = (at / 8) & (WINDOW_BYTES / 8 - 1);
 
-			frame[0] = scratch->window[word];
-			frame[1] = scratch->window[(word + 1) & (WINDOW_BYTES / 8 - 1)];
+			frame[0] = record->window[word];
+			frame[1] = record->window[(word + 1) & (WINDOW_BYTES / 8 - 1)];
 		} else if (bpf_probe_read_user(frame, sizeof(frame), (void *)fp)) {
 			break;
 		}
@@ -306,7 +258,7 @@ __attribute__((noinline)) unsigned int walk_frames(struct scratch *scratch, unsi
 		/* What the compiler knows to be needless, the verifier needs. */
 		index = nr++;
 		asm volatile("%0 &= 127" : "+r"(index));
-		scratch->body[index] = frame[1];
+		record->addresses[index] = frame[1];
 		if (frame[0] <= fp)
 			break;
 		fp = frame[0];
@@ -321,46 +273,43 @@ ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct program_even
 {
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int cpu = bpf_get_smp_processor_id(), nr = 2, size;
-	struct scratch *scratch = take_scratch();
-	void *ring = ring_to_fill(cpu);
-	struct bpf_dynptr room;
-	unsigned long long *time_ns;
+	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct frames_record *record;
+	struct room room;
 
-	if (!scratch || !ring) {
+	if (!ring) {
+		count_lost();
+		return;
+	}
+	record = ring_reserve(ring, sizeof(*record), &room);
+	if (!record) {
 		no_room(cpu);
 		return;
 	}
-	scratch->body[0] = PERF_CONTEXT_USER;
-	scratch->body[1] = PT_REGS_IP(regs);
+	record->head.time_ns = bpf_ktime_get_ns();
+	record->addresses[0] = PERF_CONTEXT_USER;
+	record->addresses[1] = PT_REGS_IP(regs);
 	if (caller)
-		scratch->body[nr++] = caller;
-	nr = walk_frames(scratch, PT_REGS_SP(regs), PT_REGS_FP(regs), nr);
+		record->addresses[nr++] = caller;
+	nr = walk_frames(record, PT_REGS_SP(regs), PT_REGS_FP(regs), nr);
 	if (nr > CALLCHAIN_MAX)
 		nr = CALLCHAIN_MAX;
 	size = sizeof(struct stack_head) + nr * 8 + sizeof(struct raw_head) + nr_fields * 8 +
 	       RAW_PAD;
-	scratch->head = (struct stack_head){
-		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (unsigned short)size},
-		.id = event->id,
-		.ip = PT_REGS_IP(regs),
-		.pid = pid_tgid >> 32,
-		.tid = (unsigned int)pid_tgid,
-		.cpu = cpu,
-		.nr_addresses = nr,
-	};
-	fill_raw((void *)(scratch->body + nr), event, pid_tgid, fields, nr_fields);
-	if (bpf_ringbuf_reserve_dynptr(ring, size, 0, &room) == 0 &&
-	    bpf_dynptr_write(&room, 0, &scratch->head, size, 0) == 0) {
-		time_ns = bpf_dynptr_data(&room, offsetof(struct stack_head, time_ns), 8);
-		if (time_ns)
-			*time_ns = bpf_ktime_get_ns();
-		bpf_ringbuf_submit_dynptr(&room, BPF_RB_NO_WAKEUP);
-		watch_ring(ring, cpu, size);
-	} else {
-		bpf_ringbuf_discard_dynptr(&room, BPF_RB_NO_WAKEUP);
-		no_room(cpu);
-	}
-	__sync_lock_test_and_set(&scratch->busy, 0);
+	record->head.header.type = PERF_RECORD_SAMPLE;
+	record->head.header.misc = PERF_RECORD_MISC_USER;
+	record->head.header.size = size;
+	record->head.id = event->id;
+	record->head.ip = PT_REGS_IP(regs);
+	record->head.pid = pid_tgid >> 32;
+	record->head.tid = pid_tgid;
+	record->head.cpu = cpu;
+	record->head.reserved = 0;
+	record->head.nr_addresses = nr;
+	fill_raw((void *)(record->addresses + nr), event, pid_tgid, fields, nr_fields);
+	ring_shrink(&room, sizeof(*record), size);
+	ring_seal(ring, room.at);
+	watch_ring(&room, cpu);
 }
 
 /* --- stacks as dumps, for whoever unwinds them --- */
@@ -372,44 +321,73 @@ struct dump_head {
 	unsigned long long size_bytes;
 };
 
+#define PAGE_BYTES 4096 /* or a multiple of it */
+#define MAX_PAGES  17	/* that a dump can touch */
+
 /*
- * As much of the stack from @sp on as there is, at most @wanted bytes, a constant, in steps of
- * eight. Returns the bytes copied.
+ * The bytes from @sp to the first page that cannot be read. Global, so that the verifier goes
+ * through the loop once for a program.
  */
-ALWAYS_INLINE unsigned int copy_stack(char *to, unsigned long long sp, const unsigned int wanted)
+__attribute__((noinline)) unsigned int readable_bytes(unsigned long long sp)
 {
-	unsigned int copied = 0;
+	unsigned long long page = sp & ~(PAGE_BYTES - 1ULL);
+	char byte;
+	int i;
+
+	for (i = 0; i < MAX_PAGES; i++)
+		if (bpf_probe_read_user(&byte, 1, (void *)(i ? page + i * PAGE_BYTES : sp)))
+			break;
+	return i ? page + i * PAGE_BYTES - sp : 0;
+}
+
+/*
+ * As much of the stack from @sp on as there is, at most @wanted bytes, a multiple of eight and no
+ * more than dump_bytes. Returns the bytes copied.
+ */
+ALWAYS_INLINE unsigned int copy_stack(char *to, unsigned long long sp, unsigned int wanted)
+{
+	unsigned int readable;
 
 	if (bpf_probe_read_user(to, wanted, (void *)sp) == 0)
 		return wanted;
-		/* It ends before that. A copy succeeds whole or not at all: halve the step. */
-#pragma unroll
-	for (unsigned int step = 32768; step >= 8; step /= 2) {
-		if (step > wanted || copied > wanted - step)
-			continue;
-		if (bpf_probe_read_user(to + copied, step, (void *)(sp + copied)) == 0)
-			copied += step;
-	}
-	return copied;
+	readable = readable_bytes(sp) & ~7U;
+	if (readable > wanted)
+		readable = wanted;
+	return bpf_probe_read_user(to, readable, (void *)sp) == 0 ? readable : 0;
 }
 
-/* A sample with @bytes, a constant, of stack. */
-ALWAYS_INLINE void record_dump_of(struct pt_regs *regs, const struct program_event *event,
-				  unsigned long long *fields, unsigned int nr_fields,
-				  const unsigned int bytes)
+/* How much to dump: a multiple of eight, at most dump_bytes. */
+ALWAYS_INLINE unsigned int dump_size(unsigned long long pid_tgid, unsigned long long sp)
+{
+	unsigned long long bytes = dump_bytes;
+
+	if (dumps_fit) {
+		bytes = (stack_bytes_needed(pid_tgid >> 32, sp) + 7) & ~7ULL;
+		if (bytes > dump_bytes)
+			bytes = dump_bytes;
+	}
+	return bytes;
+}
+
+/* A sample with registers and the top of the stack. */
+ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event *event,
+			       unsigned long long *fields, unsigned int nr_fields)
 {
 	const unsigned int raw_bytes = sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
-	const unsigned int size =
-		sizeof(struct stack_head) + raw_bytes + sizeof(struct dump_head) + bytes + 8;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
+	unsigned int bytes = dump_size(pid_tgid, PT_REGS_SP(regs)), size;
 	unsigned int cpu = bpf_get_smp_processor_id();
-	void *ring = ring_to_fill(cpu);
+	struct program_ring_control *ring = ring_to_fill(cpu);
 	struct stack_head *head;
 	struct dump_head *dump;
+	struct room room;
 
-	if (!ring)
+	if (!ring) {
+		count_lost();
 		return;
-	head = bpf_ringbuf_reserve(ring, size, 0);
+	}
+	size = sizeof(struct stack_head) + raw_bytes + sizeof(struct dump_head) + bytes + 8;
+	head = ring_reserve(ring, size, &room);
 	if (!head) {
 		no_room(cpu);
 		return;
@@ -430,35 +408,8 @@ ALWAYS_INLINE void record_dump_of(struct pt_regs *regs, const struct program_eve
 	dump->size_bytes = bytes;
 	*(unsigned long long *)((char *)(dump + 1) + bytes) =
 		copy_stack((char *)(dump + 1), PT_REGS_SP(regs), bytes);
-	bpf_ringbuf_submit(head, BPF_RB_NO_WAKEUP);
-	watch_ring(ring, cpu, size);
-}
-
-/* One size of dumps: the room that is taken in a ring has to be a constant. */
-#define RECORD_DUMP_UP_TO(bytes)                                                                   \
-	if (needed <= (bytes) && dump_bytes > (bytes)) {                                           \
-		record_dump_of(regs, event, fields, nr_fields, bytes);                             \
-		return;                                                                            \
-	}
-
-ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event *event,
-			       unsigned long long *fields, unsigned int nr_fields)
-{
-	unsigned long long needed = ~0ULL;
-
-	if (dumps_fit)
-		needed = stack_bytes_needed(bpf_get_current_pid_tgid() >> 32, PT_REGS_SP(regs));
-	RECORD_DUMP_UP_TO(512);
-	RECORD_DUMP_UP_TO(768);
-	RECORD_DUMP_UP_TO(1024);
-	RECORD_DUMP_UP_TO(1536);
-	RECORD_DUMP_UP_TO(2048);
-	RECORD_DUMP_UP_TO(3072);
-	RECORD_DUMP_UP_TO(4096);
-	RECORD_DUMP_UP_TO(8192);
-	RECORD_DUMP_UP_TO(16384);
-	RECORD_DUMP_UP_TO(32768);
-	record_dump_of(regs, event, fields, nr_fields, dump_bytes);
+	ring_seal(ring, room.at);
+	watch_ring(&room, cpu);
 }
 
 ALWAYS_INLINE void record(struct pt_regs *regs, const struct program_event *event,

@@ -181,7 +181,7 @@ static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t u
 	uint64_t start = ring->at, consumed = start, at = start, end;
 	int err = 0;
 
-	if (!ring->consumer)
+	if (!ring->control)
 		return 0;
 	probe_programs_rearm(reader->programs, cpu);
 	end = program_ring_end(ring);
@@ -349,7 +349,7 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 static bool are_rings_empty(const struct probe_programs *programs)
 {
 	for (size_t i = 0; i < programs->nr_rings; i++)
-		if (programs->rings[i].consumer &&
+		if (programs->rings[i].control &&
 		    programs->rings[i].at < program_ring_end(&programs->rings[i]))
 			return false;
 	return true;

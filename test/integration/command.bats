@@ -113,3 +113,19 @@ check_daemon() {
 	diff leaks leaks.by-name
 	diff leaks leaks.by-pipe
 }
+
+# Whatever they are to do, the kernel finds nothing wrong with the recording programs.
+@test "command: programs record in every mode" {
+	local mode options
+
+	"$BIN/leakrec" -o perf.data -- "$TARGETS/null_free" 2>leakrec.err >/dev/null
+	! grep -q "perf events record" leakrec.err || skip "the kernel has not what programs take"
+	for mode in "--call-graph none" "--call-graph fp" "--free-stacks" "--raw-stacks" \
+		"--call-graph dwarf,65000 --raw-stacks --free-stacks" "--size 1..100" "-m 65536" \
+		"--size 1..100 --free-stacks --call-graph fp" "-m 16 --on-overload drop"; do
+		read -ra options <<<"$mode"
+		"$BIN/leakrec" -o perf.data "${options[@]}" -- "$TARGETS/null_free" \
+			2>leakrec.err >/dev/null
+		! grep -q "perf events record" leakrec.err || fail "$mode: no programs"
+	done
+}

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The recorder's end of a BPF ring, over a file laid out as the kernel lays out such a ring: a page
- * with the consumer's position, one with the producer's, the data; here the data is mapped once
- * more behind itself by hand, as the kernel does it (ringbuf_map_mmap_user()).
+ * The recorder's end of a program ring, over a file laid out as the BPF array is: the positions,
+ * the data, the slack. The programs' end is played as program_ring.bpf.h has it.
  */
 #include "recorder/program_ring.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,13 +15,14 @@
 
 #include <cmocka.h>
 
-#define RING_BYTES 4096
+#define RING_BYTES  4096
+#define SECRET	    0x123456789abcdef1ULL
+#define HEADER	    ((uint32_t)sizeof(struct perf_event_header))
+#define SEALED	    (PROGRAM_RING_SEAL_BYTES + HEADER) /* what a record takes besides its bytes */
+#define RECORD_TYPE PERF_RECORD_SAMPLE
 
 struct fake_ring {
 	struct program_ring ring;
-	char *memory; /* [producer][data][data] */
-	uint64_t consumer;
-	size_t page;
 	int fd;
 };
 
@@ -32,26 +31,10 @@ static int setup(void **state)
 	struct fake_ring *fake = calloc(1, sizeof(*fake));
 
 	assert_non_null(fake);
-	fake->page = (size_t)getpagesize();
 	fake->fd = memfd_create("ring", 0);
 	assert_true(fake->fd >= 0);
-	assert_int_equal(ftruncate(fake->fd, (off_t)(fake->page + RING_BYTES)), 0);
-	fake->memory = mmap(NULL, fake->page + 2L * RING_BYTES, PROT_NONE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(fake->memory, MAP_FAILED);
-	assert_ptr_not_equal(mmap(fake->memory, fake->page + RING_BYTES, PROT_READ | PROT_WRITE,
-				  MAP_SHARED | MAP_FIXED, fake->fd, 0),
-			     MAP_FAILED);
-	assert_ptr_not_equal(mmap(fake->memory + fake->page + RING_BYTES, RING_BYTES,
-				  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fake->fd,
-				  (off_t)fake->page),
-			     MAP_FAILED);
-	fake->ring = (struct program_ring){
-		.consumer = &fake->consumer,
-		.producer = (const uint64_t *)fake->memory,
-		.data = fake->memory + fake->page,
-		.size_bytes = RING_BYTES,
-	};
+	assert_int_equal(ftruncate(fake->fd, (off_t)program_ring_value_bytes(RING_BYTES)), 0);
+	assert_int_equal(program_ring_init(&fake->ring, fake->fd, RING_BYTES, SECRET), 0);
 	*state = fake;
 	return 0;
 }
@@ -60,60 +43,61 @@ static int teardown(void **state)
 {
 	struct fake_ring *fake = *state;
 
-	munmap(fake->memory, fake->page + 2L * RING_BYTES);
+	program_ring_deinit(&fake->ring);
 	close(fake->fd);
 	free(fake);
 	return 0;
 }
 
-static uint64_t *producer(struct fake_ring *fake)
+static char *place(struct fake_ring *fake, uint64_t at)
 {
-	return (uint64_t *)fake->memory;
+	return (char *)fake->ring.data + at % RING_BYTES;
 }
 
-/* Reserves a record of @bytes as the kernel does, its bytes all @fill. Returns its position. */
-static uint64_t reserve(struct fake_ring *fake, uint32_t bytes, char fill)
+static void seal(struct fake_ring *fake, uint64_t at)
 {
-	uint64_t at = *producer(fake);
-	char *header = fake->memory + fake->page + at % RING_BYTES;
-	uint32_t len = bytes | BPF_RINGBUF_BUSY_BIT;
+	uint64_t word = at ^ SECRET;
 
-	memcpy(header, &len, sizeof(len));
-	memset(header + BPF_RINGBUF_HDR_SZ, fill, bytes);
-	*producer(fake) = at + (bytes + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
+	memcpy(place(fake, at), &word, sizeof(word));
+}
+
+/* A record of that type and of @bytes behind its header, all @fill, not sealed. */
+static uint64_t reserve(struct fake_ring *fake, uint32_t type, uint32_t bytes, int fill)
+{
+	uint64_t at = fake->ring.control->head;
+	struct perf_event_header header = {.type = type, .size = (uint16_t)(HEADER + bytes)};
+	char *to = place(fake, at) + PROGRAM_RING_SEAL_BYTES;
+
+	memcpy(to, &header, HEADER);
+	memset(to + HEADER, fill, bytes);
+	fake->ring.control->head = at + SEALED + bytes;
 	return at;
 }
 
-static void settle(struct fake_ring *fake, uint64_t at, uint32_t discard)
+static uint64_t submit(struct fake_ring *fake, uint32_t bytes, int fill)
 {
-	uint32_t *header = (void *)(fake->memory + fake->page + at % RING_BYTES);
+	uint64_t at = reserve(fake, RECORD_TYPE, bytes, fill);
 
-	*header = (*header & ~BPF_RINGBUF_BUSY_BIT) | discard;
-}
-
-static uint64_t submit(struct fake_ring *fake, uint32_t bytes, char fill)
-{
-	uint64_t at = reserve(fake, bytes, fill);
-
-	settle(fake, at, 0);
+	seal(fake, at);
 	return at;
 }
 
-static const char *next(struct fake_ring *fake, bool *busy)
+static const struct perf_event_header *next(struct fake_ring *fake, bool *busy)
 {
 	*busy = false;
-	return (const char *)program_ring_next(&fake->ring, program_ring_end(&fake->ring), busy);
+	return program_ring_next(&fake->ring, program_ring_end(&fake->ring), busy);
 }
 
-static void assert_next(struct fake_ring *fake, uint32_t bytes, char fill)
+static void assert_next(struct fake_ring *fake, uint32_t bytes, int fill)
 {
 	bool busy;
-	const char *record = next(fake, &busy);
+	const struct perf_event_header *record = next(fake, &busy);
 
 	assert_non_null(record);
 	assert_false(busy);
+	assert_int_equal(record->size, HEADER + bytes);
 	for (uint32_t i = 0; i < bytes; i++)
-		assert_int_equal(record[i], fill);
+		assert_int_equal(((const char *)record)[HEADER + i], (char)fill);
 }
 
 static void assert_none(struct fake_ring *fake, bool expect_busy)
@@ -134,10 +118,10 @@ static void records_come_in_order(void **state)
 	struct fake_ring *fake = *state;
 
 	submit(fake, 40, 'a');
-	submit(fake, 41, 'b'); /* takes what 48 takes */
+	submit(fake, 0, 'b');
 	submit(fake, 8, 'c');
 	assert_next(fake, 40, 'a');
-	assert_next(fake, 41, 'b');
+	assert_next(fake, 0, 'b');
 	assert_next(fake, 8, 'c');
 	assert_none(fake, false);
 }
@@ -148,43 +132,54 @@ static void a_busy_record_stops_and_is_read_later(void **state)
 	uint64_t busy;
 
 	submit(fake, 16, 'a');
-	busy = reserve(fake, 24, 'b');
+	busy = reserve(fake, RECORD_TYPE, 24, 'b');
 	submit(fake, 16, 'c');
 	assert_next(fake, 16, 'a');
 	assert_none(fake, true);
 	assert_none(fake, true);
-	settle(fake, busy, 0);
+	seal(fake, busy);
 	assert_next(fake, 24, 'b');
 	assert_next(fake, 16, 'c');
 	assert_none(fake, false);
 }
 
-static void discarded_records_are_skipped(void **state)
+static void fillers_are_skipped(void **state)
 {
 	struct fake_ring *fake = *state;
 
-	settle(fake, reserve(fake, 24, 'x'), BPF_RINGBUF_DISCARD_BIT);
+	seal(fake, reserve(fake, PROGRAM_RING_FILLER, 24, 'x'));
 	submit(fake, 16, 'a');
-	settle(fake, reserve(fake, 100, 'x'), BPF_RINGBUF_DISCARD_BIT);
-	settle(fake, reserve(fake, 8, 'x'), BPF_RINGBUF_DISCARD_BIT);
+	seal(fake, reserve(fake, PROGRAM_RING_FILLER, 1000, 'x'));
+	seal(fake, reserve(fake, PROGRAM_RING_FILLER, 0, 'x'));
 	submit(fake, 16, 'b');
-	settle(fake, reserve(fake, 8, 'x'), BPF_RINGBUF_DISCARD_BIT);
+	seal(fake, reserve(fake, PROGRAM_RING_FILLER, 8, 'x'));
 	assert_next(fake, 16, 'a');
 	assert_next(fake, 16, 'b');
 	assert_none(fake, false);
-	assert_int_equal(fake->ring.at, *producer(fake));
+	assert_int_equal(fake->ring.at, fake->ring.control->head);
 }
 
-/* Busy when it is looked at, discarded in the end. */
-static void a_busy_record_may_be_discarded(void **state)
+/*
+ * A record that turns out shorter gives room back: whoever has seen the end before sees a record
+ * there that nobody is writing, until somebody is.
+ */
+static void room_may_be_given_back(void **state)
 {
 	struct fake_ring *fake = *state;
-	uint64_t busy = reserve(fake, 24, 'x');
+	uint64_t at = reserve(fake, RECORD_TYPE, 16, 'a'), end;
+	bool busy = false;
 
-	submit(fake, 16, 'a');
-	assert_none(fake, true);
-	settle(fake, busy, BPF_RINGBUF_DISCARD_BIT);
-	assert_next(fake, 16, 'a');
+	fake->ring.control->head += 500;
+	end = program_ring_end(&fake->ring);
+	fake->ring.control->head -= 500;
+	seal(fake, at);
+	assert_non_null(program_ring_next(&fake->ring, end, &busy));
+	assert_false(busy);
+	assert_null(program_ring_next(&fake->ring, end, &busy));
+	assert_true(busy);
+	assert_none(fake, false);
+	submit(fake, 16, 'b');
+	assert_next(fake, 16, 'b');
 }
 
 static void what_comes_behind_the_end_is_left_for_later(void **state)
@@ -209,42 +204,42 @@ static void space_is_given_back_when_consumed(void **state)
 	submit(fake, 16, 'a');
 	submit(fake, 16, 'b');
 	assert_next(fake, 16, 'a');
-	assert_int_equal(fake->consumer, 0);
+	assert_int_equal(fake->ring.control->tail, 0);
 	program_ring_consume(&fake->ring);
-	assert_int_equal(fake->consumer, 24);
+	assert_int_equal(fake->ring.control->tail, SEALED + 16);
 	assert_next(fake, 16, 'b');
 	program_ring_consume(&fake->ring);
-	assert_int_equal(fake->consumer, 48);
+	assert_int_equal(fake->ring.control->tail, 2 * (SEALED + 16));
 }
 
-/* A record across the ring's end is whole through the second mapping. */
-static void records_wrap_around(void **state)
+/* What goes beyond the end is in the slack; the next record begins where this one would have ended.
+ */
+static void records_go_on_behind_the_end(void **state)
 {
 	struct fake_ring *fake = *state;
 	size_t nr_across = 0;
 
 	for (int i = 0; i < 1000; i++) {
-		uint32_t bytes = 200 + (uint32_t)(i * 37 % 500);
-		uint64_t at = submit(fake, bytes, (char)i);
+		uint32_t bytes = 8 * (25 + (uint32_t)(i * 37 % 60));
+		uint64_t at = submit(fake, bytes, i);
 
-		nr_across += at % RING_BYTES + BPF_RINGBUF_HDR_SZ + bytes > RING_BYTES;
-		assert_next(fake, bytes, (char)i);
+		nr_across += at % RING_BYTES + SEALED + bytes > RING_BYTES;
+		assert_next(fake, bytes, i);
 		program_ring_consume(&fake->ring);
-		assert_int_equal(fake->consumer, *producer(fake));
+		assert_int_equal(fake->ring.control->tail, fake->ring.control->head);
 	}
 	assert_true(nr_across > 50);
 }
 
-/* The header is the last thing before the ring's end: its record begins at the start. */
-static void a_header_at_the_end_of_the_ring(void **state)
+static void the_largest_record_may_begin_at_the_end(void **state)
 {
 	struct fake_ring *fake = *state;
 
-	submit(fake, RING_BYTES - 2 * BPF_RINGBUF_HDR_SZ, 'a');
-	assert_next(fake, RING_BYTES - 2 * BPF_RINGBUF_HDR_SZ, 'a');
+	submit(fake, RING_BYTES - SEALED - 8, 'a');
+	assert_next(fake, RING_BYTES - SEALED - 8, 'a');
 	program_ring_consume(&fake->ring);
-	assert_int_equal(submit(fake, 16, 'b') % RING_BYTES, RING_BYTES - BPF_RINGBUF_HDR_SZ);
-	assert_next(fake, 16, 'b');
+	assert_int_equal(submit(fake, 65528 - HEADER, 'b') % RING_BYTES, RING_BYTES - 8);
+	assert_next(fake, 65528 - HEADER, 'b');
 }
 
 static void a_ring_may_be_full(void **state)
@@ -252,10 +247,28 @@ static void a_ring_may_be_full(void **state)
 	struct fake_ring *fake = *state;
 
 	for (int i = 0; i < RING_BYTES / 64; i++)
-		submit(fake, 64 - BPF_RINGBUF_HDR_SZ, (char)i);
+		submit(fake, 64 - SEALED, i);
 	for (int i = 0; i < RING_BYTES / 64; i++)
-		assert_next(fake, 64 - BPF_RINGBUF_HDR_SZ, (char)i);
+		assert_next(fake, 64 - SEALED, i);
 	assert_none(fake, false);
+}
+
+/* Laps later, what stands where a record is being written is no seal, whatever it is. */
+static void old_bytes_are_no_seal(void **state)
+{
+	struct fake_ring *fake = *state;
+
+	for (int i = 0; i < 3 * RING_BYTES / 64; i++) {
+		uint64_t later = fake->ring.control->head + RING_BYTES, word = later;
+
+		submit(fake, 64 - SEALED, i);
+		assert_next(fake, 64 - SEALED, i);
+		program_ring_consume(&fake->ring);
+		/* The target guesses the position, not the secret. */
+		memcpy(place(fake, later), &word, sizeof(word));
+	}
+	reserve(fake, RECORD_TYPE, 48, 'x');
+	assert_none(fake, true);
 }
 
 static void what_cannot_be_mapped_is_an_error(void **state)
@@ -264,55 +277,31 @@ static void what_cannot_be_mapped_is_an_error(void **state)
 	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
-	assert_true(program_ring_init(&ring, fds[0], RING_BYTES) < 0);
+	assert_true(program_ring_init(&ring, fds[0], RING_BYTES, SECRET) < 0);
 	program_ring_deinit(&ring); /* no-op */
-	assert_int_equal(program_ring_init(&ring, -1, RING_BYTES), -EBADF);
+	assert_int_equal(program_ring_init(&ring, -1, RING_BYTES, SECRET), -EBADF);
 	program_ring_deinit(&ring);
 	close(fds[0]);
 	close(fds[1]);
 }
 
-/* program_ring_init() maps the pages where the kernel has them. */
-static void the_pages_are_mapped_in_their_order(void **state)
-{
-	size_t page = (size_t)getpagesize();
-	int fd = memfd_create("ring", 0);
-	struct program_ring ring;
-	uint64_t end = 24, consumed = 0;
-	uint32_t len = 16;
-	bool busy = false;
-
-	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, (off_t)(2 * page + 2L * RING_BYTES)), 0);
-	assert_int_equal(pwrite(fd, &end, sizeof(end), (off_t)page), sizeof(end));
-	assert_int_equal(pwrite(fd, &len, sizeof(len), (off_t)(2 * page)), sizeof(len));
-	assert_int_equal(program_ring_init(&ring, fd, RING_BYTES), 0);
-	assert_int_equal(program_ring_end(&ring), end);
-	assert_non_null(program_ring_next(&ring, end, &busy));
-	program_ring_consume(&ring);
-	assert_int_equal(pread(fd, &consumed, sizeof(consumed), 0), sizeof(consumed));
-	assert_int_equal(consumed, end);
-	program_ring_deinit(&ring);
-	close(fd);
-}
+#define RING_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_empty_ring_has_no_record, setup, teardown),
-		cmocka_unit_test_setup_teardown(records_come_in_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_busy_record_stops_and_is_read_later, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(discarded_records_are_skipped, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_busy_record_may_be_discarded, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_comes_behind_the_end_is_left_for_later, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(space_is_given_back_when_consumed, setup, teardown),
-		cmocka_unit_test_setup_teardown(records_wrap_around, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_header_at_the_end_of_the_ring, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_ring_may_be_full, setup, teardown),
+		RING_TEST(an_empty_ring_has_no_record),
+		RING_TEST(records_come_in_order),
+		RING_TEST(a_busy_record_stops_and_is_read_later),
+		RING_TEST(fillers_are_skipped),
+		RING_TEST(room_may_be_given_back),
+		RING_TEST(what_comes_behind_the_end_is_left_for_later),
+		RING_TEST(space_is_given_back_when_consumed),
+		RING_TEST(records_go_on_behind_the_end),
+		RING_TEST(the_largest_record_may_begin_at_the_end),
+		RING_TEST(a_ring_may_be_full),
+		RING_TEST(old_bytes_are_no_seal),
 		cmocka_unit_test(what_cannot_be_mapped_is_an_error),
-		cmocka_unit_test(the_pages_are_mapped_in_their_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
