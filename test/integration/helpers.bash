@@ -175,6 +175,7 @@ attach() {
 	local pid=(-p "$RECORDED_PID")
 
 	[[ ${1:-} != -p ]] || pid=()
+	: >leakrec.err # what an earlier one said there is not to be taken for this one's
 	"$BIN/leakrec" "${pid[@]}" -m 512 -o perf.data "$@" 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
