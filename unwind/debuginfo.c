@@ -216,6 +216,23 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	return fd;
 }
 
+int debuginfo_find(struct debuginfo *debuginfo, const char *name, const uint8_t *build_id,
+		   size_t build_id_size, char **ret_path)
+{
+	struct wanted wanted = {
+		.debuginfo = debuginfo,
+		.module_path = name,
+		.id = {.build_id = build_id, .build_id_size = build_id_size},
+	};
+	int fd = try_build_id(&wanted, ret_path);
+
+	if (fd < 0)
+		fd = try_debuglink(&wanted, NULL, ret_path);
+	if (fd < 0 && debuginfo->server)
+		fd = debug_server_fetch(debuginfo->server, name, build_id, build_id_size, ret_path);
+	return fd;
+}
+
 static int add_root(struct debuginfo *debuginfo, const char *prefix, const char *path)
 {
 	char *root = format("%s%s", prefix, path);

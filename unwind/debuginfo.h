@@ -10,6 +10,7 @@
 
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define DEBUGINFO_MAX_ROOTS 3
 
@@ -36,6 +37,14 @@ struct debuginfo {
 /* @options may be NULL. Returns 0 or -ENOMEM. */
 int debuginfo_init(struct debuginfo *debuginfo, const struct debuginfo_options *options);
 void debuginfo_deinit(struct debuginfo *debuginfo);
+
+/*
+ * Looks for the debug file of the module with that build-id, recorded as @name. Returns a
+ * descriptor that the caller closes, with the file's path in *@ret_path, which the caller frees, or
+ * -1.
+ */
+int debuginfo_find(struct debuginfo *debuginfo, const char *name, const uint8_t *build_id,
+		   size_t build_id_size, char **ret_path);
 
 /*
  * dwfl_report_elf() for a Dwfl begun with the callbacks: @name is the module's path as recorded,

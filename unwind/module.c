@@ -15,6 +15,7 @@
 #define SMALL_PAGE     4096u
 #define LARGE_PAGE     65536u
 #define MAX_SEGMENTS   256
+#define MAX_SEGMENT    (1ull << 46) /* bytes */
 
 struct known_build_id {
 	char *path;
@@ -90,6 +91,15 @@ static char *make_key(const char *path, const uint8_t *build_id, size_t size, si
 		memcpy(key + path_len + 1, build_id, size);
 	*ret_len = path_len + 1 + size;
 	return key;
+}
+
+/* The mapping of code with the lowest offset. */
+static void remember_code(struct module *module, const struct stack_mapping *mapping)
+{
+	if (module->code_len && module->code_offset <= mapping->file_offset)
+		return;
+	module->code_offset = mapping->file_offset;
+	module->code_len = mapping->len;
 }
 
 static void remember_user(struct module *module, const struct stack_mapping *mapping)
@@ -204,6 +214,7 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 			return err;
 	}
 	remember_user(*ret, mapping);
+	remember_code(*ret, mapping);
 	return 0;
 }
 
@@ -457,6 +468,45 @@ int module_open_file(const struct module_table *table, struct module *module)
 	    st.st_mtim.tv_nsec != found->st_mtim.tv_nsec)
 		return -ESTALE;
 	return steal_fd(fd);
+}
+
+static bool is_whole(const struct module *module, const struct module_segment *segment)
+{
+	for (uint64_t page = SMALL_PAGE; page <= LARGE_PAGE; page *= 4) {
+		uint64_t end = segment->vaddr % page + segment->memory_size;
+
+		if (module->code_len == (end + page - 1) / page * page)
+			return true;
+	}
+	return false;
+}
+
+int module_use_debug_file(struct module *module, int fd)
+{
+	struct module_segment *code = NULL;
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	int err = elf ? read_segments(module, elf) : -ENOENT;
+
+	elf_end(elf);
+	for (size_t i = 0; !err && i < module->nr_segments; i++) {
+		struct module_segment *segment = &module->segments[i];
+
+		if (!(segment->flags & PF_X))
+			continue;
+		if (code || segment->memory_size > MAX_SEGMENT || !is_whole(module, segment))
+			err = -ENOENT;
+		code = segment;
+	}
+	if (err || !code) {
+		module->nr_segments = 0;
+		return -ENOENT;
+	}
+	/* An offset and its address have the same place in their pages. */
+	code->file_offset = module->code_offset + code->vaddr % SMALL_PAGE;
+	code->file_size = code->memory_size;
+	module->segments[0] = *code;
+	module->nr_segments = 1;
+	return 0;
 }
 
 /* How well a segment stands for a byte of the file that several may share a page of; 0: not at all.

@@ -47,6 +47,9 @@ struct module {
 	} users[MODULE_MAX_PIDS];
 	unsigned next_user;
 
+	/* Its first piece of code, where it was mapped as one; the length is 0 where it was not. */
+	uint64_t code_offset, code_len;
+
 	enum module_state state;
 	char *file_path; /* where it was found */
 	struct stat file_stat;
@@ -95,6 +98,13 @@ int module_find_file(const struct module_table *table, struct module *module);
 
 /* Opens the file found. Returns a descriptor that the caller closes, or -ENOENT, -ESTALE. */
 int module_open_file(const struct module_table *table, struct module *module);
+
+/*
+ * Takes the segments from the module's separate debug file, open at @fd, where its own is missing.
+ * Such a file has the segments' addresses, but not what offset they had in the module's: that is
+ * known where there is one segment of code, mapped whole. Returns 0 or -ENOENT.
+ */
+int module_use_debug_file(struct module *module, int fd);
 
 /*
  * The ELF virtual address of the byte at @file_offset, once the file is found. Returns false where

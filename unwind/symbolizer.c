@@ -79,22 +79,46 @@ void symbolizer_deinit(struct symbolizer *symbolizer)
 	free(symbolizer->by_id);
 }
 
+/*
+ * Opens the module's file, or where that is missing its debug file, which names as well. Stores in
+ * *@ret_path what the caller frees. Returns a descriptor that the caller closes, or -1.
+ */
+static int open_file(struct symbolizer *symbolizer, struct module *module, char **ret_path)
+{
+	int fd = module_open_file(symbolizer->modules, module);
+
+	if (fd >= 0) {
+		*ret_path = strdup(module->file_path);
+		return fd;
+	}
+	if (!module->has_file || !module->build_id_size || module->state != MODULE_MISSING)
+		return -1;
+	fd = debuginfo_find(symbolizer->debuginfo, module->path, module->build_id,
+			    module->build_id_size, ret_path);
+	if (fd >= 0 && module_use_debug_file(module, fd)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 /* Hands the module's file to libdwfl, at bias 0. A file that libdwfl rejects has no names. */
 static int load_symbols(struct symbolizer *symbolizer, struct module *module,
 			struct module_symbols *symbols)
 {
+	_cleanup_free_ char *path = NULL;
+
 	if (module->jit_pid)
 		return jit_names_init(&symbols->jit, module->jit_pid, symbolizer->modules->symfs);
-	_cleanup_close_ int fd = module_open_file(symbolizer->modules, module);
-
+	_cleanup_close_ int fd = open_file(symbolizer, module, &path);
 	if (fd < 0)
 		return 0;
-	symbols->dwfl = dwfl_begin(&symbolizer->debuginfo->callbacks);
+	symbols->dwfl = path ? dwfl_begin(&symbolizer->debuginfo->callbacks) : NULL;
 	if (!symbols->dwfl)
 		return -ENOMEM;
 	dwfl_report_begin(symbols->dwfl);
 	symbols->module = debuginfo_report_elf(symbolizer->debuginfo, symbols->dwfl, module->path,
-					       module->file_path, fd, 0);
+					       path, fd, 0);
 	if (symbols->module)
 		(void)steal_fd(fd);
 	dwfl_report_end(symbols->dwfl, NULL, NULL);

@@ -80,6 +80,25 @@ start_server() {
 	assert_equal "named by leakfollow" "$(grep -c '	allocate+' followed)" "$NR_BLOCKS"
 }
 
+@test "debug files: of a program that is not there" {
+	build_stripped
+	record_only
+	rm chain
+	parse
+	check_unnamed
+	parse --debug-dir kept
+	check_chain
+	into_build_id_dir debug kept/chain.debug
+	parse --debug-dir debug
+	check_chain
+	# Another build in its place names nothing, and hinders nothing.
+	cc -g -O2 -DPAD=48 -o chain chain.c main.c -pthread -ldl
+	parse
+	check_unnamed
+	parse --debug-dir debug
+	check_chain
+}
+
 @test "debug files: by build-id, of another build" {
 	build_stripped
 	record_only
