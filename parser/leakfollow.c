@@ -102,6 +102,7 @@ static void on_change(void *context, const struct heap_change *change)
 	follow->exited += !change->enters;
 	printf("%s %" PRId64 " ", change->enters ? "enter" : "exit", follow->refcount);
 	leaks_write_columns(stdout, &follow->analysis, &change->block, &change->op);
+	putchar('\n');
 	leaks_write_stack(stdout, &follow->analysis, change->op.stack_id);
 }
 

@@ -2,11 +2,16 @@
 /* leakparse: tells from a recording which blocks were never released, and what else was odd. */
 #include "common/diag.h"
 #include "common/scope.h"
+#include "parser/leak_screen.h"
 #include "parser/leakparse_options.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <signal.h>
+
+#define EXIT_LEAKS 3 /* --fail-on-leak */
 
 /* "", or where the windows are, for the warning about losses. NULL: out of memory. */
 static char *windows_phrase(const struct analysis *analysis)
@@ -63,9 +68,10 @@ static char *size_phrase(const struct leaks_options *options)
 }
 
 /* The short answer, for whoever watches the terminal. */
-static void report(const struct analysis *analysis, const struct leaks_options *options,
-		   const struct leaks_totals *totals)
+static void tell(const struct leak_report *report)
 {
+	const struct analysis *analysis = report->analysis;
+	const struct leaks_options *options = report->options;
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
 	_cleanup_free_ char *of_size = size_phrase(options);
 	uint64_t unexpected = 0;
@@ -75,52 +81,93 @@ static void report(const struct analysis *analysis, const struct leaks_options *
 	/* Operations on blocks from before the recording are what attaching brings. */
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
 		if (i != ANOMALY_FREE_UNKNOWN && i != ANOMALY_REALLOC_UNKNOWN)
-			unexpected += totals->anomalies[i];
+			unexpected += report->anomalies[i];
 	diag_note("%" PRIu64 " events, %" PRIu64 " allocations, %" PRIu64 " frees%s: %" PRIu64
 		  " blocks%s with %" PRIu64 " bytes still held, %" PRIu64
 		  " unexpected operations%s, %" PRIu64 " events lost, %" PRIu64 " unwind failures",
 		  stats->events, stats->allocations, stats->frees,
-		  options->size ? " of all sizes" : "", totals->held_blocks, of_size,
-		  totals->held_bytes, unexpected, *of_size ? " on such blocks" : "", analysis->lost,
+		  options->size ? " of all sizes" : "", report->held_blocks, of_size,
+		  report->held_bytes, unexpected, *of_size ? " on such blocks" : "", analysis->lost,
 		  analysis_unwind_failures(analysis));
 	if (analysis->lost)
 		warn_of_losses(analysis);
 }
 
+/* So that the file of suppressions does not outlive its use. */
+static void tell_unused(const struct suppressions *suppressions)
+{
+	for (size_t i = 0; i < suppressions->nr; i++)
+		if (!suppressions->list[i].used)
+			diag_warn("the suppression leak:%s (line %zu) matches no held block",
+				  suppressions->list[i].pattern, suppressions->list[i].line);
+}
+
+static bool is_utf8(void)
+{
+	setlocale(LC_CTYPE, "");
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+/* Writes what was asked for; *@ret_leaks says whether --fail-on-leak has its case. */
+static int write_report(const struct leakparse_options *options, struct analysis *analysis,
+			bool *ret_leaks)
+{
+	struct leak_report report;
+	int err = leak_report_init(&report, analysis, &options->leaks);
+
+	if (err) {
+		diag_error("cannot judge the leaks: %s", strerror(-err));
+		leak_report_deinit(&report);
+		return err;
+	}
+	*ret_leaks = options->fail_bytes ? report.held_bytes > options->fail_bytes
+					 : report.held_blocks > 0;
+	errno = 0;
+	err = options->summary ? leak_screen_write(stdout, &report, is_utf8())
+			       : leaks_write(stdout, &report);
+	if (err) {
+		diag_error("cannot write the leaks: %s", strerror(errno ? errno : -err));
+	} else {
+		if (!options->summary)
+			tell(&report);
+		tell_unused(&options->suppressions);
+	}
+	leak_report_deinit(&report);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
-	struct leakparse_options options = {0};
+	struct leakparse_options options;
 	struct analysis analysis;
+	bool leaks = false;
 	int err;
 
 	diag_set_tool("leakparse");
 	/* A reader that closes the pipe is a write error like others, not a silent death. */
 	signal(SIGPIPE, SIG_IGN);
 	err = leakparse_options_parse(argc, argv, &options);
-	if (err)
-		return err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
-
+	if (err) {
+		leakparse_options_deinit(&options);
+		return err == 1		? DIAG_EXIT_OK
+		       : err == -EINVAL ? DIAG_EXIT_USAGE
+					: DIAG_EXIT_FAILED;
+	}
 	err = analysis_init(&analysis, &options.stacks, NULL);
 	if (!err)
 		err = analysis_read(&analysis, options.input);
 	/* What a corrupted file held up to its defect is still worth knowing. */
 	if (!err || analysis.input.probe_samples) {
-		struct leaks_totals totals;
-		int write_err = leaks_count(&analysis, &options.leaks, &totals);
+		int write_err = write_report(&options, &analysis, &leaks);
 
-		errno = 0;
-		if (!write_err)
-			write_err = leaks_write(stdout, &analysis, &options.leaks, &totals);
-		if (write_err) {
-			diag_error("cannot write the leaks: %s",
-				   strerror(errno ? errno : -write_err));
+		if (write_err)
 			err = write_err;
-		} else {
-			report(&analysis, &options.leaks, &totals);
-		}
 	}
 	if (!err && analysis.input.truncated)
 		err = -ENODATA;
 	analysis_deinit(&analysis);
-	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+	if (!err && leaks && options.fail_on_leak)
+		err = EXIT_LEAKS;
+	leakparse_options_deinit(&options);
+	return err == EXIT_LEAKS ? EXIT_LEAKS : err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }

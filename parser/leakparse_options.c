@@ -2,27 +2,64 @@
 #include "parser/leakparse_options.h"
 
 #include "common/diag.h"
+#include "common/scope.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const char usage[] =
 	"usage: leakparse [OPTION...] < perf.data > leaks\n"
 	"Reads a recording by leakrec or perf record and lists the blocks that were still held at its\n"
-	"end, in time order, with the stacks that allocated them, and what was unexpected: double\n"
-	"frees, missed frees, failed allocations.\n"
+	"end, real leaks first, with the stacks that allocated them, how certain they are, and what was\n"
+	"unexpected: double frees, missed frees, failed allocations.\n"
 	"\n"
 	"  -i, --input FILE      read FILE, not standard input\n"
-	"  -s, --size BYTES      only leaks and unexpected operations of blocks of that size, or of\n"
-	"                        a range MIN..MAX with both ends included\n"
+	"      --summary         print one screen that tells what leaks\n"
+	"      --top N           only the N first stacks\n"
+	"      --order ORDER     verdict (real leaks first), size (those that hold most first), or\n"
+	"                        time (the plain list, block by block)\n"
 	"      --list-unknown    list frees of blocks that were not seen allocated, too\n"
 	"      --symfs DIR       look for the recorded files below DIR\n"
 	"      --debug-dir DIR   look for separate debug files below DIR, before /usr/lib/debug\n"
+	"\n"
+	"What to list:\n"
+	"  -s, --size BYTES      only leaks and unexpected operations of blocks of that size, or of\n"
+	"                        a range MIN..MAX with both ends included\n"
+	"      --min-age TIME    only leaks that old or older: seconds, or 10ms, 5m, 2h, 1d\n"
+	"      --max-age TIME    only leaks that old or younger\n"
+	"      --stack REGEX     only stacks with a function, file or module that matches\n"
+	"      --thread THREAD   only what that thread allocated, by its number or name\n"
+	"      --func NAME       only what that function of the allocator allocated (calloc)\n"
+	"      --verdict LIST    only blocks of these verdicts: growth, overdue, burst, unclear,\n"
+	"                        plateau, start-up, not-yet\n"
+	"\n"
+	"For scripts:\n"
+	"      --fail-on-leak[=BYTES]  exit with status 3 if anything (more than BYTES) is listed\n"
+	"      --suppressions FILE     leave out known leaks: lines leak:PATTERN, as LeakSanitizer's\n"
+	"\n"
 	"  -h, --help            show this text\n"
 	"  -V, --version         show the version\n";
 
-enum { OPTION_LIST_UNKNOWN = 256, OPTION_SYMFS, OPTION_DEBUG_DIR };
+enum {
+	OPTION_LIST_UNKNOWN = 256,
+	OPTION_SYMFS,
+	OPTION_DEBUG_DIR,
+	OPTION_SUMMARY,
+	OPTION_TOP,
+	OPTION_ORDER,
+	OPTION_MIN_AGE,
+	OPTION_MAX_AGE,
+	OPTION_STACK,
+	OPTION_THREAD,
+	OPTION_FUNC,
+	OPTION_VERDICT,
+	OPTION_FAIL_ON_LEAK,
+	OPTION_SUPPRESSIONS,
+};
 
 static const struct option long_options[] = {
 	{"input", required_argument, NULL, 'i'},
@@ -30,36 +67,199 @@ static const struct option long_options[] = {
 	{"list-unknown", no_argument, NULL, OPTION_LIST_UNKNOWN},
 	{"symfs", required_argument, NULL, OPTION_SYMFS},
 	{"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
+	{"summary", no_argument, NULL, OPTION_SUMMARY},
+	{"top", required_argument, NULL, OPTION_TOP},
+	{"order", required_argument, NULL, OPTION_ORDER},
+	{"min-age", required_argument, NULL, OPTION_MIN_AGE},
+	{"max-age", required_argument, NULL, OPTION_MAX_AGE},
+	{"stack", required_argument, NULL, OPTION_STACK},
+	{"thread", required_argument, NULL, OPTION_THREAD},
+	{"func", required_argument, NULL, OPTION_FUNC},
+	{"verdict", required_argument, NULL, OPTION_VERDICT},
+	{"fail-on-leak", optional_argument, NULL, OPTION_FAIL_ON_LEAK},
+	{"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{0},
 };
 
+static int parse_number(const char *option, const char *text, uint64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
+	if (!isdigit((unsigned char)*text) || errno || *end) {
+		diag_error("%s takes a number, not \"%s\"", option, text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* "1.5", "10ms", "2h" */
+static int parse_time(const char *option, const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *suffix;
+		double seconds;
+	} units[] = {{"", 1},	{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
+		     {"m", 60}, {"min", 60},  {"h", 3600},  {"d", 86400}};
+	char *end;
+	double time;
+
+	errno = 0;
+	time = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : -1;
+	for (size_t i = 0; time >= 0 && !errno && i < ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].suffix) != 0 || time * units[i].seconds >= 1e9)
+			continue;
+		*ret_ns = (uint64_t)(time * units[i].seconds * 1e9);
+		return 0;
+	}
+	diag_error("%s takes seconds, or a time like 10ms, 5m or 2h, not \"%s\"", option, text);
+	return -EINVAL;
+}
+
+static int parse_order(const char *text, enum leak_order *ret)
+{
+	static const char *const names[] = {
+		[LEAK_ORDER_VERDICT] = "verdict",
+		[LEAK_ORDER_TIME] = "time",
+		[LEAK_ORDER_SIZE] = "size",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret = (enum leak_order)i;
+			return 0;
+		}
+	}
+	diag_error("--order is verdict, size or time, not \"%s\"", text);
+	return -EINVAL;
+}
+
+/* "growth,overdue" */
+static int parse_verdicts(const char *text, unsigned int *ret)
+{
+	while (true) {
+		size_t len = strcspn(text, ",");
+		enum verdict verdict = 0;
+
+		while (verdict < VERDICT_NR && (strncmp(text, verdict_name(verdict), len) != 0 ||
+						strlen(verdict_name(verdict)) != len))
+			verdict++;
+		if (verdict == VERDICT_NR) {
+			diag_error("--verdict knows growth, overdue, burst, unclear, plateau, "
+				   "start-up and not-yet, not \"%.*s\"",
+				   (int)len, text);
+			return -EINVAL;
+		}
+		*ret |= 1u << verdict;
+		if (!text[len])
+			return 0;
+		text += len + 1;
+	}
+}
+
+static int parse_regex(struct leakparse_options *options, const char *text)
+{
+	char why[128];
+	int err;
+
+	if (options->leaks.stack) {
+		diag_error("--stack is given twice; join the patterns with |");
+		return -EINVAL;
+	}
+	err = regcomp(&options->stack, text, REG_EXTENDED | REG_NOSUB);
+	if (err) {
+		regerror(err, &options->stack, why, sizeof(why));
+		diag_error("--stack takes an extended regular expression, not \"%s\": %s", text,
+			   why);
+		return -EINVAL;
+	}
+	options->leaks.stack = &options->stack;
+	return 0;
+}
+
+static int parse_top(const char *text, size_t *ret)
+{
+	uint64_t nr;
+	int err = parse_number("--top", text, &nr);
+
+	if (!err && nr == 0) {
+		diag_error("--top takes a number from 1 on");
+		err = -EINVAL;
+	}
+	*ret = err ? 0 : nr;
+	return err;
+}
+
+/* The options that narrow or arrange what is listed. */
+static int parse_selection(int opt, struct leakparse_options *options)
+{
+	struct leaks_options *leaks = &options->leaks;
+
+	switch (opt) {
+	case 's':
+		if (size_range_parse(optarg, &options->size)) {
+			diag_error("--size takes bytes, or MIN..MAX, not \"%s\"", optarg);
+			return -EINVAL;
+		}
+		leaks->size = &options->size;
+		return 0;
+	case OPTION_LIST_UNKNOWN:
+		leaks->list_unknown = true;
+		return 0;
+	case OPTION_TOP:
+		return parse_top(optarg, &leaks->top);
+	case OPTION_ORDER:
+		return parse_order(optarg, &leaks->order);
+	case OPTION_MIN_AGE:
+		return parse_time("--min-age", optarg, &leaks->min_age_ns);
+	case OPTION_MAX_AGE:
+		return parse_time("--max-age", optarg, &leaks->max_age_ns);
+	case OPTION_STACK:
+		return parse_regex(options, optarg);
+	case OPTION_THREAD:
+		leaks->thread = optarg;
+		return 0;
+	case OPTION_FUNC:
+		leaks->function = optarg;
+		return 0;
+	case OPTION_VERDICT:
+		return parse_verdicts(optarg, &leaks->verdicts);
+	default:
+		return -EINVAL;
+	}
+}
+
 int leakparse_options_parse(int argc, char **argv, struct leakparse_options *options)
 {
-	int opt;
+	int opt, err = 0;
 
+	*options = (struct leakparse_options){0};
 	options->stacks.ask_servers = true;
-	while ((opt = getopt_long(argc, argv, "i:s:hV", long_options, NULL)) != -1) {
+	while (!err && (opt = getopt_long(argc, argv, "i:s:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'i':
 			options->input = optarg;
-			break;
-		case 's':
-			if (size_range_parse(optarg, &options->size)) {
-				diag_error("--size takes bytes, or MIN..MAX, not \"%s\"", optarg);
-				return -EINVAL;
-			}
-			options->leaks.size = &options->size;
-			break;
-		case OPTION_LIST_UNKNOWN:
-			options->leaks.list_unknown = true;
 			break;
 		case OPTION_SYMFS:
 			options->stacks.symfs = optarg;
 			break;
 		case OPTION_DEBUG_DIR:
 			options->stacks.debug_dir = optarg;
+			break;
+		case OPTION_SUMMARY:
+			options->summary = true;
+			break;
+		case OPTION_FAIL_ON_LEAK:
+			options->fail_on_leak = true;
+			if (optarg)
+				err = parse_number("--fail-on-leak", optarg, &options->fail_bytes);
+			break;
+		case OPTION_SUPPRESSIONS:
+			err = suppressions_read(&options->suppressions, optarg);
+			options->leaks.suppressions = &options->suppressions;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -68,13 +268,21 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 			puts("leakparse " LEAKTOOLS_VERSION);
 			return 1;
 		default:
-			return -EINVAL;
+			err = parse_selection(opt, options);
 		}
 	}
-	if (optind < argc) {
+	if (!err && optind < argc) {
 		diag_error("unexpected argument \"%s\"; give the recording as -i %s", argv[optind],
 			   argv[optind]);
-		return -EINVAL;
+		err = -EINVAL;
 	}
-	return 0;
+	return err;
+}
+
+void leakparse_options_deinit(struct leakparse_options *options)
+{
+	if (options->leaks.stack)
+		regfree(options->leaks.stack);
+	suppressions_deinit(&options->suppressions);
+	*options = (struct leakparse_options){0};
 }

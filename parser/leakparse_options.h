@@ -5,15 +5,26 @@
 
 #include "parser/leaks_writer.h"
 
-/* Zero it before it is filled; it points into itself and into argv. */
+/* It points into itself and into argv. */
 struct leakparse_options {
 	const char *input; /* NULL: standard input */
 	struct leaks_options leaks;
-	struct size_range size;
 	struct stack_store_options stacks;
+	bool summary;	   /* one screen, not the leaks text */
+	bool fail_on_leak; /* where more than @fail_bytes, or any block if 0, are held */
+	uint64_t fail_bytes;
+
+	/* What @leaks points to. */
+	struct size_range size;
+	regex_t stack;
+	struct suppressions suppressions;
 };
 
-/* Returns 0, -EINVAL after saying what is wrong, or 1 if --help or --version was all. */
+/*
+ * Returns 0, a negative errno after saying what is wrong (-EINVAL: bad usage), or 1 if --help or
+ * --version was all.
+ */
 int leakparse_options_parse(int argc, char **argv, struct leakparse_options *options);
+void leakparse_options_deinit(struct leakparse_options *options);
 
 #endif

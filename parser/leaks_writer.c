@@ -2,6 +2,8 @@
 #include "parser/leaks_writer.h"
 
 #include "common/diag.h"
+#include "parser/leak_words.h"
+#include "parser/pairing_audit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -70,7 +72,7 @@ void leaks_write_columns(FILE *out, const struct analysis *analysis, const struc
 	write_time(out, op->time_ns);
 	fprintf(out, " %" PRIu64 " %d %d ", op->sequence, op->pid, op->tid);
 	diag_print_escaped(out, *comm ? comm : "?", " \t");
-	fprintf(out, " %s %" PRIu32 "\n", op->schema->function, op->stack_id);
+	fprintf(out, " %s %" PRIu32, op->schema->function, op->stack_id);
 }
 
 void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stack_id)
@@ -93,35 +95,6 @@ void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stac
 	}
 }
 
-static bool is_wanted(const struct leaks_options *options, const struct heap_block *block)
-{
-	return !options->size ||
-	       (block->size_known && size_range_has(options->size, block->size_bytes));
-}
-
-int leaks_count(const struct analysis *analysis, const struct leaks_options *options,
-		struct leaks_totals *ret)
-{
-	const struct heap_anomaly *anomalies;
-	const struct heap_block *held;
-	size_t nr;
-	int err = heap_tracker_held(analysis->heaps, &held, &nr);
-
-	*ret = (struct leaks_totals){0};
-	if (err)
-		return err;
-	for (size_t i = 0; i < nr; i++) {
-		if (!is_wanted(options, &held[i]))
-			continue;
-		ret->held_blocks++;
-		ret->held_bytes += held[i].size_bytes;
-	}
-	anomalies = heap_tracker_anomalies(analysis->heaps, &nr);
-	for (size_t i = 0; i < nr; i++)
-		ret->anomalies[anomalies[i].kind] += is_wanted(options, &anomalies[i].block);
-	return 0;
-}
-
 void leaks_write_size(FILE *out, const struct size_range *size)
 {
 	fprintf(out, "%" PRIu64, size->min_bytes);
@@ -129,10 +102,18 @@ void leaks_write_size(FILE *out, const struct size_range *size)
 		fprintf(out, "..%" PRIu64, size->max_bytes);
 }
 
-/* What is held and the kinds of anomaly are of the wanted size, the rest is of all sizes. */
-static void write_summary(FILE *out, const struct analysis *analysis,
-			  const struct leaks_options *options, const struct leaks_totals *totals)
+/* "start_up" for "start-up". */
+static void write_key(FILE *out, const char *name)
 {
+	for (; *name; name++)
+		fputc(*name == '-' ? '_' : *name, out);
+}
+
+/* What is held and the kinds of anomaly are of what is asked for, the rest is of everything. */
+static void write_summary(FILE *out, const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	const struct leaks_options *options = report->options;
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
 
 	size_t nr_windows;
@@ -146,15 +127,15 @@ static void write_summary(FILE *out, const struct analysis *analysis,
 	fprintf(out,
 		" events=%" PRIu64 " allocations=%" PRIu64 " frees=%" PRIu64 " held_blocks=%" PRIu64
 		" held_bytes=%" PRIu64 " lost=%" PRIu64 " unwind_failures=%" PRIu64,
-		stats->events, stats->allocations, stats->frees, totals->held_blocks,
-		totals->held_bytes, analysis->lost, analysis_unwind_failures(analysis));
+		stats->events, stats->allocations, stats->frees, report->held_blocks,
+		report->held_bytes, analysis->lost, analysis_unwind_failures(analysis));
 	fprintf(out,
 		" allocated_bytes=%" PRIu64 " freed_bytes=%" PRIu64 " null_frees=%" PRIu64
 		" thread_exit_frees=%" PRIu64,
 		stats->allocated_bytes, stats->freed_bytes, stats->null_frees,
 		stats->thread_exit_frees);
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
-		fprintf(out, " %s=%" PRIu64, anomaly_names[i].counter, totals->anomalies[i]);
+		fprintf(out, " %s=%" PRIu64, anomaly_names[i].counter, report->anomalies[i]);
 	fprintf(out,
 		" unpaired_entries=%" PRIu64 " unpaired_returns=%" PRIu64
 		" unlocated_blocks=%" PRIu64 " dropped_by_exec=%" PRIu64 " truncated=%d",
@@ -162,6 +143,18 @@ static void write_summary(FILE *out, const struct analysis *analysis,
 		stats->blocks_unlocated, stats->blocks_dropped_by_exec, analysis->input.truncated);
 	fprintf(out, " loss_windows=%zu lost_any_time=%" PRIu64, nr_windows,
 		analysis->lost_any_time);
+	fprintf(out,
+		" firm_blocks=%" PRIu64 " stacks=%zu suppressed_blocks=%" PRIu64
+		" suppressed_bytes=%" PRIu64,
+		report->firm_blocks, report->nr_sites, report->suppressed_blocks,
+		report->suppressed_bytes);
+	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
+		fputc(' ', out);
+		write_key(out, verdict_name(verdict));
+		fprintf(out, "_blocks=%" PRIu64, report->blocks_of[verdict]);
+	}
+	if (leak_report_is_narrowed(report))
+		fputs(" narrowed=1", out);
 	fputs(" start=", out);
 	write_time(out, analysis->start_ns);
 	fputs(" end=", out);
@@ -175,6 +168,7 @@ static void write_related(FILE *out, const struct analysis *analysis, const char
 {
 	fprintf(out, "%s ", what);
 	leaks_write_columns(out, analysis, block, op);
+	fputc('\n', out);
 	leaks_write_stack(out, analysis, op->stack_id);
 }
 
@@ -186,6 +180,7 @@ static void write_anomaly(FILE *out, const struct analysis *analysis,
 	block.address = anomaly->address;
 	fprintf(out, "unexpected %s ", anomaly_names[anomaly->kind].kind);
 	leaks_write_columns(out, analysis, &block, &anomaly->op);
+	fputc('\n', out);
 	leaks_write_stack(out, analysis, anomaly->op.stack_id);
 	if (anomaly->kind == ANOMALY_DOUBLE_FREE)
 		write_related(out, analysis, "freed-before", &block, &anomaly->released);
@@ -194,35 +189,160 @@ static void write_anomaly(FILE *out, const struct analysis *analysis,
 		write_related(out, analysis, "allocated", &block, &block.allocated);
 }
 
-int leaks_write(FILE *out, const struct analysis *analysis, const struct leaks_options *options,
-		const struct leaks_totals *totals)
+static void write_anomalies(FILE *out, const struct leak_report *report)
 {
 	const struct heap_anomaly *anomalies;
-	const struct heap_block *held;
-	size_t nr_anomalies, nr_held;
-	int err = heap_tracker_held(analysis->heaps, &held, &nr_held);
+	size_t nr;
 
-	if (err)
-		return err;
-	fputs("# leaks 1\n", out);
-	write_summary(out, analysis, options, totals);
-	write_losses(out, analysis);
-
-	anomalies = heap_tracker_anomalies(analysis->heaps, &nr_anomalies);
+	anomalies = heap_tracker_anomalies(report->analysis->heaps, &nr);
 	fputs("# columns: unexpected KIND SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK\n",
 	      out);
-	for (size_t i = 0; i < nr_anomalies && !ferror(out); i++)
-		if (is_wanted(options, &anomalies[i].block) &&
-		    (anomalies[i].kind != ANOMALY_FREE_UNKNOWN || options->list_unknown))
-			write_anomaly(out, analysis, &anomalies[i]);
+	for (size_t i = 0; i < nr && !ferror(out); i++)
+		if ((anomalies[i].kind != ANOMALY_FREE_UNKNOWN || report->options->list_unknown) &&
+		    leak_report_wants(report, &anomalies[i].block, &anomalies[i].op))
+			write_anomaly(out, report->analysis, &anomalies[i]);
+}
 
-	fputs("# columns: leak SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK\n", out);
-	for (size_t i = 0; i < nr_held && !ferror(out); i++) {
-		if (!is_wanted(options, &held[i]))
-			continue;
-		fputs("leak ", out);
-		leaks_write_columns(out, analysis, &held[i], &held[i].allocated);
-		leaks_write_stack(out, analysis, held[i].allocated.stack_id);
+static void write_audit(FILE *out, const struct leak_report *report)
+{
+	struct audit_finding findings[AUDIT_NR_KINDS];
+
+	pairing_audit(report->analysis, findings);
+	for (size_t i = 0; i < AUDIT_NR_KINDS; i++)
+		if (findings[i].count)
+			fprintf(out, "# audit: %s %" PRIu64 " %s; effect: %s\n", findings[i].key,
+				findings[i].count, findings[i].what, findings[i].effect);
+}
+
+static void write_suppressions(FILE *out, const struct leak_report *report)
+{
+	const struct suppressions *suppressions = report->options->suppressions;
+
+	for (size_t i = 0; suppressions && i < suppressions->nr; i++) {
+		const struct suppression *suppression = &suppressions->list[i];
+
+		fprintf(out, "# suppressed: %" PRIu64 " blocks, %" PRIu64 " bytes by leak:",
+			suppression->blocks, suppression->bytes);
+		diag_print_escaped(out, suppression->pattern, NULL);
+		fputs(suppression->used ? "\n" : " (unused)\n", out);
 	}
+}
+
+/* What a person reads of a stack first. */
+static void write_site_comment(FILE *out, const struct site_verdict *verdict,
+			       const struct leak_site *site, size_t rank)
+{
+	fprintf(out, "# %zu. %s, ", rank, verdict_name(verdict->verdict));
+	leak_words_certainty(out, verdict->doubts);
+	fprintf(out, ": %" PRIu64 " block%s, ", site->blocks, site->blocks == 1 ? "" : "s");
+	leak_words_bytes(out, (double)site->bytes);
+	if (verdict->has_rate) {
+		fputs(", ", out);
+		leak_words_rate(out, &verdict->rate);
+	}
+	fputs("; ", out);
+	leak_words_lifetimes(out, verdict);
+	fputc('\n', out);
+}
+
+static void write_site_statistics(FILE *out, const struct analysis *analysis,
+				  const struct site_verdict *verdict)
+{
+	const struct site *site = verdict->site;
+
+	fprintf(out,
+		" allocations=%" PRIu64 " frees=%" PRIu64 " allocated_bytes=%" PRIu64
+		" peak_blocks=%" PRIu64 " peak_bytes=%" PRIu64,
+		site->allocations, site->frees, site->allocated_bytes, site->peak_blocks,
+		site->peak_bytes);
+	fputs(" first=", out);
+	write_time(out, site->first_ns);
+	fputs(" last=", out);
+	write_time(out, site->last_ns);
+	fprintf(out,
+		" oldest=%.9g firm_blocks=%" PRIu64 " suspect_blocks=%" PRIu64
+		" suspect_bytes=%" PRIu64,
+		verdict->oldest_s, verdict->firm_blocks, verdict->suspect_blocks,
+		verdict->suspect_bytes);
+	if (site->frees)
+		fprintf(out, " median=%.3g p99=%.3g", verdict->median_s, verdict->p99_s);
+	if (verdict->has_rate)
+		fprintf(out,
+			" blocks_per_s=%.4g blocks_error=%.2g bytes_per_s=%.4g bytes_error=%.2g",
+			verdict->rate.blocks_per_s, verdict->rate.blocks_error,
+			verdict->rate.bytes_per_s, verdict->rate.bytes_error);
+	if (verdict->exited)
+		fputs(" exited=1", out);
+}
+
+static void write_sites(FILE *out, const struct leak_report *report)
+{
+	fputs("# columns: stack RANK VERDICT CERTAINTY BLOCKS BYTES STACK FUNCTION KEY=VALUE...\n",
+	      out);
+	for (size_t i = 0; i < report->nr_listed_sites && !ferror(out); i++) {
+		const struct leak_site *site = &report->sites[i];
+		const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+		const struct heap_block *block =
+			&report->held[report->verdicts.order[verdict->first]];
+
+		write_site_comment(out, verdict, site, i + 1);
+		fprintf(out, "stack %zu %s ", i + 1, verdict_name(verdict->verdict));
+		leak_words_certainty(out, verdict->doubts);
+		fprintf(out, " %" PRIu64 " %" PRIu64 " %" PRIu32 " %s", site->blocks, site->bytes,
+			verdict->site->stack_id, block->allocated.schema->function);
+		write_site_statistics(out, report->analysis, verdict);
+		fputc('\n', out);
+		leaks_write_stack(out, report->analysis, verdict->site->stack_id);
+	}
+}
+
+static void write_leak(FILE *out, const struct leak_report *report, size_t index)
+{
+	const struct heap_block *block = &report->held[index];
+	const struct block_verdict *verdict = &report->verdicts.blocks[index];
+
+	if (report->choices[index] != LEAK_LISTED)
+		return;
+	fputs("leak ", out);
+	leaks_write_columns(out, report->analysis, block, &block->allocated);
+	fputc(' ', out);
+	leak_words_certainty(out, verdict->doubts);
+	fprintf(out, " %s age=", verdict_name(verdict->verdict));
+	write_time(out, leak_report_age_ns(report, block));
+	if (verdict->ordinary >= 0)
+		fprintf(out, " ordinary=%.2g", verdict->ordinary);
+	fputc('\n', out);
+	leaks_write_stack(out, report->analysis, block->allocated.stack_id);
+}
+
+static void write_leaks(FILE *out, const struct leak_report *report)
+{
+	fputs("# columns: leak SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK CERTAINTY "
+	      "VERDICT KEY=VALUE...\n",
+	      out);
+	if (report->options->order == LEAK_ORDER_TIME) {
+		for (size_t i = 0; i < report->nr_held && !ferror(out); i++)
+			write_leak(out, report, i);
+		return;
+	}
+	for (size_t i = 0; i < report->nr_listed_sites; i++) {
+		const struct site_verdict *site = &report->verdicts.sites[report->sites[i].site];
+
+		for (size_t j = 0; j < site->held_blocks && !ferror(out); j++)
+			write_leak(out, report, report->verdicts.order[site->first + j]);
+	}
+}
+
+int leaks_write(FILE *out, const struct leak_report *report)
+{
+	fputs("# leaks 1\n", out);
+	write_summary(out, report);
+	write_losses(out, report->analysis);
+	write_audit(out, report);
+	write_suppressions(out, report);
+	if (report->options->order != LEAK_ORDER_TIME)
+		write_sites(out, report);
+	write_anomalies(out, report);
+	write_leaks(out, report);
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }

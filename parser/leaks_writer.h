@@ -6,25 +6,9 @@
 #ifndef LEAKTOOLS_PARSER_LEAKS_WRITER_H
 #define LEAKTOOLS_PARSER_LEAKS_WRITER_H
 
-#include "common/size_range.h"
-#include "parser/analysis.h"
+#include "parser/leak_report.h"
 
 #include <stdio.h>
-
-struct leaks_options {
-	bool list_unknown; /* list frees of unknown blocks too; they are always counted */
-	const struct size_range *size; /* of leaks and unexpected operations; NULL: all sizes */
-};
-
-/* What of a finished analysis is of the wanted size; unknown sizes are none. */
-struct leaks_totals {
-	uint64_t held_blocks, held_bytes;
-	uint64_t anomalies[ANOMALY_NR_KINDS];
-};
-
-/* Returns 0 or -ENOMEM. */
-int leaks_count(const struct analysis *analysis, const struct leaks_options *options,
-		struct leaks_totals *ret);
 
 /* Prints "0.100000000..0.250000000", in seconds since the recording's first event. */
 void leaks_write_window(FILE *out, const struct analysis *analysis,
@@ -34,13 +18,12 @@ void leaks_write_window(FILE *out, const struct analysis *analysis,
 void leaks_write_size(FILE *out, const struct size_range *size);
 
 /*
- * Writes a finished analysis, whose @totals leaks_count() told. Returns 0 or the error of @out (not
- * reported: only the caller knows what @out is).
+ * Writes the report. Returns 0 or the error of @out (not reported: only the caller knows what @out
+ * is).
  */
-int leaks_write(FILE *out, const struct analysis *analysis, const struct leaks_options *options,
-		const struct leaks_totals *totals);
+int leaks_write(FILE *out, const struct leak_report *report);
 
-/* "SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK" and a newline. */
+/* "SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK", and no newline. */
 void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
 			 const struct heap_op *op);
 

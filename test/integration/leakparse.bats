@@ -38,3 +38,92 @@ teardown() {
 		assert_equal "status of --size '$size'" "$status" 2
 	done
 }
+
+@test "leakparse: the daemon's leak comes first, and is growth" {
+	record_command "leaky_daemon --requests 400 --interval-us 2000"
+	"$BIN/leakparse" <perf.data >leaks
+	assert_equal "verdict" "$(awk '$1 == "stack" { print $3, $4, $5; exit }' leaks)" \
+		"growth firm $(truth leaked_3072)"
+	# Those of the last moment may be freed yet.
+	(($(grep -c '^leak 3072 .* firm growth ' leaks) >= $(truth leaked_3072) - 3))
+	assert_equal "its blocks" "$(grep -c '^leak 3072 .* firm \(growth\|not-yet\) ' leaks)" "$(truth leaked_3072)"
+	# The cache that was filled at the start, as far as it has not been replaced.
+	grep -q '^stack [0-9]* start-up firm ' leaks
+	assert_equal "all are firm" "$(summary firm_blocks)" "$(truth held_blocks)"
+	# A reader that knows nothing of verdicts finds what it always found.
+	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
+	"$BIN/leakplot" leaks --term dumb >/dev/null
+
+	"$BIN/leakparse" --order time -i perf.data >plain
+	assert_equal "stacks in the plain list" "$(grep -c "^stack" plain)" 0
+	assert_equal "in time order" "$(awk '$1 == "leak" { print $4 }' plain)" \
+		"$(awk '$1 == "leak" { print $4 }' leaks | sort -n)"
+	"$BIN/leakparse" --order size -i perf.data >by-size
+	assert_equal "by size" "$(awk '$1 == "stack" { print $6 }' by-size)" \
+		"$(awk '$1 == "stack" { print $6 }' leaks | sort -rn)"
+}
+
+@test "leakparse: one screen" {
+	record_command "leaky_daemon --requests 400 --interval-us 2000"
+	"$BIN/leakparse" --summary -i perf.data >screen
+	(($(wc -l <screen) <= 24)) || fail "$(cat screen)"
+	head -n 1 screen | grep -q '^leaky_daemon ([0-9]*): .* 0 events lost$'
+	grep -q "^1\. growth: $(truth leaked_3072) blocks, .* blocks/s, " screen
+	grep -q '^   query_font < load_font < render_answer ' screen || fail "$(cat screen)"
+}
+
+@test "leakparse: what is listed is narrowed" {
+	record_command "leaky_daemon --requests 400 --interval-us 2000"
+	all=("$BIN/leakparse" -i perf.data)
+	"${all[@]}" >leaks.all
+	"${all[@]}" --stack 'load_f.nt' >leaks
+	assert_equal "of a stack" "$(grep -c '^leak ' leaks)" "$(truth leaked_3072)"
+	assert_equal "narrowed" "$(summary narrowed)" 1
+	"${all[@]}" --stack '^load$' >leaks
+	assert_equal "of no stack" "$(grep -c '^leak ' leaks)" 0
+	"${all[@]}" --verdict growth >leaks
+	assert_equal "of a verdict" "$(grep -c '^leak ' leaks)" "$(grep -c '^leak .* growth ' leaks.all)"
+	"${all[@]}" --func malloc >leaks
+	assert_equal "of malloc" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
+	"${all[@]}" --func calloc >leaks
+	assert_equal "of calloc" "$(grep -c '^leak ' leaks)" 0
+	"${all[@]}" --thread leaky_daemon >leaks
+	assert_equal "of a thread" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
+	"${all[@]}" --thread 1 >leaks
+	assert_equal "of another" "$(grep -c '^leak ' leaks)" 0
+	"${all[@]}" --top 1 >leaks
+	assert_equal "of the first stack" "$(grep -c '^leak ' leaks)" "$(truth leaked_3072)"
+	"${all[@]}" --min-age 1h >leaks
+	assert_equal "of an hour" "$(grep -c '^leak ' leaks)" 0
+	"${all[@]}" --max-age 1h >leaks
+	assert_equal "in an hour" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
+}
+
+@test "leakparse: for scripts" {
+	record_command "leaky_daemon --requests 100 --interval-us 0"
+	all=("$BIN/leakparse" -i perf.data)
+	run -3 "${all[@]}" --fail-on-leak
+	bytes=$(truth held_bytes)
+	run -3 "${all[@]}" --fail-on-leak=$((bytes - 1))
+	run -0 "${all[@]}" --fail-on-leak="$bytes"
+	run -0 "${all[@]}" --fail-on-leak --stack '^no such$'
+	printf '# known\nleak:^fill_cache$\nleak:^replace_cached$\nleak:query_*nt\nleak:never_heard\n' >known
+	run -0 --separate-stderr "${all[@]}" --fail-on-leak --suppressions known
+	# shellcheck disable=SC2154 # bats sets stderr
+	[[ $stderr == *"leak:never_heard (line 5) matches no held block"* ]] || fail "$stderr"
+	[[ $stderr != *"leak:query"*"matches no"* ]] || fail "$stderr"
+	grep -q "^# suppressed: $(truth leaked_3072) blocks, .* by leak:query_\*nt$" <<<"$output"
+	echo 'race:foo' >known
+	run -2 "${all[@]}" --suppressions known
+	run -1 "${all[@]}" --suppressions nothere
+}
+
+@test "leakparse: options that are wrong" {
+	local option
+
+	for option in --top=0 --top=x --order=age --min-age=x --max-age=3y --stack='(' --verdict=leak \
+		--verdict=grow --fail-on-leak=x; do
+		run --separate-stderr "$BIN/leakparse" "$option" </dev/null
+		assert_equal "status of $option" "$status" 2
+	done
+}

@@ -36,7 +36,7 @@ same_as_raw() {
 		stacks | diff stacks.raw - || fail "the stacks differ from those of --raw-stacks"
 		assert_plain_chains
 	done
-	"$BIN/leakrec" -o - --call-graph dwarf "$@" 2>leakrec.err | "$BIN/leakparse" --size "$SIZE" >leaks
+	"$BIN/leakrec" -o - --call-graph dwarf "$@" 2>leakrec.err | "$BIN/leakparse" --order time --size "$SIZE" >leaks
 	check_chain
 	stacks | diff stacks.raw - || fail "through the pipe, the stacks differ"
 }

@@ -47,12 +47,12 @@ same_compressed() {
 	assert_summary truncated 0
 
 	"$BIN/leakrec" -z3 -o - "$@" -- "$TARGETS/"$DAEMON 2>leakrec.err >pipe.data
-	"$BIN/leakparse" <pipe.data >leaks
+	"$BIN/leakparse" --order time <pipe.data >leaks
 	leaks_by_name leaks | diff leaks.plain -
 	# And through a pipe, as a file and as what it is.
-	cat pipe.data | "$BIN/leakparse" >leaks
+	cat pipe.data | "$BIN/leakparse" --order time >leaks
 	leaks_by_name leaks | diff leaks.plain -
-	cat perf.data | "$BIN/leakparse" >leaks
+	cat perf.data | "$BIN/leakparse" --order time >leaks
 	leaks_by_name leaks | diff leaks.plain -
 }
 
@@ -120,7 +120,7 @@ perf_record() {
 		leaks_by_name leaks | diff leaks.plain -
 	done
 	# To a pipe, perf record gives what the target prints to standard error.
-	perf_record - -z -g | "$BIN/leakparse" >leaks
+	perf_record - -z -g | "$BIN/leakparse" --order time >leaks
 	assert_truth
 }
 

@@ -91,7 +91,7 @@ perf_reads() {
 	finish_leakrec
 	perf script -i - -F event <pipe.data 2>/dev/null | grep -c 'leakrec.*:malloc_call: ' >malloc.events
 	assert_equal "malloc events" "$(cat malloc.events)" "$(truth malloc)"
-	"$BIN/leakparse" <pipe.data >leaks
+	"$BIN/leakparse" --order time <pipe.data >leaks
 	assert_truth
 }
 
@@ -154,7 +154,7 @@ perf_record() {
 	GROUP=$(added_groups)
 	# shellcheck disable=SC2086
 	perf record -q -m 8192 -o - -e "$GROUP:*" -- "$TARGETS/"$DAEMON 2>truth 3>&- |
-		"$BIN/leakparse" >leaks
+		"$BIN/leakparse" --order time >leaks
 	assert_truth
 }
 

@@ -77,7 +77,7 @@ static char *leaks_text(const struct leaks_options *options)
 	const struct stack_store_options stacks = {0};
 	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
 	struct analysis analysis;
-	struct leaks_totals totals;
+	struct leak_report report;
 	char path[64], *text;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -87,8 +87,9 @@ static char *leaks_text(const struct leaks_options *options)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(analysis_init(&analysis, &stacks, NULL), 0);
 	assert_int_equal(analysis_read(&analysis, path), 0);
-	assert_int_equal(leaks_count(&analysis, options, &totals), 0);
-	assert_int_equal(leaks_write(out, &analysis, options, &totals), 0);
+	assert_int_equal(leak_report_init(&report, &analysis, options), 0);
+	assert_int_equal(leaks_write(out, &report), 0);
+	leak_report_deinit(&report);
 	analysis_deinit(&analysis);
 	fclose(out);
 	return text;
@@ -115,9 +116,11 @@ static void a_call_in_one_event_has_the_stack_of_a_return(void **state)
 	add_pair(2 * SECOND, 40, 0xb00);
 	text = leaks_text(&options);
 	assert_has(text, "# summary events=3 allocations=2 frees=0 held_blocks=2 held_bytes=70 ");
-	assert_has(text, "\nleak 30 0xa00 1.000000000 1 7 8 ? malloc 1\n"
+	assert_has(text, "\nleak 30 0xa00 1.000000000 1 7 8 ? malloc 1 "
+			 "firm unclear age=1.000000000\n"
 			 "\t0x9000  (unknown)\n\t0x4010  (unknown)\n\t0x4020  (unknown)\n"
-			 "leak 40 0xb00 2.000000000 3 7 8 ? malloc 1\n");
+			 "leak 40 0xb00 2.000000000 3 7 8 ? malloc 1 firm unclear "
+			 "age=0.000000000\n");
 }
 
 static void of_one_size(void **state)
@@ -190,7 +193,7 @@ static void without_losses(void **state)
 	add_call(1 * SECOND, 30, 0xa00);
 	text = leaks_text(&options);
 	assert_has(text, " lost=0 ");
-	assert_has(text, " loss_windows=0 lost_any_time=0 start=");
+	assert_has(text, " loss_windows=0 lost_any_time=0 ");
 	assert_lacks(text, "# lost:");
 }
 
@@ -212,10 +215,79 @@ static void when_events_were_lost(void **state)
 	add_call(20 * SECOND, 6, 0xf00);
 	text = leaks_text(&options);
 	assert_has(text, " lost=6 ");
-	assert_has(text, " loss_windows=2 lost_any_time=0 start=10.000000000 end=20.000000000\n"
+	assert_has(text, " loss_windows=2 lost_any_time=0 ");
+	assert_has(text, " start=10.000000000 end=20.000000000\n"
 			 "# lost: 5 events within 0.000000000..4.000000000 s after the start\n"
 			 "# lost: 1 events within 6.000000000..7.000000500 s after the start\n"
-			 "# columns: unexpected");
+			 "# columns: stack");
+}
+
+static void what_losses_make_doubtful(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	for (uint64_t i = 0; i < 10; i++)
+		add_call((10 + i) * SECOND, 100, 0xa000 + 0x100 * i);
+	perf_data_lost_on(writer, free_entry, 0, 30 * SECOND, 2);
+	add_call(40 * SECOND, 7, 0xb00);
+	text = leaks_text(&options);
+	/* Each lost event can explain one block, so most of the stack's are held for certain. */
+	assert_has(text, " firm_blocks=9 stacks=1 ");
+	assert_has(text, ", firm: 11 blocks, 1007 bytes; ");
+	assert_has(text, "leak 100 0xa000 10.000000000 1 7 8 ? malloc 1 doubtful:lost ");
+	assert_has(text, "leak 7 0xb00 40.000000000 11 7 8 ? malloc 1 firm ");
+}
+
+static void halves_of_calls_are_audited(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	add(malloc_return, 1 * SECOND, (uint64_t[]){0x9000, 0x4010, 0xa00});
+	add_call(2 * SECOND, 30, 0xb00);
+	cpu = 1; /* whose clock is behind */
+	add(malloc_return, 3 * SECOND, (uint64_t[]){0x9000, 0x4010, 0xc00});
+	cpu = 0;
+	add(malloc_entry, 4 * SECOND, (uint64_t[]){0x9000, 20, 0x4010});
+	text = leaks_text(&options);
+	assert_has(text, "\n# audit: return-at-start 1 ");
+	assert_has(text, "\n# audit: return-without-entry 1 ");
+	assert_has(text, "\n# audit: clock-step 1 ");
+	assert_has(text, "\n# audit: entry-recording-ended 1 ");
+	assert_lacks(text, "# audit: entry-jumped-over");
+	assert_has(text, "leak ? 0xa00 1.000000000 1 7 8 ? malloc 1 doubtful:unpaired ");
+}
+
+static void in_the_order_of_time(void **state)
+{
+	const struct leaks_options options = {.order = LEAK_ORDER_TIME};
+	_cleanup_free_ char *text = NULL;
+
+	add_call(1 * SECOND, 30, 0xa00);
+	add_call(2 * SECOND, 40, 0xb00);
+	text = leaks_text(&options);
+	assert_lacks(text, "\nstack ");
+	assert_true(strstr(text, "\nleak 30 ") < strstr(text, "\nleak 40 "));
+}
+
+static void of_an_age(void **state)
+{
+	const struct leaks_options options = {.min_age_ns = 2 * SECOND, .max_age_ns = 8 * SECOND};
+	_cleanup_free_ char *text = NULL;
+
+	add_call(1 * SECOND, 10, 0xa00);
+	add_call(2 * SECOND, 20, 0xb00);
+	add_call(8 * SECOND, 30, 0xc00);
+	add_call(9 * SECOND, 40, 0xd00);
+	add_call(10 * SECOND, 50, 0xe00);
+	text = leaks_text(&options);
+	assert_has(text, " held_blocks=2 held_bytes=50 ");
+	assert_has(text, " narrowed=1 ");
+	assert_has(text, "\nleak 20 ");
+	assert_has(text, "\nleak 30 ");
+	assert_lacks(text, "\nleak 10 ");
+	assert_lacks(text, "\nleak 40 ");
 }
 
 static void lost_by_the_ring_of_the_other_records(void **state)
@@ -282,6 +354,10 @@ int main(void)
 		TEST(of_one_size_exactly),
 		TEST(without_losses),
 		TEST(when_events_were_lost),
+		TEST(what_losses_make_doubtful),
+		TEST(halves_of_calls_are_audited),
+		TEST(in_the_order_of_time),
+		TEST(of_an_age),
 		TEST(lost_by_the_ring_of_the_other_records),
 		TEST(what_was_lost_on_one_cpu_is_apart_where_times_are),
 		TEST(lost_on_a_cpu_that_had_no_event),

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/leak_screen.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "parser/leak_words.h"
+#include "parser/pairing_audit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCREEN_LINES 24
+#define LINES_A_SITE 3
+#define MIN_SITES    3
+#define PATH_COLUMNS 96
+#define NR_BARS	     16
+
+static const char *plural(uint64_t nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
+/* Which process, how long, how much; returns the lines. */
+static int write_head(FILE *out, const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
+	double length_s = (double)(analysis->end_ns - analysis->start_ns) / 1e9;
+	const char *separator = "";
+
+	if (report->nr_sites) {
+		const struct site_verdict *verdict = &report->verdicts.sites[report->sites[0].site];
+		const struct heap_op *op =
+			&report->held[report->verdicts.order[verdict->first]].allocated;
+
+		diag_print_escaped(out, heap_tracker_comm_of(analysis->heaps, op->tid), NULL);
+		fprintf(out, " (%d): ", op->pid);
+	}
+	leak_words_duration(out, length_s);
+	fprintf(out,
+		" recorded, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64 " events lost\n",
+		stats->allocations, stats->frees, analysis->lost);
+	if (!report->held_blocks) {
+		fputs("Nothing", out);
+	} else {
+		fprintf(out, "%" PRIu64 " block%s, ", report->held_blocks,
+			plural(report->held_blocks));
+		leak_words_bytes(out, (double)report->held_bytes);
+		fprintf(out, " in %zu stack%s,", report->nr_sites, plural(report->nr_sites));
+	}
+	fputs(" held at the end", out);
+	if (report->held_blocks && report->firm_blocks == report->held_blocks)
+		fputs(", for certain", out);
+	else if (report->held_blocks)
+		fprintf(out, ", %" PRIu64 " of them for certain", report->firm_blocks);
+	if (report->suppressed_blocks)
+		fprintf(out, "; %" PRIu64 " suppressed", report->suppressed_blocks);
+	if (leak_report_is_narrowed(report) || report->options->size) {
+		fputs(" (of what was asked for", out);
+		separator = ")";
+	}
+	fprintf(out, "%s\n", separator);
+	return 2;
+}
+
+static int write_verdicts(FILE *out, const struct leak_report *report)
+{
+	int nr_lines = 0;
+
+	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
+		_cleanup_free_ char *bytes = NULL;
+		size_t len;
+		FILE *stream;
+
+		if (!report->sites_of[verdict])
+			continue;
+		stream = open_memstream(&bytes, &len);
+		if (stream) {
+			leak_words_bytes(stream, (double)report->bytes_of[verdict]);
+			fclose(stream);
+		}
+		fprintf(out, "%s  %-8s %7" PRIu64 " stack%s %8" PRIu64 " block%s %10s  %s\n",
+			nr_lines ? "" : "\n", verdict_name(verdict), report->sites_of[verdict],
+			report->sites_of[verdict] == 1 ? " " : "s", report->blocks_of[verdict],
+			report->blocks_of[verdict] == 1 ? " " : "s", bytes ? bytes : "",
+			leak_words_meaning(verdict));
+		nr_lines += nr_lines ? 1 : 2;
+	}
+	return nr_lines;
+}
+
+/* The blocks held over the time of the recording, as a row of bars. */
+static void write_bars(FILE *out, const struct leak_report *report, const struct site *site,
+		       bool utf8)
+{
+	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	const struct analysis *analysis = report->analysis;
+	const struct site_history *history = site->history;
+	uint64_t origin_ns = site_stats_origin(heap_tracker_sites(analysis->heaps));
+	int64_t held[SITE_PERIODS], most = 1, nr = 0;
+	size_t nr_periods;
+
+	if (!history || analysis->end_ns <= origin_ns)
+		return;
+	nr_periods = ((analysis->end_ns - origin_ns) >> history->shift) + 1;
+	if (nr_periods > SITE_PERIODS)
+		nr_periods = SITE_PERIODS;
+	for (size_t i = 0; i < nr_periods; i++) {
+		nr += (int64_t)history->allocated[i] - (int64_t)history->ended[i];
+		held[i] = nr > 0 ? nr : 0;
+		if (held[i] > most)
+			most = held[i];
+	}
+	fputs("  [", out);
+	for (size_t i = 0; i < NR_BARS; i++) {
+		int64_t value = held[((i + 1) * nr_periods - 1) / NR_BARS];
+
+		if (value == 0)
+			fputc(utf8 ? ' ' : '.', out);
+		else if (utf8)
+			fputs(bars[value * 7 / most], out);
+		else
+			fputc((int)('1' + value * 8 / most), out);
+	}
+	fputc(']', out);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Adds " < NAME" to the path as far as there is room. Returns false if there is none. */
+static bool add_name(FILE *out, size_t *columns, const char *name)
+{
+	size_t len = strlen(name) + (*columns ? 3 : 0);
+
+	if (*columns && *columns + len > PATH_COLUMNS) {
+		fputs(" ...", out);
+		return false;
+	}
+	if (*columns)
+		fputs(" < ", out);
+	diag_print_escaped(out, name, NULL);
+	*columns += len;
+	return true;
+}
+
+/* The callers, from the one that allocated outwards; the allocator itself is left out. */
+static void write_path(FILE *out, const struct analysis *analysis, uint32_t stack_id)
+{
+	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id), columns = 0;
+	char place[64] = "", address[32];
+
+	fputs("  ", out);
+	for (size_t i = nr > 1 ? 1 : 0; i < nr; i++) {
+		const struct stack_frame *frames;
+		size_t nr_frames;
+
+		if (stack_store_frames(analysis->stacks, stack_id, i, &frames, &nr_frames))
+			continue;
+		for (size_t k = 0; k < nr_frames; k++) {
+			const char *name = frames[k].function;
+
+			if (!columns && frames[k].file)
+				snprintf(place, sizeof(place), "%s:%d", base_name(frames[k].file),
+					 frames[k].line);
+			else if (!columns && frames[k].module)
+				snprintf(place, sizeof(place), "%s", base_name(frames[k].module));
+			snprintf(address, sizeof(address), "0x%" PRIx64, frames[k].address);
+			if (!name)
+				name = frames[k].module ? base_name(frames[k].module) : address;
+			if (!add_name(out, &columns, name))
+				goto whole;
+		}
+	}
+whole:
+	if (!columns)
+		fputs("(no stack)", out);
+	if (*place) {
+		fputs("  at ", out);
+		diag_print_escaped(out, place, NULL);
+	}
+	fputc('\n', out);
+}
+
+static void write_site(FILE *out, const struct leak_report *report, size_t rank, bool utf8)
+{
+	const struct leak_site *site = &report->sites[rank - 1];
+	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+
+	fprintf(out, "%zu. %s", rank, verdict_name(verdict->verdict));
+	if (verdict->doubts) {
+		fputs(", ", out);
+		leak_words_certainty(out, verdict->doubts);
+	}
+	fprintf(out, ": %" PRIu64 " block%s, ", site->blocks, plural(site->blocks));
+	leak_words_bytes(out, (double)site->bytes);
+	if (verdict->has_rate) {
+		fputs(", ", out);
+		leak_words_rate(out, &verdict->rate);
+	}
+	write_bars(out, report, verdict->site, utf8);
+	fputs("\n   ", out);
+	leak_words_lifetimes(out, verdict);
+	fputs("\n ", out);
+	write_path(out, report->analysis, verdict->site->stack_id);
+}
+
+/* What could have falsified the result, in as many lines as are returned. */
+static int write_doubts(FILE *out, const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	struct audit_finding findings[AUDIT_NR_KINDS];
+	int nr_lines = 0;
+
+	pairing_audit(analysis, findings);
+	if (analysis->lost && ++nr_lines)
+		fprintf(out,
+			"! %" PRIu64
+			" events were lost; at most so many blocks may have been freed\n",
+			analysis->lost);
+	if (analysis->input.truncated && ++nr_lines)
+		fputs("! the recording was cut off: its end is not in it\n", out);
+	if (analysis_unwind_failures(analysis) && ++nr_lines)
+		fprintf(out, "! %" PRIu64 " stacks end early\n",
+			analysis_unwind_failures(analysis));
+	if (findings[AUDIT_UNSEEN_FREES].count && ++nr_lines)
+		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_UNSEEN_FREES].count,
+			findings[AUDIT_UNSEEN_FREES].what);
+	if (findings[AUDIT_RETURN_LATER].count && ++nr_lines)
+		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_RETURN_LATER].count,
+			findings[AUDIT_RETURN_LATER].what);
+	return nr_lines;
+}
+
+int leak_screen_write(FILE *out, const struct leak_report *report, bool utf8)
+{
+	int nr_lines = write_head(out, report);
+	size_t nr_sites;
+
+	nr_lines += write_doubts(out, report);
+	nr_lines += write_verdicts(out, report);
+	nr_sites = nr_lines + 2 < SCREEN_LINES
+			   ? (size_t)(SCREEN_LINES - nr_lines - 2) / LINES_A_SITE
+			   : 0;
+	if (nr_sites < MIN_SITES)
+		nr_sites = MIN_SITES;
+	if (report->options->top)
+		nr_sites = report->options->top;
+	if (nr_sites > report->nr_listed_sites)
+		nr_sites = report->nr_listed_sites;
+	if (nr_sites)
+		fputc('\n', out);
+	for (size_t i = 1; i <= nr_sites; i++)
+		write_site(out, report, i, utf8);
+	if (report->nr_sites > nr_sites)
+		fprintf(out, "and %zu stacks more: --top N, or without --summary all of them\n",
+			report->nr_sites - nr_sites);
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

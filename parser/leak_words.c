@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/leak_words.h"
+
+#include "common/scope.h"
+
+#include <inttypes.h>
+
+/* Three digits that count. */
+static void write_number(FILE *out, double number)
+{
+	fprintf(out, "%.*f", number < 9.995 ? 2 : number < 99.95 ? 1 : 0, number);
+}
+
+void leak_words_bytes(FILE *out, double bytes)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+	size_t i = 0;
+
+	if (bytes < 1023.5) {
+		fprintf(out, "%.0f byte%s", bytes, bytes >= 0.5 && bytes < 1.5 ? "" : "s");
+		return;
+	}
+	for (bytes /= 1024; bytes >= 1023.5 && i < ARRAY_SIZE(units) - 1; i++)
+		bytes /= 1024;
+	write_number(out, bytes);
+	fprintf(out, " %s", units[i]);
+}
+
+void leak_words_duration(FILE *out, double seconds)
+{
+	static const struct {
+		double length_s;
+		const char *name;
+	} units[] = {{86400, "days"}, {3600, "h"},  {60, "min"},
+		     {1, "s"},	      {1e-3, "ms"}, {1e-6, "us"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		/* "90 s" says more than "1.5 min" */
+		if (seconds < units[i].length_s * (units[i].length_s > 1 ? 2 : 1))
+			continue;
+		write_number(out, seconds / units[i].length_s);
+		fprintf(out, " %s", units[i].name);
+		return;
+	}
+	fprintf(out, "%.0f ns", seconds * 1e9);
+}
+
+void leak_words_certainty(FILE *out, unsigned int doubts)
+{
+	char separator = ':';
+
+	fputs(doubts ? "doubtful" : "firm", out);
+	for (unsigned int i = 0; i < DOUBT_NR; i++) {
+		if (!(doubts & 1u << i))
+			continue;
+		fprintf(out, "%c%s", separator, doubt_name(i));
+		separator = ',';
+	}
+}
+
+const char *leak_words_meaning(enum verdict verdict)
+{
+	static const char *const meanings[VERDICT_NR] = {
+		[VERDICT_GROWTH] = "keep coming, and stay",
+		[VERDICT_OVERDUE] = "held far longer than blocks of their kind live",
+		[VERDICT_BURST] = "came all at once, and stayed",
+		[VERDICT_UNCLEAR] = "too few to tell",
+		[VERDICT_PLATEAU] = "came for a while, and stayed: a pool or cache that filled",
+		[VERDICT_STARTUP] = "came at the start, and stayed",
+		[VERDICT_NOT_YET] = "no older than blocks of their kind become",
+	};
+
+	return meanings[verdict];
+}
+
+void leak_words_rate(FILE *out, const struct growth_rate *rate)
+{
+	fputc('+', out);
+	write_number(out, rate->blocks_per_s);
+	fputs(" +-", out);
+	write_number(out, rate->blocks_error);
+	fputs(" blocks/s, +", out);
+	leak_words_bytes(out, rate->bytes_per_s);
+	fputs("/s +-", out);
+	leak_words_bytes(out, rate->bytes_error);
+	fputs("/s", out);
+}
+
+void leak_words_lifetimes(FILE *out, const struct site_verdict *verdict)
+{
+	const struct site *site = verdict->site;
+
+	if (site->frees) {
+		fprintf(out, "%" PRIu64 " of %" PRIu64 " freed, half within ", site->frees,
+			site->allocations);
+		leak_words_duration(out, verdict->median_s);
+		fputs(", 99 % within ", out);
+		leak_words_duration(out, verdict->p99_s);
+	} else {
+		fprintf(out, "none of %" PRIu64 " freed", site->allocations);
+	}
+	fputs("; the oldest is ", out);
+	leak_words_duration(out, verdict->oldest_s);
+	fputs(" old", out);
+	if (verdict->exited)
+		fputs(" (its process has exited)", out);
+}
