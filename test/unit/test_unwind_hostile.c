@@ -354,6 +354,10 @@ static void names_demangle(void **state)
 	assert_demangled("_ZN4core3ptr13drop_in_place17h0123456789abcdefE",
 			 "core::ptr::drop_in_place");
 	assert_demangled("_RNvC6_123foo3bar", "123foo::bar");
+	assert_demangled("_RNvMs_CsiU3zNXuPpX8_1rINtB4_5StoreNtNtCs5x0Y_5alloc6string6StringE3add",
+			 "<r::Store<alloc::string::String>>::add");
+	assert_demangled("_RNCNvNtCs1234_3std2rt10lang_start0B5_",
+			 "std::rt::lang_start::{closure#0}");
 	assert_demangled("malloc", NULL);
 	assert_demangled("_start", NULL);
 	assert_demangled("", NULL);
