@@ -52,6 +52,8 @@ static int try_path(struct wanted *wanted, char *path, char **ret_path)
 		wanted->refused = true;
 		return -1;
 	}
+	if (!elf_file_expands_well(fd))
+		return -1;
 	*ret_path = steal_ptr(name);
 	return steal_fd(fd);
 }
@@ -287,8 +289,17 @@ void debuginfo_deinit(struct debuginfo *debuginfo)
 Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
 				  const char *file_name, int fd, GElf_Addr base)
 {
-	Dwfl_Module *module = dwfl_report_elf(dwfl, name, file_name, fd, base, true);
+	Dwfl_Module *module;
 	void **userdata;
+
+	if (!elf_file_expands_well(fd)) {
+		if (!debuginfo->quiet)
+			diag_warn(
+				"%s: what is compressed in it would take gigabytes, or is damaged; it is not used",
+				file_name);
+		return NULL;
+	}
+	module = dwfl_report_elf(dwfl, name, file_name, fd, base, true);
 
 	if (debuginfo->without == module)
 		debuginfo->without = NULL;

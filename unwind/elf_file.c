@@ -6,13 +6,18 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libelf.h>
+#include <gelf.h>
+#include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #define CHUNK		(256u << 10)
+#define MAX_SECTIONS	(1u << 20)
+#define MAX_EXPANDED	(4ull << 30) /* of compressed sections; the largest real ones take 1 GiB */
+#define MAX_MINI	(256ull << 20) /* of a MiniDebugInfo, which is a symbol table */
+#define MAX_LZMA_MEMORY (128ull << 20)
 #define MAX_SUMMED_SIZE (8ll << 30) /* a larger file, sparse perhaps, is not read for its sum */
 
 int elf_file_open(const char *path, struct stat *ret_stat)
@@ -67,4 +72,85 @@ bool elf_file_is(int fd, const struct elf_file_id *id)
 		same = !sum_file(fd, &crc) && crc == id->crc;
 	elf_end(elf);
 	return same;
+}
+
+/* Expands into nothing, to see how much it is. */
+static bool mini_expands_well(const Elf_Data *data)
+{
+	_cleanup_free_ uint8_t *chunk = malloc(CHUNK);
+	lzma_stream stream = LZMA_STREAM_INIT;
+	lzma_ret result = LZMA_OK;
+
+	if (!chunk || !data || lzma_auto_decoder(&stream, MAX_LZMA_MEMORY, 0) != LZMA_OK)
+		return false;
+	stream.next_in = data->d_buf;
+	stream.avail_in = data->d_size;
+	while (result == LZMA_OK && stream.total_out <= MAX_MINI) {
+		stream.next_out = chunk;
+		stream.avail_out = CHUNK;
+		result = lzma_code(&stream, LZMA_FINISH);
+	}
+	bool fits = stream.total_out <= MAX_MINI && result != LZMA_MEMLIMIT_ERROR;
+	lzma_end(&stream);
+	return fits;
+}
+
+/* The older format: "ZLIB", then the size, the highest byte first. */
+static uint64_t gnu_expanded_size(Elf_Scn *section)
+{
+	const Elf_Data *data = elf_rawdata(section, NULL);
+	const uint8_t *bytes = data ? data->d_buf : NULL;
+	uint64_t size = 0;
+
+	if (!bytes || data->d_size < 12 || memcmp(bytes, "ZLIB", 4) != 0)
+		return 0;
+	for (size_t i = 4; i < 12; i++)
+		size = size << 8 | bytes[i];
+	return size;
+}
+
+static uint64_t expanded_size(Elf_Scn *section, const GElf_Shdr *header, const char *name)
+{
+	GElf_Chdr compression;
+
+	if (header->sh_flags & SHF_COMPRESSED)
+		return gelf_getchdr(section, &compression) ? compression.ch_size : 0;
+	return strncmp(name, ".zdebug", 7) == 0 ? gnu_expanded_size(section) : 0;
+}
+
+static bool sections_expand_well(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	uint64_t expanded = 0;
+	size_t names, nr = 0;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return true; /* no sections: nothing to expand */
+	while ((section = elf_nextscn(elf, section)) && nr++ < MAX_SECTIONS) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (!name || header.sh_type == SHT_NOBITS)
+			continue;
+		uint64_t size = expanded_size(section, &header, name);
+		if (size > MAX_EXPANDED - expanded)
+			return false;
+		expanded += size;
+		if (strcmp(name, ".gnu_debugdata") == 0 &&
+		    !mini_expands_well(elf_rawdata(section, NULL)))
+			return false;
+	}
+	return true;
+}
+
+bool elf_file_expands_well(int fd)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool well = elf && sections_expand_well(elf);
+
+	elf_end(elf);
+	return well;
 }

@@ -28,4 +28,10 @@ struct elf_file_id {
  */
 bool elf_file_is(int fd, const struct elf_file_id *id);
 
+/*
+ * True if what is compressed in the file (MiniDebugInfo, debug sections) fits into memory, which
+ * the libraries that expand it do not look at.
+ */
+bool elf_file_expands_well(int fd);
+
 #endif

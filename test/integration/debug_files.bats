@@ -181,6 +181,20 @@ start_server() {
 	assert_equal "unnamed" "$(grep -c '	chain+' leaks)" 0
 }
 
+@test "debug files: compressed ones that would fill the memory" {
+	require_program xz
+	build_stripped -Wl,--build-id=none
+	record_only
+	head -c 600000000 /dev/zero | xz -1 >bomb.xz
+	objcopy --add-section .gnu_debugdata=bomb.xz chain
+	(
+		ulimit -v 500000
+		parse
+	)
+	check_unnamed
+	assert_equal "notes" "$(grep -c '/chain: what is compressed in it' leakparse.err)" 1
+}
+
 @test "debug files: from a debuginfod server, each once" {
 	require_program python3
 	build_stripped
