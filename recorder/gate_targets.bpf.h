@@ -39,6 +39,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct perf_event_context *perf_event_ctxp;
 	struct mm_struct *mm;
+	struct uprobe_task *utask;
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 

@@ -7,6 +7,7 @@
 #define LEAKTOOLS_RECORDER_PROGRAM_SAMPLES_BPF_H
 
 #include "gate_targets.bpf.h"
+#include "pending_returns.bpf.h"
 #include "probe_programs_shared.h"
 #include "program_ring.bpf.h"
 #include "stack_tops.bpf.h"
@@ -379,6 +380,7 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event 
 	unsigned int cpu = bpf_get_smp_processor_id();
 	struct program_ring_control *ring = ring_to_fill(cpu);
 	struct stack_head *head;
+	struct return_instance *pending;
 	struct dump_head *dump;
 	struct room room;
 
@@ -408,6 +410,9 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event 
 	dump->size_bytes = bytes;
 	*(unsigned long long *)((char *)(dump + 1) + bytes) =
 		copy_stack((char *)(dump + 1), PT_REGS_SP(regs), bytes);
+	pending = pending_returns();
+	if (pending)
+		restore_returns((char *)(dump + 1), PT_REGS_SP(regs), bytes, pending);
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
 }

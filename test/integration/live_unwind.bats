@@ -243,6 +243,64 @@ has_grown() {
 	! grep -E 'stacks (truncated|incomplete)' leakrec.err || fail "stacks are not whole"
 }
 
+# --- Probed functions that call each other ---
+
+# A return probe has put the kernel's trampoline in the place of the outer functions' return addresses.
+@test "live: allocators that call each other, at the inner one's return" {
+	require_program perf
+	cat >nested.c <<-END
+		#include <stddef.h>
+		#include <string.h>
+		#define N __attribute__((noipa))
+		static char heap[1 << 24] __attribute__((aligned(16)));
+		static size_t used;
+		static void *volatile held;
+		N void *malloc(size_t bytes)
+		{
+			char *block = heap + used + 16;
+			((size_t *)block)[-1] = bytes;
+			used += (bytes + 31) / 16 * 16;
+			return block;
+		}
+		N void free(void *mem) { __asm__ volatile("" : : "r"(mem)); }
+		N void *calloc(size_t n, size_t size)
+		{
+			char pad[40];
+			void *block = malloc(n * size);
+			__asm__ volatile("" : : "r"(pad) : "memory", "rbx");
+			return memset(block, 0, n * size);
+		}
+		N void *realloc(void *mem, size_t bytes)
+		{
+			char pad[88];
+			void *block = calloc(1, bytes);
+			__asm__ volatile("" : : "r"(pad) : "memory", "r12");
+			if (mem) { memcpy(block, mem, bytes); free(mem); }
+			return block;
+		}
+		N void outer(int i) { held = i % 2 ? calloc(1, $SIZE) : realloc(NULL, $SIZE); }
+		int main(void)
+		{
+			for (volatile int i = 0; i < 50; i++)
+				outer(i);
+			return 0;
+		}
+	END
+	cc -g -O1 -fomit-frame-pointer -fno-builtin -static -o nested nested.c
+	for options in '' --free-stacks --raw-stacks; do
+		# shellcheck disable=SC2086
+		record --call-graph dwarf $options -- ./nested
+		assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
+		assert_equal "unwind failures" "$(summary unwind_failures)" 0
+	done
+	record --call-graph dwarf -- ./nested
+	perf script -F ip,sym -i perf.data >script 2>script.err
+	assert_equal "stacks by way of three" "$(awk '
+		!NF { n += chain ~ /^ calloc realloc outer main .*_start$/; chain = "" }
+		NF { chain = chain " " $2 }
+		END { print n }' script)" $((NR_BLOCKS / 2))
+}
+
 # --- Stacks that end too early ---
 
 @test "live: a stack deeper than the dump is marked, and counted" {

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Return probes put the kernel's trampoline in the place of return addresses on the stack
+ * (prepare_uretprobe(), kernel/events/uprobes.c). Where one probed function calls another, the
+ * outer one's trampoline would end every stack that is taken at the inner one's return. The kernel
+ * knows what was there, whoever the probe belongs to. (Those that have returned already are not
+ * pending any more, or lie below the stack pointer.)
+ */
+#ifndef LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H
+#define LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H
+
+#include "gate_targets.bpf.h"
+#include "program_registers.bpf.h"
+
+#define MAX_PENDING_RETURNS 16 /* probed functions that call each other */
+
+struct return_instance {
+	unsigned long stack; /* where the return address is */
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+} __attribute__((preserve_access_index));
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+} __attribute__((preserve_access_index));
+
+ALWAYS_INLINE struct return_instance *pending_returns(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *utask = task->utask;
+
+	return utask ? utask->return_instances : 0;
+}
+
+/* Puts the true return addresses into @dump, of @bytes of the stack from @sp on. */
+ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned int bytes,
+				   struct return_instance *pending)
+{
+	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
+		unsigned long long offset = pending->stack - sp;
+
+		if (bytes >= 8 && offset <= bytes - 8)
+			*(unsigned long long *)(dump + offset) = pending->orig_ret_vaddr;
+		pending = pending->next;
+	}
+}
+
+#endif
