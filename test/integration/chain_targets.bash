@@ -152,7 +152,7 @@ write_main() {
 # record OPTION... -- COMMAND...: leaks has the stacks of the chain's blocks.
 record() {
 	"$BIN/leakrec" "$@" 2>leakrec.err || fail "leakrec: $(cat leakrec.err)"
-	"$BIN/leakparse" --size $SIZE -i perf.data >leaks 2>leakparse.err
+	"$BIN/leakparse" --order time --size $SIZE -i perf.data >leaks 2>leakparse.err
 }
 
 # Every stack: malloc, the chain with its lines, and the way out to _start (MUST_START='': or elsewhere).

@@ -35,7 +35,7 @@ record_only() {
 
 # parse OPTION...
 parse() {
-	timeout 100 "$BIN/leakparse" --size "$SIZE" -i perf.data "$@" >leaks 2>leakparse.err ||
+	timeout 100 "$BIN/leakparse" --order time --size "$SIZE" -i perf.data "$@" >leaks 2>leakparse.err ||
 		fail "leakparse: $(cat leakparse.err)"
 }
 

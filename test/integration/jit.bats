@@ -76,7 +76,7 @@ write_jit() {
 }
 
 parse_jit() {
-	"$BIN/leakparse" --size $SIZE -i perf.data "$@" >leaks 2>leakparse.err ||
+	"$BIN/leakparse" --order time --size $SIZE -i perf.data "$@" >leaks 2>leakparse.err ||
 		fail "leakparse: $(cat leakparse.err)"
 	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
 	assert_equal "unwind failures" "$(summary unwind_failures)" 0
