@@ -17,6 +17,7 @@
 #include <perf/evlist.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +25,9 @@
 
 /* How long a record may wait in a ring that is not filling up: a live reader's delay. */
 #define ROUND_MS 100
+
+/* The niceness of the thread that drains the rings. */
+#define READER_NICE (-10)
 
 /* Files that followers may open, when the right to raise the limit has gone. */
 #define FOLLOWERS_FDS 65536
@@ -229,6 +233,17 @@ static void drop_capabilities(const struct session *session)
 		diag_warn("cannot drop capabilities: going on with them");
 }
 
+/*
+ * Where processes keep all CPUs busy, whoever drains the rings waits for its turn while they fill
+ * up, and then holds the processes back for longer than its work takes. Only this thread; without
+ * the right to, things are as they were.
+ */
+static void raise_priority(void)
+{
+	if (getpriority(PRIO_PROCESS, 0) > READER_NICE)
+		setpriority(PRIO_PROCESS, 0, READER_NICE);
+}
+
 static void report_start(const struct session *session)
 {
 	if (session->options->command)
@@ -295,6 +310,7 @@ static int start_recording(struct session *session)
 	launch_release(&session->command);
 	if (session->programs)
 		record_events_raise_fd_limit(FOLLOWERS_FDS);
+	raise_priority();
 	drop_capabilities(session);
 	report_start(session);
 	return 0;

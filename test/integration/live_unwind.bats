@@ -145,7 +145,7 @@ build_chain() {
 		"$BIN/leakrec" --call-graph dwarf $options -- ./turns >same 2>leakrec.err ||
 			fail "leakrec: $(cat leakrec.err)"
 		(($(cat same) > 300)) || skip "the libraries are at different addresses"
-		"$BIN/leakparse" -i perf.data >leaks 2>leakparse.err
+		"$BIN/leakparse" --order time -i perf.data >leaks 2>leakparse.err
 		assert_equal "stacks by way of a" \
 			"$(leak_stacks 11111 | grep -c '^ malloc inner_a outer main .* _start$')" 200
 		assert_equal "stacks by way of b" \
@@ -235,7 +235,7 @@ has_grown() {
 	echo >&"$TARGET_IN"
 	wait "$TARGET_PID"
 	finish_leakrec
-	"$BIN/leakparse" --size "$SIZE" -i perf.data >leaks 2>leakparse.err
+	"$BIN/leakparse" --order time --size "$SIZE" -i perf.data >leaks 2>leakparse.err
 	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
 	# The file is gone, and with it the names: all frames must be there.
 	assert_equal "frames" "$(grep -c '^	' leaks)" $((NR_BLOCKS * (DEPTH + 7)))
