@@ -24,6 +24,7 @@ struct perf_event_desc {
 	const struct probe_schema *schema;
 	enum probe_point point;
 	bool is_newtask; /* task:task_newtask */
+	bool is_mark;	 /* leakrec:mark */
 };
 
 /* Where and when a record was made; fields that the file lacks are 0 (pid, tid: -1). */
@@ -55,6 +56,8 @@ struct perf_sample {
 	/* event->is_newtask */
 	pid_t newtask_pid; /* the new task's tid */
 	uint64_t newtask_clone_flags;
+
+	uint64_t mark_number; /* event->is_mark */
 };
 
 struct perf_mmap_record {

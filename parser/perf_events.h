@@ -25,6 +25,7 @@ struct perf_event_fields {
 	struct perf_field return_address;
 	struct perf_field newtask_pid;
 	struct perf_field newtask_clone_flags;
+	struct perf_field mark_number;
 };
 
 /*

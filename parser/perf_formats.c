@@ -413,6 +413,8 @@ static void bind_event(struct tep_event *format, const char *name, struct perf_e
 		event->desc.is_newtask =
 			find_field(format, "pid", &fields->newtask_pid) &&
 			find_field(format, "clone_flags", &fields->newtask_clone_flags);
+	else if (strcmp(format->system, "leakrec") == 0 && strcmp(format->name, "mark") == 0)
+		event->desc.is_mark = find_field(format, "number", &fields->mark_number);
 	else
 		bind_probe(format, name, event);
 	perf_event_plan_fields(event);

@@ -237,5 +237,8 @@ int perf_sample_decode(const struct perf_event *event, const struct perf_record 
 		return -EINVAL;
 	if (event->desc.is_newtask && !read_newtask(event, raw, raw_bytes, ret))
 		return -EINVAL;
+	if (event->desc.is_mark &&
+	    !perf_field_read(&event->fields.mark_number, raw, raw_bytes, &ret->mark_number))
+		return -EINVAL;
 	return 0;
 }

@@ -23,6 +23,8 @@ static const char usage[] =
 	"                            compress, at zstd's level 1 to 22; -z alone is 1\n"
 	"  -m, --mmap-pages N        pages of each CPU's ring, a power of two [512]\n"
 	"  -d, --duration SECONDS    end after that time\n"
+	"      --mark-every SECONDS  set a mark each time, as SIGUSR1 does: leakparse --diff tells\n"
+	"                            what changed between marks\n"
 	"      --call-graph MODE     stacks: fp, by frame pointers, dwarf[,BYTES], by call frame\n"
 	"                            information and at most BYTES of stack, or none [dwarf]\n"
 	"      --raw-stacks          with dwarf: write the bytes themselves, for others to unwind\n"
@@ -43,6 +45,7 @@ enum {
 	OPTION_FREE_STACKS,
 	OPTION_FILTER,
 	OPTION_PERF_EVENTS,
+	OPTION_MARK_EVERY,
 };
 
 static const struct option long_options[] = {
@@ -51,6 +54,7 @@ static const struct option long_options[] = {
 	{"compression-level", required_argument, NULL, 'z'},
 	{"mmap-pages", required_argument, NULL, 'm'},
 	{"duration", required_argument, NULL, 'd'},
+	{"mark-every", required_argument, NULL, OPTION_MARK_EVERY},
 	{"call-graph", required_argument, NULL, OPTION_CALL_GRAPH},
 	{"raw-stacks", no_argument, NULL, OPTION_RAW_STACKS},
 	{"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
@@ -181,13 +185,14 @@ static int parse_filter(const char *text, struct record_config *config)
 	return 0;
 }
 
-static int parse_duration(const char *text, uint64_t *ret_ns)
+/* @option stands in messages. */
+static int parse_seconds(const char *option, const char *text, uint64_t *ret_ns)
 {
 	char *end;
 	double seconds = strtod(text, &end);
 
 	if (end == text || *end || !isfinite(seconds) || seconds <= 0 || seconds > 1e9) {
-		diag_error("-d takes seconds, not \"%s\"", text);
+		diag_error("%s takes seconds, not \"%s\"", option, text);
 		return -EINVAL;
 	}
 	*ret_ns = (uint64_t)(seconds * 1e9) + 1;
@@ -216,7 +221,10 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 			err = parse_ring_pages(optarg, &options->config.ring_pages);
 			break;
 		case 'd':
-			err = parse_duration(optarg, &options->duration_ns);
+			err = parse_seconds("-d", optarg, &options->duration_ns);
+			break;
+		case OPTION_MARK_EVERY:
+			err = parse_seconds("--mark-every", optarg, &options->mark_every_ns);
 			break;
 		case OPTION_CALL_GRAPH:
 			err = parse_call_graph(optarg, &options->config);

@@ -308,7 +308,7 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 {
 	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
 	size_t nr_rings = groups[0]->nr_rings + groups[1]->nr_rings, nr = 0, nr_live = 0;
-	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 2, sizeof(*fds));
+	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 3, sizeof(*fds));
 	_cleanup_free_ struct record_ring **rings =
 		calloc(nr_rings + 1, sizeof(struct record_ring *));
 
@@ -329,7 +329,9 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 	fds[nr + 1] = (struct pollfd){-1, POLLIN, 0};
 	if (reader->programs)
 		fds[nr + 1].fd = probe_programs_wakeup_fd(reader->programs);
-	if (poll(fds, nr + 2, timeout_ms) < 0)
+	/* Only to be on time. */
+	fds[nr + 2] = (struct pollfd){reader->marks_fd, POLLIN, 0};
+	if (poll(fds, nr + 3, timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[nr].revents)
 		return 1;
@@ -386,7 +388,8 @@ int ring_reader_stop(struct ring_reader *reader)
 	for (size_t i = 0; i < reader->events->probes.nr_events; i++) {
 		if (!err)
 			err = ring_reader_round(reader);
-		perf_evsel__disable(reader->events->probes.events[i].evsel);
+		if (reader->events->probes.events[i].evsel)
+			perf_evsel__disable(reader->events->probes.events[i].evsel);
 	}
 	perf_evlist__disable(reader->events->side.evlist);
 	reader->stopped = true;

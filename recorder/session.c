@@ -7,6 +7,7 @@
 #include "common/scope.h"
 #include "recorder/attach.h"
 #include "recorder/launch.h"
+#include "recorder/marks.h"
 #include "recorder/ring_reader.h"
 #include "recorder/synthesize.h"
 
@@ -47,6 +48,7 @@ struct session {
 	struct perf_writer *writer;
 	struct build_ids build_ids;
 	int signal_fd;
+	struct marks marks;
 	uint64_t start_ns;
 	bool targets_gone; /* that is why recording ended */
 };
@@ -289,6 +291,8 @@ static int start_recording(struct session *session)
 				       probe_programs_stack_tops(session->programs),
 				       record_config_dump_bytes(&options->config, true));
 	if (!err)
+		err = marks_describe(&session->events, &options->config);
+	if (!err)
 		err = perf_writer_begin(session->writer, &session->events, options->argc,
 					options->argv);
 	if (err)
@@ -307,6 +311,7 @@ static int start_recording(struct session *session)
 	if (session->programs)
 		probe_programs_start(session->programs);
 	session->start_ns = clock_now_ns();
+	marks_start(&session->marks, session->start_ns, session->pids[0]);
 	launch_release(&session->command);
 	if (session->programs)
 		record_events_raise_fd_limit(FOLLOWERS_FDS);
@@ -342,6 +347,8 @@ static int record(struct session *session, struct ring_reader *reader)
 		}
 		if (!err)
 			err = ring_reader_round(reader);
+		if (!err)
+			err = marks_write(&session->marks, session->writer);
 		if (!err)
 			err = perf_writer_flush(session->writer);
 		if (perf_writer_interrupted(session->writer))
@@ -440,6 +447,7 @@ static int run(struct session *session)
 	struct ring_reader reader = {
 		.events = &session->events,
 		.build_ids = &session->build_ids,
+		.marks_fd = session->marks.fd,
 		.end_ns = UINT64_MAX,
 	};
 	int err, finish_err;
@@ -484,11 +492,14 @@ static int run(struct session *session)
 
 int session_run(const struct session_options *options)
 {
-	struct session session = {.options = options, .command.pid = -1};
+	struct session session = {.options = options, .command.pid = -1, .marks.fd = -1};
 	int err, err_remove = 0, err_follow;
 
 	session.signal_fd = open_signals();
-	err = session.signal_fd < 0 ? session.signal_fd : run(&session);
+	err = session.signal_fd < 0 ? session.signal_fd
+				    : marks_init(&session.marks, options->mark_every_ns);
+	if (!err)
+		err = run(&session);
 
 	if (session.command.stopped) {
 		/* Set-up failed: a command that nobody records was not asked for. */
@@ -509,6 +520,7 @@ int session_run(const struct session_options *options)
 	build_ids_deinit(&session.build_ids);
 	if (session.signal_fd >= 0)
 		close(session.signal_fd);
+	marks_deinit(&session.marks);
 	if (!err)
 		err = err_follow;
 	return err ? err : err_remove;

@@ -14,10 +14,11 @@
 struct session_options {
 	const pid_t *pids; /* processes to attach to; none if @command is given */
 	size_t nr_pids;
-	char *const *command;  /* argv to start, or NULL */
-	const char *output;    /* path, or "-" */
-	uint64_t duration_ns;  /* 0: until the targets are gone or a signal comes */
-	int compression_level; /* zstd's, 0: none */
+	char *const *command;	/* argv to start, or NULL */
+	const char *output;	/* path, or "-" */
+	uint64_t duration_ns;	/* 0: until the targets are gone or a signal comes */
+	uint64_t mark_every_ns; /* 0: marks by SIGUSR1 only */
+	int compression_level;	/* zstd's, 0: none */
 	struct record_config config;
 	int argc; /* the tool's own command line, for the file's header */
 	char *const *argv;
