@@ -193,11 +193,8 @@ has_grown() {
 	(($(stat -c %s perf.data) > $1))
 }
 
-# The unwinder reads a file that its path no longer leads to, of a user whose directories are closed.
-@test "live: a program of another user's, replaced while it runs" {
-	local size
-
-	build_chain cc -O2 -fomit-frame-pointer
+# A main that runs the chain when it reads a byte, and stays until it reads another.
+write_waits() {
 	cat >waits.c <<-'END'
 		#include <stdio.h>
 		#include <unistd.h>
@@ -213,6 +210,32 @@ has_grown() {
 			return 0;
 		}
 	END
+}
+
+# record_waiting OPTION...: the chain of the target that start_waiting has started.
+record_waiting() {
+	local size
+
+	attach "$@"
+	size=$(stat -c %s perf.data)
+	echo >&"$TARGET_IN"
+	# Files are found while somebody has them mapped.
+	wait_until 10 has_grown $((size + NR_BLOCKS * 8 * DEPTH))
+	echo >&"$TARGET_IN"
+	wait "$TARGET_PID"
+	finish_leakrec
+	"$BIN/leakparse" --order time --size "$SIZE" -i perf.data >leaks 2>leakparse.err
+	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
+	# The files are gone, and with them the names: all frames must be there.
+	assert_equal "frames" "$(grep -c '^	' leaks)" $((NR_BLOCKS * (DEPTH + 7)))
+	assert_equal "unwind failures" "$(summary unwind_failures)" 0
+	! grep -E 'stacks (truncated|incomplete)' leakrec.err || fail "stacks are not whole"
+}
+
+# The unwinder reads a file that its path no longer leads to, of a user whose directories are closed.
+@test "live: a program of another user's, replaced while it runs" {
+	build_chain cc -O2 -fomit-frame-pointer
+	write_waits
 	mkdir closed
 	cc -g -O2 -fomit-frame-pointer -o closed/waits chain.c waits.c
 	chmod 700 closed
@@ -227,20 +250,92 @@ has_grown() {
 	read -r -t 30 -u "$TARGET_OUT" _ RECORDED_PID || skip "$(cat target.err)"
 	rm closed/waits
 	cp chain closed/waits
-	attach --call-graph dwarf
-	size=$(stat -c %s perf.data)
-	echo >&"$TARGET_IN"
-	# The file is found while somebody has it mapped.
-	wait_until 10 has_grown $((size + NR_BLOCKS * 8 * DEPTH))
-	echo >&"$TARGET_IN"
-	wait "$TARGET_PID"
-	finish_leakrec
-	"$BIN/leakparse" --order time --size "$SIZE" -i perf.data >leaks 2>leakparse.err
-	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
-	# The file is gone, and with it the names: all frames must be there.
-	assert_equal "frames" "$(grep -c '^	' leaks)" $((NR_BLOCKS * (DEPTH + 7)))
-	assert_equal "unwind failures" "$(summary unwind_failures)" 0
-	! grep -E 'stacks (truncated|incomplete)' leakrec.err || fail "stacks are not whole"
+	record_waiting
+}
+
+# Its files are where only its own mount namespace leads, and its root is another.
+@test "live: a program in a container" {
+	write_chain c
+	write_waits
+	cc -g -O2 -fomit-frame-pointer -o waits chain.c waits.c
+	mkdir rootfs
+	cat >enter <<-'END'
+		mount -t tmpfs none rootfs
+		mkdir -p rootfs/lib64 rootfs/lib/x86_64-linux-gnu
+		cp waits rootfs/target
+		cp "$1" rootfs/lib/x86_64-linux-gnu/libc.so.6
+		cp "$2" rootfs/lib64/
+		exec chroot rootfs /target
+	END
+	mkfifo target.in target.out
+	unshare -m --propagation private bash -e enter "$(awk '$6 ~ /libc\.so/ { print $6; exit }' /proc/self/maps)" \
+		/lib64/ld-linux-x86-64.so.2 <target.in >target.out 3>&- &
+	TARGET_PID=$!
+	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
+	read -r -t 30 -u "$TARGET_OUT" _ RECORDED_PID
+	record_waiting
+}
+
+# --- Code that was interrupted ---
+
+# A handler allocates while vdso code runs below it, and some frames, whatever instruction was next.
+@test "live: a signal's handler, above the vdso" {
+	cat >interrupted.c <<-END
+		#define _GNU_SOURCE
+		#include <signal.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/auxv.h>
+		#include <sys/time.h>
+		#include <time.h>
+		#include <ucontext.h>
+		static void *volatile held;
+		static volatile int nr_held, nr_elsewhere;
+		static unsigned long vdso;
+		static void handle(int sig, siginfo_t *info, void *arg)
+		{
+			const ucontext_t *context = arg;
+			unsigned long at = (unsigned long)context->uc_mcontext.gregs[REG_RIP];
+			if (at - vdso < 16384 && nr_held < $NR_BLOCKS) {
+				nr_held++;
+				held = malloc($SIZE);
+			} else if (nr_elsewhere < 5) {
+				nr_elsewhere++;
+				held = malloc($SIZE + 1);
+			}
+		}
+		__attribute__((noipa)) static long ask(long n)
+		{
+			struct timespec now;
+			char pad[100];
+			clock_gettime(CLOCK_MONOTONIC, &now);
+			__asm__ volatile("" : : "r"(pad) : "memory", "rbx", "r12");
+			return now.tv_nsec + n;
+		}
+		int main(void)
+		{
+			struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO};
+			struct itimerval often = {{0, 500}, {0, 500}};
+			vdso = getauxval(AT_SYSINFO_EHDR);
+			sigaction(SIGALRM, &action, NULL);
+			setitimer(ITIMER_REAL, &often, NULL);
+			for (long sum = 0; nr_held < $NR_BLOCKS;)
+				sum = ask(sum);
+			memset(&often, 0, sizeof(often));
+			setitimer(ITIMER_REAL, &often, NULL);
+			return 0;
+		}
+	END
+	cc -g -O2 -fomit-frame-pointer -o interrupted interrupted.c
+	for options in '' --perf-events; do
+		# shellcheck disable=SC2086
+		timeout 60 "$BIN/leakrec" --call-graph dwarf $options -- ./interrupted 2>leakrec.err ||
+			fail "leakrec: $(cat leakrec.err)"
+		"$BIN/leakparse" --order time --size $SIZE..$((SIZE + 1)) -i perf.data >leaks 2>leakparse.err
+		assert_equal "unwind failures" "$(summary unwind_failures)" 0
+		assert_equal "handlers above the vdso" "$(leak_stacks $SIZE |
+			grep -cE '^ malloc handle (handle )?(__restore_rt|libc.so.6) (\[vdso\] |clock_gettime )+ask main .* _start$')" "$NR_BLOCKS"
+	done
 }
 
 # --- Probed functions that call each other ---
