@@ -165,7 +165,7 @@ int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_recor
 	err = process_table_fork(&tracker->table, record->pid, record->ppid, record->ptid);
 	if (err)
 		return err;
-	process_table_find(&tracker->table, record->pid)->forked_ns = record->origin.time_ns;
+	process_table_find(&tracker->table, record->pid)->born_ns = record->origin.time_ns;
 	return 0;
 }
 
@@ -190,6 +190,7 @@ int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_recor
 	if (err)
 		return err;
 	err = process_exec(&tracker->table, thread->process, &losses);
+	thread->process->born_ns = record->origin.time_ns;
 	tracker->sink.stats.blocks_dropped_by_exec += losses.blocks;
 	tracker->sink.stats.entries_without_return += losses.calls;
 	tracker->sink.stats.entries[ENTRY_EXECED] += losses.calls;
@@ -230,16 +231,20 @@ const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tra
 	return tracker->sink.anomalies.list;
 }
 
-uint64_t heap_tracker_process_end(const struct heap_tracker *tracker, pid_t pid, uint64_t time_ns)
+struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t pid,
+				      uint64_t time_ns)
 {
 	const struct process *process = process_table_find(&tracker->table, pid);
+	struct process_life life = {0};
 
 	if (!process)
-		return 0;
+		return life;
 	/* One that had the pid before, whose end may not have been seen. */
-	if (process->forked_ns > time_ns)
-		return process->forked_ns;
-	return process->ended_ns;
+	if (process->born_ns > time_ns)
+		life.end_ns = process->born_ns;
+	else
+		life = (struct process_life){process->born_ns, process->ended_ns};
+	return life;
 }
 
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)

@@ -113,11 +113,15 @@ const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tra
 						  size_t *ret_nr);
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr);
 
-/*
- * When process @pid ended, if it held the block that it had allocated at @time_ns then; 0: it
- * lives, as far as is known.
- */
-uint64_t heap_tracker_process_end(const struct heap_tracker *tracker, pid_t pid, uint64_t time_ns);
+/* When a process was; 0: before the recording, or after it, as far as is known. */
+struct process_life {
+	uint64_t start_ns; /* when it was forked, or executed its program */
+	uint64_t end_ns;
+};
+
+/* The life of the process that had @pid at @time_ns. */
+struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t pid,
+				      uint64_t time_ns);
 
 /* The command name of thread @tid as last seen, or "". */
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid);

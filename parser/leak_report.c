@@ -105,8 +105,9 @@ bool leak_report_is_narrowed(const struct leak_report *report)
 uint64_t leak_report_age_ns(const struct leak_report *report, const struct heap_block *block)
 {
 	const struct analysis *analysis = report->analysis;
-	uint64_t end_ns = heap_tracker_process_end(analysis->heaps, block->allocated.pid,
-						   block->allocated.time_ns);
+	uint64_t end_ns =
+		heap_tracker_life(analysis->heaps, block->allocated.pid, block->allocated.time_ns)
+			.end_ns;
 
 	if (end_ns == 0 || end_ns > analysis->end_ns)
 		end_ns = analysis->end_ns;
@@ -234,9 +235,9 @@ static void arrange_sites(struct leak_report *report)
 	}
 }
 
-static uint64_t process_end(const void *context, pid_t pid, uint64_t time_ns)
+static struct process_life process_life(const void *context, pid_t pid, uint64_t time_ns)
 {
-	return heap_tracker_process_end(context, pid, time_ns);
+	return heap_tracker_life(context, pid, time_ns);
 }
 
 static int judge(struct leak_report *report)
@@ -249,7 +250,7 @@ static int judge(struct leak_report *report)
 		.nr_held = report->nr_held,
 		.start_ns = analysis->start_ns,
 		.end_ns = analysis->end_ns,
-		.process_end = process_end,
+		.process_life = process_life,
 		.context = analysis->heaps,
 		.loss_windows = analysis->loss_windows,
 		.lost_any_time = analysis->lost_any_time,

@@ -154,7 +154,7 @@ static bool add_name(FILE *out, size_t *columns, const char *name)
 static void write_path(FILE *out, const struct analysis *analysis, uint32_t stack_id)
 {
 	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id), columns = 0;
-	char place[64] = "", address[32];
+	char place[64] = "", address[32], last[128] = "";
 
 	fputs("  ", out);
 	for (size_t i = nr > 1 ? 1 : 0; i < nr; i++) {
@@ -174,6 +174,10 @@ static void write_path(FILE *out, const struct analysis *analysis, uint32_t stac
 			snprintf(address, sizeof(address), "0x%" PRIx64, frames[k].address);
 			if (!name)
 				name = frames[k].module ? base_name(frames[k].module) : address;
+			/* A module without symbols is named once. */
+			if (!frames[k].function && strcmp(name, last) == 0)
+				continue;
+			snprintf(last, sizeof(last), "%s", name);
 			if (!add_name(out, &columns, name))
 				goto whole;
 		}

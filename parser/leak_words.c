@@ -67,6 +67,7 @@ const char *leak_words_meaning(enum verdict verdict)
 		[VERDICT_UNCLEAR] = "too few to tell",
 		[VERDICT_PLATEAU] = "came for a while, and stayed: a pool or cache that filled",
 		[VERDICT_STARTUP] = "came at the start, and stayed",
+		[VERDICT_AT_EXIT] = "gone with their process, which exited early",
 		[VERDICT_NOT_YET] = "no older than blocks of their kind become",
 	};
 

@@ -35,7 +35,7 @@ static const char usage[] =
 	"      --thread THREAD   only what that thread allocated, by its number or name\n"
 	"      --func NAME       only what that function of the allocator allocated (calloc)\n"
 	"      --verdict LIST    only blocks of these verdicts: growth, overdue, burst, unclear,\n"
-	"                        plateau, start-up, not-yet\n"
+	"                        plateau, start-up, not-yet, at-exit\n"
 	"\n"
 	"For scripts:\n"
 	"      --fail-on-leak[=BYTES]  exit with status 3 if anything (more than BYTES) is listed\n"
@@ -149,7 +149,7 @@ static int parse_verdicts(const char *text, unsigned int *ret)
 			verdict++;
 		if (verdict == VERDICT_NR) {
 			diag_error("--verdict knows growth, overdue, burst, unclear, plateau, "
-				   "start-up and not-yet, not \"%.*s\"",
+				   "start-up, not-yet and at-exit, not \"%.*s\"",
 				   (int)len, text);
 			return -EINVAL;
 		}

@@ -17,15 +17,18 @@
 #define UNCLEAR_ORDINARY 0.25
 /* A site that frees less than this is one whose blocks stay. */
 #define NEVER_FREED_SHARE 0.9
+#define YOUNG_SHARE	  0.5  /* of the recording: beyond it nothing is young */
 #define TOO_YOUNG_SHARE	  0.05 /* of the recording */
+/* Processes that were there for less than this are not what was recorded for. */
+#define GONE_SHARE 0.5
 /* An overdue site's blocks came no more: so many, and none in the last part of the time. */
 #define STOPPED_ARRIVALS 20
 #define STOPPED_BEFORE	 0.75
 /* Beyond it, frees are missed as a rule and not by accident. */
 #define UNSEEN_SHARE 0.05
 
-#define NS_PER_S   1e9
-#define MIN_AGE_NS 1000 /* about what a probe takes */
+#define NS_PER_S     1e9
+#define MIN_AGE_NS   1000 /* about what a probe takes */
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -33,7 +36,7 @@ const char *verdict_name(enum verdict verdict)
 		[VERDICT_GROWTH] = "growth",   [VERDICT_OVERDUE] = "overdue",
 		[VERDICT_BURST] = "burst",     [VERDICT_UNCLEAR] = "unclear",
 		[VERDICT_PLATEAU] = "plateau", [VERDICT_STARTUP] = "start-up",
-		[VERDICT_NOT_YET] = "not-yet",
+		[VERDICT_NOT_YET] = "not-yet", [VERDICT_AT_EXIT] = "at-exit",
 	};
 
 	return names[verdict];
@@ -51,13 +54,16 @@ struct judge {
 	struct verdicts *verdicts;
 	const struct verdict_input *input;
 	double common_p99_ns; /* of all lifetimes */
+	double length_ns;     /* of the recording */
 	/* Of the loss windows from [i] on. */
 	uint64_t lost_from[LOSS_MAX_WINDOWS + 1];
 	const struct loss_window *windows;
 	size_t nr_windows;
 	struct arrival *arrivals; /* room for the largest site's */
 	struct survival survival;
-	uint32_t ages[LIFETIME_BUCKETS]; /* of the site's blocks */
+	/* Of the site's blocks, but for those that are gone with their processes. */
+	size_t nr_present;
+	uint32_t ages[LIFETIME_BUCKETS];
 	float ordinary[LIFETIME_BUCKETS];
 };
 
@@ -73,25 +79,37 @@ static struct block_verdict *verdict_at(const struct judge *judge, const struct 
 	return &judge->verdicts->blocks[judge->verdicts->order[site->first + i]];
 }
 
-/* How far a block could be followed: to its process's end, or the recording's. */
-static uint64_t end_of(const struct judge *judge, const struct heap_block *block, bool *ret_exited)
+/* The time that a block could be seen in: its process's, as far as the recording has it. */
+struct view {
+	uint64_t start_ns, end_ns;
+	bool exited;
+	bool gone; /* its process ended early, and was there for a part of the recording only */
+};
+
+static struct view view_of(const struct judge *judge, const struct heap_block *block)
 {
 	const struct verdict_input *input = judge->input;
-	uint64_t end_ns = 0;
+	struct view view = {.start_ns = input->start_ns, .end_ns = input->end_ns};
+	struct process_life life = {0};
 
-	if (input->process_end)
-		end_ns = input->process_end(input->context, block->allocated.pid,
-					    block->allocated.time_ns);
-	*ret_exited = end_ns != 0 && end_ns < input->end_ns;
-	return *ret_exited ? end_ns : input->end_ns;
+	if (input->process_life)
+		life = input->process_life(input->context, block->allocated.pid,
+					   block->allocated.time_ns);
+	if (life.start_ns > view.start_ns && life.start_ns <= block->allocated.time_ns)
+		view.start_ns = life.start_ns;
+	if (!life.end_ns || life.end_ns >= input->end_ns)
+		return view;
+	view.exited = true;
+	view.end_ns = life.end_ns > view.start_ns ? life.end_ns : view.start_ns;
+	view.gone = (double)(input->end_ns - view.end_ns) > TOO_YOUNG_SHARE * judge->length_ns &&
+		    (double)(view.end_ns - view.start_ns) < GONE_SHARE * judge->length_ns;
+	return view;
 }
 
-static uint64_t age_ns(const struct judge *judge, const struct heap_block *block)
+static uint64_t age_ns(const struct view *view, const struct heap_block *block)
 {
-	bool exited;
-	uint64_t end_ns = end_of(judge, block, &exited);
-
-	return end_ns > block->allocated.time_ns ? end_ns - block->allocated.time_ns : 0;
+	return view->end_ns > block->allocated.time_ns ? view->end_ns - block->allocated.time_ns
+						       : 0;
 }
 
 /* How many events were lost that may belong to a block allocated at @time_ns. */
@@ -159,10 +177,9 @@ static void judge_certainty(const struct judge *judge, struct site_verdict *verd
  * The youngest age from which on the site's blocks are suspect, or a negative number. Fills
  * judge->ordinary for each age; *@ret_lowest is the least that it is.
  */
-static double suspect_age_ns(struct judge *judge, const struct site_verdict *verdict,
-			     float *ret_lowest)
+static double suspect_age_ns(struct judge *judge, float *ret_lowest)
 {
-	double nr = (double)verdict->held_blocks, age_ns_found = -1;
+	double nr = (double)judge->nr_present, age_ns_found = -1;
 	unsigned int first = lifetime_bucket(MIN_AGE_NS);
 	float lowest = 1;
 
@@ -195,18 +212,21 @@ static void look_at_blocks(struct judge *judge, struct site_verdict *verdict)
 	uint64_t oldest_ns = 0;
 
 	memset(judge->ages, 0, sizeof(judge->ages));
+	judge->nr_present = 0;
 	verdict->exited = true;
 	for (size_t i = 0; i < verdict->held_blocks; i++) {
 		const struct heap_block *block = block_at(judge, verdict, i);
-		uint64_t block_age_ns = age_ns(judge, block);
-		bool exited;
+		struct view view = view_of(judge, block);
+		uint64_t block_age_ns = age_ns(&view, block);
 
-		end_of(judge, block, &exited);
-		verdict->exited &= exited;
+		verdict->exited &= view.exited;
 		if (block_age_ns > oldest_ns)
 			oldest_ns = block_age_ns;
 		verdict->held_bytes += block->size_bytes;
+		if (view.gone)
+			continue;
 		judge->ages[lifetime_bucket(block_age_ns)]++;
+		judge->nr_present++;
 	}
 	verdict->oldest_s = (double)oldest_ns / NS_PER_S;
 	verdict->median_s = verdict->p99_s = -1;
@@ -218,37 +238,44 @@ static void look_at_blocks(struct judge *judge, struct site_verdict *verdict)
 	}
 }
 
-/* Collects the blocks that are at least so old, and when they came. Returns their number. */
+/*
+ * Collects the blocks that are at least so old, and when they came, within the time in which they
+ * could: *@ret_start_s to *@ret_end_s. Returns their number.
+ */
 static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict, double min_age_ns,
-			       double *ret_end_s)
+			       double *ret_start_s, double *ret_end_s)
 {
-	uint64_t start_ns = judge->input->start_ns, end_ns = 0;
+	uint64_t zero_ns = judge->input->start_ns, start_ns = UINT64_MAX, end_ns = zero_ns;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < verdict->held_blocks; i++) {
 		const struct heap_block *block = block_at(judge, verdict, i);
-		uint64_t time_ns = block->allocated.time_ns, block_end_ns;
-		bool exited;
+		struct view view = view_of(judge, block);
+		uint64_t time_ns = block->allocated.time_ns;
 
-		block_end_ns = end_of(judge, block, &exited);
-		if (block_end_ns > end_ns)
-			end_ns = block_end_ns;
-		if ((double)age_ns(judge, block) < min_age_ns)
+		if (view.gone)
+			continue;
+		if (view.start_ns < start_ns)
+			start_ns = view.start_ns;
+		if (view.end_ns > end_ns)
+			end_ns = view.end_ns;
+		if ((double)age_ns(&view, block) < min_age_ns)
 			continue;
 		judge->arrivals[nr++] = (struct arrival){
-			.time_s = (double)(time_ns > start_ns ? time_ns - start_ns : 0) / NS_PER_S,
+			.time_s = (double)(time_ns > zero_ns ? time_ns - zero_ns : 0) / NS_PER_S,
 			.bytes = (double)block->size_bytes,
 		};
 		verdict->suspect_bytes += block->size_bytes;
 	}
 	verdict->suspect_blocks = nr;
-	*ret_end_s = ((double)(end_ns > start_ns ? end_ns - start_ns : 0) - min_age_ns) / NS_PER_S;
+	*ret_start_s = (double)(start_ns - zero_ns) / NS_PER_S;
+	*ret_end_s = ((double)(end_ns - zero_ns) - min_age_ns) / NS_PER_S;
 	return nr;
 }
 
 /* Of a site that frees, with blocks that are overdue. */
 static enum verdict judge_overdue(const struct judge *judge, enum growth_pattern pattern, size_t nr,
-				  double end_s)
+				  double start_s, double end_s)
 {
 	switch (pattern) {
 	case GROWTH_STEADY:
@@ -257,7 +284,7 @@ static enum verdict judge_overdue(const struct judge *judge, enum growth_pattern
 		return VERDICT_STARTUP;
 	case GROWTH_STOPPED:
 		if (nr >= STOPPED_ARRIVALS &&
-		    judge->arrivals[nr - 1].time_s < STOPPED_BEFORE * end_s)
+		    judge->arrivals[nr - 1].time_s < start_s + STOPPED_BEFORE * (end_s - start_s))
 			return VERDICT_PLATEAU;
 		return VERDICT_OVERDUE;
 	default:
@@ -269,9 +296,9 @@ static enum verdict judge_overdue(const struct judge *judge, enum growth_pattern
 static enum verdict judge_kept(const struct judge *judge, const struct site_verdict *verdict,
 			       enum growth_pattern pattern)
 {
-	double length_ns = (double)(judge->input->end_ns - judge->input->start_ns);
 	double oldest_ns = verdict->oldest_s * NS_PER_S;
-	bool young = oldest_ns <= TOO_YOUNG_SHARE * length_ns || oldest_ns <= judge->common_p99_ns;
+	bool young = oldest_ns <= TOO_YOUNG_SHARE * judge->length_ns ||
+		     oldest_ns <= fmin(judge->common_p99_ns, YOUNG_SHARE * judge->length_ns);
 
 	switch (pattern) {
 	case GROWTH_STEADY:
@@ -292,7 +319,7 @@ static void judge_site(struct judge *judge, struct site_verdict *verdict)
 {
 	const struct site *site = verdict->site;
 	bool freed = site->frees > 0;
-	double min_age_ns = 0, end_s;
+	double min_age_ns = 0, start_s, end_s;
 	enum growth_pattern pattern;
 	float lowest = 1;
 	size_t nr;
@@ -302,25 +329,31 @@ static void judge_site(struct judge *judge, struct site_verdict *verdict)
 	if (freed) {
 		survival_init(&judge->survival, site, site_stats_origin(judge->input->sites),
 			      judge->input->end_ns);
-		min_age_ns = suspect_age_ns(judge, verdict, &lowest);
+		min_age_ns = suspect_age_ns(judge, &lowest);
 	}
-	if (min_age_ns < 0) {
+	if (!judge->nr_present) {
+		verdict->verdict = VERDICT_AT_EXIT;
+	} else if (min_age_ns < 0) {
 		verdict->verdict = lowest <= UNCLEAR_ORDINARY ? VERDICT_UNCLEAR : VERDICT_NOT_YET;
 	} else {
-		nr = collect_suspects(judge, verdict, min_age_ns, &end_s);
-		pattern = growth_fit(judge->arrivals, nr, 0, end_s, &verdict->rate);
+		nr = collect_suspects(judge, verdict, min_age_ns, &start_s, &end_s);
+		pattern = growth_fit(judge->arrivals, nr, start_s, end_s, &verdict->rate);
 		verdict->verdict =
 			freed && (double)nr < NEVER_FREED_SHARE * (double)site->allocations
-				? judge_overdue(judge, pattern, nr, end_s)
+				? judge_overdue(judge, pattern, nr, start_s, end_s)
 				: judge_kept(judge, verdict, pattern);
 		verdict->has_rate = pattern == GROWTH_STEADY;
 	}
 	for (size_t i = 0; i < verdict->held_blocks; i++) {
 		struct block_verdict *block = verdict_at(judge, verdict, i);
-		uint64_t block_age_ns = age_ns(judge, block_at(judge, verdict, i));
-		bool is_young = min_age_ns > 0 && (double)block_age_ns < min_age_ns;
+		struct view view = view_of(judge, block_at(judge, verdict, i));
+		uint64_t block_age_ns = age_ns(&view, block_at(judge, verdict, i));
 
-		block->verdict = (uint8_t)(is_young ? VERDICT_NOT_YET : verdict->verdict);
+		block->verdict = (uint8_t)verdict->verdict;
+		if (view.gone)
+			block->verdict = VERDICT_AT_EXIT;
+		else if (min_age_ns > 0 && (double)block_age_ns < min_age_ns)
+			block->verdict = VERDICT_NOT_YET;
 		block->ordinary = freed ? judge->ordinary[lifetime_bucket(block_age_ns)] : -1;
 		judge->verdicts->blocks_of[block->verdict]++;
 		judge->verdicts->bytes_of[block->verdict] +=
@@ -465,6 +498,7 @@ int verdicts_init(struct verdicts *verdicts, const struct verdict_input *input)
 	judge->verdicts = verdicts;
 	judge->input = input;
 	judge->arrivals = arrivals;
+	judge->length_ns = (double)(input->end_ns - input->start_ns);
 	judge->common_p99_ns = common_p99_ns(input->sites, &err);
 	if (err)
 		return err;

@@ -12,7 +12,7 @@
 #define LEAKTOOLS_PARSER_VERDICTS_H
 
 #include "parser/growth.h"
-#include "parser/heap_model.h"
+#include "parser/heap_tracker.h"
 #include "parser/loss_windows.h"
 #include "parser/site_stats.h"
 
@@ -25,6 +25,7 @@ enum verdict {
 	VERDICT_PLATEAU, /* kept coming and staying for a while, and no more */
 	VERDICT_STARTUP, /* came at the start, and stayed */
 	VERDICT_NOT_YET, /* not older than blocks of their kind become */
+	VERDICT_AT_EXIT, /* their process is gone, and was there for a part of the recording only */
 	VERDICT_NR,
 };
 
@@ -72,9 +73,8 @@ struct verdict_input {
 	const struct heap_block *held; /* in time order */
 	size_t nr_held;
 	uint64_t start_ns, end_ns; /* of the recording */
-	/* When process @pid ended if it had the block allocated at @time_ns; 0: it lives. May be
-	 * NULL. */
-	uint64_t (*process_end)(const void *context, pid_t pid, uint64_t time_ns);
+	/* The life of the process that had @pid at @time_ns. NULL: all live all the time. */
+	struct process_life (*process_life)(const void *context, pid_t pid, uint64_t time_ns);
 	const void *context;
 	/* What makes doubts. */
 	const struct loss_windows *loss_windows; /* may be NULL */

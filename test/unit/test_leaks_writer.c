@@ -20,6 +20,7 @@
 static struct perf_data_writer *writer;
 static int malloc_entry, malloc_return, malloc_call, free_entry, newtask;
 static uint32_t cpu; /* of the samples */
+static pid_t other;  /* a process that they are of instead, with another stack, or 0 */
 
 static int setup(void **state)
 {
@@ -43,12 +44,12 @@ static void add(int event, uint64_t time_ns, const uint64_t *fields)
 {
 	const struct perf_data_sample sample = {
 		.event = event,
-		.pid = 7,
-		.tid = 8,
+		.pid = other ? other : 7,
+		.tid = other ? other : 8,
 		.cpu = cpu,
 		.time_ns = time_ns,
 		.fields = fields,
-		.callchain = (uint64_t[]){0x4010, 0x4020},
+		.callchain = other ? (uint64_t[]){0x5010, 0x5020} : (uint64_t[]){0x4010, 0x4020},
 		.nr_callchain = event == malloc_return || event == malloc_call ? 2 : 0,
 	};
 
@@ -259,6 +260,26 @@ static void halves_of_calls_are_audited(void **state)
 	assert_has(text, "leak ? 0xa00 1.000000000 1 7 8 ? malloc 1 doubtful:unpaired ");
 }
 
+static void what_went_with_its_process(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	perf_data_fork(writer, 7, 7, 1, 1, 1 * SECOND);
+	add_call(10 * SECOND, 30, 0xa00);
+	add_call(11 * SECOND, 30, 0xb00);
+	perf_data_exit(writer, 7, 8, 12 * SECOND);
+	perf_data_exit(writer, 7, 7, 12 * SECOND);
+	other = 9;
+	add_call(100 * SECOND, 40, 0xa00);
+	other = 0;
+	text = leaks_text(&options);
+	assert_has(text, "stack 2 at-exit firm 2 60 ");
+	assert_has(text, "; none of 2 freed; the oldest is 2.00 s old (its process has exited)\n");
+	assert_has(text, "leak 30 0xa00 10.000000000 1 7 8 ? malloc 1 firm at-exit "
+			 "age=2.000000000\n");
+}
+
 static void in_the_order_of_time(void **state)
 {
 	const struct leaks_options options = {.order = LEAK_ORDER_TIME};
@@ -356,6 +377,7 @@ int main(void)
 		TEST(when_events_were_lost),
 		TEST(what_losses_make_doubtful),
 		TEST(halves_of_calls_are_audited),
+		TEST(what_went_with_its_process),
 		TEST(in_the_order_of_time),
 		TEST(of_an_age),
 		TEST(lost_by_the_ring_of_the_other_records),
