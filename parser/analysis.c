@@ -45,6 +45,9 @@ static int add_callchain(struct analysis *analysis, const struct perf_sample *sa
 	/* leakrec's marks, where the stack was not unwound to its end (docs/perf-data.md). */
 	if (nr_rest > 1 && rest[nr_rest - 1] <= STACK_INCOMPLETE)
 		analysis->incomplete_chains++;
+	if (sample->whole_chain)
+		return stack_store_add_callchain(analysis->stacks, sample->origin.pid,
+						 sample->callchain, sample->nr_callchain, ret_id);
 	frames[nr++] = sample->probe_address;
 	if (probe_point_is_return(sample->event->point)) {
 		caller = sample->return_address;
@@ -173,6 +176,15 @@ static int on_build_id(void *context, const char *path, const uint8_t *build_id,
 	return stack_store_set_build_id(analysis->stacks, path, build_id, size);
 }
 
+static int on_name(void *context, const char *path, uint64_t file_offset, const char *function,
+		   uint64_t function_offset)
+{
+	struct analysis *analysis = context;
+
+	return stack_store_name_place(analysis->stacks, path, file_offset, function,
+				      function_offset);
+}
+
 int analysis_read(struct analysis *analysis, const char *path)
 {
 	const struct perf_consumer consumer = {
@@ -184,6 +196,7 @@ int analysis_read(struct analysis *analysis, const char *path)
 		.on_comm = on_comm,
 		.on_lost = on_lost,
 		.on_build_id = on_build_id,
+		.on_name = on_name,
 	};
 	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
 	int err, finish_err;

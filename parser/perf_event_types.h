@@ -42,6 +42,7 @@ struct perf_sample {
 
 	const uint64_t *callchain; /* user addresses only, context markers removed */
 	size_t nr_callchain;
+	bool whole_chain; /* the probed function and its caller are in it, on top */
 	bool has_dump;
 	struct stack_dump dump;
 
@@ -99,6 +100,9 @@ struct perf_consumer {
 	int (*on_comm)(void *context, const struct perf_comm_record *record);
 	int (*on_lost)(void *context, const struct perf_lost_record *record);
 	int (*on_build_id)(void *context, const char *path, const uint8_t *build_id, uint8_t size);
+	/* What the recording itself calls a place in a file. */
+	int (*on_name)(void *context, const char *path, uint64_t file_offset, const char *function,
+		       uint64_t function_offset);
 };
 
 #endif

@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "common/perf_disk.h"
+#include "parser/perf_script_text.h"
 #include "parser/perf_side_records.h"
 
 #include <errno.h>
@@ -311,10 +312,18 @@ int perf_header_read(struct perf_source *source, struct perf_events *events,
 		.consumer = consumer,
 	};
 	ssize_t got = perf_source_read_full(source, &reader.disk, PERF_PIPE_HEADER_SIZE);
-	int err = got < 0 ? (int)got : check_magic(source, &reader.disk, (size_t)got);
+	int err;
 
 	*ret = (struct perf_header){.data_end = UINT64_MAX};
-	if (err)
+	if (got < 0)
+		return (int)got;
+	memcpy(ret->head, &reader.disk, (size_t)got);
+	ret->head_bytes = (size_t)got;
+	ret->is_text = memcmp(ret->head, "PERFILE2", 8) != 0 &&
+		       memcmp(ret->head, "2ELIFREP", 8) != 0 &&
+		       perf_script_text_begins(ret->head, ret->head_bytes);
+	err = ret->is_text ? 0 : check_magic(source, &reader.disk, (size_t)got);
+	if (err || ret->is_text)
 		return err;
 	if (reader.disk.size == PERF_PIPE_HEADER_SIZE) {
 		ret->is_pipe = true;

@@ -10,10 +10,14 @@
 #ifndef LEAKTOOLS_PARSER_PERF_HEADER_H
 #define LEAKTOOLS_PARSER_PERF_HEADER_H
 
+#include "common/perf_disk.h"
 #include "parser/perf_formats.h"
 
 struct perf_header {
-	bool is_pipe;	 /* then the stream's records tell all that follows */
+	bool is_pipe;			     /* then the stream's records tell all that follows */
+	bool is_text;			     /* perf script's, perhaps: no recording */
+	uint8_t head[PERF_PIPE_HEADER_SIZE]; /* of a text: what was read of it */
+	size_t head_bytes;
 	bool unfinished; /* data.size was 0 */
 	uint64_t data_offset;
 	uint64_t data_end; /* UINT64_MAX: where the source ends */

@@ -7,6 +7,7 @@
 #include "parser/perf_header.h"
 #include "parser/perf_order.h"
 #include "parser/perf_sample.h"
+#include "parser/perf_script_text.h"
 #include "parser/perf_side_records.h"
 
 #include <errno.h>
@@ -480,6 +481,10 @@ static int read_input(struct perf_input *input)
 				       input->consumer, &input->header);
 	if (err)
 		return err;
+	if (input->header.is_text)
+		return perf_script_text_read(&input->source, input->header.head,
+					     input->header.head_bytes, input->consumer,
+					     input->stats);
 	perf_formats_bind(input->formats, input->source.name, &input->events);
 	perf_chunks_init(&input->chunks, &input->source, input->header.data_end);
 	perf_decompressor_init(&input->decompressor, input->source.name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads a recording: a perf.data file (seekable or not) or perf's pipe format, by leakrec or by
- * perf record, and hands its records to a perf_consumer in time order.
+ * perf record, and hands its records to a perf_consumer in time order. Or the text that perf script
+ * printed of one (perf_script_text.h).
  *
  * Order: records are held back until the second FINISHED_ROUND after them (or the end), as perf
  * does, and sorted by time, ties by file position. A file's attributes, formats and build-ids

@@ -7,6 +7,7 @@
 #include "unwind/debuginfo.h"
 #include "unwind/dump_unwinder.h"
 #include "unwind/module.h"
+#include "unwind/place_names.h"
 #include "unwind/stack_table.h"
 #include "unwind/symbolizer.h"
 
@@ -23,6 +24,7 @@ struct stack_store {
 	struct address_spaces spaces;
 	struct stack_table stacks;
 	struct symbolizer symbolizer;
+	struct place_names names;
 	struct dump_unwinder unwinder;
 	pid_t last_pid; /* whose space was asked for last; 0: none, or it may have changed */
 	const struct address_space *last_space;
@@ -83,6 +85,7 @@ void stack_store_destroy(struct stack_store *store)
 		return;
 	dump_unwinder_deinit(&store->unwinder);
 	symbolizer_deinit(&store->symbolizer);
+	place_names_deinit(&store->names);
 	stack_table_deinit(&store->stacks);
 	address_spaces_deinit(&store->spaces);
 	module_table_deinit(&store->modules);
@@ -139,6 +142,18 @@ int stack_store_set_build_id(struct stack_store *store, const char *path, const 
 			     uint8_t size)
 {
 	return module_table_set_build_id(&store->modules, path, build_id, size);
+}
+
+int stack_store_name_place(struct stack_store *store, const char *path, uint64_t file_offset,
+			   const char *function, uint64_t function_offset)
+{
+	const struct stack_mapping mapping = {.path = path};
+	struct module *module;
+	int err = module_table_get(&store->modules, &mapping, &module);
+
+	if (err || !module)
+		return err;
+	return place_names_add(&store->names, module->id, file_offset, function, function_offset);
 }
 
 /* A return address belongs to the call before it, which may be its function's last instruction. */
@@ -281,6 +296,20 @@ size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id)
 	return stack ? stack->nr : 0;
 }
 
+static void use_recorded_name(const struct stack_store *store, const struct placed_frame *placed,
+			      struct stack_frame *frame)
+{
+	const struct place_name *name =
+		frame->function
+			? NULL
+			: place_names_find(&store->names, placed->module_id, placed->offset);
+
+	if (!name)
+		return;
+	frame->function = name->function;
+	frame->function_offset = name->function_offset;
+}
+
 int stack_store_frames(struct stack_store *store, uint32_t id, size_t index,
 		       const struct stack_frame **ret, size_t *ret_nr)
 {
@@ -300,6 +329,7 @@ int stack_store_frames(struct stack_store *store, uint32_t id, size_t index,
 
 		if (err)
 			return err;
+		use_recorded_name(store, frame, &store->frames[nr - 1]);
 	}
 	for (size_t i = 0; i < nr; i++)
 		store->frames[i].address = stack->addresses[index];

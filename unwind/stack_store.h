@@ -118,6 +118,14 @@ int stack_store_set_build_id(struct stack_store *store, const char *path, const 
 #define STACK_INCOMPLETE 1ULL
 
 /*
+ * What the recording calls the byte at @file_offset of the file at @path (as that is mapped without
+ * a build-id), @function_offset behind the beginning of @function: for where we find no name.
+ * Returns 0 or -ENOMEM.
+ */
+int stack_store_name_place(struct stack_store *store, const char *path, uint64_t file_offset,
+			   const char *function, uint64_t function_offset);
+
+/*
  * Interns a callchain of user addresses, innermost first. The first is an instruction's address,
  * the others are return addresses, the last perhaps a mark. What is beyond STACK_MAX_FRAMES is
  * dropped, and marked. Returns 0 or

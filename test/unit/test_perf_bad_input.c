@@ -49,10 +49,10 @@ static void assert_one_line(const struct reading *reading, int ret, const char *
 
 static void files_that_are_no_recording(void **state)
 {
-	static const char script[] = "target  4711 [000]  1.5: probe_libc:malloc: (7f00) bytes=1\n";
+	static const char prose[] = "target  4711 [000] was here\n";
 	static const uint64_t swapped[] = {0x50455246494c4532, 0, 0};
 	_cleanup_reading_ struct reading empty = read_bytes(NULL, 0);
-	_cleanup_reading_ struct reading text = read_bytes((const uint8_t *)script, strlen(script));
+	_cleanup_reading_ struct reading text = read_bytes((const uint8_t *)prose, strlen(prose));
 	_cleanup_reading_ struct reading brief = read_bytes((const uint8_t *)"PERFILE2abc", 11);
 	_cleanup_reading_ struct reading other =
 		read_bytes((const uint8_t *)swapped, sizeof(swapped));
@@ -60,7 +60,7 @@ static void files_that_are_no_recording(void **state)
 	_cleanup_reading_ struct reading unreadable = read_fd(directory);
 
 	assert_one_line(&empty, -EINVAL, "input: not a perf.data file: it is empty");
-	assert_one_line(&text, -EINVAL, "input: not a perf.data file");
+	assert_one_line(&text, -EINVAL, "input: neither a perf.data file");
 	assert_one_line(&brief, -EINVAL, "input: not a perf.data file: it ends within its header");
 	assert_one_line(&other, -EINVAL, "other byte order");
 	assert_one_line(&unreadable, -EISDIR, "Is a directory");

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The lines of `perf script`'s text, taken apart where they lie:
+ *
+ *	emacs  4165/4170 [001] 11967.073719: probe_libc:malloc_ret: (7f40 <- 55b7)
+ *arg1=0x55b7b0a5f2a0 98930 malloc+0x0 (/usr/lib/x86_64-linux-gnu/libc.so.6)
+ *
+ * Process and CPU may be missing, and names may hold anything. Nothing is assumed of a line.
+ */
+#ifndef LEAKTOOLS_PARSER_PERF_SCRIPT_LINE_H
+#define LEAKTOOLS_PARSER_PERF_SCRIPT_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Strings are parts of the line, which was changed. */
+struct perf_script_event {
+	const char *comm;
+	pid_t pid; /* -1: the line does not say */
+	pid_t tid;
+	uint32_t cpu;
+	uint64_t time_ns;
+
+	const char *name; /* of a tracepoint, without its group; NULL: none */
+	bool has_address; /* of the probe, in brackets: only probes have it */
+	uint64_t address;
+	uint64_t return_address; /* 0: none */
+
+	char *rest; /* a tracepoint's fields; of other records the text that follows their time */
+};
+
+struct perf_script_frame {
+	uint64_t address; /* in the module's file; of old perfs, and without a module, in memory */
+	const char *symbol; /* NULL: not known */
+	uint64_t symbol_offset;
+	const char *module; /* NULL: not known */
+	bool inlined;	    /* into the next frame */
+};
+
+/* Return whether @line, which ends with NUL, is one. */
+bool perf_script_parse_event(char *line, struct perf_script_event *ret);
+bool perf_script_parse_frame(char *line, struct perf_script_frame *ret);
+
+/* Takes the next "name=value" off *@fields; false: there is no more. */
+bool perf_script_next_field(char **fields, const char **ret_name, const char **ret_value);
+
+/* "0x1f", "31", "-1". Returns false for anything else. */
+bool perf_script_number(const char *text, uint64_t *ret);
+
+#endif

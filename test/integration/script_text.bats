@@ -1,0 +1,61 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakparse reads what perf script prints of a recording, and tells the same as of the recording.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+# The leaks with their stacks, but for the stacks' numbers. perf script cuts times to microseconds, and
+# does not tell where a function is that was recorded at its return only.
+told() {
+	grep -v '^#' "$1" | sed -E 's/([0-9]+\.[0-9]{6})[0-9]{3} /\1 /; /^(leak|unexpected)/s/ [0-9]+$//' |
+		sed -E 's/^\t(malloc|calloc|realloc)\+0x.*/\t\1/'
+}
+
+# same_from_text PERF-SCRIPT-OPTION...: of perf.data
+same_from_text() {
+	parse
+	told leaks >told.recording
+	perf script -i perf.data "$@" >text 2>script.err
+	"$BIN/leakparse" <text >leaks.text
+	told leaks.text >told.text
+	diff told.recording told.text
+}
+
+FIELDS=comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso
+
+@test "script text: the same leaks as from perf record's file, by our probes" {
+	add_probes --exe "$TARGETS/leaky_daemon"
+	GROUP=$(added_groups)
+	perf record -q -m 8192 -g -o perf.data -e "$GROUP:*" -- \
+		"$TARGETS/leaky_daemon" --requests 60 --interval-us 100 >truth 2>record.err
+	same_from_text
+	assert_summary held_blocks "$(truth held_blocks)"
+	same_from_text -F "$FIELDS"
+}
+
+@test "script text: the same leaks as from leakrec's file, with threads and forks" {
+	record_command "leaky_daemon --requests 60 --interval-us 100" --call-graph fp
+	same_from_text -F "$FIELDS"
+	record_command "threads_cross_free --blocks 500" --call-graph fp
+	same_from_text -F "$FIELDS" --show-task-events
+	record_command fork_tree --call-graph fp
+	same_from_text -F "$FIELDS" --show-task-events
+}
+
+@test "script text: names are perf's where the files are not there" {
+	record_command "leaky_daemon --requests 60 --interval-us 100" --call-graph fp
+	perf script -i perf.data 2>script.err | sed 's|(/.*/leaky_daemon)|(/gone/leaky_daemon)|' |
+		"$BIN/leakparse" >leaks
+	grep -q '	query_font+0x[0-9a-f]*  (/gone/leaky_daemon)' leaks
+}
