@@ -15,11 +15,11 @@ teardown() {
 	common_teardown
 }
 
-# The leaks with their stacks, but for the stacks' numbers. perf script cuts times to microseconds, and
-# does not tell where a function is that was recorded at its return only.
+# The leaks with their stacks, but for the stacks' numbers and what depends on exact times: perf script cuts
+# those to microseconds. It does not tell where a function is that was recorded at its return only.
 told() {
-	grep -v '^#' "$1" | sed -E 's/([0-9]+\.[0-9]{6})[0-9]{3} /\1 /; /^(leak|unexpected)/s/ [0-9]+$//' |
-		sed -E 's/^\t(malloc|calloc|realloc)\+0x.*/\t\1/'
+	grep -v '^#' "$1" | sed -E 's/([0-9]+\.[0-9]{6})[0-9]{3} /\1 /' |
+		awk '$1 == "leak" { NF = 9 } 1' | sed -E 's/^\t(malloc|calloc|realloc)\+0x.*/\t\1/'
 }
 
 # same_from_text PERF-SCRIPT-OPTION...: of perf.data
@@ -27,7 +27,7 @@ same_from_text() {
 	parse
 	told leaks >told.recording
 	perf script -i perf.data "$@" >text 2>script.err
-	"$BIN/leakparse" <text >leaks.text
+	"$BIN/leakparse" --order time <text >leaks.text
 	told leaks.text >told.text
 	diff told.recording told.text
 }
