@@ -27,7 +27,9 @@ static int write_head(FILE *out, const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
-	double length_s = (double)(analysis->end_ns - analysis->start_ns) / 1e9;
+	double length_s = analysis->end_ns > analysis->start_ns
+				  ? (double)(analysis->end_ns - analysis->start_ns) / 1e9
+				  : 0;
 	const char *separator = "";
 
 	if (report->nr_sites) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define NR_SHOWN_WINDOWS 3 /* at either end */
 
@@ -296,7 +297,36 @@ static void write_sites(FILE *out, const struct leak_report *report)
 	}
 }
 
-static void write_leak(FILE *out, const struct leak_report *report, size_t index)
+/* The frames of the stack printed last: the next leak's is mostly the same. */
+struct stack_text {
+	uint32_t id; /* STACK_NONE: none */
+	char *text;
+	size_t len;
+};
+
+static void write_stack_again(FILE *out, const struct analysis *analysis, uint32_t id,
+			      struct stack_text *last)
+{
+	FILE *stream;
+
+	if (last->id != id || id == STACK_NONE) {
+		free(last->text);
+		*last = (struct stack_text){0};
+		stream = open_memstream(&last->text, &last->len);
+		if (stream) {
+			leaks_write_stack(stream, analysis, id);
+			if (fclose(stream) == 0)
+				last->id = id;
+		}
+	}
+	if (last->id == id)
+		fwrite(last->text, 1, last->len, out);
+	else
+		leaks_write_stack(out, analysis, id);
+}
+
+static void write_leak(FILE *out, const struct leak_report *report, size_t index,
+		       struct stack_text *last)
 {
 	const struct heap_block *block = &report->held[index];
 	const struct block_verdict *verdict = &report->verdicts.blocks[index];
@@ -312,25 +342,32 @@ static void write_leak(FILE *out, const struct leak_report *report, size_t index
 	if (verdict->ordinary >= 0)
 		fprintf(out, " ordinary=%.2g", verdict->ordinary);
 	fputc('\n', out);
-	leaks_write_stack(out, report->analysis, block->allocated.stack_id);
+	write_stack_again(out, report->analysis, block->allocated.stack_id, last);
+}
+
+static void write_leaks_of(FILE *out, const struct leak_report *report,
+			   const struct leak_site *site, struct stack_text *last)
+{
+	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+
+	for (size_t i = 0; i < verdict->held_blocks && !ferror(out); i++)
+		write_leak(out, report, report->verdicts.order[verdict->first + i], last);
 }
 
 static void write_leaks(FILE *out, const struct leak_report *report)
 {
+	struct stack_text last = {0};
+
 	fputs("# columns: leak SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK CERTAINTY "
 	      "VERDICT KEY=VALUE...\n",
 	      out);
-	if (report->options->order == LEAK_ORDER_TIME) {
+	if (report->options->order == LEAK_ORDER_TIME)
 		for (size_t i = 0; i < report->nr_held && !ferror(out); i++)
-			write_leak(out, report, i);
-		return;
-	}
-	for (size_t i = 0; i < report->nr_listed_sites; i++) {
-		const struct site_verdict *site = &report->verdicts.sites[report->sites[i].site];
-
-		for (size_t j = 0; j < site->held_blocks && !ferror(out); j++)
-			write_leak(out, report, report->verdicts.order[site->first + j]);
-	}
+			write_leak(out, report, i, &last);
+	else
+		for (size_t i = 0; i < report->nr_listed_sites; i++)
+			write_leaks_of(out, report, &report->sites[i], &last);
+	free(last.text);
 }
 
 int leaks_write(FILE *out, const struct leak_report *report)

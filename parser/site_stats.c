@@ -153,7 +153,7 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 	return 0;
 }
 
-static int end_block(struct site_stats *stats, struct site *site, const struct site_block *block,
+static inline int end_block(struct site_stats *stats, struct site *site, const struct site_block *block,
 		     uint64_t time_ns)
 {
 	if (!site->history) {

@@ -498,7 +498,8 @@ int verdicts_init(struct verdicts *verdicts, const struct verdict_input *input)
 	judge->verdicts = verdicts;
 	judge->input = input;
 	judge->arrivals = arrivals;
-	judge->length_ns = (double)(input->end_ns - input->start_ns);
+	if (input->end_ns > input->start_ns)
+		judge->length_ns = (double)(input->end_ns - input->start_ns);
 	judge->common_p99_ns = common_p99_ns(input->sites, &err);
 	if (err)
 		return err;
