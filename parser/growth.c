@@ -9,10 +9,10 @@
 #define STRAGGLERS_AFTER 5
 #define MIN_STRAGGLERS	 10
 #define MIN_CLUMPS	 3
-#define MIN_BINS	 4    /* that have arrivals */
-#define MIN_TREND	 -2.5 /* standard deviations; below it they become fewer */
-#define MIN_CHANCE	 0.01 /* of the time since the last one, if they went on coming */
-#define MIN_WINDOW	 0.05 /* of all the time: growth that began later is too young to tell */
+#define MIN_BINS	 4	/* that have arrivals */
+#define MIN_TREND	 (-2.5) /* standard deviations; below it they become fewer */
+#define MIN_CHANCE	 0.01	/* of the time since the last one, if they went on coming */
+#define MIN_WINDOW	 0.05	/* of all the time: growth that began later is too young to tell */
 #define START_SHARE	 0.1
 #define BURST_SHARE	 0.05
 #define NEARLY_ALL	 0.95

@@ -101,7 +101,7 @@ static void write_bars(FILE *out, const struct leak_report *report, const struct
 	const struct analysis *analysis = report->analysis;
 	const struct site_history *history = site->history;
 	uint64_t origin_ns = site_stats_origin(heap_tracker_sites(analysis->heaps));
-	int64_t held[SITE_PERIODS], most = 1, nr = 0;
+	int64_t held[SITE_PERIODS] = {0}, most = 1, nr = 0;
 	size_t nr_periods;
 
 	if (!history || analysis->end_ns <= origin_ns)

@@ -85,11 +85,12 @@ static const struct option long_options[] = {
 
 static int parse_number(const char *option, const char *text, uint64_t *ret)
 {
-	char *end;
+	bool is_number = text && isdigit((unsigned char)*text);
+	char *end = NULL;
 
 	errno = 0;
-	*ret = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
-	if (!isdigit((unsigned char)*text) || errno || *end) {
+	*ret = is_number ? strtoull(text, &end, 10) : 0;
+	if (!is_number || errno || *end) {
 		diag_error("%s takes a number, not \"%s\"", option, text);
 		return -EINVAL;
 	}
@@ -104,12 +105,12 @@ static int parse_time(const char *option, const char *text, uint64_t *ret_ns)
 		double seconds;
 	} units[] = {{"", 1},	{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
 		     {"m", 60}, {"min", 60},  {"h", 3600},  {"d", 86400}};
-	char *end;
+	char *end = NULL;
 	double time;
 
 	errno = 0;
 	time = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : -1;
-	for (size_t i = 0; time >= 0 && !errno && i < ARRAY_SIZE(units); i++) {
+	for (size_t i = 0; time >= 0 && end && !errno && i < ARRAY_SIZE(units); i++) {
 		if (strcmp(end, units[i].suffix) != 0 || time * units[i].seconds >= 1e9)
 			continue;
 		*ret_ns = (uint64_t)(time * units[i].seconds * 1e9);
@@ -128,7 +129,7 @@ static int parse_order(const char *text, enum leak_order *ret)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(text, names[i]) == 0) {
+		if (text && strcmp(text, names[i]) == 0) {
 			*ret = (enum leak_order)i;
 			return 0;
 		}

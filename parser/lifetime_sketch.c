@@ -25,10 +25,11 @@ uint64_t lifetime_bucket_start(unsigned int bucket)
 double lifetime_bucket_value(unsigned int bucket)
 {
 	double start = (double)lifetime_bucket_start(bucket), end;
+	unsigned int octave = bucket >> LIFETIME_SUB_BITS;
 
-	if (bucket < PER_OCTAVE)
+	if (octave == 0)
 		return start;
-	end = start + (double)(UINT64_C(1) << ((bucket >> LIFETIME_SUB_BITS) - 1));
+	end = start + (double)(UINT64_C(1) << (octave - 1));
 	return 2 * start * end / (start + end);
 }
 

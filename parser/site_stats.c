@@ -60,7 +60,7 @@ static int add_site(struct site_stats *stats, const struct site_block *block)
 		if (err)
 			return err;
 	}
-	if (stats->nr == stats->capacity) {
+	if (!stats->sites || stats->nr == stats->capacity) {
 		size_t capacity = stats->capacity ? stats->capacity * 2 : FIRST_SITES;
 		struct site *grown = reallocarray(stats->sites, capacity, sizeof(*grown));
 
