@@ -94,6 +94,13 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	uint32_t stack_id = STACK_NONE;
 	int err = 0;
 
+	/* It came through no ring. */
+	if (event->is_mark) {
+		if (analysis->intervals)
+			intervals_mark(analysis->intervals, sample->origin.time_ns,
+				       sample->mark_number);
+		return 0;
+	}
 	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
 			  sample->origin.time_ns);
 	if (event->schema) {
@@ -106,8 +113,11 @@ static int on_sample(void *context, const struct perf_sample *sample)
 			err = add_dump(analysis, sample, &stack_id);
 		else if (needs_stack)
 			err = add_callchain(analysis, sample, &stack_id);
-		if (!analysis->start_ns)
+		if (!analysis->start_ns) {
 			analysis->start_ns = sample->origin.time_ns;
+			if (analysis->intervals)
+				intervals_begin(analysis->intervals, analysis->start_ns);
+		}
 		analysis->end_ns = sample->origin.time_ns;
 	}
 	return err ? err : heap_tracker_sample(analysis->heaps, sample, stack_id);

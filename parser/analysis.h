@@ -7,6 +7,7 @@
 #define LEAKTOOLS_PARSER_ANALYSIS_H
 
 #include "parser/heap_tracker.h"
+#include "parser/intervals.h"
 #include "parser/loss_windows.h"
 #include "parser/perf_input.h"
 #include "unwind/stack_store.h"
@@ -18,8 +19,9 @@ struct analysis {
 	uint64_t lost;		/* samples that the kernel could not write */
 	uint64_t lost_any_time; /* of these, the ones of which no window is known */
 	struct loss_windows *loss_windows;
-	uint64_t incomplete_chains; /* that whoever unwound them has marked */
-	uint64_t start_ns;	    /* of the first event; 0: there was none */
+	struct intervals *intervals; /* told of marks, where the caller has set it */
+	uint64_t incomplete_chains;  /* that whoever unwound them has marked */
+	uint64_t start_ns;	     /* of the first event; 0: there was none */
 	uint64_t end_ns;
 };
 

@@ -2,6 +2,7 @@
 /* leakparse: tells from a recording which blocks were never released, and what else was odd. */
 #include "common/diag.h"
 #include "common/scope.h"
+#include "parser/diff_writer.h"
 #include "parser/leak_screen.h"
 #include "parser/leakparse_options.h"
 
@@ -136,10 +137,61 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	return err;
 }
 
+/* --diff */
+struct diff {
+	struct intervals *intervals;   /* NULL: not asked for */
+	const struct size_range *size; /* NULL: all */
+};
+
+static void on_change(void *context, const struct heap_change *change)
+{
+	const struct diff *diff = context;
+	const struct heap_block *block = &change->block;
+
+	if (!diff->size || (block->size_known && size_range_has(diff->size, block->size_bytes)))
+		intervals_change(diff->intervals, change);
+}
+
+static int diff_init(struct diff *diff, const struct leakparse_options *options)
+{
+	diff->size = options->leaks.size;
+	diff->intervals = intervals_create();
+	if (!diff->intervals) {
+		diag_error("cannot count changes: out of memory");
+		return -ENOMEM;
+	}
+	if (options->has_range)
+		intervals_set_range(diff->intervals, options->from_ns, options->to_ns);
+	return 0;
+}
+
+static int write_diff(const struct leakparse_options *options, const struct analysis *analysis)
+{
+	const struct interval *intervals;
+	size_t nr;
+	int err = intervals_finish(analysis->intervals, analysis->end_ns, &intervals, &nr);
+
+	if (err) {
+		diag_error("cannot count changes: %s", strerror(-err));
+		return err;
+	}
+	if (nr == 1 && !options->has_range)
+		diag_note("the recording has no marks: these are the changes of all of it");
+	errno = 0;
+	err = diff_write(stdout, analysis, intervals, nr, options->leaks.top);
+	if (err)
+		diag_error("cannot write the changes: %s", strerror(-err));
+	if (analysis->lost)
+		warn_of_losses(analysis);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	struct leakparse_options options;
-	struct analysis analysis;
+	struct analysis analysis = {0};
+	struct diff diff = {0};
+	const struct heap_observer observer = {&diff, on_change};
 	bool leaks = false;
 	int err;
 
@@ -153,12 +205,17 @@ int main(int argc, char **argv)
 		       : err == -EINVAL ? DIAG_EXIT_USAGE
 					: DIAG_EXIT_FAILED;
 	}
-	err = analysis_init(&analysis, &options.stacks, NULL);
+	if (options.diff)
+		err = diff_init(&diff, &options);
+	if (!err)
+		err = analysis_init(&analysis, &options.stacks, options.diff ? &observer : NULL);
+	analysis.intervals = diff.intervals;
 	if (!err)
 		err = analysis_read(&analysis, options.input);
 	/* What a corrupted file held up to its defect is still worth knowing. */
 	if (!err || analysis.input.probe_samples) {
-		int write_err = write_report(&options, &analysis, &leaks);
+		int write_err = options.diff ? write_diff(&options, &analysis)
+					     : write_report(&options, &analysis, &leaks);
 
 		if (write_err)
 			err = write_err;
@@ -166,6 +223,7 @@ int main(int argc, char **argv)
 	if (!err && analysis.input.truncated)
 		err = -ENODATA;
 	analysis_deinit(&analysis);
+	intervals_destroy(diff.intervals);
 	if (!err && leaks && options.fail_on_leak)
 		err = EXIT_LEAKS;
 	leakparse_options_deinit(&options);

@@ -19,6 +19,10 @@ static const char usage[] =
 	"\n"
 	"  -i, --input FILE      read FILE, not standard input\n"
 	"      --summary         print one screen that tells what leaks\n"
+	"      --diff            tell instead what was added, less what was freed, between\n"
+	"                        the marks that leakrec sets\n"
+	"      --from TIME, --to TIME\n"
+	"                        the same between these times since the recording's start\n"
 	"      --top N           only the N first stacks\n"
 	"      --order ORDER     verdict (real leaks first), size (those that hold most first), or\n"
 	"                        time (the plain list, block by block)\n"
@@ -49,6 +53,9 @@ enum {
 	OPTION_SYMFS,
 	OPTION_DEBUG_DIR,
 	OPTION_SUMMARY,
+	OPTION_DIFF,
+	OPTION_FROM,
+	OPTION_TO,
 	OPTION_TOP,
 	OPTION_ORDER,
 	OPTION_MIN_AGE,
@@ -68,6 +75,9 @@ static const struct option long_options[] = {
 	{"symfs", required_argument, NULL, OPTION_SYMFS},
 	{"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
 	{"summary", no_argument, NULL, OPTION_SUMMARY},
+	{"diff", no_argument, NULL, OPTION_DIFF},
+	{"from", required_argument, NULL, OPTION_FROM},
+	{"to", required_argument, NULL, OPTION_TO},
 	{"top", required_argument, NULL, OPTION_TOP},
 	{"order", required_argument, NULL, OPTION_ORDER},
 	{"min-age", required_argument, NULL, OPTION_MIN_AGE},
@@ -233,12 +243,31 @@ static int parse_selection(int opt, struct leakparse_options *options)
 	}
 }
 
+static int parse_range(int opt, struct leakparse_options *options)
+{
+	options->diff = options->has_range = true;
+	return opt == OPTION_FROM ? parse_time("--from", optarg, &options->from_ns)
+				  : parse_time("--to", optarg, &options->to_ns);
+}
+
+/* What is told of held blocks does not apply to changes. */
+static bool diff_can(const struct leakparse_options *options)
+{
+	const struct leaks_options *leaks = &options->leaks;
+
+	return !options->summary && !options->fail_on_leak && !leaks->suppressions &&
+	       !leaks->list_unknown && leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns &&
+	       !leaks->max_age_ns && !leaks->stack && !leaks->thread && !leaks->function &&
+	       !leaks->verdicts;
+}
+
 int leakparse_options_parse(int argc, char **argv, struct leakparse_options *options)
 {
 	int opt, err = 0;
 
 	*options = (struct leakparse_options){0};
 	options->stacks.ask_servers = true;
+	options->to_ns = UINT64_MAX;
 	while (!err && (opt = getopt_long(argc, argv, "i:s:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'i':
@@ -252,6 +281,13 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 			break;
 		case OPTION_SUMMARY:
 			options->summary = true;
+			break;
+		case OPTION_DIFF:
+			options->diff = true;
+			break;
+		case OPTION_FROM:
+		case OPTION_TO:
+			err = parse_range(opt, options);
 			break;
 		case OPTION_FAIL_ON_LEAK:
 			options->fail_on_leak = true;
@@ -271,6 +307,16 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 		default:
 			err = parse_selection(opt, options);
 		}
+	}
+	if (!err && options->diff && !diff_can(options)) {
+		diag_error(
+			"--diff, --from and --to go with --size and --top, with no other choice of "
+			"what to list");
+		err = -EINVAL;
+	}
+	if (!err && options->from_ns >= options->to_ns) {
+		diag_error("--from is to be before --to");
+		err = -EINVAL;
 	}
 	if (!err && optind < argc) {
 		diag_error("unexpected argument \"%s\"; give the recording as -i %s", argv[optind],

@@ -10,7 +10,10 @@ struct leakparse_options {
 	const char *input; /* NULL: standard input */
 	struct leaks_options leaks;
 	struct stack_store_options stacks;
-	bool summary;	   /* one screen, not the leaks text */
+	bool summary;	/* one screen, not the leaks text */
+	bool diff;	/* what changed between marks, or in a range of time */
+	bool has_range; /* --from, --to: since the recording's start */
+	uint64_t from_ns, to_ns;
 	bool fail_on_leak; /* where more than @fail_bytes, or any block if 0, are held */
 	uint64_t fail_bytes;
 

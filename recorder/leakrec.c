@@ -23,7 +23,7 @@ static const char usage[] =
 	"                            compress, at zstd's level 1 to 22; -z alone is 1\n"
 	"  -m, --mmap-pages N        pages of each CPU's ring, a power of two [512]\n"
 	"  -d, --duration SECONDS    end after that time\n"
-	"      --mark-every SECONDS  set a mark each time, as SIGUSR1 does: leakparse --diff tells\n"
+	"      --mark-every SECONDS  set a mark each time, as SIGUSR1 does: leakparse can tell\n"
 	"                            what changed between marks\n"
 	"      --call-graph MODE     stacks: fp, by frame pointers, dwarf[,BYTES], by call frame\n"
 	"                            information and at most BYTES of stack, or none [dwarf]\n"

@@ -69,3 +69,29 @@ has_marked() {
 		(($(cat count) >= 8)) || fail "$(cat count) marks in a second"
 	done
 }
+
+@test "marks: --diff tells what leaked between them, and nothing that did not" {
+	start_target leaky_daemon --requests 1500 --interval-us 1000
+	attach --mark-every 0.4
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	"$BIN/leakparse" --diff -i perf.data >changes
+	(($(grep -c ^interval changes) >= 4)) || fail "$(cat changes)"
+	# The daemon's churn is the same at all times, but for blocks that are held just then.
+	awk '$1 == "interval" { first = 1; next }
+	     $1 == "change" && first { first = 0; print }' changes >first
+	awk '$2 != $3 * 3072 || $5 + 0 < 95 { exit 1 }' first || fail "$(cat first)"
+	assert_equal "leaked blocks" "$(awk '{ sum += $3 } END { print sum }' first)" \
+		"$(truth held_3072)"
+	# All the changes together are what is held in the end.
+	assert_equal "bytes" "$(awk '$1 == "interval" { sum += $6 } END { print sum }' changes)" \
+		"$(sed -nE 's/^# summary.* held_bytes=([0-9]+).*/\1/p' leaks)"
+	"$BIN/leakparse" --from 0 --to 1h -i perf.data >all
+	assert_equal "in one interval" "$(awk '$1 == "interval" { print $6, $7 }' all)" \
+		"$(awk '$1 == "interval" { a += $6; b += $7 } END { printf "%+d %+d", a, b }' changes)"
+	"$BIN/leakparse" --diff --size 3072 --top 1 -i perf.data | awk '$1 == "change"' >sized
+	assert_equal "of one size" "$(awk '{ sum += $3 } END { print sum }' sized)" \
+		"$(truth held_3072)"
+}

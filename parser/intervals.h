@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What changed between moments of a recording: for each interval and each stack, blocks that were
+ * added less blocks that were released in it. A release counts for the stack that had allocated the
+ * block, so a stack that released more than it allocated is negative, and one that released all it
+ * allocated is not there.
+ *
+ * Intervals end where marks are, or are one, from a time to another. Memory grows with intervals
+ * times the stacks that were active in them.
+ */
+#ifndef LEAKTOOLS_PARSER_INTERVALS_H
+#define LEAKTOOLS_PARSER_INTERVALS_H
+
+#include "parser/heap_tracker.h"
+
+struct interval {
+	uint64_t begin_ns, end_ns; /* the recording's times; the end is outside */
+	/* Numbers; 0: none, but an end of the recording, or a time. */
+	uint64_t begin_mark, end_mark;
+	int64_t blocks, bytes;		       /* all changes */
+	const struct interval_change *changes; /* largest first; those that are 0 left out */
+	size_t nr_changes;
+};
+
+struct interval_change {
+	uint32_t stack_id;
+	int64_t blocks, bytes; /* blocks of unknown size count as 0 bytes */
+};
+
+struct intervals;
+
+/* NULL: out of memory. */
+struct intervals *intervals_create(void);
+void intervals_destroy(struct intervals *intervals);
+
+/*
+ * Before all else: one interval instead of those between marks, by times since the recording's
+ * start.
+ */
+void intervals_set_range(struct intervals *intervals, uint64_t from_ns, uint64_t to_ns);
+
+/* The recording, in time order: its first event, marks, changes. */
+void intervals_begin(struct intervals *intervals, uint64_t time_ns);
+void intervals_mark(struct intervals *intervals, uint64_t time_ns, uint64_t number);
+void intervals_change(struct intervals *intervals, const struct heap_change *change);
+
+/*
+ * After the last event, which was at @end_ns. @ret, which is its own, is in time order. Returns 0
+ * or -ENOMEM (also if it was met before).
+ */
+int intervals_finish(struct intervals *intervals, uint64_t end_ns, const struct interval **ret,
+		     size_t *ret_nr);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Changes between marks: to whom they are counted, and where they end. */
+#include "parser/intervals.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static int setup(void **state)
+{
+	*state = intervals_create();
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	intervals_destroy(*state);
+	return 0;
+}
+
+/* A block of stack @stack, allocated at some time, enters or leaves at @time_ns. */
+static void change(struct intervals *intervals, bool enters, uint32_t stack, uint64_t bytes,
+		   uint64_t time_ns)
+{
+	struct heap_change change = {
+		.enters = enters,
+		.block = {.size_bytes = bytes, .size_known = true, .allocated.stack_id = stack},
+		.op = {.time_ns = time_ns, .stack_id = 99},
+	};
+
+	intervals_change(intervals, &change);
+}
+
+static const struct interval *finish(struct intervals *intervals, uint64_t end_ns, size_t nr)
+{
+	const struct interval *list;
+	size_t nr_list;
+
+	assert_int_equal(intervals_finish(intervals, end_ns, &list, &nr_list), 0);
+	assert_int_equal(nr_list, nr);
+	return list;
+}
+
+static void assert_change(const struct interval *interval, size_t index, uint32_t stack,
+			  int64_t bytes, int64_t blocks)
+{
+	assert_true(index < interval->nr_changes);
+	assert_int_equal(interval->changes[index].stack_id, stack);
+	assert_int_equal(interval->changes[index].bytes, bytes);
+	assert_int_equal(interval->changes[index].blocks, blocks);
+}
+
+static void what_leaks_is_largest_and_what_cancels_is_gone(void **state)
+{
+	const struct interval *list;
+
+	intervals_begin(*state, 100);
+	change(*state, true, 1, 64, 100);
+	change(*state, true, 2, 5000, 101);
+	change(*state, true, 3, 10, 102);
+	change(*state, false, 1, 64, 103);
+	list = finish(*state, 200, 1);
+	assert_int_equal(list[0].nr_changes, 2);
+	assert_change(&list[0], 0, 2, 5000, 1);
+	assert_change(&list[0], 1, 3, 10, 1);
+	assert_int_equal(list[0].bytes, 5010);
+	assert_int_equal(list[0].blocks, 2);
+	assert_int_equal(list[0].end_ns, 200);
+}
+
+static void a_free_counts_for_who_allocated_in_the_interval_of_the_free(void **state)
+{
+	const struct interval *list;
+
+	intervals_begin(*state, 100);
+	change(*state, true, 1, 64, 110);
+	intervals_mark(*state, 150, 1);
+	change(*state, false, 1, 64, 150);
+	change(*state, true, 2, 8, 160);
+	list = finish(*state, 200, 2);
+	assert_int_equal(list[0].end_mark, 1);
+	assert_int_equal(list[1].begin_mark, 1);
+	assert_int_equal(list[1].begin_ns, 150);
+	assert_change(&list[0], 0, 1, 64, 1);
+	assert_change(&list[1], 0, 2, 8, 1);
+	assert_change(&list[1], 1, 1, -64, -1);
+}
+
+static void a_late_change_counts_when_it_happened(void **state)
+{
+	const struct interval *list;
+
+	intervals_begin(*state, 100);
+	intervals_mark(*state, 150, 1);
+	intervals_mark(*state, 160, 2);
+	change(*state, true, 1, 64, 149);
+	change(*state, true, 2, 64, 159);
+	change(*state, true, 3, 64, 50);
+	list = finish(*state, 200, 3);
+	assert_int_equal(list[0].nr_changes, 2);
+	assert_change(&list[1], 0, 2, 64, 1);
+	assert_int_equal(list[2].nr_changes, 0);
+}
+
+static void marks_out_of_order_and_before_the_start_do_no_harm(void **state)
+{
+	const struct interval *list;
+
+	intervals_mark(*state, 50, 7);
+	intervals_begin(*state, 100);
+	intervals_mark(*state, 150, 8);
+	intervals_mark(*state, 140, 9);
+	change(*state, true, 1, 64, 145);
+	change(*state, true, 2, 64, 155);
+	list = finish(*state, 200, 3);
+	assert_int_equal(list[0].begin_mark, 7);
+	assert_change(&list[0], 0, 1, 64, 1);
+	assert_int_equal(list[1].nr_changes, 0);
+	assert_change(&list[2], 0, 2, 64, 1);
+}
+
+static void a_range_takes_the_place_of_marks(void **state)
+{
+	const struct interval *list;
+
+	intervals_set_range(*state, 10, 20);
+	intervals_begin(*state, 100);
+	intervals_mark(*state, 115, 1);
+	change(*state, true, 1, 64, 109);
+	change(*state, true, 2, 64, 110);
+	change(*state, true, 3, 32, 119);
+	change(*state, true, 4, 64, 120);
+	list = finish(*state, 200, 1);
+	assert_int_equal(list[0].begin_ns, 110);
+	assert_int_equal(list[0].end_ns, 120);
+	assert_int_equal(list[0].nr_changes, 2);
+	assert_change(&list[0], 0, 2, 64, 1);
+	assert_change(&list[0], 1, 3, 32, 1);
+}
+
+static void a_recording_without_events_has_no_interval(void **state)
+{
+	finish(*state, 0, 0);
+}
+
+static void sizes_out_of_all_proportion_do_no_harm(void **state)
+{
+	const struct interval *list;
+
+	intervals_begin(*state, 100);
+	change(*state, true, 1, UINT64_MAX, 100);
+	change(*state, false, 1, 1ULL << 63, 100);
+	list = finish(*state, UINT64_MAX, 1);
+	assert_int_equal(list[0].nr_changes, 1);
+	assert_change(&list[0], 0, 1, INT64_MAX, 0);
+}
+
+#define INTERVALS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		INTERVALS_TEST(what_leaks_is_largest_and_what_cancels_is_gone),
+		INTERVALS_TEST(a_free_counts_for_who_allocated_in_the_interval_of_the_free),
+		INTERVALS_TEST(a_late_change_counts_when_it_happened),
+		INTERVALS_TEST(marks_out_of_order_and_before_the_start_do_no_harm),
+		INTERVALS_TEST(a_range_takes_the_place_of_marks),
+		INTERVALS_TEST(a_recording_without_events_has_no_interval),
+		INTERVALS_TEST(sizes_out_of_all_proportion_do_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
