@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * make_corpus DIR: writes the inputs that the fuzzers begin with, below DIR/file, DIR/event and
+ * DIR/script. Recordings are the unit tests' writer's.
+ */
+#include "test/support/perf_data_writer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char script[] =
+	"prog  7/7 [000] 1.000001: probe_libc:malloc: (7f30) arg1=0x20 caller=0x5510\n"
+	"\t 30 malloc+0x0 (/lib/libc.so.6)\n"
+	"\n"
+	"prog  7/7 [000] 1.000002: probe_libc:malloc_ret: (7f30 <- 5510) ret=0x9000\n"
+	"\t 10 make(int (*)(int))+0x4 (/bin/prog)\n"
+	"\t 18 inner (inlined)\n"
+	"\t 18 [unknown] ([unknown])\n"
+	"prog  8 [001] 1.000003: 1 g:posix_memalign_store: (7f80) memptr=0x9000 block=-1\n"
+	"prog  7/8 [001] 1.000003: probe_libc:free: (7f80) mem=0x9000\n"
+	"prog  7/8 [001] 1.000005: task:task_newtask: pid=9 comm=prog clone_flags=4100 oom=0\n"
+	"prog  7/8 [001] 1.000006: PERF_RECORD_FORK(9:9):(7:8)\n"
+	"prog  7/8 [001] 1.000006: PERF_RECORD_EXIT(7:8):(7:7)\n"
+	"prog  7/7 [001] 1.000006: PERF_RECORD_LOST lost 12\n"
+	"prog  7/7 [001] 1.000007: PERF_RECORD_COMM exec: a b:7/7\n";
+
+static void write_file(const char *dir, const char *name, const void *bytes, size_t nr)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, "w");
+	if (!file || fwrite(bytes, nr, 1, file) != 1 || fclose(file)) {
+		fprintf(stderr, "make_corpus: %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
+}
+
+static void add_events(struct perf_data_writer *writer, bool with_stack)
+{
+	static const uint64_t regs[3] = {0x1000, 0x7ffe0000, 0x7ffe0008};
+	static const uint8_t stack[64] = {1, 2, 3};
+	const int events[] = {
+		perf_data_add_probe(writer, "malloc", PROBE_ENTRY),
+		perf_data_add_probe(writer, "malloc", PROBE_RETURN),
+		perf_data_add_probe(writer, "free", PROBE_ENTRY),
+		perf_data_add_probe(writer, "calloc", PROBE_CALL),
+		perf_data_add_probe(writer, "posix_memalign", PROBE_STORE),
+	};
+
+	perf_data_add_newtask(writer);
+	perf_data_build_id(writer, "/lib/libc.so.6", 0xab);
+	perf_data_comm(writer, 1, 1, 0, "target", true);
+	perf_data_mmap(writer, 1, 0, 0x400000, 0x2000, 0x1000, "/bin/target");
+	for (uint64_t i = 1; i <= 10; i++) {
+		perf_data_sample(writer, &(struct perf_data_sample){
+						 .event = events[i % 5],
+						 .pid = 1,
+						 .tid = 1,
+						 .time_ns = 10 * i,
+						 .fields = (uint64_t[]){0x7000, i, i, i, i, i},
+						 .callchain = (uint64_t[]){0x400000 + i},
+						 .nr_callchain = 1,
+						 .regs = with_stack ? regs : NULL,
+						 .stack = stack,
+						 .stack_bytes = with_stack ? sizeof(stack) : 0,
+					 });
+		if (i % 4 == 0)
+			perf_data_finished_round(writer);
+	}
+	perf_data_fork(writer, 2, 2, 1, 1, 110);
+	perf_data_lost(writer, 115, 3);
+	perf_data_exit(writer, 1, 1, 120);
+}
+
+static void write_recordings(const char *dir, const char *prefix,
+			     const struct perf_data_options *options)
+{
+	static const char *const forms[] = {"file", "unfinished", "provisional", "pipe"};
+	struct perf_data_writer *writer = perf_data_writer_create(options);
+
+	add_events(writer, options && options->regs_mask);
+	for (int form = PERF_DATA_FILE; form <= PERF_DATA_PIPE; form++) {
+		char name[64];
+		size_t nr;
+		uint8_t *image = perf_data_image(writer, (enum perf_data_form)form, &nr);
+
+		snprintf(name, sizeof(name), "%s-%s", prefix, forms[form]);
+		write_file(dir, name, image, nr);
+		free(image);
+	}
+	perf_data_writer_destroy(writer);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct perf_data_options dumps = {
+		.sample_type = PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_REGS_USER |
+			       PERF_SAMPLE_STACK_USER,
+		.regs_mask = 0x1c0,
+	};
+	static const char *const kinds[] = {"file", "event", "script"};
+	char dirs[3][4000];
+	uint64_t event[64] = {PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN};
+
+	if (argc != 2) {
+		fputs("usage: make_corpus DIR\n", stderr);
+		return 2;
+	}
+	mkdir(argv[1], 0777);
+	for (int i = 0; i < 3; i++) {
+		snprintf(dirs[i], sizeof(dirs[i]), "%s/%s", argv[1], kinds[i]);
+		mkdir(dirs[i], 0777);
+	}
+	write_recordings(dirs[0], "chains", NULL);
+	write_recordings(dirs[0], "dumps", &dumps);
+	event[9] = PERF_RECORD_SAMPLE;
+	write_file(dirs[1], "sample", event, sizeof(event));
+	write_file(dirs[2], "text", script, sizeof(script) - 1);
+	return 0;
+}
