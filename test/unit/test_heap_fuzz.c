@@ -97,7 +97,7 @@ static void run_machine(uint64_t seed, bool callers, bool lossy, int nr_steps)
 	free(m);
 }
 
-#define NR_STEPS 60000
+#define NR_STEPS 120000 /* of each of nine machines: a million in all */
 
 static void callers_known(void **state)
 {
