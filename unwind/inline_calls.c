@@ -24,6 +24,7 @@ struct unit_functions {
 	const void *unit;	       /* Dwarf_Die.addr */
 	struct function_range *ranges; /* by @start */
 	size_t nr, capacity;
+	bool has_scopes; /* functions lie in namespaces and classes */
 	UT_hash_handle hh;
 };
 
@@ -34,11 +35,13 @@ struct search {
 	Dwarf_Die *unit;
 	unsigned nr_entries;
 	struct inline_stack *stack;
+	struct scope_names *scope_names;
 };
 
 void inline_calls_init(struct inline_calls *calls)
 {
 	*calls = (struct inline_calls){0};
+	scope_names_init(&calls->scope_names);
 }
 
 static void unit_functions_destroy(struct unit_functions *unit)
@@ -57,6 +60,7 @@ void inline_calls_deinit(struct inline_calls *calls)
 		HASH_DELETE(hh, calls->units, unit);
 		unit_functions_destroy(unit);
 	}
+	scope_names_deinit(&calls->scope_names);
 }
 
 static int add_range(struct unit_functions *unit, const struct function_range *range)
@@ -122,6 +126,8 @@ static int list_functions(struct inline_calls *calls, struct unit_functions *uni
 			break;
 		if (tag == DW_TAG_subprogram)
 			err = add_function(calls, unit, &child);
+		if (!err && unit->has_scopes && may_hold_functions(tag))
+			err = scope_names_note(&calls->scope_names, &child, parent);
 		if (!err && may_hold_functions(tag) && dwarf_haschildren(&child) == 1)
 			err = list_functions(calls, unit, &child, depth + 1);
 	} while (!err && dwarf_siblingof(&child, &child) == 0);
@@ -135,6 +141,21 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
+/* True if the unit's language is other than C, where all functions are global. */
+static bool has_scopes(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static int get_unit(struct inline_calls *calls, Dwarf_Die *die, struct unit_functions **ret)
 {
 	struct unit_functions *unit;
@@ -146,6 +167,7 @@ static int get_unit(struct inline_calls *calls, Dwarf_Die *die, struct unit_func
 		if (!unit)
 			return -ENOMEM;
 		unit->unit = die->addr;
+		unit->has_scopes = has_scopes(die);
 		err = list_functions(calls, unit, die, 0);
 		if (!err) {
 			HASH_ADD_PTR(calls->units, unit, unit);
@@ -181,10 +203,9 @@ static const struct function_range *find_function(const struct unit_functions *u
 }
 
 /* The name that the linker knows, or else the source's. */
-static const char *function_name(Dwarf_Die *die)
+static const char *function_name(struct search *search, Dwarf_Die *die)
 {
-	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
-					     DW_AT_name};
+	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
 	Dwarf_Attribute attribute;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -194,7 +215,7 @@ static const char *function_name(Dwarf_Die *die)
 		if (name && *name)
 			return name;
 	}
-	return NULL;
+	return scope_names_find(search->scope_names, die);
 }
 
 static bool get_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *ret)
@@ -249,7 +270,7 @@ static bool push(struct search *search, Dwarf_Die *die, uint64_t start)
 	if (stack->nr == 1 + INLINE_CALLS_MAX)
 		return false;
 	*function = (struct inline_function){
-		.name = function_name(die),
+		.name = function_name(search, die),
 		.start = start + search->bias,
 	};
 	read_call(search->unit, die, function);
@@ -293,7 +314,13 @@ static bool find_inlined(struct search *search, Dwarf_Die *parent, unsigned dept
 int inline_calls_find(struct inline_calls *calls, Dwarf_Die *unit, uint64_t bias, uint64_t address,
 		      struct inline_stack *ret)
 {
-	struct search search = {.pc = address - bias, .bias = bias, .unit = unit, .stack = ret};
+	struct search search = {
+		.pc = address - bias,
+		.bias = bias,
+		.unit = unit,
+		.stack = ret,
+		.scope_names = &calls->scope_names,
+	};
 	const struct function_range *function;
 	struct unit_functions *functions;
 	int err = get_unit(calls, unit, &functions);
@@ -308,7 +335,7 @@ int inline_calls_find(struct inline_calls *calls, Dwarf_Die *unit, uint64_t bias
 	Dwarf_Die die = function->die, inlined;
 	uint64_t start = function->start;
 	ret->functions[ret->nr++] = (struct inline_function){
-		.name = function_name(&die),
+		.name = function_name(&search, &die),
 		.start = start + bias,
 	};
 	while (find_inlined(&search, &die, 0, &inlined, &start) && push(&search, &inlined, start))

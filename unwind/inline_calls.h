@@ -8,6 +8,7 @@
 #define LEAKTOOLS_UNWIND_INLINE_CALLS_H
 
 #include "unwind/hash.h"
+#include "unwind/scope_names.h"
 
 #include <elfutils/libdw.h>
 #include <stddef.h>
@@ -15,9 +16,10 @@
 
 #define INLINE_CALLS_MAX 64 /* at one address; what is inlined deeper is left out */
 
-/* A function whose code holds an address. Strings are the DWARF's. */
+/* A function whose code holds an address. Strings live as long as the DWARF and the inline_calls.
+ */
 struct inline_function {
-	const char *name;      /* mangled, or as in the source; NULL: not known */
+	const char *name;      /* mangled, or else with its namespaces; NULL: not known */
 	uint64_t start;	       /* of the piece of its code that holds the address */
 	const char *call_file; /* where it was called; NULL: not known, or not inlined */
 	int call_line;
@@ -33,6 +35,7 @@ struct unit_functions;
 
 struct inline_calls {
 	struct unit_functions *units;
+	struct scope_names scope_names;
 	uint64_t nr_entries; /* of .debug_info, that were looked at so far */
 };
 

@@ -344,7 +344,9 @@ int stack_store_frame(struct stack_store *store, uint32_t id, size_t index, stru
 	size_t nr;
 	int err = stack_store_frames(store, id, index, &frames, &nr);
 
-	*ret = err ? (struct stack_frame){0} : frames[nr - 1];
+	*ret = (struct stack_frame){0};
+	if (!err)
+		*ret = frames[nr - 1];
 	return err;
 }
 

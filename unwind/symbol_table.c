@@ -181,6 +181,9 @@ const char *symbol_name(struct symbol *symbol)
 		const char *at = strchr(symbol->mangled, '@');
 		size_t len = at && at != symbol->mangled ? (size_t)(at - symbol->mangled)
 							 : strlen(symbol->mangled);
+
+		if (len > DEMANGLE_MAX_RESULT)
+			len = DEMANGLE_MAX_RESULT;
 		symbol->name = strndup(symbol->mangled, len);
 	}
 	return symbol->name;

