@@ -99,6 +99,15 @@ static bool is_plain_declaration(const char *declaration)
 	return false;
 }
 
+/*
+ * Words that libtraceevent (1.7.1, __read_token()) takes for others, for old kernels' sake: it does
+ * not expect them where names stand, and leaks what it has read.
+ */
+static bool has_special_word(const char *text)
+{
+	return strstr(text, "_PR_FMT");
+}
+
 /* A field that is one number. Arrays and strings are left out. */
 static void reduce_field(const char *line, FILE *out)
 {
@@ -108,7 +117,7 @@ static void reduce_field(const char *line, FILE *out)
 
 	if (sscanf(line, " field:%255[A-Za-z0-9_ *]; offset:%9u; size:%9u;%n", declaration, &offset,
 		   &size_bytes, &end) != 3 ||
-	    end == 0 || !is_plain_declaration(declaration))
+	    end == 0 || !is_plain_declaration(declaration) || has_special_word(declaration))
 		return;
 	sscanf(line + end, " signed:%1u;", &is_signed);
 	fprintf(out, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%u;\n", declaration, offset,
@@ -127,7 +136,7 @@ static void reduce_format(char *text, FILE *out)
 	const char *line = strsep(&text, "\n");
 	unsigned int id;
 
-	if (!text || sscanf(line, "name: %255[A-Za-z0-9_]", name) != 1)
+	if (!text || sscanf(line, "name: %255[A-Za-z0-9_]", name) != 1 || has_special_word(name))
 		return;
 	line = strsep(&text, "\n");
 	if (!text || sscanf(line, "ID: %9u", &id) != 1)

@@ -82,6 +82,20 @@ static void recordings_without_allocator_events(void **state)
 	perf_data_writer_destroy(writer);
 }
 
+/* libtraceevent replaces such names, and then loses track: AddressSanitizer would tell. */
+static void names_that_are_replaced(void **state)
+{
+	struct perf_data_writer *writer = small_recording();
+	_cleanup_reading_ struct reading reading = {0};
+
+	perf_data_add_event(writer, "probe_a", "VIF_PR_FMT", "u64 x");
+	perf_data_add_event(writer, "probe_a", "malloc", "u64 __probe_ip\nu64 STA_PR_FMT");
+	reading = read_form(writer, PERF_DATA_FILE);
+	assert_int_equal(reading.ret, 0);
+	assert_int_equal(reading.stats.probe_samples, 4);
+	perf_data_writer_destroy(writer);
+}
+
 /* Of a pipe's recording that ends anywhere, what came before is read, and that it ends is told. */
 static void recordings_cut_anywhere(void **state)
 {
@@ -266,6 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_that_are_no_recording),
 		cmocka_unit_test(recordings_without_allocator_events),
+		cmocka_unit_test(names_that_are_replaced),
 		cmocka_unit_test(recordings_cut_anywhere),
 		cmocka_unit_test(files_cut_anywhere),
 		cmocka_unit_test(a_cut_file_with_an_early_table),
