@@ -11,6 +11,8 @@
 #define MIN_CLUMPS	 3
 #define MIN_BINS	 4	/* that have arrivals */
 #define MIN_TREND	 (-2.5) /* standard deviations; below it they become fewer */
+#define MIN_RATIO	 0.6	/* of the later half to the earlier one; above it, no decline */
+#define MIN_STOP	 0.05	/* of the window */
 #define MIN_CHANCE	 0.01	/* of the time since the last one, if they went on coming */
 #define MIN_WINDOW	 0.05	/* of all the time: growth that began later is too young to tell */
 #define START_SHARE	 0.1
@@ -104,11 +106,37 @@ static double steady_against_decay(const struct window *window, size_t nr_before
 	       earlier * log(1 / (1 + ratio));
 }
 
+/* How many came in the later half of the window for each in the earlier one. */
+static double halves_ratio(const struct window *window)
+{
+	double middle_s = (window->start_s + window->end_s) / 2, later = 0;
+
+	for (size_t i = 0; i < window->nr; i++)
+		later += window->arrivals[i].time_s >= middle_s;
+	return later / fmax(1, (double)window->nr - later);
+}
+
+/*
+ * Whether so long a time without any, at the end, is a surprise, and longer than all pauses before.
+ * Real rates waver; where blocks are many, each pause would be a surprise.
+ */
+static bool has_stopped(const struct window *window, double dispersion)
+{
+	double width_s = window->end_s - window->start_s;
+	double since_s = window->end_s - window->arrivals[window->nr - 1].time_s, pause_s = 0;
+
+	for (size_t i = 1; i < window->nr; i++)
+		pause_s =
+			fmax(pause_s, window->arrivals[i].time_s - window->arrivals[i - 1].time_s);
+	return since_s > MIN_STOP * width_s && since_s > pause_s &&
+	       pow(fmax(0, 1 - since_s / width_s), (double)window->nr / dispersion) < MIN_CHANCE;
+}
+
 /* Whether a steady rate explains the window; @nr_before came in as much time before it, or 0. */
 static bool is_steady(const struct window *window, size_t nr_before, struct growth_rate *ret)
 {
 	double width_s = window->end_s - window->start_s, mean_s = 0, nr = (double)window->nr;
-	double dispersion, trend, since_last;
+	double dispersion, trend;
 	struct bins bins;
 
 	if (window->nr < MIN_ARRIVALS || width_s <= 0)
@@ -125,9 +153,8 @@ static bool is_steady(const struct window *window, size_t nr_before, struct grow
 		return false;
 	trend = (mean_s - (window->start_s + window->end_s) / 2) / (width_s / sqrt(12)) *
 		sqrt(nr / dispersion);
-	since_last = (window->end_s - window->arrivals[window->nr - 1].time_s) / width_s;
-	if (trend < MIN_TREND || pow(1 - since_last, nr / dispersion) < MIN_CHANCE ||
-	    steady_against_decay(window, nr_before) < 0)
+	if ((trend < MIN_TREND && halves_ratio(window) < MIN_RATIO) ||
+	    has_stopped(window, dispersion) || steady_against_decay(window, nr_before) < 0)
 		return false;
 	*ret = (struct growth_rate){
 		.blocks_per_s = nr / width_s,

@@ -30,6 +30,7 @@ const char *trace_kind_name(enum trace_kind kind)
 		[TRACE_PLAIN_LEAK] = "plain leak",
 		[TRACE_CLUMPED_LEAK] = "leak in clumps",
 		[TRACE_LATE_LEAK] = "leak that begins late",
+		[TRACE_WAVERING_LEAK] = "leak of wavering rate",
 		[TRACE_BURST_LEAK] = "burst leak",
 	};
 
@@ -206,6 +207,27 @@ static void add_churn(struct leak_trace *trace, uint64_t size_bytes, enum trace_
 	}
 }
 
+/* As much work as there is: by waves, and none in the pauses, one of them at the end. */
+static void add_wavering(struct leak_trace *trace, uint64_t size_bytes)
+{
+	size_t nr = (size_t)draw_log_between(trace, 1000, 30000);
+	double length = length_s(trace), phase = draw(trace), waves = draw_between(trace, 2, 20);
+	double pauses[4];
+
+	for (size_t i = 0; i < 3; i++)
+		pauses[i] = draw(trace);
+	pauses[3] = 0.98;
+	for (size_t i = 0; i < nr; i++) {
+		double at = draw(trace);
+		bool paused = draw(trace) > 0.7 + 0.3 * sin(2 * M_PI * (waves * at + phase));
+
+		for (size_t j = 0; j < 4; j++)
+			paused |= at >= pauses[j] && at < pauses[j] + 0.02;
+		if (!paused)
+			add_block(trace, size_bytes, at * length, INFINITY);
+	}
+}
+
 static void add_site(struct leak_trace *trace, enum trace_kind kind)
 {
 	uint64_t size_bytes = (uint64_t)draw_log_between(trace, 16, 65536);
@@ -232,6 +254,9 @@ static void add_site(struct leak_trace *trace, enum trace_kind kind)
 		break;
 	case TRACE_LATE_LEAK:
 		from_s = length * draw_between(trace, 0.4, 0.8);
+		break;
+	case TRACE_WAVERING_LEAK:
+		add_wavering(trace, size_bytes);
 		break;
 	case TRACE_PLAIN_LEAK:
 		break;

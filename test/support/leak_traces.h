@@ -19,12 +19,13 @@ enum trace_kind {
 	TRACE_RISING_CHURN,   /* twice as much from the middle on */
 	TRACE_SESSIONS,	      /* lifetimes of a tenth to a third of the recording */
 	/* Leaks: */
-	TRACE_SLOW_LEAK,    /* one block in a thousand of a churn */
-	TRACE_SHARE_LEAK,   /* a greater share of a churn */
-	TRACE_PLAIN_LEAK,   /* all blocks, at a steady rate */
-	TRACE_CLUMPED_LEAK, /* several at a time */
-	TRACE_LATE_LEAK,    /* begins in the middle */
-	TRACE_BURST_LEAK,   /* the blocks that a churn allocated in a short time */
+	TRACE_SLOW_LEAK,     /* one block in a thousand of a churn */
+	TRACE_SHARE_LEAK,    /* a greater share of a churn */
+	TRACE_PLAIN_LEAK,    /* all blocks, at a steady rate */
+	TRACE_CLUMPED_LEAK,  /* several at a time */
+	TRACE_LATE_LEAK,     /* begins in the middle */
+	TRACE_WAVERING_LEAK, /* many blocks, at a rate that rises and falls, with pauses */
+	TRACE_BURST_LEAK,    /* the blocks that a churn allocated in a short time */
 	TRACE_NR_KINDS,
 };
 
