@@ -13,6 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/*
+ * What keeps libdw from searching by itself, and from opening whatever is there, when it meets a
+ * reference to a shared file that was not found (libdw/dwarf_getalt.c, elfutils 0.188).
+ */
+#define SEARCHED     ((Dwarf *)-1)
+
 #define SYSTEM_ROOT  "/usr/lib/debug"
 #define MAX_BUILD_ID 64
 
@@ -177,6 +183,9 @@ static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const c
 			      ret_path);
 	if (fd < 0 && debuginfo->server)
 		fd = debug_server_fetch(debuginfo->server, link, build_id, (size_t)size, ret_path);
+	if (fd < 0)
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr): libdw's own mark */
+		dwarf_setalt(dwarf, SEARCHED);
 	return fd;
 }
 

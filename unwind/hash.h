@@ -30,6 +30,7 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 /* A number that nobody outside of this process knows: colliding keys can't be prepared. */
 static inline uint64_t hash_seed(void)
 {
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds addresses so */
 	const void *random = (const void *)getauxval(AT_RANDOM);
 	uint64_t seed = 0;
 
