@@ -228,7 +228,7 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	if (analysis->lost && ++nr_lines)
 		fprintf(out,
 			"! %" PRIu64
-			" events were lost; at most so many blocks may have been freed\n",
+			" events were lost; as many of the blocks may have been freed\n",
 			analysis->lost);
 	if (analysis->input.truncated && ++nr_lines)
 		fputs("! the recording was cut off: its end is not in it\n", out);
