@@ -195,7 +195,8 @@ static int on_name(void *context, const char *path, uint64_t file_offset, const 
 				      function_offset);
 }
 
-int analysis_read(struct analysis *analysis, const char *path)
+/* @path: NULL for standard input. */
+static int read_one(struct analysis *analysis, const char *path)
 {
 	const struct perf_consumer consumer = {
 		.context = analysis,
@@ -209,10 +210,10 @@ int analysis_read(struct analysis *analysis, const char *path)
 		.on_name = on_name,
 	};
 	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
-	int err, finish_err;
 
 	if (path && fd < 0) {
-		err = errno;
+		int err = errno;
+
 		diag_error("cannot read %s: %s", path, strerror(err));
 		return -err;
 	}
@@ -221,8 +222,24 @@ int analysis_read(struct analysis *analysis, const char *path)
 			"standard input is a terminal; redirect a recording to it, or give -i FILE");
 		return -EINVAL;
 	}
-	err = perf_input_read(path ? fd : STDIN_FILENO, path ? path : "standard input", &consumer,
-			      &analysis->input);
+	return perf_input_read(path ? fd : STDIN_FILENO, path ? path : "standard input", &consumer,
+			       &analysis->input);
+}
+
+int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr_paths)
+{
+	int err = nr_paths == 0 ? read_one(analysis, NULL) : 0, finish_err;
+
+	for (size_t i = 0; !err && i < nr_paths; i++) {
+		/* Their ends may overlap by what a ring held when the file was switched. */
+		uint64_t before_ns = analysis->input.first_ns;
+
+		err = read_one(analysis, paths[i]);
+		if (!err && i > 0 && analysis->input.first_ns < before_ns)
+			diag_warn("%s begins before %s: give the files in the order in which they "
+				  "were recorded",
+				  paths[i], paths[i - 1]);
+	}
 	finish_err = heap_tracker_finish(analysis->heaps);
 	if (err == -ENOMEM || finish_err)
 		diag_error("cannot analyse the recording: out of memory");

@@ -33,10 +33,11 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
 		  const struct heap_observer *observer);
 
 /*
- * Reads the recording @path, or standard input where it is NULL. Returns 0 or a negative errno,
- * reported; what was read up to then is in @analysis.
+ * Reads the files of a session in their order (perf record --switch-output, one recording after the
+ * other), or standard input where there are none. Returns 0 or a negative errno, reported; what was
+ * read up to then is in @analysis.
  */
-int analysis_read(struct analysis *analysis, const char *path);
+int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr_paths);
 
 /* The stacks that end before the outermost frame, as far as that is known. */
 uint64_t analysis_unwind_failures(const struct analysis *analysis);

@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 	err = analysis_init(&follow.analysis, &follow.stacks, &observer);
 	if (!err) {
 		puts("# columns: enter|exit REFCOUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
-		err = analysis_read(&follow.analysis, follow.input);
+		err = analysis_read(&follow.analysis, &follow.input, follow.input != NULL);
 	}
 	if (!err)
 		diag_note("%" PRIu64 " blocks entered, %" PRIu64 " exited, %" PRId64 " still held",

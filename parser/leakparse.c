@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 		err = analysis_init(&analysis, &options.stacks, options.diff ? &observer : NULL);
 	analysis.intervals = diff.intervals;
 	if (!err)
-		err = analysis_read(&analysis, options.input);
+		err = analysis_read(&analysis, options.inputs, options.nr_inputs);
 	/* What a corrupted file held up to its defect is still worth knowing. */
 	if (!err || analysis.input.probe_samples) {
 		int write_err = options.diff ? write_diff(&options, &analysis)

@@ -13,11 +13,12 @@
 
 static const char usage[] =
 	"usage: leakparse [OPTION...] < perf.data > leaks\n"
+	"       leakparse [OPTION...] FILE... > leaks\n"
 	"Reads a recording by leakrec or perf record and lists the blocks that were still held at its\n"
 	"end, real leaks first, with the stacks that allocated them, how certain they are, and what was\n"
 	"unexpected: double frees, missed frees, failed allocations.\n"
 	"\n"
-	"  -i, --input FILE      read FILE, not standard input\n"
+	"  -i, --input FILE      read FILE, not standard input; several are one session's, in order\n"
 	"      --summary         print one screen that tells what leaks\n"
 	"      --diff            tell instead what was added, less what was freed, between\n"
 	"                        the marks that leakrec sets\n"
@@ -268,10 +269,13 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 	*options = (struct leakparse_options){0};
 	options->stacks.ask_servers = true;
 	options->to_ns = UINT64_MAX;
+	options->inputs = calloc((size_t)argc, sizeof(const char *));
+	if (!options->inputs)
+		return -ENOMEM;
 	while (!err && (opt = getopt_long(argc, argv, "i:s:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'i':
-			options->input = optarg;
+			options->inputs[options->nr_inputs++] = optarg;
 			break;
 		case OPTION_SYMFS:
 			options->stacks.symfs = optarg;
@@ -318,11 +322,8 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 		diag_error("--from is to be before --to");
 		err = -EINVAL;
 	}
-	if (!err && optind < argc) {
-		diag_error("unexpected argument \"%s\"; give the recording as -i %s", argv[optind],
-			   argv[optind]);
-		err = -EINVAL;
-	}
+	while (!err && optind < argc)
+		options->inputs[options->nr_inputs++] = argv[optind++];
 	return err;
 }
 
@@ -331,5 +332,6 @@ void leakparse_options_deinit(struct leakparse_options *options)
 	if (options->leaks.stack)
 		regfree(options->leaks.stack);
 	suppressions_deinit(&options->suppressions);
+	free(options->inputs);
 	*options = (struct leakparse_options){0};
 }

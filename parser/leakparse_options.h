@@ -7,7 +7,8 @@
 
 /* It points into itself and into argv. */
 struct leakparse_options {
-	const char *input; /* NULL: standard input */
+	const char **inputs; /* the files of one session, in order; none: standard input */
+	size_t nr_inputs;
 	struct leaks_options leaks;
 	struct stack_store_options stacks;
 	bool summary;	/* one screen, not the leaks text */

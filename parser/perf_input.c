@@ -113,6 +113,8 @@ static int deliver_sample(struct perf_input *input, const struct perf_event *eve
 	if (event->desc.schema) {
 		input->stats->probe_samples++;
 		input->sequence++;
+		if (input->stats->first_ns == 0)
+			input->stats->first_ns = sample.origin.time_ns;
 	}
 	sample.origin.sequence = input->sequence;
 	return consumer->on_sample ? consumer->on_sample(consumer->context, &sample) : 0;
@@ -463,7 +465,7 @@ static void report_truncation(struct perf_input *input)
 {
 	bool cut = input->chunks.truncated || input->decompressed.truncated;
 
-	input->stats->truncated = cut || input->header.unfinished;
+	input->stats->truncated |= cut || input->header.unfinished;
 	if (cut)
 		diag_warn("%s: ends too early, at offset %" PRIu64 "; what it holds was read",
 			  input->source.name, input->chunks.offset);
@@ -504,10 +506,11 @@ int perf_input_read(int fd, const char *name, const struct perf_consumer *consum
 	struct perf_input *input = calloc(1, sizeof(*input));
 	int err = -ENOMEM;
 
-	*ret_stats = (struct perf_input_stats){0};
+	ret_stats->first_ns = 0;
 	if (input) {
 		input->consumer = consumer;
 		input->stats = ret_stats;
+		input->sequence = ret_stats->probe_samples;
 		perf_source_init(&input->source, fd, name);
 		err = read_input(input);
 		perf_order_deinit(&input->order);

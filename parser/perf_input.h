@@ -23,12 +23,14 @@ struct perf_input_stats {
 	uint64_t unknown_records; /* of a type that this version does not know */
 	uint64_t undecodable;	  /* samples whose event or format the file does not describe */
 	uint64_t out_of_order;	  /* came after their time had been delivered */
-	bool truncated; /* the file ends within a record, or its writer never finished it */
+	bool truncated;	   /* the file ends within a record, or its writer never finished it */
+	uint64_t first_ns; /* the time of the first probe event of the file read last; 0: none */
 };
 
 /*
  * Reads all of @fd, which stays the caller's; @name stands for it in messages. A file that ends
- * too early is read as far as it goes, reported as a warning, and marked in @ret_stats. Returns 0;
+ * too early is read as far as it goes, reported as a warning, and marked in @ret_stats, to which it
+ * adds: it is zero before the first file of a session, and numbers events through all. Returns 0;
  * a callback's value; -EINVAL (not a perf.data file, or corrupted: reported), -ENODATA (no event
  * that the schema knows among its attributes: reported), -EIO, -ENOMEM.
  */

@@ -40,6 +40,7 @@ struct text_reader {
 
 	uint64_t last_ns;
 	uint64_t sequence;
+	uint64_t lines_before, samples_before, probes_before; /* in files read before */
 	bool incomplete_warned;
 
 	size_t filled, next;
@@ -241,6 +242,8 @@ static void begin_probe(struct text_reader *reader, const struct perf_script_eve
 	reader->is_return = probe_point_is_return(point);
 	sample->origin.sequence = ++reader->sequence;
 	reader->stats->probe_samples++;
+	if (reader->stats->first_ns == 0)
+		reader->stats->first_ns = sample->origin.time_ns;
 	reader->has_sample = true;
 }
 
@@ -430,7 +433,9 @@ static int take_line(struct text_reader *reader, char *line)
 
 static int no_events(const struct text_reader *reader)
 {
-	if (reader->stats->samples == 0)
+	bool none = reader->stats->samples == reader->samples_before;
+
+	if (none)
 		diag_error("%s: neither a perf.data file (it does not begin with \"PERFILE2\") nor "
 			   "the text of perf script",
 			   reader->source->name);
@@ -438,7 +443,7 @@ static int no_events(const struct text_reader *reader)
 		diag_error("%s: no allocator events in it; record probes on malloc, free and the "
 			   "like (leakprobe add, leakrec)",
 			   reader->source->name);
-	return reader->stats->samples ? -ENODATA : -EINVAL;
+	return none ? -EINVAL : -ENODATA;
 }
 
 static int read_lines(struct text_reader *reader)
@@ -450,13 +455,14 @@ static int read_lines(struct text_reader *reader)
 		ret = take_line(reader, line);
 		if (ret)
 			return ret;
-		if (reader->stats->records == LINES_TO_BE_SURE && reader->stats->samples == 0)
+		if (reader->stats->records - reader->lines_before == LINES_TO_BE_SURE &&
+		    reader->stats->samples == reader->samples_before)
 			break;
 	}
 	err = deliver_sample(reader);
 	if (ret < 0 || err)
 		return ret < 0 ? ret : err;
-	return reader->stats->probe_samples ? 0 : no_events(reader);
+	return reader->stats->probe_samples > reader->probes_before ? 0 : no_events(reader);
 }
 
 int perf_script_text_read(struct perf_source *source, const uint8_t *head, size_t head_bytes,
@@ -470,6 +476,10 @@ int perf_script_text_read(struct perf_source *source, const uint8_t *head, size_
 	reader->source = source;
 	reader->consumer = consumer;
 	reader->stats = stats;
+	reader->sequence = stats->probe_samples;
+	reader->lines_before = stats->records;
+	reader->samples_before = stats->samples;
+	reader->probes_before = stats->probe_samples;
 	reader->newtask.is_newtask = true;
 	reader->newtask.name = "task_newtask";
 	memcpy(reader->buffer, head, head_bytes);

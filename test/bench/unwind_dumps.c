@@ -296,7 +296,7 @@ static int run(struct bench *bench, const char *path)
 		.on_comm = on_comm,
 		.on_build_id = on_build_id,
 	};
-	struct perf_input_stats stats;
+	struct perf_input_stats stats = {0};
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int err;
 

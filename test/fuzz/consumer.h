@@ -86,7 +86,7 @@ static inline int fuzz_on_name(void *context, const char *path, uint64_t file_of
 /* Reads the bytes as leakparse reads a file. */
 static inline void fuzz_read(const uint8_t *bytes, size_t nr)
 {
-	struct perf_input_stats stats;
+	struct perf_input_stats stats = {0};
 	struct heap_tracker *tracker;
 	const struct heap_block *held;
 	size_t nr_held;

@@ -80,6 +80,7 @@ static char *leaks_text(const struct leaks_options *options)
 	struct analysis analysis;
 	struct leak_report report;
 	char path[64], *text;
+	const char *paths[] = {path};
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -87,7 +88,7 @@ static char *leaks_text(const struct leaks_options *options)
 	assert_int_equal(perf_data_write(writer, PERF_DATA_FILE, fd), 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(analysis_init(&analysis, &stacks, NULL), 0);
-	assert_int_equal(analysis_read(&analysis, path), 0);
+	assert_int_equal(analysis_read(&analysis, paths, 1), 0);
 	assert_int_equal(leak_report_init(&report, &analysis, options), 0);
 	assert_int_equal(leaks_write(out, &report), 0);
 	leak_report_deinit(&report);

@@ -306,7 +306,7 @@ static void a_callback_ends_the_reading(void **state)
 	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
 	int nr_calls = 0;
 	const struct perf_consumer consumer = {.context = &nr_calls, .on_sample = stop_at_second};
-	struct perf_input_stats stats;
+	struct perf_input_stats stats = {0};
 
 	assert_int_equal(perf_data_write(writer, PERF_DATA_FILE, fd), 0);
 	assert_int_equal(perf_input_read(fd, "input", &consumer, &stats), 42);
