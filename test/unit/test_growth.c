@@ -72,10 +72,11 @@ static void clumps_make_the_error_larger(void **state)
 
 	even(1000, 0, 1000);
 	error = rate.blocks_error;
-	for (size_t i = 0; i < 1000; i++)
-		arrivals[i] = (struct arrival){(double)(i / 50) * 50 + 7 * (double)(i / 50 % 3) +
-						       1e-3 * (double)(i % 50),
-					       100};
+	for (size_t i = 0; i < 1000; i++) {
+		size_t clump = i / 50, at_ms = clump * 50000 + clump % 3 * 7000 + i % 50;
+
+		arrivals[i] = (struct arrival){(double)at_ms * 1e-3, 100};
+	}
 	assert_int_equal(growth_fit(arrivals, 1000, 0, 1000, &rate), GROWTH_STEADY);
 	assert_true(rate.blocks_error > 3 * error);
 }
