@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
+/* A consumer's answer: what follows is not wanted. */
+#define ENOUGH_READ 1
+
 int analysis_init(struct analysis *analysis, const struct stack_store_options *options,
 		  const struct heap_observer *observer)
 {
@@ -87,6 +90,13 @@ static void note_record(struct analysis *analysis, const struct perf_origin *ori
 	loss_windows_note(analysis->loss_windows, LOSS_RING_OTHERS, origin->cpu, origin->time_ns);
 }
 
+static bool is_enough(const struct analysis *analysis, const struct perf_origin *origin)
+{
+	return (analysis->until_ns && analysis->start_ns &&
+		origin->time_ns - analysis->start_ns > analysis->until_ns) ||
+	       (analysis->until_sequence && origin->sequence > analysis->until_sequence);
+}
+
 static int on_sample(void *context, const struct perf_sample *sample)
 {
 	struct analysis *analysis = context;
@@ -103,6 +113,8 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	}
 	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
 			  sample->origin.time_ns);
+	if (event->schema && is_enough(analysis, &sample->origin))
+		return ENOUGH_READ;
 	if (event->schema) {
 		/* An allocation's stack is its return's. */
 		bool needs_stack = probe_point_is_return(event->point) ||
@@ -240,6 +252,8 @@ int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr
 				  "were recorded",
 				  paths[i], paths[i - 1]);
 	}
+	if (err == ENOUGH_READ)
+		err = 0;
 	finish_err = heap_tracker_finish(analysis->heaps);
 	if (err == -ENOMEM || finish_err)
 		diag_error("cannot analyse the recording: out of memory");

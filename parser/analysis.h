@@ -23,6 +23,12 @@ struct analysis {
 	uint64_t incomplete_chains;  /* that whoever unwound them has marked */
 	uint64_t start_ns;	     /* of the first event; 0: there was none */
 	uint64_t end_ns;
+
+	/*
+	 * Set by the caller, to see what was held in between: nothing later is read than this long
+	 * after the start, nor than the event of this number. 0: to the end.
+	 */
+	uint64_t until_ns, until_sequence;
 };
 
 /*

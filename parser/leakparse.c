@@ -5,6 +5,7 @@
 #include "parser/diff_writer.h"
 #include "parser/leak_screen.h"
 #include "parser/leakparse_options.h"
+#include "parser/peak.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -137,6 +138,12 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	return err;
 }
 
+/* @size: NULL for all. */
+static bool is_of_size(const struct size_range *size, const struct heap_block *block)
+{
+	return !size || (block->size_known && size_range_has(size, block->size_bytes));
+}
+
 /* --diff */
 struct diff {
 	struct intervals *intervals;   /* NULL: not asked for */
@@ -146,10 +153,44 @@ struct diff {
 static void on_change(void *context, const struct heap_change *change)
 {
 	const struct diff *diff = context;
-	const struct heap_block *block = &change->block;
 
-	if (!diff->size || (block->size_known && size_range_has(diff->size, block->size_bytes)))
+	if (is_of_size(diff->size, &change->block))
 		intervals_change(diff->intervals, change);
+}
+
+/* --at peak, the first of two readings. */
+struct peak_search {
+	struct peak peak;
+	const struct size_range *size; /* NULL: all */
+};
+
+static void on_change_of_peak(void *context, const struct heap_change *change)
+{
+	struct peak_search *search = context;
+
+	if (is_of_size(search->size, &change->block))
+		peak_change(&search->peak, change);
+}
+
+static int find_peak(const struct leakparse_options *options, uint64_t *ret_sequence)
+{
+	struct peak_search search = {.size = options->leaks.size};
+	const struct heap_observer observer = {&search, on_change_of_peak};
+	struct analysis analysis;
+	int err;
+
+	if (!options->nr_inputs && lseek(STDIN_FILENO, 0, SEEK_CUR) < 0) {
+		diag_error("--at peak reads a recording twice: give a file, not a pipe");
+		return -ESPIPE;
+	}
+	err = analysis_init(&analysis, &options->stacks, &observer);
+	if (!err)
+		err = analysis_read(&analysis, options->inputs, options->nr_inputs);
+	if (!options->nr_inputs && lseek(STDIN_FILENO, 0, SEEK_SET) < 0)
+		err = -errno;
+	analysis_deinit(&analysis);
+	*ret_sequence = search.peak.sequence;
+	return err;
 }
 
 static int diff_init(struct diff *diff, const struct leakparse_options *options)
@@ -192,6 +233,7 @@ int main(int argc, char **argv)
 	struct analysis analysis = {0};
 	struct diff diff = {0};
 	const struct heap_observer observer = {&diff, on_change};
+	uint64_t peak_sequence = 0;
 	bool leaks = false;
 	int err;
 
@@ -205,11 +247,15 @@ int main(int argc, char **argv)
 		       : err == -EINVAL ? DIAG_EXIT_USAGE
 					: DIAG_EXIT_FAILED;
 	}
-	if (options.diff)
+	if (options.at_peak)
+		err = find_peak(&options, &peak_sequence);
+	if (!err && options.diff)
 		err = diff_init(&diff, &options);
 	if (!err)
 		err = analysis_init(&analysis, &options.stacks, options.diff ? &observer : NULL);
 	analysis.intervals = diff.intervals;
+	analysis.until_ns = options.at_ns;
+	analysis.until_sequence = peak_sequence;
 	if (!err)
 		err = analysis_read(&analysis, options.inputs, options.nr_inputs);
 	/* What a corrupted file held up to its defect is still worth knowing. */

@@ -20,6 +20,8 @@ static const char usage[] =
 	"\n"
 	"  -i, --input FILE      read FILE, not standard input; several are one session's, in order\n"
 	"      --summary         print one screen that tells what leaks\n"
+	"      --at MOMENT       tell what was held at that time since the recording's start, at the\n"
+	"                        peak of all that was held, or at the end [end]\n"
 	"      --diff            tell instead what was added, less what was freed, between\n"
 	"                        the marks that leakrec sets\n"
 	"      --from TIME, --to TIME\n"
@@ -54,6 +56,7 @@ enum {
 	OPTION_SYMFS,
 	OPTION_DEBUG_DIR,
 	OPTION_SUMMARY,
+	OPTION_AT,
 	OPTION_DIFF,
 	OPTION_FROM,
 	OPTION_TO,
@@ -76,6 +79,7 @@ static const struct option long_options[] = {
 	{"symfs", required_argument, NULL, OPTION_SYMFS},
 	{"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
 	{"summary", no_argument, NULL, OPTION_SUMMARY},
+	{"at", required_argument, NULL, OPTION_AT},
 	{"diff", no_argument, NULL, OPTION_DIFF},
 	{"from", required_argument, NULL, OPTION_FROM},
 	{"to", required_argument, NULL, OPTION_TO},
@@ -244,6 +248,20 @@ static int parse_selection(int opt, struct leakparse_options *options)
 	}
 }
 
+static int parse_at(const char *text, struct leakparse_options *options)
+{
+	int err = 0;
+
+	options->at_peak = strcmp(text, "peak") == 0;
+	options->at_ns = 0;
+	if (!options->at_peak && strcmp(text, "end") != 0) {
+		err = parse_time("--at", text, &options->at_ns);
+		/* 0 stands for the end; no event is that near to the first. */
+		options->at_ns += options->at_ns == 0;
+	}
+	return err;
+}
+
 static int parse_range(int opt, struct leakparse_options *options)
 {
 	options->diff = options->has_range = true;
@@ -256,10 +274,10 @@ static bool diff_can(const struct leakparse_options *options)
 {
 	const struct leaks_options *leaks = &options->leaks;
 
-	return !options->summary && !options->fail_on_leak && !leaks->suppressions &&
-	       !leaks->list_unknown && leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns &&
-	       !leaks->max_age_ns && !leaks->stack && !leaks->thread && !leaks->function &&
-	       !leaks->verdicts;
+	return !options->summary && !options->fail_on_leak && !options->at_peak &&
+	       !options->at_ns && !leaks->suppressions && !leaks->list_unknown &&
+	       leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns && !leaks->max_age_ns &&
+	       !leaks->stack && !leaks->thread && !leaks->function && !leaks->verdicts;
 }
 
 int leakparse_options_parse(int argc, char **argv, struct leakparse_options *options)
@@ -285,6 +303,9 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 			break;
 		case OPTION_SUMMARY:
 			options->summary = true;
+			break;
+		case OPTION_AT:
+			err = parse_at(optarg, options);
 			break;
 		case OPTION_DIFF:
 			options->diff = true;

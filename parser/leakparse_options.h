@@ -12,6 +12,8 @@ struct leakparse_options {
 	struct leaks_options leaks;
 	struct stack_store_options stacks;
 	bool summary;	/* one screen, not the leaks text */
+	bool at_peak;	/* what was held when most was */
+	uint64_t at_ns; /* what was held that long after the start; 0: at the end */
 	bool diff;	/* what changed between marks, or in a range of time */
 	bool has_range; /* --from, --to: since the recording's start */
 	uint64_t from_ns, to_ns;

@@ -127,3 +127,31 @@ teardown() {
 		assert_equal "status of $option" "$status" 2
 	done
 }
+
+# held [OPTION...]: the summary's bytes.
+held() {
+	"$BIN/leakparse" "$@" <perf.data 2>/dev/null |
+		sed -nE 's/^# summary.* held_bytes=([0-9]+).*/\1/p'
+}
+
+@test "leakparse: --at a time, the peak, the end" {
+	local peak seconds
+
+	record_command "random_calls --seed 4711"
+	assert_equal "at the end" "$(held --at end)" "$(held)"
+	assert_equal "long after" "$(held --at 1h)" "$(held)"
+	"$BIN/leakfollow" --size 0..1000000000000 <perf.data 2>/dev/null | awk '
+		$1 == "enter" { held += $3; if (held > peak) peak = held }
+		$1 == "exit" { held -= $3 }
+		END { print peak }' >peak
+	peak=$(cat peak)
+	((peak > $(held))) || fail "the target should have held more before its end"
+	assert_equal "the peak" "$(held --at peak)" "$peak"
+	for seconds in 0.001 0.01 0.02 0.05; do
+		assert_equal "after $seconds s" "$(held --at "$seconds")" "$("$BIN/leakparse" --from 0 \
+			--to "$seconds" <perf.data 2>/dev/null | awk '$1 == "interval" { print $6 + 0 }')"
+	done
+	# shellcheck disable=SC2002 # a pipe cannot be read twice, which is the point
+	! cat perf.data | "$BIN/leakparse" --at peak >leaks 2>err
+	grep -q "give a file, not a pipe" err
+}
