@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* leakparse: tells from a recording which blocks were never released, and what else was odd. */
 #include "common/diag.h"
+#include "common/output_file.h"
 #include "common/scope.h"
 #include "parser/diff_writer.h"
 #include "parser/leak_screen.h"
@@ -110,6 +111,45 @@ static bool is_utf8(void)
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
+/* Returns 0 or a negative errno; errno tells more if it is not 0. */
+static int write_to(FILE *out, const struct leakparse_options *options,
+		    const struct leak_report *report)
+{
+	struct report_options appearance = options->report;
+	const struct report_input input = {.report = report, .options = &appearance};
+
+	errno = 0;
+	if (options->summary)
+		return leak_screen_write(out, report, is_utf8());
+	if (!options->format)
+		return leaks_write(out, report);
+	appearance.utf8 = is_utf8();
+	return report_write(out, options->format, &input);
+}
+
+/* Standard output becomes the file that was asked for. */
+static int redirect_output(const struct leakparse_options *options)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (!options->output && options->format && options->format->is_binary &&
+	    isatty(STDOUT_FILENO)) {
+		diag_error("--format %s is not for a terminal; give -o FILE, or redirect it",
+			   options->format->name);
+		return -EINVAL;
+	}
+	if (!options->output)
+		return 0;
+	fd = output_file_open(options->output);
+	if (fd < 0)
+		return fd;
+	if (dup2(fd, STDOUT_FILENO) < 0) {
+		diag_error("cannot write %s: %s", options->output, strerror(errno));
+		return -EBADF;
+	}
+	return 0;
+}
+
 /* Writes what was asked for; *@ret_leaks says whether --fail-on-leak has its case. */
 static int write_report(const struct leakparse_options *options, struct analysis *analysis,
 			bool *ret_leaks)
@@ -124,9 +164,7 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	}
 	*ret_leaks = options->fail_bytes ? report.held_bytes > options->fail_bytes
 					 : report.held_blocks > 0;
-	errno = 0;
-	err = options->summary ? leak_screen_write(stdout, &report, is_utf8())
-			       : leaks_write(stdout, &report);
+	err = write_to(stdout, options, &report);
 	if (err) {
 		diag_error("cannot write the leaks: %s", strerror(errno ? errno : -err));
 	} else {
@@ -260,9 +298,11 @@ int main(int argc, char **argv)
 		err = analysis_read(&analysis, options.inputs, options.nr_inputs);
 	/* What a corrupted file held up to its defect is still worth knowing. */
 	if (!err || analysis.input.probe_samples) {
-		int write_err = options.diff ? write_diff(&options, &analysis)
-					     : write_report(&options, &analysis, &leaks);
+		int write_err = redirect_output(&options);
 
+		if (!write_err)
+			write_err = options.diff ? write_diff(&options, &analysis)
+						 : write_report(&options, &analysis, &leaks);
 		if (write_err)
 			err = write_err;
 	}

@@ -19,7 +19,10 @@ static const char usage[] =
 	"unexpected: double frees, missed frees, failed allocations.\n"
 	"\n"
 	"  -i, --input FILE      read FILE, not standard input; several are one session's, in order\n"
+	"  -o, --output FILE     write FILE, not standard output\n"
 	"      --summary         print one screen that tells what leaks\n"
+	"      --format FORMAT   another format than the leaks text: tree (for people), json, csv,\n"
+	"                        folded (flame graphs), gprof2dot\n"
 	"      --at MOMENT       tell what was held at that time since the recording's start, at the\n"
 	"                        peak of all that was held, or at the end [end]\n"
 	"      --diff            tell instead what was added, less what was freed, between\n"
@@ -43,6 +46,12 @@ static const char usage[] =
 	"      --func NAME       only what that function of the allocator allocated (calloc)\n"
 	"      --verdict LIST    only blocks of these verdicts: growth, overdue, burst, unclear,\n"
 	"                        plateau, start-up, not-yet, at-exit\n"
+	"\n"
+	"How --format tree shows it:\n"
+	"      --inverted        from main down, not from the allocator to its callers\n"
+	"      --depth N         merge by the N innermost frames\n"
+	"      --by WHAT         by function, file, module, thread or size\n"
+	"      --threshold PERCENT  sum what is smaller in one line; 1 if not given\n"
 	"\n"
 	"For scripts:\n"
 	"      --fail-on-leak[=BYTES]  exit with status 3 if anything (more than BYTES) is listed\n"
@@ -70,6 +79,11 @@ enum {
 	OPTION_VERDICT,
 	OPTION_FAIL_ON_LEAK,
 	OPTION_SUPPRESSIONS,
+	OPTION_FORMAT,
+	OPTION_INVERTED,
+	OPTION_DEPTH,
+	OPTION_BY,
+	OPTION_THRESHOLD,
 };
 
 static const struct option long_options[] = {
@@ -93,6 +107,12 @@ static const struct option long_options[] = {
 	{"verdict", required_argument, NULL, OPTION_VERDICT},
 	{"fail-on-leak", optional_argument, NULL, OPTION_FAIL_ON_LEAK},
 	{"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
+	{"output", required_argument, NULL, 'o'},
+	{"format", required_argument, NULL, OPTION_FORMAT},
+	{"inverted", no_argument, NULL, OPTION_INVERTED},
+	{"depth", required_argument, NULL, OPTION_DEPTH},
+	{"by", required_argument, NULL, OPTION_BY},
+	{"threshold", required_argument, NULL, OPTION_THRESHOLD},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{0},
@@ -196,17 +216,63 @@ static int parse_regex(struct leakparse_options *options, const char *text)
 	return 0;
 }
 
-static int parse_top(const char *text, size_t *ret)
+static int parse_count(const char *option, const char *text, size_t *ret)
 {
 	uint64_t nr;
-	int err = parse_number("--top", text, &nr);
+	int err = parse_number(option, text, &nr);
 
 	if (!err && nr == 0) {
-		diag_error("--top takes a number from 1 on");
+		diag_error("%s takes a number from 1 on", option);
 		err = -EINVAL;
 	}
 	*ret = err ? 0 : nr;
 	return err;
+}
+
+static int parse_format(const char *text, const struct report_format **ret)
+{
+	*ret = report_format_find(text);
+	if (*ret || strcmp(text, "leaks") == 0)
+		return 0;
+	diag_error("--format knows no \"%s\"; leakparse --help lists those that it knows", text);
+	return -EINVAL;
+}
+
+static int parse_percent(const char *text, double *ret)
+{
+	char *end;
+
+	*ret = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : -1;
+	if (*ret >= 0 && *ret <= 100 && (!*end || strcmp(end, "%") == 0))
+		return 0;
+	diag_error("--threshold takes a percentage, not \"%s\"", text);
+	return -EINVAL;
+}
+
+/* The options that say how a report looks. */
+static int parse_appearance(int opt, struct leakparse_options *options)
+{
+	switch (opt) {
+	case 'o':
+		options->output = optarg;
+		return 0;
+	case OPTION_FORMAT:
+		return parse_format(optarg, &options->format);
+	case OPTION_INVERTED:
+		options->report.main_first = true;
+		return 0;
+	case OPTION_DEPTH:
+		return parse_count("--depth", optarg, &options->report.depth);
+	case OPTION_BY:
+		if (!report_parse_grouping(optarg, &options->report.by))
+			return 0;
+		diag_error("--by is function, file, module, thread or size, not \"%s\"", optarg);
+		return -EINVAL;
+	case OPTION_THRESHOLD:
+		return parse_percent(optarg, &options->report.threshold_percent);
+	default:
+		return -EINVAL;
+	}
 }
 
 /* The options that narrow or arrange what is listed. */
@@ -226,7 +292,7 @@ static int parse_selection(int opt, struct leakparse_options *options)
 		leaks->list_unknown = true;
 		return 0;
 	case OPTION_TOP:
-		return parse_top(optarg, &leaks->top);
+		return parse_count("--top", optarg, &leaks->top);
 	case OPTION_ORDER:
 		return parse_order(optarg, &leaks->order);
 	case OPTION_MIN_AGE:
@@ -244,7 +310,7 @@ static int parse_selection(int opt, struct leakparse_options *options)
 	case OPTION_VERDICT:
 		return parse_verdicts(optarg, &leaks->verdicts);
 	default:
-		return -EINVAL;
+		return parse_appearance(opt, options);
 	}
 }
 
@@ -274,10 +340,11 @@ static bool diff_can(const struct leakparse_options *options)
 {
 	const struct leaks_options *leaks = &options->leaks;
 
-	return !options->summary && !options->fail_on_leak && !options->at_peak &&
-	       !options->at_ns && !leaks->suppressions && !leaks->list_unknown &&
-	       leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns && !leaks->max_age_ns &&
-	       !leaks->stack && !leaks->thread && !leaks->function && !leaks->verdicts;
+	return !options->format && !options->summary && !options->fail_on_leak &&
+	       !options->at_peak && !options->at_ns && !leaks->suppressions &&
+	       !leaks->list_unknown && leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns &&
+	       !leaks->max_age_ns && !leaks->stack && !leaks->thread && !leaks->function &&
+	       !leaks->verdicts;
 }
 
 int leakparse_options_parse(int argc, char **argv, struct leakparse_options *options)
@@ -286,11 +353,12 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 
 	*options = (struct leakparse_options){0};
 	options->stacks.ask_servers = true;
+	options->report.threshold_percent = REPORT_DEFAULT_THRESHOLD;
 	options->to_ns = UINT64_MAX;
 	options->inputs = calloc((size_t)argc, sizeof(const char *));
 	if (!options->inputs)
 		return -ENOMEM;
-	while (!err && (opt = getopt_long(argc, argv, "i:s:hV", long_options, NULL)) != -1) {
+	while (!err && (opt = getopt_long(argc, argv, "i:o:s:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'i':
 			options->inputs[options->nr_inputs++] = optarg;

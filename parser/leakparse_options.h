@@ -4,6 +4,7 @@
 #define LEAKTOOLS_PARSER_LEAKPARSE_OPTIONS_H
 
 #include "parser/leaks_writer.h"
+#include "report/report.h"
 
 /* It points into itself and into argv. */
 struct leakparse_options {
@@ -17,7 +18,10 @@ struct leakparse_options {
 	bool diff;	/* what changed between marks, or in a range of time */
 	bool has_range; /* --from, --to: since the recording's start */
 	uint64_t from_ns, to_ns;
-	bool fail_on_leak; /* where more than @fail_bytes, or any block if 0, are held */
+	const struct report_format *format; /* NULL: the leaks text */
+	struct report_options report;
+	const char *output; /* NULL: standard output */
+	bool fail_on_leak;  /* where more than @fail_bytes, or any block if 0, are held */
 	uint64_t fail_bytes;
 
 	/* What @leaks points to. */
