@@ -252,6 +252,7 @@ static int enter_block(struct step *step, struct open_call *call, uint64_t addre
 	stats->allocated_bytes += block.size_bytes;
 	if (!block.provisional)
 		emit(step->sink, true, &block, &block.allocated);
+	step->thread->last_allocation = block.allocated.sequence;
 	site_block = site_block_of(&block);
 	return site_stats_enter(step->sink->sites, &site_block);
 }
@@ -560,6 +561,8 @@ static int take_free(struct step *step)
 	if (is_seen_twice(step, mem) || is_covered(step, mem, step->thread->calls->depth))
 		return 0;
 	result = release_block(step, mem, &anomaly);
+	if (result == HEAP_OK && anomaly.block.allocated.sequence == step->thread->last_allocation)
+		site_stats_note_temporary(step->sink->sites, anomaly.block.allocated.stack_id);
 	if (result < 0)
 		return result;
 	if (result != HEAP_OK)

@@ -252,10 +252,10 @@ static void write_site_statistics(FILE *out, const struct analysis *analysis,
 	const struct site *site = verdict->site;
 
 	fprintf(out,
-		" allocations=%" PRIu64 " frees=%" PRIu64 " allocated_bytes=%" PRIu64
-		" peak_blocks=%" PRIu64 " peak_bytes=%" PRIu64,
-		site->allocations, site->frees, site->allocated_bytes, site->peak_blocks,
-		site->peak_bytes);
+		" allocations=%" PRIu64 " frees=%" PRIu64 " temporaries=%" PRIu64
+		" allocated_bytes=%" PRIu64 " peak_blocks=%" PRIu64 " peak_bytes=%" PRIu64,
+		site->allocations, site->frees, site->temporaries, site->allocated_bytes,
+		site->peak_blocks, site->peak_bytes);
 	fputs(" first=", out);
 	write_time(out, site->first_ns);
 	fputs(" last=", out);

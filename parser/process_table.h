@@ -53,6 +53,7 @@ struct thread {
 	/* The free it made last, if nothing came after: its argument, and where the probe is. */
 	uint64_t last_free_mem, last_free_probe;
 	struct last_return last_return;
+	uint64_t last_allocation; /* the number of the event that made its last block */
 	/* Its last return, if that had no entry: on which CPU, and of what. */
 	const struct probe_schema *unpaired_return;
 	uint64_t unpaired_return_address;

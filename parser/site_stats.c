@@ -153,8 +153,8 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 	return 0;
 }
 
-static inline int end_block(struct site_stats *stats, struct site *site, const struct site_block *block,
-		     uint64_t time_ns)
+static inline int end_block(struct site_stats *stats, struct site *site,
+			    const struct site_block *block, uint64_t time_ns)
 {
 	if (!site->history) {
 		int err = begin_history(stats, site);
@@ -184,6 +184,14 @@ int site_stats_leave(struct site_stats *stats, const struct site_block *block, u
 		return err;
 	site->frees++;
 	return lifetime_sketch_add(&site->history->lifetimes, lifetime_ns(block, time_ns));
+}
+
+void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id)
+{
+	struct site *site = find(stats, stack_id);
+
+	if (site)
+		site->temporaries++;
 }
 
 int site_stats_vanish(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)

@@ -2,7 +2,7 @@
 /*
  * What each allocation stack did, counted as it happens: a site is a stack that blocks were
  * allocated from. Sites outlive their blocks, so memory grows with the number of distinct stacks,
- * not with events: 88 bytes for a site that allocated once, about 1 KiB for one that goes on.
+ * not with events: 96 bytes for a site that allocated once, about 1 KiB for one that goes on.
  *
  * The counts follow the heap model: a block that turns out to be another call's is withdrawn, a
  * failed realloc's release is taken back. Releases of blocks that a forked child inherited are the
@@ -32,6 +32,7 @@ struct site {
 	uint32_t stack_id;
 	uint32_t vanished; /* blocks whose end was not seen: their address was allocated anew */
 	uint64_t allocations, frees;
+	uint64_t temporaries; /* of the frees, those before the thread allocated anything else */
 	uint64_t allocated_bytes; /* blocks of unknown size count as 0 */
 	uint64_t held_bytes, peak_bytes;
 	uint64_t peak_blocks;	      /* the most held at a time */
@@ -56,6 +57,8 @@ void site_stats_destroy(struct site_stats *stats);
 int site_stats_enter(struct site_stats *stats, const struct site_block *block);
 /* It is freed. */
 int site_stats_leave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
+/* It was freed by its thread before that allocated anything else; to be told besides. */
+void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id);
 /* It is held no more at @time_ns, but when it was freed has not been seen. */
 int site_stats_vanish(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
 /* It was never there. */

@@ -139,6 +139,36 @@ static void the_tracker_feeds_it(void **state)
 	feed_deinit(&feed);
 }
 
+/* Freed before the thread allocates anything else, by whomever, whatever others do meanwhile. */
+static void temporaries_are_counted(void **state)
+{
+	struct feed feed;
+	const struct site *site;
+
+	feed_init(&feed, NULL);
+	feed.stack_id = STACK;
+	feed_malloc(&feed, 1, 0xa0);
+	feed_free(&feed, 0xa0); /* one */
+	feed_malloc(&feed, 1, 0xb0);
+	feed_as(&feed, 100, 101);
+	feed_malloc(&feed, 1, 0xc0);
+	feed_as(&feed, 100, 100);
+	feed_free(&feed, 0xb0); /* two: another thread's allocation is none of its own */
+	feed_malloc(&feed, 1, 0xb0);
+	feed_malloc(&feed, 1, 0xd0);
+	feed_free(&feed, 0xb0); /* not the last */
+	feed_free(&feed, 0xd0); /* three */
+	feed_realloc(&feed, 0, 1, 0xe0);
+	feed_realloc(&feed, 0xe0, 2, 0xf0); /* goes on as another */
+	feed_as(&feed, 100, 101);
+	feed_free(&feed, 0xf0); /* not its own */
+	feed_finish(&feed);
+	site = site_stats_find(heap_tracker_sites(feed.tracker), STACK);
+	assert_non_null(site);
+	assert_int_equal(site->temporaries, 3);
+	feed_deinit(&feed);
+}
+
 static void buckets_cover_all_lifetimes(void **state)
 {
 	uint64_t previous = 0;
@@ -214,6 +244,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_clock_that_steps_back_breaks_nothing, setup,
 						teardown),
 		cmocka_unit_test(the_tracker_feeds_it),
+		cmocka_unit_test(temporaries_are_counted),
 		cmocka_unit_test(buckets_cover_all_lifetimes),
 		cmocka_unit_test(every_value_is_within_the_error),
 		cmocka_unit_test(quantiles_are_within_the_error),
