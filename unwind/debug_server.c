@@ -15,7 +15,6 @@
 
 /* libdebuginfod, which brings libcurl, is loaded only where it is wanted. */
 struct library {
-	void *handle;
 	__typeof__(&debuginfod_begin) begin;
 	__typeof__(&debuginfod_end) end;
 	__typeof__(&debuginfod_find_debuginfo) find_debuginfo;
@@ -102,11 +101,11 @@ static int on_progress(debuginfod_client *client, long nr_bytes, long nr_total)
 
 static bool load_library(struct library *library)
 {
-	void *handle = dlopen(DEBUGINFOD_SONAME, RTLD_NOW | RTLD_LOCAL);
+	/* It stays: what it brings, TLS libraries among them, is not made for being unloaded. */
+	void *handle = dlopen(DEBUGINFOD_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
 	if (!handle)
 		return false;
-	library->handle = handle;
 	library->begin = (__typeof__(library->begin))dlsym(handle, "debuginfod_begin");
 	library->end = (__typeof__(library->end))dlsym(handle, "debuginfod_end");
 	library->find_debuginfo =
@@ -162,8 +161,6 @@ void debug_server_destroy(struct debug_server *server)
 		return;
 	if (server->client)
 		server->library.end(server->client);
-	if (server->library.handle)
-		dlclose(server->library.handle);
 	free(server);
 }
 
