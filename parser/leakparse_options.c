@@ -22,7 +22,7 @@ static const char usage[] =
 	"  -o, --output FILE     write FILE, not standard output\n"
 	"      --summary         print one screen that tells what leaks\n"
 	"      --format FORMAT   another format than the leaks text: tree (for people), json, csv,\n"
-	"                        folded (flame graphs), gprof2dot\n"
+	"                        folded (flame graphs), pprof, callgrind, heaptrack, gprof2dot\n"
 	"      --at MOMENT       tell what was held at that time since the recording's start, at the\n"
 	"                        peak of all that was held, or at the end [end]\n"
 	"      --diff            tell instead what was added, less what was freed, between\n"

@@ -66,6 +66,13 @@ size_t name_pool_size(const struct name_pool *pool)
 	return HASH_COUNT(pool->names);
 }
 
+void name_pool_list(const struct name_pool *pool, const char **ret_names)
+{
+	/* uthash keeps the order in which they were added. */
+	for (const struct name *name = pool->names; name; name = name->hh.next)
+		ret_names[name->number] = name->text;
+}
+
 uint32_t name_pool_number(const char *name)
 {
 	return ((const struct name *)(name - offsetof(struct name, text)))->number;

@@ -20,6 +20,8 @@ int name_pool_add(struct name_pool *pool, const char *text, const char **ret);
 
 /* How many there are. */
 size_t name_pool_size(const struct name_pool *pool);
+/* Fills @ret_names, which has room for all of them, in the order of their numbers. */
+void name_pool_list(const struct name_pool *pool, const char **ret_names);
 /* The number of @name, which name_pool_add() gave. */
 uint32_t name_pool_number(const char *name);
 

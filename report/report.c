@@ -13,6 +13,9 @@ static const struct report_format formats[] = {
 	{.name = "csv", .write = csv_format_write},
 	{.name = "folded", .write = folded_format_write},
 	{.name = "gprof2dot", .write = gprof2dot_format_write},
+	{.name = "callgrind", .write = callgrind_format_write},
+	{.name = "heaptrack", .write = heaptrack_format_write},
+	{.name = "pprof", .is_binary = true, .write = pprof_format_write},
 	{0},
 };
 
