@@ -251,8 +251,8 @@ int leak_screen_write(FILE *out, const struct leak_report *report, bool utf8)
 
 	nr_lines += write_doubts(out, report);
 	nr_lines += write_verdicts(out, report);
-	nr_sites = nr_lines + 2 < SCREEN_LINES
-			   ? (size_t)(SCREEN_LINES - nr_lines - 2) / LINES_A_SITE
+	nr_sites = nr_lines + 3 < SCREEN_LINES
+			   ? (size_t)(SCREEN_LINES - nr_lines - 3) / LINES_A_SITE
 			   : 0;
 	if (nr_sites < MIN_SITES)
 		nr_sites = MIN_SITES;
@@ -265,7 +265,10 @@ int leak_screen_write(FILE *out, const struct leak_report *report, bool utf8)
 	for (size_t i = 1; i <= nr_sites; i++)
 		write_site(out, report, i, utf8);
 	if (report->nr_sites > nr_sites)
-		fprintf(out, "and %zu stacks more: --top N, or without --summary all of them\n",
-			report->nr_sites - nr_sites);
+		fprintf(out, "and %zu stacks more (--top N)\n", report->nr_sites - nr_sites);
+	if (nr_sites)
+		fputs("Without --summary: full stacks, and each block; leakfollow --size shows its "
+		      "life.\n",
+		      out);
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }
