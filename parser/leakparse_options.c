@@ -120,7 +120,7 @@ static const struct option long_options[] = {
 
 static int parse_number(const char *option, const char *text, uint64_t *ret)
 {
-	bool is_number = text && isdigit((unsigned char)*text);
+	bool is_number = isdigit((unsigned char)*text);
 	char *end = NULL;
 
 	errno = 0;
@@ -164,7 +164,7 @@ static int parse_order(const char *text, enum leak_order *ret)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (text && strcmp(text, names[i]) == 0) {
+		if (strcmp(text, names[i]) == 0) {
 			*ret = (enum leak_order)i;
 			return 0;
 		}
@@ -240,10 +240,10 @@ static int parse_format(const char *text, const struct report_format **ret)
 
 static int parse_percent(const char *text, double *ret)
 {
-	char *end;
+	char *end = NULL;
 
 	*ret = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : -1;
-	if (*ret >= 0 && *ret <= 100 && (!*end || strcmp(end, "%") == 0))
+	if (*ret >= 0 && *ret <= 100 && end && (!*end || strcmp(end, "%") == 0))
 		return 0;
 	diag_error("--threshold takes a percentage, not \"%s\"", text);
 	return -EINVAL;
@@ -349,6 +349,7 @@ static bool diff_can(const struct leakparse_options *options)
 
 int leakparse_options_parse(int argc, char **argv, struct leakparse_options *options)
 {
+	const char *fail_bytes = NULL;
 	int opt, err = 0;
 
 	*options = (struct leakparse_options){0};
@@ -384,8 +385,7 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 			break;
 		case OPTION_FAIL_ON_LEAK:
 			options->fail_on_leak = true;
-			if (optarg)
-				err = parse_number("--fail-on-leak", optarg, &options->fail_bytes);
+			fail_bytes = optarg;
 			break;
 		case OPTION_SUPPRESSIONS:
 			err = suppressions_read(&options->suppressions, optarg);
@@ -401,6 +401,8 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 			err = parse_selection(opt, options);
 		}
 	}
+	if (!err && fail_bytes)
+		err = parse_number("--fail-on-leak", fail_bytes, &options->fail_bytes);
 	if (!err && options->diff && !diff_can(options)) {
 		diag_error(
 			"--diff, --from and --to go with --size and --top, with no other choice of "
