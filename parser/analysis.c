@@ -135,6 +135,13 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	return err ? err : heap_tracker_sample(analysis->heaps, sample, stack_id);
 }
 
+static bool on_soon(void *context, uint64_t address, bool sooner)
+{
+	const struct analysis *analysis = context;
+
+	return heap_tracker_prefetch(analysis->heaps, address, sooner);
+}
+
 static int on_mmap(void *context, const struct perf_mmap_record *record)
 {
 	struct analysis *analysis = context;
@@ -213,6 +220,7 @@ static int read_one(struct analysis *analysis, const char *path)
 	const struct perf_consumer consumer = {
 		.context = analysis,
 		.on_sample = on_sample,
+		.on_soon = on_soon,
 		.on_mmap = on_mmap,
 		.on_fork = on_fork,
 		.on_exit = on_exit_task,

@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SEGMENT	 16u /* entries */
-#define MAX_SEGMENTS	 27
-#define MAX_ENTRIES	 ((FIRST_SEGMENT << MAX_SEGMENTS) - FIRST_SEGMENT)
-#define NO_INDEX	 UINT32_MAX
-#define MIN_TABLE	 32u /* slots; a power of two */
-#define FIRST_RELEASES	 64u
-#define WORTH_COMPACTING 1024u
+#define FIRST_SEGMENT	  16u /* entries */
+#define MAX_SEGMENTS	  27
+#define MAX_ENTRIES	  ((FIRST_SEGMENT << MAX_SEGMENTS) - FIRST_SEGMENT)
+#define NO_INDEX	  UINT32_MAX
+#define MIN_TABLE	  32u /* slots; a power of two */
+#define FIRST_RELEASES	  64u
+#define WORTH_COMPACTING  1024u
+#define WORTH_PREFETCHING 4096u /* slots: their entries are more than a first-level cache holds */
 
 enum entry_state { ENTRY_FREE, ENTRY_HELD, ENTRY_RELEASED };
 
@@ -488,6 +489,24 @@ const struct heap_block *heap_find(const struct heap *heap, uint64_t address)
 	const struct entry *entry = find_entry(heap, address);
 
 	return entry && entry->state == ENTRY_HELD ? &entry->block : NULL;
+}
+
+bool heap_prefetch(const struct heap *heap, uint64_t address, bool sooner)
+{
+	const struct slot *slot;
+
+	if (heap->nr_slots < WORTH_PREFETCHING)
+		return false;
+	slot = &heap->slots[tag_of(heap, address) & (heap->nr_slots - 1)];
+	if (!sooner) {
+		__builtin_prefetch(slot);
+	} else if (slot->entry != NO_INDEX) {
+		const struct entry *entry = entry_at(heap, slot->entry);
+
+		__builtin_prefetch(entry, 1);
+		__builtin_prefetch((const char *)(entry + 1) - 1, 1);
+	}
+	return true;
 }
 
 const struct heap_op *heap_find_release(const struct heap *heap, uint64_t address)

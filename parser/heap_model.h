@@ -8,8 +8,8 @@
  * start with a new one (exec); who belongs to which is the caller's (heap_space.h).
  *
  * Memory: one entry for each held block (some 90 bytes), and one for each of the HEAP_MAX_RELEASES
- * addresses released last. A second free of an address released before those is seen as one of an unknown
- * block.
+ * addresses released last. A second free of an address released before those is seen as one of an
+ * unknown block.
  */
 #ifndef LEAKTOOLS_PARSER_HEAP_MODEL_H
 #define LEAKTOOLS_PARSER_HEAP_MODEL_H
@@ -95,6 +95,13 @@ bool heap_settle(struct heap *heap, uint64_t address, uint64_t sequence,
 /* The block held at @address, or NULL. Valid until the next change. */
 const struct heap_block *heap_find(const struct heap *heap, uint64_t address);
 
+/*
+ * @address will be asked for soon: fetches into the cache where its entry is looked for, or, when
+ * it is time for that (@sooner), the entry. Returns whether the heap is large enough for that to
+ * pay.
+ */
+bool heap_prefetch(const struct heap *heap, uint64_t address, bool sooner);
+
 /* The last release of @address, or NULL if it is held or not known. Valid until the next change. */
 const struct heap_op *heap_find_release(const struct heap *heap, uint64_t address);
 
@@ -110,8 +117,8 @@ int heap_for_each(const struct heap *heap, int (*visit)(void *context, const str
 		  void *context);
 
 /*
- * Calls @visit for each held block, in no order, and leaves the heap empty: its memory is given back
- * meanwhile, so that blocks which move elsewhere hardly take twice the room.
+ * Calls @visit for each held block, in no order, and leaves the heap empty: its memory is given
+ * back meanwhile, so that blocks which move elsewhere hardly take twice the room.
  */
 void heap_drain(struct heap *heap, void (*visit)(void *context, const struct heap_block *b),
 		void *context);

@@ -153,6 +153,16 @@ int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *
 	return err ? err : heap_calls_take(&tracker->sink, thread, heap, sample, stack_id);
 }
 
+bool heap_tracker_prefetch(const struct heap_tracker *tracker, uint64_t address, bool sooner)
+{
+	const struct thread *thread = tracker->table.last_thread;
+
+	/* Of the heap that was used last: where it is another's, nothing is lost. */
+	return thread && thread->process && thread->process->space &&
+	       thread->process->space->heap &&
+	       heap_prefetch(thread->process->space->heap, address, sooner);
+}
+
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
 {
 	int err = retire_thread(tracker, record->tid, record->origin.time_ns);

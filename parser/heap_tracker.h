@@ -93,6 +93,8 @@ void heap_tracker_destroy(struct heap_tracker *tracker);
  */
 int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *sample,
 			uint32_t stack_id);
+/* An event about the block at @address will likely come soon (heap_prefetch()). */
+bool heap_tracker_prefetch(const struct heap_tracker *tracker, uint64_t address, bool sooner);
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record);
 int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_record *record);
 int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record);

@@ -94,6 +94,11 @@ struct perf_lost_record { /* LOST, LOST_SAMPLES */
 struct perf_consumer {
 	void *context;
 	int (*on_sample)(void *context, const struct perf_sample *sample);
+	/*
+	 * A probe's sample will likely come soon, or sooner still, that is about this block.
+	 * Returns whether it is worth while to tell.
+	 */
+	bool (*on_soon)(void *context, uint64_t address, bool sooner);
 	int (*on_mmap)(void *context, const struct perf_mmap_record *record);
 	int (*on_fork)(void *context, const struct perf_task_record *record);
 	int (*on_exit)(void *context, const struct perf_task_record *record);

@@ -181,7 +181,14 @@ void perf_event_plan_fields(struct perf_event *event)
 		{fields->return_address, offsetof(struct perf_sample, return_address)},
 	};
 
+	const struct probe_schema *schema = event->desc.schema;
+
 	_Static_assert(PROBE_MAX_ARGS == 3, "the arguments above");
+	event->block = probe_point_is_return(event->desc.point) ? fields->ret
+		       : schema && schema->block_arg >= 0	? fields->args[schema->block_arg]
+								: (struct perf_field){0};
+	if (!schema || event->block.size_bytes != sizeof(uint64_t))
+		event->block.size_bytes = 0;
 	event->nr_copies = event->raw_bytes_needed = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		uint64_t end = (uint64_t)all[i].field.offset + all[i].field.size_bytes;

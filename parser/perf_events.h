@@ -58,6 +58,7 @@ struct perf_event {
 	struct perf_field_copy copies[PERF_EVENT_MAX_COPIES];
 	uint32_t nr_copies;
 	uint32_t raw_bytes_needed;
+	struct perf_field block; /* of 8 bytes, or none: the block that a sample is about */
 };
 
 struct perf_event_id; /* of a table with linear probing */

@@ -17,6 +17,10 @@
 
 #define MAX_TRACING_DATA_BYTES ((uint32_t)256 << 20)
 #define MAX_RECORD_BYTES       ((size_t)1 << 16)
+#define AHEAD		       4    /* records */
+#define NOT_AHEAD	       4096 /* records: so long it stays as it is that it does not pay */
+#define AHEAD_BYTES	       ((size_t)256)
+#define CACHE_LINE_BYTES       ((size_t)64)
 
 struct perf_input {
 	struct perf_source source;
@@ -35,6 +39,7 @@ struct perf_input {
 
 	bool events_checked; /* there is an event that the schema knows */
 	uint64_t sequence;
+	uint32_t not_ahead;	 /* records for which nothing is fetched ahead */
 	uint64_t delivered_ns;	 /* the latest time delivered */
 	uint64_t lost_in_rings;	 /* by LOST records */
 	uint64_t lost_by_events; /* by LOST_SAMPLES records */
@@ -224,6 +229,30 @@ static int deliver(struct perf_input *input, const struct perf_queued *queued)
 	}
 }
 
+/*
+ * What is waiting is in no cache any more, and neither is what is known of most blocks: both are
+ * fetched some records ahead, in steps, as each shows where the next is.
+ */
+static void fetch_ahead(struct perf_input *input)
+{
+	const struct perf_queued *far = perf_order_ahead(&input->order, 3 * AHEAD);
+	uint64_t address;
+
+	for (size_t line = 0; far && line < AHEAD_BYTES; line += CACHE_LINE_BYTES)
+		__builtin_prefetch(far->record.bytes + line);
+	if (input->not_ahead > 0) {
+		input->not_ahead--;
+		return;
+	}
+	for (size_t step = 2; step > 0; step--) {
+		const struct perf_queued *queued = perf_order_ahead(&input->order, step * AHEAD);
+
+		if (queued && perf_sample_peek_block(queued->event, &queued->record, &address) &&
+		    !input->consumer->on_soon(input->consumer->context, address, step == 1))
+			input->not_ahead = NOT_AHEAD;
+	}
+}
+
 /* Hands on all that is due. */
 static int deliver_due(struct perf_input *input)
 {
@@ -231,6 +260,8 @@ static int deliver_due(struct perf_input *input)
 	int err = 0;
 
 	while (!err && perf_order_pop(&input->order, &queued)) {
+		if (input->consumer->on_soon)
+			fetch_ahead(input);
 		err = deliver(input, &queued);
 		perf_chunk_release(queued.record.chunk);
 	}

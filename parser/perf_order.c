@@ -234,6 +234,13 @@ static void find_first(struct perf_order *order)
 	}
 }
 
+const struct perf_queued *perf_order_ahead(const struct perf_order *order, size_t distance)
+{
+	const struct perf_run *run = order->current;
+
+	return run && run->nr > distance ? entry_of(run, distance) : NULL;
+}
+
 bool perf_order_pop(struct perf_order *order, struct perf_queued *ret)
 {
 	struct perf_run *run = order->current;

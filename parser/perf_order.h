@@ -70,6 +70,9 @@ int perf_order_push(struct perf_order *order, struct perf_queued *entry);
 void perf_order_finish_round(struct perf_order *order);
 void perf_order_finish(struct perf_order *order);
 
+/* An entry that is likely to be popped after @distance others, or NULL. */
+const struct perf_queued *perf_order_ahead(const struct perf_order *order, size_t distance);
+
 /*
  * Takes out the earliest entry that is due. Returns true, and the caller releases its chunk; or
  * false.

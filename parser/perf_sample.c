@@ -242,3 +242,27 @@ int perf_sample_decode(const struct perf_event *event, const struct perf_record 
 		return -EINVAL;
 	return 0;
 }
+
+bool perf_sample_peek_block(const struct perf_event *event, const struct perf_record *record,
+			    uint64_t *ret)
+{
+	uint64_t type = event->desc.attr.sample_type, nr;
+	size_t size_bytes = record->header.size, at = event->sample_words_bytes;
+
+	if (event->block.size_bytes == 0 || record->header.type != PERF_RECORD_SAMPLE ||
+	    (type & PERF_SAMPLE_READ) || !(type & PERF_SAMPLE_RAW))
+		return false;
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		if (at + sizeof(nr) > size_bytes)
+			return false;
+		memcpy(&nr, record->bytes + at, sizeof(nr));
+		if (nr > size_bytes / sizeof(nr))
+			return false;
+		at += (1 + nr) * sizeof(nr);
+	}
+	at += sizeof(uint32_t) + event->block.offset;
+	if (at + sizeof(*ret) > size_bytes)
+		return false;
+	memcpy(ret, record->bytes + at, sizeof(*ret));
+	return true;
+}

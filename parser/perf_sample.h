@@ -17,4 +17,11 @@
 int perf_sample_decode(const struct perf_event *event, const struct perf_record *record,
 		       struct perf_sample *ret);
 
+/*
+ * Finds, without decoding it, the block that a sample is about, for prefetching. Returns whether it
+ * did.
+ */
+bool perf_sample_peek_block(const struct perf_event *event, const struct perf_record *record,
+			    uint64_t *ret);
+
 #endif

@@ -39,6 +39,12 @@ static inline int fuzz_on_sample(void *context, const struct perf_sample *sample
 	return heap_tracker_sample(context, sample, 1);
 }
 
+static inline bool fuzz_on_soon(void *context, uint64_t address, bool sooner)
+{
+	heap_tracker_prefetch(context, address, sooner);
+	return true;
+}
+
 static inline int fuzz_on_mmap(void *context, const struct perf_mmap_record *record)
 {
 	fuzz_touch(record->mapping.path, strlen(record->mapping.path));
@@ -97,6 +103,7 @@ static inline void fuzz_read(const uint8_t *bytes, size_t nr)
 	const struct perf_consumer consumer = {
 		.context = tracker,
 		.on_sample = fuzz_on_sample,
+		.on_soon = fuzz_on_soon,
 		.on_mmap = fuzz_on_mmap,
 		.on_fork = fuzz_on_fork,
 		.on_exit = fuzz_on_exit,
