@@ -6,7 +6,8 @@
  *	unwind_dumps time FILE       by rules, each batch of dumps several times over
  *	unwind_dumps once FILE       by rules, once, as a reader of the file does
  *	unwind_dumps addresses FILE  by rules; prints them as `perf script -F ip --no-inline`
- *
+ *	unwind_dumps cores FILE DIR NUMBER...  writes these dumps for gdb: DIR/NUMBER.*
+ *(dump_core.h)
  *
  * compare exits with 1 if any stack differs. How a stack ended may differ, as libdwfl takes less
  *for an end.
@@ -14,6 +15,7 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "parser/perf_input.h"
+#include "test/bench/dump_core.h"
 #include "unwind/dump_unwinder.h"
 
 #include <errno.h>
@@ -30,7 +32,7 @@
 #define MAX_SHOWN      20
 #define MAX_DUMP_BYTES (64u << 10)
 
-enum mode { COMPARE, TIME, ONCE, ADDRESSES };
+enum mode { COMPARE, TIME, ONCE, ADDRESSES, CORES };
 
 /* A dump kept for the batch that it is timed in. */
 struct kept_dump {
@@ -41,6 +43,8 @@ struct kept_dump {
 
 struct bench {
 	enum mode mode;
+	const char *dir; /* CORES */
+	char **wanted;	 /* dumps' numbers, from 1; the last is NULL */
 	struct debuginfo debuginfo;
 	struct module_table modules;
 	struct address_spaces spaces;
@@ -199,6 +203,20 @@ static void print_as_perf(const struct bench *bench, const struct address_space 
 	putc_unlocked('\n', stdout);
 }
 
+static int write_if_wanted(const struct bench *bench, const struct address_space *space,
+			   const struct stack_dump *dump)
+{
+	char path[4000];
+
+	for (char **wanted = bench->wanted; *wanted; wanted++) {
+		if (strtoull(*wanted, NULL, 10) != bench->nr_samples)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", bench->dir, *wanted);
+		return dump_core_write(path, &bench->modules, space, dump, &bench->stack);
+	}
+	return 0;
+}
+
 static int on_sample(void *context, const struct perf_sample *sample)
 {
 	struct bench *bench = context;
@@ -218,6 +236,8 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	bench->nr_frames += bench->stack.nr;
 	if (!err && bench->mode == ADDRESSES)
 		print_as_perf(bench, space);
+	if (!err && bench->mode == CORES)
+		err = write_if_wanted(bench, space, &sample->dump);
 	return err;
 }
 
@@ -333,7 +353,7 @@ static void bench_deinit(struct bench *bench)
 
 int main(int argc, char **argv)
 {
-	static const char *const modes[] = {"compare", "time", "once", "addresses"};
+	static const char *const modes[] = {"compare", "time", "once", "addresses", "cores"};
 	struct bench *bench = calloc(1, sizeof(*bench));
 	int mode, err;
 
@@ -341,15 +361,21 @@ int main(int argc, char **argv)
 	/* The reader's buffers come and go: not to and from the kernel each time. */
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	mallopt(M_MMAP_THRESHOLD, 64 << 20);
-	for (mode = 0; argc == 3 && mode < (int)ARRAY_SIZE(modes); mode++)
+	for (mode = 0; argc >= 3 && mode < (int)ARRAY_SIZE(modes); mode++)
 		if (strcmp(argv[1], modes[mode]) == 0)
 			break;
-	if (!bench || argc != 3 || mode == ARRAY_SIZE(modes)) {
-		fputs("usage: unwind_dumps compare|time|once|addresses FILE\n", stderr);
+	if (!bench || argc < 3 || mode == ARRAY_SIZE(modes) || (argc > 3) != (mode == CORES)) {
+		fputs("usage: unwind_dumps compare|time|once|addresses FILE\n"
+		      "       unwind_dumps cores FILE DIR NUMBER...\n",
+		      stderr);
 		free(bench);
 		return DIAG_EXIT_USAGE;
 	}
 	bench->mode = (enum mode)mode;
+	if (mode == CORES) {
+		bench->dir = argv[3];
+		bench->wanted = argv + 4;
+	}
 	err = run(bench, argv[2]);
 	if (!err)
 		report(bench);
