@@ -7,6 +7,7 @@
 #include "parser/leak_screen.h"
 #include "parser/leakparse_options.h"
 #include "parser/peak.h"
+#include "report/held_history.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -113,10 +114,14 @@ static bool is_utf8(void)
 
 /* Returns 0 or a negative errno; errno tells more if it is not 0. */
 static int write_to(FILE *out, const struct leakparse_options *options,
-		    const struct leak_report *report)
+		    const struct leak_report *report, const struct held_history *history)
 {
 	struct report_options appearance = options->report;
-	const struct report_input input = {.report = report, .options = &appearance};
+	const struct report_input input = {
+		.report = report,
+		.options = &appearance,
+		.history = history,
+	};
 
 	errno = 0;
 	if (options->summary)
@@ -152,7 +157,7 @@ static int redirect_output(const struct leakparse_options *options)
 
 /* Writes what was asked for; *@ret_leaks says whether --fail-on-leak has its case. */
 static int write_report(const struct leakparse_options *options, struct analysis *analysis,
-			bool *ret_leaks)
+			const struct held_history *history, bool *ret_leaks)
 {
 	struct leak_report report;
 	int err = leak_report_init(&report, analysis, &options->leaks);
@@ -164,7 +169,7 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	}
 	*ret_leaks = options->fail_bytes ? report.held_bytes > options->fail_bytes
 					 : report.held_blocks > 0;
-	err = write_to(stdout, options, &report);
+	err = write_to(stdout, options, &report, history);
 	if (err) {
 		diag_error("cannot write the leaks: %s", strerror(errno ? errno : -err));
 	} else {
@@ -270,7 +275,8 @@ int main(int argc, char **argv)
 	struct leakparse_options options;
 	struct analysis analysis = {0};
 	struct diff diff = {0};
-	const struct heap_observer observer = {&diff, on_change};
+	struct heap_observer observer = {&diff, on_change};
+	struct held_history *history = NULL;
 	uint64_t peak_sequence = 0;
 	bool leaks = false;
 	int err;
@@ -289,8 +295,17 @@ int main(int argc, char **argv)
 		err = find_peak(&options, &peak_sequence);
 	if (!err && options.diff)
 		err = diff_init(&diff, &options);
+	if (!err && options.format && options.format->needs_history) {
+		history = held_history_create(options.leaks.size);
+		observer = (struct heap_observer){history, held_history_change};
+		if (!history) {
+			diag_error("cannot keep the history: out of memory");
+			err = -ENOMEM;
+		}
+	}
 	if (!err)
-		err = analysis_init(&analysis, &options.stacks, options.diff ? &observer : NULL);
+		err = analysis_init(&analysis, &options.stacks,
+				    options.diff || history ? &observer : NULL);
 	analysis.intervals = diff.intervals;
 	analysis.until_ns = options.at_ns;
 	analysis.until_sequence = peak_sequence;
@@ -301,8 +316,9 @@ int main(int argc, char **argv)
 		int write_err = redirect_output(&options);
 
 		if (!write_err)
-			write_err = options.diff ? write_diff(&options, &analysis)
-						 : write_report(&options, &analysis, &leaks);
+			write_err = options.diff
+					    ? write_diff(&options, &analysis)
+					    : write_report(&options, &analysis, history, &leaks);
 		if (write_err)
 			err = write_err;
 	}
@@ -310,6 +326,7 @@ int main(int argc, char **argv)
 		err = -ENODATA;
 	analysis_deinit(&analysis);
 	intervals_destroy(diff.intervals);
+	held_history_destroy(history);
 	if (!err && leaks && options.fail_on_leak)
 		err = EXIT_LEAKS;
 	leakparse_options_deinit(&options);

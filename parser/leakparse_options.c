@@ -22,7 +22,7 @@ static const char usage[] =
 	"  -o, --output FILE     write FILE, not standard output\n"
 	"      --summary         print one screen that tells what leaks\n"
 	"      --format FORMAT   another format than the leaks text: tree (for people), json, csv,\n"
-	"                        folded (flame graphs), pprof, callgrind, heaptrack, gprof2dot\n"
+	"                        folded (flame graphs), pprof, callgrind, massif, heaptrack, gprof2dot\n"
 	"      --at MOMENT       tell what was held at that time since the recording's start, at the\n"
 	"                        peak of all that was held, or at the end [end]\n"
 	"      --diff            tell instead what was added, less what was freed, between\n"
@@ -347,6 +347,16 @@ static bool diff_can(const struct leakparse_options *options)
 	       !leaks->verdicts;
 }
 
+/* What was held over time is known by size only. */
+static bool history_can(const struct leakparse_options *options)
+{
+	const struct leaks_options *leaks = &options->leaks;
+
+	return !options->at_peak && !options->at_ns && !leaks->suppressions && !leaks->min_age_ns &&
+	       !leaks->max_age_ns && !leaks->stack && !leaks->thread && !leaks->function &&
+	       !leaks->verdicts && !leaks->top;
+}
+
 int leakparse_options_parse(int argc, char **argv, struct leakparse_options *options)
 {
 	const char *fail_bytes = NULL;
@@ -407,6 +417,13 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 		diag_error(
 			"--diff, --from and --to go with --size and --top, with no other choice of "
 			"what to list");
+		err = -EINVAL;
+	}
+	if (!err && options->format && options->format->needs_history && !history_can(options)) {
+		diag_error(
+			"--format %s tells of the whole recording: of what to list, it goes with "
+			"--size only",
+			options->format->name);
 		err = -EINVAL;
 	}
 	if (!err && options->from_ns >= options->to_ns) {

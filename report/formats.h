@@ -11,6 +11,7 @@ int json_format_write(FILE *out, const struct report_input *input);
 int csv_format_write(FILE *out, const struct report_input *input);
 int callgrind_format_write(FILE *out, const struct report_input *input);
 int heaptrack_format_write(FILE *out, const struct report_input *input);
+int massif_format_write(FILE *out, const struct report_input *input);
 int pprof_format_write(FILE *out, const struct report_input *input);
 int gprof2dot_format_write(FILE *out, const struct report_input *input);
 

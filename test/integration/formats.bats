@@ -82,6 +82,17 @@ END
 	grep -E '^ +500 .*:=a;b <script>"#\(1\)\\x5c\\x0a\\xff,%s\.so\+0x3030 ' <<<"$output"
 }
 
+@test "formats: ms_print reads massif" {
+	format massif massif.out
+	run -0 --separate-stderr ms_print --threshold=0 "$BATS_TEST_TMPDIR/massif.out"
+	# The peak is while the block of 100,000 bytes lives, and not the end.
+	grep -E 'Detailed snapshots: \[[0-9]+ \(peak\), [0-9]+\]' <<<"$output"
+	grep -E '^ +[0-9]+ +120 +136,864 +136,864 ' <<<"$output"
+	grep -E '^73\.06% \(100,000B\) 0x0: =a;b|->73\.06% \(100,000B\) 0x0: =a;b' <<<"$output"
+	grep -E '^ +[0-9]+ +250 +61,956 ' <<<"$output"
+	run -2 "$BUILD_DIR/bin/leakparse" --format massif --min-age 1 -i /dev/null
+}
+
 @test "formats: heaptrack_print reads heaptrack's data" {
 	format heaptrack x.heaptrack
 	run -0 heaptrack_print --print-leaks 1 --shorten-templates 0 -f "$BATS_TEST_TMPDIR/x.heaptrack"

@@ -5,6 +5,7 @@
  * an argument it only writes the recording to that file, for tests with the formats' own readers.
  */
 #include "common/scope.h"
+#include "report/held_history.h"
 #include "report/report.h"
 #include "test/support/perf_data_writer.h"
 
@@ -99,6 +100,8 @@ static char *format_text(struct perf_data_writer *writer, const char *name,
 	const struct leaks_options all = {0};
 	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
 	const struct report_format *format = report_format_find(name);
+	struct held_history *history = held_history_create(NULL);
+	const struct heap_observer observer = {history, held_history_change};
 	struct analysis analysis;
 	struct leak_report report;
 	char path[64], *text = NULL;
@@ -108,13 +111,15 @@ static char *format_text(struct perf_data_writer *writer, const char *name,
 	assert_true(fd >= 0 && out && format);
 	assert_int_equal(perf_data_write(writer, PERF_DATA_FILE, fd), 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(analysis_init(&analysis, &stacks, NULL), 0);
+	assert_int_equal(analysis_init(&analysis, &stacks, &observer), 0);
 	assert_int_equal(analysis_read(&analysis, (const char *[]){path}, 1), 0);
 	assert_int_equal(leak_report_init(&report, &analysis, &all), 0);
-	const struct report_input input = {.report = &report, .options = options};
+	const struct report_input input = {
+		.report = &report, .options = options, .history = history};
 	assert_int_equal(report_write(out, format, &input), 0);
 	leak_report_deinit(&report);
 	analysis_deinit(&analysis);
+	held_history_destroy(history);
 	fclose(out);
 	perf_data_writer_destroy(writer);
 	return text;
