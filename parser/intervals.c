@@ -7,46 +7,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A hostile file may be all marks. */
-#define MAX_INTERVALS 100000
-
-/* A stack in an interval. */
-struct tally_key {
-	uint32_t interval, stack_id;
-};
-
+/* A stack in the open interval. */
 struct tally {
-	struct tally_key key;
+	uint32_t stack_id;
 	int64_t blocks, bytes;
 	UT_hash_handle hh;
 };
 
 struct intervals {
-	struct interval *list; /* the last one is open */
-	size_t nr, nr_allocated;
+	struct interval_observer observer;
+	struct interval
+		open; /* its end, UINT64_MAX where only a mark or the recording's end is one */
 	struct tally *tallies;
-	struct interval_change *changes;
 	uint64_t from_ns, to_ns; /* since the start, with @has_range */
-	bool has_range, failed;
+	uint64_t every_ns;	 /* 0: between marks */
+	bool has_range, has_begun, failed;
 };
 
-struct intervals *intervals_create(void)
+struct intervals *intervals_create(const struct interval_observer *observer)
 {
-	return calloc(1, sizeof(struct intervals));
+	struct intervals *intervals = calloc(1, sizeof(*intervals));
+
+	if (intervals)
+		intervals->observer = *observer;
+	return intervals;
 }
 
-void intervals_destroy(struct intervals *intervals)
+static void drop_tallies(struct intervals *intervals)
 {
 	struct tally *tally, *next;
 
-	if (!intervals)
-		return;
 	HASH_ITER (hh, intervals->tallies, tally, next) {
 		HASH_DEL(intervals->tallies, tally);
 		free(tally);
 	}
-	free(intervals->list);
-	free(intervals->changes);
+}
+
+void intervals_destroy(struct intervals *intervals)
+{
+	if (!intervals)
+		return;
+	drop_tallies(intervals);
 	free(intervals);
 }
 
@@ -57,25 +58,9 @@ void intervals_set_range(struct intervals *intervals, uint64_t from_ns, uint64_t
 	intervals->to_ns = to_ns;
 }
 
-static void open_interval(struct intervals *intervals, uint64_t begin_ns, uint64_t mark)
+void intervals_set_length(struct intervals *intervals, uint64_t every_ns)
 {
-	struct interval *grown = intervals->list;
-
-	if (intervals->nr == intervals->nr_allocated) {
-		intervals->nr_allocated = 2 * intervals->nr_allocated + 16;
-		grown = reallocarray(grown, intervals->nr_allocated, sizeof(*grown));
-		if (!grown) {
-			intervals->failed = true;
-			intervals->nr_allocated = intervals->nr;
-			return;
-		}
-		intervals->list = grown;
-	}
-	intervals->list[intervals->nr++] = (struct interval){
-		.begin_ns = begin_ns,
-		.end_ns = UINT64_MAX,
-		.begin_mark = mark,
-	};
+	intervals->every_ns = every_ns;
 }
 
 static uint64_t time_after(uint64_t start_ns, uint64_t ns)
@@ -83,117 +68,146 @@ static uint64_t time_after(uint64_t start_ns, uint64_t ns)
 	return ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + ns;
 }
 
-void intervals_begin(struct intervals *intervals, uint64_t time_ns)
+static void open_interval(struct intervals *intervals, uint64_t begin_ns, uint64_t mark)
 {
-	if (intervals->nr)
-		return;
-	if (!intervals->has_range) {
-		open_interval(intervals, time_ns, 0);
+	intervals->open = (struct interval){
+		.begin_ns = begin_ns,
+		.end_ns = intervals->every_ns ? time_after(begin_ns, intervals->every_ns)
+					      : UINT64_MAX,
+		.begin_mark = mark,
+	};
+}
+
+/* The most bytes first, then the most blocks. */
+static int compare_tallies(const struct tally *a, const struct tally *b)
+{
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	if (a->blocks != b->blocks)
+		return a->blocks > b->blocks ? -1 : 1;
+	return a->stack_id < b->stack_id ? -1 : a->stack_id > b->stack_id;
+}
+
+/* Tells of the open interval, which ends at @end_ns. */
+static void close_interval(struct intervals *intervals, uint64_t end_ns, uint64_t mark)
+{
+	struct interval *interval = &intervals->open;
+	struct interval_change *changes =
+		calloc(HASH_COUNT(intervals->tallies) + 1, sizeof(*changes));
+	struct tally *tally, *next;
+
+	interval->end_ns = end_ns > interval->begin_ns ? end_ns : interval->begin_ns;
+	interval->end_mark = mark;
+	if (!changes) {
+		intervals->failed = true;
 		return;
 	}
-	open_interval(intervals, time_after(time_ns, intervals->from_ns), 0);
-	if (intervals->nr)
-		intervals->list[0].end_ns = time_after(time_ns, intervals->to_ns);
+	HASH_SORT(intervals->tallies, compare_tallies);
+	HASH_ITER (hh, intervals->tallies, tally, next)
+		if (tally->blocks || tally->bytes)
+			changes[interval->nr_changes++] = (struct interval_change){
+				tally->stack_id, tally->blocks, tally->bytes};
+	interval->changes = changes;
+	intervals->observer.on_interval(intervals->observer.context, interval);
+	free(changes);
+	drop_tallies(intervals);
+}
+
+/* Ends the intervals of a fixed length that are over at @time_ns. */
+static void advance(struct intervals *intervals, uint64_t time_ns)
+{
+	while (intervals->every_ns && intervals->open.end_ns <= time_ns) {
+		uint64_t end_ns = intervals->open.end_ns, idle;
+
+		close_interval(intervals, end_ns, 0);
+		/* Where nothing has happened for long, once is enough. */
+		idle = (time_ns - end_ns) / intervals->every_ns * intervals->every_ns;
+		if (idle > intervals->every_ns) {
+			open_interval(intervals, end_ns, 0);
+			end_ns += idle;
+			close_interval(intervals, end_ns, 0);
+		}
+		open_interval(intervals, end_ns, 0);
+	}
+}
+
+void intervals_begin(struct intervals *intervals, uint64_t time_ns)
+{
+	if (intervals->has_begun)
+		return;
+	intervals->has_begun = true;
+	open_interval(intervals, time_ns, intervals->open.begin_mark);
+	if (!intervals->has_range)
+		return;
+	intervals->open.begin_ns = time_after(time_ns, intervals->from_ns);
+	intervals->open.end_ns = time_after(time_ns, intervals->to_ns);
 }
 
 void intervals_mark(struct intervals *intervals, uint64_t time_ns, uint64_t number)
 {
-	if (intervals->has_range || intervals->nr >= MAX_INTERVALS)
+	if (intervals->has_range || intervals->every_ns)
 		return;
 	/* Before the first event nothing can have changed. */
-	if (intervals->nr) {
-		struct interval *last = &intervals->list[intervals->nr - 1];
-
-		last->end_ns = time_ns > last->begin_ns ? time_ns : last->begin_ns;
-		last->end_mark = number;
-		time_ns = last->end_ns;
+	if (!intervals->has_begun) {
+		intervals->open.begin_mark = number;
+		return;
 	}
+	if (time_ns < intervals->open.begin_ns)
+		time_ns = intervals->open.begin_ns;
+	close_interval(intervals, time_ns, number);
 	open_interval(intervals, time_ns, number);
 }
 
-/* Where @time_ns is in; NULL: in none. Changes come in order, or a little late. */
-static struct interval *find_interval(const struct intervals *intervals, uint64_t time_ns)
+static struct tally *get_tally(struct intervals *intervals, uint32_t stack_id)
 {
-	for (size_t i = intervals->nr; i-- > 0;)
-		if (time_ns >= intervals->list[i].begin_ns)
-			return time_ns < intervals->list[i].end_ns ? &intervals->list[i] : NULL;
-	/* What is older than the first event was told of by a late one. */
-	return intervals->nr && !intervals->has_range ? &intervals->list[0] : NULL;
+	struct tally *tally;
+
+	HASH_FIND(hh, intervals->tallies, &stack_id, sizeof(stack_id), tally);
+	if (tally)
+		return tally;
+	tally = calloc(1, sizeof(*tally));
+	if (!tally)
+		return NULL;
+	tally->stack_id = stack_id;
+	HASH_ADD(hh, intervals->tallies, stack_id, sizeof(stack_id), tally);
+	if (hash_added(tally))
+		return tally;
+	free(tally);
+	return NULL;
 }
 
 void intervals_change(struct intervals *intervals, const struct heap_change *change)
 {
 	const struct heap_block *block = &change->block;
-	struct interval *interval = find_interval(intervals, change->op.time_ns);
-	uint64_t bytes = block->size_known ? block->size_bytes : 0;
-	struct tally_key key;
+	struct interval *open = &intervals->open;
+	uint64_t time_ns = change->op.time_ns, bytes = block->size_known ? block->size_bytes : 0;
 	struct tally *tally;
 
-	if (!interval)
+	intervals_begin(intervals, time_ns);
+	advance(intervals, time_ns);
+	if (intervals->has_range && (time_ns < open->begin_ns || time_ns >= open->end_ns))
 		return;
-	key = (struct tally_key){(uint32_t)(interval - intervals->list), block->allocated.stack_id};
-	HASH_FIND(hh, intervals->tallies, &key, sizeof(key), tally);
+	tally = get_tally(intervals, block->allocated.stack_id);
 	if (!tally) {
-		tally = calloc(1, sizeof(*tally));
-		if (!tally) {
-			intervals->failed = true;
-			return;
-		}
-		tally->key = key;
-		HASH_ADD(hh, intervals->tallies, key, sizeof(key), tally);
-		if (!hash_added(tally)) {
-			free(tally);
-			intervals->failed = true;
-			return;
-		}
+		intervals->failed = true;
+		return;
 	}
 	/* Sizes are what a hostile file says: sums may wrap, nothing depends on them. */
 	if (!change->enters)
 		bytes = -bytes;
 	tally->blocks += change->enters ? 1 : -1;
 	tally->bytes = (int64_t)((uint64_t)tally->bytes + bytes);
-	interval->blocks += change->enters ? 1 : -1;
-	interval->bytes = (int64_t)((uint64_t)interval->bytes + bytes);
+	open->blocks += change->enters ? 1 : -1;
+	open->bytes = (int64_t)((uint64_t)open->bytes + bytes);
 }
 
-/* By interval; within one the most bytes first, then the most blocks. */
-static int compare_tallies(const struct tally *a, const struct tally *b)
+int intervals_finish(struct intervals *intervals, uint64_t end_ns)
 {
-	if (a->key.interval != b->key.interval)
-		return a->key.interval < b->key.interval ? -1 : 1;
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	if (a->blocks != b->blocks)
-		return a->blocks > b->blocks ? -1 : 1;
-	return a->key.stack_id < b->key.stack_id ? -1 : a->key.stack_id > b->key.stack_id;
-}
-
-int intervals_finish(struct intervals *intervals, uint64_t end_ns, const struct interval **ret,
-		     size_t *ret_nr)
-{
-	struct interval_change *change;
-	struct tally *tally, *next;
-
-	if (intervals->nr && intervals->list[intervals->nr - 1].end_ns > end_ns)
-		intervals->list[intervals->nr - 1].end_ns = end_ns;
-	free(intervals->changes);
-	intervals->changes = calloc(HASH_COUNT(intervals->tallies) + 1, sizeof(*change));
-	if (!intervals->changes || intervals->failed)
-		return -ENOMEM;
-	change = intervals->changes;
-	HASH_SORT(intervals->tallies, compare_tallies);
-	HASH_ITER (hh, intervals->tallies, tally, next) {
-		struct interval *interval = &intervals->list[tally->key.interval];
-
-		if (!tally->blocks && !tally->bytes)
-			continue;
-		if (!interval->changes)
-			interval->changes = change;
-		interval->nr_changes++;
-		*change++ =
-			(struct interval_change){tally->key.stack_id, tally->blocks, tally->bytes};
+	if (intervals->has_begun) {
+		advance(intervals, end_ns);
+		close_interval(intervals,
+			       end_ns < intervals->open.end_ns ? end_ns : intervals->open.end_ns,
+			       0);
 	}
-	*ret = intervals->list;
-	*ret_nr = intervals->nr;
-	return 0;
+	return intervals->failed ? -ENOMEM : 0;
 }

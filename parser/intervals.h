@@ -5,13 +5,18 @@
  * block, so a stack that released more than it allocated is negative, and one that released all it
  * allocated is not there.
  *
- * Intervals end where marks are, or are one, from a time to another. Memory grows with intervals
- * times the stacks that were active in them.
+ * Intervals end where marks are, each so many seconds, or are one, from a time to another. Each is
+ * told of when it ends; memory grows with the stacks that are active in one.
  */
 #ifndef LEAKTOOLS_PARSER_INTERVALS_H
 #define LEAKTOOLS_PARSER_INTERVALS_H
 
 #include "parser/heap_tracker.h"
+
+struct interval_change {
+	uint32_t stack_id;
+	int64_t blocks, bytes; /* blocks of unknown size count as 0 bytes */
+};
 
 struct interval {
 	uint64_t begin_ns, end_ns; /* the recording's times; the end is outside */
@@ -22,33 +27,32 @@ struct interval {
 	size_t nr_changes;
 };
 
-struct interval_change {
-	uint32_t stack_id;
-	int64_t blocks, bytes; /* blocks of unknown size count as 0 bytes */
+/* What is to be done with an interval that has ended; @interval is valid meanwhile only. */
+struct interval_observer {
+	void *context;
+	void (*on_interval)(void *context, const struct interval *interval);
 };
 
 struct intervals;
 
 /* NULL: out of memory. */
-struct intervals *intervals_create(void);
+struct intervals *intervals_create(const struct interval_observer *observer);
 void intervals_destroy(struct intervals *intervals);
 
-/*
- * Before all else: one interval instead of those between marks, by times since the recording's
- * start.
- */
+/* Before all else: one interval, by times since the recording's start, instead of those between
+ * marks; or intervals of @every_ns. */
 void intervals_set_range(struct intervals *intervals, uint64_t from_ns, uint64_t to_ns);
+void intervals_set_length(struct intervals *intervals, uint64_t every_ns);
 
-/* The recording, in time order: its first event, marks, changes. */
+/*
+ * The recording, in time order: its first event, marks, changes. A change that is told of late,
+ * when its interval has ended, counts in the next.
+ */
 void intervals_begin(struct intervals *intervals, uint64_t time_ns);
 void intervals_mark(struct intervals *intervals, uint64_t time_ns, uint64_t number);
 void intervals_change(struct intervals *intervals, const struct heap_change *change);
 
-/*
- * After the last event, which was at @end_ns. @ret, which is its own, is in time order. Returns 0
- * or -ENOMEM (also if it was met before).
- */
-int intervals_finish(struct intervals *intervals, uint64_t end_ns, const struct interval **ret,
-		     size_t *ret_nr);
+/* After the last event, which was at @end_ns. Returns 0 or -ENOMEM (also if it was met before). */
+int intervals_finish(struct intervals *intervals, uint64_t end_ns);
 
 #endif

@@ -3,7 +3,7 @@
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/scope.h"
-#include "parser/diff_writer.h"
+#include "parser/diff_report.h"
 #include "parser/leak_screen.h"
 #include "parser/leakparse_options.h"
 #include "parser/peak.h"
@@ -181,26 +181,6 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	return err;
 }
 
-/* @size: NULL for all. */
-static bool is_of_size(const struct size_range *size, const struct heap_block *block)
-{
-	return !size || (block->size_known && size_range_has(size, block->size_bytes));
-}
-
-/* --diff */
-struct diff {
-	struct intervals *intervals;   /* NULL: not asked for */
-	const struct size_range *size; /* NULL: all */
-};
-
-static void on_change(void *context, const struct heap_change *change)
-{
-	const struct diff *diff = context;
-
-	if (is_of_size(diff->size, &change->block))
-		intervals_change(diff->intervals, change);
-}
-
 /* --at peak, the first of two readings. */
 struct peak_search {
 	struct peak peak;
@@ -211,7 +191,8 @@ static void on_change_of_peak(void *context, const struct heap_change *change)
 {
 	struct peak_search *search = context;
 
-	if (is_of_size(search->size, &change->block))
+	if (!search->size ||
+	    (change->block.size_known && size_range_has(search->size, change->block.size_bytes)))
 		peak_change(&search->peak, change);
 }
 
@@ -236,46 +217,50 @@ static int find_peak(const struct leakparse_options *options, uint64_t *ret_sequ
 	return err;
 }
 
-static int diff_init(struct diff *diff, const struct leakparse_options *options)
+static int begin_diff(const struct leakparse_options *options, struct diff_report *diff,
+		      const struct analysis *analysis)
 {
+	int err = redirect_output(options);
+
+	if (!err)
+		err = diff_report_init(diff, analysis, stdout);
+	if (err)
+		return err;
 	diff->size = options->leaks.size;
-	diff->intervals = intervals_create();
-	if (!diff->intervals) {
-		diag_error("cannot count changes: out of memory");
-		return -ENOMEM;
-	}
+	diff->top = options->leaks.top;
 	if (options->has_range)
 		intervals_set_range(diff->intervals, options->from_ns, options->to_ns);
+	if (options->every_ns)
+		intervals_set_length(diff->intervals, options->every_ns);
 	return 0;
 }
 
-static int write_diff(const struct leakparse_options *options, const struct analysis *analysis)
+static int end_diff(const struct leakparse_options *options, struct diff_report *diff)
 {
-	const struct interval *intervals;
-	size_t nr;
-	int err = intervals_finish(analysis->intervals, analysis->end_ns, &intervals, &nr);
+	int err = diff_report_finish(diff);
 
-	if (err) {
-		diag_error("cannot count changes: %s", strerror(-err));
-		return err;
-	}
-	if (nr == 1 && !options->has_range)
+	if (!err && diff->nr <= 1 && !options->has_range && !options->every_ns)
 		diag_note("the recording has no marks: these are the changes of all of it");
-	errno = 0;
-	err = diff_write(stdout, analysis, intervals, nr, options->leaks.top);
-	if (err)
-		diag_error("cannot write the changes: %s", strerror(-err));
-	if (analysis->lost)
-		warn_of_losses(analysis);
+	if (diff->analysis->lost)
+		warn_of_losses(diff->analysis);
 	return err;
+}
+
+/* All but --diff. */
+static int end_report(const struct leakparse_options *options, struct analysis *analysis,
+		      const struct held_history *history, bool *ret_leaks)
+{
+	int err = redirect_output(options);
+
+	return err ? err : write_report(options, analysis, history, ret_leaks);
 }
 
 int main(int argc, char **argv)
 {
 	struct leakparse_options options;
 	struct analysis analysis = {0};
-	struct diff diff = {0};
-	struct heap_observer observer = {&diff, on_change};
+	struct diff_report diff = {0};
+	struct heap_observer observer = {&diff, diff_report_change};
 	struct held_history *history = NULL;
 	uint64_t peak_sequence = 0;
 	bool leaks = false;
@@ -294,7 +279,7 @@ int main(int argc, char **argv)
 	if (options.at_peak)
 		err = find_peak(&options, &peak_sequence);
 	if (!err && options.diff)
-		err = diff_init(&diff, &options);
+		err = begin_diff(&options, &diff, &analysis);
 	if (!err && options.format && options.format->needs_history) {
 		history = held_history_create(options.leaks.size);
 		observer = (struct heap_observer){history, held_history_change};
@@ -313,19 +298,16 @@ int main(int argc, char **argv)
 		err = analysis_read(&analysis, options.inputs, options.nr_inputs);
 	/* What a corrupted file held up to its defect is still worth knowing. */
 	if (!err || analysis.input.probe_samples) {
-		int write_err = redirect_output(&options);
+		int write_err = options.diff ? end_diff(&options, &diff)
+					     : end_report(&options, &analysis, history, &leaks);
 
-		if (!write_err)
-			write_err = options.diff
-					    ? write_diff(&options, &analysis)
-					    : write_report(&options, &analysis, history, &leaks);
 		if (write_err)
 			err = write_err;
 	}
 	if (!err && analysis.input.truncated)
 		err = -ENODATA;
 	analysis_deinit(&analysis);
-	intervals_destroy(diff.intervals);
+	diff_report_deinit(&diff);
 	held_history_destroy(history);
 	if (!err && leaks && options.fail_on_leak)
 		err = EXIT_LEAKS;

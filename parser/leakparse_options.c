@@ -29,6 +29,7 @@ static const char usage[] =
 	"                        the marks that leakrec sets\n"
 	"      --from TIME, --to TIME\n"
 	"                        the same between these times since the recording's start\n"
+	"      --every TIME      the same, each so many seconds, while the recording comes in\n"
 	"      --top N           only the N first stacks\n"
 	"      --order ORDER     verdict (real leaks first), size (those that hold most first), or\n"
 	"                        time (the plain list, block by block)\n"
@@ -67,6 +68,7 @@ enum {
 	OPTION_SUMMARY,
 	OPTION_AT,
 	OPTION_DIFF,
+	OPTION_EVERY,
 	OPTION_FROM,
 	OPTION_TO,
 	OPTION_TOP,
@@ -95,6 +97,7 @@ static const struct option long_options[] = {
 	{"summary", no_argument, NULL, OPTION_SUMMARY},
 	{"at", required_argument, NULL, OPTION_AT},
 	{"diff", no_argument, NULL, OPTION_DIFF},
+	{"every", required_argument, NULL, OPTION_EVERY},
 	{"from", required_argument, NULL, OPTION_FROM},
 	{"to", required_argument, NULL, OPTION_TO},
 	{"top", required_argument, NULL, OPTION_TOP},
@@ -148,7 +151,7 @@ static int parse_time(const char *option, const char *text, uint64_t *ret_ns)
 	for (size_t i = 0; time >= 0 && end && !errno && i < ARRAY_SIZE(units); i++) {
 		if (strcmp(end, units[i].suffix) != 0 || time * units[i].seconds >= 1e9)
 			continue;
-		*ret_ns = (uint64_t)(time * units[i].seconds * 1e9);
+		*ret_ns = (uint64_t)(time * units[i].seconds * 1e9 + 0.5);
 		return 0;
 	}
 	diag_error("%s takes seconds, or a time like 10ms, 5m or 2h, not \"%s\"", option, text);
@@ -389,6 +392,10 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 		case OPTION_DIFF:
 			options->diff = true;
 			break;
+		case OPTION_EVERY:
+			options->diff = true;
+			err = parse_time("--every", optarg, &options->every_ns);
+			break;
 		case OPTION_FROM:
 		case OPTION_TO:
 			err = parse_range(opt, options);
@@ -424,6 +431,10 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 			"--format %s tells of the whole recording: of what to list, it goes with "
 			"--size only",
 			options->format->name);
+		err = -EINVAL;
+	}
+	if (!err && options->every_ns && options->has_range) {
+		diag_error("give either --every or --from and --to");
 		err = -EINVAL;
 	}
 	if (!err && options->from_ns >= options->to_ns) {

@@ -18,6 +18,7 @@ struct leakparse_options {
 	bool diff;	/* what changed between marks, or in a range of time */
 	bool has_range; /* --from, --to: since the recording's start */
 	uint64_t from_ns, to_ns;
+	uint64_t every_ns;		    /* changes of each so long time; 0: between marks */
 	const struct report_format *format; /* NULL: the leaks text */
 	struct report_options report;
 	const char *output; /* NULL: standard output */

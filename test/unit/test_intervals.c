@@ -8,9 +8,30 @@
 
 #include <cmocka.h>
 
+#define MAX_INTERVALS 8
+#define MAX_CHANGES   8
+
+/* What was told of. */
+static struct interval list[MAX_INTERVALS];
+static struct interval_change changes[MAX_INTERVALS][MAX_CHANGES];
+static size_t nr_intervals;
+
+static void on_interval(void *context, const struct interval *interval)
+{
+	assert_true(nr_intervals < MAX_INTERVALS && interval->nr_changes <= MAX_CHANGES);
+	list[nr_intervals] = *interval;
+	for (size_t i = 0; i < interval->nr_changes; i++)
+		changes[nr_intervals][i] = interval->changes[i];
+	list[nr_intervals].changes = changes[nr_intervals];
+	nr_intervals++;
+}
+
 static int setup(void **state)
 {
-	*state = intervals_create();
+	const struct interval_observer observer = {.on_interval = on_interval};
+
+	nr_intervals = 0;
+	*state = intervals_create(&observer);
 	return *state ? 0 : -1;
 }
 
@@ -33,14 +54,10 @@ static void change(struct intervals *intervals, bool enters, uint32_t stack, uin
 	intervals_change(intervals, &change);
 }
 
-static const struct interval *finish(struct intervals *intervals, uint64_t end_ns, size_t nr)
+static void finish(struct intervals *intervals, uint64_t end_ns, size_t nr)
 {
-	const struct interval *list;
-	size_t nr_list;
-
-	assert_int_equal(intervals_finish(intervals, end_ns, &list, &nr_list), 0);
-	assert_int_equal(nr_list, nr);
-	return list;
+	assert_int_equal(intervals_finish(intervals, end_ns), 0);
+	assert_int_equal(nr_intervals, nr);
 }
 
 static void assert_change(const struct interval *interval, size_t index, uint32_t stack,
@@ -54,14 +71,12 @@ static void assert_change(const struct interval *interval, size_t index, uint32_
 
 static void what_leaks_is_largest_and_what_cancels_is_gone(void **state)
 {
-	const struct interval *list;
-
 	intervals_begin(*state, 100);
 	change(*state, true, 1, 64, 100);
 	change(*state, true, 2, 5000, 101);
 	change(*state, true, 3, 10, 102);
 	change(*state, false, 1, 64, 103);
-	list = finish(*state, 200, 1);
+	finish(*state, 200, 1);
 	assert_int_equal(list[0].nr_changes, 2);
 	assert_change(&list[0], 0, 2, 5000, 1);
 	assert_change(&list[0], 1, 3, 10, 1);
@@ -72,14 +87,12 @@ static void what_leaks_is_largest_and_what_cancels_is_gone(void **state)
 
 static void a_free_counts_for_who_allocated_in_the_interval_of_the_free(void **state)
 {
-	const struct interval *list;
-
 	intervals_begin(*state, 100);
 	change(*state, true, 1, 64, 110);
 	intervals_mark(*state, 150, 1);
 	change(*state, false, 1, 64, 150);
 	change(*state, true, 2, 8, 160);
-	list = finish(*state, 200, 2);
+	finish(*state, 200, 2);
 	assert_int_equal(list[0].end_mark, 1);
 	assert_int_equal(list[1].begin_mark, 1);
 	assert_int_equal(list[1].begin_ns, 150);
@@ -88,43 +101,61 @@ static void a_free_counts_for_who_allocated_in_the_interval_of_the_free(void **s
 	assert_change(&list[1], 1, 1, -64, -1);
 }
 
-static void a_late_change_counts_when_it_happened(void **state)
+/* Its interval is over and has been told of. */
+static void a_late_change_counts_in_the_next_interval(void **state)
 {
-	const struct interval *list;
-
 	intervals_begin(*state, 100);
 	intervals_mark(*state, 150, 1);
-	intervals_mark(*state, 160, 2);
+	assert_int_equal(nr_intervals, 1);
 	change(*state, true, 1, 64, 149);
-	change(*state, true, 2, 64, 159);
-	change(*state, true, 3, 64, 50);
-	list = finish(*state, 200, 3);
-	assert_int_equal(list[0].nr_changes, 2);
-	assert_change(&list[1], 0, 2, 64, 1);
-	assert_int_equal(list[2].nr_changes, 0);
+	finish(*state, 200, 2);
+	assert_int_equal(list[0].nr_changes, 0);
+	assert_change(&list[1], 0, 1, 64, 1);
 }
 
 static void marks_out_of_order_and_before_the_start_do_no_harm(void **state)
 {
-	const struct interval *list;
-
 	intervals_mark(*state, 50, 7);
 	intervals_begin(*state, 100);
+	change(*state, true, 1, 64, 145);
 	intervals_mark(*state, 150, 8);
 	intervals_mark(*state, 140, 9);
-	change(*state, true, 1, 64, 145);
 	change(*state, true, 2, 64, 155);
-	list = finish(*state, 200, 3);
+	finish(*state, 200, 3);
 	assert_int_equal(list[0].begin_mark, 7);
 	assert_change(&list[0], 0, 1, 64, 1);
+	assert_int_equal(list[1].begin_ns, 150);
+	assert_int_equal(list[1].end_ns, 150);
 	assert_int_equal(list[1].nr_changes, 0);
 	assert_change(&list[2], 0, 2, 64, 1);
 }
 
+/* Of a long time without changes there is one interval. */
+static void intervals_of_a_length(void **state)
+{
+	intervals_set_length(*state, 10);
+	intervals_begin(*state, 100);
+	change(*state, true, 1, 64, 100);
+	change(*state, true, 1, 64, 109);
+	assert_int_equal(nr_intervals, 0);
+	change(*state, false, 1, 64, 110);
+	assert_int_equal(nr_intervals, 1);
+	change(*state, true, 2, 64, 1000005);
+	assert_int_equal(nr_intervals, 3);
+	intervals_mark(*state, 1000006, 1);
+	finish(*state, 1000009, 4);
+	assert_change(&list[0], 0, 1, 128, 2);
+	assert_int_equal(list[0].end_ns, 110);
+	assert_change(&list[1], 0, 1, -64, -1);
+	assert_int_equal(list[2].nr_changes, 0);
+	assert_int_equal(list[2].begin_ns, 120);
+	assert_int_equal(list[2].end_ns, 1000000);
+	assert_change(&list[3], 0, 2, 64, 1);
+	assert_int_equal(list[3].end_ns, 1000009);
+}
+
 static void a_range_takes_the_place_of_marks(void **state)
 {
-	const struct interval *list;
-
 	intervals_set_range(*state, 10, 20);
 	intervals_begin(*state, 100);
 	intervals_mark(*state, 115, 1);
@@ -132,7 +163,7 @@ static void a_range_takes_the_place_of_marks(void **state)
 	change(*state, true, 2, 64, 110);
 	change(*state, true, 3, 32, 119);
 	change(*state, true, 4, 64, 120);
-	list = finish(*state, 200, 1);
+	finish(*state, 200, 1);
 	assert_int_equal(list[0].begin_ns, 110);
 	assert_int_equal(list[0].end_ns, 120);
 	assert_int_equal(list[0].nr_changes, 2);
@@ -147,12 +178,10 @@ static void a_recording_without_events_has_no_interval(void **state)
 
 static void sizes_out_of_all_proportion_do_no_harm(void **state)
 {
-	const struct interval *list;
-
 	intervals_begin(*state, 100);
 	change(*state, true, 1, UINT64_MAX, 100);
 	change(*state, false, 1, 1ULL << 63, 100);
-	list = finish(*state, UINT64_MAX, 1);
+	finish(*state, UINT64_MAX, 1);
 	assert_int_equal(list[0].nr_changes, 1);
 	assert_change(&list[0], 0, 1, INT64_MAX, 0);
 }
@@ -164,8 +193,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		INTERVALS_TEST(what_leaks_is_largest_and_what_cancels_is_gone),
 		INTERVALS_TEST(a_free_counts_for_who_allocated_in_the_interval_of_the_free),
-		INTERVALS_TEST(a_late_change_counts_when_it_happened),
+		INTERVALS_TEST(a_late_change_counts_in_the_next_interval),
 		INTERVALS_TEST(marks_out_of_order_and_before_the_start_do_no_harm),
+		INTERVALS_TEST(intervals_of_a_length),
 		INTERVALS_TEST(a_range_takes_the_place_of_marks),
 		INTERVALS_TEST(a_recording_without_events_has_no_interval),
 		INTERVALS_TEST(sizes_out_of_all_proportion_do_no_harm),

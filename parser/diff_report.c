@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/diff_writer.h"
+#include "parser/diff_report.h"
 
+#include "common/diag.h"
 #include "parser/leaks_writer.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 /* A time since the start, or "?" where there is none: nothing was recorded. */
 static void write_time(FILE *out, const struct analysis *analysis, uint64_t time_ns)
@@ -33,9 +35,11 @@ static double added_bytes(const struct interval *interval)
 	return sum;
 }
 
-static void write_interval(FILE *out, const struct analysis *analysis,
-			   const struct interval *interval, size_t top)
+static void on_interval(void *context, const struct interval *interval)
 {
+	struct diff_report *report = context;
+	const struct analysis *analysis = report->analysis;
+	FILE *out = report->out;
 	double added = added_bytes(interval);
 
 	fputs("interval ", out);
@@ -45,7 +49,7 @@ static void write_interval(FILE *out, const struct analysis *analysis,
 	write_end(out, "start", interval->begin_mark);
 	write_end(out, "end", interval->end_mark);
 	fprintf(out, " %+" PRId64 " %+" PRId64 "\n", interval->bytes, interval->blocks);
-	for (size_t i = 0; i < interval->nr_changes && (!top || i < top); i++) {
+	for (size_t i = 0; i < interval->nr_changes && (!report->top || i < report->top); i++) {
 		const struct interval_change *change = &interval->changes[i];
 
 		fprintf(out, "change %+" PRId64 " %+" PRId64 " %" PRIu32, change->bytes,
@@ -55,18 +59,54 @@ static void write_interval(FILE *out, const struct analysis *analysis,
 		fputc('\n', out);
 		leaks_write_stack(out, analysis, change->stack_id);
 	}
+	report->nr++;
+	fflush(out);
 }
 
-int diff_write(FILE *out, const struct analysis *analysis, const struct interval *intervals,
-	       size_t nr, size_t top)
+int diff_report_init(struct diff_report *report, const struct analysis *analysis, FILE *out)
 {
+	const struct interval_observer observer = {report, on_interval};
+
+	*report = (struct diff_report){.analysis = analysis, .out = out};
+	report->intervals = intervals_create(&observer);
+	if (!report->intervals) {
+		diag_error("cannot count changes: out of memory");
+		return -ENOMEM;
+	}
 	fputs("# changes 1\n"
 	      "# columns: interval BEGIN END FROM TO BYTES BLOCKS\n"
 	      "# columns: change BYTES BLOCKS STACK SHARE\n",
 	      out);
-	for (size_t i = 0; i < nr; i++)
-		write_interval(out, analysis, &intervals[i], top);
-	if (fflush(out) || ferror(out))
-		return errno ? -errno : -EIO;
 	return 0;
+}
+
+void diff_report_deinit(struct diff_report *report)
+{
+	intervals_destroy(report->intervals);
+	report->intervals = NULL;
+}
+
+void diff_report_change(void *context, const struct heap_change *change)
+{
+	struct diff_report *report = context;
+	const struct heap_block *block = &change->block;
+
+	if (!report->size || (block->size_known && size_range_has(report->size, block->size_bytes)))
+		intervals_change(report->intervals, change);
+}
+
+int diff_report_finish(struct diff_report *report)
+{
+	int err = intervals_finish(report->intervals, report->analysis->end_ns);
+
+	if (err) {
+		diag_error("cannot count changes: %s", strerror(-err));
+		return err;
+	}
+	errno = 0;
+	if (fflush(report->out) || ferror(report->out)) {
+		err = errno ? -errno : -EIO;
+		diag_error("cannot write the changes: %s", strerror(-err));
+	}
+	return err;
 }

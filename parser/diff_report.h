@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * leakparse --diff: what changed between moments of a recording, as the `changes` text, version 1
+ * (docs/leaks-format.md). Each interval is written when it is over, so that a recording which comes
+ * through a pipe is told of while it goes on.
+ */
+#ifndef LEAKTOOLS_PARSER_DIFF_REPORT_H
+#define LEAKTOOLS_PARSER_DIFF_REPORT_H
+
+#include "common/size_range.h"
+#include "parser/analysis.h"
+#include "parser/intervals.h"
+
+#include <stdio.h>
+
+struct diff_report {
+	struct intervals *intervals; /* for analysis->intervals; its own */
+	const struct analysis *analysis;
+	const struct size_range *size; /* only blocks of these sizes; NULL: all */
+	size_t top;		       /* only so many changes of an interval; 0: all */
+	FILE *out;
+	size_t nr; /* of intervals, so far */
+};
+
+/*
+ * Writes the first lines to @out. The stacks are @analysis's, which need not be initialised yet.
+ * Returns 0 or -ENOMEM (reported).
+ */
+int diff_report_init(struct diff_report *report, const struct analysis *analysis, FILE *out);
+void diff_report_deinit(struct diff_report *report);
+
+/* A heap_observer's on_change, with the report as its context. */
+void diff_report_change(void *context, const struct heap_change *change);
+
+/*
+ * After the recording's end: writes the last interval. Returns 0, or a negative errno, reported;
+ * errors of @out that were met before are among them.
+ */
+int diff_report_finish(struct diff_report *report);
+
+#endif
