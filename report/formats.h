@@ -7,6 +7,7 @@
 
 int tree_format_write(FILE *out, const struct report_input *input);
 int folded_format_write(FILE *out, const struct report_input *input);
+int html_format_write(FILE *out, const struct report_input *input);
 int json_format_write(FILE *out, const struct report_input *input);
 int csv_format_write(FILE *out, const struct report_input *input);
 int callgrind_format_write(FILE *out, const struct report_input *input);

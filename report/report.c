@@ -10,6 +10,7 @@
 static const struct report_format formats[] = {
 	{.name = "tree", .write = tree_format_write},
 	{.name = "json", .write = json_format_write},
+	{.name = "html", .needs_history = true, .write = html_format_write},
 	{.name = "csv", .write = csv_format_write},
 	{.name = "folded", .write = folded_format_write},
 	{.name = "gprof2dot", .write = gprof2dot_format_write},

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* charts.js: leaks by size and time, and held bytes over time, one below the other on one time axis. */
+const MARGIN = { left: 84, right: 14, top: 10, bottom: 34 };
+const POINTS_PX = 330;
+const HELD_PX = 210;
+const NEAR_PX = 12; /* a point so near is under the pointer */
+
+const charts = {
+	from: 0, to: duration, /* the time axis */
+	drag: null,            /* {canvas, from, to} in pixels */
+	point: -1,             /* a leak: under the pointer, or the keyboard's */
+	cursor: -1,            /* a time in the lower chart */
+	sizes: [1, 2],         /* the size axis, logarithmic */
+	drawn: [],             /* points by verdict */
+	selected: null,        /* the held series of what is selected */
+};
+
+const timeToX = (us, width) => MARGIN.left + (us - charts.from) / (charts.to - charts.from) * (width - MARGIN.left - MARGIN.right);
+const xToTime = (x, width) => charts.from + (x - MARGIN.left) / (width - MARGIN.left - MARGIN.right) * (charts.to - charts.from);
+
+function sizeToY(bytes) {
+	const [min, max] = charts.sizes;
+
+	return POINTS_PX - MARGIN.bottom - (Math.log2(Math.max(bytes, 1)) - min) / (max - min) *
+		(POINTS_PX - MARGIN.top - MARGIN.bottom);
+}
+
+/* Round steps: 1, 2 or 5 of a power of ten, or of parts of an hour. */
+function timeStep(span, most) {
+	const steps = [60e6, 120e6, 300e6, 600e6, 1800e6, 3600e6, 7200e6, 21600e6, 43200e6, 86400e6, 604800e6];
+	const rough = span / most;
+
+	if (rough > 30e6)
+		return steps.find((s) => s >= rough) || Math.ceil(rough / 604800e6) * 604800e6;
+	const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1e-3)));
+	return power * ([1, 2, 5].find((m) => m * power >= rough) || 10);
+}
+
+function axisTime(us, step) {
+	if (us === 0)
+		return "0";
+	if (step >= 60e6)
+		return us >= 3600e6 ? (us / 3600e6).toFixed(step % 3600e6 ? 2 : 0) + " h" : us / 60e6 + " min";
+	const unit = step >= 1e5 ? [1e6, "s"] : step >= 100 ? [1e3, "ms"] : [1, "µs"];
+	const digits = Math.max(0, -Math.floor(Math.log10(step / unit[0]) + 1e-9));
+	return (us / unit[0]).toFixed(Math.min(digits, 6)) + " " + unit[1];
+}
+
+function drawTimeAxis(context, theme, width, height) {
+	const step = timeStep(charts.to - charts.from, Math.max(Math.floor(width / 130), 2));
+
+	context.textAlign = "center";
+	context.textBaseline = "top";
+	for (let t = Math.ceil(charts.from / step) * step; t <= charts.to; t += step) {
+		const x = timeToX(t, width);
+
+		context.fillStyle = theme["--faint"];
+		context.fillRect(Math.round(x), MARGIN.top, 1, height - MARGIN.top - MARGIN.bottom);
+		context.fillStyle = theme["--soft"];
+		context.fillText(axisTime(t, step), Math.min(Math.max(x, MARGIN.left), width - 28), height - MARGIN.bottom + 7);
+	}
+	context.fillStyle = theme["--line"];
+	context.fillRect(MARGIN.left, height - MARGIN.bottom, width - MARGIN.left - MARGIN.right, 1);
+}
+
+function drawAxisLabel(context, theme, y, text) {
+	context.fillStyle = theme["--soft"];
+	context.textAlign = "right";
+	context.textBaseline = "middle";
+	context.fillText(text, MARGIN.left - 8, y);
+}
+
+function clipPlot(context, width, height) {
+	context.save();
+	context.beginPath();
+	context.rect(MARGIN.left, MARGIN.top - 4, width - MARGIN.left - MARGIN.right + 4, height - MARGIN.top - MARGIN.bottom + 5);
+	context.clip();
+}
+
+function drawDrag(context, theme, canvas, height) {
+	if (!charts.drag || charts.drag.canvas !== canvas)
+		return;
+	context.globalAlpha = 0.18;
+	context.fillStyle = theme["--accent"];
+	context.fillRect(charts.drag.from, MARGIN.top, charts.drag.to - charts.drag.from, height - MARGIN.top - MARGIN.bottom);
+	context.globalAlpha = 1;
+}
+
+/* --- Leaks by size and time --- */
+
+function updateSizes() {
+	let [min, max] = [Infinity, 0];
+
+	for (let i = 0; i < nrLeaks; i++) {
+		min = Math.min(min, leaks.size[i]);
+		max = Math.max(max, leaks.size[i]);
+	}
+	charts.sizes = max ? [Math.floor(Math.log2(Math.max(min, 1)) - 0.3), Math.ceil(Math.log2(max) + 0.3)] : [4, 12];
+}
+
+const pointShown = (i) => shown(leaks.site[i], "points") && leaks.time_us[i] >= charts.from && leaks.time_us[i] <= charts.to;
+
+function drawPoints() {
+	const theme = readTheme();
+	const canvas = $("points").firstElementChild;
+	const [context, width] = prepareCanvas(canvas, POINTS_PX);
+	const [min, max] = charts.sizes;
+	const every = Math.ceil((max - min) / 9);
+
+	context.font = "12px " + theme.font;
+	for (let exponent = min; exponent <= max; exponent += every) {
+		const y = Math.round(sizeToY(2 ** exponent));
+
+		context.fillStyle = theme["--faint"];
+		context.fillRect(MARGIN.left, y, width - MARGIN.left - MARGIN.right, 1);
+		drawAxisLabel(context, theme, y, bytesText(2 ** exponent));
+	}
+	drawTimeAxis(context, theme, width, POINTS_PX);
+	clipPlot(context, width, POINTS_PX);
+	const nr = drawDots(context, theme, width);
+	context.restore();
+	drawDrag(context, theme, canvas, POINTS_PX);
+	if (!nr) {
+		context.fillStyle = theme["--soft"];
+		context.textAlign = "center";
+		context.fillText(data.summary.held_blocks ? "No leak passes the filters." : "Nothing is held.", width / 2, POINTS_PX / 2);
+	}
+	$("points-count").textContent = plural(nr, "block");
+	$("points-legend").replaceChildren(...legend(data.verdicts.filter((v, i) => charts.drawn[i]).map((v) => ["--" + v, v])));
+}
+
+/* The blocks by verdict, least interesting first; those of the selected stack stand out. */
+function drawDots(context, theme, width) {
+	const lists = data.verdicts.map(() => []);
+	const chosen = [];
+	let nr = 0;
+
+	for (let i = 0; i < nrLeaks; i++) {
+		if (!pointShown(i))
+			continue;
+		nr += leaks.count[i];
+		(leaks.site[i] === selection.site ? chosen : lists[leaks.verdict[i]]).push(i);
+	}
+	charts.drawn = lists.map((list, v) => list.length + chosen.filter((i) => leaks.verdict[i] === v).length);
+	const many = Math.min(Math.max((nr - 500) / 20000, 0), 1); /* density instead of points */
+	const radius = 4.2 - 2.6 * many;
+	const dot = (i, r) => {
+		context.beginPath();
+		context.arc(timeToX(leaks.time_us[i], width), sizeToY(leaks.size[i]), r, 0, 7);
+		context.fill();
+	};
+	for (let v = lists.length - 1; v >= 0; v--) {
+		context.fillStyle = theme["--" + data.verdicts[v]];
+		context.globalAlpha = (selection.site >= 0 ? 0.13 : 0.72) - (selection.site >= 0 ? 0 : 0.4 * many);
+		if (many > 0.1)
+			for (const i of lists[v])
+				context.fillRect(timeToX(leaks.time_us[i], width) - radius, sizeToY(leaks.size[i]) - radius, 2 * radius, 2 * radius);
+		else
+			for (const i of lists[v])
+				dot(i, radius);
+	}
+	context.globalAlpha = 1;
+	for (const i of chosen) {
+		context.fillStyle = theme["--" + data.verdicts[leaks.verdict[i]]];
+		dot(i, 4.5);
+	}
+	if (charts.point >= 0 && pointShown(charts.point)) {
+		context.strokeStyle = theme["--text"];
+		context.lineWidth = 2;
+		context.beginPath();
+		context.arc(timeToX(leaks.time_us[charts.point], width), sizeToY(leaks.size[charts.point]), 7, 0, 7);
+		context.stroke();
+	}
+	return nr;
+}
+
+function pointWords(i) {
+	const doubts = doubtsOf(leaks.doubts[i]);
+
+	return [siteName(leaks.site[i]), `${leaks.count[i] > 1 ? leaks.count[i] + " × " : ""}${bytesText(leaks.size[i])}, ` +
+		`${timeText(leaks.time_us[i])} after the start, by ${threadName(leaks.thread[i])}`,
+		data.verdicts[leaks.verdict[i]] + (doubts.length ? ", doubtful: " + doubts.join(", ") : ", firm"),
+		framesOf(leaks.site[i]).slice(0, 7).map((f) => functionName(frames.function[f])).join(" ‹ ")];
+}
+
+function pointAt(event) {
+	const width = event.target.clientWidth;
+	let [best, found] = [NEAR_PX * NEAR_PX, -1];
+
+	for (let i = 0; i < nrLeaks; i++) {
+		if (!pointShown(i))
+			continue;
+		const dx = timeToX(leaks.time_us[i], width) - event.offsetX;
+		const dy = sizeToY(leaks.size[i]) - event.offsetY;
+
+		if (dx * dx + dy * dy < best)
+			[best, found] = [dx * dx + dy * dy, i];
+	}
+	return found;
+}
+
+/* The next leak in time that is shown, or the one before. */
+function stepPoint(step) {
+	let [best, found] = [Infinity, charts.point];
+	const now = charts.point < 0 ? -1 : leaks.time_us[charts.point];
+
+	for (let i = 0; i < nrLeaks; i++) {
+		const distance = (leaks.time_us[i] - now) * step || (i - charts.point) * step * 1e-6;
+
+		if (distance > 0 && distance < best && pointShown(i))
+			[best, found] = [distance, i];
+	}
+	return found;
+}
+
+/* --- Held bytes over time --- */
+
+/*
+ * Of the selected sites: what was allocated until then and never freed, exactly; and what was held, as
+ * far as their histories tell it (blocks by period, times the mean size).
+ */
+function updateHeld() {
+	const { span_us: bucket, end } = data.held;
+	const everything = selection.site < 0 && selection.node < 0 && selection.verdict < 0 && !selection.search;
+	const stays = new Float64Array(end.length + 1);
+	const held = new Float64Array(end.length + 1);
+	let known = true;
+
+	for (let i = 0; i < nrLeaks; i++)
+		if (shown(leaks.site[i], "held"))
+			stays[Math.min(Math.floor(leaks.time_us[i] / bucket), end.length)] += leaks.size[i] * leaks.count[i];
+	for (let i = 1; i < stays.length; i++)
+		stays[i] += stays[i - 1];
+	for (let s = 0; s < nrSites && !everything; s++) {
+		const history = data.histories[s];
+
+		if (!shown(s, "held"))
+			continue;
+		if (history) {
+			const mean = sites.allocated_bytes[s] / Math.max(sites.allocations[s], 1);
+			/* [length of a period in µs, period, difference of blocks, period, ...] */
+			for (let i = 1; i < history.length; i += 2)
+				held[Math.min(Math.round((history[i] + 0.5) * history[0] / bucket), end.length)] += history[i + 1] * mean;
+		} else if (sites.frees[s] === 0) {
+			for (let i = firstLeak[s]; i < firstLeak[s + 1]; i++)
+				held[Math.min(Math.floor(leaks.time_us[i] / bucket), end.length)] += leaks.size[i] * leaks.count[i];
+		} else {
+			known = false;
+		}
+	}
+	for (let i = 1; i < held.length; i++)
+		held[i] += held[i - 1];
+	for (let i = 0; i < held.length; i++)
+		held[i] = Math.max(held[i], stays[i]);
+	charts.selected = { stays, held: everything ? null : known ? held : undefined, everything };
+}
+
+function drawHeld() {
+	const theme = readTheme();
+	const canvas = $("held").firstElementChild;
+	const [context, width] = prepareCanvas(canvas, HELD_PX);
+	const { stays, held, everything } = charts.selected;
+	const bucket = data.held.span_us;
+	const upper = everything ? data.held.end : held || stays;
+	const [first, last] = [Math.max(Math.floor(charts.from / bucket) - 1, 0), Math.ceil(charts.to / bucket) + 1];
+	const showsPeak = everything && data.held.peak_us >= charts.from && data.held.peak_us <= charts.to;
+	let max = showsPeak ? data.held.peak : 1;
+
+	for (let i = first; i <= Math.min(last, upper.length - 1); i++)
+		max = Math.max(max, upper[i], i < stays.length ? stays[i] : 0);
+	/* Steps that are round in the unit shown. */
+	const unit = 1024 ** Math.floor(Math.log2(max) / 10);
+	const rough = max / unit / 4;
+	const power = 10 ** Math.floor(Math.log10(rough));
+	const step = Math.max(power * [1, 2, 5, 10].find((m) => m * power >= rough) * unit, 1);
+	max = Math.ceil(max * 1.1 / step) * step;
+	const toY = (bytes) => HELD_PX - MARGIN.bottom - bytes / max * (HELD_PX - MARGIN.top - MARGIN.bottom);
+	context.font = "12px " + theme.font;
+	for (let v = 0; v <= max; v += step) {
+		context.fillStyle = theme["--faint"];
+		context.fillRect(MARGIN.left, Math.round(toY(v)), width - MARGIN.left - MARGIN.right, 1);
+		drawAxisLabel(context, theme, toY(v), v ? bytesText(v) : "0");
+	}
+	drawTimeAxis(context, theme, width, HELD_PX);
+	clipPlot(context, width, HELD_PX);
+	const line = (series) => {
+		context.beginPath();
+		context.moveTo(timeToX(first * bucket, width), toY(first ? series[first - 1] : 0));
+		for (let i = first; i <= last && i < series.length; i++) {
+			if (showsPeak && series === data.held.end && i === Math.floor(data.held.peak_us / bucket))
+				context.lineTo(timeToX(data.held.peak_us, width), toY(data.held.peak));
+			context.lineTo(timeToX(Math.min((i + 1) * bucket, duration), width), toY(series[i]));
+		}
+	};
+	line(stays);
+	context.lineTo(timeToX(Math.min(stays.length * bucket, duration), width), toY(0));
+	context.lineTo(timeToX(first * bucket, width), toY(0));
+	context.fillStyle = theme["--growth"];
+	context.globalAlpha = 0.3;
+	context.fill();
+	context.globalAlpha = 1;
+	const series = everything ? data.held.end : held;
+	if (series) {
+		line(series);
+		context.strokeStyle = theme["--accent"];
+		context.lineWidth = 1.6;
+		context.lineJoin = "round";
+		context.stroke();
+	}
+	if (showsPeak && data.held.peak) {
+		const [x, y] = [timeToX(data.held.peak_us, width), toY(data.held.peak)];
+
+		context.fillStyle = theme["--accent"];
+		context.beginPath();
+		context.arc(x, y, 3.5, 0, 7);
+		context.fill();
+		context.fillStyle = theme["--soft"];
+		context.textAlign = x > width / 2 ? "right" : "left";
+		context.textBaseline = "bottom";
+		context.fillText(`peak ${bytesText(data.held.peak)}`, x + (x > width / 2 ? -8 : 8), y - 2);
+	}
+	if (charts.cursor >= 0) {
+		context.fillStyle = theme["--text"];
+		context.fillRect(timeToX(charts.cursor, width), MARGIN.top, 1, HELD_PX - MARGIN.top - MARGIN.bottom);
+	}
+	context.restore();
+	drawDrag(context, theme, canvas, HELD_PX);
+	drawHeldLegend(everything, series);
+}
+
+function drawHeldLegend(everything, series) {
+	const keys = [];
+
+	if (series)
+		keys.push(["--accent", everything ? "held" : "held by what is selected (estimated)"]);
+	keys.push(["--growth", "of it, held to the end"]);
+	$("held-legend").replaceChildren(...legend(keys));
+	if (charts.cursor < 0) {
+		$("held-status").textContent = "";
+		return;
+	}
+	const at = Math.min(Math.floor(charts.cursor / data.held.span_us), data.held.end.length - 1);
+	$("held-status").textContent = `${timeText(charts.cursor)} after the start: ` +
+		(series ? `${bytesText(series[at] || 0)} held, ` : "") + `${bytesText(charts.selected.stays[at] || 0)} of it to the end`;
+}
+
+/* --- Zooming and pointing --- */
+
+function zoomTime(from, to) {
+	[from, to] = [Math.max(from, 0), Math.min(to, duration)];
+	if (to - from < 2)
+		return;
+	[charts.from, charts.to] = [from, to];
+	const whole = from <= 0 && to >= duration;
+	[selection.from, selection.to] = whole ? [0, 0] : [from, to];
+	selectionChanged();
+}
+
+function onChartKey(event, canvas, isPoints) {
+	const span = charts.to - charts.from;
+	const middle = (charts.from + charts.to) / 2;
+
+	if (event.key === "+" || event.key === "=")
+		zoomTime(middle - span / 4, middle + span / 4);
+	else if (event.key === "-")
+		zoomTime(middle - span, middle + span);
+	else if (event.shiftKey && event.key === "ArrowLeft")
+		zoomTime(Math.max(charts.from - span / 4, 0), Math.max(charts.from - span / 4, 0) + span);
+	else if (event.shiftKey && event.key === "ArrowRight")
+		zoomTime(Math.min(charts.to + span / 4, duration) - span, Math.min(charts.to + span / 4, duration));
+	else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && isPoints)
+		pointTo(stepPoint(event.key === "ArrowLeft" ? -1 : 1));
+	else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
+		cursorTo(Math.min(Math.max((charts.cursor < 0 ? charts.from : charts.cursor) +
+			(event.key === "ArrowLeft" ? -1 : 1) * span / 100, 0), duration));
+	else if (event.key === "Enter" && isPoints && charts.point >= 0)
+		selectSite(leaks.site[charts.point]);
+	else
+		return;
+	event.preventDefault();
+}
+
+function pointTo(i) {
+	if (i === charts.point)
+		return;
+	charts.point = i;
+	drawPoints();
+	$("points-status").textContent = i < 0 ? "" : pointWords(i).slice(0, 3).join("  ·  ");
+}
+
+function cursorTo(us) {
+	charts.cursor = us;
+	drawHeld();
+}
+
+function makeChart(id, isPoints) {
+	const canvas = $(id).firstElementChild;
+	let down = null;
+
+	canvas.addEventListener("mousedown", (event) => {
+		down = event.offsetX;
+	});
+	canvas.addEventListener("mousemove", (event) => {
+		if (down !== null && Math.abs(event.offsetX - down) > 4) {
+			charts.drag = { canvas, from: Math.min(down, event.offsetX), to: Math.max(down, event.offsetX) };
+			showTip(null);
+			(isPoints ? drawPoints : drawHeld)();
+		} else if (isPoints) {
+			const i = pointAt(event);
+
+			pointTo(i);
+			showTip(event, i < 0 ? null : pointWords(i));
+		} else {
+			cursorTo(Math.min(Math.max(xToTime(event.offsetX, canvas.clientWidth), 0), duration));
+		}
+	});
+	addEventListener("mouseup", (event) => {
+		const drag = charts.drag;
+
+		if (drag && drag.canvas === canvas) {
+			charts.drag = null;
+			zoomTime(xToTime(drag.from, canvas.clientWidth), xToTime(drag.to, canvas.clientWidth));
+		} else if (down !== null && isPoints && event.target === canvas) {
+			const i = pointAt(event);
+
+			if (i >= 0)
+				selectSite(leaks.site[i]);
+		}
+		down = null;
+	});
+	canvas.addEventListener("mouseleave", () => {
+		showTip(null);
+		if (!isPoints)
+			cursorTo(-1);
+	});
+	canvas.addEventListener("dblclick", () => zoomTime(0, duration));
+	/* Only with a key or when focused: a page that scrolls must not zoom by accident. */
+	canvas.addEventListener("wheel", (event) => {
+		if (!event.ctrlKey && document.activeElement !== canvas)
+			return;
+		const at = xToTime(event.offsetX, canvas.clientWidth);
+		const factor = event.deltaY < 0 ? 0.75 : 1 / 0.75;
+
+		event.preventDefault();
+		zoomTime(at - (at - charts.from) * factor, at + (charts.to - at) * factor);
+	}, { passive: false });
+	canvas.addEventListener("keydown", (event) => onChartKey(event, canvas, isPoints));
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * model.js: the report's data and what of it is selected. No drawing here.
+ *
+ * Data comes as tables of columns (report/html.c writes them): strings <- functions <- frames <-
+ * nodes <- sites <- leaks. A node is a frame called from its parent node, so a site's stack is the way
+ * from its node to the root. All text in them is data of the recorded program: it goes into the page
+ * as textContent or onto a canvas, never as HTML.
+ */
+const $ = (id) => document.getElementById(id);
+const data = JSON.parse($("data").textContent);
+const { strings, functions, frames, nodes, sites, leaks } = data;
+/* A column of equal values is written as one number. */
+for (const table of [functions, frames, nodes, sites, leaks, data.threads])
+	for (const name in table)
+		if (name !== "nr" && typeof table[name] === "number")
+			table[name] = new Array(table.nr).fill(table[name]);
+const [nrSites, nrLeaks] = [sites.nr, leaks.nr];
+const duration = Math.max(data.summary.duration_us, 1);
+if (!data.held.end.length) /* nothing was told of it */
+	data.held = { span_us: duration / 128, end: new Array(128).fill(0), peak: 0, peak_us: 0 };
+
+/* Allocators and what merely wraps them: the code that asked for the memory is further out. */
+const WRAPPERS = new RegExp("^(_*(libc_)?(malloc|calloc|realloc|reallocarray|memalign|posix_memalign|aligned_alloc|" +
+	"valloc|pvalloc|strdup|strndup|asprintf|vasprintf|mmap|mremap|brk)|operator new.*|x(m|c|re|z)alloc\\w*|xstrn?dup|" +
+	"g_(try_)?(malloc|realloc|slice_alloc|strdup)\\w*|Py(Mem|Object)_\\w*(Malloc|Calloc|Realloc)|_PyObject_\\w*Alloc\\w*|" +
+	"__rust?_\\w*alloc\\w*|alloc::.*|(std|__gnu_cxx)::.*)(\\(|$)");
+
+/* --- Words and numbers --- */
+
+const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+function bytesText(bytes) {
+	let unit = 0;
+	let value = Math.abs(bytes);
+
+	while (value >= 1024 && unit < UNITS.length - 1) {
+		value /= 1024;
+		unit++;
+	}
+	const digits = unit === 0 ? (value % 1 && value < 10 ? 1 : 0) : value < 10 ? 2 : value < 100 ? 1 : 0;
+	const name = unit === 0 && value === 1 ? "byte" : UNITS[unit];
+	return (bytes < 0 ? "−" : "") + value.toFixed(digits) + " " + name;
+}
+
+const countText = (n) => Math.round(n).toLocaleString("en");
+const plural = (n, word) => countText(n) + " " + word + (n === 1 ? "" : "s");
+
+function timeText(us) {
+	if (us < 1)
+		return "0 s";
+	if (us < 1e3)
+		return us.toPrecision(3).replace(/\.0+$/, "") + " µs";
+	if (us < 1e6)
+		return (us / 1e3).toPrecision(3) + " ms";
+	if (us < 120e6)
+		return (us / 1e6).toFixed(us < 10e6 ? 2 : 1) + " s";
+	if (us < 7200e6)
+		return (us / 60e6).toFixed(1) + " min";
+	return us < 172800e6 ? (us / 3600e6).toFixed(1) + " h" : (us / 86400e6).toFixed(1) + " d";
+}
+
+function shareText(part, whole) {
+	const percent = whole ? 100 * part / whole : 0;
+
+	return percent > 0 && percent < 0.1 ? "<0.1 %" : percent.toFixed(percent < 10 ? 1 : 0) + " %";
+}
+
+/* --- Stacks --- */
+
+const functionName = (f) => strings[functions.name[f]];
+const moduleName = (f) => strings[functions.module[f]] || "";
+const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
+
+function sourceOf(frame) {
+	return frames.file[frame] < 0 ? "" : strings[frames.file[frame]] + ":" + frames.line[frame];
+}
+
+/* What is written as a difference (report/html_format.c says to what). */
+const parentOf = Int32Array.from(nodes.parent, (distance, i) => i - distance);
+for (let i = 1; i < nrLeaks; i++) {
+	leaks.site[i] += leaks.site[i - 1];
+	leaks.address[i] += leaks.address[i - 1];
+}
+for (let s = 0; s < nrSites; s++) {
+	sites.allocations[s] += sites.blocks[s] + sites.frees[s];
+	sites.allocated_bytes[s] += sites.bytes[s];
+	sites.peak_bytes[s] += sites.bytes[s];
+	sites.last_us[s] += sites.first_us[s];
+	sites.oldest_us[s] = duration - sites.first_us[s] - sites.oldest_us[s];
+}
+
+/* The frames of a site, innermost first. */
+function framesOf(site) {
+	const list = [];
+
+	for (let node = sites.node[site]; node >= 0; node = parentOf[node])
+		list.push(nodes.frame[node]);
+	return list;
+}
+
+const isWrapper = functions.name.map((name) => WRAPPERS.test(strings[name]));
+
+/* Which of framesOf() asked for the memory. */
+function ownFrame(list) {
+	const own = list.findIndex((frame) => !isWrapper[frames.function[frame]]);
+
+	return Math.max(own, 0);
+}
+
+function siteName(site) {
+	const list = framesOf(site);
+
+	return list.length ? functionName(frames.function[list[ownFrame(list)]]) : "(no stack)";
+}
+
+const threadName = (t) => strings[data.threads.comm[t]] + " " + data.threads.tid[t];
+const verdictOf = (site) => sites.verdict[site] < 0 ? "released" : data.verdicts[sites.verdict[site]];
+const doubtsOf = (bits) => data.doubts.filter((name, i) => bits >> i & 1);
+
+/* The leaks of each site, which are in its order: leaks [firstLeak[s], firstLeak[s + 1]). */
+const firstLeak = new Uint32Array(nrSites + 1);
+for (let i = 0; i < nrLeaks; i++)
+	firstLeak[leaks.site[i] + 1]++;
+for (let s = 0; s < nrSites; s++)
+	firstLeak[s + 1] += firstLeak[s];
+
+/* --- The call tree: nodes merged by function, whatever the line --- */
+
+const tree = buildTree();
+
+function buildTree() {
+	const nr = nodes.nr;
+	const of = new Int32Array(nr);
+	const parent = new Int32Array(nr);
+	const func = new Int32Array(nr);
+	/* Who is known by parent and function: a table of numbers, as a Map of so many takes long. */
+	const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * nr + 2))).fill(-1);
+	let size = 0;
+
+	for (let i = 0; i < nr; i++) {
+		const f = frames.function[nodes.frame[i]];
+		const up = parentOf[i] < 0 ? -1 : of[parentOf[i]];
+		let slot = Math.imul(up + 1, 0x9e3779b1) + Math.imul(f + 1, 0x7feb352d);
+
+		slot = Math.imul(slot ^ slot >>> 16, 0x846ca68b);
+		slot = (slot ^ slot >>> 15) & slots.length - 1;
+		while (slots[slot] >= 0 && (parent[slots[slot]] !== up || func[slots[slot]] !== f))
+			slot = slot + 1 & slots.length - 1;
+		if (slots[slot] < 0) {
+			slots[slot] = size;
+			parent[size] = up;
+			func[size++] = f;
+		}
+		of[i] = slots[slot];
+	}
+	/* Children as linked lists; the roots are those of -1, kept at index size. */
+	const child = new Int32Array(size + 1).fill(-1);
+	const next = new Int32Array(size).fill(-1);
+	for (let id = size - 1; id >= 0; id--) {
+		const up = parent[id] < 0 ? size : parent[id];
+
+		next[id] = child[up];
+		child[up] = id;
+	}
+	return { of, parent, func, child, next, size, value: new Float64Array(size + 1) };
+}
+
+/* Sums a number for each site up the tree; returns the total. */
+function sumTree(valueOf) {
+	const { value, parent, size } = tree;
+
+	value.fill(0);
+	for (let s = 0; s < nrSites; s++) {
+		const v = valueOf(s);
+
+		if (v > 0 && sites.node[s] >= 0)
+			value[tree.of[sites.node[s]]] += v;
+	}
+	for (let id = size - 1; id >= 0; id--)
+		value[parent[id] < 0 ? size : parent[id]] += value[id];
+	return value[size];
+}
+
+/* --- What is selected. Each view shows what the others select; see shown(). --- */
+
+const selection = {
+	search: null,  /* a test on a string */
+	searchText: "",
+	verdict: -1,
+	node: -1,      /* of the tree: only stacks that go through it */
+	site: -1,
+	from: 0, to: 0, /* µs since the start; to 0: any time */
+	all: false,    /* stacks that hold nothing, too */
+};
+/* By site: passes the search and the verdict; goes through the node; held in the range of time. */
+const passes = new Uint8Array(nrSites);
+const through = new Uint8Array(nrSites);
+let rangeBytes = sites.bytes;
+let rangeBlocks = sites.blocks;
+let foundFunctions = null; /* by function: found by the search */
+
+/* "text", or "/regexp/". Returns null where it is no regular expression. */
+function makeSearch(text) {
+	const pattern = /^\/(.+)\/$/.exec(text);
+
+	if (pattern) {
+		try {
+			const regexp = new RegExp(pattern[1], "i");
+			return (s) => regexp.test(s);
+		} catch {
+			return null;
+		}
+	}
+	const wanted = text.toLowerCase();
+	return (s) => s.toLowerCase().includes(wanted);
+}
+
+function updateSearch() {
+	const search = selection.search;
+
+	foundFunctions = null;
+	if (search) {
+		const found = strings.map(search);
+		foundFunctions = functions.name.map((name, f) => found[name] || found[functions.module[f]]);
+		frames.function.forEach((f, i) => foundFunctions[f] ||= found[frames.file[i]]);
+		const threads = data.threads.tid.map((tid, t) => search(threadName(t)));
+		const nodeFound = new Uint8Array(parentOf.length);
+		for (let i = 0; i < nodeFound.length; i++)
+			nodeFound[i] = (parentOf[i] >= 0 && nodeFound[parentOf[i]]) ||
+				foundFunctions[frames.function[nodes.frame[i]]] ? 1 : 0;
+		for (let s = 0; s < nrSites; s++)
+			passes[s] = sites.node[s] >= 0 ? nodeFound[sites.node[s]] : 0;
+		for (let i = 0; i < nrLeaks; i++)
+			if (threads[leaks.thread[i]])
+				passes[leaks.site[i]] = 1;
+	} else {
+		passes.fill(1);
+	}
+	if (selection.verdict >= 0)
+		for (let s = 0; s < nrSites; s++)
+			passes[s] &= sites.verdict[s] === selection.verdict ? 1 : 0;
+}
+
+function updateNode() {
+	if (selection.node < 0) {
+		through.fill(1);
+		return;
+	}
+	const below = new Uint8Array(tree.size);
+	for (let id = selection.node; id < tree.size; id++)
+		below[id] = id === selection.node || (tree.parent[id] >= 0 && below[tree.parent[id]]) ? 1 : 0;
+	for (let s = 0; s < nrSites; s++)
+		through[s] = sites.node[s] >= 0 ? below[tree.of[sites.node[s]]] : 0;
+}
+
+function updateRange() {
+	if (!selection.to) {
+		rangeBytes = sites.bytes;
+		rangeBlocks = sites.blocks;
+		return;
+	}
+	rangeBytes = new Float64Array(nrSites);
+	rangeBlocks = new Float64Array(nrSites);
+	for (let i = 0; i < nrLeaks; i++) {
+		if (leaks.time_us[i] < selection.from || leaks.time_us[i] > selection.to)
+			continue;
+		rangeBytes[leaks.site[i]] += leaks.size[i] * leaks.count[i];
+		rangeBlocks[leaks.site[i]] += leaks.count[i];
+	}
+}
+
+/* Whether a view shows a site; a view is not filtered by what was clicked in itself. */
+function shown(site, view) {
+	return passes[site] && (view === "flame" || through[site]) &&
+		(view === "table" || view === "points" || selection.site < 0 || selection.site === site);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* page.js: the summary, the filters, and what holds the views together. */
+const PRINTED_STACKS = 30;
+
+let printing = false;
+let themeCache = null;
+
+/* The style's variables, for the canvases. */
+function readTheme() {
+	if (themeCache)
+		return themeCache;
+	const style = getComputedStyle(document.documentElement);
+	themeCache = { font: getComputedStyle(document.body).fontFamily };
+	for (const name of ["text", "soft", "line", "faint", "accent", "mark", "flame-text", "flame-light", "flame-own", ...data.verdicts])
+		themeCache["--" + name] = style.getPropertyValue("--" + name).trim();
+	return themeCache;
+}
+
+function setTheme(name) {
+	document.documentElement.dataset.theme = name;
+	themeCache = null;
+}
+
+/* As sharp as the screen; returns the context in CSS pixels, cleared, and its width. */
+function prepareCanvas(canvas, height) {
+	const scale = printing ? 2 : devicePixelRatio || 1;
+	const width = canvas.parentElement.clientWidth;
+
+	canvas.style.height = height + "px";
+	canvas.width = Math.round(width * scale);
+	canvas.height = Math.round(height * scale);
+	const context = canvas.getContext("2d");
+	context.setTransform(scale, 0, 0, scale, 0, 0);
+	return [context, width];
+}
+
+/* Lines of text beside the pointer, the first in bold; null hides it. */
+function showTip(event, lines) {
+	const tip = $("tip");
+
+	tip.hidden = !event || !lines;
+	if (tip.hidden)
+		return;
+	tip.replaceChildren(element("b", "", lines[0]), ...lines.slice(1).filter(Boolean).map((line) => element("div", "", line)));
+	const { width, height } = tip.getBoundingClientRect();
+	tip.style.left = Math.max(Math.min(event.clientX + 14, innerWidth - width - 8), 8) + "px";
+	tip.style.top = (event.clientY + 18 + height > innerHeight ? Math.max(event.clientY - height - 12, 8) : event.clientY + 18) + "px";
+}
+
+/* --- Summary --- */
+
+function tile(name, value, note, className) {
+	return element("div", "tile " + (className || ""), element("div", "name", name),
+		element("div", "value", value), element("div", "note", note));
+}
+
+function makeSummary() {
+	const s = data.summary;
+	const suspects = ["growth", "overdue", "burst"];
+	let suspect = 0;
+	let suspectSites = 0;
+
+	for (let i = 0; i < nrSites; i++) {
+		if (suspects.includes(verdictOf(i))) {
+			suspect += sites.bytes[i];
+			suspectSites++;
+		}
+	}
+	const pids = [...new Set(data.threads.pid)];
+	const who = pids.length === 1 ? `${strings[data.threads.comm[0]]} (${pids[0]})` : pids.length ? `${pids.length} processes` : "";
+	$("subtitle").textContent = [who, `${timeText(duration)} recorded`, plural(s.events, "event"),
+		s.sizes ? `only blocks of ${s.sizes[0]}${s.sizes[1] > s.sizes[0] ? " to " + s.sizes[1] : ""} bytes` : "",
+		s.is_narrowed ? "narrowed by options" : "",
+		s.suppressed_blocks ? plural(s.suppressed_blocks, "block") + " suppressed" : ""].filter(Boolean).join("  ·  ");
+	document.title = `Leak report: ${bytesText(s.held_bytes)} held`;
+	$("tiles").replaceChildren(
+		tile("Probably leaked", bytesText(suspect), suspectSites ? "by " + plural(suspectSites, "stack") : "no stack is suspect",
+			"first" + (suspect ? "" : " clean")),
+		tile("Held at the end", bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
+		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
+		tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`),
+		tile("Allocated", bytesText(s.allocated_bytes), `in ${plural(s.allocations, "block")}`),
+		tile("Freed", bytesText(s.freed_bytes), `in ${plural(s.frees, "block")}`));
+	$("warnings").replaceChildren(...data.warnings.filter(Boolean).map((w) => element("p", "warning",
+		typeof w === "string" ? w : `${countText(w[0])} ${w[1]}: ${w[2]}.`)));
+	$("footer").textContent = `${data.tool}. This file is complete in itself and loads nothing.`;
+	$("all-label").hidden = !sites.blocks.includes(0);
+	makeVerdicts();
+}
+
+function makeVerdicts() {
+	const bytes = data.verdicts.map(() => 0);
+	const stacks = data.verdicts.map(() => 0);
+
+	for (let s = 0; s < nrSites; s++) {
+		if (sites.verdict[s] < 0)
+			continue;
+		bytes[sites.verdict[s]] += sites.bytes[s];
+		stacks[sites.verdict[s]]++;
+	}
+	data.verdicts.forEach((name, i) => {
+		if (!stacks[i])
+			return;
+		const part = element("div", "fill v-" + name);
+		const button = element("button", "verdict-button v-" + name, element("span", "badge", name),
+			element("span", "soft", `${bytesText(bytes[i])}, ${plural(stacks[i], "stack")}`));
+
+		part.style.flexGrow = bytes[i];
+		$("verdict-bar").append(part);
+		button.type = "button";
+		button.title = VERDICTS[name];
+		button.dataset.verdict = i;
+		button.addEventListener("click", () => {
+			selection.verdict = selection.verdict === i ? -1 : i;
+			selectionChanged();
+		});
+		$("verdicts").append(button);
+	});
+}
+
+/* --- Filters --- */
+
+function chip(words, clear) {
+	const button = element("button", "chip", element("span", "", words), "✕");
+
+	button.type = "button";
+	button.setAttribute("aria-label", "Clear: " + words);
+	button.addEventListener("click", () => {
+		clear();
+		selectionChanged();
+	});
+	return button;
+}
+
+function clearSearch() {
+	[selection.search, selection.searchText, $("search").value] = [null, "", ""];
+}
+
+function clearTime() {
+	[selection.from, selection.to, charts.from, charts.to] = [0, 0, 0, duration];
+}
+
+function clearAll() {
+	clearSearch();
+	clearTime();
+	[selection.verdict, selection.node, selection.site, flame.current] = [-1, -1, -1, -1];
+}
+
+function drawFilters() {
+	const chips = [];
+
+	if (selection.search)
+		chips.push(chip("contains " + selection.searchText, clearSearch));
+	if (selection.verdict >= 0)
+		chips.push(chip("verdict: " + data.verdicts[selection.verdict], () => selection.verdict = -1));
+	if (selection.node >= 0)
+		chips.push(chip("through " + functionName(tree.func[selection.node]), () => selection.node = -1));
+	if (selection.site >= 0)
+		chips.push(chip("stack: " + siteName(selection.site), () => selection.site = -1));
+	if (selection.to)
+		chips.push(chip(`allocated ${timeText(selection.from)} to ${timeText(selection.to)}`, clearTime));
+	if (chips.length)
+		chips.unshift(element("b", "", "Only"));
+	if (chips.length > 2)
+		chips.push(chip("clear all", clearAll));
+	$("filters").replaceChildren(...chips);
+	for (const button of $("verdicts").children)
+		button.setAttribute("aria-pressed", +button.dataset.verdict === selection.verdict);
+}
+
+/* Picks a stack, or lets go of it. */
+function selectSite(site) {
+	selection.site = selection.site === site || site === undefined ? -1 : site;
+	selectionChanged();
+	const row = table.rows.indexOf(selection.site);
+	if (row >= 0)
+		showRow(row);
+	drawTable();
+}
+
+function selectionChanged() {
+	updateSearch();
+	updateNode();
+	updateRange();
+	updateHeld();
+	drawFilters();
+	updateTable();
+	updateFlame();
+	drawPoints();
+	drawHeld();
+}
+
+/* Escape takes back one step: the last of these that is set. */
+function stepBack() {
+	if (selection.site >= 0)
+		selection.site = -1;
+	else if (selection.node >= 0)
+		selection.node = tree.parent[selection.node];
+	else if (selection.to)
+		clearTime();
+	else if (selection.verdict >= 0)
+		selection.verdict = -1;
+	else
+		clearSearch();
+	selectionChanged();
+}
+
+/* --- The page --- */
+
+function redraw() {
+	layoutFlame();
+	drawFlame();
+	drawPoints();
+	drawHeld();
+	drawTable();
+}
+
+function beforePrint() {
+	const list = table.rows.slice(0, PRINTED_STACKS);
+
+	printing = document.documentElement.dataset.theme;
+	setTheme("light");
+	$("print").replaceChildren(element("h2", "", list.length < table.rows.length ?
+		`The first ${list.length} of ${countText(table.rows.length)} stacks` : "Stacks"),
+	...list.map((site) => element("article", "", badge(site), " ",
+		element("b", "", `${siteName(site)}: ${bytesText(rangeBytes[site])} in ${plural(rangeBlocks[site], "block")}`), frameList(site))));
+	redraw();
+}
+
+function afterPrint() {
+	setTheme(printing);
+	printing = false;
+	redraw();
+}
+
+function makePage() {
+	const dark = matchMedia("(prefers-color-scheme: dark)");
+	let searching = 0;
+
+	setTheme(dark.matches ? "dark" : "light");
+	dark.addEventListener("change", () => {
+		setTheme(dark.matches ? "dark" : "light");
+		redraw();
+	});
+	$("theme").addEventListener("click", () => {
+		setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+		redraw();
+	});
+	$("search").addEventListener("input", () => {
+		clearTimeout(searching);
+		searching = setTimeout(() => {
+			const text = $("search").value.trim();
+			const search = text ? makeSearch(text) : null;
+
+			$("search").classList.toggle("bad", !!text && !search);
+			[selection.search, selection.searchText] = [search, text];
+			selectionChanged();
+		}, nrSites > 5000 ? 150 : 0);
+	});
+	$("all").addEventListener("change", () => {
+		selection.all = $("all").checked;
+		updateTable();
+	});
+	addEventListener("keydown", (event) => {
+		if (event.key === "Escape") {
+			stepBack();
+		} else if (event.key === "/" && document.activeElement !== $("search")) {
+			event.preventDefault();
+			$("search").focus();
+		}
+	});
+	addEventListener("resize", redraw);
+	addEventListener("beforeprint", beforePrint);
+	addEventListener("afterprint", afterPrint);
+	makeSummary();
+	makeTable();
+	makeFlame();
+	updateSizes();
+	makeChart("points", true);
+	makeChart("held", false);
+	selectionChanged();
+	document.documentElement.dataset.ready = "yes"; /* for tests */
+}
+
+makePage();

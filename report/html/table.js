@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * table.js: the stacks as a table, and one of them in full. Only the rows in view exist as elements,
+ * so that 100,000 stacks scroll like ten.
+ */
+const ROW_PX = 44;
+const [FEWEST_ROWS, MOST_ROWS] = [5, 10]; /* in view */
+
+/* Coloured squares with words: [[a variable of the style, words], ...]. */
+function legend(keys) {
+	return keys.flatMap(([colour, words]) => {
+		const key = element("span", "key");
+
+		key.style.color = `var(${colour})`;
+		return [key, words];
+	});
+}
+
+/* An element with a class and children; strings become text. */
+function element(tag, className, ...children) {
+	const e = document.createElement(tag);
+
+	if (className)
+		e.className = className;
+	e.append(...children);
+	return e;
+}
+
+function badge(site) {
+	const verdict = verdictOf(site);
+	const doubtful = sites.doubts[site] > 0 && sites.verdict[site] >= 0;
+	const e = element("span", "badge v-" + verdict + (doubtful ? " doubtful" : ""), verdict);
+
+	if (doubtful)
+		e.title = "doubtful: " + doubtsOf(sites.doubts[site]).join(", ");
+	return e;
+}
+
+const columns = [
+	{ name: "Verdict", left: true, key: (s) => sites.verdict[s] < 0 ? 99 : sites.verdict[s], up: true, cell: badge },
+	{ name: "Where", left: true, key: siteName, up: true, cell: whereCell },
+	{ name: "Held", key: (s) => rangeBytes[s], cell: heldCell },
+	{ name: "Blocks", key: (s) => rangeBlocks[s], cell: (s) => countText(rangeBlocks[s]) },
+	{ name: "Growth", key: (s) => sites.rate_bytes[s],
+		cell: (s) => sites.rate_bytes[s] > 0 ? bytesText(sites.rate_bytes[s]) + "/s" : "–" },
+	{ name: "Oldest", key: (s) => sites.oldest_us[s],
+		cell: (s) => sites.blocks[s] ? timeText(sites.oldest_us[s]) : "–" },
+	{ name: "Allocations", key: (s) => sites.allocations[s], cell: (s) => countText(sites.allocations[s]) },
+	{ name: "Lifetime", title: "median of the blocks that were freed", key: (s) => sites.median_us[s],
+		cell: (s) => sites.median_us[s] >= 0 ? timeText(sites.median_us[s]) : "never freed" },
+];
+
+const table = { rows: [], sort: -1, down: true, current: 0 }; /* sort -1: the order of the verdicts */
+
+function whereCell(site) {
+	const list = framesOf(site);
+	const own = ownFrame(list);
+	const cell = element("div", "where");
+
+	if (!list.length) {
+		cell.append(element("b", "", "(no stack)"));
+		return cell;
+	}
+	const source = sourceOf(list[own]);
+	const callers = list.slice(own + 1, own + 4).map((f) => functionName(frames.function[f]));
+	cell.append(element("b", "", functionName(frames.function[list[own]])),
+		element("small", "", (source ? source.slice(source.lastIndexOf("/") + 1) :
+			baseName(moduleName(frames.function[list[own]]))) +
+			(callers.length ? " ‹ " + callers.join(" ‹ ") : "")));
+	return cell;
+}
+
+function heldCell(site) {
+	const meter = element("span", "meter v-" + verdictOf(site), element("i"));
+
+	meter.firstChild.style.width = 100 * rangeBytes[site] / Math.max(data.summary.held_bytes, 1) + "%";
+	return element("div", "", bytesText(rangeBytes[site]), meter);
+}
+
+function makeTable() {
+	columns.forEach((column, i) => {
+		const button = element("button", "", column.name);
+		const head = element("div", column.left ? "left" : "", button);
+
+		button.type = "button";
+		button.title = column.title || "sort by it";
+		head.setAttribute("role", "columnheader");
+		button.addEventListener("click", () => {
+			/* First the natural direction, then the other, then the order of the verdicts. */
+			if (table.sort !== i)
+				[table.sort, table.down] = [i, !column.up];
+			else if (table.down === !column.up)
+				table.down = !table.down;
+			else
+				table.sort = -1;
+			updateTable();
+		});
+		$("table-head").append(head);
+	});
+	$("table-body").addEventListener("scroll", drawTable, { passive: true });
+	$("table-body").addEventListener("keydown", onTableKey);
+	$("table-body").addEventListener("click", (event) => {
+		const row = event.target.closest(".row");
+
+		if (!row)
+			return;
+		table.current = +row.dataset.index;
+		selectSite(table.rows[table.current]);
+	});
+}
+
+function onTableKey(event) {
+	const page = Math.floor($("table-body").clientHeight / ROW_PX) - 1;
+	const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+
+	if (event.key in steps) {
+		table.current = Math.min(Math.max(table.current + steps[event.key], 0), table.rows.length - 1);
+		showRow(table.current);
+		drawTable();
+		drawDetail();
+	} else if ((event.key === "Enter" || event.key === " ") && table.rows.length) {
+		selectSite(table.rows[table.current]);
+	} else {
+		return;
+	}
+	event.preventDefault();
+}
+
+function showRow(index) {
+	const body = $("table-body");
+	const top = index * ROW_PX;
+
+	if (top < body.scrollTop)
+		body.scrollTop = top;
+	else if (top + ROW_PX > body.scrollTop + body.clientHeight)
+		body.scrollTop = top + ROW_PX - body.clientHeight;
+}
+
+function updateTable() {
+	const rows = [];
+	let bytes = 0;
+
+	for (let s = 0; s < nrSites; s++) {
+		if (!shown(s, "table") || (selection.to ? !rangeBlocks[s] : !selection.all && !sites.blocks[s]))
+			continue;
+		rows.push(s);
+		bytes += rangeBytes[s];
+	}
+	if (table.sort >= 0) {
+		const keys = new Map(rows.map((s) => [s, columns[table.sort].key(s)]));
+		const sign = table.down ? -1 : 1;
+
+		rows.sort((a, b) => (keys.get(a) < keys.get(b) ? -sign : keys.get(a) > keys.get(b) ? sign : a - b));
+	}
+	table.rows = rows;
+	table.current = Math.max(rows.indexOf(selection.site), 0);
+	[...$("table-head").children].forEach((head, i) => {
+		const own = i === table.sort;
+
+		head.setAttribute("aria-sort", !own ? "none" : table.down ? "descending" : "ascending");
+		head.firstChild.textContent = columns[i].name + (own ? (table.down ? " ↓" : " ↑") : "");
+	});
+	$("table-room").style.height = rows.length * ROW_PX + "px";
+	$("table-body").style.height = Math.min(Math.max(rows.length, FEWEST_ROWS), MOST_ROWS) * ROW_PX + "px";
+	$("table").setAttribute("aria-rowcount", rows.length);
+	$("stacks-count").textContent = plural(rows.length, "stack") + (bytes ? " with " + bytesText(bytes) : "") +
+		(table.sort < 0 ? ", the worst first" : "");
+	drawTable();
+	drawDetail();
+}
+
+function drawTable() {
+	const body = $("table-body");
+	const first = Math.max(Math.floor(body.scrollTop / ROW_PX) - 4, 0);
+	const last = Math.min(first + Math.ceil(body.clientHeight / ROW_PX) + 8, table.rows.length);
+	const room = $("table-room");
+	const rows = [];
+
+	for (let i = first; i < last; i++) {
+		const site = table.rows[i];
+		const row = element("div", "row" + (i === table.current ? " current" : "") +
+			(site === selection.site ? " selected" : ""));
+
+		row.style.top = i * ROW_PX + "px";
+		row.dataset.index = i;
+		row.setAttribute("role", "row");
+		row.setAttribute("aria-rowindex", i + 1);
+		row.setAttribute("aria-selected", site === selection.site);
+		for (const column of columns) {
+			const cell = element("div", column.left ? "left" : "", column.cell(site));
+
+			cell.setAttribute("role", "gridcell");
+			row.append(cell);
+		}
+		rows.push(row);
+	}
+	room.replaceChildren(...(table.rows.length ? rows : [element("p", "empty", data.summary.held_blocks ?
+		"No stack passes the filters." : "Nothing is held: no leak in this recording.")]));
+}
+
+/* --- One stack in full --- */
+
+const VERDICTS = {
+	"growth": "Blocks keep coming that stay.",
+	"overdue": "Held for longer than blocks of this kind live.",
+	"burst": "Came at once, after the start, and stayed.",
+	"unclear": "Too few blocks to tell.",
+	"plateau": "Kept coming for a while, and no more: perhaps a cache that is full.",
+	"start-up": "Came at the start, and stayed: perhaps kept on purpose.",
+	"at-exit": "Still held when the process ended.",
+	"not-yet": "Not older than blocks of this kind become.",
+	"released": "Holds nothing.",
+};
+const DOUBTS = {
+	"lost": "events were lost, and frees may be among them",
+	"truncated": "the recording was cut off",
+	"unpaired": "the call that made them has half its events",
+	"unseen-free": "frees of this stack's blocks were not seen",
+};
+
+function frameList(site) {
+	const list = framesOf(site);
+	const own = ownFrame(list);
+	const out = element("ol", "frames mono");
+
+	list.forEach((frame, i) => {
+		const f = frames.function[frame];
+		const where = [sourceOf(frame), moduleName(f)].filter(Boolean);
+		const item = element("li", i === own ? "own" : i < own ? "outside" : "",
+			functionName(f) + (frames.inlined[frame] ? "  (inlined)" : ""),
+			element("small", "", where.map(baseName).join("  ·  ")));
+
+		item.title = where.join("\n");
+		out.append(item);
+	});
+	return out;
+}
+
+function factsOf(site) {
+	const facts = [["Held", `${bytesText(sites.bytes[site])} in ${plural(sites.blocks[site], "block")}`]];
+	const rate = sites.rate_bytes[site];
+
+	if (sites.blocks[site] > 0) {
+		facts.push(["Certain", `${countText(sites.blocks[site] - sites.doubtful[site])} of ${countText(sites.blocks[site])}`]);
+		facts.push(["Oldest", timeText(sites.oldest_us[site])]);
+	}
+	if (rate > 0)
+		facts.push(["Growth", `${bytesText(rate)}/s ± ${bytesText(sites.rate_error[site])}/s`]);
+	facts.push(["Allocated", `${bytesText(sites.allocated_bytes[site])} in ${plural(sites.allocations[site], "block")}`],
+		["Freed", plural(sites.frees[site], "block")], ["Peak", bytesText(sites.peak_bytes[site])]);
+	if (sites.median_us[site] >= 0)
+		facts.push(["Lifetime", `median ${timeText(sites.median_us[site])}, 99 % within ${timeText(sites.p99_us[site])}`]);
+	facts.push(["Allocations", `${timeText(sites.first_us[site])} to ${timeText(sites.last_us[site])} after the start`]);
+	if (sites.temporaries[site])
+		facts.push(["Temporary", shareText(sites.temporaries[site], sites.allocations[site]) + " of the allocations"]);
+	return facts;
+}
+
+function blockList(site) {
+	const list = element("table", "blocks");
+	const [first, last] = [firstLeak[site], firstLeak[site + 1]];
+
+	list.append(element("tr", "", ...["Address", "Size", "After the start", "Thread"].map((t) => element("th", "", t))));
+	for (let i = first; i < Math.min(last, first + 8); i++) {
+		list.append(element("tr", "mono", ...["0x" + leaks.address[i].toString(16),
+			(leaks.count[i] > 1 ? leaks.count[i] + " × " : "") + countText(leaks.size[i]),
+			timeText(leaks.time_us[i]), threadName(leaks.thread[i])].map((t) => element("td", "", t))));
+	}
+	return list;
+}
+
+function drawDetail() {
+	const site = selection.site >= 0 ? selection.site : table.rows[table.current];
+
+	if (site === undefined) {
+		$("detail").replaceChildren(element("p", "empty", "No stack."));
+		return;
+	}
+	const doubts = sites.verdict[site] >= 0 ? doubtsOf(sites.doubts[site]) : [];
+	const facts = element("dl", "");
+	for (const [name, value] of factsOf(site))
+		facts.append(element("dt", "", name), element("dd", "", value));
+	const parts = [badge(site), element("h3", "", siteName(site)), element("p", "soft", VERDICTS[verdictOf(site)] || "")];
+	if (sites.blocks[site])
+		parts.splice(2, 0, element("p", "", factsOf(site)[0][1] +
+			(sites.rate_bytes[site] > 0 ? `, growing by ${bytesText(sites.rate_bytes[site])}/s` : "")));
+	if (doubts.length)
+		parts.push(element("p", "soft", "Doubtful: " + doubts.map((d) => DOUBTS[d] || d).join("; ") + "."));
+	parts.push(element("h4", "", "Stack, innermost first"), frameList(site), element("h4", "", "What it did"), facts);
+	if (firstLeak[site + 1] > firstLeak[site])
+		parts.push(element("h4", "", sites.blocks[site] > 8 ? "Its oldest blocks" : "Its blocks"), blockList(site));
+	$("detail").replaceChildren(...parts);
+	$("detail").scrollTop = 0;
+}

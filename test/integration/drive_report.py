@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+drive_report.py CHECK REPORT.html [ARGUMENT]: opens leakparse's HTML report in headless Chromium and uses
+it as people do. Reports are of test/targets/leak_kinds but for `open` and `clean`. Fails with what it saw.
+
+  open SECONDS   opens within that time, and prints it
+  load, search, flame, points, range, table, hostile, theme, print, offline
+  clean          a report of a program that leaks nothing
+  pictures DIR   writes screenshots, light and dark
+"""
+import sys
+
+from browser import Browser
+
+LEAKY = "open_session"  # its blocks are all of one size, and many
+HOSTILE = "</script><script>document.title=1</script>"
+
+
+def expect(what, seen, wanted):
+    if seen != wanted:
+        raise AssertionError(f"{what}: {seen!r}, but it should be {wanted!r}")
+
+
+def expect_in(what, wanted, seen):
+    if wanted not in (seen or ""):
+        raise AssertionError(f"{what}: {seen!r} does not have {wanted!r}")
+
+
+def text(browser, selector):
+    return browser.evaluate(f"document.querySelector({selector!r})?.textContent")
+
+
+def nr_rows(browser):
+    return int(browser.evaluate("document.querySelector('#table').getAttribute('aria-rowcount')"))
+
+
+def focus(browser, selector):
+    browser.evaluate(f"document.querySelector({selector!r}).focus()")
+
+
+def back_to_all(browser, rows):
+    for _ in range(20):
+        if not text(browser, "#filters"):
+            break
+        browser.key("Escape")
+    expect("filters after Escape", text(browser, "#filters"), "")
+    expect("rows after Escape", nr_rows(browser), rows)
+
+
+def check_load(browser):
+    expect_in("the title", "held", browser.evaluate("document.title"))
+    expect_in("the tiles", "Probably leaked", text(browser, "#tiles"))
+    for verdict in ("growth", "burst", "plateau", "start-up"):
+        expect_in("the verdicts", verdict, text(browser, "#verdicts"))
+    expect_in("the first stack", LEAKY, text(browser, ".row[data-index='0']"))
+    expect_in("its frames", "accept_client", text(browser, "#detail .frames"))
+    for canvas in ("#flame canvas", "#points canvas", "#held canvas"):
+        colours = browser.evaluate(
+            f"(() => {{ const c = document.querySelector({canvas!r}); const d = c.getContext('2d')"
+            ".getImageData(0, 0, c.width, c.height).data; const s = new Set();"
+            "for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);"
+            "return s.size; })()")
+        if colours < 8:
+            raise AssertionError(f"{canvas} has {colours} colours: it is not drawn")
+
+
+def search(browser, words):
+    focus(browser, "#table-body")
+    browser.key("/", "/")
+    expect("where / leads", browser.evaluate("document.activeElement.id"), "search")
+    browser.type(words)
+    browser.painted()
+
+
+def check_search(browser):
+    rows = nr_rows(browser)
+    search(browser, LEAKY.upper())
+    browser.wait_for("document.querySelector('#table').getAttribute('aria-rowcount') === '1'")
+    expect_in("the found stack", LEAKY, text(browser, ".row"))
+    expect_in("the chip", "contains", text(browser, "#filters"))
+    back_to_all(browser, rows)
+    search(browser, "/^(open_|import_)/")
+    browser.wait_for("document.querySelector('#table').getAttribute('aria-rowcount') === '2'")
+    back_to_all(browser, rows)
+    search(browser, "/(/")
+    browser.wait_for("document.querySelector('#search').classList.contains('bad')")
+    back_to_all(browser, rows)
+    search(browser, "no such function")
+    browser.wait_for("document.querySelector('#table').getAttribute('aria-rowcount') === '0'")
+    expect_in("the empty table", "No stack", text(browser, "#table-room"))
+
+
+def find_box(browser, name):
+    """Points at the box of a function in the flame graph."""
+    x, y, width, height = browser.place("#flame canvas")
+    for row in range(int(height // 19)):
+        for step in range(1, 40):
+            browser.mouse("mouseMoved", x + width * step / 40, y + row * 19 + 9)
+            if text(browser, "#flame-status").startswith(name + " "):
+                return x + width * step / 40, y + row * 19 + 9
+    raise AssertionError(f"the flame graph has no box {name}")
+
+
+def check_flame(browser):
+    rows = nr_rows(browser)
+    place = find_box(browser, "accept_client")
+    expect_in("the tip", "accept_client", text(browser, "#tip"))
+    expect_in("the tip", "%", text(browser, "#tip"))
+    browser.click(*place)
+    expect_in("the chip", "through accept_client", text(browser, "#filters"))
+    expect("rows through it", nr_rows(browser), 1)
+    back_to_all(browser, rows)
+    # By the keyboard: all, _start, ... serve, its largest callee.
+    focus(browser, "#flame canvas")
+    browser.mouse("mouseMoved", 2, 2)
+    for _ in range(20):
+        browser.key("ArrowDown")
+        if text(browser, "#flame-status").startswith("serve "):
+            break
+    browser.key("ArrowDown")
+    browser.key("ArrowRight")
+    status = text(browser, "#flame-status")
+    browser.key("Enter")
+    expect_in("the chip", "through " + status.split(" ")[0], text(browser, "#filters"))
+    back_to_all(browser, rows)
+    browser.evaluate("[...document.querySelectorAll('#flame-modes button')]"
+                     ".find(b => b.textContent === 'all allocations').click()")
+    find_box(browser, "render_page")
+
+
+def find_point(browser, name):
+    x, y, width, height = browser.place("#points canvas")
+    for column in range(90, int(width), 10):
+        for row in range(12, int(height) - 30, 9):
+            browser.mouse("mouseMoved", x + column, y + row)
+            if text(browser, "#points-status").startswith(name + " "):
+                return x + column, y + row
+    raise AssertionError(f"no point is {name}'s")
+
+
+def check_points(browser):
+    rows = nr_rows(browser)
+    place = find_point(browser, "import_record")
+    expect_in("the tip", "import_catalogue", text(browser, "#tip"))
+    expect_in("the tip", "burst", text(browser, "#tip"))
+    browser.click(*place)
+    expect_in("the chip", "stack: import_record", text(browser, "#filters"))
+    expect_in("the selected row", "import_record", text(browser, ".row.selected"))
+    expect_in("the stack", "import_catalogue", text(browser, "#detail .frames"))
+    find_box(browser, "import_record")
+    expect("what the pointer finds of others",
+           text(browser, "#flame-status").startswith("import_record"), True)
+    back_to_all(browser, rows)
+    focus(browser, "#points canvas")
+    browser.key("ArrowRight")
+    browser.key("Enter")
+    expect_in("the chip", "stack: ", text(browser, "#filters"))
+
+
+def check_range(browser):
+    rows = nr_rows(browser)
+    x, y, width, height = browser.place("#points canvas")
+    browser.drag(x + width * 0.8, y + height / 2, x + width * 0.95, y + height / 2)
+    expect_in("the chip", "allocated", text(browser, "#filters"))
+    shown = nr_rows(browser)
+    if not 0 < shown < rows:
+        raise AssertionError(f"{shown} of {rows} stacks in a part of the time")
+    if "load_table" in text(browser, "#table-room"):
+        raise AssertionError("the start is not in the range, but its stack is shown")
+    x, y, width, height = browser.place("#held canvas")
+    browser.mouse("mouseMoved", x + width / 2, y + height / 2)
+    expect_in("what was held", "held, ", text(browser, "#held-status"))
+    back_to_all(browser, rows)
+
+
+def check_table(browser):
+    rows = nr_rows(browser)
+    focus(browser, "#table-body")
+    browser.key("ArrowDown")
+    name = text(browser, ".row.current .where b")
+    expect_in("the stack beside", name, text(browser, "#detail h3"))
+    browser.key("Enter")
+    expect_in("the chip", "stack: " + name, text(browser, "#filters"))
+    back_to_all(browser, rows)
+    browser.evaluate("document.querySelectorAll('#table-head button')[2].click()")
+    expect_in("the largest", "grow_pool", text(browser, ".row[data-index='0']"))
+    browser.evaluate("document.querySelectorAll('#table-head button')[2].click()")
+    expect("the order", browser.evaluate(
+        "document.querySelectorAll('#table-head [aria-sort]')[2].getAttribute('aria-sort')"),
+        "ascending")
+    browser.evaluate("document.querySelector('#all').click()")
+    if nr_rows(browser) <= rows:
+        raise AssertionError("no stacks that hold nothing")
+    browser.evaluate("document.querySelector('#all').click()")
+    browser.evaluate("document.querySelector('[data-verdict]').click()")
+    expect_in("the chip", "verdict: growth", text(browser, "#filters"))
+    back_to_all(browser, rows)
+
+
+def check_hostile(browser):
+    rows = nr_rows(browser)
+    title = browser.evaluate("document.title")
+    search(browser, "/<script>/")
+    browser.wait_for("document.querySelector('#table').getAttribute('aria-rowcount') === '1'")
+    expect("the function's name", text(browser, ".row .where b"), HOSTILE)
+    expect_in("its caller", "<img src=x onerror=", text(browser, "#detail .frames"))
+    browser.evaluate("document.querySelector('#table-body .row').click()")
+    find_box(browser, HOSTILE.split(" ", maxsplit=1)[0])
+    expect("the tip's name", text(browser, "#tip b"), HOSTILE)
+    expect("images", browser.evaluate("document.images.length"), 0)
+    expect("scripts", browser.evaluate("document.scripts.length"), 2)
+    expect("the title", browser.evaluate("document.title"), title)
+    back_to_all(browser, rows)
+
+
+def check_theme(browser):
+    def brightness():
+        colour = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in colour[4:-1].split(",")) / 3
+
+    if brightness() < 200:
+        raise AssertionError("not light")
+    browser.set_dark(True)
+    if brightness() > 60:
+        raise AssertionError("not dark")
+    browser.evaluate("document.querySelector('#theme').click()")
+    if brightness() < 200:
+        raise AssertionError("the button does not turn the light on")
+
+
+def check_print(browser):
+    browser.set_dark(True)
+    browser.evaluate("addEventListener('beforeprint', () => window.printed ="
+                     " document.querySelectorAll('#print article').length)")
+    browser.print_pdf("report.pdf")
+    expect("printed stacks", browser.evaluate("window.printed"), nr_rows(browser))
+    expect("the theme behind", browser.evaluate("document.documentElement.dataset.theme"), "dark")
+
+
+def check_offline(browser):
+    """The policy refuses what the page does not do by itself."""
+    refused = browser.evaluate(
+        "new Promise(done => { addEventListener('securitypolicyviolation', e => done(e.effectiveDirective));"
+        "fetch('http://127.0.0.1:9/').catch(() => 0); setTimeout(() => done('nothing'), 5000); })")
+    expect("what the policy refuses", refused, "connect-src")
+    ran = browser.evaluate(
+        "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
+        "document.body.append(s); return window.ran === 1; })()")
+    expect("whether another script runs", ran, False)
+    expect("requests", [r for r in browser.requests if not r.startswith("file:")], [])
+    browser.errors.clear()  # these two
+
+
+def check_clean(browser):
+    expect_in("the table", "no leak", text(browser, "#table-room"))
+    expect("rows", nr_rows(browser), 0)
+
+
+def check_open(browser, seconds, took):
+    print(f"opened in {took:.2f} s")
+    if took > float(seconds):
+        raise AssertionError(f"it took {took:.2f} s to open, more than {seconds}")
+
+
+def check_pictures(browser, directory):
+    for theme in ("light", "dark"):
+        browser.set_dark(theme == "dark")
+        browser.screenshot(f"{directory}/html-report-{theme}.png", whole=True)
+
+
+def main():
+    check, path, *arguments = sys.argv[1:]
+    with Browser() as browser:
+        took = browser.open(path)
+        if check == "open":
+            arguments.append(took)
+        globals()["check_" + check](browser, *arguments)
+        expect("errors in the page", browser.errors, [])
+        if len(browser.requests) != 1 and check != "offline":
+            raise AssertionError(f"the page asked for more than itself: {browser.requests}")
+
+
+if __name__ == "__main__":
+    main()
