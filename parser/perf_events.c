@@ -144,7 +144,7 @@ int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr
 
 	if (!event)
 		return -ENOMEM;
-	list = reallocarray(events->events, events->nr + 1, sizeof(*list));
+	list = reallocarray(events->events, events->nr + 1, sizeof(struct perf_event *));
 	if (!list)
 		return -ENOMEM;
 	events->events = list;

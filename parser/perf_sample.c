@@ -172,7 +172,7 @@ static void read_words(const struct perf_event *event, const struct perf_record 
 static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
 		       struct perf_sample *sample)
 {
-	if (raw_bytes < event->raw_bytes_needed)
+	if (raw_bytes < event->raw_bytes_needed || (!raw && event->nr_copies))
 		return false;
 	for (uint32_t i = 0; i < event->nr_copies; i++) {
 		const struct perf_field_copy *copy = &event->copies[i];

@@ -96,6 +96,7 @@ static int add_pair(struct text_pair **pairs, uint64_t a, uint64_t b, size_t max
 	const uint64_t key[2] = {a, b};
 	struct text_pair *pair;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): both words are set */
 	HASH_FIND(hh, *pairs, key, sizeof(key), pair);
 	*ret_is_new = false;
 	if (pair || HASH_COUNT(*pairs) >= max)

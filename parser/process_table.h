@@ -23,8 +23,8 @@ struct process {
 	unsigned int nr_threads;  /* alive, as far as they have been seen */
 	/* Anomalies that are none if this process lives on; a chain, or ANOMALY_NONE. */
 	size_t doubtful;
-	uint64_t born_ns; /* when it was forked or became another program; 0: not seen */
-	uint64_t ended_ns;  /* 0: it lives */
+	uint64_t born_ns;  /* when it was forked or became another program; 0: not seen */
+	uint64_t ended_ns; /* 0: it lives */
 	UT_hash_handle hh;
 };
 

@@ -20,6 +20,7 @@ const struct place_name *place_names_find(const struct place_names *names, uint3
 	const uint64_t key[2] = {module_id, offset};
 	struct place_name *name;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): both words are set */
 	HASH_FIND(hh, names->by_place, key, sizeof(key), name);
 	return name;
 }

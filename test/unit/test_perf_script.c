@@ -166,8 +166,8 @@ static void endless_lines(void **state)
 
 	assert_non_null(bytes);
 	memset(bytes, '1', nr);
-	memcpy(bytes + nr / 2, "\n", 1);
-	memcpy(bytes + nr / 2 + 1, text, strlen(text));
+	bytes[nr / 2] = '\n';
+	memcpy(bytes + nr / 2 + 1, text, sizeof(text) - 1);
 	reading = read_bytes((const uint8_t *)bytes, nr);
 	assert_int_equal(reading.ret, 0);
 	assert_int_equal(reading.stats.probe_samples, 3);
