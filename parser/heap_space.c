@@ -181,7 +181,7 @@ static size_t max_held(const struct heap_spaces *spaces)
 
 int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **ret, size_t *ret_nr)
 {
-	const struct heap_space *space;
+	const struct heap_space *space = NULL;
 	struct block_list list = {.blocks = calloc(max_held(spaces), sizeof(*list.blocks))};
 
 	if (!list.blocks)
@@ -198,7 +198,7 @@ int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **
 
 int heap_spaces_move_held(struct heap_spaces *spaces, struct heap_block **ret, size_t *ret_nr)
 {
-	struct heap_space *space;
+	struct heap_space *space = NULL;
 	struct block_list list = {.blocks = calloc(max_held(spaces), sizeof(*list.blocks))};
 
 	if (!list.blocks)
