@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/call_tree.h"
-
-#include "unwind/hash.h"
+#include "report/word_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -174,13 +173,13 @@ static int get_child(struct call_tree *tree, struct node *parent, const struct n
 	const struct node_key key = {parent, frame->name, frame->module};
 	struct node *node;
 
-	HASH_FIND(hh, tree->nodes, &key, sizeof(key), node);
+	WORD_TABLE_FIND(tree->nodes, &key, node);
 	if (!node && HASH_COUNT(tree->nodes) < tree->options.max_nodes) {
 		node = calloc(1, sizeof(*node));
 		if (!node)
 			return -ENOMEM;
 		node->key = key;
-		HASH_ADD(hh, tree->nodes, key, sizeof(node->key), node);
+		WORD_TABLE_ADD(tree->nodes, key, node);
 		if (!hash_added(node)) {
 			free(node);
 			return -ENOMEM;

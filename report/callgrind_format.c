@@ -9,7 +9,7 @@
 #include "common/diag.h"
 #include "report/formats.h"
 #include "report/named_stack.h"
-#include "unwind/hash.h"
+#include "report/word_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static struct function *function_of(struct profile *profile, const struct named_
 	const struct function_key key = {frame->name, frame->file, frame->module};
 	struct function *function;
 
-	HASH_FIND(hh, profile->functions, &key, sizeof(key), function);
+	WORD_TABLE_FIND(profile->functions, &key, function);
 	if (function)
 		return function;
 	function = calloc(1, sizeof(*function));
@@ -62,7 +62,7 @@ static struct function *function_of(struct profile *profile, const struct named_
 		return NULL;
 	function->key = key;
 	function->number = HASH_COUNT(profile->functions) + 1;
-	HASH_ADD(hh, profile->functions, key, sizeof(function->key), function);
+	WORD_TABLE_ADD(profile->functions, key, function);
 	if (hash_added(function))
 		return function;
 	free(function);
@@ -74,13 +74,13 @@ static int add_cost(struct profile *profile, const struct cost_key *key,
 {
 	struct cost *cost;
 
-	HASH_FIND(hh, profile->costs, key, sizeof(*key), cost);
+	WORD_TABLE_FIND(profile->costs, key, cost);
 	if (!cost) {
 		cost = calloc(1, sizeof(*cost));
 		if (!cost)
 			return -ENOMEM;
 		cost->key = *key;
-		HASH_ADD(hh, profile->costs, key, sizeof(cost->key), cost);
+		WORD_TABLE_ADD(profile->costs, key, cost);
 		if (!hash_added(cost)) {
 			free(cost);
 			return -ENOMEM;

@@ -6,7 +6,7 @@
 #include "report/formats.h"
 #include "report/json_text.h"
 #include "report/named_stack.h"
-#include "unwind/hash.h"
+#include "report/word_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static int number_of(struct function **functions, const struct named_frame *fram
 	const struct key key = {frame->name, frame->module};
 	struct function *function;
 
-	HASH_FIND(hh, *functions, &key, sizeof(key), function);
+	WORD_TABLE_FIND(*functions, &key, function);
 	if (function) {
 		*ret_number = function->number;
 		return 0;
@@ -40,7 +40,7 @@ static int number_of(struct function **functions, const struct named_frame *fram
 	function->key = key;
 	function->number = HASH_COUNT(*functions);
 	*ret_number = function->number;
-	HASH_ADD(hh, *functions, key, sizeof(function->key), function);
+	WORD_TABLE_ADD(*functions, key, function);
 	if (!hash_added(function)) {
 		free(function);
 		return -ENOMEM;

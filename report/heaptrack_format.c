@@ -11,7 +11,7 @@
 #include "common/diag.h"
 #include "report/formats.h"
 #include "report/named_stack.h"
-#include "unwind/hash.h"
+#include "report/word_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -71,7 +71,7 @@ static int put_entry(struct entry **table, const struct entry_key *key, uint32_t
 {
 	struct entry *entry;
 
-	HASH_FIND(hh, *table, key, sizeof(*key), entry);
+	WORD_TABLE_FIND(*table, key, entry);
 	if (entry) {
 		*ret = entry->number;
 		return 0;
@@ -82,7 +82,7 @@ static int put_entry(struct entry **table, const struct entry_key *key, uint32_t
 	entry->key = *key;
 	entry->number = HASH_COUNT(*table) + 1;
 	*ret = entry->number;
-	HASH_ADD(hh, *table, key, sizeof(entry->key), entry);
+	WORD_TABLE_ADD(*table, key, entry);
 	if (hash_added(entry))
 		return 1;
 	free(entry);

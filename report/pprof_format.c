@@ -18,7 +18,7 @@ static int write_gzipped(FILE *out, uint8_t *bytes, size_t size)
 {
 	uint8_t buffer[16384];
 	z_stream stream = {.next_in = bytes};
-	int status;
+	int status = Z_OK;
 
 	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
 			 Z_DEFAULT_STRATEGY) != Z_OK)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/pprof_profile.h"
+#include "report/word_table.h"
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "unwind/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static int look_up(struct pprof_profile *profile, const struct known_key *key, s
 {
 	struct known *known;
 
-	HASH_FIND(hh, profile->known, key, sizeof(*key), known);
+	WORD_TABLE_FIND(profile->known, key, known);
 	if (known) {
 		*ret = known->number;
 		return 0;
@@ -127,7 +127,7 @@ static int look_up(struct pprof_profile *profile, const struct known_key *key, s
 	known->key = *key;
 	known->number = nr + 1;
 	*ret = known->number;
-	HASH_ADD(hh, profile->known, key, sizeof(known->key), known);
+	WORD_TABLE_ADD(profile->known, key, known);
 	if (hash_added(known))
 		return 1;
 	free(known);
@@ -189,9 +189,11 @@ static int get_mapping(struct pprof_profile *profile, const struct named_frame *
 static int set_lines(struct pprof_profile *profile, Pprof__Location *location,
 		     const struct named_frame *frames, size_t nr)
 {
-	location->line = calloc(nr, sizeof(*location->line));
-	if (!location->line)
+	void **lines = calloc(nr, sizeof(*lines));
+
+	if (!lines)
 		return -ENOMEM;
+	location->line = (Pprof__Line **)lines;
 	for (size_t i = 0; i < nr; i++) {
 		Pprof__Line *line = calloc(1, sizeof(*line));
 		int err;

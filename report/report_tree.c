@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/report_tree.h"
-
-#include "unwind/hash.h"
+#include "report/word_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,13 +41,13 @@ static int count_block(struct group **groups, enum report_grouping by,
 	struct group *group;
 	int64_t *bytes;
 
-	HASH_FIND(hh, *groups, &key, sizeof(key), group);
+	WORD_TABLE_FIND(*groups, &key, group);
 	if (!group) {
 		group = calloc(1, sizeof(*group));
 		if (!group)
 			return -ENOMEM;
 		group->key = key;
-		HASH_ADD(hh, *groups, key, sizeof(group->key), group);
+		WORD_TABLE_ADD(*groups, key, group);
 		if (!hash_added(group)) {
 			free(group);
 			return -ENOMEM;
