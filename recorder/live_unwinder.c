@@ -28,6 +28,7 @@ struct live_unwinder {
 	uint64_t nr_noted;
 	unsigned long long *stack_tops; /* NULL: nobody wants to know */
 	uint32_t max_dump_bytes;
+	uint64_t regs_mask; /* of the registers in a dump */
 	/* A sample in the making: too large for the C stack. */
 	uint64_t addresses[STACK_MAX_FRAMES];
 	uint64_t out[UINT16_MAX / sizeof(uint64_t) + 1];
@@ -55,6 +56,7 @@ int live_unwinder_create(struct live_unwinder **ret)
 		free(unwinder);
 		return err;
 	}
+	unwinder->regs_mask = RECORD_REGS_MASK;
 	*ret = unwinder;
 	return 0;
 }
@@ -88,6 +90,7 @@ void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *
 {
 	unwinder->stack_tops = stack_tops;
 	unwinder->max_dump_bytes = max_bytes;
+	unwinder->regs_mask = RECORD_CALL_REGS_MASK;
 }
 
 int live_unwinder_set_events(struct live_unwinder *unwinder, const struct record_events *events)
@@ -250,14 +253,15 @@ int live_unwinder_apply_next(struct live_unwinder *unwinder)
 /* --- samples --- */
 
 /* Takes a sample apart. Returns false if it is not what its event's attribute promises. */
-static bool decode_sample(const struct perf_event_header *record, struct dumped_sample *ret)
+static bool decode_sample(const struct perf_event_header *record, uint64_t regs_mask,
+			  struct dumped_sample *ret)
 {
 	const uint64_t *at = (const uint64_t *)record + FIXED_WORDS;
 	const uint64_t *end = (const uint64_t *)record + record->size / sizeof(*at);
-	const size_t nr_regs = (size_t)__builtin_popcountll(RECORD_REGS_MASK);
+	const size_t nr_regs = (size_t)__builtin_popcountll(regs_mask);
 	uint32_t raw_bytes;
 
-	*ret = (struct dumped_sample){.dump.regs_mask = RECORD_REGS_MASK};
+	*ret = (struct dumped_sample){.dump.regs_mask = regs_mask};
 	if (end - at < 2 || at[0] > (uint64_t)(end - at) - 2)
 		return false;
 	at += 1 + at[0];
@@ -311,8 +315,8 @@ static uint64_t wanted_top(const struct live_unwinder *unwinder, uint64_t sp,
 static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
 		      const struct dumped_sample *sample, const struct stack_end *end)
 {
-	const unsigned sp_index =
-		(unsigned)__builtin_popcountll(RECORD_REGS_MASK & ((1ULL << RECORD_REG_SP) - 1));
+	const int sp_index =
+		__builtin_popcountll(unwinder->regs_mask & ((1ULL << RECORD_REG_SP) - 1));
 	unsigned long long *slot, hash, entry;
 	uint64_t sp, top;
 
@@ -384,7 +388,7 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 	if (!has_dump(unwinder, record))
 		return perf_writer_add_record(writer, record);
 	/* What can't be read would break the file, too. */
-	if (!decode_sample(record, &sample))
+	if (!decode_sample(record, unwinder->regs_mask, &sample))
 		return 0;
 	/* The process stands behind the identifier and the instruction. */
 	err = stack_store_unwind_dump(unwinder->stacks, (pid_t)words[6], &sample.dump,

@@ -27,8 +27,9 @@ void live_unwinder_destroy(struct live_unwinder *unwinder);
 int live_unwinder_set_events(struct live_unwinder *unwinder, const struct record_events *events);
 
 /*
- * Has the programs told, by the table of stack_tops.h, how much of the stacks is needed of those
- * dumps that they write next, of at most @max_bytes.
+ * Programs write the samples, whose dumps have RECORD_CALL_REGS_MASK's registers. They are told, by
+ * the table of stack_tops.h, how much of the stacks is needed of those dumps that they write next,
+ * of at most @max_bytes.
  */
 void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *stack_tops,
 			    uint32_t max_bytes);

@@ -39,6 +39,21 @@ ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *
 	to[19] = regs->r15;
 }
 
+/* RECORD_CALL_REGS_MASK: what unwinding needs where a function begins or has returned. */
+#define NR_CALL_REGISTERS 8
+
+ALWAYS_INLINE void copy_call_registers(unsigned long long *to, const struct pt_regs *regs)
+{
+	to[0] = regs->rbx;
+	to[1] = regs->rbp;
+	to[2] = regs->rsp;
+	to[3] = regs->rip;
+	to[4] = regs->r12;
+	to[5] = regs->r13;
+	to[6] = regs->r14;
+	to[7] = regs->r15;
+}
+
 /* Of the current task. */
 ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
 {
@@ -67,6 +82,9 @@ ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *
 	to[31] = user->sp;
 	to[32] = user->pc;
 }
+
+#define NR_CALL_REGISTERS   NR_REGISTERS
+#define copy_call_registers copy_registers
 
 ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
 {

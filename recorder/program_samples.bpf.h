@@ -315,15 +315,11 @@ ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct program_even
 
 /* --- stacks as dumps, for whoever unwinds them --- */
 
-/* What follows RAW: REGS_USER and STACK_USER. */
-struct dump_head {
-	unsigned long long abi; /* PERF_SAMPLE_REGS_ABI_64 */
-	unsigned long long registers[NR_REGISTERS];
-	unsigned long long size_bytes;
-};
+/* What follows RAW: REGS_USER (the ABI, registers) and STACK_USER (its size, bytes, its size). */
+#define DUMP_WORDS(nr_registers) (3 + (nr_registers))
 
-#define PAGE_BYTES 4096 /* or a multiple of it */
-#define MAX_PAGES  17	/* that a dump can touch */
+#define PAGE_BYTES		 4096 /* or a multiple of it */
+#define MAX_PAGES		 17   /* that a dump can touch */
 
 /*
  * The bytes from @sp to the first page that cannot be read. Global, so that the verifier goes
@@ -370,9 +366,9 @@ ALWAYS_INLINE unsigned int dump_size(unsigned long long pid_tgid, unsigned long 
 	return bytes;
 }
 
-/* A sample with registers and the top of the stack. */
+/* A sample with registers, fewer if it @fits, and the top of the stack. */
 ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event *event,
-			       unsigned long long *fields, unsigned int nr_fields)
+			       unsigned long long *fields, unsigned int nr_fields, const bool fits)
 {
 	const unsigned int raw_bytes = sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
@@ -381,14 +377,15 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event 
 	struct program_ring_control *ring = ring_to_fill(cpu);
 	struct stack_head *head;
 	struct return_instance *pending;
-	struct dump_head *dump;
+	const unsigned int nr_registers = fits ? NR_CALL_REGISTERS : NR_REGISTERS;
+	unsigned long long *words;
 	struct room room;
 
 	if (!ring) {
 		count_lost();
 		return;
 	}
-	size = sizeof(struct stack_head) + raw_bytes + sizeof(struct dump_head) + bytes + 8;
+	size = sizeof(struct stack_head) + raw_bytes + DUMP_WORDS(nr_registers) * 8 + bytes;
 	head = ring_reserve(ring, size, &room);
 	if (!head) {
 		no_room(cpu);
@@ -404,15 +401,19 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event 
 		.cpu = cpu,
 	};
 	fill_raw((void *)(head + 1), event, pid_tgid, fields, nr_fields);
-	dump = (void *)((char *)(head + 1) + raw_bytes);
-	dump->abi = PERF_SAMPLE_REGS_ABI_64;
-	copy_registers(dump->registers, regs);
-	dump->size_bytes = bytes;
-	*(unsigned long long *)((char *)(dump + 1) + bytes) =
-		copy_stack((char *)(dump + 1), PT_REGS_SP(regs), bytes);
+	words = (void *)((char *)(head + 1) + raw_bytes);
+	words[0] = PERF_SAMPLE_REGS_ABI_64;
+	if (fits)
+		copy_call_registers(words + 1, regs);
+	else
+		copy_registers(words + 1, regs);
+	words += 1 + nr_registers;
+	words[0] = bytes;
+	*(unsigned long long *)((char *)(words + 1) + bytes) =
+		copy_stack((char *)(words + 1), PT_REGS_SP(regs), bytes);
 	pending = pending_returns();
 	if (pending)
-		restore_returns((char *)(dump + 1), PT_REGS_SP(regs), bytes, pending);
+		restore_returns((char *)(words + 1), PT_REGS_SP(regs), bytes, pending);
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
 }
@@ -425,8 +426,10 @@ ALWAYS_INLINE void record(struct pt_regs *regs, const struct program_event *even
 		return;
 	if (!event->has_stack)
 		record_plain(regs, event, fields, nr_fields);
+	else if (dump_bytes && dumps_fit)
+		record_dump(regs, event, fields, nr_fields, true);
 	else if (dump_bytes)
-		record_dump(regs, event, fields, nr_fields);
+		record_dump(regs, event, fields, nr_fields, false);
 	else
 		record_frames(regs, event, fields, nr_fields, caller);
 }

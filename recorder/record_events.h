@@ -156,13 +156,19 @@ uint64_t record_events_lost(const struct record_events *events);
 /* The registers that an unwinder needs: all general ones, the instruction and stack pointers. */
 #if defined(__x86_64__)
 #define RECORD_REG_SP PERF_REG_X86_SP
+/* Of these, the ones that a function leaves to its caller as they were. */
+#define RECORD_CALL_REGS_MASK                                                                      \
+	((1ULL << PERF_REG_X86_BX) | (1ULL << PERF_REG_X86_BP) | (1ULL << PERF_REG_X86_SP) |       \
+	 (1ULL << PERF_REG_X86_IP) | (1ULL << PERF_REG_X86_R12) | (1ULL << PERF_REG_X86_R13) |     \
+	 (1ULL << PERF_REG_X86_R14) | (1ULL << PERF_REG_X86_R15))
 #define RECORD_REGS_MASK                                                                           \
 	(((1ULL << PERF_REG_X86_64_MAX) - 1) &                                                     \
 	 ~((1ULL << PERF_REG_X86_DS) | (1ULL << PERF_REG_X86_ES) | (1ULL << PERF_REG_X86_FS) |     \
 	   (1ULL << PERF_REG_X86_GS)))
 #elif defined(__aarch64__)
-#define RECORD_REG_SP	 PERF_REG_ARM64_SP
-#define RECORD_REGS_MASK ((1ULL << PERF_REG_ARM64_MAX) - 1)
+#define RECORD_REG_SP	      PERF_REG_ARM64_SP
+#define RECORD_REGS_MASK      ((1ULL << PERF_REG_ARM64_MAX) - 1)
+#define RECORD_CALL_REGS_MASK RECORD_REGS_MASK
 #else
 #error "which registers does this architecture's unwinder need?"
 #endif
