@@ -20,6 +20,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Frames that follow one another without a parting. */
+#define MAX_CHAIN  12
+#define CHAIN_HEAD 8
+#define CHAIN_TAIL 2
 #define MAX_LEVELS 40 /* of indentation; what is deeper stands below one another */
 
 struct printer {
@@ -128,19 +132,45 @@ static bool has_lines_below(const struct call_node *parent, const struct rest *r
 	return rest->nr || (parent->self.of[CALL_HELD_BLOCKS] && parent->nr_children);
 }
 
-/* A branch, as far as it does not part. Returns where it does, or ends. */
+static void begin_continued_line(const struct printer *printer, bool is_last)
+{
+	fprintf(printer->out, "%31s", "");
+	write_indentation(printer, false, is_last);
+}
+
+static size_t chain_length(const struct call_node *node)
+{
+	size_t length = 0;
+
+	for (; is_chained(node); node = node->first)
+		length++;
+	return length;
+}
+
+/*
+ * A branch, as far as it does not part. Returns where it does, or ends. Of a long one, as
+ * interpreters have them, the middle is left out, unless all is wanted.
+ */
 static const struct call_node *write_branch(struct printer *printer, const struct call_node *node,
 					    bool is_last)
 {
-	const char *no_numbers = "                               ";
+	size_t length = chain_length(node);
+	bool is_cut = length > MAX_CHAIN && printer->options->threshold_percent > 0;
 
 	write_numbers(printer, node->total.of[CALL_HELD_BYTES], node->total.of[CALL_HELD_BLOCKS]);
 	write_indentation(printer, true, is_last);
 	write_name(printer, node);
-	while (is_chained(node)) {
+	for (size_t i = 0; i < length; i++) {
 		node = node->first;
-		fputs(no_numbers, printer->out);
-		write_indentation(printer, false, is_last);
+		if (is_cut && i >= CHAIN_HEAD && i < length - CHAIN_TAIL) {
+			if (i > CHAIN_HEAD)
+				continue;
+			begin_continued_line(printer, is_last);
+			fprintf(printer->out, "(%zu frames more)\n",
+				length - CHAIN_HEAD - CHAIN_TAIL);
+			continue;
+		}
+		begin_continued_line(printer, is_last);
 		write_name(printer, node);
 	}
 	return node;
