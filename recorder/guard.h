@@ -14,12 +14,12 @@
 
 struct guard {
 	pid_t pid;
-	int recorder_fd; /* open as long as the recorder lives */
+	int recorder_fd; /* the recorder's end of a socket pair, open as long as it lives */
 };
 
 /*
- * Starts the guard over @shared, a shared mapping. Call it while this process has one thread and no
- * events open: the guard keeps nothing open but its end of a pipe. Returns 0 or a negative errno.
+ * Starts the guard over @shared, a shared mapping, and waits until it is ready. Call it while this process has one thread and no
+ * events open: the guard keeps nothing open but its end of the pair. Returns 0 or a negative errno.
  */
 int guard_start(struct guard *ret, struct gate_shared *shared);
 
