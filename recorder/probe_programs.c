@@ -102,7 +102,7 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 /* One ring, if that CPU is there. */
 static int create_ring(struct probe_programs *programs, size_t cpu, uint32_t size_bytes)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	const struct bpf_map_create_opts opts = {.sz = sizeof(opts), .map_flags = BPF_F_MMAPABLE};
 	char path[64];
 	_cleanup_close_ int fd = -1;
 	uint32_t key = (uint32_t)cpu;
