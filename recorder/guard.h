@@ -18,8 +18,9 @@ struct guard {
 };
 
 /*
- * Starts the guard over @shared, a shared mapping, and waits until it is ready. Call it while this process has one thread and no
- * events open: the guard keeps nothing open but its end of the pair. Returns 0 or a negative errno.
+ * Starts the guard over @shared, a shared mapping, and waits until it is ready. Call it while this
+ * process has one thread and no events open: the guard keeps nothing open but its end of the pair.
+ * Returns 0 or a negative errno.
  */
 int guard_start(struct guard *ret, struct gate_shared *shared);
 
