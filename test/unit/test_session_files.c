@@ -42,9 +42,12 @@ static void one_account_for_all(void **state)
 {
 	char paths[3][64];
 	const char *list[] = {paths[0], paths[1], paths[2]};
-	_cleanup_close_ int first = make_file(PERF_DATA_FILE, false, 1, 10, paths[0]);
-	_cleanup_close_ int second = make_file(PERF_DATA_PIPE, false, 2, 20, paths[1]);
-	_cleanup_close_ int third = make_file(PERF_DATA_FILE, true, 1, 30, paths[2]);
+	_cleanup_close_ __attribute__((unused)) int first =
+		make_file(PERF_DATA_FILE, false, 1, 10, paths[0]);
+	_cleanup_close_ __attribute__((unused)) int second =
+		make_file(PERF_DATA_PIPE, false, 2, 20, paths[1]);
+	_cleanup_close_ __attribute__((unused)) int third =
+		make_file(PERF_DATA_FILE, true, 1, 30, paths[2]);
 	const struct heap_block *held;
 	struct analysis analysis;
 	size_t nr;
@@ -66,7 +69,8 @@ static void a_missing_file(void **state)
 {
 	char path[64];
 	const char *list[] = {path, "/nonexistent/perf.data"};
-	_cleanup_close_ int first = make_file(PERF_DATA_FILE, false, 1, 10, path);
+	_cleanup_close_ __attribute__((unused)) int first =
+		make_file(PERF_DATA_FILE, false, 1, 10, path);
 	struct analysis analysis;
 
 	assert_int_equal(analysis_init(&analysis, NULL, NULL), 0);
