@@ -125,7 +125,8 @@ function drawPoints() {
 		context.textAlign = "center";
 		context.fillText(data.summary.held_blocks ? "No leak passes the filters." : "Nothing is held.", width / 2, POINTS_PX / 2);
 	}
-	$("points-count").textContent = plural(nr, "block");
+	$("points-count").textContent = selection.site < 0 ? plural(nr, "block") :
+		`${countText(rangeBlocks[selection.site])} of ${plural(nr, "block")}`;
 	$("points-legend").replaceChildren(...legend(data.verdicts.filter((v, i) => charts.drawn[i]).map((v) => ["--" + v, v])));
 }
 

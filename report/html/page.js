@@ -57,13 +57,14 @@ function tile(name, value, note, className) {
 function makeSummary() {
 	const s = data.summary;
 	const suspects = ["growth", "overdue", "burst"];
-	let suspect = 0;
-	let suspectSites = 0;
+	let [suspect, suspectSites, unclear] = [0, 0, 0];
 
 	for (let i = 0; i < nrSites; i++) {
 		if (suspects.includes(verdictOf(i))) {
 			suspect += sites.bytes[i];
 			suspectSites++;
+		} else if (verdictOf(i) === "unclear") {
+			unclear += sites.bytes[i];
 		}
 	}
 	const pids = [...new Set(data.threads.pid)];
@@ -74,8 +75,8 @@ function makeSummary() {
 		s.suppressed_blocks ? plural(s.suppressed_blocks, "block") + " suppressed" : ""].filter(Boolean).join("  ·  ");
 	document.title = `Leak report: ${bytesText(s.held_bytes)} held`;
 	$("tiles").replaceChildren(
-		tile("Probably leaked", bytesText(suspect), suspectSites ? "by " + plural(suspectSites, "stack") : "no stack is suspect",
-			"first" + (suspect ? "" : " clean")),
+		tile("Probably leaked", bytesText(suspect), (suspectSites ? "by " + plural(suspectSites, "stack") : "no stack is suspect") +
+			(unclear ? `, ${bytesText(unclear)} unclear` : ""), "first" + (suspect ? "" : unclear ? " unsure" : " clean")),
 		tile("Held at the end", bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
 		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
 		tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`),
@@ -219,6 +220,7 @@ function beforePrint() {
 	const list = table.rows.slice(0, PRINTED_STACKS);
 
 	printing = document.documentElement.dataset.theme;
+	[charts.point, charts.cursor, flame.current] = [-1, -1, -1];
 	setTheme("light");
 	$("print").replaceChildren(element("h2", "", list.length < table.rows.length ?
 		`The first ${list.length} of ${countText(table.rows.length)} stacks` : "Stacks"),

@@ -3,7 +3,7 @@
  * table.js: the stacks as a table, and one of them in full. Only the rows in view exist as elements,
  * so that 100,000 stacks scroll like ten.
  */
-const ROW_PX = 44;
+const [ROW_PX, HEAD_PX] = [44, 36]; /* as the style has them */
 const [FEWEST_ROWS, MOST_ROWS] = [5, 10]; /* in view */
 
 /* Coloured squares with words: [[a variable of the style, words], ...]. */
@@ -110,6 +110,8 @@ function makeTable() {
 }
 
 function onTableKey(event) {
+	if (event.target !== $("table-body"))
+		return; /* a heading's */
 	const page = Math.floor($("table-body").clientHeight / ROW_PX) - 1;
 	const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
 
@@ -132,8 +134,8 @@ function showRow(index) {
 
 	if (top < body.scrollTop)
 		body.scrollTop = top;
-	else if (top + ROW_PX > body.scrollTop + body.clientHeight)
-		body.scrollTop = top + ROW_PX - body.clientHeight;
+	else if (top + ROW_PX > body.scrollTop + body.clientHeight - HEAD_PX)
+		body.scrollTop = top + ROW_PX - body.clientHeight + HEAD_PX;
 }
 
 function updateTable() {
@@ -161,7 +163,7 @@ function updateTable() {
 		head.firstChild.textContent = columns[i].name + (own ? (table.down ? " ↓" : " ↑") : "");
 	});
 	$("table-room").style.height = rows.length * ROW_PX + "px";
-	$("table-body").style.height = Math.min(Math.max(rows.length, FEWEST_ROWS), MOST_ROWS) * ROW_PX + "px";
+	$("table-body").style.height = Math.min(Math.max(rows.length, FEWEST_ROWS), MOST_ROWS) * ROW_PX + HEAD_PX + "px";
 	$("table").setAttribute("aria-rowcount", rows.length);
 	$("stacks-count").textContent = plural(rows.length, "stack") + (bytes ? " with " + bytesText(bytes) : "") +
 		(table.sort < 0 ? ", the worst first" : "");
@@ -227,7 +229,7 @@ function frameList(site) {
 		const f = frames.function[frame];
 		const where = [sourceOf(frame), moduleName(f)].filter(Boolean);
 		const item = element("li", i === own ? "own" : i < own ? "outside" : "",
-			functionName(f) + (frames.inlined[frame] ? "  (inlined)" : ""),
+			element("span", "", functionName(f) + (frames.inlined[frame] ? "  (inlined)" : "")),
 			element("small", "", where.map(baseName).join("  ·  ")));
 
 		item.title = where.join("\n");
