@@ -427,7 +427,7 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 			"what to list");
 		err = -EINVAL;
 	}
-	if (!err && options->format && options->format->needs_history && !history_can(options)) {
+	if (!err && options->format && options->format->is_of_all && !history_can(options)) {
 		diag_error(
 			"--format %s tells of the whole recording: of what to list, it goes with "
 			"--size only",

@@ -16,7 +16,7 @@ static const struct report_format formats[] = {
 	{.name = "gprof2dot", .write = gprof2dot_format_write},
 	{.name = "callgrind", .write = callgrind_format_write},
 	{.name = "heaptrack", .write = heaptrack_format_write},
-	{.name = "massif", .needs_history = true, .write = massif_format_write},
+	{.name = "massif", .needs_history = true, .is_of_all = true, .write = massif_format_write},
 	{.name = "pprof", .is_binary = true, .write = pprof_format_write},
 	{0},
 };

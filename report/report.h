@@ -42,6 +42,7 @@ struct report_format {
 	const char *name;
 	bool is_binary;	    /* not for a terminal */
 	bool needs_history; /* of what was held when (held_history.h) */
+	bool is_of_all;	    /* nothing but --size selects what it tells of */
 	/* Returns 0, -ENOMEM, or -EIO if the stream failed; reports nothing. */
 	int (*write)(FILE *out, const struct report_input *input);
 };

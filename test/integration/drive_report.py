@@ -6,6 +6,7 @@ it as people do. Reports are of test/targets/leak_kinds but for `open` and `clea
 
   open SECONDS   opens within that time, and prints it
   load, search, flame, points, range, table, hostile, theme, print, offline
+  only_leaky     a report of one stack; before_burst: of an early moment
   clean          a report of a program that leaks nothing
   pictures DIR   writes screenshots, light and dark
 """
@@ -255,6 +256,18 @@ def check_offline(browser):
 def check_clean(browser):
     expect_in("the table", "no leak", text(browser, "#table-room"))
     expect("rows", nr_rows(browser), 0)
+
+
+def check_only_leaky(browser):
+    expect("rows", nr_rows(browser), 1)
+    expect_in("the only stack", LEAKY, text(browser, ".row"))
+    expect_in("what narrows it", "narrowed", text(browser, "#subtitle"))
+
+
+def check_before_burst(browser):
+    expect_in("the table", LEAKY, text(browser, "#table-room"))
+    if "import_record" in text(browser, "#table-room"):
+        raise AssertionError("the burst comes later, but is shown")
 
 
 def check_open(browser, seconds, took):

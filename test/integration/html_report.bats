@@ -84,6 +84,14 @@ drive() {
 	drive clean report.html
 }
 
+@test "html: options select what is in it" {
+	report leak_kinds
+	"$BIN/leakparse" --format html --stack '^open_session$' -i "$BATS_FILE_TMPDIR/leak_kinds-1.data" >one.html
+	drive only_leaky one.html
+	"$BIN/leakparse" --format html --at 1 -i "$BATS_FILE_TMPDIR/leak_kinds-1.data" >early.html
+	drive before_burst early.html
+}
+
 @test "html: no events at all" {
 	"$BIN/leakrec" -m 512 -o perf.data -- "$TARGETS/many_stacks" --leaks 0 --no-such >/dev/null 2>leakrec.err ||
 		true
