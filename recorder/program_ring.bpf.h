@@ -68,6 +68,9 @@ ALWAYS_INLINE void *ring_reserve(struct program_ring_control *ring, unsigned int
 		if (ret->filled >= wakeup_bytes) {
 			ring->seen_tail = *(volatile unsigned long long *)&ring->tail;
 			ret->filled = at + bytes - ring->seen_tail;
+			/* Negative: the recorder is beyond what has been overtaken meanwhile. */
+			if ((long long)ret->filled < 0)
+				continue;
 			if (ret->filled > ring_mask)
 				return 0;
 		}

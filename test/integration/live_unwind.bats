@@ -212,11 +212,11 @@ write_waits() {
 	END
 }
 
-# record_waiting OPTION...: the chain of the target that start_waiting has started.
+# The chain of the target that start_waiting has started.
 record_waiting() {
 	local size
 
-	attach "$@"
+	attach
 	size=$(stat -c %s perf.data)
 	echo >&"$TARGET_IN"
 	# Files are found while somebody has them mapped.
@@ -331,9 +331,9 @@ record_waiting() {
 		# shellcheck disable=SC2086
 		timeout 60 "$BIN/leakrec" --call-graph dwarf $options -- ./interrupted 2>leakrec.err ||
 			fail "leakrec: $(cat leakrec.err)"
-		"$BIN/leakparse" --order time --size $SIZE..$((SIZE + 1)) -i perf.data >leaks 2>leakparse.err
+		"$BIN/leakparse" --order time --size "$SIZE..$((SIZE + 1))" -i perf.data >leaks 2>leakparse.err
 		assert_equal "unwind failures" "$(summary unwind_failures)" 0
-		assert_equal "handlers above the vdso" "$(leak_stacks $SIZE |
+		assert_equal "handlers above the vdso" "$(leak_stacks "$SIZE" |
 			grep -cE '^ malloc handle (handle )?(__restore_rt|libc.so.6) (\[vdso\] |clock_gettime )+ask main .* _start$')" "$NR_BLOCKS"
 	done
 }
