@@ -107,9 +107,9 @@ check_daemon() {
 	record_command "leaky_daemon --requests 50 --interval-us 100"
 	assert_truth
 	perf script -i perf.data >/dev/null 2>&1
-	"$BIN/leakparse" -i perf.data >leaks.by-name
+	"$BIN/leakparse" --order time -i perf.data >leaks.by-name
 	# shellcheck disable=SC2002 # a pipe cannot be seeked, which is the point
-	cat perf.data | "$BIN/leakparse" >leaks.by-pipe
+	cat perf.data | "$BIN/leakparse" --order time >leaks.by-pipe
 	diff leaks leaks.by-name
 	diff leaks leaks.by-pipe
 }
