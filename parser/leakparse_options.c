@@ -361,6 +361,27 @@ static bool history_can(const struct leakparse_options *options)
 	       !leaks->verdicts && !leaks->top;
 }
 
+/* What goes together. Returns 0, or -EINVAL, reported. */
+static int check_combination(const struct leakparse_options *options)
+{
+	if (options->diff && !diff_can(options))
+		diag_error(
+			"--diff, --from and --to go with --size and --top, with no other choice of "
+			"what to list");
+	else if (options->format && options->format->is_of_all && !history_can(options))
+		diag_error(
+			"--format %s tells of the whole recording: of what to list, it goes with "
+			"--size only",
+			options->format->name);
+	else if (options->every_ns && options->has_range)
+		diag_error("give either --every or --from and --to");
+	else if (options->from_ns >= options->to_ns)
+		diag_error("--from is to be before --to");
+	else
+		return 0;
+	return -EINVAL;
+}
+
 int leakparse_options_parse(int argc, char **argv, struct leakparse_options *options)
 {
 	const char *fail_bytes = NULL;
@@ -421,27 +442,8 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 	}
 	if (!err && fail_bytes)
 		err = parse_number("--fail-on-leak", fail_bytes, &options->fail_bytes);
-	if (!err && options->diff && !diff_can(options)) {
-		diag_error(
-			"--diff, --from and --to go with --size and --top, with no other choice of "
-			"what to list");
-		err = -EINVAL;
-	}
-	if (!err && options->format && options->format->is_of_all && !history_can(options)) {
-		diag_error(
-			"--format %s tells of the whole recording: of what to list, it goes with "
-			"--size only",
-			options->format->name);
-		err = -EINVAL;
-	}
-	if (!err && options->every_ns && options->has_range) {
-		diag_error("give either --every or --from and --to");
-		err = -EINVAL;
-	}
-	if (!err && options->from_ns >= options->to_ns) {
-		diag_error("--from is to be before --to");
-		err = -EINVAL;
-	}
+	if (!err)
+		err = check_combination(options);
 	while (!err && optind < argc)
 		options->inputs[options->nr_inputs++] = argv[optind++];
 	return err;
