@@ -26,6 +26,7 @@ struct live_unwinder {
 	size_t first, nr_waiting, capacity;
 	bool sorted;
 	uint64_t nr_noted;
+	uint64_t nr_dropped;
 	unsigned long long *stack_tops; /* NULL: nobody wants to know */
 	uint32_t max_dump_bytes;
 	uint64_t regs_mask; /* of the registers in a dump */
@@ -76,6 +77,11 @@ void live_unwinder_destroy(struct live_unwinder *unwinder)
 const struct stack_unwind_stats *live_unwinder_stats(const struct live_unwinder *unwinder)
 {
 	return stack_store_unwind_stats(unwinder->stacks);
+}
+
+uint64_t live_unwinder_nr_dropped(const struct live_unwinder *unwinder)
+{
+	return unwinder->nr_dropped;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -388,8 +394,10 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 	if (!has_dump(unwinder, record))
 		return perf_writer_add_record(writer, record);
 	/* What can't be read would break the file, too. */
-	if (!decode_sample(record, unwinder->regs_mask, &sample))
+	if (!decode_sample(record, unwinder->regs_mask, &sample)) {
+		unwinder->nr_dropped++;
 		return 0;
+	}
 	/* The process stands behind the identifier and the instruction. */
 	err = stack_store_unwind_dump(unwinder->stacks, (pid_t)words[6], &sample.dump,
 				      unwinder->addresses, &nr, &end);

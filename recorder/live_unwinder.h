@@ -56,4 +56,7 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 /* What became of the stacks. Valid as long as the unwinder. */
 const struct stack_unwind_stats *live_unwinder_stats(const struct live_unwinder *unwinder);
 
+/* The samples that were not written because they were not what their event's attribute promises. */
+uint64_t live_unwinder_nr_dropped(const struct live_unwinder *unwinder);
+
 #endif

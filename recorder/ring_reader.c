@@ -398,7 +398,8 @@ int ring_reader_stop(struct ring_reader *reader)
 
 int ring_reader_finish(struct ring_reader *reader)
 {
-	uint64_t lost = record_events_lost(reader->events) + reader->lost_by_programs;
+	uint64_t lost = record_events_lost(reader->events) + reader->lost_by_programs +
+			(reader->unwinder ? live_unwinder_nr_dropped(reader->unwinder) : 0);
 	struct {
 		struct perf_disk_lost_samples event;
 		struct record_trailer trailer;

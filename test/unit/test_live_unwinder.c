@@ -123,9 +123,30 @@ static void many_may_wait(void **state)
 	assert_true(live_unwinder_next_ns(unwinder) == 10002);
 }
 
+/* A sample that breaks off after its fixed fields: it cannot be written, which is not kept quiet.
+ */
+static void what_cannot_be_read_is_counted(void **state)
+{
+	struct live_unwinder *unwinder;
+	uint64_t id = 77, sample[6] = {0};
+	struct record_event event = {.ids = &id, .nr_ids = 1, .has_stack = true};
+	const struct record_events events = {.probes = {.events = &event, .nr_events = 1}};
+	struct perf_event_header *header = (void *)sample;
+
+	assert_int_equal(live_unwinder_create(&unwinder), 0);
+	assert_int_equal(live_unwinder_set_events(unwinder, &events), 0);
+	*header = (struct perf_event_header){PERF_RECORD_SAMPLE, 0, sizeof(sample)};
+	sample[1] = id;
+	assert_int_equal(live_unwinder_nr_dropped(unwinder), 0);
+	assert_int_equal(live_unwinder_write(unwinder, header, NULL), 0);
+	assert_int_equal(live_unwinder_nr_dropped(unwinder), 1);
+	live_unwinder_destroy(unwinder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_cannot_be_read_is_counted),
 		cmocka_unit_test_setup_teardown(records_wait_in_time_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_changes_no_address_space_is_ignored, set_up,
 						tear_down),
