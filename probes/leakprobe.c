@@ -3,6 +3,7 @@
 #include "probes/group_name.h"
 #include "probes/leakprobe_report.h"
 #include "probes/probe_set.h"
+#include "probes/process_view.h"
 #include "probes/tracefs_uprobes.h"
 
 #include "common/diag.h"
@@ -113,7 +114,23 @@ static void print_definitions(const struct probe_set *set)
 	}
 }
 
-static void print_added(const struct probe_set *set)
+/* Ends the line of @file: where it is, as @pid sees it and, where that differs, from here. */
+static void print_place(const struct probe_file *file, pid_t pid)
+{
+	char process[PROCESS_NAME_MAX];
+
+	diag_print_escaped(stdout, file->display, NULL);
+	if (pid && process_view_format_name(pid, process))
+		printf(" of %s", process);
+	if (pid && strcmp(file->path, file->display) != 0) {
+		fputs(", here ", stdout);
+		diag_print_escaped(stdout, file->path, NULL);
+	}
+	putchar('\n');
+}
+
+/* @pid: whose files these are, or 0. */
+static void print_added(const struct probe_set *set, pid_t pid)
 {
 	for (size_t i = 0; i < set->nr_files; i++) {
 		const struct probe_file *file = &set->files[i];
@@ -129,8 +146,7 @@ static void print_added(const struct probe_set *set)
 			       file->nr_probes);
 		else
 			printf("all %zu probes were there already, on ", file->nr_probes);
-		diag_print_escaped(stdout, file->display, NULL);
-		putchar('\n');
+		print_place(file, pid);
 	}
 }
 
@@ -152,7 +168,7 @@ static int command_add(const struct options *options, char **names)
 	else
 		err = probe_set_register(&set);
 	if (!err && !options->dry_run)
-		print_added(&set);
+		print_added(&set, options->pid);
 	probe_set_deinit(&set);
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/process_maps.h"
 
+#include "probes/process_view.h"
+
 #include "common/diag.h"
 #include "common/scope.h"
 
@@ -59,27 +61,28 @@ static bool is_same_file(const char *path, const struct stat *expected)
 	       actual.st_dev == expected->st_dev && actual.st_ino == expected->st_ino;
 }
 
-/* The first path that leads to the file: its own, the one through the process's root, the mapping.
- */
-static char *usable_path(const char *own_path, const char *root_path, const char *mapping_path,
+/* The first path that leads to the file: ours, the one through the process's root, the mapping. */
+static char *usable_path(const char *path, const char *root_path, const char *mapping_path,
 			 const struct stat *stat)
 {
-	if (is_same_file(own_path, stat))
-		return strdup(own_path);
+	if (is_same_file(path, stat))
+		return strdup(path);
 	return strdup(is_same_file(root_path, stat) ? root_path : mapping_path);
 }
 
 /* Returns 0, or a negative errno if the file cannot be opened (-ENOMEM included). */
-static int open_mapping(struct mapped_file *ret, pid_t pid, const struct process_mapping *mapping)
+static int open_mapping(struct mapped_file *ret, pid_t pid, const struct process_view *view,
+			const struct process_mapping *mapping)
 {
 	_cleanup_free_ char *root_path = NULL, *display = NULL;
 	_cleanup_close_ int fd = -1;
-	size_t len = strlen(mapping->path);
+	const char *own_path = process_view_path(view, mapping->path);
+	size_t len = strlen(own_path);
 	char mapping_path[96];
 
 	snprintf(mapping_path, sizeof(mapping_path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
 		 (int)pid, mapping->start, mapping->end);
-	if (asprintf(&root_path, "/proc/%d/root%s", (int)pid, mapping->path) < 0) {
+	if (asprintf(&root_path, "/proc/%d/root%s", (int)pid, own_path) < 0) {
 		root_path = NULL;
 		return -ENOMEM;
 	}
@@ -90,9 +93,9 @@ static int open_mapping(struct mapped_file *ret, pid_t pid, const struct process
 	if (fd < 0)
 		return fd;
 	if (len > strlen(DELETED_SUFFIX) &&
-	    strcmp(mapping->path + len - strlen(DELETED_SUFFIX), DELETED_SUFFIX) == 0)
+	    strcmp(own_path + len - strlen(DELETED_SUFFIX), DELETED_SUFFIX) == 0)
 		len -= strlen(DELETED_SUFFIX);
-	display = strndup(mapping->path, len);
+	display = strndup(own_path, len);
 	ret->path = usable_path(mapping->path, root_path, mapping_path, &ret->stat);
 	if (!display || !ret->path) {
 		free(ret->path);
@@ -120,10 +123,11 @@ static void mapped_file_deinit(struct mapped_file *file)
 	free(file->display);
 }
 
-static int add_mapping(struct mapped_files *files, pid_t pid, const struct process_mapping *mapping)
+static int add_mapping(struct mapped_files *files, pid_t pid, const struct process_view *view,
+		       const struct process_mapping *mapping)
 {
 	struct mapped_file file, *grown;
-	int err = open_mapping(&file, pid, mapping);
+	int err = open_mapping(&file, pid, view, mapping);
 
 	if (err == -ENOMEM)
 		return err;
@@ -148,8 +152,10 @@ static int add_mapping(struct mapped_files *files, pid_t pid, const struct proce
 static int read_maps(struct mapped_files *files, pid_t pid, FILE *maps)
 {
 	_cleanup_free_ char *line = NULL;
+	struct process_view view;
 	size_t size = 0;
 
+	process_view_read(pid, &view);
 	while (getline(&line, &size, maps) > 0) {
 		struct process_mapping mapping;
 		int err;
@@ -162,7 +168,7 @@ static int read_maps(struct mapped_files *files, pid_t pid, FILE *maps)
 				(int)pid, MAX_MAPPED_FILES);
 			break;
 		}
-		err = add_mapping(files, pid, &mapping);
+		err = add_mapping(files, pid, &view, &mapping);
 		if (err)
 			return err;
 	}

@@ -25,9 +25,9 @@ struct process_mapping {
 };
 
 struct mapped_file {
-	int fd;	    /* O_RDONLY; closed by mapped_files_deinit() unless taken */
-	char *path; /* opens the file from here, and may stand in a tracefs definition */
-	char *display;
+	int fd;	       /* O_RDONLY; closed by mapped_files_deinit() unless taken */
+	char *path;    /* opens the file from here, and may stand in a tracefs definition */
+	char *display; /* as the process sees it */
 	struct stat stat;
 };
 

@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/output_file.h"
 #include "common/scope.h"
+#include "probes/process_view.h"
 #include "recorder/attach.h"
 #include "recorder/launch.h"
 #include "recorder/marks.h"
@@ -248,11 +249,13 @@ static void raise_priority(void)
 
 static void report_start(const struct session *session)
 {
+	char name[PROCESS_NAME_MAX];
+
+	process_view_format_name(session->pids[0], name);
 	if (session->options->command)
-		diag_note("recording %s, process %d", session->options->command[0],
-			  session->command.pid);
+		diag_note("recording %s, %s", session->options->command[0], name);
 	else if (session->nr_pids == 1)
-		diag_note("recording process %d; Ctrl-C ends it", session->pids[0]);
+		diag_note("recording %s; Ctrl-C ends it", name);
 	else
 		diag_note("recording %zu processes; Ctrl-C ends it", session->nr_pids);
 }

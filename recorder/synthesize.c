@@ -3,6 +3,7 @@
 
 #include "common/scope.h"
 #include "common/perf_disk.h"
+#include "probes/process_view.h"
 #include "recorder/tasks.h"
 
 #include <errno.h>
@@ -83,8 +84,10 @@ static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct bui
 		build_id_read(fd, ret);
 }
 
-static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line, bool with_data,
-			 struct build_ids *build_ids, struct live_unwinder *unwinder)
+/* Paths are as the process sees them, as in the kernel's records. */
+static int write_mapping(struct perf_writer *writer, pid_t pid, const struct process_view *view,
+			 const char *line, bool with_data, struct build_ids *build_ids,
+			 struct live_unwinder *unwinder)
 {
 	char buffer[sizeof(struct perf_disk_mmap2) + PATH_MAX + 8 + sizeof(struct record_trailer)]
 		__attribute__((aligned(8))) = {0};
@@ -101,7 +104,7 @@ static int write_mapping(struct perf_writer *writer, pid_t pid, const char *line
 	    !path_at || (perms[2] != 'x' && (!with_data || line[path_at] != '/')))
 		return 0;
 
-	const char *path = line[path_at] ? line + path_at : "//anon";
+	const char *path = line[path_at] ? process_view_path(view, line + path_at) : "//anon";
 	size_t len = strlen(path), padded = len / 8 * 8 + 8;
 	if (len >= PATH_MAX)
 		return 0;
@@ -141,15 +144,17 @@ static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
 {
 	_cleanup_fclose_ FILE *maps = NULL;
 	_cleanup_free_ char *line = NULL;
+	struct process_view view;
 	char path[32];
 	size_t size = 0;
 	int err = 0;
 
+	process_view_read(pid, &view);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	maps = fopen(path, "re");
 	while (maps && !err && getline(&line, &size, maps) > 0) {
 		line[strcspn(line, "\n")] = '\0';
-		err = write_mapping(writer, pid, line, with_data, build_ids, unwinder);
+		err = write_mapping(writer, pid, &view, line, with_data, build_ids, unwinder);
 	}
 	return err;
 }

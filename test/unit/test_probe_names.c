@@ -3,15 +3,18 @@
 #include "probes/group_name.h"
 #include "probes/process_maps.h"
 #include "probes/process_status.h"
+#include "probes/process_view.h"
 #include "probes/tracefs_uprobes.h"
 #include "probes/uprobe_list.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -239,6 +242,27 @@ static void stat_is_parsed_past_odd_names(void **state)
 	assert_int_equal(process_status_parse("", &status), -EINVAL);
 }
 
+static void paths_are_those_from_a_process_own_root(void **state)
+{
+	struct process_view view = {.root = "/srv/box"};
+
+	assert_string_equal(process_view_path(&view, "/srv/box/lib/libc.so.6"), "/lib/libc.so.6");
+	assert_string_equal(process_view_path(&view, "/srv/box2/libc.so.6"), "/srv/box2/libc.so.6");
+	assert_string_equal(process_view_path(&view, "/srv/box"), "/srv/box");
+	assert_string_equal(process_view_path(&view, "[vdso]"), "[vdso]");
+	view.root[0] = '\0';
+	assert_string_equal(process_view_path(&view, "/lib/libc.so.6"), "/lib/libc.so.6");
+}
+
+static void a_process_of_this_namespace_is_in_no_container(void **state)
+{
+	char name[PROCESS_NAME_MAX], expected[PROCESS_NAME_MAX];
+
+	snprintf(expected, sizeof(expected), "process %d", (int)getpid());
+	assert_false(process_view_format_name(getpid(), name));
+	assert_string_equal(name, expected);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +277,8 @@ int main(void)
 		cmocka_unit_test(maps_lines_are_parsed),
 		cmocka_unit_test(paths_that_tracefs_would_cut_are_known),
 		cmocka_unit_test(stat_is_parsed_past_odd_names),
+		cmocka_unit_test(paths_are_those_from_a_process_own_root),
+		cmocka_unit_test(a_process_of_this_namespace_is_in_no_container),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

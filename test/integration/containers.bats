@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Processes in containers, seen from the host: mount, PID and user namespaces of their own, a root that
+# the host has no path to, and a libc of their own there.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+# add_file FILE: puts it, and the libraries that it needs, where the container's root is made from.
+add_file() {
+	local file
+
+	install -D "$1" "image/bin/${1##*/}"
+	for file in $(ldd "$1" | grep -o '/[^ ]*'); do
+		install -D "$file" "image$file"
+	done
+}
+
+# start_container NAME [ARG...]: start_target, in a container. Its root is a tmpfs of its own mount
+# namespace. RECORDED_PID is the host's number of the process, OWN_PID its own.
+start_container() {
+	local word
+
+	add_file "$TARGETS/$1"
+	mkdir root
+	mkfifo target.in target.out
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	unshare --mount --pid --fork --user --map-root-user --kill-child sh -c '
+		mount -t tmpfs none root && cp -a image/. root && cd root && exec chroot . "$@"' \
+		container "/bin/$1" --wait "${@:2}" <target.in >target.out 2>target.err 3>&- &
+	TARGET_PID=$!
+	STARTED_PIDS+=("$TARGET_PID")
+	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
+	read -r -t 30 -u "$TARGET_OUT" word OWN_PID
+	[[ $word == ready ]]
+	RECORDED_PID=$(tr -d " " <"/proc/$TARGET_PID/task/$TARGET_PID/children")
+}
+
+record_container() {
+	local target
+
+	read -ra target <<<"$1"
+	shift
+	start_container "${target[@]}"
+	# The host has neither that process nor these files.
+	((OWN_PID != RECORDED_PID))
+	[[ ! -e root/bin ]]
+	attach "$@"
+	go_target
+}
+
+finish_container() {
+	finish_target
+	finish_leakrec
+	# The names are those in the image, which the host may have anywhere.
+	"$BIN/leakparse" --order time --symfs image <perf.data >leaks
+}
+
+@test "containers: exact counts" {
+	record_container "sizes"
+	finish_container
+	assert_truth
+	assert_events
+	assert_no_unexpected
+	grep -q "^leakrec: recording process $RECORDED_PID ($OWN_PID in its container);" leakrec.err
+}
+
+@test "containers: exact counts of processes forked there" {
+	record_container "fork_tree"
+	finish_container
+	assert_truth
+	assert_events
+	assert_no_unexpected
+}
+
+@test "containers: exact counts with perf events" {
+	record_container "fork_tree" --perf-events
+	finish_container
+	assert_truth
+	assert_events
+}
+
+# While the container is there, its files are found through its processes.
+@test "containers: names come from the files of the container" {
+	record_container "leaky_daemon" -d 1
+	wait "$LEAKREC_PID"
+	mv image image.hidden
+	"$BIN/leakparse" <perf.data >leaks
+	kill "$RECORDED_PID"
+	wait "$TARGET_PID" || true
+	grep -qE '^	query_font\+0x[0-9a-f]+ .*\(/bin/leaky_daemon\)$' leaks
+	grep -qE '^	malloc\+0x0 .*\(/lib/x86_64-linux-gnu/libc\.so\.6\)$' leaks
+}
+
+@test "containers: leakprobe tells both views" {
+	start_container sizes
+	add_probes --pid "$RECORDED_PID"
+	grep -qE ": added [0-9]+ probes to /lib.*/libc\.so\.6 of process $RECORDED_PID \\($OWN_PID in its container\\), here /proc/$RECORDED_PID/root/lib.*/libc\.so\.6\$" leakprobe.out
+	"$BIN/leakprobe" list >list
+	grep -q ":malloc  .* /proc/$RECORDED_PID/root/lib" list
+	"$BIN/leakprobe" check --pid "$RECORDED_PID"
+	"$BIN/leakprobe" del --pid "$RECORDED_PID"
+	go_target
+	finish_target
+}
