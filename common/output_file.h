@@ -13,4 +13,15 @@
  */
 int output_file_open(const char *path);
 
+/*
+ * Opens directory @path to put files into, and makes it if there is none, mode 0700 and belonging
+ * to who called sudo. A link is not followed, and one that others own or can write to is refused:
+ * they could change the files. Returns a descriptor that the caller closes, or a negative errno
+ * after reporting it.
+ */
+int output_dir_open(const char *path);
+
+/* output_file_open() of @name in the directory @dir_fd, which messages call @dir. */
+int output_file_open_at(int dir_fd, const char *dir, const char *name);
+
 #endif
