@@ -124,6 +124,18 @@ double leak_axes_y_position(const struct leak_axes *axes, uint64_t size_bytes)
 	return (y - axes->size_min) / (axes->size_max - axes->size_min);
 }
 
+double leak_axes_y_at(const struct leak_axes *axes, double position)
+{
+	if (axes->log)
+		return axes->size_min * pow(axes->size_max / axes->size_min, position);
+	return axes->size_min + position * (axes->size_max - axes->size_min);
+}
+
+double leak_axes_x_end(const struct leak_axes *axes)
+{
+	return axes->x_max > 0 ? axes->x_max * TIME_ROOM : 1;
+}
+
 /* Powers of two, some of them with a label in units of 1024: about ten labels in all. */
 static void write_log_tics(const struct leak_axes *axes, FILE *program)
 {
@@ -153,8 +165,7 @@ void leak_axes_write(const struct leak_axes *axes, const struct leaks_summary *s
 		     FILE *program)
 {
 	/* y2 is the same axis on the right-hand side, for other labels ("link" takes no log). */
-	fprintf(program, "set xrange [0:%.17g]\nset xtics nomirror\n",
-		axes->x_max > 0 ? axes->x_max * TIME_ROOM : 1);
+	fprintf(program, "set xrange [0:%.17g]\nset xtics nomirror\n", leak_axes_x_end(axes));
 	fprintf(program, "set yrange [%.17g:%.17g]\nset y2range [%.17g:%.17g]\n", axes->size_min,
 		axes->size_max, axes->size_min, axes->size_max);
 	if (axes->by_event)

@@ -38,6 +38,12 @@ double leak_axes_y(const struct leak_axes *axes, uint64_t size_bytes);
 /* Where a size stands on its axis: 0 at the lower end, 1 at the upper. */
 double leak_axes_y_position(const struct leak_axes *axes, uint64_t size_bytes);
 
+/* The other way round: what stands at @position, for gnuplot. */
+double leak_axes_y_at(const struct leak_axes *axes, double position);
+
+/* The upper end of the time axis, or of event numbers, for gnuplot. */
+double leak_axes_x_end(const struct leak_axes *axes);
+
 /* Writes the gnuplot commands for ranges, scales, labels of both axes. */
 void leak_axes_write(const struct leak_axes *axes, const struct leaks_summary *summary,
 		     FILE *program);

@@ -2,33 +2,45 @@
 #include "plot/leak_plot.h"
 
 #include "common/diag.h"
-#include "common/output_file.h"
 #include "common/scope.h"
-#include "plot/end_signals.h"
 #include "plot/gnuplot.h"
+#include "plot/leak_density.h"
 #include "plot/leak_set.h"
-#include "plot/plot_output.h"
+#include "plot/plot_draw.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 
 #define TITLE_CHARS_MAX 110
-#define LABEL_CHARS_MAX 60
+#define LABEL_CHARS_MAX 110
 #define NAME_BYTES_MAX	40
 #define RECURRING_SIZES 8
 /* Labels of sizes closer than this part of the axis would cover each other. */
 #define LABEL_DISTANCE 0.035
 #define FEW_POINTS     300
-#define MANY_POINTS    10000
-/* Finer than the pixels of a picture, so that it can be zoomed into. */
-#define STEPS_ACROSS 5000
+/* Of more, points would hide each other, and the picture would be too large for a viewer. */
+#define MANY_POINTS 10000
+/* Cells of the map that is drawn instead; in a PNG they are some three pixels wide. */
+#define MAP_COLUMNS	   320
+#define MAP_ROWS	   170
+#define VECTOR_MAP_COLUMNS 200
+#define VECTOR_MAP_ROWS	   110
+#define MAP_SHADES	   6
+#define MAP_OVERLAP	   0.2
 /* Lines that the legend may take from a plot of 24 lines. */
 #define DUMB_RANKS 3
 
-/* Colours that colour-blind people tell apart (Okabe and Ito), most frequent stack first. */
-static const char *const rank_colours[LEAK_SET_RANKS + 1] = {
-	"D55E00", "0072B2", "009E73", "CC79A7", "E69F00", "56B4E9", [LEAK_SET_RANKS] = "707070",
+#define MAX_SERIES PLOT_NR_VERDICTS
+static_assert(MAX_SERIES > LEAK_SET_RANKS, "a series for each rank, and one for the others");
+
+/* What shares a colour and a line of the legend: leaks of a stack, or of a verdict. */
+struct series {
+	uint64_t nr_leaks;
+	uint32_t colour;
+	int point_type;
+	char *label;
 };
 
 /* Everything that the parts of the program are written from. */
@@ -37,7 +49,11 @@ struct leak_plot {
 	struct leak_set set;
 	struct leak_axes axes;
 	struct plot_output output;
-	int nr_ranks; /* stacks with a colour and a line in the legend of their own */
+	int nr_ranks; /* stacks with a series of their own */
+	struct series series[MAX_SERIES];
+	char *headline, *caveats;
+	bool is_map;
+	struct leak_density density; /* if is_map */
 };
 
 static bool is_dumb(const struct leak_plot *plot)
@@ -45,10 +61,18 @@ static bool is_dumb(const struct leak_plot *plot)
 	return plot->output.kind == PLOT_OUTPUT_DUMB;
 }
 
-/* The stacks beyond those with a colour share one. */
-static int shown_rank(const struct leak_plot *plot, const struct leak_group *group)
+static bool is_vector(const struct leak_plot *plot)
 {
-	return group->rank < plot->nr_ranks ? group->rank : LEAK_SET_RANKS;
+	return plot->output.kind == PLOT_OUTPUT_SVG || plot->output.kind == PLOT_OUTPUT_PDF;
+}
+
+/* Into plot->series. The stacks beyond those with a colour share one. */
+static uint32_t series_of(const struct leak_plot *plot, const struct leak_point *point)
+{
+	if (plot->options->colour == LEAK_COLOUR_VERDICT)
+		return point->verdict;
+	return (uint32_t)(point->group->rank < plot->nr_ranks ? point->group->rank
+							      : LEAK_SET_RANKS);
 }
 
 static const char *plural(uint64_t nr)
@@ -113,16 +137,17 @@ static char *text_of(void (*print)(FILE *out, const struct leak_plot *plot),
 	return steal_ptr(text);
 }
 
-static void write_title(FILE *program, const struct plot_output *output, const char *headline,
-			const char *caveats)
+static void write_title(const struct plot_script *script, const struct leak_plot *plot)
 {
+	FILE *program = script->program;
+
 	fputs("set title ", program);
-	gnuplot_print_string(program, headline, TITLE_CHARS_MAX);
-	if (*caveats) {
+	gnuplot_print_string(program, plot->headline, TITLE_CHARS_MAX);
+	if (*plot->caveats) {
 		fputs(".\"\\n\".", program);
-		gnuplot_print_string(program, caveats, TITLE_CHARS_MAX);
+		gnuplot_print_string(program, plot->caveats, TITLE_CHARS_MAX);
 	}
-	plot_output_print_title_font(output, program);
+	plot_output_print_title_font(script->output, program);
 	fputc('\n', program);
 }
 
@@ -155,129 +180,166 @@ static int write_recurring_sizes(FILE *program, const struct leak_plot *plot)
 	return 0;
 }
 
-/*
- * The points of one rank, as a data block of numbers. In a picture of many points, one that would
- * cover the one before is left out: rows of the same size make files too large for a viewer.
- */
-static void write_points(FILE *program, const struct leak_plot *plot, int rank)
+static void write_points(struct plot_script *script, const struct leak_plot *plot, uint32_t series)
 {
 	const struct leak_set *set = &plot->set;
-	bool is_thinned = plot_output_is_file(&plot->output) && set->nr_points > MANY_POINTS;
-	double step = is_thinned ? plot->axes.x_max / STEPS_ACROSS : 0;
-	const struct leak_point *before = NULL;
+	char name[16], columns[64];
+	FILE *data;
 
-	fprintf(program, "$rank%d << END\n", rank);
-	for (size_t i = 0; i < set->nr_points; i++) {
-		const struct leak_point *point = &set->points[i];
-		double x = leak_axes_x(&plot->axes, point);
-
-		if (shown_rank(plot, point->group) != rank)
-			continue;
-		if (before && before->size_bytes == point->size_bytes &&
-		    fabs(x - leak_axes_x(&plot->axes, before)) < step)
-			continue;
-		fprintf(program, "%.17g %.17g\n", x, leak_axes_y(&plot->axes, point->size_bytes));
-		before = point;
-	}
-	fputs("END\n", program);
+	snprintf(name, sizeof(name), "series%" PRIu32, series);
+	snprintf(columns, sizeof(columns), "%s, size in %s",
+		 plot->axes.by_event ? "event" : plot->axes.time.unit, plot->axes.size_unit.name);
+	data = plot_script_begin_data(script, name, columns);
+	for (size_t i = 0; data && i < set->nr_points; i++)
+		if (series_of(plot, &set->points[i]) == series)
+			fprintf(data, "%.10g %.10g\n", leak_axes_x(&plot->axes, &set->points[i]),
+				leak_axes_y(&plot->axes, set->points[i].size_bytes));
+	plot_script_end_data(script);
 }
 
-/* Text terminals draw a letter for each type of point; elsewhere a filled circle shows best. */
-static int point_type(const struct leak_plot *plot, int rank)
+static int make_map(struct leak_plot *plot)
 {
-	return is_dumb(plot) ? rank + 1 : 7;
+	const struct leak_set *set = &plot->set;
+	double end = leak_axes_x_end(&plot->axes);
+	int err = leak_density_init(&plot->density,
+				    is_vector(plot) ? VECTOR_MAP_COLUMNS : MAP_COLUMNS,
+				    is_vector(plot) ? VECTOR_MAP_ROWS : MAP_ROWS, MAX_SERIES);
+
+	for (size_t i = 0; !err && i < set->nr_points; i++)
+		leak_density_add(&plot->density, leak_axes_x(&plot->axes, &set->points[i]) / end,
+				 leak_axes_y_position(&plot->axes, set->points[i].size_bytes),
+				 series_of(plot, &set->points[i]));
+	plot->is_map = !err;
+	return err;
+}
+
+/*
+ * A cell is a box in the colour of the series that has most of it, the darker the more. Boxes
+ * overlap a little: between those that only touch, smoothed edges would leave pale lines.
+ */
+static void write_map(struct plot_script *script, const struct leak_plot *plot)
+{
+	const struct leak_density *map = &plot->density;
+	uint64_t max = leak_density_max(map);
+	double width = leak_axes_x_end(&plot->axes) / map->columns;
+	FILE *data = plot_script_begin_data(
+		script, "map",
+		"x y left right bottom top colour leaks (the middle of a cell, ...)");
+
+	for (uint32_t row = 0; data && row < map->rows; row++) {
+		double bottom = leak_axes_y_at(&plot->axes, (double)row / map->rows);
+		double top = leak_axes_y_at(&plot->axes, (row + 1 + MAP_OVERLAP) / map->rows);
+		double middle = leak_axes_y_at(&plot->axes, (row + 0.5) / map->rows);
+
+		for (uint32_t column = 0; column < map->columns; column++) {
+			struct leak_density_cell cell = leak_density_cell(map, column, row);
+
+			if (cell.nr)
+				fprintf(data,
+					"%.6g %.6g %.6g %.6g %.6g %.6g %" PRIu32 " %" PRIu64 "\n",
+					(column + 0.5) * width, middle, column * width,
+					(column + 1 + MAP_OVERLAP) * width, bottom, top,
+					plot_shade(plot->series[cell.series].colour,
+						   leak_density_step(cell.nr, max, MAP_SHADES),
+						   MAP_SHADES),
+					cell.nr);
+		}
+	}
+	plot_script_end_data(script);
 }
 
 /* The same to the eye everywhere: gnuplot's SVG and PDF draw points larger than its PNG does. */
 static double point_size(const struct leak_plot *plot, double size)
 {
-	bool is_vector =
-		plot->output.kind == PLOT_OUTPUT_SVG || plot->output.kind == PLOT_OUTPUT_PDF;
+	return is_vector(plot) ? size * 0.65 : size;
+}
 
-	return is_vector ? size * 0.65 : size;
+/* Text terminals draw a letter for each type of point; elsewhere a filled one shows best. */
+static int point_type(const struct leak_plot *plot, uint32_t series)
+{
+	return is_dumb(plot) ? (int)series + 1 : plot->series[series].point_type;
 }
 
 /* Few points are large and solid; many are small and show through each other (#AARRGGBB). */
-static void draw_points(FILE *program, const struct leak_plot *plot, int rank)
+static void draw_points(struct plot_script *script, const struct leak_plot *plot, uint32_t series)
 {
-	size_t nr = plot->set.nr_points;
-	bool few = nr <= FEW_POINTS, many = nr > MANY_POINTS;
+	bool few = plot->set.nr_points <= FEW_POINTS;
+	char name[16];
 
-	fprintf(program,
-		", $rank%d using 1:2 with points pointtype %d pointsize %g linecolor rgb '#%s%s' "
-		"notitle",
-		rank, point_type(plot, rank),
-		point_size(plot, few	? 1.2
-				 : many ? 0.4
-					: 0.7),
-		few    ? "10"
-		: many ? "A0"
-		       : "60",
-		rank_colours[rank % (int)ARRAY_SIZE(rank_colours)]);
+	snprintf(name, sizeof(name), "series%" PRIu32, series);
+	fputs(", ", script->program);
+	plot_script_print_data(script, name);
+	fprintf(script->program,
+		" using 1:2 with points pointtype %d pointsize %g linecolor rgb '#%s%06" PRIx32
+		"' notitle",
+		point_type(plot, series), point_size(plot, few ? 1.2 : 0.7), few ? "10" : "60",
+		plot->series[series].colour);
 }
 
-static void draw_legend(FILE *program, const struct leak_plot *plot, int rank, const char *text)
+static void draw_legend(FILE *program, int type, double size, uint32_t colour, const char *text)
 {
 	fprintf(program,
-		", keyentry with points pointtype %d pointsize %g linecolor rgb '#%s' title ",
-		point_type(plot, rank), point_size(plot, 1.2), rank_colours[rank]);
+		", keyentry with points pointtype %d pointsize %g linecolor rgb '#%06" PRIx32
+		"' title ",
+		type, size, colour);
 	gnuplot_print_string(program, text, LABEL_CHARS_MAX);
 }
 
-/* A line of the legend: "10 x 3 KiB: _XQueryFont <- XQueryFont" */
-static void draw_group_legend(FILE *program, const struct leak_plot *plot,
-			      const struct leak_group *group)
+/* What the shades of a map mean, in grey. */
+static void draw_shades(const struct leak_plot *plot, FILE *program)
 {
-	_cleanup_free_ char *text = NULL;
+	uint64_t max = leak_density_max(&plot->density);
+	char text[64];
 
-	if (asprintf(&text, "%" PRIu64 " x %s%s: %s", group->nr_leaks,
-		     group->same_size ? "" : "about ",
-		     byte_text_format(group->total_bytes / group->nr_leaks).text,
-		     *group->label ? group->label : "no stack") < 0)
-		text = NULL;
-	draw_legend(program, plot, group->rank, text ? text : "");
+	draw_legend(program, 5, point_size(plot, 1.4), plot_shade(0x707070, 0, MAP_SHADES),
+		    "one leak in one place");
+	snprintf(text, sizeof(text), "%" PRIu64 " leaks in one place", max);
+	if (max > 1)
+		draw_legend(program, 5, point_size(plot, 1.4),
+			    plot_shade(0x707070, MAP_SHADES - 1, MAP_SHADES), text);
 }
 
-static void write_plot_command(FILE *program, const struct leak_plot *plot)
+static void write_plot_command(struct plot_script *script, const struct leak_plot *plot)
 {
-	const struct leak_set *set = &plot->set;
-	uint64_t nr_other = set->nr_points;
-
-	for (int i = 0; i < plot->nr_ranks; i++)
-		nr_other -= set->ranked[i]->nr_leaks;
-
 	/* Something to plot, so that axes appear even when nothing leaked. */
-	fputs("plot NaN notitle", program);
-	/* The most frequent last: it is drawn over the others. */
-	if (nr_other)
-		draw_points(program, plot, LEAK_SET_RANKS);
-	for (int i = plot->nr_ranks - 1; i >= 0; i--)
-		draw_points(program, plot, i);
-	for (int i = 0; i < plot->nr_ranks; i++)
-		draw_group_legend(program, plot, set->ranked[i]);
-	if (nr_other) {
-		char text[64];
-
-		snprintf(text, sizeof(text), "%" PRIu64 " from other stacks", nr_other);
-		draw_legend(program, plot, LEAK_SET_RANKS, text);
+	fputs("plot NaN notitle", script->program);
+	if (plot->is_map) {
+		fputs(", ", script->program);
+		plot_script_print_data(script, "map");
+		fputs(" using 1:2:3:4:5:6:7 with boxxyerror linecolor rgb variable notitle",
+		      script->program);
 	}
-	fputc('\n', program);
+	/* The first last: it is drawn over the others. */
+	for (uint32_t i = 1; !plot->is_map && i <= MAX_SERIES; i++)
+		if (plot->series[MAX_SERIES - i].nr_leaks)
+			draw_points(script, plot, MAX_SERIES - i);
+	for (uint32_t i = 0; i < MAX_SERIES; i++)
+		if (plot->series[i].nr_leaks)
+			draw_legend(script->program, point_type(plot, i), point_size(plot, 1.2),
+				    plot->series[i].colour,
+				    plot->series[i].label ? plot->series[i].label : "");
+	if (plot->is_map)
+		draw_shades(plot, script->program);
+	fputc('\n', script->program);
 }
 
-static int write_program(FILE *program, const struct leak_plot *plot, const char *headline,
-			 const char *caveats)
+static int write_program(struct plot_script *script, const void *context)
 {
-	plot_output_begin(&plot->output, program, headline);
-	write_title(program, &plot->output, headline, caveats);
+	const struct leak_plot *plot = context;
+	FILE *program = script->program;
+
+	plot_output_begin(script->output, program, plot->headline);
+	write_title(script, plot);
 	leak_axes_write(&plot->axes, &plot->set.summary, program);
-	for (int rank = 0; rank <= LEAK_SET_RANKS; rank++)
-		write_points(program, plot, rank);
-	if (is_dumb(plot)) {
-		fputs("set key below left Left reverse maxcols 1\n", program);
-	} else {
-		fputs("set key below left Left reverse maxcols 2 samplen 1 width 2 height 1\nset border 11\n"
-		      "set grid xtics ytics linetype 1 linewidth 1 linecolor rgb '#e4e4e4'\n",
-		      program);
+	if (plot->is_map)
+		write_map(script, plot);
+	for (uint32_t i = 0; !plot->is_map && i < MAX_SERIES; i++)
+		if (plot->series[i].nr_leaks)
+			write_points(script, plot, i);
+	plot_output_write_style(script->output, program);
+	if (!is_dumb(plot)) {
+		/* The right-hand side has the sizes. */
+		fputs("set border 11\n", program);
 		int err = write_recurring_sizes(program, plot);
 		if (err)
 			return err;
@@ -285,74 +347,102 @@ static int write_program(FILE *program, const struct leak_plot *plot, const char
 	if (plot->set.nr_points == 0)
 		fprintf(program, "set label 'nothing leaked' at graph 0.5,0.5 center%s\n",
 			is_dumb(plot) ? "" : " font ',20'");
-	write_plot_command(program, plot);
+	write_plot_command(script, plot);
 	return 0;
 }
 
-/* Draws in a window, until that is closed or a signal ends us. */
-static int draw_in_window(const struct leak_plot *plot, const char *headline, const char *caveats)
+/* "10 x 3 KiB: _XQueryFont <- XQueryFont" */
+static char *group_label(const struct leak_group *group)
 {
-	_cleanup_close_ int signal_fd = end_signals_open();
-	struct gnuplot gnuplot = {0};
+	_cleanup_free_ char *stack = stack_label_text(&group->label);
+	char *label;
 
-	if (signal_fd < 0)
-		return signal_fd;
-	int err = gnuplot_start(&gnuplot, true);
-	if (err)
-		return err;
-	err = write_program(gnuplot.program, plot, headline, caveats);
-	if (err) {
-		gnuplot_stop(&gnuplot);
-		return err;
-	}
-	return gnuplot_finish_window(&gnuplot, signal_fd);
+	if (!stack || asprintf(&label, "%" PRIu64 " x %s%s: %s", group->nr_leaks,
+			       group->same_size ? "" : "about ",
+			       byte_text_format(group->total_bytes / group->nr_leaks).text,
+			       *stack ? stack : "no stack") < 0)
+		return NULL;
+	return label;
 }
 
-/* Draws, and copies what gnuplot wrote to @output_fd. */
-static int draw_to_file(const struct leak_plot *plot, const char *headline, const char *caveats,
-			int output_fd)
+static void make_stack_series(struct leak_plot *plot)
 {
-	struct gnuplot gnuplot = {0};
+	struct series *others = &plot->series[LEAK_SET_RANKS];
+	int max = is_dumb(plot) ? DUMB_RANKS : LEAK_SET_RANKS;
 
-	int err = gnuplot_start(&gnuplot, false);
-	if (err)
-		return err;
-	err = write_program(gnuplot.program, plot, headline, caveats);
-	if (err) {
-		gnuplot_stop(&gnuplot);
-		return err;
+	*others = (struct series){plot->set.nr_points, PLOT_COLOUR_OTHERS, 7, NULL};
+	for (; plot->nr_ranks < max && plot->set.ranked[plot->nr_ranks]; plot->nr_ranks++) {
+		const struct leak_group *group = plot->set.ranked[plot->nr_ranks];
+
+		plot->series[plot->nr_ranks] =
+			(struct series){group->nr_leaks, plot_rank_colour((size_t)plot->nr_ranks),
+					7, group_label(group)};
+		others->nr_leaks -= group->nr_leaks;
 	}
-	return gnuplot_finish(&gnuplot, output_fd);
+	if (asprintf(&others->label, "%" PRIu64 " from other stacks", others->nr_leaks) < 0)
+		others->label = NULL;
 }
 
-/* Draws to where the output goes. */
-static int draw(const struct leak_plot *plot)
+/* "growth: 300 leaks, 900 KiB (keep coming, and stay)" */
+static void make_verdict_series(struct leak_plot *plot)
 {
-	_cleanup_free_ char *headline = text_of(print_headline, plot);
-	_cleanup_free_ char *caveats = text_of(print_caveats, plot);
-	_cleanup_close_ int file_fd = -1;
+	for (enum plot_verdict verdict = 0; verdict < PLOT_NR_VERDICTS; verdict++) {
+		const struct plot_verdict_look *look = plot_verdict_look(verdict);
+		const struct leak_verdict_sum *sum = &plot->set.verdicts[verdict];
+		struct series *series = &plot->series[verdict];
 
-	if (!headline || !caveats) {
+		*series = (struct series){sum->nr_leaks, look->colour, look->point_type, NULL};
+		if (asprintf(&series->label, "%s: %" PRIu64 " leak%s, %s%s%s%s", look->name,
+			     sum->nr_leaks, plural(sum->nr_leaks),
+			     byte_text_format(sum->total_bytes).text, *look->meaning ? " (" : "",
+			     look->meaning, *look->meaning ? ")" : "") < 0)
+			series->label = NULL;
+	}
+}
+
+static int draw(struct leak_plot *plot)
+{
+	const struct plot_drawing drawing = {
+		.name = "leaks",
+		.save = plot->options->save,
+		.output = &plot->output,
+		.write = write_program,
+		.context = plot,
+	};
+
+	plot->headline = text_of(print_headline, plot);
+	plot->caveats = text_of(print_caveats, plot);
+	if (!plot->headline || !plot->caveats) {
 		diag_error("cannot draw the plot: out of memory");
 		return -ENOMEM;
 	}
-	if (plot->output.kind == PLOT_OUTPUT_WINDOW)
-		return draw_in_window(plot, headline, caveats);
-	if (is_dumb(plot))
-		return draw_to_file(plot, headline, caveats, STDOUT_FILENO);
-	file_fd = output_file_open(plot->output.path);
-	if (file_fd < 0)
-		return file_fd;
-	return draw_to_file(plot, headline, caveats, file_fd);
+	if (plot->set.nr_points == 0) {
+		diag_note("%s", plot->headline);
+		if (!plot_output_is_file(&plot->output) && !plot->options->save)
+			return 0;
+	}
+	plot->axes = leak_axes_choose(&plot->set, plot->options->scale, plot->options->by_event);
+	if (plot->options->colour == LEAK_COLOUR_VERDICT)
+		make_verdict_series(plot);
+	else
+		make_stack_series(plot);
+	if (plot->set.nr_points > MANY_POINTS && !is_dumb(plot)) {
+		int err = make_map(plot);
+
+		if (err)
+			return err;
+	}
+	return plot_draw(&drawing);
 }
 
-static int choose_nr_ranks(const struct leak_plot *plot)
+static void deinit(struct leak_plot *plot)
 {
-	int max = is_dumb(plot) ? DUMB_RANKS : LEAK_SET_RANKS, nr = 0;
-
-	while (nr < max && plot->set.ranked[nr])
-		nr++;
-	return nr;
+	for (uint32_t i = 0; i < MAX_SERIES; i++)
+		free(plot->series[i].label);
+	free(plot->headline);
+	free(plot->caveats);
+	leak_density_deinit(&plot->density);
+	leak_set_deinit(&plot->set);
 }
 
 int leak_plot_run(const struct leak_plot_options *options)
@@ -364,24 +454,8 @@ int leak_plot_run(const struct leak_plot_options *options)
 	if (err)
 		return err;
 	err = plot_output_choose(options->output, options->term, &plot.output);
-	if (!err && plot.set.nr_points == 0) {
-		_cleanup_free_ char *headline = text_of(print_headline, &plot);
-
-		diag_note("%s", headline ? headline : "nothing to plot");
-		if (!plot_output_is_file(&plot.output))
-			goto out;
-	}
-	if (!err && plot.output.kind == PLOT_OUTPUT_NONE) {
-		diag_error("there is no display and standard output is no terminal; write a "
-			   "picture with -o FILE.png, or use --term dumb");
-		err = -ENODEV;
-	}
-	if (!err) {
-		plot.axes = leak_axes_choose(&plot.set, options->scale, options->by_event);
-		plot.nr_ranks = choose_nr_ranks(&plot);
+	if (!err)
 		err = draw(&plot);
-	}
-out:
-	leak_set_deinit(&plot.set);
+	deinit(&plot);
 	return err;
 }

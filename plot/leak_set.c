@@ -2,13 +2,10 @@
 #include "plot/leak_set.h"
 
 #include "common/diag.h"
-#include "common/probe_schema.h"
 #include "common/scope.h"
 
 #include <errno.h>
 
-#define LABEL_FRAMES	 2
-#define LABEL_BYTES_MAX	 256
 #define NAME_BYTES_MAX	 256
 #define FIRST_ALLOCATION 1024
 
@@ -33,15 +30,12 @@ static int find_group(struct leak_set *set, uint32_t stack, struct leak_group **
 	HASH_FIND(hh, set->groups, &stack, sizeof(stack), group);
 	if (!group) {
 		group = calloc(1, sizeof(*group));
-		if (!group || !(group->label = strdup(""))) {
-			free(group);
+		if (!group)
 			return out_of_memory();
-		}
 		group->stack = stack;
 		group->rank = LEAK_SET_RANKS;
 		HASH_ADD(hh, set->groups, stack, sizeof(stack), group);
 		if (!group->hh.tbl) {
-			free(group->label);
 			free(group);
 			return out_of_memory();
 		}
@@ -119,31 +113,19 @@ static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
 	err = add_name(set, leak->comm);
 	if (err)
 		return err;
+	enum plot_verdict verdict = plot_verdict_find(leak->verdict);
+	struct leak_verdict_sum *sum = &set->verdicts[verdict];
+
+	sum->nr_leaks++;
+	sum->total_bytes = add_saturating(sum->total_bytes, leak->size_bytes);
 	return add_point(set, &(struct leak_point){
 				      .size_bytes = leak->size_bytes,
 				      .time_ns = leak->time_ns,
 				      .event = leak->event,
+				      .age_ns = leak->age_ns,
+				      .verdict = verdict,
 				      .group = group,
 			      });
-}
-
-/* Appends a frame to a group's label, while there is room. */
-static int add_label_frame(struct leak_group *group, const struct leaks_frame *frame)
-{
-	char *label;
-
-	if (group->nr_label_frames == LABEL_FRAMES)
-		return 0;
-	/* Who called malloc() is of interest, not that it was malloc(). */
-	if (group->nr_label_frames == 0 && probe_schema_find(frame->symbol))
-		return 0;
-	if (asprintf(&label, "%s%s%.*s", group->label, group->nr_label_frames ? " <- " : "",
-		     LABEL_BYTES_MAX, frame->symbol) < 0)
-		return out_of_memory();
-	free(group->label);
-	group->label = label;
-	group->nr_label_frames++;
-	return 0;
 }
 
 static int read_leaks(struct leak_set *set, struct leaks_reader *reader,
@@ -156,8 +138,8 @@ static int read_leaks(struct leak_set *set, struct leaks_reader *reader,
 	while ((err = leaks_reader_next(reader, &item)) == 0 && item.kind != LEAKS_END) {
 		if (item.kind == LEAKS_LEAK)
 			err = add_leak(set, &item.leak, range, &unlabelled);
-		else if (unlabelled)
-			err = add_label_frame(unlabelled, &item.frame);
+		else if (unlabelled && stack_label_add(&unlabelled->label, item.frame.symbol))
+			err = out_of_memory();
 		if (err)
 			return err;
 	}
@@ -218,7 +200,7 @@ void leak_set_deinit(struct leak_set *set)
 
 	HASH_ITER (hh, set->groups, group, next) {
 		HASH_DEL(set->groups, group);
-		free(group->label);
+		stack_label_clear(&group->label);
 		free(group);
 	}
 	for (size_t i = 0; i < set->nr_names; i++)

@@ -8,6 +8,8 @@
 
 #include "common/size_range.h"
 #include "plot/leaks_reader.h"
+#include "plot/plot_colours.h"
+#include "plot/stack_label.h"
 
 /* A failed allocation leaves the item's hh.tbl NULL instead of ending the program. */
 #define HASH_NONFATAL_OOM 1
@@ -16,13 +18,12 @@
 /* Process names kept for the title. */
 #define LEAK_SET_NAMES_MAX 3
 /* Groups that get a rank, and so a colour and a line in the legend. */
-#define LEAK_SET_RANKS 6
+#define LEAK_SET_RANKS PLOT_RANKS
 
 /* The leaks of one stack. */
 struct leak_group {
 	uint32_t stack;
-	char *label; /* innermost functions: "_XQueryFont <- XQueryFont"; may be empty */
-	int nr_label_frames;
+	struct stack_label label;
 	uint64_t nr_leaks;
 	uint64_t total_bytes;
 	uint64_t first_size_bytes;
@@ -35,7 +36,15 @@ struct leak_point {
 	uint64_t size_bytes;
 	uint64_t time_ns;
 	uint64_t event;
+	uint64_t age_ns; /* at the recording's end, or its process's */
+	enum plot_verdict verdict;
 	struct leak_group *group;
+};
+
+/* The leaks of one verdict. */
+struct leak_verdict_sum {
+	uint64_t nr_leaks;
+	uint64_t total_bytes;
 };
 
 /* A size that several leaks have. */
@@ -53,7 +62,8 @@ struct leak_set {
 	uint64_t nr_unknown_size;		   /* they have no place on a size axis */
 	struct leak_group *groups;		   /* by stack */
 	struct leak_group *ranked[LEAK_SET_RANKS]; /* NULL where there are fewer */
-	char *names[LEAK_SET_NAMES_MAX];	   /* threads' names, in order of appearance */
+	struct leak_verdict_sum verdicts[PLOT_NR_VERDICTS];
+	char *names[LEAK_SET_NAMES_MAX]; /* threads' names, in order of appearance */
 	size_t nr_names;
 	bool more_names;
 	int32_t pid; /* of the first leak */

@@ -26,6 +26,8 @@ static const char usage_text[] =
 	"  -o, --output FILE     write a picture: FILE ends in .png, .svg or .pdf\n"
 	"      --term TERM       draw in the terminal (dumb) or in a window of gnuplot's\n"
 	"                        terminal TERM (qt, wxt, x11)\n"
+	"      --save DIR        keep the plot's data and its gnuplot program in DIR\n"
+	"      --colour WHAT     points by stack, or by verdict (also --color)\n"
 	"      --by-event        sizes against the event's number instead of its time\n"
 	"      --size RANGE      only leaks of this size: 3072, or 1000..2000\n"
 	"      --linear, --log   the size axis; default: logarithmic where sizes differ by\n"
@@ -39,6 +41,8 @@ static const char usage_text[] =
 
 enum long_option {
 	OPTION_TERM = CHAR_MAX + 1,
+	OPTION_SAVE,
+	OPTION_COLOUR,
 	OPTION_BY_EVENT,
 	OPTION_SIZE,
 	OPTION_LINEAR,
@@ -50,6 +54,9 @@ enum long_option {
 static const struct option long_options[] = {
 	{"output", required_argument, NULL, 'o'},
 	{"term", required_argument, NULL, OPTION_TERM},
+	{"save", required_argument, NULL, OPTION_SAVE},
+	{"colour", required_argument, NULL, OPTION_COLOUR},
+	{"color", required_argument, NULL, OPTION_COLOUR},
 	{"by-event", no_argument, NULL, OPTION_BY_EVENT},
 	{"size", required_argument, NULL, OPTION_SIZE},
 	{"linear", no_argument, NULL, OPTION_LINEAR},
@@ -89,6 +96,12 @@ static int parse_integer(const char *text, long min, long max, long *ret)
 static int parse_leaks_option(struct leak_plot_options *leaks, int option, const char *argument)
 {
 	switch (option) {
+	case OPTION_COLOUR:
+		if (strcmp(argument, "stack") != 0 && strcmp(argument, "verdict") != 0)
+			return bad_usage("--colour takes stack or verdict, not ", argument);
+		leaks->colour =
+			strcmp(argument, "verdict") == 0 ? LEAK_COLOUR_VERDICT : LEAK_COLOUR_STACK;
+		break;
 	case OPTION_BY_EVENT:
 		leaks->by_event = true;
 		break;
@@ -132,6 +145,12 @@ static int parse_output_option(struct command_line *line, int option, const char
 		if (!plot_output_knows_suffix(argument))
 			return bad_usage("a picture's name ends in .png, .svg or .pdf: ", argument);
 		line->leaks.output = line->memory.output = argument;
+		return 0;
+	}
+	if (option == OPTION_SAVE) {
+		if (!*argument)
+			return bad_usage("--save takes a directory", "");
+		line->leaks.save = line->memory.save = argument;
 		return 0;
 	}
 	if (!plot_output_knows_term(argument))
@@ -181,9 +200,11 @@ int leakplot_options_parse(int argc, char **argv, struct leakplot_options *ret)
 			ret->action = LEAKPLOT_NOTHING;
 			return 0;
 		case 'o':
+		case OPTION_SAVE:
 		case OPTION_TERM:
 			err = parse_output_option(&line, option, optarg);
 			break;
+		case OPTION_COLOUR:
 		case OPTION_BY_EVENT:
 		case OPTION_SIZE:
 		case OPTION_LINEAR:

@@ -186,6 +186,12 @@ static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_le
 		return bad_line(reader, "COMM or FUNCTION is missing");
 	if (parse_u32(next_word(&cursor), &leak.stack))
 		return bad_line(reader, "STACK is not a number");
+	/* Older files end here. */
+	if (next_word(&cursor))
+		leak.verdict = next_word(&cursor);
+	for (char *word; leak.verdict && (word = next_word(&cursor));)
+		if (strncmp(word, "age=", 4) == 0)
+			leak.has_age = parse_time(word + 4, &leak.age_ns) == 0;
 	*ret = leak;
 	return 0;
 }

@@ -39,6 +39,9 @@ struct leaks_leak {
 	uint32_t stack; /* equal numbers: equal stacks */
 	const char *comm;
 	const char *function; /* the allocator's */
+	const char *verdict;  /* NULL: the file has none */
+	bool has_age;
+	uint64_t age_ns; /* from its allocation to the recording's or its process's end */
 };
 
 /* One stack frame: what comes before the module, as far as it is known. */

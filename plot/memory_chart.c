@@ -14,13 +14,7 @@
 void memory_chart_begin(const struct plot_output *output, FILE *program)
 {
 	plot_output_begin(output, program, "leakplot --mem");
-	fputs("set xtics nomirror\nset ytics nomirror\n", program);
-	if (output->kind == PLOT_OUTPUT_DUMB)
-		fputs("set key below left Left reverse maxcols 1\n", program);
-	else
-		fputs("set key below left Left reverse samplen 2 width 2 height 1\nset border 3\n"
-		      "set grid xtics ytics linetype 1 linewidth 1 linecolor rgb '#e4e4e4'\n",
-		      program);
+	plot_output_write_style(output, program);
 	/* A window that was closed must not be opened again by the next drawing. */
 	if (output->kind == PLOT_OUTPUT_WINDOW)
 		fputs("bind all 'Close' 'exit gnuplot'\nset xrange [0:*]\n"
@@ -101,41 +95,47 @@ static void write_ranges(const struct span *span, const struct byte_unit *unit, 
 		min > room ? min - room : 0, max > 0 ? max + room : 1);
 }
 
-static void write_samples(const struct memory_history *history, const struct time_axis *axis,
-			  const struct byte_unit *unit, FILE *program)
+static void write_samples(struct plot_script *script, const struct memory_history *history,
+			  const struct time_axis *axis, const struct byte_unit *unit)
 {
-	fputs("$memory << END\n", program);
-	for (size_t i = 0; i < history->nr; i++) {
+	FILE *data = plot_script_begin_data(script, "memory", "time RSS heap");
+
+	for (size_t i = 0; data && i < history->nr; i++) {
 		const struct memory_sample *sample = &history->samples[i];
 
-		fprintf(program, "%.9g %.9g %.9g\n", time_axis_value(axis, sample->time_ns),
+		fprintf(data, "%.9g %.9g %.9g\n", time_axis_value(axis, sample->time_ns),
 			(double)sample->rss_bytes / unit->bytes,
 			(double)sample->heap_bytes / unit->bytes);
 	}
-	fputs("END\n", program);
+	plot_script_end_data(script);
 }
 
-void memory_chart_draw(const struct plot_output *output, const struct memory_history *history,
-		       const char *name, pid_t pid, FILE *program)
+void memory_chart_draw(struct plot_script *script, const struct memory_history *history,
+		       const char *name, pid_t pid)
 {
 	struct time_axis axis = time_axis_make(history->first.time_ns, history->last.time_ns);
-	const char *style = output->kind == PLOT_OUTPUT_DUMB ? "points pointtype"
-							     : "lines linewidth 2 dashtype";
+	bool is_dumb = script->output->kind == PLOT_OUTPUT_DUMB;
+	const char *style = is_dumb ? "points pointtype" : "lines linewidth 2 dashtype";
 	double end = time_axis_value(&axis, history->last.time_ns);
 	struct span span = find_span(history);
 	struct byte_unit unit = byte_unit_for(span.max_bytes);
+	FILE *program = script->program;
 
-	write_title(output, history, name, pid, program);
+	write_title(script->output, history, name, pid, program);
 	fprintf(program, "set xlabel 'time watched (%s)'\nset ylabel 'memory (%s)'\n", axis.unit,
 		unit.name);
 	/* In a window the ranges follow the data by themselves, unless someone has zoomed in. */
-	if (output->kind != PLOT_OUTPUT_WINDOW)
+	if (script->output->kind != PLOT_OUTPUT_WINDOW)
 		write_ranges(&span, &unit, end, program);
-	write_samples(history, &axis, &unit, program);
+	write_samples(script, history, &axis, &unit);
+	fputs("plot ", program);
+	plot_script_print_data(script, "memory");
 	fprintf(program,
-		"plot $memory using 1:2 with %s 1 linecolor rgb '#0072B2' title "
-		"'RSS: all resident memory', "
-		"$memory using 1:3 with %s %d linecolor rgb '#D55E00' title "
+		" using 1:2 with %s 1 linecolor rgb '#0072B2' title 'RSS: all resident memory', ",
+		style);
+	plot_script_print_data(script, "memory");
+	fprintf(program,
+		" using 1:3 with %s %d linecolor rgb '#D55E00' title "
 		"'heap: private anonymous memory, swapped out included'\n",
-		style, style, output->kind == PLOT_OUTPUT_DUMB ? 2 : 1);
+		style, is_dumb ? 2 : 1);
 }

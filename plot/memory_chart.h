@@ -4,7 +4,7 @@
 #define LEAKTOOLS_PLOT_MEMORY_CHART_H
 
 #include "plot/memory_history.h"
-#include "plot/plot_output.h"
+#include "plot/plot_script.h"
 
 #include <stdio.h>
 
@@ -12,10 +12,10 @@
 void memory_chart_begin(const struct plot_output *output, FILE *program);
 
 /*
- * Draws @history, of process @name with @pid. @output's begin must have been written; it can be
- * drawn again and again.
+ * Draws @history, of process @name with @pid. memory_chart_begin() must have been written; it can
+ * be drawn again and again.
  */
-void memory_chart_draw(const struct plot_output *output, const struct memory_history *history,
-		       const char *name, pid_t pid, FILE *program);
+void memory_chart_draw(struct plot_script *script, const struct memory_history *history,
+		       const char *name, pid_t pid);
 
 #endif

@@ -8,6 +8,7 @@
 #include "plot/end_signals.h"
 #include "plot/gnuplot.h"
 #include "plot/memory_chart.h"
+#include "plot/plot_draw.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -44,6 +45,15 @@ struct watch {
 	struct gnuplot window;
 };
 
+static int write_chart(struct plot_script *script, const void *context)
+{
+	const struct watch *watch = context;
+
+	memory_chart_begin(script->output, script->program);
+	memory_chart_draw(script, watch->history, watch->process.name, watch->options->pid);
+	return 0;
+}
+
 /* One drawing by a gnuplot of its own, written to @output_fd. */
 static int draw_once(const struct watch *watch, int output_fd)
 {
@@ -53,10 +63,23 @@ static int draw_once(const struct watch *watch, int output_fd)
 	int err = gnuplot_start(&gnuplot, true);
 	if (err)
 		return err;
-	memory_chart_begin(&watch->output, gnuplot.program);
-	memory_chart_draw(&watch->output, watch->history, watch->process.name, watch->options->pid,
-			  gnuplot.program);
+	write_chart(&(struct plot_script){.program = gnuplot.program, .output = &watch->output},
+		    watch);
 	return gnuplot_finish(&gnuplot, output_fd);
+}
+
+/* At the end, what has been watched is kept, if that is wanted. */
+static int save(const struct watch *watch)
+{
+	const struct plot_drawing drawing = {
+		.name = "memory",
+		.save = watch->options->save,
+		.output = &watch->output,
+		.write = write_chart,
+		.context = watch,
+	};
+
+	return watch->options->save && watch->history->nr ? plot_draw_save(&drawing) : 0;
 }
 
 static int open_window(struct watch *watch)
@@ -75,8 +98,9 @@ static int draw_in_window(struct watch *watch)
 
 	if (pause_ns < REDRAW_NS_MIN)
 		pause_ns = REDRAW_NS_MIN;
-	memory_chart_draw(&watch->output, watch->history, watch->process.name, watch->options->pid,
-			  watch->window.program);
+	memory_chart_draw(
+		&(struct plot_script){.program = watch->window.program, .output = &watch->output},
+		watch->history, watch->process.name, watch->options->pid);
 	fprintf(watch->window.program, "pause %.3f\n", (double)pause_ns / 1e9 * MOUSE_SHARE);
 	/* If gnuplot has gone, its pidfd says so. */
 	fflush(watch->window.program);
@@ -291,8 +315,13 @@ int memory_plot_run(const struct memory_plot_options *options)
 	int err = start(&watch);
 	if (!err)
 		err = watch_loop(&watch, &end);
-	if (!err)
+	if (!err) {
+		/* First: a window may stay open for hours. */
+		int save_err = save(&watch);
+
 		err = finish(&watch, end);
+		err = err ? err : save_err;
+	}
 	stop(&watch);
 	return err;
 }

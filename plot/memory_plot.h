@@ -14,6 +14,7 @@ struct memory_plot_options {
 	unsigned int interval_ms;
 	const char *output; /* a picture's path, or NULL */
 	const char *term;   /* --term, or NULL */
+	const char *save;   /* --save, or NULL */
 };
 
 /*

@@ -55,6 +55,14 @@ bool plot_output_knows_suffix(const char *path)
 	return find_picture_kind(path) != NULL;
 }
 
+const char *plot_output_suffix(const struct plot_output *output)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(picture_kinds); i++)
+		if (picture_kinds[i].kind == output->kind)
+			return picture_kinds[i].suffix;
+	return NULL;
+}
+
 bool plot_output_knows_term(const char *term)
 {
 	bool known = strcmp(term, "dumb") == 0;
@@ -200,4 +208,17 @@ void plot_output_print_title_font(const struct plot_output *output, FILE *progra
 		fputs(" font 'sans-serif,17'", program);
 	else if (!has_x_fonts(output))
 		fputs(" font 'sans-serif:Bold'", program);
+}
+
+void plot_output_write_style(const struct plot_output *output, FILE *program)
+{
+	fputs("set xtics nomirror\nset ytics nomirror\n", program);
+	if (output->kind == PLOT_OUTPUT_DUMB) {
+		fputs("set key below left Left reverse maxcols 1\n", program);
+		return;
+	}
+	fputs("set key below left Left reverse maxcols 1 samplen 1 width 2 height 0.5\n"
+	      "set border 3\nset style fill solid noborder\n"
+	      "set grid xtics ytics linetype 1 linewidth 1 linecolor rgb '#e4e4e4'\n",
+	      program);
 }

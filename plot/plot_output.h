@@ -36,11 +36,17 @@ bool plot_output_knows_term(const char *term);
  */
 int plot_output_choose(const char *path, const char *term, struct plot_output *ret);
 
+/* The suffix of such pictures, ".png"; NULL: it is none. */
+const char *plot_output_suffix(const struct plot_output *output);
+
 /* Tells gnuplot about the output: the program's first lines. @title is the window's. */
 void plot_output_begin(const struct plot_output *output, FILE *program, const char *title);
 
 /* Adds to "set title" a font that stands out, where gnuplot's driver knows how. */
 void plot_output_print_title_font(const struct plot_output *output, FILE *program);
+
+/* What all plots have in common: a legend below the plot, a faint grid, filled boxes. */
+void plot_output_write_style(const struct plot_output *output, FILE *program);
 
 static inline bool plot_output_is_file(const struct plot_output *output)
 {

@@ -137,6 +137,92 @@ has_magic() {
 	grep -q 'nothing leaked' picture.svg
 }
 
+@test "colours by verdict" {
+	{
+		make_leaks 3
+		for verdict in growth growth start-up nonsense; do
+			echo "leak 64 0x1 104.900000000 99 4165 4165 emacs malloc 14 firm $verdict age=1.000000000"
+		done
+	} >leaks
+	for option in --colour --color; do
+		"$leakplot" "$option" verdict -o picture.svg leaks
+		grep -q 'growth: 2 leaks, 128 bytes (keep coming, and stay)' picture.svg
+		grep -q 'start-up: 1 leak, 64 bytes' picture.svg
+		grep -q 'no verdict: 4 leaks, 9.1 KiB' picture.svg
+		run ! grep -q '_XQueryFont' picture.svg
+	done
+	run -2 "$leakplot" --colour age leaks
+	[[ "$output" == *'takes stack or verdict'* ]]
+}
+
+@test "the legend names who asked for the memory, in short" {
+	{
+		make_leaks 0
+		echo 'leak 64 0x1 101.000000000 1 1 1 x malloc 1'
+		printf '\t%s+0x1  (/x)\n' malloc 'operator\x20new' 'std::vector<int,\x20std::allocator<int>\x20>::reserve' \
+			'cache::Map<std::string,\x20int>::grow' 'cache::Map<std::string,\x20int>::grow' \
+			'cache::Map<std::string,\x20int>::insert' main
+	} >leaks
+	"$leakplot" -o picture.svg leaks
+	grep -q '1 x 64 bytes: cache::Map&lt;>::grow &lt;- cache::Map&lt;>::insert' picture.svg
+}
+
+@test "a plot is kept, and gnuplot draws it again" {
+	make_leaks 10 >leaks
+	"$leakplot" --save new/kept -o p.png leaks && fail "made two directories"
+	"$leakplot" --save kept leaks
+	[ "$(stat -c %a kept)" = 700 ]
+	[ "$(stat -c %a kept/leaks.gnuplot kept/leaks-series0.dat | sort -u)" = 600 ]
+	[ "$(awk '!/^#/ && $2 == 3' kept/leaks-series0.dat | wc -l)" -eq 10 ]
+	for suffix in png svg pdf; do
+		"$leakplot" --save "kept/" -o "picture.$suffix" leaks
+		(cd kept && gnuplot -d leaks.gnuplot)
+		cmp "picture.$suffix" "kept/leaks.$suffix" ||
+			# A PDF has its date.
+			[ "$suffix" = pdf ]
+	done
+	has_magic kept/leaks.pdf %PDF
+	"$leakplot" --save kept --term dumb leaks >drawn
+	(cd kept && gnuplot -d leaks.gnuplot) | tr -d '\f' | diff - drawn
+}
+
+@test "a plot is not kept where others could change it" {
+	make_leaks 3 >leaks
+	mkdir there open
+	ln -s there link
+	fails_with 1 'symbolic link' "$leakplot" --save link leaks
+	fails_with 1 'symbolic link' "$leakplot" --save link/ leaks
+	chmod 777 open
+	fails_with 1 'everybody may write' "$leakplot" --save open leaks
+	echo precious >precious
+	ln -s ../precious there/leaks.gnuplot
+	fails_with 1 'there/leaks.gnuplot' "$leakplot" --save there leaks
+	rm there/leaks.gnuplot
+	ln -s ../precious there/leaks-series0.dat
+	fails_with 1 'there/leaks-series0.dat' "$leakplot" --save there leaks
+	[ "$(cat precious)" = precious ]
+	fails_with 1 'cannot make the directory leaks' "$leakplot" --save leaks leaks
+	if [ "$(id -u)" -eq 0 ]; then
+		mkdir theirs
+		chown 12345 theirs
+		fails_with 1 'somebody else' "$leakplot" --save theirs leaks
+		SUDO_UID=12345 SUDO_GID=12345 "$leakplot" --save theirs leaks
+		SUDO_UID=12345 SUDO_GID=12345 "$leakplot" --save made leaks
+		[ "$(stat -c %u:%g theirs/* made made/* | sort -u)" = 12345:12345 ]
+	fi
+}
+
+@test "a million leaks are a map" {
+	make_leaks 1 >leaks
+	awk 'BEGIN { for (i = 0; i < 1000000; i++)
+		printf "leak %d 0x%x %d.%09d %d 1 1 x malloc %d\n",
+			i % 3 ? 3072 : i, i, 200 + i / 1000, i, i, i % 1000 }' >>leaks
+	"$leakplot" --save kept -o picture.svg leaks
+	[ "$(awk '!/^#/ { sum += $8 } END { print sum }' kept/leaks-map.dat)" -eq 1000001 ]
+	[ "$(stat -c %s picture.svg)" -lt 3000000 ]
+	grep -q 'one leak in one place' picture.svg
+}
+
 @test "100,000 leaks" {
 	make_leaks 1 >leaks
 	awk 'BEGIN { for (i = 0; i < 100000; i++)
@@ -239,7 +325,7 @@ has_magic() {
 @test "bad usage" {
 	for arguments in '-o p.gif leaks' '--size 3..1 leaks' '--size x leaks' '--term postscript leaks' \
 		'--mem 0' '--mem x' '--mem 1 --interval 1' '--interval 100 leaks' '--mem 1 --by-event' \
-		'--mem 1 leaks' 'leaks more' '--nonsense' '-o p.png --term dumb leaks'; do
+		'--mem 1 leaks' 'leaks more' '--nonsense' '--save' '--save= leaks' '--mem 1 --colour stack' '-o p.png --term dumb leaks'; do
 		# shellcheck disable=SC2086
 		run -2 "$leakplot" $arguments
 		[ "${#lines[@]}" -eq 1 ]
@@ -299,6 +385,15 @@ has_magic() {
 		wait "$pid"
 		grep -q 'sleep (PID' "$signal.svg"
 	done
+}
+
+@test "--mem keeps its plot" {
+	sleep 1 &
+	STARTED_PIDS+=("$!")
+	"$leakplot" --mem $! --interval 100 --save kept >numbers
+	[ "$(grep -vc '^#' kept/memory-memory.dat)" -eq "$(grep -vc '^#' numbers)" ]
+	(cd kept && gnuplot -d memory.gnuplot)
+	has_magic kept/memory.png $'\x89PNG'
 }
 
 @test "--mem of what is no process" {

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a legend calls a stack: the function that asked for the memory and its caller, "_XQueryFont
+ * <- XQueryFont", with names as frame_name.h shortens them. Frames are given innermost first, one
+ * after the other. A function that called itself, or was inlined into itself, is named once.
+ */
+#ifndef LEAKTOOLS_PLOT_STACK_LABEL_H
+#define LEAKTOOLS_PLOT_STACK_LABEL_H
+
+#include <stdbool.h>
+
+/* Functions in a label, and characters of each. */
+#define STACK_LABEL_FRAMES     2
+#define STACK_LABEL_NAME_CHARS 48
+
+/* Zero it before use. */
+struct stack_label {
+	char *names[STACK_LABEL_FRAMES];
+	int nr;
+	char *wrapper; /* the outermost one, of stacks that have nothing else */
+};
+
+/* Takes the next frame in. Returns 0 or -ENOMEM, not reported. */
+int stack_label_add(struct stack_label *label, const char *symbol);
+
+/* True if further frames change nothing. */
+bool stack_label_is_full(const struct stack_label *label);
+
+/* The label, "" if there was no frame; the caller frees it. NULL: out of memory. */
+char *stack_label_text(const struct stack_label *label);
+
+/* Frees what @label holds, and makes it an empty one. */
+void stack_label_clear(struct stack_label *label);
+
+#endif

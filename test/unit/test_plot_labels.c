@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/frame_name.h"
+#include "plot/stack_label.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_short(const char *symbol, size_t max_chars, const char *expected)
+{
+	char *name = frame_name_short(symbol, max_chars);
+
+	assert_non_null(name);
+	assert_string_equal(name, expected);
+	free(name);
+}
+
+static void names_lose_what_is_in_brackets(void **state)
+{
+	assert_short("main", 40, "main");
+	assert_short("cache::Map<std::string, std::vector<int> >::insert", 40,
+		     "cache::Map<>::insert");
+	assert_short("cache::put(int, void (*)(char))", 40, "cache::put");
+	assert_short("(anonymous namespace)::load", 40, "load");
+	assert_short("a::(anonymous namespace)::load() const", 40, "a::load");
+	assert_short("a::name[abi:cxx11](int)", 40, "a::name");
+	assert_short("a::f(int) [clone .part.0]", 40, "a::f");
+	assert_short("a::{lambda(int)#1}::operator()", 40, "a::{lambda#1}::operator()");
+	assert_short("a::operator<< <char>", 40, "a::operator<< <char>");
+	assert_short("a::operator->", 40, "a::operator->");
+	assert_short("server::open::h0123456789abcdef", 40, "server::open");
+	assert_short("<a::B<c> as d::E>::f", 40, "<a::B<> as d::E>::f");
+}
+
+static void what_is_no_name_stays_as_it_is(void **state)
+{
+	assert_short("</script><script>x=1</script>", 40, "</script><script>x=1</script>");
+	assert_short("a::b<c", 40, "a::b<c");
+	assert_short("a::b(c", 40, "a::b(c");
+	assert_short("a::>>)", 40, "a::>>)");
+	assert_short("", 40, "");
+	assert_short("::", 40, "::");
+	assert_short("libx.so+0x1234", 40, "libx.so+0x1234");
+}
+
+static void long_names_lose_outer_scopes_first(void **state)
+{
+	assert_short("one::two::three::four", 16, "...three::four");
+	assert_short("one::two::three::four", 21, "one::two::three::four");
+	assert_short("a_function_with_a_long_name", 12, "a_functio...");
+	assert_short("one::a_function_with_a_long_name", 12, "a_functio...");
+	assert_short("\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc", 5, "\u00e4\u00f6...");
+}
+
+static void wrappers_are_known(void **state)
+{
+	static const char *const wrappers[] = {
+		"malloc",  "posix_memalign",   "operator new", "operator new[]", "g_malloc0",
+		"xstrdup", "std::vector<int>", "strdup",       "__libc_calloc"};
+	static const char *const others[] = {"main",	 "operator newer", "my_malloc_test",
+					     "standard", "allocate",	   ""};
+
+	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++)
+		assert_true(frame_name_is_wrapper(wrappers[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(frame_name_is_wrapper(others[i]));
+}
+
+static void assert_label(const char *const *frames, const char *expected)
+{
+	struct stack_label label = {0};
+	char *text;
+
+	for (; *frames; frames++)
+		assert_int_equal(stack_label_add(&label, *frames), 0);
+	text = stack_label_text(&label);
+	assert_string_equal(text, expected);
+	free(text);
+	stack_label_clear(&label);
+}
+
+static void labels_name_who_asked(void **state)
+{
+	assert_label((const char *[]){"malloc", "first", "second", "third", NULL},
+		     "first <- second");
+	assert_label((const char *[]){"malloc", "operator new", "std::vector<int>::reserve",
+				      "Cache::fill", "main", NULL},
+		     "Cache::fill <- main");
+	assert_label((const char *[]){"malloc", "parse", "parse", "parse", "main", NULL},
+		     "parse <- main");
+	/* Templates of one function are one to the eye. */
+	assert_label((const char *[]){"a::f<int>", "a::f<char>", "main", NULL}, "a::f<> <- main");
+	/* Further out a wrapper is a function like others. */
+	assert_label((const char *[]){"first", "xmalloc", NULL}, "first <- xmalloc");
+	assert_label((const char *[]){"malloc", "operator new", NULL}, "operator new");
+	assert_label((const char *[]){NULL}, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_lose_what_is_in_brackets),
+		cmocka_unit_test(what_is_no_name_stays_as_it_is),
+		cmocka_unit_test(long_names_lose_outer_scopes_first),
+		cmocka_unit_test(wrappers_are_known),
+		cmocka_unit_test(labels_name_who_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
