@@ -40,4 +40,17 @@ int gate_stack(void *regs)
 	return gate(stack_bytes);
 }
 
+/* The same at system calls, whose events take programs of this type only. */
+SEC("tracepoint")
+int gate_syscall_plain(void *context)
+{
+	return gate(plain_bytes);
+}
+
+SEC("tracepoint")
+int gate_syscall_stack(void *context)
+{
+	return gate(stack_bytes);
+}
+
 char LICENSE[] SEC("license") = "GPL";

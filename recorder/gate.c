@@ -202,6 +202,15 @@ struct gate_shared *gate_table(const struct gate *gate)
 	return gate->shared;
 }
 
+static const struct bpf_program *program_for(const struct gate *gate,
+					     const struct record_event *event)
+{
+	if (event->is_syscall)
+		return event->has_stack ? gate->bpf->progs.gate_syscall_stack
+					: gate->bpf->progs.gate_syscall_plain;
+	return event->has_stack ? gate->bpf->progs.gate_stack : gate->bpf->progs.gate_plain;
+}
+
 /*
  * A program runs at every hit of a tracepoint that some event of it carries. That event is one of
  * the guard's: an inherited event would detach the program when its task ends
@@ -209,8 +218,7 @@ struct gate_shared *gate_table(const struct gate *gate)
  */
 static int attach_program(struct gate *gate, const struct record_event *event)
 {
-	const struct bpf_program *program =
-		event->has_stack ? gate->bpf->progs.gate_stack : gate->bpf->progs.gate_plain;
+	const struct bpf_program *program = program_for(gate, event);
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),

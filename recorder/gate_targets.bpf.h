@@ -34,7 +34,16 @@ struct thread_struct {
 #endif
 } __attribute__((preserve_access_index));
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_info {
+	unsigned int status;
+} __attribute__((preserve_access_index));
+#endif
+
 struct task_struct {
+#if defined(__TARGET_ARCH_x86)
+	struct thread_info thread_info;
+#endif
 	int tgid;
 	struct task_struct *real_parent;
 	struct perf_event_context *perf_event_ctxp;

@@ -15,6 +15,7 @@
 #define MAX_PENDING_RETURNS 16 /* probed functions that call each other */
 
 struct return_instance {
+	unsigned long func;  /* that will return */
 	unsigned long stack; /* where the return address is */
 	unsigned long orig_ret_vaddr;
 	struct return_instance *next;
@@ -30,6 +31,22 @@ ALWAYS_INLINE struct return_instance *pending_returns(void)
 	struct uprobe_task *utask = task->utask;
 
 	return utask ? utask->return_instances : 0;
+}
+
+/*
+ * The innermost function with a return probe that the task is in, or 0. One that was left by a jump
+ * is pending still, but its frame lies below the stack pointer.
+ */
+ALWAYS_INLINE unsigned long long pending_function(unsigned long long sp)
+{
+	struct return_instance *pending = pending_returns();
+
+	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
+		if (pending->stack >= sp)
+			return pending->func;
+		pending = pending->next;
+	}
+	return 0;
 }
 
 /* Puts the true return addresses into @dump, of @bytes of the stack from @sp on. */

@@ -13,6 +13,7 @@
  */
 #include "program_filter.bpf.h"
 #include "program_samples.bpf.h"
+#include "program_syscalls.bpf.h"
 
 /* The kernel's, include/linux/pid_types.h. */
 enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
@@ -24,7 +25,6 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 #define ENTRY_RECORDED (~0ULL) /* a session's cookie; else 1 more than the bytes asked for */
 
 struct program_site sites[PROGRAM_MAX_SITES];
-bool recording; /* between its start and its end */
 
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
 	__attribute__((section(".ksyms")));
@@ -279,11 +279,14 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 {
 	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
 
-	if (!recording || shared.closed || !target || !target->linked || clone_flags & CLONE_THREAD)
+	if (!recording || shared.closed || !target || clone_flags & CLONE_THREAD)
+		return 0;
+	/* Known from its first system call on, however short its parent lives. */
+	child = add_target(task->tgid);
+	if (!target->linked)
 		return 0;
 	if (target->forks == GATE_FORKS_FOLLOWED && !was_overtaken(task))
 		return 0;
-	child = add_target(task->tgid);
 	if (!child)
 		return 0;
 	child->stopped_ns = bpf_ktime_get_ns();

@@ -5,6 +5,7 @@
 #include "common/scope.h"
 #include "probe_programs.skel.h"
 #include "recorder/program_places.h"
+#include "recorder/program_syscalls.h"
 
 #include <errno.h>
 #include <bpf/bpf.h>
@@ -94,6 +95,9 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 		return err;
 	if (config->has_sizes)
 		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);
+	/* They slow down every system call of the machine: only where they are wanted. */
+	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
+	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
 	return 0;
@@ -299,6 +303,8 @@ int probe_programs_plan(struct probe_programs *programs, const struct probe_set 
 			   PROGRAM_MAX_SITES);
 	if (!err)
 		err = program_places_describe(programs, programs->bpf->bss->sites, config, events);
+	if (!err)
+		err = program_syscalls_describe(programs->bpf->bss->syscalls, config, events);
 	if (err == -ENOMEM)
 		diag_error("cannot describe the events: out of memory");
 	return err;

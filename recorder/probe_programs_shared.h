@@ -46,6 +46,17 @@ struct program_site {
 	unsigned int has_size_word;
 };
 
+#define PROGRAM_MAX_SYSCALLS 512 /* a power of two: SYSCALL_MAX_NUMBER and below */
+
+/* A system call, by its number (common/syscall_schema.h). */
+struct program_syscall {
+	struct program_event enter, exit; /* of type 0: it is not recorded */
+	/* With a filter: the size that decides, -1: none does; and a bit of an argument with which
+	 * it is recorded whatever the size. */
+	int size_arg, replaces_arg;
+	unsigned long long replaces_bit;
+};
+
 /* One CPU, a cache line. */
 struct program_cpu {
 	unsigned long long lost;  /* samples that found no room and are not told of yet */

@@ -9,6 +9,10 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "gate_targets.bpf.h"
+
+#include <stdbool.h>
+
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #if defined(__TARGET_ARCH_x86)
@@ -68,6 +72,28 @@ ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
 	bpf_probe_read_user(&caller, sizeof(caller), (void *)PT_REGS_SP(regs));
 	return caller;
 }
+
+/* A system call's, at its entry and at its return. */
+ALWAYS_INLINE void copy_syscall_args(unsigned long long *to, const struct pt_regs *regs)
+{
+	to[0] = regs->rdi;
+	to[1] = regs->rsi;
+	to[2] = regs->rdx;
+	to[3] = regs->r10;
+	to[4] = regs->r8;
+	to[5] = regs->r9;
+}
+
+ALWAYS_INLINE long syscall_number(const struct pt_regs *regs)
+{
+	return (long)regs->orig_rax;
+}
+
+/* True in a call by the 32-bit interface, whose numbers are others: TS_COMPAT. */
+ALWAYS_INLINE bool is_compat_syscall(struct task_struct *task)
+{
+	return task->thread_info.status & 2;
+}
 #elif defined(__TARGET_ARCH_arm64)
 #define NR_REGISTERS 33
 
@@ -94,6 +120,27 @@ ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
 ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
 {
 	return PT_REGS_RET(regs);
+}
+
+/* At the return the first is the result: who needs the arguments there takes them at the entry. */
+ALWAYS_INLINE void copy_syscall_args(unsigned long long *to, const struct pt_regs *regs)
+{
+	const struct user_pt_regs *user = (const void *)regs;
+
+#pragma unroll
+	for (int i = 0; i < 6; i++)
+		to[i] = user->regs[i];
+}
+
+ALWAYS_INLINE long syscall_number(const struct pt_regs *regs)
+{
+	return (long)((const struct user_pt_regs *)(const void *)regs)->regs[8];
+}
+
+/* 32-bit tasks are not recorded anyway. */
+ALWAYS_INLINE bool is_compat_syscall(struct task_struct *task)
+{
+	return false;
 }
 #endif
 

@@ -134,6 +134,13 @@ bool record_events_entry_has_stack(const struct probe *probe, const struct recor
 	       probe->schema->block_arg >= 0 && probe->schema->effect != HEAP_ALLOC_TO_PTR;
 }
 
+bool record_events_syscall_has_stack(const struct syscall_schema *schema, bool is_exit,
+				     const struct record_config *config)
+{
+	return config->call_graph != CALL_GRAPH_NONE &&
+	       (is_exit ? schema->gives : schema->takes && config->free_stacks);
+}
+
 static int add_event(struct record_group *group, struct perf_event_attr *attr, const char *format,
 		     ...) __attribute__((format(printf, 3, 4)));
 
@@ -213,6 +220,67 @@ static int add_side_events(struct record_group *group, const struct record_confi
 	return add_event(group, &attr, "task:task_newtask");
 }
 
+/*
+ * Wakes the reader before the gate, which takes a record to be up to twelve times as large as it
+ * is, sees three quarters of the ring.
+ */
+static void want_wakeup(struct perf_event_attr *attr, const struct record_config *config)
+{
+	attr->watermark = 1;
+	attr->wakeup_watermark = config->ring_pages * (uint32_t)getpagesize() / 32;
+}
+
+/* One end of a system call. */
+static int add_syscall_event(struct record_group *group, const struct syscall_schema *schema,
+			     bool is_exit, const struct record_config *config, uint64_t format)
+{
+	const char *end = is_exit ? "exit" : "enter";
+	struct perf_event_attr attr;
+	char path[64];
+	long id;
+	int err;
+
+	snprintf(path, sizeof(path), SYSCALL_SYSTEM "/sys_%s_%s", end, schema->name);
+	id = tracepoint_id(path);
+	if (id < 0) {
+		diag_error(
+			"cannot record the system call %s: tracefs has no events/%s; that takes a "
+			"kernel with CONFIG_FTRACE_SYSCALLS",
+			schema->name, path);
+		return -ENOENT;
+	}
+	init_attr(&attr, format);
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.config = (uint64_t)id;
+	attr.sample_type |= PERF_SAMPLE_RAW;
+	want_wakeup(&attr, config);
+	if (record_events_syscall_has_stack(schema, is_exit, config))
+		want_stack(&attr, config);
+	err = add_event(group, &attr, SYSCALL_SYSTEM ":sys_%s_%s", end, schema->name);
+	if (err)
+		return err;
+	group->events[group->nr_events - 1].is_syscall = true;
+	describe_stack(&group->events[group->nr_events - 1].attr, config);
+	return 0;
+}
+
+static int add_syscall_events(struct record_group *group, const struct record_config *config,
+			      uint64_t format)
+{
+	size_t nr;
+	const struct syscall_schema *table = syscall_schema_table(&nr);
+	int err = 0;
+
+	for (size_t i = 0; i < nr && !err; i++) {
+		if (!(table[i].groups & config->syscalls) || table[i].number < 0)
+			continue;
+		err = add_syscall_event(group, &table[i], false, config, format);
+		if (!err)
+			err = add_syscall_event(group, &table[i], true, config, format);
+	}
+	return err;
+}
+
 static int add_probe_events(struct record_group *group, const struct probe_set *probes,
 			    const struct record_config *config, uint64_t format)
 {
@@ -230,12 +298,7 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			attr.type = PERF_TYPE_TRACEPOINT;
 			attr.config = (uint64_t)probe->tracefs_id;
 			attr.sample_type |= PERF_SAMPLE_RAW;
-			/*
-			 * Wakes the reader before the gate, which takes a record to be up to twelve
-			 * times as large as it is, sees three quarters of the ring.
-			 */
-			attr.watermark = 1;
-			attr.wakeup_watermark = config->ring_pages * (uint32_t)getpagesize() / 32;
+			want_wakeup(&attr, config);
 			if (probe->point == PROBE_RETURN ||
 			    record_events_entry_has_stack(probe, config))
 				want_stack(&attr, config);
@@ -463,6 +526,9 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 	err = add_side_events(&ret->side, config, format);
 	for (size_t i = 0; i < nr_probes && !err; i++)
 		err = add_probe_events(&ret->probes, probes[i], config, format);
+	/* Where programs record probes, they record system calls, too. */
+	if (!err && nr_probes)
+		err = add_syscall_events(&ret->probes, config, format);
 	if (!err)
 		err = assign_filters(&ret->probes, config);
 	if (err)

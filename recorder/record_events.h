@@ -17,6 +17,7 @@
 #define LEAKTOOLS_RECORDER_RECORD_EVENTS_H
 
 #include "common/size_range.h"
+#include "common/syscall_schema.h"
 #include "probes/probe_set.h"
 
 #include <asm/perf_regs.h>
@@ -49,6 +50,7 @@ struct record_config {
 	bool perf_events;    /* record by perf events also where BPF programs could */
 	bool has_sizes;	     /* only blocks of these sizes, as asked for; programs only */
 	struct size_range sizes;
+	unsigned int syscalls; /* enum syscall_group: of these, system calls are recorded, too */
 	const char *filters[RECORD_MAX_FILTERS]; /* "EVENT:EXPR"; perf events only */
 	size_t nr_filters;
 };
@@ -83,7 +85,9 @@ struct record_event {
 	char *format;		     /* its fields, as tracefs tells them; NULL: tracefs does */
 	uint64_t *ids;		     /* one for each CPU and thread */
 	size_t nr_ids;
-	bool has_stack; /* its samples carry a callchain or a dump */
+	bool is_syscall; /* a tracepoint that others hit, too, and whose programs are of another
+			    type */
+	bool has_stack;	 /* its samples carry a callchain or a dump */
 };
 
 /* One ring: one CPU of one evlist. */
@@ -130,6 +134,10 @@ void record_events_raise_fd_limit(size_t wanted);
 
 /* True if samples of @probe, which is none at a return, carry a stack, if there are to be any. */
 bool record_events_entry_has_stack(const struct probe *probe, const struct record_config *config);
+
+/* The same of a system call's entry or return. */
+bool record_events_syscall_has_stack(const struct syscall_schema *schema, bool is_exit,
+				     const struct record_config *config);
 
 /*
  * Adds to @events->probes an event that programs write: without perf events or rings of its own.
