@@ -152,6 +152,16 @@ static bool locate(const struct elf_image *image, uint64_t address, struct elf_f
 	return false;
 }
 
+bool elf_image_locate_code(const struct elf_image *image, uint64_t address, uint64_t *ret_offset)
+{
+	struct elf_function place = {0};
+
+	if (!locate(image, address, &place))
+		return false;
+	*ret_offset = place.offset;
+	return true;
+}
+
 /* True if the dynamic section at @header asks for a library. */
 static bool needs_library(const struct elf_image *image, const GElf_Phdr *header)
 {

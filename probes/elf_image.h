@@ -44,6 +44,10 @@ void elf_image_deinit(struct elf_image *image);
 void elf_image_find_functions(const struct elf_image *image, const char *const *names, size_t nr,
 			      struct elf_function *ret);
 
+/* Where in the file the code at @address of its image is. Returns false if it holds no such code.
+ */
+bool elf_image_locate_code(const struct elf_image *image, uint64_t address, uint64_t *ret_offset);
+
 /* True for a program that loads no library: neither PT_INTERP nor DT_NEEDED. */
 bool elf_image_is_static(const struct elf_image *image);
 
