@@ -17,6 +17,8 @@ static const struct probe_schema schema_table[] = {
 	{"free", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0},
 };
 
+const struct probe_schema probe_schema_mark = {"leak_mark", HEAP_MARK, 1, {"text"}, -1, -1, -1};
+
 /* Longest first, so that "_ret__return" is not taken for "__return". */
 static const struct {
 	const char *suffix;
@@ -56,6 +58,14 @@ static size_t length_without_number(const char *name)
 	while (end > 0 && isdigit((unsigned char)name[end - 1]))
 		end--;
 	return end < len && end > 1 && name[end - 1] == '_' ? end - 1 : len;
+}
+
+bool probe_schema_is_mark(const char *event_name)
+{
+	size_t len = strlen(probe_schema_mark.function);
+
+	return length_without_number(event_name) == len &&
+	       memcmp(event_name, probe_schema_mark.function, len) == 0;
 }
 
 int probe_schema_parse_event(const char *event_name, const struct probe_schema **ret_schema,

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PROBE_MAX_ARGS 3
+#define PROBE_MAX_ARGS	 3
+#define PROBE_TEXT_BYTES 64 /* of a mark, with its end */
 
 /* What a call does to the heap when it succeeds. */
 enum heap_effect {
@@ -17,6 +18,7 @@ enum heap_effect {
 	HEAP_ALLOC_TO_PTR, /* returns 0 and stores the new block in *args[block_arg] */
 	HEAP_REALLOC,	   /* releases args[block_arg], returns a new block */
 	HEAP_RELEASE,	   /* releases args[block_arg]; has no return probe */
+	HEAP_MARK,	   /* nothing: it is a moment, which args[0], a string, names */
 };
 
 /* Where in a function an event was taken. */
@@ -45,6 +47,15 @@ struct probe_schema {
 /* The table, of *@ret_nr rows; static. */
 const struct probe_schema *probe_schema_table(size_t *ret_nr);
 
+/*
+ * The row of LEAK_MARK() (<leaktools/leak_probes.h>), which is no function and in no table: only
+ * its event's name is told by it. In the event, a string (__data_loc) is PROBE_FIELD_TEXT.
+ */
+extern const struct probe_schema probe_schema_mark;
+
+/* True if an event of that name is LEAK_MARK()'s: "leak_mark", "leak_mark_1", ... */
+bool probe_schema_is_mark(const char *event_name);
+
 /* The row of @function (exact name), or NULL. */
 const struct probe_schema *probe_schema_find(const char *function);
 
@@ -66,7 +77,7 @@ int probe_schema_event_name(const struct probe_schema *schema, enum probe_point 
 /* True if calls of that row have a return probe. */
 static inline bool probe_schema_has_return(const struct probe_schema *schema)
 {
-	return schema->effect != HEAP_RELEASE;
+	return schema->effect != HEAP_RELEASE && schema->effect != HEAP_MARK;
 }
 
 /* True for the points that are taken when the function returns: there the stack is the caller's. */
@@ -81,6 +92,7 @@ static inline bool probe_point_is_return(enum probe_point point)
  */
 #define PROBE_FIELD_CALLER "caller" /* entry: the return address, that is, in the caller */
 #define PROBE_FIELD_RET	   "ret"    /* return, call: the return value */
+#define PROBE_FIELD_TEXT   "text"   /* of a mark: a string of less than PROBE_TEXT_BYTES */
 #define PROBE_FIELD_BLOCK  "block"  /* store, call of a HEAP_ALLOC_TO_PTR: the new block */
 
 #endif

@@ -104,11 +104,16 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	uint32_t stack_id = STACK_NONE;
 	int err = 0;
 
-	/* It came through no ring. */
 	if (event->is_mark) {
+		const struct interval_mark mark = {sample->mark_number,
+						   event->is_probe_mark ? sample->mark_text : NULL};
+
+		/* leakrec's own came through no ring. */
+		if (event->is_probe_mark)
+			loss_windows_note(analysis->loss_windows, LOSS_RING_PROBES,
+					  sample->origin.cpu, sample->origin.time_ns);
 		if (analysis->intervals)
-			intervals_mark(analysis->intervals, sample->origin.time_ns,
-				       sample->mark_number);
+			intervals_mark(analysis->intervals, sample->origin.time_ns, &mark);
 		return 0;
 	}
 	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,

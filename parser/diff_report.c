@@ -16,12 +16,16 @@ static void write_time(FILE *out, const struct analysis *analysis, uint64_t time
 	fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 }
 
-static void write_end(FILE *out, const char *without_mark, uint64_t mark)
+static void write_end(FILE *out, const char *without_mark, const struct interval_mark *mark)
 {
-	if (mark)
-		fprintf(out, " mark-%" PRIu64, mark);
-	else
+	if (mark->text) {
+		fputs(" mark:", out);
+		diag_print_escaped(out, mark->text, " \t");
+	} else if (mark->number) {
+		fprintf(out, " mark-%" PRIu64, mark->number);
+	} else {
 		fprintf(out, " %s", without_mark);
+	}
 }
 
 /* What was added, and so what a share is one of. */
@@ -46,8 +50,8 @@ static void on_interval(void *context, const struct interval *interval)
 	write_time(out, analysis, interval->begin_ns);
 	fputc(' ', out);
 	write_time(out, analysis, interval->end_ns);
-	write_end(out, "start", interval->begin_mark);
-	write_end(out, "end", interval->end_mark);
+	write_end(out, "start", &interval->begin_mark);
+	write_end(out, "end", &interval->end_mark);
 	fprintf(out, " %+" PRId64 " %+" PRId64 "\n", interval->bytes, interval->blocks);
 	for (size_t i = 0; i < interval->nr_changes && (!report->top || i < report->top); i++) {
 		const struct interval_change *change = &interval->changes[i];

@@ -4,6 +4,7 @@
 #include "unwind/hash.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct intervals {
 	uint64_t from_ns, to_ns; /* since the start, with @has_range */
 	uint64_t every_ns;	 /* 0: between marks */
 	bool has_range, has_begun, failed;
+	char begin_text[PROBE_TEXT_BYTES]; /* of the open interval's mark */
 };
 
 struct intervals *intervals_create(const struct interval_observer *observer)
@@ -68,13 +70,12 @@ static uint64_t time_after(uint64_t start_ns, uint64_t ns)
 	return ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + ns;
 }
 
-static void open_interval(struct intervals *intervals, uint64_t begin_ns, uint64_t mark)
+static void open_interval(struct intervals *intervals, uint64_t begin_ns)
 {
 	intervals->open = (struct interval){
 		.begin_ns = begin_ns,
 		.end_ns = intervals->every_ns ? time_after(begin_ns, intervals->every_ns)
 					      : UINT64_MAX,
-		.begin_mark = mark,
 	};
 }
 
@@ -89,7 +90,8 @@ static int compare_tallies(const struct tally *a, const struct tally *b)
 }
 
 /* Tells of the open interval, which ends at @end_ns. */
-static void close_interval(struct intervals *intervals, uint64_t end_ns, uint64_t mark)
+static void close_interval(struct intervals *intervals, uint64_t end_ns,
+			   const struct interval_mark *mark)
 {
 	struct interval *interval = &intervals->open;
 	struct interval_change *changes =
@@ -97,7 +99,8 @@ static void close_interval(struct intervals *intervals, uint64_t end_ns, uint64_
 	struct tally *tally, *next;
 
 	interval->end_ns = end_ns > interval->begin_ns ? end_ns : interval->begin_ns;
-	interval->end_mark = mark;
+	if (mark)
+		interval->end_mark = *mark;
 	if (!changes) {
 		intervals->failed = true;
 		return;
@@ -119,43 +122,57 @@ static void advance(struct intervals *intervals, uint64_t time_ns)
 	while (intervals->every_ns && intervals->open.end_ns <= time_ns) {
 		uint64_t end_ns = intervals->open.end_ns, idle;
 
-		close_interval(intervals, end_ns, 0);
+		close_interval(intervals, end_ns, NULL);
 		/* Where nothing has happened for long, once is enough. */
 		idle = (time_ns - end_ns) / intervals->every_ns * intervals->every_ns;
 		if (idle > intervals->every_ns) {
-			open_interval(intervals, end_ns, 0);
+			open_interval(intervals, end_ns);
 			end_ns += idle;
-			close_interval(intervals, end_ns, 0);
+			close_interval(intervals, end_ns, NULL);
 		}
-		open_interval(intervals, end_ns, 0);
+		open_interval(intervals, end_ns);
 	}
 }
 
 void intervals_begin(struct intervals *intervals, uint64_t time_ns)
 {
+	const struct interval_mark mark = intervals->open.begin_mark;
+
 	if (intervals->has_begun)
 		return;
 	intervals->has_begun = true;
-	open_interval(intervals, time_ns, intervals->open.begin_mark);
+	open_interval(intervals, time_ns);
+	intervals->open.begin_mark = mark;
 	if (!intervals->has_range)
 		return;
 	intervals->open.begin_ns = time_after(time_ns, intervals->from_ns);
 	intervals->open.end_ns = time_after(time_ns, intervals->to_ns);
 }
 
-void intervals_mark(struct intervals *intervals, uint64_t time_ns, uint64_t number)
+/* The mark is where the open interval begins. */
+static void begin_at_mark(struct intervals *intervals, const struct interval_mark *mark)
+{
+	intervals->open.begin_mark = *mark;
+	if (!mark->text)
+		return;
+	snprintf(intervals->begin_text, sizeof(intervals->begin_text), "%s", mark->text);
+	intervals->open.begin_mark.text = intervals->begin_text;
+}
+
+void intervals_mark(struct intervals *intervals, uint64_t time_ns, const struct interval_mark *mark)
 {
 	if (intervals->has_range || intervals->every_ns)
 		return;
 	/* Before the first event nothing can have changed. */
 	if (!intervals->has_begun) {
-		intervals->open.begin_mark = number;
+		begin_at_mark(intervals, mark);
 		return;
 	}
 	if (time_ns < intervals->open.begin_ns)
 		time_ns = intervals->open.begin_ns;
-	close_interval(intervals, time_ns, number);
-	open_interval(intervals, time_ns, number);
+	close_interval(intervals, time_ns, mark);
+	open_interval(intervals, time_ns);
+	begin_at_mark(intervals, mark);
 }
 
 static struct tally *get_tally(struct intervals *intervals, uint32_t stack_id)
@@ -207,7 +224,7 @@ int intervals_finish(struct intervals *intervals, uint64_t end_ns)
 		advance(intervals, end_ns);
 		close_interval(intervals,
 			       end_ns < intervals->open.end_ns ? end_ns : intervals->open.end_ns,
-			       0);
+			       NULL);
 	}
 	return intervals->failed ? -ENOMEM : 0;
 }

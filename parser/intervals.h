@@ -18,10 +18,16 @@ struct interval_change {
 	int64_t blocks, bytes; /* blocks of unknown size count as 0 bytes */
 };
 
+/* leakrec's by its number, or the program's own, whose number is 0, by its text. */
+struct interval_mark {
+	uint64_t number;
+	const char *text;
+};
+
 struct interval {
 	uint64_t begin_ns, end_ns; /* the recording's times; the end is outside */
-	/* Numbers; 0: none, but an end of the recording, or a time. */
-	uint64_t begin_mark, end_mark;
+	/* Without number and text (NULL) it is none, but an end of the recording, or a time. */
+	struct interval_mark begin_mark, end_mark;
 	int64_t blocks, bytes;		       /* all changes */
 	const struct interval_change *changes; /* largest first; those that are 0 left out */
 	size_t nr_changes;
@@ -49,7 +55,8 @@ void intervals_set_length(struct intervals *intervals, uint64_t every_ns);
  * when its interval has ended, counts in the next.
  */
 void intervals_begin(struct intervals *intervals, uint64_t time_ns);
-void intervals_mark(struct intervals *intervals, uint64_t time_ns, uint64_t number);
+void intervals_mark(struct intervals *intervals, uint64_t time_ns,
+		    const struct interval_mark *mark);
 void intervals_change(struct intervals *intervals, const struct heap_change *change);
 
 /* After the last event, which was at @end_ns. Returns 0 or -ENOMEM (also if it was met before). */

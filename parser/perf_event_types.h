@@ -23,8 +23,9 @@ struct perf_event_desc {
 	/* Set if it is a probe of the schema's (probe_schema_parse_event()). */
 	const struct probe_schema *schema;
 	enum probe_point point;
-	bool is_newtask; /* task:task_newtask */
-	bool is_mark;	 /* leakrec:mark */
+	bool is_newtask;    /* task:task_newtask */
+	bool is_mark;	    /* leakrec:mark, or the program's own */
+	bool is_probe_mark; /* the latter: LEAK_MARK() */
 };
 
 /* Where and when a record was made; fields that the file lacks are 0 (pid, tid: -1). */
@@ -58,7 +59,8 @@ struct perf_sample {
 	pid_t newtask_pid; /* the new task's tid */
 	uint64_t newtask_clone_flags;
 
-	uint64_t mark_number; /* event->is_mark */
+	uint64_t mark_number;		  /* event->is_mark; 0 if it is a probe's */
+	char mark_text[PROBE_TEXT_BYTES]; /* event->is_probe_mark: what it is called */
 };
 
 struct perf_mmap_record {

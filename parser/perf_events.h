@@ -26,6 +26,7 @@ struct perf_event_fields {
 	struct perf_field newtask_pid;
 	struct perf_field newtask_clone_flags;
 	struct perf_field mark_number;
+	struct perf_field mark_text; /* its place in the raw data, and its bytes << 16 */
 };
 
 /*

@@ -108,6 +108,24 @@ static bool has_special_word(const char *text)
 	return strstr(text, "_PR_FMT");
 }
 
+/*
+ * A string that is told of by its place: half of the 32 bits are its bytes, the other half where in
+ * the raw data they are. Only a mark's is wanted: as the number that tells.
+ */
+static bool reduce_text_field(const char *line, FILE *out)
+{
+	unsigned int offset;
+	int end = 0;
+
+	if (sscanf(line, " field:__data_loc char[] " PROBE_FIELD_TEXT "; offset:%9u; size:4;%n",
+		   &offset, &end) != 1 ||
+	    end == 0)
+		return false;
+	fprintf(out, "\tfield:unsigned int " PROBE_FIELD_TEXT ";\toffset:%u;\tsize:4;\tsigned:0;\n",
+		offset);
+	return true;
+}
+
 /* A field that is one number. Arrays and strings are left out. */
 static void reduce_field(const char *line, FILE *out)
 {
@@ -132,6 +150,7 @@ static void reduce_field(const char *line, FILE *out)
  */
 static void reduce_format(char *text, FILE *out)
 {
+	bool is_mark;
 	char name[MAX_NAME_BYTES];
 	const char *line = strsep(&text, "\n");
 	unsigned int id;
@@ -149,8 +168,10 @@ static void reduce_format(char *text, FILE *out)
 	while ((line = strsep(&text, "\n")) && *line)
 		reduce_field(line, out);
 	fputc('\n', out);
+	is_mark = probe_schema_is_mark(name);
 	while ((line = strsep(&text, "\n")) && *line)
-		reduce_field(line, out);
+		if (!is_mark || !reduce_text_field(line, out))
+			reduce_field(line, out);
 	fputs("\nprint fmt: \"\"\n", out);
 }
 
@@ -424,6 +445,9 @@ static void bind_event(struct tep_event *format, const char *name, struct perf_e
 			find_field(format, "clone_flags", &fields->newtask_clone_flags);
 	else if (strcmp(format->system, "leakrec") == 0 && strcmp(format->name, "mark") == 0)
 		event->desc.is_mark = find_field(format, "number", &fields->mark_number);
+	else if (probe_schema_is_mark(format->name))
+		event->desc.is_mark = event->desc.is_probe_mark =
+			find_field(format, PROBE_FIELD_TEXT, &fields->mark_text);
 	else
 		bind_probe(format, name, event);
 	perf_event_plan_fields(event);

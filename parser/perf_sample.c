@@ -191,6 +191,24 @@ static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_
 	return true;
 }
 
+/* What is too long is cut off. */
+static bool read_mark_text(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
+			   struct perf_sample *sample)
+{
+	uint64_t place;
+	size_t at, len;
+
+	if (!perf_field_read(&event->fields.mark_text, raw, raw_bytes, &place))
+		return false;
+	at = place & 0xffff;
+	len = place >> 16 & 0xffff;
+	if (at > raw_bytes || len > raw_bytes - at)
+		return false;
+	snprintf(sample->mark_text, sizeof(sample->mark_text), "%.*s", (int)len,
+		 (const char *)raw + at);
+	return true;
+}
+
 static bool read_newtask(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
 			 struct perf_sample *sample)
 {
@@ -237,6 +255,8 @@ int perf_sample_decode(const struct perf_event *event, const struct perf_record 
 		return -EINVAL;
 	if (event->desc.is_newtask && !read_newtask(event, raw, raw_bytes, ret))
 		return -EINVAL;
+	if (event->desc.is_probe_mark)
+		return read_mark_text(event, raw, raw_bytes, ret) ? 0 : -EINVAL;
 	if (event->desc.is_mark &&
 	    !perf_field_read(&event->fields.mark_number, raw, raw_bytes, &ret->mark_number))
 		return -EINVAL;

@@ -5,6 +5,7 @@
 #include "probes/probe_plan.h"
 #include "probes/process_maps.h"
 #include "probes/process_status.h"
+#include "probes/usdt_plan.h"
 
 #include "common/diag.h"
 #include "common/scope.h"
@@ -13,25 +14,29 @@
 #include <fcntl.h>
 #include <limits.h>
 
-/* Plans @file if it is an allocator. Returns 1 if so, 0 if not, or a negative errno, reported. */
-static int plan_if_allocator(struct probe_set *set, const struct mapped_file *file,
-			     bool *ret_is_foreign)
+/*
+ * Plans @file if it is an allocator, or has probes of its own. Returns 1 if it is an allocator, 0
+ * if not, or a negative errno, reported.
+ */
+static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
+			  bool *ret_is_foreign)
 {
 	struct elf_image image;
+	bool is_allocator;
 	int err = elf_image_init(&image, file->fd);
 
 	if (err)
 		return 0;
 	*ret_is_foreign = !image.is_native;
-	if (probe_plan_is_allocator(&image)) {
-		struct probe_plan_source source = {&image, &file->stat, file->path, file->display};
+	is_allocator = probe_plan_is_allocator(&image);
+	if (is_allocator || usdt_plan_has_probes(&image)) {
+		struct probe_plan_source source = {&image, &file->stat, file->path, file->display,
+						   is_allocator};
 
 		err = probe_plan_file(set, &source);
-		elf_image_deinit(&image);
-		return err ? err : 1;
 	}
 	elf_image_deinit(&image);
-	return 0;
+	return err ? err : is_allocator;
 }
 
 /* Says why nothing was found in process @pid; the likeliest cause first. */
@@ -94,6 +99,7 @@ int probe_set_plan_pid(struct probe_set *ret, pid_t pid)
 {
 	struct mapped_files files;
 	const char *foreign = NULL;
+	bool has_allocator = false;
 	int err;
 
 	*ret = (struct probe_set){0};
@@ -105,12 +111,13 @@ int probe_set_plan_pid(struct probe_set *ret, pid_t pid)
 	for (size_t i = 0; i < files.nr && err >= 0; i++) {
 		bool is_foreign = false;
 
-		err = plan_if_allocator(ret, &files.files[i], &is_foreign);
+		err = plan_if_probed(ret, &files.files[i], &is_foreign);
+		has_allocator |= err > 0;
 		if (is_foreign && !foreign)
 			foreign = files.files[i].display;
 	}
 	if (err >= 0)
-		err = ret->nr_files > 0 ? 0 : report_none_found(pid, &files, foreign);
+		err = has_allocator ? 0 : report_none_found(pid, &files, foreign);
 	mapped_files_deinit(&files);
 	if (err)
 		probe_set_deinit(ret);
@@ -168,9 +175,10 @@ static void candidate_deinit(struct mapped_file *file)
 static int plan_candidate(struct probe_set *set, struct mapped_file *file)
 {
 	bool is_foreign = false;
-	int planned = plan_if_allocator(set, file, &is_foreign);
+	size_t nr_files = set->nr_files;
+	int planned = plan_if_probed(set, file, &is_foreign);
 
-	if (planned == 1 && !mapped_file_path_fits_tracefs(file->display))
+	if (set->nr_files > nr_files && !mapped_file_path_fits_tracefs(file->display))
 		set->files[set->nr_files - 1].fd = steal_fd(file->fd);
 	return planned;
 }
@@ -210,11 +218,15 @@ static bool is_own_loader(const char *interpreter)
  */
 static int plan_program_libc(struct probe_set *set, const char *interpreter)
 {
+	struct probe_set own_set = {0};
 	int planned = plan_path(set, interpreter);
 
 	if (planned != 0 || !is_own_loader(interpreter))
 		return planned < 0 ? 0 : planned;
-	planned = probe_set_plan_pid(set, getpid());
+	planned = probe_set_plan_pid(&own_set, getpid());
+	if (planned == 0)
+		planned = probe_set_merge(set, &own_set);
+	probe_set_deinit(&own_set);
 	return planned < 0 ? planned : 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include "probes/code_jumps.h"
 #include "probes/probe_arch.h"
+#include "probes/usdt_plan.h"
 
 #include "common/diag.h"
 #include "common/scope.h"
@@ -58,8 +59,7 @@ bool probe_plan_is_allocator(const struct elf_image *image)
 	       (has_function(&table, "posix_memalign") || !elf_image_is_loader(image));
 }
 
-/* Returns the new, zeroed last probe of @file, or NULL. */
-static struct probe *append_probe(struct probe_file *file)
+struct probe *probe_plan_append(struct probe_file *file)
 {
 	struct probe *grown = reallocarray(file->probes, file->nr_probes + 1, sizeof(*grown));
 
@@ -158,7 +158,7 @@ static int plan_point(struct probe_file *file, const struct planned_function *fu
 		      enum probe_point point, uint64_t place)
 {
 	const struct probe_schema *schema = function->schema;
-	struct probe *probe = append_probe(file);
+	struct probe *probe = probe_plan_append(file);
 
 	if (!probe)
 		return -ENOMEM;
@@ -333,8 +333,10 @@ static int fill_file(struct probe_file *file, const struct probe_plan_source *so
 	file->has_size_word = is_glibc(source->image);
 	name.inode_hash = group_name_inode_hash(source->stat->st_dev, source->stat->st_ino);
 	err = elf_image_build_hash(source->image, &name.build_hash);
-	if (!err)
+	if (!err && source->is_allocator)
 		err = plan_probes(file, source->image);
+	if (!err)
+		err = usdt_plan_probes(file, source->image);
 	return err ? err : probe_plan_set_group(file, &name);
 }
 

@@ -20,6 +20,7 @@ struct probe_plan_source {
 	const struct stat *stat;
 	const char *path;
 	const char *display;
+	bool is_allocator; /* else it only has probes of its own: usdt_plan.h */
 };
 
 /*
@@ -30,10 +31,13 @@ struct probe_plan_source {
 bool probe_plan_is_allocator(const struct elf_image *image);
 
 /*
- * Plans the probes for one allocator file and appends it to @set. Returns 0, or a negative errno
+ * Plans the probes for one file and appends it to @set. Returns 0, or a negative errno
  * after reporting it.
  */
 int probe_plan_file(struct probe_set *set, const struct probe_plan_source *source);
+
+/* Returns the new last probe of @file, with nothing but its defaults, or NULL: out of memory. */
+struct probe *probe_plan_append(struct probe_file *file);
 
 /* Names the file's group, and its probes' definitions after it. Returns 0 or -ENOMEM. */
 int probe_plan_set_group(struct probe_file *file, const struct group_name *name);

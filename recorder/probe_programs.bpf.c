@@ -18,17 +18,20 @@
 /* The kernel's, include/linux/pid_types.h. */
 enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 
-#define CLONE_THREAD   0x00010000 /* uapi/linux/sched.h */
-#define SIGCONT	       18
-#define SI_KERNEL      0x80
-#define SEND_SIG_PRIV  1       /* include/linux/sched/signal.h: in place of a siginfo */
-#define ENTRY_RECORDED (~0ULL) /* a session's cookie; else 1 more than the bytes asked for */
+#define BPF_F_PAD_ZEROS 1ULL	   /* uapi/linux/bpf.h */
+#define CLONE_THREAD	0x00010000 /* uapi/linux/sched.h */
+#define SIGCONT		18
+#define SI_KERNEL	0x80
+#define SEND_SIG_PRIV	1	/* include/linux/sched/signal.h: in place of a siginfo */
+#define ENTRY_RECORDED	(~0ULL) /* a session's cookie; else 1 more than the bytes asked for */
 
 struct program_site sites[PROGRAM_MAX_SITES];
 
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
 	__attribute__((section(".ksyms")));
 extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms")));
+extern int bpf_copy_from_user_str(void *dst, __u32 dst__sz, const void *unsafe_ptr__ign,
+				  __u64 flags) __attribute__((section(".ksyms")));
 
 /* The register at @offset of struct pt_regs. The verifier permits no such access to a context. */
 ALWAYS_INLINE unsigned long long register_at(struct pt_regs *regs, unsigned int offset)
@@ -198,6 +201,31 @@ int linked_entry(struct pt_regs *regs)
 	return record_entry(regs, index, false);
 }
 
+/*
+ * A mark (<leaktools/leak_probes.h>). Sleepable: a text that nobody has looked at yet is still to
+ * be read from its file.
+ */
+static __attribute__((noinline)) int record_mark(struct pt_regs *regs, unsigned int index)
+{
+	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
+	unsigned int text[2 * TEXT_WORDS] = {0};
+	int len = bpf_copy_from_user_str(text, sizeof(text), (void *)PT_REGS_PARM1(regs),
+					 BPF_F_PAD_ZEROS);
+
+	if (len < 1 || len > PROGRAM_TEXT_BYTES)
+		len = 1;
+	record_text(regs, &site->events[PROGRAM_ENTRY], text, len);
+	return 0;
+}
+
+SEC("uprobe.s")
+int linked_mark(struct pt_regs *regs)
+{
+	if (recording)
+		record_mark(regs, bpf_get_attach_cookie(regs));
+	return 0;
+}
+
 /* Every process that hits one of the uprobe events inherited it; linked ones have their links. */
 ALWAYS_INLINE bool is_followed(void)
 {
@@ -253,6 +281,14 @@ int followed_return(struct pt_regs *regs)
 	if (was_recorded)
 		record_return(regs, bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1),
 			      ENTRY_RECORDED);
+	return 0;
+}
+
+SEC("uprobe.s")
+int followed_mark(struct pt_regs *regs)
+{
+	if (is_followed())
+		record_mark(regs, bpf_get_attach_cookie(regs));
 	return 0;
 }
 

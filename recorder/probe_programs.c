@@ -100,6 +100,7 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
 	return 0;
 }
 
@@ -215,12 +216,21 @@ static int add_link(struct probe_programs *programs, int fd)
 	return 0;
 }
 
-/* Links the places of @file that have a return, or those that have none. */
-static int link_file(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
-		     bool with_return)
+/* The program for linked processes at @place. */
+static const struct bpf_program *program_at(const struct probe_programs *programs,
+					    const struct program_place *place)
 {
-	const struct bpf_program *program =
-		with_return ? programs->bpf->progs.linked_call : programs->bpf->progs.linked_entry;
+	if (place->ret)
+		return programs->bpf->progs.linked_call;
+	return place->entry->schema->effect == HEAP_MARK ? programs->bpf->progs.linked_mark
+							 : programs->bpf->progs.linked_entry;
+}
+
+/* Links the places of @file that are @program's. */
+static int link_file(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
+		     const struct bpf_program *program)
+{
+	bool with_return = program == programs->bpf->progs.linked_call;
 	uint64_t offsets[PROGRAM_MAX_SITES], cookies[PROGRAM_MAX_SITES];
 	struct link_create_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
@@ -235,7 +245,7 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 	for (size_t i = 0; i < programs->nr_places; i++) {
 		const struct program_place *place = &programs->places[i];
 
-		if (place->file != file || !place->ret != !with_return)
+		if (place->file != file || program_at(programs, place) != program)
 			continue;
 		offsets[attr.nr] = place->offset;
 		cookies[attr.nr++] = i;
@@ -259,7 +269,10 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 int probe_programs_attach(const struct probe_programs *programs, int fd, bool at_return,
 			  size_t place)
 {
+	const struct probe *entry = programs->places[place].entry;
+	bool is_mark = entry && entry->schema->effect == HEAP_MARK;
 	const struct bpf_program *program = at_return ? programs->bpf->progs.followed_return
+					    : is_mark ? programs->bpf->progs.followed_mark
 						      : programs->bpf->progs.followed_entry;
 	struct link_perf_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
@@ -275,6 +288,11 @@ int probe_programs_attach(const struct probe_programs *programs, int fd, bool at
 
 int probe_programs_link(struct probe_programs *programs, pid_t pid)
 {
+	const struct bpf_program *const linked[] = {
+		programs->bpf->progs.linked_call,
+		programs->bpf->progs.linked_entry,
+		programs->bpf->progs.linked_mark,
+	};
 	const struct probe_file *file = NULL;
 	int err = 0;
 
@@ -283,9 +301,8 @@ int probe_programs_link(struct probe_programs *programs, pid_t pid)
 		if (programs->places[i].file == file)
 			continue;
 		file = programs->places[i].file;
-		err = link_file(programs, file, pid, true);
-		if (!err)
-			err = link_file(programs, file, pid, false);
+		for (size_t j = 0; j < ARRAY_SIZE(linked) && !err; j++)
+			err = link_file(programs, file, pid, linked[j]);
 	}
 	return err;
 }

@@ -8,9 +8,11 @@
 
 #include "gate_shared.h"
 
-#define PROGRAM_MAX_SITES 256 /* a power of two */
-#define PROGRAM_MAX_ARGS  3
-#define PROGRAM_MAX_STACK 127 /* kernel.perf_event_max_stack's default */
+#define PROGRAM_MAX_SITES  256 /* a power of two */
+#define PROGRAM_MAX_ARGS   3
+#define PROGRAM_MAX_STACK  127 /* kernel.perf_event_max_stack's default */
+
+#define PROGRAM_TEXT_BYTES 64 /* of a mark, with its end: PROBE_TEXT_BYTES */
 
 /* The events that a place in the code makes. */
 enum program_event_kind {
@@ -32,6 +34,7 @@ enum program_site_kind {
 	PROGRAM_INT_FUNCTION, /* the same, the return value being an int */
 	PROGRAM_RELEASE,      /* arguments at the entry only */
 	PROGRAM_STORE,	      /* two registers */
+	PROGRAM_MARK,	      /* the text that the first argument points to */
 };
 
 /* One place in the code of a file: the cookie of the links and events there is its index. */

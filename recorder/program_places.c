@@ -5,6 +5,7 @@
 
 #include <asm/ptrace.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 
 static struct program_place *append_place(struct probe_programs *programs,
@@ -64,6 +65,13 @@ int program_places_find(struct probe_programs *programs, const struct probe_set 
 	}
 	return 0;
 }
+
+/* Those of each tracepoint. */
+#define COMMON_FIELDS                                                                              \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
 /* A field of an event, of 64 bits. */
 struct field {
@@ -135,13 +143,7 @@ static char *format_text(const char *event, uint64_t type, enum probe_point poin
 
 	if (!out)
 		return NULL;
-	fprintf(out,
-		"name: %s\nID: %llu\nformat:\n"
-		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
-		event, (unsigned long long)type);
+	fprintf(out, "name: %s\nID: %" PRIu64 "\nformat:\n" COMMON_FIELDS, event, type);
 	if (at_return)
 		fputs("\tfield:unsigned long __probe_func;\toffset:8;\tsize:8;\tsigned:0;\n"
 		      "\tfield:unsigned long __probe_ret_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
@@ -166,6 +168,21 @@ static char *format_text(const char *event, uint64_t type, enum probe_point poin
 	return NULL;
 }
 
+/* The same of a mark. */
+static char *mark_format_text(const char *event, uint64_t type)
+{
+	static const char format[] =
+		"name: %s\nID: %" PRIu64 "\nformat:\n" COMMON_FIELDS
+		"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+		"\tfield:__data_loc char[] " PROBE_FIELD_TEXT
+		";\toffset:16;\tsize:4;\tsigned:1;\n\n"
+		"print fmt: \"(%%lx) " PROBE_FIELD_TEXT
+		"=\\\"%%s\\\"\", REC->__probe_ip, __get_str(" PROBE_FIELD_TEXT ")\n";
+	char *text = NULL;
+
+	return asprintf(&text, format, event, type) < 0 ? NULL : text;
+}
+
 /* What describing the events goes by. */
 struct description {
 	const struct record_config *config;
@@ -177,6 +194,7 @@ static int describe_event(struct description *to, const struct probe_file *file,
 			  const struct probe *probe, enum probe_point point, bool has_stack,
 			  struct program_event *ret)
 {
+	bool is_mark = probe->schema->effect == HEAP_MARK;
 	const struct field_list list = list_fields(probe->schema, point);
 	uint64_t id = PROGRAM_FIRST_ID + to->nr;
 	unsigned int type = PROGRAM_FIRST_TYPE + to->nr++;
@@ -191,8 +209,9 @@ static int describe_event(struct description *to, const struct probe_file *file,
 		return -ENOMEM;
 	*ret = (struct program_event){.id = id, .type = type, .has_stack = has_stack};
 	return record_events_add_written(to->events, to->config, name,
-					 format_text(event, type, point, &list), type, id,
-					 has_stack);
+					 is_mark ? mark_format_text(event, type)
+						 : format_text(event, type, point, &list),
+					 type, id, has_stack);
 }
 
 /* Where the kernel keeps a register that tracefs knows as @name; the verifier's limit if nowhere.
@@ -236,6 +255,8 @@ static enum program_site_kind kind_of(const struct program_place *place)
 {
 	if (place->entry && place->entry->point == PROBE_STORE)
 		return PROGRAM_STORE;
+	if (place->entry && place->entry->schema->effect == HEAP_MARK)
+		return PROGRAM_MARK;
 	if (!place->ret)
 		return PROGRAM_RELEASE;
 	return place->ret->schema->effect == HEAP_ALLOC_TO_PTR ? PROGRAM_INT_FUNCTION

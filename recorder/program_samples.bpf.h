@@ -313,6 +313,65 @@ ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct program_even
 	watch_ring(&room, cpu);
 }
 
+/* --- marks --- */
+
+#define TEXT_WORDS (PROGRAM_TEXT_BYTES / 8)
+
+/* The whole sample of a mark: a string as tracefs has it (__data_loc), its text behind the fields.
+ */
+struct mark_record {
+	struct plain_head head;
+	struct raw_head raw;
+	unsigned int ip_words[2]; /* of 64 bits, but not at a multiple of eight */
+	unsigned int data_loc;	  /* the text's place in the raw data, and its bytes << 16 */
+	unsigned int text_words[2 * TEXT_WORDS];
+};
+
+/* @text_bytes of @text are the string with its end. */
+ALWAYS_INLINE void record_text(struct pt_regs *regs, const struct program_event *event,
+			       const unsigned int *text, unsigned int text_bytes)
+{
+	unsigned long long pid_tgid = bpf_get_current_pid_tgid(), ip = PT_REGS_IP(regs);
+	unsigned int cpu = bpf_get_smp_processor_id();
+	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct mark_record *record;
+	struct room room;
+
+	if (!ring) {
+		count_lost();
+		return;
+	}
+	record = ring_reserve(ring, sizeof(*record), &room);
+	if (!record) {
+		no_room(cpu);
+		return;
+	}
+	record->head = (struct plain_head){
+		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, sizeof(*record)},
+		.id = event->id,
+		.ip = ip,
+		.pid = pid_tgid >> 32,
+		.tid = (unsigned int)pid_tgid,
+		.time_ns = bpf_ktime_get_ns(),
+		.cpu = cpu,
+	};
+	record->raw = (struct raw_head){
+		.size = sizeof(*record) - sizeof(record->head) - sizeof(record->raw.size),
+		.type = event->type,
+		.pid = (int)pid_tgid,
+	};
+	record->ip_words[0] = (unsigned int)ip;
+	record->ip_words[1] = (unsigned int)(ip >> 32);
+	record->data_loc = (offsetof(struct mark_record, text_words) -
+			    offsetof(struct mark_record, raw.type)) |
+			   text_bytes << 16;
+#pragma unroll
+	for (int i = 0; i < 2 * TEXT_WORDS; i++)
+		record->text_words[i] = text[i];
+	ring_seal(ring, room.at);
+	watch_ring(&room, cpu);
+}
+
 /* --- stacks as dumps, for whoever unwinds them --- */
 
 /* What follows RAW: REGS_USER (the ABI, registers) and STACK_USER (its size, bytes, its size). */

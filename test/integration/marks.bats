@@ -111,3 +111,104 @@ has_marked() {
 	wait $!
 	awk '$1 == "change" && ($2 != $3 * 3072 || $3 < 1) { exit 1 }' changes || fail "$(cat changes)"
 }
+
+# The program's own marks of perf.data: "PID TEXT" each, in their order.
+own_marks() {
+	perf script -i perf.data -F event,tid,trace 2>/dev/null |
+		sed -nE 's/^ *([0-9]+) .*:leak_mark(_[0-9]+)?: \([0-9a-f]+\) text="(.*)"$/\1 \3/p'
+}
+
+@test "marks: the program sets its own, and its children do" {
+	local engine
+
+	for engine in "" --perf-events; do
+		# shellcheck disable=SC2086 # none, or one
+		record_command "marked_requests --requests 3 --fork 1" $engine
+		own_marks >listed
+		assert_equal "marks" "$(wc -l <listed)" "$(truth marks)"
+		assert_equal "processes" "$(cut -d' ' -f1 listed | uniq | wc -l)" 2
+		assert_equal "before" "$(grep -c 'before request$' listed)" 6
+		assert_equal "after" "$(grep -c 'after request [123]' listed)" 6
+		assert_equal "what is below a leaf's stack pointer" "$(truth leaf_sum_kept)" 1
+		assert_truth
+		# Request N leaks N blocks; and nothing of this drives a terminal.
+		"$BIN/leakparse" --diff -i perf.data >changes
+		awk '$1 == "interval" && $4 == "mark:before\\x20request" { print $5, $6, $7 }' changes >found
+		for number in 1 2 3 1 2 3; do
+			printf '%s\n' "mark:after\x20request\x20$number\x1b[2J +${number}00 +$number"
+		done >expected
+		diff expected found
+	done
+}
+
+@test "marks: of a process that is attached to, in its libraries, with leakprobe's probes" {
+	cat >library.c <<-'END'
+		#include <leaktools/leak_probes.h>
+		void in_library(const char *text) { LEAK_MARK(text); }
+	END
+	cat >program.c <<-'END'
+		#include <leaktools/leak_probes.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		void in_library(const char *text);
+		int main(void)
+		{
+			setvbuf(stdout, NULL, _IONBF, 0);
+			puts("ready");
+			getchar();
+			in_library("in a library");
+			free(malloc(1));
+			LEAK_MARK("in the program, with a text that is longer than sixty-three bytes");
+			return 0;
+		}
+	END
+	gcc -O2 -fPIC -shared -I"$SOURCE_DIR/include" -o libmarked.so library.c
+	gcc -O2 -I"$SOURCE_DIR/include" -o marked program.c -L. -lmarked -Wl,-rpath,"$PWD"
+	for made_by in leakrec leakprobe; do
+		mkfifo target.in
+		./marked <target.in >target.out 3>&- &
+		RECORDED_PID=$!
+		exec {TARGET_IN}>target.in
+		wait_until 10 grep -q ready target.out
+		[[ $made_by == leakrec ]] || add_probes --pid "$RECORDED_PID"
+		attach
+		echo >&"$TARGET_IN"
+		finish_leakrec
+		exec {TARGET_IN}>&-
+		own_marks | cut -d' ' -f2- >found
+		printf '%s\n' "in a library" \
+			"in the program, with a text that is longer than sixty-three byt" >expected
+		diff expected found
+		rm target.in target.out
+	done
+	grep -q 'libmarked.so' leakprobe.out
+}
+
+@test "marks: the header is for C and C++, any compiler, and for other processors nothing" {
+	cat >user.c <<-'END'
+		#include <leaktools/leak_probes.h>
+		#ifndef __cplusplus
+		static
+		#endif
+		inline void mark(const char *text) { LEAK_MARK(text); }
+		void twice(void);
+		void twice(void) { if (1) LEAK_MARK("one"); else LEAK_MARK("two"); mark("x"); mark("y"); }
+		int main(void) { twice(); return 0; }
+	END
+	local include=$SOURCE_DIR/include flags="-Wall -Wextra -pedantic -Werror"
+	for compiler in "gcc -std=c99" "gcc -std=gnu17 -O3 -flto" "g++ -x c++ -std=c++11" \
+		"clang -std=c99" "clang++ -x c++ -O2"; do
+		# shellcheck disable=SC2086 # words
+		$compiler $flags -I"$include" -o user user.c
+		./user
+		readelf -n user | grep -q 'Name: leak_mark'
+	done
+	# shellcheck disable=SC2086 # words
+	clang $flags -target riscv64-linux-gnu -S -I"$include" -o user.s user.c
+	run ! grep stapsdt user.s
+	# shellcheck disable=SC2086 # words
+	clang $flags -target aarch64-linux-gnu -c -I"$include" -o user.o user.c
+	readelf -n user.o | grep -q 'Arguments: 8@x0'
+	DESTDIR=$PWD/root cmake --install "$BUILD_DIR" >/dev/null
+	find root -path '*/include/leaktools/leak_probes.h' | grep -q .
+}

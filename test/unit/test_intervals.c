@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -14,6 +15,7 @@
 /* What was told of. */
 static struct interval list[MAX_INTERVALS];
 static struct interval_change changes[MAX_INTERVALS][MAX_CHANGES];
+static char texts[MAX_INTERVALS][2][PROBE_TEXT_BYTES]; /* of the marks at both ends */
 static size_t nr_intervals;
 
 static void on_interval(void *context, const struct interval *interval)
@@ -23,6 +25,10 @@ static void on_interval(void *context, const struct interval *interval)
 	for (size_t i = 0; i < interval->nr_changes; i++)
 		changes[nr_intervals][i] = interval->changes[i];
 	list[nr_intervals].changes = changes[nr_intervals];
+	snprintf(texts[nr_intervals][0], PROBE_TEXT_BYTES, "%s",
+		 interval->begin_mark.text ? interval->begin_mark.text : "");
+	snprintf(texts[nr_intervals][1], PROBE_TEXT_BYTES, "%s",
+		 interval->end_mark.text ? interval->end_mark.text : "");
 	nr_intervals++;
 }
 
@@ -52,6 +58,20 @@ static void change(struct intervals *intervals, bool enters, uint32_t stack, uin
 	};
 
 	intervals_change(intervals, &change);
+}
+
+static void mark(struct intervals *intervals, uint64_t time_ns, uint64_t number)
+{
+	intervals_mark(intervals, time_ns, &(struct interval_mark){.number = number});
+}
+
+static void mark_text(struct intervals *intervals, uint64_t time_ns, const char *text)
+{
+	char passing[PROBE_TEXT_BYTES];
+
+	snprintf(passing, sizeof(passing), "%s", text);
+	intervals_mark(intervals, time_ns, &(struct interval_mark){.text = passing});
+	memset(passing, 'x', sizeof(passing) - 1);
 }
 
 static void finish(struct intervals *intervals, uint64_t end_ns, size_t nr)
@@ -89,23 +109,41 @@ static void a_free_counts_for_who_allocated_in_the_interval_of_the_free(void **s
 {
 	intervals_begin(*state, 100);
 	change(*state, true, 1, 64, 110);
-	intervals_mark(*state, 150, 1);
+	mark(*state, 150, 1);
 	change(*state, false, 1, 64, 150);
 	change(*state, true, 2, 8, 160);
 	finish(*state, 200, 2);
-	assert_int_equal(list[0].end_mark, 1);
-	assert_int_equal(list[1].begin_mark, 1);
+	assert_int_equal(list[0].end_mark.number, 1);
+	assert_int_equal(list[1].begin_mark.number, 1);
 	assert_int_equal(list[1].begin_ns, 150);
 	assert_change(&list[0], 0, 1, 64, 1);
 	assert_change(&list[1], 0, 2, 8, 1);
 	assert_change(&list[1], 1, 1, -64, -1);
 }
 
+/* A mark's text is the caller's for the call only. */
+static void marks_have_texts(void **state)
+{
+	mark_text(*state, 50, "before");
+	intervals_begin(*state, 100);
+	change(*state, true, 1, 64, 145);
+	mark_text(*state, 150, "first");
+	change(*state, true, 1, 64, 155);
+	mark(*state, 160, 1);
+	finish(*state, 200, 3);
+	assert_string_equal(texts[0][0], "before");
+	assert_string_equal(texts[0][1], "first");
+	assert_string_equal(texts[1][0], "first");
+	assert_string_equal(texts[1][1], "");
+	assert_int_equal(list[1].end_mark.number, 1);
+	assert_string_equal(texts[2][0], "");
+}
+
 /* Its interval is over and has been told of. */
 static void a_late_change_counts_in_the_next_interval(void **state)
 {
 	intervals_begin(*state, 100);
-	intervals_mark(*state, 150, 1);
+	mark(*state, 150, 1);
 	assert_int_equal(nr_intervals, 1);
 	change(*state, true, 1, 64, 149);
 	finish(*state, 200, 2);
@@ -115,14 +153,14 @@ static void a_late_change_counts_in_the_next_interval(void **state)
 
 static void marks_out_of_order_and_before_the_start_do_no_harm(void **state)
 {
-	intervals_mark(*state, 50, 7);
+	mark(*state, 50, 7);
 	intervals_begin(*state, 100);
 	change(*state, true, 1, 64, 145);
-	intervals_mark(*state, 150, 8);
-	intervals_mark(*state, 140, 9);
+	mark(*state, 150, 8);
+	mark(*state, 140, 9);
 	change(*state, true, 2, 64, 155);
 	finish(*state, 200, 3);
-	assert_int_equal(list[0].begin_mark, 7);
+	assert_int_equal(list[0].begin_mark.number, 7);
 	assert_change(&list[0], 0, 1, 64, 1);
 	assert_int_equal(list[1].begin_ns, 150);
 	assert_int_equal(list[1].end_ns, 150);
@@ -142,7 +180,7 @@ static void intervals_of_a_length(void **state)
 	assert_int_equal(nr_intervals, 1);
 	change(*state, true, 2, 64, 1000005);
 	assert_int_equal(nr_intervals, 3);
-	intervals_mark(*state, 1000006, 1);
+	mark(*state, 1000006, 1);
 	finish(*state, 1000009, 4);
 	assert_change(&list[0], 0, 1, 128, 2);
 	assert_int_equal(list[0].end_ns, 110);
@@ -158,7 +196,7 @@ static void a_range_takes_the_place_of_marks(void **state)
 {
 	intervals_set_range(*state, 10, 20);
 	intervals_begin(*state, 100);
-	intervals_mark(*state, 115, 1);
+	mark(*state, 115, 1);
 	change(*state, true, 1, 64, 109);
 	change(*state, true, 2, 64, 110);
 	change(*state, true, 3, 32, 119);
@@ -193,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		INTERVALS_TEST(what_leaks_is_largest_and_what_cancels_is_gone),
 		INTERVALS_TEST(a_free_counts_for_who_allocated_in_the_interval_of_the_free),
+		INTERVALS_TEST(marks_have_texts),
 		INTERVALS_TEST(a_late_change_counts_in_the_next_interval),
 		INTERVALS_TEST(marks_out_of_order_and_before_the_start_do_no_harm),
 		INTERVALS_TEST(intervals_of_a_length),

@@ -273,7 +273,7 @@ static void plan_anything(int fd)
 	free(elf_image_interpreter(&image));
 	elf_image_build_hash(&image, &hash);
 	if (probe_plan_is_allocator(&image)) {
-		struct probe_plan_source source = {&image, &stat, "/x", "/x"};
+		struct probe_plan_source source = {&image, &stat, "/x", "/x", true};
 
 		probe_plan_file(&set, &source);
 	}
