@@ -8,17 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_BYTES ((size_t)1 << 20) /* much more than a record's 65535 bytes */
+#define CHUNK_BYTES  ((size_t)1 << 20) /* much more than a record's 65535 bytes */
+#define WINDOW_BYTES ((size_t)2 << 20)
 
-#define MAX_SPARE   16 /* chunks kept to be used again */
+#define MAX_SPARE    16 /* chunks kept to be used again */
 
+/* Bytes of its own, or a window of the file, which is not used again. */
 struct perf_chunk {
 	struct perf_chunks *owner;
 	struct perf_chunk *next_spare;
 	size_t nr_holders; /* the reader, and each record held */
 	size_t next;	   /* where the next record begins */
 	size_t filled;
-	uint8_t bytes[CHUNK_BYTES] __attribute__((aligned(8)));
+	uint8_t *bytes; /* own_bytes, or the window's */
+	struct file_window window;
+	uint8_t own_bytes[] __attribute__((aligned(8)));
 };
 
 void perf_chunks_init(struct perf_chunks *chunks, struct perf_source *source, uint64_t end_offset)
@@ -60,7 +64,8 @@ void perf_chunk_release(struct perf_chunk *chunk)
 
 	if (--chunk->nr_holders > 0)
 		return;
-	if (owner->nr_spare == MAX_SPARE) {
+	file_window_unmap(&chunk->window);
+	if (chunk->bytes != chunk->own_bytes || owner->nr_spare == MAX_SPARE) {
 		free(chunk);
 		return;
 	}
@@ -69,20 +74,27 @@ void perf_chunk_release(struct perf_chunk *chunk)
 	owner->nr_spare++;
 }
 
+/* With room for @size_bytes of its own. NULL: out of memory. */
+static struct perf_chunk *new_chunk(struct perf_chunks *chunks, size_t size_bytes)
+{
+	struct perf_chunk *chunk = malloc(sizeof(*chunk) + size_bytes);
+
+	if (!chunk)
+		return NULL;
+	*chunk = (struct perf_chunk){.owner = chunks, .nr_holders = 1};
+	chunk->bytes = chunk->own_bytes;
+	return chunk;
+}
+
 /* A chunk that the reader holds; NULL: out of memory. */
 static struct perf_chunk *take_chunk(struct perf_chunks *chunks)
 {
 	struct perf_chunk *chunk = chunks->spare;
 
-	if (chunk) {
-		chunks->spare = chunk->next_spare;
-		chunks->nr_spare--;
-	} else {
-		chunk = malloc(sizeof(*chunk));
-		if (!chunk)
-			return NULL;
-		chunk->owner = chunks;
-	}
+	if (!chunk)
+		return new_chunk(chunks, CHUNK_BYTES);
+	chunks->spare = chunk->next_spare;
+	chunks->nr_spare--;
 	chunk->nr_holders = 1;
 	return chunk;
 }
@@ -93,12 +105,12 @@ static int make_room(struct perf_chunks *chunks)
 	struct perf_chunk *old = chunks->current, *chunk = old;
 	size_t rest = old ? old->filled - old->next : 0;
 
-	if (!old || old->nr_holders > 1) {
+	if (!old || old->nr_holders > 1 || old->window.bytes) {
 		chunk = take_chunk(chunks);
 		if (!chunk)
 			return -ENOMEM;
 	}
-	if (old)
+	if (rest > 0)
 		memmove(chunk->bytes, old->bytes + old->next, rest);
 	if (old && old != chunk)
 		perf_chunk_release(old);
@@ -108,6 +120,30 @@ static int make_room(struct perf_chunks *chunks)
 	return 0;
 }
 
+/*
+ * Goes on with a window that begins at the next record. Returns 1; 0 if that is to be read, or
+ * nothing more is there; or -ENOMEM.
+ */
+static int fill_by_mapping(struct perf_chunks *chunks)
+{
+	struct perf_chunk *chunk = new_chunk(chunks, 0);
+
+	if (!chunk)
+		return -ENOMEM;
+	if (!perf_source_map(chunks->source, chunks->offset, chunks->end_offset, WINDOW_BYTES,
+			     &chunk->window)) {
+		free(chunk);
+		return 0;
+	}
+	chunk->bytes = chunk->window.bytes;
+	chunk->filled = chunk->window.size_bytes;
+	chunk->next = chunks->offset - chunk->window.offset;
+	if (chunks->current)
+		perf_chunk_release(chunks->current);
+	chunks->current = chunk;
+	return 1;
+}
+
 /* Reads some more behind the bytes that are there; @needed of them must fit. */
 static int fill(struct perf_chunks *chunks, size_t needed)
 {
@@ -115,7 +151,13 @@ static int fill(struct perf_chunks *chunks, size_t needed)
 	size_t room;
 	ssize_t got;
 
-	if (!chunk || chunk->next + needed > CHUNK_BYTES) {
+	if (chunks->source->mappable) {
+		int ret = fill_by_mapping(chunks);
+
+		if (ret)
+			return ret < 0 ? ret : 0;
+	}
+	if (!chunk || chunk->window.bytes || chunk->next + needed > CHUNK_BYTES) {
 		int err = make_room(chunks);
 
 		if (err)

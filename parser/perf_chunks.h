@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Cuts a recording's stream into records. Bytes are read in large chunks and records are used in
- * place; a chunk is used again when the reader has moved on and each record held in it was
- * released.
+ * Cuts a recording's stream into records. Bytes are read in large chunks, or mapped in large
+ * windows, and records are used in place; a chunk is used again, and a window unmapped, when the
+ * reader has moved on and each record held in it was released.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_CHUNKS_H
 #define LEAKTOOLS_PARSER_PERF_CHUNKS_H

@@ -524,6 +524,8 @@ static int read_input(struct perf_input *input)
 	perf_source_init_compressed(&input->decompressed_source, &input->decompressor);
 	perf_chunks_init(&input->decompressed, &input->decompressed_source, UINT64_MAX);
 	err = read_records(input);
+	if (perf_source_check(&input->source))
+		return -EIO;
 	if (!err)
 		err = check_events(input);
 	if (!err)

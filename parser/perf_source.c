@@ -21,6 +21,7 @@ void perf_source_init(struct perf_source *source, int fd, const char *name)
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
 		source->seekable = true;
 		source->size_bytes = (uint64_t)st.st_size;
+		source->mappable = file_window_may_map(fd);
 	}
 }
 
@@ -88,6 +89,38 @@ ssize_t perf_source_read_full(struct perf_source *source, void *buffer, size_t s
 		done += (size_t)got;
 	}
 	return (ssize_t)done;
+}
+
+int perf_source_map(struct perf_source *source, uint64_t offset, uint64_t end, size_t size_bytes,
+		    struct file_window *ret)
+{
+	struct stat st;
+
+	if (fstat(source->fd, &st) == 0 && end > (uint64_t)st.st_size)
+		end = (uint64_t)st.st_size; /* it may have grown */
+	if (source->position >= end)
+		return 0;
+	if (file_window_map(ret, source->fd, offset, end, size_bytes, &source->is_cut)) {
+		source->mappable = false;
+		return 0;
+	}
+	source->position = ret->offset + ret->size_bytes;
+	if (source->size_bytes < source->position)
+		source->size_bytes = source->position;
+	return 1;
+}
+
+int perf_source_check(const struct perf_source *source)
+{
+	struct stat st;
+
+	if (!source->seekable || fstat(source->fd, &st) < 0 ||
+	    (!source->is_cut && (uint64_t)st.st_size >= source->size_bytes))
+		return 0;
+	diag_error("%s: the file was cut off or broke while it was read; what was read of it may "
+		   "be wrong",
+		   source->name);
+	return -EIO;
 }
 
 int perf_source_read_at(const struct perf_source *source, uint64_t offset, void *buffer,
@@ -175,6 +208,6 @@ int perf_source_spool(struct perf_source *source, const void *head, size_t head_
 	}
 	source->size_bytes = source->position;
 	source->spool_fd = source->fd = steal_fd(fd);
-	source->seekable = true;
+	source->seekable = source->mappable = true;
 	return 0;
 }

@@ -5,12 +5,12 @@
  * Or what the compressed records of a recording hold: that ends with each of them and goes on with
  * the next.
  *
- * Reads are read(2)'s, never a mapping: a file that is cut off while it is read gives short reads,
- * not SIGBUS.
+ * A file that nobody else can change is mapped (file_window.h), others are read.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_SOURCE_H
 #define LEAKTOOLS_PARSER_PERF_SOURCE_H
 
+#include "parser/file_window.h"
 #include "parser/perf_decompressor.h"
 
 #include <stdbool.h>
@@ -23,6 +23,8 @@ struct perf_source {
 	int spool_fd;	  /* -1: none */
 	const char *name; /* for messages */
 	bool seekable;
+	bool mappable;
+	volatile sig_atomic_t is_cut;		/* what a window showed is not what the file had */
 	uint64_t size_bytes;			/* seekable only */
 	uint64_t position;			/* of the next sequential read */
 	struct perf_decompressor *decompressor; /* instead of fd; NULL: none */
@@ -43,6 +45,18 @@ ssize_t perf_source_read(struct perf_source *source, void *buffer, size_t size_b
 
 /* The same, until @size_bytes are read or the end is reached. */
 ssize_t perf_source_read_full(struct perf_source *source, void *buffer, size_t size_bytes);
+
+/*
+ * The same as a window instead of a copy, for a source that is mappable: the bytes from @offset on,
+ * @size_bytes of them or those up to @end. @offset is not beyond what was read. Returns 1; 0 if all
+ * has been read, or if the file cannot be mapped and is not mappable any more. Release with
+ * file_window_unmap(), while @source is still where it is.
+ */
+int perf_source_map(struct perf_source *source, uint64_t offset, uint64_t end, size_t size_bytes,
+		    struct file_window *ret);
+
+/* Returns 0, or -EIO if the file was cut off or broken while it was read, reported. */
+int perf_source_check(const struct perf_source *source);
 
 /*
  * Reads exactly @size_bytes at @offset of a seekable source. Returns 0, -ENODATA where the file
