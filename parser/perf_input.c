@@ -20,6 +20,7 @@
 #define AHEAD		       4    /* records */
 #define NOT_AHEAD	       4096 /* records: so long it stays as it is that it does not pay */
 #define AHEAD_BYTES	       ((size_t)256)
+#define DUMP_AHEAD_BYTES       ((size_t)1024)
 #define CACHE_LINE_BYTES       ((size_t)64)
 
 struct perf_input {
@@ -229,17 +230,27 @@ static int deliver(struct perf_input *input, const struct perf_queued *queued)
 	}
 }
 
+static void fetch_lines(const struct perf_queued *queued, size_t size_bytes)
+{
+	for (size_t line = 0; queued && line < size_bytes; line += CACHE_LINE_BYTES)
+		__builtin_prefetch(queued->record.bytes + line);
+}
+
 /*
  * What is waiting is in no cache any more, and neither is what is known of most blocks: both are
  * fetched some records ahead, in steps, as each shows where the next is.
  */
 static void fetch_ahead(struct perf_input *input)
 {
-	const struct perf_queued *far = perf_order_ahead(&input->order, 3 * AHEAD);
+	const struct perf_queued *next = perf_order_ahead(&input->order, 1);
 	uint64_t address;
 
-	for (size_t line = 0; far && line < AHEAD_BYTES; line += CACHE_LINE_BYTES)
-		__builtin_prefetch(far->record.bytes + line);
+	/* Where a dump's unwinding begins; it fetches the rest as it goes. */
+	if (next && next->record.header.size > DUMP_AHEAD_BYTES)
+		fetch_lines(next, DUMP_AHEAD_BYTES);
+	if (!input->consumer->on_soon)
+		return;
+	fetch_lines(perf_order_ahead(&input->order, 3 * AHEAD), AHEAD_BYTES);
 	if (input->not_ahead > 0) {
 		input->not_ahead--;
 		return;
@@ -260,8 +271,7 @@ static int deliver_due(struct perf_input *input)
 	int err = 0;
 
 	while (!err && perf_order_pop(&input->order, &queued)) {
-		if (input->consumer->on_soon)
-			fetch_ahead(input);
+		fetch_ahead(input);
 		err = deliver(input, &queued);
 		perf_chunk_release(queued.record.chunk);
 	}

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CACHE_LINE_BYTES  64
+#define FETCH_AHEAD_BYTES 512
+#define FETCH_LINES	  4
+
 /* How one step, or the whole of it, went. */
 enum step {
 	STEP_DONE,	 /* there is a caller */
@@ -207,6 +211,21 @@ static inline bool is_restored(const struct walk *walk, const struct cfi_saved *
 }
 
 /*
+ * Each frame's return address must have come from memory before the next frame can be looked for,
+ * and a dump that was read some time ago is in no cache. So it is fetched some frames ahead.
+ */
+static inline void fetch_ahead(const struct walk *walk, uint64_t cfa)
+{
+	uint64_t at = cfa - walk->dump_start + FETCH_AHEAD_BYTES;
+	size_t nr_bytes = FETCH_LINES * CACHE_LINE_BYTES;
+
+	if (at > walk->dump->nr_bytes || walk->dump->nr_bytes - at < nr_bytes)
+		return;
+	for (size_t line = 0; line < nr_bytes; line += CACHE_LINE_BYTES)
+		__builtin_prefetch(walk->dump->bytes + at + line);
+}
+
+/*
  * Goes to the caller by @rule. The stack pointer must rise, which ends every cycle; only a signal
  * may have come on another stack.
  */
@@ -220,6 +239,7 @@ static enum step apply_rule(struct walk *walk, const struct cfi_rule *rule)
 	if (step != STEP_DONE)
 		return step;
 
+	fetch_ahead(walk, cfa);
 	uint32_t known = frame->known & rule->same;
 	if (rule->nr_saved > rule->nr_at_cfa) {
 		struct frame caller = *frame;

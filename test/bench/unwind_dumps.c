@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -30,6 +29,7 @@
 #define BATCH_BYTES    (BATCH_DUMPS * (8u << 10))
 #define NR_ROUNDS      20
 #define MAX_SHOWN      20
+#define STDOUT_BYTES   ((size_t)64 << 10)
 #define MAX_DUMP_BYTES (64u << 10)
 
 enum mode { COMPARE, TIME, ONCE, ADDRESSES, CORES };
@@ -358,12 +358,10 @@ int main(int argc, char **argv)
 	int mode, err;
 
 	diag_set_tool("unwind_dumps");
-	/* The reader's buffers come and go: not to and from the kernel each time. */
-	mallopt(M_TRIM_THRESHOLD, 64 << 20);
-	mallopt(M_MMAP_THRESHOLD, 64 << 20);
 	for (mode = 0; argc >= 3 && mode < (int)ARRAY_SIZE(modes); mode++)
 		if (strcmp(argv[1], modes[mode]) == 0)
 			break;
+	setvbuf(stdout, NULL, _IOFBF, STDOUT_BYTES);
 	if (!bench || argc < 3 || mode == ARRAY_SIZE(modes) || (argc > 3) != (mode == CORES)) {
 		fputs("usage: unwind_dumps compare|time|once|addresses FILE\n"
 		      "       unwind_dumps cores FILE DIR NUMBER...\n",
