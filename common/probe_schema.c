@@ -1,23 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/probe_schema.h"
 
+#include "common/probe_symbols.h"
+
 #include <ctype.h>
 #include <errno.h>
 
 /* Prototypes and argument names: glibc's malloc/malloc.c (2.36). */
 static const struct probe_schema schema_table[] = {
-	{"malloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1},
-	{"calloc", HEAP_ALLOC, 2, {"n", "elem_size"}, 1, 0, -1},
-	{"realloc", HEAP_REALLOC, 2, {"oldmem", "bytes"}, 1, -1, 0},
-	{"aligned_alloc", HEAP_ALLOC, 2, {"alignment", "bytes"}, 1, -1, -1},
-	{"memalign", HEAP_ALLOC, 2, {"alignment", "bytes"}, 1, -1, -1},
-	{"posix_memalign", HEAP_ALLOC_TO_PTR, 3, {"memptr", "alignment", "size"}, 2, -1, 0},
-	{"valloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1},
-	{"pvalloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1},
-	{"free", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0},
+	{"malloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_MALLOC},
+	{"calloc", HEAP_ALLOC, 2, {"n", "elem_size"}, 1, 0, -1, FAMILY_MALLOC},
+	{"realloc", HEAP_REALLOC, 2, {"oldmem", "bytes"}, 1, -1, 0, FAMILY_MALLOC},
+	{"aligned_alloc", HEAP_ALLOC, 2, {"alignment", "bytes"}, 1, -1, -1, FAMILY_MALLOC},
+	{"memalign", HEAP_ALLOC, 2, {"alignment", "bytes"}, 1, -1, -1, FAMILY_MALLOC},
+	{"posix_memalign",
+	 HEAP_ALLOC_TO_PTR,
+	 3,
+	 {"memptr", "alignment", "size"},
+	 2,
+	 -1,
+	 0,
+	 FAMILY_MALLOC},
+	{"valloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_MALLOC},
+	{"pvalloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_MALLOC},
+	{"free", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_MALLOC},
+	{"reallocarray", HEAP_REALLOC, 3, {"oldmem", "n", "elem_size"}, 2, 1, 0, FAMILY_MALLOC},
+	/* jemalloc's own (jemalloc(3)); flags and sizes of what is freed are not recorded. */
+	{"mallocx", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_MALLOC},
+	{"rallocx", HEAP_REALLOC, 2, {"oldmem", "bytes"}, 1, -1, 0, FAMILY_MALLOC},
+	{"dallocx", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_MALLOC},
+	{"sdallocx", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_MALLOC},
+	/* C++'s operators, each in all its forms: the size, or the block, comes first in all. */
+	{"operator_new", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_NEW},
+	{"operator_new_array", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_NEW_ARRAY},
+	{"operator_delete", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_NEW},
+	{"operator_delete_array", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_NEW_ARRAY},
+	/* Where it is not to be told, or not asked, which of several functions was called. */
+	{"new", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_ANY},
+	{"delete", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_ANY},
+	{"malloc_or_new", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_ANY},
+	{"free_or_delete", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_ANY},
 };
 
-const struct probe_schema probe_schema_mark = {"leak_mark", HEAP_MARK, 1, {"text"}, -1, -1, -1};
+const struct probe_schema probe_schema_mark = {"leak_mark", HEAP_MARK, 1,  {"text"},
+					       -1,	    -1,	       -1, FAMILY_ANY};
 
 /* Longest first, so that "_ret__return" is not taken for "__return". */
 static const struct {
@@ -43,6 +69,20 @@ static const struct probe_schema *find_n(const char *function, size_t len)
 			return &schema_table[i];
 	}
 	return NULL;
+}
+
+/* An event may be named after its row, or after the symbol that it was put on. */
+static const struct probe_schema *find_function(const char *name, size_t len)
+{
+	const struct probe_schema *schema = find_n(name, len);
+	char symbol[PROBE_SYMBOL_MAX];
+	struct probe_symbol found;
+
+	if (schema || len >= sizeof(symbol))
+		return schema;
+	memcpy(symbol, name, len);
+	symbol[len] = '\0';
+	return probe_symbol_find(symbol, NULL, &found) ? found.schema : NULL;
 }
 
 const struct probe_schema *probe_schema_find(const char *function)
@@ -80,7 +120,7 @@ int probe_schema_parse_event(const char *event_name, const struct probe_schema *
 		if (len <= suffix_len || memcmp(event_name + len - suffix_len,
 						point_suffixes[i].suffix, suffix_len) != 0)
 			continue;
-		schema = find_n(event_name, len - suffix_len);
+		schema = find_function(event_name, len - suffix_len);
 		if (!schema)
 			continue;
 		*ret_schema = schema;
@@ -90,8 +130,7 @@ int probe_schema_parse_event(const char *event_name, const struct probe_schema *
 	return -ENOENT;
 }
 
-int probe_schema_event_name(const struct probe_schema *schema, enum probe_point point, char *buffer,
-			    size_t size)
+int probe_schema_event_name(const char *function, enum probe_point point, char *buffer, size_t size)
 {
 	static const char *const suffixes[] = {
 		[PROBE_ENTRY] = "",
@@ -99,7 +138,7 @@ int probe_schema_event_name(const struct probe_schema *schema, enum probe_point 
 		[PROBE_STORE] = "_store",
 		[PROBE_CALL] = "_call",
 	};
-	int len = snprintf(buffer, size, "%s%s", schema->function, suffixes[point]);
+	int len = snprintf(buffer, size, "%s%s", function, suffixes[point]);
 
 	return len < 0 || (size_t)len >= size ? -E2BIG : 0;
 }

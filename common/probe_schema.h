@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The one table that says what each probed function does to the heap. leakprobe registers probes
- * from it, leakrec records them, the parser decodes by it: a new allocator is one row.
+ * from it, leakrec records them, the parser decodes by it: a new allocator is one row. Which ELF
+ * symbols stand for a row is in probe_symbols.h.
  */
 #ifndef LEAKTOOLS_COMMON_PROBE_SCHEMA_H
 #define LEAKTOOLS_COMMON_PROBE_SCHEMA_H
@@ -21,6 +22,17 @@ enum heap_effect {
 	HEAP_MARK,	   /* nothing: it is a moment, which args[0], a string, names */
 };
 
+/*
+ * Which functions belong together: a block of one family must be released by one of the same. Where
+ * FAMILY_ANY is involved nothing can be said.
+ */
+enum heap_family {
+	FAMILY_ANY,
+	FAMILY_MALLOC,
+	FAMILY_NEW,
+	FAMILY_NEW_ARRAY,
+};
+
 /* Where in a function an event was taken. */
 enum probe_point {
 	PROBE_ENTRY,  /* the arguments */
@@ -34,7 +46,7 @@ enum probe_point {
  * the block's size is a product (calloc), @size_arg and @count_arg are its factors.
  */
 struct probe_schema {
-	const char *function; /* ELF symbol, and the event's name */
+	const char *function; /* ELF symbol, as a rule, and the event's name */
 	enum heap_effect effect;
 	int nr_args;
 	const char
@@ -42,6 +54,7 @@ struct probe_schema {
 	int size_arg;			    /* -1: none */
 	int count_arg;			    /* -1: none */
 	int block_arg;			    /* -1: none */
+	enum heap_family family;
 };
 
 /* The table, of *@ret_nr rows; static. */
@@ -62,22 +75,29 @@ const struct probe_schema *probe_schema_find(const char *function);
 /*
  * The row and the point that an event's name means: "malloc", "malloc_ret", "malloc_ret__return",
  * "malloc__return", "malloc_call", "posix_memalign_store", each perhaps with the "_1", "_2" that
- * perf probe appends to further locations. Returns 0, or -ENOENT.
+ * perf probe appends to further locations; symbols that stand for a row, too: "je_malloc_ret",
+ * "_Znwm". Returns 0, or -ENOENT.
  */
 int probe_schema_parse_event(const char *event_name, const struct probe_schema **ret_schema,
 			     enum probe_point *ret_point);
 
 /*
- * The event's name for a row's point: the function's, with "_ret", "_store" or "_call". Returns 0,
- * or -E2BIG if @size bytes do not hold it.
+ * The event's name for a point of @function: that name, with "_ret", "_store" or "_call". Returns
+ * 0, or -E2BIG if @size bytes do not hold it.
  */
-int probe_schema_event_name(const struct probe_schema *schema, enum probe_point point, char *buffer,
+int probe_schema_event_name(const char *function, enum probe_point point, char *buffer,
 			    size_t size);
 
 /* True if calls of that row have a return probe. */
 static inline bool probe_schema_has_return(const struct probe_schema *schema)
 {
 	return schema->effect != HEAP_RELEASE && schema->effect != HEAP_MARK;
+}
+
+/* True if the function takes blocks from its caller: frees them, or makes new ones of them. */
+static inline bool probe_schema_releases(const struct probe_schema *schema)
+{
+	return schema->effect == HEAP_RELEASE || schema->effect == HEAP_REALLOC;
 }
 
 /* True for the points that are taken when the function returns: there the stack is the caller's. */

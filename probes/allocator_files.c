@@ -21,6 +21,7 @@
 static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 			  bool *ret_is_foreign)
 {
+	struct allocator allocator;
 	struct elf_image image;
 	bool is_allocator;
 	int err = elf_image_init(&image, file->fd);
@@ -28,13 +29,17 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 	if (err)
 		return 0;
 	*ret_is_foreign = !image.is_native;
-	is_allocator = probe_plan_is_allocator(&image);
-	if (is_allocator || usdt_plan_has_probes(&image)) {
-		struct probe_plan_source source = {&image, &file->stat, file->path, file->display,
-						   is_allocator};
+	err = allocator_init(&allocator, &image, false);
+	if (err)
+		diag_error("cannot look for allocators in %s: %s", file->display, strerror(-err));
+	is_allocator = !err && allocator.nr > 0;
+	if (is_allocator || (!err && usdt_plan_has_probes(&image))) {
+		struct probe_plan_source source = {&image, &allocator, &file->stat, file->path,
+						   file->display};
 
 		err = probe_plan_file(set, &source);
 	}
+	allocator_deinit(&allocator);
 	elf_image_deinit(&image);
 	return err ? err : is_allocator;
 }
@@ -132,11 +137,13 @@ bool probe_set_pid_has_allocator(pid_t pid)
 	if (mapped_files_open(&files, pid))
 		return false;
 	for (size_t i = 0; i < files.nr && !found; i++) {
+		struct allocator allocator;
 		struct elf_image image;
 
 		if (elf_image_init(&image, files.files[i].fd))
 			continue;
-		found = probe_plan_is_allocator(&image);
+		found = allocator_init(&allocator, &image, false) == 0 && allocator.nr > 0;
+		allocator_deinit(&allocator);
 		elf_image_deinit(&image);
 	}
 	mapped_files_deinit(&files);

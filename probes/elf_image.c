@@ -49,7 +49,7 @@ int elf_image_init(struct elf_image *ret, int fd)
 	GElf_Ehdr header;
 	struct stat stat;
 
-	*ret = (struct elf_image){.fd = fd};
+	*ret = (struct elf_image){.fd = fd, .debug_fd = -1};
 	if (fstat(fd, &stat))
 		return -errno;
 	ret->file_size_bytes = stat.st_size;
@@ -70,20 +70,21 @@ int elf_image_init(struct elf_image *ret, int fd)
 
 void elf_image_deinit(struct elf_image *image)
 {
+	if (image->debug)
+		elf_end(image->debug);
 	if (image->elf)
 		elf_end(image->elf);
-	image->elf = NULL;
+	if (image->debug_fd >= 0)
+		close(image->debug_fd);
+	image->elf = image->debug = NULL;
+	image->debug_fd = -1;
 }
 
-/* Sees one named symbol; returns false to end the search. */
-typedef bool symbol_visit(const struct elf_image *image, const char *name, const GElf_Sym *symbol,
-			  void *context);
-
 /* Returns false if @visit ended the search. */
-static bool visit_table(const struct elf_image *image, Elf_Scn *section, const GElf_Shdr *header,
-			symbol_visit *visit, void *context)
+static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+			elf_symbol_visit *visit, void *context)
 {
-	size_t entry_size = gelf_fsize(image->elf, ELF_T_SYM, 1, EV_CURRENT);
+	size_t entry_size = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
 	Elf_Data *data;
 
 	if (header->sh_size > MAX_TABLE_BYTES || entry_size == 0)
@@ -92,33 +93,68 @@ static bool visit_table(const struct elf_image *image, Elf_Scn *section, const G
 	if (!data || !data->d_buf || data->d_size / entry_size > INT_MAX)
 		return true;
 	for (int i = 0; i < (int)(data->d_size / entry_size); i++) {
-		GElf_Sym symbol;
-		const char *name;
+		struct elf_symbol symbol = {.in_dynsym = header->sh_type == SHT_DYNSYM};
+		GElf_Sym sym;
 
-		if (!gelf_getsym(data, i, &symbol) || symbol.st_shndx == SHN_UNDEF ||
-		    symbol.st_value == 0)
+		if (!gelf_getsym(data, i, &sym))
 			continue;
-		name = elf_strptr(image->elf, header->sh_link, symbol.st_name);
-		if (name && !visit(image, name, &symbol, context))
+		symbol.is_import = sym.st_shndx == SHN_UNDEF;
+		symbol.type = GELF_ST_TYPE(sym.st_info);
+		symbol.is_local = GELF_ST_BIND(sym.st_info) == STB_LOCAL;
+		symbol.address = sym.st_value;
+		symbol.size_bytes = sym.st_size;
+		if (!symbol.is_import && symbol.address == 0)
+			continue;
+		symbol.name = elf_strptr(elf, header->sh_link, sym.st_name);
+		if (symbol.name && *symbol.name && !visit(context, &symbol))
 			return false;
 	}
 	return true;
 }
 
-/* Visits what the tables of @type define. */
-static void visit_symbols(const struct elf_image *image, uint32_t type, symbol_visit *visit,
-			  void *context)
+/* Visits the tables of @type. Returns false if @visit ended the search. */
+static bool visit_tables(Elf *elf, uint32_t type, elf_symbol_visit *visit, void *context)
 {
 	Elf_Scn *section = NULL;
 	unsigned int nr = 0;
 
-	while ((section = elf_nextscn(image->elf, section)) && nr++ < MAX_SECTIONS) {
+	while ((section = elf_nextscn(elf, section)) && nr++ < MAX_SECTIONS) {
 		GElf_Shdr header;
 
 		if (gelf_getshdr(section, &header) && header.sh_type == type &&
-		    !visit_table(image, section, &header, visit, context))
-			return;
+		    !visit_table(elf, section, &header, visit, context))
+			return false;
 	}
+	return true;
+}
+
+void elf_image_visit_symbols(const struct elf_image *image, elf_symbol_visit *visit, void *context)
+{
+	if (visit_tables(image->elf, SHT_DYNSYM, visit, context) &&
+	    visit_tables(image->elf, SHT_SYMTAB, visit, context) && image->debug)
+		visit_tables(image->debug, SHT_SYMTAB, visit, context);
+}
+
+bool elf_image_is_table(const struct elf_image *image, size_t section)
+{
+	Elf_Scn *found = elf_getscn(image->elf, section);
+	GElf_Shdr header;
+
+	return found && gelf_getshdr(found, &header) &&
+	       (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB) &&
+	       header.sh_size <= MAX_TABLE_BYTES;
+}
+
+bool elf_image_has_symtab(const struct elf_image *image)
+{
+	Elf_Scn *section = NULL;
+	unsigned int nr = 0;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(image->elf, section)) && nr++ < MAX_SECTIONS)
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
+			return true;
+	return false;
 }
 
 /* Finds the code at @address in the file. Returns false if the file holds no such code. */
@@ -162,6 +198,34 @@ bool elf_image_locate_code(const struct elf_image *image, uint64_t address, uint
 	return true;
 }
 
+bool elf_image_locate(const struct elf_image *image, const struct elf_symbol *symbol,
+		      struct elf_function *ret)
+{
+	*ret = (struct elf_function){.size_bytes = symbol->size_bytes};
+	ret->is_found = !symbol->is_import && locate(image, symbol->address, ret);
+	return ret->is_found;
+}
+
+bool elf_image_address(const struct elf_image *image, uint64_t offset, uint64_t *ret)
+{
+	size_t nr_headers;
+
+	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
+		return false;
+	for (int i = 0; i < (int)nr_headers; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(image->elf, i, &header))
+			return false;
+		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
+		    offset < header.p_offset || offset - header.p_offset >= header.p_filesz)
+			continue;
+		*ret = header.p_vaddr + (offset - header.p_offset);
+		return true;
+	}
+	return false;
+}
+
 /* True if the dynamic section at @header asks for a library. */
 static bool needs_library(const struct elf_image *image, const GElf_Phdr *header)
 {
@@ -195,64 +259,51 @@ bool elf_image_is_static(const struct elf_image *image)
 }
 
 struct function_search {
+	const struct elf_image *image;
 	const char *const *names;
 	size_t nr;
-	bool with_local;
+	bool is_static;
 	struct elf_function *found;
 };
 
-static bool take_function(const struct elf_image *image, const char *name, const GElf_Sym *symbol,
-			  void *context)
+static bool take_function(void *context, const struct elf_symbol *symbol)
 {
 	const struct function_search *search = context;
-	int binding = GELF_ST_BIND(symbol->st_info);
 
-	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC ||
-	    (binding != STB_GLOBAL && binding != STB_WEAK && !search->with_local))
+	/* GNU ld makes malloc local in a static PIE; nothing else in it can be meant by that name.
+	 */
+	if (symbol->type != STT_FUNC || (symbol->is_local && !search->is_static))
 		return true;
-	for (size_t i = 0; i < search->nr; i++) {
-		struct elf_function function = {.size_bytes = symbol->st_size};
-
-		if (search->found[i].is_found || strcmp(search->names[i], name) != 0)
-			continue;
-		if (locate(image, symbol->st_value, &function)) {
-			function.is_found = true;
-			search->found[i] = function;
-		}
-	}
+	for (size_t i = 0; i < search->nr; i++)
+		if (!search->found[i].is_found && strcmp(search->names[i], symbol->name) == 0)
+			elf_image_locate(search->image, symbol, &search->found[i]);
 	return true;
 }
 
 void elf_image_find_functions(const struct elf_image *image, const char *const *names, size_t nr,
 			      struct elf_function *ret)
 {
-	struct function_search search = {names, nr, false, ret};
+	struct function_search search = {image, names, nr, elf_image_is_static(image), ret};
 
 	memset(ret, 0, nr * sizeof(*ret));
-	visit_symbols(image, SHT_DYNSYM, take_function, &search);
-	visit_symbols(image, SHT_SYMTAB, take_function, &search);
-	/* GNU ld makes malloc local in a static PIE; nothing else in it can be meant by that name.
-	 */
-	search.with_local = true;
-	if (elf_image_is_static(image))
-		visit_symbols(image, SHT_SYMTAB, take_function, &search);
+	elf_image_visit_symbols(image, take_function, &search);
 }
 
-static bool look_for_r_debug(const struct elf_image *image, const char *name,
-			     const GElf_Sym *symbol, void *context)
+static bool look_for_r_debug(void *context, const struct elf_symbol *symbol)
 {
 	bool *is_loader = context;
 
-	if (GELF_ST_TYPE(symbol->st_info) == STT_OBJECT && strcmp(name, "_r_debug") == 0)
+	if (symbol->in_dynsym && !symbol->is_import && symbol->type == STT_OBJECT &&
+	    strcmp(symbol->name, "_r_debug") == 0)
 		*is_loader = true;
-	return !*is_loader;
+	return !*is_loader && symbol->in_dynsym;
 }
 
 bool elf_image_is_loader(const struct elf_image *image)
 {
 	bool is_loader = false;
 
-	visit_symbols(image, SHT_DYNSYM, look_for_r_debug, &is_loader);
+	elf_image_visit_symbols(image, look_for_r_debug, &is_loader);
 	return is_loader;
 }
 

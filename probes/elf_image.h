@@ -18,6 +18,8 @@
 struct elf_image {
 	int fd; /* borrowed */
 	Elf *elf;
+	int debug_fd; /* the separate debug file, if one is used, or -1 */
+	Elf *debug;
 	uint64_t file_size_bytes;
 	bool is_native; /* this machine's kind of ELF: probes can be placed in it */
 };
@@ -28,6 +30,20 @@ struct elf_function {
 	uint64_t offset;     /* in the file */
 	uint64_t size_bytes; /* by its symbol; 0 where that does not say. Within the file. */
 };
+
+/* A symbol of one of the file's tables. */
+struct elf_symbol {
+	const char *name;    /* the table's */
+	uint64_t address;    /* as linked; of an import 0 or a PLT stub's */
+	uint64_t size_bytes; /* 0: not known */
+	int type;	     /* STT_* */
+	bool is_local;
+	bool is_import; /* used, but defined elsewhere */
+	bool in_dynsym;
+};
+
+/* Sees one symbol; returns false to end the search. */
+typedef bool elf_symbol_visit(void *context, const struct elf_symbol *symbol);
 
 /*
  * Looks into the file at @fd, which must stay open. Returns 0; -ENOEXEC if it is no ELF file, or
@@ -47,6 +63,22 @@ void elf_image_find_functions(const struct elf_image *image, const char *const *
 /* Where in the file the code at @address of its image is. Returns false if it holds no such code.
  */
 bool elf_image_locate_code(const struct elf_image *image, uint64_t address, uint64_t *ret_offset);
+
+/* Visits .dynsym's symbols, then .symtab's, then the debug file's. Many come more than once. */
+void elf_image_visit_symbols(const struct elf_image *image, elf_symbol_visit *visit, void *context);
+
+/* Whether the file has a .symtab of its own. */
+bool elf_image_has_symtab(const struct elf_image *image);
+
+/* Where the code of @symbol is. Returns false if the file holds no code there. */
+bool elf_image_locate(const struct elf_image *image, const struct elf_symbol *symbol,
+		      struct elf_function *ret);
+
+/* The address, as linked, of the code at @offset. Returns false if there is none. */
+bool elf_image_address(const struct elf_image *image, uint64_t offset, uint64_t *ret);
+
+/* True if the section of that number is a symbol table of a sane size. */
+bool elf_image_is_table(const struct elf_image *image, size_t section);
 
 /* True for a program that loads no library: neither PT_INTERP nor DT_NEEDED. */
 bool elf_image_is_static(const struct elf_image *image);

@@ -103,11 +103,14 @@ static int plan(struct probe_set *set, const struct options *options)
 static void print_definitions(const struct probe_set *set)
 {
 	for (size_t i = 0; i < set->nr_files; i++) {
+		printf("# ");
+		diag_print_escaped(stdout, set->files[i].display, NULL);
+		printf(": %s\n", set->files[i].allocator);
 		for (size_t j = 0; j < set->files[i].nr_probes; j++) {
 			const struct probe *probe = &set->files[i].probes[j];
 
-			printf("%s # %s+0x%" PRIx64 " %s: %s\n", probe->definition,
-			       probe->schema->function, probe->offset - probe->function_offset,
+			printf("%s # %s+0x%" PRIx64 " %s: %s\n", probe->definition, probe->symbol,
+			       probe->offset - probe->function_offset,
 			       placement_class_name(probe->instruction.class),
 			       probe->instruction.text);
 		}
@@ -126,7 +129,7 @@ static void print_place(const struct probe_file *file, pid_t pid)
 		fputs(", here ", stdout);
 		diag_print_escaped(stdout, file->path, NULL);
 	}
-	putchar('\n');
+	printf(": %s\n", file->allocator);
 }
 
 /* @pid: whose files these are, or 0. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/leakprobe_report.h"
 
+#include "probes/allocator.h"
 #include "probes/elf_image.h"
 #include "probes/group_name.h"
 #include "probes/probe_arch.h"
@@ -77,10 +78,12 @@ struct listed_file {
 	int fd;
 	bool is_open; /* it is the one that the probes were made for */
 	struct elf_image image;
+	struct allocator allocator;
 };
 
 static void listed_file_close(struct listed_file *file)
 {
+	allocator_deinit(&file->allocator);
 	if (file->is_open)
 		elf_image_deinit(&file->image);
 	if (file->fd >= 0)
@@ -99,52 +102,53 @@ static void listed_file_open(struct listed_file *ret, const struct uprobe *probe
 		return;
 	ret->fd = mapped_file_open_regular(probe->path, &stat);
 	ret->is_open = ret->fd >= 0 && elf_image_init(&ret->image, ret->fd) == 0;
+	if (ret->is_open && allocator_init(&ret->allocator, &ret->image, true))
+		diag_warn("%s: out of memory; its functions are not named", probe->path);
 }
 
-/* Where a listed probe is. */
-struct probe_place {
-	bool is_known;
-	uint64_t in_function; /* bytes from the function's entry */
-	struct placement_instruction instruction;
-};
-
-static struct probe_place find_place(const struct listed_file *file, const struct uprobe *probe,
-				     const char *function_name)
+/* The instruction that a listed probe replaces. */
+static void describe_place(const struct listed_file *file, const struct uprobe *probe,
+			   struct placement_instruction *ret)
 {
 	uint8_t code[PLACEMENT_MAX_INSTRUCTION_BYTES];
-	struct probe_place place = {.instruction = {.class = PLACEMENT_UNKNOWN, .text = "?"}};
-	struct elf_function function;
 	size_t size_bytes = sizeof(code);
 
+	*ret = (struct placement_instruction){.class = PLACEMENT_UNKNOWN, .text = "?"};
 	if (!file->is_open || !file->image.is_native)
-		return place;
+		return;
 	/* Before the file's end there may be fewer bytes. */
 	while (size_bytes > 0 && elf_image_read(&file->image, probe->offset, code, size_bytes))
 		size_bytes--;
-	probe_arch_describe(probe_arch_native(), code, size_bytes, &place.instruction);
-	elf_image_find_functions(&file->image, &function_name, 1, &function);
-	place.is_known = function.is_found && probe->offset >= function.offset;
-	place.in_function = probe->offset - function.offset;
-	return place;
+	probe_arch_describe(probe_arch_native(), code, size_bytes, ret);
+}
+
+/* The function that a probe is in, and where; by the event's name where the file cannot tell. */
+static void name_place(const struct listed_file *file, const struct uprobe *probe, char *ret,
+		       size_t size)
+{
+	const struct allocator_function *function =
+		allocator_find_code(&file->allocator, probe->offset);
+	const struct probe_schema *schema;
+	enum probe_point point;
+
+	if (function)
+		snprintf(ret, size, "%s+0x%" PRIx64, function->symbol,
+			 probe->offset - function->code.offset);
+	else if (probe_schema_parse_event(probe->event, &schema, &point) == 0)
+		snprintf(ret, size, "%s", schema->function);
+	else
+		snprintf(ret, size, "?");
 }
 
 static void print_probe(const struct uprobe *probe, const struct listed_file *file, int name_width,
 			int path_width)
 {
-	const struct probe_schema *schema;
-	struct probe_place place;
-	enum probe_point point;
-	char function[PROBE_NAME_MAX + 20];
+	char function[PROBE_SYMBOL_MAX + 20];
+	struct placement_instruction instruction;
 	int path_len = (int)strlen(probe->path);
-	const char *name = "?";
 
-	if (probe_schema_parse_event(probe->event, &schema, &point) == 0)
-		name = schema->function;
-	place = find_place(file, probe, name);
-	if (place.is_known)
-		snprintf(function, sizeof(function), "%s+0x%" PRIx64, name, place.in_function);
-	else
-		snprintf(function, sizeof(function), "%s", name);
+	describe_place(file, probe, &instruction);
+	name_place(file, probe, function, sizeof(function));
 	printf("%s:%-*s  %-20s  ", probe->group, name_width - 1 - (int)strlen(probe->group),
 	       probe->event, function);
 	diag_print_escaped(stdout, probe->path, " ");
@@ -152,8 +156,16 @@ static void print_probe(const struct uprobe *probe, const struct listed_file *fi
 	       probe->offset);
 	print_count(probe->has_hits, probe->hits);
 	print_count(probe->has_misses, probe->misses);
-	printf("  %-8s  %s\n", placement_class_name(place.instruction.class),
-	       place.instruction.text);
+	printf("  %-8s  %s\n", placement_class_name(instruction.class), instruction.text);
+}
+
+/* Which allocator the probes that follow watch. */
+static void print_file(const struct listed_file *file, const char *path)
+{
+	printf("# ");
+	diag_print_escaped(stdout, path, NULL);
+	printf(": %s\n", file->allocator.nr > 0 ? file->allocator.name
+						: "what it was when the probes were made is gone");
 }
 
 int leakprobe_list(void)
@@ -175,6 +187,7 @@ int leakprobe_list(void)
 		if (!file.group || strcmp(file.group, list.probes[i].group) != 0) {
 			listed_file_close(&file);
 			listed_file_open(&file, &list.probes[i]);
+			print_file(&file, list.probes[i].path);
 		}
 		print_probe(&list.probes[i], &file, name_width, path_width);
 	}

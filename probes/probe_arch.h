@@ -13,8 +13,8 @@
 #include "common/probe_schema.h"
 
 struct probe_arch {
-	const char *arguments[PROBE_MAX_ARGS]; /* at the entry, as tracefs fetches them */
-	const char *caller;		       /* the return address at the entry */
+	const char *arguments[PROBE_MAX_ARGS + 1]; /* at the entry, as tracefs fetches them */
+	const char *caller;			   /* the return address at the entry */
 	bool is_decoded;
 };
 

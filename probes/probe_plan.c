@@ -11,53 +11,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
-#define MAX_FUNCTIONS 64
-#define MAX_STORES    8
-
-/* The schema's functions in one file. */
-struct function_table {
-	const struct probe_schema *schemas;
-	size_t nr;
-	struct elf_function functions[MAX_FUNCTIONS];
-};
-
-static void find_schema_functions(const struct elf_image *image, struct function_table *ret)
-{
-	const char *names[MAX_FUNCTIONS];
-
-	ret->schemas = probe_schema_table(&ret->nr);
-	if (ret->nr > MAX_FUNCTIONS)
-		ret->nr = MAX_FUNCTIONS;
-	for (size_t i = 0; i < ret->nr; i++)
-		names[i] = ret->schemas[i].function;
-	elf_image_find_functions(image, names, ret->nr, ret->functions);
-}
-
-static bool has_function(const struct function_table *table, const char *name)
-{
-	for (size_t i = 0; i < table->nr; i++)
-		if (strcmp(table->schemas[i].function, name) == 0)
-			return table->functions[i].is_found;
-	return false;
-}
-
-bool probe_plan_is_allocator(const struct elf_image *image)
-{
-	struct function_table table;
-	bool has_malloc, has_allocation = false;
-
-	if (!image->is_native)
-		return false;
-	find_schema_functions(image, &table);
-	for (size_t i = 0; i < table.nr; i++)
-		has_allocation |=
-			table.functions[i].is_found && table.schemas[i].effect != HEAP_RELEASE;
-	has_malloc = has_function(&table, "malloc") && has_function(&table, "free");
-	if (elf_image_is_static(image) && !elf_image_is_loader(image))
-		return has_allocation;
-	return has_malloc &&
-	       (has_function(&table, "posix_memalign") || !elf_image_is_loader(image));
-}
+#define MAX_STORES 8
 
 struct probe *probe_plan_append(struct probe_file *file)
 {
@@ -99,13 +53,13 @@ static int append_format(char **text, const char *format, ...)
 }
 
 /* Addresses are recorded as x64, sizes and counts as u64, for those who read `perf script`. */
-static int entry_args(const struct probe_schema *schema, char **ret)
+static int entry_args(const struct probe_schema *schema, int first_arg, char **ret)
 {
 	for (int i = 0; i < schema->nr_args; i++) {
 		const char *type = i == schema->block_arg ? "x64" : "u64";
 
 		if (append_format(ret, "%s=%s:%s", schema->arg_names[i],
-				  probe_arch_native()->arguments[i], type))
+				  probe_arch_native()->arguments[first_arg + i], type))
 			return -ENOMEM;
 	}
 	return append_format(ret, PROBE_FIELD_CALLER "=%s:x64", probe_arch_native()->caller);
@@ -120,7 +74,7 @@ static int return_args(const struct probe_schema *schema, char **ret)
 
 /* One function of the file while its probes are planned. */
 struct planned_function {
-	const struct probe_schema *schema;
+	const struct allocator_function *function;
 	uint64_t offset; /* in the file */
 	uint8_t *code;
 	size_t size_bytes; /* of @code; 0 if where the function ends is not known */
@@ -129,23 +83,23 @@ struct planned_function {
 
 /* Reads the code and finds the place. Returns 0 or a negative errno. */
 static int planned_function_init(struct planned_function *ret, const struct elf_image *image,
-				 const struct probe_schema *schema,
-				 const struct elf_function *function)
+				 const struct allocator_function *function)
 {
+	size_t size_bytes = function->code.size_bytes;
 	int err;
 
-	*ret = (struct planned_function){.schema = schema};
-	ret->offset = function->offset;
-	if (function->size_bytes == 0 || function->size_bytes > CODE_FLOW_MAX_BYTES)
+	*ret = (struct planned_function){.function = function, .offset = function->code.offset};
+	if (size_bytes == 0 || size_bytes > CODE_FLOW_MAX_BYTES)
 		return 0;
-	ret->code = malloc(function->size_bytes);
+	ret->code = malloc(size_bytes);
 	if (!ret->code)
 		return -ENOMEM;
-	ret->size_bytes = function->size_bytes;
+	ret->size_bytes = size_bytes;
 	err = elf_image_read(image, ret->offset, ret->code, ret->size_bytes);
 	return err ? err
 		   : probe_arch_place_entry(probe_arch_native(), ret->code, ret->size_bytes,
-					    schema->nr_args, &ret->place);
+					    function->first_arg + function->schema->nr_args,
+					    &ret->place);
 }
 
 static void planned_function_deinit(struct planned_function *function)
@@ -153,26 +107,56 @@ static void planned_function_deinit(struct planned_function *function)
 	free(function->code);
 }
 
+static bool has_event(const struct probe_file *file, const char *event)
+{
+	for (size_t i = 0; i + 1 < file->nr_probes; i++)
+		if (strcmp(file->probes[i].event, event) == 0)
+			return true;
+	return false;
+}
+
+/* Names the file's last probe: as its function and point, and if there is one such, with a number.
+ */
+static int name_event(struct probe_file *file, const struct allocator_function *function,
+		      enum probe_point point)
+{
+	struct probe *probe = &file->probes[file->nr_probes - 1];
+	const char *name =
+		function->is_named_by_symbol ? function->symbol : function->schema->function;
+	size_t len;
+
+	if (probe_schema_event_name(name, point, probe->event, sizeof(probe->event)))
+		return -E2BIG;
+	len = strlen(probe->event);
+	for (int i = 1; has_event(file, probe->event); i++)
+		if (snprintf(probe->event + len, sizeof(probe->event) - len, "_%d", i) >=
+		    (int)(sizeof(probe->event) - len))
+			return -E2BIG;
+	return 0;
+}
+
 /* Plans a probe @place bytes into the function. */
 static int plan_point(struct probe_file *file, const struct planned_function *function,
 		      enum probe_point point, uint64_t place)
 {
-	const struct probe_schema *schema = function->schema;
+	const struct probe_schema *schema = function->function->schema;
 	struct probe *probe = probe_plan_append(file);
 
 	if (!probe)
 		return -ENOMEM;
 	probe->schema = schema;
+	probe->first_arg = function->function->first_arg;
 	probe->point = point;
 	probe->function_offset = function->offset;
 	probe->offset = function->offset + place;
 	if (place < function->size_bytes)
 		probe_arch_describe(probe_arch_native(), function->code + place,
 				    function->size_bytes - place, &probe->instruction);
-	if (probe_schema_event_name(schema, point, probe->event, sizeof(probe->event)))
+	memcpy(probe->symbol, function->function->symbol, sizeof(probe->symbol));
+	if (name_event(file, function->function, point))
 		return -E2BIG;
 	if (point == PROBE_ENTRY)
-		return entry_args(schema, &probe->fetch_args);
+		return entry_args(schema, probe->first_arg, &probe->fetch_args);
 	return point == PROBE_RETURN ? return_args(schema, &probe->fetch_args) : 0;
 }
 
@@ -182,7 +166,7 @@ static int plan_point(struct probe_file *file, const struct planned_function *fu
  */
 static int plan_stores(struct probe_file *file, const struct planned_function *function)
 {
-	const struct probe_schema *schema = function->schema;
+	const struct probe_schema *schema = function->function->schema;
 	struct store_site stores[MAX_STORES] = {0};
 	int nr = probe_arch_find_stores(probe_arch_native(), function->code, function->size_bytes,
 					stores, MAX_STORES);
@@ -192,7 +176,7 @@ static int plan_stores(struct probe_file *file, const struct planned_function *f
 	if (nr == 0)
 		diag_note("%s: where %s stores its block was not found; the blocks it allocates "
 			  "will not be followed",
-			  file->display, schema->function);
+			  file->display, function->function->symbol);
 	for (int i = 0; i < nr; i++) {
 		struct probe *probe;
 		int err = plan_point(file, function, PROBE_STORE, stores[i].offset);
@@ -204,11 +188,6 @@ static int plan_stores(struct probe_file *file, const struct planned_function *f
 				  schema->arg_names[schema->block_arg], stores[i].base_register,
 				  stores[i].value_register))
 			return -ENOMEM;
-		if (i > 0) {
-			size_t len = strlen(probe->event);
-
-			snprintf(probe->event + len, sizeof(probe->event) - len, "_%d", i);
-		}
 	}
 	return 0;
 }
@@ -216,7 +195,7 @@ static int plan_stores(struct probe_file *file, const struct planned_function *f
 /* All probes of one function. The entry's and the return's share a place, so a breakpoint. */
 static int plan_function(struct probe_file *file, const struct planned_function *function)
 {
-	const struct probe_schema *schema = function->schema;
+	const struct probe_schema *schema = function->function->schema;
 	int err = plan_point(file, function, PROBE_ENTRY, function->place);
 
 	if (!err && probe_schema_has_return(schema))
@@ -230,48 +209,40 @@ static int plan_function(struct probe_file *file, const struct planned_function 
 static int reject_entered(const struct elf_image *image, struct planned_function *functions,
 			  size_t nr)
 {
-	struct code_span spans[MAX_FUNCTIONS];
-	size_t placed[MAX_FUNCTIONS], nr_placed = 0;
+	_cleanup_free_ struct code_span *spans = calloc(nr + 1, sizeof(*spans));
+	size_t nr_placed = 0;
 	int err;
 
+	if (!spans)
+		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
 		if (functions[i].place == 0)
 			continue;
-		spans[nr_placed] = (struct code_span){
+		spans[nr_placed++] = (struct code_span){
 			.first = functions[i].offset + 1,
 			.last = functions[i].offset + functions[i].place,
 		};
-		placed[nr_placed++] = i;
 	}
 	err = nr_placed > 0 ? code_jumps_find(image, spans, nr_placed) : 0;
-	for (size_t i = 0; i < nr_placed; i++)
-		if (spans[i].is_entered)
-			functions[placed[i]].place = 0;
+	nr_placed = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (functions[i].place != 0 && spans[nr_placed++].is_entered)
+			functions[i].place = 0;
 	return err;
 }
 
-/* True if an earlier row's function has the same address (glibc's aligned_alloc and memalign). */
-static bool is_alias(const struct function_table *table, size_t row)
+static int plan_probes(struct probe_file *file, const struct elf_image *image,
+		       const struct allocator *allocator)
 {
-	for (size_t i = 0; i < row; i++)
-		if (table->functions[i].is_found &&
-		    table->functions[i].offset == table->functions[row].offset)
-			return true;
-	return false;
-}
-
-static int plan_probes(struct probe_file *file, const struct elf_image *image)
-{
-	struct planned_function functions[MAX_FUNCTIONS];
-	struct function_table table;
+	_cleanup_free_ struct planned_function *functions =
+		calloc(allocator->nr + 1, sizeof(*functions));
 	size_t nr = 0;
-	int err = 0;
+	int err = functions ? 0 : -ENOMEM;
 
-	find_schema_functions(image, &table);
-	for (size_t i = 0; !err && i < table.nr; i++)
-		if (table.functions[i].is_found && !is_alias(&table, i))
-			err = planned_function_init(&functions[nr++], image, &table.schemas[i],
-						    &table.functions[i]);
+	for (size_t i = 0; !err && i < allocator->nr; i++)
+		if (!allocator->functions[i].is_wrapper)
+			err = planned_function_init(&functions[nr++], image,
+						    &allocator->functions[i]);
 	if (!err)
 		err = reject_entered(image, functions, nr);
 	for (size_t i = 0; !err && i < nr; i++)
@@ -308,18 +279,6 @@ int probe_plan_set_group(struct probe_file *file, const struct group_name *name)
 	return 0;
 }
 
-/* glibc's malloc.c in its libc, and in a static program, where its own functions have symbols. */
-static bool is_glibc(const struct elf_image *image)
-{
-	static const char *const in_library[] = {"gnu_get_libc_version"};
-	static const char *const in_program[] = {"_int_malloc"};
-	struct elf_function found;
-
-	elf_image_find_functions(image, elf_image_is_static(image) ? in_program : in_library, 1,
-				 &found);
-	return found.is_found;
-}
-
 static int fill_file(struct probe_file *file, const struct probe_plan_source *source)
 {
 	struct group_name name = {.owner = GROUP_OF_LEAKPROBE};
@@ -327,14 +286,16 @@ static int fill_file(struct probe_file *file, const struct probe_plan_source *so
 
 	file->path = strdup(source->path);
 	file->display = strdup(source->display);
-	if (!file->path || !file->display)
+	file->allocator =
+		strdup(source->allocator->nr > 0 ? source->allocator->name : "probes of its own");
+	if (!file->path || !file->display || !file->allocator)
 		return -ENOMEM;
 	group_name_set_file(&name, source->display);
-	file->has_size_word = is_glibc(source->image);
+	file->has_size_word = source->allocator->is_glibc;
 	name.inode_hash = group_name_inode_hash(source->stat->st_dev, source->stat->st_ino);
 	err = elf_image_build_hash(source->image, &name.build_hash);
-	if (!err && source->is_allocator)
-		err = plan_probes(file, source->image);
+	if (!err)
+		err = plan_probes(file, source->image, source->allocator);
 	if (!err)
 		err = usdt_plan_probes(file, source->image);
 	return err ? err : probe_plan_set_group(file, &name);
@@ -366,6 +327,7 @@ void probe_file_deinit(struct probe_file *file)
 	free(file->probes);
 	free(file->path);
 	free(file->display);
+	free(file->allocator);
 	if (file->fd >= 0)
 		close(file->fd);
 }

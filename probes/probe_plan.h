@@ -7,6 +7,7 @@
 #ifndef LEAKTOOLS_PROBES_PROBE_PLAN_H
 #define LEAKTOOLS_PROBES_PROBE_PLAN_H
 
+#include "probes/allocator.h"
 #include "probes/elf_image.h"
 #include "probes/group_name.h"
 #include "probes/probe_set.h"
@@ -17,18 +18,11 @@
 /* The file that probe_plan_file() plans for. */
 struct probe_plan_source {
 	const struct elf_image *image;
+	const struct allocator *allocator; /* in it; none where it only has usdt_plan.h's */
 	const struct stat *stat;
 	const char *path;
 	const char *display;
-	bool is_allocator; /* else it only has probes of its own: usdt_plan.h */
 };
-
-/*
- * True if the file is an allocator: it defines malloc and free, or is a static program that has any
- * of the functions (musl's are linked one by one). A dynamic loader's malloc, which serves only
- * until libc is there (glibc before 2.32), does not count; musl's loader is its libc.
- */
-bool probe_plan_is_allocator(const struct elf_image *image);
 
 /*
  * Plans the probes for one file and appends it to @set. Returns 0, or a negative errno

@@ -18,6 +18,7 @@
 #include "probes/placement.h"
 
 #include "common/probe_schema.h"
+#include "common/probe_symbols.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +29,9 @@
 /* One uprobe or uretprobe, that is, one tracefs event. */
 struct probe {
 	const struct probe_schema *schema;
+	int first_arg; /* the schema's first argument is so many behind the function's first */
 	enum probe_point point;
+	char symbol[PROBE_SYMBOL_MAX]; /* the function's ELF symbol */
 	char event[PROBE_NAME_MAX];
 	uint64_t function_offset;		  /* in the file */
 	uint64_t offset;			  /* of the probe, in the file: placement.h */
@@ -43,7 +46,8 @@ struct probe {
 struct probe_file {
 	char *path; /* opens the file from here: its own, or below /proc/PID/root, or map_files */
 	int fd;	    /* holds the file open where only this process's /proc/PID/fd names it, or -1 */
-	char *display; /* as its process sees it */
+	char *display;	 /* as its process sees it */
+	char *allocator; /* which it is, for the user */
 	char group[PROBE_NAME_MAX];
 	bool has_size_word; /* glibc's allocator: the word before a block tells its size */
 	struct probe *probes;
@@ -65,7 +69,7 @@ int probe_set_plan_pid(struct probe_set *ret, pid_t pid);
 /* True if process @pid has mapped an allocator; silent. */
 bool probe_set_pid_has_allocator(pid_t pid);
 
-/* The same for the ELF file at @path. */
+/* probe_set_plan_pid() for the ELF file at @path. */
 int probe_set_plan_file(struct probe_set *ret, const char *path);
 
 /*

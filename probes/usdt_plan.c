@@ -44,7 +44,8 @@ static int plan_mark(struct probe_file *file, const struct elf_image *image,
 	probe->function_offset = probe->offset = found->offset;
 	if (elf_image_read(image, found->offset, code, sizeof(code)) == 0)
 		probe_arch_describe(probe_arch_native(), code, sizeof(code), &probe->instruction);
-	if (probe_schema_event_name(probe->schema, probe->point, probe->event,
+	snprintf(probe->symbol, sizeof(probe->symbol), "%s", probe->schema->function);
+	if (probe_schema_event_name(probe->schema->function, probe->point, probe->event,
 				    sizeof(probe->event)))
 		return -E2BIG;
 	len = strlen(probe->event);

@@ -48,6 +48,11 @@ ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct program_site *si
 	args[0] = PT_REGS_PARM1(regs);
 	args[1] = PT_REGS_PARM2(regs);
 	args[2] = PT_REGS_PARM3(regs);
+	if (site->first_arg) {
+		args[0] = args[1];
+		args[1] = args[2];
+		args[2] = PT_REGS_PARM4(regs);
+	}
 	if (site->kind == PROGRAM_STORE) {
 		args[0] = register_at(regs, site->registers[0]);
 		args[1] = register_at(regs, site->registers[1]);

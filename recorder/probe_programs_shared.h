@@ -42,6 +42,7 @@ struct program_site {
 	struct program_event events[PROGRAM_NR_EVENTS];
 	unsigned int kind; /* enum program_site_kind */
 	unsigned int nr_args;
+	unsigned int first_arg;	   /* of the function's arguments: 0 or 1 */
 	unsigned int registers[2]; /* PROGRAM_STORE: offsets in struct pt_regs of address, value */
 	/* Arguments that say what is allocated and released, -1: none (probe_schema.h). */
 	int size_arg, count_arg, block_arg;

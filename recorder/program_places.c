@@ -204,7 +204,7 @@ static int describe_event(struct description *to, const struct probe_file *file,
 	if (point == probe->point)
 		snprintf(event, sizeof(event), "%s", probe->event);
 	else
-		probe_schema_event_name(probe->schema, point, event, sizeof(event));
+		probe_schema_event_name(probe->schema->function, point, event, sizeof(event));
 	if (asprintf(&name, "%s:%s", file->group, event) < 0)
 		return -ENOMEM;
 	*ret = (struct program_event){.id = id, .type = type, .has_stack = has_stack};
@@ -290,6 +290,7 @@ static int describe_place(const struct probe_programs *programs, const struct pr
 	*site = (struct program_site){
 		.kind = kind_of(place),
 		.nr_args = (unsigned int)schema->nr_args,
+		.first_arg = (unsigned int)(place->entry ? place->entry : place->ret)->first_arg,
 		.size_arg = schema->size_arg,
 		.count_arg = schema->count_arg,
 		.block_arg = schema->block_arg,

@@ -105,7 +105,7 @@ finish_container() {
 @test "containers: leakprobe tells both views" {
 	start_container sizes
 	add_probes --pid "$RECORDED_PID"
-	grep -qE ": added [0-9]+ probes to /lib.*/libc\.so\.6 of process $RECORDED_PID \\($OWN_PID in its container\\), here /proc/$RECORDED_PID/root/lib.*/libc\.so\.6\$" leakprobe.out
+	grep -qE ": added [0-9]+ probes to /lib.*/libc\.so\.6 of process $RECORDED_PID \\($OWN_PID in its container\\), here /proc/$RECORDED_PID/root/lib.*/libc\.so\.6: glibc\$" leakprobe.out
 	"$BIN/leakprobe" list >list
 	grep -q ":malloc  .* /proc/$RECORDED_PID/root/lib" list
 	"$BIN/leakprobe" check --pid "$RECORDED_PID"

@@ -22,7 +22,7 @@ teardown() {
 
 # add_placed GROUP: leakprobe's probes, in a group of the test's.
 add_placed() {
-	"$BIN/leakprobe" add --lib "$LIBC" --dry-run | grep -v '_store' |
+	"$BIN/leakprobe" add --lib "$LIBC" --dry-run | grep -v '_store\|^#' |
 		sed -E "s,^([pr]):[^/]*/,\1:$1/," >definitions
 	register
 }
@@ -31,7 +31,7 @@ add_placed() {
 add_at_entry() {
 	local line offset place
 
-	"$BIN/leakprobe" add --lib "$LIBC" --dry-run | grep -v '_store' >dry-run
+	"$BIN/leakprobe" add --lib "$LIBC" --dry-run | grep -v '_store\|^#' >dry-run
 	while read -r line; do
 		[[ $line =~ :(0x[0-9a-f]+)\ .*\ \#\ [a-z_]+\+(0x[0-9a-f]+)\  ]]
 		offset=${BASH_REMATCH[1]} place=${BASH_REMATCH[2]}

@@ -99,7 +99,7 @@ int perf_data_add_probe(struct perf_data_writer *writer, const char *function,
 	size_t size;
 	FILE *out = open_memstream(&fields, &size);
 
-	if (!out || !schema || probe_schema_event_name(schema, point, name, sizeof(name)))
+	if (!out || !schema || probe_schema_event_name(schema->function, point, name, sizeof(name)))
 		abort();
 	if (point == PROBE_RETURN) {
 		fputs("u64 __probe_func\nu64 __probe_ret_ip\nu64 " PROBE_FIELD_RET, out);

@@ -30,6 +30,8 @@ static size_t random_size(void)
 	return kind < 30 ? next_random(20000) : next_random(600);
 }
 
+static bool with_pvalloc; /* jemalloc has none, and libc's would be no block of its */
+
 static void *allocate(void)
 {
 	size_t alignment = (size_t)8 << next_random(8);
@@ -47,7 +49,8 @@ static void *allocate(void)
 	case 4:
 		return t_aligned_alloc(alignment, random_size());
 	case 5:
-		return next_random(2) ? t_valloc(random_size()) : t_pvalloc(random_size());
+		return next_random(2) || !with_pvalloc ? t_valloc(random_size())
+						       : t_pvalloc(random_size());
 	default:
 		return t_malloc(random_size());
 	}
@@ -59,6 +62,7 @@ int main(int argc, char **argv)
 	long nr_rounds = truth_option(argc, argv, "--rounds", 2000);
 
 	truth_init(argc, argv);
+	with_pvalloc = truth_option(argc, argv, "--pvalloc", 1);
 	truth_begin();
 	for (long i = 0; i < nr_rounds; i++) {
 		void **block = &blocks[next_random(NR_BLOCKS)];

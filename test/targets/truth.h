@@ -446,8 +446,12 @@ TRUTH_HELPER void truth_reallocated(void *old, const struct truth_block *before,
 		t_new;                                                                             \
 	})
 
-#define t_valloc(size_bytes)  t_page_aligned(TRUTH_VALLOC, valloc, size_bytes)
+#define t_valloc(size_bytes) t_page_aligned(TRUTH_VALLOC, valloc, size_bytes)
+#ifdef __GLIBC__
 #define t_pvalloc(size_bytes) t_page_aligned(TRUTH_PVALLOC, pvalloc, size_bytes)
+#else /* musl has none */
+#define t_pvalloc(size_bytes) t_valloc(size_bytes)
+#endif
 
 /* --- Processes and threads --- */
 

@@ -238,6 +238,7 @@ static void plt_stubs_and_resolvers_are_no_functions(void **state)
 	static const uint8_t resolver = GELF_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC);
 	struct elf_function functions[ARRAY_SIZE(names)];
 	_cleanup_close_ int fd = libc_copy(4 << 20);
+	struct allocator allocator;
 	struct elf_image image;
 	uint64_t offset;
 
@@ -255,13 +256,16 @@ static void plt_stubs_and_resolvers_are_no_functions(void **state)
 	assert_false(functions[0].is_found);
 	assert_false(functions[1].is_found);
 	assert_true(functions[2].is_found);
-	assert_false(probe_plan_is_allocator(&image));
+	assert_int_equal(allocator_init(&allocator, &image, false), 0);
+	assert_int_equal(allocator.nr, 0);
+	allocator_deinit(&allocator);
 	elf_image_deinit(&image);
 }
 
 /* Plans for whatever is in @fd; only survival and freed memory count. */
-static void plan_anything(int fd)
+static void plan_from(int fd, bool with_operators)
 {
+	struct allocator allocator;
 	struct probe_set set = {0};
 	struct elf_image image;
 	struct stat stat;
@@ -272,16 +276,24 @@ static void plan_anything(int fd)
 		return;
 	free(elf_image_interpreter(&image));
 	elf_image_build_hash(&image, &hash);
-	if (probe_plan_is_allocator(&image)) {
-		struct probe_plan_source source = {&image, &stat, "/x", "/x", true};
+	assert_int_equal(allocator_init(&allocator, &image, with_operators), 0);
+	if (allocator.nr > 0) {
+		struct probe_plan_source source = {&image, &allocator, &stat, "/x", "/x"};
 
 		probe_plan_file(&set, &source);
 	}
+	allocator_deinit(&allocator);
 	for (size_t i = 0; i < set.nr_files; i++)
 		for (size_t j = 0; j < set.files[i].nr_probes; j++)
 			assert_true(set.files[i].probes[j].offset < (uint64_t)stat.st_size);
 	probe_set_deinit(&set);
 	elf_image_deinit(&image);
+}
+
+static void plan_anything(int fd)
+{
+	plan_from(fd, false);
+	plan_from(fd, true);
 }
 
 static void truncated_files_are_survived(void **state)

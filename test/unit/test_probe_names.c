@@ -7,6 +7,8 @@
 #include "probes/tracefs_uprobes.h"
 #include "probes/uprobe_list.h"
 
+#include "common/probe_symbols.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -263,9 +265,87 @@ static void a_process_of_this_namespace_is_in_no_container(void **state)
 	assert_string_equal(name, expected);
 }
 
+/* What @symbol stands for, or NULL. */
+static const char *function_of(const char *symbol, const char *prefix, int *ret_first_arg)
+{
+	struct probe_symbol found;
+
+	if (!probe_symbol_find(symbol, prefix, &found))
+		return NULL;
+	*ret_first_arg = found.first_arg;
+	return found.schema->function;
+}
+
+static void symbols_stand_for_functions_of_the_schema(void **state)
+{
+	static const struct {
+		const char *symbol, *prefix, *function;
+		int first_arg;
+	} cases[] = {
+		{"malloc", NULL, "malloc", 0},
+		{"cfree", NULL, "free", 0},
+		{"je_malloc", NULL, "malloc", 0},
+		{"_rjem_sdallocx", NULL, "sdallocx", 0},
+		{"tc_free", NULL, "free", 0},
+		{"mi_heap_calloc", NULL, "calloc", 1},
+		{"mi_heap_zalloc", NULL, "malloc", 1},
+		{"mi_zalloc_small", NULL, "malloc", 0},
+		{"aligned_alloc", NULL, "aligned_alloc", 0},
+		{"valloc", NULL, "valloc", 0},
+		{"_ZdaPv", NULL, "operator_delete_array", 0},
+		{"_ZnwmSt11align_val_tRKSt9nothrow_t", NULL, "operator_new", 0},
+		{"tc_newarray_nothrow", NULL, "operator_new_array", 0},
+		{"app_malloc", NULL, NULL, 0},
+		{"app_malloc", "app_", "malloc", 0},
+		{"mallocate", NULL, NULL, 0},
+		{"", NULL, NULL, 0},
+		{"mi_", NULL, NULL, 0},
+		{"je_tc_malloc", NULL, NULL, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int first_arg = 0;
+		const char *function = function_of(cases[i].symbol, cases[i].prefix, &first_arg);
+
+		if (!cases[i].function)
+			assert_null(function);
+		else
+			assert_string_equal(function, cases[i].function);
+		assert_int_equal(first_arg, cases[i].first_arg);
+	}
+}
+
+static void events_are_named_by_rows_and_by_symbols(void **state)
+{
+	static const struct {
+		const char *event, *function;
+		enum probe_point point;
+	} cases[] = {
+		{"malloc", "malloc", PROBE_ENTRY},
+		{"mi_heap_malloc_small_ret_2", "malloc", PROBE_RETURN},
+		{"je_posix_memalign_store_1", "posix_memalign", PROBE_STORE},
+		{"operator_new_array_ret", "operator_new_array", PROBE_RETURN},
+		{"_Znwm", "operator_new", PROBE_ENTRY},
+		{"_Znwm__return", "operator_new", PROBE_RETURN},
+		{"new_3", "new", PROBE_ENTRY},
+		{"free_or_delete", "free_or_delete", PROBE_ENTRY},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct probe_schema *schema;
+		enum probe_point point;
+
+		assert_int_equal(probe_schema_parse_event(cases[i].event, &schema, &point), 0);
+		assert_string_equal(schema->function, cases[i].function);
+		assert_int_equal(point, cases[i].point);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(symbols_stand_for_functions_of_the_schema),
+		cmocka_unit_test(events_are_named_by_rows_and_by_symbols),
 		cmocka_unit_test(group_of_leakprobe_is_formatted_and_parsed),
 		cmocka_unit_test(group_of_leakrec_names_its_process),
 		cmocka_unit_test(long_file_names_are_cut_and_odd_ones_replaced),
