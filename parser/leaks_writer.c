@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "parser/leak_words.h"
+#include "parser/leaks_history.h"
 #include "parser/pairing_audit.h"
 
 #include <errno.h>
@@ -372,6 +373,8 @@ static void write_leaks(FILE *out, const struct leak_report *report)
 
 int leaks_write(FILE *out, const struct leak_report *report)
 {
+	int err;
+
 	fputs("# leaks 1\n", out);
 	write_summary(out, report);
 	write_losses(out, report->analysis);
@@ -379,7 +382,8 @@ int leaks_write(FILE *out, const struct leak_report *report)
 	write_suppressions(out, report);
 	if (report->options->order != LEAK_ORDER_TIME)
 		write_sites(out, report);
+	err = leaks_history_write(out, report);
 	write_anomalies(out, report);
 	write_leaks(out, report);
-	return fflush(out) || ferror(out) ? -EIO : 0;
+	return fflush(out) || ferror(out) ? -EIO : err;
 }

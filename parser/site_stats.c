@@ -93,9 +93,13 @@ static void fold(struct site_history *history)
 	for (size_t i = 0; i < SITE_PERIODS / 2; i++) {
 		history->allocated[i] = history->allocated[2 * i] + history->allocated[2 * i + 1];
 		history->ended[i] = history->ended[2 * i] + history->ended[2 * i + 1];
+		history->added_bytes[i] =
+			history->added_bytes[2 * i] + history->added_bytes[2 * i + 1];
 	}
-	for (size_t i = SITE_PERIODS / 2; i < SITE_PERIODS; i++)
+	for (size_t i = SITE_PERIODS / 2; i < SITE_PERIODS; i++) {
 		history->allocated[i] = history->ended[i] = 0;
+		history->added_bytes[i] = 0;
+	}
 	history->shift++;
 }
 
@@ -110,6 +114,12 @@ static inline size_t period_of(const struct site_stats *stats, struct site_histo
 	return since_ns >> history->shift;
 }
 
+/* Sizes are the program's word, and may be anything: sums wrap, and come back when blocks end. */
+static inline void add_bytes(struct site_history *history, size_t period, uint64_t bytes)
+{
+	history->added_bytes[period] = (int64_t)((uint64_t)history->added_bytes[period] + bytes);
+}
+
 /* Sites that allocate but once are the most of all; a history is for the others. */
 static int begin_history(const struct site_stats *stats, struct site *site)
 {
@@ -117,8 +127,12 @@ static int begin_history(const struct site_stats *stats, struct site *site)
 	if (!site->history)
 		return -ENOMEM;
 	site->history->shift = FIRST_SHIFT;
-	if (site->allocations)
-		site->history->allocated[period_of(stats, site->history, site->first_ns)]++;
+	if (site->allocations) {
+		size_t period = period_of(stats, site->history, site->first_ns);
+
+		site->history->allocated[period]++;
+		add_bytes(site->history, period, site->held_bytes);
+	}
 	return 0;
 }
 
@@ -126,6 +140,7 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 {
 	struct site *site = find(stats, block->stack_id);
 	uint64_t held_blocks;
+	size_t period;
 	int err;
 
 	if (!site) {
@@ -139,7 +154,9 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 			if (err)
 				return err;
 		}
-		site->history->allocated[period_of(stats, site->history, block->time_ns)]++;
+		period = period_of(stats, site->history, block->time_ns);
+		site->history->allocated[period]++;
+		add_bytes(site->history, period, block->size_bytes);
 	}
 	site->allocations++;
 	site->allocated_bytes += block->size_bytes;
@@ -156,13 +173,17 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 static inline int end_block(struct site_stats *stats, struct site *site,
 			    const struct site_block *block, uint64_t time_ns)
 {
+	size_t period;
+
 	if (!site->history) {
 		int err = begin_history(stats, site);
 
 		if (err)
 			return err;
 	}
-	site->history->ended[period_of(stats, site->history, time_ns)]++;
+	period = period_of(stats, site->history, time_ns);
+	site->history->ended[period]++;
+	add_bytes(site->history, period, -block->size_bytes);
 	site->held_bytes -= block->size_bytes;
 	return 0;
 }
@@ -217,6 +238,7 @@ void site_stats_withdraw(struct site_stats *stats, const struct site_block *bloc
 		size_t period = period_of(stats, site->history, block->time_ns);
 
 		site->history->allocated[period] -= site->history->allocated[period] > 0;
+		add_bytes(site->history, period, -block->size_bytes);
 	}
 }
 
@@ -229,6 +251,7 @@ void site_stats_unleave(struct site_stats *stats, const struct site_block *block
 		return;
 	period = period_of(stats, site->history, time_ns);
 	site->history->ended[period] -= site->history->ended[period] > 0;
+	add_bytes(site->history, period, block->size_bytes);
 	site->frees--;
 	site->held_bytes += block->size_bytes;
 	lifetime_sketch_remove(&site->history->lifetimes, lifetime_ns(block, time_ns));

@@ -2,7 +2,7 @@
 /*
  * What each allocation stack did, counted as it happens: a site is a stack that blocks were
  * allocated from. Sites outlive their blocks, so memory grows with the number of distinct stacks,
- * not with events: 96 bytes for a site that allocated once, about 1 KiB for one that goes on.
+ * not with events: 96 bytes for a site that allocated once, about 1.5 KiB for one that goes on.
  *
  * The counts follow the heap model: a block that turns out to be another call's is withdrawn, a
  * failed realloc's release is taken back. Releases of blocks that a forked child inherited are the
@@ -21,11 +21,12 @@
 #define SITE_PERIODS 64
 
 struct site_history {
-	uint32_t allocated[SITE_PERIODS]; /* blocks, by period */
-	uint32_t ended[SITE_PERIODS];	  /* released, or given up */
-	uint8_t shift;			  /* a period is 2^shift ns long, the first begins with the
-						 recording (site_stats_origin()) */
-	struct lifetime_sketch lifetimes; /* of the blocks that were freed */
+	uint32_t allocated[SITE_PERIODS];  /* blocks, by period */
+	uint32_t ended[SITE_PERIODS];	   /* released, or given up */
+	int64_t added_bytes[SITE_PERIODS]; /* allocated less ended */
+	uint8_t shift;			   /* a period is 2^shift ns long, the first begins with the
+						  recording (site_stats_origin()) */
+	struct lifetime_sketch lifetimes;  /* of the blocks that were freed */
 };
 
 struct site {

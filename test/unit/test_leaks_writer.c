@@ -368,10 +368,33 @@ static void lost_on_a_cpu_that_had_no_event(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void histories_are_of_whole_stacks(void **state)
+{
+	const struct size_range size = {30, 30};
+	const struct leaks_options all = {0}, of_size = {.size = &size}, old = {.min_age_ns = 1};
+	_cleanup_free_ char *text = NULL, *sized = NULL, *aged = NULL;
+
+	add_call(1 * SECOND, 30, 0xa00);
+	add_call(2 * SECOND, 40, 0xb00);
+	add_free(3 * SECOND, 0xb00);
+	text = leaks_text(&all);
+	/* 2^25 ns are the shortest periods of which at most 64 reach that far. */
+	assert_has(text, "\nperiods 60 1.000000000 0.033554432\n# columns: history ");
+	assert_has(text, "history all held_bytes=30,");
+	assert_has(text, ",70,70,30 held_blocks=1,");
+	assert_has(text, ",2,2,1 lifetimes=805306368:1\n");
+	assert_has(text, "\n# columns: history STACK KEY=VALUE...\n");
+	sized = leaks_text(&of_size);
+	assert_lacks(sized, "history");
+	aged = leaks_text(&old);
+	assert_lacks(aged, "history");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_call_in_one_event_has_the_stack_of_a_return),
+		TEST(histories_are_of_whole_stacks),
 		TEST(of_one_size),
 		TEST(of_one_size_exactly),
 		TEST(without_losses),

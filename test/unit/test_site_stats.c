@@ -67,6 +67,46 @@ static void one_allocation_needs_no_history(void **state)
 	assert_int_equal(site_stats_find(stats, STACK)->history->allocated[3], 1);
 }
 
+/* What is held at the end of period @i. */
+static int64_t held_at(size_t i)
+{
+	const struct site_history *history = site_stats_find(stats, STACK)->history;
+	int64_t held = 0;
+
+	for (size_t k = 0; k <= i; k++)
+		held += history->added_bytes[k];
+	return held;
+}
+
+static void bytes_are_known_by_period(void **state)
+{
+	const uint64_t ms = UINT64_C(1) << 20;
+	const struct site_block block = {STACK, 30, 2 * ms + 1};
+
+	enter(100, 0 * ms + 1);
+	enter(50, 1 * ms + 1);
+	enter(30, 2 * ms + 1);
+	leave(100, 0 * ms + 1, 3 * ms + 1);
+	assert_int_equal(held_at(0), 100);
+	assert_int_equal(held_at(1), 150);
+	assert_int_equal(held_at(2), 180);
+	assert_int_equal(held_at(3), 80);
+	/* It was never there, and that one not freed. */
+	site_stats_withdraw(stats, &block);
+	site_stats_unleave(stats, &(struct site_block){STACK, 100, 1}, 3 * ms + 1);
+	assert_int_equal(held_at(2), 150);
+	assert_int_equal(held_at(3), 150);
+	assert_int_equal(site_stats_vanish(stats, &(struct site_block){STACK, 50, ms + 1}, 9 * ms),
+			 0);
+	assert_int_equal(held_at(9), 100);
+	/* Periods of twice the length. */
+	enter(7, 100 * ms);
+	assert_int_equal(held_at(0), 150);
+	assert_int_equal(held_at(4), 100);
+	assert_int_equal(held_at(SITE_PERIODS - 1), 107);
+	assert_int_equal(site_stats_find(stats, STACK)->held_bytes, 107);
+}
+
 static void periods_grow_with_the_recording(void **state)
 {
 	const struct site_history *history;
@@ -238,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(counts_of_a_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_allocation_needs_no_history, setup, teardown),
+		cmocka_unit_test_setup_teardown(bytes_are_known_by_period, setup, teardown),
 		cmocka_unit_test_setup_teardown(periods_grow_with_the_recording, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_taken_back_leaves_no_trace, setup,
 						teardown),
