@@ -6,6 +6,7 @@
 #include "plot/gnuplot.h"
 #include "plot/leak_density.h"
 #include "plot/leak_set.h"
+#include "plot/leak_title.h"
 #include "plot/plot_draw.h"
 
 #include <assert.h>
@@ -13,9 +14,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define TITLE_CHARS_MAX 110
 #define LABEL_CHARS_MAX 110
-#define NAME_BYTES_MAX	40
 #define RECURRING_SIZES 8
 /* Labels of sizes closer than this part of the axis would cover each other. */
 #define LABEL_DISTANCE 0.035
@@ -75,11 +74,6 @@ static uint32_t series_of(const struct leak_plot *plot, const struct leak_point 
 							      : LEAK_SET_RANKS);
 }
 
-static const char *plural(uint64_t nr)
-{
-	return nr == 1 ? "" : "s";
-}
-
 /* "12 of 340 leaks (size 3072), 36 KiB, in emacs, python3 (PID 4165)" */
 static void print_headline(FILE *out, const struct leak_plot *plot)
 {
@@ -92,33 +86,16 @@ static void print_headline(FILE *out, const struct leak_plot *plot)
 	}
 	if (plot->options->size_text)
 		fprintf(out, "%zu of %" PRIu64 " leak%s (size %s)", set->nr_points, nr_all,
-			plural(nr_all), plot->options->size_text);
+			leak_title_plural(nr_all), plot->options->size_text);
 	else
-		fprintf(out, "%zu leak%s", set->nr_points, plural(set->nr_points));
+		fprintf(out, "%zu leak%s", set->nr_points, leak_title_plural(set->nr_points));
 	fprintf(out, ", %s", byte_text_format(set->total_bytes).text);
-	for (size_t i = 0; i < set->nr_names; i++)
-		fprintf(out, "%s%.*s", i == 0 ? ", in " : ", ", NAME_BYTES_MAX, set->names[i]);
-	if (set->more_names)
-		fputs(" and others", out);
-	if (set->nr_points && !set->several_pids)
-		fprintf(out, " (PID %" PRId32 ")", set->pid);
+	leak_title_print_origin(out, set);
 }
 
-/* What makes the picture less than the whole truth; nothing if it is. */
 static void print_caveats(FILE *out, const struct leak_plot *plot)
 {
-	const struct leak_set *set = &plot->set;
-	uint64_t lost = set->summary.lost_events;
-
-	if (lost)
-		fprintf(out, "%" PRIu64 " event%s lost: some of these blocks may have been freed",
-			lost, lost == 1 ? " was" : "s were");
-	if (set->summary.is_truncated)
-		fprintf(out, "%sthe recording was cut off", lost ? "; " : "");
-	if (set->nr_unknown_size)
-		fprintf(out, "%s%" PRIu64 " leak%s of unknown size not shown",
-			lost || set->summary.is_truncated ? "; " : "", set->nr_unknown_size,
-			plural(set->nr_unknown_size));
+	leak_title_print_caveats(out, &plot->set, true);
 }
 
 /* What @print prints, as a string that the caller frees; NULL if memory is out. */
@@ -135,20 +112,6 @@ static char *text_of(void (*print)(FILE *out, const struct leak_plot *plot),
 	if (fclose(out) != 0)
 		return NULL;
 	return steal_ptr(text);
-}
-
-static void write_title(const struct plot_script *script, const struct leak_plot *plot)
-{
-	FILE *program = script->program;
-
-	fputs("set title ", program);
-	gnuplot_print_string(program, plot->headline, TITLE_CHARS_MAX);
-	if (*plot->caveats) {
-		fputs(".\"\\n\".", program);
-		gnuplot_print_string(program, plot->caveats, TITLE_CHARS_MAX);
-	}
-	plot_output_print_title_font(script->output, program);
-	fputc('\n', program);
 }
 
 /* On the right-hand side, the sizes that recur most, with how often: "10 x 3072 bytes". */
@@ -172,7 +135,8 @@ static int write_recurring_sizes(FILE *program, const struct leak_plot *plot)
 		positions[nr_shown] = position;
 		fprintf(program, "%s'%" PRIu64 " x %" PRIu64 " byte%s' %.17g",
 			nr_shown ? ", " : "set y2tics (", sizes[i].nr_leaks, sizes[i].size_bytes,
-			plural(sizes[i].size_bytes), leak_axes_y(&plot->axes, sizes[i].size_bytes));
+			leak_title_plural(sizes[i].size_bytes),
+			leak_axes_y(&plot->axes, sizes[i].size_bytes));
 		nr_shown++;
 	}
 	if (nr_shown)
@@ -329,7 +293,7 @@ static int write_program(struct plot_script *script, const void *context)
 	FILE *program = script->program;
 
 	plot_output_begin(script->output, program, plot->headline);
-	write_title(script, plot);
+	leak_title_write(script, plot->headline, plot->caveats);
 	leak_axes_write(&plot->axes, &plot->set.summary, program);
 	if (plot->is_map)
 		write_map(script, plot);
@@ -393,7 +357,7 @@ static void make_verdict_series(struct leak_plot *plot)
 
 		*series = (struct series){sum->nr_leaks, look->colour, look->point_type, NULL};
 		if (asprintf(&series->label, "%s: %" PRIu64 " leak%s, %s%s%s%s", look->name,
-			     sum->nr_leaks, plural(sum->nr_leaks),
+			     sum->nr_leaks, leak_title_plural(sum->nr_leaks),
 			     byte_text_format(sum->total_bytes).text, *look->meaning ? " (" : "",
 			     look->meaning, *look->meaning ? ")" : "") < 0)
 			series->label = NULL;

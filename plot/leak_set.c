@@ -128,21 +128,48 @@ static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
 			      });
 }
 
+/* Takes @item in. *@label is where frames go that follow it; NULL: nowhere. */
+static int add_item(struct leak_set *set, const struct leaks_reader *reader,
+		    const struct leaks_item *item, const struct size_range *range,
+		    struct stack_label **label)
+{
+	struct leak_group *unlabelled;
+	int err = 0;
+
+	switch (item->kind) {
+	case LEAKS_END:
+		break;
+	case LEAKS_LEAK:
+		err = add_leak(set, &item->leak, range, &unlabelled);
+		*label = unlabelled ? &unlabelled->label : NULL;
+		return err;
+	case LEAKS_FRAME:
+		err = *label ? stack_label_add(*label, item->frame.symbol) : 0;
+		break;
+	case LEAKS_STACK:
+		*label = NULL;
+		err = history_set_add_verdict(&set->histories, &item->stack);
+		break;
+	case LEAKS_HISTORY:
+		err = history_set_add(&set->histories, leaks_reader_periods(reader), item->history,
+				      label);
+		break;
+	}
+	return err ? out_of_memory() : 0;
+}
+
 static int read_leaks(struct leak_set *set, struct leaks_reader *reader,
 		      const struct size_range *range)
 {
-	struct leak_group *unlabelled = NULL;
+	struct stack_label *label = NULL;
 	struct leaks_item item;
 	int err;
 
-	while ((err = leaks_reader_next(reader, &item)) == 0 && item.kind != LEAKS_END) {
-		if (item.kind == LEAKS_LEAK)
-			err = add_leak(set, &item.leak, range, &unlabelled);
-		else if (unlabelled && stack_label_add(&unlabelled->label, item.frame.symbol))
-			err = out_of_memory();
-		if (err)
-			return err;
-	}
+	do {
+		err = leaks_reader_next(reader, &item);
+		if (!err)
+			err = add_item(set, reader, &item, range, &label);
+	} while (!err && item.kind != LEAKS_END);
 	return err;
 }
 
@@ -206,6 +233,7 @@ void leak_set_deinit(struct leak_set *set)
 	for (size_t i = 0; i < set->nr_names; i++)
 		free(set->names[i]);
 	free(set->points);
+	history_set_deinit(&set->histories);
 	*set = (struct leak_set){0};
 }
 

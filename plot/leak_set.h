@@ -7,6 +7,7 @@
 #define LEAKTOOLS_PLOT_LEAK_SET_H
 
 #include "common/size_range.h"
+#include "plot/history_set.h"
 #include "plot/leaks_reader.h"
 #include "plot/plot_colours.h"
 #include "plot/stack_label.h"
@@ -69,6 +70,7 @@ struct leak_set {
 	int32_t pid; /* of the first leak */
 	bool several_pids;
 	struct leaks_summary summary;
+	struct history_set histories; /* of all sizes, whatever the range */
 };
 
 /*

@@ -29,6 +29,9 @@ int main(int argc, char **argv)
 	case LEAKPLOT_LEAKS:
 		err = leak_plot_run(&options.leaks);
 		break;
+	case LEAKPLOT_HISTORY:
+		err = history_plot_run(&options.history);
+		break;
 	case LEAKPLOT_MEMORY:
 		err = memory_plot_run(&options.memory);
 		break;

@@ -20,9 +20,12 @@ static const char usage_text[] =
 	"Plots the leaks that leakparse found, or a process's memory as time passes.\n"
 	"\n"
 	"LEAKS is a file that leakparse wrote; without it, or with -, standard input is read.\n"
-	"Each leak is a point: its size against its time. The plot opens in a window where\n"
-	"there is a display, else it is drawn in the terminal.\n"
+	"Each leak is a point: its size against its time, unless --plot says what else to show.\n"
+	"The plot opens in a window where there is a display, else it is drawn in the terminal.\n"
 	"\n"
+	"      --plot WHAT       leaks: a point a leak, the default; held: what was held over\n"
+	"                        time, by stack; growth: the stacks that grow, each by itself;\n"
+	"                        lifetimes: a histogram of how long blocks live\n"
 	"  -o, --output FILE     write a picture: FILE ends in .png, .svg or .pdf\n"
 	"      --term TERM       draw in the terminal (dumb) or in a window of gnuplot's\n"
 	"                        terminal TERM (qt, wxt, x11)\n"
@@ -41,6 +44,7 @@ static const char usage_text[] =
 
 enum long_option {
 	OPTION_TERM = CHAR_MAX + 1,
+	OPTION_PLOT,
 	OPTION_SAVE,
 	OPTION_COLOUR,
 	OPTION_BY_EVENT,
@@ -52,6 +56,7 @@ enum long_option {
 };
 
 static const struct option long_options[] = {
+	{"plot", required_argument, NULL, OPTION_PLOT},
 	{"output", required_argument, NULL, 'o'},
 	{"term", required_argument, NULL, OPTION_TERM},
 	{"save", required_argument, NULL, OPTION_SAVE},
@@ -72,7 +77,10 @@ static const struct option long_options[] = {
 struct command_line {
 	struct leak_plot_options leaks;
 	struct memory_plot_options memory;
+	bool is_history; /* --plot of something else than leaks */
+	enum history_plot_kind history;
 	const char *leaks_option;  /* one that was given and is for leaks only */
+	const char *points_option; /* likewise, for the plot of a point a leak */
 	const char *memory_option; /* likewise for --mem */
 };
 
@@ -121,6 +129,27 @@ static int parse_leaks_option(struct leak_plot_options *leaks, int option, const
 	return 0;
 }
 
+static int parse_plot(struct command_line *line, const char *argument)
+{
+	static const char *const kinds[] = {
+		[HISTORY_HELD] = "held",
+		[HISTORY_GROWTH] = "growth",
+		[HISTORY_LIFETIMES] = "lifetimes",
+	};
+
+	line->is_history = false;
+	if (strcmp(argument, "leaks") == 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (strcmp(argument, kinds[i]) == 0) {
+			line->history = (enum history_plot_kind)i;
+			line->is_history = true;
+			return 0;
+		}
+	}
+	return bad_usage("--plot takes leaks, held, growth or lifetimes, not ", argument);
+}
+
 static int parse_memory_option(struct memory_plot_options *memory, int option, const char *argument)
 {
 	long number;
@@ -159,6 +188,21 @@ static int parse_output_option(struct command_line *line, int option, const char
 	return 0;
 }
 
+static int combine_leaks(const struct command_line *line, const char *input,
+			 struct leakplot_options *ret)
+{
+	if (line->is_history && line->points_option)
+		return bad_usage("only a plot of leaks has --", line->points_option);
+	*ret = (struct leakplot_options){
+		.action = line->is_history ? LEAKPLOT_HISTORY : LEAKPLOT_LEAKS,
+		.leaks = line->leaks,
+		.history = {input, line->leaks.output, line->leaks.term, line->leaks.save,
+			    line->history},
+	};
+	ret->leaks.input = input;
+	return 0;
+}
+
 /* Checks what was given together. */
 static int combine(const struct command_line *line, char **files, int nr_files,
 		   struct leakplot_options *ret)
@@ -166,8 +210,10 @@ static int combine(const struct command_line *line, char **files, int nr_files,
 	if (line->leaks.output && line->leaks.term)
 		return bad_usage("--output and --term exclude each other", "");
 	if (line->memory.pid) {
-		if (line->leaks_option)
-			return bad_usage("with --mem there is no --", line->leaks_option);
+		if (line->leaks_option || line->points_option)
+			return bad_usage("with --mem there is no --",
+					 line->leaks_option ? line->leaks_option
+							    : line->points_option);
 		if (nr_files)
 			return bad_usage("--mem reads no file: ", files[0]);
 		*ret = (struct leakplot_options){.action = LEAKPLOT_MEMORY, .memory = line->memory};
@@ -179,9 +225,7 @@ static int combine(const struct command_line *line, char **files, int nr_files,
 		return bad_usage("only one file is plotted at a time, what is ", files[1]);
 	if (nr_files == 0 && isatty(STDIN_FILENO))
 		return bad_usage("name a file that leakparse wrote, or --mem PID", "");
-	*ret = (struct leakplot_options){.action = LEAKPLOT_LEAKS, .leaks = line->leaks};
-	ret->leaks.input = nr_files ? files[0] : "-";
-	return 0;
+	return combine_leaks(line, nr_files ? files[0] : "-", ret);
 }
 
 int leakplot_options_parse(int argc, char **argv, struct leakplot_options *ret)
@@ -204,12 +248,16 @@ int leakplot_options_parse(int argc, char **argv, struct leakplot_options *ret)
 		case OPTION_TERM:
 			err = parse_output_option(&line, option, optarg);
 			break;
+		case OPTION_PLOT:
+			line.leaks_option = long_options[index].name;
+			err = parse_plot(&line, optarg);
+			break;
 		case OPTION_COLOUR:
 		case OPTION_BY_EVENT:
 		case OPTION_SIZE:
 		case OPTION_LINEAR:
 		case OPTION_LOG:
-			line.leaks_option = long_options[index].name;
+			line.points_option = long_options[index].name;
 			err = parse_leaks_option(&line.leaks, option, optarg);
 			break;
 		case OPTION_MEM:

@@ -3,19 +3,22 @@
 #ifndef LEAKTOOLS_PLOT_LEAKPLOT_OPTIONS_H
 #define LEAKTOOLS_PLOT_LEAKPLOT_OPTIONS_H
 
+#include "plot/history_plot.h"
 #include "plot/leak_plot.h"
 #include "plot/memory_plot.h"
 
 enum leakplot_action {
 	LEAKPLOT_LEAKS,
+	LEAKPLOT_HISTORY,
 	LEAKPLOT_MEMORY,
 	LEAKPLOT_NOTHING, /* --help or --version was answered */
 };
 
 struct leakplot_options {
 	enum leakplot_action action;
-	struct leak_plot_options leaks;	   /* if LEAKPLOT_LEAKS */
-	struct memory_plot_options memory; /* if LEAKPLOT_MEMORY */
+	struct leak_plot_options leaks;	     /* if LEAKPLOT_LEAKS */
+	struct history_plot_options history; /* if LEAKPLOT_HISTORY */
+	struct memory_plot_options memory;   /* if LEAKPLOT_MEMORY */
 };
 
 /*

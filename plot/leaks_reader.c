@@ -3,23 +3,26 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "plot/leaks_words.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 
 #define FORMAT_VERSION 1
 /* Longer than any demangled C++ name with its path; a file without newlines ends here. */
 #define LINE_BYTES_MAX (1u << 20)
-#define NS_DIGITS      9
 
 struct leaks_reader {
 	FILE *file;
 	char *name; /* for messages */
 	char *line;
 	uint64_t line_number;
-	bool in_leak; /* frames that follow belong to a leak */
+	bool wants_frames; /* those that follow belong to something of interest */
 	struct leaks_summary summary;
+	struct leaks_periods periods;
+	struct leaks_history history; /* the last one */
 };
 
 /* Reports that the current line is wrong. */
@@ -56,144 +59,77 @@ static int read_line(struct leaks_reader *reader)
 	return c == EOF ? 0 : 1;
 }
 
-/* Cuts the next word off *@cursor. Returns it, or NULL at the line's end. */
-static char *next_word(char **cursor)
-{
-	char *word = *cursor;
-
-	if (!word || !*word)
-		return NULL;
-	char *blank = strchr(word, ' ');
-	if (blank)
-		*blank = '\0';
-	*cursor = blank ? blank + 1 : NULL;
-	return *word ? word : NULL;
-}
-
-/* A number that is all of @text, at most @max; NULL is no number. */
-static int parse_number(const char *text, int base, uint64_t max, uint64_t *ret)
-{
-	char *end;
-
-	/* strtoull() takes signs and blanks. */
-	if (!text || !isxdigit((unsigned char)*text))
-		return -EINVAL;
-	errno = 0;
-	unsigned long long number = strtoull(text, &end, base);
-	if (errno || *end || number > max)
-		return -EINVAL;
-	*ret = number;
-	return 0;
-}
-
-static int parse_u32(const char *text, uint32_t *ret)
-{
-	uint64_t number;
-
-	if (parse_number(text, 10, UINT32_MAX, &number))
-		return -EINVAL;
-	*ret = (uint32_t)number;
-	return 0;
-}
-
-/* A process's or thread's number; -1 where the kernel had none to give. */
-static int parse_id(const char *text, int32_t *ret)
-{
-	uint64_t number = 0;
-	bool is_none = text && strcmp(text, "-1") == 0;
-
-	if (!is_none && parse_number(text, 10, INT32_MAX, &number))
-		return -EINVAL;
-	*ret = is_none ? -1 : (int32_t)number;
-	return 0;
-}
-
-static int parse_address(const char *text, uint64_t *ret)
-{
-	if (!text || strncmp(text, "0x", 2) != 0)
-		return -EINVAL;
-	return parse_number(text + 2, 16, UINT64_MAX, ret);
-}
-
-/* "SECONDS.NNNNNNNNN" in nanoseconds. */
-static int parse_time(char *text, uint64_t *ret_ns)
-{
-	char *dot = text ? strchr(text, '.') : NULL;
-	uint64_t seconds, ns;
-
-	if (!dot || strlen(dot + 1) != NS_DIGITS)
-		return -EINVAL;
-	*dot = '\0';
-	if (parse_number(text, 10, UINT64_MAX, &seconds) ||
-	    parse_number(dot + 1, 10, UINT64_MAX, &ns) ||
-	    __builtin_mul_overflow(seconds, UINT64_C(1000000000), &seconds) ||
-	    __builtin_add_overflow(seconds, ns, ret_ns))
-		return -EINVAL;
-	return 0;
-}
-
-static int hex_digit(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
-}
-
-/* Undoes \xNN in place. An escaped NUL stays as it is: it would cut the name. */
-static void unescape(char *name)
-{
-	char *to = name;
-
-	for (const char *from = name; *from; to++) {
-		if (from[0] == '\\' && from[1] == 'x' && isxdigit((unsigned char)from[2]) &&
-		    isxdigit((unsigned char)from[3]) && strncmp(from + 2, "00", 2) != 0) {
-			*to = (char)(hex_digit(from[2]) << 4 | hex_digit(from[3]));
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-}
-
-static int parse_name(char *word, const char **ret)
-{
-	if (!word)
-		return -EINVAL;
-	unescape(word);
-	*ret = word;
-	return 0;
-}
-
 /* The words of a leak line after "leak". */
 static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_leak *ret)
 {
 	struct leaks_leak leak = {.has_size = true};
 
-	char *size = next_word(&cursor);
+	char *size = leaks_next_word(&cursor);
 	if (size && strcmp(size, "?") == 0)
 		leak.has_size = false;
-	else if (parse_number(size, 10, UINT64_MAX, &leak.size_bytes))
+	else if (leaks_parse_number(size, 10, UINT64_MAX, &leak.size_bytes))
 		return bad_line(reader, "SIZE is neither a number of bytes nor '?'");
-	if (parse_address(next_word(&cursor), &leak.address))
+	if (leaks_parse_address(leaks_next_word(&cursor), &leak.address))
 		return bad_line(reader, "ADDRESS is not a hexadecimal number with 0x");
-	if (parse_time(next_word(&cursor), &leak.time_ns))
+	if (leaks_parse_time(leaks_next_word(&cursor), &leak.time_ns))
 		return bad_line(reader, "TIME is not seconds with nine decimals");
-	if (parse_number(next_word(&cursor), 10, UINT64_MAX, &leak.event))
+	if (leaks_parse_number(leaks_next_word(&cursor), 10, UINT64_MAX, &leak.event))
 		return bad_line(reader, "EVENT is not a number");
-	if (parse_id(next_word(&cursor), &leak.pid) || parse_id(next_word(&cursor), &leak.tid))
+	if (leaks_parse_id(leaks_next_word(&cursor), &leak.pid) ||
+	    leaks_parse_id(leaks_next_word(&cursor), &leak.tid))
 		return bad_line(reader, "PID and TID are not numbers of a process and a thread");
-	if (parse_name(next_word(&cursor), &leak.comm) ||
-	    parse_name(next_word(&cursor), &leak.function))
+	if (leaks_parse_name(leaks_next_word(&cursor), &leak.comm) ||
+	    leaks_parse_name(leaks_next_word(&cursor), &leak.function))
 		return bad_line(reader, "COMM or FUNCTION is missing");
-	if (parse_u32(next_word(&cursor), &leak.stack))
+	if (leaks_parse_u32(leaks_next_word(&cursor), &leak.stack))
 		return bad_line(reader, "STACK is not a number");
 	/* Older files end here. */
-	if (next_word(&cursor))
-		leak.verdict = next_word(&cursor);
-	for (char *word; leak.verdict && (word = next_word(&cursor));)
+	if (leaks_next_word(&cursor))
+		leak.verdict = leaks_next_word(&cursor);
+	for (char *word; leak.verdict && (word = leaks_next_word(&cursor));)
 		if (strncmp(word, "age=", 4) == 0)
-			leak.has_age = parse_time(word + 4, &leak.age_ns) == 0;
+			leak.has_age = leaks_parse_time(word + 4, &leak.age_ns) == 0;
 	*ret = leak;
 	return 0;
+}
+
+/* The words of a stack line after "stack". */
+static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_stack *ret)
+{
+	struct leaks_stack stack = {0};
+	char *words[6] = {0};
+
+	/* RANK VERDICT CERTAINTY BLOCKS BYTES STACK */
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = leaks_next_word(&cursor);
+	if (!words[1] || leaks_parse_u32(words[5], &stack.stack))
+		return bad_line(reader, "VERDICT or STACK is missing");
+	stack.verdict = words[1];
+	for (char *word; (word = leaks_next_word(&cursor));) {
+		static const char key[] = "bytes_per_s=";
+		char *end;
+
+		if (strncmp(word, key, sizeof(key) - 1) != 0)
+			continue;
+		stack.bytes_per_s = strtod(word + sizeof(key) - 1, &end);
+		stack.has_rate = !*end && isfinite(stack.bytes_per_s);
+	}
+	*ret = stack;
+	return 0;
+}
+
+static int parse_history(struct leaks_reader *reader, char *cursor)
+{
+	const char *wrong = leaks_history_parse(cursor, &reader->periods, &reader->history);
+
+	return wrong ? bad_line(reader, wrong) : 0;
+}
+
+static int parse_periods(struct leaks_reader *reader, char *cursor)
+{
+	const char *wrong = leaks_periods_parse(cursor, &reader->periods);
+
+	return wrong ? bad_line(reader, wrong) : 0;
 }
 
 /* True if @symbol, of a frame in @module, is "NAME+0x..." with the module's own name: no function.
@@ -211,14 +147,19 @@ static bool is_module_offset(const char *symbol, size_t name_len, const char *mo
 static int parse_frame(char *cursor, struct leaks_frame *ret)
 {
 	const char *module = strrchr(cursor, '(');
-	char *symbol = next_word(&cursor);
+	char *symbol = cursor, *end = strstr(cursor, "  ");
 
-	if (!symbol)
+	/* Columns are two blanks apart; a name may have one. */
+	if (end)
+		*end = '\0';
+	if (!*symbol)
 		return -ENODATA;
-	char *offset = strstr(symbol, "+0x");
+	char *offset = strrchr(symbol, '+');
+	if (offset && strncmp(offset, "+0x", 3) != 0)
+		offset = NULL;
 	if (offset && !is_module_offset(symbol, (size_t)(offset - symbol), module))
 		*offset = '\0';
-	return parse_name(symbol, &ret->symbol);
+	return leaks_parse_name(symbol, &ret->symbol);
 }
 
 /* One KEY=VALUE of the summary. */
@@ -232,17 +173,17 @@ static int parse_summary_word(struct leaks_reader *reader, char *word)
 		return 0;
 	*value++ = '\0';
 	if (strcmp(word, "events") == 0) {
-		err = parse_number(value, 10, UINT64_MAX, &summary->events);
+		err = leaks_parse_number(value, 10, UINT64_MAX, &summary->events);
 		summary->has_events = !err;
 	} else if (strcmp(word, "lost") == 0) {
-		err = parse_number(value, 10, UINT64_MAX, &summary->lost_events);
+		err = leaks_parse_number(value, 10, UINT64_MAX, &summary->lost_events);
 	} else if (strcmp(word, "truncated") == 0) {
 		summary->is_truncated = strcmp(value, "0") != 0;
 	} else if (strcmp(word, "start") == 0) {
-		err = parse_time(value, &summary->start_ns);
+		err = leaks_parse_time(value, &summary->start_ns);
 		summary->has_start = !err;
 	} else if (strcmp(word, "end") == 0) {
-		err = parse_time(value, &summary->end_ns);
+		err = leaks_parse_time(value, &summary->end_ns);
 		summary->has_end = !err;
 	}
 	return err ? bad_line(reader, "the summary holds a number that is none") : 0;
@@ -251,11 +192,11 @@ static int parse_summary_word(struct leaks_reader *reader, char *word)
 /* A comment; the summary is one. */
 static int parse_comment(struct leaks_reader *reader, char *cursor)
 {
-	char *word = next_word(&cursor);
+	char *word = leaks_next_word(&cursor);
 
 	if (!word || strcmp(word, "summary") != 0)
 		return 0;
-	while ((word = next_word(&cursor))) {
+	while ((word = leaks_next_word(&cursor))) {
 		int err = parse_summary_word(reader, word);
 
 		if (err)
@@ -278,13 +219,13 @@ static int check_version(struct leaks_reader *reader)
 		return -EINVAL;
 	}
 	cursor = reader->line;
-	word = next_word(&cursor);
+	word = leaks_next_word(&cursor);
 	if (word && strcmp(word, "#") == 0)
-		word = next_word(&cursor);
+		word = leaks_next_word(&cursor);
 	else
 		word = NULL;
 	if (!word || strcmp(word, "leaks") != 0 ||
-	    parse_number(next_word(&cursor), 10, UINT64_MAX, &version))
+	    leaks_parse_number(leaks_next_word(&cursor), 10, UINT64_MAX, &version))
 		return bad_line(reader,
 				"does not begin with '# leaks 1'; this is not a leaks file");
 	if (version != FORMAT_VERSION) {
@@ -354,6 +295,33 @@ void leaks_reader_close(struct leaks_reader *reader)
 	free(reader);
 }
 
+/*
+ * A line whose first word is @word. Returns 1 if *@ret is what it tells, 0 if it is to be passed
+ * over, or a negative errno after reporting it.
+ */
+static int parse_item(struct leaks_reader *reader, const char *word, char *cursor,
+		      struct leaks_item *ret)
+{
+	int err;
+
+	if (strcmp(word, "leak") == 0) {
+		ret->kind = LEAKS_LEAK;
+		reader->wants_frames = true;
+		err = parse_leak(reader, cursor, &ret->leak);
+	} else if (strcmp(word, "stack") == 0) {
+		ret->kind = LEAKS_STACK;
+		err = parse_stack(reader, cursor, &ret->stack);
+	} else if (strcmp(word, "history") == 0) {
+		ret->kind = LEAKS_HISTORY;
+		ret->history = &reader->history;
+		reader->wants_frames = true;
+		err = parse_history(reader, cursor);
+	} else {
+		return strcmp(word, "periods") == 0 ? parse_periods(reader, cursor) : 0;
+	}
+	return err ? err : 1;
+}
+
 int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret)
 {
 	int got;
@@ -363,7 +331,7 @@ int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret)
 		int err = 0;
 
 		if (*cursor == '\t') {
-			if (!reader->in_leak)
+			if (!reader->wants_frames)
 				continue;
 			ret->kind = LEAKS_FRAME;
 			/* A frame about which nothing is known is an empty line. */
@@ -372,22 +340,26 @@ int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret)
 			continue;
 		}
 
-		const char *word = next_word(&cursor);
+		const char *word = leaks_next_word(&cursor);
 		if (word && strcmp(word, "#") == 0) {
 			err = parse_comment(reader, cursor);
 			if (err)
 				return err;
 			continue;
 		}
-		reader->in_leak = word && strcmp(word, "leak") == 0;
-		if (reader->in_leak) {
-			ret->kind = LEAKS_LEAK;
-			return parse_leak(reader, cursor, &ret->leak);
-		}
+		reader->wants_frames = false;
+		err = word ? parse_item(reader, word, cursor, ret) : 0;
+		if (err)
+			return err < 0 ? err : 0;
 	}
 	if (got == 0)
 		ret->kind = LEAKS_END;
 	return got;
+}
+
+const struct leaks_periods *leaks_reader_periods(const struct leaks_reader *reader)
+{
+	return &reader->periods;
 }
 
 const struct leaks_summary *leaks_reader_summary(const struct leaks_reader *reader)

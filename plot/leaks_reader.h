@@ -9,6 +9,8 @@
 #ifndef LEAKTOOLS_PLOT_LEAKS_READER_H
 #define LEAKTOOLS_PLOT_LEAKS_READER_H
 
+#include "plot/leaks_history.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,10 +52,20 @@ struct leaks_frame {
 	const char *symbol;
 };
 
+/* What was found of the blocks of a stack. */
+struct leaks_stack {
+	uint32_t stack;
+	const char *verdict;
+	bool has_rate;
+	double bytes_per_s; /* if has_rate: it grows */
+};
+
 enum leaks_item_kind {
 	LEAKS_END,
 	LEAKS_LEAK,
-	LEAKS_FRAME, /* of the leak returned last; innermost first */
+	LEAKS_FRAME, /* of the leak or history returned last; innermost first */
+	LEAKS_STACK,
+	LEAKS_HISTORY,
 };
 
 /* What leaks_reader_next() found. Strings live until the next call. */
@@ -62,6 +74,8 @@ struct leaks_item {
 	union {
 		struct leaks_leak leak;
 		struct leaks_frame frame;
+		struct leaks_stack stack;
+		const struct leaks_history *history;
 	};
 };
 
@@ -75,13 +89,16 @@ int leaks_reader_open(const char *path, struct leaks_reader **ret);
 void leaks_reader_close(struct leaks_reader *reader);
 
 /*
- * Reads on to the next leak or frame of a leak; unexpected operations, their frames and unknown
- * lines are passed over. Returns 0, LEAKS_END at the file's end included, or a negative errno after
- * reporting it.
+ * Reads on to the next leak, stack, history, or frame of a leak or history; unexpected operations,
+ * other frames and unknown lines are passed over. Returns 0, LEAKS_END at the file's end included,
+ * or a negative errno after reporting it.
  */
 int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret);
 
 /* The summary, as far as the lines read until now tell it. */
 const struct leaks_summary *leaks_reader_summary(const struct leaks_reader *reader);
+
+/* The periods of all histories; none of them comes before. */
+const struct leaks_periods *leaks_reader_periods(const struct leaks_reader *reader);
 
 #endif

@@ -325,10 +325,74 @@ has_magic() {
 @test "bad usage" {
 	for arguments in '-o p.gif leaks' '--size 3..1 leaks' '--size x leaks' '--term postscript leaks' \
 		'--mem 0' '--mem x' '--mem 1 --interval 1' '--interval 100 leaks' '--mem 1 --by-event' \
-		'--mem 1 leaks' 'leaks more' '--nonsense' '--save' '--save= leaks' '--mem 1 --colour stack' '-o p.png --term dumb leaks'; do
+		'--mem 1 leaks' 'leaks more' '--nonsense' '--save' '--save= leaks' '--mem 1 --colour stack' '--plot x leaks' '--plot held --size 3 leaks' '--mem 1 --plot held' '-o p.png --term dumb leaks'; do
 		# shellcheck disable=SC2086
 		run -2 "$leakplot" $arguments
 		[ "${#lines[@]}" -eq 1 ]
+	done
+}
+
+# golden KIND: the plot's program and data are as in test/golden/plot.KIND. With UPDATE_GOLDEN=1 that
+# file is written anew: look at the difference, and at the picture, before you commit it.
+golden() {
+	local expected="$SOURCE_DIR/test/golden/plot.$1"
+
+	"$leakplot" --plot "$1" --save kept "$SOURCE_DIR/test/golden/report.leaks"
+	tail -n +1 kept/"$1"* >seen
+	[ -z "${UPDATE_GOLDEN:-}" ] || cp seen "$expected"
+	diff -u "$expected" seen
+	(cd kept && gnuplot -d "$1.gnuplot")
+	has_magic "kept/$1.png" $'\x89PNG'
+}
+
+@test "plots of a recording with hostile names are what they were" {
+	for kind in leaks held growth lifetimes; do
+		golden "$kind"
+	done
+}
+
+@test "what was held, growth and lifetimes" {
+	leaks="$SOURCE_DIR/test/golden/report.leaks"
+	for kind in held growth lifetimes; do
+		for suffix in png svg pdf; do
+			run -0 "$leakplot" --plot "$kind" -o "$kind.$suffix" "$leaks"
+			[ -z "$output" ]
+		done
+		"$leakplot" --plot "$kind" --term dumb "$leaks" | grep -q '(PID 7)'
+	done
+	grep -q 'held: 60.5 KiB at the end' held.svg
+	grep -q '60.1 KiB at most, 60 KiB at the end: libc.so.6+0x800 &lt;- libc.so.6+0x1010' held.svg
+	grep -q '1 stack grows: +' growth.svg
+	grep -q '2 blocks freed, half within' lifetimes.svg
+	grep -q '22 still held, by age' lifetimes.svg
+}
+
+@test "plots of histories that are not there, or odd" {
+	make_leaks 3 >leaks
+	for kind in held growth lifetimes; do
+		fails_with 1 'run leakparse again' "$leakplot" --plot "$kind" -o p.png leaks
+	done
+	{
+		echo '# leaks 1'
+		echo 'periods 2 1.000000000 1.000000000'
+		echo 'history all held_bytes=0,0 held_blocks=0,0'
+	} >nothing
+	{
+		echo '# leaks 1'
+		echo '# summary start=5.000000000 end=0.000000000'
+		echo 'periods 2 1.000000000 1.000000000'
+		# More than all hold, more than fits.
+		echo 'history all held_bytes=5,9223372036854775807'
+		echo 'history 1 held_bytes=9223372036854775807,9223372036854775807 lifetimes=0:1'
+		echo 'history 2 held_bytes=9223372036854775807,1 lifetimes=9223372036854775807:9223372036854775807'
+		echo 'leak 1 0x1 9999999999.000000000 1 1 1 x malloc 1 firm growth age=9999999999.000000000'
+	} >odd
+	for kind in held growth lifetimes; do
+		for leaks in nothing odd; do
+			run -0 "$leakplot" --plot "$kind" -o p.svg "$leaks"
+			[ -z "$output" ]
+			run -0 "$leakplot" --plot "$kind" --term dumb "$leaks"
+		done
 	done
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/leaks_reader.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,6 +126,103 @@ static void frames_give_the_function(void **state)
 	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "operator new");
 	must_next(reader, LEAKS_END);
 	leaks_reader_close(reader);
+}
+
+static void frames_may_hold_blanks(void **state)
+{
+	struct leaks_reader *reader = must_open(
+		HEAD LEAK "\toperator new+0x2c  (/usr/lib/libstdc++.so.6)\n"
+			  "\ta::operator+<int, char>+0x1  a.cc:3  (/usr/bin/x)  inlined\n");
+
+	must_next(reader, LEAKS_LEAK);
+	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "operator new");
+	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "a::operator+<int, char>");
+	leaks_reader_close(reader);
+}
+
+static void verdicts_are_read(void **state)
+{
+	struct leaks_reader *reader = must_open(
+		HEAD "stack 1 growth firm 5 3840 293 realloc allocations=5 bytes_per_s=1.5e+03\n"
+		     "\tskipped+0x1  (/x)\n"
+		     "stack 2 start-up doubtful:lost 5 3840 7 malloc\n"
+		     "leak 8 0x1 1.000000000 1 1 1 x malloc 7 firm start-up new=1 age=2.500000000\n"
+		     "leak 8 0x1 1.000000000 1 1 1 x malloc 7\n");
+	struct leaks_item item = must_next(reader, LEAKS_STACK);
+
+	assert_int_equal(item.stack.stack, 293);
+	assert_string_equal(item.stack.verdict, "growth");
+	assert_true(item.stack.has_rate);
+	assert_int_equal(item.stack.bytes_per_s, 1500);
+	item = must_next(reader, LEAKS_STACK);
+	assert_int_equal(item.stack.stack, 7);
+	assert_false(item.stack.has_rate);
+	item = must_next(reader, LEAKS_LEAK);
+	assert_string_equal(item.leak.verdict, "start-up");
+	assert_true(item.leak.has_age);
+	assert_int_equal(item.leak.age_ns, 2500000000);
+	item = must_next(reader, LEAKS_LEAK);
+	assert_null(item.leak.verdict);
+	assert_false(item.leak.has_age);
+	leaks_reader_close(reader);
+}
+
+#define PERIODS "periods 3 10.000000000 2.000000000\n"
+
+static void histories_are_read(void **state)
+{
+	struct leaks_reader *reader =
+		must_open(HEAD PERIODS "history all held_bytes=1,2,3 held_blocks=4,5,6 new=1 "
+				       "lifetimes=1024:7,1536:8\n"
+				       "history 12 held_bytes=0,0,1\n"
+				       "\tf+0x1  (/x)\n");
+	const struct leaks_history *history = must_next(reader, LEAKS_HISTORY).history;
+	const struct leaks_periods *periods = leaks_reader_periods(reader);
+
+	assert_int_equal(periods->nr, 3);
+	assert_int_equal(periods->begin_ns, 10000000000);
+	assert_int_equal(periods->length_ns, 2000000000);
+	assert_true(history->is_all);
+	assert_int_equal(history->nr, 3);
+	assert_int_equal(history->held_bytes[2], 3);
+	assert_int_equal(history->held_blocks[0], 4);
+	assert_int_equal(history->nr_lifetimes, 2);
+	assert_int_equal(history->lifetimes[1].ns, 1536);
+	assert_int_equal(history->lifetimes[1].nr_blocks, 8);
+	history = must_next(reader, LEAKS_HISTORY).history;
+	assert_false(history->is_all);
+	assert_int_equal(history->stack, 12);
+	assert_int_equal(history->nr_lifetimes, 0);
+	must_next(reader, LEAKS_FRAME);
+	leaks_reader_close(reader);
+}
+
+static void wrong_histories_are_refused(void **state)
+{
+	static const char *const wrong[] = {
+		"history all held_bytes=1,2,3\n", /* before the periods */
+		"periods 0 1.000000000 1.000000000\n",
+		"periods 99999 1.000000000 1.000000000\n",
+		"periods 1 1 1\n",
+		"periods 1 1.000000000 0.000000000\n",
+		"periods 4000 18446744072.000000000 1.000000000\n",
+		PERIODS "history all\n",
+		PERIODS "history x held_bytes=1,2,3\n",
+		PERIODS "history all held_bytes=1,2\n",
+		PERIODS "history all held_bytes=1,2,3,4\n",
+		PERIODS "history all held_bytes=1,2,-3\n",
+		PERIODS "history all held_bytes=1,2,18446744073709551615\n",
+		PERIODS "history all held_bytes=1,2,3 lifetimes=5\n",
+		PERIODS "history all held_bytes=1,2,3 lifetimes=5:1,5:2\n",
+		PERIODS "history all held_bytes=1,2,3 held_blocks=\n",
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), HEAD "%s", wrong[i]);
+		assert_int_equal(read_all(text), -EINVAL);
+	}
 }
 
 static void other_lines_and_their_frames_are_skipped(void **state)
@@ -277,6 +375,10 @@ int main(void)
 		cmocka_unit_test(size_may_be_unknown),
 		cmocka_unit_test(names_are_unescaped),
 		cmocka_unit_test(frames_give_the_function),
+		cmocka_unit_test(frames_may_hold_blanks),
+		cmocka_unit_test(verdicts_are_read),
+		cmocka_unit_test(histories_are_read),
+		cmocka_unit_test(wrong_histories_are_refused),
 		cmocka_unit_test(other_lines_and_their_frames_are_skipped),
 		cmocka_unit_test(columns_may_be_added),
 		cmocka_unit_test(summary_is_read),
