@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static uint64_t fuzz_sum; /* of what was touched */
@@ -89,7 +90,7 @@ static inline int fuzz_on_name(void *context, const char *path, uint64_t file_of
 	return 0;
 }
 
-/* Reads the bytes as leakparse reads a file. */
+/* Reads the bytes as leakparse reads a file: mapped, or if their number is odd, copied. */
 static inline void fuzz_read(const uint8_t *bytes, size_t nr)
 {
 	struct perf_input_stats stats = {0};
@@ -113,7 +114,8 @@ static inline void fuzz_read(const uint8_t *bytes, size_t nr)
 		.on_name = fuzz_on_name,
 	};
 
-	if (nr == 0 || write(fd, bytes, nr) == (ssize_t)nr)
+	if ((nr == 0 || write(fd, bytes, nr) == (ssize_t)nr) &&
+	    fchmod(fd, nr % 2 ? 0666 : 0600) == 0)
 		perf_input_read(fd, "input", &consumer, &stats);
 	if (heap_tracker_finish(tracker) == 0 && heap_tracker_held(tracker, &held, &nr_held) == 0)
 		fuzz_touch(held, nr_held * sizeof(*held));

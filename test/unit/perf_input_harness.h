@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 struct reading {
@@ -147,13 +148,31 @@ static inline struct reading read_fd(int fd)
 	return reading;
 }
 
+static inline void reading_deinit(struct reading *reading)
+{
+	free(reading->log);
+	free(reading->messages);
+}
+
+#define _cleanup_reading_ __attribute__((cleanup(reading_deinit)))
+
+/* A file is mapped or, where others can write to it, copied: that must make no difference. */
 static inline struct reading read_bytes(const uint8_t *bytes, size_t nr)
 {
 	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
+	_cleanup_reading_ struct reading copied = {0};
+	struct reading mapped;
 
-	if (fd < 0 || (nr && write(fd, bytes, nr) != (ssize_t)nr))
+	if (fd < 0 || (nr && write(fd, bytes, nr) != (ssize_t)nr) || fchmod(fd, 0666))
 		abort();
-	return read_fd(fd); /* which stands at its end: a file is read from its beginning */
+	copied = read_fd(fd); /* which stands at its end: a file is read from its beginning */
+	if (fchmod(fd, 0600))
+		abort();
+	mapped = read_fd(fd);
+	if (copied.ret != mapped.ret || strcmp(copied.log, mapped.log) != 0 ||
+	    strcmp(copied.messages, mapped.messages) != 0)
+		abort();
+	return mapped;
 }
 
 static inline struct reading read_form(const struct perf_data_writer *writer,
@@ -184,13 +203,5 @@ static inline struct reading read_piped(const struct perf_data_writer *writer,
 	waitpid(child, NULL, 0);
 	return reading;
 }
-
-static inline void reading_deinit(struct reading *reading)
-{
-	free(reading->log);
-	free(reading->messages);
-}
-
-#define _cleanup_reading_ __attribute__((cleanup(reading_deinit)))
 
 #endif
