@@ -39,11 +39,10 @@ static double added_bytes(const struct interval *interval)
 	return sum;
 }
 
-static void on_interval(void *context, const struct interval *interval)
+static int write_changes(FILE *out, const struct diff_interval *diff)
 {
-	struct diff_report *report = context;
-	const struct analysis *analysis = report->analysis;
-	FILE *out = report->out;
+	const struct analysis *analysis = diff->analysis;
+	const struct interval *interval = diff->interval;
 	double added = added_bytes(interval);
 
 	fputs("interval ", out);
@@ -53,7 +52,7 @@ static void on_interval(void *context, const struct interval *interval)
 	write_end(out, "start", &interval->begin_mark);
 	write_end(out, "end", &interval->end_mark);
 	fprintf(out, " %+" PRId64 " %+" PRId64 "\n", interval->bytes, interval->blocks);
-	for (size_t i = 0; i < interval->nr_changes && (!report->top || i < report->top); i++) {
+	for (size_t i = 0; i < diff->nr_shown; i++) {
 		const struct interval_change *change = &interval->changes[i];
 
 		fprintf(out, "change %+" PRId64 " %+" PRId64 " %" PRIu32, change->bytes,
@@ -63,11 +62,31 @@ static void on_interval(void *context, const struct interval *interval)
 		fputc('\n', out);
 		leaks_write_stack(out, analysis, change->stack_id);
 	}
-	report->nr++;
-	fflush(out);
+	return 0;
 }
 
-int diff_report_init(struct diff_report *report, const struct analysis *analysis, FILE *out)
+static void on_interval(void *context, const struct interval *interval)
+{
+	struct diff_report *report = context;
+	const struct diff_writer *writer = &report->writer;
+	const struct diff_interval diff = {
+		.analysis = report->analysis,
+		.interval = interval,
+		.nr_shown = report->top && report->top < interval->nr_changes
+				    ? report->top
+				    : interval->nr_changes,
+	};
+	int err = writer->write ? writer->write(writer->context, report->out, &diff)
+				: write_changes(report->out, &diff);
+
+	if (!report->err)
+		report->err = err;
+	report->nr++;
+	fflush(report->out);
+}
+
+int diff_report_init(struct diff_report *report, const struct analysis *analysis, FILE *out,
+		     const struct diff_writer *writer)
 {
 	const struct interval_observer observer = {report, on_interval};
 
@@ -76,6 +95,10 @@ int diff_report_init(struct diff_report *report, const struct analysis *analysis
 	if (!report->intervals) {
 		diag_error("cannot count changes: out of memory");
 		return -ENOMEM;
+	}
+	if (writer) {
+		report->writer = *writer;
+		return 0;
 	}
 	fputs("# changes 1\n"
 	      "# columns: interval BEGIN END FROM TO BYTES BLOCKS\n"
@@ -103,6 +126,8 @@ int diff_report_finish(struct diff_report *report)
 {
 	int err = intervals_finish(report->intervals, report->analysis->end_ns);
 
+	if (!err)
+		err = report->err;
 	if (err) {
 		diag_error("cannot count changes: %s", strerror(-err));
 		return err;

@@ -7,6 +7,7 @@
 #include "parser/leak_screen.h"
 #include "parser/leakparse_options.h"
 #include "parser/peak.h"
+#include "report/diff_tree.h"
 #include "report/held_history.h"
 
 #include <errno.h>
@@ -217,13 +218,15 @@ static int find_peak(const struct leakparse_options *options, uint64_t *ret_sequ
 	return err;
 }
 
-static int begin_diff(const struct leakparse_options *options, struct diff_report *diff,
+static int begin_diff(struct leakparse_options *options, struct diff_report *diff,
 		      const struct analysis *analysis)
 {
+	const struct diff_writer tree = {&options->report, diff_tree_write};
 	int err = redirect_output(options);
 
+	options->report.utf8 = is_utf8();
 	if (!err)
-		err = diff_report_init(diff, analysis, stdout);
+		err = diff_report_init(diff, analysis, stdout, options->format ? &tree : NULL);
 	if (err)
 		return err;
 	diff->size = options->leaks.size;

@@ -344,11 +344,16 @@ static bool diff_can(const struct leakparse_options *options)
 {
 	const struct leaks_options *leaks = &options->leaks;
 
-	return !options->format && !options->summary && !options->fail_on_leak &&
-	       !options->at_peak && !options->at_ns && !leaks->suppressions &&
-	       !leaks->list_unknown && leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns &&
-	       !leaks->max_age_ns && !leaks->stack && !leaks->thread && !leaks->function &&
-	       !leaks->verdicts;
+	bool is_tree = options->format && strcmp(options->format->name, "tree") == 0;
+
+	/* Threads and blocks' sizes are not told apart in changes. */
+	if (options->format && (!is_tree || options->report.by == REPORT_BY_THREAD ||
+				options->report.by == REPORT_BY_SIZE))
+		return false;
+	return !options->summary && !options->fail_on_leak && !options->at_peak &&
+	       !options->at_ns && !leaks->suppressions && !leaks->list_unknown &&
+	       leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns && !leaks->max_age_ns &&
+	       !leaks->stack && !leaks->thread && !leaks->function && !leaks->verdicts;
 }
 
 /* What was held over time is known by size only. */
@@ -367,7 +372,7 @@ static int check_combination(const struct leakparse_options *options)
 	if (options->diff && !diff_can(options))
 		diag_error(
 			"--diff, --from and --to go with --size and --top, with no other choice of "
-			"what to list");
+			"what to list, and with --format tree, but not by thread or size");
 	else if (options->format && options->format->is_of_all && !history_can(options))
 		diag_error(
 			"--format %s tells of the whole recording: of what to list, it goes with "

@@ -10,233 +10,11 @@
  *
  * A line without numbers has those of the line above: only where paths part does the tree indent.
  */
-#include "common/diag.h"
-#include "common/scope.h"
-#include "parser/leak_words.h"
 #include "report/formats.h"
 #include "report/report_tree.h"
+#include "report/tree_printer.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
-
-/* Frames that follow one another without a parting. */
-#define MAX_CHAIN  12
-#define CHAIN_HEAD 8
-#define CHAIN_TAIL 2
-#define MAX_LEVELS 40 /* of indentation; what is deeper stands below one another */
-
-struct printer {
-	FILE *out;
-	const struct report_options *options;
-	enum call_weight weight;
-	const struct call_node *root;
-	size_t level; /* of the branch that is being printed; the root's children's: 0 */
-	bool is_open[MAX_LEVELS]; /* more branches follow at that level */
-	const char *module;	  /* of the line above */
-};
-
-/* What is left of a node that is not shown as children. */
-struct rest {
-	uint64_t nr; /* children that are too small */
-	int64_t bytes, blocks;
-};
-
-static bool is_shown(const struct printer *printer, const struct call_node *node)
-{
-	double total = (double)printer->root->total.of[printer->weight];
-
-	return node && (double)node->total.of[printer->weight] >=
-			       total * printer->options->threshold_percent / 100;
-}
-
-/* Children are sorted: those that are not shown come last. */
-static struct rest rest_of(const struct printer *printer, const struct call_node *node)
-{
-	struct rest rest = {0};
-
-	for (const struct call_node *child = node->first; child; child = child->next) {
-		if (is_shown(printer, child))
-			continue;
-		rest.nr++;
-		rest.bytes = call_weight_sum(rest.bytes, child->total.of[CALL_HELD_BYTES]);
-		rest.blocks = call_weight_sum(rest.blocks, child->total.of[CALL_HELD_BLOCKS]);
-	}
-	return rest;
-}
-
-/* Whether all that goes through @node goes on through its one child. */
-static bool is_chained(const struct call_node *node)
-{
-	return node->nr_children == 1 && !node->self.of[CALL_HELD_BLOCKS];
-}
-
-static void write_numbers(const struct printer *printer, int64_t bytes, int64_t blocks)
-{
-	double total = (double)printer->root->total.of[printer->weight];
-	double amount = (double)(printer->weight == CALL_HELD_BYTES ? bytes : blocks);
-	char words[32] = "";
-	FILE *memory = fmemopen(words, sizeof(words), "w");
-
-	if (memory) {
-		leak_words_bytes(memory, (double)bytes);
-		fclose(memory);
-	}
-	fprintf(printer->out, "%12s %6.1f %9" PRId64 "  ", words,
-		total > 0 ? 100 * amount / total : 0, blocks);
-}
-
-static void write_indentation(const struct printer *printer, bool is_branch, bool is_last)
-{
-	bool utf8 = printer->options->utf8;
-	size_t level = printer->level < MAX_LEVELS ? printer->level : MAX_LEVELS - 1;
-
-	/* The first level needs no lines: its branches are the beginnings of trees. */
-	for (size_t i = 1; i < level; i++)
-		fputs(!printer->is_open[i] ? "   " : utf8 ? "│  " : "|  ", printer->out);
-	if (!level)
-		return;
-	if (!is_branch)
-		fputs(is_last ? "   " : utf8 ? "│  " : "|  ", printer->out);
-	else if (is_last)
-		fputs(utf8 ? "└─ " : "`- ", printer->out);
-	else
-		fputs(utf8 ? "├─ " : "+- ", printer->out);
-}
-
-static void write_name(struct printer *printer, const struct call_node *node)
-{
-	FILE *out = printer->out;
-
-	diag_print_escaped(out, node->name, NULL);
-	if (node->file) {
-		fputs("  ", out);
-		diag_print_escaped(out, named_stack_basename(node->file), NULL);
-		if (node->first_line)
-			fprintf(out, ":%d", node->first_line);
-		if (node->last_line > node->first_line)
-			fprintf(out, "-%d", node->last_line);
-	}
-	if (node->module && (!printer->module || strcmp(printer->module, node->module) != 0)) {
-		fputs("  [", out);
-		diag_print_escaped(out, named_stack_basename(node->module), NULL);
-		fputs("]", out);
-	}
-	if (node->module)
-		printer->module = node->module;
-	fputc('\n', out);
-}
-
-static bool has_lines_below(const struct call_node *parent, const struct rest *rest)
-{
-	return rest->nr || (parent->self.of[CALL_HELD_BLOCKS] && parent->nr_children);
-}
-
-static void begin_continued_line(const struct printer *printer, bool is_last)
-{
-	fprintf(printer->out, "%31s", "");
-	write_indentation(printer, false, is_last);
-}
-
-static size_t chain_length(const struct call_node *node)
-{
-	size_t length = 0;
-
-	for (; is_chained(node); node = node->first)
-		length++;
-	return length;
-}
-
-/*
- * A branch, as far as it does not part. Returns where it does, or ends. Of a long one, as
- * interpreters have them, the middle is left out, unless all is wanted.
- */
-static const struct call_node *write_branch(struct printer *printer, const struct call_node *node,
-					    bool is_last)
-{
-	size_t length = chain_length(node);
-	bool is_cut = length > MAX_CHAIN && printer->options->threshold_percent > 0;
-
-	write_numbers(printer, node->total.of[CALL_HELD_BYTES], node->total.of[CALL_HELD_BLOCKS]);
-	write_indentation(printer, true, is_last);
-	write_name(printer, node);
-	for (size_t i = 0; i < length; i++) {
-		node = node->first;
-		if (is_cut && i >= CHAIN_HEAD && i < length - CHAIN_TAIL) {
-			if (i > CHAIN_HEAD)
-				continue;
-			begin_continued_line(printer, is_last);
-			fprintf(printer->out, "(%zu frames more)\n",
-				length - CHAIN_HEAD - CHAIN_TAIL);
-			continue;
-		}
-		begin_continued_line(printer, is_last);
-		write_name(printer, node);
-	}
-	return node;
-}
-
-/* The lines behind a node's last branch. */
-static void write_rest(struct printer *printer, const struct call_node *parent,
-		       const struct rest *rest)
-{
-	bool ends_here = parent->self.of[CALL_HELD_BLOCKS] && parent->nr_children;
-
-	if (ends_here) {
-		write_numbers(printer, parent->self.of[CALL_HELD_BYTES],
-			      parent->self.of[CALL_HELD_BLOCKS]);
-		write_indentation(printer, true, !rest->nr);
-		fputs("(stacks that end here)\n", printer->out);
-	}
-	if (rest->nr) {
-		write_numbers(printer, rest->bytes, rest->blocks);
-		write_indentation(printer, true, true);
-		fprintf(printer->out, "(%" PRIu64 " %s, each below %g %%)\n", rest->nr,
-			rest->nr == 1 ? "other" : "others", printer->options->threshold_percent);
-	}
-	printer->module = NULL;
-}
-
-/* From a branch's end back to where it began, behind its parent's end. */
-static const struct call_node *beginning_of(const struct call_node *node)
-{
-	while (node->parent && node->parent->parent && is_chained(node->parent))
-		node = node->parent;
-	return node;
-}
-
-static void write_tree(struct printer *printer)
-{
-	const struct call_node *parent = printer->root, *node = parent->first;
-
-	while (true) {
-		struct rest rest = rest_of(printer, parent);
-
-		if (!is_shown(printer, node)) {
-			write_rest(printer, parent, &rest);
-			if (parent == printer->root)
-				return;
-			node = beginning_of(parent);
-			parent = node->parent;
-			node = node->next;
-			printer->level--;
-			continue;
-		}
-		bool is_last = !is_shown(printer, node->next) && !has_lines_below(parent, &rest);
-		const struct call_node *end = write_branch(printer, node, is_last);
-
-		if (!end->nr_children) {
-			node = node->next;
-			printer->module = parent->module;
-			continue;
-		}
-		if (printer->level < MAX_LEVELS)
-			printer->is_open[printer->level] = !is_last;
-		printer->level++;
-		parent = end;
-		node = end->first;
-	}
-}
 
 static int write_nothing(FILE *out, const struct leak_report *report)
 {
@@ -250,8 +28,8 @@ static int write_nothing(FILE *out, const struct leak_report *report)
 
 int tree_format_write(FILE *out, const struct report_input *input)
 {
+	struct tree_look look = {.options = input->options};
 	struct call_tree *tree;
-	struct printer printer = {.out = out, .options = input->options};
 	int err;
 
 	if (!input->report->held_blocks)
@@ -259,18 +37,9 @@ int tree_format_write(FILE *out, const struct report_input *input)
 	err = report_tree_create(input, &tree);
 	if (err)
 		return err;
-	printer.root = call_tree_root(tree);
-	printer.weight = report_tree_weight(tree);
-	fprintf(out, "%12s %6s %9s  %s\n", "HELD", "%", "BLOCKS",
-		input->options->main_first ? "FROM main DOWN TO THE ALLOCATOR"
-					   : "FROM THE ALLOCATOR TO ITS CALLERS");
-	write_tree(&printer);
-	write_numbers(&printer, printer.root->total.of[CALL_HELD_BYTES],
-		      printer.root->total.of[CALL_HELD_BLOCKS]);
-	fputs("in all\n", out);
-	if (call_tree_nr_cut(tree))
-		fprintf(out, "%" PRIu64 " stacks are cut short: there are too many\n",
-			call_tree_nr_cut(tree));
+	look.weight = report_tree_weight(tree);
+	look.whole = (double)call_tree_root(tree)->total.of[look.weight];
+	tree_print(out, tree, &look);
 	call_tree_destroy(tree);
 	return ferror(out) ? -EIO : 0;
 }

@@ -53,6 +53,23 @@ END
 		END { exit sum == held && NR == 3 ? 0 : 1 }' "$BATS_TEST_TMPDIR/x.folded"
 }
 
+@test "formats: folded stacks are what speedscope's importer takes" {
+	format folded x.folded
+	python3 - "$BATS_TEST_TMPDIR/x.folded" "$held_bytes" <<'END'
+import re, sys
+# As speedscope's src/import/bg-flamegraph.ts reads "collapsed" stacks: a line that does not match is dropped.
+lines = [line for line in open(sys.argv[1], encoding="utf-8").read().split("\n") if line]
+parsed = [re.match(r"^(.*) (\d+)$", line) for line in lines]
+assert all(parsed), lines
+stacks = [(match[1].split(";"), int(match[2])) for match in parsed]
+assert all(all(frames) for frames, _ in stacks), stacks
+assert len({";".join(frames) for frames, _ in stacks}) == len(stacks), stacks
+assert sum(weight for _, weight in stacks) == int(sys.argv[2])
+# Outermost first; the frames are the tree's.
+assert all(frames[0] == "server+0x1010" and frames[-1] == "libc.so.6+0x800" for frames, _ in stacks), stacks
+END
+}
+
 @test "formats: gprof2dot's schema" {
 	format gprof2dot x.json
 	python3 - "$BATS_TEST_TMPDIR/x.json" "$held_bytes" <<'END'
@@ -124,4 +141,6 @@ END
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --by nonsense -i /dev/null
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --threshold 101 -i /dev/null
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --depth 0 -i /dev/null
+	run -2 "$BUILD_DIR/bin/leakparse" --diff --format json -i /dev/null
+	run -2 "$BUILD_DIR/bin/leakparse" --diff --format tree --by size -i /dev/null
 }

@@ -6,6 +6,7 @@
  */
 #include "common/scope.h"
 #include "parser/leaks_writer.h"
+#include "report/diff_tree.h"
 #include "report/held_history.h"
 #include "report/report.h"
 #include "test/support/perf_data_writer.h"
@@ -187,6 +188,51 @@ static void leaks(void **state)
 	check("leaks", "leaks", NULL);
 }
 
+/* What changed from @from_ms to @to_ms after the start; the caller frees it. */
+static char *diff_text(uint64_t from_ms, uint64_t to_ms, const struct report_options *tree)
+{
+	const struct stack_store_options stacks = {0};
+	const struct diff_writer writer = {tree, diff_tree_write};
+	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
+	struct perf_data_writer *recording = make_recording(true);
+	struct analysis analysis = {0};
+	struct diff_report diff;
+	const struct heap_observer observer = {&diff, diff_report_change};
+	char path[64], *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_true(fd >= 0 && out);
+	assert_int_equal(perf_data_write(recording, PERF_DATA_FILE, fd), 0);
+	perf_data_writer_destroy(recording);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(diff_report_init(&diff, &analysis, out, tree ? &writer : NULL), 0);
+	intervals_set_range(diff.intervals, from_ms * MS, to_ms * MS);
+	assert_int_equal(analysis_init(&analysis, &stacks, &observer), 0);
+	analysis.intervals = diff.intervals;
+	assert_int_equal(analysis_read(&analysis, (const char *[]){path}, 1), 0);
+	assert_int_equal(diff_report_finish(&diff), 0);
+	analysis_deinit(&analysis);
+	diff_report_deinit(&diff);
+	fclose(out);
+	return text;
+}
+
+static void changes(void **state)
+{
+	struct report_options options = {.threshold_percent = 1};
+
+	assert_golden("changes", diff_text(0, 1000, NULL));
+	assert_golden("changes-tree", diff_text(0, 1000, &options));
+	/* Here a block of 100,000 bytes is freed: it is not what grew, so it comes last. */
+	options.main_first = true;
+	assert_golden("changes-tree-inverted", diff_text(115, 200, &options));
+	options = (struct report_options){.by = REPORT_BY_MODULE};
+	assert_golden("changes-tree-by-module", diff_text(135, 145, &options));
+	/* Nothing happened. */
+	assert_golden("changes-tree-empty", diff_text(5000, 6000, &options));
+}
+
 static void nothing_leaked(void **state)
 {
 	const struct report_options options = {.threshold_percent = 1};
@@ -201,9 +247,8 @@ static void nothing_leaked(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(trees),
-		cmocka_unit_test(other_formats),
-		cmocka_unit_test(leaks),
+		cmocka_unit_test(trees),	  cmocka_unit_test(other_formats),
+		cmocka_unit_test(leaks),	  cmocka_unit_test(changes),
 		cmocka_unit_test(nothing_leaked),
 	};
 
