@@ -100,6 +100,63 @@ has_marked() {
 		"$(truth held_3072)"
 }
 
+# The daemon sleeps between two requests: all that it holds then is its cache and what it has leaked.
+is_between_requests() {
+	[[ $(awk '{ print $1 }' "/proc/$RECORDED_PID/syscall") == 230 ]] # clock_nanosleep
+}
+
+# Stops the daemon between two requests, sets a mark, and lets it go on.
+mark_between_requests() {
+	local number="$1"
+
+	while true; do
+		wait_until 10 is_between_requests
+		kill -STOP "$RECORDED_PID"
+		wait_until 10 grep -q '^State:.T' "/proc/$RECORDED_PID/status"
+		is_between_requests && break
+		kill -CONT "$RECORDED_PID"
+	done
+	kill -USR1 "$LEAKREC_PID"
+	wait_until 10 has_marked "$number"
+	kill -CONT "$RECORDED_PID"
+}
+
+# has_answered N: the daemon has gone to sleep that often, once after each request.
+has_answered() {
+	(($(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$RECORDED_PID/status") >= $1))
+}
+
+@test "marks: of two moments of equal memory use, the leak comes first and nothing else" {
+	local switches
+
+	start_target leaky_daemon --requests 1000000 --interval-us 2000
+	attach
+	go_target
+	# It has replaced all those of its cache that it ever replaces: 4 of 40, in 40 requests.
+	switches=$(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$RECORDED_PID/status")
+	wait_until 20 has_answered $((switches + 100))
+	mark_between_requests 1
+	switches=$(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$RECORDED_PID/status")
+	wait_until 20 has_answered $((switches + 200))
+	mark_between_requests 2
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	kill -KILL "$RECORDED_PID"
+	"$BIN/leakparse" --diff -i perf.data | awk '$1 == "interval" { n = $4 == "mark-1" } n' >changes
+	awk '$1 == "change" && !n++ { if ($2 != $3 * 3072 || $3 < 30 || $5 + 0 < 99) exit 1; next }
+	     $1 == "change" && $5 + 0 > 1 { exit 1 }
+	     END { exit n < 1 }' changes || fail "$(cat changes)"
+	sed -n '/^change/,/^change.*/ { /query_font/p; }' changes | grep -q query_font ||
+		fail "the first is not the leak: $(cat changes)"
+	# The same by call paths: nothing that is shown is another's.
+	"$BIN/leakparse" --diff --format tree -i perf.data |
+		awk '/mark 1\) to .*mark 2\)/ { n = 1 } !NF { n = 0 } n' >paths
+	grep -q query_font paths || fail "$(cat paths)"
+	run ! grep -Eq 'fill_cache|replace_cached|parse_request|append' paths
+	assert_equal "blocks by call paths" "$(awk '/in all$/ { print $4 }' paths)" \
+		"$(awk '$1 == "interval" { print $7 }' changes)"
+}
+
 @test "marks: --every tells while the recording comes in" {
 	start_target leaky_daemon --requests 1000000 --interval-us 1000
 	go_target
