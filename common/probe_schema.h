@@ -20,6 +20,9 @@ enum heap_effect {
 	HEAP_REALLOC,	   /* releases args[block_arg], returns a new block */
 	HEAP_RELEASE,	   /* releases args[block_arg]; has no return probe */
 	HEAP_MARK,	   /* nothing: it is a moment, which args[0], a string, names */
+	/* Nothing: the row is that of a struct resource_call (resource_schema.h). */
+	RESOURCE_AT_ENTRY, /* has no return probe */
+	RESOURCE_AT_RETURN,
 };
 
 /*
@@ -91,7 +94,14 @@ int probe_schema_event_name(const char *function, enum probe_point point, char *
 /* True if calls of that row have a return probe. */
 static inline bool probe_schema_has_return(const struct probe_schema *schema)
 {
-	return schema->effect != HEAP_RELEASE && schema->effect != HEAP_MARK;
+	return schema->effect != HEAP_RELEASE && schema->effect != HEAP_MARK &&
+	       schema->effect != RESOURCE_AT_ENTRY;
+}
+
+/* True if the row is of something else than memory. */
+static inline bool probe_schema_is_resource(const struct probe_schema *schema)
+{
+	return schema->effect >= RESOURCE_AT_ENTRY;
 }
 
 /* True if the function takes blocks from its caller: frees them, or makes new ones of them. */

@@ -7,8 +7,10 @@
  * is the System V psABI's (3.2.3) respectively the AAPCS64's (6.8.2); the latter also has the
  * return address in x30.
  */
-const struct probe_arch probe_arch_x86_64 = {{"%di", "%si", "%dx", "%cx"}, "+0(%sp)", true};
-const struct probe_arch probe_arch_aarch64 = {{"%x0", "%x1", "%x2", "%x3"}, "%x30", false};
+const struct probe_arch probe_arch_x86_64 = {
+	{"%di", "%si", "%dx", "%cx", "%r8", "%r9"}, "+0(%sp)", true};
+const struct probe_arch probe_arch_aarch64 = {
+	{"%x0", "%x1", "%x2", "%x3", "%x4", "%x5"}, "%x30", false};
 
 const struct probe_arch *probe_arch_native(void)
 {

@@ -12,9 +12,11 @@
 
 #include "common/probe_schema.h"
 
+#define PROBE_ARCH_ARGUMENTS 6 /* that both architectures pass in registers */
+
 struct probe_arch {
-	const char *arguments[PROBE_MAX_ARGS + 1]; /* at the entry, as tracefs fetches them */
-	const char *caller;			   /* the return address at the entry */
+	const char *arguments[PROBE_ARCH_ARGUMENTS]; /* at the entry, as tracefs fetches them */
+	const char *caller;			     /* the return address at the entry */
 	bool is_decoded;
 };
 

@@ -194,10 +194,11 @@ void probe_set_deinit(struct probe_set *set)
 	*set = (struct probe_set){0};
 }
 
-static bool has_group(const struct probe_set *set, const char *group)
+static bool has_file(const struct probe_set *set, const struct probe_file *file)
 {
 	for (size_t i = 0; i < set->nr_files; i++)
-		if (strcmp(set->files[i].group, group) == 0)
+		if (strcmp(set->files[i].group, file->group) == 0 &&
+		    set->files[i].has_resources == file->has_resources)
 			return true;
 	return false;
 }
@@ -211,7 +212,7 @@ int probe_set_merge(struct probe_set *to, struct probe_set *from)
 		return -ENOMEM;
 	to->files = grown;
 	for (size_t i = 0; i < from->nr_files; i++) {
-		if (has_group(to, from->files[i].group))
+		if (has_file(to, &from->files[i]))
 			probe_file_deinit(&from->files[i]);
 		else
 			to->files[to->nr_files++] = from->files[i];

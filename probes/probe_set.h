@@ -50,6 +50,7 @@ struct probe_file {
 	char *allocator; /* which it is, for the user */
 	char group[PROBE_NAME_MAX];
 	bool has_size_word; /* glibc's allocator: the word before a block tells its size */
+	bool has_resources; /* its probes are resource_plan.h's, on a file that may have others */
 	struct probe *probes;
 	size_t nr_probes;
 };
