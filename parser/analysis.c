@@ -123,6 +123,7 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	if (event->schema) {
 		/* An allocation's stack is its return's. */
 		bool needs_stack = probe_point_is_return(event->point) ||
+				   event->schema->effect == RESOURCE_AT_ENTRY ||
 				   event->schema->effect == HEAP_RELEASE ||
 				   event->schema->effect == HEAP_REALLOC;
 
@@ -224,6 +225,7 @@ static int read_one(struct analysis *analysis, const char *path)
 {
 	const struct perf_consumer consumer = {
 		.context = analysis,
+		.resources = &analysis->resources,
 		.on_sample = on_sample,
 		.on_soon = on_soon,
 		.on_mmap = on_mmap,
@@ -283,5 +285,6 @@ void analysis_deinit(struct analysis *analysis)
 	heap_tracker_destroy(analysis->heaps);
 	stack_store_destroy(analysis->stacks);
 	loss_windows_destroy(analysis->loss_windows);
+	resource_schemas_deinit(&analysis->resources);
 	*analysis = (struct analysis){0};
 }

@@ -13,6 +13,7 @@
 #include "unwind/stack_store.h"
 
 struct analysis {
+	struct resource_schemas resources; /* the calls that the recording tells of */
 	struct stack_store *stacks;
 	struct heap_tracker *heaps;
 	struct perf_input_stats input;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One probe event on its way to the heap. */
 struct step {
@@ -21,7 +22,8 @@ static void emit(struct heap_sink *sink, bool enters, const struct heap_block *b
 {
 	struct heap_change change;
 
-	if (!sink->observer.on_change)
+	if (!sink->observer.on_change ||
+	    (sink->observer.kind && strcmp(sink->observer.kind, HEAP_KIND_MEMORY) != 0))
 		return;
 	change = (struct heap_change){.enters = enters, .block = *block, .op = *op};
 	change.block.provisional = false;

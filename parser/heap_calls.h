@@ -10,6 +10,7 @@
 #include "parser/heap_anomalies.h"
 #include "parser/heap_tracker.h"
 #include "parser/process_table.h"
+#include "parser/ref_counts.h"
 #include "parser/site_stats.h"
 
 struct heap_sink {
@@ -17,6 +18,8 @@ struct heap_sink {
 	struct heap_anomalies anomalies;
 	struct heap_tracker_stats stats;
 	struct site_stats *sites;
+	struct resource_counts resources[RESOURCE_MAX_KINDS]; /* by number - 1 */
+	struct ref_counts *refs;			      /* NULL: none were counted yet */
 };
 
 /*

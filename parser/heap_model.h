@@ -35,7 +35,7 @@ struct heap_op {
 };
 
 struct heap_block {
-	uint64_t address;
+	uint64_t address; /* or a handle, and within a heap what stands for it: resource_calls.h */
 	uint64_t size_bytes;
 	bool size_known;  /* false: the entry that carries the size was not seen */
 	bool inherited;	  /* came with fork(): the parent's allocation */

@@ -2,6 +2,7 @@
 #include "parser/heap_tracker.h"
 
 #include "parser/heap_calls.h"
+#include "parser/resource_calls.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -41,6 +42,7 @@ void heap_tracker_destroy(struct heap_tracker *tracker)
 	process_table_deinit(&tracker->table);
 	heap_anomalies_deinit(&tracker->sink.anomalies);
 	site_stats_destroy(tracker->sink.sites);
+	ref_counts_destroy(tracker->sink.refs);
 	free(tracker->held);
 	free(tracker);
 }
@@ -150,7 +152,11 @@ int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *
 	if (!sample->event->schema)
 		return 0;
 	err = find_place(tracker, &sample->origin, &thread, &heap);
-	return err ? err : heap_calls_take(&tracker->sink, thread, heap, sample, stack_id);
+	if (err)
+		return err;
+	return probe_schema_is_resource(sample->event->schema)
+		       ? resource_calls_take(&tracker->sink, thread, heap, sample, stack_id)
+		       : heap_calls_take(&tracker->sink, thread, heap, sample, stack_id);
 }
 
 bool heap_tracker_prefetch(const struct heap_tracker *tracker, uint64_t address, bool sooner)
@@ -229,6 +235,22 @@ const struct heap_tracker_stats *heap_tracker_stats(const struct heap_tracker *t
 	return &tracker->sink.stats;
 }
 
+const struct resource_counts *heap_tracker_resources(const struct heap_tracker *tracker)
+{
+	return tracker->sink.resources;
+}
+
+const struct ref_object *heap_tracker_refs(const struct heap_tracker *tracker,
+					   const struct heap_block *block)
+{
+	const struct resource_call *call = resource_call_of(block->allocated.schema);
+
+	if (!call || !tracker->sink.refs)
+		return NULL;
+	return ref_counts_find(tracker->sink.refs, block->allocated.pid,
+			       resource_key(call->kind, block->address));
+}
+
 const struct site_stats *heap_tracker_sites(const struct heap_tracker *tracker)
 {
 	return tracker->sink.sites;
@@ -276,6 +298,9 @@ int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **re
 					: heap_spaces_list_held(spaces, &blocks, &nr);
 		if (err)
 			return err;
+		for (size_t i = 0; i < nr; i++)
+			blocks[i].address =
+				resource_handle(blocks[i].allocated.schema, blocks[i].address);
 		free(tracker->held);
 		tracker->held = blocks;
 		tracker->nr_held = nr;

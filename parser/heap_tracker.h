@@ -18,6 +18,7 @@
 
 #include "parser/heap_model.h"
 #include "parser/perf_event_types.h"
+#include "parser/ref_counts.h"
 #include "parser/site_stats.h"
 
 enum heap_anomaly_kind {
@@ -69,6 +70,16 @@ struct heap_tracker_stats {
 	uint64_t blocks_dropped_by_exec;
 };
 
+/* Of one kind of resource that is no memory. */
+struct resource_counts {
+	const struct resource_kind *kind; /* NULL: nothing of it has happened */
+	uint64_t gives, takes;		  /* of what is held afterwards, respectively before */
+	uint64_t refs, unrefs;
+	uint64_t failures;	/* calls that gave nothing */
+	uint64_t unknown_takes; /* of what was not seen given */
+	uint64_t unpaired;	/* entries and returns of calls whose other half was not seen */
+};
+
 /* An operation, as leakfollow shows it. */
 struct heap_change {
 	bool enters; /* a block begins to be held; else it ends */
@@ -76,10 +87,13 @@ struct heap_change {
 	struct heap_op op;
 };
 
+#define HEAP_KIND_MEMORY "memory"
+
 struct heap_observer {
 	void *context;
 	/* Each change to a held block, in time order. */
 	void (*on_change)(void *context, const struct heap_change *change);
+	const char *kind; /* of resource, or HEAP_KIND_MEMORY: only what is of it; NULL: all */
 };
 
 struct heap_tracker;
@@ -103,6 +117,13 @@ int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_recor
 int heap_tracker_finish(struct heap_tracker *tracker);
 
 const struct heap_tracker_stats *heap_tracker_stats(const struct heap_tracker *tracker);
+
+/* What happened to resources, RESOURCE_MAX_KINDS rows of which those without a kind are empty. */
+const struct resource_counts *heap_tracker_resources(const struct heap_tracker *tracker);
+
+/* The references to the object @block, or NULL if they are not counted. */
+const struct ref_object *heap_tracker_refs(const struct heap_tracker *tracker,
+					   const struct heap_block *block);
 
 /* What each allocation stack has done until now. The tracker's. */
 const struct site_stats *heap_tracker_sites(const struct heap_tracker *tracker);

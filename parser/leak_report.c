@@ -77,6 +77,34 @@ static bool wants_thread(const struct leak_report *report, pid_t tid)
 	       strcmp(wanted, heap_tracker_comm_of(report->analysis->heaps, tid)) == 0;
 }
 
+static const struct resource_kind *kind_of_schema(const struct probe_schema *schema)
+{
+	const struct resource_call *call = resource_call_of(schema);
+
+	return call ? call->kind : NULL;
+}
+
+bool leak_report_wants_kind(const struct leak_report *report, const struct resource_kind *kind)
+{
+	const char *wanted = report->options->kind;
+
+	return !wanted || strcmp(wanted, kind ? kind->name : HEAP_KIND_MEMORY) == 0;
+}
+
+const struct resource_kind *leak_report_kind_of(const struct leak_report *report,
+						const struct leak_site *site)
+{
+	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+
+	return kind_of_schema(
+		report->held[report->verdicts.order[verdict->first]].allocated.schema);
+}
+
+bool leak_report_has_held(const struct leak_report *report)
+{
+	return report->nr_sites > 0;
+}
+
 static bool wants_block(const struct leak_report *report, const struct heap_block *block,
 			const struct heap_op *op)
 {
@@ -85,6 +113,7 @@ static bool wants_block(const struct leak_report *report, const struct heap_bloc
 	return (!options->size ||
 		(block->size_known && size_range_has(options->size, block->size_bytes))) &&
 	       (!options->function || strcmp(options->function, op->schema->function) == 0) &&
+	       leak_report_wants_kind(report, kind_of_schema(op->schema)) &&
 	       wants_thread(report, op->tid);
 }
 
@@ -99,7 +128,7 @@ bool leak_report_is_narrowed(const struct leak_report *report)
 	const struct leaks_options *options = report->options;
 
 	return options->min_age_ns || options->max_age_ns || options->stack || options->thread ||
-	       options->function || options->verdicts;
+	       options->function || options->kind || options->verdicts;
 }
 
 uint64_t leak_report_age_ns(const struct leak_report *report, const struct heap_block *block)
@@ -204,11 +233,22 @@ static void arrange_sites(struct leak_report *report)
 	for (size_t i = 0; i < report->verdicts.nr_sites; i++) {
 		const struct site_verdict *verdict = &report->verdicts.sites[i];
 		struct leak_site site = report->sites[i];
+		const struct resource_kind *kind;
 
 		site.site = (uint32_t)i;
 		if (!site.blocks)
 			continue;
 		report->sites[report->nr_sites++] = site;
+		kind = leak_report_kind_of(report, &site);
+		if (kind) {
+			struct leak_resource *resource = &report->resources[kind->number - 1];
+
+			resource->held += site.blocks;
+			resource->bytes += site.bytes;
+			resource->sites++;
+			continue;
+		}
+		report->memory_sites++;
 		report->held_blocks += site.blocks;
 		report->held_bytes += site.bytes;
 		report->sites_of[verdict->verdict]++;

@@ -29,6 +29,7 @@ struct leaks_options {
 	regex_t *stack;	       /* function, file or module of any frame; NULL: all stacks */
 	const char *thread;    /* by number or name; NULL: all threads */
 	const char *function;  /* of the allocator; NULL: all */
+	const char *kind;      /* of resource, or HEAP_KIND_MEMORY; NULL: all */
 	unsigned int verdicts; /* a bit for each wanted; 0: all */
 	size_t top;	       /* so many stacks; 0: all */
 	enum leak_order order;
@@ -47,6 +48,11 @@ struct leak_site {
 	uint64_t blocks, bytes;
 };
 
+/* Of a kind of resource that is no memory, what is wanted and not suppressed. */
+struct leak_resource {
+	uint64_t held, bytes, sites;
+};
+
 struct leak_report {
 	struct analysis *analysis;
 	const struct leaks_options *options;
@@ -57,8 +63,10 @@ struct leak_report {
 	struct leak_site *sites; /* those with listed blocks, in the wanted order */
 	size_t nr_sites;
 	size_t nr_listed_sites; /* the first of these; the others are beyond options.top */
-	/* What is wanted and not suppressed, all sites'. */
+	struct leak_resource resources[RESOURCE_MAX_KINDS]; /* by the kind's number - 1 */
+	/* Of memory, what is wanted and not suppressed, all sites'. */
 	uint64_t held_blocks, held_bytes;
+	uint64_t memory_sites;
 	uint64_t suppressed_blocks, suppressed_bytes;
 	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR]; /* of these, by the site's verdict */
 	uint64_t sites_of[VERDICT_NR];
@@ -74,6 +82,16 @@ void leak_report_deinit(struct leak_report *report);
 /* Whether an unexpected operation on @block is wanted. */
 bool leak_report_wants(const struct leak_report *report, const struct heap_block *block,
 		       const struct heap_op *op);
+
+/* Whether resources of that kind (NULL: memory) are wanted. */
+bool leak_report_wants_kind(const struct leak_report *report, const struct resource_kind *kind);
+
+/* What the site's blocks are; NULL: memory. */
+const struct resource_kind *leak_report_kind_of(const struct leak_report *report,
+						const struct leak_site *site);
+
+/* Whether anything at all is held, of what is wanted and not suppressed. */
+bool leak_report_has_held(const struct leak_report *report);
 
 /* Whether options narrow what is listed, other than by size. */
 bool leak_report_is_narrowed(const struct leak_report *report);

@@ -5,6 +5,7 @@
 #include "common/scope.h"
 #include "parser/leak_words.h"
 #include "parser/pairing_audit.h"
+#include "parser/resource_report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -45,12 +46,11 @@ static int write_head(FILE *out, const struct leak_report *report)
 		" recorded, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64 " events lost\n",
 		stats->allocations, stats->frees, analysis->lost);
 	if (!report->held_blocks) {
-		fputs("Nothing", out);
+		fputs(resource_report_has_any(report) ? "No memory" : "Nothing", out);
 	} else {
-		fprintf(out, "%" PRIu64 " block%s, ", report->held_blocks,
-			plural(report->held_blocks));
-		leak_words_bytes(out, (double)report->held_bytes);
-		fprintf(out, " in %zu stack%s,", report->nr_sites, plural(report->nr_sites));
+		leak_words_held(out, NULL, report->held_blocks, report->held_bytes);
+		fprintf(out, " in %" PRIu64 " stack%s,", report->memory_sites,
+			plural(report->memory_sites));
 	}
 	fputs(" held at the end", out);
 	if (report->held_blocks && report->firm_blocks == report->held_blocks)
@@ -64,7 +64,7 @@ static int write_head(FILE *out, const struct leak_report *report)
 		separator = ")";
 	}
 	fprintf(out, "%s\n", separator);
-	return 2;
+	return 2 + resource_report_write_screen(out, report);
 }
 
 static int write_verdicts(FILE *out, const struct leak_report *report)
@@ -198,21 +198,22 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 {
 	const struct leak_site *site = &report->sites[rank - 1];
 	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+	const struct resource_kind *kind = leak_report_kind_of(report, site);
 
 	fprintf(out, "%zu. %s", rank, verdict_name(verdict->verdict));
 	if (verdict->doubts) {
 		fputs(", ", out);
 		leak_words_certainty(out, verdict->doubts);
 	}
-	fprintf(out, ": %" PRIu64 " block%s, ", site->blocks, plural(site->blocks));
-	leak_words_bytes(out, (double)site->bytes);
+	fputs(": ", out);
+	leak_words_held(out, kind, site->blocks, site->bytes);
 	if (verdict->has_rate) {
 		fputs(", ", out);
-		leak_words_rate(out, &verdict->rate);
+		leak_words_rate(out, kind, &verdict->rate);
 	}
 	write_bars(out, report, verdict->site, utf8);
 	fputs("\n   ", out);
-	leak_words_lifetimes(out, verdict);
+	leak_words_lifetimes(out, kind, verdict);
 	fputs("\n ", out);
 	write_path(out, report->analysis, verdict->site->stack_id);
 }

@@ -74,31 +74,53 @@ const char *leak_words_meaning(enum verdict verdict)
 	return meanings[verdict];
 }
 
-void leak_words_rate(FILE *out, const struct growth_rate *rate)
+static const char *unit_of(const struct resource_kind *kind)
+{
+	if (!kind)
+		return "block";
+	return kind->counts_refs ? "object" : "handle";
+}
+
+void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t blocks, uint64_t bytes)
+{
+	fprintf(out, "%" PRIu64 " %s%s%s%s", blocks, kind ? kind->name : "", kind ? " " : "",
+		unit_of(kind), blocks == 1 ? "" : "s");
+	if (kind && !bytes)
+		return;
+	fputs(", ", out);
+	leak_words_bytes(out, (double)bytes);
+}
+
+void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate)
 {
 	fputc('+', out);
 	write_number(out, rate->blocks_per_s);
 	fputs(" +-", out);
 	write_number(out, rate->blocks_error);
-	fputs(" blocks/s, +", out);
+	fprintf(out, " %ss/s", unit_of(kind));
+	if (kind && rate->bytes_per_s <= 0)
+		return;
+	fputs(", +", out);
 	leak_words_bytes(out, rate->bytes_per_s);
 	fputs("/s +-", out);
 	leak_words_bytes(out, rate->bytes_error);
 	fputs("/s", out);
 }
 
-void leak_words_lifetimes(FILE *out, const struct site_verdict *verdict)
+void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
+			  const struct site_verdict *verdict)
 {
 	const struct site *site = verdict->site;
+	const char *freed = kind ? "given back" : "freed";
 
 	if (site->frees) {
-		fprintf(out, "%" PRIu64 " of %" PRIu64 " freed, half within ", site->frees,
-			site->allocations);
+		fprintf(out, "%" PRIu64 " of %" PRIu64 " %s, half within ", site->frees,
+			site->allocations, freed);
 		leak_words_duration(out, verdict->median_s);
 		fputs(", 99 % within ", out);
 		leak_words_duration(out, verdict->p99_s);
 	} else {
-		fprintf(out, "none of %" PRIu64 " freed", site->allocations);
+		fprintf(out, "none of %" PRIu64 " %s", site->allocations, freed);
 	}
 	fputs("; the oldest is ", out);
 	leak_words_duration(out, verdict->oldest_s);

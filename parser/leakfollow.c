@@ -12,21 +12,25 @@
 
 static const char usage[] =
 	"usage: leakfollow --size BYTES|MIN..MAX [OPTION...] < perf.data\n"
+	"       leakfollow --kind KIND [OPTION...] < perf.data\n"
 	"Reads a recording by leakrec or perf record and prints every operation on blocks of that\n"
 	"size, in time order, with its stack: \"enter\" when a block begins to be held, \"exit\" when\n"
 	"it ends, and the number of such blocks held after it.\n"
 	"\n"
 	"  -s, --size BYTES      the blocks' size, or a range with both ends included\n"
+	"      --kind KIND       resources of that kind (docs/resources.md), or memory; --size may then\n"
+	"                        be left out\n"
 	"  -i, --input FILE      read FILE, not standard input\n"
 	"      --symfs DIR       look for the recorded files below DIR\n"
 	"      --debug-dir DIR   look for separate debug files below DIR, before /usr/lib/debug\n"
 	"  -h, --help            show this text\n"
 	"  -V, --version         show the version\n";
 
-enum { OPTION_SYMFS = 256, OPTION_DEBUG_DIR };
+enum { OPTION_SYMFS = 256, OPTION_DEBUG_DIR, OPTION_KIND };
 
 static const struct option long_options[] = {
 	{"size", required_argument, NULL, 's'},
+	{"kind", required_argument, NULL, OPTION_KIND},
 	{"input", required_argument, NULL, 'i'},
 	{"symfs", required_argument, NULL, OPTION_SYMFS},
 	{"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
@@ -40,6 +44,7 @@ struct follow {
 	struct stack_store_options stacks;
 	struct size_range range;
 	bool has_range;
+	const char *kind;
 	struct analysis analysis;
 	int64_t refcount; /* blocks of that size held now */
 	uint64_t entered, exited;
@@ -63,6 +68,9 @@ static int parse_options(int argc, char **argv, struct follow *follow)
 		case 'i':
 			follow->input = optarg;
 			break;
+		case OPTION_KIND:
+			follow->kind = optarg;
+			break;
 		case OPTION_SYMFS:
 			follow->stacks.symfs = optarg;
 			break;
@@ -84,8 +92,8 @@ static int parse_options(int argc, char **argv, struct follow *follow)
 			   argv[optind]);
 		return -EINVAL;
 	}
-	if (!follow->has_range) {
-		diag_error("give the size to follow: --size BYTES or --size MIN..MAX");
+	if (!follow->has_range && !follow->kind) {
+		diag_error("give the size to follow: --size BYTES or --size MIN..MAX; or --kind");
 		return -EINVAL;
 	}
 	return 0;
@@ -95,7 +103,8 @@ static void on_change(void *context, const struct heap_change *change)
 {
 	struct follow *follow = context;
 
-	if (!change->block.size_known || !size_range_has(&follow->range, change->block.size_bytes))
+	if (follow->has_range && (!change->block.size_known ||
+				  !size_range_has(&follow->range, change->block.size_bytes)))
 		return;
 	follow->refcount += change->enters ? 1 : -1;
 	follow->entered += change->enters;
@@ -109,7 +118,7 @@ static void on_change(void *context, const struct heap_change *change)
 int main(int argc, char **argv)
 {
 	struct follow follow = {0};
-	struct heap_observer observer = {&follow, on_change};
+	struct heap_observer observer = {.context = &follow, .on_change = on_change};
 	int err;
 
 	diag_set_tool("leakfollow");
@@ -118,6 +127,7 @@ int main(int argc, char **argv)
 	if (err)
 		return err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
 
+	observer.kind = follow.kind;
 	err = analysis_init(&follow.analysis, &follow.stacks, &observer);
 	if (!err) {
 		puts("# columns: enter|exit REFCOUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");

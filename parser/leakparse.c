@@ -72,6 +72,19 @@ static char *size_phrase(const struct leaks_options *options)
 	return steal_ptr(phrase);
 }
 
+/* What is held besides memory. */
+static void tell_resources(const struct leak_report *report)
+{
+	const struct resource_counts *counts = heap_tracker_resources(report->analysis->heaps);
+
+	for (size_t i = 0; i < RESOURCE_MAX_KINDS; i++)
+		if (counts[i].kind && leak_report_wants_kind(report, counts[i].kind))
+			diag_note("%s: %" PRIu64 " given, %" PRIu64 " taken, %" PRIu64
+				  " still held",
+				  counts[i].kind->name, counts[i].gives, counts[i].takes,
+				  report->resources[i].held);
+}
+
 /* The short answer, for whoever watches the terminal. */
 static void tell(const struct leak_report *report)
 {
@@ -94,6 +107,7 @@ static void tell(const struct leak_report *report)
 		  options->size ? " of all sizes" : "", report->held_blocks, of_size,
 		  report->held_bytes, unexpected, *of_size ? " on such blocks" : "", analysis->lost,
 		  analysis_unwind_failures(analysis));
+	tell_resources(report);
 	if (analysis->lost)
 		warn_of_losses(analysis);
 }
@@ -169,7 +183,7 @@ static int write_report(const struct leakparse_options *options, struct analysis
 		return err;
 	}
 	*ret_leaks = options->fail_bytes ? report.held_bytes > options->fail_bytes
-					 : report.held_blocks > 0;
+					 : leak_report_has_held(&report);
 	err = write_to(stdout, options, &report, history);
 	if (err) {
 		diag_error("cannot write the leaks: %s", strerror(errno ? errno : -err));
@@ -200,7 +214,7 @@ static void on_change_of_peak(void *context, const struct heap_change *change)
 static int find_peak(const struct leakparse_options *options, uint64_t *ret_sequence)
 {
 	struct peak_search search = {.size = options->leaks.size};
-	const struct heap_observer observer = {&search, on_change_of_peak};
+	const struct heap_observer observer = {&search, on_change_of_peak, options->leaks.kind};
 	struct analysis analysis;
 	int err;
 
@@ -263,7 +277,7 @@ int main(int argc, char **argv)
 	struct leakparse_options options;
 	struct analysis analysis = {0};
 	struct diff_report diff = {0};
-	struct heap_observer observer = {&diff, diff_report_change};
+	struct heap_observer observer = {.context = &diff, .on_change = diff_report_change};
 	struct held_history *history = NULL;
 	uint64_t peak_sequence = 0;
 	bool leaks = false;
@@ -285,12 +299,14 @@ int main(int argc, char **argv)
 		err = begin_diff(&options, &diff, &analysis);
 	if (!err && options.format && options.format->needs_history) {
 		history = held_history_create(options.leaks.size);
-		observer = (struct heap_observer){history, held_history_change};
+		observer = (struct heap_observer){.context = history,
+						  .on_change = held_history_change};
 		if (!history) {
 			diag_error("cannot keep the history: out of memory");
 			err = -ENOMEM;
 		}
 	}
+	observer.kind = options.leaks.kind;
 	if (!err)
 		err = analysis_init(&analysis, &options.stacks,
 				    options.diff || history ? &observer : NULL);

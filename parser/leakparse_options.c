@@ -46,6 +46,7 @@ static const char usage[] =
 	"      --stack REGEX     only stacks with a function, file or module that matches\n"
 	"      --thread THREAD   only what that thread allocated, by its number or name\n"
 	"      --func NAME       only what that function of the allocator allocated (calloc)\n"
+	"      --kind KIND       only resources of that kind (docs/resources.md), or memory\n"
 	"      --verdict LIST    only blocks of these verdicts: growth, overdue, burst, unclear,\n"
 	"                        plateau, start-up, not-yet, at-exit\n"
 	"\n"
@@ -79,6 +80,7 @@ enum {
 	OPTION_STACK,
 	OPTION_THREAD,
 	OPTION_FUNC,
+	OPTION_KIND,
 	OPTION_VERDICT,
 	OPTION_FAIL_ON_LEAK,
 	OPTION_SUPPRESSIONS,
@@ -108,6 +110,7 @@ static const struct option long_options[] = {
 	{"stack", required_argument, NULL, OPTION_STACK},
 	{"thread", required_argument, NULL, OPTION_THREAD},
 	{"func", required_argument, NULL, OPTION_FUNC},
+	{"kind", required_argument, NULL, OPTION_KIND},
 	{"verdict", required_argument, NULL, OPTION_VERDICT},
 	{"fail-on-leak", optional_argument, NULL, OPTION_FAIL_ON_LEAK},
 	{"suppressions", required_argument, NULL, OPTION_SUPPRESSIONS},
@@ -310,6 +313,9 @@ static int parse_selection(int opt, struct leakparse_options *options)
 		return 0;
 	case OPTION_FUNC:
 		leaks->function = optarg;
+		return 0;
+	case OPTION_KIND:
+		leaks->kind = optarg;
 		return 0;
 	case OPTION_VERDICT:
 		return parse_verdicts(optarg, &leaks->verdicts);

@@ -5,6 +5,7 @@
 #include "parser/leak_words.h"
 #include "parser/leaks_history.h"
 #include "parser/pairing_audit.h"
+#include "parser/resource_report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -174,6 +175,15 @@ static void write_related(FILE *out, const struct analysis *analysis, const char
 	leaks_write_stack(out, analysis, op->stack_id);
 }
 
+/* " kind=file" of what is no memory. */
+static void write_kind(FILE *out, const struct heap_op *op)
+{
+	const struct resource_call *call = resource_call_of(op->schema);
+
+	if (call)
+		fprintf(out, " kind=%s", call->kind->name);
+}
+
 static void write_anomaly(FILE *out, const struct analysis *analysis,
 			  const struct heap_anomaly *anomaly)
 {
@@ -182,6 +192,7 @@ static void write_anomaly(FILE *out, const struct analysis *analysis,
 	block.address = anomaly->address;
 	fprintf(out, "unexpected %s ", anomaly_names[anomaly->kind].kind);
 	leaks_write_columns(out, analysis, &block, &anomaly->op);
+	write_kind(out, &anomaly->op);
 	fputc('\n', out);
 	leaks_write_stack(out, analysis, anomaly->op.stack_id);
 	if (anomaly->kind == ANOMALY_DOUBLE_FREE)
@@ -231,19 +242,22 @@ static void write_suppressions(FILE *out, const struct leak_report *report)
 }
 
 /* What a person reads of a stack first. */
-static void write_site_comment(FILE *out, const struct site_verdict *verdict,
+static void write_site_comment(FILE *out, const struct leak_report *report,
 			       const struct leak_site *site, size_t rank)
 {
+	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+	const struct resource_kind *kind = leak_report_kind_of(report, site);
+
 	fprintf(out, "# %zu. %s, ", rank, verdict_name(verdict->verdict));
 	leak_words_certainty(out, verdict->doubts);
-	fprintf(out, ": %" PRIu64 " block%s, ", site->blocks, site->blocks == 1 ? "" : "s");
-	leak_words_bytes(out, (double)site->bytes);
+	fputs(": ", out);
+	leak_words_held(out, kind, site->blocks, site->bytes);
 	if (verdict->has_rate) {
 		fputs(", ", out);
-		leak_words_rate(out, &verdict->rate);
+		leak_words_rate(out, kind, &verdict->rate);
 	}
 	fputs("; ", out);
-	leak_words_lifetimes(out, verdict);
+	leak_words_lifetimes(out, kind, verdict);
 	fputc('\n', out);
 }
 
@@ -287,12 +301,13 @@ static void write_sites(FILE *out, const struct leak_report *report)
 		const struct heap_block *block =
 			&report->held[report->verdicts.order[verdict->first]];
 
-		write_site_comment(out, verdict, site, i + 1);
+		write_site_comment(out, report, site, i + 1);
 		fprintf(out, "stack %zu %s ", i + 1, verdict_name(verdict->verdict));
 		leak_words_certainty(out, verdict->doubts);
 		fprintf(out, " %" PRIu64 " %" PRIu64 " %" PRIu32 " %s", site->blocks, site->bytes,
 			verdict->site->stack_id, block->allocated.schema->function);
 		write_site_statistics(out, report->analysis, verdict);
+		write_kind(out, &block->allocated);
 		fputc('\n', out);
 		leaks_write_stack(out, report->analysis, verdict->site->stack_id);
 	}
@@ -342,8 +357,11 @@ static void write_leak(FILE *out, const struct leak_report *report, size_t index
 	write_time(out, leak_report_age_ns(report, block));
 	if (verdict->ordinary >= 0)
 		fprintf(out, " ordinary=%.2g", verdict->ordinary);
+	write_kind(out, &block->allocated);
+	resource_report_write_counts(out, report, block);
 	fputc('\n', out);
 	write_stack_again(out, report->analysis, block->allocated.stack_id, last);
+	resource_report_write_history(out, report, block);
 }
 
 static void write_leaks_of(FILE *out, const struct leak_report *report,
@@ -377,6 +395,7 @@ int leaks_write(FILE *out, const struct leak_report *report)
 
 	fputs("# leaks 1\n", out);
 	write_summary(out, report);
+	resource_report_write_kinds(out, report);
 	write_losses(out, report->analysis);
 	write_audit(out, report);
 	write_suppressions(out, report);

@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 #define LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 
-#include "common/probe_schema.h"
+#include "common/resource_schema.h"
 #include "unwind/stack_store.h"
 
 #include <linux/perf_event.h>
@@ -95,6 +95,8 @@ struct perf_lost_record { /* LOST, LOST_SAMPLES */
  */
 struct perf_consumer {
 	void *context;
+	/* Gets the calls that events of resources tell of; NULL: those are not wanted. */
+	struct resource_schemas *resources;
 	int (*on_sample)(void *context, const struct perf_sample *sample);
 	/*
 	 * A probe's sample will likely come soon, or sooner still, that is about this block.

@@ -16,6 +16,7 @@
 
 struct perf_formats {
 	struct tep_handle *tep;
+	struct resource_schemas *resources; /* or NULL */
 };
 
 /* A block of tracing data: Linux 6.1, tools/perf/util/trace-event-{info,read}.c. */
@@ -24,7 +25,7 @@ struct cursor {
 	size_t left;
 };
 
-int perf_formats_create(struct perf_formats **ret)
+int perf_formats_create(struct resource_schemas *resources, struct perf_formats **ret)
 {
 	_cleanup_free_ struct perf_formats *formats = calloc(1, sizeof(*formats));
 
@@ -36,6 +37,7 @@ int perf_formats_create(struct perf_formats **ret)
 	formats->tep = tep_alloc();
 	if (!formats->tep)
 		return -ENOMEM;
+	formats->resources = resources;
 	*ret = steal_ptr(formats);
 	return 0;
 }
@@ -432,7 +434,66 @@ static void bind_probe(struct tep_event *format, const char *name, struct perf_e
 	event->desc.point = point;
 }
 
-static void bind_event(struct tep_event *format, const char *name, struct perf_event *event)
+/* The field of a resource's return value, whose name says what of it means failure. */
+static bool find_return_field(struct tep_event *format, struct resource_call *call,
+			      struct perf_field *ret)
+{
+	const struct tep_format_field *field;
+
+	for (field = format->format.fields; field; field = field->next)
+		if (resource_return_field_parse(field->name, call))
+			return convert_field(field, ret);
+	return false;
+}
+
+/* What an event of a resource carries; false: too little to be of use. */
+static bool find_resource_fields(struct tep_event *format, enum resource_stage stage,
+				 struct resource_call *call, struct perf_event_fields *fields)
+{
+	if (stage == RESOURCE_RETURN) {
+		find_field(format, "__probe_ret_ip", &fields->return_address);
+		if (find_field(format, RESOURCE_FIELD_STORED, &fields->block))
+			call->place = RESOURCE_STORED;
+		return find_field(format, "__probe_func", &fields->probe_address) &&
+		       find_return_field(format, call, &fields->ret);
+	}
+	find_field(format, PROBE_FIELD_CALLER, &fields->caller);
+	find_field(format, RESOURCE_FIELD_SIZE, &fields->args[1]);
+	if (find_field(format, RESOURCE_FIELD_AT, &fields->args[0]))
+		call->place = RESOURCE_STORED;
+	else
+		find_field(format, RESOURCE_FIELD_HANDLE, &fields->args[0]);
+	return find_field(format, "__probe_ip", &fields->probe_address) &&
+	       (stage == RESOURCE_ENTRY || fields->args[0].size_bytes);
+}
+
+/* An event of leakprobe's or leakrec's about a resource (common/resource_schema.h). */
+static void bind_resource(const struct perf_formats *formats, struct tep_event *format,
+			  const char *name, struct perf_event *event)
+{
+	struct resource_event parsed;
+	struct resource_call *call;
+
+	if (!formats->resources || strncmp(format->system, "leak", strlen("leak")) != 0 ||
+	    resource_event_parse(format->name, &parsed))
+		return;
+	if (resource_schemas_add(formats->resources, &parsed, &call)) {
+		diag_warn("%s: too many kinds of events: %s:%s is not used", name, format->system,
+			  format->name);
+		return;
+	}
+	if (!find_resource_fields(format, parsed.stage, call, &event->fields)) {
+		diag_warn("%s: event %s:%s lacks a field that says what it is about: its samples "
+			  "are not used",
+			  name, format->system, format->name);
+		return;
+	}
+	event->desc.schema = &call->schema;
+	event->desc.point = parsed.stage == RESOURCE_RETURN ? PROBE_RETURN : PROBE_ENTRY;
+}
+
+static void bind_event(const struct perf_formats *formats, struct tep_event *format,
+		       const char *name, struct perf_event *event)
 {
 	struct perf_event_fields *fields = &event->fields;
 
@@ -450,6 +511,8 @@ static void bind_event(struct tep_event *format, const char *name, struct perf_e
 			find_field(format, PROBE_FIELD_TEXT, &fields->mark_text);
 	else
 		bind_probe(format, name, event);
+	if (!event->desc.schema && !event->desc.is_newtask && !event->desc.is_mark)
+		bind_resource(formats, format, name, event);
 	perf_event_plan_fields(event);
 }
 
@@ -465,7 +528,7 @@ void perf_formats_bind(const struct perf_formats *formats, const char *name,
 			continue;
 		format = tep_find_event(formats->tep, (int)event->desc.attr.config);
 		if (format && format->name && format->system)
-			bind_event(format, name, event);
+			bind_event(formats, format, name, event);
 	}
 }
 

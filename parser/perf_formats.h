@@ -9,11 +9,13 @@
 #ifndef LEAKTOOLS_PARSER_PERF_FORMATS_H
 #define LEAKTOOLS_PARSER_PERF_FORMATS_H
 
+#include "common/resource_schema.h"
 #include "parser/perf_events.h"
 
 struct perf_formats;
 
-int perf_formats_create(struct perf_formats **ret);
+/* @resources, or NULL, gets the calls that events of resources tell of. */
+int perf_formats_create(struct resource_schemas *resources, struct perf_formats **ret);
 void perf_formats_destroy(struct perf_formats *formats);
 
 /*

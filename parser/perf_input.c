@@ -517,7 +517,7 @@ static void report_truncation(struct perf_input *input)
 
 static int read_input(struct perf_input *input)
 {
-	int err = perf_formats_create(&input->formats);
+	int err = perf_formats_create(input->consumer->resources, &input->formats);
 
 	if (!err)
 		err = perf_header_read(&input->source, &input->events, input->formats,

@@ -14,6 +14,7 @@ void process_table_deinit(struct process_table *table)
 	HASH_ITER (hh, table->threads, thread, next_thread) {
 		HASH_DEL(table->threads, thread);
 		free(thread->calls);
+		free(thread->resources);
 		free(thread);
 	}
 	HASH_ITER (hh, table->processes, process, next_process) {
@@ -168,6 +169,8 @@ static size_t end_thread(struct thread *thread)
 	thread->alive = false;
 	free(thread->calls);
 	thread->calls = NULL;
+	free(thread->resources);
+	thread->resources = NULL;
 	return nr_open;
 }
 

@@ -38,6 +38,8 @@ struct last_return {
 	uint64_t address; /* of the new block; 0: it failed */
 };
 
+struct resource_thread;
+
 struct thread {
 	pid_t tid;
 	struct process *process; /* NULL: only its name is known */
@@ -48,7 +50,8 @@ struct thread {
 	 */
 	bool flushes_at_exit;
 	char comm[COMM_SIZE];
-	struct call_stack *calls; /* NULL: it has made none */
+	struct call_stack *calls;	   /* NULL: it has made none */
+	struct resource_thread *resources; /* resource_calls.c's; NULL: it has made none */
 	struct free_run free_run;
 	/* The free it made last, if nothing came after: its argument, and where the probe is. */
 	uint64_t last_free_mem, last_free_probe;

@@ -4,6 +4,7 @@
 #include "probes/leakprobe_report.h"
 #include "probes/probe_set.h"
 #include "probes/process_view.h"
+#include "probes/resource_plan.h"
 #include "probes/tracefs_uprobes.h"
 
 #include "common/diag.h"
@@ -33,6 +34,13 @@ static const char usage[] =
 	"  -p, --pid PID   the allocators that process PID has mapped\n"
 	"      --lib PATH  the library at PATH\n"
 	"      --exe PATH  the program at PATH: its own allocator, or the libc it will load\n"
+	"      --pair 'GIVING / TAKING'\n"
+	"                  what other functions give and take, too, in process PID, as in\n"
+	"                  'fopen|fdopen:ret / fclose:arg1' (docs/resources.md)\n"
+	"      --ref 'UP / DOWN'\n"
+	"                  references to objects, too, as in 'g_object_ref:arg1 /\n"
+	"                  g_object_unref:arg1'\n"
+	"      --no-heap   only what --pair and --ref say, no allocators\n"
 	"      --dry-run   print the tracefs definitions, register nothing\n"
 	"      --all       all probes that leakprobe added\n"
 	"  -h, --help      print this\n"
@@ -43,13 +51,14 @@ static const char usage[] =
 struct options {
 	pid_t pid; /* 0: not given */
 	const char *lib, *exe;
-	bool dry_run, all;
+	bool dry_run, all, no_heap;
+	struct resource_wishes resources;
 };
 
 /* A command's status is one of enum diag_exit. */
 struct command {
 	const char *name;
-	int (*run)(const struct options *options, char **names);
+	int (*run)(struct options *options, char **names);
 	const char *allowed; /* options, by their short names below */
 	bool takes_names;
 };
@@ -60,6 +69,9 @@ enum {
 	OPTION_EXE = 'e',
 	OPTION_DRY_RUN = 'n',
 	OPTION_ALL = 'a',
+	OPTION_PAIR = 'P',
+	OPTION_REF = 'R',
+	OPTION_NO_HEAP = 'H',
 	OPTION_HELP = 'h',
 	OPTION_VERSION = 'V',
 };
@@ -70,6 +82,9 @@ static const struct option long_options[] = {
 	{"exe", required_argument, NULL, OPTION_EXE},
 	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
 	{"all", no_argument, NULL, OPTION_ALL},
+	{"pair", required_argument, NULL, OPTION_PAIR},
+	{"ref", required_argument, NULL, OPTION_REF},
+	{"no-heap", no_argument, NULL, OPTION_NO_HEAP},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{"version", no_argument, NULL, OPTION_VERSION},
 	{0},
@@ -92,11 +107,20 @@ static int reap(void)
 	return nr < 0 ? nr : 0;
 }
 
-static int plan(struct probe_set *set, const struct options *options)
+static int plan(struct probe_set *set, struct options *options)
 {
-	if (options->pid)
-		return probe_set_plan_pid(set, options->pid);
-	return probe_set_plan_file(set, options->lib ? options->lib : options->exe);
+	int err;
+
+	*set = (struct probe_set){0};
+	if (!options->pid)
+		return probe_set_plan_file(set, options->lib ? options->lib : options->exe);
+	err = options->no_heap ? 0 : probe_set_plan_pid(set, options->pid);
+	if (err)
+		return err;
+	err = resource_plan_pid(set, options->pid, &options->resources);
+	if (err)
+		probe_set_deinit(set);
+	return err;
 }
 
 /* tracefs takes what follows a '#' for a comment, so the lines can be written there as they are. */
@@ -153,7 +177,7 @@ static void print_added(const struct probe_set *set, pid_t pid)
 	}
 }
 
-static int command_add(const struct options *options, char **names)
+static int command_add(struct options *options, char **names)
 {
 	struct probe_set set;
 	int nr_targets = (options->pid != 0) + (options->lib != NULL) + (options->exe != NULL);
@@ -161,6 +185,10 @@ static int command_add(const struct options *options, char **names)
 
 	if (nr_targets != 1)
 		return usage_error("add needs one of --pid, --lib and --exe");
+	if (options->resources.nr && !options->pid)
+		return usage_error("--pair and --ref go with --pid");
+	if (options->no_heap && !options->resources.nr)
+		return usage_error("--no-heap goes with --pair or --ref");
 	if (!options->dry_run && reap())
 		return DIAG_EXIT_FAILED;
 	err = plan(&set, options);
@@ -176,12 +204,12 @@ static int command_add(const struct options *options, char **names)
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }
 
-static int command_list(const struct options *options, char **names)
+static int command_list(struct options *options, char **names)
 {
 	return reap() || leakprobe_list() ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }
 
-static int command_check(const struct options *options, char **names)
+static int command_check(struct options *options, char **names)
 {
 	return reap() || leakprobe_check(options->pid) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }
@@ -323,7 +351,7 @@ static int delete_of_process(const struct uprobe_list *list, pid_t pid, size_t *
 	return err;
 }
 
-static int command_del(const struct options *options, char **names)
+static int command_del(struct options *options, char **names)
 {
 	struct uprobe_list list;
 	size_t nr_deleted = 0;
@@ -346,7 +374,7 @@ static int command_del(const struct options *options, char **names)
 }
 
 static const struct command commands[] = {
-	{"add", command_add, "plen", false},
+	{"add", command_add, "plenPRH", false},
 	{"list", command_list, "", false},
 	{"del", command_del, "pa", true},
 	{"check", command_check, "p", false},
@@ -367,6 +395,12 @@ static int parse_pid(const char *text, pid_t *ret)
 	return DIAG_EXIT_OK;
 }
 
+static int add_resource(struct options *options, const char *option, const char *argument)
+{
+	return resource_wishes_add(&options->resources, option, argument) ? DIAG_EXIT_USAGE
+									  : DIAG_EXIT_OK;
+}
+
 /* Sets one option; returns an exit status. */
 static int set_option(struct options *options, int option, const char *argument)
 {
@@ -384,6 +418,12 @@ static int set_option(struct options *options, int option, const char *argument)
 		break;
 	case OPTION_ALL:
 		options->all = true;
+		break;
+	case OPTION_PAIR:
+	case OPTION_REF:
+		return add_resource(options, option == OPTION_PAIR ? "--pair" : "--ref", argument);
+	case OPTION_NO_HEAP:
+		options->no_heap = true;
 		break;
 	}
 	return DIAG_EXIT_OK;
@@ -418,11 +458,10 @@ static int report_bad_option(int kind, const char *word)
 	return DIAG_EXIT_USAGE;
 }
 
-static int run(int argc, char **argv)
+static int run(int argc, char **argv, struct options *options)
 {
 	const struct command *command;
-	struct options options = {0};
-	char given[8] = "";
+	char given[16] = "";
 	int option, status;
 
 	opterr = 0;
@@ -436,7 +475,7 @@ static int run(int argc, char **argv)
 		}
 		if (!strchr(given, option))
 			given[strlen(given)] = (char)option;
-		status = set_option(&options, option, optarg);
+		status = set_option(options, option, optarg);
 		if (status)
 			return status;
 	}
@@ -457,13 +496,18 @@ static int run(int argc, char **argv)
 			   argv[optind + 1]);
 		return DIAG_EXIT_USAGE;
 	}
-	return command->run(&options, argv + optind + 1);
+	return command->run(options, argv + optind + 1);
 }
 
 int main(int argc, char **argv)
 {
+	struct options options = {0};
+	int status;
+
 	diag_set_tool("leakprobe");
 	/* A closed pipe is a failed write, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
-	return finish_output(run(argc, argv));
+	status = run(argc, argv, &options);
+	resource_wishes_deinit(&options.resources);
+	return finish_output(status);
 }

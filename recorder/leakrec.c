@@ -30,6 +30,12 @@ static const char usage[] =
 	"      --raw-stacks          with dwarf: write the bytes themselves, for others to unwind\n"
 	"      --free-stacks         record the stacks of frees, too, not just their callers\n"
 	"  -s, --size BYTES|MIN..MAX record only blocks of these sizes; the others cost least\n"
+	"      --pair 'GIVING / TAKING'\n"
+	"                            record what other functions give and take, too, as in\n"
+	"                            'fopen|fdopen:ret / fclose:arg1' (docs/resources.md)\n"
+	"      --ref 'UP / DOWN'     record references to objects, too, as in\n"
+	"                            'g_object_ref:arg1 / g_object_unref:arg1'\n"
+	"      --no-heap             record only what --pair and --ref say, no allocators\n"
 	"      --filter EVENT:EXPR   record EVENT only where EXPR holds, as in\n"
 	"                            \"malloc:bytes > 4096\"; may be given for several events\n"
 	"      --perf-events         record by perf events, not by BPF programs (implied by --filter)\n"
@@ -46,6 +52,9 @@ enum {
 	OPTION_FILTER,
 	OPTION_PERF_EVENTS,
 	OPTION_MARK_EVERY,
+	OPTION_PAIR,
+	OPTION_REF,
+	OPTION_NO_HEAP,
 };
 
 static const struct option long_options[] = {
@@ -59,6 +68,9 @@ static const struct option long_options[] = {
 	{"raw-stacks", no_argument, NULL, OPTION_RAW_STACKS},
 	{"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
 	{"size", required_argument, NULL, 's'},
+	{"pair", required_argument, NULL, OPTION_PAIR},
+	{"ref", required_argument, NULL, OPTION_REF},
+	{"no-heap", no_argument, NULL, OPTION_NO_HEAP},
 	{"filter", required_argument, NULL, OPTION_FILTER},
 	{"perf-events", no_argument, NULL, OPTION_PERF_EVENTS},
 	{"on-overload", required_argument, NULL, OPTION_ON_OVERLOAD},
@@ -238,6 +250,15 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 		case 's':
 			err = parse_sizes(optarg, &options->config);
 			break;
+		case OPTION_PAIR:
+			err = resource_wishes_add(options->resources, "--pair", optarg);
+			break;
+		case OPTION_REF:
+			err = resource_wishes_add(options->resources, "--ref", optarg);
+			break;
+		case OPTION_NO_HEAP:
+			options->no_heap = true;
+			break;
 		case OPTION_FILTER:
 			err = parse_filter(optarg, &options->config);
 			break;
@@ -278,8 +299,10 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 int main(int argc, char **argv)
 {
 	_cleanup_free_ pid_t *pids = NULL;
+	struct resource_wishes resources = {0};
 	struct session_options options = {
 		.output = "perf.data",
+		.resources = &resources,
 		.config =
 			{
 				.on_overload = OVERLOAD_HOLD,
@@ -289,11 +312,14 @@ int main(int argc, char **argv)
 		.argc = argc,
 		.argv = argv,
 	};
-	int err;
+	int err, status;
 
 	diag_set_tool("leakrec");
 	err = parse_options(argc, argv, &options, &pids);
 	if (err)
-		return err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
-	return session_run(&options) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+		status = err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
+	else
+		status = session_run(&options) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+	resource_wishes_deinit(&resources);
+	return status;
 }

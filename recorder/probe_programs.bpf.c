@@ -242,6 +242,8 @@ ALWAYS_INLINE bool is_followed(void)
 	return recording && !(target && target->linked);
 }
 
+#include "program_resources.bpf.h"
+
 /* Returns 0, as all that hang on perf events: the kernel then makes no sample of its own. */
 SEC("kprobe")
 int followed_entry(struct pt_regs *regs)

@@ -101,6 +101,10 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_resource_call,
+					      ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_resource_entry,
+					      ATTACH_UPROBE_MULTI);
 	return 0;
 }
 
@@ -220,6 +224,9 @@ static int add_link(struct probe_programs *programs, int fd)
 static const struct bpf_program *program_at(const struct probe_programs *programs,
 					    const struct program_place *place)
 {
+	if (place->file->has_resources)
+		return place->ret ? programs->bpf->progs.linked_resource_call
+				  : programs->bpf->progs.linked_resource_entry;
 	if (place->ret)
 		return programs->bpf->progs.linked_call;
 	return place->entry->schema->effect == HEAP_MARK ? programs->bpf->progs.linked_mark
@@ -230,7 +237,8 @@ static const struct bpf_program *program_at(const struct probe_programs *program
 static int link_file(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
 		     const struct bpf_program *program)
 {
-	bool with_return = program == programs->bpf->progs.linked_call;
+	bool with_return = program == programs->bpf->progs.linked_call ||
+			   program == programs->bpf->progs.linked_resource_call;
 	uint64_t offsets[PROGRAM_MAX_SITES], cookies[PROGRAM_MAX_SITES];
 	struct link_create_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
@@ -266,14 +274,25 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 	return add_link(programs, fd);
 }
 
+/* The program for followed ones at @place. */
+static const struct bpf_program *followed_at(const struct probe_programs *programs,
+					     const struct program_place *place, bool at_return)
+{
+	if (place->file->has_resources)
+		return at_return ? programs->bpf->progs.followed_resource_return
+				 : programs->bpf->progs.followed_resource_entry;
+	if (at_return)
+		return programs->bpf->progs.followed_return;
+	return place->entry && place->entry->schema->effect == HEAP_MARK
+		       ? programs->bpf->progs.followed_mark
+		       : programs->bpf->progs.followed_entry;
+}
+
 int probe_programs_attach(const struct probe_programs *programs, int fd, bool at_return,
 			  size_t place)
 {
-	const struct probe *entry = programs->places[place].entry;
-	bool is_mark = entry && entry->schema->effect == HEAP_MARK;
-	const struct bpf_program *program = at_return ? programs->bpf->progs.followed_return
-					    : is_mark ? programs->bpf->progs.followed_mark
-						      : programs->bpf->progs.followed_entry;
+	const struct bpf_program *program =
+		followed_at(programs, &programs->places[place], at_return);
 	struct link_perf_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
 		.target_fd = (uint32_t)fd,
@@ -292,6 +311,8 @@ int probe_programs_link(struct probe_programs *programs, pid_t pid)
 		programs->bpf->progs.linked_call,
 		programs->bpf->progs.linked_entry,
 		programs->bpf->progs.linked_mark,
+		programs->bpf->progs.linked_resource_call,
+		programs->bpf->progs.linked_resource_entry,
 	};
 	const struct probe_file *file = NULL;
 	int err = 0;

@@ -35,7 +35,13 @@ enum program_site_kind {
 	PROGRAM_RELEASE,      /* arguments at the entry only */
 	PROGRAM_STORE,	      /* two registers */
 	PROGRAM_MARK,	      /* the text that the first argument points to */
+	PROGRAM_RESOURCE,     /* program_resources.bpf.h's */
 };
+
+/* Where a value is at a function's entry: in the register at so many bytes of struct pt_regs, or
+ * where that points to. 0: nowhere. */
+#define PROGRAM_READ	     0x100
+#define PROGRAM_READ_POINTED 0x200
 
 /* One place in the code of a file: the cookie of the links and events there is its index. */
 struct program_site {
@@ -48,6 +54,9 @@ struct program_site {
 	int size_arg, count_arg, block_arg;
 	/* With a filter: the allocator is glibc's, the word before a block tells its size. */
 	unsigned int has_size_word;
+	/* PROGRAM_RESOURCE: the handle, or where it will be stored, and the size. */
+	unsigned int reads[2];
+	unsigned int stores; /* what is stored there is recorded at the return */
 };
 
 #define PROGRAM_MAX_SYSCALLS 512 /* a power of two: SYSCALL_MAX_NUMBER and below */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/program_places.h"
 
+#include "common/resource_schema.h"
 #include "common/scope.h"
 
 #include <asm/ptrace.h>
@@ -85,6 +86,7 @@ struct field {
 struct field_list {
 	struct field fields[MAX_FIELDS];
 	size_t nr;
+	char return_name[RESOURCE_FIELD_MAX + 1]; /* of a resource's return value */
 };
 
 static void add_field(struct field_list *list, const char *name, const char *type,
@@ -132,6 +134,34 @@ static struct field_list list_fields(const struct probe_schema *schema, enum pro
 	return list;
 }
 
+/*
+ * The same of a resource's events, whose definition, as tracefs takes it, says what they hold. A
+ * field without a name is written, too.
+ */
+static struct field_list list_resource_fields(const struct probe *probe)
+{
+	bool is_return = probe->point == PROBE_RETURN;
+	const struct resource_call *call = resource_call_of(probe->schema);
+	struct field_list list = {.nr = 3};
+
+	if (is_return) {
+		snprintf(list.return_name, sizeof(list.return_name), "%.*s",
+			 (int)strcspn(probe->fetch_args, "="), probe->fetch_args);
+		list.fields[0] = (struct field){list.return_name, "s64", "%Ld"};
+		if (call->place == RESOURCE_STORED)
+			list.fields[1] = (struct field){RESOURCE_FIELD_STORED, "u64", "0x%Lx"};
+		return list;
+	}
+	if (strstr(probe->fetch_args, RESOURCE_FIELD_AT "="))
+		list.fields[0] = (struct field){RESOURCE_FIELD_AT, "u64", "0x%Lx"};
+	else if (strstr(probe->fetch_args, RESOURCE_FIELD_HANDLE "="))
+		list.fields[0] = (struct field){RESOURCE_FIELD_HANDLE, "u64", "0x%Lx"};
+	if (strstr(probe->fetch_args, RESOURCE_FIELD_SIZE "="))
+		list.fields[1] = (struct field){RESOURCE_FIELD_SIZE, "u64", "%Lu"};
+	list.fields[2] = (struct field){PROBE_FIELD_CALLER, "u64", "0x%Lx"};
+	return list;
+}
+
 /* The text of tracefs' format file: __trace_define_field() in kernel/trace/trace_events.c. */
 static char *format_text(const char *event, uint64_t type, enum probe_point point,
 			 const struct field_list *list)
@@ -151,16 +181,19 @@ static char *format_text(const char *event, uint64_t type, enum probe_point poin
 	else
 		fputs("\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n", out);
 	for (size_t i = 0; i < list->nr; i++, offset += 8)
-		fprintf(out, "\tfield:%s %s;\toffset:%zu;\tsize:8;\tsigned:%d;\n",
-			list->fields[i].type, list->fields[i].name, offset,
-			list->fields[i].type[0] == 's');
+		if (list->fields[i].name)
+			fprintf(out, "\tfield:%s %s;\toffset:%zu;\tsize:8;\tsigned:%d;\n",
+				list->fields[i].type, list->fields[i].name, offset,
+				list->fields[i].type[0] == 's');
 	fprintf(out, "\nprint fmt: \"(%%lx%s", at_return ? " <- %lx)" : ")");
 	for (size_t i = 0; i < list->nr; i++)
-		fprintf(out, " %s=%s", list->fields[i].name, list->fields[i].print);
+		if (list->fields[i].name)
+			fprintf(out, " %s=%s", list->fields[i].name, list->fields[i].print);
 	fputs(at_return ? "\", REC->__probe_func, REC->__probe_ret_ip" : "\", REC->__probe_ip",
 	      out);
 	for (size_t i = 0; i < list->nr; i++)
-		fprintf(out, ", REC->%s", list->fields[i].name);
+		if (list->fields[i].name)
+			fprintf(out, ", REC->%s", list->fields[i].name);
 	fputc('\n', out);
 	if (fclose(out) == 0)
 		return text;
@@ -195,7 +228,9 @@ static int describe_event(struct description *to, const struct probe_file *file,
 			  struct program_event *ret)
 {
 	bool is_mark = probe->schema->effect == HEAP_MARK;
-	const struct field_list list = list_fields(probe->schema, point);
+	const struct field_list list = probe_schema_is_resource(probe->schema)
+					       ? list_resource_fields(probe)
+					       : list_fields(probe->schema, point);
 	uint64_t id = PROGRAM_FIRST_ID + to->nr;
 	unsigned int type = PROGRAM_FIRST_TYPE + to->nr++;
 	char event[PROBE_NAME_MAX], *name = NULL;
@@ -251,8 +286,39 @@ static void find_registers(const struct probe *store, unsigned int registers[2])
 	}
 }
 
+/* Where the event's field @name, as its definition says, is read: "handle=+0(%di):x64". */
+static unsigned int read_of(const char *fetch_args, const char *name)
+{
+	size_t len = strlen(name);
+	const char *at = fetch_args, *value, *reg;
+
+	for (; at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL) {
+		if (strncmp(at, name, len) != 0 || at[len] != '=')
+			continue;
+		value = at + len + 1;
+		reg = strchr(value, '%');
+		if (!reg)
+			return 0;
+		return (register_offset(reg + 1, strcspn(reg + 1, ":)")) + PROGRAM_READ) |
+		       (*value == '+' ? PROGRAM_READ_POINTED : 0);
+	}
+	return 0;
+}
+
+/* What the programs are to read of a resource's function. */
+static void find_reads(const struct probe *entry, struct program_site *site)
+{
+	const char *args = entry->fetch_args;
+
+	site->stores = strstr(args, RESOURCE_FIELD_AT "=") != NULL;
+	site->reads[0] = read_of(args, site->stores ? RESOURCE_FIELD_AT : RESOURCE_FIELD_HANDLE);
+	site->reads[1] = read_of(args, RESOURCE_FIELD_SIZE);
+}
+
 static enum program_site_kind kind_of(const struct program_place *place)
 {
+	if (place->file->has_resources)
+		return PROGRAM_RESOURCE;
 	if (place->entry && place->entry->point == PROBE_STORE)
 		return PROGRAM_STORE;
 	if (place->entry && place->entry->schema->effect == HEAP_MARK)
@@ -298,6 +364,8 @@ static int describe_place(const struct probe_programs *programs, const struct pr
 	};
 	if (place->entry && place->entry->point == PROBE_STORE)
 		find_registers(place->entry, site->registers);
+	if (site->kind == PROGRAM_RESOURCE && place->entry)
+		find_reads(place->entry, site);
 	/* Followed children write entry and return (probe_programs.bpf.c). */
 	if (place->entry)
 		err = describe_event(

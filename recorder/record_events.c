@@ -2,6 +2,7 @@
 #include "recorder/record_events.h"
 
 #include "common/diag.h"
+#include "common/resource_schema.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -130,6 +131,11 @@ static void describe_stack(struct perf_event_attr *attr, const struct record_con
  */
 bool record_events_entry_has_stack(const struct probe *probe, const struct record_config *config)
 {
+	const struct resource_call *call = resource_call_of(probe->schema);
+
+	if (call)
+		return probe->point == PROBE_ENTRY && !call->has_return &&
+		       (call->role != RESOURCE_TAKE || config->free_stacks);
 	return config->free_stacks && probe->point == PROBE_ENTRY &&
 	       probe->schema->block_arg >= 0 && probe->schema->effect != HEAP_ALLOC_TO_PTR;
 }

@@ -110,6 +110,29 @@ static int open_output(struct session *session)
 				  &session->writer);
 }
 
+/* Those that were asked for here, or else those that leakprobe was asked for. */
+static int plan_resources(struct probe_set *set, pid_t pid, const struct session_options *options)
+{
+	return options->resources->nr
+		       ? resource_plan_pid(set, pid, options->resources)
+		       : resource_plan_registered(set, pid, &options->resources->schemas);
+}
+
+/* Adds what is to be recorded of a process to the session's probes. */
+static int plan_process(struct session *session, pid_t pid)
+{
+	const struct session_options *options = session->options;
+	struct probe_set set = {0};
+	int err = options->no_heap ? 0 : probe_set_plan_pid(&set, pid);
+
+	if (!err)
+		err = plan_resources(&set, pid, options);
+	if (!err)
+		err = probe_set_merge(&session->probes, &set);
+	probe_set_deinit(&set);
+	return err;
+}
+
 /* Starts the command, or checks the processes, and plans the probes for what they use. */
 static int find_targets(struct session *session)
 {
@@ -119,6 +142,11 @@ static int find_targets(struct session *session)
 		int err = launch_command(options->command, strcmp(options->output, "-") == 0,
 					 &session->command, &session->probes);
 
+		if (!err && options->no_heap)
+			probe_set_deinit(&session->probes);
+		if (!err)
+			err = plan_resources(&session->probes, session->command.pid, options);
+
 		session->pids = &session->command.pid;
 		session->nr_pids = 1;
 		return err;
@@ -126,12 +154,8 @@ static int find_targets(struct session *session)
 	session->pids = options->pids;
 	session->nr_pids = options->nr_pids;
 	for (size_t i = 0; i < options->nr_pids; i++) {
-		struct probe_set set = {0};
-		int err = probe_set_plan_pid(&set, options->pids[i]);
+		int err = plan_process(session, options->pids[i]);
 
-		if (!err)
-			err = probe_set_merge(&session->probes, &set);
-		probe_set_deinit(&set);
 		if (err)
 			return err;
 	}

@@ -6,6 +6,7 @@
 #ifndef LEAKTOOLS_RECORDER_SESSION_H
 #define LEAKTOOLS_RECORDER_SESSION_H
 
+#include "probes/resource_plan.h"
 #include "recorder/record_events.h"
 
 #include <stdint.h>
@@ -20,6 +21,9 @@ struct session_options {
 	uint64_t mark_every_ns; /* 0: marks by SIGUSR1 only */
 	int compression_level;	/* zstd's, 0: none */
 	struct record_config config;
+	/* What is recorded besides memory; memory itself is not with no_heap. */
+	struct resource_wishes *resources;
+	bool no_heap;
 	int argc; /* the tool's own command line, for the file's header */
 	char *const *argv;
 };

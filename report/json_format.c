@@ -121,6 +121,17 @@ static void write_rate(FILE *out, const struct site_verdict *verdict)
 	fputs("},", out);
 }
 
+/* What is no memory has a kind. */
+static void write_kind(FILE *out, const struct probe_schema *schema)
+{
+	const struct resource_call *call = resource_call_of(schema);
+
+	if (!call)
+		return;
+	fputs(",\"kind\":", out);
+	json_write_string(out, call->kind->name);
+}
+
 static void write_site(FILE *out, const struct leak_report *report, const struct leak_site *listed,
 		       const struct named_stack *stack)
 {
@@ -132,6 +143,7 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	write_u64(out, "stack_id", site->stack_id);
 	fprintf(out, "\"verdict\":\"%s\",\"allocator\":", verdict_name(verdict->verdict));
 	json_write_string(out, first->allocated.schema->function);
+	write_kind(out, first->allocated.schema);
 	fputc(',', out);
 	write_doubts(out, verdict->doubts);
 	fputc(',', out);
@@ -198,6 +210,7 @@ static void write_block(FILE *out, const struct leak_report *report, size_t inde
 	json_write_string(out, heap_tracker_comm_of(report->analysis->heaps, block->allocated.tid));
 	fputs(",\"allocator\":", out);
 	json_write_string(out, block->allocated.schema->function);
+	write_kind(out, block->allocated.schema);
 	fprintf(out, ",\"stack_id\":%" PRIu32 ",\"verdict\":\"%s\",", block->allocated.stack_id,
 		verdict_name(verdict->verdict));
 	write_doubts(out, verdict->doubts);

@@ -32,7 +32,7 @@ int tree_format_write(FILE *out, const struct report_input *input)
 	struct call_tree *tree;
 	int err;
 
-	if (!input->report->held_blocks)
+	if (!leak_report_has_held(input->report))
 		return write_nothing(out, input->report);
 	err = report_tree_create(input, &tree);
 	if (err)

@@ -103,7 +103,8 @@ static char *format_text(struct perf_data_writer *writer, const char *name,
 	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
 	const struct report_format *format = report_format_find(name);
 	struct held_history *history = held_history_create(NULL);
-	const struct heap_observer observer = {history, held_history_change};
+	const struct heap_observer observer = {.context = history,
+					       .on_change = held_history_change};
 	struct analysis analysis;
 	struct leak_report report;
 	char path[64], *text = NULL;

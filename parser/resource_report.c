@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/resource_report.h"
+
+#include "parser/leak_words.h"
+#include "parser/leaks_writer.h"
+
+#include <inttypes.h>
+
+bool resource_report_has_any(const struct leak_report *report)
+{
+	const struct resource_counts *counts = heap_tracker_resources(report->analysis->heaps);
+
+	for (size_t i = 0; i < RESOURCE_MAX_KINDS; i++)
+		if (counts[i].kind && leak_report_wants_kind(report, counts[i].kind))
+			return true;
+	return false;
+}
+
+/* "120 given, 110 taken" */
+static void write_counts(FILE *out, const struct resource_counts *counts)
+{
+	fprintf(out, "%" PRIu64 " given, %" PRIu64 " taken", counts->gives, counts->takes);
+	if (counts->kind->counts_refs)
+		fprintf(out, ", %" PRIu64 " references added, %" PRIu64 " dropped", counts->refs,
+			counts->unrefs);
+	if (counts->failures)
+		fprintf(out, ", %" PRIu64 " not given", counts->failures);
+	if (counts->unknown_takes)
+		fprintf(out, ", %" PRIu64 " taken that were not seen given", counts->unknown_takes);
+	if (counts->unpaired)
+		fprintf(out, ", %" PRIu64 " calls seen by half", counts->unpaired);
+}
+
+void resource_report_write_kinds(FILE *out, const struct leak_report *report)
+{
+	const struct resource_counts *counts = heap_tracker_resources(report->analysis->heaps);
+
+	for (size_t i = 0; i < RESOURCE_MAX_KINDS; i++) {
+		if (!counts[i].kind || !leak_report_wants_kind(report, counts[i].kind))
+			continue;
+		fprintf(out, "# resource %s: ", counts[i].kind->name);
+		write_counts(out, &counts[i]);
+		fprintf(out, "; %" PRIu64 " held\n", report->resources[i].held);
+	}
+}
+
+int resource_report_write_screen(FILE *out, const struct leak_report *report)
+{
+	const struct resource_counts *counts = heap_tracker_resources(report->analysis->heaps);
+	int nr_lines = 0;
+
+	for (size_t i = 0; i < RESOURCE_MAX_KINDS; i++) {
+		const struct leak_resource *held = &report->resources[i];
+
+		if (!counts[i].kind || !leak_report_wants_kind(report, counts[i].kind))
+			continue;
+		leak_words_held(out, counts[i].kind, held->held, held->bytes);
+		if (held->held)
+			fprintf(out, " in %" PRIu64 " stack%s,", held->sites,
+				held->sites == 1 ? "" : "s");
+		fputs(" held at the end: ", out);
+		write_counts(out, &counts[i]);
+		fputc('\n', out);
+		nr_lines++;
+	}
+	return nr_lines;
+}
+
+void resource_report_write_counts(FILE *out, const struct leak_report *report,
+				  const struct heap_block *block)
+{
+	const struct ref_object *object = heap_tracker_refs(report->analysis->heaps, block);
+	uint64_t refs = 0, unrefs = 0;
+
+	if (!object)
+		return;
+	for (size_t i = 0; i < object->nr_history; i++) {
+		refs += object->history[i].refs;
+		unrefs += object->history[i].unrefs;
+	}
+	fprintf(out, " count=%" PRIu64 " refs=%" PRIu64 " unrefs=%" PRIu64, object->count, refs,
+		unrefs);
+}
+
+void resource_report_write_history(FILE *out, const struct leak_report *report,
+				   const struct heap_block *block)
+{
+	const struct ref_object *object = heap_tracker_refs(report->analysis->heaps, block);
+
+	for (size_t i = 0; object && i < object->nr_history; i++) {
+		const struct ref_history *history = &object->history[i];
+
+		fprintf(out, "refs +%" PRIu64 " -%" PRIu64 " %s %" PRIu32 "\n", history->refs,
+			history->unrefs, history->schema->function, history->stack_id);
+		leaks_write_stack(out, report->analysis, history->stack_id);
+	}
+}

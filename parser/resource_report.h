@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the reports say of resources that are no memory: in their own words, and counted apart. */
+#ifndef LEAKTOOLS_PARSER_RESOURCE_REPORT_H
+#define LEAKTOOLS_PARSER_RESOURCE_REPORT_H
+
+#include "parser/leak_report.h"
+
+#include <stdio.h>
+
+/* Whether any resource is among what the recording tells of, and is wanted. */
+bool resource_report_has_any(const struct leak_report *report);
+
+/* A comment for each kind of resource, "# resource file: 120 given, 110 taken, 10 held". */
+void resource_report_write_kinds(FILE *out, const struct leak_report *report);
+
+/* For a terminal: "10 file handles held at the end, in 1 stack (120 given, 110 taken)". Returns
+ * the lines. */
+int resource_report_write_screen(FILE *out, const struct leak_report *report);
+
+/*
+ * The history of an object's references, each stack once, " refs=N unrefs=N" of all of them being
+ * part of the object's own line: lines "refs", and the frames. Nothing where none are counted.
+ */
+void resource_report_write_counts(FILE *out, const struct leak_report *report,
+				  const struct heap_block *block);
+void resource_report_write_history(FILE *out, const struct leak_report *report,
+				   const struct heap_block *block);
+
+#endif

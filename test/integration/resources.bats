@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Resources that are no memory: what functions of the user's choice give and take.
+
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+FILES='file=fopen|fdopen:ret / fclose:arg1'
+SLOTS='slot=slot_get:*arg2 size=arg1 fail<0 / slot_put:*arg1'
+WIDGETS='widget=widget_new:ret | widget_ref:arg1 / widget_unref:arg1'
+NESTED='nested=inner_make|outer_make:ret / inner_drop|outer_drop:arg1'
+
+# held KIND: the leaks of that kind, by the lines.
+held() {
+	grep -cE "^leak .* kind=$1( |\$)" leaks || true
+}
+
+# assert_kind KIND...: as many given, taken and held as the target says.
+assert_kind() {
+	local kind wrong=0
+
+	for kind; do
+		grep -q "^# resource $kind: $(truth "${kind}_given") given, $(truth "${kind}_taken") taken[,;]" leaks ||
+			wrong=1
+		assert_equal "$kind held" "$(held "$kind")" "$(truth "${kind}_held")" || wrong=1
+	done
+	if ((wrong)); then
+		cat truth leakrec.err
+		grep '^#' leaks
+		return 1
+	fi
+}
+
+@test "resources: exact counts of each kind, by programs and by perf events" {
+	record_attached resources --pair "$FILES" --pair "$SLOTS" --pair "$NESTED" --ref "$WIDGETS"
+	assert_kind file slot widget nested
+	assert_no_unexpected
+	assert_equal "sizes" "$(awk '$1 == "leak" && /kind=slot/ { print $2 }' leaks | sort -u)" 100
+	# A stack says who left it open.
+	grep -A4 '^leak .* kind=file' leaks | grep -q 'open_log'
+	rm -f target.in target.out
+	record_attached resources --perf-events --pair "$FILES" --pair "$NESTED" --ref "$WIDGETS"
+	assert_kind file widget nested
+	assert_no_unexpected
+}
+
+@test "resources: an object's references are told stack by stack" {
+	record_attached resources --no-heap --ref "$WIDGETS"
+	assert_kind widget
+	assert_summary held_blocks 0
+	assert_summary allocations 0
+	assert_equal "counts" "$(grep -cE '^leak .* kind=widget count=1 refs=3 unrefs=2$' leaks)" 3
+	# Three references from as many stacks, two given back.
+	assert_equal "histories" "$(grep -c '^refs ' leaks)" 15
+	awk '/^refs \+1 -0 widget_ref / { getline; getline; if (/forget_a_reference/) n++ }
+		END { exit n != 3 }' leaks
+}
+
+@test "resources: what leakprobe was told is recorded by any recorder" {
+	start_target resources
+	add_probes --pid "$RECORDED_PID" --pair "$FILES" --ref "$WIDGETS"
+	attach
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	assert_kind file widget
+	grep -q "all\|added" leakprobe.out
+}
+
+@test "resources: perf's own recording of them is read, too" {
+	local group events=()
+
+	require_program perf
+	start_target resources
+	add_probes --pid "$RECORDED_PID" --no-heap --pair "$FILES" --ref "$WIDGETS"
+	kill -KILL "$RECORDED_PID"
+	for group in $(added_groups); do
+		events+=(-e "$group:*")
+	done
+	perf record -q -g -B -m 8192 -o perf.data "${events[@]}" -- "$TARGETS/resources" \
+		>truth 2>record.err || fail "perf record: $(cat record.err)"
+	parse
+	assert_kind file widget
+}
+
+@test "resources: functions by offset and by source line" {
+	local offset line file
+
+	file=$TARGETS/resources
+	offset=$(readelf -sW "$file" | awk '$8 == "widget_unref" { print $2; exit }')
+	line=$(awk '/^static .*widget_ref\(/ { print NR + 2; exit }' \
+		"$SOURCE_DIR/test/targets/resources.c")
+	record_attached resources --no-heap \
+		--ref "widget=widget_new:ret | targets/resources.c:$line:arg1 / resources+0x$offset:arg1"
+	assert_kind widget
+}
+
+@test "resources: reports show one kind, and leakfollow follows it" {
+	record_attached resources --pair "$FILES" --ref "$WIDGETS"
+	"$BIN/leakparse" --kind file <perf.data >leaks 2>leakparse.err
+	assert_equal "leaks" "$(grep -c '^leak ' leaks)" "$(truth file_held)"
+	assert_summary held_blocks 0
+	grep -q '^leakparse: file: 50 given, 45 taken, 5 still held$' leakparse.err
+	"$BIN/leakparse" --kind memory <perf.data >leaks 2>/dev/null
+	assert_equal "memory" "$(grep -c 'kind=' leaks)" 0
+	"$BIN/leakparse" --summary <perf.data >screen 2>/dev/null
+	grep -q '^5 file handles in 1 stack, held at the end: 50 given, 45 taken, 50 not given$' screen
+	"$BIN/leakparse" --kind file --format json <perf.data 2>/dev/null | grep -q '"kind":"file"'
+	"$BIN/leakparse" --kind file --format tree <perf.data 2>/dev/null | grep -q '5 *in all'
+	"$BIN/leakfollow" --kind file <perf.data >follow 2>/dev/null
+	assert_equal "entered" "$(grep -c '^enter' follow)" 50
+	assert_equal "exited" "$(grep -c '^exit' follow)" 45
+}
+
+@test "resources: mistakes are told in one line" {
+	local spec
+
+	for spec in 'fopen:ret' 'fopen / fclose:arg1' 'fopen:ret / fclose:ret' 'fopen:arg9 / fclose:arg1' \
+		'fopen:ret fail=x / fclose:arg1' 'a__b=fopen:ret / fclose:arg1' ' / ' 'fopen:ret /  / x:arg1'; do
+		run -2 "$BIN/leakrec" --pair "$spec" -p 1
+		assert_equal "lines for $spec" "${#lines[@]}" 1
+		run -2 "$BIN/leakprobe" add --pid 1 --pair "$spec"
+		assert_equal "lines for $spec" "${#lines[@]}" 1
+	done
+	run -1 "$BIN/leakrec" --pair 'no_such_function:ret / fclose:arg1' -p $$
+	[[ $output == *"defines no_such_function"* ]]
+	run -2 "$BIN/leakprobe" add --lib /lib/x86_64-linux-gnu/libc.so.6 --pair "$FILES"
+	[[ $output == *"go with --pid"* ]]
+}
