@@ -198,7 +198,7 @@ static char *diff_text(uint64_t from_ms, uint64_t to_ms, const struct report_opt
 	struct perf_data_writer *recording = make_recording(true);
 	struct analysis analysis = {0};
 	struct diff_report diff;
-	const struct heap_observer observer = {&diff, diff_report_change};
+	const struct heap_observer observer = {.context = &diff, .on_change = diff_report_change};
 	char path[64], *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
