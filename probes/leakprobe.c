@@ -341,13 +341,17 @@ static int delete_names(const struct uprobe_list *list, char **names, size_t *nr
 
 static int delete_of_process(const struct uprobe_list *list, pid_t pid, size_t *nr_deleted)
 {
+	struct resource_schemas schemas = {0};
 	struct probe_set set;
 	int err = probe_set_plan_pid(&set, pid);
 
 	if (err)
 		return err;
-	err = delete_matching(list, matches_set, &set, nr_deleted);
+	err = resource_plan_registered(&set, pid, &schemas);
+	if (!err)
+		err = delete_matching(list, matches_set, &set, nr_deleted);
 	probe_set_deinit(&set);
+	resource_schemas_deinit(&schemas);
 	return err;
 }
 

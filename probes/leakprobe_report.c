@@ -9,6 +9,7 @@
 #include "probes/tracefs_uprobes.h"
 
 #include "common/diag.h"
+#include "common/resource_schema.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -129,6 +130,7 @@ static void name_place(const struct listed_file *file, const struct uprobe *prob
 	const struct allocator_function *function =
 		allocator_find_code(&file->allocator, probe->offset);
 	const struct probe_schema *schema;
+	struct resource_event resource;
 	enum probe_point point;
 
 	if (function)
@@ -136,6 +138,8 @@ static void name_place(const struct listed_file *file, const struct uprobe *prob
 			 probe->offset - function->code.offset);
 	else if (probe_schema_parse_event(probe->event, &schema, &point) == 0)
 		snprintf(ret, size, "%s", schema->function);
+	else if (resource_event_parse(probe->event, &resource) == 0)
+		snprintf(ret, size, "%s", resource.function);
 	else
 		snprintf(ret, size, "?");
 }
@@ -164,8 +168,11 @@ static void print_file(const struct listed_file *file, const char *path)
 {
 	printf("# ");
 	diag_print_escaped(stdout, path, NULL);
-	printf(": %s\n", file->allocator.nr > 0 ? file->allocator.name
-						: "what it was when the probes were made is gone");
+	if (file->allocator.nr > 0)
+		printf(": %s\n", file->allocator.name);
+	else
+		printf(": %s\n", file->is_open ? "resources"
+					       : "what it was when the probes were made is gone");
 }
 
 int leakprobe_list(void)

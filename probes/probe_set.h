@@ -47,7 +47,7 @@ struct probe_file {
 	char *path; /* opens the file from here: its own, or below /proc/PID/root, or map_files */
 	int fd;	    /* holds the file open where only this process's /proc/PID/fd names it, or -1 */
 	char *display;	 /* as its process sees it */
-	char *allocator; /* which it is, for the user */
+	char *allocator; /* which it is, for the user; "resources" where it is none */
 	char group[PROBE_NAME_MAX];
 	bool has_size_word; /* glibc's allocator: the word before a block tells its size */
 	bool has_resources; /* its probes are resource_plan.h's, on a file that may have others */

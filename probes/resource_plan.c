@@ -248,6 +248,8 @@ static int plan_event(struct probe_file *file, const struct target *target,
 	probe = probe_plan_append(file);
 	if (!probe)
 		return -ENOMEM;
+	snprintf(probe->symbol, sizeof(probe->symbol), "%.*s", (int)sizeof(probe->symbol) - 1,
+		 event.function);
 	probe->schema = &row->schema;
 	probe->point = stage == RESOURCE_RETURN ? PROBE_RETURN : PROBE_ENTRY;
 	probe->function_offset = target->function.offset;
@@ -278,7 +280,8 @@ static int name_file(struct probe_file *file, const struct mapped_file *mapped,
 	*ret = (struct group_name){.owner = GROUP_OF_LEAKPROBE};
 	file->path = strdup(mapped->path);
 	file->display = strdup(mapped->display);
-	if (!file->path || !file->display)
+	file->allocator = strdup("resources");
+	if (!file->path || !file->display || !file->allocator)
 		return -ENOMEM;
 	group_name_set_file(ret, mapped->display);
 	ret->inode_hash = group_name_inode_hash(mapped->stat.st_dev, mapped->stat.st_ino);
@@ -430,6 +433,43 @@ static void learn_call(struct resource_call *call, const struct uprobe *there)
 	}
 }
 
+/* Sets *@found[i] of the calls that the file has. */
+static void look_into(const struct mapped_file *mapped, const struct resource_wishes *wishes,
+		      bool **found)
+{
+	struct elf_function function;
+	struct elf_image image;
+	const struct file_plan plan = {.mapped = mapped, .image = &image};
+
+	if (elf_image_init(&image, mapped->fd))
+		return;
+	for (size_t i = 0; i < wishes->nr && image.is_native; i++)
+		for (size_t j = 0; j < wishes->specs[i].nr; j++)
+			if (!found[i][j])
+				found[i][j] =
+					find_function(&plan, &wishes->specs[i].calls[j], &function);
+	elf_image_deinit(&image);
+}
+
+bool resource_wishes_are_mapped(const struct resource_wishes *wishes, pid_t pid)
+{
+	bool **found = wishes->nr ? alloc_found(wishes->nr) : NULL, all = true;
+	struct mapped_files files;
+
+	if (!found || mapped_files_open(&files, pid)) {
+		free_found(found, wishes->nr);
+		return true;
+	}
+	for (size_t i = 0; i < files.nr; i++)
+		look_into(&files.files[i], wishes, found);
+	for (size_t i = 0; i < wishes->nr; i++)
+		for (size_t j = 0; j < wishes->specs[i].nr; j++)
+			all &= found[i][j];
+	mapped_files_deinit(&files);
+	free_found(found, wishes->nr);
+	return all;
+}
+
 /* The probe that @there is, among those of @file. */
 static int take_registered(struct probe_file *file, const struct uprobe *there,
 			   struct resource_schemas *schemas)
@@ -447,6 +487,7 @@ static int take_registered(struct probe_file *file, const struct uprobe *there,
 	probe = probe_plan_append(file);
 	if (!probe)
 		return -ENOMEM;
+	snprintf(probe->symbol, sizeof(probe->symbol), "%s", row->function);
 	probe->schema = &row->schema;
 	probe->point = there->is_return ? PROBE_RETURN : PROBE_ENTRY;
 	probe->function_offset = probe->offset = there->offset;

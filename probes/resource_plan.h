@@ -29,6 +29,9 @@ void resource_wishes_deinit(struct resource_wishes *wishes);
  */
 int resource_plan_pid(struct probe_set *set, pid_t pid, struct resource_wishes *wishes);
 
+/* True if process @pid has mapped all of these functions; silent. */
+bool resource_wishes_are_mapped(const struct resource_wishes *wishes, pid_t pid);
+
 /*
  * Adds to @set those of leakprobe's registered probes on files of process @pid that are resources'.
  * Their schemas are in @schemas. Returns 0 or a negative errno, reported.

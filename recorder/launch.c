@@ -65,6 +65,8 @@ struct launch {
 	pid_t pid;
 	int status_fd;	     /* the child's errno, if exec fails */
 	bool last_maps_code; /* the system call it is in is an mmap() of code */
+	bool has_unmapped;   /* it has called munmap(): glibc's loader does when all is loaded */
+	const struct resource_wishes *resources;
 };
 
 /* Waits for a stop that is an exec or a system call's; signals are passed on. 0 or negative errno.
@@ -103,6 +105,7 @@ static bool mapped_code(struct launch *launch)
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		launch->last_maps_code =
 			info.entry.nr == SYS_mmap && (info.entry.args[2] & PROT_EXEC);
+		launch->has_unmapped |= info.entry.nr == SYS_munmap;
 		return false;
 	}
 	return info.op == PTRACE_SYSCALL_INFO_EXIT && launch->last_maps_code && !info.exit.is_error;
@@ -126,6 +129,7 @@ static bool is_static(pid_t pid)
 /* Goes on from exec until an allocator is mapped, and plans its probes. */
 static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 {
+	bool has_allocator = false;
 	int status = 0;
 
 	for (int i = 0; i < MAX_SYSCALL_STOPS; i++) {
@@ -137,7 +141,11 @@ static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 		exec = status >> 16 == PTRACE_EVENT_EXEC;
 		if (exec && is_static(launch->pid))
 			return probe_set_plan_pid(ret_probes, launch->pid);
-		if ((exec || mapped_code(launch)) && probe_set_pid_has_allocator(launch->pid))
+		launch->has_unmapped &= !exec;
+		if (exec || mapped_code(launch))
+			has_allocator = probe_set_pid_has_allocator(launch->pid);
+		if (has_allocator && (launch->has_unmapped ||
+				      resource_wishes_are_mapped(launch->resources, launch->pid)))
 			return probe_set_plan_pid(ret_probes, launch->pid);
 		ptrace(PTRACE_SYSCALL, launch->pid, 0, 0);
 	}
@@ -174,10 +182,11 @@ static int start(struct launch *launch, char *const *argv, bool own_stdout)
 	return err;
 }
 
-int launch_command(char *const *argv, bool own_stdout, struct launched *ret,
-		   struct probe_set *ret_probes)
+int launch_command(char *const *argv, bool own_stdout, const struct resource_wishes *resources,
+		   struct launched *ret, struct probe_set *ret_probes)
 {
-	struct launch launch = {.command = argv[0], .pid = -1, .status_fd = -1};
+	struct launch launch = {
+		.command = argv[0], .pid = -1, .status_fd = -1, .resources = resources};
 	int err = start(&launch, argv, own_stdout);
 
 	*ret_probes = (struct probe_set){0};

@@ -8,7 +8,7 @@
 #ifndef LEAKTOOLS_RECORDER_LAUNCH_H
 #define LEAKTOOLS_RECORDER_LAUNCH_H
 
-#include "probes/probe_set.h"
+#include "probes/resource_plan.h"
 
 #include <sys/types.h>
 
@@ -20,11 +20,13 @@ struct launched {
 /*
  * Starts @argv (found in PATH), its standard output being our standard error where @own_stdout says
  * that ours is for the recording, and holds it as said; @ret_probes are the probes planned for its
- * allocators. Returns 0; a negative errno, reported, if it cannot be started, ended before it had
- * an allocator, or never mapped one. Nothing is left running on failure.
+ * allocators. The command goes on, at most to where the dynamic linker has mapped all that it
+ * links, until it has mapped the functions of @resources, too. Returns 0; a negative errno,
+ * reported, if it cannot be started, ended before it had an allocator, or never mapped one. Nothing
+ * is left running on failure.
  */
-int launch_command(char *const *argv, bool own_stdout, struct launched *ret,
-		   struct probe_set *ret_probes);
+int launch_command(char *const *argv, bool own_stdout, const struct resource_wishes *resources,
+		   struct launched *ret, struct probe_set *ret_probes);
 
 /* Lets the command run on, untraced. */
 void launch_release(struct launched *launched);

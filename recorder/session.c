@@ -140,7 +140,7 @@ static int find_targets(struct session *session)
 
 	if (options->command) {
 		int err = launch_command(options->command, strcmp(options->output, "-") == 0,
-					 &session->command, &session->probes);
+					 options->resources, &session->command, &session->probes);
 
 		if (!err && options->no_heap)
 			probe_set_deinit(&session->probes);

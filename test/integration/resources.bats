@@ -136,3 +136,21 @@ assert_kind() {
 	run -2 "$BIN/leakprobe" add --lib /lib/x86_64-linux-gnu/libc.so.6 --pair "$FILES"
 	[[ $output == *"go with --pid"* ]]
 }
+
+@test "resources: of a command, from its first instruction, in any of its libraries" {
+	record_command resources --pair "$FILES" --ref "$WIDGETS"
+	assert_kind file widget
+	run -1 "$BIN/leakrec" -o perf.data --pair 'no_such_function:ret / fclose:arg1' -- true
+	[[ $output == *"defines no_such_function"* ]]
+}
+
+@test "resources: leakprobe lists and deletes them" {
+	start_target resources
+	add_probes --pid "$RECORDED_PID" --no-heap --ref "$WIDGETS"
+	assert_equal "probes" "${#OWN_EVENTS[@]}" 4
+	"$BIN/leakprobe" list >list
+	grep -qE ':widget__unref__widget_unref +widget_unref ' list
+	"$BIN/leakprobe" del --pid "$RECORDED_PID"
+	assert_equal "probes left" "$(grep -c widget__ "$TRACEFS/uprobe_events" || true)" 0
+	kill -KILL "$RECORDED_PID"
+}
