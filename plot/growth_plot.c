@@ -18,7 +18,7 @@
 #define PANELS_MAX	 6
 #define TITLE_CHARS_MAX	 110
 #define PANEL_CHARS_MAX	 100
-#define NARROW_CHARS_MAX 44
+#define NARROW_CHARS_MAX 64
 #define BYTES_ROOM	 1.12
 
 struct growth_plot {
@@ -126,7 +126,7 @@ static void write_panel_data(struct plot_script *script, const struct growth_plo
 	plot_script_end_data(script);
 }
 
-/* "growth, +433 KiB/s, 999 KiB held" below the functions. */
+/* "growth, +433 KiB/s, 999 KiB held; stack 9" below the functions. */
 static void write_panel_title(const struct plot_script *script, const struct growth_plot *plot,
 			      size_t i)
 {
@@ -142,8 +142,10 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 		print_rate(out, history->verdict.bytes_per_s);
 		fputs(", ", out);
 	}
-	fprintf(out, "%s held",
-		byte_text_format(stack_history_end_bytes(&plot->set->histories, history)).text);
+	/* By its number the stack is found in the text. */
+	fprintf(out, "%s held; stack %" PRIu32,
+		byte_text_format(stack_history_end_bytes(&plot->set->histories, history)).text,
+		history->stack);
 	if (fclose(out) != 0)
 		return;
 	fputs("set title ", script->program);

@@ -20,7 +20,7 @@
 #define LABEL_DISTANCE 0.035
 #define FEW_POINTS     300
 /* Of more, points would hide each other, and the picture would be too large for a viewer. */
-#define MANY_POINTS 10000
+#define MANY_POINTS 20000
 /* Cells of the map that is drawn instead; in a PNG they are some three pixels wide. */
 #define MAP_COLUMNS	   320
 #define MAP_ROWS	   170
@@ -315,18 +315,35 @@ static int write_program(struct plot_script *script, const void *context)
 	return 0;
 }
 
-/* "10 x 3 KiB: _XQueryFont <- XQueryFont" */
-static char *group_label(const struct leak_group *group)
+/* Whether another stack of the legend has the same functions: the two part further out. */
+static bool has_twin(const struct leak_plot *plot, const struct leak_group *group,
+		     const char *stack)
 {
-	_cleanup_free_ char *stack = stack_label_text(&group->label);
-	char *label;
+	bool has = false;
 
-	if (!stack || asprintf(&label, "%" PRIu64 " x %s%s: %s", group->nr_leaks,
-			       group->same_size ? "" : "about ",
-			       byte_text_format(group->total_bytes / group->nr_leaks).text,
-			       *stack ? stack : "no stack") < 0)
+	for (int i = 0; i < LEAK_SET_RANKS && plot->set.ranked[i]; i++) {
+		_cleanup_free_ char *other = stack_label_text(&plot->set.ranked[i]->label);
+
+		has |= plot->set.ranked[i] != group && other && strcmp(stack, other) == 0;
+	}
+	return has;
+}
+
+/* "10 x 3 KiB: _XQueryFont <- XQueryFont" */
+static char *group_label(const struct leak_plot *plot, const struct leak_group *group)
+{
+	_cleanup_free_ char *stack = stack_label_text(&group->label), *label = NULL;
+	size_t size;
+	FILE *out = open_memstream(&label, &size);
+
+	if (!out)
 		return NULL;
-	return label;
+	fprintf(out, "%" PRIu64 " x %s%s: %s", group->nr_leaks, group->same_size ? "" : "about ",
+		byte_text_format(group->total_bytes / group->nr_leaks).text,
+		stack && *stack ? stack : "no stack");
+	if (stack && has_twin(plot, group, stack))
+		fprintf(out, " (stack %" PRIu32 ")", group->stack);
+	return fclose(out) == 0 ? steal_ptr(label) : NULL;
 }
 
 static void make_stack_series(struct leak_plot *plot)
@@ -340,7 +357,7 @@ static void make_stack_series(struct leak_plot *plot)
 
 		plot->series[plot->nr_ranks] =
 			(struct series){group->nr_leaks, plot_rank_colour((size_t)plot->nr_ranks),
-					7, group_label(group)};
+					7, group_label(plot, group)};
 		others->nr_leaks -= group->nr_leaks;
 	}
 	if (asprintf(&others->label, "%" PRIu64 " from other stacks", others->nr_leaks) < 0)

@@ -143,10 +143,22 @@ static bool is_module_offset(const char *symbol, size_t name_len, const char *mo
 	       strcmp(name + name_len, ")") == 0;
 }
 
+/* The last column, "(MODULE)", without what may follow it; NULL: there is none. */
+static const char *find_module(const char *frame)
+{
+	const char *module = NULL;
+
+	while ((frame = strstr(frame, "  ("))) {
+		frame += 2;
+		module = frame;
+	}
+	return module;
+}
+
 /* "SYMBOL+0xOFFSET  FILE:LINE  (MODULE)"; the offset matters only where there is no function. */
 static int parse_frame(char *cursor, struct leaks_frame *ret)
 {
-	const char *module = strrchr(cursor, '(');
+	const char *module = find_module(cursor);
 	char *symbol = cursor, *end = strstr(cursor, "  ");
 
 	/* Columns are two blanks apart; a name may have one. */

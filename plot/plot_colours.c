@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Of the hue, in the palest shade; the rest is white. */
-#define PALEST 0.35
+#define PALEST 0.5
 /* What is left of the hue's light in the darkest. */
 #define DARKEST 0.75
 

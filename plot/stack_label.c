@@ -7,6 +7,17 @@
 #include <errno.h>
 #include <string.h>
 
+/* Whether @symbol is an address, "libx.so+0x1234" or "0x1234". */
+static bool is_unnamed(const char *symbol)
+{
+	const char *address = strrchr(symbol, '+');
+
+	address = address ? address + 1 : symbol;
+	if (strncmp(address, "0x", 2) != 0)
+		return false;
+	return address[2] && !address[2 + strspn(address + 2, "0123456789abcdef")];
+}
+
 bool stack_label_is_full(const struct stack_label *label)
 {
 	return label->nr == STACK_LABEL_FRAMES;
@@ -26,8 +37,14 @@ int stack_label_add(struct stack_label *label, const char *symbol)
 		label->wrapper = steal_ptr(name);
 		return 0;
 	}
-	if (label->nr == 0 || strcmp(label->names[label->nr - 1], name) != 0)
-		label->names[label->nr++] = steal_ptr(name);
+	if (label->nr && strcmp(label->names[label->nr - 1], name) == 0)
+		return 0;
+	if (label->nr && is_unnamed(symbol) && is_unnamed(label->names[0])) {
+		if (!label->unnamed)
+			label->unnamed = steal_ptr(name);
+		return 0;
+	}
+	label->names[label->nr++] = steal_ptr(name);
 	return 0;
 }
 
@@ -41,8 +58,12 @@ char *stack_label_text(const struct stack_label *label)
 		return NULL;
 	if (label->nr == 0 && label->wrapper)
 		fputs(label->wrapper, out);
-	for (int i = 0; i < label->nr; i++)
-		fprintf(out, "%s%s", i ? " <- " : "", label->names[i]);
+	if (label->nr)
+		fputs(label->names[0], out);
+	if (label->nr > 1)
+		fprintf(out, "%s%s", label->unnamed ? " <- ... <- " : " <- ", label->names[1]);
+	else if (label->unnamed)
+		fprintf(out, " <- %s", label->unnamed);
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
@@ -51,5 +72,6 @@ void stack_label_clear(struct stack_label *label)
 	for (int i = 0; i < label->nr; i++)
 		free(label->names[i]);
 	free(label->wrapper);
+	free(label->unnamed);
 	*label = (struct stack_label){0};
 }

@@ -2,7 +2,9 @@
 /*
  * What a legend calls a stack: the function that asked for the memory and its caller, "_XQueryFont
  * <- XQueryFont", with names as frame_name.h shortens them. Frames are given innermost first, one
- * after the other. A function that called itself, or was inlined into itself, is named once.
+ * after the other. A function that called itself, or was inlined into itself, is named once. Of
+ * code without symbols, an address says little: there the caller is the next function that has a
+ * name, "libfont.so+0x234d9 <- ... <- FcFontMatch".
  */
 #ifndef LEAKTOOLS_PLOT_STACK_LABEL_H
 #define LEAKTOOLS_PLOT_STACK_LABEL_H
@@ -18,6 +20,7 @@ struct stack_label {
 	char *names[STACK_LABEL_FRAMES];
 	int nr;
 	char *wrapper; /* the outermost one, of stacks that have nothing else */
+	char *unnamed; /* the caller, where it has no name and nobody further out has */
 };
 
 /* Takes the next frame in. Returns 0 or -ENOMEM, not reported. */

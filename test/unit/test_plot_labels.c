@@ -95,6 +95,16 @@ static void labels_name_who_asked(void **state)
 		     "parse <- main");
 	/* Templates of one function are one to the eye. */
 	assert_label((const char *[]){"a::f<int>", "a::f<char>", "main", NULL}, "a::f<> <- main");
+	/* An address says less than the next name. */
+	assert_label((const char *[]){"malloc", "lib.so+0x12", "lib.so+0x34", "lib.so+0x56",
+				      "FcFontMatch", "main", NULL},
+		     "lib.so+0x12 <- ... <- FcFontMatch");
+	assert_label((const char *[]){"lib.so+0x12", "FcFontMatch", NULL},
+		     "lib.so+0x12 <- FcFontMatch");
+	assert_label((const char *[]){"lib.so+0x12", "0x7f0012", "0x7f0034", NULL},
+		     "lib.so+0x12 <- 0x7f0012");
+	assert_label((const char *[]){"FcFontMatch", "lib.so+0x12", "main", NULL},
+		     "FcFontMatch <- lib.so+0x12");
 	/* Further out a wrapper is a function like others. */
 	assert_label((const char *[]){"first", "xmalloc", NULL}, "first <- xmalloc");
 	assert_label((const char *[]){"malloc", "operator new", NULL}, "operator new");
