@@ -44,6 +44,14 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 	return err ? err : is_allocator;
 }
 
+int probe_set_plan_mapped(struct probe_set *set, const struct mapped_file *file)
+{
+	bool is_foreign;
+	int planned = plan_if_probed(set, file, &is_foreign);
+
+	return planned < 0 ? planned : 0;
+}
+
 /* Says why nothing was found in process @pid; the likeliest cause first. */
 static int report_none_found(pid_t pid, const struct mapped_files *files, const char *foreign)
 {

@@ -15,6 +15,8 @@
 
 #include <sys/stat.h>
 
+struct mapped_file;
+
 /* The file that probe_plan_file() plans for. */
 struct probe_plan_source {
 	const struct elf_image *image;
@@ -32,6 +34,12 @@ int probe_plan_file(struct probe_set *set, const struct probe_plan_source *sourc
 
 /* Returns the new last probe of @file, with nothing but its defaults, or NULL: out of memory. */
 struct probe *probe_plan_append(struct probe_file *file);
+
+/*
+ * The same for a file that a process has mapped, if it is an allocator or has probes of its own.
+ * Returns 0 or a negative errno, reported.
+ */
+int probe_set_plan_mapped(struct probe_set *set, const struct mapped_file *file);
 
 /* Names the file's group, and its probes' definitions after it. Returns 0 or -ENOMEM. */
 int probe_plan_set_group(struct probe_file *file, const struct group_name *name);

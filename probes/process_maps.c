@@ -175,7 +175,7 @@ static int read_maps(struct mapped_files *files, pid_t pid, FILE *maps)
 	return ferror(maps) ? -EIO : 0;
 }
 
-int mapped_files_open(struct mapped_files *ret, pid_t pid)
+int mapped_files_try_open(struct mapped_files *ret, pid_t pid)
 {
 	_cleanup_fclose_ FILE *maps = NULL;
 	char path[64];
@@ -185,13 +185,20 @@ int mapped_files_open(struct mapped_files *ret, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	maps = fopen(path, "re");
 	err = maps ? read_maps(ret, pid, maps) : -errno;
+	if (err)
+		mapped_files_deinit(ret);
+	return err;
+}
+
+int mapped_files_open(struct mapped_files *ret, pid_t pid)
+{
+	int err = mapped_files_try_open(ret, pid);
+
 	if (err == -EACCES || err == -EPERM)
 		diag_error("may not see what process %d maps: %s; run it as root", (int)pid,
 			   strerror(-err));
 	else if (err)
-		diag_error("cannot read %s: %s", path, strerror(-err));
-	if (err)
-		mapped_files_deinit(ret);
+		diag_error("cannot read /proc/%d/maps: %s", (int)pid, strerror(-err));
 	return err;
 }
 

@@ -45,6 +45,9 @@ int process_maps_parse_line(char *line, struct process_mapping *ret);
  * a file that cannot be opened is only counted. Release with mapped_files_deinit().
  */
 int mapped_files_open(struct mapped_files *ret, pid_t pid);
+
+/* The same; reports nothing. */
+int mapped_files_try_open(struct mapped_files *ret, pid_t pid);
 void mapped_files_deinit(struct mapped_files *files);
 
 /*

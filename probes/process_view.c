@@ -3,6 +3,11 @@
 
 #include "common/scope.h"
 
+#include <sys/stat.h>
+
+/* The inode of the first PID namespace: PROC_PID_INIT_INO, include/linux/proc_ns.h. */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCU
+
 /* The last number of the line NSpid is that of the innermost namespace (proc(5)). */
 static pid_t read_own_pid(pid_t pid)
 {
@@ -40,6 +45,13 @@ const char *process_view_path(const struct process_view *view, const char *path)
 	size_t len = strlen(view->root);
 
 	return strncmp(path, view->root, len) == 0 && path[len] == '/' ? path + len : path;
+}
+
+bool process_view_is_first(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PID_NAMESPACE;
 }
 
 bool process_view_format_name(pid_t pid, char to[static PROCESS_NAME_MAX])

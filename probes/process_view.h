@@ -21,6 +21,9 @@ void process_view_read(pid_t pid, struct process_view *ret);
 /* The part of @path, which leads there from this process's root, that leads there from its own. */
 const char *process_view_path(const struct process_view *view, const char *path);
 
+/* True if this process is in no container: it has the first PID namespace of the machine. */
+bool process_view_is_first(void);
+
 #define PROCESS_NAME_MAX 64
 
 /* "process 9839"; or "process 9839 (12 in its container)", and true. */

@@ -43,9 +43,13 @@ int attach_events(struct record_events *ret, const struct probe_set *const *prob
 		  size_t nr_probes, const struct record_config *config, const pid_t *pids,
 		  size_t nr_pids)
 {
+	static const pid_t everybody = -1;
 	struct task_hold hold;
 	int err = -EAGAIN;
 
+	/* Nobody is missed who is not opened for. */
+	if (config->scope != RECORD_PROCESSES)
+		return record_events_open(ret, probes, nr_probes, config, &everybody, 1);
 	*ret = (struct record_events){0};
 	for (int i = 0; i < ATTEMPTS_BEFORE_HOLD && err == -EAGAIN; i++)
 		err = attach_once(ret, probes, nr_probes, config, pids, nr_pids);

@@ -16,15 +16,17 @@ static int gate(unsigned int bytes)
 	struct gate_target *target;
 	unsigned long long produced;
 
-	if (shared.closed)
-		return 1;
-	target = current_target();
-	if (!target)
+	/* Without a sample, which is what 0 means. */
+	if (everywhere && !is_in_scope())
+		return 0;
+	if (shared.closed || !shared.limit_bytes || (!everywhere && !current_target()))
 		return 1;
 	produced = __sync_fetch_and_add(&cpu->produced, bytes) + bytes;
 	if ((long long)(produced - cpu->consumed) <= (long long)shared.limit_bytes)
 		return 1;
-	hold(target);
+	target = may_hold() ? target_to_hold() : 0;
+	if (target)
+		hold(target);
 	return 1;
 }
 

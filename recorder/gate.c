@@ -7,6 +7,7 @@
 #include "gate.skel.h"
 #include "recorder/guard.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,6 +21,9 @@
 /* With fewer, the quarter of a ring behind the limit would not hold what is under way. */
 #define MIN_SAMPLES_IN_RING 16
 #define MAX_CALLCHAIN	    127 /* kernel.perf_event_max_stack's default */
+
+/* Where the whole machine is recorded: draining the rings takes some ten milliseconds. */
+#define MAX_STOP_NS 1000000000ULL
 
 struct gate {
 	struct gate_bpf *bpf; /* NULL: the recorder stops the targets itself */
@@ -52,6 +56,13 @@ static uint32_t stack_sample_bytes(const struct record_config *config, bool by_p
 	}
 }
 
+int gate_set_cgroup(int map_fd, int cgroup_fd)
+{
+	const uint32_t key = 0;
+
+	return bpf_map_update_elem(map_fd, &key, &cgroup_fd, BPF_ANY);
+}
+
 /* Loads the programs; leaves @gate->bpf NULL where the kernel does not permit it. */
 static void load_programs(struct gate *gate, const struct record_config *config)
 {
@@ -61,7 +72,11 @@ static void load_programs(struct gate *gate, const struct record_config *config)
 		return;
 	gate->bpf->rodata->plain_bytes = PLAIN_SAMPLE_BYTES;
 	gate->bpf->rodata->stack_bytes = stack_sample_bytes(config, false);
-	if (gate_bpf__load(gate->bpf)) {
+	gate->bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
+	gate->bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
+	if (gate_bpf__load(gate->bpf) ||
+	    (config->scope == RECORD_CGROUP &&
+	     gate_set_cgroup(bpf_map__fd(gate->bpf->maps.recorded_cgroup), config->cgroup_fd))) {
 		gate_bpf__destroy(gate->bpf);
 		gate->bpf = NULL;
 	}
@@ -79,6 +94,11 @@ static int place_table(struct gate *gate, const struct record_config *config,
 	if (gate->bpf) {
 		gate->shared = &gate->bpf->bss->shared;
 		return 0;
+	}
+	if (config->scope != RECORD_PROCESSES) {
+		diag_error("cannot record all processes: that takes the right to load BPF "
+			   "programs; run it as root, or name the processes with -p");
+		return -EPERM;
 	}
 	diag_warn("no BPF here: the recorder itself holds the processes back, and may be late");
 	gate->shared = mmap(NULL, sizeof(*gate->shared), PROT_READ | PROT_WRITE,
@@ -105,8 +125,11 @@ int gate_create(const struct record_config *config, struct gate_shared *shared, 
 		diag_warn("rings of %u pages are too small to hold processes back in time: events "
 			  "may be lost; give a larger -m",
 			  config->ring_pages);
-	/* Whoever records through links stops processes that fork, too. */
-	if (!shared && (is_too_small || !holds))
+	/*
+	 * Whoever records through links stops processes that fork, too; and of all processes, the
+	 * programs know who is meant.
+	 */
+	if (!shared && (is_too_small || !holds) && config->scope == RECORD_PROCESSES)
 		return 0;
 	gate = calloc(1, sizeof(*gate));
 	if (!gate)
@@ -115,8 +138,10 @@ int gate_create(const struct record_config *config, struct gate_shared *shared, 
 	if (!err) {
 		/* Programs that see the ring itself need less of a margin than those that guess. */
 		gate->shared->limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
-		if (!holds)
+		if (!holds || (!shared && is_too_small))
 			gate->shared->limit_bytes = 0;
+		if (config->scope != RECORD_PROCESSES)
+			gate->shared->max_stop_ns = MAX_STOP_NS;
 		err = guard_start(&gate->guard, gate->shared);
 		if (err)
 			diag_error("cannot start the guard of stopped processes: %s",
@@ -182,6 +207,16 @@ void gate_add_target(struct gate *gate, pid_t pid, bool linked)
 		target->linked = 1;
 }
 
+void gate_set_role(struct gate *gate, pid_t pid, enum gate_role role)
+{
+	struct gate_target *target;
+
+	gate_add_target(gate, pid, false);
+	target = find_target(gate, pid, false);
+	if (target)
+		target->role = role;
+}
+
 void gate_remove_target(struct gate *gate, pid_t pid)
 {
 	struct gate_target *target = find_target(gate, pid, false);
@@ -189,6 +224,7 @@ void gate_remove_target(struct gate *gate, pid_t pid)
 	if (!target)
 		return;
 	target->stopped = target->linked = target->forks = target->job_stopped = 0;
+	target->role = GATE_RECORDED;
 	target->tgid = GATE_REMOVED;
 }
 
@@ -318,6 +354,8 @@ void gate_end_round(struct gate *gate, uint64_t most_drained_bytes)
 	}
 	gate->wants_round = false;
 	continue_targets(gate, false);
+	if (gate->shared->overdue)
+		__atomic_store_n(&gate->shared->overdue, 0, __ATOMIC_SEQ_CST);
 }
 
 bool gate_wants_round(const struct gate *gate)

@@ -39,6 +39,9 @@ void gate_destroy(struct gate *gate);
 void gate_add_target(struct gate *gate, pid_t pid, bool linked);
 void gate_remove_target(struct gate *gate, pid_t pid);
 
+/* Where all processes are recorded: what @pid is, as long as it lives. */
+void gate_set_role(struct gate *gate, pid_t pid, enum gate_role role);
+
 /* Puts the gate before the probes' events. Returns 0 or a negative errno, reported. */
 int gate_attach(struct gate *gate, const struct record_events *events);
 
@@ -51,6 +54,9 @@ void gate_open(struct gate *gate);
  */
 void gate_begin_round(struct gate *gate);
 void gate_end_round(struct gate *gate, uint64_t most_drained_bytes);
+
+/* Programs of a RECORD_CGROUP find the cgroup in this map of theirs. 0 or a negative errno. */
+int gate_set_cgroup(int map_fd, int cgroup_fd);
 
 /* The guard, which hits no probe: events that only carry a program are opened for it. */
 pid_t gate_guard_pid(const struct gate *gate);

@@ -28,6 +28,14 @@ struct gate_target {
 	unsigned int forks;	       /* enum gate_forks */
 	unsigned int job_stopped;      /* by somebody else's SIGSTOP: to stay so */
 	unsigned int continuing;       /* its mark is gone, its SIGCONT perhaps not sent yet */
+	unsigned int role;	       /* enum gate_role */
+};
+
+/* What processes are where the whole machine, or a cgroup, is recorded (bystanders.h). */
+enum gate_role {
+	GATE_RECORDED,
+	GATE_SPARED,   /* recorded, but never stopped */
+	GATE_LEFT_OUT, /* not recorded */
 };
 
 /* Whether a linked process may fork: its children need events to inherit first (followers.h). */
@@ -43,6 +51,10 @@ struct gate_shared {
 	unsigned long long limit_bytes;
 	unsigned int any_stopped; /* some target may be marked as stopped */
 	unsigned int closed;	  /* stop nobody any more */
+	/* The guard lets go on who was stopped for longer, and then nobody is stopped until the
+	 * recorder has drained its rings again. 0: no limit. */
+	unsigned long long max_stop_ns;
+	unsigned int overdue;
 };
 
 /* The first entry to look at for a process; the search goes on linearly. */

@@ -10,6 +10,7 @@
 
 #include <linux/bpf.h>
 #include <linux/types.h>
+#include <stdbool.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
@@ -34,6 +35,10 @@ struct thread_struct {
 #endif
 } __attribute__((preserve_access_index));
 
+struct signal_struct {
+	struct tty_struct *tty;
+} __attribute__((preserve_access_index));
+
 #if defined(__TARGET_ARCH_x86)
 struct thread_info {
 	unsigned int status;
@@ -45,6 +50,7 @@ struct task_struct {
 	struct thread_info thread_info;
 #endif
 	int tgid;
+	struct signal_struct *signal;
 	struct task_struct *real_parent;
 	struct perf_event_context *perf_event_ctxp;
 	struct mm_struct *mm;
@@ -53,6 +59,17 @@ struct task_struct {
 } __attribute__((preserve_access_index));
 
 struct gate_shared shared;
+
+/* Probes are hit by all processes of the machine, of which those in a cgroup may be meant. */
+const volatile bool everywhere = false;
+const volatile bool in_cgroup = false;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(unsigned int));
+	__uint(value_size, sizeof(unsigned int));
+} recorded_cgroup SEC(".maps");
 
 static struct gate_target *find_target(unsigned int tgid)
 {
@@ -80,7 +97,7 @@ static struct gate_target *add_target(unsigned int tgid)
 		    __sync_val_compare_and_swap(&target->tgid, old, (unsigned long long)tgid) ==
 			    old) {
 			target->stopped = target->linked = target->forks = 0;
-			target->job_stopped = 0;
+			target->job_stopped = target->role = 0;
 			return target;
 		}
 	}
@@ -98,6 +115,48 @@ static __attribute__((unused)) struct gate_target *current_target(void)
 	/* A child's events are inherited from its parent's. */
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	return find_target(BPF_CORE_READ(task, real_parent, tgid)) ? add_target(tgid) : 0;
+}
+
+/* With @everywhere: true if the process that runs now is one of those that are meant. */
+static __attribute__((unused)) bool is_in_scope(void)
+{
+	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32);
+
+	if (target && target->role == GATE_LEFT_OUT)
+		return false;
+	return !in_cgroup || bpf_current_task_under_cgroup(&recorded_cgroup, 0) == 1;
+}
+
+/* The same of what is hit by all processes in any case. */
+static __attribute__((unused)) bool is_recorded(void)
+{
+	return everywhere ? is_in_scope() : current_target() != 0;
+}
+
+/*
+ * The process that runs now, if it may be stopped. On a machine that is recorded as a whole, jobs
+ * of shells may not: the shell would take that for Ctrl-Z.
+ */
+static __attribute__((unused)) struct gate_target *target_to_hold(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
+	struct gate_target *target;
+
+	if (!everywhere)
+		return current_target();
+	if (BPF_CORE_READ(task, signal, tty))
+		return 0;
+	target = find_target(tgid);
+	if (!target)
+		target = add_target(tgid);
+	return target && target->role == GATE_RECORDED ? target : 0;
+}
+
+/* False while nobody is to be stopped. */
+static __attribute__((unused)) bool may_hold(void)
+{
+	return !shared.closed && !shared.overdue && shared.limit_bytes;
 }
 
 /*

@@ -17,9 +17,11 @@
 
 /* After the recorder's end, programs of the gate may be under way for as long as a task is
  * preempted. */
-#define LAST_LOOKS	 10
-#define BETWEEN_LOOKS_MS 20
-#define RECORDER_END_MS	 5000
+#define LAST_LOOKS	    10
+#define BETWEEN_LOOKS_MS    20
+#define RECORDER_END_MS	    5000
+
+#define LOOK_FOR_OVERDUE_MS 200
 
 /* Lets @target go on if it is marked. Returns since when it was stopped, or 0. */
 static unsigned long long continue_target(struct gate_target *target)
@@ -66,6 +68,37 @@ unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
 	return first_ns && first_ns < now_ns ? now_ns - first_ns : 0;
 }
 
+/* Lets go on who has been stopped for too long, if there is a limit to that. */
+static void continue_overdue(struct gate_shared *shared)
+{
+	unsigned long long now_ns = clock_now_ns();
+
+	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
+		struct gate_target *target = &shared->targets[i];
+
+		if (target->tgid <= GATE_REMOVED || !target->stopped ||
+		    now_ns < target->stopped_ns + shared->max_stop_ns)
+			continue;
+		__atomic_store_n(&shared->overdue, 1, __ATOMIC_SEQ_CST);
+		continue_target(target);
+	}
+}
+
+/* Returns when the recorder has ended, or is about to. */
+static void wait_for_recorder(struct gate_shared *shared, int recorder_fd)
+{
+	struct pollfd recorder = {.fd = recorder_fd, .events = POLLIN};
+	char byte;
+
+	while (shared->max_stop_ns) {
+		if (poll(&recorder, 1, LOOK_FOR_OVERDUE_MS) > 0)
+			return;
+		continue_overdue(shared);
+	}
+	while (read(recorder_fd, &byte, 1) < 0 && errno == EINTR)
+		;
+}
+
 static void __attribute__((noreturn))
 run_guard(struct gate_shared *shared, int recorder_fd, int recorder_pidfd)
 {
@@ -85,8 +118,7 @@ run_guard(struct gate_shared *shared, int recorder_fd, int recorder_pidfd)
 	/* Ready; from here on it allocates nothing, and so hits no probe. */
 	if (write(recorder_fd, &byte, 1) != 1)
 		_exit(1);
-	while (read(recorder_fd, &byte, 1) < 0 && errno == EINTR)
-		;
+	wait_for_recorder(shared, recorder_fd);
 	shared->closed = 1;
 	shared->any_stopped = 1;
 	guard_continue_targets(shared, true);

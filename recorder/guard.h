@@ -3,6 +3,10 @@
  * A process that outlives the recorder, if only by a moment: a stopped process stays stopped when
  * its recorder is killed, so somebody has to be left who lets it go on. The guard waits for the
  * recorder's end and then continues every target that is marked as stopped (gate_shared.h).
+ *
+ * Where the whole machine is recorded, what the recorder waits for may be what was stopped: who
+ * serves the file system that it writes to, for instance. There the guard also lets go on who has
+ * been stopped for too long.
  */
 #ifndef LEAKTOOLS_RECORDER_GUARD_H
 #define LEAKTOOLS_RECORDER_GUARD_H

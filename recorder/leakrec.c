@@ -2,6 +2,7 @@
 /* leakrec: records what processes allocate and release. */
 #include "common/diag.h"
 #include "common/scope.h"
+#include "recorder/cgroup.h"
 #include "recorder/compressor.h"
 #include "recorder/session.h"
 
@@ -13,11 +14,14 @@
 
 static const char usage[] =
 	"usage: leakrec [OPTION...] -p PID[,PID...]\n"
+	"       leakrec [OPTION...] -a | --cgroup PATH\n"
 	"       leakrec [OPTION...] -- COMMAND [ARG...]\n"
 	"Records every allocation and release of the processes, of their threads and of the\n"
 	"children they fork, until Ctrl-C, until they are gone, or for a given time.\n"
 	"\n"
 	"  -p, --pid PID[,PID...]    attach to these processes\n"
+	"  -a, --all                 record all processes of the machine, those to come, too\n"
+	"      --cgroup PATH         the same of one cgroup (version 2) and those below it\n"
 	"  -o, --output FILE         write there, \"-\" is a pipe on standard output [perf.data]\n"
 	"  -z, --compression-level LEVEL\n"
 	"                            compress, at zstd's level 1 to 22; -z alone is 1\n"
@@ -46,6 +50,7 @@ static const char usage[] =
 
 enum {
 	OPTION_CALL_GRAPH = 256,
+	OPTION_CGROUP,
 	OPTION_RAW_STACKS,
 	OPTION_ON_OVERLOAD,
 	OPTION_FREE_STACKS,
@@ -59,6 +64,8 @@ enum {
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
+	{"all", no_argument, NULL, 'a'},
+	{"cgroup", required_argument, NULL, OPTION_CGROUP},
 	{"output", required_argument, NULL, 'o'},
 	{"compression-level", required_argument, NULL, 'z'},
 	{"mmap-pages", required_argument, NULL, 'm'},
@@ -211,17 +218,47 @@ static int parse_seconds(const char *option, const char *text, uint64_t *ret_ns)
 	return 0;
 }
 
+/* What goes together. Returns 0, or -EINVAL after saying what does not. */
+static int check_options(const struct session_options *options, bool is_all)
+{
+	const struct record_config *config = &options->config;
+	int nr_ways = (options->command != NULL) + (options->nr_pids > 0) + is_all +
+		      (options->cgroup != NULL);
+	const char *wrong = NULL;
+
+	if (nr_ways != 1)
+		wrong = "give either -p PID, -a, --cgroup PATH, or a command to record; see "
+			"leakrec --help";
+	else if (config->scope != RECORD_PROCESSES && options->resources->nr)
+		wrong = "--pair and --ref go with -p PID or a command: not with -a or --cgroup";
+	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
+		wrong = "--raw-stacks goes with --call-graph dwarf";
+	else if (config->has_sizes && config->perf_events)
+		wrong = "--size is the BPF programs' work: without --perf-events and --filter";
+	if (wrong)
+		diag_error("%s", wrong);
+	return wrong ? -EINVAL : 0;
+}
+
 /* Returns 0, -EINVAL after saying what is wrong, or 1 if --help or --version was all. */
 static int parse_options(int argc, char **argv, struct session_options *options, pid_t **pids)
 {
+	bool is_all = false;
 	int opt, err = 0;
 
 	/* "+": options end where the command begins. */
 	while (!err &&
-	       (opt = getopt_long(argc, argv, "+p:o:z::m:d:s:hV", long_options, NULL)) != -1) {
+	       (opt = getopt_long(argc, argv, "+p:ao:z::m:d:s:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'p':
 			err = parse_pids(optarg, pids, &options->nr_pids);
+			break;
+		case 'a':
+			options->config.scope = RECORD_MACHINE;
+			is_all = true;
+			break;
+		case OPTION_CGROUP:
+			options->cgroup = optarg;
 			break;
 		case 'o':
 			options->output = optarg;
@@ -281,19 +318,9 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 	options->pids = *pids;
 	if (optind < argc)
 		options->command = argv + optind;
-	if (!err && !options->command == !options->nr_pids) {
-		diag_error("give either -p PID or a command to record; see leakrec --help");
-		err = -EINVAL;
-	}
-	if (!err && options->config.raw_stacks && options->config.call_graph != CALL_GRAPH_DWARF) {
-		diag_error("--raw-stacks goes with --call-graph dwarf");
-		err = -EINVAL;
-	}
-	if (!err && options->config.has_sizes && options->config.perf_events) {
-		diag_error("--size is the BPF programs' work: without --perf-events and --filter");
-		err = -EINVAL;
-	}
-	return err;
+	if (options->cgroup)
+		options->config.scope = RECORD_CGROUP;
+	return err ? err : check_options(options, is_all);
 }
 
 int main(int argc, char **argv)
@@ -305,6 +332,7 @@ int main(int argc, char **argv)
 		.resources = &resources,
 		.config =
 			{
+				.cgroup_fd = -1,
 				.on_overload = OVERLOAD_HOLD,
 				.call_graph = CALL_GRAPH_DWARF,
 				.ring_pages = DEFAULT_RING_PAGES,
@@ -318,6 +346,8 @@ int main(int argc, char **argv)
 	err = parse_options(argc, argv, &options, &pids);
 	if (err)
 		status = err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
+	else if (options.cgroup && (options.config.cgroup_fd = cgroup_open(options.cgroup)) < 0)
+		status = DIAG_EXIT_FAILED;
 	else
 		status = session_run(&options) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 	resource_wishes_deinit(&resources);

@@ -159,8 +159,10 @@ int linked_call(struct pt_regs *regs)
 	/* 0 at the entry: cheaper than to ask which it is. */
 	if (*cookie)
 		return record_return(regs, index, *cookie);
+	if (!is_wanted())
+		return 1;
 	read_args(regs, site, args);
-	if (!entry_matches(site, args, false, &old)) {
+	if (!entry_matches(site, args, everywhere, &old)) {
 		if (site->kind == PROGRAM_INT_FUNCTION && (calls = open_calls_of_task()))
 			*calls = 0;
 		return 1;
@@ -192,14 +194,14 @@ int linked_entry(struct pt_regs *regs)
 	const struct program_site *site = &sites[index];
 	unsigned long long args[PROGRAM_MAX_ARGS], old;
 
-	if (!recording)
+	if (!recording || !is_wanted())
 		return 0;
 	if (has_filter) {
 		read_args(regs, site, args);
 		if (site->kind == PROGRAM_STORE) {
 			if (!store_matches() || !note_block(args[1]))
 				return 0;
-		} else if (!entry_matches(site, args, false, &old)) {
+		} else if (!entry_matches(site, args, everywhere, &old)) {
 			return 0;
 		}
 	}
@@ -322,7 +324,7 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 {
 	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
 
-	if (!recording || shared.closed || !target || clone_flags & CLONE_THREAD)
+	if (everywhere || !recording || shared.closed || !target || clone_flags & CLONE_THREAD)
 		return 0;
 	/* Known from its first system call on, however short its parent lives. */
 	child = add_target(task->tgid);

@@ -4,6 +4,8 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "probe_programs.skel.h"
+#include "probes/process_view.h"
+#include "recorder/gate.h"
 #include "recorder/program_places.h"
 #include "recorder/program_syscalls.h"
 
@@ -12,7 +14,6 @@
 #include <linux/bpf.h>
 #include <stdarg.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define MAX_RING_PAGES	65536	   /* what the verifier lets programs add to a pointer */
@@ -36,21 +37,10 @@ struct link_perf_attr {
 	uint64_t cookie;
 };
 
-/* The inode of the first PID namespace: PROC_PID_INIT_INO, include/linux/proc_ns.h. */
-#define FIRST_PID_NAMESPACE 0xEFFFFFFCU
-
 static int libbpf_silent(enum libbpf_print_level level, const char *format, va_list args)
 {
 	/* A kernel that permits no BPF is no failure. */
 	return 0;
-}
-
-/* The programs see the processes' ids as the first namespace has them. */
-static bool sees_first_pids(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PID_NAMESPACE;
 }
 
 /* glibc's chunk size for a request: malloc/malloc.c, request2size(). */
@@ -83,6 +73,8 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 	bpf->rodata->size_word_min = size_word(sizes->min_bytes);
 	/* A remainder too small for a chunk of its own stays with the block. */
 	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
+	bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
+	bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
 	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
 		return -EIO;
 	bpf->rodata->ring_secret = secret;
@@ -161,7 +153,8 @@ int probe_programs_create(const struct record_config *config, struct probe_progr
 	struct probe_programs *programs;
 	int err = 0;
 
-	if (!sees_first_pids())
+	/* The programs see the processes' ids as the first namespace has them. */
+	if (!process_view_is_first())
 		return -EOPNOTSUPP;
 	if (config->ring_pages > MAX_RING_PAGES) {
 		diag_error(
@@ -179,6 +172,9 @@ int probe_programs_create(const struct record_config *config, struct probe_progr
 	programs->bpf = probe_programs_bpf__open();
 	if (!programs->bpf || configure(programs->bpf, config) ||
 	    probe_programs_bpf__load(programs->bpf))
+		err = -EOPNOTSUPP;
+	if (!err && config->scope == RECORD_CGROUP &&
+	    gate_set_cgroup(bpf_map__fd(programs->bpf->maps.recorded_cgroup), config->cgroup_fd))
 		err = -EOPNOTSUPP;
 	if (!err)
 		err = create_rings(programs, config);
@@ -266,6 +262,8 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 
 		if (err == ESRCH)
 			diag_error("cannot attach: process %d has ended", pid);
+		else if (!pid)
+			diag_error("cannot attach to %s: %s", file->display, strerror(err));
 		else
 			diag_error("cannot attach to %s in process %d: %s", file->display, pid,
 				   strerror(err));

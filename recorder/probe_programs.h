@@ -54,7 +54,8 @@ int probe_programs_plan(struct probe_programs *programs, const struct probe_set 
 			const bool *only_registered, size_t nr_sets,
 			const struct record_config *config, struct record_events *events);
 
-/* Watches process @pid. Returns 0 or a negative errno, reported. */
+/* Watches process @pid, or with 0 all, those to come included. Returns 0 or a negative errno,
+ * reported. */
 int probe_programs_link(struct probe_programs *programs, pid_t pid);
 
 /*

@@ -110,9 +110,9 @@ static __attribute__((noinline)) int hold_current(void)
 {
 	struct gate_target *target;
 
-	if (shared.closed || !shared.limit_bytes)
+	if (!may_hold())
 		return 0;
-	target = current_target();
+	target = target_to_hold();
 	if (target)
 		hold(target);
 	return 0;
@@ -139,6 +139,31 @@ ALWAYS_INLINE void count_lost(void)
 	unsigned int nr = bpf_get_smp_processor_id();
 
 	__sync_fetch_and_add(&cpus[nr & (GATE_MAX_CPUS - 1)].lost, 1);
+}
+
+/*
+ * Of all processes, those who may not be stopped lose their own samples, and do not fill what is
+ * left of a ring for those who are just being stopped.
+ */
+static __attribute__((noinline)) int leaves_room(void)
+{
+	struct program_ring_control *ring = own_ring(bpf_get_smp_processor_id());
+	unsigned long long filled;
+
+	if (!ring || !shared.limit_bytes)
+		return 1;
+	filled = *(volatile unsigned long long *)&ring->head -
+		 *(volatile unsigned long long *)&ring->tail;
+	if ((long long)filled <= (long long)shared.limit_bytes || target_to_hold())
+		return 1;
+	count_lost();
+	return 0;
+}
+
+/* True if the process that runs now is recorded, just now. */
+ALWAYS_INLINE bool is_wanted(void)
+{
+	return !everywhere || (is_in_scope() && leaves_room());
 }
 
 ALWAYS_INLINE void no_room(unsigned int nr)

@@ -24,8 +24,7 @@ ALWAYS_INLINE const struct program_syscall *recorded_syscall(long number)
 	if (!recording || index >= PROGRAM_MAX_SYSCALLS)
 		return 0;
 	syscall = &syscalls[index & (PROGRAM_MAX_SYSCALLS - 1)];
-	if (!syscall->enter.type || is_compat_syscall(bpf_get_current_task_btf()) ||
-	    !current_target())
+	if (!syscall->enter.type || is_compat_syscall(bpf_get_current_task_btf()) || !is_recorded())
 		return 0;
 	return syscall;
 }

@@ -38,9 +38,18 @@ enum on_overload {
 	OVERLOAD_DROP, /* let the kernel drop samples */
 };
 
+/* Which processes are recorded. */
+enum record_scope {
+	RECORD_PROCESSES, /* those that were named, and what they fork */
+	RECORD_MACHINE,	  /* all */
+	RECORD_CGROUP,	  /* all in a cgroup and those below it, whenever they come there */
+};
+
 #define RECORD_MAX_FILTERS 64
 
 struct record_config {
+	enum record_scope scope;
+	int cgroup_fd; /* RECORD_CGROUP: its directory */
 	enum on_overload on_overload;
 	enum call_graph call_graph;
 	bool free_stacks;    /* releases have stacks, too, not just their caller's address */

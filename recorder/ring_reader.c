@@ -39,7 +39,8 @@ static void follow_process(struct ring_reader *reader, const struct perf_disk_ta
 {
 	if (!reader->gate)
 		return;
-	if (task->header.type == PERF_RECORD_FORK && task->pid != task->ppid)
+	if (!reader->is_everywhere && task->header.type == PERF_RECORD_FORK &&
+	    task->pid != task->ppid)
 		gate_add_target(reader->gate, (pid_t)task->pid, false);
 	else if (task->header.type == PERF_RECORD_EXIT && !process_exists((pid_t)task->pid))
 		gate_remove_target(reader->gate, (pid_t)task->pid);

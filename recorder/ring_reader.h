@@ -32,6 +32,7 @@ struct ring_reader {
 	struct followers *followers;	 /* with @programs */
 	struct live_unwinder *unwinder;	 /* of dumps, or NULL: samples are written as they are */
 	int marks_fd;			 /* readable when a mark is to be set (marks.h) */
+	bool is_everywhere;		 /* all processes of the machine are looked at */
 	bool stopped;			 /* nothing is recorded any more */
 	uint64_t start_ns, end_ns;	 /* CLOCK_MONOTONIC, as the samples' */
 	uint64_t samples;		 /* of probes */

@@ -7,8 +7,11 @@
 #include "common/scope.h"
 #include "probes/process_view.h"
 #include "recorder/attach.h"
+#include "recorder/bystanders.h"
 #include "recorder/launch.h"
+#include "recorder/machine.h"
 #include "recorder/marks.h"
+#include "recorder/process_list.h"
 #include "recorder/ring_reader.h"
 #include "recorder/synthesize.h"
 
@@ -38,9 +41,12 @@ struct session {
 	const struct session_options *options;
 	const pid_t *pids;
 	size_t nr_pids;
+	struct process_list everybody; /* these, where all are recorded */
+	size_t nr_found;	       /* of these, recorded from the beginning */
 	struct launched command;
-	struct probe_set probes;     /* all that are recorded */
-	struct probe_set own_probes; /* of these, the files whose probes are ours to remove */
+	struct allocator_search *search; /* where all processes are recorded */
+	struct probe_set probes;	 /* all that are recorded */
+	struct probe_set own_probes;	 /* of these, the files whose probes are ours to remove */
 	struct record_events events;
 	struct probe_programs *programs; /* that record, or NULL: perf events do */
 	struct followers followers;	 /* with @programs */
@@ -133,11 +139,29 @@ static int plan_process(struct session *session, pid_t pid)
 	return err;
 }
 
+static bool is_everywhere(const struct session *session)
+{
+	return session->options->config.scope != RECORD_PROCESSES;
+}
+
+/* Plans the probes for what everybody uses. */
+static int find_all_allocators(struct session *session)
+{
+	int err = machine_find_allocators(&session->options->config, &session->search,
+					  &session->probes, &session->nr_found);
+
+	if (session->options->no_heap)
+		probe_set_deinit(&session->probes);
+	return err;
+}
+
 /* Starts the command, or checks the processes, and plans the probes for what they use. */
 static int find_targets(struct session *session)
 {
 	const struct session_options *options = session->options;
 
+	if (is_everywhere(session))
+		return find_all_allocators(session);
 	if (options->command) {
 		int err = launch_command(options->command, strcmp(options->output, "-") == 0,
 					 options->resources, &session->command, &session->probes);
@@ -275,6 +299,11 @@ static void report_start(const struct session *session)
 {
 	char name[PROCESS_NAME_MAX];
 
+	if (is_everywhere(session)) {
+		machine_report_start(session->options->cgroup, session->nr_found,
+				     session->probes.nr_files + session->own_probes.nr_files);
+		return;
+	}
 	process_view_format_name(session->pids[0], name);
 	if (session->options->command)
 		diag_note("recording %s, %s", session->options->command[0], name);
@@ -295,6 +324,9 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 
 	for (size_t i = 0; i < session->nr_pids && !err; i++)
 		err = probe_programs_link(session->programs, session->pids[i]);
+	/* Children are among all. */
+	if (!err && is_everywhere(session))
+		err = probe_programs_link(session->programs, 0);
 	followers_init(&session->followers, session->programs, session->gate);
 	return err;
 }
@@ -306,6 +338,9 @@ static int start_recording(struct session *session)
 	const struct probe_set *sets[] = {&session->probes, &session->own_probes};
 	int err = attach_events(&session->events, sets, session->programs ? 0 : ARRAY_SIZE(sets),
 				&options->config, session->pids, session->nr_pids);
+
+	if (!err && is_everywhere(session))
+		err = bystanders_exempt(session->gate, options->output);
 
 	if (!err && session->programs)
 		err = attach_programs(session, sets, ARRAY_SIZE(sets));
@@ -328,6 +363,12 @@ static int start_recording(struct session *session)
 		gate_add_target(session->gate, session->pids[i], session->programs != NULL);
 	/* From here on, what happens to the tasks is recorded; before, it is in /proc. */
 	perf_evlist__enable(session->events.side.evlist);
+	if (is_everywhere(session)) {
+		/* One may come to the cgroup later: for who they are, and what they have mapped. */
+		err = process_list_add_all(&session->everybody);
+		session->pids = session->everybody.pids;
+		session->nr_pids = session->everybody.nr;
+	}
 	for (size_t i = 0; i < session->nr_pids && !err; i++)
 		err = synthesize_process(session->writer, session->pids[i],
 					 record_config_keeps_dumps(&options->config),
@@ -338,7 +379,8 @@ static int start_recording(struct session *session)
 	if (session->programs)
 		probe_programs_start(session->programs);
 	session->start_ns = clock_now_ns();
-	marks_start(&session->marks, session->start_ns, session->pids[0]);
+	marks_start(&session->marks, session->start_ns,
+		    is_everywhere(session) ? getpid() : session->pids[0]);
 	launch_release(&session->command);
 	if (session->programs)
 		record_events_raise_fd_limit(FOLLOWERS_FDS);
@@ -506,7 +548,9 @@ static int run(struct session *session)
 	reader.gate = session->gate;
 	reader.unwinder = session->unwinder;
 	reader.programs = session->programs;
-	reader.followers = session->programs ? &session->followers : NULL;
+	reader.followers =
+		session->programs && !is_everywhere(session) ? &session->followers : NULL;
+	reader.is_everywhere = is_everywhere(session);
 	reader.start_ns = session->start_ns;
 	err = record(session, &reader);
 	if (session->gate)
@@ -544,6 +588,8 @@ int session_run(const struct session_options *options)
 		err_remove = probe_set_unregister(&session.own_probes);
 	probe_set_deinit(&session.own_probes);
 	probe_set_deinit(&session.probes);
+	allocator_search_destroy(session.search);
+	process_list_deinit(&session.everybody);
 	build_ids_deinit(&session.build_ids);
 	if (session.signal_fd >= 0)
 		close(session.signal_fd);

@@ -15,6 +15,7 @@
 struct session_options {
 	const pid_t *pids; /* processes to attach to; none if @command is given */
 	size_t nr_pids;
+	const char *cgroup;	/* with RECORD_CGROUP: which */
 	char *const *command;	/* argv to start, or NULL */
 	const char *output;	/* path, or "-" */
 	uint64_t duration_ns;	/* 0: until the targets are gone or a signal comes */

@@ -3,7 +3,7 @@
 # Processes in containers, seen from the host: mount, PID and user namespaces of their own, a root that
 # the host has no path to, and a libc of their own there.
 
-# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+# shellcheck disable=SC2030,SC2031,SC2034,SC2094,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load helpers
 
@@ -106,9 +106,11 @@ finish_container() {
 	start_container sizes
 	add_probes --pid "$RECORDED_PID"
 	grep -qE ": added [0-9]+ probes to /lib.*/libc\.so\.6 of process $RECORDED_PID \\($OWN_PID in its container\\), here /proc/$RECORDED_PID/root/lib.*/libc\.so\.6: glibc\$" leakprobe.out
-	"$BIN/leakprobe" list >list
-	grep -q ":malloc  .* /proc/$RECORDED_PID/root/lib" list
-	"$BIN/leakprobe" check --pid "$RECORDED_PID"
+	"$BIN/leakprobe" list >list.out
+	grep -q ":malloc  .* /proc/$RECORDED_PID/root/lib" list.out
+	# Others may have probes that are not as they should be.
+	"$BIN/leakprobe" check --pid "$RECORDED_PID" >check.out || true
+	grep -qE "^process $RECORDED_PID: /lib.*/libc\.so\.6: all [0-9]+ probes are there\$" check.out
 	"$BIN/leakprobe" del --pid "$RECORDED_PID"
 	go_target
 	finish_target

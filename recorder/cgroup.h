@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Control groups (version 2), which say what belongs together: a service, a container. */
+#ifndef LEAKTOOLS_RECORDER_CGROUP_H
+#define LEAKTOOLS_RECORDER_CGROUP_H
+
+/*
+ * Opens the cgroup at @path: of its directory, or from the root of the hierarchy on, as
+ * /proc/PID/cgroup shows it ("/system.slice/cron.service"). Returns a descriptor, or a negative
+ * errno, reported.
+ */
+int cgroup_open(const char *path);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is to be recorded of all processes: the machine's, or a cgroup's (RECORD_MACHINE,
+ * RECORD_CGROUP).
+ */
+#ifndef LEAKTOOLS_RECORDER_MACHINE_H
+#define LEAKTOOLS_RECORDER_MACHINE_H
+
+#include "probes/allocator_search.h"
+#include "recorder/record_events.h"
+
+/*
+ * Plans the probes for what the processes use that there are, *@ret_nr of them; and for our own
+ * libc, which is likely to be that of processes to come. Returns 0 or a negative errno, reported.
+ * *@ret_search, which remembers the files, is released with allocator_search_destroy() in any case.
+ */
+int machine_find_allocators(const struct record_config *config,
+			    struct allocator_search **ret_search, struct probe_set *ret_set,
+			    size_t *ret_nr);
+
+/* Says that recording has begun. @cgroup: its name, or NULL: the machine. */
+void machine_report_start(const char *cgroup, size_t nr_processes, size_t nr_files);
+
+#endif
