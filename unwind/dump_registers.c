@@ -19,11 +19,37 @@ enum {
 	ARM64_PC = 32,
 };
 
-/* perf's number of each DWARF register (System V ABI, AMD64 supplement, figure 3.36). */
-static const uint8_t x86_64_dwarf_order[] = {
-	0 /* rax */, 3 /* rdx */, 2 /* rcx */, 1 /* rbx */,  4 /* rsi */, 5 /* rdi */,
-	6 /* rbp */, X86_SP,	  16 /* r8 */, 17,	     18,	  19,
-	20,	     21,	  22,	       23 /* r15 */, X86_IP,
+#define NO_DWARF_NUMBER 0xff
+
+/*
+ * The DWARF number (System V ABI, AMD64 supplement, figure 3.36) of each of perf's: ax, bx, cx, dx,
+ * si, di, bp, sp, ip, flags, the six segments, r8 to r15.
+ */
+static const uint8_t x86_64_dwarf_numbers[] = {
+	0,
+	3,
+	2,
+	1,
+	4,
+	5,
+	6,
+	7,
+	16,
+	NO_DWARF_NUMBER,
+	NO_DWARF_NUMBER,
+	NO_DWARF_NUMBER,
+	NO_DWARF_NUMBER,
+	NO_DWARF_NUMBER,
+	NO_DWARF_NUMBER,
+	NO_DWARF_NUMBER,
+	8,
+	9,
+	10,
+	11,
+	12,
+	13,
+	14,
+	15,
 };
 
 bool dump_register(const struct stack_dump *dump, unsigned number, uint64_t *ret)
@@ -45,6 +71,7 @@ static bool is_arm64(const struct stack_dump *dump)
 int dump_registers_decode(const struct stack_dump *dump, struct dump_registers *ret)
 {
 	bool arm64 = is_arm64(dump);
+	const uint64_t *registers = dump->regs;
 
 	*ret = (struct dump_registers){.machine = arm64 ? EM_AARCH64 : EM_X86_64};
 	if (dump->regs_abi != PERF_SAMPLE_REGS_ABI_64 ||
@@ -53,9 +80,18 @@ int dump_registers_decode(const struct stack_dump *dump, struct dump_registers *
 		return -ENODATA;
 
 	/* AArch64's x0 to x30 and sp have the same numbers in both. */
-	ret->nr_dwarf = arm64 ? 32 : ARRAY_SIZE(x86_64_dwarf_order);
-	for (unsigned i = 0; i < ret->nr_dwarf; i++)
-		dump_register(dump, arm64 ? i : x86_64_dwarf_order[i], &ret->dwarf[i]);
+	ret->nr_dwarf = arm64 ? 32 : 17;
+	for (uint64_t mask = dump->regs_mask; mask; mask &= mask - 1) {
+		unsigned number = (unsigned)__builtin_ctzll(mask);
+		uint64_t value = *registers++;
+
+		if (!arm64 && number < ARRAY_SIZE(x86_64_dwarf_numbers))
+			number = x86_64_dwarf_numbers[number];
+		else if (!arm64)
+			continue;
+		if (number < ret->nr_dwarf)
+			ret->dwarf[number] = value;
+	}
 	return 0;
 }
 

@@ -40,15 +40,24 @@ struct walk {
 	uint64_t top;	   /* as in struct unwound_stack */
 	bool is_made;	   /* nobody called this frame's function */
 	struct frame frame;
+
+	/* For the cache of walks, as long as that can express how this one goes. */
+	bool is_plain;
+	uint32_t source[CFI_NR_REGISTERS]; /* the place in the dump that each register is from */
 };
+
+#define NO_SOURCE UINT32_MAX /* it is as it was when the dump was made */
 
 int dump_unwinder_init(struct dump_unwinder *unwinder, struct module_table *modules,
 		       struct debuginfo *debuginfo, bool own_vdso)
 {
 	*unwinder = (struct dump_unwinder){0};
 	unwinder->cache = calloc(DUMP_UNWINDER_CACHE_SIZE, sizeof(*unwinder->cache));
-	if (!unwinder->cache)
+	if (!unwinder->cache || walk_cache_init(&unwinder->walks)) {
+		free(unwinder->cache);
+		unwinder->cache = NULL;
 		return -ENOMEM;
+	}
 	cfi_rules_init(&unwinder->rules, modules, debuginfo, own_vdso);
 	dwfl_unwinder_init(&unwinder->dwfl, modules, debuginfo);
 	return 0;
@@ -58,6 +67,7 @@ void dump_unwinder_deinit(struct dump_unwinder *unwinder)
 {
 	dwfl_unwinder_deinit(&unwinder->dwfl);
 	cfi_rules_deinit(&unwinder->rules);
+	walk_cache_deinit(&unwinder->walks);
 	free(unwinder->cache);
 }
 
@@ -255,9 +265,10 @@ static enum step apply_rule(struct walk *walk, const struct cfi_rule *rule)
 		const struct cfi_saved *saved = &rule->saved[i];
 		uint64_t address = cfa + (uint64_t)(int64_t)saved->offset;
 
-		if (read_word(walk, address, &frame->registers[saved->number]))
+		if (read_word(walk, address, &frame->registers[saved->number])) {
 			known |= 1u << saved->number;
-		else if (is_restored(walk, saved, address))
+			walk->source[saved->number] = (uint32_t)(address - walk->dump_start);
+		} else if (is_restored(walk, saved, address))
 			known |= frame->known & (1u << saved->number);
 	}
 	if (rule->sp_is_cfa) {
@@ -379,6 +390,42 @@ static enum step too_many_frames(struct walk *walk)
 	return STEP_TRUNCATED;
 }
 
+/* Notes, before @rule is applied to the @nth frame, what it takes to find the next one. */
+static inline void note_frame(struct walk *walk, const struct cfi_rule *rule, size_t nth)
+{
+	const struct frame *frame = &walk->frame;
+	struct walk_frame *noted;
+	uint64_t base, return_at;
+
+	/* One place is left for the end. */
+	walk->is_plain &= nth < WALK_CACHE_MAX_FRAMES - 1 && !walk->is_made && !walk->nr_pending &&
+			  (rule->kind == CFI_OUTERMOST || rule->kind == CFI_FRAME);
+	if (!walk->is_plain)
+		return;
+	noted = &walk->unwinder->frames[nth];
+	*noted = (struct walk_frame){.address = frame->pc, .is_call = frame->is_return};
+	if (rule->kind == CFI_OUTERMOST)
+		return;
+	walk->is_plain = rule->cfa == CFA_REGISTER && rule->sp_is_cfa && !rule->signal_frame &&
+			 rule->nr_saved == rule->nr_at_cfa && returns_by_cfa(rule);
+	if (!walk->is_plain)
+		return;
+	base = frame->registers[rule->cfa_register];
+	return_at = base + (uint64_t)(int64_t)rule->cfa_offset - walk->dump_start +
+		    (uint64_t)(int64_t)rule->saved[rule->nr_at_cfa - 1].offset;
+	noted->return_at = (uint32_t)return_at;
+	walk->is_plain = return_at < UINT32_MAX;
+	if (rule->cfa_register == CFI_STACK_POINTER)
+		return;
+	noted->distance = base - walk->dump_start;
+	noted->base_at = walk->source[rule->cfa_register];
+	noted->base = BASE_WORD;
+	if (noted->base_at == NO_SOURCE) {
+		noted->base_at = rule->cfa_register;
+		noted->base = BASE_REGISTER;
+	}
+}
+
 static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
 {
 	struct frame *frame = &walk->frame;
@@ -391,6 +438,7 @@ static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
 			return STEP_NO_MEMORY;
 		ret->addresses[ret->nr] = frame->pc;
 		ret->is_call[ret->nr] = frame->is_return;
+		note_frame(walk, rule, ret->nr);
 		ret->nr++;
 
 		if (rule->kind == CFI_FRAME)
@@ -422,6 +470,24 @@ static void start_walk(struct walk *walk, const struct dump_registers *registers
 	frame->pc = registers->pc;
 	frame->is_return = false;
 	walk->dump_start = registers->sp;
+	walk->is_plain = true;
+	memset(walk->source, 0xff, sizeof(walk->source));
+}
+
+/* Keeps a whole walk that rules have made: the next dump of that kind needs no rules. */
+static void remember_walk(struct walk *walk, const struct dump_registers *registers,
+			  const struct unwound_stack *stack)
+{
+	struct dump_unwinder *unwinder = walk->unwinder;
+	struct walk_frame *frames = unwinder->frames;
+	size_t nr = stack->nr;
+
+	if (walk->frame.pc == 0) /* a return address, too, but no frame */
+		frames[nr++] = (struct walk_frame){0};
+	frames[nr - 1].is_last = true;
+	frames[nr - 1].distance = stack->top - walk->dump_start;
+	walk_cache_add(&unwinder->walks, walk->space->generation, walk->dump, registers, frames,
+		       nr);
 }
 
 /* Returns 0, or 1: it is for libdwfl to do; or -ENOMEM. */
@@ -430,12 +496,16 @@ static int unwind_by_rules(struct dump_unwinder *unwinder, const struct address_
 {
 	struct walk walk = {.unwinder = unwinder, .space = space, .dump = dump};
 	struct dump_registers registers;
+	int err = dump_registers_decode(dump, &registers);
 	enum step step;
 
+	if (!err && space && registers.machine == EM_X86_64 &&
+	    walk_cache_find(&unwinder->walks, space->generation, dump, &registers, ret))
+		return 0;
 	ret->nr = 0;
 	ret->complete = ret->truncated = false;
 	ret->top = 0;
-	if (dump_registers_decode(dump, &registers))
+	if (err)
 		return 0;
 	if (registers.machine != EM_X86_64)
 		return 1;
@@ -455,6 +525,8 @@ static int unwind_by_rules(struct dump_unwinder *unwinder, const struct address_
 		ret->top = walk.frame.registers[CFI_STACK_POINTER];
 	if (step == STEP_NO_MEMORY)
 		return -ENOMEM;
+	if (ret->complete && walk.is_plain)
+		remember_walk(&walk, &registers, ret);
 	return step == STEP_NEEDS_DWFL;
 }
 

@@ -13,6 +13,7 @@
 
 #include "unwind/cfi_rules.h"
 #include "unwind/dwfl_unwinder.h"
+#include "unwind/walk_cache.h"
 
 #define DUMP_UNWINDER_CACHE_SIZE 16384 /* a power of two */
 
@@ -28,6 +29,8 @@ struct dump_unwinder {
 	struct dwfl_unwinder dwfl;
 	struct cached_rule *cache;
 	uint64_t epoch; /* of @rules, when the cache was filled */
+	struct walk_cache walks;
+	struct walk_frame frames[WALK_CACHE_MAX_FRAMES]; /* of the walk that is under way */
 	struct stack_unwind_stats stats;
 };
 
