@@ -437,6 +437,24 @@ static bool is_covered(const struct step *step, uint64_t address, int nr_outer)
 	return false;
 }
 
+/* new[] and delete, malloc and delete, and so on; both stacks are of interest. */
+static int check_families(struct step *step, const struct heap_block *block)
+{
+	struct heap_anomaly anomaly = {
+		.kind = ANOMALY_MISMATCH,
+		.address = block->address,
+		.op = step->op,
+		.block = *block,
+	};
+	enum heap_family made_by = block->allocated.schema->family;
+	enum heap_family released_by = step->op.schema->family;
+	size_t index;
+
+	if (made_by == released_by || made_by == FAMILY_ANY || released_by == FAMILY_ANY)
+		return 0;
+	return note_anomaly(step, &anomaly, ANOMALY_NONE, &index);
+}
+
 /* Releases a block. *@ret_kind is set where that was unexpected (not HEAP_OK). */
 static int release_block(struct step *step, uint64_t address, struct heap_anomaly *ret_anomaly)
 {
@@ -456,6 +474,8 @@ static int release_block(struct step *step, uint64_t address, struct heap_anomal
 		/* What a child inherited is its parent's, which may hold it still. */
 		if (!block->inherited)
 			err = site_stats_leave(step->sink->sites, &site_block, step->op.time_ns);
+		if (!err)
+			err = check_families(step, block);
 	}
 	return err ? err : result;
 }
@@ -535,32 +555,26 @@ static int note_suspicious_free(struct step *step, struct heap_anomaly *anomaly,
 	return 0;
 }
 
-/* perf probe can put a second probe on a PLT stub: one call, two events. */
-static bool is_seen_twice(struct step *step, uint64_t mem)
-{
-	struct thread *thread = step->thread;
-	uint64_t probe = step->sample->probe_address;
-	bool twice = thread->last_free_mem == mem && thread->last_free_probe && probe &&
-		     thread->last_free_probe != probe;
-
-	thread->last_free_mem = twice ? 0 : mem;
-	thread->last_free_probe = probe;
-	return twice;
-}
-
 static int take_free(struct step *step)
 {
 	uint64_t mem = step->sample->args[step->op.schema->block_arg];
+	struct release_chain *chain = &step->thread->releases;
 	struct heap_anomaly anomaly;
+	enum release_place place;
 	int result;
 
+	place = release_chain_add(chain, mem, step->sample->probe_address, step->caller);
+	if (place == RELEASE_AGAIN)
+		return 0;
 	if (!mem) {
-		step->thread->last_free_mem = 0;
 		step->sink->stats.null_frees++;
 		free_run_other_free(&step->thread->free_run, origin_of_free(step));
 		return 0;
 	}
-	if (is_seen_twice(step, mem) || is_covered(step, mem, step->thread->calls->depth))
+	if (is_covered(step, mem, step->thread->calls->depth))
+		return 0;
+	/* What operator delete was given may lie in a block of malloc's. */
+	if (place == RELEASE_WITHIN && !heap_find(step->heap, mem))
 		return 0;
 	result = release_block(step, mem, &anomaly);
 	if (result == HEAP_OK && anomaly.block.allocated.sequence == step->thread->last_allocation)
@@ -618,7 +632,7 @@ static int take_probe_event(struct step *step)
 	step->thread->last_return.sequence = 0;
 	if (!is_release) {
 		step->thread->free_run = FREE_RUN_EMPTY;
-		step->thread->last_free_mem = 0;
+		release_chain_end(&step->thread->releases);
 	}
 	switch (step->sample->event->point) {
 	case PROBE_ENTRY:

@@ -27,6 +27,7 @@ enum heap_anomaly_kind {
 	ANOMALY_STILL_HELD,	 /* an allocation returned a block still held: a free was missed */
 	ANOMALY_REALLOC_UNKNOWN, /* realloc of an unknown block */
 	ANOMALY_ALLOC_FAILED,	 /* NULL, or posix_memalign's error */
+	ANOMALY_MISMATCH,	 /* released by a function of another family: new[], then delete */
 	ANOMALY_NR_KINDS,
 };
 
@@ -35,8 +36,8 @@ struct heap_anomaly {
 	uint64_t address;
 	struct heap_op op; /* what was unexpected */
 	/*
-	 * DOUBLE_FREE, STILL_HELD: the allocation known for the address; ALLOC_FAILED: the size
-	 * that was asked for.
+	 * DOUBLE_FREE, STILL_HELD, MISMATCH: the allocation known for the address; ALLOC_FAILED:
+	 * the size that was asked for.
 	 */
 	struct heap_block block;
 	struct heap_op released; /* DOUBLE_FREE: the first free */

@@ -242,6 +242,12 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	if (findings[AUDIT_RETURN_LATER].count && ++nr_lines)
 		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_RETURN_LATER].count,
 			findings[AUDIT_RETURN_LATER].what);
+	if (report->anomalies[ANOMALY_MISMATCH] && ++nr_lines)
+		fprintf(out,
+			"! %" PRIu64 " release%s by another family than the allocation, as new[] "
+			"and delete: without --summary, both stacks\n",
+			report->anomalies[ANOMALY_MISMATCH],
+			plural(report->anomalies[ANOMALY_MISMATCH]));
 	return nr_lines;
 }
 

@@ -23,6 +23,7 @@ static const struct {
 	[ANOMALY_STILL_HELD] = {"still-held", "still_held"},
 	[ANOMALY_REALLOC_UNKNOWN] = {"realloc-unknown", "realloc_unknown"},
 	[ANOMALY_ALLOC_FAILED] = {"alloc-failed", "alloc_failed"},
+	[ANOMALY_MISMATCH] = {"mismatch", "mismatch"},
 };
 
 static void write_time(FILE *out, uint64_t time_ns)
@@ -197,7 +198,8 @@ static void write_anomaly(FILE *out, const struct analysis *analysis,
 	leaks_write_stack(out, analysis, anomaly->op.stack_id);
 	if (anomaly->kind == ANOMALY_DOUBLE_FREE)
 		write_related(out, analysis, "freed-before", &block, &anomaly->released);
-	if ((anomaly->kind == ANOMALY_DOUBLE_FREE || anomaly->kind == ANOMALY_STILL_HELD) &&
+	if ((anomaly->kind == ANOMALY_DOUBLE_FREE || anomaly->kind == ANOMALY_STILL_HELD ||
+	     anomaly->kind == ANOMALY_MISMATCH) &&
 	    block.allocated.schema)
 		write_related(out, analysis, "allocated", &block, &block.allocated);
 }

@@ -86,7 +86,7 @@ static void revive(struct thread *thread, struct process *process)
 	if (thread->calls)
 		thread->calls->depth = 0;
 	thread->free_run = FREE_RUN_EMPTY;
-	thread->last_free_mem = 0;
+	release_chain_end(&thread->releases);
 	thread->last_return = (struct last_return){0};
 	thread->unpaired_return = NULL;
 	thread->process = process;

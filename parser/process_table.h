@@ -12,6 +12,7 @@
 #include "parser/call_pairing.h"
 #include "parser/heap_anomalies.h"
 #include "parser/heap_space.h"
+#include "parser/release_chain.h"
 
 #include <uthash.h> /* whoever adds to the tables defines HASH_NONFATAL_OOM first */
 
@@ -53,8 +54,7 @@ struct thread {
 	struct call_stack *calls;	   /* NULL: it has made none */
 	struct resource_thread *resources; /* resource_calls.c's; NULL: it has made none */
 	struct free_run free_run;
-	/* The free it made last, if nothing came after: its argument, and where the probe is. */
-	uint64_t last_free_mem, last_free_probe;
+	struct release_chain releases; /* its last, if nothing came after */
 	struct last_return last_return;
 	uint64_t last_allocation; /* the number of the event that made its last block */
 	/* Its last return, if that had no entry: on which CPU, and of what. */

@@ -235,6 +235,8 @@ int allocator_init(struct allocator *ret, const struct elf_image *image, bool wi
 	selection.malloc = allocator_symbols_have_malloc(&symbols);
 	selection.operators = with_operators || has_own_operators(&symbols, selection.malloc);
 	ret->is_glibc = symbols.kinds[ALLOCATOR_GLIBC] && selection.malloc;
+	ret->is_libc = selection.malloc &&
+		       (symbols.kinds[ALLOCATOR_GLIBC] || symbols.kinds[ALLOCATOR_MUSL]);
 	name_allocator(ret, &symbols, selection.malloc);
 	if (selection.malloc || selection.operators)
 		err = add_functions(ret, &selection);

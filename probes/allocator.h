@@ -23,7 +23,7 @@ struct allocator_function {
 
 struct allocator {
 	char name[ALLOCATOR_NAME_MAX]; /* for the user: "jemalloc, glibc" */
-	bool is_glibc;
+	bool is_glibc, is_libc;
 	bool shares_code; /* functions of different families, so that blocks' are not known */
 	struct allocator_function *functions; /* none: there is no allocator in the file */
 	size_t nr;

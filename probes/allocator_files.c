@@ -29,10 +29,14 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 	if (err)
 		return 0;
 	*ret_is_foreign = !image.is_native;
-	err = allocator_init(&allocator, &image, false);
+	err = allocator_init(&allocator, &image, set->with_operators);
 	if (err)
 		diag_error("cannot look for allocators in %s: %s", file->display, strerror(-err));
 	is_allocator = !err && allocator.nr > 0;
+	if (is_allocator && set->with_operators && allocator.shares_code)
+		diag_note("%s: some of C++'s operators, or malloc or free and an operator, are one "
+			  "function there; which of them was called is not told apart",
+			  file->display);
 	if (is_allocator || (!err && usdt_plan_has_probes(&image))) {
 		struct probe_plan_source source = {&image, &allocator, &file->stat, file->path,
 						   file->display};
@@ -110,12 +114,17 @@ static int check_process(pid_t pid)
 
 int probe_set_plan_pid(struct probe_set *ret, pid_t pid)
 {
+	return probe_set_plan_pid_with(ret, pid, false);
+}
+
+int probe_set_plan_pid_with(struct probe_set *ret, pid_t pid, bool operators)
+{
 	struct mapped_files files;
 	const char *foreign = NULL;
 	bool has_allocator = false;
 	int err;
 
-	*ret = (struct probe_set){0};
+	*ret = (struct probe_set){.with_operators = operators};
 	err = check_process(pid);
 	if (!err)
 		err = mapped_files_open(&files, pid);
@@ -137,20 +146,24 @@ int probe_set_plan_pid(struct probe_set *ret, pid_t pid)
 	return err;
 }
 
-bool probe_set_pid_has_allocator(pid_t pid)
+bool probe_set_pid_has_allocator(pid_t pid, bool *ret_has_libc)
 {
 	struct mapped_files files;
 	bool found = false;
 
+	*ret_has_libc = false;
 	if (mapped_files_open(&files, pid))
 		return false;
-	for (size_t i = 0; i < files.nr && !found; i++) {
+	for (size_t i = 0; i < files.nr && !*ret_has_libc; i++) {
 		struct allocator allocator;
 		struct elf_image image;
 
 		if (elf_image_init(&image, files.files[i].fd))
 			continue;
-		found = allocator_init(&allocator, &image, false) == 0 && allocator.nr > 0;
+		if (allocator_init(&allocator, &image, false) == 0 && allocator.nr > 0) {
+			found = true;
+			*ret_has_libc |= allocator.is_libc;
+		}
 		allocator_deinit(&allocator);
 		elf_image_deinit(&image);
 	}
@@ -238,7 +251,7 @@ static int plan_program_libc(struct probe_set *set, const char *interpreter)
 
 	if (planned != 0 || !is_own_loader(interpreter))
 		return planned < 0 ? 0 : planned;
-	planned = probe_set_plan_pid(&own_set, getpid());
+	planned = probe_set_plan_pid_with(&own_set, getpid(), set->with_operators);
 	if (planned == 0)
 		planned = probe_set_merge(set, &own_set);
 	probe_set_deinit(&own_set);
@@ -285,12 +298,12 @@ static int plan_indirectly(struct probe_set *set, const char *path, const struct
 	return planned < 0 ? planned : 0;
 }
 
-int probe_set_plan_file(struct probe_set *ret, const char *path)
+int probe_set_plan_file(struct probe_set *ret, const char *path, bool operators)
 {
 	struct mapped_file file;
 	int err;
 
-	*ret = (struct probe_set){0};
+	*ret = (struct probe_set){.with_operators = operators};
 	err = open_candidate(&file, path);
 	if (err == -ENOEXEC)
 		diag_error("%s is not a regular file", path);

@@ -18,7 +18,7 @@
 #include <signal.h>
 
 static const char usage[] =
-	"Usage: leakprobe add --pid PID | --lib PATH | --exe PATH [--dry-run]\n"
+	"Usage: leakprobe add --pid PID | --lib PATH | --exe PATH [--mismatch] [--dry-run]\n"
 	"       leakprobe list\n"
 	"       leakprobe del --all | --pid PID | NAME...\n"
 	"       leakprobe check [--pid PID]\n"
@@ -41,6 +41,8 @@ static const char usage[] =
 	"                  references to objects, too, as in 'g_object_ref:arg1 /\n"
 	"                  g_object_unref:arg1'\n"
 	"      --no-heap   only what --pair and --ref say, no allocators\n"
+	"      --mismatch  C++'s operators new and delete, too, also where they call malloc:\n"
+	"                  leakparse then reports what is not released as it must be\n"
 	"      --dry-run   print the tracefs definitions, register nothing\n"
 	"      --all       all probes that leakprobe added\n"
 	"  -h, --help      print this\n"
@@ -51,7 +53,7 @@ static const char usage[] =
 struct options {
 	pid_t pid; /* 0: not given */
 	const char *lib, *exe;
-	bool dry_run, all, no_heap;
+	bool mismatch, dry_run, all, no_heap;
 	struct resource_wishes resources;
 };
 
@@ -67,6 +69,7 @@ enum {
 	OPTION_PID = 'p',
 	OPTION_LIB = 'l',
 	OPTION_EXE = 'e',
+	OPTION_MISMATCH = 'm',
 	OPTION_DRY_RUN = 'n',
 	OPTION_ALL = 'a',
 	OPTION_PAIR = 'P',
@@ -80,6 +83,7 @@ static const struct option long_options[] = {
 	{"pid", required_argument, NULL, OPTION_PID},
 	{"lib", required_argument, NULL, OPTION_LIB},
 	{"exe", required_argument, NULL, OPTION_EXE},
+	{"mismatch", no_argument, NULL, OPTION_MISMATCH},
 	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
 	{"all", no_argument, NULL, OPTION_ALL},
 	{"pair", required_argument, NULL, OPTION_PAIR},
@@ -113,8 +117,9 @@ static int plan(struct probe_set *set, struct options *options)
 
 	*set = (struct probe_set){0};
 	if (!options->pid)
-		return probe_set_plan_file(set, options->lib ? options->lib : options->exe);
-	err = options->no_heap ? 0 : probe_set_plan_pid(set, options->pid);
+		return probe_set_plan_file(set, options->lib ? options->lib : options->exe,
+					   options->mismatch);
+	err = options->no_heap ? 0 : probe_set_plan_pid_with(set, options->pid, options->mismatch);
 	if (err)
 		return err;
 	err = resource_plan_pid(set, options->pid, &options->resources);
@@ -343,7 +348,8 @@ static int delete_of_process(const struct uprobe_list *list, pid_t pid, size_t *
 {
 	struct resource_schemas schemas = {0};
 	struct probe_set set;
-	int err = probe_set_plan_pid(&set, pid);
+	/* What --mismatch added goes, too. */
+	int err = probe_set_plan_pid_with(&set, pid, true);
 
 	if (err)
 		return err;
@@ -378,7 +384,7 @@ static int command_del(struct options *options, char **names)
 }
 
 static const struct command commands[] = {
-	{"add", command_add, "plenPRH", false},
+	{"add", command_add, "plenmPRH", false},
 	{"list", command_list, "", false},
 	{"del", command_del, "pa", true},
 	{"check", command_check, "p", false},
@@ -416,6 +422,9 @@ static int set_option(struct options *options, int option, const char *argument)
 		break;
 	case OPTION_EXE:
 		options->exe = argument;
+		break;
+	case OPTION_MISMATCH:
+		options->mismatch = true;
 		break;
 	case OPTION_DRY_RUN:
 		options->dry_run = true;

@@ -58,6 +58,7 @@ struct probe_file {
 struct probe_set {
 	struct probe_file *files;
 	size_t nr_files;
+	bool with_operators; /* C++'s are planned also where they call malloc: for mismatches */
 };
 
 /*
@@ -66,12 +67,16 @@ struct probe_set {
  * after reporting why. Release with probe_set_deinit().
  */
 int probe_set_plan_pid(struct probe_set *ret, pid_t pid);
+int probe_set_plan_pid_with(struct probe_set *ret, pid_t pid, bool operators);
 
-/* True if process @pid has mapped an allocator; silent. */
-bool probe_set_pid_has_allocator(pid_t pid);
+/*
+ * True if process @pid has mapped an allocator; silent. *@ret_has_libc: that of a C library, after
+ * which programs map no other as they start.
+ */
+bool probe_set_pid_has_allocator(pid_t pid, bool *ret_has_libc);
 
 /* probe_set_plan_pid() for the ELF file at @path. */
-int probe_set_plan_file(struct probe_set *ret, const char *path);
+int probe_set_plan_file(struct probe_set *ret, const char *path, bool operators);
 
 /*
  * Renames the set's groups as probes that this process makes for itself (leakrec...). Call it

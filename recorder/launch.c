@@ -66,7 +66,7 @@ struct launch {
 	int status_fd;	     /* the child's errno, if exec fails */
 	bool last_maps_code; /* the system call it is in is an mmap() of code */
 	bool has_unmapped;   /* it has called munmap(): glibc's loader does when all is loaded */
-	const struct resource_wishes *resources;
+	const struct launch_options *options;
 };
 
 /* Waits for a stop that is an exec or a system call's; signals are passed on. 0 or negative errno.
@@ -126,10 +126,15 @@ static bool is_static(pid_t pid)
 	return false;
 }
 
-/* Goes on from exec until an allocator is mapped, and plans its probes. */
+static int plan_probes(const struct launch *launch, struct probe_set *ret)
+{
+	return probe_set_plan_pid_with(ret, launch->pid, launch->options->operators);
+}
+
+/* Goes on from exec until all that launch.h speaks of is mapped, and plans the probes. */
 static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 {
-	bool has_allocator = false;
+	bool has_allocator = false, has_libc = false;
 	int status = 0;
 
 	for (int i = 0; i < MAX_SYSCALL_STOPS; i++) {
@@ -140,13 +145,15 @@ static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 			return err;
 		exec = status >> 16 == PTRACE_EVENT_EXEC;
 		if (exec && is_static(launch->pid))
-			return probe_set_plan_pid(ret_probes, launch->pid);
+			return plan_probes(launch, ret_probes);
 		launch->has_unmapped &= !exec;
 		if (exec || mapped_code(launch))
-			has_allocator = probe_set_pid_has_allocator(launch->pid);
-		if (has_allocator && (launch->has_unmapped ||
-				      resource_wishes_are_mapped(launch->resources, launch->pid)))
-			return probe_set_plan_pid(ret_probes, launch->pid);
+			has_allocator = probe_set_pid_has_allocator(launch->pid, &has_libc);
+		if (has_allocator &&
+		    (launch->has_unmapped ||
+		     (has_libc &&
+		      resource_wishes_are_mapped(launch->options->resources, launch->pid))))
+			return plan_probes(launch, ret_probes);
 		ptrace(PTRACE_SYSCALL, launch->pid, 0, 0);
 	}
 	diag_error("cannot record %s: it maps no library with malloc and free", launch->command);
@@ -182,12 +189,11 @@ static int start(struct launch *launch, char *const *argv, bool own_stdout)
 	return err;
 }
 
-int launch_command(char *const *argv, bool own_stdout, const struct resource_wishes *resources,
-		   struct launched *ret, struct probe_set *ret_probes)
+int launch_command(char *const *argv, const struct launch_options *options, struct launched *ret,
+		   struct probe_set *ret_probes)
 {
-	struct launch launch = {
-		.command = argv[0], .pid = -1, .status_fd = -1, .resources = resources};
-	int err = start(&launch, argv, own_stdout);
+	struct launch launch = {.command = argv[0], .pid = -1, .status_fd = -1, .options = options};
+	int err = start(&launch, argv, options->own_stdout);
 
 	*ret_probes = (struct probe_set){0};
 	if (err)

@@ -32,6 +32,8 @@ static const char usage[] =
 	"      --call-graph MODE     stacks: fp, by frame pointers, dwarf[,BYTES], by call frame\n"
 	"                            information and at most BYTES of stack, or none [dwarf]\n"
 	"      --raw-stacks          with dwarf: write the bytes themselves, for others to unwind\n"
+	"      --mismatch            record C++'s operators, too, so that blocks of new[], new and\n"
+	"                            malloc that are not released as they must be are found\n"
 	"      --free-stacks         record the stacks of frees, too, not just their callers\n"
 	"  -s, --size BYTES|MIN..MAX record only blocks of these sizes; the others cost least\n"
 	"      --pair 'GIVING / TAKING'\n"
@@ -60,6 +62,7 @@ enum {
 	OPTION_PAIR,
 	OPTION_REF,
 	OPTION_NO_HEAP,
+	OPTION_MISMATCH,
 };
 
 static const struct option long_options[] = {
@@ -73,6 +76,7 @@ static const struct option long_options[] = {
 	{"mark-every", required_argument, NULL, OPTION_MARK_EVERY},
 	{"call-graph", required_argument, NULL, OPTION_CALL_GRAPH},
 	{"raw-stacks", no_argument, NULL, OPTION_RAW_STACKS},
+	{"mismatch", no_argument, NULL, OPTION_MISMATCH},
 	{"free-stacks", no_argument, NULL, OPTION_FREE_STACKS},
 	{"size", required_argument, NULL, 's'},
 	{"pair", required_argument, NULL, OPTION_PAIR},
@@ -280,6 +284,10 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 			break;
 		case OPTION_RAW_STACKS:
 			options->config.raw_stacks = true;
+			break;
+		case OPTION_MISMATCH:
+			options->mismatch = true;
+			options->config.free_stacks = true;
 			break;
 		case OPTION_FREE_STACKS:
 			options->config.free_stacks = true;

@@ -129,7 +129,7 @@ static int plan_process(struct session *session, pid_t pid)
 {
 	const struct session_options *options = session->options;
 	struct probe_set set = {0};
-	int err = options->no_heap ? 0 : probe_set_plan_pid(&set, pid);
+	int err = options->no_heap ? 0 : probe_set_plan_pid_with(&set, pid, options->mismatch);
 
 	if (!err)
 		err = plan_resources(&set, pid, options);
@@ -147,9 +147,11 @@ static bool is_everywhere(const struct session *session)
 /* Plans the probes for what everybody uses. */
 static int find_all_allocators(struct session *session)
 {
-	int err = machine_find_allocators(&session->options->config, &session->search,
-					  &session->probes, &session->nr_found);
+	int err;
 
+	session->probes.with_operators = session->options->mismatch;
+	err = machine_find_allocators(&session->options->config, &session->search,
+				      &session->probes, &session->nr_found);
 	if (session->options->no_heap)
 		probe_set_deinit(&session->probes);
 	return err;
@@ -163,8 +165,13 @@ static int find_targets(struct session *session)
 	if (is_everywhere(session))
 		return find_all_allocators(session);
 	if (options->command) {
-		int err = launch_command(options->command, strcmp(options->output, "-") == 0,
-					 options->resources, &session->command, &session->probes);
+		const struct launch_options launch = {
+			.own_stdout = strcmp(options->output, "-") == 0,
+			.operators = options->mismatch,
+			.resources = options->resources,
+		};
+		int err = launch_command(options->command, &launch, &session->command,
+					 &session->probes);
 
 		if (!err && options->no_heap)
 			probe_set_deinit(&session->probes);

@@ -21,6 +21,7 @@ struct session_options {
 	uint64_t duration_ns;	/* 0: until the targets are gone or a signal comes */
 	uint64_t mark_every_ns; /* 0: marks by SIGUSR1 only */
 	int compression_level;	/* zstd's, 0: none */
+	bool mismatch;		/* C++'s operators are recorded, too, and releases' stacks */
 	struct record_config config;
 	/* What is recorded besides memory; memory itself is not with no_heap. */
 	struct resource_wishes *resources;

@@ -14,7 +14,7 @@
 static const char *const anomaly_keys[ANOMALY_NR_KINDS] = {
 	[ANOMALY_FREE_UNKNOWN] = "free_unknown", [ANOMALY_DOUBLE_FREE] = "double_free",
 	[ANOMALY_STILL_HELD] = "still_held",	 [ANOMALY_REALLOC_UNKNOWN] = "realloc_unknown",
-	[ANOMALY_ALLOC_FAILED] = "alloc_failed",
+	[ANOMALY_ALLOC_FAILED] = "alloc_failed", [ANOMALY_MISMATCH] = "mismatch",
 };
 
 static void write_u64(FILE *out, const char *key, uint64_t value)

@@ -114,7 +114,7 @@ static void plan_of_libc_has_each_address_once(void **state)
 	char path[4096];
 
 	file_offset_of(libc_function("malloc"), path, sizeof(path));
-	assert_int_equal(probe_set_plan_file(&set, path), 0);
+	assert_int_equal(probe_set_plan_file(&set, path, false), 0);
 	assert_int_equal(set.nr_files, 1);
 	file = &set.files[0];
 	for (size_t i = 0; i < file->nr_probes; i++) {
@@ -148,7 +148,7 @@ static void plan_of_a_process_is_the_plan_of_its_libc(void **state)
 	size_t nr_same = 0;
 
 	file_offset_of(libc_function("malloc"), path, sizeof(path));
-	assert_int_equal(probe_set_plan_file(&by_file, path), 0);
+	assert_int_equal(probe_set_plan_file(&by_file, path, false), 0);
 	assert_int_equal(probe_set_plan_pid(&by_pid, getpid()), 0);
 	for (size_t i = 0; i < by_pid.nr_files; i++)
 		nr_same += strcmp(by_pid.files[i].group, by_file.files[0].group) == 0;
@@ -169,7 +169,7 @@ static void own_groups_name_this_process(void **state)
 	char path[4096], prefix[64];
 
 	file_offset_of(libc_function("malloc"), path, sizeof(path));
-	assert_int_equal(probe_set_plan_file(&set, path), 0);
+	assert_int_equal(probe_set_plan_file(&set, path, false), 0);
 	assert_int_equal(probe_set_make_own(&set), 0);
 	snprintf(prefix, sizeof(prefix), "leakrec%d_", (int)getpid());
 	assert_memory_equal(set.files[0].group, prefix, strlen(prefix));
@@ -183,10 +183,10 @@ static void bad_targets_are_refused(void **state)
 
 	assert_int_equal(probe_set_plan_pid(&set, -1), -ESRCH);
 	assert_int_equal(probe_set_plan_pid(&set, 0x7ffffffe), -ESRCH);
-	assert_int_equal(probe_set_plan_file(&set, "/nonexistent"), -ENOENT);
-	assert_int_equal(probe_set_plan_file(&set, "/dev/null"), -ENOEXEC);
-	assert_int_equal(probe_set_plan_file(&set, "/"), -EISDIR);
-	assert_int_equal(probe_set_plan_file(&set, TEST_SOURCE_DIR "/unit/CMakeLists.txt"),
+	assert_int_equal(probe_set_plan_file(&set, "/nonexistent", false), -ENOENT);
+	assert_int_equal(probe_set_plan_file(&set, "/dev/null", false), -ENOEXEC);
+	assert_int_equal(probe_set_plan_file(&set, "/", false), -EISDIR);
+	assert_int_equal(probe_set_plan_file(&set, TEST_SOURCE_DIR "/unit/CMakeLists.txt", false),
 			 -ENOEXEC);
 }
 

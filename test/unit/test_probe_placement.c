@@ -442,7 +442,7 @@ static void real_allocators_are_placed(void **state)
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct probe_set set;
 
-		if (access(paths[i], R_OK) != 0 || probe_set_plan_file(&set, paths[i]))
+		if (access(paths[i], R_OK) != 0 || probe_set_plan_file(&set, paths[i], false))
 			continue;
 		for (size_t j = 0; j < set.files[0].nr_probes; j++) {
 			const struct probe *probe = &set.files[0].probes[j];

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One release that several probes see: operator delete[] calls operator delete, which calls free;
+ * perf probe puts a second probe on a PLT stub. Releases are recorded at their entries only, so
+ * that one is inside another is told by who called it.
+ */
+#ifndef LEAKTOOLS_PARSER_RELEASE_CHAIN_H
+#define LEAKTOOLS_PARSER_RELEASE_CHAIN_H
+
+#include <stdint.h>
+
+#define RELEASE_CHAIN_MAX 8
+
+/* The releases that a thread made last, with no other probe event of it between. */
+struct release_chain {
+	uint64_t address;		    /* of the block */
+	uint64_t probes[RELEASE_CHAIN_MAX]; /* that saw it, the outermost first; 0: not known */
+	int nr;				    /* 0: there is no such release */
+	uint64_t caller;		    /* of the innermost; 0: not known */
+};
+
+enum release_place {
+	RELEASE_NEW,   /* one of its own */
+	RELEASE_AGAIN, /* the one before, seen by one more probe */
+	RELEASE_WITHIN /* of another block, by the code of the one before */
+};
+
+/* Takes the thread's next release. @probe and @caller may be 0: not known. */
+enum release_place release_chain_add(struct release_chain *chain, uint64_t address, uint64_t probe,
+				     uint64_t caller);
+
+static inline void release_chain_end(struct release_chain *chain)
+{
+	chain->nr = 0;
+}
+
+#endif

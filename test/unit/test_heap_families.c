@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* C++'s operators and the malloc below them: what counts once, and what does not go together. */
+#include "test/support/heap_feed.h"
+
+#define DELETE_PROBE	   0x7f0000300000u /* in a library of its own, far from malloc's */
+#define DELETE_ARRAY_PROBE 0x7f0000300100u
+#define NEW_PROBE	   0x7f0000300200u
+#define NEW_ARRAY_PROBE	   0x7f0000300300u
+
+static struct feed feed;
+
+static int set_up(void **state)
+{
+	feed_init(&feed, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	feed_deinit(&feed);
+	return 0;
+}
+
+static void enter(const char *function, uint64_t probe, uint64_t caller, uint64_t arg)
+{
+	feed.probe_address = probe;
+	feed.caller = caller;
+	feed_entry(&feed, function, arg, 0, 0);
+	feed.probe_address = 0;
+	feed.caller = FEED_PROGRAM;
+}
+
+static void leave(const char *function, uint64_t probe, uint64_t caller, uint64_t value)
+{
+	feed.probe_address = probe;
+	feed.caller = caller;
+	feed_return(&feed, function, value);
+	feed.probe_address = 0;
+	feed.caller = FEED_PROGRAM;
+}
+
+/* operator new[] calls operator new, which calls malloc. */
+static void make_array(uint64_t size, uint64_t block)
+{
+	enter("operator_new_array", NEW_ARRAY_PROBE, FEED_PROGRAM, size);
+	enter("operator_new", NEW_PROBE, NEW_ARRAY_PROBE + 9, size);
+	enter("malloc", 0, NEW_PROBE + 12, size);
+	leave("malloc", 0, NEW_PROBE + 12, block);
+	leave("operator_new", NEW_PROBE, NEW_ARRAY_PROBE + 9, block);
+	leave("operator_new_array", NEW_ARRAY_PROBE, FEED_PROGRAM, block);
+}
+
+/* operator delete[] jumps to operator delete, which calls free. */
+static void release_array(uint64_t block)
+{
+	enter("operator_delete_array", DELETE_ARRAY_PROBE, FEED_PROGRAM, block);
+	enter("operator_delete", DELETE_PROBE, FEED_PROGRAM, block);
+	enter("free", 0, DELETE_PROBE + 9, block);
+}
+
+static void operators_around_malloc_count_once(void **state)
+{
+	const struct heap_block *held;
+
+	make_array(100, 0xa0);
+	make_array(200, 0xb0);
+	release_array(0xa0);
+	feed_finish(&feed);
+	held = feed_only_held(&feed);
+	assert_int_equal(held->address, 0xb0);
+	assert_int_equal(held->size_bytes, 200);
+	assert_string_equal(held->allocated.schema->function, "operator_new_array");
+	assert_int_equal(feed_stats(&feed)->allocations, 2);
+	assert_int_equal(feed_stats(&feed)->allocated_bytes, 300);
+	assert_int_equal(feed_stats(&feed)->frees, 1);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+}
+
+static void what_does_not_go_together_is_reported_with_both(void **state)
+{
+	const struct heap_anomaly *anomaly;
+
+	make_array(100, 0xa0);
+	feed.stack_id = 7;
+	enter("operator_delete", DELETE_PROBE, FEED_PROGRAM, 0xa0);
+	enter("free", 0, DELETE_PROBE + 9, 0xa0);
+	feed_finish(&feed);
+	anomaly = feed_only_anomaly(&feed);
+	assert_int_equal(anomaly->kind, ANOMALY_MISMATCH);
+	assert_int_equal(anomaly->address, 0xa0);
+	assert_int_equal(anomaly->op.stack_id, 7);
+	assert_string_equal(anomaly->op.schema->function, "operator_delete");
+	assert_string_equal(anomaly->block.allocated.schema->function, "operator_new_array");
+	assert_int_equal(feed_stats(&feed)->frees, 1);
+	assert_int_equal(feed_nr_held(&feed), 0);
+}
+
+static void realloc_releases_as_free_does(void **state)
+{
+	make_array(100, 0xa0);
+	feed_realloc(&feed, 0xa0, 200, 0xb0);
+	feed_free(&feed, 0xb0);
+	feed_finish(&feed);
+	assert_int_equal(feed_only_anomaly(&feed)->kind, ANOMALY_MISMATCH);
+}
+
+static void of_shared_code_nothing_is_said(void **state)
+{
+	make_array(100, 0xa0);
+	enter("free_or_delete", DELETE_PROBE, FEED_PROGRAM, 0xa0);
+	enter("new", NEW_PROBE, FEED_PROGRAM, 10);
+	leave("new", NEW_PROBE, FEED_PROGRAM, 0xb0);
+	feed_free(&feed, 0xb0);
+	feed_finish(&feed);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+	assert_int_equal(feed_nr_held(&feed), 0);
+}
+
+static void a_second_delete_is_a_double_free(void **state)
+{
+	make_array(100, 0xa0);
+	release_array(0xa0);
+	release_array(0xa0);
+	feed_finish(&feed);
+	assert_int_equal(feed_only_anomaly(&feed)->kind, ANOMALY_DOUBLE_FREE);
+	assert_string_equal(feed_only_anomaly(&feed)->op.schema->function, "operator_delete_array");
+}
+
+static void free_after_delete_is_a_double_free(void **state)
+{
+	make_array(100, 0xa0);
+	release_array(0xa0);
+	enter("free", 0, FEED_PROGRAM + 0x40, 0xa0);
+	feed_finish(&feed);
+	assert_int_equal(feed_only_anomaly(&feed)->kind, ANOMALY_DOUBLE_FREE);
+	assert_string_equal(feed_only_anomaly(&feed)->op.schema->function, "free");
+}
+
+/* An operator new that puts 16 bytes before what malloc returned. */
+static void headers_before_blocks_are_the_operators_own(void **state)
+{
+	enter("operator_new", NEW_PROBE, FEED_PROGRAM, 100);
+	enter("malloc", 0, NEW_PROBE + 12, 116);
+	leave("malloc", 0, NEW_PROBE + 12, 0xa0);
+	leave("operator_new", NEW_PROBE, FEED_PROGRAM, 0xb0);
+	enter("operator_delete", DELETE_PROBE, FEED_PROGRAM, 0xb0);
+	enter("free", 0, DELETE_PROBE + 9, 0xa0);
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->allocations, 1);
+	assert_int_equal(feed_stats(&feed)->allocated_bytes, 100);
+	assert_int_equal(feed_stats(&feed)->frees, 1);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+	assert_int_equal(feed_nr_held(&feed), 0);
+}
+
+static void nothing_is_released_once(void **state)
+{
+	release_array(0);
+	release_array(0);
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->null_frees, 2);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(operators_around_malloc_count_once, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_does_not_go_together_is_reported_with_both,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(realloc_releases_as_free_does, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(of_shared_code_nothing_is_said, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_second_delete_is_a_double_free, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(free_after_delete_is_a_double_free, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(headers_before_blocks_are_the_operators_own, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(nothing_is_released_once, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
