@@ -220,10 +220,9 @@ static int on_name(void *context, const char *path, uint64_t file_offset, const 
 				      function_offset);
 }
 
-/* @path: NULL for standard input. */
-static int read_one(struct analysis *analysis, const char *path)
+struct perf_consumer analysis_consumer(struct analysis *analysis)
 {
-	const struct perf_consumer consumer = {
+	return (struct perf_consumer){
 		.context = analysis,
 		.resources = &analysis->resources,
 		.on_sample = on_sample,
@@ -236,6 +235,12 @@ static int read_one(struct analysis *analysis, const char *path)
 		.on_build_id = on_build_id,
 		.on_name = on_name,
 	};
+}
+
+/* @path: NULL for standard input. */
+static int read_one(struct analysis *analysis, const char *path)
+{
+	const struct perf_consumer consumer = analysis_consumer(analysis);
 	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
 
 	if (path && fd < 0) {
@@ -253,9 +258,20 @@ static int read_one(struct analysis *analysis, const char *path)
 			       &analysis->input);
 }
 
+int analysis_finish(struct analysis *analysis, int err)
+{
+	int finish_err = heap_tracker_finish(analysis->heaps);
+
+	if (err == ENOUGH_READ)
+		err = 0;
+	if (err == -ENOMEM || finish_err)
+		diag_error("cannot analyse the recording: out of memory");
+	return err ? err : finish_err;
+}
+
 int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr_paths)
 {
-	int err = nr_paths == 0 ? read_one(analysis, NULL) : 0, finish_err;
+	int err = nr_paths == 0 ? read_one(analysis, NULL) : 0;
 
 	for (size_t i = 0; !err && i < nr_paths; i++) {
 		/* Their ends may overlap by what a ring held when the file was switched. */
@@ -267,12 +283,7 @@ int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr
 				  "were recorded",
 				  paths[i], paths[i - 1]);
 	}
-	if (err == ENOUGH_READ)
-		err = 0;
-	finish_err = heap_tracker_finish(analysis->heaps);
-	if (err == -ENOMEM || finish_err)
-		diag_error("cannot analyse the recording: out of memory");
-	return err ? err : finish_err;
+	return analysis_finish(analysis, err);
 }
 
 uint64_t analysis_unwind_failures(const struct analysis *analysis)

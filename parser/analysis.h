@@ -46,6 +46,11 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
  */
 int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr_paths);
 
+/* The same in parts, for a reader of its own: what to give the records to, and the end of it. */
+struct perf_consumer analysis_consumer(struct analysis *analysis);
+/* After the last record. @err is what reading ended with; returns that, or -ENOMEM (reported). */
+int analysis_finish(struct analysis *analysis, int err);
+
 /* The stacks that end before the outermost frame, as far as that is known. */
 uint64_t analysis_unwind_failures(const struct analysis *analysis);
 

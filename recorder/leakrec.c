@@ -5,6 +5,7 @@
 #include "recorder/cgroup.h"
 #include "recorder/compressor.h"
 #include "recorder/session.h"
+#include "top/top_view.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -22,6 +23,8 @@ static const char usage[] =
 	"  -p, --pid PID[,PID...]    attach to these processes\n"
 	"  -a, --all                 record all processes of the machine, those to come, too\n"
 	"      --cgroup PATH         the same of one cgroup (version 2) and those below it\n"
+	"      --top                 show what is held, by stack, while it is recorded; nothing is\n"
+	"                            kept without -o\n"
 	"  -o, --output FILE         write there, \"-\" is a pipe on standard output [perf.data]\n"
 	"  -z, --compression-level LEVEL\n"
 	"                            compress, at zstd's level 1 to 22; -z alone is 1\n"
@@ -51,7 +54,8 @@ static const char usage[] =
 	"  -V, --version             show the version\n";
 
 enum {
-	OPTION_CALL_GRAPH = 256,
+	OPTION_TOP = 256,
+	OPTION_CALL_GRAPH,
 	OPTION_CGROUP,
 	OPTION_RAW_STACKS,
 	OPTION_ON_OVERLOAD,
@@ -69,6 +73,7 @@ static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
 	{"all", no_argument, NULL, 'a'},
 	{"cgroup", required_argument, NULL, OPTION_CGROUP},
+	{"top", no_argument, NULL, OPTION_TOP},
 	{"output", required_argument, NULL, 'o'},
 	{"compression-level", required_argument, NULL, 'z'},
 	{"mmap-pages", required_argument, NULL, 'm'},
@@ -233,6 +238,10 @@ static int check_options(const struct session_options *options, bool is_all)
 	if (nr_ways != 1)
 		wrong = "give either -p PID, -a, --cgroup PATH, or a command to record; see "
 			"leakrec --help";
+	else if (options->with_view && !options->nr_pids)
+		wrong = "--top goes with -p PID: others would write to the same terminal, or be it";
+	else if (options->with_view && options->output && strcmp(options->output, "-") == 0)
+		wrong = "--top draws on standard output: give -o a file";
 	else if (config->scope != RECORD_PROCESSES && options->resources->nr)
 		wrong = "--pair and --ref go with -p PID or a command: not with -a or --cgroup";
 	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
@@ -263,6 +272,9 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 			break;
 		case OPTION_CGROUP:
 			options->cgroup = optarg;
+			break;
+		case OPTION_TOP:
+			options->with_view = true;
 			break;
 		case 'o':
 			options->output = optarg;
@@ -328,7 +340,51 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 		options->command = argv + optind;
 	if (options->cgroup)
 		options->config.scope = RECORD_CGROUP;
+	if (!options->output && !options->with_view)
+		options->output = "perf.data";
 	return err ? err : check_options(options, is_all);
+}
+
+/* "leakrec --top: leaky_daemon (4165)" */
+static void describe_targets(const struct session_options *options, char *ret, size_t size)
+{
+	char path[32], comm[32] = "?";
+	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_free_ char *name = NULL;
+	size_t name_size;
+	FILE *out;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", options->nr_pids ? options->pids[0] : 0);
+	f = fopen(path, "re");
+	if (f && fgets(comm, sizeof(comm), f))
+		comm[strcspn(comm, "\n")] = '\0';
+	out = open_memstream(&name, &name_size);
+	if (out) {
+		diag_print_escaped(out, comm, NULL);
+		if (fclose(out) != 0)
+			name = NULL;
+	}
+	if (options->nr_pids > 1)
+		snprintf(ret, size, "leakrec --top: %zu processes", options->nr_pids);
+	else
+		snprintf(ret, size, "leakrec --top: %s (%d)", name ? name : "?",
+			 options->nr_pids ? options->pids[0] : 0);
+}
+
+static int run_with_top(struct session_options *options)
+{
+	struct top_view view;
+	char title[128];
+	int err, status;
+
+	describe_targets(options, title, sizeof(title));
+	if (top_view_start(title, &view))
+		return DIAG_EXIT_FAILED;
+	options->view_fd = view.stream_fd;
+	options->status = view.status;
+	err = session_run(options);
+	status = top_view_finish(&view);
+	return err ? DIAG_EXIT_FAILED : status;
 }
 
 int main(int argc, char **argv)
@@ -336,7 +392,7 @@ int main(int argc, char **argv)
 	_cleanup_free_ pid_t *pids = NULL;
 	struct resource_wishes resources = {0};
 	struct session_options options = {
-		.output = "perf.data",
+		.view_fd = -1,
 		.resources = &resources,
 		.config =
 			{
@@ -356,6 +412,8 @@ int main(int argc, char **argv)
 		status = err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
 	else if (options.cgroup && (options.config.cgroup_fd = cgroup_open(options.cgroup)) < 0)
 		status = DIAG_EXIT_FAILED;
+	else if (options.with_view)
+		status = run_with_top(&options);
 	else
 		status = session_run(&options) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 	resource_wishes_deinit(&resources);

@@ -25,6 +25,8 @@ struct perf_writer {
 	bool pipe_format;
 	int compression_level; /* 0: none */
 	int signal_fd;
+	bool lost_mirror;
+	struct perf_writer *mirror;    /* or NULL */
 	struct write_queue *queue;     /* from perf_writer_begin() on */
 	struct compressor *compressor; /* the queue's; NULL: none */
 	uint64_t size_bytes;	       /* of the finished recording */
@@ -52,21 +54,42 @@ int perf_writer_create(int fd, const char *name, bool pipe_format, int compressi
 	return 0;
 }
 
+void perf_writer_mirror(struct perf_writer *writer, struct perf_writer *mirror)
+{
+	writer->mirror = mirror;
+}
+
+/* The mirror's part of what has been done, which ended with @err. */
+static void mirrored(struct perf_writer *writer, int err)
+{
+	if (!err)
+		return;
+	perf_writer_destroy(writer->mirror);
+	writer->mirror = NULL;
+	writer->lost_mirror = true;
+}
+
 bool perf_writer_interrupted(const struct perf_writer *writer)
 {
-	return writer->queue && write_queue_interrupted(writer->queue);
+	return writer->lost_mirror || (writer->queue && write_queue_interrupted(writer->queue)) ||
+	       (writer->mirror && perf_writer_interrupted(writer->mirror));
 }
 
 int perf_writer_flush(struct perf_writer *writer)
 {
+	if (writer->mirror)
+		mirrored(writer, perf_writer_flush(writer->mirror));
 	return write_queue_flush(writer->queue);
 }
 
 int perf_writer_add(struct perf_writer *writer, const char *bytes, size_t size, const char *more,
 		    size_t more_size)
 {
-	char *to = write_queue_reserve(writer->queue, size + more_size);
+	char *to;
 
+	if (writer->mirror)
+		mirrored(writer, perf_writer_add(writer->mirror, bytes, size, more, more_size));
+	to = write_queue_reserve(writer->queue, size + more_size);
 	if (!to)
 		return write_queue_error(writer->queue);
 	memcpy(to, bytes, size);
@@ -246,6 +269,8 @@ int perf_writer_begin(struct perf_writer *writer, const struct record_events *ev
 	}
 	byte_buffer_deinit(&out);
 	perf_features_deinit(&features);
+	if (!err && writer->mirror)
+		err = perf_writer_begin(writer->mirror, events, argc, argv);
 	return err;
 }
 
@@ -352,8 +377,11 @@ static int finish_file(struct perf_writer *writer, const struct build_ids *build
 int perf_writer_finish(struct perf_writer *writer, const struct build_ids *build_ids)
 {
 	struct byte_buffer ids = {0};
-	int err = write_queue_drain(writer->queue);
+	int err;
 
+	if (writer->mirror)
+		mirrored(writer, perf_writer_finish(writer->mirror, build_ids));
+	err = write_queue_drain(writer->queue);
 	if (!writer->pipe_format) {
 		int finish_err = finish_file(writer, build_ids);
 
@@ -373,6 +401,7 @@ void perf_writer_destroy(struct perf_writer *writer)
 {
 	if (!writer)
 		return;
+	perf_writer_destroy(writer->mirror);
 	write_queue_destroy(writer->queue);
 	close(writer->fd);
 	free(writer);

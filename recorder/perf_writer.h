@@ -38,7 +38,17 @@ struct perf_writer;
 int perf_writer_create(int fd, const char *name, bool pipe_format, int compression_level,
 		       int signal_fd, struct perf_writer **ret);
 
-/* True if a signal came while the writer waited for its output: recording is to end. */
+/*
+ * What is added from here on @mirror gets, too, until that fails. That ends the recording
+ * (perf_writer_interrupted()), but is no failure of @writer's. Before perf_writer_begin(); @mirror
+ * is taken over.
+ */
+void perf_writer_mirror(struct perf_writer *writer, struct perf_writer *mirror);
+
+/*
+ * True if a signal came while the writer waited for its output, or the mirror has failed: recording
+ * is to end.
+ */
 bool perf_writer_interrupted(const struct perf_writer *writer);
 
 /*

@@ -55,6 +55,7 @@ struct session {
 	struct perf_writer *writer;
 	struct build_ids build_ids;
 	int signal_fd;
+	int view_fd; /* until there is a writer for it */
 	struct marks marks;
 	uint64_t start_ns;
 	bool targets_gone; /* that is why recording ended */
@@ -94,12 +95,23 @@ static int open_stdout(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The pipe to whoever shows the recording; it gets the same as the file. */
+static int open_view(struct session *session, struct perf_writer **ret)
+{
+	return perf_writer_create(steal_fd(session->view_fd), "the screen's pipe", true, 0,
+				  session->signal_fd, ret);
+}
+
 static int open_output(struct session *session)
 {
 	const char *path = session->options->output;
-	bool is_pipe = strcmp(path, "-") == 0;
-	int fd;
+	struct perf_writer *view = NULL;
+	bool is_pipe;
+	int fd, err = 0;
 
+	if (!path)
+		return open_view(session, &session->writer);
+	is_pipe = strcmp(path, "-") == 0;
 	if (is_pipe && isatty(STDOUT_FILENO)) {
 		diag_error(
 			"cannot write the recording to a terminal; redirect it, or give -o FILE");
@@ -111,9 +123,14 @@ static int open_output(struct session *session)
 			diag_error("cannot write to standard output: %s", strerror(-fd));
 		return fd;
 	}
-	return perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe,
-				  session->options->compression_level, session->signal_fd,
-				  &session->writer);
+	err = perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe,
+				 session->options->compression_level, session->signal_fd,
+				 &session->writer);
+	if (!err && session->view_fd >= 0)
+		err = open_view(session, &view);
+	if (view)
+		perf_writer_mirror(session->writer, view);
+	return err;
 }
 
 /* Those that were asked for here, or else those that leakprobe was asked for. */
@@ -409,6 +426,20 @@ static int remaining_ms(const struct session *session)
 						    : (int)((end_ns - now) / 1000000) + 1;
 }
 
+/* Tells the view what the recording does not. */
+static void tell_status(const struct session *session, const struct ring_reader *reader)
+{
+	struct live_status *status = session->options->status;
+
+	if (!status)
+		return;
+	live_status_set(&status->lost, reader->lost);
+	if (!session->gate)
+		return;
+	live_status_set(&status->pauses, gate_nr_pauses(session->gate));
+	live_status_set(&status->paused_ns, gate_paused_ns(session->gate));
+}
+
 /* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
 static int record(struct session *session, struct ring_reader *reader)
 {
@@ -427,6 +458,7 @@ static int record(struct session *session, struct ring_reader *reader)
 			err = marks_write(&session->marks, session->writer);
 		if (!err)
 			err = perf_writer_flush(session->writer);
+		tell_status(session, reader);
 		if (perf_writer_interrupted(session->writer))
 			break;
 	}
@@ -494,7 +526,9 @@ static void report_end(const struct session *session, const struct ring_reader *
 	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost%s%s: %s", reader->samples,
 		  (double)perf_writer_size_bytes(session->writer) / 1e6,
 		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost, pauses, stacks,
-		  strcmp(output, "-") == 0 ? "standard output" : output);
+		  !output		     ? "shown, not kept"
+		  : strcmp(output, "-") == 0 ? "standard output"
+					     : output);
 }
 
 /* BPF programs record where the kernel has what that takes; perf events, at more cost, elsewhere.
@@ -570,7 +604,12 @@ static int run(struct session *session)
 
 int session_run(const struct session_options *options)
 {
-	struct session session = {.options = options, .command.pid = -1, .marks.fd = -1};
+	struct session session = {
+		.options = options,
+		.command.pid = -1,
+		.marks.fd = -1,
+		.view_fd = options->view_fd,
+	};
 	int err, err_remove = 0, err_follow;
 
 	session.signal_fd = open_signals();
@@ -600,6 +639,8 @@ int session_run(const struct session_options *options)
 	build_ids_deinit(&session.build_ids);
 	if (session.signal_fd >= 0)
 		close(session.signal_fd);
+	if (session.view_fd >= 0)
+		close(session.view_fd);
 	marks_deinit(&session.marks);
 	if (!err)
 		err = err_follow;

@@ -6,6 +6,7 @@
 #ifndef LEAKTOOLS_RECORDER_SESSION_H
 #define LEAKTOOLS_RECORDER_SESSION_H
 
+#include "common/live_status.h"
 #include "probes/resource_plan.h"
 #include "recorder/record_events.h"
 
@@ -17,7 +18,7 @@ struct session_options {
 	size_t nr_pids;
 	const char *cgroup;	/* with RECORD_CGROUP: which */
 	char *const *command;	/* argv to start, or NULL */
-	const char *output;	/* path, or "-" */
+	const char *output;	/* path, or "-"; NULL: only @view_fd */
 	uint64_t duration_ns;	/* 0: until the targets are gone or a signal comes */
 	uint64_t mark_every_ns; /* 0: marks by SIGUSR1 only */
 	int compression_level;	/* zstd's, 0: none */
@@ -28,6 +29,11 @@ struct session_options {
 	bool no_heap;
 	int argc; /* the tool's own command line, for the file's header */
 	char *const *argv;
+	/* A pipe whose reader shows the recording, taken over; -1: none; and what it is told
+	 * besides. */
+	bool with_view;
+	int view_fd;
+	struct live_status *status; /* NULL: nothing */
 };
 
 /* Records. Returns 0 or a negative errno, reported. */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The rows of leakrec --top: growth, marks, order. */
+#include "top/top_rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define S 1000000000ULL
+
+static struct site site(uint32_t stack, uint64_t allocations, uint64_t frees, uint64_t held)
+{
+	return (struct site){
+		.stack_id = stack,
+		.allocations = allocations,
+		.frees = frees,
+		.held_bytes = held,
+	};
+}
+
+static void growth_is_that_of_the_last_seconds(void **state)
+{
+	struct top_rows rows = {0};
+
+	for (uint64_t second = 0; second <= 30; second++) {
+		/* It grows by 100 bytes a second, and from the twentieth on no more. */
+		struct site one = site(7, second + 1, 0, (second < 20 ? second : 20) * 100);
+
+		assert_int_equal(top_rows_update(&rows, &one, 1, (100 + second) * S), 0);
+		if (second > 0 && second <= 20)
+			assert_int_equal(rows.rows[0].bytes_per_s, 100);
+		if (second == 25)
+			assert_in_range(rows.rows[0].bytes_per_s, 40, 60);
+	}
+	assert_int_equal(rows.rows[0].bytes_per_s, 0);
+	assert_int_equal(rows.bytes_per_s, 0);
+	assert_int_equal(rows.held_bytes, 2000);
+	assert_int_equal(rows.held_blocks, 31);
+	top_rows_deinit(&rows);
+}
+
+static void a_mark_is_where_changes_begin(void **state)
+{
+	struct site sites[] = {site(1, 1, 0, 500), site(2, 4, 1, 300), site(3, 1, 0, 50)};
+	struct top_rows rows = {0};
+
+	assert_int_equal(top_rows_update(&rows, sites, 2, S), 0);
+	assert_false(rows.is_marked);
+	top_rows_mark(&rows);
+	sites[0].held_bytes = 400;
+	sites[1].held_bytes = 1000;
+	assert_int_equal(top_rows_update(&rows, sites, 3, 2 * S), 0);
+	assert_int_equal(rows.rows[0].since_mark, -100);
+	assert_int_equal(rows.rows[1].since_mark, 700);
+	assert_int_equal(rows.rows[1].held_blocks, 3);
+	assert_int_equal(rows.rows[2].since_mark, 50);
+	top_rows_deinit(&rows);
+}
+
+static bool is_not_the_second(void *context, size_t row)
+{
+	return row != 1;
+}
+
+static void rows_are_in_the_order_that_is_asked_for(void **state)
+{
+	const struct site sites[] = {
+		site(1, 10, 9, 100),
+		site(2, 5, 0, 300),
+		site(3, 7, 4, 300),
+		site(4, 1, 0, 0),
+	};
+	static const uint32_t held[] = {1, 2, 0, 3}, blocks[] = {1, 2, 0, 3},
+			      allocations[] = {0, 2, 1, 3};
+	struct top_rows rows = {0};
+	uint32_t order[4];
+
+	assert_int_equal(top_rows_update(&rows, sites, 4, S), 0);
+	assert_int_equal(top_rows_sort(&rows, TOP_BY_HELD, NULL, NULL, order), 4);
+	assert_memory_equal(order, held, sizeof(held));
+	assert_int_equal(top_rows_sort(&rows, TOP_BY_BLOCKS, NULL, NULL, order), 4);
+	assert_memory_equal(order, blocks, sizeof(blocks));
+	assert_int_equal(top_rows_sort(&rows, TOP_BY_ALLOCATIONS, NULL, NULL, order), 4);
+	assert_memory_equal(order, allocations, sizeof(allocations));
+	assert_int_equal(top_rows_sort(&rows, TOP_BY_HELD, is_not_the_second, NULL, order), 3);
+	assert_int_equal(order[0], 2);
+	top_rows_deinit(&rows);
+}
+
+static void any_numbers_and_many_rows(void **state)
+{
+	const size_t nr = 100000;
+	struct site *sites = calloc(nr, sizeof(*sites));
+	uint32_t *order = calloc(nr, sizeof(*order));
+	struct top_rows rows = {0};
+
+	assert_true(sites && order);
+	for (size_t i = 0; i < nr; i++)
+		sites[i] = site((uint32_t)i, i, i % 3 ? 0 : UINT64_MAX, i % 2 ? UINT64_MAX : i);
+	assert_int_equal(top_rows_update(&rows, sites, 1, S), 0);
+	assert_int_equal(top_rows_update(&rows, sites, nr, S), 0);
+	assert_int_equal(top_rows_update(&rows, sites, nr, 20 * S), 0);
+	assert_int_equal(top_rows_sort(&rows, TOP_BY_GROWTH, NULL, NULL, order), nr);
+	for (size_t i = 1; i < nr; i++)
+		assert_true(rows.rows[order[i - 1]].bytes_per_s >= rows.rows[order[i]].bytes_per_s);
+	top_rows_deinit(&rows);
+	free(sites);
+	free(order);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(growth_is_that_of_the_last_seconds),
+		cmocka_unit_test(a_mark_is_where_changes_begin),
+		cmocka_unit_test(rows_are_in_the_order_that_is_asked_for),
+		cmocka_unit_test(any_numbers_and_many_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "top/locked_consumer.h"
+
+static void enter(struct locked_consumer *locked)
+{
+	pthread_mutex_lock(&locked->mutex);
+	while (__atomic_load_n(&locked->is_wanted, __ATOMIC_RELAXED))
+		pthread_cond_wait(&locked->unwanted, &locked->mutex);
+}
+
+void locked_consumer_acquire(struct locked_consumer *locked)
+{
+	__atomic_store_n(&locked->is_wanted, true, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&locked->mutex);
+}
+
+void locked_consumer_release(struct locked_consumer *locked)
+{
+	__atomic_store_n(&locked->is_wanted, false, __ATOMIC_RELAXED);
+	pthread_cond_signal(&locked->unwanted);
+	pthread_mutex_unlock(&locked->mutex);
+}
+
+#define LOCKED(callback, ...)                                                                      \
+	({                                                                                         \
+		struct locked_consumer *locked = context;                                          \
+		int result;                                                                        \
+                                                                                                   \
+		enter(locked);                                                                     \
+		result = locked->inner.callback(locked->inner.context, __VA_ARGS__);               \
+		pthread_mutex_unlock(&locked->mutex);                                              \
+		result;                                                                            \
+	})
+
+static int on_sample(void *context, const struct perf_sample *sample)
+{
+	return LOCKED(on_sample, sample);
+}
+
+/* It changes nothing. */
+static bool on_soon(void *context, uint64_t address, bool sooner)
+{
+	const struct locked_consumer *locked = context;
+
+	return locked->inner.on_soon(locked->inner.context, address, sooner);
+}
+
+static int on_mmap(void *context, const struct perf_mmap_record *record)
+{
+	return LOCKED(on_mmap, record);
+}
+
+static int on_fork(void *context, const struct perf_task_record *record)
+{
+	return LOCKED(on_fork, record);
+}
+
+static int on_exit_task(void *context, const struct perf_task_record *record)
+{
+	return LOCKED(on_exit, record);
+}
+
+static int on_comm(void *context, const struct perf_comm_record *record)
+{
+	return LOCKED(on_comm, record);
+}
+
+static int on_lost(void *context, const struct perf_lost_record *record)
+{
+	return LOCKED(on_lost, record);
+}
+
+static int on_build_id(void *context, const char *path, const uint8_t *build_id, uint8_t size)
+{
+	return LOCKED(on_build_id, path, build_id, size);
+}
+
+static int on_name(void *context, const char *path, uint64_t file_offset, const char *function,
+		   uint64_t function_offset)
+{
+	return LOCKED(on_name, path, file_offset, function, function_offset);
+}
+
+struct perf_consumer locked_consumer_init(struct locked_consumer *locked,
+					  const struct perf_consumer *inner)
+{
+	*locked = (struct locked_consumer){
+		.inner = *inner,
+		.mutex = PTHREAD_MUTEX_INITIALIZER,
+		.unwanted = PTHREAD_COND_INITIALIZER,
+	};
+	return (struct perf_consumer){
+		.context = locked,
+		.on_sample = on_sample,
+		.on_soon = on_soon,
+		.on_mmap = on_mmap,
+		.on_fork = on_fork,
+		.on_exit = on_exit_task,
+		.on_comm = on_comm,
+		.on_lost = on_lost,
+		.on_build_id = on_build_id,
+		.on_name = on_name,
+	};
+}

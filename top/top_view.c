@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "top/top_view.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "top/top_viewer.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define PIPE_BYTES (1 << 20) /* what an unprivileged process may have */
+
+/* What a terminal is told that a full-screen program has left as it was: xterm's and others'. */
+#define LEAVE_SCREEN "\033[?1049l\033[?25h\033[0m\r\n"
+
+/* Of the recorder's rights only those to read the code of others, for its names. */
+static void drop_capabilities(void)
+{
+	static const unsigned int kept[] = {CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
+					    CAP_CHECKPOINT_RESTORE};
+	bool has[ARRAY_SIZE(kept)];
+
+	capng_get_caps_process();
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		has[i] = capng_have_capability(CAPNG_PERMITTED, kept[i]);
+	capng_clear(CAPNG_SELECT_BOTH);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		if (has[i])
+			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i]);
+	capng_apply(CAPNG_SELECT_BOTH);
+}
+
+static void __attribute__((noreturn))
+run_child(const char *title, const struct live_status *status, int stream_fd, int messages_fd)
+{
+	const struct top_viewer_options options = {
+		.title = title,
+		.stream_fd = stream_fd,
+		.messages_fd = messages_fd,
+		.status = status,
+		.recorder = getppid(),
+	};
+
+	fcntl(messages_fd, F_SETFL, O_NONBLOCK);
+	drop_capabilities();
+	exit(top_viewer_run(&options));
+}
+
+static int start(const char *title, struct top_view *view)
+{
+	_cleanup_close_ int stream_read = -1, stream_write = -1;
+	_cleanup_close_ int messages_read = -1, messages_write = -1;
+	int stream[2], messages[2];
+
+	view->status = mmap(NULL, sizeof(*view->status), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (view->status == MAP_FAILED || pipe2(stream, O_CLOEXEC) < 0)
+		return -errno;
+	stream_read = stream[0];
+	stream_write = stream[1];
+	if (pipe2(messages, O_CLOEXEC) < 0)
+		return -errno;
+	messages_read = messages[0];
+	messages_write = messages[1];
+	fcntl(stream_write, F_SETPIPE_SZ, PIPE_BYTES);
+	/* Ctrl-C must reach a recorder whose reader has stopped reading. */
+	if (fcntl(stream_write, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	view->pid = fork();
+	if (view->pid < 0)
+		return -errno;
+	if (view->pid == 0) {
+		close(stream_write);
+		close(messages_write);
+		run_child(title, view->status, stream_read, messages_read);
+	}
+	view->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	dup2(messages_write, STDERR_FILENO);
+	view->stream_fd = steal_fd(stream_write);
+	/* A stopped recorder would leave its processes waiting. */
+	signal(SIGTSTP, SIG_IGN);
+	return 0;
+}
+
+int top_view_start(const char *title, struct top_view *ret)
+{
+	int err;
+
+	*ret = (struct top_view){.pid = -1, .stream_fd = -1, .stderr_fd = -1};
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+	    tcgetattr(STDIN_FILENO, &ret->terminal)) {
+		diag_error("--top draws on a terminal, and standard input or output is none");
+		return -ENOTTY;
+	}
+	fflush(NULL);
+	err = start(title, ret);
+	if (err)
+		diag_error("cannot show the recording: %s", strerror(-err));
+	return err;
+}
+
+int top_view_finish(struct top_view *view)
+{
+	int status = 0;
+
+	if (view->stderr_fd >= 0) {
+		fflush(stderr);
+		dup2(view->stderr_fd, STDERR_FILENO);
+		close(view->stderr_fd);
+	}
+	if (view->pid <= 0)
+		return DIAG_EXIT_FAILED;
+	while (waitpid(view->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	tcsetattr(STDIN_FILENO, TCSANOW, &view->terminal);
+	if (write(STDOUT_FILENO, LEAVE_SCREEN, sizeof(LEAVE_SCREEN) - 1) < 0)
+		return DIAG_EXIT_FAILED;
+	diag_error("what showed the recording was killed by signal %d", WTERMSIG(status));
+	return DIAG_EXIT_FAILED;
+}
