@@ -80,6 +80,20 @@ static bool parse_role(const char *word, size_t len, struct resource_event *ret)
 	return false;
 }
 
+/* The places of a pool's probe are numbered: all are the same call. */
+static void strip_number(char *function)
+{
+	static const char *const numbered[] = {RESOURCE_POOL_GIVES "_", RESOURCE_POOL_TAKES "_"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbered); i++) {
+		size_t len = strlen(numbered[i]);
+
+		if (strncmp(function, numbered[i], len) == 0 && function[len] &&
+		    strspn(function + len, "0123456789") == strlen(function + len))
+			function[len - 1] = '\0';
+	}
+}
+
 int resource_event_parse(const char *name, struct resource_event *ret)
 {
 	const char *role = strstr(name, SEPARATOR), *function;
@@ -97,6 +111,7 @@ int resource_event_parse(const char *name, struct resource_event *ret)
 	if (!*function)
 		return -ENOENT;
 	snprintf(ret->function, sizeof(ret->function), "%s", function);
+	strip_number(ret->function);
 	return 0;
 }
 

@@ -28,6 +28,10 @@
 #define RESOURCE_FIELD_STORED "stored"	  /* return: what was stored there */
 #define RESOURCE_FIELD_SIZE   "size"	  /* entry: in bytes */
 
+/* What a program says itself, of its own pools (<leaktools/leak_probes.h>). */
+#define RESOURCE_POOL_GIVES "leak_alloc"
+#define RESOURCE_POOL_TAKES "leak_free"
+
 /* What a successful call does. */
 enum resource_role {
 	RESOURCE_GIVE,	/* one more is held */

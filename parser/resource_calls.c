@@ -149,7 +149,8 @@ static int take(const struct step *step, uint64_t handle)
 	struct resource_thread *own = step->thread->resources;
 	uint64_t key = resource_key(step->call->kind, handle);
 
-	if (handle == 0 && step->call->kind->counts_refs)
+	/* As free(NULL), unless 0 is a handle like others. */
+	if (handle == 0 && !heap_find(step->heap, key))
 		return 0;
 	if (is_taken_within(own, key, step->sample) && !heap_find(step->heap, key))
 		return 0;
@@ -204,7 +205,7 @@ static int drop_ref(const struct step *step, uint64_t handle)
 	uint64_t count;
 	int err;
 
-	if (handle == 0 || is_inherited(step, handle))
+	if (is_inherited(step, handle))
 		return 0;
 	counts_of(step)->unrefs++;
 	if (!is_counted(step, handle))
@@ -247,7 +248,7 @@ static int apply(const struct step *step, uint64_t handle, uint64_t size_bytes)
 	case RESOURCE_TAKE:
 		return take(step, handle);
 	case RESOURCE_UNREF:
-		return drop_ref(step, handle);
+		return handle ? drop_ref(step, handle) : 0;
 	default:
 		return 0;
 	}
@@ -350,5 +351,7 @@ int resource_calls_take(struct heap_sink *sink, struct thread *thread, struct he
 		enter_call(&step);
 		return 0;
 	}
+	if (sample->args[0] == 0 && step.call->role != RESOURCE_TAKE)
+		return 0;
 	return apply(&step, sample->args[0], sample->args[1]);
 }

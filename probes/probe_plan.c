@@ -2,6 +2,7 @@
 #include "probes/probe_plan.h"
 
 #include "probes/code_jumps.h"
+#include "probes/pool_plan.h"
 #include "probes/probe_arch.h"
 #include "probes/usdt_plan.h"
 
@@ -279,23 +280,42 @@ int probe_plan_set_group(struct probe_file *file, const struct group_name *name)
 	return 0;
 }
 
-static int fill_file(struct probe_file *file, const struct probe_plan_source *source)
+int probe_plan_name_file(struct probe_file *file, const struct probe_plan_source *source,
+			 const char *allocator, struct group_name *ret)
 {
-	struct group_name name = {.owner = GROUP_OF_LEAKPROBE};
-	int err;
-
+	*ret = (struct group_name){.owner = GROUP_OF_LEAKPROBE};
 	file->path = strdup(source->path);
 	file->display = strdup(source->display);
-	file->allocator =
-		strdup(source->allocator->nr > 0 ? source->allocator->name : "probes of its own");
+	file->allocator = strdup(allocator);
 	if (!file->path || !file->display || !file->allocator)
 		return -ENOMEM;
-	group_name_set_file(&name, source->display);
-	file->has_size_word = source->allocator->is_glibc;
-	name.inode_hash = group_name_inode_hash(source->stat->st_dev, source->stat->st_ino);
-	err = elf_image_build_hash(source->image, &name.build_hash);
+	group_name_set_file(ret, source->display);
+	ret->inode_hash = group_name_inode_hash(source->stat->st_dev, source->stat->st_ino);
+	return elf_image_build_hash(source->image, &ret->build_hash);
+}
+
+int probe_set_append(struct probe_set *set, struct probe_file *file)
+{
+	struct probe_file *grown = reallocarray(set->files, set->nr_files + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	set->files = grown;
+	set->files[set->nr_files++] = *file;
+	*file = (struct probe_file){.fd = -1};
+	return 0;
+}
+
+static int fill_file(struct probe_file *file, const struct probe_plan_source *source)
+{
+	const struct allocator *allocator = source->allocator;
+	struct group_name name;
+	int err = probe_plan_name_file(
+		file, source, allocator->nr > 0 ? allocator->name : "probes of its own", &name);
+
+	file->has_size_word = allocator->is_glibc;
 	if (!err)
-		err = plan_probes(file, source->image, source->allocator);
+		err = plan_probes(file, source->image, allocator);
 	if (!err)
 		err = usdt_plan_probes(file, source->image);
 	return err ? err : probe_plan_set_group(file, &name);
@@ -303,19 +323,17 @@ static int fill_file(struct probe_file *file, const struct probe_plan_source *so
 
 int probe_plan_file(struct probe_set *set, const struct probe_plan_source *source)
 {
-	struct probe_file file = {.fd = -1}, *grown;
-	int err = fill_file(&file, source);
+	struct probe_file file = {.fd = -1};
+	int err = pool_plan_file(set, source);
 
-	grown = err ? NULL : reallocarray(set->files, set->nr_files + 1, sizeof(*grown));
-	if (!grown) {
-		err = err ? err : -ENOMEM;
+	if (!err)
+		err = fill_file(&file, source);
+	if (!err && file.nr_probes)
+		err = probe_set_append(set, &file);
+	if (err)
 		diag_error("cannot plan probes for %s: %s", source->display, strerror(-err));
-		probe_file_deinit(&file);
-		return err;
-	}
-	set->files = grown;
-	set->files[set->nr_files++] = file;
-	return 0;
+	probe_file_deinit(&file);
+	return err;
 }
 
 void probe_file_deinit(struct probe_file *file)

@@ -41,6 +41,16 @@ struct probe *probe_plan_append(struct probe_file *file);
  */
 int probe_set_plan_mapped(struct probe_set *set, const struct mapped_file *file);
 
+/*
+ * Fills in what @file is called, @allocator being what the user is told of it, and *@ret, the name
+ * for its group. Returns 0 or a negative errno, not reported.
+ */
+int probe_plan_name_file(struct probe_file *file, const struct probe_plan_source *source,
+			 const char *allocator, struct group_name *ret);
+
+/* Appends what @file has, which is left empty. Returns 0 or -ENOMEM. */
+int probe_set_append(struct probe_set *set, struct probe_file *file);
+
 /* Names the file's group, and its probes' definitions after it. Returns 0 or -ENOMEM. */
 int probe_plan_set_group(struct probe_file *file, const struct group_name *name);
 

@@ -198,7 +198,9 @@ static bool has_file(const struct probe_set *set, const struct probe_file *file)
 {
 	for (size_t i = 0; i < set->nr_files; i++)
 		if (strcmp(set->files[i].group, file->group) == 0 &&
-		    set->files[i].has_resources == file->has_resources)
+		    set->files[i].has_resources == file->has_resources &&
+		    set->files[i].nr_probes == file->nr_probes &&
+		    strcmp(set->files[i].probes[0].event, file->probes[0].event) == 0)
 			return true;
 	return false;
 }

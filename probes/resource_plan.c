@@ -274,46 +274,23 @@ static int plan_target(struct probe_file *file, const struct target *target,
 	return err || !has_return ? err : plan_event(file, target, schemas, RESOURCE_RETURN);
 }
 
-static int name_file(struct probe_file *file, const struct mapped_file *mapped,
-		     const struct elf_image *image, struct group_name *ret)
-{
-	*ret = (struct group_name){.owner = GROUP_OF_LEAKPROBE};
-	file->path = strdup(mapped->path);
-	file->display = strdup(mapped->display);
-	file->allocator = strdup("resources");
-	if (!file->path || !file->display || !file->allocator)
-		return -ENOMEM;
-	group_name_set_file(ret, mapped->display);
-	ret->inode_hash = group_name_inode_hash(mapped->stat.st_dev, mapped->stat.st_ino);
-	return elf_image_build_hash(image, &ret->build_hash);
-}
-
-/* Takes over what @file has. */
-static int append_file(struct probe_set *set, struct probe_file *file)
-{
-	struct probe_file *grown = reallocarray(set->files, set->nr_files + 1, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	set->files = grown;
-	set->files[set->nr_files++] = *file;
-	*file = (struct probe_file){.fd = -1};
-	return 0;
-}
-
 static int plan_targets(struct probe_set *set, const struct file_plan *plan,
 			struct resource_schemas *schemas)
 {
 	struct probe_file file = {.fd = -1, .has_resources = true};
 	struct group_name name;
-	int err = name_file(&file, plan->mapped, plan->image, &name);
+	const struct probe_plan_source source = {.image = plan->image,
+						 .stat = &plan->mapped->stat,
+						 .path = plan->mapped->path,
+						 .display = plan->mapped->display};
+	int err = probe_plan_name_file(&file, &source, "resources", &name);
 
 	for (size_t i = 0; i < plan->nr && !err; i++)
 		err = plan_target(&file, &plan->targets[i], schemas);
 	if (!err)
 		err = probe_plan_set_group(&file, &name);
 	if (!err)
-		err = append_file(set, &file);
+		err = probe_set_append(set, &file);
 	probe_file_deinit(&file);
 	return err;
 }
@@ -506,6 +483,20 @@ static bool is_on_file(const struct uprobe *probe, uint32_t inode_hash, struct g
 	       ret->inode_hash == inode_hash && resource_event_parse(probe->event, &event) == 0;
 }
 
+/* True of a pool's: those are planned wherever a program has some. */
+static bool is_planned(const struct probe_set *set, const struct uprobe *probe)
+{
+	for (size_t i = 0; i < set->nr_files; i++) {
+		const struct probe_file *file = &set->files[i];
+
+		for (size_t j = 0; j < file->nr_probes && strcmp(file->group, probe->group) == 0;
+		     j++)
+			if (strcmp(file->probes[j].event, probe->event) == 0)
+				return true;
+	}
+	return false;
+}
+
 static int take_file(struct probe_set *set, const struct mapped_file *mapped,
 		     const struct uprobe_list *list, struct resource_schemas *schemas)
 {
@@ -515,14 +506,20 @@ static int take_file(struct probe_set *set, const struct mapped_file *mapped,
 	int err = 0;
 
 	for (size_t i = 0; i < list->nr && !err; i++) {
-		if (!is_on_file(&list->probes[i], inode_hash, &group))
+		if (!is_on_file(&list->probes[i], inode_hash, &group) ||
+		    is_planned(set, &list->probes[i]))
 			continue;
 		if (!file.path) {
 			struct elf_image image;
 
+			const struct probe_plan_source source = {.image = &image,
+								 .stat = &mapped->stat,
+								 .path = mapped->path,
+								 .display = mapped->display};
+
 			if (elf_image_init(&image, mapped->fd))
 				break;
-			err = name_file(&file, mapped, &image, &name);
+			err = probe_plan_name_file(&file, &source, "resources", &name);
 			elf_image_deinit(&image);
 		}
 		/* Those of another build that had that inode watch nothing. */
@@ -532,7 +529,7 @@ static int take_file(struct probe_set *set, const struct mapped_file *mapped,
 	if (!err && file.nr_probes)
 		err = probe_plan_set_group(&file, &name);
 	if (!err && file.nr_probes)
-		err = append_file(set, &file);
+		err = probe_set_append(set, &file);
 	probe_file_deinit(&file);
 	return err;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/usdt_plan.h"
 
+#include "probes/pool_plan.h"
 #include "probes/probe_arch.h"
 #include "probes/probe_plan.h"
 #include "probes/usdt_notes.h"
@@ -67,6 +68,8 @@ int usdt_plan_probes(struct probe_file *file, const struct elf_image *image)
 	for (size_t i = 0; i < found.nr && !err; i++) {
 		const struct usdt_probe *probe = &found.probes[i];
 
+		if (pool_plan_has_name(probe->name))
+			continue;
 		if (strcmp(probe->name, probe_schema_mark.function) != 0 ||
 		    strcmp(probe->arguments, MARK_ARGUMENTS) != 0 || probe->has_semaphore)
 			nr_unusable++;

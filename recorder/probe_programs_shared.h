@@ -56,7 +56,8 @@ struct program_site {
 	unsigned int has_size_word;
 	/* PROGRAM_RESOURCE: the handle, or where it will be stored, and the size. */
 	unsigned int reads[2];
-	unsigned int stores; /* what is stored there is recorded at the return */
+	unsigned int stores;	 /* what is stored there is recorded at the return */
+	unsigned int has_caller; /* the place is a function's entry */
 };
 
 #define PROGRAM_MAX_SYSCALLS 512 /* a power of two: SYSCALL_MAX_NUMBER and below */

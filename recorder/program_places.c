@@ -147,7 +147,10 @@ static struct field_list list_resource_fields(const struct probe *probe)
 	if (is_return) {
 		snprintf(list.return_name, sizeof(list.return_name), "%.*s",
 			 (int)strcspn(probe->fetch_args, "="), probe->fetch_args);
-		list.fields[0] = (struct field){list.return_name, "s64", "%Ld"};
+		/* A pointer, or a number that is compared. */
+		list.fields[0] = call->failure == RESOURCE_FAILS_BY_NULL
+					 ? (struct field){list.return_name, "u64", "0x%Lx"}
+					 : (struct field){list.return_name, "s64", "%Ld"};
 		if (call->place == RESOURCE_STORED)
 			list.fields[1] = (struct field){RESOURCE_FIELD_STORED, "u64", "0x%Lx"};
 		return list;
@@ -158,7 +161,8 @@ static struct field_list list_resource_fields(const struct probe *probe)
 		list.fields[0] = (struct field){RESOURCE_FIELD_HANDLE, "u64", "0x%Lx"};
 	if (strstr(probe->fetch_args, RESOURCE_FIELD_SIZE "="))
 		list.fields[1] = (struct field){RESOURCE_FIELD_SIZE, "u64", "%Lu"};
-	list.fields[2] = (struct field){PROBE_FIELD_CALLER, "u64", "0x%Lx"};
+	if (strstr(probe->fetch_args, PROBE_FIELD_CALLER "="))
+		list.fields[2] = (struct field){PROBE_FIELD_CALLER, "u64", "0x%Lx"};
 	return list;
 }
 
@@ -310,6 +314,7 @@ static void find_reads(const struct probe *entry, struct program_site *site)
 {
 	const char *args = entry->fetch_args;
 
+	site->has_caller = strstr(args, PROBE_FIELD_CALLER "=") != NULL;
 	site->stores = strstr(args, RESOURCE_FIELD_AT "=") != NULL;
 	site->reads[0] = read_of(args, site->stores ? RESOURCE_FIELD_AT : RESOURCE_FIELD_HANDLE);
 	site->reads[1] = read_of(args, RESOURCE_FIELD_SIZE);

@@ -44,7 +44,7 @@ static __attribute__((noinline)) int record_resource_entry(struct pt_regs *regs,
 
 	fields[1] = read_place(regs, site->reads[0]);
 	fields[2] = read_place(regs, site->reads[1]);
-	fields[3] = caller_at_entry(regs);
+	fields[3] = site->has_caller ? caller_at_entry(regs) : 0;
 	if (site->stores)
 		bpf_map_update_elem(&pending_stores, &key, &fields[1], BPF_ANY);
 	record(regs, event, fields, 4, fields[3]);

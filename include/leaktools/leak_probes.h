@@ -5,6 +5,8 @@
  *	#include <leaktools/leak_probes.h>
  *
  *	LEAK_MARK("after request");
+ *	LEAK_ALLOC(slot, sizeof(*slot));
+ *	LEAK_FREE(slot);
  *
  * A probe is a nop, and a note in the file that says where it is: nothing is linked or called, and
  * while nobody records it costs what a nop costs. On processors other than x86-64 and AArch64 it is
@@ -21,6 +23,16 @@
  * a C string of at most 63 bytes (what is longer is cut off), evaluated also while nobody records.
  */
 #define LEAK_MARK(text) LEAK_PROBES_1_("leak_mark", (const char *)(text))
+
+/*
+ * LEAK_ALLOC(PTR, SIZE), LEAK_FREE(PTR): the program's own allocator gives out SIZE bytes at PTR,
+ * and takes them back. leakrec records them beside malloc and free, and leakparse reports them as
+ * resources of the kind "pool". Both arguments are evaluated also while nobody records; PTR may be
+ * any pointer, and NULL counts for nothing.
+ */
+#define LEAK_ALLOC(ptr, size)                                                                      \
+	LEAK_PROBES_2_("leak_alloc", (const void *)(ptr), (unsigned long)(size))
+#define LEAK_FREE(ptr) LEAK_PROBES_1_("leak_free", (const void *)(ptr))
 
 /*
  * The notes are those of SystemTap's <sys/sdt.h>, version 3, so that other tools list and use the
@@ -57,6 +69,9 @@
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define LEAK_PROBES_1_(name, argument)                                                             \
 	__asm__ __volatile__(LEAK_PROBES_ASM_(name, "8@%%rdi")::"D"(argument) : "memory")
+#define LEAK_PROBES_2_(name, first, second)                                                        \
+	__asm__ __volatile__(LEAK_PROBES_ASM_(name, "8@%%rdi 8@%%rsi")::"D"(first), "S"(second)    \
+			     : "memory")
 #elif defined(__aarch64__) && !defined(__ILP32__)
 #define LEAK_PROBES_1_(name, argument)                                                             \
 	do {                                                                                       \
@@ -64,8 +79,17 @@
 		__asm__ __volatile__(LEAK_PROBES_ASM_(name, "8@x0")::"r"(leak_probes_1)            \
 				     : "memory");                                                  \
 	} while (0)
+#define LEAK_PROBES_2_(name, first, second)                                                        \
+	do {                                                                                       \
+		register __typeof__(first) leak_probes_1 __asm__("x0") = (first);                  \
+		register __typeof__(second) leak_probes_2 __asm__("x1") = (second);                \
+		__asm__ __volatile__(LEAK_PROBES_ASM_(name, "8@x0 8@x1")::"r"(leak_probes_1),      \
+				     "r"(leak_probes_2)                                            \
+				     : "memory");                                                  \
+	} while (0)
 #else
-#define LEAK_PROBES_1_(name, argument) ((void)(argument))
+#define LEAK_PROBES_1_(name, argument)	    ((void)(argument))
+#define LEAK_PROBES_2_(name, first, second) ((void)(first), (void)(second))
 #endif
 
 #endif

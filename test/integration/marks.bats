@@ -248,6 +248,8 @@ own_marks() {
 		static
 		#endif
 		inline void mark(const char *text) { LEAK_MARK(text); }
+		void slots(char *slot);
+		void slots(char *slot) { if (slot) LEAK_ALLOC(slot, sizeof(*slot)); else LEAK_FREE(slot); }
 		void twice(void);
 		void twice(void) { if (1) LEAK_MARK("one"); else LEAK_MARK("two"); mark("x"); mark("y"); }
 		int main(void) { twice(); return 0; }
@@ -266,6 +268,7 @@ own_marks() {
 	# shellcheck disable=SC2086 # words
 	clang $flags -target aarch64-linux-gnu -c -I"$include" -o user.o user.c
 	readelf -n user.o | grep -q 'Arguments: 8@x0'
+	readelf -n user.o | grep -q 'Arguments: 8@x0 8@x1'
 	DESTDIR=$PWD/root cmake --install "$BUILD_DIR" >/dev/null
 	find root -path '*/include/leaktools/leak_probes.h' | grep -q .
 }

@@ -154,3 +154,27 @@ assert_kind() {
 	assert_equal "probes left" "$(grep -c widget__ "$TRACEFS/uprobe_events" || true)" 0
 	kill -KILL "$RECORDED_PID"
 }
+
+@test "resources: a program's own pool, by what it says itself" {
+	for engine in "" --perf-events; do
+		# shellcheck disable=SC2086 # none, or one
+		record_attached pools $engine
+		assert_kind pool
+		assert_summary held_bytes "$(truth held_bytes)"
+		assert_equal "bytes" "$(awk '$1 == "leak" && /kind=pool/ { n += $2 } END { print n }' leaks)" \
+			"$(truth pool_bytes)"
+		assert_no_unexpected
+		rm -f target.in target.out
+	done
+	# Who took it is known, where a pool's function is, and where a line of main() is.
+	grep -A3 '^leak 48 .* kind=pool' leaks | grep -q 'use+0x'
+	grep -A1 '^leak 100 .* kind=pool' leaks | grep -q 'main+0x'
+	start_target pools
+	add_probes --pid "$RECORDED_PID"
+	attach
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	assert_kind pool
+}
