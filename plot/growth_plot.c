@@ -27,20 +27,20 @@ struct growth_plot {
 	size_t nr;
 	struct time_axis axis;
 	uint64_t nr_growing;
-	double bytes_per_s; /* of these together */
+	double per_s; /* of these together, bytes or blocks */
 };
 
 /* Which of two stacks a person wants to see first. */
 static bool is_before(const struct history_set *set, const struct stack_history *a,
 		      const struct stack_history *b)
 {
-	uint64_t a_bytes = stack_history_end_bytes(set, a), b_bytes;
+	uint64_t a_bytes = stack_history_end(set, a), b_bytes;
 
 	if (a->verdict.has_rate != b->verdict.has_rate)
 		return a->verdict.has_rate;
 	if (a->verdict.has_rate)
-		return a->verdict.bytes_per_s > b->verdict.bytes_per_s;
-	b_bytes = stack_history_end_bytes(set, b);
+		return stack_verdict_rate(set, &a->verdict) > stack_verdict_rate(set, &b->verdict);
+	b_bytes = stack_history_end(set, b);
 	return a_bytes > b_bytes;
 }
 
@@ -52,7 +52,7 @@ static void choose_panels(struct growth_plot *plot)
 		const struct stack_history *history = &set->stacks[i];
 		size_t k = plot->nr;
 
-		if (!stack_history_end_bytes(set, history))
+		if (!stack_history_end(set, history))
 			continue;
 		while (k > 0 && is_before(set, history, plot->panels[k - 1]))
 			k--;
@@ -67,17 +67,20 @@ static void choose_panels(struct growth_plot *plot)
 		if (!set->verdicts[i].has_rate)
 			continue;
 		plot->nr_growing++;
-		plot->bytes_per_s += set->verdicts[i].bytes_per_s;
+		plot->per_s += stack_verdict_rate(set, &set->verdicts[i]);
 	}
 }
 
-/* "+183 KiB/s" */
-static void print_rate(FILE *out, double bytes_per_s)
+/* "+183 KiB/s", "+1.5 blocks/s" */
+static void print_rate(FILE *out, const struct growth_plot *plot, double per_s)
 {
-	double size = bytes_per_s < 0 ? -bytes_per_s : bytes_per_s;
+	double size = per_s < 0 ? -per_s : per_s;
 
-	fprintf(out, "%c%s/s", bytes_per_s < 0 ? '-' : '+',
-		byte_text_format(size < 1e18 ? (uint64_t)(size + 0.5) : UINT64_MAX).text);
+	if (history_set_counts_blocks(&plot->set->histories))
+		fprintf(out, "%+.3g blocks/s", per_s);
+	else
+		fprintf(out, "%c%s/s", per_s < 0 ? '-' : '+',
+			byte_text_format(size < 1e18 ? (uint64_t)(size + 0.5) : UINT64_MAX).text);
 }
 
 static void print_headline(FILE *out, const struct growth_plot *plot)
@@ -85,7 +88,7 @@ static void print_headline(FILE *out, const struct growth_plot *plot)
 	if (plot->nr_growing) {
 		fprintf(out, "%" PRIu64 " stack%s grow%s: ", plot->nr_growing,
 			leak_title_plural(plot->nr_growing), plot->nr_growing == 1 ? "s" : "");
-		print_rate(out, plot->bytes_per_s);
+		print_rate(out, plot, plot->per_s);
 		if (plot->nr_growing > 1)
 			fputs(" together", out);
 	} else {
@@ -110,7 +113,9 @@ static char *text_of(void (*print)(FILE *out, const struct growth_plot *plot),
 static void write_panel_data(struct plot_script *script, const struct growth_plot *plot, size_t i)
 {
 	const struct stack_history *history = plot->panels[i];
-	struct byte_unit unit = byte_unit_for(history->most_bytes);
+	const struct history_set *histories = &plot->set->histories;
+	uint64_t largest = stack_history_most(histories, history);
+	struct byte_unit unit = history_set_unit(histories, largest);
 	char name[24], columns[64];
 	FILE *data;
 
@@ -122,7 +127,8 @@ static void write_panel_data(struct plot_script *script, const struct growth_plo
 	for (size_t k = 0; data && k < plot->set->histories.periods.nr; k++)
 		fprintf(data, "%.10g %.10g %" PRIu64 "\n",
 			history_plot_period_end(plot->set, &plot->axis, k),
-			(double)history->held_bytes[k] / unit.bytes, history->held_blocks[k]);
+			(double)stack_history_amounts(histories, history)[k] / unit.bytes,
+			history->held_blocks[k]);
 	plot_script_end_data(script);
 }
 
@@ -130,6 +136,7 @@ static void write_panel_data(struct plot_script *script, const struct growth_plo
 static void write_panel_title(const struct plot_script *script, const struct growth_plot *plot,
 			      size_t i)
 {
+	const struct history_set *histories = &plot->set->histories;
 	const struct stack_history *history = plot->panels[i];
 	_cleanup_free_ char *stack = stack_label_text(&history->label), *words = NULL;
 	size_t size, max_chars = plot->nr > 2 ? NARROW_CHARS_MAX : PANEL_CHARS_MAX;
@@ -139,12 +146,12 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 		return;
 	fprintf(out, "%s, ", plot_verdict_look(history->verdict.verdict)->name);
 	if (history->verdict.has_rate) {
-		print_rate(out, history->verdict.bytes_per_s);
+		print_rate(out, plot, stack_verdict_rate(histories, &history->verdict));
 		fputs(", ", out);
 	}
 	/* By its number the stack is found in the text. */
 	fprintf(out, "%s held; stack %" PRIu32,
-		byte_text_format(stack_history_end_bytes(&plot->set->histories, history)).text,
+		history_set_text(histories, stack_history_end(histories, history)).text,
 		history->stack);
 	if (fclose(out) != 0)
 		return;
@@ -171,8 +178,10 @@ static void draw_panel(struct plot_script *script, const struct growth_plot *plo
 {
 	const struct stack_history *history = plot->panels[i];
 	uint32_t colour = plot_verdict_look(history->verdict.verdict)->colour;
-	struct byte_unit unit = byte_unit_for(history->most_bytes);
-	double most = (double)history->most_bytes / unit.bytes;
+	const struct history_set *histories = &plot->set->histories;
+	uint64_t largest = stack_history_most(histories, history);
+	struct byte_unit unit = history_set_unit(histories, largest);
+	double most = (double)largest / unit.bytes;
 	FILE *program = script->program;
 	char name[24];
 

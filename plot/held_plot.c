@@ -29,13 +29,14 @@ static uint64_t of_rank(const struct held_plot *plot, size_t rank, size_t period
 {
 	const struct history_set *histories = &plot->set->histories;
 
-	return histories->stacks[rank].held_bytes[period];
+	return stack_history_amounts(histories, &histories->stacks[rank])[period];
 }
 
 /* What the stacks beyond the ranks held. The file's sums are not trusted. */
 static uint64_t of_others(const struct held_plot *plot, size_t period)
 {
-	uint64_t rest = plot->set->histories.all.held_bytes[period];
+	const struct history_set *histories = &plot->set->histories;
+	uint64_t rest = stack_history_amounts(histories, &histories->all)[period];
 
 	for (size_t i = 0; i < plot->nr_ranks; i++) {
 		uint64_t part = of_rank(plot, i, period);
@@ -78,17 +79,18 @@ static char *rank_label(const struct held_plot *plot, size_t rank)
 	const struct history_set *histories = &plot->set->histories;
 	const struct stack_history *history = &histories->stacks[rank];
 	_cleanup_free_ char *stack = stack_label_text(&history->label);
-	uint64_t end_bytes = stack_history_end_bytes(histories, history);
+	uint64_t end = stack_history_end(histories, history);
 	enum plot_verdict verdict = history->verdict.verdict;
-	bool has_verdict = verdict != PLOT_NO_VERDICT && end_bytes;
+	bool has_verdict = verdict != PLOT_NO_VERDICT && end;
 	char *label;
 
-	if (!stack || asprintf(&label, "%s at most, %s at the end: %s%s%s%s",
-			       byte_text_format(history->most_bytes).text,
-			       end_bytes ? byte_text_format(end_bytes).text : "none",
-			       *stack ? stack : "no stack", has_verdict ? " (" : "",
-			       has_verdict ? plot_verdict_look(verdict)->name : "",
-			       has_verdict ? ")" : "") < 0)
+	if (!stack ||
+	    asprintf(&label, "%s at most, %s at the end: %s%s%s%s",
+		     history_set_text(histories, stack_history_most(histories, history)).text,
+		     end ? history_set_text(histories, end).text : "none",
+		     *stack ? stack : "no stack", has_verdict ? " (" : "",
+		     has_verdict ? plot_verdict_look(verdict)->name : "",
+		     has_verdict ? ")" : "") < 0)
 		return NULL;
 	return label;
 }
@@ -156,8 +158,9 @@ static char *headline(const struct leak_set *set)
 	if (!out)
 		return NULL;
 	fprintf(out, "held: %s at the end, ",
-		byte_text_format(stack_history_end_bytes(histories, &histories->all)).text);
-	fprintf(out, "%s at most", byte_text_format(histories->all.most_bytes).text);
+		history_set_text(histories, stack_history_end(histories, &histories->all)).text);
+	fprintf(out, "%s at most",
+		history_set_text(histories, stack_history_most(histories, &histories->all)).text);
 	leak_title_print_origin(out, set);
 	return fclose(out) == 0 ? text : NULL;
 }
@@ -182,8 +185,9 @@ int held_plot_write(struct plot_script *script, const void *context)
 	struct held_plot plot = {
 		.set = set,
 		.axis = history_plot_time_axis(set),
-		.unit = byte_unit_for(histories->all.most_bytes),
+		.unit = history_set_unit(histories, histories->all.most_bytes),
 	};
+	uint64_t most = stack_history_most(histories, &histories->all);
 	_cleanup_free_ char *title = headline(set), *lacks = caveats(set);
 	FILE *program = script->program;
 
@@ -192,7 +196,8 @@ int held_plot_write(struct plot_script *script, const void *context)
 		return -ENOMEM;
 	}
 	while (plot.nr_ranks < (is_dumb ? DUMB_RANKS : PLOT_RANKS) &&
-	       plot.nr_ranks < histories->nr && histories->stacks[plot.nr_ranks].most_bytes)
+	       plot.nr_ranks < histories->nr &&
+	       stack_history_most(histories, &histories->stacks[plot.nr_ranks]))
 		plot.nr_ranks++;
 	plot_output_begin(script->output, program, title);
 	leak_title_write(script, title, lacks);
@@ -201,10 +206,8 @@ int held_plot_write(struct plot_script *script, const void *context)
 		"set xrange [0:%.10g]\nset yrange [0:%.10g]\n"
 		"set xlabel 'time since the recording began (%s)'\nset ylabel 'held (%s)'\n",
 		history_plot_period_end(set, &plot.axis, histories->periods.nr - 1),
-		histories->all.most_bytes
-			? (double)histories->all.most_bytes / plot.unit.bytes * BYTES_ROOM
-			: 1,
-		plot.axis.unit, plot.unit.name);
+		most ? (double)most / plot.unit.bytes * BYTES_ROOM : 1, plot.axis.unit,
+		plot.unit.name);
 	write_layers(script, &plot);
 	write_plot_command(script, &plot);
 	return 0;

@@ -2,6 +2,8 @@
 #include "plot/history_set.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ int history_set_add_verdict(struct history_set *set, const struct leaks_stack *s
 		.verdict = plot_verdict_find(stack->verdict),
 		.has_rate = stack->has_rate,
 		.bytes_per_s = stack->bytes_per_s,
+		.blocks_per_s = stack->blocks_per_s,
 	};
 	return 0;
 }
@@ -69,9 +72,12 @@ static int keep(const struct leaks_history *history, struct stack_history *ret)
 		deinit_history(ret);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < history->nr; i++)
+	for (size_t i = 0; i < history->nr; i++) {
 		if (history->held_bytes[i] > ret->most_bytes)
 			ret->most_bytes = history->held_bytes[i];
+		if (history->held_blocks[i] > ret->most_blocks)
+			ret->most_blocks = history->held_blocks[i];
+	}
 	return 0;
 }
 
@@ -115,7 +121,47 @@ void history_set_deinit(struct history_set *set)
 	*set = (struct history_set){0};
 }
 
-uint64_t stack_history_end_bytes(const struct history_set *set, const struct stack_history *history)
+bool history_set_counts_blocks(const struct history_set *set)
 {
-	return set->periods.nr ? history->held_bytes[set->periods.nr - 1] : 0;
+	return !set->all.most_bytes;
+}
+
+const uint64_t *stack_history_amounts(const struct history_set *set,
+				      const struct stack_history *history)
+{
+	return history_set_counts_blocks(set) ? history->held_blocks : history->held_bytes;
+}
+
+uint64_t stack_history_most(const struct history_set *set, const struct stack_history *history)
+{
+	return history_set_counts_blocks(set) ? history->most_blocks : history->most_bytes;
+}
+
+uint64_t stack_history_end(const struct history_set *set, const struct stack_history *history)
+{
+	return set->periods.nr ? stack_history_amounts(set, history)[set->periods.nr - 1] : 0;
+}
+
+double stack_verdict_rate(const struct history_set *set, const struct stack_verdict *verdict)
+{
+	return history_set_counts_blocks(set) ? verdict->blocks_per_s : verdict->bytes_per_s;
+}
+
+struct byte_unit history_set_unit(const struct history_set *set, uint64_t amount)
+{
+	return history_set_counts_blocks(set) ? (struct byte_unit){"blocks", 1}
+					      : byte_unit_for(amount);
+}
+
+struct byte_text history_set_text(const struct history_set *set, uint64_t amount)
+{
+	struct byte_text text;
+
+	if (!history_set_counts_blocks(set))
+		return byte_text_format(amount);
+	snprintf(text.text, sizeof(text.text), "%" PRIu64 "%s", amount,
+		 amount == 1	       ? " block"
+		 : amount < 1000000000 ? " blocks"
+				       : "");
+	return text;
 }

@@ -3,6 +3,7 @@
 #ifndef LEAKTOOLS_PLOT_HISTORY_SET_H
 #define LEAKTOOLS_PLOT_HISTORY_SET_H
 
+#include "plot/byte_text.h"
 #include "plot/leaks_reader.h"
 #include "plot/plot_colours.h"
 #include "plot/stack_label.h"
@@ -11,7 +12,7 @@ struct stack_verdict {
 	uint32_t stack;
 	enum plot_verdict verdict; /* PLOT_NO_VERDICT: it holds nothing */
 	bool has_rate;		   /* it grows */
-	double bytes_per_s;
+	double bytes_per_s, blocks_per_s;
 };
 
 struct stack_history {
@@ -20,7 +21,7 @@ struct stack_history {
 	struct stack_verdict verdict;
 	uint64_t *held_bytes; /* history_set.periods.nr of them */
 	uint64_t *held_blocks;
-	uint64_t most_bytes; /* of these */
+	uint64_t most_bytes, most_blocks; /* of these */
 	struct leaks_lifetime *lifetimes;
 	size_t nr_lifetimes;
 };
@@ -43,8 +44,19 @@ int history_set_add(struct history_set *set, const struct leaks_periods *periods
 /* Frees what @set holds. */
 void history_set_deinit(struct history_set *set);
 
-/* What @history holds at the end. */
-uint64_t stack_history_end_bytes(const struct history_set *set,
-				 const struct stack_history *history);
+/*
+ * What is shown of the histories: bytes, but blocks where nothing ever had bytes, as of files and
+ * other handles. Amounts, the most of them, and the one at the end.
+ */
+bool history_set_counts_blocks(const struct history_set *set);
+const uint64_t *stack_history_amounts(const struct history_set *set,
+				      const struct stack_history *history);
+uint64_t stack_history_most(const struct history_set *set, const struct stack_history *history);
+uint64_t stack_history_end(const struct history_set *set, const struct stack_history *history);
+double stack_verdict_rate(const struct history_set *set, const struct stack_verdict *verdict);
+
+/* The unit for up to @amount, and the amount in words: "3 KiB", "12 blocks". */
+struct byte_unit history_set_unit(const struct history_set *set, uint64_t amount);
+struct byte_text history_set_text(const struct history_set *set, uint64_t amount);
 
 #endif

@@ -93,6 +93,21 @@ static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_le
 	return 0;
 }
 
+/* Whether @word is @key with a rate behind it. */
+static bool parse_rate(const char *word, const char *key, double *ret)
+{
+	size_t len = strlen(key);
+	char *end;
+
+	if (strncmp(word, key, len) != 0)
+		return false;
+	*ret = strtod(word + len, &end);
+	if (end != word + len && !*end && isfinite(*ret))
+		return true;
+	*ret = 0;
+	return false;
+}
+
 /* The words of a stack line after "stack". */
 static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_stack *ret)
 {
@@ -106,13 +121,8 @@ static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_s
 		return bad_line(reader, "VERDICT or STACK is missing");
 	stack.verdict = words[1];
 	for (char *word; (word = leaks_next_word(&cursor));) {
-		static const char key[] = "bytes_per_s=";
-		char *end;
-
-		if (strncmp(word, key, sizeof(key) - 1) != 0)
-			continue;
-		stack.bytes_per_s = strtod(word + sizeof(key) - 1, &end);
-		stack.has_rate = !*end && isfinite(stack.bytes_per_s);
+		stack.has_rate |= parse_rate(word, "bytes_per_s=", &stack.bytes_per_s);
+		parse_rate(word, "blocks_per_s=", &stack.blocks_per_s);
 	}
 	*ret = stack;
 	return 0;

@@ -57,7 +57,7 @@ struct leaks_stack {
 	uint32_t stack;
 	const char *verdict;
 	bool has_rate;
-	double bytes_per_s; /* if has_rate: it grows */
+	double bytes_per_s, blocks_per_s; /* if has_rate: it grows */
 };
 
 enum leaks_item_kind {

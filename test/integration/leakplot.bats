@@ -367,6 +367,25 @@ golden() {
 	grep -q '22 still held, by age' lifetimes.svg
 }
 
+@test "what has no bytes is counted" {
+	{
+		echo '# leaks 1'
+		echo 'stack 1 growth firm 5 0 1 fopen blocks_per_s=2.5 bytes_per_s=0'
+		echo 'periods 2 1.000000000 1.000000000'
+		echo 'history all held_bytes=0,0 held_blocks=2,5'
+		echo 'history 1 held_bytes=0,0 held_blocks=2,5'
+		printf '\topen_log+0x1  (/x)\n'
+		echo 'leak 0 0x1 1.000000000 1 1 1 x fopen 1 firm growth age=1.000000000 kind=file'
+	} >leaks
+	"$leakplot" --plot held -o p.svg leaks
+	grep -q 'held: 5 blocks at the end, 5 blocks at most' p.svg
+	grep -q 'held (blocks)' p.svg
+	grep -q '5 blocks at most, 5 blocks at the end: open_log (growth)' p.svg
+	"$leakplot" --plot growth -o p.svg leaks
+	grep -q '1 stack grows: +2.5 blocks/s' p.svg
+	grep -q 'growth, +2.5 blocks/s, 5 blocks held; stack 1' p.svg
+}
+
 @test "plots of histories that are not there, or odd" {
 	make_leaks 3 >leaks
 	for kind in held growth lifetimes; do
