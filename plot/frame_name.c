@@ -146,13 +146,34 @@ static char *cut(const char *name, size_t max_chars)
 	return asprintf(&text, "%.*s" CUT, (int)bytes, scope) < 0 ? NULL : text;
 }
 
+/*
+ * Emacs's natively compiled Lisp: "F666f6f_foo_0" has the function's name in hexadecimal, then in
+ * letters, and a number (comp-c-func-name in lisp/emacs-lisp/comp.el). Returns the name in letters;
+ * NULL: it is none.
+ */
+static char *lisp_name(const char *symbol)
+{
+	size_t nr_digits = *symbol == 'F' ? strspn(symbol + 1, "0123456789abcdef") : 0;
+	/* Two digits a character. */
+	size_t len = nr_digits / 2;
+	const char *name = symbol + 1 + nr_digits, *number;
+
+	if (!len || nr_digits % 2 || *name++ != '_' || strnlen(name, len) < len)
+		return NULL;
+	number = name + len;
+	if (*number++ != '_' || !*number || number[strspn(number, "0123456789")])
+		return NULL;
+	return strndup(name, len);
+}
+
 char *frame_name_short(const char *symbol, size_t max_chars)
 {
-	_cleanup_free_ char *name = NULL;
+	_cleanup_free_ char *name = lisp_name(symbol);
 
 	/* What has no scopes is C, or a name that we know nothing of. */
-	name = strstr(symbol, "::") || strchr(symbol, '(') ? without_details(symbol)
-							   : strdup(symbol);
+	if (!name)
+		name = strstr(symbol, "::") || strchr(symbol, '(') ? without_details(symbol)
+								   : strdup(symbol);
 	if (!name || nr_chars(name) <= max_chars || max_chars <= strlen(CUT))
 		return steal_ptr(name);
 	return cut(name, max_chars);

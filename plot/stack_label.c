@@ -7,11 +7,18 @@
 #include <errno.h>
 #include <string.h>
 
-/* Whether @symbol is an address, "libx.so+0x1234" or "0x1234". */
+/* Whether @symbol is an address, "libx.so+0x1234" or "0x1234", or tells as little: all begins
+ * there. */
 static bool is_unnamed(const char *symbol)
 {
+	static const char *const beginnings[] = {
+		"_start", "__libc_start_main", "__libc_start_call_main", "start_thread", "clone",
+		"clone3", "__clone3"};
 	const char *address = strrchr(symbol, '+');
 
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++)
+		if (strcmp(symbol, beginnings[i]) == 0)
+			return true;
 	address = address ? address + 1 : symbol;
 	if (strncmp(address, "0x", 2) != 0)
 		return false;

@@ -37,6 +37,20 @@ static void names_lose_what_is_in_brackets(void **state)
 	assert_short("<a::B<c> as d::E>::f", 40, "<a::B<> as d::E>::f");
 }
 
+static void names_of_compiled_lisp_are_read(void **state)
+{
+	assert_short("F6d616b652d6672616d65_make_frame_0", 40, "make_frame");
+	assert_short("F6d616b652d6672616d65_make_frame_12", 40, "make_frame");
+	assert_short("F6d616b652d6672616d65_make_frames_0", 40,
+		     "F6d616b652d6672616d65_make_frames_0");
+	assert_short("F6d616b652d6672616d65_make_frame", 40, "F6d616b652d6672616d65_make_frame");
+	assert_short("F6d616b652d6672616d65_make_frame_", 40, "F6d616b652d6672616d65_make_frame_");
+	assert_short("F", 40, "F");
+	assert_short("F_", 40, "F_");
+	assert_short("Fab", 40, "Fab");
+	assert_short("Face_detect_0", 40, "Face_detect_0");
+}
+
 static void what_is_no_name_stays_as_it_is(void **state)
 {
 	assert_short("</script><script>x=1</script>", 40, "</script><script>x=1</script>");
@@ -103,6 +117,8 @@ static void labels_name_who_asked(void **state)
 		     "lib.so+0x12 <- FcFontMatch");
 	assert_label((const char *[]){"lib.so+0x12", "0x7f0012", "0x7f0034", NULL},
 		     "lib.so+0x12 <- 0x7f0012");
+	assert_label((const char *[]){"x+0x12", "x+0x34", "__libc_start_main", "_start", NULL},
+		     "x+0x12 <- x+0x34");
 	assert_label((const char *[]){"FcFontMatch", "lib.so+0x12", "main", NULL},
 		     "FcFontMatch <- lib.so+0x12");
 	/* Further out a wrapper is a function like others. */
@@ -115,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_lose_what_is_in_brackets),
+		cmocka_unit_test(names_of_compiled_lisp_are_read),
 		cmocka_unit_test(what_is_no_name_stays_as_it_is),
 		cmocka_unit_test(long_names_lose_outer_scopes_first),
 		cmocka_unit_test(wrappers_are_known),
