@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #define LABEL_CHARS_MAX 120
 /* Room above the sum, and for the last period's end. */
@@ -73,26 +74,42 @@ static void write_layers(struct plot_script *script, const struct held_plot *plo
 	plot_script_end_data(script);
 }
 
-/* "1.9 MiB at the end, 2 MiB at most: grow_pool <- serve (plateau)" */
+/* Whether another stack of the legend has the same functions: the two part further out. */
+static bool has_twin(const struct held_plot *plot, size_t rank, const char *stack)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < plot->nr_ranks; i++) {
+		_cleanup_free_ char *other =
+			stack_label_text(&plot->set->histories.stacks[i].label);
+
+		has |= i != rank && other && strcmp(stack, other) == 0;
+	}
+	return has;
+}
+
+/* "2 MiB at most, 1.9 MiB at the end: grow_pool <- serve (plateau)" */
 static char *rank_label(const struct held_plot *plot, size_t rank)
 {
 	const struct history_set *histories = &plot->set->histories;
 	const struct stack_history *history = &histories->stacks[rank];
-	_cleanup_free_ char *stack = stack_label_text(&history->label);
+	_cleanup_free_ char *stack = stack_label_text(&history->label), *label = NULL;
 	uint64_t end = stack_history_end(histories, history);
 	enum plot_verdict verdict = history->verdict.verdict;
-	bool has_verdict = verdict != PLOT_NO_VERDICT && end;
-	char *label;
+	size_t size;
+	FILE *out = open_memstream(&label, &size);
 
-	if (!stack ||
-	    asprintf(&label, "%s at most, %s at the end: %s%s%s%s",
-		     history_set_text(histories, stack_history_most(histories, history)).text,
-		     end ? history_set_text(histories, end).text : "none",
-		     *stack ? stack : "no stack", has_verdict ? " (" : "",
-		     has_verdict ? plot_verdict_look(verdict)->name : "",
-		     has_verdict ? ")" : "") < 0)
+	if (!out)
 		return NULL;
-	return label;
+	fprintf(out, "%s at most, ",
+		history_set_text(histories, stack_history_most(histories, history)).text);
+	fprintf(out, "%s at the end: %s", end ? history_set_text(histories, end).text : "none",
+		stack && *stack ? stack : "no stack");
+	if (stack && has_twin(plot, rank, stack))
+		fprintf(out, " (stack %" PRIu32 ")", history->stack);
+	if (verdict != PLOT_NO_VERDICT && end)
+		fprintf(out, " (%s)", plot_verdict_look(verdict)->name);
+	return fclose(out) == 0 ? steal_ptr(label) : NULL;
 }
 
 /* Layer 0 is the others'; the highest one the first rank's. */
