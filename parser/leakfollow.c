@@ -11,13 +11,13 @@
 #include <signal.h>
 
 static const char usage[] =
-	"usage: leakfollow --size BYTES|MIN..MAX [OPTION...] < perf.data\n"
+	"usage: leakfollow --size SIZE|MIN..MAX [OPTION...] < perf.data\n"
 	"       leakfollow --kind KIND [OPTION...] < perf.data\n"
 	"Reads a recording by leakrec or perf record and prints every operation on blocks of that\n"
 	"size, in time order, with its stack: \"enter\" when a block begins to be held, \"exit\" when\n"
 	"it ends, and the number of such blocks held after it.\n"
 	"\n"
-	"  -s, --size BYTES      the blocks' size, or a range with both ends included\n"
+	"  -s, --size SIZE       the blocks' size (3072, 3k), or a range with both ends included\n"
 	"      --kind KIND       resources of that kind (docs/resources.md), or memory; --size may then\n"
 	"                        be left out\n"
 	"  -i, --input FILE      read FILE, not standard input\n"
@@ -60,7 +60,7 @@ static int parse_options(int argc, char **argv, struct follow *follow)
 		switch (opt) {
 		case 's':
 			if (size_range_parse(optarg, &follow->range)) {
-				diag_error("--size takes bytes, or MIN..MAX, not \"%s\"", optarg);
+				diag_error("--size takes a size like 3072 or 3k, or MIN..MAX, not \"%s\"", optarg);
 				return -EINVAL;
 			}
 			follow->has_range = true;
@@ -93,7 +93,7 @@ static int parse_options(int argc, char **argv, struct follow *follow)
 		return -EINVAL;
 	}
 	if (!follow->has_range && !follow->kind) {
-		diag_error("give the size to follow: --size BYTES or --size MIN..MAX; or --kind");
+		diag_error("give the size to follow: --size SIZE or --size MIN..MAX; or --kind");
 		return -EINVAL;
 	}
 	return 0;

@@ -39,8 +39,8 @@ static const char usage[] =
 	"      --debug-dir DIR   look for separate debug files below DIR, before /usr/lib/debug\n"
 	"\n"
 	"What to list:\n"
-	"  -s, --size BYTES      only leaks and unexpected operations of blocks of that size, or of\n"
-	"                        a range MIN..MAX with both ends included\n"
+	"  -s, --size SIZE       only leaks and unexpected operations of blocks of that size (3072,\n"
+	"                        3k), or of a range MIN..MAX with both ends included (4..8k)\n"
 	"      --min-age TIME    only leaks that old or older: seconds, or 10ms, 5m, 2h, 1d\n"
 	"      --max-age TIME    only leaks that old or younger\n"
 	"      --stack REGEX     only stacks with a function, file or module that matches\n"
@@ -137,6 +137,14 @@ static int parse_number(const char *option, const char *text, uint64_t *ret)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+static int parse_fail_bytes(const char *text, uint64_t *ret)
+{
+	if (size_parse(text, ret) == 0)
+		return 0;
+	diag_error("--fail-on-leak takes a size like 4096 or 4k, not \"%s\"", text);
+	return -EINVAL;
 }
 
 /* "1.5", "10ms", "2h" */
@@ -290,7 +298,8 @@ static int parse_selection(int opt, struct leakparse_options *options)
 	switch (opt) {
 	case 's':
 		if (size_range_parse(optarg, &options->size)) {
-			diag_error("--size takes bytes, or MIN..MAX, not \"%s\"", optarg);
+			diag_error("--size takes a size like 3072 or 3k, or MIN..MAX, not \"%s\"",
+				   optarg);
 			return -EINVAL;
 		}
 		leaks->size = &options->size;
@@ -452,7 +461,7 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 		}
 	}
 	if (!err && fail_bytes)
-		err = parse_number("--fail-on-leak", fail_bytes, &options->fail_bytes);
+		err = parse_fail_bytes(fail_bytes, &options->fail_bytes);
 	if (!err)
 		err = check_combination(options);
 	while (!err && optind < argc)

@@ -32,7 +32,7 @@ static const char usage_text[] =
 	"      --save DIR        keep the plot's data and its gnuplot program in DIR\n"
 	"      --colour WHAT     points by stack, or by verdict (also --color)\n"
 	"      --by-event        sizes against the event's number instead of its time\n"
-	"      --size RANGE      only leaks of this size: 3072, or 1000..2000\n"
+	"      --size RANGE      only leaks of this size: 3k, or 1000..2000\n"
 	"      --linear, --log   the size axis; default: logarithmic where sizes differ by\n"
 	"                        more than a factor of 100\n"
 	"      --mem PID         plot the process's memory, until it exits or Ctrl-C\n"
@@ -115,7 +115,7 @@ static int parse_leaks_option(struct leak_plot_options *leaks, int option, const
 		break;
 	case OPTION_SIZE:
 		if (size_range_parse(argument, &leaks->size))
-			return bad_usage("--size takes bytes or a range as 1000..2000, not ",
+			return bad_usage("--size takes a size like 3k or a range like 1000..2000, not ",
 					 argument);
 		leaks->size_text = argument;
 		break;

@@ -38,7 +38,8 @@ static const char usage[] =
 	"      --mismatch            record C++'s operators, too, so that blocks of new[], new and\n"
 	"                            malloc that are not released as they must be are found\n"
 	"      --free-stacks         record the stacks of frees, too, not just their callers\n"
-	"  -s, --size BYTES|MIN..MAX record only blocks of these sizes; the others cost least\n"
+	"  -s, --size SIZE|MIN..MAX  record only blocks of these sizes (3072, 3k, 4..8k); the others\n"
+	"                            cost least\n"
 	"      --pair 'GIVING / TAKING'\n"
 	"                            record what other functions give and take, too, as in\n"
 	"                            'fopen|fdopen:ret / fclose:arg1' (docs/resources.md)\n"
@@ -142,15 +143,15 @@ static int parse_ring_pages(const char *text, uint32_t *ret)
 
 static int parse_call_graph(const char *text, struct record_config *config)
 {
-	unsigned long bytes = 0;
+	uint64_t bytes = 0;
 
 	if (strcmp(text, "fp") == 0) {
 		config->call_graph = CALL_GRAPH_FP;
 	} else if (strcmp(text, "none") == 0) {
 		config->call_graph = CALL_GRAPH_NONE;
 	} else if (strcmp(text, "dwarf") == 0 ||
-		   (strncmp(text, "dwarf,", 6) == 0 &&
-		    parse_number(text + 6, RECORD_MAX_DUMP_BYTES, &bytes) == 0 && bytes > 0)) {
+		   (strncmp(text, "dwarf,", 6) == 0 && size_parse(text + 6, &bytes) == 0 &&
+		    bytes > 0 && bytes <= RECORD_MAX_DUMP_BYTES)) {
 		config->call_graph = CALL_GRAPH_DWARF;
 		config->dump_bytes = (uint32_t)(bytes + 7) / 8 * 8;
 	} else {
@@ -188,7 +189,7 @@ static int parse_compression_level(const char *text, int *ret)
 static int parse_sizes(const char *text, struct record_config *config)
 {
 	if (size_range_parse(text, &config->sizes)) {
-		diag_error("--size takes BYTES or MIN..MAX, not \"%s\"", text);
+		diag_error("--size takes a size like 3072 or 3k, or MIN..MAX, not \"%s\"", text);
 		return -EINVAL;
 	}
 	config->has_sizes = true;

@@ -167,3 +167,18 @@ held() {
 	! cat perf.data | "$BIN/leakparse" --at peak >leaks 2>err
 	grep -q "give a file, not a pipe" err
 }
+
+@test "leakparse: sizes as people write them" {
+	local size
+
+	record_command "leaky_daemon --requests 50 --interval-us 100"
+	"$BIN/leakparse" --size 3072 -i perf.data >expected 2>/dev/null
+	grep -q '^leak 3072 ' expected
+	for size in 3k 3K 3KiB 3..3k; do
+		"$BIN/leakparse" --size $size -i perf.data 2>/dev/null | grep -v '^# size' |
+			diff <(grep -v '^# size' expected) -
+		"$BIN/leakfollow" --size $size -i perf.data 2>/dev/null | grep -q '^enter 3072 '
+	done
+	"$BIN/leakparse" --fail-on-leak=1M -i perf.data >/dev/null 2>&1
+	run -3 "$BIN/leakparse" --fail-on-leak=10k -i perf.data
+}
