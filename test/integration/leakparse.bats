@@ -177,7 +177,8 @@ held() {
 	for size in 3k 3K 3KiB 3..3k; do
 		"$BIN/leakparse" --size $size -i perf.data 2>/dev/null | grep -v '^# size' |
 			diff <(grep -v '^# size' expected) -
-		"$BIN/leakfollow" --size $size -i perf.data 2>/dev/null | grep -q '^enter 3072 '
+		"$BIN/leakfollow" --size $size -i perf.data >followed 2>/dev/null
+		assert_equal "sizes followed" "$(awk '$1 == "enter" { print $3 }' followed | sort -u)" 3072
 	done
 	"$BIN/leakparse" --fail-on-leak=1M -i perf.data >/dev/null 2>&1
 	run -3 "$BIN/leakparse" --fail-on-leak=10k -i perf.data
