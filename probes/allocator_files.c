@@ -2,6 +2,7 @@
 /*
  * Finds the allocators: those that a process has mapped, and the one that an ELF file is or uses.
  */
+#include "probes/debug_symbols.h"
 #include "probes/probe_plan.h"
 #include "probes/process_maps.h"
 #include "probes/process_status.h"
@@ -29,6 +30,7 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 	if (err)
 		return 0;
 	*ret_is_foreign = !image.is_native;
+	debug_symbols_use(&image, file->path, file->display);
 	err = allocator_init(&allocator, &image, set->with_operators);
 	if (err)
 		diag_error("cannot look for allocators in %s: %s", file->display, strerror(-err));
@@ -160,6 +162,7 @@ bool probe_set_pid_has_allocator(pid_t pid, bool *ret_has_libc)
 
 		if (elf_image_init(&image, files.files[i].fd))
 			continue;
+		debug_symbols_use(&image, files.files[i].path, files.files[i].display);
 		if (allocator_init(&allocator, &image, false) == 0 && allocator.nr > 0) {
 			found = true;
 			*ret_has_libc |= allocator.is_libc;

@@ -2,6 +2,7 @@
 #include "probes/leakprobe_report.h"
 
 #include "probes/allocator.h"
+#include "probes/debug_symbols.h"
 #include "probes/elf_image.h"
 #include "probes/group_name.h"
 #include "probes/probe_arch.h"
@@ -103,6 +104,8 @@ static void listed_file_open(struct listed_file *ret, const struct uprobe *probe
 		return;
 	ret->fd = mapped_file_open_regular(probe->path, &stat);
 	ret->is_open = ret->fd >= 0 && elf_image_init(&ret->image, ret->fd) == 0;
+	if (ret->is_open)
+		debug_symbols_use(&ret->image, probe->path, probe->path);
 	if (ret->is_open && allocator_init(&ret->allocator, &ret->image, true))
 		diag_warn("%s: out of memory; its functions are not named", probe->path);
 }

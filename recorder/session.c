@@ -167,8 +167,8 @@ static int find_all_allocators(struct session *session)
 	int err;
 
 	session->probes.with_operators = session->options->mismatch;
-	err = machine_find_allocators(&session->options->config, &session->search,
-				      &session->probes, &session->nr_found);
+	err = machine_find_allocators(&session->options->config, &session->search, &session->probes,
+				      &session->nr_found);
 	if (session->options->no_heap)
 		probe_set_deinit(&session->probes);
 	return err;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/debuginfo.h"
 
+#include "common/debug_file.h"
 #include "common/diag.h"
+#include "common/elf_file.h"
 #include "common/scope.h"
 #include "unwind/debug_server.h"
-#include "unwind/elf_file.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -17,130 +18,13 @@
  * What keeps libdw from searching by itself, and from opening whatever is there, when it meets a
  * reference to a shared file that was not found (libdw/dwarf_getalt.c, elfutils 0.188).
  */
-#define SEARCHED     ((Dwarf *)-1)
-
-#define SYSTEM_ROOT  "/usr/lib/debug"
-#define MAX_BUILD_ID 64
-
-/* One debug file that is looked for. */
-struct wanted {
-	const struct debuginfo *debuginfo;
-	const char *module_path; /* as recorded */
-	const char *main_file;	 /* whose debug file it is; never taken itself */
-	struct elf_file_id id;
-	bool refused; /* a file of its name was another one */
-};
+#define SEARCHED ((Dwarf *)-1)
 
 /* Modules are reported with their file (dwfl_report_elf()): there is none to look for. */
 static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		       char **file_name, Elf **elf)
 {
 	return -1;
-}
-
-/* Opens @path if it is the file wanted; takes @path over. Returns its descriptor or -1. */
-static int try_path(struct wanted *wanted, char *path, char **ret_path)
-{
-	_cleanup_free_ char *name = path;
-	struct stat st, main_st;
-
-	if (!name)
-		return -1;
-	_cleanup_close_ int fd = elf_file_open(name, &st);
-	if (fd < 0 || (wanted->main_file && stat(wanted->main_file, &main_st) == 0 &&
-		       st.st_dev == main_st.st_dev && st.st_ino == main_st.st_ino))
-		return -1;
-	if (!elf_file_is(fd, &wanted->id)) {
-		if (!wanted->refused && !wanted->debuginfo->quiet)
-			diag_warn(
-				"%s: not the debug file of %s: its build-id or checksum differs; it is not used",
-				name, wanted->module_path);
-		wanted->refused = true;
-		return -1;
-	}
-	if (!elf_file_expands_well(fd))
-		return -1;
-	*ret_path = steal_ptr(name);
-	return steal_fd(fd);
-}
-
-static char *format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
-
-/* NULL: out of memory. */
-static char *format(const char *pattern, ...)
-{
-	va_list arguments;
-	char *text;
-
-	va_start(arguments, pattern);
-	if (vasprintf(&text, pattern, arguments) < 0)
-		text = NULL;
-	va_end(arguments);
-	return text;
-}
-
-/* ROOT/.build-id/01/23456789abcdef.debug */
-static int try_build_id(struct wanted *wanted, char **ret_path)
-{
-	const uint8_t *id = wanted->id.build_id;
-	char hex[2 * MAX_BUILD_ID + 1] = "";
-	int fd = -1;
-
-	if (wanted->id.build_id_size < 2 || wanted->id.build_id_size > MAX_BUILD_ID)
-		return -1;
-	for (size_t i = 1; i < wanted->id.build_id_size; i++)
-		snprintf(hex + 2 * (i - 1), 3, "%02x", id[i]);
-	for (size_t i = 0; i < wanted->debuginfo->nr_roots && fd < 0; i++)
-		fd = try_path(wanted,
-			      format("%s/.build-id/%02x/%s.debug", wanted->debuginfo->roots[i],
-				     id[0], hex),
-			      ret_path);
-	return fd;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-static int dir_length(const char *path)
-{
-	return (int)(base_name(path) - path);
-}
-
-/*
- * The places where gdb looks for a debuglink (its manual, "Separate Debug Files"), and in the
- * directory given itself. A module without a link may have a MODULE.debug, as elfutils has it.
- */
-static int try_debuglink(struct wanted *wanted, const char *link, char **ret_path)
-{
-	const struct debuginfo *debuginfo = wanted->debuginfo;
-	/* Directories in a link are not to lead elsewhere. */
-	_cleanup_free_ char *name =
-		link ? strdup(base_name(link)) : format("%s.debug", base_name(wanted->module_path));
-	int fd = -1;
-
-	if (!name || !*name)
-		return -1;
-	if (wanted->main_file) {
-		int len = dir_length(wanted->main_file);
-
-		fd = try_path(wanted, format("%.*s%s", len, wanted->main_file, name), ret_path);
-		if (fd < 0)
-			fd = try_path(wanted, format("%.*s.debug/%s", len, wanted->main_file, name),
-				      ret_path);
-	}
-	for (size_t i = 0; i < debuginfo->nr_roots && fd < 0; i++) {
-		fd = try_path(wanted,
-			      format("%s%.*s%s", debuginfo->roots[i],
-				     dir_length(wanted->module_path), wanted->module_path, name),
-			      ret_path);
-		if (fd < 0)
-			fd = try_path(wanted, format("%s/%s", debuginfo->roots[i], name), ret_path);
-	}
-	return fd;
 }
 
 /* The file that dwz has moved what several debug files share to. @debug_file names it. */
@@ -165,22 +49,29 @@ static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const c
 	if (size <= 0)
 		return -1;
 
-	struct wanted wanted = {
-		.debuginfo = debuginfo,
+	struct debug_file_search wanted = {
+		.roots = debuginfo->roots,
+		.nr_roots = debuginfo->nr_roots,
+		.quiet = debuginfo->quiet,
 		.module_path = module_path,
 		.id = {.build_id = build_id, .build_id_size = (size_t)size},
 	};
-	fd = try_build_id(&wanted, ret_path);
+	fd = debug_file_by_build_id(&wanted, ret_path);
 	if (fd < 0 && link[0] != '/' && debug_file)
-		fd = try_path(&wanted, format("%.*s%s", dir_length(debug_file), debug_file, link),
-			      ret_path);
+		fd = debug_file_open(&wanted,
+				     debug_file_format("%.*s%s", debug_file_dir_length(debug_file),
+						       debug_file, link),
+				     ret_path);
 	if (fd < 0 && link[0] == '/' && debuginfo->symfs)
-		fd = try_path(&wanted, format("%s%s", debuginfo->symfs, link), ret_path);
+		fd = debug_file_open(&wanted, debug_file_format("%s%s", debuginfo->symfs, link),
+				     ret_path);
 	if (fd < 0 && link[0] == '/')
-		fd = try_path(&wanted, strdup(link), ret_path);
+		fd = debug_file_open(&wanted, strdup(link), ret_path);
 	for (size_t i = 0; i < debuginfo->nr_roots && fd < 0; i++)
-		fd = try_path(&wanted, format("%s/.dwz/%s", debuginfo->roots[i], base_name(link)),
-			      ret_path);
+		fd = debug_file_open(&wanted,
+				     debug_file_format("%s/.dwz/%s", debuginfo->roots[i],
+						       debug_file_base_name(link)),
+				     ret_path);
 	if (fd < 0 && debuginfo->server)
 		fd = debug_server_fetch(debuginfo->server, link, build_id, (size_t)size, ret_path);
 	if (fd < 0)
@@ -201,8 +92,10 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	if (debuginfo && link && !crc)
 		return find_shared(debuginfo, module, name, file_name, link, ret_path);
 	int size = debuginfo ? dwfl_module_build_id(module, &build_id, &vaddr) : -1;
-	struct wanted wanted = {
-		.debuginfo = debuginfo,
+	struct debug_file_search wanted = {
+		.roots = debuginfo->roots,
+		.nr_roots = debuginfo->nr_roots,
+		.quiet = debuginfo->quiet,
 		.module_path = name,
 		.main_file = file_name,
 		.id =
@@ -216,9 +109,9 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	/* libdwfl asks for the symbols' sake, and again for the debug information's. */
 	if (!debuginfo || debuginfo->without == module)
 		return -1;
-	int fd = try_build_id(&wanted, ret_path);
+	int fd = debug_file_by_build_id(&wanted, ret_path);
 	if (fd < 0)
-		fd = try_debuglink(&wanted, link, ret_path);
+		fd = debug_file_by_link(&wanted, link, ret_path);
 	if (fd < 0 && debuginfo->server && wanted.id.build_id_size)
 		fd = debug_server_fetch(debuginfo->server, name, build_id, wanted.id.build_id_size,
 					ret_path);
@@ -230,15 +123,17 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 int debuginfo_find(struct debuginfo *debuginfo, const char *name, const uint8_t *build_id,
 		   size_t build_id_size, char **ret_path)
 {
-	struct wanted wanted = {
-		.debuginfo = debuginfo,
+	struct debug_file_search wanted = {
+		.roots = debuginfo->roots,
+		.nr_roots = debuginfo->nr_roots,
+		.quiet = debuginfo->quiet,
 		.module_path = name,
 		.id = {.build_id = build_id, .build_id_size = build_id_size},
 	};
-	int fd = try_build_id(&wanted, ret_path);
+	int fd = debug_file_by_build_id(&wanted, ret_path);
 
 	if (fd < 0)
-		fd = try_debuglink(&wanted, NULL, ret_path);
+		fd = debug_file_by_link(&wanted, NULL, ret_path);
 	if (fd < 0 && debuginfo->server)
 		fd = debug_server_fetch(debuginfo->server, name, build_id, build_id_size, ret_path);
 	return fd;
@@ -246,7 +141,7 @@ int debuginfo_find(struct debuginfo *debuginfo, const char *name, const uint8_t 
 
 static int add_root(struct debuginfo *debuginfo, const char *prefix, const char *path)
 {
-	char *root = format("%s%s", prefix, path);
+	char *root = debug_file_format("%s%s", prefix, path);
 
 	if (!root)
 		return -ENOMEM;
@@ -276,9 +171,9 @@ int debuginfo_init(struct debuginfo *debuginfo, const struct debuginfo_options *
 	if (!err && options->debug_dir)
 		err = add_root(debuginfo, "", options->debug_dir);
 	if (!err && options->symfs)
-		err = add_root(debuginfo, options->symfs, SYSTEM_ROOT);
+		err = add_root(debuginfo, options->symfs, DEBUG_FILE_SYSTEM_ROOT);
 	if (!err)
-		err = add_root(debuginfo, "", SYSTEM_ROOT);
+		err = add_root(debuginfo, "", DEBUG_FILE_SYSTEM_ROOT);
 	if (!err && options->ask_servers)
 		err = debug_server_create(&debuginfo->server);
 	if (err)

@@ -3,7 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "unwind/elf_file.h"
+#include "common/elf_file.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>

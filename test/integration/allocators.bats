@@ -13,6 +13,7 @@ setup() {
 }
 
 teardown() {
+	[[ -z ${BUILD_ID_FILE:-} ]] || rm -f "$BUILD_ID_FILE"
 	common_teardown
 }
 
@@ -86,6 +87,83 @@ all_exact() {
 		assert_truth
 		rm target.in target.out
 	done
+}
+
+@test "allocators: functions that only jemalloc, tcmalloc or mimalloc have, exact" {
+	exact libjemalloc.so.2 own_functions
+	assert_equal "jemalloc's" "$(truth functions)" 4
+	exact libtcmalloc_minimal.so.4 own_functions
+	(($(truth functions) >= 20))
+	exact libmimalloc.so.2 own_functions
+	(($(truth functions) >= 40))
+}
+
+# start_copy FILE [ARG...]: as start_target, of another file.
+start_copy() {
+	TARGETS=$(dirname "$1") start_target "$(basename "$1")" "${@:2}"
+}
+
+# exact_copy FILE [ARG...]
+exact_copy() {
+	start_copy "$@"
+	attach
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	(($(truth allocations) > 10)) || fail "$1 did not run"
+	assert_truth
+	rm target.in target.out
+}
+
+@test "allocators: a prefix, an indirect function, and libc's besides, exact" {
+	exact_copy "$TARGETS/prefixed_allocator"
+	start_target prefixed_allocator
+	add_probes --pid "$RECORDED_PID"
+	assert_equal "the program's" "$(told prefixed_allocator)" "jemalloc (app_...)"
+	assert_equal "libc's" "$(told libc)" glibc
+	"$BIN/leakprobe" list >list
+	grep -q '  app_calloc+0x' list
+	go_target
+	finish_target
+}
+
+# strip_to_debug_file FILE COPY: a stripped copy, and its symbols in COPY.debug.
+strip_to_debug_file() {
+	objcopy --only-keep-debug "$1" "$2.debug"
+	objcopy --strip-all --add-gnu-debuglink="$2.debug" "$1" "$2"
+}
+
+@test "allocators: symbols in a separate debug file, by its link and by its build-id, exact" {
+	local target id place
+
+	require_program objcopy
+	mkdir stripped
+	for target in cases_static prefixed_allocator; do
+		strip_to_debug_file "$TARGETS/$target" "stripped/$target"
+		assert_equal "symbol tables" "$(readelf -SW "stripped/$target" | grep -c '\.symtab' || true)" 0
+		exact_copy "$PWD/stripped/$target"
+	done
+	# Neither link nor .symtab: nothing tells where the static program's functions are.
+	objcopy --remove-section=.gnu_debuglink stripped/cases_static stripped/alone
+	run ! "$BIN/leakprobe" add --exe stripped/alone --dry-run
+	[[ $output == *"stripped of these symbols"* ]]
+	# By build-id, below /usr/lib/debug, which is only this test's.
+	id=$(readelf -n stripped/alone | awk '/Build ID:/ { print $3 }')
+	place=/usr/lib/debug/.build-id/${id:0:2}
+	mkdir -p "$place"
+	cp stripped/cases_static.debug "$place/${id:2}.debug"
+	BUILD_ID_FILE=$place/${id:2}.debug
+	exact_copy "$PWD/stripped/alone"
+	# Another build's symbols are not taken.
+	cp stripped/prefixed_allocator.debug "$BUILD_ID_FILE"
+	run ! "$BIN/leakprobe" add --exe stripped/alone --dry-run
+}
+
+@test "allocators: a second libc behind dlmopen, the same file and another one, exact" {
+	exact_copy "$TARGETS/two_libcs"
+	cp "$(ldd "$TARGETS/sizes" | awk '$1 ~ /^libc\.so/ { print $3 }')" other-libc.so
+	exact_copy "$TARGETS/two_libcs" --libc "$PWD/other-libc.so"
 }
 
 # told FILE: what leakprobe add said of the file whose name ends so.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "unwind/elf_file.h"
+#include "common/elf_file.h"
 
 #include "common/scope.h"
 
@@ -57,7 +57,7 @@ static int sum_file(int fd, uint32_t *ret)
 
 bool elf_file_is(int fd, const struct elf_file_id *id)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 	const void *build_id;
 	bool same = false;
 	uint32_t crc = 0;
@@ -148,7 +148,7 @@ static bool sections_expand_well(Elf *elf)
 
 bool elf_file_expands_well(int fd)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 	bool well = elf && sections_expand_well(elf);
 
 	elf_end(elf);

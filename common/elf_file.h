@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Opening files that may be anything, and telling whether they are the ones that are meant. */
-#ifndef LEAKTOOLS_UNWIND_ELF_FILE_H
-#define LEAKTOOLS_UNWIND_ELF_FILE_H
+#ifndef LEAKTOOLS_COMMON_ELF_FILE_H
+#define LEAKTOOLS_COMMON_ELF_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
