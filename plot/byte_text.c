@@ -30,3 +30,18 @@ struct byte_text byte_text_format(uint64_t size_bytes)
 		snprintf(text.text, sizeof(text.text), "%.1f %s", value, unit.name);
 	return text;
 }
+
+struct byte_text count_text_format(uint64_t count)
+{
+	char digits[24];
+	struct byte_text text;
+	size_t len = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, count), to = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (i && count >= 10000 && (len - i) % 3 == 0)
+			text.text[to++] = ',';
+		text.text[to++] = digits[i];
+	}
+	text.text[to] = '\0';
+	return text;
+}

@@ -204,9 +204,9 @@ static void draw_panel(struct plot_script *script, const struct growth_plot *plo
 		colour);
 }
 
-static void write_nothing(struct plot_script *script, const char *headline)
+static void write_nothing(struct plot_script *script, const char *headline, const char *caveats)
 {
-	leak_title_write(script, headline, "");
+	leak_title_write(script, headline, caveats);
 	fputs("set xrange [0:1]\nset yrange [0:1]\nunset tics\n"
 	      "set label 'nothing is held' at graph 0.5,0.5 center\nplot NaN notitle\n",
 	      script->program);
@@ -216,7 +216,7 @@ int growth_plot_write(struct plot_script *script, const void *context)
 {
 	const struct leak_set *set = context;
 	struct growth_plot plot = {.set = set, .axis = history_plot_time_axis(set)};
-	_cleanup_free_ char *headline = NULL;
+	_cleanup_free_ char *headline = NULL, *caveats = leak_title_caveats(set, false);
 	FILE *program = script->program;
 	size_t columns;
 
@@ -225,14 +225,14 @@ int growth_plot_write(struct plot_script *script, const void *context)
 	if (script->output->kind == PLOT_OUTPUT_DUMB && plot.nr > 1)
 		plot.nr = 1;
 	headline = text_of(print_headline, &plot);
-	if (!headline) {
+	if (!headline || !caveats) {
 		diag_error("cannot draw the plot: out of memory");
 		return -ENOMEM;
 	}
 	plot_output_begin(script->output, program, headline);
 	plot_output_write_style(script->output, program);
 	if (!plot.nr) {
-		write_nothing(script, headline);
+		write_nothing(script, headline, caveats);
 		return 0;
 	}
 	for (size_t i = 0; i < plot.nr; i++)
@@ -241,6 +241,10 @@ int growth_plot_write(struct plot_script *script, const void *context)
 	fprintf(program, "set multiplot layout %zu,%zu title ", (plot.nr + columns - 1) / columns,
 		columns);
 	gnuplot_print_string(program, headline, TITLE_CHARS_MAX);
+	if (*caveats) {
+		fputs(".\"\\n\".", program);
+		gnuplot_print_string(program, caveats, TITLE_CHARS_MAX);
+	}
 	plot_output_print_title_font(script->output, program);
 	fprintf(program, "\nset xrange [0:%.10g]\n%s",
 		history_plot_period_end(set, &plot.axis, set->histories.periods.nr - 1),

@@ -182,18 +182,6 @@ static char *headline(const struct leak_set *set)
 	return fclose(out) == 0 ? text : NULL;
 }
 
-static char *caveats(const struct leak_set *set)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	leak_title_print_caveats(out, set, false);
-	return fclose(out) == 0 ? text : NULL;
-}
-
 int held_plot_write(struct plot_script *script, const void *context)
 {
 	const struct leak_set *set = context;
@@ -205,10 +193,11 @@ int held_plot_write(struct plot_script *script, const void *context)
 		.unit = history_set_unit(histories, histories->all.most_bytes),
 	};
 	uint64_t most = stack_history_most(histories, &histories->all);
-	_cleanup_free_ char *title = headline(set), *lacks = caveats(set);
+	_cleanup_free_ char *title = headline(set);
+	_cleanup_free_ char *caveats = leak_title_caveats(set, false);
 	FILE *program = script->program;
 
-	if (!title || !lacks) {
+	if (!title || !caveats) {
 		diag_error("cannot draw the plot: out of memory");
 		return -ENOMEM;
 	}
@@ -217,7 +206,7 @@ int held_plot_write(struct plot_script *script, const void *context)
 	       stack_history_most(histories, &histories->stacks[plot.nr_ranks]))
 		plot.nr_ranks++;
 	plot_output_begin(script->output, program, title);
-	leak_title_write(script, title, lacks);
+	leak_title_write(script, title, caveats);
 	plot_output_write_style(script->output, program);
 	fprintf(program,
 		"set xrange [0:%.10g]\nset yrange [0:%.10g]\n"

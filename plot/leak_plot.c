@@ -85,10 +85,12 @@ static void print_headline(FILE *out, const struct leak_plot *plot)
 		return;
 	}
 	if (plot->options->size_text)
-		fprintf(out, "%zu of %" PRIu64 " leak%s (size %s)", set->nr_points, nr_all,
-			leak_title_plural(nr_all), plot->options->size_text);
+		fprintf(out, "%s of %s leak%s (size %s)", count_text_format(set->nr_points).text,
+			count_text_format(nr_all).text, leak_title_plural(nr_all),
+			plot->options->size_text);
 	else
-		fprintf(out, "%zu leak%s", set->nr_points, leak_title_plural(set->nr_points));
+		fprintf(out, "%s leak%s", count_text_format(set->nr_points).text,
+			leak_title_plural(set->nr_points));
 	fprintf(out, ", %s", byte_text_format(set->total_bytes).text);
 	leak_title_print_origin(out, set);
 }
@@ -133,9 +135,9 @@ static int write_recurring_sizes(FILE *program, const struct leak_plot *plot)
 		if (is_covered)
 			continue;
 		positions[nr_shown] = position;
-		fprintf(program, "%s'%" PRIu64 " x %" PRIu64 " byte%s' %.17g",
-			nr_shown ? ", " : "set y2tics (", sizes[i].nr_leaks, sizes[i].size_bytes,
-			leak_title_plural(sizes[i].size_bytes),
+		fprintf(program, "%s'%s x %" PRIu64 " byte%s' %.17g",
+			nr_shown ? ", " : "set y2tics (", count_text_format(sizes[i].nr_leaks).text,
+			sizes[i].size_bytes, leak_title_plural(sizes[i].size_bytes),
 			leak_axes_y(&plot->axes, sizes[i].size_bytes));
 		nr_shown++;
 	}
@@ -257,7 +259,7 @@ static void draw_shades(const struct leak_plot *plot, FILE *program)
 
 	draw_legend(program, 5, point_size(plot, 1.4), plot_shade(0x707070, 0, MAP_SHADES),
 		    "one leak in one place");
-	snprintf(text, sizeof(text), "%" PRIu64 " leaks in one place", max);
+	snprintf(text, sizeof(text), "%s leaks in one place", count_text_format(max).text);
 	if (max > 1)
 		draw_legend(program, 5, point_size(plot, 1.4),
 			    plot_shade(0x707070, MAP_SHADES - 1, MAP_SHADES), text);
@@ -338,7 +340,8 @@ static char *group_label(const struct leak_plot *plot, const struct leak_group *
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%" PRIu64 " x %s%s: %s", group->nr_leaks, group->same_size ? "" : "about ",
+	fprintf(out, "%s x %s%s: %s", count_text_format(group->nr_leaks).text,
+		group->same_size ? "" : "about ",
 		byte_text_format(group->total_bytes / group->nr_leaks).text,
 		stack && *stack ? stack : "no stack");
 	if (stack && has_twin(plot, group, stack))
@@ -360,7 +363,8 @@ static void make_stack_series(struct leak_plot *plot)
 					7, group_label(plot, group)};
 		others->nr_leaks -= group->nr_leaks;
 	}
-	if (asprintf(&others->label, "%" PRIu64 " from other stacks", others->nr_leaks) < 0)
+	if (asprintf(&others->label, "%s from other stacks",
+		     count_text_format(others->nr_leaks).text) < 0)
 		others->label = NULL;
 }
 
@@ -373,8 +377,9 @@ static void make_verdict_series(struct leak_plot *plot)
 		struct series *series = &plot->series[verdict];
 
 		*series = (struct series){sum->nr_leaks, look->colour, look->point_type, NULL};
-		if (asprintf(&series->label, "%s: %" PRIu64 " leak%s, %s%s%s%s", look->name,
-			     sum->nr_leaks, leak_title_plural(sum->nr_leaks),
+		if (asprintf(&series->label, "%s: %s leak%s, %s%s%s%s", look->name,
+			     count_text_format(sum->nr_leaks).text,
+			     leak_title_plural(sum->nr_leaks),
 			     byte_text_format(sum->total_bytes).text, *look->meaning ? " (" : "",
 			     look->meaning, *look->meaning ? ")" : "") < 0)
 			series->label = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/leak_title.h"
 
+#include "common/scope.h"
 #include "plot/gnuplot.h"
 
 #include <inttypes.h>
@@ -31,6 +32,18 @@ void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_si
 		fprintf(out, "%s%" PRIu64 " leak%s of unknown size not shown",
 			lost || set->summary.is_truncated ? "; " : "", set->nr_unknown_size,
 			leak_title_plural(set->nr_unknown_size));
+}
+
+char *leak_title_caveats(const struct leak_set *set, bool has_sizes)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	leak_title_print_caveats(out, set, has_sizes);
+	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
 void leak_title_write(const struct plot_script *script, const char *headline, const char *caveats)

@@ -115,8 +115,9 @@ static int parse_leaks_option(struct leak_plot_options *leaks, int option, const
 		break;
 	case OPTION_SIZE:
 		if (size_range_parse(argument, &leaks->size))
-			return bad_usage("--size takes a size like 3k or a range like 1000..2000, not ",
-					 argument);
+			return bad_usage(
+				"--size takes a size like 3k or a range like 1000..2000, not ",
+				argument);
 		leaks->size_text = argument;
 		break;
 	case OPTION_LINEAR:

@@ -6,6 +6,7 @@
  */
 #include "common/diag.h"
 #include "common/scope.h"
+#include "plot/byte_text.h"
 #include "plot/gnuplot.h"
 #include "plot/history_plot.h"
 #include "plot/leak_title.h"
@@ -101,12 +102,12 @@ static char *make_headline(const struct lifetime_plot *plot)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%" PRIu64 " blocks freed", plot->nr_freed);
+	fprintf(out, "%s blocks freed", count_text_format(plot->nr_freed).text);
 	if (plot->nr_freed) {
 		fputs(", half within ", out);
 		print_duration(out, median_s(plot));
 	}
-	fprintf(out, "; %" PRIu64 " held", plot->nr_held);
+	fprintf(out, "; %s held", count_text_format(plot->nr_held).text);
 	if (plot->nr_held) {
 		fputs(", the oldest for ", out);
 		print_duration(out, (double)plot->oldest_ns / 1e9);
@@ -117,7 +118,7 @@ static char *make_headline(const struct lifetime_plot *plot)
 /* The second line of the title: the first is long enough. */
 static char *make_origin(const struct lifetime_plot *plot)
 {
-	char *text = NULL;
+	_cleanup_free_ char *caveats = leak_title_caveats(plot->set, false), *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -125,7 +126,9 @@ static char *make_origin(const struct lifetime_plot *plot)
 		return NULL;
 	fputs("lifetimes and ages", out);
 	leak_title_print_origin(out, plot->set);
-	return fclose(out) == 0 ? text : NULL;
+	if (caveats && *caveats)
+		fprintf(out, "; %s", caveats);
+	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
 static void write_bars(struct plot_script *script, const struct lifetime_plot *plot,
@@ -162,7 +165,8 @@ static void write_plot_command(struct plot_script *script, const struct lifetime
 
 	fputs("plot ", program);
 	plot_script_print_data(script, "bars");
-	snprintf(title, sizeof(title), "%" PRIu64 " freed, by lifetime", plot->nr_freed);
+	snprintf(title, sizeof(title), "%s freed, by lifetime",
+		 count_text_format(plot->nr_freed).text);
 	if (is_dumb)
 		fprintf(program, " using 1:4 with points pointtype 6 title '%s', ", title);
 	else
@@ -172,7 +176,8 @@ static void write_plot_command(struct plot_script *script, const struct lifetime
 			"'#56b4e9' title '%s', ",
 			title);
 	plot_script_print_data(script, "bars");
-	snprintf(title, sizeof(title), "%" PRIu64 " still held, by age", plot->nr_held);
+	snprintf(title, sizeof(title), "%s still held, by age",
+		 count_text_format(plot->nr_held).text);
 	if (is_dumb)
 		fprintf(program, " using 1:5 with points pointtype 8 title '%s'\n", title);
 	else

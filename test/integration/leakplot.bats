@@ -386,6 +386,14 @@ golden() {
 	grep -q 'growth, +2.5 blocks/s, 5 blocks held; stack 1' p.svg
 }
 
+@test "lost events stand in every picture" {
+	sed 's/ lost=0 / lost=17 /' "$SOURCE_DIR/test/golden/report.leaks" >leaks
+	for kind in leaks held growth lifetimes; do
+		"$leakplot" --plot "$kind" -o p.svg leaks
+		grep -q '17 events were lost' p.svg
+	done
+}
+
 @test "plots of histories that are not there, or odd" {
 	make_leaks 3 >leaks
 	for kind in held growth lifetimes; do

@@ -165,6 +165,11 @@ static void sums_do_not_overflow(void **state)
 
 static void sizes_are_readable(void **state)
 {
+	assert_string_equal(count_text_format(0).text, "0");
+	assert_string_equal(count_text_format(9999).text, "9999");
+	assert_string_equal(count_text_format(10000).text, "10,000");
+	assert_string_equal(count_text_format(1234567).text, "1,234,567");
+	assert_string_equal(count_text_format(UINT64_MAX).text, "18,446,744,073,709,551,615");
 	assert_string_equal(byte_text_format(0).text, "0 bytes");
 	assert_string_equal(byte_text_format(1).text, "1 byte");
 	assert_string_equal(byte_text_format(1023).text, "1023 bytes");
