@@ -20,6 +20,7 @@
 #define RESOURCE_KIND_MAX     16 /* characters of a kind's name */
 #define RESOURCE_EVENT_MAX    63 /* of an event's: MAX_EVENT_NAME_LEN in kernel/trace/trace.h */
 #define RESOURCE_MAX_KINDS    64
+#define RESOURCE_MAPPINGS     RESOURCE_MAX_KINDS /* a number: common/syscall_schema.h */
 #define RESOURCE_MAX_CALLS    1024
 #define RESOURCE_FIELD_MAX    31 /* characters of a field's: MAX_ARG_NAME_LEN, trace_probe.h */
 
@@ -70,6 +71,7 @@ struct resource_kind {
 	char name[RESOURCE_KIND_MAX + 1];
 	unsigned int number; /* from 1 */
 	bool counts_refs;
+	bool names_one; /* its name says what one of them is */
 };
 
 /* A function, as the events tell of it. */

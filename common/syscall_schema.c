@@ -7,10 +7,18 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+static const struct resource_kind mapping_kind = {
+	.name = "mapping",
+	.number = RESOURCE_MAPPINGS,
+	.names_one = true,
+};
+
 /* Arguments: SYSCALL_DEFINE in mm/mmap.c, mm/mremap.c, arch/x86/kernel/sys_x86_64.c (6.1, 6.18). */
 static const struct syscall_schema schema_table[] = {
 	{
 		.name = "mmap",
+		.call = {.schema = {"mmap", RESOURCE_AT_RETURN, 0, {NULL}, -1, -1, -1, FAMILY_ANY},
+			 .kind = &mapping_kind},
 		.number = SYS_mmap,
 		.groups = SYSCALL_MAPPINGS,
 		.nr_args = 6,
@@ -22,6 +30,9 @@ static const struct syscall_schema schema_table[] = {
 	},
 	{
 		.name = "munmap",
+		.call = {.schema =
+				 {"munmap", RESOURCE_AT_RETURN, 0, {NULL}, -1, -1, -1, FAMILY_ANY},
+			 .kind = &mapping_kind},
 		.number = SYS_munmap,
 		.groups = SYSCALL_MAPPINGS,
 		.nr_args = 2,
@@ -31,6 +42,9 @@ static const struct syscall_schema schema_table[] = {
 	},
 	{
 		.name = "mremap",
+		.call = {.schema =
+				 {"mremap", RESOURCE_AT_RETURN, 0, {NULL}, -1, -1, -1, FAMILY_ANY},
+			 .kind = &mapping_kind},
 		.number = SYS_mremap,
 		.groups = SYSCALL_MAPPINGS,
 		.nr_args = 5,
@@ -41,10 +55,12 @@ static const struct syscall_schema schema_table[] = {
 	},
 	{
 		.name = "brk",
+		.call = {.schema = {"brk", RESOURCE_AT_RETURN, 0, {NULL}, -1, -1, -1, FAMILY_ANY},
+			 .kind = &mapping_kind},
 		.number = SYS_brk,
 		.groups = SYSCALL_MAPPINGS,
 		.nr_args = 1,
-		.arg_names = {"brk"},
+		.arg_names = {"brk", SYSCALL_FIELD_BREAK},
 		.gives = true,
 		.size_arg = -1,
 	},

@@ -8,6 +8,8 @@
 #ifndef LEAKTOOLS_COMMON_SYSCALL_SCHEMA_H
 #define LEAKTOOLS_COMMON_SYSCALL_SCHEMA_H
 
+#include "common/resource_schema.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,7 +28,9 @@ struct syscall_schema {
 	int number;	  /* <asm/unistd.h>'s, at most SYSCALL_MAX_NUMBER; -1: not there */
 	unsigned int groups;
 	int nr_args;
-	const char *arg_names[SYSCALL_MAX_ARGS]; /* the fields of sys_enter_NAME: the kernel's */
+	/* The fields of sys_enter_NAME: the kernel's, and behind them what only our programs write.
+	 */
+	const char *arg_names[SYSCALL_MAX_ARGS];
 	bool gives; /* its stack is that of something new: taken at the return */
 	bool takes; /* it releases something: its entry is where that happens */
 	/*
@@ -35,12 +39,20 @@ struct syscall_schema {
 	 */
 	int size_arg, replaces_arg;
 	unsigned long replaces_bit;
+	struct resource_call call; /* what reports know of it */
 };
 
-/* Fields that the recorder's programs add to the kernel's own. */
-#define SYSCALL_FIELD_INSIDE "inside" /* entry: the probed function that the thread is in, or 0 */
-#define SYSCALL_FIELD_CALLER "caller" /* return: what stands on top of the stack */
+/* A field of sys_enter_brk that the recorder's programs add: where the break is. */
+#define SYSCALL_FIELD_BREAK "old_brk"
+
+/*
+ * Fields of sys_exit_NAME: the kernel's, and those that the recorder's programs add. On top of the
+ * stack stands, where the C library's wrapper has no frame, the address in its caller. What the
+ * programs add is 0 where stacks are dumped, which tell better.
+ */
 #define SYSCALL_FIELD_RET    "ret"
+#define SYSCALL_FIELD_CALLER "caller" /* what stands on top of the stack */
+#define SYSCALL_FIELD_INSIDE "inside" /* the probed function that the thread is in, or 0 */
 
 /* The table, of *@ret_nr rows; static. */
 const struct syscall_schema *syscall_schema_table(size_t *ret_nr);

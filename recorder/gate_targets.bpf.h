@@ -23,6 +23,7 @@ struct perf_event_context {
 
 struct mm_struct {
 	unsigned long start_stack;
+	unsigned long brk;
 } __attribute__((preserve_access_index));
 
 struct thread_struct {

@@ -69,6 +69,7 @@ struct program_syscall {
 	 * it is recorded whatever the size. */
 	int size_arg, replaces_arg;
 	unsigned long long replaces_bit;
+	unsigned int is_brk; /* the break is told behind the argument */
 };
 
 /* One CPU, a cache line. */

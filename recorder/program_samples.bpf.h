@@ -68,7 +68,7 @@ struct raw_head {
 /* Raw data ends at a multiple of eight, counted from its size field: so many bytes behind it. */
 #define RAW_PAD	   4
 
-#define MAX_FIELDS 8
+#define MAX_FIELDS 7
 
 /*
  * Tells of the samples that found no room, before the first that does find some, as the kernel does

@@ -50,18 +50,19 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(syscall_enter, struct pt_regs *regs, long number)
 {
 	const struct program_syscall *syscall = recorded_syscall(number);
-	unsigned long long fields[2 + MAX_SYSCALL_ARGS] = {number};
+	unsigned long long fields[1 + MAX_SYSCALL_ARGS] = {number};
 
 	if (!syscall)
 		return 0;
 	copy_syscall_args(fields + 1, regs);
 	if (!syscall_matches(syscall, fields + 1))
 		return 0;
-	fields[1 + MAX_SYSCALL_ARGS] = pending_function(PT_REGS_SP(regs));
+	if (syscall->is_brk)
+		fields[2] = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm, brk);
 	if (entries_have_stacks)
-		record(regs, &syscall->enter, fields, 2 + MAX_SYSCALL_ARGS, 0);
+		record(regs, &syscall->enter, fields, 1 + MAX_SYSCALL_ARGS, 0);
 	else
-		record_plain(regs, &syscall->enter, fields, 2 + MAX_SYSCALL_ARGS);
+		record_plain(regs, &syscall->enter, fields, 1 + MAX_SYSCALL_ARGS);
 	return 0;
 }
 
@@ -69,7 +70,7 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
 {
 	const struct program_syscall *syscall = recorded_syscall(syscall_number(regs));
-	unsigned long long args[MAX_SYSCALL_ARGS], fields[3];
+	unsigned long long args[MAX_SYSCALL_ARGS], fields[4];
 
 	if (!syscall)
 		return 0;
@@ -78,8 +79,10 @@ int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
 		return 0;
 	fields[0] = syscall_number(regs);
 	fields[1] = ret;
-	fields[2] = caller_at_entry(regs);
-	record(regs, &syscall->exit, fields, 3, 0);
+	/* Whom a wrapper without a frame returns to, frame pointers do not show. */
+	fields[2] = dump_bytes ? 0 : caller_at_entry(regs);
+	fields[3] = dump_bytes ? 0 : pending_function(PT_REGS_SP(regs));
+	record(regs, &syscall->exit, fields, 4, 0);
 	return 0;
 }
 

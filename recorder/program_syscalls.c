@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 /* Behind those of the probes' events. */
 #define FIRST_ID   (PROGRAM_FIRST_ID + (1U << 16))
@@ -24,7 +25,8 @@ static void print_field(FILE *out, const char *type, const char *name, int index
 
 /*
  * The text of tracefs' format file, which begins alike for entry and return
- * (syscall_enter_define_fields(), kernel/trace/trace_syscalls.c), with our own field at the end.
+ * (syscall_enter_define_fields(), kernel/trace/trace_syscalls.c), with our own fields at the
+ * return's end.
  */
 static char *format_text(const struct syscall_schema *schema, unsigned int type, bool is_exit)
 {
@@ -45,11 +47,11 @@ static char *format_text(const struct syscall_schema *schema, unsigned int type,
 	if (is_exit) {
 		print_field(out, "long", SYSCALL_FIELD_RET, 0, true);
 		print_field(out, "unsigned long", SYSCALL_FIELD_CALLER, 1, false);
+		print_field(out, "unsigned long", SYSCALL_FIELD_INSIDE, 2, false);
 		fputs("\nprint fmt: \"0x%lx\", REC->" SYSCALL_FIELD_RET "\n", out);
 	} else {
-		for (int i = 0; i < schema->nr_args; i++)
+		for (int i = 0; i < SYSCALL_MAX_ARGS && schema->arg_names[i]; i++)
 			print_field(out, "unsigned long", schema->arg_names[i], i, false);
-		print_field(out, "unsigned long", SYSCALL_FIELD_INSIDE, SYSCALL_MAX_ARGS, false);
 		fputs("\nprint fmt: \"", out);
 		for (int i = 0; i < schema->nr_args; i++)
 			fprintf(out, "%s%s: 0x%%08lx", i ? ", " : "", schema->arg_names[i]);
@@ -101,6 +103,7 @@ int program_syscalls_describe(struct program_syscall *syscalls, const struct rec
 		row->size_arg = schema->size_arg;
 		row->replaces_arg = schema->replaces_arg;
 		row->replaces_bit = schema->replaces_bit;
+		row->is_brk = schema->number == SYS_brk;
 		err = describe_event(schema, false, config, events, &row->enter);
 		if (!err)
 			err = describe_event(schema, true, config, events, &row->exit);
