@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "parser/syscall_samples.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +82,7 @@ static int add_dump(struct analysis *analysis, const struct perf_sample *sample,
 
 static enum loss_ring ring_of(const struct perf_event_desc *event)
 {
-	return event->schema ? LOSS_RING_PROBES : LOSS_RING_OTHERS;
+	return perf_event_is_operation(event) ? LOSS_RING_PROBES : LOSS_RING_OTHERS;
 }
 
 /* A record that is no sample. */
@@ -118,7 +119,7 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	}
 	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
 			  sample->origin.time_ns);
-	if (event->schema && is_enough(analysis, &sample->origin))
+	if (perf_event_is_operation(event) && is_enough(analysis, &sample->origin))
 		return ENOUGH_READ;
 	if (event->schema) {
 		/* An allocation's stack is its return's. */
@@ -131,6 +132,8 @@ static int on_sample(void *context, const struct perf_sample *sample)
 			err = add_dump(analysis, sample, &stack_id);
 		else if (needs_stack)
 			err = add_callchain(analysis, sample, &stack_id);
+	}
+	if (perf_event_is_operation(event)) {
 		if (!analysis->start_ns) {
 			analysis->start_ns = sample->origin.time_ns;
 			if (analysis->intervals)
@@ -138,6 +141,8 @@ static int on_sample(void *context, const struct perf_sample *sample)
 		}
 		analysis->end_ns = sample->origin.time_ns;
 	}
+	if (!err && event->syscall)
+		return syscall_samples_take(analysis, sample);
 	return err ? err : heap_tracker_sample(analysis->heaps, sample, stack_id);
 }
 
@@ -297,5 +302,6 @@ void analysis_deinit(struct analysis *analysis)
 	stack_store_destroy(analysis->stacks);
 	loss_windows_destroy(analysis->loss_windows);
 	resource_schemas_deinit(&analysis->resources);
+	mapping_owners_deinit(&analysis->mapping_owners);
 	*analysis = (struct analysis){0};
 }

@@ -9,6 +9,7 @@
 #include "parser/heap_tracker.h"
 #include "parser/intervals.h"
 #include "parser/loss_windows.h"
+#include "parser/mapping_owners.h"
 #include "parser/perf_input.h"
 #include "unwind/stack_store.h"
 
@@ -21,8 +22,9 @@ struct analysis {
 	uint64_t lost_any_time; /* of these, the ones of which no window is known */
 	struct loss_windows *loss_windows;
 	struct intervals *intervals; /* told of marks, where the caller has set it */
-	uint64_t incomplete_chains;  /* that whoever unwound them has marked */
-	uint64_t start_ns;	     /* of the first event; 0: there was none */
+	struct mapping_owners mapping_owners;
+	uint64_t incomplete_chains; /* that whoever unwound them has marked */
+	uint64_t start_ns;	    /* of the first event; 0: there was none */
 	uint64_t end_ns;
 
 	/*
@@ -30,6 +32,9 @@ struct analysis {
 	 * after the start, nor than the event of this number. 0: to the end.
 	 */
 	uint64_t until_ns, until_sequence;
+	/* Set by the caller: what allocators map for themselves counts as the program's mappings.
+	 */
+	bool ranks_own_mappings;
 };
 
 /*

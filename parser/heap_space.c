@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/heap_space.h"
 
+#include "parser/mapping_calls.h"
+#include "parser/resource_calls.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <utlist.h>
@@ -20,6 +23,7 @@ static void delete_space(struct heap_spaces *spaces, struct heap_space *space)
 {
 	DL_DELETE(spaces->all, space);
 	heap_destroy(space->heap);
+	region_map_destroy(space->regions);
 	free(space);
 }
 
@@ -60,12 +64,18 @@ static void detach_copy(struct heap_space *copy)
 
 static int make_copy(struct heap_space *copy, const struct heap_space *source)
 {
+	struct region_map *regions = NULL;
 	struct heap *heap = heap_copy(source->heap);
 
-	if (!heap)
+	if (source->regions)
+		regions = region_map_copy(source->regions);
+	if (!heap || (source->regions && !regions)) {
+		heap_destroy(heap);
 		return -ENOMEM;
+	}
 	detach_copy(copy);
 	copy->heap = heap;
+	copy->regions = regions;
 	return 0;
 }
 
@@ -94,6 +104,14 @@ int heap_space_open(struct heap_space *space, struct heap **ret)
 	return 0;
 }
 
+int heap_space_regions(struct heap_space *space, struct region_map **ret)
+{
+	if (!space->regions)
+		space->regions = region_map_create();
+	*ret = space->regions;
+	return *ret ? 0 : -ENOMEM;
+}
+
 void heap_space_get(struct heap_space *space)
 {
 	space->nr_users++;
@@ -108,7 +126,13 @@ int heap_space_bury(struct heap_space *space)
 	detach_copy(space);
 	if (space->heap)
 		heap_bury(space->heap);
-	return 0;
+	return space->regions ? region_map_bury(space->regions) : 0;
+}
+
+static bool is_empty(const struct heap_space *space)
+{
+	return (!space->heap || heap_nr_blocks(space->heap) == 0) &&
+	       (!space->regions || region_map_nr(space->regions) == 0);
 }
 
 int heap_space_put(struct heap_spaces *spaces, struct heap_space *space)
@@ -118,7 +142,7 @@ int heap_space_put(struct heap_spaces *spaces, struct heap_space *space)
 	if (--space->nr_users > 0)
 		return 0;
 	err = heap_space_bury(space);
-	if (!err && (!space->heap || heap_nr_blocks(space->heap) == 0))
+	if (!err && is_empty(space))
 		delete_space(spaces, space);
 	return err;
 }
@@ -158,6 +182,16 @@ static int add_held(void *context, const struct heap_block *block)
 	return 0;
 }
 
+static void add_region(void *context, const struct region *region)
+{
+	struct heap_block block = mapping_block_of(region);
+
+	/* As a heap has it. */
+	block.address = resource_key(resource_call_of(region->mapped.schema)->kind, region->start);
+	if (!region->is_own)
+		move_held(context, &block);
+}
+
 static int compare_by_time(const void *a, const void *b)
 {
 	const struct heap_op *x = &((const struct heap_block *)a)->allocated;
@@ -175,7 +209,8 @@ static size_t max_held(const struct heap_spaces *spaces)
 	size_t max = 1;
 
 	DL_FOREACH (spaces->all, space)
-		max += space->heap ? heap_nr_blocks(space->heap) : 0;
+		max += (space->heap ? heap_nr_blocks(space->heap) : 0) +
+		       (space->regions ? region_map_nr(space->regions) : 0);
 	return max;
 }
 
@@ -189,6 +224,8 @@ int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **
 	DL_FOREACH (spaces->all, space) {
 		if (space->heap)
 			heap_for_each(space->heap, add_held, &list);
+		if (space->regions)
+			region_map_for_each(space->regions, add_region, &list);
 	}
 	qsort(list.blocks, list.nr, sizeof(*list.blocks), compare_by_time);
 	*ret = list.blocks;
@@ -206,9 +243,39 @@ int heap_spaces_move_held(struct heap_spaces *spaces, struct heap_block **ret, s
 	DL_FOREACH (spaces->all, space) {
 		if (space->heap)
 			heap_drain(space->heap, move_held, &list);
+		if (space->regions)
+			region_map_for_each(space->regions, add_region, &list);
+		region_map_destroy(space->regions);
+		space->regions = NULL;
 	}
 	qsort(list.blocks, list.nr, sizeof(*list.blocks), compare_by_time);
 	*ret = list.blocks;
 	*ret_nr = list.nr;
 	return 0;
+}
+
+struct own_sum {
+	uint64_t nr, bytes;
+};
+
+static void add_own(void *context, const struct region *region)
+{
+	struct own_sum *sum = context;
+
+	if (!region->is_own || region->inherited)
+		return;
+	sum->nr++;
+	sum->bytes += region->end - region->start;
+}
+
+void heap_spaces_sum_own(const struct heap_spaces *spaces, uint64_t *ret_nr, uint64_t *ret_bytes)
+{
+	const struct heap_space *space;
+	struct own_sum sum = {0};
+
+	DL_FOREACH (spaces->all, space)
+		if (space->regions)
+			region_map_for_each(space->regions, add_own, &sum);
+	*ret_nr = sum.nr;
+	*ret_bytes = sum.bytes;
 }

@@ -12,11 +12,13 @@
 #define LEAKTOOLS_PARSER_HEAP_SPACE_H
 
 #include "parser/heap_model.h"
+#include "parser/region_map.h"
 
 struct heap_space {
-	struct heap *heap;	   /* NULL: nothing in it yet, or still to be copied from @source */
-	struct heap_space *source; /* whose heap this one is to be a copy of */
-	struct heap_space *copies; /* the spaces whose source this is */
+	struct heap *heap; /* NULL: nothing in it yet, or still to be copied from @source */
+	struct region_map *regions; /* NULL: none; copied with @heap */
+	struct heap_space *source;  /* whose heap this one is to be a copy of */
+	struct heap_space *copies;  /* the spaces whose source this is */
 	struct heap_space *next_copy, *prev_copy;
 	unsigned int nr_users;		/* processes; 0: its leaks outlive them */
 	struct heap_space *prev, *next; /* in heap_spaces.all */
@@ -43,6 +45,9 @@ static inline bool heap_space_is_open(const struct heap_space *space)
 /* The heap of @space, about to be changed. Return 0 or -ENOMEM. */
 int heap_space_open(struct heap_space *space, struct heap **ret);
 
+/* The mappings of @space, which is open. Return 0 or -ENOMEM. */
+int heap_space_regions(struct heap_space *space, struct region_map **ret);
+
 /* One user more. */
 void heap_space_get(struct heap_space *space);
 
@@ -62,11 +67,15 @@ int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space, size_t
 int heap_space_bury(struct heap_space *space);
 
 /*
- * Every held block of every space, in the order of allocation, inherited ones excluded. The array
- * is the caller's to free. Return 0 or -ENOMEM.
+ * Every held block and every mapping of every space, those that are the allocators' own excepted,
+ * in the order of allocation, inherited ones excluded. The array is the caller's to free. Return 0
+ * or -ENOMEM.
  */
 int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **ret,
 			  size_t *ret_nr);
+
+/* What the allocators have mapped for themselves, inherited mappings excluded. */
+void heap_spaces_sum_own(const struct heap_spaces *spaces, uint64_t *ret_nr, uint64_t *ret_bytes);
 
 /* The same, and the heaps are empty then: for the end, when the list may be as large as they are.
  */

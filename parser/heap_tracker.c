@@ -3,6 +3,7 @@
 
 #include "parser/heap_calls.h"
 #include "parser/resource_calls.h"
+#include "parser/mapping_calls.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -159,6 +160,20 @@ int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *
 		       : heap_calls_take(&tracker->sink, thread, heap, sample, stack_id);
 }
 
+int heap_tracker_syscall(struct heap_tracker *tracker, const struct perf_sample *sample,
+			 uint32_t stack_id, enum mapping_owner owner)
+{
+	struct region_map *regions;
+	struct thread *thread;
+	struct heap *heap;
+	int err = find_place(tracker, &sample->origin, &thread, &heap);
+
+	if (!err)
+		err = heap_space_regions(thread->process->space, &regions);
+	return err ? err
+		   : mapping_calls_take(&tracker->sink, thread, regions, sample, stack_id, owner);
+}
+
 bool heap_tracker_prefetch(const struct heap_tracker *tracker, uint64_t address, bool sooner)
 {
 	const struct thread *thread = tracker->table.last_thread;
@@ -226,6 +241,8 @@ int heap_tracker_finish(struct heap_tracker *tracker)
 			return err;
 	}
 	heap_anomalies_compact(&tracker->sink.anomalies);
+	heap_spaces_sum_own(&tracker->table.spaces, &tracker->sink.stats.own_mappings,
+			    &tracker->sink.stats.own_mapped_bytes);
 	tracker->finished = true;
 	return 0;
 }

@@ -69,6 +69,16 @@ struct heap_tracker_stats {
 	uint64_t clock_steps;	   /* a call returned on one CPU before it was entered on another */
 	uint64_t blocks_unlocated; /* posix_memalign succeeded, *memptr was not recorded */
 	uint64_t blocks_dropped_by_exec;
+	/* After finish: the allocator's own that are still there, inherited ones excepted. */
+	uint64_t own_mappings, own_mapped_bytes;
+};
+
+/* Who needs what is mapped, as a stack tells it. */
+enum mapping_owner {
+	MAPPING_OWNER_UNKNOWN, /* there is no stack */
+	MAPPING_IS_PROGRAMS,
+	MAPPING_IS_RANKED, /* whoever needs it, it is to count as the program's */
+	MAPPING_IS_OWN,	   /* the allocator, the loader, or the C library for itself */
 };
 
 /* Of one kind of resource that is no memory. */
@@ -108,6 +118,9 @@ void heap_tracker_destroy(struct heap_tracker *tracker);
  */
 int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *sample,
 			uint32_t stack_id);
+/* The same with an end of a system call, which has made a mapping of @owner's. */
+int heap_tracker_syscall(struct heap_tracker *tracker, const struct perf_sample *sample,
+			 uint32_t stack_id, enum mapping_owner owner);
 /* An event about the block at @address will likely come soon (heap_prefetch()). */
 bool heap_tracker_prefetch(const struct heap_tracker *tracker, uint64_t address, bool sooner);
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record);

@@ -67,6 +67,19 @@ static int write_head(FILE *out, const struct leak_report *report)
 	return 2 + resource_report_write_screen(out, report);
 }
 
+/* Returns the lines. */
+static int write_own_mappings(FILE *out, const struct leak_report *report)
+{
+	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
+
+	if (!stats->own_mappings)
+		return 0;
+	fprintf(out, "%" PRIu64 " mapping%s of ", stats->own_mappings, plural(stats->own_mappings));
+	leak_words_bytes(out, (double)stats->own_mapped_bytes);
+	fputs(" besides: the allocator's own, the loader's, the C library's\n", out);
+	return 1;
+}
+
 static int write_verdicts(FILE *out, const struct leak_report *report)
 {
 	int nr_lines = 0;
@@ -256,6 +269,7 @@ int leak_screen_write(FILE *out, const struct leak_report *report, bool utf8)
 	int nr_lines = write_head(out, report);
 	size_t nr_sites;
 
+	nr_lines += write_own_mappings(out, report);
 	nr_lines += write_doubts(out, report);
 	nr_lines += write_verdicts(out, report);
 	nr_sites = nr_lines + 3 < SCREEN_LINES

@@ -78,13 +78,17 @@ static const char *unit_of(const struct resource_kind *kind)
 {
 	if (!kind)
 		return "block";
+	if (kind->names_one)
+		return kind->name;
 	return kind->counts_refs ? "object" : "handle";
 }
 
 void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t blocks, uint64_t bytes)
 {
-	fprintf(out, "%" PRIu64 " %s%s%s%s", blocks, kind ? kind->name : "", kind ? " " : "",
-		unit_of(kind), blocks == 1 ? "" : "s");
+	bool has_name = kind && !kind->names_one;
+
+	fprintf(out, "%" PRIu64 " %s%s%s%s", blocks, has_name ? kind->name : "",
+		has_name ? " " : "", unit_of(kind), blocks == 1 ? "" : "s");
 	if (kind && !bytes)
 		return;
 	fputs(", ", out);

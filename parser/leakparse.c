@@ -108,6 +108,11 @@ static void tell(const struct leak_report *report)
 		  report->held_bytes, unexpected, *of_size ? " on such blocks" : "", analysis->lost,
 		  analysis_unwind_failures(analysis));
 	tell_resources(report);
+	if (stats->own_mappings)
+		diag_note("%" PRIu64 " mappings with %" PRIu64
+			  " bytes besides are the allocator's own, the loader's or the C "
+			  "library's; --own-mappings lists them, too",
+			  stats->own_mappings, stats->own_mapped_bytes);
 	if (analysis->lost)
 		warn_of_losses(analysis);
 }
@@ -223,6 +228,7 @@ static int find_peak(const struct leakparse_options *options, uint64_t *ret_sequ
 		return -ESPIPE;
 	}
 	err = analysis_init(&analysis, &options->stacks, &observer);
+	analysis.ranks_own_mappings = options->own_mappings;
 	if (!err)
 		err = analysis_read(&analysis, options->inputs, options->nr_inputs);
 	if (!options->nr_inputs && lseek(STDIN_FILENO, 0, SEEK_SET) < 0)
@@ -311,6 +317,7 @@ int main(int argc, char **argv)
 		err = analysis_init(&analysis, &options.stacks,
 				    options.diff || history ? &observer : NULL);
 	analysis.intervals = diff.intervals;
+	analysis.ranks_own_mappings = options.own_mappings;
 	analysis.until_ns = options.at_ns;
 	analysis.until_sequence = peak_sequence;
 	if (!err)

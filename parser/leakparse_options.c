@@ -35,6 +35,8 @@ static const char usage[] =
 	"      --order ORDER     verdict (real leaks first), size (those that hold most first), or\n"
 	"                        time (the plain list, block by block)\n"
 	"      --list-unknown    list frees of blocks that were not seen allocated, too\n"
+	"      --own-mappings    count what allocators, the loader and the C library have mapped for\n"
+	"                        themselves like the program's mappings (docs/mappings.md)\n"
 	"      --symfs DIR       look for the recorded files below DIR\n"
 	"      --debug-dir DIR   look for separate debug files below DIR, before /usr/lib/debug\n"
 	"\n"
@@ -65,6 +67,7 @@ static const char usage[] =
 
 enum {
 	OPTION_LIST_UNKNOWN = 256,
+	OPTION_OWN_MAPPINGS,
 	OPTION_SYMFS,
 	OPTION_DEBUG_DIR,
 	OPTION_SUMMARY,
@@ -95,6 +98,7 @@ static const struct option long_options[] = {
 	{"input", required_argument, NULL, 'i'},
 	{"size", required_argument, NULL, 's'},
 	{"list-unknown", no_argument, NULL, OPTION_LIST_UNKNOWN},
+	{"own-mappings", no_argument, NULL, OPTION_OWN_MAPPINGS},
 	{"symfs", required_argument, NULL, OPTION_SYMFS},
 	{"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
 	{"summary", no_argument, NULL, OPTION_SUMMARY},
@@ -303,6 +307,9 @@ static int parse_selection(int opt, struct leakparse_options *options)
 			return -EINVAL;
 		}
 		leaks->size = &options->size;
+		return 0;
+	case OPTION_OWN_MAPPINGS:
+		options->own_mappings = true;
 		return 0;
 	case OPTION_LIST_UNKNOWN:
 		leaks->list_unknown = true;

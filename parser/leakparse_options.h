@@ -12,11 +12,12 @@ struct leakparse_options {
 	size_t nr_inputs;
 	struct leaks_options leaks;
 	struct stack_store_options stacks;
-	bool summary;	/* one screen, not the leaks text */
-	bool at_peak;	/* what was held when most was */
-	uint64_t at_ns; /* what was held that long after the start; 0: at the end */
-	bool diff;	/* what changed between marks, or in a range of time */
-	bool has_range; /* --from, --to: since the recording's start */
+	bool own_mappings; /* what allocators map for themselves counts, too */
+	bool summary;	   /* one screen, not the leaks text */
+	bool at_peak;	   /* what was held when most was */
+	uint64_t at_ns;	   /* what was held that long after the start; 0: at the end */
+	bool diff;	   /* what changed between marks, or in a range of time */
+	bool has_range;	   /* --from, --to: since the recording's start */
 	uint64_t from_ns, to_ns;
 	uint64_t every_ns;		    /* changes of each so long time; 0: between marks */
 	const struct report_format *format; /* NULL: the leaks text */

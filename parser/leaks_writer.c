@@ -152,6 +152,9 @@ static void write_summary(FILE *out, const struct leak_report *report)
 		" suppressed_bytes=%" PRIu64,
 		report->firm_blocks, report->nr_sites, report->suppressed_blocks,
 		report->suppressed_bytes);
+	if (stats->own_mappings)
+		fprintf(out, " own_mappings=%" PRIu64 " own_mapped_bytes=%" PRIu64,
+			stats->own_mappings, stats->own_mapped_bytes);
 	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
 		fputc(' ', out);
 		write_key(out, verdict_name(verdict));

@@ -7,6 +7,8 @@
 #define LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 
 #include "common/resource_schema.h"
+#include "common/probe_schema.h"
+#include "common/syscall_schema.h"
 #include "unwind/stack_store.h"
 
 #include <linux/perf_event.h>
@@ -23,18 +25,29 @@ struct perf_event_desc {
 	/* Set if it is a probe of the schema's (probe_schema_parse_event()). */
 	const struct probe_schema *schema;
 	enum probe_point point;
+	/* Set if it is an end of a system call of that table's. */
+	const struct syscall_schema *syscall;
+	bool is_syscall_exit;
 	bool is_newtask;    /* task:task_newtask */
 	bool is_mark;	    /* leakrec:mark, or the program's own */
 	bool is_probe_mark; /* the latter: LEAK_MARK() */
 };
 
+/* True if it tells of an allocation, a release or the like. */
+static inline bool perf_event_is_operation(const struct perf_event_desc *desc)
+{
+	return desc->schema || desc->syscall;
+}
+
 /* Where and when a record was made; fields that the file lacks are 0 (pid, tid: -1). */
 struct perf_origin {
 	uint64_t time_ns;
-	uint64_t sequence; /* 1, 2, ...: the probe event's number; others have the last one's */
+	uint64_t sequence; /* 1, 2, ...: the operation's number; others have the last one's */
 	pid_t pid, tid;
 	uint32_t cpu;
 };
+
+#define PERF_MAX_ARGS SYSCALL_MAX_ARGS /* probed functions have less */
 
 struct perf_sample {
 	struct perf_origin origin;
@@ -47,13 +60,18 @@ struct perf_sample {
 	bool has_dump;
 	struct stack_dump dump;
 
-	/* Decoded by the event's format, where @event->schema is set. */
-	uint64_t args[PROBE_MAX_ARGS]; /* PROBE_ENTRY, _CALL; PROBE_STORE: args[block_arg] */
-	uint64_t ret;		       /* PROBE_RETURN, _CALL: the value */
-	uint64_t block;		       /* PROBE_STORE, HEAP_ALLOC_TO_PTR's _CALL: the new block */
-	uint64_t caller;	       /* PROBE_ENTRY, _CALL: the return address; 0: not recorded */
-	uint64_t probe_address;	       /* __probe_ip, or __probe_func */
-	uint64_t return_address;       /* PROBE_RETURN, _CALL: __probe_ret_ip */
+	/*
+	 * Decoded by the event's format, where @event->schema is set; or @event->syscall: @args at
+	 * the entry, @ret, @caller and @inside at the return.
+	 */
+	uint64_t args[PERF_MAX_ARGS]; /* PROBE_ENTRY, _CALL; PROBE_STORE: args[block_arg] */
+	uint64_t ret;		      /* PROBE_RETURN, _CALL: the value */
+	uint64_t block;		      /* PROBE_STORE, HEAP_ALLOC_TO_PTR's _CALL: the new block */
+	uint64_t caller;	      /* PROBE_ENTRY, _CALL: the return address; 0: not recorded */
+	uint64_t probe_address;	      /* __probe_ip, or __probe_func */
+	uint64_t return_address;      /* PROBE_RETURN, _CALL: __probe_ret_ip */
+
+	uint64_t inside; /* a probed function that the thread is in; 0: not known */
 
 	/* event->is_newtask */
 	pid_t newtask_pid; /* the new task's tid */

@@ -174,16 +174,20 @@ void perf_event_plan_fields(struct perf_event *event)
 		{fields->args[0], offsetof(struct perf_sample, args[0])},
 		{fields->args[1], offsetof(struct perf_sample, args[1])},
 		{fields->args[2], offsetof(struct perf_sample, args[2])},
+		{fields->args[3], offsetof(struct perf_sample, args[3])},
+		{fields->args[4], offsetof(struct perf_sample, args[4])},
+		{fields->args[5], offsetof(struct perf_sample, args[5])},
 		{fields->ret, offsetof(struct perf_sample, ret)},
 		{fields->block, offsetof(struct perf_sample, block)},
 		{fields->caller, offsetof(struct perf_sample, caller)},
 		{fields->probe_address, offsetof(struct perf_sample, probe_address)},
 		{fields->return_address, offsetof(struct perf_sample, return_address)},
+		{fields->inside, offsetof(struct perf_sample, inside)},
 	};
 
 	const struct probe_schema *schema = event->desc.schema;
 
-	_Static_assert(PROBE_MAX_ARGS == 3, "the arguments above");
+	_Static_assert(PERF_MAX_ARGS == 6, "the arguments above");
 	event->block = probe_point_is_return(event->desc.point) ? fields->ret
 		       : schema && schema->block_arg >= 0	? fields->args[schema->block_arg]
 								: (struct perf_field){0};

@@ -17,12 +17,13 @@ struct perf_field {
 };
 
 struct perf_event_fields {
-	struct perf_field args[PROBE_MAX_ARGS];
+	struct perf_field args[PERF_MAX_ARGS];
 	struct perf_field ret;
 	struct perf_field block;
 	struct perf_field caller;
 	struct perf_field probe_address;
 	struct perf_field return_address;
+	struct perf_field inside;
 	struct perf_field newtask_pid;
 	struct perf_field newtask_clone_flags;
 	struct perf_field mark_number;
@@ -43,7 +44,7 @@ struct perf_field_copy {
 	uint16_t to;
 };
 
-#define PERF_EVENT_MAX_COPIES (PROBE_MAX_ARGS + 5)
+#define PERF_EVENT_MAX_COPIES (PERF_MAX_ARGS + 6)
 
 struct perf_event {
 	struct perf_event_desc desc;

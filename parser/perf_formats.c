@@ -492,6 +492,37 @@ static void bind_resource(const struct perf_formats *formats, struct tep_event *
 	event->desc.point = parsed.stage == RESOURCE_RETURN ? PROBE_RETURN : PROBE_ENTRY;
 }
 
+/* Either end of a system call: the kernel's own tracepoints, or what leakrec's programs write. */
+static void bind_syscall(struct tep_event *format, const char *name, struct perf_event *event)
+{
+	struct perf_event_fields *fields = &event->fields;
+	const char *missing = NULL;
+	bool is_exit;
+	const struct syscall_schema *syscall = syscall_schema_parse_event(format->name, &is_exit);
+
+	if (!syscall)
+		return;
+	if (is_exit) {
+		if (!find_field(format, SYSCALL_FIELD_RET, &fields->ret))
+			missing = SYSCALL_FIELD_RET;
+		find_field(format, SYSCALL_FIELD_CALLER, &fields->caller);
+		find_field(format, SYSCALL_FIELD_INSIDE, &fields->inside);
+	}
+	for (int i = 0; i < syscall->nr_args && !is_exit; i++)
+		if (!find_field(format, syscall->arg_names[i], &fields->args[i]))
+			missing = syscall->arg_names[i];
+	for (int i = syscall->nr_args; i < SYSCALL_MAX_ARGS && !is_exit; i++)
+		if (syscall->arg_names[i])
+			find_field(format, syscall->arg_names[i], &fields->args[i]);
+	if (missing) {
+		diag_warn("%s: event %s:%s carries no %s: its samples are not used", name,
+			  format->system, format->name, missing);
+		return;
+	}
+	event->desc.syscall = syscall;
+	event->desc.is_syscall_exit = is_exit;
+}
+
 static void bind_event(const struct perf_formats *formats, struct tep_event *format,
 		       const char *name, struct perf_event *event)
 {
@@ -509,9 +540,12 @@ static void bind_event(const struct perf_formats *formats, struct tep_event *for
 	else if (probe_schema_is_mark(format->name))
 		event->desc.is_mark = event->desc.is_probe_mark =
 			find_field(format, PROBE_FIELD_TEXT, &fields->mark_text);
+	else if (strcmp(format->system, SYSCALL_SYSTEM) == 0)
+		bind_syscall(format, name, event);
 	else
 		bind_probe(format, name, event);
-	if (!event->desc.schema && !event->desc.is_newtask && !event->desc.is_mark)
+	if (!perf_event_is_operation(&event->desc) && !event->desc.is_newtask &&
+	    !event->desc.is_mark)
 		bind_resource(formats, format, name, event);
 	perf_event_plan_fields(event);
 }

@@ -87,7 +87,7 @@ static int check_events(struct perf_input *input)
 	for (size_t i = 0; i < input->events.nr; i++) {
 		const struct perf_event *event = input->events.events[i];
 
-		if (event->desc.schema) {
+		if (perf_event_is_operation(&event->desc)) {
 			input->events_checked = true;
 			return 0;
 		}
@@ -116,7 +116,7 @@ static int deliver_sample(struct perf_input *input, const struct perf_event *eve
 		input->stats->undecodable++;
 		return 0;
 	}
-	if (event->desc.schema) {
+	if (perf_event_is_operation(&event->desc)) {
 		input->stats->probe_samples++;
 		input->sequence++;
 		if (input->stats->first_ns == 0)

@@ -185,7 +185,7 @@ static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_
 		memcpy((uint8_t *)sample + copy->to, &value, sizeof(value));
 	}
 	/* An int in a 64-bit register: the ABI leaves the upper half undefined. */
-	if (event->desc.schema->effect == HEAP_ALLOC_TO_PTR &&
+	if (event->desc.schema && event->desc.schema->effect == HEAP_ALLOC_TO_PTR &&
 	    probe_point_is_return(event->desc.point))
 		sample->ret = (uint32_t)sample->ret;
 	return true;
@@ -251,7 +251,7 @@ int perf_sample_decode(const struct perf_event *event, const struct perf_record 
 	 */
 	ret->has_dump =
 		(type & PERF_SAMPLE_STACK_USER) && ret->dump.regs_abi != PERF_SAMPLE_REGS_ABI_NONE;
-	if (event->desc.schema && !read_probe(event, raw, raw_bytes, ret))
+	if (perf_event_is_operation(&event->desc) && !read_probe(event, raw, raw_bytes, ret))
 		return -EINVAL;
 	if (event->desc.is_newtask && !read_newtask(event, raw, raw_bytes, ret))
 		return -EINVAL;

@@ -2,6 +2,8 @@
 #define HASH_NONFATAL_OOM 1
 #include "parser/process_table.h"
 
+#include "parser/mapping_calls.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@ void process_table_deinit(struct process_table *table)
 		HASH_DEL(table->threads, thread);
 		free(thread->calls);
 		free(thread->resources);
+		mapping_call_destroy(thread->mapping_call);
 		free(thread);
 	}
 	HASH_ITER (hh, table->processes, process, next_process) {
@@ -171,6 +174,8 @@ static size_t end_thread(struct thread *thread)
 	thread->calls = NULL;
 	free(thread->resources);
 	thread->resources = NULL;
+	mapping_call_destroy(thread->mapping_call);
+	thread->mapping_call = NULL;
 	return nr_open;
 }
 

@@ -53,6 +53,7 @@ struct thread {
 	char comm[COMM_SIZE];
 	struct call_stack *calls;	   /* NULL: it has made none */
 	struct resource_thread *resources; /* resource_calls.c's; NULL: it has made none */
+	struct mapping_call *mapping_call; /* the same */
 	struct free_run free_run;
 	struct release_chain releases; /* its last, if nothing came after */
 	struct last_return last_return;

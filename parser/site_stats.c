@@ -166,7 +166,9 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 	held_blocks = site->allocations - site->frees - site->vanished;
 	if (held_blocks > site->peak_blocks)
 		site->peak_blocks = held_blocks;
-	site->last_ns = block->time_ns;
+	/* Parts of a mapping that is cut enter again, as old as it is. */
+	if (block->time_ns > site->last_ns)
+		site->last_ns = block->time_ns;
 	return 0;
 }
 

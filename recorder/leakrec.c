@@ -46,6 +46,8 @@ static const char usage[] =
 	"      --ref 'UP / DOWN'     record references to objects, too, as in\n"
 	"                            'g_object_ref:arg1 / g_object_unref:arg1'\n"
 	"      --no-heap             record only what --pair and --ref say, no allocators\n"
+	"      --with mmap           record mmap, munmap, mremap and brk, too: memory that is mapped\n"
+	"                            without an allocator\n"
 	"      --filter EVENT:EXPR   record EVENT only where EXPR holds, as in\n"
 	"                            \"malloc:bytes > 4096\"; may be given for several events\n"
 	"      --perf-events         record by perf events, not by BPF programs (implied by --filter)\n"
@@ -68,6 +70,7 @@ enum {
 	OPTION_REF,
 	OPTION_NO_HEAP,
 	OPTION_MISMATCH,
+	OPTION_WITH,
 };
 
 static const struct option long_options[] = {
@@ -88,6 +91,7 @@ static const struct option long_options[] = {
 	{"pair", required_argument, NULL, OPTION_PAIR},
 	{"ref", required_argument, NULL, OPTION_REF},
 	{"no-heap", no_argument, NULL, OPTION_NO_HEAP},
+	{"with", required_argument, NULL, OPTION_WITH},
 	{"filter", required_argument, NULL, OPTION_FILTER},
 	{"perf-events", no_argument, NULL, OPTION_PERF_EVENTS},
 	{"on-overload", required_argument, NULL, OPTION_ON_OVERLOAD},
@@ -214,6 +218,32 @@ static int parse_filter(const char *text, struct record_config *config)
 	return 0;
 }
 
+/* What is recorded beside allocators: words, separated by commas. */
+static int parse_with(const char *text, struct record_config *config)
+{
+	static const struct {
+		const char *word;
+		enum syscall_group group;
+	} groups[] = {{"mmap", SYSCALL_MAPPINGS}};
+	const char *word = text;
+
+	for (;;) {
+		size_t len = strcspn(word, ","), i = 0;
+
+		while (i < ARRAY_SIZE(groups) &&
+		       (strlen(groups[i].word) != len || memcmp(word, groups[i].word, len) != 0))
+			i++;
+		if (i == ARRAY_SIZE(groups)) {
+			diag_error("--with takes mmap, not \"%s\"", text);
+			return -EINVAL;
+		}
+		config->syscalls |= groups[i].group;
+		if (!word[len])
+			return 0;
+		word += len + 1;
+	}
+}
+
 /* @option stands in messages. */
 static int parse_seconds(const char *option, const char *text, uint64_t *ret_ns)
 {
@@ -319,6 +349,9 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 			break;
 		case OPTION_FILTER:
 			err = parse_filter(optarg, &options->config);
+			break;
+		case OPTION_WITH:
+			err = parse_with(optarg, &options->config);
 			break;
 		case OPTION_PERF_EVENTS:
 			options->config.perf_events = true;

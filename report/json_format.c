@@ -78,6 +78,10 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	write_u64(out, "suppressed_blocks", report->suppressed_blocks);
 	write_u64(out, "suppressed_bytes", report->suppressed_bytes);
 	write_u64(out, "stacks", report->nr_sites);
+	if (stats->own_mappings) {
+		write_u64(out, "own_mappings", stats->own_mappings);
+		write_u64(out, "own_mapped_bytes", stats->own_mapped_bytes);
+	}
 	write_u64(out, "lost", analysis->lost);
 	write_u64(out, "unwind_failures", analysis_unwind_failures(analysis));
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)

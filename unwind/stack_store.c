@@ -173,6 +173,13 @@ static struct placed_frame place(const struct address_space *space, uint64_t add
 	};
 }
 
+bool stack_store_is_code(struct stack_store *store, pid_t pid, uint64_t return_address)
+{
+	const struct address_space *space = find_space(store, pid);
+
+	return space && address_space_find(space, return_address - 1);
+}
+
 /* @is_call: one for each address; NULL: for all but the first. */
 static int place_and_intern(struct stack_store *store, const struct address_space *space,
 			    const uint64_t *addresses, const bool *is_call, size_t nr,

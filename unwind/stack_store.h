@@ -125,6 +125,10 @@ int stack_store_set_build_id(struct stack_store *store, const char *path, const 
 int stack_store_name_place(struct stack_store *store, const char *path, uint64_t file_offset,
 			   const char *function, uint64_t function_offset);
 
+/* Whether a file, as far as is known, is mapped where a call would have to be that returns there.
+ */
+bool stack_store_is_code(struct stack_store *store, pid_t pid, uint64_t return_address);
+
 /*
  * Interns a callchain of user addresses, innermost first. The first is an instruction's address,
  * the others are return addresses, the last perhaps a mark. What is beyond STACK_MAX_FRAMES is
