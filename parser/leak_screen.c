@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/leak_screen.h"
 
+#include "common/colour.h"
 #include "common/diag.h"
 #include "common/scope.h"
 #include "parser/leak_words.h"
@@ -80,7 +81,24 @@ static int write_own_mappings(FILE *out, const struct leak_report *report)
 	return 1;
 }
 
-static int write_verdicts(FILE *out, const struct leak_report *report)
+/* What leaks for sure stands out, what does not steps back. */
+static enum colour colour_of(enum verdict verdict)
+{
+	switch (verdict) {
+	case VERDICT_GROWTH:
+		return COLOUR_RED;
+	case VERDICT_OVERDUE:
+	case VERDICT_BURST:
+		return COLOUR_YELLOW;
+	case VERDICT_UNCLEAR:
+		return COLOUR_NONE;
+	default:
+		return COLOUR_DIM;
+	}
+}
+
+static int write_verdicts(FILE *out, const struct leak_report *report,
+			  const struct leak_screen_style *style)
 {
 	int nr_lines = 0;
 
@@ -96,11 +114,14 @@ static int write_verdicts(FILE *out, const struct leak_report *report)
 			leak_words_bytes(stream, (double)report->bytes_of[verdict]);
 			fclose(stream);
 		}
-		fprintf(out, "%s  %-8s %7" PRIu64 " stack%s %8" PRIu64 " block%s %10s  %s\n",
-			nr_lines ? "" : "\n", verdict_name(verdict), report->sites_of[verdict],
-			report->sites_of[verdict] == 1 ? " " : "s", report->blocks_of[verdict],
-			report->blocks_of[verdict] == 1 ? " " : "s", bytes ? bytes : "",
-			leak_words_meaning(verdict));
+		fputs(nr_lines ? "  " : "\n  ", out);
+		colour_begin(out, style->colour, colour_of(verdict));
+		fprintf(out, "%-8s", verdict_name(verdict));
+		colour_end(out, style->colour, colour_of(verdict));
+		fprintf(out, " %7" PRIu64 " stack%s %8" PRIu64 " block%s %10s  %s\n",
+			report->sites_of[verdict], report->sites_of[verdict] == 1 ? " " : "s",
+			report->blocks_of[verdict], report->blocks_of[verdict] == 1 ? " " : "s",
+			bytes ? bytes : "", leak_words_meaning(verdict));
 		nr_lines += nr_lines ? 1 : 2;
 	}
 	return nr_lines;
@@ -207,13 +228,17 @@ whole:
 	fputc('\n', out);
 }
 
-static void write_site(FILE *out, const struct leak_report *report, size_t rank, bool utf8)
+static void write_site(FILE *out, const struct leak_report *report, size_t rank,
+		       const struct leak_screen_style *style)
 {
 	const struct leak_site *site = &report->sites[rank - 1];
 	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
 	const struct resource_kind *kind = leak_report_kind_of(report, site);
 
-	fprintf(out, "%zu. %s", rank, verdict_name(verdict->verdict));
+	fprintf(out, "%zu. ", rank);
+	colour_begin(out, style->colour, colour_of(verdict->verdict));
+	fputs(verdict_name(verdict->verdict), out);
+	colour_end(out, style->colour, colour_of(verdict->verdict));
 	if (verdict->doubts) {
 		fputs(", ", out);
 		leak_words_certainty(out, verdict->doubts);
@@ -224,7 +249,7 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 		fputs(", ", out);
 		leak_words_rate(out, kind, &verdict->rate);
 	}
-	write_bars(out, report, verdict->site, utf8);
+	write_bars(out, report, verdict->site, style->utf8);
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
 	fputs("\n ", out);
@@ -264,14 +289,17 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	return nr_lines;
 }
 
-int leak_screen_write(FILE *out, const struct leak_report *report, bool utf8)
+int leak_screen_write(FILE *out, const struct leak_report *report,
+		      const struct leak_screen_style *style)
 {
 	int nr_lines = write_head(out, report);
 	size_t nr_sites;
 
 	nr_lines += write_own_mappings(out, report);
+	colour_begin(out, style->colour, COLOUR_YELLOW);
 	nr_lines += write_doubts(out, report);
-	nr_lines += write_verdicts(out, report);
+	colour_end(out, style->colour, COLOUR_YELLOW);
+	nr_lines += write_verdicts(out, report, style);
 	nr_sites = nr_lines + 3 < SCREEN_LINES
 			   ? (size_t)(SCREEN_LINES - nr_lines - 3) / LINES_A_SITE
 			   : 0;
@@ -284,7 +312,7 @@ int leak_screen_write(FILE *out, const struct leak_report *report, bool utf8)
 	if (nr_sites)
 		fputc('\n', out);
 	for (size_t i = 1; i <= nr_sites; i++)
-		write_site(out, report, i, utf8);
+		write_site(out, report, i, style);
 	if (report->nr_sites > nr_sites)
 		fprintf(out, "and %zu stacks more (--top N)\n", report->nr_sites - nr_sites);
 	if (nr_sites)

@@ -7,9 +7,14 @@
 
 #include <stdio.h>
 
-/*
- * Writes it. @utf8: pictures may be made of other than ASCII. Returns 0 or -EIO, not reported.
- */
-int leak_screen_write(FILE *out, const struct leak_report *report, bool utf8);
+/* What the reader can show. */
+struct leak_screen_style {
+	bool utf8; /* pictures may be made of other than ASCII */
+	bool colour;
+};
+
+/* Writes it. Returns 0 or -EIO, not reported. */
+int leak_screen_write(FILE *out, const struct leak_report *report,
+		      const struct leak_screen_style *style);
 
 #endif

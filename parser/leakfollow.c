@@ -60,7 +60,9 @@ static int parse_options(int argc, char **argv, struct follow *follow)
 		switch (opt) {
 		case 's':
 			if (size_range_parse(optarg, &follow->range)) {
-				diag_error("--size takes a size like 3072 or 3k, or MIN..MAX, not \"%s\"", optarg);
+				diag_error(
+					"--size takes a size like 3072 or 3k, or MIN..MAX, not \"%s\"",
+					optarg);
 				return -EINVAL;
 			}
 			follow->has_range = true;

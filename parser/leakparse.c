@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* leakparse: tells from a recording which blocks were never released, and what else was odd. */
+#include "common/colour.h"
 #include "common/diag.h"
 #include "common/output_file.h"
+#include "common/pager.h"
 #include "common/scope.h"
 #include "parser/diff_report.h"
 #include "parser/leak_screen.h"
@@ -132,8 +134,14 @@ static bool is_utf8(void)
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
+/* What stands between the reports and who reads them. */
+struct reader {
+	struct pager pager;
+	bool colour;
+};
+
 /* Returns 0 or a negative errno; errno tells more if it is not 0. */
-static int write_to(FILE *out, const struct leakparse_options *options,
+static int write_to(FILE *out, const struct leakparse_options *options, const struct reader *reader,
 		    const struct leak_report *report, const struct held_history *history)
 {
 	struct report_options appearance = options->report;
@@ -143,17 +151,20 @@ static int write_to(FILE *out, const struct leakparse_options *options,
 		.history = history,
 	};
 
+	const struct leak_screen_style style = {is_utf8(), reader->colour};
+
 	errno = 0;
 	if (options->summary)
-		return leak_screen_write(out, report, is_utf8());
+		return leak_screen_write(out, report, &style);
 	if (!options->format)
 		return leaks_write(out, report);
-	appearance.utf8 = is_utf8();
+	appearance.utf8 = style.utf8;
+	appearance.colour = reader->colour;
 	return report_write(out, options->format, &input);
 }
 
-/* Standard output becomes the file that was asked for. */
-static int redirect_output(const struct leakparse_options *options)
+/* Standard output becomes the file that was asked for; or a person reads. */
+static int redirect_output(const struct leakparse_options *options, struct reader *reader)
 {
 	_cleanup_close_ int fd = -1;
 
@@ -163,8 +174,13 @@ static int redirect_output(const struct leakparse_options *options)
 			   options->format->name);
 		return -EINVAL;
 	}
-	if (!options->output)
+	if (!options->output) {
+		reader->colour = colour_is_wanted(STDOUT_FILENO);
+		/* What comes bit by bit is to be seen as it comes. */
+		if (!options->every_ns)
+			pager_start(&reader->pager);
 		return 0;
+	}
 	fd = output_file_open(options->output);
 	if (fd < 0)
 		return fd;
@@ -177,7 +193,8 @@ static int redirect_output(const struct leakparse_options *options)
 
 /* Writes what was asked for; *@ret_leaks says whether --fail-on-leak has its case. */
 static int write_report(const struct leakparse_options *options, struct analysis *analysis,
-			const struct held_history *history, bool *ret_leaks)
+			const struct reader *reader, const struct held_history *history,
+			bool *ret_leaks)
 {
 	struct leak_report report;
 	int err = leak_report_init(&report, analysis, &options->leaks);
@@ -189,8 +206,10 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	}
 	*ret_leaks = options->fail_bytes ? report.held_bytes > options->fail_bytes
 					 : leak_report_has_held(&report);
-	err = write_to(stdout, options, &report, history);
-	if (err) {
+	err = write_to(stdout, options, reader, &report, history);
+	if (err && pager_was_left(&reader->pager, errno)) {
+		err = 0;
+	} else if (err) {
 		diag_error("cannot write the leaks: %s", strerror(errno ? errno : -err));
 	} else {
 		if (!options->summary)
@@ -238,13 +257,14 @@ static int find_peak(const struct leakparse_options *options, uint64_t *ret_sequ
 	return err;
 }
 
-static int begin_diff(struct leakparse_options *options, struct diff_report *diff,
-		      const struct analysis *analysis)
+static int begin_diff(struct leakparse_options *options, struct reader *reader,
+		      struct diff_report *diff, const struct analysis *analysis)
 {
 	const struct diff_writer tree = {&options->report, diff_tree_write};
-	int err = redirect_output(options);
+	int err = redirect_output(options, reader);
 
 	options->report.utf8 = is_utf8();
+	options->report.colour = reader->colour;
 	if (!err)
 		err = diff_report_init(diff, analysis, stdout, options->format ? &tree : NULL);
 	if (err)
@@ -258,10 +278,13 @@ static int begin_diff(struct leakparse_options *options, struct diff_report *dif
 	return 0;
 }
 
-static int end_diff(const struct leakparse_options *options, struct diff_report *diff)
+static int end_diff(const struct leakparse_options *options, const struct reader *reader,
+		    struct diff_report *diff)
 {
 	int err = diff_report_finish(diff);
 
+	if (pager_was_left(&reader->pager, -err))
+		return 0;
 	if (!err && diff->nr <= 1 && !options->has_range && !options->every_ns)
 		diag_note("the recording has no marks: these are the changes of all of it");
 	if (diff->analysis->lost)
@@ -270,12 +293,13 @@ static int end_diff(const struct leakparse_options *options, struct diff_report 
 }
 
 /* All but --diff. */
-static int end_report(const struct leakparse_options *options, struct analysis *analysis,
-		      const struct held_history *history, bool *ret_leaks)
+static int end_report(const struct leakparse_options *options, struct reader *reader,
+		      struct analysis *analysis, const struct held_history *history,
+		      bool *ret_leaks)
 {
-	int err = redirect_output(options);
+	int err = redirect_output(options, reader);
 
-	return err ? err : write_report(options, analysis, history, ret_leaks);
+	return err ? err : write_report(options, analysis, reader, history, ret_leaks);
 }
 
 int main(int argc, char **argv)
@@ -285,6 +309,7 @@ int main(int argc, char **argv)
 	struct diff_report diff = {0};
 	struct heap_observer observer = {.context = &diff, .on_change = diff_report_change};
 	struct held_history *history = NULL;
+	struct reader reader = {0};
 	uint64_t peak_sequence = 0;
 	bool leaks = false;
 	int err;
@@ -302,7 +327,7 @@ int main(int argc, char **argv)
 	if (options.at_peak)
 		err = find_peak(&options, &peak_sequence);
 	if (!err && options.diff)
-		err = begin_diff(&options, &diff, &analysis);
+		err = begin_diff(&options, &reader, &diff, &analysis);
 	if (!err && options.format && options.format->needs_history) {
 		history = held_history_create(options.leaks.size);
 		observer = (struct heap_observer){.context = history,
@@ -324,14 +349,16 @@ int main(int argc, char **argv)
 		err = analysis_read(&analysis, options.inputs, options.nr_inputs);
 	/* What a corrupted file held up to its defect is still worth knowing. */
 	if (!err || analysis.input.probe_samples) {
-		int write_err = options.diff ? end_diff(&options, &diff)
-					     : end_report(&options, &analysis, history, &leaks);
+		int write_err = options.diff
+					? end_diff(&options, &reader, &diff)
+					: end_report(&options, &reader, &analysis, history, &leaks);
 
 		if (write_err)
 			err = write_err;
 	}
 	if (!err && analysis.input.truncated)
 		err = -ENODATA;
+	pager_finish(&reader.pager);
 	analysis_deinit(&analysis);
 	diff_report_deinit(&diff);
 	held_history_destroy(history);

@@ -28,6 +28,7 @@ struct report_options {
 	enum report_grouping by;
 	double threshold_percent; /* what is smaller is summed */
 	bool utf8;		  /* the reader can show it */
+	bool colour;		  /* the same */
 };
 
 #define REPORT_DEFAULT_THRESHOLD 1.0

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/tree_printer.h"
 
+#include "common/colour.h"
 #include "common/diag.h"
 #include "parser/leak_words.h"
 
@@ -73,10 +74,17 @@ static bool is_chained(const struct call_node *node)
 	return node->nr_children == 1 && !ends_here(node);
 }
 
+/* As perf's reports have them. */
+static enum colour colour_of(double percent)
+{
+	return fabs(percent) >= 5 ? COLOUR_RED : fabs(percent) >= 0.5 ? COLOUR_GREEN : COLOUR_NONE;
+}
+
 static void write_numbers(const struct printer *printer, int64_t bytes, int64_t blocks)
 {
 	const struct tree_look *look = printer->look;
 	double amount = (double)(look->weight == CALL_HELD_BYTES ? bytes : blocks);
+	double percent = look->whole > 0 ? 100 * amount / look->whole : 0;
 	char words[32] = "";
 	FILE *memory = fmemopen(words, sizeof(words), "w");
 
@@ -86,9 +94,11 @@ static void write_numbers(const struct printer *printer, int64_t bytes, int64_t 
 		leak_words_bytes(memory, fabs((double)bytes));
 		fclose(memory);
 	}
-	fprintf(printer->out,
-		look->is_change ? "%12s %6.1f %+9" PRId64 "  " : "%12s %6.1f %9" PRId64 "  ", words,
-		look->whole > 0 ? 100 * amount / look->whole : 0, blocks);
+	fprintf(printer->out, "%12s ", words);
+	colour_begin(printer->out, printer->options->colour, colour_of(percent));
+	fprintf(printer->out, "%6.1f", percent);
+	colour_end(printer->out, printer->options->colour, colour_of(percent));
+	fprintf(printer->out, look->is_change ? " %+9" PRId64 "  " : " %9" PRId64 "  ", blocks);
 }
 
 static void write_indentation(const struct printer *printer, bool is_branch, bool is_last)
@@ -251,9 +261,12 @@ void tree_print(FILE *out, const struct call_tree *tree, const struct tree_look 
 		.root = call_tree_root(tree),
 	};
 
-	fprintf(out, "%12s %6s %9s  %s\n", look->is_change ? "ADDED" : "HELD", "%", "BLOCKS",
+	colour_begin(out, look->options->colour, COLOUR_BOLD);
+	fprintf(out, "%12s %6s %9s  %s", look->is_change ? "ADDED" : "HELD", "%", "BLOCKS",
 		look->options->main_first ? "FROM main DOWN TO THE ALLOCATOR"
 					  : "FROM THE ALLOCATOR TO ITS CALLERS");
+	colour_end(out, look->options->colour, COLOUR_BOLD);
+	fputc('\n', out);
 	write_tree(&printer);
 	write_numbers(&printer, printer.root->total.of[CALL_HELD_BYTES],
 		      printer.root->total.of[CALL_HELD_BLOCKS]);

@@ -2,6 +2,7 @@
 #include "top/top_viewer.h"
 
 #include "common/clock.h"
+#include "common/colour.h"
 #include "common/diag.h"
 #include "common/scope.h"
 #include "parser/leak_screen.h"
@@ -384,12 +385,15 @@ static void tell_messages(struct top_viewer *viewer)
 static int tell_leaks(struct top_viewer *viewer)
 {
 	const struct leaks_options options = {0};
+	const struct leak_screen_style style = {
+		.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+		.colour = colour_is_wanted(STDOUT_FILENO),
+	};
 	struct leak_report report;
 	int err = leak_report_init(&report, &viewer->analysis, &options);
 
 	if (!err)
-		err = leak_screen_write(stdout, &report,
-					strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
+		err = leak_screen_write(stdout, &report, &style);
 	leak_report_deinit(&report);
 	return err;
 }

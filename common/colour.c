@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/colour.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool colour_is_wanted(int fd)
+{
+	const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	return isatty(fd) && !(none && *none) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+void colour_begin(FILE *out, bool is_on, enum colour colour)
+{
+	static const char *const codes[] = {
+		[COLOUR_NONE] = "",	     [COLOUR_RED] = "\033[31m",
+		[COLOUR_GREEN] = "\033[32m", [COLOUR_YELLOW] = "\033[33m",
+		[COLOUR_BOLD] = "\033[1m",   [COLOUR_DIM] = "\033[2m",
+	};
+
+	if (is_on)
+		fputs(codes[colour], out);
+}
+
+void colour_end(FILE *out, bool is_on, enum colour colour)
+{
+	if (is_on && colour != COLOUR_NONE)
+		fputs("\033[m", out);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Colour in what people read on a terminal. */
+#ifndef LEAKTOOLS_COMMON_COLOUR_H
+#define LEAKTOOLS_COMMON_COLOUR_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum colour {
+	COLOUR_NONE,
+	COLOUR_RED,
+	COLOUR_GREEN,
+	COLOUR_YELLOW,
+	COLOUR_BOLD,
+	COLOUR_DIM,
+};
+
+/* True if @fd is a terminal that has colours, and nobody asked for none (https://no-color.org). */
+bool colour_is_wanted(int fd);
+
+/* What is written in between is in @colour, where @is_on. */
+void colour_begin(FILE *out, bool is_on, enum colour colour);
+void colour_end(FILE *out, bool is_on, enum colour colour);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/pager.h"
+
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define DEFAULT_PAGER "less"
+
+/* True if @name is a program in PATH: one of the user's own may be any shell command. */
+static bool is_installed(const char *name)
+{
+	const char *set = getenv("PATH");
+	_cleanup_free_ char *paths = strdup(set ? set : "/usr/bin:/bin");
+	char *rest = paths, *directory;
+
+	while (paths && (directory = strsep(&rest, ":"))) {
+		_cleanup_free_ char *path = NULL;
+
+		if (asprintf(&path, "%s/%s", *directory ? directory : ".", name) < 0)
+			path = NULL;
+		if (path && access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The command, or NULL: there is to be none. */
+static const char *choose(void)
+{
+	const char *command = getenv("LEAKTOOLS_PAGER");
+
+	if (!command)
+		command = getenv("PAGER");
+	if (!command)
+		command = is_installed(DEFAULT_PAGER) ? DEFAULT_PAGER : "";
+	return *command && strcmp(command, "cat") != 0 ? command : NULL;
+}
+
+static void __attribute__((noreturn)) run_pager(const char *command, int read_fd)
+{
+	signal(SIGPIPE, SIG_DFL);
+	dup2(read_fd, STDIN_FILENO);
+	/* As git's: quit if it fits on one screen, keep colours, leave the screen as it is. */
+	setenv("LESS", "FRX", 0);
+	setenv("LV", "-c", 0);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+void pager_start(struct pager *ret)
+{
+	_cleanup_close_ int read_fd = -1, write_fd = -1;
+	const char *command;
+	int fds[2];
+
+	*ret = (struct pager){0};
+	if (!isatty(STDOUT_FILENO))
+		return;
+	command = choose();
+	if (!command || pipe2(fds, O_CLOEXEC) < 0)
+		return;
+	read_fd = fds[0];
+	write_fd = fds[1];
+	fflush(NULL);
+	ret->pid = fork();
+	if (ret->pid == 0)
+		run_pager(command, read_fd);
+	if (ret->pid < 0) {
+		ret->pid = 0;
+		return;
+	}
+	dup2(write_fd, STDOUT_FILENO);
+	if (isatty(STDERR_FILENO))
+		dup2(write_fd, STDERR_FILENO);
+	/* Ctrl-C is for the pager, which then has the terminal. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+}
+
+void pager_finish(struct pager *pager)
+{
+	if (!pager->pid)
+		return;
+	fflush(stdout);
+	fflush(stderr);
+	/* All ends of the pipe are closed: it sees the end. */
+	close(STDOUT_FILENO);
+	close(STDERR_FILENO);
+	while (waitpid(pager->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	pager->pid = 0;
+}
+
+bool pager_was_left(const struct pager *pager, int err)
+{
+	return pager->pid && err == EPIPE;
+}
