@@ -396,7 +396,7 @@ static void write_leaks(FILE *out, const struct leak_report *report)
 
 int leaks_write(FILE *out, const struct leak_report *report)
 {
-	int err;
+	int err = 0;
 
 	fputs("# leaks 1\n", out);
 	write_summary(out, report);
@@ -404,9 +404,11 @@ int leaks_write(FILE *out, const struct leak_report *report)
 	write_losses(out, report->analysis);
 	write_audit(out, report);
 	write_suppressions(out, report);
-	if (report->options->order != LEAK_ORDER_TIME)
+	/* The plain list is of blocks alone. */
+	if (report->options->order != LEAK_ORDER_TIME) {
 		write_sites(out, report);
-	err = leaks_history_write(out, report);
+		err = leaks_history_write(out, report);
+	}
 	write_anomalies(out, report);
 	write_leaks(out, report);
 	return fflush(out) || ferror(out) ? -EIO : err;

@@ -371,8 +371,9 @@ static void lost_on_a_cpu_that_had_no_event(void **state)
 static void histories_are_of_whole_stacks(void **state)
 {
 	const struct size_range size = {30, 30};
-	const struct leaks_options all = {0}, of_size = {.size = &size}, old = {.min_age_ns = 1};
-	_cleanup_free_ char *text = NULL, *sized = NULL, *aged = NULL;
+	const struct leaks_options all = {0}, of_size = {.size = &size}, old = {.min_age_ns = 1},
+				   plain = {.order = LEAK_ORDER_TIME};
+	_cleanup_free_ char *text = NULL, *sized = NULL, *aged = NULL, *listed = NULL;
 
 	add_call(1 * SECOND, 30, 0xa00);
 	add_call(2 * SECOND, 40, 0xb00);
@@ -388,6 +389,8 @@ static void histories_are_of_whole_stacks(void **state)
 	assert_lacks(sized, "history");
 	aged = leaks_text(&old);
 	assert_lacks(aged, "history");
+	listed = leaks_text(&plain);
+	assert_lacks(listed, "history");
 }
 
 int main(void)
