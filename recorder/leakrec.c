@@ -284,91 +284,99 @@ static int check_options(const struct session_options *options, bool is_all)
 	return wrong ? -EINVAL : 0;
 }
 
+/* As parse_options(), of one option, whose argument is in optarg. */
+static int parse_option(int opt, struct session_options *options, pid_t **pids)
+{
+	int err = 0;
+
+	switch (opt) {
+	case 'p':
+		err = parse_pids(optarg, pids, &options->nr_pids);
+		break;
+	case 'a':
+		options->config.scope = RECORD_MACHINE;
+		break;
+	case OPTION_CGROUP:
+		options->cgroup = optarg;
+		break;
+	case OPTION_TOP:
+		options->with_view = true;
+		break;
+	case 'o':
+		options->output = optarg;
+		break;
+	case 'z':
+		err = parse_compression_level(optarg, &options->compression_level);
+		break;
+	case 'm':
+		err = parse_ring_pages(optarg, &options->config.ring_pages);
+		break;
+	case 'd':
+		err = parse_seconds("-d", optarg, &options->duration_ns);
+		break;
+	case OPTION_MARK_EVERY:
+		err = parse_seconds("--mark-every", optarg, &options->mark_every_ns);
+		break;
+	case OPTION_CALL_GRAPH:
+		err = parse_call_graph(optarg, &options->config);
+		break;
+	case OPTION_RAW_STACKS:
+		options->config.raw_stacks = true;
+		break;
+	case OPTION_MISMATCH:
+		options->mismatch = true;
+		options->config.free_stacks = true;
+		break;
+	case OPTION_FREE_STACKS:
+		options->config.free_stacks = true;
+		break;
+	case 's':
+		err = parse_sizes(optarg, &options->config);
+		break;
+	case OPTION_PAIR:
+		err = resource_wishes_add(options->resources, "--pair", optarg);
+		break;
+	case OPTION_REF:
+		err = resource_wishes_add(options->resources, "--ref", optarg);
+		break;
+	case OPTION_NO_HEAP:
+		options->no_heap = true;
+		break;
+	case OPTION_FILTER:
+		err = parse_filter(optarg, &options->config);
+		break;
+	case OPTION_WITH:
+		err = parse_with(optarg, &options->config);
+		break;
+	case OPTION_PERF_EVENTS:
+		options->config.perf_events = true;
+		break;
+	case OPTION_ON_OVERLOAD:
+		err = parse_on_overload(optarg, &options->config.on_overload);
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		return 1;
+	case 'V':
+		puts("leakrec " LEAKTOOLS_VERSION);
+		return 1;
+	default:
+		err = -EINVAL;
+	}
+	return err;
+}
+
 /* Returns 0, -EINVAL after saying what is wrong, or 1 if --help or --version was all. */
 static int parse_options(int argc, char **argv, struct session_options *options, pid_t **pids)
 {
-	bool is_all = false;
+	bool is_all;
 	int opt, err = 0;
 
 	/* "+": options end where the command begins. */
 	while (!err &&
-	       (opt = getopt_long(argc, argv, "+p:ao:z::m:d:s:hV", long_options, NULL)) != -1) {
-		switch (opt) {
-		case 'p':
-			err = parse_pids(optarg, pids, &options->nr_pids);
-			break;
-		case 'a':
-			options->config.scope = RECORD_MACHINE;
-			is_all = true;
-			break;
-		case OPTION_CGROUP:
-			options->cgroup = optarg;
-			break;
-		case OPTION_TOP:
-			options->with_view = true;
-			break;
-		case 'o':
-			options->output = optarg;
-			break;
-		case 'z':
-			err = parse_compression_level(optarg, &options->compression_level);
-			break;
-		case 'm':
-			err = parse_ring_pages(optarg, &options->config.ring_pages);
-			break;
-		case 'd':
-			err = parse_seconds("-d", optarg, &options->duration_ns);
-			break;
-		case OPTION_MARK_EVERY:
-			err = parse_seconds("--mark-every", optarg, &options->mark_every_ns);
-			break;
-		case OPTION_CALL_GRAPH:
-			err = parse_call_graph(optarg, &options->config);
-			break;
-		case OPTION_RAW_STACKS:
-			options->config.raw_stacks = true;
-			break;
-		case OPTION_MISMATCH:
-			options->mismatch = true;
-			options->config.free_stacks = true;
-			break;
-		case OPTION_FREE_STACKS:
-			options->config.free_stacks = true;
-			break;
-		case 's':
-			err = parse_sizes(optarg, &options->config);
-			break;
-		case OPTION_PAIR:
-			err = resource_wishes_add(options->resources, "--pair", optarg);
-			break;
-		case OPTION_REF:
-			err = resource_wishes_add(options->resources, "--ref", optarg);
-			break;
-		case OPTION_NO_HEAP:
-			options->no_heap = true;
-			break;
-		case OPTION_FILTER:
-			err = parse_filter(optarg, &options->config);
-			break;
-		case OPTION_WITH:
-			err = parse_with(optarg, &options->config);
-			break;
-		case OPTION_PERF_EVENTS:
-			options->config.perf_events = true;
-			break;
-		case OPTION_ON_OVERLOAD:
-			err = parse_on_overload(optarg, &options->config.on_overload);
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return 1;
-		case 'V':
-			puts("leakrec " LEAKTOOLS_VERSION);
-			return 1;
-		default:
-			err = -EINVAL;
-		}
-	}
+	       (opt = getopt_long(argc, argv, "+p:ao:z::m:d:s:hV", long_options, NULL)) != -1)
+		err = parse_option(opt, options, pids);
+	is_all = options->config.scope == RECORD_MACHINE;
 	options->pids = *pids;
 	if (optind < argc)
 		options->command = argv + optind;
@@ -382,13 +390,14 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 /* "leakrec --top: leaky_daemon (4165)" */
 static void describe_targets(const struct session_options *options, char *ret, size_t size)
 {
+	pid_t pid = options->pids ? options->pids[0] : 0;
 	char path[32], comm[32] = "?";
 	_cleanup_fclose_ FILE *f = NULL;
 	_cleanup_free_ char *name = NULL;
 	size_t name_size;
 	FILE *out;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", options->nr_pids ? options->pids[0] : 0);
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
 	f = fopen(path, "re");
 	if (f && fgets(comm, sizeof(comm), f))
 		comm[strcspn(comm, "\n")] = '\0';
@@ -401,8 +410,7 @@ static void describe_targets(const struct session_options *options, char *ret, s
 	if (options->nr_pids > 1)
 		snprintf(ret, size, "leakrec --top: %zu processes", options->nr_pids);
 	else
-		snprintf(ret, size, "leakrec --top: %s (%d)", name ? name : "?",
-			 options->nr_pids ? options->pids[0] : 0);
+		snprintf(ret, size, "leakrec --top: %s (%d)", name ? name : "?", (int)pid);
 }
 
 static int run_with_top(struct session_options *options)

@@ -148,8 +148,8 @@ assert_kind() {
 	start_target resources
 	add_probes --pid "$RECORDED_PID" --no-heap --ref "$WIDGETS"
 	assert_equal "probes" "${#OWN_EVENTS[@]}" 4
-	"$BIN/leakprobe" list >list
-	grep -qE ':widget__unref__widget_unref +widget_unref ' list
+	"$BIN/leakprobe" list >listed
+	grep -qE ':widget__unref__widget_unref +widget_unref ' listed
 	"$BIN/leakprobe" del --pid "$RECORDED_PID"
 	assert_equal "probes left" "$(grep -c widget__ "$TRACEFS/uprobe_events" || true)" 0
 	kill -KILL "$RECORDED_PID"

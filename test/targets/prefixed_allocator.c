@@ -75,7 +75,8 @@ static void sdallocx_another_way(void *block, size_t size_bytes, int flags)
 
 typedef void sdallocx_function(void *block, size_t size_bytes, int flags);
 
-static sdallocx_function *resolve_sdallocx(void)
+/* clang does not see its use. */
+__attribute__((used)) static sdallocx_function *resolve_sdallocx(void)
 {
 	__builtin_cpu_init();
 	return __builtin_cpu_supports("sse2") ? sdallocx_another_way : sdallocx_one_way;
