@@ -21,6 +21,7 @@
 #define RESOURCE_EVENT_MAX    63 /* of an event's: MAX_EVENT_NAME_LEN in kernel/trace/trace.h */
 #define RESOURCE_MAX_KINDS    64
 #define RESOURCE_MAPPINGS     RESOURCE_MAX_KINDS /* a number: common/syscall_schema.h */
+#define RESOURCE_DESCRIPTORS  (RESOURCE_MAX_KINDS - 1)
 #define RESOURCE_MAX_CALLS    1024
 #define RESOURCE_FIELD_MAX    31 /* characters of a field's: MAX_ARG_NAME_LEN, trace_probe.h */
 

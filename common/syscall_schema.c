@@ -13,6 +13,32 @@ static const struct resource_kind mapping_kind = {
 	.names_one = true,
 };
 
+static const struct resource_kind descriptor_kind = {
+	.name = "fd",
+	.number = RESOURCE_DESCRIPTORS,
+	.names_one = true,
+};
+
+/* A row of SYSCALL_DESCRIPTORS; SYS_... may be missing: newer architectures have the newer calls
+ * only. */
+#define DESCRIPTORS(call_name, does_what, ...)                                                     \
+	{                                                                                          \
+		.name = #call_name, .number = SYS_##call_name, .groups = SYSCALL_DESCRIPTORS,      \
+		.does = (does_what), .size_arg = -1,                                               \
+		.call = {.schema = {#call_name,                                                    \
+				    RESOURCE_AT_RETURN,                                            \
+				    0,                                                             \
+				    {NULL},                                                        \
+				    -1,                                                            \
+				    -1,                                                            \
+				    -1,                                                            \
+				    FAMILY_ANY},                                                   \
+			 .kind = &descriptor_kind},                                                \
+		__VA_ARGS__                                                                        \
+	}
+#define OPENS(call_name)   DESCRIPTORS(call_name, SYSCALL_OPENS, .gives = true)
+#define TWO_ARGS(one, two) .nr_args = 2, .arg_names = {one, two}
+
 /* Arguments: SYSCALL_DEFINE in mm/mmap.c, mm/mremap.c, arch/x86/kernel/sys_x86_64.c (6.1, 6.18). */
 static const struct syscall_schema schema_table[] = {
 	{
@@ -64,6 +90,45 @@ static const struct syscall_schema schema_table[] = {
 		.gives = true,
 		.size_arg = -1,
 	},
+	OPENS(openat),
+	OPENS(openat2),
+	OPENS(open_by_handle_at),
+	OPENS(socket),
+	OPENS(accept),
+	OPENS(accept4),
+	OPENS(dup),
+	OPENS(epoll_create1),
+	OPENS(eventfd2),
+	OPENS(timerfd_create),
+	OPENS(signalfd4),
+	OPENS(inotify_init1),
+	OPENS(fanotify_init),
+	OPENS(memfd_create),
+	OPENS(userfaultfd),
+	OPENS(pidfd_open),
+	OPENS(pidfd_getfd),
+	OPENS(perf_event_open),
+	OPENS(io_uring_setup),
+	OPENS(mq_open),
+#ifdef SYS_open
+	OPENS(open),
+	OPENS(creat),
+	OPENS(epoll_create),
+	OPENS(eventfd),
+	OPENS(signalfd),
+	OPENS(inotify_init),
+	DESCRIPTORS(pipe, SYSCALL_OPENS_PAIR, .gives = true, .pair_arg = 0),
+	DESCRIPTORS(dup2, SYSCALL_REPLACES, .gives = true, TWO_ARGS("oldfd", "newfd")),
+#endif
+	DESCRIPTORS(pipe2, SYSCALL_OPENS_PAIR, .gives = true, .pair_arg = 0),
+	DESCRIPTORS(socketpair, SYSCALL_OPENS_PAIR, .gives = true, .pair_arg = 3),
+	DESCRIPTORS(dup3, SYSCALL_REPLACES, .gives = true, TWO_ARGS("oldfd", "newfd")),
+	DESCRIPTORS(fcntl, SYSCALL_MAY_DUP, .gives = true, TWO_ARGS("fd", "cmd")),
+	DESCRIPTORS(close, SYSCALL_CLOSES, .takes = true, .nr_args = 1, .arg_names = {"fd"}),
+#ifdef SYS_close_range
+	DESCRIPTORS(close_range, SYSCALL_CLOSES_RANGE, .takes = true, .nr_args = 3,
+		    .arg_names = {"fd", "max_fd", "flags"}),
+#endif
 };
 
 const struct syscall_schema *syscall_schema_table(size_t *ret_nr)

@@ -19,7 +19,19 @@
 
 /* What can be asked for, a bit each. */
 enum syscall_group {
-	SYSCALL_MAPPINGS = 1 << 0, /* memory that no allocator has to know of */
+	SYSCALL_MAPPINGS = 1 << 0,    /* memory that no allocator has to know of */
+	SYSCALL_DESCRIPTORS = 1 << 1, /* files, sockets, and all else that has a number */
+};
+
+/* What a system call of SYSCALL_DESCRIPTORS does. */
+enum syscall_does {
+	SYSCALL_DOES_ELSE,
+	SYSCALL_OPENS,	      /* returns a new one */
+	SYSCALL_OPENS_PAIR,   /* stores two */
+	SYSCALL_REPLACES,     /* closes args[1], if it is open, and opens it anew */
+	SYSCALL_MAY_DUP,      /* fcntl: returns a new one, if args[1] says so */
+	SYSCALL_CLOSES,	      /* args[0] */
+	SYSCALL_CLOSES_RANGE, /* args[0] to args[1] */
 };
 
 /* A row. */
@@ -39,6 +51,8 @@ struct syscall_schema {
 	 */
 	int size_arg, replaces_arg;
 	unsigned long replaces_bit;
+	enum syscall_does does;
+	int pair_arg;		   /* SYSCALL_OPENS_PAIR: where they are stored */
 	struct resource_call call; /* what reports know of it */
 };
 
@@ -52,6 +66,7 @@ struct syscall_schema {
  */
 #define SYSCALL_FIELD_RET    "ret"
 #define SYSCALL_FIELD_CALLER "caller" /* what stands on top of the stack */
+#define SYSCALL_FIELD_PAIR   "pair"   /* SYSCALL_OPENS_PAIR: the first, and 2^32 times the second */
 #define SYSCALL_FIELD_INSIDE "inside" /* the probed function that the thread is in, or 0 */
 
 /* The table, of *@ret_nr rows; static. */

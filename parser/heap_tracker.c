@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/heap_tracker.h"
 
+#include "parser/descriptor_calls.h"
 #include "parser/heap_calls.h"
 #include "parser/resource_calls.h"
 #include "parser/mapping_calls.h"
@@ -168,6 +169,8 @@ int heap_tracker_syscall(struct heap_tracker *tracker, const struct perf_sample 
 	struct heap *heap;
 	int err = find_place(tracker, &sample->origin, &thread, &heap);
 
+	if (!err && (sample->event->syscall->groups & SYSCALL_DESCRIPTORS))
+		return descriptor_calls_take(&tracker->sink, thread, heap, sample, stack_id);
 	if (!err)
 		err = heap_space_regions(thread->process->space, &regions);
 	return err ? err

@@ -18,6 +18,7 @@
 #define MIN_SITES    3
 #define PATH_COLUMNS 96
 #define NR_BARS	     16
+#define MAX_HISTORY  6 /* stacks that have changed reference counts */
 
 static const char *plural(uint64_t nr)
 {
@@ -192,7 +193,6 @@ static void write_path(FILE *out, const struct analysis *analysis, uint32_t stac
 	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id), columns = 0;
 	char place[64] = "", address[32], last[128] = "";
 
-	fputs("  ", out);
 	for (size_t i = nr > 1 ? 1 : 0; i < nr; i++) {
 		const struct stack_frame *frames;
 		size_t nr_frames;
@@ -228,6 +228,26 @@ whole:
 	fputc('\n', out);
 }
 
+/* Where the references to a site's objects were added and dropped. */
+static void write_references(FILE *out, const struct leak_report *report,
+			     const struct leak_site *site)
+{
+	_cleanup_free_ struct ref_history *history = NULL;
+	size_t nr, nr_shown;
+
+	if (resource_report_merge_histories(report, site, &history, &nr))
+		return;
+	nr_shown = nr < MAX_HISTORY ? nr : MAX_HISTORY;
+	for (size_t i = 0; i < nr_shown; i++) {
+		fprintf(out, "   +%" PRIu64 " -%" PRIu64 " ", history[i].refs, history[i].unrefs);
+		diag_print_escaped(out, history[i].schema->function, NULL);
+		fputs(" < ", out);
+		write_path(out, report->analysis, history[i].stack_id);
+	}
+	if (nr > nr_shown)
+		fprintf(out, "   and from %zu stacks more\n", nr - nr_shown);
+}
+
 static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 		       const struct leak_screen_style *style)
 {
@@ -252,8 +272,10 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	write_bars(out, report, verdict->site, style->utf8);
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
-	fputs("\n ", out);
+	fputs("\n   ", out);
 	write_path(out, report->analysis, verdict->site->stack_id);
+	if (kind && kind->counts_refs)
+		write_references(out, report, site);
 }
 
 /* What could have falsified the result, in as many lines as are returned. */

@@ -507,6 +507,7 @@ static void bind_syscall(struct tep_event *format, const char *name, struct perf
 			missing = SYSCALL_FIELD_RET;
 		find_field(format, SYSCALL_FIELD_CALLER, &fields->caller);
 		find_field(format, SYSCALL_FIELD_INSIDE, &fields->inside);
+		find_field(format, SYSCALL_FIELD_PAIR, &fields->block);
 	}
 	for (int i = 0; i < syscall->nr_args && !is_exit; i++)
 		if (!find_field(format, syscall->arg_names[i], &fields->args[i]))

@@ -92,6 +92,7 @@ static void revive(struct thread *thread, struct process *process)
 	release_chain_end(&thread->releases);
 	thread->last_return = (struct last_return){0};
 	thread->unpaired_return = NULL;
+	thread->descriptor_call = (struct descriptor_call){0};
 	thread->process = process;
 	thread->alive = true;
 	thread->flushes_at_exit = thread->tid != process->pid;
@@ -214,6 +215,7 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t ppid, pid_t
 	/* Of a process that had this pid before, and whose end was lost. */
 	end_threads(table, process);
 	process->doubtful = ANOMALY_NONE;
+	process->borrows_space = false;
 	if (parent && parent->space) {
 		process->space = heap_space_fork(&table->spaces, parent->space);
 		if (!process->space)
@@ -251,6 +253,7 @@ int process_share_space(struct process_table *table, struct process *child, stru
 		return err;
 	heap_space_get(parent->space);
 	child->space = parent->space;
+	child->borrows_space = true;
 	return 0;
 }
 
@@ -266,6 +269,7 @@ int process_exec(struct process_table *table, struct process *process, struct ex
 	ret->calls = end_threads(table, process);
 	revive(leader, process);
 	process->space = NULL;
+	process->borrows_space = false;
 	return space ? heap_space_drop(&table->spaces, space, &ret->blocks) : 0;
 }
 

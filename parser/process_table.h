@@ -22,6 +22,7 @@ struct process {
 	pid_t pid;
 	struct heap_space *space; /* NULL: none yet */
 	unsigned int nr_threads;  /* alive, as far as they have been seen */
+	bool borrows_space;	  /* it is a vfork child that has not executed yet */
 	/* Anomalies that are none if this process lives on; a chain, or ANOMALY_NONE. */
 	size_t doubtful;
 	uint64_t born_ns;  /* when it was forked or became another program; 0: not seen */
@@ -41,6 +42,12 @@ struct last_return {
 
 struct resource_thread;
 
+/* The system call on descriptors that a thread is in. */
+struct descriptor_call {
+	const struct syscall_schema *syscall; /* NULL: in none */
+	uint64_t args[2];
+};
+
 struct thread {
 	pid_t tid;
 	struct process *process; /* NULL: only its name is known */
@@ -54,6 +61,7 @@ struct thread {
 	struct call_stack *calls;	   /* NULL: it has made none */
 	struct resource_thread *resources; /* resource_calls.c's; NULL: it has made none */
 	struct mapping_call *mapping_call; /* the same */
+	struct descriptor_call descriptor_call;
 	struct free_run free_run;
 	struct release_chain releases; /* its last, if nothing came after */
 	struct last_return last_return;

@@ -23,17 +23,7 @@ struct resource_thread {
 	uint64_t taken_key, taken_probe;
 };
 
-/* One event. */
-struct step {
-	struct heap_sink *sink;
-	const struct perf_sample *sample;
-	struct thread *thread;
-	struct heap *heap;
-	const struct resource_call *call;
-	struct heap_op op;
-};
-
-static struct resource_counts *counts_of(const struct step *step)
+struct resource_counts *resource_counts_of(const struct resource_step *step)
 {
 	struct resource_counts *counts = &step->sink->resources[step->call->kind->number - 1];
 
@@ -41,7 +31,7 @@ static struct resource_counts *counts_of(const struct step *step)
 	return counts;
 }
 
-static void emit(const struct step *step, bool enters, const struct heap_block *block)
+static void emit(const struct resource_step *step, bool enters, const struct heap_block *block)
 {
 	const struct heap_observer *observer = &step->sink->observer;
 	struct heap_change change = {.enters = enters, .block = *block, .op = step->op};
@@ -52,8 +42,9 @@ static void emit(const struct step *step, bool enters, const struct heap_block *
 		observer->on_change(observer->context, &change);
 }
 
-static int note_anomaly(const struct step *step, enum heap_anomaly_kind kind, uint64_t handle,
-			const struct heap_block *block, const struct heap_op *released)
+static int note_anomaly(const struct resource_step *step, enum heap_anomaly_kind kind,
+			uint64_t handle, const struct heap_block *block,
+			const struct heap_op *released)
 {
 	struct heap_anomaly anomaly = {.kind = kind, .address = handle, .op = step->op};
 	size_t index;
@@ -76,7 +67,8 @@ static struct site_block site_block_of(const struct heap_block *block)
 }
 
 /* The handle was held: that it was taken has not been seen. */
-static int displace(const struct step *step, uint64_t handle, const struct heap_block *previous)
+static int displace(const struct resource_step *step, uint64_t handle,
+		    const struct heap_block *previous)
 {
 	const struct site_block site_block = site_block_of(previous);
 	int err;
@@ -89,7 +81,7 @@ static int displace(const struct step *step, uint64_t handle, const struct heap_
 	return err ? err : note_anomaly(step, ANOMALY_STILL_HELD, handle, previous, NULL);
 }
 
-static int give(const struct step *step, uint64_t handle, uint64_t size_bytes)
+int resource_give(const struct resource_step *step, uint64_t handle, uint64_t size_bytes)
 {
 	struct heap_block previous, block = {
 					    .address = resource_key(step->call->kind, handle),
@@ -104,13 +96,13 @@ static int give(const struct step *step, uint64_t handle, uint64_t size_bytes)
 		result = displace(step, handle, &previous);
 	if (result < 0)
 		return result;
-	counts_of(step)->gives++;
+	resource_counts_of(step)->gives++;
 	emit(step, true, &block);
 	site_block = site_block_of(&block);
 	return site_stats_enter(step->sink->sites, &site_block);
 }
 
-static int release(const struct step *step, uint64_t handle)
+int resource_release(const struct resource_step *step, uint64_t handle)
 {
 	uint64_t key = resource_key(step->call->kind, handle);
 	struct heap_block block;
@@ -122,14 +114,14 @@ static int release(const struct step *step, uint64_t handle)
 	if (result == HEAP_OK) {
 		const struct site_block site_block = site_block_of(&block);
 
-		counts_of(step)->takes++;
+		resource_counts_of(step)->takes++;
 		emit(step, false, &block);
 		return block.inherited
 			       ? 0
 			       : site_stats_leave(step->sink->sites, &site_block, step->op.time_ns);
 	}
 	if (result == HEAP_UNKNOWN) {
-		counts_of(step)->unknown_takes++;
+		resource_counts_of(step)->unknown_takes++;
 		return note_anomaly(step, ANOMALY_FREE_UNKNOWN, handle, NULL, NULL);
 	}
 	return note_anomaly(step, ANOMALY_DOUBLE_FREE, handle, &block, &released);
@@ -144,7 +136,7 @@ static bool is_taken_within(const struct resource_thread *own, uint64_t key,
 	       call_is_near(sample->caller, own->taken_probe);
 }
 
-static int take(const struct step *step, uint64_t handle)
+static int take(const struct resource_step *step, uint64_t handle)
 {
 	struct resource_thread *own = step->thread->resources;
 	uint64_t key = resource_key(step->call->kind, handle);
@@ -156,10 +148,11 @@ static int take(const struct step *step, uint64_t handle)
 		return 0;
 	own->taken_key = key;
 	own->taken_probe = step->sample->probe_address;
-	return release(step, handle);
+	return resource_release(step, handle);
 }
 
-static int change_refs(const struct step *step, uint64_t handle, int change, uint64_t *ret_count)
+static int change_refs(const struct resource_step *step, uint64_t handle, int change,
+		       uint64_t *ret_count)
 {
 	return ref_counts_change(step->sink->refs, step->op.pid,
 				 resource_key(step->call->kind, handle), change, step->op.stack_id,
@@ -167,7 +160,7 @@ static int change_refs(const struct step *step, uint64_t handle, int change, uin
 }
 
 /* An object that is held and whose references are counted. */
-static bool is_counted(const struct step *step, uint64_t handle)
+static bool is_counted(const struct resource_step *step, uint64_t handle)
 {
 	uint64_t key = resource_key(step->call->kind, handle);
 
@@ -175,7 +168,7 @@ static bool is_counted(const struct step *step, uint64_t handle)
 }
 
 /* A forked child's references to what it inherited are not its parent's. */
-static bool is_inherited(const struct step *step, uint64_t handle)
+static bool is_inherited(const struct resource_step *step, uint64_t handle)
 {
 	const struct heap_block *block =
 		heap_find(step->heap, resource_key(step->call->kind, handle));
@@ -183,7 +176,8 @@ static bool is_inherited(const struct step *step, uint64_t handle)
 	return block && block->inherited;
 }
 
-static int add_ref(const struct step *step, uint64_t handle, bool is_new, uint64_t size_bytes)
+static int add_ref(const struct resource_step *step, uint64_t handle, bool is_new,
+		   uint64_t size_bytes)
 {
 	bool is_first = is_new || !is_counted(step, handle);
 	uint64_t count;
@@ -196,29 +190,29 @@ static int add_ref(const struct step *step, uint64_t handle, bool is_new, uint64
 		ref_counts_remove(step->sink->refs, step->op.pid,
 				  resource_key(step->call->kind, handle));
 	err = change_refs(step, handle, 1, &count);
-	counts_of(step)->refs++;
-	return err || !is_first ? err : give(step, handle, size_bytes);
+	resource_counts_of(step)->refs++;
+	return err || !is_first ? err : resource_give(step, handle, size_bytes);
 }
 
-static int drop_ref(const struct step *step, uint64_t handle)
+static int drop_ref(const struct resource_step *step, uint64_t handle)
 {
 	uint64_t count;
 	int err;
 
 	if (is_inherited(step, handle))
 		return 0;
-	counts_of(step)->unrefs++;
+	resource_counts_of(step)->unrefs++;
 	if (!is_counted(step, handle))
-		return release(step, handle);
+		return resource_release(step, handle);
 	err = change_refs(step, handle, -1, &count);
 	if (err || count)
 		return err;
 	ref_counts_remove(step->sink->refs, step->op.pid, resource_key(step->call->kind, handle));
-	return release(step, handle);
+	return resource_release(step, handle);
 }
 
 /* Tells the calls that are around this one. */
-static void tell_outer(const struct step *step, uint64_t handle)
+static void tell_outer(const struct resource_step *step, uint64_t handle)
 {
 	struct resource_thread *own = step->thread->resources;
 
@@ -234,12 +228,12 @@ static void tell_outer(const struct step *step, uint64_t handle)
 }
 
 /* The call has succeeded. */
-static int apply(const struct step *step, uint64_t handle, uint64_t size_bytes)
+static int apply(const struct resource_step *step, uint64_t handle, uint64_t size_bytes)
 {
 	switch (step->call->role) {
 	case RESOURCE_GIVE:
 		tell_outer(step, handle);
-		return give(step, handle, size_bytes);
+		return resource_give(step, handle, size_bytes);
 	case RESOURCE_NEW:
 		tell_outer(step, handle);
 		return add_ref(step, handle, true, size_bytes);
@@ -254,7 +248,7 @@ static int apply(const struct step *step, uint64_t handle, uint64_t size_bytes)
 	}
 }
 
-static void enter_call(const struct step *step)
+static void enter_call(const struct resource_step *step)
 {
 	struct resource_thread *own = step->thread->resources;
 
@@ -263,7 +257,7 @@ static void enter_call(const struct step *step)
 		own->depth--;
 		memmove(&own->pending[0], &own->pending[1],
 			(size_t)own->depth * sizeof(own->pending[0]));
-		counts_of(step)->unpaired++;
+		resource_counts_of(step)->unpaired++;
 	}
 	own->pending[own->depth] = (struct pending_call){
 		.call = step->call,
@@ -273,7 +267,7 @@ static void enter_call(const struct step *step)
 }
 
 /* Takes the call that returns off the stack, and those inside it, which are over. */
-static bool leave_call(const struct step *step, struct pending_call *ret)
+static bool leave_call(const struct resource_step *step, struct pending_call *ret)
 {
 	struct resource_thread *own = step->thread->resources;
 	uint64_t return_address = step->sample->return_address;
@@ -283,7 +277,7 @@ static bool leave_call(const struct step *step, struct pending_call *ret)
 		if (ret->call != step->call ||
 		    (ret->caller && return_address && ret->caller != return_address))
 			continue;
-		counts_of(step)->unpaired += (uint64_t)(own->depth - 1 - i);
+		resource_counts_of(step)->unpaired += (uint64_t)(own->depth - 1 - i);
 		own->depth = i;
 		return true;
 	}
@@ -291,7 +285,7 @@ static bool leave_call(const struct step *step, struct pending_call *ret)
 	return false;
 }
 
-static int return_from_call(const struct step *step)
+static int return_from_call(const struct resource_step *step)
 {
 	const struct perf_sample *sample = step->sample;
 	struct pending_call pending;
@@ -303,11 +297,11 @@ static int return_from_call(const struct step *step)
 	else if (step->call->place == RESOURCE_STORED)
 		handle = sample->block;
 	else if (!entry_seen) {
-		counts_of(step)->unpaired++;
+		resource_counts_of(step)->unpaired++;
 		return 0;
 	}
 	if (resource_call_failed(step->call, sample->ret, handle)) {
-		counts_of(step)->failures++;
+		resource_counts_of(step)->failures++;
 		return 0;
 	}
 	/* It passes on what a function that it called has given. */
@@ -320,7 +314,7 @@ static int return_from_call(const struct step *step)
 int resource_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
 			const struct perf_sample *sample, uint32_t stack_id)
 {
-	const struct step step = {
+	const struct resource_step step = {
 		.sink = sink,
 		.sample = sample,
 		.thread = thread,

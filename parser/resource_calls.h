@@ -29,6 +29,26 @@ static inline uint64_t resource_handle(const struct probe_schema *schema, uint64
 	return call ? resource_key(call->kind, key) : key;
 }
 
+/* An event, and where it happens. */
+struct resource_step {
+	struct heap_sink *sink;
+	const struct perf_sample *sample;
+	struct thread *thread;
+	struct heap *heap;
+	const struct resource_call *call;
+	struct heap_op op;
+};
+
+/* What is counted of the step's kind. */
+struct resource_counts *resource_counts_of(const struct resource_step *step);
+
+/*
+ * @handle begins to be held, respectively is held no more: the heap is changed, and the sink is
+ * told. Return 0 or -ENOMEM.
+ */
+int resource_give(const struct resource_step *step, uint64_t handle, uint64_t size_bytes);
+int resource_release(const struct resource_step *step, uint64_t handle);
+
 /*
  * Takes the next event of @thread, whose schema is a resource's. Returns 0 or -ENOMEM.
  */

@@ -4,7 +4,9 @@
 #include "parser/leak_words.h"
 #include "parser/leaks_writer.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 bool resource_report_has_any(const struct leak_report *report)
 {
@@ -94,4 +96,62 @@ void resource_report_write_history(FILE *out, const struct leak_report *report,
 			history->unrefs, history->schema->function, history->stack_id);
 		leaks_write_stack(out, report->analysis, history->stack_id);
 	}
+}
+
+static int compare_added(const void *a, const void *b)
+{
+	const struct ref_history *x = a, *y = b;
+	int64_t left_x = (int64_t)(x->refs - x->unrefs), left_y = (int64_t)(y->refs - y->unrefs);
+
+	if (left_x != left_y)
+		return left_x > left_y ? -1 : 1;
+	return (x->stack_id > y->stack_id) - (x->stack_id < y->stack_id);
+}
+
+/* Adds an object's history to the merged one. Returns 0 or -ENOMEM. */
+static int merge(const struct ref_object *object, struct ref_history **merged, size_t *nr)
+{
+	for (size_t i = 0; i < object->nr_history; i++) {
+		const struct ref_history *history = &object->history[i];
+		struct ref_history *grown;
+		size_t k = 0;
+
+		while (k < *nr && ((*merged)[k].stack_id != history->stack_id ||
+				   (*merged)[k].schema != history->schema))
+			k++;
+		if (k < *nr) {
+			(*merged)[k].refs += history->refs;
+			(*merged)[k].unrefs += history->unrefs;
+			continue;
+		}
+		if (*nr == REF_MAX_STACKS)
+			continue;
+		grown = reallocarray(*merged, *nr + 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		*merged = grown;
+		grown[(*nr)++] = *history;
+	}
+	return 0;
+}
+
+int resource_report_merge_histories(const struct leak_report *report, const struct leak_site *site,
+				    struct ref_history **ret, size_t *ret_nr)
+{
+	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+	int err = 0;
+
+	*ret = NULL;
+	*ret_nr = 0;
+	for (size_t i = 0; i < verdict->held_blocks && !err; i++) {
+		uint32_t index = report->verdicts.order[verdict->first + i];
+		const struct ref_object *object =
+			heap_tracker_refs(report->analysis->heaps, &report->held[index]);
+
+		if (object && report->choices[index] == LEAK_LISTED)
+			err = merge(object, ret, ret_nr);
+	}
+	if (*ret_nr)
+		qsort(*ret, *ret_nr, sizeof(**ret), compare_added);
+	return err;
 }

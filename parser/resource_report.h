@@ -26,4 +26,11 @@ void resource_report_write_counts(FILE *out, const struct leak_report *report,
 void resource_report_write_history(FILE *out, const struct leak_report *report,
 				   const struct heap_block *block);
 
+/*
+ * The histories of a site's listed objects, merged by stacks, those that added most first. The
+ * caller frees *@ret, of *@ret_nr; NULL where no references are counted. Returns 0 or -ENOMEM.
+ */
+int resource_report_merge_histories(const struct leak_report *report, const struct leak_site *site,
+				    struct ref_history **ret, size_t *ret_nr);
+
 #endif

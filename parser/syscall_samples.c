@@ -54,7 +54,8 @@ int syscall_samples_take(struct analysis *analysis, const struct perf_sample *sa
 		return err;
 	if (analysis->ranks_own_mappings)
 		owner = MAPPING_IS_RANKED;
-	else if (event->is_syscall_exit && event->syscall->gives)
+	else if (event->is_syscall_exit && event->syscall->gives &&
+		 (event->syscall->groups & SYSCALL_MAPPINGS))
 		err = mapping_owners_find(&analysis->mapping_owners, analysis->stacks, stack_id,
 					  &owner);
 	return err ? err : heap_tracker_syscall(analysis->heaps, sample, stack_id, owner);

@@ -48,6 +48,7 @@ static const char usage[] =
 	"      --no-heap             record only what --pair and --ref say, no allocators\n"
 	"      --with mmap           record mmap, munmap, mremap and brk, too: memory that is mapped\n"
 	"                            without an allocator\n"
+	"      --with fd             record what opens and closes file descriptors, too\n"
 	"      --filter EVENT:EXPR   record EVENT only where EXPR holds, as in\n"
 	"                            \"malloc:bytes > 4096\"; may be given for several events\n"
 	"      --perf-events         record by perf events, not by BPF programs (implied by --filter)\n"
@@ -224,7 +225,7 @@ static int parse_with(const char *text, struct record_config *config)
 	static const struct {
 		const char *word;
 		enum syscall_group group;
-	} groups[] = {{"mmap", SYSCALL_MAPPINGS}};
+	} groups[] = {{"mmap", SYSCALL_MAPPINGS}, {"fd", SYSCALL_DESCRIPTORS}};
 	const char *word = text;
 
 	for (;;) {
@@ -234,7 +235,7 @@ static int parse_with(const char *text, struct record_config *config)
 		       (strlen(groups[i].word) != len || memcmp(word, groups[i].word, len) != 0))
 			i++;
 		if (i == ARRAY_SIZE(groups)) {
-			diag_error("--with takes mmap, not \"%s\"", text);
+			diag_error("--with takes mmap and fd, not \"%s\"", text);
 			return -EINVAL;
 		}
 		config->syscalls |= groups[i].group;

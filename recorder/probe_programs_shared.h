@@ -64,6 +64,7 @@ struct program_site {
 
 /* A system call, by its number (common/syscall_schema.h). */
 struct program_syscall {
+	unsigned int pair_arg; /* from 1: where it stores two descriptors; 0: it does not */
 	struct program_event enter, exit; /* of type 0: it is not recorded */
 	/* With a filter: the size that decides, -1: none does; and a bit of an argument with which
 	 * it is recorded whatever the size. */

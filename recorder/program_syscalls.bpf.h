@@ -70,7 +70,7 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
 {
 	const struct program_syscall *syscall = recorded_syscall(syscall_number(regs));
-	unsigned long long args[MAX_SYSCALL_ARGS], fields[4];
+	unsigned long long args[MAX_SYSCALL_ARGS], fields[5];
 
 	if (!syscall)
 		return 0;
@@ -82,7 +82,11 @@ int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
 	/* Whom a wrapper without a frame returns to, frame pointers do not show. */
 	fields[2] = dump_bytes ? 0 : caller_at_entry(regs);
 	fields[3] = dump_bytes ? 0 : pending_function(PT_REGS_SP(regs));
-	record(regs, &syscall->exit, fields, 4, 0);
+	fields[4] = 0;
+	if (syscall->pair_arg)
+		bpf_probe_read_user(&fields[4], sizeof(fields[4]),
+				    (void *)args[(syscall->pair_arg - 1) & 3]);
+	record(regs, &syscall->exit, fields, 5, 0);
 	return 0;
 }
 

@@ -48,6 +48,8 @@ static char *format_text(const struct syscall_schema *schema, unsigned int type,
 		print_field(out, "long", SYSCALL_FIELD_RET, 0, true);
 		print_field(out, "unsigned long", SYSCALL_FIELD_CALLER, 1, false);
 		print_field(out, "unsigned long", SYSCALL_FIELD_INSIDE, 2, false);
+		if (schema->does == SYSCALL_OPENS_PAIR)
+			print_field(out, "unsigned long", SYSCALL_FIELD_PAIR, 3, false);
 		fputs("\nprint fmt: \"0x%lx\", REC->" SYSCALL_FIELD_RET "\n", out);
 	} else {
 		for (int i = 0; i < SYSCALL_MAX_ARGS && schema->arg_names[i]; i++)
@@ -100,6 +102,8 @@ int program_syscalls_describe(struct program_syscall *syscalls, const struct rec
 		if (!(schema->groups & config->syscalls) || schema->number < 0)
 			continue;
 		row = &syscalls[schema->number];
+		row->pair_arg =
+			schema->does == SYSCALL_OPENS_PAIR ? (unsigned int)schema->pair_arg + 1 : 0;
 		row->size_arg = schema->size_arg;
 		row->replaces_arg = schema->replaces_arg;
 		row->replaces_bit = schema->replaces_bit;

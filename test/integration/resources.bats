@@ -178,3 +178,118 @@ assert_kind() {
 	parse
 	assert_kind pool
 }
+
+# held_by PID: the descriptors that the recording says process PID holds, but for those of --kind others.
+held_by() {
+	awk -v pid="$1" '$1 == "leak" && $6 == pid && / kind=fd/ { print $3 }' leaks | sort
+}
+
+@test "resources: file descriptors, by all the ways that open and close them" {
+	local pid
+
+	record_attached descriptors --no-heap --with fd
+	# What /bin/true opens to load its libc, it closes.
+	assert_equal "held" "$(held fd)" "$(truth fd_held)"
+	assert_no_unexpected
+	grep -A2 '^leak .* openat .* kind=fd' leaks | grep -q 'use_files+0x'
+	rm -f target.in target.out
+	# The kernel's tracepoints do not tell which two a pipe has.
+	record_attached descriptors --no-heap --with fd --perf-events
+	assert_equal "held" "$(held fd)" $(($(truth fd_held) - $(truth pair_held)))
+	# What is held is what the process has: of files, /proc says so, too.
+	rm -f target.in target.out
+	start_target descriptors
+	attach --no-heap --with fd
+	find "/proc/$RECORDED_PID/fd" -printf '%f\n' >before
+	pid=$RECORDED_PID
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	for fd in $(held_by "$pid"); do
+		! grep -qx "$((fd))" before || fail "descriptor $((fd)) was open before"
+	done
+}
+
+# A proxy serves requests, and some clients connect and say nothing: their connections stay open.
+is_listening() {
+	grep -qi ":$(printf %04X "$1") 00000000:0000 0A" /proc/net/tcp
+}
+
+@test "resources: descriptors of a server that clients make it keep" {
+	local port=$((20000 + $$ % 20000)) pid idle=() i fd
+
+	require_program tinyproxy
+	printf '%s\n' "Port $port" "Listen 127.0.0.1" "Timeout 600" "MaxClients 100" \
+		"LogFile \"$PWD/proxy.log\"" "PidFile \"$PWD/proxy.pid\"" "Allow 127.0.0.1" >proxy.conf
+	tinyproxy -d -c proxy.conf >proxy.out 2>&1 3>&- &
+	pid=$!
+	STARTED_PIDS+=("$pid")
+	wait_until 20 is_listening "$port"
+	attach -p "$pid" --no-heap --with fd
+	for ((i = 0; i < 20; i++)); do
+		exec {fd}<>"/dev/tcp/127.0.0.1/$port"
+		printf 'GET / HTTP/1.0\r\n\r\n' >&"$fd"
+		cat <&"$fd" >/dev/null
+		exec {fd}>&-
+	done
+	for ((i = 0; i < 7; i++)); do
+		exec {fd}<>"/dev/tcp/127.0.0.1/$port"
+		idle+=("$fd")
+	done
+	has_accepted() { (($(find "/proc/$pid/fd" -lname 'socket:*' | wc -l) >= 7 + $1)); }
+	wait_until 20 has_accepted 1
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	parse
+	assert_equal "connections" "$(grep -cE '^leak .* accept4? .* kind=fd' leaks)" 7
+	"$BIN/leakparse" --kind fd --summary <perf.data >screen
+	grep -qE '^[0-9]+\. [a-z-]+: 7 fds' screen
+	for fd in "${idle[@]}"; do
+		exec {fd}>&-
+	done
+	kill -KILL "$pid"
+}
+
+@test "resources: a reference that a GObject has too many" {
+	local glib
+
+	glib=$(ldconfig -p | awk '$1 == "libgobject-2.0.so.0" { print $NF; exit }')
+	[[ -n $glib ]] || require_program libgobject-2.0.so.0
+	cat >objects.c <<-'END'
+		#include <stdio.h>
+		/* Of <glib-object.h>, which is in a package of its own. */
+		void *g_object_new(unsigned long type, const char *first, ...);
+		void *g_object_ref(void *object);
+		void g_object_unref(void *object);
+		#define G_TYPE_OBJECT (20UL << 2)
+
+		static void *remembered;
+
+		__attribute__((noinline)) void remember(void *object) { remembered = g_object_ref(object); }
+		__attribute__((noinline)) void show(void *object) { g_object_unref(g_object_ref(object)); }
+
+		int main(void)
+		{
+			for (int i = 0; i < 100; i++) {
+				void *object = g_object_new(G_TYPE_OBJECT, NULL);
+
+				show(object);
+				if (i % 25 == 0)
+					remember(object);
+				g_object_unref(object);
+			}
+			return 0;
+		}
+	END
+	gcc -g -O1 -o objects objects.c "$glib"
+	"$BIN/leakrec" --no-heap -o perf.data \
+		--ref 'object=g_object_new:ret | g_object_ref:arg1 / g_object_unref:arg1' -- ./objects \
+		2>leakrec.err
+	parse
+	grep -q '^# resource object: 100 given, 96 taken, 204 references added, 200 dropped; 4 held$' leaks
+	assert_equal "objects" "$(grep -cE '^leak .* kind=object count=1 refs=3 unrefs=2$' leaks)" 4
+	# Of what added references, only this has nothing that drops them.
+	assert_equal "culprits" "$(awk '/^refs \+1 -0 g_object_ref / { getline; getline; print $1 }' leaks |
+		grep -c '^remember+')" 4
+}
