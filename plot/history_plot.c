@@ -77,8 +77,8 @@ int history_plot_run(const struct history_plot_options *options)
 	} else {
 		diag_error(
 			"the leaks have no histories: an older leakparse wrote them, or one with "
-			"options that select blocks (--size, --stack, ...); run leakparse again "
-			"without these");
+			"options that select blocks (--size, --stack, ...), or with --order time; "
+			"run leakparse again without these");
 		err = -ENODATA;
 	}
 	leak_set_deinit(&set);
