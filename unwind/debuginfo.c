@@ -88,10 +88,12 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	const unsigned char *build_id = NULL;
 	GElf_Addr vaddr;
 
+	if (!debuginfo)
+		return -1;
 	/* For a shared file libdwfl gives no checksum. */
-	if (debuginfo && link && !crc)
+	if (link && !crc)
 		return find_shared(debuginfo, module, name, file_name, link, ret_path);
-	int size = debuginfo ? dwfl_module_build_id(module, &build_id, &vaddr) : -1;
+	int size = dwfl_module_build_id(module, &build_id, &vaddr);
 	struct debug_file_search wanted = {
 		.roots = debuginfo->roots,
 		.nr_roots = debuginfo->nr_roots,
@@ -107,7 +109,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 			},
 	};
 	/* libdwfl asks for the symbols' sake, and again for the debug information's. */
-	if (!debuginfo || debuginfo->without == module)
+	if (debuginfo->without == module)
 		return -1;
 	int fd = debug_file_by_build_id(&wanted, ret_path);
 	if (fd < 0)
