@@ -225,6 +225,13 @@ static int on_name(void *context, const char *path, uint64_t file_offset, const 
 				      function_offset);
 }
 
+static void on_progress(void *context, uint64_t done, uint64_t total)
+{
+	const struct analysis *analysis = context;
+
+	progress_update(analysis->progress, done, total);
+}
+
 struct perf_consumer analysis_consumer(struct analysis *analysis)
 {
 	return (struct perf_consumer){
@@ -245,11 +252,12 @@ struct perf_consumer analysis_consumer(struct analysis *analysis)
 /* @path: NULL for standard input. */
 static int read_one(struct analysis *analysis, const char *path)
 {
-	const struct perf_consumer consumer = analysis_consumer(analysis);
+	struct perf_consumer consumer = analysis_consumer(analysis);
 	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	int err;
 
 	if (path && fd < 0) {
-		int err = errno;
+		err = errno;
 
 		diag_error("cannot read %s: %s", path, strerror(err));
 		return -err;
@@ -259,8 +267,15 @@ static int read_one(struct analysis *analysis, const char *path)
 			"standard input is a terminal; redirect a recording to it, or give -i FILE");
 		return -EINVAL;
 	}
-	return perf_input_read(path ? fd : STDIN_FILENO, path ? path : "standard input", &consumer,
-			       &analysis->input);
+	if (analysis->progress) {
+		progress_init(analysis->progress);
+		consumer.on_progress = on_progress;
+	}
+	err = perf_input_read(path ? fd : STDIN_FILENO, path ? path : "standard input", &consumer,
+			      &analysis->input);
+	if (analysis->progress)
+		progress_end(analysis->progress);
+	return err;
 }
 
 int analysis_finish(struct analysis *analysis, int err)

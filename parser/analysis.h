@@ -6,6 +6,7 @@
 #ifndef LEAKTOOLS_PARSER_ANALYSIS_H
 #define LEAKTOOLS_PARSER_ANALYSIS_H
 
+#include "common/progress.h"
 #include "parser/heap_tracker.h"
 #include "parser/intervals.h"
 #include "parser/loss_windows.h"
@@ -26,6 +27,8 @@ struct analysis {
 	uint64_t incomplete_chains; /* that whoever unwound them has marked */
 	uint64_t start_ns;	    /* of the first event; 0: there was none */
 	uint64_t end_ns;
+
+	struct progress *progress; /* of reading; NULL: not to be shown */
 
 	/*
 	 * Set by the caller, to see what was held in between: nothing later is read than this long

@@ -121,6 +121,7 @@ int main(int argc, char **argv)
 {
 	struct follow follow = {0};
 	struct heap_observer observer = {.context = &follow, .on_change = on_change};
+	struct progress progress;
 	int err;
 
 	diag_set_tool("leakfollow");
@@ -131,6 +132,8 @@ int main(int argc, char **argv)
 
 	observer.kind = follow.kind;
 	err = analysis_init(&follow.analysis, &follow.stacks, &observer);
+	/* Operations are written while the recording is read: perhaps to the same terminal. */
+	follow.analysis.progress = isatty(STDOUT_FILENO) ? NULL : &progress;
 	if (!err) {
 		puts("# columns: enter|exit REFCOUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
 		err = analysis_read(&follow.analysis, &follow.input, follow.input != NULL);

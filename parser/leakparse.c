@@ -235,7 +235,8 @@ static void on_change_of_peak(void *context, const struct heap_change *change)
 		peak_change(&search->peak, change);
 }
 
-static int find_peak(const struct leakparse_options *options, uint64_t *ret_sequence)
+static int find_peak(const struct leakparse_options *options, struct progress *progress,
+		     uint64_t *ret_sequence)
 {
 	struct peak_search search = {.size = options->leaks.size};
 	const struct heap_observer observer = {&search, on_change_of_peak, options->leaks.kind};
@@ -248,6 +249,7 @@ static int find_peak(const struct leakparse_options *options, uint64_t *ret_sequ
 	}
 	err = analysis_init(&analysis, &options->stacks, &observer);
 	analysis.ranks_own_mappings = options->own_mappings;
+	analysis.progress = progress;
 	if (!err)
 		err = analysis_read(&analysis, options->inputs, options->nr_inputs);
 	if (!options->nr_inputs && lseek(STDIN_FILENO, 0, SEEK_SET) < 0)
@@ -310,6 +312,7 @@ int main(int argc, char **argv)
 	struct heap_observer observer = {.context = &diff, .on_change = diff_report_change};
 	struct held_history *history = NULL;
 	struct reader reader = {0};
+	struct progress progress;
 	uint64_t peak_sequence = 0;
 	bool leaks = false;
 	int err;
@@ -325,7 +328,7 @@ int main(int argc, char **argv)
 					: DIAG_EXIT_FAILED;
 	}
 	if (options.at_peak)
-		err = find_peak(&options, &peak_sequence);
+		err = find_peak(&options, &progress, &peak_sequence);
 	if (!err && options.diff)
 		err = begin_diff(&options, &reader, &diff, &analysis);
 	if (!err && options.format && options.format->needs_history) {
@@ -342,6 +345,8 @@ int main(int argc, char **argv)
 		err = analysis_init(&analysis, &options.stacks,
 				    options.diff || history ? &observer : NULL);
 	analysis.intervals = diff.intervals;
+	/* Changes are written while the recording is read: perhaps to the same terminal. */
+	analysis.progress = options.diff ? NULL : &progress;
 	analysis.ranks_own_mappings = options.own_mappings;
 	analysis.until_ns = options.at_ns;
 	analysis.until_sequence = peak_sequence;

@@ -127,6 +127,8 @@ struct perf_consumer {
 	int (*on_comm)(void *context, const struct perf_comm_record *record);
 	int (*on_lost)(void *context, const struct perf_lost_record *record);
 	int (*on_build_id)(void *context, const char *path, const uint8_t *build_id, uint8_t size);
+	/* Of a file, now and then: it is read up to byte @done of @total. */
+	void (*on_progress)(void *context, uint64_t done, uint64_t total);
 	/* What the recording itself calls a place in a file. */
 	int (*on_name)(void *context, const char *path, uint64_t file_offset, const char *function,
 		       uint64_t function_offset);

@@ -484,6 +484,18 @@ static int next_record(struct perf_input *input, struct perf_record *ret)
 	}
 }
 
+/* Each so many records. */
+#define PROGRESS_RECORDS 16384 /* a power of two */
+
+static void tell_progress(const struct perf_input *input)
+{
+	const struct perf_consumer *consumer = input->consumer;
+
+	if (consumer->on_progress && input->source.seekable)
+		consumer->on_progress(consumer->context, input->chunks.offset,
+				      input->source.size_bytes);
+}
+
 static int read_records(struct perf_input *input)
 {
 	struct perf_record record;
@@ -493,6 +505,8 @@ static int read_records(struct perf_input *input)
 		ret = take_record(input, &record);
 		if (ret)
 			return ret;
+		if ((input->stats->records & (PROGRESS_RECORDS - 1)) == 0)
+			tell_progress(input);
 	}
 	/* What was read before a corrupted place is delivered all the same. */
 	perf_order_finish(&input->order);

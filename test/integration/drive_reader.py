@@ -5,10 +5,27 @@
 Exits 0 if all was as it should be; prints what the terminal shows in the end.
 """
 
+import os
 import re
+import signal
 import sys
+import time
 
 from terminal import Terminal
+
+
+def wait_for_reader(pid, path):
+    """Until the process has opened the file."""
+    path = os.path.realpath(path)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                if os.readlink(f"/proc/{pid}/fd/{fd}") == path:
+                    return
+        except FileNotFoundError:
+            pass
+    raise AssertionError(f"nobody reads {path}")
 
 
 def main():
@@ -21,7 +38,20 @@ def main():
         terminal.press(" ")
         terminal.wait_without(r"^# leaks 1$")
         terminal.press("q")
+    if case == "progress":
+        # It is held while it reads, so that it takes more than a second.
+        wait_for_reader(terminal.pid, command[-1])
+        os.kill(terminal.pid, signal.SIGSTOP)
+        start = time.monotonic()
+        while time.monotonic() - start < 1.2:
+            terminal.read(0.1)
+        os.kill(terminal.pid, signal.SIGCONT)
     status = terminal.finish()
+    if case == "progress":
+        shown = re.findall(rb"(\d+) %, [\d.]+ .iB of [\d.]+ .iB, [\d.]+ .iB/s, \d+ s left\r",
+                           terminal.screen.raw)
+        assert shown, terminal.screen.raw
+        assert not any("left" in line for line in terminal.screen.text())
     assert status == 0, status
     assert terminal.is_restored()
     coloured = re.search(rb"\x1b\[[0-9;]*3[0-9]m", terminal.screen.raw)

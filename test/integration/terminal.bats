@@ -70,3 +70,11 @@ on_terminal() {
 	NO_COLOR='' on_terminal coloured "$BIN/leakparse" --summary -i perf.data
 	on_terminal plain env TERM=dumb "$BIN/leakparse" --summary -i perf.data
 }
+
+@test "terminal: how far it is with a large file, and how long it will take" {
+	"$BUILD_DIR/test/bench/make_stream" --events 1000000 --live 1000 --stacks 50 >large
+	on_terminal progress "$BIN/leakparse" --summary --top 1 large
+	grep -q '^1000 blocks, ' screen
+	"$BIN/leakparse" --summary large >out 2>err
+	[[ ! -s err ]] || fail "$(cat err)"
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/progress.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHOW_AFTER_NS 1000000000ULL
+#define SHOW_EVERY_NS 250000000ULL
+
+#define CLEAR_LINE    "\r\033[K"
+
+void progress_init(struct progress *ret)
+{
+	const char *terminal = getenv("TERM");
+
+	*ret = (struct progress){
+		.is_wanted = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0,
+		.start_ns = clock_now_ns(),
+	};
+}
+
+/* Three digits that count. */
+static int bytes_text(char *ret, size_t size, double bytes)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+	size_t i = 0;
+
+	for (bytes /= 1024; bytes >= 1023.5 && i < sizeof(units) / sizeof(units[0]) - 1; i++)
+		bytes /= 1024;
+	return snprintf(ret, size, "%.*f %s",
+			bytes < 9.995	? 2
+			: bytes < 99.95 ? 1
+					: 0,
+			bytes, units[i]);
+}
+
+static void left_text(char *ret, size_t size, double seconds)
+{
+	uint64_t whole = (uint64_t)(seconds + 0.5);
+
+	if (whole >= 3600)
+		snprintf(ret, size, "%" PRIu64 " h %02" PRIu64 " min", whole / 3600,
+			 whole / 60 % 60);
+	else if (whole >= 60)
+		snprintf(ret, size, "%" PRIu64 " min %02" PRIu64 " s", whole / 60, whole % 60);
+	else
+		snprintf(ret, size, "%" PRIu64 " s", whole);
+}
+
+void progress_text(char *ret, size_t size, uint64_t done, uint64_t total, uint64_t elapsed_ns)
+{
+	double seconds = (double)elapsed_ns / 1e9, rate = seconds > 0 ? (double)done / seconds : 0;
+	char done_text[24], total_text[24], rate_text[24], left[48] = "?";
+
+	bytes_text(done_text, sizeof(done_text), (double)done);
+	bytes_text(total_text, sizeof(total_text), (double)total);
+	bytes_text(rate_text, sizeof(rate_text), rate);
+	if (rate > 0)
+		left_text(left, sizeof(left), (double)(total - done) / rate);
+	snprintf(ret, size, "%.0f %%, %s of %s, %s/s, %s left",
+		 total ? 100 * (double)done / (double)total : 100, done_text, total_text, rate_text,
+		 left);
+}
+
+void progress_update(struct progress *progress, uint64_t done, uint64_t total)
+{
+	uint64_t now_ns;
+	char text[160];
+
+	if (!progress->is_wanted || total == 0)
+		return;
+	now_ns = clock_now_ns();
+	if (now_ns - progress->start_ns < SHOW_AFTER_NS ||
+	    now_ns - progress->shown_ns < SHOW_EVERY_NS)
+		return;
+	progress->shown_ns = now_ns;
+	progress->is_shown = true;
+	progress_text(text, sizeof(text), done < total ? done : total, total,
+		      now_ns - progress->start_ns);
+	/* The cursor goes back, so that a message takes the line's place. */
+	fprintf(stderr, CLEAR_LINE "%s\r", text);
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->is_shown)
+		fputs(CLEAR_LINE, stderr);
+	progress->is_shown = false;
+	progress->is_wanted = false;
+}
