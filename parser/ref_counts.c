@@ -96,7 +96,7 @@ static struct ref_history *find_history(struct ref_object *object, uint32_t stac
 		if (object->history[i].stack_id == stack_id &&
 		    (object->history[i].schema == schema || stack_id == STACK_NONE))
 			return &object->history[i];
-	if (object->nr_history == REF_MAX_STACKS - 1 && stack_id != STACK_NONE)
+	if (object->nr_history >= REF_MAX_STACKS - 1 && stack_id != STACK_NONE)
 		return find_history(object, STACK_NONE, schema);
 	grown = reallocarray(object->history, object->nr_history + 1, sizeof(*grown));
 	if (!grown)

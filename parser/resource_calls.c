@@ -251,6 +251,7 @@ static int apply(const struct resource_step *step, uint64_t handle, uint64_t siz
 static void enter_call(const struct resource_step *step)
 {
 	struct resource_thread *own = step->thread->resources;
+	struct pending_call *pending;
 
 	/* So deep is no nesting: these were left by longjmp(), or their returns were lost. */
 	if (own->depth == CALL_MAX_DEPTH) {
@@ -259,11 +260,12 @@ static void enter_call(const struct resource_step *step)
 			(size_t)own->depth * sizeof(own->pending[0]));
 		resource_counts_of(step)->unpaired++;
 	}
-	own->pending[own->depth] = (struct pending_call){
+	pending = &own->pending[own->depth++];
+	*pending = (struct pending_call){
 		.call = step->call,
 		.caller = call_caller_of(step->sample),
 	};
-	memcpy(own->pending[own->depth++].args, step->sample->args, sizeof(step->sample->args));
+	memcpy(pending->args, step->sample->args, sizeof(pending->args));
 }
 
 /* Takes the call that returns off the stack, and those inside it, which are over. */
