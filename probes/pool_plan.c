@@ -80,7 +80,7 @@ static int plan_probe(struct probe_file *file, const struct elf_image *image,
 		probe_arch_describe(arch, code, sizeof(code), &probe->instruction);
 	snprintf(probe->symbol, sizeof(probe->symbol), "%s", pool->call.function);
 	/* Each place has an event of its own: tracefs would add them up to one. */
-	snprintf(event.function, sizeof(event.function), "%s_%zu", pool->call.function, nth);
+	snprintf(event.function, sizeof(event.function), "%.32s_%zu", pool->call.function, nth);
 	resource_event_format(&event, probe->event);
 	if (asprintf(&probe->fetch_args,
 		     pool->call.role == RESOURCE_GIVE ? RESOURCE_FIELD_HANDLE

@@ -93,6 +93,7 @@ static inline int fuzz_on_name(void *context, const char *path, uint64_t file_of
 /* Reads the bytes as leakparse reads a file: mapped, or if their number is odd, copied. */
 static inline void fuzz_read(const uint8_t *bytes, size_t nr)
 {
+	struct resource_schemas resources = {0};
 	struct perf_input_stats stats = {0};
 	struct heap_tracker *tracker;
 	const struct heap_block *held;
@@ -103,6 +104,7 @@ static inline void fuzz_read(const uint8_t *bytes, size_t nr)
 		abort();
 	const struct perf_consumer consumer = {
 		.context = tracker,
+		.resources = &resources,
 		.on_sample = fuzz_on_sample,
 		.on_soon = fuzz_on_soon,
 		.on_mmap = fuzz_on_mmap,
@@ -120,6 +122,7 @@ static inline void fuzz_read(const uint8_t *bytes, size_t nr)
 	if (heap_tracker_finish(tracker) == 0 && heap_tracker_held(tracker, &held, &nr_held) == 0)
 		fuzz_touch(held, nr_held * sizeof(*held));
 	heap_tracker_destroy(tracker);
+	resource_schemas_deinit(&resources);
 	close(fd);
 }
 
