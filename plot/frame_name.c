@@ -181,17 +181,43 @@ char *frame_name_short(const char *symbol, size_t max_chars)
 
 bool frame_name_is_wrapper(const char *symbol)
 {
-	static const char *const exact[] = {"operator new", "operator new[]", "mmap",	 "mremap",
-					    "brk",	    "strdup",	      "strndup", "asprintf",
-					    "vasprintf"};
+	static const char *const exact[] = {"operator new", "operator new[]", "mmap",	  "mremap",
+					    "brk",	    "sbrk",	      "mmap64",	  "strdup",
+					    "strndup",	    "asprintf",	      "vasprintf"};
 	static const char *const beginnings[] = {
-		"__libc_malloc", "__libc_calloc",   "__libc_realloc",  "__libc_memalign",
-		"xmalloc",	 "xcalloc",	    "xrealloc",	       "xzalloc",
-		"xstrdup",	 "xstrndup",	    "g_malloc",	       "g_try_malloc",
-		"g_realloc",	 "g_try_realloc",   "g_slice_alloc",   "g_strdup",
-		"PyMem_",	 "PyObject_Malloc", "PyObject_Calloc", "PyObject_Realloc",
-		"_PyObject_",	 "__rust_",	    "__rdl_",	       "__rg_",
-		"alloc::",	 "std::",	    "__gnu_cxx::",     "void* std::",
+		"__GI_",
+		"__mmap",
+		"__mremap",
+		"__brk",
+		"__sbrk",
+		"__libc_malloc",
+		"__libc_calloc",
+		"__libc_realloc",
+		"__libc_memalign",
+		"xmalloc",
+		"xcalloc",
+		"xrealloc",
+		"xzalloc",
+		"xstrdup",
+		"xstrndup",
+		"g_malloc",
+		"g_try_malloc",
+		"g_realloc",
+		"g_try_realloc",
+		"g_slice_alloc",
+		"g_strdup",
+		"PyMem_",
+		"PyObject_Malloc",
+		"PyObject_Calloc",
+		"PyObject_Realloc",
+		"_PyObject_",
+		"__rust_",
+		"__rdl_",
+		"__rg_",
+		"alloc::",
+		"std::",
+		"__gnu_cxx::",
+		"void* std::",
 	};
 
 	if (probe_schema_find(symbol))

@@ -21,8 +21,8 @@ if (!data.held.end.length) /* nothing was told of it */
 	data.held = { span_us: duration / 128, end: new Array(128).fill(0), peak: 0, peak_us: 0 };
 
 /* Allocators and what merely wraps them: the code that asked for the memory is further out. */
-const WRAPPERS = new RegExp("^(_*(libc_)?(malloc|calloc|realloc|reallocarray|memalign|posix_memalign|aligned_alloc|" +
-	"valloc|pvalloc|strdup|strndup|asprintf|vasprintf|mmap|mremap|brk)|operator new.*|x(m|c|re|z)alloc\\w*|xstrn?dup|" +
+const WRAPPERS = new RegExp("^(_*(GI_+)?(libc_)?(malloc|calloc|realloc|reallocarray|memalign|posix_memalign|aligned_alloc|" +
+	"valloc|pvalloc|strdup|strndup|asprintf|vasprintf|mmap(64)?|mremap|s?brk)|operator new.*|x(m|c|re|z)alloc\\w*|xstrn?dup|" +
 	"g_(try_)?(malloc|realloc|slice_alloc|strdup)\\w*|Py(Mem|Object)_\\w*(Malloc|Calloc|Realloc)|_PyObject_\\w*Alloc\\w*|" +
 	"__rust?_\\w*alloc\\w*|alloc::.*|(std|__gnu_cxx)::.*)(\\(|$)");
 

@@ -74,8 +74,9 @@ static void long_names_lose_outer_scopes_first(void **state)
 static void wrappers_are_known(void **state)
 {
 	static const char *const wrappers[] = {
-		"malloc",  "posix_memalign",   "operator new", "operator new[]", "g_malloc0",
-		"xstrdup", "std::vector<int>", "strdup",       "__libc_calloc"};
+		"malloc",	 "posix_memalign", "operator new",     "operator new[]",
+		"g_malloc0",	 "xstrdup",	   "std::vector<int>", "strdup",
+		"__libc_calloc", "__GI___mmap64",  "mmap64",	       "__sbrk"};
 	static const char *const others[] = {"main",	 "operator newer", "my_malloc_test",
 					     "standard", "allocate",	   ""};
 
