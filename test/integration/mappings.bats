@@ -142,6 +142,28 @@ assert_perf_reads() {
 	assert_summary lost 0
 }
 
+@test "mappings: nothing else" {
+	record_command mappings --no-heap --with mmap
+	grep '^left ' truth | sort | diff - <(left)
+	assert_equal "large blocks" "$(grep -c '^leak .* [a-z_]*alloc ' leaks)" 0
+}
+
+@test "mappings: of the whole machine" {
+	start_target mappings
+	: >leakrec.err
+	"$BIN/leakrec" -a --no-heap --with mmap -o perf.data 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 30 is_recording "$LEAKREC_PID"
+	go_target
+	finish_target
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	"$BIN/leakparse" --order time --stack '/mappings$' <perf.data >leaks
+	grep '^left ' truth | sort | diff - <(left)
+	assert_summary lost 0
+}
+
 @test "mappings: what the allocator has mapped, if asked for" {
 	record_command mappings --with mmap
 	"$BIN/leakparse" --own-mappings <perf.data >leaks 2>leakparse.err
@@ -196,6 +218,6 @@ assert {"mmap", "mremap", "brk"} <= {block["allocator"] for block in report["blo
 
 @test "mappings: usage" {
 	run -2 "$BIN/leakrec" --with maps -- true
-	grep -q 'leakrec: --with takes mmap, not "maps"' <<<"$output"
+	grep -q 'leakrec: --with takes mmap and fd, not "maps"' <<<"$output"
 	run -2 "$BIN/leakrec" --with mmap, -- true
 }
