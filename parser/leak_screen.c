@@ -4,6 +4,7 @@
 #include "common/colour.h"
 #include "common/diag.h"
 #include "common/scope.h"
+#include "parser/input_advice.h"
 #include "parser/leak_words.h"
 #include "parser/pairing_audit.h"
 #include "parser/resource_report.h"
@@ -283,18 +284,22 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
 	struct audit_finding findings[AUDIT_NR_KINDS];
+	struct input_advice advice;
 	int nr_lines = 0;
 
 	pairing_audit(analysis, findings);
 	if (analysis->lost && ++nr_lines)
 		fprintf(out,
 			"! %" PRIu64
-			" events were lost; as many of the blocks may have been freed\n",
+			" events were lost; as many of the blocks may have been freed; " INPUT_ADVICE_LOST
+			"\n",
 			analysis->lost);
 	if (analysis->input.truncated && ++nr_lines)
 		fputs("! the recording was cut off: its end is not in it\n", out);
 	if (analysis_unwind_failures(analysis) && ++nr_lines)
-		fprintf(out, "! %" PRIu64 " stacks end early\n",
+		fprintf(out,
+			"! %" PRIu64 " stacks end early: where files are gone or tell nothing of "
+			"frames, or a dump was too short (leakrec --call-graph dwarf,BYTES)\n",
 			analysis_unwind_failures(analysis));
 	if (findings[AUDIT_UNSEEN_FREES].count && ++nr_lines)
 		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_UNSEEN_FREES].count,
@@ -308,6 +313,12 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 			"and delete: without --summary, both stacks\n",
 			report->anomalies[ANOMALY_MISMATCH],
 			plural(report->anomalies[ANOMALY_MISMATCH]));
+	input_advice_find(report, &advice);
+	for (size_t i = 0; i < advice.nr; i++, nr_lines++) {
+		fputs("! ", out);
+		diag_print_escaped(out, advice.lines[i], NULL);
+		fputc('\n', out);
+	}
 	return nr_lines;
 }
 

@@ -6,6 +6,7 @@
 #include "common/pager.h"
 #include "common/scope.h"
 #include "parser/diff_report.h"
+#include "parser/input_advice.h"
 #include "parser/leak_screen.h"
 #include "parser/leakparse_options.h"
 #include "parser/peak.h"
@@ -51,8 +52,10 @@ static void warn_of_losses(const struct analysis *analysis)
 {
 	_cleanup_free_ char *windows = windows_phrase(analysis);
 
-	diag_warn("%" PRIu64 " events were lost%s: a leak whose free is among them is none",
-		  analysis->lost, windows ? windows : "");
+	diag_warn(
+		"%" PRIu64
+		" events were lost%s: a leak whose free is among them is none; " INPUT_ADVICE_LOST,
+		analysis->lost, windows ? windows : "");
 }
 
 /* " of 3072 bytes", or "" where all sizes are wanted. NULL: out of memory. */
@@ -87,6 +90,32 @@ static void tell_resources(const struct leak_report *report)
 				  report->resources[i].held);
 }
 
+/* Nothing held is an answer, unless nothing was seen. */
+static void tell_nothing(const struct leak_report *report)
+{
+	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
+
+	if (leak_report_has_held(report))
+		return;
+	if (report->nr_held)
+		diag_note("nothing of what was asked for is held");
+	else if (!stats->events)
+		diag_note("nothing was recorded: no probe was hit");
+	else
+		diag_note(
+			"nothing leaked: what was allocated while it was recorded has been freed");
+}
+
+static void tell_advice(const struct leak_report *report)
+{
+	struct input_advice advice;
+
+	tell_nothing(report);
+	input_advice_find(report, &advice);
+	for (size_t i = 0; i < advice.nr; i++)
+		diag_warn("%s", advice.lines[i]);
+}
+
 /* The short answer, for whoever watches the terminal. */
 static void tell(const struct leak_report *report)
 {
@@ -117,6 +146,7 @@ static void tell(const struct leak_report *report)
 			  stats->own_mappings, stats->own_mapped_bytes);
 	if (analysis->lost)
 		warn_of_losses(analysis);
+	tell_advice(report);
 }
 
 /* So that the file of suppressions does not outlive its use. */
