@@ -59,7 +59,9 @@ static struct rest rest_of(const struct printer *printer, const struct call_node
 	struct rest rest = {0};
 
 	for (const struct call_node *child = node->first; child; child = child->next) {
-		if (is_shown(printer, child))
+		/* What was added and freed again is no change. */
+		if (is_shown(printer, child) ||
+		    (!child->total.of[CALL_HELD_BYTES] && !child->total.of[CALL_HELD_BLOCKS]))
 			continue;
 		rest.nr++;
 		rest.bytes = call_weight_sum(rest.bytes, child->total.of[CALL_HELD_BYTES]);
