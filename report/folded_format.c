@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-static void write_stack(FILE *out, const struct named_stack *stack, uint64_t bytes)
+static void write_stack(FILE *out, const struct named_stack *stack, uint64_t weight)
 {
 	for (size_t i = stack->nr; i-- > 0;) {
 		/* A semicolon would be two frames. */
@@ -20,13 +20,23 @@ static void write_stack(FILE *out, const struct named_stack *stack, uint64_t byt
 	}
 	if (!stack->nr)
 		fputs("(no stack)", out);
-	fprintf(out, " %" PRIu64 "\n", bytes);
+	fprintf(out, " %" PRIu64 "\n", weight);
+}
+
+/* Bytes, or where nothing that is listed has any (descriptors, objects), how many. */
+static bool has_bytes(const struct leak_report *report)
+{
+	for (size_t i = 0; i < report->nr_listed_sites; i++)
+		if (report->sites[i].bytes)
+			return true;
+	return false;
 }
 
 int folded_format_write(FILE *out, const struct report_input *input)
 {
 	const struct leak_report *report = input->report;
 	struct named_stack stack = {.names = name_pool_create()};
+	bool by_bytes = has_bytes(report);
 	int err = stack.names ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < report->nr_listed_sites && !err; i++) {
@@ -35,7 +45,7 @@ int folded_format_write(FILE *out, const struct report_input *input)
 		err = named_stack_load(&stack, report->analysis->stacks,
 				       report->verdicts.sites[site->site].site->stack_id);
 		if (!err)
-			write_stack(out, &stack, site->bytes);
+			write_stack(out, &stack, by_bytes ? site->bytes : site->blocks);
 	}
 	name_pool_destroy(stack.names);
 	named_stack_deinit(&stack);

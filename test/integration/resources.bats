@@ -115,6 +115,7 @@ assert_kind() {
 	"$BIN/leakparse" --summary <perf.data >screen 2>/dev/null
 	grep -q '^5 file handles in 1 stack, held at the end: 50 given, 45 taken, 50 not given$' screen
 	"$BIN/leakparse" --kind file --format json <perf.data 2>/dev/null | grep -q '"kind":"file"'
+	"$BIN/leakparse" --kind file --format folded <perf.data 2>/dev/null | grep -q ';open_log;.* 5$'
 	"$BIN/leakparse" --kind file --format tree <perf.data 2>/dev/null | grep -q '5 *in all'
 	"$BIN/leakfollow" --kind file <perf.data >follow 2>/dev/null
 	assert_equal "entered" "$(grep -c '^enter' follow)" 50
