@@ -227,7 +227,7 @@ static int add_kind(struct resource_schemas *schemas, const struct resource_even
 		if ((*ret)->counts_refs == counts_refs && strcmp((*ret)->name, event->kind) == 0)
 			return 0;
 	}
-	if (schemas->nr_kinds == RESOURCE_DESCRIPTORS - 1)
+	if (schemas->nr_kinds == RESOURCE_NAMED_KINDS)
 		return -E2BIG;
 	kind = calloc(1, sizeof(*kind));
 	if (!kind)

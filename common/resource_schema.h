@@ -22,6 +22,7 @@
 #define RESOURCE_MAX_KINDS    64
 #define RESOURCE_MAPPINGS     RESOURCE_MAX_KINDS /* a number: common/syscall_schema.h */
 #define RESOURCE_DESCRIPTORS  (RESOURCE_MAX_KINDS - 1)
+#define RESOURCE_NAMED_KINDS  (RESOURCE_DESCRIPTORS - 1) /* by the user */
 #define RESOURCE_MAX_CALLS    1024
 #define RESOURCE_FIELD_MAX    31 /* characters of a field's: MAX_ARG_NAME_LEN, trace_probe.h */
 

@@ -327,7 +327,7 @@ static void calls_have_a_limit(void **state)
 	snprintf(event.function, sizeof(event.function), "one_more");
 	assert_int_equal(resource_schemas_add(&schemas, &event, &call), -E2BIG);
 	resource_schemas_deinit(&schemas);
-	for (int i = 0; i < RESOURCE_MAX_KINDS - 1; i++) { /* one is built in */
+	for (int i = 0; i < RESOURCE_NAMED_KINDS; i++) { /* one is built in */
 		snprintf(event.kind, sizeof(event.kind), "kind%d", i);
 		assert_int_equal(resource_schemas_add(&schemas, &event, &call), 0);
 		assert_int_equal(call->kind->number, i + 1);
