@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAX_SYMBOLS	4096 /* of the schema's; mimalloc has 130 */
+#define MAX_SYMBOLS	512 /* of the schema's; mimalloc has 130 */
 #define MAX_CANDIDATES	8    /* of an indirect function */
 #define JEMALLOC_SYMBOL "mallctlnametomib"
 
