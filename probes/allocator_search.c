@@ -103,6 +103,7 @@ static bool was_looked_at(const struct allocator_search *search, const struct st
 	return false;
 }
 
+/* @set: for what is new; NULL: it is known elsewhere. */
 static int look_at(struct allocator_search *search, struct mapped_file *file, struct probe_set *set)
 {
 	struct looked_at looked = {
@@ -119,7 +120,9 @@ static int look_at(struct allocator_search *search, struct mapped_file *file, st
 	if (was_looked_at(search, &file->stat))
 		return 0;
 	looked.on_overlay = fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
-	err = plan(search, file, &looked, set);
+	/* What was planned elsewhere shows through, too. */
+	looked.is_probed = !set;
+	err = set ? plan(search, file, &looked, set) : 0;
 	if (err)
 		return err;
 	grown = reallocarray(search->files, search->nr_files + 1, sizeof(*grown));
@@ -130,7 +133,7 @@ static int look_at(struct allocator_search *search, struct mapped_file *file, st
 	return 0;
 }
 
-int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
+static int look_at_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
 {
 	struct mapped_files files;
 	int err = mapped_files_try_open(&files, pid);
@@ -143,4 +146,24 @@ int allocator_search_process(struct allocator_search *search, pid_t pid, struct 
 	if (err)
 		diag_error("cannot look for allocators: out of memory");
 	return err;
+}
+
+int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
+{
+	return look_at_process(search, pid, set);
+}
+
+int allocator_search_skip(struct allocator_search *search, pid_t pid)
+{
+	return look_at_process(search, pid, NULL);
+}
+
+bool allocator_search_file(const struct allocator_search *search, size_t nr, dev_t *ret_device,
+			   ino_t *ret_inode)
+{
+	if (nr >= search->nr_files)
+		return false;
+	*ret_device = search->files[nr].device;
+	*ret_inode = search->files[nr].inode;
+	return true;
 }

@@ -23,4 +23,11 @@ void allocator_search_destroy(struct allocator_search *search);
  */
 int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set);
 
+/* The @nr'th file that was looked at; false if there are not so many. */
+bool allocator_search_file(const struct allocator_search *search, size_t nr, dev_t *ret_device,
+			   ino_t *ret_inode);
+
+/* From now on takes what @pid maps for looked at. Returns 0 or -ENOMEM, reported. */
+int allocator_search_skip(struct allocator_search *search, pid_t pid);
+
 #endif

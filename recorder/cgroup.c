@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <mntent.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 /* A descriptor of directory @path, or a negative errno; *@ret_type: its file system's. */
@@ -70,4 +71,12 @@ int cgroup_open(const char *path)
 		diag_error("no cgroup %s: %s; those that there are, are below %s", path,
 			   strerror(-fd), hierarchy);
 	return fd;
+}
+
+/* Its inode's: cgroup_id(), include/linux/cgroup.h. */
+uint64_t cgroup_id(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_ino : 0;
 }

@@ -3,11 +3,16 @@
 #ifndef LEAKTOOLS_RECORDER_CGROUP_H
 #define LEAKTOOLS_RECORDER_CGROUP_H
 
+#include <stdint.h>
+
 /*
  * Opens the cgroup at @path: of its directory, or from the root of the hierarchy on, as
  * /proc/PID/cgroup shows it ("/system.slice/cron.service"). Returns a descriptor, or a negative
  * errno, reported.
  */
 int cgroup_open(const char *path);
+
+/* The number by which BPF programs know the cgroup @fd; 0 where there is none. */
+uint64_t cgroup_id(int fd);
 
 #endif

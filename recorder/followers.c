@@ -52,10 +52,10 @@ static int copy_probes(struct probe_set *to, const struct probe_programs *progra
 	struct probe_file *copy = NULL;
 	int err = 0;
 
-	to->files = calloc(programs->nr_places, sizeof(*to->files));
+	to->files = calloc(programs->nr_planned, sizeof(*to->files));
 	if (!to->files)
 		return -ENOMEM;
-	for (size_t i = 0; i < programs->nr_places && !err; i++) {
+	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
 		const struct program_place *place = &programs->places[i];
 
 		if (!copy || place->file != file) {
@@ -128,7 +128,7 @@ static int attach_programs(struct followers *followers)
 	size_t file = 0, nr = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < programs->nr_places && !err; i++) {
+	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
 		const struct program_place *place = &programs->places[i];
 		int nr_points = !!place->entry + !!place->ret;
 

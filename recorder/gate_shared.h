@@ -29,6 +29,10 @@ struct gate_target {
 	unsigned int job_stopped;      /* by somebody else's SIGSTOP: to stay so */
 	unsigned int continuing;       /* its mark is gone, its SIGCONT perhaps not sent yet */
 	unsigned int role;	       /* enum gate_role */
+	/* It has mapped code of a file, this one, that the recorder is to look at (late_files.h).
+	 */
+	unsigned int has_mapped;
+	unsigned long long mapped_device, mapped_inode;
 };
 
 /* What processes are where the whole machine, or a cgroup, is recorded (bystanders.h). */
@@ -55,6 +59,7 @@ struct gate_shared {
 	 * recorder has drained its rings again. 0: no limit. */
 	unsigned long long max_stop_ns;
 	unsigned int overdue;
+	unsigned int any_mapped; /* some target may have mapped something */
 };
 
 /* The first entry to look at for a process; the search goes on linearly. */

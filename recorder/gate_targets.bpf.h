@@ -24,6 +24,7 @@ struct perf_event_context {
 struct mm_struct {
 	unsigned long start_stack;
 	unsigned long brk;
+	unsigned long exec_vm; /* pages */
 } __attribute__((preserve_access_index));
 
 struct thread_struct {
@@ -38,6 +39,8 @@ struct thread_struct {
 
 struct signal_struct {
 	struct tty_struct *tty;
+	struct pid *pids[4];
+	int leader; /* of a session */
 } __attribute__((preserve_access_index));
 
 #if defined(__TARGET_ARCH_x86)
@@ -64,6 +67,7 @@ struct gate_shared shared;
 /* Probes are hit by all processes of the machine, of which those in a cgroup may be meant. */
 const volatile bool everywhere = false;
 const volatile bool in_cgroup = false;
+const volatile unsigned long long cgroup_id = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
@@ -98,7 +102,7 @@ static struct gate_target *add_target(unsigned int tgid)
 		    __sync_val_compare_and_swap(&target->tgid, old, (unsigned long long)tgid) ==
 			    old) {
 			target->stopped = target->linked = target->forks = 0;
-			target->job_stopped = target->role = 0;
+			target->job_stopped = target->role = target->has_mapped = 0;
 			return target;
 		}
 	}
@@ -118,14 +122,31 @@ static __attribute__((unused)) struct gate_target *current_target(void)
 	return find_target(BPF_CORE_READ(task, real_parent, tgid)) ? add_target(tgid) : 0;
 }
 
-/* With @everywhere: true if the process that runs now is one of those that are meant. */
-static __attribute__((unused)) bool is_in_scope(void)
+static bool is_left_out(void)
 {
 	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32);
 
-	if (target && target->role == GATE_LEFT_OUT)
+	return target && target->role == GATE_LEFT_OUT;
+}
+
+/* With @everywhere: true if the process that runs now is one of those that are meant. */
+static __attribute__((unused)) bool is_in_scope(void)
+{
+	return !is_left_out() &&
+	       (!in_cgroup || bpf_current_task_under_cgroup(&recorded_cgroup, 0) == 1);
+}
+
+#define MAX_CGROUP_DEPTH 32
+
+/* The same, slower, for sleepable programs, which may not look into that map. */
+static __attribute__((unused)) bool is_in_scope_sleepable(void)
+{
+	if (is_left_out())
 		return false;
-	return !in_cgroup || bpf_current_task_under_cgroup(&recorded_cgroup, 0) == 1;
+	for (int level = 0; in_cgroup && level < MAX_CGROUP_DEPTH; level++)
+		if (bpf_get_current_ancestor_cgroup_id(level) == cgroup_id)
+			return true;
+	return !in_cgroup;
 }
 
 /* The same of what is hit by all processes in any case. */
@@ -134,9 +155,25 @@ static __attribute__((unused)) bool is_recorded(void)
 	return everywhere ? is_in_scope() : current_target() != 0;
 }
 
+#define PIDTYPE_OF_GROUP 2 /* PIDTYPE_PGID, include/linux/pid_types.h */
+
+/*
+ * True if the process that runs now may be the job of a shell, which has a group of its own: the
+ * shell would take a stop for Ctrl-Z. Services lead a session, or have init for a parent.
+ */
+static __attribute__((unused)) bool is_job(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task(), *parent;
+
+	parent = BPF_CORE_READ(task, real_parent);
+	return !BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(parent, tgid) != 1 &&
+	       BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_GROUP]) !=
+		       BPF_CORE_READ(parent, signal, pids[PIDTYPE_OF_GROUP]);
+}
+
 /*
  * The process that runs now, if it may be stopped. On a machine that is recorded as a whole, jobs
- * of shells may not: the shell would take that for Ctrl-Z.
+ * of shells may not.
  */
 static __attribute__((unused)) struct gate_target *target_to_hold(void)
 {
@@ -146,7 +183,7 @@ static __attribute__((unused)) struct gate_target *target_to_hold(void)
 
 	if (!everywhere)
 		return current_target();
-	if (BPF_CORE_READ(task, signal, tty))
+	if (BPF_CORE_READ(task, signal, tty) || is_job())
 		return 0;
 	target = find_target(tgid);
 	if (!target)

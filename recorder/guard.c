@@ -56,7 +56,7 @@ unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
 
 			if (target->tgid <= GATE_REMOVED || target->linked != linked)
 				continue;
-			if (!all && target->forks == GATE_FORKS_WANTED) {
+			if (!all && (target->forks == GATE_FORKS_WANTED || target->has_mapped)) {
 				shared->any_stopped = 1;
 				continue;
 			}

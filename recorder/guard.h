@@ -32,8 +32,8 @@ int guard_start(struct guard *ret, struct gate_shared *shared);
 void guard_stop(struct guard *guard);
 
 /*
- * Continues the targets that are marked as stopped; those that wait for events (GATE_FORKS_WANTED)
- * only with @all. Returns how long the longest had been.
+ * Continues the targets that are marked as stopped; those that wait for events (GATE_FORKS_WANTED),
+ * or for a file to be looked at, only with @all. Returns how long the longest had been.
  */
 unsigned long long guard_continue_targets(struct gate_shared *shared, bool all);
 

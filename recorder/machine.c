@@ -8,14 +8,12 @@
 #include <errno.h>
 #include <unistd.h>
 
-int machine_find_allocators(const struct record_config *config,
-			    struct allocator_search **ret_search, struct probe_set *ret_set,
-			    size_t *ret_nr)
+int machine_find_allocators(const struct record_config *config, struct allocator_search *search,
+			    struct probe_set *ret_set, size_t *ret_nr)
 {
 	struct process_list list = {0};
 	int err;
 
-	*ret_search = NULL;
 	if (!process_view_is_first()) {
 		diag_error("cannot record all processes from within a container: only on the host");
 		return -EPERM;
@@ -23,11 +21,9 @@ int machine_find_allocators(const struct record_config *config,
 	err = config->scope == RECORD_CGROUP ? process_list_add_cgroup(&list, config->cgroup_fd)
 					     : process_list_add_all(&list);
 	if (!err)
-		err = allocator_search_create(ret_search);
-	if (!err)
-		err = allocator_search_process(*ret_search, getpid(), ret_set);
+		err = allocator_search_process(search, getpid(), ret_set);
 	for (size_t i = 0; i < list.nr && !err; i++)
-		err = allocator_search_process(*ret_search, list.pids[i], ret_set);
+		err = allocator_search_process(search, list.pids[i], ret_set);
 	*ret_nr = list.nr;
 	process_list_deinit(&list);
 	return err;

@@ -11,12 +11,11 @@
 
 /*
  * Plans the probes for what the processes use that there are, *@ret_nr of them; and for our own
- * libc, which is likely to be that of processes to come. Returns 0 or a negative errno, reported.
- * *@ret_search, which remembers the files, is released with allocator_search_destroy() in any case.
+ * libc, which is likely to be that of processes to come. @search remembers the files. Returns 0 or
+ * a negative errno, reported.
  */
-int machine_find_allocators(const struct record_config *config,
-			    struct allocator_search **ret_search, struct probe_set *ret_set,
-			    size_t *ret_nr);
+int machine_find_allocators(const struct record_config *config, struct allocator_search *search,
+			    struct probe_set *ret_set, size_t *ret_nr);
 
 /* Says that recording has begun. @cgroup: its name, or NULL: the machine. */
 void machine_report_start(const char *cgroup, size_t nr_processes, size_t nr_files);

@@ -11,6 +11,7 @@
  * Whoever takes a ring past the limit is stopped before it returns to user space (gate.h). A sample
  * that finds no room in spite of that is counted.
  */
+#include "late_files.bpf.h"
 #include "program_filter.bpf.h"
 #include "program_samples.bpf.h"
 #include "program_syscalls.bpf.h"
@@ -159,17 +160,19 @@ int linked_call(struct pt_regs *regs)
 	/* 0 at the entry: cheaper than to ask which it is. */
 	if (*cookie)
 		return record_return(regs, index, *cookie);
-	if (!is_wanted())
+	if (!is_wanted(site))
 		return 1;
 	read_args(regs, site, args);
-	if (!entry_matches(site, args, everywhere, &old)) {
+	if (!entry_matches(site, args, everywhere || site->is_late, &old)) {
 		if (site->kind == PROGRAM_INT_FUNCTION && (calls = open_calls_of_task()))
 			*calls = 0;
 		return 1;
 	}
 	if (has_filter && site->kind == PROGRAM_INT_FUNCTION && (calls = open_calls_of_task()))
 		*calls = 1;
-	*cookie = site->events[PROGRAM_CALL].type ? wanted_bytes(site, args) + 1 : ENTRY_RECORDED;
+	*cookie = site->events[PROGRAM_CALL].type && !site->may_be_inner
+			  ? wanted_bytes(site, args) + 1
+			  : ENTRY_RECORDED;
 	/* Sizes that no call gets: as good as any other event. */
 	if (*cookie && *cookie != ENTRY_RECORDED)
 		return 0;
@@ -194,14 +197,14 @@ int linked_entry(struct pt_regs *regs)
 	const struct program_site *site = &sites[index];
 	unsigned long long args[PROGRAM_MAX_ARGS], old;
 
-	if (!recording || !is_wanted())
+	if (!recording || !is_wanted(site))
 		return 0;
 	if (has_filter) {
 		read_args(regs, site, args);
 		if (site->kind == PROGRAM_STORE) {
 			if (!store_matches() || !note_block(args[1]))
 				return 0;
-		} else if (!entry_matches(site, args, everywhere, &old)) {
+		} else if (!entry_matches(site, args, everywhere || site->is_late, &old)) {
 			return 0;
 		}
 	}
@@ -228,8 +231,10 @@ static __attribute__((noinline)) int record_mark(struct pt_regs *regs, unsigned 
 SEC("uprobe.s")
 int linked_mark(struct pt_regs *regs)
 {
-	if (recording)
-		record_mark(regs, bpf_get_attach_cookie(regs));
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+
+	if (recording && (!everywhere || is_in_scope_sleepable()))
+		record_mark(regs, index);
 	return 0;
 }
 
@@ -356,6 +361,7 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 {
 	struct gate_target *target = find_target(task->tgid);
 
+	forget_code(task->tgid);
 	if (!recording || !target || !target->linked || old_tid == task->tgid)
 		return 0;
 	target->stopped_ns = bpf_ktime_get_ns();

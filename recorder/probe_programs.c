@@ -5,12 +5,14 @@
 #include "common/scope.h"
 #include "probe_programs.skel.h"
 #include "probes/process_view.h"
+#include "recorder/cgroup.h"
 #include "recorder/gate.h"
 #include "recorder/program_places.h"
 #include "recorder/program_syscalls.h"
 
 #include <errno.h>
 #include <bpf/bpf.h>
+#include <limits.h>
 #include <linux/bpf.h>
 #include <stdarg.h>
 #include <sys/random.h>
@@ -51,6 +53,16 @@ static uint64_t size_word(uint64_t bytes)
 	return chunk < MIN_CHUNK_BYTES ? MIN_CHUNK_BYTES : chunk;
 }
 
+static bool has_tracepoint(const char *name)
+{
+	const char *tracefs = probe_tracefs_dir();
+	char path[PATH_MAX];
+
+	return tracefs &&
+	       snprintf(path, sizeof(path), "%s/events/%s", tracefs, name) < (int)sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
 static int configure(struct probe_programs_bpf *bpf, const struct record_config *config)
 {
 	uint32_t ring_bytes = config->ring_pages * (uint32_t)getpagesize();
@@ -75,6 +87,7 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
 	bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
 	bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
+	bpf->rodata->cgroup_id = cgroup_id(config->cgroup_fd);
 	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
 		return -EIO;
 	bpf->rodata->ring_secret = secret;
@@ -90,6 +103,11 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 	/* They slow down every system call of the machine: only where they are wanted. */
 	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
+	/* Where the kernel has no such tracepoint, files that come later are not recorded. */
+	bpf_program__set_autoload(bpf->progs.after_map_pages,
+				  has_tracepoint("filemap/mm_filemap_map_pages"));
+	bpf_program__set_autoload(bpf->progs.after_file_fault,
+				  has_tracepoint("filemap/mm_filemap_fault"));
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
@@ -198,6 +216,7 @@ void probe_programs_destroy(struct probe_programs *programs)
 	for (size_t i = 0; i < programs->nr_rings; i++)
 		program_ring_deinit(&programs->rings[i]);
 	free(programs->rings);
+	free(programs->rows);
 	ring_buffer__free(programs->wakeups);
 	probe_programs_bpf__destroy(programs->bpf);
 	free(programs);
@@ -326,6 +345,32 @@ int probe_programs_link(struct probe_programs *programs, pid_t pid)
 	return err;
 }
 
+int probe_programs_add_late(struct probe_programs *programs, const struct probe_file *file)
+{
+	size_t first = programs->nr_places, nr;
+	int err = program_places_find_file(programs, file, false);
+
+	if (err) {
+		programs->nr_places = first;
+		diag_error("cannot record %s: there are more than %d allocator functions already",
+			   file->display, PROGRAM_MAX_SITES);
+		return err;
+	}
+	nr = program_places_fill_late(programs, programs->bpf->bss->sites, first);
+	err = link_file(programs, file, 0, programs->bpf->progs.linked_call);
+	if (!err)
+		err = link_file(programs, file, 0, programs->bpf->progs.linked_entry);
+	return err ? err : (int)nr;
+}
+
+void probe_programs_know_file(struct probe_programs *programs, const struct program_file *file)
+{
+	const unsigned char known = 1;
+
+	/* Where there is no room, the next to map it is held in vain. */
+	bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.files_seen), file, &known, BPF_ANY);
+}
+
 int probe_programs_plan(struct probe_programs *programs, const struct probe_set *const *sets,
 			const bool *only_registered, size_t nr_sets,
 			const struct record_config *config, struct record_events *events)
@@ -334,6 +379,7 @@ int probe_programs_plan(struct probe_programs *programs, const struct probe_set 
 
 	for (size_t i = 0; i < nr_sets && !err; i++)
 		err = program_places_find(programs, sets[i], only_registered[i]);
+	programs->nr_planned = programs->nr_places;
 	if (err == -E2BIG)
 		diag_error("cannot record: the processes use more than %d allocator functions",
 			   PROGRAM_MAX_SITES);

@@ -23,10 +23,17 @@ struct program_place {
 	const struct probe *ret;   /* NULL: there is no return, or it is not recorded */
 };
 
+/* The events of a row of the schema, whatever the file; type 0: there is none. */
+struct program_row {
+	struct program_event entry, store, ret;
+};
+
 struct probe_programs {
 	struct probe_programs_bpf *bpf;
 	struct program_place places[PROGRAM_MAX_SITES];
 	size_t nr_places;
+	size_t nr_planned;	    /* the first of these: the others are late files' */
+	struct program_row *rows;   /* by the schema table's order */
 	struct program_ring *rings; /* of the CPUs that are there, by number; others are empty */
 	size_t nr_rings;
 	struct ring_buffer *wakeups;
@@ -53,6 +60,15 @@ void probe_programs_destroy(struct probe_programs *programs);
 int probe_programs_plan(struct probe_programs *programs, const struct probe_set *const *sets,
 			const bool *only_registered, size_t nr_sets,
 			const struct record_config *config, struct record_events *events);
+
+/*
+ * Watches @file, which came while recording, in all recorded processes. It must outlive @programs.
+ * Returns how many of its functions are watched, or a negative errno, reported.
+ */
+int probe_programs_add_late(struct probe_programs *programs, const struct probe_file *file);
+
+/* The file is no new one any more; who maps it is not held for that. */
+void probe_programs_know_file(struct probe_programs *programs, const struct program_file *file);
 
 /* Watches process @pid, or with 0 all, those to come included. Returns 0 or a negative errno,
  * reported. */

@@ -8,7 +8,7 @@
 
 #include "gate_shared.h"
 
-#define PROGRAM_MAX_SITES  256 /* a power of two */
+#define PROGRAM_MAX_SITES  1024 /* a power of two */
 #define PROGRAM_MAX_ARGS   3
 #define PROGRAM_MAX_STACK  127 /* kernel.perf_event_max_stack's default */
 
@@ -58,6 +58,17 @@ struct program_site {
 	unsigned int reads[2];
 	unsigned int stores;	 /* what is stored there is recorded at the return */
 	unsigned int has_caller; /* the place is a function's entry */
+	/* Of a file that came while recording (late_files.h): all processes that use it hit this.
+	 */
+	unsigned int is_late;
+	/* An allocator may be around this one: no PROGRAM_CALL, for it must be seen to begin first.
+	 */
+	unsigned int may_be_inner;
+};
+
+/* A file that is mapped, as the kernel knows it. */
+struct program_file {
+	unsigned long long device, inode;
 };
 
 #define PROGRAM_MAX_SYSCALLS 512 /* a power of two: SYSCALL_MAX_NUMBER and below */

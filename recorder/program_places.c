@@ -37,34 +37,40 @@ static struct program_place *find_place(struct probe_programs *programs,
 	return NULL;
 }
 
+int program_places_find_file(struct probe_programs *programs, const struct probe_file *file,
+			     bool only_registered)
+{
+	for (size_t j = 0; j < file->nr_probes; j++) {
+		const struct probe *probe = &file->probes[j];
+		struct program_place *place = NULL;
+
+		if (only_registered && probe->tracefs_id < 0)
+			continue;
+		if (probe->point != PROBE_STORE)
+			place = find_place(programs, file, probe);
+		if (!place)
+			place = append_place(programs, file, probe);
+		if (!place)
+			return -E2BIG;
+		/* Both are good where the earlier one is: nothing is pushed or changed. */
+		if (probe->offset < place->offset)
+			place->offset = probe->offset;
+		if (probe->point == PROBE_RETURN)
+			place->ret = probe;
+		else
+			place->entry = probe;
+	}
+	return 0;
+}
+
 int program_places_find(struct probe_programs *programs, const struct probe_set *set,
 			bool only_registered)
 {
-	for (size_t i = 0; i < set->nr_files; i++) {
-		const struct probe_file *file = &set->files[i];
+	int err = 0;
 
-		for (size_t j = 0; j < file->nr_probes; j++) {
-			const struct probe *probe = &file->probes[j];
-			struct program_place *place = NULL;
-
-			if (only_registered && probe->tracefs_id < 0)
-				continue;
-			if (probe->point != PROBE_STORE)
-				place = find_place(programs, file, probe);
-			if (!place)
-				place = append_place(programs, file, probe);
-			if (!place)
-				return -E2BIG;
-			/* Both are good where the earlier one is: nothing is pushed or changed. */
-			if (probe->offset < place->offset)
-				place->offset = probe->offset;
-			if (probe->point == PROBE_RETURN)
-				place->ret = probe;
-			else
-				place->entry = probe;
-		}
-	}
-	return 0;
+	for (size_t i = 0; i < set->nr_files && !err; i++)
+		err = program_places_find_file(programs, &set->files[i], only_registered);
+	return err;
 }
 
 /* Those of each tracepoint. */
@@ -351,12 +357,10 @@ static bool is_one_call(const struct probe_programs *programs, const struct prog
 	return nr == 1;
 }
 
-static int describe_place(const struct probe_programs *programs, const struct program_place *place,
-			  struct description *to, struct program_site *site)
+/* What the programs are to know of the place, but for its events. */
+static void fill_site(const struct program_place *place, struct program_site *site)
 {
 	const struct probe_schema *schema = (place->entry ? place->entry : place->ret)->schema;
-	bool stacks = to->config->call_graph != CALL_GRAPH_NONE;
-	int err = 0;
 
 	*site = (struct program_site){
 		.kind = kind_of(place),
@@ -371,6 +375,81 @@ static int describe_place(const struct probe_programs *programs, const struct pr
 		find_registers(place->entry, site->registers);
 	if (site->kind == PROGRAM_RESOURCE && place->entry)
 		find_reads(place->entry, site);
+}
+
+/* The events of @schema's row, or NULL. */
+static const struct program_row *find_row(const struct probe_programs *programs,
+					  const struct probe_schema *schema)
+{
+	size_t nr;
+	const struct probe_schema *table = probe_schema_table(&nr);
+
+	return schema >= table && schema < table + nr ? &programs->rows[schema - table] : NULL;
+}
+
+/* Gives the site the events of its row. False if there are none. */
+static bool take_row(const struct probe_programs *programs, const struct program_place *place,
+		     struct program_site *site)
+{
+	const struct probe *any = place->entry ? place->entry : place->ret;
+	const struct program_row *row = find_row(programs, any->schema);
+
+	if (!row)
+		return false;
+	if (place->entry)
+		site->events[PROGRAM_ENTRY] =
+			place->entry->point == PROBE_STORE ? row->store : row->entry;
+	if (place->ret)
+		site->events[PROGRAM_RETURN] = row->ret;
+	return true;
+}
+
+static int describe_row_event(struct description *to, const struct probe_schema *schema,
+			      enum probe_point point, struct program_event *ret)
+{
+	const struct probe_file any_file = {.group = "leakrec"};
+	struct probe probe = {.schema = schema, .point = point};
+	bool has_stack =
+		to->config->call_graph != CALL_GRAPH_NONE &&
+		(point == PROBE_RETURN || record_events_entry_has_stack(&probe, to->config));
+
+	probe_schema_event_name(schema->function, point, probe.event, sizeof(probe.event));
+	return describe_event(to, &any_file, &probe, point, has_stack, ret);
+}
+
+static int describe_rows(struct probe_programs *programs, struct description *to)
+{
+	size_t nr;
+	const struct probe_schema *table = probe_schema_table(&nr);
+	int err = 0;
+
+	programs->rows = calloc(nr, sizeof(*programs->rows));
+	if (!programs->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr && !err; i++) {
+		struct program_row *row = &programs->rows[i];
+
+		err = describe_row_event(to, &table[i], PROBE_ENTRY, &row->entry);
+		if (!err && probe_schema_has_return(&table[i]))
+			err = describe_row_event(to, &table[i], PROBE_RETURN, &row->ret);
+		if (!err && table[i].effect == HEAP_ALLOC_TO_PTR)
+			err = describe_row_event(to, &table[i], PROBE_STORE, &row->store);
+	}
+	return err;
+}
+
+static int describe_place(const struct probe_programs *programs, const struct program_place *place,
+			  struct description *to, struct program_site *site)
+{
+	bool stacks = to->config->call_graph != CALL_GRAPH_NONE;
+	int err = 0;
+
+	fill_site(place, site);
+	if (to->config->scope != RECORD_PROCESSES && take_row(programs, place, site))
+		return place->ret && is_one_call(programs, place)
+			       ? describe_event(to, place->file, place->ret, PROBE_CALL, stacks,
+						&site->events[PROGRAM_CALL])
+			       : 0;
 	/* Followed children write entry and return (probe_programs.bpf.c). */
 	if (place->entry)
 		err = describe_event(
@@ -387,11 +466,40 @@ static int describe_place(const struct probe_programs *programs, const struct pr
 	return err;
 }
 
-int program_places_describe(const struct probe_programs *programs, struct program_site *sites,
+/* Inner calls of malloc are to be seen as such. */
+static void expect_outer(const struct probe_programs *programs, struct program_site *sites)
+{
+	for (size_t i = 0; i < programs->nr_places; i++)
+		sites[i].may_be_inner = 1;
+}
+
+size_t program_places_fill_late(struct probe_programs *programs, struct program_site *sites,
+				size_t first)
+{
+	size_t nr = first;
+
+	for (size_t i = first; i < programs->nr_places; i++) {
+		const struct program_place place = programs->places[i];
+		struct program_site site;
+
+		fill_site(&place, &site);
+		site.is_late = 1;
+		if (!take_row(programs, &place, &site))
+			continue;
+		programs->places[nr] = place;
+		sites[nr++] = site;
+	}
+	programs->nr_places = nr;
+	if (nr > first)
+		expect_outer(programs, sites);
+	return nr - first;
+}
+
+int program_places_describe(struct probe_programs *programs, struct program_site *sites,
 			    const struct record_config *config, struct record_events *events)
 {
 	struct description to = {.config = config, .events = events};
-	int err = 0;
+	int err = describe_rows(programs, &to);
 
 	for (size_t i = 0; i < programs->nr_places && !err; i++)
 		err = describe_place(programs, &programs->places[i], &to, &sites[i]);

@@ -160,10 +160,12 @@ static __attribute__((noinline)) int leaves_room(void)
 	return 0;
 }
 
-/* True if the process that runs now is recorded, just now. */
-ALWAYS_INLINE bool is_wanted(void)
+/* True if what the process that runs now does at @site is recorded, just now. */
+ALWAYS_INLINE bool is_wanted(const struct program_site *site)
 {
-	return !everywhere || (is_in_scope() && leaves_room());
+	if (everywhere)
+		return is_in_scope() && leaves_room();
+	return !site->is_late || current_target();
 }
 
 ALWAYS_INLINE void no_room(unsigned int nr)

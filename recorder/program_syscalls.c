@@ -12,7 +12,7 @@
 
 /* Behind those of the probes' events. */
 #define FIRST_ID   (PROGRAM_FIRST_ID + (1U << 16))
-#define FIRST_TYPE (PROGRAM_FIRST_TYPE + PROGRAM_NR_EVENTS * PROGRAM_MAX_SITES)
+#define FIRST_TYPE (PROGRAM_FIRST_TYPE + PROGRAM_MAX_TYPES)
 
 static_assert(FIRST_TYPE + 2 * PROGRAM_MAX_SYSCALLS <= UINT16_MAX, "a type has 16 bits");
 static_assert(SYSCALL_MAX_NUMBER < PROGRAM_MAX_SYSCALLS, "a row for each");

@@ -299,6 +299,8 @@ int ring_reader_round(struct ring_reader *reader)
 			err = perf_writer_add_record(reader->writer, &finished_round);
 		if (reader->followers)
 			followers_serve(reader->followers);
+		if (reader->late)
+			late_files_serve(reader->late);
 		if (reader->gate)
 			gate_end_round(reader->gate, (uint64_t)most_bytes);
 	} while (!err && reader->gate && gate_wants_round(reader->gate));

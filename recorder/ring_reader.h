@@ -19,6 +19,7 @@
 #include "recorder/build_ids.h"
 #include "recorder/followers.h"
 #include "recorder/gate.h"
+#include "recorder/late_files.h"
 #include "recorder/live_unwinder.h"
 #include "recorder/perf_writer.h"
 #include "recorder/record_events.h"
@@ -30,6 +31,7 @@ struct ring_reader {
 	struct gate *gate;		 /* or NULL */
 	struct probe_programs *programs; /* that record, or NULL: perf events do */
 	struct followers *followers;	 /* with @programs */
+	struct late_files *late;	 /* with @programs, or NULL */
 	struct live_unwinder *unwinder;	 /* of dumps, or NULL: samples are written as they are */
 	int marks_fd;			 /* readable when a mark is to be set (marks.h) */
 	bool is_everywhere;		 /* all processes of the machine are looked at */

@@ -44,12 +44,13 @@ struct session {
 	struct process_list everybody; /* these, where all are recorded */
 	size_t nr_found;	       /* of these, recorded from the beginning */
 	struct launched command;
-	struct allocator_search *search; /* where all processes are recorded */
+	struct allocator_search *search; /* knows the allocators' files */
 	struct probe_set probes;	 /* all that are recorded */
 	struct probe_set own_probes;	 /* of these, the files whose probes are ours to remove */
 	struct record_events events;
 	struct probe_programs *programs; /* that record, or NULL: perf events do */
 	struct followers followers;	 /* with @programs */
+	struct late_files late;		 /* the same */
 	struct gate *gate;		 /* NULL: what does not fit is dropped */
 	struct live_unwinder *unwinder;	 /* of dumps, or NULL: they are none, or are kept */
 	struct perf_writer *writer;
@@ -146,7 +147,13 @@ static int plan_process(struct session *session, pid_t pid)
 {
 	const struct session_options *options = session->options;
 	struct probe_set set = {0};
-	int err = options->no_heap ? 0 : probe_set_plan_pid_with(&set, pid, options->mismatch);
+	int err = 0;
+
+	/* Before: what is mapped in between is found twice rather than never. */
+	if (!options->no_heap)
+		err = allocator_search_skip(session->search, pid);
+	if (!err && !options->no_heap)
+		err = probe_set_plan_pid_with(&set, pid, options->mismatch);
 
 	if (!err)
 		err = plan_resources(&set, pid, options);
@@ -167,7 +174,7 @@ static int find_all_allocators(struct session *session)
 	int err;
 
 	session->probes.with_operators = session->options->mismatch;
-	err = machine_find_allocators(&session->options->config, &session->search, &session->probes,
+	err = machine_find_allocators(&session->options->config, session->search, &session->probes,
 				      &session->nr_found);
 	if (session->options->no_heap)
 		probe_set_deinit(&session->probes);
@@ -178,7 +185,10 @@ static int find_all_allocators(struct session *session)
 static int find_targets(struct session *session)
 {
 	const struct session_options *options = session->options;
+	int err = allocator_search_create(&session->search);
 
+	if (err)
+		return err;
 	if (is_everywhere(session))
 		return find_all_allocators(session);
 	if (options->command) {
@@ -187,11 +197,14 @@ static int find_targets(struct session *session)
 			.operators = options->mismatch,
 			.resources = options->resources,
 		};
-		int err = launch_command(options->command, &launch, &session->command,
-					 &session->probes);
+
+		err = launch_command(options->command, &launch, &session->command,
+				     &session->probes);
 
 		if (!err && options->no_heap)
 			probe_set_deinit(&session->probes);
+		if (!err)
+			err = allocator_search_skip(session->search, session->command.pid);
 		if (!err)
 			err = plan_resources(&session->probes, session->command.pid, options);
 
@@ -201,13 +214,9 @@ static int find_targets(struct session *session)
 	}
 	session->pids = options->pids;
 	session->nr_pids = options->nr_pids;
-	for (size_t i = 0; i < options->nr_pids; i++) {
-		int err = plan_process(session, options->pids[i]);
-
-		if (err)
-			return err;
-	}
-	return 0;
+	for (size_t i = 0; i < options->nr_pids && !err; i++)
+		err = plan_process(session, options->pids[i]);
+	return err;
 }
 
 static bool has_registered_probe(const struct probe_file *file)
@@ -279,12 +288,13 @@ static int set_up_probes(struct session *session)
 
 /*
  * After this, only what is open already is of use to whoever takes us over. The gate must be able
- * to continue what it stopped, followers to open events for the first child, and the unwinder to
- * read the processes' code.
+ * to continue what it stopped, followers to open events for the first child, and files that are
+ * mapped later to be read.
  */
 static void drop_capabilities(const struct session *session)
 {
-	/* To read the processes' code: of other users, in containers, replaced on disk. */
+	/* To read the processes' code, to find allocators and to unwind: of other users, in
+	 * containers, replaced on disk. */
 	static const capng_type_t types = CAPNG_EFFECTIVE | CAPNG_PERMITTED;
 	static const unsigned int for_code[] = {CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
 						CAP_CHECKPOINT_RESTORE};
@@ -294,8 +304,8 @@ static void drop_capabilities(const struct session *session)
 	keep_kill = session->gate && capng_have_capability(CAPNG_PERMITTED, CAP_KILL);
 	keep_perfmon = session->programs && capng_have_capability(CAPNG_PERMITTED, CAP_PERFMON);
 	for (size_t i = 0; i < ARRAY_SIZE(for_code); i++)
-		keep_for_code[i] =
-			session->unwinder && capng_have_capability(CAPNG_PERMITTED, for_code[i]);
+		keep_for_code[i] = (session->unwinder || session->programs) &&
+				   capng_have_capability(CAPNG_PERMITTED, for_code[i]);
 	capng_clear(CAPNG_SELECT_BOTH);
 	for (size_t i = 0; i < ARRAY_SIZE(for_code); i++)
 		if (keep_for_code[i])
@@ -352,6 +362,8 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 	if (!err && is_everywhere(session))
 		err = probe_programs_link(session->programs, 0);
 	followers_init(&session->followers, session->programs, session->gate);
+	late_files_init(&session->late, session->programs, session->gate, session->search);
+	session->late.operators = session->options->mismatch;
 	return err;
 }
 
@@ -591,6 +603,7 @@ static int run(struct session *session)
 	reader.programs = session->programs;
 	reader.followers =
 		session->programs && !is_everywhere(session) ? &session->followers : NULL;
+	reader.late = session->programs && !session->options->no_heap ? &session->late : NULL;
 	reader.is_everywhere = is_everywhere(session);
 	reader.start_ns = session->start_ns;
 	err = record(session, &reader);
@@ -629,6 +642,7 @@ int session_run(const struct session_options *options)
 	err_follow = followers_deinit(&session.followers);
 	gate_destroy(session.gate);
 	probe_programs_destroy(session.programs);
+	late_files_deinit(&session.late);
 	/* After the events: a probe that is in use can't be removed. */
 	if (session.own_probes.nr_files)
 		err_remove = probe_set_unregister(&session.own_probes);

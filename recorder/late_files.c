@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/late_files.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "probes/group_name.h"
+#include "probes/process_view.h"
+
+#include <errno.h>
+#include <sys/sysmacros.h>
+
+/*
+ * Spares whoever maps a file that was looked at being held. Where stat() tells of another device
+ * than the kernel's inode, as on btrfs and overlayfs, the first to map it is held in vain.
+ */
+static void tell_programs(struct late_files *late)
+{
+	dev_t device;
+	ino_t inode;
+
+	for (; allocator_search_file(late->search, late->nr_known, &device, &inode);
+	     late->nr_known++) {
+		/* The kernel's dev_t: include/linux/kdev_t.h. */
+		struct program_file file = {(uint64_t)major(device) << 20 | minor(device), inode};
+
+		probe_programs_know_file(late->programs, &file);
+	}
+}
+
+void late_files_init(struct late_files *ret, struct probe_programs *programs, struct gate *gate,
+		     struct allocator_search *search)
+{
+	*ret = (struct late_files){.programs = programs, .gate = gate, .search = search};
+	if (programs)
+		tell_programs(ret);
+}
+
+void late_files_deinit(struct late_files *late)
+{
+	for (size_t i = 0; i < late->nr_sets; i++) {
+		probe_set_deinit(late->sets[i]);
+		free(late->sets[i]);
+	}
+	free(late->sets);
+	*late = (struct late_files){0};
+}
+
+/* Keeps @set, and takes its files over. Returns where they are now, or NULL: out of memory. */
+static struct probe_set *keep(struct late_files *late, struct probe_set *set)
+{
+	struct probe_set **grown, *kept;
+
+	grown = reallocarray(late->sets, late->nr_sets + 1, sizeof(struct probe_set *));
+	if (!grown)
+		return NULL;
+	late->sets = grown;
+	kept = malloc(sizeof(*kept));
+	if (!kept)
+		return NULL;
+	*kept = *set;
+	*set = (struct probe_set){0};
+	late->sets[late->nr_sets++] = kept;
+	return kept;
+}
+
+/* True if the file was found twice: while it was being mapped. */
+static bool is_recorded(const struct probe_programs *programs, const struct probe_file *file)
+{
+	struct group_name name, other;
+
+	if (group_name_parse(file->group, &name))
+		return false;
+	for (size_t i = 0; i < programs->nr_places; i++)
+		if (group_name_parse(programs->places[i].file->group, &other) == 0 &&
+		    other.inode_hash == name.inode_hash && other.build_hash == name.build_hash)
+			return true;
+	return false;
+}
+
+static void record_files(struct late_files *late, const struct probe_set *set, pid_t pid)
+{
+	char name[PROCESS_NAME_MAX];
+
+	process_view_format_name(pid, name);
+	for (size_t i = 0; i < set->nr_files; i++) {
+		const struct probe_file *file = &set->files[i];
+
+		if (!is_recorded(late->programs, file) &&
+		    probe_programs_add_late(late->programs, file) > 0)
+			diag_note("recording %s, too, which %s has loaded", file->display, name);
+	}
+}
+
+static void look_at_process(struct late_files *late, pid_t pid)
+{
+	struct probe_set set = {.with_operators = late->operators}, *kept;
+	int err = allocator_search_process(late->search, pid, &set);
+
+	if (!err && set.nr_files) {
+		kept = keep(late, &set);
+		if (kept)
+			record_files(late, kept, pid);
+		else
+			diag_error("cannot record what process %d has loaded: out of memory",
+				   (int)pid);
+	}
+	probe_set_deinit(&set);
+}
+
+void late_files_serve(struct late_files *late)
+{
+	struct gate_shared *shared = gate_table(late->gate);
+
+	if (!__atomic_exchange_n(&shared->any_mapped, 0, __ATOMIC_SEQ_CST))
+		return;
+	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
+		struct gate_target *target = &shared->targets[i];
+		struct program_file file;
+
+		if (target->tgid <= GATE_REMOVED ||
+		    !__atomic_exchange_n(&target->has_mapped, 0, __ATOMIC_SEQ_CST))
+			continue;
+		/* Another that comes meanwhile sets the mark again. */
+		file = (struct program_file){target->mapped_device, target->mapped_inode};
+		look_at_process(late, (pid_t)target->tgid);
+		probe_programs_know_file(late->programs, &file);
+		tell_programs(late);
+		/* Who was stopped goes on with the end of the round; that was no overload. */
+		target->stopped_ns = 0;
+		shared->any_stopped = 1;
+	}
+}

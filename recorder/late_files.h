@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Files that recorded processes map while recording, by dlopen() or exec(): what of them is an
+ * allocator is recorded from its first call on, by links that go with the file, not with a process,
+ * so that children have them, too. The process that maps a new file is held meanwhile, where that
+ * disturbs nobody (late_files.bpf.h). That takes the recording programs; perf events would have to
+ * be named in the recording's header.
+ */
+#ifndef LEAKTOOLS_RECORDER_LATE_FILES_H
+#define LEAKTOOLS_RECORDER_LATE_FILES_H
+
+#include "probes/allocator_search.h"
+#include "recorder/gate.h"
+#include "recorder/probe_programs.h"
+
+struct late_files {
+	struct probe_programs *programs;
+	struct gate *gate;
+	struct allocator_search *search;
+	bool operators;		 /* C++'s, too: probe_set.h */
+	struct probe_set **sets; /* each stays where it is: the places point into it */
+	size_t nr_sets;
+	size_t nr_known; /* files of @search's that the programs know */
+};
+
+/* @search knows the files that are recorded already. Release with late_files_deinit(). */
+void late_files_init(struct late_files *ret, struct probe_programs *programs, struct gate *gate,
+		     struct allocator_search *search);
+
+/* After the programs. */
+void late_files_deinit(struct late_files *late);
+
+/*
+ * Looks at what the processes have mapped that wait for it; the gate then lets them go on. What
+ * cannot be recorded is reported.
+ */
+void late_files_serve(struct late_files *late);
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Loads an allocator while it runs: `late_allocator [--wait] LIBRARY...` opens each library by
+ * dlopen() and makes calls of its malloc, calloc and free, from the first instruction after
+ * dlopen() on, in this process and then in a child that it forks.
+ *
+ * Exact: the calls of the libraries' functions, and held_*. dlopen() itself allocates, too.
+ */
+#include "truth.h"
+
+#include <dlfcn.h>
+
+struct allocator {
+	void *(*malloc)(size_t size_bytes);
+	void *(*calloc)(size_t n, size_t size_bytes);
+	void (*free)(void *p);
+};
+
+static struct allocator late;
+
+/* What truth.h's macros call. */
+#define malloc(size_bytes)    late.malloc(size_bytes)
+#define calloc(n, size_bytes) late.calloc(n, size_bytes)
+#define free(p)		      late.free(p)
+
+static void load(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		truth_die("late_allocator: cannot load the library\n");
+	late.malloc = (void *(*)(size_t))dlsym(library, "malloc");
+	late.calloc = (void *(*)(size_t, size_t))dlsym(library, "calloc");
+	late.free = (void (*)(void *))dlsym(library, "free");
+}
+
+/* Of each size, some are freed and some are held. */
+static void work(size_t size_bytes)
+{
+	for (size_t i = 0; i < 20; i++) {
+		void *block = i % 3 ? t_malloc(size_bytes) : t_calloc(1, size_bytes);
+
+		if (i % 4 != 0)
+			t_free(block);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	size_t size_bytes = 5001;
+	pid_t child;
+
+	truth_init(argc, argv);
+	truth_begin();
+	for (int i = 1; i < argc; i++) {
+		if (argv[i][0] == '-')
+			continue;
+		load(argv[i]);
+		work(size_bytes++);
+	}
+	child = fork();
+	if (child == 0) {
+		truth_forked();
+		work(size_bytes);
+		_exit(0);
+	}
+	while (wait(NULL) > 0)
+		;
+	truth_print();
+	return 0;
+}
