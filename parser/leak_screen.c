@@ -188,13 +188,18 @@ static bool add_name(FILE *out, size_t *columns, const char *name)
 	return true;
 }
 
-/* The callers, from the one that allocated outwards; the allocator itself is left out. */
-static void write_path(FILE *out, const struct analysis *analysis, uint32_t stack_id)
+/*
+ * The callers, from the one that allocated outwards; the allocator itself is left out. Where a
+ * program tells of its own pools, it is the one that allocated that comes first.
+ */
+static void write_path(FILE *out, const struct analysis *analysis, uint32_t stack_id,
+		       const struct probe_schema *schema)
 {
+	bool is_pool = strcmp(schema->function, RESOURCE_POOL_GIVES) == 0;
 	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id), columns = 0;
 	char place[64] = "", address[32], last[128] = "";
 
-	for (size_t i = nr > 1 ? 1 : 0; i < nr; i++) {
+	for (size_t i = nr > 1 && !is_pool ? 1 : 0; i < nr; i++) {
 		const struct stack_frame *frames;
 		size_t nr_frames;
 
@@ -243,7 +248,7 @@ static void write_references(FILE *out, const struct leak_report *report,
 		fprintf(out, "   +%" PRIu64 " -%" PRIu64 " ", history[i].refs, history[i].unrefs);
 		diag_print_escaped(out, history[i].schema->function, NULL);
 		fputs(" < ", out);
-		write_path(out, report->analysis, history[i].stack_id);
+		write_path(out, report->analysis, history[i].stack_id, history[i].schema);
 	}
 	if (nr > nr_shown)
 		fprintf(out, "   and from %zu stacks more\n", nr - nr_shown);
@@ -274,7 +279,8 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
 	fputs("\n   ", out);
-	write_path(out, report->analysis, verdict->site->stack_id);
+	write_path(out, report->analysis, verdict->site->stack_id,
+		   report->held[report->verdicts.order[verdict->first]].allocated.schema);
 	if (kind && kind->counts_refs)
 		write_references(out, report, site);
 }

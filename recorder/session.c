@@ -219,6 +219,18 @@ static int find_targets(struct session *session)
 	return err;
 }
 
+/* Without allocators, there may be nothing that was asked for. */
+static int check_targets(const struct session *session)
+{
+	const struct session_options *options = session->options;
+
+	if (!options->no_heap || session->probes.nr_files || options->config.syscalls)
+		return 0;
+	diag_error("--no-heap leaves nothing to record: give --pair, --ref or --with, or tell "
+		   "leakprobe add");
+	return -EINVAL;
+}
+
 static bool has_registered_probe(const struct probe_file *file)
 {
 	for (size_t i = 0; i < file->nr_probes; i++)
@@ -579,6 +591,8 @@ static int run(struct session *session)
 	err = probe_registry_reap();
 	if (err >= 0)
 		err = find_targets(session);
+	if (!err)
+		err = check_targets(session);
 	if (!err)
 		err = choose_recorder(session);
 	if (!err)

@@ -134,6 +134,8 @@ assert_kind() {
 	done
 	run -1 "$BIN/leakrec" --pair 'no_such_function:ret / fclose:arg1' -p $$
 	[[ $output == *"defines no_such_function"* ]]
+	run -1 "$BIN/leakrec" --no-heap -o perf.data -p $$
+	[[ $output == *"nothing to record"* ]]
 	run -2 "$BIN/leakprobe" add --lib /lib/x86_64-linux-gnu/libc.so.6 --pair "$FILES"
 	[[ $output == *"go with --pid"* ]]
 }
@@ -167,6 +169,7 @@ assert_kind() {
 		assert_no_unexpected
 		rm -f target.in target.out
 	done
+	"$BIN/leakparse" --kind pool --summary <perf.data 2>/dev/null | grep -q '^   main < .* at pools.c:'
 	# Who took it is known, where a pool's function is, and where a line of main() is.
 	grep -A3 '^leak 48 .* kind=pool' leaks | grep -q 'use+0x'
 	grep -A1 '^leak 100 .* kind=pool' leaks | grep -q 'main+0x'
