@@ -143,6 +143,8 @@ static void name_place(const struct listed_file *file, const struct uprobe *prob
 		snprintf(ret, size, "%s", schema->function);
 	else if (resource_event_parse(probe->event, &resource) == 0)
 		snprintf(ret, size, "%s", resource.function);
+	else if (probe_schema_is_mark(probe->event))
+		snprintf(ret, size, "LEAK_MARK()");
 	else
 		snprintf(ret, size, "?");
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <ncurses.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -91,19 +90,14 @@ static void put_text(int y, int x, int width, const char *text)
 	}
 }
 
-static void put_format(int y, int x, int width, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static void put_format(int y, int x, int width, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	put_text(y, x, width, text);
-}
+/* The same of what is printed by a format. */
+#define put_format(y, x, width, ...)                                                               \
+	do {                                                                                       \
+		char line_text[512];                                                               \
+                                                                                                   \
+		snprintf(line_text, sizeof(line_text), __VA_ARGS__);                               \
+		put_text(y, x, width, line_text);                                                  \
+	} while (0)
 
 /* "940 KiB"; with a sign, "+183 KiB". */
 static const char *bytes_text(char text[NUMBER_BYTES], double bytes, bool has_sign)

@@ -227,7 +227,11 @@ own_marks() {
 		RECORDED_PID=$!
 		exec {TARGET_IN}>target.in
 		wait_until 10 grep -q ready target.out
-		[[ $made_by == leakrec ]] || add_probes --pid "$RECORDED_PID"
+		if [[ $made_by == leakprobe ]]; then
+			add_probes --pid "$RECORDED_PID"
+			"$BIN/leakprobe" list >listed
+			grep -q 'leakprobe_libmarked_so_.*:leak_mark *LEAK_MARK() .*libmarked.so' listed
+		fi
 		attach
 		echo >&"$TARGET_IN"
 		finish_leakrec
