@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define MAX_SYMBOLS	512 /* of the schema's; mimalloc has 130 */
-#define MAX_CANDIDATES	8    /* of an indirect function */
+#define MAX_CANDIDATES	8   /* of an indirect function */
 #define JEMALLOC_SYMBOL "mallctlnametomib"
 
 /* What only that allocator has (glibc 2.36, musl 1.2.3, gperftools 2.10, mimalloc 2.0.9). */
