@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 {
 	struct follow follow = {0};
 	struct heap_observer observer = {.context = &follow, .on_change = on_change};
-	struct progress progress;
+	struct progress progress = {0};
 	int err;
 
 	diag_set_tool("leakfollow");

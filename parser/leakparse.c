@@ -342,7 +342,7 @@ int main(int argc, char **argv)
 	struct heap_observer observer = {.context = &diff, .on_change = diff_report_change};
 	struct held_history *history = NULL;
 	struct reader reader = {0};
-	struct progress progress;
+	struct progress progress = {0};
 	uint64_t peak_sequence = 0;
 	bool leaks = false;
 	int err;
