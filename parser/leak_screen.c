@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "parser/input_advice.h"
+#include "parser/leak_processes.h"
 #include "parser/leak_words.h"
 #include "parser/pairing_audit.h"
 #include "parser/resource_report.h"
@@ -14,12 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCREEN_LINES 24
-#define LINES_A_SITE 3
-#define MIN_SITES    3
-#define PATH_COLUMNS 96
-#define NR_BARS	     16
-#define MAX_HISTORY  6 /* stacks that have changed reference counts */
+#define SCREEN_LINES  24
+#define LINES_A_SITE  3
+#define MIN_SITES     3
+#define PATH_COLUMNS  96
+#define NR_BARS	      16
+#define MAX_HISTORY   6 /* stacks that have changed reference counts */
+#define MAX_PROCESSES 5 /* that are told one by one */
 
 static const char *plural(uint64_t nr)
 {
@@ -68,6 +70,41 @@ static int write_head(FILE *out, const struct leak_report *report)
 	}
 	fprintf(out, "%s\n", separator);
 	return 2 + resource_report_write_screen(out, report);
+}
+
+static void write_process_name(FILE *out, const struct leak_report *report,
+			       const struct leak_process *process)
+{
+	diag_print_escaped(out, heap_tracker_comm_of(report->analysis->heaps, process->tid), NULL);
+	fprintf(out, " (%d)", process->pid);
+}
+
+/* Of several processes, who leaks most; returns the lines. */
+static int write_processes(FILE *out, const struct leak_report *report)
+{
+	_cleanup_free_ struct leak_process *processes = NULL;
+	int nr_lines = 0;
+	size_t nr;
+
+	if (leak_processes_find(report, &processes, &nr) || nr < 2)
+		return 0;
+	fprintf(out,
+		"\n  %zu processes hold them, those with most of growth, overdue and burst "
+		"first:\n",
+		nr);
+	for (size_t i = 0; i < nr && i < MAX_PROCESSES; i++, nr_lines++) {
+		fputs("  ", out);
+		write_process_name(out, report, &processes[i]);
+		fprintf(out, ": %" PRIu64 " block%s, ", processes[i].leaked_blocks,
+			plural(processes[i].leaked_blocks));
+		leak_words_bytes(out, (double)processes[i].leaked_bytes);
+		fprintf(out, ", of %" PRIu64 " held, ", processes[i].blocks);
+		leak_words_bytes(out, (double)processes[i].bytes);
+		fputc('\n', out);
+	}
+	if (nr > MAX_PROCESSES)
+		fprintf(out, "  and %zu more\n", nr - MAX_PROCESSES);
+	return nr_lines + 2 + (nr > MAX_PROCESSES);
 }
 
 /* Returns the lines. */
@@ -339,6 +376,7 @@ int leak_screen_write(FILE *out, const struct leak_report *report,
 	nr_lines += write_doubts(out, report);
 	colour_end(out, style->colour, COLOUR_YELLOW);
 	nr_lines += write_verdicts(out, report, style);
+	nr_lines += write_processes(out, report);
 	nr_sites = nr_lines + 3 < SCREEN_LINES
 			   ? (size_t)(SCREEN_LINES - nr_lines - 3) / LINES_A_SITE
 			   : 0;

@@ -99,6 +99,17 @@ teardown() {
 	assert_no_unexpected
 }
 
+@test "processes: the summary says which of them leak" {
+	record_command fork_tree
+	"$BIN/leakparse" --summary -i perf.data >screen
+	grep -qx '  13 processes hold them, those with most of growth, overdue and burst first:' screen
+	assert_equal "processes told" "$(grep -cE '^  fork_tree \([0-9]+\): [0-9]+ blocks?, .*, of [0-9]+ held, ' screen)" 5
+	grep -qx '  and 8 more' screen
+	record_command sizes
+	"$BIN/leakparse" --summary -i perf.data >screen
+	! grep -q 'processes hold them' screen || fail "there is one"
+}
+
 # Both are forks of one heap: what they hold has the same addresses.
 assert_two_of_one_pid() {
 	assert_truth
