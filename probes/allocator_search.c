@@ -49,19 +49,33 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* True if @file is a file that was planned before, seen through another mount. */
+/* True if the two are one file, seen through different mounts. */
+static bool is_seen_through(const struct looked_at *a, const struct looked_at *b)
+{
+	return (a->on_overlay || b->on_overlay) && a->device != b->device && a->inode == b->inode &&
+	       a->size == b->size && is_same_time(&a->modified, &b->modified) &&
+	       is_same_time(&a->changed, &b->changed);
+}
+
+/* True if @file was planned before, seen through another mount. */
 static bool shows_through(const struct allocator_search *search, const struct looked_at *file)
 {
-	for (size_t i = 0; i < search->nr_files; i++) {
-		const struct looked_at *other = &search->files[i];
-
-		if (other->is_probed && (other->on_overlay || file->on_overlay) &&
-		    other->inode == file->inode && other->size == file->size &&
-		    is_same_time(&other->modified, &file->modified) &&
-		    is_same_time(&other->changed, &file->changed))
+	for (size_t i = 0; i < search->nr_files; i++)
+		if (search->files[i].is_probed && is_seen_through(&search->files[i], file))
 			return true;
-	}
 	return false;
+}
+
+static struct looked_at describe(const struct stat *stat, bool on_overlay)
+{
+	return (struct looked_at){
+		.device = stat->st_dev,
+		.inode = stat->st_ino,
+		.on_overlay = on_overlay,
+		.size = stat->st_size,
+		.modified = stat->st_mtim,
+		.changed = stat->st_ctim,
+	};
 }
 
 /*
@@ -106,20 +120,14 @@ static bool was_looked_at(const struct allocator_search *search, const struct st
 /* @set: for what is new; NULL: it is known elsewhere. */
 static int look_at(struct allocator_search *search, struct mapped_file *file, struct probe_set *set)
 {
-	struct looked_at looked = {
-		.device = file->stat.st_dev,
-		.inode = file->stat.st_ino,
-		.size = file->stat.st_size,
-		.modified = file->stat.st_mtim,
-		.changed = file->stat.st_ctim,
-	};
-	struct looked_at *grown;
+	struct looked_at *grown, looked;
 	struct statfs fs;
 	int err;
 
 	if (was_looked_at(search, &file->stat))
 		return 0;
-	looked.on_overlay = fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+	looked = describe(&file->stat,
+			  fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC);
 	/* What was planned elsewhere shows through, too. */
 	looked.is_probed = !set;
 	err = set ? plan(search, file, &looked, set) : 0;
@@ -166,4 +174,29 @@ bool allocator_search_file(const struct allocator_search *search, size_t nr, dev
 	*ret_device = search->files[nr].device;
 	*ret_inode = search->files[nr].inode;
 	return true;
+}
+
+static bool was_seen(const struct allocator_search *search, const struct probe_file *file)
+{
+	struct looked_at looked;
+	struct statfs fs;
+	struct stat st;
+
+	if (stat(file->path, &st) < 0 || statfs(file->path, &fs) < 0)
+		return false;
+	looked = describe(&st, fs.f_type == OVERLAYFS_SUPER_MAGIC);
+	return shows_through(search, &looked);
+}
+
+void allocator_search_drop_seen(const struct allocator_search *search, struct probe_set *set)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < set->nr_files; i++) {
+		if (was_seen(search, &set->files[i]))
+			probe_file_deinit(&set->files[i]);
+		else
+			set->files[nr++] = set->files[i];
+	}
+	set->nr_files = nr;
 }

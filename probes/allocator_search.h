@@ -23,6 +23,9 @@ void allocator_search_destroy(struct allocator_search *search);
  */
 int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set);
 
+/* Drops from @set the files that were seen before, in other processes, through another mount. */
+void allocator_search_drop_seen(const struct allocator_search *search, struct probe_set *set);
+
 /* The @nr'th file that was looked at; false if there are not so many. */
 bool allocator_search_file(const struct allocator_search *search, size_t nr, dev_t *ret_device,
 			   ino_t *ret_inode);

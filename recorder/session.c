@@ -157,8 +157,10 @@ static int plan_process(struct session *session, pid_t pid)
 
 	if (!err)
 		err = plan_resources(&set, pid, options);
-	if (!err)
+	if (!err) {
+		allocator_search_drop_seen(session->search, &set);
 		err = probe_set_merge(&session->probes, &set);
+	}
 	probe_set_deinit(&set);
 	return err;
 }

@@ -115,3 +115,57 @@ finish_container() {
 	go_target
 	finish_target
 }
+
+# --- Containers of one image ---
+
+# start_of_image N: a target in the N'th container, a mount of overlayfs over the same image. ITS_PID is
+# the host's number of the process.
+start_of_image() {
+	local word
+
+	mkdir "upper$1" "work$1" "root$1"
+	mount -t overlay overlay -o "lowerdir=image,upperdir=upper$1,workdir=work$1" "root$1"
+	mkfifo "in$1" "out$1"
+	chroot "root$1" /bin/sizes --wait <"in$1" >"out$1" 2>"err$1" 3>&- &
+	ITS_PID=$!
+	STARTED_PIDS+=("$ITS_PID")
+	exec {ITS_IN}>"in$1" {ITS_OUT}<"out$1"
+	read -r -t 30 -u "$ITS_OUT" word _
+	[[ $word == ready ]]
+}
+
+# record_image OPTION...: two of them; each mount shows the one libc as a file of its own.
+record_image() {
+	local pids=() ins=() outs=() n
+
+	grep -qw overlay /proc/filesystems || skip "this kernel has no overlayfs"
+	add_file "$TARGETS/sizes"
+	for n in 1 2; do
+		start_of_image "$n"
+		pids+=("$ITS_PID") ins+=("$ITS_IN") outs+=("$ITS_OUT")
+	done
+	[[ $(stat -c %d root1/lib/x86_64-linux-gnu/libc.so.6) != "$(stat -c %d root2/lib/x86_64-linux-gnu/libc.so.6)" ]]
+	attach -p "${pids[0]},${pids[1]}" "$@"
+	for n in 0 1; do
+		echo >&"${ins[n]}"
+		cat <&"${outs[n]}" >>truth
+		wait "${pids[n]}"
+	done
+	finish_leakrec
+	parse
+	umount root1 root2
+	assert_summary allocations "$(awk '$2 == "allocations" { n += $3 } END { print n }' truth)"
+	assert_summary frees "$(awk '$2 == "frees" { n += $3 } END { print n }' truth)"
+	assert_summary held_blocks "$(awk '$2 == "held_blocks" { n += $3 } END { print n }' truth)"
+	assert_no_unexpected
+}
+
+@test "containers: two of one image, exact counts" {
+	record_image
+	# An event for each malloc, and one for each free: none is there twice.
+	assert_equal "malloc events" "$(events malloc malloc_call)" "$(awk '$2 == "malloc" { n += $3 } END { print n }' truth)"
+}
+
+@test "containers: two of one image, with perf events" {
+	record_image --perf-events
+}
