@@ -279,10 +279,15 @@ check_rights() {
 }
 
 @test "output: no thread of leakrec keeps capabilities, and only one gets signals" {
-	check_rights 4000000020 --call-graph fp
+	check_rights 20 --perf-events --call-graph fp
 }
 
-# To read the code of other users' processes, in containers, and replaced on disk.
+# To read the code of other users' processes, in containers, and replaced on disk: to unwind, and to
+# see whether a file that they map later is an allocator.
 @test "output: whoever unwinds keeps the right to read code, no more" {
 	check_rights 14000080024
+}
+
+@test "output: whoever looks for allocators keeps the right to read code, no more" {
+	check_rights 14000080024 --call-graph fp
 }
