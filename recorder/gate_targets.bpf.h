@@ -21,7 +21,12 @@ struct perf_event_context {
 	int nr_events;
 } __attribute__((preserve_access_index));
 
+struct uprobes_state {
+	struct xol_area *xol_area;
+} __attribute__((preserve_access_index));
+
 struct mm_struct {
+	struct uprobes_state uprobes_state;
 	unsigned long start_stack;
 	unsigned long brk;
 	unsigned long exec_vm; /* pages */

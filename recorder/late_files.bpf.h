@@ -53,6 +53,9 @@ ALWAYS_INLINE bool has_no_new_code(unsigned int tgid)
 	unsigned long long pages = BPF_CORE_READ(task, mm, exec_vm), *seen;
 	unsigned int tgid_of_parent;
 
+	/* A page of code comes with the first probe that is hit. */
+	if (BPF_CORE_READ(task, mm, uprobes_state.xol_area))
+		pages--;
 	seen = bpf_map_lookup_elem(&code_seen, &tgid);
 	if (!seen) {
 		/* A child has its parent's. */

@@ -7,6 +7,7 @@
 #include "probes/process_view.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/sysmacros.h>
 
 /*
@@ -33,6 +34,30 @@ void late_files_init(struct late_files *ret, struct probe_programs *programs, st
 	*ret = (struct late_files){.programs = programs, .gate = gate, .search = search};
 	if (programs)
 		tell_programs(ret);
+}
+
+/*
+ * mm->exec_vm: /proc shows it in two parts (task_mem(), fs/proc/task_mmu.c). 0: it cannot be read,
+ * and the process is held once in vain.
+ */
+static uint64_t code_pages(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	uint64_t kib = 0, part;
+	char path[32], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmExe: %" SCNu64, &part) == 1 ||
+		    sscanf(line, "VmLib: %" SCNu64, &part) == 1)
+			kib += part;
+	return kib * 1024 / (uint64_t)getpagesize();
+}
+
+void late_files_know_process(struct late_files *late, pid_t pid)
+{
+	probe_programs_know_code(late->programs, pid, code_pages(pid));
 }
 
 void late_files_deinit(struct late_files *late)

@@ -27,6 +27,9 @@ struct late_files {
 void late_files_init(struct late_files *ret, struct probe_programs *programs, struct gate *gate,
 		     struct allocator_search *search);
 
+/* Takes what code process @pid has now for looked at: before it goes on to be recorded. */
+void late_files_know_process(struct late_files *late, pid_t pid);
+
 /* After the programs. */
 void late_files_deinit(struct late_files *late);
 

@@ -363,6 +363,13 @@ int probe_programs_add_late(struct probe_programs *programs, const struct probe_
 	return err ? err : (int)nr;
 }
 
+void probe_programs_know_code(struct probe_programs *programs, pid_t pid, uint64_t pages)
+{
+	const uint32_t tgid = (uint32_t)pid;
+
+	bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.code_seen), &tgid, &pages, BPF_ANY);
+}
+
 void probe_programs_know_file(struct probe_programs *programs, const struct program_file *file)
 {
 	const unsigned char known = 1;

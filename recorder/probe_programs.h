@@ -67,6 +67,9 @@ int probe_programs_plan(struct probe_programs *programs, const struct probe_set 
  */
 int probe_programs_add_late(struct probe_programs *programs, const struct probe_file *file);
 
+/* Process @pid has so many pages of code: no more is no new code. */
+void probe_programs_know_code(struct probe_programs *programs, pid_t pid, uint64_t pages);
+
 /* The file is no new one any more; who maps it is not held for that. */
 void probe_programs_know_file(struct probe_programs *programs, const struct program_file *file);
 

@@ -426,6 +426,8 @@ static int start_recording(struct session *session)
 	if (err)
 		return err;
 	perf_evlist__enable(session->events.probes.evlist);
+	for (size_t i = 0; i < session->nr_pids && session->programs; i++)
+		late_files_know_process(&session->late, session->pids[i]);
 	if (session->programs)
 		probe_programs_start(session->programs);
 	session->start_ns = clock_now_ns();
