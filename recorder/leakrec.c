@@ -341,7 +341,7 @@ static int parse_option(int opt, struct session_options *options, pid_t **pids)
 		err = resource_wishes_add(options->resources, "--ref", optarg);
 		break;
 	case OPTION_NO_HEAP:
-		options->no_heap = true;
+		options->config.no_heap = true;
 		break;
 	case OPTION_FILTER:
 		err = parse_filter(optarg, &options->config);

@@ -103,11 +103,15 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 	/* They slow down every system call of the machine: only where they are wanted. */
 	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
-	/* Where the kernel has no such tracepoint, files that come later are not recorded. */
+	/*
+	 * They hold processes for late_files_serve(), so only where somebody calls it. Where the
+	 * kernel has no such tracepoint, files that come later are not recorded.
+	 */
 	bpf_program__set_autoload(bpf->progs.after_map_pages,
-				  has_tracepoint("filemap/mm_filemap_map_pages"));
+				  !config->no_heap &&
+					  has_tracepoint("filemap/mm_filemap_map_pages"));
 	bpf_program__set_autoload(bpf->progs.after_file_fault,
-				  has_tracepoint("filemap/mm_filemap_fault"));
+				  !config->no_heap && has_tracepoint("filemap/mm_filemap_fault"));
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);

@@ -57,6 +57,7 @@ struct record_config {
 	bool raw_stacks;     /* the same: written as they are, for others to unwind */
 	uint32_t ring_pages; /* a power of two */
 	bool perf_events;    /* record by perf events also where BPF programs could */
+	bool no_heap;	     /* no allocators, nor those that come later */
 	bool has_sizes;	     /* only blocks of these sizes, as asked for; programs only */
 	struct size_range sizes;
 	unsigned int syscalls; /* enum syscall_group: of these, system calls are recorded, too */

@@ -150,9 +150,9 @@ static int plan_process(struct session *session, pid_t pid)
 	int err = 0;
 
 	/* Before: what is mapped in between is found twice rather than never. */
-	if (!options->no_heap)
+	if (!options->config.no_heap)
 		err = allocator_search_skip(session->search, pid);
-	if (!err && !options->no_heap)
+	if (!err && !options->config.no_heap)
 		err = probe_set_plan_pid_with(&set, pid, options->mismatch);
 
 	if (!err)
@@ -178,7 +178,7 @@ static int find_all_allocators(struct session *session)
 	session->probes.with_operators = session->options->mismatch;
 	err = machine_find_allocators(&session->options->config, session->search, &session->probes,
 				      &session->nr_found);
-	if (session->options->no_heap)
+	if (session->options->config.no_heap)
 		probe_set_deinit(&session->probes);
 	return err;
 }
@@ -203,7 +203,7 @@ static int find_targets(struct session *session)
 		err = launch_command(options->command, &launch, &session->command,
 				     &session->probes);
 
-		if (!err && options->no_heap)
+		if (!err && options->config.no_heap)
 			probe_set_deinit(&session->probes);
 		if (!err)
 			err = allocator_search_skip(session->search, session->command.pid);
@@ -226,7 +226,7 @@ static int check_targets(const struct session *session)
 {
 	const struct session_options *options = session->options;
 
-	if (!options->no_heap || session->probes.nr_files || options->config.syscalls)
+	if (!options->config.no_heap || session->probes.nr_files || options->config.syscalls)
 		return 0;
 	diag_error("--no-heap leaves nothing to record: give --pair, --ref or --with, or tell "
 		   "leakprobe add");
@@ -621,7 +621,8 @@ static int run(struct session *session)
 	reader.programs = session->programs;
 	reader.followers =
 		session->programs && !is_everywhere(session) ? &session->followers : NULL;
-	reader.late = session->programs && !session->options->no_heap ? &session->late : NULL;
+	reader.late =
+		session->programs && !session->options->config.no_heap ? &session->late : NULL;
 	reader.is_everywhere = is_everywhere(session);
 	reader.start_ns = session->start_ns;
 	err = record(session, &reader);

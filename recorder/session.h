@@ -24,10 +24,8 @@ struct session_options {
 	int compression_level;	/* zstd's, 0: none */
 	bool mismatch;		/* C++'s operators are recorded, too, and releases' stacks */
 	struct record_config config;
-	/* What is recorded besides memory; memory itself is not with no_heap. */
-	struct resource_wishes *resources;
-	bool no_heap;
-	int argc; /* the tool's own command line, for the file's header */
+	struct resource_wishes *resources; /* what is recorded besides memory */
+	int argc;			   /* the tool's own command line, for the file's header */
 	char *const *argv;
 	/* A pipe whose reader shows the recording, taken over; -1: none; and what it is told
 	 * besides. */
