@@ -91,6 +91,7 @@ struct perf_consumer locked_consumer_init(struct locked_consumer *locked,
 	};
 	return (struct perf_consumer){
 		.context = locked,
+		.resources = inner->resources,
 		.on_sample = on_sample,
 		.on_soon = on_soon,
 		.on_mmap = on_mmap,

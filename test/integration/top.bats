@@ -99,6 +99,20 @@ end_daemon() {
 	assert_truth
 }
 
+@test "top: resources count, too" {
+	local driver
+
+	start_target resources
+	drive until-end --no-heap --pair 'file=fopen|fdopen:ret / fclose:arg1' &
+	driver=$!
+	wait_until 30 test -e shown
+	go_target
+	finish_target
+	wait "$driver" || fail "$(cat screen)"
+	grep -q "$(truth file_held) file handles in .*: $(truth file_given) given, $(truth file_taken) taken" screen ||
+		fail "$(cat screen)"
+}
+
 @test "top: a symbol's name drives no terminal" {
 	cat >hostile.c <<-'END'
 		#include <stdlib.h>
