@@ -22,6 +22,19 @@ static int write_program(const struct plot_drawing *drawing, FILE *program)
 	return drawing->write(&script, drawing->context);
 }
 
+/* Gives the drawing to a gnuplot, to be finished by the caller. On failure none runs. */
+static int start_gnuplot(const struct plot_drawing *drawing, bool in_window, struct gnuplot *ret)
+{
+	int err = gnuplot_start(ret, in_window);
+
+	if (err)
+		return err;
+	err = write_program(drawing, ret->program);
+	if (err)
+		gnuplot_stop(ret);
+	return err;
+}
+
 /* Draws in a window, until that is closed or a signal ends us. */
 static int draw_in_window(const struct plot_drawing *drawing)
 {
@@ -30,31 +43,17 @@ static int draw_in_window(const struct plot_drawing *drawing)
 
 	if (signal_fd < 0)
 		return signal_fd;
-	int err = gnuplot_start(&gnuplot, true);
-	if (err)
-		return err;
-	err = write_program(drawing, gnuplot.program);
-	if (err) {
-		gnuplot_stop(&gnuplot);
-		return err;
-	}
-	return gnuplot_finish_window(&gnuplot, signal_fd);
+	int err = start_gnuplot(drawing, true, &gnuplot);
+	return err ? err : gnuplot_finish_window(&gnuplot, signal_fd);
 }
 
 /* Draws, and copies what gnuplot wrote to @output_fd. */
 static int draw_to_file(const struct plot_drawing *drawing, int output_fd)
 {
 	struct gnuplot gnuplot = {0};
+	int err = start_gnuplot(drawing, false, &gnuplot);
 
-	int err = gnuplot_start(&gnuplot, false);
-	if (err)
-		return err;
-	err = write_program(drawing, gnuplot.program);
-	if (err) {
-		gnuplot_stop(&gnuplot);
-		return err;
-	}
-	return gnuplot_finish(&gnuplot, output_fd);
+	return err ? err : gnuplot_finish(&gnuplot, output_fd);
 }
 
 int plot_draw(const struct plot_drawing *drawing)
