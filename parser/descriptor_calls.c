@@ -152,15 +152,7 @@ int descriptor_calls_take(struct heap_sink *sink, struct thread *thread, struct 
 		.thread = thread,
 		.heap = heap,
 		.call = &syscall->call,
-		.op =
-			{
-				.time_ns = sample->origin.time_ns,
-				.sequence = sample->origin.sequence,
-				.pid = sample->origin.pid,
-				.tid = sample->origin.tid,
-				.stack_id = stack_id,
-				.schema = &syscall->call.schema,
-			},
+		.op = heap_op_of(sample, &syscall->call.schema, stack_id),
 	};
 
 	sink->stats.events++;

@@ -655,15 +655,7 @@ int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *
 		.sample = sample,
 		.thread = thread,
 		.heap = heap,
-		.op =
-			{
-				.time_ns = sample->origin.time_ns,
-				.sequence = sample->origin.sequence,
-				.pid = sample->origin.pid,
-				.tid = sample->origin.tid,
-				.stack_id = stack_id,
-				.schema = sample->event->schema,
-			},
+		.op = heap_op_of(sample, sample->event->schema, stack_id),
 		.caller = call_caller_of(sample),
 		.is_first = !thread->calls,
 	};

@@ -22,6 +22,20 @@ struct heap_sink {
 	struct ref_counts *refs;			      /* NULL: none were counted yet */
 };
 
+/* The operation that an event of a call of @schema's function is. */
+static inline struct heap_op heap_op_of(const struct perf_sample *sample,
+					const struct probe_schema *schema, uint32_t stack_id)
+{
+	return (struct heap_op){
+		.time_ns = sample->origin.time_ns,
+		.sequence = sample->origin.sequence,
+		.pid = sample->origin.pid,
+		.tid = sample->origin.tid,
+		.stack_id = stack_id,
+		.schema = schema,
+	};
+}
+
 /*
  * Takes the next event of @thread, whose process has @heap. The event's schema must be set. Returns
  * 0 or -ENOMEM.

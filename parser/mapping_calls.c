@@ -376,15 +376,7 @@ int mapping_calls_take(struct heap_sink *sink, struct thread *thread, struct reg
 	struct step step = {
 		.sink = sink,
 		.map = map,
-		.op =
-			{
-				.time_ns = sample->origin.time_ns,
-				.sequence = sample->origin.sequence,
-				.pid = sample->origin.pid,
-				.tid = sample->origin.tid,
-				.stack_id = stack_id,
-				.schema = &sample->event->syscall->call.schema,
-			},
+		.op = heap_op_of(sample, &sample->event->syscall->call.schema, stack_id),
 		.owner = owner,
 		.is_below_allocator = is_below_allocator(thread),
 	};
