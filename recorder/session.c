@@ -11,18 +11,17 @@
 #include "recorder/launch.h"
 #include "recorder/machine.h"
 #include "recorder/marks.h"
+#include "recorder/privileges.h"
 #include "recorder/process_list.h"
 #include "recorder/ring_reader.h"
 #include "recorder/synthesize.h"
 
-#include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <perf/evlist.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,9 +29,6 @@
 
 /* How long a record may wait in a ring that is not filling up: a live reader's delay. */
 #define ROUND_MS 100
-
-/* The niceness of the thread that drains the rings. */
-#define READER_NICE (-10)
 
 /* Files that followers may open, when the right to raise the limit has gone. */
 #define FOLLOWERS_FDS 65536
@@ -300,49 +296,6 @@ static int set_up_probes(struct session *session)
 	return err;
 }
 
-/*
- * After this, only what is open already is of use to whoever takes us over. The gate must be able
- * to continue what it stopped, followers to open events for the first child, and files that are
- * mapped later to be read.
- */
-static void drop_capabilities(const struct session *session)
-{
-	/* To read the processes' code, to find allocators and to unwind: of other users, in
-	 * containers, replaced on disk. */
-	static const capng_type_t types = CAPNG_EFFECTIVE | CAPNG_PERMITTED;
-	static const unsigned int for_code[] = {CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
-						CAP_CHECKPOINT_RESTORE};
-	bool keep_kill, keep_perfmon, keep_for_code[ARRAY_SIZE(for_code)];
-
-	capng_get_caps_process();
-	keep_kill = session->gate && capng_have_capability(CAPNG_PERMITTED, CAP_KILL);
-	keep_perfmon = session->programs && capng_have_capability(CAPNG_PERMITTED, CAP_PERFMON);
-	for (size_t i = 0; i < ARRAY_SIZE(for_code); i++)
-		keep_for_code[i] = (session->unwinder || session->programs) &&
-				   capng_have_capability(CAPNG_PERMITTED, for_code[i]);
-	capng_clear(CAPNG_SELECT_BOTH);
-	for (size_t i = 0; i < ARRAY_SIZE(for_code); i++)
-		if (keep_for_code[i])
-			capng_update(CAPNG_ADD, types, for_code[i]);
-	if (keep_kill)
-		capng_update(CAPNG_ADD, types, CAP_KILL);
-	if (keep_perfmon)
-		capng_update(CAPNG_ADD, types, CAP_PERFMON);
-	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
-		diag_warn("cannot drop capabilities: going on with them");
-}
-
-/*
- * Where processes keep all CPUs busy, whoever drains the rings waits for its turn while they fill
- * up, and then holds the processes back for longer than its work takes. Only this thread; without
- * the right to, things are as they were.
- */
-static void raise_priority(void)
-{
-	if (getpriority(PRIO_PROCESS, 0) > READER_NICE)
-		setpriority(PRIO_PROCESS, 0, READER_NICE);
-}
-
 static void report_start(const struct session *session)
 {
 	char name[PROCESS_NAME_MAX];
@@ -436,8 +389,14 @@ static int start_recording(struct session *session)
 	launch_release(&session->command);
 	if (session->programs)
 		record_events_raise_fd_limit(FOLLOWERS_FDS);
-	raise_priority();
-	drop_capabilities(session);
+	privileges_raise_priority();
+	/* The gate continues what it stopped, followers open events for the first child, and the
+	 * code of processes is read to unwind, and to find allocators that come later. */
+	privileges_drop(&(struct privileges_kept){
+		.kill = session->gate != NULL,
+		.perfmon = session->programs != NULL,
+		.read_code = session->unwinder || session->programs,
+	});
 	report_start(session);
 	return 0;
 }
