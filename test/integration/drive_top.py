@@ -156,7 +156,7 @@ def main():
     assert status == expected, status
     assert terminal.is_restored(), "the terminal's modes are not what they were"
     assert not re.search(rb"\x07|\x1b\]", terminal.screen.raw), "an escape of a name's"
-    print("\n".join(terminal.screen.text()))
+    print(terminal.screen.written_last())
 
 
 if __name__ == "__main__":

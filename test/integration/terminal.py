@@ -125,6 +125,11 @@ class Screen:
     def text(self):
         return [("".join(line)).rstrip() for line in self.cells]
 
+    def written_last(self):
+        """What came after the cursor was last moved, also what has scrolled away; unwrapped."""
+        last = re.split(rb"\x1b\[[0-9;]*[HJ]", self.raw)[-1]
+        return CSI.sub(b"", last).replace(b"\r", b"").decode("utf-8", "replace")
+
 
 class Terminal:
     """A program on it."""
