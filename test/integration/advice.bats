@@ -4,6 +4,7 @@
 
 bats_require_minimum_version 1.5.0
 load helpers
+load churn
 
 setup() {
 	common_setup
@@ -72,11 +73,12 @@ says_nothing_of() {
 }
 
 @test "advice: lost events" {
-	start_target endless_churn
-	attach -m 1 --on-overload drop -d 1
+	start_churn
+	attach -m 1 --on-overload drop
 	go_target
+	wait_until 60 has_made 100000
+	kill_now "$RECORDED_PID"
 	finish_leakrec
-	kill -KILL "$RECORDED_PID"
 	grep -q 'larger rings (-m) lose fewer' <("$BIN/leakparse" --summary -i perf.data)
 	"$BIN/leakparse" -i perf.data 2>messages >leaks
 	grep -q 'events were lost.*larger rings' messages

@@ -15,10 +15,6 @@ teardown() {
 	common_teardown
 }
 
-has_grown_to() {
-	(($(stat -c %s "$1") >= $2))
-}
-
 check() {
 	record_attached "$@"
 	assert_truth
@@ -109,7 +105,7 @@ check() {
 	start_target leaky_daemon --interval-us 1000
 	attach
 	go_target
-	wait_until 20 has_grown_to perf.data 100000
+	wait_until 60 has_grown_to perf.data 100000
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	[[ -e /proc/$RECORDED_PID ]]

@@ -32,12 +32,6 @@ refused() {
 	[[ $1 == */leakfollow ]] || assert_equal stdout "$output" ""
 }
 
-# A daemon that ends by itself; its process.
-start_daemon() {
-	"$TARGETS/leaky_daemon" --requests 300 --interval-us 3000 >truth 3>&- &
-	echo $!
-}
-
 gone_pid() {
 	true &
 	wait $!
@@ -110,7 +104,7 @@ gone_pid() {
 		"$PUBLIC_DIR/null_free" --wait <target.in >target.out 3>&- &
 	TARGET_PID=$!
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
-	read -r -t 30 -u "$TARGET_OUT" _ RECORDED_PID
+	read -r -t 60 -u "$TARGET_OUT" _ RECORDED_PID
 	cd "$PUBLIC_DIR"
 	refused 1 "permi|root" setpriv --reuid 65534 --regid 65534 --clear-groups \
 		"$PUBLIC_DIR/leakrec" -o perf.data -p "$RECORDED_PID"
@@ -165,7 +159,11 @@ gone_pid() {
 @test "bad input: a pipe that breaks off is read as far as it goes" {
 	local size
 
-	"$BIN/leakrec" -o - -p "$(start_daemon)" 2>leakrec.err >pipe.data
+	start_target leaky_daemon --requests 300 --interval-us 300
+	attach -o - >pipe.data
+	go_target
+	finish_target
+	finish_leakrec
 	size=$(stat -c %s pipe.data)
 	# Within a record: their sizes are multiples of eight.
 	head -c $((size * 9 / 10 / 8 * 8 + 4)) pipe.data >cut.data
@@ -257,7 +255,7 @@ gone_pid() {
 	TARGET_PID=$!
 	STARTED_PIDS+=("$TARGET_PID")
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
-	read -r -t 30 -u "$TARGET_OUT" _ RECORDED_PID
+	read -r -t 60 -u "$TARGET_OUT" _ RECORDED_PID
 	refused 1 "malloc|symbol|allocator" "$BIN/leakrec" -o perf.data -p "$RECORDED_PID"
 	go_target
 	finish_target
@@ -276,13 +274,10 @@ gone_pid() {
 }
 
 @test "bad input: a recorder that was killed: its file is read, its probes go next time" {
-	has_grown_to() {
-		(($(stat -c %s perf.data) >= 60000))
-	}
 	start_target leaky_daemon --interval-us 100
 	attach --perf-events
 	go_target
-	wait_until 30 has_grown_to
+	wait_until 60 has_grown_to perf.data 300000
 	kill -KILL "$LEAKREC_PID"
 	wait "$LEAKREC_PID" || true
 	[[ -n $(abandoned_probes | comm -13 abandoned.before -) ]]

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 class Browser:
@@ -40,8 +40,7 @@ class Browser:
         os.close(to_read)
         os.close(to_write)
         self.session = None
-        targets = self.call("Target.getTargets")["targetInfos"]
-        page = next(t for t in targets if t["type"] == "page")
+        page = self.find_page()
         self.session = self.call("Target.attachToTarget", targetId=page["targetId"],
                                  flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -64,6 +63,16 @@ class Browser:
             os.killpg(self.process.pid, 9)  # a group of its own
             self.process.wait()
         shutil.rmtree(self.profile, ignore_errors=True)
+
+    def find_page(self):
+        """It answers before it has opened its page."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            for target in self.call("Target.getTargets")["targetInfos"]:
+                if target["type"] == "page":
+                    return target
+            time.sleep(0.005)
+        raise RuntimeError("the browser opens no page")
 
     def receive(self, deadline):
         while b"\0" not in self.unread:

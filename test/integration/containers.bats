@@ -41,7 +41,7 @@ start_container() {
 	TARGET_PID=$!
 	STARTED_PIDS+=("$TARGET_PID")
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
-	read -r -t 30 -u "$TARGET_OUT" word OWN_PID
+	read -r -t 60 -u "$TARGET_OUT" word OWN_PID
 	[[ $word == ready ]]
 	RECORDED_PID=$(tr -d " " <"/proc/$TARGET_PID/task/$TARGET_PID/children")
 }
@@ -92,8 +92,10 @@ finish_container() {
 
 # While the container is there, its files are found through its processes.
 @test "containers: names come from the files of the container" {
-	record_container "leaky_daemon" -d 1
-	wait "$LEAKREC_PID"
+	record_container "leaky_daemon --interval-us 1000"
+	wait_until 60 has_grown_to perf.data 300000
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
 	mv image image.hidden
 	"$BIN/leakparse" <perf.data >leaks
 	kill "$RECORDED_PID"
@@ -130,7 +132,7 @@ start_of_image() {
 	ITS_PID=$!
 	STARTED_PIDS+=("$ITS_PID")
 	exec {ITS_IN}>"in$1" {ITS_OUT}<"out$1"
-	read -r -t 30 -u "$ITS_OUT" word _
+	read -r -t 60 -u "$ITS_OUT" word _
 	[[ $word == ready ]]
 }
 

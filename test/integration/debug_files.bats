@@ -35,7 +35,7 @@ record_only() {
 
 # parse OPTION...
 parse() {
-	timeout 100 "$BIN/leakparse" --order time --size "$SIZE" -i perf.data "$@" >leaks 2>leakparse.err ||
+	timeout 300 "$BIN/leakparse" --order time --size "$SIZE" -i perf.data "$@" >leaks 2>leakparse.err ||
 		fail "leakparse: $(cat leakparse.err)"
 }
 
@@ -62,7 +62,7 @@ check_unnamed() {
 start_server() {
 	python3 "$SOURCE_DIR/test/integration/debug_server.py" "$@" >requests 3>&- &
 	SERVER=$!
-	wait_until 30 grep -q . requests
+	wait_until 60 grep -q . requests
 	DEBUGINFOD_URLS="http://127.0.0.1:$(head -1 requests)/"
 	DEBUGINFOD_CACHE_PATH=$PWD/cache
 	export DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH

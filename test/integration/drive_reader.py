@@ -17,7 +17,7 @@ from terminal import Terminal
 def wait_for_reader(pid, path):
     """Until the process has opened the file."""
     path = os.path.realpath(path)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             for fd in os.listdir(f"/proc/{pid}/fd"):

@@ -51,7 +51,7 @@ def keys(terminal):
     # A mark: since it only what leaks has grown.
     terminal.press("m")
     terminal.wait_for("mark 1$")
-    terminal.wait_for(r" \+[\d.]+ KiB query_font")
+    terminal.wait_for(r" \+[\d.]+ [KM]iB query_font")
     held, blocks, growth, since = row_of(terminal, "query_font")
     assert bytes_of(since) < bytes_of(held), (held, since)
     assert bytes_of(held) / int(blocks) - 3072 < 60, (held, blocks)
@@ -69,6 +69,7 @@ def keys(terminal):
     terminal.wait_for("query_font")
     terminal.press("p")
     terminal.wait_for("FROZEN")
+    terminal.settle()
     before = terminal.wait_for(r"(\d+) in all").group(1)
     for _ in range(10):
         terminal.read(0.1)
@@ -145,14 +146,11 @@ def main():
     leakrec, case, pid = sys.argv[1:4]
     terminal = Terminal([leakrec, "-p", pid, "--top", *sys.argv[4:]])
     expected = CASES[case](terminal)
-    status = terminal.finish(60)
+    status = terminal.finish(120)
     if case == "kill":
         # What shows outlives what records by a moment.
-        terminal.wait_for(r"s recorded, \d+ allocations")
-        for _ in range(50):
-            if terminal.is_restored():
-                break
-            terminal.read(0.1)
+        terminal.wait_for_text(r"s recorded, \d+ allocations")
+        terminal.wait_until_restored()
     assert status == expected, status
     assert terminal.is_restored(), "the terminal's modes are not what they were"
     assert not re.search(rb"\x07|\x1b\]", terminal.screen.raw), "an escape of a name's"

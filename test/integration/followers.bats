@@ -121,7 +121,7 @@ no_probes_left() {
 		kill -KILL "$LEAKREC_PID"
 		wait "$LEAKREC_PID" 2>/dev/null || true
 		# It says how many workers there were only when all of them have ended.
-		timeout 20 cat <&"$TARGET_OUT" >truth || fail "some process is left stopped"
+		timeout 60 cat <&"$TARGET_OUT" >truth || fail "some process is left stopped"
 		wait "$TARGET_PID"
 		exec {TARGET_IN}>&- {TARGET_OUT}<&-
 		assert_equal "workers" "$(truth workers)" 11

@@ -63,7 +63,9 @@ common_setup() {
 add_probes() {
 	our_probes >probes.before-add
 	"$BIN/leakprobe" add "$@" >leakprobe.out
-	mapfile -t -O "${#OWN_EVENTS[@]}" OWN_EVENTS < <(our_probes | comm -13 probes.before-add -)
+	# Others may be adding theirs.
+	sed -nE 's,^(leakprobe_[^ :]*): added .*,^\1/,p' leakprobe.out >groups
+	mapfile -t -O "${#OWN_EVENTS[@]}" OWN_EVENTS < <(our_probes | comm -13 probes.before-add - | grep -f groups)
 }
 
 # GROUPs of what add_probes added.
@@ -93,7 +95,7 @@ common_teardown() {
 
 	[[ -e $BATS_TEST_TMPDIR/probes.before ]] || return 0 # skipped
 	for pid in "${STARTED_PIDS[@]}"; do
-		if [[ -e /proc/$pid ]] && ! is_zombie "$pid"; then
+		if ! has_ended "$pid"; then
 			left+=" process $pid ($(tr '\0' ' ' <"/proc/$pid/cmdline"))"
 			kill -KILL "$pid"
 		fi
@@ -122,6 +124,20 @@ is_zombie() {
 	grep -q '^State:[[:space:]]*[ZX]' "/proc/$1/status" 2>/dev/null
 }
 
+has_ended() {
+	[[ ! -e /proc/$1 ]] || is_zombie "$1"
+}
+
+# kill_now PID...: returns when they have ended, which SIGKILL takes a moment for.
+kill_now() {
+	local pid
+
+	kill -KILL "$@"
+	for pid; do
+		wait_until 60 has_ended "$pid"
+	done
+}
+
 # wait_until SECONDS COMMAND...: until the command succeeds.
 wait_until() {
 	local deadline=$((SECONDS + $1))
@@ -136,6 +152,11 @@ wait_until() {
 	done
 }
 
+# has_grown_to FILE BYTES
+has_grown_to() {
+	(($(stat -c %s "$1") >= $2))
+}
+
 # --- Targets ---
 
 # start_target NAME [ARG...]: starts it with --wait and returns when it says that it is ready.
@@ -148,7 +169,7 @@ start_target() {
 	TARGET_PID=$!
 	STARTED_PIDS+=("$TARGET_PID")
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
-	read -r -t 30 -u "$TARGET_OUT" word RECORDED_PID
+	read -r -t 60 -u "$TARGET_OUT" word RECORDED_PID
 	[[ $word == ready ]]
 }
 
@@ -166,7 +187,7 @@ finish_target() {
 
 # leakrec says when it records; its messages are in leakrec.err.
 is_recording() {
-	grep -q '^leakrec: recording ' leakrec.err || [[ ! -e /proc/$1 ]] || is_zombie "$1"
+	grep -q '^leakrec: recording ' leakrec.err || has_ended "$1"
 }
 
 # attach [OPTION...]: leakrec -p on the target (or as the options say), in the background; returns when it
@@ -179,11 +200,8 @@ attach() {
 	"$BIN/leakrec" "${pid[@]}" -m 512 -o perf.data "$@" 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
-	wait_until 30 is_recording "$LEAKREC_PID"
-	if is_zombie "$LEAKREC_PID"; then
-		cat leakrec.err
-		fail "leakrec ended before it recorded"
-	fi
+	wait_until 60 is_recording "$LEAKREC_PID"
+	grep -q '^leakrec: recording ' leakrec.err || fail "leakrec ended before it recorded: $(cat leakrec.err)"
 }
 
 # leakrec ends by itself when its target is gone.

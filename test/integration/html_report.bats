@@ -31,7 +31,7 @@ report() {
 }
 
 drive() {
-	PYTHONDONTWRITEBYTECODE=1 timeout 120 \
+	PYTHONDONTWRITEBYTECODE=1 timeout 300 \
 		python3 "$SOURCE_DIR/test/integration/drive_report.py" "$@"
 }
 

@@ -163,12 +163,12 @@ record_jit() {
 		'mount -t tmpfs none /tmp && exec ./jit wait' <jit.in >jit.out 2>jit.err 3>&- &
 	STARTED_PIDS+=("$!")
 	exec {TARGET_IN}>jit.in {TARGET_OUT}<jit.out
-	read -r -t 30 -u "$TARGET_OUT" own_pid
+	read -r -t 60 -u "$TARGET_OUT" own_pid
 	RECORDED_PID=$(pgrep -P "${STARTED_PIDS[0]}")
 	[[ $own_pid == 1 && -n $RECORDED_PID ]]
 	attach --call-graph dwarf
 	echo >&"$TARGET_IN"
-	read -r -t 30 -u "$TARGET_OUT" line
+	read -r -t 60 -u "$TARGET_OUT" line
 	assert_equal "it says" "$line" "done"
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec

@@ -435,12 +435,34 @@ golden() {
 	[[ "$output" == leakplot\ [0-9]* ]]
 }
 
-@test "--mem prints columns until the process exits" {
-	sleep 1 &
+# start_sleep: its number is SLEEP_PID. Until it is sleep, it is a copy of this shell, and for a moment it has no heap.
+start_sleep() {
+	sleep 1000 &
+	SLEEP_PID=$!
+	STARTED_PIDS+=("$SLEEP_PID")
+	wait_until 60 grep -q sleep "/proc/$SLEEP_PID/comm"
+	wait_until 60 grep -q '\[heap\]' "/proc/$SLEEP_PID/maps"
+}
+
+# start_mem OPTION...: of that process, into the file numbers.
+start_mem() {
+	"$leakplot" --mem "$SLEEP_PID" "$@" >numbers &
 	STARTED_PIDS+=("$!")
-	run -0 "$leakplot" --mem $! --interval 100
+}
+
+# has_lines N FILE
+has_lines() {
+	(($(wc -l <"$2") >= $1))
+}
+
+@test "--mem prints columns until the process exits" {
+	start_sleep
+	start_mem --interval 100
+	wait_until 60 has_lines 4 numbers
+	kill "$SLEEP_PID"
+	wait "${STARTED_PIDS[1]}"
+	mapfile -t lines <numbers
 	[ "${lines[0]}" = '# time_s rss_bytes heap_bytes' ]
-	[ "${#lines[@]}" -ge 4 ]
 	for line in "${lines[@]:1}"; do
 		[[ "$line" =~ ^[0-9]+\.[0-9]{3}\ [1-9][0-9]*\ [1-9][0-9]*$ ]]
 	done
@@ -453,25 +475,22 @@ golden() {
 	STARTED_PIDS+=("$!")
 	"$leakplot" --mem $! --interval 20 >numbers &
 	STARTED_PIDS+=("$!")
-	wait_until 30 grep -q '^0.1' numbers
+	wait_until 60 has_lines 5 numbers
 	echo >go
-	wait_until 30 awk 'NR == 2 { first = $3 } END { exit !($3 - first >= 20971520) }' numbers
+	wait_until 60 awk 'NR == 2 { first = $3 } END { exit !($3 - first >= 20971520) }' numbers
 	echo >stop
 	wait "${STARTED_PIDS[1]}"
 	awk 'NR == 2 { first = $2 } $2 - first >= 20971520 { grew = 1 } END { exit !grew }' numbers
 }
 
 @test "--mem draws a picture when interrupted" {
-	sleep 1000 &
-	STARTED_PIDS+=("$!")
-	# Until it is sleep, it is a copy of this shell.
-	wait_until 30 grep -q sleep "/proc/$!/comm"
+	start_sleep
 	for signal in INT TERM; do
 		"$leakplot" --mem "${STARTED_PIDS[0]}" --interval 50 -o "$signal.svg" &
 		pid=$!
 		STARTED_PIDS+=("$pid")
 		# Both signals are blocked once it waits for them.
-		wait_until 30 grep -q 'SigBlk:.*00004003$' "/proc/$pid/status"
+		wait_until 60 grep -q 'SigBlk:.*00004003$' "/proc/$pid/status"
 		kill -s "$signal" "$pid"
 		wait "$pid"
 		grep -q 'sleep (PID' "$signal.svg"
@@ -479,9 +498,11 @@ golden() {
 }
 
 @test "--mem keeps its plot" {
-	sleep 1 &
-	STARTED_PIDS+=("$!")
-	"$leakplot" --mem $! --interval 100 --save kept >numbers
+	start_sleep
+	start_mem --interval 100 --save kept
+	wait_until 60 has_lines 4 numbers
+	kill "$SLEEP_PID"
+	wait "${STARTED_PIDS[1]}"
 	[ "$(grep -vc '^#' kept/memory-memory.dat)" -eq "$(grep -vc '^#' numbers)" ]
 	(cd kept && gnuplot -d memory.gnuplot)
 	has_magic kept/memory.png $'\x89PNG'

@@ -169,7 +169,7 @@ definitions() {
 		/lib64/ld-linux-x86-64.so.2 <target.in >target.out 3>&- &
 	TARGET_PID=$!
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
-	read -r -t 30 -u "$TARGET_OUT" _ RECORDED_PID
+	read -r -t 60 -u "$TARGET_OUT" _ RECORDED_PID
 	attach
 	go_target
 	finish_target

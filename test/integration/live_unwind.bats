@@ -220,7 +220,7 @@ record_waiting() {
 	size=$(stat -c %s perf.data)
 	echo >&"$TARGET_IN"
 	# Files are found while somebody has them mapped.
-	wait_until 10 has_grown $((size + NR_BLOCKS * 8 * DEPTH))
+	wait_until 60 has_grown $((size + NR_BLOCKS * 8 * DEPTH))
 	echo >&"$TARGET_IN"
 	wait "$TARGET_PID"
 	finish_leakrec
@@ -247,7 +247,7 @@ record_waiting() {
 	STARTED_PIDS+=("$!")
 	TARGET_PID=$!
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
-	read -r -t 30 -u "$TARGET_OUT" _ RECORDED_PID || skip "$(cat target.err)"
+	read -r -t 60 -u "$TARGET_OUT" _ RECORDED_PID || skip "$(cat target.err)"
 	rm closed/waits
 	cp chain closed/waits
 	record_waiting
@@ -272,7 +272,7 @@ record_waiting() {
 		/lib64/ld-linux-x86-64.so.2 <target.in >target.out 3>&- &
 	TARGET_PID=$!
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
-	read -r -t 30 -u "$TARGET_OUT" _ RECORDED_PID
+	read -r -t 60 -u "$TARGET_OUT" _ RECORDED_PID
 	record_waiting
 }
 
@@ -329,7 +329,7 @@ record_waiting() {
 	cc -g -O2 -fomit-frame-pointer -o interrupted interrupted.c
 	for options in '' --perf-events; do
 		# shellcheck disable=SC2086
-		timeout 60 "$BIN/leakrec" --call-graph dwarf $options -- ./interrupted 2>leakrec.err ||
+		timeout 300 "$BIN/leakrec" --call-graph dwarf $options -- ./interrupted 2>leakrec.err ||
 			fail "leakrec: $(cat leakrec.err)"
 		"$BIN/leakparse" --order time --size "$SIZE..$((SIZE + 1))" -i perf.data >leaks 2>leakparse.err
 		assert_equal "unwind failures" "$(summary unwind_failures)" 0

@@ -23,7 +23,7 @@ setup() {
 
 teardown() {
 	common_teardown
-	wait_until 10 remove_cgroup
+	wait_until 60 remove_cgroup
 }
 
 remove_cgroup() {
@@ -100,10 +100,8 @@ attach_all() {
 	"$BIN/leakrec" -o perf.data "$@" 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
-	wait_until 30 is_recording "$LEAKREC_PID"
-	if is_zombie "$LEAKREC_PID"; then
-		fail "leakrec ended before it recorded: $(cat leakrec.err)"
-	fi
+	wait_until 60 is_recording "$LEAKREC_PID"
+	grep -q '^leakrec: recording ' leakrec.err || fail "leakrec ended before it recorded: $(cat leakrec.err)"
 }
 
 @test "machine: processes that are there, and that come" {
@@ -238,9 +236,9 @@ attach_unread() {
 	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
 	attach_unread
 	go_target
-	wait_until 30 all_stopped
+	wait_until 60 all_stopped
 	assert_advances
-	kill -KILL "$LEAKREC_PID" "$UNREAD_PID"
+	kill_now "$LEAKREC_PID" "$UNREAD_PID"
 	wait "$LEAKREC_PID" || true
 	assert_runs
 	finish_churn
@@ -266,7 +264,7 @@ attach_unread() {
 
 	attach_unread
 	script -qec "sh -c 'echo \$\$ >$HIERARCHY/$CGROUP/cgroup.procs; echo \$\$ >job.pid; exec $TARGETS/endless_churn --pairs 300000'" /dev/null >truth 3>&- &
-	wait_until 30 test -s job.pid
+	wait_until 60 test -s job.pid
 	pid=$(cat job.pid)
 	while [[ -e /proc/$pid ]] && ! is_zombie "$pid"; do
 		! is_stopped "$pid" 2>/dev/null || [[ ! -e /proc/$pid ]] || fail "the job was stopped"
@@ -274,6 +272,6 @@ attach_unread() {
 	wait $!
 	tr -d '\r' <truth >truth.job
 	grep -q '^truth malloc 600000' truth.job
-	kill -KILL "$LEAKREC_PID" "$UNREAD_PID"
+	kill_now "$LEAKREC_PID" "$UNREAD_PID"
 	wait "$LEAKREC_PID" || true
 }

@@ -154,7 +154,7 @@ assert_perf_reads() {
 	"$BIN/leakrec" -a --no-heap --with mmap -o perf.data 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
-	wait_until 30 is_recording "$LEAKREC_PID"
+	wait_until 60 is_recording "$LEAKREC_PID"
 	go_target
 	finish_target
 	kill -INT "$LEAKREC_PID"

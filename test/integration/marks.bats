@@ -38,11 +38,11 @@ has_marked() {
 		go_target
 		for number in 1 2 3; do
 			kill -USR1 "$LEAKREC_PID"
-			wait_until 10 has_marked "$number"
+			wait_until 60 has_marked "$number"
 		done
 		kill -INT "$LEAKREC_PID"
 		finish_leakrec
-		kill -KILL "$RECORDED_PID"
+		kill_now "$RECORDED_PID"
 		parse
 		assert_equal "marks" "$(marks | cut -d' ' -f1,2 | paste -sd,)" "1 1,2 1,3 1"
 		rm -f target.in target.out
@@ -54,7 +54,7 @@ has_marked() {
 	attach -d 2.1 --mark-every 0.5
 	go_target
 	finish_leakrec
-	kill -KILL "$RECORDED_PID"
+	kill_now "$RECORDED_PID"
 	marks >listed
 	assert_equal "marks" "$(cut -d' ' -f1,2 listed | paste -sd,)" "1 0,2 0,3 0,4 0"
 	awk 'NR > 1 && ($3 - last > 0.500002 || $3 - last < 0.499998) { exit 1 } { last = $3 }' listed ||
@@ -110,14 +110,14 @@ mark_between_requests() {
 	local number="$1"
 
 	while true; do
-		wait_until 10 is_between_requests
+		wait_until 60 is_between_requests
 		kill -STOP "$RECORDED_PID"
-		wait_until 10 grep -q '^State:.T' "/proc/$RECORDED_PID/status"
+		wait_until 60 grep -q '^State:.T' "/proc/$RECORDED_PID/status"
 		is_between_requests && break
 		kill -CONT "$RECORDED_PID"
 	done
 	kill -USR1 "$LEAKREC_PID"
-	wait_until 10 has_marked "$number"
+	wait_until 60 has_marked "$number"
 	kill -CONT "$RECORDED_PID"
 }
 
@@ -134,14 +134,14 @@ has_answered() {
 	go_target
 	# It has replaced all those of its cache that it ever replaces: 4 of 40, in 40 requests.
 	switches=$(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$RECORDED_PID/status")
-	wait_until 20 has_answered $((switches + 100))
+	wait_until 60 has_answered $((switches + 100))
 	mark_between_requests 1
 	switches=$(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$RECORDED_PID/status")
-	wait_until 20 has_answered $((switches + 200))
+	wait_until 60 has_answered $((switches + 200))
 	mark_between_requests 2
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
-	kill -KILL "$RECORDED_PID"
+	kill_now "$RECORDED_PID"
 	"$BIN/leakparse" --diff -i perf.data | awk '$1 == "interval" { n = $4 == "mark-1" } n' >changes
 	awk '$1 == "change" && !n++ { if ($2 != $3 * 3072 || $3 < 30 || $5 + 0 < 99) exit 1; next }
 	     $1 == "change" && $5 + 0 > 1 { exit 1 }
@@ -162,9 +162,9 @@ has_answered() {
 	go_target
 	"$BIN/leakrec" -p "$RECORDED_PID" -o - 2>leakrec.err |
 		"$BIN/leakparse" --every 0.2 --top 1 >changes 2>leakparse.err &
-	wait_until 20 has_intervals 4
+	wait_until 60 has_intervals 4
 	kill -0 "$RECORDED_PID"
-	kill -KILL "$RECORDED_PID"
+	kill_now "$RECORDED_PID"
 	wait $!
 	awk '$1 == "change" && ($2 != $3 * 3072 || $3 < 1) { exit 1 }' changes || fail "$(cat changes)"
 }
@@ -226,7 +226,7 @@ own_marks() {
 		./marked <target.in >target.out 3>&- &
 		RECORDED_PID=$!
 		exec {TARGET_IN}>target.in
-		wait_until 10 grep -q ready target.out
+		wait_until 60 grep -q ready target.out
 		if [[ $made_by == leakprobe ]]; then
 			add_probes --pid "$RECORDED_PID"
 			"$BIN/leakprobe" list >listed

@@ -145,7 +145,7 @@ assert_every_pair() {
 	rm target.in target.out
 	start_target mismatches
 	# Somebody who records the whole machine may be using them.
-	wait_until 30 "$BIN/leakprobe" del --pid "$RECORDED_PID"
+	wait_until 60 "$BIN/leakprobe" del --pid "$RECORDED_PID"
 	assert_equal "probes left" "$(our_probes | grep -F -f <(printf '%s\n' "${OWN_EVENTS[@]}"))" ""
 	go_target
 	finish_target

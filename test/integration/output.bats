@@ -143,7 +143,7 @@ perf_record() {
 	start_own_churn --threads 4 --leak-every 1000
 	attach -z -o - --call-graph fp >pipe
 	go_target
-	wait_until 30 all_stopped
+	wait_until 60 all_stopped
 	(($(anonymous_kb) < 48 << 10)) || fail "leakrec has $(anonymous_kb) KiB of memory"
 	echo >go
 	assert_advances
@@ -176,15 +176,15 @@ perf_record() {
 	' "$BIN/leakrec" -p "$RECORDED_PID" -m 512 -o - --call-graph dwarf 2>leakrec.err 3>&- &
 	PERL_PID=$!
 	STARTED_PIDS+=("$PERL_PID")
-	wait_until 10 test -e leakrec.pid
+	wait_until 60 test -e leakrec.pid
 	LEAKREC_PID=$(cat leakrec.pid)
-	wait_until 30 is_recording "$LEAKREC_PID"
+	wait_until 60 is_recording "$LEAKREC_PID"
 	go_target
-	wait_until 30 all_stopped
+	wait_until 60 all_stopped
 	kill -INT "$LEAKREC_PID"
-	wait_until 10 grep -q 'Ctrl-C drops it' leakrec.err
+	wait_until 60 grep -q 'Ctrl-C drops it' leakrec.err
 	kill -INT "$LEAKREC_PID"
-	wait_until 10 has_ended "$LEAKREC_PID"
+	wait_until 60 has_ended "$LEAKREC_PID"
 	wait "$PERL_PID" && fail "leakrec ended with status 0"
 	assert_runs
 	assert_equal "probes left" "$(probes_left)" ""
@@ -198,7 +198,7 @@ full_disk() {
 	mkdir -p mnt
 	cat >full <<-'END'
 		mount -t tmpfs -o size="$3" none mnt
-		timeout 60 "$1/leakrec" -p "$2" -m 512 -o mnt/perf.data "${@:4}" 2>leakrec.err 3>&-
+		timeout 300 "$1/leakrec" -p "$2" -m 512 -o mnt/perf.data "${@:4}" 2>leakrec.err 3>&-
 		echo $? >status
 		cp mnt/perf.data perf.data
 	END
@@ -241,8 +241,8 @@ full_disk() {
 	start_own_churn --threads 4 --leak-every 100
 	go_target
 	start_recorder -z -o killed.data --call-graph dwarf
-	wait_until 30 is_recording "$LEAKREC_PID"
-	wait_until 30 has_made $(($(progress) + 50000))
+	wait_until 60 is_recording "$LEAKREC_PID"
+	wait_until 60 has_made $(($(progress) + 50000))
 	kill_recorder
 	assert_readable killed.data
 	grep -q '^leak 3072 ' leaks

@@ -79,7 +79,7 @@ hold_back() {
 	start_churn --threads 4 --leak-every 1000 "${@:2}"
 	attach -o - "${stacks[@]}" >pipe
 	go_target
-	wait_until 30 all_stopped
+	wait_until 60 all_stopped
 }
 
 # --- Load ---
@@ -243,7 +243,7 @@ check_late_reader() {
 	for _ in 1 2 3; do
 		assert_advances
 		kill -STOP "$READER_PID"
-		wait_until 30 all_stopped
+		wait_until 60 all_stopped
 		kill -CONT "$READER_PID"
 	done
 	assert_advances
@@ -257,7 +257,7 @@ check_late_reader() {
 @test "overload: Ctrl-C while the reader waits; it gets everything" {
 	hold_back dwarf
 	kill -INT "$LEAKREC_PID"
-	wait_until 10 grep -q 'Ctrl-C drops it' leakrec.err
+	wait_until 60 grep -q 'Ctrl-C drops it' leakrec.err
 	let_reader_go
 	finish_leakrec
 	finish_reader
@@ -273,9 +273,9 @@ check_late_reader() {
 @test "overload: Ctrl-C twice while the reader waits" {
 	hold_back raw
 	kill -INT "$LEAKREC_PID"
-	wait_until 10 grep -q 'Ctrl-C drops it' leakrec.err
+	wait_until 60 grep -q 'Ctrl-C drops it' leakrec.err
 	kill -INT "$LEAKREC_PID"
-	wait_until 10 has_ended "$LEAKREC_PID"
+	wait_until 60 has_ended "$LEAKREC_PID"
 	wait "$LEAKREC_PID" && fail "leakrec ended with status 0"
 	assert_equal "words about it" "$(grep -c 'what its reader has not taken is dropped' leakrec.err)" 1
 	assert_runs
@@ -369,7 +369,7 @@ end_while_stopped() {
 	go_target
 	assert_runs
 	kill -STOP "$RECORDED_PID"
-	wait_until 10 is_stopped "$RECORDED_PID"
+	wait_until 60 is_stopped "$RECORDED_PID"
 	attach --call-graph none
 	stays_stopped || fail "leakrec has let the target go on"
 	end_while_stopped
@@ -385,22 +385,22 @@ end_while_stopped() {
 	go_target
 	assert_runs
 	kill -STOP "$RECORDED_PID"
-	wait_until 10 is_stopped "$RECORDED_PID"
+	wait_until 60 is_stopped "$RECORDED_PID"
 	end_while_stopped
 }
 
 @test "overload: leakrec is killed while somebody else has stopped the target" {
 	start_churn --threads 4
 	start_recorder -o killed.data --call-graph none
-	wait_until 30 is_recording "$LEAKREC_PID"
+	wait_until 60 is_recording "$LEAKREC_PID"
 	go_target
 	assert_runs
 	kill -STOP "$RECORDED_PID"
-	wait_until 10 is_stopped "$RECORDED_PID"
+	wait_until 60 is_stopped "$RECORDED_PID"
 	stays_stopped || fail "leakrec has let the target go on"
 	kill -KILL "$LEAKREC_PID"
 	wait "$LEAKREC_PID" 2>/dev/null || true
-	wait_until 10 no_recorders
+	wait_until 60 no_recorders
 	stays_stopped || fail "leakrec's guard has let the target go on"
 	kill -CONT "$RECORDED_PID"
 	assert_runs

@@ -85,7 +85,7 @@ perf_reads() {
 	start_target leaky_daemon --requests 60 --interval-us 100
 	"$BIN/leakrec" -p "$RECORDED_PID" -o - 2>leakrec.err 3>&- >pipe.data &
 	LEAKREC_PID=$!
-	wait_until 30 is_recording "$LEAKREC_PID"
+	wait_until 60 is_recording "$LEAKREC_PID"
 	go_target
 	finish_target
 	finish_leakrec

@@ -82,7 +82,7 @@ assert_kind() {
 	require_program perf
 	start_target resources
 	add_probes --pid "$RECORDED_PID" --no-heap --pair "$FILES" --ref "$WIDGETS"
-	kill -KILL "$RECORDED_PID"
+	kill_now "$RECORDED_PID"
 	for group in $(added_groups); do
 		events+=(-e "$group:*")
 	done
@@ -155,7 +155,7 @@ assert_kind() {
 	grep -qE ':widget__unref__widget_unref +widget_unref ' listed
 	"$BIN/leakprobe" del --pid "$RECORDED_PID"
 	assert_equal "probes left" "$(grep -c widget__ "$TRACEFS/uprobe_events" || true)" 0
-	kill -KILL "$RECORDED_PID"
+	kill_now "$RECORDED_PID"
 }
 
 @test "resources: a program's own pool, by what it says itself" {
@@ -229,7 +229,7 @@ is_listening() {
 	tinyproxy -d -c proxy.conf >proxy.out 2>&1 3>&- &
 	pid=$!
 	STARTED_PIDS+=("$pid")
-	wait_until 20 is_listening "$port"
+	wait_until 60 is_listening "$port"
 	attach -p "$pid" --no-heap --with fd
 	for ((i = 0; i < 20; i++)); do
 		exec {fd}<>"/dev/tcp/127.0.0.1/$port"
@@ -242,7 +242,7 @@ is_listening() {
 		idle+=("$fd")
 	done
 	has_accepted() { (($(find "/proc/$pid/fd" -lname 'socket:*' | wc -l) >= 7 + $1)); }
-	wait_until 20 has_accepted 1
+	wait_until 60 has_accepted 1
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	parse
@@ -252,7 +252,7 @@ is_listening() {
 	for fd in "${idle[@]}"; do
 		exec {fd}>&-
 	done
-	kill -KILL "$pid"
+	kill_now "$pid"
 }
 
 @test "resources: a reference that a GObject has too many" {

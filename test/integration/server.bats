@@ -70,18 +70,18 @@ assert_near() {
 		>redis.log 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
-	wait_until 30 answers
+	wait_until 60 answers
 	server=$(pgrep -P "$LEAKREC_PID" redis-server)
 	STARTED_PIDS+=("$server")
 	redis-benchmark -s redis.sock -q -n 5000 -r 20000 -d 200 -t set,lpush,rpop,sadd,hset,zadd,mset >/dev/null
 	# It notices a moment later that the clients have gone, and frees what it had for them.
-	wait_until 30 has_one_client
+	wait_until 60 has_one_client
 	ask info memory >info
 	ask memory malloc-stats >malloc-stats
 	grep -q '^mem_allocator:jemalloc' info
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
-	kill "$server"
+	kill_now "$server"
 	parse
 	assert_summary lost 0
 	for key in free_unknown double_free still_held realloc_unknown; do

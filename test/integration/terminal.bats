@@ -19,7 +19,7 @@ teardown() {
 
 # on_terminal CASE COMMAND...: the screen at the end is in the file screen.
 on_terminal() {
-	PYTHONDONTWRITEBYTECODE=1 timeout 60 python3 "$SOURCE_DIR/test/integration/drive_reader.py" "$@" \
+	PYTHONDONTWRITEBYTECODE=1 timeout 300 python3 "$SOURCE_DIR/test/integration/drive_reader.py" "$@" \
 		>screen 3>&- || fail "$(cat screen)"
 }
 

@@ -116,8 +116,10 @@ class Screen:
             else:
                 self.cells[self.y][: self.x + 1] = [" "] * (self.x + 1)
         elif name == "r":
-            self.top = max(first, 1) - 1
-            self.bottom = (numbers[1] if len(numbers) > 1 and numbers[1] else self.lines) - 1
+            # It may be meant for the size that the screen had.
+            bottom = numbers[1] if len(numbers) > 1 and numbers[1] else self.lines
+            self.bottom = min(bottom, self.lines) - 1
+            self.top = min(max(first, 1) - 1, self.bottom)
             self.y = self.x = 0
         elif name not in "mhlgcnq":
             raise ValueError(f"control sequence {arguments}{name}")
@@ -175,7 +177,7 @@ class Terminal:
         self.screen.feed(data)
         return bool(data)
 
-    def wait_for(self, pattern, seconds=20):
+    def wait_for(self, pattern, seconds=60):
         """Until a line of the screen matches; returns the match."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -186,7 +188,22 @@ class Terminal:
             self.read(0.1)
         raise AssertionError(f"waited in vain for {pattern!r}:\n" + "\n".join(self.screen.text()))
 
-    def wait_without(self, pattern, seconds=20):
+    def wait_for_text(self, pattern, seconds=60):
+        """Until what was written last matches, be it on the screen still or not."""
+        deadline = time.monotonic() + seconds
+        while not re.search(pattern, self.screen.written_last()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited in vain for {pattern!r}:\n{self.screen.written_last()}")
+            self.read(0.1)
+
+    def settle(self, seconds=60):
+        """Until the program writes nothing more."""
+        deadline = time.monotonic() + seconds
+        while self.read(0.5):
+            if time.monotonic() > deadline:
+                raise AssertionError("it does not stop writing:\n" + "\n".join(self.screen.text()))
+
+    def wait_without(self, pattern, seconds=60):
         """Until no line of the screen matches."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -195,7 +212,7 @@ class Terminal:
             self.read(0.1)
         raise AssertionError(f"{pattern!r} stays:\n" + "\n".join(self.screen.text()))
 
-    def finish(self, seconds=30):
+    def finish(self, seconds=60):
         """Waits for the program's end. Returns its status as a shell has it."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -209,6 +226,11 @@ class Terminal:
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         raise AssertionError("it does not end:\n" + "\n".join(self.screen.text()))
+
+    def wait_until_restored(self, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not self.is_restored() and time.monotonic() < deadline:
+            self.read(0.1)
 
     def is_restored(self):
         """True if the terminal's modes are what they were."""

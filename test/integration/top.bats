@@ -16,7 +16,7 @@ teardown() {
 
 # drive CASE [OPTION...]: on RECORDED_PID; the screen at the end is in the file screen.
 drive() {
-	PYTHONDONTWRITEBYTECODE=1 timeout 120 python3 "$SOURCE_DIR/test/integration/drive_top.py" \
+	PYTHONDONTWRITEBYTECODE=1 timeout 300 python3 "$SOURCE_DIR/test/integration/drive_top.py" \
 		"$BIN/leakrec" "$1" "$RECORDED_PID" "${@:2}" >screen 3>&- || fail "$1: $(cat screen)"
 }
 
@@ -31,7 +31,7 @@ start_daemon() {
 }
 
 end_daemon() {
-	kill -KILL "$RECORDED_PID"
+	kill_now "$RECORDED_PID"
 	wait "$TARGET_PID" 2>/dev/null || true
 	rm -f target.in target.out
 }
@@ -91,7 +91,7 @@ end_daemon() {
 	start_target random_calls --threads 2 --rounds 30000
 	drive until-end -o perf.data &
 	driver=$!
-	wait_until 30 test -e shown
+	wait_until 60 test -e shown
 	go_target
 	finish_target
 	wait "$driver" || fail "$(cat screen)"
@@ -105,7 +105,7 @@ end_daemon() {
 	start_target resources
 	drive until-end --no-heap --pair 'file=fopen|fdopen:ret / fclose:arg1' &
 	driver=$!
-	wait_until 30 test -e shown
+	wait_until 60 test -e shown
 	go_target
 	finish_target
 	wait "$driver" || fail "$(cat screen)"
@@ -135,7 +135,7 @@ end_daemon() {
 	objcopy --redefine-sym "evil=evil"$'\e[2J\a<script>' hostile
 	start_hostile
 	drive hostile
-	kill -KILL "$RECORDED_PID"
+	kill_now "$RECORDED_PID"
 }
 
 @test "top: what it needs is said" {
