@@ -14,7 +14,8 @@
 
 #include <tracefs.h>
 
-#define MAX_RELEASE_WAITS 200 /* of 10 ms */
+#define MAX_RELEASE_WAITS      200 /* of 10 ms */
+#define MAX_DEAD_RELEASE_WAITS 20
 
 int probe_set_make_own(struct probe_set *set)
 {
@@ -242,14 +243,14 @@ static bool is_orphaned(const char *group)
 int probe_registry_reap(void)
 {
 	struct uprobe_list list;
-	int nr = 0, err = tracefs_uprobes_read(&list, false);
+	int nr = 0, nr_waits = MAX_DEAD_RELEASE_WAITS, err = tracefs_uprobes_read(&list, false);
 
 	for (size_t i = 0; !err && i < list.nr; i++) {
 		int destroyed;
 
 		if (!is_orphaned(list.probes[i].group))
 			continue;
-		destroyed = tracefs_uprobe_destroy(list.probes[i].group, list.probes[i].event);
+		destroyed = destroy_released(list.probes[i].group, list.probes[i].event, &nr_waits);
 		if (destroyed == 0)
 			nr++;
 		else if (destroyed != -EBUSY)
