@@ -77,9 +77,10 @@ int marks_describe(struct record_events *events, const struct record_config *con
 	return record_events_add_written(events, config, name, format, MARK_TYPE, MARK_ID, false);
 }
 
-void marks_start(struct marks *marks, uint64_t start_ns, pid_t pid)
+void marks_start(struct marks *marks, uint64_t start_ns, uint64_t end_ns, pid_t pid)
 {
 	marks->pid = pid;
+	marks->end_ns = end_ns;
 	if (marks->every_ns)
 		marks->next_ns = start_ns + marks->every_ns;
 }
@@ -107,9 +108,10 @@ int marks_write(struct marks *marks, struct perf_writer *writer)
 {
 	struct signalfd_siginfo signal;
 	uint64_t now_ns = clock_now_ns();
+	uint64_t last_ns = now_ns < marks->end_ns ? now_ns : marks->end_ns;
 	int err = 0;
 
-	while (!err && marks->next_ns <= now_ns) {
+	while (!err && marks->next_ns <= last_ns) {
 		err = write_mark(marks, writer, marks->next_ns, false);
 		marks->next_ns += marks->every_ns;
 	}

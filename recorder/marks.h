@@ -13,6 +13,7 @@ struct marks {
 	int fd;		   /* readable when SIGUSR1 has come */
 	uint64_t every_ns; /* 0: by signal only */
 	uint64_t next_ns;  /* CLOCK_MONOTONIC; UINT64_MAX: none is due by time */
+	uint64_t end_ns;   /* the last that may be due */
 	uint64_t nr;	   /* so far */
 	pid_t pid;	   /* whose marks they are, for perf script */
 };
@@ -28,8 +29,8 @@ void marks_deinit(struct marks *marks);
  * -ENOMEM. */
 int marks_describe(struct record_events *events, const struct record_config *config);
 
-/* Recording begins at @start_ns (CLOCK_MONOTONIC). */
-void marks_start(struct marks *marks, uint64_t start_ns, pid_t pid);
+/* Recording begins at @start_ns (CLOCK_MONOTONIC), and no mark by time is due after @end_ns. */
+void marks_start(struct marks *marks, uint64_t start_ns, uint64_t end_ns, pid_t pid);
 
 /* Writes the marks that are due. Returns 0 or the writer's error. */
 int marks_write(struct marks *marks, struct perf_writer *writer);

@@ -334,6 +334,14 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 	return err;
 }
 
+/* When recording is to end by time; UINT64_MAX: never. */
+static uint64_t session_end_ns(const struct session *session)
+{
+	uint64_t duration_ns = session->options->duration_ns;
+
+	return duration_ns ? session->start_ns + duration_ns : UINT64_MAX;
+}
+
 /* Opens and enables the events, and lets the command go. */
 static int start_recording(struct session *session)
 {
@@ -384,7 +392,7 @@ static int start_recording(struct session *session)
 	if (session->programs)
 		probe_programs_start(session->programs);
 	session->start_ns = clock_now_ns();
-	marks_start(&session->marks, session->start_ns,
+	marks_start(&session->marks, session->start_ns, session_end_ns(session),
 		    is_everywhere(session) ? getpid() : session->pids[0]);
 	launch_release(&session->command);
 	if (session->programs)
@@ -403,9 +411,9 @@ static int start_recording(struct session *session)
 
 static int remaining_ms(const struct session *session)
 {
-	uint64_t end_ns = session->start_ns + session->options->duration_ns, now = clock_now_ns();
+	uint64_t end_ns = session_end_ns(session), now = clock_now_ns();
 
-	if (!session->options->duration_ns)
+	if (end_ns == UINT64_MAX)
 		return ROUND_MS;
 	if (now >= end_ns)
 		return 0;
@@ -449,6 +457,9 @@ static int record(struct session *session, struct ring_reader *reader)
 		if (perf_writer_interrupted(session->writer))
 			break;
 	}
+	/* Those that became due after the last round. */
+	if (!err)
+		err = marks_write(&session->marks, session->writer);
 	if (!err)
 		err = ring_reader_stop(reader);
 	return err ? err : ring_reader_finish(reader);
