@@ -18,8 +18,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define SIDE_RING_PAGES	   64
-#define DEFAULT_DUMP_BYTES 8192 /* perf record's */
+#define SIDE_RING_PAGES 64
+/* Nobody drains the rings while the machine's processes are looked through, in the beginning. */
+#define SIDE_RING_PAGES_ALL 512
+#define DEFAULT_DUMP_BYTES  8192 /* perf record's */
 /* Where dumps go as far as a stack does, a ring is to hold so many of the largest. */
 #define RING_PART 32
 
@@ -542,7 +544,8 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 	record_events_raise_fd_limit((ret->side.nr_events + ret->probes.nr_events) * nr_tids *
 					     (size_t)perf_cpu_map__nr(cpus) +
 				     256);
-	err = open_group(&ret->side, cpus, threads, SIDE_RING_PAGES);
+	err = open_group(&ret->side, cpus, threads,
+			 config->scope == RECORD_PROCESSES ? SIDE_RING_PAGES : SIDE_RING_PAGES_ALL);
 	if (!err && ret->probes.nr_events)
 		err = open_group(&ret->probes, cpus, threads, config->ring_pages);
 	if (!err)
