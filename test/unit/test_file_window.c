@@ -136,7 +136,7 @@ static void other_bus_errors_stay(void **state)
 
 		setrlimit(RLIMIT_CORE, &no_core);
 		signal(SIGBUS, SIG_DFL); /* cmocka's would go on with the tests here */
-		alarm(20);
+		alarm(100);
 		if (bytes == MAP_FAILED || file_window_map(&window, fd, 0, end, end, &is_cut) ||
 		    ftruncate(fd, 0) < 0)
 			_exit(1);

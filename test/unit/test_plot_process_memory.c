@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#define ONE_SECOND_NS 1000000000
-#define BLOCK_BYTES   ((size_t)16 << 20)
+#define ONE_HOUR_NS 3600000000000
+#define BLOCK_BYTES ((size_t)16 << 20)
 
 /* A child that does nothing until it is killed. */
 static pid_t fork_sleeper(void)
@@ -61,7 +61,7 @@ static void assert_sees_blocks(uint64_t read_ns_max, bool use_status)
 
 static void counted_pages_show_what_is_used(void **state)
 {
-	assert_sees_blocks(ONE_SECOND_NS, false);
+	assert_sees_blocks(ONE_HOUR_NS, false);
 }
 
 static void the_kernels_counters_show_it_too(void **state)
@@ -74,7 +74,7 @@ static void the_name_is_the_processs(void **state)
 {
 	struct process_memory process;
 
-	assert_int_equal(process_memory_open(getpid(), ONE_SECOND_NS, &process), 0);
+	assert_int_equal(process_memory_open(getpid(), ONE_HOUR_NS, &process), 0);
 	assert_int_equal(strncmp(process.name, "test_plot_proce", 15), 0);
 	process_memory_close(&process);
 }
@@ -85,12 +85,12 @@ static void an_exited_process_is_gone(void **state)
 	struct memory_sample sample;
 	pid_t pid = fork_sleeper();
 
-	assert_int_equal(process_memory_open(pid, ONE_SECOND_NS, &process), 0);
+	assert_int_equal(process_memory_open(pid, ONE_HOUR_NS, &process), 0);
 	assert_int_equal(process_memory_read(&process, &sample), 0);
 	end_sleeper(pid);
 	assert_int_equal(process_memory_read(&process, &sample), -ESRCH);
 	process_memory_close(&process);
-	assert_true(process_memory_open(pid, ONE_SECOND_NS, &process) < 0);
+	assert_true(process_memory_open(pid, ONE_HOUR_NS, &process) < 0);
 }
 
 static void a_zombie_has_no_memory(void **state)
@@ -101,7 +101,7 @@ static void a_zombie_has_no_memory(void **state)
 
 	kill(pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_true(process_memory_open(pid, ONE_SECOND_NS, &process) < 0);
+	assert_true(process_memory_open(pid, ONE_HOUR_NS, &process) < 0);
 	end_sleeper(pid);
 }
 

@@ -189,7 +189,7 @@ static void damaged_call_frames(void **state)
 
 	assert_non_null(mutant);
 	snprintf(path, sizeof(path), "%s/mutant", dir);
-	alarm(100);
+	alarm(400);
 	for (int i = 0; i < NR_MUTANTS; i++) {
 		Elf64_Shdr frames = section(original, names[i % ARRAY_SIZE(names)]);
 
@@ -375,7 +375,7 @@ static void name_bombs_fizzle(void **state)
 
 	assert_non_null(small);
 	assert_string_equal(small, "f<pair<int, int>, pair<pair<int, int>, pair<int, int> > >");
-	alarm(20);
+	alarm(100);
 	/* As above, and on: each pair is one of two of the pairs before. */
 	for (int i = 1; i < 34; i++)
 		end += snprintf(end, (size_t)(bomb + sizeof(bomb) - end), "S0_IS%c_S%c_E",
