@@ -165,8 +165,8 @@ gone_pid() {
 	finish_target
 	finish_leakrec
 	size=$(stat -c %s pipe.data)
-	# Within a record: their sizes are multiples of eight.
-	head -c $((size * 9 / 10 / 8 * 8 + 4)) pipe.data >cut.data
+	# Within a record: all begin at multiples of four.
+	head -c $((size * 9 / 10 / 4 * 4 + 1)) pipe.data >cut.data
 	run --separate-stderr "$BIN/leakparse" -i cut.data
 	assert_equal status "$status" 1
 	[[ $stderr == *cut.data* ]] || fail "$stderr"

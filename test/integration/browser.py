@@ -120,7 +120,14 @@ class Browser:
 
     def wait_for(self, expression):
         deadline = time.monotonic() + TIMEOUT_S
-        while not self.evaluate(expression):
+        while True:
+            try:
+                if self.evaluate(expression):
+                    return
+            except RuntimeError as error:
+                # The page that was there before may take the question with it.
+                if "context" not in str(error) and "navigated" not in str(error):
+                    raise
             if time.monotonic() > deadline:
                 raise RuntimeError("waited in vain for: " + expression)
             time.sleep(0.005)

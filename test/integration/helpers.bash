@@ -75,13 +75,14 @@ added_groups() {
 
 # The probes of recorders that are gone: none should be left.
 abandoned_probes() {
-	local event pid
+	local event found=()
 
 	for event in $(our_probes); do
 		[[ $event =~ ^leakrec([0-9]+)_ ]] || continue
-		pid=${BASH_REMATCH[1]}
-		[[ -e /proc/$pid ]] && ! is_zombie "$pid" || echo "$event"
+		! has_ended "${BASH_REMATCH[1]}" || found+=("$event")
 	done
+	# Not those that a recorder has removed meanwhile, and ended.
+	((${#found[@]} == 0)) || our_probes | comm -12 - <(printf '%s\n' "${found[@]}")
 }
 
 remove_event() {

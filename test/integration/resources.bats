@@ -237,12 +237,13 @@ is_listening() {
 		cat <&"$fd" >/dev/null
 		exec {fd}>&-
 	done
+	has_sockets() { (($(find "/proc/$pid/fd" -lname 'socket:*' | wc -l) == $1)); }
+	wait_until 60 has_sockets 1 # it listens
 	for ((i = 0; i < 7; i++)); do
 		exec {fd}<>"/dev/tcp/127.0.0.1/$port"
 		idle+=("$fd")
 	done
-	has_accepted() { (($(find "/proc/$pid/fd" -lname 'socket:*' | wc -l) >= 7 + $1)); }
-	wait_until 60 has_accepted 1
+	wait_until 60 has_sockets 8
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	parse
