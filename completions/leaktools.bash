@@ -59,6 +59,7 @@ _leaktools_value() {
 	*:--symfs | *:--debug-dir | leakplot:--save | leakrec:--cgroup) _leaktools_directories "$3" ;;
 	leakrec:--call-graph) _leaktools_words "fp dwarf dwarf, none" "$3" ;;
 	leakrec:--on-overload) _leaktools_words "hold drop" "$3" ;;
+	leakrec:--with) _leaktools_list "fd mmap" "$3" ;;
 	leakparse:--format)
 		_leaktools_words \
 			"tree html json csv folded pprof callgrind massif heaptrack gprof2dot" "$3"
@@ -93,7 +94,9 @@ _leaktools_arguments() {
 		if ((COMP_CWORD == 1)); then
 			_leaktools_words "add list del check" "$current"
 		elif [[ ${COMP_WORDS[1]} == del ]]; then
-			_leaktools_words "$("$tool" list 2>/dev/null | cut -d: -f1 | sort -u)" "$current"
+			# A recorder deletes its own.
+			_leaktools_words \
+				"$("$tool" list 2>/dev/null | grep -o '^leakprobe_[^:]*' | sort -u)" "$current"
 		fi
 		;;
 	leakrec)

@@ -74,6 +74,8 @@ tool() {
 	[[ $(complete_words "$(tool leakparse)" --format = ht) == html ]]
 	[[ $(complete_words "$(tool leakparse)" --verdict growth,start) == growth,start-up ]]
 	[[ $(complete_words "$(tool leakrec)" --on-overload h) == hold ]]
+	[[ $(complete_words "$(tool leakrec)" --with "" | paste -sd' ') == "fd mmap" ]]
+	[[ $(complete_words "$(tool leakrec)" --with fd,) == $'fd,fd\nfd,mmap' ]]
 	complete_words "$(tool leakrec)" -p "$$" | grep -qx "$$"
 	complete_words "$(tool leakrec)" -p "1,$$" | grep -qx "1,$$"
 }
@@ -87,6 +89,17 @@ tool() {
 	complete_words "$(tool leakrec)" -- ech | grep -qx echo
 	[[ $(complete_words "$(tool leakrec)" -- echo perf) == perf.data ]]
 	[[ -z $(complete_words "$(tool leakrec)" -- echo --) ]]
+}
+
+@test "completions: what leakprobe del can delete, and nothing else that list prints" {
+	local library
+
+	cp "$(ldd "$(tool leakparse)" | awk '$1 == "libc.so.6" { print $3 }')" "$BATS_TEST_TMPDIR/libcompleted.so"
+	library=$("$(tool leakprobe)" add --lib "$BATS_TEST_TMPDIR/libcompleted.so" | cut -d: -f1)
+	complete_words "$(tool leakprobe)" del "" >"$BATS_TEST_TMPDIR/words"
+	"$(tool leakprobe)" del "$library"
+	grep -qx "$library" "$BATS_TEST_TMPDIR/words"
+	run -1 grep -v "^leakprobe_" "$BATS_TEST_TMPDIR/words"
 }
 
 @test "completions: are installed where bash looks for them" {
