@@ -138,12 +138,16 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 {
 	const struct history_set *histories = &plot->set->histories;
 	const struct stack_history *history = plot->panels[i];
-	_cleanup_free_ char *stack = stack_label_text(&history->label), *words = NULL;
+	const struct stack_label *labels[PANELS_MAX];
+	_cleanup_free_ char *stack = NULL, *words = NULL;
 	size_t size, max_chars = plot->nr > 2 ? NARROW_CHARS_MAX : PANEL_CHARS_MAX;
 	FILE *out = open_memstream(&words, &size);
 
 	if (!out)
 		return;
+	for (size_t k = 0; k < plot->nr; k++)
+		labels[k] = &plot->panels[k]->label;
+	stack = stack_label_text(&history->label, labels, plot->nr, NULL);
 	fprintf(out, "%s, ", plot_verdict_look(history->verdict.verdict)->name);
 	if (history->verdict.has_rate) {
 		print_rate(out, plot, stack_verdict_rate(histories, &history->verdict));

@@ -10,14 +10,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
-#define LABEL_CHARS_MAX 120
 /* Room above the sum, and for the last period's end. */
 #define BYTES_ROOM 1.08
 /* Lines that the legend may take from a plot of 24 lines. */
-#define DUMB_RANKS     3
-#define DUMB_CHARS_MAX 60
+#define DUMB_RANKS 3
 
 struct held_plot {
 	const struct leak_set *set;
@@ -74,38 +71,29 @@ static void write_layers(struct plot_script *script, const struct held_plot *plo
 	plot_script_end_data(script);
 }
 
-/* Whether another stack of the legend has the same functions: the two part further out. */
-static bool has_twin(const struct held_plot *plot, size_t rank, const char *stack)
-{
-	bool has = false;
-
-	for (size_t i = 0; i < plot->nr_ranks; i++) {
-		_cleanup_free_ char *other =
-			stack_label_text(&plot->set->histories.stacks[i].label);
-
-		has |= i != rank && other && strcmp(stack, other) == 0;
-	}
-	return has;
-}
-
 /* "2 MiB at most, 1.9 MiB at the end: grow_pool <- serve (plateau)" */
 static char *rank_label(const struct held_plot *plot, size_t rank)
 {
 	const struct history_set *histories = &plot->set->histories;
 	const struct stack_history *history = &histories->stacks[rank];
-	_cleanup_free_ char *stack = stack_label_text(&history->label), *label = NULL;
+	const struct stack_label *legend[PLOT_RANKS];
+	_cleanup_free_ char *stack = NULL, *label = NULL;
 	uint64_t end = stack_history_end(histories, history);
 	enum plot_verdict verdict = history->verdict.verdict;
+	bool has_twin;
 	size_t size;
 	FILE *out = open_memstream(&label, &size);
 
 	if (!out)
 		return NULL;
+	for (size_t i = 0; i < plot->nr_ranks; i++)
+		legend[i] = &histories->stacks[i].label;
+	stack = stack_label_text(&history->label, legend, plot->nr_ranks, &has_twin);
 	fprintf(out, "%s at most, ",
 		history_set_text(histories, stack_history_most(histories, history)).text);
 	fprintf(out, "%s at the end: %s", end ? history_set_text(histories, end).text : "none",
 		stack && *stack ? stack : "no stack");
-	if (stack && has_twin(plot, rank, stack))
+	if (stack && has_twin)
 		fprintf(out, " (stack %" PRIu32 ")", history->stack);
 	if (verdict != PLOT_NO_VERDICT && end)
 		fprintf(out, " (%s)", plot_verdict_look(verdict)->name);
@@ -142,9 +130,7 @@ static void draw_legend(struct plot_script *script, const struct held_plot *plot
 		fprintf(script->program,
 			", keyentry with boxes linecolor rgb '#%06" PRIx32 "' title ",
 			rank < plot->nr_ranks ? plot_rank_colour(rank) : PLOT_COLOUR_OTHERS);
-	gnuplot_print_string(script->program, text,
-			     script->output->kind == PLOT_OUTPUT_DUMB ? DUMB_CHARS_MAX
-								      : LABEL_CHARS_MAX);
+	gnuplot_print_string(script->program, text, plot_output_legend_chars(script->output));
 }
 
 static void write_plot_command(struct plot_script *script, const struct held_plot *plot)

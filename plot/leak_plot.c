@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define LABEL_CHARS_MAX 110
 #define RECURRING_SIZES 8
 /* Labels of sizes closer than this part of the axis would cover each other. */
 #define LABEL_DISTANCE 0.035
@@ -28,6 +27,7 @@
 #define VECTOR_MAP_ROWS	   110
 #define MAP_SHADES	   6
 #define MAP_OVERLAP	   0.2
+#define CELL_POINT	   5 /* a filled square, as the map's cells are */
 /* Lines that the legend may take from a plot of 24 lines. */
 #define DUMB_RANKS 3
 
@@ -223,6 +223,8 @@ static double point_size(const struct leak_plot *plot, double size)
 /* Text terminals draw a letter for each type of point; elsewhere a filled one shows best. */
 static int point_type(const struct leak_plot *plot, uint32_t series)
 {
+	if (plot->is_map)
+		return CELL_POINT;
 	return is_dumb(plot) ? (int)series + 1 : plot->series[series].point_type;
 }
 
@@ -242,13 +244,14 @@ static void draw_points(struct plot_script *script, const struct leak_plot *plot
 		plot->series[series].colour);
 }
 
-static void draw_legend(FILE *program, int type, double size, uint32_t colour, const char *text)
+static void draw_legend(const struct leak_plot *plot, FILE *program, int type, double size,
+			uint32_t colour, const char *text)
 {
 	fprintf(program,
 		", keyentry with points pointtype %d pointsize %g linecolor rgb '#%06" PRIx32
 		"' title ",
 		type, size, colour);
-	gnuplot_print_string(program, text, LABEL_CHARS_MAX);
+	gnuplot_print_string(program, text, plot_output_legend_chars(&plot->output));
 }
 
 /* What the shades of a map mean, in grey. */
@@ -257,11 +260,11 @@ static void draw_shades(const struct leak_plot *plot, FILE *program)
 	uint64_t max = leak_density_max(&plot->density);
 	char text[64];
 
-	draw_legend(program, 5, point_size(plot, 1.4), plot_shade(0x707070, 0, MAP_SHADES),
-		    "one leak in one place");
+	draw_legend(plot, program, CELL_POINT, point_size(plot, 1.4),
+		    plot_shade(0x707070, 0, MAP_SHADES), "one leak in one place");
 	snprintf(text, sizeof(text), "%s leaks in one place", count_text_format(max).text);
 	if (max > 1)
-		draw_legend(program, 5, point_size(plot, 1.4),
+		draw_legend(plot, program, CELL_POINT, point_size(plot, 1.4),
 			    plot_shade(0x707070, MAP_SHADES - 1, MAP_SHADES), text);
 }
 
@@ -281,8 +284,8 @@ static void write_plot_command(struct plot_script *script, const struct leak_plo
 			draw_points(script, plot, MAX_SERIES - i);
 	for (uint32_t i = 0; i < MAX_SERIES; i++)
 		if (plot->series[i].nr_leaks)
-			draw_legend(script->program, point_type(plot, i), point_size(plot, 1.2),
-				    plot->series[i].colour,
+			draw_legend(plot, script->program, point_type(plot, i),
+				    point_size(plot, 1.2), plot->series[i].colour,
 				    plot->series[i].label ? plot->series[i].label : "");
 	if (plot->is_map)
 		draw_shades(plot, script->program);
@@ -317,24 +320,13 @@ static int write_program(struct plot_script *script, const void *context)
 	return 0;
 }
 
-/* Whether another stack of the legend has the same functions: the two part further out. */
-static bool has_twin(const struct leak_plot *plot, const struct leak_group *group,
-		     const char *stack)
-{
-	bool has = false;
-
-	for (int i = 0; i < LEAK_SET_RANKS && plot->set.ranked[i]; i++) {
-		_cleanup_free_ char *other = stack_label_text(&plot->set.ranked[i]->label);
-
-		has |= plot->set.ranked[i] != group && other && strcmp(stack, other) == 0;
-	}
-	return has;
-}
-
 /* "10 x 3 KiB: _XQueryFont <- XQueryFont" */
-static char *group_label(const struct leak_plot *plot, const struct leak_group *group)
+static char *group_label(const struct leak_group *group, const struct stack_label *const *legend,
+			 size_t nr)
 {
-	_cleanup_free_ char *stack = stack_label_text(&group->label), *label = NULL;
+	bool has_twin;
+	_cleanup_free_ char *stack = stack_label_text(&group->label, legend, nr, &has_twin);
+	_cleanup_free_ char *label = NULL;
 	size_t size;
 	FILE *out = open_memstream(&label, &size);
 
@@ -344,7 +336,7 @@ static char *group_label(const struct leak_plot *plot, const struct leak_group *
 		group->same_size ? "" : "about ",
 		byte_text_format(group->total_bytes / group->nr_leaks).text,
 		stack && *stack ? stack : "no stack");
-	if (stack && has_twin(plot, group, stack))
+	if (stack && has_twin)
 		fprintf(out, " (stack %" PRIu32 ")", group->stack);
 	return fclose(out) == 0 ? steal_ptr(label) : NULL;
 }
@@ -353,14 +345,19 @@ static void make_stack_series(struct leak_plot *plot)
 {
 	struct series *others = &plot->series[LEAK_SET_RANKS];
 	int max = is_dumb(plot) ? DUMB_RANKS : LEAK_SET_RANKS;
+	const struct stack_label *legend[LEAK_SET_RANKS];
 
+	while (plot->nr_ranks < max && plot->set.ranked[plot->nr_ranks]) {
+		legend[plot->nr_ranks] = &plot->set.ranked[plot->nr_ranks]->label;
+		plot->nr_ranks++;
+	}
 	*others = (struct series){plot->set.nr_points, PLOT_COLOUR_OTHERS, 7, NULL};
-	for (; plot->nr_ranks < max && plot->set.ranked[plot->nr_ranks]; plot->nr_ranks++) {
-		const struct leak_group *group = plot->set.ranked[plot->nr_ranks];
+	for (int i = 0; i < plot->nr_ranks; i++) {
+		const struct leak_group *group = plot->set.ranked[i];
 
-		plot->series[plot->nr_ranks] =
-			(struct series){group->nr_leaks, plot_rank_colour((size_t)plot->nr_ranks),
-					7, group_label(plot, group)};
+		plot->series[i] =
+			(struct series){group->nr_leaks, plot_rank_colour((size_t)i), 7,
+					group_label(group, legend, (size_t)plot->nr_ranks)};
 		others->nr_leaks -= group->nr_leaks;
 	}
 	if (asprintf(&others->label, "%s from other stacks",

@@ -15,6 +15,10 @@
 #define DUMB_ROWS      24
 #define DUMB_SIDE_MIN  20
 #define DUMB_SIDE_MAX  400
+#define LEGEND_CHARS   120
+/* Columns before a line of a legend, the tics' labels among them; and the fewest that it gets. */
+#define DUMB_LEGEND_BEGIN 24
+#define DUMB_LEGEND_MIN	  8
 
 static const struct picture_kind {
 	const char *suffix;
@@ -208,6 +212,18 @@ void plot_output_print_title_font(const struct plot_output *output, FILE *progra
 		fputs(" font 'sans-serif,17'", program);
 	else if (!has_x_fonts(output))
 		fputs(" font 'sans-serif:Bold'", program);
+}
+
+size_t plot_output_legend_chars(const struct plot_output *output)
+{
+	int columns, rows;
+
+	if (output->kind != PLOT_OUTPUT_DUMB)
+		return LEGEND_CHARS;
+	/* Of a line that has no room, gnuplot writes the sample into the text. */
+	dumb_size(&columns, &rows);
+	return columns > DUMB_LEGEND_BEGIN + DUMB_LEGEND_MIN ? (size_t)(columns - DUMB_LEGEND_BEGIN)
+							     : DUMB_LEGEND_MIN;
 }
 
 void plot_output_write_style(const struct plot_output *output, FILE *program)

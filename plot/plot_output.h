@@ -45,6 +45,9 @@ void plot_output_begin(const struct plot_output *output, FILE *program, const ch
 /* Adds to "set title" a font that stands out, where gnuplot's driver knows how. */
 void plot_output_print_title_font(const struct plot_output *output, FILE *program);
 
+/* How many characters a line of the legend has room for. */
+size_t plot_output_legend_chars(const struct plot_output *output);
+
 /* What all plots have in common: a legend below the plot, a faint grid, filled boxes. */
 void plot_output_write_style(const struct plot_output *output, FILE *program);
 

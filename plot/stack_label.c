@@ -55,14 +55,62 @@ int stack_label_add(struct stack_label *label, const char *symbol)
 	return 0;
 }
 
-char *stack_label_text(const struct stack_label *label)
+/* How many names, from the innermost on, the two have in common. */
+static int nr_common(const struct stack_label *a, const struct stack_label *b)
+{
+	int nr = 0;
+
+	while (nr < a->nr && nr < b->nr && strcmp(a->names[nr], b->names[nr]) == 0)
+		nr++;
+	return nr;
+}
+
+static bool is_same_name(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Whether labels of the same names are the same to the eye. */
+static bool looks_alike(const struct stack_label *a, const struct stack_label *b)
+{
+	if (a->nr == 0)
+		return is_same_name(a->wrapper, b->wrapper);
+	return a->nr > 1 || is_same_name(a->unnamed, b->unnamed);
+}
+
+/* The first name by which @label differs from all of @legend; 0 if it has none. */
+static int parting_name(const struct stack_label *label, const struct stack_label *const *legend,
+			size_t nr, bool *ret_has_twin)
+{
+	int most = 0;
+
+	*ret_has_twin = false;
+	for (size_t i = 0; i < nr; i++) {
+		int common = nr_common(label, legend[i]);
+
+		if (legend[i] == label)
+			continue;
+		if (common == label->nr && common == legend[i]->nr)
+			*ret_has_twin |= looks_alike(label, legend[i]);
+		else if (common < label->nr && common > most)
+			most = common;
+	}
+	return most;
+}
+
+char *stack_label_text(const struct stack_label *label, const struct stack_label *const *legend,
+		       size_t nr, bool *ret_has_twin)
 {
 	_cleanup_free_ char *text = NULL;
+	bool has_twin;
+	int parting = parting_name(label, legend, nr, &has_twin);
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return NULL;
+	if (ret_has_twin)
+		*ret_has_twin = has_twin;
 	if (label->nr == 0 && label->wrapper)
 		fputs(label->wrapper, out);
 	if (label->nr)
@@ -71,6 +119,8 @@ char *stack_label_text(const struct stack_label *label)
 		fprintf(out, "%s%s", label->unnamed ? " <- ... <- " : " <- ", label->names[1]);
 	else if (label->unnamed)
 		fprintf(out, " <- %s", label->unnamed);
+	if (parting > 1)
+		fprintf(out, "%s%s", parting > 2 ? " <- ... <- " : " <- ", label->names[parting]);
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 

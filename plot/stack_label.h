@@ -4,15 +4,18 @@
  * <- XQueryFont", with names as frame_name.h shortens them. Frames are given innermost first, one
  * after the other. A function that called itself, or was inlined into itself, is named once. Of
  * code without symbols, an address says little: there the caller is the next function that has a
- * name, "libfont.so+0x234d9 <- ... <- FcFontMatch".
+ * name, "libfont.so+0x234d9 <- ... <- FcFontMatch". Where stacks of one legend have both functions
+ * in common, as all that allocates through a list's insert(), each has the one further out, too, at
+ * which it parts from the others.
  */
 #ifndef LEAKTOOLS_PLOT_STACK_LABEL_H
 #define LEAKTOOLS_PLOT_STACK_LABEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Functions in a label, and characters of each. */
-#define STACK_LABEL_FRAMES     2
+/* Functions that are kept to tell stacks apart, of which a label shows three at most. */
+#define STACK_LABEL_FRAMES     8
 #define STACK_LABEL_NAME_CHARS 48
 
 /* Zero it before use. */
@@ -29,8 +32,13 @@ int stack_label_add(struct stack_label *label, const char *symbol);
 /* True if further frames change nothing. */
 bool stack_label_is_full(const struct stack_label *label);
 
-/* The label, "" if there was no frame; the caller frees it. NULL: out of memory. */
-char *stack_label_text(const struct stack_label *label);
+/*
+ * The label among the @nr of a @legend, of which it may be one; "" if there was no frame. The
+ * caller frees it. NULL: out of memory. *@ret_has_twin, unless it is NULL: another has the same
+ * functions.
+ */
+char *stack_label_text(const struct stack_label *label, const struct stack_label *const *legend,
+		       size_t nr, bool *ret_has_twin);
 
 /* Frees what @label holds, and makes it an empty one. */
 void stack_label_clear(struct stack_label *label);

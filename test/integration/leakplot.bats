@@ -64,6 +64,13 @@ has_magic() {
 	run ! grep -q '<script[^>]*href' picture.svg
 }
 
+@test "a legend in the terminal has room for its letters" {
+	make_leaks 10 | sed 's/_XQueryFont/a_function_with_quite_a_long_name::&/; /^leak /n; s/$/\n\tand_its_caller::called_no_less_lengthily+0x1  (a)/' >leaks
+	"$leakplot" --term dumb leaks >text
+	grep -E '^ +A +10 x 3 KiB: ' text
+	run ! grep -E '.{81}' text
+}
+
 @test "standard input, as - and without a name" {
 	make_leaks 3 | "$leakplot" --term dumb - >with
 	make_leaks 3 | "$leakplot" --term dumb >without
@@ -219,6 +226,9 @@ has_magic() {
 			i % 3 ? 3072 : i, i, 200 + i / 1000, i, i, i % 1000 }' >>leaks
 	"$leakplot" --save kept -o picture.svg leaks
 	[ "$(awk '!/^#/ { sum += $8 } END { print sum }' kept/leaks-map.dat)" -eq 1000001 ]
+	# The legend has the cells of the map, whatever it is coloured by.
+	"$leakplot" --colour verdict --save by-verdict leaks
+	run ! grep -E 'pointtype [^5]' by-verdict/leaks.gnuplot
 	[ "$(stat -c %s picture.svg)" -lt 3000000 ]
 	grep -q 'one leak in one place' picture.svg
 }

@@ -86,14 +86,19 @@ static void wrappers_are_known(void **state)
 		assert_false(frame_name_is_wrapper(others[i]));
 }
 
+static void add_frames(struct stack_label *label, const char *const *frames)
+{
+	for (; *frames; frames++)
+		assert_int_equal(stack_label_add(label, *frames), 0);
+}
+
 static void assert_label(const char *const *frames, const char *expected)
 {
 	struct stack_label label = {0};
 	char *text;
 
-	for (; *frames; frames++)
-		assert_int_equal(stack_label_add(&label, *frames), 0);
-	text = stack_label_text(&label);
+	add_frames(&label, frames);
+	text = stack_label_text(&label, NULL, 0, NULL);
 	assert_string_equal(text, expected);
 	free(text);
 	stack_label_clear(&label);
@@ -128,6 +133,69 @@ static void labels_name_who_asked(void **state)
 	assert_label((const char *[]){NULL}, "");
 }
 
+/* The labels of a legend; "=" begins one that another is equal to. */
+static void assert_legend(const char *const *const *stacks, const char *const *expected)
+{
+	struct stack_label labels[6] = {0};
+	const struct stack_label *legend[6];
+	size_t nr = 0;
+
+	for (; stacks[nr]; nr++) {
+		add_frames(&labels[nr], stacks[nr]);
+		legend[nr] = &labels[nr];
+	}
+	for (size_t i = 0; i < nr; i++) {
+		bool has_twin;
+		char *text = stack_label_text(legend[i], legend, nr, &has_twin);
+
+		assert_int_equal(has_twin, *expected[i] == '=');
+		assert_string_equal(text, expected[i] + has_twin);
+		free(text);
+	}
+	for (size_t i = 0; i < nr; i++)
+		stack_label_clear(&labels[i]);
+}
+
+#define STACK(...)                                                                                 \
+	(const char *[])                                                                           \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
+
+static void labels_of_a_legend_differ(void **state)
+{
+	assert_legend((const char *const *const[]){STACK("add", "put", "a1", "b", "c1", "main"),
+						   STACK("add", "put", "a1", "b", "c2", "main"),
+						   STACK("add", "put", "a2", "b", "c1", "main"),
+						   STACK("add", "main"), NULL},
+		      (const char *const[]){"add <- put <- ... <- c1", "add <- put <- ... <- c2",
+					    "add <- put <- a2", "add <- main"});
+	/* One ends where the other goes on. */
+	assert_legend((const char *const *const[]){STACK("add", "put"), STACK("add", "put", "main"),
+						   NULL},
+		      (const char *const[]){"add <- put", "add <- put <- main"});
+	/* They part within a function, or beyond what is kept. */
+	assert_legend((const char *const *const[]){STACK("add", "put", "main"),
+						   STACK("add", "put", "main"),
+						   STACK("get", "main"), NULL},
+		      (const char *const[]){"=add <- put", "=add <- put", "get <- main"});
+	assert_legend(
+		(const char *const *const[]){STACK("1", "2", "3", "4", "5", "6", "7", "8", "9"),
+					     STACK("1", "2", "3", "4", "5", "6", "7", "8"), NULL},
+		(const char *const[]){"=1 <- 2", "=1 <- 2"});
+	/* What is not shown makes no difference. */
+	assert_legend((const char *const *const[]){STACK("malloc", "add", "main"),
+						   STACK("operator new", "add", "main"),
+						   STACK("x+0x1", "x+0x2", "add"),
+						   STACK("x+0x1", "x+0x3", "add"), NULL},
+		      (const char *const[]){"=add <- main", "=add <- main", "=x+0x1 <- ... <- add",
+					    "=x+0x1 <- ... <- add"});
+	assert_legend((const char *const *const[]){STACK("x+0x1", "x+0x2"), STACK("x+0x1", "x+0x3"),
+						   STACK("malloc"), STACK("operator new"), NULL},
+		      (const char *const[]){"x+0x1 <- x+0x2", "x+0x1 <- x+0x3", "malloc",
+					    "operator new"});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +205,7 @@ int main(void)
 		cmocka_unit_test(long_names_lose_outer_scopes_first),
 		cmocka_unit_test(wrappers_are_known),
 		cmocka_unit_test(labels_name_who_asked),
+		cmocka_unit_test(labels_of_a_legend_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

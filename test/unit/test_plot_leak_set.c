@@ -52,7 +52,7 @@ static void leaks_are_grouped_and_ranked(void **state)
 	assert_int_equal(set.ranked[0]->stack, 1);
 	assert_int_equal(set.ranked[0]->nr_leaks, 2);
 	assert_true(set.ranked[0]->same_size);
-	char *label = stack_label_text(&set.ranked[0]->label);
+	char *label = stack_label_text(&set.ranked[0]->label, NULL, 0, NULL);
 	assert_string_equal(label, "first <- second");
 	free(label);
 	/* Of equal counts the larger bytes come first. */
