@@ -19,12 +19,12 @@ struct size_span {
 	bool has_zero_bytes;
 };
 
-static struct size_span find_size_span(const struct leak_set *set)
+static struct size_span find_size_span(const struct leak_axes *axes, const struct leak_set *set)
 {
 	struct size_span span = {0};
 
 	for (size_t i = 0; i < set->nr_points; i++) {
-		uint64_t size = set->points[i].size_bytes;
+		uint64_t size = leak_axes_amount(axes, &set->points[i]);
 
 		span.has_zero_bytes |= size == 0;
 		if (size && (!span.min_bytes || size < span.min_bytes))
@@ -38,8 +38,13 @@ static struct size_span find_size_span(const struct leak_set *set)
 static void choose_size_axis(struct leak_axes *axes, const struct leak_set *set,
 			     enum leak_size_scale scale)
 {
-	struct size_span span = find_size_span(set);
+	struct size_span span = find_size_span(axes, set);
 
+	if (axes->counts) {
+		axes->size_unit = (struct byte_unit){"leaks", 1};
+		axes->size_max = (double)span.max_bytes * LINEAR_ROOM;
+		return;
+	}
 	/* With nothing above 0 bytes there is nothing to take the logarithm of. */
 	axes->log = span.max_bytes &&
 		    (scale == LEAK_SIZE_LOG ||
@@ -93,7 +98,7 @@ static void choose_event_axis(struct leak_axes *axes, const struct leak_set *set
 struct leak_axes leak_axes_choose(const struct leak_set *set, enum leak_size_scale scale,
 				  bool by_event)
 {
-	struct leak_axes axes = {.by_event = by_event};
+	struct leak_axes axes = {.by_event = by_event, .counts = set->has_no_bytes};
 
 	choose_size_axis(&axes, set, scale);
 	if (by_event)
@@ -108,16 +113,21 @@ double leak_axes_x(const struct leak_axes *axes, const struct leak_point *point)
 	return axes->by_event ? (double)point->event : time_axis_value(&axes->time, point->time_ns);
 }
 
-double leak_axes_y(const struct leak_axes *axes, uint64_t size_bytes)
+uint64_t leak_axes_amount(const struct leak_axes *axes, const struct leak_point *point)
 {
-	if (axes->log && size_bytes == 0)
-		return LOG_ZERO_BYTES;
-	return (double)size_bytes / axes->size_unit.bytes;
+	return axes->counts ? point->nth : point->size_bytes;
 }
 
-double leak_axes_y_position(const struct leak_axes *axes, uint64_t size_bytes)
+double leak_axes_y(const struct leak_axes *axes, uint64_t amount)
 {
-	double y = leak_axes_y(axes, size_bytes);
+	if (axes->log && amount == 0)
+		return LOG_ZERO_BYTES;
+	return (double)amount / axes->size_unit.bytes;
+}
+
+double leak_axes_y_position(const struct leak_axes *axes, uint64_t amount)
+{
+	double y = leak_axes_y(axes, amount);
 
 	if (axes->log)
 		return log(y / axes->size_min) / log(axes->size_max / axes->size_min);
@@ -177,6 +187,8 @@ void leak_axes_write(const struct leak_axes *axes, const struct leaks_summary *s
 	if (axes->log) {
 		fputs("set ylabel 'size of the leaked block'\n", program);
 		write_log_tics(axes, program);
+	} else if (axes->counts) {
+		fputs("set ylabel 'leaks of the stack so far'\nset ytics nomirror\n", program);
 	} else {
 		fprintf(program, "set ylabel 'size of the leaked block (%s)'\n",
 			axes->size_unit.name);

@@ -20,6 +20,7 @@ enum leak_size_scale {
 /* Values for gnuplot are in @size_unit and in @time's unit or event numbers. */
 struct leak_axes {
 	bool by_event;
+	bool counts; /* how many leaks of its stack there are with this one, not its size */
 	bool log;
 	bool has_zero_bytes;	    /* a block of 0 bytes on a logarithmic axis */
 	struct byte_unit size_unit; /* of a linear axis; a logarithmic one is in bytes */
@@ -33,10 +34,13 @@ struct leak_axes leak_axes_choose(const struct leak_set *set, enum leak_size_sca
 				  bool by_event);
 
 double leak_axes_x(const struct leak_axes *axes, const struct leak_point *point);
-double leak_axes_y(const struct leak_axes *axes, uint64_t size_bytes);
 
-/* Where a size stands on its axis: 0 at the lower end, 1 at the upper. */
-double leak_axes_y_position(const struct leak_axes *axes, uint64_t size_bytes);
+/* What the upright axis is for: the point's size, or its number. */
+uint64_t leak_axes_amount(const struct leak_axes *axes, const struct leak_point *point);
+double leak_axes_y(const struct leak_axes *axes, uint64_t amount);
+
+/* Where an amount stands on its axis: 0 at the lower end, 1 at the upper. */
+double leak_axes_y_position(const struct leak_axes *axes, uint64_t amount);
 
 /* The other way round: what stands at @position, for gnuplot. */
 double leak_axes_y_at(const struct leak_axes *axes, double position);

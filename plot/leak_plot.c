@@ -91,7 +91,8 @@ static void print_headline(FILE *out, const struct leak_plot *plot)
 	else
 		fprintf(out, "%s leak%s", count_text_format(set->nr_points).text,
 			leak_title_plural(set->nr_points));
-	fprintf(out, ", %s", byte_text_format(set->total_bytes).text);
+	if (!set->has_no_bytes)
+		fprintf(out, ", %s", byte_text_format(set->total_bytes).text);
 	leak_title_print_origin(out, set);
 }
 
@@ -153,13 +154,15 @@ static void write_points(struct plot_script *script, const struct leak_plot *plo
 	FILE *data;
 
 	snprintf(name, sizeof(name), "series%" PRIu32, series);
-	snprintf(columns, sizeof(columns), "%s, size in %s",
-		 plot->axes.by_event ? "event" : plot->axes.time.unit, plot->axes.size_unit.name);
+	snprintf(columns, sizeof(columns), "%s, %s%s",
+		 plot->axes.by_event ? "event" : plot->axes.time.unit,
+		 plot->axes.counts ? "" : "size in ", plot->axes.size_unit.name);
 	data = plot_script_begin_data(script, name, columns);
 	for (size_t i = 0; data && i < set->nr_points; i++)
 		if (series_of(plot, &set->points[i]) == series)
 			fprintf(data, "%.10g %.10g\n", leak_axes_x(&plot->axes, &set->points[i]),
-				leak_axes_y(&plot->axes, set->points[i].size_bytes));
+				leak_axes_y(&plot->axes,
+					    leak_axes_amount(&plot->axes, &set->points[i])));
 	plot_script_end_data(script);
 }
 
@@ -172,9 +175,11 @@ static int make_map(struct leak_plot *plot)
 				    is_vector(plot) ? VECTOR_MAP_ROWS : MAP_ROWS, MAX_SERIES);
 
 	for (size_t i = 0; !err && i < set->nr_points; i++)
-		leak_density_add(&plot->density, leak_axes_x(&plot->axes, &set->points[i]) / end,
-				 leak_axes_y_position(&plot->axes, set->points[i].size_bytes),
-				 series_of(plot, &set->points[i]));
+		leak_density_add(
+			&plot->density, leak_axes_x(&plot->axes, &set->points[i]) / end,
+			leak_axes_y_position(&plot->axes,
+					     leak_axes_amount(&plot->axes, &set->points[i])),
+			series_of(plot, &set->points[i]));
 	plot->is_map = !err;
 	return err;
 }
@@ -306,7 +311,7 @@ static int write_program(struct plot_script *script, const void *context)
 		if (plot->series[i].nr_leaks)
 			write_points(script, plot, i);
 	plot_output_write_style(script->output, program);
-	if (!is_dumb(plot)) {
+	if (!is_dumb(plot) && !plot->axes.counts) {
 		/* The right-hand side has the sizes. */
 		fputs("set border 11\n", program);
 		int err = write_recurring_sizes(program, plot);
@@ -321,8 +326,8 @@ static int write_program(struct plot_script *script, const void *context)
 }
 
 /* "10 x 3 KiB: _XQueryFont <- XQueryFont" */
-static char *group_label(const struct leak_group *group, const struct stack_label *const *legend,
-			 size_t nr)
+static char *group_label(const struct leak_plot *plot, const struct leak_group *group,
+			 const struct stack_label *const *legend, size_t nr)
 {
 	bool has_twin;
 	_cleanup_free_ char *stack = stack_label_text(&group->label, legend, nr, &has_twin);
@@ -332,10 +337,11 @@ static char *group_label(const struct leak_group *group, const struct stack_labe
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%s x %s%s: %s", count_text_format(group->nr_leaks).text,
-		group->same_size ? "" : "about ",
-		byte_text_format(group->total_bytes / group->nr_leaks).text,
-		stack && *stack ? stack : "no stack");
+	fprintf(out, "%s x ", count_text_format(group->nr_leaks).text);
+	if (!plot->set.has_no_bytes)
+		fprintf(out, "%s%s: ", group->same_size ? "" : "about ",
+			byte_text_format(group->total_bytes / group->nr_leaks).text);
+	fputs(stack && *stack ? stack : "no stack", out);
 	if (stack && has_twin)
 		fprintf(out, " (stack %" PRIu32 ")", group->stack);
 	return fclose(out) == 0 ? steal_ptr(label) : NULL;
@@ -357,7 +363,7 @@ static void make_stack_series(struct leak_plot *plot)
 
 		plot->series[i] =
 			(struct series){group->nr_leaks, plot_rank_colour((size_t)i), 7,
-					group_label(group, legend, (size_t)plot->nr_ranks)};
+					group_label(plot, group, legend, (size_t)plot->nr_ranks)};
 		others->nr_leaks -= group->nr_leaks;
 	}
 	if (asprintf(&others->label, "%s from other stacks",
@@ -374,11 +380,12 @@ static void make_verdict_series(struct leak_plot *plot)
 		struct series *series = &plot->series[verdict];
 
 		*series = (struct series){sum->nr_leaks, look->colour, look->point_type, NULL};
-		if (asprintf(&series->label, "%s: %s leak%s, %s%s%s%s", look->name,
+		if (asprintf(&series->label, "%s: %s leak%s%s%s%s%s%s", look->name,
 			     count_text_format(sum->nr_leaks).text,
-			     leak_title_plural(sum->nr_leaks),
-			     byte_text_format(sum->total_bytes).text, *look->meaning ? " (" : "",
-			     look->meaning, *look->meaning ? ")" : "") < 0)
+			     leak_title_plural(sum->nr_leaks), plot->set.has_no_bytes ? "" : ", ",
+			     plot->set.has_no_bytes ? "" : byte_text_format(sum->total_bytes).text,
+			     *look->meaning ? " (" : "", look->meaning,
+			     *look->meaning ? ")" : "") < 0)
 			series->label = NULL;
 	}
 }

@@ -202,6 +202,31 @@ static void rank_groups(struct leak_set *set)
 		set->ranked[i]->rank = i;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const struct leak_point *x = *(struct leak_point *const *)a;
+	const struct leak_point *y = *(struct leak_point *const *)b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->event > y->event) - (x->event < y->event);
+}
+
+/* Which one of its stack each point is. */
+static int number_points(struct leak_set *set)
+{
+	_cleanup_free_ struct leak_point **points = calloc(set->nr_points + 1, sizeof(*points));
+
+	if (!points)
+		return out_of_memory();
+	for (size_t i = 0; i < set->nr_points; i++)
+		points[i] = &set->points[i];
+	qsort(points, set->nr_points, sizeof(struct leak_point *), compare_times);
+	for (size_t i = 0; i < set->nr_points; i++)
+		points[i]->nth = ++points[i]->group->nr_numbered;
+	return 0;
+}
+
 int leak_set_init(struct leak_set *set, const char *path, const struct size_range *range)
 {
 	struct leaks_reader *reader;
@@ -213,6 +238,9 @@ int leak_set_init(struct leak_set *set, const char *path, const struct size_rang
 	err = read_leaks(set, reader, range);
 	set->summary = *leaks_reader_summary(reader);
 	leaks_reader_close(reader);
+	set->has_no_bytes = set->nr_points && !set->total_bytes;
+	if (!err && set->has_no_bytes)
+		err = number_points(set);
 	if (err) {
 		leak_set_deinit(set);
 		return err;

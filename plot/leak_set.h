@@ -26,6 +26,7 @@ struct leak_group {
 	uint32_t stack;
 	struct stack_label label;
 	uint64_t nr_leaks;
+	uint64_t nr_numbered; /* of these, those that have leak_point.nth */
 	uint64_t total_bytes;
 	uint64_t first_size_bytes;
 	bool same_size; /* all have the first one's */
@@ -35,6 +36,7 @@ struct leak_group {
 
 struct leak_point {
 	uint64_t size_bytes;
+	uint64_t nth; /* of its stack in time order, from 1; if no leak has bytes */
 	uint64_t time_ns;
 	uint64_t event;
 	uint64_t age_ns; /* at the recording's end, or its process's */
@@ -59,6 +61,7 @@ struct leak_set {
 	size_t nr_points;
 	size_t nr_points_allocated;
 	uint64_t total_bytes; /* of the points; stays at its largest value rather than overflow */
+	bool has_no_bytes;    /* there are points, all of handles or of empty blocks */
 	uint64_t nr_outside_range;
 	uint64_t nr_unknown_size;		   /* they have no place on a size axis */
 	struct leak_group *groups;		   /* by stack */

@@ -396,6 +396,26 @@ golden() {
 	grep -q 'growth, +2.5 blocks/s, 5 blocks held; stack 1' p.svg
 }
 
+@test "leaks of what has no bytes rise, one upon the other, by stack" {
+	{
+		echo '# leaks 1'
+		for i in 4 2 3 1; do
+			echo "leak 0 0x$i $((i * 2)).000000000 $i 1 1 x open 7 firm growth age=1.000000000 kind=fd"
+			printf '\topen_log+0x1  (/x)\n'
+		done
+		echo 'leak 0 0x9 5.000000000 9 1 1 x open 8 firm burst age=1.000000000 kind=fd'
+		printf '\topen_cache+0x1  (/x)\n'
+	} >leaks
+	"$leakplot" --save kept -o p.svg leaks
+	grep -v '^#' kept/leaks-series0.dat | sort -n >seen
+	printf '%s\n' '0 1' '2 2' '4 3' '6 4' | diff - seen
+	grep -q 'leaks of the stack so far' p.svg
+	grep -q '4 x open_log' p.svg
+	"$leakplot" --colour verdict -o p.svg leaks
+	grep -q 'growth: 4 leaks (keep' p.svg
+	run ! grep -q bytes p.svg
+}
+
 @test "lost events stand in every picture" {
 	sed 's/ lost=0 / lost=17 /' "$SOURCE_DIR/test/golden/report.leaks" >leaks
 	for kind in leaks held growth lifetimes; do
