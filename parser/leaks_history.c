@@ -27,7 +27,7 @@ struct periods {
 
 struct chosen_site {
 	const struct site *site;
-	uint64_t peak_bytes;
+	uint64_t peak_bytes, peak_blocks;
 };
 
 static struct periods choose_periods(const struct analysis *analysis, const struct site *sites,
@@ -95,17 +95,20 @@ static uint64_t amount(uint64_t sum)
 	return sum > INT64_MAX ? 0 : sum;
 }
 
-static uint64_t peak_of(const struct periods *periods, const struct site *site)
+static struct chosen_site with_peaks(const struct periods *periods, const struct site *site)
 {
+	struct chosen_site chosen = {.site = site};
 	struct history history = {0};
-	uint64_t peak = 0;
 
 	add_site(&history, periods, site);
 	hold(&history);
-	for (size_t i = 0; i < periods->nr; i++)
-		if (amount(history.bytes[i]) > peak)
-			peak = amount(history.bytes[i]);
-	return peak;
+	for (size_t i = 0; i < periods->nr; i++) {
+		if (amount(history.bytes[i]) > chosen.peak_bytes)
+			chosen.peak_bytes = amount(history.bytes[i]);
+		if (amount(history.blocks[i]) > chosen.peak_blocks)
+			chosen.peak_blocks = amount(history.blocks[i]);
+	}
+	return chosen;
 }
 
 static void write_amounts(FILE *out, const char *key, const uint64_t *amounts, size_t nr)
@@ -172,11 +175,13 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	leaks_write_stack(out, report->analysis, site->stack_id);
 }
 
-/* Most bytes first, then the smaller stack number. */
+/* Most bytes first, then most blocks, which is all that handles have. */
 static bool is_before(const struct chosen_site *a, const struct chosen_site *b)
 {
 	if (a->peak_bytes != b->peak_bytes)
 		return a->peak_bytes > b->peak_bytes;
+	if (a->peak_blocks != b->peak_blocks)
+		return a->peak_blocks > b->peak_blocks;
 	return a->site->stack_id < b->site->stack_id;
 }
 
@@ -213,15 +218,13 @@ static void write_sites(FILE *out, const struct leak_report *report, const struc
 		/* Of most stacks it is known at once that they are not among the first. */
 		if (nr == LEAKS_HISTORY_STACKS && sites[i].peak_bytes < chosen[nr - 1].peak_bytes)
 			continue;
-		nr = insert(chosen, nr, LEAKS_HISTORY_STACKS,
-			    (struct chosen_site){&sites[i], peak_of(periods, &sites[i])});
+		nr = insert(chosen, nr, LEAKS_HISTORY_STACKS, with_peaks(periods, &sites[i]));
 	}
 	for (size_t i = 0; i < report->nr_listed_sites && i < LEAKS_HISTORY_STACKS; i++) {
 		const struct site *site = report->verdicts.sites[report->sites[i].site].site;
 
 		if (!has_site(chosen, nr, site))
-			nr = insert(chosen, nr, ARRAY_SIZE(chosen),
-				    (struct chosen_site){site, peak_of(periods, site)});
+			nr = insert(chosen, nr, ARRAY_SIZE(chosen), with_peaks(periods, site));
 	}
 	for (size_t i = 0; i < nr && !ferror(out); i++)
 		write_site(out, report, periods, chosen[i].site);

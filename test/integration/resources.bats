@@ -220,6 +220,20 @@ is_listening() {
 	grep -qi ":$(printf %04X "$1") 00000000:0000 0A" /proc/net/tcp
 }
 
+@test "resources: what handles were held for comes with those that held most first" {
+	record_command "descriptors" --no-heap --with fd
+	"$BIN/leakparse" -i perf.data >leaks
+	awk '$1 == "history" && $2 != "all" {
+		nr = split(substr($4, length("held_blocks=") + 1), held, ",")
+		for (most = i = 0; ++i <= nr;)
+			if (held[i] > most)
+				most = held[i]
+		print most + 0
+	}' leaks >most
+	[[ $(sort -u most | wc -l) -ge 2 ]]
+	sort -rn most | diff most -
+}
+
 @test "resources: descriptors of a server that clients make it keep" {
 	local port=$((20000 + $$ % 20000)) pid idle=() i fd
 
