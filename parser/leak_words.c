@@ -64,7 +64,7 @@ const char *leak_words_meaning(enum verdict verdict)
 		[VERDICT_GROWTH] = "keep coming, and stay",
 		[VERDICT_OVERDUE] = "held far longer than blocks of their kind live",
 		[VERDICT_BURST] = "came all at once, and stayed",
-		[VERDICT_UNCLEAR] = "too few to tell",
+		[VERDICT_UNCLEAR] = "too few, or too young, to tell",
 		[VERDICT_PLATEAU] = "came for a while, and stayed: a pool or cache that filled",
 		[VERDICT_STARTUP] = "came at the start, and stayed",
 		[VERDICT_AT_EXIT] = "gone with their process, which exited early",

@@ -21,7 +21,7 @@ enum verdict {
 	VERDICT_GROWTH,	 /* blocks keep coming that stay */
 	VERDICT_OVERDUE, /* held for longer than blocks of their kind live */
 	VERDICT_BURST,	 /* came at once, after the start, and stayed */
-	VERDICT_UNCLEAR, /* too few blocks to tell */
+	VERDICT_UNCLEAR, /* too few blocks, or not old enough, to tell */
 	VERDICT_PLATEAU, /* kept coming and staying for a while, and no more */
 	VERDICT_STARTUP, /* came at the start, and stayed */
 	VERDICT_NOT_YET, /* not older than blocks of their kind become */

@@ -31,7 +31,7 @@ static const struct plot_verdict_look looks[PLOT_NR_VERDICTS] = {
 	[PLOT_GROWTH] = {"growth", "keep coming, and stay", 0xd55e00, POINT_CIRCLE},
 	[PLOT_OVERDUE] = {"overdue", "held for too long", 0xe69f00, POINT_TRIANGLE},
 	[PLOT_BURST] = {"burst", "came all at once, and stayed", 0xcc79a7, POINT_DIAMOND},
-	[PLOT_UNCLEAR] = {"unclear", "too few to tell", 0x000000, POINT_SQUARE},
+	[PLOT_UNCLEAR] = {"unclear", "too few, or too young, to tell", 0x000000, POINT_SQUARE},
 	[PLOT_PLATEAU] = {"plateau", "came, stayed, but come no more", 0x0072b2,
 			  POINT_TRIANGLE_DOWN},
 	[PLOT_STARTUP] = {"start-up", "came at the start, and stayed", 0x56b4e9, POINT_CIRCLE},
