@@ -50,6 +50,10 @@ static int write_head(FILE *out, const struct leak_report *report)
 	fprintf(out,
 		" recorded, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64 " events lost\n",
 		stats->allocations, stats->frees, analysis->lost);
+	if (!stats->events) {
+		fputs("Nothing was recorded: no probe was hit\n", out);
+		return 2;
+	}
 	if (!report->held_blocks) {
 		fputs(resource_report_has_any(report) ? "No memory" : "Nothing", out);
 	} else {

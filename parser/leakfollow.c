@@ -4,6 +4,7 @@
 #include "common/scope.h"
 #include "common/size_range.h"
 #include "parser/leaks_writer.h"
+#include "parser/resource_report.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -138,9 +139,11 @@ int main(int argc, char **argv)
 		puts("# columns: enter|exit REFCOUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
 		err = analysis_read(&follow.analysis, &follow.input, follow.input != NULL);
 	}
-	if (!err)
+	if (!err) {
 		diag_note("%" PRIu64 " blocks entered, %" PRIu64 " exited, %" PRId64 " still held",
 			  follow.entered, follow.exited, follow.refcount);
+		resource_report_check_kind(follow.analysis.heaps, follow.kind);
+	}
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
 		diag_error("cannot write: %s", strerror(errno ? errno : EIO));

@@ -10,6 +10,7 @@
 #include "parser/leak_screen.h"
 #include "parser/leakparse_options.h"
 #include "parser/peak.h"
+#include "parser/resource_report.h"
 #include "report/diff_tree.h"
 #include "report/held_history.h"
 
@@ -244,6 +245,7 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	} else {
 		if (!options->summary)
 			tell(&report);
+		resource_report_check_kind(analysis->heaps, options->leaks.kind);
 		tell_unused(&options->suppressions);
 	}
 	leak_report_deinit(&report);

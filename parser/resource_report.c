@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/resource_report.h"
 
+#include "common/diag.h"
 #include "parser/leak_words.h"
 #include "parser/leaks_writer.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool resource_report_has_any(const struct leak_report *report)
 {
@@ -16,6 +18,26 @@ bool resource_report_has_any(const struct leak_report *report)
 		if (counts[i].kind && leak_report_wants_kind(report, counts[i].kind))
 			return true;
 	return false;
+}
+
+void resource_report_check_kind(const struct heap_tracker *heaps, const char *kind)
+{
+	const struct resource_counts *counts = heap_tracker_resources(heaps);
+	char kinds[RESOURCE_MAX_KINDS * (RESOURCE_KIND_MAX + 2) + 1] = "";
+	size_t len = 0;
+
+	if (!kind || strcmp(kind, HEAP_KIND_MEMORY) == 0)
+		return;
+	for (size_t i = 0; i < RESOURCE_MAX_KINDS; i++) {
+		if (!counts[i].kind)
+			continue;
+		if (strcmp(counts[i].kind->name, kind) == 0)
+			return;
+		len += (size_t)snprintf(kinds + len, sizeof(kinds) - len, ", %s",
+					counts[i].kind->name);
+	}
+	diag_warn("nothing of the kind %s was recorded; the kinds are " HEAP_KIND_MEMORY "%s", kind,
+		  kinds);
 }
 
 /* "120 given, 110 taken" */

@@ -10,6 +10,9 @@
 /* Whether any resource is among what the recording tells of, and is wanted. */
 bool resource_report_has_any(const struct leak_report *report);
 
+/* Warns if nothing of the @kind that was asked for (NULL: all) has happened, and tells what has. */
+void resource_report_check_kind(const struct heap_tracker *heaps, const char *kind);
+
 /* A comment for each kind of resource, "# resource file: 120 given, 110 taken, 10 held". */
 void resource_report_write_kinds(FILE *out, const struct leak_report *report);
 

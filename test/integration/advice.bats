@@ -49,6 +49,25 @@ says_nothing_of() {
 	grep -q 'nothing leaked' messages
 }
 
+@test "advice: nothing was recorded" {
+	sleep 60 3>&- &
+	STARTED_PIDS+=("$!")
+	"$BIN/leakrec" -p "$!" -d 0.2 -o perf.data 2>leakrec.err
+	says "othing was recorded: no probe was hit"
+}
+
+@test "advice: a kind that nobody recorded" {
+	record_command "descriptors" --no-heap --with fd
+	for tool in leakparse "leakparse --summary" leakfollow; do
+		# shellcheck disable=SC2086
+		"$BIN"/$tool --kind file -i perf.data 2>messages >out
+		grep -qF "nothing of the kind file was recorded; the kinds are memory, fd" messages
+		# shellcheck disable=SC2086
+		"$BIN"/$tool --kind fd -i perf.data 2>messages >out
+		run ! grep -F "nothing of the kind" messages
+	done
+}
+
 @test "advice: nothing of what was asked for" {
 	record_command "leaky_daemon --requests 20 --interval-us 100"
 	"$BIN/leakparse" --size 77777 -i perf.data >leaks 2>messages
