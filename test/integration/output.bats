@@ -180,6 +180,7 @@ perf_record() {
 	LEAKREC_PID=$(cat leakrec.pid)
 	wait_until 60 is_recording "$LEAKREC_PID"
 	go_target
+	wait_until 60 has_made 5000 # by far more than the socket takes
 	wait_until 60 all_stopped
 	kill -INT "$LEAKREC_PID"
 	wait_until 60 grep -q 'Ctrl-C drops it' leakrec.err

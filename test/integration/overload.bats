@@ -67,6 +67,13 @@ finish_reader() {
 	wait "$READER_PID" || fail "leakparse: $(cat leakparse.err)"
 }
 
+# The last of the pipe's sixteen pages has been begun. Before, threads may be held back for a moment only.
+pipe_is_full() {
+	# shellcheck disable=SC2016 # of perl
+	perl -e 'my $n = pack("i", 0); ioctl(STDIN, 0x541b, $n) or die; # FIONREAD
+		exit(unpack("i", $n) <= 15 * 4096)' <pipe
+}
+
 # Attaches to four threads, whose recording goes into a pipe that nobody reads before let_reader_go, and
 # returns when they are held back.
 hold_back() {
@@ -79,6 +86,7 @@ hold_back() {
 	start_churn --threads 4 --leak-every 1000 "${@:2}"
 	attach -o - "${stacks[@]}" >pipe
 	go_target
+	wait_until 60 pipe_is_full
 	wait_until 60 all_stopped
 }
 
