@@ -119,7 +119,7 @@ check() {
 @test "attach: -d ends the recording, the target goes on" {
 	start_target leaky_daemon --interval-us 1000
 	go_target
-	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.5 -o perf.data 2>leakrec.err
+	"$BIN/leakrec" -p "$RECORDED_PID" -d 2 -o perf.data 2>leakrec.err
 	[[ -e /proc/$RECORDED_PID ]]
 	kill -TERM "$RECORDED_PID"
 	finish_target

@@ -83,12 +83,14 @@ has_marked() {
 	parse
 	"$BIN/leakparse" --diff -i perf.data >changes
 	(($(grep -c ^interval changes) >= 4)) || fail "$(cat changes)"
-	# The daemon's churn is the same at all times, but for blocks that are held just then.
-	awk '$1 == "interval" { first = 1; next }
-	     $1 == "change" && first { first = 0; print }' changes >first
-	awk '$2 != $3 * 3072 || $5 + 0 < 75 { exit 1 }' first || fail "$(cat first)"
-	assert_equal "leaked blocks" "$(awk '{ sum += $3 } END { print sum }' first)" \
-		"$(truth held_3072)"
+	# "INTERVAL PLACE BLOCKS SHARE" of the leak; and what else changed most.
+	awk '$1 == "interval" { nr++; place = 0; next }
+		$1 == "change" { place++; blocks = $3; bytes = $2; share = $5 + 0; next }
+		/^\tquery_font\+/ { if (bytes != blocks * 3072) exit 1; print nr, place, blocks, share }' changes >leak
+	assert_equal "leaked blocks" "$(awk '{ sum += $3 } END { print sum }' leak)" "$(truth held_3072)"
+	# But for its cache, which it fills in the beginning, the daemon holds the same at all times, and what it needs
+	# for a request: less than ten leaked blocks.
+	awk '$1 > 1 && $3 >= 10 { n++; if ($2 != 1 || $4 < 40) exit 1 } END { exit !n }' leak || fail "$(cat leak changes)"
 	# All the changes together are what is held in the end.
 	assert_equal "bytes" "$(awk '$1 == "interval" { sum += $6 } END { print sum }' changes)" \
 		"$(sed -nE 's/^# summary.* held_bytes=([0-9]+).*/\1/p' leaks)"
@@ -137,7 +139,7 @@ has_answered() {
 	wait_until 60 has_answered $((switches + 100))
 	mark_between_requests 1
 	switches=$(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$RECORDED_PID/status")
-	wait_until 60 has_answered $((switches + 200))
+	wait_until 60 has_answered $((switches + 300))
 	mark_between_requests 2
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
@@ -166,7 +168,10 @@ has_answered() {
 	kill -0 "$RECORDED_PID"
 	kill_now "$RECORDED_PID"
 	wait $!
-	awk '$1 == "change" && ($2 != $3 * 3072 || $3 < 1) { exit 1 }' changes || fail "$(cat changes)"
+	# What the daemon holds just then by another function is less than four leaked blocks.
+	awk '$1 == "change" && $2 == $3 * 3072 { n++; next }
+		$1 == "change" && ($2 > 4 * 3072 || $2 < -4 * 3072) { exit 1 }
+		END { exit !n }' changes || fail "$(cat changes)"
 }
 
 # The program's own marks of perf.data: "PID TEXT" each, in their order.
