@@ -4,6 +4,7 @@
 #include "common/colour.h"
 #include "common/diag.h"
 #include "common/scope.h"
+#include "common/wrapper_names.h"
 #include "parser/input_advice.h"
 #include "parser/leak_processes.h"
 #include "parser/leak_words.h"
@@ -20,8 +21,9 @@
 #define MIN_SITES     3
 #define PATH_COLUMNS  96
 #define NR_BARS	      16
-#define MAX_HISTORY   6 /* stacks that have changed reference counts */
-#define MAX_PROCESSES 5 /* that are told one by one */
+#define MAX_HISTORY   6	   /* stacks that have changed reference counts */
+#define MAX_PROCESSES 5	   /* that are told one by one */
+#define MAX_TWINS     1000 /* stacks among which those that look alike are looked for */
 
 static const char *plural(uint64_t nr)
 {
@@ -229,50 +231,77 @@ static bool add_name(FILE *out, size_t *columns, const char *name)
 	return true;
 }
 
+/* What of a stack is written so far. */
+struct path {
+	FILE *out;
+	size_t columns;
+	char place[64]; /* of the first name: the source line, or the module */
+	char last[128];
+};
+
+/* Returns false if there is no room for more. */
+static bool add_frame(struct path *path, const struct stack_frame *frame)
+{
+	const char *name = frame->function;
+	char address[32];
+
+	if (!path->columns && frame->file)
+		snprintf(path->place, sizeof(path->place), "%s:%d", base_name(frame->file),
+			 frame->line);
+	else if (!path->columns && frame->module)
+		snprintf(path->place, sizeof(path->place), "%s", base_name(frame->module));
+	snprintf(address, sizeof(address), "0x%" PRIx64, frame->address);
+	if (!name)
+		name = frame->module ? base_name(frame->module) : address;
+	/* A module without symbols is named once. */
+	if (!frame->function && strcmp(name, path->last) == 0)
+		return true;
+	snprintf(path->last, sizeof(path->last), "%s", name);
+	return add_name(path->out, &path->columns, name);
+}
+
+static void add_frames(struct path *path, struct stack_store *stacks, uint32_t stack_id,
+		       size_t first, bool wrappers)
+{
+	size_t nr = stack_store_nr_frames(stacks, stack_id);
+
+	for (size_t i = first; i < nr; i++) {
+		const struct stack_frame *frames;
+		size_t nr_frames;
+
+		if (stack_store_frames(stacks, stack_id, i, &frames, &nr_frames))
+			continue;
+		for (size_t k = 0; k < nr_frames; k++) {
+			if (!path->columns && !wrappers && frames[k].function &&
+			    wrapper_names_have(frames[k].function))
+				continue;
+			if (!add_frame(path, &frames[k]))
+				return;
+		}
+	}
+}
+
 /*
- * The callers, from the one that allocated outwards; the allocator itself is left out. Where a
- * program tells of its own pools, it is the one that allocated that comes first.
+ * The callers, from the one that asked for the memory outwards; the allocator and what wraps it is
+ * left out. Where a program tells of its own pools, it is the one that tells that comes first.
  */
 static void write_path(FILE *out, const struct analysis *analysis, uint32_t stack_id,
 		       const struct probe_schema *schema)
 {
 	bool is_pool = strcmp(schema->function, RESOURCE_POOL_GIVES) == 0;
-	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id), columns = 0;
-	char place[64] = "", address[32], last[128] = "";
+	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id);
+	size_t first = nr > 1 && !is_pool ? 1 : 0;
+	struct path path = {.out = out};
 
-	for (size_t i = nr > 1 && !is_pool ? 1 : 0; i < nr; i++) {
-		const struct stack_frame *frames;
-		size_t nr_frames;
-
-		if (stack_store_frames(analysis->stacks, stack_id, i, &frames, &nr_frames))
-			continue;
-		for (size_t k = 0; k < nr_frames; k++) {
-			const char *name = frames[k].function;
-
-			if (!columns && frames[k].file)
-				snprintf(place, sizeof(place), "%s:%d", base_name(frames[k].file),
-					 frames[k].line);
-			else if (!columns && frames[k].module)
-				snprintf(place, sizeof(place), "%s", base_name(frames[k].module));
-			snprintf(address, sizeof(address), "0x%" PRIx64, frames[k].address);
-			if (!name)
-				name = frames[k].module ? base_name(frames[k].module) : address;
-			/* A module without symbols is named once. */
-			if (!frames[k].function && strcmp(name, last) == 0)
-				continue;
-			snprintf(last, sizeof(last), "%s", name);
-			if (!add_name(out, &columns, name))
-				goto whole;
-		}
-	}
-whole:
-	if (!columns)
+	add_frames(&path, analysis->stacks, stack_id, first, is_pool);
+	if (!path.columns)
+		add_frames(&path, analysis->stacks, stack_id, first, true);
+	if (!path.columns)
 		fputs("(no stack)", out);
-	if (*place) {
+	if (*path.place) {
 		fputs("  at ", out);
-		diag_print_escaped(out, place, NULL);
+		diag_print_escaped(out, path.place, NULL);
 	}
-	fputc('\n', out);
 }
 
 /* Where the references to a site's objects were added and dropped. */
@@ -290,13 +319,29 @@ static void write_references(FILE *out, const struct leak_report *report,
 		diag_print_escaped(out, history[i].schema->function, NULL);
 		fputs(" < ", out);
 		write_path(out, report->analysis, history[i].stack_id, history[i].schema);
+		fputc('\n', out);
 	}
 	if (nr > nr_shown)
 		fprintf(out, "   and from %zu stacks more\n", nr - nr_shown);
 }
 
-static void write_site(FILE *out, const struct leak_report *report, size_t rank,
-		       const struct leak_screen_style *style)
+/* The path of a listed site; NULL: out of memory. */
+static char *path_of(const struct leak_report *report, size_t rank)
+{
+	const struct site_verdict *verdict = &report->verdicts.sites[report->sites[rank - 1].site];
+	const struct heap_op *op = &report->held[report->verdicts.order[verdict->first]].allocated;
+	_cleanup_free_ char *path = NULL;
+	size_t size;
+	FILE *out = open_memstream(&path, &size);
+
+	if (!out)
+		return NULL;
+	write_path(out, report->analysis, verdict->site->stack_id, op->schema);
+	return fclose(out) == 0 ? steal_ptr(path) : NULL;
+}
+
+static void write_site(FILE *out, const struct leak_report *report, size_t rank, const char *path,
+		       bool has_twin, const struct leak_screen_style *style)
 {
 	const struct leak_site *site = &report->sites[rank - 1];
 	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
@@ -319,9 +364,11 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	write_bars(out, report, verdict->site, style->utf8);
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
-	fputs("\n   ", out);
-	write_path(out, report->analysis, verdict->site->stack_id,
-		   report->held[report->verdicts.order[verdict->first]].allocated.schema);
+	fprintf(out, "\n   %s", path ? path : "(out of memory)");
+	/* They part further out, or within a function; the full text has both. */
+	if (has_twin)
+		fprintf(out, "  (stack %" PRIu32 ")", verdict->site->stack_id);
+	fputc('\n', out);
 	if (kind && kind->counts_refs)
 		write_references(out, report, site);
 }
@@ -369,10 +416,33 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	return nr_lines;
 }
 
+/* Returns 0 or -ENOMEM. */
+static int write_sites(FILE *out, const struct leak_report *report, size_t nr,
+		       const struct leak_screen_style *style)
+{
+	_cleanup_free_ char **paths = calloc(nr + 1, sizeof(char *));
+
+	if (!paths)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		paths[i] = path_of(report, i + 1);
+	for (size_t i = 0; i < nr; i++) {
+		bool has_twin = false;
+
+		for (size_t k = 0; k < nr && nr <= MAX_TWINS; k++)
+			has_twin |=
+				k != i && paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0;
+		write_site(out, report, i + 1, paths[i], has_twin, style);
+	}
+	for (size_t i = 0; i < nr; i++)
+		free(paths[i]);
+	return 0;
+}
+
 int leak_screen_write(FILE *out, const struct leak_report *report,
 		      const struct leak_screen_style *style)
 {
-	int nr_lines = write_head(out, report);
+	int nr_lines = write_head(out, report), err;
 	size_t nr_sites;
 
 	nr_lines += write_own_mappings(out, report);
@@ -392,13 +462,14 @@ int leak_screen_write(FILE *out, const struct leak_report *report,
 		nr_sites = report->nr_listed_sites;
 	if (nr_sites)
 		fputc('\n', out);
-	for (size_t i = 1; i <= nr_sites; i++)
-		write_site(out, report, i, style);
+	err = write_sites(out, report, nr_sites, style);
 	if (report->nr_sites > nr_sites)
 		fprintf(out, "and %zu stacks more (--top N)\n", report->nr_sites - nr_sites);
 	if (nr_sites)
 		fputs("Without --summary: full stacks, and each block; leakfollow --size shows its "
 		      "life.\n",
 		      out);
+	if (err)
+		return err;
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }

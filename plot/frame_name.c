@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/frame_name.h"
 
-#include "common/probe_schema.h"
 #include "common/scope.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define RUST_HASH_DIGITS 16
@@ -177,56 +177,4 @@ char *frame_name_short(const char *symbol, size_t max_chars)
 	if (!name || nr_chars(name) <= max_chars || max_chars <= strlen(CUT))
 		return steal_ptr(name);
 	return cut(name, max_chars);
-}
-
-bool frame_name_is_wrapper(const char *symbol)
-{
-	static const char *const exact[] = {"operator new", "operator new[]", "mmap",	  "mremap",
-					    "brk",	    "sbrk",	      "mmap64",	  "strdup",
-					    "strndup",	    "asprintf",	      "vasprintf"};
-	static const char *const beginnings[] = {
-		"__GI_",
-		"__mmap",
-		"__mremap",
-		"__brk",
-		"__sbrk",
-		"__libc_malloc",
-		"__libc_calloc",
-		"__libc_realloc",
-		"__libc_memalign",
-		"xmalloc",
-		"xcalloc",
-		"xrealloc",
-		"xzalloc",
-		"xstrdup",
-		"xstrndup",
-		"g_malloc",
-		"g_try_malloc",
-		"g_realloc",
-		"g_try_realloc",
-		"g_slice_alloc",
-		"g_strdup",
-		"PyMem_",
-		"PyObject_Malloc",
-		"PyObject_Calloc",
-		"PyObject_Realloc",
-		"_PyObject_",
-		"__rust_",
-		"__rdl_",
-		"__rg_",
-		"alloc::",
-		"std::",
-		"__gnu_cxx::",
-		"void* std::",
-	};
-
-	if (probe_schema_find(symbol))
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(exact); i++)
-		if (strcmp(symbol, exact[i]) == 0)
-			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++)
-		if (strncmp(symbol, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	return false;
 }

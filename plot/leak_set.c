@@ -215,7 +215,8 @@ static int compare_times(const void *a, const void *b)
 /* Which one of its stack each point is. */
 static int number_points(struct leak_set *set)
 {
-	_cleanup_free_ struct leak_point **points = calloc(set->nr_points + 1, sizeof(*points));
+	_cleanup_free_ struct leak_point **points =
+		calloc(set->nr_points + 1, sizeof(struct leak_point *));
 
 	if (!points)
 		return out_of_memory();

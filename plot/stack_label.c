@@ -2,6 +2,7 @@
 #include "plot/stack_label.h"
 
 #include "common/scope.h"
+#include "common/wrapper_names.h"
 #include "plot/frame_name.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ int stack_label_add(struct stack_label *label, const char *symbol)
 	name = frame_name_short(symbol, STACK_LABEL_NAME_CHARS);
 	if (!name)
 		return -ENOMEM;
-	if (label->nr == 0 && frame_name_is_wrapper(symbol)) {
+	if (label->nr == 0 && wrapper_names_have(symbol)) {
 		free(label->wrapper);
 		label->wrapper = steal_ptr(name);
 		return 0;

@@ -4,6 +4,7 @@
  * spreadsheet would take for a formula has an apostrophe in front: names are untrusted.
  */
 #include "common/diag.h"
+#include "common/wrapper_names.h"
 #include "parser/leak_words.h"
 #include "report/formats.h"
 #include "report/named_stack.h"
@@ -35,11 +36,15 @@ static void write_seconds(FILE *out, double seconds, bool is_known)
 		fputc(',', out);
 }
 
-/* The frame that people look for: the first that is not the allocator's own module. */
+/*
+ * The frame that people look for: the first that is not in the allocator's own module, and does not
+ * merely pass memory on.
+ */
 static const struct named_frame *culprit(const struct named_stack *stack)
 {
 	for (size_t i = 1; i < stack->nr; i++)
-		if (stack->frames[i].module && stack->frames[i].module != stack->frames[0].module)
+		if (stack->frames[i].module && stack->frames[i].module != stack->frames[0].module &&
+		    !wrapper_names_have(stack->frames[i].name))
 			return &stack->frames[i];
 	return stack->nr > 1 ? &stack->frames[1] : stack->frames;
 }

@@ -89,6 +89,11 @@ static int64_t function_module(const struct html_tables *tables, size_t index)
 	return number_of(tables->functions.rows[index].of[1]);
 }
 
+static int64_t function_wrapper(const struct html_tables *tables, size_t index)
+{
+	return tables->functions.rows[index].of[2];
+}
+
 static int64_t frame_function(const struct html_tables *tables, size_t index)
 {
 	return tables->frames.rows[index].of[0];
@@ -136,7 +141,7 @@ static int64_t thread_comm(const struct html_tables *tables, size_t index)
 }
 
 static const struct column function_columns[] = {
-	{"name", function_name}, {"module", function_module}, {0}};
+	{"name", function_name}, {"module", function_module}, {"wrapper", function_wrapper}, {0}};
 static const struct column frame_columns[] = {{"function", frame_function},
 					      {"file", frame_file},
 					      {"line", frame_line},

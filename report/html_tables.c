@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/html_tables.h"
 
+#include "common/wrapper_names.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +61,9 @@ static int add_frame(struct html_tables *tables, const struct named_frame *frame
 	if (!err)
 		err = add_string(tables, frame->file, &file);
 	if (!err)
-		err = row_set_add(&tables->functions, (struct row){{name, module, 0}}, &function);
+		err = row_set_add(&tables->functions,
+				  (struct row){{name, module, wrapper_names_have(frame->name)}},
+				  &function);
 	if (err)
 		return err;
 	if (frame->inlined)

@@ -33,7 +33,7 @@ struct html_tables {
 	struct named_stack stack; /* the last one */
 	const char **strings;	  /* by number */
 	size_t nr_strings, max_strings;
-	struct row_set functions; /* name, module */
+	struct row_set functions; /* name, module, whether it merely passes memory on */
 	struct row_set frames;	  /* function, file, line */
 	struct row_set nodes;	  /* parent, frame */
 	struct row_set threads;	  /* pid, tid, name */

@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "common/wrapper_names.h"
 
 #include <errno.h>
 #include <string.h>
@@ -66,11 +67,19 @@ static char *frame_text(const struct named_frame *frame)
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
-/* From the allocator's caller on: which function of the allocator it was says the least. */
+/* Which frame asked for the memory: which function of the allocator gave it says the least. */
+static size_t asking_frame(const struct named_stack *stack)
+{
+	for (size_t i = 1; i < stack->nr; i++)
+		if (!wrapper_names_have(stack->frames[i].name))
+			return i;
+	return stack->nr > 1 ? 1 : 0;
+}
+
 static char *title_text(const struct named_stack *stack)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t size, first = stack->nr > 1 ? 1 : 0;
+	size_t size, first = asking_frame(stack);
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)

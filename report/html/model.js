@@ -20,12 +20,6 @@ const duration = Math.max(data.summary.duration_us, 1);
 if (!data.held.end.length) /* nothing was told of it */
 	data.held = { span_us: duration / 128, end: new Array(128).fill(0), peak: 0, peak_us: 0 };
 
-/* Allocators and what merely wraps them: the code that asked for the memory is further out. */
-const WRAPPERS = new RegExp("^(_*(GI_+)?(libc_)?(malloc|calloc|realloc|reallocarray|memalign|posix_memalign|aligned_alloc|" +
-	"valloc|pvalloc|strdup|strndup|asprintf|vasprintf|mmap(64)?|mremap|s?brk)|operator new.*|x(m|c|re|z)alloc\\w*|xstrn?dup|" +
-	"g_(try_)?(malloc|realloc|slice_alloc|strdup)\\w*|Py(Mem|Object)_\\w*(Malloc|Calloc|Realloc)|_PyObject_\\w*Alloc\\w*|" +
-	"__rust?_\\w*alloc\\w*|alloc::.*|(std|__gnu_cxx)::.*)(\\(|$)");
-
 /* --- Words and numbers --- */
 
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -99,11 +93,9 @@ function framesOf(site) {
 	return list;
 }
 
-const isWrapper = functions.name.map((name) => WRAPPERS.test(strings[name]));
-
-/* Which of framesOf() asked for the memory. */
+/* Which of framesOf() asked for the memory: the first that does not merely pass it on. */
 function ownFrame(list) {
-	const own = list.findIndex((frame) => !isWrapper[frames.function[frame]]);
+	const own = list.findIndex((frame) => !functions.wrapper[frames.function[frame]]);
 
 	return Math.max(own, 0);
 }

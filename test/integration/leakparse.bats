@@ -183,3 +183,34 @@ held() {
 	"$BIN/leakparse" --fail-on-leak=1M -i perf.data >/dev/null 2>&1
 	run -3 "$BIN/leakparse" --fail-on-leak=10k -i perf.data
 }
+
+@test "leakparse: stacks are called after who asked, not after what wraps malloc" {
+	cat >wrapped.c <<-'END'
+		#include <stdlib.h>
+		__attribute__((noinline)) void *zmalloc_usable(size_t size)
+		{
+			void *volatile block = malloc(size);
+			return block;
+		}
+		__attribute__((noinline)) int fill_cache(void)
+		{
+			void *volatile key = zmalloc_usable(10);
+			void *volatile value = zmalloc_usable(20);
+			return key && value;
+		}
+		int main(void)
+		{
+			return !fill_cache();
+		}
+	END
+	gcc -O1 -o wrapped wrapped.c
+	"$BIN/leakrec" -o perf.data -- ./wrapped 2>leakrec.err
+	"$BIN/leakparse" --summary -i perf.data >screen
+	# Two calls in one function, of which no line is known: the numbers tell them apart.
+	grep -oE '^   fill_cache < main < .* at wrapped  \(stack [0-9]+\)$' screen | sort -u >paths
+	[[ $(wc -l <paths) == 2 ]]
+	"$BIN/leakparse" --format csv -i perf.data | cut -d, -f19 | grep -cx '"fill_cache"' | grep -qx 2
+	gcc -g -O1 -o wrapped wrapped.c
+	"$BIN/leakrec" -o perf.data -- ./wrapped 2>leakrec.err
+	"$BIN/leakparse" --summary -i perf.data | grep -cE '^   fill_cache < main < .* at wrapped.c:(9|10)$' | grep -qx 2
+}

@@ -71,21 +71,6 @@ static void long_names_lose_outer_scopes_first(void **state)
 	assert_short("\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc", 5, "\u00e4\u00f6...");
 }
 
-static void wrappers_are_known(void **state)
-{
-	static const char *const wrappers[] = {
-		"malloc",	 "posix_memalign", "operator new",     "operator new[]",
-		"g_malloc0",	 "xstrdup",	   "std::vector<int>", "strdup",
-		"__libc_calloc", "__GI___mmap64",  "mmap64",	       "__sbrk"};
-	static const char *const others[] = {"main",	 "operator newer", "my_malloc_test",
-					     "standard", "allocate",	   ""};
-
-	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++)
-		assert_true(frame_name_is_wrapper(wrappers[i]));
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		assert_false(frame_name_is_wrapper(others[i]));
-}
-
 static void add_frames(struct stack_label *label, const char *const *frames)
 {
 	for (; *frames; frames++)
@@ -203,7 +188,6 @@ int main(void)
 		cmocka_unit_test(names_of_compiled_lisp_are_read),
 		cmocka_unit_test(what_is_no_name_stays_as_it_is),
 		cmocka_unit_test(long_names_lose_outer_scopes_first),
-		cmocka_unit_test(wrappers_are_known),
 		cmocka_unit_test(labels_name_who_asked),
 		cmocka_unit_test(labels_of_a_legend_differ),
 	};
