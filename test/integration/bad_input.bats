@@ -278,9 +278,9 @@ gone_pid() {
 	attach --perf-events
 	go_target
 	wait_until 60 has_grown_to perf.data 300000
+	our_probes | grep -q "^leakrec${LEAKREC_PID}_"
 	kill -KILL "$LEAKREC_PID"
 	wait "$LEAKREC_PID" || true
-	[[ -n $(abandoned_probes | comm -13 abandoned.before -) ]]
 	[[ -e /proc/$RECORDED_PID ]]
 	"$BIN/leakprobe" list >/dev/null
 	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 -o next.data
