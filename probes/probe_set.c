@@ -14,7 +14,7 @@
 
 #include <tracefs.h>
 
-#define MAX_RELEASE_WAITS      200 /* of 10 ms */
+#define MAX_RELEASE_WAITS      500 /* of 10 ms */
 #define MAX_DEAD_RELEASE_WAITS 20
 
 int probe_set_make_own(struct probe_set *set)
