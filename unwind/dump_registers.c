@@ -19,7 +19,7 @@ enum {
 	ARM64_PC = 32,
 };
 
-#define NO_DWARF_NUMBER 0xff
+#define NO_DWARF_NUMBER DUMP_MAX_DWARF_REGISTERS
 
 /*
  * The DWARF number (System V ABI, AMD64 supplement, figure 3.36) of each of perf's: ax, bx, cx, dx,
@@ -63,35 +63,52 @@ bool dump_register(const struct stack_dump *dump, unsigned number, uint64_t *ret
 }
 
 /* x86 has no registers 24 to 31; AArch64's stack pointer is 31. */
-static bool is_arm64(const struct stack_dump *dump)
+static bool is_arm64(uint64_t regs_mask)
 {
-	return dump->regs_mask & (1ull << ARM64_SP);
+	return regs_mask & (1ull << ARM64_SP);
+}
+
+/* AArch64's x0 to x30 and sp have the same numbers in both. */
+static uint8_t dwarf_number(bool arm64, unsigned number)
+{
+	if (arm64)
+		return number < DUMP_MAX_DWARF_REGISTERS ? (uint8_t)number : NO_DWARF_NUMBER;
+	return number < ARRAY_SIZE(x86_64_dwarf_numbers) ? x86_64_dwarf_numbers[number]
+							 : NO_DWARF_NUMBER;
+}
+
+/* What the mask alone tells: which register is which. */
+static void read_mask(uint64_t regs_mask, struct dump_registers *ret)
+{
+	const bool arm64 = is_arm64(regs_mask);
+	const uint64_t pc = 1ull << (arm64 ? ARM64_PC : X86_IP);
+	const uint64_t sp = 1ull << (arm64 ? ARM64_SP : X86_SP);
+	unsigned nr = 0;
+
+	*ret = (struct dump_registers){
+		.machine = arm64 ? EM_AARCH64 : EM_X86_64,
+		.nr_dwarf = arm64 ? 32 : 17,
+		.regs_mask = regs_mask,
+		.pc_at = (unsigned)__builtin_popcountll(regs_mask & (pc - 1)),
+		.sp_at = (unsigned)__builtin_popcountll(regs_mask & (sp - 1)),
+	};
+	if (!(regs_mask & pc) || !(regs_mask & sp))
+		return;
+	for (uint64_t mask = regs_mask; mask; mask &= mask - 1)
+		ret->dwarf_number[nr++] = dwarf_number(arm64, (unsigned)__builtin_ctzll(mask));
+	ret->nr = nr;
 }
 
 int dump_registers_decode(const struct stack_dump *dump, struct dump_registers *ret)
 {
-	bool arm64 = is_arm64(dump);
-	const uint64_t *registers = dump->regs;
-
-	*ret = (struct dump_registers){.machine = arm64 ? EM_AARCH64 : EM_X86_64};
-	if (dump->regs_abi != PERF_SAMPLE_REGS_ABI_64 ||
-	    !dump_register(dump, arm64 ? ARM64_PC : X86_IP, &ret->pc) ||
-	    !dump_register(dump, arm64 ? ARM64_SP : X86_SP, &ret->sp))
+	if (dump->regs_mask != ret->regs_mask)
+		read_mask(dump->regs_mask, ret);
+	if (dump->regs_abi != PERF_SAMPLE_REGS_ABI_64 || !dump->regs || !ret->nr)
 		return -ENODATA;
-
-	/* AArch64's x0 to x30 and sp have the same numbers in both. */
-	ret->nr_dwarf = arm64 ? 32 : 17;
-	for (uint64_t mask = dump->regs_mask; mask; mask &= mask - 1) {
-		unsigned number = (unsigned)__builtin_ctzll(mask);
-		uint64_t value = *registers++;
-
-		if (!arm64 && number < ARRAY_SIZE(x86_64_dwarf_numbers))
-			number = x86_64_dwarf_numbers[number];
-		else if (!arm64)
-			continue;
-		if (number < ret->nr_dwarf)
-			ret->dwarf[number] = value;
-	}
+	ret->pc = dump->regs[ret->pc_at];
+	ret->sp = dump->regs[ret->sp_at];
+	for (unsigned i = 0; i < ret->nr; i++)
+		ret->dwarf[ret->dwarf_number[i]] = dump->regs[i];
 	return 0;
 }
 
@@ -99,7 +116,7 @@ int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_
 {
 	uint64_t sp;
 
-	if (!dump_register(dump, is_arm64(dump) ? ARM64_SP : X86_SP, &sp))
+	if (!dump_register(dump, is_arm64(dump->regs_mask) ? ARM64_SP : X86_SP, &sp))
 		return -EFAULT;
 	return dump_read_u64(dump, sp, address, ret);
 }

@@ -14,11 +14,18 @@
 #define DUMP_MAX_DWARF_REGISTERS 32
 #define DUMP_MAX_STACK_BYTES	 (1u << 30) /* what is farther above is no part of the stack */
 
+/* All zeros before the first dump; decoding the next one keeps what goes by the mask alone. */
 struct dump_registers {
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
 	uint64_t pc, sp;
-	uint64_t dwarf[DUMP_MAX_DWARF_REGISTERS]; /* by DWARF number from 0; not recorded: 0 */
+	/* By DWARF number from 0; not recorded: 0. The last is none: for those without a number. */
+	uint64_t dwarf[DUMP_MAX_DWARF_REGISTERS + 1];
 	unsigned nr_dwarf;
+
+	uint64_t regs_mask;	  /* of which the following tells */
+	unsigned nr;		  /* of the registers recorded; 0: not those that are needed */
+	unsigned pc_at, sp_at;	  /* among them */
+	uint8_t dwarf_number[64]; /* of each of them */
 };
 
 /*

@@ -403,7 +403,7 @@ static inline void note_frame(struct walk *walk, const struct cfi_rule *rule, si
 	if (!walk->is_plain)
 		return;
 	noted = &walk->unwinder->frames[nth];
-	*noted = (struct walk_frame){.address = frame->pc, .is_call = frame->is_return};
+	*noted = (struct walk_frame){.address = frame->pc};
 	if (rule->kind == CFI_OUTERMOST)
 		return;
 	walk->is_plain = rule->cfa == CFA_REGISTER && rule->sp_is_cfa && !rule->signal_frame &&
@@ -474,49 +474,31 @@ static void start_walk(struct walk *walk, const struct dump_registers *registers
 	memset(walk->source, 0xff, sizeof(walk->source));
 }
 
-/* Keeps a whole walk that rules have made: the next dump of that kind needs no rules. */
-static void remember_walk(struct walk *walk, const struct dump_registers *registers,
-			  const struct unwound_stack *stack)
+/* Keeps a walk that rules have made: the next dump of that kind needs no rules. */
+static void remember_walk(struct walk *walk, const struct unwound_stack *stack)
 {
 	struct dump_unwinder *unwinder = walk->unwinder;
 	struct walk_frame *frames = unwinder->frames;
 	size_t nr = stack->nr;
 
-	if (walk->frame.pc == 0) /* a return address, too, but no frame */
-		frames[nr++] = (struct walk_frame){0};
-	frames[nr - 1].is_last = true;
-	frames[nr - 1].distance = stack->top - walk->dump_start;
-	walk_cache_add(&unwinder->walks, walk->space->generation, walk->dump, registers, frames,
-		       nr);
+	if (stack->complete) {
+		if (walk->frame.pc == 0) /* a return address, too, but no frame */
+			frames[nr++] = (struct walk_frame){0};
+		frames[nr - 1].is_last = true;
+		frames[nr - 1].distance = stack->top - walk->dump_start;
+	}
+	walk_cache_add(&unwinder->walks, walk->space->generation, walk->dump, &unwinder->registers,
+		       frames, nr);
 }
 
-/* Returns 0, or 1: it is for libdwfl to do; or -ENOMEM. */
-static int unwind_by_rules(struct dump_unwinder *unwinder, const struct address_space *space,
-			   const struct stack_dump *dump, struct unwound_stack *ret)
+/* Walks the stack up. Returns 0, or 1: it is for libdwfl to do; or -ENOMEM. */
+static int make_walk(struct dump_unwinder *unwinder, const struct address_space *space,
+		     const struct stack_dump *dump, struct unwound_stack *ret)
 {
 	struct walk walk = {.unwinder = unwinder, .space = space, .dump = dump};
-	struct dump_registers registers;
-	int err = dump_registers_decode(dump, &registers);
 	enum step step;
 
-	if (!err && space && registers.machine == EM_X86_64 &&
-	    walk_cache_find(&unwinder->walks, space->generation, dump, &registers, ret))
-		return 0;
-	ret->nr = 0;
-	ret->complete = ret->truncated = false;
-	ret->top = 0;
-	if (err)
-		return 0;
-	if (registers.machine != EM_X86_64)
-		return 1;
-	start_walk(&walk, &registers);
-	if (!space) {
-		/* No way to begin, but where it was is known. */
-		ret->addresses[0] = registers.pc;
-		ret->is_call[0] = false;
-		ret->nr = 1;
-		return 0;
-	}
+	start_walk(&walk, &unwinder->registers);
 	step = walk_stack(&walk, ret);
 	ret->complete = step == STEP_OUTERMOST;
 	ret->truncated = step == STEP_TRUNCATED;
@@ -525,9 +507,35 @@ static int unwind_by_rules(struct dump_unwinder *unwinder, const struct address_
 		ret->top = walk.frame.registers[CFI_STACK_POINTER];
 	if (step == STEP_NO_MEMORY)
 		return -ENOMEM;
-	if (ret->complete && walk.is_plain)
-		remember_walk(&walk, &registers, ret);
+	if (walk.is_plain && (ret->complete || ret->truncated))
+		remember_walk(&walk, ret);
 	return step == STEP_NEEDS_DWFL;
+}
+
+/* Returns 0, or 1: it is for libdwfl to do; or -ENOMEM. */
+static int unwind_by_rules(struct dump_unwinder *unwinder, const struct address_space *space,
+			   const struct stack_dump *dump, struct unwound_stack *ret)
+{
+	struct dump_registers *registers = &unwinder->registers;
+	int err = dump_registers_decode(dump, registers);
+
+	if (!err && space && registers->machine == EM_X86_64 &&
+	    walk_cache_find(&unwinder->walks, space->generation, dump, registers, ret))
+		return 0;
+	ret->nr = 0;
+	ret->complete = ret->truncated = false;
+	ret->top = 0;
+	if (err)
+		return 0;
+	if (registers->machine != EM_X86_64)
+		return 1;
+	if (space)
+		return make_walk(unwinder, space, dump, ret);
+	/* No way to begin, but where it was is known. */
+	ret->addresses[0] = registers->pc;
+	ret->is_call[0] = false;
+	ret->nr = 1;
+	return 0;
 }
 
 int dump_unwinder_unwind(struct dump_unwinder *unwinder, const struct address_space *space,

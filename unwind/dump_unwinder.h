@@ -28,7 +28,8 @@ struct dump_unwinder {
 	struct cfi_rules rules;
 	struct dwfl_unwinder dwfl;
 	struct cached_rule *cache;
-	uint64_t epoch; /* of @rules, when the cache was filled */
+	uint64_t epoch;			 /* of @rules, when the cache was filled */
+	struct dump_registers registers; /* of the dump */
 	struct walk_cache walks;
 	struct walk_frame frames[WALK_CACHE_MAX_FRAMES]; /* of the walk that is under way */
 	struct stack_unwind_stats stats;

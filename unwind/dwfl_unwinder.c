@@ -287,7 +287,7 @@ static void unwind_in(struct space_dwfl *space_dwfl, const struct stack_dump *du
 int dwfl_unwinder_unwind(struct dwfl_unwinder *unwinder, const struct address_space *space,
 			 const struct stack_dump *dump, struct unwound_stack *ret)
 {
-	struct dump_registers registers;
+	struct dump_registers registers = {0};
 	struct space_dwfl *space_dwfl;
 
 	ret->nr = 0;

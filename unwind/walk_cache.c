@@ -17,16 +17,31 @@ struct walk_node {
 	struct walk_frame frame;
 	uint64_t callee; /* 0: free */
 	uint64_t id;
-	uint32_t likely; /* the node of the caller that came last */
+	struct walk_node *likely; /* the caller's that came last; itself: none, which fits not */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct walk_node) == 64, "a node has a cache line of its own");
 
+#define NO_PLACE UINT32_MAX /* beyond every dump: of a last frame's return address */
+
 /* What a walk is compared with. */
 struct walked {
-	const struct stack_dump *dump;
-	const struct dump_registers *registers;
+	const uint8_t *bytes;
+	int64_t last_place; /* of a word in the dump; negative: there is none */
+	uint64_t sp;
+	const uint64_t *registers;
 };
+
+static struct walked walked_init(const struct stack_dump *dump,
+				 const struct dump_registers *registers)
+{
+	return (struct walked){
+		.bytes = dump->bytes,
+		.last_place = (int64_t)dump->nr_bytes - (int64_t)sizeof(uint64_t),
+		.sp = registers->sp,
+		.registers = registers->dwarf,
+	};
+}
 
 int walk_cache_init(struct walk_cache *cache)
 {
@@ -46,25 +61,21 @@ void walk_cache_deinit(struct walk_cache *cache)
 	cache->nodes = NULL;
 }
 
-static inline bool read_place(const struct stack_dump *dump, uint32_t place, uint64_t *ret)
+static inline uint64_t word_at(const struct walked *walked, uint32_t place)
 {
-	if (dump->nr_bytes < sizeof(*ret) || place > dump->nr_bytes - sizeof(*ret))
-		return false;
-	memcpy(ret, dump->bytes + place, sizeof(*ret));
-	return true;
+	uint64_t word;
+
+	memcpy(&word, walked->bytes + place, sizeof(word));
+	return word;
 }
 
 static inline bool base_holds(const struct walk_frame *frame, const struct walked *walked)
 {
-	uint64_t base;
-
-	if (frame->is_last || frame->base == BASE_STACK_POINTER)
-		return true;
-	if (frame->base == BASE_REGISTER)
-		base = walked->registers->dwarf[frame->base_at];
-	else if (!read_place(walked->dump, frame->base_at, &base))
-		return false;
-	return base - walked->registers->sp == frame->distance;
+	if (frame->base == BASE_WORD)
+		return frame->base_at <= walked->last_place &&
+		       word_at(walked, frame->base_at) - walked->sp == frame->distance;
+	return frame->base == BASE_STACK_POINTER ||
+	       walked->registers[frame->base_at] - walked->sp == frame->distance;
 }
 
 static inline bool matches(const struct walk_node *node, uint64_t callee, uint64_t address,
@@ -92,42 +103,41 @@ static struct walk_node *look_up(const struct walk_cache *cache, uint64_t callee
 	return NULL;
 }
 
-/* The node of the caller of @node's frame, whose address is @address. */
-static inline struct walk_node *find_caller(const struct walk_cache *cache, struct walk_node *node,
-					    uint64_t address, const struct walked *walked)
+static void set_end(const struct walk_frame *last, const struct walked *walked, size_t nr,
+		    struct unwound_stack *ret)
 {
-	struct walk_node *caller = cache->nodes + node->likely;
-
-	if (matches(caller, node->id, address, walked))
-		return caller;
-	caller = look_up(cache, node->id, address, walked);
-	if (caller)
-		node->likely = (uint32_t)(caller - cache->nodes);
-	return caller;
+	nr -= !last->address;
+	ret->nr = nr;
+	ret->is_call[0] = false;
+	if (nr > 1)
+		memset(ret->is_call + 1, true, nr - 1);
+	ret->complete = last->is_last;
+	ret->truncated = !last->is_last;
+	ret->top =
+		walked->sp + (last->is_last ? last->distance : last->return_at + sizeof(uint64_t));
 }
 
 static bool follow(const struct walk_cache *cache, struct walk_node *node,
 		   const struct walked *walked, struct unwound_stack *ret)
 {
-	ret->nr = 0;
-	while (node) {
-		const struct walk_frame *frame = &node->frame;
-		uint64_t address;
+	const struct walked copy = *walked; /* which stays in registers */
+	uint64_t address, *to = ret->addresses;
 
-		if (frame->address) {
-			ret->addresses[ret->nr] = frame->address;
-			ret->is_call[ret->nr] = frame->is_call;
-			ret->nr++;
-		}
-		if (frame->is_last) {
-			ret->complete = true;
-			ret->truncated = false;
-			ret->top = walked->registers->sp + frame->distance;
+	while (node) {
+		struct walk_node *caller = node->likely;
+
+		*to++ = node->frame.address;
+		if (node->frame.return_at > copy.last_place) {
+			set_end(&node->frame, walked, (size_t)(to - ret->addresses), ret);
 			return true;
 		}
-		if (!read_place(walked->dump, frame->return_at, &address))
-			return false;
-		node = find_caller(cache, node, address, walked);
+		address = word_at(&copy, node->frame.return_at);
+		if (!matches(caller, node->id, address, &copy)) {
+			caller = look_up(cache, node->id, address, walked);
+			if (caller)
+				node->likely = caller;
+		}
+		node = caller;
 	}
 	return false;
 }
@@ -135,7 +145,7 @@ static bool follow(const struct walk_cache *cache, struct walk_node *node,
 bool walk_cache_find(struct walk_cache *cache, uint64_t generation, const struct stack_dump *dump,
 		     const struct dump_registers *registers, struct unwound_stack *ret)
 {
-	const struct walked walked = {dump, registers};
+	const struct walked walked = walked_init(dump, registers);
 	uint64_t callee = generation | IS_OUTERMOST;
 	bool found;
 
@@ -162,7 +172,10 @@ static struct walk_node *insert(struct walk_cache *cache, uint64_t callee,
 	for (size_t way = 1; way < NR_WAYS; way++)
 		if (set[way].id < node->id)
 			node = &set[way];
-	*node = (struct walk_node){.frame = *frame, .callee = callee, .id = ++cache->last_id};
+	*node = (struct walk_node){
+		.frame = *frame, .callee = callee, .id = ++cache->last_id, .likely = node};
+	if (frame->is_last)
+		node->frame.return_at = NO_PLACE;
 	return node;
 }
 
@@ -170,7 +183,7 @@ void walk_cache_add(struct walk_cache *cache, uint64_t generation, const struct 
 		    const struct dump_registers *registers, const struct walk_frame *frames,
 		    size_t nr)
 {
-	const struct walked walked = {dump, registers};
+	const struct walked walked = walked_init(dump, registers);
 	uint64_t callee = generation | IS_OUTERMOST;
 
 	if (cache->nr_skipped > 0)

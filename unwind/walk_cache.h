@@ -8,7 +8,8 @@
  * A frame's node says under which condition its return address is where. Nothing else than the
  * words and registers that the nodes check decided how the rules went, and all places are distances
  * from the stack pointer. So a walk that is found here is the one that the rules would make. Only
- * walks to the stack's end are kept, and none with frames that take more than that.
+ * walks to the stack's end are kept, or to the dump's, and none with frames that take more than
+ * that; so all addresses but the first are return addresses.
  *
  * The nodes are a cache of fixed size. A node is found by its callee's node, whose number no other
  * node ever has, and its address.
@@ -36,7 +37,6 @@ struct walk_frame {
 	uint32_t base_at;   /* BASE_WORD: its place; BASE_REGISTER: its DWARF number */
 	uint32_t return_at; /* the place of the return address */
 	uint8_t base;	    /* enum walk_base */
-	bool is_call;	    /* as in struct unwound_stack */
 	bool is_last;
 };
 
@@ -54,7 +54,7 @@ void walk_cache_deinit(struct walk_cache *cache);
 
 /*
  * Unwinds a dump, taken in an address space of that generation (address_space.h), if a walk of its
- * kind is known. Returns whether it is; @ret is complete then, else undefined.
+ * kind is known. Returns whether it is; @ret is filled in then, else undefined.
  */
 bool walk_cache_find(struct walk_cache *cache, uint64_t generation, const struct stack_dump *dump,
 		     const struct dump_registers *registers, struct unwound_stack *ret);

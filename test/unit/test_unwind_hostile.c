@@ -309,7 +309,7 @@ static void endless_stacks(void **state)
 static void registers_decode(void **state)
 {
 	uint64_t registers[33];
-	struct dump_registers decoded;
+	struct dump_registers decoded = {0};
 	struct stack_dump dump = {.regs_abi = PERF_SAMPLE_REGS_ABI_64, .regs = registers};
 
 	for (size_t i = 0; i < ARRAY_SIZE(registers); i++)

@@ -31,14 +31,8 @@ static const struct walk_frame walk[] = {
 	 .base = BASE_REGISTER,
 	 .base_at = RBP,
 	 .distance = 40,
-	 .return_at = 48,
-	 .is_call = true},
-	{.address = 0x403000,
-	 .base = BASE_WORD,
-	 .base_at = 40,
-	 .distance = 80,
-	 .return_at = 88,
-	 .is_call = true},
+	 .return_at = 48},
+	{.address = 0x403000, .base = BASE_WORD, .base_at = 40, .distance = 80, .return_at = 88},
 	{.address = 0, .is_last = true, .distance = 96},
 };
 
@@ -95,7 +89,7 @@ static void assert_walk(const struct fixture *fixture, uint64_t sp)
 	assert_int_equal(stack->top, sp + 96);
 	for (size_t i = 0; i < stack->nr; i++) {
 		assert_int_equal(stack->addresses[i], walk[i].address);
-		assert_int_equal(stack->is_call[i], walk[i].is_call);
+		assert_int_equal(stack->is_call[i], i > 0);
 	}
 }
 
@@ -141,21 +135,59 @@ static void each_state_of_an_address_space_is_its_own(void **state)
 	assert_true(find(fixture));
 }
 
+/* What is left of the dump, in a block of its very size, so that reading past it is seen. */
+static bool find_in(struct fixture *fixture, size_t nr_bytes)
+{
+	uint8_t *bytes = malloc(nr_bytes ? nr_bytes : 1);
+	bool found;
+
+	assert_non_null(bytes);
+	memcpy(bytes, fixture->words, nr_bytes);
+	fixture->dump.bytes = bytes;
+	fixture->dump.nr_bytes = nr_bytes;
+	found = find(fixture);
+	free(bytes);
+	return found;
+}
+
+/* The dump ends before one of the return addresses: the walk is known as far as it goes. */
+static void walks_end_where_the_dump_does(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct unwound_stack *stack = &fixture->stack;
+	size_t nr = 1;
+
+	for (size_t nr_bytes = 0; nr_bytes < 96; nr_bytes++) {
+		nr += nr_bytes == walk[nr - 1].return_at + 8;
+		assert_true(find_in(fixture, nr_bytes));
+		assert_false(stack->complete);
+		assert_true(stack->truncated);
+		assert_int_equal(stack->nr, nr);
+		assert_int_equal(stack->addresses[nr - 1], walk[nr - 1].address);
+		assert_int_equal(stack->is_call[nr - 1], nr > 1);
+		assert_int_equal(stack->top, SP + walk[nr - 1].return_at + 8);
+	}
+	for (size_t nr_bytes = 96; nr_bytes <= sizeof(fixture->words); nr_bytes++) {
+		assert_true(find_in(fixture, nr_bytes));
+		assert_walk(fixture, SP);
+	}
+}
+
+/* A register that was saved above what the dump holds is not known: that is for the rules to say.
+ */
 static void what_is_not_in_the_dump_is_not_read(void **state)
 {
 	struct fixture *fixture = *state;
+	struct walk_frame high[4];
 
-	for (size_t nr_bytes = 0; nr_bytes <= sizeof(fixture->words); nr_bytes++) {
-		/* Of its very size, so that reading past it is seen. */
-		uint8_t *bytes = malloc(nr_bytes ? nr_bytes : 1);
-
-		assert_non_null(bytes);
-		memcpy(bytes, fixture->words, nr_bytes);
-		fixture->dump.bytes = bytes;
-		fixture->dump.nr_bytes = nr_bytes;
-		assert_int_equal(find(fixture), nr_bytes >= 96);
-		free(bytes);
-	}
+	memcpy(high, walk, sizeof(high));
+	high[2].base_at = 64;
+	fixture->words[8] = SP + 80;
+	fixture->words[5] = 0;
+	assert_false(find(fixture));
+	walk_cache_add(&fixture->cache, GENERATION, &fixture->dump, &fixture->registers, high, 4);
+	for (size_t nr_bytes = 0; nr_bytes <= sizeof(fixture->words); nr_bytes++)
+		assert_int_equal(find_in(fixture, nr_bytes), nr_bytes < 56 || nr_bytes >= 72);
 }
 
 /* The same addresses, but a frame in between has another size. */
@@ -197,8 +229,8 @@ static void a_full_cache_forgets_but_does_not_err(void **state)
 	fixture->registers.pc = PC + 16;
 	for (int i = 0; i < 200000; i++) {
 		struct walk_frame frames[3] = {{.address = PC + 16, .return_at = 0},
-					       {.return_at = 8, .is_call = true},
-					       {.is_call = true, .is_last = true, .distance = 16}};
+					       {.return_at = 8},
+					       {.is_last = true, .distance = 16}};
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		/* Half of them are always the same eight. */
@@ -247,6 +279,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_decides_is_checked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_state_of_an_address_space_is_its_own, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(walks_end_where_the_dump_does, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_in_the_dump_is_not_read, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(variants_are_told_apart, set_up, tear_down),
