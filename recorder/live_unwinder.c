@@ -18,20 +18,29 @@ struct waiting {
 	struct perf_event_header *record;
 };
 
+#define NR_RECENT_EVENTS 64 /* a power of two */
+
+/* An event, by its identifier, that samples came of. */
+struct recent_event {
+	uint64_t id;
+	bool has_dump;
+};
+
 struct live_unwinder {
 	struct stack_store *stacks;
 	uint64_t *ids; /* of the events whose samples hold dumps, ascending */
 	size_t nr_ids;
-	struct waiting *waiting; /* from @first to @nr_waiting */
+	struct recent_event recent[NR_RECENT_EVENTS]; /* by the last bits */
+	struct waiting *waiting;		      /* from @first to @nr_waiting */
 	size_t first, nr_waiting, capacity;
 	bool sorted;
 	uint64_t nr_noted;
 	uint64_t nr_dropped;
 	unsigned long long *stack_tops; /* NULL: nobody wants to know */
 	uint32_t max_dump_bytes;
-	uint64_t regs_mask; /* of the registers in a dump */
+	uint64_t regs_mask;    /* of the registers in a dump */
+	size_t nr_regs, sp_at; /* how many they are, and which of them is the stack pointer */
 	/* A sample in the making: too large for the C stack. */
-	uint64_t addresses[STACK_MAX_FRAMES];
 	uint64_t out[UINT16_MAX / sizeof(uint64_t) + 1];
 };
 
@@ -46,6 +55,13 @@ struct dumped_sample {
 	bool is_short; /* the memory ended before the dump was to */
 };
 
+static void set_registers(struct live_unwinder *unwinder, uint64_t mask)
+{
+	unwinder->regs_mask = mask;
+	unwinder->nr_regs = (size_t)__builtin_popcountll(mask);
+	unwinder->sp_at = (size_t)__builtin_popcountll(mask & ((1ULL << RECORD_REG_SP) - 1));
+}
+
 int live_unwinder_create(struct live_unwinder **ret)
 {
 	const struct stack_store_options options = {.own_vdso = true};
@@ -57,7 +73,7 @@ int live_unwinder_create(struct live_unwinder **ret)
 		free(unwinder);
 		return err;
 	}
-	unwinder->regs_mask = RECORD_REGS_MASK;
+	set_registers(unwinder, RECORD_REGS_MASK);
 	*ret = unwinder;
 	return 0;
 }
@@ -96,7 +112,7 @@ void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *
 {
 	unwinder->stack_tops = stack_tops;
 	unwinder->max_dump_bytes = max_bytes;
-	unwinder->regs_mask = RECORD_CALL_REGS_MASK;
+	set_registers(unwinder, RECORD_CALL_REGS_MASK);
 }
 
 int live_unwinder_set_events(struct live_unwinder *unwinder, const struct record_events *events)
@@ -107,6 +123,7 @@ int live_unwinder_set_events(struct live_unwinder *unwinder, const struct record
 	for (size_t i = 0; i < group->nr_events; i++)
 		nr += group->events[i].has_stack ? group->events[i].nr_ids : 0;
 	free(unwinder->ids);
+	memset(unwinder->recent, 0, sizeof(unwinder->recent));
 	unwinder->nr_ids = 0;
 	unwinder->ids = malloc((nr + 1) * sizeof(*unwinder->ids));
 	if (!unwinder->ids) {
@@ -259,15 +276,14 @@ int live_unwinder_apply_next(struct live_unwinder *unwinder)
 /* --- samples --- */
 
 /* Takes a sample apart. Returns false if it is not what its event's attribute promises. */
-static bool decode_sample(const struct perf_event_header *record, uint64_t regs_mask,
-			  struct dumped_sample *ret)
+static bool decode_sample(const struct live_unwinder *unwinder,
+			  const struct perf_event_header *record, struct dumped_sample *ret)
 {
 	const uint64_t *at = (const uint64_t *)record + FIXED_WORDS;
 	const uint64_t *end = (const uint64_t *)record + record->size / sizeof(*at);
-	const size_t nr_regs = (size_t)__builtin_popcountll(regs_mask);
 	uint32_t raw_bytes;
 
-	*ret = (struct dumped_sample){.dump.regs_mask = regs_mask};
+	*ret = (struct dumped_sample){.dump.regs_mask = unwinder->regs_mask};
 	if (end - at < 2 || at[0] > (uint64_t)(end - at) - 2)
 		return false;
 	at += 1 + at[0];
@@ -279,10 +295,10 @@ static bool decode_sample(const struct perf_event_header *record, uint64_t regs_
 	at += ret->raw_words;
 	ret->dump.regs_abi = *at++;
 	if (ret->dump.regs_abi) {
-		if ((size_t)(end - at) < nr_regs)
+		if ((size_t)(end - at) < unwinder->nr_regs)
 			return false;
 		ret->dump.regs = at;
-		at += nr_regs;
+		at += unwinder->nr_regs;
 	}
 	/* Of a task without a stack, the dump's size is all there is. */
 	if (at < end && *at) {
@@ -321,15 +337,13 @@ static uint64_t wanted_top(const struct live_unwinder *unwinder, uint64_t sp,
 static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
 		      const struct dumped_sample *sample, const struct stack_end *end)
 {
-	const int sp_index =
-		__builtin_popcountll(unwinder->regs_mask & ((1ULL << RECORD_REG_SP) - 1));
 	unsigned long long *slot, hash, entry;
 	uint64_t sp, top;
 
 	if (!unwinder->stack_tops || !sample->dump.regs_abi ||
 	    (sample->is_short && end->is_truncated))
 		return;
-	sp = sample->dump.regs[sp_index];
+	sp = sample->dump.regs[unwinder->sp_at];
 	top = wanted_top(unwinder, sp, end);
 	if (top >> STACK_TOP_BITS)
 		return;
@@ -342,8 +356,8 @@ static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
 }
 
 static int write_chain(struct live_unwinder *unwinder, const struct perf_event_header *record,
-		       const struct dumped_sample *sample, size_t nr, const struct stack_end *end,
-		       struct perf_writer *writer)
+		       const struct dumped_sample *sample, const uint64_t *addresses, size_t nr,
+		       const struct stack_end *end, struct perf_writer *writer)
 {
 	/* The chain's length, PERF_CONTEXT_USER, the end's mark. */
 	const size_t max = UINT16_MAX / sizeof(uint64_t) - FIXED_WORDS - 3;
@@ -362,7 +376,7 @@ static int write_chain(struct live_unwinder *unwinder, const struct perf_event_h
 	*out++ = nr ? 1 + nr + !is_whole : 0;
 	if (nr) {
 		*out++ = (uint64_t)PERF_CONTEXT_USER;
-		memcpy(out, unwinder->addresses, nr * sizeof(*out));
+		memcpy(out, addresses, nr * sizeof(*out));
 		out += nr;
 		if (!is_whole)
 			*out++ = mark;
@@ -374,12 +388,23 @@ static int write_chain(struct live_unwinder *unwinder, const struct perf_event_h
 	return perf_writer_add(writer, (const char *)unwinder->out, size, NULL, 0);
 }
 
-static bool has_dump(const struct live_unwinder *unwinder, const struct perf_event_header *record)
+static bool has_dump(struct live_unwinder *unwinder, const struct perf_event_header *record)
 {
 	const uint64_t *words = (const uint64_t *)record;
+	struct recent_event *recent;
+	uint64_t id;
 
-	return record->type == PERF_RECORD_SAMPLE && record->size >= FIXED_WORDS * sizeof(*words) &&
-	       bsearch(&words[1], unwinder->ids, unwinder->nr_ids, sizeof(*words), compare_ids);
+	if (record->type != PERF_RECORD_SAMPLE || record->size < FIXED_WORDS * sizeof(*words))
+		return false;
+	id = words[1];
+	recent = &unwinder->recent[id & (NR_RECENT_EVENTS - 1)];
+	if (recent->id != id)
+		*recent = (struct recent_event){
+			.id = id,
+			.has_dump = bsearch(&id, unwinder->ids, unwinder->nr_ids, sizeof(id),
+					    compare_ids),
+		};
+	return recent->has_dump;
 }
 
 int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_header *record,
@@ -387,6 +412,7 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 {
 	const uint32_t *words = (const uint32_t *)record;
 	struct dumped_sample sample;
+	const uint64_t *addresses;
 	struct stack_end end;
 	size_t nr = 0;
 	int err;
@@ -394,17 +420,17 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 	if (!has_dump(unwinder, record))
 		return perf_writer_add_record(writer, record);
 	/* What can't be read would break the file, too. */
-	if (!decode_sample(record, unwinder->regs_mask, &sample)) {
+	if (!decode_sample(unwinder, record, &sample)) {
 		unwinder->nr_dropped++;
 		return 0;
 	}
 	/* The process stands behind the identifier and the instruction. */
-	err = stack_store_unwind_dump(unwinder->stacks, (pid_t)words[6], &sample.dump,
-				      unwinder->addresses, &nr, &end);
+	err = stack_store_unwind_dump(unwinder->stacks, (pid_t)words[6], &sample.dump, &addresses,
+				      &nr, &end);
 	if (err) {
 		diag_error("cannot unwind: %s", strerror(-err));
 		return err;
 	}
 	learn_top(unwinder, words[6], &sample, &end);
-	return write_chain(unwinder, record, &sample, nr, &end, writer);
+	return write_chain(unwinder, record, &sample, addresses, nr, &end, writer);
 }

@@ -279,14 +279,15 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 }
 
 int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
-			    uint64_t *ret_addresses, size_t *ret_nr, struct stack_end *ret_end)
+			    const uint64_t **ret_addresses, size_t *ret_nr,
+			    struct stack_end *ret_end)
 {
 	const struct unwound_stack *unwound = &store->unwound;
 	int err = unwind(store, find_space(store, pid), dump);
 
 	if (err)
 		return err;
-	memcpy(ret_addresses, unwound->addresses, unwound->nr * sizeof(*ret_addresses));
+	*ret_addresses = unwound->addresses;
 	*ret_nr = unwound->nr;
 	*ret_end = (struct stack_end){
 		.is_whole = unwound->complete,

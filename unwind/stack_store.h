@@ -158,12 +158,13 @@ struct stack_end {
 };
 
 /*
- * Unwinds a dump without interning it, for those who write callchains: stores at most
- * STACK_MAX_FRAMES addresses, innermost first, in @ret_addresses (dump->returned_from in front,
- * where it is set). Counts as stack_store_add_dump() does. Returns 0 or -ENOMEM.
+ * Unwinds a dump without interning it, for those who write callchains: *@ret_addresses are at most
+ * STACK_MAX_FRAMES addresses, innermost first (dump->returned_from in front, where it is set),
+ * until the next dump. Counts as stack_store_add_dump() does. Returns 0 or -ENOMEM.
  */
 int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
-			    uint64_t *ret_addresses, size_t *ret_nr, struct stack_end *ret_end);
+			    const uint64_t **ret_addresses, size_t *ret_nr,
+			    struct stack_end *ret_end);
 
 /*
  * Reads the 8 bytes at @address of the process out of a dump. Returns 0, or -EFAULT if the dump
