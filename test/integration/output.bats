@@ -265,7 +265,8 @@ check_rights() {
 			grep -qE "^CapPrm:[[:space:]]0*$1\$" "$task/status"
 		else
 			writers=$((writers + 1))
-			grep -qE '^CapPrm:[[:space:]]0*$' "$task/status"
+			# It drops them itself, when it first runs.
+			wait_until 60 grep -qE '^CapPrm:[[:space:]]0*$' "$task/status"
 			# All but SIGKILL, SIGSTOP and the two that the C library keeps for itself.
 			grep -qE '^SigBlk:[[:space:]]fffffffe7ffbfeff$' "$task/status"
 		fi
