@@ -260,16 +260,17 @@ attach_unread() {
 # A shell would take that for Ctrl-Z.
 @test "machine: the job of a shell is not held" {
 	require_program script
-	local pid
+	local pid script_pid
 
 	attach_unread
 	script -qec "sh -c 'echo \$\$ >$HIERARCHY/$CGROUP/cgroup.procs; echo \$\$ >job.pid; exec $TARGETS/endless_churn --pairs 300000'" /dev/null >truth 3>&- &
+	script_pid=$!
 	wait_until 60 test -s job.pid
 	pid=$(cat job.pid)
 	while [[ -e /proc/$pid ]] && ! is_zombie "$pid"; do
 		! is_stopped "$pid" 2>/dev/null || [[ ! -e /proc/$pid ]] || fail "the job was stopped"
 	done
-	wait $!
+	wait "$script_pid"
 	tr -d '\r' <truth >truth.job
 	grep -q '^truth malloc 600000' truth.job
 	kill_now "$LEAKREC_PID" "$UNREAD_PID"

@@ -160,14 +160,17 @@ has_answered() {
 }
 
 @test "marks: --every tells while the recording comes in" {
+	local parser_pid
+
 	start_target leaky_daemon --requests 1000000 --interval-us 1000
 	go_target
 	"$BIN/leakrec" -p "$RECORDED_PID" -o - 2>leakrec.err |
 		"$BIN/leakparse" --every 0.2 --top 1 >changes 2>leakparse.err &
+	parser_pid=$!
 	wait_until 60 has_intervals 4
 	kill -0 "$RECORDED_PID"
 	kill_now "$RECORDED_PID"
-	wait $!
+	wait "$parser_pid"
 	# What the daemon holds just then by another function is less than four leaked blocks.
 	awk '$1 == "change" && $2 == $3 * 3072 { n++; next }
 		$1 == "change" && ($2 > 4 * 3072 || $2 < -4 * 3072) { exit 1 }
