@@ -252,7 +252,7 @@ def check_offline(browser):
     """The policy refuses what the page does not do by itself."""
     refused = browser.evaluate(
         "new Promise(done => { addEventListener('securitypolicyviolation', e => done(e.effectiveDirective));"
-        "fetch('http://127.0.0.1:9/').catch(() => 0); setTimeout(() => done('nothing'), 5000); })")
+        "fetch('http://127.0.0.1:9/').catch(() => 0); setTimeout(() => done('nothing'), 60000); })")
     expect("what the policy refuses", refused, "connect-src")
     ran = browser.evaluate(
         "(() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
