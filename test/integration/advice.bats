@@ -50,9 +50,10 @@ says_nothing_of() {
 }
 
 @test "advice: nothing was recorded" {
-	sleep 60 3>&- &
-	STARTED_PIDS+=("$!")
-	"$BIN/leakrec" -p "$!" -d 0.2 -o perf.data 2>leakrec.err
+	start_target null_free
+	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.2 -o perf.data 2>leakrec.err
+	go_target
+	finish_target
 	says "othing was recorded: no probe was hit"
 }
 

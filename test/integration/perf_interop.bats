@@ -83,6 +83,7 @@ perf_reads() {
 	record_command "$DAEMON"
 	cp leaks leaks.file
 	start_target leaky_daemon --requests 60 --interval-us 100
+	: >leakrec.err
 	"$BIN/leakrec" -p "$RECORDED_PID" -o - 2>leakrec.err 3>&- >pipe.data &
 	LEAKREC_PID=$!
 	wait_until 60 is_recording "$LEAKREC_PID"

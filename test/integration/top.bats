@@ -23,6 +23,8 @@ drive() {
 start_hostile() {
 	./hostile 3>&- &
 	RECORDED_PID=$!
+	# Until then it is a copy of this shell.
+	wait_until 60 grep -q hostile "/proc/$RECORDED_PID/comm"
 }
 
 start_daemon() {
