@@ -13,18 +13,6 @@
 
 #define MAX_SPARE    16 /* chunks kept to be used again */
 
-/* Bytes of its own, or a window of the file, which is not used again. */
-struct perf_chunk {
-	struct perf_chunks *owner;
-	struct perf_chunk *next_spare;
-	size_t nr_holders; /* the reader, and each record held */
-	size_t next;	   /* where the next record begins */
-	size_t filled;
-	uint8_t *bytes; /* own_bytes, or the window's */
-	struct file_window window;
-	uint8_t own_bytes[] __attribute__((aligned(8)));
-};
-
 void perf_chunks_init(struct perf_chunks *chunks, struct perf_source *source, uint64_t end_offset)
 {
 	*chunks = (struct perf_chunks){
@@ -53,17 +41,11 @@ void perf_chunks_resume(struct perf_chunks *chunks)
 	chunks->ended = chunks->truncated = false;
 }
 
-void perf_chunk_hold(struct perf_chunk *chunk)
-{
-	chunk->nr_holders++;
-}
-
-void perf_chunk_release(struct perf_chunk *chunk)
+/* Nobody holds it any more. */
+void perf_chunk_give_back(struct perf_chunk *chunk)
 {
 	struct perf_chunks *owner = chunk->owner;
 
-	if (--chunk->nr_holders > 0)
-		return;
 	file_window_unmap(&chunk->window);
 	if (chunk->bytes != chunk->own_bytes || owner->nr_spare == MAX_SPARE) {
 		free(chunk);
@@ -103,19 +85,17 @@ static struct perf_chunk *take_chunk(struct perf_chunks *chunks)
 static int make_room(struct perf_chunks *chunks)
 {
 	struct perf_chunk *old = chunks->current, *chunk = old;
-	size_t rest = old ? old->filled - old->next : 0;
 
 	if (!old || old->nr_holders > 1 || old->window.bytes) {
 		chunk = take_chunk(chunks);
 		if (!chunk)
 			return -ENOMEM;
 	}
-	if (rest > 0)
-		memmove(chunk->bytes, old->bytes + old->next, rest);
+	if (chunks->available > 0)
+		memmove(chunk->bytes, chunks->next, chunks->available);
 	if (old && old != chunk)
 		perf_chunk_release(old);
-	chunk->next = 0;
-	chunk->filled = rest;
+	chunks->next = chunk->bytes;
 	chunks->current = chunk;
 	return 0;
 }
@@ -136,18 +116,18 @@ static int fill_by_mapping(struct perf_chunks *chunks)
 		return 0;
 	}
 	chunk->bytes = chunk->window.bytes;
-	chunk->filled = chunk->window.size_bytes;
-	chunk->next = chunks->offset - chunk->window.offset;
 	if (chunks->current)
 		perf_chunk_release(chunks->current);
 	chunks->current = chunk;
+	chunks->next = chunk->bytes + (chunks->offset - chunk->window.offset);
+	chunks->available = chunk->window.size_bytes - (chunks->offset - chunk->window.offset);
 	return 1;
 }
 
 /* Reads some more behind the bytes that are there; @needed of them must fit. */
 static int fill(struct perf_chunks *chunks, size_t needed)
 {
-	struct perf_chunk *chunk = chunks->current;
+	const struct perf_chunk *chunk = chunks->current;
 	size_t room;
 	ssize_t got;
 
@@ -157,22 +137,23 @@ static int fill(struct perf_chunks *chunks, size_t needed)
 		if (ret)
 			return ret < 0 ? ret : 0;
 	}
-	if (!chunk || chunk->window.bytes || chunk->next + needed > CHUNK_BYTES) {
+	if (!chunk || chunk->window.bytes ||
+	    (size_t)(chunks->next - chunk->bytes) + needed > CHUNK_BYTES) {
 		int err = make_room(chunks);
 
 		if (err)
 			return err;
 		chunk = chunks->current;
 	}
-	room = CHUNK_BYTES - chunk->filled;
+	room = CHUNK_BYTES - (size_t)(chunks->next - chunk->bytes) - chunks->available;
 	if (room > chunks->end_offset - chunks->source->position)
 		room = (size_t)(chunks->end_offset - chunks->source->position);
-	got = room ? perf_source_read(chunks->source, chunk->bytes + chunk->filled, room) : 0;
+	got = room ? perf_source_read(chunks->source, chunks->next + chunks->available, room) : 0;
 	if (got < 0)
 		return (int)got;
 	if (got == 0)
 		chunks->ended = true;
-	chunk->filled += (size_t)got;
+	chunks->available += (size_t)got;
 	return 0;
 }
 
@@ -187,32 +168,26 @@ static int corrupted(const struct perf_chunks *chunks, const struct perf_event_h
 	return -EINVAL;
 }
 
-int perf_chunks_next(struct perf_chunks *chunks, struct perf_record *ret)
+/* As perf_chunks_next(): more has to be read, or none is there. */
+int perf_chunks_next_slowly(struct perf_chunks *chunks, struct perf_record *ret)
 {
 	for (;;) {
-		struct perf_chunk *chunk = chunks->current;
-		size_t available = chunk ? chunk->filled - chunk->next : 0;
 		size_t needed = sizeof(ret->header);
 		int err;
 
-		if (available >= needed) {
-			memcpy(&ret->header, chunk->bytes + chunk->next, sizeof(ret->header));
+		if (chunks->available >= needed) {
+			memcpy(&ret->header, chunks->next, sizeof(ret->header));
 			needed = ret->header.size;
 			if (needed < sizeof(ret->header) ||
 			    needed > chunks->end_offset - chunks->offset)
 				return corrupted(chunks, &ret->header);
 		}
-		if (available >= needed) {
-			ret->bytes = chunk->bytes + chunk->next;
-			ret->offset = chunks->offset;
-			ret->chunk = chunk;
-			chunk->next += needed;
-			chunks->offset += needed;
-			return 1;
-		}
+		if (chunks->available >= needed)
+			return perf_chunks_next(chunks, ret);
 		if (chunks->ended) {
-			chunks->truncated = available > 0 || (chunks->end_offset != UINT64_MAX &&
-							      chunks->offset < chunks->end_offset);
+			chunks->truncated =
+				chunks->available > 0 || (chunks->end_offset != UINT64_MAX &&
+							  chunks->offset < chunks->end_offset);
 			return 0;
 		}
 		err = fill(chunks, needed);
@@ -224,17 +199,17 @@ int perf_chunks_next(struct perf_chunks *chunks, struct perf_record *ret)
 int perf_chunks_payload(struct perf_chunks *chunks, uint8_t *buffer, uint64_t size_bytes)
 {
 	while (size_bytes > 0) {
-		struct perf_chunk *chunk = chunks->current;
-		size_t part = chunk ? chunk->filled - chunk->next : 0;
+		size_t part = chunks->available;
 
 		if (part > size_bytes)
 			part = (size_t)size_bytes;
 		if (part > 0) {
 			if (buffer) {
-				memcpy(buffer, chunk->bytes + chunk->next, part);
+				memcpy(buffer, chunks->next, part);
 				buffer += part;
 			}
-			chunk->next += part;
+			chunks->next += part;
+			chunks->available -= part;
 			chunks->offset += part;
 			size_bytes -= part;
 		} else if (chunks->ended) {

@@ -10,8 +10,17 @@
 #include "parser/perf_source.h"
 
 #include <linux/perf_event.h>
+#include <string.h>
 
-struct perf_chunk;
+/* Bytes of its own, or a window of the file, which is not used again. */
+struct perf_chunk {
+	struct perf_chunks *owner;
+	struct perf_chunk *next_spare;
+	size_t nr_holders; /* the reader, and who has records held */
+	uint8_t *bytes;	   /* own_bytes, or the window's */
+	struct file_window window;
+	uint8_t own_bytes[] __attribute__((aligned(8)));
+};
 
 /* A record where it lies. @bytes, header.size of them, may be misaligned; only @header was checked.
  */
@@ -27,6 +36,8 @@ struct perf_chunks {
 	uint64_t end_offset; /* of the data; UINT64_MAX: wherever the source ends */
 	uint64_t offset;     /* of the next record */
 	struct perf_chunk *current;
+	uint8_t *next;		  /* in @current, where the next record begins */
+	size_t available;	  /* bytes from there on */
 	struct perf_chunk *spare; /* a list, of @nr_spare */
 	size_t nr_spare;
 	bool ended;	/* nothing is left to be read */
@@ -43,15 +54,45 @@ void perf_chunks_deinit(struct perf_chunks *chunks);
 /* The source has more again (see perf_source.h). */
 void perf_chunks_resume(struct perf_chunks *chunks);
 
+int perf_chunks_next_slowly(struct perf_chunks *chunks, struct perf_record *ret);
+
 /*
  * The next record; valid until the next call, unless its chunk is held. Returns 1; 0 at the end;
  * -EINVAL (corrupted), -EIO, -ENOMEM: reported.
  */
-int perf_chunks_next(struct perf_chunks *chunks, struct perf_record *ret);
+static inline int perf_chunks_next(struct perf_chunks *chunks, struct perf_record *ret)
+{
+	size_t size_bytes;
+
+	if (chunks->available < sizeof(ret->header))
+		return perf_chunks_next_slowly(chunks, ret);
+	memcpy(&ret->header, chunks->next, sizeof(ret->header));
+	size_bytes = ret->header.size;
+	if (size_bytes < sizeof(ret->header) || size_bytes > chunks->available ||
+	    size_bytes > chunks->end_offset - chunks->offset)
+		return perf_chunks_next_slowly(chunks, ret);
+	ret->bytes = chunks->next;
+	ret->offset = chunks->offset;
+	ret->chunk = chunks->current;
+	chunks->next += size_bytes;
+	chunks->available -= size_bytes;
+	chunks->offset += size_bytes;
+	return 1;
+}
+
+void perf_chunk_give_back(struct perf_chunk *chunk);
 
 /* Keep a record's bytes until the matching release. */
-void perf_chunk_hold(struct perf_chunk *chunk);
-void perf_chunk_release(struct perf_chunk *chunk);
+static inline void perf_chunk_hold(struct perf_chunk *chunk)
+{
+	chunk->nr_holders++;
+}
+
+static inline void perf_chunk_release(struct perf_chunk *chunk)
+{
+	if (--chunk->nr_holders == 0)
+		perf_chunk_give_back(chunk);
+}
 
 /*
  * Reads the @size_bytes that follow a record without being one (TRACING_DATA, AUXTRACE) into

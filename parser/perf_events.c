@@ -2,18 +2,12 @@
 #include "parser/perf_events.h"
 
 #include "common/scope.h"
-#include "unwind/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MIN_SLOTS ((size_t)64)
-
-struct perf_event_id {
-	uint64_t id;
-	struct perf_event *event; /* NULL: the slot is empty */
-};
 
 static uint64_t load_u64(const uint8_t *bytes)
 {
@@ -30,17 +24,6 @@ void perf_events_deinit(struct perf_events *events)
 	free(events->by_id);
 	free(events->events);
 	*events = (struct perf_events){0};
-}
-
-/* The slot of @id, or the empty one where it would go. */
-static struct perf_event_id *find_id(const struct perf_events *events, uint64_t id)
-{
-	size_t mask = events->nr_slots - 1;
-	size_t at = hash_mix(id ^ events->seed, 0xd6e8feb86659fd93) & mask;
-
-	while (events->by_id[at].event && events->by_id[at].id != id)
-		at = (at + 1) & mask;
-	return &events->by_id[at];
 }
 
 static int reserve_ids(struct perf_events *events, size_t nr)
@@ -61,7 +44,7 @@ static int reserve_ids(struct perf_events *events, size_t nr)
 	events->nr_slots = nr_slots;
 	for (size_t i = 0; i < nr_old; i++)
 		if (old[i].event)
-			*find_id(events, old[i].id) = old[i];
+			*perf_events_slot(events, old[i].id) = old[i];
 	free(old);
 	return 0;
 }
@@ -73,7 +56,7 @@ static int add_ids(struct perf_events *events, struct perf_event *event, const u
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t id = load_u64(bytes + i * sizeof(uint64_t));
-		struct perf_event_id *slot = find_id(events, id);
+		struct perf_event_id *slot = perf_events_slot(events, id);
 
 		if (slot->event)
 			continue;
@@ -82,6 +65,11 @@ static int add_ids(struct perf_events *events, struct perf_event *event, const u
 	}
 	return 0;
 }
+
+#define PLAIN_SAMPLE_TYPE                                                                          \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
+	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 
 /* Samples begin with these fields, as far as they have them. */
 static void plan_sample(struct perf_event *event)
@@ -164,6 +152,9 @@ int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr
 	plan_sample(event);
 	plan_trailer(event);
 	added = events->events[events->nr++] = steal_ptr(event);
+	/* As perf: all attributes agree on where the id stands, so the first one's says it. */
+	if (events->nr > 1)
+		events->sample_id = events->events[0]->sample.id;
 	return add_ids(events, added, ids, nr_ids);
 }
 
@@ -193,6 +184,9 @@ void perf_event_plan_fields(struct perf_event *event)
 								: (struct perf_field){0};
 	if (!schema || event->block.size_bytes != sizeof(uint64_t))
 		event->block.size_bytes = 0;
+	event->is_plain = perf_event_is_operation(&event->desc) &&
+			  !(event->desc.attr.sample_type & ~PLAIN_SAMPLE_TYPE) &&
+			  !event->desc.is_newtask && !event->desc.is_mark;
 	event->nr_copies = event->raw_bytes_needed = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		uint64_t end = (uint64_t)all[i].field.offset + all[i].field.size_bytes;
@@ -211,20 +205,17 @@ static bool read_place(const struct perf_record *record, uint16_t in_sample, uin
 {
 	size_t size_bytes = record->header.size;
 
-	if (record->header.type == PERF_RECORD_SAMPLE) {
-		if (in_sample == 0 || in_sample + sizeof(*ret) > size_bytes)
-			return false;
-		*ret = load_u64(record->bytes + in_sample);
-		return true;
-	}
+	if (record->header.type == PERF_RECORD_SAMPLE)
+		return perf_sample_word(record, in_sample, ret);
 	if (in_trailer == 0 || sizeof(record->header) + in_trailer > size_bytes)
 		return false;
 	*ret = load_u64(record->bytes + size_bytes - in_trailer);
 	return true;
 }
 
-struct perf_event *perf_events_find(const struct perf_events *events,
-				    const struct perf_record *record)
+/* Of a record that is no sample, or of an unknown event. */
+struct perf_event *perf_events_find_slowly(const struct perf_events *events,
+					   const struct perf_record *record)
 {
 	bool is_sample = record->header.type == PERF_RECORD_SAMPLE;
 	struct perf_event *first;
@@ -233,24 +224,23 @@ struct perf_event *perf_events_find(const struct perf_events *events,
 
 	if (events->nr == 0)
 		return NULL;
-	/* As perf: all attributes agree on where the id stands, so the first one's says it. */
 	first = events->events[0];
 	if (events->nr == 1 || (!is_sample && !first->desc.attr.sample_id_all))
 		return first;
 	if (!read_place(record, first->sample.id, first->trailer.id, &id))
 		return is_sample ? NULL : first;
-	found = find_id(events, id);
+	found = perf_events_slot(events, id);
 	if (found->event)
 		return found->event;
 	/* Records that the recorder made up have the id 0. */
 	return is_sample && id != 0 ? NULL : first;
 }
 
-uint64_t perf_event_record_time(const struct perf_event *event, const struct perf_record *record)
+uint64_t perf_event_trailer_time(const struct perf_event *event, const struct perf_record *record)
 {
 	uint64_t time_ns;
 
-	return read_place(record, event->sample.time, event->trailer.time, &time_ns) ? time_ns : 0;
+	return read_place(record, 0, event->trailer.time, &time_ns) ? time_ns : 0;
 }
 
 void perf_event_read_trailer(const struct perf_event *event, const struct perf_record *record,

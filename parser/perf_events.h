@@ -8,6 +8,7 @@
 
 #include "parser/perf_chunks.h"
 #include "parser/perf_event_types.h"
+#include "unwind/hash.h"
 
 /* Where a value stands in a sample's raw data; size_bytes 0: nowhere. */
 struct perf_field {
@@ -60,14 +61,21 @@ struct perf_event {
 	struct perf_field_copy copies[PERF_EVENT_MAX_COPIES];
 	uint32_t nr_copies;
 	uint32_t raw_bytes_needed;
+	bool is_plain;		 /* an operation, whose samples end with the raw data */
 	struct perf_field block; /* of 8 bytes, or none: the block that a sample is about */
 };
 
-struct perf_event_id; /* of a table with linear probing */
+/* A slot of a table with linear probing. */
+struct perf_event_id {
+	uint64_t id;
+	struct perf_event *event; /* NULL: the slot is empty */
+};
 
 struct perf_events {
 	struct perf_event **events;
 	size_t nr;
+	/* Where samples have the id that tells their events apart; 0: nowhere, or it needs not. */
+	uint16_t sample_id;
 	struct perf_event_id *by_id;
 	size_t nr_ids, nr_slots; /* a power of two, at most half of them in use; or 0 */
 	uint64_t seed;		 /* of their hash */
@@ -83,15 +91,57 @@ void perf_events_deinit(struct perf_events *events);
 int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr_bytes,
 		    const uint8_t *ids, size_t nr_ids);
 
+struct perf_event *perf_events_find_slowly(const struct perf_events *events,
+					   const struct perf_record *record);
+
+/* The slot of @id, or the empty one where it would go. */
+static inline struct perf_event_id *perf_events_slot(const struct perf_events *events, uint64_t id)
+{
+	size_t mask = events->nr_slots - 1;
+	size_t at = hash_mix(id ^ events->seed, 0xd6e8feb86659fd93) & mask;
+
+	while (events->by_id[at].event && events->by_id[at].id != id)
+		at = (at + 1) & mask;
+	return &events->by_id[at];
+}
+
+/* Reads the 8 bytes at a @place of a sample. Returns false if there is none. */
+static inline bool perf_sample_word(const struct perf_record *record, uint16_t place, uint64_t *ret)
+{
+	if (place == 0 || place + sizeof(*ret) > record->header.size)
+		return false;
+	memcpy(ret, record->bytes + place, sizeof(*ret));
+	return true;
+}
+
 /* The event that a record of the kernel's belongs to, or NULL. */
-struct perf_event *perf_events_find(const struct perf_events *events,
-				    const struct perf_record *record);
+static inline struct perf_event *perf_events_find(const struct perf_events *events,
+						  const struct perf_record *record)
+{
+	struct perf_event *event = NULL;
+	uint64_t id;
+
+	if (record->header.type == PERF_RECORD_SAMPLE &&
+	    perf_sample_word(record, events->sample_id, &id))
+		event = perf_events_slot(events, id)->event;
+	return event ? event : perf_events_find_slowly(events, record);
+}
 
 /* @event's fields are known: prepares reading them. */
 void perf_event_plan_fields(struct perf_event *event);
 
 /* A record's time by @event's sample type; 0: it has none. */
-uint64_t perf_event_record_time(const struct perf_event *event, const struct perf_record *record);
+uint64_t perf_event_trailer_time(const struct perf_event *event, const struct perf_record *record);
+
+static inline uint64_t perf_event_record_time(const struct perf_event *event,
+					      const struct perf_record *record)
+{
+	uint64_t time_ns;
+
+	if (record->header.type != PERF_RECORD_SAMPLE)
+		return perf_event_trailer_time(event, record);
+	return perf_sample_word(record, event->sample.time, &time_ns) ? time_ns : 0;
+}
 
 /* Fills all but the sequence number from the trailer of a record that is no sample. */
 void perf_event_read_trailer(const struct perf_event *event, const struct perf_record *record,

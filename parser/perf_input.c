@@ -192,42 +192,55 @@ static uint64_t lost_of(const struct perf_record *record)
 	return lost.lost;
 }
 
+/* Hands on a record of the kernel's that is no sample. */
+static int deliver_other(struct perf_input *input, const struct perf_event *event,
+			 const struct perf_record *record)
+{
+	size_t body_bytes = record->header.size;
+	struct perf_origin origin;
+
+	perf_event_read_trailer(event, record, &origin);
+	origin.sequence = input->sequence;
+	body_bytes -= body_bytes < event->trailer_bytes ? body_bytes : event->trailer_bytes;
+	switch (record->header.type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return deliver_mmap(input, &origin, record, body_bytes);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return deliver_task(input, &origin, record, body_bytes);
+	case PERF_RECORD_COMM:
+		return deliver_comm(input, &origin, record, body_bytes);
+	case PERF_RECORD_LOST:
+		return deliver_lost(input, &origin, event, lost_of(record));
+	default:
+		return 0;
+	}
+}
+
 /* Hands on a record of the kernel's, in its turn. */
 static int deliver(struct perf_input *input, const struct perf_queued *queued)
 {
 	const struct perf_event *event = queued->event;
-	struct perf_record record = queued->record;
-	struct perf_origin origin;
-	size_t body_bytes = record.header.size;
+	const struct perf_record *record = &queued->record;
+	struct perf_record copy;
 
-	if ((uintptr_t)record.bytes % sizeof(uint64_t) != 0) {
-		memcpy(input->aligned, record.bytes, record.header.size);
-		record.bytes = (uint8_t *)input->aligned;
+	if (!event) {
+		input->stats->undecodable++;
+		return 0;
+	}
+	if ((uintptr_t)record->bytes % sizeof(uint64_t) != 0) {
+		memcpy(input->aligned, record->bytes, record->header.size);
+		copy = *record;
+		copy.bytes = (uint8_t *)input->aligned;
+		record = &copy;
 	}
 	if (queued->time_ns < input->delivered_ns && queued->time_ns != 0)
 		input->stats->out_of_order++;
 	else if (queued->time_ns != 0)
 		input->delivered_ns = queued->time_ns;
-	if (record.header.type == PERF_RECORD_SAMPLE)
-		return deliver_sample(input, event, &record);
-
-	perf_event_read_trailer(event, &record, &origin);
-	origin.sequence = input->sequence;
-	body_bytes -= body_bytes < event->trailer_bytes ? body_bytes : event->trailer_bytes;
-	switch (record.header.type) {
-	case PERF_RECORD_MMAP:
-	case PERF_RECORD_MMAP2:
-		return deliver_mmap(input, &origin, &record, body_bytes);
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		return deliver_task(input, &origin, &record, body_bytes);
-	case PERF_RECORD_COMM:
-		return deliver_comm(input, &origin, &record, body_bytes);
-	case PERF_RECORD_LOST:
-		return deliver_lost(input, &origin, event, lost_of(&record));
-	default:
-		return 0;
-	}
+	return record->header.type == PERF_RECORD_SAMPLE ? deliver_sample(input, event, record)
+							 : deliver_other(input, event, record);
 }
 
 static void fetch_lines(const struct perf_queued *queued, size_t size_bytes)
@@ -267,13 +280,13 @@ static void fetch_ahead(struct perf_input *input)
 /* Hands on all that is due. */
 static int deliver_due(struct perf_input *input)
 {
-	struct perf_queued queued;
+	const struct perf_queued *queued;
 	int err = 0;
 
-	while (!err && perf_order_pop(&input->order, &queued)) {
+	while (!err && (queued = perf_order_pop(&input->order))) {
 		fetch_ahead(input);
-		err = deliver(input, &queued);
-		perf_chunk_release(queued.record.chunk);
+		err = deliver(input, queued);
+		perf_chunk_release(queued->record.chunk);
 	}
 	return err;
 }
@@ -309,11 +322,30 @@ static int deliver_lost_rest(struct perf_input *input)
 
 /* A record of the kernel's: queued by its time; delivered at once, as perf does, where it has none.
  */
+static int queue_record(struct perf_input *input, const struct perf_record *record)
+{
+	struct perf_event *event = perf_events_find(&input->events, record);
+	struct perf_queued queued;
+	uint64_t time_ns;
+
+	if (!event) {
+		input->stats->undecodable++;
+		return 0;
+	}
+	time_ns = perf_event_record_time(event, record);
+	if (time_ns != 0 && time_ns != UINT64_MAX &&
+	    perf_order_continues(&input->order, record, time_ns)) {
+		perf_order_continue(&input->order, record, time_ns);
+		return 0;
+	}
+	queued = (struct perf_queued){.time_ns = time_ns, .record = *record, .event = event};
+	if (time_ns == 0 || time_ns == UINT64_MAX)
+		return deliver(input, &queued);
+	return perf_order_push(&input->order, &queued);
+}
+
 static int take_kernel_record(struct perf_input *input, const struct perf_record *record)
 {
-	struct perf_queued queued = {.record = *record};
-
-	queued.event = perf_events_find(&input->events, record);
 	if (record->header.type == PERF_RECORD_SAMPLE) {
 		int err = input->events_checked ? 0 : check_events(input);
 
@@ -325,14 +357,7 @@ static int take_kernel_record(struct perf_input *input, const struct perf_record
 		input->lost_in_rings += lost_of(record);
 	if (record->header.type == PERF_RECORD_LOST_SAMPLES)
 		count_lost_samples(input, record);
-	if (!queued.event) {
-		input->stats->undecodable++;
-		return 0;
-	}
-	queued.time_ns = perf_event_record_time(queued.event, record);
-	if (queued.time_ns == 0 || queued.time_ns == UINT64_MAX)
-		return deliver(input, &queued);
-	return perf_order_push(&input->order, &queued);
+	return queue_record(input, record);
 }
 
 /* HEADER_ATTR: the attribute, of attr.size bytes, and the ids. */
@@ -568,6 +593,7 @@ int perf_input_read(int fd, const char *name, const struct perf_consumer *consum
 		input->consumer = consumer;
 		input->stats = ret_stats;
 		input->sequence = ret_stats->probe_samples;
+		input->order.events = &input->events;
 		perf_source_init(&input->source, fd, name);
 		err = read_input(input);
 		perf_order_deinit(&input->order);
