@@ -46,6 +46,7 @@ struct open_call {
 struct call_stack {
 	struct open_call calls[CALL_MAX_DEPTH]; /* outermost first */
 	int depth;
+	struct open_call made_up; /* for a return whose entry was not seen */
 };
 
 /*

@@ -367,20 +367,20 @@ static void note_unpaired_return(struct step *step)
 	}
 }
 
-/* Takes the call that this return ends off the stack. */
-static struct open_call take_call(struct step *step)
+/* Takes the call that this return ends off the stack. It is valid until the next one is opened. */
+static struct open_call *take_call(struct step *step)
 {
 	struct call_stack *calls = step->thread->calls;
 	int index = call_stack_match(calls, step->op.schema, step->sample->return_address);
-	struct open_call call;
 
 	if (index < 0) {
 		note_unpaired_return(step);
-		return (struct open_call){
+		calls->made_up = (struct open_call){
 			.schema = step->op.schema,
 			.caller = step->sample->return_address,
 			.inner_failure = ANOMALY_NONE,
 		};
+		return &calls->made_up;
 	}
 	/* The calls inside it are over too; what was made in them was made in it. */
 	while (calls->depth - 1 > index) {
@@ -394,22 +394,21 @@ static struct open_call take_call(struct step *step)
 		}
 		abandon_top(step, ENTRY_JUMPED_OVER);
 	}
-	call = calls->calls[index];
-	call.schema = step->op.schema; /* as matched; said for the static analysers */
 	calls->depth--;
-	return call;
+	return &calls->calls[index];
 }
 
 static int take_return(struct step *step)
 {
-	struct open_call call = take_call(step);
+	struct open_call *call = take_call(step);
 
-	step->caller = call.caller;
-	heap_anomalies_withdraw_chain(&step->sink->anomalies, call.inner_failure);
+	step->caller = call->caller;
+	if (call->inner_failure != ANOMALY_NONE)
+		heap_anomalies_withdraw_chain(&step->sink->anomalies, call->inner_failure);
 	if (step->op.schema->effect == HEAP_ALLOC_TO_PTR)
-		return return_to_ptr(step, &call);
-	return step->sample->ret ? enter_block(step, &call, step->sample->ret)
-				 : note_failure(step, &call);
+		return return_to_ptr(step, call);
+	return step->sample->ret ? enter_block(step, call, step->sample->ret)
+				 : note_failure(step, call);
 }
 
 /*
@@ -440,32 +439,43 @@ static bool is_covered(const struct step *step, uint64_t address, int nr_outer)
 /* new[] and delete, malloc and delete, and so on; both stacks are of interest. */
 static int check_families(struct step *step, const struct heap_block *block)
 {
-	struct heap_anomaly anomaly = {
+	enum heap_family made_by = block->allocated.schema->family;
+	enum heap_family released_by = step->op.schema->family;
+	struct heap_anomaly anomaly;
+	size_t index;
+
+	if (made_by == released_by || made_by == FAMILY_ANY || released_by == FAMILY_ANY)
+		return 0;
+	anomaly = (struct heap_anomaly){
 		.kind = ANOMALY_MISMATCH,
 		.address = block->address,
 		.op = step->op,
 		.block = *block,
 	};
-	enum heap_family made_by = block->allocated.schema->family;
-	enum heap_family released_by = step->op.schema->family;
-	size_t index;
-
-	if (made_by == released_by || made_by == FAMILY_ANY || released_by == FAMILY_ANY)
-		return 0;
 	return note_anomaly(step, &anomaly, ANOMALY_NONE, &index);
 }
 
-/* Releases a block. *@ret_kind is set where that was unexpected (not HEAP_OK). */
+/*
+ * Releases a block, which becomes @ret_anomaly's; where that was unexpected (not HEAP_OK), the rest
+ * of
+ * @ret_anomaly is filled in, too, all but its kind.
+ */
 static int release_block(struct step *step, uint64_t address, struct heap_anomaly *ret_anomaly)
 {
 	struct heap_tracker_stats *stats = &step->sink->stats;
 	const struct heap_block *block = &ret_anomaly->block;
 	int result, err = 0;
 
-	*ret_anomaly = (struct heap_anomaly){.address = address, .op = step->op};
 	result = heap_release(step->heap, address, &step->op, &ret_anomaly->block,
 			      &ret_anomaly->released);
-	if (result == HEAP_OK) {
+	if (result != HEAP_OK) {
+		ret_anomaly->address = address;
+		ret_anomaly->op = step->op;
+		if (result != HEAP_DOUBLE_FREE) {
+			ret_anomaly->block = (struct heap_block){0};
+			ret_anomaly->released = (struct heap_op){0};
+		}
+	} else {
 		const struct site_block site_block = site_block_of(block);
 
 		stats->frees++;
