@@ -103,19 +103,15 @@ static bool is_same_place(const struct thread *thread, const struct perf_origin 
 	       thread->process->space && heap_space_is_open(thread->process->space);
 }
 
-/* The thread of a sample, and its heap. */
-static int find_place(struct heap_tracker *tracker, const struct perf_origin *origin,
-		      struct thread **ret_thread, struct heap **ret_heap)
+/* As find_place(), where the thread is another one than before, or something has changed. */
+static __attribute__((noinline)) int find_new_place(struct heap_tracker *tracker,
+						    const struct perf_origin *origin,
+						    struct thread **ret_thread,
+						    struct heap **ret_heap)
 {
-	struct thread *thread = tracker->table.last_thread;
+	struct thread *thread = process_table_find_thread(&tracker->table, origin->tid);
 	int err = 0;
 
-	if (is_same_place(thread, origin)) {
-		*ret_thread = thread;
-		*ret_heap = thread->process->space->heap;
-		return 0;
-	}
-	thread = process_table_find_thread(&tracker->table, origin->tid);
 	/* A tid used anew; the end of the thread that had it before was lost. */
 	if (thread && thread->alive && thread->process->pid != origin->pid)
 		err = retire_thread(tracker, origin->tid, origin->time_ns);
@@ -125,6 +121,19 @@ static int find_place(struct heap_tracker *tracker, const struct perf_origin *or
 		return err;
 	settle_doubtful(tracker, (*ret_thread)->process);
 	return process_open_heap(&tracker->table, (*ret_thread)->process, ret_heap);
+}
+
+/* The thread of a sample, and its heap. */
+static inline int find_place(struct heap_tracker *tracker, const struct perf_origin *origin,
+			     struct thread **ret_thread, struct heap **ret_heap)
+{
+	struct thread *thread = tracker->table.last_thread;
+
+	if (!is_same_place(thread, origin))
+		return find_new_place(tracker, origin, ret_thread, ret_heap);
+	*ret_thread = thread;
+	*ret_heap = thread->process->space->heap;
+	return 0;
 }
 
 /* fork() and vfork() look alike in FORK records; the flags of clone() come right after. */

@@ -143,30 +143,47 @@ static bool take_user_stack(struct cursor *cursor, struct stack_dump *dump)
 	return true;
 }
 
-/* A pair of u32 at @place of the record; 0: not there. */
-static void read_pair(const struct perf_record *record, uint16_t place, uint32_t ret[2])
+/* The word at @place of the record; where there is none, that is 0, @none. */
+static uint64_t word_at(const struct perf_record *record, uint16_t place, uint64_t none)
 {
+	uint64_t word = none;
+
 	if (place)
-		memcpy(ret, record->bytes + place, 2 * sizeof(*ret));
+		memcpy(&word, record->bytes + place, sizeof(word));
+	return word;
 }
 
 /* The fields of one word each, whose places are known. */
 static void read_words(const struct perf_event *event, const struct perf_record *record,
 		       struct perf_sample *sample)
 {
-	struct perf_origin *origin = &sample->origin;
-	uint32_t task[2] = {UINT32_MAX, UINT32_MAX}, cpu[2] = {0};
+	uint64_t task = word_at(record, event->sample.tid, UINT64_MAX);
 
-	if (event->sample_ip)
-		memcpy(&sample->ip, record->bytes + event->sample_ip, sizeof(sample->ip));
-	if (event->sample.time)
-		memcpy(&origin->time_ns, record->bytes + event->sample.time,
-		       sizeof(origin->time_ns));
-	read_pair(record, event->sample.tid, task);
-	read_pair(record, event->sample.cpu, cpu);
-	origin->pid = (pid_t)task[0];
-	origin->tid = (pid_t)task[1];
-	origin->cpu = cpu[0];
+	sample->ip = word_at(record, event->sample_ip, 0);
+	sample->origin = (struct perf_origin){
+		.time_ns = word_at(record, event->sample.time, 0),
+		.pid = (pid_t)(uint32_t)task,
+		.tid = (pid_t)(task >> 32),
+		.cpu = (uint32_t)word_at(record, event->sample.cpu, 0),
+	};
+}
+
+/* All but what read_words() reads. A mark's text need not be cleared for those that have none. */
+static void clear_sample(const struct perf_event *event, struct perf_sample *ret)
+{
+	ret->event = &event->desc;
+	ret->callchain = NULL;
+	ret->nr_callchain = 0;
+	ret->whole_chain = ret->has_dump = false;
+	ret->dump = (struct stack_dump){0};
+	for (size_t i = 0; i < PERF_MAX_ARGS; i++)
+		ret->args[i] = 0;
+	ret->ret = ret->block = ret->caller = 0;
+	ret->probe_address = ret->return_address = ret->inside = 0;
+	ret->newtask_pid = 0;
+	ret->newtask_clone_flags = 0;
+	ret->mark_number = 0;
+	ret->mark_text[0] = '\0';
 }
 
 static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
@@ -222,43 +239,58 @@ static bool read_newtask(const struct perf_event *event, const uint8_t *raw, siz
 	return true;
 }
 
-int perf_sample_decode(const struct perf_event *event, const struct perf_record *record,
-		       struct perf_sample *ret)
+/* What stands behind the raw data. What may follow that (weights, ...) has no use here. */
+static __attribute__((noinline)) bool take_behind(const struct perf_event *event,
+						  struct cursor *cursor, struct perf_sample *sample)
 {
 	const struct perf_event_attr *attr = &event->desc.attr;
 	uint64_t type = attr->sample_type;
+
+	if (((type & PERF_SAMPLE_BRANCH_STACK) &&
+	     !skip_branch_stack(cursor, attr->branch_sample_type)) ||
+	    ((type & PERF_SAMPLE_REGS_USER) &&
+	     !take_user_regs(cursor, attr->sample_regs_user, &sample->dump)) ||
+	    ((type & PERF_SAMPLE_STACK_USER) && !take_user_stack(cursor, &sample->dump)))
+		return false;
+	sample->has_dump = (type & PERF_SAMPLE_STACK_USER) &&
+			   sample->dump.regs_abi != PERF_SAMPLE_REGS_ABI_NONE;
+	return true;
+}
+
+/* Of events that are no operation's. */
+static __attribute__((noinline)) bool read_others(const struct perf_event *event,
+						  const uint8_t *raw, size_t raw_bytes,
+						  struct perf_sample *sample)
+{
+	if (event->desc.is_newtask && !read_newtask(event, raw, raw_bytes, sample))
+		return false;
+	if (event->desc.is_probe_mark)
+		return read_mark_text(event, raw, raw_bytes, sample);
+	return !event->desc.is_mark ||
+	       perf_field_read(&event->fields.mark_number, raw, raw_bytes, &sample->mark_number);
+}
+
+int perf_sample_decode(const struct perf_event *event, const struct perf_record *record,
+		       struct perf_sample *ret)
+{
+	uint64_t type = event->desc.attr.sample_type;
 	struct cursor cursor;
 	const uint8_t *raw = NULL;
 	size_t raw_bytes = 0;
 
-	*ret = (struct perf_sample){.event = &event->desc};
+	clear_sample(event, ret);
 	if (record->header.size < event->sample_words_bytes)
 		return -EINVAL;
 	read_words(event, record, ret);
 	cursor.words = (uint64_t *)(void *)(record->bytes + event->sample_words_bytes);
 	cursor.left = (record->header.size - event->sample_words_bytes) / sizeof(uint64_t);
-	if (((type & PERF_SAMPLE_READ) && !skip_read(&cursor, attr->read_format)) ||
+	if (((type & PERF_SAMPLE_READ) && !skip_read(&cursor, event->desc.attr.read_format)) ||
 	    ((type & PERF_SAMPLE_CALLCHAIN) &&
 	     !take_callchain(&cursor, record->header.misc, ret)) ||
 	    ((type & PERF_SAMPLE_RAW) && !take_raw(&cursor, &raw, &raw_bytes)) ||
-	    ((type & PERF_SAMPLE_BRANCH_STACK) &&
-	     !skip_branch_stack(&cursor, attr->branch_sample_type)) ||
-	    ((type & PERF_SAMPLE_REGS_USER) &&
-	     !take_user_regs(&cursor, attr->sample_regs_user, &ret->dump)) ||
-	    ((type & PERF_SAMPLE_STACK_USER) && !take_user_stack(&cursor, &ret->dump)))
-		return -EINVAL;
-	/* What may follow (weights, data sources, the interrupted registers, ...) has no use here.
-	 */
-	ret->has_dump =
-		(type & PERF_SAMPLE_STACK_USER) && ret->dump.regs_abi != PERF_SAMPLE_REGS_ABI_NONE;
-	if (perf_event_is_operation(&event->desc) && !read_probe(event, raw, raw_bytes, ret))
-		return -EINVAL;
-	if (event->desc.is_newtask && !read_newtask(event, raw, raw_bytes, ret))
-		return -EINVAL;
-	if (event->desc.is_probe_mark)
-		return read_mark_text(event, raw, raw_bytes, ret) ? 0 : -EINVAL;
-	if (event->desc.is_mark &&
-	    !perf_field_read(&event->fields.mark_number, raw, raw_bytes, &ret->mark_number))
+	    (!event->is_plain && !take_behind(event, &cursor, ret)) ||
+	    (perf_event_is_operation(&event->desc) && !read_probe(event, raw, raw_bytes, ret)) ||
+	    (!event->is_plain && !read_others(event, raw, raw_bytes, ret)))
 		return -EINVAL;
 	return 0;
 }
