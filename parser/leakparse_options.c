@@ -415,7 +415,7 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 	int opt, err = 0;
 
 	*options = (struct leakparse_options){0};
-	options->stacks.ask_servers = true;
+	options->stacks.ask_servers = options->stacks.expect_names = true;
 	options->report.threshold_percent = REPORT_DEFAULT_THRESHOLD;
 	options->to_ns = UINT64_MAX;
 	options->inputs = calloc((size_t)argc, sizeof(const char *));

@@ -452,6 +452,14 @@ int module_find_file(const struct module_table *table, struct module *module)
 	return module->state == MODULE_FOUND ? 0 : -ENOENT;
 }
 
+bool module_is_at_its_path(const struct module_table *table, struct module *module)
+{
+	if (module->state == MODULE_UNTRIED && module->has_file && module->build_id_size &&
+	    !table->symfs && try_file(module, module->path) == 0)
+		module->state = MODULE_FOUND;
+	return module->state == MODULE_FOUND;
+}
+
 int module_open_file(const struct module_table *table, struct module *module)
 {
 	const struct stat *found = &module->file_stat;

@@ -96,6 +96,12 @@ int module_table_set_build_id(struct module_table *table, const char *path, cons
  */
 int module_find_file(const struct module_table *table, struct module *module);
 
+/*
+ * Whether the module's file is found, without looking further than at the recorded path, and only
+ * where the build-id tells that it is the file. Warns of nothing; what is not found may be later.
+ */
+bool module_is_at_its_path(const struct module_table *table, struct module *module);
+
 /* Opens the file found. Returns a descriptor that the caller closes, or -ENOENT, -ESTALE. */
 int module_open_file(const struct module_table *table, struct module *module);
 

@@ -25,6 +25,7 @@ struct stack_store {
 	struct stack_table stacks;
 	struct symbolizer symbolizer;
 	struct place_names names;
+	bool expects_names; /* and no stack has come yet */
 	struct dump_unwinder unwinder;
 	pid_t last_pid; /* whose space was asked for last; 0: none, or it may have changed */
 	const struct address_space *last_space;
@@ -65,6 +66,7 @@ int stack_store_create(const struct stack_store_options *options, struct stack_s
 	address_spaces_init(&store->spaces);
 	stack_table_init(&store->stacks);
 	symbolizer_init(&store->symbolizer, &store->modules, &store->named_debuginfo);
+	store->expects_names = options && options->expect_names;
 	if (dump_unwinder_init(&store->unwinder, &store->modules, &store->debuginfo,
 			       options && options->own_vdso)) {
 		stack_store_destroy(store);
@@ -180,6 +182,20 @@ bool stack_store_is_code(struct stack_store *store, pid_t pid, uint64_t return_a
 	return space && address_space_find(space, return_address - 1);
 }
 
+/*
+ * The first stack's innermost function is the allocator's, and so its file has frames in most
+ * stacks. Returns 0 or -ENOMEM.
+ */
+static int expect_names(struct stack_store *store, const struct placed_frame *innermost)
+{
+	struct module *module = module_table_by_id(&store->modules, innermost->module_id);
+
+	if (!module)
+		return 0;
+	store->expects_names = false;
+	return symbolizer_expect(&store->symbolizer, module);
+}
+
 /* @is_call: one for each address; NULL: for all but the first. */
 static int place_and_intern(struct stack_store *store, const struct address_space *space,
 			    const uint64_t *addresses, const bool *is_call, size_t nr,
@@ -187,6 +203,12 @@ static int place_and_intern(struct stack_store *store, const struct address_spac
 {
 	for (size_t i = 0; i < nr; i++)
 		store->placed[i] = place(space, addresses[i], is_call ? is_call[i] : i > 0);
+	if (store->expects_names && nr > 0) {
+		int err = expect_names(store, &store->placed[0]);
+
+		if (err)
+			return err;
+	}
 	return stack_table_intern(&store->stacks, store->placed, addresses, nr, ret_id);
 }
 

@@ -80,6 +80,7 @@ struct stack_store_options {
 	const char *symfs;     /* prefix to every module's path; NULL: none */
 	const char *debug_dir; /* of separate debug files, before /usr/lib/debug; NULL: none */
 	bool ask_servers;      /* for names, where DEBUGINFOD_URLS is set: may take minutes */
+	bool expect_names; /* stacks will be named: begins to read what names the first function */
 	bool own_vdso; /* the processes run on this machine, as this one does: "[vdso]" is ours */
 };
 

@@ -9,10 +9,15 @@
 #include "unwind/unit_ranges.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 _Static_assert(STACK_MAX_INLINED == INLINE_CALLS_MAX, "one bound, told twice");
+
+/* Of a larger file, what names it may take seconds to be read: not before it is needed. */
+#define MAX_EXPECTED_BYTES ((off_t)64 << 20)
 
 /* A function of the source at a place. */
 struct place_function {
@@ -72,8 +77,22 @@ static void module_symbols_destroy(struct module_symbols *symbols)
 	free(symbols);
 }
 
+/* Waits for the thread that opens what is expected. */
+static int end_opening(struct symbolizer *symbolizer)
+{
+	struct module_symbols *symbols = symbolizer->opening;
+
+	if (!symbols)
+		return 0;
+	pthread_join(symbolizer->opener, NULL);
+	symbolizer->opening = NULL;
+	return symbol_table_init(&symbols->table, symbols->module);
+}
+
 void symbolizer_deinit(struct symbolizer *symbolizer)
 {
+	if (symbolizer->opening)
+		pthread_join(symbolizer->opener, NULL);
 	for (size_t i = 0; i < symbolizer->nr; i++)
 		module_symbols_destroy(symbolizer->by_id[i]);
 	free(symbolizer->by_id);
@@ -103,30 +122,40 @@ static int open_file(struct symbolizer *symbolizer, struct module *module, char 
 }
 
 /* Hands the module's file to libdwfl, at bias 0. A file that libdwfl rejects has no names. */
+static int report_file(struct module *module, struct debuginfo *debuginfo, const char *path,
+		       int *fd, struct module_symbols *symbols)
+{
+	symbols->dwfl = path ? dwfl_begin(&debuginfo->callbacks) : NULL;
+	if (!symbols->dwfl)
+		return -ENOMEM;
+	dwfl_report_begin(symbols->dwfl);
+	symbols->module =
+		debuginfo_report_elf(debuginfo, symbols->dwfl, module->path, path, *fd, 0);
+	if (symbols->module)
+		(void)steal_fd(*fd);
+	dwfl_report_end(symbols->dwfl, NULL, NULL);
+	return 0;
+}
+
 static int load_symbols(struct symbolizer *symbolizer, struct module *module,
 			struct module_symbols *symbols)
 {
 	_cleanup_free_ char *path = NULL;
+	int err;
 
 	if (module->jit_pid)
 		return jit_names_init(&symbols->jit, module->jit_pid, symbolizer->modules->symfs);
 	_cleanup_close_ int fd = open_file(symbolizer, module, &path);
 	if (fd < 0)
 		return 0;
-	symbols->dwfl = path ? dwfl_begin(&symbolizer->debuginfo->callbacks) : NULL;
-	if (!symbols->dwfl)
-		return -ENOMEM;
-	dwfl_report_begin(symbols->dwfl);
-	symbols->module = debuginfo_report_elf(symbolizer->debuginfo, symbols->dwfl, module->path,
-					       path, fd, 0);
-	if (symbols->module)
-		(void)steal_fd(fd);
-	dwfl_report_end(symbols->dwfl, NULL, NULL);
-	return symbols->module ? symbol_table_init(&symbols->table, symbols->module) : 0;
+	err = report_file(module, symbolizer->debuginfo, path, &fd, symbols);
+	if (err || !symbols->module)
+		return err;
+	return symbol_table_init(&symbols->table, symbols->module);
 }
 
-static int get_symbols(struct symbolizer *symbolizer, struct module *module,
-		       struct module_symbols **ret)
+/* Where the symbols of @module belong; NULL: out of memory. */
+static struct module_symbols **slot_of(struct symbolizer *symbolizer, const struct module *module)
 {
 	if (module->id > symbolizer->nr) {
 		size_t nr = symbolizer->modules->nr;
@@ -134,18 +163,82 @@ static int get_symbols(struct symbolizer *symbolizer, struct module *module,
 			reallocarray(symbolizer->by_id, nr, sizeof(struct module_symbols *));
 
 		if (!by_id)
-			return -ENOMEM;
+			return NULL;
 		for (size_t i = symbolizer->nr; i < nr; i++)
 			by_id[i] = NULL;
 		symbolizer->by_id = by_id;
 		symbolizer->nr = nr;
 	}
+	return &symbolizer->by_id[module->id - 1];
+}
 
-	struct module_symbols **slot = &symbolizer->by_id[module->id - 1];
+/* What takes so long is to expand the debug file's sections. */
+static void *open_debug_file(void *module)
+{
+	Dwarf_Addr bias;
+
+	dwfl_module_getdwarf(module, &bias);
+	return NULL;
+}
+
+/* With all signals blocked: whatever they are for, it is not for this thread. */
+static bool start_opening(struct symbolizer *symbolizer, const struct module_symbols *symbols)
+{
+	sigset_t all, before;
+	bool started;
+
+	sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, &before))
+		return false;
+	started = pthread_create(&symbolizer->opener, NULL, open_debug_file, symbols->module) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
+int symbolizer_expect(struct symbolizer *symbolizer, struct module *module)
+{
+	struct module_symbols **slot, *symbols;
+	int err;
+
+	/* Servers may take minutes, for names that nobody may want in the end. */
+	if (symbolizer->debuginfo->server || symbolizer->opening ||
+	    !module_is_at_its_path(symbolizer->modules, module) ||
+	    module->file_stat.st_size > MAX_EXPECTED_BYTES)
+		return 0;
+	slot = slot_of(symbolizer, module);
+	if (!slot)
+		return -ENOMEM;
+	if (*slot)
+		return 0;
+	_cleanup_close_ int fd = module_open_file(symbolizer->modules, module);
+	if (fd < 0)
+		return 0;
+	symbols = calloc(1, sizeof(*symbols));
+	if (!symbols)
+		return -ENOMEM;
+	err = report_file(module, symbolizer->debuginfo, module->file_path, &fd, symbols);
+	if (!err && symbols->module && start_opening(symbolizer, symbols))
+		*slot = symbolizer->opening = symbols;
+	else
+		module_symbols_destroy(symbols);
+	return err;
+}
+
+static int get_symbols(struct symbolizer *symbolizer, struct module *module,
+		       struct module_symbols **ret)
+{
+	struct module_symbols **slot;
+	int err = end_opening(symbolizer);
+
+	if (err)
+		return err;
+	slot = slot_of(symbolizer, module);
+	if (!slot)
+		return -ENOMEM;
 	if (!*slot) {
 		struct module_symbols *symbols = calloc(1, sizeof(*symbols));
-		int err = symbols ? load_symbols(symbolizer, module, symbols) : -ENOMEM;
 
+		err = symbols ? load_symbols(symbolizer, module, symbols) : -ENOMEM;
 		if (err) {
 			module_symbols_destroy(symbols);
 			return err;

@@ -10,6 +10,8 @@
 #include "unwind/debuginfo.h"
 #include "unwind/module.h"
 
+#include <pthread.h>
+
 struct module_symbols;
 
 struct symbolizer {
@@ -17,11 +19,20 @@ struct symbolizer {
 	struct debuginfo *debuginfo;
 	struct module_symbols **by_id; /* [module id - 1] */
 	size_t nr;
+	/* What is expected, while @opener has it and @debuginfo; NULL: nothing. */
+	struct module_symbols *opening;
+	pthread_t opener;
 };
 
 void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules,
 		     struct debuginfo *debuginfo);
 void symbolizer_deinit(struct symbolizer *symbolizer);
+
+/*
+ * Names of @module will be needed: begins to open its debug file, in a thread, if its own file is
+ * where it was recorded. What is named next waits for that. Returns 0 or -ENOMEM.
+ */
+int symbolizer_expect(struct symbolizer *symbolizer, struct module *module);
 
 /*
  * Names the byte at @file_offset of @module. @is_call: it follows a call, and the functions and

@@ -218,12 +218,16 @@ static void assert_frames(struct stack_store *store, uint32_t id, const char *pa
 static void check(const struct run *run, pid_t pid, const char *path, const char *symfs,
 		  const uint8_t *recorded_build_id, enum expected expected)
 {
-	const struct stack_store_options options = {.symfs = symfs};
+	struct stack_store_options options = {.symfs = symfs};
 	struct stack_store *store;
 
-	assert_int_equal(stack_store_create(&options, &store), 0);
-	assert_frames(store, feed(store, run, pid, path, recorded_build_id), path, expected);
-	stack_store_destroy(store);
+	for (int i = 0; i < 2; i++) {
+		options.expect_names = i == 1;
+		assert_int_equal(stack_store_create(&options, &store), 0);
+		assert_frames(store, feed(store, run, pid, path, recorded_build_id), path,
+			      expected);
+		stack_store_destroy(store);
+	}
 }
 
 /* One build, run and named. */
@@ -303,6 +307,14 @@ static void debug_file_apart(void **state)
 	RUN("objcopy", "--strip-all", "--add-gnu-debuglink=apart.debug", "apart");
 	run_program("apart", &run);
 	check(&run, 1, run.path, NULL, NULL, NAMES_AND_LINES);
+
+	/* Names that were expected, and nobody asks for. */
+	const struct stack_store_options options = {.expect_names = true};
+	struct stack_store *store;
+
+	assert_int_equal(stack_store_create(&options, &store), 0);
+	feed(store, &run, 1, run.path, build_id);
+	stack_store_destroy(store);
 
 	/* The servers it is not to ask; the variable stays as it was. */
 	setenv("DEBUGINFOD_URLS", "http://192.0.2.1/", 1);
