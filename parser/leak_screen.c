@@ -251,7 +251,9 @@ static bool add_frame(struct path *path, const struct stack_frame *frame)
 	else if (!path->columns && frame->module)
 		snprintf(path->place, sizeof(path->place), "%s", base_name(frame->module));
 	snprintf(address, sizeof(address), "0x%" PRIx64, frame->address);
-	if (!name)
+	if (!frame->module && frame->address <= STACK_INCOMPLETE)
+		name = frame->address == STACK_INCOMPLETE ? "(incomplete)" : "(truncated)";
+	else if (!name)
 		name = frame->module ? base_name(frame->module) : address;
 	/* A module without symbols is named once. */
 	if (!frame->function && strcmp(name, path->last) == 0)
