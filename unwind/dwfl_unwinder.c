@@ -252,6 +252,46 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 	return 0;
 }
 
+/* Whether the rule for the frame's address at @vaddr has a DW_OP_deref_size. */
+static bool has_sized_load(Dwarf_CFI *cfi, Dwarf_Addr vaddr)
+{
+	Dwarf_Frame *row = NULL;
+	Dwarf_Op *ops;
+	bool has = false;
+	size_t nr;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr, &row))
+		return false;
+	if (dwarf_frame_cfa(row, &ops, &nr) == 0)
+		for (size_t i = 0; i < nr; i++)
+			has |= ops[i].atom == DW_OP_deref_size;
+	free(row);
+	return has;
+}
+
+/*
+ * libdwfl dereferences NULL where it meets one there (elfutils 0.188, libdwfl/frame_unwind.c
+ * expr_eval(), which handle_cfi() gives no frame for that rule). Whether the address is that of a
+ * call, which libdwfl looks up a byte before it, is not known yet.
+ */
+static bool crashes_libdwfl(Dwfl *dwfl, Dwarf_Addr pc)
+{
+	for (int before = 0; before < 2; before++) {
+		Dwfl_Module *module = dwfl_addrmodule(dwfl, pc - (Dwarf_Addr)before);
+		Dwarf_Addr eh_bias = 0, debug_bias = 0;
+		Dwarf_CFI *eh, *debug;
+
+		if (!module)
+			continue;
+		eh = dwfl_module_eh_cfi(module, &eh_bias);
+		debug = dwfl_module_dwarf_cfi(module, &debug_bias);
+		if (has_sized_load(eh, pc - (Dwarf_Addr)before - eh_bias) ||
+		    has_sized_load(debug, pc - (Dwarf_Addr)before - debug_bias))
+			return true;
+	}
+	return false;
+}
+
 static int take_frame(Dwfl_Frame *frame, void *context)
 {
 	struct space_dwfl *space_dwfl = context;
@@ -261,7 +301,15 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 
 	/* dwfl_frame_pc() unwinds a frame ahead, to see whether that is a signal's. */
 	space_dwfl->read_failed = space_dwfl->read_past_end = false;
-	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, &is_activation))
+	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, NULL))
+		return DWARF_CB_ABORT;
+	if (crashes_libdwfl(space_dwfl->dwfl, pc)) {
+		stack->addresses[stack->nr] = pc;
+		stack->is_call[stack->nr] = stack->nr > 0;
+		stack->nr++;
+		return DWARF_CB_ABORT;
+	}
+	if (!dwfl_frame_pc(frame, &pc, &is_activation))
 		return DWARF_CB_ABORT;
 	stack->addresses[stack->nr] = pc;
 	stack->is_call[stack->nr] = !is_activation;

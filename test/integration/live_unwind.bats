@@ -429,3 +429,36 @@ record_waiting() {
 	run -2 "$BIN/leakrec" --call-graph none --raw-stacks -p $$
 	run -2 "$BIN/leakrec" --call-graph fp --raw-stacks -p $$
 }
+
+@test "live: a rule that libdwfl cannot read costs a stack's end, not the recording" {
+	# The frame's address is stored on the stack, and the rule loads it by DW_OP_deref_size.
+	cat >stored.c <<-'END'
+		#include <stdlib.h>
+		void *stored(size_t size);
+		__asm__(".text\n.globl stored\n.type stored,@function\nstored:\n"
+			".cfi_startproc\n"
+			"	lea 8(%rsp), %rax\n"
+			"	push %rax\n"
+			"	.cfi_escape 0x0f, 4, 0x77, 0, 0x94, 8\n"
+			"	call malloc@plt\n"
+			"	pop %rcx\n"
+			"	.cfi_def_cfa 7, 8\n"
+			"	ret\n"
+			".cfi_endproc\n.size stored,.-stored\n");
+		int main(void)
+		{
+			for (int i = 0; i < 10; i++)
+				if (!stored(77))
+					return 1;
+			return 0;
+		}
+	END
+	gcc -O1 -o stored stored.c
+	for option in --free-stacks --raw-stacks; do
+		"$BIN/leakrec" "$option" -o perf.data -- ./stored 2>leakrec.err
+		"$BIN/leakparse" --size 77 -i perf.data >leaks
+		assert_equal "$option: blocks" "$(grep -c '^leak 77 ' leaks)" 10
+		assert_equal "$option: frames" "$(grep -A2 '^leak 77 ' leaks | grep -c '	stored+0x')" 10
+	done
+	"$BIN/leakparse" --summary -i perf.data | grep -q '^   stored < (incomplete)  at stored$'
+}
