@@ -256,8 +256,10 @@ static int find_unit(struct module_symbols *symbols, uint64_t vaddr, Dwarf_Die *
 	const struct unit_range *range;
 
 	*ret = dwfl_module_addrdie(symbols->module, vaddr, ret_bias);
-	if (*ret)
+	/* libdwfl has one range for what a unit encloses: _start between main and the rest. */
+	if (*ret && dwarf_haspc(*ret, vaddr - *ret_bias) != 0)
 		return 0;
+	*ret = NULL;
 	if (!symbols->units_read) {
 		int err = unit_ranges_init(&symbols->units, symbols->module);
 

@@ -257,3 +257,29 @@ start_server() {
 	check_chain
 	assert_equal "notes" "$(grep -c 'not the one' leakparse.err)" 0
 }
+
+@test "debug files: code between that of a unit has no line of it" {
+	# main goes before _start, the rest behind it; and main's last line is that of no instruction.
+	cat >around.c <<-'END'
+		#include <stdlib.h>
+		void *kept;
+		__attribute__((noinline)) void keep(int size)
+		{
+			kept = malloc(size);
+		}
+		int main(void)
+		{
+			keep(10);
+			keep(20);
+			__asm__ volatile("call exit@plt\n\t.loc 1 11 1 view .LV900\n\t"
+					 ".loc 1 12 1 view .LV901" :: "D"(0));
+			__builtin_unreachable();
+		}
+	END
+	gcc -O2 -g -o around around.c
+	objdump --dwarf=decodedline around | grep -qE '^around.c +12 '
+	"$BIN/leakrec" -- ./around 2>leakrec.err
+	"$BIN/leakparse" -i perf.data >leaks
+	grep -qE '	keep\+0x[0-9a-f]+  .*around.c:5 ' leaks
+	grep -qE '	_start\+0x[0-9a-f]+  \(.*around\)' leaks || fail "$(grep _start leaks)"
+}
