@@ -44,16 +44,24 @@ bool code_flow_has_target(const struct code_flow *flow, uint64_t first, uint64_t
 	return false;
 }
 
-/* The operand that says where a direct jump or call goes, or NULL. */
-static const ZydisDecodedOperand *relative_operand(const struct instruction *instruction)
+bool instruction_target(const struct instruction *instruction, uint64_t offset,
+			uint64_t *ret_target)
 {
 	for (int i = 0; i < instruction->info.operand_count_visible; i++) {
 		const ZydisDecodedOperand *operand = &instruction->operands[i];
 
-		if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand->imm.is_relative)
-			return operand;
+		if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand->imm.is_relative) {
+			*ret_target = offset + instruction->info.length + operand->imm.value.u;
+			return true;
+		}
 	}
-	return NULL;
+	return false;
+}
+
+bool instruction_traps(const struct instruction *instruction)
+{
+	return instruction->info.mnemonic == ZYDIS_MNEMONIC_HLT ||
+	       instruction->info.mnemonic == ZYDIS_MNEMONIC_UD2;
 }
 
 static bool begins_with_endbr64(const struct code_flow *flow)
@@ -84,13 +92,10 @@ static bool leaves_function(const struct code_flow *flow, const struct instructi
 static void follow(struct code_flow *flow, struct work_list *work, uint64_t offset,
 		   const struct instruction *instruction)
 {
-	const ZydisDecodedOperand *relative = relative_operand(instruction);
 	ZydisInstructionCategory category = instruction->info.meta.category;
-	uint64_t next = offset + instruction->info.length;
+	uint64_t target;
 
-	if (relative) {
-		uint64_t target = next + relative->imm.value.u;
-
+	if (instruction_target(instruction, offset, &target)) {
 		if (target < flow->size_bytes)
 			flow->is_target[target] = true;
 		if (category != ZYDIS_CATEGORY_CALL)
@@ -99,11 +104,9 @@ static void follow(struct code_flow *flow, struct work_list *work, uint64_t offs
 		flow->is_complete = false;
 	}
 	if (category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_RET ||
-	    category == ZYDIS_CATEGORY_INTERRUPT ||
-	    instruction->info.mnemonic == ZYDIS_MNEMONIC_HLT ||
-	    instruction->info.mnemonic == ZYDIS_MNEMONIC_UD2)
+	    category == ZYDIS_CATEGORY_INTERRUPT || instruction_traps(instruction))
 		return;
-	work_list_add(work, flow, next);
+	work_list_add(work, flow, offset + instruction->info.length);
 }
 
 static void follow_all(struct code_flow *flow, struct work_list *work)

@@ -28,7 +28,8 @@ void code_jumps_scan(const uint8_t *code, size_t size_bytes, uint64_t offset,
 		memcpy(&distance, code + at + 1, DISTANCE_BYTES);
 		target = offset + at + 1 + DISTANCE_BYTES + (uint64_t)(int64_t)distance;
 		for (size_t i = 0; i < nr; i++)
-			if (target >= spans[i].first && target <= spans[i].last)
+			if (target >= spans[i].first && target <= spans[i].last &&
+			    (offset + at < spans[i].own_begin || offset + at >= spans[i].own_end))
 				spans[i].is_entered = true;
 	}
 }

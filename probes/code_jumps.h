@@ -15,7 +15,9 @@
 
 struct code_span {
 	uint64_t first, last; /* offsets in the file, both included */
-	bool is_entered;      /* the result */
+	/* Jumps from here do not count: from an offset to before another. */
+	uint64_t own_begin, own_end;
+	bool is_entered; /* the result */
 };
 
 /* Sets is_entered of those of @spans to which something in @image's code jumps. Returns 0 or a

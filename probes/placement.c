@@ -75,18 +75,21 @@ static bool is_emulated_push(const ZydisDecodedInstruction *info, const uint8_t 
 }
 
 /* is_prefix_bad() there: segment overrides, branch hints and lock cannot be probed at all. */
-static bool is_refused(const ZydisDecodedInstruction *info)
+bool placement_is_refused(const struct instruction *instruction)
 {
-	for (int i = 0; i < info->raw.prefix_count; i++)
-		if (strchr("\x26\x2e\x36\x3e\xf0", info->raw.prefixes[i].value))
+	for (int i = 0; i < instruction->info.raw.prefix_count; i++)
+		if (strchr("\x26\x2e\x36\x3e\xf0", instruction->info.raw.prefixes[i].value))
 			return true;
 	return false;
 }
 
-static enum placement_class classify(const ZydisDecodedInstruction *info, const uint8_t *code,
-				     const struct placement_kernel *kernel)
+enum placement_class placement_classify(const struct instruction *instruction, const uint8_t *code,
+					const struct placement_kernel *kernel)
 {
-	if (info->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || is_refused(info))
+	const ZydisDecodedInstruction *info = &instruction->info;
+
+	if (info->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+	    placement_is_refused(instruction))
 		return PLACEMENT_STEPPED;
 	if (kernel->emulates_long_nops && is_kernel_nop(code, info->length))
 		return info->length == 5 ? PLACEMENT_NOP5 : PLACEMENT_EMULATED;
@@ -141,7 +144,7 @@ static uint64_t find_place(const struct code_flow *flow, uint64_t start,
 	for (uint64_t offset = start; code_flow_decode(flow, offset, &instruction);
 	     offset += instruction.info.length) {
 		enum placement_class class =
-			classify(&instruction.info, flow->code + offset, kernel);
+			placement_classify(&instruction, flow->code + offset, kernel);
 
 		if (offset > start &&
 		    (!flow->is_complete || code_flow_has_target(flow, start + 1, offset)))
@@ -210,7 +213,7 @@ void placement_describe(const uint8_t *code, size_t size_bytes,
 	*ret = (struct placement_instruction){.class = PLACEMENT_UNKNOWN, .text = "?"};
 	if (!instruction_decode(&instruction, code, size_bytes))
 		return;
-	ret->class = classify(&instruction.info, code, kernel);
+	ret->class = placement_classify(&instruction, code, kernel);
 	if (ZYAN_FAILED(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_ATT)) ||
 	    ZYAN_FAILED(ZydisFormatterFormatInstruction(
 		    &formatter, &instruction.info, instruction.operands,

@@ -41,6 +41,15 @@ struct placement_kernel placement_kernel_running(void);
 /* "nop5", "emulated", "stepped" or "?". */
 const char *placement_class_name(enum placement_class class);
 
+struct instruction;
+
+/* How the kernel runs @instruction, whose bytes are at @code, under a probe. */
+enum placement_class placement_classify(const struct instruction *instruction, const uint8_t *code,
+					const struct placement_kernel *kernel);
+
+/* True if the kernel takes no probe on @instruction because of a prefix. */
+bool placement_is_refused(const struct instruction *instruction);
+
 /*
  * Finds the offset, in the function whose @size_bytes are at @code, for probes that record the
  * first @nr_args integer arguments, the return address at (%rsp) and the return. 0, the entry, is
