@@ -55,6 +55,7 @@ static struct stack_place find_place(const struct frame_state *state,
 	if (!is_base || operand->mem.index != ZYDIS_REGISTER_NONE)
 		return place;
 	place.is_exact = operand->mem.type == ZYDIS_MEMOP_TYPE_MEM &&
+			 ZydisRegisterGetClass(operand->mem.base) == ZYDIS_REGCLASS_GPR64 &&
 			 operand->mem.segment != ZYDIS_REGISTER_FS &&
 			 operand->mem.segment != ZYDIS_REGISTER_GS && operand->size % 8 == 0 &&
 			 operand->size > 0;

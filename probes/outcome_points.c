@@ -5,6 +5,8 @@
 #include "probes/code_jumps.h"
 #include "probes/code_returns.h"
 #include "probes/frame_state.h"
+#include "probes/landing_pads.h"
+#include "probes/probe_arch.h"
 
 #include <errno.h>
 
@@ -703,7 +705,7 @@ static int check_entries(const struct elf_image *image, const struct elf_functio
 	int err;
 
 	elf_image_visit_symbols(image, find_inner_entry, &inner);
-	if (inner.is_found)
+	if (inner.is_found || landing_pads_may_exist(image, function))
 		return -ENOTSUP;
 	err = code_jumps_find(image, &span, 1);
 	return err ? err : span.is_entered ? -ENOTSUP : 0;
@@ -731,8 +733,9 @@ int outcome_points_find(const struct elf_image *image, const struct elf_function
 	struct flow *flow;
 	int nr;
 
-	if (function->size_bytes == 0 || function->size_bytes > CODE_FLOW_MAX_BYTES ||
-	    size_arg < 0 || (size_t)size_arg >= ARRAY_SIZE(arguments))
+	if (!image->is_native || !probe_arch_native()->is_decoded || function->size_bytes == 0 ||
+	    function->size_bytes > CODE_FLOW_MAX_BYTES || size_arg < 0 ||
+	    (size_t)size_arg >= ARRAY_SIZE(arguments))
 		return 0;
 	flow = calloc(1, sizeof(*flow));
 	if (!flow)

@@ -128,6 +128,14 @@ static void forget_written(struct register_state *state, const struct instructio
 	}
 }
 
+/* True if the zero flag then tells whether operands[0] is 0. */
+static bool tests_register(const struct instruction *instruction)
+{
+	return instruction->info.mnemonic == ZYDIS_MNEMONIC_AND ||
+	       (instruction->info.mnemonic == ZYDIS_MNEMONIC_TEST &&
+		is_of_one_register(instruction->operands));
+}
+
 void register_state_step(struct register_state *state, const struct instruction *instruction)
 {
 	int target = instruction->info.operand_count_visible >= 2
@@ -141,8 +149,7 @@ void register_state_step(struct register_state *state, const struct instruction 
 		forget_register(state, REGISTER_AX); /* the kernel's result */
 	if (result.kind != VALUE_UNKNOWN)
 		state->values[target] = result;
-	if (instruction->info.mnemonic == ZYDIS_MNEMONIC_TEST &&
-	    is_of_one_register(instruction->operands)) {
+	if (target != NO_REGISTER && tests_register(instruction)) {
 		state->tested = (int8_t)target;
 		state->tested_bits = (uint8_t)instruction->operands[0].size;
 	}

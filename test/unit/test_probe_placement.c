@@ -344,16 +344,25 @@ static void jumps_from_elsewhere_are_seen(void **state)
 		0xe8, 0xf1, 0xf6, 0xff, 0xff, 0xe9, 0xef, 0xf7, 0xff, 0xff,
 	};
 	struct code_span spans[] = {
-		{0x501, 0x503, false}, {0x600, 0x600, false}, {0x701, 0x709, false},
-		{0x801, 0x803, false}, {0x500, 0x502, false},
+		{.first = 0x501, .last = 0x503},
+		{.first = 0x600, .last = 0x600},
+		{.first = 0x701, .last = 0x709},
+		{.first = 0x801, .last = 0x803},
+		{.first = 0x500, .last = 0x502},
+		{.first = 0x503, .last = 0x503, .own_begin = 0x1000, .own_end = 0x1001},
+		{.first = 0x503, .last = 0x503, .own_begin = 0xfff, .own_end = 0x1000},
+		{.first = 0x503, .last = 0x503, .own_begin = 0x1001, .own_end = 0x1100},
 	};
 
-	code_jumps_scan(code, sizeof(code), 0x1000, spans, 5);
+	code_jumps_scan(code, sizeof(code), 0x1000, spans, sizeof(spans) / sizeof(spans[0]));
 	assert_true(spans[0].is_entered);
 	assert_true(spans[1].is_entered);
 	assert_true(spans[2].is_entered);
 	assert_false(spans[3].is_entered);
 	assert_false(spans[4].is_entered);
+	assert_false(spans[5].is_entered);
+	assert_true(spans[6].is_entered);
+	assert_true(spans[7].is_entered);
 	spans[0].is_entered = false;
 	code_jumps_scan(code, 4, 0x1000, spans, 1);
 	assert_false(spans[0].is_entered);
