@@ -40,7 +40,8 @@ void code_flow_deinit(struct code_flow *flow);
 /* Decodes what starts at @code. Returns false if it is no instruction, or is cut off. */
 bool instruction_decode(struct instruction *ret, const uint8_t *code, size_t size_bytes);
 
-/* Where the direct jump or call at @offset goes, which may be anywhere. Returns false for others. */
+/* Where the direct jump or call at @offset goes, which may be anywhere. Returns false for others.
+ */
 bool instruction_target(const struct instruction *instruction, uint64_t offset,
 			uint64_t *ret_target);
 

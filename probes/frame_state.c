@@ -67,11 +67,12 @@ static struct stack_place find_place(const struct frame_state *state,
 /* The slot that @place is, or NULL: it is none, or has only parts of some. */
 static struct value *find_slot(struct frame_state *state, const struct stack_place *place)
 {
+	int64_t number = -place->offset / FRAME_SLOT_BYTES; /* from 1, downwards */
+
 	if (!place->is_stack || !place->is_exact || place->size_bytes != FRAME_SLOT_BYTES ||
-	    place->offset >= 0 || place->offset % FRAME_SLOT_BYTES != 0 ||
-	    place->offset < -FRAME_SLOT_BYTES * FRAME_NR_SLOTS)
+	    place->offset % FRAME_SLOT_BYTES != 0 || number < 1 || number > FRAME_NR_SLOTS)
 		return NULL;
-	return &state->slots[-place->offset / FRAME_SLOT_BYTES - 1];
+	return &state->slots[number - 1];
 }
 
 /* Something unknown is stored at @place. Returns false if that may be the return address. */

@@ -34,7 +34,8 @@ struct node {
 	uint32_t offset;
 	struct instruction instruction;
 	enum placement_class class;
-	bool is_return, is_pending, is_banned, is_chosen, is_uncovered, wants_size, notes_size;
+	bool is_return, is_pending, is_banned, is_eligible, is_uncovered, is_chosen;
+	bool wants_size, notes_size;
 	uint8_t ways; /* in which it is reached: a bit for each of enum way's combinations */
 	struct node *taken, *passed; /* what it leads to by jumping, and by going on; or NULL */
 	struct outcome outcome;
@@ -401,7 +402,7 @@ static bool describe(const struct flow *flow, const struct node *node, struct ou
 }
 
 /* True if a cheap probe at @node sees the block. */
-static bool is_eligible(const struct flow *flow, const struct node *node)
+static bool sees_block(const struct flow *flow, const struct node *node)
 {
 	struct outcome_point point;
 
@@ -431,25 +432,26 @@ static bool is_spare(const struct flow *flow, const struct node *node)
 	       describe(flow, node, &point) && point.block_register == OUTCOME_IS_NULL;
 }
 
-/* Notes from where a return can be reached past no eligible node, that node's own included. */
+/* Notes which nodes are eligible, and from where a return can be reached without one. */
 static void find_uncovered(struct flow *flow)
 {
 	bool is_changed;
 
-	for (size_t i = 0; i < flow->nr_nodes; i++)
-		flow->nodes[i]->is_uncovered =
-			flow->nodes[i]->is_return && !is_eligible(flow, flow->nodes[i]);
+	for (size_t i = 0; i < flow->nr_nodes; i++) {
+		struct node *node = flow->nodes[i];
+
+		node->is_eligible = sees_block(flow, node);
+		node->is_uncovered = node->is_return && !node->is_eligible;
+	}
 	do {
 		is_changed = false;
 		for (size_t i = flow->nr_nodes; i-- > 0;) {
 			struct node *node = flow->nodes[i];
 
-			if (node->is_uncovered ||
-			    !((node->taken && node->taken->is_uncovered) ||
-			      (node->passed && node->passed->is_uncovered)) ||
-			    is_eligible(flow, node))
-				continue;
-			node->is_uncovered = is_changed = true;
+			if (!node->is_uncovered && !node->is_eligible &&
+			    ((node->taken && node->taken->is_uncovered) ||
+			     (node->passed && node->passed->is_uncovered)))
+				node->is_uncovered = is_changed = true;
 		}
 	} while (is_changed);
 }
@@ -488,7 +490,7 @@ static bool choose(struct flow *flow)
 	while (flow->nr_pending > 0) {
 		struct node *node = flow->pending[--flow->nr_pending];
 
-		node->is_chosen = is_eligible(flow, node) || is_spare(flow, node);
+		node->is_chosen = node->is_eligible || is_spare(flow, node);
 		if (node->is_chosen)
 			continue;
 		if (node->is_return)

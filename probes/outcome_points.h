@@ -29,9 +29,9 @@ enum outcome_saved {
 	OUTCOME_NR_SAVED,
 };
 
-#define OUTCOME_NOWHERE	   (-1)
-#define OUTCOME_IS_NULL	   (-2) /* the block: this path fails */
-#define OUTCOME_UNCHANGED  (-1)
+#define OUTCOME_NOWHERE	  (-1)
+#define OUTCOME_IS_NULL	  (-2) /* the block: this path fails */
+#define OUTCOME_UNCHANGED (-1)
 
 /*
  * Registers are numbered as instructions encode them: ax, cx, dx, bx, sp, bp, si, di, r8 to r15.
@@ -40,11 +40,13 @@ enum outcome_saved {
  * passed at least one that has only a size before. A call that never returns may pass one.
  */
 struct outcome_point {
-	uint64_t offset;	/* in the function, in bytes */
-	int size_register;	/* or OUTCOME_NOWHERE */
-	int block_register;	/* OUTCOME_NOWHERE: only the size is to be noted here; or OUTCOME_IS_NULL */
-	uint32_t frame_bytes;	/* the return address is so far above the stack pointer */
-	/* Where the caller's registers are: so far above the stack pointer, or OUTCOME_UNCHANGED. */
+	uint64_t offset;      /* in the function, in bytes */
+	int size_register;    /* or OUTCOME_NOWHERE */
+	int block_register;   /* OUTCOME_NOWHERE: only the size is to be noted here; or
+				 OUTCOME_IS_NULL */
+	uint32_t frame_bytes; /* the return address is so far above the stack pointer */
+	/* Where the caller's registers are: so far above the stack pointer, or OUTCOME_UNCHANGED.
+	 */
 	int32_t saved[OUTCOME_NR_SAVED];
 };
 

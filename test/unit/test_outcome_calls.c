@@ -84,9 +84,10 @@ static void read_registers(const ucontext_t *context, greg_t ret[NR_GENERAL])
 
 static uint64_t stack_word(const greg_t *registers, uint32_t distance)
 {
+	const char *here = __builtin_frame_address(0); /* of the same stack */
 	uint64_t word;
 
-	memcpy(&word, (const char *)registers[4] + distance, sizeof(word));
+	memcpy(&word, here + (registers[4] - (greg_t)(uintptr_t)here) + distance, sizeof(word));
 	return word;
 }
 
@@ -279,8 +280,8 @@ static int find_libc(void **state)
 
 	if (!handle || !dladdr(dlsym(handle, "malloc"), &info))
 		return -1;
-	libc.malloc = (uintptr_t)dlsym(handle, "malloc");
-	libc.allocate = (allocate *)libc.malloc;
+	libc.allocate = (allocate *)dlsym(handle, "malloc");
+	libc.malloc = (uintptr_t)libc.allocate;
 	libc.release = (release *)dlsym(handle, "free");
 	dlclose(handle);
 	fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
