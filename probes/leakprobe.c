@@ -128,6 +128,17 @@ static int plan(struct probe_set *set, struct options *options)
 	return err;
 }
 
+/* Where leakrec's own programs record a function at its outcome: no probe of tracefs' is needed. */
+static void print_points(const struct probe *ret)
+{
+	for (size_t i = 0; i < ret->nr_points; i++) {
+		const struct outcome_point *point = &ret->points[i];
+
+		printf("# leakrec: %s+0x%" PRIx64 " %s: %s\n", ret->symbol, point->offset,
+		       placement_class_name(point->instruction.class), point->instruction.text);
+	}
+}
+
 /* tracefs takes what follows a '#' for a comment, so the lines can be written there as they are. */
 static void print_definitions(const struct probe_set *set)
 {
@@ -142,6 +153,7 @@ static void print_definitions(const struct probe_set *set)
 			       probe->offset - probe->function_offset,
 			       placement_class_name(probe->instruction.class),
 			       probe->instruction.text);
+			print_points(probe);
 		}
 	}
 }

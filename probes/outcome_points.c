@@ -669,6 +669,8 @@ static int collect(const struct flow *flow, struct outcome_point ret[OUTCOME_MAX
 			continue;
 		if (nr == OUTCOME_MAX_POINTS || !describe(flow, node, &ret[nr]))
 			return -ENOTSUP;
+		placement_describe(flow->code + offset, flow->function->size_bytes - offset,
+				   flow->kernel, &ret[nr].instruction);
 		nr++;
 	}
 	return nr;

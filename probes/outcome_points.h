@@ -40,8 +40,9 @@ enum outcome_saved {
  * passed at least one that has only a size before. A call that never returns may pass one.
  */
 struct outcome_point {
-	uint64_t offset;      /* in the function, in bytes */
-	int size_register;    /* or OUTCOME_NOWHERE */
+	uint64_t offset;			  /* in the function, in bytes */
+	struct placement_instruction instruction; /* there */
+	int size_register;			  /* or OUTCOME_NOWHERE */
 	int block_register;   /* OUTCOME_NOWHERE: only the size is to be noted here; or
 				 OUTCOME_IS_NULL */
 	uint32_t frame_bytes; /* the return address is so far above the stack pointer */

@@ -49,6 +49,15 @@ int probe_arch_find_stores(const struct probe_arch *arch, const uint8_t *code, s
 	return nr;
 }
 
+int probe_arch_find_points(const struct probe_arch *arch, const struct elf_image *image,
+			   const struct elf_function *function, int size_arg,
+			   struct outcome_point ret[OUTCOME_MAX_POINTS])
+{
+	struct placement_kernel kernel = placement_kernel_running();
+
+	return arch->is_decoded ? outcome_points_find(image, function, size_arg, &kernel, ret) : 0;
+}
+
 void probe_arch_describe(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
 			 struct placement_instruction *ret)
 {

@@ -7,6 +7,7 @@
 #ifndef LEAKTOOLS_PROBES_PROBE_ARCH_H
 #define LEAKTOOLS_PROBES_PROBE_ARCH_H
 
+#include "probes/outcome_points.h"
 #include "probes/placement.h"
 #include "probes/store_finder.h"
 
@@ -35,6 +36,11 @@ int probe_arch_place_entry(const struct probe_arch *arch, const uint8_t *code, s
  */
 int probe_arch_find_stores(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
 			   struct store_site *ret, size_t max);
+
+/* As outcome_points_find(); 0 where code is not decoded. */
+int probe_arch_find_points(const struct probe_arch *arch, const struct elf_image *image,
+			   const struct elf_function *function, int size_arg,
+			   struct outcome_point ret[OUTCOME_MAX_POINTS]);
 
 /* As placement_describe(); unknown where code is not decoded. */
 void probe_arch_describe(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,

@@ -253,6 +253,44 @@ static int plan_probes(struct probe_file *file, const struct elf_image *image,
 	return err;
 }
 
+/*
+ * Finds where one probe could stand for a function's entry and its return. Only for glibc's malloc:
+ * it is what is called most, and it surely calls no other allocator, whose events inside of it
+ * would come before its own.
+ */
+static int find_points(struct probe *ret, const struct elf_image *image,
+		       const struct allocator *allocator)
+{
+	const struct allocator_function *function =
+		allocator_find_code(allocator, ret->function_offset);
+	struct outcome_point points[OUTCOME_MAX_POINTS];
+	int nr;
+
+	if (!function || function->code.offset != ret->function_offset ||
+	    strcmp(ret->schema->function, "malloc") != 0)
+		return 0;
+	nr = probe_arch_find_points(probe_arch_native(), image, &function->code,
+				    ret->first_arg + ret->schema->size_arg, points);
+	if (nr <= 0)
+		return nr;
+	ret->points = malloc((size_t)nr * sizeof(*points));
+	if (!ret->points)
+		return -ENOMEM;
+	memcpy(ret->points, points, (size_t)nr * sizeof(*points));
+	ret->nr_points = (size_t)nr;
+	return 0;
+}
+
+static int find_all_points(struct probe_file *file, const struct probe_plan_source *source)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < file->nr_probes && !err && source->allocator->is_glibc; i++)
+		if (file->probes[i].point == PROBE_RETURN)
+			err = find_points(&file->probes[i], source->image, source->allocator);
+	return err;
+}
+
 struct uprobe_spec probe_plan_spec(const struct probe_file *file, const struct probe *probe)
 {
 	return (struct uprobe_spec){
@@ -317,6 +355,8 @@ static int fill_file(struct probe_file *file, const struct probe_plan_source *so
 	if (!err)
 		err = plan_probes(file, source->image, allocator);
 	if (!err)
+		err = find_all_points(file, source);
+	if (!err)
 		err = usdt_plan_probes(file, source->image);
 	return err ? err : probe_plan_set_group(file, &name);
 }
@@ -341,6 +381,7 @@ void probe_file_deinit(struct probe_file *file)
 	for (size_t i = 0; i < file->nr_probes; i++) {
 		free(file->probes[i].fetch_args);
 		free(file->probes[i].definition);
+		free(file->probes[i].points);
 	}
 	free(file->probes);
 	free(file->path);

@@ -15,6 +15,7 @@
 #ifndef LEAKTOOLS_PROBES_PROBE_SET_H
 #define LEAKTOOLS_PROBES_PROBE_SET_H
 
+#include "probes/outcome_points.h"
 #include "probes/placement.h"
 
 #include "common/probe_schema.h"
@@ -38,7 +39,10 @@ struct probe {
 	struct placement_instruction instruction; /* there */
 	char *fetch_args;			  /* what the event records: "bytes=%di:u64 ..." */
 	char *definition;			  /* the line for uprobe_events */
-	int64_t tracefs_id;			  /* perf_event_attr.config; -1 until registered */
+	/* Of an allocation's return: where one probe could stand for entry and return, or NULL. */
+	struct outcome_point *points;
+	size_t nr_points;
+	int64_t tracefs_id;   /* perf_event_attr.config; -1 until registered */
 	bool registered_here; /* by probe_set_register(), so probe_set_unregister() removes it */
 };
 
