@@ -19,16 +19,19 @@ void followers_init(struct followers *ret, struct probe_programs *programs, stru
 
 int followers_deinit(struct followers *followers)
 {
-	int err = followers->error, err_remove = 0;
+	int err = followers->error, err_remove = 0, err_points = 0;
 
 	for (size_t i = 0; i < followers->nr_fds; i++)
 		close(followers->fds[i]);
 	if (followers->own_probes.nr_files)
 		err_remove = probe_set_unregister(&followers->own_probes);
 	probe_set_deinit(&followers->own_probes);
+	if (followers->own_points.nr_files)
+		err_points = probe_set_unregister(&followers->own_points);
+	probe_set_deinit(&followers->own_points);
 	free(followers->fds);
 	*followers = (struct followers){0};
-	return err ? err : err_remove;
+	return err ? err : err_remove ? err_remove : err_points;
 }
 
 /* The probe of a copy of a set that stands for @probe. */
@@ -40,16 +43,33 @@ static int copy_probe(struct probe_file *to, const struct probe *probe)
 	copy->tracefs_id = -1;
 	copy->registered_here = false;
 	copy->definition = NULL;
+	copy->points = NULL;
+	copy->nr_points = 0;
 	copy->fetch_args = strdup(probe->fetch_args);
 	to->nr_probes++;
 	return copy->fetch_args ? 0 : -ENOMEM;
 }
 
+/* The copy of @file, which is the last of @to if there is one yet, with room for @nr_probes. */
+static struct probe_file *copy_file(struct probe_set *to, const struct probe_file *file,
+				    size_t nr_probes)
+{
+	struct probe_file *copy = to->nr_files ? &to->files[to->nr_files - 1] : NULL;
+
+	if (copy && strcmp(copy->group, file->group) == 0)
+		return copy;
+	copy = &to->files[to->nr_files++];
+	*copy = (struct probe_file){.fd = -1};
+	memcpy(copy->group, file->group, sizeof(copy->group));
+	copy->path = strdup(file->path);
+	copy->display = strdup(file->display);
+	copy->probes = calloc(nr_probes, sizeof(*copy->probes));
+	return copy->path && copy->display && copy->probes ? copy : NULL;
+}
+
 /* Copies the probes that are recorded, file by file, in the order of the places. */
 static int copy_probes(struct probe_set *to, const struct probe_programs *programs)
 {
-	const struct probe_file *file = NULL;
-	struct probe_file *copy = NULL;
 	int err = 0;
 
 	to->files = calloc(programs->nr_planned, sizeof(*to->files));
@@ -57,24 +77,47 @@ static int copy_probes(struct probe_set *to, const struct probe_programs *progra
 		return -ENOMEM;
 	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
 		const struct program_place *place = &programs->places[i];
+		struct probe_file *copy = copy_file(to, place->file, place->file->nr_probes);
 
-		if (!copy || place->file != file) {
-			file = place->file;
-			copy = &to->files[to->nr_files++];
-			*copy = (struct probe_file){.fd = -1};
-			memcpy(copy->group, file->group, sizeof(copy->group));
-			copy->path = strdup(file->path);
-			copy->display = strdup(file->display);
-			copy->probes = calloc(file->nr_probes, sizeof(*copy->probes));
-			if (!copy->path || !copy->display || !copy->probes)
-				return -ENOMEM;
-		}
+		if (!copy)
+			return -ENOMEM;
 		if (place->entry)
 			err = copy_probe(copy, place->entry);
 		if (!err && place->ret)
 			err = copy_probe(copy, place->ret);
 	}
 	return err;
+}
+
+/* A probe that records nothing for each point. */
+static int copy_points(struct probe_set *to, const struct probe_programs *programs)
+{
+	to->files = calloc(programs->nr_points + 1, sizeof(*to->files));
+	if (!to->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < programs->nr_points; i++) {
+		const struct probe *function = programs->points[i].place->ret;
+		struct probe_file *copy =
+			copy_file(to, programs->points[i].place->file, programs->nr_points);
+		struct probe *probe;
+
+		if (!copy)
+			return -ENOMEM;
+		probe = &copy->probes[copy->nr_probes++];
+		*probe = (struct probe){
+			.schema = function->schema,
+			.point = PROBE_ENTRY,
+			.function_offset = function->function_offset,
+			.offset = program_point_offset(&programs->points[i]),
+			.fetch_args = strdup(""),
+			.tracefs_id = -1,
+		};
+		snprintf(probe->event, sizeof(probe->event), "%s_point_%zu",
+			 function->schema->function, i);
+		if (!probe->fetch_args)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* Takes over @fd. */
@@ -157,11 +200,24 @@ static int set_up(struct followers *followers)
 	return err;
 }
 
-/* Opens all events for one thread. Returns 0, also if it is gone. */
-static int follow_thread(struct followers *followers, pid_t tid)
+/*
+ * The points have probes only for processes whose links have lost their breakpoints: they put those
+ * back, and the links' programs run.
+ */
+static int set_up_points(struct followers *followers)
 {
-	for (size_t i = 0; i < followers->own_probes.nr_files; i++) {
-		const struct probe_file *file = &followers->own_probes.files[i];
+	int err = copy_points(&followers->own_points, followers->programs);
+
+	if (!err)
+		err = probe_set_make_own(&followers->own_points);
+	return err ? err : probe_set_register(&followers->own_points);
+}
+
+/* Opens the events of @set for one thread. Returns 0, also if it is gone. */
+static int follow_thread(struct followers *followers, const struct probe_set *set, pid_t tid)
+{
+	for (size_t i = 0; i < set->nr_files; i++) {
+		const struct probe_file *file = &set->files[i];
 
 		for (size_t j = 0; j < file->nr_probes; j++) {
 			int fd = open_event(&file->probes[j], tid, true);
@@ -182,8 +238,8 @@ static bool has_tid(const struct task_list *list, pid_t tid)
 	return false;
 }
 
-/* Opens all events for all threads of a process, which is held. */
-static int follow_process(struct followers *followers, pid_t pid)
+/* Opens the events of @set for all threads of a process, which is held. */
+static int follow_process(struct followers *followers, const struct probe_set *set, pid_t pid)
 {
 	struct task_list known = {0};
 	int err = 0;
@@ -196,7 +252,7 @@ static int follow_process(struct followers *followers, pid_t pid)
 		for (size_t j = 0; j < now.nr_tids && !err; j++) {
 			if (has_tid(&known, now.tids[j]))
 				continue;
-			err = follow_thread(followers, now.tids[j]);
+			err = follow_thread(followers, set, now.tids[j]);
 			nr_new++;
 		}
 		task_list_deinit(&known);
@@ -206,6 +262,13 @@ static int follow_process(struct followers *followers, pid_t pid)
 	}
 	task_list_deinit(&known);
 	return err == -ESRCH ? 0 : err;
+}
+
+static int follow_points(struct followers *followers, pid_t pid)
+{
+	int err = followers->own_points.nr_files ? 0 : set_up_points(followers);
+
+	return err ? err : follow_process(followers, &followers->own_points, pid);
 }
 
 void followers_serve(struct followers *followers)
@@ -223,7 +286,10 @@ void followers_serve(struct followers *followers)
 		if (!err && !followers->own_probes.nr_files)
 			err = set_up(followers);
 		if (!err)
-			err = follow_process(followers, (pid_t)target->tgid);
+			err = follow_process(followers, &followers->own_probes,
+					     (pid_t)target->tgid);
+		if (!err && target->relinked && followers->programs->nr_points)
+			err = follow_points(followers, (pid_t)target->tgid);
 		if (err && !followers->error)
 			diag_error(
 				"cannot follow the children that the processes fork: %s; they are "

@@ -249,6 +249,7 @@ ALWAYS_INLINE bool is_followed(void)
 	return recording && !(target && target->linked);
 }
 
+#include "program_points.bpf.h"
 #include "program_resources.bpf.h"
 
 /* Returns 0, as all that hang on perf events: the kernel then makes no sample of its own. */
@@ -366,6 +367,7 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 		return 0;
 	target->stopped_ns = bpf_ktime_get_ns();
 	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
+	target->relinked = 1;
 	target->forks = GATE_FORKS_WANTED;
 	target->stopped = 1;
 	shared.any_stopped = 1;

@@ -114,6 +114,7 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 				  !config->no_heap && has_tracepoint("filemap/mm_filemap_fault"));
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_point, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_resource_call,
 					      ATTACH_UPROBE_SESSION);
@@ -239,10 +240,12 @@ static int add_link(struct probe_programs *programs, int fd)
 	return 0;
 }
 
-/* The program for linked processes at @place. */
+/* The program for linked processes at @place, or NULL: they are watched elsewhere. */
 static const struct bpf_program *program_at(const struct probe_programs *programs,
 					    const struct program_place *place)
 {
+	if (place->has_points)
+		return NULL;
 	if (place->file->has_resources)
 		return place->ret ? programs->bpf->progs.linked_resource_call
 				  : programs->bpf->progs.linked_resource_entry;
@@ -250,6 +253,11 @@ static const struct bpf_program *program_at(const struct probe_programs *program
 		return programs->bpf->progs.linked_call;
 	return place->entry->schema->effect == HEAP_MARK ? programs->bpf->progs.linked_mark
 							 : programs->bpf->progs.linked_entry;
+}
+
+uint64_t program_point_offset(const struct program_point *point)
+{
+	return point->place->ret->function_offset + point->outcome->offset;
 }
 
 /* Links the places of @file that are @program's. */
@@ -276,6 +284,15 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 			continue;
 		offsets[attr.nr] = place->offset;
 		cookies[attr.nr++] = i;
+	}
+	for (size_t i = 0; program == programs->bpf->progs.linked_point && i < programs->nr_points;
+	     i++) {
+		const struct program_point *point = &programs->points[i];
+
+		if (point->place->file != file)
+			continue;
+		offsets[attr.nr] = program_point_offset(point);
+		cookies[attr.nr++] = PROGRAM_MAX_SITES - 1 - i;
 	}
 	if (attr.nr == 0)
 		return 0;
@@ -330,6 +347,7 @@ int probe_programs_link(struct probe_programs *programs, pid_t pid)
 {
 	const struct bpf_program *const linked[] = {
 		programs->bpf->progs.linked_call,
+		programs->bpf->progs.linked_point,
 		programs->bpf->progs.linked_entry,
 		programs->bpf->progs.linked_mark,
 		programs->bpf->progs.linked_resource_call,

@@ -15,12 +15,24 @@
 #include "recorder/program_ring.h"
 #include "recorder/record_events.h"
 
+#define PROGRAM_MAX_POINTS 64
+
 /* A place to watch; its index is that of its struct program_site. */
 struct program_place {
 	const struct probe_file *file;
 	uint64_t offset;	   /* in the file */
 	const struct probe *entry; /* or the store; NULL: the entry is not recorded */
 	const struct probe *ret;   /* NULL: there is no return, or it is not recorded */
+	bool has_points;	   /* linked processes are watched at program_points instead */
+};
+
+/*
+ * A point inside of a place's function (probes/outcome_points.h). Its site is counted from the
+ * table's end: PROGRAM_MAX_SITES - 1 for the first.
+ */
+struct program_point {
+	const struct program_place *place;
+	const struct outcome_point *outcome;
 };
 
 /* The events of a row of the schema, whatever the file; type 0: there is none. */
@@ -32,7 +44,9 @@ struct probe_programs {
 	struct probe_programs_bpf *bpf;
 	struct program_place places[PROGRAM_MAX_SITES];
 	size_t nr_places;
-	size_t nr_planned;	    /* the first of these: the others are late files' */
+	size_t nr_planned; /* the first of these: the others are late files' */
+	struct program_point points[PROGRAM_MAX_POINTS];
+	size_t nr_points;
 	struct program_row *rows;   /* by the schema table's order */
 	struct program_ring *rings; /* of the CPUs that are there, by number; others are empty */
 	size_t nr_rings;
@@ -41,6 +55,9 @@ struct probe_programs {
 	size_t nr_links;
 	uint64_t lost_id;
 };
+
+/* Where the point is in its file. */
+uint64_t program_point_offset(const struct program_point *point);
 
 /*
  * Loads the programs. Returns 0; -EOPNOTSUPP where the kernel has not what it takes or does not

@@ -8,9 +8,13 @@
 
 #include "gate_shared.h"
 
-#define PROGRAM_MAX_SITES  1024 /* a power of two */
-#define PROGRAM_MAX_ARGS   3
-#define PROGRAM_MAX_STACK  127 /* kernel.perf_event_max_stack's default */
+#define PROGRAM_MAX_SITES	1024 /* a power of two */
+#define PROGRAM_MAX_ARGS	3
+#define PROGRAM_MAX_STACK	127 /* kernel.perf_event_max_stack's default */
+
+#define PROGRAM_SAVED_REGISTERS 6 /* OUTCOME_NR_SAVED */
+#define PROGRAM_FRAME_WORDS                                                                        \
+	16 /* with the return address: OUTCOME_MAX_FRAME_BYTES; a power of two */
 
 #define PROGRAM_TEXT_BYTES 64 /* of a mark, with its end: PROBE_TEXT_BYTES */
 
@@ -36,6 +40,7 @@ enum program_site_kind {
 	PROGRAM_STORE,	      /* two registers */
 	PROGRAM_MARK,	      /* the text that the first argument points to */
 	PROGRAM_RESOURCE,     /* program_resources.bpf.h's */
+	PROGRAM_POINT,	      /* program_points.bpf.h's */
 };
 
 /* Where a value is at a function's entry: in the register at so many bytes of struct pt_regs, or
@@ -64,6 +69,14 @@ struct program_site {
 	/* An allocator may be around this one: no PROGRAM_CALL, for it must be seen to begin first.
 	 */
 	unsigned int may_be_inner;
+	/* PROGRAM_POINT (probes/outcome_points.h): 1 more than the numbers of the registers that
+	 * hold size and block, 0: none does. */
+	unsigned int size_register, block_register;
+	unsigned int has_block;	  /* the block is known, though it may be NULL */
+	unsigned int frame_words; /* of the stack up to the return address, without it */
+	unsigned int distance;	  /* from the place where the function is probed elsewise */
+	/* 1 more than the word of the frame that holds the caller's register, 0: unchanged. */
+	unsigned char saved[PROGRAM_SAVED_REGISTERS];
 };
 
 /* A file that is mapped, as the kernel knows it. */

@@ -14,7 +14,7 @@ static struct program_place *append_place(struct probe_programs *programs,
 {
 	struct program_place *place = &programs->places[programs->nr_places];
 
-	if (programs->nr_places == PROGRAM_MAX_SITES)
+	if (programs->nr_places == PROGRAM_MAX_SITES - PROGRAM_MAX_POINTS)
 		return NULL;
 	programs->nr_places++;
 	*place = (struct program_place){.file = file, .offset = probe->offset};
@@ -466,6 +466,61 @@ static int describe_place(const struct probe_programs *programs, const struct pr
 	return err;
 }
 
+/* 1 more than a register's number, 0: none has the value. */
+static unsigned int register_of(int number)
+{
+	return number >= 0 ? (unsigned int)number + 1 : 0;
+}
+
+/* What the programs are to know of a point inside of @place's function. */
+static struct program_site point_site(const struct program_place *place,
+				      const struct outcome_point *outcome,
+				      const struct program_site *function)
+{
+	struct program_site site = {
+		.kind = PROGRAM_POINT,
+		.size_register = register_of(outcome->size_register),
+		.block_register = register_of(outcome->block_register),
+		.has_block = outcome->block_register != OUTCOME_NOWHERE,
+		.frame_words = outcome->frame_bytes / 8,
+		.distance = (unsigned int)(place->ret->function_offset + outcome->offset -
+					   place->offset),
+	};
+
+	static_assert(PROGRAM_SAVED_REGISTERS == OUTCOME_NR_SAVED, "as many");
+	static_assert(PROGRAM_FRAME_WORDS == OUTCOME_MAX_FRAME_BYTES / 8 + 1, "as large");
+	for (int i = 0; i < OUTCOME_NR_SAVED; i++)
+		if (outcome->saved[i] != OUTCOME_UNCHANGED)
+			site.saved[i] = (unsigned char)(outcome->saved[i] / 8 + 1);
+	site.events[PROGRAM_CALL] = function->events[PROGRAM_CALL];
+	return site;
+}
+
+/* Watches points where one hit tells all, wherever they are known. */
+static void use_points(struct probe_programs *programs, struct program_site *sites,
+		       const struct record_config *config)
+{
+	/* Others may want registers that only the return has. */
+	if (config->call_graph == CALL_GRAPH_DWARF && !record_config_unwinds(config))
+		return;
+	for (size_t i = 0; i < programs->nr_places; i++) {
+		struct program_place *place = &programs->places[i];
+		const struct program_site *function = &sites[i];
+
+		if (!function->events[PROGRAM_CALL].type || !place->ret->nr_points ||
+		    programs->nr_points + place->ret->nr_points > PROGRAM_MAX_POINTS)
+			continue;
+		for (size_t j = 0; j < place->ret->nr_points; j++) {
+			const struct outcome_point *outcome = &place->ret->points[j];
+			size_t nr = programs->nr_points++;
+
+			programs->points[nr] = (struct program_point){place, outcome};
+			sites[PROGRAM_MAX_SITES - 1 - nr] = point_site(place, outcome, function);
+		}
+		place->has_points = true;
+	}
+}
+
 /* Inner calls of malloc are to be seen as such. */
 static void expect_outer(const struct probe_programs *programs, struct program_site *sites)
 {
@@ -503,5 +558,7 @@ int program_places_describe(struct probe_programs *programs, struct program_site
 
 	for (size_t i = 0; i < programs->nr_places && !err; i++)
 		err = describe_place(programs, &programs->places[i], &to, &sites[i]);
+	if (!err)
+		use_points(programs, sites, config);
 	return err;
 }

@@ -10,6 +10,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "gate_targets.bpf.h"
+#include "probe_programs_shared.h"
 
 #include <stdbool.h>
 
@@ -56,6 +57,65 @@ ALWAYS_INLINE void copy_call_registers(unsigned long long *to, const struct pt_r
 	to[5] = regs->r13;
 	to[6] = regs->r14;
 	to[7] = regs->r15;
+}
+
+/* Once each, from the context itself: the verifier permits no other access. */
+#define REGISTER_CASE(number, name)                                                                \
+	case number:                                                                               \
+		value = regs->name;                                                                \
+		asm volatile("" : "+r"(value));                                                    \
+		break
+
+/* A register by its number in instructions, as that of a point (program_points.bpf.h). */
+ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, unsigned int number)
+{
+	unsigned long long value = 0;
+
+	switch (number) {
+		REGISTER_CASE(0, rax);
+		REGISTER_CASE(1, rcx);
+		REGISTER_CASE(2, rdx);
+		REGISTER_CASE(3, rbx);
+		REGISTER_CASE(5, rbp);
+		REGISTER_CASE(6, rsi);
+		REGISTER_CASE(7, rdi);
+		REGISTER_CASE(8, r8);
+		REGISTER_CASE(9, r9);
+		REGISTER_CASE(10, r10);
+		REGISTER_CASE(11, r11);
+		REGISTER_CASE(12, r12);
+		REGISTER_CASE(13, r13);
+		REGISTER_CASE(14, r14);
+		REGISTER_CASE(15, r15);
+	}
+	return value;
+}
+
+/* What a caller gets back of a register: the word of the @frame that @saved names, or as it is. */
+ALWAYS_INLINE unsigned long long restored(unsigned long long now, unsigned char saved,
+					  const unsigned long long *frame)
+{
+	/* Or the compiler would choose between the addresses. */
+	asm volatile("" : "+r"(now));
+	return saved ? frame[(saved - 1) & (PROGRAM_FRAME_WORDS - 1)] : now;
+}
+
+/* @saved: of struct program_site. */
+ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *regs,
+				     const unsigned char *saved, const unsigned long long *frame)
+{
+	to->rbx = restored(regs->rbx, saved[0], frame);
+	to->rbp = restored(regs->rbp, saved[1], frame);
+	to->r12 = restored(regs->r12, saved[2], frame);
+	to->r13 = restored(regs->r13, saved[3], frame);
+	to->r14 = restored(regs->r14, saved[4], frame);
+	to->r15 = restored(regs->r15, saved[5], frame);
+}
+
+ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsigned long long sp)
+{
+	regs->rip = ip;
+	regs->rsp = sp;
 }
 
 /* Of the current task. */
@@ -120,6 +180,21 @@ ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
 ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
 {
 	return PT_REGS_RET(regs);
+}
+
+/* Code is not decoded: there are no points. */
+ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, unsigned int number)
+{
+	return 0;
+}
+
+ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *regs,
+				     const unsigned char *saved, const unsigned long long *frame)
+{
+}
+
+ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsigned long long sp)
+{
 }
 
 /* At the return the first is the result: who needs the arguments there takes them at the entry. */
