@@ -58,6 +58,13 @@ bool instruction_target(const struct instruction *instruction, uint64_t offset,
 	return false;
 }
 
+bool instruction_is_ambiguous(const struct instruction *instruction)
+{
+	return instruction->info.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE &&
+	       instruction->info.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE &&
+	       !instruction->info.raw.rex.W;
+}
+
 bool instruction_traps(const struct instruction *instruction)
 {
 	return instruction->info.mnemonic == ZYDIS_MNEMONIC_HLT ||

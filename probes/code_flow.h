@@ -45,6 +45,10 @@ bool instruction_decode(struct instruction *ret, const uint8_t *code, size_t siz
 bool instruction_target(const struct instruction *instruction, uint64_t offset,
 			uint64_t *ret_target);
 
+/* True for a jump, call or return with an operand-size prefix: processors differ in where it goes.
+ */
+bool instruction_is_ambiguous(const struct instruction *instruction);
+
 /* True if nothing can run behind @instruction, nor is anything jumped to: hlt, ud2. */
 bool instruction_traps(const struct instruction *instruction);
 

@@ -148,7 +148,8 @@ static void follow(struct walk *walk, uint64_t offset, struct register_state reg
 {
 	struct instruction instruction;
 
-	if (!decode_at(walk->returns, offset, &instruction)) {
+	if (!decode_at(walk->returns, offset, &instruction) ||
+	    instruction_is_ambiguous(&instruction)) {
 		walk->may_return = true;
 		return;
 	}
@@ -158,11 +159,7 @@ static void follow(struct walk *walk, uint64_t offset, struct register_state reg
 		break;
 	case ZYDIS_CATEGORY_COND_BR:
 	case ZYDIS_CATEGORY_UNCOND_BR:
-		/* Processors differ in where a jump with that prefix goes. */
-		if (instruction.info.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE)
-			walk->may_return = true;
-		else
-			follow_jump(walk, offset, &instruction, &registers);
+		follow_jump(walk, offset, &instruction, &registers);
 		break;
 	case ZYDIS_CATEGORY_RET:
 	case ZYDIS_CATEGORY_SYSRET:

@@ -140,8 +140,7 @@ static int learn_jump(struct flow *flow, struct node *node, const struct frame_s
 	uint64_t target;
 
 	if (!instruction_target(&node->instruction, node->offset, &target) ||
-	    node->instruction.info.mnemonic == ZYDIS_MNEMONIC_XBEGIN ||
-	    (node->instruction.info.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE))
+	    node->instruction.info.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
 		return -ENOTSUP;
 	if (!register_state_branch(&taken.registers, &node->instruction, true))
 		return 0;
@@ -177,8 +176,7 @@ static bool is_plain_return(const struct instruction *instruction)
 {
 	return instruction->info.mnemonic == ZYDIS_MNEMONIC_RET &&
 	       instruction->info.meta.branch_type == ZYDIS_BRANCH_TYPE_NEAR &&
-	       instruction->info.operand_count_visible == 0 &&
-	       !(instruction->info.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE);
+	       instruction->info.operand_count_visible == 0;
 }
 
 /* Notes what @node, which is reached with @state, leads to. */
@@ -186,6 +184,8 @@ static int learn_exits(struct flow *flow, struct node *node, const struct frame_
 {
 	int err;
 
+	if (instruction_is_ambiguous(&node->instruction))
+		return -ENOTSUP;
 	switch (node->instruction.info.meta.category) {
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		return learn_jump(flow, node, state);
