@@ -488,6 +488,58 @@ static const struct points_case cases[] = {
 	 16,
 	 {},
 	 0},
+	/* mov (%rsi),%rax; 1: sub $1,%rcx; jne 1b; ret */
+	{"looped", CODE(0x48, 0x8b, 0x06, 0x48, 0x83, 0xe9, 0x01, 0x75, 0xfa, 0xc3), 10, {}, 0},
+	/* mov %rbx,-8(%rsp); mov %rdi,%rbx; mov (%rsi),%rax; test %rax,%rax; je 1f; movq $0,(%rax);
+	   1: mov -8(%rsp),%rbx; ret */
+	{"saved_below",
+	 CODE(0x48, 0x89, 0x5c, 0x24, 0xf8, 0x48, 0x89, 0xfb, 0x48, 0x8b, 0x06, 0x48, 0x85, 0xc0,
+	      0x74, 0x07, 0x48, 0xc7, 0x00, 0x00, 0x00, 0x00, 0x00, 0x48, 0x8b, 0x5c, 0x24, 0xf8,
+	      0xc3),
+	 29,
+	 {},
+	 0},
+	/* mov %rdi,%r10; test %rcx,%rcx; jne 1f; mov %rsi,%r10; 1: xor %edi,%edi; mov (%rdx),%rax;
+	   test %rax,%rax; je 2f; movq $0,(%rax); 2: ret */
+	{"size_or_other",
+	 CODE(0x49, 0x89, 0xfa, 0x48, 0x85, 0xc9, 0x75, 0x03, 0x49, 0x89, 0xf2, 0x31, 0xff, 0x48,
+	      0x8b, 0x02, 0x48, 0x85, 0xc0, 0x74, 0x07, 0x48, 0xc7, 0x00, 0x00, 0x00, 0x00, 0x00,
+	      0xc3),
+	 29,
+	 {{6, REGISTER_DI, OUTCOME_NOWHERE, 0, {-1, -1, -1, -1, -1, -1}},
+	  {19, OUTCOME_NOWHERE, REGISTER_AX, 0, {-1, -1, -1, -1, -1, -1}}},
+	 2},
+	/* test %rcx,%rcx; je 1f; mov %rdx,%rax; jmp 2f; 1: mov %r8,%rax; 2: ret */
+	{"block_or_other",
+	 CODE(0x48, 0x85, 0xc9, 0x74, 0x05, 0x48, 0x89, 0xd0, 0xeb, 0x03, 0x4c, 0x89, 0xc0, 0xc3),
+	 14,
+	 {},
+	 0},
+	/* test %rcx,%rcx; je 1f; mov %rdx,%rax; ret; 1: mov %r8,%rax; ret */
+	{"either_block",
+	 CODE(0x48, 0x85, 0xc9, 0x74, 0x04, 0x48, 0x89, 0xd0, 0xc3, 0x4c, 0x89, 0xc0, 0xc3),
+	 13,
+	 {},
+	 0},
+	/* test %rcx,%rcx; je 1f; mov %rdx,%rax; ret; 1: mov %rdx,%rax; ret */
+	{"block_before_move",
+	 CODE(0x48, 0x85, 0xc9, 0x74, 0x04, 0x48, 0x89, 0xd0, 0xc3, 0x48, 0x89, 0xd0, 0xc3),
+	 13,
+	 {{3, REGISTER_DI, REGISTER_DX, 0, {-1, -1, -1, -1, -1, -1}}},
+	 1},
+	/* mov (%rsi),%rax; test %rdx,%rdx; je 1f; syscall; 1: ret */
+	{"system_call_result",
+	 CODE(0x48, 0x8b, 0x06, 0x48, 0x85, 0xd2, 0x74, 0x02, 0x0f, 0x05, 0xc3),
+	 11,
+	 {},
+	 0},
+	/* add %rsp,%rdx; mov (%rsi),%rax; test %rax,%rax; je 1f; movq $0,(%rdx); 1: ret */
+	{"stack_pointer_added",
+	 CODE(0x48, 0x01, 0xe2, 0x48, 0x8b, 0x06, 0x48, 0x85, 0xc0, 0x74, 0x07, 0x48, 0xc7, 0x02,
+	      0x00, 0x00, 0x00, 0x00, 0xc3),
+	 19,
+	 {},
+	 0},
 	/* mov (%rsi),%rax; movq $0,(%rax); ret */
 	{"only_stepped",
 	 CODE(0x48, 0x8b, 0x06, 0x48, 0xc7, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc3),
@@ -513,6 +565,12 @@ static void code_file_write(int fd, const void *data, size_t size, off_t offset)
 	assert_int_equal(pwrite(fd, data, size, offset), (ssize_t)size);
 }
 
+static void code_file_open(struct code_file *file)
+{
+	assert_int_equal(elf_image_init(&file->image, file->fd), 0);
+	assert_true(file->image.is_native);
+}
+
 static void code_file_init(struct code_file *ret, const uint8_t *code, size_t size_bytes)
 {
 	Elf64_Ehdr header = {
@@ -525,6 +583,7 @@ static void code_file_init(struct code_file *ret, const uint8_t *code, size_t si
 		.e_ehsize = sizeof(header),
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = 1,
+		.e_shentsize = sizeof(Elf64_Shdr),
 	};
 	Elf64_Phdr segment = {
 		.p_type = PT_LOAD,
@@ -540,8 +599,7 @@ static void code_file_init(struct code_file *ret, const uint8_t *code, size_t si
 	code_file_write(ret->fd, &header, sizeof(header), 0);
 	code_file_write(ret->fd, &segment, sizeof(segment), sizeof(header));
 	code_file_write(ret->fd, code, size_bytes, CODE_OFFSET);
-	assert_int_equal(elf_image_init(&ret->image, ret->fd), 0);
-	assert_true(ret->image.is_native);
+	code_file_open(ret);
 }
 
 static void code_file_deinit(struct code_file *file)
@@ -563,6 +621,150 @@ static int find_points(const uint8_t *code, size_t size_bytes, uint64_t function
 	nr = outcome_points_find(&file.image, &function, size_arg, &kernel, ret);
 	code_file_deinit(&file);
 	return nr;
+}
+
+#define DATA_OFFSET	0x3000 /* in the file, and its address */
+#define NAMES_OFFSET	0x4000
+#define SECTIONS_OFFSET 0x5000
+#define NR_SECTIONS	3
+
+/* Adds to @file's code a section of @type with @data; of symbols, if it is a table of these. */
+static void code_file_add_section(struct code_file *file, const char *name, uint32_t type,
+				  const void *data, size_t size_bytes)
+{
+	char names[64] = "\0inner\0";
+	size_t name_at = sizeof("\0inner");
+	Elf64_Shdr sections[NR_SECTIONS] = {
+		[1] = {.sh_name = (uint32_t)name_at,
+		       .sh_type = type,
+		       .sh_addr = DATA_OFFSET,
+		       .sh_offset = DATA_OFFSET,
+		       .sh_size = size_bytes,
+		       .sh_link = 2,
+		       .sh_entsize = type == SHT_SYMTAB ? sizeof(Elf64_Sym) : 0,
+		       .sh_addralign = 8},
+		[2] = {.sh_type = SHT_STRTAB,
+		       .sh_offset = NAMES_OFFSET,
+		       .sh_size = sizeof(names),
+		       .sh_addralign = 1},
+	};
+	Elf64_Off offset = SECTIONS_OFFSET;
+	Elf64_Half numbers[2] = {NR_SECTIONS, 2}; /* how many; the one with the names */
+
+	elf_image_deinit(&file->image);
+	snprintf(names + name_at, sizeof(names) - name_at, "%s", name);
+	code_file_write(file->fd, data, size_bytes, DATA_OFFSET);
+	code_file_write(file->fd, names, sizeof(names), NAMES_OFFSET);
+	code_file_write(file->fd, sections, sizeof(sections), SECTIONS_OFFSET);
+	code_file_write(file->fd, &offset, sizeof(offset), offsetof(Elf64_Ehdr, e_shoff));
+	code_file_write(file->fd, numbers, sizeof(numbers), offsetof(Elf64_Ehdr, e_shnum));
+	code_file_open(file);
+}
+
+/* mov (%rsi),%rax; test %rax,%rax; je 1f; movq $0,(%rax); 1: ret */
+static const uint8_t simple_code[] = {0x48, 0x8b, 0x06, 0x48, 0x85, 0xc0, 0x74, 0x07,
+				      0x48, 0xc7, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc3};
+#define SIMPLE_POINT 6
+
+static int count_simple_points(const struct code_file *file)
+{
+	const struct elf_function function = {
+		.is_found = true, .offset = CODE_OFFSET, .size_bytes = sizeof(simple_code)};
+	struct outcome_point points[OUTCOME_MAX_POINTS];
+	int nr = outcome_points_find(&file->image, &function, 0, &kernel, points);
+
+	if (nr == 1)
+		assert_int_equal(points[0].offset, SIMPLE_POINT);
+	return nr;
+}
+
+/* What may be called is an entry: a function's symbol behind the first byte. */
+static void inner_symbols_are_entries(void **state)
+{
+	static const struct {
+		uint64_t offset;
+		int type, nr_points;
+	} symbols[] = {
+		{0, STT_FUNC, 1},
+		{8, STT_FUNC, 0},
+		{sizeof(simple_code) - 1, STT_GNU_IFUNC, 0},
+		{sizeof(simple_code), STT_FUNC, 1},
+		{8, STT_OBJECT, 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
+		Elf64_Sym table[2] = {{0},
+				      {.st_name = 1,
+				       .st_info = ELF64_ST_INFO(STB_GLOBAL, symbols[i].type),
+				       .st_shndx = 1,
+				       .st_value = CODE_OFFSET + symbols[i].offset,
+				       .st_size = 1}};
+		uint8_t code[2 * sizeof(simple_code)] = {0};
+		struct code_file file;
+
+		memcpy(code, simple_code, sizeof(simple_code));
+		code_file_init(&file, code, sizeof(code));
+		assert_int_equal(count_simple_points(&file), 1);
+		code_file_add_section(&file, ".symtab", SHT_SYMTAB, table, sizeof(table));
+		assert_int_equal(count_simple_points(&file), symbols[i].nr_points);
+		code_file_deinit(&file);
+	}
+}
+
+/* Frame information of the code from @offset on, and whether it has a table of landing pads. */
+static void make_frame_info(uint8_t ret[48], const char *letters, uint8_t encoding, int32_t offset,
+			    int32_t size_bytes)
+{
+	/* A CIE of 20 bytes behind its length; an FDE of 20, which refers to it, 4 before its id */
+	const int32_t fde[] = {20, 28, CODE_OFFSET + offset - (DATA_OFFSET + 32), size_bytes};
+	uint8_t *at = ret;
+
+	memset(ret, 0, 48); /* nops, and the end */
+	*at = 20;
+	at += 8; /* its id is 0 */
+	*at++ = 1;
+	memcpy(at, letters, strlen(letters) + 1);
+	at += strlen(letters) + 1;
+	*at++ = 1;    /* the alignment of code, */
+	*at++ = 0x78; /* of data: -8 */
+	*at++ = 16;   /* the return address's column */
+	*at++ = (uint8_t)(strlen(letters) - 1);
+	for (const char *letter = letters + 1; *letter; letter++)
+		*at++ = encoding;
+	memcpy(ret + 24, fde, sizeof(fde));
+	ret[40] = 4; /* bytes of a table's address, if there is one */
+}
+
+static void landing_pads_are_entries(void **state)
+{
+	static const struct {
+		const char *letters;
+		uint8_t encoding;
+		int32_t offset, size_bytes;
+		int nr_points;
+	} infos[] = {
+		{"zR", 0x1b, 0, sizeof(simple_code), 1},
+		{"zLR", 0x1b, 0, sizeof(simple_code), 0},
+		{"zLR", 0x1b, sizeof(simple_code) - 1, 16, 0},
+		{"zLR", 0x1b, sizeof(simple_code), 16, 1},
+		{"zLR", 0x1b, -16, 16, 1},
+		{"zLR", 0x1b, -16, 17, 0},
+		{"zLR", 0x00, sizeof(simple_code), 16, 0}, /* another encoding, not understood */
+		{"zR", 0x00, sizeof(simple_code), 16, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(infos); i++) {
+		struct code_file file;
+		uint8_t info[48];
+
+		make_frame_info(info, infos[i].letters, infos[i].encoding, infos[i].offset,
+				infos[i].size_bytes);
+		code_file_init(&file, simple_code, sizeof(simple_code));
+		code_file_add_section(&file, ".eh_frame", SHT_PROGBITS, info, sizeof(info));
+		if (count_simple_points(&file) != infos[i].nr_points)
+			fail_msg("frame information %zu: not %d points", i, infos[i].nr_points);
+		code_file_deinit(&file);
+	}
 }
 
 static bool is_expected(const struct outcome_point *point, const struct expected_point *expected)
@@ -595,20 +797,21 @@ static void each_rule_holds(void **state)
 
 static void the_size_is_any_argument(void **state)
 {
-	/* mov (%rdx),%rax; test %rax,%rax; je 1f; movq $0,(%rax); 1: ret */
-	static const uint8_t code[] = {0x48, 0x8b, 0x02, 0x48, 0x85, 0xc0, 0x74, 0x07,
-				       0x48, 0xc7, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc3};
 	static const int registers[] = {7, 6, 2, 1, 8, 9};
 	struct outcome_point points[OUTCOME_MAX_POINTS];
 
 	for (int i = 0; i < 6; i++) {
-		assert_int_equal(find_points(code, sizeof(code), sizeof(code), i, points), 1);
-		assert_int_equal(points[0].offset, 6);
+		assert_int_equal(find_points(simple_code, sizeof(simple_code), sizeof(simple_code),
+					     i, points),
+				 1);
+		assert_int_equal(points[0].offset, SIMPLE_POINT);
 		assert_int_equal(points[0].size_register, registers[i]);
 		assert_int_equal(points[0].block_register, 0);
 	}
-	assert_int_equal(find_points(code, sizeof(code), sizeof(code), 6, points), 0);
-	assert_int_equal(find_points(code, sizeof(code), sizeof(code), -1, points), 0);
+	assert_int_equal(
+		find_points(simple_code, sizeof(simple_code), sizeof(simple_code), 6, points), 0);
+	assert_int_equal(
+		find_points(simple_code, sizeof(simple_code), sizeof(simple_code), -1, points), 0);
 }
 
 static void unknown_sizes_have_no_points(void **state)
@@ -750,7 +953,7 @@ static void what_never_returns_is_known(void **state)
 	assert_true(MAY_RETURN(0, 0x06));		    /* no instruction */
 	assert_true(MAY_RETURN(0, 0x90));		    /* nop, and the segment's end */
 	assert_true(MAY_RETURN(0, 0xe9, 0, 0x10, 0, 0));    /* jmp out of the segment */
-	assert_true(MAY_RETURN(0, 0x66, 0xe9, 0xfc, 0xff, 0xff, 0xff)); /* processors differ */
+	assert_true(MAY_RETURN(0, 0x66, 0xeb, 0xfd));	    /* processors differ */
 	/* call 1f; ret; 1: hlt, and the same with a ret there */
 	assert_false(MAY_RETURN(0, 0xe8, 0x01, 0, 0, 0, 0xc3, 0xf4));
 	assert_true(MAY_RETURN(0, 0xe8, 0x01, 0, 0, 0, 0xc3, 0xc3));
@@ -823,6 +1026,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_rule_holds),
+		cmocka_unit_test(inner_symbols_are_entries),
+		cmocka_unit_test(landing_pads_are_entries),
 		cmocka_unit_test(the_size_is_any_argument),
 		cmocka_unit_test(unknown_sizes_have_no_points),
 		cmocka_unit_test(cut_off_code_is_survived),
