@@ -309,7 +309,8 @@ void gate_open(struct gate *gate)
 
 void gate_begin_round(struct gate *gate)
 {
-	for (size_t i = 0; i < GATE_MAX_CPUS; i++)
+	/* Programs that record see the rings themselves. */
+	for (size_t i = 0; gate->bpf && i < GATE_MAX_CPUS; i++)
 		gate->snapshot[i] =
 			__atomic_load_n(&gate->shared->cpus[i].produced, __ATOMIC_ACQUIRE);
 }
@@ -344,7 +345,7 @@ static void stop_targets(struct gate *gate)
 
 void gate_end_round(struct gate *gate, uint64_t most_drained_bytes)
 {
-	for (size_t i = 0; i < GATE_MAX_CPUS; i++)
+	for (size_t i = 0; gate->bpf && i < GATE_MAX_CPUS; i++)
 		if (gate->shared->cpus[i].consumed != gate->snapshot[i])
 			__atomic_store_n(&gate->shared->cpus[i].consumed, gate->snapshot[i],
 					 __ATOMIC_RELEASE);

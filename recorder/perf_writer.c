@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/perf_writer.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/scope.h"
 #include "recorder/perf_features.h"
@@ -12,6 +13,9 @@
 #define COMPRESSED_VERSION	1
 #define COMPRESSED_ZSTD		1
 #define COMPRESSED_RATIO_OFFSET 12
+
+/* So much later a live reader may see what was recorded. More often costs the targets' time. */
+#define FLUSH_NS 20000000
 
 /* An entry of the attributes' section. */
 struct file_attr {
@@ -29,6 +33,7 @@ struct perf_writer {
 	struct perf_writer *mirror;    /* or NULL */
 	struct write_queue *queue;     /* from perf_writer_begin() on */
 	struct compressor *compressor; /* the queue's; NULL: none */
+	uint64_t flushed_ns;	       /* CLOCK_MONOTONIC */
 	uint64_t size_bytes;	       /* of the finished recording */
 	uint64_t data_start;	       /* file offset of the first record */
 	struct perf_disk_header header;
@@ -77,8 +82,13 @@ bool perf_writer_interrupted(const struct perf_writer *writer)
 
 int perf_writer_flush(struct perf_writer *writer)
 {
+	uint64_t now_ns = clock_now_ns();
+
 	if (writer->mirror)
 		mirrored(writer, perf_writer_flush(writer->mirror));
+	if (now_ns - writer->flushed_ns < FLUSH_NS)
+		return write_queue_error(writer->queue);
+	writer->flushed_ns = now_ns;
 	return write_queue_flush(writer->queue);
 }
 

@@ -73,8 +73,9 @@ static inline int perf_writer_add_record(struct perf_writer *writer,
 }
 
 /*
- * Hands what is buffered to the thread, if it has nothing else to begin with: to be called now and
- * then, for a live reader's sake. Does not wait. Returns 0 or the first failure.
+ * Hands what is buffered to the thread, if it has nothing else to begin with and that was not just
+ * now: to be called again and again, for a live reader's sake. Does not wait. Returns 0 or the
+ * first failure.
  */
 int perf_writer_flush(struct perf_writer *writer);
 

@@ -116,7 +116,10 @@ unsigned long long *probe_programs_stack_tops(const struct probe_programs *progr
 int probe_programs_wakeup_fd(const struct probe_programs *programs);
 void probe_programs_woken(struct probe_programs *programs);
 
-/* Before draining CPU @cpu's ring: it may wake the recorder again. */
+/*
+ * After draining CPU @cpu's ring: it may wake the recorder again, with the next sample that takes
+ * it past the limit. Before that it would, for what is just being drained.
+ */
 void probe_programs_rearm(struct probe_programs *programs, size_t cpu);
 
 /* Samples of CPU @cpu that found no room and that no record tells of; counted from anew. */

@@ -184,7 +184,6 @@ static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t u
 
 	if (!ring->control)
 		return 0;
-	probe_programs_rearm(reader->programs, cpu);
 	end = program_ring_end(ring);
 	while (!err && (record = program_ring_next(ring, end, ret_busy))) {
 		if (sample_time_ns(record) > until_ns) {
@@ -203,6 +202,7 @@ static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t u
 		}
 	}
 	program_ring_consume(ring);
+	probe_programs_rearm(reader->programs, cpu);
 	return err ? err : ring->at > start;
 }
 
