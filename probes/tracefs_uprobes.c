@@ -13,6 +13,7 @@
 #include <tracefs.h>
 
 #define PROFILE_TRIES	  20
+#define EVENTS_TRIES	  20
 #define COMMAND_PREFIX	  "\n  Command: "
 #define WHEN_NOT_ROOT	  "; run it as root"
 #define MAX_COMMAND_BYTES 4094 /* WRITE_BUFSIZE - 2 in the kernel's kernel/trace/trace.c (6.1) */
@@ -70,6 +71,24 @@ static char *read_file(const char *dir, const char *name)
 	}
 }
 
+/*
+ * The events, as read_file(). The kernel gives a page at a time, and skips an event where one
+ * before it was removed meanwhile: what has been read twice is whole.
+ */
+static char *read_events(const char *dir)
+{
+	char *text = read_file(dir, "uprobe_events");
+
+	for (int try = 0; text && try < EVENTS_TRIES; try++) {
+		_cleanup_free_ char *before = text;
+
+		text = read_file(dir, "uprobe_events");
+		if (text && strcmp(text, before) == 0)
+			break;
+	}
+	return text;
+}
+
 static int report_unreadable(const char *dir, const char *name)
 {
 	int err = errno ? -errno : -EIO;
@@ -91,7 +110,7 @@ int tracefs_uprobes_read(struct uprobe_list *ret, bool with_hits)
 	if (!dir)
 		return -ENODEV;
 	for (int try = 0; try < PROFILE_TRIES; try++) {
-		_cleanup_free_ char *events = read_file(dir, "uprobe_events");
+		_cleanup_free_ char *events = read_events(dir);
 		_cleanup_free_ char *profile = NULL;
 		int err;
 
