@@ -271,6 +271,7 @@ static int parse_percent(const char *text, double *ret)
 /* The options that say how a report looks. */
 static int parse_appearance(int opt, struct leakparse_options *options)
 {
+	options->shapes_tree |= opt != 'o' && opt != OPTION_FORMAT;
 	switch (opt) {
 	case 'o':
 		options->output = optarg;
@@ -361,15 +362,18 @@ static int parse_range(int opt, struct leakparse_options *options)
 				  : parse_time("--to", optarg, &options->to_ns);
 }
 
+static bool has_tree(const struct leakparse_options *options)
+{
+	return options->format && strcmp(options->format->name, "tree") == 0;
+}
+
 /* What is told of held blocks does not apply to changes. */
 static bool diff_can(const struct leakparse_options *options)
 {
 	const struct leaks_options *leaks = &options->leaks;
 
-	bool is_tree = options->format && strcmp(options->format->name, "tree") == 0;
-
 	/* Threads and blocks' sizes are not told apart in changes. */
-	if (options->format && (!is_tree || options->report.by == REPORT_BY_THREAD ||
+	if (options->format && (!has_tree(options) || options->report.by == REPORT_BY_THREAD ||
 				options->report.by == REPORT_BY_SIZE))
 		return false;
 	return !options->summary && !options->fail_on_leak && !options->at_peak &&
@@ -400,6 +404,10 @@ static int check_combination(const struct leakparse_options *options)
 			"--format %s tells of the whole recording: of what to list, it goes with "
 			"--size only",
 			options->format->name);
+	else if (options->summary && options->format)
+		diag_error("give either --summary or --format");
+	else if (options->shapes_tree && !has_tree(options))
+		diag_error("--inverted, --depth, --by and --threshold go with --format tree");
 	else if (options->every_ns && options->has_range)
 		diag_error("give either --every or --from and --to");
 	else if (options->from_ns >= options->to_ns)

@@ -22,6 +22,7 @@ struct leakparse_options {
 	uint64_t every_ns;		    /* changes of each so long time; 0: between marks */
 	const struct report_format *format; /* NULL: the leaks text */
 	struct report_options report;
+	bool shapes_tree;   /* an option was given that says how a tree looks */
 	const char *output; /* NULL: standard output */
 	bool fail_on_leak;  /* where more than @fail_bytes, or any block if 0, are held */
 	uint64_t fail_bytes;

@@ -141,6 +141,10 @@ END
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --by nonsense -i /dev/null
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --threshold 101 -i /dev/null
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --depth 0 -i /dev/null
+	for options in --inverted "--depth 3" "--by module" "--threshold 2 --format html" "--summary --format tree"; do
+		# shellcheck disable=SC2086
+		run -2 "$BUILD_DIR/bin/leakparse" $options -i /dev/null
+	done
 	run -2 "$BUILD_DIR/bin/leakparse" --diff --format json -i /dev/null
 	run -2 "$BUILD_DIR/bin/leakparse" --diff --format tree --by size -i /dev/null
 }
