@@ -31,6 +31,7 @@ struct pprof_profile {
 	struct name_pool *names;
 	struct named_stack stack;
 	struct list samples, mappings, locations, functions, strings;
+	bool has_program; /* the first mapping is the program's */
 	struct known *known;
 };
 
@@ -185,6 +186,25 @@ static int get_mapping(struct pprof_profile *profile, const struct named_frame *
 	return 0;
 }
 
+/* pprof takes the first mapping for the program: the one that _start is in. */
+static void find_program(struct pprof_profile *profile, const struct named_frame *frame,
+			 uint64_t mapping_id)
+{
+	void **mappings = profile->mappings.items;
+
+	if (profile->has_program || !mapping_id || strcmp(frame->name, "_start") != 0)
+		return;
+	for (size_t i = 0; i < profile->mappings.nr; i++) {
+		Pprof__Mapping *mapping = mappings[i];
+
+		if (mapping->id != mapping_id)
+			continue;
+		mappings[i] = mappings[0];
+		mappings[0] = mapping;
+		profile->has_program = true;
+	}
+}
+
 /* The lines of a location: the frames inlined into the last, and it. */
 static int set_lines(struct pprof_profile *profile, Pprof__Location *location,
 		     const struct named_frame *frames, size_t nr)
@@ -234,6 +254,8 @@ static int get_location(struct pprof_profile *profile, const struct named_frame 
 	location->id = *ret;
 	location->address = key.words[1];
 	err = get_mapping(profile, frame, &location->mapping_id);
+	if (!err)
+		find_program(profile, frame, location->mapping_id);
 	return err ? err : set_lines(profile, location, frames, nr);
 }
 

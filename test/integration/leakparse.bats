@@ -209,6 +209,8 @@ held() {
 	# Two calls in one function, of which no line is known: the numbers tell them apart.
 	grep -oE '^   fill_cache < main < .* at wrapped  \(stack [0-9]+\)$' screen | sort -u >paths
 	[[ $(wc -l <paths) == 2 ]]
+	"$BIN/leakparse" --format pprof -i perf.data >x.pb.gz
+	HOME=$PWD go tool pprof -top x.pb.gz | grep -qx 'File: wrapped'
 	"$BIN/leakparse" --format csv -i perf.data | cut -d, -f19 | grep -cx '"fill_cache"' | grep -qx 2
 	gcc -g -O1 -o wrapped wrapped.c
 	"$BIN/leakrec" -o perf.data -- ./wrapped 2>leakrec.err
