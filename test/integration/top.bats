@@ -46,9 +46,9 @@ end_daemon() {
 		# shellcheck disable=SC2086 # none, or one
 		drive keys $engine
 		end_daemon
-		grep -q 'leakrec: .* events, .* 0 lost: shown, not kept' screen
-		grep -qE '^1\. growth: .* blocks' screen
-		grep -q 'query_font < load_font' screen
+		grep -q 'leakrec: .* events, .* 0 lost.*: shown, not kept' screen || fail "$(cat screen)"
+		grep -qE '^1\. growth: .* blocks' screen || fail "$(cat screen)"
+		grep -q 'query_font < load_font' screen || fail "$(cat screen)"
 		[[ ! -e perf.data ]]
 	done
 }
