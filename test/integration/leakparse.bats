@@ -39,8 +39,17 @@ teardown() {
 	done
 }
 
+# The daemon leaks steadily: recorded again where the machine was so busy that it did not.
+record_steadily() {
+	for _ in 1 2 3 4 5; do
+		record_command "leaky_daemon --requests 400 --interval-us 2000"
+		! awk '$1 == "leak" && $2 == 3072 { time[++n] = $4 }
+			END { middle = time[int(n / 2)]; exit !(time[n] - middle < 1.4 * (middle - time[1])) }' leaks || return 0
+	done
+}
+
 @test "leakparse: the daemon's leak comes first, and is growth" {
-	record_command "leaky_daemon --requests 400 --interval-us 2000"
+	record_steadily
 	"$BIN/leakparse" <perf.data >leaks
 	assert_equal "verdict" "$(awk '$1 == "stack" { print $3, $4, $5; exit }' leaks)" \
 		"growth firm $(truth leaked_3072)"
@@ -64,7 +73,7 @@ teardown() {
 }
 
 @test "leakparse: one screen" {
-	record_command "leaky_daemon --requests 400 --interval-us 2000"
+	record_steadily
 	"$BIN/leakparse" --summary -i perf.data >screen
 	(($(wc -l <screen) <= 24)) || fail "$(cat screen)"
 	head -n 1 screen | grep -q '^leaky_daemon ([0-9]*): .* 0 events lost$'
