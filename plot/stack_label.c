@@ -99,12 +99,20 @@ static int parting_name(const struct stack_label *label, const struct stack_labe
 	return most;
 }
 
+/* Three names where there is room, else the first and the one at which it parts. */
+static bool has_room(const struct stack_label *label, int parting)
+{
+	return strlen(label->names[0]) + strlen(label->names[1]) + strlen(label->names[parting]) <=
+	       STACK_LABEL_NAMES_BYTES;
+}
+
 char *stack_label_text(const struct stack_label *label, const struct stack_label *const *legend,
 		       size_t nr, bool *ret_has_twin)
 {
 	_cleanup_free_ char *text = NULL;
 	bool has_twin;
 	int parting = parting_name(label, legend, nr, &has_twin);
+	bool is_short = parting > 1 && !has_room(label, parting);
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -116,12 +124,13 @@ char *stack_label_text(const struct stack_label *label, const struct stack_label
 		fputs(label->wrapper, out);
 	if (label->nr)
 		fputs(label->names[0], out);
-	if (label->nr > 1)
+	if (label->nr > 1 && !is_short)
 		fprintf(out, "%s%s", label->unnamed ? " <- ... <- " : " <- ", label->names[1]);
-	else if (label->unnamed)
+	else if (label->nr < 2 && label->unnamed)
 		fprintf(out, " <- %s", label->unnamed);
 	if (parting > 1)
-		fprintf(out, "%s%s", parting > 2 ? " <- ... <- " : " <- ", label->names[parting]);
+		fprintf(out, "%s%s", parting > 2 || is_short ? " <- ... <- " : " <- ",
+			label->names[parting]);
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 

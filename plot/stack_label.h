@@ -17,6 +17,8 @@
 /* Functions that are kept to tell stacks apart, of which a label shows three at most. */
 #define STACK_LABEL_FRAMES     8
 #define STACK_LABEL_NAME_CHARS 48
+/* Of three names together; beyond it, the one in the middle is left out. */
+#define STACK_LABEL_NAMES_BYTES 48
 
 /* Zero it before use. */
 struct stack_label {

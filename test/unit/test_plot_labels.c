@@ -159,6 +159,14 @@ static void labels_of_a_legend_differ(void **state)
 	assert_legend((const char *const *const[]){STACK("add", "put"), STACK("add", "put", "main"),
 						   NULL},
 		      (const char *const[]){"add <- put", "add <- put <- main"});
+	/* The one in the middle goes where there is no room. */
+	assert_legend(
+		(const char *const *const[]){
+			STACK("libfontconfig.so.1.12.0+0x234d9", "FcFontRenderPrepare", "load_one"),
+			STACK("libfontconfig.so.1.12.0+0x234d9", "FcFontRenderPrepare", "load_two"),
+			NULL},
+		(const char *const[]){"libfontconfig.so.1.12.0+0x234d9 <- ... <- load_one",
+				      "libfontconfig.so.1.12.0+0x234d9 <- ... <- load_two"});
 	/* They part within a function, or beyond what is kept. */
 	assert_legend((const char *const *const[]){STACK("add", "put", "main"),
 						   STACK("add", "put", "main"),
