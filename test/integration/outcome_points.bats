@@ -57,7 +57,7 @@ assert_counts() {
 }
 
 @test "outcome points: malloc has one trap, and none when leakrec is gone" {
-	local base point place before=() during=()
+	local base point places before=() during=()
 
 	base=$(malloc_offset)
 	mapfile -t places < <(points "$(libc_of "$TARGETS/malloc_ends")")
