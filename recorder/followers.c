@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/syscall.h>
 
 /* A process that is held creates no threads, once it has stopped; until then the list may grow. */
@@ -19,19 +20,16 @@ void followers_init(struct followers *ret, struct probe_programs *programs, stru
 
 int followers_deinit(struct followers *followers)
 {
-	int err = followers->error, err_remove = 0, err_points = 0;
+	int err = followers->error, err_remove = 0;
 
 	for (size_t i = 0; i < followers->nr_fds; i++)
 		close(followers->fds[i]);
 	if (followers->own_probes.nr_files)
 		err_remove = probe_set_unregister(&followers->own_probes);
 	probe_set_deinit(&followers->own_probes);
-	if (followers->own_points.nr_files)
-		err_points = probe_set_unregister(&followers->own_points);
-	probe_set_deinit(&followers->own_points);
 	free(followers->fds);
 	*followers = (struct followers){0};
-	return err ? err : err_remove ? err_remove : err_points;
+	return err ? err : err_remove;
 }
 
 /* The probe of a copy of a set that stands for @probe. */
@@ -50,15 +48,12 @@ static int copy_probe(struct probe_file *to, const struct probe *probe)
 	return copy->fetch_args ? 0 : -ENOMEM;
 }
 
-/* The copy of @file, which is the last of @to if there is one yet, with room for @nr_probes. */
+/* A copy of @file, with room for @nr_probes. */
 static struct probe_file *copy_file(struct probe_set *to, const struct probe_file *file,
 				    size_t nr_probes)
 {
-	struct probe_file *copy = to->nr_files ? &to->files[to->nr_files - 1] : NULL;
+	struct probe_file *copy = &to->files[to->nr_files++];
 
-	if (copy && strcmp(copy->group, file->group) == 0)
-		return copy;
-	copy = &to->files[to->nr_files++];
 	*copy = (struct probe_file){.fd = -1};
 	memcpy(copy->group, file->group, sizeof(copy->group));
 	copy->path = strdup(file->path);
@@ -67,9 +62,55 @@ static struct probe_file *copy_file(struct probe_set *to, const struct probe_fil
 	return copy->path && copy->display && copy->probes ? copy : NULL;
 }
 
+/* A probe at a point, which records nothing by itself. */
+static int copy_point(struct probe_file *to, const struct program_point *point)
+{
+	const struct probe *function = point->place->ret;
+	struct probe *probe = &to->probes[to->nr_probes++];
+
+	*probe = (struct probe){
+		.schema = function->schema,
+		.point = PROBE_ENTRY,
+		.function_offset = function->function_offset,
+		.offset = program_point_offset(point),
+		.fetch_args = strdup(""),
+		.tracefs_id = -1,
+	};
+	snprintf(probe->event, sizeof(probe->event), "%s_%" PRIx64, function->schema->function,
+		 point->outcome->offset);
+	return probe->fetch_args ? 0 : -ENOMEM;
+}
+
+/* How many probes the copies of a file have. */
+static size_t count_probes(const struct probe_programs *programs, const struct probe_file *file)
+{
+	size_t nr = file->nr_probes;
+
+	for (size_t i = 0; i < programs->nr_points; i++)
+		nr += programs->points[i].place->file == file;
+	return nr;
+}
+
+static int copy_place(struct probe_file *to, const struct probe_programs *programs,
+		      const struct program_place *place)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < programs->nr_points && !err; i++)
+		if (programs->points[i].place == place)
+			err = copy_point(to, &programs->points[i]);
+	if (!err && place->entry && !place->has_points)
+		err = copy_probe(to, place->entry);
+	if (!err && place->ret && !place->has_points)
+		err = copy_probe(to, place->ret);
+	return err;
+}
+
 /* Copies the probes that are recorded, file by file, in the order of the places. */
 static int copy_probes(struct probe_set *to, const struct probe_programs *programs)
 {
+	const struct probe_file *file = NULL;
+	struct probe_file *copy = NULL;
 	int err = 0;
 
 	to->files = calloc(programs->nr_planned, sizeof(*to->files));
@@ -77,47 +118,14 @@ static int copy_probes(struct probe_set *to, const struct probe_programs *progra
 		return -ENOMEM;
 	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
 		const struct program_place *place = &programs->places[i];
-		struct probe_file *copy = copy_file(to, place->file, place->file->nr_probes);
 
-		if (!copy)
-			return -ENOMEM;
-		if (place->entry)
-			err = copy_probe(copy, place->entry);
-		if (!err && place->ret)
-			err = copy_probe(copy, place->ret);
+		if (place->file != file) {
+			file = place->file;
+			copy = copy_file(to, file, count_probes(programs, file));
+		}
+		err = copy ? copy_place(copy, programs, place) : -ENOMEM;
 	}
 	return err;
-}
-
-/* A probe that records nothing for each point. */
-static int copy_points(struct probe_set *to, const struct probe_programs *programs)
-{
-	to->files = calloc(programs->nr_points + 1, sizeof(*to->files));
-	if (!to->files)
-		return -ENOMEM;
-	for (size_t i = 0; i < programs->nr_points; i++) {
-		const struct probe *function = programs->points[i].place->ret;
-		struct probe_file *copy =
-			copy_file(to, programs->points[i].place->file, programs->nr_points);
-		struct probe *probe;
-
-		if (!copy)
-			return -ENOMEM;
-		probe = &copy->probes[copy->nr_probes++];
-		*probe = (struct probe){
-			.schema = function->schema,
-			.point = PROBE_ENTRY,
-			.function_offset = function->function_offset,
-			.offset = program_point_offset(&programs->points[i]),
-			.fetch_args = strdup(""),
-			.tracefs_id = -1,
-		};
-		snprintf(probe->event, sizeof(probe->event), "%s_point_%zu",
-			 function->schema->function, i);
-		if (!probe->fetch_args)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 /* Takes over @fd. */
@@ -153,18 +161,28 @@ static int open_event(const struct probe *probe, pid_t tid, bool inherit)
  * guard's: an inherited event would take the program along when its task ends
  * (perf_event_free_bpf_prog(), Linux 6.18), and our own process would hit the probe itself.
  */
-static int attach_program(struct followers *followers, const struct probe *probe, size_t place)
+static int attach_program(struct followers *followers, const struct probe *probe, size_t site)
 {
 	int fd = open_event(probe, gate_guard_pid(followers->gate), false);
 	int err = fd < 0 ? fd : add_fd(followers, fd);
 
 	if (err)
 		return err;
-	fd = probe_programs_attach(followers->programs, fd, probe->point == PROBE_RETURN, place);
+	fd = probe_programs_attach(followers->programs, fd, probe->point == PROBE_RETURN, site);
 	return fd < 0 ? fd : add_fd(followers, fd);
 }
 
-/* The n-th probe of the copies is that of the n-th entry or return of the places. */
+/* The next of the copies, which are in the order of the places. */
+static const struct probe *next_copy(const struct probe_set *copies, size_t *file, size_t *nr)
+{
+	if (*nr == copies->files[*file].nr_probes) {
+		++*file;
+		*nr = 0;
+	}
+	return &copies->files[*file].probes[(*nr)++];
+}
+
+/* Attaches what copy_place() has made probes for, in the same order. */
 static int attach_programs(struct followers *followers)
 {
 	const struct probe_programs *programs = followers->programs;
@@ -173,16 +191,16 @@ static int attach_programs(struct followers *followers)
 
 	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
 		const struct program_place *place = &programs->places[i];
-		int nr_points = !!place->entry + !!place->ret;
+		int nr_probes = place->has_points ? 0 : !!place->entry + !!place->ret;
 
-		for (int j = 0; j < nr_points && !err; j++) {
-			if (nr == followers->own_probes.files[file].nr_probes) {
-				file++;
-				nr = 0;
-			}
+		for (size_t j = 0; j < programs->nr_points && !err; j++)
+			if (programs->points[j].place == place)
+				err = attach_program(followers,
+						     next_copy(&followers->own_probes, &file, &nr),
+						     program_point_site(j));
+		for (int j = 0; j < nr_probes && !err; j++)
 			err = attach_program(followers,
-					     &followers->own_probes.files[file].probes[nr++], i);
-		}
+					     next_copy(&followers->own_probes, &file, &nr), i);
 	}
 	return err;
 }
@@ -200,24 +218,11 @@ static int set_up(struct followers *followers)
 	return err;
 }
 
-/*
- * The points have probes only for processes whose links have lost their breakpoints: they put those
- * back, and the links' programs run.
- */
-static int set_up_points(struct followers *followers)
+/* Opens all events for one thread. Returns 0, also if it is gone. */
+static int follow_thread(struct followers *followers, pid_t tid)
 {
-	int err = copy_points(&followers->own_points, followers->programs);
-
-	if (!err)
-		err = probe_set_make_own(&followers->own_points);
-	return err ? err : probe_set_register(&followers->own_points);
-}
-
-/* Opens the events of @set for one thread. Returns 0, also if it is gone. */
-static int follow_thread(struct followers *followers, const struct probe_set *set, pid_t tid)
-{
-	for (size_t i = 0; i < set->nr_files; i++) {
-		const struct probe_file *file = &set->files[i];
+	for (size_t i = 0; i < followers->own_probes.nr_files; i++) {
+		const struct probe_file *file = &followers->own_probes.files[i];
 
 		for (size_t j = 0; j < file->nr_probes; j++) {
 			int fd = open_event(&file->probes[j], tid, true);
@@ -238,8 +243,8 @@ static bool has_tid(const struct task_list *list, pid_t tid)
 	return false;
 }
 
-/* Opens the events of @set for all threads of a process, which is held. */
-static int follow_process(struct followers *followers, const struct probe_set *set, pid_t pid)
+/* Opens all events for all threads of a process, which is held. */
+static int follow_process(struct followers *followers, pid_t pid)
 {
 	struct task_list known = {0};
 	int err = 0;
@@ -252,7 +257,7 @@ static int follow_process(struct followers *followers, const struct probe_set *s
 		for (size_t j = 0; j < now.nr_tids && !err; j++) {
 			if (has_tid(&known, now.tids[j]))
 				continue;
-			err = follow_thread(followers, set, now.tids[j]);
+			err = follow_thread(followers, now.tids[j]);
 			nr_new++;
 		}
 		task_list_deinit(&known);
@@ -262,13 +267,6 @@ static int follow_process(struct followers *followers, const struct probe_set *s
 	}
 	task_list_deinit(&known);
 	return err == -ESRCH ? 0 : err;
-}
-
-static int follow_points(struct followers *followers, pid_t pid)
-{
-	int err = followers->own_points.nr_files ? 0 : set_up_points(followers);
-
-	return err ? err : follow_process(followers, &followers->own_points, pid);
 }
 
 void followers_serve(struct followers *followers)
@@ -286,10 +284,7 @@ void followers_serve(struct followers *followers)
 		if (!err && !followers->own_probes.nr_files)
 			err = set_up(followers);
 		if (!err)
-			err = follow_process(followers, &followers->own_probes,
-					     (pid_t)target->tgid);
-		if (!err && target->relinked && followers->programs->nr_points)
-			err = follow_points(followers, (pid_t)target->tgid);
+			err = follow_process(followers, (pid_t)target->tgid);
 		if (err && !followers->error)
 			diag_error(
 				"cannot follow the children that the processes fork: %s; they are "

@@ -16,7 +16,6 @@ struct followers {
 	struct probe_programs *programs;
 	struct gate *gate;
 	struct probe_set own_probes; /* registered with the first child */
-	struct probe_set own_points; /* with the first process whose links have lost theirs */
 	int *fds; /* events: the guard's, with the programs' links to them, and those to inherit */
 	size_t nr_fds;
 	int error; /* the first: some children are not recorded */

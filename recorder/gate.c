@@ -224,7 +224,6 @@ void gate_remove_target(struct gate *gate, pid_t pid)
 	if (!target)
 		return;
 	target->stopped = target->linked = target->forks = target->job_stopped = 0;
-	target->relinked = 0;
 	target->role = GATE_RECORDED;
 	target->has_mapped = 0;
 	target->tgid = GATE_REMOVED;

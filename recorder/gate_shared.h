@@ -25,7 +25,6 @@ struct gate_target {
 	unsigned long long stopped;    /* 1: by the gate */
 	unsigned long long stopped_ns; /* CLOCK_MONOTONIC */
 	unsigned int linked;	       /* recorded through links (probe_programs.h) */
-	unsigned int relinked;	       /* these have lost their breakpoints: after_exec() */
 	unsigned int forks;	       /* enum gate_forks */
 	unsigned int job_stopped;      /* by somebody else's SIGSTOP: to stay so */
 	unsigned int continuing;       /* its mark is gone, its SIGCONT perhaps not sent yet */

@@ -108,7 +108,6 @@ static struct gate_target *add_target(unsigned int tgid)
 			    old) {
 			target->stopped = target->linked = target->forks = 0;
 			target->job_stopped = target->role = target->has_mapped = 0;
-			target->relinked = 0;
 			return target;
 		}
 	}

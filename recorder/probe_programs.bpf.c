@@ -367,7 +367,6 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 		return 0;
 	target->stopped_ns = bpf_ktime_get_ns();
 	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
-	target->relinked = 1;
 	target->forks = GATE_FORKS_WANTED;
 	target->stopped = 1;
 	shared.any_stopped = 1;

@@ -292,7 +292,7 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 		if (point->place->file != file)
 			continue;
 		offsets[attr.nr] = program_point_offset(point);
-		cookies[attr.nr++] = PROGRAM_MAX_SITES - 1 - i;
+		cookies[attr.nr++] = program_point_site(i);
 	}
 	if (attr.nr == 0)
 		return 0;
@@ -327,15 +327,17 @@ static const struct bpf_program *followed_at(const struct probe_programs *progra
 }
 
 int probe_programs_attach(const struct probe_programs *programs, int fd, bool at_return,
-			  size_t place)
+			  size_t site)
 {
 	const struct bpf_program *program =
-		followed_at(programs, &programs->places[place], at_return);
+		site < programs->nr_places
+			? followed_at(programs, &programs->places[site], at_return)
+			: programs->bpf->progs.followed_point;
 	struct link_perf_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
 		.target_fd = (uint32_t)fd,
 		.attach_type = BPF_PERF_EVENT,
-		.cookie = place,
+		.cookie = site,
 	};
 	/* Not libbpf's: it loads programs to find out what the kernel has, without the right to. */
 	int link_fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));

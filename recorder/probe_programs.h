@@ -23,12 +23,12 @@ struct program_place {
 	uint64_t offset;	   /* in the file */
 	const struct probe *entry; /* or the store; NULL: the entry is not recorded */
 	const struct probe *ret;   /* NULL: there is no return, or it is not recorded */
-	bool has_points;	   /* linked processes are watched at program_points instead */
+	bool has_points;	   /* it is watched at program_points instead */
 };
 
 /*
- * A point inside of a place's function (probes/outcome_points.h). Its site is counted from the
- * table's end: PROGRAM_MAX_SITES - 1 for the first.
+ * A point inside of a place's function (probes/outcome_points.h). Its site is at the table's other
+ * end: program_point_site().
  */
 struct program_point {
 	const struct program_place *place;
@@ -58,6 +58,12 @@ struct probe_programs {
 
 /* Where the point is in its file. */
 uint64_t program_point_offset(const struct program_point *point);
+
+/* The number of the @nth point's site. */
+static inline size_t program_point_site(size_t nth)
+{
+	return PROGRAM_MAX_SITES - 1 - nth;
+}
 
 /*
  * Loads the programs. Returns 0; -EOPNOTSUPP where the kernel has not what it takes or does not
@@ -95,12 +101,12 @@ void probe_programs_know_file(struct probe_programs *programs, const struct prog
 int probe_programs_link(struct probe_programs *programs, pid_t pid);
 
 /*
- * Runs the program for @place, of its return or its entry, at each hit of the uprobe event that
+ * Runs the program for @site, of its return or its entry, at each hit of the uprobe event that
  * perf event @fd carries. Returns a link, which the caller closes to end that and which keeps the
  * event open, or a negative errno, not reported.
  */
 int probe_programs_attach(const struct probe_programs *programs, int fd, bool at_return,
-			  size_t place);
+			  size_t site);
 
 /* What happens is recorded from the first to the second of these. */
 void probe_programs_start(struct probe_programs *programs);

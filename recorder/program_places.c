@@ -515,7 +515,7 @@ static void use_points(struct probe_programs *programs, struct program_site *sit
 			size_t nr = programs->nr_points++;
 
 			programs->points[nr] = (struct program_point){place, outcome};
-			sites[PROGRAM_MAX_SITES - 1 - nr] = point_site(place, outcome, function);
+			sites[program_point_site(nr)] = point_site(place, outcome, function);
 		}
 		place->has_points = true;
 	}

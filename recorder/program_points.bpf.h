@@ -96,20 +96,13 @@ ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct program_site *s
 	return true;
 }
 
-SEC("kprobe")
-int linked_point(struct pt_regs *regs)
+static __attribute__((noinline)) int record_point(struct pt_regs *regs, unsigned int index)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
-	const struct program_site *site = &sites[index];
+	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
 	unsigned long long fields[MAX_FIELDS], block = 0;
 	struct pt_regs at_return = {};
 
-	if (!site->has_block) {
-		if (!everywhere || is_in_scope())
-			note_asked(regs, site);
-		return 0;
-	}
-	if (!recording || !is_wanted(site) || !find_bytes(regs, site, &fields[2]) ||
+	if (!find_bytes(regs, site, &fields[2]) ||
 	    (has_filter && (fields[2] < filter_min || fields[2] > filter_max)))
 		return 0;
 	if (site->block_register)
@@ -122,6 +115,34 @@ int linked_point(struct pt_regs *regs)
 	fields[1] = PT_REGS_IP(&at_return);
 	fields[3] = block;
 	record(&at_return, &site->events[PROGRAM_CALL], fields, 4, 0);
+	return 0;
+}
+
+SEC("kprobe")
+int linked_point(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+
+	if (site->has_block) {
+		if (recording && is_wanted(site))
+			record_point(regs, index);
+	} else if (!everywhere || is_in_scope()) {
+		note_asked(regs, site);
+	}
+	return 0;
+}
+
+SEC("kprobe")
+int followed_point(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+
+	if (!site->has_block)
+		note_asked(regs, site);
+	else if (is_followed())
+		record_point(regs, index);
 	return 0;
 }
 
