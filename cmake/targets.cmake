@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compiler flags, and the two ways things are built: a stage's library and a tool's main.
 
+# Only those who ask for it at their link (parser/CMakeLists.txt) are compiled again there.
+add_link_options(-fno-lto)
 add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 	-Wformat=2 -Wundef -Wpointer-arith -Wwrite-strings -Wno-unused-parameter
 	-fno-strict-aliasing -fno-omit-frame-pointer -fstack-protector-strong)
