@@ -503,6 +503,10 @@ static void use_points(struct probe_programs *programs, struct program_site *sit
 	/* Others may want registers that only the return has. */
 	if (config->call_graph == CALL_GRAPH_DWARF && !record_config_unwinds(config))
 		return;
+	/* That a mapping is the allocator's own is told by its pending return, without such stacks.
+	 */
+	if (config->call_graph != CALL_GRAPH_DWARF && config->syscalls)
+		return;
 	for (size_t i = 0; i < programs->nr_places; i++) {
 		struct program_place *place = &programs->places[i];
 		const struct program_site *function = &sites[i];
