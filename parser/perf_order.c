@@ -9,12 +9,7 @@
 
 #define FIRST_CAPACITY 16 /* spans */
 
-static const struct perf_queued *entry_of(const struct perf_run *run, size_t i)
-{
-	return &run->ahead[(run->first_ahead + i) & (PERF_ORDER_AHEAD - 1)];
-}
-
-static struct perf_queued *slot_ahead(struct perf_run *run, size_t i)
+static struct perf_queued *entry_of(struct perf_run *run, size_t i)
 {
 	return &run->ahead[(run->first_ahead + i) & (PERF_ORDER_AHEAD - 1)];
 }
@@ -135,7 +130,7 @@ static struct perf_run *choose_run(struct perf_order *order, uint64_t time_ns)
 
 static void add_ahead(struct perf_run *run, const struct perf_queued *entry)
 {
-	*slot_ahead(run, run->nr_ahead++) = *entry;
+	*entry_of(run, run->nr_ahead++) = *entry;
 	run->ahead_ns = entry->time_ns;
 	perf_chunk_hold(entry->record.chunk);
 }
@@ -199,7 +194,7 @@ static void look_ahead(const struct perf_order *order, struct perf_run *run)
 {
 	while (run->nr > 0 && run->nr_ahead < PERF_ORDER_AHEAD - 1) {
 		struct perf_span *span = span_of(run, 0);
-		struct perf_queued *entry = slot_ahead(run, run->nr_ahead);
+		struct perf_queued *entry = entry_of(run, run->nr_ahead);
 		size_t size_bytes;
 
 		if (!read_first(order, run, span, entry)) {
