@@ -81,27 +81,18 @@ static int copy_point(struct probe_file *to, const struct program_point *point)
 	return probe->fetch_args ? 0 : -ENOMEM;
 }
 
-/* How many probes the copies of a file have. */
-static size_t count_probes(const struct probe_programs *programs, const struct probe_file *file)
-{
-	size_t nr = file->nr_probes;
-
-	for (size_t i = 0; i < programs->nr_points; i++)
-		nr += programs->points[i].place->file == file;
-	return nr;
-}
-
 static int copy_place(struct probe_file *to, const struct probe_programs *programs,
 		      const struct program_place *place)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < programs->nr_points && !err; i++)
-		if (programs->points[i].place == place)
-			err = copy_point(to, &programs->points[i]);
-	if (!err && place->entry && !place->has_points)
+	for (size_t i = 0; i < place->nr_points && !err; i++)
+		err = copy_point(to, &programs->points[place->first_point + i]);
+	if (place->nr_points || err)
+		return err;
+	if (place->entry)
 		err = copy_probe(to, place->entry);
-	if (!err && place->ret && !place->has_points)
+	if (!err && place->ret)
 		err = copy_probe(to, place->ret);
 	return err;
 }
@@ -121,7 +112,7 @@ static int copy_probes(struct probe_set *to, const struct probe_programs *progra
 
 		if (place->file != file) {
 			file = place->file;
-			copy = copy_file(to, file, count_probes(programs, file));
+			copy = copy_file(to, file, file->nr_probes + programs->nr_points);
 		}
 		err = copy ? copy_place(copy, programs, place) : -ENOMEM;
 	}
@@ -191,16 +182,13 @@ static int attach_programs(struct followers *followers)
 
 	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
 		const struct program_place *place = &programs->places[i];
-		int nr_probes = place->has_points ? 0 : !!place->entry + !!place->ret;
+		size_t nr_probes = place->nr_points ? place->nr_points
+						    : (size_t) !!place->entry + !!place->ret;
 
-		for (size_t j = 0; j < programs->nr_points && !err; j++)
-			if (programs->points[j].place == place)
-				err = attach_program(followers,
-						     next_copy(&followers->own_probes, &file, &nr),
-						     program_point_site(j));
-		for (int j = 0; j < nr_probes && !err; j++)
-			err = attach_program(followers,
-					     next_copy(&followers->own_probes, &file, &nr), i);
+		for (size_t j = 0; j < nr_probes && !err; j++)
+			err = attach_program(
+				followers, next_copy(&followers->own_probes, &file, &nr),
+				place->nr_points ? program_point_site(place->first_point + j) : i);
 	}
 	return err;
 }

@@ -244,7 +244,7 @@ static int add_link(struct probe_programs *programs, int fd)
 static const struct bpf_program *program_at(const struct probe_programs *programs,
 					    const struct program_place *place)
 {
-	if (place->has_points)
+	if (place->nr_points)
 		return NULL;
 	if (place->file->has_resources)
 		return place->ret ? programs->bpf->progs.linked_resource_call

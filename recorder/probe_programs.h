@@ -23,7 +23,8 @@ struct program_place {
 	uint64_t offset;	   /* in the file */
 	const struct probe *entry; /* or the store; NULL: the entry is not recorded */
 	const struct probe *ret;   /* NULL: there is no return, or it is not recorded */
-	bool has_points;	   /* it is watched at program_points instead */
+	/* It is watched at these of the programs' points instead, if there are any. */
+	size_t first_point, nr_points;
 };
 
 /*

@@ -514,14 +514,15 @@ static void use_points(struct probe_programs *programs, struct program_site *sit
 		if (!function->events[PROGRAM_CALL].type || !place->ret->nr_points ||
 		    programs->nr_points + place->ret->nr_points > PROGRAM_MAX_POINTS)
 			continue;
-		for (size_t j = 0; j < place->ret->nr_points; j++) {
+		place->first_point = programs->nr_points;
+		place->nr_points = place->ret->nr_points;
+		for (size_t j = 0; j < place->nr_points; j++) {
 			const struct outcome_point *outcome = &place->ret->points[j];
 			size_t nr = programs->nr_points++;
 
 			programs->points[nr] = (struct program_point){place, outcome};
 			sites[program_point_site(nr)] = point_site(place, outcome, function);
 		}
-		place->has_points = true;
 	}
 }
 
