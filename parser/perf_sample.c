@@ -68,7 +68,7 @@ static bool is_user_chain(const uint64_t *chain, uint64_t nr)
 static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sample *sample)
 {
 	bool in_user = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
-	uint64_t nr, *chain;
+	uint64_t nr, kernel = 0, *chain;
 	size_t nr_kept = 0;
 
 	if (!take(cursor, &nr))
@@ -76,9 +76,13 @@ static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sam
 	chain = cursor->words;
 	if (!skip(cursor, nr, 1))
 		return false;
-	if (is_user_chain(chain, nr)) {
-		sample->callchain = chain + 1;
-		sample->nr_callchain = (size_t)nr - 1;
+	/* The kernel's part, where there is one, comes first. */
+	if (nr > 0 && chain[0] == (uint64_t)PERF_CONTEXT_KERNEL)
+		while (kernel < nr && chain[kernel] != (uint64_t)PERF_CONTEXT_USER)
+			kernel++;
+	if (is_user_chain(chain + kernel, nr - kernel)) {
+		sample->callchain = chain + kernel + 1;
+		sample->nr_callchain = (size_t)(nr - kernel) - 1;
 		return true;
 	}
 	for (uint64_t i = 0; i < nr; i++) {
