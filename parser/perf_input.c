@@ -19,7 +19,6 @@
 #define MAX_RECORD_BYTES       ((size_t)1 << 16)
 #define AHEAD		       4    /* records */
 #define NOT_AHEAD	       4096 /* records: so long it stays as it is that it does not pay */
-#define AHEAD_BYTES	       ((size_t)256)
 #define DUMP_AHEAD_BYTES       ((size_t)1024)
 #define CACHE_LINE_BYTES       ((size_t)64)
 
@@ -243,15 +242,9 @@ static int deliver(struct perf_input *input, const struct perf_queued *queued)
 							 : deliver_other(input, event, record);
 }
 
-static void fetch_lines(const struct perf_queued *queued, size_t size_bytes)
-{
-	for (size_t line = 0; queued && line < size_bytes; line += CACHE_LINE_BYTES)
-		__builtin_prefetch(queued->record.bytes + line);
-}
-
 /*
- * What is waiting is in no cache any more, and neither is what is known of most blocks: both are
- * fetched some records ahead, in steps, as each shows where the next is.
+ * What is known of most blocks is in no cache any more: it is fetched some records ahead, in steps,
+ * as each shows where the next is.
  */
 static void fetch_ahead(struct perf_input *input)
 {
@@ -260,10 +253,10 @@ static void fetch_ahead(struct perf_input *input)
 
 	/* Where a dump's unwinding begins; it fetches the rest as it goes. */
 	if (next && next->record.header.size > DUMP_AHEAD_BYTES)
-		fetch_lines(next, DUMP_AHEAD_BYTES);
+		for (size_t line = 0; line < DUMP_AHEAD_BYTES; line += CACHE_LINE_BYTES)
+			__builtin_prefetch(next->record.bytes + line);
 	if (!input->consumer->on_soon)
 		return;
-	fetch_lines(perf_order_ahead(&input->order, 3 * AHEAD), AHEAD_BYTES);
 	if (input->not_ahead > 0) {
 		input->not_ahead--;
 		return;
