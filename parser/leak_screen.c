@@ -189,7 +189,7 @@ static void write_bars(FILE *out, const struct leak_report *report, const struct
 	if (nr_periods > SITE_PERIODS)
 		nr_periods = SITE_PERIODS;
 	for (size_t i = 0; i < nr_periods; i++) {
-		nr += (int64_t)history->allocated[i] - (int64_t)history->ended[i];
+		nr += (int64_t)history->periods[i].allocated - (int64_t)history->periods[i].ended;
 		held[i] = nr > 0 ? nr : 0;
 		if (held[i] > most)
 			most = held[i];

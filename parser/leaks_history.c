@@ -76,8 +76,9 @@ static void add_site(struct history *sum, const struct periods *periods, const s
 	for (size_t i = 0; i < SITE_PERIODS; i++) {
 		size_t period = period_of(periods, history, i);
 
-		sum->bytes[period] += (uint64_t)history->added_bytes[i];
-		sum->blocks[period] += (uint64_t)history->allocated[i] - history->ended[i];
+		sum->bytes[period] += (uint64_t)history->periods[i].added_bytes;
+		sum->blocks[period] +=
+			(uint64_t)history->periods[i].allocated - history->periods[i].ended;
 	}
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_SHIFT 20 /* periods of a millisecond */
 #define FIRST_SITES 256
@@ -90,34 +91,36 @@ static inline struct site *find(const struct site_stats *stats, uint32_t stack_i
 /* Twice as long periods. */
 static void fold(struct site_history *history)
 {
+	struct site_period *periods = history->periods;
+
 	for (size_t i = 0; i < SITE_PERIODS / 2; i++) {
-		history->allocated[i] = history->allocated[2 * i] + history->allocated[2 * i + 1];
-		history->ended[i] = history->ended[2 * i] + history->ended[2 * i + 1];
-		history->added_bytes[i] =
-			history->added_bytes[2 * i] + history->added_bytes[2 * i + 1];
+		const struct site_period *first = &periods[2 * i], *second = first + 1;
+
+		periods[i] = (struct site_period){
+			.allocated = first->allocated + second->allocated,
+			.ended = first->ended + second->ended,
+			.added_bytes = first->added_bytes + second->added_bytes,
+		};
 	}
-	for (size_t i = SITE_PERIODS / 2; i < SITE_PERIODS; i++) {
-		history->allocated[i] = history->ended[i] = 0;
-		history->added_bytes[i] = 0;
-	}
+	memset(&periods[SITE_PERIODS / 2], 0, sizeof(history->periods) / 2);
 	history->shift++;
 }
 
 /* The period of @time_ns; one before the origin, on a clock that stepped, is in the first. */
-static inline size_t period_of(const struct site_stats *stats, struct site_history *history,
-			       uint64_t time_ns)
+static inline struct site_period *period_of(const struct site_stats *stats,
+					    struct site_history *history, uint64_t time_ns)
 {
 	uint64_t since_ns = time_ns > stats->origin_ns ? time_ns - stats->origin_ns : 0;
 
 	while (since_ns >> history->shift >= SITE_PERIODS)
 		fold(history);
-	return since_ns >> history->shift;
+	return &history->periods[since_ns >> history->shift];
 }
 
 /* Sizes are the program's word, and may be anything: sums wrap, and come back when blocks end. */
-static inline void add_bytes(struct site_history *history, size_t period, uint64_t bytes)
+static inline void add_bytes(struct site_period *period, uint64_t bytes)
 {
-	history->added_bytes[period] = (int64_t)((uint64_t)history->added_bytes[period] + bytes);
+	period->added_bytes = (int64_t)((uint64_t)period->added_bytes + bytes);
 }
 
 /* Sites that allocate but once are the most of all; a history is for the others. */
@@ -128,10 +131,10 @@ static int begin_history(const struct site_stats *stats, struct site *site)
 		return -ENOMEM;
 	site->history->shift = FIRST_SHIFT;
 	if (site->allocations) {
-		size_t period = period_of(stats, site->history, site->first_ns);
+		struct site_period *period = period_of(stats, site->history, site->first_ns);
 
-		site->history->allocated[period]++;
-		add_bytes(site->history, period, site->held_bytes);
+		period->allocated++;
+		add_bytes(period, site->held_bytes);
 	}
 	return 0;
 }
@@ -140,7 +143,7 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 {
 	struct site *site = find(stats, block->stack_id);
 	uint64_t held_blocks;
-	size_t period;
+	struct site_period *period;
 	int err;
 
 	if (!site) {
@@ -155,8 +158,8 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 				return err;
 		}
 		period = period_of(stats, site->history, block->time_ns);
-		site->history->allocated[period]++;
-		add_bytes(site->history, period, block->size_bytes);
+		period->allocated++;
+		add_bytes(period, block->size_bytes);
 	}
 	site->allocations++;
 	site->allocated_bytes += block->size_bytes;
@@ -175,7 +178,7 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 static inline int end_block(struct site_stats *stats, struct site *site,
 			    const struct site_block *block, uint64_t time_ns)
 {
-	size_t period;
+	struct site_period *period;
 
 	if (!site->history) {
 		int err = begin_history(stats, site);
@@ -184,8 +187,8 @@ static inline int end_block(struct site_stats *stats, struct site *site,
 			return err;
 	}
 	period = period_of(stats, site->history, time_ns);
-	site->history->ended[period]++;
-	add_bytes(site->history, period, -block->size_bytes);
+	period->ended++;
+	add_bytes(period, -block->size_bytes);
 	site->held_bytes -= block->size_bytes;
 	return 0;
 }
@@ -237,23 +240,23 @@ void site_stats_withdraw(struct site_stats *stats, const struct site_block *bloc
 	site->allocated_bytes -= block->size_bytes;
 	site->held_bytes -= block->size_bytes;
 	if (site->history) {
-		size_t period = period_of(stats, site->history, block->time_ns);
+		struct site_period *period = period_of(stats, site->history, block->time_ns);
 
-		site->history->allocated[period] -= site->history->allocated[period] > 0;
-		add_bytes(site->history, period, -block->size_bytes);
+		period->allocated -= period->allocated > 0;
+		add_bytes(period, -block->size_bytes);
 	}
 }
 
 void site_stats_unleave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
 {
 	struct site *site = find(stats, block->stack_id);
-	size_t period;
+	struct site_period *period;
 
 	if (!site || !site->history || !site->frees)
 		return;
 	period = period_of(stats, site->history, time_ns);
-	site->history->ended[period] -= site->history->ended[period] > 0;
-	add_bytes(site->history, period, block->size_bytes);
+	period->ended -= period->ended > 0;
+	add_bytes(period, block->size_bytes);
 	site->frees--;
 	site->held_bytes += block->size_bytes;
 	lifetime_sketch_remove(&site->history->lifetimes, lifetime_ns(block, time_ns));

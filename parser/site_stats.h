@@ -20,13 +20,17 @@
 
 #define SITE_PERIODS 64
 
+struct site_period {
+	uint32_t allocated;  /* blocks */
+	uint32_t ended;	     /* released, or given up */
+	int64_t added_bytes; /* allocated less ended */
+};
+
 struct site_history {
-	uint32_t allocated[SITE_PERIODS];  /* blocks, by period */
-	uint32_t ended[SITE_PERIODS];	   /* released, or given up */
-	int64_t added_bytes[SITE_PERIODS]; /* allocated less ended */
-	uint8_t shift;			   /* a period is 2^shift ns long, the first begins with the
-						  recording (site_stats_origin()) */
-	struct lifetime_sketch lifetimes;  /* of the blocks that were freed */
+	struct lifetime_sketch lifetimes; /* of the blocks that were freed */
+	uint8_t shift;			  /* a period is 2^shift ns long, the first begins with the
+						 recording (site_stats_origin()) */
+	struct site_period periods[SITE_PERIODS];
 };
 
 struct site {

@@ -20,14 +20,14 @@ double survival_opportunities(const struct survival *survival, double age_ns)
 	whole = before_ns / period_ns < SITE_PERIODS ? (size_t)(before_ns / period_ns)
 						     : SITE_PERIODS;
 	for (size_t i = 0; i < whole; i++)
-		nr += history->allocated[i];
-	if (whole < SITE_PERIODS && history->allocated[whole]) {
+		nr += history->periods[i].allocated;
+	if (whole < SITE_PERIODS && history->periods[whole].allocated) {
 		/* The recording's last period may not have ended. */
 		double start_ns = (double)whole * period_ns;
 		double length_ns = fmin(period_ns, survival->elapsed_ns - start_ns);
 
 		if (length_ns > 0)
-			nr += history->allocated[whole] *
+			nr += history->periods[whole].allocated *
 			      fmin(1, (before_ns - start_ns) / length_ns);
 	}
 	return nr;

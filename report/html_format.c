@@ -465,7 +465,8 @@ static void write_history(FILE *out, const struct site_history *history)
 {
 	fprintf(out, "[%.3f", (double)(UINT64_C(1) << history->shift) / 1000);
 	for (int i = 0; i < SITE_PERIODS; i++) {
-		int64_t more = (int64_t)history->allocated[i] - (int64_t)history->ended[i];
+		int64_t more =
+			(int64_t)history->periods[i].allocated - (int64_t)history->periods[i].ended;
 
 		if (more)
 			fprintf(out, ",%d,%" PRId64, i, more);

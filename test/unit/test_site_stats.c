@@ -63,8 +63,8 @@ static void one_allocation_needs_no_history(void **state)
 	assert_null(site_stats_find(stats, STACK)->history);
 	/* But its time is not forgotten. */
 	enter(100, 1000 + (UINT64_C(3) << 20));
-	assert_int_equal(site_stats_find(stats, STACK)->history->allocated[0], 1);
-	assert_int_equal(site_stats_find(stats, STACK)->history->allocated[3], 1);
+	assert_int_equal(site_stats_find(stats, STACK)->history->periods[0].allocated, 1);
+	assert_int_equal(site_stats_find(stats, STACK)->history->periods[3].allocated, 1);
 }
 
 /* What is held at the end of period @i. */
@@ -74,7 +74,7 @@ static int64_t held_at(size_t i)
 	int64_t held = 0;
 
 	for (size_t k = 0; k <= i; k++)
-		held += history->added_bytes[k];
+		held += history->periods[k].added_bytes;
 	return held;
 }
 
@@ -119,9 +119,9 @@ static void periods_grow_with_the_recording(void **state)
 	assert_true(100 * hour_ns >> history->shift < SITE_PERIODS);
 	assert_true(100 * hour_ns >> history->shift >= SITE_PERIODS / 2);
 	for (size_t i = 0; i < SITE_PERIODS; i++)
-		sum += history->allocated[i];
+		sum += history->periods[i].allocated;
 	assert_int_equal(sum, 101);
-	assert_int_equal(history->ended[100 * hour_ns >> history->shift], 1);
+	assert_int_equal(history->periods[100 * hour_ns >> history->shift].ended, 1);
 	assert_int_equal(site_stats_origin(stats), start_ns);
 }
 
@@ -138,12 +138,12 @@ static void what_is_taken_back_leaves_no_trace(void **state)
 	assert_int_equal(site->frees, 0);
 	assert_int_equal(site->held_bytes, 107);
 	assert_int_equal(lifetime_sketch_total(&site->history->lifetimes), 0);
-	assert_int_equal(site->history->ended[0], 0);
+	assert_int_equal(site->history->periods[0].ended, 0);
 	site_stats_withdraw(stats, &block);
 	assert_int_equal(site->allocations, 1);
 	assert_int_equal(site->held_bytes, 7);
 	assert_int_equal(site->allocated_bytes, 7);
-	assert_int_equal(site->history->allocated[0], 1);
+	assert_int_equal(site->history->periods[0].allocated, 1);
 }
 
 static void a_clock_that_steps_back_breaks_nothing(void **state)
