@@ -56,15 +56,24 @@ int diag_print_escaped(FILE *out, const char *text, const char *also)
 static void __attribute__((format(printf, 2, 0)))
 print_message(const char *kind, const char *format, va_list args)
 {
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text = NULL, *line = NULL;
+	size_t size_bytes;
+	FILE *out;
 
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
-	flockfile(stderr);
-	fprintf(stderr, "%s: %s", tool_name, kind);
-	diag_print_escaped(stderr, text ? text : "out of memory", NULL);
-	fputc('\n', stderr);
-	funlockfile(stderr);
+	/* In one write: what other processes say to the same terminal or log does not come between.
+	 */
+	out = open_memstream(&line, &size_bytes);
+	if (out) {
+		fprintf(out, "%s: %s", tool_name, kind);
+		diag_print_escaped(out, text ? text : "out of memory", NULL);
+		fputc('\n', out);
+	}
+	if (out && fclose(out) == 0)
+		fwrite(line, 1, size_bytes, stderr);
+	else
+		fprintf(stderr, "%s: out of memory\n", tool_name);
 }
 
 #define DEFINE_DIAG(name, kind)                                                                    \
