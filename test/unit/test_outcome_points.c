@@ -3,28 +3,23 @@
  * The points where one probe sees a whole call, on code that was assembled for a rule each. What
  * they tell of real calls is in test_outcome_calls.c.
  */
-#include "probes/code_returns.h"
-#include "probes/landing_pads.h"
+#include "probes/code_flow.h"
 #include "probes/outcome_points.h"
+#include "probes/register_state.h"
 
 #include "common/scope.h"
+#include "test/support/code_file.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#define CODE_OFFSET 0x1000 /* in the files made here, and their address */
-#define MAX_CODE    4096
+#define MAX_CODE 4096
 
 static const struct placement_kernel kernel = {.emulates_long_nops = false};
 
@@ -554,66 +549,12 @@ static const struct points_case cases[] = {
 	 0},
 };
 
-/* A file with nothing but one segment of code. */
-struct code_file {
-	int fd;
-	struct elf_image image;
-};
-
-static void code_file_write(int fd, const void *data, size_t size, off_t offset)
-{
-	assert_int_equal(pwrite(fd, data, size, offset), (ssize_t)size);
-}
-
-static void code_file_open(struct code_file *file)
-{
-	assert_int_equal(elf_image_init(&file->image, file->fd), 0);
-	assert_true(file->image.is_native);
-}
-
-static void code_file_init(struct code_file *ret, const uint8_t *code, size_t size_bytes)
-{
-	Elf64_Ehdr header = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-			    EV_CURRENT},
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(header),
-		.e_ehsize = sizeof(header),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
-		.e_shentsize = sizeof(Elf64_Shdr),
-	};
-	Elf64_Phdr segment = {
-		.p_type = PT_LOAD,
-		.p_flags = PF_R | PF_X,
-		.p_offset = CODE_OFFSET,
-		.p_vaddr = CODE_OFFSET,
-		.p_filesz = size_bytes,
-		.p_memsz = size_bytes,
-	};
-
-	ret->fd = memfd_create("code", MFD_CLOEXEC);
-	assert_true(ret->fd >= 0);
-	code_file_write(ret->fd, &header, sizeof(header), 0);
-	code_file_write(ret->fd, &segment, sizeof(segment), sizeof(header));
-	code_file_write(ret->fd, code, size_bytes, CODE_OFFSET);
-	code_file_open(ret);
-}
-
-static void code_file_deinit(struct code_file *file)
-{
-	elf_image_deinit(&file->image);
-	close(file->fd);
-}
-
 /* The points of the first @function_bytes of @code for the argument @size_arg. */
 static int find_points(const uint8_t *code, size_t size_bytes, uint64_t function_bytes,
 		       int size_arg, struct outcome_point ret[OUTCOME_MAX_POINTS])
 {
 	const struct elf_function function = {
-		.is_found = true, .offset = CODE_OFFSET, .size_bytes = function_bytes};
+		.is_found = true, .offset = CODE_FILE_OFFSET, .size_bytes = function_bytes};
 	struct code_file file;
 	int nr;
 
@@ -621,44 +562,6 @@ static int find_points(const uint8_t *code, size_t size_bytes, uint64_t function
 	nr = outcome_points_find(&file.image, &function, size_arg, &kernel, ret);
 	code_file_deinit(&file);
 	return nr;
-}
-
-#define DATA_OFFSET	0x3000 /* in the file, and its address */
-#define NAMES_OFFSET	0x4000
-#define SECTIONS_OFFSET 0x5000
-#define NR_SECTIONS	3
-
-/* Adds to @file's code a section of @type with @data; of symbols, if it is a table of these. */
-static void code_file_add_section(struct code_file *file, const char *name, uint32_t type,
-				  const void *data, size_t size_bytes)
-{
-	char names[64] = "\0inner\0";
-	size_t name_at = sizeof("\0inner");
-	Elf64_Shdr sections[NR_SECTIONS] = {
-		[1] = {.sh_name = (uint32_t)name_at,
-		       .sh_type = type,
-		       .sh_addr = DATA_OFFSET,
-		       .sh_offset = DATA_OFFSET,
-		       .sh_size = size_bytes,
-		       .sh_link = 2,
-		       .sh_entsize = type == SHT_SYMTAB ? sizeof(Elf64_Sym) : 0,
-		       .sh_addralign = 8},
-		[2] = {.sh_type = SHT_STRTAB,
-		       .sh_offset = NAMES_OFFSET,
-		       .sh_size = sizeof(names),
-		       .sh_addralign = 1},
-	};
-	Elf64_Off offset = SECTIONS_OFFSET;
-	Elf64_Half numbers[2] = {NR_SECTIONS, 2}; /* how many; the one with the names */
-
-	elf_image_deinit(&file->image);
-	snprintf(names + name_at, sizeof(names) - name_at, "%s", name);
-	code_file_write(file->fd, data, size_bytes, DATA_OFFSET);
-	code_file_write(file->fd, names, sizeof(names), NAMES_OFFSET);
-	code_file_write(file->fd, sections, sizeof(sections), SECTIONS_OFFSET);
-	code_file_write(file->fd, &offset, sizeof(offset), offsetof(Elf64_Ehdr, e_shoff));
-	code_file_write(file->fd, numbers, sizeof(numbers), offsetof(Elf64_Ehdr, e_shnum));
-	code_file_open(file);
 }
 
 /* mov (%rsi),%rax; test %rax,%rax; je 1f; movq $0,(%rax); 1: ret */
@@ -669,7 +572,7 @@ static const uint8_t simple_code[] = {0x48, 0x8b, 0x06, 0x48, 0x85, 0xc0, 0x74, 
 static int count_simple_points(const struct code_file *file)
 {
 	const struct elf_function function = {
-		.is_found = true, .offset = CODE_OFFSET, .size_bytes = sizeof(simple_code)};
+		.is_found = true, .offset = CODE_FILE_OFFSET, .size_bytes = sizeof(simple_code)};
 	struct outcome_point points[OUTCOME_MAX_POINTS];
 	int nr = outcome_points_find(&file->image, &function, 0, &kernel, points);
 
@@ -697,7 +600,7 @@ static void inner_symbols_are_entries(void **state)
 				      {.st_name = 1,
 				       .st_info = ELF64_ST_INFO(STB_GLOBAL, symbols[i].type),
 				       .st_shndx = 1,
-				       .st_value = CODE_OFFSET + symbols[i].offset,
+				       .st_value = CODE_FILE_OFFSET + symbols[i].offset,
 				       .st_size = 1}};
 		uint8_t code[2 * sizeof(simple_code)] = {0};
 		struct code_file file;
@@ -716,7 +619,8 @@ static void make_frame_info(uint8_t ret[48], const char *letters, uint8_t encodi
 			    int32_t size_bytes)
 {
 	/* A CIE of 20 bytes behind its length; an FDE of 20, which refers to it, 4 before its id */
-	const int32_t fde[] = {20, 28, CODE_OFFSET + offset - (DATA_OFFSET + 32), size_bytes};
+	const int32_t fde[] = {20, 28, CODE_FILE_OFFSET + offset - (CODE_FILE_DATA_OFFSET + 32),
+			       size_bytes};
 	uint8_t *at = ret;
 
 	memset(ret, 0, 48); /* nops, and the end */
@@ -919,109 +823,6 @@ static void endless_branches_end(void **state)
 	assert_sane(points, find_points(code, sizeof(code), 64, 0, points), 64);
 }
 
-static bool may_return(const uint8_t *code, size_t size_bytes, uint32_t first_argument)
-{
-	struct register_state registers = register_state_unknown();
-	struct code_returns returns;
-	struct code_file file;
-	bool result;
-
-	registers.values[REGISTER_DI] = value_make(VALUE_CONSTANT, first_argument);
-	code_file_init(&file, code, size_bytes);
-	code_returns_init(&returns, &file.image, CODE_OFFSET);
-	result = code_may_return(&returns, CODE_OFFSET, &registers);
-	assert_int_equal(returns.error, 0);
-	/* Asked again, it is remembered. */
-	assert_int_equal(code_may_return(&returns, CODE_OFFSET, &registers), result);
-	code_file_deinit(&file);
-	return result;
-}
-
-#define MAY_RETURN(argument, ...)                                                                  \
-	may_return((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), argument)
-
-static void what_never_returns_is_known(void **state)
-{
-	assert_true(MAY_RETURN(0, 0xc3));		    /* ret */
-	assert_false(MAY_RETURN(0, 0xf4));		    /* hlt */
-	assert_false(MAY_RETURN(0, 0x0f, 0x0b));	    /* ud2 */
-	assert_false(MAY_RETURN(0, 0xeb, 0xfe));	    /* jmp to itself */
-	assert_true(MAY_RETURN(0, 0xcc, 0xc3));		    /* int3; ret */
-	assert_true(MAY_RETURN(0, 0x0f, 0x05, 0xc3));	    /* syscall; ret */
-	assert_true(MAY_RETURN(0, 0xff, 0xe0));		    /* jmp *%rax */
-	assert_true(MAY_RETURN(0, 0xff, 0x25, 0, 0, 0, 0)); /* jmp *0(%rip), as in a PLT */
-	assert_true(MAY_RETURN(0, 0x06));		    /* no instruction */
-	assert_true(MAY_RETURN(0, 0x90));		    /* nop, and the segment's end */
-	assert_true(MAY_RETURN(0, 0xe9, 0, 0x10, 0, 0));    /* jmp out of the segment */
-	assert_true(MAY_RETURN(0, 0x66, 0xeb, 0xfd));	    /* processors differ */
-	/* call 1f; ret; 1: hlt, and the same with a ret there */
-	assert_false(MAY_RETURN(0, 0xe8, 0x01, 0, 0, 0, 0xc3, 0xf4));
-	assert_true(MAY_RETURN(0, 0xe8, 0x01, 0, 0, 0, 0xc3, 0xc3));
-	/* call *%rax; hlt, and call *%rax; ret */
-	assert_false(MAY_RETURN(0, 0xff, 0xd0, 0xf4));
-	assert_true(MAY_RETURN(0, 0xff, 0xd0, 0xc3));
-	/* calls itself: 1: call 1b; ret */
-	assert_true(MAY_RETURN(0, 0xe8, 0xfb, 0xff, 0xff, 0xff, 0xc3));
-}
-
-static void arguments_decide_on_a_return(void **state)
-{
-	/* and $1,%edi; mov %edi,%ebx; call 2f; test %ebx,%ebx; jne 1f; ret; 1: hlt; 2: ret */
-#define BY_ARGUMENT                                                                                \
-	0x83, 0xe7, 0x01, 0x89, 0xfb, 0xe8, 0x06, 0, 0, 0, 0x85, 0xdb, 0x75, 0x01, 0xc3, 0xf4, 0xc3
-	/* The same with %ecx, which the call changes */
-#define BY_LOST                                                                                    \
-	0x83, 0xe7, 0x01, 0x89, 0xf9, 0xe8, 0x06, 0, 0, 0, 0x85, 0xc9, 0x75, 0x01, 0xc3, 0xf4, 0xc3
-	/* test %edi,%edi; je 1f; mov $1,%edi; 1: test %edi,%edi; jne 2f; ret; 2: hlt */
-#define BY_EITHER 0x85, 0xff, 0x74, 0x05, 0xbf, 0x01, 0, 0, 0, 0x85, 0xff, 0x75, 0x01, 0xc3, 0xf4
-	assert_false(MAY_RETURN(1, BY_ARGUMENT));
-	assert_false(MAY_RETURN(3, BY_ARGUMENT));
-	assert_true(MAY_RETURN(0, BY_ARGUMENT));
-	assert_true(MAY_RETURN(2, BY_ARGUMENT));
-	assert_true(MAY_RETURN(1, BY_LOST));
-	assert_false(MAY_RETURN(5, BY_EITHER));
-	assert_true(MAY_RETURN(0, BY_EITHER));
-}
-
-/* This process's C library. */
-static void open_libc(struct elf_image *ret, int *ret_fd)
-{
-	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-	Dl_info info;
-
-	assert_non_null(libc);
-	assert_true(dladdr(dlsym(libc, "malloc"), &info));
-	*ret_fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
-	dlclose(libc);
-	assert_true(*ret_fd >= 0);
-	assert_int_equal(elf_image_init(ret, *ret_fd), 0);
-}
-
-/* In libc, puts() unlocks its stream when its thread is cancelled, by way of an exception. */
-static void exceptions_are_seen(void **state)
-{
-	static const char *const names[] = {"malloc", "free", "puts"};
-	struct elf_function functions[ARRAY_SIZE(names)];
-	struct code_file file;
-	struct elf_image image;
-	int fd;
-
-	open_libc(&image, &fd);
-	elf_image_find_functions(&image, names, ARRAY_SIZE(names), functions);
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		assert_true(functions[i].is_found);
-	assert_false(landing_pads_may_exist(&image, &functions[0]));
-	assert_false(landing_pads_may_exist(&image, &functions[1]));
-	assert_true(landing_pads_may_exist(&image, &functions[2]));
-	elf_image_deinit(&image);
-	close(fd);
-	code_file_init(&file, cases[0].code, cases[0].size_bytes);
-	functions[0].offset = CODE_OFFSET;
-	functions[0].size_bytes = cases[0].function_bytes;
-	assert_false(landing_pads_may_exist(&file.image, &functions[0]));
-	code_file_deinit(&file);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1034,9 +835,6 @@ int main(void)
 		cmocka_unit_test(random_bytes_are_survived),
 		cmocka_unit_test(mutated_functions_are_survived),
 		cmocka_unit_test(endless_branches_end),
-		cmocka_unit_test(what_never_returns_is_known),
-		cmocka_unit_test(arguments_decide_on_a_return),
-		cmocka_unit_test(exceptions_are_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
