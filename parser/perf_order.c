@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAPACITY	  16 /* spans */
-#define FETCH_AHEAD_BYTES 512
-#define FETCH_MOST_BYTES  256 /* of a record; who reads more of it, a dump, fetches that */
-#define CACHE_LINE_BYTES  64
+#define FIRST_CAPACITY 16 /* spans */
 
 static struct perf_queued *entry_of(struct perf_run *run, size_t i)
 {
@@ -192,16 +189,6 @@ static void drop_span(struct perf_run *run)
 	run->nr--;
 }
 
-/*
- * What waits is in no cache any more, and the records of several CPUs are more than the processor's
- * own fetching follows. All of a record is read soon, so what is fetched goes on with what was.
- */
-static inline void fetch_ahead(const uint8_t *bytes, size_t size_bytes)
-{
-	for (size_t at = 0; at < size_bytes && at < FETCH_MOST_BYTES; at += CACHE_LINE_BYTES)
-		__builtin_prefetch(bytes + FETCH_AHEAD_BYTES + at);
-}
-
 /* Keeps so many records ahead as can be, beside the one that was taken out last. */
 static void look_ahead(const struct perf_order *order, struct perf_run *run)
 {
@@ -218,7 +205,8 @@ static void look_ahead(const struct perf_order *order, struct perf_run *run)
 		run->ahead_ns = entry->time_ns;
 		perf_chunk_hold(span->chunk);
 		size_bytes = entry->record.header.size;
-		fetch_ahead(span->bytes, size_bytes);
+		/* What waits is in no cache any more. */
+		perf_chunks_fetch_ahead(span->bytes, size_bytes);
 		span->bytes += size_bytes;
 		span->offset += size_bytes;
 		span->sequence++;
