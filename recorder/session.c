@@ -515,9 +515,11 @@ static void report_end(const struct session *session, const struct ring_reader *
 	const char *output = session->options->output;
 	char pauses[64] = "", stacks[192] = "";
 
-	if (session->gate && gate_nr_pauses(session->gate))
-		snprintf(pauses, sizeof(pauses), ", paused %" PRIu64 " times for %.3f s",
-			 gate_nr_pauses(session->gate),
+	uint64_t nr_pauses = session->gate ? gate_nr_pauses(session->gate) : 0;
+
+	if (nr_pauses)
+		snprintf(pauses, sizeof(pauses), ", paused %" PRIu64 " time%s for %.3f s",
+			 nr_pauses, nr_pauses == 1 ? "" : "s",
 			 (double)gate_paused_ns(session->gate) / 1e9);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));

@@ -37,7 +37,7 @@ assert_all_recorded() {
 }
 
 assert_paused() {
-	grep -qE ', paused [0-9]+ times for [0-9.]+ s' leakrec.err || fail "$(tail -n 1 leakrec.err)"
+	grep -qE ', paused [0-9]+ times? for [0-9.]+ s' leakrec.err || fail "$(tail -n 1 leakrec.err)"
 }
 
 # --- Readers ---
