@@ -17,6 +17,7 @@
 #include "parser/perf_input.h"
 #include "test/bench/dump_core.h"
 #include "unwind/dump_unwinder.h"
+#include "unwind/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,8 @@
 #define MAX_SHOWN      20
 #define STDOUT_BYTES   ((size_t)64 << 10)
 #define MAX_DUMP_BYTES (64u << 10)
+#define NR_LINES       4096 /* a power of two */
+#define LINE_BYTES     18   /* "\t%16x\n" */
 
 enum mode { COMPARE, TIME, ONCE, ADDRESSES, CORES };
 
@@ -39,6 +42,13 @@ struct kept_dump {
 	pid_t pid;
 	struct stack_dump dump;
 	uint64_t regs[64];
+};
+
+/* An address as it was printed in a state of an address space. */
+struct printed_line {
+	uint64_t address;
+	uint64_t generation; /* 0: free */
+	char text[LINE_BYTES];
 };
 
 struct bench {
@@ -56,6 +66,9 @@ struct bench {
 	size_t nr_batch;
 	uint8_t *bytes; /* BATCH_BYTES */
 	size_t nr_bytes;
+
+	struct printed_line lines[NR_LINES]; /* ADDRESSES */
+	char text[STACK_MAX_FRAMES * LINE_BYTES + 2];
 
 	uint64_t nr_samples, nr_stacks, nr_frames, time_ns; /* stacks and frames in that time */
 	uint64_t nr_equal, nr_different, nr_differently_ended;
@@ -181,26 +194,53 @@ static int compare(struct bench *bench, const struct address_space *space,
 	return 0;
 }
 
-/* As perf 6.1: the place in the mapped file, and of a call, not of what follows it. */
-static void print_as_perf(const struct bench *bench, const struct address_space *space)
+/* As perf 6.1: the place in the mapped file. */
+static void format_line(const struct address_space *space, uint64_t address, char *text)
+{
+	const struct mapping *mapping = address_space_find(space, address);
+	char *digit = text + LINE_BYTES - 1;
+
+	if (mapping)
+		address += mapping->file_offset - mapping->start;
+	memset(text, ' ', LINE_BYTES);
+	text[0] = '\t';
+	*digit = '\n';
+	do {
+		*--digit = "0123456789abcdef"[address & 15];
+		address >>= 4;
+	} while (address);
+}
+
+/* Stacks consist of the same addresses over and over. */
+static const char *get_line(struct bench *bench, const struct address_space *space,
+			    uint64_t address)
+{
+	uint64_t generation = space ? space->generation : 0;
+	size_t slot = hash_mix(address, 0x9e3779b97f4a7c15 ^ generation) & (NR_LINES - 1);
+	struct printed_line *line = &bench->lines[slot];
+
+	if (line->address != address || line->generation != generation || !generation) {
+		line->address = address;
+		line->generation = generation;
+		format_line(space, address, line->text);
+	}
+	return line->text;
+}
+
+/* Of a call, not of what follows it, as perf. */
+static void print_as_perf(struct bench *bench, const struct address_space *space)
 {
 	const struct unwound_stack *stack = &bench->stack;
+	char *to = bench->text;
 
-	putc_unlocked('\n', stdout);
+	*to++ = '\n';
 	for (size_t i = 0; i < stack->nr; i++) {
-		uint64_t address = stack->addresses[i] - stack->is_call[i];
-		const struct mapping *mapping = address_space_find(space, address);
-		char line[] = "\t                \n", *digit = line + sizeof(line) - 2;
-
-		if (mapping)
-			address += mapping->file_offset - mapping->start;
-		do {
-			*--digit = "0123456789abcdef"[address & 15];
-			address >>= 4;
-		} while (address);
-		fwrite_unlocked(line, 1, sizeof(line) - 1, stdout);
+		memcpy(to, get_line(bench, space, stack->addresses[i] - stack->is_call[i]),
+		       LINE_BYTES);
+		to += LINE_BYTES;
 	}
-	putc_unlocked('\n', stdout);
+	*to++ = '\n';
+	fwrite_unlocked(bench->text, 1, (size_t)(to - bench->text), stdout);
 }
 
 static int write_if_wanted(const struct bench *bench, const struct address_space *space,
