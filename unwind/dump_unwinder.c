@@ -8,8 +8,7 @@
 #include <string.h>
 
 #define CACHE_LINE_BYTES  64
-#define FETCH_AHEAD_BYTES 512
-#define FETCH_LINES	  4
+#define FETCH_AHEAD_BYTES 1024
 
 /* How one step, or the whole of it, went. */
 enum step {
@@ -36,6 +35,7 @@ struct walk {
 	const struct address_space *space;
 	const struct stack_dump *dump;
 	uint64_t dump_start;
+	size_t fetched;	   /* all lines of the dump before that place have been */
 	size_t nr_pending; /* of the pending returns, met on the way */
 	uint64_t top;	   /* as in struct unwound_stack */
 	bool is_made;	   /* nobody called this frame's function */
@@ -222,17 +222,18 @@ static inline bool is_restored(const struct walk *walk, const struct cfi_saved *
 
 /*
  * Each frame's return address must have come from memory before the next frame can be looked for,
- * and a dump that was read some time ago is in no cache. So it is fetched some frames ahead.
+ * and a dump that was read some time ago is in no cache. So it is fetched some frames ahead, each
+ * line once: were they fetched at a distance from each frame, small frames would repeat some, and
+ * large ones leave some out.
  */
-static inline void fetch_ahead(const struct walk *walk, uint64_t cfa)
+static inline void fetch_ahead(struct walk *walk, uint64_t cfa)
 {
-	uint64_t at = cfa - walk->dump_start + FETCH_AHEAD_BYTES;
-	size_t nr_bytes = FETCH_LINES * CACHE_LINE_BYTES;
+	size_t end = cfa - walk->dump_start + FETCH_AHEAD_BYTES;
 
-	if (at > walk->dump->nr_bytes || walk->dump->nr_bytes - at < nr_bytes)
-		return;
-	for (size_t line = 0; line < nr_bytes; line += CACHE_LINE_BYTES)
-		__builtin_prefetch(walk->dump->bytes + at + line);
+	if (end > walk->dump->nr_bytes)
+		end = walk->dump->nr_bytes;
+	for (; walk->fetched < end; walk->fetched += CACHE_LINE_BYTES)
+		__builtin_prefetch(walk->dump->bytes + walk->fetched);
 }
 
 /*
