@@ -141,6 +141,11 @@ static bool read_register(Dwarf_Frame *row, unsigned number, struct cfi_rule *ru
 		memmove(&rule->saved[rule->nr_at_cfa + 1], &rule->saved[rule->nr_at_cfa],
 			(size_t)(rule->nr_saved - rule->nr_at_cfa) * sizeof(saved));
 		rule->saved[rule->nr_at_cfa++] = saved;
+		rule->at_cfa |= 1u << number;
+		if (rule->nr_at_cfa == 1 || saved.offset < rule->lowest)
+			rule->lowest = saved.offset;
+		if (rule->nr_at_cfa == 1 || saved.offset > rule->highest)
+			rule->highest = saved.offset;
 	} else {
 		rule->saved[rule->nr_saved] = saved;
 	}

@@ -34,7 +34,7 @@ struct module_cfi {
 };
 
 _Static_assert(sizeof(struct cfi_saved) == 8, "cfi_saved has padding");
-_Static_assert(sizeof(struct cfi_rule) == 20 + CFI_NR_REGISTERS * sizeof(struct cfi_saved),
+_Static_assert(sizeof(struct cfi_rule) == 32 + CFI_NR_REGISTERS * sizeof(struct cfi_saved),
 	       "cfi_rule has padding");
 
 void cfi_rules_init(struct cfi_rules *rules, struct module_table *modules,

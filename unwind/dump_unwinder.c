@@ -22,10 +22,16 @@ enum step {
 
 _Static_assert(CFI_NR_REGISTERS <= DUMP_MAX_DWARF_REGISTERS, "registers do not fit");
 
-/* A frame: the registers that are known, and how its address is to be looked up. */
+/*
+ * A frame: the registers that are known, and how its address is to be looked up. Of the registers
+ * that a frame's function saved, few are ever asked for: they stay in the dump until then, but for
+ * the stack pointer and the return address.
+ */
 struct frame {
 	uint64_t registers[CFI_NR_REGISTERS];
-	uint32_t known; /* as bits */
+	size_t saved_at[CFI_NR_REGISTERS]; /* places in the dump */
+	uint32_t known;			   /* as bits */
+	uint32_t in_dump;		   /* which of these are to be read at @saved_at, as bits */
 	uint64_t pc;
 	bool is_return; /* @pc follows a call */
 };
@@ -35,18 +41,15 @@ struct walk {
 	const struct address_space *space;
 	const struct stack_dump *dump;
 	uint64_t dump_start;
+	size_t nr_places;  /* of the dump, from its start, where a word can be read */
 	size_t fetched;	   /* all lines of the dump before that place have been */
 	size_t nr_pending; /* of the pending returns, met on the way */
 	uint64_t top;	   /* as in struct unwound_stack */
 	bool is_made;	   /* nobody called this frame's function */
 	struct frame frame;
 
-	/* For the cache of walks, as long as that can express how this one goes. */
-	bool is_plain;
-	uint32_t source[CFI_NR_REGISTERS]; /* the place in the dump that each register is from */
+	bool is_plain; /* the cache of walks, if it takes any, can express how this one goes */
 };
-
-#define NO_SOURCE UINT32_MAX /* it is as it was when the dump was made */
 
 int dump_unwinder_init(struct dump_unwinder *unwinder, struct module_table *modules,
 		       struct debuginfo *debuginfo, bool own_vdso)
@@ -109,7 +112,12 @@ static inline const struct cfi_rule *get_rule(struct walk *walk, uint64_t addres
 
 static inline bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
 {
-	return dump_read_u64(walk->dump, walk->dump_start, address, ret) == 0;
+	uint64_t place = address - walk->dump_start;
+
+	if (place >= walk->nr_places)
+		return false;
+	memcpy(ret, walk->dump->bytes + place, sizeof(*ret));
+	return true;
 }
 
 /*
@@ -135,11 +143,38 @@ static enum step unreadable(struct walk *walk, uint64_t address)
 	return STEP_LOST;
 }
 
-static inline bool get_register(const struct frame *frame, uint8_t number, int32_t offset,
+/* The value of a register: any, if it is not known. */
+static inline uint64_t register_value(const struct walk *walk, uint8_t number)
+{
+	const struct frame *frame = &walk->frame;
+	uint64_t value = frame->registers[number];
+
+	if (frame->in_dump & (1u << number))
+		memcpy(&value, walk->dump->bytes + frame->saved_at[number], sizeof(value));
+	return value;
+}
+
+static inline bool get_register(const struct walk *walk, uint8_t number, int32_t offset,
 				uint64_t *ret)
 {
-	*ret = frame->registers[number] + (uint64_t)(int64_t)offset;
-	return frame->known & (1u << number);
+	*ret = register_value(walk, number) + (uint64_t)(int64_t)offset;
+	return walk->frame.known & (1u << number);
+}
+
+static inline void set_register(struct frame *frame, uint8_t number, uint64_t value)
+{
+	frame->registers[number] = value;
+	frame->known |= 1u << number;
+	frame->in_dump &= ~(1u << number);
+}
+
+/* Reads the value now, if it is in the dump still. */
+static inline void load_register(struct walk *walk, uint8_t number)
+{
+	struct frame *frame = &walk->frame;
+
+	frame->registers[number] = register_value(walk, number);
+	frame->in_dump &= ~(1u << number);
 }
 
 static enum step find_cfa(struct walk *walk, const struct cfi_rule *rule, uint64_t *ret)
@@ -147,7 +182,7 @@ static enum step find_cfa(struct walk *walk, const struct cfi_rule *rule, uint64
 	const struct frame *frame = &walk->frame;
 	uint64_t address;
 
-	if (!get_register(frame, rule->cfa_register, rule->cfa_offset, ret))
+	if (!get_register(walk, rule->cfa_register, rule->cfa_offset, ret))
 		return STEP_LOST;
 	if (rule->cfa == CFA_MEMORY) {
 		address = *ret;
@@ -157,7 +192,7 @@ static enum step find_cfa(struct walk *walk, const struct cfi_rule *rule, uint64
 	} else if (rule->cfa == CFA_PLT) {
 		if (!(frame->known & (1u << CFI_RETURN_ADDRESS)))
 			return STEP_LOST;
-		if ((frame->registers[CFI_RETURN_ADDRESS] & 15) >= (uint64_t)rule->cfa_addend)
+		if ((register_value(walk, CFI_RETURN_ADDRESS) & 15) >= (uint64_t)rule->cfa_addend)
 			*ret += sizeof(uint64_t);
 	}
 	return STEP_DONE;
@@ -175,13 +210,11 @@ static void restore_others(const struct walk *walk, const struct cfi_rule *rule,
 		if (saved->where == VALUE_OF_CFA)
 			value = cfa + (uint64_t)(int64_t)saved->offset;
 		else
-			known = get_register(&walk->frame, saved->base, saved->offset, &value);
+			known = get_register(walk, saved->base, saved->offset, &value);
 		if (known && saved->where == SAVED_AT_REGISTER)
 			known = read_word(walk, value, &value);
-		if (!known)
-			continue;
-		caller->registers[saved->number] = value;
-		caller->known |= 1u << saved->number;
+		if (known)
+			set_register(caller, saved->number, value);
 	}
 }
 
@@ -198,7 +231,7 @@ static enum step explain_loss(struct walk *walk, const struct cfi_rule *rule, ui
 		if (saved->where == SAVED_AT_CFA)
 			return unreadable(walk, cfa + (uint64_t)(int64_t)saved->offset);
 		if (saved->where == SAVED_AT_REGISTER &&
-		    get_register(&walk->frame, saved->base, saved->offset, &address))
+		    get_register(walk, saved->base, saved->offset, &address))
 			return unreadable(walk, address);
 	}
 	return STEP_LOST;
@@ -218,6 +251,51 @@ static inline bool is_restored(const struct walk *walk, const struct cfi_saved *
 			       uint64_t address)
 {
 	return address < walk->dump_start && saved->number != CFI_RETURN_ADDRESS;
+}
+
+/* Whether the dump holds all that the rule says is saved at the CFA. */
+static inline bool all_in_dump(const struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
+{
+	uint64_t place = cfa - walk->dump_start;
+	uint64_t first = place + (uint64_t)(int64_t)rule->lowest;
+	uint64_t last = place + (uint64_t)(int64_t)rule->highest;
+
+	return first <= last && last < walk->nr_places;
+}
+
+/* Notes where these registers are, and returns them, as bits: all of them are in the dump. */
+static inline uint32_t note_all(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
+{
+	struct frame *frame = &walk->frame;
+	uint64_t place = cfa - walk->dump_start;
+
+	for (unsigned i = 0, nr = rule->nr_at_cfa; i < nr; i++)
+		frame->saved_at[rule->saved[i].number] =
+			place + (uint64_t)(int64_t)rule->saved[i].offset;
+	frame->in_dump |= rule->at_cfa;
+	return rule->at_cfa;
+}
+
+/* As note_all(), but not all of them need be there. */
+static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
+{
+	struct frame *frame = &walk->frame;
+	uint32_t known = 0;
+
+	for (unsigned i = 0; i < rule->nr_at_cfa; i++) {
+		const struct cfi_saved *saved = &rule->saved[i];
+		uint64_t address = cfa + (uint64_t)(int64_t)saved->offset;
+		uint32_t bit = 1u << saved->number;
+
+		if (address - walk->dump_start < walk->nr_places) {
+			frame->saved_at[saved->number] = address - walk->dump_start;
+			frame->in_dump |= bit;
+			known |= bit;
+		} else if (is_restored(walk, saved, address)) {
+			known |= frame->known & bit;
+		}
+	}
+	return known;
 }
 
 /*
@@ -262,27 +340,19 @@ static enum step apply_rule(struct walk *walk, const struct cfi_rule *rule)
 		*frame = caller;
 		known = caller.known;
 	}
-	for (unsigned i = 0; i < rule->nr_at_cfa; i++) {
-		const struct cfi_saved *saved = &rule->saved[i];
-		uint64_t address = cfa + (uint64_t)(int64_t)saved->offset;
-
-		if (read_word(walk, address, &frame->registers[saved->number])) {
-			known |= 1u << saved->number;
-			walk->source[saved->number] = (uint32_t)(address - walk->dump_start);
-		} else if (is_restored(walk, saved, address))
-			known |= frame->known & (1u << saved->number);
-	}
-	if (rule->sp_is_cfa) {
-		frame->registers[CFI_STACK_POINTER] = cfa;
-		known |= 1u << CFI_STACK_POINTER;
-	}
+	known |= all_in_dump(walk, rule, cfa) ? note_all(walk, rule, cfa)
+					      : note_some(walk, rule, cfa);
 	frame->known = known;
+	if (rule->sp_is_cfa)
+		set_register(frame, CFI_STACK_POINTER, cfa);
+	else
+		load_register(walk, CFI_STACK_POINTER);
 	if (!(known & (1u << CFI_RETURN_ADDRESS)))
 		return explain_loss(walk, rule, cfa);
 	if (had_sp && !rule->signal_frame && frame->registers[CFI_STACK_POINTER] <= old_sp)
 		return STEP_LOST;
 
-	frame->pc = frame->registers[CFI_RETURN_ADDRESS];
+	frame->pc = register_value(walk, CFI_RETURN_ADDRESS);
 	frame->is_return = !rule->signal_frame;
 	return frame->pc ? STEP_DONE : STEP_OUTERMOST;
 }
@@ -312,7 +382,7 @@ static bool is_initial_stack(struct walk *walk)
 static enum step follow_frame_pointer(struct walk *walk)
 {
 	struct frame *frame = &walk->frame;
-	uint64_t fp = frame->registers[CFI_FRAME_POINTER], caller_fp, pc;
+	uint64_t fp = register_value(walk, CFI_FRAME_POINTER), caller_fp, pc;
 
 	if (!(frame->known & (1u << CFI_FRAME_POINTER)))
 		return STEP_LOST;
@@ -326,9 +396,9 @@ static enum step follow_frame_pointer(struct walk *walk)
 	    fp + 2 * sizeof(fp) <= frame->registers[CFI_STACK_POINTER])
 		return STEP_LOST;
 
-	frame->registers[CFI_FRAME_POINTER] = caller_fp;
-	frame->registers[CFI_STACK_POINTER] = fp + 2 * sizeof(fp);
-	frame->known = 1u << CFI_FRAME_POINTER | 1u << CFI_STACK_POINTER;
+	frame->known = 0;
+	set_register(frame, CFI_FRAME_POINTER, caller_fp);
+	set_register(frame, CFI_STACK_POINTER, fp + 2 * sizeof(fp));
 	frame->pc = pc;
 	frame->is_return = true;
 	/* Zeros are more often what the register pointed to by chance than an end. */
@@ -374,7 +444,7 @@ static inline const struct cfi_rule *get_frame_rule(struct walk *walk)
 	if (walk->nr_pending == walk->dump->nr_pending_returns || !is_trampoline(walk))
 		return get_made_rule(walk, rule);
 	frame->pc = walk->dump->pending_returns[walk->nr_pending++];
-	frame->registers[CFI_RETURN_ADDRESS] = frame->pc;
+	set_register(frame, CFI_RETURN_ADDRESS, frame->pc);
 	return get_rule(walk, frame->pc - frame->is_return);
 }
 
@@ -398,9 +468,11 @@ static inline void note_frame(struct walk *walk, const struct cfi_rule *rule, si
 	struct walk_frame *noted;
 	uint64_t base, return_at;
 
+	if (!walk->is_plain)
+		return;
 	/* One place is left for the end. */
-	walk->is_plain &= nth < WALK_CACHE_MAX_FRAMES - 1 && !walk->is_made && !walk->nr_pending &&
-			  (rule->kind == CFI_OUTERMOST || rule->kind == CFI_FRAME);
+	walk->is_plain = nth < WALK_CACHE_MAX_FRAMES - 1 && !walk->is_made && !walk->nr_pending &&
+			 (rule->kind == CFI_OUTERMOST || rule->kind == CFI_FRAME);
 	if (!walk->is_plain)
 		return;
 	noted = &walk->unwinder->frames[nth];
@@ -411,7 +483,7 @@ static inline void note_frame(struct walk *walk, const struct cfi_rule *rule, si
 			 rule->nr_saved == rule->nr_at_cfa && returns_by_cfa(rule);
 	if (!walk->is_plain)
 		return;
-	base = frame->registers[rule->cfa_register];
+	base = register_value(walk, rule->cfa_register);
 	return_at = base + (uint64_t)(int64_t)rule->cfa_offset - walk->dump_start +
 		    (uint64_t)(int64_t)rule->saved[rule->nr_at_cfa - 1].offset;
 	noted->return_at = (uint32_t)return_at;
@@ -419,11 +491,12 @@ static inline void note_frame(struct walk *walk, const struct cfi_rule *rule, si
 	if (rule->cfa_register == CFI_STACK_POINTER)
 		return;
 	noted->distance = base - walk->dump_start;
-	noted->base_at = walk->source[rule->cfa_register];
-	noted->base = BASE_WORD;
-	if (noted->base_at == NO_SOURCE) {
-		noted->base_at = rule->cfa_register;
+	if (frame->in_dump & (1u << rule->cfa_register)) {
+		noted->base = BASE_WORD;
+		noted->base_at = (uint32_t)frame->saved_at[rule->cfa_register];
+	} else {
 		noted->base = BASE_REGISTER;
+		noted->base_at = rule->cfa_register;
 	}
 }
 
@@ -464,6 +537,7 @@ static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
 
 static void start_walk(struct walk *walk, const struct dump_registers *registers)
 {
+	const struct stack_dump *dump = walk->dump;
 	struct frame *frame = &walk->frame;
 
 	memcpy(frame->registers, registers->dwarf, sizeof(frame->registers));
@@ -471,8 +545,9 @@ static void start_walk(struct walk *walk, const struct dump_registers *registers
 	frame->pc = registers->pc;
 	frame->is_return = false;
 	walk->dump_start = registers->sp;
-	walk->is_plain = true;
-	memset(walk->source, 0xff, sizeof(walk->source));
+	if (dump->bytes && dump->nr_bytes >= sizeof(uint64_t))
+		walk->nr_places = dump->nr_bytes - sizeof(uint64_t) + 1;
+	walk->is_plain = walk_cache_is_used(&walk->unwinder->walks);
 }
 
 /* Keeps a walk that rules have made: the next dump of that kind needs no rules. */

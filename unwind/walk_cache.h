@@ -52,6 +52,12 @@ struct walk_cache {
 int walk_cache_init(struct walk_cache *cache);
 void walk_cache_deinit(struct walk_cache *cache);
 
+/* Whether walks are looked for and kept at all, for now. */
+static inline bool walk_cache_is_used(const struct walk_cache *cache)
+{
+	return cache->nr_skipped == 0;
+}
+
 /*
  * Unwinds a dump, taken in an address space of that generation (address_space.h), if a walk of its
  * kind is known. Returns whether it is; @ret is filled in then, else undefined.
