@@ -57,23 +57,22 @@ static void __attribute__((format(printf, 2, 0)))
 print_message(const char *kind, const char *format, va_list args)
 {
 	_cleanup_free_ char *text = NULL, *line = NULL;
-	size_t size_bytes;
+	size_t size_bytes = 0;
 	FILE *out;
 
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
-	/* In one write: what other processes say to the same terminal or log does not come between.
-	 */
+	/* In one write: what others say to the same terminal or log does not come between. */
 	out = open_memstream(&line, &size_bytes);
 	if (out) {
 		fprintf(out, "%s: %s", tool_name, kind);
 		diag_print_escaped(out, text ? text : "out of memory", NULL);
 		fputc('\n', out);
 	}
-	if (out && fclose(out) == 0)
+	if (out && fclose(out) == 0 && line)
 		fwrite(line, 1, size_bytes, stderr);
 	else
-		fprintf(stderr, "%s: out of memory\n", tool_name);
+		fprintf(stderr, "%s: %sout of memory\n", tool_name, kind);
 }
 
 #define DEFINE_DIAG(name, kind)                                                                    \
