@@ -57,20 +57,26 @@ void perf_chunks_resume(struct perf_chunks *chunks);
 int perf_chunks_next_slowly(struct perf_chunks *chunks, struct perf_record *ret);
 
 #define PERF_FETCH_AHEAD_BYTES ((size_t)1024)
-#define PERF_FETCH_MOST_BYTES  ((size_t)256) /* of a record; who reads a dump fetches that */
-#define PERF_FETCH_LINE_BYTES  ((size_t)64)
+#define PERF_FETCH_MOST_BYTES  ((size_t)256)
+#define PERF_CACHE_LINE_BYTES  ((size_t)64)
+
+static inline void perf_chunks_fetch(const uint8_t *bytes, size_t size_bytes)
+{
+	for (size_t at = 0; at < size_bytes; at += PERF_CACHE_LINE_BYTES)
+		__builtin_prefetch(bytes + at);
+}
 
 /*
  * Fetches what comes behind a record into the cache, as much as the record takes, so that what is
  * fetched goes on with what was: the processor's own fetching ends with each page, and where the
- * records of several CPUs are read in turn.
+ * records of several CPUs are read in turn. Behind a dump that is the next record's beginning.
  */
 static inline void perf_chunks_fetch_ahead(const uint8_t *bytes, size_t size_bytes)
 {
-	if (size_bytes > PERF_FETCH_MOST_BYTES)
-		size_bytes = PERF_FETCH_MOST_BYTES;
-	for (size_t at = 0; at < size_bytes; at += PERF_FETCH_LINE_BYTES)
-		__builtin_prefetch(bytes + PERF_FETCH_AHEAD_BYTES + at);
+	size_t distance = size_bytes > PERF_FETCH_AHEAD_BYTES ? size_bytes : PERF_FETCH_AHEAD_BYTES;
+
+	perf_chunks_fetch(bytes + distance,
+			  size_bytes < PERF_FETCH_MOST_BYTES ? size_bytes : PERF_FETCH_MOST_BYTES);
 }
 
 /*

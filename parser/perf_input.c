@@ -20,7 +20,6 @@
 #define AHEAD		       4    /* records */
 #define NOT_AHEAD	       4096 /* records: so long it stays as it is that it does not pay */
 #define DUMP_AHEAD_BYTES       ((size_t)1024)
-#define CACHE_LINE_BYTES       ((size_t)64)
 
 struct perf_input {
 	struct perf_source source;
@@ -253,8 +252,7 @@ static void fetch_ahead(struct perf_input *input)
 
 	/* Where a dump's unwinding begins; it fetches the rest as it goes. */
 	if (next && next->record.header.size > DUMP_AHEAD_BYTES)
-		for (size_t line = 0; line < DUMP_AHEAD_BYTES; line += CACHE_LINE_BYTES)
-			__builtin_prefetch(next->record.bytes + line);
+		perf_chunks_fetch(next->record.bytes, DUMP_AHEAD_BYTES);
 	if (!input->consumer->on_soon)
 		return;
 	if (input->not_ahead > 0) {

@@ -64,7 +64,7 @@ static bool is_user_chain(const uint64_t *chain, uint64_t nr)
 	return (int64_t)all >= 0;
 }
 
-/* Moves the user addresses to the front, where the chain began. */
+/* Finds the user addresses; where marks are among them, moves them to the front. */
 static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sample *sample)
 {
 	bool in_user = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
