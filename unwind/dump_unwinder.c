@@ -24,14 +24,14 @@ _Static_assert(CFI_NR_REGISTERS <= DUMP_MAX_DWARF_REGISTERS, "registers do not f
 
 /*
  * A frame: the registers that are known, and how its address is to be looked up. Of the registers
- * that a frame's function saved, few are ever asked for: they stay in the dump until then, but for
- * the stack pointer and the return address.
+ * that a frame's function saved, few are ever asked for: they stay in the dump until then. The
+ * stack pointer is read at once.
  */
 struct frame {
 	uint64_t registers[CFI_NR_REGISTERS];
 	size_t saved_at[CFI_NR_REGISTERS]; /* places in the dump */
 	uint32_t known;			   /* as bits */
-	uint32_t in_dump;		   /* which of these are to be read at @saved_at, as bits */
+	uint32_t in_dump;		   /* as bits: read at @saved_at, not from @registers */
 	uint64_t pc;
 	bool is_return; /* @pc follows a call */
 };
@@ -48,7 +48,7 @@ struct walk {
 	bool is_made;	   /* nobody called this frame's function */
 	struct frame frame;
 
-	bool is_plain; /* the cache of walks, if it takes any, can express how this one goes */
+	bool is_plain; /* the cache of walks takes walks now, and can express this one */
 };
 
 int dump_unwinder_init(struct dump_unwinder *unwinder, struct module_table *modules,
@@ -276,8 +276,9 @@ static inline uint32_t note_all(struct walk *walk, const struct cfi_rule *rule, 
 	return rule->at_cfa;
 }
 
-/* As note_all(), but not all of them need be there. */
-static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
+/* As note_all(), but not all of them need be there. @known_before: what the callee knew. */
+static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa,
+			  uint32_t known_before)
 {
 	struct frame *frame = &walk->frame;
 	uint32_t known = 0;
@@ -292,7 +293,7 @@ static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64
 			frame->in_dump |= bit;
 			known |= bit;
 		} else if (is_restored(walk, saved, address)) {
-			known |= frame->known & bit;
+			known |= known_before & bit;
 		}
 	}
 	return known;
@@ -306,8 +307,10 @@ static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64
  */
 static inline void fetch_ahead(struct walk *walk, uint64_t cfa)
 {
-	size_t end = cfa - walk->dump_start + FETCH_AHEAD_BYTES;
+	size_t place = cfa - walk->dump_start, end = place + FETCH_AHEAD_BYTES;
 
+	if (place >= walk->dump->nr_bytes)
+		return;
 	if (end > walk->dump->nr_bytes)
 		end = walk->dump->nr_bytes;
 	for (; walk->fetched < end; walk->fetched += CACHE_LINE_BYTES)
@@ -329,7 +332,7 @@ static enum step apply_rule(struct walk *walk, const struct cfi_rule *rule)
 		return step;
 
 	fetch_ahead(walk, cfa);
-	uint32_t known = frame->known & rule->same;
+	uint32_t known_before = frame->known, known = known_before & rule->same;
 	if (rule->nr_saved > rule->nr_at_cfa) {
 		struct frame caller = *frame;
 
@@ -341,7 +344,7 @@ static enum step apply_rule(struct walk *walk, const struct cfi_rule *rule)
 		known = caller.known;
 	}
 	known |= all_in_dump(walk, rule, cfa) ? note_all(walk, rule, cfa)
-					      : note_some(walk, rule, cfa);
+					      : note_some(walk, rule, cfa, known_before);
 	frame->known = known;
 	if (rule->sp_is_cfa)
 		set_register(frame, CFI_STACK_POINTER, cfa);
@@ -444,7 +447,8 @@ static inline const struct cfi_rule *get_frame_rule(struct walk *walk)
 	if (walk->nr_pending == walk->dump->nr_pending_returns || !is_trampoline(walk))
 		return get_made_rule(walk, rule);
 	frame->pc = walk->dump->pending_returns[walk->nr_pending++];
-	set_register(frame, CFI_RETURN_ADDRESS, frame->pc);
+	frame->registers[CFI_RETURN_ADDRESS] = frame->pc;
+	frame->in_dump &= ~(1u << CFI_RETURN_ADDRESS);
 	return get_rule(walk, frame->pc - frame->is_return);
 }
 

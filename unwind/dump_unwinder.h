@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwinds stack dumps by cached rules (cfi_rules.h): a frame is a lookup of its address and the
- * loads of what the rule says was saved. A stack that meets a row which is no rule, or memory
+ * Unwinds stack dumps by cached rules (cfi_rules.h): a frame is a lookup of its address and of
+ * where the rule says registers were saved. A stack that meets a row which is no rule, or memory
  * outside the dump that a module's file may hold, is left to libdwfl (dwfl_unwinder.h); so are all
  * of other machines than x86-64.
  *
