@@ -514,7 +514,6 @@ static void report_end(const struct session *session, const struct ring_reader *
 {
 	const char *output = session->options->output;
 	char pauses[64] = "", stacks[192] = "";
-
 	uint64_t nr_pauses = session->gate ? gate_nr_pauses(session->gate) : 0;
 
 	if (nr_pauses)
