@@ -12,13 +12,19 @@
 #include <sys/stat.h>
 
 #define COPY_BYTES ((size_t)256 << 10)
+#define PIPE_BYTES (1 << 20) /* the most that users may ask for (fs.pipe-max-size) */
 
 void perf_source_init(struct perf_source *source, int fd, const char *name)
 {
 	struct stat st;
 
 	*source = (struct perf_source){.fd = fd, .spool_fd = -1, .name = name};
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st) < 0)
+		return;
+	/* The writer waits for us less often, and we for it; where it is refused, both do. */
+	if (S_ISFIFO(st.st_mode))
+		fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
+	if (S_ISREG(st.st_mode)) {
 		source->seekable = true;
 		source->size_bytes = (uint64_t)st.st_size;
 		source->mappable = file_window_may_map(fd);
