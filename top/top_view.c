@@ -12,8 +12,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define PIPE_BYTES (1 << 20) /* what an unprivileged process may have */
-
 /* What a terminal is told that a full-screen program has left as it was: xterm's and others'. */
 #define LEAVE_SCREEN "\033[?1049l\033[?25h\033[0m\r\n"
 
@@ -66,7 +64,6 @@ static int start(const char *title, struct top_view *view)
 		return -errno;
 	messages_read = messages[0];
 	messages_write = messages[1];
-	fcntl(stream_write, F_SETPIPE_SZ, PIPE_BYTES);
 	/* Ctrl-C must reach a recorder whose reader has stopped reading. */
 	if (fcntl(stream_write, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
