@@ -57,7 +57,7 @@ void perf_chunks_resume(struct perf_chunks *chunks);
 int perf_chunks_next_slowly(struct perf_chunks *chunks, struct perf_record *ret);
 
 #define PERF_FETCH_AHEAD_BYTES ((size_t)1024)
-#define PERF_FETCH_MOST_BYTES  ((size_t)256)
+#define PERF_FETCH_MOST_BYTES  ((size_t)256) /* of a record; who reads a dump fetches that */
 #define PERF_CACHE_LINE_BYTES  ((size_t)64)
 
 static inline void perf_chunks_fetch(const uint8_t *bytes, size_t size_bytes)

@@ -65,7 +65,7 @@ struct cfi_rule {
 	uint8_t unused;
 	int32_t cfa_offset, cfa_addend;
 	uint32_t same;	 /* registers, as bits, in which the caller has what the callee has */
-	uint32_t at_cfa; /* those that are SAVED_AT_CFA, as bits; */
+	uint32_t at_cfa; /* those that are SAVED_AT_CFA, as bits */
 	int32_t lowest, highest; /* the range of their offsets; 0 if there are none */
 	struct cfi_saved saved[CFI_NR_REGISTERS];
 };

@@ -149,7 +149,7 @@ bool walk_cache_find(struct walk_cache *cache, uint64_t generation, const struct
 	uint64_t callee = generation | IS_OUTERMOST;
 	bool found;
 
-	if (cache->nr_skipped > 0) {
+	if (!walk_cache_is_used(cache)) {
 		cache->nr_skipped--;
 		return false;
 	}
@@ -186,7 +186,7 @@ void walk_cache_add(struct walk_cache *cache, uint64_t generation, const struct 
 	const struct walked walked = walked_init(dump, registers);
 	uint64_t callee = generation | IS_OUTERMOST;
 
-	if (cache->nr_skipped > 0)
+	if (!walk_cache_is_used(cache))
 		return;
 	for (size_t i = 0; i < nr; i++) {
 		struct walk_node *node = look_up(cache, callee, frames[i].address, &walked);
