@@ -11,6 +11,9 @@
 /* A consumer's answer: what follows is not wanted. */
 #define ENOUGH_READ 1
 
+/* By then most of the files are known whose functions allocate; it is a millisecond's work. */
+#define BEGIN_NAMING_AT 4096 /* operations */
+
 int analysis_init(struct analysis *analysis, const struct stack_store_options *options,
 		  const struct heap_observer *observer)
 {
@@ -133,13 +136,15 @@ static int on_sample(void *context, const struct perf_sample *sample)
 		else if (needs_stack)
 			err = add_callchain(analysis, sample, &stack_id);
 	}
-	if (perf_event_is_operation(event)) {
+	if (!err && perf_event_is_operation(event)) {
 		if (!analysis->start_ns) {
 			analysis->start_ns = sample->origin.time_ns;
 			if (analysis->intervals)
 				intervals_begin(analysis->intervals, analysis->start_ns);
 		}
 		analysis->end_ns = sample->origin.time_ns;
+		if (sample->origin.sequence == BEGIN_NAMING_AT)
+			err = stack_store_begin_naming(analysis->stacks);
 	}
 	if (!err && event->syscall)
 		return syscall_samples_take(analysis, sample);

@@ -25,7 +25,7 @@ struct stack_store {
 	struct stack_table stacks;
 	struct symbolizer symbolizer;
 	struct place_names names;
-	bool expects_names; /* and no stack has come yet */
+	bool expects_names;
 	struct dump_unwinder unwinder;
 	pid_t last_pid; /* whose space was asked for last; 0: none, or it may have changed */
 	const struct address_space *last_space;
@@ -182,20 +182,6 @@ bool stack_store_is_code(struct stack_store *store, pid_t pid, uint64_t return_a
 	return space && address_space_find(space, return_address - 1);
 }
 
-/*
- * The first stack's innermost function is the allocator's, and so its file has frames in most
- * stacks. Returns 0 or -ENOMEM.
- */
-static int expect_names(struct stack_store *store, const struct placed_frame *innermost)
-{
-	struct module *module = module_table_by_id(&store->modules, innermost->module_id);
-
-	if (!module)
-		return 0;
-	store->expects_names = false;
-	return symbolizer_expect(&store->symbolizer, module);
-}
-
 /* @is_call: one for each address; NULL: for all but the first. */
 static int place_and_intern(struct stack_store *store, const struct address_space *space,
 			    const uint64_t *addresses, const bool *is_call, size_t nr,
@@ -203,13 +189,36 @@ static int place_and_intern(struct stack_store *store, const struct address_spac
 {
 	for (size_t i = 0; i < nr; i++)
 		store->placed[i] = place(space, addresses[i], is_call ? is_call[i] : i > 0);
-	if (store->expects_names && nr > 0) {
-		int err = expect_names(store, &store->placed[0]);
-
-		if (err)
-			return err;
-	}
 	return stack_table_intern(&store->stacks, store->placed, addresses, nr, ret_id);
+}
+
+int stack_store_begin_naming(struct stack_store *store)
+{
+	_cleanup_free_ bool *seen = NULL;
+	int err = 0;
+
+	if (!store->expects_names)
+		return 0;
+	store->expects_names = false;
+	seen = calloc(store->modules.nr + 1, sizeof(*seen));
+	if (!seen)
+		return -ENOMEM;
+	for (uint32_t id = 1; id <= store->stacks.nr; id++) {
+		const struct placed_stack *stack = stack_table_find(&store->stacks, id);
+
+		for (uint32_t i = 0; i < stack->nr && !err; i++) {
+			uint32_t module_id = stack->frames[i].module_id;
+
+			if (module_id != MODULE_NONE && !seen[module_id])
+				err = symbolizer_expect(
+					&store->symbolizer,
+					module_table_by_id(&store->modules, module_id));
+			seen[module_id] = true;
+		}
+	}
+	if (!err)
+		symbolizer_open_expected(&store->symbolizer);
+	return err;
 }
 
 int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64_t *addresses,

@@ -80,7 +80,7 @@ struct stack_store_options {
 	const char *symfs;     /* prefix to every module's path; NULL: none */
 	const char *debug_dir; /* of separate debug files, before /usr/lib/debug; NULL: none */
 	bool ask_servers;      /* for names, where DEBUGINFOD_URLS is set: may take minutes */
-	bool expect_names; /* stacks will be named: begins to read what names the first function */
+	bool expect_names;     /* stacks will be named: stack_store_begin_naming() is worth while */
 	bool own_vdso; /* the processes run on this machine, as this one does: "[vdso]" is ours */
 };
 
@@ -172,6 +172,12 @@ int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct s
  * does not hold them.
  */
 int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_t *ret);
+
+/*
+ * Begins to read, in a thread, what names the stacks interned so far, if names are expected. What
+ * is named next waits for the file that is being read then. Returns 0 or -ENOMEM.
+ */
+int stack_store_begin_naming(struct stack_store *store);
 
 size_t stack_store_nr_frames(const struct stack_store *store, uint32_t id);
 /*

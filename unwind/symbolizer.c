@@ -16,8 +16,8 @@
 
 _Static_assert(STACK_MAX_INLINED == INLINE_CALLS_MAX, "one bound, told twice");
 
-/* Of a larger file, what names it may take seconds to be read: not before it is needed. */
-#define MAX_EXPECTED_BYTES ((off_t)64 << 20)
+/* What names larger files may take seconds to be read, and much memory: not before it is needed. */
+#define MAX_EXPECTED_BYTES ((uint64_t)16 << 20) /* of the modules' files together */
 
 /* A function of the source at a place. */
 struct place_function {
@@ -39,6 +39,7 @@ struct module_symbols {
 	Dwfl *dwfl; /* the module alone, at its ELF addresses; NULL: the file was not found */
 	Dwfl_Module *module;
 	struct symbol_table table;
+	bool table_read;
 	struct unit_ranges units;
 	bool units_read; /* not before an address is met whose unit is not known otherwise */
 	struct inline_calls inline_calls;
@@ -77,22 +78,20 @@ static void module_symbols_destroy(struct module_symbols *symbols)
 	free(symbols);
 }
 
-/* Waits for the thread that opens what is expected. */
-static int end_opening(struct symbolizer *symbolizer)
+/* Ends the thread that opens what is expected, when it has opened the file that it is at. */
+static void end_opening(struct symbolizer *symbolizer)
 {
-	struct module_symbols *symbols = symbolizer->opening;
-
-	if (!symbols)
-		return 0;
+	if (!symbolizer->is_opening)
+		return;
+	atomic_store(&symbolizer->opened_enough, true);
 	pthread_join(symbolizer->opener, NULL);
-	symbolizer->opening = NULL;
-	return symbol_table_init(&symbols->table, symbols->module);
+	symbolizer->is_opening = false;
 }
 
 void symbolizer_deinit(struct symbolizer *symbolizer)
 {
-	if (symbolizer->opening)
-		pthread_join(symbolizer->opener, NULL);
+	end_opening(symbolizer);
+	free(symbolizer->expected);
 	for (size_t i = 0; i < symbolizer->nr; i++)
 		module_symbols_destroy(symbolizer->by_id[i]);
 	free(symbolizer->by_id);
@@ -141,17 +140,24 @@ static int load_symbols(struct symbolizer *symbolizer, struct module *module,
 			struct module_symbols *symbols)
 {
 	_cleanup_free_ char *path = NULL;
-	int err;
 
 	if (module->jit_pid)
 		return jit_names_init(&symbols->jit, module->jit_pid, symbolizer->modules->symfs);
 	_cleanup_close_ int fd = open_file(symbolizer, module, &path);
 	if (fd < 0)
 		return 0;
-	err = report_file(module, symbolizer->debuginfo, path, &fd, symbols);
-	if (err || !symbols->module)
-		return err;
-	return symbol_table_init(&symbols->table, symbols->module);
+	return report_file(module, symbolizer->debuginfo, path, &fd, symbols);
+}
+
+/* Opens the debug file, too, and expands its sections: what takes so long. */
+static int read_table(struct module_symbols *symbols)
+{
+	int err = 0;
+
+	if (symbols->module && !symbols->table_read)
+		err = symbol_table_init(&symbols->table, symbols->module);
+	symbols->table_read = !err;
+	return err;
 }
 
 /* Where the symbols of @module belong; NULL: out of memory. */
@@ -172,38 +178,61 @@ static struct module_symbols **slot_of(struct symbolizer *symbolizer, const stru
 	return &symbolizer->by_id[module->id - 1];
 }
 
-/* What takes so long is to expand the debug file's sections. */
-static void *open_debug_file(void *module)
+/* A file that memory does not suffice for is left to whoever needs its names. */
+static void *open_expected(void *context)
 {
-	Dwarf_Addr bias;
+	struct symbolizer *symbolizer = context;
 
-	dwfl_module_getdwarf(module, &bias);
+	for (size_t i = 0; i < symbolizer->nr_expected; i++) {
+		struct module_symbols *symbols = symbolizer->expected[i];
+		Dwarf_Addr bias;
+
+		if (atomic_load(&symbolizer->opened_enough))
+			break;
+		/* The second reads the units' ranges. */
+		if (read_table(symbols) == 0)
+			dwfl_module_addrdie(symbols->module, 0, &bias);
+	}
 	return NULL;
 }
 
 /* With all signals blocked: whatever they are for, it is not for this thread. */
-static bool start_opening(struct symbolizer *symbolizer, const struct module_symbols *symbols)
+void symbolizer_open_expected(struct symbolizer *symbolizer)
 {
 	sigset_t all, before;
-	bool started;
 
 	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &before))
-		return false;
-	started = pthread_create(&symbolizer->opener, NULL, open_debug_file, symbols->module) == 0;
+	if (symbolizer->is_opening || pthread_sigmask(SIG_SETMASK, &all, &before))
+		return;
+	symbolizer->is_opening =
+		pthread_create(&symbolizer->opener, NULL, open_expected, symbolizer) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return started;
+}
+
+static int add_expected(struct symbolizer *symbolizer, struct module_symbols *symbols)
+{
+	struct module_symbols **expected = reallocarray(
+		symbolizer->expected, symbolizer->nr_expected + 1, sizeof(struct module_symbols *));
+
+	if (!expected)
+		return -ENOMEM;
+	symbolizer->expected = expected;
+	expected[symbolizer->nr_expected++] = symbols;
+	return 0;
 }
 
 int symbolizer_expect(struct symbolizer *symbolizer, struct module *module)
 {
 	struct module_symbols **slot, *symbols;
+	uint64_t bytes;
 	int err;
 
 	/* Servers may take minutes, for names that nobody may want in the end. */
-	if (symbolizer->debuginfo->server || symbolizer->opening ||
-	    !module_is_at_its_path(symbolizer->modules, module) ||
-	    module->file_stat.st_size > MAX_EXPECTED_BYTES)
+	if (symbolizer->debuginfo->server || symbolizer->is_opening ||
+	    !module_is_at_its_path(symbolizer->modules, module))
+		return 0;
+	bytes = symbolizer->expected_bytes + (uint64_t)module->file_stat.st_size;
+	if (bytes > MAX_EXPECTED_BYTES)
 		return 0;
 	slot = slot_of(symbolizer, module);
 	if (!slot)
@@ -217,21 +246,24 @@ int symbolizer_expect(struct symbolizer *symbolizer, struct module *module)
 	if (!symbols)
 		return -ENOMEM;
 	err = report_file(module, symbolizer->debuginfo, module->file_path, &fd, symbols);
-	if (!err && symbols->module && start_opening(symbolizer, symbols))
-		*slot = symbolizer->opening = symbols;
-	else
+	if (!err && symbols->module)
+		err = add_expected(symbolizer, symbols);
+	if (err || !symbols->module) {
 		module_symbols_destroy(symbols);
-	return err;
+		return err;
+	}
+	*slot = symbols;
+	symbolizer->expected_bytes = bytes;
+	return 0;
 }
 
 static int get_symbols(struct symbolizer *symbolizer, struct module *module,
 		       struct module_symbols **ret)
 {
 	struct module_symbols **slot;
-	int err = end_opening(symbolizer);
+	int err;
 
-	if (err)
-		return err;
+	end_opening(symbolizer);
 	slot = slot_of(symbolizer, module);
 	if (!slot)
 		return -ENOMEM;
@@ -246,7 +278,7 @@ static int get_symbols(struct symbolizer *symbolizer, struct module *module,
 		*slot = symbols;
 	}
 	*ret = *slot;
-	return 0;
+	return read_table(*slot);
 }
 
 /* The compilation unit that holds @vaddr; *@ret is NULL if none is known. */

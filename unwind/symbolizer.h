@@ -11,6 +11,7 @@
 #include "unwind/module.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct module_symbols;
 
@@ -19,9 +20,13 @@ struct symbolizer {
 	struct debuginfo *debuginfo;
 	struct module_symbols **by_id; /* [module id - 1] */
 	size_t nr;
-	/* What is expected, while @opener has it and @debuginfo; NULL: nothing. */
-	struct module_symbols *opening;
+	/* Theirs and @debuginfo are the @opener's while @is_opening. */
+	struct module_symbols **expected;
+	size_t nr_expected;
+	uint64_t expected_bytes;
 	pthread_t opener;
+	bool is_opening;
+	atomic_bool opened_enough; /* for the opener: what is left is not waited for */
 };
 
 void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules,
@@ -29,10 +34,16 @@ void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules
 void symbolizer_deinit(struct symbolizer *symbolizer);
 
 /*
- * Names of @module will be needed: begins to open its debug file, in a thread, if its own file is
- * where it was recorded. What is named next waits for that. Returns 0 or -ENOMEM.
+ * Names of @module will be needed: its debug file will be opened ahead, if its own file is where it
+ * was recorded. Returns 0 or -ENOMEM.
  */
 int symbolizer_expect(struct symbolizer *symbolizer, struct module *module);
+
+/*
+ * Begins to open what is expected, in a thread. What is named next waits for the file that is being
+ * opened then, and ends that: the others are opened when they are needed.
+ */
+void symbolizer_open_expected(struct symbolizer *symbolizer);
 
 /*
  * Names the byte at @file_offset of @module. @is_call: it follows a call, and the functions and

@@ -222,10 +222,13 @@ static void check(const struct run *run, pid_t pid, const char *path, const char
 	struct stack_store *store;
 
 	for (int i = 0; i < 2; i++) {
+		uint32_t id;
+
 		options.expect_names = i == 1;
 		assert_int_equal(stack_store_create(&options, &store), 0);
-		assert_frames(store, feed(store, run, pid, path, recorded_build_id), path,
-			      expected);
+		id = feed(store, run, pid, path, recorded_build_id);
+		assert_int_equal(stack_store_begin_naming(store), 0);
+		assert_frames(store, id, path, expected);
 		stack_store_destroy(store);
 	}
 }
@@ -314,6 +317,7 @@ static void debug_file_apart(void **state)
 
 	assert_int_equal(stack_store_create(&options, &store), 0);
 	feed(store, &run, 1, run.path, build_id);
+	assert_int_equal(stack_store_begin_naming(store), 0);
 	stack_store_destroy(store);
 
 	/* The servers it is not to ask; the variable stays as it was. */
@@ -329,6 +333,28 @@ static void debug_file_apart(void **state)
 	RUN("mv", "gone",
 	    "symfs/usr/lib/debug/.build-id/01/02030405060708090a0b0c0d0e0f1011121314.debug");
 	check(&run, 1, run.path, in_dir("symfs"), build_id, NAMES_AND_LINES);
+}
+
+/* Files that are opened ahead, one that is not wanted among them, and one that comes too late. */
+static void several_files_expected(void **state)
+{
+	const struct stack_store_options options = {.expect_names = true};
+	const char *const names[] = {"first", "unwanted", "last"};
+	uint32_t ids[ARRAY_SIZE(names)];
+	struct run runs[ARRAY_SIZE(names)];
+	struct stack_store *store;
+
+	assert_int_equal(stack_store_create(&options, &store), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		build(names[i], "-O1", "-pie", "-pipe");
+		run_program(names[i], &runs[i]);
+		if (i == 2)
+			assert_int_equal(stack_store_begin_naming(store), 0);
+		ids[i] = feed(store, &runs[i], (pid_t)i + 1, runs[i].path, build_id);
+	}
+	assert_frames(store, ids[2], runs[2].path, NAMES_AND_LINES);
+	assert_frames(store, ids[0], runs[0].path, NAMES_AND_LINES);
+	stack_store_destroy(store);
 }
 
 static void other_build_ids_name_nothing(void **state)
@@ -630,6 +656,7 @@ int main(void)
 		cmocka_unit_test(stripped),
 		cmocka_unit_test(offsets_are_elf_addresses),
 		cmocka_unit_test(debug_file_apart),
+		cmocka_unit_test(several_files_expected),
 		cmocka_unit_test(other_build_ids_name_nothing),
 		cmocka_unit_test(deleted_files_need_a_build_id),
 		cmocka_unit_test(symfs_comes_first),
