@@ -155,6 +155,10 @@ int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr
 	/* As perf: all attributes agree on where the id stands, so the first one's says it. */
 	if (events->nr > 1)
 		events->sample_id = events->events[0]->sample.id;
+	if (events->nr == 1)
+		events->sample_time = added->sample.time;
+	else if (events->sample_time != added->sample.time)
+		events->sample_time = 0;
 	return add_ids(events, added, ids, nr_ids);
 }
 

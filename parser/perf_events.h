@@ -76,6 +76,7 @@ struct perf_events {
 	size_t nr;
 	/* Where samples have the id that tells their events apart; 0: nowhere, or it needs not. */
 	uint16_t sample_id;
+	uint16_t sample_time; /* where all samples have their time; 0: nowhere, or it differs */
 	struct perf_event_id *by_id;
 	size_t nr_ids, nr_slots; /* a power of two, at most half of them in use; or 0 */
 	uint64_t seed;		 /* of their hash */

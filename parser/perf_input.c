@@ -311,28 +311,40 @@ static int deliver_lost_rest(struct perf_input *input)
 	return deliver_lost(input, &origin, NULL, input->lost_by_events - input->lost_in_rings);
 }
 
+static bool is_time(uint64_t time_ns)
+{
+	return time_ns != 0 && time_ns != UINT64_MAX;
+}
+
+/* Queues a sample behind the one before it, as nearly always; which event it is, is not asked. */
+static inline bool continue_queue(struct perf_input *input, const struct perf_record *record)
+{
+	uint64_t time_ns;
+
+	if (record->header.type != PERF_RECORD_SAMPLE ||
+	    !perf_sample_word(record, input->events.sample_time, &time_ns) || !is_time(time_ns) ||
+	    !perf_order_continues(&input->order, record, time_ns))
+		return false;
+	perf_order_continue(&input->order, record, time_ns);
+	return true;
+}
+
 /* A record of the kernel's: queued by its time; delivered at once, as perf does, where it has none.
  */
 static int queue_record(struct perf_input *input, const struct perf_record *record)
 {
-	struct perf_event *event = perf_events_find(&input->events, record);
-	struct perf_queued queued;
-	uint64_t time_ns;
+	struct perf_queued queued = {.record = *record};
 
-	if (!event) {
+	if (continue_queue(input, record))
+		return 0;
+	queued.event = perf_events_find(&input->events, record);
+	if (!queued.event) {
 		input->stats->undecodable++;
 		return 0;
 	}
-	time_ns = perf_event_record_time(event, record);
-	if (time_ns != 0 && time_ns != UINT64_MAX &&
-	    perf_order_continues(&input->order, record, time_ns)) {
-		perf_order_continue(&input->order, record, time_ns);
-		return 0;
-	}
-	queued = (struct perf_queued){.time_ns = time_ns, .record = *record, .event = event};
-	if (time_ns == 0 || time_ns == UINT64_MAX)
-		return deliver(input, &queued);
-	return perf_order_push(&input->order, &queued);
+	queued.time_ns = perf_event_record_time(queued.event, record);
+	return is_time(queued.time_ns) ? perf_order_push(&input->order, &queued)
+				       : deliver(input, &queued);
 }
 
 static int take_kernel_record(struct perf_input *input, const struct perf_record *record)
