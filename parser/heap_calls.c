@@ -17,17 +17,23 @@ struct step {
 	bool is_first; /* of the thread */
 };
 
-static void emit(struct heap_sink *sink, bool enters, const struct heap_block *block,
-		 const struct heap_op *op)
+static void tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
+			  const struct heap_op *op)
 {
 	struct heap_change change;
 
-	if (!sink->observer.on_change ||
-	    (sink->observer.kind && strcmp(sink->observer.kind, HEAP_KIND_MEMORY) != 0))
+	if (sink->observer.kind && strcmp(sink->observer.kind, HEAP_KIND_MEMORY) != 0)
 		return;
 	change = (struct heap_change){.enters = enters, .block = *block, .op = *op};
 	change.block.provisional = false;
 	sink->observer.on_change(sink->observer.context, &change);
+}
+
+static inline void emit(struct heap_sink *sink, bool enters, const struct heap_block *block,
+			const struct heap_op *op)
+{
+	if (sink->observer.on_change)
+		tell_observer(sink, enters, block, op);
 }
 
 /* A block ends to be held; if its beginning has not been shown yet, that comes first. */
