@@ -78,6 +78,12 @@ static const struct audit_finding findings[AUDIT_NR_KINDS] = {
 			.what = "records that came later than their time",
 			.effect = "a free that came before its allocation leaves the block held",
 		},
+	[AUDIT_REPEATED] =
+		{
+			.key = "repeated",
+			.what = "records that perf record wrote twice: each is used once",
+			.effect = "none",
+		},
 	[AUDIT_UNDECODABLE] =
 		{
 			.key = "undecodable",
@@ -101,6 +107,7 @@ void pairing_audit(const struct analysis *analysis, struct audit_finding ret[AUD
 		[AUDIT_UNLOCATED] = stats->blocks_unlocated,
 		[AUDIT_CLOCK_STEPS] = stats->clock_steps,
 		[AUDIT_OUT_OF_ORDER] = analysis->input.out_of_order,
+		[AUDIT_REPEATED] = analysis->input.repeated,
 		[AUDIT_UNDECODABLE] = analysis->input.undecodable,
 	};
 

@@ -40,6 +40,7 @@ struct perf_input {
 	uint64_t sequence;
 	uint32_t not_ahead;	 /* records for which nothing is fetched ahead */
 	uint64_t delivered_ns;	 /* the latest time delivered */
+	struct perf_record last; /* that was due; its chunk is held, or is NULL: there was none */
 	uint64_t lost_in_rings;	 /* by LOST records */
 	uint64_t lost_by_events; /* by LOST_SAMPLES records */
 
@@ -268,6 +269,23 @@ static void fetch_ahead(struct perf_input *input)
 	}
 }
 
+/* Whether it is the last record again: its thread was not twice at one place in one nanosecond. */
+static bool is_repeated(const struct perf_input *input, const struct perf_queued *queued)
+{
+	const struct perf_record *last = &input->last, *record = &queued->record;
+
+	return queued->time_ns == input->delivered_ns && last->chunk &&
+	       last->header.size == record->header.size &&
+	       memcmp(last->bytes, record->bytes, record->header.size) == 0;
+}
+
+static void keep_last(struct perf_input *input, const struct perf_record *record)
+{
+	if (input->last.chunk)
+		perf_chunk_release(input->last.chunk);
+	input->last = *record;
+}
+
 /* Hands on all that is due. */
 static int deliver_due(struct perf_input *input)
 {
@@ -276,8 +294,11 @@ static int deliver_due(struct perf_input *input)
 
 	while (!err && (queued = perf_order_pop(&input->order))) {
 		fetch_ahead(input);
-		err = deliver(input, queued);
-		perf_chunk_release(queued->record.chunk);
+		if (is_repeated(input, queued))
+			input->stats->repeated++;
+		else
+			err = deliver(input, queued);
+		keep_last(input, &queued->record);
 	}
 	return err;
 }
@@ -600,6 +621,8 @@ int perf_input_read(int fd, const char *name, const struct perf_consumer *consum
 		perf_source_init(&input->source, fd, name);
 		err = read_input(input);
 		perf_order_deinit(&input->order);
+		if (input->last.chunk)
+			perf_chunk_release(input->last.chunk);
 		perf_chunks_deinit(&input->chunks);
 		perf_chunks_deinit(&input->decompressed);
 		perf_decompressor_deinit(&input->decompressor);

@@ -8,6 +8,10 @@
  * does, and sorted by time, ties by file position. A file's attributes, formats and build-ids
  * are known before its first record is delivered.
  *
+ * What perf record wrote twice is handed on once: it looks at a ring's end twice, and writes what
+ * comes in between at the end of one round and again at the beginning of the next (Linux 6.1,
+ * tools/perf/util/mmap.c, perf_mmap__push()).
+ *
  * The input is hostile: every size and offset is checked, unknown record types are counted and
  * skipped, and each failure is reported once with the offset it was met at.
  */
@@ -23,6 +27,7 @@ struct perf_input_stats {
 	uint64_t unknown_records; /* of a type that this version does not know */
 	uint64_t undecodable;	  /* samples whose event or format the file does not describe */
 	uint64_t out_of_order;	  /* came after their time had been delivered */
+	uint64_t repeated;	  /* left out: they follow themselves */
 	bool truncated;	   /* the file ends within a record, or its writer never finished it */
 	uint64_t first_ns; /* the time of the first probe event of the file read last; 0: none */
 };

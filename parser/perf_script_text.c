@@ -37,6 +37,7 @@ struct text_reader {
 	uint64_t chain[STACK_MAX_FRAMES];
 	size_t nr_chain;
 	bool is_return;
+	struct perf_sample last; /* the probe's sample before; event: NULL if there was none */
 
 	uint64_t last_ns;
 	uint64_t sequence;
@@ -212,6 +213,16 @@ static size_t split_fields(char *text, struct text_field *fields)
 }
 
 /* An event of a tracepoint that is none of ours, or lacks what it must have, is passed over. */
+/* Whether @sample is the one before it again (perf_input.h). */
+static bool is_repeated(const struct perf_sample *sample, const struct perf_sample *last)
+{
+	return sample->event == last->event && sample->origin.time_ns == last->origin.time_ns &&
+	       sample->origin.tid == last->origin.tid && sample->origin.cpu == last->origin.cpu &&
+	       sample->probe_address == last->probe_address &&
+	       sample->return_address == last->return_address && sample->ret == last->ret &&
+	       memcmp(sample->args, last->args, sizeof(sample->args)) == 0;
+}
+
 static void begin_probe(struct text_reader *reader, const struct perf_script_event *event)
 {
 	struct perf_sample *sample = &reader->sample;
@@ -239,6 +250,11 @@ static void begin_probe(struct text_reader *reader, const struct perf_script_eve
 	reader->descs[schema - table][point].name = schema->function;
 	reader->descs[schema - table][point].schema = schema;
 	reader->descs[schema - table][point].point = point;
+	if (is_repeated(sample, &reader->last)) {
+		reader->stats->repeated++;
+		return;
+	}
+	reader->last = *sample;
 	reader->is_return = probe_point_is_return(point);
 	sample->origin.sequence = ++reader->sequence;
 	reader->stats->probe_samples++;

@@ -140,10 +140,10 @@ static void of_one_size(void **state)
 	add_call(5 * SECOND, 50, 0);
 	add_call(6 * SECOND, 31, 0xe00); /* freed twice */
 	add_free(6 * SECOND, 0xe00);
-	add_free(6 * SECOND, 0xe00);
+	add_free(6 * SECOND + 1, 0xe00);
 	add_call(7 * SECOND, 45, 0xf00); /* freed twice */
 	add_free(7 * SECOND, 0xf00);
-	add_free(7 * SECOND, 0xf00);
+	add_free(7 * SECOND + 1, 0xf00);
 	add_free(8 * SECOND, 0x1000); /* of an unknown size */
 	add(malloc_return, 9 * SECOND, (uint64_t[]){0x9000, 0x4010, 0x1100});
 

@@ -181,6 +181,35 @@ static void rounds_put_rings_in_order(void **state)
 	perf_data_writer_destroy(writer);
 }
 
+/* As perf record writes a ring where events come between its two looks at it. */
+static void records_written_twice_are_used_once(void **state)
+{
+	struct perf_data_writer *writer = perf_data_writer_create(NULL);
+	int event = perf_data_add_probe(writer, "free", PROBE_ENTRY);
+	_cleanup_reading_ struct reading reading = {0};
+
+	add_free(writer, event, 10, 1);
+	add_free(writer, event, 20, 2);
+	add_free(writer, event, 30, 3);
+	perf_data_finished_round(writer);
+	add_free(writer, event, 20, 2);
+	add_free(writer, event, 30, 3);
+	add_free(writer, event, 30, 4); /* another one, at the same time */
+	perf_data_comm(writer, 1, 1, 40, "once", false);
+	perf_data_finished_round(writer);
+	perf_data_comm(writer, 1, 1, 40, "once", false);
+
+	reading = read_form(writer, PERF_DATA_FILE);
+	assert_log(reading, "free t=10 #1 1/1 mem=0x1 at=0x7000 from=0x0\n"
+			    "free t=20 #2 1/1 mem=0x2 at=0x7000 from=0x0\n"
+			    "free t=30 #3 1/1 mem=0x3 at=0x7000 from=0x0\n"
+			    "free t=30 #4 1/1 mem=0x4 at=0x7000 from=0x0\n"
+			    "comm t=40 #4 1/1 once\n");
+	assert_int_equal(reading.stats.repeated, 3);
+	assert_int_equal(reading.stats.out_of_order, 0);
+	perf_data_writer_destroy(writer);
+}
+
 static void many_records_cross_chunks(void **state)
 {
 	struct perf_data_writer *writer = perf_data_writer_create(NULL);
@@ -321,6 +350,7 @@ int main(void)
 		cmocka_unit_test(a_killed_recorders_file_is_read_to_its_end),
 		cmocka_unit_test(formats_may_come_among_the_records),
 		cmocka_unit_test(rounds_put_rings_in_order),
+		cmocka_unit_test(records_written_twice_are_used_once),
 		cmocka_unit_test(many_records_cross_chunks),
 		cmocka_unit_test(lost_samples_are_not_counted_twice),
 		cmocka_unit_test(records_that_are_of_no_use_are_passed_over),

@@ -143,6 +143,28 @@ static void a_whole_text(void **state)
 		"comm t=1000007000 #3 7/7 a b exec\n");
 }
 
+/* What perf record wrote twice, perf script prints twice. */
+static void repeated_events(void **state)
+{
+	static const char repeated[] =
+		"prog  7/7 [000] 1.000001: probe_libc:free: (7f80) mem=0x9000\n"
+		"\t 10 make+0x4 (/bin/prog)\n"
+		"\n"
+		"prog  7/7 [000] 1.000001: probe_libc:free: (7f80) mem=0x9000\n"
+		"\t 10 make+0x4 (/bin/prog)\n"
+		"\n"
+		"prog  7/7 [000] 1.000001: probe_libc:free: (7f80) mem=0xa000\n"
+		"prog  7/8 [000] 1.000001: probe_libc:free: (7f80) mem=0xa000\n"
+		"prog  7/8 [000] 1.000002: probe_libc:free: (7f80) mem=0xa000\n";
+	_cleanup_reading_ struct reading reading =
+		read_bytes((const uint8_t *)repeated, strlen(repeated));
+
+	assert_int_equal(reading.ret, 0);
+	assert_int_equal(reading.stats.probe_samples, 4);
+	assert_int_equal(reading.stats.repeated, 1);
+	assert_non_null(strstr(reading.log, "free t=1000001000 #2 7/7 mem=0xa000"));
+}
+
 static void other_texts(void **state)
 {
 	static const char prose[] = "It was a dark and stormy night.\n";
@@ -176,9 +198,10 @@ static void endless_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events),      cmocka_unit_test(no_events),
-		cmocka_unit_test(frames),      cmocka_unit_test(a_whole_text),
-		cmocka_unit_test(other_texts), cmocka_unit_test(endless_lines),
+		cmocka_unit_test(events),	   cmocka_unit_test(no_events),
+		cmocka_unit_test(frames),	   cmocka_unit_test(a_whole_text),
+		cmocka_unit_test(repeated_events), cmocka_unit_test(other_texts),
+		cmocka_unit_test(endless_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
