@@ -30,7 +30,6 @@ static void clear_cache(struct stack_table *table)
 	free(table->cache);
 	table->cache = NULL;
 	table->nr_cache_slots = table->nr_cached = table->cache_bytes = 0;
-	memset(table->recent, 0, sizeof(table->recent));
 }
 
 void stack_table_deinit(struct stack_table *table)
@@ -114,12 +113,6 @@ int stack_table_intern(struct stack_table *table, const struct placed_frame *fra
 	return 0;
 }
 
-static bool is_cached_as(const struct stack_chain *chain, const struct cached_chain *cached)
-{
-	return cached->nr == chain->nr && cached->generation == chain->generation &&
-	       memcmp(cached->chain, chain->addresses, chain->nr * sizeof(uint64_t)) == 0;
-}
-
 /* Where a chain of that hash is, or would go. */
 static struct cached_chain **find_cached(struct cached_chain **slots, size_t nr_slots,
 					 const struct stack_chain *chain, uint64_t hash)
@@ -129,38 +122,26 @@ static struct cached_chain **find_cached(struct cached_chain **slots, size_t nr_
 	for (; slots[at]; at = (at + 1) & mask) {
 		const struct cached_chain *cached = slots[at];
 
-		if (cached->hash == hash && is_cached_as(chain, cached))
+		if (cached->hash == hash && cached->nr == chain->nr &&
+		    cached->generation == chain->generation &&
+		    memcmp(cached->chain, chain->addresses, chain->nr * sizeof(uint64_t)) == 0)
 			break;
 	}
 	return &slots[at];
 }
 
-/* The chain that came last from the same function, or one whose address ends alike. */
-static const struct cached_chain **recent_of(struct stack_table *table,
-					     const struct stack_chain *chain)
-{
-	uint64_t function = chain->nr ? chain->addresses[0] : 0;
-
-	return &table->recent[hash_mix(function, 0xd6e8feb86659fd93) % STACK_CACHE_RECENT];
-}
-
-bool stack_table_cache_find(struct stack_table *table, const struct stack_chain *chain,
+bool stack_table_cache_find(const struct stack_table *table, const struct stack_chain *chain,
 			    uint64_t *ret_hash, uint32_t *ret_id)
 {
-	const struct cached_chain **recent = recent_of(table, chain), *cached = *recent;
+	const struct cached_chain *cached;
 
-	if (!cached || !is_cached_as(chain, cached)) {
-		*ret_hash =
-			hash_words(chain->addresses, chain->nr, table->seed ^ chain->generation);
-		if (!table->nr_cache_slots)
-			return false;
-		cached = *find_cached(table->cache, table->nr_cache_slots, chain, *ret_hash);
-		if (!cached)
-			return false;
-		*recent = cached;
-	}
-	*ret_id = cached->id;
-	return true;
+	*ret_hash = hash_words(chain->addresses, chain->nr, table->seed ^ chain->generation);
+	if (!table->nr_cache_slots)
+		return false;
+	cached = *find_cached(table->cache, table->nr_cache_slots, chain, *ret_hash);
+	if (cached)
+		*ret_id = cached->id;
+	return cached;
 }
 
 /* Keeps the cache at most half full. */
@@ -193,7 +174,7 @@ void stack_table_cache_add(struct stack_table *table, const struct stack_chain *
 			   uint64_t hash, uint32_t id)
 {
 	size_t size_bytes = sizeof(struct cached_chain) + chain->nr * sizeof(uint64_t);
-	struct cached_chain *cached;
+	struct cached_chain *cached, **slot;
 
 	if (table->cache_bytes + size_bytes > STACK_CACHE_MAX_BYTES)
 		clear_cache(table);
@@ -207,7 +188,9 @@ void stack_table_cache_add(struct stack_table *table, const struct stack_chain *
 	cached->id = id;
 	cached->nr = (uint32_t)chain->nr;
 	memcpy(cached->chain, chain->addresses, chain->nr * sizeof(uint64_t));
-	*find_cached(table->cache, table->nr_cache_slots, chain, hash) = cached;
+	slot = find_cached(table->cache, table->nr_cache_slots, chain, hash);
+	free(*slot);
+	*slot = cached;
 	table->nr_cached++;
 	table->cache_bytes += size_bytes;
 }

@@ -11,7 +11,6 @@
 #include "unwind/stack_store.h"
 
 #define STACK_CACHE_MAX_BYTES (64u << 20) /* past this it starts anew */
-#define STACK_CACHE_RECENT    16
 
 /* A frame's identity, and where it was. No padding: it is compared as bytes. */
 struct placed_frame {
@@ -37,8 +36,6 @@ struct stack_table {
 	struct cached_chain **cache; /* linear probing; at most half of the slots in use */
 	size_t nr_cache_slots;	     /* a power of two, or 0 */
 	size_t nr_cached, cache_bytes;
-	/* Of these, what came last: a loop's allocations come from one stack. */
-	const struct cached_chain *recent[STACK_CACHE_RECENT];
 	uint64_t seed; /* of the hash: colliding stacks can't be prepared */
 };
 
@@ -59,8 +56,8 @@ struct stack_chain {
 	size_t nr;
 };
 
-/* Returns false if @chain is not cached. Its hash then goes to *@ret_hash, for _add(). */
-bool stack_table_cache_find(struct stack_table *table, const struct stack_chain *chain,
+/* Returns false if @chain is not cached. Its hash goes to *@ret_hash, for _add(). */
+bool stack_table_cache_find(const struct stack_table *table, const struct stack_chain *chain,
 			    uint64_t *ret_hash, uint32_t *ret_id);
 /* Of one that is not cached. Failing for lack of memory does no harm: it will be placed again. */
 void stack_table_cache_add(struct stack_table *table, const struct stack_chain *chain,
