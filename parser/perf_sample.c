@@ -243,18 +243,21 @@ static bool read_newtask(const struct perf_event *event, const uint8_t *raw, siz
 	return true;
 }
 
-/* What stands behind the raw data. What may follow that (weights, ...) has no use here. */
+/*
+ * What stands behind the raw data. What may follow that (weights, ...) has no use here. It gets a
+ * cursor of its own, so that the caller's need not be in memory.
+ */
 static __attribute__((noinline)) bool take_behind(const struct perf_event *event,
-						  struct cursor *cursor, struct perf_sample *sample)
+						  struct cursor cursor, struct perf_sample *sample)
 {
 	const struct perf_event_attr *attr = &event->desc.attr;
 	uint64_t type = attr->sample_type;
 
 	if (((type & PERF_SAMPLE_BRANCH_STACK) &&
-	     !skip_branch_stack(cursor, attr->branch_sample_type)) ||
+	     !skip_branch_stack(&cursor, attr->branch_sample_type)) ||
 	    ((type & PERF_SAMPLE_REGS_USER) &&
-	     !take_user_regs(cursor, attr->sample_regs_user, &sample->dump)) ||
-	    ((type & PERF_SAMPLE_STACK_USER) && !take_user_stack(cursor, &sample->dump)))
+	     !take_user_regs(&cursor, attr->sample_regs_user, &sample->dump)) ||
+	    ((type & PERF_SAMPLE_STACK_USER) && !take_user_stack(&cursor, &sample->dump)))
 		return false;
 	sample->has_dump = (type & PERF_SAMPLE_STACK_USER) &&
 			   sample->dump.regs_abi != PERF_SAMPLE_REGS_ABI_NONE;
@@ -292,7 +295,7 @@ int perf_sample_decode(const struct perf_event *event, const struct perf_record 
 	    ((type & PERF_SAMPLE_CALLCHAIN) &&
 	     !take_callchain(&cursor, record->header.misc, ret)) ||
 	    ((type & PERF_SAMPLE_RAW) && !take_raw(&cursor, &raw, &raw_bytes)) ||
-	    (!event->is_plain && !take_behind(event, &cursor, ret)) ||
+	    (!event->is_plain && !take_behind(event, cursor, ret)) ||
 	    (perf_event_is_operation(&event->desc) && !read_probe(event, raw, raw_bytes, ret)) ||
 	    (!event->is_plain && !read_others(event, raw, raw_bytes, ret)))
 		return -EINVAL;
