@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What test/bench/recorders records: --threads N threads make --pairs N pairs of malloc(--size
- *BYTES) and free between them, as fast as they can, and nothing else, from a stack of 12 frames.
+ * What test/bench/recorders and test/bench/parser record: --threads N threads make --pairs N pairs
+ * of malloc(--size BYTES) and free between them, as fast as they can, and nothing else, from a
+ * stack of 12 frames. With --paths N, from so many stacks in turn.
  *
  * Prints "ready PID", reads a line from stdin (recorders attach meanwhile) and begins; in the end
  *
  *	pairs 200000 seconds 0.612345678 us_per_pair 3.062 held 2
  *
  * Seconds are those from the first thread's first pair to the last thread's last, by
- *CLOCK_MONOTONIC. us_per_pair is what one thread's pair takes of them. Each thread allocates one
- *block before and one after that time which it does not free: a recorder that has seen "held"
- *blocks of that size saw the whole of it.
+ * CLOCK_MONOTONIC. us_per_pair is what one thread's pair takes of them. Each thread allocates one
+ * block before and one after that time which it does not free: a recorder that has seen "held"
+ * blocks of that size saw the whole of it.
  *
  * The threads exist before a recorder attaches and end with the process only, and nothing is
- *printed in between: glibc allocates and frees nothing on their behalf meanwhile.
+ * printed in between: glibc allocates and frees nothing on their behalf meanwhile.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -26,7 +27,8 @@
 
 #define MAX_THREADS 1024
 /* run_thread and start_thread, its caller, are the other two of 12. */
-#define DEPTH 10
+#define DEPTH	  10
+#define MAX_PATHS (1L << (DEPTH - 2)) /* of choose_path() below descend() */
 
 struct pairs_thread {
 	pthread_t thread;
@@ -34,7 +36,7 @@ struct pairs_thread {
 	void *first, *last;
 };
 
-static long nr_threads = 1, nr_pairs = 200000, size_bytes = 100, pairs_each;
+static long nr_threads = 1, nr_pairs = 200000, size_bytes = 100, nr_paths = 1, pairs_each;
 static struct pairs_thread threads[MAX_THREADS];
 static pthread_barrier_t go, done;
 
@@ -46,20 +48,42 @@ static long long now_ns(void)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
+static inline __attribute__((always_inline)) void make_pair(void)
+{
+	void *block = malloc((size_t)size_bytes);
+
+	__asm__ volatile("" : : "r"(block) : "memory"); /* the pair is not optimised away */
+	free(block);
+}
+
+/* The bits of @path tell from which of two places each level is called. */
+static void __attribute__((noinline)) choose_path(long path, int depth)
+{
+	if (depth == 0) {
+		make_pair();
+	} else if (path & 1) {
+		choose_path(path >> 1, depth - 1);
+		__asm__ volatile("# one"); /* no tail call: a frame for each level */
+	} else {
+		choose_path(path >> 1, depth - 1);
+		__asm__ volatile("# the other");
+	}
+}
+
 static void __attribute__((noinline)) descend(struct pairs_thread *thread, int depth)
 {
 	if (depth > 1) {
 		descend(thread, depth - 1);
-		__asm__ volatile(""); /* no tail call: a frame for each level */
+		__asm__ volatile(""); /* as above */
 		return;
 	}
 	thread->first = malloc((size_t)size_bytes);
 	thread->began_ns = now_ns();
 	for (long i = 0; i < pairs_each; i++) {
-		void *block = malloc((size_t)size_bytes);
-
-		__asm__ volatile("" : : "r"(block) : "memory"); /* the pair is not optimised away */
-		free(block);
+		if (nr_paths > 1)
+			choose_path(i % nr_paths, DEPTH - 2);
+		else
+			make_pair();
 	}
 	thread->ended_ns = now_ns();
 	thread->last = malloc((size_t)size_bytes);
@@ -68,7 +92,7 @@ static void __attribute__((noinline)) descend(struct pairs_thread *thread, int d
 static void *run_thread(void *arg)
 {
 	pthread_barrier_wait(&go);
-	descend(arg, DEPTH);
+	descend(arg, nr_paths > 1 ? 1 : DEPTH);
 	pthread_barrier_wait(&done);
 	for (;;)
 		pause();
@@ -90,6 +114,7 @@ static int parse_options(int argc, char **argv)
 		{"threads", required_argument, NULL, 't'},
 		{"pairs", required_argument, NULL, 'p'},
 		{"size", required_argument, NULL, 's'},
+		{"paths", required_argument, NULL, 'n'},
 		{0},
 	};
 	int opt, err = 0;
@@ -101,6 +126,8 @@ static int parse_options(int argc, char **argv)
 			err = parse_count(optarg, 1L << 40, &nr_pairs);
 		else if (opt == 's')
 			err = parse_count(optarg, 1L << 30, &size_bytes);
+		else if (opt == 'n')
+			err = parse_count(optarg, MAX_PATHS, &nr_paths);
 		else
 			err = -EINVAL;
 	}
@@ -144,7 +171,8 @@ int main(int argc, char **argv)
 	char c;
 
 	if (parse_options(argc, argv)) {
-		fputs("usage: pairs [--threads N] [--pairs N] [--size BYTES]\n", stderr);
+		fputs("usage: pairs [--threads N] [--pairs N] [--size BYTES] [--paths N]\n",
+		      stderr);
 		return 2;
 	}
 	if (start_threads())
