@@ -56,8 +56,8 @@ void perf_chunks_resume(struct perf_chunks *chunks);
 
 int perf_chunks_next_slowly(struct perf_chunks *chunks, struct perf_record *ret);
 
-#define PERF_FETCH_AHEAD_BYTES ((size_t)1024)
-#define PERF_FETCH_MOST_BYTES  ((size_t)256) /* of a record; who reads a dump fetches that */
+#define PERF_FETCH_AHEAD_BYTES ((size_t)4096)
+#define PERF_LARGE_BYTES       ((size_t)1024) /* what holds a dump is */
 #define PERF_CACHE_LINE_BYTES  ((size_t)64)
 
 static inline void perf_chunks_fetch(const uint8_t *bytes, size_t size_bytes)
@@ -67,16 +67,36 @@ static inline void perf_chunks_fetch(const uint8_t *bytes, size_t size_bytes)
 }
 
 /*
- * Fetches what comes behind a record into the cache, as much as the record takes, so that what is
- * fetched goes on with what was: the processor's own fetching ends with each page, and where the
- * records of several CPUs are read in turn. Behind a dump that is the next record's beginning.
+ * Fetches what comes behind a record into the cache, about as much as the record takes, so that
+ * what is fetched goes on with what was: the processor's own fetching ends with each page, and
+ * where the records of several CPUs are read in turn. Behind a large record that is the next one's
+ * beginning; who reads a dump fetches that.
  */
 static inline void perf_chunks_fetch_ahead(const uint8_t *bytes, size_t size_bytes)
 {
-	size_t distance = size_bytes > PERF_FETCH_AHEAD_BYTES ? size_bytes : PERF_FETCH_AHEAD_BYTES;
+	bytes += size_bytes > PERF_LARGE_BYTES ? size_bytes : PERF_FETCH_AHEAD_BYTES;
+	__builtin_prefetch(bytes);
+	__builtin_prefetch(bytes + PERF_CACHE_LINE_BYTES);
+	if (size_bytes > 2 * PERF_CACHE_LINE_BYTES) {
+		__builtin_prefetch(bytes + 2 * PERF_CACHE_LINE_BYTES);
+		__builtin_prefetch(bytes + 3 * PERF_CACHE_LINE_BYTES);
+	}
+}
 
-	perf_chunks_fetch(bytes + distance,
-			  size_bytes < PERF_FETCH_MOST_BYTES ? size_bytes : PERF_FETCH_MOST_BYTES);
+/* How many bytes of records are there to be looked at before more has to be read. */
+static inline size_t perf_chunks_left(const struct perf_chunks *chunks)
+{
+	uint64_t to_end = chunks->end_offset - chunks->offset;
+
+	return chunks->available < to_end ? chunks->available : (size_t)to_end;
+}
+
+/* Goes on behind so many of them. */
+static inline void perf_chunks_skip(struct perf_chunks *chunks, size_t size_bytes)
+{
+	chunks->next += size_bytes;
+	chunks->available -= size_bytes;
+	chunks->offset += size_bytes;
 }
 
 /*
@@ -98,9 +118,7 @@ static inline int perf_chunks_next(struct perf_chunks *chunks, struct perf_recor
 	ret->bytes = chunks->next;
 	ret->offset = chunks->offset;
 	ret->chunk = chunks->current;
-	chunks->next += size_bytes;
-	chunks->available -= size_bytes;
-	chunks->offset += size_bytes;
+	perf_chunks_skip(chunks, size_bytes);
 	return 1;
 }
 

@@ -19,7 +19,6 @@
 #define MAX_RECORD_BYTES       ((size_t)1 << 16)
 #define AHEAD		       4    /* records */
 #define NOT_AHEAD	       4096 /* records: so long it stays as it is that it does not pay */
-#define DUMP_AHEAD_BYTES       ((size_t)1024)
 
 struct perf_input {
 	struct perf_source source;
@@ -38,6 +37,7 @@ struct perf_input {
 
 	bool events_checked; /* there is an event that the schema knows */
 	uint64_t sequence;
+	uint64_t progress_at;	 /* stats->records at which it is told of next */
 	uint32_t not_ahead;	 /* records for which nothing is fetched ahead */
 	uint64_t delivered_ns;	 /* the latest time delivered */
 	struct perf_record last; /* that was due; its chunk is held, or is NULL: there was none */
@@ -217,29 +217,41 @@ static int deliver_other(struct perf_input *input, const struct perf_event *even
 	}
 }
 
+static int deliver_record(struct perf_input *input, const struct perf_event *event,
+			  const struct perf_record *record)
+{
+	return record->header.type == PERF_RECORD_SAMPLE ? deliver_sample(input, event, record)
+							 : deliver_other(input, event, record);
+}
+
+static __attribute__((noinline)) int deliver_misaligned(struct perf_input *input,
+							const struct perf_event *event,
+							const struct perf_record *record)
+{
+	struct perf_record copy = *record;
+
+	memcpy(input->aligned, record->bytes, record->header.size);
+	copy.bytes = (uint8_t *)input->aligned;
+	return deliver_record(input, event, &copy);
+}
+
 /* Hands on a record of the kernel's, in its turn. */
 static int deliver(struct perf_input *input, const struct perf_queued *queued)
 {
 	const struct perf_event *event = queued->event;
 	const struct perf_record *record = &queued->record;
-	struct perf_record copy;
 
 	if (!event) {
 		input->stats->undecodable++;
 		return 0;
 	}
-	if ((uintptr_t)record->bytes % sizeof(uint64_t) != 0) {
-		memcpy(input->aligned, record->bytes, record->header.size);
-		copy = *record;
-		copy.bytes = (uint8_t *)input->aligned;
-		record = &copy;
-	}
 	if (queued->time_ns < input->delivered_ns && queued->time_ns != 0)
 		input->stats->out_of_order++;
 	else if (queued->time_ns != 0)
 		input->delivered_ns = queued->time_ns;
-	return record->header.type == PERF_RECORD_SAMPLE ? deliver_sample(input, event, record)
-							 : deliver_other(input, event, record);
+	return (uintptr_t)record->bytes % sizeof(uint64_t) == 0
+		       ? deliver_record(input, event, record)
+		       : deliver_misaligned(input, event, record);
 }
 
 /*
@@ -252,8 +264,8 @@ static void fetch_ahead(struct perf_input *input)
 	uint64_t address;
 
 	/* Where a dump's unwinding begins; it fetches the rest as it goes. */
-	if (next && next->record.header.size > DUMP_AHEAD_BYTES)
-		perf_chunks_fetch(next->record.bytes, DUMP_AHEAD_BYTES);
+	if (next && next->record.header.size > PERF_LARGE_BYTES)
+		perf_chunks_fetch(next->record.bytes, PERF_LARGE_BYTES);
 	if (!input->consumer->on_soon)
 		return;
 	if (input->not_ahead > 0) {
@@ -337,8 +349,42 @@ static bool is_time(uint64_t time_ns)
 	return time_ns != 0 && time_ns != UINT64_MAX;
 }
 
-/* Queues a sample behind the one before it, as nearly always; which event it is, is not asked. */
-static inline bool continue_queue(struct perf_input *input, const struct perf_record *record)
+/*
+ * Queues the samples that follow the last one queued, in the file as in time, up to one that does
+ * not. That is all but a few of a recording: nothing is asked of them but their time.
+ */
+static void queue_followers(struct perf_input *input)
+{
+	struct perf_chunks *chunks = input->in_compressed ? &input->decompressed : &input->chunks;
+	const size_t place = input->events.sample_time, needed = place + sizeof(uint64_t);
+	const uint8_t *at = chunks->next, *end = at + perf_chunks_left(chunks);
+	uint64_t last_ns = perf_order_last(&input->order);
+	size_t nr = 0;
+
+	while ((size_t)(end - at) >= needed) {
+		struct perf_event_header header;
+		uint64_t time_ns;
+
+		memcpy(&header, at, sizeof(header));
+		memcpy(&time_ns, at + place, sizeof(time_ns));
+		if (header.type != PERF_RECORD_SAMPLE || header.size < needed ||
+		    header.size > end - at || time_ns < last_ns || time_ns == UINT64_MAX)
+			break;
+		perf_chunks_fetch_ahead(at, header.size);
+		at += header.size;
+		last_ns = time_ns;
+		nr++;
+	}
+	if (nr == 0)
+		return;
+	perf_order_continue(&input->order, nr, (size_t)(at - chunks->next), last_ns);
+	perf_chunks_skip(chunks, (size_t)(at - chunks->next));
+	input->stats->records += nr;
+	input->stats->samples += nr;
+}
+
+/* Queues a sample behind the one before it, if it follows that; which event it is, is not asked. */
+static bool continue_queue(struct perf_input *input, const struct perf_record *record)
 {
 	uint64_t time_ns;
 
@@ -346,7 +392,8 @@ static inline bool continue_queue(struct perf_input *input, const struct perf_re
 	    !perf_sample_word(record, input->events.sample_time, &time_ns) || !is_time(time_ns) ||
 	    !perf_order_continues(&input->order, record, time_ns))
 		return false;
-	perf_order_continue(&input->order, record, time_ns);
+	perf_order_continue(&input->order, 1, record->header.size, time_ns);
+	queue_followers(input);
 	return true;
 }
 
@@ -534,12 +581,15 @@ static int next_record(struct perf_input *input, struct perf_record *ret)
 }
 
 /* Each so many records. */
-#define PROGRESS_RECORDS 16384 /* a power of two */
+#define PROGRESS_RECORDS 16384
 
-static void tell_progress(const struct perf_input *input)
+static void tell_progress(struct perf_input *input)
 {
 	const struct perf_consumer *consumer = input->consumer;
 
+	if (input->stats->records < input->progress_at)
+		return;
+	input->progress_at = input->stats->records + PROGRESS_RECORDS;
 	if (consumer->on_progress && input->source.seekable)
 		consumer->on_progress(consumer->context, input->chunks.offset,
 				      input->source.size_bytes);
@@ -554,8 +604,7 @@ static int read_records(struct perf_input *input)
 		ret = take_record(input, &record);
 		if (ret)
 			return ret;
-		if ((input->stats->records & (PROGRESS_RECORDS - 1)) == 0)
-			tell_progress(input);
+		tell_progress(input);
 	}
 	/* What was read before a corrupted place is delivered all the same. */
 	perf_order_finish(&input->order);

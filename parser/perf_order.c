@@ -221,7 +221,7 @@ int perf_order_push(struct perf_order *order, struct perf_queued *entry)
 	int err;
 
 	if (perf_order_continues(order, &entry->record, entry->time_ns)) {
-		perf_order_continue(order, &entry->record, entry->time_ns);
+		perf_order_continue(order, 1, entry->record.header.size, entry->time_ns);
 		return 0;
 	}
 	run = choose_run(order, entry->time_ns);

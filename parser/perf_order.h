@@ -101,18 +101,25 @@ static inline bool perf_order_continues(const struct perf_order *order,
 	       span->end_sequence == order->nr_pushed;
 }
 
-/* Pushes @record, of which that is so. */
-static inline void perf_order_continue(struct perf_order *order, const struct perf_record *record,
+/* Pushes @nr records of which that is so, @size_bytes together; the last is of that time. */
+static inline void perf_order_continue(struct perf_order *order, size_t nr, size_t size_bytes,
 				       uint64_t time_ns)
 {
 	struct perf_run *run = &order->runs[order->last_run];
 	struct perf_span *span = &run->spans[(run->first + run->nr - 1) & (run->capacity - 1)];
 
-	span->end += record->header.size;
-	span->end_sequence = ++order->nr_pushed;
+	span->end += size_bytes;
+	order->nr_pushed += nr;
+	span->end_sequence = order->nr_pushed;
 	run->last_ns = time_ns;
 	if (time_ns > order->newest_ns)
 		order->newest_ns = time_ns;
+}
+
+/* The time of the last record pushed that others may continue. */
+static inline uint64_t perf_order_last(const struct perf_order *order)
+{
+	return order->runs[order->last_run].last_ns;
 }
 
 /* A FINISHED_ROUND was read, or the end was: then everything is due. */
