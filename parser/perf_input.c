@@ -211,6 +211,7 @@ static int deliver_other(struct perf_input *input, const struct perf_event *even
 	case PERF_RECORD_COMM:
 		return deliver_comm(input, &origin, record, body_bytes);
 	case PERF_RECORD_LOST:
+		input->lost_in_rings += lost_of(record);
 		return deliver_lost(input, &origin, event, lost_of(record));
 	default:
 		return 0;
@@ -424,8 +425,6 @@ static int take_kernel_record(struct perf_input *input, const struct perf_record
 		if (err)
 			return err;
 	}
-	if (record->header.type == PERF_RECORD_LOST)
-		input->lost_in_rings += lost_of(record);
 	if (record->header.type == PERF_RECORD_LOST_SAMPLES)
 		count_lost_samples(input, record);
 	return queue_record(input, record);

@@ -212,7 +212,6 @@ static size_t split_fields(char *text, struct text_field *fields)
 	return nr;
 }
 
-/* An event of a tracepoint that is none of ours, or lacks what it must have, is passed over. */
 /* Whether @sample is the one before it again (perf_input.h). */
 static bool is_repeated(const struct perf_sample *sample, const struct perf_sample *last)
 {
@@ -223,6 +222,7 @@ static bool is_repeated(const struct perf_sample *sample, const struct perf_samp
 	       memcmp(sample->args, last->args, sizeof(sample->args)) == 0;
 }
 
+/* An event of a tracepoint that is none of ours, or lacks what it must have, is passed over. */
 static void begin_probe(struct text_reader *reader, const struct perf_script_event *event)
 {
 	struct perf_sample *sample = &reader->sample;
