@@ -276,7 +276,8 @@ static void fetch_ahead(struct perf_input *input)
 	for (size_t step = 2; step > 0; step--) {
 		const struct perf_queued *queued = perf_order_ahead(&input->order, step * AHEAD);
 
-		if (queued && perf_sample_peek_block(queued->event, &queued->record, &address) &&
+		if (queued && queued->event &&
+		    perf_sample_peek_block(queued->event, &queued->record, &address) &&
 		    !input->consumer->on_soon(input->consumer->context, address, step == 1))
 			input->not_ahead = NOT_AHEAD;
 	}

@@ -28,7 +28,7 @@ struct perf_queued {
 	uint64_t time_ns;
 	uint64_t sequence;	   /* its place in the recording; perf_order_push() sets it */
 	struct perf_record record; /* its chunk is held */
-	struct perf_event *event;  /* NULL: an attribute came since that says otherwise */
+	struct perf_event *event;  /* NULL: it belongs to none that is known */
 };
 
 /* Records that follow each other in time as they do in memory and in the recording. */

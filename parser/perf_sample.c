@@ -48,8 +48,8 @@ static bool skip_read(struct cursor *cursor, uint64_t read_format)
 }
 
 /*
- * Whether there is one mark, and then user addresses only, as in nearly all chains: the marks are
- * negative numbers, user addresses on no machine are.
+ * Whether there is the user's mark and no other, as in nearly all chains. The marks are negative
+ * numbers, as user addresses are on no machine, but what is no frame pointer may point to any.
  */
 static bool is_user_chain(const uint64_t *chain, uint64_t nr)
 {
@@ -61,7 +61,11 @@ static bool is_user_chain(const uint64_t *chain, uint64_t nr)
 		all |= chain[i] | chain[i + 1] | chain[i + 2] | chain[i + 3];
 	for (; i < nr; i++)
 		all |= chain[i];
-	return (int64_t)all >= 0;
+	if ((int64_t)all >= 0)
+		return true;
+	for (i = 1; i < nr && chain[i] < (uint64_t)PERF_CONTEXT_MAX; i++)
+		;
+	return i == nr;
 }
 
 /* Finds the user addresses; where marks are among them, moves them to the front. */

@@ -116,6 +116,12 @@ static inline int log_build_id(void *context, const char *path, const uint8_t *b
 	return 0;
 }
 
+/* What is known of a block is always worth fetching. */
+static inline bool log_nothing(void *context, uint64_t address, bool sooner)
+{
+	return true;
+}
+
 /* Reads @fd, with messages going to a memory file. */
 static inline struct reading read_fd(int fd)
 {
@@ -127,6 +133,7 @@ static inline struct reading read_fd(int fd)
 	const struct perf_consumer consumer = {
 		.context = log,
 		.on_sample = log_sample,
+		.on_soon = log_nothing,
 		.on_mmap = log_mmap,
 		.on_fork = log_fork,
 		.on_exit = log_exit,

@@ -210,6 +210,56 @@ static void records_written_twice_are_used_once(void **state)
 	perf_data_writer_destroy(writer);
 }
 
+/* Chains that mislead frame pointers may hold any number; they are no reason to count twice. */
+static void wild_chains_written_twice_are_used_once(void **state)
+{
+	static const uint64_t chain[] = {0x401000, 0xffff800000001234, 0x402000};
+	struct perf_data_writer *writer = perf_data_writer_create(NULL);
+	const struct perf_data_sample sample = {
+		.event = perf_data_add_probe(writer, "free", PROBE_ENTRY),
+		.pid = 1,
+		.tid = 1,
+		.time_ns = 10,
+		.fields = (uint64_t[]){0x7000, 1, 0},
+		.callchain = chain,
+		.nr_callchain = 3,
+	};
+	_cleanup_reading_ struct reading reading = {0};
+
+	perf_data_sample(writer, &sample);
+	perf_data_sample(writer, &sample);
+	reading = read_form(writer, PERF_DATA_FILE);
+	assert_log(reading, "free t=10 #1 1/1 mem=0x1 at=0x7000 from=0x0 "
+			    "chain=0x401000,0xffff800000001234,0x402000\n");
+	assert_int_equal(reading.stats.repeated, 1);
+	perf_data_writer_destroy(writer);
+}
+
+/* They are queued by their time like others, and found to be nobody's when their turn comes. */
+static void samples_of_unknown_events_in_between(void **state)
+{
+	struct perf_data_writer *writer = perf_data_writer_create(NULL);
+	int event = perf_data_add_probe(writer, "free", PROBE_ENTRY);
+	const uint64_t nr = 40;
+	_cleanup_reading_ struct reading reading = {0};
+
+	perf_data_add_probe(writer, "malloc", PROBE_ENTRY);
+	for (uint64_t i = 1; i <= nr; i++) {
+		const uint64_t stray[] = {0xdeadbeef, 0x7000, 1, i, 0, 0};
+
+		add_free(writer, event, i, i);
+		perf_data_raw_record(writer, PERF_RECORD_SAMPLE, 0, stray, sizeof(stray));
+	}
+	perf_data_finished_round(writer);
+	reading = read_form(writer, PERF_DATA_FILE);
+	assert_int_equal(reading.ret, 0);
+	assert_int_equal(reading.stats.probe_samples, nr);
+	assert_int_equal(reading.stats.undecodable, nr);
+	assert_int_equal(reading.stats.samples, 2 * nr);
+	assert_int_equal(reading.stats.out_of_order, 0);
+	perf_data_writer_destroy(writer);
+}
+
 static void many_records_cross_chunks(void **state)
 {
 	struct perf_data_writer *writer = perf_data_writer_create(NULL);
@@ -351,6 +401,8 @@ int main(void)
 		cmocka_unit_test(formats_may_come_among_the_records),
 		cmocka_unit_test(rounds_put_rings_in_order),
 		cmocka_unit_test(records_written_twice_are_used_once),
+		cmocka_unit_test(wild_chains_written_twice_are_used_once),
+		cmocka_unit_test(samples_of_unknown_events_in_between),
 		cmocka_unit_test(many_records_cross_chunks),
 		cmocka_unit_test(lost_samples_are_not_counted_twice),
 		cmocka_unit_test(records_that_are_of_no_use_are_passed_over),
