@@ -219,6 +219,7 @@ static bool is_repeated(const struct perf_sample *sample, const struct perf_samp
 	       sample->origin.tid == last->origin.tid && sample->origin.cpu == last->origin.cpu &&
 	       sample->probe_address == last->probe_address &&
 	       sample->return_address == last->return_address && sample->ret == last->ret &&
+	       sample->block == last->block && sample->caller == last->caller &&
 	       memcmp(sample->args, last->args, sizeof(sample->args)) == 0;
 }
 
