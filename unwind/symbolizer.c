@@ -18,6 +18,7 @@ _Static_assert(STACK_MAX_INLINED == INLINE_CALLS_MAX, "one bound, told twice");
 
 /* What names larger files may take seconds to be read, and much memory: not before it is needed. */
 #define MAX_EXPECTED_BYTES ((uint64_t)16 << 20) /* of the modules' files together */
+#define MAX_EXPECTED	   64			/* libdwfl keeps them open */
 
 /* A function of the source at a place. */
 struct place_function {
@@ -232,7 +233,7 @@ int symbolizer_expect(struct symbolizer *symbolizer, struct module *module)
 	    !module_is_at_its_path(symbolizer->modules, module))
 		return 0;
 	bytes = symbolizer->expected_bytes + (uint64_t)module->file_stat.st_size;
-	if (bytes > MAX_EXPECTED_BYTES)
+	if (bytes > MAX_EXPECTED_BYTES || symbolizer->nr_expected == MAX_EXPECTED)
 		return 0;
 	slot = slot_of(symbolizer, module);
 	if (!slot)
@@ -248,11 +249,11 @@ int symbolizer_expect(struct symbolizer *symbolizer, struct module *module)
 	err = report_file(module, symbolizer->debuginfo, module->file_path, &fd, symbols);
 	if (!err && symbols->module)
 		err = add_expected(symbolizer, symbols);
-	if (err || !symbols->module) {
+	if (err) {
 		module_symbols_destroy(symbols);
 		return err;
 	}
-	*slot = symbols;
+	*slot = symbols; /* nameless, where libdwfl refused its file */
 	symbolizer->expected_bytes = bytes;
 	return 0;
 }

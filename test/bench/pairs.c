@@ -62,9 +62,11 @@ static void __attribute__((noinline)) choose_path(long path, int depth)
 	if (depth == 0) {
 		make_pair();
 	} else if (path & 1) {
+		__asm__ volatile("# one"); /* the calls are not made one */
 		choose_path(path >> 1, depth - 1);
 		__asm__ volatile("# one"); /* no tail call: a frame for each level */
 	} else {
+		__asm__ volatile("# the other");
 		choose_path(path >> 1, depth - 1);
 		__asm__ volatile("# the other");
 	}
