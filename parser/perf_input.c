@@ -293,11 +293,11 @@ static bool is_repeated(const struct perf_input *input, const struct perf_queued
 	       memcmp(last->bytes, record->bytes, record->header.size) == 0;
 }
 
-static void keep_last(struct perf_input *input, const struct perf_record *record)
+static void drop_last(struct perf_input *input)
 {
 	if (input->last.chunk)
 		perf_chunk_release(input->last.chunk);
-	input->last = *record;
+	input->last.chunk = NULL;
 }
 
 /* Hands on all that is due. */
@@ -312,7 +312,8 @@ static int deliver_due(struct perf_input *input)
 			input->stats->repeated++;
 		else
 			err = deliver(input, queued);
-		keep_last(input, &queued->record);
+		drop_last(input);
+		input->last = queued->record;
 	}
 	return err;
 }
@@ -670,8 +671,7 @@ int perf_input_read(int fd, const char *name, const struct perf_consumer *consum
 		perf_source_init(&input->source, fd, name);
 		err = read_input(input);
 		perf_order_deinit(&input->order);
-		if (input->last.chunk)
-			perf_chunk_release(input->last.chunk);
+		drop_last(input);
 		perf_chunks_deinit(&input->chunks);
 		perf_chunks_deinit(&input->decompressed);
 		perf_decompressor_deinit(&input->decompressor);
