@@ -59,6 +59,7 @@ struct task_struct {
 	struct thread_info thread_info;
 #endif
 	int tgid;
+	unsigned int ptrace;
 	struct signal_struct *signal;
 	struct task_struct *real_parent;
 	struct perf_event_context *perf_event_ctxp;

@@ -26,6 +26,11 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 #define SEND_SIG_PRIV	1	/* include/linux/sched/signal.h: in place of a siginfo */
 #define ENTRY_RECORDED	(~0ULL) /* a session's cookie; else 1 more than the bytes asked for */
 
+/* include/linux/ptrace.h, include/trace/events/signal.h (Linux 6.18) */
+#define PT_PTRACED	       0x1
+#define PT_SEIZED	       0x10000
+#define TRACE_SIGNAL_DELIVERED 0
+
 struct program_site sites[PROGRAM_MAX_SITES];
 
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
@@ -386,13 +391,27 @@ ALWAYS_INLINE bool is_from_kernel(struct kernel_siginfo *info)
 	return BPF_CORE_READ(info, si_code) == SI_KERNEL;
 }
 
+/*
+ * A debugger that has not seized its threads stops them one by one with SIGSTOP, which it takes
+ * back: no SIGCONT follows.
+ */
+ALWAYS_INLINE bool is_debugged(struct task_struct *task)
+{
+	return (task->ptrace & PT_PTRACED) && !(task->ptrace & PT_SEIZED);
+}
+
 /* Somebody stops or continues a recorded process: the gate is not to undo that. */
 SEC("tp_btf/signal_generate")
-int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct *task)
+int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct *task, int type,
+	     int result)
 {
 	struct gate_target *target;
 
-	if ((sig != SIGSTOP && sig != SIGCONT) || is_from_kernel(info))
+	if (sig != SIGSTOP && sig != SIGCONT)
+		return 0;
+	/* A process may ignore SIGCONT, but goes on; a container's first one may ignore SIGSTOP. */
+	if (sig == SIGSTOP &&
+	    (is_from_kernel(info) || is_debugged(task) || result != TRACE_SIGNAL_DELIVERED))
 		return 0;
 	target = find_target(task->tgid);
 	if (target)

@@ -421,6 +421,26 @@ end_while_stopped() {
 	finish_churn
 }
 
+# To run a function gdb lets all threads go on, and stops them again with a SIGSTOP each, which it takes
+# back.
+@test "overload: a target that a debugger has stopped by thread is let go on" {
+	require_program gdb
+	start_churn --threads 4
+	attach --call-graph none
+	go_target
+	assert_runs
+	gdb -p "$RECORDED_PID" -nx -batch -iex 'set debuginfod enabled off' -ex 'call (int)getpid()' \
+		>gdb.out 2>&1 || fail "$(cat gdb.out)"
+	grep -q "^\$1 = $RECORDED_PID$" gdb.out || fail "$(cat gdb.out)"
+	assert_runs
+	stall_recorder
+	assert_runs
+	finish_churn
+	finish_leakrec
+	parse
+	assert_summary lost 0
+}
+
 # --- Without the gate ---
 
 @test "overload: --on-overload drop loses, and counts, and never stops" {
