@@ -9,6 +9,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
@@ -159,8 +160,12 @@ void gate_destroy(struct gate *gate)
 {
 	if (!gate)
 		return;
-	if (gate->shared)
+	if (gate->shared) {
 		gate_open(gate);
+		/* Programs that were under way may have stopped somebody since: they end first. */
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+		gate_open(gate);
+	}
 	for (size_t i = 0; i < gate->nr_fds; i++)
 		close(gate->fds[i]);
 	free(gate->fds);

@@ -148,7 +148,6 @@ void guard_stop(struct guard *guard)
 {
 	if (guard->pid <= 0)
 		return;
-	/* All is closed and continued: it need not wait for this process to end. */
 	kill(guard->pid, SIGKILL);
 	waitpid(guard->pid, NULL, 0);
 	close(guard->recorder_fd);

@@ -28,7 +28,7 @@ struct guard {
  */
 int guard_start(struct guard *ret, struct gate_shared *shared);
 
-/* Ends the guard, which looks a last time. */
+/* Ends the guard at once: nobody is stopped any more, nor can be. */
 void guard_stop(struct guard *guard);
 
 /*
