@@ -79,8 +79,9 @@ static struct looked_at describe(const struct stat *stat, bool on_overlay)
 }
 
 /*
- * Plans @file, unless it shows through. Its descriptor goes to the set, and the path by which the
- * process showed it is replaced by ours, which stays.
+ * Plans @file, unless it shows through. Its descriptor goes to the set, and a path of ours takes
+ * the place of the process's: that may lead to another file by the time that the breakpoints are
+ * set, which are everybody's.
  */
 static int plan(struct allocator_search *search, struct mapped_file *file, struct looked_at *looked,
 		struct probe_set *set)
@@ -97,8 +98,6 @@ static int plan(struct allocator_search *search, struct mapped_file *file, struc
 		return err == -ENOMEM ? err : 0;
 	looked->is_probed = true;
 	planned = &set->files[set->nr_files - 1];
-	if (strncmp(planned->path, "/proc/", strlen("/proc/")) != 0)
-		return 0;
 	free(planned->path);
 	if (asprintf(&planned->path, "/proc/%d/fd/%d", (int)getpid(), file->fd) < 0) {
 		planned->path = NULL;
