@@ -110,6 +110,15 @@ static int parse_number(const char *text, unsigned long max, unsigned long *ret)
 	return errno || end == text || *end || *text == '-' || *ret > max ? -EINVAL : 0;
 }
 
+static bool has_pid(const pid_t *pids, size_t nr_pids, pid_t pid)
+{
+	for (size_t i = 0; i < nr_pids; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Each once, or all that it does would be recorded twice. */
 static int parse_pids(const char *text, pid_t **pids, size_t *nr_pids)
 {
 	_cleanup_free_ char *copy = strdup(text);
@@ -125,6 +134,8 @@ static int parse_pids(const char *text, pid_t **pids, size_t *nr_pids)
 			diag_error("-p takes process ids, separated by commas, not \"%s\"", text);
 			return -EINVAL;
 		}
+		if (has_pid(*pids, *nr_pids, (pid_t)pid))
+			continue;
 		grown = reallocarray(*pids, *nr_pids + 1, sizeof(**pids));
 		if (!grown)
 			return -ENOMEM;

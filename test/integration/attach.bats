@@ -89,7 +89,8 @@ check() {
 	exec {first_in}>&"$TARGET_IN" {first_out}<&"$TARGET_OUT" {TARGET_IN}>&- {TARGET_OUT}<&-
 	rm target.in target.out
 	start_target aligned
-	attach -p "$first,$RECORDED_PID"
+	# The second is named twice, and recorded once.
+	attach -p "$first,$RECORDED_PID,$RECORDED_PID"
 	echo >&"$first_in"
 	grep -qx 'truth held_11 1' <&"$first_out"
 	go_target
