@@ -182,29 +182,34 @@ static void add_header_record(struct byte_buffer *out, uint32_t type, size_t pay
 	byte_buffer_add(out, &header, sizeof(header));
 }
 
+/* A record's size is 16 bits: an event of many threads gets several attribute records. */
+static void add_attributes(struct byte_buffer *out, const struct record_event *event)
+{
+	const size_t max_ids =
+		(UINT16_MAX - sizeof(struct perf_event_header) - sizeof(event->attr)) / 8;
+	size_t first = 0;
+
+	do {
+		size_t left = event->nr_ids - first, nr = left < max_ids ? left : max_ids;
+
+		add_header_record(out, PERF_USER_HEADER_ATTR, sizeof(event->attr) + nr * 8);
+		byte_buffer_add(out, &event->attr, sizeof(event->attr));
+		byte_buffer_add(out, event->ids + first, nr * 8);
+		first += nr;
+	} while (first < event->nr_ids);
+}
+
 /* The same contents as records of the pipe format. */
 static void lay_out_pipe(struct byte_buffer *out, const struct record_events *events,
 			 const struct perf_features *features)
 {
 	const struct record_group *groups[] = {&events->side, &events->probes};
-	/* A record's size is 16 bits: an event of many threads gets several attribute records. */
-	const size_t max_ids =
-		(UINT16_MAX - sizeof(struct perf_event_header) - sizeof(struct perf_event_attr)) /
-		8;
 
 	byte_buffer_add_u64(out, PERF_MAGIC);
 	byte_buffer_add_u64(out, PERF_PIPE_HEADER_SIZE);
-	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
-		for (size_t i = 0; i < groups[g]->nr_events; i++) {
-			const struct record_event *event = &groups[g]->events[i];
-
-			size_t nr_ids = event->nr_ids < max_ids ? event->nr_ids : max_ids;
-			add_header_record(out, PERF_USER_HEADER_ATTR,
-					  sizeof(struct perf_event_attr) + nr_ids * 8);
-			byte_buffer_add(out, &event->attr, sizeof(struct perf_event_attr));
-			byte_buffer_add(out, event->ids, nr_ids * 8);
-		}
-	}
+	for (size_t g = 0; g < ARRAY_SIZE(groups); g++)
+		for (size_t i = 0; i < groups[g]->nr_events; i++)
+			add_attributes(out, &groups[g]->events[i]);
 	for (uint64_t i = 0; i < PERF_FEATURES_MAX; i++) {
 		const struct byte_buffer *section = &features->sections[i];
 		size_t padded = (section->size + 7) / 8 * 8;
