@@ -107,6 +107,12 @@ static int check_process(pid_t pid)
 	} else if (process_status_is_dead(&status)) {
 		diag_error("process %d has ended already and is a zombie", (int)pid);
 		err = -ESRCH;
+	} else if (status.state == 'Z') {
+		/* Linux shows no mappings of such a process. */
+		diag_error("process %d: its first thread has ended before the others; such a "
+			   "process cannot be looked at",
+			   (int)pid);
+		err = -ENOENT;
 	} else if (status.kernel_thread) {
 		diag_error("process %d is a kernel thread: it has no heap", (int)pid);
 		err = -ENOENT;

@@ -11,6 +11,7 @@
 enum {
 	FIELD_STATE = 3,
 	FIELD_FLAGS = 9,
+	FIELD_NR_THREADS = 20,
 	FIELD_START_TIME = 22,
 };
 
@@ -30,6 +31,8 @@ int process_status_parse(const char *text, struct process_status *ret)
 		field++;
 		if (i + 1 == FIELD_FLAGS)
 			ret->kernel_thread = strtoull(field, NULL, 10) & KERNEL_THREAD_FLAG;
+		if (i + 1 == FIELD_NR_THREADS)
+			ret->nr_threads = strtoull(field, NULL, 10);
 	}
 	ret->start_time_ticks = strtoull(field, NULL, 10);
 	return 0;

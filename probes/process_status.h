@@ -10,6 +10,7 @@
 struct process_status {
 	char state; /* as in proc(5): 'R', 'S', 'Z'... */
 	bool kernel_thread;
+	uint64_t nr_threads; /* the first one included, though it may have ended before others */
 	uint64_t start_time_ticks; /* since boot: tells two processes of one number apart */
 };
 
@@ -22,7 +23,7 @@ int process_status_read(pid_t pid, struct process_status *ret);
 /* True if the process has ended, though its parent may not have waited for it yet. */
 static inline bool process_status_is_dead(const struct process_status *status)
 {
-	return status->state == 'Z' || status->state == 'X';
+	return (status->state == 'Z' || status->state == 'X') && status->nr_threads <= 1;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/scope.h"
 #include "common/perf_disk.h"
+#include "probes/process_status.h"
 
 #include <errno.h>
 #include <perf/event.h>
@@ -29,9 +30,13 @@ static bool is_outside(const struct ring_reader *reader, const struct perf_event
 	return time_ns < reader->start_ns || time_ns > reader->end_ns;
 }
 
-static bool process_exists(pid_t pid)
+/* Its parent may wait for it much later, or never. */
+static bool has_ended(pid_t pid)
 {
-	return kill(pid, 0) == 0 || errno == EPERM;
+	struct process_status status;
+	int err = process_status_read(pid, &status);
+
+	return err == -ESRCH || (!err && process_status_is_dead(&status));
 }
 
 /* Keeps the gate's list of processes. */
@@ -42,7 +47,7 @@ static void follow_process(struct ring_reader *reader, const struct perf_disk_ta
 	if (!reader->is_everywhere && task->header.type == PERF_RECORD_FORK &&
 	    task->pid != task->ppid)
 		gate_add_target(reader->gate, (pid_t)task->pid, false);
-	else if (task->header.type == PERF_RECORD_EXIT && !process_exists((pid_t)task->pid))
+	else if (task->header.type == PERF_RECORD_EXIT && has_ended((pid_t)task->pid))
 		gate_remove_target(reader->gate, (pid_t)task->pid);
 }
 

@@ -237,6 +237,9 @@ static void stat_is_parsed_past_odd_names(void **state)
 			 0);
 	assert_int_equal(status.state, 'Z');
 	assert_true(status.kernel_thread);
+	assert_int_equal(status.nr_threads, 17);
+	assert_false(process_status_is_dead(&status));
+	status.nr_threads = 1;
 	assert_true(process_status_is_dead(&status));
 	assert_int_equal(status.start_time_ticks, 424242);
 	assert_int_equal(process_status_parse("12 (a) R 1 2", &status), -EINVAL);
