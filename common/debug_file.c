@@ -31,7 +31,7 @@ int debug_file_open(struct debug_file_search *wanted, char *path, char **ret_pat
 		wanted->refused = true;
 		return -1;
 	}
-	if (!elf_file_expands_well(fd))
+	if (!elf_file_expands_well(fd, wanted->quiet ? NULL : name))
 		return -1;
 	*ret_path = steal_ptr(name);
 	return steal_fd(fd);

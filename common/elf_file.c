@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/elf_file.h"
 
+#include "common/diag.h"
 #include "common/scope.h"
 
 #include <elfutils/libdwelf.h>
@@ -74,25 +75,51 @@ bool elf_file_is(int fd, const struct elf_file_id *id)
 	return same;
 }
 
-/* Expands into nothing, to see how much it is. */
+/* No section of it is compressed once more. */
+static bool is_plain(char *image, size_t size)
+{
+	Elf *elf = elf_memory(image, size);
+	Elf_Scn *section = NULL;
+	bool plain = elf;
+
+	while (plain && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		plain = gelf_getshdr(section, &header) && !(header.sh_flags & SHF_COMPRESSED);
+	}
+	elf_end(elf);
+	return plain;
+}
+
+/* Real ones are a small ELF file, as it is. */
 static bool mini_expands_well(const Elf_Data *data)
 {
-	_cleanup_free_ uint8_t *chunk = malloc(CHUNK);
+	_cleanup_free_ char *image = NULL;
 	lzma_stream stream = LZMA_STREAM_INIT;
 	lzma_ret result = LZMA_OK;
+	size_t capacity = 0;
 
-	if (!chunk || !data || lzma_auto_decoder(&stream, MAX_LZMA_MEMORY, 0) != LZMA_OK)
+	if (!data || lzma_auto_decoder(&stream, MAX_LZMA_MEMORY, 0) != LZMA_OK)
 		return false;
 	stream.next_in = data->d_buf;
 	stream.avail_in = data->d_size;
-	while (result == LZMA_OK && stream.total_out <= MAX_MINI) {
-		stream.next_out = chunk;
-		stream.avail_out = CHUNK;
+	while (result == LZMA_OK && stream.total_out < MAX_MINI) {
+		char *grown;
+
+		capacity = capacity ? 2 * capacity : CHUNK;
+		grown = realloc(image, capacity);
+		if (!grown)
+			break;
+		image = grown;
+		stream.next_out = (uint8_t *)image + stream.total_out;
+		stream.avail_out = capacity - stream.total_out;
 		result = lzma_code(&stream, LZMA_FINISH);
 	}
-	bool fits = stream.total_out <= MAX_MINI && result != LZMA_MEMLIMIT_ERROR;
+	size_t size = stream.total_out;
 	lzma_end(&stream);
-	return fits;
+	/* What is damaged is expanded no further by others either. */
+	return size < MAX_MINI && result != LZMA_OK && result != LZMA_MEMLIMIT_ERROR &&
+	       (size == 0 || is_plain(image, size));
 }
 
 /* The older format: "ZLIB", then the size, the highest byte first. */
@@ -123,13 +150,18 @@ static bool sections_expand_well(Elf *elf)
 	Elf_Scn *section = NULL;
 	uint64_t expanded = 0;
 	size_t names, nr = 0;
+	GElf_Shdr header;
 
 	if (elf_getshdrstrndx(elf, &names))
 		return true; /* no sections: nothing to expand */
-	while ((section = elf_nextscn(elf, section)) && nr++ < MAX_SECTIONS) {
-		GElf_Shdr header;
+	/* To ask for a name would expand it. */
+	if (gelf_getshdr(elf_getscn(elf, names), &header) && (header.sh_flags & SHF_COMPRESSED))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
 		const char *name;
 
+		if (nr++ == MAX_SECTIONS)
+			return false;
 		if (!gelf_getshdr(section, &header))
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
@@ -146,11 +178,16 @@ static bool sections_expand_well(Elf *elf)
 	return true;
 }
 
-bool elf_file_expands_well(int fd)
+bool elf_file_expands_well(int fd, const char *name)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-	bool well = elf && sections_expand_well(elf);
+	/* libdw takes whole files that are compressed, too. */
+	bool well = elf && elf_kind(elf) == ELF_K_ELF && sections_expand_well(elf);
 
 	elf_end(elf);
+	if (!well && name)
+		diag_warn(
+			"%s: what is compressed in it would take gigabytes, or is damaged; it is not used",
+			name);
 	return well;
 }

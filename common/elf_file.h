@@ -29,9 +29,10 @@ struct elf_file_id {
 bool elf_file_is(int fd, const struct elf_file_id *id);
 
 /*
- * True if what is compressed in the file (MiniDebugInfo, debug sections) fits into memory, which
- * the libraries that expand it do not look at.
+ * True if it is an ELF file and what is compressed in it (MiniDebugInfo, debug sections) fits into
+ * memory, which the libraries that expand it do not look at. If not, that is told of the file
+ * @name; NULL: it is not told.
  */
-bool elf_file_expands_well(int fd);
+bool elf_file_expands_well(int fd, const char *name);
 
 #endif

@@ -2,6 +2,7 @@
 #include "unwind/debug_server.h"
 
 #include "common/diag.h"
+#include "common/elf_file.h"
 
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
@@ -202,6 +203,11 @@ int debug_server_fetch(struct debug_server *server, const char *name, const uint
 	server->name = NULL;
 	if (fd < 0)
 		return -ENOENT;
+	if (!elf_file_expands_well(fd, path)) {
+		close(fd);
+		free(path);
+		return -ENOENT;
+	}
 	*ret_path = path;
 	return fd;
 }

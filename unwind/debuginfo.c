@@ -198,13 +198,8 @@ Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const
 	Dwfl_Module *module;
 	void **userdata;
 
-	if (!elf_file_expands_well(fd)) {
-		if (!debuginfo->quiet)
-			diag_warn(
-				"%s: what is compressed in it would take gigabytes, or is damaged; it is not used",
-				file_name);
+	if (!elf_file_expands_well(fd, debuginfo->quiet ? NULL : file_name))
 		return NULL;
-	}
 	module = dwfl_report_elf(dwfl, name, file_name, fd, base, true);
 
 	if (debuginfo->without == module)

@@ -201,6 +201,16 @@ start_server() {
 	assert_equal "notes" "$(grep -c '/chain: what is compressed in it' leakparse.err)" 1
 }
 
+@test "debug files: one that is compressed as a whole" {
+	build_stripped -Wl,--build-id=none
+	head -c 600000000 /dev/zero | gzip -1 >chain.debug
+	objcopy --add-gnu-debuglink=chain.debug chain
+	record_only
+	parse
+	check_unnamed
+	assert_equal "notes" "$(grep -c '/chain.debug: what is compressed in it' leakparse.err)" 1
+}
+
 @test "debug files: from a debuginfod server, each once" {
 	require_program python3
 	build_stripped
