@@ -119,7 +119,9 @@ static void close_interval(struct intervals *intervals, uint64_t end_ns,
 /* Ends the intervals of a fixed length that are over at @time_ns. */
 static void advance(struct intervals *intervals, uint64_t time_ns)
 {
-	while (intervals->every_ns && intervals->open.end_ns <= time_ns) {
+	/* Where a file claims such times, the last one stays open. */
+	while (intervals->every_ns && intervals->open.end_ns <= time_ns &&
+	       intervals->open.end_ns != UINT64_MAX) {
 		uint64_t end_ns = intervals->open.end_ns, idle;
 
 		close_interval(intervals, end_ns, NULL);

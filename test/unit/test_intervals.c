@@ -224,6 +224,16 @@ static void sizes_out_of_all_proportion_do_no_harm(void **state)
 	assert_change(&list[0], 0, 1, INT64_MAX, 0);
 }
 
+static void times_out_of_all_proportion_do_no_harm(void **state)
+{
+	intervals_set_length(*state, 1000);
+	intervals_begin(*state, UINT64_MAX - 10);
+	change(*state, true, 1, 64, UINT64_MAX);
+	change(*state, true, 1, 64, UINT64_MAX);
+	finish(*state, UINT64_MAX, 1);
+	assert_change(&list[0], 0, 1, 128, 2);
+}
+
 #define INTERVALS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -238,6 +248,7 @@ int main(void)
 		INTERVALS_TEST(a_range_takes_the_place_of_marks),
 		INTERVALS_TEST(a_recording_without_events_has_no_interval),
 		INTERVALS_TEST(sizes_out_of_all_proportion_do_no_harm),
+		INTERVALS_TEST(times_out_of_all_proportion_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
