@@ -105,6 +105,16 @@ bool leak_report_has_held(const struct leak_report *report)
 	return report->nr_sites > 0;
 }
 
+uint64_t leak_report_all_bytes(const struct leak_report *report)
+{
+	uint64_t bytes = report->held_bytes;
+
+	for (size_t i = 0; i < RESOURCE_MAX_KINDS; i++)
+		if (__builtin_add_overflow(bytes, report->resources[i].bytes, &bytes))
+			return UINT64_MAX;
+	return bytes;
+}
+
 static bool wants_block(const struct leak_report *report, const struct heap_block *block,
 			const struct heap_op *op)
 {

@@ -93,6 +93,9 @@ const struct resource_kind *leak_report_kind_of(const struct leak_report *report
 /* Whether anything at all is held, of what is wanted and not suppressed. */
 bool leak_report_has_held(const struct leak_report *report);
 
+/* What that has, in bytes: memory and other resources, if they have a size. */
+uint64_t leak_report_all_bytes(const struct leak_report *report);
+
 /* Whether options narrow what is listed, other than by size. */
 bool leak_report_is_narrowed(const struct leak_report *report);
 

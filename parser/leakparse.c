@@ -235,7 +235,7 @@ static int write_report(const struct leakparse_options *options, struct analysis
 		leak_report_deinit(&report);
 		return err;
 	}
-	*ret_leaks = options->fail_bytes ? report.held_bytes > options->fail_bytes
+	*ret_leaks = options->fail_bytes ? leak_report_all_bytes(&report) > options->fail_bytes
 					 : leak_report_has_held(&report);
 	err = write_to(stdout, options, reader, &report, history);
 	if (err && pager_was_left(&reader->pager, errno)) {

@@ -200,6 +200,8 @@ assert {"mmap", "mremap", "brk"} <= {block["allocator"] for block in report["blo
 	grep -qE '^# resource mapping: [0-9]+ given, [0-9]+ taken, [34] not given; 31 held$' leaks
 	"$BIN/leakparse" --kind mapping <perf.data >leaks
 	grep '^left ' truth | sort | diff - <(left)
+	run -3 "$BIN/leakparse" --kind mapping --fail-on-leak=2M -i perf.data
+	run -0 "$BIN/leakparse" --kind mapping --fail-on-leak=3M -i perf.data
 	assert_equal "other kinds" "$(grep '^leak ' leaks | grep -vc ' kind=mapping$')" 0
 	"$BIN/leakparse" --kind memory <perf.data >leaks
 	assert_equal "mappings" "$(left)" ""
