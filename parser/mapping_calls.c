@@ -251,6 +251,12 @@ static void old_range(const uint64_t *args, uint64_t *ret_start, uint64_t *ret_e
 		*ret_start = new_end; /* it only becomes smaller, at its place */
 }
 
+/* Whether mremap leaves all of the old range, which begins at @old_start, to its own mapping. */
+static bool stays(const uint64_t *args, uint64_t old_start)
+{
+	return !(args[MREMAP_FLAGS] & MREMAP_MAYMOVE) && old_start == args[MREMAP_ADDR];
+}
+
 static int enter_call(struct step *step)
 {
 	const uint64_t *args = step->call->args;
@@ -258,8 +264,10 @@ static int enter_call(struct step *step)
 
 	if (step->call->syscall->number == SYS_munmap)
 		end = end_of(start, args[MUNMAP_LEN]);
-	else if (step->call->syscall->number == SYS_mremap && args[MREMAP_FLAGS] & MREMAP_MAYMOVE)
+	else if (step->call->syscall->number == SYS_mremap)
 		old_range(args, &start, &end);
+	if (step->call->syscall->number == SYS_mremap && stays(args, start))
+		return 0;
 	return end > start ? unmap(step, start, end) : 0;
 }
 
@@ -286,7 +294,7 @@ static int finish_mremap(struct step *step, uint64_t ret)
 	int err = 0;
 
 	old_range(args, &old_start, &old_end);
-	if (old_end && !(args[MREMAP_FLAGS] & MREMAP_MAYMOVE) && old_end > old_start)
+	if (old_end > old_start && stays(args, old_start))
 		err = unmap(step, old_start, old_end);
 	/* Smaller, or as it was. */
 	if (err || (ret == args[MREMAP_ADDR] && old_start != args[MREMAP_ADDR]))

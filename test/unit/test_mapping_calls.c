@@ -351,6 +351,11 @@ static void test_handed_on(void **state)
 	CALL(&feed, MMAP, PID, BASE, 3, 0, PAGE);
 	leave(&feed, MREMAP, PID + 1, BASE + 20 * PAGE, 4, MAPPING_IS_PROGRAMS);
 	assert_held(&feed, 2, 9 * PAGE);
+	/* And of one that only becomes smaller. */
+	enter(&feed, MREMAP, PID + 1, (const uint64_t[5]){BASE + 20 * PAGE, 8 * PAGE, 2 * PAGE});
+	CALL(&feed, MMAP, PID, BASE + 22 * PAGE, 3, 0, 6 * PAGE);
+	leave(&feed, MREMAP, PID + 1, BASE + 20 * PAGE, 4, MAPPING_IS_PROGRAMS);
+	assert_held(&feed, 3, 9 * PAGE);
 	heap_tracker_destroy(feed.tracker);
 }
 
