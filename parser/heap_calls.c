@@ -32,7 +32,7 @@ static void tell_observer(struct heap_sink *sink, bool enters, const struct heap
 static inline void emit(struct heap_sink *sink, bool enters, const struct heap_block *block,
 			const struct heap_op *op)
 {
-	if (sink->observer.on_change)
+	if (sink->observer.on_change && !block->inherited)
 		tell_observer(sink, enters, block, op);
 }
 

@@ -102,7 +102,10 @@ struct heap_change {
 
 struct heap_observer {
 	void *context;
-	/* Each change to a held block, in time order. */
+	/*
+	 * Each change to a held block, in time order. What a forked child inherited is its
+	 * parent's: what the child does with its copies is not told.
+	 */
 	void (*on_change)(void *context, const struct heap_change *change);
 	const char *kind; /* of resource, or HEAP_KIND_MEMORY: only what is of it; NULL: all */
 };

@@ -57,6 +57,12 @@ static const struct resource_kind *kind_of(const struct step *step)
 	return step->call->syscall->call.kind;
 }
 
+/* What a child inherited is its parent's, what the allocator made is in its blocks. */
+static bool counts(const struct region *region)
+{
+	return !region->inherited && !region->is_own;
+}
+
 static void emit(const struct step *step, bool enters, const struct region *region)
 {
 	const struct heap_change change = {
@@ -67,7 +73,7 @@ static void emit(const struct step *step, bool enters, const struct region *regi
 
 	const struct heap_observer *observer = &step->sink->observer;
 
-	if (observer->on_change && !region->is_own &&
+	if (observer->on_change && counts(region) &&
 	    (!observer->kind || strcmp(observer->kind, kind_of(step)->name) == 0))
 		observer->on_change(observer->context, &change);
 }
@@ -79,12 +85,6 @@ static struct resource_counts *counts_of(const struct step *step)
 
 	counts->kind = kind_of(step);
 	return counts;
-}
-
-/* What a child inherited is its parent's, what the allocator made is in its blocks. */
-static bool counts(const struct region *region)
-{
-	return !region->inherited && !region->is_own;
 }
 
 static int note_enter(const struct step *step, const struct region *region)

@@ -37,7 +37,7 @@ static void emit(const struct resource_step *step, bool enters, const struct hea
 	struct heap_change change = {.enters = enters, .block = *block, .op = step->op};
 
 	change.block.address = resource_handle(block->allocated.schema, block->address);
-	if (observer->on_change &&
+	if (observer->on_change && !block->inherited &&
 	    (!observer->kind || strcmp(observer->kind, step->call->kind->name) == 0))
 		observer->on_change(observer->context, &change);
 }

@@ -122,10 +122,8 @@ void held_history_change(void *context, const struct heap_change *change)
 	const struct heap_block *block = &change->block;
 	struct stack_amount *stack;
 
-	/* What a child inherited is its parent's allocation, and counts while that holds it. */
-	if (history->err || block->inherited ||
-	    (history->size &&
-	     !(block->size_known && size_range_has(history->size, block->size_bytes))))
+	if (history->err || (history->size && !(block->size_known &&
+						size_range_has(history->size, block->size_bytes))))
 		return;
 	advance(history, change->op.time_ns);
 	stack = stack_of(history, block->allocated.stack_id);

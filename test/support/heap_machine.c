@@ -253,8 +253,7 @@ static void count_change(void *context, const struct heap_change *change)
 {
 	struct machine *m = context;
 
-	if (!change->block.inherited)
-		m->shown += change->enters ? 1 : -1;
+	m->shown += change->enters ? 1 : -1;
 }
 
 void machine_init(struct machine *m, uint64_t seed, bool callers, bool lossy)

@@ -100,6 +100,22 @@ static void calls_from_elsewhere_are_shown_at_once(void **state)
 	assert_string_equal(shown, "+a0/8:malloc ");
 }
 
+static void what_a_child_does_with_its_copies_is_not_shown(void **state)
+{
+	feed_malloc(&feed, 10, 0xa0);
+	feed_malloc(&feed, 11, 0xb0);
+	feed_malloc(&feed, 12, 0xc0);
+	feed_fork(&feed, 200);
+	feed_as(&feed, 200, 200);
+	feed_free(&feed, 0xa0);
+	feed_realloc(&feed, 0xb0, 20, 0xd0);
+	feed_malloc(&feed, 30, 0xc0); /* whose free was not seen */
+	feed_as(&feed, 100, 100);
+	feed_free(&feed, 0xa0);
+	assert_string_equal(shown, "+a0/10:malloc +b0/11:malloc +c0/12:malloc +d0/20:realloc "
+				   "+c0/30:malloc -a0/10:free ");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -112,6 +128,7 @@ int main(void)
 		TEST(inner_block_that_proves_its_own_is_shown_late),
 		TEST(inner_block_of_a_lost_call_is_shown_at_the_end),
 		TEST(calls_from_elsewhere_are_shown_at_once),
+		TEST(what_a_child_does_with_its_copies_is_not_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

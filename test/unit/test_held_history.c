@@ -105,15 +105,14 @@ static void periods_without_changes(void **state)
 	held_history_destroy(history);
 }
 
-static void of_one_size_and_not_inherited(void **state)
+static void of_one_size(void **state)
 {
 	const struct size_range size = {100, 200};
 	struct held_history *history = held_history_create(&size);
 	struct heap_change changes[] = {change_of(true, 1, 1, 99), change_of(true, 2, 1, 150),
-					change_of(true, 3, 1, 160), change_of(false, 4, 1, 150)};
+					change_of(false, 4, 1, 150)};
 	uint64_t peak_ns;
 
-	changes[2].block.inherited = true;
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++)
 		held_history_change(history, &changes[i]);
 	assert_int_equal(held_history_peak(history, &peak_ns).bytes, 150);
@@ -156,7 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_a_naive_model_has_it),
 		cmocka_unit_test(periods_without_changes),
-		cmocka_unit_test(of_one_size_and_not_inherited),
+		cmocka_unit_test(of_one_size),
 		cmocka_unit_test(strings_of_json),
 	};
 
