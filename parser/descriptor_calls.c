@@ -152,12 +152,12 @@ int descriptor_calls_take(struct heap_sink *sink, struct thread *thread, struct 
 		.thread = thread,
 		.heap = heap,
 		.call = &syscall->call,
-		.op = heap_op_of(sample, &syscall->call.schema, stack_id),
+		.op = heap_op_of(thread, sample, &syscall->call.schema, stack_id),
 	};
 
 	sink->stats.events++;
 	/* A vfork child has its parent's memory, but its own descriptors, until it executes. */
-	if (thread->process->borrows_space)
+	if (thread->process->heap_pid != thread->process->pid)
 		return 0;
 	if (sample->event->is_syscall_exit) {
 		thread->descriptor_call.syscall = NULL;

@@ -671,7 +671,7 @@ int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *
 		.sample = sample,
 		.thread = thread,
 		.heap = heap,
-		.op = heap_op_of(sample, sample->event->schema, stack_id),
+		.op = heap_op_of(thread, sample, sample->event->schema, stack_id),
 		.caller = call_caller_of(sample),
 		.is_first = !thread->calls,
 	};

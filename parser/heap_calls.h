@@ -22,14 +22,18 @@ struct heap_sink {
 	struct ref_counts *refs;			      /* NULL: none were counted yet */
 };
 
-/* The operation that an event of a call of @schema's function is. */
-static inline struct heap_op heap_op_of(const struct perf_sample *sample,
+/*
+ * The operation that an event of @thread's call of @schema's function is: of the process in whose
+ * memory the blocks are.
+ */
+static inline struct heap_op heap_op_of(const struct thread *thread,
+					const struct perf_sample *sample,
 					const struct probe_schema *schema, uint32_t stack_id)
 {
 	return (struct heap_op){
 		.time_ns = sample->origin.time_ns,
 		.sequence = sample->origin.sequence,
-		.pid = sample->origin.pid,
+		.pid = thread->process->heap_pid,
 		.tid = sample->origin.tid,
 		.stack_id = stack_id,
 		.schema = schema,

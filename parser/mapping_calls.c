@@ -384,7 +384,7 @@ int mapping_calls_take(struct heap_sink *sink, struct thread *thread, struct reg
 	struct step step = {
 		.sink = sink,
 		.map = map,
-		.op = heap_op_of(sample, &sample->event->syscall->call.schema, stack_id),
+		.op = heap_op_of(thread, sample, &sample->event->syscall->call.schema, stack_id),
 		.owner = owner,
 		.is_below_allocator = is_below_allocator(thread),
 	};

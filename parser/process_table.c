@@ -54,7 +54,7 @@ static struct process *get_process(struct process_table *table, pid_t pid)
 	process = calloc(1, sizeof(*process));
 	if (!process)
 		return NULL;
-	process->pid = pid;
+	process->pid = process->heap_pid = pid;
 	process->doubtful = ANOMALY_NONE;
 	HASH_ADD(hh, table->processes, pid, sizeof(process->pid), process);
 	if (!process->hh.tbl) {
@@ -148,6 +148,7 @@ static int leave_space(struct process_table *table, struct process *process)
 	struct heap_space *space = process->space;
 
 	process->space = NULL;
+	process->heap_pid = process->pid;
 	return space ? heap_space_put(&table->spaces, space) : 0;
 }
 
@@ -215,7 +216,6 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t ppid, pid_t
 	/* Of a process that had this pid before, and whose end was lost. */
 	end_threads(table, process);
 	process->doubtful = ANOMALY_NONE;
-	process->borrows_space = false;
 	if (parent && parent->space) {
 		process->space = heap_space_fork(&table->spaces, parent->space);
 		if (!process->space)
@@ -253,7 +253,7 @@ int process_share_space(struct process_table *table, struct process *child, stru
 		return err;
 	heap_space_get(parent->space);
 	child->space = parent->space;
-	child->borrows_space = true;
+	child->heap_pid = parent->heap_pid;
 	return 0;
 }
 
@@ -269,7 +269,7 @@ int process_exec(struct process_table *table, struct process *process, struct ex
 	ret->calls = end_threads(table, process);
 	revive(leader, process);
 	process->space = NULL;
-	process->borrows_space = false;
+	process->heap_pid = process->pid;
 	return space ? heap_space_drop(&table->spaces, space, &ret->blocks) : 0;
 }
 

@@ -22,7 +22,8 @@ struct process {
 	pid_t pid;
 	struct heap_space *space; /* NULL: none yet */
 	unsigned int nr_threads;  /* alive, as far as they have been seen */
-	bool borrows_space;	  /* it is a vfork child that has not executed yet */
+	pid_t heap_pid; /* whose memory it uses: its own, or, until it executes, its vfork parent's
+			 */
 	/* Anomalies that are none if this process lives on; a chain, or ANOMALY_NONE. */
 	size_t doubtful;
 	uint64_t born_ns;  /* when it was forked or became another program; 0: not seen */

@@ -323,7 +323,7 @@ int resource_calls_take(struct heap_sink *sink, struct thread *thread, struct he
 		.heap = heap,
 		/* As resource_call_of(), of which the static analysers do not know it is one. */
 		.call = (const struct resource_call *)sample->event->schema,
-		.op = heap_op_of(sample, sample->event->schema, stack_id),
+		.op = heap_op_of(thread, sample, sample->event->schema, stack_id),
 	};
 
 	sink->stats.events++;

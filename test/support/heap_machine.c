@@ -75,7 +75,7 @@ static void leave_memory(struct machine *m, struct memory *memory, bool listed)
 	}
 }
 
-static struct memory *new_memory(struct machine *m)
+static struct memory *new_memory(struct machine *m, pid_t pid)
 {
 	for (int i = 0; i < NR_PROCESSES; i++) {
 		struct memory *memory = &m->memories[i];
@@ -84,6 +84,7 @@ static struct memory *new_memory(struct machine *m)
 			continue;
 		memset(memory, 0, sizeof(*memory));
 		memory->nr_users = 1;
+		memory->pid = pid;
 		return memory;
 	}
 	fail_msg("more memories than processes");
@@ -151,7 +152,7 @@ static void fork_process(struct machine *m, struct process *p, struct task *t)
 		child->memory = p->memory;
 		child->memory->nr_users++;
 	} else {
-		child->memory = new_memory(m);
+		child->memory = new_memory(m, child->pid);
 		copy_memory(child->memory, p->memory);
 	}
 }
@@ -183,7 +184,7 @@ static void exec_process(struct machine *m, struct process *p)
 	}
 	feed_comm(&m->feed, p->pid, p->pid, true, "other");
 	leave_memory(m, p->memory, false);
-	p->memory = new_memory(m);
+	p->memory = new_memory(m, p->pid);
 	start_task(&p->tasks[0], p->pid, false);
 }
 
@@ -204,7 +205,7 @@ static void start_process(struct machine *m)
 	assert_non_null(p);
 	memset(p, 0, sizeof(*p));
 	p->pid = new_pid(m);
-	p->memory = new_memory(m);
+	p->memory = new_memory(m, p->pid);
 	start_task(&p->tasks[0], p->pid, false);
 	/* Forked by one of which nothing else is recorded. */
 	feed_as(&m->feed, 1, 1);

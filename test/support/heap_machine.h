@@ -25,6 +25,7 @@ struct block {
 
 struct memory {
 	int nr_users; /* processes; 0: this slot is unused */
+	pid_t pid;    /* of the first of them: vfork children come later, and go first */
 	struct block blocks[NR_ADDRESSES];
 	bool busy[NR_ADDRESSES]; /* a call is at work on it, the program does not touch it */
 };

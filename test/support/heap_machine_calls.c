@@ -99,7 +99,7 @@ static void really_enter(struct machine *m, struct process *p, struct task *t,
 			{
 				.time_ns = m->feed.sequence * 10,
 				.sequence = m->feed.sequence,
-				.pid = p->pid,
+				.pid = p->memory->pid,
 				.tid = t->tid,
 				.schema = probe_schema_find(event->function),
 			},

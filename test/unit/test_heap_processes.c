@@ -134,6 +134,9 @@ static void vfork_shares(void **state)
 	feed_exit(&feed, 200, 200);
 	feed_as(&feed, 100, 100);
 	assert_int_equal(feed_only_held(&feed)->address, 0xb0);
+	/* It does not go with the child. */
+	assert_int_equal(feed_only_held(&feed)->allocated.pid, 100);
+	assert_int_equal(feed_only_held(&feed)->allocated.tid, 200);
 	feed_free(&feed, 0xb0);
 	feed_finish(&feed);
 	assert_int_equal(feed_nr_held(&feed), 0);
