@@ -11,7 +11,7 @@ void leak_title_print_origin(FILE *out, const struct leak_set *set);
 
 /*
  * What makes the picture less than the whole truth: lost events and the like; often nothing.
- * @has_sizes: it has no place for blocks of unknown size.
+ * @has_sizes: it has no place for leaks of unknown size.
  */
 void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_sizes);
 

@@ -118,7 +118,7 @@ static char *make_headline(const struct lifetime_plot *plot)
 /* The second line of the title: the first is long enough. */
 static char *make_origin(const struct lifetime_plot *plot)
 {
-	_cleanup_free_ char *caveats = leak_title_caveats(plot->set, false), *text = NULL;
+	_cleanup_free_ char *caveats = leak_title_caveats(plot->set, true), *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 

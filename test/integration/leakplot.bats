@@ -375,6 +375,13 @@ golden() {
 	grep -q '1 stack grows: +' growth.svg
 	grep -q '2 blocks freed, half within' lifetimes.svg
 	grep -q '22 still held, by age' lifetimes.svg
+	{
+		cat "$leaks"
+		echo 'leak ? 0x1 1.900000000 99 7 7 program malloc 1'
+	} >unknown
+	"$leakplot" --plot lifetimes -o lifetimes.svg unknown
+	grep -q '22 still held, by age' lifetimes.svg
+	grep -q '1 leak of unknown size not shown' lifetimes.svg
 }
 
 @test "what has no bytes is counted" {
