@@ -14,7 +14,7 @@
 
 void heap_anomalies_init(struct heap_anomalies *anomalies, uint64_t *counts)
 {
-	*anomalies = (struct heap_anomalies){.counts = counts};
+	*anomalies = (struct heap_anomalies){.counts = counts, .withdrawn = ANOMALY_NONE};
 }
 
 void heap_anomalies_deinit(struct heap_anomalies *anomalies)
@@ -42,35 +42,77 @@ static int grow(struct heap_anomalies *anomalies)
 	return 0;
 }
 
+/* A place for one more. Returns 0 or -ENOMEM. */
+static int take_place(struct heap_anomalies *anomalies, size_t *ret)
+{
+	int err = 0;
+
+	if (anomalies->withdrawn != ANOMALY_NONE) {
+		*ret = anomalies->withdrawn;
+		anomalies->withdrawn = anomalies->notes[*ret].previous;
+		return 0;
+	}
+	if (anomalies->nr == anomalies->capacity)
+		err = grow(anomalies);
+	if (!err)
+		*ret = anomalies->nr++;
+	return err;
+}
+
+int heap_anomalies_add_final(struct heap_anomalies *anomalies, const struct heap_anomaly *anomaly)
+{
+	size_t index;
+
+	if (anomalies->counts[anomaly->kind] - anomalies->unlisted[anomaly->kind] <
+	    ANOMALY_MAX_LISTED)
+		return heap_anomalies_add(anomalies, anomaly, 0, ANOMALY_NONE, &index);
+	anomalies->counts[anomaly->kind]++;
+	anomalies->unlisted[anomaly->kind]++;
+	return 0;
+}
+
 int heap_anomalies_add(struct heap_anomalies *anomalies, const struct heap_anomaly *anomaly,
 		       uint64_t caller, size_t previous, size_t *ret)
 {
-	if (anomalies->nr == anomalies->capacity) {
-		int err = grow(anomalies);
+	int err = take_place(anomalies, ret);
 
-		if (err)
-			return err;
-	}
-	*ret = anomalies->nr++;
+	if (err)
+		return err;
 	anomalies->list[*ret] = *anomaly;
 	anomalies->notes[*ret] = (struct anomaly_note){.caller = caller, .previous = previous};
 	anomalies->counts[anomaly->kind]++;
 	return 0;
 }
 
-static void withdraw(struct heap_anomalies *anomalies, size_t index)
+/* Returns the one before it. */
+static size_t withdraw(struct heap_anomalies *anomalies, size_t index)
 {
-	anomalies->notes[index].withdrawn = true;
+	struct anomaly_note *note = &anomalies->notes[index];
+	size_t previous = note->previous;
+
 	anomalies->counts[anomalies->list[index].kind]--;
+	note->withdrawn = true;
+	note->previous = anomalies->withdrawn;
+	anomalies->withdrawn = index;
+	return previous;
 }
 
 size_t heap_anomalies_withdraw_chain(struct heap_anomalies *anomalies, size_t last)
 {
 	size_t nr = 0;
 
-	for (size_t i = last; i != ANOMALY_NONE; i = anomalies->notes[i].previous, nr++)
-		withdraw(anomalies, i);
+	for (; last != ANOMALY_NONE; nr++)
+		last = withdraw(anomalies, last);
 	return nr;
+}
+
+static int compare_by_time(const void *a, const void *b)
+{
+	const struct heap_anomaly *x = a, *y = b;
+
+	if (x->op.sequence != y->op.sequence)
+		return x->op.sequence < y->op.sequence ? -1 : 1;
+	return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
 void heap_anomalies_compact(struct heap_anomalies *anomalies)
@@ -84,7 +126,10 @@ void heap_anomalies_compact(struct heap_anomalies *anomalies)
 		anomalies->notes[nr] = (struct anomaly_note){.previous = ANOMALY_NONE};
 		nr++;
 	}
+	if (nr)
+		qsort(anomalies->list, nr, sizeof(*anomalies->list), compare_by_time);
 	anomalies->nr = nr;
+	anomalies->withdrawn = ANOMALY_NONE;
 }
 
 void free_run_other_free(struct free_run *run, enum free_origin origin)
@@ -120,10 +165,10 @@ static size_t withdraw_allocators_run(struct heap_anomalies *anomalies, size_t l
 	uint64_t last_caller = anomalies->notes[last].caller;
 	size_t nr = 0;
 
-	for (size_t i = last; i != ANOMALY_NONE; i = anomalies->notes[i].previous, nr++) {
-		if (distance(anomalies->notes[i].caller, last_caller) >= FLUSH_FUNCTION_BYTES)
+	for (; last != ANOMALY_NONE; nr++) {
+		if (distance(anomalies->notes[last].caller, last_caller) >= FLUSH_FUNCTION_BYTES)
 			break;
-		withdraw(anomalies, i);
+		last = withdraw(anomalies, last);
 	}
 	return nr;
 }

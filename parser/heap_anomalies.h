@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The list of what was unexpected, in time order. What is noted may be withdrawn later, when more
- * of the recording has shown that it was none of the program's doing: a failure inside a call that
- * coped with it, or the frees with which glibc flushes the cache of a dying thread.
+ * The list of what was unexpected. What is noted may be withdrawn later, when more of the recording
+ * has shown that it was none of the program's doing: a failure inside a call that coped with it, or
+ * the frees with which glibc flushes the cache of a dying thread.
+ *
+ * A recording may be full of it: whoever attaches to a program sees each block that it had before
+ * freed. So no more are kept than somebody would read; the others are counted.
  *
  * A free_run watches one thread for that flush: the suspicious frees in a row that stand at the end
  * of its events (docs/heap-model.md, "Thread exits").
@@ -12,24 +15,34 @@
 
 #include "parser/heap_tracker.h"
 
-#define ANOMALY_NONE SIZE_MAX
+#define ANOMALY_NONE	   SIZE_MAX
+#define ANOMALY_MAX_LISTED 16384 /* of a kind, beside those that may be withdrawn */
 
 struct anomaly_note {
-	bool withdrawn;
+	bool withdrawn;	 /* its place is to be used anew */
 	uint64_t caller; /* 0: not known */
-	size_t previous; /* the one before it in its run, or chain of failures; or ANOMALY_NONE */
+	/*
+	 * The one before it in its run, or chain of failures; or ANOMALY_NONE. Of those that were
+	 * withdrawn, the one that was before.
+	 */
+	size_t previous;
 };
 
 struct heap_anomalies {
-	struct heap_anomaly *list;
+	struct heap_anomaly *list;  /* in no order until heap_anomalies_compact() */
 	struct anomaly_note *notes; /* one for each of @list */
 	size_t nr, capacity;
-	uint64_t *counts; /* of each kind, without the withdrawn */
+	size_t withdrawn;		     /* the last that was, or ANOMALY_NONE */
+	uint64_t *counts;		     /* of each kind, without the withdrawn */
+	uint64_t unlisted[ANOMALY_NR_KINDS]; /* of these, which are not in the list */
 };
 
 /* @counts, of ANOMALY_NR_KINDS zeroes, is the caller's and is kept up to date. */
 void heap_anomalies_init(struct heap_anomalies *anomalies, uint64_t *counts);
 void heap_anomalies_deinit(struct heap_anomalies *anomalies);
+
+/* Notes @anomaly, which will not be withdrawn. Returns 0 or -ENOMEM. */
+int heap_anomalies_add_final(struct heap_anomalies *anomalies, const struct heap_anomaly *anomaly);
 
 /*
  * Notes @anomaly, linked to @previous (an index, or ANOMALY_NONE). Its index goes to *@ret. Returns
@@ -41,7 +54,7 @@ int heap_anomalies_add(struct heap_anomalies *anomalies, const struct heap_anoma
 /* Withdraws the anomaly at @last and those linked before it; returns how many. */
 size_t heap_anomalies_withdraw_chain(struct heap_anomalies *anomalies, size_t last);
 
-/* Removes the withdrawn ones; indices are void then. */
+/* Removes the withdrawn ones, and puts the others in time order; indices are void then. */
 void heap_anomalies_compact(struct heap_anomalies *anomalies);
 
 /* Whether a free came from the allocator's own code. */

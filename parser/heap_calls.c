@@ -216,7 +216,6 @@ static int note_still_held(struct step *step, const struct heap_block *previous)
 		.block = *previous,
 	};
 	const struct site_block site_block = site_block_of(previous);
-	size_t index;
 	int err;
 
 	emit_leave(step->sink, previous, &step->op);
@@ -226,7 +225,7 @@ static int note_still_held(struct step *step, const struct heap_block *previous)
 		if (err)
 			return err;
 	}
-	return note_anomaly(step, &anomaly, ANOMALY_NONE, &index);
+	return heap_anomalies_add_final(&step->sink->anomalies, &anomaly);
 }
 
 /* @call, off the stack by now, has returned a new block at @address. */
@@ -448,7 +447,6 @@ static int check_families(struct step *step, const struct heap_block *block)
 	enum heap_family made_by = block->allocated.schema->family;
 	enum heap_family released_by = step->op.schema->family;
 	struct heap_anomaly anomaly;
-	size_t index;
 
 	if (made_by == released_by || made_by == FAMILY_ANY || released_by == FAMILY_ANY)
 		return 0;
@@ -458,7 +456,7 @@ static int check_families(struct step *step, const struct heap_block *block)
 		.op = step->op,
 		.block = *block,
 	};
-	return note_anomaly(step, &anomaly, ANOMALY_NONE, &index);
+	return heap_anomalies_add_final(&step->sink->anomalies, &anomaly);
 }
 
 /*
@@ -500,7 +498,6 @@ static int enter_realloc(struct step *step, struct open_call *call)
 {
 	uint64_t old = call->args[call->schema->block_arg];
 	struct heap_anomaly anomaly;
-	size_t index;
 	int result;
 
 	if (!old || is_covered(step, old, step->thread->calls->depth - 1))
@@ -514,7 +511,7 @@ static int enter_realloc(struct step *step, struct open_call *call)
 		return 0;
 	}
 	anomaly.kind = result == HEAP_UNKNOWN ? ANOMALY_REALLOC_UNKNOWN : ANOMALY_DOUBLE_FREE;
-	return note_anomaly(step, &anomaly, ANOMALY_NONE, &index);
+	return heap_anomalies_add_final(&step->sink->anomalies, &anomaly);
 }
 
 /* Whether this call's return came just before, from a CPU whose clock must be behind. */
@@ -555,20 +552,18 @@ static int note_suspicious_free(struct step *step, struct heap_anomaly *anomaly,
 {
 	enum free_origin origin = origin_of_free(step);
 	struct free_run *run = &step->thread->free_run;
-	size_t index, previous = ANOMALY_NONE;
+	size_t index;
 	int err;
 
 	anomaly->kind = result == HEAP_UNKNOWN ? ANOMALY_FREE_UNKNOWN : ANOMALY_DOUBLE_FREE;
-	if (origin != FREE_BY_PROGRAM)
-		previous = free_run_previous(run, origin);
-	err = note_anomaly(step, anomaly, previous, &index);
-	if (err)
-		return err;
-	if (origin == FREE_BY_PROGRAM)
+	if (origin == FREE_BY_PROGRAM) {
 		free_run_other_free(run, origin);
-	else
+		return heap_anomalies_add_final(&step->sink->anomalies, anomaly);
+	}
+	err = note_anomaly(step, anomaly, free_run_previous(run, origin), &index);
+	if (!err)
 		free_run_add(run, origin, index);
-	return 0;
+	return err;
 }
 
 static int take_free(struct step *step)

@@ -292,6 +292,11 @@ const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tra
 	return tracker->sink.anomalies.list;
 }
 
+const uint64_t *heap_tracker_unlisted(const struct heap_tracker *tracker)
+{
+	return tracker->sink.anomalies.unlisted;
+}
+
 struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t pid,
 				      uint64_t time_ns)
 {

@@ -151,6 +151,8 @@ const struct site_stats *heap_tracker_sites(const struct heap_tracker *tracker);
  */
 const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tracker,
 						  size_t *ret_nr);
+/* Of each kind, how many were counted that are not among them, as there were too many. */
+const uint64_t *heap_tracker_unlisted(const struct heap_tracker *tracker);
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr);
 
 /* When a process was; 0: before the recording, or after it, as far as is known. */

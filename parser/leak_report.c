@@ -312,11 +312,24 @@ static int judge(struct leak_report *report)
 	return verdicts_init(&report->verdicts, &input);
 }
 
+/* What is not in the list cannot be asked whether it is wanted, and counts only if all is. */
+static void count_anomalies(struct leak_report *report)
+{
+	const struct heap_tracker *heaps = report->analysis->heaps;
+	const struct heap_anomaly *anomalies;
+	size_t nr;
+
+	anomalies = heap_tracker_anomalies(heaps, &nr);
+	for (size_t i = 0; i < nr; i++)
+		report->anomalies[anomalies[i].kind] +=
+			leak_report_wants(report, &anomalies[i].block, &anomalies[i].op);
+	for (size_t i = 0; i < ANOMALY_NR_KINDS && !leak_report_is_narrowed(report); i++)
+		report->anomalies[i] += report->options->size ? 0 : heap_tracker_unlisted(heaps)[i];
+}
+
 int leak_report_init(struct leak_report *report, struct analysis *analysis,
 		     const struct leaks_options *options)
 {
-	const struct heap_anomaly *anomalies;
-	size_t nr;
 	int err;
 
 	*report = (struct leak_report){.analysis = analysis, .options = options};
@@ -333,10 +346,7 @@ int leak_report_init(struct leak_report *report, struct analysis *analysis,
 	if (err)
 		return err;
 	arrange_sites(report);
-	anomalies = heap_tracker_anomalies(analysis->heaps, &nr);
-	for (size_t i = 0; i < nr; i++)
-		report->anomalies[anomalies[i].kind] +=
-			leak_report_wants(report, &anomalies[i].block, &anomalies[i].op);
+	count_anomalies(report);
 	return 0;
 }
 

@@ -209,16 +209,22 @@ static void write_anomaly(FILE *out, const struct analysis *analysis,
 
 static void write_anomalies(FILE *out, const struct leak_report *report)
 {
+	const struct heap_tracker *heaps = report->analysis->heaps;
 	const struct heap_anomaly *anomalies;
 	size_t nr;
 
-	anomalies = heap_tracker_anomalies(report->analysis->heaps, &nr);
+	anomalies = heap_tracker_anomalies(heaps, &nr);
 	fputs("# columns: unexpected KIND SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK\n",
 	      out);
 	for (size_t i = 0; i < nr && !ferror(out); i++)
 		if ((anomalies[i].kind != ANOMALY_FREE_UNKNOWN || report->options->list_unknown) &&
 		    leak_report_wants(report, &anomalies[i].block, &anomalies[i].op))
 			write_anomaly(out, report->analysis, &anomalies[i]);
+	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
+		if (heap_tracker_unlisted(heaps)[i] &&
+		    (i != ANOMALY_FREE_UNKNOWN || report->options->list_unknown))
+			fprintf(out, "# not listed: %" PRIu64 " more of %s\n",
+				heap_tracker_unlisted(heaps)[i], anomaly_names[i].kind);
 }
 
 static void write_audit(FILE *out, const struct leak_report *report)

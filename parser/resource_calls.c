@@ -47,14 +47,13 @@ static int note_anomaly(const struct resource_step *step, enum heap_anomaly_kind
 			const struct heap_op *released)
 {
 	struct heap_anomaly anomaly = {.kind = kind, .address = handle, .op = step->op};
-	size_t index;
 
 	if (block)
 		anomaly.block = *block;
 	anomaly.block.address = handle;
 	if (released)
 		anomaly.released = *released;
-	return heap_anomalies_add(&step->sink->anomalies, &anomaly, 0, ANOMALY_NONE, &index);
+	return heap_anomalies_add_final(&step->sink->anomalies, &anomaly);
 }
 
 static struct site_block site_block_of(const struct heap_block *block)

@@ -305,6 +305,44 @@ static void threads_that_flush_at_once(void **state)
 	check_flushed(6);
 }
 
+/* What is withdrawn leaves its place to others, which are in time order in the end nevertheless. */
+static void places_are_used_anew(void **state)
+{
+	const struct heap_anomaly *list;
+	size_t nr;
+
+	use_blocks(3);
+	flush_blocks(3);
+	flush_cache(CACHE);
+	feed_as(&feed, 100, 100);
+	feed_free(&feed, 0x111);
+	feed_exit(&feed, 100, 101);
+	feed_free(&feed, 0x222);
+	feed_free(&feed, 0x333);
+	feed_finish(&feed);
+	list = heap_tracker_anomalies(feed.tracker, &nr);
+	assert_int_equal(nr, 3);
+	for (uint64_t i = 0; i < nr; i++)
+		assert_int_equal(list[i].address, 0x111 * (i + 1));
+}
+
+static void what_is_too_much_is_only_counted(void **state)
+{
+	size_t nr;
+
+	for (uint64_t i = 0; i < 20000; i++)
+		feed_free(&feed, 0x10000 + 16 * i);
+	feed_malloc(&feed, 24, 0xa0);
+	feed_free(&feed, 0xa0);
+	feed_free(&feed, 0xa0);
+	feed_finish(&feed);
+	heap_tracker_anomalies(feed.tracker, &nr);
+	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_FREE_UNKNOWN], 20000);
+	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_DOUBLE_FREE], 1);
+	assert_int_equal(nr + heap_tracker_unlisted(feed.tracker)[ANOMALY_FREE_UNKNOWN], 20001);
+	assert_in_range(nr, 1000, 20000);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -329,6 +367,8 @@ int main(void)
 		TEST(frees_between_end_a_run),
 		TEST(attached_thread_that_frees_old_blocks),
 		TEST(threads_that_flush_at_once),
+		TEST(places_are_used_anew),
+		TEST(what_is_too_much_is_only_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
