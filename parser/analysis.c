@@ -101,6 +101,13 @@ static bool is_enough(const struct analysis *analysis, const struct perf_origin 
 	       (analysis->until_sequence && origin->sequence > analysis->until_sequence);
 }
 
+/* The same of a record behind that operation, which may take what it had left. */
+static bool ends_before(const struct analysis *analysis, const struct perf_origin *origin)
+{
+	return is_enough(analysis, origin) ||
+	       (analysis->until_sequence && origin->sequence == analysis->until_sequence);
+}
+
 static int on_sample(void *context, const struct perf_sample *sample)
 {
 	struct analysis *analysis = context;
@@ -190,6 +197,8 @@ static int on_comm(void *context, const struct perf_comm_record *record)
 	struct analysis *analysis = context;
 
 	note_record(analysis, &record->origin);
+	if (record->exec && ends_before(analysis, &record->origin))
+		return ENOUGH_READ;
 	if (record->exec)
 		stack_store_exec(analysis->stacks, record->pid);
 	return heap_tracker_comm(analysis->heaps, record);

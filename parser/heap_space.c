@@ -147,20 +147,45 @@ int heap_space_put(struct heap_spaces *spaces, struct heap_space *space)
 	return err;
 }
 
-int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space, size_t *ret_dropped)
+/* As a heap has it. */
+static struct heap_block held_block_of(const struct region *region)
 {
-	int err;
+	struct heap_block block = mapping_block_of(region);
 
-	*ret_dropped = 0;
+	block.address = resource_key(resource_call_of(region->mapped.schema)->kind, region->start);
+	return block;
+}
+
+struct dropping {
+	int (*visit)(void *context, const struct heap_block *block);
+	void *context;
+	int err;
+};
+
+static void drop_region(void *context, const struct region *region)
+{
+	struct dropping *dropping = context;
+	const struct heap_block block = held_block_of(region);
+
+	if (!region->is_own && !dropping->err)
+		dropping->err = dropping->visit(dropping->context, &block);
+}
+
+int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space,
+		    int (*visit)(void *context, const struct heap_block *block), void *context)
+{
+	struct dropping dropping = {.visit = visit, .context = context};
+
 	if (--space->nr_users > 0)
 		return 0;
-	err = heap_space_bury(space);
-	if (err)
-		return err;
-	if (space->heap)
-		*ret_dropped = heap_nr_blocks(space->heap);
+	/* Nothing is left of what was inherited. */
+	dropping.err = heap_space_bury(space);
+	if (!dropping.err && space->heap)
+		dropping.err = heap_for_each(space->heap, visit, context);
+	if (!dropping.err && space->regions)
+		region_map_for_each(space->regions, drop_region, &dropping);
 	delete_space(spaces, space);
-	return 0;
+	return dropping.err;
 }
 
 struct block_list {
@@ -184,10 +209,8 @@ static int add_held(void *context, const struct heap_block *block)
 
 static void add_region(void *context, const struct region *region)
 {
-	struct heap_block block = mapping_block_of(region);
+	const struct heap_block block = held_block_of(region);
 
-	/* As a heap has it. */
-	block.address = resource_key(resource_call_of(region->mapped.schema)->kind, region->start);
 	if (!region->is_own)
 		move_held(context, &block);
 }

@@ -58,10 +58,11 @@ void heap_space_get(struct heap_space *space);
 int heap_space_put(struct heap_spaces *spaces, struct heap_space *space);
 
 /*
- * As heap_space_put(), but after the last user nothing remains. *@ret_dropped is the number of held
- * blocks, inherited ones not counted, that went with it.
+ * As heap_space_put(), but after the last user nothing remains: @visit is called for what goes, as
+ * heap_spaces_list_held() has it, in no order. What it returns other than 0 is returned.
  */
-int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space, size_t *ret_dropped);
+int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space,
+		    int (*visit)(void *context, const struct heap_block *block), void *context);
 
 /* The only user died, but may prove to live: forgets what heap_space_put() would. */
 int heap_space_bury(struct heap_space *space);

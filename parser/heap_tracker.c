@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct heap_tracker {
 	struct heap_sink sink;
@@ -221,9 +222,58 @@ int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_recor
 	return retire_thread(tracker, record->tid, record->origin.time_ns);
 }
 
+/* What an observer is told to have taken a process's blocks. */
+static const struct probe_schema exec_schema = {
+	.function = "exec",
+	.effect = HEAP_RELEASE,
+	.size_arg = -1,
+	.count_arg = -1,
+	.block_arg = -1,
+};
+
+struct exec_drop {
+	struct heap_sink *sink;
+	struct heap_op op;
+};
+
+/* @block goes with the memory of a process that executes another program. */
+static int drop_block(void *context, const struct heap_block *block)
+{
+	const struct exec_drop *drop = context;
+	const struct heap_observer *observer = &drop->sink->observer;
+	const struct resource_call *call = resource_call_of(block->allocated.schema);
+	const char *kind = call ? call->kind->name : HEAP_KIND_MEMORY;
+	const struct site_block site_block = {
+		.stack_id = block->allocated.stack_id,
+		.size_bytes = block->size_bytes,
+		.time_ns = block->allocated.time_ns,
+	};
+	struct heap_change change = {.block = *block, .op = drop->op};
+
+	change.block.address = resource_handle(block->allocated.schema, block->address);
+	drop->sink->stats.blocks_dropped_by_exec += !call;
+	/* A provisional one has not been shown. */
+	if (observer->on_change && !block->provisional &&
+	    (!observer->kind || strcmp(observer->kind, kind) == 0))
+		observer->on_change(observer->context, &change);
+	return site_stats_drop(drop->sink->sites, &site_block, drop->op.time_ns);
+}
+
 int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record)
 {
-	struct exec_losses losses = {0};
+	struct exec_drop drop = {
+		.sink = &tracker->sink,
+		.op =
+			{
+				.time_ns = record->origin.time_ns,
+				.sequence = record->origin.sequence,
+				.pid = record->pid,
+				.tid = record->tid,
+				.stack_id = STACK_NONE,
+				.schema = &exec_schema,
+			},
+	};
+	size_t nr_calls = 0;
 	struct thread *thread;
 	int err = process_table_set_comm(&tracker->table, record->tid, record->comm);
 
@@ -232,11 +282,10 @@ int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_recor
 	err = process_table_thread(&tracker->table, record->pid, record->tid, &thread);
 	if (err)
 		return err;
-	err = process_exec(&tracker->table, thread->process, &losses);
+	err = process_exec(&tracker->table, thread->process, &nr_calls, drop_block, &drop);
 	thread->process->born_ns = record->origin.time_ns;
-	tracker->sink.stats.blocks_dropped_by_exec += losses.blocks;
-	tracker->sink.stats.entries_without_return += losses.calls;
-	tracker->sink.stats.entries[ENTRY_EXECED] += losses.calls;
+	tracker->sink.stats.entries_without_return += nr_calls;
+	tracker->sink.stats.entries[ENTRY_EXECED] += nr_calls;
 	return err;
 }
 

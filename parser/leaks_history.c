@@ -70,7 +70,7 @@ static void add_site(struct history *sum, const struct periods *periods, const s
 
 		period = period < periods->nr ? period : periods->nr - 1;
 		sum->bytes[period] += site->held_bytes;
-		sum->blocks[period] += site->allocations - site->frees - site->vanished;
+		sum->blocks[period] += site_held_blocks(site);
 		return;
 	}
 	for (size_t i = 0; i < SITE_PERIODS; i++) {

@@ -257,20 +257,21 @@ int process_share_space(struct process_table *table, struct process *child, stru
 	return 0;
 }
 
-int process_exec(struct process_table *table, struct process *process, struct exec_losses *ret)
+int process_exec(struct process_table *table, struct process *process, size_t *ret_calls,
+		 int (*visit)(void *context, const struct heap_block *block), void *context)
 {
 	struct heap_space *space = process->space;
 	struct thread *leader = get_thread(table, process->pid);
 
-	*ret = (struct exec_losses){0};
+	*ret_calls = 0;
 	if (!leader)
 		return -ENOMEM;
 	/* Of its threads only one is left, with the process's id (fs/exec.c, de_thread()). */
-	ret->calls = end_threads(table, process);
+	*ret_calls = end_threads(table, process);
 	revive(leader, process);
 	process->space = NULL;
 	process->heap_pid = process->pid;
-	return space ? heap_space_drop(&table->spaces, space, &ret->blocks) : 0;
+	return space ? heap_space_drop(&table->spaces, space, visit, context) : 0;
 }
 
 int process_table_exit_thread(struct process_table *table, struct thread *thread)

@@ -107,14 +107,13 @@ int process_table_new_thread(struct process_table *table, pid_t pid, pid_t tid, 
 /* Process @child uses @parent's address space, and no copy (vfork). Return 0 or -ENOMEM. */
 int process_share_space(struct process_table *table, struct process *child, struct process *parent);
 
-/* What exec() put an end to. */
-struct exec_losses {
-	size_t blocks; /* that no other process holds, inherited ones not counted */
-	size_t calls;  /* of any of its threads, still open */
-};
-
-/* @process executes another program, in a new address space. Return 0 or -ENOMEM. */
-int process_exec(struct process_table *table, struct process *process, struct exec_losses *ret);
+/*
+ * @process executes another program, in a new address space. @visit is called for what goes with
+ * the old one, if nobody else has it (heap_space_drop()); *@ret_calls is the number of calls of any
+ * of its threads that were still open. Returns 0, -ENOMEM, or what @visit did.
+ */
+int process_exec(struct process_table *table, struct process *process, size_t *ret_calls,
+		 int (*visit)(void *context, const struct heap_block *block), void *context);
 
 /* @thread is gone, and with the last of them its process. Return 0 or -ENOMEM. */
 int process_table_exit_thread(struct process_table *table, struct thread *thread);

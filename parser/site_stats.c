@@ -166,7 +166,7 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 	site->held_bytes += block->size_bytes;
 	if (site->held_bytes > site->peak_bytes)
 		site->peak_bytes = site->held_bytes;
-	held_blocks = site->allocations - site->frees - site->vanished;
+	held_blocks = site_held_blocks(site);
 	if (held_blocks > site->peak_blocks)
 		site->peak_blocks = held_blocks;
 	/* Parts of a mapping that is cut enter again, as old as it is. */
@@ -227,6 +227,16 @@ int site_stats_vanish(struct site_stats *stats, const struct site_block *block, 
 	if (!site)
 		return 0;
 	site->vanished++;
+	return end_block(stats, site, block, time_ns);
+}
+
+int site_stats_drop(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+
+	if (!site)
+		return 0;
+	site->dropped++;
 	return end_block(stats, site, block, time_ns);
 }
 

@@ -2,7 +2,7 @@
 /*
  * What each allocation stack did, counted as it happens: a site is a stack that blocks were
  * allocated from. Sites outlive their blocks, so memory grows with the number of distinct stacks,
- * not with events: 96 bytes for a site that allocated once, about 1.5 KiB for one that goes on.
+ * not with events: 104 bytes for a site that allocated once, about 1.5 KiB for one that goes on.
  *
  * The counts follow the heap model: a block that turns out to be another call's is withdrawn, a
  * failed realloc's release is taken back. Releases of blocks that a forked child inherited are the
@@ -37,6 +37,7 @@ struct site {
 	uint32_t stack_id;
 	uint32_t vanished; /* blocks whose end was not seen: their address was allocated anew */
 	uint64_t allocations, frees;
+	uint64_t dropped;     /* when their process executed another program */
 	uint64_t temporaries; /* of the frees, those before the thread allocated anything else */
 	uint64_t allocated_bytes; /* blocks of unknown size count as 0 */
 	uint64_t held_bytes, peak_bytes;
@@ -44,6 +45,12 @@ struct site {
 	uint64_t first_ns, last_ns;   /* allocations */
 	struct site_history *history; /* NULL: one allocation at most, and no free */
 };
+
+/* The blocks of @site that are held. */
+static inline uint64_t site_held_blocks(const struct site *site)
+{
+	return site->allocations - site->frees - site->vanished - site->dropped;
+}
 
 struct site_stats;
 
@@ -66,6 +73,8 @@ int site_stats_leave(struct site_stats *stats, const struct site_block *block, u
 void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id);
 /* It is held no more at @time_ns, but when it was freed has not been seen. */
 int site_stats_vanish(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
+/* It went at @time_ns, when its process executed another program. */
+int site_stats_drop(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
 /* It was never there. */
 void site_stats_withdraw(struct site_stats *stats, const struct site_block *block);
 /* It was not freed at @time_ns. */

@@ -55,11 +55,9 @@ static size_t oldest_moment(const struct top_rows *rows)
 
 static void update_row(struct top_row *row, const struct site *site)
 {
-	uint64_t ended = site->frees + site->vanished;
-
 	row->stack_id = site->stack_id;
 	row->held_bytes = site->held_bytes;
-	row->held_blocks = site->allocations > ended ? site->allocations - ended : 0;
+	row->held_blocks = site_held_blocks(site);
 	row->allocations = site->allocations;
 	row->since_mark = difference(row->held_bytes, row->marked_bytes);
 }

@@ -71,6 +71,23 @@ teardown() {
 	assert_no_unexpected
 }
 
+# What the programs before had is held no more, for whoever looks.
+@test "processes: exec takes what was held, from changes, curves and peak" {
+	record_command exec_self
+	"$BIN/leakfollow" --kind memory -i perf.data 2>/dev/null >follow
+	assert_equal "by exec" "$(grep -c '^exit .* exec ' follow)" "$(summary dropped_by_exec)"
+	assert_equal "held after the last" "$(awk '/^(enter|exit)/ { held = $2 } END { print held }' follow)" \
+		"$(truth held_blocks)"
+	assert_equal "change" "$("$BIN/leakparse" --diff -i perf.data 2>/dev/null | awk '$1 == "interval" { print $NF }')" \
+		"+$(truth held_blocks)"
+	"$BIN/leakparse" -i perf.data >all 2>/dev/null
+	assert_equal "curve's end" "$(sed -n 's/^history all .* held_blocks=\([0-9,]*,\)*\([0-9]*\) .*/\2/p' all)" \
+		"$(truth held_blocks)"
+	# Nothing is allocated between the most and the exec.
+	"$BIN/leakparse" --at peak -i perf.data >peak 2>/dev/null
+	assert_equal "at the peak" "$(sed -n 's/^# summary .* held_blocks=\([0-9]*\) .*/\1/p' peak)" 90
+}
+
 @test "processes: each leak names its own process" {
 	record_command fork_tree
 	assert_equal "processes that leak" "$(awk '$1 == "leak" { print $6 }' leaks | sort -u | wc -l)" 13

@@ -116,6 +116,18 @@ static void what_a_child_does_with_its_copies_is_not_shown(void **state)
 				   "+c0/30:malloc -a0/10:free ");
 }
 
+static void what_exec_takes_is_shown(void **state)
+{
+	feed_malloc(&feed, 10, 0xa0);
+	feed_fork(&feed, 200);
+	feed_as(&feed, 200, 200);
+	feed_malloc(&feed, 20, 0xb0);
+	feed_comm(&feed, 200, 200, true, "other");
+	assert_string_equal(shown, "+a0/10:malloc +b0/20:malloc -b0/20:exec ");
+	feed_comm(&feed, 100, 100, true, "other");
+	assert_string_equal(shown, "+a0/10:malloc +b0/20:malloc -b0/20:exec -a0/10:exec ");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -129,6 +141,7 @@ int main(void)
 		TEST(inner_block_of_a_lost_call_is_shown_at_the_end),
 		TEST(calls_from_elsewhere_are_shown_at_once),
 		TEST(what_a_child_does_with_its_copies_is_not_shown),
+		TEST(what_exec_takes_is_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

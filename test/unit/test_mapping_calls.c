@@ -280,8 +280,7 @@ static void compare(struct feed *feed, const struct model *model)
 		const struct site *site = site_stats_find(heap_tracker_sites(feed->tracker), stack);
 
 		assert_int_equal(site ? site->held_bytes : 0, bytes_of[stack]);
-		assert_int_equal(site ? site->allocations - site->frees - site->vanished : 0,
-				 blocks_of[stack]);
+		assert_int_equal(site ? site_held_blocks(site) : 0, blocks_of[stack]);
 	}
 	counts = &heap_tracker_resources(feed->tracker)[RESOURCE_MAPPINGS - 1];
 	assert_int_equal(counts->gives - counts->takes, nr);

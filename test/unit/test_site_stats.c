@@ -179,6 +179,28 @@ static void the_tracker_feeds_it(void **state)
 	feed_deinit(&feed);
 }
 
+static void what_exec_takes_is_not_held(void **state)
+{
+	const struct site *site;
+	struct feed feed;
+
+	feed_init(&feed, NULL);
+	feed.stack_id = STACK;
+	feed_malloc(&feed, 64, 0x1000);
+	feed_malloc(&feed, 32, 0x2000);
+	feed_comm(&feed, 100, 100, true, "other");
+	feed_malloc(&feed, 16, 0x2000);
+	feed_finish(&feed);
+	site = site_stats_find(heap_tracker_sites(feed.tracker), STACK);
+	assert_int_equal(site->allocations, 3);
+	assert_int_equal(site->dropped, 2);
+	assert_int_equal(site_held_blocks(site), 1);
+	assert_int_equal(site->held_bytes, 16);
+	assert_int_equal(site->peak_blocks, 2);
+	assert_int_equal(site->vanished, 0);
+	feed_deinit(&feed);
+}
+
 /* Freed before the thread allocates anything else, by whomever, whatever others do meanwhile. */
 static void temporaries_are_counted(void **state)
 {
@@ -285,6 +307,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_clock_that_steps_back_breaks_nothing, setup,
 						teardown),
 		cmocka_unit_test(the_tracker_feeds_it),
+		cmocka_unit_test(what_exec_takes_is_not_held),
 		cmocka_unit_test(temporaries_are_counted),
 		cmocka_unit_test(buckets_cover_all_lifetimes),
 		cmocka_unit_test(every_value_is_within_the_error),
