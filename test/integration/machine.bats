@@ -141,6 +141,8 @@ attach_all() {
 @test "machine: a cgroup, exactly" {
 	start_target_there fork_tree
 	attach_all --cgroup "$CGROUP"
+	# The probes are in the file that was looked at, whatever its path leads to.
+	find "/proc/$LEAKREC_PID/fd" -lname '*/libc*' | grep -q . || fail "leakrec does not hold the C library open"
 	"$TARGETS/sizes" >/dev/null
 	go_target
 	finish_target
