@@ -33,7 +33,7 @@ static void give_to_caller(int fd, const char *path)
 }
 
 /* @name in @dir_fd is @path to the user. */
-static int open_at(int dir_fd, const char *name, const char *path)
+static int open_at(int dir_fd, const char *name, const char *path, bool keep)
 {
 	/* O_NONBLOCK: a FIFO at that place must not hang us; O_TRUNC only once it is known. */
 	_cleanup_close_ int fd =
@@ -57,7 +57,7 @@ static int open_at(int dir_fd, const char *name, const char *path)
 		diag_error("cannot write %s: not a regular file", path);
 		return -EINVAL;
 	}
-	if (ftruncate(fd, 0) < 0) {
+	if (!keep && ftruncate(fd, 0) < 0) {
 		int err = errno;
 
 		diag_error("cannot truncate %s: %s", path, strerror(err));
@@ -69,7 +69,12 @@ static int open_at(int dir_fd, const char *name, const char *path)
 
 int output_file_open(const char *path)
 {
-	return open_at(AT_FDCWD, path, path);
+	return open_at(AT_FDCWD, path, path, false);
+}
+
+int output_file_open_kept(const char *path)
+{
+	return open_at(AT_FDCWD, path, path, true);
 }
 
 int output_file_open_at(int dir_fd, const char *dir, const char *name)
@@ -80,7 +85,7 @@ int output_file_open_at(int dir_fd, const char *dir, const char *name)
 		diag_error("cannot write %s: out of memory", name);
 		return -ENOMEM;
 	}
-	return open_at(dir_fd, name, path);
+	return open_at(dir_fd, name, path, false);
 }
 
 /* Whether nobody but us, and who called sudo, can put something into the directory @fd. */

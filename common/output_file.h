@@ -14,6 +14,12 @@
 int output_file_open(const char *path);
 
 /*
+ * The same, but what a file at @path holds stays, for the caller to truncate: once it is known that
+ * there is something to replace it.
+ */
+int output_file_open_kept(const char *path);
+
+/*
  * Opens directory @path to put files into, and makes it if there is none, mode 0700 and belonging
  * to who called sudo. A link is not followed, and one that others own or can write to is refused:
  * they could change the files. Returns a descriptor that the caller closes, or a negative errno

@@ -276,6 +276,11 @@ int perf_writer_begin(struct perf_writer *writer, const struct record_events *ev
 		err = -ENOMEM;
 	if (err == -ENOMEM)
 		diag_error("cannot write %s: out of memory", writer->name);
+	/* Of a device there is nothing to replace (EINVAL). */
+	if (!err && !writer->pipe_format && ftruncate(writer->fd, 0) < 0 && errno != EINVAL) {
+		err = -errno;
+		diag_error("cannot truncate %s: %s", writer->name, strerror(errno));
+	}
 	if (!err)
 		err = start_queue(writer);
 	if (!err) {

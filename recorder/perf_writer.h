@@ -30,10 +30,11 @@
 struct perf_writer;
 
 /*
- * Takes over @fd, an empty file or a pipe; @name stands for it in messages. @pipe_format: perf's
- * pipe format, else a file. @compression_level: zstd's, of the records; 0: none. @signal_fd is read
- * while there is something to wait for only: the first signal is told by perf_writer_interrupted(),
- * the second drops what is not written. Returns 0 or a negative errno, reported.
+ * Takes over @fd, a pipe, or a file, which keeps what it has until perf_writer_begin(); @name
+ * stands for it in messages. @pipe_format: perf's pipe format, else a file. @compression_level:
+ * zstd's, of the records; 0: none. @signal_fd is read while there is something to wait for only:
+ * the first signal is told by perf_writer_interrupted(), the second drops what is not written.
+ * Returns 0 or a negative errno, reported.
  */
 int perf_writer_create(int fd, const char *name, bool pipe_format, int compression_level,
 		       int signal_fd, struct perf_writer **ret);

@@ -114,7 +114,7 @@ static int open_output(struct session *session)
 			"cannot write the recording to a terminal; redirect it, or give -o FILE");
 		return -EINVAL;
 	}
-	fd = is_pipe ? open_stdout() : output_file_open(path);
+	fd = is_pipe ? open_stdout() : output_file_open_kept(path);
 	if (fd < 0) {
 		if (is_pipe)
 			diag_error("cannot write to standard output: %s", strerror(-fd));

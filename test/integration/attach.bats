@@ -102,6 +102,50 @@ check() {
 	assert_equal "the first's leaks" "$(awk -v pid="$first" '$1 == "leak" && $6 == pid { print $2 }' leaks)" 11
 }
 
+@test "attach: a recording that cannot begin leaves the one before as it is" {
+	start_target leaky_daemon --interval-us 1000
+	echo precious >perf.data
+	run -1 "$BIN/leakrec" -p "$RECORDED_PID" -o perf.data --filter 'nothing:1'
+	run -1 "$BIN/leakrec" -p "$RECORDED_PID" -o perf.data --filter 'malloc:nothing > 3'
+	assert_equal "file" "$(<perf.data)" precious
+	go_target
+	kill -TERM "$RECORDED_PID"
+	finish_target
+}
+
+has_two_threads() {
+	(($(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l) == 2))
+}
+
+@test "attach: a thread's number, and a process that is stopped" {
+	local pid thread
+
+	sleep 1000 &
+	pid=$!
+	STARTED_PIDS+=("$pid")
+	kill -STOP "$pid"
+	"$BIN/leakrec" -p "$pid" -d 0.1 -o stopped.data 2>leakrec.err
+	grep -q "process $pid is stopped, and stays so; .kill -CONT $pid. lets it go on" leakrec.err
+	python3 -c 'import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start()' &
+	pid=$!
+	STARTED_PIDS+=("$pid")
+	wait_until 60 has_two_threads "$pid"
+	thread=$(find "/proc/$pid/task" -maxdepth 1 -name '[0-9]*' ! -name "$pid" -printf '%f')
+	run -1 "$BIN/leakrec" -p "$thread" -o thread.data
+	[[ $output == *"$thread is a thread of process $pid: name that one"* ]] || fail "$output"
+}
+
+# As pidof and pgrep -f find it, for who kills the recorder.
+@test "attach: the guard is not called leakrec" {
+	start_target leaky_daemon --interval-us 1000
+	attach
+	assert_equal "guards" "$(tr -d '\0' <"/proc/$(pgrep -P "$LEAKREC_PID" -x leak-guard)/cmdline")" leak-guard
+	go_target
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	finish_leakrec
+}
+
 @test "attach: SIGINT ends the recording, the target goes on" {
 	start_target leaky_daemon --interval-us 1000
 	attach
