@@ -99,6 +99,7 @@ static int check_process(pid_t pid)
 {
 	struct process_status status;
 	int err = pid > 0 ? process_status_read(pid, &status) : -ESRCH;
+	pid_t process = err ? pid : process_status_of_thread(pid);
 
 	if (err == -ESRCH) {
 		diag_error("no process %d", (int)pid);
@@ -107,6 +108,9 @@ static int check_process(pid_t pid)
 	} else if (process_status_is_dead(&status)) {
 		diag_error("process %d has ended already and is a zombie", (int)pid);
 		err = -ESRCH;
+	} else if (process > 0 && process != pid) {
+		diag_error("%d is a thread of process %d: name that one", (int)pid, (int)process);
+		err = -ENOENT;
 	} else if (status.state == 'Z') {
 		/* Linux shows no mappings of such a process. */
 		diag_error("process %d: its first thread has ended before the others; such a "

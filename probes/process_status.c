@@ -38,19 +38,41 @@ int process_status_parse(const char *text, struct process_status *ret)
 	return 0;
 }
 
-int process_status_read(pid_t pid, struct process_status *ret)
+/* Reads the beginning of /proc/PID/FILE. Returns 0 or a negative errno. */
+static int read_file(pid_t pid, const char *file, char *text, size_t size)
 {
 	_cleanup_close_ int fd = -1;
-	char path[64], text[1024];
+	char path[64];
 	ssize_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	len = read(fd, text, sizeof(text) - 1);
+	len = read(fd, text, size - 1);
 	if (len < 0)
 		return -errno;
 	text[len] = '\0';
-	return process_status_parse(text, ret);
+	return 0;
+}
+
+int process_status_read(pid_t pid, struct process_status *ret)
+{
+	char text[1024];
+	int err = read_file(pid, "stat", text, sizeof(text));
+
+	return err ? err : process_status_parse(text, ret);
+}
+
+pid_t process_status_of_thread(pid_t tid)
+{
+	static const char key[] = "\nTgid:";
+	char text[1024];
+	int err = read_file(tid, "status", text, sizeof(text));
+	/* The name before it has its line feeds escaped. */
+	const char *field = err ? NULL : strstr(text, key);
+
+	if (err)
+		return err;
+	return field ? (pid_t)strtol(field + strlen(key), NULL, 10) : -EINVAL;
 }

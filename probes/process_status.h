@@ -20,6 +20,12 @@ int process_status_parse(const char *text, struct process_status *ret);
 /* Returns 0, -ESRCH if there is no such process, or another negative errno; reports nothing. */
 int process_status_read(pid_t pid, struct process_status *ret);
 
+/*
+ * The process that @tid is a thread of: @tid itself, if it is the first. Returns a negative errno
+ * where that cannot be read.
+ */
+pid_t process_status_of_thread(pid_t tid);
+
 /* True if the process has ended, though its parent may not have waited for it yet. */
 static inline bool process_status_is_dead(const struct process_status *status)
 {

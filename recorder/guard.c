@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -99,6 +100,33 @@ static void wait_for_recorder(struct gate_shared *shared, int recorder_fd)
 		;
 }
 
+/*
+ * Whoever kills "leakrec" by that name, or by its command line, is not to kill the guard as well:
+ * nobody would be left to let go on who is stopped.
+ */
+static void rename_guard(void)
+{
+	static const char name[] = "leak-guard";
+	/* The C library has the address of the arguments, which follow each other (2.36). */
+	char *arguments = program_invocation_name, text[4096];
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t size = 0, len;
+
+	while (fd >= 0 && (len = read(fd, text, sizeof(text))) > 0) {
+		if (size == 0 && strncmp(text, arguments, sizeof(text)) != 0)
+			break;
+		size += len;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (size > 0) {
+		memset(arguments, 0, (size_t)size);
+		memcpy(arguments, name,
+		       (size_t)size > sizeof(name) ? sizeof(name) : (size_t)size - 1);
+	}
+	prctl(PR_SET_NAME, name);
+}
+
 static void __attribute__((noreturn))
 run_guard(struct gate_shared *shared, int recorder_fd, int recorder_pidfd)
 {
@@ -110,7 +138,7 @@ run_guard(struct gate_shared *shared, int recorder_fd, int recorder_pidfd)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
-	prctl(PR_SET_NAME, "leak-guard");
+	rename_guard();
 	capng_clear(CAPNG_SELECT_BOTH);
 	capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
 	capng_apply(CAPNG_SELECT_BOTH);
