@@ -417,8 +417,8 @@ static int apply_filter(const struct record_group *group, uint64_t id, int fd)
 			continue;
 		int err = errno;
 
-		diag_error("cannot filter %s by \"%s\": %s; its fields are in `leakprobe list "
-			   "--dry-run`",
+		diag_error("cannot filter %s by \"%s\": %s; `leakprobe add --pid PID "
+			   "--dry-run` shows its fields",
 			   event->name, event->filter, strerror(err));
 		return -err;
 	}
@@ -471,7 +471,8 @@ static int assign_filters(struct record_group *group, const struct record_config
 			nr_found++;
 		}
 		if (!nr_found) {
-			diag_error("--filter: there is no event %.*s; `leakprobe list` shows them",
+			diag_error("--filter: there is no event %.*s; `leakprobe add --pid PID "
+				   "--dry-run` shows them",
 				   (int)len, config->filters[i]);
 			return -ENOENT;
 		}
