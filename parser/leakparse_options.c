@@ -397,8 +397,9 @@ static int check_combination(const struct leakparse_options *options)
 {
 	if (options->diff && !diff_can(options))
 		diag_error(
-			"--diff, --from and --to go with --size and --top, with no other choice of "
-			"what to list, and with --format tree, but not by thread or size");
+			"--diff, --every, --from and --to tell of changes: they go with --size, "
+			"--top and --format tree (not by thread or size), with no other choice of "
+			"what to list, nor with --summary or --fail-on-leak");
 	else if (options->format && options->format->is_of_all && !history_can(options))
 		diag_error(
 			"--format %s tells of the whole recording: of what to list, it goes with "
