@@ -178,6 +178,10 @@ static int on_fork(void *context, const struct perf_task_record *record)
 	struct analysis *analysis = context;
 	int err = 0;
 
+	/* Where perf begins another file, it makes up records of all that is there. */
+	if (!record->origin.time_ns &&
+	    heap_tracker_has_thread(analysis->heaps, record->pid, record->tid))
+		return 0;
 	note_record(analysis, &record->origin);
 	if (record->pid != record->ppid)
 		err = stack_store_fork(analysis->stacks, record->pid, record->ppid);

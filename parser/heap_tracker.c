@@ -197,6 +197,13 @@ bool heap_tracker_prefetch(const struct heap_tracker *tracker, uint64_t address,
 	       heap_prefetch(thread->process->space->heap, address, sooner);
 }
 
+bool heap_tracker_has_thread(const struct heap_tracker *tracker, pid_t pid, pid_t tid)
+{
+	const struct thread *thread = process_table_find_thread(&tracker->table, tid);
+
+	return thread && thread->alive && thread->process->pid == pid;
+}
+
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
 {
 	int err = retire_thread(tracker, record->tid, record->origin.time_ns);

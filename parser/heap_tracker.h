@@ -126,6 +126,8 @@ int heap_tracker_syscall(struct heap_tracker *tracker, const struct perf_sample 
 			 uint32_t stack_id, enum mapping_owner owner);
 /* An event about the block at @address will likely come soon (heap_prefetch()). */
 bool heap_tracker_prefetch(const struct heap_tracker *tracker, uint64_t address, bool sooner);
+/* Whether process @pid is known to have a thread @tid, which lives. */
+bool heap_tracker_has_thread(const struct heap_tracker *tracker, pid_t pid, pid_t tid);
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record);
 int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_record *record);
 int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record);
