@@ -9,6 +9,8 @@
 #include <string.h>
 #include <zstd_errors.h>
 
+#define BLOCK_HEADER_BYTES 3 /* RFC 8878, 3.1.1.2 */
+
 void perf_decompressor_init(struct perf_decompressor *decompressor, const char *name)
 {
 	*decompressor = (struct perf_decompressor){.name = name};
@@ -68,6 +70,13 @@ ssize_t perf_decompressor_read(struct perf_decompressor *decompressor, void *buf
 				       ? -ENOMEM
 				       : corrupted(decompressor, ZSTD_getErrorName(ret));
 		decompressor->more = output.pos == output.size;
+		decompressor->expected_bytes = ret;
 	}
 	return (ssize_t)output.pos;
+}
+
+bool perf_decompressor_is_inside(const struct perf_decompressor *decompressor)
+{
+	return decompressor->expected_bytes != 0 &&
+	       decompressor->expected_bytes != BLOCK_HEADER_BYTES;
 }

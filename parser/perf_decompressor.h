@@ -18,7 +18,8 @@ struct perf_decompressor {
 	uint64_t offset;    /* in the recording: of the record that is being read */
 	ZSTD_DCtx *context; /* NULL until the first record */
 	ZSTD_inBuffer input;
-	bool more; /* the last buffer was filled: there may be more without input */
+	bool more;	       /* the last buffer was filled: there may be more without input */
+	size_t expected_bytes; /* what zstd wants to have next, at least; 0: the stream has ended */
 };
 
 /* @name stays the caller's. Release with _deinit(). */
@@ -39,5 +40,12 @@ int perf_decompressor_feed(struct perf_decompressor *decompressor, uint32_t type
  */
 ssize_t perf_decompressor_read(struct perf_decompressor *decompressor, void *buffer,
 			       size_t size_bytes);
+
+/*
+ * True if what was read so far ends inside a block, the rest of which is to come. The last record
+ * of a whole recording ends one; perf record -z is known to leave out what does not fit its buffer
+ * in the end (Linux 6.1).
+ */
+bool perf_decompressor_is_inside(const struct perf_decompressor *decompressor);
 
 #endif

@@ -617,7 +617,8 @@ static int read_records(struct perf_input *input)
 
 static void report_truncation(struct perf_input *input)
 {
-	bool cut = input->chunks.truncated || input->decompressed.truncated;
+	bool cut = input->chunks.truncated || input->decompressed.truncated ||
+		   perf_decompressor_is_inside(&input->decompressor);
 
 	input->stats->truncated |= cut || input->header.unfinished;
 	if (cut)
