@@ -100,6 +100,9 @@ static int next_line(struct text_reader *reader, char **ret)
 		reader->skipping = too_long;
 		if (skipped || too_long)
 			continue;
+		/* As Windows ends lines. */
+		if (end > line && end[-1] == '\r')
+			end--;
 		*end = '\0';
 		*ret = line;
 		return 1;
