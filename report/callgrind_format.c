@@ -185,6 +185,18 @@ static void profile_deinit(struct profile *profile)
 	name_pool_destroy(profile->names);
 }
 
+/* Of what is listed, as the costs are: of all kinds. */
+static void write_summary(FILE *out, const struct leak_report *report)
+{
+	uint64_t bytes = 0, blocks = 0;
+
+	for (size_t i = 0; i < report->nr_listed_sites; i++) {
+		bytes += report->sites[i].bytes;
+		blocks += report->sites[i].blocks;
+	}
+	fprintf(out, "summary: %" PRIu64 " %" PRIu64 "\n", bytes, blocks);
+}
+
 int callgrind_format_write(FILE *out, const struct report_input *input)
 {
 	struct profile profile = {.names = name_pool_create()};
@@ -196,8 +208,7 @@ int callgrind_format_write(FILE *out, const struct report_input *input)
 		      "event: Bytes : held bytes\nevent: Blocks : held blocks\n"
 		      "events: Bytes Blocks\n",
 		      out);
-		fprintf(out, "summary: %" PRIu64 " %" PRIu64 "\n", input->report->held_bytes,
-			input->report->held_blocks);
+		write_summary(out, input->report);
 		for (const struct function *function = profile.functions; function;
 		     function = function->hh.next)
 			write_function(out, function);
