@@ -83,6 +83,12 @@ static size_t leading_underscores(const char *name)
  * Orders by address; of several names for one address the best for people comes last, where a
  * lookup meets it first: one with a size, for programs to call, with few underscores, short.
  */
+/* "memcpy@@GLIBC_2.14": the version is the linker's business. */
+static size_t name_length(const char *mangled)
+{
+	return *mangled ? 1 + strcspn(mangled + 1, "@") : 0;
+}
+
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
@@ -97,8 +103,8 @@ static int compare_symbols(const void *a, const void *b)
 	size_t x_len = leading_underscores(x->mangled), y_len = leading_underscores(y->mangled);
 	if (x_len != y_len)
 		return x_len > y_len ? -1 : 1;
-	x_len = strlen(x->mangled);
-	y_len = strlen(y->mangled);
+	x_len = name_length(x->mangled);
+	y_len = name_length(y->mangled);
 	if (x_len != y_len)
 		return x_len > y_len ? -1 : 1;
 	return strcmp(y->mangled, x->mangled);
@@ -177,10 +183,7 @@ const char *symbol_name(struct symbol *symbol)
 
 	symbol->name = demangle(symbol->mangled);
 	if (!symbol->name) {
-		/* "memcpy@@GLIBC_2.14": the version is the linker's business. */
-		const char *at = strchr(symbol->mangled, '@');
-		size_t len = at && at != symbol->mangled ? (size_t)(at - symbol->mangled)
-							 : strlen(symbol->mangled);
+		size_t len = name_length(symbol->mangled);
 
 		if (len > DEMANGLE_MAX_RESULT)
 			len = DEMANGLE_MAX_RESULT;
