@@ -102,6 +102,10 @@ static void tell_nothing(const struct leak_report *report)
 		diag_note("nothing of what was asked for is held");
 	else if (!stats->events)
 		diag_note("nothing was recorded: no probe was hit");
+	else if (!stats->allocations && stats->entries_without_return)
+		diag_warn("no allocation was recorded whole, so nothing can be told: record the "
+			  "returns of the allocator's functions, too (*_ret), and not in a group "
+			  "with :S");
 	else
 		diag_note(
 			"nothing leaked: what was allocated while it was recorded has been freed");

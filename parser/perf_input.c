@@ -87,6 +87,10 @@ static int check_events(struct perf_input *input)
 		const struct perf_event *event = input->events.events[i];
 
 		if (perf_event_is_operation(&event->desc)) {
+			if (event->desc.attr.freq)
+				diag_warn("%s: perf record -F leaves most calls out: what is said "
+					  "to be held may be freed; record without it",
+					  input->source.name);
 			input->events_checked = true;
 			return 0;
 		}
