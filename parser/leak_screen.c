@@ -63,7 +63,8 @@ static int write_head(FILE *out, const struct leak_report *report)
 		fprintf(out, " in %" PRIu64 " stack%s,", report->memory_sites,
 			plural(report->memory_sites));
 	}
-	fputs(" held at the end", out);
+	fputs(" held ", out);
+	leak_words_moment(out, analysis);
 	if (report->held_blocks && report->firm_blocks == report->held_blocks)
 		fputs(", for certain", out);
 	else if (report->held_blocks)

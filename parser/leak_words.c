@@ -45,6 +45,18 @@ void leak_words_duration(FILE *out, double seconds)
 	fprintf(out, "%.0f ns", seconds * 1e9);
 }
 
+void leak_words_moment(FILE *out, const struct analysis *analysis)
+{
+	if (analysis->until_sequence) {
+		fputs("at the peak", out);
+	} else if (analysis->until_ns) {
+		fputs("after ", out);
+		leak_words_duration(out, (double)analysis->until_ns / 1e9);
+	} else {
+		fputs("at the end", out);
+	}
+}
+
 void leak_words_certainty(FILE *out, unsigned int doubts)
 {
 	char separator = ':';

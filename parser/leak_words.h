@@ -12,6 +12,9 @@ void leak_words_bytes(FILE *out, double bytes);
 /* "21 us", "3.9 s", "2.1 h" */
 void leak_words_duration(FILE *out, double seconds);
 
+/* When that was held which is told of: "at the end", "after 3.1 s", "at the peak". */
+void leak_words_moment(FILE *out, const struct analysis *analysis);
+
 /* "firm", or "doubtful:lost,truncated" */
 void leak_words_certainty(FILE *out, unsigned int doubts);
 

@@ -330,6 +330,19 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 	return err;
 }
 
+/* What is asked of a time that the recording does not have is answered by its end. */
+static void warn_of_end(const struct leakparse_options *options, const struct analysis *analysis)
+{
+	uint64_t length_ns = analysis->end_ns - analysis->start_ns;
+	const char *option = options->at_ns > length_ns				  ? "--at"
+			     : options->has_range && options->from_ns > length_ns ? "--from"
+										  : NULL;
+
+	if (option)
+		diag_warn("the recording is %.3f s long: %s is behind its end",
+			  (double)length_ns / 1e9, option);
+}
+
 /* All but --diff. */
 static int end_report(const struct leakparse_options *options, struct reader *reader,
 		      struct analysis *analysis, const struct held_history *history,
@@ -388,6 +401,8 @@ int main(int argc, char **argv)
 	analysis.until_sequence = peak_sequence;
 	if (!err)
 		err = analysis_read(&analysis, options.inputs, options.nr_inputs);
+	if (!err)
+		warn_of_end(&options, &analysis);
 	/* What a corrupted file held up to its defect is still worth knowing. */
 	if (!err || analysis.input.probe_samples) {
 		int write_err = options.diff

@@ -82,7 +82,9 @@ int resource_report_write_screen(FILE *out, const struct leak_report *report)
 		if (held->held)
 			fprintf(out, " in %" PRIu64 " stack%s,", held->sites,
 				held->sites == 1 ? "" : "s");
-		fputs(" held at the end: ", out);
+		fputs(" held ", out);
+		leak_words_moment(out, report->analysis);
+		fputs(": ", out);
 		write_counts(out, &counts[i]);
 		fputc('\n', out);
 		nr_lines++;
