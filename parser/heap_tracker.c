@@ -376,6 +376,13 @@ const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)
 	return thread ? thread->comm : "";
 }
 
+const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid)
+{
+	const char *name = heap_tracker_comm_of(tracker, pid);
+
+	return *name ? name : heap_tracker_comm_of(tracker, tid);
+}
+
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr)
 {
 	struct heap_spaces *spaces = &tracker->table.spaces;

@@ -169,5 +169,7 @@ struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t 
 
 /* The command name of thread @tid as last seen, or "". */
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid);
+/* That of the first thread of process @pid, by which it is known; or @tid's, or "". */
+const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid);
 
 #endif

@@ -45,7 +45,8 @@ static int write_head(FILE *out, const struct leak_report *report)
 		const struct heap_op *op =
 			&report->held[report->verdicts.order[verdict->first]].allocated;
 
-		diag_print_escaped(out, heap_tracker_comm_of(analysis->heaps, op->tid), NULL);
+		diag_print_escaped(
+			out, heap_tracker_process_name(analysis->heaps, op->pid, op->tid), NULL);
 		fprintf(out, " (%d): ", op->pid);
 	}
 	leak_words_duration(out, length_s);
@@ -82,7 +83,9 @@ static int write_head(FILE *out, const struct leak_report *report)
 static void write_process_name(FILE *out, const struct leak_report *report,
 			       const struct leak_process *process)
 {
-	diag_print_escaped(out, heap_tracker_comm_of(report->analysis->heaps, process->tid), NULL);
+	diag_print_escaped(
+		out, heap_tracker_process_name(report->analysis->heaps, process->pid, process->tid),
+		NULL);
 	fprintf(out, " (%d)", process->pid);
 }
 
