@@ -106,7 +106,7 @@ static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned
 		break;
 	case 3:
 		fields[4] = caller;
-		record_plain(regs, event, fields, 5);
+		record_entry_fields(regs, event, fields, 5, caller);
 		break;
 	}
 	return 0;
