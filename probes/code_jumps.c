@@ -7,6 +7,8 @@
 
 #define CHUNK_BYTES    (1u << 20)
 #define DISTANCE_BYTES 4 /* behind the opcode's last byte */
+#define MAX_SEGMENTS   64
+#define MAX_CODE_BYTES (1ull << 30) /* of a file; browsers have a quarter of it */
 
 /* True if @code[@at] may be the last byte of an opcode with a 32-bit distance. */
 static bool may_be_jump(const uint8_t *code, size_t at)
@@ -60,10 +62,18 @@ static int scan_segment(const struct elf_image *image, uint64_t offset, uint64_t
 
 int code_jumps_find(const struct elf_image *image, struct code_span *spans, size_t nr)
 {
-	uint64_t offset, size_bytes;
+	uint64_t offset, size_bytes, left_bytes = MAX_CODE_BYTES;
 	int err = 0;
 
-	for (size_t i = 0; !err && elf_image_code_segment(image, i, &offset, &size_bytes); i++)
+	for (size_t i = 0; !err && elf_image_code_segment(image, i, &offset, &size_bytes); i++) {
+		/* So much only of a file that is made to be looked at for ever. */
+		if (i == MAX_SEGMENTS || size_bytes > left_bytes) {
+			for (size_t k = 0; k < nr; k++)
+				spans[k].is_entered = true;
+			break;
+		}
+		left_bytes -= size_bytes;
 		err = scan_segment(image, offset, size_bytes, spans, nr);
+	}
 	return err;
 }

@@ -112,8 +112,11 @@ static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 	return true;
 }
 
-/* Visits the tables of @type. Returns false if @visit ended the search. */
-static bool visit_tables(Elf *elf, uint32_t type, elf_symbol_visit *visit, void *context)
+/*
+ * Visits the table of @type. There is one (gABI, "Sections"); more are made to fill the memory with
+ * copies. Returns false if @visit ended the search.
+ */
+static bool visit_table_of(Elf *elf, uint32_t type, elf_symbol_visit *visit, void *context)
 {
 	Elf_Scn *section = NULL;
 	unsigned int nr = 0;
@@ -130,9 +133,9 @@ static bool visit_tables(Elf *elf, uint32_t type, elf_symbol_visit *visit, void 
 
 void elf_image_visit_symbols(const struct elf_image *image, elf_symbol_visit *visit, void *context)
 {
-	if (visit_tables(image->elf, SHT_DYNSYM, visit, context) &&
-	    visit_tables(image->elf, SHT_SYMTAB, visit, context) && image->debug)
-		visit_tables(image->debug, SHT_SYMTAB, visit, context);
+	if (visit_table_of(image->elf, SHT_DYNSYM, visit, context) &&
+	    visit_table_of(image->elf, SHT_SYMTAB, visit, context) && image->debug)
+		visit_table_of(image->debug, SHT_SYMTAB, visit, context);
 }
 
 bool elf_image_is_table(const struct elf_image *image, size_t section)
