@@ -14,6 +14,7 @@
 #define MAX_HASHED_BYTES   (64ull << 20)
 #define MAX_DYNAMIC_BYTES  (1u << 20)
 #define MAX_BUILD_ID_BYTES 1024
+#define HIDDEN_VERSION	   0x8000 /* of a symbol: not the one that is linked to (VERSYM_HIDDEN) */
 
 #if defined(__x86_64__)
 #define NATIVE_MACHINE EM_X86_64
@@ -80,11 +81,25 @@ void elf_image_deinit(struct elf_image *image)
 	image->debug_fd = -1;
 }
 
+/* The versions of the symbols in .dynsym, or NULL. */
+static Elf_Data *find_versions(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	unsigned int nr = 0;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)) && nr++ < MAX_SECTIONS)
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_GNU_versym)
+			return header.sh_size > MAX_TABLE_BYTES ? NULL : elf_getdata(section, NULL);
+	return NULL;
+}
+
 /* Returns false if @visit ended the search. */
 static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 			elf_symbol_visit *visit, void *context)
 {
 	size_t entry_size = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+	Elf_Data *versions = header->sh_type == SHT_DYNSYM ? find_versions(elf) : NULL;
 	Elf_Data *data;
 
 	if (header->sh_size > MAX_TABLE_BYTES || entry_size == 0)
@@ -94,10 +109,13 @@ static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 		return true;
 	for (int i = 0; i < (int)(data->d_size / entry_size); i++) {
 		struct elf_symbol symbol = {.in_dynsym = header->sh_type == SHT_DYNSYM};
+		GElf_Versym version;
 		GElf_Sym sym;
 
 		if (!gelf_getsym(data, i, &sym))
 			continue;
+		symbol.is_old = versions && gelf_getversym(versions, i, &version) &&
+				(version & HIDDEN_VERSION);
 		symbol.is_import = sym.st_shndx == SHN_UNDEF;
 		symbol.type = GELF_ST_TYPE(sym.st_info);
 		symbol.is_local = GELF_ST_BIND(sym.st_info) == STB_LOCAL;
@@ -124,9 +142,8 @@ static bool visit_table_of(Elf *elf, uint32_t type, elf_symbol_visit *visit, voi
 	while ((section = elf_nextscn(elf, section)) && nr++ < MAX_SECTIONS) {
 		GElf_Shdr header;
 
-		if (gelf_getshdr(section, &header) && header.sh_type == type &&
-		    !visit_table(elf, section, &header, visit, context))
-			return false;
+		if (gelf_getshdr(section, &header) && header.sh_type == type)
+			return visit_table(elf, section, &header, visit, context);
 	}
 	return true;
 }
@@ -204,7 +221,7 @@ bool elf_image_locate_code(const struct elf_image *image, uint64_t address, uint
 bool elf_image_locate(const struct elf_image *image, const struct elf_symbol *symbol,
 		      struct elf_function *ret)
 {
-	*ret = (struct elf_function){.size_bytes = symbol->size_bytes};
+	*ret = (struct elf_function){.size_bytes = symbol->size_bytes, .is_old = symbol->is_old};
 	ret->is_found = !symbol->is_import && locate(image, symbol->address, ret);
 	return ret->is_found;
 }
@@ -277,9 +294,14 @@ static bool take_function(void *context, const struct elf_symbol *symbol)
 	 */
 	if (symbol->type != STT_FUNC || (symbol->is_local && !search->is_static))
 		return true;
-	for (size_t i = 0; i < search->nr; i++)
-		if (!search->found[i].is_found && strcmp(search->names[i], symbol->name) == 0)
-			elf_image_locate(search->image, symbol, &search->found[i]);
+	for (size_t i = 0; i < search->nr; i++) {
+		struct elf_function *found = &search->found[i], located;
+
+		if ((!found->is_found || (found->is_old && !symbol->is_old)) &&
+		    strcmp(search->names[i], symbol->name) == 0 &&
+		    elf_image_locate(search->image, symbol, &located))
+			*found = located;
+	}
 	return true;
 }
 

@@ -29,6 +29,7 @@ struct elf_function {
 	bool is_found;
 	uint64_t offset;     /* in the file */
 	uint64_t size_bytes; /* by its symbol; 0 where that does not say. Within the file. */
+	bool is_old;	     /* as struct elf_symbol's */
 };
 
 /* A symbol of one of the file's tables. */
@@ -40,6 +41,7 @@ struct elf_symbol {
 	bool is_local;
 	bool is_import; /* used, but defined elsewhere */
 	bool in_dynsym;
+	bool is_old; /* a version that is there for programs linked long ago: "f@V1", not "f@@V2" */
 };
 
 /* Sees one symbol; returns false to end the search. */
@@ -54,8 +56,9 @@ void elf_image_deinit(struct elf_image *image);
 
 /*
  * Finds the functions of @names: global symbols that the file itself defines, from .dynsym and
- * .symtab; in a static program local ones too. An imported function (a PLT stub) is not found, nor
- * one that is chosen at load time (STT_GNU_IFUNC), whose symbol is only its resolver.
+ * .symtab, in their newest version; in a static program local ones too. An imported function (a PLT
+ * stub) is not found, nor one that is chosen at load time (STT_GNU_IFUNC), whose symbol is only its
+ * resolver.
  */
 void elf_image_find_functions(const struct elf_image *image, const char *const *names, size_t nr,
 			      struct elf_function *ret);
