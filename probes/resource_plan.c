@@ -126,9 +126,11 @@ static int place_target(const struct file_plan *plan, struct target *target)
 	if (!target->code)
 		return -ENOMEM;
 	err = elf_image_read(plan->image, target->function.offset, target->code, size_bytes);
-	return err ? err
-		   : probe_arch_place_entry(probe_arch_native(), target->code, size_bytes,
-					    nr_args_of(target->call), &target->place);
+	/* What an argument points to may be cleared by then: the entry is too early for that. */
+	return err || target->call->is_pointed_to
+		       ? err
+		       : probe_arch_place_entry(probe_arch_native(), target->code, size_bytes,
+						nr_args_of(target->call), &target->place);
 }
 
 /* What something jumps into, between its entry and its place, is probed at the entry. */

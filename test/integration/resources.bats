@@ -312,3 +312,47 @@ is_listening() {
 	assert_equal "culprits" "$(awk '/^refs \+1 -0 g_object_ref / { getline; getline; print $1 }' leaks |
 		grep -c '^remember+')" 4
 }
+
+# The function clears what its argument points to in its first instructions. Of timer_delete() the C library has
+# versions for programs linked long ago, which come first in its table.
+@test "resources: a taker that clears the handle, and the newest version of a function" {
+	require_program cc
+	cat >clears.c <<-'END'
+		#include <stdlib.h>
+		#include <signal.h>
+		#include <time.h>
+
+		struct db { int fd; };
+		__attribute__((noinline)) struct db *db_open(void) { return malloc(sizeof(struct db)); }
+		__attribute__((noinline)) void db_close(struct db **p)
+		{
+			struct db *db = *p;
+
+			*p = 0;
+			if (db)
+				free(db);
+		}
+		int main(void)
+		{
+			struct sigevent none = {.sigev_notify = SIGEV_NONE};
+			timer_t timer;
+
+			for (int i = 0; i < 10; i++) {
+				struct db *db = db_open();
+
+				if (i > 1)
+					db_close(&db);
+				timer_create(CLOCK_MONOTONIC, &none, &timer);
+				if (i > 2)
+					timer_delete(timer);
+			}
+			return 0;
+		}
+	END
+	cc -O2 -g -rdynamic -o clears clears.c
+	"$BIN/leakrec" --no-heap --pair 'db=db_open:ret / db_close:*arg1' \
+		--pair 'timer=timer_create:*arg3 fail!=0 / timer_delete:arg1' -o perf.data -- ./clears 2>leakrec.err
+	parse
+	grep -q '^# resource db: 10 given, 8 taken; 2 held$' leaks || fail "$(grep '^# resource' leaks)"
+	grep -q '^# resource timer: 10 given, 7 taken; 3 held$' leaks || fail "$(grep '^# resource' leaks)"
+}
