@@ -338,6 +338,10 @@ static void judge_site(struct judge *judge, struct site_verdict *verdict)
 	} else {
 		nr = collect_suspects(judge, verdict, min_age_ns, &start_s, &end_s);
 		pattern = growth_fit(judge->arrivals, nr, start_s, end_s, &verdict->rate);
+		/* A moment, as of a process that lived no longer, has no rate that means anything. */
+		if (pattern == GROWTH_STEADY &&
+		    (end_s - start_s) * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
+			pattern = GROWTH_FEW;
 		verdict->verdict =
 			freed && (double)nr < NEVER_FREED_SHARE * (double)site->allocations
 				? judge_overdue(judge, pattern, nr, start_s, end_s)
