@@ -40,7 +40,8 @@ static size_t list_blocks(const struct leak_report *report, struct leak_process 
 		for (size_t k = 0; k < site->held_blocks; k++) {
 			size_t at = report->verdicts.order[site->first + k];
 			const struct heap_block *block = &report->held[at];
-			bool leaks = is_leak(site->verdict);
+			/* Its own: what went with its process leaks no more. */
+			bool leaks = is_leak((enum verdict)report->verdicts.blocks[at].verdict);
 
 			if (report->choices[at] != LEAK_LISTED)
 				continue;
