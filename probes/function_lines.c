@@ -24,13 +24,48 @@ static bool is_source(const char *path, const char *name)
 
 /* What is looked for in a unit, and the function found. */
 struct line_search {
+	const struct elf_image *image;
+	GElf_Addr shift; /* from the debugging information's addresses to the image's */
 	const char *source;
 	int line;
 	Dwarf_Addr entry;  /* of the function, in the debugging information's addresses */
 	int function_line; /* where it begins; 0: none is found */
 };
 
-/* Of the functions that begin above the line, the last one that has code for it. */
+struct clone_search {
+	GElf_Addr address;
+	bool is_clone, is_function;
+};
+
+static bool look_for_clone(void *context, const struct elf_symbol *symbol)
+{
+	struct clone_search *search = context;
+
+	if (symbol->type != STT_FUNC || symbol->is_import || symbol->address != search->address)
+		return true;
+	if (strchr(symbol->name, '.'))
+		search->is_clone = true;
+	else
+		search->is_function = true;
+	return !search->is_function;
+}
+
+/*
+ * True if what begins at @entry is a part of a function, or a variant of it, that the compiler has
+ * made: "grab.part.0", which does not have all of grab()'s calls, or not its arguments.
+ */
+static bool is_clone(const struct line_search *search, Dwarf_Addr entry)
+{
+	struct clone_search clone = {.address = entry + search->shift};
+
+	elf_image_visit_symbols(search->image, look_for_clone, &clone);
+	return clone.is_clone && !clone.is_function;
+}
+
+/*
+ * Of the functions that begin above the line, the last one that has code for it, and rather itself
+ * than its clone.
+ */
 static int take_function(Dwarf_Die *die, void *context)
 {
 	struct line_search *search = context;
@@ -39,7 +74,9 @@ static int take_function(Dwarf_Die *die, void *context)
 	int line;
 
 	if (!source || !is_source(source, search->source) || dwarf_decl_line(die, &line) ||
-	    line > search->line || line <= search->function_line || dwarf_entrypc(die, &entry))
+	    line > search->line || line < search->function_line || dwarf_entrypc(die, &entry))
+		return DWARF_CB_OK;
+	if (line == search->function_line && !is_clone(search, search->entry))
 		return DWARF_CB_OK;
 	search->function_line = line;
 	search->entry = entry;
@@ -85,14 +122,17 @@ bool function_lines_find(const struct elf_image *image, const char *path, const 
 	if (dwfl)
 		dwfl_report_end(dwfl, NULL, NULL);
 	while (module && !found && (unit = dwfl_module_nextcu(module, unit, &bias))) {
-		struct line_search search = {.source = source, .line = line};
+		struct line_search search = {.image = image, .source = source, .line = line};
 		GElf_Addr elf_bias;
 		uint64_t offset;
 
-		if (dwarf_getfuncs(unit, take_function, &search, 0) || !search.function_line ||
-		    !has_line(unit, &search) || !dwfl_module_getelf(module, &elf_bias))
+		if (!dwfl_module_getelf(module, &elf_bias))
 			continue;
-		found = elf_image_locate_code(image, search.entry + bias - elf_bias, &offset) &&
+		search.shift = bias - elf_bias;
+		if (dwarf_getfuncs(unit, take_function, &search, 0) || !search.function_line ||
+		    !has_line(unit, &search))
+			continue;
+		found = elf_image_locate_code(image, search.entry + search.shift, &offset) &&
 			named_function_at(image, offset, ret);
 	}
 	if (dwfl)

@@ -356,3 +356,44 @@ is_listening() {
 	grep -q '^# resource db: 10 given, 8 taken; 2 held$' leaks || fail "$(grep '^# resource' leaks)"
 	grep -q '^# resource timer: 10 given, 7 taken; 3 held$' leaks || fail "$(grep '^# resource' leaks)"
 }
+
+# gcc inlines the beginning of grab() into its callers, and makes a function of its own of the rest.
+@test "resources: a function by its line, that the compiler has split" {
+	require_program gcc
+	cat >split.c <<-'END'
+		#include <stdio.h>
+		#include <stdlib.h>
+
+		struct lease { int n, *log, refs[4]; };
+		struct lease *grab(int n, struct lease *have)
+		{
+			if (have)
+				return have;
+			struct lease *l = malloc(sizeof(*l));
+			if (!l) { fprintf(stderr, "no memory for %d\n", n); abort(); }
+			l->log = malloc(n);
+			for (int i = 0; i < 4; i++)
+				l->refs[i] = i * n;
+			fprintf(stderr, "new %d\n", n);
+			return l;
+		}
+		struct lease *again(int n, struct lease *have) { return grab(n + 1, have); }
+		__attribute__((noinline)) void drop(struct lease *l) { free(l->log); free(l); }
+		struct lease *(*volatile call)(int, struct lease *) = grab;
+		int main(void)
+		{
+			struct lease *l = call(1, NULL);
+
+			call(2, l);
+			call(3, l);
+			drop(again(4, l));
+			return 0;
+		}
+	END
+	gcc -O2 -g -rdynamic -o split split.c
+	nm split | grep -q ' grab\.part\.0$' || fail "gcc has not split it"
+	"$BIN/leakrec" --no-heap --pair 'lease=split.c:9:ret / drop:arg1' -o perf.data -- ./split 2>leakrec.err
+	parse
+	# Not one, of the part.
+	grep -q '^# resource lease: 3 given, 1 taken; ' leaks || fail "$(grep '^# resource' leaks)"
+}
