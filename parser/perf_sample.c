@@ -68,11 +68,14 @@ static bool is_user_chain(const uint64_t *chain, uint64_t nr)
 	return i == nr;
 }
 
-/* Finds the user addresses; where marks are among them, moves them to the front. */
+/*
+ * Finds the user addresses; where marks are among them, moves them to the front. What is behind a
+ * further mark of the user's was interrupted (docs/perf-data.md).
+ */
 static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sample *sample)
 {
 	bool in_user = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
-	uint64_t nr, kernel = 0, *chain;
+	uint64_t nr, kernel = 0, interrupted = 0, *chain;
 	size_t nr_kept = 0;
 
 	if (!take(cursor, &nr))
@@ -90,10 +93,13 @@ static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sam
 		return true;
 	}
 	for (uint64_t i = 0; i < nr; i++) {
-		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX)
+		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
 			in_user = chain[i] == (uint64_t)PERF_CONTEXT_USER;
-		else if (in_user)
-			chain[nr_kept++] = chain[i];
+			interrupted = in_user && nr_kept ? STACK_INTERRUPTED : 0;
+		} else if (in_user) {
+			chain[nr_kept++] = chain[i] | interrupted;
+			interrupted = 0;
+		}
 	}
 	sample->callchain = chain;
 	sample->nr_callchain = nr_kept;

@@ -355,13 +355,24 @@ static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
 		__atomic_store_n(slot, entry, __ATOMIC_RELAXED);
 }
 
+static size_t count_interrupted(const uint64_t *addresses, size_t nr)
+{
+	size_t nr_marks = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		nr_marks += (addresses[i] & STACK_INTERRUPTED) != 0;
+	return nr_marks;
+}
+
 static int write_chain(struct live_unwinder *unwinder, const struct perf_event_header *record,
 		       const struct dumped_sample *sample, const uint64_t *addresses, size_t nr,
 		       const struct stack_end *end, struct perf_writer *writer)
 {
-	/* The chain's length, PERF_CONTEXT_USER, the end's mark. */
-	const size_t max = UINT16_MAX / sizeof(uint64_t) - FIXED_WORDS - 3;
-	uint64_t *out = unwinder->out,
+	/* The chain's length, PERF_CONTEXT_USER, the end's mark; and those of interrupted frames.
+	 */
+	const size_t nr_marks = count_interrupted(addresses, nr),
+		     max = UINT16_MAX / sizeof(uint64_t) - FIXED_WORDS - 3 - nr_marks;
+	uint64_t *out = unwinder->out, *length,
 		 mark = end->is_truncated ? STACK_TRUNCATED : STACK_INCOMPLETE;
 	bool is_whole = end->is_whole;
 	size_t size;
@@ -373,14 +384,18 @@ static int write_chain(struct live_unwinder *unwinder, const struct perf_event_h
 	}
 	memcpy(out, record, FIXED_WORDS * sizeof(*out));
 	out += FIXED_WORDS;
-	*out++ = nr ? 1 + nr + !is_whole : 0;
+	length = out++;
 	if (nr) {
 		*out++ = (uint64_t)PERF_CONTEXT_USER;
-		memcpy(out, addresses, nr * sizeof(*out));
-		out += nr;
+		for (size_t i = 0; i < nr; i++) {
+			if (addresses[i] & STACK_INTERRUPTED)
+				*out++ = (uint64_t)PERF_CONTEXT_USER;
+			*out++ = addresses[i] & ~STACK_INTERRUPTED;
+		}
 		if (!is_whole)
 			*out++ = mark;
 	}
+	*length = (uint64_t)(out - length) - 1;
 	memcpy(out, sample->raw, sample->raw_words * sizeof(*out));
 	out += sample->raw_words;
 	size = (size_t)(out - unwinder->out) * sizeof(*out);

@@ -32,6 +32,7 @@ struct stack_store {
 
 	/* Room for one stack at a time: too large for the C stack. */
 	uint64_t cut[STACK_MAX_FRAMES];
+	uint64_t plain[STACK_MAX_FRAMES]; /* addresses without STACK_INTERRUPTED */
 	struct placed_frame placed[STACK_MAX_FRAMES];
 	struct unwound_stack unwound;
 	struct stack_frame frames[STACK_MAX_INLINED + 1];
@@ -182,14 +183,16 @@ bool stack_store_is_code(struct stack_store *store, pid_t pid, uint64_t return_a
 	return space && address_space_find(space, return_address - 1);
 }
 
-/* @is_call: one for each address; NULL: for all but the first. */
 static int place_and_intern(struct stack_store *store, const struct address_space *space,
-			    const uint64_t *addresses, const bool *is_call, size_t nr,
-			    uint32_t *ret_id)
+			    const uint64_t *chain, size_t nr, uint32_t *ret_id)
 {
-	for (size_t i = 0; i < nr; i++)
-		store->placed[i] = place(space, addresses[i], is_call ? is_call[i] : i > 0);
-	return stack_table_intern(&store->stacks, store->placed, addresses, nr, ret_id);
+	for (size_t i = 0; i < nr; i++) {
+		bool is_call = i > 0 && !(chain[i] & STACK_INTERRUPTED);
+
+		store->plain[i] = chain[i] & ~STACK_INTERRUPTED;
+		store->placed[i] = place(space, store->plain[i], is_call);
+	}
+	return stack_table_intern(&store->stacks, store->placed, store->plain, nr, ret_id);
 }
 
 int stack_store_begin_naming(struct stack_store *store)
@@ -241,7 +244,7 @@ int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64
 	chain = (struct stack_chain){space ? space->generation : 0, addresses, nr};
 	if (stack_table_cache_find(&store->stacks, &chain, &hash, ret_id))
 		return 0;
-	err = place_and_intern(store, space, addresses, NULL, nr, ret_id);
+	err = place_and_intern(store, space, addresses, nr, ret_id);
 	if (!err)
 		stack_table_cache_add(&store->stacks, &chain, hash, *ret_id);
 	return err;
@@ -280,6 +283,9 @@ static int unwind(struct stack_store *store, const struct address_space *space,
 
 	if (!err && dump->returned_from)
 		push_function(&store->unwound, dump->returned_from);
+	for (size_t i = 1; !err && i < store->unwound.nr; i++)
+		if (!store->unwound.is_call[i])
+			store->unwound.addresses[i] |= STACK_INTERRUPTED;
 	return err;
 }
 
@@ -288,7 +294,6 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 {
 	const struct address_space *space = find_space(store, pid);
 	struct unwound_stack *unwound = &store->unwound;
-	bool plain = true;
 
 	*ret_id = STACK_NONE;
 	int err = unwind(store, space, dump);
@@ -297,16 +302,7 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 	/* Nothing at all is no stack. */
 	if (unwound->nr)
 		mark_end(unwound);
-
-	/* A signal handler's stack has a second interrupted frame, which a callchain can't express.
-	 */
-	for (size_t i = 0; i < unwound->nr; i++)
-		plain = plain && unwound->is_call[i] == (i > 0);
-	if (plain)
-		return stack_store_add_callchain(store, pid, unwound->addresses, unwound->nr,
-						 ret_id);
-	return place_and_intern(store, space, unwound->addresses, unwound->is_call, unwound->nr,
-				ret_id);
+	return stack_store_add_callchain(store, pid, unwound->addresses, unwound->nr, ret_id);
 }
 
 int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,

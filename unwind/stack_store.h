@@ -119,6 +119,12 @@ int stack_store_set_build_id(struct stack_store *store, const char *path, const 
 #define STACK_INCOMPLETE 1ULL
 
 /*
+ * This bit of an address in a chain, which no user address has: it is where code was interrupted,
+ * by a signal for instance, and no return address, though another frame is inside it.
+ */
+#define STACK_INTERRUPTED (1ULL << 63)
+
+/*
  * What the recording calls the byte at @file_offset of the file at @path (as that is mapped without
  * a build-id), @function_offset behind the beginning of @function: for where we find no name.
  * Returns 0 or -ENOMEM.
@@ -132,9 +138,8 @@ bool stack_store_is_code(struct stack_store *store, pid_t pid, uint64_t return_a
 
 /*
  * Interns a callchain of user addresses, innermost first. The first is an instruction's address,
- * the others are return addresses, the last perhaps a mark. What is beyond STACK_MAX_FRAMES is
- * dropped, and marked. Returns 0 or
- * -ENOMEM.
+ * the others are return addresses, unless they are STACK_INTERRUPTED, the last perhaps a mark.
+ * What is beyond STACK_MAX_FRAMES is dropped, and marked. Returns 0 or -ENOMEM.
  */
 int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64_t *addresses,
 			      size_t nr, uint32_t *ret_id);
@@ -160,8 +165,9 @@ struct stack_end {
 
 /*
  * Unwinds a dump without interning it, for those who write callchains: *@ret_addresses are at most
- * STACK_MAX_FRAMES addresses, innermost first (dump->returned_from in front, where it is set),
- * until the next dump. Counts as stack_store_add_dump() does. Returns 0 or -ENOMEM.
+ * STACK_MAX_FRAMES addresses, innermost first (dump->returned_from in front, where it is set), as
+ * stack_store_add_callchain() takes them, until the next dump. Counts as stack_store_add_dump()
+ * does. Returns 0 or -ENOMEM.
  */
 int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
 			    const uint64_t **ret_addresses, size_t *ret_nr,

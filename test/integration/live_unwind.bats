@@ -341,6 +341,47 @@ record_waiting() {
 # --- Probed functions that call each other ---
 
 # A return probe has put the kernel's trampoline in the place of the outer functions' return addresses.
+# The interrupted instruction is its function's first: taken for a return address, it would be the one before.
+@test "live: the function that a signal has interrupted" {
+	require_program cc
+	cat >interrupted.c <<-'END'
+		#include <signal.h>
+		#include <stdlib.h>
+		#include <ucontext.h>
+
+		__asm__(".text\n.globl before_it\n.type before_it,@function\nbefore_it:\n.cfi_startproc\n"
+			"nop\n.cfi_endproc\n.size before_it,.-before_it\n"
+			".globl faulty\n.type faulty,@function\nfaulty:\n.cfi_startproc\n"
+			"ud2\nret\n.cfi_endproc\n.size faulty,.-faulty\n");
+		void faulty(void);
+		void *volatile kept;
+
+		static void on_fault(int signal, siginfo_t *info, void *context)
+		{
+			kept = malloc(96);
+			((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+		}
+		int main(void)
+		{
+			struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+
+			sigaction(SIGILL, &action, NULL);
+			faulty();
+			return 0;
+		}
+	END
+	cc -D_GNU_SOURCE -O1 -o interrupted interrupted.c
+	for raw in '' --raw-stacks; do
+		# shellcheck disable=SC2086 # an option, or none
+		"$BIN/leakrec" $raw -o perf.data -- ./interrupted 2>leakrec.err
+		"$BIN/leakparse" --size 96 -i perf.data 2>/dev/null | sed -n 's/^\t\([a-z_]*+0x[0-9a-f]*\) .*/\1/p' |
+			head -n 5 >"frames$raw"
+	done
+	assert_equal "interrupted" "$(sed -n 4p frames)" faulty+0x0
+	diff frames frames--raw-stacks
+	perf script -i perf.data >/dev/null
+}
+
 @test "live: allocators that call each other, at the inner one's return" {
 	require_program perf
 	cat >nested.c <<-END
