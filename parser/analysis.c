@@ -300,7 +300,8 @@ int analysis_finish(struct analysis *analysis, int err)
 {
 	int finish_err = heap_tracker_finish(analysis->heaps);
 
-	if (err == ENOUGH_READ)
+	analysis->was_enough = err == ENOUGH_READ;
+	if (analysis->was_enough)
 		err = 0;
 	if (err == -ENOMEM || finish_err)
 		diag_error("cannot analyse the recording: out of memory");

@@ -35,6 +35,7 @@ struct analysis {
 	 * after the start, nor than the event of this number. 0: to the end.
 	 */
 	uint64_t until_ns, until_sequence;
+	bool was_enough; /* there is more: one of these was reached */
 	/* Set by the caller: what allocators map for themselves counts as the program's mappings.
 	 */
 	bool ranks_own_mappings;

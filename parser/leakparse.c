@@ -334,7 +334,7 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 static void warn_of_end(const struct leakparse_options *options, const struct analysis *analysis)
 {
 	uint64_t length_ns = analysis->end_ns - analysis->start_ns;
-	const char *option = options->at_ns > length_ns				  ? "--at"
+	const char *option = options->at_ns > length_ns && !analysis->was_enough  ? "--at"
 			     : options->has_range && options->from_ns > length_ns ? "--from"
 										  : NULL;
 
