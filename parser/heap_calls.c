@@ -17,23 +17,19 @@ struct step {
 	bool is_first; /* of the thread */
 };
 
-static void tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
-			  const struct heap_op *op)
+void heap_sink_tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
+			     const struct heap_op *op)
 {
+	const struct heap_observer *observer = &sink->observer;
+	const struct resource_call *call = resource_call_of(block->allocated.schema);
 	struct heap_change change;
 
-	if (sink->observer.kind && strcmp(sink->observer.kind, HEAP_KIND_MEMORY) != 0)
+	if (observer->kind &&
+	    strcmp(observer->kind, call ? call->kind->name : HEAP_KIND_MEMORY) != 0)
 		return;
 	change = (struct heap_change){.enters = enters, .block = *block, .op = *op};
 	change.block.provisional = false;
-	sink->observer.on_change(sink->observer.context, &change);
-}
-
-static inline void emit(struct heap_sink *sink, bool enters, const struct heap_block *block,
-			const struct heap_op *op)
-{
-	if (sink->observer.on_change && !block->inherited)
-		tell_observer(sink, enters, block, op);
+	observer->on_change(observer->context, &change);
 }
 
 /* A block ends to be held; if its beginning has not been shown yet, that comes first. */
@@ -41,8 +37,8 @@ static void emit_leave(struct heap_sink *sink, const struct heap_block *block,
 		       const struct heap_op *op)
 {
 	if (block->provisional)
-		emit(sink, true, block, &block->allocated);
-	emit(sink, false, block, op);
+		heap_sink_tell(sink, true, block, &block->allocated);
+	heap_sink_tell(sink, false, block, op);
 }
 
 static int note_anomaly(struct step *step, const struct heap_anomaly *anomaly, size_t previous,
@@ -52,15 +48,6 @@ static int note_anomaly(struct step *step, const struct heap_anomaly *anomaly, s
 				  ret_index);
 }
 
-static struct site_block site_block_of(const struct heap_block *block)
-{
-	return (struct site_block){
-		.stack_id = block->allocated.stack_id,
-		.size_bytes = block->size_bytes,
-		.time_ns = block->allocated.time_ns,
-	};
-}
-
 /* Blocks that were made in @call, and that it turned out not to own. */
 static void settle_inner(struct heap_sink *sink, struct heap *heap, struct open_call *call)
 {
@@ -68,7 +55,7 @@ static void settle_inner(struct heap_sink *sink, struct heap *heap, struct open_
 
 	for (int i = 0; i < call->nr_inner; i++) {
 		if (heap_settle(heap, call->inner[i].address, call->inner[i].sequence, &block))
-			emit(sink, true, &block, &block.allocated);
+			heap_sink_tell(sink, true, &block, &block.allocated);
 	}
 	call->nr_inner = 0;
 }
@@ -176,7 +163,7 @@ static void withdraw_previous(struct step *step, uint64_t address)
 		return;
 	uncount(step->sink, &block);
 	if (!block.provisional)
-		emit(step->sink, false, &block, &step->op);
+		heap_sink_tell(step->sink, false, &block, &step->op);
 }
 
 static void note_return(struct step *step, uint64_t address)
@@ -258,7 +245,7 @@ static int enter_block(struct step *step, struct open_call *call, uint64_t addre
 	stats->allocations++;
 	stats->allocated_bytes += block.size_bytes;
 	if (!block.provisional)
-		emit(step->sink, true, &block, &block.allocated);
+		heap_sink_tell(step->sink, true, &block, &block.allocated);
 	step->thread->last_allocation = block.allocated.sequence;
 	site_block = site_block_of(&block);
 	return site_stats_enter(step->sink->sites, &site_block);
@@ -284,7 +271,7 @@ static int take_back_release(struct step *step, const struct open_call *call)
 
 		site_stats_unleave(step->sink->sites, &site_block, call->op.time_ns);
 	}
-	emit(step->sink, true, &block, &step->op);
+	heap_sink_tell(step->sink, true, &block, &step->op);
 	return 0;
 }
 

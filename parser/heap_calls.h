@@ -40,6 +40,30 @@ static inline struct heap_op heap_op_of(const struct thread *thread,
 	};
 }
 
+static inline struct site_block site_block_of(const struct heap_block *block)
+{
+	return (struct site_block){
+		.stack_id = block->allocated.stack_id,
+		.size_bytes = block->size_bytes,
+		.time_ns = block->allocated.time_ns,
+	};
+}
+
+/* The rest of heap_sink_tell(), which most recordings are read without. */
+void heap_sink_tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
+			     const struct heap_op *op);
+
+/*
+ * By @op @block, at its address or handle, begins to be held, or ends: shows it to the observer, if
+ * that wants its kind.
+ */
+static inline void heap_sink_tell(struct heap_sink *sink, bool enters,
+				  const struct heap_block *block, const struct heap_op *op)
+{
+	if (sink->observer.on_change && !block->inherited)
+		heap_sink_tell_observer(sink, enters, block, op);
+}
+
 /*
  * Takes the next event of @thread, whose process has @heap. The event's schema must be set. Returns
  * 0 or -ENOMEM.

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct heap_tracker {
 	struct heap_sink sink;
@@ -247,22 +246,15 @@ struct exec_drop {
 static int drop_block(void *context, const struct heap_block *block)
 {
 	const struct exec_drop *drop = context;
-	const struct heap_observer *observer = &drop->sink->observer;
-	const struct resource_call *call = resource_call_of(block->allocated.schema);
-	const char *kind = call ? call->kind->name : HEAP_KIND_MEMORY;
-	const struct site_block site_block = {
-		.stack_id = block->allocated.stack_id,
-		.size_bytes = block->size_bytes,
-		.time_ns = block->allocated.time_ns,
-	};
-	struct heap_change change = {.block = *block, .op = drop->op};
+	const struct site_block site_block = site_block_of(block);
+	struct heap_block shown = *block;
 
-	change.block.address = resource_handle(block->allocated.schema, block->address);
-	drop->sink->stats.blocks_dropped_by_exec += !call;
-	/* A provisional one has not been shown. */
-	if (observer->on_change && !block->provisional &&
-	    (!observer->kind || strcmp(observer->kind, kind) == 0))
-		observer->on_change(observer->context, &change);
+	shown.address = resource_handle(block->allocated.schema, block->address);
+	drop->sink->stats.blocks_dropped_by_exec +=
+		!probe_schema_is_resource(block->allocated.schema);
+	/* The beginning of a provisional one has not been shown. */
+	if (!block->provisional)
+		heap_sink_tell(drop->sink, false, &shown, &drop->op);
 	return site_stats_drop(drop->sink->sites, &site_block, drop->op.time_ns);
 }
 

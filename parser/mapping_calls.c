@@ -43,7 +43,7 @@ struct heap_block mapping_block_of(const struct region *region)
 	};
 }
 
-static struct site_block site_block_of(const struct region *region)
+static struct site_block site_block_of_region(const struct region *region)
 {
 	return (struct site_block){
 		.stack_id = region->mapped.stack_id,
@@ -57,25 +57,12 @@ static const struct resource_kind *kind_of(const struct step *step)
 	return step->call->syscall->call.kind;
 }
 
-/* What a child inherited is its parent's, what the allocator made is in its blocks. */
-static bool counts(const struct region *region)
-{
-	return !region->inherited && !region->is_own;
-}
-
 static void emit(const struct step *step, bool enters, const struct region *region)
 {
-	const struct heap_change change = {
-		.enters = enters,
-		.block = mapping_block_of(region),
-		.op = step->op,
-	};
+	const struct heap_block block = mapping_block_of(region);
 
-	const struct heap_observer *observer = &step->sink->observer;
-
-	if (observer->on_change && counts(region) &&
-	    (!observer->kind || strcmp(observer->kind, kind_of(step)->name) == 0))
-		observer->on_change(observer->context, &change);
+	if (!region->is_own)
+		heap_sink_tell(step->sink, enters, &block, &step->op);
 }
 
 /* What has happened to mappings, all told. */
@@ -87,9 +74,15 @@ static struct resource_counts *counts_of(const struct step *step)
 	return counts;
 }
 
+/* What a child inherited is its parent's, what the allocator made is in its blocks. */
+static bool counts(const struct region *region)
+{
+	return !region->inherited && !region->is_own;
+}
+
 static int note_enter(const struct step *step, const struct region *region)
 {
-	const struct site_block block = site_block_of(region);
+	const struct site_block block = site_block_of_region(region);
 
 	emit(step, true, region);
 	if (!region->is_own)
@@ -100,7 +93,7 @@ static int note_enter(const struct step *step, const struct region *region)
 /* The opposite of note_enter(), as if it had never been. */
 static void note_withdraw(const struct step *step, const struct region *region)
 {
-	const struct site_block block = site_block_of(region);
+	const struct site_block block = site_block_of_region(region);
 
 	emit(step, false, region);
 	if (!region->is_own)
@@ -111,7 +104,7 @@ static void note_withdraw(const struct step *step, const struct region *region)
 
 static int note_leave(const struct step *step, const struct region *region)
 {
-	const struct site_block block = site_block_of(region);
+	const struct site_block block = site_block_of_region(region);
 
 	emit(step, false, region);
 	if (!region->is_own)
@@ -122,7 +115,7 @@ static int note_leave(const struct step *step, const struct region *region)
 /* It was not unmapped by the call's entry. */
 static void note_unleave(const struct step *step, const struct region *region)
 {
-	const struct site_block block = site_block_of(region);
+	const struct site_block block = site_block_of_region(region);
 
 	emit(step, true, region);
 	if (!region->is_own)
@@ -262,12 +255,13 @@ static int enter_call(struct step *step)
 	const uint64_t *args = step->call->args;
 	uint64_t start = args[MUNMAP_ADDR], end = 0;
 
-	if (step->call->syscall->number == SYS_munmap)
+	if (step->call->syscall->number == SYS_munmap) {
 		end = end_of(start, args[MUNMAP_LEN]);
-	else if (step->call->syscall->number == SYS_mremap)
+	} else if (step->call->syscall->number == SYS_mremap) {
 		old_range(args, &start, &end);
-	if (step->call->syscall->number == SYS_mremap && stays(args, start))
-		return 0;
+		if (stays(args, start))
+			return 0;
+	}
 	return end > start ? unmap(step, start, end) : 0;
 }
 

@@ -33,13 +33,10 @@ struct resource_counts *resource_counts_of(const struct resource_step *step)
 
 static void emit(const struct resource_step *step, bool enters, const struct heap_block *block)
 {
-	const struct heap_observer *observer = &step->sink->observer;
-	struct heap_change change = {.enters = enters, .block = *block, .op = step->op};
+	struct heap_block shown = *block;
 
-	change.block.address = resource_handle(block->allocated.schema, block->address);
-	if (observer->on_change && !block->inherited &&
-	    (!observer->kind || strcmp(observer->kind, step->call->kind->name) == 0))
-		observer->on_change(observer->context, &change);
+	shown.address = resource_handle(block->allocated.schema, block->address);
+	heap_sink_tell(step->sink, enters, &shown, &step->op);
 }
 
 static int note_anomaly(const struct resource_step *step, enum heap_anomaly_kind kind,
@@ -54,15 +51,6 @@ static int note_anomaly(const struct resource_step *step, enum heap_anomaly_kind
 	if (released)
 		anomaly.released = *released;
 	return heap_anomalies_add_final(&step->sink->anomalies, &anomaly);
-}
-
-static struct site_block site_block_of(const struct heap_block *block)
-{
-	return (struct site_block){
-		.stack_id = block->allocated.stack_id,
-		.size_bytes = block->size_bytes,
-		.time_ns = block->allocated.time_ns,
-	};
 }
 
 /* The handle was held: that it was taken has not been seen. */
