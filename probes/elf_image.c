@@ -81,17 +81,25 @@ void elf_image_deinit(struct elf_image *image)
 	image->debug_fd = -1;
 }
 
-/* The versions of the symbols in .dynsym, or NULL. */
-static Elf_Data *find_versions(Elf *elf)
+/* The first section of @type, or NULL. */
+static Elf_Scn *find_section(Elf *elf, uint32_t type, GElf_Shdr *ret_header)
 {
 	Elf_Scn *section = NULL;
 	unsigned int nr = 0;
-	GElf_Shdr header;
 
 	while ((section = elf_nextscn(elf, section)) && nr++ < MAX_SECTIONS)
-		if (gelf_getshdr(section, &header) && header.sh_type == SHT_GNU_versym)
-			return header.sh_size > MAX_TABLE_BYTES ? NULL : elf_getdata(section, NULL);
+		if (gelf_getshdr(section, ret_header) && ret_header->sh_type == type)
+			return section;
 	return NULL;
+}
+
+/* The versions of the symbols in .dynsym, or NULL. */
+static Elf_Data *find_versions(Elf *elf)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = find_section(elf, SHT_GNU_versym, &header);
+
+	return section && header.sh_size <= MAX_TABLE_BYTES ? elf_getdata(section, NULL) : NULL;
 }
 
 /* Returns false if @visit ended the search. */
@@ -136,16 +144,10 @@ static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
  */
 static bool visit_table_of(Elf *elf, uint32_t type, elf_symbol_visit *visit, void *context)
 {
-	Elf_Scn *section = NULL;
-	unsigned int nr = 0;
+	GElf_Shdr header;
+	Elf_Scn *section = find_section(elf, type, &header);
 
-	while ((section = elf_nextscn(elf, section)) && nr++ < MAX_SECTIONS) {
-		GElf_Shdr header;
-
-		if (gelf_getshdr(section, &header) && header.sh_type == type)
-			return visit_table(elf, section, &header, visit, context);
-	}
-	return true;
+	return !section || visit_table(elf, section, &header, visit, context);
 }
 
 void elf_image_visit_symbols(const struct elf_image *image, elf_symbol_visit *visit, void *context)
