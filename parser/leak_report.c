@@ -323,8 +323,10 @@ static void count_anomalies(struct leak_report *report)
 	for (size_t i = 0; i < nr; i++)
 		report->anomalies[anomalies[i].kind] +=
 			leak_report_wants(report, &anomalies[i].block, &anomalies[i].op);
-	for (size_t i = 0; i < ANOMALY_NR_KINDS && !leak_report_is_narrowed(report); i++)
-		report->anomalies[i] += report->options->size ? 0 : heap_tracker_unlisted(heaps)[i];
+	if (leak_report_is_narrowed(report) || report->options->size)
+		return;
+	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
+		report->anomalies[i] += heap_tracker_unlisted(heaps)[i];
 }
 
 int leak_report_init(struct leak_report *report, struct analysis *analysis,

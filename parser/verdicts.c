@@ -338,8 +338,7 @@ static void judge_site(struct judge *judge, struct site_verdict *verdict)
 	} else {
 		nr = collect_suspects(judge, verdict, min_age_ns, &start_s, &end_s);
 		pattern = growth_fit(judge->arrivals, nr, start_s, end_s, &verdict->rate);
-		/* A moment, as of a process that lived no longer, has no rate that means anything.
-		 */
+		/* A moment, in which a process has lived perhaps, has no rate. */
 		if (pattern == GROWTH_STEADY &&
 		    (end_s - start_s) * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
 			pattern = GROWTH_FEW;

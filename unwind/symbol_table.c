@@ -79,16 +79,16 @@ static size_t leading_underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/*
- * Orders by address; of several names for one address the best for people comes last, where a
- * lookup meets it first: one with a size, for programs to call, with few underscores, short.
- */
 /* "memcpy@@GLIBC_2.14": the version is the linker's business. */
 static size_t name_length(const char *mangled)
 {
 	return *mangled ? 1 + strcspn(mangled + 1, "@") : 0;
 }
 
+/*
+ * Orders by address; of several names for one address the best for people comes last, where a
+ * lookup meets it first: one with a size, for programs to call, with few underscores, short.
+ */
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
