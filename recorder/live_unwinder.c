@@ -355,23 +355,29 @@ static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
 		__atomic_store_n(slot, entry, __ATOMIC_RELAXED);
 }
 
-static size_t count_interrupted(const uint64_t *addresses, size_t nr)
+/* Writes @addresses to @out, a mark in front of those that are interrupted; returns the end. */
+static uint64_t *put_addresses(uint64_t *out, const uint64_t *addresses, size_t nr,
+			       const struct stack_end *end)
 {
-	size_t nr_marks = 0;
-
-	for (size_t i = 0; i < nr; i++)
-		nr_marks += (addresses[i] & STACK_INTERRUPTED) != 0;
-	return nr_marks;
+	if (!end->nr_interrupted) {
+		memcpy(out, addresses, nr * sizeof(*out));
+		return out + nr;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		if (addresses[i] & STACK_INTERRUPTED)
+			*out++ = (uint64_t)PERF_CONTEXT_USER;
+		*out++ = addresses[i] & ~STACK_INTERRUPTED;
+	}
+	return out;
 }
 
 static int write_chain(struct live_unwinder *unwinder, const struct perf_event_header *record,
 		       const struct dumped_sample *sample, const uint64_t *addresses, size_t nr,
 		       const struct stack_end *end, struct perf_writer *writer)
 {
-	/* The chain's length, PERF_CONTEXT_USER, the end's mark; and those of interrupted frames.
+	/* The chain's length, PERF_CONTEXT_USER, the end's mark; before interrupted ones, another.
 	 */
-	const size_t nr_marks = count_interrupted(addresses, nr),
-		     max = UINT16_MAX / sizeof(uint64_t) - FIXED_WORDS - 3 - nr_marks;
+	const size_t max = UINT16_MAX / sizeof(uint64_t) - FIXED_WORDS - 3 - end->nr_interrupted;
 	uint64_t *out = unwinder->out, *length,
 		 mark = end->is_truncated ? STACK_TRUNCATED : STACK_INCOMPLETE;
 	bool is_whole = end->is_whole;
@@ -387,11 +393,7 @@ static int write_chain(struct live_unwinder *unwinder, const struct perf_event_h
 	length = out++;
 	if (nr) {
 		*out++ = (uint64_t)PERF_CONTEXT_USER;
-		for (size_t i = 0; i < nr; i++) {
-			if (addresses[i] & STACK_INTERRUPTED)
-				*out++ = (uint64_t)PERF_CONTEXT_USER;
-			*out++ = addresses[i] & ~STACK_INTERRUPTED;
-		}
+		out = put_addresses(out, addresses, nr, end);
 		if (!is_whole)
 			*out++ = mark;
 	}

@@ -283,10 +283,25 @@ static int unwind(struct stack_store *store, const struct address_space *space,
 
 	if (!err && dump->returned_from)
 		push_function(&store->unwound, dump->returned_from);
-	for (size_t i = 1; !err && i < store->unwound.nr; i++)
-		if (!store->unwound.is_call[i])
-			store->unwound.addresses[i] |= STACK_INTERRUPTED;
 	return err;
+}
+
+/* Makes a chain of it, as stack_store_add_callchain() takes it; returns how many are interrupted.
+ */
+static size_t mark_interrupted(struct unwound_stack *stack)
+{
+	size_t nr = 0;
+
+	/* None, as nearly always. */
+	if (stack->nr < 2 || !memchr(stack->is_call + 1, 0, stack->nr - 1))
+		return 0;
+	for (size_t i = 1; i < stack->nr; i++) {
+		if (stack->is_call[i])
+			continue;
+		stack->addresses[i] |= STACK_INTERRUPTED;
+		nr++;
+	}
+	return nr;
 }
 
 int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stack_dump *dump,
@@ -302,6 +317,7 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 	/* Nothing at all is no stack. */
 	if (unwound->nr)
 		mark_end(unwound);
+	mark_interrupted(unwound);
 	return stack_store_add_callchain(store, pid, unwound->addresses, unwound->nr, ret_id);
 }
 
@@ -309,7 +325,7 @@ int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct s
 			    const uint64_t **ret_addresses, size_t *ret_nr,
 			    struct stack_end *ret_end)
 {
-	const struct unwound_stack *unwound = &store->unwound;
+	struct unwound_stack *unwound = &store->unwound;
 	int err = unwind(store, find_space(store, pid), dump);
 
 	if (err)
@@ -319,6 +335,7 @@ int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct s
 	*ret_end = (struct stack_end){
 		.is_whole = unwound->complete,
 		.is_truncated = unwound->truncated,
+		.nr_interrupted = mark_interrupted(unwound),
 		.top = unwound->top,
 	};
 	return 0;

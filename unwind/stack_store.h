@@ -155,7 +155,8 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 /* How far a dump could be unwound. Not whole and not truncated: lost. */
 struct stack_end {
 	bool is_whole;
-	bool is_truncated; /* the dump ended before the stack did */
+	bool is_truncated;     /* the dump ended before the stack did */
+	size_t nr_interrupted; /* addresses that are STACK_INTERRUPTED */
 	/*
 	 * An address. Truncated: the dump should have gone at least so far. Else: what was needed
 	 * of the stack lies below. 0: not known.
