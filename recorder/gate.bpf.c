@@ -5,6 +5,7 @@
  * however late the recorder is scheduled.
  */
 #include "gate_targets.bpf.h"
+#include "task_stack.bpf.h"
 
 /* Upper bounds of a record, with and without a stack. */
 const volatile unsigned int plain_bytes = 0;
@@ -33,12 +34,14 @@ static int gate(unsigned int bytes)
 SEC("kprobe")
 int gate_plain(void *regs)
 {
+	KEEP_TASK_STACK(regs, at_events);
 	return gate(plain_bytes);
 }
 
 SEC("kprobe")
 int gate_stack(void *regs)
 {
+	KEEP_TASK_STACK(regs, at_events);
 	return gate(stack_bytes);
 }
 

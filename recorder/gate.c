@@ -6,6 +6,7 @@
 #include "common/scope.h"
 #include "gate.skel.h"
 #include "recorder/guard.h"
+#include "recorder/private_stack.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -75,7 +76,7 @@ static void load_programs(struct gate *gate, const struct record_config *config)
 	gate->bpf->rodata->stack_bytes = stack_sample_bytes(config, false);
 	gate->bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
 	gate->bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
-	if (gate_bpf__load(gate->bpf) ||
+	if (gate_bpf__load(gate->bpf) || !uprobe_programs_are_safe(gate->bpf->obj) ||
 	    (config->scope == RECORD_CGROUP &&
 	     gate_set_cgroup(bpf_map__fd(gate->bpf->maps.recorded_cgroup), config->cgroup_fd))) {
 		gate_bpf__destroy(gate->bpf);

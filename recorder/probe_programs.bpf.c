@@ -160,6 +160,7 @@ int linked_call(struct pt_regs *regs)
 	unsigned long long args[PROGRAM_MAX_ARGS], *cookie = bpf_session_cookie(), old;
 	unsigned int *calls;
 
+	KEEP_TASK_STACK(regs, at_sessions);
 	if (!recording)
 		return 1;
 	/* 0 at the entry: cheaper than to ask which it is. */
@@ -202,6 +203,7 @@ int linked_entry(struct pt_regs *regs)
 	const struct program_site *site = &sites[index];
 	unsigned long long args[PROGRAM_MAX_ARGS], old;
 
+	KEEP_TASK_STACK(regs, at_links);
 	if (!recording || !is_wanted(site))
 		return 0;
 	if (has_filter) {
@@ -222,15 +224,22 @@ int linked_entry(struct pt_regs *regs)
  */
 static __attribute__((noinline)) int record_mark(struct pt_regs *regs, unsigned int index)
 {
-	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
-	unsigned int text[2 * TEXT_WORDS] = {0};
-	int len = bpf_copy_from_user_str(text, sizeof(text), (void *)PT_REGS_PARM1(regs),
-					 BPF_F_PAD_ZEROS);
+	struct mark *mark = mark_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	int len;
 
-	if (len < 1 || len > PROGRAM_TEXT_BYTES)
+	if (!mark) {
+		count_lost();
+		return 0;
+	}
+	mark->ip = PT_REGS_IP(regs);
+	len = bpf_copy_from_user_str(mark->text, PROGRAM_TEXT_BYTES, (void *)PT_REGS_PARM1(regs),
+				     BPF_F_PAD_ZEROS);
+	if (len < 1 || len > PROGRAM_TEXT_BYTES) {
+		mark->text[0] = 0;
 		len = 1;
-	record_text(regs, &site->events[PROGRAM_ENTRY], text, len);
-	return 0;
+	}
+	mark->text_bytes = len;
+	return write_mark(&sites[index & (PROGRAM_MAX_SITES - 1)].events[PROGRAM_ENTRY]);
 }
 
 SEC("uprobe.s")
@@ -267,6 +276,7 @@ int followed_entry(struct pt_regs *regs)
 	unsigned int *calls;
 	bool matches;
 
+	KEEP_TASK_STACK(regs, at_events);
 	if (!is_followed())
 		return 0;
 	if (has_filter) {
@@ -276,8 +286,13 @@ int followed_entry(struct pt_regs *regs)
 		else
 			matches = entry_matches(site, args, true, &old);
 		calls = open_calls_of_task();
-		if (calls && site->kind != PROGRAM_STORE && site->kind != PROGRAM_RELEASE)
-			*calls = *calls << 1 | matches;
+		if (site->kind != PROGRAM_STORE && site->kind != PROGRAM_RELEASE) {
+			if (calls)
+				*calls = *calls << 1 | matches;
+			/* Its return will not be known for one that is recorded. */
+			else if (matches)
+				count_lost();
+		}
 		if (!matches)
 			return 0;
 	}
@@ -290,6 +305,7 @@ int followed_return(struct pt_regs *regs)
 {
 	unsigned int *calls, was_recorded = 1;
 
+	KEEP_TASK_STACK(regs, at_events);
 	if (!is_followed())
 		return 0;
 	if (has_filter) {

@@ -7,6 +7,7 @@
 #include "probes/process_view.h"
 #include "recorder/cgroup.h"
 #include "recorder/gate.h"
+#include "recorder/private_stack.h"
 #include "recorder/program_places.h"
 #include "recorder/program_syscalls.h"
 
@@ -196,6 +197,8 @@ int probe_programs_create(const struct record_config *config, struct probe_progr
 	if (!programs->bpf || configure(programs->bpf, config) ||
 	    probe_programs_bpf__load(programs->bpf))
 		err = -EOPNOTSUPP;
+	else if (!uprobe_programs_are_safe(programs->bpf->obj))
+		err = -EPROTONOSUPPORT;
 	if (!err && config->scope == RECORD_CGROUP &&
 	    gate_set_cgroup(bpf_map__fd(programs->bpf->maps.recorded_cgroup), config->cgroup_fd))
 		err = -EOPNOTSUPP;

@@ -68,7 +68,8 @@ static inline size_t program_point_site(size_t nth)
 
 /*
  * Loads the programs. Returns 0; -EOPNOTSUPP where the kernel has not what it takes or does not
- * permit it (nothing is reported: perf events do it, too); other errors reported. Release with
+ * permit it, -EPROTONOSUPPORT where the kernel could crash if it preempts them (private_stack.h;
+ * neither is reported: perf events do it, too); other errors reported. Release with
  * probe_programs_destroy().
  */
 int probe_programs_create(const struct record_config *config, struct probe_programs **ret);

@@ -124,6 +124,7 @@ int linked_point(struct pt_regs *regs)
 	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
 	const struct program_site *site = &sites[index];
 
+	KEEP_TASK_STACK(regs, at_links);
 	if (site->has_block) {
 		if (recording && is_wanted(site))
 			record_point(regs, index);
@@ -139,6 +140,7 @@ int followed_point(struct pt_regs *regs)
 	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
 	const struct program_site *site = &sites[index];
 
+	KEEP_TASK_STACK(regs, at_events);
 	if (!site->has_block)
 		note_asked(regs, site);
 	else if (is_followed())

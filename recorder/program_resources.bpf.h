@@ -76,6 +76,7 @@ int linked_resource_call(struct pt_regs *regs)
 	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
 	__u64 *cookie = bpf_session_cookie();
 
+	KEEP_TASK_STACK(regs, at_sessions);
 	if (!recording)
 		return 1;
 	if (*cookie)
@@ -87,6 +88,7 @@ int linked_resource_call(struct pt_regs *regs)
 SEC("kprobe")
 int linked_resource_entry(struct pt_regs *regs)
 {
+	KEEP_TASK_STACK(regs, at_links);
 	if (recording)
 		record_resource_entry(regs, bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1));
 	return 0;
@@ -95,6 +97,7 @@ int linked_resource_entry(struct pt_regs *regs)
 SEC("kprobe")
 int followed_resource_entry(struct pt_regs *regs)
 {
+	KEEP_TASK_STACK(regs, at_events);
 	if (is_followed())
 		record_resource_entry(regs, bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1));
 	return 0;
@@ -103,6 +106,7 @@ int followed_resource_entry(struct pt_regs *regs)
 SEC("kprobe")
 int followed_resource_return(struct pt_regs *regs)
 {
+	KEEP_TASK_STACK(regs, at_events);
 	if (is_followed())
 		record_resource_return(regs, bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1));
 	return 0;

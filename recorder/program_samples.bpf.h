@@ -11,6 +11,7 @@
 #include "probe_programs_shared.h"
 #include "program_ring.bpf.h"
 #include "stack_tops.bpf.h"
+#include "task_stack.bpf.h"
 
 #include <stddef.h>
 
@@ -201,6 +202,24 @@ ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct program_event *ev
 	*(unsigned int *)(to + nr_fields) = 0;
 }
 
+/* Field by field: a compiler may build a whole struct on the stack first. */
+ALWAYS_INLINE void fill_plain_head(struct plain_head *head, const struct program_event *event,
+				   unsigned int size, unsigned long long ip,
+				   unsigned long long pid_tgid, unsigned int cpu)
+{
+	head->header.type = PERF_RECORD_SAMPLE;
+	head->header.misc = PERF_RECORD_MISC_USER;
+	head->header.size = size;
+	head->id = event->id;
+	head->ip = ip;
+	head->pid = pid_tgid >> 32;
+	head->tid = pid_tgid;
+	head->cpu = cpu;
+	head->reserved = 0;
+	/* After the reservation: in a ring, no sample is older than what was read before it. */
+	head->time_ns = bpf_ktime_get_ns();
+}
+
 /* A sample without a stack. @nr_fields, a constant, of 64 bits follow the common fields. */
 ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct program_event *event,
 				unsigned long long *fields, unsigned int nr_fields)
@@ -222,17 +241,7 @@ ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct program_event
 		no_room(cpu);
 		return;
 	}
-	head->header.type = PERF_RECORD_SAMPLE;
-	head->header.misc = PERF_RECORD_MISC_USER;
-	head->header.size = size;
-	head->id = event->id;
-	head->ip = PT_REGS_IP(regs);
-	head->pid = pid_tgid >> 32;
-	head->tid = pid_tgid;
-	head->cpu = cpu;
-	head->reserved = 0;
-	/* After the reservation: in a ring, no sample is older than what was read before it. */
-	head->time_ns = bpf_ktime_get_ns();
+	fill_plain_head(head, event, size, PT_REGS_IP(regs), pid_tgid, cpu);
 	fill_raw((void *)(head + 1), event, pid_tgid, fields, nr_fields);
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
@@ -354,49 +363,64 @@ struct mark_record {
 	unsigned int text_words[2 * TEXT_WORDS];
 };
 
-/* @text_bytes of @text are the string with its end. */
-ALWAYS_INLINE void record_text(struct pt_regs *regs, const struct program_event *event,
-			       const unsigned int *text, unsigned int text_bytes)
+/*
+ * The mark that a task is making. Not on the stack, of which sleepable programs may use little
+ * (task_stack.bpf.h).
+ */
+struct mark {
+	unsigned long long ip;
+	unsigned int text_bytes; /* with the string's end */
+	unsigned int text[2 * TEXT_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct mark);
+} marks SEC(".maps");
+
+ALWAYS_INLINE struct mark *mark_of_task(unsigned long long flags)
 {
-	unsigned long long pid_tgid = bpf_get_current_pid_tgid(), ip = PT_REGS_IP(regs);
+	return bpf_task_storage_get(&marks, bpf_get_current_task_btf(), 0, flags);
+}
+
+/* Writes the task's mark. A function of its own, with a stack of its own. */
+static __attribute__((noinline)) int write_mark(const struct program_event *event)
+{
 	unsigned int cpu = bpf_get_smp_processor_id();
 	struct program_ring_control *ring = ring_to_fill(cpu);
-	struct mark_record *record;
+	struct mark_record *record = 0;
+	struct mark *mark;
+	unsigned long long ip;
 	struct room room;
 
-	if (!ring) {
-		count_lost();
-		return;
-	}
-	record = ring_reserve(ring, sizeof(*record), &room);
+	if (ring)
+		record = ring_reserve(ring, sizeof(*record), &room);
 	if (!record) {
 		no_room(cpu);
-		return;
+		return 0;
 	}
-	record->head = (struct plain_head){
-		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, sizeof(*record)},
-		.id = event->id,
-		.ip = ip,
-		.pid = pid_tgid >> 32,
-		.tid = (unsigned int)pid_tgid,
-		.time_ns = bpf_ktime_get_ns(),
-		.cpu = cpu,
-	};
-	record->raw = (struct raw_head){
-		.size = sizeof(*record) - sizeof(record->head) - sizeof(record->raw.size),
-		.type = event->type,
-		.pid = (int)pid_tgid,
-	};
+	fill_plain_head(&record->head, event, sizeof(*record), 0, bpf_get_current_pid_tgid(), cpu);
+	record->raw.size = sizeof(*record) - sizeof(record->head) - sizeof(record->raw.size);
+	record->raw.type = event->type;
+	record->raw.flags = record->raw.preempt_count = 0;
+	record->raw.pid = (int)record->head.tid;
+	/* Here rather than before: what is held over the reservation takes stack. */
+	mark = mark_of_task(0);
+	ip = mark ? mark->ip : 0;
+	record->head.ip = ip;
 	record->ip_words[0] = (unsigned int)ip;
 	record->ip_words[1] = (unsigned int)(ip >> 32);
 	record->data_loc = (offsetof(struct mark_record, text_words) -
 			    offsetof(struct mark_record, raw.type)) |
-			   text_bytes << 16;
+			   (mark ? mark->text_bytes : 1) << 16;
 #pragma unroll
 	for (int i = 0; i < 2 * TEXT_WORDS; i++)
-		record->text_words[i] = text[i];
+		record->text_words[i] = mark ? mark->text[i] : 0;
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
+	return 0;
 }
 
 /* --- stacks as dumps, for whoever unwinds them --- */

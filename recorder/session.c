@@ -538,7 +538,7 @@ static int choose_recorder(struct session *session)
 	const struct record_config *config = &session->options->config;
 	int err = config->perf_events ? 0 : probe_programs_create(config, &session->programs);
 
-	if (err != -EOPNOTSUPP)
+	if (err != -EOPNOTSUPP && err != -EPROTONOSUPPORT)
 		return err;
 	if (config->has_sizes) {
 		diag_error(
@@ -546,9 +546,12 @@ static int choose_recorder(struct session *session)
 			"to load them); `leakparse --size` selects from a full recording");
 		return err;
 	}
-	diag_note(
-		"perf events record, at twice the cost of BPF programs, which take Linux 6.13 and "
-		"the right to load them");
+	if (err == -EPROTONOSUPPORT)
+		diag_note("perf events record, at twice the cost of BPF programs, which this "
+			  "kernel may run on a stack that tasks share");
+	else
+		diag_note("perf events record, at twice the cost of BPF programs, which take Linux "
+			  "6.13 and the right to load them");
 	return 0;
 }
 
