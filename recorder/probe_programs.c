@@ -470,3 +470,27 @@ uint64_t probe_programs_take_lost(struct probe_programs *programs, size_t cpu)
 		       ? __atomic_exchange_n(lost, 0, __ATOMIC_SEQ_CST)
 		       : 0;
 }
+
+/* __bpf_trace_run() in kernel/trace/bpf_trace.c counts what it skips; 7.x runs it preemptibly. */
+static uint64_t nr_skipped(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+	int fd = bpf_program__fd(program);
+
+	return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 ? info.recursion_misses : 0;
+}
+
+uint64_t probe_programs_nr_skipped(const struct probe_programs *programs)
+{
+	const struct bpf_program *const watched[] = {
+		programs->bpf->progs.syscall_enter,   programs->bpf->progs.syscall_exit,
+		programs->bpf->progs.after_fork,      programs->bpf->progs.after_exec,
+		programs->bpf->progs.after_map_pages, programs->bpf->progs.after_file_fault,
+	};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
+		sum += nr_skipped(watched[i]);
+	return sum;
+}

@@ -133,4 +133,10 @@ void probe_programs_rearm(struct probe_programs *programs, size_t cpu);
 /* Samples of CPU @cpu that found no room and that no record tells of; counted from anew. */
 uint64_t probe_programs_take_lost(struct probe_programs *programs, size_t cpu);
 
+/*
+ * How often the kernel skipped a program at a tracepoint, because it was running on that CPU
+ * already: each time, a system call, a fork or a new file may have gone unseen.
+ */
+uint64_t probe_programs_nr_skipped(const struct probe_programs *programs);
+
 #endif

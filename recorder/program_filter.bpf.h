@@ -10,6 +10,7 @@
 #include "program_samples.bpf.h"
 
 #define SEEN_BITS (1U << 22) /* a power of two */
+#define ENOENT	  2	     /* uapi/asm-generic/errno-base.h */
 
 /* glibc's, malloc/malloc.c. */
 #define CHUNK_IS_MMAPPED 2ULL
@@ -112,10 +113,17 @@ static __attribute__((noinline)) bool take_block(unsigned long long block, bool 
 {
 	unsigned int bit = seen_bit(block) & (SEEN_BITS - 1);
 	struct held_key key = held_key(block);
+	long err;
 
 	if (!(seen[bit / 64] >> (bit & 63) & 1))
 		return false;
-	return is_inherited ? take_inherited(&key) : bpf_map_delete_elem(&held_blocks, &key) == 0;
+	if (is_inherited)
+		return take_inherited(&key);
+	err = bpf_map_delete_elem(&held_blocks, &key);
+	/* The table was busy: whether the block was recorded is not known. */
+	if (err && err != -ENOENT)
+		count_lost();
+	return err == 0;
 }
 
 ALWAYS_INLINE unsigned long long argument(const unsigned long long *args, int index)

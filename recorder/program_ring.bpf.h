@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The programs' end of a program ring (program_ring_shared.h). They run to their end on one CPU,
- * but another task's may run in between: whoever comes later takes later room, and the recorder
- * waits for whoever came first.
+ * The programs' end of a program ring (program_ring_shared.h). A program stays on one CPU, but a
+ * preemptible kernel may run another task's program there between any two of its instructions. The
+ * one that comes later takes later room, and the recorder waits for the one that came first.
  */
 #ifndef LEAKTOOLS_RECORDER_PROGRAM_RING_BPF_H
 #define LEAKTOOLS_RECORDER_PROGRAM_RING_BPF_H
@@ -74,9 +74,11 @@ ALWAYS_INLINE void *ring_reserve(struct program_ring_control *ring, unsigned int
 			if (ret->filled > ring_mask)
 				return 0;
 		}
-		if (__sync_val_compare_and_swap(&ring->head, at, at + bytes) == at)
+		if (__sync_val_compare_and_swap(&ring->head, at, at + bytes) == at) {
+			__sync_fetch_and_add(&ring->records, 1);
 			return (char *)ring + PROGRAM_RING_DATA_OFFSET + (at & ring_mask) +
 			       PROGRAM_RING_SEAL_BYTES;
+		}
 	}
 	return 0;
 }

@@ -17,7 +17,8 @@ struct program_ring {
 	const char *data;
 	size_t size_bytes; /* a power of two */
 	uint64_t secret;
-	uint64_t at; /* of the next record to read */
+	uint64_t at;	  /* of the next record to read */
+	uint64_t nr_read; /* records that were taken; the reader counts them */
 };
 
 /* The bytes of a ring's value in its map, for @size_bytes of records. */
@@ -45,6 +46,12 @@ void program_ring_consume(struct program_ring *ring);
 static inline uint64_t program_ring_end(const struct program_ring *ring)
 {
 	return __atomic_load_n(&ring->control->head, __ATOMIC_ACQUIRE);
+}
+
+/* The records that have room but were never read; exact once no program runs any more. */
+static inline uint64_t program_ring_nr_unread(const struct program_ring *ring)
+{
+	return __atomic_load_n(&ring->control->records, __ATOMIC_ACQUIRE) - ring->nr_read;
 }
 
 #endif

@@ -25,7 +25,8 @@ struct program_ring_control {
 	/* The programs'. */
 	unsigned long long head;      /* all before it is taken */
 	unsigned long long seen_tail; /* of when it was last looked at */
-	unsigned long long pad1[6];
+	unsigned long long records;   /* that have got room so far, fillers aside */
+	unsigned long long pad1[5];
 	/* The recorder's. */
 	unsigned long long tail; /* all before it is free again */
 	unsigned long long pad2[7];

@@ -613,10 +613,10 @@ int record_events_add_written(struct record_events *events, const struct record_
 	return 0;
 }
 
-uint64_t record_events_lost(const struct record_events *events)
+struct record_totals record_events_totals(const struct record_events *events)
 {
 	const struct record_group *group = &events->probes;
-	uint64_t lost = 0;
+	struct record_totals totals = {0};
 
 	for (size_t i = 0; i < group->nr_events && group->events[i].evsel; i++) {
 		struct record_event *event = &group->events[i];
@@ -625,10 +625,13 @@ uint64_t record_events_lost(const struct record_events *events)
 		for (size_t j = 0; j < event->nr_ids; j++) {
 			struct perf_counts_values count = {0};
 
-			if (nr_cpus && perf_evsel__read(event->evsel, (int)(j / events->nr_threads),
-							(int)(j % events->nr_threads), &count) >= 0)
-				lost += count.lost;
+			if (!nr_cpus ||
+			    perf_evsel__read(event->evsel, (int)(j / events->nr_threads),
+					     (int)(j % events->nr_threads), &count) < 0)
+				continue;
+			totals.hits += count.val;
+			totals.lost += count.lost;
 		}
 	}
-	return lost;
+	return totals;
 }

@@ -156,11 +156,13 @@ bool record_events_syscall_has_stack(const struct syscall_schema *schema, bool i
 int record_events_add_written(struct record_events *events, const struct record_config *config,
 			      char *name, char *format, uint64_t type, uint64_t id, bool has_stack);
 
-/*
- * The samples that the kernel could not write, as its own counters have it (PERF_FORMAT_LOST, Linux
- * 6.0); 0 where it does not count them.
- */
-uint64_t record_events_lost(const struct record_events *events);
+/* The kernel's own counts of the probes' perf events, children's included. */
+struct record_totals {
+	uint64_t hits; /* each makes a sample, or is lost: the period is 1 */
+	uint64_t lost; /* that found no room; 0 before Linux 6.0 */
+};
+
+struct record_totals record_events_totals(const struct record_events *events);
 
 /*
  * What every event records, and the trailer that this makes for records other than samples. The

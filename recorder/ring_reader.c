@@ -57,6 +57,7 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 {
 	switch (record->type) {
 	case PERF_RECORD_SAMPLE:
+		reader->taken += is_probe;
 		if (is_probe && is_outside(reader, record))
 			return 0;
 		reader->samples += is_probe;
@@ -195,6 +196,7 @@ static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t u
 			ring->at = at;
 			break;
 		}
+		ring->nr_read++;
 		if (record->type == PERF_RECORD_LOST)
 			reader->lost += ((const struct perf_disk_lost *)record)->lost;
 		else
@@ -380,8 +382,14 @@ static int stop_programs(struct ring_reader *reader)
 		err = ring_reader_round(reader);
 	}
 	reader->lost_by_programs = reader->lost;
-	for (size_t cpu = 0; cpu < reader->programs->nr_rings; cpu++)
+	for (size_t cpu = 0; cpu < reader->programs->nr_rings; cpu++) {
+		const struct program_ring *ring = &reader->programs->rings[cpu];
+
 		reader->lost_by_programs += probe_programs_take_lost(reader->programs, cpu);
+		if (ring->control)
+			reader->lost_by_programs += program_ring_nr_unread(ring);
+	}
+	reader->lost_by_programs += probe_programs_nr_skipped(reader->programs);
 	return err;
 }
 
@@ -404,9 +412,18 @@ int ring_reader_stop(struct ring_reader *reader)
 	return err ? err : ring_reader_round(reader);
 }
 
+/* What the kernel counted and no ring held, whether or not the kernel says that it was lost. */
+static uint64_t lost_by_perf_events(const struct ring_reader *reader)
+{
+	const struct record_totals totals = record_events_totals(reader->events);
+	uint64_t missing = totals.hits > reader->taken ? totals.hits - reader->taken : 0;
+
+	return missing > totals.lost ? missing : totals.lost;
+}
+
 int ring_reader_finish(struct ring_reader *reader)
 {
-	uint64_t lost = record_events_lost(reader->events) + reader->lost_by_programs +
+	uint64_t lost = lost_by_perf_events(reader) + reader->lost_by_programs +
 			(reader->unwinder ? live_unwinder_nr_dropped(reader->unwinder) : 0);
 	struct {
 		struct perf_disk_lost_samples event;

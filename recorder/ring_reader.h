@@ -38,6 +38,7 @@ struct ring_reader {
 	bool stopped;			 /* nothing is recorded any more */
 	uint64_t start_ns, end_ns;	 /* CLOCK_MONOTONIC, as the samples' */
 	uint64_t samples;		 /* of probes */
+	uint64_t taken;			 /* samples out of perf rings, those left out included */
 	uint64_t lost;			 /* as LOST records tell */
 	uint64_t lost_by_programs;	 /* in the end: also what no record tells of */
 	uint64_t wrapped[UINT16_MAX / sizeof(uint64_t) + 1]; /* a record, in one piece */
