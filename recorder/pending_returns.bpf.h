@@ -53,10 +53,17 @@ ALWAYS_INLINE unsigned long long pending_function(unsigned long long sp)
 ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned int bytes,
 				   struct return_instance *pending)
 {
+	unsigned long long last = bytes;
+
+	/* The verifier (Linux 6.18.15) keeps the bound if this very register is compared first. */
+	asm volatile("" : "+r"(last));
+	if (last < 8)
+		return;
+	asm volatile("%0 += -8" : "+r"(last));
 	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
 		unsigned long long offset = pending->stack - sp;
 
-		if (bytes >= 8 && offset <= bytes - 8)
+		if (offset <= last)
 			*(unsigned long long *)(dump + offset) = pending->orig_ret_vaddr;
 		pending = pending->next;
 	}
