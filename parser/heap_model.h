@@ -15,6 +15,7 @@
 #define LEAKTOOLS_PARSER_HEAP_MODEL_H
 
 #include "common/probe_schema.h"
+#include "parser/shared_pages.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,13 +44,13 @@ struct heap_block {
 	struct heap_op allocated;
 };
 
-/* NULL: out of memory. */
-struct heap *heap_create(void);
+/* @memory counts what it takes; copies share it. NULL: out of memory. */
+struct heap *heap_create(struct shared_memory *memory);
 /*
  * A copy for a forked child, releases included, every block marked inherited and none provisional;
- * NULL: out of memory.
+ * NULL: out of memory. What neither changes, both have in one place.
  */
-struct heap *heap_copy(const struct heap *heap);
+struct heap *heap_copy(struct heap *heap);
 void heap_destroy(struct heap *heap);
 
 enum heap_result {
@@ -92,8 +93,8 @@ bool heap_withdraw(struct heap *heap, uint64_t address, uint64_t sequence,
 bool heap_settle(struct heap *heap, uint64_t address, uint64_t sequence,
 		 struct heap_block *ret_block);
 
-/* The block held at @address, or NULL. Valid until the next change. */
-const struct heap_block *heap_find(const struct heap *heap, uint64_t address);
+/* The block held at @address, or NULL. Valid until the next change or search. */
+const struct heap_block *heap_find(struct heap *heap, uint64_t address);
 
 /*
  * @address will be asked for soon: fetches into the cache where its entry is looked for, or, when
@@ -105,9 +106,14 @@ bool heap_prefetch(const struct heap *heap, uint64_t address, bool sooner);
 /* The last release of @address, or NULL if it is held or not known. Valid until the next change. */
 const struct heap_op *heap_find_release(const struct heap *heap, uint64_t address);
 
-/* Keeps only what a dead process leaves behind: the held blocks that it did not inherit. */
-void heap_bury(struct heap *heap);
+/*
+ * Keeps only what a dead process leaves behind: the held blocks that it did not inherit. Returns 0
+ * or -ENOMEM.
+ */
+int heap_bury(struct heap *heap);
 
+/* What the heap takes by itself, and with what it has in common with others. */
+size_t heap_size_bytes(const struct heap *heap);
 size_t heap_nr_blocks(const struct heap *heap);
 size_t heap_nr_releases(const struct heap *heap);
 uint64_t heap_held_bytes(const struct heap *heap);
@@ -116,9 +122,13 @@ uint64_t heap_held_bytes(const struct heap *heap);
 int heap_for_each(const struct heap *heap, int (*visit)(void *context, const struct heap_block *b),
 		  void *context);
 
+/* Calls @visit for each held block that was not inherited, in no order. */
+void heap_for_each_own(const struct heap *heap,
+		       void (*visit)(void *context, const struct heap_block *b), void *context);
+
 /*
- * Calls @visit for each held block, in no order, and leaves the heap empty: its memory is given
- * back meanwhile, so that blocks which move elsewhere hardly take twice the room.
+ * As heap_for_each_own(), and leaves the heap empty: its memory is given back meanwhile, so that
+ * blocks which move elsewhere hardly take twice the room.
  */
 void heap_drain(struct heap *heap, void (*visit)(void *context, const struct heap_block *b),
 		void *context);

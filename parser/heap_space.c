@@ -14,6 +14,7 @@ static struct heap_space *add_space(struct heap_spaces *spaces)
 
 	if (!space)
 		return NULL;
+	space->spaces = spaces;
 	space->nr_users = 1;
 	DL_APPEND(spaces->all, space);
 	return space;
@@ -62,7 +63,7 @@ static void detach_copy(struct heap_space *copy)
 	copy->source = NULL;
 }
 
-static int make_copy(struct heap_space *copy, const struct heap_space *source)
+static int make_copy(struct heap_space *copy, struct heap_space *source)
 {
 	struct region_map *regions = NULL;
 	struct heap *heap = heap_copy(source->heap);
@@ -71,11 +72,13 @@ static int make_copy(struct heap_space *copy, const struct heap_space *source)
 		regions = region_map_copy(source->regions);
 	if (!heap || (source->regions && !regions)) {
 		heap_destroy(heap);
+		region_map_destroy(regions);
 		return -ENOMEM;
 	}
 	detach_copy(copy);
 	copy->heap = heap;
 	copy->regions = regions;
+	copy->is_copy = true;
 	return 0;
 }
 
@@ -97,7 +100,7 @@ int heap_space_open(struct heap_space *space, struct heap **ret)
 	if (err)
 		return err;
 	if (!space->heap)
-		space->heap = heap_create();
+		space->heap = heap_create(&space->spaces->memory);
 	if (!space->heap)
 		return -ENOMEM;
 	*ret = space->heap;
@@ -107,7 +110,7 @@ int heap_space_open(struct heap_space *space, struct heap **ret)
 int heap_space_regions(struct heap_space *space, struct region_map **ret)
 {
 	if (!space->regions)
-		space->regions = region_map_create();
+		space->regions = region_map_create(&space->spaces->memory);
 	*ret = space->regions;
 	return *ret ? 0 : -ENOMEM;
 }
@@ -124,9 +127,48 @@ int heap_space_bury(struct heap_space *space)
 	if (err)
 		return err;
 	detach_copy(space);
-	if (space->heap)
-		heap_bury(space->heap);
-	return space->regions ? region_map_bury(space->regions) : 0;
+	space->is_copy = false;
+	err = space->heap ? heap_bury(space->heap) : 0;
+	return !err && space->regions ? region_map_bury(space->regions) : err;
+}
+
+/* What would be left if all copies were forgotten. */
+static size_t bytes_without_copies(const struct heap_spaces *spaces)
+{
+	const struct heap_space *space;
+	size_t bytes = 0;
+
+	DL_FOREACH (spaces->all, space) {
+		if (space->is_copy)
+			continue;
+		bytes += space->heap ? heap_size_bytes(space->heap) : 0;
+		bytes += space->regions ? region_map_size_bytes(space->regions) : 0;
+	}
+	return bytes;
+}
+
+int heap_spaces_limit(struct heap_spaces *spaces)
+{
+	size_t max = spaces->max_copied_bytes ? spaces->max_copied_bytes : MAX_COPIED_BYTES;
+	size_t others = bytes_without_copies(spaces);
+	struct heap_space *space;
+	int err = 0;
+
+	if (spaces->memory.bytes > others + max) {
+		DL_FOREACH (spaces->all, space) {
+			if (err || spaces->memory.bytes <= others + max / 2)
+				break;
+			if (!space->is_copy)
+				continue;
+			spaces->nr_forgotten++;
+			err = heap_space_bury(space);
+		}
+		others = bytes_without_copies(spaces);
+	}
+	spaces->limit_at = others + max;
+	if (spaces->limit_at < spaces->memory.bytes)
+		spaces->limit_at = spaces->memory.bytes + max / 2;
+	return err;
 }
 
 static bool is_empty(const struct heap_space *space)
@@ -183,7 +225,7 @@ int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space,
 	if (!dropping.err && space->heap)
 		dropping.err = heap_for_each(space->heap, visit, context);
 	if (!dropping.err && space->regions)
-		region_map_for_each(space->regions, drop_region, &dropping);
+		region_map_for_each_own(space->regions, drop_region, &dropping);
 	delete_space(spaces, space);
 	return dropping.err;
 }
@@ -193,18 +235,11 @@ struct block_list {
 	size_t nr;
 };
 
-static void move_held(void *context, const struct heap_block *block)
+static void add_held(void *context, const struct heap_block *block)
 {
 	struct block_list *list = context;
 
-	if (!block->inherited)
-		list->blocks[list->nr++] = *block;
-}
-
-static int add_held(void *context, const struct heap_block *block)
-{
-	move_held(context, block);
-	return 0;
+	list->blocks[list->nr++] = *block;
 }
 
 static void add_region(void *context, const struct region *region)
@@ -212,7 +247,7 @@ static void add_region(void *context, const struct region *region)
 	const struct heap_block block = held_block_of(region);
 
 	if (!region->is_own)
-		move_held(context, &block);
+		add_held(context, &block);
 }
 
 static int compare_by_time(const void *a, const void *b)
@@ -225,15 +260,28 @@ static int compare_by_time(const void *a, const void *b)
 	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
+static void count_block(void *context, const struct heap_block *block)
+{
+	++*(size_t *)context;
+}
+
+static void count_region(void *context, const struct region *region)
+{
+	++*(size_t *)context;
+}
+
 /* The size of the list at most; 1 at least, because calloc(0) may return NULL. */
 static size_t max_held(const struct heap_spaces *spaces)
 {
 	const struct heap_space *space;
 	size_t max = 1;
 
-	DL_FOREACH (spaces->all, space)
-		max += (space->heap ? heap_nr_blocks(space->heap) : 0) +
-		       (space->regions ? region_map_nr(space->regions) : 0);
+	DL_FOREACH (spaces->all, space) {
+		if (space->heap)
+			heap_for_each_own(space->heap, count_block, &max);
+		if (space->regions)
+			region_map_for_each_own(space->regions, count_region, &max);
+	}
 	return max;
 }
 
@@ -246,9 +294,9 @@ int heap_spaces_list_held(const struct heap_spaces *spaces, struct heap_block **
 		return -ENOMEM;
 	DL_FOREACH (spaces->all, space) {
 		if (space->heap)
-			heap_for_each(space->heap, add_held, &list);
+			heap_for_each_own(space->heap, add_held, &list);
 		if (space->regions)
-			region_map_for_each(space->regions, add_region, &list);
+			region_map_for_each_own(space->regions, add_region, &list);
 	}
 	qsort(list.blocks, list.nr, sizeof(*list.blocks), compare_by_time);
 	*ret = list.blocks;
@@ -263,11 +311,13 @@ int heap_spaces_move_held(struct heap_spaces *spaces, struct heap_block **ret, s
 
 	if (!list.blocks)
 		return -ENOMEM;
-	DL_FOREACH (spaces->all, space) {
+	/* Children come after their parents: what they share goes with the last who has it. */
+	for (space = spaces->all ? spaces->all->prev : NULL; space;
+	     space = space == spaces->all ? NULL : space->prev) {
 		if (space->heap)
-			heap_drain(space->heap, move_held, &list);
+			heap_drain(space->heap, add_held, &list);
 		if (space->regions)
-			region_map_for_each(space->regions, add_region, &list);
+			region_map_for_each_own(space->regions, add_region, &list);
 		region_map_destroy(space->regions);
 		space->regions = NULL;
 	}
@@ -285,7 +335,7 @@ static void add_own(void *context, const struct region *region)
 {
 	struct own_sum *sum = context;
 
-	if (!region->is_own || region->inherited)
+	if (!region->is_own)
 		return;
 	sum->nr++;
 	sum->bytes += region->end - region->start;
@@ -298,7 +348,7 @@ void heap_spaces_sum_own(const struct heap_spaces *spaces, uint64_t *ret_nr, uin
 
 	DL_FOREACH (spaces->all, space)
 		if (space->regions)
-			region_map_for_each(space->regions, add_own, &sum);
+			region_map_for_each_own(space->regions, add_own, &sum);
 	*ret_nr = sum.nr;
 	*ret_bytes = sum.bytes;
 }

@@ -6,7 +6,12 @@
  *
  * A fork copies lazily: the child's space names its source until either of them is about to change.
  * Most children exec before that, and their copy is never made. So a heap is reached through
- * heap_space_open() only, which makes the copies that are due.
+ * heap_space_open() only, which makes the copies that are due. A copy that is made takes room for
+ * what is changed in it or in its source (heap_copy()).
+ *
+ * What all copies take together is limited. Beyond that, children forget what they inherited, the
+ * oldest first, and are counted. No leak is missed for that: what a child inherited is its parent's
+ * to leak. But a free of it in the child is one of an unknown block then.
  */
 #ifndef LEAKTOOLS_PARSER_HEAP_SPACE_H
 #define LEAKTOOLS_PARSER_HEAP_SPACE_H
@@ -20,12 +25,20 @@ struct heap_space {
 	struct heap_space *source;  /* whose heap this one is to be a copy of */
 	struct heap_space *copies;  /* the spaces whose source this is */
 	struct heap_space *next_copy, *prev_copy;
-	unsigned int nr_users;		/* processes; 0: its leaks outlive them */
+	unsigned int nr_users; /* processes; 0: its leaks outlive them */
+	bool is_copy;	       /* and knows what it inherited */
+	struct heap_spaces *spaces;
 	struct heap_space *prev, *next; /* in heap_spaces.all */
 };
 
+#define MAX_COPIED_BYTES ((size_t)1 << 30)
+
 struct heap_spaces {
 	struct heap_space *all;
+	struct shared_memory memory; /* of all heaps and regions */
+	size_t max_copied_bytes;     /* what copies may take; 0: MAX_COPIED_BYTES */
+	size_t limit_at;	     /* from @memory.bytes on heap_spaces_limit() may have to act */
+	uint64_t nr_forgotten;	     /* children that have forgotten what they inherited */
 };
 
 void heap_spaces_deinit(struct heap_spaces *spaces);
@@ -41,6 +54,12 @@ static inline bool heap_space_is_open(const struct heap_space *space)
 {
 	return space->heap && !space->source && !space->copies;
 }
+
+/*
+ * Keeps what copies take within its limit, now that all may take more than @limit_at. Heaps that
+ * are open lose what they inherited. Return 0 or -ENOMEM.
+ */
+int heap_spaces_limit(struct heap_spaces *spaces);
 
 /* The heap of @space, about to be changed. Return 0 or -ENOMEM. */
 int heap_space_open(struct heap_space *space, struct heap **ret);

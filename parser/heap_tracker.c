@@ -303,6 +303,7 @@ int heap_tracker_finish(struct heap_tracker *tracker)
 	heap_anomalies_compact(&tracker->sink.anomalies);
 	heap_spaces_sum_own(&tracker->table.spaces, &tracker->sink.stats.own_mappings,
 			    &tracker->sink.stats.own_mapped_bytes);
+	tracker->sink.stats.forgetful_children = tracker->table.spaces.nr_forgotten;
 	tracker->finished = true;
 	return 0;
 }

@@ -71,6 +71,8 @@ struct heap_tracker_stats {
 	uint64_t blocks_dropped_by_exec;
 	/* After finish: the allocator's own that are still there, inherited ones excepted. */
 	uint64_t own_mappings, own_mapped_bytes;
+	/* Forked children that have forgotten what they inherited, for lack of room. */
+	uint64_t forgetful_children;
 };
 
 /* Who needs what is mapped, as a stack tells it. */

@@ -6,6 +6,7 @@
 #include "common/pager.h"
 #include "common/scope.h"
 #include "parser/diff_report.h"
+#include "parser/heap_space.h"
 #include "parser/input_advice.h"
 #include "parser/leak_screen.h"
 #include "parser/leakparse_options.h"
@@ -149,6 +150,11 @@ static void tell(const struct leak_report *report)
 			  " bytes besides are the allocator's own, the loader's or the C "
 			  "library's; --own-mappings lists them, too",
 			  stats->own_mappings, stats->own_mapped_bytes);
+	if (stats->forgetful_children)
+		diag_warn("%" PRIu64 " forked processes changed too much of what they inherited: "
+			  "more than %zu MiB for all of them; frees of it there count as unknown, "
+			  "and no double free of it is seen; what is held stays exact",
+			  stats->forgetful_children, MAX_COPIED_BYTES >> 20);
 	if (analysis->lost)
 		warn_of_losses(analysis);
 	tell_advice(report);

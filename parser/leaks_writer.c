@@ -155,6 +155,8 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	if (stats->own_mappings)
 		fprintf(out, " own_mappings=%" PRIu64 " own_mapped_bytes=%" PRIu64,
 			stats->own_mappings, stats->own_mapped_bytes);
+	if (stats->forgetful_children)
+		fprintf(out, " forgetful_children=%" PRIu64, stats->forgetful_children);
 	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
 		fputc(' ', out);
 		write_key(out, verdict_name(verdict));

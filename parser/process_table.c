@@ -135,11 +135,16 @@ int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, stru
 
 int process_open_heap(struct process_table *table, struct process *process, struct heap **ret)
 {
+	int err;
+
 	if (!process->space)
 		process->space = heap_space_create(&table->spaces);
 	if (!process->space)
 		return -ENOMEM;
-	return heap_space_open(process->space, ret);
+	err = heap_space_open(process->space, ret);
+	if (!err && table->spaces.memory.bytes > table->spaces.limit_at)
+		err = heap_spaces_limit(&table->spaces);
+	return err;
 }
 
 /* Puts the space of @process aside, with the leaks of those who used it. */

@@ -36,9 +36,12 @@ struct region_cuts {
 
 void region_cuts_deinit(struct region_cuts *cuts);
 
-/* NULL: out of memory. */
-struct region_map *region_map_create(void);
-/* A copy for a forked child, every region marked inherited; NULL: out of memory. */
+/* @memory counts what it takes; copies share it. NULL: out of memory. */
+struct region_map *region_map_create(struct shared_memory *memory);
+/*
+ * A copy for a forked child, every region marked inherited; NULL: out of memory. What neither
+ * changes, both have in one place.
+ */
 struct region_map *region_map_copy(const struct region_map *map);
 void region_map_destroy(struct region_map *map);
 
@@ -70,11 +73,14 @@ const struct region *region_map_find_in(const struct region_map *map, uint64_t s
 /* Forgets the regions that a dead process inherited: they are its parent's. */
 int region_map_bury(struct region_map *map);
 
+/* What the map takes by itself, and with what it has in common with others. */
+size_t region_map_size_bytes(const struct region_map *map);
 size_t region_map_nr(const struct region_map *map);
 
-/* Calls @visit for each region in the order of addresses. */
-void region_map_for_each(const struct region_map *map,
-			 void (*visit)(void *context, const struct region *region), void *context);
+/* Calls @visit for each region that was not inherited, in the order of addresses. */
+void region_map_for_each_own(const struct region_map *map,
+			     void (*visit)(void *context, const struct region *region),
+			     void *context);
 
 /*
  * The end of the break (brk(2)) where it is known, else 0: the caller's to keep; copied with the

@@ -82,6 +82,8 @@ static void write_summary(FILE *out, const struct leak_report *report)
 		write_u64(out, "own_mappings", stats->own_mappings);
 		write_u64(out, "own_mapped_bytes", stats->own_mapped_bytes);
 	}
+	if (stats->forgetful_children)
+		write_u64(out, "forgetful_children", stats->forgetful_children);
 	write_u64(out, "lost", analysis->lost);
 	write_u64(out, "unwind_failures", analysis_unwind_failures(analysis));
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)

@@ -119,7 +119,8 @@ static void events_lost(void **state)
 
 static void churn_does_not_grow_the_heap(void **state)
 {
-	struct heap *heap = heap_create();
+	struct shared_memory memory = {0};
+	struct heap *heap = heap_create(&memory);
 	struct heap_op op = {0}, released;
 	struct heap_block block = {0}, ret;
 

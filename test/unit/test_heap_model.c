@@ -8,9 +8,11 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+static struct shared_memory memory;
+
 static int setup(void **state)
 {
-	*state = heap_create();
+	*state = heap_create(&memory);
 	return *state ? 0 : -1;
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+static struct shared_memory memory;
+
 #define PAGES 96
 #define PAGE  4096ULL
 #define BASE  0x7f0000000000ULL
@@ -25,26 +27,16 @@ static uint32_t random_below(uint32_t *state, uint32_t limit)
 	return (*state >> 8) % limit;
 }
 
-struct comparison {
-	const struct model *model;
-	uint64_t next; /* page */
-	size_t nr;
-};
-
-static void compare_region(void *context, const struct region *region)
+/* The pages that were not inherited, as the map shows them. */
+static void note_own(void *context, const struct region *region)
 {
-	struct comparison *comparison = context;
-	const struct model *model = comparison->model;
-	uint64_t first = (region->start - BASE) / PAGE, end = (region->end - BASE) / PAGE;
+	uint64_t *own = context;
 
-	assert_true(region->start < region->end && first >= comparison->next && end <= PAGES);
-	for (; comparison->next < first; comparison->next++)
-		assert_int_equal(model->owner[comparison->next], 0);
-	for (; comparison->next < end; comparison->next++) {
-		assert_int_equal(model->owner[comparison->next], region->mapped.sequence);
-		assert_int_equal(model->inherited[comparison->next], region->inherited);
+	assert_false(region->inherited);
+	for (uint64_t at = region->start; at < region->end; at += PAGE) {
+		assert_int_equal(own[(at - BASE) / PAGE], 0);
+		own[(at - BASE) / PAGE] = region->mapped.sequence;
 	}
-	comparison->nr++;
 }
 
 /* Regions are as long as they can be: as many as there are runs of pages of one origin. */
@@ -59,13 +51,16 @@ static size_t nr_runs(const struct model *model)
 
 static void compare(const struct region_map *map, const struct model *model)
 {
-	struct comparison comparison = {.model = model};
+	uint64_t own[PAGES] = {0};
 
-	region_map_for_each(map, compare_region, &comparison);
-	for (; comparison.next < PAGES; comparison.next++)
-		assert_int_equal(model->owner[comparison.next], 0);
-	assert_int_equal(comparison.nr, nr_runs(model));
-	assert_int_equal(comparison.nr, region_map_nr(map));
+	region_map_for_each_own(map, note_own, own);
+	for (size_t i = 0; i < PAGES; i++) {
+		const struct region *region = region_map_find(map, BASE + i * PAGE);
+
+		assert_int_equal(region ? region->mapped.sequence : 0, model->owner[i]);
+		assert_int_equal(own[i], model->inherited[i] ? 0 : model->owner[i]);
+	}
+	assert_int_equal(region_map_nr(map), nr_runs(model));
 }
 
 /* What a take says that it took is what the model had there. */
@@ -130,7 +125,7 @@ static void put_back(struct region_map *map, const struct region_cuts *cuts)
 
 static void test_random(void **state)
 {
-	struct region_map *map = region_map_create();
+	struct region_map *map = region_map_create(&memory);
 	struct model model = {0};
 	uint32_t random = 20240607;
 
@@ -162,7 +157,7 @@ static void test_random(void **state)
 /* What has been mapped since stays, and the rest comes back as far as there is room for it. */
 static void test_put_back_too_late(void **state)
 {
-	struct region_map *map = region_map_create();
+	struct region_map *map = region_map_create(&memory);
 	struct model model = {0};
 	struct region_cuts cuts = {0};
 	struct region_join join;
@@ -197,7 +192,7 @@ static void test_put_back_too_late(void **state)
 
 static void test_fork(void **state)
 {
-	struct region_map *map = region_map_create(), *child;
+	struct region_map *map = region_map_create(&memory), *child;
 	struct model model = {0}, of_child;
 	struct region_cuts cuts = {0};
 
@@ -226,9 +221,62 @@ static void test_fork(void **state)
 	region_map_destroy(map);
 }
 
+struct fork {
+	struct region_map *map; /* NULL: unused */
+	struct model model;
+};
+
+static void change_at_random(struct fork *fork, uint32_t *random, uint64_t sequence)
+{
+	struct region_cuts cuts = {0};
+	uint64_t first = random_below(random, PAGES);
+	uint64_t nr = 1 + random_below(random, 4);
+
+	if (first + nr > PAGES)
+		nr = PAGES - first;
+	take(fork->map, &fork->model, first, nr, &cuts);
+	if (random_below(random, 3))
+		put(fork->map, &fork->model, first, nr, sequence);
+	region_cuts_deinit(&cuts);
+}
+
+/* Children and their children; what one of them does is nobody else's. */
+static void test_random_forks(void **state)
+{
+	struct fork forks[6] = {0};
+	uint32_t random = 7;
+
+	for (uint64_t step = 1; step <= 20000; step++) {
+		struct fork *fork = &forks[random_below(&random, 6)];
+		struct fork *from = &forks[random_below(&random, 6)];
+
+		if (!fork->map && from->map) {
+			fork->map = region_map_copy(from->map);
+			fork->model = from->model;
+			for (size_t i = 0; i < PAGES; i++)
+				fork->model.inherited[i] = fork->model.owner[i] != 0;
+		} else if (!fork->map) {
+			fork->map = region_map_create(&memory);
+			fork->model = (struct model){0};
+		} else if (random_below(&random, 60) == 0) {
+			region_map_destroy(fork->map);
+			fork->map = NULL;
+			continue;
+		}
+		assert_non_null(fork->map);
+		change_at_random(fork, &random, step);
+		compare(fork->map, &fork->model);
+		if (from->map)
+			compare(from->map, &from->model);
+	}
+	for (size_t i = 0; i < 6; i++)
+		region_map_destroy(forks[i].map);
+	assert_int_equal(memory.bytes, 0);
+}
+
 static void test_bounds(void **state)
 {
-	struct region_map *map = region_map_create();
+	struct region_map *map = region_map_create(&memory);
 	const struct region all = {.start = 0, .end = UINT64_MAX};
 	struct region_cuts cuts = {0};
 
@@ -252,9 +300,8 @@ static void test_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_put_back_too_late),
-		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_random), cmocka_unit_test(test_put_back_too_late),
+		cmocka_unit_test(test_fork),   cmocka_unit_test(test_random_forks),
 		cmocka_unit_test(test_bounds),
 	};
 
