@@ -2,6 +2,7 @@
 #include "unwind/address_space.h"
 
 #include "common/diag.h"
+#include "common/scope.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +10,19 @@
 
 /* Twice the kernel's default vm.max_map_count: no process that runs has more. */
 #define MAX_MAPPINGS (1u << 17)
+#define MAX_RUN	     64
+
+/* Mappings that follow each other. It does not change, so that it can be in many spaces. */
+struct mapping_run {
+	unsigned refs;
+	size_t nr; /* from 1 */
+	struct mapping mappings[];
+};
+
+/* Where a mapping is; {nr_runs, 0} is behind the last one. */
+struct mapping_place {
+	size_t run, at;
+};
 
 struct process {
 	pid_t pid;
@@ -34,11 +48,19 @@ static struct address_space *space_create(struct address_spaces *spaces)
 	return space;
 }
 
+static void run_put(struct mapping_run *run)
+{
+	if (run && --run->refs == 0)
+		free(run);
+}
+
 static void space_put(struct address_space *space)
 {
 	if (!space || --space->refs)
 		return;
-	free(space->mappings);
+	for (size_t i = 0; i < space->nr_runs; i++)
+		run_put(space->runs[i]);
+	free(space->runs);
 	free(space);
 }
 
@@ -102,11 +124,14 @@ static struct address_space *get_private(struct address_spaces *spaces, pid_t pi
 	if (process && process->space->nr) {
 		const struct address_space *shared = process->space;
 
-		space->mappings = calloc(shared->nr, sizeof(*space->mappings));
-		if (!space->mappings)
+		space->runs = calloc(shared->nr_runs, sizeof(*space->runs));
+		if (!space->runs)
 			goto out_of_memory;
-		memcpy(space->mappings, shared->mappings, shared->nr * sizeof(*space->mappings));
-		space->nr = space->capacity = shared->nr;
+		memcpy(space->runs, shared->runs, shared->nr_runs * sizeof(*space->runs));
+		space->nr_runs = shared->nr_runs;
+		space->nr = shared->nr;
+		for (size_t i = 0; i < space->nr_runs; i++)
+			space->runs[i]->refs++;
 	}
 	if (set_space(spaces, pid, space))
 		goto out_of_memory;
@@ -117,52 +142,106 @@ out_of_memory:
 	return NULL;
 }
 
-/* The index of the first mapping that ends after @address. */
-static size_t first_ending_after(const struct address_space *space, uint64_t address)
+/* The place of the first mapping that ends after @address, or behind the last one. */
+static struct mapping_place first_ending_after(const struct address_space *space, uint64_t address)
 {
-	size_t low = 0, high = space->nr;
+	size_t low = 0, high = space->nr_runs;
+	const struct mapping_run *run;
+	struct mapping_place place;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (space->mappings[middle].end > address)
+		run = space->runs[middle];
+		if (run->mappings[run->nr - 1].end > address)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	return low;
+	place = (struct mapping_place){.run = low};
+	if (low == space->nr_runs)
+		return place;
+	run = space->runs[low];
+	for (high = run->nr, low = 0; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (run->mappings[middle].end > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	place.at = low;
+	return place;
 }
 
-/* Replaces mappings [first, last) by @nr others. */
-static int replace_mappings(struct address_space *space, size_t first, size_t last,
-			    const struct mapping *others, size_t nr)
+/* The mapping at @place, which moves on to the next one; NULL behind the last one. */
+static const struct mapping *next_mapping(const struct address_space *space,
+					  struct mapping_place *place)
 {
-	size_t nr_after = space->nr - (last - first) + nr;
+	const struct mapping_run *run;
 
-	if (nr_after > space->capacity) {
-		size_t capacity = 2 * space->capacity;
-		struct mapping *mappings;
+	if (place->run >= space->nr_runs)
+		return NULL;
+	run = space->runs[place->run];
+	if (++place->at < run->nr)
+		return &run->mappings[place->at - 1];
+	place->run++;
+	place->at = 0;
+	return &run->mappings[run->nr - 1];
+}
 
-		if (capacity < nr_after)
-			capacity = nr_after + 16;
-		mappings = reallocarray(space->mappings, capacity, sizeof(*mappings));
-		if (!mappings)
+/* Splits @nr mappings into runs, of which there are *@ret_nr at most. */
+static int make_runs(const struct mapping *mappings, size_t nr, struct mapping_run **ret,
+		     size_t *ret_nr)
+{
+	size_t nr_runs = (nr + MAX_RUN - 1) / MAX_RUN, done = 0;
+
+	for (*ret_nr = 0; *ret_nr < nr_runs; ++*ret_nr) {
+		size_t nr_here = (nr - done) / (nr_runs - *ret_nr);
+		struct mapping_run *run = malloc(sizeof(*run) + nr_here * sizeof(*run->mappings));
+
+		if (!run) {
+			while (*ret_nr > 0)
+				free(ret[--*ret_nr]);
 			return -ENOMEM;
-		space->mappings = mappings;
-		space->capacity = capacity;
+		}
+		run->refs = 1;
+		run->nr = nr_here;
+		memcpy(run->mappings, &mappings[done], nr_here * sizeof(*mappings));
+		ret[*ret_nr] = run;
+		done += nr_here;
 	}
-	if (last < space->nr)
-		memmove(&space->mappings[first + nr], &space->mappings[last],
-			(space->nr - last) * sizeof(*space->mappings));
-	for (size_t i = 0; i < nr; i++)
-		space->mappings[first + i] = others[i];
-	space->nr = nr_after;
+	return 0;
+}
+
+/* Replaces runs [first, last) by @nr others. */
+static int replace_runs(struct address_space *space, size_t first, size_t last,
+			struct mapping_run *const *others, size_t nr)
+{
+	size_t nr_after = space->nr_runs - (last - first) + nr;
+	struct mapping_run **runs = calloc(nr_after + 1, sizeof(*runs));
+
+	if (!runs)
+		return -ENOMEM;
+	if (first)
+		memcpy(runs, space->runs, first * sizeof(*runs));
+	if (nr)
+		memcpy(&runs[first], others, nr * sizeof(*runs));
+	if (last < space->nr_runs)
+		memcpy(&runs[first + nr], &space->runs[last],
+		       (space->nr_runs - last) * sizeof(*runs));
+	for (size_t i = first; i < last; i++)
+		run_put(space->runs[i]);
+	free(space->runs);
+	space->runs = runs;
+	space->nr_runs = nr_after;
 	return 0;
 }
 
 /* What changes when [start, end) is mapped anew: the mappings met, and what takes their place. */
 struct change {
-	size_t first, last;
+	struct mapping_place first, last;
+	size_t nr_met;
 	struct mapping pieces[3]; /* what is left before, the new mapping, what is left behind */
 	size_t nr_pieces;
 };
@@ -170,26 +249,77 @@ struct change {
 static void plan_change(const struct address_space *space, const struct mapping *new,
 			struct change *ret)
 {
-	*ret = (struct change){.first = first_ending_after(space, new->start)};
-	for (ret->last = ret->first; ret->last < space->nr; ret->last++)
-		if (space->mappings[ret->last].start >= new->end)
-			break;
+	const struct mapping *met, *first_met = NULL, *last_met = NULL;
+	struct mapping_place next;
 
-	if (ret->first < ret->last && space->mappings[ret->first].start < new->start) {
+	*ret = (struct change){.first = first_ending_after(space, new->start)};
+	for (ret->last = next = ret->first;
+	     (met = next_mapping(space, &next)) && met->start < new->end; ret->last = next) {
+		if (!first_met)
+			first_met = met;
+		last_met = met;
+		ret->nr_met++;
+	}
+
+	if (first_met && first_met->start < new->start) {
 		struct mapping *before = &ret->pieces[ret->nr_pieces++];
 
-		*before = space->mappings[ret->first];
+		*before = *first_met;
 		before->end = new->start;
 	}
 	if (new->module)
 		ret->pieces[ret->nr_pieces++] = *new;
-	if (ret->first < ret->last && space->mappings[ret->last - 1].end > new->end) {
+	if (last_met && last_met->end > new->end) {
 		struct mapping *behind = &ret->pieces[ret->nr_pieces++];
 
-		*behind = space->mappings[ret->last - 1];
+		*behind = *last_met;
 		behind->file_offset += new->end - behind->start;
 		behind->start = new->end;
 	}
+}
+
+static void add_mappings(struct mapping *list, size_t *nr, const struct mapping *mappings,
+			 size_t nr_mappings)
+{
+	if (nr_mappings)
+		memcpy(&list[*nr], mappings, nr_mappings * sizeof(*list));
+	*nr += nr_mappings;
+}
+
+static void append_run(struct mapping *list, size_t *nr, const struct mapping_run *run)
+{
+	add_mappings(list, nr, run->mappings, run->nr);
+}
+
+/* Makes the runs that the change meets anew, and the one behind them with a rest too short. */
+static int apply_change(struct address_space *space, const struct change *change)
+{
+	struct mapping list[3 * MAX_RUN + ARRAY_SIZE(change->pieces)];
+	size_t first = change->first.run, last = change->last.run, nr = 0, nr_runs;
+	struct mapping_run *runs[4];
+
+	if (change->first.at)
+		add_mappings(list, &nr, space->runs[first]->mappings, change->first.at);
+	else if (first > 0) /* Or mappings that come in order would all be runs of their own. */
+		append_run(list, &nr, space->runs[--first]);
+	add_mappings(list, &nr, change->pieces, change->nr_pieces);
+	if (change->last.at) {
+		const struct mapping_run *run = space->runs[last++];
+
+		add_mappings(list, &nr, &run->mappings[change->last.at], run->nr - change->last.at);
+	}
+	if (nr < MAX_RUN / 4 && last < space->nr_runs)
+		append_run(list, &nr, space->runs[last++]);
+	if (make_runs(list, nr, runs, &nr_runs))
+		return -ENOMEM;
+	if (replace_runs(space, first, last, runs, nr_runs)) {
+		while (nr_runs > 0)
+			free(runs[--nr_runs]);
+		return -ENOMEM;
+	}
+	space->nr += change->nr_pieces;
+	space->nr -= change->nr_met;
+	return 0;
 }
 
 static bool is_mapped_already(const struct address_space *space, const struct mapping *new)
@@ -219,7 +349,7 @@ int address_spaces_map(struct address_spaces *spaces, const struct stack_mapping
 	if (is_mapped_already(space, &new))
 		return 0;
 	plan_change(space ? space : &empty, &new, &change);
-	if (change.first == change.last && !module)
+	if (!change.nr_met && !module)
 		return 0;
 	if (space && space->nr >= MAX_MAPPINGS) {
 		if (!spaces->warned_full)
@@ -233,8 +363,7 @@ int address_spaces_map(struct address_spaces *spaces, const struct stack_mapping
 	if (!changed)
 		return -ENOMEM;
 	changed->generation = ++spaces->last_generation;
-	return replace_mappings(changed, change.first, change.last, change.pieces,
-				change.nr_pieces);
+	return apply_change(changed, &change);
 }
 
 int address_spaces_fork(struct address_spaces *spaces, pid_t child, pid_t parent)
@@ -291,20 +420,31 @@ const struct mapping *address_space_find(const struct address_space *space, uint
 	if (!space)
 		return NULL;
 
-	size_t index = first_ending_after(space, address);
-	const struct mapping *mapping = &space->mappings[index];
+	struct mapping_place place = first_ending_after(space, address);
+	const struct mapping *mapping = next_mapping(space, &place);
 
-	return index < space->nr && mapping->start <= address ? mapping : NULL;
+	return mapping && mapping->start <= address ? mapping : NULL;
+}
+
+void address_space_for_each(const struct address_space *space,
+			    void (*visit)(void *context, const struct mapping *mapping),
+			    void *context)
+{
+	for (size_t i = 0; i < space->nr_runs; i++)
+		for (size_t j = 0; j < space->runs[i]->nr; j++)
+			visit(context, &space->runs[i]->mappings[j]);
 }
 
 size_t address_space_neighbours(const struct address_space *space, uint64_t address,
 				const struct mapping *ret[2])
 {
-	size_t index = first_ending_after(space, address), nr = 0;
+	struct mapping_place place = first_ending_after(space, address), before = place;
+	size_t nr = 0;
 
-	if (index > 0)
-		ret[nr++] = &space->mappings[index - 1];
-	if (index < space->nr)
-		ret[nr++] = &space->mappings[index];
-	return nr;
+	if (before.at == 0 && before.run > 0)
+		before = (struct mapping_place){before.run - 1, space->runs[before.run - 1]->nr};
+	if (before.at > 0)
+		ret[nr++] = &space->runs[before.run]->mappings[before.at - 1];
+	ret[nr] = next_mapping(space, &place);
+	return nr + (ret[nr] != NULL);
 }

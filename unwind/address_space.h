@@ -3,7 +3,8 @@
  * The processes' address spaces, as the recording's mapping events build them up: for each pid a
  * sorted list of file mappings that do not overlap, the newer having displaced the older.
  *
- * Processes that forked share one list until either changes. A list's generation is a number that
+ * Processes that forked share one list until either changes, and then those runs of mappings that
+ * did not change. A list's generation is a number that
  * no other state of any list has had: what was computed for a generation stays true for it.
  */
 #ifndef LEAKTOOLS_UNWIND_ADDRESS_SPACE_H
@@ -17,12 +18,15 @@ struct mapping {
 	struct module *module;
 };
 
+struct mapping_run;
+
 struct address_space {
 	unsigned refs;
 	uint64_t id;	     /* stays through changes */
 	uint64_t generation; /* from 1; a new one with each change */
-	struct mapping *mappings;
-	size_t nr, capacity;
+	struct mapping_run **runs;
+	size_t nr_runs;
+	size_t nr; /* mappings */
 };
 
 struct process;
@@ -56,6 +60,11 @@ const struct address_space *address_spaces_find(const struct address_spaces *spa
 
 /* The mapping that holds @address, or NULL. @space may be NULL. */
 const struct mapping *address_space_find(const struct address_space *space, uint64_t address);
+
+/* Calls @visit for each mapping, in the order of addresses. */
+void address_space_for_each(const struct address_space *space,
+			    void (*visit)(void *context, const struct mapping *mapping),
+			    void *context);
 
 /*
  * The mappings at @address or next to it, below and above, of which there are up to two. Returns

@@ -152,8 +152,9 @@ static bool overlaps_reported(const struct report *report, const struct module *
 	return false;
 }
 
-static void report_mapping(struct report *report, const struct mapping *mapping)
+static void report_mapping(void *context, const struct mapping *mapping)
 {
+	struct report *report = context;
 	struct module_table *modules = report->unwinder->modules;
 	struct module *module = mapping->module;
 	uint64_t bias;
@@ -183,8 +184,7 @@ static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *spa
 	report->space_dwfl = space_dwfl;
 	report->nr = 0;
 	dwfl_report_begin(space_dwfl->dwfl);
-	for (size_t i = 0; i < space->nr; i++)
-		report_mapping(report, &space->mappings[i]);
+	address_space_for_each(space, report_mapping, report);
 	dwfl_report_end(space_dwfl->dwfl, NULL, NULL);
 	return 0;
 }
