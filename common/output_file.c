@@ -6,9 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <linux/major.h>
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/types.h>
+
+#define MAX_TRIES 8
 
 /* The id in environment variable @name, or -1: sudo sets SUDO_UID and SUDO_GID. */
 static long sudo_id(const char *name)
@@ -32,49 +37,184 @@ static void give_to_caller(int fd, const char *path)
 		diag_warn("%s stays root's: %s", path, strerror(errno));
 }
 
+/* Whether a file of @uid is ours, or of who called sudo. */
+static bool is_ours(uid_t uid)
+{
+	return uid == geteuid() || (geteuid() == 0 && (long)uid == sudo_id("SUDO_UID"));
+}
+
+/* Devices whose opening does nothing, and that keep nothing: null, zero, full, and terminals. */
+static bool is_harmless_device(const struct stat *st)
+{
+	unsigned int type = major(st->st_rdev), number = minor(st->st_rdev);
+
+	if (!S_ISCHR(st->st_mode))
+		return false;
+	return (type == MEM_MAJOR && (number == 3 || number == 5 || number == 7)) ||
+	       type == TTY_MAJOR || type == TTYAUX_MAJOR ||
+	       (type >= UNIX98_PTY_SLAVE_MAJOR &&
+		type < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT);
+}
+
+/* Why what is there must not be written to, or NULL. */
+static const char *find_objection(const struct stat *st)
+{
+	if (S_ISLNK(st->st_mode))
+		return "it is a symbolic link, name the file itself";
+	if (is_harmless_device(st))
+		return NULL;
+	if (!S_ISREG(st->st_mode))
+		return "not a regular file";
+	if (!is_ours(st->st_uid))
+		return "it belongs to somebody else; remove it, or name another file";
+	/* Of a file that we may write to and whoever made the link may not. */
+	if (st->st_nlink > 1)
+		return "it has other names, too (hard links); remove it, or name another file";
+	return NULL;
+}
+
+/* Opens what is at a place. It is looked at first: to open a device or a FIFO has effects. */
+static int open_existing(int dir_fd, const char *name, const char *path, struct stat *ret_stat)
+{
+	_cleanup_close_ int place = openat(dir_fd, name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	const char *objection;
+	char link[64];
+	int fd, err;
+
+	if (place < 0 || fstat(place, ret_stat) < 0)
+		return -errno;
+	objection = find_objection(ret_stat);
+	if (objection) {
+		diag_error("cannot write %s: %s", path, objection);
+		return -EPERM;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	fd = open(link, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd >= 0)
+		return fd;
+	err = errno;
+	diag_error("cannot write %s: %s", path, strerror(err));
+	return -err;
+}
+
+/* A new file that is nobody else's to read, or -EEXIST. */
+static int create_at(int dir_fd, const char *name, const char *path)
+{
+	int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY,
+			0600);
+	int err = errno;
+
+	if (fd >= 0) {
+		give_to_caller(fd, path);
+		return fd;
+	}
+	if (err != EEXIST)
+		diag_error("cannot write %s: %s", path, strerror(err));
+	return -err;
+}
+
 /* @name in @dir_fd is @path to the user. */
 static int open_at(int dir_fd, const char *name, const char *path, bool keep)
 {
-	/* O_NONBLOCK: a FIFO at that place must not hang us; O_TRUNC only once it is known. */
-	_cleanup_close_ int fd =
-		openat(dir_fd, name,
-		       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
 	struct stat st;
 
-	if (fd < 0) {
-		int err = errno;
+	for (int tries = 0; tries < MAX_TRIES; tries++) {
+		_cleanup_close_ int fd = create_at(dir_fd, name, path);
 
-		diag_error("cannot write %s: %s%s", path, strerror(err),
-			   err == ELOOP ? "; it is a symbolic link, name the file itself" : "");
-		return -err;
-	}
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode)) {
-		/* /dev/null and the like are fine: nothing in them is replaced. */
-		if (S_ISCHR(st.st_mode))
+		if (fd != -EEXIST)
 			return steal_fd(fd);
-		diag_error("cannot write %s: not a regular file", path);
-		return -EINVAL;
-	}
-	if (!keep && ftruncate(fd, 0) < 0) {
-		int err = errno;
+		fd = open_existing(dir_fd, name, path, &st);
+		if (fd == -ENOENT)
+			continue; /* it has gone meanwhile */
+		if (fd < 0 || !S_ISREG(st.st_mode))
+			return steal_fd(fd);
+		if (!keep) {
+			int err = ftruncate(fd, 0) < 0 ? -errno : 0;
 
-		diag_error("cannot truncate %s: %s", path, strerror(err));
-		return -err;
+			if (err)
+				diag_error("cannot truncate %s: %s", path, strerror(-err));
+			return err ? err : steal_fd(fd);
+		}
+		/* An empty one is no recording to keep, but somebody may have opened it. */
+		if (st.st_size > 0)
+			return steal_fd(fd);
+		if (unlinkat(dir_fd, name, 0) < 0) {
+			int err = -errno;
+
+			diag_error("cannot replace %s: %s", path, strerror(-err));
+			return err;
+		}
 	}
-	give_to_caller(fd, path);
-	return steal_fd(fd);
+	diag_error("cannot write %s: it comes and goes", path);
+	return -EEXIST;
 }
 
 int output_file_open(const char *path)
 {
+	if (strcmp(path, "/dev/stdout") == 0) {
+		int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+		return fd < 0 ? -errno : fd;
+	}
 	return open_at(AT_FDCWD, path, path, false);
 }
 
 int output_file_open_kept(const char *path)
 {
 	return open_at(AT_FDCWD, path, path, true);
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Renames @name in @dir_fd, which is the file of @kept, to @name.old. */
+static int set_aside(int dir_fd, const char *name, const struct stat *kept)
+{
+	_cleanup_free_ char *old = NULL;
+	struct stat st;
+
+	if (asprintf(&old, "%s.old", name) < 0)
+		return -ENOMEM;
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!is_same_file(&st, kept))
+		return -ESTALE;
+	if (fstatat(dir_fd, old, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (!S_ISREG(st.st_mode) || !is_ours(st.st_uid)))
+		return -EEXIST;
+	return renameat(dir_fd, name, dir_fd, old) < 0 ? -errno : 0;
+}
+
+int output_file_begin(int fd, const char *path)
+{
+	_cleanup_free_ char *for_dir = strdup(path), *for_name = strdup(path);
+	_cleanup_close_ int dir_fd = -1, new_fd = -1;
+	const char *name;
+	struct stat st;
+	int err;
+
+	if (!for_dir || !for_name)
+		return -ENOMEM;
+	name = basename(for_name);
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size == 0)
+		return 0;
+	/* One directory for all steps, whatever becomes of the path to it. */
+	dir_fd = open(dirname(for_dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	err = dir_fd < 0 ? -errno : set_aside(dir_fd, name, &st);
+	if (err) {
+		diag_error("cannot keep the old %s as %s.old: %s", path, path, strerror(-err));
+		return err;
+	}
+	new_fd = create_at(dir_fd, name, path);
+	if (new_fd == -EEXIST)
+		diag_error("cannot write %s: somebody else has made it meanwhile", path);
+	if (new_fd < 0)
+		return new_fd;
+	return dup3(new_fd, fd, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
 int output_file_open_at(int dir_fd, const char *dir, const char *name)
@@ -95,7 +235,7 @@ static int check_dir(int fd, const char *path)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (st.st_uid != geteuid() && (long)st.st_uid != sudo_id("SUDO_UID")) {
+	if (!is_ours(st.st_uid)) {
 		diag_error(
 			"cannot write into %s: it belongs to somebody else; name a new directory",
 			path);

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/output_file.h"
 #include "common/scope.h"
 #include "recorder/perf_features.h"
 #include "recorder/write_queue.h"
@@ -276,11 +277,8 @@ int perf_writer_begin(struct perf_writer *writer, const struct record_events *ev
 		err = -ENOMEM;
 	if (err == -ENOMEM)
 		diag_error("cannot write %s: out of memory", writer->name);
-	/* Of a device there is nothing to replace (EINVAL). */
-	if (!err && !writer->pipe_format && ftruncate(writer->fd, 0) < 0 && errno != EINVAL) {
-		err = -errno;
-		diag_error("cannot truncate %s: %s", writer->name, strerror(errno));
-	}
+	if (!err && !writer->pipe_format)
+		err = output_file_begin(writer->fd, writer->name);
 	if (!err)
 		err = start_queue(writer);
 	if (!err) {
