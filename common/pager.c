@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define DEFAULT_PAGER "less"
@@ -41,6 +44,16 @@ static const char *choose(void)
 	return *command && strcmp(command, "cat") != 0 ? command : NULL;
 }
 
+/* Whether we are root, or have other rights than who started us. */
+static bool is_privileged(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	return geteuid() == 0 || getauxval(AT_SECURE) || syscall(SYS_capget, &header, data) < 0 ||
+	       data[0].permitted || data[1].permitted;
+}
+
 static void __attribute__((noreturn)) run_pager(const char *command, int read_fd)
 {
 	signal(SIGPIPE, SIG_DFL);
@@ -48,6 +61,11 @@ static void __attribute__((noreturn)) run_pager(const char *command, int read_fd
 	/* As git's: quit if it fits on one screen, keep colours, leave the screen as it is. */
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
+	/* Or one may start a shell from it, with rights that are ours alone (less(1), SECURITY). */
+	if (is_privileged()) {
+		setenv("LESSSECURE", "1", 1);
+		unsetenv("LESSSECURE_ALLOW");
+	}
 	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 	_exit(127);
 }

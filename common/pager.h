@@ -2,7 +2,8 @@
 /*
  * A pager for what people read on a terminal, as git has one: LEAKTOOLS_PAGER or PAGER, else less,
  * which leaves what fits on the screen there, and shows colours (LESS=FRX, unless LESS is set).
- * "cat", or nothing, is none.
+ * "cat", or nothing, is none. Where we are privileged, less is told not to start other programs
+ * (LESSSECURE=1).
  */
 #ifndef LEAKTOOLS_COMMON_PAGER_H
 #define LEAKTOOLS_COMMON_PAGER_H

@@ -48,6 +48,12 @@ on_terminal() {
 	[[ ! -e wrong ]]
 }
 
+@test "terminal: root's pager starts no other programs" {
+	LESSSECURE=0 LESSSECURE_ALLOW=shell LEAKTOOLS_PAGER='env | grep ^LESSSECURE >secure; cat' \
+		on_terminal any "$BIN/leakparse" -i perf.data
+	assert_equal "secure" "$(<secure)" LESSSECURE=1
+}
+
 @test "terminal: no pager and no colour for what is no terminal" {
 	local pager='cat >wrong'
 
