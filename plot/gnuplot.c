@@ -314,7 +314,7 @@ void gnuplot_print_string(FILE *program, const char *text, size_t max_chars)
 	size_t size, chars = 0;
 	FILE *stream = open_memstream(&escaped, &size);
 
-	fputc('\'', program);
+	fputc('"', program);
 	if (stream) {
 		diag_print_escaped(stream, text, NULL);
 		fclose(stream);
@@ -325,9 +325,11 @@ void gnuplot_print_string(FILE *program, const char *text, size_t max_chars)
 			fputs("...", program);
 			break;
 		}
-		if (*c == '\'')
-			fputc('\'', program);
-		fputc(*c, program);
+		/* Commands and macros are replaced in strings, too, before any escape is. */
+		if (*c == '`' || *c == '@')
+			fprintf(program, "\\%o", (unsigned int)*c);
+		else
+			fprintf(program, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
 	}
-	fputc('\'', program);
+	fputc('"', program);
 }

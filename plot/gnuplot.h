@@ -58,9 +58,10 @@ void gnuplot_stop(struct gnuplot *gnuplot);
 int gnuplot_terminals(char **ret);
 
 /*
- * Writes @text as a gnuplot string of at most @max_chars characters, which gnuplot takes literally:
- * single quotes (no command substitution, no escapes), control characters and invalid UTF-8 as
- * \xNN. What gnuplot's enhanced text mode would make of it is turned off by plot_output.
+ * Writes @text as a gnuplot string of at most @max_chars characters, which gnuplot takes literally.
+ * It is in double quotes: gnuplot 5.4 ends a string in single quotes at a pair of them that begins
+ * it or follows another pair. Control characters and invalid UTF-8 are shown as \xNN. What
+ * gnuplot's enhanced text mode would make of it is turned off by plot_output.
  */
 void gnuplot_print_string(FILE *program, const char *text, size_t max_chars);
 
