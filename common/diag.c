@@ -13,6 +13,28 @@ void diag_set_tool(const char *name)
 	tool_name = name;
 }
 
+/*
+ * Characters that change how those around them are shown, and show nothing themselves: Unicode 16's
+ * general category Cf, U+2060 to U+206F whole, and the separators of lines and paragraphs.
+ */
+static const struct {
+	uint32_t first, last;
+} invisible[] = {
+	{0xad, 0xad},	    {0x600, 0x605},	{0x61c, 0x61c},	    {0x6dd, 0x6dd},
+	{0x70f, 0x70f},	    {0x890, 0x891},	{0x8e2, 0x8e2},	    {0x180e, 0x180e},
+	{0x200b, 0x200f},   {0x2028, 0x202e},	{0x2060, 0x206f},   {0xfeff, 0xfeff},
+	{0xfff9, 0xfffb},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f},
+	{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0001, 0xe0001}, {0xe0020, 0xe007f},
+};
+
+bool diag_is_invisible(uint32_t character)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(invisible); i++)
+		if (character <= invisible[i].last)
+			return character >= invisible[i].first;
+	return false;
+}
+
 /* The length of the valid, printable UTF-8 sequence at @s, or 0. */
 static size_t utf8_sequence(const unsigned char *s)
 {
@@ -32,7 +54,11 @@ static size_t utf8_sequence(const unsigned char *s)
 	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90) ||
 	    (s[0] == 0xc2 && s[1] < 0xa0))
 		return 0;
-	return len;
+
+	uint32_t character = s[0] & (0x7fu >> len);
+	for (size_t i = 1; i < len; i++)
+		character = character << 6 | (s[i] & 0x3f);
+	return diag_is_invisible(character) ? 0 : len;
 }
 
 int diag_print_escaped(FILE *out, const char *text, const char *also)

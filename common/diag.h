@@ -4,13 +4,16 @@
  * The function that knows the cause of an error reports it, once; its callers pass the code on.
  *
  * Whatever comes from a target (names, paths, symbols) is untrusted: control characters are shown
- * as \xNN, so that no message can drive the terminal. Invalid UTF-8 is shown the same way.
+ * as \xNN, so that no message can drive the terminal. So is invalid UTF-8, and what makes a line
+ * look like another one: characters that turn the direction of writing, and others that show
+ * nothing.
  */
 #ifndef LEAKTOOLS_COMMON_DIAG_H
 #define LEAKTOOLS_COMMON_DIAG_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* The exit statuses all tools share (docs/man). */
@@ -31,10 +34,13 @@ void diag_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Writes @text with control characters, backslashes, invalid UTF-8 and any character of @also (NULL
- * for none) as \xNN. The one escape of all line-based output: a `leaks` file passes " \t" so that a
- * column stays one word. Returns 0, or -EIO if the stream failed.
+ * Writes @text with control and invisible characters, backslashes, invalid UTF-8 and any character
+ * of @also (NULL for none) as \xNN. The one escape of all line-based output: a `leaks` file passes
+ * " \t" so that a column stays one word. Returns 0, or -EIO if the stream failed.
  */
 int diag_print_escaped(FILE *out, const char *text, const char *also);
+
+/* Whether a Unicode character shows nothing itself, but may change how others are shown. */
+bool diag_is_invisible(uint32_t character);
 
 #endif

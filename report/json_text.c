@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/json_text.h"
 
+#include "common/diag.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +30,16 @@ static size_t decode(const unsigned char *text, uint32_t *ret)
 	return len;
 }
 
+/* Beyond U+FFFF JSON has them as two halves. */
+static void write_escaped(FILE *out, uint32_t character)
+{
+	if (character > 0xffff)
+		fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((character - 0x10000) >> 10),
+			0xdc00 + (character & 0x3ff));
+	else
+		fprintf(out, "\\u%04x", character);
+}
+
 static void write_character(FILE *out, const unsigned char *text, size_t len, uint32_t character)
 {
 	if (character == '"' || character == '\\')
@@ -37,8 +49,8 @@ static void write_character(FILE *out, const unsigned char *text, size_t len, ui
 	else if (character == '\t')
 		fputs("\\t", out);
 	else if (character < ' ' || (character >= 0x7f && character < 0xa0) || character == '<' ||
-		 character == 0x2028 || character == 0x2029)
-		fprintf(out, "\\u%04x", character);
+		 diag_is_invisible(character))
+		write_escaped(out, character);
 	else
 		fwrite(text, 1, len, out);
 }

@@ -62,7 +62,8 @@ static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const c
 				     debug_file_format("%.*s%s", debug_file_dir_length(debug_file),
 						       debug_file, link),
 				     ret_path);
-	if (fd < 0 && link[0] == '/' && debuginfo->symfs)
+	/* One with ".." in it could lead out of there. */
+	if (fd < 0 && link[0] == '/' && debuginfo->symfs && !strstr(link, "/../"))
 		fd = debug_file_open(&wanted, debug_file_format("%s%s", debuginfo->symfs, link),
 				     ret_path);
 	if (fd < 0 && link[0] == '/')

@@ -2,6 +2,7 @@
 #include "unwind/jit_names.h"
 
 #include "common/diag.h"
+#include "common/root_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -73,11 +74,8 @@ static int open_map(pid_t pid, const char *symfs, const char *path)
 	struct stat st;
 
 	if (symfs) {
-		_cleanup_free_ char *in_symfs = NULL;
+		int fd = root_file_open(symfs, path, &st);
 
-		if (asprintf(&in_symfs, "%s%s", symfs, path) < 0)
-			in_symfs = NULL;
-		int fd = in_symfs ? open(in_symfs, OPEN_FLAGS) : -1;
 		if (fd >= 0)
 			return fd;
 	}

@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "common/elf_file.h"
+#include "common/root_file.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -26,8 +27,15 @@ struct known_build_id {
 
 void module_table_init(struct module_table *table, const char *symfs)
 {
+	struct stat st;
+
 	elf_version(EV_CURRENT); /* libelf opens nothing before */
 	*table = (struct module_table){.symfs = symfs};
+	/* What opens below it is a file; "/" is none. */
+	if (symfs && root_file_open(symfs, "/", &st) == -ENOSYS)
+		diag_warn("nothing below %s is used: this system has no openat2(2), which keeps "
+			  "paths inside",
+			  symfs);
 }
 
 static void module_destroy(struct module *module)
@@ -329,16 +337,22 @@ static int read_segments(struct module *module, Elf *elf)
 	return 0;
 }
 
+/* @root: where @path is, or NULL for "/". Returns a descriptor or a negative number. */
+static int open_below(const char *root, const char *path, struct stat *ret_stat)
+{
+	return root ? root_file_open(root, path, ret_stat) : elf_file_open(path, ret_stat);
+}
+
 /*
- * Takes @path as the module's file if it is the one that was recorded. Returns 0, -ENOENT, or
- * -ESTALE: it is another file.
+ * Takes @path below @root as the module's file if it is the one that was recorded. Returns 0,
+ * -ENOENT, or -ESTALE: it is another file.
  */
-static int try_file(struct module *module, const char *path)
+static int try_file(struct module *module, const char *root, const char *path)
 {
 	struct stat st;
 	const void *build_id;
 
-	_cleanup_close_ int fd = elf_file_open(path, &st);
+	_cleanup_close_ int fd = open_below(root, path, &st);
 	if (fd < 0)
 		return -ENOENT;
 
@@ -357,7 +371,9 @@ static int try_file(struct module *module, const char *path)
 	if (err)
 		return err == -ESTALE ? err : -ENOENT;
 
-	module->file_path = strdup(path);
+	if (asprintf(&module->file_path, "%s%s", root ? root : "", path) < 0)
+		module->file_path = NULL;
+	module->file_root = root;
 	module->file_stat = st;
 	return module->file_path ? 0 : -ENOENT;
 }
@@ -379,7 +395,7 @@ static int try_users(struct module *module, const char *path,
 			found = NULL;
 			break;
 		}
-		int err = try_file(module, found);
+		int err = try_file(module, NULL, found);
 		if (!err)
 			return 0;
 		if (err == -ESTALE)
@@ -405,7 +421,6 @@ static int try_places(const struct module_table *table, struct module *module)
 {
 	size_t len = strlen(module->path), suffix_len = strlen(DELETED_SUFFIX);
 	_cleanup_free_ char *path = strdup(module->path);
-	_cleanup_free_ char *prefixed = NULL;
 	int result = -ENOENT, err;
 
 	if (!path)
@@ -418,13 +433,13 @@ static int try_places(const struct module_table *table, struct module *module)
 		path[len - suffix_len] = '\0';
 	}
 
-	if (table->symfs && asprintf(&prefixed, "%s%s", table->symfs, path) >= 0) {
-		err = try_file(module, prefixed);
+	if (table->symfs) {
+		err = try_file(module, table->symfs, path);
 		if (!err)
 			return 0;
 		result = err;
 	}
-	err = try_file(module, path);
+	err = try_file(module, NULL, path);
 	if (!err)
 		return 0;
 	if (err == -ESTALE)
@@ -455,7 +470,7 @@ int module_find_file(const struct module_table *table, struct module *module)
 bool module_is_at_its_path(const struct module_table *table, struct module *module)
 {
 	if (module->state == MODULE_UNTRIED && module->has_file && module->build_id_size &&
-	    !table->symfs && try_file(module, module->path) == 0)
+	    !table->symfs && try_file(module, NULL, module->path) == 0)
 		module->state = MODULE_FOUND;
 	return module->state == MODULE_FOUND;
 }
@@ -468,7 +483,9 @@ int module_open_file(const struct module_table *table, struct module *module)
 	if (module_find_file(table, module))
 		return -ENOENT;
 
-	_cleanup_close_ int fd = elf_file_open(module->file_path, &st);
+	_cleanup_close_ int fd = open_below(
+		module->file_root,
+		module->file_path + (module->file_root ? strlen(module->file_root) : 0), &st);
 	if (fd < 0)
 		return -ENOENT;
 	if (st.st_dev != found->st_dev || st.st_ino != found->st_ino ||

@@ -51,7 +51,8 @@ struct module {
 	uint64_t code_offset, code_len;
 
 	enum module_state state;
-	char *file_path; /* where it was found */
+	char *file_path;       /* where it was found */
+	const char *file_root; /* below which, and no link leads out; NULL: "/" */
 	struct stat file_stat;
 	struct module_segment *segments;
 	size_t nr_segments;

@@ -409,6 +409,12 @@ static void symfs_comes_first(void **state)
 	RUN("cp", "variant", "root/app/program");
 	check(&run, 1, "/app/program", in_dir("root"), NULL, NAMES_AND_LINES);
 	check(&run, 1, "/app/program", NULL, NULL, NO_NAMES);
+	/* Neither ".." nor a link leads out of it. */
+	check(&run, 1, "/../variant", in_dir("root"), NULL, NO_NAMES);
+	RUN("ln", "-s", "../../variant", "root/app/link");
+	check(&run, 1, "/app/link", in_dir("root"), NULL, NO_NAMES);
+	RUN("ln", "-s", "/app/program", "root/inside");
+	check(&run, 1, "/inside", in_dir("root"), NULL, NAMES_AND_LINES);
 	/* Not there: then where it was. */
 	check(&run, 1, run.path, in_dir("root"), NULL, NAMES_AND_LINES);
 }
