@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <lzma.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,13 +22,27 @@
 #define MAX_LZMA_MEMORY (128ull << 20)
 #define MAX_SUMMED_SIZE (8ll << 30) /* a larger file, sparse perhaps, is not read for its sum */
 
+int elf_file_reopen(int path_fd, struct stat *ret_stat)
+{
+	char link[64];
+	int fd;
+
+	if (fstat(path_fd, ret_stat))
+		return -errno;
+	if (!S_ISREG(ret_stat->st_mode))
+		return S_ISDIR(ret_stat->st_mode) ? -EISDIR : -ENOEXEC;
+	/* The link leads to this very file. Its owner may hold a lease: that is not waited for. */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
 int elf_file_open(const char *path, struct stat *ret_stat)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
 
-	if (fd < 0 || fstat(fd, ret_stat) || !S_ISREG(ret_stat->st_mode))
-		return -1;
-	return steal_fd(fd);
+	*ret_stat = (struct stat){0};
+	return fd < 0 ? -errno : elf_file_reopen(fd, ret_stat);
 }
 
 /* The checksum of all bytes. Returns 0 or a negative errno. */

@@ -9,10 +9,15 @@
 #include <sys/stat.h>
 
 /*
- * Opens a regular file for reading, without blocking on pipes and devices. Returns a descriptor
- * that the caller closes, or -1: not to be had.
+ * Opens @path for reading if it is a regular file. Nothing else is opened: to open a FIFO may
+ * block, to open a device may do something. Returns a descriptor that the caller closes, with
+ * *@ret_stat filled in, or a negative errno: -EISDIR for a directory, -ENOEXEC for anything else
+ * that is no regular file.
  */
 int elf_file_open(const char *path, struct stat *ret_stat);
+
+/* The same for what @path_fd, opened with O_PATH, stands for. @path_fd stays open. */
+int elf_file_reopen(int path_fd, struct stat *ret_stat);
 
 /* What identifies an ELF file. */
 struct elf_file_id {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/root_file.h"
 
+#include "common/elf_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,18 +16,12 @@ int root_file_open(const char *root, const char *path, struct stat *ret_stat)
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	char link[64];
-	int fd;
 
 	_cleanup_close_ int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return -errno;
 	_cleanup_close_ int place = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (place < 0 || fstat(place, ret_stat) < 0)
+	if (place < 0)
 		return -errno;
-	if (!S_ISREG(ret_stat->st_mode))
-		return -EINVAL;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
-	fd = open(link, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return elf_file_reopen(place, ret_stat);
 }

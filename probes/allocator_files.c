@@ -9,6 +9,7 @@
 #include "probes/usdt_plan.h"
 
 #include "common/diag.h"
+#include "common/elf_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -71,7 +72,7 @@ static int report_none_found(pid_t pid, const struct mapped_files *files, const 
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
 	len = readlink(link, exe, sizeof(exe) - 1);
 	exe[len > 0 ? len : 0] = '\0';
-	fd = mapped_file_open_regular(link, &stat);
+	fd = elf_file_open(link, &stat);
 	if (fd >= 0 && elf_image_init(&image, fd) == 0) {
 		is_static = image.is_native && elf_image_is_static(&image);
 		elf_image_deinit(&image);
@@ -194,7 +195,7 @@ static int open_candidate(struct mapped_file *ret, const char *path)
 	ret->display = realpath(path, NULL);
 	if (!ret->display)
 		return -errno;
-	ret->fd = mapped_file_open_regular(ret->display, &ret->stat);
+	ret->fd = elf_file_open(ret->display, &ret->stat);
 	if (ret->fd < 0)
 		return ret->fd;
 	if (mapped_file_path_fits_tracefs(ret->display))

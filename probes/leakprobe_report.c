@@ -10,6 +10,7 @@
 #include "probes/tracefs_uprobes.h"
 
 #include "common/diag.h"
+#include "common/elf_file.h"
 #include "common/resource_schema.h"
 #include "common/scope.h"
 
@@ -57,7 +58,7 @@ static enum file_state file_state(const char *path, const struct group_name *nam
 	struct elf_image image;
 	struct stat stat;
 	uint32_t build_hash;
-	_cleanup_close_ int fd = mapped_file_open_regular(path, &stat);
+	_cleanup_close_ int fd = elf_file_open(path, &stat);
 	int err;
 
 	if (fd == -ENOENT || fd == -ESRCH || fd == -ENOTDIR)
@@ -102,7 +103,7 @@ static void listed_file_open(struct listed_file *ret, const struct uprobe *probe
 	if (group_name_parse(probe->group, &name) ||
 	    file_state(probe->path, &name) != FILE_UNCHANGED)
 		return;
-	ret->fd = mapped_file_open_regular(probe->path, &stat);
+	ret->fd = elf_file_open(probe->path, &stat);
 	ret->is_open = ret->fd >= 0 && elf_image_init(&ret->image, ret->fd) == 0;
 	if (ret->is_open)
 		debug_symbols_use(&ret->image, probe->path, probe->path);

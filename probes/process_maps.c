@@ -4,6 +4,7 @@
 #include "probes/process_view.h"
 
 #include "common/diag.h"
+#include "common/elf_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -33,24 +34,6 @@ int process_maps_parse_line(char *line, struct process_mapping *ret)
 bool mapped_file_path_fits_tracefs(const char *path)
 {
 	return path[strcspn(path, " \t\n\v\f\r#")] == '\0';
-}
-
-int mapped_file_open_regular(const char *path, struct stat *ret_stat)
-{
-	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
-	char link[64];
-	int readable;
-
-	*ret_stat = (struct stat){0};
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, ret_stat))
-		return -errno;
-	if (!S_ISREG(ret_stat->st_mode))
-		return S_ISDIR(ret_stat->st_mode) ? -EISDIR : -ENOEXEC;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	readable = open(link, O_RDONLY | O_CLOEXEC);
-	return readable < 0 ? -errno : readable;
 }
 
 static bool is_same_file(const char *path, const struct stat *expected)
@@ -86,10 +69,10 @@ static int open_mapping(struct mapped_file *ret, pid_t pid, const struct process
 		root_path = NULL;
 		return -ENOMEM;
 	}
-	fd = mapped_file_open_regular(mapping_path, &ret->stat);
+	fd = elf_file_open(mapping_path, &ret->stat);
 	/* map_files wants CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE; a dry run can do without. */
 	if (fd == -EPERM || fd == -EACCES)
-		fd = mapped_file_open_regular(root_path, &ret->stat);
+		fd = elf_file_open(root_path, &ret->stat);
 	if (fd < 0)
 		return fd;
 	if (len > strlen(DELETED_SUFFIX) &&

@@ -51,12 +51,6 @@ int mapped_files_try_open(struct mapped_files *ret, pid_t pid);
 void mapped_files_deinit(struct mapped_files *files);
 
 /*
- * Opens @path for reading if it is a regular file (a device is never opened). Returns a descriptor
- * that the caller closes and fills in *@ret_stat, or returns a negative errno; reports nothing.
- */
-int mapped_file_open_regular(const char *path, struct stat *ret_stat);
-
-/*
  * True if tracefs takes @path in a definition: no white space, which it splits at, and no '#',
  * which starts a comment (trace_parse_run_command() in the kernel's kernel/trace/trace.c, 6.1).
  */

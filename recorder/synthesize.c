@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/synthesize.h"
 
-#include "common/scope.h"
+#include "common/elf_file.h"
 #include "common/perf_disk.h"
+#include "common/scope.h"
 #include "probes/process_view.h"
 #include "recorder/tasks.h"
 
@@ -76,10 +77,7 @@ static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct bui
 
 	ret->size = 0;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
-	/* Not a device: opening one may do something. */
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = elf_file_open(path, &st);
 	if (fd >= 0)
 		build_id_read(fd, ret);
 }

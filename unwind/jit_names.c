@@ -2,6 +2,7 @@
 #include "unwind/jit_names.h"
 
 #include "common/diag.h"
+#include "common/elf_file.h"
 #include "common/root_file.h"
 #include "common/scope.h"
 
@@ -16,8 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define OPEN_FLAGS     (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
-#define MAX_STEPS_BACK 256 /* over pieces that overlap */
+#define OPEN_FLAGS     (O_PATH | O_CLOEXEC | O_NOFOLLOW) /* elf_file_reopen() does the rest */
+#define MAX_STEPS_BACK 256				 /* over pieces that overlap */
 
 /* What /proc/PID/status tells. */
 struct process_identity {
@@ -84,7 +85,8 @@ static int open_map(pid_t pid, const char *symfs, const char *path)
 	_cleanup_close_ int fd = alive ? open_in_root(pid, identity.own_pid) : -1;
 	if (fd < 0)
 		fd = open(path, OPEN_FLAGS);
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+	_cleanup_close_ int readable = fd < 0 ? -1 : elf_file_reopen(fd, &st);
+	if (readable < 0)
 		return -1;
 	uid_t user = alive ? identity.uid : geteuid();
 	if (st.st_uid && st.st_uid != user) {
@@ -93,7 +95,7 @@ static int open_map(pid_t pid, const char *symfs, const char *path)
 			path, st.st_uid, alive ? "the process's user" : "you", (int)pid);
 		return -1;
 	}
-	return steal_fd(fd);
+	return steal_fd(readable);
 }
 
 /* Reads up to JIT_MAX_FILE bytes. *@ret_text is NULL if there is nothing to read. */

@@ -10,8 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -129,9 +133,36 @@ static void compressed_sections_in_a_mini_debug_info_do_not(void **state)
 	assert_false(expands_well(&file, sizeof(file)));
 }
 
+static void only_regular_files_are_opened(void **state)
+{
+	char dir[] = "/tmp/test_elf_file.XXXXXX", fifo[64], link[64], event[4096];
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct stat st;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(symlink(fifo, link), 0);
+	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+
+	assert_true(elf_file_open(fifo, &st) < 0);
+	assert_true(elf_file_open(link, &st) < 0);
+	assert_true(elf_file_open(dir, &st) < 0);
+	assert_true(elf_file_open("/dev/null", &st) < 0);
+	/* To have opened it for a moment is too much. */
+	assert_int_equal(read(watch, event, sizeof(event)), -1);
+
+	unlink(link);
+	unlink(fifo);
+	rmdir(dir);
+	close(watch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_regular_files_are_opened),
 		cmocka_unit_test(plain_files_do),
 		cmocka_unit_test(what_is_no_elf_file_does_not),
 		cmocka_unit_test(sections_that_say_they_are_large_do_not),

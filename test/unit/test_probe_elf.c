@@ -5,6 +5,7 @@
 #include "probes/probe_set.h"
 #include "probes/process_maps.h"
 
+#include "common/elf_file.h"
 #include "common/scope.h"
 
 #include <dlfcn.h>
@@ -72,7 +73,7 @@ static void libc_offsets_are_those_of_its_mapping(void **state)
 	int fd;
 
 	file_offset_of(libc_function("malloc"), path, sizeof(path));
-	fd = mapped_file_open_regular(path, &stat);
+	fd = elf_file_open(path, &stat);
 	assert_true(fd >= 0);
 	assert_int_equal(elf_image_init(&image, fd), 0);
 	assert_true(image.is_native);
@@ -96,7 +97,7 @@ static void imported_functions_are_not_defined(void **state)
 	struct elf_function functions[ARRAY_SIZE(names)];
 	struct elf_image image;
 	struct stat stat;
-	int fd = mapped_file_open_regular("/proc/self/exe", &stat);
+	int fd = elf_file_open("/proc/self/exe", &stat);
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_image_init(&image, fd), 0);
