@@ -185,10 +185,7 @@ bool probe_set_pid_has_allocator(pid_t pid, bool *ret_has_libc)
 	return found;
 }
 
-/*
- * Opens @path as a candidate. A path that tracefs cannot take is replaced by this process's
- * descriptor of the file, so the probe's file must then be kept open until it is registered.
- */
+/* Opens @path as a candidate. */
 static int open_candidate(struct mapped_file *ret, const char *path)
 {
 	*ret = (struct mapped_file){.fd = -1};
@@ -198,10 +195,7 @@ static int open_candidate(struct mapped_file *ret, const char *path)
 	ret->fd = elf_file_open(ret->display, &ret->stat);
 	if (ret->fd < 0)
 		return ret->fd;
-	if (mapped_file_path_fits_tracefs(ret->display))
-		ret->path = strdup(ret->display);
-	else if (asprintf(&ret->path, "/proc/%d/fd/%d", (int)getpid(), ret->fd) < 0)
-		ret->path = NULL;
+	ret->path = strdup(ret->display);
 	return ret->path ? 0 : -ENOMEM;
 }
 
@@ -213,26 +207,15 @@ static void candidate_deinit(struct mapped_file *file)
 	free(file->display);
 }
 
-/* Plans the candidate; the set takes its descriptor over if the path needs it. */
-static int plan_candidate(struct probe_set *set, struct mapped_file *file)
-{
-	bool is_foreign = false;
-	size_t nr_files = set->nr_files;
-	int planned = plan_if_probed(set, file, &is_foreign);
-
-	if (set->nr_files > nr_files && !mapped_file_path_fits_tracefs(file->display))
-		set->files[set->nr_files - 1].fd = steal_fd(file->fd);
-	return planned;
-}
-
 /* Plans what is at @path: 1 if it is an allocator, 0 if not, or a negative errno. */
 static int plan_path(struct probe_set *set, const char *path)
 {
 	struct mapped_file file;
+	bool is_foreign;
 	int err = open_candidate(&file, path);
 
 	if (!err)
-		err = plan_candidate(set, &file);
+		err = plan_if_probed(set, &file, &is_foreign);
 	candidate_deinit(&file);
 	return err;
 }
@@ -315,6 +298,7 @@ static int plan_indirectly(struct probe_set *set, const char *path, const struct
 int probe_set_plan_file(struct probe_set *ret, const char *path, bool operators)
 {
 	struct mapped_file file;
+	bool is_foreign;
 	int err;
 
 	*ret = (struct probe_set){.with_operators = operators};
@@ -324,7 +308,7 @@ int probe_set_plan_file(struct probe_set *ret, const char *path, bool operators)
 	else if (err)
 		diag_error("cannot open %s: %s", path, strerror(-err));
 	if (!err) {
-		err = plan_candidate(ret, &file);
+		err = plan_if_probed(ret, &file, &is_foreign);
 		if (err == 0)
 			err = plan_indirectly(ret, path, &file);
 	}

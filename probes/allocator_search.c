@@ -78,15 +78,10 @@ static struct looked_at describe(const struct stat *stat, bool on_overlay)
 	};
 }
 
-/*
- * Plans @file, unless it shows through. Its descriptor goes to the set, and a path of ours takes
- * the place of the process's: that may lead to another file by the time that the breakpoints are
- * set, which are everybody's.
- */
+/* Plans @file, unless it shows through. */
 static int plan(struct allocator_search *search, struct mapped_file *file, struct looked_at *looked,
 		struct probe_set *set)
 {
-	struct probe_file *planned;
 	size_t nr_before = set->nr_files;
 	int err;
 
@@ -94,17 +89,8 @@ static int plan(struct allocator_search *search, struct mapped_file *file, struc
 		return 0;
 	err = probe_set_plan_mapped(set, file);
 	/* A file that is broken is told of, and no reason to record nothing. */
-	if (err || set->nr_files == nr_before)
-		return err == -ENOMEM ? err : 0;
-	looked->is_probed = true;
-	planned = &set->files[set->nr_files - 1];
-	free(planned->path);
-	if (asprintf(&planned->path, "/proc/%d/fd/%d", (int)getpid(), file->fd) < 0) {
-		planned->path = NULL;
-		return -ENOMEM;
-	}
-	planned->fd = steal_fd(file->fd);
-	return 0;
+	looked->is_probed = set->nr_files > nr_before;
+	return err == -ENOMEM ? err : 0;
 }
 
 static bool was_looked_at(const struct allocator_search *search, const struct stat *stat)
@@ -181,7 +167,7 @@ static bool was_seen(const struct allocator_search *search, const struct probe_f
 	struct statfs fs;
 	struct stat st;
 
-	if (stat(file->path, &st) < 0 || statfs(file->path, &fs) < 0)
+	if (fstat(file->fd, &st) < 0 || fstatfs(file->fd, &fs) < 0)
 		return false;
 	looked = describe(&st, fs.f_type == OVERLAYFS_SUPER_MAGIC);
 	return shows_through(search, &looked);

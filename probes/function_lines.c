@@ -5,7 +5,9 @@
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static int take_no_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		       char **file_name, Elf **elf)
@@ -114,11 +116,15 @@ bool function_lines_find(const struct elf_image *image, const char *path, const 
 		.section_address = dwfl_offline_section_address,
 	};
 	Dwfl *dwfl = dwfl_begin(&callbacks);
-	Dwfl_Module *module = dwfl ? dwfl_report_offline(dwfl, "", path, -1) : NULL;
+	int fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+	/* It takes the descriptor over, unless it fails. */
+	Dwfl_Module *module = dwfl && fd >= 0 ? dwfl_report_offline(dwfl, "", path, fd) : NULL;
 	Dwarf_Die *unit = NULL;
 	bool found = false;
 	Dwarf_Addr bias;
 
+	if (!module && fd >= 0)
+		close(fd);
 	if (dwfl)
 		dwfl_report_end(dwfl, NULL, NULL);
 	while (module && !found && (unit = dwfl_module_nextcu(module, unit, &bias))) {

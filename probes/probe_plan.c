@@ -4,12 +4,14 @@
 #include "probes/code_jumps.h"
 #include "probes/pool_plan.h"
 #include "probes/probe_arch.h"
+#include "probes/process_maps.h"
 #include "probes/usdt_plan.h"
 
 #include "common/diag.h"
 #include "common/scope.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 
 #define MAX_STORES 8
@@ -297,6 +299,7 @@ struct uprobe_spec probe_plan_spec(const struct probe_file *file, const struct p
 		.group = file->group,
 		.event = probe->event,
 		.is_return = probe->point == PROBE_RETURN,
+		.fd = file->fd,
 		.path = file->path,
 		.offset = probe->offset,
 		.fetch_args = probe->fetch_args,
@@ -321,8 +324,14 @@ int probe_plan_set_group(struct probe_file *file, const struct group_name *name)
 int probe_plan_name_file(struct probe_file *file, const struct probe_plan_source *source,
 			 const char *allocator, struct group_name *ret)
 {
+	char fd_path[PROBE_FD_PATH_MAX];
+
 	*ret = (struct group_name){.owner = GROUP_OF_LEAKPROBE};
-	file->path = strdup(source->path);
+	file->fd = fcntl(source->image->fd, F_DUPFD_CLOEXEC, 0);
+	if (file->fd < 0)
+		return -errno;
+	probe_fd_path(file->fd, fd_path);
+	file->path = strdup(mapped_file_path_fits_tracefs(source->path) ? source->path : fd_path);
 	file->display = strdup(source->display);
 	file->allocator = strdup(allocator);
 	if (!file->path || !file->display || !file->allocator)

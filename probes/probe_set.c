@@ -55,15 +55,35 @@ static bool is_as_planned(const struct probe *probe, const struct uprobe *there)
 	       strcmp(there->fetch_args, probe->fetch_args) == 0;
 }
 
+/* Returns 0, or a negative errno, reported: @there is on another file, which just had that name. */
+static int check_file(const struct probe_file *file, const struct probe *probe,
+		      const struct uprobe *there)
+{
+	struct uprobe_spec spec = probe_plan_spec(file, probe);
+	int is_on_file;
+
+	spec.offset = there->offset;
+	is_on_file = tracefs_uprobe_is_on_file(&spec);
+	if (is_on_file)
+		return is_on_file < 0 ? is_on_file : 0;
+	diag_error("%s/%s was on another file than %s, so it was removed; try again", file->group,
+		   probe->event, file->display);
+	return -ESTALE;
+}
+
 /* Fills in the probe's id if it is in @list. Returns 1 if so, 0 if not, or a negative errno. */
 static int find_probe(const struct uprobe_list *list, const struct probe_file *file,
 		      struct probe *probe)
 {
 	const struct uprobe *there = uprobe_list_find(list, file->group, probe->event);
 	int64_t id;
+	int err;
 
 	if (!there || !is_as_planned(probe, there))
 		return 0;
+	err = check_file(file, probe, there);
+	if (err)
+		return err;
 	id = tracefs_uprobe_id(file->group, probe->event);
 	if (id < 0)
 		return (int)id;

@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #define PROBE_NAME_MAX 64 /* MAX_EVENT_NAME_LEN in the kernel's kernel/trace/trace.h */
@@ -48,8 +49,8 @@ struct probe {
 
 /* The probes on one file. */
 struct probe_file {
-	char *path; /* opens the file from here: its own, or below /proc/PID/root, or map_files */
-	int fd;	    /* holds the file open where only this process's /proc/PID/fd names it, or -1 */
+	int fd;	    /* the file that was looked at: probes are placed through it, never by a path */
+	char *path; /* what readers of tracefs see; whoever owns the file may make it lead elsewhere */
 	char *display;	 /* as its process sees it */
 	char *allocator; /* which it is, for the user; "resources" where it is none */
 	char group[PROBE_NAME_MAX];
@@ -58,6 +59,14 @@ struct probe_file {
 	struct probe *probes;
 	size_t nr_probes;
 };
+
+/* The path of this process's descriptor, by which the kernel finds that very file. */
+#define PROBE_FD_PATH_MAX 32
+
+static inline void probe_fd_path(int fd, char ret[static PROBE_FD_PATH_MAX])
+{
+	snprintf(ret, PROBE_FD_PATH_MAX, "/proc/self/fd/%d", fd);
+}
 
 struct probe_set {
 	struct probe_file *files;

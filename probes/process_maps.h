@@ -26,7 +26,7 @@ struct process_mapping {
 
 struct mapped_file {
 	int fd;	       /* O_RDONLY; closed by mapped_files_deinit() unless taken */
-	char *path;    /* opens the file from here, and may stand in a tracefs definition */
+	char *path;    /* leads to the file from here, for now; never reopened to probe it */
 	char *display; /* as the process sees it */
 	struct stat stat;
 };

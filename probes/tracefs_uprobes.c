@@ -135,12 +135,22 @@ int tracefs_uprobes_read(struct uprobe_list *ret, bool with_hits)
 	return -EAGAIN;
 }
 
-static struct tracefs_dynevent *alloc_event(const struct uprobe_spec *spec)
+/* Returns 0 or a negative errno, not reported. */
+static int register_event(const struct uprobe_spec *spec, const char *path)
 {
-	return spec->is_return ? tracefs_uretprobe_alloc(spec->group, spec->event, spec->path,
-							 spec->offset, spec->fetch_args)
-			       : tracefs_uprobe_alloc(spec->group, spec->event, spec->path,
-						      spec->offset, spec->fetch_args);
+	struct tracefs_dynevent *event =
+		spec->is_return ? tracefs_uretprobe_alloc(spec->group, spec->event, path,
+							  spec->offset, spec->fetch_args)
+				: tracefs_uprobe_alloc(spec->group, spec->event, path, spec->offset,
+						       spec->fetch_args);
+	int err;
+
+	if (!event)
+		return -ENOMEM;
+	errno = 0;
+	err = tracefs_dynevent_create(event) ? -(errno ? errno : EIO) : 0;
+	tracefs_dynevent_free(event);
+	return err;
 }
 
 char *tracefs_uprobe_definition(const struct uprobe_spec *spec)
@@ -186,22 +196,57 @@ char *tracefs_error_reason(const char *before, const char *after, const char *co
 	return steal_ptr(last);
 }
 
+/*
+ * The kernel keeps the file that it found at a path, and the path's text to show it. Nothing tells
+ * which file it is; but asked to add the same place to the event through our descriptor, it refuses
+ * with EEXIST only if the two are one inode (trace_uprobe_has_same_uprobe(),
+ * kernel/trace/trace_uprobe.c, 5.15 to 6.18). The event is not enabled meanwhile, so no code has
+ * changed yet, whichever file it is.
+ */
+int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec)
+{
+	char link[PROBE_FD_PATH_MAX];
+	int err;
+
+	probe_fd_path(spec->fd, link);
+	err = register_event(spec, link);
+	if (err == -EEXIST)
+		return 1;
+	if (!err)
+		return tracefs_uprobe_destroy(spec->group, spec->event);
+	diag_error("cannot tell which file %s/%s is on: %s", spec->group, spec->event,
+		   strerror(-err));
+	return err;
+}
+
+/* By its path, for those who read it; where that leads elsewhere by now, by the descriptor. */
+static int register_on_file(const struct uprobe_spec *spec)
+{
+	char link[PROBE_FD_PATH_MAX];
+	int err, is_on_file;
+
+	probe_fd_path(spec->fd, link);
+	err = register_event(spec, spec->path);
+	if (err == -ENOENT || err == -EACCES || err == -ELOOP || err == -ENOTDIR)
+		return register_event(spec, link);
+	if (err || strcmp(spec->path, link) == 0)
+		return err;
+	is_on_file = tracefs_uprobe_is_on_file(spec);
+	if (is_on_file)
+		return is_on_file < 0 ? is_on_file : 0;
+	return register_event(spec, link);
+}
+
 int tracefs_uprobe_create(const struct uprobe_spec *spec, const char *errors_before)
 {
 	_cleanup_free_ char *definition = tracefs_uprobe_definition(spec);
 	_cleanup_free_ char *errors = NULL, *reason = NULL;
-	struct tracefs_dynevent *event = NULL;
 	int err = -ENOMEM;
 
 	if (definition && strlen(definition) > MAX_COMMAND_BYTES)
 		err = -ENAMETOOLONG;
 	else if (definition)
-		event = alloc_event(spec);
-	if (event) {
-		errno = 0;
-		err = tracefs_dynevent_create(event) ? -(errno ? errno : EIO) : 0;
-		tracefs_dynevent_free(event);
-	}
+		err = register_on_file(spec);
 	if (!err)
 		return 0;
 	errors = tracefs_error_all(NULL);

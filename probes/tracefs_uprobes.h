@@ -15,7 +15,8 @@ int tracefs_uprobes_read(struct uprobe_list *ret, bool with_hits);
 struct uprobe_spec {
 	const char *group, *event;
 	bool is_return;
-	const char *path; /* without white space or '#' */
+	int fd;		  /* the file */
+	const char *path; /* what readers of tracefs see of it; without white space or '#' */
 	uint64_t offset;  /* in the file */
 	const char *fetch_args;
 };
@@ -24,10 +25,17 @@ struct uprobe_spec {
 char *tracefs_uprobe_definition(const struct uprobe_spec *spec);
 
 /*
- * Registers it. @errors_before is the text of error_log from before, so that no older error is
- * taken for the reason (NULL if it was empty). Returns 0 or a negative errno, reported.
+ * Registers it, on the file that @spec->fd is, whatever its path leads to. @errors_before is the
+ * text of error_log from before, so that no older error is taken for the reason (NULL if it was
+ * empty). Returns 0 or a negative errno, reported.
  */
 int tracefs_uprobe_create(const struct uprobe_spec *spec, const char *errors_before);
+
+/*
+ * Whether an event of that name, with this offset and these arguments, which is there, is on the
+ * file that @spec->fd is. Returns 1 or 0, and then the event is gone, or a negative errno, reported.
+ */
+int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec);
 
 /* The id for perf_event_attr.config, or a negative errno, reported. */
 int64_t tracefs_uprobe_id(const char *group, const char *event);

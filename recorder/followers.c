@@ -56,6 +56,9 @@ static struct probe_file *copy_file(struct probe_set *to, const struct probe_fil
 
 	*copy = (struct probe_file){.fd = -1};
 	memcpy(copy->group, file->group, sizeof(copy->group));
+	copy->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	if (copy->fd < 0)
+		return NULL;
 	copy->path = strdup(file->path);
 	copy->display = strdup(file->display);
 	copy->probes = calloc(nr_probes, sizeof(*copy->probes));
@@ -148,13 +151,12 @@ static int open_event(const struct probe *probe, pid_t tid, bool inherit)
 }
 
 /*
- * A program runs at every hit of a uprobe event that some perf event carries. That one is the
- * guard's: an inherited event would take the program along when its task ends
- * (perf_event_free_bpf_prog(), Linux 6.18), and our own process would hit the probe itself.
+ * Not on an event that is inherited: it would take the program along when its task ends
+ * (perf_event_free_bpf_prog(), Linux 6.18).
  */
 static int attach_program(struct followers *followers, const struct probe *probe, size_t site)
 {
-	int fd = open_event(probe, gate_guard_pid(followers->gate), false);
+	int fd = open_event(probe, task_for_programs(gate_guard_pid(followers->gate)), false);
 	int err = fd < 0 ? fd : add_fd(followers, fd);
 
 	if (err)

@@ -7,6 +7,7 @@
 #include "gate.skel.h"
 #include "recorder/guard.h"
 #include "recorder/private_stack.h"
+#include "recorder/tasks.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -255,9 +256,8 @@ static const struct bpf_program *program_for(const struct gate *gate,
 }
 
 /*
- * A program runs at every hit of a tracepoint that some event of it carries. That event is one of
- * the guard's: an inherited event would detach the program when its task ends
- * (perf_event_free_bpf_prog(), Linux 6.18), and our own process would hit the probe itself.
+ * Not on an event that is inherited: it would detach the program when its task ends
+ * (perf_event_free_bpf_prog(), Linux 6.18).
  */
 static int attach_program(struct gate *gate, const struct record_event *event)
 {
@@ -268,8 +268,8 @@ static int attach_program(struct gate *gate, const struct record_event *event)
 		.config = event->attr.config,
 		.sample_period = 1,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, gate->guard.pid, -1, -1,
-			      PERF_FLAG_FD_CLOEXEC);
+	int fd = (int)syscall(SYS_perf_event_open, &attr, task_for_programs(gate->guard.pid), -1,
+			      -1, PERF_FLAG_FD_CLOEXEC);
 	int *fds = fd < 0 ? NULL : reallocarray(gate->fds, gate->nr_fds + 1, sizeof(*fds));
 
 	if (fds) {

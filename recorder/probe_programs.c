@@ -270,16 +270,18 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 	bool with_return = program == programs->bpf->progs.linked_call ||
 			   program == programs->bpf->progs.linked_resource_call;
 	uint64_t offsets[PROGRAM_MAX_SITES], cookies[PROGRAM_MAX_SITES];
+	char path[PROBE_FD_PATH_MAX];
 	struct link_create_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
 		.attach_type = with_return ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
-		.path = (uintptr_t)file->path,
+		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)offsets,
 		.cookies = (uintptr_t)cookies,
 		.pid = (uint32_t)pid,
 	};
 	int fd;
 
+	probe_fd_path(file->fd, path);
 	for (size_t i = 0; i < programs->nr_places; i++) {
 		const struct program_place *place = &programs->places[i];
 

@@ -2,6 +2,7 @@
 #include "recorder/tasks.h"
 
 #include "common/scope.h"
+#include "probes/process_status.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -197,4 +198,13 @@ void task_hold_release(struct task_hold *hold)
 		release_one(&hold->tasks[i]);
 	free(hold->tasks);
 	*hold = (struct task_hold){0};
+}
+
+pid_t task_for_programs(pid_t other)
+{
+	const pid_t kthreadd = 2;
+	struct process_status status;
+
+	return process_status_read(kthreadd, &status) == 0 && status.kernel_thread ? kthreadd
+										   : other;
 }

@@ -49,4 +49,14 @@ struct task_hold {
 int task_hold_all(struct task_hold *ret, const pid_t *pids, size_t nr_pids);
 void task_hold_release(struct task_hold *hold);
 
+/*
+ * A task for perf events that only carry programs: a program runs at every hit of a uprobe event
+ * that some perf event carries, whosever that is. It is a kernel thread where one can be seen, or
+ * else @other. An event of a task puts breakpoints into the memory of that task
+ * (__uprobe_perf_filter(), kernel/trace/trace_uprobe.c, 5.15 to 6.18, compares the task's mm), and
+ * a kernel thread has none. kthreadd, which is 2 in the first pid namespace, never ends and never
+ * borrows a process's memory either.
+ */
+pid_t task_for_programs(pid_t other);
+
 #endif
