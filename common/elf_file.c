@@ -15,8 +15,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define CHUNK		(256u << 10)
-#define MAX_SECTIONS	(1u << 20)
+#define CHUNK (256u << 10)
+/* Linux executes no file with more: load_elf_phdrs(), fs/binfmt_elf.c, 6.1. */
+#define MAX_SEGMENTS	(65536 / sizeof(Elf64_Phdr))
+#define MAX_NAMES	(1u << 20) /* of sections; linked files have a few hundred bytes */
+#define MAX_NOTES	(32u << 20)
+#define MAX_LINK	(64u << 10)  /* to a debug file */
 #define MAX_EXPANDED	(4ull << 30) /* of compressed sections; the largest real ones take 1 GiB */
 #define MAX_MINI	(256ull << 20) /* of a MiniDebugInfo, which is a symbol table */
 #define MAX_LZMA_MEMORY (128ull << 20)
@@ -43,6 +47,123 @@ int elf_file_open(const char *path, struct stat *ret_stat)
 
 	*ret_stat = (struct stat){0};
 	return fd < 0 ? -errno : elf_file_reopen(fd, ret_stat);
+}
+
+bool elf_file_has_data(int fd, uint64_t offset, uint64_t size)
+{
+	struct stat st;
+	off_t hole;
+
+	if (fstat(fd, &st) || offset > (uint64_t)st.st_size || size > (uint64_t)st.st_size - offset)
+		return false;
+	hole = lseek(fd, (off_t)offset, SEEK_HOLE);
+	return hole < 0 || (uint64_t)hole >= offset + size;
+}
+
+/*
+ * Section and segment counts that do not fit into the header stand in the first section's, and may
+ * be anything. libelf allocates memory for each section. Linked files have no such counts. The
+ * bytes compared are the same in either byte order.
+ */
+static bool has_sane_counts(int fd)
+{
+	static const uint8_t extended[2] = {0xff, 0xff}, none[8] = {0};
+	uint8_t header[sizeof(Elf64_Ehdr)] = {0};
+	bool is_64;
+	const uint8_t *segments, *sections, *offset;
+
+	if (pread(fd, header, sizeof(header), 0) < (ssize_t)sizeof(Elf32_Ehdr) ||
+	    memcmp(header, ELFMAG, SELFMAG) != 0)
+		return false;
+	is_64 = header[EI_CLASS] == ELFCLASS64;
+	segments = header + (is_64 ? offsetof(Elf64_Ehdr, e_phnum) : offsetof(Elf32_Ehdr, e_phnum));
+	sections = header + (is_64 ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum));
+	offset = header + (is_64 ? offsetof(Elf64_Ehdr, e_shoff) : offsetof(Elf32_Ehdr, e_shoff));
+	return memcmp(segments, extended, 2) != 0 &&
+	       (memcmp(sections, none, 2) != 0 || memcmp(offset, none, is_64 ? 8 : 4) == 0);
+}
+
+static bool has_sane_segments(Elf *elf)
+{
+	uint64_t notes = 0;
+	GElf_Phdr header;
+	size_t nr;
+
+	if (elf_getphdrnum(elf, &nr) || nr > MAX_SEGMENTS)
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		if (!gelf_getphdr(elf, (int)i, &header))
+			return false;
+		if (header.p_type != PT_NOTE)
+			continue;
+		if (header.p_filesz > MAX_NOTES - notes)
+			return false;
+		notes += header.p_filesz;
+	}
+	return true;
+}
+
+/* The names are read as a whole, and each is looked for from the table's end back. */
+static bool has_sane_names(Elf *elf, int fd, size_t names)
+{
+	GElf_Shdr header;
+	char last;
+
+	return gelf_getshdr(elf_getscn(elf, names), &header) &&
+	       !(header.sh_flags & SHF_COMPRESSED) && header.sh_size > 0 &&
+	       header.sh_size <= MAX_NAMES &&
+	       elf_file_has_data(fd, header.sh_offset, header.sh_size) &&
+	       pread(fd, &last, 1, (off_t)(header.sh_offset + header.sh_size - 1)) == 1 && !last;
+}
+
+static bool has_sane_sections(Elf *elf, int fd)
+{
+	Elf_Scn *section = NULL;
+	uint64_t notes = 0;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) || names == SHN_UNDEF)
+		return true;
+	if (!has_sane_names(elf, fd, names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (name && strncmp(name, ".gnu_debug", 10) == 0 && strstr(name, "link") &&
+		    header.sh_size > MAX_LINK)
+			return false;
+		if (header.sh_type != SHT_NOTE)
+			continue;
+		if (header.sh_size > MAX_NOTES - notes)
+			return false;
+		notes += header.sh_size;
+	}
+	return true;
+}
+
+Elf *elf_file_begin(int fd)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = has_sane_counts(fd) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
+	if (elf && elf_kind(elf) == ELF_K_ELF && has_sane_segments(elf) &&
+	    has_sane_sections(elf, fd))
+		return elf;
+	elf_end(elf);
+	return NULL;
+}
+
+bool elf_file_is_sane(int fd)
+{
+	Elf *elf = elf_file_begin(fd);
+
+	elf_end(elf);
+	return elf != NULL;
 }
 
 /* The checksum of all bytes. Returns 0 or a negative errno. */
@@ -73,14 +194,13 @@ static int sum_file(int fd, uint32_t *ret)
 
 bool elf_file_is(int fd, const struct elf_file_id *id)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	Elf *elf = elf_file_begin(fd);
 	const void *build_id;
 	bool same = false;
 	uint32_t crc = 0;
 
-	if (!elf)
-		return false;
-	ssize_t size = dwelf_elf_gnu_build_id(elf, &build_id);
+	/* Any file has a checksum, also one that is compressed as a whole. */
+	ssize_t size = elf ? dwelf_elf_gnu_build_id(elf, &build_id) : -1;
 	if (size > 0 && id->build_id_size)
 		same = (size_t)size == id->build_id_size &&
 		       memcmp(build_id, id->build_id, id->build_id_size) == 0;
@@ -164,19 +284,14 @@ static bool sections_expand_well(Elf *elf)
 {
 	Elf_Scn *section = NULL;
 	uint64_t expanded = 0;
-	size_t names, nr = 0;
+	size_t names;
 	GElf_Shdr header;
 
 	if (elf_getshdrstrndx(elf, &names))
 		return true; /* no sections: nothing to expand */
-	/* To ask for a name would expand it. */
-	if (gelf_getshdr(elf_getscn(elf, names), &header) && (header.sh_flags & SHF_COMPRESSED))
-		return false;
 	while ((section = elf_nextscn(elf, section))) {
 		const char *name;
 
-		if (nr++ == MAX_SECTIONS)
-			return false;
 		if (!gelf_getshdr(section, &header))
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
@@ -195,9 +310,9 @@ static bool sections_expand_well(Elf *elf)
 
 bool elf_file_expands_well(int fd, const char *name)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 	/* libdw takes whole files that are compressed, too. */
-	bool well = elf && elf_kind(elf) == ELF_K_ELF && sections_expand_well(elf);
+	Elf *elf = elf_file_begin(fd);
+	bool well = elf && sections_expand_well(elf);
 
 	elf_end(elf);
 	if (!well && name)

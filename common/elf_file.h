@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include <libelf.h>
+
 /*
  * Opens @path for reading if it is a regular file. Nothing else is opened: to open a FIFO may
  * block, to open a device may do something. Returns a descriptor that the caller closes, with
@@ -18,6 +20,22 @@ int elf_file_open(const char *path, struct stat *ret_stat);
 
 /* The same for what @path_fd, opened with O_PATH, stands for. @path_fd stays open. */
 int elf_file_reopen(int path_fd, struct stat *ret_stat);
+
+/*
+ * libelf's handle for the file at @fd, or NULL if it is no ELF file, or one whose headers are made
+ * to use up memory or time: what libelf and libdwelf read of it on their own (headers, names of
+ * sections, notes, debug links) is small and there. End it with elf_end().
+ */
+Elf *elf_file_begin(int fd);
+
+/* True if elf_file_begin() takes it. */
+bool elf_file_is_sane(int fd);
+
+/*
+ * True if the file has these bytes, and none of them only as a hole: no linker leaves one in a
+ * table, while a file that is all holes claims gigabytes for nothing.
+ */
+bool elf_file_has_data(int fd, uint64_t offset, uint64_t size);
 
 /* What identifies an ELF file. */
 struct elf_file_id {

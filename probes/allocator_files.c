@@ -2,6 +2,7 @@
 /*
  * Finds the allocators: those that a process has mapped, and the one that an ELF file is or uses.
  */
+#include "probes/analysis_limit.h"
 #include "probes/debug_symbols.h"
 #include "probes/probe_plan.h"
 #include "probes/process_maps.h"
@@ -25,9 +26,13 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 {
 	struct allocator allocator;
 	struct elf_image image;
+	size_t nr_before = set->nr_files;
 	bool is_allocator;
-	int err = elf_image_init(&image, file->fd);
+	int err;
 
+	*ret_is_foreign = false;
+	analysis_limit_begin(set->limit_ns ? set->limit_ns : ANALYSIS_LIMIT_NS);
+	err = elf_image_init(&image, file->fd);
 	if (err)
 		return 0;
 	*ret_is_foreign = !image.is_native;
@@ -48,7 +53,14 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 	}
 	allocator_deinit(&allocator);
 	elf_image_deinit(&image);
-	return err ? err : is_allocator;
+	if (!analysis_limit_end())
+		return err ? err : is_allocator;
+	while (set->nr_files > nr_before)
+		probe_file_deinit(&set->files[--set->nr_files]);
+	diag_warn("%s: its symbol tables are damaged, or it takes too long to look into; it is not "
+		  "probed",
+		  file->display);
+	return 0;
 }
 
 int probe_set_plan_mapped(struct probe_set *set, const struct mapped_file *file)
@@ -171,6 +183,7 @@ bool probe_set_pid_has_allocator(pid_t pid, bool *ret_has_libc)
 		struct allocator allocator;
 		struct elf_image image;
 
+		analysis_limit_begin(ANALYSIS_LIMIT_NS);
 		if (elf_image_init(&image, files.files[i].fd))
 			continue;
 		debug_symbols_use(&image, files.files[i].path, files.files[i].display);
@@ -181,6 +194,7 @@ bool probe_set_pid_has_allocator(pid_t pid, bool *ret_has_libc)
 		allocator_deinit(&allocator);
 		elf_image_deinit(&image);
 	}
+	analysis_limit_end();
 	mapped_files_deinit(&files);
 	return found;
 }

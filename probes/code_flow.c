@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/code_flow.h"
 
+#include "probes/analysis_limit.h"
+
 #include "common/scope.h"
 
 #include <errno.h>
+
+#define STEPS_TO_DECODE 200 /* analysis_limit.h's */
 
 /* Offsets still to follow; each enters once, so that @pending never holds more than the function.
  */
@@ -119,7 +123,7 @@ static void follow(struct code_flow *flow, struct work_list *work, uint64_t offs
 static void follow_all(struct code_flow *flow, struct work_list *work)
 {
 	work_list_add(work, flow, 0);
-	while (work->nr_pending > 0) {
+	while (work->nr_pending > 0 && !analysis_limit_is_reached(STEPS_TO_DECODE)) {
 		uint64_t offset = work->pending[--work->nr_pending];
 		struct instruction instruction;
 

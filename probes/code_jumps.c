@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/code_jumps.h"
 
+#include "probes/analysis_limit.h"
+
 #include "common/scope.h"
 
 #include <errno.h>
@@ -49,7 +51,7 @@ static int scan_segment(const struct elf_image *image, uint64_t offset, uint64_t
 		size_t step = len - DISTANCE_BYTES - 1;
 		int err = elf_image_read(image, offset, chunk, len);
 
-		if (err)
+		if (err || analysis_limit_is_reached(len))
 			return err;
 		code_jumps_scan(chunk, len, offset, spans, nr);
 		if (len == size_bytes)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/code_targets.h"
 
+#include "probes/analysis_limit.h"
 #include "probes/code_flow.h"
 #include "probes/placement.h"
 #include "probes/probe_arch.h"
 
+#include "common/elf_file.h"
+#include "common/probe_symbols.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -13,6 +16,7 @@
 
 #define MAX_FUNCTION_BYTES 4096 /* of one that is searched whole: a wrapper is small */
 #define MAX_RELOC_BYTES	   (64ull << 20)
+#define MAX_RELOC_TABLES   16
 
 /* The code of a function that is looked through. */
 struct code {
@@ -20,6 +24,7 @@ struct code {
 	uint64_t offset, address;
 	uint8_t *bytes;
 	size_t size_bytes;
+	char symbol[PROBE_SYMBOL_MAX]; /* of the last stub that was looked at */
 };
 
 /* Reads at most @max_bytes of the function. Returns false if it has no code that can be read. */
@@ -64,48 +69,48 @@ static bool operand_address(const struct code *code, size_t at,
 	return false;
 }
 
-/* The symbol that the table's relocation fills the slot at @address with, or NULL. */
-static const char *symbol_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-				   uint64_t address)
+/* Finds the symbol that the table's relocation fills the slot at @address with. */
+static bool symbol_in_table(const struct code *code, Elf_Scn *section, const GElf_Shdr *header,
+			    uint64_t address, char ret[static PROBE_SYMBOL_MAX])
 {
-	Elf_Data *data = header->sh_size <= MAX_RELOC_BYTES ? elf_getdata(section, NULL) : NULL;
-	size_t entry_size = gelf_fsize(elf, ELF_T_RELA, 1, EV_CURRENT);
-	Elf_Scn *table = elf_getscn(elf, header->sh_link);
-	Elf_Data *symbols = table ? elf_getdata(table, NULL) : NULL;
-	GElf_Shdr table_header;
+	bool is_sane = header->sh_size <= MAX_RELOC_BYTES &&
+		       elf_file_has_data(code->image->fd, header->sh_offset, header->sh_size);
+	Elf_Data *data = is_sane ? elf_getdata(section, NULL) : NULL;
+	size_t entry_size = gelf_fsize(code->image->elf, ELF_T_RELA, 1, EV_CURRENT);
 	GElf_Rela rela;
-	GElf_Sym sym;
 
-	if (!data || !symbols || !gelf_getshdr(table, &table_header) || entry_size == 0 ||
-	    data->d_size / entry_size > INT_MAX)
-		return NULL;
-	for (int i = 0; i < (int)(data->d_size / entry_size); i++) {
-		if (!gelf_getrela(data, i, &rela) || rela.r_offset != address)
-			continue;
-		if (GELF_R_SYM(rela.r_info) > INT_MAX ||
-		    !gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &sym))
-			return NULL;
-		return elf_strptr(elf, table_header.sh_link, sym.st_name);
-	}
-	return NULL;
+	if (!data || entry_size == 0 || data->d_size / entry_size > INT_MAX)
+		return false;
+	for (int i = 0; i < (int)(data->d_size / entry_size); i++)
+		if (gelf_getrela(data, i, &rela) && rela.r_offset == address)
+			return elf_image_symbol_name(code->image, header->sh_link,
+						     GELF_R_SYM(rela.r_info), ret,
+						     PROBE_SYMBOL_MAX);
+	return false;
 }
 
-static const char *symbol_of_slot(const struct elf_image *image, uint64_t address)
+static bool symbol_of_slot(const struct code *code, uint64_t address,
+			   char ret[static PROBE_SYMBOL_MAX])
 {
 	Elf_Scn *section = NULL;
-	const char *symbol = NULL;
 	GElf_Shdr header;
+	int nr = 0;
 
-	while (!symbol && (section = elf_nextscn(image->elf, section)))
-		if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
-		    elf_image_is_table(image, header.sh_link))
-			symbol = symbol_in_table(image->elf, section, &header, address);
-	return symbol;
+	while (nr < MAX_RELOC_TABLES && (section = elf_nextscn(code->image->elf, section))) {
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA)
+			continue;
+		nr++;
+		if (analysis_limit_is_reached(header.sh_size) ||
+		    symbol_in_table(code, section, &header, address, ret))
+			return !analysis_limit_is_reached(0);
+	}
+	return false;
 }
 
 /* A PLT stub: perhaps endbr64, then a jump through a slot that a relocation fills. */
-static const char *symbol_of_stub(const struct elf_image *image, uint64_t offset)
+static const char *symbol_of_stub(struct code *code, uint64_t offset)
 {
+	const struct elf_image *image = code->image;
 	uint8_t bytes[2 * PLACEMENT_MAX_INSTRUCTION_BYTES];
 	struct code stub = {.image = image, .offset = offset, .bytes = bytes};
 	struct instruction instruction;
@@ -126,11 +131,11 @@ static const char *symbol_of_stub(const struct elf_image *image, uint64_t offset
 	if (instruction.info.mnemonic != ZYDIS_MNEMONIC_JMP ||
 	    !operand_address(&stub, at, &instruction, ZYDIS_OPERAND_TYPE_MEMORY, &slot))
 		return NULL;
-	return symbol_of_slot(image, slot);
+	return symbol_of_slot(code, slot, code->symbol) ? code->symbol : NULL;
 }
 
 /* The target of a direct jump or call, through the PLT where it goes there. */
-static bool find_target(const struct code *code, size_t at, const struct instruction *instruction,
+static bool find_target(struct code *code, size_t at, const struct instruction *instruction,
 			struct code_target *ret)
 {
 	uint64_t address;
@@ -145,7 +150,7 @@ static bool find_target(const struct code *code, size_t at, const struct instruc
 		return false;
 	*ret = (struct code_target){
 		.offset = there.offset,
-		.symbol = symbol_of_stub(code->image, there.offset),
+		.symbol = symbol_of_stub(code, there.offset),
 	};
 	return true;
 }

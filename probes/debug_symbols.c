@@ -2,9 +2,13 @@
 #include "probes/debug_symbols.h"
 
 #include "common/debug_file.h"
+#include "common/elf_file.h"
 #include "common/scope.h"
 
+#include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <elfutils/libdwelf.h>
@@ -44,6 +48,37 @@ static int find_file(const struct elf_image *image, const char *path, const char
 	return fd < 0 && link ? debug_file_by_link(&wanted, link, &found) : fd;
 }
 
+/*
+ * The build-id tells whose symbols these are, and anyone can write it into a file: next to a link
+ * to a program of the system's, for instance. Symbols say where breakpoints go in a file, for
+ * everybody who uses it. So only those are taken that nobody could write who cannot write the file
+ * itself.
+ */
+static bool is_trusted(int debug_fd, int fd)
+{
+	struct stat debug, file;
+	struct statfs fs;
+
+	if (fstat(debug_fd, &debug) || fstat(fd, &file) || fstatfs(debug_fd, &fs))
+		return false;
+	/* A user's own file system may name any owner. */
+	if (fs.f_type == FUSE_SUPER_MAGIC && debug.st_dev != file.st_dev)
+		return false;
+	return (debug.st_uid == 0 || debug.st_uid == file.st_uid) &&
+	       !(debug.st_mode & ~file.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static Elf *open_native(int fd)
+{
+	Elf *elf = elf_file_begin(fd);
+	const char *ident = elf ? elf_getident(elf, NULL) : NULL;
+
+	if (ident && ident[EI_CLASS] == ELFCLASS64 && ident[EI_DATA] == ELFDATA2LSB)
+		return elf;
+	elf_end(elf);
+	return NULL;
+}
+
 void debug_symbols_use(struct elf_image *image, const char *path, const char *display)
 {
 	int fd;
@@ -53,7 +88,7 @@ void debug_symbols_use(struct elf_image *image, const char *path, const char *di
 	fd = find_file(image, path, display);
 	if (fd < 0)
 		return;
-	image->debug = elf_begin(fd, ELF_C_READ, NULL);
+	image->debug = is_trusted(fd, image->fd) ? open_native(fd) : NULL;
 	if (image->debug)
 		image->debug_fd = fd;
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/elf_image.h"
 
+#include "common/elf_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -9,12 +10,9 @@
 
 #include <elfutils/libdwelf.h>
 
-#define MAX_TABLE_BYTES	   (1024ull << 20) /* a symbol table; those of browsers are near 100 MiB */
-#define MAX_SECTIONS	   (1u << 20)
 #define MAX_HASHED_BYTES   (64ull << 20)
 #define MAX_DYNAMIC_BYTES  (1u << 20)
 #define MAX_BUILD_ID_BYTES 1024
-#define HIDDEN_VERSION	   0x8000 /* of a symbol: not the one that is linked to (VERSYM_HIDDEN) */
 
 #if defined(__x86_64__)
 #define NATIVE_MACHINE EM_X86_64
@@ -54,14 +52,17 @@ int elf_image_init(struct elf_image *ret, int fd)
 	if (fstat(fd, &stat))
 		return -errno;
 	ret->file_size_bytes = stat.st_size;
-	elf_version(EV_CURRENT);
-	ret->elf = elf_begin(fd, ELF_C_READ, NULL);
+	ret->elf = elf_file_begin(fd);
 	if (!ret->elf)
 		return -ENOEXEC;
-	if (elf_kind(ret->elf) != ELF_K_ELF || !gelf_getehdr(ret->elf, &header) ||
-	    is_truncated(ret)) {
+	if (!gelf_getehdr(ret->elf, &header) || is_truncated(ret)) {
 		elf_image_deinit(ret);
 		return -ENOEXEC;
+	}
+	ret->strings = calloc(ELF_NR_TABLES, sizeof(*ret->strings));
+	if (!ret->strings) {
+		elf_image_deinit(ret);
+		return -ENOMEM;
 	}
 	ret->is_native = header.e_ident[EI_CLASS] == ELFCLASS64 &&
 			 header.e_ident[EI_DATA] == ELFDATA2LSB &&
@@ -77,106 +78,12 @@ void elf_image_deinit(struct elf_image *image)
 		elf_end(image->elf);
 	if (image->debug_fd >= 0)
 		close(image->debug_fd);
+	for (size_t i = 0; image->strings && i < ELF_NR_TABLES; i++)
+		free(image->strings[i].bytes);
+	free(image->strings);
+	image->strings = NULL;
 	image->elf = image->debug = NULL;
 	image->debug_fd = -1;
-}
-
-/* The first section of @type, or NULL. */
-static Elf_Scn *find_section(Elf *elf, uint32_t type, GElf_Shdr *ret_header)
-{
-	Elf_Scn *section = NULL;
-	unsigned int nr = 0;
-
-	while ((section = elf_nextscn(elf, section)) && nr++ < MAX_SECTIONS)
-		if (gelf_getshdr(section, ret_header) && ret_header->sh_type == type)
-			return section;
-	return NULL;
-}
-
-/* The versions of the symbols in .dynsym, or NULL. */
-static Elf_Data *find_versions(Elf *elf)
-{
-	GElf_Shdr header;
-	Elf_Scn *section = find_section(elf, SHT_GNU_versym, &header);
-
-	return section && header.sh_size <= MAX_TABLE_BYTES ? elf_getdata(section, NULL) : NULL;
-}
-
-/* Returns false if @visit ended the search. */
-static bool visit_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-			elf_symbol_visit *visit, void *context)
-{
-	size_t entry_size = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
-	Elf_Data *versions = header->sh_type == SHT_DYNSYM ? find_versions(elf) : NULL;
-	Elf_Data *data;
-
-	if (header->sh_size > MAX_TABLE_BYTES || entry_size == 0)
-		return true;
-	data = elf_getdata(section, NULL);
-	if (!data || !data->d_buf || data->d_size / entry_size > INT_MAX)
-		return true;
-	for (int i = 0; i < (int)(data->d_size / entry_size); i++) {
-		struct elf_symbol symbol = {.in_dynsym = header->sh_type == SHT_DYNSYM};
-		GElf_Versym version;
-		GElf_Sym sym;
-
-		if (!gelf_getsym(data, i, &sym))
-			continue;
-		symbol.is_old = versions && gelf_getversym(versions, i, &version) &&
-				(version & HIDDEN_VERSION);
-		symbol.is_import = sym.st_shndx == SHN_UNDEF;
-		symbol.type = GELF_ST_TYPE(sym.st_info);
-		symbol.is_local = GELF_ST_BIND(sym.st_info) == STB_LOCAL;
-		symbol.address = sym.st_value;
-		symbol.size_bytes = sym.st_size;
-		if (!symbol.is_import && symbol.address == 0)
-			continue;
-		symbol.name = elf_strptr(elf, header->sh_link, sym.st_name);
-		if (symbol.name && *symbol.name && !visit(context, &symbol))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Visits the table of @type. There is one (gABI, "Sections"); more are made to fill the memory with
- * copies. Returns false if @visit ended the search.
- */
-static bool visit_table_of(Elf *elf, uint32_t type, elf_symbol_visit *visit, void *context)
-{
-	GElf_Shdr header;
-	Elf_Scn *section = find_section(elf, type, &header);
-
-	return !section || visit_table(elf, section, &header, visit, context);
-}
-
-void elf_image_visit_symbols(const struct elf_image *image, elf_symbol_visit *visit, void *context)
-{
-	if (visit_table_of(image->elf, SHT_DYNSYM, visit, context) &&
-	    visit_table_of(image->elf, SHT_SYMTAB, visit, context) && image->debug)
-		visit_table_of(image->debug, SHT_SYMTAB, visit, context);
-}
-
-bool elf_image_is_table(const struct elf_image *image, size_t section)
-{
-	Elf_Scn *found = elf_getscn(image->elf, section);
-	GElf_Shdr header;
-
-	return found && gelf_getshdr(found, &header) &&
-	       (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB) &&
-	       header.sh_size <= MAX_TABLE_BYTES;
-}
-
-bool elf_image_has_symtab(const struct elf_image *image)
-{
-	Elf_Scn *section = NULL;
-	unsigned int nr = 0;
-	GElf_Shdr header;
-
-	while ((section = elf_nextscn(image->elf, section)) && nr++ < MAX_SECTIONS)
-		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
-			return true;
-	return false;
 }
 
 /* Finds the code at @address in the file. Returns false if the file holds no such code. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An ELF file that may hold an allocator: where its functions are in the file, and which build it
- * is.
+ * is. (Symbols: elf_symbols.c.)
  *
  * The file is hostile: it may be anything, and change while it is read. It is never mmapped (a
  * truncated file would then kill us), tables have a size limit, and every index is checked.
@@ -15,11 +15,27 @@
 
 #include <gelf.h>
 
+/* The symbol tables that are looked through. */
+enum elf_table {
+	ELF_DYNSYM,
+	ELF_SYMTAB,
+	ELF_DEBUG_SYMTAB,
+	ELF_NR_TABLES,
+};
+
+/* A table's names, read as a whole when they are first needed. */
+struct elf_strings {
+	bool is_read;
+	char *bytes; /* NULL: they cannot be used */
+	uint64_t size_bytes;
+};
+
 struct elf_image {
 	int fd; /* borrowed */
 	Elf *elf;
 	int debug_fd; /* the separate debug file, if one is used, or -1 */
 	Elf *debug;
+	struct elf_strings *strings; /* by enum elf_table */
 	uint64_t file_size_bytes;
 	bool is_native; /* this machine's kind of ELF: probes can be placed in it */
 };
@@ -80,8 +96,12 @@ bool elf_image_locate(const struct elf_image *image, const struct elf_symbol *sy
 /* The address, as linked, of the code at @offset. Returns false if there is none. */
 bool elf_image_address(const struct elf_image *image, uint64_t offset, uint64_t *ret);
 
-/* True if the section of that number is a symbol table of a sane size. */
-bool elf_image_is_table(const struct elf_image *image, size_t section);
+/*
+ * The name of symbol @nr of the table that is section @section. Returns false if there is none, or
+ * it does not fit.
+ */
+bool elf_image_symbol_name(const struct elf_image *image, size_t section, uint64_t nr, char *ret,
+			   size_t size);
 
 /* True for a program that loads no library: neither PT_INTERP nor DT_NEEDED. */
 bool elf_image_is_static(const struct elf_image *image);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/landing_pads.h"
 
+#include "probes/analysis_limit.h"
+
+#include "common/elf_file.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -8,6 +12,7 @@
 #include <elfutils/libdw.h>
 
 #define MAX_FRAME_INFO_BYTES (64u << 20)
+#define STEPS_OF_AN_ENTRY    100				/* analysis_limit.h's */
 #define ENCODING_USED	     (DW_EH_PE_pcrel | DW_EH_PE_sdata4) /* by all compilers */
 
 /* .eh_frame, and the function to look for in it. */
@@ -41,7 +46,7 @@ static bool has_frame_header(Elf *elf)
 }
 
 /* Finds the section .eh_frame. Returns false if there is none. */
-static bool find_section(Elf *elf, struct frame_info *ret)
+static bool find_section(Elf *elf, int fd, struct frame_info *ret)
 {
 	Elf_Scn *section = NULL;
 	size_t names;
@@ -57,8 +62,10 @@ static bool find_section(Elf *elf, struct frame_info *ret)
 		name = elf_strptr(elf, names, header.sh_name);
 		if (!name || strcmp(name, ".eh_frame") != 0 || header.sh_type == SHT_NOBITS)
 			continue;
-		ret->data =
-			header.sh_size <= MAX_FRAME_INFO_BYTES ? elf_rawdata(section, NULL) : NULL;
+		ret->data = header.sh_size <= MAX_FRAME_INFO_BYTES &&
+					    elf_file_has_data(fd, header.sh_offset, header.sh_size)
+				    ? elf_rawdata(section, NULL)
+				    : NULL;
 		ret->address = header.sh_addr;
 		return true;
 	}
@@ -112,6 +119,8 @@ static bool search(const struct frame_info *info)
 
 	while ((result = dwarf_next_cfi(info->ident, info->data, true, offset, &next, &entry)) ==
 	       0) {
+		if (analysis_limit_is_reached(STEPS_OF_AN_ENTRY))
+			return true;
 		offset = next;
 		if (dwarf_cfi_cie_p(&entry))
 			continue;
@@ -126,7 +135,7 @@ bool landing_pads_may_exist(const struct elf_image *image, const struct elf_func
 {
 	struct frame_info info = {0};
 
-	if (!find_section(image->elf, &info))
+	if (!find_section(image->elf, image->fd, &info))
 		return has_frame_header(image->elf);
 	info.ident = (const unsigned char *)elf_getident(image->elf, NULL);
 	if (!info.ident || !info.data || !info.data->d_buf ||

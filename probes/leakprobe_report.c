@@ -2,6 +2,7 @@
 #include "probes/leakprobe_report.h"
 
 #include "probes/allocator.h"
+#include "probes/analysis_limit.h"
 #include "probes/debug_symbols.h"
 #include "probes/elf_image.h"
 #include "probes/group_name.h"
@@ -103,12 +104,14 @@ static void listed_file_open(struct listed_file *ret, const struct uprobe *probe
 	if (group_name_parse(probe->group, &name) ||
 	    file_state(probe->path, &name) != FILE_UNCHANGED)
 		return;
+	analysis_limit_begin(ANALYSIS_LIMIT_NS);
 	ret->fd = elf_file_open(probe->path, &stat);
 	ret->is_open = ret->fd >= 0 && elf_image_init(&ret->image, ret->fd) == 0;
 	if (ret->is_open)
 		debug_symbols_use(&ret->image, probe->path, probe->path);
 	if (ret->is_open && allocator_init(&ret->allocator, &ret->image, true))
 		diag_warn("%s: out of memory; its functions are not named", probe->path);
+	analysis_limit_end();
 }
 
 /* The instruction that a listed probe replaces. */

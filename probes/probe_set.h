@@ -50,7 +50,8 @@ struct probe {
 /* The probes on one file. */
 struct probe_file {
 	int fd;	    /* the file that was looked at: probes are placed through it, never by a path */
-	char *path; /* what readers of tracefs see; whoever owns the file may make it lead elsewhere */
+	char *path; /* what readers of tracefs see; whoever owns the file may make it lead elsewhere
+		     */
 	char *display;	 /* as its process sees it */
 	char *allocator; /* which it is, for the user; "resources" where it is none */
 	char group[PROBE_NAME_MAX];
@@ -71,6 +72,7 @@ static inline void probe_fd_path(int fd, char ret[static PROBE_FD_PATH_MAX])
 struct probe_set {
 	struct probe_file *files;
 	size_t nr_files;
+	uint64_t limit_ns;   /* for planning one file; 0: ANALYSIS_LIMIT_NS */
 	bool with_operators; /* C++'s are planned also where they call malloc: for mismatches */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/resource_plan.h"
 
+#include "probes/analysis_limit.h"
 #include "probes/code_flow.h"
 #include "probes/code_jumps.h"
 #include "probes/elf_image.h"
@@ -302,8 +303,10 @@ static int plan_file(struct probe_set *set, const struct mapped_file *mapped,
 {
 	struct elf_image image;
 	struct file_plan *plan;
-	int err = elf_image_init(&image, mapped->fd);
+	int err;
 
+	analysis_limit_begin(ANALYSIS_LIMIT_NS);
+	err = elf_image_init(&image, mapped->fd);
 	if (err)
 		return 0;
 	plan = calloc(1, sizeof(*plan));
@@ -313,6 +316,9 @@ static int plan_file(struct probe_set *set, const struct mapped_file *mapped,
 		plan->mapped = mapped;
 		plan->image = &image;
 		err = find_targets(plan, wishes, found);
+		/* What was found up to there may be a part of it, or in the wrong place. */
+		if (!err && plan->nr && analysis_limit_is_reached(0))
+			err = -ETIME;
 		if (!err && plan->nr)
 			err = plan_targets(set, plan, &wishes->schemas);
 	}
@@ -320,6 +326,7 @@ static int plan_file(struct probe_set *set, const struct mapped_file *mapped,
 		free(plan->targets[i].code);
 	free(plan);
 	elf_image_deinit(&image);
+	analysis_limit_end();
 	if (err)
 		diag_error("cannot plan probes for %s: %s", mapped->display, strerror(-err));
 	return err;

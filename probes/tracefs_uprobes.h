@@ -33,7 +33,8 @@ int tracefs_uprobe_create(const struct uprobe_spec *spec, const char *errors_bef
 
 /*
  * Whether an event of that name, with this offset and these arguments, which is there, is on the
- * file that @spec->fd is. Returns 1 or 0, and then the event is gone, or a negative errno, reported.
+ * file that @spec->fd is. Returns 1 or 0, and then the event is gone, or a negative errno,
+ * reported.
  */
 int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec);
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/usdt_notes.h"
 
+#include "probes/analysis_limit.h"
+
+#include "common/elf_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
 
-#define NOTE_SECTION   ".note.stapsdt"
-#define BASE_SECTION   ".stapsdt.base"
-#define NOTE_NAME      "stapsdt"
-#define NOTE_VERSION   3
-#define MAX_NOTE_BYTES (16u << 20) /* of a section: a hundred thousand probes */
-#define MAX_SECTIONS   (1u << 16)
+#define NOTE_SECTION	   ".note.stapsdt"
+#define BASE_SECTION	   ".stapsdt.base"
+#define NOTE_NAME	   "stapsdt"
+#define NOTE_VERSION	   3
+#define MAX_NOTE_BYTES	   (16u << 20) /* of a section: a hundred thousand probes */
+#define MAX_SECTIONS	   (1u << 16)
+#define STEPS_OF_A_SECTION 100 /* analysis_limit.h's */
 
 /* What a version 3 note of a 64-bit file begins with; the three strings follow. */
 struct note_head {
@@ -148,7 +152,8 @@ static int read_section(struct note_reader *reader, const GElf_Shdr *header)
 	_cleanup_free_ char *bytes = NULL;
 
 	if (header->sh_size == 0 || header->sh_size > MAX_NOTE_BYTES ||
-	    header->sh_size > reader->image->file_size_bytes)
+	    !elf_file_has_data(reader->image->fd, header->sh_offset, header->sh_size) ||
+	    analysis_limit_is_reached(header->sh_size))
 		return 0;
 	bytes = malloc(header->sh_size);
 	if (!bytes)
@@ -170,6 +175,8 @@ static Elf_Scn *next_named(const struct elf_image *image, Elf_Scn *section, cons
 	while ((section = elf_nextscn(image->elf, section)) && nr++ < MAX_SECTIONS) {
 		const char *found;
 
+		if (analysis_limit_is_reached(STEPS_OF_A_SECTION))
+			return NULL;
 		if (!gelf_getshdr(section, ret))
 			continue;
 		found = elf_strptr(image->elf, names, ret->sh_name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/build_ids.h"
 
+#include "common/elf_file.h"
 #include "common/perf_disk.h"
 
 #include <elfutils/libdwelf.h>
@@ -19,8 +20,7 @@ void build_id_read(int fd, struct build_id *ret)
 	Elf *elf;
 
 	ret->size = 0;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
+	elf = elf_file_begin(fd);
 	size = elf ? dwelf_elf_gnu_build_id(elf, &bits) : 0;
 	if (size > 0 && size <= BUILD_ID_SIZE) {
 		memcpy(ret->bytes, bits, (size_t)size);

@@ -356,7 +356,7 @@ static int try_file(struct module *module, const char *root, const char *path)
 	if (fd < 0)
 		return -ENOENT;
 
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	Elf *elf = elf_file_is_sane(fd) ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
 	if (!elf)
 		return -ENOENT;
 

@@ -160,6 +160,24 @@ strip_to_debug_file() {
 	run ! "$BIN/leakprobe" add --exe stripped/alone --dry-run
 }
 
+@test "allocators: symbols that others could have written are not taken" {
+	local program=stripped/cases_static
+
+	require_program objcopy
+	mkdir stripped
+	strip_to_debug_file "$TARGETS/cases_static" "$program"
+	"$BIN/leakprobe" add --exe "$program" --dry-run
+	# Another user's, beside the system's program.
+	chown 65534 "$program.debug"
+	run ! "$BIN/leakprobe" add --exe "$program" --dry-run
+	# Beside that user's own.
+	chown 65534 "$program"
+	"$BIN/leakprobe" add --exe "$program" --dry-run
+	chmod o+w "$program.debug"
+	run ! "$BIN/leakprobe" add --exe "$program" --dry-run
+	[[ $output == *"stripped of these symbols"* ]]
+}
+
 @test "allocators: a second libc behind dlmopen, the same file and another one, exact" {
 	exact_copy "$TARGETS/two_libcs"
 	cp "$(ldd "$TARGETS/sizes" | awk '$1 ~ /^libc\.so/ { print $3 }')" other-libc.so
