@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compiler flags, and the two ways things are built: a stage's library and a tool's main.
 
+include(CheckCCompilerFlag)
+include(CheckCSourceCompiles)
+
 # Only those who ask for it at their link (parser/CMakeLists.txt) are compiled again there.
 add_link_options(-fno-lto)
 add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 	-Wformat=2 -Wundef -Wpointer-arith -Wwrite-strings -Wno-unused-parameter
-	-fno-strict-aliasing -fno-omit-frame-pointer -fstack-protector-strong)
+	-Wformat-security -fno-strict-aliasing -fno-omit-frame-pointer -fstack-protector-strong)
 if(LEAKTOOLS_WERROR)
 	add_compile_options(-Werror)
 endif()
@@ -17,8 +20,31 @@ if(LEAKTOOLS_SANITIZE)
 		add_compile_options(-fsanitize=fuzzer-no-link)
 	endif()
 elseif(CMAKE_BUILD_TYPE MATCHES "Rel")
-	add_compile_definitions(_FORTIFY_SOURCE=2)
+	# The C library says what it makes of it, with this compiler.
+	set(CMAKE_REQUIRED_FLAGS "-O2 -D_FORTIFY_SOURCE=3 -Werror")
+	check_c_source_compiles("#include <stdio.h>
+		#if __USE_FORTIFY_LEVEL != 3
+		#error
+		#endif
+		int main(void) { return 0; }" LEAKTOOLS_HAS_FORTIFY_3)
+	unset(CMAKE_REQUIRED_FLAGS)
+	if(LEAKTOOLS_HAS_FORTIFY_3)
+		add_compile_definitions(_FORTIFY_SOURCE=3)
+	else()
+		add_compile_definitions(_FORTIFY_SOURCE=2)
+	endif()
 endif()
+
+# What Debian builds its packages with (dpkg-buildflags(1), hardening=+all), in addition to what all is
+# compiled with: for the tools and their libraries. Programs that tests record are as compilers make them.
+set(LEAKTOOLS_HARDENING -fPIE)
+foreach(flag -fstack-clash-protection -fcf-protection)
+	string(MAKE_C_IDENTIFIER "LEAKTOOLS_HAS${flag}" name)
+	check_c_compiler_flag("-Werror ${flag}" ${name})
+	if(${name})
+		list(APPEND LEAKTOOLS_HARDENING ${flag})
+	endif()
+endforeach()
 
 # leaktools_stage(NAME SOURCES... LINK LIBRARIES...): the static library of one stage. What it
 # links is what it may include: common/ and the stages before it (docs/architecture.md).
@@ -26,14 +52,17 @@ function(leaktools_stage name)
 	cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
 	add_library(${name} STATIC ${ARG_SOURCES})
 	target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
-	target_compile_options(${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/common/banned.h)
+	target_compile_options(${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/common/banned.h
+		${LEAKTOOLS_HARDENING})
 	target_link_libraries(${name} PUBLIC ${ARG_LINK})
 endfunction()
 
 # leaktools_tool(NAME MAIN.c LIBRARIES...): a tool is a thin main over the stages' libraries.
 function(leaktools_tool name main)
 	add_executable(${name} ${main})
-	target_compile_options(${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/common/banned.h)
+	target_compile_options(${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/common/banned.h
+		${LEAKTOOLS_HARDENING})
+	target_link_options(${name} PRIVATE -pie -Wl,-z,relro,-z,now,-z,noexecstack)
 	target_link_libraries(${name} PRIVATE ${ARGN})
 	install(TARGETS ${name})
 endfunction()
