@@ -135,7 +135,7 @@ int heap_space_bury(struct heap_space *space)
 /* What would be left if all copies were forgotten. */
 static size_t bytes_without_copies(const struct heap_spaces *spaces)
 {
-	const struct heap_space *space;
+	const struct heap_space *space = NULL;
 	size_t bytes = 0;
 
 	DL_FOREACH (spaces->all, space) {
@@ -151,7 +151,7 @@ int heap_spaces_limit(struct heap_spaces *spaces)
 {
 	size_t max = spaces->max_copied_bytes ? spaces->max_copied_bytes : MAX_COPIED_BYTES;
 	size_t others = bytes_without_copies(spaces);
-	struct heap_space *space;
+	struct heap_space *space = NULL;
 	int err = 0;
 
 	if (spaces->memory.bytes > others + max) {
@@ -273,7 +273,7 @@ static void count_region(void *context, const struct region *region)
 /* The size of the list at most; 1 at least, because calloc(0) may return NULL. */
 static size_t max_held(const struct heap_spaces *spaces)
 {
-	const struct heap_space *space;
+	const struct heap_space *space = NULL;
 	size_t max = 1;
 
 	DL_FOREACH (spaces->all, space) {
@@ -343,7 +343,7 @@ static void add_own(void *context, const struct region *region)
 
 void heap_spaces_sum_own(const struct heap_spaces *spaces, uint64_t *ret_nr, uint64_t *ret_bytes)
 {
-	const struct heap_space *space;
+	const struct heap_space *space = NULL;
 	struct own_sum sum = {0};
 
 	DL_FOREACH (spaces->all, space)
