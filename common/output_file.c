@@ -116,7 +116,7 @@ static int create_at(int dir_fd, const char *name, const char *path)
 /* @name in @dir_fd is @path to the user. */
 static int open_at(int dir_fd, const char *name, const char *path, bool keep)
 {
-	struct stat st;
+	struct stat st = {0};
 
 	for (int tries = 0; tries < MAX_TRIES; tries++) {
 		_cleanup_close_ int fd = create_at(dir_fd, name, path);

@@ -34,11 +34,12 @@ int shared_pages_add(struct shared_pages *pages, uint32_t size_bytes, uint64_t o
 
 	if (pages->nr == pages->capacity) {
 		uint32_t capacity = pages->capacity ? 2 * pages->capacity : 4;
-		struct shared_page **larger = reallocarray(pages->pages, capacity, sizeof(*larger));
+		struct shared_page **larger =
+			reallocarray(pages->pages, capacity, sizeof(struct shared_page *));
 
 		if (!larger)
 			return -ENOMEM;
-		memory->bytes += (capacity - pages->capacity) * sizeof(*larger);
+		memory->bytes += (capacity - pages->capacity) * sizeof(struct shared_page *);
 		pages->pages = larger;
 		pages->capacity = capacity;
 	}
@@ -54,12 +55,12 @@ int shared_pages_copy(struct shared_pages *copy, const struct shared_pages *page
 {
 	if (!pages->nr)
 		return 0;
-	copy->pages = calloc(pages->nr, sizeof(*copy->pages));
+	copy->pages = calloc(pages->nr, sizeof(struct shared_page *));
 	if (!copy->pages)
 		return -ENOMEM;
-	memcpy(copy->pages, pages->pages, pages->nr * sizeof(*copy->pages));
+	memcpy(copy->pages, pages->pages, pages->nr * sizeof(struct shared_page *));
 	copy->nr = copy->capacity = pages->nr;
-	memory->bytes += copy->capacity * sizeof(*copy->pages);
+	memory->bytes += copy->capacity * sizeof(struct shared_page *);
 	for (uint32_t i = 0; i < copy->nr; i++)
 		copy->pages[i]->refs++;
 	return 0;
@@ -93,14 +94,14 @@ size_t shared_pages_bytes(const struct shared_pages *pages)
 {
 	size_t page_bytes = pages->nr ? sizeof(**pages->pages) + pages->pages[0]->size_bytes : 0;
 
-	return pages->nr * page_bytes + pages->capacity * sizeof(*pages->pages);
+	return pages->nr * page_bytes + pages->capacity * sizeof(struct shared_page *);
 }
 
 void shared_pages_clear(struct shared_pages *pages, struct shared_memory *memory)
 {
 	for (uint32_t i = 0; i < pages->nr; i++)
 		put_page(pages->pages[i], memory);
-	memory->bytes -= pages->capacity * sizeof(*pages->pages);
+	memory->bytes -= pages->capacity * sizeof(struct shared_page *);
 	free(pages->pages);
 	*pages = (struct shared_pages){0};
 }

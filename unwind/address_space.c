@@ -124,10 +124,10 @@ static struct address_space *get_private(struct address_spaces *spaces, pid_t pi
 	if (process && process->space->nr) {
 		const struct address_space *shared = process->space;
 
-		space->runs = calloc(shared->nr_runs, sizeof(*space->runs));
+		space->runs = calloc(shared->nr_runs, sizeof(struct mapping_run *));
 		if (!space->runs)
 			goto out_of_memory;
-		memcpy(space->runs, shared->runs, shared->nr_runs * sizeof(*space->runs));
+		memcpy(space->runs, shared->runs, shared->nr_runs * sizeof(struct mapping_run *));
 		space->nr_runs = shared->nr_runs;
 		space->nr = shared->nr;
 		for (size_t i = 0; i < space->nr_runs; i++)
@@ -219,17 +219,17 @@ static int replace_runs(struct address_space *space, size_t first, size_t last,
 			struct mapping_run *const *others, size_t nr)
 {
 	size_t nr_after = space->nr_runs - (last - first) + nr;
-	struct mapping_run **runs = calloc(nr_after + 1, sizeof(*runs));
+	struct mapping_run **runs = calloc(nr_after + 1, sizeof(struct mapping_run *));
 
 	if (!runs)
 		return -ENOMEM;
 	if (first)
-		memcpy(runs, space->runs, first * sizeof(*runs));
+		memcpy(runs, space->runs, first * sizeof(struct mapping_run *));
 	if (nr)
-		memcpy(&runs[first], others, nr * sizeof(*runs));
+		memcpy(&runs[first], others, nr * sizeof(struct mapping_run *));
 	if (last < space->nr_runs)
 		memcpy(&runs[first + nr], &space->runs[last],
-		       (space->nr_runs - last) * sizeof(*runs));
+		       (space->nr_runs - last) * sizeof(struct mapping_run *));
 	for (size_t i = first; i < last; i++)
 		run_put(space->runs[i]);
 	free(space->runs);
