@@ -4,6 +4,7 @@
 #include "probes/probe_plan.h"
 #include "probes/process_maps.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/scope.h"
 
@@ -11,6 +12,9 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
+
+/* A machine's thousand libraries take some seconds. */
+#define USER_NS 30000000000ULL
 
 /* A file that was looked at. */
 struct looked_at {
@@ -21,19 +25,30 @@ struct looked_at {
 	struct timespec modified, changed;
 };
 
+/* The owner of files that were looked into, and the time that they have taken lately. */
+struct user {
+	uid_t uid;
+	uint64_t since_ns, spent_ns;
+};
+
 /* A machine's processes map some thousand files in all: few enough to be gone through. */
 struct allocator_search {
 	struct looked_at *files;
 	size_t nr_files;
+	struct allocator_search_limits limits;
+	struct user *users;
+	size_t nr_users;
 };
 
 int allocator_search_create(struct allocator_search **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
-	if (*ret)
-		return 0;
-	diag_error("cannot look for allocators: out of memory");
-	return -ENOMEM;
+	if (!*ret) {
+		diag_error("cannot look for allocators: out of memory");
+		return -ENOMEM;
+	}
+	(*ret)->limits.user_ns = USER_NS;
+	return 0;
 }
 
 void allocator_search_destroy(struct allocator_search *search)
@@ -41,7 +56,43 @@ void allocator_search_destroy(struct allocator_search *search)
 	if (!search)
 		return;
 	free(search->files);
+	free(search->users);
 	free(search);
+}
+
+void allocator_search_limit(struct allocator_search *search,
+			    const struct allocator_search_limits *limits)
+{
+	search->limits = *limits;
+	search->nr_users = 0;
+}
+
+/* The entry of @uid, or NULL: out of memory. */
+static struct user *find_user(struct allocator_search *search, uid_t uid)
+{
+	struct user *grown;
+
+	for (size_t i = 0; i < search->nr_users; i++)
+		if (search->users[i].uid == uid)
+			return &search->users[i];
+	grown = reallocarray(search->users, search->nr_users + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	search->users = grown;
+	grown[search->nr_users] = (struct user){.uid = uid};
+	return &grown[search->nr_users++];
+}
+
+/* True if no more of the user's files are to be looked into for now. */
+static bool has_used_up(const struct allocator_search *search, struct user *user)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (!search->limits.user_ns)
+		return false;
+	if (search->limits.window_ns && now_ns - user->since_ns > search->limits.window_ns)
+		*user = (struct user){.uid = user->uid, .since_ns = now_ns};
+	return user->spent_ns > search->limits.user_ns;
 }
 
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
@@ -102,8 +153,34 @@ static bool was_looked_at(const struct allocator_search *search, const struct st
 	return false;
 }
 
+/* Plans @file within its owner's time, which it takes from *@slice_ns as well. */
+static int plan_in_time(struct allocator_search *search, struct mapped_file *file,
+			struct looked_at *looked, struct probe_set *set, int64_t *slice_ns)
+{
+	struct user *user = find_user(search, file->stat.st_uid);
+	uint64_t begin_ns = clock_thread_ns(), spent_ns;
+	int err;
+
+	if (!user)
+		return -ENOMEM;
+	if (has_used_up(search, user)) {
+		if (user->spent_ns != UINT64_MAX)
+			diag_warn("%s, and what else user %u brings now, is not probed: it has "
+				  "taken too long to look into that user's files",
+				  file->display, (unsigned int)user->uid);
+		user->spent_ns = UINT64_MAX;
+		return 0;
+	}
+	err = plan(search, file, looked, set);
+	spent_ns = clock_thread_ns() - begin_ns;
+	user->spent_ns += spent_ns;
+	*slice_ns -= (int64_t)spent_ns;
+	return err;
+}
+
 /* @set: for what is new; NULL: it is known elsewhere. */
-static int look_at(struct allocator_search *search, struct mapped_file *file, struct probe_set *set)
+static int look_at(struct allocator_search *search, struct mapped_file *file, struct probe_set *set,
+		   int64_t *slice_ns)
 {
 	struct looked_at *grown, looked;
 	struct statfs fs;
@@ -111,11 +188,14 @@ static int look_at(struct allocator_search *search, struct mapped_file *file, st
 
 	if (was_looked_at(search, &file->stat))
 		return 0;
+	/* At least one at a time. */
+	if (search->limits.slice_ns && *slice_ns < 0)
+		return 1;
 	looked = describe(&file->stat,
 			  fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC);
 	/* What was planned elsewhere shows through, too. */
 	looked.is_probed = !set;
-	err = set ? plan(search, file, &looked, set) : 0;
+	err = set ? plan_in_time(search, file, &looked, set, slice_ns) : 0;
 	if (err)
 		return err;
 	grown = reallocarray(search->files, search->nr_files + 1, sizeof(*grown));
@@ -128,15 +208,16 @@ static int look_at(struct allocator_search *search, struct mapped_file *file, st
 
 static int look_at_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
 {
+	int64_t slice_ns = (int64_t)search->limits.slice_ns;
 	struct mapped_files files;
 	int err = mapped_files_try_open(&files, pid);
 
 	if (err)
 		return 0;
 	for (size_t i = 0; i < files.nr && !err; i++)
-		err = look_at(search, &files.files[i], set);
+		err = look_at(search, &files.files[i], set, &slice_ns);
 	mapped_files_deinit(&files);
-	if (err)
+	if (err < 0)
 		diag_error("cannot look for allocators: out of memory");
 	return err;
 }

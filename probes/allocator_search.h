@@ -16,10 +16,21 @@ struct allocator_search;
 int allocator_search_create(struct allocator_search **ret);
 void allocator_search_destroy(struct allocator_search *search);
 
+/* Times of the CPU that looking into files may take; what is 0 has no limit. */
+struct allocator_search_limits {
+	uint64_t slice_ns; /* then allocator_search_process() returns, if not with the first file */
+	uint64_t user_ns;  /* of one owner's files; others of them are passed over, which is told */
+	uint64_t window_ns; /* after so long, the owner has as much again */
+};
+
+/* To begin with, there is a limit for users that only those reach who mean to. */
+void allocator_search_limit(struct allocator_search *search,
+			    const struct allocator_search_limits *limits);
+
 /*
  * Appends to @set the allocators that process @pid maps and that no process looked at before did.
  * Their files are kept open, whatever becomes of the process. One that is gone, or cannot be read,
- * is passed over. Returns 0 or -ENOMEM, reported.
+ * is passed over. Returns 0; 1 if there is more to look at: call it again; or -ENOMEM, reported.
  */
 int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set);
 

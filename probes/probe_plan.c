@@ -330,6 +330,7 @@ int probe_plan_name_file(struct probe_file *file, const struct probe_plan_source
 	file->fd = fcntl(source->image->fd, F_DUPFD_CLOEXEC, 0);
 	if (file->fd < 0)
 		return -errno;
+	file->owner = source->stat->st_uid;
 	probe_fd_path(file->fd, fd_path);
 	file->path = strdup(mapped_file_path_fits_tracefs(source->path) ? source->path : fd_path);
 	file->display = strdup(source->display);

@@ -52,6 +52,7 @@ struct probe_file {
 	int fd;	    /* the file that was looked at: probes are placed through it, never by a path */
 	char *path; /* what readers of tracefs see; whoever owns the file may make it lead elsewhere
 		     */
+	uid_t owner;
 	char *display;	 /* as its process sees it */
 	char *allocator; /* which it is, for the user; "resources" where it is none */
 	char group[PROBE_NAME_MAX];

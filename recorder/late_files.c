@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/late_files.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/scope.h"
 #include "probes/group_name.h"
+#include "probes/probe_plan.h"
 #include "probes/process_view.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/sysmacros.h>
+
+/*
+ * Of the CPU. The largest programs, of 50 MB of code, take 300 ms; a library about one. Meanwhile
+ * the rings are not drained, and processes whose rings are full wait.
+ */
+#define FILE_NS	  500000000ULL
+#define SLICE_NS  10000000ULL
+#define USER_NS	  1500000000ULL
+#define WINDOW_NS 10000000000ULL
 
 /*
  * Spares whoever maps a file that was looked at being held. Where stat() tells of another device
@@ -31,9 +42,12 @@ static void tell_programs(struct late_files *late)
 void late_files_init(struct late_files *ret, struct probe_programs *programs, struct gate *gate,
 		     struct allocator_search *search)
 {
+	const struct allocator_search_limits limits = {SLICE_NS, USER_NS, WINDOW_NS};
+
 	*ret = (struct late_files){.programs = programs, .gate = gate, .search = search};
 	if (programs)
 		tell_programs(ret);
+	allocator_search_limit(search, &limits);
 }
 
 /*
@@ -102,26 +116,34 @@ static bool is_recorded(const struct probe_programs *programs, const struct prob
 	return false;
 }
 
-static void record_files(struct late_files *late, const struct probe_set *set, pid_t pid)
+/* Those that are not recorded are let go: whoever loads many is not to use up our descriptors. */
+static void record_files(struct late_files *late, struct probe_set *set, pid_t pid)
 {
 	char name[PROCESS_NAME_MAX];
 
 	process_view_format_name(pid, name);
 	for (size_t i = 0; i < set->nr_files; i++) {
-		const struct probe_file *file = &set->files[i];
+		struct probe_file *file = &set->files[i];
+		int nr = is_recorded(late->programs, file)
+				 ? 0
+				 : probe_programs_add_late(late->programs, file);
 
-		if (!is_recorded(late->programs, file) &&
-		    probe_programs_add_late(late->programs, file) > 0)
+		if (nr > 0) {
 			diag_note("recording %s, too, which %s has loaded", file->display, name);
+		} else if (nr == 0 || nr == -E2BIG) {
+			probe_file_deinit(file);
+			*file = (struct probe_file){.fd = -1};
+		}
 	}
 }
 
-static void look_at_process(struct late_files *late, pid_t pid)
+/* Returns true if there is more to look at. */
+static bool look_at_process(struct late_files *late, pid_t pid)
 {
-	struct probe_set set = {.with_operators = late->operators}, *kept;
-	int err = allocator_search_process(late->search, pid, &set);
+	struct probe_set set = {.with_operators = late->operators, .limit_ns = FILE_NS}, *kept;
+	int found = allocator_search_process(late->search, pid, &set);
 
-	if (!err && set.nr_files) {
+	if (found >= 0 && set.nr_files) {
 		kept = keep(late, &set);
 		if (kept)
 			record_files(late, kept, pid);
@@ -130,11 +152,18 @@ static void look_at_process(struct late_files *late, pid_t pid)
 				   (int)pid);
 	}
 	probe_set_deinit(&set);
+	return found > 0;
+}
+
+bool late_files_are_waiting(const struct late_files *late)
+{
+	return late->programs && gate_table(late->gate)->any_mapped;
 }
 
 void late_files_serve(struct late_files *late)
 {
 	struct gate_shared *shared = gate_table(late->gate);
+	uint64_t end_ns = clock_thread_ns() + SLICE_NS;
 
 	if (!__atomic_exchange_n(&shared->any_mapped, 0, __ATOMIC_SEQ_CST))
 		return;
@@ -142,12 +171,22 @@ void late_files_serve(struct late_files *late)
 		struct gate_target *target = &shared->targets[i];
 		struct program_file file;
 
-		if (target->tgid <= GATE_REMOVED ||
-		    !__atomic_exchange_n(&target->has_mapped, 0, __ATOMIC_SEQ_CST))
+		if (target->tgid <= GATE_REMOVED || !target->has_mapped)
 			continue;
+		/* The others keep waiting, and their marks. */
+		if (clock_thread_ns() > end_ns) {
+			shared->any_mapped = 1;
+			break;
+		}
+		__atomic_store_n(&target->has_mapped, 0, __ATOMIC_SEQ_CST);
 		/* Another that comes meanwhile sets the mark again. */
 		file = (struct program_file){target->mapped_device, target->mapped_inode};
-		look_at_process(late, (pid_t)target->tgid);
+		if (look_at_process(late, (pid_t)target->tgid)) {
+			target->has_mapped = 1;
+			shared->any_mapped = 1;
+			tell_programs(late);
+			break;
+		}
 		probe_programs_know_file(late->programs, &file);
 		tell_programs(late);
 		/* Who was stopped goes on with the end of the round; that was no overload. */

@@ -35,8 +35,12 @@ void late_files_deinit(struct late_files *late);
 
 /*
  * Looks at what the processes have mapped that wait for it; the gate then lets them go on. What
- * cannot be recorded is reported.
+ * cannot be recorded is reported. It returns after a short time, for the rings to be drained: only
+ * who maps files that take long is to wait for them.
  */
 void late_files_serve(struct late_files *late);
+
+/* True if late_files_serve() is to be called again at once. */
+bool late_files_are_waiting(const struct late_files *late);
 
 #endif

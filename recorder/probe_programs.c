@@ -374,16 +374,26 @@ int probe_programs_link(struct probe_programs *programs, pid_t pid)
 	return err;
 }
 
+static void warn_of_left_out(size_t nr, const struct probe_file *first)
+{
+	diag_warn("%s of user %u%s not recorded: a user's files may have %d allocator functions, "
+		  "all users' but root's %d, and all files %d",
+		  first->display, (unsigned int)first->owner,
+		  nr > 1 ? " and other files are" : ", and what may follow, is", PROGRAM_USER_SHARE,
+		  PROGRAM_USERS_SHARE, PROGRAM_MAX_PLACES);
+}
+
 int probe_programs_add_late(struct probe_programs *programs, const struct probe_file *file)
 {
 	size_t first = programs->nr_places, nr;
-	int err = program_places_find_file(programs, file, false);
+	int err;
 
-	if (err) {
-		programs->nr_places = first;
-		diag_error("cannot record %s: there are more than %d allocator functions already",
-			   file->display, PROGRAM_MAX_SITES);
-		return err;
+	if (!program_places_find_file_shared(programs, file, false)) {
+		/* One line: whoever brings so many files could fill the screen as well. */
+		if (!programs->left_out_late)
+			warn_of_left_out(1, file);
+		programs->left_out_late = true;
+		return -E2BIG;
 	}
 	nr = program_places_fill_late(programs, programs->bpf->bss->sites, first);
 	err = link_file(programs, file, 0, programs->bpf->progs.linked_call);
@@ -411,10 +421,20 @@ int probe_programs_plan(struct probe_programs *programs, const struct probe_set 
 			const bool *only_registered, size_t nr_sets,
 			const struct record_config *config, struct record_events *events)
 {
+	const struct probe_file *left_out;
+	size_t nr;
 	int err = 0;
 
-	for (size_t i = 0; i < nr_sets && !err; i++)
-		err = program_places_find(programs, sets[i], only_registered[i]);
+	for (size_t i = 0; i < nr_sets && !err; i++) {
+		/* Of processes that were named, everything or nothing is recorded. */
+		if (config->scope == RECORD_PROCESSES) {
+			err = program_places_find(programs, sets[i], only_registered[i]);
+			continue;
+		}
+		nr = program_places_find_shared(programs, sets[i], only_registered[i], &left_out);
+		if (nr)
+			warn_of_left_out(nr, left_out);
+	}
 	programs->nr_planned = programs->nr_places;
 	if (err == -E2BIG)
 		diag_error("cannot record: the processes use more than %d allocator functions",

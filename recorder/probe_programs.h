@@ -45,7 +45,8 @@ struct probe_programs {
 	struct probe_programs_bpf *bpf;
 	struct program_place places[PROGRAM_MAX_SITES];
 	size_t nr_places;
-	size_t nr_planned; /* the first of these: the others are late files' */
+	size_t nr_planned;  /* the first of these: the others are late files' */
+	bool left_out_late; /* a file, for which there was no room */
 	struct program_point points[PROGRAM_MAX_POINTS];
 	size_t nr_points;
 	struct program_row *rows;   /* by the schema table's order */

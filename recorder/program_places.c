@@ -14,7 +14,7 @@ static struct program_place *append_place(struct probe_programs *programs,
 {
 	struct program_place *place = &programs->places[programs->nr_places];
 
-	if (programs->nr_places == PROGRAM_MAX_SITES - PROGRAM_MAX_POINTS)
+	if (programs->nr_places == PROGRAM_MAX_PLACES)
 		return NULL;
 	programs->nr_places++;
 	*place = (struct program_place){.file = file, .offset = probe->offset};
@@ -37,8 +37,8 @@ static struct program_place *find_place(struct probe_programs *programs,
 	return NULL;
 }
 
-int program_places_find_file(struct probe_programs *programs, const struct probe_file *file,
-			     bool only_registered)
+static int find_file(struct probe_programs *programs, const struct probe_file *file,
+		     bool only_registered)
 {
 	for (size_t j = 0; j < file->nr_probes; j++) {
 		const struct probe *probe = &file->probes[j];
@@ -69,8 +69,46 @@ int program_places_find(struct probe_programs *programs, const struct probe_set 
 	int err = 0;
 
 	for (size_t i = 0; i < set->nr_files && !err; i++)
-		err = program_places_find_file(programs, &set->files[i], only_registered);
+		err = find_file(programs, &set->files[i], only_registered);
 	return err;
+}
+
+static bool is_over_share(const struct probe_programs *programs, uid_t owner)
+{
+	size_t nr_owner = 0, nr_users = 0;
+
+	for (size_t i = 0; i < programs->nr_places; i++) {
+		nr_owner += programs->places[i].file->owner == owner;
+		nr_users += programs->places[i].file->owner != 0;
+	}
+	return owner != 0 && (nr_owner > PROGRAM_USER_SHARE || nr_users > PROGRAM_USERS_SHARE);
+}
+
+bool program_places_find_file_shared(struct probe_programs *programs, const struct probe_file *file,
+				     bool only_registered)
+{
+	size_t first = programs->nr_places;
+
+	if (find_file(programs, file, only_registered) == 0 &&
+	    !is_over_share(programs, file->owner))
+		return true;
+	programs->nr_places = first;
+	return false;
+}
+
+size_t program_places_find_shared(struct probe_programs *programs, const struct probe_set *set,
+				  bool only_registered, const struct probe_file **ret_left_out)
+{
+	size_t nr = 0;
+
+	*ret_left_out = NULL;
+	for (size_t i = 0; i < set->nr_files; i++) {
+		if (program_places_find_file_shared(programs, &set->files[i], only_registered))
+			continue;
+		if (nr++ == 0)
+			*ret_left_out = &set->files[i];
+	}
+	return nr;
 }
 
 /* Those of each tracepoint. */

@@ -324,6 +324,8 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 
 	if (!fds || !rings)
 		return -ENOMEM;
+	if (reader->late && late_files_are_waiting(reader->late))
+		timeout_ms = 0;
 
 	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
 		for (size_t i = 0; i < groups[g]->nr_rings; i++) {

@@ -93,3 +93,41 @@ run_program() {
 	awk -v pid="$(cat pid)" '$1 == "leak" && $6 == pid && $8 != "sh" && $2 < 65536 { n[$2]++ }
 		END { for (s in n) print s, n[s] }' leaks | sort | diff sizes.truth -
 }
+
+# --- Files that are made to take long ---
+
+@test "late files: files that take long to look into, and what else their user has" {
+	local i files=()
+
+	python3 "$SOURCE_DIR/test/integration/make_elf.py" slow.so malloc,free,calloc 500000
+	for i in 1 2 3 4 5 6 7 8; do
+		cp slow.so "slow$i.so"
+		files+=("$PWD/slow$i.so")
+	done
+	record_attached "maps_code ${files[*]}"
+	assert_equal "leaks" "$(grep -c '^leak 3001 ' leaks)" "$(truth held_3001)"
+	assert_summary lost 0
+	grep -q "slow1.so: .*takes too long to look into; it is not probed" leakrec.err || fail "$(cat leakrec.err)"
+	# The user's time is used up by then, which is told once.
+	! grep -q "slow8.so: .*takes too long" leakrec.err || fail "$(cat leakrec.err)"
+	assert_equal "told" "$(grep -c 'taken too long to look into that user' leakrec.err)" 1
+}
+
+@test "late files: a user's many files take no more than a share" {
+	local i files=()
+
+	python3 "$SOURCE_DIR/test/integration/make_elf.py" small.so \
+		malloc,free,calloc,realloc,memalign,aligned_alloc,valloc,pvalloc
+	for i in {1..60}; do
+		cp small.so "small$i.so"
+		files+=("$PWD/small$i.so")
+	done
+	chown 65534 ./*.so
+	cp "$TARGETS/lib/libpool_allocator.so" late.so
+	record_attached "maps_code ${files[*]} $PWD/late.so"
+	assert_equal "leaks" "$(grep -c '^leak 3001 ' leaks)" "$(truth held_3001)"
+	assert_equal "told" "$(grep -c 'of user 65534.*a user.s files may have' leakrec.err)" 1
+	# The system's come after them, and are recorded.
+	grep -q "recording $PWD/late.so, too" leakrec.err || fail "$(cat leakrec.err)"
+	(($(grep -c 'recording .*/small.*, too' leakrec.err) >= 20)) || fail "$(cat leakrec.err)"
+}
