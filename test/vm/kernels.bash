@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Debian's kernels, for test/vm/run: which there are, by apt, and one of them fetched and unpacked. Nothing
+# is installed: apt runs with lists and sources of its own in the cache folder, on the mirror that the
+# machine's own sources name.
+
+CODENAMES=(bookworm trixie)
+SUITES=()
+for codename in "${CODENAMES[@]}"; do
+	SUITES+=("$codename" "$codename-updates" "$codename-backports" "$codename-security")
+done
+SUITES+=(sid experimental)
+KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+LIST_MAX_AGE_MINUTES=$((24 * 60))
+
+# apt_do SUITE COMMAND [ARG...]: apt-get or apt-cache on that suite alone.
+apt_do() {
+	local dir=$CACHE/apt/$1 command=$2
+
+	shift 2
+	"$command" -o Dir::Etc::sourcelist="$dir/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+		-o Dir::Etc::preferencesparts=/dev/null -o Dir::State::lists="$dir/lists" \
+		-o Dir::Cache="$dir/cache" -o Dir::State::status=/dev/null -o Acquire::Languages=none \
+		-o Acquire::Retries=3 -o APT::Sandbox::User=root -o Debug::NoLocking=true "$@"
+}
+
+# The base address of the mirror that has such suites.
+mirror_of() {
+	local pattern='^[a-z]+(-updates)?$'
+
+	[[ $1 != *-security ]] || pattern='-security$'
+	# shellcheck disable=SC2016 # apt-get expands it
+	apt-get indextargets --format '$(SITE) $(RELEASE) $(ORIGIN)' 'Created-By: Packages' |
+		awk -v pattern="$pattern" '$2 ~ pattern && $1 ~ /debian/ { print $1; exit }'
+}
+
+# update_suite SUITE: fetches its list of packages.
+update_suite() {
+	local dir=$CACHE/apt/$1 mirror
+
+	mirror=$(mirror_of "$1")
+	if [[ -z $mirror ]]; then
+		echo "the machine's apt sources name no Debian mirror for it"
+		return 1
+	fi
+	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+	echo "deb [signed-by=$KEYRING] $mirror $1 main" >"$dir/sources.list"
+	apt_do "$1" apt-get update -o APT::Update::Error-Mode=any 2>&1 >/dev/null |
+		sed -n 's/^[EW]: *//p' | head -n 1 >"$dir/error"
+	[[ ! -s $dir/error ]] || { cat "$dir/error" && return 1; }
+}
+
+# kernels_of SUITE: "RELEASE VERSION SUITE PACKAGE,..." for each kernel; no cloud or realtime kernels, none
+# that only names another one. From 6.18 on a kernel is several packages. What one of them is missing for
+# comes as "RELEASE VERSION SUITE -MISSING"; linux-base-RELEASE has nothing that a guest needs.
+kernels_of() {
+	apt_do "$1" apt-cache dumpavail | awk -v suite="$1" 'BEGIN { RS = ""; FS = "\n" }
+		$1 ~ /^Package: linux-(image|base|binary|modules)-[0-9][^ ]*-amd64$/ && $1 !~ /-(cloud|rt)-amd64$/ {
+			version = depends = ""
+			for (i = 2; i <= NF; i++) {
+				if (sub(/^Version: /, "", $i)) version = $i
+				if ($i ~ /^Depends: /) depends = $i
+			}
+			sub(/^Package: /, "", $1)
+			there[$1, version] = 1
+			if ($1 ~ /^linux-image-/ && depends !~ /linux-image-/) needs[$1, version] = depends
+		}
+		END {
+			for (key in needs) {
+				split(key, image, SUBSEP)
+				packages = image[1]
+				missing = ""
+				while (match(needs[key], /linux-(base|binary|modules)-[0-9][^ ,]*/)) {
+					package = substr(needs[key], RSTART, RLENGTH)
+					needs[key] = substr(needs[key], RSTART + RLENGTH)
+					if ((package, image[2]) in there) packages = packages "," package
+					else if (package !~ /^linux-base-/) missing = package
+				}
+				print substr(image[1], 13), image[2], suite, missing ? "-" missing : packages
+			}
+		}'
+}
+
+# Makes $CACHE/kernels, all there are, the newest last, and $CACHE/kernels.failed: what cannot be had, and why.
+update_kernel_list() {
+	local suite why dir
+
+	dir=$(mktemp -d "$RUN_DIR/list.XXXXXX")
+	touch "$dir/kernels" "$dir/failed"
+	for suite in "${SUITES[@]}"; do
+		if why=$(update_suite "$suite"); then
+			kernels_of "$suite" >>"$dir/kernels"
+		else
+			echo "$suite cannot be asked: $why" >>"$dir/failed"
+		fi
+	done
+	awk '$4 ~ /^-/ { print "Linux", $1, "of", $3 ": no package", substr($4, 2) }' "$dir/kernels" |
+		sort -V >>"$dir/failed"
+	# One that several suites have is named once.
+	awk '$4 !~ /^-/' "$dir/kernels" | sort -s -k 2,2V -k 1,1 | awk '!seen[$1 $2]++' >"$dir/list"
+	mv "$dir/failed" "$CACHE/kernels.failed"
+	mv "$dir/list" "$CACHE/kernels"
+}
+
+need_kernel_list() {
+	[[ -n ${1:-} || ! -s $CACHE/kernels ||
+		-n $(find "$CACHE/kernels" -mmin +$LIST_MAX_AGE_MINUTES) ]] || return 0
+	echo "run: asking apt which kernels there are" >&2
+	update_kernel_list
+}
+
+# find_kernel SERIES: the line of the newest whose release is SERIES, or begins with it.
+find_kernel() {
+	awk -v series="$1" '
+		series == "newest" || index($1, series ".") == 1 || index($1, series "-") == 1 ||
+			index($1, series "+") == 1 || $1 == series { found = $0 }
+		END { if (found) print found; else exit 1 }' "$CACHE/kernels"
+}
+
+# fetch_kernel RELEASE VERSION SUITE PACKAGE,...: makes $CACHE/kernel/RELEASE with vmlinuz, config, initrd
+# and lib/modules.
+fetch_kernel() {
+	local release=$1 dir=$CACHE/kernel/$1 work packages package
+
+	[[ ! -e $dir/version || $(cat "$dir/version") != "$2" ]] || return 0
+	echo "run: fetching Linux $release ($2, $3)" >&2
+	mkdir -p "$CACHE/kernel"
+	work=$(mktemp -d "$RUN_DIR/kernel.XXXXXX")
+	IFS=, read -ra packages <<<"$4"
+	if ! (cd "$work" && apt_do "$3" apt-get -q download "${packages[@]/%/=$2}" >log 2>&1); then
+		cat "$work/log" >&2
+		fail "Linux $release cannot be fetched"
+	fi
+	for package in "$work"/*.deb; do
+		dpkg-deb -x "$package" "$work/root"
+	done
+	if ! collect_kernel "$work/root" "$work/kernel" "$release" || ! make_initrd "$work/kernel" "$release"; then
+		fail "the packages of Linux $release cannot be used"
+	fi
+	echo "$2" >"$work/kernel/version"
+	rm -rf "$dir"
+	mv "$work/kernel" "$dir"
+	rm -rf "$work"
+}
+
+# collect_kernel UNPACKED DIR RELEASE: the files are in /boot, or all with the modules.
+collect_kernel() {
+	local modules=$1/usr/lib/modules/$3 file
+
+	[[ -d $modules ]] || modules=$1/lib/modules/$3
+	mkdir -p "$2/lib/modules"
+	for file in vmlinuz config; do
+		mv "$1/boot/$file-$3" "$2/$file" 2>/dev/null || mv "$modules/$file" "$2/$file" 2>/dev/null || true
+	done
+	[[ -e $2/vmlinuz ]] && mv "$modules" "$2/lib/modules/$3" && /sbin/depmod -b "$2" "$3" 2>/dev/null
+}
+
+# make_initrd DIR RELEASE: busybox, what the root file system's disk takes, and 9p. A module that is not there
+# is built in, or the guest says what it cannot mount.
+make_initrd() {
+	local top=$1/initramfs module file number=100
+
+	mkdir -p "$top"/{bin,dev,proc,sys,modules,root}
+	cp "$(command -v busybox)" "$top/bin/busybox"
+	cp "$HERE/initramfs-init" "$top/init"
+	for module in virtio_pci virtio_blk ext4 9pnet_virtio 9p; do
+		/sbin/modprobe -d "$1" -S "$2" --show-depends "$module" || true
+	done 2>/dev/null | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$1/modules.initrd"
+	while read -r file; do
+		module=${file##*/}
+		module=${module%%.ko*}
+		case $file in
+		*.xz) xz -dc "$file" ;;
+		*.zst) zstd -qdc "$file" ;;
+		*) cat "$file" ;;
+		esac >"$top/modules/$number-$module.ko"
+		number=$((number + 1))
+	done <"$1/modules.initrd"
+	(cd "$top" && find . | "$top/bin/busybox" cpio -o -H newc 2>/dev/null | gzip -1) >"$1/initrd"
+	rm -rf "$top" "$1/modules.initrd"
+}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# The guest's root file systems, for test/vm/run: made by debootstrap, of what the tests need to run.
+
+# Programs that the tests use, and the libraries that the build links, by their Debian 12 names.
+ROOT_PACKAGES=(bats binutils bpftool bsdextrautils bsdutils dwz file g++ gcc gdb iproute2 kmod less libc6-dev
+	libcap2-bin libcmocka0 linux-perf procps psmisc python3 redis-server redis-tools strace tinyproxy-bin util-linux
+	xz-utils)
+# shellcheck disable=SC2034 # by make_root's nameref
+ROOT_LIBRARIES_bookworm=(libbpf1 libcap-ng0 libdebuginfod1 libdw1 libelf1 libglib2.0-0 libjemalloc2
+	liblzma5 libmimalloc2.0 libncursesw6 libprotobuf-c1 libtcmalloc-minimal4 libtinfo6 libtraceevent1
+	libtracefs1 libzstd1 libzydis4.0 musl zlib1g)
+# shellcheck disable=SC2034
+ROOT_LIBRARIES_trixie=(libbpf1 libcap-ng0 libdebuginfod1t64 libdw1t64 libelf1t64 libglib2.0-0t64 libjemalloc2
+	liblzma5 libmimalloc3 libncursesw6 libprotobuf-c1 libtcmalloc-minimal4t64 libtinfo6 libtraceevent1
+	libtracefs1 libzstd1 libzydis4.1 musl zlib1g)
+ROOT_SIZE=12G # a sparse file
+
+# make_root SUITE: makes $CACHE/root/SUITE.img where there is none, or an older list's.
+make_root() {
+	local suite=$1 image=$CACHE/root/$1.img work
+	local -n libraries=ROOT_LIBRARIES_$1
+	local packages=("${ROOT_PACKAGES[@]}" "${libraries[@]}")
+
+	[[ ! -e $image || $(cat "$image.packages") != "${packages[*]}" ]] || return 0
+	echo "run: making the root file system of $suite" >&2
+	mkdir -p "$CACHE/root"
+	work=$(mktemp -d "$RUN_DIR/root.XXXXXX")
+	if ! fill_root "$suite" "$work/root" "${packages[@]}" >"$CACHE/root/$suite.log" 2>&1; then
+		tail -n 20 "$CACHE/root/$suite.log" >&2
+		fail "the root file system cannot be made: see $CACHE/root/$suite.log"
+	fi
+	truncate -s "$ROOT_SIZE" "$work/image"
+	mkfs.ext4 -q -F -E lazy_itable_init=1,lazy_journal_init=1 -d "$work/root" "$work/image"
+	mv "$work/image" "$image"
+	echo "${packages[*]}" >"$image.packages"
+}
+
+# fill_root SUITE ROOT PACKAGE...: debootstrap's own way with dependencies is too simple for all of the
+# packages; apt's, from outside, needs no network in the root.
+fill_root() {
+	local suite=$1 root=$2 mirror
+
+	mirror=$(mirror_of "$suite")
+	[[ -n $mirror ]] || { echo "the machine's apt sources name no Debian mirror" && return 1; }
+	debootstrap --variant=minbase --keyring="$KEYRING" "$suite" "$root" "$mirror" || return
+	rm -f "$root"/var/cache/apt/archives/*.deb
+	apt_do "$suite" apt-get -q -y --no-install-recommends --download-only \
+		-o Dir::State::status="$root/var/lib/dpkg/status" \
+		-o Dir::Cache::archives="$root/var/cache/apt/archives" install "${@:3}" || return
+	# No daemon is to start.
+	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+	chmod 755 "$root/usr/sbin/policy-rc.d"
+	cp "$CACHE/apt/$suite/sources.list" "$root/etc/apt/sources.list"
+	cp -r "$CACHE/apt/$suite/lists/." "$root/var/lib/apt/lists"
+	DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -q -y --no-install-recommends --no-download \
+		install "${@:3}" || return
+	umount_below "$root"
+	rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
+	mkdir -p "$root/vm"
+	echo leaktools-vm >"$root/etc/hostname"
+	printf '127.0.0.1 localhost leaktools-vm\n::1 localhost\n' >"$root/etc/hosts"
+}
+
+# What debootstrap and packages may leave mounted.
+umount_below() {
+	awk -v dir="${1:?}/" 'index($2, dir) == 1 { print $2 }' /proc/mounts | sort -r | xargs -r umount
+}
