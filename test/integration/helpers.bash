@@ -196,7 +196,7 @@ is_recording() {
 attach() {
 	local pid=(-p "$RECORDED_PID")
 
-	[[ ${1:-} != -p ]] || pid=()
+	[[ ! ${1:-} =~ ^(-p|-a|--cgroup)$ ]] || pid=()
 	: >leakrec.err # what an earlier one said there is not to be taken for this one's
 	"$BIN/leakrec" "${pid[@]}" -m 512 -o perf.data "$@" 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
