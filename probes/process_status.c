@@ -10,10 +10,43 @@
 
 enum {
 	FIELD_STATE = 3,
+	FIELD_PARENT = 4,
+	FIELD_GROUP = 5,
+	FIELD_SESSION = 6,
+	FIELD_TERMINAL = 7,
 	FIELD_FLAGS = 9,
 	FIELD_NR_THREADS = 20,
 	FIELD_START_TIME = 22,
 };
+
+static void set_field(struct process_status *ret, int field, uint64_t value)
+{
+	switch (field) {
+	case FIELD_PARENT:
+		ret->parent = (pid_t)value;
+		break;
+	case FIELD_GROUP:
+		ret->group = (pid_t)value;
+		break;
+	case FIELD_SESSION:
+		ret->session = (pid_t)value;
+		break;
+	case FIELD_TERMINAL:
+		ret->terminal = value;
+		break;
+	case FIELD_FLAGS:
+		ret->kernel_thread = value & KERNEL_THREAD_FLAG;
+		break;
+	case FIELD_NR_THREADS:
+		ret->nr_threads = value;
+		break;
+	case FIELD_START_TIME:
+		ret->start_time_ticks = value;
+		break;
+	default:
+		break;
+	}
+}
 
 int process_status_parse(const char *text, struct process_status *ret)
 {
@@ -24,17 +57,13 @@ int process_status_parse(const char *text, struct process_status *ret)
 		return -EINVAL;
 	field += 2;
 	*ret = (struct process_status){.state = *field};
-	for (int i = FIELD_STATE; i < FIELD_START_TIME; i++) {
+	for (int i = FIELD_STATE + 1; i <= FIELD_START_TIME; i++) {
 		field = strchr(field, ' ');
 		if (!field)
 			return -EINVAL;
 		field++;
-		if (i + 1 == FIELD_FLAGS)
-			ret->kernel_thread = strtoull(field, NULL, 10) & KERNEL_THREAD_FLAG;
-		if (i + 1 == FIELD_NR_THREADS)
-			ret->nr_threads = strtoull(field, NULL, 10);
+		set_field(ret, i, strtoull(field, NULL, 10));
 	}
-	ret->start_time_ticks = strtoull(field, NULL, 10);
 	return 0;
 }
 
@@ -64,15 +93,25 @@ int process_status_read(pid_t pid, struct process_status *ret)
 	return err ? err : process_status_parse(text, ret);
 }
 
-pid_t process_status_of_thread(pid_t tid)
+/* The number behind @key, which begins with "\n", in /proc/PID/status, or a negative errno. */
+static pid_t read_number(pid_t pid, const char *key)
 {
-	static const char key[] = "\nTgid:";
 	char text[1024];
-	int err = read_file(tid, "status", text, sizeof(text));
+	int err = read_file(pid, "status", text, sizeof(text));
 	/* The name before it has its line feeds escaped. */
 	const char *field = err ? NULL : strstr(text, key);
 
 	if (err)
 		return err;
 	return field ? (pid_t)strtol(field + strlen(key), NULL, 10) : -EINVAL;
+}
+
+pid_t process_status_of_thread(pid_t tid)
+{
+	return read_number(tid, "\nTgid:");
+}
+
+pid_t process_status_tracer(pid_t pid)
+{
+	return read_number(pid, "\nTracerPid:");
 }

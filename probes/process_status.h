@@ -9,6 +9,8 @@
 
 struct process_status {
 	char state; /* as in proc(5): 'R', 'S', 'Z'... */
+	pid_t parent, group, session;
+	uint64_t terminal; /* its number; 0: there is none */
 	bool kernel_thread;
 	uint64_t nr_threads; /* the first one included, though it may have ended before others */
 	uint64_t start_time_ticks; /* since boot: tells two processes of one number apart */
@@ -25,6 +27,9 @@ int process_status_read(pid_t pid, struct process_status *ret);
  * where that cannot be read.
  */
 pid_t process_status_of_thread(pid_t tid);
+
+/* Who traces the process, 0: nobody; or a negative errno. Safe in signal handlers. */
+pid_t process_status_tracer(pid_t pid);
 
 /* True if the process has ended, though its parent may not have waited for it yet. */
 static inline bool process_status_is_dead(const struct process_status *status)
