@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/tasks.h"
 
+#include "common/clock.h"
 #include "common/scope.h"
 #include "probes/process_status.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+
+#define MAX_HOLD_NS 900000000ULL
 
 static int compare_pids(const void *a, const void *b)
 {
@@ -120,6 +125,11 @@ static char task_state(pid_t tid)
 	return end && end[1] == ' ' ? end[2] : 0;
 }
 
+struct held_task {
+	pid_t tid;
+	int signal; /* that it was about to receive; it gets it when it goes on */
+};
+
 /* Seizes and stops one thread. False if it is gone or not to be held. */
 static bool hold_one(pid_t tid, struct held_task *ret)
 {
@@ -138,10 +148,16 @@ static bool hold_one(pid_t tid, struct held_task *ret)
 	return true;
 }
 
-static bool is_held(const struct task_hold *hold, pid_t tid)
+/* Threads that this process holds, which is a child of the recorder's. */
+struct held_tasks {
+	struct held_task *tasks;
+	size_t nr;
+};
+
+static bool is_held(const struct held_tasks *held, pid_t tid)
 {
-	for (size_t i = 0; i < hold->nr_tasks; i++)
-		if (hold->tasks[i].tid == tid)
+	for (size_t i = 0; i < held->nr; i++)
+		if (held->tasks[i].tid == tid)
 			return true;
 	return false;
 }
@@ -152,52 +168,85 @@ static void release_one(const struct held_task *task)
 }
 
 /* Holds the threads of @list that are not held yet. Returns how many, or -ENOMEM. */
-static int hold_more(struct task_hold *hold, const struct task_list *list)
+static int hold_more(struct held_tasks *held, const struct task_list *list, uint64_t end_ns)
 {
 	int nr = 0;
 
-	for (size_t i = 0; i < list->nr_tids; i++) {
+	for (size_t i = 0; i < list->nr_tids && clock_now_ns() < end_ns; i++) {
 		struct held_task task, *grown;
 
-		if (is_held(hold, list->tids[i]) || !hold_one(list->tids[i], &task))
+		if (is_held(held, list->tids[i]) || !hold_one(list->tids[i], &task))
 			continue;
-		grown = reallocarray(hold->tasks, hold->nr_tasks + 1, sizeof(*grown));
+		grown = reallocarray(held->tasks, held->nr + 1, sizeof(*grown));
 		if (!grown) {
 			release_one(&task);
 			return -ENOMEM;
 		}
-		hold->tasks = grown;
-		hold->tasks[hold->nr_tasks++] = task;
+		held->tasks = grown;
+		held->tasks[held->nr++] = task;
 		nr++;
 	}
 	return nr;
 }
 
-int task_hold_all(struct task_hold *ret, const pid_t *pids, size_t nr_pids)
+/* Holds them until the recorder closes its end of @fd, or until it has been long enough. */
+static void __attribute__((noreturn)) hold_and_wait(int fd, const pid_t *pids, size_t nr_pids)
 {
+	uint64_t end_ns = clock_now_ns() + MAX_HOLD_NS, now_ns;
+	struct pollfd recorder = {.fd = fd, .events = POLLIN};
+	struct held_tasks held = {0};
+	sigset_t all;
 	int more = 1;
 
-	*ret = (struct task_hold){0};
+	/* What stops or ends the recorder by its terminal is not to leave them held. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
 	/* A thread that still runs may create another: go on until a look finds none running. */
 	while (more > 0) {
 		struct task_list list;
 
 		more = task_list_read(&list, pids, nr_pids);
 		if (!more)
-			more = hold_more(ret, &list);
+			more = hold_more(&held, &list, end_ns);
 		task_list_deinit(&list);
 	}
-	if (more == -ENOMEM)
-		task_hold_release(ret);
-	return more == -ENOMEM ? -ENOMEM : 0;
+	now_ns = clock_now_ns();
+	if (more != -ENOMEM && write(fd, "", 1) == 1 && now_ns < end_ns)
+		poll(&recorder, 1, (int)((end_ns - now_ns) / 1000000));
+	for (size_t i = 0; i < held.nr; i++)
+		release_one(&held.tasks[i]);
+	_exit(0);
+}
+
+int task_hold_all(struct task_hold *ret, const pid_t *pids, size_t nr_pids)
+{
+	int fds[2];
+	char byte;
+
+	*ret = (struct task_hold){.pid = -1, .fd = -1};
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return -errno;
+	ret->fd = fds[0];
+	ret->pid = fork();
+	if (ret->pid == 0) {
+		close(fds[0]);
+		hold_and_wait(fds[1], pids, nr_pids);
+	}
+	close(fds[1]);
+	if (ret->pid > 0 && read(ret->fd, &byte, 1) == 1)
+		return 0;
+	task_hold_release(ret);
+	return -ENOMEM;
 }
 
 void task_hold_release(struct task_hold *hold)
 {
-	for (size_t i = 0; i < hold->nr_tasks; i++)
-		release_one(&hold->tasks[i]);
-	free(hold->tasks);
-	*hold = (struct task_hold){0};
+	if (hold->fd >= 0)
+		close(hold->fd);
+	while (hold->pid > 0 && waitpid(hold->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*hold = (struct task_hold){.pid = -1, .fd = -1};
 }
 
 pid_t task_for_programs(pid_t other)

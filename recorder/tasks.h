@@ -31,20 +31,19 @@ void task_list_deinit(struct task_list *list);
 /* True if @now has a thread or a child that @before has not. */
 bool task_list_has_grown(const struct task_list *before, const struct task_list *now);
 
-struct held_task {
-	pid_t tid;
-	int signal; /* that it was about to receive; it gets it when it goes on */
-};
-
-/* Threads held by ptrace, until task_hold_release() or until this process ends, however it ends. */
+/*
+ * Threads held by ptrace, by a child of this process: it lets them go on when it is told to, when
+ * this process ends, or after a second, also if this process is stopped.
+ */
 struct task_hold {
-	struct held_task *tasks;
-	size_t nr_tasks;
+	pid_t pid;
+	int fd;
 };
 
 /*
  * Stops every thread of @pids, new ones included. Threads that another tracer holds, or that sleep
- * uninterruptibly and so could not be waited for, are left alone. Returns 0 or -ENOMEM.
+ * uninterruptibly and so could not be waited for, are left alone. Returns 0 or -ENOMEM. Call it
+ * while this process has one thread.
  */
 int task_hold_all(struct task_hold *ret, const pid_t *pids, size_t nr_pids);
 void task_hold_release(struct task_hold *hold);
