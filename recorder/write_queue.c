@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/write_queue.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/scope.h"
 
@@ -19,8 +20,10 @@
 
 /* After a signal, how long the thread may take for a buffer before the user is told. */
 #define TELL_AFTER_MS 300
+/* After a signal, how long a pipe's reader may take nothing before what is left is dropped. */
+#define GIVE_UP_NS 1000000000ULL
 /* How long a thread that was woken may take to end. */
-#define JOIN_SECONDS 2
+#define JOIN_NS 300000000
 
 struct write_buffer {
 	struct write_buffer *next;
@@ -42,6 +45,7 @@ struct write_queue {
 	size_t nr_buffers; /* allocated */
 	bool compressed;
 	bool interrupted, told;
+	uint64_t progress_bytes, progress_ns; /* since the signal */
 
 	/* Of the thread that writes. */
 	pthread_t thread;
@@ -199,6 +203,12 @@ static void *run(void *arg)
 
 /* --- The thread that adds --- */
 
+static void give_up(struct write_queue *queue)
+{
+	fail(queue, EINTR);
+	signal_event(queue->stop_fd);
+}
+
 /* The first signal ends the recording, the second the waiting. */
 static void take_signal(struct write_queue *queue)
 {
@@ -206,11 +216,11 @@ static void take_signal(struct write_queue *queue)
 
 	if (read(queue->signal_fd, &signal, sizeof(signal)) != sizeof(signal))
 		return;
-	if (queue->interrupted) {
-		fail(queue, EINTR);
-		signal_event(queue->stop_fd);
-	}
+	if (queue->interrupted)
+		give_up(queue);
 	queue->interrupted = true;
+	queue->progress_bytes = write_queue_written(queue);
+	queue->progress_ns = clock_now_ns();
 }
 
 static void tell_why(struct write_queue *queue)
@@ -222,6 +232,19 @@ static void tell_why(struct write_queue *queue)
 	queue->told = true;
 }
 
+/* A signal has come: the reader is not waited for when it takes nothing. */
+static void check_progress(struct write_queue *queue)
+{
+	uint64_t written = write_queue_written(queue), now_ns = clock_now_ns();
+
+	if (written != queue->progress_bytes) {
+		queue->progress_bytes = written;
+		queue->progress_ns = now_ns;
+	} else if (!queue->is_regular && now_ns - queue->progress_ns > GIVE_UP_NS) {
+		give_up(queue);
+	}
+}
+
 /* Waits for the thread to have done a buffer, or for a signal. */
 static void wait_for_progress(struct write_queue *queue)
 {
@@ -229,7 +252,7 @@ static void wait_for_progress(struct write_queue *queue)
 		{.fd = queue->progress_fd, .events = POLLIN},
 		{.fd = queue->signal_fd, .events = POLLIN},
 	};
-	int timeout_ms = queue->interrupted && !queue->told ? TELL_AFTER_MS : -1;
+	int timeout_ms = queue->interrupted ? TELL_AFTER_MS : -1;
 	int nr = poll(fds, ARRAY_SIZE(fds), timeout_ms);
 	uint64_t count;
 
@@ -237,6 +260,8 @@ static void wait_for_progress(struct write_queue *queue)
 		fail(queue, errno);
 	if (nr == 0)
 		tell_why(queue);
+	if (queue->interrupted)
+		check_progress(queue);
 	if (nr <= 0)
 		return;
 	if ((fds[0].revents & POLLIN) && read(queue->progress_fd, &count, sizeof(count)) < 0)
@@ -464,7 +489,9 @@ void write_queue_destroy(struct write_queue *queue)
 	signal_event(queue->stop_fd);
 
 	clock_gettime(CLOCK_REALTIME, &deadline);
-	deadline.tv_sec += JOIN_SECONDS;
+	deadline.tv_nsec += JOIN_NS;
+	deadline.tv_sec += deadline.tv_nsec / 1000000000;
+	deadline.tv_nsec %= 1000000000;
 	if (queue->is_regular)
 		pthread_join(queue->thread, NULL);
 	else if (pthread_timedjoin_np(queue->thread, NULL, &deadline))
