@@ -3,6 +3,9 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "probes/process_status.h"
+#include "probes/process_view.h"
+#include "recorder/exempt.h"
 #include "recorder/process_list.h"
 
 #include <errno.h>
@@ -37,19 +40,27 @@ static long read_number(const char *path, const char *key, int base)
 	return -1;
 }
 
-static void spare_ancestors(struct gate *gate)
+/* The process's parent, its parent, and so on, up to init. */
+static int find_ancestors(struct process_list *ret)
 {
+	struct process_status status;
 	pid_t pid = getpid();
+	int err = 0;
 
-	gate_set_role(gate, 1, GATE_SPARED);
-	for (int i = 0; i < MAX_ANCESTORS && pid > 1; i++) {
-		char path[32];
-
-		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-		pid = (pid_t)read_number(path, "PPid:", 10);
+	for (int i = 0; i < MAX_ANCESTORS && pid > 1 && !err; i++) {
+		pid = process_status_read(pid, &status) ? 0 : status.parent;
 		if (pid > 1)
-			gate_set_role(gate, pid, GATE_SPARED);
+			err = process_list_add(ret, pid);
 	}
+	return err;
+}
+
+static bool has_pid(const struct process_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		if (list->pids[i] == pid)
+			return true;
+	return false;
 }
 
 static int add_end(struct pipe_ends *ends, const struct pipe_end *end)
@@ -123,13 +134,10 @@ static int add_readers(const struct pipe_ends *ends, dev_t device, ino_t inode,
 {
 	for (size_t i = 0; i < ends->nr; i++) {
 		const struct pipe_end *end = &ends->ends[i];
-		bool is_known = false;
 
 		if (!end->reads || end->device != device || end->inode != inode)
 			continue;
-		for (size_t j = 0; j < readers->nr; j++)
-			is_known |= readers->pids[j] == end->pid;
-		if (!is_known && process_list_add(readers, end->pid))
+		if (!has_pid(readers, end->pid) && process_list_add(readers, end->pid))
 			return -ENOMEM;
 	}
 	return 0;
@@ -151,30 +159,114 @@ static int find_readers(const struct pipe_ends *ends, const struct stat *pipe,
 	return err;
 }
 
-static int leave_readers_out(struct gate *gate, const struct stat *pipe)
+/* Who reads the recording, if it goes into a pipe. */
+static int find_output_readers(const char *output, struct process_list *ret)
 {
-	struct process_list readers = {0};
 	struct pipe_ends ends = {0};
-	int err = find_ends(&ends);
+	struct stat st;
+	int err = -1;
 
+	if (output)
+		err = strcmp(output, "-") == 0 ? fstat(STDOUT_FILENO, &st) : stat(output, &st);
+	if (err < 0 || !S_ISFIFO(st.st_mode))
+		return 0;
+	err = find_ends(&ends);
 	if (!err)
-		err = find_readers(&ends, pipe, &readers);
-	for (size_t i = 0; i < readers.nr && !err; i++)
-		gate_set_role(gate, readers.pids[i], GATE_LEFT_OUT);
-	process_list_deinit(&readers);
+		err = find_readers(&ends, &st, ret);
 	free(ends.ends);
 	return err;
 }
 
-int bystanders_exempt(struct gate *gate, const char *output)
+/* Adds those that run the same program: recorders that record each other would never end. */
+static int find_recorders(struct process_list *ret)
 {
-	struct stat st;
-	int found = strcmp(output, "-") == 0 ? fstat(STDOUT_FILENO, &st) : stat(output, &st);
+	struct process_list all = {0};
+	struct stat own, other;
+	int err = stat("/proc/self/exe", &own) < 0 ? 0 : process_list_add_all(&all);
 
-	spare_ancestors(gate);
-	gate_set_role(gate, getpid(), GATE_LEFT_OUT);
-	gate_set_role(gate, gate_guard_pid(gate), GATE_LEFT_OUT);
-	if (found < 0 || !S_ISFIFO(st.st_mode))
-		return 0;
-	return leave_readers_out(gate, &st);
+	for (size_t i = 0; i < all.nr && !err; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/%d/exe", (int)all.pids[i]);
+		if (stat(path, &other) == 0 && other.st_dev == own.st_dev &&
+		    other.st_ino == own.st_ino)
+			err = process_list_add(ret, all.pids[i]);
+	}
+	process_list_deinit(&all);
+	return err;
+}
+
+static void set_roles(struct gate *gate, const struct process_list *list, enum gate_role role)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		gate_set_role(gate, list->pids[i], role);
+}
+
+/* Of those that were named: nobody who reads the recording, and a word on whom the gate spares. */
+static int check_named(struct gate *gate, const pid_t *pids, size_t nr_pids,
+		       const struct process_list *ancestors, const struct process_list *readers)
+{
+	char name[PROCESS_NAME_MAX];
+
+	for (size_t i = 0; i < nr_pids; i++) {
+		const char *why;
+
+		process_view_format_name(pids[i], name);
+		if (has_pid(readers, pids[i])) {
+			diag_error("cannot record %s: it reads the recording, and what it does "
+				   "with an event would be more events; write to a file (-o)",
+				   name);
+			return -EINVAL;
+		}
+		if (!gate)
+			continue;
+		why = has_pid(ancestors, pids[i])
+			      ? "leakrec is its child"
+			      : exempt_why(pids[i], (pid_t)gate_table(gate)->own_session, NULL);
+		if (why)
+			diag_note("%s is never held back: %s; when it is too fast, events are "
+				  "lost, and counted",
+				  name, why);
+	}
+	return 0;
+}
+
+bool bystanders_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids)
+{
+	struct process_list ancestors = {0};
+	struct process_status status;
+	bool is_foreign = pid != getpid() && !process_status_read(pid, &status) &&
+			  !process_status_is_dead(&status) && !find_ancestors(&ancestors) &&
+			  !has_pid(&ancestors, pid);
+
+	for (size_t i = 0; i < nr_pids && is_foreign; i++)
+		is_foreign = pids[i] != pid;
+	process_list_deinit(&ancestors);
+	return is_foreign;
+}
+
+int bystanders_exempt(struct gate *gate, const char *output, const pid_t *pids, size_t nr_pids)
+{
+	struct process_list ancestors = {0}, readers = {0}, recorders = {0};
+	int err = find_ancestors(&ancestors);
+
+	if (!err)
+		err = find_output_readers(output, &readers);
+	if (!err && gate && gate_is_everywhere(gate)) {
+		err = find_recorders(&recorders);
+		set_roles(gate, &recorders, GATE_LEFT_OUT);
+		set_roles(gate, &readers, GATE_LEFT_OUT);
+		gate_set_role(gate, getpid(), GATE_LEFT_OUT);
+		gate_set_role(gate, gate_guard_pid(gate), GATE_LEFT_OUT);
+	}
+	if (gate)
+		set_roles(gate, &ancestors, GATE_SPARED);
+	if (gate && nr_pids)
+		gate_table(gate)->own_session = (unsigned int)exempt_own_session();
+	if (!err)
+		err = check_named(gate, pids, nr_pids, &ancestors, &readers);
+	process_list_deinit(&ancestors);
+	process_list_deinit(&readers);
+	process_list_deinit(&recorders);
+	return err;
 }

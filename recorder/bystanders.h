@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whom a recording of all processes must not disturb, lest it disturb itself.
+ * Whom a recording must not disturb, lest it disturb itself.
  *
- * Left out are the recorder, its guard, and where the recording goes into a pipe, whoever reads it,
- * and the readers of what these write: what they allocate for an event would be events again, and
- * if they were stopped because the rings are full, nobody would empty these.
+ * Where all processes are recorded, left out are recorders with their guards, and where the
+ * recording goes into a pipe, whoever reads it, and the readers of what these write: what they
+ * allocate for an event would be events again. To name such a reader is refused.
  *
- * Recorded, but never stopped, are init and the recorder's ancestors: the shell, what it runs in,
- * how one is logged in.
+ * Recorded, but never stopped, are the recorder's ancestors: the shell, what it runs in, how one is
+ * logged in. The gate itself spares others (exempt.h).
  */
 #ifndef LEAKTOOLS_RECORDER_BYSTANDERS_H
 #define LEAKTOOLS_RECORDER_BYSTANDERS_H
@@ -15,9 +15,13 @@
 #include "recorder/gate.h"
 
 /*
- * Tells @gate of them. @output: where the recording goes, "-" for standard output. Returns 0 or a
+ * Tells @gate, which may be NULL, of them. @output: where the recording goes, "-" for standard
+ * output, or NULL. @pids: those that were named, which the gate knows already. Returns 0 or a
  * negative errno, reported.
  */
-int bystanders_exempt(struct gate *gate, const char *output);
+int bystanders_exempt(struct gate *gate, const char *output, const pid_t *pids, size_t nr_pids);
+
+/* True if @pid lives and is none of @pids, nor this process or one of its ancestors. */
+bool bystanders_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids);
 
 #endif

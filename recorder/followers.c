@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "recorder/gate_table.h"
 #include "recorder/tasks.h"
 
 #include <errno.h>
@@ -269,19 +270,23 @@ void followers_serve(struct followers *followers)
 		struct gate_target *target = &shared->targets[i];
 		int err = followers->error;
 
-		if (target->tgid <= GATE_REMOVED || target->forks != GATE_FORKS_WANTED)
+		pid_t pid = (pid_t)target->tgid;
+
+		if (!gate_is_process(target->tgid) || target->forks != GATE_FORKS_WANTED)
 			continue;
 		if (!err && !followers->own_probes.nr_files)
 			err = set_up(followers);
 		if (!err)
-			err = follow_process(followers, (pid_t)target->tgid);
+			err = follow_process(followers, pid);
 		if (err && !followers->error)
 			diag_error(
 				"cannot follow the children that the processes fork: %s; they are "
 				"not recorded",
 				strerror(-err));
 		followers->error = err;
-		target->forks = GATE_FORKS_FOLLOWED;
+		/* It may have ended: the entry is another's then. */
+		if (target->tgid == (unsigned long long)pid)
+			target->forks = GATE_FORKS_FOLLOWED;
 		shared->any_stopped = 1;
 	}
 }

@@ -4,8 +4,10 @@
  * the ring of its CPU may be past the limit. The process stops before it returns to user space,
  * however late the recorder is scheduled.
  */
-#include "gate_targets.bpf.h"
+#include "gate_lifetime.bpf.h"
 #include "task_stack.bpf.h"
+
+#define CLONE_THREAD 0x00010000 /* uapi/linux/sched.h */
 
 /* Upper bounds of a record, with and without a stack. */
 const volatile unsigned int plain_bytes = 0;
@@ -56,6 +58,15 @@ SEC("tracepoint")
 int gate_syscall_stack(void *context)
 {
 	return gate(stack_bytes);
+}
+
+/* A child's events are inherited from its parent's. */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
+{
+	if (!everywhere && !shared.closed && !(clone_flags & CLONE_THREAD) && current_target())
+		add_target(BPF_CORE_READ(task, tgid));
+	return 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -5,6 +5,10 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "gate.skel.h"
+#include "probes/process_status.h"
+#include "probes/process_view.h"
+#include "recorder/exempt.h"
+#include "recorder/gate_table.h"
 #include "recorder/guard.h"
 #include "recorder/private_stack.h"
 #include "recorder/tasks.h"
@@ -17,6 +21,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 /* Upper bounds of a sample's parts, in bytes. */
 #define PLAIN_SAMPLE_BYTES 128
@@ -25,16 +30,16 @@
 #define MIN_SAMPLES_IN_RING 16
 #define MAX_CALLCHAIN	    127 /* kernel.perf_event_max_stack's default */
 
-/* Where the whole machine is recorded: draining the rings takes some ten milliseconds. */
-#define MAX_STOP_NS 1000000000ULL
-
 struct gate {
 	struct gate_bpf *bpf; /* NULL: the recorder stops the targets itself */
 	struct gate_shared *shared;
 	struct guard guard;
 	int *fds; /* events of the guard's, which carry the programs */
 	size_t nr_fds;
-	bool is_ours;			  /* @shared: the recorder is the one who stops */
+	bool is_ours; /* @shared: the recorder is the one who stops */
+	bool is_everywhere;
+	bool told_overdue, told_missed;
+	unsigned int nr_suspensions_told;
 	uint64_t snapshot[GATE_MAX_CPUS]; /* produced when the round began */
 	bool wants_round;
 	uint64_t nr_pauses, paused_ns;
@@ -69,6 +74,9 @@ int gate_set_cgroup(int map_fd, int cgroup_fd)
 /* Loads the programs; leaves @gate->bpf NULL where the kernel does not permit it. */
 static void load_programs(struct gate *gate, const struct record_config *config)
 {
+	/* The programs see the processes' ids as the first namespace has them. */
+	if (!process_view_is_first())
+		return;
 	libbpf_set_print(libbpf_silent);
 	gate->bpf = gate_bpf__open();
 	if (!gate->bpf)
@@ -78,6 +86,7 @@ static void load_programs(struct gate *gate, const struct record_config *config)
 	gate->bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
 	gate->bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
 	if (gate_bpf__load(gate->bpf) || !uprobe_programs_are_safe(gate->bpf->obj) ||
+	    gate_bpf__attach(gate->bpf) ||
 	    (config->scope == RECORD_CGROUP &&
 	     gate_set_cgroup(bpf_map__fd(gate->bpf->maps.recorded_cgroup), config->cgroup_fd))) {
 		gate_bpf__destroy(gate->bpf);
@@ -111,8 +120,79 @@ static int place_table(struct gate *gate, const struct record_config *config,
 		return -ENOMEM;
 	}
 	gate->is_ours = true;
+	gate->shared->blind = 1;
 	return 0;
 }
+
+/* --- Ctrl-Z --- */
+
+/* Of the gate that there is, for the signal handler. */
+static struct gate_shared *suspended_table;
+static volatile sig_atomic_t nr_suspensions;
+
+static void continue_everybody(struct gate_shared *shared)
+{
+	shared->any_stopped = 1;
+	guard_continue_targets(shared, true);
+	/* Programs that were under way may have stopped somebody since: they end first. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	shared->any_stopped = 1;
+	guard_continue_targets(shared, true);
+}
+
+/*
+ * Ctrl-Z stops the recorder, not whom it records: who is held goes on, and nobody is held before
+ * `fg`. A handler, because the recorder may be waiting for anything.
+ */
+static void on_suspend(int number)
+{
+	struct sigaction action = {.sa_handler = SIG_DFL}, ours;
+	int saved_errno = errno;
+	sigset_t set, before;
+
+	__atomic_store_n(&suspended_table->paused, 1, __ATOMIC_SEQ_CST);
+	continue_everybody(suspended_table);
+	sigaction(number, &action, &ours);
+	raise(number);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	/* Stops here, unless there is no shell to continue it. */
+	sigprocmask(SIG_UNBLOCK, &set, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	sigaction(number, &ours, NULL);
+	nr_suspensions++;
+	__atomic_store_n(&suspended_table->paused, 0, __ATOMIC_SEQ_CST);
+	errno = saved_errno;
+}
+
+static void watch_suspension(struct gate_shared *shared)
+{
+	static const int numbers[] = {SIGTSTP, SIGTTIN};
+	struct sigaction action = {.sa_handler = on_suspend, .sa_flags = SA_RESTART}, before;
+	sigset_t set;
+
+	suspended_table = shared;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &action, NULL);
+	/* What a recorder in the background says is to be read there: `stty tostop` or not. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static void unwatch_suspension(void)
+{
+	static const int numbers[] = {SIGTSTP, SIGTTIN};
+	struct sigaction before;
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == on_suspend)
+			signal(numbers[i], SIG_DFL);
+	suspended_table = NULL;
+}
+
+/* --- Life --- */
 
 int gate_create(const struct record_config *config, struct gate_shared *shared, struct gate **ret)
 {
@@ -137,14 +217,13 @@ int gate_create(const struct record_config *config, struct gate_shared *shared, 
 	gate = calloc(1, sizeof(*gate));
 	if (!gate)
 		return -ENOMEM;
+	gate->is_everywhere = config->scope != RECORD_PROCESSES;
 	err = place_table(gate, config, shared);
 	if (!err) {
 		/* Programs that see the ring itself need less of a margin than those that guess. */
 		gate->shared->limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
 		if (!holds || (!shared && is_too_small))
 			gate->shared->limit_bytes = 0;
-		if (config->scope != RECORD_PROCESSES)
-			gate->shared->max_stop_ns = MAX_STOP_NS;
 		err = guard_start(&gate->guard, gate->shared);
 		if (err)
 			diag_error("cannot start the guard of stopped processes: %s",
@@ -154,6 +233,7 @@ int gate_create(const struct record_config *config, struct gate_shared *shared, 
 		gate_destroy(gate);
 		return err;
 	}
+	watch_suspension(gate->shared);
 	*ret = gate;
 	return 0;
 }
@@ -163,15 +243,14 @@ void gate_destroy(struct gate *gate)
 	if (!gate)
 		return;
 	if (gate->shared) {
-		gate_open(gate);
-		/* Programs that were under way may have stopped somebody since: they end first. */
-		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-		gate_open(gate);
+		gate->shared->closed = 1;
+		continue_everybody(gate->shared);
+		unwatch_suspension();
 	}
 	for (size_t i = 0; i < gate->nr_fds; i++)
 		close(gate->fds[i]);
 	free(gate->fds);
-	guard_stop(&gate->guard);
+	guard_stop(&gate->guard, gate->shared);
 	if (gate->bpf)
 		gate_bpf__destroy(gate->bpf);
 	else if (gate->is_ours)
@@ -179,61 +258,59 @@ void gate_destroy(struct gate *gate)
 	free(gate);
 }
 
-/* The entry of @pid, or the first that is free for it where @add, or NULL. */
-static struct gate_target *find_target(struct gate *gate, pid_t pid, bool add)
-{
-	struct gate_target *free_target = NULL;
-
-	for (unsigned int i = 0; i < GATE_MAX_PROBES; i++) {
-		unsigned int slot =
-			(gate_target_slot((unsigned int)pid) + i) & (GATE_MAX_TARGETS - 1);
-		struct gate_target *target = &gate->shared->targets[slot];
-
-		if (target->tgid == (unsigned int)pid)
-			return target;
-		if (target->tgid <= GATE_REMOVED && !free_target)
-			free_target = target;
-		if (target->tgid == 0)
-			break;
-	}
-	return add ? free_target : NULL;
-}
-
 void gate_add_target(struct gate *gate, pid_t pid, bool linked)
 {
-	struct gate_target *target = find_target(gate, pid, true);
-	unsigned long long old = target ? target->tgid : 0;
+	struct gate_target *target = gate_table_add(gate->shared, (unsigned int)pid);
 
-	if (!target)
-		return;
-	/* A program may take the entry at the same time; it then adds the process, too. */
-	if (old <= GATE_REMOVED)
-		__atomic_compare_exchange_n(&target->tgid, &old, (unsigned long long)pid, false,
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	if (linked)
+	if (target && linked)
 		target->linked = 1;
 }
 
 void gate_set_role(struct gate *gate, pid_t pid, enum gate_role role)
 {
-	struct gate_target *target;
+	/* Where processes are named, the table has no others. */
+	struct gate_target *target = gate->is_everywhere
+					     ? gate_table_add(gate->shared, (unsigned int)pid)
+					     : gate_table_find(gate->shared, (unsigned int)pid);
 
-	gate_add_target(gate, pid, false);
-	target = find_target(gate, pid, false);
 	if (target)
 		target->role = role;
 }
 
-void gate_remove_target(struct gate *gate, pid_t pid)
+bool gate_is_everywhere(const struct gate *gate)
 {
-	struct gate_target *target = find_target(gate, pid, false);
+	return gate->is_everywhere;
+}
 
-	if (!target)
+/* True if the process has begun after @time_ns: the one that had its id then has ended. */
+static bool has_begun_after(const struct process_status *status, uint64_t time_ns)
+{
+	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec boot;
+
+	/* Since boot, with the time that the machine was suspended. */
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	time_ns += (uint64_t)boot.tv_sec * 1000000000ULL + (uint64_t)boot.tv_nsec - clock_now_ns();
+	return status->start_time_ticks * tick_ns > time_ns;
+}
+
+void gate_follow(struct gate *gate, const struct perf_disk_task *task)
+{
+	struct process_status status;
+	int err;
+
+	/* Programs see for themselves, and before the id can be another process's. */
+	if (!gate->is_ours)
 		return;
-	target->stopped = target->linked = target->forks = target->job_stopped = 0;
-	target->role = GATE_RECORDED;
-	target->has_mapped = 0;
-	target->tgid = GATE_REMOVED;
+	err = process_status_read((pid_t)task->pid, &status);
+	if (task->header.type == PERF_RECORD_EXIT) {
+		/* Its parent may wait for it much later, or never. */
+		if (err == -ESRCH || (!err && (process_status_is_dead(&status) ||
+					       has_begun_after(&status, task->time_ns))))
+			gate_table_remove(gate->shared, task->pid);
+	} else if (!err && task->pid != task->ppid && status.parent == (pid_t)task->ppid) {
+		gate_table_add(gate->shared, task->pid);
+	}
 }
 
 pid_t gate_guard_pid(const struct gate *gate)
@@ -312,6 +389,25 @@ void gate_open(struct gate *gate)
 	continue_targets(gate, true);
 }
 
+/* What the gate could not do, and what that means for the recording. */
+static void report_limits(struct gate *gate)
+{
+	if (gate->shared->overdue && !gate->told_overdue) {
+		gate->told_overdue = true;
+		diag_warn("what is recorded cannot be written in time: processes that were held "
+			  "for a second went on; what found no room is lost, and counted");
+	}
+	if (gate->shared->missed && !gate->told_missed) {
+		gate->told_missed = true;
+		diag_warn("a process went on before what it forked or mapped was set up for "
+			  "recording: the first calls there may be missed");
+	}
+	if ((unsigned int)nr_suspensions != gate->nr_suspensions_told) {
+		gate->nr_suspensions_told = (unsigned int)nr_suspensions;
+		diag_note("recording goes on; what found no room meanwhile is lost, and counted");
+	}
+}
+
 void gate_begin_round(struct gate *gate)
 {
 	/* Programs that record see the rings themselves. */
@@ -320,26 +416,17 @@ void gate_begin_round(struct gate *gate)
 			__atomic_load_n(&gate->shared->cpus[i].produced, __ATOMIC_ACQUIRE);
 }
 
-/* True if somebody else has stopped the process: then it is not ours to continue. */
-static bool is_stopped(pid_t pid)
-{
-	_cleanup_fclose_ FILE *f = NULL;
-	char path[32], line[512];
-	const char *end;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	end = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	return end && end[1] && (end[2] == 'T' || end[2] == 't');
-}
-
 /* The gate without BPF. */
 static void stop_targets(struct gate *gate)
 {
 	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
 		struct gate_target *target = &gate->shared->targets[i];
+		bool is_stopped;
 
-		if (target->tgid <= GATE_REMOVED || is_stopped((pid_t)target->tgid))
+		/* What somebody else has stopped is not ours to continue. */
+		if (!gate_is_process(target->tgid) || target->role != GATE_RECORDED ||
+		    exempt_why((pid_t)target->tgid, gate->shared->own_session, &is_stopped) ||
+		    is_stopped)
 			continue;
 		target->stopped_ns = clock_now_ns();
 		target->stopped = 1;
@@ -355,13 +442,16 @@ void gate_end_round(struct gate *gate, uint64_t most_drained_bytes)
 			__atomic_store_n(&gate->shared->cpus[i].consumed, gate->snapshot[i],
 					 __ATOMIC_RELEASE);
 	if (gate->is_ours && !gate->wants_round && !gate->shared->closed &&
-	    most_drained_bytes > gate->shared->limit_bytes) {
+	    !gate->shared->overdue && most_drained_bytes > gate->shared->limit_bytes) {
 		stop_targets(gate);
 		gate->wants_round = true;
 		return;
 	}
 	gate->wants_round = false;
 	continue_targets(gate, false);
+	report_limits(gate);
+	if (gate->shared->set_up_overdue)
+		__atomic_store_n(&gate->shared->set_up_overdue, 0, __ATOMIC_SEQ_CST);
 	if (gate->shared->overdue)
 		__atomic_store_n(&gate->shared->overdue, 0, __ATOMIC_SEQ_CST);
 }

@@ -9,12 +9,14 @@
  * round what has been consumed, so they err on the safe side (gate.bpf.c). Elsewhere the recorder
  * stops the processes when a round brings more than the limit, which can be too late.
  *
- * Only what the gate stopped is continued, and it is continued also when the recorder is killed
- * (guard.h).
+ * Only what the gate stopped is continued, also when the recorder is stopped or killed, and soon
+ * (guard.h). Who is not to be stopped loses events instead, and these are counted: exempt.h,
+ * bystanders.h. Ctrl-Z lets everybody go on before the recorder stops.
  */
 #ifndef LEAKTOOLS_RECORDER_GATE_H
 #define LEAKTOOLS_RECORDER_GATE_H
 
+#include "common/perf_disk.h"
 #include "recorder/gate_shared.h"
 #include "recorder/record_events.h"
 
@@ -35,11 +37,19 @@ int gate_create(const struct record_config *config, struct gate_shared *shared, 
  */
 void gate_destroy(struct gate *gate);
 
-/* A process that is recorded from now on, and one that is not any more. @linked: by links. */
+/* A process that is recorded from now on. @linked: by links. */
 void gate_add_target(struct gate *gate, pid_t pid, bool linked);
-void gate_remove_target(struct gate *gate, pid_t pid);
 
-/* Where all processes are recorded: what @pid is, as long as it lives. */
+/*
+ * A FORK or EXIT record: a child that the gate without BPF is to know, or is to forget. (A process
+ * that is not its parent's any more may be another of the same number.)
+ */
+void gate_follow(struct gate *gate, const struct perf_disk_task *task);
+
+/* True if all processes are recorded, or a cgroup's. */
+bool gate_is_everywhere(const struct gate *gate);
+
+/* What @pid is, as long as it lives; where processes are named, of those. */
 void gate_set_role(struct gate *gate, pid_t pid, enum gate_role role);
 
 /* Puts the gate before the probes' events. Returns 0 or a negative errno, reported. */

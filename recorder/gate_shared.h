@@ -7,10 +7,27 @@
 #ifndef LEAKTOOLS_RECORDER_GATE_SHARED_H
 #define LEAKTOOLS_RECORDER_GATE_SHARED_H
 
+#include <stdbool.h>
+
 #define GATE_MAX_CPUS	 512  /* a power of two; CPUs beyond it share the entries */
 #define GATE_MAX_TARGETS 1024 /* a power of two */
 #define GATE_MAX_PROBES	 16   /* of the table of targets, for one search */
-#define GATE_REMOVED	 1    /* a target's entry may be used again (init is no target) */
+
+/*
+ * Values of an entry that no process has: it may be used again, and it is being filled in. The
+ * process ids up to GATE_INIT are never in the table: children of init are everybody's orphans.
+ */
+#define GATE_REMOVED (~0ULL)
+#define GATE_CLAIMED (~0ULL - 1)
+#define GATE_INIT    1
+
+/* No stop is longer, whatever becomes of the recorder: see guard.h. */
+#define GATE_MAX_STOP_NS 1000000000ULL
+#define GATE_MAX_SET_UP_NS                                                                         \
+	2000000000ULL /* for set-up work, which is once for a file or process                      \
+		       */
+/* Without a sign of the guard for so long nobody is stopped. */
+#define GATE_GUARD_LATE_NS 1000000000ULL
 
 /* One CPU's ring, in bytes; an upper bound where records vary in size. A cache line each. */
 struct gate_cpu {
@@ -21,7 +38,7 @@ struct gate_cpu {
 };
 
 struct gate_target {
-	unsigned long long tgid;       /* 0: never used; GATE_REMOVED */
+	unsigned long long tgid;       /* 0: never used; GATE_REMOVED, GATE_CLAIMED */
 	unsigned long long stopped;    /* 1: by the gate */
 	unsigned long long stopped_ns; /* CLOCK_MONOTONIC */
 	unsigned int linked;	       /* recorded through links (probe_programs.h) */
@@ -32,10 +49,13 @@ struct gate_target {
 	/* It has mapped code of a file, this one, that the recorder is to look at (late_files.h).
 	 */
 	unsigned int has_mapped;
+	unsigned int looked_at; /* the recorder is doing so */
+	unsigned int set_up;	/* it was stopped for set-up work, not because a ring is full */
+	unsigned int debugged;	/* a debugger has attached (PTRACE_ATTACH) */
 	unsigned long long mapped_device, mapped_inode;
 };
 
-/* What processes are where the whole machine, or a cgroup, is recorded (bystanders.h). */
+/* What a process is to the recording (bystanders.h). */
 enum gate_role {
 	GATE_RECORDED,
 	GATE_SPARED,   /* recorded, but never stopped */
@@ -55,17 +75,21 @@ struct gate_shared {
 	unsigned long long limit_bytes;
 	unsigned int any_stopped; /* some target may be marked as stopped */
 	unsigned int closed;	  /* stop nobody any more */
-	/* The guard lets go on who was stopped for longer, and then nobody is stopped until the
-	 * recorder has drained its rings again. 0: no limit. */
-	unsigned long long max_stop_ns;
-	unsigned int overdue;
-	unsigned int any_mapped; /* some target may have mapped something */
+	unsigned int paused;	  /* the same, while the recorder itself is stopped by Ctrl-Z */
+	/* The guard has let somebody go on who was stopped for too long. Nobody is stopped until
+	 * the recorder has drained its rings, or done its set-up work. */
+	unsigned int overdue, set_up_overdue;
+	unsigned int any_mapped;     /* some target may have mapped something */
+	unsigned int missed;	     /* some process ran on before its set-up work was done */
+	unsigned int blind;	     /* no program tells of debuggers: look them up */
+	unsigned int own_session;    /* of the recorder, if that has a terminal; else 0 */
+	unsigned long long guard_ns; /* when the guard was last awake, CLOCK_MONOTONIC */
 };
 
-/* The first entry to look at for a process; the search goes on linearly. */
-static inline unsigned int gate_target_slot(unsigned int tgid)
+/* True if @target is to wait for set-up work: only the guard continues it before. */
+static inline bool gate_target_waits(const struct gate_target *target)
 {
-	return (tgid * 2654435761U >> 16) & (GATE_MAX_TARGETS - 1);
+	return target->forks == GATE_FORKS_WANTED || target->has_mapped || target->looked_at;
 }
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_RECORDER_GATE_TARGETS_BPF_H
 #define LEAKTOOLS_RECORDER_GATE_TARGETS_BPF_H
 
-#include "gate_shared.h"
+#include "gate_table.h"
 
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -42,10 +42,24 @@ struct thread_struct {
 #endif
 } __attribute__((preserve_access_index));
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct upid {
+	int nr;
+} __attribute__((preserve_access_index));
+
+struct pid {
+	struct upid numbers[1]; /* the first is that of the first namespace */
+} __attribute__((preserve_access_index));
+
 struct signal_struct {
+	atomic_t live; /* threads that have not begun to exit */
 	struct tty_struct *tty;
 	struct pid *pids[4];
 	int leader; /* of a session */
+	unsigned int flags;
 } __attribute__((preserve_access_index));
 
 #if defined(__TARGET_ARCH_x86)
@@ -60,6 +74,7 @@ struct task_struct {
 #endif
 	int tgid;
 	unsigned int ptrace;
+	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	struct task_struct *real_parent;
 	struct perf_event_context *perf_event_ctxp;
@@ -82,50 +97,20 @@ struct {
 	__uint(value_size, sizeof(unsigned int));
 } recorded_cgroup SEC(".maps");
 
-static struct gate_target *find_target(unsigned int tgid)
+static __attribute__((unused)) struct gate_target *find_target(unsigned int tgid)
 {
-	for (int i = 0; i < GATE_MAX_PROBES; i++) {
-		unsigned int slot = (gate_target_slot(tgid) + i) & (GATE_MAX_TARGETS - 1);
-
-		if (shared.targets[slot].tgid == tgid)
-			return &shared.targets[slot];
-		if (shared.targets[slot].tgid == 0)
-			break;
-	}
-	return 0;
+	return gate_table_find(&shared, tgid);
 }
 
-static struct gate_target *add_target(unsigned int tgid)
+static __attribute__((noinline, unused)) struct gate_target *add_target(unsigned int tgid)
 {
-	for (int i = 0; i < GATE_MAX_PROBES; i++) {
-		struct gate_target *target =
-			&shared.targets[(gate_target_slot(tgid) + i) & (GATE_MAX_TARGETS - 1)];
-		unsigned long long old = target->tgid;
-
-		if (old == tgid)
-			return target;
-		if (old <= GATE_REMOVED &&
-		    __sync_val_compare_and_swap(&target->tgid, old, (unsigned long long)tgid) ==
-			    old) {
-			target->stopped = target->linked = target->forks = 0;
-			target->job_stopped = target->role = target->has_mapped = 0;
-			return target;
-		}
-	}
-	return 0;
+	return gate_table_add(&shared, tgid);
 }
 
 /* The recorded process that runs now, or NULL: the probe may be hit by others, too. */
 static __attribute__((unused)) struct gate_target *current_target(void)
 {
-	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
-	struct gate_target *target = find_target(tgid);
-
-	if (target)
-		return target;
-	/* A child's events are inherited from its parent's. */
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	return find_target(BPF_CORE_READ(task, real_parent, tgid)) ? add_target(tgid) : 0;
+	return find_target(bpf_get_current_pid_tgid() >> 32);
 }
 
 static bool is_left_out(void)
@@ -161,46 +146,80 @@ static __attribute__((unused)) bool is_recorded(void)
 	return everywhere ? is_in_scope() : current_target() != 0;
 }
 
-#define PIDTYPE_OF_GROUP 2 /* PIDTYPE_PGID, include/linux/pid_types.h */
+/* include/linux/pid_types.h */
+#define PIDTYPE_OF_GROUP   2
+#define PIDTYPE_OF_SESSION 3
+
+#define SIGNAL_UNKILLABLE  0x40 /* include/linux/sched/signal.h: the init of a PID namespace */
 
 /*
- * True if the process that runs now may be the job of a shell, which has a group of its own: the
- * shell would take a stop for Ctrl-Z. Services lead a session, or have init for a parent.
+ * True if @task may be the job of a shell, which has a group of its own: the shell would take a
+ * stop for Ctrl-Z. Services lead a session, or have init for a parent.
  */
-static __attribute__((unused)) bool is_job(void)
+static bool is_job(struct task_struct *task)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task(), *parent;
+	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
 
-	parent = BPF_CORE_READ(task, real_parent);
-	return !BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(parent, tgid) != 1 &&
+	return !BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(parent, tgid) != GATE_INIT &&
 	       BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_GROUP]) !=
 		       BPF_CORE_READ(parent, signal, pids[PIDTYPE_OF_GROUP]);
 }
 
 /*
- * The process that runs now, if it may be stopped. On a machine that is recorded as a whole, jobs
- * of shells may not.
+ * True if @task is never to be stopped: who a debugger has, or who has to do with a terminal.
+ * Where all are recorded, nobody has named the process, and the least doubt spares it. (The init of
+ * a container is often the very daemon that was named, or whose cgroup was.)
  */
-static __attribute__((unused)) struct gate_target *target_to_hold(void)
+static __attribute__((noinline)) bool is_exempt(struct task_struct *task)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
-	struct gate_target *target;
-
-	if (!everywhere)
-		return current_target();
-	if (BPF_CORE_READ(task, signal, tty) || is_job())
-		return 0;
-	target = find_target(tgid);
-	if (!target)
-		target = add_target(tgid);
-	return target && target->role == GATE_RECORDED ? target : 0;
+	if (BPF_CORE_READ(task, tgid) <= GATE_INIT || BPF_CORE_READ(task, ptrace) ||
+	    BPF_CORE_READ(task, group_leader, ptrace))
+		return true;
+	if (everywhere)
+		return BPF_CORE_READ(task, signal, tty) || is_job(task) ||
+		       (!in_cgroup && BPF_CORE_READ(task, signal, flags) & SIGNAL_UNKILLABLE);
+	if (!BPF_CORE_READ(task, signal, tty))
+		return false;
+	return is_job(task) || BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_SESSION],
+					     numbers[0].nr) == shared.own_session;
 }
 
-/* False while nobody is to be stopped. */
+/* The process that runs now, if it may be stopped. */
+static __attribute__((unused)) struct gate_target *target_to_hold(void)
+{
+	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
+	struct gate_target *target = find_target(tgid);
+
+	if ((!target && !everywhere) || (target && target->role != GATE_RECORDED) ||
+	    is_exempt((struct task_struct *)bpf_get_current_task()))
+		return 0;
+	return target ? target : add_target(tgid);
+}
+
+/* False while there is nobody to end a stop in time. */
+static bool can_end_stops(void)
+{
+	return !shared.closed && !shared.paused &&
+	       (long long)(bpf_ktime_get_ns() - shared.guard_ns) < (long long)GATE_GUARD_LATE_NS;
+}
+
+/* False while nobody is to be stopped because a ring is full. */
 static __attribute__((unused)) bool may_hold(void)
 {
-	return !shared.closed && !shared.overdue && shared.limit_bytes;
+	return shared.limit_bytes && !shared.overdue && can_end_stops();
+}
+
+/* False while nobody is to be stopped for set-up work. */
+static __attribute__((unused)) bool may_hold_for_set_up(void)
+{
+	return !shared.set_up_overdue && can_end_stops();
+}
+
+/* Before @target is marked as stopped. */
+static __attribute__((unused)) void begin_stop(struct gate_target *target)
+{
+	if (!target->stopped)
+		target->stopped_ns = bpf_ktime_get_ns();
 }
 
 /*
@@ -213,8 +232,9 @@ static __attribute__((unused)) bool may_hold(void)
  * the next thread on that CPU would run on for its whole time slice. It stops the process all the
  * same.
  */
-static void hold(struct gate_target *target)
+static __attribute__((unused)) void hold(struct gate_target *target)
 {
+	begin_stop(target);
 	if (__sync_lock_test_and_set(&target->stopped, 1) == 0)
 		target->stopped_ns = bpf_ktime_get_ns();
 	bpf_send_signal_thread(SIGSTOP);

@@ -3,6 +3,8 @@
 
 #include "common/clock.h"
 #include "common/scope.h"
+#include "probes/process_status.h"
+#include "recorder/gate_table.h"
 
 #include <cap-ng.h>
 #include <errno.h>
@@ -12,35 +14,61 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* After the recorder's end, programs of the gate may be under way for as long as a task is
  * preempted. */
-#define LAST_LOOKS	    10
-#define BETWEEN_LOOKS_MS    20
-#define RECORDER_END_MS	    5000
+#define LAST_LOOKS	 10
+#define BETWEEN_LOOKS_MS 20
+#define RECORDER_END_MS	 5000
 
-#define LOOK_FOR_OVERDUE_MS 200
+/* How often it looks for stops that are to end. Each ends before the second look from now. */
+#define LOOK_MS	   50
+#define LOOK_NS	   (LOOK_MS * 1000000ULL)
+#define GUARD_NICE (-20)
 
-/* Lets @target go on if it is marked. Returns since when it was stopped, or 0. */
-static unsigned long long continue_target(struct gate_target *target)
+/*
+ * True if a debugger has @target, which is then its to continue: our SIGCONT would end what it has
+ * the process do. Tracers that seize (strace) are told of stops as such, and wait for SIGCONT
+ * (ptrace(2)).
+ */
+static bool is_debugged(const struct gate_shared *shared, struct gate_target *target)
 {
-	unsigned long long since_ns = target->stopped_ns;
+	pid_t pid = (pid_t)target->tgid;
 
-	if (!target->stopped && !target->continuing)
-		return 0;
+	if (!shared->blind && !target->debugged)
+		return false;
+	if (process_status_tracer(pid) > 0)
+		return true;
+	/* The next that attaches sets the mark, perhaps before it is taken down: looked up again.
+	 */
+	__atomic_store_n(&target->debugged, 0, __ATOMIC_SEQ_CST);
+	if (process_status_tracer(pid) <= 0)
+		return false;
+	target->debugged = 1;
+	return true;
+}
+
+/* Lets @target go on if it is marked. */
+static void continue_target(struct gate_target *target)
+{
+	unsigned long long tgid = target->tgid;
+
+	if ((!target->stopped && !target->continuing) || !gate_is_process(tgid))
+		return;
 	/*
 	 * The mark goes first: who stops it again after this marks it again. Whoever is killed
 	 * between the two steps leaves the second to its guard.
 	 */
 	__atomic_store_n(&target->continuing, 1, __ATOMIC_SEQ_CST);
+	target->set_up = 0;
 	__atomic_store_n(&target->stopped, 0, __ATOMIC_SEQ_CST);
 	if (!target->job_stopped)
-		kill((pid_t)target->tgid, SIGCONT);
+		kill((pid_t)tgid, SIGCONT);
 	__atomic_store_n(&target->continuing, 0, __ATOMIC_SEQ_CST);
-	return since_ns;
 }
 
 unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
@@ -53,15 +81,18 @@ unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
 	for (unsigned int linked = 0; linked < 2; linked++) {
 		for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
 			struct gate_target *target = &shared->targets[i];
-			unsigned long long since_ns;
+			unsigned long long since_ns = 0;
 
-			if (target->tgid <= GATE_REMOVED || target->linked != linked)
+			if (!gate_is_process(target->tgid) || target->linked != linked)
 				continue;
-			if (!all && (target->forks == GATE_FORKS_WANTED || target->has_mapped)) {
+			if (target->stopped && !target->set_up)
+				since_ns = target->stopped_ns;
+			if ((!all && gate_target_waits(target)) ||
+			    (target->stopped && is_debugged(shared, target))) {
 				shared->any_stopped = 1;
 				continue;
 			}
-			since_ns = continue_target(target);
+			continue_target(target);
 			if (since_ns && (!first_ns || since_ns < first_ns))
 				first_ns = since_ns;
 		}
@@ -69,18 +100,30 @@ unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
 	return first_ns && first_ns < now_ns ? now_ns - first_ns : 0;
 }
 
-/* Lets go on who has been stopped for too long, if there is a limit to that. */
-static void continue_overdue(struct gate_shared *shared)
+bool guard_has_stopped(const struct gate_shared *shared)
 {
-	unsigned long long now_ns = clock_now_ns();
+	for (size_t i = 0; i < GATE_MAX_TARGETS; i++)
+		if (gate_is_process(shared->targets[i].tgid) && shared->targets[i].stopped)
+			return true;
+	return false;
+}
 
+void guard_continue_overdue(struct gate_shared *shared, unsigned long long now_ns)
+{
 	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
 		struct gate_target *target = &shared->targets[i];
+		bool set_up = target->set_up;
 
-		if (target->tgid <= GATE_REMOVED || !target->stopped ||
-		    now_ns < target->stopped_ns + shared->max_stop_ns)
+		if (!gate_is_process(target->tgid) || !target->stopped ||
+		    now_ns + 2 * LOOK_NS <
+			    target->stopped_ns + (set_up ? GATE_MAX_SET_UP_NS : GATE_MAX_STOP_NS) ||
+		    is_debugged(shared, target))
 			continue;
-		__atomic_store_n(&shared->overdue, 1, __ATOMIC_SEQ_CST);
+		/* Before it goes on: it may be on its way into the next stop. */
+		__atomic_store_n(set_up ? &shared->set_up_overdue : &shared->overdue, 1,
+				 __ATOMIC_SEQ_CST);
+		if (set_up)
+			shared->missed = 1;
 		continue_target(target);
 	}
 }
@@ -89,15 +132,13 @@ static void continue_overdue(struct gate_shared *shared)
 static void wait_for_recorder(struct gate_shared *shared, int recorder_fd)
 {
 	struct pollfd recorder = {.fd = recorder_fd, .events = POLLIN};
-	char byte;
 
-	while (shared->max_stop_ns) {
-		if (poll(&recorder, 1, LOOK_FOR_OVERDUE_MS) > 0)
-			return;
-		continue_overdue(shared);
-	}
-	while (read(recorder_fd, &byte, 1) < 0 && errno == EINTR)
-		;
+	do {
+		unsigned long long now_ns = clock_now_ns();
+
+		__atomic_store_n(&shared->guard_ns, now_ns, __ATOMIC_SEQ_CST);
+		guard_continue_overdue(shared, now_ns);
+	} while (poll(&recorder, 1, LOOK_MS) <= 0);
 }
 
 /*
@@ -139,6 +180,8 @@ run_guard(struct gate_shared *shared, int recorder_fd, int recorder_pidfd)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	rename_guard();
+	setpriority(PRIO_PROCESS, 0, GUARD_NICE);
+	shared->guard_ns = clock_now_ns();
 	capng_clear(CAPNG_SELECT_BOTH);
 	capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
 	capng_apply(CAPNG_SELECT_BOTH);
@@ -157,6 +200,12 @@ run_guard(struct gate_shared *shared, int recorder_fd, int recorder_pidfd)
 		shared->any_stopped = 1;
 		guard_continue_targets(shared, true);
 	}
+	/* Whom a debugger has is let go on when it has gone. */
+	while (guard_has_stopped(shared)) {
+		poll(NULL, 0, LOOK_MS);
+		shared->any_stopped = 1;
+		guard_continue_targets(shared, true);
+	}
 	_exit(0);
 }
 
@@ -172,12 +221,14 @@ static void keep_only(int *a, int *b)
 	*b = 1;
 }
 
-void guard_stop(struct guard *guard)
+void guard_stop(struct guard *guard, const struct gate_shared *shared)
 {
 	if (guard->pid <= 0)
 		return;
-	kill(guard->pid, SIGKILL);
-	waitpid(guard->pid, NULL, 0);
+	if (!guard_has_stopped(shared)) {
+		kill(guard->pid, SIGKILL);
+		waitpid(guard->pid, NULL, 0);
+	}
 	close(guard->recorder_fd);
 	guard->pid = 0;
 }
@@ -207,6 +258,6 @@ int guard_start(struct guard *ret, struct gate_shared *shared)
 	*ret = (struct guard){.pid = pid, .recorder_fd = steal_fd(own_fd)};
 	if (read(ret->recorder_fd, &byte, 1) == 1)
 		return 0;
-	guard_stop(ret);
+	guard_stop(ret, shared);
 	return -ECHILD;
 }

@@ -2,8 +2,8 @@
 /*
  * Sees when a recorded process first uses a file of which it has mapped code: by dlopen() or
  * exec(), it may have got an allocator. It is held until the recorder has looked (late_files.h),
- * which is once for each file, unless it is the job of a shell: then calls may be missed until the
- * recorder has looked.
+ * which is once for each file, unless it is never to be stopped (gate_targets.bpf.h): then calls
+ * may be missed until the recorder has looked.
  *
  * Seen is the first page fault on such a file, before any of its code has run. Of the many files
  * that a process may map as data, none is mistaken for it: then it has no more code than before.
@@ -88,17 +88,19 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 	state = bpf_map_lookup_elem(&files_seen, &key);
 	if (state || has_no_new_code(tgid))
 		return 0;
-	target = find_target(tgid);
-	if (!target)
-		target = add_target(tgid);
+	target = add_target(tgid);
 	if (!target)
 		return 0;
 	target->mapped_device = key.device;
 	target->mapped_inode = key.inode;
 	target->has_mapped = 1;
 	shared.any_mapped = 1;
-	if (!is_job() && target_to_hold())
+	if (may_hold_for_set_up() && target_to_hold()) {
+		target->set_up = 1;
 		hold(target);
+	} else {
+		shared.missed = 1;
+	}
 	wake_recorder();
 	return 0;
 }

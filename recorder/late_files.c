@@ -7,6 +7,7 @@
 #include "probes/group_name.h"
 #include "probes/probe_plan.h"
 #include "probes/process_view.h"
+#include "recorder/gate_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -171,26 +172,28 @@ void late_files_serve(struct late_files *late)
 		struct gate_target *target = &shared->targets[i];
 		struct program_file file;
 
-		if (target->tgid <= GATE_REMOVED || !target->has_mapped)
+		if (!gate_is_process(target->tgid) || !target->has_mapped)
 			continue;
 		/* The others keep waiting, and their marks. */
 		if (clock_thread_ns() > end_ns) {
 			shared->any_mapped = 1;
 			break;
 		}
+		target->looked_at = 1;
 		__atomic_store_n(&target->has_mapped, 0, __ATOMIC_SEQ_CST);
 		/* Another that comes meanwhile sets the mark again. */
 		file = (struct program_file){target->mapped_device, target->mapped_inode};
 		if (look_at_process(late, (pid_t)target->tgid)) {
 			target->has_mapped = 1;
+			target->looked_at = 0;
 			shared->any_mapped = 1;
 			tell_programs(late);
 			break;
 		}
 		probe_programs_know_file(late->programs, &file);
 		tell_programs(late);
-		/* Who was stopped goes on with the end of the round; that was no overload. */
-		target->stopped_ns = 0;
+		target->looked_at = 0;
+		/* Who was stopped goes on with the end of the round. */
 		shared->any_stopped = 1;
 	}
 }

@@ -134,6 +134,10 @@ static int parse_pids(const char *text, pid_t **pids, size_t *nr_pids)
 			diag_error("-p takes process ids, separated by commas, not \"%s\"", text);
 			return -EINVAL;
 		}
+		if ((pid_t)pid == getpid()) {
+			diag_error("cannot record process %d: that is leakrec itself", (int)pid);
+			return -EINVAL;
+		}
 		if (has_pid(*pids, *nr_pids, (pid_t)pid))
 			continue;
 		grown = reallocarray(*pids, *nr_pids + 1, sizeof(**pids));

@@ -11,6 +11,7 @@
  * Whoever takes a ring past the limit is stopped before it returns to user space (gate.h). A sample
  * that finds no room in spite of that is counted.
  */
+#include "gate_lifetime.bpf.h"
 #include "late_files.bpf.h"
 #include "program_filter.bpf.h"
 #include "program_samples.bpf.h"
@@ -21,15 +22,7 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 
 #define BPF_F_PAD_ZEROS 1ULL	   /* uapi/linux/bpf.h */
 #define CLONE_THREAD	0x00010000 /* uapi/linux/sched.h */
-#define SIGCONT		18
-#define SI_KERNEL	0x80
-#define SEND_SIG_PRIV	1	/* include/linux/sched/signal.h: in place of a siginfo */
-#define ENTRY_RECORDED	(~0ULL) /* a session's cookie; else 1 more than the bytes asked for */
-
-/* include/linux/ptrace.h, include/trace/events/signal.h (Linux 6.18) */
-#define PT_PTRACED	       0x1
-#define PT_SEIZED	       0x10000
-#define TRACE_SIGNAL_DELIVERED 0
+#define ENTRY_RECORDED	(~0ULL)	   /* a session's cookie; else 1 more than the bytes asked for */
 
 struct program_site sites[PROGRAM_MAX_SITES];
 
@@ -256,10 +249,8 @@ int linked_mark(struct pt_regs *regs)
 ALWAYS_INLINE bool is_followed(void)
 {
 	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
-	struct gate_target *target = find_target(tgid);
+	struct gate_target *target = add_target(tgid);
 
-	if (!target)
-		target = add_target(tgid);
 	return recording && !(target && target->linked);
 }
 
@@ -342,6 +333,28 @@ ALWAYS_INLINE bool was_overtaken(struct task_struct *child)
 }
 
 /*
+ * True if the process that runs now and its children may be held while events are opened for them.
+ * What a shell at a terminal has just forked is about to become a job.
+ */
+ALWAYS_INLINE bool may_hold_fork(struct gate_target *target)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return may_hold_for_set_up() && target->role == GATE_RECORDED && !is_exempt(task) &&
+	       !(BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(task, signal, tty));
+}
+
+/* Stops @task, of @target, which is not the one that runs now. */
+ALWAYS_INLINE void hold_other(struct gate_target *target, struct task_struct *task)
+{
+	begin_stop(target);
+	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
+	target->set_up = 1;
+	/* Only then: who is to be continued has been stopped. */
+	target->stopped = 1;
+}
+
+/*
  * A linked process forks for the first time: its child is held before it runs, until it has events
  * of its own and its parent has some for the next child to inherit (followers.h). The parent is
  * held, too: if it ended, the kernel would send SIGHUP to a child that is stopped and an orphan.
@@ -361,14 +374,17 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 		return 0;
 	if (!child)
 		return 0;
-	child->stopped_ns = bpf_ktime_get_ns();
-	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
-	/* Only then: who is to be continued has been stopped. */
 	child->forks = GATE_FORKS_WANTED;
-	child->stopped = 1;
 	if (target->forks != GATE_FORKS_FOLLOWED)
 		target->forks = GATE_FORKS_WANTED;
-	hold(target);
+	if (may_hold_fork(target) && !is_exempt(task)) {
+		hold_other(child, task);
+		target->set_up = 1;
+		hold(target);
+	} else {
+		shared.missed = 1;
+		shared.any_stopped = 1;
+	}
 	wake_recorder();
 	return 0;
 }
@@ -386,52 +402,13 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	forget_code(task->tgid);
 	if (!recording || !target || !target->linked || old_tid == task->tgid)
 		return 0;
-	target->stopped_ns = bpf_ktime_get_ns();
-	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
 	target->forks = GATE_FORKS_WANTED;
-	target->stopped = 1;
+	if (may_hold_fork(target))
+		hold_other(target, task);
+	else
+		shared.missed = 1;
 	shared.any_stopped = 1;
 	wake_recorder();
-	return 0;
-}
-
-struct kernel_siginfo {
-	int si_code;
-} __attribute__((preserve_access_index));
-
-/* Our own stops come from the kernel; a process cannot pretend that of what it sends to another. */
-ALWAYS_INLINE bool is_from_kernel(struct kernel_siginfo *info)
-{
-	if ((unsigned long long)info <= SEND_SIG_PRIV)
-		return (unsigned long long)info == SEND_SIG_PRIV;
-	return BPF_CORE_READ(info, si_code) == SI_KERNEL;
-}
-
-/*
- * A debugger that has not seized its threads stops them one by one with SIGSTOP, which it takes
- * back: no SIGCONT follows.
- */
-ALWAYS_INLINE bool is_debugged(struct task_struct *task)
-{
-	return (task->ptrace & PT_PTRACED) && !(task->ptrace & PT_SEIZED);
-}
-
-/* Somebody stops or continues a recorded process: the gate is not to undo that. */
-SEC("tp_btf/signal_generate")
-int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct *task, int type,
-	     int result)
-{
-	struct gate_target *target;
-
-	if (sig != SIGSTOP && sig != SIGCONT)
-		return 0;
-	/* A process may ignore SIGCONT, but goes on; a container's first one may ignore SIGSTOP. */
-	if (sig == SIGSTOP &&
-	    (is_from_kernel(info) || is_debugged(task) || result != TRACE_SIGNAL_DELIVERED))
-		return 0;
-	target = find_target(task->tgid);
-	if (target)
-		target->job_stopped = sig == SIGSTOP;
 	return 0;
 }
 

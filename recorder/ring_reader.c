@@ -4,7 +4,6 @@
 #include "common/clock.h"
 #include "common/scope.h"
 #include "common/perf_disk.h"
-#include "probes/process_status.h"
 
 #include <errno.h>
 #include <perf/event.h>
@@ -30,27 +29,6 @@ static bool is_outside(const struct ring_reader *reader, const struct perf_event
 	return time_ns < reader->start_ns || time_ns > reader->end_ns;
 }
 
-/* Its parent may wait for it much later, or never. */
-static bool has_ended(pid_t pid)
-{
-	struct process_status status;
-	int err = process_status_read(pid, &status);
-
-	return err == -ESRCH || (!err && process_status_is_dead(&status));
-}
-
-/* Keeps the gate's list of processes. */
-static void follow_process(struct ring_reader *reader, const struct perf_disk_task *task)
-{
-	if (!reader->gate)
-		return;
-	if (!reader->is_everywhere && task->header.type == PERF_RECORD_FORK &&
-	    task->pid != task->ppid)
-		gate_add_target(reader->gate, (pid_t)task->pid, false);
-	else if (task->header.type == PERF_RECORD_EXIT && has_ended((pid_t)task->pid))
-		gate_remove_target(reader->gate, (pid_t)task->pid);
-}
-
 /* Counts a record. Returns 1 to write it, 0 to leave it out, or -ENOMEM. */
 static int inspect_record(struct ring_reader *reader, const struct perf_event_header *record,
 			  bool is_probe)
@@ -70,7 +48,8 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
-		follow_process(reader, (const struct perf_disk_task *)record);
+		if (reader->gate)
+			gate_follow(reader->gate, (const struct perf_disk_task *)record);
 		break;
 	case PERF_RECORD_MMAP2:
 		if (build_ids_add_record(reader->build_ids, record))

@@ -16,6 +16,7 @@
 #include "recorder/process_list.h"
 #include "recorder/ring_reader.h"
 #include "recorder/synthesize.h"
+#include "recorder/tasks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +34,9 @@
 
 /* Files that followers may open, when the right to raise the limit has gone. */
 #define FOLLOWERS_FDS 65536
+
+/* In one message. */
+#define MAX_CHILDREN_NAMED 8
 
 struct session {
 	const struct session_options *options;
@@ -59,23 +63,73 @@ struct session {
 	bool targets_gone; /* that is why recording ended */
 };
 
-/* Signals that end a recording are read from a descriptor, so that none comes at a bad moment. */
+/* --- Signals --- */
+
+static const int end_signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* Of the session that plans; or -1. */
+static volatile int planning_view_fd = -1;
+
+/* Who shows the recording has the terminal, which it leaves as it was; not for long. */
+static void end_planning(int number)
+{
+	sigset_t set;
+
+	close(planning_view_fd);
+	alarm(1);
+	waitpid(-1, NULL, 0);
+	signal(number, SIG_DFL);
+	raise(number);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/*
+ * While there is nothing to tidy up, signals end the process, whatever it is doing: what it looks
+ * at is others' and may be large. (A script's background job ignores SIGINT.)
+ */
+static void let_signals_end(const struct session_options *options)
+{
+	signal(SIGPIPE, SIG_IGN);
+	if (options->view_fd >= 0) {
+		planning_view_fd = options->view_fd;
+		for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++)
+			signal(end_signals[i], end_planning);
+	} else if (!options->command) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+	}
+}
+
+/* From here on they are read from a descriptor, so that none comes at a bad moment. */
 static int open_signals(void)
 {
 	sigset_t set;
 	int fd;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++)
+		sigaddset(&set, end_signals[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		diag_error("cannot watch signals: %s", strerror(errno));
 	return fd;
 }
+
+/* Between the steps of set-up that may take long: -EINTR, reported, if a signal has come. */
+static int check_signals(const struct session *session)
+{
+	struct pollfd fd = {.fd = session->signal_fd, .events = POLLIN};
+
+	if (poll(&fd, 1, 0) <= 0)
+		return 0;
+	diag_error("ended by a signal before anything was recorded");
+	return -EINTR;
+}
+
+/* --- Set-up --- */
 
 /*
  * Standard output, without blocking where it is a pipe: Ctrl-C must reach a recorder whose reader
@@ -324,8 +378,11 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 	int err = probe_programs_plan(session->programs, sets, only_registered, nr_sets,
 				      &session->options->config, &session->events);
 
-	for (size_t i = 0; i < session->nr_pids && !err; i++)
-		err = probe_programs_link(session->programs, session->pids[i]);
+	for (size_t i = 0; i < session->nr_pids && !err; i++) {
+		err = check_signals(session);
+		if (!err)
+			err = probe_programs_link(session->programs, session->pids[i]);
+	}
 	/* Children are among all. */
 	if (!err && is_everywhere(session))
 		err = probe_programs_link(session->programs, 0);
@@ -348,12 +405,16 @@ static int start_recording(struct session *session)
 {
 	const struct session_options *options = session->options;
 	const struct probe_set *sets[] = {&session->probes, &session->own_probes};
-	int err = attach_events(&session->events, sets, session->programs ? 0 : ARRAY_SIZE(sets),
-				&options->config, session->pids, session->nr_pids);
+	int err;
 
-	if (!err && is_everywhere(session))
-		err = bystanders_exempt(session->gate, options->output);
-
+	/* Before the events: the children that inherit some are known to the gate, then. */
+	for (size_t i = 0; i < session->nr_pids && session->gate; i++)
+		gate_add_target(session->gate, session->pids[i], session->programs != NULL);
+	err = bystanders_exempt(session->gate, options->output, options->pids, options->nr_pids);
+	if (!err)
+		err = attach_events(&session->events, sets,
+				    session->programs ? 0 : ARRAY_SIZE(sets), &options->config,
+				    session->pids, session->nr_pids);
 	if (!err && session->programs)
 		err = attach_programs(session, sets, ARRAY_SIZE(sets));
 	else if (!err && session->gate)
@@ -371,8 +432,6 @@ static int start_recording(struct session *session)
 					options->argv);
 	if (err)
 		return err;
-	for (size_t i = 0; i < session->nr_pids && session->gate; i++)
-		gate_add_target(session->gate, session->pids[i], session->programs != NULL);
 	/* From here on, what happens to the tasks is recorded; before, it is in /proc. */
 	perf_evlist__enable(session->events.side.evlist);
 	if (is_everywhere(session)) {
@@ -381,10 +440,13 @@ static int start_recording(struct session *session)
 		session->pids = session->everybody.pids;
 		session->nr_pids = session->everybody.nr;
 	}
-	for (size_t i = 0; i < session->nr_pids && !err; i++)
-		err = synthesize_process(session->writer, session->pids[i],
-					 record_config_keeps_dumps(&options->config),
-					 &session->build_ids, session->unwinder);
+	for (size_t i = 0; i < session->nr_pids && !err; i++) {
+		err = check_signals(session);
+		if (!err)
+			err = synthesize_process(session->writer, session->pids[i],
+						 record_config_keeps_dumps(&options->config),
+						 &session->build_ids, session->unwinder);
+	}
 	if (err)
 		return err;
 	perf_evlist__enable(session->events.probes.evlist);
@@ -568,6 +630,35 @@ static void warn_of_stopped(const struct session *session)
 				  (int)options->pids[i], (int)options->pids[i]);
 }
 
+/* A child that the processes have now inherits no event, nor is it among those to be recorded. */
+static void warn_of_children(const struct session *session)
+{
+	const struct session_options *options = session->options;
+	_cleanup_free_ char *text = NULL;
+	struct task_list list = {0};
+	size_t size, nr = 0;
+	FILE *out;
+
+	if (options->nr_pids && !task_list_read(&list, options->pids, options->nr_pids) &&
+	    (out = open_memstream(&text, &size))) {
+		for (size_t i = 0; i < list.nr_children; i++)
+			if (bystanders_is_foreign(list.children[i], options->pids,
+						  options->nr_pids) &&
+			    ++nr <= MAX_CHILDREN_NAMED)
+				fprintf(out, "%s%d", nr > 1 ? "," : "", (int)list.children[i]);
+		fclose(out);
+	}
+	task_list_deinit(&list);
+	if (nr == 1)
+		diag_warn("not recorded: a child that lives already; add it with -p %s, or record "
+			  "its --cgroup",
+			  text);
+	else if (nr > 1)
+		diag_warn("not recorded: %zu children that live already; add them with -p %s%s, or "
+			  "record their --cgroup",
+			  nr, text, nr > MAX_CHILDREN_NAMED ? ",..." : "");
+}
+
 static int run(struct session *session)
 {
 	struct ring_reader reader = {
@@ -585,12 +676,16 @@ static int run(struct session *session)
 		err = find_targets(session);
 	if (!err)
 		err = check_targets(session);
-	if (!err)
+	if (!err) {
 		warn_of_stopped(session);
+		warn_of_children(session);
+	}
 	if (!err)
 		err = choose_recorder(session);
-	if (!err)
-		err = set_up_probes(session);
+	if (!err) {
+		session->signal_fd = open_signals();
+		err = session->signal_fd < 0 ? session->signal_fd : set_up_probes(session);
+	}
 	if (!err)
 		err = open_output(session);
 	/* The guard is forked before there is anything that it could keep open. */
@@ -631,12 +726,12 @@ int session_run(const struct session_options *options)
 		.command.pid = -1,
 		.marks.fd = -1,
 		.view_fd = options->view_fd,
+		.signal_fd = -1,
 	};
 	int err, err_remove = 0, err_follow;
 
-	session.signal_fd = open_signals();
-	err = session.signal_fd < 0 ? session.signal_fd
-				    : marks_init(&session.marks, options->mark_every_ns);
+	let_signals_end(options);
+	err = marks_init(&session.marks, options->mark_every_ns);
 	if (!err)
 		err = run(&session);
 

@@ -117,13 +117,21 @@ has_two_threads() {
 	(($(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l) == 2))
 }
 
+# has_libc PID NAME: it has become that program, and mapped its libraries.
+has_libc() {
+	grep -q "^$2$" "/proc/$1/comm" && grep -q ' r-xp .*/libc\.so' "/proc/$1/maps"
+}
+
 @test "attach: a thread's number, and a process that is stopped" {
 	local pid thread
 
 	sleep 1000 &
 	pid=$!
 	STARTED_PIDS+=("$pid")
+	# Before it has its libc, there is nothing to record; and a stop takes a moment.
+	wait_until 60 has_libc "$pid" sleep
 	kill -STOP "$pid"
+	wait_until 60 grep -q '^State:[[:space:]]*T' "/proc/$pid/status"
 	"$BIN/leakrec" -p "$pid" -d 0.1 -o stopped.data 2>leakrec.err
 	grep -q "process $pid is stopped, and stays so; .kill -CONT $pid. lets it go on" leakrec.err
 	python3 -c 'import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start()' &

@@ -34,7 +34,16 @@ finish_churn() {
 # How many pairs all of its threads and children have made.
 progress() {
 	# mawk's %d ends at 2^31.
-	od -An -v -t d8 -w64 progress | awk '{ n += $1 } END { printf "%.0f\n", n }'
+	od -An -v -t d8 -w64 -N $((64 * CHURN_RUNNERS)) progress |
+		awk '{ n += $1 } END { printf "%.0f\n", n }'
+}
+
+# endless_churn.c: the numbers of 64 bytes in the file; the number of long stops follows.
+CHURN_RUNNERS=1088
+
+# How often the target was held back for most of the second that leakrec may do that.
+long_stops() {
+	od -An -v -t d8 -j $((64 * CHURN_RUNNERS)) -N 8 progress | tr -d ' '
 }
 
 has_made() {
@@ -58,6 +67,11 @@ all_stopped() {
 	for pid in $(churning_processes); do
 		is_stopped "$pid" || return
 	done
+}
+
+# was_held [N]: all are stopped, or since the Nth long stop were for so long that they have to go on.
+was_held() {
+	all_stopped || (($(long_stops) > ${1:-0}))
 }
 
 none_stopped() {
@@ -153,13 +167,14 @@ kill_once() {
 
 # kill_held_once [OPTION...]: the same while the target is held back by a pipe that nobody reads.
 kill_held_once() {
-	local unread
+	local unread before
 
 	[[ -p unread ]] || mkfifo unread
+	before=$(long_stops)
 	exec {unread}<>unread
 	start_recorder -o - "$@" >unread
 	wait_until 60 is_recording "$LEAKREC_PID"
-	wait_until 60 all_stopped
+	wait_until 60 was_held "$before"
 	kill_recorder
 	exec {unread}<&-
 	maybe_list_probes

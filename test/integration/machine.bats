@@ -238,7 +238,7 @@ attach_unread() {
 	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
 	attach_unread
 	go_target
-	wait_until 60 all_stopped
+	wait_until 60 was_held
 	assert_advances
 	kill_now "$LEAKREC_PID" "$UNREAD_PID"
 	wait "$LEAKREC_PID" || true

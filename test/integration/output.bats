@@ -132,7 +132,7 @@ perf_record() {
 
 # --- Readers ---
 
-@test "output: a reader that comes late, -z: nothing is lost, memory does not grow" {
+@test "output: a reader that comes late, -z: memory does not grow" {
 	mkfifo pipe go
 	{
 		read -r _ <go
@@ -143,17 +143,18 @@ perf_record() {
 	start_own_churn --threads 4 --leak-every 1000
 	attach -z -o - --call-graph fp >pipe
 	go_target
-	wait_until 60 all_stopped
+	wait_until 60 was_held
 	(($(anonymous_kb) < 48 << 10)) || fail "leakrec has $(anonymous_kb) KiB of memory"
 	echo >go
 	assert_advances
 	finish_churn
 	finish_leakrec
 	wait "$READER_PID" || fail "leakparse: $(cat leakparse.err)"
-	assert_truth
-	assert_no_unexpected
-	assert_summary events $(($(truth malloc) + $(truth free)))
-	grep -q ', 0 lost, paused ' leakrec.err
+	grep -q ' lost, paused ' leakrec.err
+	assert_equal "recorded and lost" $(($(summary events) + $(end_line lost))) \
+		$(($(truth malloc) + $(truth free)))
+	# Unless the machine took longer than a process may be held.
+	(($(truth long_stops) > 0)) || assert_truth
 }
 
 # A socket, as sshd gives its commands, stays a descriptor whose write() waits, and nobody reads it.
@@ -181,7 +182,7 @@ perf_record() {
 	wait_until 60 is_recording "$LEAKREC_PID"
 	go_target
 	wait_until 60 has_made 5000 # by far more than the socket takes
-	wait_until 60 all_stopped
+	wait_until 60 was_held
 	kill -INT "$LEAKREC_PID"
 	wait_until 60 grep -q 'Ctrl-C drops it' leakrec.err
 	kill -INT "$LEAKREC_PID"

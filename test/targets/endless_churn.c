@@ -10,18 +10,21 @@
  * and frees nothing on their behalf while it is counted, so that all events are exact.
  *
  * --progress FILE: a number for each thread, 64 bytes apart, how many pairs it has made; whoever
- * wants to know whether the threads run looks there.
+ * wants to know whether the threads run looks there. Behind the room for MAX_THREADS and
+ * MAX_CHILDREN stands how often the main thread did not run for LONG_STOP_MS: it was held back.
  *
  * Exact: malloc, allocations, free, frees, held_*. "truth continued" counts SIGCONTs of the first
- * process.
+ * process, "truth longest_stop_ms" is the longest time that its main thread did not run.
  */
 #include "truth.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 
 #define MAX_THREADS  1024
 #define MAX_CHILDREN 64
+#define LONG_STOP_MS 700
 
 struct progress {
 	_Atomic long pairs;
@@ -31,6 +34,7 @@ struct progress {
 /* What threads and children share. */
 struct churn_shared {
 	struct progress progress[MAX_THREADS + MAX_CHILDREN];
+	_Atomic long nr_long_stops;
 	_Atomic int stop;
 	_Atomic long nr_done, nr_leaked, nr_continued;
 };
@@ -135,6 +139,33 @@ static void handle_signals(void)
 		truth_die("endless_churn: cannot handle signals\n");
 }
 
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Looks now and then: nothing here that allocates, or that a signal interrupts for good. */
+static long wait_for_runners(long nr_runners)
+{
+	long last_ms = now_ms(), longest_ms = 0;
+
+	while (atomic_load(&shared->nr_done) < nr_runners) {
+		long ms;
+
+		usleep(5000);
+		ms = now_ms();
+		if (ms - last_ms > longest_ms)
+			longest_ms = ms - last_ms;
+		if (ms - last_ms > LONG_STOP_MS)
+			atomic_fetch_add(&shared->nr_long_stops, 1);
+		last_ms = ms;
+	}
+	return longest_ms;
+}
+
 static void count(long nr_runners)
 {
 	long nr_pairs = 0, leaked = atomic_load(&shared->nr_leaked);
@@ -152,7 +183,7 @@ static void count(long nr_runners)
 int main(int argc, char **argv)
 {
 	static struct truth_thread threads[MAX_THREADS];
-	long nr_threads, nr_children;
+	long nr_threads, nr_children, longest_ms;
 
 	truth_init(argc, argv);
 	nr_threads = truth_option(argc, argv, "--threads", 2);
@@ -170,12 +201,12 @@ int main(int argc, char **argv)
 	truth_begin();
 	pthread_barrier_wait(&go);
 	fork_children(nr_threads, nr_children, truth_flag(argc, argv, "--orphans"));
-	/* Looks now and then: nothing here that allocates, or that a signal interrupts for good. */
-	while (atomic_load(&shared->nr_done) < nr_threads + nr_children)
-		usleep(5000);
+	longest_ms = wait_for_runners(nr_threads + nr_children);
 	while (wait(NULL) > 0)
 		;
 	count(nr_threads + nr_children);
+	truth_tell("longest_stop_ms", longest_ms);
+	truth_tell("long_stops", atomic_load(&shared->nr_long_stops));
 	truth_print();
 	/* The threads are not joined: see above. */
 	_exit(0);
