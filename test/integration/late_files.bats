@@ -99,7 +99,7 @@ run_program() {
 @test "late files: files that take long to look into, and what else their user has" {
 	local i files=()
 
-	python3 "$SOURCE_DIR/test/integration/make_elf.py" slow.so malloc,free,calloc 500000
+	python3 "$SOURCE_DIR/test/integration/make_elf.py" slow.so malloc,free,calloc 1000000
 	for i in 1 2 3 4 5 6 7 8; do
 		cp slow.so "slow$i.so"
 		files+=("$PWD/slow$i.so")
