@@ -21,7 +21,7 @@
 /* After a signal, how long the thread may take for a buffer before the user is told. */
 #define TELL_AFTER_MS 300
 /* After a signal, how long a pipe's reader may take nothing before what is left is dropped. */
-#define GIVE_UP_NS 1000000000ULL
+#define GIVE_UP_NS 700000000ULL
 /* How long a thread that was woken may take to end. */
 #define JOIN_NS 300000000
 

@@ -29,7 +29,7 @@ struct write_queue;
  * Starts the thread. @fd, which may be non-blocking, and @signal_fd stay the caller's; @name stands
  * for the output in messages. @compressor, which may be NULL, is taken over, also by a failure.
  * While the queue waits, the first signal sets write_queue_interrupted(); a second, or a pipe's
- * reader that takes nothing for a second, gives up what is not written (EINTR). Returns 0 or a
+ * reader that takes nothing for 0.7 s, gives up what is not written (EINTR). Returns 0 or a
  * negative errno, reported.
  */
 int write_queue_create(int fd, const char *name, int signal_fd, struct compressor *compressor,
