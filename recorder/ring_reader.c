@@ -348,6 +348,22 @@ static bool are_rings_empty(const struct probe_programs *programs)
 	return true;
 }
 
+/* What no record tells of: samples without room, records that nobody read, hits that were skipped.
+ */
+static uint64_t take_lost_by_programs(const struct ring_reader *reader)
+{
+	uint64_t lost = probe_programs_nr_skipped(reader->programs);
+
+	for (size_t cpu = 0; cpu < reader->programs->nr_rings; cpu++) {
+		const struct program_ring *ring = &reader->programs->rings[cpu];
+
+		lost += probe_programs_take_lost(reader->programs, cpu);
+		if (ring->control)
+			lost += program_ring_nr_unread(ring);
+	}
+	return lost;
+}
+
 /* The programs' part of the end: what they are writing just now is waited for. */
 static int stop_programs(struct ring_reader *reader)
 {
@@ -362,15 +378,7 @@ static int stop_programs(struct ring_reader *reader)
 		nanosleep(&pause, NULL);
 		err = ring_reader_round(reader);
 	}
-	reader->lost_by_programs = reader->lost;
-	for (size_t cpu = 0; cpu < reader->programs->nr_rings; cpu++) {
-		const struct program_ring *ring = &reader->programs->rings[cpu];
-
-		reader->lost_by_programs += probe_programs_take_lost(reader->programs, cpu);
-		if (ring->control)
-			reader->lost_by_programs += program_ring_nr_unread(ring);
-	}
-	reader->lost_by_programs += probe_programs_nr_skipped(reader->programs);
+	reader->lost_by_programs = reader->lost + take_lost_by_programs(reader);
 	return err;
 }
 
@@ -400,6 +408,18 @@ static uint64_t lost_by_perf_events(const struct ring_reader *reader)
 	uint64_t missing = totals.hits > reader->taken ? totals.hits - reader->taken : 0;
 
 	return missing > totals.lost ? missing : totals.lost;
+}
+
+void ring_reader_abandon(struct ring_reader *reader)
+{
+	uint64_t lost = lost_by_perf_events(reader);
+
+	if (reader->programs && !reader->lost_by_programs) {
+		probe_programs_stop(reader->programs);
+		reader->lost += take_lost_by_programs(reader);
+	}
+	if (lost > reader->lost)
+		reader->lost = lost;
 }
 
 int ring_reader_finish(struct ring_reader *reader)

@@ -59,6 +59,9 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms);
  */
 int ring_reader_stop(struct ring_reader *reader);
 
+/* Where nothing can be written any more: ends the recording, and counts what was lost so far. */
+void ring_reader_abandon(struct ring_reader *reader);
+
 /*
  * After the last round: writes how many samples were lost by the kernel's own counters, as perf
  * does. LOST records come with the next record that fits, which may never come.

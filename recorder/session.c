@@ -525,7 +525,11 @@ static int record(struct session *session, struct ring_reader *reader)
 		err = marks_write(&session->marks, session->writer);
 	if (!err)
 		err = ring_reader_stop(reader);
-	return err ? err : ring_reader_finish(reader);
+	if (!err)
+		err = ring_reader_finish(reader);
+	if (err)
+		ring_reader_abandon(reader);
+	return err;
 }
 
 /* Waits for a process that is about to end; not for long, it may have reasons to stay. */

@@ -119,6 +119,7 @@ check_stopped_recorder() {
 	assert_goes_on
 	kill -INT "$LEAKREC_PID"
 	ends_soon "$LEAKREC_PID" || fail "leakrec waits for its reader"
+	(($(end_line lost) > 0)) || fail "$(cat leakrec.err)"
 	kill_now "${STARTED_PIDS[1]}"
 	assert_runs
 	finish_churn
