@@ -50,8 +50,13 @@ static const struct {
 	const char *suffix;
 	enum probe_point point;
 } point_suffixes[] = {
-	{"_ret__return", PROBE_RETURN}, {"__return", PROBE_RETURN}, {"_ret", PROBE_RETURN},
-	{"_store", PROBE_STORE},	{"_call", PROBE_CALL},	    {"", PROBE_ENTRY},
+	{"_ret__return", PROBE_RETURN},
+	{"__return", PROBE_RETURN},
+	{"_ret", PROBE_RETURN},
+	{"_store", PROBE_STORE},
+	{"_call", PROBE_CALL},
+	{"_exit", PROBE_EXIT},
+	{"", PROBE_ENTRY},
 };
 
 const struct probe_schema *probe_schema_table(size_t *ret_nr)
@@ -133,10 +138,8 @@ int probe_schema_parse_event(const char *event_name, const struct probe_schema *
 int probe_schema_event_name(const char *function, enum probe_point point, char *buffer, size_t size)
 {
 	static const char *const suffixes[] = {
-		[PROBE_ENTRY] = "",
-		[PROBE_RETURN] = "_ret",
-		[PROBE_STORE] = "_store",
-		[PROBE_CALL] = "_call",
+		[PROBE_ENTRY] = "",	[PROBE_RETURN] = "_ret", [PROBE_STORE] = "_store",
+		[PROBE_CALL] = "_call", [PROBE_EXIT] = "_exit",
 	};
 	int len = snprintf(buffer, size, "%s%s", function, suffixes[point]);
 

@@ -42,6 +42,7 @@ enum probe_point {
 	PROBE_RETURN, /* the return value */
 	PROBE_STORE,  /* HEAP_ALLOC_TO_PTR: where *args[block_arg] is written */
 	PROBE_CALL,   /* entry and return in one event, recorded at the return */
+	PROBE_EXIT,   /* the return value, at an instruction that returns (function_exits.h) */
 };
 
 /*
@@ -77,16 +78,17 @@ const struct probe_schema *probe_schema_find(const char *function);
 
 /*
  * The row and the point that an event's name means: "malloc", "malloc_ret", "malloc_ret__return",
- * "malloc__return", "malloc_call", "posix_memalign_store", each perhaps with the "_1", "_2" that
- * perf probe appends to further locations; symbols that stand for a row, too: "je_malloc_ret",
+ * "malloc__return", "malloc_call", "operator_new_exit", "posix_memalign_store", each perhaps with
+ * the "_1", "_2" that perf probe appends to further locations; symbols that stand for a row, too:
+ * "je_malloc_ret",
  * "_Znwm". Returns 0, or -ENOENT.
  */
 int probe_schema_parse_event(const char *event_name, const struct probe_schema **ret_schema,
 			     enum probe_point *ret_point);
 
 /*
- * The event's name for a point of @function: that name, with "_ret", "_store" or "_call". Returns
- * 0, or -E2BIG if @size bytes do not hold it.
+ * The event's name for a point of @function: that name, with "_ret", "_store", "_call" or "_exit".
+ * Returns 0, or -E2BIG if @size bytes do not hold it.
  */
 int probe_schema_event_name(const char *function, enum probe_point point, char *buffer,
 			    size_t size);
@@ -96,6 +98,18 @@ static inline bool probe_schema_has_return(const struct probe_schema *schema)
 {
 	return schema->effect != HEAP_RELEASE && schema->effect != HEAP_MARK &&
 	       schema->effect != RESOURCE_AT_ENTRY;
+}
+
+/*
+ * True if an exception may pass calls of that row, or a coroutine leave them on one stack and come
+ * back on another: their return addresses are not to be replaced, as return probes do. C++'s
+ * operators throw, and call a handler of the program's. The C functions cannot: C++ declares them
+ * noexcept, and no thread may be cancelled in them (POSIX, 2.9.5).
+ */
+static inline bool probe_schema_may_throw(const struct probe_schema *schema)
+{
+	return schema->effect == RESOURCE_AT_RETURN ||
+	       (schema->effect == HEAP_ALLOC && schema->family != FAMILY_MALLOC);
 }
 
 /* True if the row is of something else than memory. */
@@ -113,16 +127,19 @@ static inline bool probe_schema_releases(const struct probe_schema *schema)
 /* True for the points that are taken when the function returns: there the stack is the caller's. */
 static inline bool probe_point_is_return(enum probe_point point)
 {
-	return point == PROBE_RETURN || point == PROBE_CALL;
+	return point == PROBE_RETURN || point == PROBE_CALL || point == PROBE_EXIT;
 }
 
 /*
  * Names of fields that every recording of ours has, next to the schema's arguments. A PROBE_CALL
- * has the kernel's own of a return probe, __probe_func and __probe_ret_ip, which is the caller.
+ * has the kernel's own of a return probe, __probe_func and __probe_ret_ip, which is the caller. A
+ * PROBE_EXIT is no return probe: the instruction is PROBE_FIELD_FROM_ENTRY bytes behind the probe
+ * of the function's entry, or before it.
  */
-#define PROBE_FIELD_CALLER "caller" /* entry: the return address, that is, in the caller */
-#define PROBE_FIELD_RET	   "ret"    /* return, call: the return value */
-#define PROBE_FIELD_TEXT   "text"   /* of a mark: a string of less than PROBE_TEXT_BYTES */
-#define PROBE_FIELD_BLOCK  "block"  /* store, call of a HEAP_ALLOC_TO_PTR: the new block */
+#define PROBE_FIELD_CALLER     "caller" /* entry, exit: the return address, in the caller */
+#define PROBE_FIELD_RET	       "ret"	/* return, call, exit: the return value */
+#define PROBE_FIELD_FROM_ENTRY "from_entry"
+#define PROBE_FIELD_TEXT       "text"  /* of a mark: a string of less than PROBE_TEXT_BYTES */
+#define PROBE_FIELD_BLOCK      "block" /* store, call of a HEAP_ALLOC_TO_PTR: the new block */
 
 #endif

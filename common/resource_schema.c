@@ -22,6 +22,7 @@ static const char *const stage_suffixes[] = {
 	[RESOURCE_WHOLE] = "",
 	[RESOURCE_ENTRY] = "_call",
 	[RESOURCE_RETURN] = "_ret",
+	[RESOURCE_EXIT] = "_exit",
 };
 
 static const char *const failure_names[RESOURCE_NR_FAILURES] = {

@@ -9,6 +9,7 @@
  *   KIND__ROLE__FUNCTION       a call that is known at its entry
  *   KIND__ROLE_call__FUNCTION  the entry of a call that is known at its return
  *   KIND__ROLE_ret__FUNCTION   its return
+ *   KIND__ROLE_exit__FUNCTION  its return, at an instruction that returns (PROBE_EXIT)
  */
 #ifndef LEAKTOOLS_COMMON_RESOURCE_SCHEMA_H
 #define LEAKTOOLS_COMMON_RESOURCE_SCHEMA_H
@@ -50,6 +51,7 @@ enum resource_stage {
 	RESOURCE_WHOLE, /* the entry, after which the call cannot fail */
 	RESOURCE_ENTRY,
 	RESOURCE_RETURN,
+	RESOURCE_EXIT, /* the return, of a PROBE_EXIT */
 };
 
 /* Where the handle is. */

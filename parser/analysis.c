@@ -36,10 +36,10 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
  * The sample's stack, the probed function on top. Where the sample has no callchain, the function
  * and its caller's address make a short one.
  *
- * Callchain at a return: it starts with the return address. At an entry: it starts with the probed
- * instruction, and the caller's frame pointer is not set up yet, so that the kernel's walk misses
- * the caller (before Linux 6.12, and after it where the function does not begin with endbr64 or
- * push %rbp); our own recordings hold the caller's address.
+ * Callchain at a return: it starts with the return address. At an entry or an exit: it starts with
+ * the probed instruction, and the caller's frame pointer is not set up yet, or is again, so that
+ * the kernel's walk misses the caller (before Linux 6.12, and after it where the function does not
+ * begin with endbr64 or push %rbp); our own recordings hold the caller's address.
  */
 static int add_callchain(struct analysis *analysis, const struct perf_sample *sample,
 			 uint32_t *ret_id)
@@ -56,9 +56,10 @@ static int add_callchain(struct analysis *analysis, const struct perf_sample *sa
 		return stack_store_add_callchain(analysis->stacks, sample->origin.pid,
 						 sample->callchain, sample->nr_callchain, ret_id);
 	frames[nr++] = sample->probe_address;
-	if (probe_point_is_return(sample->event->point)) {
+	if (probe_point_is_return(sample->event->point))
 		caller = sample->return_address;
-	} else if (nr_rest) {
+	if (nr_rest &&
+	    (!probe_point_is_return(sample->event->point) || sample->event->point == PROBE_EXIT)) {
 		rest++;
 		nr_rest--;
 	}
@@ -80,6 +81,7 @@ static int add_dump(struct analysis *analysis, const struct perf_sample *sample,
 
 	if (probe_point_is_return(sample->event->point))
 		dump.returned_from = sample->probe_address;
+	dump.is_returning = sample->event->point == PROBE_EXIT;
 	return stack_store_add_dump(analysis->stacks, sample->origin.pid, &dump, ret_id);
 }
 

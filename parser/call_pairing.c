@@ -27,12 +27,15 @@ uint64_t call_caller_of(const struct perf_sample *sample)
 struct open_call *call_stack_push(struct call_stack *stack, const struct perf_sample *sample,
 				  const struct heap_op *op)
 {
+	const struct open_call *before = call_stack_top(stack);
 	struct open_call *call = &stack->calls[stack->depth++];
 
 	/* One by one: most of it has no meaning yet, and clearing it takes longer than the rest. */
 	call->schema = sample->event->schema;
 	memcpy(call->args, sample->args, sizeof(call->args));
 	call->caller = call_caller_of(sample);
+	call->is_jumped_to =
+		stack->entered_last && before && before->caller && before->caller == call->caller;
 	call->probe_address = sample->probe_address;
 	call->op = *op;
 	call->entry_seen = true;
@@ -67,6 +70,61 @@ int call_stack_match(const struct call_stack *stack, const struct probe_schema *
 			return i;
 	}
 	return -1;
+}
+
+uint64_t call_return_of(const struct perf_sample *sample)
+{
+	uint64_t address = sample->return_address;
+
+	return sample->event->point != PROBE_EXIT || (address & PAGE_OFFSET_MASK) ? address : 0;
+}
+
+bool call_exit_may_end(uint64_t caller, uint64_t return_address, bool is_newest)
+{
+	return caller && return_address ? caller == return_address : is_newest;
+}
+
+/* The address of the instruction. */
+static uint64_t exit_address(const struct perf_sample *sample)
+{
+	return sample->probe_address + sample->args[0];
+}
+
+void call_stack_note_event(struct call_stack *stack, const struct perf_sample *sample)
+{
+	stack->entered_last = sample->event->point == PROBE_ENTRY &&
+			      probe_schema_has_return(sample->event->schema);
+	if (sample->event->point != PROBE_EXIT)
+		stack->last_exit.at = 0;
+}
+
+void call_stack_note_exit(struct call_stack *stack, const struct perf_sample *sample,
+			  const struct open_call *call)
+{
+	stack->last_exit.at = exit_address(sample);
+	stack->last_exit.return_address = sample->return_address;
+	stack->last_exit.was_jumped_to = call->is_jumped_to;
+}
+
+bool call_stack_has_exit(const struct call_stack *stack, const struct perf_sample *sample)
+{
+	uint64_t return_address = call_return_of(sample);
+	bool is_same = stack->last_exit.at == exit_address(sample) &&
+		       stack->last_exit.return_address == sample->return_address;
+
+	if (is_same && !stack->last_exit.was_jumped_to)
+		return false;
+	for (int i = stack->depth - 1; i >= 0; i--) {
+		const struct open_call *call = &stack->calls[i];
+
+		if (is_same && i != stack->depth - 1)
+			return false;
+		if (call->schema == sample->event->schema &&
+		    call->probe_address == sample->probe_address &&
+		    call_exit_may_end(call->caller, return_address, i == stack->depth - 1))
+			return true;
+	}
+	return false;
 }
 
 bool call_is_near(uint64_t address, uint64_t probe_address)

@@ -31,6 +31,7 @@ struct open_call {
 	uint64_t probe_address; /* 0: not known */
 	struct heap_op op;	/* the entry */
 	bool entry_seen;	/* false: made up for a return without one */
+	bool is_jumped_to;	/* by the call before, which ends where it does */
 
 	bool stored; /* HEAP_ALLOC_TO_PTR: PROBE_STORE gave the block */
 	uint64_t stored_block;
@@ -47,6 +48,12 @@ struct call_stack {
 	struct open_call calls[CALL_MAX_DEPTH]; /* outermost first */
 	int depth;
 	struct open_call made_up; /* for a return whose entry was not seen */
+	bool entered_last;	  /* the thread's last event was an entry */
+	/* Where the thread's last event was an exit, and of what; at 0: it was none. */
+	struct {
+		uint64_t at, return_address;
+		bool was_jumped_to;
+	} last_exit;
 };
 
 /*
@@ -69,6 +76,32 @@ void call_stack_remove_bottom(struct call_stack *stack);
  */
 int call_stack_match(const struct call_stack *stack, const struct probe_schema *schema,
 		     uint64_t return_address);
+
+/*
+ * Where the call that @sample, of a return, ends returns to; 0: it is not known, a return probe had
+ * put its own address in the place.
+ */
+uint64_t call_return_of(const struct perf_sample *sample);
+
+/*
+ * Whether an exit, by a `ret` to @return_address, may be that of an open call of its function that
+ * will return to @caller. Where one of the two is not known, only the thread's newest call will do:
+ * a function with a return probe may end in the same code.
+ */
+bool call_exit_may_end(uint64_t caller, uint64_t return_address, bool is_newest);
+
+/*
+ * True if @sample, of a PROBE_EXIT, ends an open call of its function. Others are calls of other
+ * functions that end in the same code, or that began before the recording. The events of all
+ * functions that end there come for each call, in any order: more than one of them counts only
+ * where one function has jumped to the other.
+ */
+bool call_stack_has_exit(const struct call_stack *stack, const struct perf_sample *sample);
+
+/* Notes that @sample is the thread's last event; of an exit, that it has ended @call. */
+void call_stack_note_event(struct call_stack *stack, const struct perf_sample *sample);
+void call_stack_note_exit(struct call_stack *stack, const struct perf_sample *sample,
+			  const struct open_call *call);
 
 /*
  * True if a call from @caller (0: unknown) can have come from inside @outer, that is, from the

@@ -363,7 +363,7 @@ static void note_unpaired_return(struct step *step)
 static struct open_call *take_call(struct step *step)
 {
 	struct call_stack *calls = step->thread->calls;
-	int index = call_stack_match(calls, step->op.schema, step->sample->return_address);
+	int index = call_stack_match(calls, step->op.schema, call_return_of(step->sample));
 
 	if (index < 0) {
 		note_unpaired_return(step);
@@ -394,6 +394,8 @@ static int take_return(struct step *step)
 {
 	struct open_call *call = take_call(step);
 
+	if (step->sample->event->point == PROBE_EXIT)
+		call_stack_note_exit(step->thread->calls, step->sample, call);
 	step->caller = call->caller;
 	if (call->inner_failure != ANOMALY_NONE)
 		heap_anomalies_withdraw_chain(&step->sink->anomalies, call->inner_failure);
@@ -636,6 +638,7 @@ static int take_probe_event(struct step *step)
 	case PROBE_ENTRY:
 		return is_release ? take_free(step) : take_entry(step);
 	case PROBE_RETURN:
+	case PROBE_EXIT:
 		return is_release ? 0 : take_return(step);
 	case PROBE_STORE:
 		return step->op.schema->effect == HEAP_ALLOC_TO_PTR ? take_store(step) : 0;
@@ -659,12 +662,16 @@ int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *
 	};
 	int err;
 
+	if (sample->event->point == PROBE_EXIT &&
+	    (!thread->calls || !call_stack_has_exit(thread->calls, sample)))
+		return 0;
 	sink->stats.events++;
 	if (!thread->calls)
 		thread->calls = calloc(1, sizeof(*thread->calls));
 	if (!thread->calls)
 		return -ENOMEM;
 	err = take_probe_event(&step);
+	call_stack_note_event(thread->calls, sample);
 	/* It is the thread's previous event, or none. */
 	if (thread->unpaired_return && sample->event->point != PROBE_RETURN)
 		thread->unpaired_return = NULL;

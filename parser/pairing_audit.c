@@ -18,18 +18,18 @@ static const struct audit_finding findings[AUDIT_NR_KINDS] = {
 	[AUDIT_ENTRY_JUMPED_OVER] =
 		{
 			.key = "entry-jumped-over",
-			.what = "calls that a call around them returned before: longjmp(), or the return was "
-				"lost or skipped by the kernel",
-			.effect =
-				"a block of such a call is missing; its free counts as free-unknown",
+			.what = "calls that a call around them returned before: longjmp(), an exception, "
+				"or the return was lost or skipped by the kernel",
+			.effect = "none, if it was an exception; else a block of such a call is "
+				  "missing; its free counts as free-unknown",
 		},
 	[AUDIT_ENTRY_PUSHED_OUT] =
 		{
 			.key = "entry-pushed-out",
-			.what = "calls that never returned while their thread went on: longjmp(), or the "
-				"return was lost or skipped by the kernel",
-			.effect =
-				"a block of such a call is missing; its free counts as free-unknown",
+			.what = "calls that never returned while their thread went on: longjmp(), an "
+				"exception, or the return was lost or skipped by the kernel",
+			.effect = "none, if it was an exception; else a block of such a call is "
+				  "missing; its free counts as free-unknown",
 		},
 	[AUDIT_ENTRY_RECORDING_ENDED] =
 		{

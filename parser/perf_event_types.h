@@ -65,11 +65,11 @@ struct perf_sample {
 	 * the entry, @ret, @caller and @inside at the return.
 	 */
 	uint64_t args[PERF_MAX_ARGS]; /* PROBE_ENTRY, _CALL; PROBE_STORE: args[block_arg] */
-	uint64_t ret;		      /* PROBE_RETURN, _CALL: the value */
+	uint64_t ret;		      /* PROBE_RETURN, _CALL, _EXIT: the value */
 	uint64_t block;		      /* PROBE_STORE, HEAP_ALLOC_TO_PTR's _CALL: the new block */
 	uint64_t caller;	      /* PROBE_ENTRY, _CALL: the return address; 0: not recorded */
-	uint64_t probe_address;	      /* __probe_ip, or __probe_func */
-	uint64_t return_address;      /* PROBE_RETURN, _CALL: __probe_ret_ip */
+	uint64_t probe_address;	      /* __probe_ip, or __probe_func; PROBE_EXIT: of the entry */
+	uint64_t return_address;      /* PROBE_RETURN, _CALL: __probe_ret_ip; PROBE_EXIT, too */
 
 	uint64_t inside; /* a probed function that the thread is in; 0: not known */
 

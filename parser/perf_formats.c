@@ -357,6 +357,14 @@ static void find_args(struct tep_event *event, const struct probe_schema *schema
 		memcpy(ret, by_place, sizeof(by_place[0]) * (size_t)schema->nr_args);
 }
 
+/* The same of what tells whose call ends. */
+static const char *missing_exit_field(const struct perf_event_fields *fields)
+{
+	if (!fields->return_address.size_bytes)
+		return PROBE_FIELD_CALLER;
+	return fields->args[0].size_bytes ? NULL : PROBE_FIELD_FROM_ENTRY;
+}
+
 /* The field without which an event says nothing about the heap, if the event lacks it. */
 static const char *missing_field(const struct probe_schema *schema, enum probe_point point,
 				 const struct perf_event_fields *fields)
@@ -366,6 +374,8 @@ static const char *missing_field(const struct probe_schema *schema, enum probe_p
 
 	if (point == PROBE_RETURN)
 		return fields->ret.size_bytes ? NULL : "return value (arg1=$retval)";
+	if (point == PROBE_EXIT)
+		return fields->ret.size_bytes ? missing_exit_field(fields) : PROBE_FIELD_RET;
 	if (point == PROBE_STORE)
 		return fields->block.size_bytes ? NULL : PROBE_FIELD_BLOCK;
 	if (point == PROBE_CALL && probe_schema_has_return(schema) && !fields->ret.size_bytes)
@@ -376,6 +386,13 @@ static const char *missing_field(const struct probe_schema *schema, enum probe_p
 		if (needed[i] >= 0 && fields->args[needed[i]].size_bytes == 0)
 			return schema->arg_names[needed[i]];
 	return NULL;
+}
+
+/* All but the return value. args[0] is what takes one from the exit to the probe of the entry. */
+static void find_exit_fields(struct tep_event *format, struct perf_event_fields *fields)
+{
+	find_field(format, PROBE_FIELD_CALLER, &fields->return_address);
+	find_field(format, PROBE_FIELD_FROM_ENTRY, &fields->args[0]);
 }
 
 static void find_fields(struct tep_event *format, const struct probe_schema *schema,
@@ -392,6 +409,10 @@ static void find_fields(struct tep_event *format, const struct probe_schema *sch
 		    !find_numbered_field(format, 0, &fields->ret) &&
 		    !find_fields_by_place(format, 1, &fields->ret))
 			fields->ret.size_bytes = 0;
+		break;
+	case PROBE_EXIT:
+		find_exit_fields(format, fields);
+		find_field(format, PROBE_FIELD_RET, &fields->ret);
 		break;
 	case PROBE_STORE:
 		find_field(format, PROBE_FIELD_BLOCK, &fields->block);
@@ -410,6 +431,12 @@ static void find_fields(struct tep_event *format, const struct probe_schema *sch
 	}
 }
 
+/* An ordinary probe, none of a return. */
+static bool is_probe_at(enum probe_point point)
+{
+	return !probe_point_is_return(point) || point == PROBE_EXIT;
+}
+
 static void bind_probe(struct tep_event *format, const char *name, struct perf_event *event)
 {
 	struct perf_event_fields *fields = &event->fields;
@@ -420,7 +447,7 @@ static void bind_probe(struct tep_event *format, const char *name, struct perf_e
 	if (probe_schema_parse_event(format->name, &schema, &point))
 		return;
 	/* An event that only has an allocator's name is none of ours. */
-	if (!find_field(format, probe_point_is_return(point) ? "__probe_func" : "__probe_ip",
+	if (!find_field(format, is_probe_at(point) ? "__probe_ip" : "__probe_func",
 			&fields->probe_address))
 		return;
 	find_fields(format, schema, point, fields);
@@ -457,6 +484,11 @@ static bool find_resource_fields(struct tep_event *format, enum resource_stage s
 		return find_field(format, "__probe_func", &fields->probe_address) &&
 		       find_return_field(format, call, &fields->ret);
 	}
+	if (stage == RESOURCE_EXIT) {
+		find_exit_fields(format, fields);
+		return find_field(format, "__probe_ip", &fields->probe_address) &&
+		       !missing_exit_field(fields) && find_return_field(format, call, &fields->ret);
+	}
 	find_field(format, PROBE_FIELD_CALLER, &fields->caller);
 	find_field(format, RESOURCE_FIELD_SIZE, &fields->args[1]);
 	if (find_field(format, RESOURCE_FIELD_AT, &fields->args[0]))
@@ -489,7 +521,9 @@ static void bind_resource(const struct perf_formats *formats, struct tep_event *
 		return;
 	}
 	event->desc.schema = &call->schema;
-	event->desc.point = parsed.stage == RESOURCE_RETURN ? PROBE_RETURN : PROBE_ENTRY;
+	event->desc.point = parsed.stage == RESOURCE_RETURN ? PROBE_RETURN
+			    : parsed.stage == RESOURCE_EXIT ? PROBE_EXIT
+							    : PROBE_ENTRY;
 }
 
 /* Either end of a system call: the kernel's own tracepoints, or what leakrec's programs write. */

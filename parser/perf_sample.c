@@ -215,6 +215,8 @@ static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_
 			value = perf_field_load(&copy->field, raw);
 		memcpy((uint8_t *)sample + copy->to, &value, sizeof(value));
 	}
+	if (event->desc.point == PROBE_EXIT && event->desc.schema)
+		sample->probe_address -= sample->args[0];
 	/* An int in a 64-bit register: the ABI leaves the upper half undefined. */
 	if (event->desc.schema && event->desc.schema->effect == HEAP_ALLOC_TO_PTR &&
 	    probe_point_is_return(event->desc.point))

@@ -300,7 +300,8 @@ void perf_script_places_learn(struct perf_script_places *places, const struct pe
 	uint64_t address = probe_point_is_return(sample->event->point) ? sample->return_address
 								       : sample->probe_address;
 
-	if (sample->nr_callchain == 0 || address == 0)
+	/* An exit's first frame may be in another function's code. */
+	if (sample->nr_callchain == 0 || address == 0 || sample->event->point == PROBE_EXIT)
 		return;
 	places->known[slot_of(sample->origin.pid, address)] = (struct known_address){
 		.address = address,
@@ -356,7 +357,10 @@ int perf_script_places_complete(struct perf_script_places *places, const struct 
 
 		if (err)
 			return err;
-		nr = insert(chain, nr, max, 0, function);
+		if (sample->event->point == PROBE_EXIT && nr)
+			chain[0] = function;
+		else
+			nr = insert(chain, nr, max, 0, function);
 	}
 	caller = caller ? translate(places, sample->origin.pid, caller) : 0;
 	if (caller && (nr == 1 || chain[1] != caller))

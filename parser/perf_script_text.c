@@ -14,7 +14,7 @@
 #define BUFFER_BYTES	 ((size_t)256 << 10)
 #define MAX_LINE_BYTES	 ((size_t)64 << 10) /* what is longer is no line of ours */
 #define MAX_FIELDS	 16
-#define NR_POINTS	 4
+#define NR_POINTS	 5
 #define MAX_SCHEMAS	 64
 #define LINES_TO_BE_SURE 10000 /* without an event: this is something else */
 
@@ -184,6 +184,13 @@ static bool take_fields(const struct text_field *fields, size_t nr,
 				return false;
 			sample->ret = fields[0].value;
 		}
+		break;
+	case PROBE_EXIT:
+		if (!take_field(fields, nr, PROBE_FIELD_RET, &sample->ret) ||
+		    !take_field(fields, nr, PROBE_FIELD_CALLER, &sample->return_address) ||
+		    !take_field(fields, nr, PROBE_FIELD_FROM_ENTRY, &sample->args[0]))
+			return false;
+		sample->probe_address -= sample->args[0];
 		break;
 	case PROBE_STORE:
 		if (schema->block_arg >= 0)

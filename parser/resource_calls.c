@@ -9,6 +9,7 @@
 struct pending_call {
 	const struct resource_call *call;
 	uint64_t caller; /* 0: not known */
+	uint64_t probe_address;
 	uint64_t args[PROBE_MAX_ARGS];
 	/* What a call inside it gave last, of the same kind: the outer one may pass that on. */
 	bool inner_gave;
@@ -251,23 +252,43 @@ static void enter_call(const struct resource_step *step)
 	*pending = (struct pending_call){
 		.call = step->call,
 		.caller = call_caller_of(step->sample),
+		.probe_address = step->sample->probe_address,
 	};
 	memcpy(pending->args, step->sample->args, sizeof(pending->args));
+}
+
+/* The index of the call that returns, or -1. An exit may be of other functions' calls. */
+static int match_call(const struct resource_step *step)
+{
+	const struct perf_sample *sample = step->sample;
+	const struct resource_thread *own = step->thread->resources;
+	uint64_t return_address = call_return_of(sample);
+
+	for (int i = own->depth - 1; i >= 0; i--) {
+		const struct pending_call *call = &own->pending[i];
+
+		if (call->call != step->call)
+			continue;
+		if (sample->event->point == PROBE_EXIT
+			    ? call->probe_address == sample->probe_address &&
+				      call_exit_may_end(call->caller, return_address,
+							i == own->depth - 1)
+			    : !call->caller || !return_address || call->caller == return_address)
+			return i;
+	}
+	return -1;
 }
 
 /* Takes the call that returns off the stack, and those inside it, which are over. */
 static bool leave_call(const struct resource_step *step, struct pending_call *ret)
 {
 	struct resource_thread *own = step->thread->resources;
-	uint64_t return_address = step->sample->return_address;
+	int index = match_call(step);
 
-	for (int i = own->depth - 1; i >= 0; i--) {
-		*ret = own->pending[i];
-		if (ret->call != step->call ||
-		    (ret->caller && return_address && ret->caller != return_address))
-			continue;
-		resource_counts_of(step)->unpaired += (uint64_t)(own->depth - 1 - i);
-		own->depth = i;
+	if (index >= 0) {
+		*ret = own->pending[index];
+		resource_counts_of(step)->unpaired += (uint64_t)(own->depth - 1 - index);
+		own->depth = index;
 		return true;
 	}
 	*ret = (struct pending_call){.call = step->call};
@@ -313,6 +334,8 @@ int resource_calls_take(struct heap_sink *sink, struct thread *thread, struct he
 		.op = heap_op_of(thread, sample, sample->event->schema, stack_id),
 	};
 
+	if (sample->event->point == PROBE_EXIT && (!thread->resources || match_call(&step) < 0))
+		return 0;
 	sink->stats.events++;
 	if (!thread->resources)
 		thread->resources = calloc(1, sizeof(*thread->resources));
@@ -320,7 +343,7 @@ int resource_calls_take(struct heap_sink *sink, struct thread *thread, struct he
 		sink->refs = ref_counts_create();
 	if (!thread->resources || !sink->refs)
 		return -ENOMEM;
-	if (sample->event->point == PROBE_RETURN)
+	if (probe_point_is_return(sample->event->point))
 		return return_from_call(&step);
 	if (step.call->has_return) {
 		enter_call(&step);

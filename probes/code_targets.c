@@ -70,38 +70,39 @@ static bool operand_address(const struct code *code, size_t at,
 }
 
 /* Finds the symbol that the table's relocation fills the slot at @address with. */
-static bool symbol_in_table(const struct code *code, Elf_Scn *section, const GElf_Shdr *header,
-			    uint64_t address, char ret[static PROBE_SYMBOL_MAX])
+static bool symbol_in_table(const struct elf_image *image, Elf_Scn *section,
+			    const GElf_Shdr *header, uint64_t address,
+			    char ret[static PROBE_SYMBOL_MAX])
 {
 	bool is_sane = header->sh_size <= MAX_RELOC_BYTES &&
-		       elf_file_has_data(code->image->fd, header->sh_offset, header->sh_size);
+		       elf_file_has_data(image->fd, header->sh_offset, header->sh_size);
 	Elf_Data *data = is_sane ? elf_getdata(section, NULL) : NULL;
-	size_t entry_size = gelf_fsize(code->image->elf, ELF_T_RELA, 1, EV_CURRENT);
+	size_t entry_size = gelf_fsize(image->elf, ELF_T_RELA, 1, EV_CURRENT);
 	GElf_Rela rela;
 
 	if (!data || entry_size == 0 || data->d_size / entry_size > INT_MAX)
 		return false;
 	for (int i = 0; i < (int)(data->d_size / entry_size); i++)
 		if (gelf_getrela(data, i, &rela) && rela.r_offset == address)
-			return elf_image_symbol_name(code->image, header->sh_link,
+			return elf_image_symbol_name(image, header->sh_link,
 						     GELF_R_SYM(rela.r_info), ret,
 						     PROBE_SYMBOL_MAX);
 	return false;
 }
 
-static bool symbol_of_slot(const struct code *code, uint64_t address,
-			   char ret[static PROBE_SYMBOL_MAX])
+bool code_target_of_slot(const struct elf_image *image, uint64_t address,
+			 char ret[static PROBE_SYMBOL_MAX])
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 	int nr = 0;
 
-	while (nr < MAX_RELOC_TABLES && (section = elf_nextscn(code->image->elf, section))) {
+	while (nr < MAX_RELOC_TABLES && (section = elf_nextscn(image->elf, section))) {
 		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA)
 			continue;
 		nr++;
 		if (analysis_limit_is_reached(header.sh_size) ||
-		    symbol_in_table(code, section, &header, address, ret))
+		    symbol_in_table(image, section, &header, address, ret))
 			return !analysis_limit_is_reached(0);
 	}
 	return false;
@@ -131,7 +132,7 @@ static const char *symbol_of_stub(struct code *code, uint64_t offset)
 	if (instruction.info.mnemonic != ZYDIS_MNEMONIC_JMP ||
 	    !operand_address(&stub, at, &instruction, ZYDIS_OPERAND_TYPE_MEMORY, &slot))
 		return NULL;
-	return symbol_of_slot(code, slot, code->symbol) ? code->symbol : NULL;
+	return code_target_of_slot(code->image, slot, code->symbol) ? code->symbol : NULL;
 }
 
 /* The target of a direct jump or call, through the PLT where it goes there. */

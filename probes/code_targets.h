@@ -8,11 +8,17 @@
 
 #include "probes/elf_image.h"
 
+#include "common/probe_symbols.h"
+
 /* A place outside of the function. */
 struct code_target {
 	uint64_t offset;    /* in the file; if @symbol is NULL */
 	const char *symbol; /* that a PLT stub leads to, by the file's relocations */
 };
+
+/* The symbol that a relocation fills the pointer at @address with. False: there is none. */
+bool code_target_of_slot(const struct elf_image *image, uint64_t address,
+			 char ret[static PROBE_SYMBOL_MAX]);
 
 /* Sees a target; returns true to end the search. */
 typedef bool code_target_visit(void *context, const struct code_target *target);

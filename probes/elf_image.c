@@ -285,6 +285,36 @@ int elf_image_read(const struct elf_image *image, uint64_t offset, void *buffer,
 	return 0;
 }
 
+size_t elf_image_read_address(const struct elf_image *image, uint64_t address, void *buffer,
+			      size_t max)
+{
+	size_t nr_headers;
+
+	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
+		return 0;
+	for (int i = 0; i < (int)nr_headers; i++) {
+		GElf_Phdr header;
+		uint64_t in_segment, offset, size_bytes;
+
+		if (!gelf_getphdr(image->elf, i, &header))
+			return 0;
+		if (header.p_type != PT_LOAD || address < header.p_vaddr ||
+		    address - header.p_vaddr >= header.p_filesz)
+			continue;
+		in_segment = address - header.p_vaddr;
+		if (__builtin_add_overflow(header.p_offset, in_segment, &offset) ||
+		    offset >= image->file_size_bytes)
+			return 0;
+		size_bytes = header.p_filesz - in_segment;
+		if (size_bytes > image->file_size_bytes - offset)
+			size_bytes = image->file_size_bytes - offset;
+		if (size_bytes > max)
+			size_bytes = max;
+		return elf_image_read(image, offset, buffer, size_bytes) ? 0 : size_bytes;
+	}
+	return 0;
+}
+
 char *elf_image_interpreter(const struct elf_image *image)
 {
 	size_t nr_headers;

@@ -132,4 +132,11 @@ bool elf_image_code_segment(const struct elf_image *image, size_t nth, uint64_t 
 /* Reads exactly @size bytes at @offset of the file. Returns 0 or a negative errno. */
 int elf_image_read(const struct elf_image *image, uint64_t offset, void *buffer, size_t size);
 
+/*
+ * Reads what the file holds of the @max bytes at @address of its image, in one segment. Returns how
+ * many bytes; 0 where there is nothing or it cannot be read.
+ */
+size_t elf_image_read_address(const struct elf_image *image, uint64_t address, void *buffer,
+			      size_t max);
+
 #endif

@@ -149,8 +149,13 @@ static void print_definitions(const struct probe_set *set)
 		for (size_t j = 0; j < set->files[i].nr_probes; j++) {
 			const struct probe *probe = &set->files[i].probes[j];
 
-			printf("%s # %s+0x%" PRIx64 " %s: %s\n", probe->definition, probe->symbol,
-			       probe->offset - probe->function_offset,
+			bool is_before = probe->offset < probe->function_offset;
+
+			/* An exit may be anywhere in the file. */
+			printf("%s # %s%c0x%" PRIx64 " %s: %s\n", probe->definition, probe->symbol,
+			       is_before ? '-' : '+',
+			       is_before ? probe->function_offset - probe->offset
+					 : probe->offset - probe->function_offset,
 			       placement_class_name(probe->instruction.class),
 			       probe->instruction.text);
 			print_points(probe);

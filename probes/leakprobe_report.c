@@ -140,6 +140,10 @@ static void name_place(const struct listed_file *file, const struct uprobe *prob
 	struct resource_event resource;
 	enum probe_point point;
 
+	/* Exits may be in code that several functions share: the event says which one is meant. */
+	if (function && probe_schema_parse_event(probe->event, &schema, &point) == 0 &&
+	    point == PROBE_EXIT && schema != function->schema)
+		function = NULL;
 	if (function)
 		snprintf(ret, size, "%s+0x%" PRIx64, function->symbol,
 			 probe->offset - function->code.offset);

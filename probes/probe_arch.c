@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/probe_arch.h"
 
+#include <errno.h>
+
 /*
  * Register names are regs_query_register_offset()'s, from regoffset_table[] in the kernel's
  * arch/x86/kernel/ptrace.c respectively arch/arm64/kernel/ptrace.c (6.1). Which arguments they hold
@@ -8,9 +10,9 @@
  * return address in x30.
  */
 const struct probe_arch probe_arch_x86_64 = {
-	{"%di", "%si", "%dx", "%cx", "%r8", "%r9"}, "+0(%sp)", true};
+	{"%di", "%si", "%dx", "%cx", "%r8", "%r9"}, "+0(%sp)", "%ax", true};
 const struct probe_arch probe_arch_aarch64 = {
-	{"%x0", "%x1", "%x2", "%x3", "%x4", "%x5"}, "%x30", false};
+	{"%x0", "%x1", "%x2", "%x3", "%x4", "%x5"}, "%x30", "%x0", false};
 
 const struct probe_arch *probe_arch_native(void)
 {
@@ -56,6 +58,16 @@ int probe_arch_find_points(const struct probe_arch *arch, const struct elf_image
 	struct placement_kernel kernel = placement_kernel_running();
 
 	return arch->is_decoded ? outcome_points_find(image, function, size_arg, &kernel, ret) : 0;
+}
+
+int probe_arch_find_exits(const struct probe_arch *arch, const struct elf_image *image,
+			  const struct frame_table *frames, const struct elf_function *function,
+			  struct function_exits *ret)
+{
+	if (arch->is_decoded)
+		return function_exits_find(image, frames, function, ret);
+	*ret = (struct function_exits){.why = "this processor's code is not understood"};
+	return -ENOTSUP;
 }
 
 void probe_arch_describe(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,

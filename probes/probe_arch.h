@@ -7,6 +7,7 @@
 #ifndef LEAKTOOLS_PROBES_PROBE_ARCH_H
 #define LEAKTOOLS_PROBES_PROBE_ARCH_H
 
+#include "probes/function_exits.h"
 #include "probes/outcome_points.h"
 #include "probes/placement.h"
 #include "probes/store_finder.h"
@@ -18,6 +19,7 @@
 struct probe_arch {
 	const char *arguments[PROBE_ARCH_ARGUMENTS]; /* at the entry, as tracefs fetches them */
 	const char *caller;			     /* the return address at the entry */
+	const char *result;			     /* at a return */
 	bool is_decoded;
 };
 
@@ -41,6 +43,11 @@ int probe_arch_find_stores(const struct probe_arch *arch, const uint8_t *code, s
 int probe_arch_find_points(const struct probe_arch *arch, const struct elf_image *image,
 			   const struct elf_function *function, int size_arg,
 			   struct outcome_point ret[OUTCOME_MAX_POINTS]);
+
+/* As function_exits_find(); none where code is not decoded. */
+int probe_arch_find_exits(const struct probe_arch *arch, const struct elf_image *image,
+			  const struct frame_table *frames, const struct elf_function *function,
+			  struct function_exits *ret);
 
 /* As placement_describe(); unknown where code is not decoded. */
 void probe_arch_describe(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,

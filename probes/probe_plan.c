@@ -2,6 +2,7 @@
 #include "probes/probe_plan.h"
 
 #include "probes/code_jumps.h"
+#include "probes/exit_plan.h"
 #include "probes/pool_plan.h"
 #include "probes/probe_arch.h"
 #include "probes/process_maps.h"
@@ -82,6 +83,8 @@ struct planned_function {
 	uint8_t *code;
 	size_t size_bytes; /* of @code; 0 if where the function ends is not known */
 	uint64_t place;	   /* of the entry and return probes, in bytes from @offset */
+	bool has_exits;	   /* its returns are seen there, without a return probe */
+	struct function_exits exits;
 };
 
 /* Reads the code and finds the place. Returns 0 or a negative errno. */
@@ -112,18 +115,18 @@ static void planned_function_deinit(struct planned_function *function)
 
 static bool has_event(const struct probe_file *file, const char *event)
 {
-	for (size_t i = 0; i + 1 < file->nr_probes; i++)
+	for (size_t i = 0; i < file->nr_probes; i++)
 		if (strcmp(file->probes[i].event, event) == 0)
 			return true;
 	return false;
 }
 
-/* Names the file's last probe: as its function and point, and if there is one such, with a number.
+/* Names a new probe of the file: as its function and point, and if there is one such, with a
+ * number.
  */
-static int name_event(struct probe_file *file, const struct allocator_function *function,
-		      enum probe_point point)
+static int name_event(const struct probe_file *file, const struct allocator_function *function,
+		      enum probe_point point, struct probe *probe)
 {
-	struct probe *probe = &file->probes[file->nr_probes - 1];
 	const char *name =
 		function->is_named_by_symbol ? function->symbol : function->schema->function;
 	size_t len;
@@ -138,26 +141,39 @@ static int name_event(struct probe_file *file, const struct allocator_function *
 	return 0;
 }
 
+/* All that the probes of one point of the function have in common. Returns 0 or -E2BIG. */
+static int init_probe(const struct probe_file *file, const struct planned_function *function,
+		      enum probe_point point, struct probe *ret)
+{
+	*ret = (struct probe){
+		.schema = function->function->schema,
+		.first_arg = function->function->first_arg,
+		.point = point,
+		.function_offset = function->offset,
+		.tracefs_id = -1,
+		.instruction = {.class = PLACEMENT_UNKNOWN, .text = "?"},
+	};
+	memcpy(ret->symbol, function->function->symbol, sizeof(ret->symbol));
+	return name_event(file, function->function, point, ret);
+}
+
 /* Plans a probe @place bytes into the function. */
 static int plan_point(struct probe_file *file, const struct planned_function *function,
 		      enum probe_point point, uint64_t place)
 {
 	const struct probe_schema *schema = function->function->schema;
-	struct probe *probe = probe_plan_append(file);
+	struct probe planned, *probe;
 
+	if (init_probe(file, function, point, &planned))
+		return -E2BIG;
+	probe = probe_plan_append(file);
 	if (!probe)
 		return -ENOMEM;
-	probe->schema = schema;
-	probe->first_arg = function->function->first_arg;
-	probe->point = point;
-	probe->function_offset = function->offset;
+	*probe = planned;
 	probe->offset = function->offset + place;
 	if (place < function->size_bytes)
 		probe_arch_describe(probe_arch_native(), function->code + place,
 				    function->size_bytes - place, &probe->instruction);
-	memcpy(probe->symbol, function->function->symbol, sizeof(probe->symbol));
-	if (name_event(file, function->function, point))
-		return -E2BIG;
 	if (point == PROBE_ENTRY)
 		return entry_args(schema, probe->first_arg, &probe->fetch_args);
 	return point == PROBE_RETURN ? return_args(schema, &probe->fetch_args) : 0;
@@ -195,13 +211,28 @@ static int plan_stores(struct probe_file *file, const struct planned_function *f
 	return 0;
 }
 
+/* The probes where its calls end. */
+static int plan_exits(struct probe_file *file, const struct exit_planner *planner,
+		      const struct planned_function *function)
+{
+	struct probe model;
+	int err = init_probe(file, function, PROBE_EXIT, &model);
+
+	return err ? err
+		   : exit_plan_append(file, planner, &function->exits, &model,
+				      function->offset + function->place, PROBE_FIELD_RET, "x64");
+}
+
 /* All probes of one function. The entry's and the return's share a place, so a breakpoint. */
-static int plan_function(struct probe_file *file, const struct planned_function *function)
+static int plan_function(struct probe_file *file, const struct exit_planner *planner,
+			 const struct planned_function *function)
 {
 	const struct probe_schema *schema = function->function->schema;
 	int err = plan_point(file, function, PROBE_ENTRY, function->place);
 
-	if (!err && probe_schema_has_return(schema))
+	if (!err && function->has_exits)
+		err = plan_exits(file, planner, function);
+	else if (!err && probe_schema_has_return(schema))
 		err = plan_point(file, function, PROBE_RETURN, function->place);
 	if (!err && schema->effect == HEAP_ALLOC_TO_PTR)
 		err = plan_stores(file, function);
@@ -234,24 +265,51 @@ static int reject_entered(const struct elf_image *image, struct planned_function
 	return err;
 }
 
+/* mimalloc's mi_new_n(), mi_new_realloc() and mi_new_reallocn() throw as operators do. */
+static bool may_throw(const struct allocator_function *function)
+{
+	return probe_schema_may_throw(function->schema) ||
+	       strncmp(function->symbol, "mi_new", strlen("mi_new")) == 0;
+}
+
+/* Returns 1, 0 where the function is to be left out, or a negative errno. */
+static int init_function(struct planned_function *ret, struct exit_planner *planner,
+			 const struct allocator_function *function)
+{
+	int err = planned_function_init(ret, planner->image, function);
+
+	ret->has_exits = may_throw(function);
+	if (!err && ret->has_exits)
+		err = exit_planner_find(planner, &function->code, function->symbol, &ret->exits);
+	if (!err)
+		return 1;
+	planned_function_deinit(ret);
+	return err == -ENOTSUP ? 0 : err;
+}
+
 static int plan_probes(struct probe_file *file, const struct elf_image *image,
 		       const struct allocator *allocator)
 {
 	_cleanup_free_ struct planned_function *functions =
 		calloc(allocator->nr + 1, sizeof(*functions));
+	struct exit_planner planner;
 	size_t nr = 0;
 	int err = functions ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !err && i < allocator->nr; i++)
-		if (!allocator->functions[i].is_wrapper)
-			err = planned_function_init(&functions[nr++], image,
-						    &allocator->functions[i]);
-	if (!err)
+	exit_planner_init(&planner, image, file->display);
+	for (size_t i = 0; err >= 0 && i < allocator->nr; i++) {
+		if (allocator->functions[i].is_wrapper)
+			continue;
+		err = init_function(&functions[nr], &planner, &allocator->functions[i]);
+		nr += err > 0;
+	}
+	if (err >= 0)
 		err = reject_entered(image, functions, nr);
 	for (size_t i = 0; !err && i < nr; i++)
-		err = plan_function(file, &functions[i]);
+		err = plan_function(file, &planner, &functions[i]);
 	for (size_t i = 0; i < nr; i++)
 		planned_function_deinit(&functions[i]);
+	exit_planner_deinit(&planner);
 	return err;
 }
 

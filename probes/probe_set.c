@@ -2,6 +2,7 @@
 #include "probes/probe_set.h"
 
 #include "probes/code_flow.h"
+#include "probes/exit_plan.h"
 #include "probes/group_name.h"
 #include "probes/probe_plan.h"
 #include "probes/process_status.h"
@@ -50,6 +51,8 @@ int probe_set_make_own(struct probe_set *set)
  */
 static bool is_as_planned(const struct probe *probe, const struct uprobe *there)
 {
+	if (probe->point == PROBE_EXIT)
+		return !there->is_return && strcmp(there->fetch_args, probe->fetch_args) == 0;
 	return there->offset - probe->function_offset < CODE_FLOW_MAX_BYTES &&
 	       there->is_return == (probe->point == PROBE_RETURN) &&
 	       strcmp(there->fetch_args, probe->fetch_args) == 0;
@@ -75,7 +78,10 @@ static int check_file(const struct probe_file *file, const struct probe *probe,
 static int find_probe(const struct uprobe_list *list, const struct probe_file *file,
 		      struct probe *probe)
 {
-	const struct uprobe *there = uprobe_list_find(list, file->group, probe->event);
+	const struct uprobe *there =
+		probe->point == PROBE_EXIT
+			? uprobe_list_find_at(list, file->group, probe->event, probe->offset)
+			: uprobe_list_find(list, file->group, probe->event);
 	int64_t id;
 	int err;
 
@@ -90,6 +96,38 @@ static int find_probe(const struct uprobe_list *list, const struct probe_file *f
 	probe->tracefs_id = id;
 	probe->offset = there->offset;
 	return 1;
+}
+
+/* Whether all exits are there that belong to @probe's function. */
+static bool has_all_exits(const struct probe_file *file, const struct probe *probe)
+{
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].point == PROBE_EXIT &&
+		    file->probes[i].schema == probe->schema &&
+		    file->probes[i].function_offset == probe->function_offset &&
+		    file->probes[i].tracefs_id < 0)
+			return false;
+	return true;
+}
+
+/*
+ * A function of which another version has registered the entry, but not these exits, is as good as
+ * not registered. Returns how many probes that takes away.
+ */
+static int drop_incomplete(struct probe_file *file)
+{
+	int nr = 0;
+
+	for (size_t i = 0; i < file->nr_probes; i++) {
+		struct probe *probe = &file->probes[i];
+
+		if (probe->point != PROBE_ENTRY || probe->tracefs_id < 0 ||
+		    has_all_exits(file, probe))
+			continue;
+		probe->tracefs_id = -1;
+		nr++;
+	}
+	return nr;
 }
 
 int probe_set_find(struct probe_set *set)
@@ -108,6 +146,7 @@ int probe_set_find(struct probe_set *set)
 			else
 				nr += found;
 		}
+		nr -= drop_incomplete(file);
 	}
 	uprobe_list_deinit(&list);
 	return err ? err : nr;
@@ -192,6 +231,13 @@ int probe_set_unregister(struct probe_set *set)
 
 			if (!probe->registered_here)
 				continue;
+			/* The event goes with its first place, which is looked at last. */
+			if (j > 0 && exit_plan_shares_event(probe, &file->probes[j - 1]) &&
+			    file->probes[j - 1].registered_here) {
+				probe->registered_here = false;
+				probe->tracefs_id = -1;
+				continue;
+			}
 			err = destroy_released(file->group, probe->event, &nr_waits);
 			if (err == -EBUSY)
 				diag_error("cannot remove %s/%s: another recorder still uses it",

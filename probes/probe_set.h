@@ -28,7 +28,10 @@
 
 #define PROBE_NAME_MAX 64 /* MAX_EVENT_NAME_LEN in the kernel's kernel/trace/trace.h */
 
-/* One uprobe or uretprobe, that is, one tracefs event. */
+/*
+ * One uprobe or uretprobe. As a rule that is one tracefs event; the exits of a function are one
+ * event together, and stand one after the other.
+ */
 struct probe {
 	const struct probe_schema *schema;
 	int first_arg; /* the schema's first argument is so many behind the function's first */

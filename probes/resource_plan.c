@@ -5,6 +5,7 @@
 #include "probes/code_flow.h"
 #include "probes/code_jumps.h"
 #include "probes/elf_image.h"
+#include "probes/exit_plan.h"
 #include "probes/function_lines.h"
 #include "probes/named_functions.h"
 #include "probes/probe_arch.h"
@@ -51,13 +52,15 @@ struct target {
 	const struct pair_spec *spec;
 	struct elf_function function;
 	uint8_t *code;
-	uint64_t place; /* of the probes, in bytes from its beginning */
+	uint64_t place;		     /* of the probe of its entry, in bytes from its beginning */
+	struct function_exits exits; /* of one that has a return */
 };
 
 /* What is planned for one file. */
 struct file_plan {
 	const struct mapped_file *mapped;
 	const struct elf_image *image;
+	struct exit_planner exits;
 	struct target targets[MAX_FUNCTIONS];
 	size_t nr;
 };
@@ -134,6 +137,12 @@ static int place_target(const struct file_plan *plan, struct target *target)
 						nr_args_of(target->call), &target->place);
 }
 
+/* What may fail, or is known only then, is seen at its return, too. */
+static bool has_return(const struct pair_call *call)
+{
+	return call->place != RESOURCE_IN_ARGUMENT || call->failure != RESOURCE_FAILS_BY_NULL;
+}
+
 /* What something jumps into, between its entry and its place, is probed at the entry. */
 static int reject_entered(struct file_plan *plan)
 {
@@ -177,7 +186,15 @@ static int find_targets(struct file_plan *plan, const struct resource_wishes *wi
 				continue;
 			if (plan->nr == MAX_FUNCTIONS)
 				return -E2BIG;
-			err = place_target(plan, &target);
+			if (has_return(target.call))
+				err = exit_planner_find(&plan->exits, &target.function,
+							target.call->name, &target.exits);
+			if (err == -ENOTSUP) {
+				err = 0;
+				continue;
+			}
+			if (!err)
+				err = place_target(plan, &target);
 			plan->targets[plan->nr++] = target;
 		}
 	}
@@ -219,20 +236,26 @@ static int entry_args(const struct pair_call *call, char **ret)
 				arch->caller);
 }
 
-static int return_args(const struct resource_call *row, char **ret)
+/* The probes where its calls end, as @model. */
+static int plan_exits(struct probe_file *file, const struct file_plan *plan,
+		      const struct target *target, const struct resource_call *row,
+		      const struct probe *model)
 {
 	char field[RESOURCE_FIELD_MAX + 1];
 
 	resource_return_field(row, field);
-	return asprintf_or_null(ret, "%s=$retval:%s", field,
+	return exit_plan_append(file, &plan->exits, &target->exits, model,
+				target->function.offset + target->place, field,
 				row->failure == RESOURCE_FAILS_BY_NULL ? "x64" : "s64");
 }
 
-static int plan_event(struct probe_file *file, const struct target *target,
-		      struct resource_schemas *schemas, enum resource_stage stage)
+static int plan_event(struct probe_file *file, const struct file_plan *plan,
+		      const struct target *target, struct resource_schemas *schemas,
+		      enum resource_stage stage)
 {
 	const struct pair_call *call = target->call;
 	struct resource_event event = {.role = call->role, .stage = stage};
+	struct probe planned = {.function_offset = target->function.offset, .tracefs_id = -1};
 	struct resource_call *row;
 	struct probe *probe;
 	int err;
@@ -248,33 +271,35 @@ static int plan_event(struct probe_file *file, const struct target *target,
 	row->place = call->place;
 	row->failure = call->failure;
 	row->failure_value = call->failure_value;
+	snprintf(planned.symbol, sizeof(planned.symbol), "%.*s", (int)sizeof(planned.symbol) - 1,
+		 event.function);
+	planned.schema = &row->schema;
+	planned.point = PROBE_ENTRY;
+	resource_event_format(&event, planned.event);
+	if (stage == RESOURCE_EXIT)
+		return plan_exits(file, plan, target, row, &planned);
 	probe = probe_plan_append(file);
 	if (!probe)
 		return -ENOMEM;
-	snprintf(probe->symbol, sizeof(probe->symbol), "%.*s", (int)sizeof(probe->symbol) - 1,
-		 event.function);
-	probe->schema = &row->schema;
-	probe->point = stage == RESOURCE_RETURN ? PROBE_RETURN : PROBE_ENTRY;
-	probe->function_offset = target->function.offset;
+	planned.instruction = probe->instruction;
+	*probe = planned;
 	probe->offset = target->function.offset + target->place;
-	resource_event_format(&event, probe->event);
 	if (target->code)
 		probe_arch_describe(probe_arch_native(), target->code + target->place,
 				    target->function.size_bytes - target->place,
 				    &probe->instruction);
-	return stage == RESOURCE_RETURN ? return_args(row, &probe->fetch_args)
-					: entry_args(call, &probe->fetch_args);
+	return entry_args(call, &probe->fetch_args);
 }
 
-/* What may fail, or is known only then, has a probe at its return, too. */
-static int plan_target(struct probe_file *file, const struct target *target,
-		       struct resource_schemas *schemas)
+static int plan_target(struct probe_file *file, const struct file_plan *plan,
+		       const struct target *target, struct resource_schemas *schemas)
 {
-	bool has_return = target->call->place != RESOURCE_IN_ARGUMENT ||
-			  target->call->failure != RESOURCE_FAILS_BY_NULL;
-	int err = plan_event(file, target, schemas, has_return ? RESOURCE_ENTRY : RESOURCE_WHOLE);
+	int err;
 
-	return err || !has_return ? err : plan_event(file, target, schemas, RESOURCE_RETURN);
+	if (!has_return(target->call))
+		return plan_event(file, plan, target, schemas, RESOURCE_WHOLE);
+	err = plan_event(file, plan, target, schemas, RESOURCE_ENTRY);
+	return err ? err : plan_event(file, plan, target, schemas, RESOURCE_EXIT);
 }
 
 static int plan_targets(struct probe_set *set, const struct file_plan *plan,
@@ -289,7 +314,7 @@ static int plan_targets(struct probe_set *set, const struct file_plan *plan,
 	int err = probe_plan_name_file(&file, &source, "resources", &name);
 
 	for (size_t i = 0; i < plan->nr && !err; i++)
-		err = plan_target(&file, &plan->targets[i], schemas);
+		err = plan_target(&file, plan, &plan->targets[i], schemas);
 	if (!err)
 		err = probe_plan_set_group(&file, &name);
 	if (!err)
@@ -315,6 +340,7 @@ static int plan_file(struct probe_set *set, const struct mapped_file *mapped,
 	if (plan && image.is_native) {
 		plan->mapped = mapped;
 		plan->image = &image;
+		exit_planner_init(&plan->exits, &image, mapped->display);
 		err = find_targets(plan, wishes, found);
 		/* What was found up to there may be a part of it, or in the wrong place. */
 		if (!err && plan->nr && analysis_limit_is_reached(0))
@@ -324,6 +350,8 @@ static int plan_file(struct probe_set *set, const struct mapped_file *mapped,
 	}
 	for (size_t i = 0; plan && i < plan->nr; i++)
 		free(plan->targets[i].code);
+	if (plan)
+		exit_planner_deinit(&plan->exits);
 	free(plan);
 	elf_image_deinit(&image);
 	analysis_limit_end();
@@ -405,11 +433,12 @@ int resource_plan_pid(struct probe_set *set, pid_t pid, struct resource_wishes *
 }
 
 /* What the event's definition says of the call. */
-static void learn_call(struct resource_call *call, const struct uprobe *there)
+static void learn_call(struct resource_call *call, const struct uprobe *there,
+		       enum resource_stage stage)
 {
 	char field[RESOURCE_FIELD_MAX + 1];
 
-	if (there->is_return) {
+	if (stage == RESOURCE_EXIT) {
 		snprintf(field, sizeof(field), "%.*s", (int)strcspn(there->fetch_args, "="),
 			 there->fetch_args);
 		resource_return_field_parse(field, call);
@@ -466,6 +495,9 @@ static int take_registered(struct probe_file *file, const struct uprobe *there,
 	int err;
 
 	err = resource_event_parse(there->event, &event);
+	/* Another version's: no exception could pass it. */
+	if (!err && there->is_return)
+		return 0;
 	if (!err)
 		err = resource_schemas_add(schemas, &event, &row);
 	if (err)
@@ -475,9 +507,10 @@ static int take_registered(struct probe_file *file, const struct uprobe *there,
 		return -ENOMEM;
 	snprintf(probe->symbol, sizeof(probe->symbol), "%s", row->function);
 	probe->schema = &row->schema;
-	probe->point = there->is_return ? PROBE_RETURN : PROBE_ENTRY;
-	probe->function_offset = probe->offset = there->offset;
-	learn_call(row, there);
+	probe->point = event.stage == RESOURCE_EXIT ? PROBE_EXIT : PROBE_ENTRY;
+	probe->offset = there->offset;
+	probe->function_offset = there->offset - exit_plan_from_entry(there->fetch_args);
+	learn_call(row, there, event.stage);
 	snprintf(probe->event, sizeof(probe->event), "%s", there->event);
 	probe->fetch_args = strdup(there->fetch_args);
 	return probe->fetch_args ? 0 : -ENOMEM;

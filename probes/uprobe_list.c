@@ -127,3 +127,13 @@ const struct uprobe *uprobe_list_find(const struct uprobe_list *list, const char
 			return &list->probes[i];
 	return NULL;
 }
+
+const struct uprobe *uprobe_list_find_at(const struct uprobe_list *list, const char *group,
+					 const char *event, uint64_t offset)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		if (list->probes[i].offset == offset && strcmp(list->probes[i].group, group) == 0 &&
+		    strcmp(list->probes[i].event, event) == 0)
+			return &list->probes[i];
+	return NULL;
+}

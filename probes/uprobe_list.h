@@ -39,8 +39,12 @@ void uprobe_list_deinit(struct uprobe_list *list);
  */
 int uprobe_list_add_profile(struct uprobe_list *list, const char *profile);
 
-/* The probe of that name, or NULL. */
+/* The first probe of that name, or NULL. */
 const struct uprobe *uprobe_list_find(const struct uprobe_list *list, const char *group,
 				      const char *event);
+
+/* The probe of that name at @offset, or NULL: an event may have several places. */
+const struct uprobe *uprobe_list_find_at(const struct uprobe_list *list, const char *group,
+					 const char *event, uint64_t offset);
 
 #endif

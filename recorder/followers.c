@@ -3,7 +3,9 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "probes/exit_plan.h"
 #include "recorder/gate_table.h"
+#include "recorder/program_places.h"
 #include "recorder/tasks.h"
 
 #include <errno.h>
@@ -85,6 +87,12 @@ static int copy_point(struct probe_file *to, const struct program_point *point)
 	return probe->fetch_args ? 0 : -ENOMEM;
 }
 
+/* A return probe, or probes at exits. */
+static size_t nr_returns(const struct program_place *place)
+{
+	return place->ret && place->ret->point != PROBE_EXIT ? 1 : program_place_nr_exits(place);
+}
+
 static int copy_place(struct probe_file *to, const struct probe_programs *programs,
 		      const struct program_place *place)
 {
@@ -96,8 +104,8 @@ static int copy_place(struct probe_file *to, const struct probe_programs *progra
 		return err;
 	if (place->entry)
 		err = copy_probe(to, place->entry);
-	if (!err && place->ret)
-		err = copy_probe(to, place->ret);
+	for (size_t i = 0; i < nr_returns(place) && !err; i++)
+		err = copy_probe(to, place->ret + i);
 	return err;
 }
 
@@ -162,7 +170,7 @@ static int attach_program(struct followers *followers, const struct probe *probe
 
 	if (err)
 		return err;
-	fd = probe_programs_attach(followers->programs, fd, probe->point == PROBE_RETURN, site);
+	fd = probe_programs_attach(followers->programs, fd, probe->point, site);
 	return fd < 0 ? fd : add_fd(followers, fd);
 }
 
@@ -176,22 +184,33 @@ static const struct probe *next_copy(const struct probe_set *copies, size_t *fil
 	return &copies->files[*file].probes[(*nr)++];
 }
 
+/* How many probes copy_place() makes. */
+static size_t count_copies(const struct program_place *place)
+{
+	return place->nr_points ? place->nr_points : (size_t) !!place->entry + nr_returns(place);
+}
+
 /* Attaches what copy_place() has made probes for, in the same order. */
 static int attach_programs(struct followers *followers)
 {
 	const struct probe_programs *programs = followers->programs;
+	const struct probe *probe, *before = NULL;
 	size_t file = 0, nr = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
 		const struct program_place *place = &programs->places[i];
-		size_t nr_probes = place->nr_points ? place->nr_points
-						    : (size_t) !!place->entry + !!place->ret;
+		size_t nr_probes = count_copies(place);
 
-		for (size_t j = 0; j < nr_probes && !err; j++)
+		for (size_t j = 0; j < nr_probes && !err; j++, before = probe) {
+			probe = next_copy(&followers->own_probes, &file, &nr);
+			/* The exits of a function are one event. */
+			if (before && exit_plan_shares_event(before, probe))
+				continue;
 			err = attach_program(
-				followers, next_copy(&followers->own_probes, &file, &nr),
+				followers, probe,
 				place->nr_points ? program_point_site(place->first_point + j) : i);
+		}
 	}
 	return err;
 }
@@ -216,8 +235,12 @@ static int follow_thread(struct followers *followers, pid_t tid)
 		const struct probe_file *file = &followers->own_probes.files[i];
 
 		for (size_t j = 0; j < file->nr_probes; j++) {
-			int fd = open_event(&file->probes[j], tid, true);
-			int err = fd < 0 ? fd : add_fd(followers, fd);
+			int fd, err;
+
+			if (j > 0 && exit_plan_shares_event(&file->probes[j - 1], &file->probes[j]))
+				continue;
+			fd = open_event(&file->probes[j], tid, true);
+			err = fd < 0 ? fd : add_fd(followers, fd);
 
 			if (err)
 				return err == -ESRCH ? 0 : err;

@@ -49,6 +49,20 @@ ALWAYS_INLINE unsigned long long pending_function(unsigned long long sp)
 	return 0;
 }
 
+/* The return address @found on the stack, at @at; or what was there before a return probe. */
+static __attribute__((noinline)) unsigned long long true_return(unsigned long long found,
+								unsigned long long at)
+{
+	struct return_instance *pending = pending_returns();
+
+	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
+		if (pending->stack == at)
+			found = pending->orig_ret_vaddr;
+		pending = pending->next;
+	}
+	return found;
+}
+
 /* Puts the true return addresses into @dump, of @bytes of the stack from @sp on. */
 ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned int bytes,
 				   struct return_instance *pending)

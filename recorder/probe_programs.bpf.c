@@ -115,6 +115,19 @@ ALWAYS_INLINE bool note_returned(const struct program_site *site, unsigned long 
 	return ret ? note_block(ret) : !old || note_block(old);
 }
 
+/* Every process that hits one of the uprobe events inherited it; linked ones have their links. */
+ALWAYS_INLINE bool is_followed(void)
+{
+	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
+	struct gate_target *target = find_target(tgid);
+
+	if (!target)
+		target = add_target(tgid);
+	return recording && !(target && target->linked);
+}
+
+#include "program_exits.bpf.h"
+
 /* The sample at the return. @cookie is that of a session. */
 static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigned int index,
 						   unsigned long long cookie)
@@ -142,6 +155,15 @@ static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigne
 	fields[2] = ret;
 	record(regs, &site->events[PROGRAM_RETURN], fields, 3, 0);
 	return 0;
+}
+
+/* The block that is the call's again if it fails: realloc(@old, 0) releases it though it returns
+ * none.
+ */
+ALWAYS_INLINE unsigned long long block_taken(const struct program_site *site,
+					     const unsigned long long *args, unsigned long long old)
+{
+	return old && wanted_bytes(site, args) ? old : 0;
 }
 
 /* Functions of linked processes, entry and return. Returns 1 where the return is of no interest. */
@@ -175,8 +197,9 @@ int linked_call(struct pt_regs *regs)
 	/* Sizes that no call gets: as good as any other event. */
 	if (*cookie && *cookie != ENTRY_RECORDED)
 		return 0;
-	/* realloc(block, 0) releases it though it returns none. */
-	*cookie = old && wanted_bytes(site, args) ? old : ENTRY_RECORDED;
+	*cookie = block_taken(site, args, old);
+	if (!*cookie)
+		*cookie = ENTRY_RECORDED;
 	return record_entry(regs, index, has_filter && !old);
 }
 
@@ -188,13 +211,14 @@ ALWAYS_INLINE bool store_matches(void)
 	return !calls || *calls & 1;
 }
 
-/* What has no return in linked processes. */
+/* What has no return probe in linked processes. */
 SEC("kprobe")
 int linked_entry(struct pt_regs *regs)
 {
 	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
 	const struct program_site *site = &sites[index];
-	unsigned long long args[PROGRAM_MAX_ARGS], old;
+	unsigned long long args[PROGRAM_MAX_ARGS] = {0}, old = 0;
+	bool matches = true;
 
 	KEEP_TASK_STACK(regs, at_links);
 	if (!recording || !is_wanted(site))
@@ -204,11 +228,15 @@ int linked_entry(struct pt_regs *regs)
 		if (site->kind == PROGRAM_STORE) {
 			if (!store_matches() || !note_block(args[1]))
 				return 0;
-		} else if (!entry_matches(site, args, everywhere || site->is_late, &old)) {
-			return 0;
+		} else {
+			matches = entry_matches(site, args, everywhere || site->is_late, &old);
 		}
 	}
-	return record_entry(regs, index, false);
+	if (site->has_exits && !note_call(regs, index, block_taken(site, args, old), matches))
+		return 0;
+	if (!matches)
+		return 0;
+	return record_entry(regs, index, site->has_exits && has_filter && !old);
 }
 
 /*
@@ -245,15 +273,6 @@ int linked_mark(struct pt_regs *regs)
 	return 0;
 }
 
-/* Every process that hits one of the uprobe events inherited it; linked ones have their links. */
-ALWAYS_INLINE bool is_followed(void)
-{
-	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
-	struct gate_target *target = add_target(tgid);
-
-	return recording && !(target && target->linked);
-}
-
 #include "program_points.bpf.h"
 #include "program_resources.bpf.h"
 
@@ -263,9 +282,9 @@ int followed_entry(struct pt_regs *regs)
 {
 	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
 	const struct program_site *site = &sites[index];
-	unsigned long long args[PROGRAM_MAX_ARGS], old = 0;
+	unsigned long long args[PROGRAM_MAX_ARGS] = {0}, old = 0;
 	unsigned int *calls;
-	bool matches;
+	bool matches = true;
 
 	KEEP_TASK_STACK(regs, at_events);
 	if (!is_followed())
@@ -277,16 +296,19 @@ int followed_entry(struct pt_regs *regs)
 		else
 			matches = entry_matches(site, args, true, &old);
 		calls = open_calls_of_task();
-		if (site->kind != PROGRAM_STORE && site->kind != PROGRAM_RELEASE) {
+		if (site->kind != PROGRAM_STORE && site->kind != PROGRAM_RELEASE &&
+		    !site->has_exits) {
 			if (calls)
 				*calls = *calls << 1 | matches;
 			/* Its return will not be known for one that is recorded. */
 			else if (matches)
 				count_lost();
 		}
-		if (!matches)
-			return 0;
 	}
+	if (site->has_exits && !note_call(regs, index, block_taken(site, args, old), matches))
+		return 0;
+	if (!matches)
+		return 0;
 	record_entry(regs, index, has_filter && !old);
 	return 0;
 }

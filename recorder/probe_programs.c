@@ -117,8 +117,7 @@ static int configure(struct probe_programs_bpf *bpf, const struct record_config 
 	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_point, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_resource_call,
-					      ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_exit, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_resource_entry,
 					      ATTACH_UPROBE_MULTI);
 	return 0;
@@ -250,9 +249,8 @@ static const struct bpf_program *program_at(const struct probe_programs *program
 	if (place->nr_points)
 		return NULL;
 	if (place->file->has_resources)
-		return place->ret ? programs->bpf->progs.linked_resource_call
-				  : programs->bpf->progs.linked_resource_entry;
-	if (place->ret)
+		return programs->bpf->progs.linked_resource_entry;
+	if (place->ret && place->ret->point == PROBE_RETURN)
 		return programs->bpf->progs.linked_call;
 	return place->entry->schema->effect == HEAP_MARK ? programs->bpf->progs.linked_mark
 							 : programs->bpf->progs.linked_entry;
@@ -263,32 +261,83 @@ uint64_t program_point_offset(const struct program_point *point)
 	return point->place->ret->function_offset + point->outcome->offset;
 }
 
+/* Links @program to @nr places of @file; @cookies may be NULL. */
+static int create_link(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
+		       const struct bpf_program *program, const uint64_t *offsets,
+		       const uint64_t *cookies, size_t nr)
+{
+	char path[PROBE_FD_PATH_MAX];
+	struct link_create_attr attr = {
+		.program_fd = (uint32_t)bpf_program__fd(program),
+		.attach_type = program == programs->bpf->progs.linked_call ? ATTACH_UPROBE_SESSION
+									   : ATTACH_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.cookies = (uintptr_t)cookies,
+		.nr = (uint32_t)nr,
+		.pid = (uint32_t)pid,
+	};
+	int fd, err;
+
+	if (nr == 0)
+		return 0;
+	probe_fd_path(file->fd, path);
+	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	err = errno;
+	if (fd >= 0)
+		return add_link(programs, fd);
+	if (err == ESRCH)
+		diag_error("cannot attach: process %d has ended", pid);
+	else if (!pid)
+		diag_error("cannot attach to %s: %s", file->display, strerror(err));
+	else
+		diag_error("cannot attach to %s in process %d: %s", file->display, pid,
+			   strerror(err));
+	return -err;
+}
+
+/* True if a place of @file's before the @nth probe is where that one is. */
+static bool is_linked_before(const struct probe_file *file, size_t nth)
+{
+	for (size_t i = 0; i < nth; i++)
+		if (file->probes[i].point == PROBE_EXIT &&
+		    file->probes[i].offset == file->probes[nth].offset)
+			return true;
+	return false;
+}
+
+/*
+ * Links the exits of @file's functions, each once though several may share it: whose call it is
+ * that ends is noted (program_exits.bpf.h).
+ */
+static int link_exits(struct probe_programs *programs, const struct probe_file *file, pid_t pid)
+{
+	_cleanup_free_ uint64_t *offsets = calloc(file->nr_probes + 1, sizeof(*offsets));
+	size_t nr = 0;
+
+	if (!offsets)
+		return -ENOMEM;
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].point == PROBE_EXIT && !is_linked_before(file, i))
+			offsets[nr++] = file->probes[i].offset;
+	return create_link(programs, file, pid, programs->bpf->progs.linked_exit, offsets, NULL,
+			   nr);
+}
+
 /* Links the places of @file that are @program's. */
 static int link_file(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
 		     const struct bpf_program *program)
 {
-	bool with_return = program == programs->bpf->progs.linked_call ||
-			   program == programs->bpf->progs.linked_resource_call;
 	uint64_t offsets[PROGRAM_MAX_SITES], cookies[PROGRAM_MAX_SITES];
-	char path[PROBE_FD_PATH_MAX];
-	struct link_create_attr attr = {
-		.program_fd = (uint32_t)bpf_program__fd(program),
-		.attach_type = with_return ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)offsets,
-		.cookies = (uintptr_t)cookies,
-		.pid = (uint32_t)pid,
-	};
-	int fd;
+	size_t nr = 0;
 
-	probe_fd_path(file->fd, path);
 	for (size_t i = 0; i < programs->nr_places; i++) {
 		const struct program_place *place = &programs->places[i];
 
 		if (place->file != file || program_at(programs, place) != program)
 			continue;
-		offsets[attr.nr] = place->offset;
-		cookies[attr.nr++] = i;
+		offsets[nr] = place->offset;
+		cookies[nr++] = i;
 	}
 	for (size_t i = 0; program == programs->bpf->progs.linked_point && i < programs->nr_points;
 	     i++) {
@@ -296,48 +345,34 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 
 		if (point->place->file != file)
 			continue;
-		offsets[attr.nr] = program_point_offset(point);
-		cookies[attr.nr++] = program_point_site(i);
+		offsets[nr] = program_point_offset(point);
+		cookies[nr++] = program_point_site(i);
 	}
-	if (attr.nr == 0)
-		return 0;
-	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	if (fd < 0) {
-		int err = errno;
-
-		if (err == ESRCH)
-			diag_error("cannot attach: process %d has ended", pid);
-		else if (!pid)
-			diag_error("cannot attach to %s: %s", file->display, strerror(err));
-		else
-			diag_error("cannot attach to %s in process %d: %s", file->display, pid,
-				   strerror(err));
-		return -err;
-	}
-	return add_link(programs, fd);
+	return create_link(programs, file, pid, program, offsets, cookies, nr);
 }
 
-/* The program for followed ones at @place. */
+/* The program for followed ones at @point of @place. */
 static const struct bpf_program *followed_at(const struct probe_programs *programs,
-					     const struct program_place *place, bool at_return)
+					     const struct program_place *place,
+					     enum probe_point point)
 {
+	if (point == PROBE_EXIT)
+		return programs->bpf->progs.followed_exit;
 	if (place->file->has_resources)
-		return at_return ? programs->bpf->progs.followed_resource_return
-				 : programs->bpf->progs.followed_resource_entry;
-	if (at_return)
+		return programs->bpf->progs.followed_resource_entry;
+	if (point == PROBE_RETURN)
 		return programs->bpf->progs.followed_return;
 	return place->entry && place->entry->schema->effect == HEAP_MARK
 		       ? programs->bpf->progs.followed_mark
 		       : programs->bpf->progs.followed_entry;
 }
 
-int probe_programs_attach(const struct probe_programs *programs, int fd, bool at_return,
+int probe_programs_attach(const struct probe_programs *programs, int fd, enum probe_point point,
 			  size_t site)
 {
 	const struct bpf_program *program =
-		site < programs->nr_places
-			? followed_at(programs, &programs->places[site], at_return)
-			: programs->bpf->progs.followed_point;
+		site < programs->nr_places ? followed_at(programs, &programs->places[site], point)
+					   : programs->bpf->progs.followed_point;
 	struct link_perf_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
 		.target_fd = (uint32_t)fd,
@@ -353,11 +388,8 @@ int probe_programs_attach(const struct probe_programs *programs, int fd, bool at
 int probe_programs_link(struct probe_programs *programs, pid_t pid)
 {
 	const struct bpf_program *const linked[] = {
-		programs->bpf->progs.linked_call,
-		programs->bpf->progs.linked_point,
-		programs->bpf->progs.linked_entry,
-		programs->bpf->progs.linked_mark,
-		programs->bpf->progs.linked_resource_call,
+		programs->bpf->progs.linked_call,	    programs->bpf->progs.linked_point,
+		programs->bpf->progs.linked_entry,	    programs->bpf->progs.linked_mark,
 		programs->bpf->progs.linked_resource_entry,
 	};
 	const struct probe_file *file = NULL;
@@ -368,6 +400,7 @@ int probe_programs_link(struct probe_programs *programs, pid_t pid)
 		if (programs->places[i].file == file)
 			continue;
 		file = programs->places[i].file;
+		err = link_exits(programs, file, pid);
 		for (size_t j = 0; j < ARRAY_SIZE(linked) && !err; j++)
 			err = link_file(programs, file, pid, linked[j]);
 	}
@@ -396,7 +429,9 @@ int probe_programs_add_late(struct probe_programs *programs, const struct probe_
 		return -E2BIG;
 	}
 	nr = program_places_fill_late(programs, programs->bpf->bss->sites, first);
-	err = link_file(programs, file, 0, programs->bpf->progs.linked_call);
+	err = link_exits(programs, file, 0);
+	if (!err)
+		err = link_file(programs, file, 0, programs->bpf->progs.linked_call);
 	if (!err)
 		err = link_file(programs, file, 0, programs->bpf->progs.linked_entry);
 	return err ? err : (int)nr;

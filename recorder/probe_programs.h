@@ -22,7 +22,8 @@ struct program_place {
 	const struct probe_file *file;
 	uint64_t offset;	   /* in the file */
 	const struct probe *entry; /* or the store; NULL: the entry is not recorded */
-	const struct probe *ret;   /* NULL: there is no return, or it is not recorded */
+	/* NULL: there is no return, or it is not recorded. A PROBE_EXIT stands for all of them. */
+	const struct probe *ret;
 	/* It is watched at these of the programs' points instead, if there are any. */
 	size_t first_point, nr_points;
 };
@@ -104,11 +105,11 @@ void probe_programs_know_file(struct probe_programs *programs, const struct prog
 int probe_programs_link(struct probe_programs *programs, pid_t pid);
 
 /*
- * Runs the program for @site, of its return or its entry, at each hit of the uprobe event that
- * perf event @fd carries. Returns a link, which the caller closes to end that and which keeps the
+ * Runs the program for @site at each hit of the uprobe event that perf event @fd carries, and that
+ * stands at @point of it. Returns a link, which the caller closes to end that and which keeps the
  * event open, or a negative errno, not reported.
  */
-int probe_programs_attach(const struct probe_programs *programs, int fd, bool at_return,
+int probe_programs_attach(const struct probe_programs *programs, int fd, enum probe_point point,
 			  size_t site);
 
 /* What happens is recorded from the first to the second of these. */

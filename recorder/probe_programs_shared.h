@@ -63,6 +63,7 @@ struct program_site {
 	unsigned int reads[2];
 	unsigned int stores;	 /* what is stored there is recorded at the return */
 	unsigned int has_caller; /* the place is a function's entry */
+	unsigned int has_exits;	 /* returns are seen there (program_exits.bpf.h) */
 	/* Of a file that came while recording (late_files.h): all processes that use it hit this.
 	 */
 	unsigned int is_late;

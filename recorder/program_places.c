@@ -3,6 +3,7 @@
 
 #include "common/resource_schema.h"
 #include "common/scope.h"
+#include "probes/exit_plan.h"
 
 #include <asm/ptrace.h>
 #include <errno.h>
@@ -48,6 +49,12 @@ static int find_file(struct probe_programs *programs, const struct probe_file *f
 			continue;
 		if (probe->point != PROBE_STORE)
 			place = find_place(programs, file, probe);
+		if (probe->point == PROBE_EXIT) {
+			/* Calls whose entry is not watched are not noted. */
+			if (place && !place->ret)
+				place->ret = probe;
+			continue;
+		}
 		if (!place)
 			place = append_place(programs, file, probe);
 		if (!place)
@@ -61,6 +68,18 @@ static int find_file(struct probe_programs *programs, const struct probe_file *f
 			place->entry = probe;
 	}
 	return 0;
+}
+
+size_t program_place_nr_exits(const struct program_place *place)
+{
+	const struct probe *exit = place->ret, *end = place->file->probes + place->file->nr_probes;
+	size_t nr = 1;
+
+	if (!exit || exit->point != PROBE_EXIT)
+		return 0;
+	while (exit + nr < end && exit_plan_shares_event(exit, exit + nr))
+		nr++;
+	return nr;
 }
 
 int program_places_find(struct probe_programs *programs, const struct probe_set *set,
@@ -172,6 +191,7 @@ static struct field_list list_fields(const struct probe_schema *schema, enum pro
 		add_return_value(&list, schema);
 		break;
 	case PROBE_RETURN:
+	case PROBE_EXIT:
 		add_return_value(&list, schema);
 		break;
 	}
@@ -184,7 +204,7 @@ static struct field_list list_fields(const struct probe_schema *schema, enum pro
  */
 static struct field_list list_resource_fields(const struct probe *probe)
 {
-	bool is_return = probe->point == PROBE_RETURN;
+	bool is_return = probe_point_is_return(probe->point);
 	const struct resource_call *call = resource_call_of(probe->schema);
 	struct field_list list = {.nr = 3};
 
@@ -214,7 +234,7 @@ static struct field_list list_resource_fields(const struct probe *probe)
 static char *format_text(const char *event, uint64_t type, enum probe_point point,
 			 const struct field_list *list)
 {
-	bool at_return = point == PROBE_RETURN || point == PROBE_CALL;
+	bool at_return = probe_point_is_return(point);
 	size_t size, offset = at_return ? 24 : 16;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
@@ -271,6 +291,23 @@ struct description {
 	unsigned int nr;
 };
 
+/* Programs write at an exit what a return probe's event would have been, of its name. */
+static void name_return(const struct probe *exit, char event[static PROBE_NAME_MAX])
+{
+	struct resource_event parsed;
+	const char *suffix;
+
+	if (resource_event_parse(exit->event, &parsed) == 0) {
+		parsed.stage = RESOURCE_RETURN;
+		resource_event_format(&parsed, event);
+		return;
+	}
+	/* "new_exit_1": "new_ret_1" */
+	suffix = strstr(exit->event, "_exit");
+	snprintf(event, PROBE_NAME_MAX, "%.*s_ret%s", (int)(suffix - exit->event), exit->event,
+		 suffix + strlen("_exit"));
+}
+
 static int describe_event(struct description *to, const struct probe_file *file,
 			  const struct probe *probe, enum probe_point point, bool has_stack,
 			  struct program_event *ret)
@@ -284,7 +321,9 @@ static int describe_event(struct description *to, const struct probe_file *file,
 	char event[PROBE_NAME_MAX], *name = NULL;
 
 	/* Stores are several: they have names of their own. */
-	if (point == probe->point)
+	if (probe->point == PROBE_EXIT)
+		name_return(probe, event);
+	else if (point == probe->point)
 		snprintf(event, sizeof(event), "%s", probe->event);
 	else
 		probe_schema_event_name(probe->schema->function, point, event, sizeof(event));
@@ -411,6 +450,7 @@ static void fill_site(const struct program_place *place, struct program_site *si
 	};
 	if (place->entry && place->entry->point == PROBE_STORE)
 		find_registers(place->entry, site->registers);
+	site->has_exits = place->ret && place->ret->point == PROBE_EXIT;
 	if (site->kind == PROGRAM_RESOURCE && place->entry)
 		find_reads(place->entry, site);
 }

@@ -39,6 +39,9 @@ size_t program_places_find_shared(struct probe_programs *programs, const struct 
 bool program_places_find_file_shared(struct probe_programs *programs, const struct probe_file *file,
 				     bool only_registered);
 
+/* How many exits place->ret stands for, which stand one after the other; or 0. */
+size_t program_place_nr_exits(const struct program_place *place);
+
 /*
  * Fills in @sites and adds the places' events to @events, and those of files that may come later,
  * which a recording must have named before: one for each row of the schema, whatever the file. They

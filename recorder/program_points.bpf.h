@@ -45,19 +45,6 @@ ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct program_site *s
 	}
 }
 
-/* Where the function returns to; a return probe of somebody's has its trampoline there. */
-ALWAYS_INLINE unsigned long long true_return(unsigned long long found, unsigned long long at)
-{
-	struct return_instance *pending = pending_returns();
-
-	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
-		if (pending->stack == at)
-			found = pending->orig_ret_vaddr;
-		pending = pending->next;
-	}
-	return found;
-}
-
 /* The registers that samples show, as they will be after the return. False: cannot be read. */
 static __attribute__((noinline)) bool registers_at_return(struct pt_regs *regs, unsigned int index,
 							  struct pt_regs *ret)

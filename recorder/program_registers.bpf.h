@@ -112,6 +112,31 @@ ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *r
 	to->r15 = restored(regs->r15, saved[5], frame);
 }
 
+/* Once each, as copy_registers(). */
+ALWAYS_INLINE void copy_context(struct pt_regs *to, const struct pt_regs *regs)
+{
+	to->r15 = regs->r15;
+	to->r14 = regs->r14;
+	to->r13 = regs->r13;
+	to->r12 = regs->r12;
+	to->rbp = regs->rbp;
+	to->rbx = regs->rbx;
+	to->r11 = regs->r11;
+	to->r10 = regs->r10;
+	to->r9 = regs->r9;
+	to->r8 = regs->r8;
+	to->rax = regs->rax;
+	to->rcx = regs->rcx;
+	to->rdx = regs->rdx;
+	to->rsi = regs->rsi;
+	to->rdi = regs->rdi;
+	to->orig_rax = regs->orig_rax;
+	to->cs = regs->cs;
+	to->eflags = regs->eflags;
+	to->ss = regs->ss;
+}
+
+/* rip and rsp. */
 ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsigned long long sp)
 {
 	regs->rip = ip;
@@ -190,6 +215,10 @@ ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, u
 
 ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *regs,
 				     const unsigned char *saved, const unsigned long long *frame)
+{
+}
+
+ALWAYS_INLINE void copy_context(struct pt_regs *to, const struct pt_regs *regs)
 {
 }
 

@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/resource_schema.h"
 #include "common/scope.h"
+#include "probes/exit_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -300,14 +301,16 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			struct perf_event_attr attr;
 			int err;
 
-			if (probe->tracefs_id < 0)
+			/* The exits of a function are one event. */
+			if (probe->tracefs_id < 0 ||
+			    (j > 0 && exit_plan_shares_event(probe, &file->probes[j - 1])))
 				continue;
 			init_attr(&attr, format);
 			attr.type = PERF_TYPE_TRACEPOINT;
 			attr.config = (uint64_t)probe->tracefs_id;
 			attr.sample_type |= PERF_SAMPLE_RAW;
 			want_wakeup(&attr, config);
-			if (probe->point == PROBE_RETURN ||
+			if (probe_point_is_return(probe->point) ||
 			    record_events_entry_has_stack(probe, config))
 				want_stack(&attr, config);
 			err = add_event(group, &attr, "%s:%s", file->group, probe->event);

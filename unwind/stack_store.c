@@ -281,7 +281,10 @@ static int unwind(struct stack_store *store, const struct address_space *space,
 {
 	int err = dump_unwinder_unwind(&store->unwinder, space, dump, &store->unwound);
 
-	if (!err && dump->returned_from)
+	if (!err && dump->returned_from && dump->is_returning && store->unwound.nr) {
+		store->unwound.addresses[0] = dump->returned_from;
+		store->unwound.is_call[0] = false;
+	} else if (!err && dump->returned_from)
 		push_function(&store->unwound, dump->returned_from);
 	return err;
 }

@@ -50,6 +50,7 @@ struct stack_dump {
 	 * such sample.
 	 */
 	uint64_t returned_from;
+	bool is_returning; /* it is at its last instruction: that is on top, and goes */
 
 	/*
 	 * Where the thread's probed calls that have yet to return will return to, innermost first:

@@ -162,6 +162,80 @@ static void nothing_is_released_once(void **state)
 	assert_int_equal(feed_nr_anomalies(&feed), 0);
 }
 
+/* --- Exits: events of all functions that end at an instruction come for each call --- */
+
+#define EXIT_AT	     (NEW_PROBE + 0x70)
+#define OTHER_CALLER (FEED_PROGRAM + 0x80)
+
+static void leave_by_exit(const char *function, uint64_t probe, uint64_t caller, uint64_t block)
+{
+	struct perf_sample sample = {.ret = block, .return_address = caller};
+
+	sample.args[0] = EXIT_AT - probe;
+	feed.probe_address = probe;
+	feed_send(&feed, function, PROBE_EXIT, &sample);
+	feed.probe_address = 0;
+}
+
+/* One that operator new[] and operator new share, the first jumping to the second. */
+static void leave_shared_exit(bool array_first, uint64_t caller, uint64_t block)
+{
+	if (array_first)
+		leave_by_exit("operator_new_array", NEW_ARRAY_PROBE, caller, block);
+	leave_by_exit("operator_new", NEW_PROBE, caller, block);
+	if (!array_first)
+		leave_by_exit("operator_new_array", NEW_ARRAY_PROBE, caller, block);
+}
+
+static void exits_of_other_calls_are_ignored(void **state)
+{
+	leave_by_exit("operator_new", NEW_PROBE, FEED_PROGRAM, 0xa0);
+	enter("operator_new", NEW_PROBE, FEED_PROGRAM, 100);
+	leave_by_exit("operator_new", NEW_PROBE, OTHER_CALLER, 0xb0);
+	leave_by_exit("operator_new", NEW_ARRAY_PROBE, FEED_PROGRAM, 0xc0);
+	leave_by_exit("operator_new_array", NEW_ARRAY_PROBE, FEED_PROGRAM, 0xd0);
+	assert_int_equal(feed_stats(&feed)->allocations, 0);
+	assert_int_equal(feed_stats(&feed)->returns_without_entry, 0);
+	leave_by_exit("operator_new", NEW_PROBE, FEED_PROGRAM, 0xe0);
+	feed_finish(&feed);
+	assert_int_equal(feed_only_held(&feed)->address, 0xe0);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+}
+
+/* Its return address is not known: a return probe's trampoline was there. */
+static void an_exit_of_malloc_ends_no_call_that_threw(void **state)
+{
+	enter("operator_new", NEW_PROBE, FEED_PROGRAM, 1ull << 50);
+	enter("malloc", 0, FEED_PROGRAM + 0x20, 136);
+	leave_by_exit("operator_new", NEW_PROBE, 0x7ffff000, 0xa0);
+	leave("malloc", 0, FEED_PROGRAM + 0x20, 0xa0);
+	feed_finish(&feed);
+	assert_int_equal(feed_only_held(&feed)->size_bytes, 136);
+	assert_int_equal(feed_stats(&feed)->allocations, 1);
+}
+
+static void calls_that_threw_end_with_no_other(void **state)
+{
+	for (int i = 0; i < 40; i++) {
+		uint64_t block = 0x1000 + (uint64_t)i * 16;
+
+		enter("operator_new_array", NEW_ARRAY_PROBE, FEED_PROGRAM, 1ull << 50);
+		enter("operator_new", NEW_PROBE, FEED_PROGRAM, 1ull << 50);
+		feed_malloc(&feed, 136, 0xa0); /* the exception */
+		feed_free(&feed, 0xa0);
+		enter("operator_new_array", NEW_ARRAY_PROBE, FEED_PROGRAM, 50);
+		enter("operator_new", NEW_PROBE, FEED_PROGRAM, 50);
+		leave_shared_exit(i % 2, FEED_PROGRAM, block);
+		release_array(block);
+		enter("operator_new", NEW_PROBE, OTHER_CALLER, 60);
+		leave_shared_exit(i % 2, OTHER_CALLER, block);
+	}
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->allocations, 120);
+	assert_int_equal(feed_nr_held(&feed), 40);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +252,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(headers_before_blocks_are_the_operators_own, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(nothing_is_released_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(exits_of_other_calls_are_ignored, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(an_exit_of_malloc_ends_no_call_that_threw, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(calls_that_threw_end_with_no_other, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

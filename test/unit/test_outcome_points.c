@@ -637,6 +637,7 @@ static void make_frame_info(uint8_t ret[48], const char *letters, uint8_t encodi
 		*at++ = encoding;
 	memcpy(ret + 24, fde, sizeof(fde));
 	ret[40] = 4; /* bytes of a table's address, if there is one */
+	ret[41] = strchr(letters, 'L') ? 16 : 0;
 }
 
 static void landing_pads_are_entries(void **state)
@@ -649,6 +650,8 @@ static void landing_pads_are_entries(void **state)
 	} infos[] = {
 		{"zR", 0x1b, 0, sizeof(simple_code), 1},
 		{"zLR", 0x1b, 0, sizeof(simple_code), 0},
+		{"zPLR", 0x1b, 0, sizeof(simple_code),
+		 0}, /* the personality's address is missing */
 		{"zLR", 0x1b, sizeof(simple_code) - 1, 16, 0},
 		{"zLR", 0x1b, sizeof(simple_code), 16, 1},
 		{"zLR", 0x1b, -16, 16, 1},
