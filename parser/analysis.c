@@ -117,6 +117,10 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	uint32_t stack_id = STACK_NONE;
 	int err = 0;
 
+	if (event->is_doubt) {
+		analysis->unguarded_tasks += sample->mark_number;
+		return 0;
+	}
 	if (event->is_mark) {
 		const struct interval_mark mark = {sample->mark_number,
 						   event->is_probe_mark ? sample->mark_text : NULL};

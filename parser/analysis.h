@@ -21,6 +21,8 @@ struct analysis {
 	struct perf_input_stats input;
 	uint64_t lost;		/* samples that the kernel could not write */
 	uint64_t lost_any_time; /* of these, the ones of which no window is known */
+	/* Tasks of which others may have been lost: nobody knows how many. */
+	uint64_t unguarded_tasks;
 	struct loss_windows *loss_windows;
 	struct intervals *intervals; /* told of marks, where the caller has set it */
 	struct mapping_owners mapping_owners;

@@ -304,6 +304,7 @@ static int judge(struct leak_report *report)
 		.context = analysis->heaps,
 		.loss_windows = analysis->loss_windows,
 		.lost_any_time = analysis->lost_any_time,
+		.lost_unknown = analysis->unguarded_tasks > 0,
 		.truncated = analysis->input.truncated,
 		.unpaired_reallocs = stats->unpaired_reallocs,
 		.last_unpaired_realloc_ns = stats->last_unpaired_realloc_ns,

@@ -60,6 +60,13 @@ static void warn_of_losses(const struct analysis *analysis)
 		analysis->lost, windows ? windows : "");
 }
 
+static void warn_of_unguarded(const struct analysis *analysis)
+{
+	diag_warn("events of forked processes may be missing, and nobody counted them: %" PRIu64
+		  " processes or threads came to be unguarded; " INPUT_ADVICE_UNGUARDED,
+		  analysis->unguarded_tasks);
+}
+
 /* " of 3072 bytes", or "" where all sizes are wanted. NULL: out of memory. */
 static char *size_phrase(const struct leaks_options *options)
 {
@@ -157,6 +164,8 @@ static void tell(const struct leak_report *report)
 			  stats->forgetful_children, MAX_COPIED_BYTES >> 20);
 	if (analysis->lost)
 		warn_of_losses(analysis);
+	if (analysis->unguarded_tasks)
+		warn_of_unguarded(analysis);
 	tell_advice(report);
 }
 
@@ -333,6 +342,8 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 		diag_note("the recording has no marks: these are the changes of all of it");
 	if (diff->analysis->lost)
 		warn_of_losses(diff->analysis);
+	if (diff->analysis->unguarded_tasks)
+		warn_of_unguarded(diff->analysis);
 	return err;
 }
 

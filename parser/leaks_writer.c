@@ -61,6 +61,11 @@ static void write_losses(FILE *out, const struct analysis *analysis)
 	}
 	if (analysis->lost_any_time)
 		fprintf(out, "# lost: %" PRIu64 " events at any time\n", analysis->lost_any_time);
+	if (analysis->unguarded_tasks)
+		fprintf(out,
+			"# lost: perhaps events of forked processes: %" PRIu64
+			" processes or threads came to be unguarded\n",
+			analysis->unguarded_tasks);
 }
 
 void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
@@ -152,6 +157,8 @@ static void write_summary(FILE *out, const struct leak_report *report)
 		" suppressed_bytes=%" PRIu64,
 		report->firm_blocks, report->nr_sites, report->suppressed_blocks,
 		report->suppressed_bytes);
+	if (analysis->unguarded_tasks)
+		fprintf(out, " unguarded_tasks=%" PRIu64, analysis->unguarded_tasks);
 	if (stats->own_mappings)
 		fprintf(out, " own_mappings=%" PRIu64 " own_mapped_bytes=%" PRIu64,
 			stats->own_mappings, stats->own_mapped_bytes);

@@ -31,6 +31,7 @@ struct perf_event_desc {
 	bool is_newtask;    /* task:task_newtask */
 	bool is_mark;	    /* leakrec:mark, or the program's own */
 	bool is_probe_mark; /* the latter: LEAK_MARK() */
+	bool is_doubt;	    /* leakrec:doubt: read as a mark, and none */
 };
 
 /* True if it tells of an allocation, a release or the like. */

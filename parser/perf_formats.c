@@ -572,6 +572,9 @@ static void bind_event(const struct perf_formats *formats, struct tep_event *for
 			find_field(format, "clone_flags", &fields->newtask_clone_flags);
 	else if (strcmp(format->system, "leakrec") == 0 && strcmp(format->name, "mark") == 0)
 		event->desc.is_mark = find_field(format, "number", &fields->mark_number);
+	else if (strcmp(format->system, "leakrec") == 0 && strcmp(format->name, "doubt") == 0)
+		event->desc.is_mark = event->desc.is_doubt =
+			find_field(format, "number", &fields->mark_number);
 	else if (probe_schema_is_mark(format->name))
 		event->desc.is_mark = event->desc.is_probe_mark =
 			find_field(format, PROBE_FIELD_TEXT, &fields->mark_text);

@@ -134,7 +134,7 @@ static unsigned int doubts_about(const struct judge *judge, const struct heap_bl
 	const struct verdict_input *input = judge->input;
 	unsigned int doubts = 0;
 
-	if (lost_since(judge, block->allocated.time_ns))
+	if (input->lost_unknown || lost_since(judge, block->allocated.time_ns))
 		doubts |= DOUBT_LOST;
 	if (input->truncated)
 		doubts |= DOUBT_TRUNCATED;
@@ -167,7 +167,7 @@ static void judge_certainty(const struct judge *judge, struct site_verdict *verd
 		explained += judge->input->unpaired_reallocs;
 	explained += site->vanished;
 	if ((double)site->vanished > UNSEEN_SHARE * (double)(site->frees + site->vanished) ||
-	    (doubts & DOUBT_TRUNCATED) || explained > doubtful)
+	    judge->input->lost_unknown || (doubts & DOUBT_TRUNCATED) || explained > doubtful)
 		explained = doubtful;
 	verdict->firm_blocks = verdict->held_blocks - explained;
 	verdict->doubts = verdict->firm_blocks * 2 >= verdict->held_blocks ? 0 : doubts;

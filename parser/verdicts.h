@@ -79,6 +79,7 @@ struct verdict_input {
 	/* What makes doubts. */
 	const struct loss_windows *loss_windows; /* may be NULL */
 	uint64_t lost_any_time;
+	bool lost_unknown; /* some may be lost, and their number is not known */
 	bool truncated;
 	uint64_t unpaired_reallocs, last_unpaired_realloc_ns; /* returns without their entries */
 };

@@ -4,10 +4,9 @@
  * the ring of its CPU may be past the limit. The process stops before it returns to user space,
  * however late the recorder is scheduled.
  */
+#include "context_breakers.bpf.h"
 #include "gate_lifetime.bpf.h"
 #include "task_stack.bpf.h"
-
-#define CLONE_THREAD 0x00010000 /* uapi/linux/sched.h */
 
 /* Upper bounds of a record, with and without a stack. */
 const volatile unsigned int plain_bytes = 0;

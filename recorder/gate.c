@@ -40,6 +40,7 @@ struct gate {
 	bool is_everywhere;
 	bool told_overdue, told_missed;
 	unsigned int nr_suspensions_told;
+	bool watches_clones;		  /* context_breakers.bpf.h */
 	uint64_t snapshot[GATE_MAX_CPUS]; /* produced when the round began */
 	bool wants_round;
 	uint64_t nr_pauses, paused_ns;
@@ -71,8 +72,24 @@ int gate_set_cgroup(int map_fd, int cgroup_fd)
 	return bpf_map_update_elem(map_fd, &key, &cgroup_fd, BPF_ANY);
 }
 
+/* Before loading: of the programs at clone(), those that are wanted. */
+static void choose_clone_programs(struct gate_bpf *bpf, bool wanted)
+{
+	bpf_program__set_autoload(bpf->progs.before_clone, wanted);
+	bpf_program__set_autoload(bpf->progs.after_clone, wanted);
+	bpf_map__set_autocreate(bpf->maps.breaker_requests, wanted);
+	bpf_map__set_autocreate(bpf->maps.breaker_states, wanted);
+}
+
+static int attach_programs(struct gate_bpf *bpf)
+{
+	bpf->bss->breakers.attached_ns = clock_now_ns();
+	bpf->bss->breakers.own_group = (unsigned long long)getpgrp();
+	return gate_bpf__attach(bpf);
+}
+
 /* Loads the programs; leaves @gate->bpf NULL where the kernel does not permit it. */
-static void load_programs(struct gate *gate, const struct record_config *config)
+static void load_programs(struct gate *gate, const struct record_config *config, bool at_clone)
 {
 	/* The programs see the processes' ids as the first namespace has them. */
 	if (!process_view_is_first())
@@ -81,12 +98,13 @@ static void load_programs(struct gate *gate, const struct record_config *config)
 	gate->bpf = gate_bpf__open();
 	if (!gate->bpf)
 		return;
+	choose_clone_programs(gate->bpf, at_clone);
 	gate->bpf->rodata->plain_bytes = PLAIN_SAMPLE_BYTES;
 	gate->bpf->rodata->stack_bytes = stack_sample_bytes(config, false);
 	gate->bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
 	gate->bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
 	if (gate_bpf__load(gate->bpf) || !uprobe_programs_are_safe(gate->bpf->obj) ||
-	    gate_bpf__attach(gate->bpf) ||
+	    attach_programs(gate->bpf) ||
 	    (config->scope == RECORD_CGROUP &&
 	     gate_set_cgroup(bpf_map__fd(gate->bpf->maps.recorded_cgroup), config->cgroup_fd))) {
 		gate_bpf__destroy(gate->bpf);
@@ -94,15 +112,25 @@ static void load_programs(struct gate *gate, const struct record_config *config)
 	}
 }
 
+static bool wants_clone_programs(const struct record_config *config)
+{
+	return config->scope == RECORD_PROCESSES && record_events_swap_contexts();
+}
+
 /* Where the gate's table is: programs' memory, or our own. */
 static int place_table(struct gate *gate, const struct record_config *config,
-		       struct gate_shared *shared)
+		       struct gate_shared *shared, bool holds)
 {
 	if (shared) {
 		gate->shared = shared;
 		return 0;
 	}
-	load_programs(gate, config);
+	gate->watches_clones = wants_clone_programs(config);
+	load_programs(gate, config, gate->watches_clones);
+	if (!gate->bpf && gate->watches_clones) {
+		gate->watches_clones = false;
+		load_programs(gate, config, false);
+	}
 	if (gate->bpf) {
 		gate->shared = &gate->bpf->bss->shared;
 		return 0;
@@ -112,6 +140,8 @@ static int place_table(struct gate *gate, const struct record_config *config,
 			   "programs; run it as root, or name the processes with -p");
 		return -EPERM;
 	}
+	if (!holds)
+		return -EOPNOTSUPP;
 	diag_warn("no BPF here: the recorder itself holds the processes back, and may be late");
 	gate->shared = mmap(NULL, sizeof(*gate->shared), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -212,17 +242,22 @@ int gate_create(const struct record_config *config, struct gate_shared *shared, 
 	 * Whoever records through links stops processes that fork, too; and of all processes, the
 	 * programs know who is meant.
 	 */
-	if (!shared && (is_too_small || !holds) && config->scope == RECORD_PROCESSES)
+	holds = holds && (shared || !is_too_small);
+	if (!shared && !holds && config->scope == RECORD_PROCESSES && !wants_clone_programs(config))
 		return 0;
 	gate = calloc(1, sizeof(*gate));
 	if (!gate)
 		return -ENOMEM;
 	gate->is_everywhere = config->scope != RECORD_PROCESSES;
-	err = place_table(gate, config, shared);
+	err = place_table(gate, config, shared, holds);
+	if (err == -EOPNOTSUPP) {
+		gate_destroy(gate);
+		return 0;
+	}
 	if (!err) {
 		/* Programs that see the ring itself need less of a margin than those that guess. */
 		gate->shared->limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
-		if (!holds || (!shared && is_too_small))
+		if (!holds)
 			gate->shared->limit_bytes = 0;
 		err = guard_start(&gate->guard, gate->shared);
 		if (err)
@@ -318,6 +353,17 @@ pid_t gate_guard_pid(const struct gate *gate)
 	return gate->guard.pid;
 }
 
+struct clone_watch gate_clone_watch(const struct gate *gate)
+{
+	if (!gate || !gate->watches_clones)
+		return (struct clone_watch){.requests_fd = -1};
+	return (struct clone_watch){
+		.requests_fd = bpf_map__fd(gate->bpf->maps.breaker_requests),
+		.shared = &gate->bpf->bss->breakers,
+		.gate = gate->shared,
+	};
+}
+
 struct gate_shared *gate_table(const struct gate *gate)
 {
 	return gate->shared;
@@ -369,6 +415,9 @@ int gate_attach(struct gate *gate, const struct record_events *events)
 {
 	int err = 0;
 
+	/* Where all are recorded, the programs also tell who is meant. */
+	if (gate->bpf && !gate->bpf->rodata->everywhere && !gate->shared->limit_bytes)
+		return 0;
 	for (size_t i = 0; gate->bpf && i < events->probes.nr_events && !err; i++)
 		err = attach_program(gate, &events->probes.events[i]);
 	return err;

@@ -71,6 +71,9 @@ int gate_set_cgroup(int map_fd, int cgroup_fd);
 /* The guard, which hits no probe: events that only carry a program are opened for it. */
 pid_t gate_guard_pid(const struct gate *gate);
 
+/* The programs that hold processes before they create tasks; nothing where there are none. */
+struct clone_watch gate_clone_watch(const struct gate *gate);
+
 /* The table of processes. */
 struct gate_shared *gate_table(const struct gate *gate);
 

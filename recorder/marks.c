@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 /* Next to those of the events that programs write. */
-#define MARK_ID	  (PROGRAM_FIRST_ID - 1)
-#define MARK_TYPE (PROGRAM_FIRST_TYPE - 1)
+#define MARK_ID	   (PROGRAM_FIRST_ID - 1)
+#define MARK_TYPE  (PROGRAM_FIRST_TYPE - 1)
+#define DOUBT_ID   (PROGRAM_FIRST_ID - 2)
+#define DOUBT_TYPE (PROGRAM_FIRST_TYPE - 2)
 
 /* As perf_event_open(2) lays it out, with RECORD_SAMPLE_TYPE and the raw data of MARK_FORMAT. */
 struct mark_record {
@@ -37,7 +39,7 @@ struct mark_record {
 _Static_assert(sizeof(struct mark_record) == 72, "no padding");
 
 static const char mark_format[] =
-	"name: mark\nID: %d\nformat:\n"
+	"name: %s\nID: %d\nformat:\n"
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
@@ -68,13 +70,26 @@ void marks_deinit(struct marks *marks)
 	marks->fd = -1;
 }
 
+static int describe(struct record_events *events, const struct record_config *config,
+		    const char *name, uint64_t type, uint64_t id)
+{
+	char *full_name = NULL, *format = NULL;
+
+	if (asprintf(&full_name, "leakrec:%s", name) < 0)
+		full_name = NULL;
+	if (asprintf(&format, mark_format, name, (int)type) < 0)
+		format = NULL;
+	return record_events_add_written(events, config, full_name, format, type, id, false);
+}
+
 int marks_describe(struct record_events *events, const struct record_config *config)
 {
-	char *name = strdup("leakrec:mark"), *format = NULL;
+	int err = describe(events, config, "mark", MARK_TYPE, MARK_ID);
 
-	if (asprintf(&format, mark_format, MARK_TYPE) < 0)
-		format = NULL;
-	return record_events_add_written(events, config, name, format, MARK_TYPE, MARK_ID, false);
+	/* Only where it can be needed. */
+	if (!err && events->breakers.are_needed)
+		err = describe(events, config, "doubt", DOUBT_TYPE, DOUBT_ID);
+	return err;
 }
 
 void marks_start(struct marks *marks, uint64_t start_ns, uint64_t end_ns, pid_t pid)
@@ -85,22 +100,36 @@ void marks_start(struct marks *marks, uint64_t start_ns, uint64_t end_ns, pid_t 
 		marks->next_ns = start_ns + marks->every_ns;
 }
 
+static struct mark_record make_record(pid_t pid, uint64_t time_ns, uint64_t number)
+{
+	return (struct mark_record){
+		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, sizeof(struct mark_record)},
+		.id = MARK_ID,
+		.pid = (uint32_t)pid,
+		.tid = (uint32_t)pid,
+		.time_ns = time_ns,
+		.raw_bytes = sizeof(struct mark_record) - offsetof(struct mark_record, common_type),
+		.common_type = MARK_TYPE,
+		.common_pid = pid,
+		.number = number,
+	};
+}
+
 static int write_mark(struct marks *marks, struct perf_writer *writer, uint64_t time_ns,
 		      bool by_signal)
 {
-	struct mark_record record = {
-		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, sizeof(record)},
-		.id = MARK_ID,
-		.pid = (uint32_t)marks->pid,
-		.tid = (uint32_t)marks->pid,
-		.time_ns = time_ns,
-		.raw_bytes = sizeof(record) - offsetof(struct mark_record, common_type),
-		.common_type = MARK_TYPE,
-		.common_pid = marks->pid,
-		.by_signal = by_signal,
-		.number = ++marks->nr,
-	};
+	struct mark_record record = make_record(marks->pid, time_ns, ++marks->nr);
 
+	record.by_signal = by_signal;
+	return perf_writer_add_record(writer, &record.header);
+}
+
+int marks_write_doubt(pid_t pid, uint64_t time_ns, uint64_t nr, struct perf_writer *writer)
+{
+	struct mark_record record = make_record(pid, time_ns, nr);
+
+	record.id = DOUBT_ID;
+	record.common_type = DOUBT_TYPE;
 	return perf_writer_add_record(writer, &record.header);
 }
 

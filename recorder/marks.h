@@ -2,7 +2,7 @@
 /*
  * Marks: moments of a recording that a report may tell what changed between (leakparse --diff). The
  * user sets them by SIGUSR1, or a clock does. In the recording each is a sample of the tracepoint
- * event leakrec:mark, which no kernel has; perf script prints it like any other.
+ * event leakrec:mark, which no kernel has; perf script prints it like any other. So is a doubt.
  */
 #ifndef LEAKTOOLS_RECORDER_MARKS_H
 #define LEAKTOOLS_RECORDER_MARKS_H
@@ -28,6 +28,13 @@ void marks_deinit(struct marks *marks);
 /* Adds their event to @events, to be called before the recording's header is written. Returns 0 or
  * -ENOMEM. */
 int marks_describe(struct record_events *events, const struct record_config *config);
+
+/*
+ * Writes that events of @nr tasks may be missing without a word of the kernel's
+ * (context_breakers.h): a sample of leakrec:doubt, which makes what is held doubtful. Returns 0 or
+ * the writer's error.
+ */
+int marks_write_doubt(pid_t pid, uint64_t time_ns, uint64_t nr, struct perf_writer *writer);
 
 /* Recording begins at @start_ns (CLOCK_MONOTONIC), and no mark by time is due after @end_ns. */
 void marks_start(struct marks *marks, uint64_t start_ns, uint64_t end_ns, pid_t pid);

@@ -5,11 +5,24 @@
 #include "common/scope.h"
 
 #include <cap-ng.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 /* Of the thread that drains the rings. */
 #define READER_NICE (-10)
+
+/*
+ * Debian's and Ubuntu's kernels know levels above 2, at which perf_event_open() takes CAP_SYS_ADMIN
+ * (EACCES from security_perf_event_open() with CAP_PERFMON only, seen on Debian's 6.1.192).
+ */
+static bool perfmon_is_enough(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level;
+
+	return !f || fscanf(f, "%d", &level) != 1 || level <= 2;
+}
 
 void privileges_drop(const struct privileges_kept *kept)
 {
@@ -19,6 +32,7 @@ void privileges_drop(const struct privileges_kept *kept)
 	} capabilities[] = {
 		{CAP_KILL, kept->kill},
 		{CAP_PERFMON, kept->perfmon},
+		{CAP_SYS_ADMIN, kept->perfmon && !perfmon_is_enough()},
 		{CAP_DAC_READ_SEARCH, kept->read_code},
 		{CAP_SYS_PTRACE, kept->read_code},	   /* /proc/PID/root */
 		{CAP_CHECKPOINT_RESTORE, kept->read_code}, /* /proc/PID/map_files */

@@ -58,13 +58,10 @@ static uint64_t read_format(void)
 }
 
 /*
- * Between a process and its forked child, the scheduler swaps the tasks' event contexts instead of
- * switching them (perf_event_context_sched_out()), but not the uprobes' hw.target: when one of them
- * ends, its breakpoints go from the other's memory, whose events are then missing. An inherited
- * event with PERF_SAMPLE_READ in the context keeps the kernel from swapping (Linux 6.12 and later,
- * which take that combination; nr_no_switch_fast in kernel/events/core.c).
+ * An inherited event with PERF_SAMPLE_READ in the context keeps the kernel from swapping it (Linux
+ * 6.12 and later, which take that combination; nr_no_switch_fast in kernel/events/core.c).
  */
-static uint64_t no_swap_sample_type(void)
+bool record_events_swap_contexts(void)
 {
 	struct perf_event_attr attr = DUMMY_ATTR;
 
@@ -72,7 +69,7 @@ static uint64_t no_swap_sample_type(void)
 	attr.sample_period = 1;
 	attr.sample_type = RECORD_SAMPLE_TYPE | PERF_SAMPLE_READ;
 	attr.read_format = PERF_FORMAT_ID;
-	return kernel_takes(&attr) ? PERF_SAMPLE_READ : 0;
+	return !kernel_takes(&attr);
 }
 
 static void init_attr(struct perf_event_attr *attr, uint64_t format)
@@ -208,7 +205,8 @@ static int add_side_events(struct record_group *group, const struct record_confi
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.exclude_kernel = 1;
-	attr.sample_type |= no_swap_sample_type();
+	if (!record_events_swap_contexts())
+		attr.sample_type |= PERF_SAMPLE_READ;
 	/* For perf to unwind a dump, .eh_frame must be known, which lies in no executable mapping.
 	 */
 	attr.mmap_data = record_config_keeps_dumps(config);
@@ -507,6 +505,16 @@ static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
 	return err ? err : collect_rings(group, (size_t)perf_thread_map__nr(threads));
 }
 
+/* First of all: whatever is created meanwhile has no clone's context. */
+static int open_breakers(struct context_breakers *breakers, const pid_t *tids, size_t nr_tids)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < nr_tids && !err; i++)
+		err = context_breakers_add(breakers, tids[i]);
+	return err && err != -ENOMEM ? report_open_failure(-err) : err;
+}
+
 void record_events_raise_fd_limit(size_t wanted)
 {
 	struct rlimit limit;
@@ -547,9 +555,13 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 		goto out;
 	record_events_raise_fd_limit((ret->side.nr_events + ret->probes.nr_events) * nr_tids *
 					     (size_t)perf_cpu_map__nr(cpus) +
-				     256);
-	err = open_group(&ret->side, cpus, threads,
-			 config->scope == RECORD_PROCESSES ? SIDE_RING_PAGES : SIDE_RING_PAGES_ALL);
+				     2 * nr_tids + 256);
+	if (nr_probes && config->scope == RECORD_PROCESSES && record_events_swap_contexts())
+		err = open_breakers(&ret->breakers, tids, nr_tids);
+	if (!err)
+		err = open_group(&ret->side, cpus, threads,
+				 config->scope == RECORD_PROCESSES ? SIDE_RING_PAGES
+								   : SIDE_RING_PAGES_ALL);
 	if (!err && ret->probes.nr_events)
 		err = open_group(&ret->probes, cpus, threads, config->ring_pages);
 	if (!err)
@@ -585,6 +597,7 @@ void record_events_close(struct record_events *events)
 {
 	group_close(&events->side);
 	group_close(&events->probes);
+	context_breakers_deinit(&events->breakers);
 }
 
 int record_events_add_written(struct record_events *events, const struct record_config *config,

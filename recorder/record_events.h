@@ -19,6 +19,7 @@
 #include "common/size_range.h"
 #include "common/syscall_schema.h"
 #include "probes/probe_set.h"
+#include "recorder/context_breakers.h"
 
 #include <asm/perf_regs.h>
 #include <assert.h>
@@ -126,7 +127,14 @@ struct record_events {
 	struct record_group side;
 	struct record_group probes;
 	size_t nr_threads;
+	struct context_breakers breakers; /* where perf events record named processes */
 };
+
+/*
+ * True if the kernel swaps the perf contexts of a process and its forked child, so that inherited
+ * events get lost (context_breakers.h).
+ */
+bool record_events_swap_contexts(void);
 
 /*
  * Opens all events, disabled, for the registered probes of the sets and the threads @tids, and maps

@@ -48,6 +48,8 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
+		context_breakers_follow(&reader->events->breakers,
+					(const struct perf_disk_task *)record);
 		if (reader->gate)
 			gate_follow(reader->gate, (const struct perf_disk_task *)record);
 		break;
@@ -283,6 +285,7 @@ int ring_reader_round(struct ring_reader *reader)
 		err = 0;
 		if (any && !busy)
 			err = perf_writer_add_record(reader->writer, &finished_round);
+		context_breakers_serve(&reader->events->breakers);
 		if (reader->followers)
 			followers_serve(reader->followers);
 		if (reader->late)
@@ -297,7 +300,7 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 {
 	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
 	size_t nr_rings = groups[0]->nr_rings + groups[1]->nr_rings, nr = 0, nr_live = 0;
-	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 3, sizeof(*fds));
+	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 4, sizeof(*fds));
 	_cleanup_free_ struct record_ring **rings =
 		calloc(nr_rings + 1, sizeof(struct record_ring *));
 
@@ -322,7 +325,8 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 		fds[nr + 1].fd = probe_programs_wakeup_fd(reader->programs);
 	/* Only to be on time. */
 	fds[nr + 2] = (struct pollfd){reader->marks_fd, POLLIN, 0};
-	if (poll(fds, nr + 3, timeout_ms) < 0)
+	fds[nr + 3] = (struct pollfd){context_breakers_fd(&reader->events->breakers), POLLIN, 0};
+	if (poll(fds, nr + 4, timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[nr].revents)
 		return 1;

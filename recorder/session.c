@@ -400,6 +400,13 @@ static uint64_t session_end_ns(const struct session *session)
 	return duration_ns ? session->start_ns + duration_ns : UINT64_MAX;
 }
 
+static int watch_clones(struct session *session)
+{
+	const struct clone_watch watch = gate_clone_watch(session->gate);
+
+	return context_breakers_watch(&session->events.breakers, &watch);
+}
+
 /* Opens and enables the events, and lets the command go. */
 static int start_recording(struct session *session)
 {
@@ -419,6 +426,8 @@ static int start_recording(struct session *session)
 		err = attach_programs(session, sets, ARRAY_SIZE(sets));
 	else if (!err && session->gate)
 		err = gate_attach(session->gate, &session->events);
+	if (!err && session->events.breakers.are_needed)
+		err = watch_clones(session);
 	if (!err && session->unwinder)
 		err = live_unwinder_set_events(session->unwinder, &session->events);
 	if (!err && session->unwinder && session->programs)
@@ -458,14 +467,14 @@ static int start_recording(struct session *session)
 	marks_start(&session->marks, session->start_ns, session_end_ns(session),
 		    is_everywhere(session) ? getpid() : session->pids[0]);
 	launch_release(&session->command);
-	if (session->programs)
+	if (session->programs || session->events.breakers.are_needed)
 		record_events_raise_fd_limit(FOLLOWERS_FDS);
 	privileges_raise_priority();
 	/* The gate continues what it stopped, followers open events for the first child, and the
 	 * code of processes is read to unwind, and to find allocators that come later. */
 	privileges_drop(&(struct privileges_kept){
 		.kill = session->gate != NULL,
-		.perfmon = session->programs != NULL,
+		.perfmon = session->programs || session->events.breakers.are_needed,
 		.read_code = session->unwinder || session->programs,
 	});
 	report_start(session);
@@ -575,6 +584,22 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 					stats->lost, stats->dumps);
 	if (stats->by_dwfl)
 		snprintf(to + len, size - len, ", %" PRIu64 " unwound by libdwfl", stats->by_dwfl);
+}
+
+/*
+ * Before Linux 6.12 the kernel may take probes away from tasks that were created without a breaker,
+ * and does not say so (context_breakers.h).
+ */
+static int tell_doubts(const struct session *session, const struct ring_reader *reader)
+{
+	uint64_t nr = context_breakers_nr_unprotected(&session->events.breakers);
+
+	if (!nr)
+		return 0;
+	diag_warn("%" PRIu64 " process%s or thread%s came to be unguarded, and events may be "
+		  "missing: what is held is doubtful; Linux 6.12 needs no guarding",
+		  nr, nr == 1 ? "" : "es", nr == 1 ? "" : "s");
+	return marks_write_doubt(session->marks.pid, reader->end_ns, nr, session->writer);
 }
 
 static void report_end(const struct session *session, const struct ring_reader *reader)
@@ -717,6 +742,8 @@ static int run(struct session *session)
 	err = record(session, &reader);
 	if (session->gate)
 		gate_open(session->gate);
+	if (!err)
+		err = tell_doubts(session, &reader);
 	finish_err = perf_writer_finish(session->writer, &session->build_ids);
 	report_command(session);
 	report_end(session, &reader);

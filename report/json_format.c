@@ -85,6 +85,8 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	if (stats->forgetful_children)
 		write_u64(out, "forgetful_children", stats->forgetful_children);
 	write_u64(out, "lost", analysis->lost);
+	if (analysis->unguarded_tasks)
+		write_u64(out, "unguarded_tasks", analysis->unguarded_tasks);
 	write_u64(out, "unwind_failures", analysis_unwind_failures(analysis));
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
 		write_u64(out, anomaly_keys[i], report->anomalies[i]);

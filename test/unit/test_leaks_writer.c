@@ -366,6 +366,25 @@ static void lost_on_a_cpu_that_had_no_event(void **state)
 			 "# columns");
 }
 
+/* leakrec:doubt: nobody knows how many events are missing. */
+static void unguarded_tasks_make_all_doubtful(void **state)
+{
+	const struct leaks_options options = {0};
+	int doubt = perf_data_add_event(writer, "leakrec", "doubt", "u32 by_signal\nu64 number");
+	_cleanup_free_ char *text = NULL;
+
+	add_call(10 * SECOND, 1, 0xa00);
+	add_call(11 * SECOND, 2, 0xb00);
+	add(doubt, 12 * SECOND, (uint64_t[]){0, 3});
+	text = leaks_text(&options);
+	assert_has(text, " lost=0 ");
+	assert_has(text, " firm_blocks=0 ");
+	assert_has(text, " unguarded_tasks=3 ");
+	assert_has(text, "\n# lost: perhaps events of forked processes: 3 processes or threads ");
+	assert_has(text, " doubtful:lost ");
+	assert_lacks(text, " firm ");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 static void histories_are_of_whole_stacks(void **state)
@@ -410,6 +429,7 @@ int main(void)
 		TEST(lost_by_the_ring_of_the_other_records),
 		TEST(what_was_lost_on_one_cpu_is_apart_where_times_are),
 		TEST(lost_on_a_cpu_that_had_no_event),
+		TEST(unguarded_tasks_make_all_doubtful),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

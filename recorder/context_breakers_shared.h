@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the BPF programs at clone() (context_breakers.bpf.h) and the recorder share. */
+#ifndef LEAKTOOLS_RECORDER_CONTEXT_BREAKERS_SHARED_H
+#define LEAKTOOLS_RECORDER_CONTEXT_BREAKERS_SHARED_H
+
+#define BREAKER_MAX_ANSWERS 4096 /* a power of two */
+
+enum breaker_answer {
+	BREAKER_OPEN,
+	BREAKER_REFUSED, /* it could not be opened: not to be asked for again */
+};
+
+struct breaker_shared {
+	/* CLOCK_MONOTONIC: the threads of recorded processes that are older have breakers. */
+	unsigned long long attached_ns;
+	unsigned long long own_group; /* the recorder's process group */
+	unsigned long long nr_requests;
+	unsigned long long nr_unprotected; /* tasks that were created without a breaker */
+	/* By number: (number of the request << 1) + enum breaker_answer. */
+	unsigned long long answers[BREAKER_MAX_ANSWERS];
+};
+
+struct breaker_request {
+	unsigned long long number;
+	unsigned int tgid, tid;
+};
+
+#endif
