@@ -139,9 +139,9 @@ kill_now() {
 	done
 }
 
-# wait_until SECONDS COMMAND...: until the command succeeds.
+# wait_until SECONDS COMMAND...: until the command succeeds. WAIT_FACTOR is for machines that are slow.
 wait_until() {
-	local deadline=$((SECONDS + $1))
+	local deadline=$((SECONDS + $1 * ${WAIT_FACTOR:-1}))
 
 	shift
 	until "$@"; do
@@ -170,7 +170,7 @@ start_target() {
 	TARGET_PID=$!
 	STARTED_PIDS+=("$TARGET_PID")
 	exec {TARGET_IN}>target.in {TARGET_OUT}<target.out
-	read -r -t 60 -u "$TARGET_OUT" word RECORDED_PID
+	read -r -t $((60 * ${WAIT_FACTOR:-1})) -u "$TARGET_OUT" word RECORDED_PID
 	[[ $word == ready ]]
 }
 

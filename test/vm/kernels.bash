@@ -25,14 +25,14 @@ apt_do() {
 		-o Acquire::Retries=3 -o APT::Sandbox::User=root -o Debug::NoLocking=true "$@"
 }
 
-# The base address of the mirror that has such suites.
+# The base address of the mirror that has such suites; none where apt has no lists yet.
 mirror_of() {
 	local pattern='^[a-z]+(-updates)?$'
 
 	[[ $1 != *-security ]] || pattern='-security$'
 	# shellcheck disable=SC2016 # apt-get expands it
 	apt-get indextargets --format '$(SITE) $(RELEASE) $(ORIGIN)' 'Created-By: Packages' |
-		awk -v pattern="$pattern" '$2 ~ pattern && $1 ~ /debian/ { print $1; exit }'
+		awk -v pattern="$pattern" '$2 ~ pattern && $3 == "Debian" { print $1; exit }'
 }
 
 # update_suite SUITE: fetches its list of packages.
@@ -41,14 +41,15 @@ update_suite() {
 
 	mirror=$(mirror_of "$1")
 	if [[ -z $mirror ]]; then
-		echo "the machine's apt sources name no Debian mirror for it"
+		echo "the machine's apt knows no Debian mirror for it: run apt-get update"
 		return 1
 	fi
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
 	echo "deb [signed-by=$KEYRING] $mirror $1 main" >"$dir/sources.list"
-	apt_do "$1" apt-get update -o APT::Update::Error-Mode=any 2>&1 >/dev/null |
-		sed -n 's/^[EW]: *//p' | head -n 1 >"$dir/error"
-	[[ ! -s $dir/error ]] || { cat "$dir/error" && return 1; }
+	if ! apt_do "$1" apt-get update -o APT::Update::Error-Mode=any >"$dir/log" 2>&1; then
+		sed -nE 's/^[EW]: *//p' "$dir/log" | head -n 1
+		return 1
+	fi
 }
 
 # kernels_of SUITE: "RELEASE VERSION SUITE PACKAGE,..." for each kernel; no cloud or realtime kernels, none
@@ -100,6 +101,10 @@ update_kernel_list() {
 	# One that several suites have is named once.
 	awk '$4 !~ /^-/' "$dir/kernels" | sort -s -k 2,2V -k 1,1 | awk '!seen[$1 $2]++' >"$dir/list"
 	mv "$dir/failed" "$CACHE/kernels.failed"
+	if [[ ! -s $dir/list && -s $CACHE/kernels ]]; then
+		echo "run: apt cannot tell: the list is that of $(stat -c %y "$CACHE/kernels")" >&2
+		return
+	fi
 	mv "$dir/list" "$CACHE/kernels"
 }
 

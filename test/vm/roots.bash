@@ -35,6 +35,7 @@ make_root() {
 	mkfs.ext4 -q -F -E lazy_itable_init=1,lazy_journal_init=1 -d "$work/root" "$work/image"
 	mv "$work/image" "$image"
 	echo "${packages[*]}" >"$image.packages"
+	rm -rf --one-file-system "$work"
 }
 
 # fill_root SUITE ROOT PACKAGE...: debootstrap's own way with dependencies is too simple for all of the
@@ -43,7 +44,7 @@ fill_root() {
 	local suite=$1 root=$2 mirror
 
 	mirror=$(mirror_of "$suite")
-	[[ -n $mirror ]] || { echo "the machine's apt sources name no Debian mirror" && return 1; }
+	[[ -n $mirror ]] || { echo "the machine's apt knows no Debian mirror: run apt-get update" && return 1; }
 	debootstrap --variant=minbase --keyring="$KEYRING" "$suite" "$root" "$mirror" || return
 	rm -f "$root"/var/cache/apt/archives/*.deb
 	apt_do "$suite" apt-get -q -y --no-install-recommends --download-only \
