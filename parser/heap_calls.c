@@ -384,7 +384,14 @@ static struct open_call *take_call(struct step *step)
 			if (!call_add_inner(&calls->calls[index], block->address, block->sequence))
 				break;
 		}
-		abandon_top(step, ENTRY_JUMPED_OVER);
+		/* One that was jumped to ends at the same exit, of which its own event comes
+		 * second. */
+		if (step->sample->event->point == PROBE_EXIT && inner->is_jumped_to) {
+			settle_inner(step->sink, step->heap, inner);
+			calls->depth--;
+		} else {
+			abandon_top(step, ENTRY_JUMPED_OVER);
+		}
 	}
 	calls->depth--;
 	return &calls->calls[index];

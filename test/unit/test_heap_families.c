@@ -236,6 +236,22 @@ static void calls_that_threw_end_with_no_other(void **state)
 	assert_int_equal(feed_nr_anomalies(&feed), 0);
 }
 
+/* Their events come in any order. */
+static void calls_that_share_an_exit_both_end(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		enter("operator_new_array", NEW_ARRAY_PROBE, FEED_PROGRAM, 50);
+		enter("operator_new", NEW_PROBE, FEED_PROGRAM, 50);
+		leave_shared_exit(i, FEED_PROGRAM, 0xa0);
+		release_array(0xa0);
+	}
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->allocations, 2);
+	assert_int_equal(feed_stats(&feed)->entries_without_return, 0);
+	assert_int_equal(feed_nr_held(&feed), 0);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +273,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_exit_of_malloc_ends_no_call_that_threw, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(calls_that_threw_end_with_no_other, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(calls_that_share_an_exit_both_end, set_up,
 						tear_down),
 	};
 
