@@ -194,7 +194,7 @@ static size_t count_copies(const struct program_place *place)
 static int attach_programs(struct followers *followers)
 {
 	const struct probe_programs *programs = followers->programs;
-	const struct probe *probe, *before = NULL;
+	const struct probe none = {.point = PROBE_ENTRY}, *probe, *before = &none;
 	size_t file = 0, nr = 0;
 	int err = 0;
 
@@ -205,7 +205,7 @@ static int attach_programs(struct followers *followers)
 		for (size_t j = 0; j < nr_probes && !err; j++, before = probe) {
 			probe = next_copy(&followers->own_probes, &file, &nr);
 			/* The exits of a function are one event. */
-			if (before && exit_plan_shares_event(before, probe))
+			if (exit_plan_shares_event(before, probe))
 				continue;
 			err = attach_program(
 				followers, probe,
