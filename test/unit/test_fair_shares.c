@@ -93,7 +93,7 @@ static char copies[NR_COPIES][64];
 static void map_copies(void)
 {
 	Dl_info info;
-	struct stat st;
+	struct stat st = {0};
 	int libc;
 
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): dladdr() takes any address */

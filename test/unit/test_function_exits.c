@@ -77,6 +77,7 @@ static int find(const struct elf_image *image, uint64_t offset, uint64_t size_by
 	struct frame_table frames;
 	int err = frame_table_init(&frames, image);
 
+	*ret = (struct function_exits){0};
 	if (!err)
 		err = function_exits_find(image, &frames, &function, ret);
 	frame_table_deinit(&frames);
@@ -85,7 +86,7 @@ static int find(const struct elf_image *image, uint64_t offset, uint64_t size_by
 
 static void check_case(const struct exits_case *test)
 {
-	struct function_exits exits;
+	struct function_exits exits = {0};
 	struct code_file file;
 	int err;
 
@@ -199,7 +200,7 @@ static int find_with_pads(const uint8_t *code, size_t size_bytes, int32_t pads,
 
 static void landing_pads_lead_to_exits(void **state)
 {
-	struct function_exits exits;
+	struct function_exits exits = {0};
 
 	assert_int_equal(find_with_pads(code_with_pad, sizeof(code_with_pad), PADS_AT, &exits), 0);
 	assert_int_equal(exits.nr, 2);
@@ -263,8 +264,8 @@ static bool take_function(void *context, const struct elf_symbol *symbol)
 static void switches_are_followed(void **state)
 {
 	struct elf_symbol symbol = {.name = "exits_with_switch"};
-	struct elf_function function;
-	struct function_exits exits;
+	struct elf_function function = {0};
+	struct function_exits exits = {0};
 	struct elf_image image;
 	int numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8},
 	    fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -329,8 +330,8 @@ static void read_returns(struct library *library, const char *path)
 static bool check_function(void *context, const struct elf_symbol *symbol)
 {
 	struct library *library = context;
-	struct elf_function function;
-	struct function_exits exits;
+	struct elf_function function = {0};
+	struct function_exits exits = {0};
 	int err;
 
 	if (symbol->type != STT_FUNC || !symbol->in_dynsym ||
