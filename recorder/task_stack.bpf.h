@@ -5,14 +5,14 @@
  * Such a program can be preempted between any two of its instructions, and another task of that CPU
  * may then run the same program: uprobe_prog_run() (kernel/trace/bpf_trace.c) and
  * bpf_prog_run_array_uprobe() (include/linux/bpf.h) hold rcu_read_lock() and migrate_disable(), and
- * nothing counts recursion (Linux 6.1 to 7.3). Nevertheless, from Linux 6.13 on the JIT may place
- * the stack of a program of type kprobe into memory that exists once for each CPU, a "private
- * stack". Two tasks then overwrite each other's variables: wrong records, then a wild pointer in
- * the kernel.
+ * nothing counts recursion (Linux 6.1 to 7.3). Nevertheless, from Linux 6.13 on, and in 6.12's
+ * stable series, the JIT may place the stack of a program of type kprobe into memory that exists
+ * once for each CPU, a "private stack". Two tasks then overwrite each other's variables: wrong
+ * records, then a wild pointer in the kernel.
  *
  * A program that contains a tail call, reachable or not, never gets a private stack:
- * check_max_stack_depth() in kernel/bpf/verifier.c (Linux 6.13 to 7.3). Sleepable programs may have
- * no tail call before 7.x. No function of theirs may use 64 bytes of stack or more
+ * check_max_stack_depth() in kernel/bpf/verifier.c (Linux 6.12.107 and 7.3). Sleepable programs may
+ * have no tail call before 7.x. No function of theirs may use 64 bytes of stack or more
  * (BPF_PRIV_STACK_MIN_SIZE, same file). The recorder reads the machine code to see whether all this
  * held (private_stack.h).
  */
