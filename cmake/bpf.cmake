@@ -9,16 +9,17 @@ else()
 endif()
 find_program(BPFTOOL bpftool PATHS /usr/sbin /sbin REQUIRED)
 
-# leaktools_bpf(TARGET NAME): NAME.bpf.c becomes NAME.skel.h, which TARGET includes.
-function(leaktools_bpf target name)
-	set(source ${CMAKE_CURRENT_SOURCE_DIR}/${name}.bpf.c)
+# leaktools_bpf(TARGET FOLDER/NAME): FOLDER/NAME.bpf.c becomes NAME.skel.h, which TARGET includes.
+function(leaktools_bpf target path)
+	set(source ${CMAKE_CURRENT_SOURCE_DIR}/${path}.bpf.c)
+	cmake_path(GET path FILENAME name)
 	set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.bpf.o)
 	set(skeleton ${CMAKE_CURRENT_BINARY_DIR}/skeletons/${name}.skel.h)
 	# -mcpu=v3: compare-and-swap, Linux 5.12. The multiarch directory is for asm/types.h.
 	add_custom_command(OUTPUT ${skeleton}
 		COMMAND ${BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Werror
 			-Wno-unused-parameter -D__TARGET_ARCH_${BPF_TARGET_ARCH}
-			-I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+			-I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -I${PROJECT_SOURCE_DIR}
 			-MD -MF ${object}.d -c ${source} -o ${object}
 		COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/skeletons
 		COMMAND ${BPFTOOL} gen skeleton ${object} name ${name}_bpf > ${skeleton}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Compiler flags, and the two ways things are built: a stage's library and a tool's main.
+# Compiler flags of everything that is built.
 
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
@@ -45,24 +45,4 @@ foreach(flag -fstack-clash-protection -fcf-protection)
 		list(APPEND LEAKTOOLS_HARDENING ${flag})
 	endif()
 endforeach()
-
-# leaktools_stage(NAME SOURCES... LINK LIBRARIES...): the static library of one stage. What it
-# links is what it may include: common/ and the stages before it (docs/architecture.md).
-function(leaktools_stage name)
-	cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
-	add_library(${name} STATIC ${ARG_SOURCES})
-	target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
-	target_compile_options(${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/common/banned.h
-		${LEAKTOOLS_HARDENING})
-	target_link_libraries(${name} PUBLIC ${ARG_LINK})
-endfunction()
-
-# leaktools_tool(NAME MAIN.c LIBRARIES...): a tool is a thin main over the stages' libraries.
-function(leaktools_tool name main)
-	add_executable(${name} ${main})
-	target_compile_options(${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/common/banned.h
-		${LEAKTOOLS_HARDENING})
-	target_link_options(${name} PRIVATE -pie -Wl,-z,relro,-z,now,-z,noexecstack)
-	target_link_libraries(${name} PRIVATE ${ARGN})
-	install(TARGETS ${name})
-endfunction()
+set(LEAKTOOLS_TOOL_FLAGS -include ${PROJECT_SOURCE_DIR}/common/banned.h ${LEAKTOOLS_HARDENING})

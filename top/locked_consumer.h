@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_TOP_LOCKED_CONSUMER_H
 #define LEAKTOOLS_TOP_LOCKED_CONSUMER_H
 
-#include "parser/perf_event_types.h"
+#include "parser/records/perf_event_types.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "common/wrapper_names.h"
+#include "common/schema/wrapper_names.h"
 
 #include <errno.h>
 #include <string.h>

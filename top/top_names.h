@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_TOP_TOP_NAMES_H
 #define LEAKTOOLS_TOP_TOP_NAMES_H
 
-#include "report/named_stack.h"
+#include "report/names/named_stack.h"
 
 #include <stdbool.h>
 

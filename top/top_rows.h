@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_TOP_TOP_ROWS_H
 #define LEAKTOOLS_TOP_TOP_ROWS_H
 
-#include "parser/site_stats.h"
+#include "parser/statistics/site_stats.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/top_screen.h"
 
-#include "parser/leak_words.h"
+#include "report/text/leak_words.h"
 
 #include <errno.h>
 #include <inttypes.h>

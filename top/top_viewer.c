@@ -5,7 +5,7 @@
 #include "common/colour.h"
 #include "common/diag.h"
 #include "common/scope.h"
-#include "parser/leak_screen.h"
+#include "report/text/summary_report.h"
 #include "top/locked_consumer.h"
 #include "top/top_messages.h"
 #include "top/top_screen.h"

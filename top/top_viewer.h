@@ -2,7 +2,7 @@
 /*
  * The process that shows a recording: it parses what the recorder writes, as leakparse would, draws
  * that a few times a second, and tells the recorder what keys ask for, by signals. It ends with the
- * recording, and then prints what leaks (leak_screen.h).
+ * recording, and then prints what leaks (summary_report.h).
  */
 #ifndef LEAKTOOLS_TOP_TOP_VIEWER_H
 #define LEAKTOOLS_TOP_TOP_VIEWER_H

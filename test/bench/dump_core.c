@@ -2,7 +2,7 @@
 #include "test/bench/dump_core.h"
 
 #include "common/scope.h"
-#include "unwind/dump_registers.h"
+#include "unwind/frames/dump_registers.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -14,10 +14,10 @@
  */
 #include "common/diag.h"
 #include "common/scope.h"
-#include "parser/perf_input.h"
+#include "parser/perfdata/perf_input.h"
 #include "test/bench/dump_core.h"
-#include "unwind/dump_unwinder.h"
-#include "unwind/hash.h"
+#include "unwind/frames/dump_unwinder.h"
+#include "common/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 #ifndef LEAKTOOLS_TEST_FUZZ_CONSUMER_H
 #define LEAKTOOLS_TEST_FUZZ_CONSUMER_H
 
-#include "parser/heap_tracker.h"
-#include "parser/perf_input.h"
+#include "parser/calls/heap_tracker.h"
+#include "parser/perfdata/perf_input.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * Any bytes as a record of the kernel's, with any attribute and any fields: the input is struct
  * input, then the record.
  */
-#include "parser/perf_formats.h"
-#include "parser/perf_sample.h"
-#include "parser/perf_side_records.h"
+#include "parser/records/perf_formats.h"
+#include "parser/records/perf_sample.h"
+#include "parser/records/perf_side_records.h"
 #include "test/fuzz/consumer.h"
 
 #define NR_FIELDS 8

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Any text as perf script's. */
-#include "parser/perf_script_text.h"
+#include "parser/perfdata/perf_script_text.h"
 #include "test/fuzz/consumer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

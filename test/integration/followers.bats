@@ -82,7 +82,7 @@ no_probes_left() {
 	assert_storm
 }
 
-# Before Linux 6.12 perf events have to be kept from being swapped between tasks (recorder/context_breakers.h).
+# Before Linux 6.12 perf events have to be kept from being swapped between tasks (recorder/events/context_breakers.h).
 @test "followers: threads of forked children come and go" {
 	local engine
 

@@ -462,7 +462,7 @@ golden() {
 
 @test "every option stands in --help and in the man page" {
 	run -0 "$leakplot" --help
-	options="$(sed -nE 's/^\t\{ ?"([a-z-]+)", .*/\1/p' "$SOURCE_DIR/plot/leakplot_options.c")"
+	options="$(sed -nE 's/^\t\{ ?"([a-z-]+)", .*/\1/p' "$SOURCE_DIR/tools/leakplot_options.c")"
 	[ "$(wc -l <<<"$options")" -ge 10 ]
 	for option in $options; do
 		[[ "$output" == *"--$option"* ]]

@@ -5,7 +5,7 @@
 #ifndef LEAKTOOLS_TEST_SUPPORT_CODE_FILE_H
 #define LEAKTOOLS_TEST_SUPPORT_CODE_FILE_H
 
-#include "probes/elf_image.h"
+#include "probes/elf/elf_image.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_TEST_SUPPORT_HEAP_FEED_H
 #define LEAKTOOLS_TEST_SUPPORT_HEAP_FEED_H
 
-#include "parser/heap_tracker.h"
+#include "parser/calls/heap_tracker.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #ifndef LEAKTOOLS_TEST_SUPPORT_LEAK_TRACES_H
 #define LEAKTOOLS_TEST_SUPPORT_LEAK_TRACES_H
 
-#include "parser/verdicts.h"
+#include "parser/verdicts/verdicts.h"
 
 enum trace_kind {
 	/* No leaks: */

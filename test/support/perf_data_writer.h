@@ -10,7 +10,7 @@
 #ifndef LEAKTOOLS_TEST_SUPPORT_PERF_DATA_WRITER_H
 #define LEAKTOOLS_TEST_SUPPORT_PERF_DATA_WRITER_H
 
-#include "common/probe_schema.h"
+#include "common/schema/probe_schema.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>

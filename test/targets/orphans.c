@@ -8,7 +8,7 @@
 
 #define MAX_FORKS 100000
 
-/* recorder/gate_table.h */
+/* recorder/target_table/target_table.h */
 static unsigned int slot(unsigned int tgid)
 {
 	return (tgid * 2654435761U >> 16) & 1023;

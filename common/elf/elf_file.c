@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/elf/elf_file.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define CHUNK (256u << 10)
+/* Linux executes no file with more: load_elf_phdrs(), fs/binfmt_elf.c, 6.1. */
+#define MAX_SEGMENTS	(65536 / sizeof(Elf64_Phdr))
+#define MAX_NAMES	(1u << 20) /* of sections; linked files have a few hundred bytes */
+#define MAX_NOTES	(32u << 20)
+#define MAX_LINK	(64u << 10)  /* to a debug file */
+#define MAX_EXPANDED	(4ull << 30) /* of compressed sections; the largest real ones take 1 GiB */
+#define MAX_MINI	(256ull << 20) /* of a MiniDebugInfo, which is a symbol table */
+#define MAX_LZMA_MEMORY (128ull << 20)
+#define MAX_SUMMED_SIZE (8ll << 30) /* a larger file, sparse perhaps, is not read for its sum */
+
+int elf_file_reopen(int path_fd, struct stat *ret_stat)
+{
+	char link[64];
+	int fd;
+
+	if (fstat(path_fd, ret_stat))
+		return -errno;
+	if (!S_ISREG(ret_stat->st_mode))
+		return S_ISDIR(ret_stat->st_mode) ? -EISDIR : -ENOEXEC;
+	/* The link leads to this very file. Its owner may hold a lease: that is not waited for. */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+int elf_file_open(const char *path, struct stat *ret_stat)
+{
+	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+
+	*ret_stat = (struct stat){0};
+	return fd < 0 ? -errno : elf_file_reopen(fd, ret_stat);
+}
+
+bool elf_file_has_data(int fd, uint64_t offset, uint64_t size)
+{
+	struct stat st;
+	off_t hole;
+
+	if (fstat(fd, &st) || offset > (uint64_t)st.st_size || size > (uint64_t)st.st_size - offset)
+		return false;
+	hole = lseek(fd, (off_t)offset, SEEK_HOLE);
+	return hole < 0 || (uint64_t)hole >= offset + size;
+}
+
+/*
+ * Section and segment counts that do not fit into the header stand in the first section's, and may
+ * be anything. libelf allocates memory for each section. Linked files have no such counts. The
+ * bytes compared are the same in either byte order.
+ */
+static bool has_sane_counts(int fd)
+{
+	static const uint8_t extended[2] = {0xff, 0xff}, none[8] = {0};
+	uint8_t header[sizeof(Elf64_Ehdr)] = {0};
+	bool is_64;
+	const uint8_t *segments, *sections, *offset;
+
+	if (pread(fd, header, sizeof(header), 0) < (ssize_t)sizeof(Elf32_Ehdr) ||
+	    memcmp(header, ELFMAG, SELFMAG) != 0)
+		return false;
+	is_64 = header[EI_CLASS] == ELFCLASS64;
+	segments = header + (is_64 ? offsetof(Elf64_Ehdr, e_phnum) : offsetof(Elf32_Ehdr, e_phnum));
+	sections = header + (is_64 ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum));
+	offset = header + (is_64 ? offsetof(Elf64_Ehdr, e_shoff) : offsetof(Elf32_Ehdr, e_shoff));
+	return memcmp(segments, extended, 2) != 0 &&
+	       (memcmp(sections, none, 2) != 0 || memcmp(offset, none, is_64 ? 8 : 4) == 0);
+}
+
+static bool has_sane_segments(Elf *elf)
+{
+	uint64_t notes = 0;
+	GElf_Phdr header;
+	size_t nr;
+
+	if (elf_getphdrnum(elf, &nr) || nr > MAX_SEGMENTS)
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		if (!gelf_getphdr(elf, (int)i, &header))
+			return false;
+		if (header.p_type != PT_NOTE)
+			continue;
+		if (header.p_filesz > MAX_NOTES - notes)
+			return false;
+		notes += header.p_filesz;
+	}
+	return true;
+}
+
+/* The names are read as a whole, and each is looked for from the table's end back. */
+static bool has_sane_names(Elf *elf, int fd, size_t names)
+{
+	GElf_Shdr header;
+	char last;
+
+	return gelf_getshdr(elf_getscn(elf, names), &header) &&
+	       !(header.sh_flags & SHF_COMPRESSED) && header.sh_size > 0 &&
+	       header.sh_size <= MAX_NAMES &&
+	       elf_file_has_data(fd, header.sh_offset, header.sh_size) &&
+	       pread(fd, &last, 1, (off_t)(header.sh_offset + header.sh_size - 1)) == 1 && !last;
+}
+
+static bool has_sane_sections(Elf *elf, int fd)
+{
+	Elf_Scn *section = NULL;
+	uint64_t notes = 0;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) || names == SHN_UNDEF)
+		return true;
+	if (!has_sane_names(elf, fd, names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (name && strncmp(name, ".gnu_debug", 10) == 0 && strstr(name, "link") &&
+		    header.sh_size > MAX_LINK)
+			return false;
+		if (header.sh_type != SHT_NOTE)
+			continue;
+		if (header.sh_size > MAX_NOTES - notes)
+			return false;
+		notes += header.sh_size;
+	}
+	return true;
+}
+
+Elf *elf_file_begin(int fd)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = has_sane_counts(fd) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
+	if (elf && elf_kind(elf) == ELF_K_ELF && has_sane_segments(elf) &&
+	    has_sane_sections(elf, fd))
+		return elf;
+	elf_end(elf);
+	return NULL;
+}
+
+bool elf_file_is_sane(int fd)
+{
+	Elf *elf = elf_file_begin(fd);
+
+	elf_end(elf);
+	return elf != NULL;
+}
+
+/* The checksum of all bytes. Returns 0 or a negative errno. */
+static int sum_file(int fd, uint32_t *ret)
+{
+	_cleanup_free_ uint8_t *chunk = malloc(CHUNK);
+	uLong crc = crc32(0, NULL, 0);
+	struct stat st;
+	off_t offset = 0;
+
+	if (!chunk)
+		return -ENOMEM;
+	if (fstat(fd, &st) || st.st_size > MAX_SUMMED_SIZE)
+		return -EFBIG;
+	while (offset < st.st_size) {
+		ssize_t nr = pread(fd, chunk, CHUNK, offset);
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			return nr ? -errno : -EIO;
+		crc = crc32(crc, chunk, (uInt)nr);
+		offset += nr;
+	}
+	*ret = (uint32_t)crc;
+	return 0;
+}
+
+bool elf_file_is(int fd, const struct elf_file_id *id)
+{
+	Elf *elf = elf_file_begin(fd);
+	const void *build_id;
+	bool same = false;
+	uint32_t crc = 0;
+
+	/* Any file has a checksum, also one that is compressed as a whole. */
+	ssize_t size = elf ? dwelf_elf_gnu_build_id(elf, &build_id) : -1;
+	if (size > 0 && id->build_id_size)
+		same = (size_t)size == id->build_id_size &&
+		       memcmp(build_id, id->build_id, id->build_id_size) == 0;
+	else if (id->has_crc)
+		same = !sum_file(fd, &crc) && crc == id->crc;
+	elf_end(elf);
+	return same;
+}
+
+/* No section of it is compressed once more. */
+static bool is_plain(char *image, size_t size)
+{
+	Elf *elf = elf_memory(image, size);
+	Elf_Scn *section = NULL;
+	bool plain = elf;
+
+	while (plain && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		plain = gelf_getshdr(section, &header) && !(header.sh_flags & SHF_COMPRESSED);
+	}
+	elf_end(elf);
+	return plain;
+}
+
+/* Real ones are a small ELF file, as it is. */
+static bool mini_expands_well(const Elf_Data *data)
+{
+	_cleanup_free_ char *image = NULL;
+	lzma_stream stream = LZMA_STREAM_INIT;
+	lzma_ret result = LZMA_OK;
+	size_t capacity = 0;
+
+	if (!data || lzma_auto_decoder(&stream, MAX_LZMA_MEMORY, 0) != LZMA_OK)
+		return false;
+	stream.next_in = data->d_buf;
+	stream.avail_in = data->d_size;
+	while (result == LZMA_OK && stream.total_out < MAX_MINI) {
+		char *grown;
+
+		capacity = capacity ? 2 * capacity : CHUNK;
+		grown = realloc(image, capacity);
+		if (!grown)
+			break;
+		image = grown;
+		stream.next_out = (uint8_t *)image + stream.total_out;
+		stream.avail_out = capacity - stream.total_out;
+		result = lzma_code(&stream, LZMA_FINISH);
+	}
+	size_t size = stream.total_out;
+	lzma_end(&stream);
+	/* What is damaged is expanded no further by others either. */
+	return size < MAX_MINI && result != LZMA_OK && result != LZMA_MEMLIMIT_ERROR &&
+	       (size == 0 || is_plain(image, size));
+}
+
+/* The older format: "ZLIB", then the size, the highest byte first. */
+static uint64_t gnu_expanded_size(Elf_Scn *section)
+{
+	const Elf_Data *data = elf_rawdata(section, NULL);
+	const uint8_t *bytes = data ? data->d_buf : NULL;
+	uint64_t size = 0;
+
+	if (!bytes || data->d_size < 12 || memcmp(bytes, "ZLIB", 4) != 0)
+		return 0;
+	for (size_t i = 4; i < 12; i++)
+		size = size << 8 | bytes[i];
+	return size;
+}
+
+static uint64_t expanded_size(Elf_Scn *section, const GElf_Shdr *header, const char *name)
+{
+	GElf_Chdr compression;
+
+	if (header->sh_flags & SHF_COMPRESSED)
+		return gelf_getchdr(section, &compression) ? compression.ch_size : 0;
+	return strncmp(name, ".zdebug", 7) == 0 ? gnu_expanded_size(section) : 0;
+}
+
+static bool sections_expand_well(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	uint64_t expanded = 0;
+	size_t names;
+	GElf_Shdr header;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return true; /* no sections: nothing to expand */
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (!name || header.sh_type == SHT_NOBITS)
+			continue;
+		uint64_t size = expanded_size(section, &header, name);
+		if (size > MAX_EXPANDED - expanded)
+			return false;
+		expanded += size;
+		if (strcmp(name, ".gnu_debugdata") == 0 &&
+		    !mini_expands_well(elf_rawdata(section, NULL)))
+			return false;
+	}
+	return true;
+}
+
+bool elf_file_expands_well(int fd, const char *name)
+{
+	/* libdw takes whole files that are compressed, too. */
+	Elf *elf = elf_file_begin(fd);
+	bool well = elf && sections_expand_well(elf);
+
+	elf_end(elf);
+	if (!well && name)
+		diag_warn(
+			"%s: what is compressed in it would take gigabytes, or is damaged; it is not used",
+			name);
+	return well;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * uthash as the unwind stage uses it: an allocation that fails is the caller's to handle, and keys
+ * may be hashed by a 64-bit mixing function instead of uthash's byte-wise one.
+ */
+#ifndef LEAKTOOLS_COMMON_HASH_H
+#define LEAKTOOLS_COMMON_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+/* After a failed HASH_ADD the element is in no table; hash_added() tells. */
+#define HASH_NONFATAL_OOM	 1
+#define uthash_nonfatal_oom(elt) ((elt)->hh.tbl = NULL)
+#include <uthash.h>
+
+#define hash_added(elt) ((elt)->hh.tbl != NULL)
+
+/* Spreads every bit of the 128-bit product over the result (the core of wyhash and others). */
+static inline uint64_t hash_mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* A number that nobody outside of this process knows: colliding keys can't be prepared. */
+static inline uint64_t hash_seed(void)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds addresses so */
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t seed = 0;
+
+	if (random)
+		memcpy(&seed, random, sizeof(seed));
+	return seed;
+}
+
+static inline uint64_t hash_words(const uint64_t *words, size_t nr, uint64_t seed)
+{
+	uint64_t hash = seed ^ 0x9e3779b97f4a7c15;
+
+	size_t i = 0;
+
+	for (; i + 1 < nr; i += 2)
+		hash = hash_mix(hash ^ words[i], 0xd6e8feb86659fd93 ^ words[i + 1]);
+	if (i < nr)
+		hash = hash_mix(hash ^ words[i], 0xd6e8feb86659fd93);
+	return hash_mix(hash, 0xa0761d6478bd642f ^ nr);
+}
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/analysis/analysis.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "parser/analysis/syscall_samples.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* A consumer's answer: what follows is not wanted. */
+#define ENOUGH_READ 1
+
+/* By then most of the files are known whose functions allocate; it is a millisecond's work. */
+#define BEGIN_NAMING_AT 4096 /* operations */
+
+int analysis_init(struct analysis *analysis, const struct stack_store_options *options,
+		  const struct heap_observer *observer)
+{
+	int err;
+
+	*analysis = (struct analysis){0};
+	err = stack_store_create(options, &analysis->stacks);
+	if (!err)
+		err = heap_tracker_create(observer, &analysis->heaps);
+	if (!err) {
+		analysis->loss_windows = loss_windows_create();
+		err = analysis->loss_windows ? 0 : -ENOMEM;
+	}
+	if (err)
+		diag_error("cannot analyse the recording: %s", strerror(-err));
+	return err;
+}
+
+/*
+ * The sample's stack, the probed function on top. Where the sample has no callchain, the function
+ * and its caller's address make a short one.
+ *
+ * Callchain at a return: it starts with the return address. At an entry or an exit: it starts with
+ * the probed instruction, and the caller's frame pointer is not set up yet, or is again, so that
+ * the kernel's walk misses the caller (before Linux 6.12, and after it where the function does not
+ * begin with endbr64 or push %rbp); our own recordings hold the caller's address.
+ */
+static int add_callchain(struct analysis *analysis, const struct perf_sample *sample,
+			 uint32_t *ret_id)
+{
+	uint64_t frames[STACK_MAX_FRAMES];
+	const uint64_t *rest = sample->callchain;
+	size_t nr = 0, nr_rest = sample->nr_callchain;
+	uint64_t caller = sample->caller;
+
+	/* leakrec's marks, where the stack was not unwound to its end (docs/perf-data.md). */
+	if (nr_rest > 1 && rest[nr_rest - 1] <= STACK_INCOMPLETE)
+		analysis->incomplete_chains++;
+	if (sample->whole_chain)
+		return stack_store_add_callchain(analysis->stacks, sample->origin.pid,
+						 sample->callchain, sample->nr_callchain, ret_id);
+	frames[nr++] = sample->probe_address;
+	if (probe_point_is_return(sample->event->point))
+		caller = sample->return_address;
+	if (nr_rest &&
+	    (!probe_point_is_return(sample->event->point) || sample->event->point == PROBE_EXIT)) {
+		rest++;
+		nr_rest--;
+	}
+	if (caller && (!nr_rest || rest[0] != caller))
+		frames[nr++] = caller;
+	if (nr_rest > STACK_MAX_FRAMES - nr)
+		nr_rest = STACK_MAX_FRAMES - nr;
+	if (nr_rest)
+		memcpy(frames + nr, rest, nr_rest * sizeof(*frames));
+	if (nr + nr_rest == STACK_MAX_FRAMES)
+		frames[STACK_MAX_FRAMES - 1] = STACK_TRUNCATED;
+	return stack_store_add_callchain(analysis->stacks, sample->origin.pid, frames, nr + nr_rest,
+					 ret_id);
+}
+
+static int add_dump(struct analysis *analysis, const struct perf_sample *sample, uint32_t *ret_id)
+{
+	struct stack_dump dump = sample->dump;
+
+	if (probe_point_is_return(sample->event->point))
+		dump.returned_from = sample->probe_address;
+	dump.is_returning = sample->event->point == PROBE_EXIT;
+	return stack_store_add_dump(analysis->stacks, sample->origin.pid, &dump, ret_id);
+}
+
+static enum loss_ring ring_of(const struct perf_event_desc *event)
+{
+	return perf_event_is_operation(event) ? LOSS_RING_PROBES : LOSS_RING_OTHERS;
+}
+
+/* A record that is no sample. */
+static void note_record(struct analysis *analysis, const struct perf_origin *origin)
+{
+	loss_windows_note(analysis->loss_windows, LOSS_RING_OTHERS, origin->cpu, origin->time_ns);
+}
+
+static bool is_enough(const struct analysis *analysis, const struct perf_origin *origin)
+{
+	return (analysis->until_ns && analysis->start_ns &&
+		origin->time_ns - analysis->start_ns > analysis->until_ns) ||
+	       (analysis->until_sequence && origin->sequence > analysis->until_sequence);
+}
+
+/* The same of a record behind that operation, which may take what it had left. */
+static bool ends_before(const struct analysis *analysis, const struct perf_origin *origin)
+{
+	return is_enough(analysis, origin) ||
+	       (analysis->until_sequence && origin->sequence == analysis->until_sequence);
+}
+
+static int on_sample(void *context, const struct perf_sample *sample)
+{
+	struct analysis *analysis = context;
+	const struct perf_event_desc *event = sample->event;
+	uint32_t stack_id = STACK_NONE;
+	int err = 0;
+
+	if (event->is_doubt) {
+		analysis->unguarded_tasks += sample->mark_number;
+		return 0;
+	}
+	if (event->is_mark) {
+		const struct interval_mark mark = {sample->mark_number,
+						   event->is_probe_mark ? sample->mark_text : NULL};
+
+		/* leakrec's own came through no ring. */
+		if (event->is_probe_mark)
+			loss_windows_note(analysis->loss_windows, LOSS_RING_PROBES,
+					  sample->origin.cpu, sample->origin.time_ns);
+		if (analysis->intervals)
+			intervals_mark(analysis->intervals, sample->origin.time_ns, &mark);
+		return 0;
+	}
+	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
+			  sample->origin.time_ns);
+	if (perf_event_is_operation(event) && is_enough(analysis, &sample->origin))
+		return ENOUGH_READ;
+	if (event->schema) {
+		/* An allocation's stack is its return's. */
+		bool needs_stack = probe_point_is_return(event->point) ||
+				   event->schema->effect == RESOURCE_AT_ENTRY ||
+				   event->schema->effect == HEAP_RELEASE ||
+				   event->schema->effect == HEAP_REALLOC;
+
+		if (needs_stack && sample->has_dump)
+			err = add_dump(analysis, sample, &stack_id);
+		else if (needs_stack)
+			err = add_callchain(analysis, sample, &stack_id);
+	}
+	if (!err && perf_event_is_operation(event)) {
+		if (!analysis->start_ns) {
+			analysis->start_ns = sample->origin.time_ns;
+			if (analysis->intervals)
+				intervals_begin(analysis->intervals, analysis->start_ns);
+		}
+		analysis->end_ns = sample->origin.time_ns;
+		if (sample->origin.sequence == BEGIN_NAMING_AT)
+			err = stack_store_begin_naming(analysis->stacks);
+	}
+	if (!err && event->syscall)
+		return syscall_samples_take(analysis, sample);
+	return err ? err : heap_tracker_sample(analysis->heaps, sample, stack_id);
+}
+
+static bool on_soon(void *context, uint64_t address, bool sooner)
+{
+	const struct analysis *analysis = context;
+
+	return heap_tracker_prefetch(analysis->heaps, address, sooner);
+}
+
+static int on_mmap(void *context, const struct perf_mmap_record *record)
+{
+	struct analysis *analysis = context;
+
+	note_record(analysis, &record->origin);
+	return record->executable ? stack_store_map(analysis->stacks, &record->mapping) : 0;
+}
+
+static int on_fork(void *context, const struct perf_task_record *record)
+{
+	struct analysis *analysis = context;
+	int err = 0;
+
+	/* Where perf begins another file, it makes up records of all that is there. */
+	if (!record->origin.time_ns &&
+	    heap_tracker_has_thread(analysis->heaps, record->pid, record->tid))
+		return 0;
+	note_record(analysis, &record->origin);
+	if (record->pid != record->ppid)
+		err = stack_store_fork(analysis->stacks, record->pid, record->ppid);
+	return err ? err : heap_tracker_fork(analysis->heaps, record);
+}
+
+static int on_exit_task(void *context, const struct perf_task_record *record)
+{
+	struct analysis *analysis = context;
+
+	note_record(analysis, &record->origin);
+	return heap_tracker_exit(analysis->heaps, record);
+}
+
+static int on_comm(void *context, const struct perf_comm_record *record)
+{
+	struct analysis *analysis = context;
+
+	note_record(analysis, &record->origin);
+	if (record->exec && ends_before(analysis, &record->origin))
+		return ENOUGH_READ;
+	if (record->exec)
+		stack_store_exec(analysis->stacks, record->pid);
+	return heap_tracker_comm(analysis->heaps, record);
+}
+
+static int on_lost(void *context, const struct perf_lost_record *record)
+{
+	struct analysis *analysis = context;
+
+	const struct perf_event_desc *event = record->event;
+	uint32_t cpu = UINT32_MAX;
+
+	analysis->lost += record->lost;
+	if (!event || !record->origin.time_ns) {
+		analysis->lost_any_time += record->lost;
+		return 0;
+	}
+	if (event->attr.sample_type & PERF_SAMPLE_CPU)
+		cpu = record->origin.cpu;
+	loss_windows_add(analysis->loss_windows, ring_of(event), cpu, record->origin.time_ns,
+			 record->lost);
+	return 0;
+}
+
+static int on_build_id(void *context, const char *path, const uint8_t *build_id, uint8_t size)
+{
+	struct analysis *analysis = context;
+
+	return stack_store_set_build_id(analysis->stacks, path, build_id, size);
+}
+
+static int on_name(void *context, const char *path, uint64_t file_offset, const char *function,
+		   uint64_t function_offset)
+{
+	struct analysis *analysis = context;
+
+	return stack_store_name_place(analysis->stacks, path, file_offset, function,
+				      function_offset);
+}
+
+static void on_progress(void *context, uint64_t done, uint64_t total)
+{
+	const struct analysis *analysis = context;
+
+	progress_update(analysis->progress, done, total);
+}
+
+struct perf_consumer analysis_consumer(struct analysis *analysis)
+{
+	return (struct perf_consumer){
+		.context = analysis,
+		.resources = &analysis->resources,
+		.on_sample = on_sample,
+		.on_soon = on_soon,
+		.on_mmap = on_mmap,
+		.on_fork = on_fork,
+		.on_exit = on_exit_task,
+		.on_comm = on_comm,
+		.on_lost = on_lost,
+		.on_build_id = on_build_id,
+		.on_name = on_name,
+	};
+}
+
+/* @path: NULL for standard input. */
+static int read_one(struct analysis *analysis, const char *path)
+{
+	struct perf_consumer consumer = analysis_consumer(analysis);
+	_cleanup_close_ int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	int err;
+
+	if (path && fd < 0) {
+		err = errno;
+
+		diag_error("cannot read %s: %s", path, strerror(err));
+		return -err;
+	}
+	if (!path && isatty(STDIN_FILENO)) {
+		diag_error(
+			"standard input is a terminal; redirect a recording to it, or give -i FILE");
+		return -EINVAL;
+	}
+	if (analysis->progress) {
+		progress_init(analysis->progress);
+		consumer.on_progress = on_progress;
+	}
+	err = perf_input_read(path ? fd : STDIN_FILENO, path ? path : "standard input", &consumer,
+			      &analysis->input);
+	if (analysis->progress)
+		progress_end(analysis->progress);
+	return err;
+}
+
+int analysis_finish(struct analysis *analysis, int err)
+{
+	int finish_err = heap_tracker_finish(analysis->heaps);
+
+	analysis->was_enough = err == ENOUGH_READ;
+	if (analysis->was_enough)
+		err = 0;
+	if (err == -ENOMEM || finish_err)
+		diag_error("cannot analyse the recording: out of memory");
+	return err ? err : finish_err;
+}
+
+int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr_paths)
+{
+	int err = nr_paths == 0 ? read_one(analysis, NULL) : 0;
+
+	for (size_t i = 0; !err && i < nr_paths; i++) {
+		/* Their ends may overlap by what a ring held when the file was switched. */
+		uint64_t before_ns = analysis->input.first_ns;
+
+		err = read_one(analysis, paths[i]);
+		if (!err && i > 0 && analysis->input.first_ns < before_ns)
+			diag_warn("%s begins before %s: give the files in the order in which they "
+				  "were recorded",
+				  paths[i], paths[i - 1]);
+	}
+	return analysis_finish(analysis, err);
+}
+
+uint64_t analysis_unwind_failures(const struct analysis *analysis)
+{
+	return stack_store_unwind_failures(analysis->stacks) + analysis->incomplete_chains;
+}
+
+void analysis_deinit(struct analysis *analysis)
+{
+	heap_tracker_destroy(analysis->heaps);
+	stack_store_destroy(analysis->stacks);
+	loss_windows_destroy(analysis->loss_windows);
+	resource_schemas_deinit(&analysis->resources);
+	mapping_owners_deinit(&analysis->mapping_owners);
+	*analysis = (struct analysis){0};
+}

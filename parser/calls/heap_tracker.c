@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/calls/heap_tracker.h"
+
+#include "parser/calls/descriptor_calls.h"
+#include "parser/calls/heap_calls.h"
+#include "parser/calls/resource_calls.h"
+#include "parser/calls/mapping_calls.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+struct heap_tracker {
+	struct heap_sink sink;
+	struct process_table table;
+	struct heap_block *held; /* what heap_tracker_held() gave out */
+	size_t nr_held;
+	bool finished;
+	bool moved; /* @held is all there is: the heaps were emptied */
+};
+
+int heap_tracker_create(const struct heap_observer *observer, struct heap_tracker **ret)
+{
+	struct heap_tracker *tracker = calloc(1, sizeof(*tracker));
+
+	if (!tracker)
+		return -ENOMEM;
+	tracker->sink.sites = site_stats_create();
+	if (!tracker->sink.sites) {
+		free(tracker);
+		return -ENOMEM;
+	}
+	if (observer)
+		tracker->sink.observer = *observer;
+	heap_anomalies_init(&tracker->sink.anomalies, tracker->sink.stats.anomalies);
+	*ret = tracker;
+	return 0;
+}
+
+void heap_tracker_destroy(struct heap_tracker *tracker)
+{
+	if (!tracker)
+		return;
+	process_table_deinit(&tracker->table);
+	heap_anomalies_deinit(&tracker->sink.anomalies);
+	site_stats_destroy(tracker->sink.sites);
+	ref_counts_destroy(tracker->sink.refs);
+	free(tracker->held);
+	free(tracker);
+}
+
+/* The thread is gone, or the recording is: what waited for more of its events is decided. */
+static int settle_thread(struct heap_tracker *tracker, struct thread *thread, bool exited)
+{
+	struct heap_sink *sink = &tracker->sink;
+
+	if (thread->calls && thread->calls->depth > 0) {
+		struct heap *heap;
+		int err = process_open_heap(&tracker->table, thread->process, &heap);
+
+		if (err)
+			return err;
+		heap_calls_abandon(sink, thread, heap,
+				   exited ? ENTRY_THREAD_ENDED : ENTRY_RECORDING_ENDED);
+	}
+	if (thread->flushes_at_exit)
+		sink->stats.thread_exit_frees += free_run_end(&thread->free_run, &sink->anomalies,
+							      exited, &thread->process->doubtful);
+	thread->free_run = FREE_RUN_EMPTY;
+	return 0;
+}
+
+static int retire_thread(struct heap_tracker *tracker, pid_t tid, uint64_t time_ns)
+{
+	struct thread *thread = process_table_find_thread(&tracker->table, tid);
+	int err;
+
+	if (!thread || !thread->alive)
+		return 0;
+	err = settle_thread(tracker, thread, true);
+	if (!err)
+		err = process_table_exit_thread(&tracker->table, thread);
+	if (!err && thread->process->nr_threads == 0)
+		thread->process->ended_ns = time_ns;
+	return err;
+}
+
+/* @process lives: no free at the exit of a thread of it was what it died of. */
+static void settle_doubtful(struct heap_tracker *tracker, struct process *process)
+{
+	struct heap_sink *sink = &tracker->sink;
+
+	sink->stats.thread_exit_frees +=
+		heap_anomalies_withdraw_chain(&sink->anomalies, process->doubtful);
+	process->doubtful = ANOMALY_NONE;
+}
+
+/* Where nothing has changed since the thread's last event, as nearly always. */
+static bool is_same_place(const struct thread *thread, const struct perf_origin *origin)
+{
+	return thread && thread->tid == origin->tid && thread->alive &&
+	       thread->process->pid == origin->pid && thread->process->doubtful == ANOMALY_NONE &&
+	       thread->process->space && heap_space_is_open(thread->process->space);
+}
+
+/* As find_place(), where the thread is another one than before, or something has changed. */
+static __attribute__((noinline)) int find_new_place(struct heap_tracker *tracker,
+						    const struct perf_origin *origin,
+						    struct thread **ret_thread,
+						    struct heap **ret_heap)
+{
+	struct thread *thread = process_table_find_thread(&tracker->table, origin->tid);
+	int err = 0;
+
+	/* A tid used anew; the end of the thread that had it before was lost. */
+	if (thread && thread->alive && thread->process->pid != origin->pid)
+		err = retire_thread(tracker, origin->tid, origin->time_ns);
+	if (!err)
+		err = process_table_thread(&tracker->table, origin->pid, origin->tid, ret_thread);
+	if (err)
+		return err;
+	settle_doubtful(tracker, (*ret_thread)->process);
+	return process_open_heap(&tracker->table, (*ret_thread)->process, ret_heap);
+}
+
+/* The thread of a sample, and its heap. */
+static inline int find_place(struct heap_tracker *tracker, const struct perf_origin *origin,
+			     struct thread **ret_thread, struct heap **ret_heap)
+{
+	struct thread *thread = tracker->table.last_thread;
+
+	if (!is_same_place(thread, origin))
+		return find_new_place(tracker, origin, ret_thread, ret_heap);
+	*ret_thread = thread;
+	*ret_heap = thread->process->space->heap;
+	return 0;
+}
+
+/* fork() and vfork() look alike in FORK records; the flags of clone() come right after. */
+static int take_newtask(struct heap_tracker *tracker, const struct perf_sample *sample)
+{
+	struct process *child = process_table_find(&tracker->table, sample->newtask_pid);
+	struct thread *parent;
+	int err;
+
+	if (!(sample->newtask_clone_flags & CLONE_VM) ||
+	    (sample->newtask_clone_flags & CLONE_THREAD) || !child)
+		return 0;
+	err = process_table_thread(&tracker->table, sample->origin.pid, sample->origin.tid,
+				   &parent);
+	return err ? err : process_share_space(&tracker->table, child, parent->process);
+}
+
+int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *sample,
+			uint32_t stack_id)
+{
+	struct thread *thread;
+	struct heap *heap;
+	int err;
+
+	if (sample->event->is_newtask)
+		return take_newtask(tracker, sample);
+	if (!sample->event->schema)
+		return 0;
+	err = find_place(tracker, &sample->origin, &thread, &heap);
+	if (err)
+		return err;
+	return probe_schema_is_resource(sample->event->schema)
+		       ? resource_calls_take(&tracker->sink, thread, heap, sample, stack_id)
+		       : heap_calls_take(&tracker->sink, thread, heap, sample, stack_id);
+}
+
+int heap_tracker_syscall(struct heap_tracker *tracker, const struct perf_sample *sample,
+			 uint32_t stack_id, enum mapping_owner owner)
+{
+	struct region_map *regions;
+	struct thread *thread;
+	struct heap *heap;
+	int err = find_place(tracker, &sample->origin, &thread, &heap);
+
+	if (!err && (sample->event->syscall->groups & SYSCALL_DESCRIPTORS))
+		return descriptor_calls_take(&tracker->sink, thread, heap, sample, stack_id);
+	if (!err)
+		err = heap_space_regions(thread->process->space, &regions);
+	return err ? err
+		   : mapping_calls_take(&tracker->sink, thread, regions, sample, stack_id, owner);
+}
+
+bool heap_tracker_prefetch(const struct heap_tracker *tracker, uint64_t address, bool sooner)
+{
+	const struct thread *thread = tracker->table.last_thread;
+
+	/* Of the heap that was used last: where it is another's, nothing is lost. */
+	return thread && thread->process && thread->process->space &&
+	       thread->process->space->heap &&
+	       heap_prefetch(thread->process->space->heap, address, sooner);
+}
+
+bool heap_tracker_has_thread(const struct heap_tracker *tracker, pid_t pid, pid_t tid)
+{
+	const struct thread *thread = process_table_find_thread(&tracker->table, tid);
+
+	return thread && thread->alive && thread->process->pid == pid;
+}
+
+int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
+{
+	int err = retire_thread(tracker, record->tid, record->origin.time_ns);
+
+	if (err)
+		return err;
+	if (record->pid == record->ppid)
+		return process_table_new_thread(&tracker->table, record->pid, record->tid,
+						record->ptid);
+	err = process_table_fork(&tracker->table, record->pid, record->ppid, record->ptid);
+	if (err)
+		return err;
+	process_table_find(&tracker->table, record->pid)->born_ns = record->origin.time_ns;
+	return 0;
+}
+
+int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_record *record)
+{
+	const struct thread *thread = process_table_find_thread(&tracker->table, record->tid);
+
+	if (!thread || !thread->alive || thread->process->pid != record->pid)
+		return 0;
+	return retire_thread(tracker, record->tid, record->origin.time_ns);
+}
+
+/* What an observer is told to have taken a process's blocks. */
+static const struct probe_schema exec_schema = {
+	.function = "exec",
+	.effect = HEAP_RELEASE,
+	.size_arg = -1,
+	.count_arg = -1,
+	.block_arg = -1,
+};
+
+struct exec_drop {
+	struct heap_sink *sink;
+	struct heap_op op;
+};
+
+/* @block goes with the memory of a process that executes another program. */
+static int drop_block(void *context, const struct heap_block *block)
+{
+	const struct exec_drop *drop = context;
+	const struct site_block site_block = site_block_of(block);
+	struct heap_block shown = *block;
+
+	shown.address = resource_handle(block->allocated.schema, block->address);
+	drop->sink->stats.blocks_dropped_by_exec +=
+		!probe_schema_is_resource(block->allocated.schema);
+	/* The beginning of a provisional one has not been shown. */
+	if (!block->provisional)
+		heap_sink_tell(drop->sink, false, &shown, &drop->op);
+	return site_stats_drop(drop->sink->sites, &site_block, drop->op.time_ns);
+}
+
+int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record)
+{
+	struct exec_drop drop = {
+		.sink = &tracker->sink,
+		.op =
+			{
+				.time_ns = record->origin.time_ns,
+				.sequence = record->origin.sequence,
+				.pid = record->pid,
+				.tid = record->tid,
+				.stack_id = STACK_NONE,
+				.schema = &exec_schema,
+			},
+	};
+	size_t nr_calls = 0;
+	struct thread *thread;
+	int err = process_table_set_comm(&tracker->table, record->tid, record->comm);
+
+	if (err || !record->exec)
+		return err;
+	err = process_table_thread(&tracker->table, record->pid, record->tid, &thread);
+	if (err)
+		return err;
+	err = process_exec(&tracker->table, thread->process, &nr_calls, drop_block, &drop);
+	thread->process->born_ns = record->origin.time_ns;
+	tracker->sink.stats.entries_without_return += nr_calls;
+	tracker->sink.stats.entries[ENTRY_EXECED] += nr_calls;
+	return err;
+}
+
+int heap_tracker_finish(struct heap_tracker *tracker)
+{
+	struct thread *thread, *next;
+
+	if (tracker->finished)
+		return 0;
+	HASH_ITER (hh, tracker->table.threads, thread, next) {
+		int err = thread->alive ? settle_thread(tracker, thread, false) : 0;
+
+		if (err)
+			return err;
+	}
+	heap_anomalies_compact(&tracker->sink.anomalies);
+	heap_spaces_sum_own(&tracker->table.spaces, &tracker->sink.stats.own_mappings,
+			    &tracker->sink.stats.own_mapped_bytes);
+	tracker->sink.stats.forgetful_children = tracker->table.spaces.nr_forgotten;
+	tracker->finished = true;
+	return 0;
+}
+
+const struct heap_tracker_stats *heap_tracker_stats(const struct heap_tracker *tracker)
+{
+	return &tracker->sink.stats;
+}
+
+const struct resource_counts *heap_tracker_resources(const struct heap_tracker *tracker)
+{
+	return tracker->sink.resources;
+}
+
+const struct ref_object *heap_tracker_refs(const struct heap_tracker *tracker,
+					   const struct heap_block *block)
+{
+	const struct resource_call *call = resource_call_of(block->allocated.schema);
+
+	if (!call || !tracker->sink.refs)
+		return NULL;
+	return ref_counts_find(tracker->sink.refs, block->allocated.pid,
+			       resource_key(call->kind, block->address));
+}
+
+const struct site_stats *heap_tracker_sites(const struct heap_tracker *tracker)
+{
+	return tracker->sink.sites;
+}
+
+const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tracker,
+						  size_t *ret_nr)
+{
+	*ret_nr = tracker->sink.anomalies.nr;
+	return tracker->sink.anomalies.list;
+}
+
+const uint64_t *heap_tracker_unlisted(const struct heap_tracker *tracker)
+{
+	return tracker->sink.anomalies.unlisted;
+}
+
+struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t pid,
+				      uint64_t time_ns)
+{
+	const struct process *process = process_table_find(&tracker->table, pid);
+	struct process_life life = {0};
+
+	if (!process)
+		return life;
+	/* One that had the pid before, whose end may not have been seen. */
+	if (process->born_ns > time_ns)
+		life.end_ns = process->born_ns;
+	else
+		life = (struct process_life){process->born_ns, process->ended_ns};
+	return life;
+}
+
+const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)
+{
+	const struct thread *thread = process_table_find_thread(&tracker->table, tid);
+
+	return thread ? thread->comm : "";
+}
+
+const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid)
+{
+	const char *name = heap_tracker_comm_of(tracker, pid);
+
+	return *name ? name : heap_tracker_comm_of(tracker, tid);
+}
+
+int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr)
+{
+	struct heap_spaces *spaces = &tracker->table.spaces;
+	struct heap_block *blocks = NULL;
+	size_t nr;
+	int err;
+
+	if (!tracker->finished || !tracker->moved) {
+		err = tracker->finished ? heap_spaces_move_held(spaces, &blocks, &nr)
+					: heap_spaces_list_held(spaces, &blocks, &nr);
+		if (err)
+			return err;
+		for (size_t i = 0; i < nr; i++)
+			blocks[i].address =
+				resource_handle(blocks[i].allocated.schema, blocks[i].address);
+		free(tracker->held);
+		tracker->held = blocks;
+		tracker->nr_held = nr;
+		tracker->moved = tracker->finished;
+	}
+	*ret = tracker->held;
+	*ret_nr = tracker->nr_held;
+	return 0;
+}

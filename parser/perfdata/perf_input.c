@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/perfdata/perf_input.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "common/perf_disk.h"
+#include "parser/perfdata/perf_header.h"
+#include "parser/perfdata/perf_order.h"
+#include "parser/records/perf_sample.h"
+#include "parser/perfdata/perf_script_text.h"
+#include "parser/records/perf_side_records.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TRACING_DATA_BYTES ((uint32_t)256 << 20)
+#define MAX_RECORD_BYTES       ((size_t)1 << 16)
+#define AHEAD		       4    /* records */
+#define NOT_AHEAD	       4096 /* records: so long it stays as it is that it does not pay */
+
+struct perf_input {
+	struct perf_source source;
+	struct perf_header header;
+	struct perf_chunks chunks;
+	/* What compressed records hold; records come from there while @in_compressed. */
+	struct perf_decompressor decompressor;
+	struct perf_source decompressed_source;
+	struct perf_chunks decompressed;
+	bool in_compressed;
+	struct perf_events events;
+	struct perf_formats *formats;
+	struct perf_order order;
+	const struct perf_consumer *consumer;
+	struct perf_input_stats *stats;
+
+	bool events_checked; /* there is an event that the schema knows */
+	uint64_t sequence;
+	uint64_t progress_at;	 /* stats->records at which it is told of next */
+	uint32_t not_ahead;	 /* records for which nothing is fetched ahead */
+	uint64_t delivered_ns;	 /* the latest time delivered */
+	struct perf_record last; /* that was due; its chunk is held, or is NULL: there was none */
+	uint64_t lost_in_rings;	 /* by LOST records */
+	uint64_t lost_by_events; /* by LOST_SAMPLES records */
+
+	/* A record that lies misaligned is copied here to be decoded. */
+	uint64_t aligned[MAX_RECORD_BYTES / sizeof(uint64_t)];
+};
+
+/* The names of the events that are there, for a file that has none of ours. */
+static char *list_events(const struct perf_events *events)
+{
+	_cleanup_free_ char *list = NULL;
+	size_t size, nr_named = 0;
+	FILE *out = open_memstream(&list, &size);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < events->nr; i++) {
+		const struct perf_event_desc *desc = &events->events[i]->desc;
+
+		if (!desc->name)
+			continue;
+		if (nr_named < 5)
+			fprintf(out, "%s%s:%s", nr_named ? ", " : "", desc->system, desc->name);
+		nr_named++;
+	}
+	if (nr_named > 5)
+		fprintf(out, " and %zu more", nr_named - 5);
+	if (nr_named == 0)
+		fprintf(out, "%zu events, none of them with a name", events->nr);
+	if (fclose(out) != 0)
+		return NULL;
+	return steal_ptr(list);
+}
+
+/* Whether there is anything in it for us. */
+static int check_events(struct perf_input *input)
+{
+	_cleanup_free_ char *list = NULL;
+	bool formats_missing = false;
+
+	if (input->events_checked)
+		return 0;
+	for (size_t i = 0; i < input->events.nr; i++) {
+		const struct perf_event *event = input->events.events[i];
+
+		if (perf_event_is_operation(&event->desc)) {
+			if (event->desc.attr.freq)
+				diag_warn("%s: perf record -F leaves most calls out: what is said "
+					  "to be held may be freed; record without it",
+					  input->source.name);
+			input->events_checked = true;
+			return 0;
+		}
+		formats_missing |= event->desc.attr.type == PERF_TYPE_TRACEPOINT && !event->bound;
+	}
+	if (formats_missing) {
+		diag_error("%s: the formats of its events are missing: the file is cut off, or its "
+			   "recorder was killed before it wrote them",
+			   input->source.name);
+		return -ENODATA;
+	}
+	list = list_events(&input->events);
+	diag_error("%s: no allocator events in it (%s); record probes on malloc, free and the like "
+		   "(leakprobe add, leakrec)",
+		   input->source.name, list ? list : "");
+	return -ENODATA;
+}
+
+static int deliver_sample(struct perf_input *input, const struct perf_event *event,
+			  const struct perf_record *record)
+{
+	const struct perf_consumer *consumer = input->consumer;
+	struct perf_sample sample;
+
+	if (perf_sample_decode(event, record, &sample)) {
+		input->stats->undecodable++;
+		return 0;
+	}
+	if (perf_event_is_operation(&event->desc)) {
+		input->stats->probe_samples++;
+		input->sequence++;
+		if (input->stats->first_ns == 0)
+			input->stats->first_ns = sample.origin.time_ns;
+	}
+	sample.origin.sequence = input->sequence;
+	return consumer->on_sample ? consumer->on_sample(consumer->context, &sample) : 0;
+}
+
+static int deliver_mmap(struct perf_input *input, const struct perf_origin *origin,
+			const struct perf_record *record, size_t body_bytes)
+{
+	const struct perf_consumer *consumer = input->consumer;
+	struct perf_mmap_record mmap = {.origin = *origin};
+
+	if ((record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+		return 0;
+	if (perf_decode_mmap(record, body_bytes, &mmap)) {
+		input->stats->undecodable++;
+		return 0;
+	}
+	return consumer->on_mmap ? consumer->on_mmap(consumer->context, &mmap) : 0;
+}
+
+static int deliver_task(struct perf_input *input, const struct perf_origin *origin,
+			const struct perf_record *record, size_t body_bytes)
+{
+	const struct perf_consumer *consumer = input->consumer;
+	struct perf_task_record task = {.origin = *origin};
+	int (*callback)(void *context, const struct perf_task_record *record) =
+		record->header.type == PERF_RECORD_FORK ? consumer->on_fork : consumer->on_exit;
+
+	if (perf_decode_task(record, body_bytes, &task)) {
+		input->stats->undecodable++;
+		return 0;
+	}
+	return callback ? callback(consumer->context, &task) : 0;
+}
+
+static int deliver_comm(struct perf_input *input, const struct perf_origin *origin,
+			const struct perf_record *record, size_t body_bytes)
+{
+	const struct perf_consumer *consumer = input->consumer;
+	struct perf_comm_record comm = {.origin = *origin};
+
+	if (perf_decode_comm(record, body_bytes, &comm)) {
+		input->stats->undecodable++;
+		return 0;
+	}
+	return consumer->on_comm ? consumer->on_comm(consumer->context, &comm) : 0;
+}
+
+static int deliver_lost(struct perf_input *input, const struct perf_origin *origin,
+			const struct perf_event *event, uint64_t lost)
+{
+	const struct perf_consumer *consumer = input->consumer;
+	struct perf_lost_record record = {
+		.origin = *origin,
+		.event = event ? &event->desc : NULL,
+		.lost = lost,
+	};
+
+	return consumer->on_lost ? consumer->on_lost(consumer->context, &record) : 0;
+}
+
+static uint64_t lost_of(const struct perf_record *record)
+{
+	struct perf_disk_lost lost;
+
+	if (record->header.size < sizeof(lost))
+		return 0;
+	memcpy(&lost, record->bytes, sizeof(lost));
+	return lost.lost;
+}
+
+/* Hands on a record of the kernel's that is no sample. */
+static int deliver_other(struct perf_input *input, const struct perf_event *event,
+			 const struct perf_record *record)
+{
+	size_t body_bytes = record->header.size;
+	struct perf_origin origin;
+
+	perf_event_read_trailer(event, record, &origin);
+	origin.sequence = input->sequence;
+	body_bytes -= body_bytes < event->trailer_bytes ? body_bytes : event->trailer_bytes;
+	switch (record->header.type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return deliver_mmap(input, &origin, record, body_bytes);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return deliver_task(input, &origin, record, body_bytes);
+	case PERF_RECORD_COMM:
+		return deliver_comm(input, &origin, record, body_bytes);
+	case PERF_RECORD_LOST:
+		input->lost_in_rings += lost_of(record);
+		return deliver_lost(input, &origin, event, lost_of(record));
+	default:
+		return 0;
+	}
+}
+
+static int deliver_record(struct perf_input *input, const struct perf_event *event,
+			  const struct perf_record *record)
+{
+	return record->header.type == PERF_RECORD_SAMPLE ? deliver_sample(input, event, record)
+							 : deliver_other(input, event, record);
+}
+
+static __attribute__((noinline)) int deliver_misaligned(struct perf_input *input,
+							const struct perf_event *event,
+							const struct perf_record *record)
+{
+	struct perf_record copy = *record;
+
+	memcpy(input->aligned, record->bytes, record->header.size);
+	copy.bytes = (uint8_t *)input->aligned;
+	return deliver_record(input, event, &copy);
+}
+
+/* Hands on a record of the kernel's, in its turn. */
+static int deliver(struct perf_input *input, const struct perf_queued *queued)
+{
+	const struct perf_event *event = queued->event;
+	const struct perf_record *record = &queued->record;
+
+	if (!event) {
+		input->stats->undecodable++;
+		return 0;
+	}
+	if (queued->time_ns < input->delivered_ns && queued->time_ns != 0)
+		input->stats->out_of_order++;
+	else if (queued->time_ns != 0)
+		input->delivered_ns = queued->time_ns;
+	return (uintptr_t)record->bytes % sizeof(uint64_t) == 0
+		       ? deliver_record(input, event, record)
+		       : deliver_misaligned(input, event, record);
+}
+
+/*
+ * What is known of most blocks is in no cache any more: it is fetched some records ahead, in steps,
+ * as each shows where the next is.
+ */
+static void fetch_ahead(struct perf_input *input)
+{
+	const struct perf_queued *next = perf_order_ahead(&input->order, 1);
+	uint64_t address;
+
+	/* Where a dump's unwinding begins; it fetches the rest as it goes. */
+	if (next && next->record.header.size > PERF_LARGE_BYTES)
+		perf_chunks_fetch(next->record.bytes, PERF_LARGE_BYTES);
+	if (!input->consumer->on_soon)
+		return;
+	if (input->not_ahead > 0) {
+		input->not_ahead--;
+		return;
+	}
+	for (size_t step = 2; step > 0; step--) {
+		const struct perf_queued *queued = perf_order_ahead(&input->order, step * AHEAD);
+
+		if (queued && queued->event &&
+		    perf_sample_peek_block(queued->event, &queued->record, &address) &&
+		    !input->consumer->on_soon(input->consumer->context, address, step == 1))
+			input->not_ahead = NOT_AHEAD;
+	}
+}
+
+/* Whether it is the last record again: its thread was not twice at one place in one nanosecond. */
+static bool is_repeated(const struct perf_input *input, const struct perf_queued *queued)
+{
+	const struct perf_record *last = &input->last, *record = &queued->record;
+
+	return queued->time_ns == input->delivered_ns && last->chunk &&
+	       last->header.size == record->header.size &&
+	       memcmp(last->bytes, record->bytes, record->header.size) == 0;
+}
+
+static void drop_last(struct perf_input *input)
+{
+	if (input->last.chunk)
+		perf_chunk_release(input->last.chunk);
+	input->last.chunk = NULL;
+}
+
+/* Hands on all that is due. */
+static int deliver_due(struct perf_input *input)
+{
+	const struct perf_queued *queued;
+	int err = 0;
+
+	while (!err && (queued = perf_order_pop(&input->order))) {
+		fetch_ahead(input);
+		if (is_repeated(input, queued))
+			input->stats->repeated++;
+		else
+			err = deliver(input, queued);
+		drop_last(input);
+		input->last = queued->record;
+	}
+	return err;
+}
+
+static void count_lost_samples(struct perf_input *input, const struct perf_record *record)
+{
+	struct perf_disk_lost_samples lost;
+
+	if (record->header.size < sizeof(lost) ||
+	    (record->header.misc & PERF_MISC_LOST_SAMPLES_BPF))
+		return;
+	memcpy(&lost, record->bytes, sizeof(lost));
+	input->lost_by_events += lost.lost;
+}
+
+/*
+ * The kernel counts a lost sample twice: in the ring's LOST record and in its event's counter, from
+ * which the recorder makes LOST_SAMPLES. What the counters know beyond the rings is given out last.
+ */
+static int deliver_lost_rest(struct perf_input *input)
+{
+	const struct perf_origin origin = {
+		.time_ns = input->delivered_ns,
+		.sequence = input->sequence,
+		.pid = -1,
+		.tid = -1,
+	};
+
+	if (input->lost_by_events <= input->lost_in_rings)
+		return 0;
+	return deliver_lost(input, &origin, NULL, input->lost_by_events - input->lost_in_rings);
+}
+
+static bool is_time(uint64_t time_ns)
+{
+	return time_ns != 0 && time_ns != UINT64_MAX;
+}
+
+/*
+ * Queues the samples that follow the last one queued, in the file as in time, up to one that does
+ * not. That is all but a few of a recording: nothing is asked of them but their time.
+ */
+static void queue_followers(struct perf_input *input)
+{
+	struct perf_chunks *chunks = input->in_compressed ? &input->decompressed : &input->chunks;
+	const size_t place = input->events.sample_time, needed = place + sizeof(uint64_t);
+	const uint8_t *at = chunks->next, *end = at + perf_chunks_left(chunks);
+	uint64_t last_ns = perf_order_last(&input->order);
+	size_t nr = 0;
+
+	while ((size_t)(end - at) >= needed) {
+		struct perf_event_header header;
+		uint64_t time_ns;
+
+		memcpy(&header, at, sizeof(header));
+		memcpy(&time_ns, at + place, sizeof(time_ns));
+		if (header.type != PERF_RECORD_SAMPLE || header.size < needed ||
+		    header.size > end - at || time_ns < last_ns || time_ns == UINT64_MAX)
+			break;
+		perf_chunks_fetch_ahead(at, header.size);
+		at += header.size;
+		last_ns = time_ns;
+		nr++;
+	}
+	if (nr == 0)
+		return;
+	perf_order_continue(&input->order, nr, (size_t)(at - chunks->next), last_ns);
+	perf_chunks_skip(chunks, (size_t)(at - chunks->next));
+	input->stats->records += nr;
+	input->stats->samples += nr;
+}
+
+/* Queues a sample behind the one before it, if it follows that; which event it is, is not asked. */
+static bool continue_queue(struct perf_input *input, const struct perf_record *record)
+{
+	uint64_t time_ns;
+
+	if (record->header.type != PERF_RECORD_SAMPLE ||
+	    !perf_sample_word(record, input->events.sample_time, &time_ns) || !is_time(time_ns) ||
+	    !perf_order_continues(&input->order, record, time_ns))
+		return false;
+	perf_order_continue(&input->order, 1, record->header.size, time_ns);
+	queue_followers(input);
+	return true;
+}
+
+/* A record of the kernel's: queued by its time; delivered at once, as perf does, where it has none.
+ */
+static int queue_record(struct perf_input *input, const struct perf_record *record)
+{
+	struct perf_queued queued = {.record = *record};
+
+	if (continue_queue(input, record))
+		return 0;
+	queued.event = perf_events_find(&input->events, record);
+	if (!queued.event) {
+		input->stats->undecodable++;
+		return 0;
+	}
+	queued.time_ns = perf_event_record_time(queued.event, record);
+	return is_time(queued.time_ns) ? perf_order_push(&input->order, &queued)
+				       : deliver(input, &queued);
+}
+
+static int take_kernel_record(struct perf_input *input, const struct perf_record *record)
+{
+	if (record->header.type == PERF_RECORD_SAMPLE) {
+		int err = input->events_checked ? 0 : check_events(input);
+
+		input->stats->samples++;
+		if (err)
+			return err;
+	}
+	if (record->header.type == PERF_RECORD_LOST_SAMPLES)
+		count_lost_samples(input, record);
+	return queue_record(input, record);
+}
+
+/* HEADER_ATTR: the attribute, of attr.size bytes, and the ids. */
+static int take_attr(struct perf_input *input, const struct perf_record *record)
+{
+	const uint8_t *attr = record->bytes + sizeof(record->header);
+	size_t left = record->header.size - sizeof(record->header);
+	uint32_t attr_bytes = 0;
+	int err = -EINVAL;
+
+	if (left >= PERF_ATTR_SIZE_VER0)
+		memcpy(&attr_bytes, attr + offsetof(struct perf_event_attr, size),
+		       sizeof(attr_bytes));
+	if (attr_bytes >= PERF_ATTR_SIZE_VER0 && attr_bytes <= left)
+		err = perf_events_add(&input->events, attr, attr_bytes, attr + attr_bytes,
+				      (left - attr_bytes) / sizeof(uint64_t));
+	if (err == -EINVAL)
+		diag_error("%s: corrupted attribute at offset %" PRIu64, input->source.name,
+			   record->offset);
+	else if (!err)
+		perf_formats_bind(input->formats, input->source.name, &input->events);
+	return err;
+}
+
+/* The payload of the size that the record says follows it. Returns as perf_chunks_payload(). */
+static int take_tracing_data(struct perf_input *input, const struct perf_record *record)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	uint32_t size_bytes = 0;
+	uint64_t offset = input->chunks.offset;
+	int err;
+
+	if (record->header.size >= sizeof(record->header) + sizeof(size_bytes))
+		memcpy(&size_bytes, record->bytes + sizeof(record->header), sizeof(size_bytes));
+	if (size_bytes == 0 || size_bytes > MAX_TRACING_DATA_BYTES) {
+		diag_error("%s: corrupted at offset %" PRIu64 ": tracing data of %" PRIu32 " bytes",
+			   input->source.name, record->offset, size_bytes);
+		return -EINVAL;
+	}
+	data = malloc(size_bytes);
+	if (!data)
+		return -ENOMEM;
+	err = perf_chunks_payload(&input->chunks, data, size_bytes);
+	if (err <= 0)
+		return err;
+	err = perf_formats_add(input->formats, input->source.name, offset, data, size_bytes);
+	if (err)
+		return err;
+	perf_formats_bind(input->formats, input->source.name, &input->events);
+	return 0;
+}
+
+static int skip_auxtrace(struct perf_input *input, const struct perf_record *record)
+{
+	uint64_t size_bytes = 0;
+	int ret;
+
+	if (record->header.size >= sizeof(record->header) + sizeof(size_bytes))
+		memcpy(&size_bytes, record->bytes + sizeof(record->header), sizeof(size_bytes));
+	ret = perf_chunks_payload(&input->chunks, NULL, size_bytes);
+	return ret < 0 ? ret : 0;
+}
+
+static int take_build_id(struct perf_input *input, const struct perf_record *record)
+{
+	const struct perf_consumer *consumer = input->consumer;
+	struct perf_build_id entry;
+
+	if (perf_decode_build_id(record->bytes, record->header.size, &entry) || entry.is_kernel ||
+	    !consumer->on_build_id)
+		return 0;
+	return consumer->on_build_id(consumer->context, entry.path, entry.build_id, entry.size);
+}
+
+/* A record that the recorder made. */
+static int take_user_record(struct perf_input *input, const struct perf_record *record)
+{
+	switch (record->header.type) {
+	case PERF_USER_HEADER_ATTR:
+		return take_attr(input, record);
+	case PERF_USER_TRACING_DATA:
+		return take_tracing_data(input, record);
+	case PERF_USER_BUILD_ID:
+		return take_build_id(input, record);
+	case PERF_USER_AUXTRACE:
+		return skip_auxtrace(input, record);
+	case PERF_USER_FINISHED_ROUND:
+		perf_order_finish_round(&input->order);
+		return deliver_due(input);
+	default:
+		if (record->header.type > PERF_USER_KNOWN_MAX)
+			input->stats->unknown_records++;
+		return 0;
+	}
+}
+
+static int take_record(struct perf_input *input, const struct perf_record *record)
+{
+	uint32_t type = record->header.type;
+
+	input->stats->records++;
+	if (type >= PERF_USER_TYPE_START)
+		return take_user_record(input, record);
+	if (type == 0 || type > PERF_KERNEL_KNOWN_MAX) {
+		input->stats->unknown_records++;
+		return 0;
+	}
+	return take_kernel_record(input, record);
+}
+
+static bool is_compressed(uint32_t type)
+{
+	return type == PERF_USER_COMPRESSED || type == PERF_USER_COMPRESSED2;
+}
+
+/* The next record of the compressed ones. As perf_chunks_next(). */
+static int next_decompressed(struct perf_input *input, struct perf_record *ret)
+{
+	int err = perf_chunks_next(&input->decompressed, ret);
+	uint32_t type = err > 0 ? ret->header.type : 0;
+
+	/* What more follows a record would be part of the stream, too. Nobody writes that. */
+	if (!is_compressed(type) && type != PERF_USER_TRACING_DATA && type != PERF_USER_AUXTRACE)
+		return err;
+	diag_error("%s: corrupted at offset %" PRIu64 ": a record of type %" PRIu32
+		   " in compressed data",
+		   input->source.name, input->decompressor.offset, type);
+	return -EINVAL;
+}
+
+/* The next record, of those that are compressed or of those that are not. As perf_chunks_next(). */
+static int next_record(struct perf_input *input, struct perf_record *ret)
+{
+	for (;;) {
+		int err = input->in_compressed ? next_decompressed(input, ret) : 0;
+
+		if (err)
+			return err;
+		input->in_compressed = false;
+		err = perf_chunks_next(&input->chunks, ret);
+		if (err <= 0 || !is_compressed(ret->header.type))
+			return err;
+		err = perf_decompressor_feed(&input->decompressor, ret->header.type, ret->bytes,
+					     ret->header.size, ret->offset);
+		if (err)
+			return err;
+		perf_chunks_resume(&input->decompressed);
+		input->in_compressed = true;
+	}
+}
+
+/* Each so many records. */
+#define PROGRESS_RECORDS 16384
+
+static void tell_progress(struct perf_input *input)
+{
+	const struct perf_consumer *consumer = input->consumer;
+
+	if (input->stats->records < input->progress_at)
+		return;
+	input->progress_at = input->stats->records + PROGRESS_RECORDS;
+	if (consumer->on_progress && input->source.seekable)
+		consumer->on_progress(consumer->context, input->chunks.offset,
+				      input->source.size_bytes);
+}
+
+static int read_records(struct perf_input *input)
+{
+	struct perf_record record;
+	int ret, err;
+
+	while ((ret = next_record(input, &record)) > 0) {
+		ret = take_record(input, &record);
+		if (ret)
+			return ret;
+		tell_progress(input);
+	}
+	/* What was read before a corrupted place is delivered all the same. */
+	perf_order_finish(&input->order);
+	err = deliver_due(input);
+	if (!err)
+		err = deliver_lost_rest(input);
+	return err ? err : ret;
+}
+
+static void report_truncation(struct perf_input *input)
+{
+	bool cut = input->chunks.truncated || input->decompressed.truncated ||
+		   perf_decompressor_is_inside(&input->decompressor);
+
+	input->stats->truncated |= cut || input->header.unfinished;
+	if (cut)
+		diag_warn("%s: ends too early, at offset %" PRIu64 "; what it holds was read",
+			  input->source.name, input->chunks.offset);
+	else if (input->header.unfinished)
+		diag_warn("%s: its recorder did not finish it; what it holds was read",
+			  input->source.name);
+}
+
+static int read_input(struct perf_input *input)
+{
+	int err = perf_formats_create(input->consumer->resources, &input->formats);
+
+	if (!err)
+		err = perf_header_read(&input->source, &input->events, input->formats,
+				       input->consumer, &input->header);
+	if (err)
+		return err;
+	if (input->header.is_text)
+		return perf_script_text_read(&input->source, input->header.head,
+					     input->header.head_bytes, input->consumer,
+					     input->stats);
+	perf_formats_bind(input->formats, input->source.name, &input->events);
+	perf_chunks_init(&input->chunks, &input->source, input->header.data_end);
+	perf_decompressor_init(&input->decompressor, input->source.name);
+	perf_source_init_compressed(&input->decompressed_source, &input->decompressor);
+	perf_chunks_init(&input->decompressed, &input->decompressed_source, UINT64_MAX);
+	err = read_records(input);
+	if (perf_source_check(&input->source))
+		return -EIO;
+	if (!err)
+		err = check_events(input);
+	if (!err)
+		report_truncation(input);
+	return err;
+}
+
+int perf_input_read(int fd, const char *name, const struct perf_consumer *consumer,
+		    struct perf_input_stats *ret_stats)
+{
+	struct perf_input *input = calloc(1, sizeof(*input));
+	int err = -ENOMEM;
+
+	ret_stats->first_ns = 0;
+	if (input) {
+		input->consumer = consumer;
+		input->stats = ret_stats;
+		input->sequence = ret_stats->probe_samples;
+		input->order.events = &input->events;
+		perf_source_init(&input->source, fd, name);
+		err = read_input(input);
+		perf_order_deinit(&input->order);
+		drop_last(input);
+		perf_chunks_deinit(&input->chunks);
+		perf_chunks_deinit(&input->decompressed);
+		perf_decompressor_deinit(&input->decompressor);
+		perf_events_deinit(&input->events);
+		perf_formats_destroy(input->formats);
+		perf_source_deinit(&input->source);
+		free(input);
+	}
+	if (err == -ENOMEM)
+		diag_error("%s: out of memory", name);
+	return err;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define HASH_NONFATAL_OOM 1
+#include "parser/processes/process_table.h"
+
+#include "parser/calls/mapping_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void process_table_deinit(struct process_table *table)
+{
+	struct process *process, *next_process;
+	struct thread *thread, *next_thread;
+
+	HASH_ITER (hh, table->threads, thread, next_thread) {
+		HASH_DEL(table->threads, thread);
+		free(thread->calls);
+		free(thread->resources);
+		mapping_call_destroy(thread->mapping_call);
+		free(thread);
+	}
+	HASH_ITER (hh, table->processes, process, next_process) {
+		HASH_DEL(table->processes, process);
+		free(process);
+	}
+	heap_spaces_deinit(&table->spaces);
+}
+
+struct process *process_table_find(const struct process_table *table, pid_t pid)
+{
+	struct process *process;
+
+	HASH_FIND(hh, table->processes, &pid, sizeof(pid), process);
+	return process;
+}
+
+struct thread *process_table_find_thread(const struct process_table *table, pid_t tid)
+{
+	struct thread *thread = table->last_thread;
+
+	if (thread && thread->tid == tid)
+		return thread;
+	HASH_FIND(hh, table->threads, &tid, sizeof(tid), thread);
+	return thread;
+}
+
+static struct process *get_process(struct process_table *table, pid_t pid)
+{
+	struct process *process = process_table_find(table, pid);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->pid = process->heap_pid = pid;
+	process->doubtful = ANOMALY_NONE;
+	HASH_ADD(hh, table->processes, pid, sizeof(process->pid), process);
+	if (!process->hh.tbl) {
+		free(process);
+		return NULL;
+	}
+	return process;
+}
+
+static struct thread *get_thread(struct process_table *table, pid_t tid)
+{
+	struct thread *thread = process_table_find_thread(table, tid);
+
+	if (thread)
+		return thread;
+	thread = calloc(1, sizeof(*thread));
+	if (!thread)
+		return NULL;
+	thread->tid = tid;
+	thread->free_run = FREE_RUN_EMPTY;
+	HASH_ADD(hh, table->threads, tid, sizeof(thread->tid), thread);
+	if (!thread->hh.tbl) {
+		free(thread);
+		return NULL;
+	}
+	return thread;
+}
+
+/* Makes @thread a new, living thread of @process. */
+static void revive(struct thread *thread, struct process *process)
+{
+	if (thread->calls)
+		thread->calls->depth = 0;
+	thread->free_run = FREE_RUN_EMPTY;
+	release_chain_end(&thread->releases);
+	thread->last_return = (struct last_return){0};
+	thread->unpaired_return = NULL;
+	thread->descriptor_call = (struct descriptor_call){0};
+	thread->process = process;
+	thread->alive = true;
+	thread->flushes_at_exit = thread->tid != process->pid;
+	process->nr_threads++;
+	process->ended_ns = 0;
+}
+
+int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, struct thread **ret)
+{
+	struct thread *thread = process_table_find_thread(table, tid);
+	struct process *process;
+
+	if (thread && thread->alive && thread->process->pid == pid) {
+		*ret = table->last_thread = thread;
+		return 0;
+	}
+	process = get_process(table, pid);
+	/* A process lives on until its first thread has exited too, seen or not. */
+	if (process && process->nr_threads == 0 && tid != pid) {
+		struct thread *leader = get_thread(table, pid);
+
+		if (!leader)
+			return -ENOMEM;
+		if (!leader->alive)
+			revive(leader, process);
+	}
+	thread = get_thread(table, tid);
+	if (!process || !thread)
+		return -ENOMEM;
+	if (thread->alive) { /* the tid is used anew; its end was lost */
+		int err = process_table_exit_thread(table, thread);
+
+		if (err)
+			return err;
+	}
+	revive(thread, process);
+	*ret = thread;
+	return 0;
+}
+
+int process_open_heap(struct process_table *table, struct process *process, struct heap **ret)
+{
+	int err;
+
+	if (!process->space)
+		process->space = heap_space_create(&table->spaces);
+	if (!process->space)
+		return -ENOMEM;
+	err = heap_space_open(process->space, ret);
+	if (!err && table->spaces.memory.bytes > table->spaces.limit_at)
+		err = heap_spaces_limit(&table->spaces);
+	return err;
+}
+
+/* Puts the space of @process aside, with the leaks of those who used it. */
+static int leave_space(struct process_table *table, struct process *process)
+{
+	struct heap_space *space = process->space;
+
+	process->space = NULL;
+	process->heap_pid = process->pid;
+	return space ? heap_space_put(&table->spaces, space) : 0;
+}
+
+static bool flushes_at_exit(const struct process_table *table, pid_t tid)
+{
+	const struct thread *thread = process_table_find_thread(table, tid);
+
+	return thread && thread->flushes_at_exit;
+}
+
+static void inherit_comm(const struct process_table *table, struct thread *child, pid_t ptid)
+{
+	const struct thread *parent = process_table_find_thread(table, ptid);
+
+	if (parent && parent != child)
+		memcpy(child->comm, parent->comm, sizeof(child->comm));
+}
+
+static size_t end_thread(struct thread *thread)
+{
+	size_t nr_open = thread->calls ? (size_t)thread->calls->depth : 0;
+
+	thread->alive = false;
+	free(thread->calls);
+	thread->calls = NULL;
+	free(thread->resources);
+	thread->resources = NULL;
+	mapping_call_destroy(thread->mapping_call);
+	thread->mapping_call = NULL;
+	return nr_open;
+}
+
+/* Ends every thread of @process, and returns how many calls they had open. */
+static size_t end_threads(struct process_table *table, struct process *process)
+{
+	struct thread *thread = process_table_find_thread(table, process->pid), *next;
+	size_t nr_open = 0;
+
+	if (thread && thread->alive && thread->process == process) {
+		nr_open += end_thread(thread);
+		process->nr_threads--;
+	}
+	if (process->nr_threads == 0) /* as nearly always; the table may be long */
+		return nr_open;
+	HASH_ITER (hh, table->threads, thread, next) {
+		if (thread->alive && thread->process == process)
+			nr_open += end_thread(thread);
+	}
+	process->nr_threads = 0;
+	return nr_open;
+}
+
+int process_table_fork(struct process_table *table, pid_t pid, pid_t ppid, pid_t ptid)
+{
+	struct process *parent = process_table_find(table, ppid);
+	struct process *process = get_process(table, pid);
+	struct thread *thread = get_thread(table, pid);
+	int err;
+
+	if (!process || !thread)
+		return -ENOMEM;
+	err = leave_space(table, process);
+	if (err)
+		return err;
+	/* Of a process that had this pid before, and whose end was lost. */
+	end_threads(table, process);
+	process->doubtful = ANOMALY_NONE;
+	if (parent && parent->space) {
+		process->space = heap_space_fork(&table->spaces, parent->space);
+		if (!process->space)
+			return -ENOMEM;
+	}
+	revive(thread, process);
+	thread->flushes_at_exit = flushes_at_exit(table, ptid);
+	inherit_comm(table, thread, ptid);
+	return 0;
+}
+
+int process_table_new_thread(struct process_table *table, pid_t pid, pid_t tid, pid_t ptid)
+{
+	struct thread *thread;
+	int err = process_table_thread(table, pid, tid, &thread);
+
+	if (err)
+		return err;
+	inherit_comm(table, thread, ptid);
+	return 0;
+}
+
+int process_share_space(struct process_table *table, struct process *child, struct process *parent)
+{
+	int err;
+
+	if (child == parent || (child->space && child->space == parent->space))
+		return 0;
+	if (!parent->space)
+		parent->space = heap_space_create(&table->spaces);
+	if (!parent->space)
+		return -ENOMEM;
+	err = leave_space(table, child);
+	if (err)
+		return err;
+	heap_space_get(parent->space);
+	child->space = parent->space;
+	child->heap_pid = parent->heap_pid;
+	return 0;
+}
+
+int process_exec(struct process_table *table, struct process *process, size_t *ret_calls,
+		 int (*visit)(void *context, const struct heap_block *block), void *context)
+{
+	struct heap_space *space = process->space;
+	struct thread *leader = get_thread(table, process->pid);
+
+	*ret_calls = 0;
+	if (!leader)
+		return -ENOMEM;
+	/* Of its threads only one is left, with the process's id (fs/exec.c, de_thread()). */
+	*ret_calls = end_threads(table, process);
+	revive(leader, process);
+	process->space = NULL;
+	process->heap_pid = process->pid;
+	return space ? heap_space_drop(&table->spaces, space, visit, context) : 0;
+}
+
+int process_table_exit_thread(struct process_table *table, struct thread *thread)
+{
+	struct process *process = thread->process;
+
+	if (!thread->alive)
+		return 0;
+	end_thread(thread);
+	process->nr_threads--;
+	if (process->nr_threads > 0 || !process->space)
+		return 0;
+	return process->space->nr_users > 1 ? leave_space(table, process)
+					    : heap_space_bury(process->space);
+}
+
+int process_table_set_comm(struct process_table *table, pid_t tid, const char *comm)
+{
+	struct thread *thread = get_thread(table, tid);
+
+	if (!thread)
+		return -ENOMEM;
+	snprintf(thread->comm, sizeof(thread->comm), "%s", comm);
+	return 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the reader of perf.data hands on: records decoded to host structs, in time order. Pointers
+ * in them are valid during the callback only.
+ */
+#ifndef LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
+#define LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
+
+#include "common/schema/resource_schema.h"
+#include "common/schema/probe_schema.h"
+#include "common/schema/syscall_schema.h"
+#include "unwind/stacks/stack_store.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* An event of the file: an attr with the tracepoint format that its config names. */
+struct perf_event_desc {
+	struct perf_event_attr attr;
+	const char *system; /* "probe_libc"; NULL if the event is no tracepoint */
+	const char *name;   /* "malloc_ret" */
+
+	/* Set if it is a probe of the schema's (probe_schema_parse_event()). */
+	const struct probe_schema *schema;
+	enum probe_point point;
+	/* Set if it is an end of a system call of that table's. */
+	const struct syscall_schema *syscall;
+	bool is_syscall_exit;
+	bool is_newtask;    /* task:task_newtask */
+	bool is_mark;	    /* leakrec:mark, or the program's own */
+	bool is_probe_mark; /* the latter: LEAK_MARK() */
+	bool is_doubt;	    /* leakrec:doubt: read as a mark, and none */
+};
+
+/* True if it tells of an allocation, a release or the like. */
+static inline bool perf_event_is_operation(const struct perf_event_desc *desc)
+{
+	return desc->schema || desc->syscall;
+}
+
+/* Where and when a record was made; fields that the file lacks are 0 (pid, tid: -1). */
+struct perf_origin {
+	uint64_t time_ns;
+	uint64_t sequence; /* 1, 2, ...: the operation's number; others have the last one's */
+	pid_t pid, tid;
+	uint32_t cpu;
+};
+
+#define PERF_MAX_ARGS SYSCALL_MAX_ARGS /* probed functions have less */
+
+struct perf_sample {
+	struct perf_origin origin;
+	const struct perf_event_desc *event;
+	uint64_t ip;
+
+	const uint64_t *callchain; /* user addresses only, context markers removed */
+	size_t nr_callchain;
+	bool whole_chain; /* the probed function and its caller are in it, on top */
+	bool has_dump;
+	struct stack_dump dump;
+
+	/*
+	 * Decoded by the event's format, where @event->schema is set; or @event->syscall: @args at
+	 * the entry, @ret, @caller and @inside at the return.
+	 */
+	uint64_t args[PERF_MAX_ARGS]; /* PROBE_ENTRY, _CALL; PROBE_STORE: args[block_arg] */
+	uint64_t ret;		      /* PROBE_RETURN, _CALL, _EXIT: the value */
+	uint64_t block;		      /* PROBE_STORE, HEAP_ALLOC_TO_PTR's _CALL: the new block */
+	uint64_t caller;	      /* PROBE_ENTRY, _CALL: the return address; 0: not recorded */
+	uint64_t probe_address;	      /* __probe_ip, or __probe_func; PROBE_EXIT: of the entry */
+	uint64_t return_address;      /* PROBE_RETURN, _CALL: __probe_ret_ip; PROBE_EXIT, too */
+
+	uint64_t inside; /* a probed function that the thread is in; 0: not known */
+
+	/* event->is_newtask */
+	pid_t newtask_pid; /* the new task's tid */
+	uint64_t newtask_clone_flags;
+
+	uint64_t mark_number;		  /* event->is_mark; 0 if it is a probe's */
+	char mark_text[PROBE_TEXT_BYTES]; /* event->is_probe_mark: what it is called */
+};
+
+struct perf_mmap_record {
+	struct perf_origin origin;
+	struct stack_mapping mapping;
+	pid_t tid;
+	bool executable;
+};
+
+struct perf_task_record { /* FORK, EXIT */
+	struct perf_origin origin;
+	pid_t pid, ppid, tid, ptid;
+};
+
+struct perf_comm_record {
+	struct perf_origin origin;
+	pid_t pid, tid;
+	bool exec;
+	const char *comm;
+};
+
+struct perf_lost_record { /* LOST, LOST_SAMPLES */
+	struct perf_origin origin;
+	/* An event of the ring; NULL: of which ring, and when, is not known (LOST_SAMPLES). */
+	const struct perf_event_desc *event;
+	uint64_t lost;
+};
+
+/*
+ * The consumer of a recording. Any callback may be NULL. A callback that returns non-zero ends the
+ * reading, which then returns that value.
+ */
+struct perf_consumer {
+	void *context;
+	/* Gets the calls that events of resources tell of; NULL: those are not wanted. */
+	struct resource_schemas *resources;
+	int (*on_sample)(void *context, const struct perf_sample *sample);
+	/*
+	 * A probe's sample will likely come soon, or sooner still, that is about this block.
+	 * Returns whether it is worth while to tell.
+	 */
+	bool (*on_soon)(void *context, uint64_t address, bool sooner);
+	int (*on_mmap)(void *context, const struct perf_mmap_record *record);
+	int (*on_fork)(void *context, const struct perf_task_record *record);
+	int (*on_exit)(void *context, const struct perf_task_record *record);
+	int (*on_comm)(void *context, const struct perf_comm_record *record);
+	int (*on_lost)(void *context, const struct perf_lost_record *record);
+	int (*on_build_id)(void *context, const char *path, const uint8_t *build_id, uint8_t size);
+	/* Of a file, now and then: it is read up to byte @done of @total. */
+	void (*on_progress)(void *context, uint64_t done, uint64_t total);
+	/* What the recording itself calls a place in a file. */
+	int (*on_name)(void *context, const char *path, uint64_t file_offset, const char *function,
+		       uint64_t function_offset);
+};
+
+#endif

@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/records/perf_formats.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <traceevent/event-parse.h>
+
+#define MAX_FORMAT_BYTES ((size_t)64 << 10) /* the kernel's own are below 8 KiB */
+#define MAX_NAME_BYTES	 256
+
+struct perf_formats {
+	struct tep_handle *tep;
+	struct resource_schemas *resources; /* or NULL */
+};
+
+/* A block of tracing data: Linux 6.1, tools/perf/util/trace-event-{info,read}.c. */
+struct cursor {
+	const uint8_t *bytes;
+	size_t left;
+};
+
+int perf_formats_create(struct resource_schemas *resources, struct perf_formats **ret)
+{
+	_cleanup_free_ struct perf_formats *formats = calloc(1, sizeof(*formats));
+
+	if (!formats)
+		return -ENOMEM;
+	/* What a file may do wrong is for us to say, not for the library, which would say it often.
+	 */
+	tep_set_loglevel(TEP_LOG_NONE);
+	formats->tep = tep_alloc();
+	if (!formats->tep)
+		return -ENOMEM;
+	formats->resources = resources;
+	*ret = steal_ptr(formats);
+	return 0;
+}
+
+void perf_formats_destroy(struct perf_formats *formats)
+{
+	if (!formats)
+		return;
+	tep_free(formats->tep);
+	free(formats);
+}
+
+static bool take(struct cursor *cursor, void *to, size_t size_bytes)
+{
+	if (size_bytes > cursor->left)
+		return false;
+	if (to)
+		memcpy(to, cursor->bytes, size_bytes);
+	cursor->bytes += size_bytes;
+	cursor->left -= size_bytes;
+	return true;
+}
+
+/* A NUL-terminated string, in place. */
+static const char *take_string(struct cursor *cursor)
+{
+	const char *string = (const char *)cursor->bytes;
+	const uint8_t *end = memchr(cursor->bytes, '\0', cursor->left);
+
+	return end && take(cursor, NULL, (size_t)(end - cursor->bytes) + 1) ? string : NULL;
+}
+
+static bool take_block(struct cursor *cursor, struct cursor *ret_block)
+{
+	uint64_t size_bytes;
+
+	if (!take(cursor, &size_bytes, sizeof(size_bytes)) || size_bytes > cursor->left)
+		return false;
+	*ret_block = (struct cursor){cursor->bytes, (size_t)size_bytes};
+	return take(cursor, NULL, (size_t)size_bytes);
+}
+
+/* "unsigned long name", "char *name": at least two words, each an identifier. */
+static bool is_plain_declaration(const char *declaration)
+{
+	size_t nr_words = 0;
+
+	if (strstr(declaration, "__data_loc") || strstr(declaration, "__rel_loc"))
+		return false;
+	while (*declaration) {
+		size_t len = strcspn(declaration, " *");
+
+		if (isdigit((unsigned char)*declaration))
+			return false;
+		nr_words += len > 0;
+		declaration += len;
+		if (!*declaration)
+			return len > 0 && nr_words >= 2;
+		declaration++;
+	}
+	return false;
+}
+
+/*
+ * Words that libtraceevent (1.7.1, __read_token()) takes for others, for old kernels' sake: it does
+ * not expect them where names stand, and leaks what it has read.
+ */
+static bool has_special_word(const char *text)
+{
+	return strstr(text, "_PR_FMT");
+}
+
+/*
+ * A string that is told of by its place: half of the 32 bits are its bytes, the other half where in
+ * the raw data they are. Only a mark's is wanted: as the number that tells.
+ */
+static bool reduce_text_field(const char *line, FILE *out)
+{
+	unsigned int offset;
+	int end = 0;
+
+	if (sscanf(line, " field:__data_loc char[] " PROBE_FIELD_TEXT "; offset:%9u; size:4;%n",
+		   &offset, &end) != 1 ||
+	    end == 0)
+		return false;
+	fprintf(out, "\tfield:unsigned int " PROBE_FIELD_TEXT ";\toffset:%u;\tsize:4;\tsigned:0;\n",
+		offset);
+	return true;
+}
+
+/* A field that is one number. Arrays and strings are left out. */
+static void reduce_field(const char *line, FILE *out)
+{
+	char declaration[MAX_NAME_BYTES];
+	unsigned int offset, size_bytes, is_signed = 0;
+	int end = 0;
+
+	if (sscanf(line, " field:%255[A-Za-z0-9_ *]; offset:%9u; size:%9u;%n", declaration, &offset,
+		   &size_bytes, &end) != 3 ||
+	    end == 0 || !is_plain_declaration(declaration) || has_special_word(declaration))
+		return;
+	sscanf(line + end, " signed:%1u;", &is_signed);
+	fprintf(out, "\tfield:%s;\toffset:%u;\tsize:%u;\tsigned:%u;\n", declaration, offset,
+		size_bytes, is_signed);
+}
+
+/*
+ * Writes the format in @text anew: its name, its id, its plain fields, and an empty print format.
+ * We never print an event, and the library's parser, the larger part of which is for the print
+ * format's expressions, gets nothing it might not be ready for. Nothing is written if it is no
+ * format.
+ */
+static void reduce_format(char *text, FILE *out)
+{
+	bool is_mark;
+	char name[MAX_NAME_BYTES];
+	const char *line = strsep(&text, "\n");
+	unsigned int id;
+
+	if (!text || sscanf(line, "name: %255[A-Za-z0-9_]", name) != 1 || has_special_word(name))
+		return;
+	line = strsep(&text, "\n");
+	if (!text || sscanf(line, "ID: %9u", &id) != 1)
+		return;
+	line = strsep(&text, "\n");
+	if (!text || strcmp(line, "format:") != 0)
+		return;
+	fprintf(out, "name: %s\nID: %u\nformat:\n", name, id);
+	/* The common fields, an empty line, and the event's own. */
+	while ((line = strsep(&text, "\n")) && *line)
+		reduce_field(line, out);
+	fputc('\n', out);
+	is_mark = probe_schema_is_mark(name);
+	while ((line = strsep(&text, "\n")) && *line)
+		if (!is_mark || !reduce_text_field(line, out))
+			reduce_field(line, out);
+	fputs("\nprint fmt: \"\"\n", out);
+}
+
+/* The parser's own text of @block's format. NULL: out of memory; "": it is no format. */
+static char *reduce_block(const struct cursor *block, size_t *ret_len)
+{
+	_cleanup_free_ char *text = strndup((const char *)block->bytes, block->left);
+	_cleanup_free_ char *reduced = NULL;
+	FILE *out = open_memstream(&reduced, ret_len);
+	bool failed = !text;
+
+	if (!out)
+		return NULL;
+	if (text && strlen(text) == block->left)
+		reduce_format(text, out);
+	failed |= ferror(out) != 0;
+	if (fclose(out) != 0 || failed)
+		return NULL;
+	return steal_ptr(reduced);
+}
+
+static int add_format(struct perf_formats *formats, const char *system, const struct cursor *block)
+{
+	_cleanup_free_ char *text = NULL;
+	struct tep_event *event = NULL;
+	size_t len;
+
+	if (block->left > MAX_FORMAT_BYTES || strlen(system) > MAX_NAME_BYTES)
+		return 0; /* no event of ours; one that needs it is found to have no format */
+	text = reduce_block(block, &len);
+	if (!text)
+		return -ENOMEM;
+	if (len == 0)
+		return 0;
+	return tep_parse_format(formats->tep, &event, text, len, system) ==
+			       TEP_ERRNO__MEM_ALLOC_FAILED
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* The file's header, and the headers of ftrace's own ring buffer, which we need not. */
+static bool take_preamble(struct cursor *cursor, const char **ret_problem)
+{
+	static const uint8_t magic[] = {23, 8, 68, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+	uint8_t found[sizeof(magic)], big_endian, long_bytes;
+	struct cursor block;
+	const char *string;
+	uint32_t page_bytes, nr_ftrace;
+
+	*ret_problem = "it does not begin as tracing data";
+	if (!take(cursor, found, sizeof(found)) || memcmp(found, magic, sizeof(magic)) != 0)
+		return false;
+	*ret_problem = "it ends early";
+	if (!take_string(cursor) || !take(cursor, &big_endian, 1) ||
+	    !take(cursor, &long_bytes, 1) || !take(cursor, &page_bytes, sizeof(page_bytes)))
+		return false;
+	*ret_problem = "its byte order is not this machine's";
+	if (big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
+		return false;
+	*ret_problem = "header_page or header_event is missing";
+	string = take_string(cursor);
+	if (!string || strcmp(string, "header_page") != 0 || !take_block(cursor, &block))
+		return false;
+	string = take_string(cursor);
+	if (!string || strcmp(string, "header_event") != 0 || !take_block(cursor, &block))
+		return false;
+	*ret_problem = "it ends among ftrace's formats";
+	if (!take(cursor, &nr_ftrace, sizeof(nr_ftrace)))
+		return false;
+	while (nr_ftrace-- > 0)
+		if (!take_block(cursor, &block))
+			return false;
+	return true;
+}
+
+/* What follows (kallsyms, printk formats, saved command names) has no use here. */
+static int take_systems(struct perf_formats *formats, struct cursor *cursor,
+			const char **ret_problem)
+{
+	uint32_t nr_systems, nr_events;
+	struct cursor block;
+
+	*ret_problem = "it ends among the events' formats";
+	if (!take(cursor, &nr_systems, sizeof(nr_systems)))
+		return -EINVAL;
+	while (nr_systems-- > 0) {
+		const char *system = take_string(cursor);
+
+		if (!system || !take(cursor, &nr_events, sizeof(nr_events)))
+			return -EINVAL;
+		while (nr_events-- > 0) {
+			int err;
+
+			if (!take_block(cursor, &block))
+				return -EINVAL;
+			err = add_format(formats, system, &block);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+int perf_formats_add(struct perf_formats *formats, const char *name, uint64_t offset,
+		     const uint8_t *data, size_t size_bytes)
+{
+	struct cursor cursor = {data, size_bytes};
+	const char *problem;
+	int err = -EINVAL;
+
+	if (take_preamble(&cursor, &problem))
+		err = take_systems(formats, &cursor, &problem);
+	if (err == -EINVAL)
+		diag_error("%s: corrupted tracing data at offset %" PRIu64 ": %s", name,
+			   offset + (size_bytes - cursor.left), problem);
+	return err;
+}
+
+static bool convert_field(const struct tep_format_field *field, struct perf_field *ret)
+{
+	const unsigned long no_number =
+		TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_STRING | TEP_FIELD_IS_DYNAMIC;
+
+	*ret = (struct perf_field){0};
+	if (!field || (field->flags & no_number) || field->offset < 0)
+		return false;
+	if (field->size != 1 && field->size != 2 && field->size != 4 && field->size != 8)
+		return false;
+	ret->offset = (uint32_t)field->offset;
+	ret->size_bytes = (uint8_t)field->size;
+	ret->is_signed = field->flags & TEP_FIELD_IS_SIGNED;
+	return true;
+}
+
+static bool find_field(struct tep_event *event, const char *name, struct perf_field *ret)
+{
+	return convert_field(tep_find_field(event, name), ret);
+}
+
+/* perf probe names an argument given without a name by its place: "arg1". */
+static bool find_numbered_field(struct tep_event *event, int index, struct perf_field *ret)
+{
+	char name[] = "arg0";
+
+	name[3] = (char)('1' + index);
+	return find_field(event, name, ret);
+}
+
+static bool is_own_field(const struct tep_format_field *field)
+{
+	return strncmp(field->name, "__probe_", strlen("__probe_")) == 0 ||
+	       strcmp(field->name, PROBE_FIELD_CALLER) == 0;
+}
+
+/* The fields that the user's probe definition named as it liked, if there are @nr of them. */
+static bool find_fields_by_place(struct tep_event *event, int nr, struct perf_field *ret)
+{
+	const struct tep_format_field *field;
+	int i = 0;
+
+	for (field = event->format.fields; field; field = field->next) {
+		if (is_own_field(field))
+			continue;
+		if (i >= nr || !convert_field(field, &ret[i]))
+			return false;
+		i++;
+	}
+	return i == nr;
+}
+
+static void find_args(struct tep_event *event, const struct probe_schema *schema,
+		      struct perf_field *ret)
+{
+	struct perf_field by_place[PROBE_MAX_ARGS];
+	bool any = false;
+
+	for (int i = 0; i < schema->nr_args; i++)
+		any |= find_field(event, schema->arg_names[i], &ret[i]) ||
+		       find_numbered_field(event, i, &ret[i]);
+	if (!any && find_fields_by_place(event, schema->nr_args, by_place))
+		memcpy(ret, by_place, sizeof(by_place[0]) * (size_t)schema->nr_args);
+}
+
+/* The same of what tells whose call ends. */
+static const char *missing_exit_field(const struct perf_event_fields *fields)
+{
+	if (!fields->return_address.size_bytes)
+		return PROBE_FIELD_CALLER;
+	return fields->args[0].size_bytes ? NULL : PROBE_FIELD_FROM_ENTRY;
+}
+
+/* The field without which an event says nothing about the heap, if the event lacks it. */
+static const char *missing_field(const struct probe_schema *schema, enum probe_point point,
+				 const struct perf_event_fields *fields)
+{
+	const int needed[] = {schema->size_arg, schema->count_arg,
+			      schema->effect == HEAP_ALLOC_TO_PTR ? -1 : schema->block_arg};
+
+	if (point == PROBE_RETURN)
+		return fields->ret.size_bytes ? NULL : "return value (arg1=$retval)";
+	if (point == PROBE_EXIT)
+		return fields->ret.size_bytes ? missing_exit_field(fields) : PROBE_FIELD_RET;
+	if (point == PROBE_STORE)
+		return fields->block.size_bytes ? NULL : PROBE_FIELD_BLOCK;
+	if (point == PROBE_CALL && probe_schema_has_return(schema) && !fields->ret.size_bytes)
+		return PROBE_FIELD_RET;
+	if (point == PROBE_CALL && schema->effect == HEAP_ALLOC_TO_PTR && !fields->block.size_bytes)
+		return PROBE_FIELD_BLOCK;
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		if (needed[i] >= 0 && fields->args[needed[i]].size_bytes == 0)
+			return schema->arg_names[needed[i]];
+	return NULL;
+}
+
+/* All but the return value. args[0] is what takes one from the exit to the probe of the entry. */
+static void find_exit_fields(struct tep_event *format, struct perf_event_fields *fields)
+{
+	find_field(format, PROBE_FIELD_CALLER, &fields->return_address);
+	find_field(format, PROBE_FIELD_FROM_ENTRY, &fields->args[0]);
+}
+
+static void find_fields(struct tep_event *format, const struct probe_schema *schema,
+			enum probe_point point, struct perf_event_fields *fields)
+{
+	switch (point) {
+	case PROBE_ENTRY:
+		find_field(format, PROBE_FIELD_CALLER, &fields->caller);
+		find_args(format, schema, fields->args);
+		break;
+	case PROBE_RETURN:
+		find_field(format, "__probe_ret_ip", &fields->return_address);
+		if (!find_field(format, PROBE_FIELD_RET, &fields->ret) &&
+		    !find_numbered_field(format, 0, &fields->ret) &&
+		    !find_fields_by_place(format, 1, &fields->ret))
+			fields->ret.size_bytes = 0;
+		break;
+	case PROBE_EXIT:
+		find_exit_fields(format, fields);
+		find_field(format, PROBE_FIELD_RET, &fields->ret);
+		break;
+	case PROBE_STORE:
+		find_field(format, PROBE_FIELD_BLOCK, &fields->block);
+		if (schema->block_arg >= 0)
+			find_field(format, schema->arg_names[schema->block_arg],
+				   &fields->args[schema->block_arg]);
+		break;
+	case PROBE_CALL: /* only our own recordings have it: the fields have our names */
+		if (find_field(format, "__probe_ret_ip", &fields->return_address))
+			fields->caller = fields->return_address;
+		for (int i = 0; i < schema->nr_args; i++)
+			find_field(format, schema->arg_names[i], &fields->args[i]);
+		find_field(format, PROBE_FIELD_RET, &fields->ret);
+		find_field(format, PROBE_FIELD_BLOCK, &fields->block);
+		break;
+	}
+}
+
+/* An ordinary probe, none of a return. */
+static bool is_probe_at(enum probe_point point)
+{
+	return !probe_point_is_return(point) || point == PROBE_EXIT;
+}
+
+static void bind_probe(struct tep_event *format, const char *name, struct perf_event *event)
+{
+	struct perf_event_fields *fields = &event->fields;
+	const struct probe_schema *schema;
+	enum probe_point point;
+	const char *missing;
+
+	if (probe_schema_parse_event(format->name, &schema, &point))
+		return;
+	/* An event that only has an allocator's name is none of ours. */
+	if (!find_field(format, is_probe_at(point) ? "__probe_ip" : "__probe_func",
+			&fields->probe_address))
+		return;
+	find_fields(format, schema, point, fields);
+	missing = missing_field(schema, point, fields);
+	if (missing) {
+		diag_warn("%s: event %s:%s carries no %s: its samples are not used", name,
+			  format->system, format->name, missing);
+		return;
+	}
+	event->desc.schema = schema;
+	event->desc.point = point;
+}
+
+/* The field of a resource's return value, whose name says what of it means failure. */
+static bool find_return_field(struct tep_event *format, struct resource_call *call,
+			      struct perf_field *ret)
+{
+	const struct tep_format_field *field;
+
+	for (field = format->format.fields; field; field = field->next)
+		if (resource_return_field_parse(field->name, call))
+			return convert_field(field, ret);
+	return false;
+}
+
+/* What an event of a resource carries; false: too little to be of use. */
+static bool find_resource_fields(struct tep_event *format, enum resource_stage stage,
+				 struct resource_call *call, struct perf_event_fields *fields)
+{
+	if (stage == RESOURCE_RETURN) {
+		find_field(format, "__probe_ret_ip", &fields->return_address);
+		if (find_field(format, RESOURCE_FIELD_STORED, &fields->block))
+			call->place = RESOURCE_STORED;
+		return find_field(format, "__probe_func", &fields->probe_address) &&
+		       find_return_field(format, call, &fields->ret);
+	}
+	if (stage == RESOURCE_EXIT) {
+		find_exit_fields(format, fields);
+		return find_field(format, "__probe_ip", &fields->probe_address) &&
+		       !missing_exit_field(fields) && find_return_field(format, call, &fields->ret);
+	}
+	find_field(format, PROBE_FIELD_CALLER, &fields->caller);
+	find_field(format, RESOURCE_FIELD_SIZE, &fields->args[1]);
+	if (find_field(format, RESOURCE_FIELD_AT, &fields->args[0]))
+		call->place = RESOURCE_STORED;
+	else
+		find_field(format, RESOURCE_FIELD_HANDLE, &fields->args[0]);
+	return find_field(format, "__probe_ip", &fields->probe_address) &&
+	       (stage == RESOURCE_ENTRY || fields->args[0].size_bytes);
+}
+
+/* An event of leakprobe's or leakrec's about a resource (common/schema/resource_schema.h). */
+static void bind_resource(const struct perf_formats *formats, struct tep_event *format,
+			  const char *name, struct perf_event *event)
+{
+	struct resource_event parsed;
+	struct resource_call *call;
+
+	if (!formats->resources || strncmp(format->system, "leak", strlen("leak")) != 0 ||
+	    resource_event_parse(format->name, &parsed))
+		return;
+	if (resource_schemas_add(formats->resources, &parsed, &call)) {
+		diag_warn("%s: too many kinds of events: %s:%s is not used", name, format->system,
+			  format->name);
+		return;
+	}
+	if (!find_resource_fields(format, parsed.stage, call, &event->fields)) {
+		diag_warn("%s: event %s:%s lacks a field that says what it is about: its samples "
+			  "are not used",
+			  name, format->system, format->name);
+		return;
+	}
+	event->desc.schema = &call->schema;
+	event->desc.point = parsed.stage == RESOURCE_RETURN ? PROBE_RETURN
+			    : parsed.stage == RESOURCE_EXIT ? PROBE_EXIT
+							    : PROBE_ENTRY;
+}
+
+/* Either end of a system call: the kernel's own tracepoints, or what leakrec's programs write. */
+static void bind_syscall(struct tep_event *format, const char *name, struct perf_event *event)
+{
+	struct perf_event_fields *fields = &event->fields;
+	const char *missing = NULL;
+	bool is_exit;
+	const struct syscall_schema *syscall = syscall_schema_parse_event(format->name, &is_exit);
+
+	if (!syscall)
+		return;
+	if (is_exit) {
+		if (!find_field(format, SYSCALL_FIELD_RET, &fields->ret))
+			missing = SYSCALL_FIELD_RET;
+		find_field(format, SYSCALL_FIELD_CALLER, &fields->caller);
+		find_field(format, SYSCALL_FIELD_INSIDE, &fields->inside);
+		find_field(format, SYSCALL_FIELD_PAIR, &fields->block);
+	}
+	for (int i = 0; i < syscall->nr_args && !is_exit; i++)
+		if (!find_field(format, syscall->arg_names[i], &fields->args[i]))
+			missing = syscall->arg_names[i];
+	for (int i = syscall->nr_args; i < SYSCALL_MAX_ARGS && !is_exit; i++)
+		if (syscall->arg_names[i])
+			find_field(format, syscall->arg_names[i], &fields->args[i]);
+	if (missing) {
+		diag_warn("%s: event %s:%s carries no %s: its samples are not used", name,
+			  format->system, format->name, missing);
+		return;
+	}
+	event->desc.syscall = syscall;
+	event->desc.is_syscall_exit = is_exit;
+}
+
+static void bind_event(const struct perf_formats *formats, struct tep_event *format,
+		       const char *name, struct perf_event *event)
+{
+	struct perf_event_fields *fields = &event->fields;
+
+	event->bound = true;
+	event->desc.system = format->system;
+	event->desc.name = format->name;
+	if (strcmp(format->system, "task") == 0 && strcmp(format->name, "task_newtask") == 0)
+		event->desc.is_newtask =
+			find_field(format, "pid", &fields->newtask_pid) &&
+			find_field(format, "clone_flags", &fields->newtask_clone_flags);
+	else if (strcmp(format->system, "leakrec") == 0 && strcmp(format->name, "mark") == 0)
+		event->desc.is_mark = find_field(format, "number", &fields->mark_number);
+	else if (strcmp(format->system, "leakrec") == 0 && strcmp(format->name, "doubt") == 0)
+		event->desc.is_mark = event->desc.is_doubt =
+			find_field(format, "number", &fields->mark_number);
+	else if (probe_schema_is_mark(format->name))
+		event->desc.is_mark = event->desc.is_probe_mark =
+			find_field(format, PROBE_FIELD_TEXT, &fields->mark_text);
+	else if (strcmp(format->system, SYSCALL_SYSTEM) == 0)
+		bind_syscall(format, name, event);
+	else
+		bind_probe(format, name, event);
+	if (!perf_event_is_operation(&event->desc) && !event->desc.is_newtask &&
+	    !event->desc.is_mark)
+		bind_resource(formats, format, name, event);
+	perf_event_plan_fields(event);
+}
+
+void perf_formats_bind(const struct perf_formats *formats, const char *name,
+		       struct perf_events *events)
+{
+	for (size_t i = 0; i < events->nr; i++) {
+		struct perf_event *event = events->events[i];
+		struct tep_event *format;
+
+		if (event->bound || event->desc.attr.type != PERF_TYPE_TRACEPOINT ||
+		    event->desc.attr.config > INT32_MAX)
+			continue;
+		format = tep_find_event(formats->tep, (int)event->desc.attr.config);
+		if (format && format->name && format->system)
+			bind_event(formats, format, name, event);
+	}
+}
+
+static uint64_t extend(uint64_t value, const struct perf_field *field)
+{
+	unsigned int unused_bits = 64 - 8 * field->size_bytes;
+
+	return field->is_signed ? (uint64_t)((int64_t)(value << unused_bits) >> unused_bits)
+				: value;
+}
+
+uint64_t perf_field_load(const struct perf_field *field, const uint8_t *raw)
+{
+	uint64_t value = 0;
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	memcpy(&value, raw + field->offset, field->size_bytes);
+#else
+	memcpy((uint8_t *)&value + sizeof(value) - field->size_bytes, raw + field->offset,
+	       field->size_bytes);
+#endif
+	return extend(value, field);
+}
+
+bool perf_field_read(const struct perf_field *field, const uint8_t *raw, size_t raw_bytes,
+		     uint64_t *ret)
+{
+	*ret = 0;
+	if (field->size_bytes == 0)
+		return true;
+	if (field->offset > raw_bytes || field->size_bytes > raw_bytes - field->offset)
+		return false;
+	*ret = perf_field_load(field, raw);
+	return true;
+}

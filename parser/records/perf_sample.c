@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/records/perf_sample.h"
+
+#include "parser/records/perf_formats.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Linux 6.8 and 6.18 (uapi/linux/perf_event.h); older headers lack them. */
+#define BRANCH_HW_INDEX	 (1ULL << 17)
+#define BRANCH_COUNTERS	 (1ULL << 19)
+#define FORMAT_LOST	 (1ULL << 4)
+#define BRANCH_ENTRY_U64 3 /* struct perf_branch_entry */
+
+/* The words of a sample that are not decoded yet. */
+struct cursor {
+	uint64_t *words;
+	size_t left;
+};
+
+static bool take(struct cursor *cursor, uint64_t *ret)
+{
+	if (cursor->left == 0)
+		return false;
+	*ret = *cursor->words++;
+	cursor->left--;
+	return true;
+}
+
+static bool skip(struct cursor *cursor, uint64_t nr, uint64_t words_each)
+{
+	if (words_each && nr > cursor->left / words_each)
+		return false;
+	cursor->words += nr * words_each;
+	cursor->left -= nr * words_each;
+	return true;
+}
+
+static bool skip_read(struct cursor *cursor, uint64_t read_format)
+{
+	uint64_t words_each = 1 + !!(read_format & PERF_FORMAT_ID) + !!(read_format & FORMAT_LOST);
+	uint64_t nr = 1, times = !!(read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+				 !!(read_format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+
+	if ((read_format & PERF_FORMAT_GROUP) && !take(cursor, &nr))
+		return false;
+	return skip(cursor, times, 1) && skip(cursor, nr, words_each);
+}
+
+/*
+ * Whether there is the user's mark and no other, as in nearly all chains. The marks are negative
+ * numbers, as user addresses are on no machine, but what is no frame pointer may point to any.
+ */
+static bool is_user_chain(const uint64_t *chain, uint64_t nr)
+{
+	uint64_t all = 0, i = 1;
+
+	if (nr == 0 || chain[0] != (uint64_t)PERF_CONTEXT_USER)
+		return false;
+	for (; i + 3 < nr; i += 4)
+		all |= chain[i] | chain[i + 1] | chain[i + 2] | chain[i + 3];
+	for (; i < nr; i++)
+		all |= chain[i];
+	if ((int64_t)all >= 0)
+		return true;
+	for (i = 1; i < nr && chain[i] < (uint64_t)PERF_CONTEXT_MAX; i++)
+		;
+	return i == nr;
+}
+
+/*
+ * Finds the user addresses; where marks are among them, moves them to the front. What is behind a
+ * further mark of the user's was interrupted (docs/perf-data.md).
+ */
+static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sample *sample)
+{
+	bool in_user = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
+	uint64_t nr, kernel = 0, interrupted = 0, *chain;
+	size_t nr_kept = 0;
+
+	if (!take(cursor, &nr))
+		return false;
+	chain = cursor->words;
+	if (!skip(cursor, nr, 1))
+		return false;
+	/* The kernel's part, where there is one, comes first. */
+	if (nr > 0 && chain[0] == (uint64_t)PERF_CONTEXT_KERNEL)
+		while (kernel < nr && chain[kernel] != (uint64_t)PERF_CONTEXT_USER)
+			kernel++;
+	if (is_user_chain(chain + kernel, nr - kernel)) {
+		sample->callchain = chain + kernel + 1;
+		sample->nr_callchain = (size_t)(nr - kernel) - 1;
+		return true;
+	}
+	for (uint64_t i = 0; i < nr; i++) {
+		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
+			in_user = chain[i] == (uint64_t)PERF_CONTEXT_USER;
+			interrupted = in_user && nr_kept ? STACK_INTERRUPTED : 0;
+		} else if (in_user) {
+			chain[nr_kept++] = chain[i] | interrupted;
+			interrupted = 0;
+		}
+	}
+	sample->callchain = chain;
+	sample->nr_callchain = nr_kept;
+	return true;
+}
+
+/* The kernel pads raw data, together with its size word, to 8 bytes. */
+static bool take_raw(struct cursor *cursor, const uint8_t **ret, size_t *ret_bytes)
+{
+	uint32_t size_bytes;
+
+	if (cursor->left == 0)
+		return false;
+	memcpy(&size_bytes, cursor->words, sizeof(size_bytes));
+	*ret = (const uint8_t *)cursor->words + sizeof(size_bytes);
+	*ret_bytes = size_bytes;
+	if ((size_bytes + sizeof(size_bytes)) % sizeof(uint64_t) != 0)
+		return false;
+	return skip(cursor, (size_bytes + sizeof(size_bytes)) / sizeof(uint64_t), 1);
+}
+
+static bool skip_branch_stack(struct cursor *cursor, uint64_t branch_sample_type)
+{
+	uint64_t nr, hw_index;
+
+	return take(cursor, &nr) &&
+	       (!(branch_sample_type & BRANCH_HW_INDEX) || take(cursor, &hw_index)) &&
+	       skip(cursor, nr, BRANCH_ENTRY_U64) &&
+	       (!(branch_sample_type & BRANCH_COUNTERS) || skip(cursor, nr, 1));
+}
+
+static bool take_user_regs(struct cursor *cursor, uint64_t regs_mask, struct stack_dump *dump)
+{
+	dump->regs_mask = regs_mask;
+	if (!take(cursor, &dump->regs_abi))
+		return false;
+	dump->regs = cursor->words;
+	return dump->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ||
+	       skip(cursor, (uint64_t)__builtin_popcountll(regs_mask), 1);
+}
+
+static bool take_user_stack(struct cursor *cursor, struct stack_dump *dump)
+{
+	uint64_t size_bytes, used_bytes;
+
+	if (!take(cursor, &size_bytes))
+		return false;
+	if (size_bytes == 0)
+		return true;
+	dump->bytes = (const uint8_t *)cursor->words;
+	if (size_bytes % sizeof(uint64_t) != 0 || !skip(cursor, size_bytes / sizeof(uint64_t), 1) ||
+	    !take(cursor, &used_bytes))
+		return false;
+	dump->nr_bytes = used_bytes < size_bytes ? used_bytes : size_bytes;
+	return true;
+}
+
+/* The word at @place of the record; where there is none, that is 0, @none. */
+static uint64_t word_at(const struct perf_record *record, uint16_t place, uint64_t none)
+{
+	uint64_t word = none;
+
+	if (place)
+		memcpy(&word, record->bytes + place, sizeof(word));
+	return word;
+}
+
+/* The fields of one word each, whose places are known. */
+static void read_words(const struct perf_event *event, const struct perf_record *record,
+		       struct perf_sample *sample)
+{
+	uint64_t task = word_at(record, event->sample.tid, UINT64_MAX);
+
+	sample->ip = word_at(record, event->sample_ip, 0);
+	sample->origin = (struct perf_origin){
+		.time_ns = word_at(record, event->sample.time, 0),
+		.pid = (pid_t)(uint32_t)task,
+		.tid = (pid_t)(task >> 32),
+		.cpu = (uint32_t)word_at(record, event->sample.cpu, 0),
+	};
+}
+
+/* All but what read_words() reads. A mark's text need not be cleared for those that have none. */
+static void clear_sample(const struct perf_event *event, struct perf_sample *ret)
+{
+	ret->event = &event->desc;
+	ret->callchain = NULL;
+	ret->nr_callchain = 0;
+	ret->whole_chain = ret->has_dump = false;
+	ret->dump = (struct stack_dump){0};
+	for (size_t i = 0; i < PERF_MAX_ARGS; i++)
+		ret->args[i] = 0;
+	ret->ret = ret->block = ret->caller = 0;
+	ret->probe_address = ret->return_address = ret->inside = 0;
+	ret->newtask_pid = 0;
+	ret->newtask_clone_flags = 0;
+	ret->mark_number = 0;
+	ret->mark_text[0] = '\0';
+}
+
+static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
+		       struct perf_sample *sample)
+{
+	if (raw_bytes < event->raw_bytes_needed || (!raw && event->nr_copies))
+		return false;
+	for (uint32_t i = 0; i < event->nr_copies; i++) {
+		const struct perf_field_copy *copy = &event->copies[i];
+		uint64_t value;
+
+		if (copy->field.size_bytes == sizeof(value))
+			memcpy(&value, raw + copy->field.offset, sizeof(value));
+		else
+			value = perf_field_load(&copy->field, raw);
+		memcpy((uint8_t *)sample + copy->to, &value, sizeof(value));
+	}
+	if (event->desc.point == PROBE_EXIT && event->desc.schema)
+		sample->probe_address -= sample->args[0];
+	/* An int in a 64-bit register: the ABI leaves the upper half undefined. */
+	if (event->desc.schema && event->desc.schema->effect == HEAP_ALLOC_TO_PTR &&
+	    probe_point_is_return(event->desc.point))
+		sample->ret = (uint32_t)sample->ret;
+	return true;
+}
+
+/* What is too long is cut off. */
+static bool read_mark_text(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
+			   struct perf_sample *sample)
+{
+	uint64_t place;
+	size_t at, len;
+
+	if (!perf_field_read(&event->fields.mark_text, raw, raw_bytes, &place))
+		return false;
+	at = place & 0xffff;
+	len = place >> 16 & 0xffff;
+	if (at > raw_bytes || len > raw_bytes - at)
+		return false;
+	snprintf(sample->mark_text, sizeof(sample->mark_text), "%.*s", (int)len,
+		 (const char *)raw + at);
+	return true;
+}
+
+static bool read_newtask(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
+			 struct perf_sample *sample)
+{
+	uint64_t pid;
+
+	if (!perf_field_read(&event->fields.newtask_pid, raw, raw_bytes, &pid) ||
+	    !perf_field_read(&event->fields.newtask_clone_flags, raw, raw_bytes,
+			     &sample->newtask_clone_flags))
+		return false;
+	sample->newtask_pid = (pid_t)pid;
+	return true;
+}
+
+/*
+ * What stands behind the raw data. What may follow that (weights, ...) has no use here. It gets a
+ * cursor of its own, so that the caller's need not be in memory.
+ */
+static __attribute__((noinline)) bool take_behind(const struct perf_event *event,
+						  struct cursor cursor, struct perf_sample *sample)
+{
+	const struct perf_event_attr *attr = &event->desc.attr;
+	uint64_t type = attr->sample_type;
+
+	if (((type & PERF_SAMPLE_BRANCH_STACK) &&
+	     !skip_branch_stack(&cursor, attr->branch_sample_type)) ||
+	    ((type & PERF_SAMPLE_REGS_USER) &&
+	     !take_user_regs(&cursor, attr->sample_regs_user, &sample->dump)) ||
+	    ((type & PERF_SAMPLE_STACK_USER) && !take_user_stack(&cursor, &sample->dump)))
+		return false;
+	sample->has_dump = (type & PERF_SAMPLE_STACK_USER) &&
+			   sample->dump.regs_abi != PERF_SAMPLE_REGS_ABI_NONE;
+	return true;
+}
+
+/* Of events that are no operation's. */
+static __attribute__((noinline)) bool read_others(const struct perf_event *event,
+						  const uint8_t *raw, size_t raw_bytes,
+						  struct perf_sample *sample)
+{
+	if (event->desc.is_newtask && !read_newtask(event, raw, raw_bytes, sample))
+		return false;
+	if (event->desc.is_probe_mark)
+		return read_mark_text(event, raw, raw_bytes, sample);
+	return !event->desc.is_mark ||
+	       perf_field_read(&event->fields.mark_number, raw, raw_bytes, &sample->mark_number);
+}
+
+int perf_sample_decode(const struct perf_event *event, const struct perf_record *record,
+		       struct perf_sample *ret)
+{
+	uint64_t type = event->desc.attr.sample_type;
+	struct cursor cursor;
+	const uint8_t *raw = NULL;
+	size_t raw_bytes = 0;
+
+	clear_sample(event, ret);
+	if (record->header.size < event->sample_words_bytes)
+		return -EINVAL;
+	read_words(event, record, ret);
+	cursor.words = (uint64_t *)(void *)(record->bytes + event->sample_words_bytes);
+	cursor.left = (record->header.size - event->sample_words_bytes) / sizeof(uint64_t);
+	if (((type & PERF_SAMPLE_READ) && !skip_read(&cursor, event->desc.attr.read_format)) ||
+	    ((type & PERF_SAMPLE_CALLCHAIN) &&
+	     !take_callchain(&cursor, record->header.misc, ret)) ||
+	    ((type & PERF_SAMPLE_RAW) && !take_raw(&cursor, &raw, &raw_bytes)) ||
+	    (!event->is_plain && !take_behind(event, cursor, ret)) ||
+	    (perf_event_is_operation(&event->desc) && !read_probe(event, raw, raw_bytes, ret)) ||
+	    (!event->is_plain && !read_others(event, raw, raw_bytes, ret)))
+		return -EINVAL;
+	return 0;
+}
+
+bool perf_sample_peek_block(const struct perf_event *event, const struct perf_record *record,
+			    uint64_t *ret)
+{
+	uint64_t type = event->desc.attr.sample_type, nr;
+	size_t size_bytes = record->header.size, at = event->sample_words_bytes;
+
+	if (event->block.size_bytes == 0 || record->header.type != PERF_RECORD_SAMPLE ||
+	    (type & PERF_SAMPLE_READ) || !(type & PERF_SAMPLE_RAW))
+		return false;
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		if (at + sizeof(nr) > size_bytes)
+			return false;
+		memcpy(&nr, record->bytes + at, sizeof(nr));
+		if (nr > size_bytes / sizeof(nr))
+			return false;
+		at += (1 + nr) * sizeof(nr);
+	}
+	at += sizeof(uint32_t) + event->block.offset;
+	if (at + sizeof(*ret) > size_bytes)
+		return false;
+	memcpy(ret, record->bytes + at, sizeof(*ret));
+	return true;
+}

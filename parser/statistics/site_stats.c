@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/statistics/site_stats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_SHIFT 20 /* periods of a millisecond */
+#define FIRST_SITES 256
+#define NO_SITE	    0u /* in site_of_stack; others are an index + 1 */
+
+struct site_stats {
+	struct site *sites;
+	size_t nr, capacity;
+	uint32_t *site_of_stack; /* [stack id] */
+	size_t nr_stacks;
+	uint64_t origin_ns; /* of the first allocation; 0: none yet */
+};
+
+struct site_stats *site_stats_create(void)
+{
+	return calloc(1, sizeof(struct site_stats));
+}
+
+void site_stats_destroy(struct site_stats *stats)
+{
+	if (!stats)
+		return;
+	for (size_t i = 0; i < stats->nr; i++) {
+		if (stats->sites[i].history)
+			lifetime_sketch_deinit(&stats->sites[i].history->lifetimes);
+		free(stats->sites[i].history);
+	}
+	free(stats->sites);
+	free(stats->site_of_stack);
+	free(stats);
+}
+
+static int grow_index(struct site_stats *stats, uint32_t stack_id)
+{
+	size_t nr = stats->nr_stacks ? stats->nr_stacks : FIRST_SITES;
+	uint32_t *grown;
+
+	while (nr <= stack_id)
+		nr *= 2;
+	grown = reallocarray(stats->site_of_stack, nr, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	for (size_t i = stats->nr_stacks; i < nr; i++)
+		grown[i] = NO_SITE;
+	stats->site_of_stack = grown;
+	stats->nr_stacks = nr;
+	return 0;
+}
+
+static int add_site(struct site_stats *stats, const struct site_block *block)
+{
+	if (block->stack_id >= stats->nr_stacks) {
+		int err = grow_index(stats, block->stack_id);
+
+		if (err)
+			return err;
+	}
+	if (!stats->sites || stats->nr == stats->capacity) {
+		size_t capacity = stats->capacity ? stats->capacity * 2 : FIRST_SITES;
+		struct site *grown = reallocarray(stats->sites, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		stats->sites = grown;
+		stats->capacity = capacity;
+	}
+	if (!stats->origin_ns)
+		stats->origin_ns = block->time_ns;
+	stats->sites[stats->nr++] = (struct site){
+		.stack_id = block->stack_id,
+		.first_ns = block->time_ns,
+		.last_ns = block->time_ns,
+	};
+	stats->site_of_stack[block->stack_id] = (uint32_t)stats->nr;
+	return 0;
+}
+
+static inline struct site *find(const struct site_stats *stats, uint32_t stack_id)
+{
+	uint32_t index = stack_id < stats->nr_stacks ? stats->site_of_stack[stack_id] : NO_SITE;
+
+	return index == NO_SITE ? NULL : &stats->sites[index - 1];
+}
+
+/* Twice as long periods. */
+static void fold(struct site_history *history)
+{
+	struct site_period *periods = history->periods;
+
+	for (size_t i = 0; i < SITE_PERIODS / 2; i++) {
+		const struct site_period *first = &periods[2 * i], *second = first + 1;
+
+		periods[i] = (struct site_period){
+			.allocated = first->allocated + second->allocated,
+			.ended = first->ended + second->ended,
+			.added_bytes = first->added_bytes + second->added_bytes,
+		};
+	}
+	memset(&periods[SITE_PERIODS / 2], 0, sizeof(history->periods) / 2);
+	history->shift++;
+}
+
+/* The period of @time_ns; one before the origin, on a clock that stepped, is in the first. */
+static inline struct site_period *period_of(const struct site_stats *stats,
+					    struct site_history *history, uint64_t time_ns)
+{
+	uint64_t since_ns = time_ns > stats->origin_ns ? time_ns - stats->origin_ns : 0;
+
+	while (since_ns >> history->shift >= SITE_PERIODS)
+		fold(history);
+	return &history->periods[since_ns >> history->shift];
+}
+
+/* Sizes are the program's word, and may be anything: sums wrap, and come back when blocks end. */
+static inline void add_bytes(struct site_period *period, uint64_t bytes)
+{
+	period->added_bytes = (int64_t)((uint64_t)period->added_bytes + bytes);
+}
+
+/* Sites that allocate but once are the most of all; a history is for the others. */
+static int begin_history(const struct site_stats *stats, struct site *site)
+{
+	site->history = calloc(1, sizeof(*site->history));
+	if (!site->history)
+		return -ENOMEM;
+	site->history->shift = FIRST_SHIFT;
+	if (site->allocations) {
+		struct site_period *period = period_of(stats, site->history, site->first_ns);
+
+		period->allocated++;
+		add_bytes(period, site->held_bytes);
+	}
+	return 0;
+}
+
+int site_stats_enter(struct site_stats *stats, const struct site_block *block)
+{
+	struct site *site = find(stats, block->stack_id);
+	uint64_t held_blocks;
+	struct site_period *period;
+	int err;
+
+	if (!site) {
+		err = add_site(stats, block);
+		if (err)
+			return err;
+		site = &stats->sites[stats->nr - 1];
+	} else {
+		if (!site->history) {
+			err = begin_history(stats, site);
+			if (err)
+				return err;
+		}
+		period = period_of(stats, site->history, block->time_ns);
+		period->allocated++;
+		add_bytes(period, block->size_bytes);
+	}
+	site->allocations++;
+	site->allocated_bytes += block->size_bytes;
+	site->held_bytes += block->size_bytes;
+	if (site->held_bytes > site->peak_bytes)
+		site->peak_bytes = site->held_bytes;
+	held_blocks = site_held_blocks(site);
+	if (held_blocks > site->peak_blocks)
+		site->peak_blocks = held_blocks;
+	/* Parts of a mapping that is cut enter again, as old as it is. */
+	if (block->time_ns > site->last_ns)
+		site->last_ns = block->time_ns;
+	return 0;
+}
+
+static inline int end_block(struct site_stats *stats, struct site *site,
+			    const struct site_block *block, uint64_t time_ns)
+{
+	struct site_period *period;
+
+	if (!site->history) {
+		int err = begin_history(stats, site);
+
+		if (err)
+			return err;
+	}
+	period = period_of(stats, site->history, time_ns);
+	period->ended++;
+	add_bytes(period, -block->size_bytes);
+	site->held_bytes -= block->size_bytes;
+	return 0;
+}
+
+static uint64_t lifetime_ns(const struct site_block *block, uint64_t time_ns)
+{
+	return time_ns > block->time_ns ? time_ns - block->time_ns : 0;
+}
+
+int site_stats_leave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+	int err;
+
+	if (!site)
+		return 0;
+	err = end_block(stats, site, block, time_ns);
+	if (err)
+		return err;
+	site->frees++;
+	return lifetime_sketch_add(&site->history->lifetimes, lifetime_ns(block, time_ns));
+}
+
+void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id)
+{
+	struct site *site = find(stats, stack_id);
+
+	if (site)
+		site->temporaries++;
+}
+
+int site_stats_vanish(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+
+	if (!site)
+		return 0;
+	site->vanished++;
+	return end_block(stats, site, block, time_ns);
+}
+
+int site_stats_drop(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+
+	if (!site)
+		return 0;
+	site->dropped++;
+	return end_block(stats, site, block, time_ns);
+}
+
+void site_stats_withdraw(struct site_stats *stats, const struct site_block *block)
+{
+	struct site *site = find(stats, block->stack_id);
+
+	if (!site || !site->allocations)
+		return;
+	site->allocations--;
+	site->allocated_bytes -= block->size_bytes;
+	site->held_bytes -= block->size_bytes;
+	if (site->history) {
+		struct site_period *period = period_of(stats, site->history, block->time_ns);
+
+		period->allocated -= period->allocated > 0;
+		add_bytes(period, -block->size_bytes);
+	}
+}
+
+void site_stats_unleave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+	struct site_period *period;
+
+	if (!site || !site->history || !site->frees)
+		return;
+	period = period_of(stats, site->history, time_ns);
+	period->ended -= period->ended > 0;
+	add_bytes(period, block->size_bytes);
+	site->frees--;
+	site->held_bytes += block->size_bytes;
+	lifetime_sketch_remove(&site->history->lifetimes, lifetime_ns(block, time_ns));
+}
+
+const struct site *site_stats_list(const struct site_stats *stats, size_t *ret_nr)
+{
+	*ret_nr = stats->nr;
+	return stats->sites;
+}
+
+const struct site *site_stats_find(const struct site_stats *stats, uint32_t stack_id)
+{
+	return find(stats, stack_id);
+}
+
+uint64_t site_stats_origin(const struct site_stats *stats)
+{
+	return stats->origin_ns;
+}

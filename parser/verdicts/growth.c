@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/verdicts/growth.h"
+
+#include <math.h>
+
+#define NR_BINS	     16
+#define MIN_ARRIVALS 5
+/* After so many times more, a few are only late. */
+#define STRAGGLERS_AFTER 5
+#define MIN_STRAGGLERS	 10
+#define MIN_CLUMPS	 3
+#define MIN_BINS	 4	/* that have arrivals */
+#define MIN_TREND	 (-2.5) /* standard deviations; below it they become fewer */
+#define MIN_RATIO	 0.6	/* of the later half to the earlier one; above it, no decline */
+#define MIN_STOP	 0.05	/* of the window */
+#define MIN_CHANCE	 0.01	/* of the time since the last one, if they went on coming */
+#define MIN_WINDOW	 0.05	/* of all the time: growth that began later is too young to tell */
+#define START_SHARE	 0.1
+#define BURST_SHARE	 0.05
+#define NEARLY_ALL	 0.95
+#define CLUMP_GAP	 0.02 /* of the mean time between two blocks */
+
+struct window {
+	const struct arrival *arrivals;
+	size_t nr;
+	double start_s, end_s;
+};
+
+struct bins {
+	double blocks[NR_BINS], bytes[NR_BINS];
+	size_t nr_occupied;
+};
+
+static struct window cut(const struct window *window, double start_s)
+{
+	struct window rest = *window;
+
+	while (rest.nr > 0 && rest.arrivals[0].time_s < start_s) {
+		rest.arrivals++;
+		rest.nr--;
+	}
+	rest.start_s = start_s;
+	return rest;
+}
+
+static void fill_bins(const struct window *window, struct bins *bins)
+{
+	double width_s = (window->end_s - window->start_s) / NR_BINS;
+
+	*bins = (struct bins){0};
+	for (size_t i = 0; i < window->nr; i++) {
+		double bin = (window->arrivals[i].time_s - window->start_s) / width_s;
+		size_t index = bin < 0 ? 0 : bin >= NR_BINS ? NR_BINS - 1 : (size_t)bin;
+
+		bins->nr_occupied += bins->blocks[index] == 0;
+		bins->blocks[index]++;
+		bins->bytes[index] += window->arrivals[i].bytes;
+	}
+}
+
+static double variance(const double *values)
+{
+	double mean = 0, sum = 0;
+
+	for (size_t i = 0; i < NR_BINS; i++)
+		mean += values[i] / NR_BINS;
+	for (size_t i = 0; i < NR_BINS; i++)
+		sum += (values[i] - mean) * (values[i] - mean);
+	return sum / (NR_BINS - 1);
+}
+
+/*
+ * Blocks come in clumps, several for one cause. How many times more the number of blocks varies
+ * than that of independent ones would: the mean square of a clump's size over the mean.
+ */
+static double dispersion_of(const struct window *window)
+{
+	double gap_s = CLUMP_GAP * (window->end_s - window->start_s) / (double)window->nr;
+	double squares = 0, size = 1;
+
+	for (size_t i = 1; i < window->nr; i++) {
+		if (window->arrivals[i].time_s - window->arrivals[i - 1].time_s <= gap_s) {
+			size++;
+			continue;
+		}
+		squares += size * size;
+		size = 1;
+	}
+	return (squares + size * size) / (double)window->nr;
+}
+
+/* The logarithm of how much likelier the window's halves are with a steady rate than with one that
+ * falls as it has fallen from what was before the window. */
+static double steady_against_decay(const struct window *window, size_t nr_before)
+{
+	double middle_s = (window->start_s + window->end_s) / 2, ratio, later = 0, earlier = 0;
+
+	if (nr_before <= 2 * window->nr)
+		return 0;
+	for (size_t i = 0; i < window->nr; i++) {
+		later += window->arrivals[i].time_s >= middle_s;
+		earlier += window->arrivals[i].time_s < middle_s;
+	}
+	ratio = sqrt((double)window->nr / (double)nr_before);
+	return (later + earlier) * log(0.5) - later * log(ratio / (1 + ratio)) -
+	       earlier * log(1 / (1 + ratio));
+}
+
+/* How many came in the later half of the window for each in the earlier one. */
+static double halves_ratio(const struct window *window)
+{
+	double middle_s = (window->start_s + window->end_s) / 2, later = 0;
+
+	for (size_t i = 0; i < window->nr; i++)
+		later += window->arrivals[i].time_s >= middle_s;
+	return later / fmax(1, (double)window->nr - later);
+}
+
+/*
+ * Whether so long a time without any, at the end, is a surprise, and longer than all pauses before.
+ * Real rates waver; where blocks are many, each pause would be a surprise.
+ */
+static bool has_stopped(const struct window *window, double dispersion)
+{
+	double width_s = window->end_s - window->start_s;
+	double since_s = window->end_s - window->arrivals[window->nr - 1].time_s, pause_s = 0;
+
+	for (size_t i = 1; i < window->nr; i++)
+		pause_s =
+			fmax(pause_s, window->arrivals[i].time_s - window->arrivals[i - 1].time_s);
+	return since_s > MIN_STOP * width_s && since_s > pause_s &&
+	       pow(fmax(0, 1 - since_s / width_s), (double)window->nr / dispersion) < MIN_CHANCE;
+}
+
+/* Whether a steady rate explains the window; @nr_before came in as much time before it, or 0. */
+static bool is_steady(const struct window *window, size_t nr_before, struct growth_rate *ret)
+{
+	double width_s = window->end_s - window->start_s, mean_s = 0, nr = (double)window->nr;
+	double dispersion, trend;
+	struct bins bins;
+
+	if (window->nr < MIN_ARRIVALS || width_s <= 0)
+		return false;
+	if (nr_before > STRAGGLERS_AFTER * window->nr && window->nr < MIN_STRAGGLERS)
+		return false;
+	fill_bins(window, &bins);
+	if (bins.nr_occupied < MIN_BINS)
+		return false;
+	for (size_t i = 0; i < window->nr; i++)
+		mean_s += window->arrivals[i].time_s / nr;
+	dispersion = dispersion_of(window);
+	if (nr / dispersion < MIN_CLUMPS)
+		return false;
+	trend = (mean_s - (window->start_s + window->end_s) / 2) / (width_s / sqrt(12)) *
+		sqrt(nr / dispersion);
+	if ((trend < MIN_TREND && halves_ratio(window) < MIN_RATIO) ||
+	    has_stopped(window, dispersion) || steady_against_decay(window, nr_before) < 0)
+		return false;
+	*ret = (struct growth_rate){
+		.blocks_per_s = nr / width_s,
+		/* As far apart as the bins are, but not closer than chance alone makes them. */
+		.blocks_error =
+			sqrt(fmax(nr * dispersion, variance(bins.blocks) * NR_BINS)) / width_s,
+		.from_s = window->start_s,
+		.to_s = window->end_s,
+	};
+	for (size_t i = 0; i < NR_BINS; i++)
+		ret->bytes_per_s += bins.bytes[i] / width_s;
+	/* Not less than what the number of blocks leaves open. */
+	ret->bytes_error = fmax(sqrt(variance(bins.bytes) * NR_BINS) / width_s,
+				ret->bytes_per_s * ret->blocks_error / ret->blocks_per_s);
+	return true;
+}
+
+/* If they began to come within the window, it begins there. */
+static struct window from_first(const struct window *window)
+{
+	double width_s = window->end_s - window->start_s, before;
+
+	if (window->nr < MIN_ARRIVALS)
+		return *window;
+	before = (window->arrivals[0].time_s - window->start_s) / width_s;
+	if (pow(1 - before, (double)window->nr) >= MIN_CHANCE)
+		return *window;
+	return cut(window, window->arrivals[0].time_s);
+}
+
+enum growth_pattern growth_fit(const struct arrival *arrivals, size_t nr, double start_s,
+			       double end_s, struct growth_rate *ret)
+{
+	struct window all = {arrivals, nr, start_s, end_s}, recent, began;
+	double width_s = end_s - start_s, nearly_last_s;
+	size_t skipped = (size_t)((1 - NEARLY_ALL) / 2 * (double)nr);
+
+	*ret = (struct growth_rate){0};
+	if (nr == 0 || width_s <= 0)
+		return GROWTH_FEW;
+	recent = cut(&all, start_s + width_s / 2);
+	began = from_first(&recent);
+	if (began.end_s - began.start_s >= MIN_WINDOW * width_s &&
+	    is_steady(&began, nr - recent.nr, ret))
+		return GROWTH_STEADY;
+	began = from_first(&all);
+	if (began.end_s - began.start_s >= MIN_WINDOW * width_s && is_steady(&began, 0, ret))
+		return GROWTH_STEADY;
+
+	nearly_last_s = arrivals[(size_t)ceil(NEARLY_ALL * (double)(nr - 1))].time_s;
+	if (nearly_last_s <= start_s + START_SHARE * width_s)
+		return GROWTH_AT_START;
+	if (nr < MIN_ARRIVALS)
+		return GROWTH_FEW;
+	if (arrivals[nr - 1 - skipped].time_s - arrivals[skipped].time_s <= BURST_SHARE * width_s)
+		return GROWTH_BURST;
+	return GROWTH_STOPPED;
+}

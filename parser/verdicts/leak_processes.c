@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/verdicts/leak_processes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool is_leak(enum verdict verdict)
+{
+	return verdict == VERDICT_GROWTH || verdict == VERDICT_OVERDUE || verdict == VERDICT_BURST;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const struct leak_process *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static int compare_leaks(const void *a, const void *b)
+{
+	const struct leak_process *x = a, *y = b;
+
+	if (x->leaked_bytes != y->leaked_bytes)
+		return x->leaked_bytes > y->leaked_bytes ? -1 : 1;
+	if (x->leaked_blocks != y->leaked_blocks)
+		return x->leaked_blocks > y->leaked_blocks ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return compare_pids(a, b);
+}
+
+/* An entry for each listed block. Returns how many. */
+static size_t list_blocks(const struct leak_report *report, struct leak_process *to)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < report->nr_sites; i++) {
+		const struct site_verdict *site = &report->verdicts.sites[report->sites[i].site];
+
+		for (size_t k = 0; k < site->held_blocks; k++) {
+			size_t at = report->verdicts.order[site->first + k];
+			const struct heap_block *block = &report->held[at];
+			/* Its own: what went with its process leaks no more. */
+			bool leaks = is_leak((enum verdict)report->verdicts.blocks[at].verdict);
+
+			if (report->choices[at] != LEAK_LISTED)
+				continue;
+			to[nr++] = (struct leak_process){
+				.pid = block->allocated.pid,
+				.tid = block->allocated.tid,
+				.blocks = 1,
+				.bytes = block->size_bytes,
+				.leaked_blocks = leaks,
+				.leaked_bytes = leaks ? block->size_bytes : 0,
+			};
+		}
+	}
+	return nr;
+}
+
+/* Adds up those of one process, which stand together. Returns how many processes there are. */
+static size_t add_up(struct leak_process *entries, size_t nr)
+{
+	size_t nr_processes = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct leak_process *last = nr_processes ? &entries[nr_processes - 1] : NULL;
+
+		if (!last || last->pid != entries[i].pid) {
+			entries[nr_processes++] = entries[i];
+			continue;
+		}
+		last->blocks += entries[i].blocks;
+		last->bytes += entries[i].bytes;
+		last->leaked_blocks += entries[i].leaked_blocks;
+		last->leaked_bytes += entries[i].leaked_bytes;
+	}
+	return nr_processes;
+}
+
+int leak_processes_find(const struct leak_report *report, struct leak_process **ret, size_t *ret_nr)
+{
+	struct leak_process *entries = calloc(report->nr_held + 1, sizeof(*entries));
+	size_t nr;
+
+	if (!entries)
+		return -ENOMEM;
+	nr = list_blocks(report, entries);
+	qsort(entries, nr, sizeof(*entries), compare_pids);
+	nr = add_up(entries, nr);
+	qsort(entries, nr, sizeof(*entries), compare_leaks);
+	*ret = entries;
+	*ret_nr = nr;
+	return 0;
+}

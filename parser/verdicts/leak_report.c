@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/verdicts/leak_report.h"
+
+#include "common/scope.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is known of a stack, each looked at once. */
+enum stack_answer { STACK_NOT_ASKED, STACK_YES, STACK_NO };
+
+struct chooser {
+	struct leak_report *report;
+	/* One for each of verdicts.sites. */
+	uint8_t *fits;
+	struct suppression **suppression;
+	bool *suppression_known;
+};
+
+/* Calls @test with each name that a frame of the stack has, until it returns true. */
+static bool any_name(const struct analysis *analysis, uint32_t stack_id,
+		     bool (*test)(void *context, const char *name), void *context)
+{
+	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id);
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct stack_frame *frames;
+		size_t nr_frames;
+
+		if (stack_store_frames(analysis->stacks, stack_id, i, &frames, &nr_frames))
+			continue;
+		for (size_t k = 0; k < nr_frames; k++)
+			if ((frames[k].function && test(context, frames[k].function)) ||
+			    (frames[k].file && test(context, frames[k].file)) ||
+			    (frames[k].module && test(context, frames[k].module)))
+				return true;
+	}
+	return false;
+}
+
+static bool matches_regex(void *context, const char *name)
+{
+	return regexec(context, name, 0, NULL, 0) == 0;
+}
+
+struct suppression_search {
+	const struct suppressions *suppressions;
+	struct suppression *found;
+};
+
+static bool is_suppressed_name(void *context, const char *name)
+{
+	struct suppression_search *search = context;
+
+	search->found = suppressions_find(search->suppressions, name);
+	return search->found != NULL;
+}
+
+static bool wants_stack(const struct leak_report *report, uint32_t stack_id)
+{
+	regex_t *regex = report->options->stack;
+
+	return !regex || any_name(report->analysis, stack_id, matches_regex, regex);
+}
+
+static bool wants_thread(const struct leak_report *report, pid_t tid)
+{
+	const char *wanted = report->options->thread;
+	char number[16];
+
+	if (!wanted)
+		return true;
+	snprintf(number, sizeof(number), "%d", tid);
+	return strcmp(wanted, number) == 0 ||
+	       strcmp(wanted, heap_tracker_comm_of(report->analysis->heaps, tid)) == 0;
+}
+
+static const struct resource_kind *kind_of_schema(const struct probe_schema *schema)
+{
+	const struct resource_call *call = resource_call_of(schema);
+
+	return call ? call->kind : NULL;
+}
+
+bool leak_report_wants_kind(const struct leak_report *report, const struct resource_kind *kind)
+{
+	const char *wanted = report->options->kind;
+
+	return !wanted || strcmp(wanted, kind ? kind->name : HEAP_KIND_MEMORY) == 0;
+}
+
+const struct resource_kind *leak_report_kind_of(const struct leak_report *report,
+						const struct leak_site *site)
+{
+	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+
+	return kind_of_schema(
+		report->held[report->verdicts.order[verdict->first]].allocated.schema);
+}
+
+bool leak_report_has_held(const struct leak_report *report)
+{
+	return report->nr_sites > 0;
+}
+
+uint64_t leak_report_all_bytes(const struct leak_report *report)
+{
+	uint64_t bytes = report->held_bytes;
+
+	for (size_t i = 0; i < RESOURCE_MAX_KINDS; i++)
+		if (__builtin_add_overflow(bytes, report->resources[i].bytes, &bytes))
+			return UINT64_MAX;
+	return bytes;
+}
+
+static bool wants_block(const struct leak_report *report, const struct heap_block *block,
+			const struct heap_op *op)
+{
+	const struct leaks_options *options = report->options;
+
+	return (!options->size ||
+		(block->size_known && size_range_has(options->size, block->size_bytes))) &&
+	       (!options->function || strcmp(options->function, op->schema->function) == 0) &&
+	       leak_report_wants_kind(report, kind_of_schema(op->schema)) &&
+	       wants_thread(report, op->tid);
+}
+
+bool leak_report_wants(const struct leak_report *report, const struct heap_block *block,
+		       const struct heap_op *op)
+{
+	return wants_block(report, block, op) && wants_stack(report, op->stack_id);
+}
+
+bool leak_report_is_narrowed(const struct leak_report *report)
+{
+	const struct leaks_options *options = report->options;
+
+	return options->min_age_ns || options->max_age_ns || options->stack || options->thread ||
+	       options->function || options->kind || options->verdicts;
+}
+
+uint64_t leak_report_age_ns(const struct leak_report *report, const struct heap_block *block)
+{
+	const struct analysis *analysis = report->analysis;
+	uint64_t end_ns =
+		heap_tracker_life(analysis->heaps, block->allocated.pid, block->allocated.time_ns)
+			.end_ns;
+
+	if (end_ns == 0 || end_ns > analysis->end_ns)
+		end_ns = analysis->end_ns;
+	return end_ns > block->allocated.time_ns ? end_ns - block->allocated.time_ns : 0;
+}
+
+static bool is_wanted(struct chooser *chooser, size_t index)
+{
+	const struct leak_report *report = chooser->report;
+	const struct leaks_options *options = report->options;
+	const struct heap_block *block = &report->held[index];
+	const struct block_verdict *verdict = &report->verdicts.blocks[index];
+	uint64_t age_ns = leak_report_age_ns(report, block);
+	uint8_t *fits = &chooser->fits[verdict->site];
+
+	if (age_ns < options->min_age_ns || (options->max_age_ns && age_ns > options->max_age_ns) ||
+	    (options->verdicts && !(options->verdicts & 1u << verdict->verdict)) ||
+	    !wants_block(report, block, &block->allocated))
+		return false;
+	if (*fits == STACK_NOT_ASKED)
+		*fits = wants_stack(report, block->allocated.stack_id) ? STACK_YES : STACK_NO;
+	return *fits == STACK_YES;
+}
+
+static struct suppression *suppression_of(struct chooser *chooser, size_t index)
+{
+	const struct leak_report *report = chooser->report;
+	uint32_t site = report->verdicts.blocks[index].site;
+	struct suppression_search search = {.suppressions = report->options->suppressions};
+
+	if (!search.suppressions || search.suppressions->nr == 0)
+		return NULL;
+	if (!chooser->suppression_known[site]) {
+		any_name(report->analysis, report->held[index].allocated.stack_id,
+			 is_suppressed_name, &search);
+		chooser->suppression[site] = search.found;
+		chooser->suppression_known[site] = true;
+	}
+	return chooser->suppression[site];
+}
+
+static void choose(struct chooser *chooser, size_t index)
+{
+	struct leak_report *report = chooser->report;
+	const struct heap_block *block = &report->held[index];
+	struct leak_site *site = &report->sites[report->verdicts.blocks[index].site];
+	struct suppression *suppression = suppression_of(chooser, index);
+
+	if (suppression)
+		suppression->used = true;
+	if (!is_wanted(chooser, index)) {
+		report->choices[index] = LEAK_FILTERED;
+		return;
+	}
+	if (suppression) {
+		suppression->blocks++;
+		suppression->bytes += block->size_bytes;
+		report->suppressed_blocks++;
+		report->suppressed_bytes += block->size_bytes;
+		report->choices[index] = LEAK_SUPPRESSED;
+		return;
+	}
+	site->blocks++;
+	site->bytes += block->size_bytes;
+}
+
+static int choose_all(struct leak_report *report)
+{
+	size_t nr = report->verdicts.nr_sites + 1;
+	_cleanup_free_ uint8_t *fits = calloc(nr, sizeof(*fits));
+	_cleanup_free_ struct suppression **suppression = calloc(nr, sizeof(struct suppression *));
+	_cleanup_free_ bool *known = calloc(nr, sizeof(*known));
+	struct chooser chooser = {report, fits, suppression, known};
+
+	if (!fits || !suppression || !known)
+		return -ENOMEM;
+	for (size_t i = 0; i < report->nr_held; i++)
+		choose(&chooser, i);
+	return 0;
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+	const struct leak_site *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return (x->site > y->site) - (x->site < y->site);
+}
+
+/* Leaves the sites with listed blocks, in order, and adds up. */
+static void arrange_sites(struct leak_report *report)
+{
+	for (size_t i = 0; i < report->verdicts.nr_sites; i++) {
+		const struct site_verdict *verdict = &report->verdicts.sites[i];
+		struct leak_site site = report->sites[i];
+		const struct resource_kind *kind;
+
+		site.site = (uint32_t)i;
+		if (!site.blocks)
+			continue;
+		report->sites[report->nr_sites++] = site;
+		kind = leak_report_kind_of(report, &site);
+		if (kind) {
+			struct leak_resource *resource = &report->resources[kind->number - 1];
+
+			resource->held += site.blocks;
+			resource->bytes += site.bytes;
+			resource->sites++;
+			continue;
+		}
+		report->memory_sites++;
+		report->held_blocks += site.blocks;
+		report->held_bytes += site.bytes;
+		report->sites_of[verdict->verdict]++;
+		report->blocks_of[verdict->verdict] += site.blocks;
+		report->bytes_of[verdict->verdict] += site.bytes;
+		report->firm_blocks +=
+			verdict->firm_blocks < site.blocks ? verdict->firm_blocks : site.blocks;
+	}
+	if (report->options->order == LEAK_ORDER_SIZE)
+		qsort(report->sites, report->nr_sites, sizeof(*report->sites), compare_bytes);
+	report->nr_listed_sites = report->nr_sites;
+	if (report->options->top && report->options->top < report->nr_sites)
+		report->nr_listed_sites = report->options->top;
+	/* What is beyond them is not listed. */
+	for (size_t i = report->nr_listed_sites; i < report->nr_sites; i++) {
+		const struct site_verdict *site = &report->verdicts.sites[report->sites[i].site];
+
+		for (size_t j = 0; j < site->held_blocks; j++) {
+			uint8_t *choice = &report->choices[report->verdicts.order[site->first + j]];
+
+			if (*choice == LEAK_LISTED)
+				*choice = LEAK_FILTERED;
+		}
+	}
+}
+
+static struct process_life process_life(const void *context, pid_t pid, uint64_t time_ns)
+{
+	return heap_tracker_life(context, pid, time_ns);
+}
+
+static int judge(struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
+	const struct verdict_input input = {
+		.sites = heap_tracker_sites(analysis->heaps),
+		.held = report->held,
+		.nr_held = report->nr_held,
+		.start_ns = analysis->start_ns,
+		.end_ns = analysis->end_ns,
+		.process_life = process_life,
+		.context = analysis->heaps,
+		.loss_windows = analysis->loss_windows,
+		.lost_any_time = analysis->lost_any_time,
+		.lost_unknown = analysis->unguarded_tasks > 0,
+		.truncated = analysis->input.truncated,
+		.unpaired_reallocs = stats->unpaired_reallocs,
+		.last_unpaired_realloc_ns = stats->last_unpaired_realloc_ns,
+	};
+
+	return verdicts_init(&report->verdicts, &input);
+}
+
+/* What is not in the list cannot be asked whether it is wanted, and counts only if all is. */
+static void count_anomalies(struct leak_report *report)
+{
+	const struct heap_tracker *heaps = report->analysis->heaps;
+	const struct heap_anomaly *anomalies;
+	size_t nr;
+
+	anomalies = heap_tracker_anomalies(heaps, &nr);
+	for (size_t i = 0; i < nr; i++)
+		report->anomalies[anomalies[i].kind] +=
+			leak_report_wants(report, &anomalies[i].block, &anomalies[i].op);
+	if (leak_report_is_narrowed(report) || report->options->size)
+		return;
+	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
+		report->anomalies[i] += heap_tracker_unlisted(heaps)[i];
+}
+
+int leak_report_init(struct leak_report *report, struct analysis *analysis,
+		     const struct leaks_options *options)
+{
+	int err;
+
+	*report = (struct leak_report){.analysis = analysis, .options = options};
+	err = heap_tracker_held(analysis->heaps, &report->held, &report->nr_held);
+	if (!err)
+		err = judge(report);
+	if (err)
+		return err;
+	report->choices = calloc(report->nr_held + 1, sizeof(*report->choices));
+	report->sites = calloc(report->verdicts.nr_sites + 1, sizeof(*report->sites));
+	if (!report->choices || !report->sites)
+		return -ENOMEM;
+	err = choose_all(report);
+	if (err)
+		return err;
+	arrange_sites(report);
+	count_anomalies(report);
+	return 0;
+}
+
+void leak_report_deinit(struct leak_report *report)
+{
+	verdicts_deinit(&report->verdicts);
+	free(report->choices);
+	free(report->sites);
+	*report = (struct leak_report){0};
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What in a recording did not fit together, and what each such thing can do to the result: calls
+ * of which only the entry or only the return was seen, clocks that step between CPUs, and so on.
+ */
+#ifndef LEAKTOOLS_PARSER_PAIRING_AUDIT_H
+#define LEAKTOOLS_PARSER_PAIRING_AUDIT_H
+
+#include "parser/analysis/analysis.h"
+
+enum audit_kind {
+	AUDIT_ENTRY_THREAD_ENDED,
+	AUDIT_ENTRY_EXECED,
+	AUDIT_ENTRY_JUMPED_OVER,
+	AUDIT_ENTRY_PUSHED_OUT,
+	AUDIT_ENTRY_RECORDING_ENDED,
+	AUDIT_RETURN_AT_START,
+	AUDIT_RETURN_LATER,
+	AUDIT_UNSEEN_FREES,
+	AUDIT_UNLOCATED,
+	AUDIT_CLOCK_STEPS,
+	AUDIT_OUT_OF_ORDER,
+	AUDIT_REPEATED,
+	AUDIT_UNDECODABLE,
+	AUDIT_NR_KINDS,
+};
+
+struct audit_finding {
+	uint64_t count;	    /* 0: there is none of it */
+	const char *key;    /* a word for programs: "entry-jumped-over" */
+	const char *what;   /* "calls that a call around them returned before: longjmp() ..." */
+	const char *effect; /* what it can do to the result */
+};
+
+/* All kinds of it, found or not. */
+void pairing_audit(const struct analysis *analysis, struct audit_finding ret[AUDIT_NR_KINDS]);
+
+#endif

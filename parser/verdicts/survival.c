@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/verdicts/survival.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MIN_TAIL_DEATHS 10
+
+double survival_opportunities(const struct survival *survival, double age_ns)
+{
+	const struct site_history *history = survival->site->history;
+	double before_ns = survival->elapsed_ns - age_ns, period_ns, nr = 0;
+	size_t whole;
+
+	if (before_ns < 0)
+		return 0;
+	if (!history)
+		return (double)survival->site->allocations;
+	period_ns = (double)(UINT64_C(1) << history->shift);
+	whole = before_ns / period_ns < SITE_PERIODS ? (size_t)(before_ns / period_ns)
+						     : SITE_PERIODS;
+	for (size_t i = 0; i < whole; i++)
+		nr += history->periods[i].allocated;
+	if (whole < SITE_PERIODS && history->periods[whole].allocated) {
+		/* The recording's last period may not have ended. */
+		double start_ns = (double)whole * period_ns;
+		double length_ns = fmin(period_ns, survival->elapsed_ns - start_ns);
+
+		if (length_ns > 0)
+			nr += history->periods[whole].allocated *
+			      fmin(1, (before_ns - start_ns) / length_ns);
+	}
+	return nr;
+}
+
+/* The weights, longest lifetimes first: what was seen to live so long is a lower bound, too. */
+static void weigh(struct survival *survival, const struct lifetime_sketch *lifetimes)
+{
+	double nr = 0;
+
+	for (unsigned int i = LIFETIME_BUCKETS; i-- > 0;) {
+		uint32_t count = lifetime_sketch_count(lifetimes, i);
+
+		survival->weight_from[i] = survival->weight_from[i + 1];
+		if (!count)
+			continue;
+		nr += count;
+		survival->weight_from[i] +=
+			count * survival->allocations /
+			fmax(nr, survival_opportunities(survival, lifetime_bucket_value(i)));
+	}
+}
+
+/* Hill's estimator over the longest lifetimes, as many as the square root of all. */
+static void fit_tail(struct survival *survival, const struct lifetime_sketch *lifetimes)
+{
+	double wanted = fmax(MIN_TAIL_DEATHS, ceil(sqrt((double)survival->site->frees)));
+	double nr = 0, log_sum = 0, squares = 0, weight = 0;
+	unsigned int tail = LIFETIME_BUCKETS;
+
+	for (unsigned int i = LIFETIME_BUCKETS; i-- > 0 && nr < wanted;) {
+		uint32_t count = lifetime_sketch_count(lifetimes, i);
+
+		if (!count)
+			continue;
+		nr += count;
+		tail = i;
+	}
+	if (tail == LIFETIME_BUCKETS)
+		return;
+	survival->tail_ns = fmax(1, (double)lifetime_bucket_start(tail));
+	for (unsigned int i = tail; i < LIFETIME_BUCKETS; i++) {
+		uint32_t count = lifetime_sketch_count(lifetimes, i);
+		double bucket_weight = survival->weight_from[i] - survival->weight_from[i + 1];
+
+		if (!count)
+			continue;
+		weight += bucket_weight;
+		squares += bucket_weight * bucket_weight / count;
+		log_sum +=
+			bucket_weight * log(fmax(1, lifetime_bucket_value(i) / survival->tail_ns));
+	}
+	survival->tail_weight = weight;
+	/* Kish's effective number: few heavy weights are little evidence. */
+	survival->tail_deaths = weight * weight / squares;
+	survival->tail_log_sum = survival->tail_deaths * log_sum / weight;
+}
+
+void survival_init(struct survival *survival, const struct site *site, uint64_t origin_ns,
+		   uint64_t end_ns)
+{
+	memset(survival, 0, sizeof(*survival));
+	survival->site = site;
+	survival->elapsed_ns = end_ns > origin_ns ? (double)(end_ns - origin_ns) : 0;
+	survival->allocations = (double)site->allocations;
+	if (!site->history || !site->frees)
+		return;
+	weigh(survival, &site->history->lifetimes);
+	fit_tail(survival, &site->history->lifetimes);
+}
+
+double survival_expected(const struct survival *survival, double age_ns)
+{
+	double weight, share, log_ratio;
+
+	if (survival->tail_ns == 0)
+		return survival->allocations; /* nothing is known */
+	share = survival_opportunities(survival, age_ns) / survival->allocations;
+	if (age_ns <= survival->tail_ns) {
+		weight = survival->weight_from[lifetime_bucket((uint64_t)age_ns)];
+	} else {
+		log_ratio = log(age_ns / survival->tail_ns);
+		weight = survival->tail_weight *
+			 pow((survival->tail_log_sum + SURVIVAL_PRIOR) /
+				     (survival->tail_log_sum + SURVIVAL_PRIOR + log_ratio),
+			     survival->tail_deaths + SURVIVAL_PRIOR);
+	}
+	return fmin(survival->allocations, weight) * share;
+}
+
+double survival_log_chance(double nr, double expected)
+{
+	if (nr <= expected)
+		return 0;
+	if (expected <= 0)
+		return -INFINITY;
+	return nr - expected - nr * log(nr / expected);
+}

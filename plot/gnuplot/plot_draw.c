@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/gnuplot/plot_draw.h"
+
+#include "common/diag.h"
+#include "common/output_file.h"
+#include "common/scope.h"
+#include "plot/gnuplot/end_signals.h"
+#include "plot/gnuplot/gnuplot.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int write_program(const struct plot_drawing *drawing, FILE *program)
+{
+	struct plot_script script = {
+		.program = program,
+		.output = drawing->output,
+		.name = drawing->name,
+		.dir_fd = -1,
+	};
+
+	return drawing->write(&script, drawing->context);
+}
+
+/* Gives the drawing to a gnuplot, to be finished by the caller. On failure none runs. */
+static int start_gnuplot(const struct plot_drawing *drawing, bool in_window, struct gnuplot *ret)
+{
+	int err = gnuplot_start(ret, in_window);
+
+	if (err)
+		return err;
+	err = write_program(drawing, ret->program);
+	if (err)
+		gnuplot_stop(ret);
+	return err;
+}
+
+/* Draws in a window, until that is closed or a signal ends us. */
+static int draw_in_window(const struct plot_drawing *drawing)
+{
+	_cleanup_close_ int signal_fd = end_signals_open();
+	struct gnuplot gnuplot = {0};
+
+	if (signal_fd < 0)
+		return signal_fd;
+	int err = start_gnuplot(drawing, true, &gnuplot);
+	return err ? err : gnuplot_finish_window(&gnuplot, signal_fd);
+}
+
+/* Draws, and copies what gnuplot wrote to @output_fd. */
+static int draw_to_file(const struct plot_drawing *drawing, int output_fd)
+{
+	struct gnuplot gnuplot = {0};
+	int err = start_gnuplot(drawing, false, &gnuplot);
+
+	return err ? err : gnuplot_finish(&gnuplot, output_fd);
+}
+
+int plot_draw(const struct plot_drawing *drawing)
+{
+	const struct plot_output *output = drawing->output;
+	_cleanup_close_ int file_fd = -1;
+	int err = drawing->save ? plot_draw_save(drawing) : 0;
+
+	if (err)
+		return err;
+	switch (output->kind) {
+	case PLOT_OUTPUT_NONE:
+		if (drawing->save)
+			return 0;
+		diag_error("there is no display and standard output is no terminal; write a "
+			   "picture with -o FILE.png, or use --term dumb");
+		return -ENODEV;
+	case PLOT_OUTPUT_WINDOW:
+		return draw_in_window(drawing);
+	case PLOT_OUTPUT_DUMB:
+		return draw_to_file(drawing, STDOUT_FILENO);
+	default:
+		file_fd = output_file_open(output->path);
+		return file_fd < 0 ? file_fd : draw_to_file(drawing, file_fd);
+	}
+}
+
+/* A program that is kept draws what was asked for, or a picture where nothing was. */
+static struct plot_output kept_output(const struct plot_output *output)
+{
+	if (output->kind == PLOT_OUTPUT_NONE)
+		return (struct plot_output){.kind = PLOT_OUTPUT_PNG, .terminal = "pngcairo"};
+	return *output;
+}
+
+static int write_kept(const struct plot_drawing *drawing, int dir_fd, FILE *program)
+{
+	const struct plot_output output = kept_output(drawing->output);
+	const char *suffix = plot_output_suffix(&output);
+	struct plot_script script = {
+		.program = program,
+		.output = &output,
+		.name = drawing->name,
+		.dir = drawing->save,
+		.dir_fd = dir_fd,
+	};
+
+	fprintf(program, "# By leakplot. In this directory, \"gnuplot -d %s.gnuplot\" draws it",
+		drawing->name);
+	fputs(suffix ? " as a picture:\n" : ".\n", program);
+	if (suffix)
+		fprintf(program, "set output '%s%s'\n", drawing->name, suffix);
+	int err = drawing->write(&script, drawing->context);
+
+	if (output.kind == PLOT_OUTPUT_WINDOW)
+		fputs("pause mouse close\n", program);
+	return err ? err : script.err;
+}
+
+int plot_draw_save(const struct plot_drawing *drawing)
+{
+	_cleanup_close_ int dir_fd = output_dir_open(drawing->save);
+	_cleanup_close_ int fd = -1;
+	char name[64];
+	FILE *program;
+
+	if (dir_fd < 0)
+		return dir_fd;
+	snprintf(name, sizeof(name), "%s.gnuplot", drawing->name);
+	fd = output_file_open_at(dir_fd, drawing->save, name);
+	if (fd < 0)
+		return fd;
+	program = fdopen(fd, "w");
+	if (!program)
+		return -errno;
+	steal_fd(fd);
+	int err = write_kept(drawing, dir_fd, program);
+	if (fclose(program) != 0 && !err) {
+		err = errno ? -errno : -EIO;
+		diag_error("cannot keep the plot in %s: %s", drawing->save, strerror(-err));
+	}
+	return err;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/gnuplot/plot_script.h"
+
+#include "common/diag.h"
+#include "common/output_file.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void print_file_name(const struct plot_script *script, const char *name, FILE *out)
+{
+	fprintf(out, "%s-%s.dat", script->name, name);
+}
+
+static FILE *open_data(const struct plot_script *script, const char *name)
+{
+	_cleanup_close_ int fd = -1;
+	char file_name[128];
+	FILE *memory = fmemopen(file_name, sizeof(file_name), "w"), *file;
+
+	if (!memory)
+		return NULL;
+	print_file_name(script, name, memory);
+	fclose(memory);
+	fd = output_file_open_at(script->dir_fd, script->dir, file_name);
+	if (fd < 0)
+		return NULL;
+	file = fdopen(fd, "w");
+	if (file)
+		steal_fd(fd);
+	return file;
+}
+
+FILE *plot_script_begin_data(struct plot_script *script, const char *name, const char *columns)
+{
+	if (!script->dir) {
+		fprintf(script->program, "$%s << END\n", name);
+		return script->program;
+	}
+	script->data = script->err ? NULL : open_data(script, name);
+	if (!script->data) {
+		script->err = script->err ? script->err : -EIO;
+		return NULL;
+	}
+	fprintf(script->data, "# %s\n", columns);
+	return script->data;
+}
+
+void plot_script_end_data(struct plot_script *script)
+{
+	if (!script->dir) {
+		fputs("END\n", script->program);
+		return;
+	}
+	if (script->data && fclose(script->data) != 0 && !script->err) {
+		script->err = errno ? -errno : -EIO;
+		diag_error("cannot keep the plot in %s: %s", script->dir, strerror(-script->err));
+	}
+	script->data = NULL;
+}
+
+void plot_script_print_data(const struct plot_script *script, const char *name)
+{
+	if (script->dir) {
+		fputc('\'', script->program);
+		print_file_name(script, name, script->program);
+		fputc('\'', script->program);
+	} else {
+		fprintf(script->program, "$%s", name);
+	}
+}

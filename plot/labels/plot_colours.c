@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/labels/plot_colours.h"
+
+#include "common/scope.h"
+
+#include <string.h>
+
+/* Of the hue, in the palest shade; the rest is white. */
+#define PALEST 0.5
+/* What is left of the hue's light in the darkest. */
+#define DARKEST 0.75
+
+enum point_type {
+	POINT_SQUARE = 5,
+	POINT_CIRCLE = 7,
+	POINT_TRIANGLE = 9,
+	POINT_TRIANGLE_DOWN = 11,
+	POINT_DIAMOND = 13,
+};
+
+uint32_t plot_rank_colour(size_t rank)
+{
+	static const uint32_t colours[PLOT_RANKS] = {
+		0xd55e00, 0x0072b2, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9,
+	};
+
+	return rank < PLOT_RANKS ? colours[rank] : PLOT_COLOUR_OTHERS;
+}
+
+static const struct plot_verdict_look looks[PLOT_NR_VERDICTS] = {
+	[PLOT_GROWTH] = {"growth", "keep coming, and stay", 0xd55e00, POINT_CIRCLE},
+	[PLOT_OVERDUE] = {"overdue", "held for too long", 0xe69f00, POINT_TRIANGLE},
+	[PLOT_BURST] = {"burst", "came all at once, and stayed", 0xcc79a7, POINT_DIAMOND},
+	[PLOT_UNCLEAR] = {"unclear", "too few, or too young, to tell", 0x000000, POINT_SQUARE},
+	[PLOT_PLATEAU] = {"plateau", "came, stayed, but come no more", 0x0072b2,
+			  POINT_TRIANGLE_DOWN},
+	[PLOT_STARTUP] = {"start-up", "came at the start, and stayed", 0x56b4e9, POINT_CIRCLE},
+	[PLOT_NOT_YET] = {"not-yet", "no older than their kind becomes", 0x009e73, POINT_CIRCLE},
+	[PLOT_AT_EXIT] = {"at-exit", "gone with their process", 0xb0b0b0, POINT_CIRCLE},
+	[PLOT_NO_VERDICT] = {"no verdict", "", PLOT_COLOUR_OTHERS, POINT_CIRCLE},
+};
+
+enum plot_verdict plot_verdict_find(const char *name)
+{
+	enum plot_verdict verdict = 0;
+
+	while (verdict < PLOT_NO_VERDICT && (!name || strcmp(name, looks[verdict].name) != 0))
+		verdict++;
+	return verdict;
+}
+
+const struct plot_verdict_look *plot_verdict_look(enum plot_verdict verdict)
+{
+	return &looks[verdict];
+}
+
+uint32_t plot_shade(uint32_t colour, size_t step, size_t steps)
+{
+	double share = steps > 1 ? (double)step / (double)(steps - 1) : 1;
+	/* Up to four fifths of the way it only becomes less pale. */
+	double hue = share < 0.8 ? PALEST + (1 - PALEST) * share / 0.8 : 1;
+	double light = share < 0.8 ? 1 : 1 - (1 - DARKEST) * (share - 0.8) / 0.2;
+	uint32_t shade = 0;
+
+	for (int shift = 16; shift >= 0; shift -= 8) {
+		double part = (double)(colour >> shift & 0xff);
+
+		shade |= (uint32_t)((255 - (255 - part) * hue) * light + 0.5) << shift;
+	}
+	return shade;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/labels/stack_label.h"
+
+#include "common/scope.h"
+#include "common/schema/wrapper_names.h"
+#include "plot/labels/frame_name.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Whether @symbol is an address, "libx.so+0x1234" or "0x1234", or tells as little: all begins
+ * there. */
+static bool is_unnamed(const char *symbol)
+{
+	static const char *const beginnings[] = {
+		"_start", "__libc_start_main", "__libc_start_call_main", "start_thread", "clone",
+		"clone3", "__clone3"};
+	const char *address = strrchr(symbol, '+');
+
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++)
+		if (strcmp(symbol, beginnings[i]) == 0)
+			return true;
+	address = address ? address + 1 : symbol;
+	if (strncmp(address, "0x", 2) != 0)
+		return false;
+	return address[2] && !address[2 + strspn(address + 2, "0123456789abcdef")];
+}
+
+bool stack_label_is_full(const struct stack_label *label)
+{
+	return label->nr == STACK_LABEL_FRAMES;
+}
+
+int stack_label_add(struct stack_label *label, const char *symbol)
+{
+	_cleanup_free_ char *name = NULL;
+
+	if (stack_label_is_full(label))
+		return 0;
+	name = frame_name_short(symbol, STACK_LABEL_NAME_CHARS);
+	if (!name)
+		return -ENOMEM;
+	if (label->nr == 0 && wrapper_names_have(symbol)) {
+		free(label->wrapper);
+		label->wrapper = steal_ptr(name);
+		return 0;
+	}
+	if (label->nr && strcmp(label->names[label->nr - 1], name) == 0)
+		return 0;
+	if (label->nr && is_unnamed(symbol) && is_unnamed(label->names[0])) {
+		if (!label->unnamed)
+			label->unnamed = steal_ptr(name);
+		return 0;
+	}
+	label->names[label->nr++] = steal_ptr(name);
+	return 0;
+}
+
+/* How many names, from the innermost on, the two have in common. */
+static int nr_common(const struct stack_label *a, const struct stack_label *b)
+{
+	int nr = 0;
+
+	while (nr < a->nr && nr < b->nr && strcmp(a->names[nr], b->names[nr]) == 0)
+		nr++;
+	return nr;
+}
+
+static bool is_same_name(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Whether labels of the same names are the same to the eye. */
+static bool looks_alike(const struct stack_label *a, const struct stack_label *b)
+{
+	if (a->nr == 0)
+		return is_same_name(a->wrapper, b->wrapper);
+	return a->nr > 1 || is_same_name(a->unnamed, b->unnamed);
+}
+
+/* The first name by which @label differs from all of @legend; 0 if it has none. */
+static int parting_name(const struct stack_label *label, const struct stack_label *const *legend,
+			size_t nr, bool *ret_has_twin)
+{
+	int most = 0;
+
+	*ret_has_twin = false;
+	for (size_t i = 0; i < nr; i++) {
+		int common = nr_common(label, legend[i]);
+
+		if (legend[i] == label)
+			continue;
+		if (common == label->nr && common == legend[i]->nr)
+			*ret_has_twin |= looks_alike(label, legend[i]);
+		else if (common < label->nr && common > most)
+			most = common;
+	}
+	return most;
+}
+
+/* Three names where there is room, else the first and the one at which it parts. */
+static bool has_room(const struct stack_label *label, int parting)
+{
+	return strlen(label->names[0]) + strlen(label->names[1]) + strlen(label->names[parting]) <=
+	       STACK_LABEL_NAMES_BYTES;
+}
+
+char *stack_label_text(const struct stack_label *label, const struct stack_label *const *legend,
+		       size_t nr, bool *ret_has_twin)
+{
+	_cleanup_free_ char *text = NULL;
+	bool has_twin;
+	int parting = parting_name(label, legend, nr, &has_twin);
+	bool is_short = parting > 1 && !has_room(label, parting);
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	if (ret_has_twin)
+		*ret_has_twin = has_twin;
+	if (label->nr == 0 && label->wrapper)
+		fputs(label->wrapper, out);
+	if (label->nr)
+		fputs(label->names[0], out);
+	if (label->nr > 1 && !is_short)
+		fprintf(out, "%s%s", label->unnamed ? " <- ... <- " : " <- ", label->names[1]);
+	else if (label->nr < 2 && label->unnamed)
+		fprintf(out, " <- %s", label->unnamed);
+	if (parting > 1)
+		fprintf(out, "%s%s", parting > 2 || is_short ? " <- ... <- " : " <- ",
+			label->names[parting]);
+	return fclose(out) == 0 ? steal_ptr(text) : NULL;
+}
+
+void stack_label_clear(struct stack_label *label)
+{
+	for (int i = 0; i < label->nr; i++)
+		free(label->names[i]);
+	free(label->wrapper);
+	free(label->unnamed);
+	*label = (struct stack_label){0};
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/leaks/history_set.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* leakparse writes fewer; a file that has more is not worth their memory. */
+#define STACKS_MAX 1024
+
+int history_set_add_verdict(struct history_set *set, const struct leaks_stack *stack)
+{
+	if (set->nr_verdicts == set->nr_verdicts_allocated) {
+		size_t nr = set->nr_verdicts ? set->nr_verdicts * 2 : 64;
+		struct stack_verdict *grown =
+			reallocarray(set->verdicts, nr, sizeof(*set->verdicts));
+
+		if (!grown)
+			return -ENOMEM;
+		set->verdicts = grown;
+		set->nr_verdicts_allocated = nr;
+	}
+	set->verdicts[set->nr_verdicts++] = (struct stack_verdict){
+		.stack = stack->stack,
+		.verdict = plot_verdict_find(stack->verdict),
+		.has_rate = stack->has_rate,
+		.bytes_per_s = stack->bytes_per_s,
+		.blocks_per_s = stack->blocks_per_s,
+	};
+	return 0;
+}
+
+static void set_verdict(const struct history_set *set, struct stack_history *kept)
+{
+	kept->verdict.verdict = PLOT_NO_VERDICT;
+	for (size_t i = 0; i < set->nr_verdicts; i++)
+		if (set->verdicts[i].stack == kept->stack) {
+			kept->verdict = set->verdicts[i];
+			return;
+		}
+}
+
+static void *copy(const void *array, size_t nr, size_t size)
+{
+	void *kept = calloc(nr + 1, size);
+
+	return kept ? memcpy(kept, array, nr * size) : NULL;
+}
+
+static void deinit_history(struct stack_history *history)
+{
+	stack_label_clear(&history->label);
+	free(history->held_bytes);
+	free(history->held_blocks);
+	free(history->lifetimes);
+	*history = (struct stack_history){0};
+}
+
+static int keep(const struct leaks_history *history, struct stack_history *ret)
+{
+	*ret = (struct stack_history){
+		.stack = history->stack,
+		.held_bytes = copy(history->held_bytes, history->nr, sizeof(uint64_t)),
+		.held_blocks = copy(history->held_blocks, history->nr, sizeof(uint64_t)),
+		.lifetimes = copy(history->lifetimes, history->nr_lifetimes,
+				  sizeof(*history->lifetimes)),
+		.nr_lifetimes = history->nr_lifetimes,
+	};
+	if (!ret->held_bytes || !ret->held_blocks || !ret->lifetimes) {
+		deinit_history(ret);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < history->nr; i++) {
+		if (history->held_bytes[i] > ret->most_bytes)
+			ret->most_bytes = history->held_bytes[i];
+		if (history->held_blocks[i] > ret->most_blocks)
+			ret->most_blocks = history->held_blocks[i];
+	}
+	return 0;
+}
+
+int history_set_add(struct history_set *set, const struct leaks_periods *periods,
+		    const struct leaks_history *history, struct stack_label **ret)
+{
+	struct stack_history *stacks, *kept = &set->all;
+	int err;
+
+	*ret = NULL;
+	/* A second set of periods would be another file's. */
+	if (set->nr == STACKS_MAX || (set->periods.nr && set->periods.nr != periods->nr))
+		return 0;
+	set->periods = *periods;
+	if (history->is_all) {
+		deinit_history(kept);
+	} else {
+		stacks = reallocarray(set->stacks, set->nr + 1, sizeof(*stacks));
+		if (!stacks)
+			return -ENOMEM;
+		set->stacks = stacks;
+		kept = &stacks[set->nr];
+	}
+	err = keep(history, kept);
+	if (err)
+		return err;
+	set->has_all |= history->is_all;
+	set->nr += !history->is_all;
+	set_verdict(set, kept);
+	*ret = history->is_all ? NULL : &kept->label;
+	return 0;
+}
+
+void history_set_deinit(struct history_set *set)
+{
+	for (size_t i = 0; i < set->nr; i++)
+		deinit_history(&set->stacks[i]);
+	deinit_history(&set->all);
+	free(set->stacks);
+	free(set->verdicts);
+	*set = (struct history_set){0};
+}
+
+bool history_set_counts_blocks(const struct history_set *set)
+{
+	return !set->all.most_bytes;
+}
+
+const uint64_t *stack_history_amounts(const struct history_set *set,
+				      const struct stack_history *history)
+{
+	return history_set_counts_blocks(set) ? history->held_blocks : history->held_bytes;
+}
+
+uint64_t stack_history_most(const struct history_set *set, const struct stack_history *history)
+{
+	return history_set_counts_blocks(set) ? history->most_blocks : history->most_bytes;
+}
+
+uint64_t stack_history_end(const struct history_set *set, const struct stack_history *history)
+{
+	return set->periods.nr ? stack_history_amounts(set, history)[set->periods.nr - 1] : 0;
+}
+
+double stack_verdict_rate(const struct history_set *set, const struct stack_verdict *verdict)
+{
+	return history_set_counts_blocks(set) ? verdict->blocks_per_s : verdict->bytes_per_s;
+}
+
+struct byte_unit history_set_unit(const struct history_set *set, uint64_t amount)
+{
+	return history_set_counts_blocks(set) ? (struct byte_unit){"blocks", 1}
+					      : byte_unit_for(amount);
+}
+
+struct byte_text history_set_text(const struct history_set *set, uint64_t amount)
+{
+	struct byte_text text;
+
+	if (!history_set_counts_blocks(set))
+		return byte_text_format(amount);
+	snprintf(text.text, sizeof(text.text), "%" PRIu64 "%s", amount,
+		 amount == 1	       ? " block"
+		 : amount < 1000000000 ? " blocks"
+				       : "");
+	return text;
+}

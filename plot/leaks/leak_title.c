@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/leaks/leak_title.h"
+
+#include "common/scope.h"
+#include "plot/gnuplot/gnuplot.h"
+
+#include <inttypes.h>
+
+#define TITLE_CHARS_MAX 110
+#define NAME_BYTES_MAX	40
+
+void leak_title_print_origin(FILE *out, const struct leak_set *set)
+{
+	for (size_t i = 0; i < set->nr_names; i++)
+		fprintf(out, "%s%.*s", i == 0 ? ", in " : ", ", NAME_BYTES_MAX, set->names[i]);
+	if (set->more_names)
+		fputs(" and others", out);
+	if (set->nr_points && !set->several_pids)
+		fprintf(out, " (PID %" PRId32 ")", set->pid);
+}
+
+void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_sizes)
+{
+	uint64_t lost = set->summary.lost_events;
+
+	if (lost)
+		fprintf(out, "%" PRIu64 " event%s lost: some of these blocks may have been freed",
+			lost, lost == 1 ? " was" : "s were");
+	if (set->summary.is_truncated)
+		fprintf(out, "%sthe recording was cut off", lost ? "; " : "");
+	if (has_sizes && set->nr_unknown_size)
+		fprintf(out, "%s%" PRIu64 " leak%s of unknown size not shown",
+			lost || set->summary.is_truncated ? "; " : "", set->nr_unknown_size,
+			leak_title_plural(set->nr_unknown_size));
+}
+
+char *leak_title_caveats(const struct leak_set *set, bool has_sizes)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	leak_title_print_caveats(out, set, has_sizes);
+	return fclose(out) == 0 ? steal_ptr(text) : NULL;
+}
+
+void leak_title_write(const struct plot_script *script, const char *headline, const char *caveats)
+{
+	FILE *program = script->program;
+
+	fputs("set title ", program);
+	gnuplot_print_string(program, headline, TITLE_CHARS_MAX);
+	if (*caveats) {
+		fputs(".\"\\n\".", program);
+		gnuplot_print_string(program, caveats, TITLE_CHARS_MAX);
+	}
+	plot_output_print_title_font(script->output, program);
+	fputc('\n', program);
+}

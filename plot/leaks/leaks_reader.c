@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/leaks/leaks_reader.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "plot/leaks/leaks_words.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+
+#define FORMAT_VERSION 1
+/* Longer than any demangled C++ name with its path; a file without newlines ends here. */
+#define LINE_BYTES_MAX (1u << 20)
+
+struct leaks_reader {
+	FILE *file;
+	char *name; /* for messages */
+	char *line;
+	uint64_t line_number;
+	bool wants_frames; /* those that follow belong to something of interest */
+	struct leaks_summary summary;
+	struct leaks_periods periods;
+	struct leaks_history history; /* the last one */
+};
+
+/* Reports that the current line is wrong. */
+static int bad_line(const struct leaks_reader *reader, const char *what)
+{
+	diag_error("%s: line %" PRIu64 ": %s", reader->name, reader->line_number, what);
+	return -EINVAL;
+}
+
+/* Reads a line, without its newline. Returns 1, 0 at the end, or a negative errno (reported). */
+static int read_line(struct leaks_reader *reader)
+{
+	size_t len = 0;
+	int c;
+
+	reader->line_number++;
+	while ((c = getc_unlocked(reader->file)) != EOF && c != '\n') {
+		if (c == '\0')
+			return bad_line(reader, "holds a NUL byte; this is not a leaks file");
+		if (len + 1 == LINE_BYTES_MAX)
+			return bad_line(reader, "is too long; this is not a leaks file");
+		reader->line[len++] = (char)c;
+	}
+	if (ferror(reader->file)) {
+		int err = errno ? errno : EIO;
+
+		diag_error("cannot read %s: %s", reader->name, strerror(err));
+		return -err;
+	}
+	if (c == EOF && len > 0)
+		return bad_line(reader,
+				"ends without a newline; the file was cut off, make it again");
+	reader->line[len] = '\0';
+	return c == EOF ? 0 : 1;
+}
+
+/* The words of a leak line after "leak". */
+static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_leak *ret)
+{
+	struct leaks_leak leak = {.has_size = true};
+
+	char *size = leaks_next_word(&cursor);
+	if (size && strcmp(size, "?") == 0)
+		leak.has_size = false;
+	else if (leaks_parse_number(size, 10, UINT64_MAX, &leak.size_bytes))
+		return bad_line(reader, "SIZE is neither a number of bytes nor '?'");
+	if (leaks_parse_address(leaks_next_word(&cursor), &leak.address))
+		return bad_line(reader, "ADDRESS is not a hexadecimal number with 0x");
+	if (leaks_parse_time(leaks_next_word(&cursor), &leak.time_ns))
+		return bad_line(reader, "TIME is not seconds with nine decimals");
+	if (leaks_parse_number(leaks_next_word(&cursor), 10, UINT64_MAX, &leak.event))
+		return bad_line(reader, "EVENT is not a number");
+	if (leaks_parse_id(leaks_next_word(&cursor), &leak.pid) ||
+	    leaks_parse_id(leaks_next_word(&cursor), &leak.tid))
+		return bad_line(reader, "PID and TID are not numbers of a process and a thread");
+	if (leaks_parse_name(leaks_next_word(&cursor), &leak.comm) ||
+	    leaks_parse_name(leaks_next_word(&cursor), &leak.function))
+		return bad_line(reader, "COMM or FUNCTION is missing");
+	if (leaks_parse_u32(leaks_next_word(&cursor), &leak.stack))
+		return bad_line(reader, "STACK is not a number");
+	/* Older files end here. */
+	if (leaks_next_word(&cursor))
+		leak.verdict = leaks_next_word(&cursor);
+	for (char *word; leak.verdict && (word = leaks_next_word(&cursor));)
+		if (strncmp(word, "age=", 4) == 0)
+			leak.has_age = leaks_parse_time(word + 4, &leak.age_ns) == 0;
+	*ret = leak;
+	return 0;
+}
+
+/* Whether @word is @key with a rate behind it. */
+static bool parse_rate(const char *word, const char *key, double *ret)
+{
+	size_t len = strlen(key);
+	char *end;
+
+	if (strncmp(word, key, len) != 0)
+		return false;
+	*ret = strtod(word + len, &end);
+	if (end != word + len && !*end && isfinite(*ret))
+		return true;
+	*ret = 0;
+	return false;
+}
+
+/* The words of a stack line after "stack". */
+static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_stack *ret)
+{
+	struct leaks_stack stack = {0};
+	char *words[6] = {0};
+
+	/* RANK VERDICT CERTAINTY BLOCKS BYTES STACK */
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = leaks_next_word(&cursor);
+	if (!words[1] || leaks_parse_u32(words[5], &stack.stack))
+		return bad_line(reader, "VERDICT or STACK is missing");
+	stack.verdict = words[1];
+	for (char *word; (word = leaks_next_word(&cursor));) {
+		stack.has_rate |= parse_rate(word, "bytes_per_s=", &stack.bytes_per_s);
+		parse_rate(word, "blocks_per_s=", &stack.blocks_per_s);
+	}
+	*ret = stack;
+	return 0;
+}
+
+static int parse_history(struct leaks_reader *reader, char *cursor)
+{
+	const char *wrong = leaks_history_parse(cursor, &reader->periods, &reader->history);
+
+	return wrong ? bad_line(reader, wrong) : 0;
+}
+
+static int parse_periods(struct leaks_reader *reader, char *cursor)
+{
+	const char *wrong = leaks_periods_parse(cursor, &reader->periods);
+
+	return wrong ? bad_line(reader, wrong) : 0;
+}
+
+/* True if @symbol, of a frame in @module, is "NAME+0x..." with the module's own name: no function.
+ */
+static bool is_module_offset(const char *symbol, size_t name_len, const char *module)
+{
+	const char *slash = module ? strrchr(module, '/') : NULL;
+	const char *name = slash ? slash + 1 : module ? module + 1 : "";
+
+	return name_len && strncmp(name, symbol, name_len) == 0 &&
+	       strcmp(name + name_len, ")") == 0;
+}
+
+/* The last column, "(MODULE)", without what may follow it; NULL: there is none. */
+static const char *find_module(const char *frame)
+{
+	const char *module = NULL;
+
+	while ((frame = strstr(frame, "  ("))) {
+		frame += 2;
+		module = frame;
+	}
+	return module;
+}
+
+/* "SYMBOL+0xOFFSET  FILE:LINE  (MODULE)"; the offset matters only where there is no function. */
+static int parse_frame(char *cursor, struct leaks_frame *ret)
+{
+	const char *module = find_module(cursor);
+	char *symbol = cursor, *end = strstr(cursor, "  ");
+
+	/* Columns are two blanks apart; a name may have one. */
+	if (end)
+		*end = '\0';
+	if (!*symbol)
+		return -ENODATA;
+	char *offset = strrchr(symbol, '+');
+	if (offset && strncmp(offset, "+0x", 3) != 0)
+		offset = NULL;
+	if (offset && !is_module_offset(symbol, (size_t)(offset - symbol), module))
+		*offset = '\0';
+	return leaks_parse_name(symbol, &ret->symbol);
+}
+
+/* One KEY=VALUE of the summary. */
+static int parse_summary_word(struct leaks_reader *reader, char *word)
+{
+	struct leaks_summary *summary = &reader->summary;
+	char *value = strchr(word, '=');
+	int err = 0;
+
+	if (!value)
+		return 0;
+	*value++ = '\0';
+	if (strcmp(word, "events") == 0) {
+		err = leaks_parse_number(value, 10, UINT64_MAX, &summary->events);
+		summary->has_events = !err;
+	} else if (strcmp(word, "lost") == 0) {
+		err = leaks_parse_number(value, 10, UINT64_MAX, &summary->lost_events);
+	} else if (strcmp(word, "truncated") == 0) {
+		summary->is_truncated = strcmp(value, "0") != 0;
+	} else if (strcmp(word, "start") == 0) {
+		err = leaks_parse_time(value, &summary->start_ns);
+		summary->has_start = !err;
+	} else if (strcmp(word, "end") == 0) {
+		err = leaks_parse_time(value, &summary->end_ns);
+		summary->has_end = !err;
+	}
+	return err ? bad_line(reader, "the summary holds a number that is none") : 0;
+}
+
+/* A comment; the summary is one. */
+static int parse_comment(struct leaks_reader *reader, char *cursor)
+{
+	char *word = leaks_next_word(&cursor);
+
+	if (!word || strcmp(word, "summary") != 0)
+		return 0;
+	while ((word = leaks_next_word(&cursor))) {
+		int err = parse_summary_word(reader, word);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Checks the first line. */
+static int check_version(struct leaks_reader *reader)
+{
+	char *cursor, *word;
+	uint64_t version;
+
+	int got = read_line(reader);
+	if (got < 0)
+		return got;
+	if (got == 0) {
+		diag_error("%s is empty; leakparse writes leaks files", reader->name);
+		return -EINVAL;
+	}
+	cursor = reader->line;
+	word = leaks_next_word(&cursor);
+	if (word && strcmp(word, "#") == 0)
+		word = leaks_next_word(&cursor);
+	else
+		word = NULL;
+	if (!word || strcmp(word, "leaks") != 0 ||
+	    leaks_parse_number(leaks_next_word(&cursor), 10, UINT64_MAX, &version))
+		return bad_line(reader,
+				"does not begin with '# leaks 1'; this is not a leaks file");
+	if (version != FORMAT_VERSION) {
+		diag_error("%s is in version %" PRIu64 " of the leaks format; this leakplot reads "
+			   "version %d",
+			   reader->name, version, FORMAT_VERSION);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* A recording given by mistake is the likeliest wrong input: say what to do with it. */
+static int refuse_recording(struct leaks_reader *reader)
+{
+	int c = getc(reader->file);
+
+	/* perf.data begins with "PERFILE2"; no text of ours begins with a P. */
+	if (c == 'P') {
+		diag_error("%s is no leaks file; if it is a recording, run leakparse on it first",
+			   reader->name);
+		return -EINVAL;
+	}
+	ungetc(c, reader->file);
+	return 0;
+}
+
+int leaks_reader_open(const char *path, struct leaks_reader **ret)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	struct leaks_reader *reader = calloc(1, sizeof(*reader));
+	int err;
+
+	if (reader) {
+		reader->line = malloc(LINE_BYTES_MAX);
+		reader->name = strdup(is_stdin ? "standard input" : path);
+	}
+	if (!reader || !reader->line || !reader->name) {
+		diag_error("cannot read %s: out of memory", path);
+		leaks_reader_close(reader);
+		return -ENOMEM;
+	}
+	reader->file = is_stdin ? stdin : fopen(path, "re");
+	if (!reader->file) {
+		err = -errno;
+		diag_error("cannot read %s: %s", path, strerror(-err));
+	} else {
+		err = refuse_recording(reader);
+		if (!err)
+			err = check_version(reader);
+	}
+	if (err) {
+		leaks_reader_close(reader);
+		return err;
+	}
+	*ret = reader;
+	return 0;
+}
+
+void leaks_reader_close(struct leaks_reader *reader)
+{
+	if (!reader)
+		return;
+	if (reader->file && reader->file != stdin)
+		fclose(reader->file);
+	free(reader->line);
+	free(reader->name);
+	free(reader);
+}
+
+/*
+ * A line whose first word is @word. Returns 1 if *@ret is what it tells, 0 if it is to be passed
+ * over, or a negative errno after reporting it.
+ */
+static int parse_item(struct leaks_reader *reader, const char *word, char *cursor,
+		      struct leaks_item *ret)
+{
+	int err;
+
+	if (strcmp(word, "leak") == 0) {
+		ret->kind = LEAKS_LEAK;
+		reader->wants_frames = true;
+		err = parse_leak(reader, cursor, &ret->leak);
+	} else if (strcmp(word, "stack") == 0) {
+		ret->kind = LEAKS_STACK;
+		err = parse_stack(reader, cursor, &ret->stack);
+	} else if (strcmp(word, "history") == 0) {
+		ret->kind = LEAKS_HISTORY;
+		ret->history = &reader->history;
+		reader->wants_frames = true;
+		err = parse_history(reader, cursor);
+	} else {
+		return strcmp(word, "periods") == 0 ? parse_periods(reader, cursor) : 0;
+	}
+	return err ? err : 1;
+}
+
+int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret)
+{
+	int got;
+
+	while ((got = read_line(reader)) > 0) {
+		char *cursor = reader->line;
+		int err = 0;
+
+		if (*cursor == '\t') {
+			if (!reader->wants_frames)
+				continue;
+			ret->kind = LEAKS_FRAME;
+			/* A frame about which nothing is known is an empty line. */
+			if (parse_frame(cursor + 1, &ret->frame) == 0)
+				return 0;
+			continue;
+		}
+
+		const char *word = leaks_next_word(&cursor);
+		if (word && strcmp(word, "#") == 0) {
+			err = parse_comment(reader, cursor);
+			if (err)
+				return err;
+			continue;
+		}
+		reader->wants_frames = false;
+		err = word ? parse_item(reader, word, cursor, ret) : 0;
+		if (err)
+			return err < 0 ? err : 0;
+	}
+	if (got == 0)
+		ret->kind = LEAKS_END;
+	return got;
+}
+
+const struct leaks_periods *leaks_reader_periods(const struct leaks_reader *reader)
+{
+	return &reader->periods;
+}
+
+const struct leaks_summary *leaks_reader_summary(const struct leaks_reader *reader)
+{
+	return &reader->summary;
+}

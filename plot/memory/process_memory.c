@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/memory/process_memory.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/pidfd.h>
+
+/* Larger than /proc/PID/status with its CPU and memory-node masks. */
+#define PROC_FILE_SIZE 8192
+
+/* The fields that make up a sample, as the kernel's Documentation/filesystems/proc.rst has them. */
+struct memory_fields {
+	const char *file;
+	const char *rss;
+	const char *anonymous;
+	const char *swap;
+};
+
+/* Counts every page: exact, but holds the process's mmap lock while it walks its page tables. */
+static const struct memory_fields rollup_fields = {"smaps_rollup", "Rss:", "Anonymous:", "Swap:"};
+/* Counters the kernel keeps: no cost, but each CPU may hold back some pages. */
+static const struct memory_fields status_fields = {"status", "VmRSS:", "RssAnon:", "VmSwap:"};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Reads a file of the process's into @buffer, with a NUL. Returns 0 or a negative errno. */
+static int read_proc_file(int proc_fd, const char *file, char *buffer, size_t size)
+{
+	_cleanup_close_ int fd = openat(proc_fd, file, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	while (len < size - 1 && (got = read(fd, buffer + len, size - 1 - len)) != 0) {
+		if (got < 0)
+			return -errno;
+		len += (size_t)got;
+	}
+	buffer[len] = '\0';
+	return 0;
+}
+
+/* The value of the line that begins with @field, given in kB. */
+static int find_field(const char *text, const char *field, uint64_t *ret_bytes)
+{
+	size_t len = strlen(field);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, field, len) != 0)
+			continue;
+		*ret_bytes = strtoull(line + len, NULL, 10) * 1024;
+		return 0;
+	}
+	return -ENODATA;
+}
+
+static int read_fields(int proc_fd, const struct memory_fields *fields, struct memory_sample *ret)
+{
+	_cleanup_free_ char *text = calloc(1, PROC_FILE_SIZE);
+	uint64_t swap_bytes = 0;
+
+	if (!text)
+		return -ENOMEM;
+	int err = read_proc_file(proc_fd, fields->file, text, PROC_FILE_SIZE);
+	if (err)
+		return err;
+	/* A process that is exiting, or a kernel thread, has these files but no memory. */
+	if (find_field(text, fields->rss, &ret->rss_bytes) ||
+	    find_field(text, fields->anonymous, &ret->heap_bytes))
+		return -ESRCH;
+	find_field(text, fields->swap, &swap_bytes);
+	ret->heap_bytes += swap_bytes;
+	return 0;
+}
+
+int process_memory_read(struct process_memory *process, struct memory_sample *ret)
+{
+	int err = -EACCES;
+
+	ret->time_ns = now_ns();
+	if (!process->use_status) {
+		err = read_fields(process->proc_fd, &rollup_fields, ret);
+		if (!err && now_ns() - ret->time_ns > process->read_ns_max) {
+			diag_note("counting the pages of %s takes long; from here on the kernel's "
+				  "counters are shown, which lag behind by some pages",
+				  process->name);
+			process->use_status = true;
+		}
+	}
+	/* smaps_rollup needs the right to trace the process, and a kernel that has it. */
+	if (err == -EACCES || err == -EPERM || err == -ENOENT) {
+		process->use_status = true;
+		err = read_fields(process->proc_fd, &status_fields, ret);
+	}
+	/* The descriptor of an exited process's directory finds nothing. */
+	if (err == -ENOENT)
+		err = -ESRCH;
+	if (err && err != -ESRCH)
+		diag_error("cannot read the memory of %s: %s", process->name, strerror(-err));
+	return err;
+}
+
+static int open_failed(pid_t pid, int err)
+{
+	if (err == ENOENT || err == ESRCH)
+		diag_error("there is no process %d", pid);
+	else
+		diag_error("cannot watch process %d: %s", pid, strerror(err));
+	return -err;
+}
+
+/* The directory in /proc, the pidfd and the name. */
+static int open_process(pid_t pid, struct process_memory *process)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	process->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (process->proc_fd < 0)
+		return open_failed(pid, errno);
+	process->pidfd = pidfd_open(pid, 0);
+	if (process->pidfd < 0) {
+		int err = errno;
+
+		/* Until Linux 6.9 pidfd_open(2) says EINVAL for a thread, since then ENOENT. */
+		if (err == EINVAL || err == ENOENT)
+			diag_error("%d is a thread of a process; give the process's PID", pid);
+		else
+			open_failed(pid, err);
+		return -err;
+	}
+	/* Read through the directory: if this works, both descriptors are of one process. */
+	int err = read_proc_file(process->proc_fd, "comm", process->name, sizeof(process->name));
+	if (err)
+		return open_failed(pid, -err);
+	process->name[strcspn(process->name, "\n")] = '\0';
+	return 0;
+}
+
+int process_memory_open(pid_t pid, uint64_t read_ns_max, struct process_memory *ret)
+{
+	struct process_memory process = {.pidfd = -1, .proc_fd = -1, .read_ns_max = read_ns_max};
+	struct memory_sample sample;
+
+	int err = open_process(pid, &process);
+	if (!err) {
+		err = process_memory_read(&process, &sample);
+		if (err == -ESRCH)
+			diag_error("process %d (%s) has no memory of its own: it has exited, or is "
+				   "a kernel thread",
+				   pid, process.name);
+	}
+	if (err) {
+		process_memory_close(&process);
+		return err;
+	}
+	*ret = process;
+	return 0;
+}
+
+void process_memory_close(struct process_memory *process)
+{
+	if (process->pidfd >= 0)
+		close(process->pidfd);
+	if (process->proc_fd >= 0)
+		close(process->proc_fd);
+	process->pidfd = process->proc_fd = -1;
+}

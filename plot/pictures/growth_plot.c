@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Growth by stack: a small plot for each, with its own axis of bytes, so that a slow leak shows
+ * beside a fast one. First those that grow, the fastest first, then those that hold most.
+ */
+#include "common/diag.h"
+#include "common/scope.h"
+#include "plot/labels/byte_text.h"
+#include "plot/gnuplot/gnuplot.h"
+#include "plot/pictures/history_plot.h"
+#include "plot/leaks/leak_title.h"
+#include "plot/labels/time_axis.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+
+#define PANELS_MAX	 6
+#define TITLE_CHARS_MAX	 110
+#define PANEL_CHARS_MAX	 100
+#define NARROW_CHARS_MAX 64
+#define BYTES_ROOM	 1.12
+
+struct growth_plot {
+	const struct leak_set *set;
+	const struct stack_history *panels[PANELS_MAX];
+	size_t nr;
+	struct time_axis axis;
+	uint64_t nr_growing;
+	double per_s; /* of these together, bytes or blocks */
+};
+
+/* Which of two stacks a person wants to see first. */
+static bool is_before(const struct history_set *set, const struct stack_history *a,
+		      const struct stack_history *b)
+{
+	uint64_t a_bytes = stack_history_end(set, a), b_bytes;
+
+	if (a->verdict.has_rate != b->verdict.has_rate)
+		return a->verdict.has_rate;
+	if (a->verdict.has_rate)
+		return stack_verdict_rate(set, &a->verdict) > stack_verdict_rate(set, &b->verdict);
+	b_bytes = stack_history_end(set, b);
+	return a_bytes > b_bytes;
+}
+
+static void choose_panels(struct growth_plot *plot)
+{
+	const struct history_set *set = &plot->set->histories;
+
+	for (size_t i = 0; i < set->nr; i++) {
+		const struct stack_history *history = &set->stacks[i];
+		size_t k = plot->nr;
+
+		if (!stack_history_end(set, history))
+			continue;
+		while (k > 0 && is_before(set, history, plot->panels[k - 1]))
+			k--;
+		if (k == PANELS_MAX)
+			continue;
+		plot->nr += plot->nr < PANELS_MAX;
+		for (size_t j = plot->nr - 1; j > k; j--)
+			plot->panels[j] = plot->panels[j - 1];
+		plot->panels[k] = history;
+	}
+	for (size_t i = 0; i < set->nr_verdicts; i++) {
+		if (!set->verdicts[i].has_rate)
+			continue;
+		plot->nr_growing++;
+		plot->per_s += stack_verdict_rate(set, &set->verdicts[i]);
+	}
+}
+
+/* "+183 KiB/s", "+1.5 blocks/s" */
+static void print_rate(FILE *out, const struct growth_plot *plot, double per_s)
+{
+	double size = per_s < 0 ? -per_s : per_s;
+
+	if (history_set_counts_blocks(&plot->set->histories))
+		fprintf(out, "%+.3g blocks/s", per_s);
+	else
+		fprintf(out, "%c%s/s", per_s < 0 ? '-' : '+',
+			byte_text_format(size < 1e18 ? (uint64_t)(size + 0.5) : UINT64_MAX).text);
+}
+
+static void print_headline(FILE *out, const struct growth_plot *plot)
+{
+	if (plot->nr_growing) {
+		fprintf(out, "%" PRIu64 " stack%s grow%s: ", plot->nr_growing,
+			leak_title_plural(plot->nr_growing), plot->nr_growing == 1 ? "s" : "");
+		print_rate(out, plot, plot->per_s);
+		if (plot->nr_growing > 1)
+			fputs(" together", out);
+	} else {
+		fputs("no stack grows", out);
+	}
+	leak_title_print_origin(out, plot->set);
+}
+
+static char *text_of(void (*print)(FILE *out, const struct growth_plot *plot),
+		     const struct growth_plot *plot)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	print(out, plot);
+	return fclose(out) == 0 ? text : NULL;
+}
+
+static void write_panel_data(struct plot_script *script, const struct growth_plot *plot, size_t i)
+{
+	const struct stack_history *history = plot->panels[i];
+	const struct history_set *histories = &plot->set->histories;
+	uint64_t largest = stack_history_most(histories, history);
+	struct byte_unit unit = history_set_unit(histories, largest);
+	char name[24], columns[64];
+	FILE *data;
+
+	snprintf(name, sizeof(name), "panel%zu", i);
+	snprintf(columns, sizeof(columns), "%s, held in %s, blocks", plot->axis.unit, unit.name);
+	data = plot_script_begin_data(script, name, columns);
+	if (data)
+		fputs("0 0 0\n", data);
+	for (size_t k = 0; data && k < plot->set->histories.periods.nr; k++)
+		fprintf(data, "%.10g %.10g %" PRIu64 "\n",
+			history_plot_period_end(plot->set, &plot->axis, k),
+			(double)stack_history_amounts(histories, history)[k] / unit.bytes,
+			history->held_blocks[k]);
+	plot_script_end_data(script);
+}
+
+/* "growth, +433 KiB/s, 999 KiB held; stack 9" below the functions. */
+static void write_panel_title(const struct plot_script *script, const struct growth_plot *plot,
+			      size_t i)
+{
+	const struct history_set *histories = &plot->set->histories;
+	const struct stack_history *history = plot->panels[i];
+	const struct stack_label *labels[PANELS_MAX];
+	_cleanup_free_ char *stack = NULL, *words = NULL;
+	size_t size, max_chars = plot->nr > 2 ? NARROW_CHARS_MAX : PANEL_CHARS_MAX;
+	FILE *out = open_memstream(&words, &size);
+
+	if (!out)
+		return;
+	for (size_t k = 0; k < plot->nr; k++)
+		labels[k] = &plot->panels[k]->label;
+	stack = stack_label_text(&history->label, labels, plot->nr, NULL);
+	fprintf(out, "%s, ", plot_verdict_look(history->verdict.verdict)->name);
+	if (history->verdict.has_rate) {
+		print_rate(out, plot, stack_verdict_rate(histories, &history->verdict));
+		fputs(", ", out);
+	}
+	/* By its number the stack is found in the text. */
+	fprintf(out, "%s held; stack %" PRIu32,
+		history_set_text(histories, stack_history_end(histories, history)).text,
+		history->stack);
+	if (fclose(out) != 0)
+		return;
+	fputs("set title ", script->program);
+	gnuplot_print_string(script->program, stack && *stack ? stack : "no stack", max_chars);
+	fputs(".\"\\n\".", script->program);
+	gnuplot_print_string(script->program, words, max_chars);
+	fputc('\n', script->program);
+}
+
+/* 1, 2 or 5 times a power of ten: at most five of it are in @most. */
+static double tic_step(double most)
+{
+	double step = pow(10, floor(log10(most)));
+	static const double parts[] = {0.2, 0.5, 1};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (most / (step * parts[i]) <= 5)
+			return step * parts[i];
+	return step * 2;
+}
+
+static void draw_panel(struct plot_script *script, const struct growth_plot *plot, size_t i)
+{
+	const struct stack_history *history = plot->panels[i];
+	uint32_t colour = plot_verdict_look(history->verdict.verdict)->colour;
+	const struct history_set *histories = &plot->set->histories;
+	uint64_t largest = stack_history_most(histories, history);
+	struct byte_unit unit = history_set_unit(histories, largest);
+	double most = (double)largest / unit.bytes;
+	FILE *program = script->program;
+	char name[24];
+
+	snprintf(name, sizeof(name), "panel%zu", i);
+	write_panel_title(script, plot, i);
+	fprintf(program, "set yrange [0:%.10g]\nset ytics %.10g\nset ylabel 'held (%s)'\nplot ",
+		most * BYTES_ROOM, tic_step(most), unit.name);
+	plot_script_print_data(script, name);
+	if (script->output->kind == PLOT_OUTPUT_DUMB) {
+		fputs(" using 1:2 with points pointtype 1 notitle\n", program);
+		return;
+	}
+	fprintf(program,
+		" using 1:2 with filledcurves x1 fillstyle solid 0.25 linecolor rgb '#%06" PRIx32
+		"' notitle, ",
+		colour);
+	plot_script_print_data(script, name);
+	fprintf(program,
+		" using 1:2 with lines linewidth 2 linecolor rgb '#%06" PRIx32 "' notitle\n",
+		colour);
+}
+
+static void write_nothing(struct plot_script *script, const char *headline, const char *caveats)
+{
+	leak_title_write(script, headline, caveats);
+	fputs("set xrange [0:1]\nset yrange [0:1]\nunset tics\n"
+	      "set label 'nothing is held' at graph 0.5,0.5 center\nplot NaN notitle\n",
+	      script->program);
+}
+
+int growth_plot_write(struct plot_script *script, const void *context)
+{
+	const struct leak_set *set = context;
+	struct growth_plot plot = {.set = set, .axis = history_plot_time_axis(set)};
+	_cleanup_free_ char *headline = NULL, *caveats = leak_title_caveats(set, false);
+	FILE *program = script->program;
+	size_t columns;
+
+	choose_panels(&plot);
+	/* A terminal has room for the first one. */
+	if (script->output->kind == PLOT_OUTPUT_DUMB && plot.nr > 1)
+		plot.nr = 1;
+	headline = text_of(print_headline, &plot);
+	if (!headline || !caveats) {
+		diag_error("cannot draw the plot: out of memory");
+		return -ENOMEM;
+	}
+	plot_output_begin(script->output, program, headline);
+	plot_output_write_style(script->output, program);
+	if (!plot.nr) {
+		write_nothing(script, headline, caveats);
+		return 0;
+	}
+	for (size_t i = 0; i < plot.nr; i++)
+		write_panel_data(script, &plot, i);
+	columns = plot.nr <= 3 ? 1 : 2;
+	fprintf(program, "set multiplot layout %zu,%zu title ", (plot.nr + columns - 1) / columns,
+		columns);
+	gnuplot_print_string(program, headline, TITLE_CHARS_MAX);
+	if (*caveats) {
+		fputs(".\"\\n\".", program);
+		gnuplot_print_string(program, caveats, TITLE_CHARS_MAX);
+	}
+	plot_output_print_title_font(script->output, program);
+	fprintf(program, "\nset xrange [0:%.10g]\n%s",
+		history_plot_period_end(set, &plot.axis, set->histories.periods.nr - 1),
+		/* So that the panels' times stand below one another. */
+		script->output->kind == PLOT_OUTPUT_DUMB ? "" : "set lmargin 11\n");
+	for (size_t i = 0; i < plot.nr; i++) {
+		/* The time is told below the lowest. */
+		if (i + columns >= plot.nr)
+			fprintf(program, "set xlabel 'time since the recording began (%s)'\n",
+				plot.axis.unit);
+		draw_panel(script, &plot, i);
+	}
+	fputs("unset multiplot\n", program);
+	return 0;
+}

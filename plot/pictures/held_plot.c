@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What was held over time: the stacks that held most, one upon the other, the rest below them. */
+#include "common/diag.h"
+#include "common/scope.h"
+#include "plot/labels/byte_text.h"
+#include "plot/gnuplot/gnuplot.h"
+#include "plot/pictures/history_plot.h"
+#include "plot/leaks/leak_title.h"
+#include "plot/labels/time_axis.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* Room above the sum, and for the last period's end. */
+#define BYTES_ROOM 1.08
+/* Lines that the legend may take from a plot of 24 lines. */
+#define DUMB_RANKS 3
+
+struct held_plot {
+	const struct leak_set *set;
+	size_t nr_ranks; /* of the file's first stacks */
+	struct time_axis axis;
+	struct byte_unit unit;
+};
+
+static uint64_t of_rank(const struct held_plot *plot, size_t rank, size_t period)
+{
+	const struct history_set *histories = &plot->set->histories;
+
+	return stack_history_amounts(histories, &histories->stacks[rank])[period];
+}
+
+/* What the stacks beyond the ranks held. The file's sums are not trusted. */
+static uint64_t of_others(const struct held_plot *plot, size_t period)
+{
+	const struct history_set *histories = &plot->set->histories;
+	uint64_t rest = stack_history_amounts(histories, &histories->all)[period];
+
+	for (size_t i = 0; i < plot->nr_ranks; i++) {
+		uint64_t part = of_rank(plot, i, period);
+
+		rest -= part < rest ? part : rest;
+	}
+	return rest;
+}
+
+/* A row for each period: its end, then the upper edge of each layer, the lowest first. */
+static void write_layers(struct plot_script *script, const struct held_plot *plot)
+{
+	size_t nr = plot->set->histories.periods.nr;
+	FILE *data;
+
+	data = plot_script_begin_data(script, "layers",
+				      "time, then the tops of the layers: other stacks, with the "
+				      "last stack of the legend, ..., with the first");
+	for (size_t i = 0; data && i < nr; i++) {
+		double sum = (double)of_others(plot, i) / plot->unit.bytes;
+
+		/* Before the first period's end it is not known; it began with nothing. */
+		if (i == 0)
+			for (size_t k = 0; k <= plot->nr_ranks + 1; k++)
+				fputs(k <= plot->nr_ranks ? "0 " : "0\n", data);
+		fprintf(data, "%.10g %.10g", history_plot_period_end(plot->set, &plot->axis, i),
+			sum);
+		for (size_t rank = plot->nr_ranks; rank-- > 0;) {
+			sum += (double)of_rank(plot, rank, i) / plot->unit.bytes;
+			fprintf(data, " %.10g", sum);
+		}
+		fputc('\n', data);
+	}
+	plot_script_end_data(script);
+}
+
+/* "2 MiB at most, 1.9 MiB at the end: grow_pool <- serve (plateau)" */
+static char *rank_label(const struct held_plot *plot, size_t rank)
+{
+	const struct history_set *histories = &plot->set->histories;
+	const struct stack_history *history = &histories->stacks[rank];
+	const struct stack_label *legend[PLOT_RANKS];
+	_cleanup_free_ char *stack = NULL, *label = NULL;
+	uint64_t end = stack_history_end(histories, history);
+	enum plot_verdict verdict = history->verdict.verdict;
+	bool has_twin;
+	size_t size;
+	FILE *out = open_memstream(&label, &size);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < plot->nr_ranks; i++)
+		legend[i] = &histories->stacks[i].label;
+	stack = stack_label_text(&history->label, legend, plot->nr_ranks, &has_twin);
+	fprintf(out, "%s at most, ",
+		history_set_text(histories, stack_history_most(histories, history)).text);
+	fprintf(out, "%s at the end: %s", end ? history_set_text(histories, end).text : "none",
+		stack && *stack ? stack : "no stack");
+	if (stack && has_twin)
+		fprintf(out, " (stack %" PRIu32 ")", history->stack);
+	if (verdict != PLOT_NO_VERDICT && end)
+		fprintf(out, " (%s)", plot_verdict_look(verdict)->name);
+	return fclose(out) == 0 ? steal_ptr(label) : NULL;
+}
+
+/* Layer 0 is the others'; the highest one the first rank's. */
+static void draw_layer(struct plot_script *script, const struct held_plot *plot, size_t layer)
+{
+	size_t rank = plot->nr_ranks - layer;
+	uint32_t colour = layer ? plot_rank_colour(rank) : PLOT_COLOUR_OTHERS;
+
+	fputs(layer ? ", " : "plot ", script->program);
+	plot_script_print_data(script, "layers");
+	if (script->output->kind == PLOT_OUTPUT_DUMB)
+		fprintf(script->program, " using 1:%zu with points pointtype %zu notitle",
+			layer + 2, layer ? rank + 1 : plot->nr_ranks + 1);
+	else if (layer)
+		fprintf(script->program,
+			" using 1:%zu:%zu with filledcurves linecolor rgb '#%06" PRIx32 "' notitle",
+			layer + 1, layer + 2, colour);
+	else
+		fprintf(script->program,
+			" using 1:2 with filledcurves x1 linecolor rgb '#%06" PRIx32 "' notitle",
+			colour);
+}
+
+static void draw_legend(struct plot_script *script, const struct held_plot *plot, size_t rank,
+			const char *text)
+{
+	if (script->output->kind == PLOT_OUTPUT_DUMB)
+		fprintf(script->program, ", keyentry with points pointtype %zu title ", rank + 1);
+	else
+		fprintf(script->program,
+			", keyentry with boxes linecolor rgb '#%06" PRIx32 "' title ",
+			rank < plot->nr_ranks ? plot_rank_colour(rank) : PLOT_COLOUR_OTHERS);
+	gnuplot_print_string(script->program, text, plot_output_legend_chars(script->output));
+}
+
+static void write_plot_command(struct plot_script *script, const struct held_plot *plot)
+{
+	bool has_others = false;
+
+	for (size_t i = 0; i < plot->set->histories.periods.nr; i++)
+		has_others |= of_others(plot, i) != 0;
+	for (size_t layer = 0; layer <= plot->nr_ranks; layer++)
+		draw_layer(script, plot, layer);
+	for (size_t rank = 0; rank < plot->nr_ranks; rank++) {
+		_cleanup_free_ char *label = rank_label(plot, rank);
+
+		draw_legend(script, plot, rank, label ? label : "");
+	}
+	if (has_others)
+		draw_legend(script, plot, plot->nr_ranks, "all other stacks");
+	fputc('\n', script->program);
+}
+
+static char *headline(const struct leak_set *set)
+{
+	const struct history_set *histories = &set->histories;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "held: %s at the end, ",
+		history_set_text(histories, stack_history_end(histories, &histories->all)).text);
+	fprintf(out, "%s at most",
+		history_set_text(histories, stack_history_most(histories, &histories->all)).text);
+	leak_title_print_origin(out, set);
+	return fclose(out) == 0 ? text : NULL;
+}
+
+int held_plot_write(struct plot_script *script, const void *context)
+{
+	const struct leak_set *set = context;
+	const struct history_set *histories = &set->histories;
+	bool is_dumb = script->output->kind == PLOT_OUTPUT_DUMB;
+	struct held_plot plot = {
+		.set = set,
+		.axis = history_plot_time_axis(set),
+		.unit = history_set_unit(histories, histories->all.most_bytes),
+	};
+	uint64_t most = stack_history_most(histories, &histories->all);
+	_cleanup_free_ char *title = headline(set);
+	_cleanup_free_ char *caveats = leak_title_caveats(set, false);
+	FILE *program = script->program;
+
+	if (!title || !caveats) {
+		diag_error("cannot draw the plot: out of memory");
+		return -ENOMEM;
+	}
+	while (plot.nr_ranks < (is_dumb ? DUMB_RANKS : PLOT_RANKS) &&
+	       plot.nr_ranks < histories->nr &&
+	       stack_history_most(histories, &histories->stacks[plot.nr_ranks]))
+		plot.nr_ranks++;
+	plot_output_begin(script->output, program, title);
+	leak_title_write(script, title, caveats);
+	plot_output_write_style(script->output, program);
+	fprintf(program,
+		"set xrange [0:%.10g]\nset yrange [0:%.10g]\n"
+		"set xlabel 'time since the recording began (%s)'\nset ylabel 'held (%s)'\n",
+		history_plot_period_end(set, &plot.axis, histories->periods.nr - 1),
+		most ? (double)most / plot.unit.bytes * BYTES_ROOM : 1, plot.axis.unit,
+		plot.unit.name);
+	write_layers(script, &plot);
+	write_plot_command(script, &plot);
+	return 0;
+}

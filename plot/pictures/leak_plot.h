@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The plot of leaks: a point a leak, its size against its time or event number; of many, a map of
+ * where how many are. A leak that recurs makes a row of points; the stacks (or verdicts) and the
+ * sizes that recur most are named in the picture.
+ */
+#ifndef LEAKTOOLS_PLOT_LEAK_PLOT_H
+#define LEAKTOOLS_PLOT_LEAK_PLOT_H
+
+#include "common/size_range.h"
+#include "plot/leaks/leak_axes.h"
+
+#include <stdbool.h>
+
+enum leak_plot_colour {
+	LEAK_COLOUR_STACK,
+	LEAK_COLOUR_VERDICT,
+};
+
+struct leak_plot_options {
+	const char *input;  /* a `leaks` file; "-": standard input */
+	const char *output; /* a picture's path, or NULL */
+	const char *term;   /* --term, or NULL */
+	const char *save;   /* --save, or NULL */
+	enum leak_plot_colour colour;
+	const char *size_text;	/* --size as given, or NULL */
+	struct size_range size; /* if size_text */
+	enum leak_size_scale scale;
+	bool by_event;
+};
+
+/* Draws the plot. Returns 0, or a negative errno after reporting it. */
+int leak_plot_run(const struct leak_plot_options *options);
+
+#endif

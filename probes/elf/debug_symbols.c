@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/elf/debug_symbols.h"
+
+#include "common/elf/debug_file.h"
+#include "common/elf/elf_file.h"
+#include "common/scope.h"
+
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+
+static bool is_program(const struct elf_image *image)
+{
+	_cleanup_free_ char *interpreter = elf_image_interpreter(image);
+
+	return interpreter || elf_image_is_static(image);
+}
+
+static int find_file(const struct elf_image *image, const char *path, const char *display)
+{
+	char system_root[] = DEBUG_FILE_SYSTEM_ROOT;
+	char *const roots[] = {system_root};
+	_cleanup_free_ char *found = NULL;
+	const void *build_id = NULL;
+	GElf_Word crc = 0;
+	const char *link = dwelf_elf_gnu_debuglink(image->elf, &crc);
+	ssize_t size = dwelf_elf_gnu_build_id(image->elf, &build_id);
+	struct debug_file_search wanted = {
+		.roots = roots,
+		.nr_roots = ARRAY_SIZE(roots),
+		.quiet = true,
+		.module_path = display,
+		.main_file = path,
+		.id =
+			{
+				.build_id = build_id,
+				.build_id_size = size > 0 ? (size_t)size : 0,
+				.has_crc = link != NULL,
+				.crc = crc,
+			},
+	};
+	int fd = debug_file_by_build_id(&wanted, &found);
+
+	return fd < 0 && link ? debug_file_by_link(&wanted, link, &found) : fd;
+}
+
+/*
+ * The build-id tells whose symbols these are, and anyone can write it into a file: next to a link
+ * to a program of the system's, for instance. Symbols say where breakpoints go in a file, for
+ * everybody who uses it. So only those are taken that nobody could write who cannot write the file
+ * itself.
+ */
+static bool is_trusted(int debug_fd, int fd)
+{
+	struct stat debug, file;
+	struct statfs fs;
+
+	if (fstat(debug_fd, &debug) || fstat(fd, &file) || fstatfs(debug_fd, &fs))
+		return false;
+	/* A user's own file system may name any owner. */
+	if (fs.f_type == FUSE_SUPER_MAGIC && debug.st_dev != file.st_dev)
+		return false;
+	return (debug.st_uid == 0 || debug.st_uid == file.st_uid) &&
+	       !(debug.st_mode & ~file.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static Elf *open_native(int fd)
+{
+	Elf *elf = elf_file_begin(fd);
+	const char *ident = elf ? elf_getident(elf, NULL) : NULL;
+
+	if (ident && ident[EI_CLASS] == ELFCLASS64 && ident[EI_DATA] == ELFDATA2LSB)
+		return elf;
+	elf_end(elf);
+	return NULL;
+}
+
+void debug_symbols_use(struct elf_image *image, const char *path, const char *display)
+{
+	int fd;
+
+	if (!image->is_native || elf_image_has_symtab(image) || !is_program(image))
+		return;
+	fd = find_file(image, path, display);
+	if (fd < 0)
+		return;
+	image->debug = is_trusted(fd, image->fd) ? open_native(fd) : NULL;
+	if (image->debug)
+		image->debug_fd = fd;
+	else
+		close(fd);
+}

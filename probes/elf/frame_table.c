@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/elf/frame_table.h"
+
+#include "probes/elf/analysis_limit.h"
+
+#include "common/elf/elf_file.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#define MAX_FRAME_INFO_BYTES (64u << 20)
+#define MAX_ENTRIES	     (1u << 20)
+#define STEPS_OF_AN_ENTRY    100   /* analysis_limit.h's */
+#define MAX_PADS_BYTES	     65536 /* of the call-site table of one piece of code */
+#define ENCODING_USED	     (DW_EH_PE_pcrel | DW_EH_PE_sdata4) /* by all compilers */
+
+/* .eh_frame. */
+struct frame_info {
+	const unsigned char *ident;
+	Elf_Data *data;
+	uint64_t address; /* data's, as linked */
+};
+
+/* What the entries that share a CIE have in common. */
+struct common_info {
+	Dwarf_Off offset; /* in .eh_frame */
+	bool is_read, is_understood;
+	uint8_t pads_encoding; /* DW_EH_PE_omit: entries have none */
+};
+
+/* Bytes that are read one after the other, at an address. */
+struct cursor {
+	const uint8_t *at, *end;
+	uint64_t address; /* of @at */
+};
+
+static bool take(struct cursor *cursor, void *to, size_t size_bytes)
+{
+	if ((size_t)(cursor->end - cursor->at) < size_bytes)
+		return false;
+	memcpy(to, cursor->at, size_bytes);
+	cursor->at += size_bytes;
+	cursor->address += size_bytes;
+	return true;
+}
+
+static bool take_uleb128(struct cursor *cursor, uint64_t *ret)
+{
+	uint8_t byte = 0x80;
+
+	*ret = 0;
+	for (unsigned int shift = 0; byte & 0x80; shift += 7) {
+		if (shift > 56 || !take(cursor, &byte, 1))
+			return false;
+		*ret |= (uint64_t)(byte & 0x7f) << shift;
+	}
+	return true;
+}
+
+/* A value in one of the forms that compilers use, as DW_EH_PE_* say it. */
+static bool take_encoded(struct cursor *cursor, uint8_t encoding, uint64_t *ret)
+{
+	uint64_t base = (encoding & 0x70) == DW_EH_PE_pcrel ? cursor->address : 0;
+	uint32_t half;
+
+	if ((encoding & 0x70) != DW_EH_PE_pcrel && (encoding & 0x70) != DW_EH_PE_absptr)
+		return false;
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_uleb128:
+		if (!take_uleb128(cursor, ret))
+			return false;
+		break;
+	case DW_EH_PE_udata4:
+	case DW_EH_PE_sdata4:
+		if (!take(cursor, &half, sizeof(half)))
+			return false;
+		*ret = (encoding & 0x0f) == DW_EH_PE_sdata4 ? (uint64_t)(int64_t)(int32_t)half
+							    : half;
+		break;
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		if (!take(cursor, ret, sizeof(*ret)))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	*ret = *ret ? *ret + base : 0;
+	return true;
+}
+
+/* True if the program headers name such information: the section's may have been stripped. */
+static bool has_frame_header(Elf *elf)
+{
+	size_t nr;
+
+	if (elf_getphdrnum(elf, &nr) || nr > INT_MAX)
+		return true;
+	for (int i = 0; i < (int)nr; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(elf, i, &header) || header.p_type == PT_GNU_EH_FRAME)
+			return true;
+	}
+	return false;
+}
+
+/* Finds the section .eh_frame. Returns false if there is none. */
+static bool find_section(Elf *elf, int fd, struct frame_info *ret)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (!name || strcmp(name, ".eh_frame") != 0 || header.sh_type == SHT_NOBITS)
+			continue;
+		ret->data = header.sh_size <= MAX_FRAME_INFO_BYTES &&
+					    elf_file_has_data(fd, header.sh_offset, header.sh_size)
+				    ? elf_rawdata(section, NULL)
+				    : NULL;
+		ret->address = header.sh_addr;
+		return true;
+	}
+	return false;
+}
+
+/* Takes what the letters of an augmentation say, in their order. */
+static bool read_augmentation(const Dwarf_CIE *cie, struct common_info *ret)
+{
+	struct cursor data = {.at = cie->augmentation_data,
+			      .end = cie->augmentation_data + cie->augmentation_data_size};
+	uint8_t encoding = DW_EH_PE_absptr;
+	uint64_t personality;
+
+	ret->pads_encoding = DW_EH_PE_omit;
+	if (cie->augmentation[0] != 'z' || !data.at)
+		return false;
+	for (const char *letter = cie->augmentation + 1; *letter; letter++) {
+		uint8_t byte;
+
+		switch (*letter) {
+		case 'P':
+			if (!take(&data, &byte, 1) ||
+			    !take_encoded(&data, byte & ~DW_EH_PE_indirect, &personality))
+				return false;
+			break;
+		case 'L':
+			if (!take(&data, &ret->pads_encoding, 1))
+				return false;
+			break;
+		case 'R':
+			if (!take(&data, &encoding, 1))
+				return false;
+			break;
+		case 'S':
+			break;
+		default:
+			return false;
+		}
+	}
+	return encoding == ENCODING_USED;
+}
+
+static void read_common(const struct frame_info *info, Dwarf_Off offset, struct common_info *ret)
+{
+	Dwarf_CFI_Entry entry;
+	Dwarf_Off next;
+
+	if (ret->is_read && ret->offset == offset)
+		return;
+	*ret = (struct common_info){.offset = offset, .is_read = true};
+	if (dwarf_next_cfi(info->ident, info->data, true, offset, &next, &entry) == 0 &&
+	    dwarf_cfi_cie_p(&entry))
+		ret->is_understood = read_augmentation(&entry.cie, ret);
+}
+
+/* The entry of .eh_frame, whose form is PC begin, its size, and data as the CIE says. */
+static bool read_entry(const struct frame_info *info, const struct common_info *common,
+		       const Dwarf_FDE *fde, struct frame_entry *ret)
+{
+	struct cursor cursor = {
+		.at = fde->start,
+		.end = fde->end,
+		.address =
+			info->address + (uint64_t)(fde->start - (const uint8_t *)info->data->d_buf),
+	};
+	uint64_t data_bytes;
+	uint32_t size_bytes;
+
+	*ret = (struct frame_entry){.pads_encoding = common->pads_encoding};
+	if (!common->is_understood || !take_encoded(&cursor, ENCODING_USED, &ret->first) ||
+	    !take(&cursor, &size_bytes, sizeof(size_bytes)) || !take_uleb128(&cursor, &data_bytes))
+		return false;
+	ret->end = ret->first + size_bytes;
+	if (ret->end < ret->first)
+		return false;
+	return common->pads_encoding == DW_EH_PE_omit || data_bytes == 0 ||
+	       take_encoded(&cursor, common->pads_encoding, &ret->pads);
+}
+
+static int add_entry(struct frame_table *table, const struct frame_entry *entry, size_t *capacity)
+{
+	struct frame_entry *grown;
+
+	if (table->nr == MAX_ENTRIES)
+		return -E2BIG;
+	if (table->nr == *capacity) {
+		*capacity = *capacity ? 2 * *capacity : 256;
+		grown = reallocarray(table->entries, *capacity, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		table->entries = grown;
+	}
+	table->entries[table->nr++] = *entry;
+	return 0;
+}
+
+static int read_entries(struct frame_table *table, const struct frame_info *info)
+{
+	struct common_info common = {0};
+	struct frame_entry entry;
+	Dwarf_CFI_Entry found;
+	Dwarf_Off offset = 0, next;
+	size_t capacity = 0;
+	int result, err = 0;
+
+	while ((result = dwarf_next_cfi(info->ident, info->data, true, offset, &next, &found)) ==
+		       0 &&
+	       !err) {
+		offset = next;
+		if (analysis_limit_is_reached(STEPS_OF_AN_ENTRY))
+			return -ENOTSUP;
+		if (dwarf_cfi_cie_p(&found))
+			continue;
+		read_common(info, found.fde.CIE_pointer, &common);
+		if (!read_entry(info, &common, &found.fde, &entry))
+			return -ENOTSUP;
+		err = add_entry(table, &entry, &capacity);
+	}
+	return err ? err : result < 0 ? -ENOTSUP : 0;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct frame_entry *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+int frame_table_init(struct frame_table *ret, const struct elf_image *image)
+{
+	struct frame_info info = {0};
+	int err;
+
+	*ret = (struct frame_table){0};
+	if (!find_section(image->elf, image->fd, &info))
+		return has_frame_header(image->elf) ? -ENOTSUP : 0;
+	info.ident = (const unsigned char *)elf_getident(image->elf, NULL);
+	if (!info.ident || !info.data || !info.data->d_buf)
+		return -ENOTSUP;
+	err = read_entries(ret, &info);
+	if (err) {
+		frame_table_deinit(ret);
+		return err;
+	}
+	if (ret->nr > 1)
+		qsort(ret->entries, ret->nr, sizeof(*ret->entries), compare_entries);
+	return 0;
+}
+
+void frame_table_deinit(struct frame_table *table)
+{
+	free(table->entries);
+	*table = (struct frame_table){0};
+}
+
+const struct frame_entry *frame_table_find(const struct frame_table *table, uint64_t address)
+{
+	size_t low = 0, high = table->nr;
+
+	/* The last that begins at @address or before. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (table->entries[middle].first <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && address < table->entries[low - 1].end ? &table->entries[low - 1] : NULL;
+}
+
+bool frame_table_has_pads(const struct frame_table *table, uint64_t first, uint64_t end)
+{
+	for (size_t i = 0; i < table->nr; i++)
+		if (table->entries[i].pads && table->entries[i].first < end &&
+		    first < table->entries[i].end)
+			return true;
+	return false;
+}
+
+/*
+ * The head of an LSDA: where landing pads are counted from, and how the call-site table that
+ * follows is written. gcc's libgcc/unwind-c.c and libstdc++-v3/libsupc++/eh_personality.cc read it
+ * so, and all languages' on x86-64 Linux do.
+ */
+static bool take_head(struct cursor *cursor, uint64_t *base, uint8_t *encoding)
+{
+	uint64_t ignored, size_bytes;
+	uint8_t byte;
+
+	if (!take(cursor, &byte, 1) ||
+	    (byte != DW_EH_PE_omit && !take_encoded(cursor, byte, base)) ||
+	    !take(cursor, &byte, 1) || (byte != DW_EH_PE_omit && !take_uleb128(cursor, &ignored)) ||
+	    !take(cursor, encoding, 1) || !take_uleb128(cursor, &size_bytes))
+		return false;
+	/* Landing pads are distances from the base. */
+	if ((*encoding & 0x70) != DW_EH_PE_absptr ||
+	    size_bytes > (uint64_t)(cursor->end - cursor->at))
+		return false;
+	cursor->end = cursor->at + size_bytes;
+	return true;
+}
+
+int frame_entry_read_pads(const struct elf_image *image, const struct frame_entry *entry,
+			  uint64_t ret[FRAME_MAX_PADS])
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint64_t base = entry->first, first, size_bytes, pad, action;
+	struct cursor cursor = {.address = entry->pads};
+	size_t nr_bytes;
+	uint8_t encoding;
+	int nr = 0;
+
+	if (!entry->pads)
+		return 0;
+	bytes = malloc(MAX_PADS_BYTES);
+	if (!bytes)
+		return -ENOMEM;
+	nr_bytes = elf_image_read_address(image, entry->pads, bytes, MAX_PADS_BYTES);
+	cursor.at = bytes;
+	cursor.end = bytes + nr_bytes;
+	if (!take_head(&cursor, &base, &encoding))
+		return -ENOTSUP;
+	while (cursor.at < cursor.end) {
+		if (!take_encoded(&cursor, encoding, &first) ||
+		    !take_encoded(&cursor, encoding, &size_bytes) ||
+		    !take_encoded(&cursor, encoding, &pad) || !take_uleb128(&cursor, &action) ||
+		    nr == FRAME_MAX_PADS)
+			return -ENOTSUP;
+		if (pad)
+			ret[nr++] = base + pad;
+	}
+	return nr;
+}

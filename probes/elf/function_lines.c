@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/elf/function_lines.h"
+#include "probes/elf/named_functions.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static int take_no_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+		       char **file_name, Elf **elf)
+{
+	return -1;
+}
+
+/* True if @name, with or without directories, is the file at @path. */
+static bool is_source(const char *path, const char *name)
+{
+	size_t len = strlen(name), path_len = strlen(path);
+
+	return len <= path_len && strcmp(path + path_len - len, name) == 0 &&
+	       (len == path_len || path[path_len - len - 1] == '/');
+}
+
+/* What is looked for in a unit, and the function found. */
+struct line_search {
+	const struct elf_image *image;
+	GElf_Addr shift; /* from the debugging information's addresses to the image's */
+	const char *source;
+	int line;
+	Dwarf_Addr entry;  /* of the function, in the debugging information's addresses */
+	int function_line; /* where it begins; 0: none is found */
+};
+
+struct clone_search {
+	GElf_Addr address;
+	bool is_clone, is_function;
+};
+
+static bool look_for_clone(void *context, const struct elf_symbol *symbol)
+{
+	struct clone_search *search = context;
+
+	if (symbol->type != STT_FUNC || symbol->is_import || symbol->address != search->address)
+		return true;
+	if (strchr(symbol->name, '.'))
+		search->is_clone = true;
+	else
+		search->is_function = true;
+	return !search->is_function;
+}
+
+/*
+ * True if what begins at @entry is a part of a function, or a variant of it, that the compiler has
+ * made: "grab.part.0", which does not have all of grab()'s calls, or not its arguments.
+ */
+static bool is_clone(const struct line_search *search, Dwarf_Addr entry)
+{
+	struct clone_search clone = {.address = entry + search->shift};
+
+	elf_image_visit_symbols(search->image, look_for_clone, &clone);
+	return clone.is_clone && !clone.is_function;
+}
+
+/*
+ * Of the functions that begin above the line, the last one that has code for it, and rather itself
+ * than its clone.
+ */
+static int take_function(Dwarf_Die *die, void *context)
+{
+	struct line_search *search = context;
+	const char *source = dwarf_decl_file(die);
+	Dwarf_Addr entry;
+	int line;
+
+	if (!source || !is_source(source, search->source) || dwarf_decl_line(die, &line) ||
+	    line > search->line || line < search->function_line || dwarf_entrypc(die, &entry))
+		return DWARF_CB_OK;
+	if (line == search->function_line && !is_clone(search, search->entry))
+		return DWARF_CB_OK;
+	search->function_line = line;
+	search->entry = entry;
+	return DWARF_CB_OK;
+}
+
+/* True if one of the unit's lines is the one that is looked for, or the function begins there. */
+static bool has_line(Dwarf_Die *unit, const struct line_search *search)
+{
+	Dwarf_Lines *lines;
+	size_t nr;
+
+	if (search->function_line == search->line)
+		return true;
+	if (dwarf_getsrclines(unit, &lines, &nr))
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		Dwarf_Line *line = dwarf_onesrcline(lines, i);
+		const char *source = dwarf_linesrc(line, NULL, NULL);
+		int number;
+
+		if (source && dwarf_lineno(line, &number) == 0 && number == search->line &&
+		    is_source(source, search->source))
+			return true;
+	}
+	return false;
+}
+
+bool function_lines_find(const struct elf_image *image, const char *path, const char *source,
+			 int line, struct elf_function *ret)
+{
+	const Dwfl_Callbacks callbacks = {
+		.find_elf = take_no_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+	};
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+	int fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+	/* It takes the descriptor over, unless it fails. */
+	Dwfl_Module *module = dwfl && fd >= 0 ? dwfl_report_offline(dwfl, "", path, fd) : NULL;
+	Dwarf_Die *unit = NULL;
+	bool found = false;
+	Dwarf_Addr bias;
+
+	if (!module && fd >= 0)
+		close(fd);
+	if (dwfl)
+		dwfl_report_end(dwfl, NULL, NULL);
+	while (module && !found && (unit = dwfl_module_nextcu(module, unit, &bias))) {
+		struct line_search search = {.image = image, .source = source, .line = line};
+		GElf_Addr elf_bias;
+		uint64_t offset;
+
+		if (!dwfl_module_getelf(module, &elf_bias))
+			continue;
+		search.shift = bias - elf_bias;
+		if (dwarf_getfuncs(unit, take_function, &search, 0) || !search.function_line ||
+		    !has_line(unit, &search))
+			continue;
+		found = elf_image_locate_code(image, search.entry + search.shift, &offset) &&
+			named_function_at(image, offset, ret);
+	}
+	if (dwfl)
+		dwfl_end(dwfl);
+	return found;
+}

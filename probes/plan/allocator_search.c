@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/plan/allocator_search.h"
+
+#include "probes/plan/probe_plan.h"
+#include "common/proc/process_maps.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+/* A machine's thousand libraries take some seconds. */
+#define USER_NS 30000000000ULL
+
+/* A file that was looked at. */
+struct looked_at {
+	dev_t device;
+	ino_t inode;
+	bool is_probed, on_overlay;
+	off_t size;
+	struct timespec modified, changed;
+};
+
+/* The owner of files that were looked into, and the time that they have taken lately. */
+struct user {
+	uid_t uid;
+	uint64_t since_ns, spent_ns;
+};
+
+/* A machine's processes map some thousand files in all: few enough to be gone through. */
+struct allocator_search {
+	struct looked_at *files;
+	size_t nr_files;
+	struct allocator_search_limits limits;
+	struct user *users;
+	size_t nr_users;
+};
+
+int allocator_search_create(struct allocator_search **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret) {
+		diag_error("cannot look for allocators: out of memory");
+		return -ENOMEM;
+	}
+	(*ret)->limits.user_ns = USER_NS;
+	return 0;
+}
+
+void allocator_search_destroy(struct allocator_search *search)
+{
+	if (!search)
+		return;
+	free(search->files);
+	free(search->users);
+	free(search);
+}
+
+void allocator_search_limit(struct allocator_search *search,
+			    const struct allocator_search_limits *limits)
+{
+	search->limits = *limits;
+	search->nr_users = 0;
+}
+
+/* The entry of @uid, or NULL: out of memory. */
+static struct user *find_user(struct allocator_search *search, uid_t uid)
+{
+	struct user *grown;
+
+	for (size_t i = 0; i < search->nr_users; i++)
+		if (search->users[i].uid == uid)
+			return &search->users[i];
+	grown = reallocarray(search->users, search->nr_users + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	search->users = grown;
+	grown[search->nr_users] = (struct user){.uid = uid};
+	return &grown[search->nr_users++];
+}
+
+/* True if no more of the user's files are to be looked into for now. */
+static bool has_used_up(const struct allocator_search *search, struct user *user)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (!search->limits.user_ns)
+		return false;
+	if (search->limits.window_ns && now_ns - user->since_ns > search->limits.window_ns)
+		*user = (struct user){.uid = user->uid, .since_ns = now_ns};
+	return user->spent_ns > search->limits.user_ns;
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* True if the two are one file, seen through different mounts. */
+static bool is_seen_through(const struct looked_at *a, const struct looked_at *b)
+{
+	return (a->on_overlay || b->on_overlay) && a->device != b->device && a->inode == b->inode &&
+	       a->size == b->size && is_same_time(&a->modified, &b->modified) &&
+	       is_same_time(&a->changed, &b->changed);
+}
+
+/* True if @file was planned before, seen through another mount. */
+static bool shows_through(const struct allocator_search *search, const struct looked_at *file)
+{
+	for (size_t i = 0; i < search->nr_files; i++)
+		if (search->files[i].is_probed && is_seen_through(&search->files[i], file))
+			return true;
+	return false;
+}
+
+static struct looked_at describe(const struct stat *stat, bool on_overlay)
+{
+	return (struct looked_at){
+		.device = stat->st_dev,
+		.inode = stat->st_ino,
+		.on_overlay = on_overlay,
+		.size = stat->st_size,
+		.modified = stat->st_mtim,
+		.changed = stat->st_ctim,
+	};
+}
+
+/* Plans @file, unless it shows through. */
+static int plan(struct allocator_search *search, struct mapped_file *file, struct looked_at *looked,
+		struct probe_set *set)
+{
+	size_t nr_before = set->nr_files;
+	int err;
+
+	if (shows_through(search, looked))
+		return 0;
+	err = probe_set_plan_mapped(set, file);
+	/* A file that is broken is told of, and no reason to record nothing. */
+	looked->is_probed = set->nr_files > nr_before;
+	return err == -ENOMEM ? err : 0;
+}
+
+static bool was_looked_at(const struct allocator_search *search, const struct stat *stat)
+{
+	for (size_t i = 0; i < search->nr_files; i++)
+		if (search->files[i].inode == stat->st_ino &&
+		    search->files[i].device == stat->st_dev)
+			return true;
+	return false;
+}
+
+/* Plans @file within its owner's time, which it takes from *@slice_ns as well. */
+static int plan_in_time(struct allocator_search *search, struct mapped_file *file,
+			struct looked_at *looked, struct probe_set *set, int64_t *slice_ns)
+{
+	struct user *user = find_user(search, file->stat.st_uid);
+	uint64_t begin_ns = clock_thread_ns(), spent_ns;
+	int err;
+
+	if (!user)
+		return -ENOMEM;
+	if (has_used_up(search, user)) {
+		if (user->spent_ns != UINT64_MAX)
+			diag_warn("%s, and what else user %u brings now, is not probed: it has "
+				  "taken too long to look into that user's files",
+				  file->display, (unsigned int)user->uid);
+		user->spent_ns = UINT64_MAX;
+		return 0;
+	}
+	err = plan(search, file, looked, set);
+	spent_ns = clock_thread_ns() - begin_ns;
+	user->spent_ns += spent_ns;
+	*slice_ns -= (int64_t)spent_ns;
+	return err;
+}
+
+/* @set: for what is new; NULL: it is known elsewhere. */
+static int look_at(struct allocator_search *search, struct mapped_file *file, struct probe_set *set,
+		   int64_t *slice_ns)
+{
+	struct looked_at *grown, looked;
+	struct statfs fs;
+	int err;
+
+	if (was_looked_at(search, &file->stat))
+		return 0;
+	/* At least one at a time. */
+	if (search->limits.slice_ns && *slice_ns < 0)
+		return 1;
+	looked = describe(&file->stat,
+			  fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC);
+	/* What was planned elsewhere shows through, too. */
+	looked.is_probed = !set;
+	err = set ? plan_in_time(search, file, &looked, set, slice_ns) : 0;
+	if (err)
+		return err;
+	grown = reallocarray(search->files, search->nr_files + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	search->files = grown;
+	search->files[search->nr_files++] = looked;
+	return 0;
+}
+
+static int look_at_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
+{
+	int64_t slice_ns = (int64_t)search->limits.slice_ns;
+	struct mapped_files files;
+	int err = mapped_files_try_open(&files, pid);
+
+	if (err)
+		return 0;
+	for (size_t i = 0; i < files.nr && !err; i++)
+		err = look_at(search, &files.files[i], set, &slice_ns);
+	mapped_files_deinit(&files);
+	if (err < 0)
+		diag_error("cannot look for allocators: out of memory");
+	return err;
+}
+
+int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
+{
+	return look_at_process(search, pid, set);
+}
+
+int allocator_search_skip(struct allocator_search *search, pid_t pid)
+{
+	return look_at_process(search, pid, NULL);
+}
+
+bool allocator_search_file(const struct allocator_search *search, size_t nr, dev_t *ret_device,
+			   ino_t *ret_inode)
+{
+	if (nr >= search->nr_files)
+		return false;
+	*ret_device = search->files[nr].device;
+	*ret_inode = search->files[nr].inode;
+	return true;
+}
+
+static bool was_seen(const struct allocator_search *search, const struct probe_file *file)
+{
+	struct looked_at looked;
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(file->fd, &st) < 0 || fstatfs(file->fd, &fs) < 0)
+		return false;
+	looked = describe(&st, fs.f_type == OVERLAYFS_SUPER_MAGIC);
+	return shows_through(search, &looked);
+}
+
+void allocator_search_drop_seen(const struct allocator_search *search, struct probe_set *set)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < set->nr_files; i++) {
+		if (was_seen(search, &set->files[i]))
+			probe_file_deinit(&set->files[i]);
+		else
+			set->files[nr++] = set->files[i];
+	}
+	set->nr_files = nr;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/plan/exit_plan.h"
+
+#include "probes/sites/probe_arch.h"
+#include "probes/plan/probe_plan.h"
+
+#include "common/diag.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void exit_planner_init(struct exit_planner *ret, const struct elf_image *image, const char *display)
+{
+	*ret = (struct exit_planner){.image = image, .display = display};
+}
+
+void exit_planner_deinit(struct exit_planner *planner)
+{
+	frame_table_deinit(&planner->frames);
+}
+
+int exit_planner_find(struct exit_planner *planner, const struct elf_function *function,
+		      const char *symbol, struct function_exits *ret)
+{
+	int err;
+
+	if (!planner->is_read)
+		planner->frames_error = frame_table_init(&planner->frames, planner->image);
+	planner->is_read = true;
+	if (planner->frames_error) {
+		*ret = (struct function_exits){
+			.why = "the file's frame information (.eh_frame) is not understood",
+			.where = function->offset,
+		};
+		err = planner->frames_error == -ENOMEM ? -ENOMEM : -ENOTSUP;
+	} else {
+		err = probe_arch_find_exits(probe_arch_native(), planner->image, &planner->frames,
+					    function, ret);
+	}
+	if (err == -ENOTSUP)
+		diag_warn("cannot record %s of %s: %s (at 0x%" PRIx64 "); its calls are missing, "
+			  "for exceptions could not pass a return probe",
+			  symbol, planner->display, ret->why, ret->where);
+	return err;
+}
+
+/* The instruction there. */
+static void describe(const struct elf_image *image, uint64_t offset,
+		     struct placement_instruction *ret)
+{
+	uint8_t code[PLACEMENT_MAX_INSTRUCTION_BYTES];
+	size_t size_bytes = sizeof(code);
+
+	while (size_bytes > 0 && elf_image_read(image, offset, code, size_bytes))
+		size_bytes--;
+	probe_arch_describe(probe_arch_native(), code, size_bytes, ret);
+}
+
+int exit_plan_append(struct probe_file *file, const struct exit_planner *planner,
+		     const struct function_exits *exits, const struct probe *model,
+		     uint64_t entry_offset, const char *result_field, const char *result_type)
+{
+	const struct probe_arch *arch = probe_arch_native();
+
+	for (size_t i = 0; i < exits->nr; i++) {
+		struct probe *probe = probe_plan_append(file);
+
+		if (!probe)
+			return -ENOMEM;
+		*probe = *model;
+		probe->point = PROBE_EXIT;
+		probe->offset = exits->offsets[i];
+		describe(planner->image, probe->offset, &probe->instruction);
+		/* The last one is a number that the kernel takes as it is (Linux 5.4). */
+		if (asprintf(&probe->fetch_args,
+			     "%s=%s:%s " PROBE_FIELD_CALLER "=%s:x64 " PROBE_FIELD_FROM_ENTRY
+			     "=\\%" PRId64 ":s64",
+			     result_field, arch->result, result_type, arch->caller,
+			     (int64_t)(probe->offset - entry_offset)) < 0) {
+			probe->fetch_args = NULL;
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+bool exit_plan_shares_event(const struct probe *a, const struct probe *b)
+{
+	return a->point == PROBE_EXIT && b->point == PROBE_EXIT && strcmp(a->event, b->event) == 0;
+}
+
+uint64_t exit_plan_from_entry(const char *fetch_args)
+{
+	static const char field[] = " " PROBE_FIELD_FROM_ENTRY "=\\";
+	const char *at = strstr(fetch_args, field);
+
+	return at ? (uint64_t)strtoll(at + strlen(field), NULL, 10) : 0;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/plan/probe_set.h"
+
+#include "probes/x86/code_flow.h"
+#include "probes/plan/exit_plan.h"
+#include "probes/tracefs/group_name.h"
+#include "probes/plan/probe_plan.h"
+#include "common/proc/process_status.h"
+#include "probes/tracefs/tracefs_uprobes.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+
+#include <tracefs.h>
+
+#define MAX_RELEASE_WAITS      500 /* of 10 ms */
+#define MAX_DEAD_RELEASE_WAITS 20
+
+int probe_set_make_own(struct probe_set *set)
+{
+	struct process_status status;
+	int err = process_status_read(getpid(), &status);
+
+	if (err) {
+		diag_error("cannot read /proc/%d/stat: %s", (int)getpid(), strerror(-err));
+		return err;
+	}
+	for (size_t i = 0; i < set->nr_files; i++) {
+		struct group_name name;
+
+		err = group_name_parse(set->files[i].group, &name);
+		if (err)
+			return err;
+		name.owner = GROUP_OF_LEAKREC;
+		name.pid = getpid();
+		name.start_time_ticks = status.start_time_ticks;
+		err = probe_plan_set_group(&set->files[i], &name);
+		if (err) {
+			diag_error("cannot name the probes: %s", strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+/*
+ * True if @there, an event of @probe's name, records the same. Another version may have placed it
+ * elsewhere in the function, its entry for instance, where it is as good, if slower.
+ */
+static bool is_as_planned(const struct probe *probe, const struct uprobe *there)
+{
+	if (probe->point == PROBE_EXIT)
+		return !there->is_return && strcmp(there->fetch_args, probe->fetch_args) == 0;
+	return there->offset - probe->function_offset < CODE_FLOW_MAX_BYTES &&
+	       there->is_return == (probe->point == PROBE_RETURN) &&
+	       strcmp(there->fetch_args, probe->fetch_args) == 0;
+}
+
+/* Returns 0, or a negative errno, reported: @there is on another file, which just had that name. */
+static int check_file(const struct probe_file *file, const struct probe *probe,
+		      const struct uprobe *there)
+{
+	struct uprobe_spec spec = probe_plan_spec(file, probe);
+	int is_on_file;
+
+	spec.offset = there->offset;
+	is_on_file = tracefs_uprobe_is_on_file(&spec);
+	if (is_on_file)
+		return is_on_file < 0 ? is_on_file : 0;
+	diag_error("%s/%s was on another file than %s, so it was removed; try again", file->group,
+		   probe->event, file->display);
+	return -ESTALE;
+}
+
+/* Fills in the probe's id if it is in @list. Returns 1 if so, 0 if not, or a negative errno. */
+static int find_probe(const struct uprobe_list *list, const struct probe_file *file,
+		      struct probe *probe)
+{
+	const struct uprobe *there =
+		probe->point == PROBE_EXIT
+			? uprobe_list_find_at(list, file->group, probe->event, probe->offset)
+			: uprobe_list_find(list, file->group, probe->event);
+	int64_t id;
+	int err;
+
+	if (!there || !is_as_planned(probe, there))
+		return 0;
+	err = check_file(file, probe, there);
+	if (err)
+		return err;
+	id = tracefs_uprobe_id(file->group, probe->event);
+	if (id < 0)
+		return (int)id;
+	probe->tracefs_id = id;
+	probe->offset = there->offset;
+	return 1;
+}
+
+/* Whether all exits are there that belong to @probe's function. */
+static bool has_all_exits(const struct probe_file *file, const struct probe *probe)
+{
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].point == PROBE_EXIT &&
+		    file->probes[i].schema == probe->schema &&
+		    file->probes[i].function_offset == probe->function_offset &&
+		    file->probes[i].tracefs_id < 0)
+			return false;
+	return true;
+}
+
+/*
+ * A function of which another version has registered the entry, but not these exits, is as good as
+ * not registered. Returns how many probes that takes away.
+ */
+static int drop_incomplete(struct probe_file *file)
+{
+	int nr = 0;
+
+	for (size_t i = 0; i < file->nr_probes; i++) {
+		struct probe *probe = &file->probes[i];
+
+		if (probe->point != PROBE_ENTRY || probe->tracefs_id < 0 ||
+		    has_all_exits(file, probe))
+			continue;
+		probe->tracefs_id = -1;
+		nr++;
+	}
+	return nr;
+}
+
+int probe_set_find(struct probe_set *set)
+{
+	struct uprobe_list list;
+	int nr = 0, err = tracefs_uprobes_read(&list, false);
+
+	for (size_t i = 0; !err && i < set->nr_files; i++) {
+		struct probe_file *file = &set->files[i];
+
+		for (size_t j = 0; !err && j < file->nr_probes; j++) {
+			int found = find_probe(&list, file, &file->probes[j]);
+
+			if (found < 0)
+				err = found;
+			else
+				nr += found;
+		}
+		nr -= drop_incomplete(file);
+	}
+	uprobe_list_deinit(&list);
+	return err ? err : nr;
+}
+
+/* Registers one probe, unless it is there as planned. */
+static int register_probe(const struct uprobe_list *list, const char *errors_before,
+			  const struct probe_file *file, struct probe *probe)
+{
+	struct uprobe_spec spec = probe_plan_spec(file, probe);
+	int64_t id;
+	int err = find_probe(list, file, probe);
+
+	if (err)
+		return err < 0 ? err : 0;
+	/* tracefs would add a second place to an event of the same name. */
+	if (uprobe_list_find(list, file->group, probe->event)) {
+		diag_error("%s/%s is there, but records something else; remove it first: leakprobe "
+			   "del %s",
+			   file->group, probe->event, file->group);
+		return -EEXIST;
+	}
+	err = tracefs_uprobe_create(&spec, errors_before);
+	if (err)
+		return err;
+	probe->registered_here = true;
+	id = tracefs_uprobe_id(file->group, probe->event);
+	if (id < 0)
+		return (int)id;
+	probe->tracefs_id = id;
+	return 0;
+}
+
+int probe_set_register(struct probe_set *set)
+{
+	_cleanup_free_ char *errors_before = NULL;
+	struct uprobe_list list;
+	int err = tracefs_uprobes_read(&list, false);
+
+	if (err)
+		return err;
+	errors_before = tracefs_error_all(NULL);
+	for (size_t i = 0; !err && i < set->nr_files; i++) {
+		struct probe_file *file = &set->files[i];
+
+		for (size_t j = 0; !err && j < file->nr_probes; j++)
+			err = register_probe(&list, errors_before, file, &file->probes[j]);
+	}
+	uprobe_list_deinit(&list);
+	if (err)
+		probe_set_unregister(set);
+	return err;
+}
+
+/*
+ * Removes an event whose users have closed it: the kernel lets go of an event a moment after the
+ * last close(), when a task that inherited it is exiting meanwhile. Nothing tells when, hence the
+ * polling, *@nr_waits times at most for all events together.
+ */
+static int destroy_released(const char *group, const char *event, int *nr_waits)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	int err = tracefs_uprobe_destroy(group, event);
+
+	for (; err == -EBUSY && *nr_waits > 0; --*nr_waits) {
+		nanosleep(&pause, NULL);
+		err = tracefs_uprobe_destroy(group, event);
+	}
+	return err;
+}
+
+int probe_set_unregister(struct probe_set *set)
+{
+	int first_err = 0, nr_waits = MAX_RELEASE_WAITS;
+
+	for (size_t i = set->nr_files; i-- > 0;) {
+		struct probe_file *file = &set->files[i];
+
+		for (size_t j = file->nr_probes; j-- > 0;) {
+			struct probe *probe = &file->probes[j];
+			int err;
+
+			if (!probe->registered_here)
+				continue;
+			/* The event goes with its first place, which is looked at last. */
+			if (j > 0 && exit_plan_shares_event(probe, &file->probes[j - 1]) &&
+			    file->probes[j - 1].registered_here) {
+				probe->registered_here = false;
+				probe->tracefs_id = -1;
+				continue;
+			}
+			err = destroy_released(file->group, probe->event, &nr_waits);
+			if (err == -EBUSY)
+				diag_error("cannot remove %s/%s: another recorder still uses it",
+					   file->group, probe->event);
+			if (err && !first_err)
+				first_err = err;
+			if (err)
+				continue;
+			probe->registered_here = false;
+			probe->tracefs_id = -1;
+		}
+	}
+	return first_err;
+}
+
+void probe_set_deinit(struct probe_set *set)
+{
+	for (size_t i = 0; i < set->nr_files; i++)
+		probe_file_deinit(&set->files[i]);
+	free(set->files);
+	*set = (struct probe_set){0};
+}
+
+static bool has_file(const struct probe_set *set, const struct probe_file *file)
+{
+	for (size_t i = 0; i < set->nr_files; i++)
+		if (strcmp(set->files[i].group, file->group) == 0 &&
+		    set->files[i].has_resources == file->has_resources &&
+		    set->files[i].nr_probes == file->nr_probes &&
+		    strcmp(set->files[i].probes[0].event, file->probes[0].event) == 0)
+			return true;
+	return false;
+}
+
+int probe_set_merge(struct probe_set *to, struct probe_set *from)
+{
+	struct probe_file *grown =
+		reallocarray(to->files, to->nr_files + from->nr_files + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	to->files = grown;
+	for (size_t i = 0; i < from->nr_files; i++) {
+		if (has_file(to, &from->files[i]))
+			probe_file_deinit(&from->files[i]);
+		else
+			to->files[to->nr_files++] = from->files[i];
+	}
+	from->nr_files = 0;
+	probe_set_deinit(from);
+	return 0;
+}
+
+/* True if @group belongs to a leakrec that runs no more. */
+static bool is_orphaned(const char *group)
+{
+	struct process_status status;
+	struct group_name name;
+	int err;
+
+	if (group_name_parse(group, &name) || name.owner != GROUP_OF_LEAKREC)
+		return false;
+	err = process_status_read(name.pid, &status);
+	if (err)
+		return err == -ESRCH;
+	return process_status_is_dead(&status) || status.start_time_ticks != name.start_time_ticks;
+}
+
+int probe_registry_reap(void)
+{
+	struct uprobe_list list;
+	int nr = 0, nr_waits = MAX_DEAD_RELEASE_WAITS, err = tracefs_uprobes_read(&list, false);
+
+	for (size_t i = 0; !err && i < list.nr; i++) {
+		int destroyed;
+
+		if (!is_orphaned(list.probes[i].group))
+			continue;
+		destroyed = destroy_released(list.probes[i].group, list.probes[i].event, &nr_waits);
+		if (destroyed == 0)
+			nr++;
+		else if (destroyed != -EBUSY)
+			err = destroyed;
+	}
+	uprobe_list_deinit(&list);
+	return err ? err : nr;
+}

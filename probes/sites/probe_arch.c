@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/sites/probe_arch.h"
+
+#include <errno.h>
+
+/*
+ * Register names are regs_query_register_offset()'s, from regoffset_table[] in the kernel's
+ * arch/x86/kernel/ptrace.c respectively arch/arm64/kernel/ptrace.c (6.1). Which arguments they hold
+ * is the System V psABI's (3.2.3) respectively the AAPCS64's (6.8.2); the latter also has the
+ * return address in x30.
+ */
+const struct probe_arch probe_arch_x86_64 = {
+	{"%di", "%si", "%dx", "%cx", "%r8", "%r9"}, "+0(%sp)", "%ax", true};
+const struct probe_arch probe_arch_aarch64 = {
+	{"%x0", "%x1", "%x2", "%x3", "%x4", "%x5"}, "%x30", "%x0", false};
+
+const struct probe_arch *probe_arch_native(void)
+{
+#if defined(__x86_64__)
+	return &probe_arch_x86_64;
+#elif defined(__aarch64__)
+	return &probe_arch_aarch64;
+#endif
+}
+
+int probe_arch_place_entry(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
+			   int nr_args, uint64_t *ret_offset)
+{
+	struct placement_kernel kernel = placement_kernel_running();
+
+	*ret_offset = 0;
+	return arch->is_decoded
+		       ? placement_find_entry(code, size_bytes, nr_args, &kernel, ret_offset)
+		       : 0;
+}
+
+int probe_arch_find_stores(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
+			   struct store_site *ret, size_t max)
+{
+	struct placement_kernel kernel = placement_kernel_running();
+	int nr = arch->is_decoded ? store_finder_find(code, size_bytes, ret, max) : 0;
+
+	for (int i = 0; i < nr; i++) {
+		uint64_t offset;
+		int err = placement_find_store(code, size_bytes, ret[i].offset, &kernel, &offset);
+
+		if (err)
+			return err;
+		ret[i].offset = offset;
+	}
+	return nr;
+}
+
+int probe_arch_find_points(const struct probe_arch *arch, const struct elf_image *image,
+			   const struct elf_function *function, int size_arg,
+			   struct outcome_point ret[OUTCOME_MAX_POINTS])
+{
+	struct placement_kernel kernel = placement_kernel_running();
+
+	return arch->is_decoded ? outcome_points_find(image, function, size_arg, &kernel, ret) : 0;
+}
+
+int probe_arch_find_exits(const struct probe_arch *arch, const struct elf_image *image,
+			  const struct frame_table *frames, const struct elf_function *function,
+			  struct function_exits *ret)
+{
+	if (arch->is_decoded)
+		return function_exits_find(image, frames, function, ret);
+	*ret = (struct function_exits){.why = "this processor's code is not understood"};
+	return -ENOTSUP;
+}
+
+void probe_arch_describe(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
+			 struct placement_instruction *ret)
+{
+	struct placement_kernel kernel = placement_kernel_running();
+
+	if (arch->is_decoded)
+		placement_describe(code, size_bytes, &kernel, ret);
+	else
+		*ret = (struct placement_instruction){.class = PLACEMENT_UNKNOWN, .text = "?"};
+}

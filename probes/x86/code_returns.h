@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whether a call of some x86-64 code can come back. What stands behind a call of a function that
+ * never returns is the next block of code, to which that call does not lead.
+ *
+ * The code is followed from its first byte, wherever it jumps in its segment, with the constants
+ * that the caller leaves in the arguments' registers: a function may end the process depending on
+ * one of them. The answer "never" is proved; whatever is not understood, is too much, or leaves the
+ * file (a call through the PLT) may return.
+ */
+#ifndef LEAKTOOLS_PROBES_CODE_RETURNS_H
+#define LEAKTOOLS_PROBES_CODE_RETURNS_H
+
+#include "probes/elf/elf_image.h"
+#include "probes/x86/register_state.h"
+
+#define CODE_RETURNS_MAX_DEPTH	 8
+#define CODE_RETURNS_MAX_ANSWERS 64
+#define CODE_RETURNS_BLOCK_BYTES 4096
+#define CODE_RETURNS_NR_ARGS	 6
+
+/* One question: code, and what is known of its arguments. */
+struct code_call {
+	uint64_t offset;
+	struct value args[CODE_RETURNS_NR_ARGS];
+};
+
+struct code_returns {
+	const struct elf_image *image;
+	uint64_t first, end; /* the segment of code, in the file */
+	unsigned int nr_steps_left;
+	int error; /* of reading or memory: answers are then "may return" */
+
+	uint64_t block_offset;
+	size_t block_size;
+	uint8_t block[CODE_RETURNS_BLOCK_BYTES];
+
+	struct code_call asked[CODE_RETURNS_MAX_DEPTH]; /* those whose answers are under way */
+	int depth;
+	struct {
+		struct code_call call;
+		bool may_return;
+	} answers[CODE_RETURNS_MAX_ANSWERS];
+	size_t nr_answers;
+};
+
+/* Prepares for questions about the segment that has @offset of @image's file, which must stay.
+ * Nothing is to be released. */
+void code_returns_init(struct code_returns *ret, const struct elf_image *image, uint64_t offset);
+
+/* True if code that is called at @offset of the file, with @registers, may return. */
+bool code_may_return(struct code_returns *returns, uint64_t offset,
+		     const struct register_state *registers);
+
+#endif

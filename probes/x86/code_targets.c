@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/x86/code_targets.h"
+
+#include "probes/elf/analysis_limit.h"
+#include "probes/x86/code_flow.h"
+#include "probes/x86/placement.h"
+#include "probes/sites/probe_arch.h"
+
+#include "common/elf/elf_file.h"
+#include "common/schema/probe_symbols.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#define MAX_FUNCTION_BYTES 4096 /* of one that is searched whole: a wrapper is small */
+#define MAX_RELOC_BYTES	   (64ull << 20)
+#define MAX_RELOC_TABLES   16
+
+/* The code of a function that is looked through. */
+struct code {
+	const struct elf_image *image;
+	uint64_t offset, address;
+	uint8_t *bytes;
+	size_t size_bytes;
+	char symbol[PROBE_SYMBOL_MAX]; /* of the last stub that was looked at */
+};
+
+/* Reads at most @max_bytes of the function. Returns false if it has no code that can be read. */
+static bool code_init(struct code *ret, const struct elf_image *image,
+		      const struct elf_function *function, size_t max_bytes)
+{
+	size_t size_bytes = function->size_bytes < max_bytes ? function->size_bytes : max_bytes;
+
+	*ret = (struct code){.image = image, .offset = function->offset};
+	if (!probe_arch_native()->is_decoded || size_bytes == 0 ||
+	    !elf_image_address(image, function->offset, &ret->address))
+		return false;
+	ret->bytes = malloc(size_bytes);
+	ret->size_bytes = size_bytes;
+	if (ret->bytes && elf_image_read(image, function->offset, ret->bytes, size_bytes) == 0)
+		return true;
+	free(ret->bytes);
+	return false;
+}
+
+/* What the operand is relative to: the end of its instruction. */
+static bool operand_address(const struct code *code, size_t at,
+			    const struct instruction *instruction, ZydisOperandType type,
+			    uint64_t *ret)
+{
+	for (int i = 0; i < instruction->info.operand_count_visible; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+		uint64_t next = code->address + at + instruction->info.length;
+
+		if (operand->type != type)
+			continue;
+		if (type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand->imm.is_relative) {
+			*ret = next + (uint64_t)operand->imm.value.s;
+			return true;
+		}
+		if (type == ZYDIS_OPERAND_TYPE_MEMORY && operand->mem.base == ZYDIS_REGISTER_RIP &&
+		    operand->mem.index == ZYDIS_REGISTER_NONE) {
+			*ret = next + (uint64_t)operand->mem.disp.value;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Finds the symbol that the table's relocation fills the slot at @address with. */
+static bool symbol_in_table(const struct elf_image *image, Elf_Scn *section,
+			    const GElf_Shdr *header, uint64_t address,
+			    char ret[static PROBE_SYMBOL_MAX])
+{
+	bool is_sane = header->sh_size <= MAX_RELOC_BYTES &&
+		       elf_file_has_data(image->fd, header->sh_offset, header->sh_size);
+	Elf_Data *data = is_sane ? elf_getdata(section, NULL) : NULL;
+	size_t entry_size = gelf_fsize(image->elf, ELF_T_RELA, 1, EV_CURRENT);
+	GElf_Rela rela;
+
+	if (!data || entry_size == 0 || data->d_size / entry_size > INT_MAX)
+		return false;
+	for (int i = 0; i < (int)(data->d_size / entry_size); i++)
+		if (gelf_getrela(data, i, &rela) && rela.r_offset == address)
+			return elf_image_symbol_name(image, header->sh_link,
+						     GELF_R_SYM(rela.r_info), ret,
+						     PROBE_SYMBOL_MAX);
+	return false;
+}
+
+bool code_target_of_slot(const struct elf_image *image, uint64_t address,
+			 char ret[static PROBE_SYMBOL_MAX])
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	int nr = 0;
+
+	while (nr < MAX_RELOC_TABLES && (section = elf_nextscn(image->elf, section))) {
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA)
+			continue;
+		nr++;
+		if (analysis_limit_is_reached(header.sh_size) ||
+		    symbol_in_table(image, section, &header, address, ret))
+			return !analysis_limit_is_reached(0);
+	}
+	return false;
+}
+
+/* A PLT stub: perhaps endbr64, then a jump through a slot that a relocation fills. */
+static const char *symbol_of_stub(struct code *code, uint64_t offset)
+{
+	const struct elf_image *image = code->image;
+	uint8_t bytes[2 * PLACEMENT_MAX_INSTRUCTION_BYTES];
+	struct code stub = {.image = image, .offset = offset, .bytes = bytes};
+	struct instruction instruction;
+	uint64_t slot;
+	size_t at = 0;
+
+	for (stub.size_bytes = sizeof(bytes); stub.size_bytes > 0; stub.size_bytes--)
+		if (elf_image_read(image, offset, bytes, stub.size_bytes) == 0)
+			break;
+	if (!elf_image_address(image, offset, &stub.address) ||
+	    !instruction_decode(&instruction, bytes, stub.size_bytes))
+		return NULL;
+	if (instruction.info.mnemonic == ZYDIS_MNEMONIC_ENDBR64) {
+		at = instruction.info.length;
+		if (!instruction_decode(&instruction, bytes + at, stub.size_bytes - at))
+			return NULL;
+	}
+	if (instruction.info.mnemonic != ZYDIS_MNEMONIC_JMP ||
+	    !operand_address(&stub, at, &instruction, ZYDIS_OPERAND_TYPE_MEMORY, &slot))
+		return NULL;
+	return code_target_of_slot(code->image, slot, code->symbol) ? code->symbol : NULL;
+}
+
+/* The target of a direct jump or call, through the PLT where it goes there. */
+static bool find_target(struct code *code, size_t at, const struct instruction *instruction,
+			struct code_target *ret)
+{
+	uint64_t address;
+	struct elf_function there = {0};
+	struct elf_symbol symbol = {0};
+
+	if (!operand_address(code, at, instruction, ZYDIS_OPERAND_TYPE_IMMEDIATE, &address) ||
+	    address - code->address < code->size_bytes)
+		return false;
+	symbol.address = address;
+	if (!elf_image_locate(code->image, &symbol, &there))
+		return false;
+	*ret = (struct code_target){
+		.offset = there.offset,
+		.symbol = symbol_of_stub(code, there.offset),
+	};
+	return true;
+}
+
+int code_targets_visit(const struct elf_image *image, const struct elf_function *function,
+		       bool only_first, code_target_visit *visit, void *context)
+{
+	struct instruction instruction;
+	struct code_target target;
+	struct code code;
+	int found = 0;
+
+	if (!code_init(&code, image, function, MAX_FUNCTION_BYTES))
+		return 0;
+	for (size_t at = 0; at < code.size_bytes && !found; at += instruction.info.length) {
+		if (!instruction_decode(&instruction, code.bytes + at, code.size_bytes - at))
+			break;
+		if (only_first && instruction.info.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
+			continue;
+		if ((instruction.info.mnemonic == ZYDIS_MNEMONIC_JMP ||
+		     (!only_first && instruction.info.mnemonic == ZYDIS_MNEMONIC_CALL)) &&
+		    find_target(&code, at, &instruction, &target))
+			found = visit(context, &target);
+		if (only_first)
+			break;
+	}
+	free(code.bytes);
+	return found;
+}
+
+static bool is_listed(const uint64_t *list, int nr, uint64_t value)
+{
+	for (int i = 0; i < nr; i++)
+		if (list[i] == value)
+			return true;
+	return false;
+}
+
+int code_targets_loaded(const struct elf_image *image, const struct elf_function *function,
+			uint64_t *ret_offsets, int max)
+{
+	struct instruction instruction;
+	struct elf_function there;
+	struct elf_symbol symbol = {0};
+	struct code code;
+	int nr = 0;
+
+	if (!code_init(&code, image, function, MAX_FUNCTION_BYTES))
+		return 0;
+	for (size_t at = 0; at < code.size_bytes && nr < max; at += instruction.info.length) {
+		if (!instruction_decode(&instruction, code.bytes + at, code.size_bytes - at))
+			break;
+		if (instruction.info.mnemonic == ZYDIS_MNEMONIC_LEA &&
+		    operand_address(&code, at, &instruction, ZYDIS_OPERAND_TYPE_MEMORY,
+				    &symbol.address) &&
+		    elf_image_locate(image, &symbol, &there) &&
+		    !is_listed(ret_offsets, nr, there.offset))
+			ret_offsets[nr++] = there.offset;
+	}
+	free(code.bytes);
+	return nr;
+}

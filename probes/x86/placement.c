@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/x86/placement.h"
+
+#include "probes/x86/code_flow.h"
+
+#include <sys/utsname.h>
+
+#define MAX_KEPT_REGISTERS 7
+
+/* What the instructions before a probe must leave alone. */
+struct kept_state {
+	ZydisRegister registers[MAX_KEPT_REGISTERS]; /* 64-bit ones; a part stands for the whole */
+	int nr_registers;
+	bool may_use_nop5;
+};
+
+struct placement_kernel placement_kernel_running(void)
+{
+	struct placement_kernel kernel = {0};
+	struct utsname name;
+	int major, minor;
+
+	/* The trampoline's system call could be tried instead, but seccomp may kill for that. */
+	if (uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2)
+		kernel.emulates_long_nops = major > 6 || (major == 6 && minor >= 18);
+	return kernel;
+}
+
+const char *placement_class_name(enum placement_class class)
+{
+	static const char *const names[] = {
+		[PLACEMENT_NOP5] = "nop5",
+		[PLACEMENT_EMULATED] = "emulated",
+		[PLACEMENT_STEPPED] = "stepped",
+		[PLACEMENT_UNKNOWN] = "?",
+	};
+
+	return names[class];
+}
+
+/* The forms of x86_nops[] in the kernel's arch/x86/kernel/alternative.c (6.18), by length. */
+static bool is_kernel_nop(const uint8_t *code, size_t length)
+{
+	static const uint8_t nops[][8] = {
+		[3] = {0x0f, 0x1f, 0x00},	[4] = {0x0f, 0x1f, 0x40}, [5] = {0x0f, 0x1f, 0x44},
+		[6] = {0x66, 0x0f, 0x1f, 0x44}, [7] = {0x0f, 0x1f, 0x80}, [8] = {0x0f, 0x1f, 0x84},
+	};
+
+	return length >= 3 && length <= 8 && memcmp(code, nops[length], length) == 0;
+}
+
+/* branch_setup_xol_ops() in the kernel's arch/x86/kernel/uprobes.c (6.1) */
+static bool is_emulated_branch(const ZydisDecodedInstruction *info)
+{
+	bool is_one_byte = info->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+	bool is_two_byte = info->opcode_map == ZYDIS_OPCODE_MAP_0F;
+	uint8_t opcode = info->opcode;
+
+	if (is_one_byte && opcode == 0x90) /* with any prefix; but REX.B makes it an xchg */
+		return info->mnemonic == ZYDIS_MNEMONIC_NOP ||
+		       info->mnemonic == ZYDIS_MNEMONIC_PAUSE;
+	if (info->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE)
+		return false;
+	return (is_one_byte && (opcode == 0xe8 || opcode == 0xe9 || opcode == 0xeb ||
+				(opcode >= 0x70 && opcode <= 0x7f))) ||
+	       (is_two_byte && opcode >= 0x80 && opcode <= 0x8f);
+}
+
+/* push_setup_xol_ops() there: a register, with no prefix but REX.B alone */
+static bool is_emulated_push(const ZydisDecodedInstruction *info, const uint8_t *code)
+{
+	return info->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && info->opcode >= 0x50 &&
+	       info->opcode <= 0x57 &&
+	       (info->length == 1 || (info->length == 2 && code[0] == 0x41));
+}
+
+/* is_prefix_bad() there: segment overrides, branch hints and lock cannot be probed at all. */
+bool placement_is_refused(const struct instruction *instruction)
+{
+	for (int i = 0; i < instruction->info.raw.prefix_count; i++)
+		if (strchr("\x26\x2e\x36\x3e\xf0", instruction->info.raw.prefixes[i].value))
+			return true;
+	return false;
+}
+
+enum placement_class placement_classify(const struct instruction *instruction, const uint8_t *code,
+					const struct placement_kernel *kernel)
+{
+	const ZydisDecodedInstruction *info = &instruction->info;
+
+	if (info->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+	    placement_is_refused(instruction))
+		return PLACEMENT_STEPPED;
+	if (kernel->emulates_long_nops && is_kernel_nop(code, info->length))
+		return info->length == 5 ? PLACEMENT_NOP5 : PLACEMENT_EMULATED;
+	return is_emulated_branch(info) || is_emulated_push(info, code) ? PLACEMENT_EMULATED
+									: PLACEMENT_STEPPED;
+}
+
+static ZydisRegister whole_register(ZydisRegister reg)
+{
+	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+}
+
+/* Every instruction that may not go straight on, system calls too, writes RIP. */
+static bool may_write(ZydisRegister reg, const struct kept_state *kept)
+{
+	for (int i = 0; i < kept->nr_registers; i++)
+		if (whole_register(reg) == kept->registers[i])
+			return false;
+	return reg != ZYDIS_REGISTER_RIP;
+}
+
+/* The return address is there. */
+static bool is_on_stack(const ZydisDecodedOperand *operand)
+{
+	return whole_register(operand->mem.base) == ZYDIS_REGISTER_RSP;
+}
+
+/* True if a probe may stand behind @instruction: it goes straight on, and leaves alone what counts.
+ */
+static bool may_precede(const struct instruction *instruction, const struct kept_state *kept)
+{
+	for (int i = 0; i < instruction->info.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+
+		if (!(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    !may_write(operand->reg.value, kept))
+			return false;
+		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY && is_on_stack(operand))
+			return false;
+	}
+	return true;
+}
+
+/* The first cheap place that only the instructions from @start on lead to; else @start. */
+static uint64_t find_place(const struct code_flow *flow, uint64_t start,
+			   const struct kept_state *kept, const struct placement_kernel *kernel)
+{
+	struct instruction instruction;
+
+	for (uint64_t offset = start; code_flow_decode(flow, offset, &instruction);
+	     offset += instruction.info.length) {
+		enum placement_class class =
+			placement_classify(&instruction, flow->code + offset, kernel);
+
+		if (offset > start &&
+		    (!flow->is_complete || code_flow_has_target(flow, start + 1, offset)))
+			break;
+		if (class == PLACEMENT_EMULATED || (class == PLACEMENT_NOP5 && kept->may_use_nop5))
+			return offset;
+		if (!may_precede(&instruction, kept))
+			break;
+	}
+	return start;
+}
+
+int placement_find_entry(const uint8_t *code, size_t size_bytes, int nr_args,
+			 const struct placement_kernel *kernel, uint64_t *ret_offset)
+{
+	/* The arguments' registers: System V psABI for x86-64, 3.2.3 */
+	static const ZydisRegister arguments[] = {
+		ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX,
+		ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,	ZYDIS_REGISTER_R9,
+	};
+	struct kept_state kept = {.registers = {ZYDIS_REGISTER_RSP}, .nr_registers = 1};
+	struct code_flow flow;
+	int err = code_flow_init(&flow, code, size_bytes);
+
+	*ret_offset = 0;
+	if (err)
+		return err;
+	/* The trampoline's call pushes over the red zone; nothing before it may have written there.
+	 */
+	kept.may_use_nop5 = true;
+	for (int i = 0; i < nr_args && i < 6; i++)
+		kept.registers[kept.nr_registers++] = arguments[i];
+	*ret_offset = find_place(&flow, 0, &kept, kernel);
+	code_flow_deinit(&flow);
+	return 0;
+}
+
+int placement_find_store(const uint8_t *code, size_t size_bytes, uint64_t store_offset,
+			 const struct placement_kernel *kernel, uint64_t *ret_offset)
+{
+	struct kept_state kept = {.nr_registers = 2};
+	struct instruction store;
+	struct code_flow flow;
+	int err = code_flow_init(&flow, code, size_bytes);
+
+	*ret_offset = store_offset;
+	if (err)
+		return err;
+	if (code_flow_decode(&flow, store_offset, &store) &&
+	    store.operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	    store.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
+		kept.registers[0] = whole_register(store.operands[0].mem.base);
+		kept.registers[1] = whole_register(store.operands[1].reg.value);
+		*ret_offset = find_place(&flow, store_offset, &kept, kernel);
+	}
+	code_flow_deinit(&flow);
+	return 0;
+}
+
+void placement_describe(const uint8_t *code, size_t size_bytes,
+			const struct placement_kernel *kernel, struct placement_instruction *ret)
+{
+	struct instruction instruction;
+	ZydisFormatter formatter;
+
+	*ret = (struct placement_instruction){.class = PLACEMENT_UNKNOWN, .text = "?"};
+	if (!instruction_decode(&instruction, code, size_bytes))
+		return;
+	ret->class = placement_classify(&instruction, code, kernel);
+	if (ZYAN_FAILED(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_ATT)) ||
+	    ZYAN_FAILED(ZydisFormatterFormatInstruction(
+		    &formatter, &instruction.info, instruction.operands,
+		    instruction.info.operand_count_visible, ret->text, sizeof(ret->text),
+		    ZYDIS_RUNTIME_ADDRESS_NONE, NULL)))
+		snprintf(ret->text, sizeof(ret->text), "?");
+}

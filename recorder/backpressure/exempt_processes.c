@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/backpressure/exempt_processes.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "common/proc/process_status.h"
+#include "common/proc/process_view.h"
+#include "recorder/processes/exempt.h"
+#include "recorder/processes/process_list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#define MAX_ANCESTORS 256
+
+/* One end of a pipe that a process has open. */
+struct pipe_end {
+	pid_t pid;
+	bool reads; /* or writes */
+	dev_t device;
+	ino_t inode;
+};
+
+struct pipe_ends {
+	struct pipe_end *ends;
+	size_t nr;
+};
+
+/* The number behind @key in a file of /proc, in base @base; -1: there is none. */
+static long read_number(const char *path, const char *key, int base)
+{
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, key, strlen(key)) == 0)
+			return strtol(line + strlen(key), NULL, base);
+	return -1;
+}
+
+/* The process's parent, its parent, and so on, up to init. */
+static int find_ancestors(struct process_list *ret)
+{
+	struct process_status status;
+	pid_t pid = getpid();
+	int err = 0;
+
+	for (int i = 0; i < MAX_ANCESTORS && pid > 1 && !err; i++) {
+		pid = process_status_read(pid, &status) ? 0 : status.parent;
+		if (pid > 1)
+			err = process_list_add(ret, pid);
+	}
+	return err;
+}
+
+static bool has_pid(const struct process_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		if (list->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static int add_end(struct pipe_ends *ends, const struct pipe_end *end)
+{
+	if ((ends->nr & (ends->nr - 1)) == 0) {
+		struct pipe_end *grown =
+			reallocarray(ends->ends, ends->nr ? ends->nr * 2 : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		ends->ends = grown;
+	}
+	ends->ends[ends->nr++] = *end;
+	return 0;
+}
+
+/* Adds what @pid has open of pipes. */
+static int add_ends_of(struct pipe_ends *ends, pid_t pid)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct dirent *entry;
+	char path[64];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	while (dir && !err && (entry = readdir(dir))) {
+		struct stat st;
+		bool reads;
+		long flags;
+
+		if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &st, 0) < 0 ||
+		    !S_ISFIFO(st.st_mode))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.20s", (int)pid, entry->d_name);
+		flags = read_number(path, "flags:", 8);
+		if (flags < 0)
+			continue;
+		/*
+		 * What is open for both is read, to be on the safe side. What a shell has left open
+		 * beside standard output and error is seldom written.
+		 */
+		reads = (flags & O_ACCMODE) != O_WRONLY;
+		if (!reads && strtol(entry->d_name, NULL, 10) > STDERR_FILENO)
+			continue;
+		err = add_end(ends, &(struct pipe_end){.pid = pid,
+						       .reads = reads,
+						       .device = st.st_dev,
+						       .inode = st.st_ino});
+	}
+	return err;
+}
+
+static int find_ends(struct pipe_ends *ret)
+{
+	struct process_list list = {0};
+	int err = process_list_add_all(&list);
+
+	for (size_t i = 0; i < list.nr && !err; i++) {
+		err = list.pids[i] == getpid() ? 0 : add_ends_of(ret, list.pids[i]);
+		if (err)
+			diag_error("cannot find the recording's reader: %s", strerror(-err));
+	}
+	process_list_deinit(&list);
+	return err;
+}
+
+/* Adds those that read from the pipe to @readers, if they are not there. */
+static int add_readers(const struct pipe_ends *ends, dev_t device, ino_t inode,
+		       struct process_list *readers)
+{
+	for (size_t i = 0; i < ends->nr; i++) {
+		const struct pipe_end *end = &ends->ends[i];
+
+		if (!end->reads || end->device != device || end->inode != inode)
+			continue;
+		if (!has_pid(readers, end->pid) && process_list_add(readers, end->pid))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The readers of the pipe, of what they write, and so on. */
+static int find_readers(const struct pipe_ends *ends, const struct stat *pipe,
+			struct process_list *ret)
+{
+	int err = add_readers(ends, pipe->st_dev, pipe->st_ino, ret);
+
+	for (size_t i = 0; i < ret->nr && !err; i++)
+		for (size_t j = 0; j < ends->nr && !err; j++)
+			if (ends->ends[j].pid == ret->pids[i] && !ends->ends[j].reads)
+				err = add_readers(ends, ends->ends[j].device, ends->ends[j].inode,
+						  ret);
+	if (err)
+		diag_error("cannot find the recording's reader: out of memory");
+	return err;
+}
+
+/* Who reads the recording, if it goes into a pipe. */
+static int find_output_readers(const char *output, struct process_list *ret)
+{
+	struct pipe_ends ends = {0};
+	struct stat st;
+	int err = -1;
+
+	if (output)
+		err = strcmp(output, "-") == 0 ? fstat(STDOUT_FILENO, &st) : stat(output, &st);
+	if (err < 0 || !S_ISFIFO(st.st_mode))
+		return 0;
+	err = find_ends(&ends);
+	if (!err)
+		err = find_readers(&ends, &st, ret);
+	free(ends.ends);
+	return err;
+}
+
+/* Adds those that run the same program: recorders that record each other would never end. */
+static int find_recorders(struct process_list *ret)
+{
+	struct process_list all = {0};
+	struct stat own, other;
+	int err = stat("/proc/self/exe", &own) < 0 ? 0 : process_list_add_all(&all);
+
+	for (size_t i = 0; i < all.nr && !err; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/%d/exe", (int)all.pids[i]);
+		if (stat(path, &other) == 0 && other.st_dev == own.st_dev &&
+		    other.st_ino == own.st_ino)
+			err = process_list_add(ret, all.pids[i]);
+	}
+	process_list_deinit(&all);
+	return err;
+}
+
+static void set_roles(struct gate *gate, const struct process_list *list, enum gate_role role)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		gate_set_role(gate, list->pids[i], role);
+}
+
+/* Of those that were named: nobody who reads the recording, and a word on whom the gate spares. */
+static int check_named(struct gate *gate, const pid_t *pids, size_t nr_pids,
+		       const struct process_list *ancestors, const struct process_list *readers)
+{
+	char name[PROCESS_NAME_MAX];
+
+	for (size_t i = 0; i < nr_pids; i++) {
+		const char *why;
+
+		process_view_format_name(pids[i], name);
+		if (has_pid(readers, pids[i])) {
+			diag_error("cannot record %s: it reads the recording, and what it does "
+				   "with an event would be more events; write to a file (-o)",
+				   name);
+			return -EINVAL;
+		}
+		if (!gate)
+			continue;
+		why = has_pid(ancestors, pids[i])
+			      ? "leakrec is its child"
+			      : exempt_why(pids[i], (pid_t)gate_table(gate)->own_session, NULL);
+		if (why)
+			diag_note("%s is never held back: %s; when it is too fast, events are "
+				  "lost, and counted",
+				  name, why);
+	}
+	return 0;
+}
+
+bool bystanders_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids)
+{
+	struct process_list ancestors = {0};
+	struct process_status status;
+	bool is_foreign = pid != getpid() && !process_status_read(pid, &status) &&
+			  !process_status_is_dead(&status) && !find_ancestors(&ancestors) &&
+			  !has_pid(&ancestors, pid);
+
+	for (size_t i = 0; i < nr_pids && is_foreign; i++)
+		is_foreign = pids[i] != pid;
+	process_list_deinit(&ancestors);
+	return is_foreign;
+}
+
+int bystanders_exempt(struct gate *gate, const char *output, const pid_t *pids, size_t nr_pids)
+{
+	struct process_list ancestors = {0}, readers = {0}, recorders = {0};
+	int err = find_ancestors(&ancestors);
+
+	if (!err)
+		err = find_output_readers(output, &readers);
+	if (!err && gate && gate_is_everywhere(gate)) {
+		err = find_recorders(&recorders);
+		set_roles(gate, &recorders, GATE_LEFT_OUT);
+		set_roles(gate, &readers, GATE_LEFT_OUT);
+		gate_set_role(gate, getpid(), GATE_LEFT_OUT);
+		gate_set_role(gate, gate_guard_pid(gate), GATE_LEFT_OUT);
+	}
+	if (gate)
+		set_roles(gate, &ancestors, GATE_SPARED);
+	if (gate && nr_pids)
+		gate_table(gate)->own_session = (unsigned int)exempt_own_session();
+	if (!err)
+		err = check_named(gate, pids, nr_pids, &ancestors, &readers);
+	process_list_deinit(&ancestors);
+	process_list_deinit(&readers);
+	process_list_deinit(&recorders);
+	return err;
+}

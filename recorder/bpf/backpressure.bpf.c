@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The gate: runs at each hit of a probe, before the sample is written, and stops the process when
+ * the ring of its CPU may be past the limit. The process stops before it returns to user space,
+ * however late the recorder is scheduled.
+ */
+#include "recorder/bpf/context_breakers.bpf.h"
+#include "recorder/bpf/target_lifetime.bpf.h"
+#include "recorder/bpf/task_stack.bpf.h"
+
+/* Upper bounds of a record, with and without a stack. */
+const volatile unsigned int plain_bytes = 0;
+const volatile unsigned int stack_bytes = 0;
+
+static int gate(unsigned int bytes)
+{
+	struct gate_cpu *cpu = &shared.cpus[bpf_get_smp_processor_id() & (GATE_MAX_CPUS - 1)];
+	struct gate_target *target;
+	unsigned long long produced;
+
+	/* Without a sample, which is what 0 means. */
+	if (everywhere && !is_in_scope())
+		return 0;
+	if (shared.closed || !shared.limit_bytes || (!everywhere && !current_target()))
+		return 1;
+	produced = __sync_fetch_and_add(&cpu->produced, bytes) + bytes;
+	if ((long long)(produced - cpu->consumed) <= (long long)shared.limit_bytes)
+		return 1;
+	target = may_hold() ? target_to_hold() : 0;
+	if (target)
+		hold(target);
+	return 1;
+}
+
+SEC("kprobe")
+int gate_plain(void *regs)
+{
+	KEEP_TASK_STACK(regs, at_events);
+	return gate(plain_bytes);
+}
+
+SEC("kprobe")
+int gate_stack(void *regs)
+{
+	KEEP_TASK_STACK(regs, at_events);
+	return gate(stack_bytes);
+}
+
+/* The same at system calls, whose events take programs of this type only. */
+SEC("tracepoint")
+int gate_syscall_plain(void *context)
+{
+	return gate(plain_bytes);
+}
+
+SEC("tracepoint")
+int gate_syscall_stack(void *context)
+{
+	return gate(stack_bytes);
+}
+
+/* A child's events are inherited from its parent's. */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
+{
+	if (!everywhere && !shared.closed && !(clone_flags & CLONE_THREAD) && current_target())
+		add_target(BPF_CORE_READ(task, tgid));
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

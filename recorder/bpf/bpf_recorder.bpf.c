@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records allocations and releases: at each hit a program writes the perf sample that will stand in
+ * the recording, byte for byte, into the ring of its CPU. That costs a fifth of what the kernel
+ * takes to fetch a uprobe event's arguments and put them through perf's ring.
+ *
+ * The programs hang on uprobe_multi links (sessions, where entry and return share a cookie) for the
+ * processes that were asked for, and on inherited perf events of uprobe events for the children
+ * that these fork (fork_follow.h).
+ *
+ * Whoever takes a ring past the limit is stopped before it returns to user space (backpressure.h).
+ * A sample that finds no room in spite of that is counted.
+ */
+#include "recorder/bpf/target_lifetime.bpf.h"
+#include "recorder/bpf/dlopen_watch.bpf.h"
+#include "recorder/bpf/filter.bpf.h"
+#include "recorder/bpf/samples.bpf.h"
+#include "recorder/bpf/syscalls.bpf.h"
+
+/* The kernel's, include/linux/pid_types.h. */
+enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
+
+#define BPF_F_PAD_ZEROS 1ULL	   /* uapi/linux/bpf.h */
+#define CLONE_THREAD	0x00010000 /* uapi/linux/sched.h */
+#define ENTRY_RECORDED	(~0ULL)	   /* a session's cookie; else 1 more than the bytes asked for */
+
+struct program_site sites[PROGRAM_MAX_SITES];
+
+extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
+	__attribute__((section(".ksyms")));
+extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms")));
+extern int bpf_copy_from_user_str(void *dst, __u32 dst__sz, const void *unsafe_ptr__ign,
+				  __u64 flags) __attribute__((section(".ksyms")));
+
+/* The register at @offset of struct pt_regs. The verifier permits no such access to a context. */
+ALWAYS_INLINE unsigned long long register_at(struct pt_regs *regs, unsigned int offset)
+{
+	unsigned long long value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), (char *)regs + (offset & 0xff));
+	return value;
+}
+
+ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct program_site *site,
+			     unsigned long long *args)
+{
+	args[0] = PT_REGS_PARM1(regs);
+	args[1] = PT_REGS_PARM2(regs);
+	args[2] = PT_REGS_PARM3(regs);
+	if (site->first_arg) {
+		args[0] = args[1];
+		args[1] = args[2];
+		args[2] = PT_REGS_PARM4(regs);
+	}
+	if (site->kind == PROGRAM_STORE) {
+		args[0] = register_at(regs, site->registers[0]);
+		args[1] = register_at(regs, site->registers[1]);
+	}
+}
+
+/* Without what most recordings do not need, for the verifier's sake. */
+ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct program_event *event,
+				       unsigned long long *fields, unsigned int nr_fields,
+				       unsigned long long caller)
+{
+	if (entries_have_stacks)
+		record(regs, event, fields, nr_fields, caller);
+	else if (event->type)
+		record_plain(regs, event, fields, nr_fields);
+}
+
+/*
+ * The entry's own sample. A store has no caller that is known. @hides_block: with a filter, of a
+ * realloc() whose old block was not recorded; the sample tells of no block then.
+ */
+static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned int index,
+						  bool hides_block)
+{
+	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
+	const struct program_event *event = &site->events[PROGRAM_ENTRY];
+	unsigned long long fields[MAX_FIELDS] = {PT_REGS_IP(regs)}, caller;
+
+	read_args(regs, site, fields + 1);
+	if (hides_block && site->kind == PROGRAM_FUNCTION && site->block_arg == 0)
+		fields[1] = 0;
+	if (site->kind == PROGRAM_STORE) {
+		record_plain(regs, event, fields, 3);
+		return 0;
+	}
+	caller = caller_at_entry(regs);
+	switch (site->nr_args) {
+	case 1:
+		fields[2] = caller;
+		record_entry_fields(regs, event, fields, 3, caller);
+		break;
+	case 2:
+		fields[3] = caller;
+		record_entry_fields(regs, event, fields, 4, caller);
+		break;
+	case 3:
+		fields[4] = caller;
+		record_entry_fields(regs, event, fields, 5, caller);
+		break;
+	}
+	return 0;
+}
+
+/* With a filter, @old being the block that the call took. False if the block cannot be noted. */
+ALWAYS_INLINE bool note_returned(const struct program_site *site, unsigned long long ret,
+				 unsigned long long old)
+{
+	if (!has_filter || site->kind == PROGRAM_INT_FUNCTION)
+		return true;
+	/* A realloc() that failed has left its block alone. */
+	return ret ? note_block(ret) : !old || note_block(old);
+}
+
+/* Every process that hits one of the uprobe events inherited it; linked ones have their links. */
+ALWAYS_INLINE bool is_followed(void)
+{
+	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
+	struct gate_target *target = find_target(tgid);
+
+	if (!target)
+		target = add_target(tgid);
+	return recording && !(target && target->linked);
+}
+
+#include "recorder/bpf/exits.bpf.h"
+
+/* The sample at the return. @cookie is that of a session. */
+static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigned int index,
+						   unsigned long long cookie)
+{
+	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
+	const struct program_event *event = &site->events[PROGRAM_CALL];
+	unsigned long long ret = PT_REGS_RC(regs), fields[MAX_FIELDS];
+	bool is_one = event->type && cookie != ENTRY_RECORDED;
+
+	fields[0] = bpf_get_func_ip(regs);
+	fields[1] = PT_REGS_IP(regs);
+	if (!note_returned(site, ret, is_one || cookie == ENTRY_RECORDED ? 0 : cookie)) {
+		count_lost();
+		return 0;
+	}
+	if (is_one) {
+		fields[2] = cookie - 1;
+		fields[3] = ret;
+		record(regs, event, fields, 4, 0);
+		return 0;
+	}
+	/* The upper half of the register is anything. */
+	if (site->kind == PROGRAM_INT_FUNCTION)
+		ret = (unsigned long long)(long long)(int)ret;
+	fields[2] = ret;
+	record(regs, &site->events[PROGRAM_RETURN], fields, 3, 0);
+	return 0;
+}
+
+/* The block that is the call's again if it fails: realloc(@old, 0) releases it though it returns
+ * none.
+ */
+ALWAYS_INLINE unsigned long long block_taken(const struct program_site *site,
+					     const unsigned long long *args, unsigned long long old)
+{
+	return old && wanted_bytes(site, args) ? old : 0;
+}
+
+/* Functions of linked processes, entry and return. Returns 1 where the return is of no interest. */
+SEC("kprobe")
+int linked_call(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+	unsigned long long args[PROGRAM_MAX_ARGS], *cookie = bpf_session_cookie(), old;
+	unsigned int *calls;
+
+	KEEP_TASK_STACK(regs, at_sessions);
+	if (!recording)
+		return 1;
+	/* 0 at the entry: cheaper than to ask which it is. */
+	if (*cookie)
+		return record_return(regs, index, *cookie);
+	if (!is_wanted(site))
+		return 1;
+	read_args(regs, site, args);
+	if (!entry_matches(site, args, everywhere || site->is_late, &old)) {
+		if (site->kind == PROGRAM_INT_FUNCTION && (calls = open_calls_of_task()))
+			*calls = 0;
+		return 1;
+	}
+	if (has_filter && site->kind == PROGRAM_INT_FUNCTION && (calls = open_calls_of_task()))
+		*calls = 1;
+	*cookie = site->events[PROGRAM_CALL].type && !site->may_be_inner
+			  ? wanted_bytes(site, args) + 1
+			  : ENTRY_RECORDED;
+	/* Sizes that no call gets: as good as any other event. */
+	if (*cookie && *cookie != ENTRY_RECORDED)
+		return 0;
+	*cookie = block_taken(site, args, old);
+	if (!*cookie)
+		*cookie = ENTRY_RECORDED;
+	return record_entry(regs, index, has_filter && !old);
+}
+
+/* A store's own part of the filter: the call that it is in. */
+ALWAYS_INLINE bool store_matches(void)
+{
+	unsigned int *calls = open_calls_of_task();
+
+	return !calls || *calls & 1;
+}
+
+/* What has no return probe in linked processes. */
+SEC("kprobe")
+int linked_entry(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+	unsigned long long args[PROGRAM_MAX_ARGS] = {0}, old = 0;
+	bool matches = true;
+
+	KEEP_TASK_STACK(regs, at_links);
+	if (!recording || !is_wanted(site))
+		return 0;
+	if (has_filter) {
+		read_args(regs, site, args);
+		if (site->kind == PROGRAM_STORE) {
+			if (!store_matches() || !note_block(args[1]))
+				return 0;
+		} else {
+			matches = entry_matches(site, args, everywhere || site->is_late, &old);
+		}
+	}
+	if (site->has_exits && !note_call(regs, index, block_taken(site, args, old), matches))
+		return 0;
+	if (!matches)
+		return 0;
+	return record_entry(regs, index, site->has_exits && has_filter && !old);
+}
+
+/*
+ * A mark (<leaktools/leak_probes.h>). Sleepable: a text that nobody has looked at yet is still to
+ * be read from its file.
+ */
+static __attribute__((noinline)) int record_mark(struct pt_regs *regs, unsigned int index)
+{
+	struct mark *mark = mark_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	int len;
+
+	if (!mark) {
+		count_lost();
+		return 0;
+	}
+	mark->ip = PT_REGS_IP(regs);
+	len = bpf_copy_from_user_str(mark->text, PROGRAM_TEXT_BYTES, (void *)PT_REGS_PARM1(regs),
+				     BPF_F_PAD_ZEROS);
+	if (len < 1 || len > PROGRAM_TEXT_BYTES) {
+		mark->text[0] = 0;
+		len = 1;
+	}
+	mark->text_bytes = len;
+	return write_mark(&sites[index & (PROGRAM_MAX_SITES - 1)].events[PROGRAM_ENTRY]);
+}
+
+SEC("uprobe.s")
+int linked_mark(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+
+	if (recording && (!everywhere || is_in_scope_sleepable()))
+		record_mark(regs, index);
+	return 0;
+}
+
+#include "recorder/bpf/points.bpf.h"
+#include "recorder/bpf/resources.bpf.h"
+
+/* Returns 0, as all that hang on perf events: the kernel then makes no sample of its own. */
+SEC("kprobe")
+int followed_entry(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+	unsigned long long args[PROGRAM_MAX_ARGS] = {0}, old = 0;
+	unsigned int *calls;
+	bool matches = true;
+
+	KEEP_TASK_STACK(regs, at_events);
+	if (!is_followed())
+		return 0;
+	if (has_filter) {
+		read_args(regs, site, args);
+		if (site->kind == PROGRAM_STORE)
+			matches = store_matches() && note_block(args[1]);
+		else
+			matches = entry_matches(site, args, true, &old);
+		calls = open_calls_of_task();
+		if (site->kind != PROGRAM_STORE && site->kind != PROGRAM_RELEASE &&
+		    !site->has_exits) {
+			if (calls)
+				*calls = *calls << 1 | matches;
+			/* Its return will not be known for one that is recorded. */
+			else if (matches)
+				count_lost();
+		}
+	}
+	if (site->has_exits && !note_call(regs, index, block_taken(site, args, old), matches))
+		return 0;
+	if (!matches)
+		return 0;
+	record_entry(regs, index, has_filter && !old);
+	return 0;
+}
+
+SEC("kprobe")
+int followed_return(struct pt_regs *regs)
+{
+	unsigned int *calls, was_recorded = 1;
+
+	KEEP_TASK_STACK(regs, at_events);
+	if (!is_followed())
+		return 0;
+	if (has_filter) {
+		calls = open_calls_of_task();
+		was_recorded = calls ? *calls & 1 : 1;
+		if (calls)
+			*calls >>= 1;
+	}
+	if (was_recorded)
+		record_return(regs, bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1),
+			      ENTRY_RECORDED);
+	return 0;
+}
+
+SEC("uprobe.s")
+int followed_mark(struct pt_regs *regs)
+{
+	if (is_followed())
+		record_mark(regs, bpf_get_attach_cookie(regs));
+	return 0;
+}
+
+/*
+ * True if the child lacks events that its creator has by now: it was under way when these were
+ * opened. (Events of somebody else's, not to be inherited, look the same: the child is then held
+ * for nothing.)
+ */
+ALWAYS_INLINE bool was_overtaken(struct task_struct *child)
+{
+	struct task_struct *creator = (struct task_struct *)bpf_get_current_task();
+
+	return BPF_CORE_READ(child, perf_event_ctxp, nr_events) <
+	       BPF_CORE_READ(creator, perf_event_ctxp, nr_events);
+}
+
+/*
+ * True if the process that runs now and its children may be held while events are opened for them.
+ * What a shell at a terminal has just forked is about to become a job.
+ */
+ALWAYS_INLINE bool may_hold_fork(struct gate_target *target)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return may_hold_for_set_up() && target->role == GATE_RECORDED && !is_exempt(task) &&
+	       !(BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(task, signal, tty));
+}
+
+/* Stops @task, of @target, which is not the one that runs now. */
+ALWAYS_INLINE void hold_other(struct gate_target *target, struct task_struct *task)
+{
+	begin_stop(target);
+	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
+	target->set_up = 1;
+	/* Only then: who is to be continued has been stopped. */
+	target->stopped = 1;
+}
+
+/*
+ * A linked process forks for the first time: its child is held before it runs, until it has events
+ * of its own and its parent has some for the next child to inherit (fork_follow.h). The parent is
+ * held, too: if it ended, the kernel would send SIGHUP to a child that is stopped and an orphan.
+ */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
+{
+	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
+
+	if (everywhere || !recording || shared.closed || !target || clone_flags & CLONE_THREAD)
+		return 0;
+	/* Known from its first system call on, however short its parent lives. */
+	child = add_target(task->tgid);
+	if (!target->linked)
+		return 0;
+	if (target->forks == GATE_FORKS_FOLLOWED && !was_overtaken(task))
+		return 0;
+	if (!child)
+		return 0;
+	child->forks = GATE_FORKS_WANTED;
+	if (target->forks != GATE_FORKS_FOLLOWED)
+		target->forks = GATE_FORKS_WANTED;
+	if (may_hold_fork(target) && !is_exempt(task)) {
+		hold_other(child, task);
+		target->set_up = 1;
+		hold(target);
+	} else {
+		shared.missed = 1;
+		shared.any_stopped = 1;
+	}
+	wake_recorder();
+	return 0;
+}
+
+/*
+ * A link's process is known by its first thread. When another one execs, it takes that one's place,
+ * and the link's breakpoints are not put into its new memory. Events such as those for children
+ * put them there; the link then records as before.
+ */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
+{
+	struct gate_target *target = find_target(task->tgid);
+
+	forget_code(task->tgid);
+	if (!recording || !target || !target->linked || old_tid == task->tgid)
+		return 0;
+	target->forks = GATE_FORKS_WANTED;
+	if (may_hold_fork(target))
+		hold_other(target, task);
+	else
+		shared.missed = 1;
+	shared.any_stopped = 1;
+	wake_recorder();
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Holds a recorded process before its first clone(), until the recorder has opened a breaker in the
+ * perf context of the thread that calls it: context_breakers.h has the reason.
+ *
+ * copy_process() (kernel/fork.c, Linux 4.19 to 7.3) looks for pending signals before it creates
+ * anything, and then returns -ERESTARTNOINTR. So a thread that is sent SIGSTOP at the entry of
+ * kernel_clone() (kernel/fork.c, Linux 5.10 and later) stops, and makes the call again when it goes
+ * on.
+ */
+#ifndef LEAKTOOLS_RECORDER_CONTEXT_BREAKERS_BPF_H
+#define LEAKTOOLS_RECORDER_CONTEXT_BREAKERS_BPF_H
+
+#include "recorder/bpf/context_breakers_shared.h"
+#include "recorder/bpf/targets.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+#define CLONE_THREAD 0x00010000 /* uapi/linux/sched.h */
+
+struct kernel_clone_args {
+	unsigned long long flags;
+} __attribute__((preserve_access_index));
+
+/* What targets.bpf.h leaves out. */
+struct task_struct___age {
+	unsigned long long start_time;
+} __attribute__((preserve_access_index));
+
+struct upid___number {
+	int nr;
+} __attribute__((preserve_access_index));
+
+struct pid___number {
+	struct upid___number numbers[1]; /* the first is that of the first namespace */
+} __attribute__((preserve_access_index));
+
+struct breaker_shared breakers;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 17);
+} breaker_requests SEC(".maps");
+
+/* Of a thread: the request that it has made last, and what is known of it. */
+struct breaker_state {
+	unsigned long long number; /* 0: none */
+	unsigned long long answer; /* as in breaker_shared; 0: none yet */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct breaker_state);
+} breaker_states SEC(".maps");
+
+/*
+ * True if the thread that runs now needs a breaker of its own before it creates a task. A new
+ * thread inherits from its creator what is enough for the processes that it forks.
+ */
+static bool needs_breaker(unsigned long long clone_flags)
+{
+	unsigned long long id = bpf_get_current_pid_tgid();
+
+	return (clone_flags & CLONE_THREAD) || (unsigned int)id == id >> 32;
+}
+
+static bool is_initial(void)
+{
+	struct task_struct___age *task = (struct task_struct___age *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, start_time) < breakers.attached_ns;
+}
+
+static struct breaker_state *state_of_task(unsigned long long flags)
+{
+	struct breaker_state *state =
+		bpf_task_storage_get(&breaker_states, bpf_get_current_task_btf(), 0, flags);
+	unsigned long long answer;
+
+	if (!state || !state->number || state->answer)
+		return state;
+	answer = breakers.answers[state->number & (BREAKER_MAX_ANSWERS - 1)];
+	if (answer >> 1 == state->number)
+		state->answer = answer;
+	return state;
+}
+
+/* Asks the recorder for a breaker. */
+static bool request_breaker(struct breaker_state *state)
+{
+	struct breaker_request *request =
+		bpf_ringbuf_reserve(&breaker_requests, sizeof(*request), 0);
+	unsigned long long id = bpf_get_current_pid_tgid();
+
+	if (!request)
+		return false;
+	/* Not 0. */
+	state->number = __sync_fetch_and_add(&breakers.nr_requests, 1) + 1;
+	*request = (struct breaker_request){state->number, id >> 32, id};
+	bpf_ringbuf_submit(request, BPF_RB_FORCE_WAKEUP);
+	return true;
+}
+
+#define BREAKER_PGID	      2 /* PIDTYPE_PGID, PIDTYPE_SID: include/linux/pid_types.h */
+#define BREAKER_SID	      3
+#define BREAKER_MAX_ANCESTORS 16
+
+/*
+ * True if the process that runs now might be hung up on while it is stopped: when a process group
+ * loses its last tie to its session, as the rest of a shell's job does, and one of it is stopped,
+ * it gets SIGHUP (kill_orphaned_pgrp(), kernel/exit.c). The group of a session's leader has no tie
+ * to lose, and the recorder, which is of its command's group, stays until that goes on.
+ */
+static __attribute__((noinline)) bool may_be_hung_up(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct pid *group = BPF_CORE_READ(task, signal, pids[BREAKER_PGID]);
+	struct pid *session = BPF_CORE_READ(task, signal, pids[BREAKER_SID]);
+
+	if (group == session ||
+	    BPF_CORE_READ((struct pid___number *)group, numbers[0].nr) == breakers.own_group)
+		return false;
+	for (int i = 0; i < BREAKER_MAX_ANCESTORS; i++) {
+		task = BPF_CORE_READ(task, real_parent);
+		if (BPF_CORE_READ(task, signal, pids[BREAKER_PGID]) != group)
+			return BPF_CORE_READ(task, signal, pids[BREAKER_SID]) == session;
+	}
+	return true;
+}
+
+SEC("fentry/kernel_clone")
+int BPF_PROG(before_clone, struct kernel_clone_args *args)
+{
+	struct breaker_state *state;
+	struct gate_target *target;
+
+	if (everywhere || shared.closed || !needs_breaker(args->flags) || !current_target() ||
+	    is_initial())
+		return 0;
+	state = state_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!state || state->answer)
+		return 0;
+	target = may_be_hung_up() || !may_hold_for_set_up() ? 0 : target_to_hold();
+	/* Before the recorder answers: it then lets the process go on. */
+	if (target) {
+		target->forks = GATE_FORKS_WANTED;
+		target->set_up = 1;
+		hold(target);
+	}
+	/* Nobody would let it go on because of this. */
+	if (!request_breaker(state) && target)
+		target->forks = GATE_FORKS_FOLLOWED;
+	return 0;
+}
+
+/* Counts what came to be without a breaker, whatever the reason, so that nothing is lost silently.
+ */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(after_clone, struct task_struct *task, unsigned long clone_flags)
+{
+	struct breaker_state *state;
+
+	if (everywhere || shared.closed || !current_target())
+		return 0;
+	/* Whoever is not in the table is not held. */
+	if (!(clone_flags & CLONE_THREAD) && !add_target(BPF_CORE_READ(task, tgid)))
+		__sync_fetch_and_add(&breakers.nr_unprotected, 1);
+	if (!needs_breaker(clone_flags) || is_initial())
+		return 0;
+	state = state_of_task(0);
+	if (!state || !state->answer || state->answer & BREAKER_REFUSED)
+		__sync_fetch_and_add(&breakers.nr_unprotected, 1);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sees when a recorded process first uses a file of which it has mapped code: by dlopen() or
+ * exec(), it may have got an allocator. It is held until the recorder has looked (dlopen_watch.h),
+ * which is once for each file, unless it is never to be stopped (targets.bpf.h): then calls
+ * may be missed until the recorder has looked.
+ *
+ * Seen is the first page fault on such a file, before any of its code has run. Of the many files
+ * that a process may map as data, none is mistaken for it: then it has no more code than before.
+ */
+#ifndef LEAKTOOLS_RECORDER_DLOPEN_WATCH_BPF_H
+#define LEAKTOOLS_RECORDER_DLOPEN_WATCH_BPF_H
+
+#include "recorder/bpf/samples.bpf.h"
+#include "recorder/bpf/syscalls.bpf.h"
+
+#define MAX_FILES_SEEN	   65536
+#define MAX_PROCESSES_SEEN 16384
+
+struct super_block {
+	unsigned int s_dev;
+} __attribute__((preserve_access_index));
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+} __attribute__((preserve_access_index));
+
+struct address_space {
+	struct inode *host;
+} __attribute__((preserve_access_index));
+
+/* By the inode that uprobes go by: on overlayfs, that of the file below. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_FILES_SEEN);
+	__type(key, struct program_file);
+	__type(value, unsigned char);
+} files_seen SEC(".maps");
+
+/* By process: how much code it had mapped when it was last looked at, in pages. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_PROCESSES_SEEN);
+	__type(key, unsigned int);
+	__type(value, unsigned long long);
+} code_seen SEC(".maps");
+
+/* Notes how much code the process has; true if that is as much as before. */
+ALWAYS_INLINE bool has_no_new_code(unsigned int tgid)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	unsigned long long pages = BPF_CORE_READ(task, mm, exec_vm), *seen;
+	unsigned int tgid_of_parent;
+
+	/* A page of code comes with the first probe that is hit. */
+	if (BPF_CORE_READ(task, mm, uprobes_state.xol_area))
+		pages--;
+	seen = bpf_map_lookup_elem(&code_seen, &tgid);
+	if (!seen) {
+		/* A child has its parent's. */
+		tgid_of_parent = BPF_CORE_READ(task, real_parent, tgid);
+		seen = bpf_map_lookup_elem(&code_seen, &tgid_of_parent);
+	}
+	if (seen && *seen == pages)
+		return true;
+	bpf_map_update_elem(&code_seen, &tgid, &pages, BPF_ANY);
+	return false;
+}
+
+/* A process has become another program, whose code may be as much. */
+ALWAYS_INLINE void forget_code(unsigned int tgid)
+{
+	bpf_map_delete_elem(&code_seen, &tgid);
+}
+
+static __attribute__((noinline)) int note_use(struct address_space *mapping)
+{
+	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
+	unsigned char *state;
+	struct gate_target *target;
+	struct program_file key;
+
+	if (!recording || shared.closed || !is_recorded())
+		return 0;
+	key.device = BPF_CORE_READ(mapping, host, i_sb, s_dev);
+	key.inode = BPF_CORE_READ(mapping, host, i_ino);
+	state = bpf_map_lookup_elem(&files_seen, &key);
+	if (state || has_no_new_code(tgid))
+		return 0;
+	target = add_target(tgid);
+	if (!target)
+		return 0;
+	target->mapped_device = key.device;
+	target->mapped_inode = key.inode;
+	target->has_mapped = 1;
+	shared.any_mapped = 1;
+	if (may_hold_for_set_up() && target_to_hold()) {
+		target->set_up = 1;
+		hold(target);
+	} else {
+		shared.missed = 1;
+	}
+	wake_recorder();
+	return 0;
+}
+
+SEC("tp_btf/mm_filemap_map_pages")
+int BPF_PROG(after_map_pages, struct address_space *mapping)
+{
+	return note_use(mapping);
+}
+
+SEC("tp_btf/mm_filemap_fault")
+int BPF_PROG(after_file_fault, struct address_space *mapping)
+{
+	return note_use(mapping);
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Return probes put the kernel's trampoline in the place of return addresses on the stack
+ * (prepare_uretprobe(), kernel/events/uprobes.c). Where one probed function calls another, the
+ * outer one's trampoline would end every stack that is taken at the inner one's return. The kernel
+ * knows what was there, whoever the probe belongs to. (Those that have returned already are not
+ * pending any more, or lie below the stack pointer.)
+ */
+#ifndef LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H
+#define LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H
+
+#include "recorder/bpf/targets.bpf.h"
+#include "recorder/bpf/registers.bpf.h"
+
+#define MAX_PENDING_RETURNS 16 /* probed functions that call each other */
+
+struct return_instance {
+	unsigned long func;  /* that will return */
+	unsigned long stack; /* where the return address is */
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+} __attribute__((preserve_access_index));
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+} __attribute__((preserve_access_index));
+
+ALWAYS_INLINE struct return_instance *pending_returns(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *utask = task->utask;
+
+	return utask ? utask->return_instances : 0;
+}
+
+/*
+ * The innermost function with a return probe that the task is in, or 0. One that was left by a jump
+ * is pending still, but its frame lies below the stack pointer.
+ */
+ALWAYS_INLINE unsigned long long pending_function(unsigned long long sp)
+{
+	struct return_instance *pending = pending_returns();
+
+	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
+		if (pending->stack >= sp)
+			return pending->func;
+		pending = pending->next;
+	}
+	return 0;
+}
+
+/* The return address @found on the stack, at @at; or what was there before a return probe. */
+static __attribute__((noinline)) unsigned long long true_return(unsigned long long found,
+								unsigned long long at)
+{
+	struct return_instance *pending = pending_returns();
+
+	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
+		if (pending->stack == at)
+			found = pending->orig_ret_vaddr;
+		pending = pending->next;
+	}
+	return found;
+}
+
+/* Puts the true return addresses into @dump, of @bytes of the stack from @sp on. */
+ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned int bytes,
+				   struct return_instance *pending)
+{
+	unsigned long long last = bytes;
+
+	/* The verifier (Linux 6.18.15) keeps the bound if this very register is compared first. */
+	asm volatile("" : "+r"(last));
+	if (last < 8)
+		return;
+	asm volatile("%0 += -8" : "+r"(last));
+	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
+		unsigned long long offset = pending->stack - sp;
+
+		if (offset <= last)
+			*(unsigned long long *)(dump + offset) = pending->orig_ret_vaddr;
+		pending = pending->next;
+	}
+}
+
+#endif

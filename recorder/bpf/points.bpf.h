@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Points inside of an allocation function where one hit tells what its entry and its return would
+ * (probes/sites/single_trap_points.h). What is written is what the return would have written, the
+ * caller's registers included.
+ */
+#ifndef LEAKTOOLS_RECORDER_POINTS_BPF_H
+#define LEAKTOOLS_RECORDER_POINTS_BPF_H
+
+#include "recorder/bpf/filter.bpf.h"
+
+/* What a call has asked for, where the register is lost before the block is known. */
+struct asked {
+	unsigned long long frame; /* the call's: where its return address is */
+	unsigned long long bytes;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct asked);
+} asked_by_task SEC(".maps");
+
+ALWAYS_INLINE struct asked *asked_of_task(unsigned long long flags)
+{
+	return bpf_task_storage_get(&asked_by_task, bpf_get_current_task_btf(), 0, flags);
+}
+
+/* Where the return address of the function is that @site is in. */
+ALWAYS_INLINE unsigned long long frame_at(struct pt_regs *regs, const struct program_site *site)
+{
+	return PT_REGS_SP(regs) + site->frame_words * 8ULL;
+}
+
+ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct program_site *site)
+{
+	struct asked *asked = asked_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (asked) {
+		asked->frame = frame_at(regs, site);
+		asked->bytes = numbered_register(regs, site->size_register - 1);
+	} else if (recording) {
+		count_lost();
+	}
+}
+
+/* The registers that samples show, as they will be after the return. False: cannot be read. */
+static __attribute__((noinline)) bool registers_at_return(struct pt_regs *regs, unsigned int index,
+							  struct pt_regs *ret)
+{
+	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
+	unsigned int words = site->frame_words & (PROGRAM_FRAME_WORDS - 1);
+	unsigned long long frame[PROGRAM_FRAME_WORDS] = {0}, at = frame_at(regs, site);
+
+	if (bpf_probe_read_user(frame, words * 8 + 8, (void *)PT_REGS_SP(regs)))
+		return false;
+	restore_registers(ret, regs, site->saved, frame);
+	set_return(ret, true_return(frame[words], at), at + 8);
+	return true;
+}
+
+/* The bytes that the call asks for. False: not known. */
+ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct program_site *site,
+			      unsigned long long *ret)
+{
+	struct asked *asked;
+
+	if (site->size_register) {
+		*ret = numbered_register(regs, site->size_register - 1);
+		return true;
+	}
+	asked = asked_of_task(0);
+	/* Recording began in the midst of the call. */
+	if (!asked)
+		return false;
+	/* A signal's handler has called the function, too, in the midst of it. */
+	if (asked->frame != frame_at(regs, site)) {
+		count_lost();
+		return false;
+	}
+	*ret = asked->bytes;
+	return true;
+}
+
+static __attribute__((noinline)) int record_point(struct pt_regs *regs, unsigned int index)
+{
+	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
+	unsigned long long fields[MAX_FIELDS], block = 0;
+	struct pt_regs at_return = {};
+
+	if (!find_bytes(regs, site, &fields[2]) ||
+	    (has_filter && (fields[2] < filter_min || fields[2] > filter_max)))
+		return 0;
+	if (site->block_register)
+		block = numbered_register(regs, site->block_register - 1);
+	if (!registers_at_return(regs, index, &at_return) || !note_returned(site, block, 0)) {
+		count_lost();
+		return 0;
+	}
+	fields[0] = PT_REGS_IP(regs) - site->distance;
+	fields[1] = PT_REGS_IP(&at_return);
+	fields[3] = block;
+	record(&at_return, &site->events[PROGRAM_CALL], fields, 4, 0);
+	return 0;
+}
+
+SEC("kprobe")
+int linked_point(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+
+	KEEP_TASK_STACK(regs, at_links);
+	if (site->has_block) {
+		if (recording && is_wanted(site))
+			record_point(regs, index);
+	} else if (!everywhere || is_in_scope()) {
+		note_asked(regs, site);
+	}
+	return 0;
+}
+
+SEC("kprobe")
+int followed_point(struct pt_regs *regs)
+{
+	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	const struct program_site *site = &sites[index];
+
+	KEEP_TASK_STACK(regs, at_events);
+	if (!site->has_block)
+		note_asked(regs, site);
+	else if (is_followed())
+		record_point(regs, index);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The processor's part of a sample: registers as perf orders them, and the caller's address. */
+#ifndef LEAKTOOLS_RECORDER_REGISTERS_BPF_H
+#define LEAKTOOLS_RECORDER_REGISTERS_BPF_H
+
+#include <asm/ptrace.h>
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "recorder/bpf/targets.bpf.h"
+#include "recorder/bpf/bpf_recorder_shared.h"
+
+#include <stdbool.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+#if defined(__TARGET_ARCH_x86)
+#define NR_REGISTERS 20
+
+/* In the order of enum perf_event_x86_regs, without the segment registers DS to GS. */
+ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *regs)
+{
+	to[0] = regs->rax;
+	to[1] = regs->rbx;
+	to[2] = regs->rcx;
+	to[3] = regs->rdx;
+	to[4] = regs->rsi;
+	to[5] = regs->rdi;
+	to[6] = regs->rbp;
+	to[7] = regs->rsp;
+	to[8] = regs->rip;
+	to[9] = regs->eflags;
+	to[10] = regs->cs;
+	to[11] = regs->ss;
+	to[12] = regs->r8;
+	to[13] = regs->r9;
+	to[14] = regs->r10;
+	to[15] = regs->r11;
+	to[16] = regs->r12;
+	to[17] = regs->r13;
+	to[18] = regs->r14;
+	to[19] = regs->r15;
+}
+
+/* RECORD_CALL_REGS_MASK: what unwinding needs where a function begins or has returned. */
+#define NR_CALL_REGISTERS 8
+
+ALWAYS_INLINE void copy_call_registers(unsigned long long *to, const struct pt_regs *regs)
+{
+	to[0] = regs->rbx;
+	to[1] = regs->rbp;
+	to[2] = regs->rsp;
+	to[3] = regs->rip;
+	to[4] = regs->r12;
+	to[5] = regs->r13;
+	to[6] = regs->r14;
+	to[7] = regs->r15;
+}
+
+/* Once each, from the context itself: the verifier permits no other access. */
+#define REGISTER_CASE(number, name)                                                                \
+	case number:                                                                               \
+		value = regs->name;                                                                \
+		asm volatile("" : "+r"(value));                                                    \
+		break
+
+/* A register by its number in instructions, as that of a point (points.bpf.h). */
+ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, unsigned int number)
+{
+	unsigned long long value = 0;
+
+	switch (number) {
+		REGISTER_CASE(0, rax);
+		REGISTER_CASE(1, rcx);
+		REGISTER_CASE(2, rdx);
+		REGISTER_CASE(3, rbx);
+		REGISTER_CASE(5, rbp);
+		REGISTER_CASE(6, rsi);
+		REGISTER_CASE(7, rdi);
+		REGISTER_CASE(8, r8);
+		REGISTER_CASE(9, r9);
+		REGISTER_CASE(10, r10);
+		REGISTER_CASE(11, r11);
+		REGISTER_CASE(12, r12);
+		REGISTER_CASE(13, r13);
+		REGISTER_CASE(14, r14);
+		REGISTER_CASE(15, r15);
+	}
+	return value;
+}
+
+/* What a caller gets back of a register: the word of the @frame that @saved names, or as it is. */
+ALWAYS_INLINE unsigned long long restored(unsigned long long now, unsigned char saved,
+					  const unsigned long long *frame)
+{
+	/* Or the compiler would choose between the addresses. */
+	asm volatile("" : "+r"(now));
+	return saved ? frame[(saved - 1) & (PROGRAM_FRAME_WORDS - 1)] : now;
+}
+
+/* @saved: of struct program_site. */
+ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *regs,
+				     const unsigned char *saved, const unsigned long long *frame)
+{
+	to->rbx = restored(regs->rbx, saved[0], frame);
+	to->rbp = restored(regs->rbp, saved[1], frame);
+	to->r12 = restored(regs->r12, saved[2], frame);
+	to->r13 = restored(regs->r13, saved[3], frame);
+	to->r14 = restored(regs->r14, saved[4], frame);
+	to->r15 = restored(regs->r15, saved[5], frame);
+}
+
+/* Once each, as copy_registers(). */
+ALWAYS_INLINE void copy_context(struct pt_regs *to, const struct pt_regs *regs)
+{
+	to->r15 = regs->r15;
+	to->r14 = regs->r14;
+	to->r13 = regs->r13;
+	to->r12 = regs->r12;
+	to->rbp = regs->rbp;
+	to->rbx = regs->rbx;
+	to->r11 = regs->r11;
+	to->r10 = regs->r10;
+	to->r9 = regs->r9;
+	to->r8 = regs->r8;
+	to->rax = regs->rax;
+	to->rcx = regs->rcx;
+	to->rdx = regs->rdx;
+	to->rsi = regs->rsi;
+	to->rdi = regs->rdi;
+	to->orig_rax = regs->orig_rax;
+	to->cs = regs->cs;
+	to->eflags = regs->eflags;
+	to->ss = regs->ss;
+}
+
+/* rip and rsp. */
+ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsigned long long sp)
+{
+	regs->rip = ip;
+	regs->rsp = sp;
+}
+
+/* Of the current task. */
+ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
+{
+	return task->thread.fsbase;
+}
+
+/* Where the caller's address is at a function's entry. */
+ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
+{
+	unsigned long long caller = 0;
+
+	bpf_probe_read_user(&caller, sizeof(caller), (void *)PT_REGS_SP(regs));
+	return caller;
+}
+
+/* A system call's, at its entry and at its return. */
+ALWAYS_INLINE void copy_syscall_args(unsigned long long *to, const struct pt_regs *regs)
+{
+	to[0] = regs->rdi;
+	to[1] = regs->rsi;
+	to[2] = regs->rdx;
+	to[3] = regs->r10;
+	to[4] = regs->r8;
+	to[5] = regs->r9;
+}
+
+ALWAYS_INLINE long syscall_number(const struct pt_regs *regs)
+{
+	return (long)regs->orig_rax;
+}
+
+/* True in a call by the 32-bit interface, whose numbers are others: TS_COMPAT. */
+ALWAYS_INLINE bool is_compat_syscall(struct task_struct *task)
+{
+	return task->thread_info.status & 2;
+}
+#elif defined(__TARGET_ARCH_arm64)
+#define NR_REGISTERS 33
+
+/* In the order of enum perf_event_arm_regs: x0 to x30, sp, pc, as struct user_pt_regs has them. */
+ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *regs)
+{
+	const struct user_pt_regs *user = (const void *)regs;
+
+#pragma unroll
+	for (int i = 0; i < 31; i++)
+		to[i] = user->regs[i];
+	to[31] = user->sp;
+	to[32] = user->pc;
+}
+
+#define NR_CALL_REGISTERS   NR_REGISTERS
+#define copy_call_registers copy_registers
+
+ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
+{
+	return task->thread.uw.tp_value;
+}
+
+ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
+{
+	return PT_REGS_RET(regs);
+}
+
+/* Code is not decoded: there are no points. */
+ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, unsigned int number)
+{
+	return 0;
+}
+
+ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *regs,
+				     const unsigned char *saved, const unsigned long long *frame)
+{
+}
+
+ALWAYS_INLINE void copy_context(struct pt_regs *to, const struct pt_regs *regs)
+{
+}
+
+ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsigned long long sp)
+{
+}
+
+/* At the return the first is the result: who needs the arguments there takes them at the entry. */
+ALWAYS_INLINE void copy_syscall_args(unsigned long long *to, const struct pt_regs *regs)
+{
+	const struct user_pt_regs *user = (const void *)regs;
+
+#pragma unroll
+	for (int i = 0; i < 6; i++)
+		to[i] = user->regs[i];
+}
+
+ALWAYS_INLINE long syscall_number(const struct pt_regs *regs)
+{
+	return (long)((const struct user_pt_regs *)(const void *)regs)->regs[8];
+}
+
+/* 32-bit tasks are not recorded anyway. */
+ALWAYS_INLINE bool is_compat_syscall(struct task_struct *task)
+{
+	return false;
+}
+#endif
+
+#endif

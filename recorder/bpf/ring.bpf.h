@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The programs' end of a program ring (bpf_ring_shared.h). A program stays on one CPU, but a
+ * preemptible kernel may run another task's program there between any two of its instructions. The
+ * one that comes later takes later room, and the recorder waits for the one that came first.
+ */
+#ifndef LEAKTOOLS_RECORDER_RING_BPF_H
+#define LEAKTOOLS_RECORDER_RING_BPF_H
+
+#include "recorder/bpf/registers.bpf.h"
+#include "recorder/bpf/bpf_ring_shared.h"
+
+#include <stdbool.h>
+#include <linux/perf_event.h>
+
+#define RESERVE_TRIES 4 /* each that fails takes another task that reserves at that moment */
+
+/* The recording's, fixed when the programs are loaded. */
+const volatile unsigned int ring_mask = 0; /* the ring's bytes - 1 */
+const volatile unsigned int wakeup_bytes = 0;
+const volatile unsigned long long ring_secret = 0;
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(unsigned int));
+	__uint(value_size, sizeof(struct program_ring_control)); /* more: bpf_recorder.c */
+};
+
+/* A ring for each CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, unsigned int);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+/* Room in a ring. */
+struct room {
+	struct program_ring_control *ring;
+	unsigned long long at;
+	unsigned long long filled; /* bytes that the recorder has yet to read, at most, with this */
+};
+
+ALWAYS_INLINE struct program_ring_control *own_ring(unsigned int cpu)
+{
+	unsigned int first = 0;
+	void *map = bpf_map_lookup_elem(&rings, &cpu);
+
+	return map ? bpf_map_lookup_elem(map, &first) : 0;
+}
+
+/* Takes room for a record of at most @size bytes. Returns where it begins, or NULL: there is none.
+ */
+ALWAYS_INLINE void *ring_reserve(struct program_ring_control *ring, unsigned int size,
+				 struct room *ret)
+{
+	const unsigned int bytes = size + PROGRAM_RING_SEAL_BYTES;
+
+	ret->ring = ring;
+#pragma unroll
+	for (int i = 0; i < RESERVE_TRIES; i++) {
+		unsigned long long at = *(volatile unsigned long long *)&ring->head;
+
+		ret->at = at;
+		ret->filled = at + bytes - ring->seen_tail;
+		if (ret->filled >= wakeup_bytes) {
+			ring->seen_tail = *(volatile unsigned long long *)&ring->tail;
+			ret->filled = at + bytes - ring->seen_tail;
+			/* Negative: the recorder is beyond what has been overtaken meanwhile. */
+			if ((long long)ret->filled < 0)
+				continue;
+			if (ret->filled > ring_mask)
+				return 0;
+		}
+		if (__sync_val_compare_and_swap(&ring->head, at, at + bytes) == at) {
+			__sync_fetch_and_add(&ring->records, 1);
+			return (char *)ring + PROGRAM_RING_DATA_OFFSET + (at & ring_mask) +
+			       PROGRAM_RING_SEAL_BYTES;
+		}
+	}
+	return 0;
+}
+
+/* The record at @at is whole. */
+ALWAYS_INLINE void ring_seal(struct program_ring_control *ring, unsigned long long at)
+{
+	volatile unsigned long long *seal =
+		(void *)((char *)ring + PROGRAM_RING_DATA_OFFSET + (at & ring_mask));
+
+#if defined(__TARGET_ARCH_x86)
+	/* Stores are seen in their order. */
+	asm volatile("" ::: "memory");
+	*seal = at ^ ring_secret;
+#else
+	__sync_lock_test_and_set(seal, at ^ ring_secret);
+#endif
+}
+
+/* What was reserved for @size bytes needs but @used, a multiple of eight. */
+ALWAYS_INLINE void ring_shrink(const struct room *room, unsigned int size, unsigned int used)
+{
+	unsigned long long end = room->at + size + PROGRAM_RING_SEAL_BYTES;
+	unsigned long long used_end = room->at + used + PROGRAM_RING_SEAL_BYTES;
+	struct perf_event_header *filler;
+
+	if (end == used_end || __sync_val_compare_and_swap(&room->ring->head, end, used_end) == end)
+		return;
+	/* Somebody else has reserved what follows. A filler needs a seal and a header. */
+	filler = (void *)((char *)room->ring + PROGRAM_RING_DATA_OFFSET + (used_end & ring_mask) +
+			  PROGRAM_RING_SEAL_BYTES);
+	*filler = (struct perf_event_header){
+		.type = PROGRAM_RING_FILLER,
+		.size = (unsigned short)(end - used_end - PROGRAM_RING_SEAL_BYTES),
+	};
+	ring_seal(room->ring, used_end);
+}
+
+#endif

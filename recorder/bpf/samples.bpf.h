@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples and where they go: written in place into the ring of the CPU, as perf_event_open(2) lays
+ * out PERF_RECORD_SAMPLE.
+ */
+#ifndef LEAKTOOLS_RECORDER_SAMPLES_BPF_H
+#define LEAKTOOLS_RECORDER_SAMPLES_BPF_H
+
+#include "recorder/bpf/targets.bpf.h"
+#include "recorder/bpf/pending_returns.bpf.h"
+#include "recorder/bpf/bpf_recorder_shared.h"
+#include "recorder/bpf/ring.bpf.h"
+#include "recorder/bpf/stack_bases.bpf.h"
+#include "recorder/bpf/task_stack.bpf.h"
+
+#include <stddef.h>
+
+/* The recording's, fixed when the programs are loaded. */
+const volatile unsigned int dump_bytes = 0; /* of the stack; 0: frame pointers are followed */
+const volatile bool dumps_fit = false;	    /* less is dumped where the stack is not that deep */
+const volatile bool entries_have_stacks = false; /* of some entries */
+const volatile unsigned long long lost_id = 0;	 /* PERF_SAMPLE_IDENTIFIER of LOST records */
+
+struct program_cpu cpus[GATE_MAX_CPUS];
+
+/* Wakes the recorder: it polls this one, which is empty but for that. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} wakeups SEC(".maps");
+
+/* Without a stack: IDENTIFIER | IP | TID | TIME | CPU | RAW. */
+struct plain_head {
+	struct perf_event_header header;
+	unsigned long long id, ip;
+	unsigned int pid, tid;
+	unsigned long long time_ns;
+	unsigned int cpu, reserved;
+};
+
+/* With one: CALLCHAIN, too. */
+struct stack_head {
+	struct perf_event_header header;
+	unsigned long long id, ip;
+	unsigned int pid, tid;
+	unsigned long long time_ns;
+	unsigned int cpu, reserved;
+	unsigned long long nr_addresses;
+};
+
+struct lost_record {
+	struct perf_event_header header;
+	unsigned long long id, lost;
+	/* What every record of the recording ends with: record_events.h. */
+	unsigned int pid, tid;
+	unsigned long long time_ns;
+	unsigned int cpu, reserved;
+	unsigned long long trailer_id;
+};
+
+/* What RAW begins with: its size, and the fields that every tracepoint has. */
+struct raw_head {
+	unsigned int size;
+	unsigned short type;
+	unsigned char flags, preempt_count;
+	int pid;
+};
+
+/* Raw data ends at a multiple of eight, counted from its size field: so many bytes behind it. */
+#define RAW_PAD	   4
+
+#define MAX_FIELDS 7
+
+/*
+ * Tells of the samples that found no room, before the first that does find some, as the kernel does
+ * in its rings: none of that CPU's is missing that is not between the sample before and this one.
+ */
+static __attribute__((noinline)) int record_lost(unsigned int nr)
+{
+	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
+	struct program_ring_control *ring = own_ring(nr);
+	struct lost_record *record;
+	struct room room;
+
+	if (!ring)
+		return 0;
+	record = ring_reserve(ring, sizeof(*record), &room);
+	if (!record)
+		return 0;
+	*record = (struct lost_record){
+		.header = {PERF_RECORD_LOST, 0, sizeof(*record)},
+		.id = lost_id,
+		.lost = __sync_lock_test_and_set(&cpu->lost, 0),
+		.time_ns = bpf_ktime_get_ns(),
+		.cpu = nr,
+		.trailer_id = lost_id,
+	};
+	ring_seal(ring, room.at);
+	return 0;
+}
+
+static __attribute__((noinline)) int wake_recorder(void)
+{
+	unsigned long long nothing = 0;
+
+	bpf_ringbuf_output(&wakeups, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+static __attribute__((noinline)) int hold_current(void)
+{
+	struct gate_target *target;
+
+	if (!may_hold())
+		return 0;
+	target = target_to_hold();
+	if (target)
+		hold(target);
+	return 0;
+}
+
+/* After each sample: has the ring come near its end? */
+ALWAYS_INLINE void watch_ring(const struct room *room, unsigned int nr)
+{
+	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
+
+	if (room->filled < wakeup_bytes)
+		return;
+	if (!cpu->woken) {
+		cpu->woken = 1;
+		wake_recorder();
+	}
+	if (room->filled > shared.limit_bytes)
+		hold_current();
+}
+
+/* A sample that is not written. */
+ALWAYS_INLINE void count_lost(void)
+{
+	unsigned int nr = bpf_get_smp_processor_id();
+
+	__sync_fetch_and_add(&cpus[nr & (GATE_MAX_CPUS - 1)].lost, 1);
+}
+
+/*
+ * Of all processes, those who may not be stopped lose their own samples, and do not fill what is
+ * left of a ring for those who are just being stopped.
+ */
+static __attribute__((noinline)) int leaves_room(void)
+{
+	struct program_ring_control *ring = own_ring(bpf_get_smp_processor_id());
+	unsigned long long filled;
+
+	if (!ring || !shared.limit_bytes)
+		return 1;
+	filled = *(volatile unsigned long long *)&ring->head -
+		 *(volatile unsigned long long *)&ring->tail;
+	if ((long long)filled <= (long long)shared.limit_bytes || target_to_hold())
+		return 1;
+	count_lost();
+	return 0;
+}
+
+/* True if what the process that runs now does at @site is recorded, just now. */
+ALWAYS_INLINE bool is_wanted(const struct program_site *site)
+{
+	if (everywhere)
+		return is_in_scope() && leaves_room();
+	return !site->is_late || current_target();
+}
+
+ALWAYS_INLINE void no_room(unsigned int nr)
+{
+	count_lost();
+	cpus[nr & (GATE_MAX_CPUS - 1)].woken = 1;
+	wake_recorder();
+	hold_current();
+}
+
+/* The ring of the CPU, the losses so far being told. */
+ALWAYS_INLINE struct program_ring_control *ring_to_fill(unsigned int nr)
+{
+	if (cpus[nr & (GATE_MAX_CPUS - 1)].lost)
+		record_lost(nr);
+	return own_ring(nr);
+}
+
+ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct program_event *event,
+			    unsigned long long pid_tgid, unsigned long long *fields,
+			    unsigned int nr_fields)
+{
+	unsigned long long *to = (void *)(raw + 1);
+
+	raw->size = sizeof(*raw) - sizeof(raw->size) + nr_fields * 8 + RAW_PAD;
+	raw->type = event->type;
+	raw->flags = raw->preempt_count = 0;
+	raw->pid = (int)pid_tgid;
+#pragma unroll
+	for (unsigned int i = 0; i < MAX_FIELDS; i++)
+		if (i < nr_fields)
+			to[i] = fields[i];
+	*(unsigned int *)(to + nr_fields) = 0;
+}
+
+/* Field by field: a compiler may build a whole struct on the stack first. */
+ALWAYS_INLINE void fill_plain_head(struct plain_head *head, const struct program_event *event,
+				   unsigned int size, unsigned long long ip,
+				   unsigned long long pid_tgid, unsigned int cpu)
+{
+	head->header.type = PERF_RECORD_SAMPLE;
+	head->header.misc = PERF_RECORD_MISC_USER;
+	head->header.size = size;
+	head->id = event->id;
+	head->ip = ip;
+	head->pid = pid_tgid >> 32;
+	head->tid = pid_tgid;
+	head->cpu = cpu;
+	head->reserved = 0;
+	/* After the reservation: in a ring, no sample is older than what was read before it. */
+	head->time_ns = bpf_ktime_get_ns();
+}
+
+/* A sample without a stack. @nr_fields, a constant, of 64 bits follow the common fields. */
+ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct program_event *event,
+				unsigned long long *fields, unsigned int nr_fields)
+{
+	const unsigned int size =
+		sizeof(struct plain_head) + sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
+	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
+	unsigned int cpu = bpf_get_smp_processor_id();
+	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct plain_head *head;
+	struct room room;
+
+	if (!ring) {
+		count_lost();
+		return;
+	}
+	head = ring_reserve(ring, size, &room);
+	if (!head) {
+		no_room(cpu);
+		return;
+	}
+	fill_plain_head(head, event, size, PT_REGS_IP(regs), pid_tgid, cpu);
+	fill_raw((void *)(head + 1), event, pid_tgid, fields, nr_fields);
+	ring_seal(ring, room.at);
+	watch_ring(&room, cpu);
+}
+
+/* --- stacks by frame pointers --- */
+
+#define WINDOW_BYTES  1024
+#define FRAME_BYTES   16		      /* the caller's frame pointer, the return address */
+#define CALLCHAIN_MAX (PROGRAM_MAX_STACK + 1) /* and PERF_CONTEXT_USER */
+#define RAW_MAX_BYTES (sizeof(struct raw_head) + MAX_FIELDS * 8 + RAW_PAD)
+
+/* A sample in the making: the window is given back to the ring. */
+struct frames_record {
+	struct stack_head head;
+	unsigned long long addresses[CALLCHAIN_MAX];
+	unsigned char raw[RAW_MAX_BYTES];	     /* follows the last address */
+	unsigned long long window[WINDOW_BYTES / 8]; /* of the user's stack, from its pointer on */
+};
+
+/*
+ * Follows the frame pointers from @fp on. One copy of the top of the stack serves most frames: a
+ * copy for each costs more than all the rest of a sample. Returns the number of addresses. Global,
+ * so that the verifier goes through the loop once for a program.
+ */
+__attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
+						   unsigned long long sp, unsigned long long fp,
+						   unsigned int nr)
+{
+	unsigned long long frame[2], index;
+	long is_short;
+
+	if (!record)
+		return 0;
+	is_short = bpf_probe_read_user(record->window, WINDOW_BYTES, (void *)sp);
+	for (int i = 0; i < PROGRAM_MAX_STACK; i++) {
+		unsigned long long at = fp - sp;
+
+		if (nr >= CALLCHAIN_MAX || fp < sp || (fp & 7))
+			break;
+		if (!is_short && at <= WINDOW_BYTES - FRAME_BYTES) {
+			unsigned int word = (at / 8) & (WINDOW_BYTES / 8 - 1);
+
+			frame[0] = record->window[word];
+			frame[1] = record->window[(word + 1) & (WINDOW_BYTES / 8 - 1)];
+		} else if (bpf_probe_read_user(frame, sizeof(frame), (void *)fp)) {
+			break;
+		}
+		if (!frame[1])
+			break;
+		/* What the compiler knows to be needless, the verifier needs. */
+		index = nr++;
+		asm volatile("%0 &= 127" : "+r"(index));
+		record->addresses[index] = frame[1];
+		if (frame[0] <= fp)
+			break;
+		fp = frame[0];
+	}
+	return nr;
+}
+
+/* A sample with the callchain from @sp and @fp on; @caller, unless 0, comes first after @ip. */
+ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct program_event *event,
+				 unsigned long long *fields, unsigned int nr_fields,
+				 unsigned long long caller)
+{
+	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
+	unsigned int cpu = bpf_get_smp_processor_id(), nr = 2, size;
+	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct frames_record *record;
+	struct room room;
+
+	if (!ring) {
+		count_lost();
+		return;
+	}
+	record = ring_reserve(ring, sizeof(*record), &room);
+	if (!record) {
+		no_room(cpu);
+		return;
+	}
+	record->head.time_ns = bpf_ktime_get_ns();
+	record->addresses[0] = PERF_CONTEXT_USER;
+	record->addresses[1] = PT_REGS_IP(regs);
+	if (caller)
+		record->addresses[nr++] = caller;
+	nr = walk_frames(record, PT_REGS_SP(regs), PT_REGS_FP(regs), nr);
+	if (nr > CALLCHAIN_MAX)
+		nr = CALLCHAIN_MAX;
+	size = sizeof(struct stack_head) + nr * 8 + sizeof(struct raw_head) + nr_fields * 8 +
+	       RAW_PAD;
+	record->head.header.type = PERF_RECORD_SAMPLE;
+	record->head.header.misc = PERF_RECORD_MISC_USER;
+	record->head.header.size = size;
+	record->head.id = event->id;
+	record->head.ip = PT_REGS_IP(regs);
+	record->head.pid = pid_tgid >> 32;
+	record->head.tid = pid_tgid;
+	record->head.cpu = cpu;
+	record->head.reserved = 0;
+	record->head.nr_addresses = nr;
+	fill_raw((void *)(record->addresses + nr), event, pid_tgid, fields, nr_fields);
+	ring_shrink(&room, sizeof(*record), size);
+	ring_seal(ring, room.at);
+	watch_ring(&room, cpu);
+}
+
+/* --- marks --- */
+
+#define TEXT_WORDS (PROGRAM_TEXT_BYTES / 8)
+
+/* The whole sample of a mark: a string as tracefs has it (__data_loc), its text behind the fields.
+ */
+struct mark_record {
+	struct plain_head head;
+	struct raw_head raw;
+	unsigned int ip_words[2]; /* of 64 bits, but not at a multiple of eight */
+	unsigned int data_loc;	  /* the text's place in the raw data, and its bytes << 16 */
+	unsigned int text_words[2 * TEXT_WORDS];
+};
+
+/*
+ * The mark that a task is making. Not on the stack, of which sleepable programs may use little
+ * (task_stack.bpf.h).
+ */
+struct mark {
+	unsigned long long ip;
+	unsigned int text_bytes; /* with the string's end */
+	unsigned int text[2 * TEXT_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct mark);
+} marks SEC(".maps");
+
+ALWAYS_INLINE struct mark *mark_of_task(unsigned long long flags)
+{
+	return bpf_task_storage_get(&marks, bpf_get_current_task_btf(), 0, flags);
+}
+
+/* Writes the task's mark. A function of its own, with a stack of its own. */
+static __attribute__((noinline)) int write_mark(const struct program_event *event)
+{
+	unsigned int cpu = bpf_get_smp_processor_id();
+	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct mark_record *record = 0;
+	struct mark *mark;
+	unsigned long long ip;
+	struct room room;
+
+	if (ring)
+		record = ring_reserve(ring, sizeof(*record), &room);
+	if (!record) {
+		no_room(cpu);
+		return 0;
+	}
+	fill_plain_head(&record->head, event, sizeof(*record), 0, bpf_get_current_pid_tgid(), cpu);
+	record->raw.size = sizeof(*record) - sizeof(record->head) - sizeof(record->raw.size);
+	record->raw.type = event->type;
+	record->raw.flags = record->raw.preempt_count = 0;
+	record->raw.pid = (int)record->head.tid;
+	/* Here rather than before: what is held over the reservation takes stack. */
+	mark = mark_of_task(0);
+	ip = mark ? mark->ip : 0;
+	record->head.ip = ip;
+	record->ip_words[0] = (unsigned int)ip;
+	record->ip_words[1] = (unsigned int)(ip >> 32);
+	record->data_loc = (offsetof(struct mark_record, text_words) -
+			    offsetof(struct mark_record, raw.type)) |
+			   (mark ? mark->text_bytes : 1) << 16;
+#pragma unroll
+	for (int i = 0; i < 2 * TEXT_WORDS; i++)
+		record->text_words[i] = mark ? mark->text[i] : 0;
+	ring_seal(ring, room.at);
+	watch_ring(&room, cpu);
+	return 0;
+}
+
+/* --- stacks as dumps, for whoever unwinds them --- */
+
+/* What follows RAW: REGS_USER (the ABI, registers) and STACK_USER (its size, bytes, its size). */
+#define DUMP_WORDS(nr_registers) (3 + (nr_registers))
+
+#define PAGE_BYTES		 4096 /* or a multiple of it */
+#define MAX_PAGES		 17   /* that a dump can touch */
+
+/*
+ * The bytes from @sp to the first page that cannot be read. Global, so that the verifier goes
+ * through the loop once for a program.
+ */
+__attribute__((noinline)) unsigned int readable_bytes(unsigned long long sp)
+{
+	unsigned long long page = sp & ~(PAGE_BYTES - 1ULL);
+	char byte;
+	int i;
+
+	for (i = 0; i < MAX_PAGES; i++)
+		if (bpf_probe_read_user(&byte, 1, (void *)(i ? page + i * PAGE_BYTES : sp)))
+			break;
+	return i ? page + i * PAGE_BYTES - sp : 0;
+}
+
+/*
+ * As much of the stack from @sp on as there is, at most @wanted bytes, a multiple of eight and no
+ * more than dump_bytes. Returns the bytes copied.
+ */
+ALWAYS_INLINE unsigned int copy_stack(char *to, unsigned long long sp, unsigned int wanted)
+{
+	unsigned int readable;
+
+	if (bpf_probe_read_user(to, wanted, (void *)sp) == 0)
+		return wanted;
+	readable = readable_bytes(sp) & ~7U;
+	if (readable > wanted)
+		readable = wanted;
+	return bpf_probe_read_user(to, readable, (void *)sp) == 0 ? readable : 0;
+}
+
+/* How much to dump: a multiple of eight, at most dump_bytes. */
+ALWAYS_INLINE unsigned int dump_size(unsigned long long pid_tgid, unsigned long long sp)
+{
+	unsigned long long bytes = dump_bytes;
+
+	if (dumps_fit) {
+		bytes = (stack_bytes_needed(pid_tgid >> 32, sp) + 7) & ~7ULL;
+		if (bytes > dump_bytes)
+			bytes = dump_bytes;
+	}
+	return bytes;
+}
+
+/* A sample with registers, fewer if it @fits, and the top of the stack. */
+ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event *event,
+			       unsigned long long *fields, unsigned int nr_fields, const bool fits)
+{
+	const unsigned int raw_bytes = sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
+	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
+	unsigned int bytes = dump_size(pid_tgid, PT_REGS_SP(regs)), size;
+	unsigned int cpu = bpf_get_smp_processor_id();
+	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct stack_head *head;
+	struct return_instance *pending;
+	const unsigned int nr_registers = fits ? NR_CALL_REGISTERS : NR_REGISTERS;
+	unsigned long long *words;
+	struct room room;
+
+	if (!ring) {
+		count_lost();
+		return;
+	}
+	size = sizeof(struct stack_head) + raw_bytes + DUMP_WORDS(nr_registers) * 8 + bytes;
+	head = ring_reserve(ring, size, &room);
+	if (!head) {
+		no_room(cpu);
+		return;
+	}
+	*head = (struct stack_head){
+		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (unsigned short)size},
+		.id = event->id,
+		.ip = PT_REGS_IP(regs),
+		.pid = pid_tgid >> 32,
+		.tid = (unsigned int)pid_tgid,
+		.time_ns = bpf_ktime_get_ns(),
+		.cpu = cpu,
+	};
+	fill_raw((void *)(head + 1), event, pid_tgid, fields, nr_fields);
+	words = (void *)((char *)(head + 1) + raw_bytes);
+	words[0] = PERF_SAMPLE_REGS_ABI_64;
+	if (fits)
+		copy_call_registers(words + 1, regs);
+	else
+		copy_registers(words + 1, regs);
+	words += 1 + nr_registers;
+	words[0] = bytes;
+	*(unsigned long long *)((char *)(words + 1) + bytes) =
+		copy_stack((char *)(words + 1), PT_REGS_SP(regs), bytes);
+	pending = pending_returns();
+	if (pending)
+		restore_returns((char *)(words + 1), PT_REGS_SP(regs), bytes, pending);
+	ring_seal(ring, room.at);
+	watch_ring(&room, cpu);
+}
+
+ALWAYS_INLINE void record(struct pt_regs *regs, const struct program_event *event,
+			  unsigned long long *fields, unsigned int nr_fields,
+			  unsigned long long caller)
+{
+	if (!event->type)
+		return;
+	if (!event->has_stack)
+		record_plain(regs, event, fields, nr_fields);
+	else if (dump_bytes && dumps_fit)
+		record_dump(regs, event, fields, nr_fields, true);
+	else if (dump_bytes)
+		record_dump(regs, event, fields, nr_fields, false);
+	else
+		record_frames(regs, event, fields, nr_fields, caller);
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records the system calls of common/schema/syscall_schema.h: a sample at the entry, with the
+ * arguments, and one at the return. Unlike probes they are hit by all processes of the machine. The
+ * calls of 32-bit code and of the x32 interface have other numbers, and are left out.
+ */
+#ifndef LEAKTOOLS_RECORDER_SYSCALLS_BPF_H
+#define LEAKTOOLS_RECORDER_SYSCALLS_BPF_H
+
+#include "recorder/bpf/filter.bpf.h"
+#include "recorder/bpf/samples.bpf.h"
+
+#define MAX_SYSCALL_ARGS 6
+
+struct program_syscall syscalls[PROGRAM_MAX_SYSCALLS];
+bool recording; /* between its start and its end */
+
+/* The row of a call of a recorded process, or NULL. */
+ALWAYS_INLINE const struct program_syscall *recorded_syscall(long number)
+{
+	unsigned long index = number;
+	const struct program_syscall *syscall;
+
+	if (!recording || index >= PROGRAM_MAX_SYSCALLS)
+		return 0;
+	syscall = &syscalls[index & (PROGRAM_MAX_SYSCALLS - 1)];
+	if (!syscall->enter.type || is_compat_syscall(bpf_get_current_task_btf()) || !is_recorded())
+		return 0;
+	return syscall;
+}
+
+ALWAYS_INLINE bool syscall_matches(const struct program_syscall *syscall,
+				   const unsigned long long *args)
+{
+	unsigned long long size = 0, replaces = 0;
+
+	if (!has_filter || syscall->size_arg < 0)
+		return true;
+#pragma unroll
+	for (int i = 0; i < MAX_SYSCALL_ARGS; i++) {
+		if (i == syscall->size_arg)
+			size = args[i];
+		if (i == syscall->replaces_arg)
+			replaces = args[i] & syscall->replaces_bit;
+	}
+	return replaces || (size >= filter_min && size <= filter_max);
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(syscall_enter, struct pt_regs *regs, long number)
+{
+	const struct program_syscall *syscall = recorded_syscall(number);
+	unsigned long long fields[1 + MAX_SYSCALL_ARGS] = {number};
+
+	if (!syscall)
+		return 0;
+	copy_syscall_args(fields + 1, regs);
+	if (!syscall_matches(syscall, fields + 1))
+		return 0;
+	if (syscall->is_brk)
+		fields[2] = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm, brk);
+	if (entries_have_stacks)
+		record(regs, &syscall->enter, fields, 1 + MAX_SYSCALL_ARGS, 0);
+	else
+		record_plain(regs, &syscall->enter, fields, 1 + MAX_SYSCALL_ARGS);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
+{
+	const struct program_syscall *syscall = recorded_syscall(syscall_number(regs));
+	unsigned long long args[MAX_SYSCALL_ARGS], fields[5];
+
+	if (!syscall)
+		return 0;
+	copy_syscall_args(args, regs);
+	if (!syscall_matches(syscall, args))
+		return 0;
+	fields[0] = syscall_number(regs);
+	fields[1] = ret;
+	/* Whom a wrapper without a frame returns to, frame pointers do not show. */
+	fields[2] = dump_bytes ? 0 : caller_at_entry(regs);
+	fields[3] = dump_bytes ? 0 : pending_function(PT_REGS_SP(regs));
+	fields[4] = 0;
+	if (syscall->pair_arg)
+		bpf_probe_read_user(&fields[4], sizeof(fields[4]),
+				    (void *)args[(syscall->pair_arg - 1) & 3]);
+	record(regs, &syscall->exit, fields, 5, 0);
+	return 0;
+}
+
+#endif

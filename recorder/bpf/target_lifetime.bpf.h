@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What happens to the processes of the table besides what is recorded: they exit, and others stop,
+ * continue and debug them. For backpressure.bpf.c and bpf_recorder.bpf.c.
+ */
+#ifndef LEAKTOOLS_RECORDER_TARGET_LIFETIME_BPF_H
+#define LEAKTOOLS_RECORDER_TARGET_LIFETIME_BPF_H
+
+#include "recorder/bpf/targets.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+#define SIGCONT	      18
+#define SI_KERNEL     0x80
+#define SEND_SIG_PRIV 1 /* include/linux/sched/signal.h: in place of a siginfo */
+
+/* include/linux/ptrace.h, include/trace/events/signal.h (Linux 6.18) */
+#define PT_PTRACED	       0x1
+#define PT_SEIZED	       0x10000
+#define TRACE_SIGNAL_DELIVERED 0
+
+/*
+ * Whoever has this id next is somebody else. Only the last thread finds none left that lives:
+ * do_exit(), kernel/exit.c (5.15 to 6.18), counts before it comes here.
+ */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(after_exit, struct task_struct *task)
+{
+	if (BPF_CORE_READ(task, signal, live.counter) <= 0)
+		gate_table_remove(&shared, BPF_CORE_READ(task, tgid));
+	return 0;
+}
+
+struct kernel_siginfo {
+	int si_code;
+} __attribute__((preserve_access_index));
+
+/* Our own stops come from the kernel; a process cannot pretend that of what it sends to another. */
+static bool is_from_kernel(struct kernel_siginfo *info)
+{
+	if ((unsigned long long)info <= SEND_SIG_PRIV)
+		return (unsigned long long)info == SEND_SIG_PRIV;
+	return BPF_CORE_READ(info, si_code) == SI_KERNEL;
+}
+
+/*
+ * A debugger that has not seized its threads stops them one by one with SIGSTOP, which it takes
+ * back: no SIGCONT follows. Attaching is the first of these (ptrace_attach(), kernel/ptrace.c).
+ */
+static bool is_debugged(struct task_struct *task)
+{
+	unsigned int ptrace = BPF_CORE_READ(task, ptrace);
+
+	return (ptrace & PT_PTRACED) && !(ptrace & PT_SEIZED);
+}
+
+/* Somebody stops or continues a recorded process: the gate is not to undo that. */
+SEC("tp_btf/signal_generate")
+int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct *task, int type,
+	     int result)
+{
+	struct gate_target *target;
+
+	if (sig != SIGSTOP && sig != SIGCONT)
+		return 0;
+	target = find_target(BPF_CORE_READ(task, tgid));
+	if (!target)
+		return 0;
+	if (sig == SIGSTOP && is_debugged(task)) {
+		target->debugged = 1;
+		return 0;
+	}
+	/* A process may ignore SIGCONT, but goes on; a container's first one may ignore SIGSTOP. */
+	if (sig == SIGSTOP && (is_from_kernel(info) || result != TRACE_SIGNAL_DELIVERED))
+		return 0;
+	target->job_stopped = sig == SIGSTOP;
+	return 0;
+}
+
+#endif

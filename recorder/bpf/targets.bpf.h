@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The table of recorded processes, as BPF programs see it, and stopping one: for backpressure.bpf.c
+ * and bpf_recorder.bpf.c.
+ */
+#ifndef LEAKTOOLS_RECORDER_TARGETS_BPF_H
+#define LEAKTOOLS_RECORDER_TARGETS_BPF_H
+
+#include "recorder/target_table/target_table.h"
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#define SIGSTOP 19
+
+/* The kernel's, as far as it is read; libbpf finds the offsets in the running kernel's BTF. */
+struct perf_event_context {
+	int nr_events;
+} __attribute__((preserve_access_index));
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+} __attribute__((preserve_access_index));
+
+struct mm_struct {
+	struct uprobes_state uprobes_state;
+	unsigned long start_stack;
+	unsigned long brk;
+	unsigned long exec_vm; /* pages */
+} __attribute__((preserve_access_index));
+
+struct thread_struct {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long fsbase;
+#else
+	struct {
+		unsigned long tp_value;
+	} uw;
+#endif
+} __attribute__((preserve_access_index));
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct upid {
+	int nr;
+} __attribute__((preserve_access_index));
+
+struct pid {
+	struct upid numbers[1]; /* the first is that of the first namespace */
+} __attribute__((preserve_access_index));
+
+struct signal_struct {
+	atomic_t live; /* threads that have not begun to exit */
+	struct tty_struct *tty;
+	struct pid *pids[4];
+	int leader; /* of a session */
+	unsigned int flags;
+} __attribute__((preserve_access_index));
+
+#if defined(__TARGET_ARCH_x86)
+struct thread_info {
+	unsigned int status;
+} __attribute__((preserve_access_index));
+#endif
+
+struct task_struct {
+#if defined(__TARGET_ARCH_x86)
+	struct thread_info thread_info;
+#endif
+	int tgid;
+	unsigned int ptrace;
+	struct task_struct *group_leader;
+	struct signal_struct *signal;
+	struct task_struct *real_parent;
+	struct perf_event_context *perf_event_ctxp;
+	struct mm_struct *mm;
+	struct uprobe_task *utask;
+	struct thread_struct thread;
+} __attribute__((preserve_access_index));
+
+struct gate_shared shared;
+
+/* Probes are hit by all processes of the machine, of which those in a cgroup may be meant. */
+const volatile bool everywhere = false;
+const volatile bool in_cgroup = false;
+const volatile unsigned long long cgroup_id = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(unsigned int));
+	__uint(value_size, sizeof(unsigned int));
+} recorded_cgroup SEC(".maps");
+
+static __attribute__((unused)) struct gate_target *find_target(unsigned int tgid)
+{
+	return gate_table_find(&shared, tgid);
+}
+
+static __attribute__((noinline, unused)) struct gate_target *add_target(unsigned int tgid)
+{
+	return gate_table_add(&shared, tgid);
+}
+
+/* The recorded process that runs now, or NULL: the probe may be hit by others, too. */
+static __attribute__((unused)) struct gate_target *current_target(void)
+{
+	return find_target(bpf_get_current_pid_tgid() >> 32);
+}
+
+static bool is_left_out(void)
+{
+	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32);
+
+	return target && target->role == GATE_LEFT_OUT;
+}
+
+/* With @everywhere: true if the process that runs now is one of those that are meant. */
+static __attribute__((unused)) bool is_in_scope(void)
+{
+	return !is_left_out() &&
+	       (!in_cgroup || bpf_current_task_under_cgroup(&recorded_cgroup, 0) == 1);
+}
+
+#define MAX_CGROUP_DEPTH 32
+
+/* The same, slower, for sleepable programs, which may not look into that map. */
+static __attribute__((unused)) bool is_in_scope_sleepable(void)
+{
+	if (is_left_out())
+		return false;
+	for (int level = 0; in_cgroup && level < MAX_CGROUP_DEPTH; level++)
+		if (bpf_get_current_ancestor_cgroup_id(level) == cgroup_id)
+			return true;
+	return !in_cgroup;
+}
+
+/* The same of what is hit by all processes in any case. */
+static __attribute__((unused)) bool is_recorded(void)
+{
+	return everywhere ? is_in_scope() : current_target() != 0;
+}
+
+/* include/linux/pid_types.h */
+#define PIDTYPE_OF_GROUP   2
+#define PIDTYPE_OF_SESSION 3
+
+#define SIGNAL_UNKILLABLE  0x40 /* include/linux/sched/signal.h: the init of a PID namespace */
+
+/*
+ * True if @task may be the job of a shell, which has a group of its own: the shell would take a
+ * stop for Ctrl-Z. Services lead a session, or have init for a parent.
+ */
+static bool is_job(struct task_struct *task)
+{
+	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
+
+	return !BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(parent, tgid) != GATE_INIT &&
+	       BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_GROUP]) !=
+		       BPF_CORE_READ(parent, signal, pids[PIDTYPE_OF_GROUP]);
+}
+
+/*
+ * True if @task is never to be stopped: who a debugger has, or who has to do with a terminal.
+ * Where all are recorded, nobody has named the process, and the least doubt spares it. (The init of
+ * a container is often the very daemon that was named, or whose cgroup was.)
+ */
+static __attribute__((noinline)) bool is_exempt(struct task_struct *task)
+{
+	if (BPF_CORE_READ(task, tgid) <= GATE_INIT || BPF_CORE_READ(task, ptrace) ||
+	    BPF_CORE_READ(task, group_leader, ptrace))
+		return true;
+	if (everywhere)
+		return BPF_CORE_READ(task, signal, tty) || is_job(task) ||
+		       (!in_cgroup && BPF_CORE_READ(task, signal, flags) & SIGNAL_UNKILLABLE);
+	if (!BPF_CORE_READ(task, signal, tty))
+		return false;
+	return is_job(task) || BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_SESSION],
+					     numbers[0].nr) == shared.own_session;
+}
+
+/* The process that runs now, if it may be stopped. */
+static __attribute__((unused)) struct gate_target *target_to_hold(void)
+{
+	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
+	struct gate_target *target = find_target(tgid);
+
+	if ((!target && !everywhere) || (target && target->role != GATE_RECORDED) ||
+	    is_exempt((struct task_struct *)bpf_get_current_task()))
+		return 0;
+	return target ? target : add_target(tgid);
+}
+
+/* False while there is nobody to end a stop in time. */
+static bool can_end_stops(void)
+{
+	return !shared.closed && !shared.paused &&
+	       (long long)(bpf_ktime_get_ns() - shared.guard_ns) < (long long)GATE_GUARD_LATE_NS;
+}
+
+/* False while nobody is to be stopped because a ring is full. */
+static __attribute__((unused)) bool may_hold(void)
+{
+	return shared.limit_bytes && !shared.overdue && can_end_stops();
+}
+
+/* False while nobody is to be stopped for set-up work. */
+static __attribute__((unused)) bool may_hold_for_set_up(void)
+{
+	return !shared.set_up_overdue && can_end_stops();
+}
+
+/* Before @target is marked as stopped. */
+static __attribute__((unused)) void begin_stop(struct gate_target *target)
+{
+	if (!target->stopped)
+		target->stopped_ns = bpf_ktime_get_ns();
+}
+
+/*
+ * Stops the process before it returns to user space. One that is stopped without a mark stays
+ * stopped: the mark is set before the signal, in case that nobody comes to the second, and after
+ * it, in case that the recorder took the first for one of an earlier stop.
+ *
+ * The signal is this thread's, not the process's: of those, a second one is nobody's while the
+ * first is pending, that is while the thread it went to is preempted on its way to user space, and
+ * the next thread on that CPU would run on for its whole time slice. It stops the process all the
+ * same.
+ */
+static __attribute__((unused)) void hold(struct gate_target *target)
+{
+	begin_stop(target);
+	if (__sync_lock_test_and_set(&target->stopped, 1) == 0)
+		target->stopped_ns = bpf_ktime_get_ns();
+	bpf_send_signal_thread(SIGSTOP);
+	target->stopped = 1;
+	shared.any_stopped = 1;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/events/attach.h"
+
+#include "common/diag.h"
+#include "recorder/processes/tasks.h"
+
+#include <errno.h>
+
+#define ATTEMPTS_BEFORE_HOLD 2
+
+/* Opens the events once. Returns 0, -EAGAIN if tasks came or went meanwhile, or another error. */
+static int attach_once(struct record_events *ret, const struct probe_set *const *probes,
+		       size_t nr_probes, const struct record_config *config, const pid_t *pids,
+		       size_t nr_pids)
+{
+	struct task_list before = {0}, after = {0};
+	int err = task_list_read(&before, pids, nr_pids);
+
+	if (err == -ESRCH)
+		diag_error("cannot attach: the process has ended");
+	if (!err) {
+		err = record_events_open(ret, probes, nr_probes, config, before.tids,
+					 before.nr_tids);
+		if (err == -ESRCH)
+			err = -EAGAIN;
+	}
+	if (!err) {
+		err = task_list_read(&after, pids, nr_pids);
+		/* Gone by now: what is open records its last words. */
+		if (err == -ESRCH)
+			err = 0;
+		else if (!err && task_list_has_grown(&before, &after))
+			err = -EAGAIN;
+	}
+	task_list_deinit(&before);
+	task_list_deinit(&after);
+	if (err == -EAGAIN)
+		record_events_close(ret);
+	return err;
+}
+
+int attach_events(struct record_events *ret, const struct probe_set *const *probes,
+		  size_t nr_probes, const struct record_config *config, const pid_t *pids,
+		  size_t nr_pids)
+{
+	static const pid_t everybody = -1;
+	struct task_hold hold;
+	int err = -EAGAIN;
+
+	/* Nobody is missed who is not opened for. */
+	if (config->scope != RECORD_PROCESSES)
+		return record_events_open(ret, probes, nr_probes, config, &everybody, 1);
+	*ret = (struct record_events){0};
+	for (int i = 0; i < ATTEMPTS_BEFORE_HOLD && err == -EAGAIN; i++)
+		err = attach_once(ret, probes, nr_probes, config, pids, nr_pids);
+	if (err != -EAGAIN)
+		return err;
+
+	diag_note("threads come and go: holding the process still while its events are opened");
+	err = task_hold_all(&hold, pids, nr_pids);
+	if (!err)
+		err = attach_once(ret, probes, nr_probes, config, pids, nr_pids);
+	task_hold_release(&hold);
+	if (err == -EAGAIN)
+		diag_error("cannot attach: threads come and go too fast; try again");
+	return err;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/output/compressor.h"
+
+#include "common/perf_disk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+struct compressor {
+	ZSTD_CCtx *context;
+	size_t cut;	      /* bytes still to come of a record that was cut */
+	uint64_t taken, made; /* bytes */
+};
+
+/* What zstd cannot make smaller it stores, with 3 bytes for each block and a few for the frame. */
+static_assert(sizeof(struct perf_event_header) + ZSTD_COMPRESSBOUND(COMPRESSOR_MAX_CONTENT_BYTES) <=
+		      COMPRESSOR_RECORD_BYTES,
+	      "a COMPRESSED record's size is 16 bits");
+
+int compressor_create(int level, struct compressor **ret)
+{
+	struct compressor *compressor;
+
+	if (level < 1 || level > COMPRESSOR_MAX_LEVEL)
+		return -EINVAL;
+	compressor = calloc(1, sizeof(*compressor));
+	if (!compressor)
+		return -ENOMEM;
+	compressor->context = ZSTD_createCCtx();
+	if (!compressor->context || ZSTD_isError(ZSTD_CCtx_setParameter(
+					    compressor->context, ZSTD_c_compressionLevel, level))) {
+		compressor_destroy(compressor);
+		return -ENOMEM;
+	}
+	*ret = compressor;
+	return 0;
+}
+
+void compressor_destroy(struct compressor *compressor)
+{
+	if (!compressor)
+		return;
+	ZSTD_freeCCtx(compressor->context);
+	free(compressor);
+}
+
+/* The bytes of the first records, as many as fit a COMPRESSED record; a larger one is cut. */
+static size_t first_records(struct compressor *compressor, const char *bytes, size_t size_bytes)
+{
+	size_t taken = compressor->cut;
+	struct perf_event_header header = {0};
+
+	compressor->cut = 0;
+	while (size_bytes - taken >= sizeof(header)) {
+		memcpy(&header, bytes + taken, sizeof(header));
+		if (header.size < sizeof(header) || header.size > size_bytes - taken ||
+		    header.size > COMPRESSOR_MAX_CONTENT_BYTES - taken)
+			break;
+		taken += header.size;
+	}
+	if (taken)
+		return taken;
+	taken = size_bytes < COMPRESSOR_MAX_CONTENT_BYTES ? size_bytes
+							  : COMPRESSOR_MAX_CONTENT_BYTES;
+	if (header.size > taken && header.size <= size_bytes)
+		compressor->cut = header.size - taken;
+	return taken;
+}
+
+ssize_t compressor_make_record(struct compressor *compressor, const char *bytes, size_t size_bytes,
+			       char *record, size_t *ret_record_bytes)
+{
+	struct perf_event_header header = {.type = PERF_USER_COMPRESSED};
+	ZSTD_inBuffer in = {bytes, first_records(compressor, bytes, size_bytes), 0};
+	ZSTD_outBuffer out = {record, COMPRESSOR_RECORD_BYTES, sizeof(header)};
+	size_t left;
+
+	do {
+		left = ZSTD_compressStream2(compressor->context, &out, &in, ZSTD_e_flush);
+		if (ZSTD_isError(left))
+			return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? -ENOMEM
+										       : -EIO;
+	} while (left > 0 && out.pos < out.size);
+	if (left > 0)
+		return -EIO; /* it is not as small as zstd promises */
+	header.size = (uint16_t)out.pos;
+	memcpy(record, &header, sizeof(header));
+	compressor->taken += in.size;
+	compressor->made += out.pos;
+	*ret_record_bytes = out.pos;
+	return (ssize_t)in.size;
+}
+
+uint32_t compressor_ratio(const struct compressor *compressor)
+{
+	uint64_t ratio = compressor->made
+				 ? (compressor->taken + compressor->made / 2) / compressor->made
+				 : 1;
+
+	return ratio ? (uint32_t)ratio : 1;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/output/synthesize.h"
+
+#include "common/elf/elf_file.h"
+#include "common/perf_disk.h"
+#include "common/scope.h"
+#include "common/proc/process_view.h"
+#include "recorder/processes/tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* The trailer of records other than samples, for RECORD_SAMPLE_TYPE. */
+static void add_trailer(void *at, pid_t pid, pid_t tid)
+{
+	struct record_trailer trailer = {.pid = (uint32_t)pid, .tid = (uint32_t)tid};
+
+	memcpy(at, &trailer, sizeof(trailer));
+}
+
+/* A thread beside its process's first: FORK is what tells a reader that they belong together. */
+static int write_fork(struct perf_writer *writer, pid_t pid, pid_t tid)
+{
+	struct {
+		struct perf_disk_task task;
+		struct record_trailer trailer;
+	} record = {
+		.task.header = {PERF_RECORD_FORK, PERF_RECORD_MISC_USER, sizeof(record)},
+		.task.pid = (uint32_t)pid,
+		.task.tid = (uint32_t)tid,
+		.task.ppid = (uint32_t)pid,
+		.task.ptid = (uint32_t)pid,
+	};
+
+	add_trailer(&record.trailer, pid, tid);
+	return perf_writer_add_record(writer, &record.task.header);
+}
+
+static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
+{
+	_cleanup_close_ int fd = -1;
+	struct {
+		struct perf_disk_comm task;
+		char comm[16];
+		struct record_trailer trailer;
+	} record = {
+		.task.header = {PERF_RECORD_COMM, PERF_RECORD_MISC_USER, sizeof(record)},
+		.task.pid = (uint32_t)pid,
+		.task.tid = (uint32_t)tid,
+	};
+	char path[64];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, record.comm, sizeof(record.comm) - 1);
+	if (len <= 0)
+		return 0;
+	record.comm[strcspn(record.comm, "\n")] = '\0';
+	add_trailer(&record.trailer, pid, tid);
+	return perf_writer_add_record(writer, &record.task.header);
+}
+
+/*
+ * The build-id of the file behind a mapping: map_files opens that very file, even when its path is
+ * in another mount namespace or has another file by now.
+ */
+static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct build_id *ret)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	char path[96];
+
+	ret->size = 0;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
+	fd = elf_file_open(path, &st);
+	if (fd >= 0)
+		build_id_read(fd, ret);
+}
+
+/* Paths are as the process sees them, as in the kernel's records. */
+static int write_mapping(struct perf_writer *writer, pid_t pid, const struct process_view *view,
+			 const char *line, bool with_data, struct build_ids *build_ids,
+			 struct live_unwinder *unwinder)
+{
+	char buffer[sizeof(struct perf_disk_mmap2) + PATH_MAX + 8 + sizeof(struct record_trailer)]
+		__attribute__((aligned(8))) = {0};
+	struct perf_disk_mmap2 *record = (struct perf_disk_mmap2 *)buffer;
+	char *path_in_record = buffer + sizeof(*record);
+	uint64_t start, end, offset, inode;
+	unsigned int major, minor;
+	struct build_id id;
+	char perms[5];
+	int path_at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
+		   &end, perms, &offset, &major, &minor, &inode, &path_at) != 7 ||
+	    !path_at || (perms[2] != 'x' && (!with_data || line[path_at] != '/')))
+		return 0;
+
+	const char *path = line[path_at] ? process_view_path(view, line + path_at) : "//anon";
+	size_t len = strlen(path), padded = len / 8 * 8 + 8;
+	if (len >= PATH_MAX)
+		return 0;
+	record->header.type = PERF_RECORD_MMAP2;
+	record->header.misc =
+		PERF_RECORD_MISC_USER | (perms[2] == 'x' ? 0 : PERF_RECORD_MISC_MMAP_DATA);
+	record->header.size = (uint16_t)(sizeof(*record) + padded + sizeof(struct record_trailer));
+	record->pid = record->tid = (uint32_t)pid;
+	record->address = start;
+	record->len = end - start;
+	record->file_offset = offset;
+	record->major = major;
+	record->minor = minor;
+	record->inode = inode;
+	record->prot =
+		(perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC;
+	record->flags = perms[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
+	memcpy(path_in_record, path, len);
+
+	mapping_build_id(pid, start, end, &id);
+	if (id.size) {
+		record->header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+		memset(&record->major, 0, 24);
+		record->build_id_size = id.size;
+		memcpy(record->build_id, id.bytes, id.size);
+		if (build_ids_add_record(build_ids, &record->header))
+			return -ENOMEM;
+	}
+	add_trailer(path_in_record + padded, pid, pid);
+	if (unwinder && live_unwinder_note(unwinder, &record->header))
+		return -ENOMEM;
+	return perf_writer_add_record(writer, &record->header);
+}
+
+static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
+			  struct build_ids *build_ids, struct live_unwinder *unwinder)
+{
+	_cleanup_fclose_ FILE *maps = NULL;
+	_cleanup_free_ char *line = NULL;
+	struct process_view view;
+	char path[32];
+	size_t size = 0;
+	int err = 0;
+
+	process_view_read(pid, &view);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && !err && getline(&line, &size, maps) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		err = write_mapping(writer, pid, &view, line, with_data, build_ids, unwinder);
+	}
+	return err;
+}
+
+int synthesize_process(struct perf_writer *writer, pid_t pid, bool with_data,
+		       struct build_ids *build_ids, struct live_unwinder *unwinder)
+{
+	struct task_list tasks;
+	int err = task_list_read(&tasks, &pid, 1);
+
+	if (!err)
+		err = write_comm(writer, pid, pid);
+	for (size_t i = 0; i < tasks.nr_tids && !err; i++) {
+		if (tasks.tids[i] == pid)
+			continue;
+		err = write_fork(writer, pid, tasks.tids[i]);
+		if (!err)
+			err = write_comm(writer, pid, tasks.tids[i]);
+	}
+	task_list_deinit(&tasks);
+	if (!err)
+		err = write_mappings(writer, pid, with_data, build_ids, unwinder);
+	return err == -ESRCH ? 0 : err;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records for what existed before recording began: the processes' threads, their names and their
+ * mappings of files. They carry time 0, as perf's do: before everything.
+ */
+#ifndef LEAKTOOLS_RECORDER_SYNTHESIZE_H
+#define LEAKTOOLS_RECORDER_SYNTHESIZE_H
+
+#include "recorder/output/build_ids.h"
+#include "recorder/output/live_unwinder.h"
+#include "recorder/output/perf_writer.h"
+
+#include <sys/types.h>
+
+/*
+ * Writes FORK, COMM and MMAP2 records for process @pid and adds the build-ids of the files it has
+ * mapped to @build_ids; @unwinder, which may be NULL, gets to know the mappings. Those that are not
+ * executable are left out unless @with_data. A process that is gone is no error. Returns 0 or a
+ * negative errno.
+ */
+int synthesize_process(struct perf_writer *writer, pid_t pid, bool with_data,
+		       struct build_ids *build_ids, struct live_unwinder *unwinder);
+
+#endif

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/output/write_queue.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* After a signal, how long the thread may take for a buffer before the user is told. */
+#define TELL_AFTER_MS 300
+/* After a signal, how long a pipe's reader may take nothing before what is left is dropped. */
+#define GIVE_UP_NS 700000000ULL
+/* How long a thread that was woken may take to end. */
+#define JOIN_NS 300000000
+
+struct write_buffer {
+	struct write_buffer *next;
+	bool compressed;
+	size_t filled;
+	char bytes[WRITE_QUEUE_BUFFER_BYTES];
+};
+
+struct write_queue {
+	int fd;
+	const char *name;
+	bool is_regular;
+	_Atomic int error; /* the first failure, a negative errno */
+	_Atomic uint64_t written;
+
+	/* Of the thread that adds. */
+	int signal_fd;
+	struct write_buffer *current;
+	size_t nr_buffers; /* allocated */
+	bool compressed;
+	bool interrupted, told;
+	uint64_t progress_bytes, progress_ns; /* since the signal */
+
+	/* Of the thread that writes. */
+	pthread_t thread;
+	struct compressor *compressor;
+	char *records; /* of compressor */
+
+	int progress_fd; /* an eventfd: the thread has done a buffer that somebody waited for */
+	int stop_fd;	 /* an eventfd: nothing is to be waited for any more */
+
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t work;
+	struct write_buffer *first, **last; /* to be written */
+	struct write_buffer *unused;
+	bool busy; /* the thread has a buffer */
+	bool stop;
+	bool is_waited_for;
+};
+
+static void signal_event(int fd)
+{
+	static const uint64_t one = 1;
+
+	/* It fails only where it is signalled already, many times. */
+	if (write(fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* Reports the first failure, whichever thread has it. */
+static int fail(struct write_queue *queue, int err)
+{
+	static const char *const advice[] = {
+		[EINTR] = "; what its reader has not taken is dropped",
+		[EPIPE] = "; its reader is gone",
+		[ENOSPC] = "; what was recorded so far is kept",
+	};
+	const char *hint = (size_t)err < ARRAY_SIZE(advice) && advice[err] ? advice[err] : "";
+	int none = 0;
+
+	if (err == EINTR && queue->is_regular)
+		hint = "; what is not written yet is dropped";
+	if (atomic_compare_exchange_strong(&queue->error, &none, -err))
+		diag_error("cannot write %s: %s%s", queue->name, strerror(err), hint);
+	return -err;
+}
+
+/* --- The thread that writes --- */
+
+/* The pipe is full. Waits until it takes more, or nothing is to be waited for. */
+static void wait_for_reader(struct write_queue *queue)
+{
+	struct pollfd fds[] = {
+		{.fd = queue->fd, .events = POLLOUT},
+		{.fd = queue->stop_fd, .events = POLLIN},
+	};
+
+	if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+		fail(queue, errno);
+}
+
+static int write_bytes(struct write_queue *queue, const char *bytes, size_t size_bytes)
+{
+	while (size_bytes > 0 && !write_queue_error(queue)) {
+		ssize_t n = write(queue->fd, bytes, size_bytes);
+
+		if (n < 0 && errno == EAGAIN) {
+			wait_for_reader(queue);
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(queue, errno);
+		atomic_fetch_add(&queue->written, (uint64_t)n);
+		bytes += n;
+		size_bytes -= (size_t)n;
+	}
+	return write_queue_error(queue);
+}
+
+static int write_compressed(struct write_queue *queue, const char *bytes, size_t size_bytes)
+{
+	size_t filled = 0;
+	int err = 0;
+
+	while (size_bytes > 0 && !err) {
+		size_t record_bytes = 0;
+		ssize_t taken = compressor_make_record(queue->compressor, bytes, size_bytes,
+						       queue->records + filled, &record_bytes);
+
+		if (taken < 0)
+			return fail(queue, (int)-taken);
+		filled += record_bytes;
+		bytes += taken;
+		size_bytes -= (size_t)taken;
+		if (size_bytes && WRITE_QUEUE_BUFFER_BYTES - filled >= COMPRESSOR_RECORD_BYTES)
+			continue;
+		err = write_bytes(queue, queue->records, filled);
+		filled = 0;
+	}
+	return err;
+}
+
+static void write_buffer(struct write_queue *queue, const struct write_buffer *buffer)
+{
+	if (buffer->compressed)
+		write_compressed(queue, buffer->bytes, buffer->filled);
+	else
+		write_bytes(queue, buffer->bytes, buffer->filled);
+}
+
+/*
+ * Capabilities are a thread's: the session drops those of its own thread only, and says so where
+ * that fails, as it does here then. libcap-ng's state is each thread's own, too.
+ */
+static void drop_capabilities(void)
+{
+	capng_clear(CAPNG_SELECT_BOTH);
+	capng_apply(CAPNG_SELECT_BOTH);
+}
+
+static void *run(void *arg)
+{
+	struct write_queue *queue = arg;
+
+	drop_capabilities();
+	pthread_mutex_lock(&queue->lock);
+	for (;;) {
+		struct write_buffer *buffer;
+
+		while (!queue->first && !queue->stop)
+			pthread_cond_wait(&queue->work, &queue->lock);
+		if (queue->stop)
+			break;
+		buffer = queue->first;
+		queue->first = buffer->next;
+		if (!queue->first)
+			queue->last = &queue->first;
+		queue->busy = true;
+		pthread_mutex_unlock(&queue->lock);
+
+		if (!write_queue_error(queue))
+			write_buffer(queue, buffer);
+
+		pthread_mutex_lock(&queue->lock);
+		buffer->next = queue->unused;
+		queue->unused = buffer;
+		queue->busy = false;
+		if (queue->is_waited_for)
+			signal_event(queue->progress_fd);
+		queue->is_waited_for = false;
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return NULL;
+}
+
+/* --- The thread that adds --- */
+
+static void give_up(struct write_queue *queue)
+{
+	fail(queue, EINTR);
+	signal_event(queue->stop_fd);
+}
+
+/* The first signal ends the recording, the second the waiting. */
+static void take_signal(struct write_queue *queue)
+{
+	struct signalfd_siginfo signal;
+
+	if (read(queue->signal_fd, &signal, sizeof(signal)) != sizeof(signal))
+		return;
+	if (queue->interrupted)
+		give_up(queue);
+	queue->interrupted = true;
+	queue->progress_bytes = write_queue_written(queue);
+	queue->progress_ns = clock_now_ns();
+}
+
+static void tell_why(struct write_queue *queue)
+{
+	if (!queue->told)
+		diag_note("ending; what is recorded %s, Ctrl-C drops it",
+			  queue->is_regular ? "is still being written"
+					    : "waits for the reader of the pipe");
+	queue->told = true;
+}
+
+/* A signal has come: the reader is not waited for when it takes nothing. */
+static void check_progress(struct write_queue *queue)
+{
+	uint64_t written = write_queue_written(queue), now_ns = clock_now_ns();
+
+	if (written != queue->progress_bytes) {
+		queue->progress_bytes = written;
+		queue->progress_ns = now_ns;
+	} else if (!queue->is_regular && now_ns - queue->progress_ns > GIVE_UP_NS) {
+		give_up(queue);
+	}
+}
+
+/* Waits for the thread to have done a buffer, or for a signal. */
+static void wait_for_progress(struct write_queue *queue)
+{
+	struct pollfd fds[] = {
+		{.fd = queue->progress_fd, .events = POLLIN},
+		{.fd = queue->signal_fd, .events = POLLIN},
+	};
+	int timeout_ms = queue->interrupted ? TELL_AFTER_MS : -1;
+	int nr = poll(fds, ARRAY_SIZE(fds), timeout_ms);
+	uint64_t count;
+
+	if (nr < 0 && errno != EINTR)
+		fail(queue, errno);
+	if (nr == 0)
+		tell_why(queue);
+	if (queue->interrupted)
+		check_progress(queue);
+	if (nr <= 0)
+		return;
+	if ((fds[0].revents & POLLIN) && read(queue->progress_fd, &count, sizeof(count)) < 0)
+		return;
+	if (fds[1].revents & POLLIN)
+		take_signal(queue);
+}
+
+/* An empty buffer becomes the current one; NULL after a failure. */
+static struct write_buffer *get_buffer(struct write_queue *queue)
+{
+	struct write_buffer *buffer = NULL;
+
+	while (!write_queue_error(queue)) {
+		pthread_mutex_lock(&queue->lock);
+		buffer = queue->unused;
+		if (buffer)
+			queue->unused = buffer->next;
+		queue->is_waited_for = !buffer;
+		pthread_mutex_unlock(&queue->lock);
+		if (!buffer && queue->nr_buffers < WRITE_QUEUE_BUFFERS) {
+			buffer = malloc(sizeof(*buffer));
+			queue->nr_buffers += buffer != NULL;
+			/* With one there is a way on, a slower one. */
+			if (!buffer && queue->nr_buffers == 0)
+				fail(queue, ENOMEM);
+		}
+		if (buffer) {
+			buffer->filled = 0;
+			buffer->compressed = queue->compressed;
+			queue->current = buffer;
+			return buffer;
+		}
+		wait_for_progress(queue);
+	}
+	return NULL;
+}
+
+/* Gives the current buffer to the thread. With @if_idle only if nothing else waits for it. */
+static void hand_over(struct write_queue *queue, bool if_idle)
+{
+	struct write_buffer *buffer = queue->current;
+
+	if (!buffer || !buffer->filled)
+		return;
+	pthread_mutex_lock(&queue->lock);
+	if (!if_idle || !queue->first) {
+		buffer->next = NULL;
+		*queue->last = buffer;
+		queue->last = &buffer->next;
+		queue->current = NULL;
+		pthread_cond_signal(&queue->work);
+	}
+	pthread_mutex_unlock(&queue->lock);
+}
+
+char *write_queue_reserve(struct write_queue *queue, size_t size_bytes)
+{
+	struct write_buffer *buffer = queue->current;
+
+	if (write_queue_error(queue))
+		return NULL;
+	if (buffer && size_bytes > WRITE_QUEUE_BUFFER_BYTES - buffer->filled) {
+		hand_over(queue, false);
+		buffer = NULL;
+	}
+	if (!buffer) {
+		buffer = get_buffer(queue);
+		if (!buffer)
+			return NULL;
+	}
+	buffer->filled += size_bytes;
+	return buffer->bytes + buffer->filled - size_bytes;
+}
+
+int write_queue_add(struct write_queue *queue, const char *bytes, size_t size_bytes)
+{
+	while (size_bytes > 0) {
+		size_t part = size_bytes < UINT16_MAX ? size_bytes : UINT16_MAX;
+		char *to = write_queue_reserve(queue, part);
+
+		if (!to)
+			break;
+		memcpy(to, bytes, part);
+		bytes += part;
+		size_bytes -= part;
+	}
+	return write_queue_error(queue);
+}
+
+void write_queue_set_compressed(struct write_queue *queue, bool compressed)
+{
+	queue->compressed = compressed && queue->compressor;
+	hand_over(queue, false);
+	if (queue->current)
+		queue->current->compressed = queue->compressed;
+}
+
+int write_queue_flush(struct write_queue *queue)
+{
+	hand_over(queue, true);
+	return write_queue_error(queue);
+}
+
+int write_queue_drain(struct write_queue *queue)
+{
+	bool idle = false;
+
+	hand_over(queue, false);
+	for (;;) {
+		pthread_mutex_lock(&queue->lock);
+		idle = !queue->first && !queue->busy;
+		queue->is_waited_for = !idle;
+		pthread_mutex_unlock(&queue->lock);
+		/* A regular file takes what is being written, soon. */
+		if (idle || (write_queue_error(queue) && !queue->is_regular))
+			return write_queue_error(queue);
+		wait_for_progress(queue);
+	}
+}
+
+uint64_t write_queue_written(const struct write_queue *queue)
+{
+	return atomic_load(&queue->written);
+}
+
+int write_queue_error(const struct write_queue *queue)
+{
+	return atomic_load_explicit(&queue->error, memory_order_relaxed);
+}
+
+bool write_queue_interrupted(const struct write_queue *queue)
+{
+	return queue->interrupted;
+}
+
+/* --- Life --- */
+
+static int start_thread(struct write_queue *queue)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&queue->thread, NULL, run, queue);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+static void free_queue(struct write_queue *queue)
+{
+	struct write_buffer *lists[] = {queue->first, queue->unused}, *buffer;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		while ((buffer = lists[i])) {
+			lists[i] = buffer->next;
+			free(buffer);
+		}
+	}
+	free(queue->current);
+	free(queue->records);
+	compressor_destroy(queue->compressor);
+	if (queue->progress_fd >= 0)
+		close(queue->progress_fd);
+	if (queue->stop_fd >= 0)
+		close(queue->stop_fd);
+	pthread_cond_destroy(&queue->work);
+	pthread_mutex_destroy(&queue->lock);
+	free(queue);
+}
+
+int write_queue_create(int fd, const char *name, int signal_fd, struct compressor *compressor,
+		       struct write_queue **ret)
+{
+	struct write_queue *queue = calloc(1, sizeof(*queue));
+	struct stat st;
+	int err = 0;
+
+	if (!queue) {
+		diag_error("cannot write %s: out of memory", name);
+		compressor_destroy(compressor);
+		return -ENOMEM;
+	}
+	queue->fd = fd;
+	queue->name = name;
+	queue->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	queue->signal_fd = signal_fd;
+	queue->compressor = compressor;
+	queue->last = &queue->first;
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_cond_init(&queue->work, NULL);
+	queue->progress_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	queue->stop_fd = queue->progress_fd < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (queue->stop_fd < 0)
+		err = -errno;
+	if (!err && compressor) {
+		queue->records = malloc(WRITE_QUEUE_BUFFER_BYTES);
+		err = queue->records ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = start_thread(queue);
+	if (err) {
+		diag_error("cannot start a thread to write %s: %s", name, strerror(-err));
+		free_queue(queue);
+		return err;
+	}
+	*ret = queue;
+	return 0;
+}
+
+void write_queue_destroy(struct write_queue *queue)
+{
+	struct timespec deadline;
+	int none = 0;
+
+	if (!queue)
+		return;
+	/* What is left is not missed: it failed, or the recording did before it. */
+	atomic_compare_exchange_strong(&queue->error, &none, -ECANCELED);
+	pthread_mutex_lock(&queue->lock);
+	queue->stop = true;
+	pthread_cond_signal(&queue->work);
+	pthread_mutex_unlock(&queue->lock);
+	signal_event(queue->stop_fd);
+
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_nsec += JOIN_NS;
+	deadline.tv_sec += deadline.tv_nsec / 1000000000;
+	deadline.tv_nsec %= 1000000000;
+	if (queue->is_regular)
+		pthread_join(queue->thread, NULL);
+	else if (pthread_timedjoin_np(queue->thread, NULL, &deadline))
+		return; /* it sits in a write(): queue and thread end with the process */
+	free_queue(queue);
+}

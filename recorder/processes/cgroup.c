@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/processes/cgroup.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <mntent.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+/* A descriptor of directory @path, or a negative errno; *@ret_type: its file system's. */
+static int open_directory(const char *path, long *ret_type)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct statfs fs;
+
+	if (fd < 0 || fstatfs(fd, &fs) < 0)
+		return -errno;
+	*ret_type = (long)fs.f_type;
+	return steal_fd(fd);
+}
+
+/* The first mount of the hierarchy of version 2; NULL if there is none. */
+static char *find_hierarchy(void)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *entry;
+	char *found = NULL;
+
+	while (mounts && !found && (entry = getmntent(mounts)))
+		if (strcmp(entry->mnt_type, "cgroup2") == 0)
+			found = strdup(entry->mnt_dir);
+	if (mounts)
+		endmntent(mounts);
+	return found;
+}
+
+int cgroup_open(const char *path)
+{
+	_cleanup_free_ char *hierarchy = find_hierarchy(), *below = NULL;
+	long type = 0;
+	int fd = open_directory(path, &type);
+
+	if (!hierarchy) {
+		if (fd >= 0)
+			close(fd);
+		diag_error("cannot record cgroup %s: no hierarchy of version 2 is mounted; mount "
+			   "-t cgroup2 does that",
+			   path);
+		return -ENOENT;
+	}
+	if (fd >= 0 && type == CGROUP2_SUPER_MAGIC)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && type == CGROUP_SUPER_MAGIC) {
+		diag_error("cannot record cgroup %s: it is of version 1; those of version 2 are "
+			   "below %s",
+			   path, hierarchy);
+		return -EINVAL;
+	}
+	if (asprintf(&below, "%s/%s", hierarchy, path) < 0) {
+		below = NULL;
+		return -ENOMEM;
+	}
+	fd = open_directory(below, &type);
+	if (fd < 0)
+		diag_error("no cgroup %s: %s; those that there are, are below %s", path,
+			   strerror(-fd), hierarchy);
+	return fd;
+}
+
+/* Its inode's: cgroup_id(), include/linux/cgroup.h. */
+uint64_t cgroup_id(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_ino : 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/processes/launch.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <elf.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/*
+ * System calls to watch for the mapping of an allocator. The dynamic linker needs some ten for each
+ * library before it has relocated them, which is when an allocator can first be called.
+ */
+#define MAX_SYSCALL_STOPS 40000
+
+/* In the child: waits for the tracer, then becomes the command. Writes errno to @status_fd. */
+static void __attribute__((noreturn))
+run_child(char *const *argv, bool own_stdout, int go_fd, int status_fd)
+{
+	sigset_t none;
+	char byte;
+	int err;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	if (own_stdout)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	/* The tracer is gone if this ends without a byte. */
+	if (read(go_fd, &byte, 1) == 1)
+		execvp(argv[0], argv);
+	err = errno;
+	if (write(status_fd, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static int report_death(const char *command, int status, int status_fd)
+{
+	int err;
+
+	if (read(status_fd, &err, sizeof(err)) == sizeof(err)) {
+		diag_error("cannot run %s: %s", command, strerror(err));
+		return -err;
+	}
+	if (WIFSIGNALED(status))
+		diag_error("cannot record %s: signal %d killed it before it used an allocator",
+			   command, WTERMSIG(status));
+	else
+		diag_error(
+			"cannot record %s: it ended, with status %d, before it used an allocator",
+			command, WEXITSTATUS(status));
+	return -ECHILD;
+}
+
+/* A command on its way from fork() to its first allocator. */
+struct launch {
+	const char *command;
+	pid_t pid;
+	int status_fd;	     /* the child's errno, if exec fails */
+	bool last_maps_code; /* the system call it is in is an mmap() of code */
+	bool has_unmapped;   /* it has called munmap(): glibc's loader does when all is loaded */
+	const struct launch_options *options;
+};
+
+/* Waits for a stop that is an exec or a system call's; signals are passed on. 0 or negative errno.
+ */
+static int wait_for_stop(struct launch *launch, int *ret_status)
+{
+	for (;;) {
+		int status, signal_to_pass;
+
+		if (waitpid(launch->pid, &status, __WALL) != launch->pid) {
+			int err = errno;
+
+			diag_error("cannot trace %s: %s", launch->command, strerror(err));
+			return -err;
+		}
+		if (!WIFSTOPPED(status)) {
+			launch->pid = -1;
+			return report_death(launch->command, status, launch->status_fd);
+		}
+		*ret_status = status;
+		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8) ||
+		    WSTOPSIG(status) == (SIGTRAP | 0x80))
+			return 0;
+		signal_to_pass = status >> 16 ? 0 : WSTOPSIG(status);
+		ptrace(PTRACE_SYSCALL, launch->pid, 0, signal_to_pass);
+	}
+}
+
+/* True if the stop is the successful end of an mmap() of code. */
+static bool mapped_code(struct launch *launch)
+{
+	struct __ptrace_syscall_info info;
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, launch->pid, sizeof(info), &info) < 0)
+		return true; /* Linux before 5.3: look after each call */
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		launch->last_maps_code =
+			info.entry.nr == SYS_mmap && (info.entry.args[2] & PROT_EXEC);
+		launch->has_unmapped |= info.entry.nr == SYS_munmap;
+		return false;
+	}
+	return info.op == PTRACE_SYSCALL_INFO_EXIT && launch->last_maps_code && !info.exit.is_error;
+}
+
+/* True if no dynamic linker was mapped with the program: what it has now is all there will be. */
+static bool is_static(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	unsigned long pair[2];
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	f = fopen(path, "re");
+	while (f && fread(pair, sizeof(pair), 1, f) == 1)
+		if (pair[0] == AT_BASE)
+			return pair[1] == 0;
+	return false;
+}
+
+static int plan_probes(const struct launch *launch, struct probe_set *ret)
+{
+	return probe_set_plan_pid_with(ret, launch->pid, launch->options->operators);
+}
+
+/* Goes on from exec until all that launch.h speaks of is mapped, and plans the probes. */
+static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
+{
+	bool has_allocator = false, has_libc = false;
+	int status = 0;
+
+	for (int i = 0; i < MAX_SYSCALL_STOPS; i++) {
+		int err = wait_for_stop(launch, &status);
+		bool exec;
+
+		if (err)
+			return err;
+		exec = status >> 16 == PTRACE_EVENT_EXEC;
+		if (exec && is_static(launch->pid))
+			return plan_probes(launch, ret_probes);
+		launch->has_unmapped &= !exec;
+		if (exec || mapped_code(launch))
+			has_allocator = probe_set_pid_has_allocator(launch->pid, &has_libc);
+		if (has_allocator &&
+		    (launch->has_unmapped ||
+		     (has_libc &&
+		      resource_wishes_are_mapped(launch->options->resources, launch->pid))))
+			return plan_probes(launch, ret_probes);
+		ptrace(PTRACE_SYSCALL, launch->pid, 0, 0);
+	}
+	diag_error("cannot record %s: it maps no library with malloc and free", launch->command);
+	return -ENOENT;
+}
+
+/* Forks, seizes the child and lets it exec. */
+static int start(struct launch *launch, char *const *argv, bool own_stdout)
+{
+	_cleanup_close_ int go_read = -1, go_write = -1, status_write = -1;
+	int go[2], status[2];
+	int err = 0;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -errno;
+	go_read = go[0];
+	go_write = go[1];
+	if (pipe2(status, O_CLOEXEC) < 0)
+		return -errno;
+	launch->status_fd = status[0];
+	status_write = status[1];
+
+	launch->pid = fork();
+	if (launch->pid < 0)
+		return -errno;
+	if (launch->pid == 0) {
+		close(go_write);
+		run_child(argv, own_stdout, go_read, status_write);
+	}
+	/* A command that nobody records, because the recorder was killed, was not asked for. */
+	if (ptrace(PTRACE_SEIZE, launch->pid, 0,
+		   PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) < 0 ||
+	    write(go_write, "", 1) != 1)
+		err = -errno;
+	return err;
+}
+
+int launch_command(char *const *argv, const struct launch_options *options, struct launched *ret,
+		   struct probe_set *ret_probes)
+{
+	struct launch launch = {.command = argv[0], .pid = -1, .status_fd = -1, .options = options};
+	int err = start(&launch, argv, options->own_stdout);
+
+	*ret_probes = (struct probe_set){0};
+	if (err)
+		diag_error("cannot start %s: %s", argv[0], strerror(-err));
+	else
+		err = reach_allocator(&launch, ret_probes);
+	if (launch.status_fd >= 0)
+		close(launch.status_fd);
+	if (err && launch.pid > 0) {
+		kill(launch.pid, SIGKILL);
+		waitpid(launch.pid, NULL, __WALL);
+	}
+	*ret = (struct launched){err ? -1 : launch.pid, !err};
+	return err;
+}
+
+void launch_release(struct launched *launched)
+{
+	if (launched->stopped)
+		ptrace(PTRACE_DETACH, launched->pid, 0, 0);
+	launched->stopped = false;
+}

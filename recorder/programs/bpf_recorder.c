@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/programs/bpf_recorder.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "bpf_recorder.skel.h"
+#include "common/proc/process_view.h"
+#include "recorder/processes/cgroup.h"
+#include "recorder/backpressure/backpressure.h"
+#include "recorder/programs/private_stack.h"
+#include "recorder/programs/bpf_sites.h"
+#include "recorder/programs/bpf_syscalls.h"
+
+#include <errno.h>
+#include <bpf/bpf.h>
+#include <limits.h>
+#include <linux/bpf.h>
+#include <stdarg.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+
+#define MAX_RING_PAGES	65536	   /* what the verifier lets programs add to a pointer */
+#define MIN_CHUNK_BYTES 32	   /* glibc's MINSIZE */
+#define MAX_HELD_BLOCKS (4U << 20) /* with a filter, of allocators without a size word */
+
+/* uapi/linux/bpf.h of Linux 6.13; the build's may be older. */
+#define ATTACH_UPROBE_MULTI   48 /* BPF_TRACE_UPROBE_MULTI */
+#define ATTACH_UPROBE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION */
+
+/* The attributes of BPF_LINK_CREATE for uprobe_multi. */
+struct link_create_attr {
+	uint32_t program_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_counter_offsets, cookies;
+	uint32_t nr, multi_flags, pid, reserved;
+};
+
+/* The same for BPF_PERF_EVENT. */
+struct link_perf_attr {
+	uint32_t program_fd, target_fd, attach_type, flags;
+	uint64_t cookie;
+};
+
+static int libbpf_silent(enum libbpf_print_level level, const char *format, va_list args)
+{
+	/* A kernel that permits no BPF is no failure. */
+	return 0;
+}
+
+/* glibc's chunk size for a request: malloc/malloc.c, request2size(). */
+static uint64_t size_word(uint64_t bytes)
+{
+	uint64_t chunk = (bytes + 8 + 15) & ~15ULL;
+
+	return chunk < MIN_CHUNK_BYTES ? MIN_CHUNK_BYTES : chunk;
+}
+
+static bool has_tracepoint(const char *name)
+{
+	const char *tracefs = probe_tracefs_dir();
+	char path[PATH_MAX];
+
+	return tracefs &&
+	       snprintf(path, sizeof(path), "%s/events/%s", tracefs, name) < (int)sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
+static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *config)
+{
+	uint32_t ring_bytes = config->ring_pages * (uint32_t)getpagesize();
+	const struct size_range *sizes = &config->sizes;
+	uint64_t secret;
+	int err;
+
+	bpf->rodata->dump_bytes =
+		config->call_graph == CALL_GRAPH_DWARF ? record_config_dump_bytes(config, true) : 0;
+	/* perf wants dumps of the size that it asked for. */
+	bpf->rodata->dumps_fit = record_config_unwinds(config);
+	bpf->rodata->entries_have_stacks = config->free_stacks;
+	/* The reader is to be awake well before the gate (backpressure.c), which it makes needless.
+	 */
+	bpf->rodata->wakeup_bytes = ring_bytes / 8;
+	bpf->rodata->ring_mask = ring_bytes - 1;
+	bpf->rodata->lost_id = PROGRAM_FIRST_ID;
+	bpf->rodata->has_filter = config->has_sizes;
+	bpf->rodata->filter_min = sizes->min_bytes;
+	bpf->rodata->filter_max = sizes->max_bytes;
+	bpf->rodata->size_word_min = size_word(sizes->min_bytes);
+	/* A remainder too small for a chunk of its own stays with the block. */
+	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
+	bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
+	bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
+	bpf->rodata->cgroup_id = cgroup_id(config->cgroup_fd);
+	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		return -EIO;
+	bpf->rodata->ring_secret = secret;
+	err = bpf_map__set_value_size(bpf_map__inner_map(bpf->maps.rings),
+				      (uint32_t)program_ring_value_bytes(ring_bytes));
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.rings,
+					       (uint32_t)libbpf_num_possible_cpus());
+	if (err)
+		return err;
+	if (config->has_sizes)
+		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);
+	/* They slow down every system call of the machine: only where they are wanted. */
+	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
+	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
+	/*
+	 * They hold processes for late_files_serve(), so only where somebody calls it. Where the
+	 * kernel has no such tracepoint, files that come later are not recorded.
+	 */
+	bpf_program__set_autoload(bpf->progs.after_map_pages,
+				  !config->no_heap &&
+					  has_tracepoint("filemap/mm_filemap_map_pages"));
+	bpf_program__set_autoload(bpf->progs.after_file_fault,
+				  !config->no_heap && has_tracepoint("filemap/mm_filemap_fault"));
+	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_point, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_exit, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_resource_entry,
+					      ATTACH_UPROBE_MULTI);
+	return 0;
+}
+
+/* One ring, if that CPU is there. */
+static int create_ring(struct probe_programs *programs, size_t cpu, uint32_t size_bytes)
+{
+	const struct bpf_map_create_opts opts = {.sz = sizeof(opts), .map_flags = BPF_F_MMAPABLE};
+	char path[64];
+	_cleanup_close_ int fd = -1;
+	uint32_t key = (uint32_t)cpu;
+	int err;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu", cpu);
+	if (access(path, F_OK) < 0)
+		return 0;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ring", sizeof(key),
+			    (uint32_t)program_ring_value_bytes(size_bytes), 1, &opts);
+	if (fd < 0)
+		return fd;
+	err = bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.rings), &key, &fd, BPF_ANY);
+	return err ? err
+		   : program_ring_init(&programs->rings[cpu], fd, size_bytes,
+				       programs->bpf->rodata->ring_secret);
+}
+
+static int ignore_wakeup(void *context, void *data, size_t size)
+{
+	return 0;
+}
+
+static int create_rings(struct probe_programs *programs, const struct record_config *config)
+{
+	uint32_t size_bytes = config->ring_pages * (uint32_t)getpagesize();
+	int err = 0;
+
+	programs->wakeups = ring_buffer__new(bpf_map__fd(programs->bpf->maps.wakeups),
+					     ignore_wakeup, NULL, NULL);
+	programs->nr_rings = (size_t)libbpf_num_possible_cpus();
+	programs->rings = calloc(programs->nr_rings, sizeof(*programs->rings));
+	if (!programs->rings)
+		programs->nr_rings = 0;
+	if (!programs->rings || !programs->wakeups)
+		err = -ENOMEM;
+	for (size_t cpu = 0; cpu < programs->nr_rings && !err; cpu++)
+		err = create_ring(programs, cpu, size_bytes);
+	if (err)
+		diag_error("cannot create rings of %u pages: %s; give a smaller -m",
+			   config->ring_pages, strerror(-err));
+	return err;
+}
+
+int probe_programs_create(const struct record_config *config, struct probe_programs **ret)
+{
+	struct probe_programs *programs;
+	int err = 0;
+
+	/* The programs see the processes' ids as the first namespace has them. */
+	if (!process_view_is_first())
+		return -EOPNOTSUPP;
+	if (config->ring_pages > MAX_RING_PAGES) {
+		diag_error(
+			"cannot create rings of %u pages: recording programs write into at most %u; "
+			"give a smaller -m, or --perf-events",
+			config->ring_pages, MAX_RING_PAGES);
+		return -EINVAL;
+	}
+	programs = calloc(1, sizeof(*programs));
+	if (!programs) {
+		diag_error("cannot load the recording programs: out of memory");
+		return -ENOMEM;
+	}
+	libbpf_set_print(libbpf_silent);
+	programs->bpf = bpf_recorder_bpf__open();
+	if (!programs->bpf || configure(programs->bpf, config) ||
+	    bpf_recorder_bpf__load(programs->bpf))
+		err = -EOPNOTSUPP;
+	else if (!uprobe_programs_are_safe(programs->bpf->obj))
+		err = -EPROTONOSUPPORT;
+	if (!err && config->scope == RECORD_CGROUP &&
+	    gate_set_cgroup(bpf_map__fd(programs->bpf->maps.recorded_cgroup), config->cgroup_fd))
+		err = -EOPNOTSUPP;
+	if (!err)
+		err = create_rings(programs, config);
+	if (!err && bpf_recorder_bpf__attach(programs->bpf))
+		err = -EOPNOTSUPP;
+	if (err) {
+		probe_programs_destroy(programs);
+		return err;
+	}
+	*ret = programs;
+	return 0;
+}
+
+void probe_programs_destroy(struct probe_programs *programs)
+{
+	if (!programs)
+		return;
+	for (size_t i = 0; i < programs->nr_links; i++)
+		close(programs->link_fds[i]);
+	free(programs->link_fds);
+	for (size_t i = 0; i < programs->nr_rings; i++)
+		program_ring_deinit(&programs->rings[i]);
+	free(programs->rings);
+	free(programs->rows);
+	ring_buffer__free(programs->wakeups);
+	bpf_recorder_bpf__destroy(programs->bpf);
+	free(programs);
+}
+
+static int add_link(struct probe_programs *programs, int fd)
+{
+	int *fds = reallocarray(programs->link_fds, programs->nr_links + 1, sizeof(*fds));
+
+	if (!fds) {
+		close(fd);
+		return -ENOMEM;
+	}
+	programs->link_fds = fds;
+	fds[programs->nr_links++] = fd;
+	return 0;
+}
+
+/* The program for linked processes at @place, or NULL: they are watched elsewhere. */
+static const struct bpf_program *program_at(const struct probe_programs *programs,
+					    const struct program_place *place)
+{
+	if (place->nr_points)
+		return NULL;
+	if (place->file->has_resources)
+		return programs->bpf->progs.linked_resource_entry;
+	if (place->ret && place->ret->point == PROBE_RETURN)
+		return programs->bpf->progs.linked_call;
+	return place->entry->schema->effect == HEAP_MARK ? programs->bpf->progs.linked_mark
+							 : programs->bpf->progs.linked_entry;
+}
+
+uint64_t program_point_offset(const struct program_point *point)
+{
+	return point->place->ret->function_offset + point->outcome->offset;
+}
+
+/* Links @program to @nr places of @file; @cookies may be NULL. */
+static int create_link(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
+		       const struct bpf_program *program, const uint64_t *offsets,
+		       const uint64_t *cookies, size_t nr)
+{
+	char path[PROBE_FD_PATH_MAX];
+	struct link_create_attr attr = {
+		.program_fd = (uint32_t)bpf_program__fd(program),
+		.attach_type = program == programs->bpf->progs.linked_call ? ATTACH_UPROBE_SESSION
+									   : ATTACH_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.cookies = (uintptr_t)cookies,
+		.nr = (uint32_t)nr,
+		.pid = (uint32_t)pid,
+	};
+	int fd, err;
+
+	if (nr == 0)
+		return 0;
+	probe_fd_path(file->fd, path);
+	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	err = errno;
+	if (fd >= 0)
+		return add_link(programs, fd);
+	if (err == ESRCH)
+		diag_error("cannot attach: process %d has ended", pid);
+	else if (!pid)
+		diag_error("cannot attach to %s: %s", file->display, strerror(err));
+	else
+		diag_error("cannot attach to %s in process %d: %s", file->display, pid,
+			   strerror(err));
+	return -err;
+}
+
+/* True if a place of @file's before the @nth probe is where that one is. */
+static bool is_linked_before(const struct probe_file *file, size_t nth)
+{
+	for (size_t i = 0; i < nth; i++)
+		if (file->probes[i].point == PROBE_EXIT &&
+		    file->probes[i].offset == file->probes[nth].offset)
+			return true;
+	return false;
+}
+
+/*
+ * Links the exits of @file's functions, each once though several may share it: whose call it is
+ * that ends is noted (exits.bpf.h).
+ */
+static int link_exits(struct probe_programs *programs, const struct probe_file *file, pid_t pid)
+{
+	_cleanup_free_ uint64_t *offsets = calloc(file->nr_probes + 1, sizeof(*offsets));
+	size_t nr = 0;
+
+	if (!offsets)
+		return -ENOMEM;
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].point == PROBE_EXIT && !is_linked_before(file, i))
+			offsets[nr++] = file->probes[i].offset;
+	return create_link(programs, file, pid, programs->bpf->progs.linked_exit, offsets, NULL,
+			   nr);
+}
+
+/* Links the places of @file that are @program's. */
+static int link_file(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
+		     const struct bpf_program *program)
+{
+	uint64_t offsets[PROGRAM_MAX_SITES], cookies[PROGRAM_MAX_SITES];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < programs->nr_places; i++) {
+		const struct program_place *place = &programs->places[i];
+
+		if (place->file != file || program_at(programs, place) != program)
+			continue;
+		offsets[nr] = place->offset;
+		cookies[nr++] = i;
+	}
+	for (size_t i = 0; program == programs->bpf->progs.linked_point && i < programs->nr_points;
+	     i++) {
+		const struct program_point *point = &programs->points[i];
+
+		if (point->place->file != file)
+			continue;
+		offsets[nr] = program_point_offset(point);
+		cookies[nr++] = program_point_site(i);
+	}
+	return create_link(programs, file, pid, program, offsets, cookies, nr);
+}
+
+/* The program for followed ones at @point of @place. */
+static const struct bpf_program *followed_at(const struct probe_programs *programs,
+					     const struct program_place *place,
+					     enum probe_point point)
+{
+	if (point == PROBE_EXIT)
+		return programs->bpf->progs.followed_exit;
+	if (place->file->has_resources)
+		return programs->bpf->progs.followed_resource_entry;
+	if (point == PROBE_RETURN)
+		return programs->bpf->progs.followed_return;
+	return place->entry && place->entry->schema->effect == HEAP_MARK
+		       ? programs->bpf->progs.followed_mark
+		       : programs->bpf->progs.followed_entry;
+}
+
+int probe_programs_attach(const struct probe_programs *programs, int fd, enum probe_point point,
+			  size_t site)
+{
+	const struct bpf_program *program =
+		site < programs->nr_places ? followed_at(programs, &programs->places[site], point)
+					   : programs->bpf->progs.followed_point;
+	struct link_perf_attr attr = {
+		.program_fd = (uint32_t)bpf_program__fd(program),
+		.target_fd = (uint32_t)fd,
+		.attach_type = BPF_PERF_EVENT,
+		.cookie = site,
+	};
+	/* Not libbpf's: it loads programs to find out what the kernel has, without the right to. */
+	int link_fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return link_fd < 0 ? -errno : link_fd;
+}
+
+int probe_programs_link(struct probe_programs *programs, pid_t pid)
+{
+	const struct bpf_program *const linked[] = {
+		programs->bpf->progs.linked_call,	    programs->bpf->progs.linked_point,
+		programs->bpf->progs.linked_entry,	    programs->bpf->progs.linked_mark,
+		programs->bpf->progs.linked_resource_entry,
+	};
+	const struct probe_file *file = NULL;
+	int err = 0;
+
+	/* The places of a file stand together. */
+	for (size_t i = 0; i < programs->nr_places && !err; i++) {
+		if (programs->places[i].file == file)
+			continue;
+		file = programs->places[i].file;
+		err = link_exits(programs, file, pid);
+		for (size_t j = 0; j < ARRAY_SIZE(linked) && !err; j++)
+			err = link_file(programs, file, pid, linked[j]);
+	}
+	return err;
+}
+
+static void warn_of_left_out(size_t nr, const struct probe_file *first)
+{
+	diag_warn("%s of user %u%s not recorded: a user's files may have %d allocator functions, "
+		  "all users' but root's %d, and all files %d",
+		  first->display, (unsigned int)first->owner,
+		  nr > 1 ? " and other files are" : ", and what may follow, is", PROGRAM_USER_SHARE,
+		  PROGRAM_USERS_SHARE, PROGRAM_MAX_PLACES);
+}
+
+int probe_programs_add_late(struct probe_programs *programs, const struct probe_file *file)
+{
+	size_t first = programs->nr_places, nr;
+	int err;
+
+	if (!program_places_find_file_shared(programs, file, false)) {
+		/* One line: whoever brings so many files could fill the screen as well. */
+		if (!programs->left_out_late)
+			warn_of_left_out(1, file);
+		programs->left_out_late = true;
+		return -E2BIG;
+	}
+	nr = program_places_fill_late(programs, programs->bpf->bss->sites, first);
+	err = link_exits(programs, file, 0);
+	if (!err)
+		err = link_file(programs, file, 0, programs->bpf->progs.linked_call);
+	if (!err)
+		err = link_file(programs, file, 0, programs->bpf->progs.linked_entry);
+	return err ? err : (int)nr;
+}
+
+void probe_programs_know_code(struct probe_programs *programs, pid_t pid, uint64_t pages)
+{
+	const uint32_t tgid = (uint32_t)pid;
+
+	bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.code_seen), &tgid, &pages, BPF_ANY);
+}
+
+void probe_programs_know_file(struct probe_programs *programs, const struct program_file *file)
+{
+	const unsigned char known = 1;
+
+	/* Where there is no room, the next to map it is held in vain. */
+	bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.files_seen), file, &known, BPF_ANY);
+}
+
+int probe_programs_plan(struct probe_programs *programs, const struct probe_set *const *sets,
+			const bool *only_registered, size_t nr_sets,
+			const struct record_config *config, struct record_events *events)
+{
+	const struct probe_file *left_out;
+	size_t nr;
+	int err = 0;
+
+	for (size_t i = 0; i < nr_sets && !err; i++) {
+		/* Of processes that were named, everything or nothing is recorded. */
+		if (config->scope == RECORD_PROCESSES) {
+			err = program_places_find(programs, sets[i], only_registered[i]);
+			continue;
+		}
+		nr = program_places_find_shared(programs, sets[i], only_registered[i], &left_out);
+		if (nr)
+			warn_of_left_out(nr, left_out);
+	}
+	programs->nr_planned = programs->nr_places;
+	if (err == -E2BIG)
+		diag_error("cannot record: the processes use more than %d allocator functions",
+			   PROGRAM_MAX_SITES);
+	if (!err)
+		err = program_places_describe(programs, programs->bpf->bss->sites, config, events);
+	if (!err)
+		err = program_syscalls_describe(programs->bpf->bss->syscalls, config, events);
+	if (err == -ENOMEM)
+		diag_error("cannot describe the events: out of memory");
+	return err;
+}
+
+void probe_programs_start(struct probe_programs *programs)
+{
+	__atomic_store_n(&programs->bpf->bss->recording, true, __ATOMIC_SEQ_CST);
+}
+
+void probe_programs_stop(struct probe_programs *programs)
+{
+	__atomic_store_n(&programs->bpf->bss->recording, false, __ATOMIC_SEQ_CST);
+}
+
+struct gate_shared *probe_programs_gate(const struct probe_programs *programs)
+{
+	return &programs->bpf->bss->shared;
+}
+
+unsigned long long *probe_programs_stack_tops(const struct probe_programs *programs)
+{
+	return programs->bpf->bss->stack_tops;
+}
+
+int probe_programs_wakeup_fd(const struct probe_programs *programs)
+{
+	return bpf_map__fd(programs->bpf->maps.wakeups);
+}
+
+void probe_programs_woken(struct probe_programs *programs)
+{
+	ring_buffer__consume(programs->wakeups);
+}
+
+void probe_programs_rearm(struct probe_programs *programs, size_t cpu)
+{
+	__atomic_store_n(&programs->bpf->bss->cpus[cpu & (GATE_MAX_CPUS - 1)].woken, 0,
+			 __ATOMIC_SEQ_CST);
+}
+
+uint64_t probe_programs_take_lost(struct probe_programs *programs, size_t cpu)
+{
+	unsigned long long *lost = &programs->bpf->bss->cpus[cpu & (GATE_MAX_CPUS - 1)].lost;
+
+	return __atomic_load_n(lost, __ATOMIC_RELAXED)
+		       ? __atomic_exchange_n(lost, 0, __ATOMIC_SEQ_CST)
+		       : 0;
+}
+
+/* __bpf_trace_run() in kernel/trace/bpf_trace.c counts what it skips; 7.x runs it preemptibly. */
+static uint64_t nr_skipped(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+	int fd = bpf_program__fd(program);
+
+	return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 ? info.recursion_misses : 0;
+}
+
+uint64_t probe_programs_nr_skipped(const struct probe_programs *programs)
+{
+	const struct bpf_program *const watched[] = {
+		programs->bpf->progs.syscall_enter,   programs->bpf->progs.syscall_exit,
+		programs->bpf->progs.after_fork,      programs->bpf->progs.after_exec,
+		programs->bpf->progs.after_map_pages, programs->bpf->progs.after_file_fault,
+	};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
+		sum += nr_skipped(watched[i]);
+	return sum;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The recorder's end of a program ring (bpf_ring_shared.h).
+ */
+#ifndef LEAKTOOLS_RECORDER_BPF_RING_H
+#define LEAKTOOLS_RECORDER_BPF_RING_H
+
+#include "recorder/bpf/bpf_ring_shared.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct program_ring {
+	struct program_ring_control *control; /* NULL: there is no ring */
+	const char *data;
+	size_t size_bytes; /* a power of two */
+	uint64_t secret;
+	uint64_t at;	  /* of the next record to read */
+	uint64_t nr_read; /* records that were taken; the reader counts them */
+};
+
+/* The bytes of a ring's value in its map, for @size_bytes of records. */
+static inline size_t program_ring_value_bytes(size_t size_bytes)
+{
+	return PROGRAM_RING_DATA_OFFSET + size_bytes + PROGRAM_RING_SLACK_BYTES;
+}
+
+/*
+ * Maps the array @map_fd that is the ring of @size_bytes. @secret is the programs'. Returns 0 or a
+ * negative errno, not reported.
+ */
+int program_ring_init(struct program_ring *ret, int map_fd, size_t size_bytes, uint64_t secret);
+void program_ring_deinit(struct program_ring *ring);
+
+/*
+ * The next record before position @end, or NULL. *@ret_busy is set if that is because a program is
+ * still writing it. It is valid until program_ring_consume(), which gives the space back.
+ */
+const struct perf_event_header *program_ring_next(struct program_ring *ring, uint64_t end,
+						  bool *ret_busy);
+void program_ring_consume(struct program_ring *ring);
+
+/* The position behind the last record that has room in the ring by now. */
+static inline uint64_t program_ring_end(const struct program_ring *ring)
+{
+	return __atomic_load_n(&ring->control->head, __ATOMIC_ACQUIRE);
+}
+
+/* The records that have room but were never read; exact once no program runs any more. */
+static inline uint64_t program_ring_nr_unread(const struct program_ring *ring)
+{
+	return __atomic_load_n(&ring->control->records, __ATOMIC_ACQUIRE) - ring->nr_read;
+}
+
+#endif

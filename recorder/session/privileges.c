@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/session/privileges.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <cap-ng.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Of the thread that drains the rings. */
+#define READER_NICE (-10)
+
+/*
+ * Debian's and Ubuntu's kernels know levels above 2, at which perf_event_open() takes CAP_SYS_ADMIN
+ * (EACCES from security_perf_event_open() with CAP_PERFMON only, seen on Debian's 6.1.192).
+ */
+static bool perfmon_is_enough(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level;
+
+	return !f || fscanf(f, "%d", &level) != 1 || level <= 2;
+}
+
+void privileges_drop(const struct privileges_kept *kept)
+{
+	const struct {
+		unsigned int capability;
+		bool wanted;
+	} capabilities[] = {
+		{CAP_KILL, kept->kill},
+		{CAP_PERFMON, kept->perfmon},
+		{CAP_SYS_ADMIN, kept->perfmon && !perfmon_is_enough()},
+		{CAP_DAC_READ_SEARCH, kept->read_code},
+		{CAP_SYS_PTRACE, kept->read_code},	   /* /proc/PID/root */
+		{CAP_CHECKPOINT_RESTORE, kept->read_code}, /* /proc/PID/map_files */
+	};
+	bool keep[ARRAY_SIZE(capabilities)];
+
+	capng_get_caps_process();
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
+		keep[i] = capabilities[i].wanted &&
+			  capng_have_capability(CAPNG_PERMITTED, capabilities[i].capability);
+	capng_clear(CAPNG_SELECT_BOTH);
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
+		if (keep[i])
+			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
+				     capabilities[i].capability);
+	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
+		diag_warn("cannot drop capabilities: going on with them");
+}
+
+void privileges_raise_priority(void)
+{
+	if (getpriority(PRIO_PROCESS, 0) > READER_NICE)
+		setpriority(PRIO_PROCESS, 0, READER_NICE);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/targets/dlopen_watch.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/scope.h"
+#include "probes/tracefs/group_name.h"
+#include "probes/plan/probe_plan.h"
+#include "common/proc/process_view.h"
+#include "recorder/target_table/target_table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/sysmacros.h>
+
+/*
+ * Of the CPU. The largest programs, of 50 MB of code, take 300 ms; a library about one. Meanwhile
+ * the rings are not drained, and processes whose rings are full wait.
+ */
+#define FILE_NS	  500000000ULL
+#define SLICE_NS  10000000ULL
+#define USER_NS	  1500000000ULL
+#define WINDOW_NS 10000000000ULL
+
+/*
+ * Spares whoever maps a file that was looked at being held. Where stat() tells of another device
+ * than the kernel's inode, as on btrfs and overlayfs, the first to map it is held in vain.
+ */
+static void tell_programs(struct late_files *late)
+{
+	dev_t device;
+	ino_t inode;
+
+	for (; allocator_search_file(late->search, late->nr_known, &device, &inode);
+	     late->nr_known++) {
+		/* The kernel's dev_t: include/linux/kdev_t.h. */
+		struct program_file file = {(uint64_t)major(device) << 20 | minor(device), inode};
+
+		probe_programs_know_file(late->programs, &file);
+	}
+}
+
+void late_files_init(struct late_files *ret, struct probe_programs *programs, struct gate *gate,
+		     struct allocator_search *search)
+{
+	const struct allocator_search_limits limits = {SLICE_NS, USER_NS, WINDOW_NS};
+
+	*ret = (struct late_files){.programs = programs, .gate = gate, .search = search};
+	if (programs)
+		tell_programs(ret);
+	allocator_search_limit(search, &limits);
+}
+
+/*
+ * mm->exec_vm: /proc shows it in two parts (task_mem(), fs/proc/task_mmu.c). 0: it cannot be read,
+ * and the process is held once in vain.
+ */
+static uint64_t code_pages(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	uint64_t kib = 0, part;
+	char path[32], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmExe: %" SCNu64, &part) == 1 ||
+		    sscanf(line, "VmLib: %" SCNu64, &part) == 1)
+			kib += part;
+	return kib * 1024 / (uint64_t)getpagesize();
+}
+
+void late_files_know_process(struct late_files *late, pid_t pid)
+{
+	probe_programs_know_code(late->programs, pid, code_pages(pid));
+}
+
+void late_files_deinit(struct late_files *late)
+{
+	for (size_t i = 0; i < late->nr_sets; i++) {
+		probe_set_deinit(late->sets[i]);
+		free(late->sets[i]);
+	}
+	free(late->sets);
+	*late = (struct late_files){0};
+}
+
+/* Keeps @set, and takes its files over. Returns where they are now, or NULL: out of memory. */
+static struct probe_set *keep(struct late_files *late, struct probe_set *set)
+{
+	struct probe_set **grown, *kept;
+
+	grown = reallocarray(late->sets, late->nr_sets + 1, sizeof(struct probe_set *));
+	if (!grown)
+		return NULL;
+	late->sets = grown;
+	kept = malloc(sizeof(*kept));
+	if (!kept)
+		return NULL;
+	*kept = *set;
+	*set = (struct probe_set){0};
+	late->sets[late->nr_sets++] = kept;
+	return kept;
+}
+
+/* True if the file was found twice: while it was being mapped. */
+static bool is_recorded(const struct probe_programs *programs, const struct probe_file *file)
+{
+	struct group_name name, other;
+
+	if (group_name_parse(file->group, &name))
+		return false;
+	for (size_t i = 0; i < programs->nr_places; i++)
+		if (group_name_parse(programs->places[i].file->group, &other) == 0 &&
+		    other.inode_hash == name.inode_hash && other.build_hash == name.build_hash)
+			return true;
+	return false;
+}
+
+/* Those that are not recorded are let go: whoever loads many is not to use up our descriptors. */
+static void record_files(struct late_files *late, struct probe_set *set, pid_t pid)
+{
+	char name[PROCESS_NAME_MAX];
+
+	process_view_format_name(pid, name);
+	for (size_t i = 0; i < set->nr_files; i++) {
+		struct probe_file *file = &set->files[i];
+		int nr = is_recorded(late->programs, file)
+				 ? 0
+				 : probe_programs_add_late(late->programs, file);
+
+		if (nr > 0) {
+			diag_note("recording %s, too, which %s has loaded", file->display, name);
+		} else if (nr == 0 || nr == -E2BIG) {
+			probe_file_deinit(file);
+			*file = (struct probe_file){.fd = -1};
+		}
+	}
+}
+
+/* Returns true if there is more to look at. */
+static bool look_at_process(struct late_files *late, pid_t pid)
+{
+	struct probe_set set = {.with_operators = late->operators, .limit_ns = FILE_NS}, *kept;
+	int found = allocator_search_process(late->search, pid, &set);
+
+	if (found >= 0 && set.nr_files) {
+		kept = keep(late, &set);
+		if (kept)
+			record_files(late, kept, pid);
+		else
+			diag_error("cannot record what process %d has loaded: out of memory",
+				   (int)pid);
+	}
+	probe_set_deinit(&set);
+	return found > 0;
+}
+
+bool late_files_are_waiting(const struct late_files *late)
+{
+	return late->programs && gate_table(late->gate)->any_mapped;
+}
+
+void late_files_serve(struct late_files *late)
+{
+	struct gate_shared *shared = gate_table(late->gate);
+	uint64_t end_ns = clock_thread_ns() + SLICE_NS;
+
+	if (!__atomic_exchange_n(&shared->any_mapped, 0, __ATOMIC_SEQ_CST))
+		return;
+	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
+		struct gate_target *target = &shared->targets[i];
+		struct program_file file;
+
+		if (!gate_is_process(target->tgid) || !target->has_mapped)
+			continue;
+		/* The others keep waiting, and their marks. */
+		if (clock_thread_ns() > end_ns) {
+			shared->any_mapped = 1;
+			break;
+		}
+		target->looked_at = 1;
+		__atomic_store_n(&target->has_mapped, 0, __ATOMIC_SEQ_CST);
+		/* Another that comes meanwhile sets the mark again. */
+		file = (struct program_file){target->mapped_device, target->mapped_inode};
+		if (look_at_process(late, (pid_t)target->tgid)) {
+			target->has_mapped = 1;
+			target->looked_at = 0;
+			shared->any_mapped = 1;
+			tell_programs(late);
+			break;
+		}
+		probe_programs_know_file(late->programs, &file);
+		tell_programs(late);
+		target->looked_at = 0;
+		/* Who was stopped goes on with the end of the round. */
+		shared->any_stopped = 1;
+	}
+}

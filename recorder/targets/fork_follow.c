@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/targets/fork_follow.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+#include "probes/plan/exit_plan.h"
+#include "recorder/target_table/target_table.h"
+#include "recorder/programs/bpf_sites.h"
+#include "recorder/processes/tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/syscall.h>
+
+/* A process that is held creates no threads, once it has stopped; until then the list may grow. */
+#define MAX_ATTEMPTS 100
+
+void followers_init(struct followers *ret, struct probe_programs *programs, struct gate *gate)
+{
+	*ret = (struct followers){.programs = programs, .gate = gate};
+}
+
+int followers_deinit(struct followers *followers)
+{
+	int err = followers->error, err_remove = 0;
+
+	for (size_t i = 0; i < followers->nr_fds; i++)
+		close(followers->fds[i]);
+	if (followers->own_probes.nr_files)
+		err_remove = probe_set_unregister(&followers->own_probes);
+	probe_set_deinit(&followers->own_probes);
+	free(followers->fds);
+	*followers = (struct followers){0};
+	return err ? err : err_remove;
+}
+
+/* The probe of a copy of a set that stands for @probe. */
+static int copy_probe(struct probe_file *to, const struct probe *probe)
+{
+	struct probe *copy = &to->probes[to->nr_probes];
+
+	*copy = *probe;
+	copy->tracefs_id = -1;
+	copy->registered_here = false;
+	copy->definition = NULL;
+	copy->points = NULL;
+	copy->nr_points = 0;
+	copy->fetch_args = strdup(probe->fetch_args);
+	to->nr_probes++;
+	return copy->fetch_args ? 0 : -ENOMEM;
+}
+
+/* A copy of @file, with room for @nr_probes. */
+static struct probe_file *copy_file(struct probe_set *to, const struct probe_file *file,
+				    size_t nr_probes)
+{
+	struct probe_file *copy = &to->files[to->nr_files++];
+
+	*copy = (struct probe_file){.fd = -1};
+	memcpy(copy->group, file->group, sizeof(copy->group));
+	copy->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	if (copy->fd < 0)
+		return NULL;
+	copy->path = strdup(file->path);
+	copy->display = strdup(file->display);
+	copy->probes = calloc(nr_probes, sizeof(*copy->probes));
+	return copy->path && copy->display && copy->probes ? copy : NULL;
+}
+
+/* A probe at a point, which records nothing by itself. */
+static int copy_point(struct probe_file *to, const struct program_point *point)
+{
+	const struct probe *function = point->place->ret;
+	struct probe *probe = &to->probes[to->nr_probes++];
+
+	*probe = (struct probe){
+		.schema = function->schema,
+		.point = PROBE_ENTRY,
+		.function_offset = function->function_offset,
+		.offset = program_point_offset(point),
+		.fetch_args = strdup(""),
+		.tracefs_id = -1,
+	};
+	snprintf(probe->event, sizeof(probe->event), "%s_%" PRIx64, function->schema->function,
+		 point->outcome->offset);
+	return probe->fetch_args ? 0 : -ENOMEM;
+}
+
+/* A return probe, or probes at exits. */
+static size_t nr_returns(const struct program_place *place)
+{
+	return place->ret && place->ret->point != PROBE_EXIT ? 1 : program_place_nr_exits(place);
+}
+
+static int copy_place(struct probe_file *to, const struct probe_programs *programs,
+		      const struct program_place *place)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < place->nr_points && !err; i++)
+		err = copy_point(to, &programs->points[place->first_point + i]);
+	if (place->nr_points || err)
+		return err;
+	if (place->entry)
+		err = copy_probe(to, place->entry);
+	for (size_t i = 0; i < nr_returns(place) && !err; i++)
+		err = copy_probe(to, place->ret + i);
+	return err;
+}
+
+/* Copies the probes that are recorded, file by file, in the order of the places. */
+static int copy_probes(struct probe_set *to, const struct probe_programs *programs)
+{
+	const struct probe_file *file = NULL;
+	struct probe_file *copy = NULL;
+	int err = 0;
+
+	to->files = calloc(programs->nr_planned, sizeof(*to->files));
+	if (!to->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
+		const struct program_place *place = &programs->places[i];
+
+		if (place->file != file) {
+			file = place->file;
+			copy = copy_file(to, file, file->nr_probes + programs->nr_points);
+		}
+		err = copy ? copy_place(copy, programs, place) : -ENOMEM;
+	}
+	return err;
+}
+
+/* Takes over @fd. */
+static int add_fd(struct followers *followers, int fd)
+{
+	int *fds = reallocarray(followers->fds, followers->nr_fds + 1, sizeof(*fds));
+
+	if (!fds) {
+		close(fd);
+		return -ENOMEM;
+	}
+	followers->fds = fds;
+	fds[followers->nr_fds++] = fd;
+	return 0;
+}
+
+static int open_event(const struct probe *probe, pid_t tid, bool inherit)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = (uint64_t)probe->tracefs_id,
+		.sample_period = 1,
+		.inherit = inherit,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * Not on an event that is inherited: it would take the program along when its task ends
+ * (perf_event_free_bpf_prog(), Linux 6.18).
+ */
+static int attach_program(struct followers *followers, const struct probe *probe, size_t site)
+{
+	int fd = open_event(probe, task_for_programs(gate_guard_pid(followers->gate)), false);
+	int err = fd < 0 ? fd : add_fd(followers, fd);
+
+	if (err)
+		return err;
+	fd = probe_programs_attach(followers->programs, fd, probe->point, site);
+	return fd < 0 ? fd : add_fd(followers, fd);
+}
+
+/* The next of the copies, which are in the order of the places. */
+static const struct probe *next_copy(const struct probe_set *copies, size_t *file, size_t *nr)
+{
+	if (*nr == copies->files[*file].nr_probes) {
+		++*file;
+		*nr = 0;
+	}
+	return &copies->files[*file].probes[(*nr)++];
+}
+
+/* How many probes copy_place() makes. */
+static size_t count_copies(const struct program_place *place)
+{
+	return place->nr_points ? place->nr_points : (size_t) !!place->entry + nr_returns(place);
+}
+
+/* Attaches what copy_place() has made probes for, in the same order. */
+static int attach_programs(struct followers *followers)
+{
+	const struct probe_programs *programs = followers->programs;
+	const struct probe none = {.point = PROBE_ENTRY}, *probe, *before = &none;
+	size_t file = 0, nr = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
+		const struct program_place *place = &programs->places[i];
+		size_t nr_probes = count_copies(place);
+
+		for (size_t j = 0; j < nr_probes && !err; j++, before = probe) {
+			probe = next_copy(&followers->own_probes, &file, &nr);
+			/* The exits of a function are one event. */
+			if (exit_plan_shares_event(before, probe))
+				continue;
+			err = attach_program(
+				followers, probe,
+				place->nr_points ? program_point_site(place->first_point + j) : i);
+		}
+	}
+	return err;
+}
+
+static int set_up(struct followers *followers)
+{
+	int err = copy_probes(&followers->own_probes, followers->programs);
+
+	if (!err)
+		err = probe_set_make_own(&followers->own_probes);
+	if (!err)
+		err = probe_set_register(&followers->own_probes);
+	if (!err)
+		err = attach_programs(followers);
+	return err;
+}
+
+/* Opens all events for one thread. Returns 0, also if it is gone. */
+static int follow_thread(struct followers *followers, pid_t tid)
+{
+	for (size_t i = 0; i < followers->own_probes.nr_files; i++) {
+		const struct probe_file *file = &followers->own_probes.files[i];
+
+		for (size_t j = 0; j < file->nr_probes; j++) {
+			int fd, err;
+
+			if (j > 0 && exit_plan_shares_event(&file->probes[j - 1], &file->probes[j]))
+				continue;
+			fd = open_event(&file->probes[j], tid, true);
+			err = fd < 0 ? fd : add_fd(followers, fd);
+
+			if (err)
+				return err == -ESRCH ? 0 : err;
+		}
+	}
+	return 0;
+}
+
+static bool has_tid(const struct task_list *list, pid_t tid)
+{
+	for (size_t i = 0; i < list->nr_tids; i++)
+		if (list->tids[i] == tid)
+			return true;
+	return false;
+}
+
+/* Opens all events for all threads of a process, which is held. */
+static int follow_process(struct followers *followers, pid_t pid)
+{
+	struct task_list known = {0};
+	int err = 0;
+
+	for (int i = 0; i < MAX_ATTEMPTS && !err; i++) {
+		struct task_list now = {0};
+		size_t nr_new = 0;
+
+		err = task_list_read(&now, &pid, 1);
+		for (size_t j = 0; j < now.nr_tids && !err; j++) {
+			if (has_tid(&known, now.tids[j]))
+				continue;
+			err = follow_thread(followers, now.tids[j]);
+			nr_new++;
+		}
+		task_list_deinit(&known);
+		known = now;
+		if (nr_new == 0)
+			break;
+	}
+	task_list_deinit(&known);
+	return err == -ESRCH ? 0 : err;
+}
+
+void followers_serve(struct followers *followers)
+{
+	struct gate_shared *shared = gate_table(followers->gate);
+
+	if (!shared->any_stopped)
+		return;
+	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
+		struct gate_target *target = &shared->targets[i];
+		int err = followers->error;
+
+		pid_t pid = (pid_t)target->tgid;
+
+		if (!gate_is_process(target->tgid) || target->forks != GATE_FORKS_WANTED)
+			continue;
+		if (!err && !followers->own_probes.nr_files)
+			err = set_up(followers);
+		if (!err)
+			err = follow_process(followers, pid);
+		if (err && !followers->error)
+			diag_error(
+				"cannot follow the children that the processes fork: %s; they are "
+				"not recorded",
+				strerror(-err));
+		followers->error = err;
+		/* It may have ended: the entry is another's then. */
+		if (target->tgid == (unsigned long long)pid)
+			target->forks = GATE_FORKS_FOLLOWED;
+		shared->any_stopped = 1;
+	}
+}

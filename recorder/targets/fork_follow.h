@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records the children that linked processes fork. A link covers one process (bpf_recorder.h);
+ * perf events on uprobe events are inherited, by children, by what they exec, by their own
+ * children. They are set up when a process forks for the first time: it and its child are held
+ * meanwhile (after_fork() in bpf_recorder.bpf.c), so that nothing of the child's is missed. The
+ * uprobe events are the recorder's own, so no other user of a probe is disturbed.
+ */
+#ifndef LEAKTOOLS_RECORDER_FORK_FOLLOW_H
+#define LEAKTOOLS_RECORDER_FORK_FOLLOW_H
+
+#include "recorder/backpressure/backpressure.h"
+#include "recorder/programs/bpf_recorder.h"
+
+struct followers {
+	struct probe_programs *programs;
+	struct gate *gate;
+	struct probe_set own_probes; /* registered with the first child */
+	int *fds; /* events: the guard's, with the programs' links to them, and those to inherit */
+	size_t nr_fds;
+	int error; /* the first: some children are not recorded */
+};
+
+/* Release with followers_deinit(). */
+void followers_init(struct followers *ret, struct probe_programs *programs, struct gate *gate);
+
+/*
+ * Closes the events and removes the probes. Returns 0 or the first error of all that was to be
+ * done, reported.
+ */
+int followers_deinit(struct followers *followers);
+
+/*
+ * Gives events to the processes that wait for them; the gate then lets them go on. The first
+ * failure is reported, and kept for followers_deinit().
+ */
+void followers_serve(struct followers *followers);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The report as JSON (docs/json-format.md), written as it goes. */
+#include "report/text/leak_words.h"
+#include "report/formats/formats.h"
+#include "report/formats/json_text.h"
+#include "report/names/named_stack.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+
+#define VERSION 1
+
+static const char *const anomaly_keys[ANOMALY_NR_KINDS] = {
+	[ANOMALY_FREE_UNKNOWN] = "free_unknown", [ANOMALY_DOUBLE_FREE] = "double_free",
+	[ANOMALY_STILL_HELD] = "still_held",	 [ANOMALY_REALLOC_UNKNOWN] = "realloc_unknown",
+	[ANOMALY_ALLOC_FAILED] = "alloc_failed", [ANOMALY_MISMATCH] = "mismatch",
+};
+
+static void write_u64(FILE *out, const char *key, uint64_t value)
+{
+	fprintf(out, "\"%s\":%" PRIu64 ",", key, value);
+}
+
+/* JSON has no word for what is no number. */
+static void write_number(FILE *out, const char *key, double value)
+{
+	if (isfinite(value))
+		fprintf(out, "\"%s\":%.9g", key, value);
+	else
+		fprintf(out, "\"%s\":null", key);
+}
+
+static void write_double(FILE *out, const char *key, double value, bool is_null)
+{
+	write_number(out, key, is_null ? (double)NAN : value);
+	fputc(',', out);
+}
+
+/* Seconds since the recording's start, as exact as they were recorded. */
+static void write_time(FILE *out, const char *key, const struct analysis *analysis,
+		       uint64_t time_ns)
+{
+	uint64_t since = time_ns > analysis->start_ns ? time_ns - analysis->start_ns : 0;
+
+	fprintf(out, "\"%s\":%" PRIu64 ".%09" PRIu64 ",", key, since / 1000000000,
+		since % 1000000000);
+}
+
+static void write_doubts(FILE *out, unsigned int doubts)
+{
+	const char *separator = "";
+
+	fputs("\"doubts\":[", out);
+	for (unsigned int i = 0; i < DOUBT_NR; i++) {
+		if (!(doubts & 1u << i))
+			continue;
+		fprintf(out, "%s\"%s\"", separator, doubt_name(i));
+		separator = ",";
+	}
+	fputs("]", out);
+}
+
+static void write_summary(FILE *out, const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
+
+	fputs("\"summary\":{", out);
+	write_u64(out, "events", stats->events);
+	write_u64(out, "allocations", stats->allocations);
+	write_u64(out, "frees", stats->frees);
+	write_u64(out, "allocated_bytes", stats->allocated_bytes);
+	write_u64(out, "freed_bytes", stats->freed_bytes);
+	write_u64(out, "held_blocks", report->held_blocks);
+	write_u64(out, "held_bytes", report->held_bytes);
+	write_u64(out, "firm_blocks", report->firm_blocks);
+	write_u64(out, "suppressed_blocks", report->suppressed_blocks);
+	write_u64(out, "suppressed_bytes", report->suppressed_bytes);
+	write_u64(out, "stacks", report->nr_sites);
+	if (stats->own_mappings) {
+		write_u64(out, "own_mappings", stats->own_mappings);
+		write_u64(out, "own_mapped_bytes", stats->own_mapped_bytes);
+	}
+	if (stats->forgetful_children)
+		write_u64(out, "forgetful_children", stats->forgetful_children);
+	write_u64(out, "lost", analysis->lost);
+	if (analysis->unguarded_tasks)
+		write_u64(out, "unguarded_tasks", analysis->unguarded_tasks);
+	write_u64(out, "unwind_failures", analysis_unwind_failures(analysis));
+	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
+		write_u64(out, anomaly_keys[i], report->anomalies[i]);
+	write_time(out, "duration_s", analysis, analysis->end_ns);
+	fprintf(out, "\"truncated\":%s,\"narrowed\":%s},\n",
+		analysis->input.truncated ? "true" : "false",
+		leak_report_is_narrowed(report) || report->options->size ? "true" : "false");
+}
+
+static void write_frame(FILE *out, const struct named_frame *frame)
+{
+	fputs("{\"name\":", out);
+	json_write_string(out, frame->name);
+	fputs(",\"module\":", out);
+	json_write_string(out, frame->module);
+	fputs(",\"file\":", out);
+	json_write_string(out, frame->file);
+	if (frame->line > 0)
+		fprintf(out, ",\"line\":%d", frame->line);
+	else
+		fputs(",\"line\":null", out);
+	if (frame->module)
+		fprintf(out, ",\"offset\":%" PRIu64, frame->module_offset);
+	fprintf(out, ",\"inlined\":%s}", frame->inlined ? "true" : "false");
+}
+
+static void write_rate(FILE *out, const struct site_verdict *verdict)
+{
+	if (!verdict->has_rate) {
+		fputs("\"growth\":null,", out);
+		return;
+	}
+	fputs("\"growth\":{", out);
+	write_double(out, "blocks_per_s", verdict->rate.blocks_per_s, false);
+	write_double(out, "blocks_error", verdict->rate.blocks_error, false);
+	write_double(out, "bytes_per_s", verdict->rate.bytes_per_s, false);
+	write_double(out, "bytes_error", verdict->rate.bytes_error, false);
+	write_double(out, "from_s", verdict->rate.from_s, false);
+	write_number(out, "to_s", verdict->rate.to_s);
+	fputs("},", out);
+}
+
+/* What is no memory has a kind. */
+static void write_kind(FILE *out, const struct probe_schema *schema)
+{
+	const struct resource_call *call = resource_call_of(schema);
+
+	if (!call)
+		return;
+	fputs(",\"kind\":", out);
+	json_write_string(out, call->kind->name);
+}
+
+static void write_site(FILE *out, const struct leak_report *report, const struct leak_site *listed,
+		       const struct named_stack *stack)
+{
+	const struct site_verdict *verdict = &report->verdicts.sites[listed->site];
+	const struct site *site = verdict->site;
+	const struct heap_block *first = &report->held[report->verdicts.order[verdict->first]];
+
+	fputs("{", out);
+	write_u64(out, "stack_id", site->stack_id);
+	fprintf(out, "\"verdict\":\"%s\",\"allocator\":", verdict_name(verdict->verdict));
+	json_write_string(out, first->allocated.schema->function);
+	write_kind(out, first->allocated.schema);
+	fputc(',', out);
+	write_doubts(out, verdict->doubts);
+	fputc(',', out);
+	write_u64(out, "held_blocks", listed->blocks);
+	write_u64(out, "held_bytes", listed->bytes);
+	write_u64(out, "firm_blocks", verdict->firm_blocks);
+	write_u64(out, "suspect_blocks", verdict->suspect_blocks);
+	write_u64(out, "suspect_bytes", verdict->suspect_bytes);
+	write_u64(out, "allocations", site->allocations);
+	write_u64(out, "frees", site->frees);
+	write_u64(out, "allocated_bytes", site->allocated_bytes);
+	write_u64(out, "peak_blocks", site->peak_blocks);
+	write_u64(out, "peak_bytes", site->peak_bytes);
+	write_time(out, "first_s", report->analysis, site->first_ns);
+	write_time(out, "last_s", report->analysis, site->last_ns);
+	write_double(out, "oldest_s", verdict->oldest_s, false);
+	write_double(out, "median_lifetime_s", verdict->median_s, !site->frees);
+	write_double(out, "p99_lifetime_s", verdict->p99_s, !site->frees);
+	write_rate(out, verdict);
+	fprintf(out, "\"exited\":%s,\n \"frames\":[", verdict->exited ? "true" : "false");
+	for (size_t i = 0; i < stack->nr; i++) {
+		fputs(i ? ",\n  " : "\n  ", out);
+		write_frame(out, &stack->frames[i]);
+	}
+	fputs("]}", out);
+}
+
+static int write_sites(FILE *out, const struct leak_report *report)
+{
+	struct named_stack stack = {.names = name_pool_create()};
+	int err = stack.names ? 0 : -ENOMEM;
+
+	fputs("\"stacks\":[", out);
+	for (size_t i = 0; i < report->nr_listed_sites && !err && !ferror(out); i++) {
+		const struct leak_site *site = &report->sites[i];
+
+		err = named_stack_load(&stack, report->analysis->stacks,
+				       report->verdicts.sites[site->site].site->stack_id);
+		if (err)
+			break;
+		fputs(i ? ",\n" : "\n", out);
+		write_site(out, report, site, &stack);
+	}
+	fputs("],\n", out);
+	name_pool_destroy(stack.names);
+	named_stack_deinit(&stack);
+	return err;
+}
+
+static void write_block(FILE *out, const struct leak_report *report, size_t index)
+{
+	const struct heap_block *block = &report->held[index];
+	const struct block_verdict *verdict = &report->verdicts.blocks[index];
+
+	if (block->size_known)
+		fprintf(out, "{\"size\":%" PRIu64 ",", block->size_bytes);
+	else
+		fputs("{\"size\":null,", out);
+	/* In hexadecimal: JavaScript's numbers hold 53 bits. */
+	fprintf(out, "\"address\":\"0x%" PRIx64 "\",", block->address);
+	write_time(out, "time_s", report->analysis, block->allocated.time_ns);
+	write_double(out, "age_s", (double)leak_report_age_ns(report, block) / 1e9, false);
+	fprintf(out, "\"pid\":%d,\"tid\":%d,\"comm\":", block->allocated.pid, block->allocated.tid);
+	json_write_string(out, heap_tracker_comm_of(report->analysis->heaps, block->allocated.tid));
+	fputs(",\"allocator\":", out);
+	json_write_string(out, block->allocated.schema->function);
+	write_kind(out, block->allocated.schema);
+	fprintf(out, ",\"stack_id\":%" PRIu32 ",\"verdict\":\"%s\",", block->allocated.stack_id,
+		verdict_name(verdict->verdict));
+	write_doubts(out, verdict->doubts);
+	fputs("}", out);
+}
+
+static void write_blocks(FILE *out, const struct leak_report *report)
+{
+	const char *separator = "\n";
+
+	fputs("\"blocks\":[", out);
+	for (size_t i = 0; i < report->nr_listed_sites && !ferror(out); i++) {
+		const struct site_verdict *site = &report->verdicts.sites[report->sites[i].site];
+
+		for (size_t k = 0; k < site->held_blocks; k++) {
+			uint32_t index = report->verdicts.order[site->first + k];
+
+			if (report->choices[index] != LEAK_LISTED)
+				continue;
+			fputs(separator, out);
+			separator = ",\n";
+			write_block(out, report, index);
+		}
+	}
+	fputs("]}\n", out);
+}
+
+int json_format_write(FILE *out, const struct report_input *input)
+{
+	int err;
+
+	fprintf(out, "{\"format\":\"leaktools\",\"version\":%d,\n", VERSION);
+	write_summary(out, input->report);
+	err = write_sites(out, input->report);
+	if (err)
+		return err;
+	write_blocks(out, input->report);
+	return ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The call tree for a terminal:
+ *
+ *      HELD       %  BLOCKS
+ *   60.0 KiB  100.0      20  load_font  fonts.c:40  [server]
+ *   45.0 KiB   75.0      15  +- handle_request  server.c:99
+ *                            |  main  server.c:130
+ *   15.0 KiB   25.0       5  `- preload  server.c:80
+ *
+ * A line without numbers has those of the line above: only where paths part does the tree indent.
+ */
+#include "report/formats/formats.h"
+#include "report/trees/report_tree.h"
+#include "report/trees/tree_printer.h"
+
+#include <errno.h>
+
+static int write_nothing(FILE *out, const struct leak_report *report)
+{
+	fputs(report->nr_held ? "Nothing of what was asked for is held.\n"
+			      : "Nothing is held: no leaks.\n",
+	      out);
+	if (!report->nr_held && !report->analysis->input.probe_samples)
+		fputs("But nothing was recorded either: were the probes hit?\n", out);
+	return 0;
+}
+
+int tree_format_write(FILE *out, const struct report_input *input)
+{
+	struct tree_look look = {.options = input->options};
+	struct call_tree *tree;
+	int err;
+
+	if (!leak_report_has_held(input->report))
+		return write_nothing(out, input->report);
+	err = report_tree_create(input, &tree);
+	if (err)
+		return err;
+	look.weight = report_tree_weight(tree);
+	look.whole = (double)call_tree_root(tree)->total.of[look.weight];
+	tree_print(out, tree, &look);
+	call_tree_destroy(tree);
+	return ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/text/input_advice.h"
+
+#include <stdio.h>
+
+#define MAX_SITES    50 /* looked at: the first ones are what people read */
+#define SHORT_FRAMES 2	/* the allocator and who called it, which every event tells */
+
+struct frame_counts {
+	size_t stacks, short_stacks;
+	size_t frames, nameless;     /* of files */
+	const char *nameless_module; /* one of them */
+};
+
+static void count_stack(struct frame_counts *counts, struct stack_store *stacks, uint32_t stack_id)
+{
+	size_t nr = stack_store_nr_frames(stacks, stack_id);
+
+	counts->stacks++;
+	counts->short_stacks += nr <= SHORT_FRAMES;
+	/* The allocator's own name is known by its probe. */
+	for (size_t i = 1; i < nr; i++) {
+		struct stack_frame frame;
+
+		if (stack_store_frame(stacks, stack_id, i, &frame) || !frame.module)
+			continue;
+		counts->frames++;
+		if (frame.function)
+			continue;
+		counts->nameless++;
+		if (!counts->nameless_module)
+			counts->nameless_module = frame.module;
+	}
+}
+
+void input_advice_find(const struct leak_report *report, struct input_advice *ret)
+{
+	struct frame_counts counts = {0};
+
+	*ret = (struct input_advice){0};
+	for (size_t i = 0; i < report->nr_listed_sites && i < MAX_SITES; i++) {
+		const struct site_verdict *verdict = &report->verdicts.sites[report->sites[i].site];
+
+		count_stack(&counts, report->analysis->stacks, verdict->site->stack_id);
+	}
+	if (counts.stacks && 2 * counts.short_stacks > counts.stacks)
+		snprintf(
+			ret->lines[ret->nr++], INPUT_ADVICE_BYTES,
+			"%zu of %zu stacks end at the allocator's caller: record with --call-graph "
+			"dwarf, leakrec's default; code without frame pointers has no others",
+			counts.short_stacks, counts.stacks);
+	if (counts.frames && 2 * counts.nameless > counts.frames)
+		snprintf(ret->lines[ret->nr++], INPUT_ADVICE_BYTES,
+			 "%zu of %zu frames have no name, as in %s: install its debug symbols, set "
+			 "DEBUGINFOD_URLS, or give --debug-dir or --symfs",
+			 counts.nameless, counts.frames, counts.nameless_module);
+}

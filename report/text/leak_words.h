@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sizes, times and verdicts as people say them. All write to @out and report nothing. */
+#ifndef LEAKTOOLS_REPORT_LEAK_WORDS_H
+#define LEAKTOOLS_REPORT_LEAK_WORDS_H
+
+#include "parser/verdicts/leak_report.h"
+
+#include <stdio.h>
+
+/* "3.2 MiB", "512 bytes" */
+void leak_words_bytes(FILE *out, double bytes);
+/* "21 us", "3.9 s", "2.1 h" */
+void leak_words_duration(FILE *out, double seconds);
+
+/* When that was held which is told of: "at the end", "after 3.1 s", "at the peak". */
+void leak_words_moment(FILE *out, const struct analysis *analysis);
+
+/* "firm", or "doubtful:lost,truncated" */
+void leak_words_certainty(FILE *out, unsigned int doubts);
+
+/* What the verdict means: "keeps coming and stays". */
+const char *leak_words_meaning(enum verdict verdict);
+
+/*
+ * "3 blocks, 3.2 MiB" of memory (@kind is NULL); "3 file handles", "1 widget object" of what has
+ * handles, respectively counts references, with the bytes if it has any.
+ */
+void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t blocks, uint64_t bytes);
+
+/* "+30.1 +-2.5 blocks/s, +90.3 KiB/s +-7.6 KiB/s"; "+30.1 +-2.5 handles/s" */
+void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate);
+
+/* "577 of 720 were freed, half within 21 us, 99 % within 60 us; the oldest is held for 3.9 s" */
+void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
+			  const struct site_verdict *verdict);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/text/leaks_history.h"
+
+#include "common/scope.h"
+#include "report/text/leaks_writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_SHIFT 20 /* as the sites' own: periods of a millisecond */
+/* Buckets that become one in the text: two are left of each doubling. */
+#define BUCKETS_JOINED (1u << (LIFETIME_SUB_BITS - 1))
+
+/* What was held at the end of each period. */
+struct history {
+	uint64_t bytes[SITE_PERIODS], blocks[SITE_PERIODS];
+};
+
+/* The periods of all sites: as long as those of the site with the longest. */
+struct periods {
+	uint64_t origin_ns;
+	unsigned int shift;
+	size_t nr;
+};
+
+struct chosen_site {
+	const struct site *site;
+	uint64_t peak_bytes, peak_blocks;
+};
+
+static struct periods choose_periods(const struct analysis *analysis, const struct site *sites,
+				     size_t nr_sites)
+{
+	struct periods periods = {
+		.origin_ns = site_stats_origin(heap_tracker_sites(analysis->heaps)),
+		.shift = FIRST_SHIFT,
+	};
+	uint64_t length_ns;
+
+	for (size_t i = 0; i < nr_sites; i++)
+		if (sites[i].history && sites[i].history->shift > periods.shift)
+			periods.shift = sites[i].history->shift;
+	length_ns = analysis->end_ns > periods.origin_ns ? analysis->end_ns - periods.origin_ns : 0;
+	while (length_ns >> periods.shift >= SITE_PERIODS)
+		periods.shift++;
+	periods.nr = (size_t)(length_ns >> periods.shift) + 1;
+	return periods;
+}
+
+/* The period in which period @i of @site's own lies; what is behind the last one belongs to it. */
+static size_t period_of(const struct periods *periods, const struct site_history *history, size_t i)
+{
+	size_t period = i >> (periods->shift - history->shift);
+
+	return period < periods->nr ? period : periods->nr - 1;
+}
+
+/* Adds what @site added in each period; hold() makes amounts of it. */
+static void add_site(struct history *sum, const struct periods *periods, const struct site *site)
+{
+	const struct site_history *history = site->history;
+
+	if (!history) {
+		uint64_t since_ns = site->first_ns > periods->origin_ns
+					    ? site->first_ns - periods->origin_ns
+					    : 0;
+		size_t period = (size_t)(since_ns >> periods->shift);
+
+		period = period < periods->nr ? period : periods->nr - 1;
+		sum->bytes[period] += site->held_bytes;
+		sum->blocks[period] += site_held_blocks(site);
+		return;
+	}
+	for (size_t i = 0; i < SITE_PERIODS; i++) {
+		size_t period = period_of(periods, history, i);
+
+		sum->bytes[period] += (uint64_t)history->periods[i].added_bytes;
+		sum->blocks[period] +=
+			(uint64_t)history->periods[i].allocated - history->periods[i].ended;
+	}
+}
+
+static void hold(struct history *history)
+{
+	for (size_t i = 1; i < SITE_PERIODS; i++) {
+		history->bytes[i] += history->bytes[i - 1];
+		history->blocks[i] += history->blocks[i - 1];
+	}
+}
+
+/* Where a withdrawn block has left less than nothing, it is nothing. */
+static uint64_t amount(uint64_t sum)
+{
+	return sum > INT64_MAX ? 0 : sum;
+}
+
+static struct chosen_site with_peaks(const struct periods *periods, const struct site *site)
+{
+	struct chosen_site chosen = {.site = site};
+	struct history history = {0};
+
+	add_site(&history, periods, site);
+	hold(&history);
+	for (size_t i = 0; i < periods->nr; i++) {
+		if (amount(history.bytes[i]) > chosen.peak_bytes)
+			chosen.peak_bytes = amount(history.bytes[i]);
+		if (amount(history.blocks[i]) > chosen.peak_blocks)
+			chosen.peak_blocks = amount(history.blocks[i]);
+	}
+	return chosen;
+}
+
+static void write_amounts(FILE *out, const char *key, const uint64_t *amounts, size_t nr)
+{
+	fprintf(out, " %s=", key);
+	for (size_t i = 0; i < nr; i++)
+		fprintf(out, "%s%" PRIu64, i ? "," : "", amount(amounts[i]));
+}
+
+static void write_lifetimes(FILE *out, const struct lifetime_sketch *lifetimes)
+{
+	const char *separator = " lifetimes=";
+
+	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i += BUCKETS_JOINED) {
+		uint64_t nr = 0;
+
+		for (unsigned int k = 0; k < BUCKETS_JOINED; k++)
+			nr += lifetime_sketch_count(lifetimes, i + k);
+		if (!nr)
+			continue;
+		fprintf(out, "%s%" PRIu64 ":%" PRIu64, separator, lifetime_bucket_start(i), nr);
+		separator = ",";
+	}
+}
+
+static void write_history(FILE *out, const struct periods *periods, const struct history *history,
+			  const struct lifetime_sketch *lifetimes)
+{
+	write_amounts(out, "held_bytes", history->bytes, periods->nr);
+	write_amounts(out, "held_blocks", history->blocks, periods->nr);
+	if (lifetimes)
+		write_lifetimes(out, lifetimes);
+	fputc('\n', out);
+}
+
+static int write_all(FILE *out, const struct periods *periods, const struct site *sites,
+		     size_t nr_sites)
+{
+	struct lifetime_sketch lifetimes = {0};
+	struct history history = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < nr_sites && !err; i++) {
+		add_site(&history, periods, &sites[i]);
+		if (sites[i].history)
+			err = lifetime_sketch_merge(&lifetimes, &sites[i].history->lifetimes);
+	}
+	hold(&history);
+	fputs("history all", out);
+	write_history(out, periods, &history, &lifetimes);
+	lifetime_sketch_deinit(&lifetimes);
+	return err;
+}
+
+static void write_site(FILE *out, const struct leak_report *report, const struct periods *periods,
+		       const struct site *site)
+{
+	struct history history = {0};
+
+	add_site(&history, periods, site);
+	hold(&history);
+	fprintf(out, "history %" PRIu32, site->stack_id);
+	write_history(out, periods, &history, site->history ? &site->history->lifetimes : NULL);
+	leaks_write_stack(out, report->analysis, site->stack_id);
+}
+
+/* Most bytes first, then most blocks, which is all that handles have. */
+static bool is_before(const struct chosen_site *a, const struct chosen_site *b)
+{
+	if (a->peak_bytes != b->peak_bytes)
+		return a->peak_bytes > b->peak_bytes;
+	if (a->peak_blocks != b->peak_blocks)
+		return a->peak_blocks > b->peak_blocks;
+	return a->site->stack_id < b->site->stack_id;
+}
+
+/* Keeps the first @max of @chosen in order; returns their number. */
+static size_t insert(struct chosen_site *chosen, size_t nr, size_t max, struct chosen_site site)
+{
+	size_t i = nr;
+
+	while (i > 0 && is_before(&site, &chosen[i - 1]))
+		i--;
+	if (i == max)
+		return nr;
+	nr += nr < max;
+	memmove(&chosen[i + 1], &chosen[i], (nr - 1 - i) * sizeof(*chosen));
+	chosen[i] = site;
+	return nr;
+}
+
+static bool has_site(const struct chosen_site *chosen, size_t nr, const struct site *site)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (chosen[i].site == site)
+			return true;
+	return false;
+}
+
+static void write_sites(FILE *out, const struct leak_report *report, const struct periods *periods,
+			const struct site *sites, size_t nr_sites)
+{
+	struct chosen_site chosen[2 * LEAKS_HISTORY_STACKS];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < nr_sites; i++) {
+		/* Of most stacks it is known at once that they are not among the first. */
+		if (nr == LEAKS_HISTORY_STACKS && sites[i].peak_bytes < chosen[nr - 1].peak_bytes)
+			continue;
+		nr = insert(chosen, nr, LEAKS_HISTORY_STACKS, with_peaks(periods, &sites[i]));
+	}
+	for (size_t i = 0; i < report->nr_listed_sites && i < LEAKS_HISTORY_STACKS; i++) {
+		const struct site *site = report->verdicts.sites[report->sites[i].site].site;
+
+		if (!has_site(chosen, nr, site))
+			nr = insert(chosen, nr, ARRAY_SIZE(chosen), with_peaks(periods, site));
+	}
+	for (size_t i = 0; i < nr && !ferror(out); i++)
+		write_site(out, report, periods, chosen[i].site);
+}
+
+int leaks_history_write(FILE *out, const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	const struct site *sites;
+	struct periods periods;
+	size_t nr;
+	int err;
+
+	sites = site_stats_list(heap_tracker_sites(analysis->heaps), &nr);
+	if (!nr || report->options->size || leak_report_is_narrowed(report))
+		return 0;
+	periods = choose_periods(analysis, sites, nr);
+	fprintf(out,
+		"# columns: periods NR BEGIN LENGTH\nperiods %zu %" PRIu64 ".%09" PRIu64 " %" PRIu64
+		".%09" PRIu64 "\n",
+		periods.nr, periods.origin_ns / 1000000000, periods.origin_ns % 1000000000,
+		(UINT64_C(1) << periods.shift) / 1000000000,
+		(UINT64_C(1) << periods.shift) % 1000000000);
+	fputs("# columns: history STACK KEY=VALUE...\n", out);
+	err = write_all(out, &periods, sites, nr);
+	write_sites(out, report, &periods, sites, nr);
+	return err;
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/text/summary_report.h"
+
+#include "common/colour.h"
+#include "common/diag.h"
+#include "common/scope.h"
+#include "common/schema/wrapper_names.h"
+#include "report/text/input_advice.h"
+#include "parser/verdicts/leak_processes.h"
+#include "report/text/leak_words.h"
+#include "parser/verdicts/pairing_audit.h"
+#include "report/text/resource_report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCREEN_LINES  24
+#define LINES_A_SITE  3
+#define MIN_SITES     3
+#define PATH_COLUMNS  96
+#define NR_BARS	      16
+#define MAX_HISTORY   6	   /* stacks that have changed reference counts */
+#define MAX_PROCESSES 5	   /* that are told one by one */
+#define MAX_TWINS     1000 /* stacks among which those that look alike are looked for */
+
+static const char *plural(uint64_t nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
+/* Which process, how long, how much; returns the lines. */
+static int write_head(FILE *out, const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
+	double length_s = analysis->end_ns > analysis->start_ns
+				  ? (double)(analysis->end_ns - analysis->start_ns) / 1e9
+				  : 0;
+	const char *separator = "";
+
+	if (report->nr_sites) {
+		const struct site_verdict *verdict = &report->verdicts.sites[report->sites[0].site];
+		const struct heap_op *op =
+			&report->held[report->verdicts.order[verdict->first]].allocated;
+
+		diag_print_escaped(
+			out, heap_tracker_process_name(analysis->heaps, op->pid, op->tid), NULL);
+		fprintf(out, " (%d): ", op->pid);
+	}
+	leak_words_duration(out, length_s);
+	fprintf(out,
+		" recorded, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64 " events lost\n",
+		stats->allocations, stats->frees, analysis->lost);
+	if (!stats->events) {
+		fputs("Nothing was recorded: no probe was hit\n", out);
+		return 2;
+	}
+	if (!report->held_blocks) {
+		fputs(resource_report_has_any(report) ? "No memory" : "Nothing", out);
+	} else {
+		leak_words_held(out, NULL, report->held_blocks, report->held_bytes);
+		fprintf(out, " in %" PRIu64 " stack%s,", report->memory_sites,
+			plural(report->memory_sites));
+	}
+	fputs(" held ", out);
+	leak_words_moment(out, analysis);
+	if (report->held_blocks && report->firm_blocks == report->held_blocks)
+		fputs(", for certain", out);
+	else if (report->held_blocks)
+		fprintf(out, ", %" PRIu64 " of them for certain", report->firm_blocks);
+	if (report->suppressed_blocks)
+		fprintf(out, "; %" PRIu64 " suppressed", report->suppressed_blocks);
+	if (leak_report_is_narrowed(report) || report->options->size) {
+		fputs(" (of what was asked for", out);
+		separator = ")";
+	}
+	fprintf(out, "%s\n", separator);
+	return 2 + resource_report_write_screen(out, report);
+}
+
+static void write_process_name(FILE *out, const struct leak_report *report,
+			       const struct leak_process *process)
+{
+	diag_print_escaped(
+		out, heap_tracker_process_name(report->analysis->heaps, process->pid, process->tid),
+		NULL);
+	fprintf(out, " (%d)", process->pid);
+}
+
+/* Of several processes, who leaks most; returns the lines. */
+static int write_processes(FILE *out, const struct leak_report *report)
+{
+	_cleanup_free_ struct leak_process *processes = NULL;
+	int nr_lines = 0;
+	size_t nr;
+
+	if (leak_processes_find(report, &processes, &nr) || nr < 2)
+		return 0;
+	fprintf(out,
+		"\n  %zu processes hold them, those with most of growth, overdue and burst "
+		"first:\n",
+		nr);
+	for (size_t i = 0; i < nr && i < MAX_PROCESSES; i++, nr_lines++) {
+		fputs("  ", out);
+		write_process_name(out, report, &processes[i]);
+		fprintf(out, ": %" PRIu64 " block%s, ", processes[i].leaked_blocks,
+			plural(processes[i].leaked_blocks));
+		leak_words_bytes(out, (double)processes[i].leaked_bytes);
+		fprintf(out, ", of %" PRIu64 " held, ", processes[i].blocks);
+		leak_words_bytes(out, (double)processes[i].bytes);
+		fputc('\n', out);
+	}
+	if (nr > MAX_PROCESSES)
+		fprintf(out, "  and %zu more\n", nr - MAX_PROCESSES);
+	return nr_lines + 2 + (nr > MAX_PROCESSES);
+}
+
+/* Returns the lines. */
+static int write_own_mappings(FILE *out, const struct leak_report *report)
+{
+	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
+
+	if (!stats->own_mappings)
+		return 0;
+	fprintf(out, "%" PRIu64 " mapping%s of ", stats->own_mappings, plural(stats->own_mappings));
+	leak_words_bytes(out, (double)stats->own_mapped_bytes);
+	fputs(" besides: the allocator's own, the loader's, the C library's\n", out);
+	return 1;
+}
+
+/* What leaks for sure stands out, what does not steps back. */
+static enum colour colour_of(enum verdict verdict)
+{
+	switch (verdict) {
+	case VERDICT_GROWTH:
+		return COLOUR_RED;
+	case VERDICT_OVERDUE:
+	case VERDICT_BURST:
+		return COLOUR_YELLOW;
+	case VERDICT_UNCLEAR:
+		return COLOUR_NONE;
+	default:
+		return COLOUR_DIM;
+	}
+}
+
+static int write_verdicts(FILE *out, const struct leak_report *report,
+			  const struct leak_screen_style *style)
+{
+	int nr_lines = 0;
+
+	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
+		_cleanup_free_ char *bytes = NULL;
+		size_t len;
+		FILE *stream;
+
+		if (!report->sites_of[verdict])
+			continue;
+		stream = open_memstream(&bytes, &len);
+		if (stream) {
+			leak_words_bytes(stream, (double)report->bytes_of[verdict]);
+			fclose(stream);
+		}
+		fputs(nr_lines ? "  " : "\n  ", out);
+		colour_begin(out, style->colour, colour_of(verdict));
+		fprintf(out, "%-8s", verdict_name(verdict));
+		colour_end(out, style->colour, colour_of(verdict));
+		fprintf(out, " %7" PRIu64 " stack%s %8" PRIu64 " block%s %10s  %s\n",
+			report->sites_of[verdict], report->sites_of[verdict] == 1 ? " " : "s",
+			report->blocks_of[verdict], report->blocks_of[verdict] == 1 ? " " : "s",
+			bytes ? bytes : "", leak_words_meaning(verdict));
+		nr_lines += nr_lines ? 1 : 2;
+	}
+	return nr_lines;
+}
+
+/* The blocks held over the time of the recording, as a row of bars. */
+static void write_bars(FILE *out, const struct leak_report *report, const struct site *site,
+		       bool utf8)
+{
+	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	const struct analysis *analysis = report->analysis;
+	const struct site_history *history = site->history;
+	uint64_t origin_ns = site_stats_origin(heap_tracker_sites(analysis->heaps));
+	int64_t held[SITE_PERIODS] = {0}, most = 1, nr = 0;
+	size_t nr_periods;
+
+	if (!history || analysis->end_ns <= origin_ns)
+		return;
+	nr_periods = ((analysis->end_ns - origin_ns) >> history->shift) + 1;
+	if (nr_periods > SITE_PERIODS)
+		nr_periods = SITE_PERIODS;
+	for (size_t i = 0; i < nr_periods; i++) {
+		nr += (int64_t)history->periods[i].allocated - (int64_t)history->periods[i].ended;
+		held[i] = nr > 0 ? nr : 0;
+		if (held[i] > most)
+			most = held[i];
+	}
+	fputs("  [", out);
+	for (size_t i = 0; i < NR_BARS; i++) {
+		int64_t value = held[((i + 1) * nr_periods - 1) / NR_BARS];
+
+		if (value == 0)
+			fputc(utf8 ? ' ' : '.', out);
+		else if (utf8)
+			fputs(bars[value * 7 / most], out);
+		else
+			fputc((int)('1' + value * 8 / most), out);
+	}
+	fputc(']', out);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Adds " < NAME" to the path as far as there is room. Returns false if there is none. */
+static bool add_name(FILE *out, size_t *columns, const char *name)
+{
+	size_t len = strlen(name) + (*columns ? 3 : 0);
+
+	if (*columns && *columns + len > PATH_COLUMNS) {
+		fputs(" ...", out);
+		return false;
+	}
+	if (*columns)
+		fputs(" < ", out);
+	diag_print_escaped(out, name, NULL);
+	*columns += len;
+	return true;
+}
+
+/* What of a stack is written so far. */
+struct path {
+	FILE *out;
+	size_t columns;
+	char place[64]; /* of the first name: the source line, or the module */
+	char last[128];
+};
+
+/* Returns false if there is no room for more. */
+static bool add_frame(struct path *path, const struct stack_frame *frame)
+{
+	const char *name = frame->function;
+	char address[32];
+
+	if (!path->columns && frame->file)
+		snprintf(path->place, sizeof(path->place), "%s:%d", base_name(frame->file),
+			 frame->line);
+	else if (!path->columns && frame->module)
+		snprintf(path->place, sizeof(path->place), "%s", base_name(frame->module));
+	snprintf(address, sizeof(address), "0x%" PRIx64, frame->address);
+	if (!frame->module && frame->address <= STACK_INCOMPLETE)
+		name = frame->address == STACK_INCOMPLETE ? "(incomplete)" : "(truncated)";
+	else if (!name)
+		name = frame->module ? base_name(frame->module) : address;
+	/* A module without symbols is named once. */
+	if (!frame->function && strcmp(name, path->last) == 0)
+		return true;
+	snprintf(path->last, sizeof(path->last), "%s", name);
+	return add_name(path->out, &path->columns, name);
+}
+
+static void add_frames(struct path *path, struct stack_store *stacks, uint32_t stack_id,
+		       size_t first, bool wrappers)
+{
+	size_t nr = stack_store_nr_frames(stacks, stack_id);
+
+	for (size_t i = first; i < nr; i++) {
+		const struct stack_frame *frames;
+		size_t nr_frames;
+
+		if (stack_store_frames(stacks, stack_id, i, &frames, &nr_frames))
+			continue;
+		for (size_t k = 0; k < nr_frames; k++) {
+			if (!path->columns && !wrappers && frames[k].function &&
+			    wrapper_names_have(frames[k].function))
+				continue;
+			if (!add_frame(path, &frames[k]))
+				return;
+		}
+	}
+}
+
+/*
+ * The callers, from the one that asked for the memory outwards; the allocator and what wraps it is
+ * left out. Where a program tells of its own pools, it is the one that tells that comes first.
+ */
+static void write_path(FILE *out, const struct analysis *analysis, uint32_t stack_id,
+		       const struct probe_schema *schema)
+{
+	bool is_pool = strcmp(schema->function, RESOURCE_POOL_GIVES) == 0;
+	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id);
+	size_t first = nr > 1 && !is_pool ? 1 : 0;
+	struct path path = {.out = out};
+
+	add_frames(&path, analysis->stacks, stack_id, first, is_pool);
+	if (!path.columns)
+		add_frames(&path, analysis->stacks, stack_id, first, true);
+	if (!path.columns)
+		fputs("(no stack)", out);
+	if (*path.place) {
+		fputs("  at ", out);
+		diag_print_escaped(out, path.place, NULL);
+	}
+}
+
+/* Where the references to a site's objects were added and dropped. */
+static void write_references(FILE *out, const struct leak_report *report,
+			     const struct leak_site *site)
+{
+	_cleanup_free_ struct ref_history *history = NULL;
+	size_t nr, nr_shown;
+
+	if (resource_report_merge_histories(report, site, &history, &nr))
+		return;
+	nr_shown = nr < MAX_HISTORY ? nr : MAX_HISTORY;
+	for (size_t i = 0; i < nr_shown; i++) {
+		fprintf(out, "   +%" PRIu64 " -%" PRIu64 " ", history[i].refs, history[i].unrefs);
+		diag_print_escaped(out, history[i].schema->function, NULL);
+		fputs(" < ", out);
+		write_path(out, report->analysis, history[i].stack_id, history[i].schema);
+		fputc('\n', out);
+	}
+	if (nr > nr_shown)
+		fprintf(out, "   and from %zu stacks more\n", nr - nr_shown);
+}
+
+/* The path of a listed site; NULL: out of memory. */
+static char *path_of(const struct leak_report *report, size_t rank)
+{
+	const struct site_verdict *verdict = &report->verdicts.sites[report->sites[rank - 1].site];
+	const struct heap_op *op = &report->held[report->verdicts.order[verdict->first]].allocated;
+	_cleanup_free_ char *path = NULL;
+	size_t size;
+	FILE *out = open_memstream(&path, &size);
+
+	if (!out)
+		return NULL;
+	write_path(out, report->analysis, verdict->site->stack_id, op->schema);
+	return fclose(out) == 0 ? steal_ptr(path) : NULL;
+}
+
+static void write_site(FILE *out, const struct leak_report *report, size_t rank, const char *path,
+		       bool has_twin, const struct leak_screen_style *style)
+{
+	const struct leak_site *site = &report->sites[rank - 1];
+	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+	const struct resource_kind *kind = leak_report_kind_of(report, site);
+
+	fprintf(out, "%zu. ", rank);
+	colour_begin(out, style->colour, colour_of(verdict->verdict));
+	fputs(verdict_name(verdict->verdict), out);
+	colour_end(out, style->colour, colour_of(verdict->verdict));
+	if (verdict->doubts) {
+		fputs(", ", out);
+		leak_words_certainty(out, verdict->doubts);
+	}
+	fputs(": ", out);
+	leak_words_held(out, kind, site->blocks, site->bytes);
+	if (verdict->has_rate) {
+		fputs(", ", out);
+		leak_words_rate(out, kind, &verdict->rate);
+	}
+	write_bars(out, report, verdict->site, style->utf8);
+	fputs("\n   ", out);
+	leak_words_lifetimes(out, kind, verdict);
+	fprintf(out, "\n   %s", path ? path : "(out of memory)");
+	/* They part further out, or within a function; the full text has both. */
+	if (has_twin)
+		fprintf(out, "  (stack %" PRIu32 ")", verdict->site->stack_id);
+	fputc('\n', out);
+	if (kind && kind->counts_refs)
+		write_references(out, report, site);
+}
+
+/* What could have falsified the result, in as many lines as are returned. */
+static int write_doubts(FILE *out, const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	struct audit_finding findings[AUDIT_NR_KINDS];
+	struct input_advice advice;
+	int nr_lines = 0;
+
+	pairing_audit(analysis, findings);
+	if (analysis->lost && ++nr_lines)
+		fprintf(out,
+			"! %" PRIu64
+			" events were lost; as many of the blocks may have been freed; " INPUT_ADVICE_LOST
+			"\n",
+			analysis->lost);
+	if (analysis->unguarded_tasks && ++nr_lines)
+		fprintf(out,
+			"! events of forked processes may be missing: all is doubtful; " INPUT_ADVICE_UNGUARDED
+			"\n");
+	if (analysis->input.truncated && ++nr_lines)
+		fputs("! the recording was cut off: its end is not in it\n", out);
+	if (analysis_unwind_failures(analysis) && ++nr_lines)
+		fprintf(out,
+			"! %" PRIu64 " stacks end early: where files are gone or tell nothing of "
+			"frames, or a dump was too short (leakrec --call-graph dwarf,BYTES)\n",
+			analysis_unwind_failures(analysis));
+	if (findings[AUDIT_UNSEEN_FREES].count && ++nr_lines)
+		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_UNSEEN_FREES].count,
+			findings[AUDIT_UNSEEN_FREES].what);
+	if (findings[AUDIT_RETURN_LATER].count && ++nr_lines)
+		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_RETURN_LATER].count,
+			findings[AUDIT_RETURN_LATER].what);
+	if (report->anomalies[ANOMALY_MISMATCH] && ++nr_lines)
+		fprintf(out,
+			"! %" PRIu64 " release%s by another family than the allocation, as new[] "
+			"and delete: without --summary, both stacks\n",
+			report->anomalies[ANOMALY_MISMATCH],
+			plural(report->anomalies[ANOMALY_MISMATCH]));
+	input_advice_find(report, &advice);
+	for (size_t i = 0; i < advice.nr; i++, nr_lines++) {
+		fputs("! ", out);
+		diag_print_escaped(out, advice.lines[i], NULL);
+		fputc('\n', out);
+	}
+	return nr_lines;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int write_sites(FILE *out, const struct leak_report *report, size_t nr,
+		       const struct leak_screen_style *style)
+{
+	_cleanup_free_ char **paths = calloc(nr + 1, sizeof(char *));
+
+	if (!paths)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		paths[i] = path_of(report, i + 1);
+	for (size_t i = 0; i < nr; i++) {
+		bool has_twin = false;
+
+		for (size_t k = 0; k < nr && nr <= MAX_TWINS; k++)
+			has_twin |=
+				k != i && paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0;
+		write_site(out, report, i + 1, paths[i], has_twin, style);
+	}
+	for (size_t i = 0; i < nr; i++)
+		free(paths[i]);
+	return 0;
+}
+
+int leak_screen_write(FILE *out, const struct leak_report *report,
+		      const struct leak_screen_style *style)
+{
+	int nr_lines = write_head(out, report), err;
+	size_t nr_sites;
+
+	nr_lines += write_own_mappings(out, report);
+	colour_begin(out, style->colour, COLOUR_YELLOW);
+	nr_lines += write_doubts(out, report);
+	colour_end(out, style->colour, COLOUR_YELLOW);
+	nr_lines += write_verdicts(out, report, style);
+	nr_lines += write_processes(out, report);
+	nr_sites = nr_lines + 3 < SCREEN_LINES
+			   ? (size_t)(SCREEN_LINES - nr_lines - 3) / LINES_A_SITE
+			   : 0;
+	if (nr_sites < MIN_SITES)
+		nr_sites = MIN_SITES;
+	if (report->options->top)
+		nr_sites = report->options->top;
+	if (nr_sites > report->nr_listed_sites)
+		nr_sites = report->nr_listed_sites;
+	if (nr_sites)
+		fputc('\n', out);
+	err = write_sites(out, report, nr_sites, style);
+	if (report->nr_sites > nr_sites)
+		fprintf(out, "and %zu stacks more (--top N)\n", report->nr_sites - nr_sites);
+	if (nr_sites)
+		fputs("Without --summary: full stacks, and each block; leakfollow --size shows its "
+		      "life.\n",
+		      out);
+	if (err)
+		return err;
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

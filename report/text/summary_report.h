@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `leakparse --summary`: one screen that tells a person what leaks, and where. */
+#ifndef LEAKTOOLS_REPORT_SUMMARY_REPORT_H
+#define LEAKTOOLS_REPORT_SUMMARY_REPORT_H
+
+#include "parser/verdicts/leak_report.h"
+
+#include <stdio.h>
+
+/* What the reader can show. */
+struct leak_screen_style {
+	bool utf8; /* pictures may be made of other than ASCII */
+	bool colour;
+};
+
+/* Writes it. Returns 0 or -EIO, not reported. */
+int leak_screen_write(FILE *out, const struct leak_report *report,
+		      const struct leak_screen_style *style);
+
+#endif

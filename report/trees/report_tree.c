@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/trees/report_tree.h"
+#include "report/names/word_table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* The blocks of one stack that are of one thread, or of one size. */
+struct group {
+	uint64_t key; /* the thread, or the size; UINT64_MAX: of unknown size */
+	struct call_weights weights;
+	UT_hash_handle hh;
+};
+
+static uint64_t key_of(enum report_grouping by, const struct heap_block *block)
+{
+	if (by == REPORT_BY_THREAD)
+		return (uint32_t)block->allocated.tid;
+	return block->size_known ? block->size_bytes : UINT64_MAX;
+}
+
+static void name_group(const struct report_input *input, uint64_t key, char *name, size_t size)
+{
+	if (input->options->by == REPORT_BY_THREAD) {
+		const char *comm = heap_tracker_comm_of(input->report->analysis->heaps, (pid_t)key);
+
+		snprintf(name, size, "thread %d (%.64s)", (pid_t)key, *comm ? comm : "?");
+	} else if (key == UINT64_MAX) {
+		snprintf(name, size, "blocks of unknown size");
+	} else {
+		snprintf(name, size, "blocks of %" PRIu64 " byte%s", key, key == 1 ? "" : "s");
+	}
+}
+
+/* Counts a listed block. */
+static int count_block(struct group **groups, enum report_grouping by,
+		       const struct heap_block *block)
+{
+	uint64_t key = key_of(by, block);
+	struct group *group;
+	int64_t *bytes;
+
+	WORD_TABLE_FIND(*groups, &key, group);
+	if (!group) {
+		group = calloc(1, sizeof(*group));
+		if (!group)
+			return -ENOMEM;
+		group->key = key;
+		WORD_TABLE_ADD(*groups, key, group);
+		if (!hash_added(group)) {
+			free(group);
+			return -ENOMEM;
+		}
+	}
+	bytes = &group->weights.of[CALL_HELD_BYTES];
+	if (block->size_known)
+		*bytes = call_weight_sum(*bytes, block->size_bytes > INT64_MAX
+							 ? INT64_MAX
+							 : (int64_t)block->size_bytes);
+	group->weights.of[CALL_HELD_BLOCKS]++;
+	return 0;
+}
+
+static int add_site_by_group(const struct report_input *input, struct call_tree *tree,
+			     const struct site_verdict *site)
+{
+	const struct leak_report *report = input->report;
+	struct group *groups = NULL, *group, *next;
+	int err = 0;
+
+	for (size_t i = 0; i < site->held_blocks && !err; i++) {
+		uint32_t index = report->verdicts.order[site->first + i];
+
+		if (report->choices[index] == LEAK_LISTED)
+			err = count_block(&groups, input->options->by, &report->held[index]);
+	}
+	HASH_ITER (hh, groups, group, next) {
+		char name[128];
+
+		name_group(input, group->key, name, sizeof(name));
+		if (!err)
+			err = call_tree_add(tree, name, report->analysis->stacks,
+					    site->site->stack_id, &group->weights);
+		HASH_DEL(groups, group);
+		free(group);
+	}
+	return err;
+}
+
+static int add_by_group(const struct report_input *input, struct call_tree *tree)
+{
+	const struct leak_report *report = input->report;
+	int err = 0;
+
+	for (size_t i = 0; i < report->nr_listed_sites && !err; i++)
+		err = add_site_by_group(input, tree,
+					&report->verdicts.sites[report->sites[i].site]);
+	return err;
+}
+
+enum call_weight report_tree_weight(const struct call_tree *tree)
+{
+	return call_tree_root(tree)->total.of[CALL_HELD_BYTES] ? CALL_HELD_BYTES : CALL_HELD_BLOCKS;
+}
+
+int report_tree_create(const struct report_input *input, struct call_tree **ret)
+{
+	enum report_grouping by = input->options->by;
+	const struct call_tree_options options = {
+		.main_first = input->options->main_first,
+		.max_depth = input->options->depth,
+		.merge = by == REPORT_BY_FILE	  ? CALL_BY_FILE
+			 : by == REPORT_BY_MODULE ? CALL_BY_MODULE
+						  : CALL_BY_FUNCTION,
+	};
+	struct call_tree *tree;
+	int err = call_tree_create(&options, &tree);
+
+	*ret = NULL;
+	if (err)
+		return err;
+	err = by == REPORT_BY_THREAD || by == REPORT_BY_SIZE
+		      ? add_by_group(input, tree)
+		      : call_tree_add_report(tree, input->report);
+	if (err) {
+		call_tree_destroy(tree);
+		return err;
+	}
+	call_tree_sort(tree, report_tree_weight(tree));
+	*ret = tree;
+	return 0;
+}

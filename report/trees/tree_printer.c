@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/trees/tree_printer.h"
+
+#include "common/colour.h"
+#include "common/diag.h"
+#include "report/text/leak_words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Frames that follow one another without a parting. */
+#define MAX_CHAIN  12
+#define CHAIN_HEAD 8
+#define CHAIN_TAIL 2
+#define MAX_LEVELS 40 /* of indentation; what is deeper stands below one another */
+
+struct printer {
+	FILE *out;
+	const struct tree_look *look;
+	const struct report_options *options; /* the look's */
+	const struct call_node *root;
+	size_t level; /* of the branch that is being printed; the root's children's: 0 */
+	bool is_open[MAX_LEVELS]; /* more branches follow at that level */
+	const char *module;	  /* of the line above */
+};
+
+/* What is left of a node that is not shown as children. */
+struct rest {
+	uint64_t nr; /* children that are too small */
+	int64_t bytes, blocks;
+};
+
+static bool is_shown(const struct printer *printer, const struct call_node *node)
+{
+	const struct tree_look *look = printer->look;
+
+	return fabs((double)node->total.of[look->weight]) >=
+	       look->whole * look->options->threshold_percent / 100;
+}
+
+/* @node or the first of its siblings behind it that is shown; NULL: none is. */
+static const struct call_node *next_shown(const struct printer *printer,
+					  const struct call_node *node)
+{
+	while (node && !is_shown(printer, node))
+		node = node->next;
+	return node;
+}
+
+/* Of a change, bytes may come and go without any blocks. */
+static bool ends_here(const struct call_node *node)
+{
+	return node->self.of[CALL_HELD_BLOCKS] || node->self.of[CALL_HELD_BYTES];
+}
+
+static struct rest rest_of(const struct printer *printer, const struct call_node *node)
+{
+	struct rest rest = {0};
+
+	for (const struct call_node *child = node->first; child; child = child->next) {
+		/* What was added and freed again is no change. */
+		if (is_shown(printer, child) ||
+		    (!child->total.of[CALL_HELD_BYTES] && !child->total.of[CALL_HELD_BLOCKS]))
+			continue;
+		rest.nr++;
+		rest.bytes = call_weight_sum(rest.bytes, child->total.of[CALL_HELD_BYTES]);
+		rest.blocks = call_weight_sum(rest.blocks, child->total.of[CALL_HELD_BLOCKS]);
+	}
+	return rest;
+}
+
+/* Whether all that goes through @node goes on through its one child. */
+static bool is_chained(const struct call_node *node)
+{
+	return node->nr_children == 1 && !ends_here(node);
+}
+
+/* As perf's reports have them. */
+static enum colour colour_of(double percent)
+{
+	return fabs(percent) >= 5 ? COLOUR_RED : fabs(percent) >= 0.5 ? COLOUR_GREEN : COLOUR_NONE;
+}
+
+static void write_numbers(const struct printer *printer, int64_t bytes, int64_t blocks)
+{
+	const struct tree_look *look = printer->look;
+	double amount = (double)(look->weight == CALL_HELD_BYTES ? bytes : blocks);
+	double percent = look->whole > 0 ? 100 * amount / look->whole : 0;
+	char words[32] = "";
+	FILE *memory = fmemopen(words, sizeof(words), "w");
+
+	if (memory) {
+		if (look->is_change)
+			fputc(bytes < 0 ? '-' : '+', memory);
+		leak_words_bytes(memory, fabs((double)bytes));
+		fclose(memory);
+	}
+	fprintf(printer->out, "%12s ", words);
+	colour_begin(printer->out, printer->options->colour, colour_of(percent));
+	fprintf(printer->out, "%6.1f", percent);
+	colour_end(printer->out, printer->options->colour, colour_of(percent));
+	fprintf(printer->out, look->is_change ? " %+9" PRId64 "  " : " %9" PRId64 "  ", blocks);
+}
+
+static void write_indentation(const struct printer *printer, bool is_branch, bool is_last)
+{
+	bool utf8 = printer->options->utf8;
+	size_t level = printer->level < MAX_LEVELS ? printer->level : MAX_LEVELS - 1;
+
+	/* The first level needs no lines: its branches are the beginnings of trees. */
+	for (size_t i = 1; i < level; i++)
+		fputs(!printer->is_open[i] ? "   " : utf8 ? "│  " : "|  ", printer->out);
+	if (!level)
+		return;
+	if (!is_branch)
+		fputs(is_last ? "   " : utf8 ? "│  " : "|  ", printer->out);
+	else if (is_last)
+		fputs(utf8 ? "└─ " : "`- ", printer->out);
+	else
+		fputs(utf8 ? "├─ " : "+- ", printer->out);
+}
+
+static void write_name(struct printer *printer, const struct call_node *node)
+{
+	FILE *out = printer->out;
+
+	diag_print_escaped(out, node->name, NULL);
+	if (node->file) {
+		fputs("  ", out);
+		diag_print_escaped(out, named_stack_basename(node->file), NULL);
+		if (node->first_line)
+			fprintf(out, ":%d", node->first_line);
+		if (node->last_line > node->first_line)
+			fprintf(out, "-%d", node->last_line);
+	}
+	if (node->module && (!printer->module || strcmp(printer->module, node->module) != 0)) {
+		fputs("  [", out);
+		diag_print_escaped(out, named_stack_basename(node->module), NULL);
+		fputs("]", out);
+	}
+	if (node->module)
+		printer->module = node->module;
+	fputc('\n', out);
+}
+
+static bool has_lines_below(const struct call_node *parent, const struct rest *rest)
+{
+	return rest->nr || (ends_here(parent) && parent->nr_children);
+}
+
+static void begin_continued_line(const struct printer *printer, bool is_last)
+{
+	fprintf(printer->out, "%31s", "");
+	write_indentation(printer, false, is_last);
+}
+
+static size_t chain_length(const struct call_node *node)
+{
+	size_t length = 0;
+
+	for (; is_chained(node); node = node->first)
+		length++;
+	return length;
+}
+
+/*
+ * A branch, as far as it does not part. Returns where it does, or ends. Of a long one, as
+ * interpreters have them, the middle is left out, unless all is wanted.
+ */
+static const struct call_node *write_branch(struct printer *printer, const struct call_node *node,
+					    bool is_last)
+{
+	size_t length = chain_length(node);
+	bool is_cut = length > MAX_CHAIN && printer->options->threshold_percent > 0;
+
+	write_numbers(printer, node->total.of[CALL_HELD_BYTES], node->total.of[CALL_HELD_BLOCKS]);
+	write_indentation(printer, true, is_last);
+	write_name(printer, node);
+	for (size_t i = 0; i < length; i++) {
+		node = node->first;
+		if (is_cut && i >= CHAIN_HEAD && i < length - CHAIN_TAIL) {
+			if (i > CHAIN_HEAD)
+				continue;
+			begin_continued_line(printer, is_last);
+			fprintf(printer->out, "(%zu frames more)\n",
+				length - CHAIN_HEAD - CHAIN_TAIL);
+			continue;
+		}
+		begin_continued_line(printer, is_last);
+		write_name(printer, node);
+	}
+	return node;
+}
+
+/* The lines behind a node's last branch. */
+static void write_rest(struct printer *printer, const struct call_node *parent,
+		       const struct rest *rest)
+{
+	if (ends_here(parent) && parent->nr_children) {
+		write_numbers(printer, parent->self.of[CALL_HELD_BYTES],
+			      parent->self.of[CALL_HELD_BLOCKS]);
+		write_indentation(printer, true, !rest->nr);
+		fputs("(stacks that end here)\n", printer->out);
+	}
+	if (rest->nr) {
+		write_numbers(printer, rest->bytes, rest->blocks);
+		write_indentation(printer, true, true);
+		fprintf(printer->out, "(%" PRIu64 " %s, each below %g %%)\n", rest->nr,
+			rest->nr == 1 ? "other" : "others", printer->options->threshold_percent);
+	}
+	printer->module = NULL;
+}
+
+/* From a branch's end back to where it began, behind its parent's end. */
+static const struct call_node *beginning_of(const struct call_node *node)
+{
+	while (node->parent && node->parent->parent && is_chained(node->parent))
+		node = node->parent;
+	return node;
+}
+
+static void write_tree(struct printer *printer)
+{
+	const struct call_node *parent = printer->root, *node = parent->first;
+
+	while (true) {
+		struct rest rest = rest_of(printer, parent);
+
+		node = next_shown(printer, node);
+		if (!node) {
+			write_rest(printer, parent, &rest);
+			if (parent == printer->root)
+				return;
+			node = beginning_of(parent);
+			parent = node->parent;
+			node = node->next;
+			printer->level--;
+			continue;
+		}
+		bool is_last = !next_shown(printer, node->next) && !has_lines_below(parent, &rest);
+		const struct call_node *end = write_branch(printer, node, is_last);
+
+		if (!end->nr_children) {
+			node = node->next;
+			printer->module = parent->module;
+			continue;
+		}
+		if (printer->level < MAX_LEVELS)
+			printer->is_open[printer->level] = !is_last;
+		printer->level++;
+		parent = end;
+		node = end->first;
+	}
+}
+
+void tree_print(FILE *out, const struct call_tree *tree, const struct tree_look *look)
+{
+	struct printer printer = {
+		.out = out,
+		.look = look,
+		.options = look->options,
+		.root = call_tree_root(tree),
+	};
+
+	colour_begin(out, look->options->colour, COLOUR_BOLD);
+	fprintf(out, "%12s %6s %9s  %s", look->is_change ? "ADDED" : "HELD", "%", "BLOCKS",
+		look->options->main_first ? "FROM main DOWN TO THE ALLOCATOR"
+					  : "FROM THE ALLOCATOR TO ITS CALLERS");
+	colour_end(out, look->options->colour, COLOUR_BOLD);
+	fputc('\n', out);
+	write_tree(&printer);
+	write_numbers(&printer, printer.root->total.of[CALL_HELD_BYTES],
+		      printer.root->total.of[CALL_HELD_BLOCKS]);
+	fputs("in all\n", out);
+	if (call_tree_nr_cut(tree))
+		fprintf(out, "%" PRIu64 " stacks are cut short: there are too many\n",
+			call_tree_nr_cut(tree));
+}

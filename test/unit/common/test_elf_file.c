@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which files may be given to the libraries that expand what is compressed in them. */
+#include "common/elf/elf_file.h"
+#include "common/scope.h"
+
+#include <elf.h>
+#include <lzma.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <libelf.h>
+
+#define GIB (1ULL << 30)
+
+static const char names[] = "\0.shstrtab\0.debug_info\0.gnu_debugdata";
+enum { NAMES_AT = 1, DEBUG_INFO_AT = 11, MINI_AT = 23 };
+
+/* An ELF file of two sections, its names and another. */
+struct file {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[3];
+	char names[64];
+	uint8_t content[4096];
+};
+
+static const Elf64_Chdr bomb = {
+	.ch_type = ELFCOMPRESS_ZLIB, .ch_size = 20 * GIB, .ch_addralign = 1};
+
+static struct file make_file(uint32_t name, const void *content, size_t size)
+{
+	struct file file = {
+		.header =
+			{
+				.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
+										      : ELFDATA2MSB,
+					    EV_CURRENT},
+				.e_type = ET_DYN,
+				.e_machine = EM_X86_64,
+				.e_version = EV_CURRENT,
+				.e_shoff = offsetof(struct file, sections),
+				.e_ehsize = sizeof(Elf64_Ehdr),
+				.e_shentsize = sizeof(Elf64_Shdr),
+				.e_shnum = 3,
+				.e_shstrndx = 1,
+			},
+		.sections = {[1] = {.sh_name = NAMES_AT,
+				    .sh_type = SHT_STRTAB,
+				    .sh_offset = offsetof(struct file, names),
+				    .sh_size = sizeof(names)},
+			     [2] = {.sh_name = name,
+				    .sh_type = SHT_PROGBITS,
+				    .sh_offset = offsetof(struct file, content),
+				    .sh_size = size}},
+	};
+
+	assert_true(size <= sizeof(file.content));
+	memcpy(file.names, names, sizeof(names));
+	memcpy(file.content, content, size);
+	return file;
+}
+
+static bool expands_well(const void *bytes, size_t size)
+{
+	_cleanup_close_ int fd = memfd_create("file", MFD_CLOEXEC);
+
+	assert_int_equal(write(fd, bytes, size), size);
+	return elf_file_expands_well(fd, NULL);
+}
+
+static void plain_files_do(void **state)
+{
+	const struct file file = make_file(DEBUG_INFO_AT, "x", 1);
+
+	assert_true(expands_well(&file, sizeof(file)));
+}
+
+static void what_is_no_elf_file_does_not(void **state)
+{
+	assert_false(expands_well("", 0));
+	assert_false(expands_well("\x1f\x8b\x08 gzip's, or another's", 20));
+}
+
+static void sections_that_say_they_are_large_do_not(void **state)
+{
+	struct file file = make_file(DEBUG_INFO_AT, &bomb, sizeof(bomb));
+
+	file.sections[2].sh_flags = SHF_COMPRESSED;
+	assert_false(expands_well(&file, sizeof(file)));
+}
+
+/* Whoever asked for a section's name would have expanded them. */
+static void compressed_names_do_not(void **state)
+{
+	struct file file = make_file(DEBUG_INFO_AT, "x", 1);
+
+	memcpy(file.names, &bomb, sizeof(bomb));
+	file.sections[1].sh_flags = SHF_COMPRESSED;
+	assert_false(expands_well(&file, sizeof(file)));
+}
+
+/* A file with @mini, compressed, for its MiniDebugInfo. */
+static struct file with_mini(const struct file *mini)
+{
+	uint8_t packed[4096];
+	size_t size = 0;
+
+	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC32, NULL, (const uint8_t *)mini,
+						 sizeof(*mini), packed, &size, sizeof(packed)),
+			 LZMA_OK);
+	return make_file(MINI_AT, packed, size);
+}
+
+static void compressed_sections_in_a_mini_debug_info_do_not(void **state)
+{
+	struct file mini = make_file(DEBUG_INFO_AT, &bomb, sizeof(bomb));
+	struct file file = with_mini(&mini);
+
+	assert_true(expands_well(&file, sizeof(file)));
+	mini.sections[2].sh_flags = SHF_COMPRESSED;
+	file = with_mini(&mini);
+	assert_false(expands_well(&file, sizeof(file)));
+}
+
+static void only_regular_files_are_opened(void **state)
+{
+	char dir[] = "/tmp/test_elf_file.XXXXXX", fifo[64], link[64], event[4096];
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct stat st;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(symlink(fifo, link), 0);
+	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+
+	assert_true(elf_file_open(fifo, &st) < 0);
+	assert_true(elf_file_open(link, &st) < 0);
+	assert_true(elf_file_open(dir, &st) < 0);
+	assert_true(elf_file_open("/dev/null", &st) < 0);
+	/* To have opened it for a moment is too much. */
+	assert_int_equal(read(watch, event, sizeof(event)), -1);
+
+	unlink(link);
+	unlink(fifo);
+	rmdir(dir);
+	close(watch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_regular_files_are_opened),
+		cmocka_unit_test(plain_files_do),
+		cmocka_unit_test(what_is_no_elf_file_does_not),
+		cmocka_unit_test(sections_that_say_they_are_large_do_not),
+		cmocka_unit_test(compressed_names_do_not),
+		cmocka_unit_test(compressed_sections_in_a_mini_debug_info_do_not),
+	};
+
+	elf_version(EV_CURRENT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The text of perf script: its lines, and a whole one read as a recording. */
+#include "parser/perfdata/perf_script_line.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "test/unit/parser/perf_input_harness.h"
+
+static struct perf_script_event parse_event(const char *text, char buffer[256])
+{
+	struct perf_script_event event;
+
+	snprintf(buffer, 256, "%s", text);
+	assert_true(perf_script_parse_event(buffer, &event));
+	return event;
+}
+
+static void events(void **state)
+{
+	char buffer[256];
+	struct perf_script_event event = parse_event(
+		"my prog [1]  41/42 [003] 11967.073658:  1  a_b:malloc: (7f30) bytes=3", buffer);
+
+	assert_string_equal(event.comm, "my prog [1]");
+	assert_int_equal(event.pid, 41);
+	assert_int_equal(event.tid, 42);
+	assert_int_equal(event.cpu, 3);
+	assert_int_equal(event.time_ns, 11967073658000);
+	assert_string_equal(event.name, "malloc");
+	assert_true(event.has_address);
+	assert_int_equal(event.address, 0x7f30);
+	assert_string_equal(event.rest, "bytes=3");
+
+	event = parse_event("   sh 42 1.000000007: g:free_ret: (10 <- 20)", buffer);
+	assert_string_equal(event.comm, "sh");
+	assert_int_equal(event.pid, -1);
+	assert_int_equal(event.time_ns, 1000000007);
+	assert_int_equal(event.return_address, 0x20);
+	assert_string_equal(event.rest, "");
+
+	event = parse_event("sh 42 [000] 1.5: PERF_RECORD_FORK(43:43):(42:42)", buffer);
+	assert_null(event.name);
+	assert_string_equal(event.rest, "PERF_RECORD_FORK(43:43):(42:42)");
+}
+
+static void no_events(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"sh",
+		"sh 42",
+		"sh 42 [000]",
+		"sh 42 [000] 12:",
+		"sh 42 [000] 12.1234567890: a:b: ",
+		"sh 99999999999 [000] 12.5: a:b: ",
+		"sh 42 [0 12.5: a:b: ",
+		"sh 42 99999999999999999999.5: a:b: ",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct perf_script_event event;
+		char buffer[256];
+
+		snprintf(buffer, sizeof(buffer), "%s", lines[i]);
+		assert_false(perf_script_parse_event(buffer, &event));
+	}
+}
+
+static struct perf_script_frame parse_frame(const char *text, char buffer[256])
+{
+	struct perf_script_frame frame;
+
+	snprintf(buffer, 256, "%s", text);
+	assert_true(perf_script_parse_frame(buffer, &frame));
+	return frame;
+}
+
+static void frames(void **state)
+{
+	char buffer[256];
+	struct perf_script_frame frame =
+		parse_frame("\t   98930 malloc+0x1f (/usr/lib/libc.so.6)", buffer);
+
+	assert_int_equal(frame.address, 0x98930);
+	assert_string_equal(frame.symbol, "malloc");
+	assert_int_equal(frame.symbol_offset, 0x1f);
+	assert_string_equal(frame.module, "/usr/lib/libc.so.6");
+
+	frame = parse_frame("\t 10 f(int (*)(int), char)+0x0 (/a (b)/c)", buffer);
+	assert_string_equal(frame.symbol, "f(int (*)(int), char)");
+	assert_string_equal(frame.module, "/a (b)/c");
+
+	frame = parse_frame("\t 7f10 [unknown] ([unknown])", buffer);
+	assert_null(frame.symbol);
+	assert_null(frame.module);
+
+	frame = parse_frame("\t 7f10 operator+ (inlined)", buffer);
+	assert_true(frame.inlined);
+	assert_string_equal(frame.symbol, "operator+");
+}
+
+static const char text[] =
+	"# cmdline : perf record\n"
+	"prog  7/7 [000] 1.000001: probe_libc:malloc: (7f30) arg1=0x20\n"
+	"\t 30 malloc+0x0 (/lib/libc.so.6)\n"
+	"\n"
+	"prog  7/7 [000] 1.000002: probe_libc:malloc__return: (7f30 <- 5510) arg1=0x9000\n"
+	"\t 10 make+0x4 (/bin/prog)\n"
+	"\t 18 inner (inlined)\n"
+	"\t 18 main+0x8 (/bin/prog)\n"
+	"prog  7/8 [001] 1.000003: probe_libc:free: (7f80) mem=0x9000\n"
+	"prog  7/8 [001] 1.000004: sched:sched_switch: prev_comm=prog\n"
+	"prog  7/8 [001] 1.000005: task:task_newtask: pid=9 comm=prog clone_flags=4100 oom=0\n"
+	"prog  7/8 [001] 1.000006: PERF_RECORD_EXIT(7:8):(7:7)\n"
+	"prog  7/7 [001] 1.000007: PERF_RECORD_COMM exec: a b:7/7\n";
+
+static void a_whole_text(void **state)
+{
+	_cleanup_reading_ struct reading reading = read_bytes((const uint8_t *)text, strlen(text));
+
+	assert_int_equal(reading.ret, 0);
+	assert_string_equal(reading.messages, "");
+	assert_int_equal(reading.stats.probe_samples, 3);
+	assert_int_equal(reading.stats.samples, 5);
+	assert_string_equal(
+		reading.log,
+		"comm t=1000001000 #0 7/7 prog\n"
+		"mmap t=0 #0 7/7 pid=7 0x1000000000000+0x1000000000000@0x0 /lib/libc.so.6 x\n"
+		"malloc t=1000001000 #1 7/7 bytes=0x20 at=0x7f30 from=0x0 chain=0x1000000000030\n"
+		"mmap t=0 #0 7/7 pid=7 0x2000000000000+0x1000000000000@0x0 /bin/prog x\n"
+		"malloc t=1000002000 #2 7/7 ret=0x9000 at=0x7f30 to=0x5510 "
+		"chain=0x1000000000030,0x2000000000010,0x2000000000018\n"
+		"comm t=1000003000 #2 7/8 prog\n"
+		"mmap t=0 #0 7/7 pid=7 0x3000000000000+0x1000000000000@0x0 /unknown x\n"
+		"free t=1000003000 #3 7/8 mem=0x9000 at=0x7f80 from=0x0 chain=0x3000000000080\n"
+		"task_newtask t=1000005000 #3 7/8 new=9 flags=0x4100\n"
+		"exit t=1000006000 #3 7/8 7/8 by 7/7\n"
+		"comm t=1000007000 #3 7/7 a b exec\n");
+}
+
+/* What perf record wrote twice, perf script prints twice. */
+static void repeated_events(void **state)
+{
+	static const char repeated[] =
+		"prog  7/7 [000] 1.000001: probe_libc:free: (7f80) mem=0x9000\n"
+		"\t 10 make+0x4 (/bin/prog)\n"
+		"\n"
+		"prog  7/7 [000] 1.000001: probe_libc:free: (7f80) mem=0x9000\n"
+		"\t 10 make+0x4 (/bin/prog)\n"
+		"\n"
+		"prog  7/7 [000] 1.000001: probe_libc:free: (7f80) mem=0xa000\n"
+		"prog  7/7 [000] 1.000001: probe_libc:free: (7f80) mem=0xa000 caller=0x10\n"
+		"prog  7/8 [000] 1.000001: probe_libc:free: (7f80) mem=0xa000\n"
+		"prog  7/8 [000] 1.000002: probe_libc:free: (7f80) mem=0xa000\n";
+	_cleanup_reading_ struct reading reading =
+		read_bytes((const uint8_t *)repeated, strlen(repeated));
+
+	assert_int_equal(reading.ret, 0);
+	assert_int_equal(reading.stats.probe_samples, 5);
+	assert_int_equal(reading.stats.repeated, 1);
+	assert_non_null(strstr(reading.log, "free t=1000001000 #2 7/7 mem=0xa000"));
+}
+
+static void other_texts(void **state)
+{
+	static const char prose[] = "It was a dark and stormy night.\n";
+	static const char others[] = "sh 7 [000] 1.5: sched:sched_switch: a=b\n";
+	_cleanup_reading_ struct reading first = read_bytes((const uint8_t *)prose, strlen(prose));
+	_cleanup_reading_ struct reading second =
+		read_bytes((const uint8_t *)others, strlen(others));
+
+	assert_int_equal(first.ret, -EINVAL);
+	assert_non_null(strstr(first.messages, "neither a perf.data file"));
+	assert_int_equal(second.ret, -ENODATA);
+	assert_non_null(strstr(second.messages, "no allocator events"));
+}
+
+/* Lines longer than any of perf's, and none that ends. */
+static void endless_lines(void **state)
+{
+	size_t nr = (size_t)3 << 20;
+	_cleanup_free_ char *bytes = malloc(nr);
+	_cleanup_reading_ struct reading reading = {0};
+
+	assert_non_null(bytes);
+	memset(bytes, '1', nr);
+	bytes[nr / 2] = '\n';
+	memcpy(bytes + nr / 2 + 1, text, sizeof(text) - 1);
+	reading = read_bytes((const uint8_t *)bytes, nr);
+	assert_int_equal(reading.ret, 0);
+	assert_int_equal(reading.stats.probe_samples, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events),	   cmocka_unit_test(no_events),
+		cmocka_unit_test(frames),	   cmocka_unit_test(a_whole_text),
+		cmocka_unit_test(repeated_events), cmocka_unit_test(other_texts),
+		cmocka_unit_test(endless_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

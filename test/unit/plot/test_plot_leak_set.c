@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "plot/leaks/leak_axes.h"
+#include "plot/leaks/leak_set.h"
+#include "plot/memory/memory_history.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define HEAD "# leaks 1\n# summary events=1000 start=10.000000000 end=70.000000000\n"
+
+static struct leak_set read_set(const char *text, const struct size_range *range)
+{
+	char path[] = "/tmp/test_plot_leak_set.XXXXXX";
+	int fd = mkstemp(path);
+	struct leak_set set;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(leak_set_init(&set, path, range), 0);
+	unlink(path);
+	return set;
+}
+
+static const char three_sizes[] = HEAD "leak 3072 0x1 11.000000000 10 7 7 a malloc 1\n"
+				       "\tmalloc+0x10  (/lib/libc.so.6)\n"
+				       "\tfirst+0x1  (/x)\n"
+				       "\tsecond+0x1  (/x)\n"
+				       "\tthird+0x1  (/x)\n"
+				       "leak 100 0x2 12.000000000 20 7 7 a malloc 2\n"
+				       "leak 3072 0x3 13.000000000 30 7 8 b malloc 1\n"
+				       "\tother+0x1  (/x)\n"
+				       "leak ? 0x4 14.000000000 40 7 8 b malloc 3\n"
+				       "leak 64 0x5 15.000000000 50 7 8 b malloc 4\n";
+
+static void leaks_are_grouped_and_ranked(void **state)
+{
+	struct leak_set set = read_set(three_sizes, NULL);
+
+	assert_int_equal(set.nr_points, 4);
+	assert_int_equal(set.nr_unknown_size, 1);
+	assert_int_equal(set.total_bytes, 2 * 3072 + 100 + 64);
+	assert_int_equal(set.nr_names, 2);
+	assert_false(set.several_pids);
+	assert_int_equal(set.ranked[0]->stack, 1);
+	assert_int_equal(set.ranked[0]->nr_leaks, 2);
+	assert_true(set.ranked[0]->same_size);
+	char *label = stack_label_text(&set.ranked[0]->label, NULL, 0, NULL);
+	assert_string_equal(label, "first <- second");
+	free(label);
+	/* Of equal counts the larger bytes come first. */
+	assert_int_equal(set.ranked[1]->stack, 2);
+	assert_int_equal(set.ranked[2]->stack, 4);
+	assert_null(set.ranked[3]);
+	assert_ptr_equal(set.points[2].group, set.ranked[0]);
+	leak_set_deinit(&set);
+}
+
+static void range_filters(void **state)
+{
+	struct size_range range = {64, 100};
+	struct leak_set set = read_set(three_sizes, &range);
+
+	assert_int_equal(set.nr_points, 2);
+	assert_int_equal(set.nr_outside_range, 2);
+	leak_set_deinit(&set);
+}
+
+static void most_frequent_sizes_come_first(void **state)
+{
+	char text[8192];
+	size_t len = (size_t)snprintf(text, sizeof(text), HEAD), nr;
+	/* Size i recurs i times, for 1 to 8: 1 does not recur. */
+	for (int size = 1; size <= 8; size++)
+		for (int i = 0; i < size; i++)
+			len += (size_t)snprintf(text + len, sizeof(text) - len,
+						"leak %d 0x1 11.000000000 1 1 1 x malloc %d\n",
+						size, size);
+	struct leak_set set = read_set(text, NULL);
+	struct recurring_size sizes[3], all[20];
+
+	assert_int_equal(leak_set_recurring_sizes(&set, sizes, 3, &nr), 0);
+	assert_int_equal(nr, 3);
+	for (size_t i = 0; i < nr; i++) {
+		assert_int_equal(sizes[i].size_bytes, 8 - i);
+		assert_int_equal(sizes[i].nr_leaks, 8 - i);
+	}
+	assert_int_equal(leak_set_recurring_sizes(&set, all, 20, &nr), 0);
+	assert_int_equal(nr, 7);
+	/* More stacks than ranks: the rare ones have none. */
+	assert_int_equal(set.ranked[0]->stack, 8);
+	assert_int_equal(set.ranked[LEAK_SET_RANKS - 1]->stack, 8 - LEAK_SET_RANKS + 1);
+	assert_int_equal(set.points[0].group->rank, LEAK_SET_RANKS);
+	leak_set_deinit(&set);
+}
+
+static void scale_follows_the_span(void **state)
+{
+	struct leak_set set = read_set(three_sizes, NULL);
+
+	assert_false(leak_axes_choose(&set, LEAK_SIZE_AUTO, false).log);
+	assert_true(leak_axes_choose(&set, LEAK_SIZE_LOG, false).log);
+	leak_set_deinit(&set);
+
+	set = read_set(HEAD "leak 10 0x1 11.000000000 1 1 1 x malloc 1\n"
+			    "leak 1010 0x2 12.000000000 2 1 1 x malloc 1\n",
+		       NULL);
+	assert_true(leak_axes_choose(&set, LEAK_SIZE_AUTO, false).log);
+	assert_false(leak_axes_choose(&set, LEAK_SIZE_LINEAR, false).log);
+	leak_set_deinit(&set);
+}
+
+static void axes_begin_with_the_recording(void **state)
+{
+	struct leak_set set = read_set(three_sizes, NULL);
+	struct leak_axes axes = leak_axes_choose(&set, LEAK_SIZE_AUTO, false);
+
+	assert_string_equal(axes.time.unit, "seconds");
+	assert_true(leak_axes_x(&axes, &set.points[0]) == 1);
+	assert_true(axes.x_max == 60);
+	assert_string_equal(axes.size_unit.name, "KiB");
+	assert_true(leak_axes_y(&axes, 3072) == 3);
+
+	axes = leak_axes_choose(&set, LEAK_SIZE_AUTO, true);
+	assert_true(leak_axes_x(&axes, &set.points[0]) == 10);
+	assert_true(axes.x_max == 1000);
+	leak_set_deinit(&set);
+}
+
+static void a_block_of_no_bytes_has_a_place_on_a_log_axis(void **state)
+{
+	struct leak_set set = read_set(HEAD "leak 0 0x1 11.000000000 1 1 1 x malloc 1\n"
+					    "leak 1024 0x2 12.000000000 2 1 1 x malloc 1\n",
+				       NULL);
+	struct leak_axes axes = leak_axes_choose(&set, LEAK_SIZE_LOG, false);
+	double position = leak_axes_y_position(&axes, 0);
+
+	assert_true(position > 0 && position < leak_axes_y_position(&axes, 1));
+	leak_set_deinit(&set);
+
+	set = read_set(HEAD "leak 0 0x1 11.000000000 1 1 1 x malloc 1\n", NULL);
+	assert_false(leak_axes_choose(&set, LEAK_SIZE_LOG, false).log);
+	leak_set_deinit(&set);
+}
+
+static void sums_do_not_overflow(void **state)
+{
+	struct leak_set set =
+		read_set(HEAD "leak 18446744073709551615 0x1 11.000000000 1 1 1 x malloc 1\n"
+			      "leak 18446744073709551615 0x2 12.000000000 2 1 1 x malloc 1\n",
+			 NULL);
+
+	assert_true(set.total_bytes == UINT64_MAX);
+	leak_axes_choose(&set, LEAK_SIZE_AUTO, false);
+	assert_string_equal(byte_text_format(set.total_bytes).text, "16 EiB");
+	leak_set_deinit(&set);
+}
+
+static void sizes_are_readable(void **state)
+{
+	assert_string_equal(count_text_format(0).text, "0");
+	assert_string_equal(count_text_format(9999).text, "9999");
+	assert_string_equal(count_text_format(10000).text, "10,000");
+	assert_string_equal(count_text_format(1234567).text, "1,234,567");
+	assert_string_equal(count_text_format(UINT64_MAX).text, "18,446,744,073,709,551,615");
+	assert_string_equal(byte_text_format(0).text, "0 bytes");
+	assert_string_equal(byte_text_format(1).text, "1 byte");
+	assert_string_equal(byte_text_format(1023).text, "1023 bytes");
+	assert_string_equal(byte_text_format(3072).text, "3 KiB");
+	assert_string_equal(byte_text_format(1536 * 1024).text, "1.5 MiB");
+}
+
+static void time_units_fit_the_length(void **state)
+{
+	assert_string_equal(time_axis_make(0, UINT64_C(600) * 1000000000).unit, "seconds");
+	assert_string_equal(time_axis_make(0, UINT64_C(601) * 1000000000).unit, "minutes");
+	assert_string_equal(time_axis_make(0, UINT64_C(86400) * 1000000000).unit, "hours");
+	assert_string_equal(time_axis_make(0, UINT64_MAX).unit, "days");
+
+	/* A day after 30 years of uptime, a nanosecond still counts. */
+	struct time_axis axis = time_axis_make(UINT64_C(946080000000000000), UINT64_MAX);
+	assert_true(time_axis_value(&axis, UINT64_C(946080000000000001)) > 0);
+	assert_true(time_axis_value(&axis, UINT64_C(946079999999999999)) < 0);
+}
+
+static void a_long_history_keeps_its_peak(void **state)
+{
+	struct memory_history *history = calloc(1, sizeof(*history));
+	uint64_t peak = 0;
+
+	assert_non_null(history);
+	for (uint64_t i = 0; i < 10 * MEMORY_HISTORY_MAX; i++)
+		memory_history_add(history, &(struct memory_sample){
+						    .time_ns = i,
+						    .rss_bytes = i == 12345 ? 1000000 : 1,
+						    .heap_bytes = i,
+					    });
+	assert_true(history->nr <= MEMORY_HISTORY_MAX);
+	assert_int_equal(history->first.time_ns, 0);
+	assert_int_equal(history->last.time_ns, 10 * MEMORY_HISTORY_MAX - 1);
+	for (size_t i = 0; i < history->nr; i++) {
+		if (history->samples[i].rss_bytes > peak)
+			peak = history->samples[i].rss_bytes;
+		assert_true(i == 0 ||
+			    history->samples[i].time_ns > history->samples[i - 1].time_ns);
+	}
+	assert_int_equal(peak, 1000000);
+	free(history);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leaks_are_grouped_and_ranked),
+		cmocka_unit_test(range_filters),
+		cmocka_unit_test(most_frequent_sizes_come_first),
+		cmocka_unit_test(scale_follows_the_span),
+		cmocka_unit_test(axes_begin_with_the_recording),
+		cmocka_unit_test(a_block_of_no_bytes_has_a_place_on_a_log_axis),
+		cmocka_unit_test(sums_do_not_overflow),
+		cmocka_unit_test(sizes_are_readable),
+		cmocka_unit_test(time_units_fit_the_length),
+		cmocka_unit_test(a_long_history_keeps_its_peak),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

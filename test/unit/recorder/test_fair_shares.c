@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What one user's files may take of what all share: places for programs, and time to look into
+ * them. */
+#include "probes/plan/allocator_search.h"
+#include "recorder/programs/bpf_sites.h"
+
+#include "common/scope.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NR_FUNCTIONS 20
+#define NR_COPIES    3
+
+/* @nr files of @owner, each with NR_FUNCTIONS functions. */
+static struct probe_set make_set(size_t nr, uid_t owner)
+{
+	struct probe_set set = {.files = calloc(nr, sizeof(*set.files)), .nr_files = nr};
+
+	assert_non_null(set.files);
+	for (size_t i = 0; i < nr; i++) {
+		struct probe_file *file = &set.files[i];
+
+		*file = (struct probe_file){.fd = -1, .owner = owner, .nr_probes = NR_FUNCTIONS};
+		file->probes = calloc(NR_FUNCTIONS, sizeof(*file->probes));
+		assert_non_null(file->probes);
+		for (size_t j = 0; j < NR_FUNCTIONS; j++)
+			file->probes[j] = (struct probe){
+				.schema = probe_schema_find("free"),
+				.point = PROBE_ENTRY,
+				.function_offset = 64 * j,
+				.offset = 64 * j,
+			};
+	}
+	return set;
+}
+
+/* Returns how many are left out. */
+static size_t take(struct probe_programs *programs, struct probe_set *set)
+{
+	const struct probe_file *left_out;
+	size_t nr = program_places_find_shared(programs, set, false, &left_out);
+
+	assert_true((nr > 0) == (left_out != NULL));
+	return nr;
+}
+
+static void a_user_has_a_share_of_the_places(void **state)
+{
+	_cleanup_free_ struct probe_programs *programs = calloc(1, sizeof(*programs));
+	const size_t share = PROGRAM_USER_SHARE / NR_FUNCTIONS;
+	struct probe_set users[6], system = make_set(8, 0);
+	size_t nr_users = 0, nr_left_out = 0;
+
+	assert_non_null(programs);
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
+		users[i] = make_set(100, 1000 + (uid_t)i);
+	assert_int_equal(take(programs, &users[0]), 100 - share);
+	assert_int_equal(programs->nr_places, share * NR_FUNCTIONS);
+
+	/* Many users, or one who has many user ids, leave some for the system's files. */
+	for (size_t i = 1; i < ARRAY_SIZE(users); i++)
+		nr_left_out += take(programs, &users[i]);
+	for (size_t i = 0; i < programs->nr_places; i++)
+		nr_users += programs->places[i].file->owner != 0;
+	assert_true(nr_users <= PROGRAM_USERS_SHARE);
+	assert_true(nr_users > PROGRAM_USERS_SHARE - NR_FUNCTIONS);
+	assert_true(nr_left_out > 0);
+	assert_int_equal(take(programs, &system), 0);
+
+	/* Where processes were named, there is no share, but an end. */
+	assert_int_equal(program_places_find(programs, &users[0], false), -E2BIG);
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
+		probe_set_deinit(&users[i]);
+	probe_set_deinit(&system);
+}
+
+static char copies[NR_COPIES][64];
+
+/* Maps the code of copies of the C library, each a file of its own. */
+static void map_copies(void)
+{
+	Dl_info info;
+	struct stat st = {0};
+	int libc;
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): dladdr() takes any address */
+	assert_true(dladdr((void *)(uintptr_t)&malloc, &info));
+	libc = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	assert_true(libc >= 0 && fstat(libc, &st) == 0);
+	for (int i = 0; i < NR_COPIES; i++) {
+		off_t at = 0;
+		int fd;
+
+		snprintf(copies[i], sizeof(copies[i]), "/tmp/test_fair_shares.XXXXXX");
+		fd = mkostemp(copies[i], O_CLOEXEC);
+		assert_true(fd >= 0);
+		while (at < st.st_size)
+			assert_true(sendfile(fd, libc, &at, (size_t)(st.st_size - at)) > 0);
+		assert_true(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) !=
+			    MAP_FAILED);
+		close(fd);
+	}
+	close(libc);
+}
+
+/* Returns how many files were planned for; *@ret_calls: in so many calls. */
+static size_t search(const struct allocator_search_limits *limits, int *ret_calls)
+{
+	struct allocator_search *search;
+	struct probe_set set = {0};
+	size_t nr;
+	int more;
+
+	*ret_calls = 0;
+	assert_int_equal(allocator_search_create(&search), 0);
+	if (limits)
+		allocator_search_limit(search, limits);
+	do {
+		more = allocator_search_process(search, getpid(), &set);
+		++*ret_calls;
+	} while (more == 1);
+	assert_int_equal(more, 0);
+	nr = set.nr_files;
+	probe_set_deinit(&set);
+	allocator_search_destroy(search);
+	return nr;
+}
+
+static void a_user_has_a_share_of_the_time(void **state)
+{
+	const struct allocator_search_limits slices = {.slice_ns = 1};
+	const struct allocator_search_limits none_left = {.user_ns = 1};
+	const struct allocator_search_limits again = {.user_ns = 1, .window_ns = 1};
+	int nr_calls;
+	size_t nr;
+
+	map_copies();
+	nr = search(NULL, &nr_calls);
+	assert_true(nr >= NR_COPIES);
+	assert_int_equal(nr_calls, 1);
+	/* File by file, it is the same. */
+	assert_int_equal(search(&slices, &nr_calls), nr);
+	assert_true(nr_calls > NR_COPIES);
+	/* The first file uses its owner's time up; here there are two owners at most. */
+	assert_true(search(&none_left, &nr_calls) <= 2);
+	assert_int_equal(search(&again, &nr_calls), nr);
+	for (int i = 0; i < NR_COPIES; i++)
+		unlink(copies[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_user_has_a_share_of_the_places),
+		cmocka_unit_test(a_user_has_a_share_of_the_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

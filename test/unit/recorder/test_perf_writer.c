@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What stands before the first record of a recording. */
+#include "common/perf_disk.h"
+#include "common/scope.h"
+#include "recorder/output/perf_writer.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NR_IDS 20000 /* more than two records of 64 KiB hold */
+
+/* Checks the ids of an attribute's record, the first of which is to be @first; returns how many. */
+static size_t check_ids(const uint8_t *record, size_t size_bytes, uint64_t first)
+{
+	const size_t at = sizeof(struct perf_event_header) + sizeof(struct perf_event_attr);
+	size_t nr = (size_bytes - at) / sizeof(uint64_t);
+
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t id;
+
+		memcpy(&id, record + at + i * sizeof(id), sizeof(id));
+		assert_int_equal(id, first + i);
+	}
+	return nr;
+}
+
+static void all_ids_of_an_event_go_through_a_pipe(void **state)
+{
+	struct record_event event = {
+		.attr = {.type = PERF_TYPE_SOFTWARE,
+			 .size = sizeof(event.attr),
+			 .config = PERF_COUNT_SW_DUMMY},
+		.name = (char[]){"dummy:HG"},
+		.ids = calloc(NR_IDS, sizeof(uint64_t)),
+		.nr_ids = NR_IDS,
+	};
+	const struct record_events events = {.side = {.events = &event, .nr_events = 1}};
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+	_cleanup_close_ int copy = dup(fd);
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct perf_writer *writer;
+	struct stat st;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < NR_IDS; i++)
+		event.ids[i] = 7 + i;
+	assert_int_equal(perf_writer_create(fd, "recording", true, 0, -1, &writer), 0);
+	assert_int_equal(perf_writer_begin(writer, &events, 0, NULL), 0);
+	assert_int_equal(perf_writer_finish(writer, &(struct build_ids){0}), 0);
+	perf_writer_destroy(writer);
+	free(event.ids);
+
+	assert_int_equal(fstat(copy, &st), 0);
+	bytes = malloc((size_t)st.st_size);
+	assert_non_null(bytes);
+	assert_int_equal(pread(copy, bytes, (size_t)st.st_size, 0), st.st_size);
+	for (size_t at = PERF_PIPE_HEADER_SIZE; at < (size_t)st.st_size;) {
+		struct perf_event_header header;
+
+		memcpy(&header, bytes + at, sizeof(header));
+		assert_in_range(header.size, sizeof(header), (size_t)st.st_size - at);
+		if (header.type != PERF_USER_HEADER_ATTR)
+			break;
+		nr += check_ids(bytes + at, header.size, 7 + nr);
+		at += header.size;
+	}
+	assert_int_equal(nr, NR_IDS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_ids_of_an_event_go_through_a_pipe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

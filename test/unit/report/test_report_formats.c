@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Each format of a made-up recording, compared with test/golden/report.FORMAT. With
+ * UPDATE_GOLDEN=1 these files are written anew: look at the difference before you commit it. With
+ * an argument it only writes the recording to that file, for tests with the formats' own readers.
+ */
+#include "common/scope.h"
+#include "report/text/leaks_writer.h"
+#include "report/trees/diff_tree.h"
+#include "report/formats/held_history.h"
+#include "report/formats/report.h"
+#include "test/support/perf_data_writer.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define MS UINT64_C(1000000)
+/* Names that no format may take for its own syntax. */
+#define HOSTILE "/nowhere/=a;b <script>\"#(1)\\\n\xff,%s.so"
+
+static const uint64_t by_main[] = {0x101010, 0x202020, 0x201010};
+static const uint64_t by_hostile[] = {0x101010, 0x303030, 0x202020, 0x201010};
+static const uint64_t recursive[] = {0x101010, 0x202020, 0x202020, 0x202020, 0x201010};
+
+struct maker {
+	struct perf_data_writer *writer;
+	int call, free_entry;
+	uint64_t time_ns;
+};
+
+static void add_call(struct maker *maker, uint64_t size, uint64_t block, const uint64_t *chain,
+		     size_t nr)
+{
+	const struct perf_data_sample sample = {
+		.event = maker->call,
+		.pid = 7,
+		.tid = size > 100 ? 9 : 8,
+		.time_ns = maker->time_ns += 10 * MS,
+		.fields = (uint64_t[]){0x100800, chain[0], size, block},
+		.callchain = chain,
+		.nr_callchain = nr,
+	};
+
+	perf_data_sample(maker->writer, &sample);
+}
+
+static void add_free(struct maker *maker, uint64_t block)
+{
+	const struct perf_data_sample sample = {
+		.event = maker->free_entry,
+		.pid = 7,
+		.tid = 8,
+		.time_ns = maker->time_ns += 10 * MS,
+		.fields = (uint64_t[]){0x100900, block, 0x202020},
+	};
+
+	perf_data_sample(maker->writer, &sample);
+}
+
+/* A growing leak, a start-up block, one by a hostile module, one recursive, and a peak between. */
+static struct perf_data_writer *make_recording(bool leaks)
+{
+	struct maker maker = {.writer = perf_data_writer_create(NULL), .time_ns = 1000 * MS};
+
+	maker.call = perf_data_add_probe(maker.writer, "malloc", PROBE_CALL);
+	maker.free_entry = perf_data_add_probe(maker.writer, "free", PROBE_ENTRY);
+	perf_data_comm(maker.writer, 7, 7, 1, "server", true);
+	perf_data_comm(maker.writer, 7, 8, 1, "a b\"<i>", false);
+	perf_data_mmap(maker.writer, 7, 1, 0x100000, 0x100000, 0, "/nowhere/libc.so.6");
+	perf_data_mmap(maker.writer, 7, 1, 0x200000, 0x100000, 0, "/nowhere/server");
+	perf_data_mmap(maker.writer, 7, 1, 0x300000, 0x100000, 0, HOSTILE);
+	for (uint64_t i = 0; leaks && i < 20; i++) {
+		add_call(&maker, 3072, 0x10000 + i * 0x1000, by_main, 3);
+		if (i == 10)
+			add_call(&maker, 100000, 0x900000, by_hostile, 4);
+		if (i == 12)
+			add_free(&maker, 0x900000);
+	}
+	if (leaks) {
+		add_call(&maker, 500, 0xa00000, by_hostile, 4);
+		add_call(&maker, 16, 0xb00000, recursive, 5);
+	}
+	add_call(&maker, 64, 0xc00000, by_main, 3);
+	add_free(&maker, 0xc00000);
+	return maker.writer;
+}
+
+/* What leakparse --format writes; the caller frees it. */
+static char *format_text(struct perf_data_writer *writer, const char *name,
+			 const struct report_options *options)
+{
+	const struct stack_store_options stacks = {0};
+	const struct leaks_options all = {0};
+	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
+	const struct report_format *format = report_format_find(name);
+	struct held_history *history = held_history_create(NULL);
+	const struct heap_observer observer = {.context = history,
+					       .on_change = held_history_change};
+	struct analysis analysis;
+	struct leak_report report;
+	char path[64], *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_true(fd >= 0 && out && (format || strcmp(name, "leaks") == 0));
+	assert_int_equal(perf_data_write(writer, PERF_DATA_FILE, fd), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(analysis_init(&analysis, &stacks, &observer), 0);
+	assert_int_equal(analysis_read(&analysis, (const char *[]){path}, 1), 0);
+	assert_int_equal(leak_report_init(&report, &analysis, &all), 0);
+	const struct report_input input = {
+		.report = &report, .options = options, .history = history};
+	assert_int_equal(format ? report_write(out, format, &input) : leaks_write(out, &report), 0);
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+	held_history_destroy(history);
+	fclose(out);
+	perf_data_writer_destroy(writer);
+	return text;
+}
+
+/* Compares and frees @text. */
+static void assert_golden(const char *name, char *text)
+{
+	_cleanup_free_ char *path = NULL, *expected = NULL;
+	size_t max = 0;
+	FILE *file;
+
+	assert_true(asprintf(&path, TEST_SOURCE_DIR "/golden/report.%s", name) > 0);
+	if (getenv("UPDATE_GOLDEN")) {
+		file = fopen(path, "w");
+		assert_non_null(file);
+		fputs(text, file);
+		fclose(file);
+	}
+	file = fopen(path, "r");
+	if (!file)
+		fail_msg("no %s", path);
+	if (getdelim(&expected, &max, '\0', file) < 0)
+		fail_msg("%s is empty", path);
+	fclose(file);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void check(const char *golden, const char *format, const struct report_options *options)
+{
+	assert_golden(golden, format_text(make_recording(true), format, options));
+}
+
+static void trees(void **state)
+{
+	struct report_options options = {.threshold_percent = 1};
+
+	check("tree", "tree", &options);
+	options.main_first = true;
+	options.utf8 = true;
+	check("tree-inverted", "tree", &options);
+	options = (struct report_options){.by = REPORT_BY_SIZE, .depth = 2};
+	check("tree-by-size", "tree", &options);
+	options.by = REPORT_BY_MODULE;
+	check("tree-by-module", "tree", &options);
+	options = (struct report_options){.by = REPORT_BY_THREAD, .threshold_percent = 50};
+	check("tree-by-thread", "tree", &options);
+}
+
+static void other_formats(void **state)
+{
+	const struct report_options options = {.threshold_percent = 1};
+
+	for (const struct report_format *format = report_format_list(); format->name; format++)
+		if (!format->is_binary && strcmp(format->name, "tree") != 0 &&
+		    strcmp(format->name, "html") != 0)
+			check(format->name, format->name, &options);
+}
+
+/* leakplot.bats plots it. */
+static void leaks(void **state)
+{
+	check("leaks", "leaks", NULL);
+}
+
+/* What changed from @from_ms to @to_ms after the start; the caller frees it. */
+static char *diff_text(uint64_t from_ms, uint64_t to_ms, const struct report_options *tree)
+{
+	const struct stack_store_options stacks = {0};
+	const struct diff_writer writer = {tree, diff_tree_write};
+	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
+	struct perf_data_writer *recording = make_recording(true);
+	struct analysis analysis = {0};
+	struct diff_report diff;
+	const struct heap_observer observer = {.context = &diff, .on_change = diff_report_change};
+	char path[64], *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_true(fd >= 0 && out);
+	assert_int_equal(perf_data_write(recording, PERF_DATA_FILE, fd), 0);
+	perf_data_writer_destroy(recording);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(diff_report_init(&diff, &analysis, out, tree ? &writer : NULL), 0);
+	intervals_set_range(diff.intervals, from_ms * MS, to_ms * MS);
+	assert_int_equal(analysis_init(&analysis, &stacks, &observer), 0);
+	analysis.intervals = diff.intervals;
+	assert_int_equal(analysis_read(&analysis, (const char *[]){path}, 1), 0);
+	assert_int_equal(diff_report_finish(&diff), 0);
+	analysis_deinit(&analysis);
+	diff_report_deinit(&diff);
+	fclose(out);
+	return text;
+}
+
+static void changes(void **state)
+{
+	struct report_options options = {.threshold_percent = 1};
+
+	assert_golden("changes", diff_text(0, 1000, NULL));
+	assert_golden("changes-tree", diff_text(0, 1000, &options));
+	/* Here a block of 100,000 bytes is freed: it is not what grew, so it comes last. */
+	options.main_first = true;
+	assert_golden("changes-tree-inverted", diff_text(115, 200, &options));
+	options = (struct report_options){.by = REPORT_BY_MODULE};
+	assert_golden("changes-tree-by-module", diff_text(135, 145, &options));
+	/* Nothing happened. */
+	assert_golden("changes-tree-empty", diff_text(5000, 6000, &options));
+}
+
+static void nothing_leaked(void **state)
+{
+	const struct report_options options = {.threshold_percent = 1};
+	_cleanup_free_ char *text = format_text(make_recording(false), "tree", &options);
+
+	assert_string_equal(text, "Nothing is held: no leaks.\n");
+	for (const struct report_format *format = report_format_list(); format->name; format++)
+		if (!format->is_binary)
+			free(format_text(make_recording(false), format->name, &options));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(trees),	  cmocka_unit_test(other_formats),
+		cmocka_unit_test(leaks),	  cmocka_unit_test(changes),
+		cmocka_unit_test(nothing_leaked),
+	};
+
+	if (argc > 1) {
+		struct perf_data_writer *writer = make_recording(true);
+		int fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		int err = fd < 0 ? -1 : perf_data_write(writer, PERF_DATA_FILE, fd);
+
+		perf_data_writer_destroy(writer);
+		if (fd >= 0)
+			close(fd);
+		return err ? 1 : 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

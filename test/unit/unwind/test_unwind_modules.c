@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names the stacks of a program built in each way that matters (PIE and not, static, stripped, with
+ * its debug file apart, ...), and checks that a file other than the recorded one names nothing.
+ */
+#include "unwind/modules/address_space.h"
+#include "unwind/modules/module.h"
+#include "unwind/stacks/stack_store.h"
+#include "unwind/names/symbol_table.h"
+
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Prints its executable mappings, then its own callchain. Line numbers matter: see frames[]. */
+static const char program[] =
+	"#include <stdio.h>\n"
+	"#include <stdlib.h>\n"
+	"#include <unwind.h>\n"
+	"#define F(n, next) __attribute__((noinline, noipa)) static int f_##n(void) { int r = next(); __asm__ "
+	"volatile(\"\"); return r + n; }\n"
+	"static unsigned long chain[64]; static int nr;\n"
+	"static _Unwind_Reason_Code take(struct _Unwind_Context *c, void *u) { if (nr < 64) chain[nr++] = "
+	"_Unwind_GetIP(c); return _URC_NO_REASON; }\n"
+	"static __attribute__((noinline, noipa, noreturn)) void report(void) { /* line 7 */\n"
+	"	_Unwind_Backtrace(take, 0); /* line 8 */\n"
+	"	char line[4096];\n"
+	"	FILE *maps = fopen(\"/proc/self/maps\", \"r\");\n"
+	"	while (fgets(line, sizeof(line), maps)) fputs(line, stdout);\n"
+	"	for (int i = 0; i < nr; i++) printf(\"frame %lx\\n\", chain[i]);\n"
+	"	exit(0);\n"
+	"}\n"
+	"static __attribute__((noinline, noipa, noreturn)) void ends_with_a_call(void) { report(); } /* line 15 */\n"
+	"int mangled(void) __asm__(\"_ZN3app5LayerILi1EE2goEm\");\n"
+	"__attribute__((noinline, noipa)) int mangled(void) { ends_with_a_call(); } /* line 17 */\n"
+	"F(2, mangled)\n" /* line 18 */
+	"F(3, f_2)\n"
+	"F(4, f_3)\n"
+	"__attribute__((noinline, noipa)) int exported(void) { int r = f_4(); __asm__ volatile(\"\"); return r; }\n"
+	"F(6, exported)\n" /* line 22 */
+	"F(7, f_6)\n"
+	"int main(void) { int r = f_7(); __asm__ volatile(\"\"); return r; }\n";
+
+static const struct {
+	const char *function;
+	int line;
+	bool exported; /* with -rdynamic, also a dynamic symbol */
+} frames[] = {
+	{"report", 8, false},
+	{"ends_with_a_call", 15, false},
+	{"app::Layer<1>::go", 17, true},
+	{"f_2", 18, false},
+	{"f_3", 19, false},
+	{"f_4", 20, false},
+	{"exported", 21, true},
+	{"f_6", 22, false},
+	{"f_7", 23, false},
+	{"main", 24, true},
+};
+
+#define BUILD_ID_FLAG "-Wl,--build-id=0x0102030405060708090a0b0c0d0e0f1011121314"
+static const uint8_t build_id[BUILD_ID_MAX] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+					       11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
+
+static char *dir; /* a scratch directory; ends in "XXXXXX" replaced */
+
+/* What a run of the program printed. */
+struct run {
+	char path[256];
+	uint64_t start[64], end[64], file_offset[64]; /* the executable mappings of its file */
+	size_t nr_mappings;
+	uint64_t chain[64];
+	size_t nr_chain;
+};
+
+/* Runs @argv, with its output in @output (NULL: as the test's own). */
+static void run_command(const char *const *argv, const char *output)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		int fd = output ? open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : 1;
+
+		if (fd < 0 || dup2(fd, 1) < 0 || chdir(dir))
+			_exit(126);
+		execvp(argv[0], (char *const *)argv);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#define RUN(...) run_command((const char *const[]){__VA_ARGS__, NULL}, NULL)
+
+static char *in_dir(const char *name)
+{
+	static char path[4][512];
+	static unsigned next;
+	char *result = path[next++ % 4];
+
+	snprintf(result, sizeof(path[0]), "%s/%s", dir, name);
+	return result;
+}
+
+/* Compiles the program to @name in the scratch directory, with up to three more flags. */
+static void build(const char *name, const char *flag1, const char *flag2, const char *flag3)
+{
+	RUN("cc", "-g", "-o", name, flag1, flag2, flag3, "-w", "-funwind-tables",
+	    "-fno-optimize-sibling-calls", BUILD_ID_FLAG, "program.c");
+}
+
+/* Runs the program and takes in what it prints. */
+static void run_program(const char *name, struct run *run)
+{
+	_cleanup_fclose_ FILE *output = NULL;
+	const char *argv[] = {in_dir(name), NULL};
+	char line[4096], path[256], protection[8];
+	uint64_t start, end, offset, address;
+
+	*run = (struct run){.nr_chain = 0};
+	snprintf(run->path, sizeof(run->path), "%s", argv[0]);
+	run_command(argv, in_dir("output"));
+	output = fopen(in_dir("output"), "re");
+	assert_non_null(output);
+	while (fgets(line, sizeof(line), output)) {
+		if (sscanf(line, "frame %" SCNx64, &address) == 1 &&
+		    run->nr_chain < ARRAY_SIZE(run->chain))
+			run->chain[run->nr_chain++] = address;
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %255s", &start,
+			   &end, protection, &offset, path) != 5 ||
+		    protection[2] != 'x' || strcmp(path, run->path) != 0 ||
+		    run->nr_mappings == ARRAY_SIZE(run->start))
+			continue;
+		run->start[run->nr_mappings] = start;
+		run->end[run->nr_mappings] = end;
+		run->file_offset[run->nr_mappings++] = offset;
+	}
+	assert_true(run->nr_mappings > 0);
+	assert_true(run->nr_chain >= ARRAY_SIZE(frames));
+	run->chain[0]--; /* in the call: a callchain begins with an instruction */
+}
+
+/* Feeds the run's mappings as those of process @pid, from a file called @path, and its stack. */
+static uint32_t feed(struct stack_store *store, const struct run *run, pid_t pid, const char *path,
+		     const uint8_t *recorded_build_id)
+{
+	uint32_t id = STACK_NONE;
+
+	for (size_t i = 0; i < run->nr_mappings; i++) {
+		struct stack_mapping mapping = {
+			.pid = pid,
+			.start = run->start[i],
+			.len = run->end[i] - run->start[i],
+			.file_offset = run->file_offset[i],
+			.path = path,
+		};
+
+		if (recorded_build_id) {
+			memcpy(mapping.build_id, recorded_build_id, BUILD_ID_MAX);
+			mapping.build_id_size = BUILD_ID_MAX;
+		}
+		assert_int_equal(stack_store_map(store, &mapping), 0);
+	}
+	assert_int_equal(stack_store_add_callchain(store, pid, run->chain, run->nr_chain, &id), 0);
+	return id;
+}
+
+enum expected {
+	NAMES_AND_LINES,
+	NAMES,
+	EXPORTED_NAMES,
+	NO_NAMES,
+};
+
+static void assert_frames(struct stack_store *store, uint32_t id, const char *path,
+			  enum expected expected)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		struct stack_frame frame;
+
+		assert_int_equal(stack_store_frame(store, id, i, &frame), 0);
+		assert_non_null(frame.module);
+		assert_string_equal(frame.module, path);
+		if (expected == NO_NAMES || (expected == EXPORTED_NAMES && !frames[i].exported)) {
+			assert_null(frame.function);
+		} else {
+			assert_non_null(frame.function);
+			assert_string_equal(frame.function, frames[i].function);
+			assert_in_range(frame.function_offset, 1, 200);
+		}
+		if (expected == NAMES_AND_LINES) {
+			assert_non_null(frame.file);
+			assert_non_null(strstr(frame.file, "program.c"));
+			assert_int_equal(frame.line, frames[i].line);
+		} else {
+			assert_null(frame.file);
+		}
+	}
+}
+
+static void check(const struct run *run, pid_t pid, const char *path, const char *symfs,
+		  const uint8_t *recorded_build_id, enum expected expected)
+{
+	struct stack_store_options options = {.symfs = symfs};
+	struct stack_store *store;
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t id;
+
+		options.expect_names = i == 1;
+		assert_int_equal(stack_store_create(&options, &store), 0);
+		id = feed(store, run, pid, path, recorded_build_id);
+		assert_int_equal(stack_store_begin_naming(store), 0);
+		assert_frames(store, id, path, expected);
+		stack_store_destroy(store);
+	}
+}
+
+/* One build, run and named. */
+static void check_build(const char *flag1, const char *flag2, enum expected expected)
+{
+	struct run run;
+
+	build("variant", flag1, flag2, "-pipe");
+	run_program("variant", &run);
+	check(&run, 1, run.path, NULL, NULL, expected);
+	check(&run, 1, run.path, NULL, build_id, expected);
+}
+
+static void position_independent(void **state)
+{
+	check_build("-O0", "-pie", NAMES_AND_LINES);
+	check_build("-O2", "-pie", NAMES_AND_LINES);
+}
+
+static void position_dependent(void **state)
+{
+	check_build("-O2", "-no-pie", NAMES_AND_LINES);
+}
+
+static void statically_linked(void **state)
+{
+	check_build("-O1", "-static", NAMES_AND_LINES);
+}
+
+static void code_and_data_in_one_segment(void **state)
+{
+	check_build("-O1", "-Wl,-z,noseparate-code", NAMES_AND_LINES);
+}
+
+static void without_debug_information(void **state)
+{
+	check_build("-O1", "-g0", NAMES);
+}
+
+/* Only what is exported has a name: what lies between is not the neighbour's. */
+static void stripped(void **state)
+{
+	check_build("-s", "-O1", NO_NAMES);
+	check_build("-s", "-rdynamic", EXPORTED_NAMES);
+}
+
+/* The ELF address shown for want of a name is the one that addr2line takes. */
+static void offsets_are_elf_addresses(void **state)
+{
+	struct stack_frame named, unnamed;
+	struct stack_store *store;
+	struct run run;
+
+	build("whole", "-O1", "-no-pie", "-pipe");
+	run_program("whole", &run);
+	RUN("strip", "-s", "-o", "stripped", "whole");
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	uint32_t whole = feed(store, &run, 1, run.path, NULL);
+	uint32_t bare = feed(store, &run, 2, in_dir("stripped"), NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		assert_int_equal(stack_store_frame(store, whole, i, &named), 0);
+		assert_int_equal(stack_store_frame(store, bare, i, &unnamed), 0);
+		assert_null(unnamed.function);
+		assert_int_equal(named.module_offset, run.chain[i]);
+		assert_int_equal(unnamed.module_offset, run.chain[i]);
+	}
+	stack_store_destroy(store);
+}
+
+static void debug_file_apart(void **state)
+{
+	struct run run;
+
+	build("apart", "-O1", "-pie", "-pipe");
+	RUN("objcopy", "--only-keep-debug", "apart", "apart.debug");
+	RUN("objcopy", "--strip-all", "--add-gnu-debuglink=apart.debug", "apart");
+	run_program("apart", &run);
+	check(&run, 1, run.path, NULL, NULL, NAMES_AND_LINES);
+
+	/* Names that were expected, and nobody asks for. */
+	const struct stack_store_options options = {.expect_names = true};
+	struct stack_store *store;
+
+	assert_int_equal(stack_store_create(&options, &store), 0);
+	feed(store, &run, 1, run.path, build_id);
+	assert_int_equal(stack_store_begin_naming(store), 0);
+	stack_store_destroy(store);
+
+	/* The servers it is not to ask; the variable stays as it was. */
+	setenv("DEBUGINFOD_URLS", "http://192.0.2.1/", 1);
+	check(&run, 1, run.path, NULL, NULL, NAMES_AND_LINES);
+	assert_int_equal(rename(in_dir("apart.debug"), in_dir("gone")), 0);
+	check(&run, 1, run.path, NULL, NULL, NO_NAMES);
+	assert_string_equal(getenv("DEBUGINFOD_URLS"), "http://192.0.2.1/");
+	unsetenv("DEBUGINFOD_URLS");
+
+	/* SYMFS/usr/lib/debug/.build-id/01/0203...debug */
+	RUN("mkdir", "-p", "symfs/usr/lib/debug/.build-id/01");
+	RUN("mv", "gone",
+	    "symfs/usr/lib/debug/.build-id/01/02030405060708090a0b0c0d0e0f1011121314.debug");
+	check(&run, 1, run.path, in_dir("symfs"), build_id, NAMES_AND_LINES);
+}
+
+/* Files that are opened ahead, one that is not wanted among them, and one that comes too late. */
+static void several_files_expected(void **state)
+{
+	const struct stack_store_options options = {.expect_names = true};
+	const char *const names[] = {"first", "unwanted", "last"};
+	uint32_t ids[ARRAY_SIZE(names)];
+	struct run runs[ARRAY_SIZE(names)];
+	struct stack_store *store;
+
+	assert_int_equal(stack_store_create(&options, &store), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		build(names[i], "-O1", "-pie", "-pipe");
+		run_program(names[i], &runs[i]);
+		if (i == 2)
+			assert_int_equal(stack_store_begin_naming(store), 0);
+		ids[i] = feed(store, &runs[i], (pid_t)i + 1, runs[i].path, build_id);
+	}
+	assert_frames(store, ids[2], runs[2].path, NAMES_AND_LINES);
+	assert_frames(store, ids[0], runs[0].path, NAMES_AND_LINES);
+	stack_store_destroy(store);
+}
+
+static void other_build_ids_name_nothing(void **state)
+{
+	uint8_t other[BUILD_ID_MAX];
+	struct stack_store *store;
+	struct run run;
+
+	memcpy(other, build_id, sizeof(other));
+	other[19]++;
+	build("variant", "-O1", "-pie", "-pipe");
+	run_program("variant", &run);
+	check(&run, 1, run.path, NULL, other, NO_NAMES);
+
+	/* The recording's header may tell it before or after. */
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	assert_int_equal(stack_store_set_build_id(store, run.path, other, sizeof(other)), 0);
+	assert_frames(store, feed(store, &run, 1, run.path, NULL), run.path, NO_NAMES);
+	stack_store_destroy(store);
+
+	assert_int_equal(stack_store_create(NULL, &store), 0);
+	uint32_t id = feed(store, &run, 1, run.path, NULL);
+	assert_int_equal(stack_store_set_build_id(store, run.path, other, sizeof(other)), 0);
+	assert_frames(store, id, run.path, NO_NAMES);
+	stack_store_destroy(store);
+
+	/* A file without a build-id is not the one that had one. */
+	RUN("objcopy", "--remove-section=.note.gnu.build-id", "variant", "anonymous");
+	check(&run, 1, in_dir("anonymous"), NULL, build_id, NO_NAMES);
+	check(&run, 1, in_dir("anonymous"), NULL, NULL, NAMES_AND_LINES);
+}
+
+static void deleted_files_need_a_build_id(void **state)
+{
+	char path[300];
+	struct run run;
+
+	build("variant", "-O1", "-pie", "-pipe");
+	run_program("variant", &run);
+	snprintf(path, sizeof(path), "%s (deleted)", run.path);
+	check(&run, 1, path, NULL, NULL, NO_NAMES);
+	check(&run, 1, path, NULL, build_id, NAMES_AND_LINES);
+}
+
+static void symfs_comes_first(void **state)
+{
+	struct run run;
+
+	build("variant", "-O1", "-pie", "-pipe");
+	run_program("variant", &run);
+	RUN("mkdir", "-p", "root/app");
+	RUN("cp", "variant", "root/app/program");
+	check(&run, 1, "/app/program", in_dir("root"), NULL, NAMES_AND_LINES);
+	check(&run, 1, "/app/program", NULL, NULL, NO_NAMES);
+	/* Neither ".." nor a link leads out of it. */
+	check(&run, 1, "/../variant", in_dir("root"), NULL, NO_NAMES);
+	RUN("ln", "-s", "../../variant", "root/app/link");
+	check(&run, 1, "/app/link", in_dir("root"), NULL, NO_NAMES);
+	RUN("ln", "-s", "/app/program", "root/inside");
+	check(&run, 1, "/inside", in_dir("root"), NULL, NAMES_AND_LINES);
+	/* Not there: then where it was. */
+	check(&run, 1, run.path, in_dir("root"), NULL, NAMES_AND_LINES);
+}
+
+/* A process whose root is the scratch directory. Returns its pid; 0: not permitted. */
+static pid_t start_in_root(void)
+{
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		if ((geteuid() == 0 || !unshare(CLONE_NEWUSER)) && !chroot(dir) &&
+		    write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	ssize_t nr = read(ready[0], &byte, 1);
+	close(ready[0]);
+	if (nr == 1)
+		return pid;
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static void found_in_the_process_root(void **state)
+{
+	struct run run;
+
+	build("variant", "-O1", "-pie", "-pipe");
+	run_program("variant", &run);
+	pid_t pid = start_in_root();
+	if (!pid)
+		skip();
+	check(&run, pid, "/variant", NULL, build_id, NAMES_AND_LINES);
+	/* Without a build-id the process may be any that has got this pid since. */
+	check(&run, pid, "/variant", NULL, NULL, NO_NAMES);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	check(&run, pid, "/variant", NULL, build_id, NO_NAMES);
+}
+
+static void a_replaced_file_is_not_read(void **state)
+{
+	struct stack_mapping mapping = {.pid = 1, .start = 0x1000, .len = 0x1000};
+	struct module_table table;
+	struct module *module;
+
+	build("variant", "-O1", "-pie", "-pipe");
+	module_table_init(&table, NULL);
+	mapping.path = in_dir("variant");
+	assert_int_equal(module_table_get(&table, &mapping, &module), 0);
+	assert_int_equal(module_find_file(&table, module), 0);
+	int fd = module_open_file(&table, module);
+	assert_true(fd >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	close(fd);
+	RUN("cp", "variant", "copy");
+	RUN("mv", "copy", "variant");
+	assert_int_equal(module_open_file(&table, module), -ESTALE);
+	module_table_deinit(&table);
+}
+
+/* What is mapped is found, though another file is at its path, or none. */
+static void a_replaced_file_is_found_while_mapped(void **state)
+{
+	struct stack_mapping mapping = {
+		.pid = getpid(), .len = 4096, .build_id_size = BUILD_ID_MAX};
+	struct module_table table;
+	struct module *module;
+
+	if (access("/proc/self/map_files", R_OK | X_OK) || geteuid() != 0)
+		skip();
+	build("variant", "-O1", "-pie", "-pipe");
+	mapping.path = in_dir("variant");
+	memcpy(mapping.build_id, build_id, sizeof(build_id));
+	int fd = open(mapping.path, O_RDONLY | O_CLOEXEC);
+	void *mapped = mmap(NULL, mapping.len, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(mapped != MAP_FAILED);
+	close(fd);
+	mapping.start = (uint64_t)mapped;
+	for (int replaced = 0; replaced < 2; replaced++) {
+		assert_int_equal(unlink(mapping.path), 0);
+		if (replaced)
+			RUN("cp", "program.c", "variant");
+		module_table_init(&table, NULL);
+		assert_int_equal(module_table_get(&table, &mapping, &module), 0);
+		assert_int_equal(module_find_file(&table, module), 0);
+		fd = module_open_file(&table, module);
+		assert_true(fd >= 0);
+		close(fd);
+		module_table_deinit(&table);
+		if (!replaced)
+			RUN("cp", "program.c", "variant");
+	}
+	munmap(mapped, mapping.len);
+}
+
+/* A function is named where it holds the address, and nowhere else. */
+static void symbols_hold_their_addresses(void **state)
+{
+	struct symbol symbols[] = {
+		{.start = 100, .end = 200, .mangled = "outer", .sized = true},
+		{.start = 120, .end = 130, .mangled = "inner", .sized = true},
+		{.start = 150, .end = 1000, .mangled = "label within outer"},
+		{.start = 300, .end = 310, .mangled = "before a gap", .sized = true},
+		{.start = 400, .end = 1000, .mangled = "label", .sized = false},
+		{.start = 500, .end = 510, .mangled = "last", .sized = true},
+	};
+	static const struct {
+		uint64_t address;
+		const char *function;
+	} lookups[] = {
+		{0, NULL},	    {99, NULL},
+		{100, "outer"},	    {120, "inner"},
+		{129, "inner"},	    {130, "outer"},
+		{150, "outer"},	    {199, "outer"},
+		{250, NULL},	    {300, "before a gap"},
+		{310, NULL},	    {399, NULL},
+		{400, "label"},	    {499, "label"},
+		{505, "last"},	    {510, NULL},
+		{UINT64_MAX, NULL},
+	};
+	const struct symbol_table table = {.symbols = symbols, .nr = ARRAY_SIZE(symbols)};
+	uint64_t highest_end = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
+		if (symbols[i].sized && symbols[i].end > highest_end)
+			highest_end = symbols[i].end;
+		symbols[i].highest_end = highest_end;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(lookups); i++) {
+		const struct symbol *symbol = symbol_table_find(&table, lookups[i].address);
+
+		if (!lookups[i].function) {
+			assert_null(symbol);
+			continue;
+		}
+		assert_non_null(symbol);
+		assert_string_equal(symbol->mangled, lookups[i].function);
+	}
+}
+
+/* Functions with and without a size, and what lies between them. Each is 16 bytes apart. */
+static const char assembler[] =
+	".text\n.p2align 12\n"
+	".globl sized\n.type sized, @function\nsized: .skip 8, 0x90\n.size sized, 8\n"
+	".p2align 4\n"
+	".globl label\nlabel: .skip 16, 0x90\n"
+	"local_label: .skip 16, 0x90\n"
+	".globl outer\n.type outer, @function\nouter: .skip 4, 0x90\n"
+	"within: .skip 4, 0x90\n.size outer, 8\n"
+	".p2align 4\n"
+	".globl unsized\n.type unsized, @function\nunsized: .skip 16, 0x90\n"
+	".globl last\n.type last, @function\nlast: .skip 8, 0x90\n.size last, 8\n";
+
+/* The name at @offset in the library's code, mapped as by process 1; NULL: none. */
+static const char *name_at(struct stack_store *store, uint64_t offset)
+{
+	const uint64_t address = 0x10000000 + offset;
+	struct stack_frame frame;
+	uint32_t id;
+
+	assert_int_equal(stack_store_add_callchain(store, 1, &address, 1, &id), 0);
+	assert_int_equal(stack_store_frame(store, id, 0, &frame), 0);
+	assert_string_equal(frame.module, in_dir("assembler.so"));
+	return frame.function;
+}
+
+static void assembler_labels_name_what_follows(void **state)
+{
+	static const struct {
+		uint64_t offset;
+		const char *full, *stripped;
+	} lookups[] = {
+		{0, "sized", "sized"},	   {7, "sized", "sized"},  {8, NULL, NULL},
+		{15, NULL, NULL},	   {16, "label", NULL},	   {31, "label", NULL},
+		{32, "local_label", NULL}, {48, "outer", "outer"}, {52, "outer", "outer"},
+		{56, NULL, NULL},	   {64, "unsized", NULL},  {79, "unsized", NULL},
+		{80, "last", "last"},	   {88, NULL, NULL},
+	};
+	struct stack_mapping mapping = {
+		.pid = 1, .start = 0x10000000, .len = 4096, .file_offset = 4096};
+	FILE *source = fopen(in_dir("assembler.s"), "we");
+
+	assert_non_null(source);
+	fputs(assembler, source);
+	assert_int_equal(fclose(source), 0);
+	RUN("cc", "-shared", "-nostdlib", "-Wl,-z,separate-code", "-o", "assembler.so",
+	    "assembler.s");
+	for (int stripped = 0; stripped < 2; stripped++) {
+		struct stack_store *store;
+
+		if (stripped)
+			RUN("strip", "assembler.so");
+		assert_int_equal(stack_store_create(NULL, &store), 0);
+		mapping.path = in_dir("assembler.so");
+		assert_int_equal(stack_store_map(store, &mapping), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(lookups); i++) {
+			const char *name = name_at(store, lookups[i].offset);
+			const char *expected = stripped ? lookups[i].stripped : lookups[i].full;
+
+			if (!expected != !name || (name && strcmp(name, expected) != 0))
+				fail_msg("%s at %" PRIu64 ", not %s", name ? name : "nothing",
+					 lookups[i].offset, expected ? expected : "nothing");
+		}
+		stack_store_destroy(store);
+	}
+}
+
+static int setup(void **state)
+{
+	char *template = strdup(TEST_BUILD_DIR "/unwind-modules-XXXXXX");
+
+	dir = template ? mkdtemp(template) : NULL;
+	if (!dir) {
+		free(template);
+		return -1;
+	}
+	FILE *source = fopen(in_dir("program.c"), "we");
+	if (!source)
+		return -1;
+	fputs(program, source);
+	return fclose(source);
+}
+
+static int teardown(void **state)
+{
+	RUN("rm", "-rf", dir);
+	free(dir);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(position_independent),
+		cmocka_unit_test(position_dependent),
+		cmocka_unit_test(statically_linked),
+		cmocka_unit_test(code_and_data_in_one_segment),
+		cmocka_unit_test(without_debug_information),
+		cmocka_unit_test(stripped),
+		cmocka_unit_test(offsets_are_elf_addresses),
+		cmocka_unit_test(debug_file_apart),
+		cmocka_unit_test(several_files_expected),
+		cmocka_unit_test(other_build_ids_name_nothing),
+		cmocka_unit_test(deleted_files_need_a_build_id),
+		cmocka_unit_test(symfs_comes_first),
+		cmocka_unit_test(found_in_the_process_root),
+		cmocka_unit_test(a_replaced_file_is_not_read),
+		cmocka_unit_test(a_replaced_file_is_found_while_mapped),
+		cmocka_unit_test(symbols_hold_their_addresses),
+		cmocka_unit_test(assembler_labels_name_what_follows),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

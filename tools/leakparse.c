@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* leakparse: tells from a recording which blocks were never released, and what else was odd. */
+#include "common/colour.h"
+#include "common/diag.h"
+#include "common/output_file.h"
+#include "common/pager.h"
+#include "common/scope.h"
+#include "report/text/diff_report.h"
+#include "parser/processes/heap_space.h"
+#include "report/text/input_advice.h"
+#include "report/text/summary_report.h"
+#include "tools/leakparse_options.h"
+#include "parser/analysis/peak.h"
+#include "report/text/resource_report.h"
+#include "report/trees/diff_tree.h"
+#include "report/formats/held_history.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+
+#define EXIT_LEAKS 3 /* --fail-on-leak */
+
+/* "", or where the windows are, for the warning about losses. NULL: out of memory. */
+static char *windows_phrase(const struct analysis *analysis)
+{
+	size_t nr;
+	const struct loss_window *windows = loss_windows_list(analysis->loss_windows, &nr);
+	_cleanup_free_ char *phrase = NULL;
+	size_t len;
+	FILE *out = open_memstream(&phrase, &len);
+
+	if (!out)
+		return NULL;
+	if (nr == 1) {
+		fputs(" (within ", out);
+		leaks_write_window(out, analysis, &windows[0]);
+		fputs(" s after the start)", out);
+	} else if (nr > 1) {
+		fprintf(out, " (in %zu windows, the first within ", nr);
+		leaks_write_window(out, analysis, &windows[0]);
+		fputs(", the last within ", out);
+		leaks_write_window(out, analysis, &windows[nr - 1]);
+		fputs(" s after the start)", out);
+	}
+	if (fclose(out) != 0)
+		return NULL;
+	return steal_ptr(phrase);
+}
+
+static void warn_of_losses(const struct analysis *analysis)
+{
+	_cleanup_free_ char *windows = windows_phrase(analysis);
+
+	diag_warn(
+		"%" PRIu64
+		" events were lost%s: a leak whose free is among them is none; " INPUT_ADVICE_LOST,
+		analysis->lost, windows ? windows : "");
+}
+
+static void warn_of_unguarded(const struct analysis *analysis)
+{
+	diag_warn("events of forked processes may be missing, and nobody counted them: %" PRIu64
+		  " processes or threads came to be unguarded; " INPUT_ADVICE_UNGUARDED,
+		  analysis->unguarded_tasks);
+}
+
+/* " of 3072 bytes", or "" where all sizes are wanted. NULL: out of memory. */
+static char *size_phrase(const struct leaks_options *options)
+{
+	_cleanup_free_ char *phrase = NULL;
+	size_t len;
+	FILE *out = open_memstream(&phrase, &len);
+
+	if (!out)
+		return NULL;
+	if (options->size) {
+		fputs(" of ", out);
+		leaks_write_size(out, options->size);
+		fputs(" bytes", out);
+	}
+	if (fclose(out) != 0)
+		return NULL;
+	return steal_ptr(phrase);
+}
+
+/* What is held besides memory. */
+static void tell_resources(const struct leak_report *report)
+{
+	const struct resource_counts *counts = heap_tracker_resources(report->analysis->heaps);
+
+	for (size_t i = 0; i < RESOURCE_MAX_KINDS; i++)
+		if (counts[i].kind && leak_report_wants_kind(report, counts[i].kind))
+			diag_note("%s: %" PRIu64 " given, %" PRIu64 " taken, %" PRIu64
+				  " still held",
+				  counts[i].kind->name, counts[i].gives, counts[i].takes,
+				  report->resources[i].held);
+}
+
+/* Nothing held is an answer, unless nothing was seen. */
+static void tell_nothing(const struct leak_report *report)
+{
+	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
+
+	if (leak_report_has_held(report))
+		return;
+	if (report->nr_held)
+		diag_note("nothing of what was asked for is held");
+	else if (!stats->events)
+		diag_note("nothing was recorded: no probe was hit");
+	else if (!stats->allocations && stats->entries_without_return)
+		diag_warn("no allocation was recorded whole, so nothing can be told: record the "
+			  "returns of the allocator's functions, too (*_ret), and not in a group "
+			  "with :S");
+	else
+		diag_note(
+			"nothing leaked: what was allocated while it was recorded has been freed");
+}
+
+static void tell_advice(const struct leak_report *report)
+{
+	struct input_advice advice;
+
+	tell_nothing(report);
+	input_advice_find(report, &advice);
+	for (size_t i = 0; i < advice.nr; i++)
+		diag_warn("%s", advice.lines[i]);
+}
+
+/* The short answer, for whoever watches the terminal. */
+static void tell(const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	const struct leaks_options *options = report->options;
+	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
+	_cleanup_free_ char *of_size = size_phrase(options);
+	uint64_t unexpected = 0;
+
+	if (!of_size)
+		return;
+	/* Operations on blocks from before the recording are what attaching brings. */
+	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
+		if (i != ANOMALY_FREE_UNKNOWN && i != ANOMALY_REALLOC_UNKNOWN)
+			unexpected += report->anomalies[i];
+	diag_note("%" PRIu64 " events, %" PRIu64 " allocations, %" PRIu64 " frees%s: %" PRIu64
+		  " blocks%s with %" PRIu64 " bytes still held, %" PRIu64
+		  " unexpected operations%s, %" PRIu64 " events lost, %" PRIu64 " unwind failures",
+		  stats->events, stats->allocations, stats->frees,
+		  options->size ? " of all sizes" : "", report->held_blocks, of_size,
+		  report->held_bytes, unexpected, *of_size ? " on such blocks" : "", analysis->lost,
+		  analysis_unwind_failures(analysis));
+	tell_resources(report);
+	if (stats->own_mappings)
+		diag_note("%" PRIu64 " mappings with %" PRIu64
+			  " bytes besides are the allocator's own, the loader's or the C "
+			  "library's; --own-mappings lists them, too",
+			  stats->own_mappings, stats->own_mapped_bytes);
+	if (stats->forgetful_children)
+		diag_warn("%" PRIu64 " forked processes changed too much of what they inherited: "
+			  "more than %zu MiB for all of them; frees of it there count as unknown, "
+			  "and no double free of it is seen; what is held stays exact",
+			  stats->forgetful_children, MAX_COPIED_BYTES >> 20);
+	if (analysis->lost)
+		warn_of_losses(analysis);
+	if (analysis->unguarded_tasks)
+		warn_of_unguarded(analysis);
+	tell_advice(report);
+}
+
+/* So that the file of suppressions does not outlive its use. */
+static void tell_unused(const struct suppressions *suppressions)
+{
+	for (size_t i = 0; i < suppressions->nr; i++)
+		if (!suppressions->list[i].used)
+			diag_warn("the suppression leak:%s (line %zu) matches no held block",
+				  suppressions->list[i].pattern, suppressions->list[i].line);
+}
+
+static bool is_utf8(void)
+{
+	setlocale(LC_CTYPE, "");
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+/* What stands between the reports and who reads them. */
+struct reader {
+	struct pager pager;
+	bool colour;
+};
+
+/* Returns 0 or a negative errno; errno tells more if it is not 0. */
+static int write_to(FILE *out, const struct leakparse_options *options, const struct reader *reader,
+		    const struct leak_report *report, const struct held_history *history)
+{
+	struct report_options appearance = options->report;
+	const struct report_input input = {
+		.report = report,
+		.options = &appearance,
+		.history = history,
+	};
+
+	const struct leak_screen_style style = {is_utf8(), reader->colour};
+
+	errno = 0;
+	if (options->summary)
+		return leak_screen_write(out, report, &style);
+	if (!options->format)
+		return leaks_write(out, report);
+	appearance.utf8 = style.utf8;
+	appearance.colour = reader->colour;
+	return report_write(out, options->format, &input);
+}
+
+/* Standard output becomes the file that was asked for; or a person reads. */
+static int redirect_output(const struct leakparse_options *options, struct reader *reader)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (!options->output && options->format && options->format->is_binary &&
+	    isatty(STDOUT_FILENO)) {
+		diag_error("--format %s is not for a terminal; give -o FILE, or redirect it",
+			   options->format->name);
+		return -EINVAL;
+	}
+	if (!options->output) {
+		reader->colour = colour_is_wanted(STDOUT_FILENO);
+		/* What comes bit by bit is to be seen as it comes. */
+		if (!options->every_ns)
+			pager_start(&reader->pager);
+		return 0;
+	}
+	fd = output_file_open(options->output);
+	if (fd < 0)
+		return fd;
+	if (dup2(fd, STDOUT_FILENO) < 0) {
+		diag_error("cannot write %s: %s", options->output, strerror(errno));
+		return -EBADF;
+	}
+	return 0;
+}
+
+/* Writes what was asked for; *@ret_leaks says whether --fail-on-leak has its case. */
+static int write_report(const struct leakparse_options *options, struct analysis *analysis,
+			const struct reader *reader, const struct held_history *history,
+			bool *ret_leaks)
+{
+	struct leak_report report;
+	int err = leak_report_init(&report, analysis, &options->leaks);
+
+	if (err) {
+		diag_error("cannot judge the leaks: %s", strerror(-err));
+		leak_report_deinit(&report);
+		return err;
+	}
+	*ret_leaks = options->fail_bytes ? leak_report_all_bytes(&report) > options->fail_bytes
+					 : leak_report_has_held(&report);
+	err = write_to(stdout, options, reader, &report, history);
+	if (err && pager_was_left(&reader->pager, errno)) {
+		err = 0;
+	} else if (err) {
+		diag_error("cannot write the leaks: %s", strerror(errno ? errno : -err));
+	} else {
+		if (!options->summary)
+			tell(&report);
+		resource_report_check_kind(analysis->heaps, options->leaks.kind);
+		tell_unused(&options->suppressions);
+	}
+	leak_report_deinit(&report);
+	return err;
+}
+
+/* --at peak, the first of two readings. */
+struct peak_search {
+	struct peak peak;
+	const struct size_range *size; /* NULL: all */
+};
+
+static void on_change_of_peak(void *context, const struct heap_change *change)
+{
+	struct peak_search *search = context;
+
+	if (!search->size ||
+	    (change->block.size_known && size_range_has(search->size, change->block.size_bytes)))
+		peak_change(&search->peak, change);
+}
+
+static int find_peak(const struct leakparse_options *options, struct progress *progress,
+		     uint64_t *ret_sequence)
+{
+	struct peak_search search = {.size = options->leaks.size};
+	const struct heap_observer observer = {&search, on_change_of_peak, options->leaks.kind};
+	struct analysis analysis;
+	int err;
+
+	if (!options->nr_inputs && lseek(STDIN_FILENO, 0, SEEK_CUR) < 0) {
+		diag_error("--at peak reads a recording twice: give a file, not a pipe");
+		return -ESPIPE;
+	}
+	err = analysis_init(&analysis, &options->stacks, &observer);
+	analysis.ranks_own_mappings = options->own_mappings;
+	analysis.progress = progress;
+	if (!err)
+		err = analysis_read(&analysis, options->inputs, options->nr_inputs);
+	if (!options->nr_inputs && lseek(STDIN_FILENO, 0, SEEK_SET) < 0)
+		err = -errno;
+	analysis_deinit(&analysis);
+	*ret_sequence = search.peak.sequence;
+	return err;
+}
+
+static int begin_diff(struct leakparse_options *options, struct reader *reader,
+		      struct diff_report *diff, const struct analysis *analysis)
+{
+	const struct diff_writer tree = {&options->report, diff_tree_write};
+	int err = redirect_output(options, reader);
+
+	options->report.utf8 = is_utf8();
+	options->report.colour = reader->colour;
+	if (!err)
+		err = diff_report_init(diff, analysis, stdout, options->format ? &tree : NULL);
+	if (err)
+		return err;
+	diff->size = options->leaks.size;
+	diff->top = options->leaks.top;
+	if (options->has_range)
+		intervals_set_range(diff->intervals, options->from_ns, options->to_ns);
+	if (options->every_ns)
+		intervals_set_length(diff->intervals, options->every_ns);
+	return 0;
+}
+
+static int end_diff(const struct leakparse_options *options, const struct reader *reader,
+		    struct diff_report *diff)
+{
+	int err = diff_report_finish(diff);
+
+	if (pager_was_left(&reader->pager, -err))
+		return 0;
+	if (!err && diff->nr <= 1 && !options->has_range && !options->every_ns)
+		diag_note("the recording has no marks: these are the changes of all of it");
+	if (diff->analysis->lost)
+		warn_of_losses(diff->analysis);
+	if (diff->analysis->unguarded_tasks)
+		warn_of_unguarded(diff->analysis);
+	return err;
+}
+
+/* What is asked of a time that the recording does not have is answered by its end. */
+static void warn_of_end(const struct leakparse_options *options, const struct analysis *analysis)
+{
+	uint64_t length_ns = analysis->end_ns - analysis->start_ns;
+	const char *option = options->at_ns > length_ns && !analysis->was_enough  ? "--at"
+			     : options->has_range && options->from_ns > length_ns ? "--from"
+										  : NULL;
+
+	if (option)
+		diag_warn("the recording is %.3f s long: %s is behind its end",
+			  (double)length_ns / 1e9, option);
+}
+
+/* All but --diff. */
+static int end_report(const struct leakparse_options *options, struct reader *reader,
+		      struct analysis *analysis, const struct held_history *history,
+		      bool *ret_leaks)
+{
+	int err = redirect_output(options, reader);
+
+	return err ? err : write_report(options, analysis, reader, history, ret_leaks);
+}
+
+int main(int argc, char **argv)
+{
+	struct leakparse_options options;
+	struct analysis analysis = {0};
+	struct diff_report diff = {0};
+	struct heap_observer observer = {.context = &diff, .on_change = diff_report_change};
+	struct held_history *history = NULL;
+	struct reader reader = {0};
+	struct progress progress = {0};
+	uint64_t peak_sequence = 0;
+	bool leaks = false;
+	int err;
+
+	diag_set_tool("leakparse");
+	/* A reader that closes the pipe is a write error like others, not a silent death. */
+	signal(SIGPIPE, SIG_IGN);
+	err = leakparse_options_parse(argc, argv, &options);
+	if (err) {
+		leakparse_options_deinit(&options);
+		return err == 1		? DIAG_EXIT_OK
+		       : err == -EINVAL ? DIAG_EXIT_USAGE
+					: DIAG_EXIT_FAILED;
+	}
+	if (options.at_peak)
+		err = find_peak(&options, &progress, &peak_sequence);
+	if (!err && options.diff)
+		err = begin_diff(&options, &reader, &diff, &analysis);
+	if (!err && options.format && options.format->needs_history) {
+		history = held_history_create(options.leaks.size);
+		observer = (struct heap_observer){.context = history,
+						  .on_change = held_history_change};
+		if (!history) {
+			diag_error("cannot keep the history: out of memory");
+			err = -ENOMEM;
+		}
+	}
+	observer.kind = options.leaks.kind;
+	if (!err)
+		err = analysis_init(&analysis, &options.stacks,
+				    options.diff || history ? &observer : NULL);
+	analysis.intervals = diff.intervals;
+	/* Changes are written while the recording is read: perhaps to the same terminal. */
+	analysis.progress = options.diff ? NULL : &progress;
+	analysis.ranks_own_mappings = options.own_mappings;
+	analysis.until_ns = options.at_ns;
+	analysis.until_sequence = peak_sequence;
+	if (!err)
+		err = analysis_read(&analysis, options.inputs, options.nr_inputs);
+	if (!err)
+		warn_of_end(&options, &analysis);
+	/* What a corrupted file held up to its defect is still worth knowing. */
+	if (!err || analysis.input.probe_samples) {
+		int write_err = options.diff
+					? end_diff(&options, &reader, &diff)
+					: end_report(&options, &reader, &analysis, history, &leaks);
+
+		if (write_err)
+			err = write_err;
+	}
+	if (!err && analysis.input.truncated)
+		err = -ENODATA;
+	pager_finish(&reader.pager);
+	analysis_deinit(&analysis);
+	diff_report_deinit(&diff);
+	held_history_destroy(history);
+	if (!err && leaks && options.fail_on_leak)
+		err = EXIT_LEAKS;
+	leakparse_options_deinit(&options);
+	return err == EXIT_LEAKS ? EXIT_LEAKS : err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}

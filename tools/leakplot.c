@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* leakplot: plots leaks, or a process's memory, with gnuplot. */
+#include "common/diag.h"
+#include "tools/leakplot_options.h"
+
+#include <errno.h>
+#include <signal.h>
+
+/* What is still in stdout's buffer may not fit on the disk or into a closed pipe. */
+static int flush_stdout(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	diag_error("cannot write to standard output: %s", strerror(errno));
+	return -EIO;
+}
+
+int main(int argc, char **argv)
+{
+	struct leakplot_options options;
+	int err = 0;
+
+	diag_set_tool("leakplot");
+	/* A gnuplot that ends early, or a closed pipe, is an error to report. */
+	signal(SIGPIPE, SIG_IGN);
+	if (leakplot_options_parse(argc, argv, &options))
+		return DIAG_EXIT_USAGE;
+	switch (options.action) {
+	case LEAKPLOT_LEAKS:
+		err = leak_plot_run(&options.leaks);
+		break;
+	case LEAKPLOT_HISTORY:
+		err = history_plot_run(&options.history);
+		break;
+	case LEAKPLOT_MEMORY:
+		err = memory_plot_run(&options.memory);
+		break;
+	case LEAKPLOT_NOTHING:
+		break;
+	}
+	if (!err)
+		err = flush_stdout();
+	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* leakprobe: adds, lists, deletes and checks the uprobes on allocators. */
+#include "probes/tracefs/group_name.h"
+#include "tools/leakprobe_report.h"
+#include "probes/plan/probe_set.h"
+#include "common/proc/process_view.h"
+#include "probes/resources/resource_plan.h"
+#include "probes/tracefs/tracefs_uprobes.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+
+static const char usage[] =
+	"Usage: leakprobe add --pid PID | --lib PATH | --exe PATH [--mismatch] [--dry-run]\n"
+	"       leakprobe list\n"
+	"       leakprobe del --all | --pid PID | NAME...\n"
+	"       leakprobe check [--pid PID]\n"
+	"\n"
+	"Manages the uprobes on the functions that allocate and free memory.\n"
+	"\n"
+	"  add    register probes on an allocator's functions\n"
+	"  list   print the probes, with their hits\n"
+	"  del    remove probes that leakprobe added\n"
+	"  check  print which probes watch a file that has changed since, and which of a\n"
+	"         process's allocators have none\n"
+	"\n"
+	"  -p, --pid PID   the allocators that process PID has mapped\n"
+	"      --lib PATH  the library at PATH\n"
+	"      --exe PATH  the program at PATH: its own allocator, or the libc it will load\n"
+	"      --pair 'GIVING / TAKING'\n"
+	"                  what other functions give and take, too, in process PID, as in\n"
+	"                  'fopen|fdopen:ret / fclose:arg1' (docs/resources.md)\n"
+	"      --ref 'UP / DOWN'\n"
+	"                  references to objects, too, as in 'g_object_ref:arg1 /\n"
+	"                  g_object_unref:arg1'\n"
+	"      --no-heap   only what --pair and --ref say, no allocators\n"
+	"      --mismatch  C++'s operators new and delete, too, also where they call malloc:\n"
+	"                  leakparse then reports what is not released as it must be\n"
+	"      --dry-run   print the tracefs definitions, register nothing\n"
+	"      --all       all probes that leakprobe added\n"
+	"  -h, --help      print this\n"
+	"  -V, --version   print the version\n"
+	"\n"
+	"NAME is GROUP, GROUP:EVENT or GROUP/EVENT, as `leakprobe list` prints them.\n";
+
+struct options {
+	pid_t pid; /* 0: not given */
+	const char *lib, *exe;
+	bool mismatch, dry_run, all, no_heap;
+	struct resource_wishes resources;
+};
+
+/* A command's status is one of enum diag_exit. */
+struct command {
+	const char *name;
+	int (*run)(struct options *options, char **names);
+	const char *allowed; /* options, by their short names below */
+	bool takes_names;
+};
+
+enum {
+	OPTION_PID = 'p',
+	OPTION_LIB = 'l',
+	OPTION_EXE = 'e',
+	OPTION_MISMATCH = 'm',
+	OPTION_DRY_RUN = 'n',
+	OPTION_ALL = 'a',
+	OPTION_PAIR = 'P',
+	OPTION_REF = 'R',
+	OPTION_NO_HEAP = 'H',
+	OPTION_HELP = 'h',
+	OPTION_VERSION = 'V',
+};
+
+static const struct option long_options[] = {
+	{"pid", required_argument, NULL, OPTION_PID},
+	{"lib", required_argument, NULL, OPTION_LIB},
+	{"exe", required_argument, NULL, OPTION_EXE},
+	{"mismatch", no_argument, NULL, OPTION_MISMATCH},
+	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+	{"all", no_argument, NULL, OPTION_ALL},
+	{"pair", required_argument, NULL, OPTION_PAIR},
+	{"ref", required_argument, NULL, OPTION_REF},
+	{"no-heap", no_argument, NULL, OPTION_NO_HEAP},
+	{"help", no_argument, NULL, OPTION_HELP},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{0},
+};
+
+static int usage_error(const char *what)
+{
+	diag_error("%s; see leakprobe --help", what);
+	return DIAG_EXIT_USAGE;
+}
+
+/* Removes the probes of recorders that are gone, and says so. */
+static int reap(void)
+{
+	int nr = probe_registry_reap();
+
+	if (nr > 0)
+		diag_note("removed %d probe%s that a leakrec, which is gone, had left", nr,
+			  nr == 1 ? "" : "s");
+	return nr < 0 ? nr : 0;
+}
+
+static int plan(struct probe_set *set, struct options *options)
+{
+	int err;
+
+	*set = (struct probe_set){0};
+	if (!options->pid)
+		return probe_set_plan_file(set, options->lib ? options->lib : options->exe,
+					   options->mismatch);
+	err = options->no_heap ? 0 : probe_set_plan_pid_with(set, options->pid, options->mismatch);
+	if (err)
+		return err;
+	err = resource_plan_pid(set, options->pid, &options->resources);
+	if (err)
+		probe_set_deinit(set);
+	return err;
+}
+
+/* Where leakrec's own programs record a function at its outcome: no probe of tracefs' is needed. */
+static void print_points(const struct probe *ret)
+{
+	for (size_t i = 0; i < ret->nr_points; i++) {
+		const struct outcome_point *point = &ret->points[i];
+
+		printf("# leakrec: %s+0x%" PRIx64 " %s: %s\n", ret->symbol, point->offset,
+		       placement_class_name(point->instruction.class), point->instruction.text);
+	}
+}
+
+/* tracefs takes what follows a '#' for a comment, so the lines can be written there as they are. */
+static void print_definitions(const struct probe_set *set)
+{
+	for (size_t i = 0; i < set->nr_files; i++) {
+		printf("# ");
+		diag_print_escaped(stdout, set->files[i].display, NULL);
+		printf(": %s\n", set->files[i].allocator);
+		for (size_t j = 0; j < set->files[i].nr_probes; j++) {
+			const struct probe *probe = &set->files[i].probes[j];
+
+			bool is_before = probe->offset < probe->function_offset;
+
+			/* An exit may be anywhere in the file. */
+			printf("%s # %s%c0x%" PRIx64 " %s: %s\n", probe->definition, probe->symbol,
+			       is_before ? '-' : '+',
+			       is_before ? probe->function_offset - probe->offset
+					 : probe->offset - probe->function_offset,
+			       placement_class_name(probe->instruction.class),
+			       probe->instruction.text);
+			print_points(probe);
+		}
+	}
+}
+
+/* Ends the line of @file: where it is, as @pid sees it and, where that differs, from here. */
+static void print_place(const struct probe_file *file, pid_t pid)
+{
+	char process[PROCESS_NAME_MAX];
+
+	diag_print_escaped(stdout, file->display, NULL);
+	if (pid && process_view_format_name(pid, process))
+		printf(" of %s", process);
+	if (pid && strcmp(file->path, file->display) != 0) {
+		fputs(", here ", stdout);
+		diag_print_escaped(stdout, file->path, NULL);
+	}
+	printf(": %s\n", file->allocator);
+}
+
+/* @pid: whose files these are, or 0. */
+static void print_added(const struct probe_set *set, pid_t pid)
+{
+	for (size_t i = 0; i < set->nr_files; i++) {
+		const struct probe_file *file = &set->files[i];
+		size_t nr_added = 0;
+
+		for (size_t j = 0; j < file->nr_probes; j++)
+			nr_added += file->probes[j].registered_here;
+		printf("%s: ", file->group);
+		if (nr_added == file->nr_probes)
+			printf("added %zu probes to ", nr_added);
+		else if (nr_added > 0)
+			printf("added %zu of %zu probes, the others were there, to ", nr_added,
+			       file->nr_probes);
+		else
+			printf("all %zu probes were there already, on ", file->nr_probes);
+		print_place(file, pid);
+	}
+}
+
+static int command_add(struct options *options, char **names)
+{
+	struct probe_set set;
+	int nr_targets = (options->pid != 0) + (options->lib != NULL) + (options->exe != NULL);
+	int err;
+
+	if (nr_targets != 1)
+		return usage_error("add needs one of --pid, --lib and --exe");
+	if (options->resources.nr && !options->pid)
+		return usage_error("--pair and --ref go with --pid");
+	if (options->no_heap && !options->resources.nr)
+		return usage_error("--no-heap goes with --pair or --ref");
+	if (!options->dry_run && reap())
+		return DIAG_EXIT_FAILED;
+	err = plan(&set, options);
+	if (err)
+		return DIAG_EXIT_FAILED;
+	if (options->dry_run)
+		print_definitions(&set);
+	else
+		err = probe_set_register(&set);
+	if (!err && !options->dry_run)
+		print_added(&set, options->pid);
+	probe_set_deinit(&set);
+	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
+static int command_list(struct options *options, char **names)
+{
+	return reap() || leakprobe_list() ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
+static int command_check(struct options *options, char **names)
+{
+	return reap() || leakprobe_check(options->pid) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
+/* True if @name, GROUP or GROUP:EVENT or GROUP/EVENT, means @probe. */
+static bool name_means(const char *name, const struct uprobe *probe)
+{
+	size_t group_len = strlen(probe->group);
+
+	if (strncmp(name, probe->group, group_len) != 0)
+		return false;
+	if (name[group_len] == '\0')
+		return true;
+	return (name[group_len] == ':' || name[group_len] == '/') &&
+	       strcmp(name + group_len + 1, probe->event) == 0;
+}
+
+/* The events of one group that could not be removed, in one line. */
+static void report_busy(const struct uprobe *first, size_t nr)
+{
+	if (nr == 1)
+		diag_error("cannot remove %s:%s: a recorder still uses it; end that first",
+			   first->group, first->event);
+	else if (nr > 1)
+		diag_error("cannot remove %s:%s and %zu more: a recorder still uses them; end that "
+			   "first",
+			   first->group, first->event, nr - 1);
+}
+
+/* Removes those of leakprobe's probes that @matches says; tries all, returns the first error. */
+static int delete_matching(const struct uprobe_list *list,
+			   bool (*matches)(const struct uprobe *probe,
+					   const struct group_name *group, const void *context),
+			   const void *context, size_t *nr_deleted)
+{
+	const struct uprobe *busy = NULL;
+	size_t nr_busy = 0;
+	int first_err = 0;
+
+	for (size_t i = 0; i < list->nr; i++) {
+		const struct uprobe *probe = &list->probes[i];
+		struct group_name group;
+		int err;
+
+		if (group_name_parse(probe->group, &group) || group.owner != GROUP_OF_LEAKPROBE ||
+		    !matches(probe, &group, context))
+			continue;
+		err = tracefs_uprobe_destroy(probe->group, probe->event);
+		*nr_deleted += !err;
+		if (err && !first_err)
+			first_err = err;
+		if (err != -EBUSY)
+			continue;
+		if (!busy || strcmp(busy->group, probe->group) != 0) {
+			report_busy(busy, nr_busy);
+			busy = probe;
+			nr_busy = 0;
+		}
+		nr_busy++;
+	}
+	report_busy(busy, nr_busy);
+	return first_err;
+}
+
+static bool matches_all(const struct uprobe *probe, const struct group_name *group,
+			const void *context)
+{
+	return true;
+}
+
+static bool matches_names(const struct uprobe *probe, const struct group_name *group,
+			  const void *context)
+{
+	for (char *const *name = context; *name; name++)
+		if (name_means(*name, probe))
+			return true;
+	return false;
+}
+
+/* The same file, whichever build of it: probes from before it was rebuilt go too. */
+static bool matches_set(const struct uprobe *probe, const struct group_name *group,
+			const void *context)
+{
+	const struct probe_set *set = context;
+
+	for (size_t i = 0; i < set->nr_files; i++) {
+		struct group_name planned;
+
+		if (group_name_parse(set->files[i].group, &planned) == 0 &&
+		    planned.inode_hash == group->inode_hash)
+			return true;
+	}
+	return false;
+}
+
+/* Reports @name if it means no probe of leakprobe's. Returns 0, or -ENOENT if it does not. */
+static int check_name(const struct uprobe_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->nr; i++) {
+		struct group_name group;
+
+		if (!name_means(name, &list->probes[i]))
+			continue;
+		if (group_name_parse(list->probes[i].group, &group))
+			diag_error("%s was not made by leakprobe, so it stays", name);
+		else if (group.owner == GROUP_OF_LEAKREC)
+			diag_error("%s belongs to leakrec, process %d, which removes it at its end",
+				   name, (int)group.pid);
+		else
+			return 0;
+		return -ENOENT;
+	}
+	diag_error("there is no probe %s; leakprobe list shows what there is", name);
+	return -ENOENT;
+}
+
+static int delete_names(const struct uprobe_list *list, char **names, size_t *nr_deleted)
+{
+	int first_err = 0, err;
+
+	for (char **name = names; *name; name++) {
+		err = check_name(list, *name);
+		if (err && !first_err)
+			first_err = err;
+	}
+	err = delete_matching(list, matches_names, names, nr_deleted);
+	return first_err ? first_err : err;
+}
+
+static int delete_of_process(const struct uprobe_list *list, pid_t pid, size_t *nr_deleted)
+{
+	struct resource_schemas schemas = {0};
+	struct probe_set set;
+	/* What --mismatch added goes, too. */
+	int err = probe_set_plan_pid_with(&set, pid, true);
+
+	if (err)
+		return err;
+	err = resource_plan_registered(&set, pid, &schemas);
+	if (!err)
+		err = delete_matching(list, matches_set, &set, nr_deleted);
+	probe_set_deinit(&set);
+	resource_schemas_deinit(&schemas);
+	return err;
+}
+
+static int command_del(struct options *options, char **names)
+{
+	struct uprobe_list list;
+	size_t nr_deleted = 0;
+	int err;
+
+	if (options->all + (options->pid != 0) + (*names != NULL) != 1)
+		return usage_error("del needs one of --all, --pid and names");
+	if (reap() || tracefs_uprobes_read(&list, false))
+		return DIAG_EXIT_FAILED;
+	if (options->all)
+		err = delete_matching(&list, matches_all, NULL, &nr_deleted);
+	else if (options->pid)
+		err = delete_of_process(&list, options->pid, &nr_deleted);
+	else
+		err = delete_names(&list, names, &nr_deleted);
+	uprobe_list_deinit(&list);
+	if (!err || nr_deleted > 0)
+		printf("removed %zu probe%s\n", nr_deleted, nr_deleted == 1 ? "" : "s");
+	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
+static const struct command commands[] = {
+	{"add", command_add, "plenmPRH", false},
+	{"list", command_list, "", false},
+	{"del", command_del, "pa", true},
+	{"check", command_check, "p", false},
+};
+
+static int parse_pid(const char *text, pid_t *ret)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : 0;
+	if (pid <= 0 || pid > INT_MAX || errno || *end) {
+		diag_error("--pid %s is no process number", text);
+		return DIAG_EXIT_USAGE;
+	}
+	*ret = (pid_t)pid;
+	return DIAG_EXIT_OK;
+}
+
+static int add_resource(struct options *options, const char *option, const char *argument)
+{
+	return resource_wishes_add(&options->resources, option, argument) ? DIAG_EXIT_USAGE
+									  : DIAG_EXIT_OK;
+}
+
+/* Sets one option; returns an exit status. */
+static int set_option(struct options *options, int option, const char *argument)
+{
+	switch (option) {
+	case OPTION_PID:
+		return parse_pid(argument, &options->pid);
+	case OPTION_LIB:
+		options->lib = argument;
+		break;
+	case OPTION_EXE:
+		options->exe = argument;
+		break;
+	case OPTION_MISMATCH:
+		options->mismatch = true;
+		break;
+	case OPTION_DRY_RUN:
+		options->dry_run = true;
+		break;
+	case OPTION_ALL:
+		options->all = true;
+		break;
+	case OPTION_PAIR:
+	case OPTION_REF:
+		return add_resource(options, option == OPTION_PAIR ? "--pair" : "--ref", argument);
+	case OPTION_NO_HEAP:
+		options->no_heap = true;
+		break;
+	}
+	return DIAG_EXIT_OK;
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+/* A write that failed is known at the latest when the buffer is flushed. */
+static int finish_output(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	diag_error("cannot write the output: %s", strerror(errno));
+	return status ? status : DIAG_EXIT_FAILED;
+}
+
+/* @word is where getopt_long() stopped; a short option may stand inside it or before it. */
+static int report_bad_option(int kind, const char *word)
+{
+	if (kind == ':')
+		diag_error("an argument is missing after %s; see leakprobe --help", word);
+	else if (optopt && strncmp(word, "--", 2) != 0)
+		diag_error("unknown option -%c; see leakprobe --help", optopt);
+	else
+		diag_error("unknown option %s; see leakprobe --help", word);
+	return DIAG_EXIT_USAGE;
+}
+
+static int run(int argc, char **argv, struct options *options)
+{
+	const struct command *command;
+	char given[16] = "";
+	int option, status;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":p:hV", long_options, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			return report_bad_option(option, argv[optind - 1]);
+		if (option == OPTION_HELP || option == OPTION_VERSION) {
+			fputs(option == OPTION_HELP ? usage : "leakprobe " LEAKTOOLS_VERSION "\n",
+			      stdout);
+			return DIAG_EXIT_OK;
+		}
+		if (!strchr(given, option))
+			given[strlen(given)] = (char)option;
+		status = set_option(options, option, optarg);
+		if (status)
+			return status;
+	}
+	if (optind == argc)
+		return usage_error("no command given");
+	command = find_command(argv[optind]);
+	if (!command) {
+		diag_error("there is no command %s; see leakprobe --help", argv[optind]);
+		return DIAG_EXIT_USAGE;
+	}
+	if (strspn(given, command->allowed) != strlen(given)) {
+		diag_error("%s does not take one of the options given; see leakprobe --help",
+			   command->name);
+		return DIAG_EXIT_USAGE;
+	}
+	if (optind + 1 < argc && !command->takes_names) {
+		diag_error("%s takes no argument %s; see leakprobe --help", command->name,
+			   argv[optind + 1]);
+		return DIAG_EXIT_USAGE;
+	}
+	return command->run(options, argv + optind + 1);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {0};
+	int status;
+
+	diag_set_tool("leakprobe");
+	/* A closed pipe is a failed write, which is reported. */
+	signal(SIGPIPE, SIG_IGN);
+	status = run(argc, argv, &options);
+	resource_wishes_deinit(&options.resources);
+	return finish_output(status);
+}

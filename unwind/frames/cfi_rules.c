@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/frames/cfi_rules.h"
+
+#include "common/scope.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
+
+#define VDSO_NAME     "[vdso]"
+#define VDSO_MAX_SIZE (1u << 16)
+#define MIN_PLACES    1024
+
+/* An instruction's place, and the rule that holds there. */
+struct cfi_place {
+	uint64_t file_offset;
+	uint32_t module_id; /* MODULE_NONE: free */
+	const struct cfi_rule *rule;
+};
+
+struct cfi_known_rule {
+	struct cfi_rule rule;
+	UT_hash_handle hh;
+};
+
+/* A module's call frame information, at its ELF addresses. */
+struct module_cfi {
+	Dwfl *dwfl; /* the module alone; NULL: the file was not found, or it is the vdso */
+	Dwfl_Module *module;
+	Elf *vdso;
+	Dwarf_CFI *vdso_cfi;
+};
+
+_Static_assert(sizeof(struct cfi_saved) == 8, "cfi_saved has padding");
+_Static_assert(sizeof(struct cfi_rule) == 32 + CFI_NR_REGISTERS * sizeof(struct cfi_saved),
+	       "cfi_rule has padding");
+
+void cfi_rules_init(struct cfi_rules *rules, struct module_table *modules,
+		    struct debuginfo *debuginfo, bool own_vdso)
+{
+	*rules = (struct cfi_rules){
+		.modules = modules, .debuginfo = debuginfo, .own_vdso = own_vdso};
+	if (getrandom(&rules->seed, sizeof(rules->seed), GRND_NONBLOCK) < 0)
+		rules->seed = (uintptr_t)rules; /* early boot; any number does */
+}
+
+static void module_cfi_destroy(struct module_cfi *cfi)
+{
+	if (!cfi)
+		return;
+	if (cfi->vdso_cfi)
+		dwarf_cfi_end(cfi->vdso_cfi);
+	elf_end(cfi->vdso);
+	dwfl_end(cfi->dwfl);
+	free(cfi);
+}
+
+static void forget(struct cfi_rules *rules)
+{
+	struct cfi_known_rule *known, *next;
+
+	HASH_ITER (hh, rules->known, known, next) {
+		HASH_DELETE(hh, rules->known, known);
+		free(known);
+	}
+	free(rules->places);
+	rules->places = NULL;
+	rules->nr_places = rules->capacity = 0;
+	rules->epoch++;
+}
+
+void cfi_rules_deinit(struct cfi_rules *rules)
+{
+	forget(rules);
+	for (size_t i = 0; i < rules->nr_modules; i++)
+		module_cfi_destroy(rules->by_module[i]);
+	free(rules->by_module);
+}
+
+/* Hands the module's file to libdwfl, at bias 0. A file that libdwfl rejects has no CFI. */
+static int load_file(struct cfi_rules *rules, struct module *module, struct module_cfi *cfi)
+{
+	_cleanup_close_ int fd = module_open_file(rules->modules, module);
+
+	if (fd < 0 || module->machine != EM_X86_64 || module->elf_class != ELFCLASS64)
+		return 0;
+	cfi->dwfl = dwfl_begin(&rules->debuginfo->callbacks);
+	if (!cfi->dwfl)
+		return -ENOMEM;
+	dwfl_report_begin(cfi->dwfl);
+	cfi->module = debuginfo_report_elf(rules->debuginfo, cfi->dwfl, module->path,
+					   module->file_path, fd, 0);
+	if (cfi->module)
+		(void)steal_fd(fd);
+	dwfl_report_end(cfi->dwfl, NULL, NULL);
+	return 0;
+}
+
+/*
+ * The kernel's own object has no file. Our own is the processes' if they run on this machine; it is
+ * one segment, from offset 0 to address 0.
+ */
+static void load_vdso(struct cfi_rules *rules, struct module_cfi *cfi)
+{
+#if defined(__x86_64__)
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds addresses so */
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+	size_t size;
+
+	if (!rules->own_vdso || !header)
+		return;
+	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+	if (size > VDSO_MAX_SIZE)
+		return;
+	cfi->vdso = elf_memory((char *)header, size);
+	cfi->vdso_cfi = cfi->vdso ? dwarf_getcfi_elf(cfi->vdso) : NULL;
+#endif
+}
+
+static int get_module_cfi(struct cfi_rules *rules, struct module *module, struct module_cfi **ret)
+{
+	struct module_cfi **slot;
+
+	if (module->id > rules->nr_modules) {
+		size_t nr = rules->modules->nr;
+		struct module_cfi **by_module =
+			reallocarray(rules->by_module, nr, sizeof(struct module_cfi *));
+
+		if (!by_module)
+			return -ENOMEM;
+		for (size_t i = rules->nr_modules; i < nr; i++)
+			by_module[i] = NULL;
+		rules->by_module = by_module;
+		rules->nr_modules = nr;
+	}
+
+	slot = &rules->by_module[module->id - 1];
+	if (!*slot) {
+		struct module_cfi *cfi = calloc(1, sizeof(*cfi));
+		int err = cfi ? 0 : -ENOMEM;
+
+		if (!err && strcmp(module->path, VDSO_NAME) == 0)
+			load_vdso(rules, cfi);
+		else if (!err)
+			err = load_file(rules, module, cfi);
+		if (err) {
+			module_cfi_destroy(cfi);
+			return err;
+		}
+		*slot = cfi;
+	}
+	*ret = *slot;
+	return 0;
+}
+
+/* The row for @vaddr as elfutils describes it, which the caller frees; NULL: there is none. */
+static Dwarf_Frame *find_row(const struct module_cfi *cfi, uint64_t vaddr)
+{
+	Dwarf_Frame *row;
+	Dwarf_CFI *table;
+	Dwarf_Addr bias;
+
+	if (cfi->vdso_cfi)
+		return dwarf_cfi_addrframe(cfi->vdso_cfi, vaddr, &row) ? NULL : row;
+	if (!cfi->module)
+		return NULL;
+	table = dwfl_module_eh_cfi(cfi->module, &bias);
+	if (table && dwarf_cfi_addrframe(table, vaddr - bias, &row) == 0)
+		return row;
+	table = dwfl_module_dwarf_cfi(cfi->module, &bias);
+	if (table && dwarf_cfi_addrframe(table, vaddr - bias, &row) == 0)
+		return row;
+	return NULL;
+}
+
+static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t file_offset,
+		     struct cfi_rule *ret)
+{
+	struct module_cfi *cfi;
+	uint64_t vaddr = file_offset;
+	int err = get_module_cfi(rules, module, &cfi);
+
+	memset(ret, 0, sizeof(*ret));
+	ret->kind = CFI_ABSENT;
+	if (err || (!cfi->vdso_cfi && !module_vaddr(module, file_offset, &vaddr)))
+		return err;
+
+	_cleanup_free_ Dwarf_Frame *row = find_row(cfi, vaddr);
+	if (row)
+		cfi_rule_read(row, ret);
+	return 0;
+}
+
+/* The one copy of @rule that is kept. NULL: out of memory. */
+static const struct cfi_rule *intern(struct cfi_rules *rules, const struct cfi_rule *rule)
+{
+	struct cfi_known_rule *known;
+
+	HASH_FIND(hh, rules->known, rule, sizeof(*rule), known);
+	if (known)
+		return &known->rule;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return NULL;
+	memcpy(&known->rule, rule, sizeof(*rule));
+	HASH_ADD(hh, rules->known, rule, sizeof(known->rule), known);
+	if (!hash_added(known)) {
+		free(known);
+		return NULL;
+	}
+	return &known->rule;
+}
+
+/* The place's slot: taken by it, or the free one where it belongs. */
+static struct cfi_place *find_slot(const struct cfi_rules *rules, struct cfi_place *places,
+				   size_t capacity, uint32_t module_id, uint64_t file_offset)
+{
+	uint64_t hash = hash_mix(file_offset ^ rules->seed, module_id ^ 0xd6e8feb86659fd93);
+
+	for (size_t i = hash;; i++) {
+		struct cfi_place *place = &places[i & (capacity - 1)];
+
+		if (place->module_id == MODULE_NONE ||
+		    (place->module_id == module_id && place->file_offset == file_offset))
+			return place;
+	}
+}
+
+/* Makes room for one more place: at most half of the table is taken. */
+static int grow(struct cfi_rules *rules)
+{
+	size_t capacity = rules->capacity ? 2 * rules->capacity : MIN_PLACES;
+	struct cfi_place *places;
+
+	if (rules->nr_places < rules->capacity / 2)
+		return 0;
+	places = calloc(capacity, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	for (size_t i = 0; i < rules->capacity; i++) {
+		const struct cfi_place *old = &rules->places[i];
+
+		if (old->module_id != MODULE_NONE)
+			*find_slot(rules, places, capacity, old->module_id, old->file_offset) =
+				*old;
+	}
+	free(rules->places);
+	rules->places = places;
+	rules->capacity = capacity;
+	return 0;
+}
+
+int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file_offset,
+		   const struct cfi_rule **ret)
+{
+	struct cfi_place *place;
+	struct cfi_rule rule;
+	int err;
+
+	if (rules->nr_places >= CFI_MAX_PLACES || HASH_COUNT(rules->known) >= CFI_MAX_RULES)
+		forget(rules);
+	err = grow(rules);
+	if (err)
+		return err;
+	place = find_slot(rules, rules->places, rules->capacity, module->id, file_offset);
+	if (place->module_id == MODULE_NONE) {
+		err = read_rule(rules, module, file_offset, &rule);
+		if (err)
+			return err;
+		place->rule = intern(rules, &rule);
+		if (!place->rule)
+			return -ENOMEM;
+		place->module_id = module->id;
+		place->file_offset = file_offset;
+		rules->nr_places++;
+	}
+	*ret = place->rule;
+	return 0;
+}
+
+unsigned cfi_rules_nr(const struct cfi_rules *rules)
+{
+	return HASH_COUNT(rules->known);
+}
+
+size_t cfi_rules_bytes(const struct cfi_rules *rules)
+{
+	return rules->capacity * sizeof(*rules->places) +
+	       cfi_rules_nr(rules) * sizeof(*rules->known);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/frames/dwfl_unwinder.h"
+
+#include "common/scope.h"
+#include "unwind/frames/dump_registers.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_REPORTED 2048 /* modules of one address space */
+
+/* The Dwfl of an address space, and the sample that is being unwound with it. */
+struct space_dwfl {
+	uint64_t space_id, generation;
+	uint64_t last_use;
+	uint16_t machine;
+	Dwfl *dwfl;
+	bool attached; /* false: no module with which to unwind */
+
+	const struct stack_dump *dump;
+	const struct dump_registers *registers;
+	struct unwound_stack *stack;
+	bool read_failed;   /* since the last frame */
+	bool read_past_end; /* of the dump, since then */
+};
+
+void dwfl_unwinder_init(struct dwfl_unwinder *unwinder, struct module_table *modules,
+			struct debuginfo *debuginfo)
+{
+	*unwinder = (struct dwfl_unwinder){.modules = modules, .debuginfo = debuginfo};
+}
+
+static void space_dwfl_destroy(struct space_dwfl *space_dwfl)
+{
+	if (!space_dwfl)
+		return;
+	dwfl_end(space_dwfl->dwfl);
+	free(space_dwfl);
+}
+
+void dwfl_unwinder_deinit(struct dwfl_unwinder *unwinder)
+{
+	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++)
+		space_dwfl_destroy(unwinder->spaces[i]);
+}
+
+/* The thread is whichever the sample is of; its number means nothing here. */
+static pid_t next_thread(Dwfl *dwfl, void *context, void **thread_context)
+{
+	if (*thread_context)
+		return 0;
+	*thread_context = context;
+	return 1;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *context, void **thread_context)
+{
+	*thread_context = context;
+	return true;
+}
+
+/* Memory that the process cannot have changed: a segment of the file, mapped read-only. */
+static bool read_from_module(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret)
+{
+	Dwfl_Module *module = dwfl_addrmodule(dwfl, address);
+	GElf_Addr bias;
+	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
+	size_t file_size, nr_headers;
+	const char *file = elf ? elf_rawfile(elf, &file_size) : NULL;
+
+	if (!file || elf_getphdrnum(elf, &nr_headers))
+		return false;
+	for (size_t i = 0; i < nr_headers; i++) {
+		uint64_t vaddr = address - bias, offset;
+		GElf_Phdr phdr;
+
+		if (!gelf_getphdr(elf, (int)i, &phdr) || phdr.p_type != PT_LOAD ||
+		    (phdr.p_flags & PF_W) || vaddr < phdr.p_vaddr || phdr.p_filesz < sizeof(*ret) ||
+		    vaddr - phdr.p_vaddr > phdr.p_filesz - sizeof(*ret))
+			continue;
+		offset = vaddr - phdr.p_vaddr + phdr.p_offset;
+		if (offset < phdr.p_offset || file_size < sizeof(*ret) ||
+		    offset > file_size - sizeof(*ret))
+			return false;
+		memcpy(ret, file + offset, sizeof(*ret));
+		return true;
+	}
+	return false;
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *context)
+{
+	struct space_dwfl *space_dwfl = context;
+
+	if (!dump_read_u64(space_dwfl->dump, space_dwfl->registers->sp, address, ret) ||
+	    read_from_module(dwfl, address, ret))
+		return true;
+	space_dwfl->read_failed = true;
+	if (dump_ends_before(space_dwfl->dump, space_dwfl->registers->sp, address))
+		space_dwfl->read_past_end = true;
+	return false;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *context)
+{
+	const struct space_dwfl *space_dwfl = context;
+	const struct dump_registers *registers = space_dwfl->registers;
+
+	/* Where the pc has a DWARF number (x86-64), this call is redundant. */
+	dwfl_thread_state_register_pc(thread, registers->pc);
+	return dwfl_thread_state_registers(thread, 0, registers->nr_dwarf, registers->dwarf);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_memory,
+	.set_initial_registers = set_registers,
+};
+
+/* Where a module's code was found, while an address space's modules are reported. */
+struct reported {
+	const struct module *module;
+	uint64_t bias;
+};
+
+struct report {
+	struct dwfl_unwinder *unwinder;
+	struct space_dwfl *space_dwfl;
+	struct reported list[MAX_REPORTED];
+	size_t nr;
+};
+
+/*
+ * Other mappings of the file (data, or what is left of code mapped over) must not make a second
+ * module of it. Two true ones, in two linker namespaces, do not overlap.
+ */
+static bool overlaps_reported(const struct report *report, const struct module *module,
+			      uint64_t bias)
+{
+	uint64_t span = module_span(module);
+
+	for (size_t i = 0; i < report->nr; i++) {
+		uint64_t other = report->list[i].bias;
+
+		if (report->list[i].module == module &&
+		    (bias == other || (bias > other ? bias - other : other - bias) < span))
+			return true;
+	}
+	return false;
+}
+
+static void report_mapping(void *context, const struct mapping *mapping)
+{
+	struct report *report = context;
+	struct module_table *modules = report->unwinder->modules;
+	struct module *module = mapping->module;
+	uint64_t bias;
+
+	if (report->nr == MAX_REPORTED || module_find_file(modules, module) ||
+	    module->machine != report->space_dwfl->machine || module->elf_class != ELFCLASS64 ||
+	    !module_code_bias(module, mapping->start, mapping->file_offset, &bias) ||
+	    overlaps_reported(report, module, bias))
+		return;
+
+	_cleanup_close_ int fd = module_open_file(modules, module);
+	if (fd < 0 || !debuginfo_report_elf(report->unwinder->debuginfo, report->space_dwfl->dwfl,
+					    module->path, module->file_path, fd, bias))
+		return;
+	(void)steal_fd(fd);
+	report->list[report->nr++] = (struct reported){.module = module, .bias = bias};
+}
+
+static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *space_dwfl,
+			  const struct address_space *space)
+{
+	_cleanup_free_ struct report *report = malloc(sizeof(*report));
+
+	if (!report)
+		return -ENOMEM;
+	report->unwinder = unwinder;
+	report->space_dwfl = space_dwfl;
+	report->nr = 0;
+	dwfl_report_begin(space_dwfl->dwfl);
+	address_space_for_each(space, report_mapping, report);
+	dwfl_report_end(space_dwfl->dwfl, NULL, NULL);
+	return 0;
+}
+
+static int take_first(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+		      void *context)
+{
+	GElf_Addr bias;
+	Elf **elf = context;
+
+	*elf = dwfl_module_getelf(module, &bias);
+	return *elf ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct address_space *space,
+			     uint16_t machine, struct space_dwfl **ret)
+{
+	struct space_dwfl *space_dwfl = calloc(1, sizeof(*space_dwfl));
+	Elf *elf = NULL;
+
+	if (!space_dwfl)
+		return -ENOMEM;
+	space_dwfl->space_id = space->id;
+	space_dwfl->generation = space->generation;
+	space_dwfl->machine = machine;
+	space_dwfl->dwfl = dwfl_begin(&unwinder->debuginfo->callbacks);
+	if (!space_dwfl->dwfl || report_modules(unwinder, space_dwfl, space)) {
+		space_dwfl_destroy(space_dwfl);
+		return -ENOMEM;
+	}
+
+	dwfl_getmodules(space_dwfl->dwfl, take_first, &elf, 0);
+	space_dwfl->attached =
+		elf && dwfl_attach_state(space_dwfl->dwfl, elf, 1, &thread_callbacks, space_dwfl);
+	*ret = space_dwfl;
+	return 0;
+}
+
+static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_space *space,
+			  uint16_t machine, struct space_dwfl **ret)
+{
+	struct space_dwfl **slot = &unwinder->spaces[0];
+
+	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++) {
+		struct space_dwfl **other = &unwinder->spaces[i];
+
+		if (*other && (*other)->space_id == space->id && (*other)->machine == machine) {
+			slot = other;
+			break;
+		}
+		if (*slot && (!*other || (*other)->last_use < (*slot)->last_use))
+			slot = other;
+	}
+
+	if (!*slot || (*slot)->space_id != space->id || (*slot)->machine != machine ||
+	    (*slot)->generation != space->generation) {
+		space_dwfl_destroy(*slot);
+		*slot = NULL;
+		int err = space_dwfl_create(unwinder, space, machine, slot);
+		if (err)
+			return err;
+	}
+	(*slot)->last_use = ++unwinder->clock;
+	*ret = *slot;
+	return 0;
+}
+
+/* Whether the rule for the frame's address at @vaddr has a DW_OP_deref_size. */
+static bool has_sized_load(Dwarf_CFI *cfi, Dwarf_Addr vaddr)
+{
+	Dwarf_Frame *row = NULL;
+	Dwarf_Op *ops;
+	bool has = false;
+	size_t nr;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr, &row))
+		return false;
+	if (dwarf_frame_cfa(row, &ops, &nr) == 0)
+		for (size_t i = 0; i < nr; i++)
+			has |= ops[i].atom == DW_OP_deref_size;
+	free(row);
+	return has;
+}
+
+/*
+ * libdwfl dereferences NULL where it meets one there (elfutils 0.188, libdwfl/frame_unwind.c
+ * expr_eval(), which handle_cfi() gives no frame for that rule). Whether the address is that of a
+ * call, which libdwfl looks up a byte before it, is not known yet.
+ */
+static bool crashes_libdwfl(Dwfl *dwfl, Dwarf_Addr pc)
+{
+	for (int before = 0; before < 2; before++) {
+		Dwfl_Module *module = dwfl_addrmodule(dwfl, pc - (Dwarf_Addr)before);
+		Dwarf_Addr eh_bias = 0, debug_bias = 0;
+		Dwarf_CFI *eh, *debug;
+
+		if (!module)
+			continue;
+		eh = dwfl_module_eh_cfi(module, &eh_bias);
+		debug = dwfl_module_dwarf_cfi(module, &debug_bias);
+		if (has_sized_load(eh, pc - (Dwarf_Addr)before - eh_bias) ||
+		    has_sized_load(debug, pc - (Dwarf_Addr)before - debug_bias))
+			return true;
+	}
+	return false;
+}
+
+static int take_frame(Dwfl_Frame *frame, void *context)
+{
+	struct space_dwfl *space_dwfl = context;
+	struct unwound_stack *stack = space_dwfl->stack;
+	Dwarf_Addr pc;
+	bool is_activation;
+
+	/* dwfl_frame_pc() unwinds a frame ahead, to see whether that is a signal's. */
+	space_dwfl->read_failed = space_dwfl->read_past_end = false;
+	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, NULL))
+		return DWARF_CB_ABORT;
+	if (crashes_libdwfl(space_dwfl->dwfl, pc)) {
+		stack->addresses[stack->nr] = pc;
+		stack->is_call[stack->nr] = stack->nr > 0;
+		stack->nr++;
+		return DWARF_CB_ABORT;
+	}
+	if (!dwfl_frame_pc(frame, &pc, &is_activation))
+		return DWARF_CB_ABORT;
+	stack->addresses[stack->nr] = pc;
+	stack->is_call[stack->nr] = !is_activation;
+	stack->nr++;
+	return DWARF_CB_OK;
+}
+
+/*
+ * libdwfl takes a return address that it can't read for one that is undefined, as it is in _start
+ * (elfutils 0.188, libdwfl/frame_unwind.c handle_cfi()): such a stack did not end, the dump did.
+ */
+static void unwind_in(struct space_dwfl *space_dwfl, const struct stack_dump *dump,
+		      const struct dump_registers *registers, struct unwound_stack *ret)
+{
+	space_dwfl->dump = dump;
+	space_dwfl->registers = registers;
+	space_dwfl->stack = ret;
+	ret->complete = dwfl_getthread_frames(space_dwfl->dwfl, 1, take_frame, space_dwfl) == 0 &&
+			!space_dwfl->read_failed;
+	ret->truncated = !ret->complete && space_dwfl->read_past_end;
+}
+
+int dwfl_unwinder_unwind(struct dwfl_unwinder *unwinder, const struct address_space *space,
+			 const struct stack_dump *dump, struct unwound_stack *ret)
+{
+	struct dump_registers registers = {0};
+	struct space_dwfl *space_dwfl;
+
+	ret->nr = 0;
+	ret->complete = ret->truncated = false;
+	ret->top = 0;
+	if (dump_registers_decode(dump, &registers))
+		return 0;
+
+	if (space) {
+		int err = get_space_dwfl(unwinder, space, registers.machine, &space_dwfl);
+
+		if (err)
+			return err;
+		if (space_dwfl->attached)
+			unwind_in(space_dwfl, dump, &registers, ret);
+	}
+	if (!ret->nr) {
+		/* No way to begin, but where it was is known. */
+		ret->addresses[0] = registers.pc;
+		ret->is_call[0] = false;
+		ret->nr = 1;
+	}
+	return 0;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/modules/debug_server.h"
+
+#include "common/diag.h"
+#include "common/elf/elf_file.h"
+
+#include <dlfcn.h>
+#include <elfutils/debuginfod.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000ull
+
+/* libdebuginfod, which brings libcurl, is loaded only where it is wanted. */
+struct library {
+	__typeof__(&debuginfod_begin) begin;
+	__typeof__(&debuginfod_end) end;
+	__typeof__(&debuginfod_find_debuginfo) find_debuginfo;
+	__typeof__(&debuginfod_set_progressfn) set_progressfn;
+	__typeof__(&debuginfod_set_user_data) set_user_data;
+};
+
+/* The library's, for the callback, which is given nothing but the client. */
+static __typeof__(&debuginfod_get_user_data) get_user_data;
+
+struct debug_server {
+	struct library library;
+	debuginfod_client *client;
+	bool gave_up; /* nobody is asked any more */
+	bool on_terminal;
+	uint64_t spent_ns; /* by all files so far */
+
+	/* The file that is being fetched. */
+	const char *name;
+	uint64_t begin_ns, last_byte_ns;
+	long nr_bytes;
+	bool timed_out;
+	bool shown;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void show_progress(struct debug_server *server, long nr_bytes, long nr_total)
+{
+	const char *slash = strrchr(server->name, '/');
+
+	if (!server->on_terminal)
+		return;
+	fputs("\r\033[Kasking debuginfod for ", stderr);
+	diag_print_escaped(stderr, slash ? slash + 1 : server->name, NULL);
+	if (nr_total > 0)
+		fprintf(stderr, ": %.1f of %.1f MB", (double)nr_bytes / 1e6,
+			(double)nr_total / 1e6);
+	else
+		fprintf(stderr, ": %.0f s",
+			(double)(now_ns() - server->begin_ns) / (double)NS_PER_S);
+	fflush(stderr);
+	server->shown = true;
+}
+
+/* How long one may wait for a byte: what libdebuginfod's own variable says, if that is shorter. */
+static uint64_t stall_ns(void)
+{
+	const char *value = getenv(DEBUGINFOD_TIMEOUT_ENV_VAR);
+	long seconds = value ? strtol(value, NULL, 10) : 0;
+
+	if (seconds <= 0 || seconds > DEBUG_SERVER_STALL_S)
+		seconds = DEBUG_SERVER_STALL_S;
+	return (uint64_t)seconds * NS_PER_S;
+}
+
+/*
+ * libdebuginfod calls this about once a second, and ends the transfer when it returns other than 0.
+ * Before the size is known, @nr_bytes is a number that only rises (debuginfod-client.c, elfutils
+ * 0.188).
+ */
+static int on_progress(debuginfod_client *client, long nr_bytes, long nr_total)
+{
+	struct debug_server *server = get_user_data(client);
+	uint64_t now = now_ns();
+
+	if (nr_total > 0 && nr_bytes > server->nr_bytes) {
+		server->nr_bytes = nr_bytes;
+		server->last_byte_ns = now;
+	}
+	show_progress(server, nr_bytes, nr_total);
+	server->timed_out =
+		now - server->last_byte_ns >= stall_ns() ||
+		now - server->begin_ns >= DEBUG_SERVER_FILE_S * NS_PER_S ||
+		server->spent_ns + (now - server->begin_ns) >= DEBUG_SERVER_ALL_S * NS_PER_S;
+	return server->timed_out;
+}
+
+static bool load_library(struct library *library)
+{
+	/* It stays: what it brings, TLS libraries among them, is not made for being unloaded. */
+	void *handle = dlopen(DEBUGINFOD_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+
+	if (!handle)
+		return false;
+	library->begin = (__typeof__(library->begin))dlsym(handle, "debuginfod_begin");
+	library->end = (__typeof__(library->end))dlsym(handle, "debuginfod_end");
+	library->find_debuginfo =
+		(__typeof__(library->find_debuginfo))dlsym(handle, "debuginfod_find_debuginfo");
+	library->set_progressfn =
+		(__typeof__(library->set_progressfn))dlsym(handle, "debuginfod_set_progressfn");
+	library->set_user_data =
+		(__typeof__(library->set_user_data))dlsym(handle, "debuginfod_set_user_data");
+	get_user_data = (__typeof__(get_user_data))dlsym(handle, "debuginfod_get_user_data");
+	return library->begin && library->end && library->find_debuginfo &&
+	       library->set_progressfn && library->set_user_data && get_user_data;
+}
+
+/* Returns false, having said why, if nobody can be asked. */
+static bool start_client(struct debug_server *server)
+{
+	if (server->client)
+		return true;
+	if (!load_library(&server->library)) {
+		diag_warn("%s is set, but %s cannot be loaded; install libdebuginfod1",
+			  DEBUGINFOD_URLS_ENV_VAR, DEBUGINFOD_SONAME);
+		return false;
+	}
+	server->client = server->library.begin();
+	if (!server->client) {
+		diag_warn("libdebuginfod cannot start; no server is asked for debug information");
+		return false;
+	}
+	server->library.set_user_data(server->client, server);
+	server->library.set_progressfn(server->client, on_progress);
+	return true;
+}
+
+int debug_server_create(struct debug_server **ret)
+{
+	const char *urls = getenv(DEBUGINFOD_URLS_ENV_VAR);
+	struct debug_server *server;
+
+	*ret = NULL;
+	if (!urls || !*urls)
+		return 0;
+	server = calloc(1, sizeof(*server));
+	if (!server)
+		return -ENOMEM;
+	server->on_terminal = isatty(STDERR_FILENO);
+	*ret = server;
+	return 0;
+}
+
+void debug_server_destroy(struct debug_server *server)
+{
+	if (!server)
+		return;
+	if (server->client)
+		server->library.end(server->client);
+	free(server);
+}
+
+/* Ends the asking where one file has taken too long: the next would wait as long. */
+static void end_fetch(struct debug_server *server, int result)
+{
+	uint64_t taken_ns = now_ns() - server->begin_ns;
+
+	server->spent_ns += taken_ns;
+	if (server->shown)
+		fputs("\r\033[K", stderr);
+	if (result >= 0 || !server->timed_out)
+		return;
+	server->gave_up = true;
+	diag_warn(
+		"no debug information for %s from debuginfod within %.0f s; nothing more is asked "
+		"for: unset %s, or try again",
+		server->name, (double)taken_ns / (double)NS_PER_S, DEBUGINFOD_URLS_ENV_VAR);
+}
+
+int debug_server_fetch(struct debug_server *server, const char *name, const uint8_t *build_id,
+		       size_t build_id_size, char **ret_path)
+{
+	char *path = NULL;
+	int fd;
+
+	if (server->gave_up || !build_id_size)
+		return -ENOENT;
+	if (!start_client(server)) {
+		server->gave_up = true;
+		return -ENOENT;
+	}
+	server->name = name;
+	server->begin_ns = server->last_byte_ns = now_ns();
+	server->nr_bytes = 0;
+	server->timed_out = server->shown = false;
+	fd = server->library.find_debuginfo(server->client, build_id, (int)build_id_size, &path);
+	end_fetch(server, fd);
+	server->name = NULL;
+	if (fd < 0)
+		return -ENOENT;
+	if (!elf_file_expands_well(fd, path)) {
+		close(fd);
+		free(path);
+		return -ENOENT;
+	}
+	*ret_path = path;
+	return fd;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/modules/debuginfo.h"
+
+#include "common/elf/debug_file.h"
+#include "common/diag.h"
+#include "common/elf/elf_file.h"
+#include "common/scope.h"
+#include "unwind/modules/debug_server.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * What keeps libdw from searching by itself, and from opening whatever is there, when it meets a
+ * reference to a shared file that was not found (libdw/dwarf_getalt.c, elfutils 0.188).
+ */
+#define SEARCHED ((Dwarf *)-1)
+
+/* Modules are reported with their file (dwfl_report_elf()): there is none to look for. */
+static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+		       char **file_name, Elf **elf)
+{
+	return -1;
+}
+
+/* The file that dwz has moved what several debug files share to. @debug_file names it. */
+static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const char *module_path,
+		       const char *debug_file, const char *link, char **ret_path)
+{
+	const char *link_again;
+	const void *build_id;
+	Dwarf_Addr bias;
+	Dwarf *dwarf;
+	int fd;
+
+	/* libdwfl asks for it when it has the debug file; a damaged file may let it ask before. */
+	if (debuginfo->in_shared)
+		return -1;
+	debuginfo->in_shared = true;
+	dwarf = dwfl_module_getdwarf(module, &bias);
+	debuginfo->in_shared = false;
+	if (!dwarf)
+		return -1;
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(dwarf, &link_again, &build_id);
+	if (size <= 0)
+		return -1;
+
+	struct debug_file_search wanted = {
+		.roots = debuginfo->roots,
+		.nr_roots = debuginfo->nr_roots,
+		.quiet = debuginfo->quiet,
+		.module_path = module_path,
+		.id = {.build_id = build_id, .build_id_size = (size_t)size},
+	};
+	fd = debug_file_by_build_id(&wanted, ret_path);
+	if (fd < 0 && link[0] != '/' && debug_file)
+		fd = debug_file_open(&wanted,
+				     debug_file_format("%.*s%s", debug_file_dir_length(debug_file),
+						       debug_file, link),
+				     ret_path);
+	/* One with ".." in it could lead out of there. */
+	if (fd < 0 && link[0] == '/' && debuginfo->symfs && !strstr(link, "/../"))
+		fd = debug_file_open(&wanted, debug_file_format("%s%s", debuginfo->symfs, link),
+				     ret_path);
+	if (fd < 0 && link[0] == '/')
+		fd = debug_file_open(&wanted, strdup(link), ret_path);
+	for (size_t i = 0; i < debuginfo->nr_roots && fd < 0; i++)
+		fd = debug_file_open(&wanted,
+				     debug_file_format("%s/.dwz/%s", debuginfo->roots[i],
+						       debug_file_base_name(link)),
+				     ret_path);
+	if (fd < 0 && debuginfo->server)
+		fd = debug_server_fetch(debuginfo->server, link, build_id, (size_t)size, ret_path);
+	if (fd < 0)
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr): libdw's own mark */
+		dwarf_setalt(dwarf, SEARCHED);
+	return fd;
+}
+
+/* libdwfl's callback (Dwfl_Callbacks.find_debuginfo). */
+static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file_name, const char *link, GElf_Word crc, char **ret_path)
+{
+	struct debuginfo *debuginfo = *userdata;
+	const unsigned char *build_id = NULL;
+	GElf_Addr vaddr;
+
+	if (!debuginfo)
+		return -1;
+	/* For a shared file libdwfl gives no checksum. */
+	if (link && !crc)
+		return find_shared(debuginfo, module, name, file_name, link, ret_path);
+	int size = dwfl_module_build_id(module, &build_id, &vaddr);
+	struct debug_file_search wanted = {
+		.roots = debuginfo->roots,
+		.nr_roots = debuginfo->nr_roots,
+		.quiet = debuginfo->quiet,
+		.module_path = name,
+		.main_file = file_name,
+		.id =
+			{
+				.build_id = build_id,
+				.build_id_size = size > 0 ? (size_t)size : 0,
+				.has_crc = link != NULL,
+				.crc = crc,
+			},
+	};
+	/* libdwfl asks for the symbols' sake, and again for the debug information's. */
+	if (debuginfo->without == module)
+		return -1;
+	int fd = debug_file_by_build_id(&wanted, ret_path);
+	if (fd < 0)
+		fd = debug_file_by_link(&wanted, link, ret_path);
+	if (fd < 0 && debuginfo->server && wanted.id.build_id_size)
+		fd = debug_server_fetch(debuginfo->server, name, build_id, wanted.id.build_id_size,
+					ret_path);
+	if (fd < 0)
+		debuginfo->without = module;
+	return fd;
+}
+
+int debuginfo_find(struct debuginfo *debuginfo, const char *name, const uint8_t *build_id,
+		   size_t build_id_size, char **ret_path)
+{
+	struct debug_file_search wanted = {
+		.roots = debuginfo->roots,
+		.nr_roots = debuginfo->nr_roots,
+		.quiet = debuginfo->quiet,
+		.module_path = name,
+		.id = {.build_id = build_id, .build_id_size = build_id_size},
+	};
+	int fd = debug_file_by_build_id(&wanted, ret_path);
+
+	if (fd < 0)
+		fd = debug_file_by_link(&wanted, NULL, ret_path);
+	if (fd < 0 && debuginfo->server)
+		fd = debug_server_fetch(debuginfo->server, name, build_id, build_id_size, ret_path);
+	return fd;
+}
+
+static int add_root(struct debuginfo *debuginfo, const char *prefix, const char *path)
+{
+	char *root = debug_file_format("%s%s", prefix, path);
+
+	if (!root)
+		return -ENOMEM;
+	debuginfo->roots[debuginfo->nr_roots++] = root;
+	return 0;
+}
+
+int debuginfo_init(struct debuginfo *debuginfo, const struct debuginfo_options *options)
+{
+	static const struct debuginfo_options none;
+	int err = 0;
+
+	if (!options)
+		options = &none;
+	*debuginfo = (struct debuginfo){
+		.callbacks =
+			{
+				.find_elf = find_no_elf,
+				.find_debuginfo = find_debuginfo,
+			},
+		.quiet = options->quiet,
+	};
+	if (options->symfs) {
+		debuginfo->symfs = strdup(options->symfs);
+		err = debuginfo->symfs ? 0 : -ENOMEM;
+	}
+	if (!err && options->debug_dir)
+		err = add_root(debuginfo, "", options->debug_dir);
+	if (!err && options->symfs)
+		err = add_root(debuginfo, options->symfs, DEBUG_FILE_SYSTEM_ROOT);
+	if (!err)
+		err = add_root(debuginfo, "", DEBUG_FILE_SYSTEM_ROOT);
+	if (!err && options->ask_servers)
+		err = debug_server_create(&debuginfo->server);
+	if (err)
+		debuginfo_deinit(debuginfo);
+	return err;
+}
+
+void debuginfo_deinit(struct debuginfo *debuginfo)
+{
+	debug_server_destroy(debuginfo->server);
+	for (size_t i = 0; i < debuginfo->nr_roots; i++)
+		free(debuginfo->roots[i]);
+	free(debuginfo->symfs);
+	*debuginfo = (struct debuginfo){0};
+}
+
+Dwfl_Module *debuginfo_report_elf(struct debuginfo *debuginfo, Dwfl *dwfl, const char *name,
+				  const char *file_name, int fd, GElf_Addr base)
+{
+	Dwfl_Module *module;
+	void **userdata;
+
+	if (!elf_file_expands_well(fd, debuginfo->quiet ? NULL : file_name))
+		return NULL;
+	module = dwfl_report_elf(dwfl, name, file_name, fd, base, true);
+
+	if (debuginfo->without == module)
+		debuginfo->without = NULL;
+	if (module && dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
+		*userdata = debuginfo;
+	return module;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/names/demangler.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct demangling {
+	char text[DEMANGLE_MAX_RESULT + 1];
+	size_t len;
+	jmp_buf too_long;
+};
+
+/*
+ * A mangled name can refer back to parts of itself, so that each letter doubles the result; the
+ * only way to end the printing of one is out of its callback. libiberty's callback interface
+ * allocates nothing from the heap for C++ (cp-demangle.c), so that nothing is lost by the jump.
+ */
+static void append(const char *text, size_t len, void *context)
+{
+	struct demangling *result = context;
+
+	if (len > DEMANGLE_MAX_RESULT - result->len)
+		longjmp(result->too_long, 1);
+	memcpy(result->text + result->len, text, len);
+	result->len += len;
+}
+
+char *demangle(const char *name)
+{
+	struct demangling *result;
+	char *volatile demangled = NULL;
+
+	if (name[0] != '_' || strlen(name) > DEMANGLE_MAX_MANGLED)
+		return NULL;
+	result = malloc(sizeof(*result));
+	if (!result)
+		return NULL;
+	result->len = 0;
+
+	if (!setjmp(result->too_long)) {
+		/* Rust's older scheme is also valid C++, but not the other way round. */
+		int ok = rust_demangle_callback(name, DMGL_NO_OPTS, append, result);
+
+		if (!ok) {
+			result->len = 0;
+			ok = cplus_demangle_v3_callback(name, DMGL_NO_OPTS, append, result);
+		}
+		if (ok && result->len) {
+			result->text[result->len] = '\0';
+			demangled = strdup(result->text);
+		}
+	}
+	free(result);
+	return demangled;
+}

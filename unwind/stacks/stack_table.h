@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stacks by id. Equal stacks, frame by frame the same place in the same module, have one id; ids
+ * are dense from 1. A cache in front of that recognises a callchain that came before in the same
+ * address space by its addresses alone.
+ */
+#ifndef LEAKTOOLS_UNWIND_STACK_TABLE_H
+#define LEAKTOOLS_UNWIND_STACK_TABLE_H
+
+#include "common/hash.h"
+#include "unwind/stacks/stack_store.h"
+
+#define STACK_CACHE_MAX_BYTES (64u << 20) /* past this it starts anew */
+
+/* A frame's identity, and where it was. No padding: it is compared as bytes. */
+struct placed_frame {
+	uint64_t offset;    /* in the module's file; without a module, the address */
+	uint32_t module_id; /* MODULE_NONE: none */
+	uint32_t is_call;   /* 1: a return address, 0: not */
+};
+
+struct placed_stack {
+	uint32_t id;
+	uint32_t nr;
+	const uint64_t *addresses; /* in the process that it was seen in first */
+	UT_hash_handle hh;
+	struct placed_frame frames[]; /* then the addresses */
+};
+
+struct cached_chain;
+
+struct stack_table {
+	struct placed_stack *by_frames;
+	struct placed_stack **by_id; /* [id - 1] */
+	uint32_t nr, capacity;
+	struct cached_chain **cache; /* linear probing; at most half of the slots in use */
+	size_t nr_cache_slots;	     /* a power of two, or 0 */
+	size_t nr_cached, cache_bytes;
+	uint64_t seed; /* of the hash: colliding stacks can't be prepared */
+};
+
+void stack_table_init(struct stack_table *table);
+void stack_table_deinit(struct stack_table *table);
+
+/* The stack of that id, or NULL for STACK_NONE and ids never given out. */
+const struct placed_stack *stack_table_find(const struct stack_table *table, uint32_t id);
+
+/* The id of a placed stack, new or known. Returns 0, -ENOMEM, or -EOVERFLOW: out of ids. */
+int stack_table_intern(struct stack_table *table, const struct placed_frame *frames,
+		       const uint64_t *addresses, size_t nr, uint32_t *ret_id);
+
+/* A callchain as it came: the same one means the same stack in the same generation. */
+struct stack_chain {
+	uint64_t generation; /* of the address space */
+	const uint64_t *addresses;
+	size_t nr;
+};
+
+/* Returns false if @chain is not cached. Its hash goes to *@ret_hash, for _add(). */
+bool stack_table_cache_find(const struct stack_table *table, const struct stack_chain *chain,
+			    uint64_t *ret_hash, uint32_t *ret_id);
+/* Of one that is not cached. Failing for lack of memory does no harm: it will be placed again. */
+void stack_table_cache_add(struct stack_table *table, const struct stack_chain *chain,
+			   uint64_t hash, uint32_t id);
+
+#endif
