@@ -132,7 +132,7 @@ static int plan(struct probe_set *set, struct options *options)
 static void print_points(const struct probe *ret)
 {
 	for (size_t i = 0; i < ret->nr_points; i++) {
-		const struct outcome_point *point = &ret->points[i];
+		const struct single_trap_point *point = &ret->points[i];
 
 		printf("# leakrec: %s+0x%" PRIx64 " %s: %s\n", ret->symbol, point->offset,
 		       placement_class_name(point->instruction.class), point->instruction.text);

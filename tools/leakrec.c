@@ -310,7 +310,7 @@ static int parse_option(int opt, struct session_options *options, pid_t **pids)
 		err = parse_pids(optarg, pids, &options->nr_pids);
 		break;
 	case 'a':
-		options->config.scope = RECORD_MACHINE;
+		options->config.scope = RECORD_SYSTEM_WIDE;
 		break;
 	case OPTION_CGROUP:
 		options->cgroup = optarg;
@@ -392,7 +392,7 @@ static int parse_options(int argc, char **argv, struct session_options *options,
 	while (!err &&
 	       (opt = getopt_long(argc, argv, "+p:ao:z::m:d:s:hV", long_options, NULL)) != -1)
 		err = parse_option(opt, options, pids);
-	is_all = options->config.scope == RECORD_MACHINE;
+	is_all = options->config.scope == RECORD_SYSTEM_WIDE;
 	options->pids = *pids;
 	if (optind < argc)
 		options->command = argv + optind;

@@ -22,14 +22,14 @@
  * gnuplot reads its program from descriptor 3 as from a file. Commands from standard input it mixes
  * with the events of its windows: with the x11 terminal, a moving mouse cuts them into pieces.
  */
-#define PROGRAM_FD   3
-#define PROGRAM_FILE "/dev/fd/3"
+#define BPF_REC_FD   3
+#define BPF_REC_FILE "/dev/fd/3"
 
 /* Spawns gnuplot with descriptors 0 to 3. Returns 0 or a positive errno, as posix_spawn(3). */
-static int spawn_gnuplot(pid_t *ret_pid, bool own_group, const int fds[PROGRAM_FD + 1])
+static int spawn_gnuplot(pid_t *ret_pid, bool own_group, const int fds[BPF_REC_FD + 1])
 {
 	/* -d: the user's and the system's start-up files must not change the picture. */
-	char *const argv[] = {(char[]){"gnuplot"}, (char[]){"-d"}, (char[]){PROGRAM_FILE}, NULL};
+	char *const argv[] = {(char[]){"gnuplot"}, (char[]){"-d"}, (char[]){BPF_REC_FILE}, NULL};
 	short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -38,7 +38,7 @@ static int spawn_gnuplot(pid_t *ret_pid, bool own_group, const int fds[PROGRAM_F
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attr);
-	for (int i = 0; i <= PROGRAM_FD; i++)
+	for (int i = 0; i <= BPF_REC_FD; i++)
 		posix_spawn_file_actions_adddup2(&actions, fds[i], i);
 	/* What we and our callers do about signals is not gnuplot's; SIGINT is for gnuplot_stop().
 	 */
@@ -113,7 +113,7 @@ failed:
  */
 static const char *find_reason(char *messages)
 {
-	static const char mark[] = "\"" PROGRAM_FILE "\" line ";
+	static const char mark[] = "\"" BPF_REC_FILE "\" line ";
 	const char *reason = NULL;
 	char *rest = messages;
 

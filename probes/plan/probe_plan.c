@@ -323,7 +323,7 @@ static int find_points(struct probe *ret, const struct elf_image *image,
 {
 	const struct allocator_function *function =
 		allocator_find_code(allocator, ret->function_offset);
-	struct outcome_point points[OUTCOME_MAX_POINTS];
+	struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
 	int nr;
 
 	if (!function || function->code.offset != ret->function_offset ||
@@ -432,7 +432,7 @@ static int fill_file(struct probe_file *file, const struct probe_plan_source *so
 int probe_plan_file(struct probe_set *set, const struct probe_plan_source *source)
 {
 	struct probe_file file = {.fd = -1};
-	int err = pool_plan_file(set, source);
+	int err = usdt_pool_probes_plan_file(set, source);
 
 	if (!err)
 		err = fill_file(&file, source);

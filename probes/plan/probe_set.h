@@ -44,7 +44,7 @@ struct probe {
 	char *fetch_args;			  /* what the event records: "bytes=%di:u64 ..." */
 	char *definition;			  /* the line for uprobe_events */
 	/* Of an allocation's return: where one probe could stand for entry and return, or NULL. */
-	struct outcome_point *points;
+	struct single_trap_point *points;
 	size_t nr_points;
 	int64_t tracefs_id;   /* perf_event_attr.config; -1 until registered */
 	bool registered_here; /* by probe_set_register(), so probe_set_unregister() removes it */

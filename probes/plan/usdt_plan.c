@@ -68,7 +68,7 @@ int usdt_plan_probes(struct probe_file *file, const struct elf_image *image)
 	for (size_t i = 0; i < found.nr && !err; i++) {
 		const struct usdt_probe *probe = &found.probes[i];
 
-		if (pool_plan_has_name(probe->name))
+		if (usdt_pool_probes_has_name(probe->name))
 			continue;
 		if (strcmp(probe->name, probe_schema_mark.function) != 0 ||
 		    strcmp(probe->arguments, MARK_ARGUMENTS) != 0 || probe->has_semaphore)

@@ -24,7 +24,7 @@
 #define FREE_ARGUMENTS	"8@x0"
 #endif
 
-static const struct resource_kind pool_kind = {.name = KIND, .number = 1};
+static const struct resource_kind usdt_pool_kind = {.name = KIND, .number = 1};
 
 #define POOL_CALL(name, does)                                                                      \
 	{                                                                                          \
@@ -38,33 +38,33 @@ static const struct resource_kind pool_kind = {.name = KIND, .number = 1};
 				.count_arg = -1,                                                   \
 				.block_arg = 0,                                                    \
 			},                                                                         \
-		.kind = &pool_kind, .role = (does), .function = (name)                             \
+		.kind = &usdt_pool_kind, .role = (does), .function = (name)                        \
 	}
 
-static const struct pool_call {
+static const struct usdt_pool_call {
 	struct resource_call call;
 	const char *arguments;
-} pool_calls[] = {
+} usdt_pool_calls[] = {
 	{POOL_CALL(RESOURCE_POOL_GIVES, RESOURCE_GIVE), ALLOC_ARGUMENTS},
 	{POOL_CALL(RESOURCE_POOL_TAKES, RESOURCE_TAKE), FREE_ARGUMENTS},
 };
 
-static const struct pool_call *find_call(const char *name)
+static const struct usdt_pool_call *find_call(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(pool_calls); i++)
-		if (strcmp(pool_calls[i].call.function, name) == 0)
-			return &pool_calls[i];
+	for (size_t i = 0; i < ARRAY_SIZE(usdt_pool_calls); i++)
+		if (strcmp(usdt_pool_calls[i].call.function, name) == 0)
+			return &usdt_pool_calls[i];
 	return NULL;
 }
 
-bool pool_plan_has_name(const char *name)
+bool usdt_pool_probes_has_name(const char *name)
 {
 	return find_call(name) != NULL;
 }
 
 /* The @nth of the file's. */
 static int plan_probe(struct probe_file *file, const struct elf_image *image,
-		      const struct usdt_probe *found, const struct pool_call *pool, size_t nth)
+		      const struct usdt_probe *found, const struct usdt_pool_call *pool, size_t nth)
 {
 	const struct probe_arch *arch = probe_arch_native();
 	struct resource_event event = {.kind = KIND, .role = pool->call.role};
@@ -101,7 +101,7 @@ static int plan_probes(struct probe_file *file, const struct probe_plan_source *
 
 	for (size_t i = 0; i < found.nr && !err; i++) {
 		const struct usdt_probe *probe = &found.probes[i];
-		const struct pool_call *pool = find_call(probe->name);
+		const struct usdt_pool_call *pool = find_call(probe->name);
 
 		if (!pool)
 			continue;
@@ -118,7 +118,7 @@ static int plan_probes(struct probe_file *file, const struct probe_plan_source *
 	return err;
 }
 
-int pool_plan_file(struct probe_set *set, const struct probe_plan_source *source)
+int usdt_pool_probes_plan_file(struct probe_set *set, const struct probe_plan_source *source)
 {
 	struct probe_file file = {.fd = -1, .has_resources = true};
 	struct group_name name;

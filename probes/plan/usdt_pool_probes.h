@@ -9,12 +9,12 @@
 #include "probes/plan/probe_plan.h"
 
 /* True if a probe of that name is one of these. */
-bool pool_plan_has_name(const char *name);
+bool usdt_pool_probes_has_name(const char *name);
 
 /*
  * Appends a file with the probes to @set, if @source has some. Returns 0 or a negative errno, not
  * reported.
  */
-int pool_plan_file(struct probe_set *set, const struct probe_plan_source *source);
+int usdt_pool_probes_plan_file(struct probe_set *set, const struct probe_plan_source *source);
 
 #endif

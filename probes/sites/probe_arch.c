@@ -53,11 +53,12 @@ int probe_arch_find_stores(const struct probe_arch *arch, const uint8_t *code, s
 
 int probe_arch_find_points(const struct probe_arch *arch, const struct elf_image *image,
 			   const struct elf_function *function, int size_arg,
-			   struct outcome_point ret[OUTCOME_MAX_POINTS])
+			   struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
 {
 	struct placement_kernel kernel = placement_kernel_running();
 
-	return arch->is_decoded ? outcome_points_find(image, function, size_arg, &kernel, ret) : 0;
+	return arch->is_decoded ? single_trap_points_find(image, function, size_arg, &kernel, ret)
+				: 0;
 }
 
 int probe_arch_find_exits(const struct probe_arch *arch, const struct elf_image *image,

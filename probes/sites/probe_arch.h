@@ -39,10 +39,10 @@ int probe_arch_place_entry(const struct probe_arch *arch, const uint8_t *code, s
 int probe_arch_find_stores(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
 			   struct store_site *ret, size_t max);
 
-/* As outcome_points_find(); 0 where code is not decoded. */
+/* As single_trap_points_find(); 0 where code is not decoded. */
 int probe_arch_find_points(const struct probe_arch *arch, const struct elf_image *image,
 			   const struct elf_function *function, int size_arg,
-			   struct outcome_point ret[OUTCOME_MAX_POINTS]);
+			   struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS]);
 
 /* As function_exits_find(); none where code is not decoded. */
 int probe_arch_find_exits(const struct probe_arch *arch, const struct elf_image *image,

@@ -327,12 +327,12 @@ static int find_outcome(struct flow *flow, struct node *node)
 }
 
 /* Where, from the stack pointer at @node, the value that the caller had in register @number is:
- * OUTCOME_UNCHANGED where still there. Returns false if that is not known. */
+ * SINGLE_TRAP_UNCHANGED where still there. Returns false if that is not known. */
 static bool find_saved(const struct node *node, uint32_t number, int32_t *ret)
 {
 	const struct frame_state *state = &node->states[FROM_ENTRY];
 
-	*ret = OUTCOME_UNCHANGED;
+	*ret = SINGLE_TRAP_UNCHANGED;
 	if (value_is(state->registers.values[number], VALUE_ENTRY, number))
 		return true;
 	for (int i = 0; i < FRAME_NR_SLOTS; i++) {
@@ -366,48 +366,49 @@ static int find_size(const struct flow *flow, const struct node *node)
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		if (value_is(values[order[i]], VALUE_ENTRY, flow->size_register))
 			return order[i];
-	return OUTCOME_NOWHERE;
+	return SINGLE_TRAP_NOWHERE;
 }
 
 static int find_block(const struct node *node)
 {
 	if (node->outcome.is_null)
-		return OUTCOME_IS_NULL;
+		return SINGLE_TRAP_IS_NULL;
 	for (int i = 0; i < NR_REGISTERS; i++)
 		if (node->outcome.registers >> i & 1)
 			return i;
-	return OUTCOME_NOWHERE;
+	return SINGLE_TRAP_NOWHERE;
 }
 
 /* Describes @node as a point. Returns false if it can be none. */
-static bool describe(const struct flow *flow, const struct node *node, struct outcome_point *ret)
+static bool describe(const struct flow *flow, const struct node *node,
+		     struct single_trap_point *ret)
 {
-	static const uint8_t saved[OUTCOME_NR_SAVED] = {
-		[OUTCOME_RBX] = REGISTER_BX,  [OUTCOME_RBP] = REGISTER_BP,
-		[OUTCOME_R12] = REGISTER_R12, [OUTCOME_R13] = REGISTER_R13,
-		[OUTCOME_R14] = REGISTER_R14, [OUTCOME_R15] = REGISTER_R15,
+	static const uint8_t saved[SINGLE_TRAP_NR_SAVED] = {
+		[SINGLE_TRAP_RBX] = REGISTER_BX,  [SINGLE_TRAP_RBP] = REGISTER_BP,
+		[SINGLE_TRAP_R12] = REGISTER_R12, [SINGLE_TRAP_R13] = REGISTER_R13,
+		[SINGLE_TRAP_R14] = REGISTER_R14, [SINGLE_TRAP_R15] = REGISTER_R15,
 	};
 	int32_t stack_pointer = frame_state_stack_pointer(&node->states[FROM_ENTRY]);
 
-	*ret = (struct outcome_point){
+	*ret = (struct single_trap_point){
 		.offset = node->offset,
 		.size_register = find_size(flow, node),
-		.block_register = node->notes_size ? OUTCOME_NOWHERE : find_block(node),
+		.block_register = node->notes_size ? SINGLE_TRAP_NOWHERE : find_block(node),
 		.frame_bytes = (uint32_t)-stack_pointer,
 	};
-	for (int i = 0; i < OUTCOME_NR_SAVED; i++)
+	for (int i = 0; i < SINGLE_TRAP_NR_SAVED; i++)
 		if (!find_saved(node, saved[i], &ret->saved[i]))
 			return false;
-	return ret->frame_bytes <= OUTCOME_MAX_FRAME_BYTES;
+	return ret->frame_bytes <= SINGLE_TRAP_MAX_FRAME_BYTES;
 }
 
 /* True if a cheap probe at @node sees the block. */
 static bool sees_block(const struct flow *flow, const struct node *node)
 {
-	struct outcome_point point;
+	struct single_trap_point point;
 
 	return node->class == PLACEMENT_EMULATED && !node->is_banned &&
-	       describe(flow, node, &point) && point.block_register != OUTCOME_NOWHERE;
+	       describe(flow, node, &point) && point.block_register != SINGLE_TRAP_NOWHERE;
 }
 
 /* Instructions that every kernel single-steps rightly, of which there is one on any path. */
@@ -426,10 +427,10 @@ static bool is_plain(const struct node *node)
 /* The same for a dear probe, which a path gets that fails and has no cheap one. */
 static bool is_spare(const struct flow *flow, const struct node *node)
 {
-	struct outcome_point point;
+	struct single_trap_point point;
 
 	return node->is_uncovered && is_plain(node) && !node->is_banned &&
-	       describe(flow, node, &point) && point.block_register == OUTCOME_IS_NULL;
+	       describe(flow, node, &point) && point.block_register == SINGLE_TRAP_IS_NULL;
 }
 
 /* Notes which nodes are eligible, and from where a return can be reached without one. */
@@ -555,12 +556,12 @@ static int choose_all(struct flow *flow)
 /* The size is to be known before @node: at @before, which leads there, or before that. */
 static void want_size(struct flow *flow, struct node *before)
 {
-	struct outcome_point point;
+	struct single_trap_point point;
 
 	if (before->wants_size || before->notes_size)
 		return;
 	if (before->class == PLACEMENT_EMULATED && !before->is_chosen &&
-	    describe(flow, before, &point) && point.size_register != OUTCOME_NOWHERE) {
+	    describe(flow, before, &point) && point.size_register != SINGLE_TRAP_NOWHERE) {
 		before->notes_size = true;
 		return;
 	}
@@ -574,7 +575,7 @@ static bool choose_sizes(struct flow *flow)
 	for (size_t i = 0; i < flow->nr_nodes; i++) {
 		struct node *node = flow->nodes[i];
 
-		if (node->is_chosen && find_size(flow, node) == OUTCOME_NOWHERE) {
+		if (node->is_chosen && find_size(flow, node) == SINGLE_TRAP_NOWHERE) {
 			node->wants_size = true;
 			flow->pending[flow->nr_pending++] = node;
 		}
@@ -599,7 +600,7 @@ enum way {
 /* The ways on from @node for a call that comes by @way, or -1 if that breaks the promise. */
 static int pass_node(const struct flow *flow, const struct node *node, int way)
 {
-	bool has_size = find_size(flow, node) != OUTCOME_NOWHERE;
+	bool has_size = find_size(flow, node) != SINGLE_TRAP_NOWHERE;
 
 	if (node->notes_size && has_size)
 		way |= WAY_HAS_SIZE;
@@ -658,7 +659,7 @@ static bool overlaps(const struct flow *flow)
 	return false;
 }
 
-static int collect(const struct flow *flow, struct outcome_point ret[OUTCOME_MAX_POINTS])
+static int collect(const struct flow *flow, struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
 {
 	int nr = 0;
 
@@ -667,7 +668,7 @@ static int collect(const struct flow *flow, struct outcome_point ret[OUTCOME_MAX
 
 		if (!node || !(node->is_chosen || node->notes_size))
 			continue;
-		if (nr == OUTCOME_MAX_POINTS || !describe(flow, node, &ret[nr]))
+		if (nr == SINGLE_TRAP_MAX_POINTS || !describe(flow, node, &ret[nr]))
 			return -ENOTSUP;
 		placement_describe(flow->code + offset, flow->function->size_bytes - offset,
 				   flow->kernel, &ret[nr].instruction);
@@ -715,7 +716,7 @@ static int check_entries(const struct elf_image *image, const struct elf_functio
 	return err ? err : span.is_entered ? -ENOTSUP : 0;
 }
 
-static int find_points(struct flow *flow, struct outcome_point ret[OUTCOME_MAX_POINTS])
+static int find_points(struct flow *flow, struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
 {
 	int err = follow_from_entry(flow);
 
@@ -728,9 +729,9 @@ static int find_points(struct flow *flow, struct outcome_point ret[OUTCOME_MAX_P
 	return err ? err : collect(flow, ret);
 }
 
-int outcome_points_find(const struct elf_image *image, const struct elf_function *function,
-			int size_arg, const struct placement_kernel *kernel,
-			struct outcome_point ret[OUTCOME_MAX_POINTS])
+int single_trap_points_find(const struct elf_image *image, const struct elf_function *function,
+			    int size_arg, const struct placement_kernel *kernel,
+			    struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
 {
 	static const uint8_t arguments[] = {REGISTER_DI, REGISTER_SI, REGISTER_DX,
 					    REGISTER_CX, 8,	      9};

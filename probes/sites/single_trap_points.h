@@ -15,23 +15,23 @@
 #include "probes/elf/elf_image.h"
 #include "probes/x86/placement.h"
 
-#define OUTCOME_MAX_POINTS	16
-#define OUTCOME_MAX_FRAME_BYTES 120 /* from the stack pointer to the return address */
+#define SINGLE_TRAP_MAX_POINTS	    16
+#define SINGLE_TRAP_MAX_FRAME_BYTES 120 /* from the stack pointer to the return address */
 
 /* The caller's, which a function gives back: System V psABI for x86-64, 3.2.1, but for %rsp. */
-enum outcome_saved {
-	OUTCOME_RBX,
-	OUTCOME_RBP,
-	OUTCOME_R12,
-	OUTCOME_R13,
-	OUTCOME_R14,
-	OUTCOME_R15,
-	OUTCOME_NR_SAVED,
+enum single_trap_saved {
+	SINGLE_TRAP_RBX,
+	SINGLE_TRAP_RBP,
+	SINGLE_TRAP_R12,
+	SINGLE_TRAP_R13,
+	SINGLE_TRAP_R14,
+	SINGLE_TRAP_R15,
+	SINGLE_TRAP_NR_SAVED,
 };
 
-#define OUTCOME_NOWHERE	  (-1)
-#define OUTCOME_IS_NULL	  (-2) /* the block: this path fails */
-#define OUTCOME_UNCHANGED (-1)
+#define SINGLE_TRAP_NOWHERE   (-1)
+#define SINGLE_TRAP_IS_NULL   (-2) /* the block: this path fails */
+#define SINGLE_TRAP_UNCHANGED (-1)
 
 /*
  * Registers are numbered as instructions encode them: ax, cx, dx, bx, sp, bp, si, di, r8 to r15.
@@ -39,16 +39,17 @@ enum outcome_saved {
  * Every call that returns passes exactly one point that has a block; where that has no size, it has
  * passed at least one that has only a size before. A call that never returns may pass one.
  */
-struct outcome_point {
+struct single_trap_point {
 	uint64_t offset;			  /* in the function, in bytes */
 	struct placement_instruction instruction; /* there */
-	int size_register;			  /* or OUTCOME_NOWHERE */
-	int block_register;   /* OUTCOME_NOWHERE: only the size is to be noted here; or
-				 OUTCOME_IS_NULL */
+	int size_register;			  /* or SINGLE_TRAP_NOWHERE */
+	int block_register;   /* SINGLE_TRAP_NOWHERE: only the size is to be noted here; or
+				 SINGLE_TRAP_IS_NULL */
 	uint32_t frame_bytes; /* the return address is so far above the stack pointer */
-	/* Where the caller's registers are: so far above the stack pointer, or OUTCOME_UNCHANGED.
+	/* Where the caller's registers are: so far above the stack pointer, or
+	 * SINGLE_TRAP_UNCHANGED.
 	 */
-	int32_t saved[OUTCOME_NR_SAVED];
+	int32_t saved[SINGLE_TRAP_NR_SAVED];
 };
 
 /*
@@ -56,8 +57,8 @@ struct outcome_point {
  * Returns how many, 0 where it cannot be proved that they tell all, or -ENOMEM, or what
  * elf_image_read() returns.
  */
-int outcome_points_find(const struct elf_image *image, const struct elf_function *function,
-			int size_arg, const struct placement_kernel *kernel,
-			struct outcome_point ret[OUTCOME_MAX_POINTS]);
+int single_trap_points_find(const struct elf_image *image, const struct elf_function *function,
+			    int size_arg, const struct placement_kernel *kernel,
+			    struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS]);
 
 #endif

@@ -30,18 +30,18 @@
 #define MIN_SAMPLES_IN_RING 16
 #define MAX_CALLCHAIN	    127 /* kernel.perf_event_max_stack's default */
 
-struct gate {
+struct backpressure {
 	struct backpressure_bpf *bpf; /* NULL: the recorder stops the targets itself */
-	struct gate_shared *shared;
-	struct guard guard;
-	int *fds; /* events of the guard's, which carry the programs */
+	struct target_table *shared;
+	struct watchdog watchdog;
+	int *fds; /* events of the watchdog's, which carry the programs */
 	size_t nr_fds;
 	bool is_ours; /* @shared: the recorder is the one who stops */
 	bool is_everywhere;
 	bool told_overdue, told_missed;
 	unsigned int nr_suspensions_told;
-	bool watches_clones;		  /* context_breakers.bpf.h */
-	uint64_t snapshot[GATE_MAX_CPUS]; /* produced when the round began */
+	bool watches_clones;			  /* context_breakers.bpf.h */
+	uint64_t snapshot[BACKPRESSURE_MAX_CPUS]; /* produced when the round began */
 	bool wants_round;
 	uint64_t nr_pauses, paused_ns;
 };
@@ -65,7 +65,7 @@ static uint32_t stack_sample_bytes(const struct record_config *config, bool by_p
 	}
 }
 
-int gate_set_cgroup(int map_fd, int cgroup_fd)
+int backpressure_set_cgroup(int map_fd, int cgroup_fd)
 {
 	const uint32_t key = 0;
 
@@ -89,26 +89,29 @@ static int attach_programs(struct backpressure_bpf *bpf)
 }
 
 /* Loads the programs; leaves @gate->bpf NULL where the kernel does not permit it. */
-static void load_programs(struct gate *gate, const struct record_config *config, bool at_clone)
+static void load_programs(struct backpressure *backpressure, const struct record_config *config,
+			  bool at_clone)
 {
 	/* The programs see the processes' ids as the first namespace has them. */
 	if (!process_view_is_first())
 		return;
 	libbpf_set_print(libbpf_silent);
-	gate->bpf = backpressure_bpf__open();
-	if (!gate->bpf)
+	backpressure->bpf = backpressure_bpf__open();
+	if (!backpressure->bpf)
 		return;
-	choose_clone_programs(gate->bpf, at_clone);
-	gate->bpf->rodata->plain_bytes = PLAIN_SAMPLE_BYTES;
-	gate->bpf->rodata->stack_bytes = stack_sample_bytes(config, false);
-	gate->bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
-	gate->bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
-	if (backpressure_bpf__load(gate->bpf) || !uprobe_programs_are_safe(gate->bpf->obj) ||
-	    attach_programs(gate->bpf) ||
+	choose_clone_programs(backpressure->bpf, at_clone);
+	backpressure->bpf->rodata->plain_bytes = PLAIN_SAMPLE_BYTES;
+	backpressure->bpf->rodata->stack_bytes = stack_sample_bytes(config, false);
+	backpressure->bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
+	backpressure->bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
+	if (backpressure_bpf__load(backpressure->bpf) ||
+	    !uprobe_programs_are_safe(backpressure->bpf->obj) ||
+	    attach_programs(backpressure->bpf) ||
 	    (config->scope == RECORD_CGROUP &&
-	     gate_set_cgroup(bpf_map__fd(gate->bpf->maps.recorded_cgroup), config->cgroup_fd))) {
-		backpressure_bpf__destroy(gate->bpf);
-		gate->bpf = NULL;
+	     backpressure_set_cgroup(bpf_map__fd(backpressure->bpf->maps.recorded_cgroup),
+				     config->cgroup_fd))) {
+		backpressure_bpf__destroy(backpressure->bpf);
+		backpressure->bpf = NULL;
 	}
 }
 
@@ -117,22 +120,22 @@ static bool wants_clone_programs(const struct record_config *config)
 	return config->scope == RECORD_PROCESSES && record_events_swap_contexts();
 }
 
-/* Where the gate's table is: programs' memory, or our own. */
-static int place_table(struct gate *gate, const struct record_config *config,
-		       struct gate_shared *shared, bool holds)
+/* Where backpressure's table is: programs' memory, or our own. */
+static int place_table(struct backpressure *backpressure, const struct record_config *config,
+		       struct target_table *shared, bool holds)
 {
 	if (shared) {
-		gate->shared = shared;
+		backpressure->shared = shared;
 		return 0;
 	}
-	gate->watches_clones = wants_clone_programs(config);
-	load_programs(gate, config, gate->watches_clones);
-	if (!gate->bpf && gate->watches_clones) {
-		gate->watches_clones = false;
-		load_programs(gate, config, false);
+	backpressure->watches_clones = wants_clone_programs(config);
+	load_programs(backpressure, config, backpressure->watches_clones);
+	if (!backpressure->bpf && backpressure->watches_clones) {
+		backpressure->watches_clones = false;
+		load_programs(backpressure, config, false);
 	}
-	if (gate->bpf) {
-		gate->shared = &gate->bpf->bss->shared;
+	if (backpressure->bpf) {
+		backpressure->shared = &backpressure->bpf->bss->shared;
 		return 0;
 	}
 	if (config->scope != RECORD_PROCESSES) {
@@ -143,31 +146,31 @@ static int place_table(struct gate *gate, const struct record_config *config,
 	if (!holds)
 		return -EOPNOTSUPP;
 	diag_warn("no BPF here: the recorder itself holds the processes back, and may be late");
-	gate->shared = mmap(NULL, sizeof(*gate->shared), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (gate->shared == MAP_FAILED) {
-		gate->shared = NULL;
+	backpressure->shared = mmap(NULL, sizeof(*backpressure->shared), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (backpressure->shared == MAP_FAILED) {
+		backpressure->shared = NULL;
 		return -ENOMEM;
 	}
-	gate->is_ours = true;
-	gate->shared->blind = 1;
+	backpressure->is_ours = true;
+	backpressure->shared->blind = 1;
 	return 0;
 }
 
 /* --- Ctrl-Z --- */
 
-/* Of the gate that there is, for the signal handler. */
-static struct gate_shared *suspended_table;
+/* Of backpressure that there is, for the signal handler. */
+static struct target_table *suspended_table;
 static volatile sig_atomic_t nr_suspensions;
 
-static void continue_everybody(struct gate_shared *shared)
+static void continue_everybody(struct target_table *shared)
 {
 	shared->any_stopped = 1;
-	guard_continue_targets(shared, true);
+	watchdog_continue_targets(shared, true);
 	/* Programs that were under way may have stopped somebody since: they end first. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	shared->any_stopped = 1;
-	guard_continue_targets(shared, true);
+	watchdog_continue_targets(shared, true);
 }
 
 /*
@@ -195,7 +198,7 @@ static void on_suspend(int number)
 	errno = saved_errno;
 }
 
-static void watch_suspension(struct gate_shared *shared)
+static void watch_suspension(struct target_table *shared)
 {
 	static const int numbers[] = {SIGTSTP, SIGTTIN};
 	struct sigaction action = {.sa_handler = on_suspend, .sa_flags = SA_RESTART}, before;
@@ -224,13 +227,14 @@ static void unwatch_suspension(void)
 
 /* --- Life --- */
 
-int gate_create(const struct record_config *config, struct gate_shared *shared, struct gate **ret)
+int backpressure_create(const struct record_config *config, struct target_table *shared,
+			struct backpressure **ret)
 {
 	uint64_t ring_bytes = (uint64_t)config->ring_pages * (uint64_t)getpagesize();
 	uint32_t sample_bytes = stack_sample_bytes(config, shared != NULL);
 	bool is_too_small = ring_bytes < MIN_SAMPLES_IN_RING * (uint64_t)sample_bytes;
 	bool holds = config->on_overload == OVERLOAD_HOLD;
-	struct gate *gate;
+	struct backpressure *backpressure;
 	int err;
 
 	*ret = NULL;
@@ -245,76 +249,77 @@ int gate_create(const struct record_config *config, struct gate_shared *shared, 
 	holds = holds && (shared || !is_too_small);
 	if (!shared && !holds && config->scope == RECORD_PROCESSES && !wants_clone_programs(config))
 		return 0;
-	gate = calloc(1, sizeof(*gate));
-	if (!gate)
+	backpressure = calloc(1, sizeof(*backpressure));
+	if (!backpressure)
 		return -ENOMEM;
-	gate->is_everywhere = config->scope != RECORD_PROCESSES;
-	err = place_table(gate, config, shared, holds);
+	backpressure->is_everywhere = config->scope != RECORD_PROCESSES;
+	err = place_table(backpressure, config, shared, holds);
 	if (err == -EOPNOTSUPP) {
-		gate_destroy(gate);
+		backpressure_destroy(backpressure);
 		return 0;
 	}
 	if (!err) {
 		/* Programs that see the ring itself need less of a margin than those that guess. */
-		gate->shared->limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
+		backpressure->shared->limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
 		if (!holds)
-			gate->shared->limit_bytes = 0;
-		err = guard_start(&gate->guard, gate->shared);
+			backpressure->shared->limit_bytes = 0;
+		err = watchdog_start(&backpressure->watchdog, backpressure->shared);
 		if (err)
 			diag_error("cannot start the guard of stopped processes: %s",
 				   strerror(-err));
 	}
 	if (err) {
-		gate_destroy(gate);
+		backpressure_destroy(backpressure);
 		return err;
 	}
-	watch_suspension(gate->shared);
-	*ret = gate;
+	watch_suspension(backpressure->shared);
+	*ret = backpressure;
 	return 0;
 }
 
-void gate_destroy(struct gate *gate)
+void backpressure_destroy(struct backpressure *backpressure)
 {
-	if (!gate)
+	if (!backpressure)
 		return;
-	if (gate->shared) {
-		gate->shared->closed = 1;
-		continue_everybody(gate->shared);
+	if (backpressure->shared) {
+		backpressure->shared->closed = 1;
+		continue_everybody(backpressure->shared);
 		unwatch_suspension();
 	}
-	for (size_t i = 0; i < gate->nr_fds; i++)
-		close(gate->fds[i]);
-	free(gate->fds);
-	guard_stop(&gate->guard, gate->shared);
-	if (gate->bpf)
-		backpressure_bpf__destroy(gate->bpf);
-	else if (gate->is_ours)
-		munmap(gate->shared, sizeof(*gate->shared));
-	free(gate);
+	for (size_t i = 0; i < backpressure->nr_fds; i++)
+		close(backpressure->fds[i]);
+	free(backpressure->fds);
+	watchdog_stop(&backpressure->watchdog, backpressure->shared);
+	if (backpressure->bpf)
+		backpressure_bpf__destroy(backpressure->bpf);
+	else if (backpressure->is_ours)
+		munmap(backpressure->shared, sizeof(*backpressure->shared));
+	free(backpressure);
 }
 
-void gate_add_target(struct gate *gate, pid_t pid, bool linked)
+void backpressure_add_target(struct backpressure *backpressure, pid_t pid, bool linked)
 {
-	struct gate_target *target = gate_table_add(gate->shared, (unsigned int)pid);
+	struct target *target = target_table_add(backpressure->shared, (unsigned int)pid);
 
 	if (target && linked)
 		target->linked = 1;
 }
 
-void gate_set_role(struct gate *gate, pid_t pid, enum gate_role role)
+void backpressure_set_role(struct backpressure *backpressure, pid_t pid, enum target_role role)
 {
 	/* Where processes are named, the table has no others. */
-	struct gate_target *target = gate->is_everywhere
-					     ? gate_table_add(gate->shared, (unsigned int)pid)
-					     : gate_table_find(gate->shared, (unsigned int)pid);
+	struct target *target =
+		backpressure->is_everywhere
+			? target_table_add(backpressure->shared, (unsigned int)pid)
+			: target_table_find(backpressure->shared, (unsigned int)pid);
 
 	if (target)
 		target->role = role;
 }
 
-bool gate_is_everywhere(const struct gate *gate)
+bool backpressure_is_system_wide(const struct backpressure *backpressure)
 {
-	return gate->is_everywhere;
+	return backpressure->is_everywhere;
 }
 
 /* True if the process has begun after @time_ns: the one that had its id then has ended. */
@@ -329,75 +334,78 @@ static bool has_begun_after(const struct process_status *status, uint64_t time_n
 	return status->start_time_ticks * tick_ns > time_ns;
 }
 
-void gate_follow(struct gate *gate, const struct perf_disk_task *task)
+void backpressure_follow(struct backpressure *backpressure, const struct perf_disk_task *task)
 {
 	struct process_status status;
 	int err;
 
 	/* Programs see for themselves, and before the id can be another process's. */
-	if (!gate->is_ours)
+	if (!backpressure->is_ours)
 		return;
 	err = process_status_read((pid_t)task->pid, &status);
 	if (task->header.type == PERF_RECORD_EXIT) {
 		/* Its parent may wait for it much later, or never. */
 		if (err == -ESRCH || (!err && (process_status_is_dead(&status) ||
 					       has_begun_after(&status, task->time_ns))))
-			gate_table_remove(gate->shared, task->pid);
+			target_table_remove(backpressure->shared, task->pid);
 	} else if (!err && task->pid != task->ppid && status.parent == (pid_t)task->ppid) {
-		gate_table_add(gate->shared, task->pid);
+		target_table_add(backpressure->shared, task->pid);
 	}
 }
 
-pid_t gate_guard_pid(const struct gate *gate)
+pid_t backpressure_watchdog_pid(const struct backpressure *backpressure)
 {
-	return gate->guard.pid;
+	return backpressure->watchdog.pid;
 }
 
-struct clone_watch gate_clone_watch(const struct gate *gate)
+struct clone_watch backpressure_clone_watch(const struct backpressure *backpressure)
 {
-	if (!gate || !gate->watches_clones)
+	if (!backpressure || !backpressure->watches_clones)
 		return (struct clone_watch){.requests_fd = -1};
 	return (struct clone_watch){
-		.requests_fd = bpf_map__fd(gate->bpf->maps.breaker_requests),
-		.shared = &gate->bpf->bss->breakers,
-		.gate = gate->shared,
+		.requests_fd = bpf_map__fd(backpressure->bpf->maps.breaker_requests),
+		.shared = &backpressure->bpf->bss->breakers,
+		.backpressure = backpressure->shared,
 	};
 }
 
-struct gate_shared *gate_table(const struct gate *gate)
+struct target_table *backpressure_targets(const struct backpressure *backpressure)
 {
-	return gate->shared;
+	return backpressure->shared;
 }
 
-static const struct bpf_program *program_for(const struct gate *gate,
+static const struct bpf_program *program_for(const struct backpressure *backpressure,
 					     const struct record_event *event)
 {
 	if (event->is_syscall)
-		return event->has_stack ? gate->bpf->progs.gate_syscall_stack
-					: gate->bpf->progs.gate_syscall_plain;
-	return event->has_stack ? gate->bpf->progs.gate_stack : gate->bpf->progs.gate_plain;
+		return event->has_stack ? backpressure->bpf->progs.backpressure_syscall_stack
+					: backpressure->bpf->progs.backpressure_syscall_plain;
+	return event->has_stack ? backpressure->bpf->progs.backpressure_stack
+				: backpressure->bpf->progs.backpressure_plain;
 }
 
 /*
  * Not on an event that is inherited: it would detach the program when its task ends
  * (perf_event_free_bpf_prog(), Linux 6.18).
  */
-static int attach_program(struct gate *gate, const struct record_event *event)
+static int attach_program(struct backpressure *backpressure, const struct record_event *event)
 {
-	const struct bpf_program *program = program_for(gate, event);
+	const struct bpf_program *program = program_for(backpressure, event);
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
 		.config = event->attr.config,
 		.sample_period = 1,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, task_for_programs(gate->guard.pid), -1,
-			      -1, PERF_FLAG_FD_CLOEXEC);
-	int *fds = fd < 0 ? NULL : reallocarray(gate->fds, gate->nr_fds + 1, sizeof(*fds));
+	int fd = (int)syscall(SYS_perf_event_open, &attr,
+			      task_for_programs(backpressure->watchdog.pid), -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+	int *fds = fd < 0 ? NULL
+			  : reallocarray(backpressure->fds, backpressure->nr_fds + 1, sizeof(*fds));
 
 	if (fds) {
-		gate->fds = fds;
-		gate->fds[gate->nr_fds++] = fd;
+		backpressure->fds = fds;
+		backpressure->fds[backpressure->nr_fds++] = fd;
 	}
 	if (!fds || ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program)) < 0) {
 		int err = errno;
@@ -411,111 +419,114 @@ static int attach_program(struct gate *gate, const struct record_event *event)
 	return 0;
 }
 
-int gate_attach(struct gate *gate, const struct record_events *events)
+int backpressure_attach(struct backpressure *backpressure, const struct record_events *events)
 {
 	int err = 0;
 
 	/* Where all are recorded, the programs also tell who is meant. */
-	if (gate->bpf && !gate->bpf->rodata->everywhere && !gate->shared->limit_bytes)
+	if (backpressure->bpf && !backpressure->bpf->rodata->everywhere &&
+	    !backpressure->shared->limit_bytes)
 		return 0;
-	for (size_t i = 0; gate->bpf && i < events->probes.nr_events && !err; i++)
-		err = attach_program(gate, &events->probes.events[i]);
+	for (size_t i = 0; backpressure->bpf && i < events->probes.nr_events && !err; i++)
+		err = attach_program(backpressure, &events->probes.events[i]);
 	return err;
 }
 
-static void continue_targets(struct gate *gate, bool all)
+static void continue_targets(struct backpressure *backpressure, bool all)
 {
-	uint64_t longest_ns = guard_continue_targets(gate->shared, all);
+	uint64_t longest_ns = watchdog_continue_targets(backpressure->shared, all);
 
-	gate->paused_ns += longest_ns;
-	gate->nr_pauses += longest_ns > 0;
+	backpressure->paused_ns += longest_ns;
+	backpressure->nr_pauses += longest_ns > 0;
 }
 
-void gate_open(struct gate *gate)
+void backpressure_release(struct backpressure *backpressure)
 {
-	gate->shared->closed = 1;
-	gate->shared->any_stopped = 1;
-	continue_targets(gate, true);
+	backpressure->shared->closed = 1;
+	backpressure->shared->any_stopped = 1;
+	continue_targets(backpressure, true);
 }
 
-/* What the gate could not do, and what that means for the recording. */
-static void report_limits(struct gate *gate)
+/* What backpressure could not do, and what that means for the recording. */
+static void report_limits(struct backpressure *backpressure)
 {
-	if (gate->shared->overdue && !gate->told_overdue) {
-		gate->told_overdue = true;
+	if (backpressure->shared->overdue && !backpressure->told_overdue) {
+		backpressure->told_overdue = true;
 		diag_warn("what is recorded cannot be written in time: processes that were held "
 			  "for a second went on; what found no room is lost, and counted");
 	}
-	if (gate->shared->missed && !gate->told_missed) {
-		gate->told_missed = true;
+	if (backpressure->shared->missed && !backpressure->told_missed) {
+		backpressure->told_missed = true;
 		diag_warn("a process went on before what it forked or mapped was set up for "
 			  "recording: the first calls there may be missed");
 	}
-	if ((unsigned int)nr_suspensions != gate->nr_suspensions_told) {
-		gate->nr_suspensions_told = (unsigned int)nr_suspensions;
+	if ((unsigned int)nr_suspensions != backpressure->nr_suspensions_told) {
+		backpressure->nr_suspensions_told = (unsigned int)nr_suspensions;
 		diag_note("recording goes on; what found no room meanwhile is lost, and counted");
 	}
 }
 
-void gate_begin_round(struct gate *gate)
+void backpressure_begin_round(struct backpressure *backpressure)
 {
 	/* Programs that record see the rings themselves. */
-	for (size_t i = 0; gate->bpf && i < GATE_MAX_CPUS; i++)
-		gate->snapshot[i] =
-			__atomic_load_n(&gate->shared->cpus[i].produced, __ATOMIC_ACQUIRE);
+	for (size_t i = 0; backpressure->bpf && i < BACKPRESSURE_MAX_CPUS; i++)
+		backpressure->snapshot[i] =
+			__atomic_load_n(&backpressure->shared->cpus[i].produced, __ATOMIC_ACQUIRE);
 }
 
-/* The gate without BPF. */
-static void stop_targets(struct gate *gate)
+/* Backpressure without BPF. */
+static void stop_targets(struct backpressure *backpressure)
 {
-	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
-		struct gate_target *target = &gate->shared->targets[i];
+	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
+		struct target *target = &backpressure->shared->targets[i];
 		bool is_stopped;
 
 		/* What somebody else has stopped is not ours to continue. */
-		if (!gate_is_process(target->tgid) || target->role != GATE_RECORDED ||
-		    exempt_why((pid_t)target->tgid, gate->shared->own_session, &is_stopped) ||
+		if (!target_is_process(target->tgid) || target->role != TARGET_RECORDED ||
+		    exempt_why((pid_t)target->tgid, backpressure->shared->own_session,
+			       &is_stopped) ||
 		    is_stopped)
 			continue;
 		target->stopped_ns = clock_now_ns();
 		target->stopped = 1;
-		gate->shared->any_stopped = 1;
+		backpressure->shared->any_stopped = 1;
 		kill((pid_t)target->tgid, SIGSTOP);
 	}
 }
 
-void gate_end_round(struct gate *gate, uint64_t most_drained_bytes)
+void backpressure_end_round(struct backpressure *backpressure, uint64_t most_drained_bytes)
 {
-	for (size_t i = 0; gate->bpf && i < GATE_MAX_CPUS; i++)
-		if (gate->shared->cpus[i].consumed != gate->snapshot[i])
-			__atomic_store_n(&gate->shared->cpus[i].consumed, gate->snapshot[i],
-					 __ATOMIC_RELEASE);
-	if (gate->is_ours && !gate->wants_round && !gate->shared->closed &&
-	    !gate->shared->overdue && most_drained_bytes > gate->shared->limit_bytes) {
-		stop_targets(gate);
-		gate->wants_round = true;
+	for (size_t i = 0; backpressure->bpf && i < BACKPRESSURE_MAX_CPUS; i++)
+		if (backpressure->shared->cpus[i].consumed != backpressure->snapshot[i])
+			__atomic_store_n(&backpressure->shared->cpus[i].consumed,
+					 backpressure->snapshot[i], __ATOMIC_RELEASE);
+	if (backpressure->is_ours && !backpressure->wants_round && !backpressure->shared->closed &&
+	    !backpressure->shared->overdue &&
+	    most_drained_bytes > backpressure->shared->limit_bytes) {
+		stop_targets(backpressure);
+		backpressure->wants_round = true;
 		return;
 	}
-	gate->wants_round = false;
-	continue_targets(gate, false);
-	report_limits(gate);
-	if (gate->shared->set_up_overdue)
-		__atomic_store_n(&gate->shared->set_up_overdue, 0, __ATOMIC_SEQ_CST);
-	if (gate->shared->overdue)
-		__atomic_store_n(&gate->shared->overdue, 0, __ATOMIC_SEQ_CST);
+	backpressure->wants_round = false;
+	continue_targets(backpressure, false);
+	report_limits(backpressure);
+	if (backpressure->shared->set_up_overdue)
+		__atomic_store_n(&backpressure->shared->set_up_overdue, 0, __ATOMIC_SEQ_CST);
+	if (backpressure->shared->overdue)
+		__atomic_store_n(&backpressure->shared->overdue, 0, __ATOMIC_SEQ_CST);
 }
 
-bool gate_wants_round(const struct gate *gate)
+bool backpressure_wants_round(const struct backpressure *backpressure)
 {
-	return gate->wants_round;
+	return backpressure->wants_round;
 }
 
-uint64_t gate_nr_pauses(const struct gate *gate)
+uint64_t backpressure_nr_pauses(const struct backpressure *backpressure)
 {
-	return gate->nr_pauses;
+	return backpressure->nr_pauses;
 }
 
-uint64_t gate_paused_ns(const struct gate *gate)
+uint64_t backpressure_paused_ns(const struct backpressure *backpressure)
 {
-	return gate->paused_ns;
+	return backpressure->paused_ns;
 }

@@ -196,14 +196,16 @@ static int find_recorders(struct process_list *ret)
 	return err;
 }
 
-static void set_roles(struct gate *gate, const struct process_list *list, enum gate_role role)
+static void set_roles(struct backpressure *backpressure, const struct process_list *list,
+		      enum target_role role)
 {
 	for (size_t i = 0; i < list->nr; i++)
-		gate_set_role(gate, list->pids[i], role);
+		backpressure_set_role(backpressure, list->pids[i], role);
 }
 
-/* Of those that were named: nobody who reads the recording, and a word on whom the gate spares. */
-static int check_named(struct gate *gate, const pid_t *pids, size_t nr_pids,
+/* Of those that were named: nobody who reads the recording, and a word on whom backpressure spares.
+ */
+static int check_named(struct backpressure *backpressure, const pid_t *pids, size_t nr_pids,
 		       const struct process_list *ancestors, const struct process_list *readers)
 {
 	char name[PROCESS_NAME_MAX];
@@ -218,11 +220,13 @@ static int check_named(struct gate *gate, const pid_t *pids, size_t nr_pids,
 				   name);
 			return -EINVAL;
 		}
-		if (!gate)
+		if (!backpressure)
 			continue;
 		why = has_pid(ancestors, pids[i])
 			      ? "leakrec is its child"
-			      : exempt_why(pids[i], (pid_t)gate_table(gate)->own_session, NULL);
+			      : exempt_why(pids[i],
+					   (pid_t)backpressure_targets(backpressure)->own_session,
+					   NULL);
 		if (why)
 			diag_note("%s is never held back: %s; when it is too fast, events are "
 				  "lost, and counted",
@@ -231,7 +235,7 @@ static int check_named(struct gate *gate, const pid_t *pids, size_t nr_pids,
 	return 0;
 }
 
-bool bystanders_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids)
+bool exempt_processes_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids)
 {
 	struct process_list ancestors = {0};
 	struct process_status status;
@@ -245,26 +249,29 @@ bool bystanders_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids)
 	return is_foreign;
 }
 
-int bystanders_exempt(struct gate *gate, const char *output, const pid_t *pids, size_t nr_pids)
+int exempt_processes_exempt(struct backpressure *backpressure, const char *output,
+			    const pid_t *pids, size_t nr_pids)
 {
 	struct process_list ancestors = {0}, readers = {0}, recorders = {0};
 	int err = find_ancestors(&ancestors);
 
 	if (!err)
 		err = find_output_readers(output, &readers);
-	if (!err && gate && gate_is_everywhere(gate)) {
+	if (!err && backpressure && backpressure_is_system_wide(backpressure)) {
 		err = find_recorders(&recorders);
-		set_roles(gate, &recorders, GATE_LEFT_OUT);
-		set_roles(gate, &readers, GATE_LEFT_OUT);
-		gate_set_role(gate, getpid(), GATE_LEFT_OUT);
-		gate_set_role(gate, gate_guard_pid(gate), GATE_LEFT_OUT);
+		set_roles(backpressure, &recorders, TARGET_LEFT_OUT);
+		set_roles(backpressure, &readers, TARGET_LEFT_OUT);
+		backpressure_set_role(backpressure, getpid(), TARGET_LEFT_OUT);
+		backpressure_set_role(backpressure, backpressure_watchdog_pid(backpressure),
+				      TARGET_LEFT_OUT);
 	}
-	if (gate)
-		set_roles(gate, &ancestors, GATE_SPARED);
-	if (gate && nr_pids)
-		gate_table(gate)->own_session = (unsigned int)exempt_own_session();
+	if (backpressure)
+		set_roles(backpressure, &ancestors, TARGET_SPARED);
+	if (backpressure && nr_pids)
+		backpressure_targets(backpressure)->own_session =
+			(unsigned int)exempt_own_session();
 	if (!err)
-		err = check_named(gate, pids, nr_pids, &ancestors, &readers);
+		err = check_named(backpressure, pids, nr_pids, &ancestors, &readers);
 	process_list_deinit(&ancestors);
 	process_list_deinit(&readers);
 	process_list_deinit(&recorders);

@@ -7,7 +7,7 @@
  * allocate for an event would be events again. To name such a reader is refused.
  *
  * Recorded, but never stopped, are the recorder's ancestors: the shell, what it runs in, how one is
- * logged in. The gate itself spares others (exempt.h).
+ * logged in. Backpressure itself spares others (exempt.h).
  */
 #ifndef LEAKTOOLS_RECORDER_EXEMPT_PROCESSES_H
 #define LEAKTOOLS_RECORDER_EXEMPT_PROCESSES_H
@@ -16,12 +16,13 @@
 
 /*
  * Tells @gate, which may be NULL, of them. @output: where the recording goes, "-" for standard
- * output, or NULL. @pids: those that were named, which the gate knows already. Returns 0 or a
+ * output, or NULL. @pids: those that were named, which backpressure knows already. Returns 0 or a
  * negative errno, reported.
  */
-int bystanders_exempt(struct gate *gate, const char *output, const pid_t *pids, size_t nr_pids);
+int exempt_processes_exempt(struct backpressure *backpressure, const char *output,
+			    const pid_t *pids, size_t nr_pids);
 
 /* True if @pid lives and is none of @pids, nor this process or one of its ancestors. */
-bool bystanders_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids);
+bool exempt_processes_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids);
 
 #endif

@@ -19,23 +19,23 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* After the recorder's end, programs of the gate may be under way for as long as a task is
+/* After the recorder's end, programs of backpressure may be under way for as long as a task is
  * preempted. */
 #define LAST_LOOKS	 10
 #define BETWEEN_LOOKS_MS 20
 #define RECORDER_END_MS	 5000
 
 /* How often it looks for stops that are to end. Each ends before the second look from now. */
-#define LOOK_MS	   50
-#define LOOK_NS	   (LOOK_MS * 1000000ULL)
-#define GUARD_NICE (-20)
+#define LOOK_MS	      50
+#define LOOK_NS	      (LOOK_MS * 1000000ULL)
+#define WATCHDOG_NICE (-20)
 
 /*
  * True if a debugger has @target, which is then its to continue: our SIGCONT would end what it has
  * the process do. Tracers that seize (strace) are told of stops as such, and wait for SIGCONT
  * (ptrace(2)).
  */
-static bool is_debugged(const struct gate_shared *shared, struct gate_target *target)
+static bool is_debugged(const struct target_table *shared, struct target *target)
 {
 	pid_t pid = (pid_t)target->tgid;
 
@@ -53,15 +53,15 @@ static bool is_debugged(const struct gate_shared *shared, struct gate_target *ta
 }
 
 /* Lets @target go on if it is marked. */
-static void continue_target(struct gate_target *target)
+static void continue_target(struct target *target)
 {
 	unsigned long long tgid = target->tgid;
 
-	if ((!target->stopped && !target->continuing) || !gate_is_process(tgid))
+	if ((!target->stopped && !target->continuing) || !target_is_process(tgid))
 		return;
 	/*
 	 * The mark goes first: who stops it again after this marks it again. Whoever is killed
-	 * between the two steps leaves the second to its guard.
+	 * between the two steps leaves the second to its watchdog.
 	 */
 	__atomic_store_n(&target->continuing, 1, __ATOMIC_SEQ_CST);
 	target->set_up = 0;
@@ -71,7 +71,7 @@ static void continue_target(struct gate_target *target)
 	__atomic_store_n(&target->continuing, 0, __ATOMIC_SEQ_CST);
 }
 
-unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
+unsigned long long watchdog_continue_targets(struct target_table *shared, bool all)
 {
 	unsigned long long first_ns = 0, now_ns = clock_now_ns();
 
@@ -79,15 +79,15 @@ unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
 		return 0;
 	/* Children first: a parent that ends makes orphans, and stopped ones get SIGHUP. */
 	for (unsigned int linked = 0; linked < 2; linked++) {
-		for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
-			struct gate_target *target = &shared->targets[i];
+		for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
+			struct target *target = &shared->targets[i];
 			unsigned long long since_ns = 0;
 
-			if (!gate_is_process(target->tgid) || target->linked != linked)
+			if (!target_is_process(target->tgid) || target->linked != linked)
 				continue;
 			if (target->stopped && !target->set_up)
 				since_ns = target->stopped_ns;
-			if ((!all && gate_target_waits(target)) ||
+			if ((!all && target_waits(target)) ||
 			    (target->stopped && is_debugged(shared, target))) {
 				shared->any_stopped = 1;
 				continue;
@@ -100,23 +100,23 @@ unsigned long long guard_continue_targets(struct gate_shared *shared, bool all)
 	return first_ns && first_ns < now_ns ? now_ns - first_ns : 0;
 }
 
-bool guard_has_stopped(const struct gate_shared *shared)
+bool watchdog_has_stopped(const struct target_table *shared)
 {
-	for (size_t i = 0; i < GATE_MAX_TARGETS; i++)
-		if (gate_is_process(shared->targets[i].tgid) && shared->targets[i].stopped)
+	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++)
+		if (target_is_process(shared->targets[i].tgid) && shared->targets[i].stopped)
 			return true;
 	return false;
 }
 
-void guard_continue_overdue(struct gate_shared *shared, unsigned long long now_ns)
+void watchdog_continue_overdue(struct target_table *shared, unsigned long long now_ns)
 {
-	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
-		struct gate_target *target = &shared->targets[i];
+	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
+		struct target *target = &shared->targets[i];
 		bool set_up = target->set_up;
 
-		if (!gate_is_process(target->tgid) || !target->stopped ||
-		    now_ns + 2 * LOOK_NS <
-			    target->stopped_ns + (set_up ? GATE_MAX_SET_UP_NS : GATE_MAX_STOP_NS) ||
+		if (!target_is_process(target->tgid) || !target->stopped ||
+		    now_ns + 2 * LOOK_NS < target->stopped_ns + (set_up ? TARGET_MAX_SET_UP_NS
+									: TARGET_MAX_STOP_NS) ||
 		    is_debugged(shared, target))
 			continue;
 		/* Before it goes on: it may be on its way into the next stop. */
@@ -129,21 +129,21 @@ void guard_continue_overdue(struct gate_shared *shared, unsigned long long now_n
 }
 
 /* Returns when the recorder has ended, or is about to. */
-static void wait_for_recorder(struct gate_shared *shared, int recorder_fd)
+static void wait_for_recorder(struct target_table *shared, int recorder_fd)
 {
 	struct pollfd recorder = {.fd = recorder_fd, .events = POLLIN};
 
 	do {
 		unsigned long long now_ns = clock_now_ns();
 
-		__atomic_store_n(&shared->guard_ns, now_ns, __ATOMIC_SEQ_CST);
-		guard_continue_overdue(shared, now_ns);
+		__atomic_store_n(&shared->watchdog_ns, now_ns, __ATOMIC_SEQ_CST);
+		watchdog_continue_overdue(shared, now_ns);
 	} while (poll(&recorder, 1, LOOK_MS) <= 0);
 }
 
 /*
- * Whoever kills "leakrec" by that name, or by its command line, is not to kill the guard as well:
- * nobody would be left to let go on who is stopped.
+ * Whoever kills "leakrec" by that name, or by its command line, is not to kill the watchdog as
+ * well: nobody would be left to let go on who is stopped.
  */
 static void rename_guard(void)
 {
@@ -169,19 +169,19 @@ static void rename_guard(void)
 }
 
 static void __attribute__((noreturn))
-run_guard(struct gate_shared *shared, int recorder_fd, int recorder_pidfd)
+run_guard(struct target_table *shared, int recorder_fd, int recorder_pidfd)
 {
 	struct pollfd recorder = {.fd = recorder_pidfd, .events = POLLIN};
 	sigset_t all;
 	char byte = 0;
 
-	/* Ctrl-C and whatever else ends the recorder must not end its guard first. */
+	/* Ctrl-C and whatever else ends the recorder must not end its watchdog first. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	rename_guard();
-	setpriority(PRIO_PROCESS, 0, GUARD_NICE);
-	shared->guard_ns = clock_now_ns();
+	setpriority(PRIO_PROCESS, 0, WATCHDOG_NICE);
+	shared->watchdog_ns = clock_now_ns();
 	capng_clear(CAPNG_SELECT_BOTH);
 	capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
 	capng_apply(CAPNG_SELECT_BOTH);
@@ -192,19 +192,19 @@ run_guard(struct gate_shared *shared, int recorder_fd, int recorder_pidfd)
 	wait_for_recorder(shared, recorder_fd);
 	shared->closed = 1;
 	shared->any_stopped = 1;
-	guard_continue_targets(shared, true);
-	/* Its descriptors are closed one by one; the gate is attached until its events are. */
+	watchdog_continue_targets(shared, true);
+	/* Its descriptors are closed one by one; backpressure is attached until its events are. */
 	poll(&recorder, 1, RECORDER_END_MS);
 	for (int i = 0; i < LAST_LOOKS; i++) {
 		poll(NULL, 0, BETWEEN_LOOKS_MS);
 		shared->any_stopped = 1;
-		guard_continue_targets(shared, true);
+		watchdog_continue_targets(shared, true);
 	}
 	/* Whom a debugger has is let go on when it has gone. */
-	while (guard_has_stopped(shared)) {
+	while (watchdog_has_stopped(shared)) {
 		poll(NULL, 0, LOOK_MS);
 		shared->any_stopped = 1;
-		guard_continue_targets(shared, true);
+		watchdog_continue_targets(shared, true);
 	}
 	_exit(0);
 }
@@ -221,28 +221,28 @@ static void keep_only(int *a, int *b)
 	*b = 1;
 }
 
-void guard_stop(struct guard *guard, const struct gate_shared *shared)
+void watchdog_stop(struct watchdog *watchdog, const struct target_table *shared)
 {
-	if (guard->pid <= 0)
+	if (watchdog->pid <= 0)
 		return;
-	if (!guard_has_stopped(shared)) {
-		kill(guard->pid, SIGKILL);
-		waitpid(guard->pid, NULL, 0);
+	if (!watchdog_has_stopped(shared)) {
+		kill(watchdog->pid, SIGKILL);
+		waitpid(watchdog->pid, NULL, 0);
 	}
-	close(guard->recorder_fd);
-	guard->pid = 0;
+	close(watchdog->recorder_fd);
+	watchdog->pid = 0;
 }
 
-int guard_start(struct guard *ret, struct gate_shared *shared)
+int watchdog_start(struct watchdog *ret, struct target_table *shared)
 {
-	_cleanup_close_ int guard_fd = -1, own_fd = -1, pidfd = -1;
+	_cleanup_close_ int watchdog_fd = -1, own_fd = -1, pidfd = -1;
 	char byte;
 	int fds[2];
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
 		return -errno;
-	guard_fd = fds[0];
+	watchdog_fd = fds[0];
 	own_fd = fds[1];
 	pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (pidfd < 0)
@@ -251,13 +251,13 @@ int guard_start(struct guard *ret, struct gate_shared *shared)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		keep_only(&guard_fd, &pidfd);
-		run_guard(shared, guard_fd, pidfd);
+		keep_only(&watchdog_fd, &pidfd);
+		run_guard(shared, watchdog_fd, pidfd);
 	}
-	close(steal_fd(guard_fd));
-	*ret = (struct guard){.pid = pid, .recorder_fd = steal_fd(own_fd)};
+	close(steal_fd(watchdog_fd));
+	*ret = (struct watchdog){.pid = pid, .recorder_fd = steal_fd(own_fd)};
 	if (read(ret->recorder_fd, &byte, 1) == 1)
 		return 0;
-	guard_stop(ret, shared);
+	watchdog_stop(ret, shared);
 	return -ECHILD;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The gate: runs at each hit of a probe, before the sample is written, and stops the process when
- * the ring of its CPU may be past the limit. The process stops before it returns to user space,
- * however late the recorder is scheduled.
+ * Backpressure: runs at each hit of a probe, before the sample is written, and stops the process
+ * when the ring of its CPU may be past the limit. The process stops before it returns to user
+ * space, however late the recorder is scheduled.
  */
 #include "recorder/bpf/context_breakers.bpf.h"
 #include "recorder/bpf/target_lifetime.bpf.h"
@@ -12,10 +12,11 @@
 const volatile unsigned int plain_bytes = 0;
 const volatile unsigned int stack_bytes = 0;
 
-static int gate(unsigned int bytes)
+static int backpressure(unsigned int bytes)
 {
-	struct gate_cpu *cpu = &shared.cpus[bpf_get_smp_processor_id() & (GATE_MAX_CPUS - 1)];
-	struct gate_target *target;
+	struct backpressure_cpu *cpu =
+		&shared.cpus[bpf_get_smp_processor_id() & (BACKPRESSURE_MAX_CPUS - 1)];
+	struct target *target;
 	unsigned long long produced;
 
 	/* Without a sample, which is what 0 means. */
@@ -33,30 +34,30 @@ static int gate(unsigned int bytes)
 }
 
 SEC("kprobe")
-int gate_plain(void *regs)
+int backpressure_plain(void *regs)
 {
 	KEEP_TASK_STACK(regs, at_events);
-	return gate(plain_bytes);
+	return backpressure(plain_bytes);
 }
 
 SEC("kprobe")
-int gate_stack(void *regs)
+int backpressure_stack(void *regs)
 {
 	KEEP_TASK_STACK(regs, at_events);
-	return gate(stack_bytes);
+	return backpressure(stack_bytes);
 }
 
 /* The same at system calls, whose events take programs of this type only. */
 SEC("tracepoint")
-int gate_syscall_plain(void *context)
+int backpressure_syscall_plain(void *context)
 {
-	return gate(plain_bytes);
+	return backpressure(plain_bytes);
 }
 
 SEC("tracepoint")
-int gate_syscall_stack(void *context)
+int backpressure_syscall_stack(void *context)
 {
-	return gate(stack_bytes);
+	return backpressure(stack_bytes);
 }
 
 /* A child's events are inherited from its parent's. */

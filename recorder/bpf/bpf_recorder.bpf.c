@@ -24,7 +24,7 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 #define CLONE_THREAD	0x00010000 /* uapi/linux/sched.h */
 #define ENTRY_RECORDED	(~0ULL)	   /* a session's cookie; else 1 more than the bytes asked for */
 
-struct program_site sites[PROGRAM_MAX_SITES];
+struct bpf_site sites[BPF_REC_MAX_SITES];
 
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
 	__attribute__((section(".ksyms")));
@@ -41,7 +41,7 @@ ALWAYS_INLINE unsigned long long register_at(struct pt_regs *regs, unsigned int 
 	return value;
 }
 
-ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct program_site *site,
+ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct bpf_site *site,
 			     unsigned long long *args)
 {
 	args[0] = PT_REGS_PARM1(regs);
@@ -52,14 +52,14 @@ ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct program_site *si
 		args[1] = args[2];
 		args[2] = PT_REGS_PARM4(regs);
 	}
-	if (site->kind == PROGRAM_STORE) {
+	if (site->kind == BPF_REC_STORE) {
 		args[0] = register_at(regs, site->registers[0]);
 		args[1] = register_at(regs, site->registers[1]);
 	}
 }
 
 /* Without what most recordings do not need, for the verifier's sake. */
-ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct program_event *event,
+ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct bpf_event *event,
 				       unsigned long long *fields, unsigned int nr_fields,
 				       unsigned long long caller)
 {
@@ -76,14 +76,14 @@ ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct progra
 static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned int index,
 						  bool hides_block)
 {
-	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
-	const struct program_event *event = &site->events[PROGRAM_ENTRY];
+	const struct bpf_site *site = &sites[index & (BPF_REC_MAX_SITES - 1)];
+	const struct bpf_event *event = &site->events[BPF_REC_ENTRY];
 	unsigned long long fields[MAX_FIELDS] = {PT_REGS_IP(regs)}, caller;
 
 	read_args(regs, site, fields + 1);
-	if (hides_block && site->kind == PROGRAM_FUNCTION && site->block_arg == 0)
+	if (hides_block && site->kind == BPF_REC_FUNCTION && site->block_arg == 0)
 		fields[1] = 0;
-	if (site->kind == PROGRAM_STORE) {
+	if (site->kind == BPF_REC_STORE) {
 		record_plain(regs, event, fields, 3);
 		return 0;
 	}
@@ -106,10 +106,10 @@ static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned
 }
 
 /* With a filter, @old being the block that the call took. False if the block cannot be noted. */
-ALWAYS_INLINE bool note_returned(const struct program_site *site, unsigned long long ret,
+ALWAYS_INLINE bool note_returned(const struct bpf_site *site, unsigned long long ret,
 				 unsigned long long old)
 {
-	if (!has_filter || site->kind == PROGRAM_INT_FUNCTION)
+	if (!has_filter || site->kind == BPF_REC_INT_FUNCTION)
 		return true;
 	/* A realloc() that failed has left its block alone. */
 	return ret ? note_block(ret) : !old || note_block(old);
@@ -119,7 +119,7 @@ ALWAYS_INLINE bool note_returned(const struct program_site *site, unsigned long 
 ALWAYS_INLINE bool is_followed(void)
 {
 	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
-	struct gate_target *target = find_target(tgid);
+	struct target *target = find_target(tgid);
 
 	if (!target)
 		target = add_target(tgid);
@@ -132,8 +132,8 @@ ALWAYS_INLINE bool is_followed(void)
 static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigned int index,
 						   unsigned long long cookie)
 {
-	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
-	const struct program_event *event = &site->events[PROGRAM_CALL];
+	const struct bpf_site *site = &sites[index & (BPF_REC_MAX_SITES - 1)];
+	const struct bpf_event *event = &site->events[BPF_REC_CALL];
 	unsigned long long ret = PT_REGS_RC(regs), fields[MAX_FIELDS];
 	bool is_one = event->type && cookie != ENTRY_RECORDED;
 
@@ -150,17 +150,17 @@ static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigne
 		return 0;
 	}
 	/* The upper half of the register is anything. */
-	if (site->kind == PROGRAM_INT_FUNCTION)
+	if (site->kind == BPF_REC_INT_FUNCTION)
 		ret = (unsigned long long)(long long)(int)ret;
 	fields[2] = ret;
-	record(regs, &site->events[PROGRAM_RETURN], fields, 3, 0);
+	record(regs, &site->events[BPF_REC_RETURN], fields, 3, 0);
 	return 0;
 }
 
 /* The block that is the call's again if it fails: realloc(@old, 0) releases it though it returns
  * none.
  */
-ALWAYS_INLINE unsigned long long block_taken(const struct program_site *site,
+ALWAYS_INLINE unsigned long long block_taken(const struct bpf_site *site,
 					     const unsigned long long *args, unsigned long long old)
 {
 	return old && wanted_bytes(site, args) ? old : 0;
@@ -170,9 +170,9 @@ ALWAYS_INLINE unsigned long long block_taken(const struct program_site *site,
 SEC("kprobe")
 int linked_call(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
-	const struct program_site *site = &sites[index];
-	unsigned long long args[PROGRAM_MAX_ARGS], *cookie = bpf_session_cookie(), old;
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	const struct bpf_site *site = &sites[index];
+	unsigned long long args[BPF_REC_MAX_ARGS], *cookie = bpf_session_cookie(), old;
 	unsigned int *calls;
 
 	KEEP_TASK_STACK(regs, at_sessions);
@@ -185,13 +185,13 @@ int linked_call(struct pt_regs *regs)
 		return 1;
 	read_args(regs, site, args);
 	if (!entry_matches(site, args, everywhere || site->is_late, &old)) {
-		if (site->kind == PROGRAM_INT_FUNCTION && (calls = open_calls_of_task()))
+		if (site->kind == BPF_REC_INT_FUNCTION && (calls = open_calls_of_task()))
 			*calls = 0;
 		return 1;
 	}
-	if (has_filter && site->kind == PROGRAM_INT_FUNCTION && (calls = open_calls_of_task()))
+	if (has_filter && site->kind == BPF_REC_INT_FUNCTION && (calls = open_calls_of_task()))
 		*calls = 1;
-	*cookie = site->events[PROGRAM_CALL].type && !site->may_be_inner
+	*cookie = site->events[BPF_REC_CALL].type && !site->may_be_inner
 			  ? wanted_bytes(site, args) + 1
 			  : ENTRY_RECORDED;
 	/* Sizes that no call gets: as good as any other event. */
@@ -215,9 +215,9 @@ ALWAYS_INLINE bool store_matches(void)
 SEC("kprobe")
 int linked_entry(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
-	const struct program_site *site = &sites[index];
-	unsigned long long args[PROGRAM_MAX_ARGS] = {0}, old = 0;
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	const struct bpf_site *site = &sites[index];
+	unsigned long long args[BPF_REC_MAX_ARGS] = {0}, old = 0;
 	bool matches = true;
 
 	KEEP_TASK_STACK(regs, at_links);
@@ -225,7 +225,7 @@ int linked_entry(struct pt_regs *regs)
 		return 0;
 	if (has_filter) {
 		read_args(regs, site, args);
-		if (site->kind == PROGRAM_STORE) {
+		if (site->kind == BPF_REC_STORE) {
 			if (!store_matches() || !note_block(args[1]))
 				return 0;
 		} else {
@@ -253,20 +253,20 @@ static __attribute__((noinline)) int record_mark(struct pt_regs *regs, unsigned 
 		return 0;
 	}
 	mark->ip = PT_REGS_IP(regs);
-	len = bpf_copy_from_user_str(mark->text, PROGRAM_TEXT_BYTES, (void *)PT_REGS_PARM1(regs),
+	len = bpf_copy_from_user_str(mark->text, BPF_REC_TEXT_BYTES, (void *)PT_REGS_PARM1(regs),
 				     BPF_F_PAD_ZEROS);
-	if (len < 1 || len > PROGRAM_TEXT_BYTES) {
+	if (len < 1 || len > BPF_REC_TEXT_BYTES) {
 		mark->text[0] = 0;
 		len = 1;
 	}
 	mark->text_bytes = len;
-	return write_mark(&sites[index & (PROGRAM_MAX_SITES - 1)].events[PROGRAM_ENTRY]);
+	return write_mark(&sites[index & (BPF_REC_MAX_SITES - 1)].events[BPF_REC_ENTRY]);
 }
 
 SEC("uprobe.s")
 int linked_mark(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
 
 	if (recording && (!everywhere || is_in_scope_sleepable()))
 		record_mark(regs, index);
@@ -280,9 +280,9 @@ int linked_mark(struct pt_regs *regs)
 SEC("kprobe")
 int followed_entry(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
-	const struct program_site *site = &sites[index];
-	unsigned long long args[PROGRAM_MAX_ARGS] = {0}, old = 0;
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	const struct bpf_site *site = &sites[index];
+	unsigned long long args[BPF_REC_MAX_ARGS] = {0}, old = 0;
 	unsigned int *calls;
 	bool matches = true;
 
@@ -291,12 +291,12 @@ int followed_entry(struct pt_regs *regs)
 		return 0;
 	if (has_filter) {
 		read_args(regs, site, args);
-		if (site->kind == PROGRAM_STORE)
+		if (site->kind == BPF_REC_STORE)
 			matches = store_matches() && note_block(args[1]);
 		else
 			matches = entry_matches(site, args, true, &old);
 		calls = open_calls_of_task();
-		if (site->kind != PROGRAM_STORE && site->kind != PROGRAM_RELEASE &&
+		if (site->kind != BPF_REC_STORE && site->kind != BPF_REC_RELEASE &&
 		    !site->has_exits) {
 			if (calls)
 				*calls = *calls << 1 | matches;
@@ -328,7 +328,7 @@ int followed_return(struct pt_regs *regs)
 			*calls >>= 1;
 	}
 	if (was_recorded)
-		record_return(regs, bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1),
+		record_return(regs, bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1),
 			      ENTRY_RECORDED);
 	return 0;
 }
@@ -358,16 +358,16 @@ ALWAYS_INLINE bool was_overtaken(struct task_struct *child)
  * True if the process that runs now and its children may be held while events are opened for them.
  * What a shell at a terminal has just forked is about to become a job.
  */
-ALWAYS_INLINE bool may_hold_fork(struct gate_target *target)
+ALWAYS_INLINE bool may_hold_fork(struct target *target)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
-	return may_hold_for_set_up() && target->role == GATE_RECORDED && !is_exempt(task) &&
+	return may_hold_for_set_up() && target->role == TARGET_RECORDED && !is_exempt(task) &&
 	       !(BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(task, signal, tty));
 }
 
 /* Stops @task, of @target, which is not the one that runs now. */
-ALWAYS_INLINE void hold_other(struct gate_target *target, struct task_struct *task)
+ALWAYS_INLINE void hold_other(struct target *target, struct task_struct *task)
 {
 	begin_stop(target);
 	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
@@ -384,7 +384,7 @@ ALWAYS_INLINE void hold_other(struct gate_target *target, struct task_struct *ta
 SEC("tp_btf/task_newtask")
 int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 {
-	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
+	struct target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
 
 	if (everywhere || !recording || shared.closed || !target || clone_flags & CLONE_THREAD)
 		return 0;
@@ -392,13 +392,13 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 	child = add_target(task->tgid);
 	if (!target->linked)
 		return 0;
-	if (target->forks == GATE_FORKS_FOLLOWED && !was_overtaken(task))
+	if (target->forks == TARGET_FORKS_FOLLOWED && !was_overtaken(task))
 		return 0;
 	if (!child)
 		return 0;
-	child->forks = GATE_FORKS_WANTED;
-	if (target->forks != GATE_FORKS_FOLLOWED)
-		target->forks = GATE_FORKS_WANTED;
+	child->forks = TARGET_FORKS_WANTED;
+	if (target->forks != TARGET_FORKS_FOLLOWED)
+		target->forks = TARGET_FORKS_WANTED;
 	if (may_hold_fork(target) && !is_exempt(task)) {
 		hold_other(child, task);
 		target->set_up = 1;
@@ -419,12 +419,12 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 {
-	struct gate_target *target = find_target(task->tgid);
+	struct target *target = find_target(task->tgid);
 
 	forget_code(task->tgid);
 	if (!recording || !target || !target->linked || old_tid == task->tgid)
 		return 0;
-	target->forks = GATE_FORKS_WANTED;
+	target->forks = TARGET_FORKS_WANTED;
 	if (may_hold_fork(target))
 		hold_other(target, task);
 	else

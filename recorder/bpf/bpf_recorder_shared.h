@@ -8,58 +8,58 @@
 
 #include "recorder/target_table/target_table_shared.h"
 
-#define PROGRAM_MAX_SITES	1024 /* a power of two */
-#define PROGRAM_MAX_ARGS	3
-#define PROGRAM_MAX_STACK	127 /* kernel.perf_event_max_stack's default */
+#define BPF_REC_MAX_SITES	1024 /* a power of two */
+#define BPF_REC_MAX_ARGS	3
+#define BPF_REC_MAX_STACK	127 /* kernel.perf_event_max_stack's default */
 
-#define PROGRAM_SAVED_REGISTERS 6 /* OUTCOME_NR_SAVED */
-#define PROGRAM_FRAME_WORDS                                                                        \
-	16 /* with the return address: OUTCOME_MAX_FRAME_BYTES; a power of two */
+#define BPF_REC_SAVED_REGISTERS 6 /* SINGLE_TRAP_NR_SAVED */
+#define BPF_REC_FRAME_WORDS                                                                        \
+	16 /* with the return address: SINGLE_TRAP_MAX_FRAME_BYTES; a power of two */
 
-#define PROGRAM_TEXT_BYTES 64 /* of a mark, with its end: PROBE_TEXT_BYTES */
+#define BPF_REC_TEXT_BYTES 64 /* of a mark, with its end: PROBE_TEXT_BYTES */
 
 /* The events that a place in the code makes. */
-enum program_event_kind {
-	PROGRAM_ENTRY,	/* a function's entry, or a store in it */
-	PROGRAM_RETURN, /* its return */
-	PROGRAM_CALL,	/* both in one, at the return */
-	PROGRAM_NR_EVENTS,
+enum bpf_event_kind {
+	BPF_REC_ENTRY,	/* a function's entry, or a store in it */
+	BPF_REC_RETURN, /* its return */
+	BPF_REC_CALL,	/* both in one, at the return */
+	BPF_REC_NR_EVENTS,
 };
 
 /* What an event's samples carry; type 0: there is none. */
-struct program_event {
+struct bpf_event {
 	unsigned long long id; /* PERF_SAMPLE_IDENTIFIER */
 	unsigned int type;     /* common_type, perf_event_attr.config */
 	unsigned int has_stack;
 };
 
-enum program_site_kind {
-	PROGRAM_FUNCTION,     /* arguments at the entry, a return value */
-	PROGRAM_INT_FUNCTION, /* the same, the return value being an int */
-	PROGRAM_RELEASE,      /* arguments at the entry only */
-	PROGRAM_STORE,	      /* two registers */
-	PROGRAM_MARK,	      /* the text that the first argument points to */
-	PROGRAM_RESOURCE,     /* resources.bpf.h's */
-	PROGRAM_POINT,	      /* points.bpf.h's */
+enum bpf_site_kind {
+	BPF_REC_FUNCTION,     /* arguments at the entry, a return value */
+	BPF_REC_INT_FUNCTION, /* the same, the return value being an int */
+	BPF_REC_RELEASE,      /* arguments at the entry only */
+	BPF_REC_STORE,	      /* two registers */
+	BPF_REC_MARK,	      /* the text that the first argument points to */
+	BPF_REC_RESOURCE,     /* resources.bpf.h's */
+	BPF_REC_POINT,	      /* points.bpf.h's */
 };
 
 /* Where a value is at a function's entry: in the register at so many bytes of struct pt_regs, or
  * where that points to. 0: nowhere. */
-#define PROGRAM_READ	     0x100
-#define PROGRAM_READ_POINTED 0x200
+#define BPF_REC_READ	     0x100
+#define BPF_REC_READ_POINTED 0x200
 
 /* One place in the code of a file: the cookie of the links and events there is its index. */
-struct program_site {
-	struct program_event events[PROGRAM_NR_EVENTS];
-	unsigned int kind; /* enum program_site_kind */
+struct bpf_site {
+	struct bpf_event events[BPF_REC_NR_EVENTS];
+	unsigned int kind; /* enum bpf_site_kind */
 	unsigned int nr_args;
 	unsigned int first_arg;	   /* of the function's arguments: 0 or 1 */
-	unsigned int registers[2]; /* PROGRAM_STORE: offsets in struct pt_regs of address, value */
+	unsigned int registers[2]; /* BPF_REC_STORE: offsets in struct pt_regs of address, value */
 	/* Arguments that say what is allocated and released, -1: none (probe_schema.h). */
 	int size_arg, count_arg, block_arg;
 	/* With a filter: the allocator is glibc's, the word before a block tells its size. */
 	unsigned int has_size_word;
-	/* PROGRAM_RESOURCE: the handle, or where it will be stored, and the size. */
+	/* BPF_REC_RESOURCE: the handle, or where it will be stored, and the size. */
 	unsigned int reads[2];
 	unsigned int stores;	 /* what is stored there is recorded at the return */
 	unsigned int has_caller; /* the place is a function's entry */
@@ -67,30 +67,30 @@ struct program_site {
 	/* Of a file that came while recording (dlopen_watch.h): all processes that use it hit this.
 	 */
 	unsigned int is_late;
-	/* An allocator may be around this one: no PROGRAM_CALL, for it must be seen to begin first.
+	/* An allocator may be around this one: no BPF_REC_CALL, for it must be seen to begin first.
 	 */
 	unsigned int may_be_inner;
-	/* PROGRAM_POINT (probes/sites/single_trap_points.h): 1 more than the numbers of the
+	/* BPF_REC_POINT (probes/sites/single_trap_points.h): 1 more than the numbers of the
 	 * registers that hold size and block, 0: none does. */
 	unsigned int size_register, block_register;
 	unsigned int has_block;	  /* the block is known, though it may be NULL */
 	unsigned int frame_words; /* of the stack up to the return address, without it */
 	unsigned int distance;	  /* from the place where the function is probed elsewise */
 	/* 1 more than the word of the frame that holds the caller's register, 0: unchanged. */
-	unsigned char saved[PROGRAM_SAVED_REGISTERS];
+	unsigned char saved[BPF_REC_SAVED_REGISTERS];
 };
 
 /* A file that is mapped, as the kernel knows it. */
-struct program_file {
+struct bpf_file {
 	unsigned long long device, inode;
 };
 
-#define PROGRAM_MAX_SYSCALLS 512 /* a power of two: SYSCALL_MAX_NUMBER and below */
+#define BPF_REC_MAX_SYSCALLS 512 /* a power of two: SYSCALL_MAX_NUMBER and below */
 
 /* A system call, by its number (common/schema/syscall_schema.h). */
-struct program_syscall {
-	unsigned int pair_arg; /* from 1: where it stores two descriptors; 0: it does not */
-	struct program_event enter, exit; /* of type 0: it is not recorded */
+struct bpf_syscall {
+	unsigned int pair_arg;	      /* from 1: where it stores two descriptors; 0: it does not */
+	struct bpf_event enter, exit; /* of type 0: it is not recorded */
 	/* With a filter: the size that decides, -1: none does; and a bit of an argument with which
 	 * it is recorded whatever the size. */
 	int size_arg, replaces_arg;
@@ -99,7 +99,7 @@ struct program_syscall {
 };
 
 /* One CPU, a cache line. */
-struct program_cpu {
+struct bpf_cpu {
 	unsigned long long lost;  /* samples that found no room and are not told of yet */
 	unsigned long long woken; /* the recorder knows that the ring is filling up */
 	unsigned long long pad[6];

@@ -16,12 +16,12 @@
 #ifndef LEAKTOOLS_RECORDER_BPF_RING_SHARED_H
 #define LEAKTOOLS_RECORDER_BPF_RING_SHARED_H
 
-#define PROGRAM_RING_DATA_OFFSET 4096  /* of the data in the value */
-#define PROGRAM_RING_SLACK_BYTES 65536 /* a record's size is one of 16 bits */
-#define PROGRAM_RING_SEAL_BYTES	 8
-#define PROGRAM_RING_FILLER	 0 /* perf_event_header.type of room that holds no record */
+#define BPF_REC_RING_DATA_OFFSET 4096  /* of the data in the value */
+#define BPF_REC_RING_SLACK_BYTES 65536 /* a record's size is one of 16 bits */
+#define BPF_REC_RING_SEAL_BYTES	 8
+#define BPF_REC_RING_FILLER	 0 /* perf_event_header.type of room that holds no record */
 
-struct program_ring_control {
+struct bpf_ring_control {
 	/* The programs'. */
 	unsigned long long head;      /* all before it is taken */
 	unsigned long long seen_tail; /* of when it was last looked at */

@@ -134,7 +134,7 @@ SEC("fentry/kernel_clone")
 int BPF_PROG(before_clone, struct kernel_clone_args *args)
 {
 	struct breaker_state *state;
-	struct gate_target *target;
+	struct target *target;
 
 	if (everywhere || shared.closed || !needs_breaker(args->flags) || !current_target() ||
 	    is_initial())
@@ -145,13 +145,13 @@ int BPF_PROG(before_clone, struct kernel_clone_args *args)
 	target = may_be_hung_up() || !may_hold_for_set_up() ? 0 : target_to_hold();
 	/* Before the recorder answers: it then lets the process go on. */
 	if (target) {
-		target->forks = GATE_FORKS_WANTED;
+		target->forks = TARGET_FORKS_WANTED;
 		target->set_up = 1;
 		hold(target);
 	}
 	/* Nobody would let it go on because of this. */
 	if (!request_breaker(state) && target)
-		target->forks = GATE_FORKS_FOLLOWED;
+		target->forks = TARGET_FORKS_FOLLOWED;
 	return 0;
 }
 

@@ -34,7 +34,7 @@ struct address_space {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_FILES_SEEN);
-	__type(key, struct program_file);
+	__type(key, struct bpf_file);
 	__type(value, unsigned char);
 } files_seen SEC(".maps");
 
@@ -78,8 +78,8 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 {
 	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
 	unsigned char *state;
-	struct gate_target *target;
-	struct program_file key;
+	struct target *target;
+	struct bpf_file key;
 
 	if (!recording || shared.closed || !is_recorded())
 		return 0;

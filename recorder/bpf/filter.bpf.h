@@ -132,7 +132,7 @@ ALWAYS_INLINE unsigned long long argument(const unsigned long long *args, int in
 }
 
 /* What the call asks for; a product that overflows is as good as none: such a call fails. */
-ALWAYS_INLINE unsigned long long wanted_bytes(const struct program_site *site,
+ALWAYS_INLINE unsigned long long wanted_bytes(const struct bpf_site *site,
 					      const unsigned long long *args)
 {
 	unsigned long long size = argument(args, site->size_arg);
@@ -141,7 +141,7 @@ ALWAYS_INLINE unsigned long long wanted_bytes(const struct program_site *site,
 }
 
 /* True if the call, or the release, is to be recorded. *@ret_old is the block it takes, or 0. */
-ALWAYS_INLINE bool entry_matches(const struct program_site *site, const unsigned long long *args,
+ALWAYS_INLINE bool entry_matches(const struct bpf_site *site, const unsigned long long *args,
 				 bool is_followed, unsigned long long *ret_old)
 {
 	bool is_inherited = is_followed && site->has_size_word, takes = false;
@@ -151,7 +151,7 @@ ALWAYS_INLINE bool entry_matches(const struct program_site *site, const unsigned
 	if (!has_filter)
 		return true;
 	/* What posix_memalign() points to is no block yet. */
-	if (site->block_arg >= 0 && site->kind != PROGRAM_INT_FUNCTION) {
+	if (site->block_arg >= 0 && site->kind != BPF_REC_INT_FUNCTION) {
 		block = argument(args, site->block_arg);
 		takes = block && take_block(block, is_inherited);
 		if (takes)

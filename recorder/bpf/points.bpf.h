@@ -28,12 +28,12 @@ ALWAYS_INLINE struct asked *asked_of_task(unsigned long long flags)
 }
 
 /* Where the return address of the function is that @site is in. */
-ALWAYS_INLINE unsigned long long frame_at(struct pt_regs *regs, const struct program_site *site)
+ALWAYS_INLINE unsigned long long frame_at(struct pt_regs *regs, const struct bpf_site *site)
 {
 	return PT_REGS_SP(regs) + site->frame_words * 8ULL;
 }
 
-ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct program_site *site)
+ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct bpf_site *site)
 {
 	struct asked *asked = asked_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
 
@@ -49,9 +49,9 @@ ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct program_site *s
 static __attribute__((noinline)) bool registers_at_return(struct pt_regs *regs, unsigned int index,
 							  struct pt_regs *ret)
 {
-	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
-	unsigned int words = site->frame_words & (PROGRAM_FRAME_WORDS - 1);
-	unsigned long long frame[PROGRAM_FRAME_WORDS] = {0}, at = frame_at(regs, site);
+	const struct bpf_site *site = &sites[index & (BPF_REC_MAX_SITES - 1)];
+	unsigned int words = site->frame_words & (BPF_REC_FRAME_WORDS - 1);
+	unsigned long long frame[BPF_REC_FRAME_WORDS] = {0}, at = frame_at(regs, site);
 
 	if (bpf_probe_read_user(frame, words * 8 + 8, (void *)PT_REGS_SP(regs)))
 		return false;
@@ -61,7 +61,7 @@ static __attribute__((noinline)) bool registers_at_return(struct pt_regs *regs, 
 }
 
 /* The bytes that the call asks for. False: not known. */
-ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct program_site *site,
+ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct bpf_site *site,
 			      unsigned long long *ret)
 {
 	struct asked *asked;
@@ -85,7 +85,7 @@ ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct program_site *s
 
 static __attribute__((noinline)) int record_point(struct pt_regs *regs, unsigned int index)
 {
-	const struct program_site *site = &sites[index & (PROGRAM_MAX_SITES - 1)];
+	const struct bpf_site *site = &sites[index & (BPF_REC_MAX_SITES - 1)];
 	unsigned long long fields[MAX_FIELDS], block = 0;
 	struct pt_regs at_return = {};
 
@@ -101,15 +101,15 @@ static __attribute__((noinline)) int record_point(struct pt_regs *regs, unsigned
 	fields[0] = PT_REGS_IP(regs) - site->distance;
 	fields[1] = PT_REGS_IP(&at_return);
 	fields[3] = block;
-	record(&at_return, &site->events[PROGRAM_CALL], fields, 4, 0);
+	record(&at_return, &site->events[BPF_REC_CALL], fields, 4, 0);
 	return 0;
 }
 
 SEC("kprobe")
 int linked_point(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
-	const struct program_site *site = &sites[index];
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	const struct bpf_site *site = &sites[index];
 
 	KEEP_TASK_STACK(regs, at_links);
 	if (site->has_block) {
@@ -124,8 +124,8 @@ int linked_point(struct pt_regs *regs)
 SEC("kprobe")
 int followed_point(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (PROGRAM_MAX_SITES - 1);
-	const struct program_site *site = &sites[index];
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	const struct bpf_site *site = &sites[index];
 
 	KEEP_TASK_STACK(regs, at_events);
 	if (!site->has_block)

@@ -97,10 +97,10 @@ ALWAYS_INLINE unsigned long long restored(unsigned long long now, unsigned char 
 {
 	/* Or the compiler would choose between the addresses. */
 	asm volatile("" : "+r"(now));
-	return saved ? frame[(saved - 1) & (PROGRAM_FRAME_WORDS - 1)] : now;
+	return saved ? frame[(saved - 1) & (BPF_REC_FRAME_WORDS - 1)] : now;
 }
 
-/* @saved: of struct program_site. */
+/* @saved: of struct bpf_site. */
 ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *regs,
 				     const unsigned char *saved, const unsigned long long *frame)
 {

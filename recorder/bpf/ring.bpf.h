@@ -25,7 +25,7 @@ struct ring {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(unsigned int));
-	__uint(value_size, sizeof(struct program_ring_control)); /* more: bpf_recorder.c */
+	__uint(value_size, sizeof(struct bpf_ring_control)); /* more: bpf_recorder.c */
 };
 
 /* A ring for each CPU. */
@@ -38,12 +38,12 @@ struct {
 
 /* Room in a ring. */
 struct room {
-	struct program_ring_control *ring;
+	struct bpf_ring_control *ring;
 	unsigned long long at;
 	unsigned long long filled; /* bytes that the recorder has yet to read, at most, with this */
 };
 
-ALWAYS_INLINE struct program_ring_control *own_ring(unsigned int cpu)
+ALWAYS_INLINE struct bpf_ring_control *own_ring(unsigned int cpu)
 {
 	unsigned int first = 0;
 	void *map = bpf_map_lookup_elem(&rings, &cpu);
@@ -53,10 +53,9 @@ ALWAYS_INLINE struct program_ring_control *own_ring(unsigned int cpu)
 
 /* Takes room for a record of at most @size bytes. Returns where it begins, or NULL: there is none.
  */
-ALWAYS_INLINE void *ring_reserve(struct program_ring_control *ring, unsigned int size,
-				 struct room *ret)
+ALWAYS_INLINE void *ring_reserve(struct bpf_ring_control *ring, unsigned int size, struct room *ret)
 {
-	const unsigned int bytes = size + PROGRAM_RING_SEAL_BYTES;
+	const unsigned int bytes = size + BPF_REC_RING_SEAL_BYTES;
 
 	ret->ring = ring;
 #pragma unroll
@@ -76,18 +75,18 @@ ALWAYS_INLINE void *ring_reserve(struct program_ring_control *ring, unsigned int
 		}
 		if (__sync_val_compare_and_swap(&ring->head, at, at + bytes) == at) {
 			__sync_fetch_and_add(&ring->records, 1);
-			return (char *)ring + PROGRAM_RING_DATA_OFFSET + (at & ring_mask) +
-			       PROGRAM_RING_SEAL_BYTES;
+			return (char *)ring + BPF_REC_RING_DATA_OFFSET + (at & ring_mask) +
+			       BPF_REC_RING_SEAL_BYTES;
 		}
 	}
 	return 0;
 }
 
 /* The record at @at is whole. */
-ALWAYS_INLINE void ring_seal(struct program_ring_control *ring, unsigned long long at)
+ALWAYS_INLINE void ring_seal(struct bpf_ring_control *ring, unsigned long long at)
 {
 	volatile unsigned long long *seal =
-		(void *)((char *)ring + PROGRAM_RING_DATA_OFFSET + (at & ring_mask));
+		(void *)((char *)ring + BPF_REC_RING_DATA_OFFSET + (at & ring_mask));
 
 #if defined(__TARGET_ARCH_x86)
 	/* Stores are seen in their order. */
@@ -101,18 +100,18 @@ ALWAYS_INLINE void ring_seal(struct program_ring_control *ring, unsigned long lo
 /* What was reserved for @size bytes needs but @used, a multiple of eight. */
 ALWAYS_INLINE void ring_shrink(const struct room *room, unsigned int size, unsigned int used)
 {
-	unsigned long long end = room->at + size + PROGRAM_RING_SEAL_BYTES;
-	unsigned long long used_end = room->at + used + PROGRAM_RING_SEAL_BYTES;
+	unsigned long long end = room->at + size + BPF_REC_RING_SEAL_BYTES;
+	unsigned long long used_end = room->at + used + BPF_REC_RING_SEAL_BYTES;
 	struct perf_event_header *filler;
 
 	if (end == used_end || __sync_val_compare_and_swap(&room->ring->head, end, used_end) == end)
 		return;
 	/* Somebody else has reserved what follows. A filler needs a seal and a header. */
-	filler = (void *)((char *)room->ring + PROGRAM_RING_DATA_OFFSET + (used_end & ring_mask) +
-			  PROGRAM_RING_SEAL_BYTES);
+	filler = (void *)((char *)room->ring + BPF_REC_RING_DATA_OFFSET + (used_end & ring_mask) +
+			  BPF_REC_RING_SEAL_BYTES);
 	*filler = (struct perf_event_header){
-		.type = PROGRAM_RING_FILLER,
-		.size = (unsigned short)(end - used_end - PROGRAM_RING_SEAL_BYTES),
+		.type = BPF_REC_RING_FILLER,
+		.size = (unsigned short)(end - used_end - BPF_REC_RING_SEAL_BYTES),
 	};
 	ring_seal(room->ring, used_end);
 }

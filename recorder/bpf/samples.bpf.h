@@ -21,7 +21,7 @@ const volatile bool dumps_fit = false;	    /* less is dumped where the stack is 
 const volatile bool entries_have_stacks = false; /* of some entries */
 const volatile unsigned long long lost_id = 0;	 /* PERF_SAMPLE_IDENTIFIER of LOST records */
 
-struct program_cpu cpus[GATE_MAX_CPUS];
+struct bpf_cpu cpus[BACKPRESSURE_MAX_CPUS];
 
 /* Wakes the recorder: it polls this one, which is empty but for that. */
 struct {
@@ -77,8 +77,8 @@ struct raw_head {
  */
 static __attribute__((noinline)) int record_lost(unsigned int nr)
 {
-	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
-	struct program_ring_control *ring = own_ring(nr);
+	struct bpf_cpu *cpu = &cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)];
+	struct bpf_ring_control *ring = own_ring(nr);
 	struct lost_record *record;
 	struct room room;
 
@@ -109,7 +109,7 @@ static __attribute__((noinline)) int wake_recorder(void)
 
 static __attribute__((noinline)) int hold_current(void)
 {
-	struct gate_target *target;
+	struct target *target;
 
 	if (!may_hold())
 		return 0;
@@ -122,7 +122,7 @@ static __attribute__((noinline)) int hold_current(void)
 /* After each sample: has the ring come near its end? */
 ALWAYS_INLINE void watch_ring(const struct room *room, unsigned int nr)
 {
-	struct program_cpu *cpu = &cpus[nr & (GATE_MAX_CPUS - 1)];
+	struct bpf_cpu *cpu = &cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)];
 
 	if (room->filled < wakeup_bytes)
 		return;
@@ -139,7 +139,7 @@ ALWAYS_INLINE void count_lost(void)
 {
 	unsigned int nr = bpf_get_smp_processor_id();
 
-	__sync_fetch_and_add(&cpus[nr & (GATE_MAX_CPUS - 1)].lost, 1);
+	__sync_fetch_and_add(&cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)].lost, 1);
 }
 
 /*
@@ -148,7 +148,7 @@ ALWAYS_INLINE void count_lost(void)
  */
 static __attribute__((noinline)) int leaves_room(void)
 {
-	struct program_ring_control *ring = own_ring(bpf_get_smp_processor_id());
+	struct bpf_ring_control *ring = own_ring(bpf_get_smp_processor_id());
 	unsigned long long filled;
 
 	if (!ring || !shared.limit_bytes)
@@ -162,7 +162,7 @@ static __attribute__((noinline)) int leaves_room(void)
 }
 
 /* True if what the process that runs now does at @site is recorded, just now. */
-ALWAYS_INLINE bool is_wanted(const struct program_site *site)
+ALWAYS_INLINE bool is_wanted(const struct bpf_site *site)
 {
 	if (everywhere)
 		return is_in_scope() && leaves_room();
@@ -172,20 +172,20 @@ ALWAYS_INLINE bool is_wanted(const struct program_site *site)
 ALWAYS_INLINE void no_room(unsigned int nr)
 {
 	count_lost();
-	cpus[nr & (GATE_MAX_CPUS - 1)].woken = 1;
+	cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)].woken = 1;
 	wake_recorder();
 	hold_current();
 }
 
 /* The ring of the CPU, the losses so far being told. */
-ALWAYS_INLINE struct program_ring_control *ring_to_fill(unsigned int nr)
+ALWAYS_INLINE struct bpf_ring_control *ring_to_fill(unsigned int nr)
 {
-	if (cpus[nr & (GATE_MAX_CPUS - 1)].lost)
+	if (cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)].lost)
 		record_lost(nr);
 	return own_ring(nr);
 }
 
-ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct program_event *event,
+ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct bpf_event *event,
 			    unsigned long long pid_tgid, unsigned long long *fields,
 			    unsigned int nr_fields)
 {
@@ -203,7 +203,7 @@ ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct program_event *ev
 }
 
 /* Field by field: a compiler may build a whole struct on the stack first. */
-ALWAYS_INLINE void fill_plain_head(struct plain_head *head, const struct program_event *event,
+ALWAYS_INLINE void fill_plain_head(struct plain_head *head, const struct bpf_event *event,
 				   unsigned int size, unsigned long long ip,
 				   unsigned long long pid_tgid, unsigned int cpu)
 {
@@ -221,14 +221,14 @@ ALWAYS_INLINE void fill_plain_head(struct plain_head *head, const struct program
 }
 
 /* A sample without a stack. @nr_fields, a constant, of 64 bits follow the common fields. */
-ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct program_event *event,
+ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct bpf_event *event,
 				unsigned long long *fields, unsigned int nr_fields)
 {
 	const unsigned int size =
 		sizeof(struct plain_head) + sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int cpu = bpf_get_smp_processor_id();
-	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct bpf_ring_control *ring = ring_to_fill(cpu);
 	struct plain_head *head;
 	struct room room;
 
@@ -251,7 +251,7 @@ ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct program_event
 
 #define WINDOW_BYTES  1024
 #define FRAME_BYTES   16		      /* the caller's frame pointer, the return address */
-#define CALLCHAIN_MAX (PROGRAM_MAX_STACK + 1) /* and PERF_CONTEXT_USER */
+#define CALLCHAIN_MAX (BPF_REC_MAX_STACK + 1) /* and PERF_CONTEXT_USER */
 #define RAW_MAX_BYTES (sizeof(struct raw_head) + MAX_FIELDS * 8 + RAW_PAD)
 
 /* A sample in the making: the window is given back to the ring. */
@@ -277,7 +277,7 @@ __attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
 	if (!record)
 		return 0;
 	is_short = bpf_probe_read_user(record->window, WINDOW_BYTES, (void *)sp);
-	for (int i = 0; i < PROGRAM_MAX_STACK; i++) {
+	for (int i = 0; i < BPF_REC_MAX_STACK; i++) {
 		unsigned long long at = fp - sp;
 
 		if (nr >= CALLCHAIN_MAX || fp < sp || (fp & 7))
@@ -304,13 +304,13 @@ __attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
 }
 
 /* A sample with the callchain from @sp and @fp on; @caller, unless 0, comes first after @ip. */
-ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct program_event *event,
+ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct bpf_event *event,
 				 unsigned long long *fields, unsigned int nr_fields,
 				 unsigned long long caller)
 {
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int cpu = bpf_get_smp_processor_id(), nr = 2, size;
-	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct bpf_ring_control *ring = ring_to_fill(cpu);
 	struct frames_record *record;
 	struct room room;
 
@@ -351,7 +351,7 @@ ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct program_even
 
 /* --- marks --- */
 
-#define TEXT_WORDS (PROGRAM_TEXT_BYTES / 8)
+#define TEXT_WORDS (BPF_REC_TEXT_BYTES / 8)
 
 /* The whole sample of a mark: a string as tracefs has it (__data_loc), its text behind the fields.
  */
@@ -386,10 +386,10 @@ ALWAYS_INLINE struct mark *mark_of_task(unsigned long long flags)
 }
 
 /* Writes the task's mark. A function of its own, with a stack of its own. */
-static __attribute__((noinline)) int write_mark(const struct program_event *event)
+static __attribute__((noinline)) int write_mark(const struct bpf_event *event)
 {
 	unsigned int cpu = bpf_get_smp_processor_id();
-	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct bpf_ring_control *ring = ring_to_fill(cpu);
 	struct mark_record *record = 0;
 	struct mark *mark;
 	unsigned long long ip;
@@ -477,14 +477,14 @@ ALWAYS_INLINE unsigned int dump_size(unsigned long long pid_tgid, unsigned long 
 }
 
 /* A sample with registers, fewer if it @fits, and the top of the stack. */
-ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event *event,
+ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct bpf_event *event,
 			       unsigned long long *fields, unsigned int nr_fields, const bool fits)
 {
 	const unsigned int raw_bytes = sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int bytes = dump_size(pid_tgid, PT_REGS_SP(regs)), size;
 	unsigned int cpu = bpf_get_smp_processor_id();
-	struct program_ring_control *ring = ring_to_fill(cpu);
+	struct bpf_ring_control *ring = ring_to_fill(cpu);
 	struct stack_head *head;
 	struct return_instance *pending;
 	const unsigned int nr_registers = fits ? NR_CALL_REGISTERS : NR_REGISTERS;
@@ -528,7 +528,7 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct program_event 
 	watch_ring(&room, cpu);
 }
 
-ALWAYS_INLINE void record(struct pt_regs *regs, const struct program_event *event,
+ALWAYS_INLINE void record(struct pt_regs *regs, const struct bpf_event *event,
 			  unsigned long long *fields, unsigned int nr_fields,
 			  unsigned long long caller)
 {

@@ -12,7 +12,7 @@
 /* Above the stack's begin: what an unwinder wants to see of the program's arguments. */
 #define STACK_SLACK_BYTES 128
 
-unsigned long long stack_tops[STACK_TOPS];
+unsigned long long stack_bases[STACK_TOPS];
 
 /*
  * The bytes from @sp to the program's arguments, where the first thread's stack begins, or to what
@@ -34,9 +34,9 @@ ALWAYS_INLINE unsigned long long guess_stack_bytes(unsigned long long sp)
 /* The bytes of the stack from @sp on that unwinding is going to need. */
 ALWAYS_INLINE unsigned long long stack_bytes_needed(unsigned int tgid, unsigned long long sp)
 {
-	unsigned long long hash = stack_top_hash(tgid, sp);
+	unsigned long long hash = stack_base_hash(tgid, sp);
 	unsigned long long top =
-		stack_top_of(hash, stack_tops[stack_top_index(hash) & (STACK_TOPS - 1)]);
+		stack_base_of(hash, stack_bases[stack_base_index(hash) & (STACK_TOPS - 1)]);
 
 	return top > sp ? top - sp : guess_stack_bytes(sp);
 }

@@ -12,24 +12,24 @@
 
 #define MAX_SYSCALL_ARGS 6
 
-struct program_syscall syscalls[PROGRAM_MAX_SYSCALLS];
+struct bpf_syscall syscalls[BPF_REC_MAX_SYSCALLS];
 bool recording; /* between its start and its end */
 
 /* The row of a call of a recorded process, or NULL. */
-ALWAYS_INLINE const struct program_syscall *recorded_syscall(long number)
+ALWAYS_INLINE const struct bpf_syscall *recorded_syscall(long number)
 {
 	unsigned long index = number;
-	const struct program_syscall *syscall;
+	const struct bpf_syscall *syscall;
 
-	if (!recording || index >= PROGRAM_MAX_SYSCALLS)
+	if (!recording || index >= BPF_REC_MAX_SYSCALLS)
 		return 0;
-	syscall = &syscalls[index & (PROGRAM_MAX_SYSCALLS - 1)];
+	syscall = &syscalls[index & (BPF_REC_MAX_SYSCALLS - 1)];
 	if (!syscall->enter.type || is_compat_syscall(bpf_get_current_task_btf()) || !is_recorded())
 		return 0;
 	return syscall;
 }
 
-ALWAYS_INLINE bool syscall_matches(const struct program_syscall *syscall,
+ALWAYS_INLINE bool syscall_matches(const struct bpf_syscall *syscall,
 				   const unsigned long long *args)
 {
 	unsigned long long size = 0, replaces = 0;
@@ -49,7 +49,7 @@ ALWAYS_INLINE bool syscall_matches(const struct program_syscall *syscall,
 SEC("tp_btf/sys_enter")
 int BPF_PROG(syscall_enter, struct pt_regs *regs, long number)
 {
-	const struct program_syscall *syscall = recorded_syscall(number);
+	const struct bpf_syscall *syscall = recorded_syscall(number);
 	unsigned long long fields[1 + MAX_SYSCALL_ARGS] = {number};
 
 	if (!syscall)
@@ -69,7 +69,7 @@ int BPF_PROG(syscall_enter, struct pt_regs *regs, long number)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
 {
-	const struct program_syscall *syscall = recorded_syscall(syscall_number(regs));
+	const struct bpf_syscall *syscall = recorded_syscall(syscall_number(regs));
 	unsigned long long args[MAX_SYSCALL_ARGS], fields[5];
 
 	if (!syscall)

@@ -27,7 +27,7 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(after_exit, struct task_struct *task)
 {
 	if (BPF_CORE_READ(task, signal, live.counter) <= 0)
-		gate_table_remove(&shared, BPF_CORE_READ(task, tgid));
+		target_table_remove(&shared, BPF_CORE_READ(task, tgid));
 	return 0;
 }
 
@@ -54,12 +54,12 @@ static bool is_debugged(struct task_struct *task)
 	return (ptrace & PT_PTRACED) && !(ptrace & PT_SEIZED);
 }
 
-/* Somebody stops or continues a recorded process: the gate is not to undo that. */
+/* Somebody stops or continues a recorded process: backpressure is not to undo that. */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct *task, int type,
 	     int result)
 {
-	struct gate_target *target;
+	struct target *target;
 
 	if (sig != SIGSTOP && sig != SIGCONT)
 		return 0;

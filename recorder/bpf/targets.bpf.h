@@ -83,7 +83,7 @@ struct task_struct {
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
-struct gate_shared shared;
+struct target_table shared;
 
 /* Probes are hit by all processes of the machine, of which those in a cgroup may be meant. */
 const volatile bool everywhere = false;
@@ -97,27 +97,27 @@ struct {
 	__uint(value_size, sizeof(unsigned int));
 } recorded_cgroup SEC(".maps");
 
-static __attribute__((unused)) struct gate_target *find_target(unsigned int tgid)
+static __attribute__((unused)) struct target *find_target(unsigned int tgid)
 {
-	return gate_table_find(&shared, tgid);
+	return target_table_find(&shared, tgid);
 }
 
-static __attribute__((noinline, unused)) struct gate_target *add_target(unsigned int tgid)
+static __attribute__((noinline, unused)) struct target *add_target(unsigned int tgid)
 {
-	return gate_table_add(&shared, tgid);
+	return target_table_add(&shared, tgid);
 }
 
 /* The recorded process that runs now, or NULL: the probe may be hit by others, too. */
-static __attribute__((unused)) struct gate_target *current_target(void)
+static __attribute__((unused)) struct target *current_target(void)
 {
 	return find_target(bpf_get_current_pid_tgid() >> 32);
 }
 
 static bool is_left_out(void)
 {
-	struct gate_target *target = find_target(bpf_get_current_pid_tgid() >> 32);
+	struct target *target = find_target(bpf_get_current_pid_tgid() >> 32);
 
-	return target && target->role == GATE_LEFT_OUT;
+	return target && target->role == TARGET_LEFT_OUT;
 }
 
 /* With @everywhere: true if the process that runs now is one of those that are meant. */
@@ -160,7 +160,7 @@ static bool is_job(struct task_struct *task)
 {
 	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
 
-	return !BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(parent, tgid) != GATE_INIT &&
+	return !BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(parent, tgid) != TARGET_INIT &&
 	       BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_GROUP]) !=
 		       BPF_CORE_READ(parent, signal, pids[PIDTYPE_OF_GROUP]);
 }
@@ -172,7 +172,7 @@ static bool is_job(struct task_struct *task)
  */
 static __attribute__((noinline)) bool is_exempt(struct task_struct *task)
 {
-	if (BPF_CORE_READ(task, tgid) <= GATE_INIT || BPF_CORE_READ(task, ptrace) ||
+	if (BPF_CORE_READ(task, tgid) <= TARGET_INIT || BPF_CORE_READ(task, ptrace) ||
 	    BPF_CORE_READ(task, group_leader, ptrace))
 		return true;
 	if (everywhere)
@@ -185,12 +185,12 @@ static __attribute__((noinline)) bool is_exempt(struct task_struct *task)
 }
 
 /* The process that runs now, if it may be stopped. */
-static __attribute__((unused)) struct gate_target *target_to_hold(void)
+static __attribute__((unused)) struct target *target_to_hold(void)
 {
 	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
-	struct gate_target *target = find_target(tgid);
+	struct target *target = find_target(tgid);
 
-	if ((!target && !everywhere) || (target && target->role != GATE_RECORDED) ||
+	if ((!target && !everywhere) || (target && target->role != TARGET_RECORDED) ||
 	    is_exempt((struct task_struct *)bpf_get_current_task()))
 		return 0;
 	return target ? target : add_target(tgid);
@@ -200,7 +200,7 @@ static __attribute__((unused)) struct gate_target *target_to_hold(void)
 static bool can_end_stops(void)
 {
 	return !shared.closed && !shared.paused &&
-	       (long long)(bpf_ktime_get_ns() - shared.guard_ns) < (long long)GATE_GUARD_LATE_NS;
+	       (long long)(bpf_ktime_get_ns() - shared.watchdog_ns) < (long long)WATCHDOG_LATE_NS;
 }
 
 /* False while nobody is to be stopped because a ring is full. */
@@ -216,7 +216,7 @@ static __attribute__((unused)) bool may_hold_for_set_up(void)
 }
 
 /* Before @target is marked as stopped. */
-static __attribute__((unused)) void begin_stop(struct gate_target *target)
+static __attribute__((unused)) void begin_stop(struct target *target)
 {
 	if (!target->stopped)
 		target->stopped_ns = bpf_ktime_get_ns();
@@ -232,7 +232,7 @@ static __attribute__((unused)) void begin_stop(struct gate_target *target)
  * the next thread on that CPU would run on for its whole time slice. It stops the process all the
  * same.
  */
-static __attribute__((unused)) void hold(struct gate_target *target)
+static __attribute__((unused)) void hold(struct target *target)
 {
 	begin_stop(target);
 	if (__sync_lock_test_and_set(&target->stopped, 1) == 0)

@@ -100,14 +100,14 @@ static int open_late(struct context_breakers *breakers, pid_t tid)
 	return err;
 }
 
-static void let_go_on(struct gate_shared *gate, unsigned int tgid)
+static void let_go_on(struct target_table *backpressure, unsigned int tgid)
 {
-	struct gate_target *target = gate_table_find(gate, tgid);
+	struct target *target = target_table_find(backpressure, tgid);
 
-	if (!target || target->forks != GATE_FORKS_WANTED)
+	if (!target || target->forks != TARGET_FORKS_WANTED)
 		return;
-	target->forks = GATE_FORKS_FOLLOWED;
-	__atomic_store_n(&gate->any_stopped, 1, __ATOMIC_SEQ_CST);
+	target->forks = TARGET_FORKS_FOLLOWED;
+	__atomic_store_n(&backpressure->any_stopped, 1, __ATOMIC_SEQ_CST);
 }
 
 static int serve_request(void *context, void *data, size_t size)
@@ -120,7 +120,7 @@ static int serve_request(void *context, void *data, size_t size)
 	if (size < sizeof(*request))
 		return 0;
 	/* First: another thread of the process may begin to wait meanwhile. */
-	let_go_on(breakers->watch.gate, request->tgid);
+	let_go_on(breakers->watch.backpressure, request->tgid);
 	err = open_late(breakers, (pid_t)request->tid);
 	__atomic_store_n(&shared->answers[request->number & (BREAKER_MAX_ANSWERS - 1)],
 			 request->number << 1 | (err ? BREAKER_REFUSED : BREAKER_OPEN),

@@ -36,11 +36,11 @@
 
 struct breaker;
 
-/* What the BPF programs at clone() leave: the gate's (gate_clone_watch()). */
+/* What the BPF programs at clone() leave: backpressure's (backpressure_clone_watch()). */
 struct clone_watch {
 	int requests_fd; /* of the ring of struct breaker_request; -1: there are no programs */
 	struct breaker_shared *shared;
-	struct gate_shared *gate;
+	struct target_table *backpressure;
 };
 
 struct context_breakers {
@@ -64,7 +64,7 @@ int context_breakers_watch(struct context_breakers *breakers, const struct clone
 /* To be polled: readable when a thread waits; or -1. */
 int context_breakers_fd(const struct context_breakers *breakers);
 
-/* Opens breakers for the threads that wait; the gate then lets their processes go on. */
+/* Opens breakers for the threads that wait; backpressure then lets their processes go on. */
 void context_breakers_serve(struct context_breakers *breakers);
 
 /* A FORK or EXIT record. */

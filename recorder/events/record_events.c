@@ -228,8 +228,8 @@ static int add_side_events(struct record_group *group, const struct record_confi
 }
 
 /*
- * Wakes the reader before the gate, which takes a record to be up to twelve times as large as it
- * is, sees three quarters of the ring.
+ * Wakes the reader before backpressure, which takes a record to be up to twelve times as large as
+ * it is, sees three quarters of the ring.
  */
 static void want_wakeup(struct perf_event_attr *attr, const struct record_config *config)
 {

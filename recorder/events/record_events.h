@@ -41,9 +41,9 @@ enum on_overload {
 
 /* Which processes are recorded. */
 enum record_scope {
-	RECORD_PROCESSES, /* those that were named, and what they fork */
-	RECORD_MACHINE,	  /* all */
-	RECORD_CGROUP,	  /* all in a cgroup and those below it, whenever they come there */
+	RECORD_PROCESSES,   /* those that were named, and what they fork */
+	RECORD_SYSTEM_WIDE, /* all */
+	RECORD_CGROUP,	    /* all in a cgroup and those below it, whenever they come there */
 };
 
 #define RECORD_MAX_FILTERS 64

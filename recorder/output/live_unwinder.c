@@ -36,7 +36,7 @@ struct live_unwinder {
 	bool sorted;
 	uint64_t nr_noted;
 	uint64_t nr_dropped;
-	unsigned long long *stack_tops; /* NULL: nobody wants to know */
+	unsigned long long *stack_bases; /* NULL: nobody wants to know */
 	uint32_t max_dump_bytes;
 	uint64_t regs_mask;    /* of the registers in a dump */
 	size_t nr_regs, sp_at; /* how many they are, and which of them is the stack pointer */
@@ -107,10 +107,10 @@ static int compare_ids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *stack_tops,
+void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *stack_bases,
 			    uint32_t max_bytes)
 {
-	unwinder->stack_tops = stack_tops;
+	unwinder->stack_bases = stack_bases;
 	unwinder->max_dump_bytes = max_bytes;
 	set_registers(unwinder, RECORD_CALL_REGS_MASK);
 }
@@ -340,16 +340,16 @@ static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
 	unsigned long long *slot, hash, entry;
 	uint64_t sp, top;
 
-	if (!unwinder->stack_tops || !sample->dump.regs_abi ||
+	if (!unwinder->stack_bases || !sample->dump.regs_abi ||
 	    (sample->is_short && end->is_truncated))
 		return;
 	sp = sample->dump.regs[unwinder->sp_at];
 	top = wanted_top(unwinder, sp, end);
-	if (top >> STACK_TOP_BITS)
+	if (top >> STACK_BASE_BITS)
 		return;
-	hash = stack_top_hash(tgid, sp);
-	entry = stack_top_entry(hash, top);
-	slot = &unwinder->stack_tops[stack_top_index(hash)];
+	hash = stack_base_hash(tgid, sp);
+	entry = stack_base_entry(hash, top);
+	slot = &unwinder->stack_bases[stack_base_index(hash)];
 	/* A programs' cache line, not to be taken away from them without need. */
 	if (__atomic_load_n(slot, __ATOMIC_RELAXED) != entry)
 		__atomic_store_n(slot, entry, __ATOMIC_RELAXED);

@@ -31,7 +31,7 @@ int live_unwinder_set_events(struct live_unwinder *unwinder, const struct record
  * the table of stack_bases.h, how much of the stacks is needed of those dumps that they write next,
  * of at most @max_bytes.
  */
-void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *stack_tops,
+void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *stack_bases,
 			    uint32_t max_bytes);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whom the gate never stops, by what the process is: who has to do with our terminal or is a job of
- * a shell's, who is debugged, and init. The same as is_exempt() in targets.bpf.h, for those
+ * Whom backpressure never stops, by what the process is: who has to do with our terminal or is a
+ * job of a shell's, who is debugged, and init. The same as is_exempt() in targets.bpf.h, for those
  * who have no BPF, and to tell the user.
  */
 #ifndef LEAKTOOLS_RECORDER_EXEMPT_H

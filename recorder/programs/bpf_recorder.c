@@ -76,11 +76,12 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	/* perf wants dumps of the size that it asked for. */
 	bpf->rodata->dumps_fit = record_config_unwinds(config);
 	bpf->rodata->entries_have_stacks = config->free_stacks;
-	/* The reader is to be awake well before the gate (backpressure.c), which it makes needless.
+	/* The reader is to be awake well before backpressure (backpressure.c), which it makes
+	 * needless.
 	 */
 	bpf->rodata->wakeup_bytes = ring_bytes / 8;
 	bpf->rodata->ring_mask = ring_bytes - 1;
-	bpf->rodata->lost_id = PROGRAM_FIRST_ID;
+	bpf->rodata->lost_id = BPF_REC_FIRST_ID;
 	bpf->rodata->has_filter = config->has_sizes;
 	bpf->rodata->filter_min = sizes->min_bytes;
 	bpf->rodata->filter_max = sizes->max_bytes;
@@ -94,7 +95,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 		return -EIO;
 	bpf->rodata->ring_secret = secret;
 	err = bpf_map__set_value_size(bpf_map__inner_map(bpf->maps.rings),
-				      (uint32_t)program_ring_value_bytes(ring_bytes));
+				      (uint32_t)bpf_ring_value_bytes(ring_bytes));
 	if (!err)
 		err = bpf_map__set_max_entries(bpf->maps.rings,
 					       (uint32_t)libbpf_num_possible_cpus());
@@ -106,7 +107,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
 	/*
-	 * They hold processes for late_files_serve(), so only where somebody calls it. Where the
+	 * They hold processes for dlopen_watch_serve(), so only where somebody calls it. Where the
 	 * kernel has no such tracepoint, files that come later are not recorded.
 	 */
 	bpf_program__set_autoload(bpf->progs.after_map_pages,
@@ -125,7 +126,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 }
 
 /* One ring, if that CPU is there. */
-static int create_ring(struct probe_programs *programs, size_t cpu, uint32_t size_bytes)
+static int create_ring(struct bpf_recorder *programs, size_t cpu, uint32_t size_bytes)
 {
 	const struct bpf_map_create_opts opts = {.sz = sizeof(opts), .map_flags = BPF_F_MMAPABLE};
 	char path[64];
@@ -137,13 +138,13 @@ static int create_ring(struct probe_programs *programs, size_t cpu, uint32_t siz
 	if (access(path, F_OK) < 0)
 		return 0;
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ring", sizeof(key),
-			    (uint32_t)program_ring_value_bytes(size_bytes), 1, &opts);
+			    (uint32_t)bpf_ring_value_bytes(size_bytes), 1, &opts);
 	if (fd < 0)
 		return fd;
 	err = bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.rings), &key, &fd, BPF_ANY);
 	return err ? err
-		   : program_ring_init(&programs->rings[cpu], fd, size_bytes,
-				       programs->bpf->rodata->ring_secret);
+		   : bpf_ring_init(&programs->rings[cpu], fd, size_bytes,
+				   programs->bpf->rodata->ring_secret);
 }
 
 static int ignore_wakeup(void *context, void *data, size_t size)
@@ -151,7 +152,7 @@ static int ignore_wakeup(void *context, void *data, size_t size)
 	return 0;
 }
 
-static int create_rings(struct probe_programs *programs, const struct record_config *config)
+static int create_rings(struct bpf_recorder *programs, const struct record_config *config)
 {
 	uint32_t size_bytes = config->ring_pages * (uint32_t)getpagesize();
 	int err = 0;
@@ -172,9 +173,9 @@ static int create_rings(struct probe_programs *programs, const struct record_con
 	return err;
 }
 
-int probe_programs_create(const struct record_config *config, struct probe_programs **ret)
+int bpf_recorder_create(const struct record_config *config, struct bpf_recorder **ret)
 {
-	struct probe_programs *programs;
+	struct bpf_recorder *programs;
 	int err = 0;
 
 	/* The programs see the processes' ids as the first namespace has them. */
@@ -200,21 +201,22 @@ int probe_programs_create(const struct record_config *config, struct probe_progr
 	else if (!uprobe_programs_are_safe(programs->bpf->obj))
 		err = -EPROTONOSUPPORT;
 	if (!err && config->scope == RECORD_CGROUP &&
-	    gate_set_cgroup(bpf_map__fd(programs->bpf->maps.recorded_cgroup), config->cgroup_fd))
+	    backpressure_set_cgroup(bpf_map__fd(programs->bpf->maps.recorded_cgroup),
+				    config->cgroup_fd))
 		err = -EOPNOTSUPP;
 	if (!err)
 		err = create_rings(programs, config);
 	if (!err && bpf_recorder_bpf__attach(programs->bpf))
 		err = -EOPNOTSUPP;
 	if (err) {
-		probe_programs_destroy(programs);
+		bpf_recorder_destroy(programs);
 		return err;
 	}
 	*ret = programs;
 	return 0;
 }
 
-void probe_programs_destroy(struct probe_programs *programs)
+void bpf_recorder_destroy(struct bpf_recorder *programs)
 {
 	if (!programs)
 		return;
@@ -222,7 +224,7 @@ void probe_programs_destroy(struct probe_programs *programs)
 		close(programs->link_fds[i]);
 	free(programs->link_fds);
 	for (size_t i = 0; i < programs->nr_rings; i++)
-		program_ring_deinit(&programs->rings[i]);
+		bpf_ring_deinit(&programs->rings[i]);
 	free(programs->rings);
 	free(programs->rows);
 	ring_buffer__free(programs->wakeups);
@@ -230,7 +232,7 @@ void probe_programs_destroy(struct probe_programs *programs)
 	free(programs);
 }
 
-static int add_link(struct probe_programs *programs, int fd)
+static int add_link(struct bpf_recorder *programs, int fd)
 {
 	int *fds = reallocarray(programs->link_fds, programs->nr_links + 1, sizeof(*fds));
 
@@ -244,8 +246,8 @@ static int add_link(struct probe_programs *programs, int fd)
 }
 
 /* The program for linked processes at @place, or NULL: they are watched elsewhere. */
-static const struct bpf_program *program_at(const struct probe_programs *programs,
-					    const struct program_place *place)
+static const struct bpf_program *program_at(const struct bpf_recorder *programs,
+					    const struct bpf_place *place)
 {
 	if (place->nr_points)
 		return NULL;
@@ -257,13 +259,13 @@ static const struct bpf_program *program_at(const struct probe_programs *program
 							 : programs->bpf->progs.linked_entry;
 }
 
-uint64_t program_point_offset(const struct program_point *point)
+uint64_t bpf_point_offset(const struct bpf_point *point)
 {
 	return point->place->ret->function_offset + point->outcome->offset;
 }
 
 /* Links @program to @nr places of @file; @cookies may be NULL. */
-static int create_link(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
+static int create_link(struct bpf_recorder *programs, const struct probe_file *file, pid_t pid,
 		       const struct bpf_program *program, const uint64_t *offsets,
 		       const uint64_t *cookies, size_t nr)
 {
@@ -311,7 +313,7 @@ static bool is_linked_before(const struct probe_file *file, size_t nth)
  * Links the exits of @file's functions, each once though several may share it: whose call it is
  * that ends is noted (exits.bpf.h).
  */
-static int link_exits(struct probe_programs *programs, const struct probe_file *file, pid_t pid)
+static int link_exits(struct bpf_recorder *programs, const struct probe_file *file, pid_t pid)
 {
 	_cleanup_free_ uint64_t *offsets = calloc(file->nr_probes + 1, sizeof(*offsets));
 	size_t nr = 0;
@@ -326,14 +328,14 @@ static int link_exits(struct probe_programs *programs, const struct probe_file *
 }
 
 /* Links the places of @file that are @program's. */
-static int link_file(struct probe_programs *programs, const struct probe_file *file, pid_t pid,
+static int link_file(struct bpf_recorder *programs, const struct probe_file *file, pid_t pid,
 		     const struct bpf_program *program)
 {
-	uint64_t offsets[PROGRAM_MAX_SITES], cookies[PROGRAM_MAX_SITES];
+	uint64_t offsets[BPF_REC_MAX_SITES], cookies[BPF_REC_MAX_SITES];
 	size_t nr = 0;
 
 	for (size_t i = 0; i < programs->nr_places; i++) {
-		const struct program_place *place = &programs->places[i];
+		const struct bpf_place *place = &programs->places[i];
 
 		if (place->file != file || program_at(programs, place) != program)
 			continue;
@@ -342,20 +344,19 @@ static int link_file(struct probe_programs *programs, const struct probe_file *f
 	}
 	for (size_t i = 0; program == programs->bpf->progs.linked_point && i < programs->nr_points;
 	     i++) {
-		const struct program_point *point = &programs->points[i];
+		const struct bpf_point *point = &programs->points[i];
 
 		if (point->place->file != file)
 			continue;
-		offsets[nr] = program_point_offset(point);
-		cookies[nr++] = program_point_site(i);
+		offsets[nr] = bpf_point_offset(point);
+		cookies[nr++] = bpf_point_site(i);
 	}
 	return create_link(programs, file, pid, program, offsets, cookies, nr);
 }
 
 /* The program for followed ones at @point of @place. */
-static const struct bpf_program *followed_at(const struct probe_programs *programs,
-					     const struct program_place *place,
-					     enum probe_point point)
+static const struct bpf_program *followed_at(const struct bpf_recorder *programs,
+					     const struct bpf_place *place, enum probe_point point)
 {
 	if (point == PROBE_EXIT)
 		return programs->bpf->progs.followed_exit;
@@ -368,8 +369,8 @@ static const struct bpf_program *followed_at(const struct probe_programs *progra
 		       : programs->bpf->progs.followed_entry;
 }
 
-int probe_programs_attach(const struct probe_programs *programs, int fd, enum probe_point point,
-			  size_t site)
+int bpf_recorder_attach(const struct bpf_recorder *programs, int fd, enum probe_point point,
+			size_t site)
 {
 	const struct bpf_program *program =
 		site < programs->nr_places ? followed_at(programs, &programs->places[site], point)
@@ -386,7 +387,7 @@ int probe_programs_attach(const struct probe_programs *programs, int fd, enum pr
 	return link_fd < 0 ? -errno : link_fd;
 }
 
-int probe_programs_link(struct probe_programs *programs, pid_t pid)
+int bpf_recorder_link(struct bpf_recorder *programs, pid_t pid)
 {
 	const struct bpf_program *const linked[] = {
 		programs->bpf->progs.linked_call,	    programs->bpf->progs.linked_point,
@@ -413,23 +414,23 @@ static void warn_of_left_out(size_t nr, const struct probe_file *first)
 	diag_warn("%s of user %u%s not recorded: a user's files may have %d allocator functions, "
 		  "all users' but root's %d, and all files %d",
 		  first->display, (unsigned int)first->owner,
-		  nr > 1 ? " and other files are" : ", and what may follow, is", PROGRAM_USER_SHARE,
-		  PROGRAM_USERS_SHARE, PROGRAM_MAX_PLACES);
+		  nr > 1 ? " and other files are" : ", and what may follow, is", BPF_REC_USER_SHARE,
+		  BPF_REC_USERS_SHARE, BPF_REC_MAX_PLACES);
 }
 
-int probe_programs_add_late(struct probe_programs *programs, const struct probe_file *file)
+int bpf_recorder_add_late(struct bpf_recorder *programs, const struct probe_file *file)
 {
 	size_t first = programs->nr_places, nr;
 	int err;
 
-	if (!program_places_find_file_shared(programs, file, false)) {
+	if (!bpf_sites_find_file_shared(programs, file, false)) {
 		/* One line: whoever brings so many files could fill the screen as well. */
 		if (!programs->left_out_late)
 			warn_of_left_out(1, file);
 		programs->left_out_late = true;
 		return -E2BIG;
 	}
-	nr = program_places_fill_late(programs, programs->bpf->bss->sites, first);
+	nr = bpf_sites_fill_late(programs, programs->bpf->bss->sites, first);
 	err = link_exits(programs, file, 0);
 	if (!err)
 		err = link_file(programs, file, 0, programs->bpf->progs.linked_call);
@@ -438,14 +439,14 @@ int probe_programs_add_late(struct probe_programs *programs, const struct probe_
 	return err ? err : (int)nr;
 }
 
-void probe_programs_know_code(struct probe_programs *programs, pid_t pid, uint64_t pages)
+void bpf_recorder_know_code(struct bpf_recorder *programs, pid_t pid, uint64_t pages)
 {
 	const uint32_t tgid = (uint32_t)pid;
 
 	bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.code_seen), &tgid, &pages, BPF_ANY);
 }
 
-void probe_programs_know_file(struct probe_programs *programs, const struct program_file *file)
+void bpf_recorder_know_file(struct bpf_recorder *programs, const struct bpf_file *file)
 {
 	const unsigned char known = 1;
 
@@ -453,9 +454,9 @@ void probe_programs_know_file(struct probe_programs *programs, const struct prog
 	bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.files_seen), file, &known, BPF_ANY);
 }
 
-int probe_programs_plan(struct probe_programs *programs, const struct probe_set *const *sets,
-			const bool *only_registered, size_t nr_sets,
-			const struct record_config *config, struct record_events *events)
+int bpf_recorder_plan(struct bpf_recorder *programs, const struct probe_set *const *sets,
+		      const bool *only_registered, size_t nr_sets,
+		      const struct record_config *config, struct record_events *events)
 {
 	const struct probe_file *left_out;
 	size_t nr;
@@ -464,65 +465,66 @@ int probe_programs_plan(struct probe_programs *programs, const struct probe_set 
 	for (size_t i = 0; i < nr_sets && !err; i++) {
 		/* Of processes that were named, everything or nothing is recorded. */
 		if (config->scope == RECORD_PROCESSES) {
-			err = program_places_find(programs, sets[i], only_registered[i]);
+			err = bpf_sites_find(programs, sets[i], only_registered[i]);
 			continue;
 		}
-		nr = program_places_find_shared(programs, sets[i], only_registered[i], &left_out);
+		nr = bpf_sites_find_shared(programs, sets[i], only_registered[i], &left_out);
 		if (nr)
 			warn_of_left_out(nr, left_out);
 	}
 	programs->nr_planned = programs->nr_places;
 	if (err == -E2BIG)
 		diag_error("cannot record: the processes use more than %d allocator functions",
-			   PROGRAM_MAX_SITES);
+			   BPF_REC_MAX_SITES);
 	if (!err)
-		err = program_places_describe(programs, programs->bpf->bss->sites, config, events);
+		err = bpf_sites_describe(programs, programs->bpf->bss->sites, config, events);
 	if (!err)
-		err = program_syscalls_describe(programs->bpf->bss->syscalls, config, events);
+		err = bpf_syscalls_describe(programs->bpf->bss->syscalls, config, events);
 	if (err == -ENOMEM)
 		diag_error("cannot describe the events: out of memory");
 	return err;
 }
 
-void probe_programs_start(struct probe_programs *programs)
+void bpf_recorder_start(struct bpf_recorder *programs)
 {
 	__atomic_store_n(&programs->bpf->bss->recording, true, __ATOMIC_SEQ_CST);
 }
 
-void probe_programs_stop(struct probe_programs *programs)
+void bpf_recorder_stop(struct bpf_recorder *programs)
 {
 	__atomic_store_n(&programs->bpf->bss->recording, false, __ATOMIC_SEQ_CST);
 }
 
-struct gate_shared *probe_programs_gate(const struct probe_programs *programs)
+struct target_table *bpf_recorder_gate(const struct bpf_recorder *programs)
 {
 	return &programs->bpf->bss->shared;
 }
 
-unsigned long long *probe_programs_stack_tops(const struct probe_programs *programs)
+unsigned long long *bpf_recorder_stack_tops(const struct bpf_recorder *programs)
 {
-	return programs->bpf->bss->stack_tops;
+	return programs->bpf->bss->stack_bases;
 }
 
-int probe_programs_wakeup_fd(const struct probe_programs *programs)
+int bpf_recorder_wakeup_fd(const struct bpf_recorder *programs)
 {
 	return bpf_map__fd(programs->bpf->maps.wakeups);
 }
 
-void probe_programs_woken(struct probe_programs *programs)
+void bpf_recorder_woken(struct bpf_recorder *programs)
 {
 	ring_buffer__consume(programs->wakeups);
 }
 
-void probe_programs_rearm(struct probe_programs *programs, size_t cpu)
+void bpf_recorder_rearm(struct bpf_recorder *programs, size_t cpu)
 {
-	__atomic_store_n(&programs->bpf->bss->cpus[cpu & (GATE_MAX_CPUS - 1)].woken, 0,
+	__atomic_store_n(&programs->bpf->bss->cpus[cpu & (BACKPRESSURE_MAX_CPUS - 1)].woken, 0,
 			 __ATOMIC_SEQ_CST);
 }
 
-uint64_t probe_programs_take_lost(struct probe_programs *programs, size_t cpu)
+uint64_t bpf_recorder_take_lost(struct bpf_recorder *programs, size_t cpu)
 {
-	unsigned long long *lost = &programs->bpf->bss->cpus[cpu & (GATE_MAX_CPUS - 1)].lost;
+	unsigned long long *lost =
+		&programs->bpf->bss->cpus[cpu & (BACKPRESSURE_MAX_CPUS - 1)].lost;
 
 	return __atomic_load_n(lost, __ATOMIC_RELAXED)
 		       ? __atomic_exchange_n(lost, 0, __ATOMIC_SEQ_CST)
@@ -539,7 +541,7 @@ static uint64_t nr_skipped(const struct bpf_program *program)
 	return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 ? info.recursion_misses : 0;
 }
 
-uint64_t probe_programs_nr_skipped(const struct probe_programs *programs)
+uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *programs)
 {
 	const struct bpf_program *const watched[] = {
 		programs->bpf->progs.syscall_enter,   programs->bpf->progs.syscall_exit,

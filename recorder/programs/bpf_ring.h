@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct program_ring {
-	struct program_ring_control *control; /* NULL: there is no ring */
+struct bpf_ring {
+	struct bpf_ring_control *control; /* NULL: there is no ring */
 	const char *data;
 	size_t size_bytes; /* a power of two */
 	uint64_t secret;
@@ -22,34 +22,33 @@ struct program_ring {
 };
 
 /* The bytes of a ring's value in its map, for @size_bytes of records. */
-static inline size_t program_ring_value_bytes(size_t size_bytes)
+static inline size_t bpf_ring_value_bytes(size_t size_bytes)
 {
-	return PROGRAM_RING_DATA_OFFSET + size_bytes + PROGRAM_RING_SLACK_BYTES;
+	return BPF_REC_RING_DATA_OFFSET + size_bytes + BPF_REC_RING_SLACK_BYTES;
 }
 
 /*
  * Maps the array @map_fd that is the ring of @size_bytes. @secret is the programs'. Returns 0 or a
  * negative errno, not reported.
  */
-int program_ring_init(struct program_ring *ret, int map_fd, size_t size_bytes, uint64_t secret);
-void program_ring_deinit(struct program_ring *ring);
+int bpf_ring_init(struct bpf_ring *ret, int map_fd, size_t size_bytes, uint64_t secret);
+void bpf_ring_deinit(struct bpf_ring *ring);
 
 /*
  * The next record before position @end, or NULL. *@ret_busy is set if that is because a program is
- * still writing it. It is valid until program_ring_consume(), which gives the space back.
+ * still writing it. It is valid until bpf_ring_consume(), which gives the space back.
  */
-const struct perf_event_header *program_ring_next(struct program_ring *ring, uint64_t end,
-						  bool *ret_busy);
-void program_ring_consume(struct program_ring *ring);
+const struct perf_event_header *bpf_ring_next(struct bpf_ring *ring, uint64_t end, bool *ret_busy);
+void bpf_ring_consume(struct bpf_ring *ring);
 
 /* The position behind the last record that has room in the ring by now. */
-static inline uint64_t program_ring_end(const struct program_ring *ring)
+static inline uint64_t bpf_ring_end(const struct bpf_ring *ring)
 {
 	return __atomic_load_n(&ring->control->head, __ATOMIC_ACQUIRE);
 }
 
 /* The records that have room but were never read; exact once no program runs any more. */
-static inline uint64_t program_ring_nr_unread(const struct program_ring *ring)
+static inline uint64_t bpf_ring_nr_unread(const struct bpf_ring *ring)
 {
 	return __atomic_load_n(&ring->control->records, __ATOMIC_ACQUIRE) - ring->nr_read;
 }

@@ -10,24 +10,24 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-static struct program_place *append_place(struct probe_programs *programs,
-					  const struct probe_file *file, const struct probe *probe)
+static struct bpf_place *append_place(struct bpf_recorder *programs, const struct probe_file *file,
+				      const struct probe *probe)
 {
-	struct program_place *place = &programs->places[programs->nr_places];
+	struct bpf_place *place = &programs->places[programs->nr_places];
 
-	if (programs->nr_places == PROGRAM_MAX_PLACES)
+	if (programs->nr_places == BPF_REC_MAX_PLACES)
 		return NULL;
 	programs->nr_places++;
-	*place = (struct program_place){.file = file, .offset = probe->offset};
+	*place = (struct bpf_place){.file = file, .offset = probe->offset};
 	return place;
 }
 
 /* The place of @probe's function, in which @probe is the entry or the return. */
-static struct program_place *find_place(struct probe_programs *programs,
-					const struct probe_file *file, const struct probe *probe)
+static struct bpf_place *find_place(struct bpf_recorder *programs, const struct probe_file *file,
+				    const struct probe *probe)
 {
 	for (size_t i = 0; i < programs->nr_places; i++) {
-		struct program_place *place = &programs->places[i];
+		struct bpf_place *place = &programs->places[i];
 		const struct probe *known = place->entry ? place->entry : place->ret;
 
 		if (place->file == file && known->point != PROBE_STORE &&
@@ -38,12 +38,12 @@ static struct program_place *find_place(struct probe_programs *programs,
 	return NULL;
 }
 
-static int find_file(struct probe_programs *programs, const struct probe_file *file,
+static int find_file(struct bpf_recorder *programs, const struct probe_file *file,
 		     bool only_registered)
 {
 	for (size_t j = 0; j < file->nr_probes; j++) {
 		const struct probe *probe = &file->probes[j];
-		struct program_place *place = NULL;
+		struct bpf_place *place = NULL;
 
 		if (only_registered && probe->tracefs_id < 0)
 			continue;
@@ -70,7 +70,7 @@ static int find_file(struct probe_programs *programs, const struct probe_file *f
 	return 0;
 }
 
-size_t program_place_nr_exits(const struct program_place *place)
+size_t bpf_place_nr_exits(const struct bpf_place *place)
 {
 	const struct probe *exit = place->ret, *end = place->file->probes + place->file->nr_probes;
 	size_t nr = 1;
@@ -82,8 +82,7 @@ size_t program_place_nr_exits(const struct program_place *place)
 	return nr;
 }
 
-int program_places_find(struct probe_programs *programs, const struct probe_set *set,
-			bool only_registered)
+int bpf_sites_find(struct bpf_recorder *programs, const struct probe_set *set, bool only_registered)
 {
 	int err = 0;
 
@@ -92,7 +91,7 @@ int program_places_find(struct probe_programs *programs, const struct probe_set 
 	return err;
 }
 
-static bool is_over_share(const struct probe_programs *programs, uid_t owner)
+static bool is_over_share(const struct bpf_recorder *programs, uid_t owner)
 {
 	size_t nr_owner = 0, nr_users = 0;
 
@@ -100,11 +99,11 @@ static bool is_over_share(const struct probe_programs *programs, uid_t owner)
 		nr_owner += programs->places[i].file->owner == owner;
 		nr_users += programs->places[i].file->owner != 0;
 	}
-	return owner != 0 && (nr_owner > PROGRAM_USER_SHARE || nr_users > PROGRAM_USERS_SHARE);
+	return owner != 0 && (nr_owner > BPF_REC_USER_SHARE || nr_users > BPF_REC_USERS_SHARE);
 }
 
-bool program_places_find_file_shared(struct probe_programs *programs, const struct probe_file *file,
-				     bool only_registered)
+bool bpf_sites_find_file_shared(struct bpf_recorder *programs, const struct probe_file *file,
+				bool only_registered)
 {
 	size_t first = programs->nr_places;
 
@@ -115,14 +114,14 @@ bool program_places_find_file_shared(struct probe_programs *programs, const stru
 	return false;
 }
 
-size_t program_places_find_shared(struct probe_programs *programs, const struct probe_set *set,
-				  bool only_registered, const struct probe_file **ret_left_out)
+size_t bpf_sites_find_shared(struct bpf_recorder *programs, const struct probe_set *set,
+			     bool only_registered, const struct probe_file **ret_left_out)
 {
 	size_t nr = 0;
 
 	*ret_left_out = NULL;
 	for (size_t i = 0; i < set->nr_files; i++) {
-		if (program_places_find_file_shared(programs, &set->files[i], only_registered))
+		if (bpf_sites_find_file_shared(programs, &set->files[i], only_registered))
 			continue;
 		if (nr++ == 0)
 			*ret_left_out = &set->files[i];
@@ -310,14 +309,14 @@ static void name_return(const struct probe *exit, char event[static PROBE_NAME_M
 
 static int describe_event(struct description *to, const struct probe_file *file,
 			  const struct probe *probe, enum probe_point point, bool has_stack,
-			  struct program_event *ret)
+			  struct bpf_event *ret)
 {
 	bool is_mark = probe->schema->effect == HEAP_MARK;
 	const struct field_list list = probe_schema_is_resource(probe->schema)
 					       ? list_resource_fields(probe)
 					       : list_fields(probe->schema, point);
-	uint64_t id = PROGRAM_FIRST_ID + to->nr;
-	unsigned int type = PROGRAM_FIRST_TYPE + to->nr++;
+	uint64_t id = BPF_REC_FIRST_ID + to->nr;
+	unsigned int type = BPF_REC_FIRST_TYPE + to->nr++;
 	char event[PROBE_NAME_MAX], *name = NULL;
 
 	/* Stores are several: they have names of their own. */
@@ -329,7 +328,7 @@ static int describe_event(struct description *to, const struct probe_file *file,
 		probe_schema_event_name(probe->schema->function, point, event, sizeof(event));
 	if (asprintf(&name, "%s:%s", file->group, event) < 0)
 		return -ENOMEM;
-	*ret = (struct program_event){.id = id, .type = type, .has_stack = has_stack};
+	*ret = (struct bpf_event){.id = id, .type = type, .has_stack = has_stack};
 	return record_events_add_written(to->events, to->config, name,
 					 is_mark ? mark_format_text(event, type)
 						 : format_text(event, type, point, &list),
@@ -386,14 +385,14 @@ static unsigned int read_of(const char *fetch_args, const char *name)
 		reg = strchr(value, '%');
 		if (!reg)
 			return 0;
-		return (register_offset(reg + 1, strcspn(reg + 1, ":)")) + PROGRAM_READ) |
-		       (*value == '+' ? PROGRAM_READ_POINTED : 0);
+		return (register_offset(reg + 1, strcspn(reg + 1, ":)")) + BPF_REC_READ) |
+		       (*value == '+' ? BPF_REC_READ_POINTED : 0);
 	}
 	return 0;
 }
 
 /* What the programs are to read of a resource's function. */
-static void find_reads(const struct probe *entry, struct program_site *site)
+static void find_reads(const struct probe *entry, struct bpf_site *site)
 {
 	const char *args = entry->fetch_args;
 
@@ -403,18 +402,18 @@ static void find_reads(const struct probe *entry, struct program_site *site)
 	site->reads[1] = read_of(args, RESOURCE_FIELD_SIZE);
 }
 
-static enum program_site_kind kind_of(const struct program_place *place)
+static enum bpf_site_kind kind_of(const struct bpf_place *place)
 {
 	if (place->file->has_resources)
-		return PROGRAM_RESOURCE;
+		return BPF_REC_RESOURCE;
 	if (place->entry && place->entry->point == PROBE_STORE)
-		return PROGRAM_STORE;
+		return BPF_REC_STORE;
 	if (place->entry && place->entry->schema->effect == HEAP_MARK)
-		return PROGRAM_MARK;
+		return BPF_REC_MARK;
 	if (!place->ret)
-		return PROGRAM_RELEASE;
-	return place->ret->schema->effect == HEAP_ALLOC_TO_PTR ? PROGRAM_INT_FUNCTION
-							       : PROGRAM_FUNCTION;
+		return BPF_REC_RELEASE;
+	return place->ret->schema->effect == HEAP_ALLOC_TO_PTR ? BPF_REC_INT_FUNCTION
+							       : BPF_REC_FUNCTION;
 }
 
 /*
@@ -422,7 +421,7 @@ static enum program_site_kind kind_of(const struct program_place *place)
  * inside which nothing else allocates, and only where there is one malloc: one that calls another
  * must be seen to begin before it.
  */
-static bool is_one_call(const struct probe_programs *programs, const struct program_place *place)
+static bool is_one_call(const struct bpf_recorder *programs, const struct bpf_place *place)
 {
 	size_t nr = 0;
 
@@ -435,11 +434,11 @@ static bool is_one_call(const struct probe_programs *programs, const struct prog
 }
 
 /* What the programs are to know of the place, but for its events. */
-static void fill_site(const struct program_place *place, struct program_site *site)
+static void fill_site(const struct bpf_place *place, struct bpf_site *site)
 {
 	const struct probe_schema *schema = (place->entry ? place->entry : place->ret)->schema;
 
-	*site = (struct program_site){
+	*site = (struct bpf_site){
 		.kind = kind_of(place),
 		.nr_args = (unsigned int)schema->nr_args,
 		.first_arg = (unsigned int)(place->entry ? place->entry : place->ret)->first_arg,
@@ -451,13 +450,13 @@ static void fill_site(const struct program_place *place, struct program_site *si
 	if (place->entry && place->entry->point == PROBE_STORE)
 		find_registers(place->entry, site->registers);
 	site->has_exits = place->ret && place->ret->point == PROBE_EXIT;
-	if (site->kind == PROGRAM_RESOURCE && place->entry)
+	if (site->kind == BPF_REC_RESOURCE && place->entry)
 		find_reads(place->entry, site);
 }
 
 /* The events of @schema's row, or NULL. */
-static const struct program_row *find_row(const struct probe_programs *programs,
-					  const struct probe_schema *schema)
+static const struct bpf_row *find_row(const struct bpf_recorder *programs,
+				      const struct probe_schema *schema)
 {
 	size_t nr;
 	const struct probe_schema *table = probe_schema_table(&nr);
@@ -466,24 +465,24 @@ static const struct program_row *find_row(const struct probe_programs *programs,
 }
 
 /* Gives the site the events of its row. False if there are none. */
-static bool take_row(const struct probe_programs *programs, const struct program_place *place,
-		     struct program_site *site)
+static bool take_row(const struct bpf_recorder *programs, const struct bpf_place *place,
+		     struct bpf_site *site)
 {
 	const struct probe *any = place->entry ? place->entry : place->ret;
-	const struct program_row *row = find_row(programs, any->schema);
+	const struct bpf_row *row = find_row(programs, any->schema);
 
 	if (!row)
 		return false;
 	if (place->entry)
-		site->events[PROGRAM_ENTRY] =
+		site->events[BPF_REC_ENTRY] =
 			place->entry->point == PROBE_STORE ? row->store : row->entry;
 	if (place->ret)
-		site->events[PROGRAM_RETURN] = row->ret;
+		site->events[BPF_REC_RETURN] = row->ret;
 	return true;
 }
 
 static int describe_row_event(struct description *to, const struct probe_schema *schema,
-			      enum probe_point point, struct program_event *ret)
+			      enum probe_point point, struct bpf_event *ret)
 {
 	const struct probe_file any_file = {.group = "leakrec"};
 	struct probe probe = {.schema = schema, .point = point};
@@ -495,7 +494,7 @@ static int describe_row_event(struct description *to, const struct probe_schema 
 	return describe_event(to, &any_file, &probe, point, has_stack, ret);
 }
 
-static int describe_rows(struct probe_programs *programs, struct description *to)
+static int describe_rows(struct bpf_recorder *programs, struct description *to)
 {
 	size_t nr;
 	const struct probe_schema *table = probe_schema_table(&nr);
@@ -505,7 +504,7 @@ static int describe_rows(struct probe_programs *programs, struct description *to
 	if (!programs->rows)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr && !err; i++) {
-		struct program_row *row = &programs->rows[i];
+		struct bpf_row *row = &programs->rows[i];
 
 		err = describe_row_event(to, &table[i], PROBE_ENTRY, &row->entry);
 		if (!err && probe_schema_has_return(&table[i]))
@@ -516,8 +515,8 @@ static int describe_rows(struct probe_programs *programs, struct description *to
 	return err;
 }
 
-static int describe_place(const struct probe_programs *programs, const struct program_place *place,
-			  struct description *to, struct program_site *site)
+static int describe_place(const struct bpf_recorder *programs, const struct bpf_place *place,
+			  struct description *to, struct bpf_site *site)
 {
 	bool stacks = to->config->call_graph != CALL_GRAPH_NONE;
 	int err = 0;
@@ -526,21 +525,21 @@ static int describe_place(const struct probe_programs *programs, const struct pr
 	if (to->config->scope != RECORD_PROCESSES && take_row(programs, place, site))
 		return place->ret && is_one_call(programs, place)
 			       ? describe_event(to, place->file, place->ret, PROBE_CALL, stacks,
-						&site->events[PROGRAM_CALL])
+						&site->events[BPF_REC_CALL])
 			       : 0;
 	/* Followed children write entry and return (bpf_recorder.bpf.c). */
 	if (place->entry)
 		err = describe_event(
 			to, place->file, place->entry, place->entry->point,
 			stacks && record_events_entry_has_stack(place->entry, to->config),
-			&site->events[PROGRAM_ENTRY]);
+			&site->events[BPF_REC_ENTRY]);
 	if (err || !place->ret)
 		return err;
 	err = describe_event(to, place->file, place->ret, PROBE_RETURN, stacks,
-			     &site->events[PROGRAM_RETURN]);
+			     &site->events[BPF_REC_RETURN]);
 	if (!err && is_one_call(programs, place))
 		err = describe_event(to, place->file, place->ret, PROBE_CALL, stacks,
-				     &site->events[PROGRAM_CALL]);
+				     &site->events[BPF_REC_CALL]);
 	return err;
 }
 
@@ -551,31 +550,31 @@ static unsigned int register_of(int number)
 }
 
 /* What the programs are to know of a point inside of @place's function. */
-static struct program_site point_site(const struct program_place *place,
-				      const struct outcome_point *outcome,
-				      const struct program_site *function)
+static struct bpf_site point_site(const struct bpf_place *place,
+				  const struct single_trap_point *outcome,
+				  const struct bpf_site *function)
 {
-	struct program_site site = {
-		.kind = PROGRAM_POINT,
+	struct bpf_site site = {
+		.kind = BPF_REC_POINT,
 		.size_register = register_of(outcome->size_register),
 		.block_register = register_of(outcome->block_register),
-		.has_block = outcome->block_register != OUTCOME_NOWHERE,
+		.has_block = outcome->block_register != SINGLE_TRAP_NOWHERE,
 		.frame_words = outcome->frame_bytes / 8,
 		.distance = (unsigned int)(place->ret->function_offset + outcome->offset -
 					   place->offset),
 	};
 
-	static_assert(PROGRAM_SAVED_REGISTERS == OUTCOME_NR_SAVED, "as many");
-	static_assert(PROGRAM_FRAME_WORDS == OUTCOME_MAX_FRAME_BYTES / 8 + 1, "as large");
-	for (int i = 0; i < OUTCOME_NR_SAVED; i++)
-		if (outcome->saved[i] != OUTCOME_UNCHANGED)
+	static_assert(BPF_REC_SAVED_REGISTERS == SINGLE_TRAP_NR_SAVED, "as many");
+	static_assert(BPF_REC_FRAME_WORDS == SINGLE_TRAP_MAX_FRAME_BYTES / 8 + 1, "as large");
+	for (int i = 0; i < SINGLE_TRAP_NR_SAVED; i++)
+		if (outcome->saved[i] != SINGLE_TRAP_UNCHANGED)
 			site.saved[i] = (unsigned char)(outcome->saved[i] / 8 + 1);
-	site.events[PROGRAM_CALL] = function->events[PROGRAM_CALL];
+	site.events[BPF_REC_CALL] = function->events[BPF_REC_CALL];
 	return site;
 }
 
 /* Watches points where one hit tells all, wherever they are known. */
-static void use_points(struct probe_programs *programs, struct program_site *sites,
+static void use_points(struct bpf_recorder *programs, struct bpf_site *sites,
 		       const struct record_config *config)
 {
 	/* Others may want registers that only the return has. */
@@ -586,39 +585,38 @@ static void use_points(struct probe_programs *programs, struct program_site *sit
 	if (config->call_graph != CALL_GRAPH_DWARF && config->syscalls)
 		return;
 	for (size_t i = 0; i < programs->nr_places; i++) {
-		struct program_place *place = &programs->places[i];
-		const struct program_site *function = &sites[i];
+		struct bpf_place *place = &programs->places[i];
+		const struct bpf_site *function = &sites[i];
 
-		if (!function->events[PROGRAM_CALL].type || !place->ret->nr_points ||
-		    programs->nr_points + place->ret->nr_points > PROGRAM_MAX_POINTS)
+		if (!function->events[BPF_REC_CALL].type || !place->ret->nr_points ||
+		    programs->nr_points + place->ret->nr_points > BPF_REC_MAX_POINTS)
 			continue;
 		place->first_point = programs->nr_points;
 		place->nr_points = place->ret->nr_points;
 		for (size_t j = 0; j < place->nr_points; j++) {
-			const struct outcome_point *outcome = &place->ret->points[j];
+			const struct single_trap_point *outcome = &place->ret->points[j];
 			size_t nr = programs->nr_points++;
 
-			programs->points[nr] = (struct program_point){place, outcome};
-			sites[program_point_site(nr)] = point_site(place, outcome, function);
+			programs->points[nr] = (struct bpf_point){place, outcome};
+			sites[bpf_point_site(nr)] = point_site(place, outcome, function);
 		}
 	}
 }
 
 /* Inner calls of malloc are to be seen as such. */
-static void expect_outer(const struct probe_programs *programs, struct program_site *sites)
+static void expect_outer(const struct bpf_recorder *programs, struct bpf_site *sites)
 {
 	for (size_t i = 0; i < programs->nr_places; i++)
 		sites[i].may_be_inner = 1;
 }
 
-size_t program_places_fill_late(struct probe_programs *programs, struct program_site *sites,
-				size_t first)
+size_t bpf_sites_fill_late(struct bpf_recorder *programs, struct bpf_site *sites, size_t first)
 {
 	size_t nr = first;
 
 	for (size_t i = first; i < programs->nr_places; i++) {
-		const struct program_place place = programs->places[i];
-		struct program_site site;
+		const struct bpf_place place = programs->places[i];
+		struct bpf_site site;
 
 		fill_site(&place, &site);
 		site.is_late = 1;
@@ -633,8 +631,8 @@ size_t program_places_fill_late(struct probe_programs *programs, struct program_
 	return nr - first;
 }
 
-int program_places_describe(struct probe_programs *programs, struct program_site *sites,
-			    const struct record_config *config, struct record_events *events)
+int bpf_sites_describe(struct bpf_recorder *programs, struct bpf_site *sites,
+		       const struct record_config *config, struct record_events *events)
 {
 	struct description to = {.config = config, .events = events};
 	int err = describe_rows(programs, &to);

@@ -9,11 +9,11 @@
 #include "recorder/programs/bpf_recorder.h"
 
 /* Ids and types of events that no perf event stands for; the kernel's count from 1. */
-#define PROGRAM_FIRST_ID   (1ULL << 32)
-#define PROGRAM_FIRST_TYPE 60000 /* 16 bits, and types of tracefs' are few */
-#define PROGRAM_MAX_TYPES  (PROGRAM_NR_EVENTS * PROGRAM_MAX_SITES + 256)
+#define BPF_REC_FIRST_ID   (1ULL << 32)
+#define BPF_REC_FIRST_TYPE 60000 /* 16 bits, and types of tracefs' are few */
+#define BPF_REC_MAX_TYPES  (BPF_REC_NR_EVENTS * BPF_REC_MAX_SITES + 256)
 
-#define PROGRAM_MAX_PLACES (PROGRAM_MAX_SITES - PROGRAM_MAX_POINTS)
+#define BPF_REC_MAX_PLACES (BPF_REC_MAX_SITES - BPF_REC_MAX_POINTS)
 
 /*
  * What of the places a user's files may take, and all users' together, where whoever likes can
@@ -21,26 +21,26 @@
  * not by who maps it, because a place is a file's: of the system's libraries, the first user to be
  * seen with them would have to answer for all.
  */
-#define PROGRAM_USER_SHARE  (PROGRAM_MAX_PLACES / 4)
-#define PROGRAM_USERS_SHARE (PROGRAM_MAX_PLACES / 4 * 3)
+#define BPF_REC_USER_SHARE  (BPF_REC_MAX_PLACES / 4)
+#define BPF_REC_USERS_SHARE (BPF_REC_MAX_PLACES / 4 * 3)
 
 /* Appends the places for @set's probes. Returns 0 or -E2BIG. */
-int program_places_find(struct probe_programs *programs, const struct probe_set *set,
-			bool only_registered);
+int bpf_sites_find(struct bpf_recorder *programs, const struct probe_set *set,
+		   bool only_registered);
 
 /*
  * The same, but leaves out files for which there is no room, or which are over their owner's share.
  * *@ret_left_out: the first of them, or NULL. Returns how many they are.
  */
-size_t program_places_find_shared(struct probe_programs *programs, const struct probe_set *set,
-				  bool only_registered, const struct probe_file **ret_left_out);
+size_t bpf_sites_find_shared(struct bpf_recorder *programs, const struct probe_set *set,
+			     bool only_registered, const struct probe_file **ret_left_out);
 
 /* The same for one file. Returns false if it is left out. */
-bool program_places_find_file_shared(struct probe_programs *programs, const struct probe_file *file,
-				     bool only_registered);
+bool bpf_sites_find_file_shared(struct bpf_recorder *programs, const struct probe_file *file,
+				bool only_registered);
 
 /* How many exits place->ret stands for, which stand one after the other; or 0. */
-size_t program_place_nr_exits(const struct program_place *place);
+size_t bpf_place_nr_exits(const struct bpf_place *place);
 
 /*
  * Fills in @sites and adds the places' events to @events, and those of files that may come later,
@@ -48,14 +48,13 @@ size_t program_place_nr_exits(const struct program_place *place);
  * serve all files where all processes are recorded, of which there may be many. Returns 0 or
  * -ENOMEM.
  */
-int program_places_describe(struct probe_programs *programs, struct program_site *sites,
-			    const struct record_config *config, struct record_events *events);
+int bpf_sites_describe(struct bpf_recorder *programs, struct bpf_site *sites,
+		       const struct record_config *config, struct record_events *events);
 
 /*
  * Fills in @sites for the places from @first on, of a file that came while recording. Places that
  * no event is for are dropped. Returns how many are left.
  */
-size_t program_places_fill_late(struct probe_programs *programs, struct program_site *sites,
-				size_t first);
+size_t bpf_sites_fill_late(struct bpf_recorder *programs, struct bpf_site *sites, size_t first);
 
 #endif

@@ -11,11 +11,11 @@
 #include <sys/syscall.h>
 
 /* Behind those of the probes' events. */
-#define FIRST_ID   (PROGRAM_FIRST_ID + (1U << 16))
-#define FIRST_TYPE (PROGRAM_FIRST_TYPE + PROGRAM_MAX_TYPES)
+#define FIRST_ID   (BPF_REC_FIRST_ID + (1U << 16))
+#define FIRST_TYPE (BPF_REC_FIRST_TYPE + BPF_REC_MAX_TYPES)
 
-static_assert(FIRST_TYPE + 2 * PROGRAM_MAX_SYSCALLS <= UINT16_MAX, "a type has 16 bits");
-static_assert(SYSCALL_MAX_NUMBER < PROGRAM_MAX_SYSCALLS, "a row for each");
+static_assert(FIRST_TYPE + 2 * BPF_REC_MAX_SYSCALLS <= UINT16_MAX, "a type has 16 bits");
+static_assert(SYSCALL_MAX_NUMBER < BPF_REC_MAX_SYSCALLS, "a row for each");
 
 static void print_field(FILE *out, const char *type, const char *name, int index, bool is_signed)
 {
@@ -70,12 +70,12 @@ static char *format_text(const struct syscall_schema *schema, unsigned int type,
 
 static int describe_event(const struct syscall_schema *schema, bool is_exit,
 			  const struct record_config *config, struct record_events *events,
-			  struct program_event *ret)
+			  struct bpf_event *ret)
 {
 	unsigned int nr = 2 * (unsigned int)schema->number + is_exit;
 	char *name = NULL;
 
-	*ret = (struct program_event){
+	*ret = (struct bpf_event){
 		.id = FIRST_ID + nr,
 		.type = FIRST_TYPE + nr,
 		.has_stack = record_events_syscall_has_stack(schema, is_exit, config),
@@ -88,8 +88,8 @@ static int describe_event(const struct syscall_schema *schema, bool is_exit,
 					 ret->id, ret->has_stack);
 }
 
-int program_syscalls_describe(struct program_syscall *syscalls, const struct record_config *config,
-			      struct record_events *events)
+int bpf_syscalls_describe(struct bpf_syscall *syscalls, const struct record_config *config,
+			  struct record_events *events)
 {
 	size_t nr;
 	const struct syscall_schema *table = syscall_schema_table(&nr);
@@ -97,7 +97,7 @@ int program_syscalls_describe(struct program_syscall *syscalls, const struct rec
 
 	for (size_t i = 0; i < nr && !err; i++) {
 		const struct syscall_schema *schema = &table[i];
-		struct program_syscall *row;
+		struct bpf_syscall *row;
 
 		if (!(schema->groups & config->syscalls) || schema->number < 0)
 			continue;

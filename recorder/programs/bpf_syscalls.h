@@ -14,7 +14,7 @@
  * Fills in @syscalls, by number, with those of config->syscalls, and adds their events to @events.
  * Returns 0 or -ENOMEM.
  */
-int program_syscalls_describe(struct program_syscall *syscalls, const struct record_config *config,
-			      struct record_events *events);
+int bpf_syscalls_describe(struct bpf_syscall *syscalls, const struct record_config *config,
+			  struct record_events *events);
 
 #endif

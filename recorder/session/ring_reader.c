@@ -50,8 +50,9 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 	case PERF_RECORD_EXIT:
 		context_breakers_follow(&reader->events->breakers,
 					(const struct perf_disk_task *)record);
-		if (reader->gate)
-			gate_follow(reader->gate, (const struct perf_disk_task *)record);
+		if (reader->backpressure)
+			backpressure_follow(reader->backpressure,
+					    (const struct perf_disk_task *)record);
 		break;
 	case PERF_RECORD_MMAP2:
 		if (build_ids_add_record(reader->build_ids, record))
@@ -164,15 +165,15 @@ static int drain_ring(struct ring_reader *reader, const struct record_group *gro
 static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t until_ns,
 			      bool *ret_busy)
 {
-	struct program_ring *ring = &reader->programs->rings[cpu];
+	struct bpf_ring *ring = &reader->programs->rings[cpu];
 	const struct perf_event_header *record;
 	uint64_t start = ring->at, consumed = start, at = start, end;
 	int err = 0;
 
 	if (!ring->control)
 		return 0;
-	end = program_ring_end(ring);
-	while (!err && (record = program_ring_next(ring, end, ret_busy))) {
+	end = bpf_ring_end(ring);
+	while (!err && (record = bpf_ring_next(ring, end, ret_busy))) {
 		if (sample_time_ns(record) > until_ns) {
 			ring->at = at;
 			break;
@@ -185,12 +186,12 @@ static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t u
 		err = write_sample(reader, record);
 		at = ring->at;
 		if (at - consumed >= CONSUME_BYTES) {
-			program_ring_consume(ring);
+			bpf_ring_consume(ring);
 			consumed = at;
 		}
 	}
-	program_ring_consume(ring);
-	probe_programs_rearm(reader->programs, cpu);
+	bpf_ring_consume(ring);
+	bpf_recorder_rearm(reader->programs, cpu);
 	return err ? err : ring->at > start;
 }
 
@@ -277,8 +278,8 @@ int ring_reader_round(struct ring_reader *reader)
 	do {
 		bool any = false, busy = false;
 
-		if (reader->gate)
-			gate_begin_round(reader->gate);
+		if (reader->backpressure)
+			backpressure_begin_round(reader->backpressure);
 		most_bytes = drain_all(reader, &any, &busy);
 		if (most_bytes < 0)
 			return (int)most_bytes;
@@ -286,13 +287,13 @@ int ring_reader_round(struct ring_reader *reader)
 		if (any && !busy)
 			err = perf_writer_add_record(reader->writer, &finished_round);
 		context_breakers_serve(&reader->events->breakers);
-		if (reader->followers)
-			followers_serve(reader->followers);
+		if (reader->follow)
+			fork_follow_serve(reader->follow);
 		if (reader->late)
-			late_files_serve(reader->late);
-		if (reader->gate)
-			gate_end_round(reader->gate, (uint64_t)most_bytes);
-	} while (!err && reader->gate && gate_wants_round(reader->gate));
+			dlopen_watch_serve(reader->late);
+		if (reader->backpressure)
+			backpressure_end_round(reader->backpressure, (uint64_t)most_bytes);
+	} while (!err && reader->backpressure && backpressure_wants_round(reader->backpressure));
 	return err;
 }
 
@@ -306,7 +307,7 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 
 	if (!fds || !rings)
 		return -ENOMEM;
-	if (reader->late && late_files_are_waiting(reader->late))
+	if (reader->late && dlopen_watch_is_waiting(reader->late))
 		timeout_ms = 0;
 
 	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
@@ -322,7 +323,7 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 	fds[nr] = (struct pollfd){signal_fd, POLLIN, 0};
 	fds[nr + 1] = (struct pollfd){-1, POLLIN, 0};
 	if (reader->programs)
-		fds[nr + 1].fd = probe_programs_wakeup_fd(reader->programs);
+		fds[nr + 1].fd = bpf_recorder_wakeup_fd(reader->programs);
 	/* Only to be on time. */
 	fds[nr + 2] = (struct pollfd){reader->marks_fd, POLLIN, 0};
 	fds[nr + 3] = (struct pollfd){context_breakers_fd(&reader->events->breakers), POLLIN, 0};
@@ -331,7 +332,7 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 	if (fds[nr].revents)
 		return 1;
 	if (fds[nr + 1].revents)
-		probe_programs_woken(reader->programs);
+		bpf_recorder_woken(reader->programs);
 
 	for (size_t i = 0; i < nr; i++)
 		/* POLLHUP: the event's thread and all that inherited from it are gone. */
@@ -343,11 +344,11 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 }
 
 /* True if no program is writing a record any more. */
-static bool are_rings_empty(const struct probe_programs *programs)
+static bool are_rings_empty(const struct bpf_recorder *programs)
 {
 	for (size_t i = 0; i < programs->nr_rings; i++)
 		if (programs->rings[i].control &&
-		    programs->rings[i].at < program_ring_end(&programs->rings[i]))
+		    programs->rings[i].at < bpf_ring_end(&programs->rings[i]))
 			return false;
 	return true;
 }
@@ -356,14 +357,14 @@ static bool are_rings_empty(const struct probe_programs *programs)
  */
 static uint64_t take_lost_by_programs(const struct ring_reader *reader)
 {
-	uint64_t lost = probe_programs_nr_skipped(reader->programs);
+	uint64_t lost = bpf_recorder_nr_skipped(reader->programs);
 
 	for (size_t cpu = 0; cpu < reader->programs->nr_rings; cpu++) {
-		const struct program_ring *ring = &reader->programs->rings[cpu];
+		const struct bpf_ring *ring = &reader->programs->rings[cpu];
 
-		lost += probe_programs_take_lost(reader->programs, cpu);
+		lost += bpf_recorder_take_lost(reader->programs, cpu);
 		if (ring->control)
-			lost += program_ring_nr_unread(ring);
+			lost += bpf_ring_nr_unread(ring);
 	}
 	return lost;
 }
@@ -374,7 +375,7 @@ static int stop_programs(struct ring_reader *reader)
 	const struct timespec pause = {.tv_nsec = 1000000};
 	int err;
 
-	probe_programs_stop(reader->programs);
+	bpf_recorder_stop(reader->programs);
 	perf_evlist__disable(reader->events->side.evlist);
 	reader->stopped = true;
 	err = ring_reader_round(reader);
@@ -419,7 +420,7 @@ void ring_reader_abandon(struct ring_reader *reader)
 	uint64_t lost = lost_by_perf_events(reader);
 
 	if (reader->programs && !reader->lost_by_programs) {
-		probe_programs_stop(reader->programs);
+		bpf_recorder_stop(reader->programs);
 		reader->lost += take_lost_by_programs(reader);
 	}
 	if (lost > reader->lost)

@@ -27,20 +27,20 @@
 struct ring_reader {
 	struct record_events *events;
 	struct perf_writer *writer;
-	struct build_ids *build_ids;	 /* of what is mapped meanwhile */
-	struct gate *gate;		 /* or NULL */
-	struct probe_programs *programs; /* that record, or NULL: perf events do */
-	struct followers *followers;	 /* with @programs */
-	struct late_files *late;	 /* with @programs, or NULL */
-	struct live_unwinder *unwinder;	 /* of dumps, or NULL: samples are written as they are */
-	int marks_fd;			 /* readable when a mark is to be set (marks.h) */
-	bool is_everywhere;		 /* all processes of the machine are looked at */
-	bool stopped;			 /* nothing is recorded any more */
-	uint64_t start_ns, end_ns;	 /* CLOCK_MONOTONIC, as the samples' */
-	uint64_t samples;		 /* of probes */
-	uint64_t taken;			 /* samples out of perf rings, those left out included */
-	uint64_t lost;			 /* as LOST records tell */
-	uint64_t lost_by_programs;	 /* in the end: also what no record tells of */
+	struct build_ids *build_ids;	   /* of what is mapped meanwhile */
+	struct backpressure *backpressure; /* or NULL */
+	struct bpf_recorder *programs;	   /* that record, or NULL: perf events do */
+	struct fork_follow *follow;	   /* with @programs */
+	struct dlopen_watch *late;	   /* with @programs, or NULL */
+	struct live_unwinder *unwinder;	   /* of dumps, or NULL: samples are written as they are */
+	int marks_fd;			   /* readable when a mark is to be set (marks.h) */
+	bool is_everywhere;		   /* all processes of the machine are looked at */
+	bool stopped;			   /* nothing is recorded any more */
+	uint64_t start_ns, end_ns;	   /* CLOCK_MONOTONIC, as the samples' */
+	uint64_t samples;		   /* of probes */
+	uint64_t taken;			   /* samples out of perf rings, those left out included */
+	uint64_t lost;			   /* as LOST records tell */
+	uint64_t lost_by_programs;	   /* in the end: also what no record tells of */
 	uint64_t wrapped[UINT16_MAX / sizeof(uint64_t) + 1]; /* a record, in one piece */
 };
 

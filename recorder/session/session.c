@@ -49,11 +49,11 @@ struct session {
 	struct probe_set probes;	 /* all that are recorded */
 	struct probe_set own_probes;	 /* of these, the files whose probes are ours to remove */
 	struct record_events events;
-	struct probe_programs *programs; /* that record, or NULL: perf events do */
-	struct followers followers;	 /* with @programs */
-	struct late_files late;		 /* the same */
-	struct gate *gate;		 /* NULL: what does not fit is dropped */
-	struct live_unwinder *unwinder;	 /* of dumps, or NULL: they are none, or are kept */
+	struct bpf_recorder *programs;	   /* that record, or NULL: perf events do */
+	struct fork_follow follow;	   /* with @programs */
+	struct dlopen_watch late;	   /* the same */
+	struct backpressure *backpressure; /* NULL: what does not fit is dropped */
+	struct live_unwinder *unwinder;	   /* of dumps, or NULL: they are none, or are kept */
 	struct perf_writer *writer;
 	struct build_ids build_ids;
 	int signal_fd;
@@ -227,8 +227,8 @@ static int find_all_allocators(struct session *session)
 	int err;
 
 	session->probes.with_operators = session->options->mismatch;
-	err = machine_find_allocators(&session->options->config, session->search, &session->probes,
-				      &session->nr_found);
+	err = system_wide_find_allocators(&session->options->config, session->search,
+					  &session->probes, &session->nr_found);
 	if (session->options->config.no_heap)
 		probe_set_deinit(&session->probes);
 	return err;
@@ -356,8 +356,8 @@ static void report_start(const struct session *session)
 	char name[PROCESS_NAME_MAX];
 
 	if (is_everywhere(session)) {
-		machine_report_start(session->options->cgroup, session->nr_found,
-				     session->probes.nr_files + session->own_probes.nr_files);
+		system_wide_report_start(session->options->cgroup, session->nr_found,
+					 session->probes.nr_files + session->own_probes.nr_files);
 		return;
 	}
 	process_view_format_name(session->pids[0], name);
@@ -375,19 +375,20 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 {
 	/* Of the files that leakprobe has put probes on, what they record is recorded. */
 	static const bool only_registered[] = {true, false};
-	int err = probe_programs_plan(session->programs, sets, only_registered, nr_sets,
-				      &session->options->config, &session->events);
+	int err = bpf_recorder_plan(session->programs, sets, only_registered, nr_sets,
+				    &session->options->config, &session->events);
 
 	for (size_t i = 0; i < session->nr_pids && !err; i++) {
 		err = check_signals(session);
 		if (!err)
-			err = probe_programs_link(session->programs, session->pids[i]);
+			err = bpf_recorder_link(session->programs, session->pids[i]);
 	}
 	/* Children are among all. */
 	if (!err && is_everywhere(session))
-		err = probe_programs_link(session->programs, 0);
-	followers_init(&session->followers, session->programs, session->gate);
-	late_files_init(&session->late, session->programs, session->gate, session->search);
+		err = bpf_recorder_link(session->programs, 0);
+	fork_follow_init(&session->follow, session->programs, session->backpressure);
+	dlopen_watch_init(&session->late, session->programs, session->backpressure,
+			  session->search);
 	session->late.operators = session->options->mismatch;
 	return err;
 }
@@ -402,7 +403,7 @@ static uint64_t session_end_ns(const struct session *session)
 
 static int watch_clones(struct session *session)
 {
-	const struct clone_watch watch = gate_clone_watch(session->gate);
+	const struct clone_watch watch = backpressure_clone_watch(session->backpressure);
 
 	return context_breakers_watch(&session->events.breakers, &watch);
 }
@@ -414,25 +415,27 @@ static int start_recording(struct session *session)
 	const struct probe_set *sets[] = {&session->probes, &session->own_probes};
 	int err;
 
-	/* Before the events: the children that inherit some are known to the gate, then. */
-	for (size_t i = 0; i < session->nr_pids && session->gate; i++)
-		gate_add_target(session->gate, session->pids[i], session->programs != NULL);
-	err = bystanders_exempt(session->gate, options->output, options->pids, options->nr_pids);
+	/* Before the events: the children that inherit some are known to backpressure, then. */
+	for (size_t i = 0; i < session->nr_pids && session->backpressure; i++)
+		backpressure_add_target(session->backpressure, session->pids[i],
+					session->programs != NULL);
+	err = exempt_processes_exempt(session->backpressure, options->output, options->pids,
+				      options->nr_pids);
 	if (!err)
 		err = attach_events(&session->events, sets,
 				    session->programs ? 0 : ARRAY_SIZE(sets), &options->config,
 				    session->pids, session->nr_pids);
 	if (!err && session->programs)
 		err = attach_programs(session, sets, ARRAY_SIZE(sets));
-	else if (!err && session->gate)
-		err = gate_attach(session->gate, &session->events);
+	else if (!err && session->backpressure)
+		err = backpressure_attach(session->backpressure, &session->events);
 	if (!err && session->events.breakers.are_needed)
 		err = watch_clones(session);
 	if (!err && session->unwinder)
 		err = live_unwinder_set_events(session->unwinder, &session->events);
 	if (!err && session->unwinder && session->programs)
 		live_unwinder_set_tops(session->unwinder,
-				       probe_programs_stack_tops(session->programs),
+				       bpf_recorder_stack_tops(session->programs),
 				       record_config_dump_bytes(&options->config, true));
 	if (!err)
 		err = marks_describe(&session->events, &options->config);
@@ -460,9 +463,9 @@ static int start_recording(struct session *session)
 		return err;
 	perf_evlist__enable(session->events.probes.evlist);
 	for (size_t i = 0; i < session->nr_pids && session->programs; i++)
-		late_files_know_process(&session->late, session->pids[i]);
+		dlopen_watch_know_process(&session->late, session->pids[i]);
 	if (session->programs)
-		probe_programs_start(session->programs);
+		bpf_recorder_start(session->programs);
 	session->start_ns = clock_now_ns();
 	marks_start(&session->marks, session->start_ns, session_end_ns(session),
 		    is_everywhere(session) ? getpid() : session->pids[0]);
@@ -470,10 +473,10 @@ static int start_recording(struct session *session)
 	if (session->programs || session->events.breakers.are_needed)
 		record_events_raise_fd_limit(FOLLOWERS_FDS);
 	privileges_raise_priority();
-	/* The gate continues what it stopped, followers open events for the first child, and the
-	 * code of processes is read to unwind, and to find allocators that come later. */
+	/* Backpressure continues what it stopped, followers open events for the first child, and
+	 * the code of processes is read to unwind, and to find allocators that come later. */
 	privileges_drop(&(struct privileges_kept){
-		.kill = session->gate != NULL,
+		.kill = session->backpressure != NULL,
 		.perfmon = session->programs || session->events.breakers.are_needed,
 		.read_code = session->unwinder || session->programs,
 	});
@@ -501,10 +504,10 @@ static void tell_status(const struct session *session, const struct ring_reader 
 	if (!status)
 		return;
 	live_status_set(&status->lost, reader->lost);
-	if (!session->gate)
+	if (!session->backpressure)
 		return;
-	live_status_set(&status->pauses, gate_nr_pauses(session->gate));
-	live_status_set(&status->paused_ns, gate_paused_ns(session->gate));
+	live_status_set(&status->pauses, backpressure_nr_pauses(session->backpressure));
+	live_status_set(&status->paused_ns, backpressure_paused_ns(session->backpressure));
 }
 
 /* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
@@ -606,12 +609,13 @@ static void report_end(const struct session *session, const struct ring_reader *
 {
 	const char *output = session->options->output;
 	char pauses[64] = "", stacks[192] = "";
-	uint64_t nr_pauses = session->gate ? gate_nr_pauses(session->gate) : 0;
+	uint64_t nr_pauses =
+		session->backpressure ? backpressure_nr_pauses(session->backpressure) : 0;
 
 	if (nr_pauses)
 		snprintf(pauses, sizeof(pauses), ", paused %" PRIu64 " time%s for %.3f s",
 			 nr_pauses, nr_pauses == 1 ? "" : "s",
-			 (double)gate_paused_ns(session->gate) / 1e9);
+			 (double)backpressure_paused_ns(session->backpressure) / 1e9);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
 	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost%s%s: %s", reader->samples,
@@ -627,7 +631,7 @@ static void report_end(const struct session *session, const struct ring_reader *
 static int choose_recorder(struct session *session)
 {
 	const struct record_config *config = &session->options->config;
-	int err = config->perf_events ? 0 : probe_programs_create(config, &session->programs);
+	int err = config->perf_events ? 0 : bpf_recorder_create(config, &session->programs);
 
 	if (err != -EOPNOTSUPP && err != -EPROTONOSUPPORT)
 		return err;
@@ -646,7 +650,7 @@ static int choose_recorder(struct session *session)
 	return 0;
 }
 
-/* It is left so, for it is not known why: perhaps a recorder was killed with its guard. */
+/* It is left so, for it is not known why: perhaps a recorder was killed with its watchdog. */
 static void warn_of_stopped(const struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -671,8 +675,8 @@ static void warn_of_children(const struct session *session)
 	if (options->nr_pids && !task_list_read(&list, options->pids, options->nr_pids) &&
 	    (out = open_memstream(&text, &size))) {
 		for (size_t i = 0; i < list.nr_children; i++)
-			if (bystanders_is_foreign(list.children[i], options->pids,
-						  options->nr_pids) &&
+			if (exempt_processes_is_foreign(list.children[i], options->pids,
+							options->nr_pids) &&
 			    ++nr <= MAX_CHILDREN_NAMED)
 				fprintf(out, "%s%d", nr > 1 ? "," : "", (int)list.children[i]);
 		fclose(out);
@@ -717,11 +721,12 @@ static int run(struct session *session)
 	}
 	if (!err)
 		err = open_output(session);
-	/* The guard is forked before there is anything that it could keep open. */
+	/* The watchdog is forked before there is anything that it could keep open. */
 	if (!err)
-		err = gate_create(&session->options->config,
-				  session->programs ? probe_programs_gate(session->programs) : NULL,
-				  &session->gate);
+		err = backpressure_create(&session->options->config,
+					  session->programs ? bpf_recorder_gate(session->programs)
+							    : NULL,
+					  &session->backpressure);
 	if (!err && record_config_unwinds(&session->options->config))
 		err = live_unwinder_create(&session->unwinder);
 	if (!err)
@@ -730,18 +735,17 @@ static int run(struct session *session)
 		return err;
 
 	reader.writer = session->writer;
-	reader.gate = session->gate;
+	reader.backpressure = session->backpressure;
 	reader.unwinder = session->unwinder;
 	reader.programs = session->programs;
-	reader.followers =
-		session->programs && !is_everywhere(session) ? &session->followers : NULL;
+	reader.follow = session->programs && !is_everywhere(session) ? &session->follow : NULL;
 	reader.late =
 		session->programs && !session->options->config.no_heap ? &session->late : NULL;
 	reader.is_everywhere = is_everywhere(session);
 	reader.start_ns = session->start_ns;
 	err = record(session, &reader);
-	if (session->gate)
-		gate_open(session->gate);
+	if (session->backpressure)
+		backpressure_release(session->backpressure);
 	if (!err)
 		err = tell_doubts(session, &reader);
 	finish_err = perf_writer_finish(session->writer, &session->build_ids);
@@ -774,10 +778,10 @@ int session_run(const struct session_options *options)
 	perf_writer_destroy(session.writer);
 	live_unwinder_destroy(session.unwinder);
 	record_events_close(&session.events);
-	err_follow = followers_deinit(&session.followers);
-	gate_destroy(session.gate);
-	probe_programs_destroy(session.programs);
-	late_files_deinit(&session.late);
+	err_follow = fork_follow_deinit(&session.follow);
+	backpressure_destroy(session.backpressure);
+	bpf_recorder_destroy(session.programs);
+	dlopen_watch_deinit(&session.late);
 	/* After the events: a probe that is in use can't be removed. */
 	if (session.own_probes.nr_files)
 		err_remove = probe_set_unregister(&session.own_probes);

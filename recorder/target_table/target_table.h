@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of processes in struct gate_shared: found, added and removed in the same way by the BPF
- * programs and by the recorder, at the same time. An entry is where the search for its process
+ * The table of processes in struct target_table: found, added and removed in the same way by the
+ * BPF programs and by the recorder, at the same time. An entry is where the search for its process
  * meets it first. Two entries of one process may come of two threads that add it at once; both
  * are removed with it.
  *
@@ -14,26 +14,26 @@
 
 #include "recorder/target_table/target_table_shared.h"
 
-#define GATE_INLINE static inline __attribute__((always_inline, unused))
+#define TARGET_INLINE static inline __attribute__((always_inline, unused))
 
 /* The first entry to look at for a process; the search goes on linearly. */
-GATE_INLINE unsigned int gate_target_slot(unsigned int tgid)
+TARGET_INLINE unsigned int target_slot(unsigned int tgid)
 {
-	return (tgid * 2654435761U >> 16) & (GATE_MAX_TARGETS - 1);
+	return (tgid * 2654435761U >> 16) & (TARGET_TABLE_SIZE - 1);
 }
 
 /* True if @tgid, of an entry, is a process. */
-GATE_INLINE bool gate_is_process(unsigned long long tgid)
+TARGET_INLINE bool target_is_process(unsigned long long tgid)
 {
-	return tgid > GATE_INIT && tgid < GATE_CLAIMED;
+	return tgid > TARGET_INIT && tgid < TARGET_CLAIMED;
 }
 
-GATE_INLINE struct gate_target *gate_table_find(struct gate_shared *shared, unsigned int tgid)
+TARGET_INLINE struct target *target_table_find(struct target_table *shared, unsigned int tgid)
 {
-	if (tgid <= GATE_INIT)
+	if (tgid <= TARGET_INIT)
 		return 0;
-	for (int i = 0; i < GATE_MAX_PROBES; i++) {
-		unsigned int slot = (gate_target_slot(tgid) + i) & (GATE_MAX_TARGETS - 1);
+	for (int i = 0; i < TARGET_MAX_SEARCH; i++) {
+		unsigned int slot = (target_slot(tgid) + i) & (TARGET_TABLE_SIZE - 1);
 
 		if (shared->targets[slot].tgid == tgid)
 			return &shared->targets[slot];
@@ -43,7 +43,7 @@ GATE_INLINE struct gate_target *gate_table_find(struct gate_shared *shared, unsi
 	return 0;
 }
 
-GATE_INLINE void gate_target_clear(struct gate_target *target)
+TARGET_INLINE void target_clear(struct target *target)
 {
 	target->stopped = target->stopped_ns = 0;
 	target->linked = target->forks = target->job_stopped = target->continuing = 0;
@@ -53,42 +53,42 @@ GATE_INLINE void gate_target_clear(struct gate_target *target)
 }
 
 /* The entry of @tgid, which may be new; NULL: there is no room for it. */
-GATE_INLINE struct gate_target *gate_table_add(struct gate_shared *shared, unsigned int tgid)
+TARGET_INLINE struct target *target_table_add(struct target_table *shared, unsigned int tgid)
 {
-	struct gate_target *target = gate_table_find(shared, tgid);
+	struct target *target = target_table_find(shared, tgid);
 
-	if (target || tgid <= GATE_INIT)
+	if (target || tgid <= TARGET_INIT)
 		return target;
-	for (int i = 0; i < GATE_MAX_PROBES; i++) {
+	for (int i = 0; i < TARGET_MAX_SEARCH; i++) {
 		unsigned long long old;
 
-		target = &shared->targets[(gate_target_slot(tgid) + i) & (GATE_MAX_TARGETS - 1)];
+		target = &shared->targets[(target_slot(tgid) + i) & (TARGET_TABLE_SIZE - 1)];
 		old = target->tgid;
-		if ((old && old != GATE_REMOVED) ||
-		    __sync_val_compare_and_swap(&target->tgid, old, GATE_CLAIMED) != old)
+		if ((old && old != TARGET_REMOVED) ||
+		    __sync_val_compare_and_swap(&target->tgid, old, TARGET_CLAIMED) != old)
 			continue;
 		/* What came too late for the process that was here before is not this one's. */
-		gate_target_clear(target);
+		target_clear(target);
 		__sync_lock_test_and_set(&target->tgid, (unsigned long long)tgid);
 		return target;
 	}
 	return 0;
 }
 
-GATE_INLINE void gate_table_remove(struct gate_shared *shared, unsigned int tgid)
+TARGET_INLINE void target_table_remove(struct target_table *shared, unsigned int tgid)
 {
-	if (tgid <= GATE_INIT)
+	if (tgid <= TARGET_INIT)
 		return;
-	for (int i = 0; i < GATE_MAX_PROBES; i++) {
-		unsigned int slot = (gate_target_slot(tgid) + i) & (GATE_MAX_TARGETS - 1);
-		struct gate_target *target = &shared->targets[slot];
+	for (int i = 0; i < TARGET_MAX_SEARCH; i++) {
+		unsigned int slot = (target_slot(tgid) + i) & (TARGET_TABLE_SIZE - 1);
+		struct target *target = &shared->targets[slot];
 
 		if (target->tgid == 0)
 			break;
 		if (target->tgid != tgid)
 			continue;
-		gate_target_clear(target);
-		__sync_lock_test_and_set(&target->tgid, GATE_REMOVED);
+		target_clear(target);
+		__sync_lock_test_and_set(&target->tgid, TARGET_REMOVED);
 	}
 }
 

@@ -26,7 +26,7 @@
  * Spares whoever maps a file that was looked at being held. Where stat() tells of another device
  * than the kernel's inode, as on btrfs and overlayfs, the first to map it is held in vain.
  */
-static void tell_programs(struct late_files *late)
+static void tell_programs(struct dlopen_watch *late)
 {
 	dev_t device;
 	ino_t inode;
@@ -34,18 +34,19 @@ static void tell_programs(struct late_files *late)
 	for (; allocator_search_file(late->search, late->nr_known, &device, &inode);
 	     late->nr_known++) {
 		/* The kernel's dev_t: include/linux/kdev_t.h. */
-		struct program_file file = {(uint64_t)major(device) << 20 | minor(device), inode};
+		struct bpf_file file = {(uint64_t)major(device) << 20 | minor(device), inode};
 
-		probe_programs_know_file(late->programs, &file);
+		bpf_recorder_know_file(late->programs, &file);
 	}
 }
 
-void late_files_init(struct late_files *ret, struct probe_programs *programs, struct gate *gate,
-		     struct allocator_search *search)
+void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *programs,
+		       struct backpressure *backpressure, struct allocator_search *search)
 {
 	const struct allocator_search_limits limits = {SLICE_NS, USER_NS, WINDOW_NS};
 
-	*ret = (struct late_files){.programs = programs, .gate = gate, .search = search};
+	*ret = (struct dlopen_watch){
+		.programs = programs, .backpressure = backpressure, .search = search};
 	if (programs)
 		tell_programs(ret);
 	allocator_search_limit(search, &limits);
@@ -70,23 +71,23 @@ static uint64_t code_pages(pid_t pid)
 	return kib * 1024 / (uint64_t)getpagesize();
 }
 
-void late_files_know_process(struct late_files *late, pid_t pid)
+void dlopen_watch_know_process(struct dlopen_watch *late, pid_t pid)
 {
-	probe_programs_know_code(late->programs, pid, code_pages(pid));
+	bpf_recorder_know_code(late->programs, pid, code_pages(pid));
 }
 
-void late_files_deinit(struct late_files *late)
+void dlopen_watch_deinit(struct dlopen_watch *late)
 {
 	for (size_t i = 0; i < late->nr_sets; i++) {
 		probe_set_deinit(late->sets[i]);
 		free(late->sets[i]);
 	}
 	free(late->sets);
-	*late = (struct late_files){0};
+	*late = (struct dlopen_watch){0};
 }
 
 /* Keeps @set, and takes its files over. Returns where they are now, or NULL: out of memory. */
-static struct probe_set *keep(struct late_files *late, struct probe_set *set)
+static struct probe_set *keep(struct dlopen_watch *late, struct probe_set *set)
 {
 	struct probe_set **grown, *kept;
 
@@ -104,7 +105,7 @@ static struct probe_set *keep(struct late_files *late, struct probe_set *set)
 }
 
 /* True if the file was found twice: while it was being mapped. */
-static bool is_recorded(const struct probe_programs *programs, const struct probe_file *file)
+static bool is_recorded(const struct bpf_recorder *programs, const struct probe_file *file)
 {
 	struct group_name name, other;
 
@@ -118,7 +119,7 @@ static bool is_recorded(const struct probe_programs *programs, const struct prob
 }
 
 /* Those that are not recorded are let go: whoever loads many is not to use up our descriptors. */
-static void record_files(struct late_files *late, struct probe_set *set, pid_t pid)
+static void record_files(struct dlopen_watch *late, struct probe_set *set, pid_t pid)
 {
 	char name[PROCESS_NAME_MAX];
 
@@ -127,7 +128,7 @@ static void record_files(struct late_files *late, struct probe_set *set, pid_t p
 		struct probe_file *file = &set->files[i];
 		int nr = is_recorded(late->programs, file)
 				 ? 0
-				 : probe_programs_add_late(late->programs, file);
+				 : bpf_recorder_add_late(late->programs, file);
 
 		if (nr > 0) {
 			diag_note("recording %s, too, which %s has loaded", file->display, name);
@@ -139,7 +140,7 @@ static void record_files(struct late_files *late, struct probe_set *set, pid_t p
 }
 
 /* Returns true if there is more to look at. */
-static bool look_at_process(struct late_files *late, pid_t pid)
+static bool look_at_process(struct dlopen_watch *late, pid_t pid)
 {
 	struct probe_set set = {.with_operators = late->operators, .limit_ns = FILE_NS}, *kept;
 	int found = allocator_search_process(late->search, pid, &set);
@@ -156,23 +157,23 @@ static bool look_at_process(struct late_files *late, pid_t pid)
 	return found > 0;
 }
 
-bool late_files_are_waiting(const struct late_files *late)
+bool dlopen_watch_is_waiting(const struct dlopen_watch *late)
 {
-	return late->programs && gate_table(late->gate)->any_mapped;
+	return late->programs && backpressure_targets(late->backpressure)->any_mapped;
 }
 
-void late_files_serve(struct late_files *late)
+void dlopen_watch_serve(struct dlopen_watch *late)
 {
-	struct gate_shared *shared = gate_table(late->gate);
+	struct target_table *shared = backpressure_targets(late->backpressure);
 	uint64_t end_ns = clock_thread_ns() + SLICE_NS;
 
 	if (!__atomic_exchange_n(&shared->any_mapped, 0, __ATOMIC_SEQ_CST))
 		return;
-	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
-		struct gate_target *target = &shared->targets[i];
-		struct program_file file;
+	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
+		struct target *target = &shared->targets[i];
+		struct bpf_file file;
 
-		if (!gate_is_process(target->tgid) || !target->has_mapped)
+		if (!target_is_process(target->tgid) || !target->has_mapped)
 			continue;
 		/* The others keep waiting, and their marks. */
 		if (clock_thread_ns() > end_ns) {
@@ -182,7 +183,7 @@ void late_files_serve(struct late_files *late)
 		target->looked_at = 1;
 		__atomic_store_n(&target->has_mapped, 0, __ATOMIC_SEQ_CST);
 		/* Another that comes meanwhile sets the mark again. */
-		file = (struct program_file){target->mapped_device, target->mapped_inode};
+		file = (struct bpf_file){target->mapped_device, target->mapped_inode};
 		if (look_at_process(late, (pid_t)target->tgid)) {
 			target->has_mapped = 1;
 			target->looked_at = 0;
@@ -190,7 +191,7 @@ void late_files_serve(struct late_files *late)
 			tell_programs(late);
 			break;
 		}
-		probe_programs_know_file(late->programs, &file);
+		bpf_recorder_know_file(late->programs, &file);
 		tell_programs(late);
 		target->looked_at = 0;
 		/* Who was stopped goes on with the end of the round. */

@@ -13,9 +13,9 @@
 #include "recorder/backpressure/backpressure.h"
 #include "recorder/programs/bpf_recorder.h"
 
-struct late_files {
-	struct probe_programs *programs;
-	struct gate *gate;
+struct dlopen_watch {
+	struct bpf_recorder *programs;
+	struct backpressure *backpressure;
 	struct allocator_search *search;
 	bool operators;		 /* C++'s, too: probe_set.h */
 	struct probe_set **sets; /* each stays where it is: the places point into it */
@@ -23,24 +23,24 @@ struct late_files {
 	size_t nr_known; /* files of @search's that the programs know */
 };
 
-/* @search knows the files that are recorded already. Release with late_files_deinit(). */
-void late_files_init(struct late_files *ret, struct probe_programs *programs, struct gate *gate,
-		     struct allocator_search *search);
+/* @search knows the files that are recorded already. Release with dlopen_watch_deinit(). */
+void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *programs,
+		       struct backpressure *backpressure, struct allocator_search *search);
 
 /* Takes what code process @pid has now for looked at: before it goes on to be recorded. */
-void late_files_know_process(struct late_files *late, pid_t pid);
+void dlopen_watch_know_process(struct dlopen_watch *late, pid_t pid);
 
 /* After the programs. */
-void late_files_deinit(struct late_files *late);
+void dlopen_watch_deinit(struct dlopen_watch *late);
 
 /*
- * Looks at what the processes have mapped that wait for it; the gate then lets them go on. What
+ * Looks at what the processes have mapped that wait for it; backpressure then lets them go on. What
  * cannot be recorded is reported. It returns after a short time, for the rings to be drained: only
  * who maps files that take long is to wait for them.
  */
-void late_files_serve(struct late_files *late);
+void dlopen_watch_serve(struct dlopen_watch *late);
 
-/* True if late_files_serve() is to be called again at once. */
-bool late_files_are_waiting(const struct late_files *late);
+/* True if dlopen_watch_serve() is to be called again at once. */
+bool dlopen_watch_is_waiting(const struct dlopen_watch *late);
 
 #endif

@@ -16,22 +16,23 @@
 /* A process that is held creates no threads, once it has stopped; until then the list may grow. */
 #define MAX_ATTEMPTS 100
 
-void followers_init(struct followers *ret, struct probe_programs *programs, struct gate *gate)
+void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *programs,
+		      struct backpressure *backpressure)
 {
-	*ret = (struct followers){.programs = programs, .gate = gate};
+	*ret = (struct fork_follow){.programs = programs, .backpressure = backpressure};
 }
 
-int followers_deinit(struct followers *followers)
+int fork_follow_deinit(struct fork_follow *follow)
 {
-	int err = followers->error, err_remove = 0;
+	int err = follow->error, err_remove = 0;
 
-	for (size_t i = 0; i < followers->nr_fds; i++)
-		close(followers->fds[i]);
-	if (followers->own_probes.nr_files)
-		err_remove = probe_set_unregister(&followers->own_probes);
-	probe_set_deinit(&followers->own_probes);
-	free(followers->fds);
-	*followers = (struct followers){0};
+	for (size_t i = 0; i < follow->nr_fds; i++)
+		close(follow->fds[i]);
+	if (follow->own_probes.nr_files)
+		err_remove = probe_set_unregister(&follow->own_probes);
+	probe_set_deinit(&follow->own_probes);
+	free(follow->fds);
+	*follow = (struct fork_follow){0};
 	return err ? err : err_remove;
 }
 
@@ -69,7 +70,7 @@ static struct probe_file *copy_file(struct probe_set *to, const struct probe_fil
 }
 
 /* A probe at a point, which records nothing by itself. */
-static int copy_point(struct probe_file *to, const struct program_point *point)
+static int copy_point(struct probe_file *to, const struct bpf_point *point)
 {
 	const struct probe *function = point->place->ret;
 	struct probe *probe = &to->probes[to->nr_probes++];
@@ -78,7 +79,7 @@ static int copy_point(struct probe_file *to, const struct program_point *point)
 		.schema = function->schema,
 		.point = PROBE_ENTRY,
 		.function_offset = function->function_offset,
-		.offset = program_point_offset(point),
+		.offset = bpf_point_offset(point),
 		.fetch_args = strdup(""),
 		.tracefs_id = -1,
 	};
@@ -88,13 +89,13 @@ static int copy_point(struct probe_file *to, const struct program_point *point)
 }
 
 /* A return probe, or probes at exits. */
-static size_t nr_returns(const struct program_place *place)
+static size_t nr_returns(const struct bpf_place *place)
 {
-	return place->ret && place->ret->point != PROBE_EXIT ? 1 : program_place_nr_exits(place);
+	return place->ret && place->ret->point != PROBE_EXIT ? 1 : bpf_place_nr_exits(place);
 }
 
-static int copy_place(struct probe_file *to, const struct probe_programs *programs,
-		      const struct program_place *place)
+static int copy_place(struct probe_file *to, const struct bpf_recorder *programs,
+		      const struct bpf_place *place)
 {
 	int err = 0;
 
@@ -110,7 +111,7 @@ static int copy_place(struct probe_file *to, const struct probe_programs *progra
 }
 
 /* Copies the probes that are recorded, file by file, in the order of the places. */
-static int copy_probes(struct probe_set *to, const struct probe_programs *programs)
+static int copy_probes(struct probe_set *to, const struct bpf_recorder *programs)
 {
 	const struct probe_file *file = NULL;
 	struct probe_file *copy = NULL;
@@ -120,7 +121,7 @@ static int copy_probes(struct probe_set *to, const struct probe_programs *progra
 	if (!to->files)
 		return -ENOMEM;
 	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
-		const struct program_place *place = &programs->places[i];
+		const struct bpf_place *place = &programs->places[i];
 
 		if (place->file != file) {
 			file = place->file;
@@ -132,16 +133,16 @@ static int copy_probes(struct probe_set *to, const struct probe_programs *progra
 }
 
 /* Takes over @fd. */
-static int add_fd(struct followers *followers, int fd)
+static int add_fd(struct fork_follow *follow, int fd)
 {
-	int *fds = reallocarray(followers->fds, followers->nr_fds + 1, sizeof(*fds));
+	int *fds = reallocarray(follow->fds, follow->nr_fds + 1, sizeof(*fds));
 
 	if (!fds) {
 		close(fd);
 		return -ENOMEM;
 	}
-	followers->fds = fds;
-	fds[followers->nr_fds++] = fd;
+	follow->fds = fds;
+	fds[follow->nr_fds++] = fd;
 	return 0;
 }
 
@@ -163,15 +164,16 @@ static int open_event(const struct probe *probe, pid_t tid, bool inherit)
  * Not on an event that is inherited: it would take the program along when its task ends
  * (perf_event_free_bpf_prog(), Linux 6.18).
  */
-static int attach_program(struct followers *followers, const struct probe *probe, size_t site)
+static int attach_program(struct fork_follow *follow, const struct probe *probe, size_t site)
 {
-	int fd = open_event(probe, task_for_programs(gate_guard_pid(followers->gate)), false);
-	int err = fd < 0 ? fd : add_fd(followers, fd);
+	int fd = open_event(
+		probe, task_for_programs(backpressure_watchdog_pid(follow->backpressure)), false);
+	int err = fd < 0 ? fd : add_fd(follow, fd);
 
 	if (err)
 		return err;
-	fd = probe_programs_attach(followers->programs, fd, probe->point, site);
-	return fd < 0 ? fd : add_fd(followers, fd);
+	fd = bpf_recorder_attach(follow->programs, fd, probe->point, site);
+	return fd < 0 ? fd : add_fd(follow, fd);
 }
 
 /* The next of the copies, which are in the order of the places. */
@@ -185,54 +187,54 @@ static const struct probe *next_copy(const struct probe_set *copies, size_t *fil
 }
 
 /* How many probes copy_place() makes. */
-static size_t count_copies(const struct program_place *place)
+static size_t count_copies(const struct bpf_place *place)
 {
 	return place->nr_points ? place->nr_points : (size_t) !!place->entry + nr_returns(place);
 }
 
 /* Attaches what copy_place() has made probes for, in the same order. */
-static int attach_programs(struct followers *followers)
+static int attach_programs(struct fork_follow *follow)
 {
-	const struct probe_programs *programs = followers->programs;
+	const struct bpf_recorder *programs = follow->programs;
 	const struct probe none = {.point = PROBE_ENTRY}, *probe, *before = &none;
 	size_t file = 0, nr = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
-		const struct program_place *place = &programs->places[i];
+		const struct bpf_place *place = &programs->places[i];
 		size_t nr_probes = count_copies(place);
 
 		for (size_t j = 0; j < nr_probes && !err; j++, before = probe) {
-			probe = next_copy(&followers->own_probes, &file, &nr);
+			probe = next_copy(&follow->own_probes, &file, &nr);
 			/* The exits of a function are one event. */
 			if (exit_plan_shares_event(before, probe))
 				continue;
 			err = attach_program(
-				followers, probe,
-				place->nr_points ? program_point_site(place->first_point + j) : i);
+				follow, probe,
+				place->nr_points ? bpf_point_site(place->first_point + j) : i);
 		}
 	}
 	return err;
 }
 
-static int set_up(struct followers *followers)
+static int set_up(struct fork_follow *follow)
 {
-	int err = copy_probes(&followers->own_probes, followers->programs);
+	int err = copy_probes(&follow->own_probes, follow->programs);
 
 	if (!err)
-		err = probe_set_make_own(&followers->own_probes);
+		err = probe_set_make_own(&follow->own_probes);
 	if (!err)
-		err = probe_set_register(&followers->own_probes);
+		err = probe_set_register(&follow->own_probes);
 	if (!err)
-		err = attach_programs(followers);
+		err = attach_programs(follow);
 	return err;
 }
 
 /* Opens all events for one thread. Returns 0, also if it is gone. */
-static int follow_thread(struct followers *followers, pid_t tid)
+static int follow_thread(struct fork_follow *follow, pid_t tid)
 {
-	for (size_t i = 0; i < followers->own_probes.nr_files; i++) {
-		const struct probe_file *file = &followers->own_probes.files[i];
+	for (size_t i = 0; i < follow->own_probes.nr_files; i++) {
+		const struct probe_file *file = &follow->own_probes.files[i];
 
 		for (size_t j = 0; j < file->nr_probes; j++) {
 			int fd, err;
@@ -240,7 +242,7 @@ static int follow_thread(struct followers *followers, pid_t tid)
 			if (j > 0 && exit_plan_shares_event(&file->probes[j - 1], &file->probes[j]))
 				continue;
 			fd = open_event(&file->probes[j], tid, true);
-			err = fd < 0 ? fd : add_fd(followers, fd);
+			err = fd < 0 ? fd : add_fd(follow, fd);
 
 			if (err)
 				return err == -ESRCH ? 0 : err;
@@ -258,7 +260,7 @@ static bool has_tid(const struct task_list *list, pid_t tid)
 }
 
 /* Opens all events for all threads of a process, which is held. */
-static int follow_process(struct followers *followers, pid_t pid)
+static int follow_process(struct fork_follow *follow, pid_t pid)
 {
 	struct task_list known = {0};
 	int err = 0;
@@ -271,7 +273,7 @@ static int follow_process(struct followers *followers, pid_t pid)
 		for (size_t j = 0; j < now.nr_tids && !err; j++) {
 			if (has_tid(&known, now.tids[j]))
 				continue;
-			err = follow_thread(followers, now.tids[j]);
+			err = follow_thread(follow, now.tids[j]);
 			nr_new++;
 		}
 		task_list_deinit(&known);
@@ -283,33 +285,33 @@ static int follow_process(struct followers *followers, pid_t pid)
 	return err == -ESRCH ? 0 : err;
 }
 
-void followers_serve(struct followers *followers)
+void fork_follow_serve(struct fork_follow *follow)
 {
-	struct gate_shared *shared = gate_table(followers->gate);
+	struct target_table *shared = backpressure_targets(follow->backpressure);
 
 	if (!shared->any_stopped)
 		return;
-	for (size_t i = 0; i < GATE_MAX_TARGETS; i++) {
-		struct gate_target *target = &shared->targets[i];
-		int err = followers->error;
+	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
+		struct target *target = &shared->targets[i];
+		int err = follow->error;
 
 		pid_t pid = (pid_t)target->tgid;
 
-		if (!gate_is_process(target->tgid) || target->forks != GATE_FORKS_WANTED)
+		if (!target_is_process(target->tgid) || target->forks != TARGET_FORKS_WANTED)
 			continue;
-		if (!err && !followers->own_probes.nr_files)
-			err = set_up(followers);
+		if (!err && !follow->own_probes.nr_files)
+			err = set_up(follow);
 		if (!err)
-			err = follow_process(followers, pid);
-		if (err && !followers->error)
+			err = follow_process(follow, pid);
+		if (err && !follow->error)
 			diag_error(
 				"cannot follow the children that the processes fork: %s; they are "
 				"not recorded",
 				strerror(-err));
-		followers->error = err;
+		follow->error = err;
 		/* It may have ended: the entry is another's then. */
 		if (target->tgid == (unsigned long long)pid)
-			target->forks = GATE_FORKS_FOLLOWED;
+			target->forks = TARGET_FORKS_FOLLOWED;
 		shared->any_stopped = 1;
 	}
 }

@@ -12,28 +12,30 @@
 #include "recorder/backpressure/backpressure.h"
 #include "recorder/programs/bpf_recorder.h"
 
-struct followers {
-	struct probe_programs *programs;
-	struct gate *gate;
+struct fork_follow {
+	struct bpf_recorder *programs;
+	struct backpressure *backpressure;
 	struct probe_set own_probes; /* registered with the first child */
-	int *fds; /* events: the guard's, with the programs' links to them, and those to inherit */
+	int *fds; /* events: the watchdog's, with the programs' links to them, and those to inherit
+		   */
 	size_t nr_fds;
 	int error; /* the first: some children are not recorded */
 };
 
-/* Release with followers_deinit(). */
-void followers_init(struct followers *ret, struct probe_programs *programs, struct gate *gate);
+/* Release with fork_follow_deinit(). */
+void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *programs,
+		      struct backpressure *backpressure);
 
 /*
  * Closes the events and removes the probes. Returns 0 or the first error of all that was to be
  * done, reported.
  */
-int followers_deinit(struct followers *followers);
+int fork_follow_deinit(struct fork_follow *follow);
 
 /*
- * Gives events to the processes that wait for them; the gate then lets them go on. The first
- * failure is reported, and kept for followers_deinit().
+ * Gives events to the processes that wait for them; backpressure then lets them go on. The first
+ * failure is reported, and kept for fork_follow_deinit().
  */
-void followers_serve(struct followers *followers);
+void fork_follow_serve(struct fork_follow *follow);
 
 #endif

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-int machine_find_allocators(const struct record_config *config, struct allocator_search *search,
-			    struct probe_set *ret_set, size_t *ret_nr)
+int system_wide_find_allocators(const struct record_config *config, struct allocator_search *search,
+				struct probe_set *ret_set, size_t *ret_nr)
 {
 	struct process_list list = {0};
 	int err;
@@ -29,7 +29,7 @@ int machine_find_allocators(const struct record_config *config, struct allocator
 	return err;
 }
 
-void machine_report_start(const char *cgroup, size_t nr_processes, size_t nr_files)
+void system_wide_report_start(const char *cgroup, size_t nr_processes, size_t nr_files)
 {
 	diag_note("recording %s%s: %zu process%s with %zu allocator%s so far; Ctrl-C ends it",
 		  cgroup ? "cgroup " : "the whole machine", cgroup ? cgroup : "", nr_processes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is to be recorded of all processes: the machine's, or a cgroup's (RECORD_MACHINE,
+ * What is to be recorded of all processes: the machine's, or a cgroup's (RECORD_SYSTEM_WIDE,
  * RECORD_CGROUP).
  */
 #ifndef LEAKTOOLS_RECORDER_SYSTEM_WIDE_H
@@ -14,10 +14,10 @@
  * libc, which is likely to be that of processes to come. @search remembers the files. Returns 0 or
  * a negative errno, reported.
  */
-int machine_find_allocators(const struct record_config *config, struct allocator_search *search,
-			    struct probe_set *ret_set, size_t *ret_nr);
+int system_wide_find_allocators(const struct record_config *config, struct allocator_search *search,
+				struct probe_set *ret_set, size_t *ret_nr);
 
 /* Says that recording has begun. @cgroup: its name, or NULL: the machine. */
-void machine_report_start(const char *cgroup, size_t nr_processes, size_t nr_files);
+void system_wide_report_start(const char *cgroup, size_t nr_processes, size_t nr_files);
 
 #endif

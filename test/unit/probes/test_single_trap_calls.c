@@ -40,7 +40,7 @@ static struct {
 	uintptr_t malloc;
 	allocate *allocate;
 	release *release;
-	struct outcome_point points[OUTCOME_MAX_POINTS];
+	struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
 	int nr_points;
 } libc;
 
@@ -92,15 +92,15 @@ static uint64_t stack_word(const greg_t *registers, uint32_t distance)
 }
 
 /* True if the frame at the point is as it says. */
-static bool is_callers_frame(const struct outcome_point *point, const greg_t *registers)
+static bool is_callers_frame(const struct single_trap_point *point, const greg_t *registers)
 {
-	static const int saved[OUTCOME_NR_SAVED] = {3, 5, 12, 13, 14, 15};
+	static const int saved[SINGLE_TRAP_NR_SAVED] = {3, 5, 12, 13, 14, 15};
 
 	if ((uint64_t)registers[4] + point->frame_bytes != (uint64_t)call.entry[4] ||
 	    stack_word(registers, point->frame_bytes) != call.return_address)
 		return false;
-	for (int i = 0; i < OUTCOME_NR_SAVED; i++) {
-		uint64_t value = point->saved[i] == OUTCOME_UNCHANGED
+	for (int i = 0; i < SINGLE_TRAP_NR_SAVED; i++) {
+		uint64_t value = point->saved[i] == SINGLE_TRAP_UNCHANGED
 					 ? (uint64_t)registers[saved[i]]
 					 : stack_word(registers, (uint32_t)point->saved[i]);
 
@@ -110,19 +110,19 @@ static bool is_callers_frame(const struct outcome_point *point, const greg_t *re
 	return true;
 }
 
-static void meet_point(const struct outcome_point *point, const greg_t *registers)
+static void meet_point(const struct single_trap_point *point, const greg_t *registers)
 {
 	bool is_right = is_callers_frame(point, registers);
 
-	if (point->size_register != OUTCOME_NOWHERE) {
+	if (point->size_register != SINGLE_TRAP_NOWHERE) {
 		is_right &= (size_t)registers[point->size_register] == call.size;
 		call.nr_sizes++;
 	}
-	if (point->block_register != OUTCOME_NOWHERE) {
+	if (point->block_register != SINGLE_TRAP_NOWHERE) {
 		/* The size is known by now. */
 		is_right &= call.nr_sizes > 0;
 		call.nr_blocks++;
-		call.block = point->block_register == OUTCOME_IS_NULL
+		call.block = point->block_register == SINGLE_TRAP_IS_NULL
 				     ? 0
 				     : (uint64_t)registers[point->block_register];
 		call.offset = point->offset;
@@ -262,7 +262,7 @@ static void debians_libc_has_points(void **state)
 		skip();
 	assert_true(libc.nr_points > 0);
 	for (int i = 0; i < libc.nr_points; i++)
-		nr_null += libc.points[i].block_register == OUTCOME_IS_NULL;
+		nr_null += libc.points[i].block_register == SINGLE_TRAP_IS_NULL;
 	/* Only a size that is too large fails without a cheap place. */
 	assert_int_equal(nr_null, 1);
 }
@@ -288,7 +288,7 @@ static int find_libc(void **state)
 	if (fd < 0 || elf_image_init(&image, fd))
 		return -1;
 	elf_image_find_functions(&image, names, 1, &function);
-	libc.nr_points = outcome_points_find(&image, &function, 0, &kernel, libc.points);
+	libc.nr_points = single_trap_points_find(&image, &function, 0, &kernel, libc.points);
 	elf_image_deinit(&image);
 	return libc.nr_points < 0 ? -1 : sigaction(SIGTRAP, &action, NULL);
 }

@@ -27,7 +27,7 @@ struct expected_point {
 	uint64_t offset;
 	int size_register, block_register;
 	uint32_t frame_bytes;
-	int32_t saved[OUTCOME_NR_SAVED];
+	int32_t saved[SINGLE_TRAP_NR_SAVED];
 };
 
 struct points_case {
@@ -60,8 +60,8 @@ static const struct points_case cases[] = {
 	 CODE(0x48, 0x83, 0xec, 0x08, 0xe8, 0x11, 0x00, 0x00, 0x00, 0x48, 0x85, 0xc0, 0x74, 0x07,
 	      0x48, 0xc7, 0x00, 0x00, 0x00, 0x00, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3, 0xc3),
 	 26,
-	 {{4, REGISTER_DI, OUTCOME_NOWHERE, 8, {-1, -1, -1, -1, -1, -1}},
-	  {12, OUTCOME_NOWHERE, REGISTER_AX, 8, {-1, -1, -1, -1, -1, -1}}},
+	 {{4, REGISTER_DI, SINGLE_TRAP_NOWHERE, 8, {-1, -1, -1, -1, -1, -1}},
+	  {12, SINGLE_TRAP_NOWHERE, REGISTER_AX, 8, {-1, -1, -1, -1, -1, -1}}},
 	 2},
 	/* push %rbx; mov %rdi,%rbx; test %rdi,%rdi; js 2f; call helper; test %rax,%rax; je 1f; movq
 	   $0,(%rax); 1: pop %rbx; ret; 2: xor %eax,%eax; pop %rbx; ret | helper: ret */
@@ -71,7 +71,7 @@ static const struct points_case cases[] = {
 	      0x31, 0xc0, 0x5b, 0xc3, 0xc3),
 	 32,
 	 {{17, REGISTER_BX, REGISTER_AX, 8, {0, -1, -1, -1, -1, -1}},
-	  {28, REGISTER_BX, OUTCOME_IS_NULL, 8, {0, -1, -1, -1, -1, -1}}},
+	  {28, REGISTER_BX, SINGLE_TRAP_IS_NULL, 8, {0, -1, -1, -1, -1, -1}}},
 	 2},
 	/* push %rbx; mov %rdi,%rbx; test %rdi,%rdi; js 2f; call helper; test %rax,%rax; je 1f; movq
 	   $0,(%rax); 1: pop %rbx; ret; 2: movl $12,(%rsi); jmp 3f; 3: xor %eax,%eax; pop %rbx; ret
@@ -82,7 +82,7 @@ static const struct points_case cases[] = {
 	      0xc7, 0x06, 0x0c, 0x00, 0x00, 0x00, 0xeb, 0x00, 0x31, 0xc0, 0x5b, 0xc3, 0xc3),
 	 40,
 	 {{17, REGISTER_BX, REGISTER_AX, 8, {0, -1, -1, -1, -1, -1}},
-	  {34, REGISTER_BX, OUTCOME_IS_NULL, 8, {0, -1, -1, -1, -1, -1}}},
+	  {34, REGISTER_BX, SINGLE_TRAP_IS_NULL, 8, {0, -1, -1, -1, -1, -1}}},
 	 2},
 	/* push %rbx; mov %rdi,%rbx; test %rdi,%rdi; js 2f; call helper; test %rax,%rax; je 1f; movq
 	   $0,(%rax); 1: pop %rbx; ret; 2: mov $16,%eax; pop %rbx; ret | helper: ret */
@@ -140,8 +140,8 @@ static const struct points_case cases[] = {
 	      0x48, 0x85, 0xc0, 0x74, 0x07, 0x48, 0xc7, 0x00, 0x00, 0x00, 0x00, 0x00, 0x48, 0x83,
 	      0xc4, 0x08, 0xc3, 0xc3),
 	 31,
-	 {{9, 10, OUTCOME_NOWHERE, 8, {-1, -1, -1, -1, -1, -1}},
-	  {17, OUTCOME_NOWHERE, REGISTER_AX, 8, {-1, -1, -1, -1, -1, -1}}},
+	 {{9, 10, SINGLE_TRAP_NOWHERE, 8, {-1, -1, -1, -1, -1, -1}},
+	  {17, SINGLE_TRAP_NOWHERE, REGISTER_AX, 8, {-1, -1, -1, -1, -1, -1}}},
 	 2},
 	/* mov %rdi,%rcx; xor %edi,%edi; syscall; test %rax,%rax; je 1f; movq $0,8(%rax); 1: ret */
 	{"size_lost_in_system_call",
@@ -501,8 +501,8 @@ static const struct points_case cases[] = {
 	      0x8b, 0x02, 0x48, 0x85, 0xc0, 0x74, 0x07, 0x48, 0xc7, 0x00, 0x00, 0x00, 0x00, 0x00,
 	      0xc3),
 	 29,
-	 {{6, REGISTER_DI, OUTCOME_NOWHERE, 0, {-1, -1, -1, -1, -1, -1}},
-	  {19, OUTCOME_NOWHERE, REGISTER_AX, 0, {-1, -1, -1, -1, -1, -1}}},
+	 {{6, REGISTER_DI, SINGLE_TRAP_NOWHERE, 0, {-1, -1, -1, -1, -1, -1}},
+	  {19, SINGLE_TRAP_NOWHERE, REGISTER_AX, 0, {-1, -1, -1, -1, -1, -1}}},
 	 2},
 	/* test %rcx,%rcx; je 1f; mov %rdx,%rax; jmp 2f; 1: mov %r8,%rax; 2: ret */
 	{"block_or_other",
@@ -551,7 +551,7 @@ static const struct points_case cases[] = {
 
 /* The points of the first @function_bytes of @code for the argument @size_arg. */
 static int find_points(const uint8_t *code, size_t size_bytes, uint64_t function_bytes,
-		       int size_arg, struct outcome_point ret[OUTCOME_MAX_POINTS])
+		       int size_arg, struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
 {
 	const struct elf_function function = {
 		.is_found = true, .offset = CODE_FILE_OFFSET, .size_bytes = function_bytes};
@@ -559,7 +559,7 @@ static int find_points(const uint8_t *code, size_t size_bytes, uint64_t function
 	int nr;
 
 	code_file_init(&file, code, size_bytes);
-	nr = outcome_points_find(&file.image, &function, size_arg, &kernel, ret);
+	nr = single_trap_points_find(&file.image, &function, size_arg, &kernel, ret);
 	code_file_deinit(&file);
 	return nr;
 }
@@ -573,8 +573,8 @@ static int count_simple_points(const struct code_file *file)
 {
 	const struct elf_function function = {
 		.is_found = true, .offset = CODE_FILE_OFFSET, .size_bytes = sizeof(simple_code)};
-	struct outcome_point points[OUTCOME_MAX_POINTS];
-	int nr = outcome_points_find(&file->image, &function, 0, &kernel, points);
+	struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
+	int nr = single_trap_points_find(&file->image, &function, 0, &kernel, points);
 
 	if (nr == 1)
 		assert_int_equal(points[0].offset, SIMPLE_POINT);
@@ -674,7 +674,8 @@ static void landing_pads_are_entries(void **state)
 	}
 }
 
-static bool is_expected(const struct outcome_point *point, const struct expected_point *expected)
+static bool is_expected(const struct single_trap_point *point,
+			const struct expected_point *expected)
 {
 	return point->offset == expected->offset &&
 	       point->size_register == expected->size_register &&
@@ -687,7 +688,7 @@ static void each_rule_holds(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct points_case *test = &cases[i];
-		struct outcome_point points[OUTCOME_MAX_POINTS];
+		struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
 		int nr = find_points(test->code, test->size_bytes, test->function_bytes, 0, points);
 
 		for (int j = 0; j < nr; j++)
@@ -705,7 +706,7 @@ static void each_rule_holds(void **state)
 static void the_size_is_any_argument(void **state)
 {
 	static const int registers[] = {7, 6, 2, 1, 8, 9};
-	struct outcome_point points[OUTCOME_MAX_POINTS];
+	struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
 
 	for (int i = 0; i < 6; i++) {
 		assert_int_equal(find_points(simple_code, sizeof(simple_code), sizeof(simple_code),
@@ -724,7 +725,7 @@ static void the_size_is_any_argument(void **state)
 static void unknown_sizes_have_no_points(void **state)
 {
 	static uint8_t code[CODE_FLOW_MAX_BYTES + 1];
-	struct outcome_point points[OUTCOME_MAX_POINTS];
+	struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
 
 	memcpy(code, cases[0].code, cases[0].size_bytes);
 	assert_int_equal(find_points(code, sizeof(code), 0, 0, points), 0);
@@ -737,10 +738,10 @@ static void cut_off_code_is_survived(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		for (uint64_t size = 0; size < cases[i].function_bytes; size++) {
-			struct outcome_point points[OUTCOME_MAX_POINTS];
+			struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
 			int nr = find_points(cases[i].code, cases[i].size_bytes, size, 0, points);
 
-			assert_in_range(nr, 0, OUTCOME_MAX_POINTS);
+			assert_in_range(nr, 0, SINGLE_TRAP_MAX_POINTS);
 			for (int j = 0; j < nr; j++)
 				assert_true(points[j].offset < size);
 		}
@@ -754,19 +755,19 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* Points of whatever code must be in it, in order, and have their registers and frames. */
-static void assert_sane(const struct outcome_point *points, int nr, size_t size_bytes)
+static void assert_sane(const struct single_trap_point *points, int nr, size_t size_bytes)
 {
-	assert_in_range(nr, 0, OUTCOME_MAX_POINTS);
+	assert_in_range(nr, 0, SINGLE_TRAP_MAX_POINTS);
 	for (int i = 0; i < nr; i++) {
 		assert_true(points[i].offset < size_bytes);
 		assert_true(i == 0 || points[i].offset > points[i - 1].offset);
-		assert_true(points[i].size_register >= OUTCOME_NOWHERE);
+		assert_true(points[i].size_register >= SINGLE_TRAP_NOWHERE);
 		assert_true(points[i].size_register < NR_REGISTERS);
-		assert_true(points[i].block_register >= OUTCOME_IS_NULL);
+		assert_true(points[i].block_register >= SINGLE_TRAP_IS_NULL);
 		assert_true(points[i].block_register < NR_REGISTERS);
-		assert_true(points[i].frame_bytes <= OUTCOME_MAX_FRAME_BYTES);
-		for (int j = 0; j < OUTCOME_NR_SAVED; j++)
-			assert_true(points[i].saved[j] == OUTCOME_UNCHANGED ||
+		assert_true(points[i].frame_bytes <= SINGLE_TRAP_MAX_FRAME_BYTES);
+		for (int j = 0; j < SINGLE_TRAP_NR_SAVED; j++)
+			assert_true(points[i].saved[j] == SINGLE_TRAP_UNCHANGED ||
 				    (points[i].saved[j] >= 0 &&
 				     (uint32_t)points[i].saved[j] < points[i].frame_bytes));
 	}
@@ -777,7 +778,7 @@ static void random_bytes_are_survived(void **state)
 	uint32_t seed = 4711;
 
 	for (int round = 0; round < 2000; round++) {
-		struct outcome_point points[OUTCOME_MAX_POINTS];
+		struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
 		uint8_t code[256];
 
 		for (size_t i = 0; i < sizeof(code); i++)
@@ -793,7 +794,7 @@ static void mutated_functions_are_survived(void **state)
 
 	for (int round = 0; round < 100; round++) {
 		for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-			struct outcome_point points[OUTCOME_MAX_POINTS];
+			struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
 			uint8_t code[256];
 
 			assert_true(cases[i].size_bytes <= sizeof(code));
@@ -813,7 +814,7 @@ static void mutated_functions_are_survived(void **state)
 static void endless_branches_end(void **state)
 {
 	static uint8_t code[32768];
-	struct outcome_point points[OUTCOME_MAX_POINTS];
+	struct single_trap_point points[SINGLE_TRAP_MAX_POINTS];
 
 	for (size_t i = 0; i + 2 < sizeof(code); i += 2) {
 		code[i] = 0x74; /* je, to and fro */

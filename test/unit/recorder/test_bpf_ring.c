@@ -18,11 +18,11 @@
 #define RING_BYTES  4096
 #define SECRET	    0x123456789abcdef1ULL
 #define HEADER	    ((uint32_t)sizeof(struct perf_event_header))
-#define SEALED	    (PROGRAM_RING_SEAL_BYTES + HEADER) /* what a record takes besides its bytes */
+#define SEALED	    (BPF_REC_RING_SEAL_BYTES + HEADER) /* what a record takes besides its bytes */
 #define RECORD_TYPE PERF_RECORD_SAMPLE
 
 struct fake_ring {
-	struct program_ring ring;
+	struct bpf_ring ring;
 	int fd;
 };
 
@@ -33,8 +33,8 @@ static int setup(void **state)
 	assert_non_null(fake);
 	fake->fd = memfd_create("ring", 0);
 	assert_true(fake->fd >= 0);
-	assert_int_equal(ftruncate(fake->fd, (off_t)program_ring_value_bytes(RING_BYTES)), 0);
-	assert_int_equal(program_ring_init(&fake->ring, fake->fd, RING_BYTES, SECRET), 0);
+	assert_int_equal(ftruncate(fake->fd, (off_t)bpf_ring_value_bytes(RING_BYTES)), 0);
+	assert_int_equal(bpf_ring_init(&fake->ring, fake->fd, RING_BYTES, SECRET), 0);
 	*state = fake;
 	return 0;
 }
@@ -43,7 +43,7 @@ static int teardown(void **state)
 {
 	struct fake_ring *fake = *state;
 
-	program_ring_deinit(&fake->ring);
+	bpf_ring_deinit(&fake->ring);
 	close(fake->fd);
 	free(fake);
 	return 0;
@@ -66,7 +66,7 @@ static uint64_t reserve(struct fake_ring *fake, uint32_t type, uint32_t bytes, i
 {
 	uint64_t at = fake->ring.control->head;
 	struct perf_event_header header = {.type = type, .size = (uint16_t)(HEADER + bytes)};
-	char *to = place(fake, at) + PROGRAM_RING_SEAL_BYTES;
+	char *to = place(fake, at) + BPF_REC_RING_SEAL_BYTES;
 
 	memcpy(to, &header, HEADER);
 	memset(to + HEADER, fill, bytes);
@@ -85,7 +85,7 @@ static uint64_t submit(struct fake_ring *fake, uint32_t bytes, int fill)
 static const struct perf_event_header *next(struct fake_ring *fake, bool *busy)
 {
 	*busy = false;
-	return program_ring_next(&fake->ring, program_ring_end(&fake->ring), busy);
+	return bpf_ring_next(&fake->ring, bpf_ring_end(&fake->ring), busy);
 }
 
 static void assert_next(struct fake_ring *fake, uint32_t bytes, int fill)
@@ -147,12 +147,12 @@ static void fillers_are_skipped(void **state)
 {
 	struct fake_ring *fake = *state;
 
-	seal(fake, reserve(fake, PROGRAM_RING_FILLER, 24, 'x'));
+	seal(fake, reserve(fake, BPF_REC_RING_FILLER, 24, 'x'));
 	submit(fake, 16, 'a');
-	seal(fake, reserve(fake, PROGRAM_RING_FILLER, 1000, 'x'));
-	seal(fake, reserve(fake, PROGRAM_RING_FILLER, 0, 'x'));
+	seal(fake, reserve(fake, BPF_REC_RING_FILLER, 1000, 'x'));
+	seal(fake, reserve(fake, BPF_REC_RING_FILLER, 0, 'x'));
 	submit(fake, 16, 'b');
-	seal(fake, reserve(fake, PROGRAM_RING_FILLER, 8, 'x'));
+	seal(fake, reserve(fake, BPF_REC_RING_FILLER, 8, 'x'));
 	assert_next(fake, 16, 'a');
 	assert_next(fake, 16, 'b');
 	assert_none(fake, false);
@@ -170,12 +170,12 @@ static void room_may_be_given_back(void **state)
 	bool busy = false;
 
 	fake->ring.control->head += 500;
-	end = program_ring_end(&fake->ring);
+	end = bpf_ring_end(&fake->ring);
 	fake->ring.control->head -= 500;
 	seal(fake, at);
-	assert_non_null(program_ring_next(&fake->ring, end, &busy));
+	assert_non_null(bpf_ring_next(&fake->ring, end, &busy));
 	assert_false(busy);
-	assert_null(program_ring_next(&fake->ring, end, &busy));
+	assert_null(bpf_ring_next(&fake->ring, end, &busy));
 	assert_true(busy);
 	assert_none(fake, false);
 	submit(fake, 16, 'b');
@@ -189,10 +189,10 @@ static void what_comes_behind_the_end_is_left_for_later(void **state)
 	bool busy = false;
 
 	submit(fake, 16, 'a');
-	end = program_ring_end(&fake->ring);
+	end = bpf_ring_end(&fake->ring);
 	submit(fake, 16, 'b');
-	assert_non_null(program_ring_next(&fake->ring, end, &busy));
-	assert_null(program_ring_next(&fake->ring, end, &busy));
+	assert_non_null(bpf_ring_next(&fake->ring, end, &busy));
+	assert_null(bpf_ring_next(&fake->ring, end, &busy));
 	assert_false(busy);
 	assert_next(fake, 16, 'b');
 }
@@ -205,10 +205,10 @@ static void space_is_given_back_when_consumed(void **state)
 	submit(fake, 16, 'b');
 	assert_next(fake, 16, 'a');
 	assert_int_equal(fake->ring.control->tail, 0);
-	program_ring_consume(&fake->ring);
+	bpf_ring_consume(&fake->ring);
 	assert_int_equal(fake->ring.control->tail, SEALED + 16);
 	assert_next(fake, 16, 'b');
-	program_ring_consume(&fake->ring);
+	bpf_ring_consume(&fake->ring);
 	assert_int_equal(fake->ring.control->tail, 2 * (SEALED + 16));
 }
 
@@ -225,7 +225,7 @@ static void records_go_on_behind_the_end(void **state)
 
 		nr_across += at % RING_BYTES + SEALED + bytes > RING_BYTES;
 		assert_next(fake, bytes, i);
-		program_ring_consume(&fake->ring);
+		bpf_ring_consume(&fake->ring);
 		assert_int_equal(fake->ring.control->tail, fake->ring.control->head);
 	}
 	assert_true(nr_across > 50);
@@ -237,7 +237,7 @@ static void the_largest_record_may_begin_at_the_end(void **state)
 
 	submit(fake, RING_BYTES - SEALED - 8, 'a');
 	assert_next(fake, RING_BYTES - SEALED - 8, 'a');
-	program_ring_consume(&fake->ring);
+	bpf_ring_consume(&fake->ring);
 	assert_int_equal(submit(fake, 65528 - HEADER, 'b') % RING_BYTES, RING_BYTES - 8);
 	assert_next(fake, 65528 - HEADER, 'b');
 }
@@ -263,7 +263,7 @@ static void old_bytes_are_no_seal(void **state)
 
 		submit(fake, 64 - SEALED, i);
 		assert_next(fake, 64 - SEALED, i);
-		program_ring_consume(&fake->ring);
+		bpf_ring_consume(&fake->ring);
 		/* The target guesses the position, not the secret. */
 		memcpy(place(fake, later), &word, sizeof(word));
 	}
@@ -273,14 +273,14 @@ static void old_bytes_are_no_seal(void **state)
 
 static void what_cannot_be_mapped_is_an_error(void **state)
 {
-	struct program_ring ring;
+	struct bpf_ring ring;
 	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
-	assert_true(program_ring_init(&ring, fds[0], RING_BYTES, SECRET) < 0);
-	program_ring_deinit(&ring); /* no-op */
-	assert_int_equal(program_ring_init(&ring, -1, RING_BYTES, SECRET), -EBADF);
-	program_ring_deinit(&ring);
+	assert_true(bpf_ring_init(&ring, fds[0], RING_BYTES, SECRET) < 0);
+	bpf_ring_deinit(&ring); /* no-op */
+	assert_int_equal(bpf_ring_init(&ring, -1, RING_BYTES, SECRET), -EBADF);
+	bpf_ring_deinit(&ring);
 	close(fds[0]);
 	close(fds[1]);
 }

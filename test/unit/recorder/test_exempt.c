@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whom the gate never stops, as /proc tells it. */
+/* Whom backpressure never stops, as /proc tells it. */
 #include "recorder/processes/exempt.h"
 
 #include <pty.h>

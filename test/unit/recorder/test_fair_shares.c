@@ -48,10 +48,10 @@ static struct probe_set make_set(size_t nr, uid_t owner)
 }
 
 /* Returns how many are left out. */
-static size_t take(struct probe_programs *programs, struct probe_set *set)
+static size_t take(struct bpf_recorder *programs, struct probe_set *set)
 {
 	const struct probe_file *left_out;
-	size_t nr = program_places_find_shared(programs, set, false, &left_out);
+	size_t nr = bpf_sites_find_shared(programs, set, false, &left_out);
 
 	assert_true((nr > 0) == (left_out != NULL));
 	return nr;
@@ -59,8 +59,8 @@ static size_t take(struct probe_programs *programs, struct probe_set *set)
 
 static void a_user_has_a_share_of_the_places(void **state)
 {
-	_cleanup_free_ struct probe_programs *programs = calloc(1, sizeof(*programs));
-	const size_t share = PROGRAM_USER_SHARE / NR_FUNCTIONS;
+	_cleanup_free_ struct bpf_recorder *programs = calloc(1, sizeof(*programs));
+	const size_t share = BPF_REC_USER_SHARE / NR_FUNCTIONS;
 	struct probe_set users[6], system = make_set(8, 0);
 	size_t nr_users = 0, nr_left_out = 0;
 
@@ -75,13 +75,13 @@ static void a_user_has_a_share_of_the_places(void **state)
 		nr_left_out += take(programs, &users[i]);
 	for (size_t i = 0; i < programs->nr_places; i++)
 		nr_users += programs->places[i].file->owner != 0;
-	assert_true(nr_users <= PROGRAM_USERS_SHARE);
-	assert_true(nr_users > PROGRAM_USERS_SHARE - NR_FUNCTIONS);
+	assert_true(nr_users <= BPF_REC_USERS_SHARE);
+	assert_true(nr_users > BPF_REC_USERS_SHARE - NR_FUNCTIONS);
 	assert_true(nr_left_out > 0);
 	assert_int_equal(take(programs, &system), 0);
 
 	/* Where processes were named, there is no share, but an end. */
-	assert_int_equal(program_places_find(programs, &users[0], false), -E2BIG);
+	assert_int_equal(bpf_sites_find(programs, &users[0], false), -E2BIG);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
 		probe_set_deinit(&users[i]);
 	probe_set_deinit(&system);

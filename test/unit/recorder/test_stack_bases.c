@@ -15,16 +15,16 @@ static unsigned long long table[STACK_TOPS];
 
 static void learn(unsigned int tgid, unsigned long long sp, unsigned long long top)
 {
-	unsigned long long hash = stack_top_hash(tgid, sp);
+	unsigned long long hash = stack_base_hash(tgid, sp);
 
-	table[stack_top_index(hash)] = stack_top_entry(hash, top);
+	table[stack_base_index(hash)] = stack_base_entry(hash, top);
 }
 
 static unsigned long long find(unsigned int tgid, unsigned long long sp)
 {
-	unsigned long long hash = stack_top_hash(tgid, sp);
+	unsigned long long hash = stack_base_hash(tgid, sp);
 
-	return stack_top_of(hash, table[stack_top_index(hash)]);
+	return stack_base_of(hash, table[stack_base_index(hash)]);
 }
 
 static void tops_are_found_by_process_and_place(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The gate's table of processes, as the BPF programs and the recorder use it, and what the guard
- * does with it.
+ * Backpressure's table of processes, as the BPF programs and the recorder use it, and what the
+ * watchdog does with it.
  */
 #include "common/clock.h"
 #include "recorder/target_table/target_table.h"
@@ -24,7 +24,7 @@
 
 static int setup(void **state)
 {
-	*state = mmap(NULL, sizeof(struct gate_shared), PROT_READ | PROT_WRITE,
+	*state = mmap(NULL, sizeof(struct target_table), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(*state, MAP_FAILED);
 	return 0;
@@ -32,90 +32,90 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	return munmap(*state, sizeof(struct gate_shared));
+	return munmap(*state, sizeof(struct target_table));
 }
 
 /* The @nth process id after @tgid that is looked for at the same place. */
 static unsigned int same_slot(unsigned int tgid, int nth)
 {
-	unsigned int slot = gate_target_slot(tgid);
+	unsigned int slot = target_slot(tgid);
 
 	while (nth > 0)
-		nth -= gate_target_slot(++tgid) == slot;
+		nth -= target_slot(++tgid) == slot;
 	return tgid;
 }
 
 static void removed_entries_are_nobody(void **state)
 {
-	struct gate_shared *shared = *state;
-	unsigned int tgid = same_slot(GATE_INIT, 1);
+	struct target_table *shared = *state;
+	unsigned int tgid = same_slot(TARGET_INIT, 1);
 
-	assert_non_null(gate_table_add(shared, tgid));
-	gate_table_remove(shared, tgid);
-	assert_null(gate_table_find(shared, tgid));
+	assert_non_null(target_table_add(shared, tgid));
+	target_table_remove(shared, tgid);
+	assert_null(target_table_find(shared, tgid));
 	/* Whose children are everybody's orphans. */
-	for (unsigned int init = 0; init <= GATE_INIT; init++) {
-		assert_null(gate_table_find(shared, init));
-		assert_null(gate_table_add(shared, init));
+	for (unsigned int init = 0; init <= TARGET_INIT; init++) {
+		assert_null(target_table_find(shared, init));
+		assert_null(target_table_add(shared, init));
 	}
-	for (size_t i = 0; i < GATE_MAX_TARGETS; i++)
-		assert_false(gate_is_process(shared->targets[i].tgid));
+	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++)
+		assert_false(target_is_process(shared->targets[i].tgid));
 	/* No id of 32 bits is what stands for none. */
-	assert_null(gate_table_find(shared, UINT32_MAX));
-	assert_null(gate_table_find(shared, UINT32_MAX - 1));
+	assert_null(target_table_find(shared, UINT32_MAX));
+	assert_null(target_table_find(shared, UINT32_MAX - 1));
 }
 
 static void removed_entries_are_used_again(void **state)
 {
-	struct gate_shared *shared = *state;
+	struct target_table *shared = *state;
 	unsigned int first = same_slot(PID, 0), second = same_slot(PID, 1),
 		     third = same_slot(PID, 2);
-	struct gate_target *target = gate_table_add(shared, first);
+	struct target *target = target_table_add(shared, first);
 
-	assert_non_null(gate_table_add(shared, second));
+	assert_non_null(target_table_add(shared, second));
 	target->job_stopped = target->linked = 1;
-	target->role = GATE_SPARED;
-	gate_table_remove(shared, first);
+	target->role = TARGET_SPARED;
+	target_table_remove(shared, first);
 	/* Behind a removed entry, each is found, and is not added twice. */
-	assert_ptr_equal(gate_table_add(shared, second), gate_table_find(shared, second));
-	assert_ptr_not_equal(gate_table_find(shared, second), target);
+	assert_ptr_equal(target_table_add(shared, second), target_table_find(shared, second));
+	assert_ptr_not_equal(target_table_find(shared, second), target);
 	/* What somebody marked just after it was removed is not the next one's. */
 	target->job_stopped = 1;
-	assert_ptr_equal(gate_table_add(shared, third), target);
+	assert_ptr_equal(target_table_add(shared, third), target);
 	assert_int_equal(target->job_stopped, 0);
 	assert_int_equal(target->linked, 0);
-	assert_int_equal(target->role, GATE_RECORDED);
+	assert_int_equal(target->role, TARGET_RECORDED);
 }
 
 /* Two threads may add their process at once. */
 static void all_entries_of_a_process_are_removed(void **state)
 {
-	struct gate_shared *shared = *state;
-	unsigned int slot = gate_target_slot(PID);
+	struct target_table *shared = *state;
+	unsigned int slot = target_slot(PID);
 
 	for (unsigned int i = 0; i < 3; i++)
-		shared->targets[(slot + i) & (GATE_MAX_TARGETS - 1)].tgid = PID;
-	gate_table_remove(shared, PID);
-	assert_null(gate_table_find(shared, PID));
-	assert_non_null(gate_table_add(shared, same_slot(PID, 1)));
-	assert_null(gate_table_find(shared, PID));
+		shared->targets[(slot + i) & (TARGET_TABLE_SIZE - 1)].tgid = PID;
+	target_table_remove(shared, PID);
+	assert_null(target_table_find(shared, PID));
+	assert_non_null(target_table_add(shared, same_slot(PID, 1)));
+	assert_null(target_table_find(shared, PID));
 }
 
 static void a_full_table_adds_nobody(void **state)
 {
-	struct gate_shared *shared = *state;
+	struct target_table *shared = *state;
 
-	for (int i = 0; i < GATE_MAX_PROBES; i++)
-		assert_non_null(gate_table_add(shared, same_slot(PID, i)));
-	assert_null(gate_table_add(shared, same_slot(PID, GATE_MAX_PROBES)));
-	assert_null(gate_table_find(shared, same_slot(PID, GATE_MAX_PROBES)));
+	for (int i = 0; i < TARGET_MAX_SEARCH; i++)
+		assert_non_null(target_table_add(shared, same_slot(PID, i)));
+	assert_null(target_table_add(shared, same_slot(PID, TARGET_MAX_SEARCH)));
+	assert_null(target_table_find(shared, same_slot(PID, TARGET_MAX_SEARCH)));
 }
 
 /* A child that only waits, and is stopped; a target of @shared. */
-static struct gate_target *stopped_child(struct gate_shared *shared, pid_t *ret)
+static struct target *stopped_child(struct target_table *shared, pid_t *ret)
 {
 	pid_t pid = fork();
-	struct gate_target *target;
+	struct target *target;
 	int status;
 
 	if (pid == 0)
@@ -125,7 +125,7 @@ static struct gate_target *stopped_child(struct gate_shared *shared, pid_t *ret)
 	kill(pid, SIGSTOP);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	assert_true(WIFSTOPPED(status));
-	target = gate_table_add(shared, (unsigned int)pid);
+	target = target_table_add(shared, (unsigned int)pid);
 	assert_non_null(target);
 	target->stopped = 1;
 	target->stopped_ns = clock_now_ns();
@@ -148,33 +148,33 @@ static void end_child(pid_t pid)
 
 static void the_guard_ends_stops_in_time(void **state)
 {
-	struct gate_shared *shared = *state;
+	struct target_table *shared = *state;
 	pid_t pid;
-	struct gate_target *target = stopped_child(shared, &pid);
+	struct target *target = stopped_child(shared, &pid);
 
-	guard_continue_overdue(shared, target->stopped_ns + SECOND_NS / 2);
+	watchdog_continue_overdue(shared, target->stopped_ns + SECOND_NS / 2);
 	assert_false(has_continued(pid));
 	assert_int_equal(shared->overdue, 0);
-	guard_continue_overdue(shared, target->stopped_ns + GATE_MAX_STOP_NS - 1);
+	watchdog_continue_overdue(shared, target->stopped_ns + TARGET_MAX_STOP_NS - 1);
 	assert_true(has_continued(pid));
 	assert_int_equal(shared->overdue, 1);
-	assert_false(guard_has_stopped(shared));
+	assert_false(watchdog_has_stopped(shared));
 	end_child(pid);
 }
 
 static void set_up_work_has_a_limit_of_its_own(void **state)
 {
-	struct gate_shared *shared = *state;
+	struct target_table *shared = *state;
 	pid_t pid;
-	struct gate_target *target = stopped_child(shared, &pid);
+	struct target *target = stopped_child(shared, &pid);
 
 	target->set_up = 1;
-	target->forks = GATE_FORKS_WANTED;
+	target->forks = TARGET_FORKS_WANTED;
 	shared->any_stopped = 1;
-	guard_continue_targets(shared, false);
-	guard_continue_overdue(shared, target->stopped_ns + GATE_MAX_STOP_NS);
+	watchdog_continue_targets(shared, false);
+	watchdog_continue_overdue(shared, target->stopped_ns + TARGET_MAX_STOP_NS);
 	assert_false(has_continued(pid));
-	guard_continue_overdue(shared, target->stopped_ns + GATE_MAX_SET_UP_NS - 1);
+	watchdog_continue_overdue(shared, target->stopped_ns + TARGET_MAX_SET_UP_NS - 1);
 	assert_true(has_continued(pid));
 	assert_int_equal(shared->overdue, 0);
 	assert_int_equal(shared->set_up_overdue, 1);
@@ -184,15 +184,15 @@ static void set_up_work_has_a_limit_of_its_own(void **state)
 
 static void others_stops_stay(void **state)
 {
-	struct gate_shared *shared = *state;
+	struct target_table *shared = *state;
 	pid_t pid;
-	struct gate_target *target = stopped_child(shared, &pid);
+	struct target *target = stopped_child(shared, &pid);
 
 	target->job_stopped = 1;
 	shared->any_stopped = 1;
-	guard_continue_targets(shared, true);
+	watchdog_continue_targets(shared, true);
 	assert_false(has_continued(pid));
-	assert_false(guard_has_stopped(shared));
+	assert_false(watchdog_has_stopped(shared));
 	end_child(pid);
 }
 
