@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The formats that other tools read, each read by its tool. The recording is made up, with names that
-# no format may take for its own syntax (test/unit/test_report_formats.c); nothing is recorded here.
+# no format may take for its own syntax (test/unit/report/test_report_formats.c); nothing is recorded here.
 
 bats_require_minimum_version 1.5.0
 BUILD_DIR=${BUILD_DIR:?the build directory}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# cmake -D SOURCE_DIR=report/html -D OUTPUT=FILE.c -P embed.cmake: the page that report/html.c fills, as two
+# cmake -D SOURCE_DIR=report/html -D OUTPUT=FILE.c -P embed.cmake: the page that html_page.c fills, as two
 # arrays of bytes, before and behind the data. The style and the scripts go into the page, and their
 # hashes into its Content-Security-Policy, so that a browser runs them and nothing else.
 cmake_minimum_required(VERSION 3.25)
