@@ -98,7 +98,7 @@ assert_kind() {
 	file=$TARGETS/resources
 	offset=$(readelf -sW "$file" | awk '$8 == "widget_unref" { print $2; exit }')
 	line=$(awk '/^static .*widget_ref\(/ { print NR + 2; exit }' \
-		"$SOURCE_DIR/test/targets/resources.c")
+		"$SOURCE_DIR/test/targets/heap/resources.c")
 	record_attached resources --no-heap \
 		--ref "widget=widget_new:ret | targets/resources.c:$line:arg1 / resources+0x$offset:arg1"
 	assert_kind widget
