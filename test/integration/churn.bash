@@ -159,7 +159,7 @@ maybe_list_probes() {
 kill_once() {
 	rm -f killed.data
 	start_recorder -o killed.data "${@:2}"
-	read -rt "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))" <><(:) || true
+	nap "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
 	kill_recorder
 	assert_readable killed.data
 	maybe_list_probes

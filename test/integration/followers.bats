@@ -139,7 +139,7 @@ no_probes_left() {
 		attach
 		go_target
 		deadline=$((RANDOM % 12))
-		read -rt "$(printf '0.%03d' $deadline)" <><(:) || true
+		nap "$(printf '0.%03d' $deadline)"
 		kill -KILL "$LEAKREC_PID"
 		wait "$LEAKREC_PID" 2>/dev/null || true
 		# It says how many workers there were only when all of them have ended.

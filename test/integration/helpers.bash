@@ -139,6 +139,14 @@ kill_now() {
 	done
 }
 
+NAP=${BATS_FILE_TMPDIR:-$BATS_TEST_TMPDIR}/nap
+
+# nap SECONDS: without a process; nobody writes to the FIFO. Only for who looks again, or is to be late.
+nap() {
+	[[ -p $NAP ]] || mkfifo "$NAP" || [[ -p $NAP ]]
+	read -rt "$1" <>"$NAP" || true
+}
+
 # wait_until SECONDS COMMAND...: until the command succeeds. WAIT_FACTOR is for machines that are slow.
 wait_until() {
 	local deadline=$((SECONDS + $1 * ${WAIT_FACTOR:-1}))
@@ -149,7 +157,7 @@ wait_until() {
 			fail "waited in vain for: $*"
 			return
 		fi
-		read -rt 0.02 <><(:) || true # a nap without a process
+		nap 0.02
 	done
 }
 
