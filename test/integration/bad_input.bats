@@ -272,24 +272,3 @@ gone_pid() {
 	refused 2 "" "$BIN/leakprobe" add
 	refused 2 "" "$BIN/leakprobe" frobnicate
 }
-
-@test "bad input: a recorder that was killed: its file is read, its probes go next time" {
-	start_target leaky_daemon --interval-us 100
-	attach --perf-events
-	go_target
-	wait_until 60 has_grown_to perf.data 300000
-	our_probes | grep -q "^leakrec${LEAKREC_PID}_"
-	kill -KILL "$LEAKREC_PID"
-	wait "$LEAKREC_PID" || true
-	[[ -e /proc/$RECORDED_PID ]]
-	"$BIN/leakprobe" list >/dev/null
-	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 -o next.data
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
-	kill -TERM "$RECORDED_PID"
-	finish_target
-	run --separate-stderr "$BIN/leakparse" -i perf.data
-	assert_equal status "$status" 1
-	[[ $stderr == *"did not finish"* || $stderr == *killed* ]] || fail "$stderr"
-	grep -q '^# summary .*truncated=1' <<<"$output"
-	(($(grep -c '^leak 3072 ' <<<"$output") > 1))
-}

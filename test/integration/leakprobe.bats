@@ -137,11 +137,15 @@ definitions() {
 }
 
 @test "leakprobe: del --pid" {
+	local group
+
 	start_target cases_static --rounds 1
 	add_probes --pid "$RECORDED_PID"
-	grep -q leakprobe_cases_static "$TRACEFS/uprobe_events"
+	group=$(added_groups)
+	[[ $group == leakprobe_cases_static_* ]]
+	grep -q ":$group/" "$TRACEFS/uprobe_events"
 	"$BIN/leakprobe" del --pid "$RECORDED_PID"
-	run ! grep leakprobe_cases_static "$TRACEFS/uprobe_events"
+	run ! grep ":$group/" "$TRACEFS/uprobe_events"
 	go_target
 	finish_target
 }
@@ -149,7 +153,7 @@ definitions() {
 @test "leakprobe: a static program's allocators are in its executable" {
 	start_target cases_static --rounds 1
 	add_probes --pid "$RECORDED_PID"
-	grep -E 'leakprobe_cases_static[^ ]*/malloc ' "$TRACEFS/uprobe_events" | grep -q /cases_static:
+	grep -E ":$(added_groups)/malloc " "$TRACEFS/uprobe_events" | grep -q /cases_static:
 	go_target
 	finish_target
 }

@@ -7,6 +7,7 @@
 bats_require_minimum_version 1.5.0
 load helpers
 load churn
+load mappings
 
 setup() {
 	common_setup
@@ -134,6 +135,40 @@ attach_all() {
 	for pid in "$reader_pid" "$LEAKREC_PID" "$guard_pid"; do
 		assert_equal "leaks of $pid" "$(leaks_of "$pid")" ""
 	done
+}
+
+@test "machine: mappings" {
+	start_target mappings
+	attach_all -a --no-heap --with mmap
+	go_target
+	finish_target
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	"$BIN/leakparse" --order time --stack '/mappings$' <perf.data >leaks
+	grep '^left ' truth | sort | diff - <(left)
+	assert_summary lost 0
+}
+
+# Whoever records next removes them, be it another test's recorder.
+@test "machine: a recorder that was killed: its file is read, its probes go next time" {
+	start_target leaky_daemon --interval-us 100
+	attach --perf-events
+	go_target
+	wait_until 60 has_grown_to perf.data 300000
+	kill -KILL "$LEAKREC_PID"
+	wait "$LEAKREC_PID" || true
+	[[ -e /proc/$RECORDED_PID ]]
+	our_probes | grep -q "^leakrec${LEAKREC_PID}_"
+	"$BIN/leakprobe" list >/dev/null
+	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 -o next.data
+	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	run --separate-stderr "$BIN/leakparse" -i perf.data
+	assert_equal status "$status" 1
+	[[ $stderr == *"did not finish"* || $stderr == *killed* ]] || fail "$stderr"
+	grep -q '^# summary .*truncated=1' <<<"$output"
+	(($(grep -c '^leak 3072 ' <<<"$output") > 1))
 }
 
 # --- A cgroup ---

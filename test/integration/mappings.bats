@@ -6,6 +6,7 @@
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load helpers
+load mappings
 
 LARGE=3145728 # of the target
 
@@ -16,18 +17,6 @@ setup() {
 
 teardown() {
 	common_teardown
-}
-
-# What is left of mappings, by function, as the target says it.
-left() {
-	awk '/^[a-z#]/ { kept = $1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/; size = $2; next }
-		kept && $NF ~ /\/mappings(_static)?\)$/ {
-			sub(/\+.*/, "", $1)
-			if ($1 ~ /^_*(mmap|mmap64|mremap|brk|sbrk|syscall)$/)
-				next
-			regions[$1]++; bytes[$1] += size; kept = 0
-		}
-		END { for (f in regions) print "left", f, regions[f], bytes[f] }' leaks | sort
 }
 
 # "REGIONS BYTES" of all that is left, by what leakparse says and by the truth.
@@ -146,22 +135,6 @@ assert_perf_reads() {
 	record_command mappings --no-heap --with mmap
 	grep '^left ' truth | sort | diff - <(left)
 	assert_equal "large blocks" "$(grep -c '^leak .* [a-z_]*alloc ' leaks)" 0
-}
-
-@test "mappings: of the whole machine" {
-	start_target mappings
-	: >leakrec.err
-	"$BIN/leakrec" -a --no-heap --with mmap -o perf.data 2>leakrec.err 3>&- &
-	LEAKREC_PID=$!
-	STARTED_PIDS+=("$LEAKREC_PID")
-	wait_until 60 is_recording "$LEAKREC_PID"
-	go_target
-	finish_target
-	kill -INT "$LEAKREC_PID"
-	finish_leakrec
-	"$BIN/leakparse" --order time --stack '/mappings$' <perf.data >leaks
-	grep '^left ' truth | sort | diff - <(left)
-	assert_summary lost 0
 }
 
 @test "mappings: what the allocator has mapped, if asked for" {
