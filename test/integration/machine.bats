@@ -171,6 +171,34 @@ attach_all() {
 	(($(grep -c '^leak 3072 ' <<<"$output") > 1))
 }
 
+# --- Numbers of processes, which the target chooses for the whole machine ---
+
+# Both are forks of one heap: what they hold has the same addresses.
+assert_two_of_one_pid() {
+	assert_truth
+	assert_events
+	assert_no_unexpected
+	assert_equal "processes that leak" "$(awk '$1 == "leak" { print $6 }' leaks | sort -u)" "$(truth reused)"
+	assert_equal "blocks of the first" "$(grep -c '^leak 593 ' leaks)" 13
+	assert_equal "blocks of the next" "$(grep -c '^leak 600 ' leaks)" 13
+	assert_equal "addresses" "$(awk '$1 == "leak" { print $3 }' leaks | sort -u | wc -l)" 13
+}
+
+@test "machine: two of one number, started" {
+	record_command pid_reuse
+	assert_two_of_one_pid
+}
+
+@test "machine: two of one number, attached" {
+	record_attached pid_reuse
+	assert_two_of_one_pid
+}
+
+@test "machine: two of one number, with perf events" {
+	record_attached pid_reuse --perf-events
+	assert_two_of_one_pid
+}
+
 # --- A cgroup ---
 
 @test "machine: a cgroup, exactly" {

@@ -126,29 +126,3 @@ teardown() {
 	"$BIN/leakparse" --summary -i perf.data >screen
 	! grep -q 'processes hold them' screen || fail "there is one"
 }
-
-# Both are forks of one heap: what they hold has the same addresses.
-assert_two_of_one_pid() {
-	assert_truth
-	assert_events
-	assert_no_unexpected
-	assert_equal "processes that leak" "$(awk '$1 == "leak" { print $6 }' leaks | sort -u)" "$(truth reused)"
-	assert_equal "blocks of the first" "$(grep -c '^leak 593 ' leaks)" 13
-	assert_equal "blocks of the next" "$(grep -c '^leak 600 ' leaks)" 13
-	assert_equal "addresses" "$(awk '$1 == "leak" { print $3 }' leaks | sort -u | wc -l)" 13
-}
-
-@test "processes: two of one number, started" {
-	record_command pid_reuse
-	assert_two_of_one_pid
-}
-
-@test "processes: two of one number, attached" {
-	record_attached pid_reuse
-	assert_two_of_one_pid
-}
-
-@test "processes: two of one number, with perf events" {
-	record_attached pid_reuse --perf-events
-	assert_two_of_one_pid
-}
