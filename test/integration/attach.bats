@@ -141,6 +141,7 @@ has_libc() {
 	thread=$(find "/proc/$pid/task" -maxdepth 1 -name '[0-9]*' ! -name "$pid" -printf '%f')
 	run -1 "$BIN/leakrec" -p "$thread" -o thread.data
 	[[ $output == *"$thread is a thread of process $pid: name that one"* ]] || fail "$output"
+	kill_now "${STARTED_PIDS[@]}"
 }
 
 # As pidof and pgrep -f find it, for who kills the recorder.

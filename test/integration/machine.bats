@@ -23,8 +23,11 @@ setup() {
 }
 
 teardown() {
-	common_teardown
-	wait_until 60 remove_cgroup
+	local status=0
+
+	common_teardown || status=1
+	wait_until 60 remove_cgroup || status=1
+	return $status
 }
 
 remove_cgroup() {

@@ -23,8 +23,11 @@ setup() {
 }
 
 teardown() {
-	common_teardown
-	[[ -z $CGROUP ]] || wait_until 60 rmdir "$CGROUP"
+	local status=0
+
+	common_teardown || status=1
+	[[ -z $CGROUP ]] || wait_until 60 rmdir "$CGROUP" || status=1
+	return $status
 }
 
 end_loops() {
