@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Recording under load: the target endless_churn, how to see whether it runs, and what must hold after
-# leakrec was killed. For overload.bats and test/bench/kill-loop; after helpers.bash.
+# leakrec was killed. For overload.bats, held_back.bats and others, and test/bench/kill-loop; after helpers.bash.
 
 # Gives the targets a libc of their own, which nobody has put probes on: leakrec adds them, and removes
 # them.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What becomes of a recording on its way out: compressed or not it holds the same; a full disk, a reader
 # that comes late and one that never comes lose nothing that could be kept, and end when told to.
-# overload.bats has the same without -z, for the targets' sake.
+# held_back.bats has the same without -z, for the targets' sake.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 # shellcheck disable=SC2002,SC2086 # cat makes pipes of files, and $DAEMON is a list of words
