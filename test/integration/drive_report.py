@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-drive_report.py CHECK REPORT.html [ARGUMENT]: opens leakparse's HTML report in headless Chromium and uses
-it as people do. Reports are of test/targets/leak_kinds but for `open` and `clean`. Fails with what it saw.
+drive_report.py CHECK[,CHECK...] REPORT.html [ARGUMENT]: opens leakparse's HTML report in headless Chromium,
+anew for each check, and uses it as people do. Reports are of test/targets/leak_kinds but for `open` and `clean`. Fails with what it saw.
 
   open SECONDS   opens within that time, or as much more as the machine is slower, and prints it
   load, search, flame, points, range, table, hostile, theme, print, offline
@@ -10,6 +10,7 @@ it as people do. Reports are of test/targets/leak_kinds but for `open` and `clea
   clean          a report of a program that leaks nothing
   pictures DIR   writes screenshots, light and dark
 """
+import json
 import sys
 
 from browser import Browser
@@ -101,15 +102,26 @@ def check_search(browser):
     expect_in("the empty table", "No stack", text(browser, "#table-room"))
 
 
+def find(browser, view, name, step_x, step_y):
+    """Points at what the view shows of a function. Moves come from within the page until it is found:
+    those from outside wait for a frame each."""
+    browser.place(f"{view} canvas")
+    place = browser.evaluate(
+        f"(() => {{ const canvas = document.querySelector('{view} canvas'), r = canvas.getBoundingClientRect();"
+        f"const status = document.querySelector('{view}-status');"
+        f"for (let y = r.y + {step_y} / 2; y < r.bottom; y += {step_y})"
+        f"for (let x = r.x + {step_x} / 2; x < r.right; x += {step_x}) {{"
+        "canvas.dispatchEvent(new MouseEvent('mousemove', { clientX: x, clientY: y, bubbles: true }));"
+        f"if (status.textContent.startsWith({json.dumps(name + ' ')})) return [x, y]; }} }})()")
+    if not place:
+        raise AssertionError(f"{view} shows nothing of {name}")
+    browser.mouse("mouseMoved", *place)
+    expect("what the pointer is at", text(browser, f"{view}-status").startswith(name + " "), True)
+    return place
+
+
 def find_box(browser, name):
-    """Points at the box of a function in the flame graph."""
-    x, y, width, height = browser.place("#flame canvas")
-    for row in range(int(height // 19)):
-        for step in range(1, 40):
-            browser.mouse("mouseMoved", x + width * step / 40, y + row * 19 + 9)
-            if text(browser, "#flame-status").startswith(name + " "):
-                return x + width * step / 40, y + row * 19 + 9
-    raise AssertionError(f"the flame graph has no box {name}")
+    return find(browser, "#flame", name, 20, 19)
 
 
 def check_flame(browser):
@@ -140,13 +152,7 @@ def check_flame(browser):
 
 
 def find_point(browser, name):
-    x, y, width, height = browser.place("#points canvas")
-    for column in range(90, int(width), 10):
-        for row in range(12, int(height) - 30, 9):
-            browser.mouse("mouseMoved", x + column, y + row)
-            if text(browser, "#points-status").startswith(name + " "):
-                return x + column, y + row
-    raise AssertionError(f"no point is {name}'s")
+    return find(browser, "#points", name, 10, 9)
 
 
 def check_points(browser):
@@ -294,15 +300,17 @@ def check_pictures(browser, directory):
 
 
 def main():
-    check, path, *arguments = sys.argv[1:]
+    checks, path, *arguments = sys.argv[1:]
     with Browser() as browser:
-        took = browser.open(path)
-        if check == "open":
-            arguments.append(took)
-        globals()["check_" + check](browser, *arguments)
-        expect("errors in the page", browser.errors, [])
-        if len(browser.requests) != 1 and check != "offline":
-            raise AssertionError(f"the page asked for more than itself: {browser.requests}")
+        for check in checks.split(","):
+            browser.set_dark(False)
+            browser.requests.clear()
+            took = browser.open(path)
+            given = [*arguments, took] if check == "open" else arguments
+            globals()["check_" + check](browser, *given)
+            expect("errors in the page", browser.errors, [])
+            if len(browser.requests) != 1 and check != "offline":
+                raise AssertionError(f"the page asked for more than itself: {browser.requests}")
 
 
 if __name__ == "__main__":

@@ -37,33 +37,17 @@ drive() {
 
 @test "html: the report loads, and asks for nothing but itself" {
 	report leak_kinds
-	drive load report.html
-	drive offline report.html
+	drive load,offline report.html
 }
 
-@test "html: search" {
+@test "html: search, a range of time; the table sorts, filters and has a keyboard" {
 	report leak_kinds
-	drive search report.html
+	drive search,range,table report.html
 }
 
-@test "html: the flame graph zooms, filters and has a keyboard" {
+@test "html: the flame graph zooms, filters and has a keyboard; a point's click selects its stack everywhere" {
 	report leak_kinds
-	drive flame report.html
-}
-
-@test "html: a point names its stack, and a click selects it everywhere" {
-	report leak_kinds
-	drive points report.html
-}
-
-@test "html: a range of time" {
-	report leak_kinds
-	drive range report.html
-}
-
-@test "html: the table sorts, filters and has a keyboard" {
-	report leak_kinds
-	drive table report.html
+	drive flame,points report.html
 }
 
 @test "html: names that are HTML are shown, not run" {
@@ -75,8 +59,7 @@ drive() {
 
 @test "html: light, dark, and printed" {
 	report leak_kinds
-	drive theme report.html
-	drive print report.html
+	drive print,theme report.html
 }
 
 @test "html: a program without leaks" {
