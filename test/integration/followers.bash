@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# What must hold of fork_storm's recordings. After helpers.bash.
+
+# assert_storm [SIZE...]: blocks of the sizes that only fork_storm's own processes hold, or of these.
+assert_storm() {
+	local size wrong=0 sizes=(4000 4100 4200)
+
+	((!$#)) || sizes=("$@")
+	for size in "${sizes[@]}"; do
+		assert_equal "held blocks of $size bytes" "$(grep -c "^leak $size " leaks)" \
+			"$(truth "held_$size")" || wrong=1
+	done
+	assert_summary lost 0 || wrong=1
+	((!wrong)) || fail "$(cat leakrec.err)"
+	assert_no_unexpected
+}
+
+no_probes_left() {
+	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+}
