@@ -279,6 +279,20 @@ record_command() {
 	parse
 }
 
+# recorded NAME "TARGET ARG..." [OPTION...]: the same, once for all tests of the file that give that name.
+recorded() {
+	local kept=$BATS_FILE_TMPDIR/$1
+
+	if [[ ! -e $kept ]]; then
+		record_command "${@:2}"
+		mkdir "$kept.new"
+		cp truth perf.data leaks leakrec.err "$kept.new"
+		mv "$kept.new" "$kept"
+	fi
+	cp "$kept"/* .
+	rm -f events
+}
+
 parse() {
 	rm -f events
 	# In time order recordings of the same program can be compared; verdicts depend on times.

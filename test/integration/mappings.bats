@@ -58,7 +58,7 @@ assert_perf_reads() {
 }
 
 @test "mappings: started" {
-	record_command mappings --with mmap
+	recorded mappings mappings --with mmap
 	assert_left
 	assert_perf_reads
 }
@@ -138,7 +138,7 @@ assert_perf_reads() {
 }
 
 @test "mappings: what the allocator has mapped, if asked for" {
-	record_command mappings --with mmap
+	recorded mappings mappings --with mmap
 	"$BIN/leakparse" --own-mappings <perf.data >leaks 2>leakparse.err
 	assert_equal "own mappings" "$(summary own_mappings)" missing
 	(($(awk '$1 == "leak" && $9 == "mmap" { bytes += $2 } END { print bytes }' leaks) > 8 * LARGE))
@@ -155,7 +155,7 @@ assert {"mmap", "mremap", "brk"} <= {block["allocator"] for block in report["blo
 }
 
 @test "mappings: the life of one size" {
-	record_command mappings --with mmap
+	recorded mappings mappings --with mmap
 	"$BIN/leakfollow" --size $((99 * 4096)) <perf.data >follow
 	assert_equal "enters and exits" "$(awk '/^(enter|exit)/ { print $1, $2, $10 }' follow | xargs)" \
 		"enter 1 mmap exit 0 munmap"
@@ -167,7 +167,7 @@ assert {"mmap", "mremap", "brk"} <= {block["allocator"] for block in report["blo
 }
 
 @test "mappings: a kind of their own" {
-	record_command mappings --with mmap
+	recorded mappings mappings --with mmap
 	assert_summary held_blocks "$(grep -c '^leak .* [a-z_]*alloc ' leaks)"
 	grep -qE '^# resource mapping: [0-9]+ given, [0-9]+ taken, [34] not given; 31 held$' leaks
 	"$BIN/leakparse" --kind mapping <perf.data >leaks

@@ -15,7 +15,7 @@ teardown() {
 }
 
 @test "processes: fork, started" {
-	record_command fork_tree
+	recorded fork fork_tree
 	assert_truth
 	assert_events
 	assert_no_unexpected
@@ -58,7 +58,7 @@ teardown() {
 }
 
 @test "processes: exec, started" {
-	record_command exec_self
+	recorded exec exec_self
 	assert_truth
 	assert_events
 	assert_no_unexpected
@@ -73,7 +73,7 @@ teardown() {
 
 # What the programs before had is held no more, for whoever looks.
 @test "processes: exec takes what was held, from changes, curves and peak" {
-	record_command exec_self
+	recorded exec exec_self
 	"$BIN/leakfollow" --kind memory -i perf.data 2>/dev/null >follow
 	assert_equal "by exec" "$(grep -c '^exit .* exec ' follow)" "$(summary dropped_by_exec)"
 	assert_equal "held after the last" "$(awk '/^(enter|exit)/ { held = $2 } END { print held }' follow)" \
@@ -89,7 +89,7 @@ teardown() {
 }
 
 @test "processes: each leak names its own process" {
-	record_command fork_tree
+	recorded fork fork_tree
 	assert_equal "processes that leak" "$(awk '$1 == "leak" { print $6 }' leaks | sort -u | wc -l)" 13
 }
 
@@ -117,7 +117,7 @@ teardown() {
 }
 
 @test "processes: the summary says which of them leak" {
-	record_command fork_tree
+	recorded fork fork_tree
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -qx '  13 processes hold them, those with most of growth, overdue and burst first:' screen
 	assert_equal "processes told" "$(grep -cE '^  fork_tree \([0-9]+\): [0-9]+ blocks?, .*, of [0-9]+ held, ' screen)" 5
