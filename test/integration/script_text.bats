@@ -15,11 +15,13 @@ teardown() {
 	common_teardown
 }
 
-# The leaks with their stacks, but for the stacks' numbers and what depends on exact times: perf script cuts
-# those to microseconds. It does not tell where a function is that was recorded at its return only.
+# The leaks with their stacks, each in a line, but for the stacks' numbers and what depends on exact times: perf
+# script cuts those to microseconds, in which two CPUs may make two leaks. It does not tell where a function is
+# that was recorded at its return only.
 told() {
 	grep -v '^#' "$1" | sed -E 's/([0-9]+\.[0-9]{6})[0-9]{3} /\1 /' |
-		awk '$1 == "leak" { NF = 9 } 1' | sed -E 's/^\t(malloc|calloc|realloc)\+0x.*/\t\1/'
+		awk '$1 == "leak" { NF = 9 } 1' | sed -E 's/^\t(malloc|calloc|realloc)\+0x.*/\t\1/' |
+		awk 'NR > 1 && !/^\t/ { print "" } { printf "%s", $0 } END { print "" }' | sort
 }
 
 # same_from_text PERF-SCRIPT-OPTION...: of perf.data
