@@ -56,9 +56,11 @@ churning_processes() {
 	cat "/proc/$RECORDED_PID/task/$RECORDED_PID/children"
 }
 
-# is_stopped PID: every thread of it is, or it is traced.
+# is_stopped PID: every thread of it is, or it is traced. One that ends meanwhile is not.
 is_stopped() {
-	! sed 's/.*) //' "/proc/$1"/task/*/stat | grep -qv '^[Tt]'
+	local states
+
+	states=$(sed 's/.*) //' "/proc/$1"/task/*/stat 2>/dev/null) && ! grep -qv '^[Tt]' <<<"$states"
 }
 
 all_stopped() {

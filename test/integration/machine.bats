@@ -336,7 +336,7 @@ attach_unread() {
 	wait_until 60 test -s job.pid
 	pid=$(cat job.pid)
 	while [[ -e /proc/$pid ]] && ! is_zombie "$pid"; do
-		! is_stopped "$pid" 2>/dev/null || [[ ! -e /proc/$pid ]] || fail "the job was stopped"
+		! is_stopped "$pid" || fail "the job was stopped"
 	done
 	wait "$script_pid"
 	tr -d '\r' <truth >truth.job
