@@ -222,10 +222,19 @@ static size_t split_fields(char *text, struct text_field *fields)
 	return nr;
 }
 
+/* A thread may free NULL twice in a microsecond, at one place. */
+static bool frees_null(const struct perf_sample *sample)
+{
+	const struct probe_schema *schema = sample->event->schema;
+
+	return schema->effect == HEAP_RELEASE && sample->args[schema->block_arg] == 0;
+}
+
 /* Whether @sample is the one before it again (perf_input.h). */
 static bool is_repeated(const struct perf_sample *sample, const struct perf_sample *last)
 {
-	return sample->event == last->event && sample->origin.time_ns == last->origin.time_ns &&
+	return !frees_null(sample) && sample->event == last->event &&
+	       sample->origin.time_ns == last->origin.time_ns &&
 	       sample->origin.tid == last->origin.tid && sample->origin.cpu == last->origin.cpu &&
 	       sample->probe_address == last->probe_address &&
 	       sample->return_address == last->return_address && sample->ret == last->ret &&

@@ -156,12 +156,14 @@ static void repeated_events(void **state)
 		"prog  7/7 [000] 1.000001: probe_libc:free: (7f80) mem=0xa000\n"
 		"prog  7/7 [000] 1.000001: probe_libc:free: (7f80) mem=0xa000 caller=0x10\n"
 		"prog  7/8 [000] 1.000001: probe_libc:free: (7f80) mem=0xa000\n"
-		"prog  7/8 [000] 1.000002: probe_libc:free: (7f80) mem=0xa000\n";
+		"prog  7/8 [000] 1.000002: probe_libc:free: (7f80) mem=0xa000\n"
+		"prog  7/8 [000] 1.000002: probe_libc:free: (7f80) mem=0x0\n"
+		"prog  7/8 [000] 1.000002: probe_libc:free: (7f80) mem=0x0\n";
 	_cleanup_reading_ struct reading reading =
 		read_bytes((const uint8_t *)repeated, strlen(repeated));
 
 	assert_int_equal(reading.ret, 0);
-	assert_int_equal(reading.stats.probe_samples, 5);
+	assert_int_equal(reading.stats.probe_samples, 7);
 	assert_int_equal(reading.stats.repeated, 1);
 	assert_non_null(strstr(reading.log, "free t=1000001000 #2 7/7 mem=0xa000"));
 }
