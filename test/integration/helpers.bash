@@ -44,10 +44,22 @@ require_program() {
 	skip "$1 is not installed"
 }
 
+# All uprobe events. The kernel gives a page at a time, and skips an event where one before it was removed
+# meanwhile: what has been read twice is whole.
+uprobe_events() {
+	local before events
+
+	events=$(<"$TRACEFS/uprobe_events")
+	until [[ ${before-none} == "$events" ]]; do
+		before=$events
+		events=$(<"$TRACEFS/uprobe_events")
+	done
+	[[ -z $events ]] || echo "$events"
+}
+
 # The events that the tools have made, "GROUP/EVENT" a line.
 our_probes() {
-	sed -nE 's/^[pr][0-9]*:((leakprobe_|leakrec[0-9])[^ ]*) .*/\1/p' "$TRACEFS/uprobe_events" |
-		sort
+	uprobe_events | sed -nE 's/^[pr][0-9]*:((leakprobe_|leakrec[0-9])[^ ]*) .*/\1/p' | sort
 }
 
 common_setup() {
@@ -92,7 +104,7 @@ inode_hash() {
 is_on_our_file() {
 	local path
 
-	path=$(awk -v name=":$1" 'index($1, name) { sub(/:0x[^:]*$/, "", $2); print $2; exit }' "$TRACEFS/uprobe_events")
+	path=$(uprobe_events | awk -v name=":$1" 'index($1, name) { sub(/:0x[^:]*$/, "", $2); print $2 }' | head -n 1)
 	[[ ${1%/*} == *_"$(inode_hash "$path")"_* ]]
 }
 
@@ -127,7 +139,7 @@ common_teardown() {
 	[[ -z ${RECORDED_PID:-} || ! -e /proc/$RECORDED_PID ]] || kill -KILL "$RECORDED_PID" || true
 	wait
 	for event in "${OWN_EVENTS[@]}"; do
-		! grep -qF ":$event " "$TRACEFS/uprobe_events" || remove_event "$event"
+		! grep -qF ":$event " < <(uprobe_events) || remove_event "$event"
 	done
 	for event in $(abandoned_probes | comm -13 "$BATS_TEST_TMPDIR/abandoned.before" -); do
 		left+=" probe $event"

@@ -17,7 +17,7 @@ teardown() {
 }
 
 definitions() {
-	grep -F " $PWD/mylibc.so:" "$TRACEFS/uprobe_events"
+	uprobe_events | grep -F " $PWD/mylibc.so:"
 }
 
 @test "leakprobe: add puts entry and return probes on each function, once" {
@@ -121,8 +121,8 @@ definitions() {
 	add_probes --lib mylibc.so
 	group=$(added_groups)
 	"$BIN/leakprobe" del "$group:free"
-	run ! grep "$group/free " "$TRACEFS/uprobe_events"
-	grep -q "$group/malloc " "$TRACEFS/uprobe_events"
+	run ! grep "$group/free " < <(uprobe_events)
+	grep -q "$group/malloc " < <(uprobe_events)
 	"$BIN/leakprobe" del "$group"
 	run ! definitions
 }
@@ -132,7 +132,7 @@ definitions() {
 		awk '$8 ~ /^free@@/ { print $2 }')" >>"$TRACEFS/uprobe_events"
 	OWN_EVENTS+=("notours_$$/x")
 	run ! "$BIN/leakprobe" del "notours_$$/x"
-	grep -q "notours_$$/x" "$TRACEFS/uprobe_events"
+	grep -q "notours_$$/x" < <(uprobe_events)
 	run ! "$BIN/leakprobe" del leakprobe_nothing_00000000_00000000
 }
 
@@ -143,9 +143,9 @@ definitions() {
 	add_probes --pid "$RECORDED_PID"
 	group=$(added_groups)
 	[[ $group == leakprobe_cases_static_* ]]
-	grep -q ":$group/" "$TRACEFS/uprobe_events"
+	grep -q ":$group/" < <(uprobe_events)
 	"$BIN/leakprobe" del --pid "$RECORDED_PID"
-	run ! grep ":$group/" "$TRACEFS/uprobe_events"
+	run ! grep ":$group/" < <(uprobe_events)
 	go_target
 	finish_target
 }
@@ -153,7 +153,7 @@ definitions() {
 @test "leakprobe: a static program's allocators are in its executable" {
 	start_target cases_static --rounds 1
 	add_probes --pid "$RECORDED_PID"
-	grep -E ":$(added_groups)/malloc " "$TRACEFS/uprobe_events" | grep -q /cases_static:
+	uprobe_events | grep ":$(added_groups)/malloc " | grep -q /cases_static:
 	go_target
 	finish_target
 }

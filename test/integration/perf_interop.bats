@@ -178,7 +178,7 @@ perf_probe() {
 			fail "perf probe $probe: $(cat probe.err)"
 	done
 	mapfile -t -O "${#OWN_EVENTS[@]}" OWN_EVENTS < <(
-		sed -nE "s/^[pr][0-9]*:($GROUP\/[^ ]*) .*/\1/p" "$TRACEFS/uprobe_events"
+		uprobe_events | sed -nE "s/^[pr][0-9]*:($GROUP\/[^ ]*) .*/\1/p"
 	)
 	((${#OWN_EVENTS[@]} >= 11))
 }

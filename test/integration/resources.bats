@@ -154,7 +154,7 @@ assert_kind() {
 	"$BIN/leakprobe" list >listed
 	grep -qE ':widget__unref__widget_unref +widget_unref ' listed
 	"$BIN/leakprobe" del --pid "$RECORDED_PID"
-	assert_equal "probes left" "$(grep -c widget__ "$TRACEFS/uprobe_events" || true)" 0
+	assert_equal "probes left" "$(uprobe_events | grep -c widget__)" 0
 	kill_now "$RECORDED_PID"
 }
 

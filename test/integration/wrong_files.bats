@@ -81,7 +81,7 @@ is_on() {
 		while read -r line; do
 			is_on "$PWD/looked_at.so" "$line" || fail "on another file: $line"
 			nr=$((nr + 1))
-		done < <(grep -E ":leakprobe_[a-z_0-9]*(libown|other)_so_" "$TRACEFS/uprobe_events")
+		done < <(uprobe_events | grep -E ":leakprobe_[a-z_0-9]*(libown|other)_so_")
 		"$BIN/leakprobe" del --pid "$RECORDED_PID" >/dev/null
 	done
 	((nr >= 12 * 5)) || fail "only $nr probes were looked at"
