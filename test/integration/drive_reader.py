@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from terminal import Terminal
+from terminal import Terminal, run_first
 
 
 def wait_for_reader(pid, path):
@@ -41,7 +41,7 @@ def main():
     if case == "progress":
         # It is held while it reads, so that it takes more than a second. On a busy machine, too, it
         # must not be done before that.
-        os.setpriority(os.PRIO_PROCESS, 0, -20)
+        run_first()
         wait_for_reader(terminal.pid, command[-1])
         os.kill(terminal.pid, signal.SIGSTOP)
         start = time.monotonic()

@@ -201,6 +201,13 @@ wait_until() {
 	done
 }
 
+# prefer PID: it runs when it can, however busy the machine is. The priority is one among those of a session,
+# which has its own (sched(7), "The autogroup feature").
+prefer() {
+	renice -n -20 -p "$1" >/dev/null
+	[[ ! -e /proc/$1/autogroup ]] || echo -20 >"/proc/$1/autogroup"
+}
+
 # has_grown_to FILE BYTES
 has_grown_to() {
 	(($(stat -c %s "$1") >= $2))

@@ -107,7 +107,7 @@ run_program() {
 	start_target maps_code "${files[@]}"
 	attach
 	# The limits are of a CPU's time within a time: on a busy machine leakrec is to have a CPU, too.
-	renice -n -20 -p "$LEAKREC_PID" >/dev/null
+	prefer "$LEAKREC_PID"
 	go_target
 	finish_target
 	finish_leakrec

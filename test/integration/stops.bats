@@ -131,9 +131,10 @@ check_stopped_recorder() {
 
 start_debugger() {
 	mkfifo debugger.in
-	# It must see a stop, of a second at most, on a busy machine, too.
-	nice -n -20 "$BUILD_DIR/test/targets/debugger" "$RECORDED_PID" <debugger.in >debugger.out 2>debugger.err 3>&- &
+	"$BUILD_DIR/test/targets/debugger" "$RECORDED_PID" <debugger.in >debugger.out 2>debugger.err 3>&- &
 	DEBUGGER_PID=$!
+	# It must see a stop, of a second at most, on a busy machine, too.
+	prefer "$DEBUGGER_PID"
 	STARTED_PIDS+=("$DEBUGGER_PID")
 	exec {DEBUGGER_IN}>debugger.in
 }

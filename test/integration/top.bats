@@ -94,7 +94,7 @@ end_daemon() {
 	start_target random_calls --threads 2 --rounds 30000
 	# A machine so busy that leakrec gets no CPU for longer than a process may be held loses something.
 	{
-		renice -n -20 -p "$BASHPID" >/dev/null
+		prefer "$BASHPID"
 		drive until-end -o perf.data
 	} &
 	driver=$!
