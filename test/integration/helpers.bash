@@ -85,7 +85,7 @@ added_groups() {
 	printf '%s\n' "${OWN_EVENTS[@]%%/*}" | sort -u
 }
 
-# inode_hash FILE: as the names of groups have it (probes/group_name.c).
+# inode_hash FILE: as the names of groups have it (probes/tracefs/group_name.c).
 inode_hash() {
 	local device inode number shift hash=2166136261
 
