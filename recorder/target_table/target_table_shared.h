@@ -21,11 +21,10 @@
 #define TARGET_CLAIMED (~0ULL - 1)
 #define TARGET_INIT    1
 
-/* No stop is longer, whatever becomes of the recorder: see watchdog.h. */
-#define TARGET_MAX_STOP_NS 1000000000ULL
-#define TARGET_MAX_SET_UP_NS                                                                       \
-	2000000000ULL /* for set-up work, which is once for a file or process                      \
-		       */
+/* No stop is longer, whatever becomes of the recorder (watchdog.h): because a ring is full, and for
+ * set-up work, which is once for a file or process. */
+#define TARGET_MAX_STOP_NS   1000000000ULL
+#define TARGET_MAX_SET_UP_NS 5000000000ULL
 /* Without a sign of the watchdog for so long nobody is stopped. */
 #define WATCHDOG_LATE_NS 1000000000ULL
 
