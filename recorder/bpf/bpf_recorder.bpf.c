@@ -166,6 +166,40 @@ ALWAYS_INLINE unsigned long long block_taken(const struct bpf_site *site,
 	return old && wanted_bytes(site, args) ? old : 0;
 }
 
+/* With a filter, of a linked process: a call that stores its block begins. */
+ALWAYS_INLINE void note_last_call(bool is_recorded)
+{
+	struct task_state *state = state_of_task();
+
+	if (state)
+		state->open_calls = is_recorded;
+	else
+		count_lost();
+}
+
+/* With a filter, of a followed process: a call begins, */
+ALWAYS_INLINE void push_call(bool is_recorded)
+{
+	struct task_state *state = state_of_task();
+
+	if (state)
+		state->open_calls = state->open_calls << 1 | is_recorded;
+	/* Its return will not be known for one that is recorded. */
+	else if (is_recorded)
+		count_lost();
+}
+
+/* and ends. Returns whether it was recorded. */
+ALWAYS_INLINE bool pop_call(void)
+{
+	struct task_state *state = state_of_task();
+	bool is_recorded = state && state->open_calls & 1;
+
+	if (state)
+		state->open_calls >>= 1;
+	return is_recorded;
+}
+
 /* Functions of linked processes, entry and return. Returns 1 where the return is of no interest. */
 SEC("kprobe")
 int linked_call(struct pt_regs *regs)
@@ -173,7 +207,7 @@ int linked_call(struct pt_regs *regs)
 	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
 	const struct bpf_site *site = &sites[index];
 	unsigned long long args[BPF_REC_MAX_ARGS], *cookie = bpf_session_cookie(), old;
-	unsigned int *calls;
+	bool matches;
 
 	KEEP_TASK_STACK(regs, at_sessions);
 	if (!recording)
@@ -184,13 +218,11 @@ int linked_call(struct pt_regs *regs)
 	if (!is_wanted(site))
 		return 1;
 	read_args(regs, site, args);
-	if (!entry_matches(site, args, everywhere || site->is_late, &old)) {
-		if (site->kind == BPF_REC_INT_FUNCTION && (calls = open_calls_of_task()))
-			*calls = 0;
+	matches = entry_matches(site, args, everywhere || site->is_late, &old);
+	if (has_filter && site->kind == BPF_REC_INT_FUNCTION)
+		note_last_call(matches);
+	if (!matches)
 		return 1;
-	}
-	if (has_filter && site->kind == BPF_REC_INT_FUNCTION && (calls = open_calls_of_task()))
-		*calls = 1;
 	*cookie = site->events[BPF_REC_CALL].type && !site->may_be_inner
 			  ? wanted_bytes(site, args) + 1
 			  : ENTRY_RECORDED;
@@ -203,12 +235,17 @@ int linked_call(struct pt_regs *regs)
 	return record_entry(regs, index, has_filter && !old);
 }
 
-/* A store's own part of the filter: the call that it is in. */
-ALWAYS_INLINE bool store_matches(void)
+/* A store's own part of the filter: recorded if its call is. */
+ALWAYS_INLINE bool store_matches(unsigned long long block)
 {
-	unsigned int *calls = open_calls_of_task();
+	struct task_state *state = state_of_task();
 
-	return !calls || *calls & 1;
+	if (state && !(state->open_calls & 1))
+		return false;
+	if (state && note_block(block))
+		return true;
+	count_lost();
+	return false;
 }
 
 /* What has no return probe in linked processes. */
@@ -226,8 +263,7 @@ int linked_entry(struct pt_regs *regs)
 	if (has_filter) {
 		read_args(regs, site, args);
 		if (site->kind == BPF_REC_STORE) {
-			if (!store_matches() || !note_block(args[1]))
-				return 0;
+			matches = store_matches(args[1]);
 		} else {
 			matches = entry_matches(site, args, everywhere || site->is_late, &old);
 		}
@@ -283,7 +319,6 @@ int followed_entry(struct pt_regs *regs)
 	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
 	const struct bpf_site *site = &sites[index];
 	unsigned long long args[BPF_REC_MAX_ARGS] = {0}, old = 0;
-	unsigned int *calls;
 	bool matches = true;
 
 	KEEP_TASK_STACK(regs, at_events);
@@ -292,18 +327,12 @@ int followed_entry(struct pt_regs *regs)
 	if (has_filter) {
 		read_args(regs, site, args);
 		if (site->kind == BPF_REC_STORE)
-			matches = store_matches() && note_block(args[1]);
+			matches = store_matches(args[1]);
 		else
 			matches = entry_matches(site, args, true, &old);
-		calls = open_calls_of_task();
 		if (site->kind != BPF_REC_STORE && site->kind != BPF_REC_RELEASE &&
-		    !site->has_exits) {
-			if (calls)
-				*calls = *calls << 1 | matches;
-			/* Its return will not be known for one that is recorded. */
-			else if (matches)
-				count_lost();
-		}
+		    !site->has_exits)
+			push_call(matches);
 	}
 	if (site->has_exits && !note_call(regs, index, block_taken(site, args, old), matches))
 		return 0;
@@ -316,18 +345,8 @@ int followed_entry(struct pt_regs *regs)
 SEC("kprobe")
 int followed_return(struct pt_regs *regs)
 {
-	unsigned int *calls, was_recorded = 1;
-
 	KEEP_TASK_STACK(regs, at_events);
-	if (!is_followed())
-		return 0;
-	if (has_filter) {
-		calls = open_calls_of_task();
-		was_recorded = calls ? *calls & 1 : 1;
-		if (calls)
-			*calls >>= 1;
-	}
-	if (was_recorded)
+	if (is_followed() && (!has_filter || pop_call()))
 		record_return(regs, bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1),
 			      ENTRY_RECORDED);
 	return 0;

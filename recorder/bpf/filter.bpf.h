@@ -8,6 +8,7 @@
 #define LEAKTOOLS_RECORDER_FILTER_BPF_H
 
 #include "recorder/bpf/samples.bpf.h"
+#include "recorder/bpf/task_state.bpf.h"
 
 #define SEEN_BITS (1U << 22) /* a power of two */
 #define ENOENT	  2	     /* uapi/asm-generic/errno-base.h */
@@ -41,21 +42,6 @@ struct {
  * releases all that costs: a look into the table, or at the user's memory.
  */
 unsigned long long seen[SEEN_BITS / 64];
-
-/* The calls a task is in, a bit each, the innermost lowest: recorded? Of linked processes, only
- * that of the last call that stores its block. */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, unsigned int);
-} open_calls SEC(".maps");
-
-ALWAYS_INLINE unsigned int *open_calls_of_task(void)
-{
-	return bpf_task_storage_get(&open_calls, bpf_get_current_task_btf(), 0,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
 
 ALWAYS_INLINE unsigned int seen_bit(unsigned long long block)
 {

@@ -9,37 +9,20 @@
 
 #include "recorder/bpf/filter.bpf.h"
 
-/* What a call has asked for, where the register is lost before the block is known. */
-struct asked {
-	unsigned long long frame; /* the call's: where its return address is */
-	unsigned long long bytes;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct asked);
-} asked_by_task SEC(".maps");
-
-ALWAYS_INLINE struct asked *asked_of_task(unsigned long long flags)
-{
-	return bpf_task_storage_get(&asked_by_task, bpf_get_current_task_btf(), 0, flags);
-}
-
 /* Where the return address of the function is that @site is in. */
 ALWAYS_INLINE unsigned long long frame_at(struct pt_regs *regs, const struct bpf_site *site)
 {
 	return PT_REGS_SP(regs) + site->frame_words * 8ULL;
 }
 
+/* What a call has asked for, where the register is lost before the block is known. */
 ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct bpf_site *site)
 {
-	struct asked *asked = asked_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_state *state = state_of_task();
 
-	if (asked) {
-		asked->frame = frame_at(regs, site);
-		asked->bytes = numbered_register(regs, site->size_register - 1);
+	if (state) {
+		state->frame = frame_at(regs, site);
+		state->bytes = numbered_register(regs, site->size_register - 1);
 	} else if (recording) {
 		count_lost();
 	}
@@ -64,22 +47,22 @@ static __attribute__((noinline)) bool registers_at_return(struct pt_regs *regs, 
 ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct bpf_site *site,
 			      unsigned long long *ret)
 {
-	struct asked *asked;
+	struct task_state *state;
 
 	if (site->size_register) {
 		*ret = numbered_register(regs, site->size_register - 1);
 		return true;
 	}
-	asked = asked_of_task(0);
+	state = state_of_task();
 	/* Recording began in the midst of the call. */
-	if (!asked)
+	if (state && !state->frame)
 		return false;
 	/* A signal's handler has called the function, too, in the midst of it. */
-	if (asked->frame != frame_at(regs, site)) {
+	if (!state || state->frame != frame_at(regs, site)) {
 		count_lost();
 		return false;
 	}
-	*ret = asked->bytes;
+	*ret = state->bytes;
 	return true;
 }
 

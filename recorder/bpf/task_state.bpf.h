@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is kept of a task from one probe to the next.
+ *
+ * bpf_task_storage_get() makes no storage for a task that has preempted another one in the midst of
+ * it on the same CPU: bpf_task_storage_trylock(), kernel/bpf/bpf_task_storage.c (Linux 5.15 to
+ * 6.18). Such a task has its state in a table, which is slower, from then on.
+ */
+#ifndef LEAKTOOLS_RECORDER_TASK_STATE_BPF_H
+#define LEAKTOOLS_RECORDER_TASK_STATE_BPF_H
+
+#include "recorder/bpf/registers.bpf.h"
+
+#define MAX_SPARE_STATES 16384
+
+struct task_state {
+	/* At a point in an allocation function (points.bpf.h): the call's frame, that is
+	 * where its return address is, or 0, and what it asks for. */
+	unsigned long long frame, bytes;
+	/* With a filter: the calls that the task is in, a bit each, the innermost lowest: recorded?
+	 * Of linked processes, only that of the last call that stores its block. */
+	unsigned long long open_calls;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} task_states SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_SPARE_STATES);
+	__type(key, unsigned long long); /* bpf_get_current_pid_tgid() */
+	__type(value, struct task_state);
+} spare_states SEC(".maps");
+
+unsigned int has_spare_states;
+
+static __attribute__((noinline)) struct task_state *spare_state(bool create)
+{
+	unsigned long long id = bpf_get_current_pid_tgid();
+	struct task_state none = {};
+
+	if (create) {
+		bpf_map_update_elem(&spare_states, &id, &none, BPF_NOEXIST);
+		has_spare_states = 1;
+	}
+	return bpf_map_lookup_elem(&spare_states, &id);
+}
+
+/* The state of the task that runs now. NULL: there is no memory for it. */
+ALWAYS_INLINE struct task_state *state_of_task(void)
+{
+	struct task_state *state = has_spare_states ? spare_state(false) : 0;
+
+	if (!state)
+		state = bpf_task_storage_get(&task_states, bpf_get_current_task_btf(), 0,
+					     BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return state ? state : spare_state(true);
+}
+
+#endif
