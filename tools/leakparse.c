@@ -62,7 +62,7 @@ static void warn_of_losses(const struct analysis *analysis)
 
 static void warn_of_unguarded(const struct analysis *analysis)
 {
-	diag_warn("events of forked processes may be missing, and nobody counted them: %" PRIu64
+	diag_warn("events may be missing, and nobody counted them: %" PRIu64
 		  " processes or threads came to be unguarded; " INPUT_ADVICE_UNGUARDED,
 		  analysis->unguarded_tasks);
 }

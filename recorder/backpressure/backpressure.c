@@ -521,6 +521,11 @@ bool backpressure_wants_round(const struct backpressure *backpressure)
 	return backpressure->wants_round;
 }
 
+uint64_t gate_nr_set_up_late(const struct backpressure *backpressure)
+{
+	return backpressure->shared->nr_set_up_late;
+}
+
 uint64_t backpressure_nr_pauses(const struct backpressure *backpressure)
 {
 	return backpressure->nr_pauses;

@@ -84,6 +84,9 @@ struct target_table *backpressure_targets(const struct backpressure *backpressur
  * drained again. */
 bool backpressure_wants_round(const struct backpressure *backpressure);
 
+/* How many went on, after the longest stop that there is, before they were set up. */
+uint64_t gate_nr_set_up_late(const struct backpressure *backpressure);
+
 /* How often targets were stopped, and for how long. */
 uint64_t backpressure_nr_pauses(const struct backpressure *backpressure);
 uint64_t backpressure_paused_ns(const struct backpressure *backpressure);

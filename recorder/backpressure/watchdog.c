@@ -122,8 +122,10 @@ void watchdog_continue_overdue(struct target_table *shared, unsigned long long n
 		/* Before it goes on: it may be on its way into the next stop. */
 		__atomic_store_n(set_up ? &shared->set_up_overdue : &shared->overdue, 1,
 				 __ATOMIC_SEQ_CST);
-		if (set_up)
+		if (set_up) {
 			shared->missed = 1;
+			shared->nr_set_up_late++;
+		}
 		continue_target(target);
 	}
 }

@@ -82,12 +82,12 @@ static int describe(struct record_events *events, const struct record_config *co
 	return record_events_add_written(events, config, full_name, format, type, id, false);
 }
 
-int marks_describe(struct record_events *events, const struct record_config *config)
+int marks_describe(struct record_events *events, const struct record_config *config,
+		   bool with_doubts)
 {
 	int err = describe(events, config, "mark", MARK_TYPE, MARK_ID);
 
-	/* Only where it can be needed. */
-	if (!err && events->breakers.are_needed)
+	if (!err && with_doubts)
 		err = describe(events, config, "doubt", DOUBT_TYPE, DOUBT_ID);
 	return err;
 }

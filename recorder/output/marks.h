@@ -25,14 +25,14 @@ struct marks {
 int marks_init(struct marks *ret, uint64_t every_ns);
 void marks_deinit(struct marks *marks);
 
-/* Adds their event to @events, to be called before the recording's header is written. Returns 0 or
- * -ENOMEM. */
-int marks_describe(struct record_events *events, const struct record_config *config);
+/* Adds their event to @events, and that of doubts if there may be some, to be called before the
+ * recording's header is written. Returns 0 or -ENOMEM. */
+int marks_describe(struct record_events *events, const struct record_config *config,
+		   bool with_doubts);
 
 /*
- * Writes that events of @nr tasks may be missing without a word of the kernel's
- * (context_breakers.h): a sample of leakrec:doubt, which makes what is held doubtful. Returns 0 or
- * the writer's error.
+ * Writes that events of @nr tasks may be missing, and that nobody counted them: a sample of
+ * leakrec:doubt, which makes what is held doubtful. Returns 0 or the writer's error.
  */
 int marks_write_doubt(pid_t pid, uint64_t time_ns, uint64_t nr, struct perf_writer *writer);
 

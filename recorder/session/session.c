@@ -438,7 +438,8 @@ static int start_recording(struct session *session)
 				       bpf_recorder_stack_tops(session->programs),
 				       record_config_dump_bytes(&options->config, true));
 	if (!err)
-		err = marks_describe(&session->events, &options->config);
+		err = marks_describe(&session->events, &options->config,
+				     session->programs || session->events.breakers.are_needed);
 	if (!err)
 		err = perf_writer_begin(session->writer, &session->events, options->argc,
 					options->argv);
@@ -591,18 +592,21 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 
 /*
  * Before Linux 6.12 the kernel may take probes away from tasks that were created without a breaker,
- * and does not say so (context_breakers.h).
+ * and does not say so (context_breakers.h). Where programs record, a process that had to go on
+ * before it was set up may have made calls that nobody saw.
  */
 static int tell_doubts(const struct session *session, const struct ring_reader *reader)
 {
 	uint64_t nr = context_breakers_nr_unprotected(&session->events.breakers);
+	uint64_t nr_late = session->programs ? gate_nr_set_up_late(session->backpressure) : 0;
 
-	if (!nr)
+	if (nr)
+		diag_warn("%" PRIu64 " process%s or thread%s came to be unguarded, and events may "
+			  "be missing: what is held is doubtful; Linux 6.12 needs no guarding",
+			  nr, nr == 1 ? "" : "es", nr == 1 ? "" : "s");
+	if (!nr && !nr_late)
 		return 0;
-	diag_warn("%" PRIu64 " process%s or thread%s came to be unguarded, and events may be "
-		  "missing: what is held is doubtful; Linux 6.12 needs no guarding",
-		  nr, nr == 1 ? "" : "es", nr == 1 ? "" : "s");
-	return marks_write_doubt(session->marks.pid, reader->end_ns, nr, session->writer);
+	return marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late, session->writer);
 }
 
 static void report_end(const struct session *session, const struct ring_reader *reader)

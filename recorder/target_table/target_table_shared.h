@@ -80,6 +80,7 @@ struct target_table {
 	unsigned int overdue, set_up_overdue;
 	unsigned int any_mapped;	/* some target may have mapped something */
 	unsigned int missed;		/* some process ran on before its set-up work was done */
+	unsigned int nr_set_up_late;	/* of these, how many had been stopped for too long */
 	unsigned int blind;		/* no program tells of debuggers: look them up */
 	unsigned int own_session;	/* of the recorder, if that has a terminal; else 0 */
 	unsigned long long watchdog_ns; /* when the watchdog was last awake, CLOCK_MONOTONIC */

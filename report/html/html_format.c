@@ -414,8 +414,7 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 			"none.\",",
 			analysis->lost);
 	if (analysis->unguarded_tasks)
-		fputs("\"Events of forked processes may be missing: what is held is doubtful.\",",
-		      out);
+		fputs("\"Events may be missing: what is held is doubtful.\",", out);
 	if (analysis->input.truncated)
 		fputs("\"The recording was cut off: what it held behind that is missing.\",", out);
 	if (failures)

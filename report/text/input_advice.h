@@ -15,7 +15,7 @@
 	"larger rings (-m) lose fewer, leakrec without --on-overload drop next to none"
 
 /* About those that may be missing: analysis.unguarded_tasks. */
-#define INPUT_ADVICE_UNGUARDED "run leakrec as root, or where Linux is 6.12 or newer"
+#define INPUT_ADVICE_UNGUARDED "leakrec's warnings say why"
 
 struct input_advice {
 	char lines[INPUT_ADVICE_MAX][INPUT_ADVICE_BYTES]; /* may hold anything: to be escaped */

@@ -63,7 +63,7 @@ static void write_losses(FILE *out, const struct analysis *analysis)
 		fprintf(out, "# lost: %" PRIu64 " events at any time\n", analysis->lost_any_time);
 	if (analysis->unguarded_tasks)
 		fprintf(out,
-			"# lost: perhaps events of forked processes: %" PRIu64
+			"# lost: perhaps events that nobody counted: %" PRIu64
 			" processes or threads came to be unguarded\n",
 			analysis->unguarded_tasks);
 }

@@ -396,8 +396,7 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 			analysis->lost);
 	if (analysis->unguarded_tasks && ++nr_lines)
 		fprintf(out,
-			"! events of forked processes may be missing: all is doubtful; " INPUT_ADVICE_UNGUARDED
-			"\n");
+			"! events may be missing: all is doubtful; " INPUT_ADVICE_UNGUARDED "\n");
 	if (analysis->input.truncated && ++nr_lines)
 		fputs("! the recording was cut off: its end is not in it\n", out);
 	if (analysis_unwind_failures(analysis) && ++nr_lines)

@@ -104,6 +104,8 @@ check_stopped_recorder() {
 	kill -CONT "$LEAKREC_PID"
 	finish_leakrec
 	grep -q 'went on before what it forked or mapped was set up' leakrec.err || fail "$(cat leakrec.err)"
+	parse
+	[[ $(summary unguarded_tasks) == [1-9]* ]] || fail "leakparse does not doubt it"
 }
 
 # --- Nobody reads ---

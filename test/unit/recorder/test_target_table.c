@@ -180,6 +180,7 @@ static void set_up_work_has_a_limit_of_its_own(void **state)
 	assert_int_equal(shared->overdue, 0);
 	assert_int_equal(shared->set_up_overdue, 1);
 	assert_int_equal(shared->missed, 1);
+	assert_int_equal(shared->nr_set_up_late, 1);
 	end_child(pid);
 }
 

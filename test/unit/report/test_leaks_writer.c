@@ -380,7 +380,7 @@ static void unguarded_tasks_make_all_doubtful(void **state)
 	assert_has(text, " lost=0 ");
 	assert_has(text, " firm_blocks=0 ");
 	assert_has(text, " unguarded_tasks=3 ");
-	assert_has(text, "\n# lost: perhaps events of forked processes: 3 processes or threads ");
+	assert_has(text, "\n# lost: perhaps events that nobody counted: 3 processes or threads ");
 	assert_has(text, " doubtful:lost ");
 	assert_lacks(text, " firm ");
 }
