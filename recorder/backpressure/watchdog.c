@@ -9,6 +9,7 @@
 #include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -202,6 +203,8 @@ run_guard(struct target_table *shared, int recorder_fd, int recorder_pidfd)
 		shared->any_stopped = 1;
 		watchdog_continue_targets(shared, true);
 	}
+	/* One may be preempted for longer: the kernel's readers have all ended behind this. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	/* Whom a debugger has is let go on when it has gone. */
 	while (watchdog_has_stopped(shared)) {
 		poll(NULL, 0, LOOK_MS);
