@@ -127,6 +127,15 @@ check() {
 	assert_kernel_silent
 }
 
+# Where tasks preempt each other in the midst of our programs, a new thread finds no room for its state.
+@test "stress: first calls of threads, of other sizes" {
+	end_loops
+	record_command "first_calls --seconds $SECONDS_EACH" --call-graph none --size 77777
+	assert_summary events 0
+	assert_summary lost 0
+	assert_kernel_silent
+}
+
 @test "stress: forked children" {
 	record_attached "$(target 4 100000 --processes 8)" --call-graph fp
 	check
