@@ -57,6 +57,13 @@ uprobe_events() {
 	[[ -z $events ]] || echo "$events"
 }
 
+# Skips a test of what only recording programs can do, where perf events record instead.
+require_programs() {
+	"$BIN/leakrec" --call-graph none -o programs.data -- true 2>programs.err
+	! grep -q "perf events record" programs.err || skip "the kernel has not what programs take"
+	rm -f programs.data programs.err
+}
+
 # The events that the tools have made, "GROUP/EVENT" a line.
 our_probes() {
 	uprobe_events | sed -nE 's/^[pr][0-9]*:((leakprobe_|leakrec[0-9])[^ ]*) .*/\1/p' | sort

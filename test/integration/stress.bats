@@ -115,6 +115,7 @@ check() {
 }
 
 @test "stress: blocks of some sizes" {
+	require_programs
 	record_attached "$(target 16 4000000 --min 100 --max 300)" --call-graph fp --size 100..300
 	end_loops
 	"$BIN/leakparse" --size 100..300 --order time <perf.data >leaks
@@ -129,6 +130,7 @@ check() {
 
 # Where tasks preempt each other in the midst of our programs, a new thread finds no room for its state.
 @test "stress: first calls of threads, of other sizes" {
+	require_programs
 	end_loops
 	record_command "first_calls --seconds $SECONDS_EACH" --call-graph none --size 77777
 	assert_summary events 0
