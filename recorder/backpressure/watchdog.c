@@ -5,6 +5,7 @@
 #include "common/scope.h"
 #include "common/proc/process_status.h"
 #include "recorder/target_table/target_table.h"
+#include "recorder/processes/helper_name.h"
 
 #include <cap-ng.h>
 #include <errno.h>
@@ -144,33 +145,6 @@ static void wait_for_recorder(struct target_table *shared, int recorder_fd)
 	} while (poll(&recorder, 1, LOOK_MS) <= 0);
 }
 
-/*
- * Whoever kills "leakrec" by that name, or by its command line, is not to kill the watchdog as
- * well: nobody would be left to let go on who is stopped.
- */
-static void rename_guard(void)
-{
-	static const char name[] = "leak-guard";
-	/* The C library has the address of the arguments, which follow each other (2.36). */
-	char *arguments = program_invocation_name, text[4096];
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t size = 0, len;
-
-	while (fd >= 0 && (len = read(fd, text, sizeof(text))) > 0) {
-		if (size == 0 && strncmp(text, arguments, sizeof(text)) != 0)
-			break;
-		size += len;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (size > 0) {
-		memset(arguments, 0, (size_t)size);
-		memcpy(arguments, name,
-		       (size_t)size > sizeof(name) ? sizeof(name) : (size_t)size - 1);
-	}
-	prctl(PR_SET_NAME, name);
-}
-
 static void __attribute__((noreturn))
 run_guard(struct target_table *shared, int recorder_fd, int recorder_pidfd)
 {
@@ -182,7 +156,7 @@ run_guard(struct target_table *shared, int recorder_fd, int recorder_pidfd)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
-	rename_guard();
+	helper_rename("leak-guard");
 	setpriority(PRIO_PROCESS, 0, WATCHDOG_NICE);
 	shared->watchdog_ns = clock_now_ns();
 	capng_clear(CAPNG_SELECT_BOTH);

@@ -77,8 +77,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf->rodata->dumps_fit = record_config_unwinds(config);
 	bpf->rodata->entries_have_stacks = config->free_stacks;
 	/* The reader is to be awake well before backpressure (backpressure.c), which it makes
-	 * needless.
-	 */
+	 * needless. */
 	bpf->rodata->wakeup_bytes = ring_bytes / 8;
 	bpf->rodata->ring_mask = ring_bytes - 1;
 	bpf->rodata->lost_id = BPF_REC_FIRST_ID;
