@@ -9,6 +9,7 @@
 #include "probes/tracefs/tracefs_uprobes.h"
 
 #include "common/diag.h"
+#include "common/interrupted.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -193,10 +194,12 @@ int probe_set_register(struct probe_set *set)
 		struct probe_file *file = &set->files[i];
 
 		for (size_t j = 0; !err && j < file->nr_probes; j++)
-			err = register_probe(&list, errors_before, file, &file->probes[j]);
+			err = is_interrupted() ? -EINTR
+					       : register_probe(&list, errors_before, file,
+								&file->probes[j]);
 	}
 	uprobe_list_deinit(&list);
-	if (err)
+	if (err && err != -EINTR)
 		probe_set_unregister(set);
 	return err;
 }

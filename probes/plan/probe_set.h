@@ -112,7 +112,8 @@ int probe_set_find(struct probe_set *set);
 
 /*
  * Registers what is not there yet and fills in every tracefs_id. On failure it reports the kernel's
- * reason (error_log), removes what it added and returns a negative errno.
+ * reason (error_log), removes what it added and returns a negative errno. -EINTR, not reported: a
+ * signal is waiting (interrupted.h), and the caller is to remove what was added.
  */
 int probe_set_register(struct probe_set *set);
 

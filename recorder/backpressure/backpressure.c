@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/interrupted.h"
 #include "common/scope.h"
 #include "backpressure.skel.h"
 #include "common/proc/process_status.h"
@@ -428,7 +429,8 @@ int backpressure_attach(struct backpressure *backpressure, const struct record_e
 	    !backpressure->shared->limit_bytes)
 		return 0;
 	for (size_t i = 0; backpressure->bpf && i < events->probes.nr_events && !err; i++)
-		err = attach_program(backpressure, &events->probes.events[i]);
+		err = is_interrupted() ? -EINTR
+				       : attach_program(backpressure, &events->probes.events[i]);
 	return err;
 }
 

@@ -2,6 +2,7 @@
 #include "recorder/events/record_events.h"
 
 #include "common/diag.h"
+#include "common/interrupted.h"
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
 #include "probes/plan/exit_plan.h"
@@ -481,6 +482,18 @@ static int assign_filters(struct record_group *group, const struct record_config
 	return 0;
 }
 
+/* perf_evlist__open(), but for signals: many threads have many events. */
+static int open_evsels(struct record_group *group, struct perf_cpu_map *cpus,
+		       struct perf_thread_map *threads)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < group->nr_events && err >= 0; i++)
+		err = is_interrupted() ? -EINTR
+				       : perf_evsel__open(group->events[i].evsel, cpus, threads);
+	return err;
+}
+
 static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
 		      struct perf_thread_map *threads, uint32_t pages)
 {
@@ -490,9 +503,9 @@ static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
 	group->ring_bytes = (size_t)pages * (size_t)getpagesize();
 	perf_evlist__set_maps(group->evlist, perf_cpu_map__get(cpus),
 			      perf_thread_map__get(threads));
-	err = perf_evlist__open(group->evlist);
+	err = open_evsels(group, cpus, threads);
 	if (err < 0)
-		return report_open_failure(-err);
+		return err == -EINTR ? err : report_open_failure(-err);
 	errno = 0;
 	err = perf_evlist__mmap(group->evlist, (int)pages);
 	if (err < 0) {
@@ -511,8 +524,8 @@ static int open_breakers(struct context_breakers *breakers, const pid_t *tids, s
 	int err = 0;
 
 	for (size_t i = 0; i < nr_tids && !err; i++)
-		err = context_breakers_add(breakers, tids[i]);
-	return err && err != -ENOMEM ? report_open_failure(-err) : err;
+		err = is_interrupted() ? -EINTR : context_breakers_add(breakers, tids[i]);
+	return err && err != -ENOMEM && err != -EINTR ? report_open_failure(-err) : err;
 }
 
 void record_events_raise_fd_limit(size_t wanted)

@@ -2,6 +2,7 @@
 #include "recorder/programs/bpf_recorder.h"
 
 #include "common/diag.h"
+#include "common/interrupted.h"
 #include "common/scope.h"
 #include "bpf_recorder.skel.h"
 #include "common/proc/process_view.h"
@@ -283,6 +284,8 @@ static int create_link(struct bpf_recorder *programs, const struct probe_file *f
 
 	if (nr == 0)
 		return 0;
+	if (is_interrupted())
+		return -EINTR;
 	probe_fd_path(file->fd, path);
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	err = errno;

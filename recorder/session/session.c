@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/interrupted.h"
 #include "common/output_file.h"
 #include "common/scope.h"
 #include "common/proc/process_status.h"
@@ -14,6 +15,7 @@
 #include "recorder/output/marks.h"
 #include "recorder/session/privileges.h"
 #include "recorder/processes/process_list.h"
+#include "recorder/session/removal.h"
 #include "recorder/session/ring_reader.h"
 #include "recorder/output/synthesize.h"
 #include "recorder/processes/tasks.h"
@@ -34,6 +36,9 @@
 
 /* Files that followers may open, when the right to raise the limit has gone. */
 #define FOLLOWERS_FDS 65536
+
+/* After a signal, how long the probes' removal is waited for, and the work before it with it. */
+#define REMOVAL_WAIT_NS 500000000ULL
 
 /* In one message. */
 #define MAX_CHILDREN_NAMED 8
@@ -60,7 +65,8 @@ struct session {
 	int view_fd; /* until there is a writer for it */
 	struct marks marks;
 	uint64_t start_ns;
-	bool targets_gone; /* that is why recording ended */
+	bool targets_gone;	 /* that is why recording ended */
+	uint64_t interrupted_ns; /* when a signal ended it; 0: none has */
 };
 
 /* --- Signals --- */
@@ -118,15 +124,24 @@ static int open_signals(void)
 	return fd;
 }
 
-/* Between the steps of set-up that may take long: -EINTR, reported, if a signal has come. */
+/* Those that have come by now. */
+static void take_signals(int signal_fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info))
+		;
+}
+
+static bool has_signal(const struct session *session)
+{
+	return is_interrupted() || (session->writer && perf_writer_interrupted(session->writer));
+}
+
+/* Between the steps of set-up: -EINTR if a signal has come. What takes long looks for itself. */
 static int check_signals(const struct session *session)
 {
-	struct pollfd fd = {.fd = session->signal_fd, .events = POLLIN};
-
-	if (poll(&fd, 1, 0) <= 0)
-		return 0;
-	diag_error("ended by a signal before anything was recorded");
-	return -EINTR;
+	return has_signal(session) ? -EINTR : 0;
 }
 
 /* --- Set-up --- */
@@ -511,15 +526,25 @@ static void tell_status(const struct session *session, const struct ring_reader 
 	live_status_set(&status->paused_ns, backpressure_paused_ns(session->backpressure));
 }
 
+/* The time to end begins. */
+static void note_signal(struct session *session)
+{
+	if (!session->interrupted_ns && has_signal(session))
+		session->interrupted_ns = clock_now_ns();
+}
+
 /* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
 static int record(struct session *session, struct ring_reader *reader)
 {
 	int err = 0, timeout_ms;
 
 	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
-		err = ring_reader_wait(reader, session->signal_fd, timeout_ms);
+		err = has_signal(session)
+			      ? 1
+			      : ring_reader_wait(reader, session->signal_fd, timeout_ms);
 		if (err == 1 || err == -ESRCH) {
 			session->targets_gone = err == -ESRCH;
+			note_signal(session);
 			err = 0;
 			break;
 		}
@@ -530,9 +555,8 @@ static int record(struct session *session, struct ring_reader *reader)
 		if (!err)
 			err = perf_writer_flush(session->writer);
 		tell_status(session, reader);
-		if (perf_writer_interrupted(session->writer))
-			break;
 	}
+	note_signal(session);
 	/* Those that became due after the last round. */
 	if (!err)
 		err = marks_write(&session->marks, session->writer);
@@ -735,6 +759,9 @@ static int run(struct session *session)
 		err = live_unwinder_create(&session->unwinder);
 	if (!err)
 		err = start_recording(session);
+	note_signal(session);
+	if (err == -EINTR)
+		diag_error("ended by a signal before anything was recorded");
 	if (err)
 		return err;
 
@@ -753,9 +780,36 @@ static int run(struct session *session)
 	if (!err)
 		err = tell_doubts(session, &reader);
 	finish_err = perf_writer_finish(session->writer, &session->build_ids);
+	note_signal(session);
 	report_command(session);
 	report_end(session, &reader);
 	return err ? err : finish_err;
+}
+
+/*
+ * Takes the probes away. The recorder waits for that, but not for long after a signal: what the
+ * kernel still has to do then, leak-end waits for.
+ */
+static int remove_probes(struct session *session)
+{
+	struct removal removal;
+	uint64_t deadline_ns = UINT64_MAX;
+	int err, err_follow;
+
+	note_signal(session);
+	if (session->interrupted_ns)
+		deadline_ns = session->interrupted_ns + REMOVAL_WAIT_NS;
+	removal_begin(&removal, &session->own_probes, &session->follow.own_probes);
+	record_events_close(&session->events);
+	err_follow = followers_close(&session->follow);
+	backpressure_destroy(session->backpressure);
+	bpf_recorder_destroy(session->programs);
+	/* The signal that is known ends the waiting by the deadline only, the next at once. */
+	if (session->interrupted_ns)
+		take_signals(session->signal_fd);
+	err = removal_finish(&removal, session->signal_fd, deadline_ns);
+	fork_follow_deinit(&session->follow);
+	return err_follow ? err_follow : err;
 }
 
 int session_run(const struct session_options *options)
@@ -767,7 +821,7 @@ int session_run(const struct session_options *options)
 		.view_fd = options->view_fd,
 		.signal_fd = -1,
 	};
-	int err, err_remove = 0, err_follow;
+	int err, err_remove;
 
 	let_signals_end(options);
 	err = marks_init(&session.marks, options->mark_every_ns);
@@ -780,15 +834,10 @@ int session_run(const struct session_options *options)
 		waitpid(session.command.pid, NULL, __WALL);
 	}
 	perf_writer_destroy(session.writer);
+	session.writer = NULL;
 	live_unwinder_destroy(session.unwinder);
-	record_events_close(&session.events);
-	err_follow = fork_follow_deinit(&session.follow);
-	backpressure_destroy(session.backpressure);
-	bpf_recorder_destroy(session.programs);
+	err_remove = remove_probes(&session);
 	dlopen_watch_deinit(&session.late);
-	/* After the events: a probe that is in use can't be removed. */
-	if (session.own_probes.nr_files)
-		err_remove = probe_set_unregister(&session.own_probes);
 	probe_set_deinit(&session.own_probes);
 	probe_set_deinit(&session.probes);
 	allocator_search_destroy(session.search);
@@ -799,7 +848,5 @@ int session_run(const struct session_options *options)
 	if (session.view_fd >= 0)
 		close(session.view_fd);
 	marks_deinit(&session.marks);
-	if (!err)
-		err = err_follow;
 	return err ? err : err_remove;
 }

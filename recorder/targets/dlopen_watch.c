@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/interrupted.h"
 #include "common/scope.h"
 #include "probes/tracefs/group_name.h"
 #include "probes/plan/probe_plan.h"
@@ -167,6 +168,9 @@ void dlopen_watch_serve(struct dlopen_watch *late)
 	struct target_table *shared = backpressure_targets(late->backpressure);
 	uint64_t end_ns = clock_thread_ns() + SLICE_NS;
 
+	/* Who waits goes on when recording has ended. */
+	if (is_interrupted())
+		return;
 	if (!__atomic_exchange_n(&shared->any_mapped, 0, __ATOMIC_SEQ_CST))
 		return;
 	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {

@@ -2,6 +2,7 @@
 #include "recorder/targets/fork_follow.h"
 
 #include "common/diag.h"
+#include "common/interrupted.h"
 #include "common/scope.h"
 #include "probes/plan/exit_plan.h"
 #include "recorder/target_table/target_table.h"
@@ -22,18 +23,20 @@ void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *programs,
 	*ret = (struct fork_follow){.programs = programs, .backpressure = backpressure};
 }
 
-int fork_follow_deinit(struct fork_follow *follow)
+int followers_close(struct fork_follow *follow)
 {
-	int err = follow->error, err_remove = 0;
-
 	for (size_t i = 0; i < follow->nr_fds; i++)
 		close(follow->fds[i]);
-	if (follow->own_probes.nr_files)
-		err_remove = probe_set_unregister(&follow->own_probes);
-	probe_set_deinit(&follow->own_probes);
 	free(follow->fds);
+	follow->fds = NULL;
+	follow->nr_fds = 0;
+	return follow->error;
+}
+
+void fork_follow_deinit(struct fork_follow *follow)
+{
+	probe_set_deinit(&follow->own_probes);
 	*follow = (struct fork_follow){0};
-	return err ? err : err_remove;
 }
 
 /* The probe of a copy of a set that stands for @probe. */
@@ -209,6 +212,8 @@ static int attach_programs(struct fork_follow *follow)
 			/* The exits of a function are one event. */
 			if (exit_plan_shares_event(before, probe))
 				continue;
+			if (is_interrupted())
+				return -EINTR;
 			err = attach_program(
 				follow, probe,
 				place->nr_points ? bpf_point_site(place->first_point + j) : i);
@@ -273,7 +278,7 @@ static int follow_process(struct fork_follow *follow, pid_t pid)
 		for (size_t j = 0; j < now.nr_tids && !err; j++) {
 			if (has_tid(&known, now.tids[j]))
 				continue;
-			err = follow_thread(follow, now.tids[j]);
+			err = is_interrupted() ? -EINTR : follow_thread(follow, now.tids[j]);
 			nr_new++;
 		}
 		task_list_deinit(&known);
@@ -289,7 +294,9 @@ void fork_follow_serve(struct fork_follow *follow)
 {
 	struct target_table *shared = backpressure_targets(follow->backpressure);
 
-	if (!shared->any_stopped)
+	/* Who waits goes on when recording has ended. */
+	follow->interrupted |= is_interrupted();
+	if (!shared->any_stopped || follow->interrupted)
 		return;
 	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
 		struct target *target = &shared->targets[i];
@@ -303,6 +310,10 @@ void fork_follow_serve(struct fork_follow *follow)
 			err = set_up(follow);
 		if (!err)
 			err = follow_process(follow, pid);
+		if (err == -EINTR) {
+			follow->interrupted = true;
+			return;
+		}
 		if (err && !follow->error)
 			diag_error(
 				"cannot follow the children that the processes fork: %s; they are "

@@ -19,22 +19,23 @@ struct fork_follow {
 	int *fds; /* events: the watchdog's, with the programs' links to them, and those to inherit
 		   */
 	size_t nr_fds;
-	int error; /* the first: some children are not recorded */
+	int error;	  /* the first: some children are not recorded */
+	bool interrupted; /* a signal ends the recording: nobody is followed any more */
 };
 
-/* Release with fork_follow_deinit(). */
+/* Release with followers_close() and fork_follow_deinit(). */
 void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *programs,
 		      struct backpressure *backpressure);
 
-/*
- * Closes the events and removes the probes. Returns 0 or the first error of all that was to be
- * done, reported.
- */
-int fork_follow_deinit(struct fork_follow *follow);
+/* Closes the events. Returns 0 or the first error of all that was to be done, reported. */
+int followers_close(struct fork_follow *follow);
+
+/* After @own_probes has been unregistered. */
+void fork_follow_deinit(struct fork_follow *follow);
 
 /*
  * Gives events to the processes that wait for them; backpressure then lets them go on. The first
- * failure is reported, and kept for fork_follow_deinit().
+ * failure is reported, and kept for followers_close().
  */
 void fork_follow_serve(struct fork_follow *follow);
 

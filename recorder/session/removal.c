@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/session/removal.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/scope.h"
+#include "recorder/processes/helper_name.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int unregister_all(const struct removal *removal)
+{
+	int first_err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(removal->sets); i++) {
+		int err = probe_set_unregister(removal->sets[i]);
+
+		if (err && !first_err)
+			first_err = err;
+	}
+	return first_err;
+}
+
+/* Makes it its own master: it is to end when all is done, whatever ends the recorder. */
+static void become_leak_end(int messages_fd)
+{
+	sigset_t all;
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setsid();
+	helper_rename("leak-end");
+	/* Who reads the recorder's output is not to wait for us. */
+	dup2(null_fd, STDIN_FILENO);
+	dup2(null_fd, STDOUT_FILENO);
+	dup2(messages_fd, STDERR_FILENO);
+	/* Nothing of what is left to do takes a privilege but to be who we are. */
+	capng_clear(CAPNG_SELECT_BOTH);
+	capng_apply(CAPNG_SELECT_BOTH);
+}
+
+static void __attribute__((noreturn))
+run_leak_end(const struct removal *removal, int go_fd, int messages_fd)
+{
+	char byte;
+
+	become_leak_end(messages_fd);
+	close(removal->go_fd);
+	while (read(go_fd, &byte, 1) < 0 && errno == EINTR)
+		;
+	/* Events, links and all else. */
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+	_exit(unregister_all(removal) ? 1 : 0);
+}
+
+void removal_begin(struct removal *ret, struct probe_set *first, struct probe_set *second)
+{
+	_cleanup_close_ int go_read = -1, messages_write = -1;
+	int go[2], messages[2];
+
+	*ret = (struct removal){{first, second}, 0, -1, -1, -1};
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return;
+	go_read = go[0];
+	ret->go_fd = go[1];
+	if (pipe2(messages, O_CLOEXEC | O_NONBLOCK) < 0)
+		return;
+	ret->messages_fd = messages[0];
+	messages_write = messages[1];
+	ret->pid = fork();
+	if (ret->pid == 0)
+		run_leak_end(ret, go_read, messages_write);
+	if (ret->pid > 0)
+		ret->child_fd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
+	else
+		ret->pid = 0;
+}
+
+/* What it says is ours to say: nobody else's terminal or pipe is open there. */
+static void pass_on(int messages_fd)
+{
+	char text[4096];
+	ssize_t len;
+
+	while ((len = read(messages_fd, text, sizeof(text))) > 0)
+		if (write(STDERR_FILENO, text, (size_t)len) != len)
+			return;
+}
+
+/* Waits for the child. Returns whether it has ended. */
+static bool wait_for_leak_end(const struct removal *removal, int signal_fd, uint64_t deadline_ns)
+{
+	struct pollfd fds[] = {
+		{.fd = removal->child_fd, .events = POLLIN},
+		{.fd = signal_fd, .events = POLLIN},
+	};
+	uint64_t now_ns = clock_now_ns(), left_ms;
+
+	while (now_ns < deadline_ns) {
+		left_ms = (deadline_ns - now_ns) / 1000000 + 1;
+		if (poll(fds, ARRAY_SIZE(fds), left_ms < 60000 ? (int)left_ms : 60000) < 0 &&
+		    errno != EINTR)
+			return false;
+		if (fds[0].revents)
+			return true;
+		if (fds[1].revents)
+			return false;
+		now_ns = clock_now_ns();
+	}
+	return false;
+}
+
+int removal_finish(struct removal *removal, int signal_fd, uint64_t deadline_ns)
+{
+	int status = 0, err = 0;
+
+	if (removal->go_fd >= 0)
+		close(removal->go_fd);
+	if (!removal->pid)
+		err = unregister_all(removal);
+	else if (wait_for_leak_end(removal, signal_fd, deadline_ns) &&
+		 waitpid(removal->pid, &status, 0) == removal->pid && status)
+		err = -EIO;
+	if (WIFSIGNALED(status))
+		diag_error("leak-end was killed by signal %d: probes may be left in tracefs, which "
+			   "`leakprobe list` removes",
+			   WTERMSIG(status));
+	if (removal->messages_fd >= 0) {
+		pass_on(removal->messages_fd);
+		close(removal->messages_fd);
+	}
+	if (removal->child_fd >= 0)
+		close(removal->child_fd);
+	return err;
+}
