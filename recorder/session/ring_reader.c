@@ -17,6 +17,7 @@
  */
 #define CONSUME_BYTES	(64 << 10)
 #define CONSUME_PART	64
+#define STOP_ROUNDS_NS	200000000ULL
 #define MAX_LAST_ROUNDS 1000 /* 1 ms each: a program may be preempted while it writes */
 
 /* True if the sample was taken while not all events were enabled. */
@@ -394,9 +395,12 @@ int ring_reader_stop(struct ring_reader *reader)
 	reader->end_ns = clock_now_ns();
 	if (reader->programs)
 		return stop_programs(reader);
-	/* Between the steps the rings are drained, so that nothing is lost that late. */
+	/*
+	 * Between the steps the rings are drained, so that nothing is lost that late. Many threads
+	 * fill them faster than that: who is held back then waits until all events are disabled.
+	 */
 	for (size_t i = 0; i < reader->events->probes.nr_events; i++) {
-		if (!err)
+		if (!err && clock_now_ns() < reader->end_ns + STOP_ROUNDS_NS)
 			err = ring_reader_round(reader);
 		if (reader->events->probes.events[i].evsel)
 			perf_evsel__disable(reader->events->probes.events[i].evsel);
