@@ -127,6 +127,10 @@ abandoned_probes() {
 	((${#found[@]} == 0)) || our_probes | comm -12 - <(printf '%s\n' "${found[@]}")
 }
 
+none_abandoned() {
+	[[ -z $(abandoned_probes | comm -13 "$BATS_TEST_TMPDIR/abandoned.before" -) ]]
+}
+
 remove_event() {
 	echo "-:$1" >>"$TRACEFS/uprobe_events"
 }
@@ -148,6 +152,8 @@ common_teardown() {
 	for event in "${OWN_EVENTS[@]}"; do
 		! grep -qF ":$event " < <(uprobe_events) || remove_event "$event"
 	done
+	# leak-end may still be at work.
+	[[ -z ${BATS_TEST_COMPLETED:-} ]] || wait_until 60 none_abandoned || true
 	for event in $(abandoned_probes | comm -13 "$BATS_TEST_TMPDIR/abandoned.before" -); do
 		left+=" probe $event"
 		remove_event "$event" || true
