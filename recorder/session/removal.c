@@ -47,6 +47,27 @@ static void become_leak_end(int messages_fd)
 	capng_apply(CAPNG_SELECT_BOTH);
 }
 
+/*
+ * Events, links and all else; each by itself. The kernel does not take breakpoints out of a process
+ * when a fatal signal is waiting (uprobe_write_opcode() fails with EINTR in
+ * kernel/events/uprobes.c, and nothing tries again), so that all that one close_range() closes
+ * would stay in the process if leak-end were killed meanwhile.
+ */
+static void close_all(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (fd > STDERR_FILENO && fd != dirfd(dir))
+			close(fd);
+	}
+	/* What is left where there is no /proc. */
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+}
+
 static void __attribute__((noreturn))
 run_leak_end(const struct removal *removal, int go_fd, int messages_fd)
 {
@@ -56,8 +77,7 @@ run_leak_end(const struct removal *removal, int go_fd, int messages_fd)
 	close(removal->go_fd);
 	while (read(go_fd, &byte, 1) < 0 && errno == EINTR)
 		;
-	/* Events, links and all else. */
-	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+	close_all();
 	_exit(unregister_all(removal) ? 1 : 0);
 }
 
