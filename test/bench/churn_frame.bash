@@ -15,9 +15,9 @@ skip() {
 }
 
 # shellcheck disable=SC1091 # is checked by itself
-source test/integration/helpers.bash
+source test/integration/support/helpers.bash
 # shellcheck disable=SC1091
-source test/integration/churn.bash
+source test/integration/support/churn.bash
 
 # What a failure's message says besides; a script may have its own.
 where_it_failed() {

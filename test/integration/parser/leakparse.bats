@@ -1,0 +1,233 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakparse's own options.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+@test "leakparse: leaks of one size, and of a range" {
+	record_command sizes
+	"$BIN/leakparse" --size 3072 <perf.data >leaks
+	assert_equal "leaks" "$(grep -c '^leak ' leaks)" "$(truth held_3072)"
+	assert_equal "held blocks" "$(summary held_blocks)" "$(truth held_3072)"
+	assert_equal "held bytes" "$(summary held_bytes)" $(($(truth held_3072) * 3072))
+	assert_equal "allocations of all sizes" "$(summary allocations)" "$(truth allocations)"
+	assert_equal "the size" "$(summary size)" 3072
+	assert_equal "sizes" "$(awk '/^leak/ { print $2 }' leaks | sort -u)" 3072
+
+	"$BIN/leakparse" -i perf.data >all
+	"$BIN/leakparse" -i perf.data --size 1000..2000 >leaks
+	assert_equal "the range" "$(summary size)" 1000..2000
+	assert_equal "leaks in the range" "$(grep '^leak ' leaks)" \
+		"$(awk '/^leak/ && $2 >= 1000 && $2 <= 2000' all)"
+}
+
+@test "leakparse: sizes that are none" {
+	local size
+
+	for size in "" 3x 10..5 -1 .. 1... "1 2" 99999999999999999999; do
+		run --separate-stderr "$BIN/leakparse" --size "$size" </dev/null
+		assert_equal "status of --size '$size'" "$status" 2
+	done
+}
+
+# The daemon leaks steadily: recorded again where the machine was so busy that it did not.
+record_steadily() {
+	for _ in 1 2 3 4 5; do
+		record_command "leaky_daemon --requests 400 --interval-us 2000"
+		! awk '$1 == "leak" && $2 == 3072 { time[++n] = $4 }
+			END { middle = time[int(n / 2)]; exit !(time[n] - middle < 1.4 * (middle - time[1])) }' leaks || return 0
+	done
+}
+
+@test "leakparse: the daemon's leak comes first, and is growth" {
+	record_steadily
+	"$BIN/leakparse" <perf.data >leaks
+	assert_equal "verdict" "$(awk '$1 == "stack" { print $3, $4, $5; exit }' leaks)" \
+		"growth firm $(truth leaked_3072)"
+	# Those of the last moment may be freed yet.
+	(($(grep -c '^leak 3072 .* firm growth ' leaks) >= $(truth leaked_3072) * 3 / 4))
+	assert_equal "its blocks" "$(grep -c '^leak 3072 .* firm \(growth\|not-yet\) ' leaks)" "$(truth leaked_3072)"
+	# The cache that was filled at the start, as far as it has not been replaced.
+	grep -q '^stack [0-9]* start-up firm ' leaks
+	assert_equal "all are firm" "$(summary firm_blocks)" "$(truth held_blocks)"
+	# A reader that knows nothing of verdicts finds what it always found.
+	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
+	"$BIN/leakplot" leaks --term dumb >/dev/null
+
+	"$BIN/leakparse" --order time -i perf.data >plain
+	assert_equal "stacks in the plain list" "$(grep -c "^stack" plain)" 0
+	assert_equal "in time order" "$(awk '$1 == "leak" { print $4 }' plain)" \
+		"$(awk '$1 == "leak" { print $4 }' leaks | sort -n)"
+	"$BIN/leakparse" --order size -i perf.data >by-size
+	assert_equal "by size" "$(awk '$1 == "stack" { print $6 }' by-size)" \
+		"$(awk '$1 == "stack" { print $6 }' leaks | sort -rn)"
+}
+
+@test "leakparse: one screen" {
+	record_steadily
+	"$BIN/leakparse" --summary -i perf.data >screen
+	(($(wc -l <screen) <= 24)) || fail "$(cat screen)"
+	head -n 1 screen | grep -q '^leaky_daemon ([0-9]*): .* 0 events lost$'
+	grep -q "^1\. growth: $(truth leaked_3072) blocks, .* blocks/s, " screen
+	grep -q '^   query_font < load_font < render_answer ' screen || fail "$(cat screen)"
+}
+
+@test "leakparse: what is listed is narrowed" {
+	record_command "leaky_daemon --requests 400 --interval-us 2000"
+	all=("$BIN/leakparse" -i perf.data)
+	"${all[@]}" >leaks.all
+	"${all[@]}" --stack 'load_f.nt' >leaks
+	assert_equal "of a stack" "$(grep -c '^leak ' leaks)" "$(truth leaked_3072)"
+	assert_equal "narrowed" "$(summary narrowed)" 1
+	"${all[@]}" --stack '^load$' >leaks
+	assert_equal "of no stack" "$(grep -c '^leak ' leaks)" 0
+	"${all[@]}" --verdict growth >leaks
+	assert_equal "of a verdict" "$(grep -c '^leak ' leaks)" "$(grep -c '^leak .* growth ' leaks.all)"
+	"${all[@]}" --func malloc >leaks
+	assert_equal "of malloc" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
+	"${all[@]}" --func calloc >leaks
+	assert_equal "of calloc" "$(grep -c '^leak ' leaks)" 0
+	"${all[@]}" --thread leaky_daemon >leaks
+	assert_equal "of a thread" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
+	"${all[@]}" --thread 1 >leaks
+	assert_equal "of another" "$(grep -c '^leak ' leaks)" 0
+	"${all[@]}" --top 1 >leaks
+	assert_equal "of the first stack" "$(grep -c '^leak ' leaks)" "$(truth leaked_3072)"
+	"${all[@]}" --min-age 1h >leaks
+	assert_equal "of an hour" "$(grep -c '^leak ' leaks)" 0
+	"${all[@]}" --max-age 1h >leaks
+	assert_equal "in an hour" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
+}
+
+@test "leakparse: for scripts" {
+	record_command "leaky_daemon --requests 100 --interval-us 0"
+	all=("$BIN/leakparse" -i perf.data)
+	run -3 "${all[@]}" --fail-on-leak
+	bytes=$(truth held_bytes)
+	run -3 "${all[@]}" --fail-on-leak=$((bytes - 1))
+	run -0 "${all[@]}" --fail-on-leak="$bytes"
+	run -0 "${all[@]}" --fail-on-leak --stack '^no such$'
+	printf '# known\nleak:^fill_cache$\nleak:^replace_cached$\nleak:query_*nt\nleak:never_heard\n' >known
+	run -0 --separate-stderr "${all[@]}" --fail-on-leak --suppressions known
+	# shellcheck disable=SC2154 # bats sets stderr
+	[[ $stderr == *"leak:never_heard (line 5) matches no held block"* ]] || fail "$stderr"
+	[[ $stderr != *"leak:query"*"matches no"* ]] || fail "$stderr"
+	grep -q "^# suppressed: $(truth leaked_3072) blocks, .* by leak:query_\*nt$" <<<"$output"
+	echo 'race:foo' >known
+	run -2 "${all[@]}" --suppressions known
+	run -1 "${all[@]}" --suppressions nothere
+}
+
+@test "leakparse: options that are wrong" {
+	local option
+
+	for option in --top=0 --top=x --order=age --min-age=x --max-age=3y --stack='(' --verdict=leak \
+		--verdict=grow --fail-on-leak=x; do
+		run --separate-stderr "$BIN/leakparse" "$option" </dev/null
+		assert_equal "status of $option" "$status" 2
+	done
+}
+
+follow_all() {
+	"$BIN/leakfollow" --size 0..1000000000000 <perf.data 2>/dev/null
+}
+
+# held [OPTION...]: the summary's bytes.
+held() {
+	"$BIN/leakparse" "$@" <perf.data 2>/dev/null |
+		sed -nE 's/^# summary.* held_bytes=([0-9]+).*/\1/p'
+}
+
+@test "leakparse: --at a time, the peak, the end" {
+	local peak start time
+
+	record_command "random_calls --seed 4711"
+	assert_equal "at the end" "$(held --at end)" "$(held)"
+	assert_equal "long after" "$(held --at 1h)" "$(held)"
+	run -0 --separate-stderr "$BIN/leakparse" --at 1h --summary -i perf.data
+	[[ $stderr == *": --at is behind its end"* ]] || fail "$stderr"
+	run -0 --separate-stderr "$BIN/leakparse" --from 1h --to 2h -i perf.data
+	[[ $stderr == *": --from is behind its end"* ]] || fail "$stderr"
+	run -0 --separate-stderr "$BIN/leakparse" --at 0.000001 --summary -i perf.data
+	[[ $stderr != *"behind its end"* && $output == *" held after 1.00 us"* ]] || fail "$output $stderr"
+	follow_all | awk '
+		$1 == "enter" { held += $3; if (held > peak) peak = held }
+		$1 == "exit" { held -= $3 }
+		END { print peak }' >peak
+	peak=$(cat peak)
+	((peak > $(held))) || fail "the target should have held more before its end"
+	assert_equal "the peak" "$(held --at peak)" "$peak"
+
+	# When a call has just returned, in a program of one thread: no block is on its way.
+	record_command "leaky_daemon --requests 300 --interval-us 200"
+	start=$("$BIN/leakparse" <perf.data 2>/dev/null | sed -nE 's/^# summary.* start=([0-9.]+).*/\1/p')
+	follow_all | awk -v start="$start" '$1 == "enter" && ++nr % 400 == 0 {
+		printf "%.9f\n", $5 - start }' >moments
+	(($(wc -l <moments) >= 3))
+	while read -r time; do
+		assert_equal "after $time s" "$(held --at "$time")" "$("$BIN/leakparse" --from 0 \
+			--to "$(awk -v t="$time" 'BEGIN { printf "%.9f", t + 0.000000001 }')" \
+			<perf.data 2>/dev/null | awk '$1 == "interval" { print $6 + 0 }')"
+	done <moments
+	# shellcheck disable=SC2002 # a pipe cannot be read twice, which is the point
+	! cat perf.data | "$BIN/leakparse" --at peak >leaks 2>err
+	grep -q "give a file, not a pipe" err
+}
+
+@test "leakparse: sizes as people write them" {
+	local size
+
+	record_command "leaky_daemon --requests 50 --interval-us 100"
+	"$BIN/leakparse" --size 3072 -i perf.data >expected 2>/dev/null
+	grep -q '^leak 3072 ' expected
+	for size in 3k 3K 3KiB 3..3k; do
+		"$BIN/leakparse" --size $size -i perf.data 2>/dev/null | grep -v '^# size' |
+			diff <(grep -v '^# size' expected) -
+		"$BIN/leakfollow" --size $size -i perf.data >followed 2>/dev/null
+		assert_equal "sizes followed" "$(awk '$1 == "enter" { print $3 }' followed | sort -u)" 3072
+	done
+	"$BIN/leakparse" --fail-on-leak=1M -i perf.data >/dev/null 2>&1
+	run -3 "$BIN/leakparse" --fail-on-leak=10k -i perf.data
+}
+
+@test "leakparse: stacks are called after who asked, not after what wraps malloc" {
+	cat >wrapped.c <<-'END'
+		#include <stdlib.h>
+		__attribute__((noinline)) void *zmalloc_usable(size_t size)
+		{
+			void *volatile block = malloc(size);
+			return block;
+		}
+		__attribute__((noinline)) int fill_cache(void)
+		{
+			void *volatile key = zmalloc_usable(10);
+			void *volatile value = zmalloc_usable(20);
+			return key && value;
+		}
+		int main(void)
+		{
+			return !fill_cache();
+		}
+	END
+	gcc -O1 -o wrapped wrapped.c
+	"$BIN/leakrec" -o perf.data -- ./wrapped 2>leakrec.err
+	"$BIN/leakparse" --summary -i perf.data >screen
+	# Two calls in one function, of which no line is known: the numbers tell them apart.
+	grep -oE '^   fill_cache < main < .* at wrapped  \(stack [0-9]+\)$' screen | sort -u >paths
+	[[ $(wc -l <paths) == 2 ]]
+	"$BIN/leakparse" --format pprof -i perf.data >x.pb.gz
+	HOME=$PWD go tool pprof -top x.pb.gz | grep -qx 'File: wrapped'
+	"$BIN/leakparse" --format csv -i perf.data | cut -d, -f19 | grep -cx '"fill_cache"' | grep -qx 2
+	gcc -g -O1 -o wrapped wrapped.c
+	"$BIN/leakrec" -o perf.data -- ./wrapped 2>leakrec.err
+	"$BIN/leakparse" --summary -i perf.data | grep -cE '^   fill_cache < main < .* at wrapped.c:(9|10)$' | grep -qx 2
+}

@@ -1,0 +1,197 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec --with mmap: what a program maps itself, and leaves, by the function that mapped it. What the
+# allocator and the C library have mapped for themselves is told apart.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/mappings
+
+LARGE=3145728 # of the target
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+# "REGIONS BYTES" of all that is left, by what leakparse says and by the truth.
+left_in_all() {
+	awk '$1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/ { nr++; bytes += $2 } END { print nr, bytes }' leaks
+}
+
+true_in_all() {
+	awk '$1 == "left" { nr += $3; bytes += $4 } END { print nr, bytes }' truth
+}
+
+# The allocator's blocks count once, its mappings not at all.
+assert_allocator() {
+	assert_equal "large blocks" "$(awk -v large=$LARGE '$1 == "leak" && $2 >= large { nr++; bytes += $2 }
+		END { print nr, bytes }' leaks)" "6 $((8 * LARGE))"
+	assert_equal "small blocks" "$(grep -c '^leak 1000 .* malloc ' leaks)" 2000
+	(($(summary own_mapped_bytes) > 8 * LARGE))
+	assert_summary lost 0
+}
+
+assert_left() {
+	grep '^left ' truth | sort | diff - <(left)
+	assert_allocator
+}
+
+assert_left_in_all() {
+	assert_equal "all that is left" "$(left_in_all)" "$(true_in_all)"
+	assert_allocator
+}
+
+# As many entries as returns, for perf, too.
+assert_perf_reads() {
+	local call
+
+	for call in mmap munmap mremap brk; do
+		(($(events sys_enter_$call) > 0))
+		assert_equal "sys_exit_$call" "$(events sys_exit_$call)" "$(events sys_enter_$call)"
+	done
+}
+
+@test "mappings: started" {
+	recorded mappings mappings --with mmap
+	assert_left
+	assert_perf_reads
+}
+
+@test "mappings: attached" {
+	record_attached mappings --with mmap
+	assert_left
+}
+
+@test "mappings: perf events" {
+	record_command mappings --with mmap --perf-events
+	assert_left
+	assert_perf_reads
+}
+
+# Where the break was before it first grows is not known to perf events.
+@test "mappings: perf events, attached" {
+	record_attached mappings --with mmap --perf-events
+	sed -i 's/^left keep_break .*/left keep_break 1 24576/' truth
+	assert_left
+}
+
+@test "mappings: dumps for others to unwind" {
+	record_command mappings --with mmap --raw-stacks
+	assert_left
+}
+
+@test "mappings: releases with stacks" {
+	record_command mappings --with mmap --free-stacks
+	assert_left
+	perf script -i perf.data -F event,ip,sym 2>/dev/null |
+		awk '/sys_enter_munmap:/ { inside = 1; next } inside && /drop_all/ { nr++ } /:$/ || !NF { inside = 0 }
+			END { exit nr < 100 }'
+}
+
+@test "mappings: a static program" {
+	record_command mappings_static --with mmap
+	assert_left
+}
+
+# What has no frame of its own is missed by frame pointers: whoever mapped by mremap and sbrk.
+@test "mappings: frame pointers" {
+	record_command mappings --with mmap --call-graph fp
+	assert_left_in_all
+	diff <(grep -E '^left (keep_plain|keep_parts|keep_in_thread|keep_in_child) ' truth | sort) \
+		<(left | grep -E '^left (keep_plain|keep_parts|keep_in_thread|keep_in_child) ')
+}
+
+@test "mappings: frame pointers, perf events" {
+	record_command mappings --with mmap --call-graph fp --perf-events
+	assert_left_in_all
+}
+
+@test "mappings: no stacks" {
+	record_command mappings --with mmap --call-graph none
+	assert_left_in_all
+	record_command mappings --with mmap --call-graph none --perf-events
+	assert_left_in_all
+}
+
+@test "mappings: small rings lose nothing" {
+	record_command mappings --with mmap --call-graph fp -m 16
+	assert_left_in_all
+}
+
+@test "mappings: one size" {
+	record_command mappings --with mmap --size 4096..8192
+	assert_equal "of these sizes" "$(left | grep -E 'keep_(plain|file)' | xargs)" \
+		"left keep_file 1 8192 left keep_plain 2 12288"
+	assert_summary lost 0
+}
+
+@test "mappings: nothing else" {
+	record_command mappings --no-heap --with mmap
+	grep '^left ' truth | sort | diff - <(left)
+	assert_equal "large blocks" "$(grep -c '^leak .* [a-z_]*alloc ' leaks)" 0
+}
+
+@test "mappings: what the allocator has mapped, if asked for" {
+	recorded mappings mappings --with mmap
+	"$BIN/leakparse" --own-mappings <perf.data >leaks 2>leakparse.err
+	assert_equal "own mappings" "$(summary own_mappings)" missing
+	(($(awk '$1 == "leak" && $9 == "mmap" { bytes += $2 } END { print bytes }' leaks) > 8 * LARGE))
+	run ! grep -q 'own-mappings' leakparse.err
+	"$BIN/leakparse" <perf.data 2>leakparse.err >leaks
+	grep -q "^leakparse: $(summary own_mappings) mappings with $(summary own_mapped_bytes) bytes besides" \
+		leakparse.err
+	"$BIN/leakparse" --summary <perf.data | grep -q "^$(summary own_mappings) mappings of .* besides"
+	"$BIN/leakparse" --format json <perf.data |
+		python3 -c 'import json, sys; report = json.load(sys.stdin)
+assert report["summary"]["own_mappings"] == int(sys.argv[1]), report["summary"]
+assert {"mmap", "mremap", "brk"} <= {block["allocator"] for block in report["blocks"]}' \
+			"$(summary own_mappings)"
+}
+
+@test "mappings: the life of one size" {
+	recorded mappings mappings --with mmap
+	"$BIN/leakfollow" --size $((99 * 4096)) <perf.data >follow
+	assert_equal "enters and exits" "$(awk '/^(enter|exit)/ { print $1, $2, $10 }' follow | xargs)" \
+		"enter 1 mmap exit 0 munmap"
+	"$BIN/leakfollow" --kind mapping <perf.data >follow
+	assert_equal "held in the end" \
+		"$(awk '/^(enter|exit)/ { held = $2 } END { print held }' follow)" 31
+	"$BIN/leakparse" --func mremap <perf.data >leaks
+	assert_equal "by mremap" "$(left | wc -l)" 3
+}
+
+@test "mappings: a kind of their own" {
+	recorded mappings mappings --with mmap
+	assert_summary held_blocks "$(grep -c '^leak .* [a-z_]*alloc ' leaks)"
+	grep -qE '^# resource mapping: [0-9]+ given, [0-9]+ taken, [34] not given; 31 held$' leaks
+	"$BIN/leakparse" --kind mapping <perf.data >leaks
+	grep '^left ' truth | sort | diff - <(left)
+	assert_equal "other kinds" "$(grep '^leak ' leaks | grep -vc ' kind=mapping$')" 0
+	run -3 "$BIN/leakparse" --kind mapping --fail-on-leak=2M -i perf.data
+	run -0 "$BIN/leakparse" --kind mapping --fail-on-leak=3M -i perf.data
+	"$BIN/leakparse" --kind memory <perf.data >leaks
+	assert_equal "mappings" "$(left)" ""
+	"$BIN/leakparse" --summary <perf.data |
+		grep -qE '^31 mappings, 2.16 MiB in [0-9]+ stacks, held at the end: '
+}
+
+@test "mappings: perf record's own events" {
+	perf record -q -m 4096 --call-graph dwarf,2048 -o perf.data -e task:task_newtask \
+		-e 'syscalls:sys_enter_mmap,syscalls:sys_exit_mmap,syscalls:sys_enter_munmap' \
+		-e 'syscalls:sys_exit_munmap,syscalls:sys_enter_mremap,syscalls:sys_exit_mremap' \
+		-e 'syscalls:sys_enter_brk,syscalls:sys_exit_brk' -- "$TARGETS/mappings" >truth 2>perf.err
+	parse
+	grep '^left ' truth | sort | diff - <(left)
+}
+
+@test "mappings: usage" {
+	run -2 "$BIN/leakrec" --with maps -- true
+	grep -q 'leakrec: --with takes mmap and fd, not "maps"' <<<"$output"
+	run -2 "$BIN/leakrec" --with mmap, -- true
+}

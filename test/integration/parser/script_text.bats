@@ -1,0 +1,71 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakparse reads what perf script prints of a recording, and tells the same as of the recording.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+# The leaks with their stacks, each in a line, but for the stacks' numbers and what depends on exact times: perf
+# script cuts those to microseconds, in which two CPUs may make two leaks. It does not tell where a function is
+# that was recorded at its return only.
+told() {
+	grep -v '^#' "$1" | sed -E 's/([0-9]+\.[0-9]{6})[0-9]{3} /\1 /' |
+		awk '$1 == "leak" { NF = 9 } 1' | sed -E 's/^\t(malloc|calloc|realloc)\+0x.*/\t\1/' |
+		awk 'NR > 1 && !/^\t/ { print "" } { printf "%s", $0 } END { print "" }' | sort
+}
+
+# same_from_text PERF-SCRIPT-OPTION...: of perf.data
+same_from_text() {
+	parse
+	told leaks >told.recording
+	perf script -i perf.data "$@" >text 2>script.err
+	"$BIN/leakparse" --order time <text >leaks.text
+	told leaks.text >told.text
+	diff told.recording told.text
+}
+
+FIELDS=comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso
+
+@test "script text: the same leaks as from perf record's file, by our probes" {
+	add_probes --exe "$TARGETS/leaky_daemon"
+	GROUP=$(added_groups)
+	perf record -q -m 8192 -g -o perf.data -e "$GROUP:*" -- \
+		"$TARGETS/leaky_daemon" --requests 60 --interval-us 100 >truth 2>record.err
+	same_from_text
+	assert_summary held_blocks "$(truth held_blocks)"
+	same_from_text -F "$FIELDS"
+}
+
+@test "script text: the same leaks as from leakrec's file, with threads and forks" {
+	record_command "leaky_daemon --requests 60 --interval-us 100" --call-graph fp
+	same_from_text -F "$FIELDS"
+	record_command "threads_cross_free --blocks 500" --call-graph fp
+	same_from_text -F "$FIELDS" --show-task-events
+	record_command fork_tree --call-graph fp
+	same_from_text -F "$FIELDS" --show-task-events
+}
+
+@test "script text: lines that end as on Windows" {
+	record_command random_calls
+	perf script -i perf.data --ns 2>/dev/null >text
+	"$BIN/leakparse" <text >plain 2>plain.err
+	sed 's/$/\r/' text | "$BIN/leakparse" >leaks 2>leaks.err
+	diff plain leaks
+}
+
+@test "script text: names are perf's where the files are not there" {
+	record_command "leaky_daemon --requests 60 --interval-us 100" --call-graph fp
+	perf script -i perf.data 2>script.err | sed 's|(/.*/leaky_daemon)|(/gone/leaky_daemon)|' |
+		"$BIN/leakparse" >leaks
+	grep -q '	query_font+0x[0-9a-f]*  (/gone/leaky_daemon)' leaks
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Do the targets count truly? An independent judge, perf stat on uprobes of our own making at the
+# entries of the C library's functions, must have seen as many calls as the target says.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+	require_program perf
+	require_program readelf
+	GROUP=truthcheck_$$
+	FUNCTIONS=(malloc calloc realloc aligned_alloc posix_memalign valloc pvalloc free)
+}
+
+teardown() {
+	common_teardown
+}
+
+libc_of() {
+	ldd "$1" | awk '$1 ~ /^libc\.so/ { print $3 }'
+}
+
+# probe_entries FILE: an entry probe on each function, at its symbol's address.
+probe_entries() {
+	local function offset
+
+	for function in "${FUNCTIONS[@]}"; do
+		offset=$(readelf -W --dyn-syms "$1" | awk -v name="^$function@@" '$8 ~ name { print $2; exit }')
+		echo "p:$GROUP/$function $1:0x$offset" >>"$TRACEFS/uprobe_events"
+		OWN_EVENTS+=("$GROUP/$function")
+	done
+}
+
+# check NAME: the events counted, as assert_events wants them.
+check() {
+	local events
+
+	probe_entries "$(libc_of "$TARGETS/$1")"
+	events=$(printf ",$GROUP:%s" "${FUNCTIONS[@]}")
+	perf stat -x, -o stat -e "${events#,}" "$TARGETS/$1" "${@:2}" >truth
+	awk -F, '$3 ~ /:/ { sub(/.*:/, "", $3); print $1, $3 }' stat >events
+}
+
+exact() {
+	local function expected
+
+	for function in "${FUNCTIONS[@]}"; do
+		expected=$(truth "$function")
+		[[ $function != aligned_alloc ]] || expected=$((expected + $(truth memalign)))
+		[[ $function != free || -z ${MORE_FREES:-} ]] || continue
+		assert_equal "$function of ${BATS_TEST_DESCRIPTION}" "$(events "$function")" "$expected"
+	done
+}
+
+@test "truth: aligned" {
+	check aligned
+	exact
+	(($(truth aligned_alloc) > 0))
+}
+
+@test "truth: double_free" {
+	check double_free
+	exact
+}
+
+@test "truth: exec_self" {
+	check exec_self
+	exact
+}
+
+@test "truth: killed by itself" {
+	check killed
+	exact
+}
+
+@test "truth: leaky_daemon" {
+	check leaky_daemon --requests 50 --interval-us 0
+	exact
+	assert_equal "leaked blocks" "$(truth held_3072)" "$(truth leaked_3072)"
+}
+
+@test "truth: null_free" {
+	check null_free
+	exact
+}
+
+@test "truth: posix_memalign_cases" {
+	check posix_memalign_cases
+	exact
+}
+
+@test "truth: realloc_cases" {
+	check realloc_cases
+	MORE_FREES=1 exact
+}
+
+@test "truth: sizes" {
+	check sizes
+	exact
+}
+
+@test "truth: threads_cross_free" {
+	check threads_cross_free
+	MORE_FREES=1 exact
+}
+
+@test "truth: thread_exits, whose exits free more than the program" {
+	check thread_exits
+	MORE_FREES=1 exact
+	(($(events free) > $(truth free)))
+}
+
+@test "truth: big_churn" {
+	check big_churn --pairs 5000 --leak-every 100
+	MORE_FREES=1 exact
+	assert_equal "leaked blocks" "$(truth held_3072)" 100
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# realloc: moved, stayed, NULL, size 0, failed, mremapped, of an unknown block, raced for.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+@test "realloc: started" {
+	record_command realloc_cases -m 2048
+	assert_truth
+	assert_events --more-frees
+	assert_equal "listed failures" "$(grep -c '^unexpected alloc-failed ' leaks)" 3
+}
+
+@test "realloc: attached" {
+	record_attached realloc_cases -m 2048
+	assert_truth
+	assert_events --more-frees
+	assert_summary realloc_unknown 1
+}
+
+@test "realloc: no stacks" {
+	record_attached realloc_cases -m 2048 --call-graph none
+	assert_truth
+	assert_events --more-frees
+}
+
+@test "realloc: a block that stayed after a failure is held, with its allocation's stack" {
+	record_command realloc_cases -m 2048
+	leak_stacks 303 >stacks
+	grep -qE '^( malloc)? failing main' stacks || fail "$(cat stacks)"
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# glibc's malloc, recorded by one trap where its outcome is known (docs/placement.md).
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+	GROUP=outcomes_$$
+}
+
+teardown() {
+	common_teardown
+}
+
+# The points' offsets in malloc, as leakprobe shows them.
+points() {
+	"$BIN/leakprobe" add --dry-run --exe "$1" | sed -nE 's/^# leakrec: malloc\+(0x[0-9a-f]+) .*/\1/p'
+}
+
+libc_of() {
+	ldd "$1" | awk '$1 ~ /^libc\.so/ { print $3 }'
+}
+
+# byte_at OFFSET: of the code that RECORDED_PID runs, at that place of its libc.
+byte_at() {
+	local libc start
+
+	libc=$(libc_of "$TARGETS/malloc_ends")
+	libc=$(readlink -f "$libc")
+	start=$(awk -v path="$libc" -v offset="$1" '
+		$2 ~ /x/ && $6 == path { print $1 "-" $3 }' "/proc/$RECORDED_PID/maps")
+	python3 - "$RECORDED_PID" "$start" "$1" <<-'END'
+		import sys
+		pid, span, at = sys.argv[1], sys.argv[2].split("-"), int(sys.argv[3], 16)
+		with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+		    memory.seek(int(span[0], 16) + at - int(span[2], 16))
+		    print(f"{memory.read(1)[0]:02x}")
+	END
+}
+
+malloc_offset() {
+	readelf -W --dyn-syms "$(libc_of "$TARGETS/malloc_ends")" |
+		awk '$8 ~ /^malloc@@/ { print "0x" $2; exit }'
+}
+
+# Each thread's exit frees more than the program does.
+assert_counts() {
+	local key
+
+	for key in allocations frees held_blocks held_bytes alloc_failed still_held; do
+		assert_summary "$key" "$(truth "$key")"
+	done
+	assert_summary lost 0
+	assert_sizes
+}
+
+@test "outcome points: malloc has one trap, and none when leakrec is gone" {
+	local base point places before=() during=()
+
+	base=$(malloc_offset)
+	mapfile -t places < <(points "$(libc_of "$TARGETS/malloc_ends")")
+	((${#places[@]} >= 3))
+	start_target malloc_ends
+	for point in 0 "${places[@]}"; do
+		before+=("$(byte_at "$(printf '0x%x' $((base + point)))")")
+	done
+	[[ " ${before[*]} " != *" cc "* ]]
+	attach
+	assert_equal "the entry" "$(byte_at "$base")" "${before[0]}"
+	for point in "${places[@]}"; do
+		assert_equal "+$point" "$(byte_at "$(printf '0x%x' $((base + point)))")" cc
+	done
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	for point in 0 "${places[@]}"; do
+		during+=("$(byte_at "$(printf '0x%x' $((base + point)))")")
+	done
+	assert_equal "code" "${during[*]}" "${before[*]}"
+	go_target
+	finish_target
+}
+
+@test "outcome points: each is passed by some way in which malloc ends" {
+	local libc base point
+
+	require_program perf
+	libc=$(libc_of "$TARGETS/malloc_ends")
+	base=$(malloc_offset)
+	for point in $(points "$libc"); do
+		printf 'p:%s/at_%s %s:0x%x\n' "$GROUP" "$point" "$libc" $((base + point)) >>"$TRACEFS/uprobe_events"
+		OWN_EVENTS+=("$GROUP/at_$point")
+	done
+	((${#OWN_EVENTS[@]} >= 3))
+	perf stat -x, -o stat -e "$GROUP:*" "$TARGETS/malloc_ends" >truth
+	assert_equal "points with hits" "$(awk -F, '$3 ~ /:/ && $1 > 0' stat | wc -l)" "${#OWN_EVENTS[@]}"
+}
+
+@test "outcome points: every way in which malloc ends, exactly" {
+	local graph
+
+	for graph in fp dwarf none; do
+		record_command malloc_ends --call-graph $graph
+		assert_counts
+		record_attached malloc_ends --call-graph $graph
+		assert_counts
+		rm target.in target.out
+	done
+}
+
+@test "outcome points: as entry and return record it" {
+	local engine
+
+	for engine in "" --perf-events; do
+		# shellcheck disable=SC2086 # none, or one
+		record_command malloc_ends --call-graph fp $engine
+		assert_counts
+		perf script -i perf.data -F event,ip,sym 2>/dev/null |
+			awk '/malloc_(call|ret):/ { stack = ""; on = 1; next }
+				on && NF { stack = stack " " $2; next }
+				on { print stack; on = 0 }' | sort | uniq -c |
+			sed -E 's/^.* (exhaust )/some \1/' >"stacks$engine" # as many as there is room for
+	done
+	(($(wc -l <stacks) >= 5))
+	diff stacks stacks--perf-events
+}
+
+@test "outcome points: by size" {
+	record_command malloc_ends --size 3072
+	assert_equal "blocks" "$(summary held_blocks)" "$(truth held_3072)"
+	assert_equal "bytes" "$(summary held_bytes)" $((3072 * $(truth held_3072)))
+	assert_summary lost 0
+	# More than there is is seen, too, by what was asked for: once by each thread but the last.
+	record_command malloc_ends --size 4611686018427387904..9223372036854775807
+	assert_summary alloc_failed "$(truth threads)"
+	assert_summary allocations 0
+}

@@ -1,0 +1,201 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec -p PID: attached to a process that runs already, equal to what the target counted since.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+check() {
+	record_attached "$@"
+	assert_truth
+	assert_events
+}
+
+@test "attach: the demo daemon, fp" {
+	check "leaky_daemon --requests 60 --interval-us 1000" --call-graph fp
+	leak_stacks 3072 | sort -u >stacks
+	assert_equal "different stacks" "$(wc -l <stacks)" 1
+	grep -qE '^( malloc)? query_font load_font render_answer handle_request serve main' stacks
+}
+
+@test "attach: the demo daemon, dwarf" {
+	check "leaky_daemon --requests 60 --interval-us 1000" --call-graph dwarf
+	leak_stacks 3072 | sort -u >stacks
+	assert_equal "different stacks" "$(wc -l <stacks)" 1
+	grep -qE '^( malloc)? query_font load_font render_answer handle_request serve main' stacks
+}
+
+@test "attach: the demo daemon, no stacks" {
+	check "leaky_daemon --requests 60 --interval-us 1000" --call-graph none
+}
+
+@test "attach: blocks from before are no error, counted, and listed on request" {
+	check null_free
+	assert_summary free_unknown 25
+	assert_equal "unexpected" "$(awk '$1 == "unexpected" { print $2 }' leaks | sort | uniq -c | xargs)" \
+		"2 alloc-failed"
+	"$BIN/leakparse" --list-unknown <perf.data >leaks
+	assert_equal "listed" "$(grep -c '^unexpected free-unknown ' leaks)" 25
+}
+
+@test "attach: posix_memalign to stack, far stack, heap and global" {
+	check posix_memalign_cases --call-graph fp
+}
+
+@test "attach: posix_memalign, dwarf" {
+	check posix_memalign_cases --call-graph dwarf
+}
+
+@test "attach: posix_memalign, no stacks" {
+	check posix_memalign_cases --call-graph none
+}
+
+@test "attach: aligned_alloc, memalign, valloc, pvalloc" {
+	check aligned
+}
+
+@test "attach: a double free, with both frees' stacks" {
+	check double_free
+	assert_equal "double frees" "$(grep -c '^unexpected double-free ' leaks)" 3
+	# The second free stands first; then the first one, then the allocation.
+	assert_equal "second frees" "$(grep -A 2 '^unexpected double-free ' leaks | grep -c second_free)" 3
+	assert_equal "first frees" "$(grep -A 2 '^freed-before ' leaks | grep -c first_free)" 3
+	assert_equal "still held" "$(grep -c '^unexpected still-held ' leaks)" 3
+}
+
+@test "attach: a statically linked target" {
+	check cases_static
+}
+
+@test "attach: a statically linked target, dwarf" {
+	check cases_static --call-graph dwarf
+}
+
+@test "attach: two processes at once" {
+	local first first_in first_out
+
+	start_target null_free
+	first=$RECORDED_PID
+	exec {first_in}>&"$TARGET_IN" {first_out}<&"$TARGET_OUT" {TARGET_IN}>&- {TARGET_OUT}<&-
+	rm target.in target.out
+	start_target aligned
+	# The second is named twice, and recorded once.
+	attach -p "$first,$RECORDED_PID,$RECORDED_PID"
+	echo >&"$first_in"
+	grep -qx 'truth held_11 1' <&"$first_out"
+	go_target
+	finish_target
+	exec {first_in}>&- {first_out}<&-
+	finish_leakrec
+	parse
+	assert_equal "held by both" "$(summary held_blocks)" $(($(truth held_blocks) + 1))
+	assert_equal "the first's leaks" "$(awk -v pid="$first" '$1 == "leak" && $6 == pid { print $2 }' leaks)" 11
+}
+
+@test "attach: a recording that cannot begin leaves the one before as it is" {
+	start_target leaky_daemon --interval-us 1000
+	echo precious >perf.data
+	run -1 "$BIN/leakrec" -p "$RECORDED_PID" -o perf.data --filter 'nothing:1'
+	run -1 "$BIN/leakrec" -p "$RECORDED_PID" -o perf.data --filter 'malloc:nothing > 3'
+	assert_equal "file" "$(<perf.data)" precious
+	go_target
+	kill -TERM "$RECORDED_PID"
+	finish_target
+}
+
+has_two_threads() {
+	(($(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l) == 2))
+}
+
+# has_libc PID NAME: it has become that program, and mapped its libraries.
+has_libc() {
+	grep -q "^$2$" "/proc/$1/comm" && grep -q ' r-xp .*/libc\.so' "/proc/$1/maps"
+}
+
+@test "attach: a thread's number, and a process that is stopped" {
+	local pid thread
+
+	sleep 1000 &
+	pid=$!
+	STARTED_PIDS+=("$pid")
+	# Before it has its libc, there is nothing to record; and a stop takes a moment.
+	wait_until 60 has_libc "$pid" sleep
+	kill -STOP "$pid"
+	wait_until 60 grep -q '^State:[[:space:]]*T' "/proc/$pid/status"
+	"$BIN/leakrec" -p "$pid" -d 0.1 -o stopped.data 2>leakrec.err
+	grep -q "process $pid is stopped, and stays so; .kill -CONT $pid. lets it go on" leakrec.err
+	python3 -c 'import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start()' &
+	pid=$!
+	STARTED_PIDS+=("$pid")
+	wait_until 60 has_two_threads "$pid"
+	thread=$(find "/proc/$pid/task" -maxdepth 1 -name '[0-9]*' ! -name "$pid" -printf '%f')
+	run -1 "$BIN/leakrec" -p "$thread" -o thread.data
+	[[ $output == *"$thread is a thread of process $pid: name that one"* ]] || fail "$output"
+	kill_now "${STARTED_PIDS[@]}"
+}
+
+# As pidof and pgrep -f find it, for who kills the recorder.
+@test "attach: the guard is not called leakrec" {
+	start_target leaky_daemon --interval-us 1000
+	attach
+	assert_equal "guards" "$(tr -d '\0' <"/proc/$(pgrep -P "$LEAKREC_PID" -x leak-guard)/cmdline")" leak-guard
+	go_target
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	finish_leakrec
+}
+
+@test "attach: SIGINT ends the recording, the target goes on" {
+	start_target leaky_daemon --interval-us 1000
+	attach
+	go_target
+	wait_until 60 has_grown_to perf.data 100000
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	[[ -e /proc/$RECORDED_PID ]]
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	parse
+	assert_summary lost 0
+	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+}
+
+@test "attach: -d ends the recording, the target goes on" {
+	start_target leaky_daemon --interval-us 1000
+	go_target
+	"$BIN/leakrec" -p "$RECORDED_PID" -d 2 -o perf.data 2>leakrec.err
+	[[ -e /proc/$RECORDED_PID ]]
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	parse
+	(($(summary allocations) > 0))
+	assert_summary lost 0
+	assert_summary double_free 0
+	assert_summary still_held 0
+}
+
+@test "attach: a target killed by SIGKILL by itself" {
+	check killed
+}
+
+@test "attach: a target killed by SIGKILL from outside, while it allocates" {
+	local entries
+
+	record_attached "killed --from-outside"
+	entries=$(events malloc malloc_call)
+	# It was killed between two counters: see killed.c.
+	(($(truth allocations) <= entries && entries <= $(truth malloc)))
+	assert_summary lost 0
+	assert_no_unexpected
+	perf script -i perf.data >/dev/null
+}

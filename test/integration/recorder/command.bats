@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec -- COMMAND: recorded from its first instruction, equal to the target's own counts.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+# The one path on which the demo daemon leaks, as its stacks must show it.
+assert_daemon_stacks() {
+	leak_stacks 3072 >stacks
+	assert_equal "leaks with a stack" "$(wc -l <stacks)" "$(truth leaked_3072)"
+	assert_equal "different stacks" "$(sort -u stacks | wc -l)" 1
+	grep -qE '^( malloc)? query_font load_font render_answer handle_request serve main' stacks ||
+		fail "the stack: $(head -n 1 stacks)"
+	grep -qE $'^\t.*query_font\\+0x[0-9a-f]+  .*leaky_daemon\\.c:[0-9]+ ' leaks ||
+		fail "no file:line in: $(grep -m1 query_font leaks)"
+}
+
+check_daemon() {
+	record_command "leaky_daemon --requests 100 --interval-us 100" "$@"
+	assert_truth
+	assert_events
+	assert_no_unexpected
+	assert_equal "3072-byte leaks" "$(grep -c '^leak 3072 ' leaks)" "$(truth leaked_3072)"
+}
+
+@test "command: the demo daemon, fp" {
+	check_daemon --call-graph fp
+	assert_daemon_stacks
+}
+
+@test "command: the demo daemon, dwarf" {
+	check_daemon --call-graph dwarf
+	assert_daemon_stacks
+	assert_summary unwind_failures 0
+}
+
+@test "command: the demo daemon, stack dumps" {
+	check_daemon --call-graph dwarf --raw-stacks
+	assert_daemon_stacks
+	assert_summary unwind_failures 0
+}
+
+@test "command: the demo daemon, dwarf with a short dump" {
+	check_daemon --call-graph dwarf,2048
+	assert_daemon_stacks
+}
+
+@test "command: the demo daemon, no stacks" {
+	check_daemon --call-graph none
+}
+
+@test "command: leakrec leaves no probes" {
+	record_command "null_free"
+	run ! grep 'adding them' leakrec.err
+	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+}
+
+@test "command: leakrec --perf-events adds probes, says so, and removes them" {
+	record_command "null_free" --perf-events
+	grep -q '^leakrec: .*has no probes: adding them' leakrec.err
+	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+}
+
+@test "command: leakrec uses leakprobe's probes and leaves them" {
+	add_probes --exe "$TARGETS/cases_static"
+	record_command "cases_static"
+	run ! grep 'adding them' leakrec.err
+	assert_equal "leaks" "$(grep -c '^leak 3072 ' leaks)" "$(truth held_3072)"
+	our_probes >probes.after
+	for event in "${OWN_EVENTS[@]}"; do
+		grep -qxF "$event" probes.after
+	done
+}
+
+@test "command: the end line tells events, size, seconds and lost" {
+	record_command "null_free"
+	tail -n 1 leakrec.err | grep -qE '^leakrec: [0-9]+ events, [0-9.]+ MB, [0-9.]+ s, 0 lost'
+}
+
+@test "command: its exit status is told, and the recording stands" {
+	"$BIN/leakrec" -o perf.data -- sh -c 'exit 3' 2>leakrec.err
+	grep -q 'ended with status 3' leakrec.err
+	parse
+}
+
+@test "command: -o - is a pipe that leakparse reads, the target's output goes to stderr" {
+	"$BIN/leakrec" -o - -- "$TARGETS/leaky_daemon" --requests 50 --interval-us 100 \
+		2>leakrec.err | "$BIN/leakparse" >leaks
+	grep '^truth ' leakrec.err >truth
+	assert_truth
+	assert_no_unexpected
+	assert_equal "3072-byte leaks" "$(grep -c '^leak 3072 ' leaks)" 10
+}
+
+@test "command: file and pipe hold the same leaks" {
+	record_command "leaky_daemon --requests 50 --interval-us 100"
+	assert_truth
+	perf script -i perf.data >/dev/null 2>&1
+	"$BIN/leakparse" --order time -i perf.data >leaks.by-name
+	# shellcheck disable=SC2002 # a pipe cannot be seeked, which is the point
+	cat perf.data | "$BIN/leakparse" --order time >leaks.by-pipe
+	diff leaks leaks.by-name
+	diff leaks leaks.by-pipe
+}
+
+# Whatever they are to do, the kernel finds nothing wrong with the recording programs.
+@test "command: programs record in every mode" {
+	local mode options
+
+	require_programs
+	for mode in "--call-graph none" "--call-graph fp" "--free-stacks" "--raw-stacks" \
+		"--call-graph dwarf,65000 --raw-stacks --free-stacks" "--size 1..100" "-m 65536" \
+		"--size 1..100 --free-stacks --call-graph fp" "-m 16 --on-overload drop"; do
+		read -ra options <<<"$mode"
+		"$BIN/leakrec" -o perf.data "${options[@]}" -- "$TARGETS/null_free" \
+			2>leakrec.err >/dev/null
+		! grep -q "perf events record" leakrec.err || fail "$mode: no programs"
+	done
+}

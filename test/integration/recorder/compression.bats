@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Compressed or not a recording holds the same, for leakparse, leakfollow and perf; and what perf has compressed
+# leakparse reads.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+# shellcheck disable=SC2002,SC2086 # cat makes pipes of files, and $DAEMON is a list of words
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+DAEMON="leaky_daemon --requests 60 --interval-us 100"
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# The sizes and functions of all leaks, and their stacks by name: no address, which moves.
+leaks_by_name() {
+	awk '/^leak/ { print $1, $2, $9 } /^\t/ { name = $1; sub(/\+0x.*/, "", name); print "  " name }' \
+		"$1"
+}
+
+# same_compressed OPTION...: the daemon's leaks, recorded with and without -z, in a file and a pipe.
+same_compressed() {
+	record_command "$DAEMON" "$@"
+	assert_truth
+	leaks_by_name leaks >leaks.plain
+	size=$(stat -c %s perf.data)
+	record_command "$DAEMON" -z "$@"
+	assert_truth
+	leaks_by_name leaks | diff leaks.plain -
+	(($(stat -c %s perf.data) < size)) || fail "compressed, it is not smaller than $size"
+	assert_summary truncated 0
+}
+
+@test "compression: -z, fp, and through pipes" {
+	same_compressed --call-graph fp
+	"$BIN/leakrec" -z3 -o - --call-graph fp -- "$TARGETS/"$DAEMON 2>leakrec.err >pipe.data
+	"$BIN/leakparse" --order time <pipe.data >leaks
+	leaks_by_name leaks | diff leaks.plain -
+	# And through a pipe, as a file and as what it is.
+	cat pipe.data | "$BIN/leakparse" --order time >leaks
+	leaks_by_name leaks | diff leaks.plain -
+	cat perf.data | "$BIN/leakparse" --order time >leaks
+	leaks_by_name leaks | diff leaks.plain -
+}
+
+@test "compression: -z, dwarf" {
+	same_compressed --call-graph dwarf
+}
+
+@test "compression: -z, stack dumps" {
+	same_compressed --call-graph dwarf,4096 --raw-stacks
+}
+
+# Records that are too large for one COMPRESSED record.
+@test "compression: -z, the largest stack dumps" {
+	same_compressed --call-graph dwarf,65000 --raw-stacks
+}
+
+@test "compression: -z, leakfollow reads it" {
+	record_command "$DAEMON" -z
+	"$BIN/leakfollow" --size 3072 <perf.data 2>leakfollow.err >followed
+	grep -qE ", $(truth leaked_3072) still held" leakfollow.err
+}
+
+@test "compression: -z, perf reads the file and the pipe" {
+	local printed
+
+	require_program perf
+	record_command "$DAEMON" -z --call-graph dwarf,4096 --raw-stacks
+	perf script -i perf.data -F event >script 2>script.err
+	printed=$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)
+	assert_equal "events that perf script prints" "$printed" "$(summary events)"
+	perf report --stats -i perf.data >stats 2>stats.err
+	grep -qE '^ *COMPRESSED events: +[1-9]' stats
+	grep -v 'not valid for .* events. Ignoring' script.err stats.err >complaints || true
+	assert_equal "perf's complaints" "$(cat complaints)" ""
+	perf report --header-only -i perf.data 2>/dev/null | grep -qE 'compressed : Zstd, level = 1, ratio = [1-9]'
+	perf script -i perf.data 2>/dev/null | grep -q ' query_font+0x'
+
+	"$BIN/leakrec" -z -o - -- "$TARGETS/"$DAEMON 2>leakrec.err >pipe.data
+	perf script -i - -F event <pipe.data >script 2>script.err
+	assert_equal "events that perf script prints of the pipe" \
+		"$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)" "$printed"
+}
+
+# perf_record OUTPUT OPTION...: of the daemon, with leakprobe's probes.
+perf_record() {
+	perf record -q -m 8192 -e "$GROUP:*" -o "$@" -- "$TARGETS/"$DAEMON 2>truth 3>&-
+}
+
+@test "compression: leakparse reads perf record -z" {
+	require_program perf
+	add_probes --exe "$TARGETS/leaky_daemon"
+	GROUP=$(added_groups)
+	for options in "-g" "--call-graph dwarf,4096"; do
+		perf_record perf.data $options >truth
+		parse
+		assert_truth
+		leaks_by_name leaks >leaks.plain
+		perf_record perf.data -z $options >truth
+		parse
+		assert_truth
+		leaks_by_name leaks | diff leaks.plain -
+	done
+	# To a pipe, perf record gives what the target prints to standard error.
+	perf_record - -z -g | "$BIN/leakparse" --order time >leaks
+	assert_truth
+}
+
+@test "compression: bad levels are bad usage" {
+	for level in -z0 -z23 -zx --compression-level=; do
+		run -2 "$BIN/leakrec" "$level" -p $$
+	done
+}

@@ -1,0 +1,141 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Allocators that come after recording has begun: libraries that are loaded, and programs with another
+# libc, or their own, that recorded processes execute. None of their calls is missed.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+	# Files of our own: nobody has looked at them before.
+	cp "$TARGETS/lib/libpool_allocator.so" libfirst.so
+	cp "$TARGETS/lib/libpool_allocator.so" libsecond.so
+}
+
+teardown() {
+	common_teardown
+}
+
+# Of the sizes that only the libraries' functions were asked for.
+assert_late_truth() {
+	local size
+
+	for size in "$@"; do
+		assert_equal "leaks of $size" "$(grep -c "^leak $size " leaks)" "$(truth "held_$size")"
+		(($(truth "held_$size") > 0))
+	done
+	assert_summary free_unknown 0
+	assert_summary lost 0
+	assert_no_unexpected
+}
+
+assert_loaded() {
+	grep -q "^leakrec: recording $1, too, which process $2 has loaded" leakrec.err || fail "$(cat leakrec.err)"
+}
+
+@test "late files: libraries that an attached process loads, and its child uses" {
+	record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so"
+	assert_late_truth 5001 5002 5003
+	assert_loaded "$PWD/libfirst.so" "$RECORDED_PID"
+	assert_loaded "$PWD/libsecond.so" "$RECORDED_PID"
+	leak_stacks 5001 | grep -q '^ malloc work main'
+}
+
+@test "late files: the same without stacks, again and again" {
+	for _ in 1 2 3 4; do
+		rm -f target.in target.out
+		record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so" --call-graph none
+		assert_late_truth 5001 5002 5003
+		rm -f libfirst.so
+		cp libsecond.so libfirst.so
+	done
+}
+
+@test "late files: a library that a started command loads" {
+	record_command "late_allocator $PWD/libfirst.so"
+	assert_late_truth 5001 5002
+}
+
+@test "late files: by size" {
+	record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so" --size 5002..5003
+	assert_late_truth 5002 5003
+	assert_equal "leaks of 5001" "$(grep -c '^leak 5001 ' leaks)" 0
+}
+
+@test "late files: perf events do not record them" {
+	record_attached "late_allocator $PWD/libfirst.so" --perf-events
+	assert_equal "leaks of 5001" "$(grep -c '^leak 5001 ' leaks)" 0
+}
+
+# --- Programs that bring an allocator ---
+
+# run_program PROGRAM...: executed by a shell that leakrec has started; in the shell's child, and then in
+# its place.
+run_program() {
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	"$BIN/leakrec" -m 512 -o perf.data -- sh -c '"$@" >first; echo $$ >pid; exec "$@"' sh "$@" \
+		>truth 2>leakrec.err || fail "$(cat leakrec.err)"
+	parse
+}
+
+@test "late files: a static program, by fork and exec, and by exec" {
+	run_program "$TARGETS/cases_static" --rounds 40
+	assert_equal "processes" "$(awk '$1 == "leak" && $2 == 3072 { n[$6]++ } END { for (p in n) print n[p] }' leaks | tr '\n' ' ')" "40 40 "
+	assert_equal "of the shell's process" "$(awk -v pid="$(cat pid)" '$1 == "leak" && $2 == 3072 && $6 == pid' leaks | wc -l)" 40
+}
+
+@test "late files: a program with another libc, by fork and exec, and by exec" {
+	run_program "$TARGETS/musl_random_calls" --seed 7
+	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
+	(($(wc -l <sizes.truth) > 20))
+	awk -v pid="$(cat pid)" '$1 == "leak" && $6 == pid && $8 != "sh" && $2 < 65536 { n[$2]++ }
+		END { for (s in n) print s, n[s] }' leaks | sort | diff sizes.truth -
+}
+
+# --- Files that are made to take long ---
+
+@test "late files: files that take long to look into, and what else their user has" {
+	local i files=()
+
+	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" slow.so malloc,free,calloc 1000000
+	for i in 1 2 3 4 5 6 7 8; do
+		cp slow.so "slow$i.so"
+		files+=("$PWD/slow$i.so")
+	done
+	start_target maps_code "${files[@]}"
+	attach
+	# The limits are of a CPU's time within a time: on a busy machine leakrec is to have a CPU, too.
+	prefer "$LEAKREC_PID"
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	assert_equal "leaks" "$(grep -c '^leak 3001 ' leaks)" "$(truth held_3001)"
+	assert_summary lost 0
+	grep -q "slow1.so: .*takes too long to look into; it is not probed" leakrec.err || fail "$(cat leakrec.err)"
+	# The user's time is used up by then, which is told once.
+	! grep -q "slow8.so: .*takes too long" leakrec.err || fail "$(cat leakrec.err)"
+	assert_equal "told" "$(grep -c 'taken too long to look into that user' leakrec.err)" 1 ||
+		fail "$(cat leakrec.err)"
+}
+
+@test "late files: a user's many files take no more than a share" {
+	local i files=()
+
+	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" small.so \
+		malloc,free,calloc,realloc,memalign,aligned_alloc,valloc,pvalloc
+	for i in {1..60}; do
+		cp small.so "small$i.so"
+		files+=("$PWD/small$i.so")
+	done
+	chown 65534 ./*.so
+	cp "$TARGETS/lib/libpool_allocator.so" late.so
+	record_attached "maps_code ${files[*]} $PWD/late.so"
+	assert_equal "leaks" "$(grep -c '^leak 3001 ' leaks)" "$(truth held_3001)"
+	assert_equal "told" "$(grep -c 'of user 65534.*a user.s files may have' leakrec.err)" 1
+	# The system's come after them, and are recorded.
+	grep -q "recording $PWD/late.so, too" leakrec.err || fail "$(cat leakrec.err)"
+	(($(grep -c 'recording .*/small.*, too' leakrec.err) >= 20)) || fail "$(cat leakrec.err)"
+}

@@ -1,0 +1,277 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The time to end: whatever leakrec is doing, it has ended two seconds after SIGINT. The probes are gone
+# soon after, the process runs on, and the recording is whole.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/churn
+
+LIMIT_MS=$((2000 * ${WAIT_FACTOR:-1}))
+
+setup() {
+	common_setup
+	own_libc
+}
+
+teardown() {
+	common_teardown
+}
+
+# --- What must hold ---
+
+# interrupt [SIGNAL]: leakrec ends in time. Its status is in STATUS.
+interrupt() {
+	local began_ms took_ms
+
+	# Without a process, which would wait for its turn on a busy machine.
+	began_ms=$((${EPOCHREALTIME/[.,]/} / 1000))
+	kill "-${1:-INT}" "$LEAKREC_PID"
+	STATUS=0
+	wait "$LEAKREC_PID" || STATUS=$?
+	took_ms=$((${EPOCHREALTIME/[.,]/} / 1000 - began_ms))
+	echo "took $took_ms ms" >&2
+	((took_ms < LIMIT_MS)) || fail "leakrec took $took_ms ms to end: $(tail -n 1 leakrec.err)"
+}
+
+# The target's code of its own libc is the file's: no breakpoint is in it.
+is_unprobed() {
+	perl -e 'my ($pid) = @ARGV;
+		open my $maps, "<", "/proc/$pid/maps" or die;
+		open my $mem, "<:raw", "/proc/$pid/mem" or die;
+		while (<$maps>) {
+			my ($from, $to, $offset, $path) =
+				/^(\w+)-(\w+) r-xp (\w+) .* (\S+\/lib\/libc\.so\S*)$/ or next;
+			my $size = hex($to) - hex($from);
+			open my $file, "<:raw", $path or die;
+			sysseek $mem, hex $from, 0;
+			sysseek $file, hex $offset, 0;
+			sysread($mem, my $now, $size) == $size or die;
+			my $nr = sysread $file, my $code, $size;
+			exit(substr($now, 0, $nr) ne $code);
+		}
+		die "no code"' "$RECORDED_PID"
+}
+
+no_events() {
+	! grep -q ":leakrec${LEAKREC_PID}_" "$TRACEFS/uprobe_events"
+}
+
+# The target runs, and in a while without probes.
+assert_let_go() {
+	assert_runs
+	wait_until 60 no_events
+	wait_until 60 is_unprobed
+}
+
+assert_whole() {
+	assert_equal "status" "$STATUS" 0
+	"$BIN/leakparse" <perf.data >leaks 2>leakparse.err || fail "$(cat leakparse.err)"
+	assert_equal "lost" "$(summary lost)" "$(end_line lost)"
+	assert_equal "events" "$(summary events)" "$(end_line events)"
+	! grep -q '^# summary .*truncated=1' leaks || fail "the recording is truncated"
+}
+
+# check_ending OPTION...: of a recording that is under way.
+check_ending() {
+	# First: set-up takes long while many threads keep the CPUs busy.
+	attach "$@"
+	go_target
+	! is_unprobed || fail "no probe is seen where there are some"
+	wait_until 60 has_made $(($(progress) + 1000))
+	interrupt
+	assert_let_go
+	assert_whole
+	finish_churn
+}
+
+# --- While recording ---
+
+@test "ending: links, with and without dumps" {
+	start_churn --threads 4
+	check_ending
+	rm target.in target.out progress
+	start_churn --threads 4
+	check_ending --raw-stacks
+}
+
+@test "ending: perf events" {
+	start_churn --threads 4
+	check_ending --perf-events
+}
+
+@test "ending: perf events of many threads" {
+	start_churn --threads 64
+	check_ending --perf-events
+}
+
+@test "ending: all processes" {
+	start_churn --threads 2
+	check_ending -a
+}
+
+@test "ending: all processes, by perf events" {
+	start_churn --threads 2
+	check_ending -a --perf-events
+}
+
+@test "ending: children that have just been forked" {
+	start_churn --threads 2 --children 8
+	attach
+	go_target
+	interrupt
+	assert_let_go
+	assert_whole
+	finish_churn
+}
+
+@test "ending: busy CPUs and a busy disk" {
+	local busy=()
+
+	# One for each CPU, and one that writes.
+	for _ in $(seq "$(nproc)"); do
+		(while :; do :; done) 3>&- &
+		busy+=("$!")
+	done
+	(while :; do dd if=/dev/zero of=filler bs=1M count=64 conv=fsync status=none; done) 3>&- &
+	busy+=("$!")
+	STARTED_PIDS+=("${busy[@]}")
+	start_churn --threads 2
+	check_ending --perf-events
+	kill_now "${busy[@]}"
+}
+
+@test "ending: a command" {
+	mkfifo out
+	"$BIN/leakrec" -o perf.data -- "$TARGETS/endless_churn" --progress "$PWD/progress" --threads 2 \
+		>out 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	exec {TARGET_OUT}<out
+	wait_until 60 is_recording "$LEAKREC_PID"
+	RECORDED_PID=$(sed -nE 's/^leakrec: recording .*process ([0-9]+).*/\1/p' leakrec.err)
+	STARTED_PIDS+=("$RECORDED_PID")
+	wait_until 60 has_made 1000
+	interrupt
+	assert_equal "status" "$STATUS" 0
+	assert_let_go
+	kill_now "$RECORDED_PID"
+	exec {TARGET_OUT}<&-
+}
+
+# --- Readers ---
+
+@test "ending: a reader that takes nothing" {
+	mkfifo unread
+	start_churn --threads 2
+	exec {unread}<>unread # not before: a reader that could read it is not recorded
+	attach -o - --perf-events >unread
+	go_target
+	interrupt
+	assert_let_go
+	exec {unread}<&-
+	finish_churn
+}
+
+@test "ending: the second SIGINT drops what a slow reader has not taken" {
+	mkfifo slow
+	perl -e 'while (sysread STDIN, my $bytes, 4096) { select undef, undef, undef, 0.2 }' <slow 3>&- &
+	STARTED_PIDS+=("$!")
+	start_churn --threads 2
+	attach -o - >slow
+	go_target
+	kill -INT "$LEAKREC_PID"
+	wait_until 60 grep -q 'ending; what is recorded waits for the reader' leakrec.err
+	interrupt
+	assert_let_go
+	kill_now "${STARTED_PIDS[0]}"
+	finish_churn
+}
+
+# --- While setting up ---
+
+# Where leakrec has come to, but no further, is told by what it has registered.
+has_events() {
+	! no_events || has_ended "$LEAKREC_PID"
+}
+
+@test "ending: during set-up" {
+	start_churn --threads 2
+	go_target
+	start_recorder --perf-events -o perf.data
+	wait_until 60 has_events
+	interrupt TERM
+	assert_let_go
+	if ! grep -q '^leakrec: recording ' leakrec.err; then
+		grep -q 'ended by a signal before anything was recorded' leakrec.err || fail "$(cat leakrec.err)"
+		assert_equal "status" "$STATUS" 1
+	fi
+	finish_churn
+}
+
+# --- leak-end ---
+
+# leakrec ends, and leak-end is still there: somebody else uses a probe of this leakrec.
+hold_up_removal() {
+	start_churn --threads 2
+	attach --perf-events
+	go_target
+	perf record -q -e "$(our_probes | grep -m 1 "^leakrec${LEAKREC_PID}_" | tr / :)" -o other.data -a 3>&- \
+		2>other.err &
+	OTHER_PID=$!
+	STARTED_PIDS+=("$OTHER_PID")
+	wait_until 60 test -s other.data
+	interrupt
+	find_leak_end || fail "leak-end has not waited: $(cat leakrec.err)"
+}
+
+# Its number is in LEAK_END. It is a child of leakrec's, but not for long.
+find_leak_end() {
+	for LEAK_END in $(pgrep -x leak-end); do
+		! grep -qzx "PWD=$PWD" "/proc/$LEAK_END/environ" || return 0
+	done
+	return 1
+}
+
+# What leak-end has not waited long enough for, the next of the tools removes.
+no_events_now() {
+	"$BIN/leakprobe" list >/dev/null && no_events
+}
+
+@test "ending: leak-end outlives leakrec and a signal" {
+	require_program perf
+	hold_up_removal
+	assert_equal "command line" "$(tr -d '\0' <"/proc/$LEAK_END/cmdline")" leak-end
+	assert_equal "privileges" "$(awk '$1 == "CapPrm:" { print $2 }' "/proc/$LEAK_END/status")" 0000000000000000
+	kill -TERM "$LEAK_END"
+	kill_now "$OTHER_PID"
+	wait_until 60 no_events_now
+	assert_let_go
+	assert_whole
+	finish_churn
+}
+
+@test "ending: leak-end is killed" {
+	require_program perf
+	hold_up_removal
+	kill_now "$LEAK_END" "$OTHER_PID"
+	wait_until 60 no_events_now
+	assert_runs
+	# What was being closed just then the kernel leaves in the process, until the next ends.
+	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 --perf-events -o next.data 2>leakrec.err || fail "$(cat leakrec.err)"
+	assert_let_go
+	finish_churn
+}
+
+@test "ending: a full disk" {
+	mkdir small
+	mount -t tmpfs -o size=1m none small
+	start_churn --threads 2
+	attach --perf-events -o small/perf.data
+	go_target
+	interrupt
+	assert_let_go
+	umount small
+	finish_churn
+}

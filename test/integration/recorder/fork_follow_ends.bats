@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Processes that fork while others end: their parents, the programs they had, and leakrec. None is missed, and
+# none is left stopped.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/fork_follow
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+@test "followers: a parent that ends at once" {
+	record_attached "fork_storm --orphan --threads 2 --forks 6"
+	(($(truth workers) > 0))
+	assert_storm
+}
+
+# The kernel hangs up on a process group that is stopped when its last tie to the session ends.
+@test "followers: a daemon of a shell with job control" {
+	set -m
+	for _ in 1 2 3 4 5; do
+		rm -f target.in target.out
+		record_attached "fork_storm --orphan --threads 2 --forks 2"
+		(($(truth workers) > 0)) || fail "the daemon was killed"
+		assert_storm
+	done
+}
+
+@test "followers: a thread execs" {
+	record_attached "fork_storm --from-thread"
+	(($(truth execed) > 0))
+	assert_storm
+}
+
+# The recorder is killed at some time around the first forks: all processes run on.
+@test "followers: leakrec is killed about the first fork" {
+	local deadline
+
+	for _ in {1..20}; do
+		rm -f target.in target.out
+		start_target fork_storm --threads 3 --forks 4
+		attach
+		go_target
+		deadline=$((RANDOM % 12))
+		nap "$(printf '0.%03d' $deadline)"
+		kill -KILL "$LEAKREC_PID"
+		wait "$LEAKREC_PID" 2>/dev/null || true
+		# It says how many workers there were only when all of them have ended.
+		timeout 60 cat <&"$TARGET_OUT" >truth || fail "some process is left stopped"
+		wait "$TARGET_PID"
+		exec {TARGET_IN}>&- {TARGET_OUT}<&-
+		assert_equal "workers" "$(truth workers)" 11
+	done
+	"$BIN/leakprobe" list >/dev/null
+	no_probes_left
+}

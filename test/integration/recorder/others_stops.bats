@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Targets that somebody else stops, too: what leakrec has not stopped stays stopped, and is let go on by
+# whoever has stopped it.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/churn
+load ../support/overload
+
+setup() {
+	common_setup
+	own_libc
+}
+
+teardown() {
+	common_teardown
+}
+
+# Watches for the time of some rounds of leakrec's, which last 100 ms.
+stays_stopped() {
+	local deadline_ms=$(($(date +%s%3N) + 300))
+
+	while (($(date +%s%3N) < deadline_ms)); do
+		is_stopped "$RECORDED_PID" || return
+	done
+}
+
+# Ctrl-C ends the recording of a stopped target, which stays stopped.
+end_while_stopped() {
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	stays_stopped || fail "the end of leakrec has let the target go on"
+	kill -CONT "$RECORDED_PID"
+	assert_runs
+	finish_churn
+}
+
+@test "others' stops: a target that is stopped already stays so" {
+	start_churn --threads 4
+	go_target
+	assert_runs
+	kill -STOP "$RECORDED_PID"
+	wait_until 60 is_stopped "$RECORDED_PID"
+	attach --call-graph none
+	stays_stopped || fail "leakrec has let the target go on"
+	end_while_stopped
+	parse
+	assert_summary events 0
+}
+
+# Most of the time leakrec holds the target back itself when the other stop comes.
+
+@test "others' stops: Ctrl-C while somebody else has stopped the target" {
+	start_churn --threads 4
+	attach --call-graph none
+	go_target
+	assert_runs
+	kill -STOP "$RECORDED_PID"
+	wait_until 60 is_stopped "$RECORDED_PID"
+	end_while_stopped
+}
+
+@test "others' stops: leakrec is killed while somebody else has stopped the target" {
+	start_churn --threads 4
+	start_recorder -o killed.data --call-graph none
+	wait_until 60 is_recording "$LEAKREC_PID"
+	go_target
+	assert_runs
+	kill -STOP "$RECORDED_PID"
+	wait_until 60 is_stopped "$RECORDED_PID"
+	stays_stopped || fail "leakrec has let the target go on"
+	kill -KILL "$LEAKREC_PID"
+	wait "$LEAKREC_PID" 2>/dev/null || true
+	wait_until 60 no_recorders
+	stays_stopped || fail "leakrec's guard has let the target go on"
+	kill -CONT "$RECORDED_PID"
+	assert_runs
+	assert_next_recorder_tidies
+	finish_churn
+}
+
+# For a step gdb lets all threads go on, and stops them again with a SIGSTOP each, which it takes back. A stop
+# of leakrec's that is on its way then may end the step early, as it would end a function that gdb calls.
+@test "others' stops: a target that a debugger has stopped by thread is let go on" {
+	require_program gdb
+	start_churn --threads 4
+	attach --call-graph none
+	go_target
+	assert_runs
+	gdb -p "$RECORDED_PID" -nx -batch -iex 'set debuginfod enabled off' -ex stepi >gdb.out 2>&1 ||
+		fail "$(cat gdb.out)"
+	grep -q "(process $RECORDED_PID) detached" gdb.out || fail "$(cat gdb.out)"
+	assert_runs
+	stall_recorder
+	assert_runs
+	finish_churn
+	finish_leakrec
+	parse
+	assert_summary lost 0
+}
+
+# Nobody reads what is recorded when the other stop comes: leakrec holds the target back for certain.
+@test "others' stops: somebody else stops the target while it is held back" {
+	hold_back dwarf
+	kill -STOP "$RECORDED_PID"
+	let_reader_go
+	stays_stopped || fail "leakrec has let the target go on"
+	stays_stopped || fail "leakrec has let the target go on"
+	kill -CONT "$RECORDED_PID"
+	assert_runs
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+	assert_paused
+}
+
+@test "others' stops: somebody else stops the target and lets it go on while it is held back" {
+	hold_back dwarf
+	kill -STOP "$RECORDED_PID"
+	kill -CONT "$RECORDED_PID"
+	let_reader_go
+	assert_runs
+	finish_churn
+	finish_leakrec
+	finish_reader
+	assert_all_recorded
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What becomes of a recording on its way out: a full disk, a reader that comes late and one that never comes
+# lose nothing that could be kept, and end when told to. held_back.bats has the same without -z, for the
+# targets' sake.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/churn
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# start_own_churn ARG...: endless_churn with a libc whose probes nobody else needs.
+start_own_churn() {
+	own_libc
+	start_churn "$@"
+}
+
+# --- Readers ---
+
+@test "output: a reader that comes late, -z: memory does not grow" {
+	mkfifo pipe go
+	{
+		read -r _ <go
+		exec "$BIN/leakparse" >leaks 2>leakparse.err
+	} <pipe 3>&- &
+	READER_PID=$!
+	STARTED_PIDS+=("$READER_PID")
+	start_own_churn --threads 4 --leak-every 1000
+	attach -z -o - --call-graph fp >pipe
+	go_target
+	wait_until 60 was_held
+	(($(anonymous_kb) < 48 << 10)) || fail "leakrec has $(anonymous_kb) KiB of memory"
+	echo >go
+	assert_advances
+	finish_churn
+	finish_leakrec
+	wait "$READER_PID" || fail "leakparse: $(cat leakparse.err)"
+	grep -q ' lost, paused ' leakrec.err
+	assert_equal "recorded and lost" $(($(summary events) + $(end_line lost))) \
+		$(($(truth malloc) + $(truth free)))
+	# Unless the machine took longer than a process may be held.
+	(($(truth long_stops) > 0)) || assert_truth
+}
+
+# A socket, as sshd gives its commands, stays a descriptor whose write() waits, and nobody reads it.
+@test "output: Ctrl-C twice ends it where writing cannot be woken" {
+	start_own_churn --threads 4
+	perl -MSocket -e '
+		socketpair(my $unread, my $out, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die;
+		my $pid = fork() // die;
+		if (!$pid) {
+			open(STDOUT, ">&", $out) or die;
+			exec(@ARGV) or die;
+		}
+		close($out);
+		open(my $file, ">", "leakrec.pid.new") or die;
+		print $file "$pid\n";
+		close($file);
+		rename("leakrec.pid.new", "leakrec.pid");
+		waitpid($pid, 0);
+		exit($? >> 8);
+	' "$BIN/leakrec" -p "$RECORDED_PID" -m 512 -o - --call-graph dwarf 2>leakrec.err 3>&- &
+	PERL_PID=$!
+	STARTED_PIDS+=("$PERL_PID")
+	wait_until 60 test -e leakrec.pid
+	LEAKREC_PID=$(cat leakrec.pid)
+	wait_until 60 is_recording "$LEAKREC_PID"
+	go_target
+	wait_until 60 has_made 5000 # by far more than the socket takes
+	wait_until 60 was_held
+	kill -INT "$LEAKREC_PID"
+	wait_until 60 grep -q 'Ctrl-C drops it' leakrec.err
+	kill -INT "$LEAKREC_PID"
+	wait_until 60 has_ended "$LEAKREC_PID"
+	wait "$PERL_PID" && fail "leakrec ended with status 0"
+	assert_runs
+	assert_equal "probes left" "$(probes_left)" ""
+	finish_churn
+}
+
+# --- Disks ---
+
+# full_disk SIZE OPTION...: records the running target onto a disk of that size, until it is full.
+full_disk() {
+	mkdir -p mnt
+	cat >full <<-'END'
+		mount -t tmpfs -o size="$3" none mnt
+		timeout 300 "$1/leakrec" -p "$2" -m 512 -o mnt/perf.data "${@:4}" 2>leakrec.err 3>&-
+		echo $? >status
+		cp mnt/perf.data perf.data
+	END
+	unshare -m --propagation private bash full "$BIN" "$RECORDED_PID" "$@"
+	assert_equal "leakrec's status" "$(cat status)" 1
+	assert_equal "lines about it" "$(grep -ci 'no space left' leakrec.err)" 1
+	assert_runs
+	assert_equal "probes left" "$(probes_left)" ""
+}
+
+@test "output: a full disk, -z: what was written whole is read" {
+	start_own_churn --threads 4 --leak-every 10
+	go_target
+	assert_runs
+	full_disk 2m -z --call-graph fp
+	finish_churn
+	"$BIN/leakparse" <perf.data >leaks 2>leakparse.err || fail "$(cat leakparse.err)"
+	grep -q '^leak 3072 ' leaks
+	assert_summary lost 0
+	assert_summary truncated 0
+	# Of 2 MiB of compressed records, most of it.
+	(($(summary events) > 20000)) || fail "$(summary events) events only"
+	require_program perf
+	perf script -i perf.data -F event >script 2>script.err
+	assert_equal "events that perf script prints" \
+		"$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)" "$(summary events)"
+}
+
+@test "output: a disk that is full before the first record" {
+	start_own_churn --threads 1
+	go_target
+	assert_runs
+	full_disk 8k
+	finish_churn
+}
+
+# --- The writing thread ---
+
+@test "output: -z, leakrec is killed, and what is whole is read" {
+	start_own_churn --threads 4 --leak-every 100
+	go_target
+	start_recorder -z -o killed.data --call-graph dwarf
+	wait_until 60 is_recording "$LEAKREC_PID"
+	wait_until 60 has_made $(($(progress) + 50000))
+	kill_recorder
+	assert_readable killed.data
+	grep -q '^leak 3072 ' leaks
+	assert_next_recorder_tidies
+	finish_churn
+}
+
+# check_rights CAPABILITIES OPTION...: leakrec has these and no others.
+check_rights() {
+	local task tasks=0 writers=0
+
+	start_target leaky_daemon --requests 60
+	attach "${@:2}"
+	for task in "/proc/$LEAKREC_PID/task"/*; do
+		tasks=$((tasks + 1))
+		# CAP_KILL, to let go on what was held back, and CAP_PERFMON, for events that children
+		# inherit; the thread that writes needs none.
+		if [[ ${task##*/} == "$LEAKREC_PID" ]]; then
+			grep -qE "^CapPrm:[[:space:]]0*$1\$" "$task/status"
+		else
+			writers=$((writers + 1))
+			# It drops them itself, when it first runs.
+			wait_until 60 grep -qE '^CapPrm:[[:space:]]0*$' "$task/status"
+			# All but SIGKILL, SIGSTOP and the two that the C library keeps for itself.
+			grep -qE '^SigBlk:[[:space:]]fffffffe7ffbfeff$' "$task/status"
+		fi
+		grep -qE '^CapBnd:[[:space:]]0*(20)?$' "$task/status"
+	done
+	assert_equal "threads that write" $writers 1
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	assert_truth
+}
+
+@test "output: no thread of leakrec keeps capabilities, and only one gets signals" {
+	check_rights 20 --perf-events --call-graph fp
+}
+
+# To read the code of other users' processes, in containers, and replaced on disk: to unwind, and to
+# see whether a file that they map later is an allocator.
+@test "output: whoever unwinds keeps the right to read code, no more" {
+	check_rights 14000080024
+}
+
+@test "output: whoever looks for allocators keeps the right to read code, no more" {
+	check_rights 14000080024 --call-graph fp
+}

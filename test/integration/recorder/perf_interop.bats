@@ -1,0 +1,196 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# perf reads what leakrec writes, and leakparse reads what perf record writes, with our probes and with
+# those that perf probe makes.
+
+# shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+DAEMON="leaky_daemon --requests 60 --interval-us 100"
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+# perf_reads: perf script prints every event that leakparse counted, perf report --stats counts them.
+perf_reads() {
+	local printed
+
+	perf script -i perf.data -F comm,pid,time,event,trace >script 2>script.err
+	printed=$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)
+	assert_equal "events that perf script prints" "$printed" "$(summary events)"
+	perf report --stats -i perf.data >stats 2>stats.err
+	assert_equal "samples that perf report counts" \
+		"$(awk '$1 == "SAMPLE" && $2 == "events:" { print $3; exit }' stats)" \
+		"$(($(summary events) + $(events task_newtask)))"
+	# perf asks for each kind of event that it knows whether its fields can be shown: no complaint.
+	grep -v 'not valid for .* events. Ignoring' script.err stats.err >complaints || true
+	assert_equal "perf's complaints" "$(cat complaints)" ""
+}
+
+@test "perf: reads a file of fp stacks, whole ones" {
+	record_command "$DAEMON" --call-graph fp
+	perf_reads
+	perf script -i perf.data >stacks 2>stacks.err
+	grep -qE '[0-9a-f]+ query_font\+0x[0-9a-f]+ \(.*/leaky_daemon\)$' stacks
+}
+
+@test "perf: reads and unwinds a file of stack dumps" {
+	record_command "$DAEMON" --call-graph dwarf,4096 --raw-stacks
+	perf_reads
+	perf script -i perf.data >stacks 2>stacks.err
+	grep -q ' query_font+0x' stacks
+	grep -q ' handle_request+0x' stacks
+}
+
+@test "perf: reads a file of stacks unwound while recording" {
+	record_command "$DAEMON" --call-graph dwarf,4096
+	perf_reads
+	perf script -i perf.data >stacks 2>stacks.err
+	grep -qE '[0-9a-f]+ query_font\+0x[0-9a-f]+ \(.*/leaky_daemon\)$' stacks
+	grep -qE '[0-9a-f]+ _start\+0x[0-9a-f]+ \(.*/leaky_daemon\)$' stacks
+}
+
+@test "perf: reads a file without stacks" {
+	record_command "$DAEMON" --call-graph none
+	perf_reads
+}
+
+@test "perf: reads a file of an attached process" {
+	record_attached "$DAEMON"
+	perf_reads
+	# Its mappings were there before: perf must know them.
+	perf script -i perf.data >stacks 2>stacks.err
+	grep -qE ' query_font\+0x[0-9a-f]+ \(.*/leaky_daemon\)$' stacks
+}
+
+@test "perf: reads a file of threads and forks" {
+	record_command "threads_cross_free --blocks 500"
+	perf_reads
+	record_command fork_tree
+	perf_reads
+}
+
+@test "perf: reads the pipe format" {
+	"$BIN/leakrec" -o - -p "$BASHPID" -d 0.2 >pipe.data 2>leakrec.err
+	perf script -i - <pipe.data >/dev/null
+	record_command "$DAEMON"
+	cp leaks leaks.file
+	start_target leaky_daemon --requests 60 --interval-us 100
+	: >leakrec.err
+	"$BIN/leakrec" -p "$RECORDED_PID" -o - 2>leakrec.err 3>&- >pipe.data &
+	LEAKREC_PID=$!
+	wait_until 60 is_recording "$LEAKREC_PID"
+	go_target
+	finish_target
+	finish_leakrec
+	perf script -i - -F event <pipe.data 2>/dev/null | grep -c 'leakrec.*:malloc_call: ' >malloc.events
+	assert_equal "malloc events" "$(cat malloc.events)" "$(truth malloc)"
+	"$BIN/leakparse" --order time <pipe.data >leaks
+	assert_truth
+}
+
+@test "perf: perf buildid-list names the recorded files" {
+	record_command "$DAEMON"
+	perf buildid-list -i perf.data >ids
+	grep -qE '^[0-9a-f]{40} .*/leaky_daemon$' ids
+	grep -qE '^[0-9a-f]{40} .*/libc\.so\.6$' ids
+}
+
+# What two recordings of the same target have in common: sizes, functions, and the stacks by name.
+leaks_without_addresses() {
+	awk '/^leak/ { print $1, $2, $9 } /^\t/ { name = $1; sub(/\+0x.*/, "", name)
+		if (name != "malloc" && name != "calloc" && name != "realloc") print "  " name }' "$1" | grep -vE '^  (_start|__libc.*)$'
+}
+
+# compare_with_leakrec OPTION...: perf.data is perf record's; leakrec's must have the same leaks.
+compare_with_leakrec() {
+	parse
+	assert_equal "3072-byte leaks" "$(grep -c '^leak 3072 ' leaks)" "$(truth leaked_3072)"
+	assert_summary held_blocks "$(truth held_blocks)"
+	assert_summary held_bytes "$(truth held_bytes)"
+	leaks_without_addresses leaks >leaks.perf
+	record_command "$DAEMON" "$@"
+	leaks_without_addresses leaks >leaks.leakrec
+	diff leaks.perf leaks.leakrec
+}
+
+# perf_record OPTION...: with all events of $GROUP, of the demo daemon from its start.
+perf_record() {
+	# shellcheck disable=SC2086 # a list of words
+	perf record -q -m 8192 -o perf.data -e "$GROUP:*" "$@" -- "$TARGETS/"$DAEMON \
+		>truth 2>record.err || fail "perf record: $(cat record.err)"
+}
+
+@test "perf: leakparse reads perf record -g with leakprobe's probes" {
+	add_probes --exe "$TARGETS/leaky_daemon"
+	GROUP=$(added_groups)
+	perf_record -g
+	compare_with_leakrec --call-graph fp
+}
+
+@test "perf: leakparse reads perf record --call-graph dwarf with leakprobe's probes" {
+	add_probes --exe "$TARGETS/leaky_daemon"
+	GROUP=$(added_groups)
+	perf_record --call-graph dwarf,4096
+	compare_with_leakrec --call-graph dwarf,4096
+}
+
+@test "perf: leakparse reads perf record without stacks" {
+	add_probes --exe "$TARGETS/leaky_daemon"
+	GROUP=$(added_groups)
+	perf_record
+	parse
+	assert_truth
+}
+
+@test "perf: leakparse reads perf record on a pipe" {
+	add_probes --exe "$TARGETS/leaky_daemon"
+	GROUP=$(added_groups)
+	# shellcheck disable=SC2086
+	perf record -q -m 8192 -o - -e "$GROUP:*" -- "$TARGETS/"$DAEMON 2>truth 3>&- |
+		"$BIN/leakparse" --order time >leaks
+	assert_truth
+}
+
+# perf probe's own probes: its names, its arguments (by register, so that no debug information is needed),
+# its return probes, and whatever locations it thinks of.
+perf_probe() {
+	local libc probe
+
+	GROUP=probe_libc$$
+	libc=$(ldd "$TARGETS/leaky_daemon" | awk '$1 ~ /^libc\.so/ { print $3 }')
+	for probe in 'malloc=malloc bytes=%di' 'malloc_ret=malloc%return $retval' \
+		'calloc=calloc n=%di elem_size=%si' 'calloc_ret=calloc%return $retval' \
+		'realloc=realloc oldmem=%di bytes=%si' 'realloc_ret=realloc%return $retval' \
+		'posix_memalign=posix_memalign memptr=%di alignment=%si size=%dx' \
+		'posix_memalign_ret=posix_memalign%return $retval' \
+		'memalign=memalign alignment=%di bytes=%si' 'memalign_ret=memalign%return $retval' \
+		'free=free mem=%di'; do
+		# -f: events of the same names in other groups are no hindrance.
+		perf probe -f -x "$libc" --add "$GROUP:$probe" 2>probe.err ||
+			fail "perf probe $probe: $(cat probe.err)"
+	done
+	mapfile -t -O "${#OWN_EVENTS[@]}" OWN_EVENTS < <(
+		uprobe_events | sed -nE "s/^[pr][0-9]*:($GROUP\/[^ ]*) .*/\1/p"
+	)
+	((${#OWN_EVENTS[@]} >= 11))
+}
+
+@test "perf: leakparse reads perf record -g with perf probe's probes" {
+	perf_probe
+	perf_record -g
+	compare_with_leakrec --call-graph fp
+}
+
+@test "perf: leakparse reads perf record --call-graph dwarf with perf probe's probes" {
+	perf_probe
+	perf_record --call-graph dwarf,4096
+	compare_with_leakrec --call-graph dwarf,4096
+}

@@ -1,0 +1,168 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Many threads and busy loops on few CPUs, in every way to record: nothing is lost, nothing is made up, and
+# the kernel does not complain. STRESS_SECONDS is the time of each test's target [3]; test/vm/run runs it for
+# longer, on other kernels.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+SECONDS_EACH=${STRESS_SECONDS:-3}
+LOOPS=${STRESS_LOOPS:-3}
+
+setup() {
+	common_setup
+	last_message=$(dmesg | tail -n 1)
+	CGROUP=
+	for ((i = 0; i < LOOPS; i++)); do
+		(while :; do :; done) 3>&- &
+		STARTED_PIDS+=($!)
+		disown # bash is not to tell that it was killed
+	done
+}
+
+teardown() {
+	local status=0
+
+	common_teardown || status=1
+	[[ -z $CGROUP ]] || wait_until 60 rmdir "$CGROUP" || status=1
+	return $status
+}
+
+end_loops() {
+	((LOOPS == 0)) || kill_now "${STARTED_PIDS[@]:0:LOOPS}"
+}
+
+# What the kernel has said since setup is none of test/vm/complaints.
+assert_kernel_silent() {
+	dmesg | awk -v last="$last_message" '{ line[NR] = $0 } $0 == last { first = NR }
+		END { for (i = first + 1; i <= NR; i++) print line[i] }' >kernel
+	if grep -E -f "$SOURCE_DIR/test/vm/complaints" kernel; then
+		fail "the kernel complained"
+	fi
+}
+
+# target THREADS ROUNDS [OPTION...]: each thread makes no more than that share of the rounds.
+target() {
+	echo "heap_stress --seconds $SECONDS_EACH --threads $1 --rounds $(($2 / $1)) ${*:3}"
+}
+
+check() {
+	end_loops
+	assert_truth
+	assert_no_unexpected
+	# A thread that ends calls free for nothing.
+	(($(truth threads))) || assert_summary null_frees "$(truth null_frees)"
+	tail -n 1 leakrec.err | grep -q ' 0 lost' || fail "leakrec: $(tail -n 1 leakrec.err)"
+	echo "# $(truth allocations) allocations, $(truth frees) frees, exactly: $BATS_TEST_DESCRIPTION" >&3
+	assert_kernel_silent
+}
+
+@test "stress: no stacks" {
+	record_attached "$(target 64 4000000)" --call-graph none
+	check
+}
+
+@test "stress: stacks by frame pointers" {
+	record_attached "$(target 32 2000000)" --call-graph fp
+	check
+}
+
+@test "stress: stacks by call frame information" {
+	record_attached "$(target 16 300000)" -m 1024 --call-graph dwarf
+	check
+}
+
+@test "stress: frees with stacks" {
+	record_attached "$(target 8 300000)" -m 1024 --free-stacks
+	check
+}
+
+@test "stress: perf events, no stacks" {
+	record_attached "$(target 64 2000000)" --perf-events --call-graph none
+	check
+}
+
+@test "stress: perf events, stacks by frame pointers" {
+	record_attached "$(target 32 1000000)" --perf-events --call-graph fp
+	check
+}
+
+@test "stress: perf events, stacks by call frame information" {
+	record_attached "$(target 16 100000)" -m 1024 --perf-events --call-graph dwarf,2048
+	check
+}
+
+@test "stress: a started program, whose threads end" {
+	record_command "$(target 16 1000000)" --call-graph fp
+	check
+}
+
+@test "stress: mappings" {
+	record_attached "$(target 16 1000000 --mappings)" --call-graph fp --with mmap
+	end_loops
+	grep -v '^truth held_\(blocks\|bytes\) ' truth >truth.heap # those of leakparse have the mappings
+	awk '/^[a-z#]/ { mapped = $1 == "leak" && $9 == "mmap"; size = $2; next }
+		mapped && $1 ~ /^map_or_unmap\+/ { n++; bytes += size; mapped = 0 }
+		END { print n + 0, bytes + 0 }' leaks >mappings
+	assert_equal "mappings left, their bytes" "$(cat mappings)" \
+		"$(truth mappings_left) $(truth mappings_left_bytes)"
+	assert_summary allocations "$(truth allocations)"
+	assert_summary frees "$(truth frees)"
+	assert_summary lost 0
+	assert_kernel_silent
+}
+
+@test "stress: blocks of some sizes" {
+	require_programs
+	record_attached "$(target 16 4000000 --min 100 --max 300)" --call-graph fp --size 100..300
+	end_loops
+	"$BIN/leakparse" --size 100..300 --order time <perf.data >leaks
+	assert_summary allocations "$(truth matching_allocations)"
+	assert_summary frees "$(truth matching_frees)"
+	assert_summary lost 0
+	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | awk '$1 >= 100 && $1 <= 300' | sort >sizes.truth
+	awk '$1 == "leak" { n[$2]++ } END { for (s in n) print s, n[s] }' leaks | sort | diff sizes.truth -
+	assert_no_unexpected
+	assert_kernel_silent
+}
+
+# Where tasks preempt each other in the midst of our programs, a new thread finds no room for its state.
+@test "stress: first calls of threads, of other sizes" {
+	require_programs
+	end_loops
+	record_command "first_calls --seconds $SECONDS_EACH" --call-graph none --size 77777
+	assert_summary events 0
+	assert_summary lost 0
+	assert_kernel_silent
+}
+
+@test "stress: forked children" {
+	record_attached "$(target 4 100000 --processes 8)" --call-graph fp
+	check
+}
+
+@test "stress: forked children, perf events" {
+	record_attached "$(target 4 50000 --processes 8)" --perf-events --call-graph fp
+	check
+}
+
+@test "stress: a cgroup" {
+	local hierarchy words
+
+	hierarchy=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	[[ -n $hierarchy ]] || skip "no cgroup2 is mounted"
+	CGROUP=$hierarchy/leaktools-stress-$$
+	mkdir "$CGROUP"
+	read -ra words <<<"$(target 4 200000 --processes 6)"
+	start_target "${words[@]}"
+	echo "$RECORDED_PID" >"$CGROUP/cgroup.procs"
+	attach --cgroup "$CGROUP" --call-graph fp
+	go_target
+	finish_target
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	parse
+	check
+}

@@ -1,0 +1,346 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# All processes of the machine, or of a cgroup: who is there, who comes, who is left out, and that
+# nothing stays stopped.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/churn
+load ../support/mappings
+
+setup() {
+	common_setup
+	require_program perf
+	HIERARCHY=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	if [[ -z $HIERARCHY ]]; then
+		mkdir cgroup2
+		mount -t cgroup2 none cgroup2
+		HIERARCHY=$PWD/cgroup2
+	fi
+	CGROUP=leaktools-test-$$-$BATS_TEST_NUMBER
+	mkdir "$HIERARCHY/$CGROUP" "$HIERARCHY/$CGROUP/inner"
+}
+
+teardown() {
+	local status=0
+
+	common_teardown || status=1
+	wait_until 60 remove_cgroup || status=1
+	return $status
+}
+
+remove_cgroup() {
+	rmdir "$HIERARCHY/$CGROUP/inner" "$HIERARCHY/$CGROUP" 2>/dev/null || [[ ! -e $HIERARCHY/$CGROUP ]]
+}
+
+# enter CGROUP COMMAND...: becomes the command, there from its first instruction.
+enter() {
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	exec sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' enter "$HIERARCHY/$1" "${@:2}"
+}
+
+# The target is moved while it waits.
+start_target_there() {
+	start_target "$@"
+	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
+}
+
+stop_leakrec() {
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	parse
+}
+
+# leaks_of PID: "SIZE NUMBER" a line.
+leaks_of() {
+	awk -v pid="$1" '$1 == "leak" && $6 == pid { n[$2]++ } END { for (s in n) print s, n[s] }' leaks | sort
+}
+
+# What the process holds is what it says, whatever others hold.
+assert_held_by() {
+	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
+	leaks_of "$1" | diff sizes.truth - || fail "leaks of $1 differ (<: the target's, >: leakparse's)"
+}
+
+# Nothing of this process is in the recording.
+assert_left_out() {
+	assert_equal "leaks of $1" "$(leaks_of "$1")" ""
+	assert_equal "events of $1" "$(perf script -i perf.data -F pid 2>/dev/null | grep -cwE "^ *$1")" 0
+}
+
+# --- The whole machine ---
+
+# record_machine OPTION...: a target that is there before and one that comes later.
+record_machine() {
+	local first_pid later_pid
+
+	start_target sizes
+	first_pid=$RECORDED_PID
+	attach_all -a "$@"
+	go_target
+	finish_target
+	"$TARGETS/fork_tree" >truth.later &
+	later_pid=$!
+	wait "$later_pid"
+	stop_leakrec
+	# The test's own shell is never stopped, and may lose what it does itself; others lose nothing.
+	assert_held_by "$first_pid"
+	grep -q '^truth held_' truth.later
+	mv truth.later truth
+	# Its children hold blocks of their own, of other sizes.
+	leaks_of "$later_pid" >sizes.later
+	while read -r size number; do
+		((size < 500)) || continue
+		assert_equal "blocks of $size" "$number" "$(truth "held_$size")"
+	done <sizes.later
+	assert_equal "processes" "$(awk '$1 == "leak" && $8 == "fork_tree" { print $6 }' leaks | sort -u | wc -l)" 13
+	assert_left_out "$LEAKREC_PID"
+}
+
+# attach_all OPTION...: leakrec in the background; returns when it records.
+attach_all() {
+	: >leakrec.err
+	"$BIN/leakrec" -o perf.data "$@" 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 is_recording "$LEAKREC_PID"
+	grep -q '^leakrec: recording ' leakrec.err || fail "leakrec ended before it recorded: $(cat leakrec.err)"
+}
+
+@test "machine: processes that are there, and that come" {
+	record_machine
+	grep -q '^leakrec: recording the whole machine: [0-9]* processes with [0-9]* allocators* so far;' leakrec.err
+}
+
+@test "machine: the same with perf events" {
+	record_machine --perf-events --call-graph none
+}
+
+@test "machine: who reads the recording is left out" {
+	local guard_pid reader_pid
+
+	mkfifo pipe
+	{
+		echo "$BASHPID" >reader.pid
+		exec "$BIN/leakparse" --order time >leaks 2>leakparse.err
+	} <pipe 3>&- &
+	STARTED_PIDS+=($!)
+	attach_all -a -o - >pipe
+	guard_pid=$(pgrep -P "$LEAKREC_PID" -x leak-guard)
+	"$TARGETS/sizes" >truth &
+	wait $!
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	reader_pid=$(cat reader.pid)
+	wait "$reader_pid"
+	(($(summary events) > 1000))
+	for pid in "$reader_pid" "$LEAKREC_PID" "$guard_pid"; do
+		assert_equal "leaks of $pid" "$(leaks_of "$pid")" ""
+	done
+}
+
+@test "machine: mappings" {
+	start_target mappings
+	attach_all -a --no-heap --with mmap
+	go_target
+	finish_target
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	"$BIN/leakparse" --order time --stack '/mappings$' <perf.data >leaks
+	grep '^left ' truth | sort | diff - <(left)
+	assert_summary lost 0
+}
+
+# Whoever records next removes them, be it another test's recorder.
+@test "machine: a recorder that was killed: its file is read, its probes go next time" {
+	start_target leaky_daemon --interval-us 100
+	attach --perf-events
+	go_target
+	wait_until 60 has_grown_to perf.data 300000
+	kill -KILL "$LEAKREC_PID"
+	wait "$LEAKREC_PID" || true
+	[[ -e /proc/$RECORDED_PID ]]
+	our_probes | grep -q "^leakrec${LEAKREC_PID}_"
+	"$BIN/leakprobe" list >/dev/null
+	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 -o next.data
+	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	run --separate-stderr "$BIN/leakparse" -i perf.data
+	assert_equal status "$status" 1
+	[[ $stderr == *"did not finish"* || $stderr == *killed* ]] || fail "$stderr"
+	grep -q '^# summary .*truncated=1' <<<"$output"
+	(($(grep -c '^leak 3072 ' <<<"$output") > 1))
+}
+
+# --- Numbers of processes, which the target chooses for the whole machine ---
+
+# Both are forks of one heap: what they hold has the same addresses.
+assert_two_of_one_pid() {
+	assert_truth
+	assert_events
+	assert_no_unexpected
+	assert_equal "processes that leak" "$(awk '$1 == "leak" { print $6 }' leaks | sort -u)" "$(truth reused)"
+	assert_equal "blocks of the first" "$(grep -c '^leak 593 ' leaks)" 13
+	assert_equal "blocks of the next" "$(grep -c '^leak 600 ' leaks)" 13
+	assert_equal "addresses" "$(awk '$1 == "leak" { print $3 }' leaks | sort -u | wc -l)" 13
+}
+
+@test "machine: two of one number, started" {
+	record_command pid_reuse
+	assert_two_of_one_pid
+}
+
+@test "machine: two of one number, attached" {
+	record_attached pid_reuse
+	assert_two_of_one_pid
+}
+
+@test "machine: two of one number, with perf events" {
+	record_attached pid_reuse --perf-events
+	assert_two_of_one_pid
+}
+
+# --- A cgroup ---
+
+@test "machine: a cgroup, exactly" {
+	start_target_there fork_tree
+	attach_all --cgroup "$CGROUP"
+	# The probes are in the file that was looked at, whatever its path leads to.
+	find "/proc/$LEAKREC_PID/fd" -lname '*/libc*' | grep -q . || fail "leakrec does not hold the C library open"
+	"$TARGETS/sizes" >/dev/null
+	go_target
+	finish_target
+	stop_leakrec
+	assert_truth
+	assert_events
+	assert_no_unexpected
+	grep -q "^leakrec: recording cgroup $CGROUP: 1 process with 1 allocator so far;" leakrec.err
+}
+
+@test "machine: a cgroup, exactly, with perf events" {
+	start_target_there fork_tree
+	attach_all --cgroup "$CGROUP" --perf-events
+	"$TARGETS/sizes" >/dev/null
+	go_target
+	finish_target
+	stop_leakrec
+	assert_truth
+	assert_events
+}
+
+@test "machine: processes that come to a cgroup, and to one below it" {
+	local pid
+
+	attach_all --cgroup "$HIERARCHY/$CGROUP"
+	start_target_there sizes
+	go_target
+	finish_target
+	enter "$CGROUP/inner" "$TARGETS/sizes" >truth.inner &
+	pid=$!
+	wait "$pid"
+	stop_leakrec
+	assert_held_by "$RECORDED_PID"
+	mv truth.inner truth
+	assert_held_by "$pid"
+	assert_no_unexpected
+	# Names, too, though the target was mapped before it came.
+	leak_stacks 3072 | grep -q ' main '
+}
+
+@test "machine: by size" {
+	start_target_there fork_tree
+	attach_all --cgroup "$CGROUP" --size 600..700
+	go_target
+	finish_target
+	stop_leakrec
+	assert_equal "blocks of 600 bytes" "$(grep -c '^leak 600 ' leaks)" "$(truth held_600)"
+	assert_equal "blocks of 700 bytes" "$(grep -c '^leak 700 ' leaks)" "$(truth held_700)"
+	assert_equal "others" "$(grep '^leak' leaks | grep -vcE '^leak [67]00 ')" 0
+}
+
+@test "machine: a cgroup of version 1, and none, are refused" {
+	run -1 "$BIN/leakrec" --cgroup "$CGROUP/nosuch"
+	[[ $output == "leakrec: no cgroup $CGROUP/nosuch: No such file or directory;"* ]]
+	mkdir one
+	mount -t cgroup -o none,name=leaktools-test none one || skip "this kernel has no cgroups of version 1"
+	run -1 "$BIN/leakrec" --cgroup one
+	umount one
+	[[ $output == "leakrec: cannot record cgroup one: it is of version 1; those of version 2 are below $HIERARCHY" ]]
+}
+
+@test "machine: one way to say who is recorded" {
+	run -2 "$BIN/leakrec" -a -p 1
+	run -2 "$BIN/leakrec" -a --cgroup /
+	run -2 "$BIN/leakrec" --cgroup / -- true
+	[[ $output == "leakrec: give either -p PID, -a, --cgroup PATH, or a command to record;"* ]]
+}
+
+# --- Overload ---
+
+@test "machine: under load nothing is lost" {
+	start_churn --threads 2 --pairs 100000 --leak-every 1000
+	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
+	attach_all --cgroup "$CGROUP" -m 64
+	go_target
+	finish_target
+	stop_leakrec
+	assert_truth
+}
+
+# attach_unread: to the cgroup, the recording going to somebody who does not read it.
+attach_unread() {
+	mkfifo unread
+	tail -f /dev/null <unread 3>&- &
+	UNREAD_PID=$!
+	STARTED_PIDS+=("$UNREAD_PID")
+	attach_all --cgroup "$CGROUP" -m 64 -o - >unread
+}
+
+# The recorder waits for a reader who does not read: who is held for that goes on all the same.
+@test "machine: nobody is held for long" {
+	start_churn
+	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
+	attach_unread
+	go_target
+	wait_until 60 was_held
+	assert_advances
+	kill_now "$LEAKREC_PID" "$UNREAD_PID"
+	wait "$LEAKREC_PID" || true
+	assert_runs
+	finish_churn
+}
+
+@test "machine: a recorder that is killed leaves nobody stopped" {
+	start_churn --threads 2
+	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
+	go_target
+	for _ in 1 2 3 4 5; do
+		attach_all --cgroup "$CGROUP" -m 64
+		kill -KILL "$LEAKREC_PID"
+		wait "$LEAKREC_PID" || true
+		assert_runs
+	done
+	finish_churn
+}
+
+# A shell would take that for Ctrl-Z.
+@test "machine: the job of a shell is not held" {
+	require_program script
+	local pid script_pid
+
+	attach_unread
+	script -qec "sh -c 'echo \$\$ >$HIERARCHY/$CGROUP/cgroup.procs; echo \$\$ >job.pid; exec $TARGETS/endless_churn --pairs 300000'" /dev/null >truth 3>&- &
+	script_pid=$!
+	wait_until 60 test -s job.pid
+	pid=$(cat job.pid)
+	while [[ -e /proc/$pid ]] && ! is_zombie "$pid"; do
+		! is_stopped "$pid" || fail "the job was stopped"
+	done
+	wait "$script_pid"
+	tr -d '\r' <truth >truth.job
+	grep -q '^truth malloc 600000' truth.job
+	kill_now "$LEAKREC_PID" "$UNREAD_PID"
+	wait "$LEAKREC_PID" || true
+}

@@ -1,0 +1,157 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec --top, driven by keys on a pseudo-terminal of 80x24.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+	require_program python3
+}
+
+teardown() {
+	common_teardown
+}
+
+# drive CASE [OPTION...]: on RECORDED_PID; the screen at the end is in the file screen.
+drive() {
+	PYTHONDONTWRITEBYTECODE=1 timeout 300 python3 "$SOURCE_DIR/test/integration/support/drive_top.py" \
+		"$BIN/leakrec" "$1" "$RECORDED_PID" "${@:2}" >screen 3>&- || fail "$1: $(cat screen)"
+}
+
+start_hostile() {
+	./hostile 3>&- &
+	RECORDED_PID=$!
+	# Until then it is a copy of this shell.
+	wait_until 60 grep -q hostile "/proc/$RECORDED_PID/comm"
+}
+
+start_daemon() {
+	start_target leaky_daemon --requests 1000000 --interval-us 1000
+	go_target
+}
+
+end_daemon() {
+	kill_now "$RECORDED_PID"
+	wait "$TARGET_PID" 2>/dev/null || true
+	rm -f target.in target.out
+}
+
+@test "top: keys select, expand, sort, filter, mark; the end is a report" {
+	local engine
+
+	for engine in "" --perf-events; do
+		start_daemon
+		# shellcheck disable=SC2086 # none, or one
+		drive keys $engine
+		end_daemon
+		grep -q 'leakrec: .* events, .* 0 lost.*: shown, not kept' screen || fail "$(cat screen)"
+		# On a busy machine the requests may have become fewer.
+		grep -qE '^1\. (growth|overdue): .* blocks' screen || fail "$(cat screen)"
+		grep -q 'query_font < load_font' screen || fail "$(cat screen)"
+		[[ ! -e perf.data ]]
+	done
+}
+
+@test "top: with -o the recording is kept, whole and with its marks" {
+	start_daemon
+	drive keys -o perf.data
+	end_daemon
+	parse
+	assert_summary lost 0
+	grep -q 'by_signal=1' <(perf script -i perf.data -F event,trace 2>/dev/null)
+	# What was shown at the end is what is in the file.
+	assert_equal "allocations" \
+		"$(sed -nE 's/.* recorded, ([0-9]+) allocations, .*/\1/p' screen)" "$(summary allocations)"
+}
+
+@test "top: any size of the terminal" {
+	start_daemon
+	drive sizes
+	end_daemon
+}
+
+@test "top: every end leaves the terminal as it was" {
+	local case
+
+	start_daemon
+	for case in interrupt term term-viewer hangup kill-viewer kill; do
+		drive $case
+		kill -0 "$RECORDED_PID"
+	done
+	drive kill-viewer -o perf.data
+	grep -q 'killed by signal 9' screen
+	"$BIN/leakparse" --summary -i perf.data | grep -q query_font
+	drive end-of-target
+	grep -qE '^1\. .* blocks' screen
+	wait "$TARGET_PID"
+}
+
+@test "top: nothing is lost to it" {
+	local driver
+
+	start_target random_calls --threads 2 --rounds 30000
+	# A machine so busy that leakrec gets no CPU for longer than a process may be held loses something.
+	{
+		prefer "$BASHPID"
+		drive until-end -o perf.data
+	} &
+	driver=$!
+	wait_until 60 test -e shown
+	go_target
+	finish_target
+	wait "$driver" || fail "$(cat screen)"
+	parse
+	assert_truth
+}
+
+@test "top: resources count, too" {
+	local driver
+
+	start_target resources
+	drive until-end --no-heap --pair 'file=fopen|fdopen:ret / fclose:arg1' &
+	driver=$!
+	wait_until 60 test -e shown
+	go_target
+	finish_target
+	wait "$driver" || fail "$(cat screen)"
+	grep -q "$(truth file_held) file handles in .*: $(truth file_given) given, $(truth file_taken) taken" screen ||
+		fail "$(cat screen)"
+}
+
+@test "top: a symbol's name drives no terminal" {
+	cat >hostile.c <<-'END'
+		#include <stdlib.h>
+		#include <unistd.h>
+		__attribute__((noinline)) void *evil(void)
+		{
+			void *p = malloc(77);
+			__asm__ volatile("" ::: "memory");
+			return p;
+		}
+		int main(void)
+		{
+			for (;;) {
+				evil();
+				usleep(1000);
+			}
+		}
+	END
+	gcc -O1 -o hostile hostile.c
+	objcopy --redefine-sym "evil=evil"$'\e[2J\a<script>' hostile
+	start_hostile
+	drive hostile
+	kill_now "$RECORDED_PID"
+}
+
+@test "top: what it needs is said" {
+	start_daemon
+	run -1 "$BIN/leakrec" -p "$RECORDED_PID" --top
+	[[ $output == *"draws on a terminal"* ]]
+	run -2 "$BIN/leakrec" --top -- true
+	[[ $output == *"--top goes with -p PID"* ]]
+	run -2 "$BIN/leakrec" --top -o - -p "$RECORDED_PID"
+	[[ $output == *"give -o a file"* ]]
+	end_daemon
+}
