@@ -2,7 +2,6 @@
 #include "probes/elf/debug_symbols.h"
 
 #include "common/elf/debug_file.h"
-#include "common/elf/elf_file.h"
 #include "common/scope.h"
 
 #include <linux/magic.h>
@@ -68,17 +67,6 @@ static bool is_trusted(int debug_fd, int fd)
 	       !(debug.st_mode & ~file.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static Elf *open_native(int fd)
-{
-	Elf *elf = elf_file_begin(fd);
-	const char *ident = elf ? elf_getident(elf, NULL) : NULL;
-
-	if (ident && ident[EI_CLASS] == ELFCLASS64 && ident[EI_DATA] == ELFDATA2LSB)
-		return elf;
-	elf_end(elf);
-	return NULL;
-}
-
 void debug_symbols_use(struct elf_image *image, const char *path, const char *display)
 {
 	int fd;
@@ -88,9 +76,6 @@ void debug_symbols_use(struct elf_image *image, const char *path, const char *di
 	fd = find_file(image, path, display);
 	if (fd < 0)
 		return;
-	image->debug = is_trusted(fd, image->fd) ? open_native(fd) : NULL;
-	if (image->debug)
-		image->debug_fd = fd;
-	else
+	if (!is_trusted(fd, image->fd) || !elf_image_use_debug_file(image, fd))
 		close(fd);
 }

@@ -22,134 +22,186 @@
 #error "probes/ knows the registers of x86-64 and AArch64 only"
 #endif
 
-/* True if a segment reaches beyond the end of the file: what is missing may be what is looked for.
- */
-static bool is_truncated(const struct elf_image *image)
+/* True for a 64-bit little-endian file, whose symbols elf_symbols.c can read. */
+static bool is_64_bit(Elf *elf)
 {
-	uint64_t file_size = (uint64_t)image->file_size_bytes;
+	const char *ident = elf_getident(elf, NULL);
+
+	return ident && ident[EI_CLASS] == ELFCLASS64 && ident[EI_DATA] == ELFDATA2LSB;
+}
+
+/*
+ * Reads the program headers. Returns 0, -ENOEXEC if a segment reaches beyond the end of the file,
+ * since what is missing may be what is looked for, or -ENOMEM.
+ */
+static int read_program_headers(struct elf_image *image)
+{
+	uint64_t file_size = image->file_size_bytes;
 	size_t nr;
 
+	/* elf_file_begin() limits their number. */
 	if (elf_getphdrnum(image->elf, &nr))
-		return true;
-	for (size_t i = 0; i < nr && i <= INT_MAX; i++) {
-		GElf_Phdr header;
+		return -ENOEXEC;
+	image->program_headers = calloc(nr + 1, sizeof(*image->program_headers));
+	if (!image->program_headers)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		GElf_Phdr *header = &image->program_headers[i];
 
-		if (!gelf_getphdr(image->elf, (int)i, &header))
-			return true;
-		if (header.p_type == PT_LOAD &&
-		    (header.p_offset > file_size || header.p_filesz > file_size - header.p_offset))
-			return true;
+		if (!gelf_getphdr(image->elf, (int)i, header) ||
+		    (header->p_type == PT_LOAD &&
+		     (header->p_offset > file_size ||
+		      header->p_filesz > file_size - header->p_offset)))
+			return -ENOEXEC;
+		image->nr_program_headers++;
 	}
-	return false;
+	return 0;
+}
+
+static int init_image(struct elf_image *image)
+{
+	GElf_Ehdr header;
+	struct stat stat;
+	int err;
+
+	if (fstat(image->fd, &stat))
+		return -errno;
+	image->file_size_bytes = (uint64_t)stat.st_size;
+	image->elf = elf_file_begin(image->fd);
+	if (!image->elf || !gelf_getehdr(image->elf, &header))
+		return -ENOEXEC;
+	err = read_program_headers(image);
+	if (err)
+		return err;
+	image->strings = calloc(ELF_NR_TABLES, sizeof(*image->strings));
+	if (!image->strings)
+		return -ENOMEM;
+	image->is_native = is_64_bit(image->elf) && header.e_machine == NATIVE_MACHINE;
+	image->is_x86_64 = is_64_bit(image->elf) && header.e_machine == EM_X86_64;
+	return 0;
 }
 
 int elf_image_init(struct elf_image *ret, int fd)
 {
-	GElf_Ehdr header;
-	struct stat stat;
+	int err;
 
 	*ret = (struct elf_image){.fd = fd, .debug_fd = -1};
-	if (fstat(fd, &stat))
-		return -errno;
-	ret->file_size_bytes = stat.st_size;
-	ret->elf = elf_file_begin(fd);
-	if (!ret->elf)
-		return -ENOEXEC;
-	if (!gelf_getehdr(ret->elf, &header) || is_truncated(ret)) {
+	err = init_image(ret);
+	if (err)
 		elf_image_deinit(ret);
-		return -ENOEXEC;
+	return err;
+}
+
+int elf_image_open(struct elf_image *ret, const char *path)
+{
+	struct stat stat;
+	int err, fd = elf_file_open(path, &stat);
+
+	*ret = (struct elf_image){.fd = -1, .debug_fd = -1};
+	if (fd < 0)
+		return fd;
+	err = elf_image_init(ret, fd);
+	if (err)
+		close(fd);
+	else
+		ret->owns_fd = true;
+	return err;
+}
+
+bool elf_image_use_debug_file(struct elf_image *image, int fd)
+{
+	image->debug = elf_file_begin(fd);
+	if (!image->debug || !is_64_bit(image->debug)) {
+		elf_end(image->debug);
+		image->debug = NULL;
+		return false;
 	}
-	ret->strings = calloc(ELF_NR_TABLES, sizeof(*ret->strings));
-	if (!ret->strings) {
-		elf_image_deinit(ret);
-		return -ENOMEM;
-	}
-	ret->is_native = header.e_ident[EI_CLASS] == ELFCLASS64 &&
-			 header.e_ident[EI_DATA] == ELFDATA2LSB &&
-			 header.e_machine == NATIVE_MACHINE;
-	return 0;
+	image->debug_fd = fd;
+	return true;
 }
 
 void elf_image_deinit(struct elf_image *image)
 {
-	if (image->debug)
-		elf_end(image->debug);
-	if (image->elf)
-		elf_end(image->elf);
+	elf_end(image->debug);
+	elf_end(image->elf);
 	if (image->debug_fd >= 0)
 		close(image->debug_fd);
+	if (image->owns_fd)
+		close(image->fd);
 	for (size_t i = 0; image->strings && i < ELF_NR_TABLES; i++)
 		free(image->strings[i].bytes);
 	free(image->strings);
-	image->strings = NULL;
-	image->elf = image->debug = NULL;
-	image->debug_fd = -1;
+	free(image->program_headers);
+	*image = (struct elf_image){.fd = -1, .debug_fd = -1};
 }
 
-/* Finds the code at @address in the file. Returns false if the file holds no such code. */
-static bool locate(const struct elf_image *image, uint64_t address, struct elf_function *ret)
+static bool is_code(const GElf_Phdr *header)
 {
-	size_t nr_headers;
+	return header->p_type == PT_LOAD && header->p_flags & PF_X;
+}
 
-	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
+/*
+ * Finds where in the file @address of a segment is, and how many bytes of the segment the file
+ * holds from there. Returns false if @address is not in the part of the segment that is in the
+ * file.
+ */
+static bool find_in_segment(const struct elf_image *image, const GElf_Phdr *header,
+			    uint64_t address, uint64_t *ret_offset, uint64_t *ret_size_bytes)
+{
+	uint64_t in_segment = address - header->p_vaddr;
+
+	if (address < header->p_vaddr || in_segment >= header->p_filesz ||
+	    __builtin_add_overflow(header->p_offset, in_segment, ret_offset) ||
+	    *ret_offset >= image->file_size_bytes)
 		return false;
-	for (int i = 0; i < (int)nr_headers; i++) {
-		GElf_Phdr header;
-		uint64_t in_segment, offset;
+	*ret_size_bytes = header->p_filesz - in_segment;
+	if (*ret_size_bytes > image->file_size_bytes - *ret_offset)
+		*ret_size_bytes = image->file_size_bytes - *ret_offset;
+	return true;
+}
 
-		if (!gelf_getphdr(image->elf, i, &header))
-			return false;
-		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
-		    address < header.p_vaddr)
-			continue;
-		in_segment = address - header.p_vaddr;
-		if (in_segment >= header.p_filesz ||
-		    __builtin_add_overflow(header.p_offset, in_segment, &offset) ||
-		    offset >= image->file_size_bytes)
-			continue;
-		ret->offset = offset;
-		if (ret->size_bytes > header.p_filesz - in_segment)
-			ret->size_bytes = header.p_filesz - in_segment;
-		if (ret->size_bytes > image->file_size_bytes - offset)
-			ret->size_bytes = image->file_size_bytes - offset;
-		return true;
-	}
+/* Finds the code at @address. Returns false if the file holds no code there. */
+static bool find_code(const struct elf_image *image, uint64_t address, uint64_t *ret_offset,
+		      uint64_t *ret_size_bytes)
+{
+	for (size_t i = 0; i < image->nr_program_headers; i++)
+		if (is_code(&image->program_headers[i]) &&
+		    find_in_segment(image, &image->program_headers[i], address, ret_offset,
+				    ret_size_bytes))
+			return true;
 	return false;
 }
 
 bool elf_image_locate_code(const struct elf_image *image, uint64_t address, uint64_t *ret_offset)
 {
-	struct elf_function place = {0};
+	uint64_t size_bytes;
 
-	if (!locate(image, address, &place))
-		return false;
-	*ret_offset = place.offset;
-	return true;
+	return find_code(image, address, ret_offset, &size_bytes);
 }
 
 bool elf_image_locate(const struct elf_image *image, const struct elf_symbol *symbol,
 		      struct elf_function *ret)
 {
+	uint64_t size_bytes;
+
 	*ret = (struct elf_function){.size_bytes = symbol->size_bytes, .is_old = symbol->is_old};
-	ret->is_found = !symbol->is_import && locate(image, symbol->address, ret);
-	return ret->is_found;
+	if (symbol->is_import || !find_code(image, symbol->address, &ret->offset, &size_bytes))
+		return false;
+	if (ret->size_bytes > size_bytes)
+		ret->size_bytes = size_bytes;
+	ret->is_found = true;
+	return true;
 }
 
 bool elf_image_address(const struct elf_image *image, uint64_t offset, uint64_t *ret)
 {
-	size_t nr_headers;
+	for (size_t i = 0; i < image->nr_program_headers; i++) {
+		const GElf_Phdr *header = &image->program_headers[i];
 
-	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
-		return false;
-	for (int i = 0; i < (int)nr_headers; i++) {
-		GElf_Phdr header;
-
-		if (!gelf_getphdr(image->elf, i, &header))
-			return false;
-		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
-		    offset < header.p_offset || offset - header.p_offset >= header.p_filesz)
+		if (!is_code(header) || offset < header->p_offset ||
+		    offset - header->p_offset >= header->p_filesz)
 			continue;
-		*ret = header.p_vaddr + (offset - header.p_offset);
+		*ret = header->p_vaddr + (offset - header->p_offset);
 		return true;
 	}
 	return false;
@@ -173,15 +225,11 @@ static bool needs_library(const struct elf_image *image, const GElf_Phdr *header
 
 bool elf_image_is_static(const struct elf_image *image)
 {
-	size_t nr_headers;
+	for (size_t i = 0; i < image->nr_program_headers; i++) {
+		const GElf_Phdr *header = &image->program_headers[i];
 
-	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
-		return false;
-	for (int i = 0; i < (int)nr_headers; i++) {
-		GElf_Phdr header;
-
-		if (!gelf_getphdr(image->elf, i, &header) || header.p_type == PT_INTERP ||
-		    (header.p_type == PT_DYNAMIC && needs_library(image, &header)))
+		if (header->p_type == PT_INTERP ||
+		    (header->p_type == PT_DYNAMIC && needs_library(image, header)))
 			return false;
 	}
 	return true;
@@ -195,7 +243,7 @@ struct function_search {
 	struct elf_function *found;
 };
 
-static bool take_function(void *context, const struct elf_symbol *symbol)
+static bool match_function(void *context, const struct elf_symbol *symbol)
 {
 	const struct function_search *search = context;
 
@@ -220,7 +268,7 @@ void elf_image_find_functions(const struct elf_image *image, const char *const *
 	struct function_search search = {image, names, nr, elf_image_is_static(image), ret};
 
 	memset(ret, 0, nr * sizeof(*ret));
-	elf_image_visit_symbols(image, take_function, &search);
+	elf_image_visit_symbols(image, match_function, &search);
 }
 
 static bool look_for_r_debug(void *context, const struct elf_symbol *symbol)
@@ -244,22 +292,15 @@ bool elf_image_is_loader(const struct elf_image *image)
 bool elf_image_code_segment(const struct elf_image *image, size_t nth, uint64_t *ret_offset,
 			    uint64_t *ret_size_bytes)
 {
-	size_t nr_headers;
+	for (size_t i = 0; i < image->nr_program_headers; i++) {
+		const GElf_Phdr *header = &image->program_headers[i];
 
-	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
-		return false;
-	for (int i = 0; i < (int)nr_headers; i++) {
-		GElf_Phdr header;
-
-		if (!gelf_getphdr(image->elf, i, &header))
-			return false;
-		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
-		    header.p_offset >= image->file_size_bytes || nth-- > 0)
+		if (!is_code(header) || header->p_offset >= image->file_size_bytes || nth-- > 0)
 			continue;
-		*ret_offset = header.p_offset;
-		*ret_size_bytes = header.p_filesz;
-		if (*ret_size_bytes > image->file_size_bytes - header.p_offset)
-			*ret_size_bytes = image->file_size_bytes - header.p_offset;
+		*ret_offset = header->p_offset;
+		*ret_size_bytes = header->p_filesz;
+		if (*ret_size_bytes > image->file_size_bytes - header->p_offset)
+			*ret_size_bytes = image->file_size_bytes - header->p_offset;
 		return true;
 	}
 	return false;
@@ -288,26 +329,13 @@ int elf_image_read(const struct elf_image *image, uint64_t offset, void *buffer,
 size_t elf_image_read_address(const struct elf_image *image, uint64_t address, void *buffer,
 			      size_t max)
 {
-	size_t nr_headers;
+	for (size_t i = 0; i < image->nr_program_headers; i++) {
+		uint64_t offset, size_bytes;
 
-	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
-		return 0;
-	for (int i = 0; i < (int)nr_headers; i++) {
-		GElf_Phdr header;
-		uint64_t in_segment, offset, size_bytes;
-
-		if (!gelf_getphdr(image->elf, i, &header))
-			return 0;
-		if (header.p_type != PT_LOAD || address < header.p_vaddr ||
-		    address - header.p_vaddr >= header.p_filesz)
+		if (image->program_headers[i].p_type != PT_LOAD ||
+		    !find_in_segment(image, &image->program_headers[i], address, &offset,
+				     &size_bytes))
 			continue;
-		in_segment = address - header.p_vaddr;
-		if (__builtin_add_overflow(header.p_offset, in_segment, &offset) ||
-		    offset >= image->file_size_bytes)
-			return 0;
-		size_bytes = header.p_filesz - in_segment;
-		if (size_bytes > image->file_size_bytes - offset)
-			size_bytes = image->file_size_bytes - offset;
 		if (size_bytes > max)
 			size_bytes = max;
 		return elf_image_read(image, offset, buffer, size_bytes) ? 0 : size_bytes;
@@ -317,63 +345,59 @@ size_t elf_image_read_address(const struct elf_image *image, uint64_t address, v
 
 char *elf_image_interpreter(const struct elf_image *image)
 {
-	size_t nr_headers;
-
-	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
-		return NULL;
-	for (int i = 0; i < (int)nr_headers; i++) {
+	for (size_t i = 0; i < image->nr_program_headers; i++) {
+		const GElf_Phdr *header = &image->program_headers[i];
 		_cleanup_free_ char *path = NULL;
-		GElf_Phdr header;
 
-		if (!gelf_getphdr(image->elf, i, &header) || header.p_type != PT_INTERP)
+		if (header->p_type != PT_INTERP)
 			continue;
-		if (header.p_filesz == 0 || header.p_filesz > PATH_MAX)
+		if (header->p_filesz == 0 || header->p_filesz > PATH_MAX)
 			return NULL;
-		path = calloc(1, header.p_filesz + 1);
-		if (!path || elf_image_read(image, header.p_offset, path, header.p_filesz))
+		path = calloc(1, header->p_filesz + 1);
+		if (!path || elf_image_read(image, header->p_offset, path, header->p_filesz))
 			return NULL;
 		return steal_ptr(path);
 	}
 	return NULL;
 }
 
-/* FNV-1a over the executable segments. */
+/* Continues @hash, FNV-1a, with one segment; at most *@left bytes. Returns 0 or a negative errno.
+ */
+static int hash_segment(const struct elf_image *image, const GElf_Phdr *header, uint64_t *left,
+			uint32_t *hash)
+{
+	unsigned char bytes[16384];
+	uint64_t done = 0;
+
+	while (done<header->p_filesz && * left> 0) {
+		size_t size = sizeof(bytes);
+		int err;
+
+		if (size > header->p_filesz - done)
+			size = header->p_filesz - done;
+		if (size > *left)
+			size = *left;
+		err = elf_image_read(image, header->p_offset + done, bytes, size);
+		if (err)
+			return err;
+		for (size_t i = 0; i < size; i++)
+			*hash = (*hash ^ bytes[i]) * 16777619u;
+		done += size;
+		*left -= size;
+	}
+	return 0;
+}
+
 static int hash_code(const struct elf_image *image, uint32_t *ret)
 {
-	uint32_t hash = 2166136261u;
 	uint64_t left = MAX_HASHED_BYTES;
-	size_t nr_headers;
+	int err = 0;
 
-	if (elf_getphdrnum(image->elf, &nr_headers) || nr_headers > INT_MAX)
-		return -ENOEXEC;
-	for (int i = 0; i < (int)nr_headers; i++) {
-		GElf_Phdr header;
-		uint64_t done = 0;
-
-		if (!gelf_getphdr(image->elf, i, &header))
-			return -ENOEXEC;
-		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X))
-			continue;
-		while (done < header.p_filesz && left > 0) {
-			unsigned char bytes[16384];
-			size_t size = sizeof(bytes);
-			int err;
-
-			if (size > header.p_filesz - done)
-				size = header.p_filesz - done;
-			if (size > left)
-				size = left;
-			err = elf_image_read(image, header.p_offset + done, bytes, size);
-			if (err)
-				return err;
-			for (size_t j = 0; j < size; j++)
-				hash = (hash ^ bytes[j]) * 16777619u;
-			done += size;
-			left -= size;
-		}
-	}
-	*ret = hash;
-	return 0;
+	*ret = 2166136261u;
+	for (size_t i = 0; i < image->nr_program_headers && !err; i++)
+		if (is_code(&image->program_headers[i]))
+			err = hash_segment(image, &image->program_headers[i], &left, ret);
+	return err;
 }
 
 int elf_image_build_hash(const struct elf_image *image, uint32_t *ret)

@@ -31,13 +31,17 @@ struct elf_strings {
 };
 
 struct elf_image {
-	int fd; /* borrowed */
+	int fd;
+	bool owns_fd; /* elf_image_deinit() closes it */
 	Elf *elf;
+	GElf_Phdr *program_headers;
+	size_t nr_program_headers;
 	int debug_fd; /* the separate debug file, if one is used, or -1 */
 	Elf *debug;
 	struct elf_strings *strings; /* by enum elf_table */
 	uint64_t file_size_bytes;
 	bool is_native; /* this machine's kind of ELF: probes can be placed in it */
+	bool is_x86_64; /* its code can be decoded */
 };
 
 /* A function that the file defines. */
@@ -68,6 +72,15 @@ typedef bool elf_symbol_visit(void *context, const struct elf_symbol *symbol);
  * another negative errno; reports nothing. Release with elf_image_deinit().
  */
 int elf_image_init(struct elf_image *ret, int fd);
+
+/* The same for the regular file at @path, which the image keeps open. */
+int elf_image_open(struct elf_image *ret, const char *path);
+
+/*
+ * Also uses the .symtab of the debug file at @fd. Returns true, and then the image owns @fd; false
+ * if that is no 64-bit ELF file.
+ */
+bool elf_image_use_debug_file(struct elf_image *image, int fd);
 void elf_image_deinit(struct elf_image *image);
 
 /*

@@ -6,7 +6,6 @@
 #include "probes/x86/code_returns.h"
 #include "probes/x86/frame_state.h"
 #include "probes/elf/landing_pads.h"
-#include "probes/sites/probe_arch.h"
 
 #include <errno.h>
 
@@ -738,7 +737,7 @@ int single_trap_points_find(const struct elf_image *image, const struct elf_func
 	struct flow *flow;
 	int nr;
 
-	if (!image->is_native || !probe_arch_native()->is_decoded || function->size_bytes == 0 ||
+	if (!image->is_x86_64 || function->size_bytes == 0 ||
 	    function->size_bytes > CODE_FLOW_MAX_BYTES || size_arg < 0 ||
 	    (size_t)size_arg >= ARRAY_SIZE(arguments))
 		return 0;

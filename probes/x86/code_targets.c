@@ -4,7 +4,6 @@
 #include "probes/elf/analysis_limit.h"
 #include "probes/x86/code_flow.h"
 #include "probes/x86/placement.h"
-#include "probes/sites/probe_arch.h"
 
 #include "common/elf/elf_file.h"
 #include "common/schema/probe_symbols.h"
@@ -34,7 +33,7 @@ static bool code_init(struct code *ret, const struct elf_image *image,
 	size_t size_bytes = function->size_bytes < max_bytes ? function->size_bytes : max_bytes;
 
 	*ret = (struct code){.image = image, .offset = function->offset};
-	if (!probe_arch_native()->is_decoded || size_bytes == 0 ||
+	if (!image->is_x86_64 || size_bytes == 0 ||
 	    !elf_image_address(image, function->offset, &ret->address))
 		return false;
 	ret->bytes = malloc(size_bytes);

@@ -7,10 +7,8 @@
 #include "test/support/code_file.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -79,17 +77,15 @@ static void arguments_decide_on_a_return(void **state)
 }
 
 /* This process's C library. */
-static void open_libc(struct elf_image *ret, int *ret_fd)
+static void open_libc(struct elf_image *ret)
 {
 	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 	Dl_info info;
 
 	assert_non_null(libc);
 	assert_true(dladdr(dlsym(libc, "malloc"), &info));
-	*ret_fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_image_open(ret, info.dli_fname), 0);
 	dlclose(libc);
-	assert_true(*ret_fd >= 0);
-	assert_int_equal(elf_image_init(ret, *ret_fd), 0);
 }
 
 /* In libc, puts() unlocks its stream when its thread is cancelled, by way of an exception. */
@@ -99,9 +95,8 @@ static void exceptions_are_seen(void **state)
 	struct elf_function functions[ARRAY_SIZE(names)];
 	struct code_file file;
 	struct elf_image image;
-	int fd;
 
-	open_libc(&image, &fd);
+	open_libc(&image);
 	elf_image_find_functions(&image, names, ARRAY_SIZE(names), functions);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		assert_true(functions[i].is_found);
@@ -109,7 +104,6 @@ static void exceptions_are_seen(void **state)
 	assert_false(landing_pads_may_exist(&image, &functions[1]));
 	assert_true(landing_pads_may_exist(&image, &functions[2]));
 	elf_image_deinit(&image);
-	close(fd);
 	/* A file without frame information. */
 	code_file_init(&file, (const uint8_t[]){0xc3}, 1);
 	functions[0].offset = CODE_FILE_OFFSET;

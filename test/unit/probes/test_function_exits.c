@@ -9,7 +9,6 @@
 #include "common/scope.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -267,12 +266,10 @@ static void switches_are_followed(void **state)
 	struct elf_function function = {0};
 	struct function_exits exits = {0};
 	struct elf_image image;
-	int numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8},
-	    fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err;
+	int numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8}, err;
 
 	assert_int_equal(exits_with_switch(1, numbers), 3);
-	assert_true(fd >= 0);
-	assert_int_equal(elf_image_init(&image, fd), 0);
+	assert_int_equal(elf_image_open(&image, "/proc/self/exe"), 0);
 	elf_image_visit_symbols(&image, take_function, &symbol);
 	assert_true(elf_image_locate(&image, &symbol, &function));
 	err = find(&image, function.offset, function.size_bytes, &exits);
@@ -284,7 +281,6 @@ static void switches_are_followed(void **state)
 	assert_int_equal(err, -ENOTSUP);
 #endif
 	elf_image_deinit(&image);
-	close(fd);
 }
 
 /* --- This machine's libraries --- */
@@ -369,11 +365,10 @@ static void exits_are_returns(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct library library = {0};
-		int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
 
-		if (fd < 0)
+		if (access(paths[i], R_OK) != 0)
 			continue;
-		assert_int_equal(elf_image_init(&library.image, fd), 0);
+		assert_int_equal(elf_image_open(&library.image, paths[i]), 0);
 		assert_int_equal(frame_table_init(&library.frames, &library.image), 0);
 		read_returns(&library, paths[i]);
 		elf_image_visit_symbols(&library.image, check_function, &library);
@@ -383,7 +378,6 @@ static void exits_are_returns(void **state)
 		free(library.returns);
 		frame_table_deinit(&library.frames);
 		elf_image_deinit(&library.image);
-		close(fd);
 	}
 }
 

@@ -10,7 +10,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -273,7 +272,6 @@ static int find_libc(void **state)
 	struct placement_kernel kernel = {.emulates_long_nops = false};
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
 	void *handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-	_cleanup_close_ int fd = -1;
 	struct elf_function function;
 	struct elf_image image;
 	Dl_info info;
@@ -284,8 +282,7 @@ static int find_libc(void **state)
 	libc.malloc = (uintptr_t)libc.allocate;
 	libc.release = (release *)dlsym(handle, "free");
 	dlclose(handle);
-	fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || elf_image_init(&image, fd))
+	if (elf_image_open(&image, info.dli_fname))
 		return -1;
 	elf_image_find_functions(&image, names, 1, &function);
 	libc.nr_points = single_trap_points_find(&image, &function, 0, &kernel, libc.points);
