@@ -2,7 +2,7 @@
 /* leakprobe: adds, lists, deletes and checks the uprobes on allocators. */
 #include "probes/tracefs/group_name.h"
 #include "tools/leakprobe_report.h"
-#include "probes/plan/probe_set.h"
+#include "probes/plan/allocator_plan.h"
 #include "common/proc/process_view.h"
 #include "probes/resources/resource_plan.h"
 #include "probes/tracefs/tracefs_uprobes.h"
@@ -103,7 +103,7 @@ static int usage_error(const char *what)
 /* Removes the probes of recorders that are gone, and says so. */
 static int reap(void)
 {
-	int nr = probe_registry_reap();
+	int nr = probe_set_reap();
 
 	if (nr > 0)
 		diag_note("removed %d probe%s that a leakrec, which is gone, had left", nr,
@@ -117,9 +117,9 @@ static int plan(struct probe_set *set, struct options *options)
 
 	*set = (struct probe_set){0};
 	if (!options->pid)
-		return probe_set_plan_file(set, options->lib ? options->lib : options->exe,
+		return allocator_plan_file(set, options->lib ? options->lib : options->exe,
 					   options->mismatch);
-	err = options->no_heap ? 0 : probe_set_plan_pid_with(set, options->pid, options->mismatch);
+	err = options->no_heap ? 0 : allocator_plan_pid(set, options->pid, options->mismatch);
 	if (err)
 		return err;
 	err = resource_plan_pid(set, options->pid, &options->resources);
@@ -366,7 +366,7 @@ static int delete_of_process(const struct uprobe_list *list, pid_t pid, size_t *
 	struct resource_schemas schemas = {0};
 	struct probe_set set;
 	/* What --mismatch added goes, too. */
-	int err = probe_set_plan_pid_with(&set, pid, true);
+	int err = allocator_plan_pid(&set, pid, true);
 
 	if (err)
 		return err;

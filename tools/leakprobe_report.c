@@ -5,6 +5,7 @@
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/debug_symbols.h"
 #include "probes/elf/elf_image.h"
+#include "probes/plan/allocator_plan.h"
 #include "probes/tracefs/group_name.h"
 #include "probes/sites/probe_arch.h"
 #include "common/proc/process_maps.h"
@@ -282,7 +283,7 @@ static int check_process(pid_t pid)
 {
 	struct probe_set set;
 	int nr_wrong = 0;
-	int err = probe_set_plan_pid(&set, pid);
+	int err = allocator_plan_pid(&set, pid, false);
 
 	if (err)
 		return err;

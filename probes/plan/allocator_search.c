@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/plan/allocator_search.h"
 
-#include "probes/plan/probe_plan.h"
+#include "probes/plan/allocator_plan.h"
 #include "common/proc/process_maps.h"
 
 #include "common/clock.h"
@@ -138,7 +138,7 @@ static int plan(struct allocator_search *search, struct mapped_file *file, struc
 
 	if (shows_through(search, looked))
 		return 0;
-	err = probe_set_plan_mapped(set, file);
+	err = allocator_plan_mapped(set, file);
 	/* A file that is broken is told of, and no reason to record nothing. */
 	looked->is_probed = set->nr_files > nr_before;
 	return err == -ENOMEM ? err : 0;

@@ -2,7 +2,6 @@
 #include "probes/plan/exit_plan.h"
 
 #include "probes/sites/probe_arch.h"
-#include "probes/plan/probe_plan.h"
 
 #include "common/diag.h"
 
@@ -65,7 +64,7 @@ int exit_plan_append(struct probe_file *file, const struct exit_planner *planner
 	const struct probe_arch *arch = probe_arch_native();
 
 	for (size_t i = 0; i < exits->nr; i++) {
-		struct probe *probe = probe_plan_append(file);
+		struct probe *probe = probe_file_append(file);
 
 		if (!probe)
 			return -ENOMEM;
@@ -84,11 +83,6 @@ int exit_plan_append(struct probe_file *file, const struct exit_planner *planner
 		}
 	}
 	return 0;
-}
-
-bool exit_plan_shares_event(const struct probe *a, const struct probe *b)
-{
-	return a->point == PROBE_EXIT && b->point == PROBE_EXIT && strcmp(a->event, b->event) == 0;
 }
 
 uint64_t exit_plan_from_entry(const char *fetch_args)

@@ -7,7 +7,7 @@
 #define LEAKTOOLS_PROBES_EXIT_PLAN_H
 
 #include "probes/sites/function_exits.h"
-#include "probes/plan/probe_set.h"
+#include "probes/plan/probe_file.h"
 
 /* What the functions of a file have in common. */
 struct exit_planner {
@@ -42,8 +42,5 @@ int exit_plan_append(struct probe_file *file, const struct exit_planner *planner
 /* How far behind the probe of its function's entry the probe is that records @fetch_args; else 0.
  */
 uint64_t exit_plan_from_entry(const char *fetch_args);
-
-/* True if both are of the same event: two exits of one function. */
-bool exit_plan_shares_event(const struct probe *a, const struct probe *b);
 
 #endif

@@ -17,21 +17,6 @@
 
 #define MAX_STORES 8
 
-struct probe *probe_plan_append(struct probe_file *file)
-{
-	struct probe *grown = reallocarray(file->probes, file->nr_probes + 1, sizeof(*grown));
-
-	if (!grown)
-		return NULL;
-	file->probes = grown;
-	grown = &file->probes[file->nr_probes++];
-	*grown = (struct probe){
-		.tracefs_id = -1,
-		.instruction = {.class = PLACEMENT_UNKNOWN, .text = "?"},
-	};
-	return grown;
-}
-
 static int append_format(char **text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -166,7 +151,7 @@ static int plan_point(struct probe_file *file, const struct planned_function *fu
 
 	if (init_probe(file, function, point, &planned))
 		return -E2BIG;
-	probe = probe_plan_append(file);
+	probe = probe_file_append(file);
 	if (!probe)
 		return -ENOMEM;
 	*probe = planned;
@@ -341,120 +326,46 @@ static int find_points(struct probe *ret, const struct elf_image *image,
 	return 0;
 }
 
-static int find_all_points(struct probe_file *file, const struct probe_plan_source *source)
+static int find_all_points(struct probe_file *file, const struct probe_source *source,
+			   const struct allocator *allocator)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < file->nr_probes && !err && source->allocator->is_glibc; i++)
+	for (size_t i = 0; i < file->nr_probes && !err && allocator->is_glibc; i++)
 		if (file->probes[i].point == PROBE_RETURN)
-			err = find_points(&file->probes[i], source->image, source->allocator);
+			err = find_points(&file->probes[i], source->image, allocator);
 	return err;
 }
 
-struct uprobe_spec probe_plan_spec(const struct probe_file *file, const struct probe *probe)
+static int fill_file(struct probe_file *file, const struct probe_source *source,
+		     const struct allocator *allocator)
 {
-	return (struct uprobe_spec){
-		.group = file->group,
-		.event = probe->event,
-		.is_return = probe->point == PROBE_RETURN,
-		.fd = file->fd,
-		.path = file->path,
-		.offset = probe->offset,
-		.fetch_args = probe->fetch_args,
-	};
-}
-
-int probe_plan_set_group(struct probe_file *file, const struct group_name *name)
-{
-	group_name_format(name, file->group);
-	for (size_t i = 0; i < file->nr_probes; i++) {
-		struct uprobe_spec spec = probe_plan_spec(file, &file->probes[i]);
-		char *definition = tracefs_uprobe_definition(&spec);
-
-		if (!definition)
-			return -ENOMEM;
-		free(file->probes[i].definition);
-		file->probes[i].definition = definition;
-	}
-	return 0;
-}
-
-int probe_plan_name_file(struct probe_file *file, const struct probe_plan_source *source,
-			 const char *allocator, struct group_name *ret)
-{
-	char fd_path[PROBE_FD_PATH_MAX];
-
-	*ret = (struct group_name){.owner = GROUP_OF_LEAKPROBE};
-	file->fd = fcntl(source->image->fd, F_DUPFD_CLOEXEC, 0);
-	if (file->fd < 0)
-		return -errno;
-	file->owner = source->stat->st_uid;
-	probe_fd_path(file->fd, fd_path);
-	file->path = strdup(mapped_file_path_fits_tracefs(source->path) ? source->path : fd_path);
-	file->display = strdup(source->display);
-	file->allocator = strdup(allocator);
-	if (!file->path || !file->display || !file->allocator)
-		return -ENOMEM;
-	group_name_set_file(ret, source->display);
-	ret->inode_hash = group_name_inode_hash(source->stat->st_dev, source->stat->st_ino);
-	return elf_image_build_hash(source->image, &ret->build_hash);
-}
-
-int probe_set_append(struct probe_set *set, struct probe_file *file)
-{
-	struct probe_file *grown = reallocarray(set->files, set->nr_files + 1, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	set->files = grown;
-	set->files[set->nr_files++] = *file;
-	*file = (struct probe_file){.fd = -1};
-	return 0;
-}
-
-static int fill_file(struct probe_file *file, const struct probe_plan_source *source)
-{
-	const struct allocator *allocator = source->allocator;
 	struct group_name name;
-	int err = probe_plan_name_file(
+	int err = probe_file_set_source(
 		file, source, allocator->nr > 0 ? allocator->name : "probes of its own", &name);
 
 	file->has_size_word = allocator->is_glibc;
 	if (!err)
 		err = plan_probes(file, source->image, allocator);
 	if (!err)
-		err = find_all_points(file, source);
+		err = find_all_points(file, source, allocator);
 	if (!err)
 		err = usdt_plan_probes(file, source->image);
-	return err ? err : probe_plan_set_group(file, &name);
+	return err ? err : probe_file_set_group(file, &name);
 }
 
-int probe_plan_file(struct probe_set *set, const struct probe_plan_source *source)
+int probe_plan_file(struct probe_set *set, const struct probe_source *source,
+		    const struct allocator *allocator)
 {
 	struct probe_file file = {.fd = -1};
 	int err = usdt_pool_probes_plan_file(set, source);
 
 	if (!err)
-		err = fill_file(&file, source);
+		err = fill_file(&file, source, allocator);
 	if (!err && file.nr_probes)
 		err = probe_set_append(set, &file);
 	if (err)
 		diag_error("cannot plan probes for %s: %s", source->display, strerror(-err));
 	probe_file_deinit(&file);
 	return err;
-}
-
-void probe_file_deinit(struct probe_file *file)
-{
-	for (size_t i = 0; i < file->nr_probes; i++) {
-		free(file->probes[i].fetch_args);
-		free(file->probes[i].definition);
-		free(file->probes[i].points);
-	}
-	free(file->probes);
-	free(file->path);
-	free(file->display);
-	free(file->allocator);
-	if (file->fd >= 0)
-		close(file->fd);
 }

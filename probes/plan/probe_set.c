@@ -2,9 +2,7 @@
 #include "probes/plan/probe_set.h"
 
 #include "probes/x86/code_flow.h"
-#include "probes/plan/exit_plan.h"
 #include "probes/tracefs/group_name.h"
-#include "probes/plan/probe_plan.h"
 #include "common/proc/process_status.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
@@ -37,7 +35,7 @@ int probe_set_make_own(struct probe_set *set)
 		name.owner = GROUP_OF_LEAKREC;
 		name.pid = getpid();
 		name.start_time_ticks = status.start_time_ticks;
-		err = probe_plan_set_group(&set->files[i], &name);
+		err = probe_file_set_group(&set->files[i], &name);
 		if (err) {
 			diag_error("cannot name the probes: %s", strerror(-err));
 			return err;
@@ -63,7 +61,7 @@ static bool is_as_planned(const struct probe *probe, const struct uprobe *there)
 static int check_file(const struct probe_file *file, const struct probe *probe,
 		      const struct uprobe *there)
 {
-	struct uprobe_spec spec = probe_plan_spec(file, probe);
+	struct uprobe_spec spec = probe_file_spec(file, probe);
 	int is_on_file;
 
 	spec.offset = there->offset;
@@ -157,7 +155,7 @@ int probe_set_find(struct probe_set *set)
 static int register_probe(const struct uprobe_list *list, const char *errors_before,
 			  const struct probe_file *file, struct probe *probe)
 {
-	struct uprobe_spec spec = probe_plan_spec(file, probe);
+	struct uprobe_spec spec = probe_file_spec(file, probe);
 	int64_t id;
 	int err = find_probe(list, file, probe);
 
@@ -235,7 +233,7 @@ int probe_set_unregister(struct probe_set *set)
 			if (!probe->registered_here)
 				continue;
 			/* The event goes with its first place, which is looked at last. */
-			if (j > 0 && exit_plan_shares_event(probe, &file->probes[j - 1]) &&
+			if (j > 0 && probe_shares_event(probe, &file->probes[j - 1]) &&
 			    file->probes[j - 1].registered_here) {
 				probe->registered_here = false;
 				probe->tracefs_id = -1;
@@ -262,6 +260,18 @@ void probe_set_deinit(struct probe_set *set)
 		probe_file_deinit(&set->files[i]);
 	free(set->files);
 	*set = (struct probe_set){0};
+}
+
+int probe_set_append(struct probe_set *set, struct probe_file *file)
+{
+	struct probe_file *grown = reallocarray(set->files, set->nr_files + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	set->files = grown;
+	set->files[set->nr_files++] = *file;
+	*file = (struct probe_file){.fd = -1};
+	return 0;
 }
 
 static bool has_file(const struct probe_set *set, const struct probe_file *file)
@@ -309,7 +319,7 @@ static bool is_orphaned(const char *group)
 	return process_status_is_dead(&status) || status.start_time_ticks != name.start_time_ticks;
 }
 
-int probe_registry_reap(void)
+int probe_set_reap(void)
 {
 	struct uprobe_list list;
 	int nr = 0, nr_waits = MAX_DEAD_RELEASE_WAITS, err = tracefs_uprobes_read(&list, false);

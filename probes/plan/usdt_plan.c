@@ -3,7 +3,6 @@
 
 #include "probes/plan/usdt_pool_probes.h"
 #include "probes/sites/probe_arch.h"
-#include "probes/plan/probe_plan.h"
 #include "probes/elf/usdt_notes.h"
 
 #include "common/diag.h"
@@ -34,7 +33,7 @@ bool usdt_plan_has_probes(const struct elf_image *image)
 static int plan_mark(struct probe_file *file, const struct elf_image *image,
 		     const struct usdt_probe *found, size_t nth)
 {
-	struct probe *probe = probe_plan_append(file);
+	struct probe *probe = probe_file_append(file);
 	uint8_t code[16] = {0};
 	size_t len;
 

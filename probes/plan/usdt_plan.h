@@ -4,7 +4,7 @@
 #define LEAKTOOLS_PROBES_USDT_PLAN_H
 
 #include "probes/elf/elf_image.h"
-#include "probes/plan/probe_set.h"
+#include "probes/plan/probe_file.h"
 
 /* True if the file has such probes. */
 bool usdt_plan_has_probes(const struct elf_image *image);

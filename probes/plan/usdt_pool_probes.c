@@ -68,7 +68,7 @@ static int plan_probe(struct probe_file *file, const struct elf_image *image,
 {
 	const struct probe_arch *arch = probe_arch_native();
 	struct resource_event event = {.kind = KIND, .role = pool->call.role};
-	struct probe *probe = probe_plan_append(file);
+	struct probe *probe = probe_file_append(file);
 	uint8_t code[16] = {0};
 
 	if (!probe)
@@ -93,7 +93,7 @@ static int plan_probe(struct probe_file *file, const struct elf_image *image,
 	return 0;
 }
 
-static int plan_probes(struct probe_file *file, const struct probe_plan_source *source)
+static int plan_probes(struct probe_file *file, const struct probe_source *source)
 {
 	struct usdt_probes found;
 	size_t nr_unusable = 0;
@@ -118,16 +118,16 @@ static int plan_probes(struct probe_file *file, const struct probe_plan_source *
 	return err;
 }
 
-int usdt_pool_probes_plan_file(struct probe_set *set, const struct probe_plan_source *source)
+int usdt_pool_probes_plan_file(struct probe_set *set, const struct probe_source *source)
 {
 	struct probe_file file = {.fd = -1, .has_resources = true};
 	struct group_name name;
 	int err = plan_probes(&file, source);
 
 	if (!err && file.nr_probes) {
-		err = probe_plan_name_file(&file, source, "pools", &name);
+		err = probe_file_set_source(&file, source, "pools", &name);
 		if (!err)
-			err = probe_plan_set_group(&file, &name);
+			err = probe_file_set_group(&file, &name);
 		if (!err)
 			err = probe_set_append(set, &file);
 	}

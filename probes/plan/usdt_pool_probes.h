@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_PROBES_USDT_POOL_PROBES_H
 #define LEAKTOOLS_PROBES_USDT_POOL_PROBES_H
 
-#include "probes/plan/probe_plan.h"
+#include "probes/plan/probe_set.h"
 
 /* True if a probe of that name is one of these. */
 bool usdt_pool_probes_has_name(const char *name);
@@ -15,6 +15,6 @@ bool usdt_pool_probes_has_name(const char *name);
  * Appends a file with the probes to @set, if @source has some. Returns 0 or a negative errno, not
  * reported.
  */
-int usdt_pool_probes_plan_file(struct probe_set *set, const struct probe_plan_source *source);
+int usdt_pool_probes_plan_file(struct probe_set *set, const struct probe_source *source);
 
 #endif

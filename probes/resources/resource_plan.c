@@ -9,7 +9,7 @@
 #include "probes/elf/function_lines.h"
 #include "probes/elf/named_functions.h"
 #include "probes/sites/probe_arch.h"
-#include "probes/plan/probe_plan.h"
+#include "probes/plan/probe_set.h"
 #include "common/proc/process_maps.h"
 
 #include "common/diag.h"
@@ -278,7 +278,7 @@ static int plan_event(struct probe_file *file, const struct file_plan *plan,
 	resource_event_format(&event, planned.event);
 	if (stage == RESOURCE_EXIT)
 		return plan_exits(file, plan, target, row, &planned);
-	probe = probe_plan_append(file);
+	probe = probe_file_append(file);
 	if (!probe)
 		return -ENOMEM;
 	planned.instruction = probe->instruction;
@@ -307,16 +307,16 @@ static int plan_targets(struct probe_set *set, const struct file_plan *plan,
 {
 	struct probe_file file = {.fd = -1, .has_resources = true};
 	struct group_name name;
-	const struct probe_plan_source source = {.image = plan->image,
-						 .stat = &plan->mapped->stat,
-						 .path = plan->mapped->path,
-						 .display = plan->mapped->display};
-	int err = probe_plan_name_file(&file, &source, "resources", &name);
+	const struct probe_source source = {.image = plan->image,
+					    .stat = &plan->mapped->stat,
+					    .path = plan->mapped->path,
+					    .display = plan->mapped->display};
+	int err = probe_file_set_source(&file, &source, "resources", &name);
 
 	for (size_t i = 0; i < plan->nr && !err; i++)
 		err = plan_target(&file, plan, &plan->targets[i], schemas);
 	if (!err)
-		err = probe_plan_set_group(&file, &name);
+		err = probe_file_set_group(&file, &name);
 	if (!err)
 		err = probe_set_append(set, &file);
 	probe_file_deinit(&file);
@@ -502,7 +502,7 @@ static int take_registered(struct probe_file *file, const struct uprobe *there,
 		err = resource_schemas_add(schemas, &event, &row);
 	if (err)
 		return err;
-	probe = probe_plan_append(file);
+	probe = probe_file_append(file);
 	if (!probe)
 		return -ENOMEM;
 	snprintf(probe->symbol, sizeof(probe->symbol), "%s", row->function);
@@ -554,14 +554,14 @@ static int take_file(struct probe_set *set, const struct mapped_file *mapped,
 		if (!file.path) {
 			struct elf_image image;
 
-			const struct probe_plan_source source = {.image = &image,
-								 .stat = &mapped->stat,
-								 .path = mapped->path,
-								 .display = mapped->display};
+			const struct probe_source source = {.image = &image,
+							    .stat = &mapped->stat,
+							    .path = mapped->path,
+							    .display = mapped->display};
 
 			if (elf_image_init(&image, mapped->fd))
 				break;
-			err = probe_plan_name_file(&file, &source, "resources", &name);
+			err = probe_file_set_source(&file, &source, "resources", &name);
 			elf_image_deinit(&image);
 		}
 		/* Those of another build that had that inode watch nothing. */
@@ -569,7 +569,7 @@ static int take_file(struct probe_set *set, const struct mapped_file *mapped,
 			err = take_registered(&file, &list->probes[i], schemas);
 	}
 	if (!err && file.nr_probes)
-		err = probe_plan_set_group(&file, &name);
+		err = probe_file_set_group(&file, &name);
 	if (!err && file.nr_probes)
 		err = probe_set_append(set, &file);
 	probe_file_deinit(&file);

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names of tracefs groups, as probe_set.h defines them: whose the probes are, and which file
- * they watch.
+ * Names of tracefs groups. The probes on one file form a group, whose name says whose they are and
+ * which file they watch; so no state is kept elsewhere:
+ *
+ *   leakprobe_<file>_<i>_<b>                  made by leakprobe; stay until `leakprobe del`
+ *   leakrec<pid>_<starttime>_<file>_<i>_<b>   made by one leakrec for itself; once that process is
+ *                                             gone, the next leakrec or leakprobe removes them
+ *
+ * <file> is the file's base name, cut to fit, with '_' for all but [A-Za-z0-9]; <i> is eight hex
+ * digits over device and inode; <b> is the first eight digits of the build-id, or of a hash of the
+ * code of a file without one; <starttime> is field 22 of /proc/PID/stat in hex.
  */
 #ifndef LEAKTOOLS_PROBES_GROUP_NAME_H
 #define LEAKTOOLS_PROBES_GROUP_NAME_H
 
-#include "probes/plan/probe_set.h"
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROBE_NAME_MAX 64 /* MAX_EVENT_NAME_LEN in the kernel's kernel/trace/trace.h (6.1) */
 
 enum group_owner {
 	GROUP_OF_LEAKPROBE,

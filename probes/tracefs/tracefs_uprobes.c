@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/tracefs/tracefs_uprobes.h"
 
-#include "probes/plan/probe_set.h"
-
 #include "common/diag.h"
 #include "common/scope.h"
 

@@ -8,6 +8,22 @@
 
 #include "probes/tracefs/uprobe_list.h"
 
+#include <stdio.h>
+
+/*
+ * Finds tracefs, and mounts it at /sys/kernel/tracing if it is not mounted and the caller may.
+ * Returns its path (static), or NULL after reporting how to mount it.
+ */
+const char *probe_tracefs_dir(void);
+
+/* The path of this process's descriptor, by which the kernel finds that very file. */
+#define PROBE_FD_PATH_MAX 32
+
+static inline void probe_fd_path(int fd, char ret[static PROBE_FD_PATH_MAX])
+{
+	snprintf(ret, PROBE_FD_PATH_MAX, "/proc/self/fd/%d", fd);
+}
+
 /* Reads the uprobes there are, @with_hits or without. Returns 0 or a negative errno, reported. */
 int tracefs_uprobes_read(struct uprobe_list *ret, bool with_hits);
 

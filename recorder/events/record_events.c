@@ -5,7 +5,7 @@
 #include "common/interrupted.h"
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
-#include "probes/plan/exit_plan.h"
+#include "probes/plan/probe_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -302,7 +302,7 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 
 			/* The exits of a function are one event. */
 			if (probe->tracefs_id < 0 ||
-			    (j > 0 && exit_plan_shares_event(probe, &file->probes[j - 1])))
+			    (j > 0 && probe_shares_event(probe, &file->probes[j - 1])))
 				continue;
 			init_attr(&attr, format);
 			attr.type = PERF_TYPE_TRACEPOINT;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/processes/launch.h"
 
+#include "probes/plan/allocator_plan.h"
+
 #include "common/diag.h"
 #include "common/scope.h"
 
@@ -128,7 +130,7 @@ static bool is_static(pid_t pid)
 
 static int plan_probes(const struct launch *launch, struct probe_set *ret)
 {
-	return probe_set_plan_pid_with(ret, launch->pid, launch->options->operators);
+	return allocator_plan_pid(ret, launch->pid, launch->options->operators);
 }
 
 /* Goes on from exec until all that launch.h speaks of is mapped, and plans the probes. */
@@ -148,7 +150,7 @@ static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 			return plan_probes(launch, ret_probes);
 		launch->has_unmapped &= !exec;
 		if (exec || mapped_code(launch))
-			has_allocator = probe_set_pid_has_allocator(launch->pid, &has_libc);
+			has_allocator = allocator_is_mapped(launch->pid, &has_libc);
 		if (has_allocator &&
 		    (launch->has_unmapped ||
 		     (has_libc &&

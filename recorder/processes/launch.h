@@ -19,7 +19,7 @@ struct launched {
 
 struct launch_options {
 	bool own_stdout; /* ours is for the recording: the command's is our standard error */
-	bool operators;	 /* probe_set_plan_pid_with()'s */
+	bool operators;	 /* allocator_plan_pid()'s */
 	const struct resource_wishes *resources;
 };
 

@@ -3,7 +3,7 @@
 
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
-#include "probes/plan/exit_plan.h"
+#include "probes/plan/probe_file.h"
 
 #include <asm/ptrace.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ size_t bpf_place_nr_exits(const struct bpf_place *place)
 
 	if (!exit || exit->point != PROBE_EXIT)
 		return 0;
-	while (exit + nr < end && exit_plan_shares_event(exit, exit + nr))
+	while (exit + nr < end && probe_shares_event(exit, exit + nr))
 		nr++;
 	return nr;
 }

@@ -8,6 +8,7 @@
 #include "common/scope.h"
 #include "common/proc/process_status.h"
 #include "common/proc/process_view.h"
+#include "probes/plan/allocator_plan.h"
 #include "recorder/events/attach.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/processes/launch.h"
@@ -219,7 +220,7 @@ static int plan_process(struct session *session, pid_t pid)
 	if (!options->config.no_heap)
 		err = allocator_search_skip(session->search, pid);
 	if (!err && !options->config.no_heap)
-		err = probe_set_plan_pid_with(&set, pid, options->mismatch);
+		err = allocator_plan_pid(&set, pid, options->mismatch);
 
 	if (!err)
 		err = plan_resources(&set, pid, options);
@@ -732,7 +733,7 @@ static int run(struct session *session)
 
 	if (!probe_tracefs_dir())
 		return -ENOENT;
-	err = probe_registry_reap();
+	err = probe_set_reap();
 	if (err >= 0)
 		err = find_targets(session);
 	if (!err)

@@ -6,7 +6,7 @@
 #include "common/interrupted.h"
 #include "common/scope.h"
 #include "probes/tracefs/group_name.h"
-#include "probes/plan/probe_plan.h"
+#include "probes/plan/probe_set.h"
 #include "common/proc/process_view.h"
 #include "recorder/target_table/target_table.h"
 

@@ -4,7 +4,7 @@
 #include "common/diag.h"
 #include "common/interrupted.h"
 #include "common/scope.h"
-#include "probes/plan/exit_plan.h"
+#include "probes/plan/probe_file.h"
 #include "recorder/target_table/target_table.h"
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/processes/tasks.h"
@@ -210,7 +210,7 @@ static int attach_programs(struct fork_follow *follow)
 		for (size_t j = 0; j < nr_probes && !err; j++, before = probe) {
 			probe = next_copy(&follow->own_probes, &file, &nr);
 			/* The exits of a function are one event. */
-			if (exit_plan_shares_event(before, probe))
+			if (probe_shares_event(before, probe))
 				continue;
 			if (is_interrupted())
 				return -EINTR;
@@ -244,7 +244,7 @@ static int follow_thread(struct fork_follow *follow, pid_t tid)
 		for (size_t j = 0; j < file->nr_probes; j++) {
 			int fd, err;
 
-			if (j > 0 && exit_plan_shares_event(&file->probes[j - 1], &file->probes[j]))
+			if (j > 0 && probe_shares_event(&file->probes[j - 1], &file->probes[j]))
 				continue;
 			fd = open_event(&file->probes[j], tid, true);
 			err = fd < 0 ? fd : add_fd(follow, fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ELF files that are made to take up time and memory: small ones, for what they claim to hold. */
 #include "probes/elf/analysis_limit.h"
-#include "probes/plan/probe_plan.h"
+#include "probes/plan/allocator_plan.h"
 #include "common/proc/process_maps.h"
 
 #include "common/scope.h"
@@ -160,7 +160,7 @@ static int plan_within(int fd, uint64_t limit_ns)
 		struct probe_set set = {.limit_ns = limit_ns};
 
 		setrlimit(RLIMIT_CPU, &limit);
-		if (fstat(fd, &file.stat) || probe_set_plan_mapped(&set, &file))
+		if (fstat(fd, &file.stat) || allocator_plan_mapped(&set, &file))
 			_exit(100);
 		_exit((int)set.nr_files);
 	}

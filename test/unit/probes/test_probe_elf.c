@@ -2,6 +2,7 @@
 /* Symbols to file offsets, on this process's own libc and on damaged copies of it. */
 #include "probes/elf/elf_image.h"
 #include "probes/plan/probe_plan.h"
+#include "probes/plan/allocator_plan.h"
 #include "probes/plan/probe_set.h"
 #include "common/proc/process_maps.h"
 
@@ -68,14 +69,10 @@ static void libc_offsets_are_those_of_its_mapping(void **state)
 	static const char *const names[] = {"malloc", "calloc", "realloc", "free", "no such name"};
 	struct elf_function functions[ARRAY_SIZE(names)];
 	struct elf_image image;
-	struct stat stat;
 	char path[4096];
-	int fd;
 
 	file_offset_of(libc_function("malloc"), path, sizeof(path));
-	fd = elf_file_open(path, &stat);
-	assert_true(fd >= 0);
-	assert_int_equal(elf_image_init(&image, fd), 0);
+	assert_int_equal(elf_image_open(&image, path), 0);
 	assert_true(image.is_native);
 	assert_false(elf_image_is_loader(&image));
 	assert_false(elf_image_is_static(&image));
@@ -88,7 +85,6 @@ static void libc_offsets_are_those_of_its_mapping(void **state)
 	}
 	assert_false(functions[4].is_found);
 	elf_image_deinit(&image);
-	close(fd);
 }
 
 static void imported_functions_are_not_defined(void **state)
@@ -96,16 +92,12 @@ static void imported_functions_are_not_defined(void **state)
 	static const char *const names[] = {"dlopen", "main"};
 	struct elf_function functions[ARRAY_SIZE(names)];
 	struct elf_image image;
-	struct stat stat;
-	int fd = elf_file_open("/proc/self/exe", &stat);
 
-	assert_true(fd >= 0);
-	assert_int_equal(elf_image_init(&image, fd), 0);
+	assert_int_equal(elf_image_open(&image, "/proc/self/exe"), 0);
 	elf_image_find_functions(&image, names, ARRAY_SIZE(names), functions);
 	assert_false(functions[0].is_found);
 	assert_true(functions[1].is_found);
 	elf_image_deinit(&image);
-	close(fd);
 }
 
 static void plan_of_libc_has_each_address_once(void **state)
@@ -115,7 +107,7 @@ static void plan_of_libc_has_each_address_once(void **state)
 	char path[4096];
 
 	file_offset_of(libc_function("malloc"), path, sizeof(path));
-	assert_int_equal(probe_set_plan_file(&set, path, false), 0);
+	assert_int_equal(allocator_plan_file(&set, path, false), 0);
 	assert_int_equal(set.nr_files, 1);
 	file = &set.files[0];
 	for (size_t i = 0; i < file->nr_probes; i++) {
@@ -149,8 +141,8 @@ static void plan_of_a_process_is_the_plan_of_its_libc(void **state)
 	size_t nr_same = 0;
 
 	file_offset_of(libc_function("malloc"), path, sizeof(path));
-	assert_int_equal(probe_set_plan_file(&by_file, path, false), 0);
-	assert_int_equal(probe_set_plan_pid(&by_pid, getpid()), 0);
+	assert_int_equal(allocator_plan_file(&by_file, path, false), 0);
+	assert_int_equal(allocator_plan_pid(&by_pid, getpid(), false), 0);
 	for (size_t i = 0; i < by_pid.nr_files; i++)
 		nr_same += strcmp(by_pid.files[i].group, by_file.files[0].group) == 0;
 	assert_int_equal(nr_same, 1);
@@ -158,7 +150,7 @@ static void plan_of_a_process_is_the_plan_of_its_libc(void **state)
 	assert_int_equal(probe_set_merge(&by_pid, &by_file), 0);
 	assert_int_equal(by_file.nr_files, 0);
 	nr_same = by_pid.nr_files;
-	assert_int_equal(probe_set_plan_pid(&by_file, getpid()), 0);
+	assert_int_equal(allocator_plan_pid(&by_file, getpid(), false), 0);
 	assert_int_equal(by_file.nr_files, nr_same);
 	probe_set_deinit(&by_file);
 	probe_set_deinit(&by_pid);
@@ -170,7 +162,7 @@ static void own_groups_name_this_process(void **state)
 	char path[4096], prefix[64];
 
 	file_offset_of(libc_function("malloc"), path, sizeof(path));
-	assert_int_equal(probe_set_plan_file(&set, path, false), 0);
+	assert_int_equal(allocator_plan_file(&set, path, false), 0);
 	assert_int_equal(probe_set_make_own(&set), 0);
 	snprintf(prefix, sizeof(prefix), "leakrec%d_", (int)getpid());
 	assert_memory_equal(set.files[0].group, prefix, strlen(prefix));
@@ -182,12 +174,12 @@ static void bad_targets_are_refused(void **state)
 {
 	struct probe_set set;
 
-	assert_int_equal(probe_set_plan_pid(&set, -1), -ESRCH);
-	assert_int_equal(probe_set_plan_pid(&set, 0x7ffffffe), -ESRCH);
-	assert_int_equal(probe_set_plan_file(&set, "/nonexistent", false), -ENOENT);
-	assert_int_equal(probe_set_plan_file(&set, "/dev/null", false), -ENOEXEC);
-	assert_int_equal(probe_set_plan_file(&set, "/", false), -EISDIR);
-	assert_int_equal(probe_set_plan_file(&set, TEST_SOURCE_DIR "/unit/CMakeLists.txt", false),
+	assert_int_equal(allocator_plan_pid(&set, -1, false), -ESRCH);
+	assert_int_equal(allocator_plan_pid(&set, 0x7ffffffe, false), -ESRCH);
+	assert_int_equal(allocator_plan_file(&set, "/nonexistent", false), -ENOENT);
+	assert_int_equal(allocator_plan_file(&set, "/dev/null", false), -ENOEXEC);
+	assert_int_equal(allocator_plan_file(&set, "/", false), -EISDIR);
+	assert_int_equal(allocator_plan_file(&set, TEST_SOURCE_DIR "/unit/CMakeLists.txt", false),
 			 -ENOEXEC);
 }
 
@@ -279,9 +271,9 @@ static void plan_from(int fd, bool with_operators)
 	elf_image_build_hash(&image, &hash);
 	assert_int_equal(allocator_init(&allocator, &image, with_operators), 0);
 	if (allocator.nr > 0) {
-		struct probe_plan_source source = {&image, &allocator, &stat, "/x", "/x"};
+		const struct probe_source source = {&image, &stat, "/x", "/x"};
 
-		probe_plan_file(&set, &source);
+		probe_plan_file(&set, &source, &allocator);
 	}
 	allocator_deinit(&allocator);
 	for (size_t i = 0; i < set.nr_files; i++)

@@ -7,7 +7,7 @@
 #include "probes/x86/code_jumps.h"
 #include "probes/x86/placement.h"
 #include "probes/sites/probe_arch.h"
-#include "probes/plan/probe_set.h"
+#include "probes/plan/allocator_plan.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -451,7 +451,7 @@ static void real_allocators_are_placed(void **state)
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct probe_set set;
 
-		if (access(paths[i], R_OK) != 0 || probe_set_plan_file(&set, paths[i], false))
+		if (access(paths[i], R_OK) != 0 || allocator_plan_file(&set, paths[i], false))
 			continue;
 		for (size_t j = 0; j < set.files[0].nr_probes; j++) {
 			const struct probe *probe = &set.files[0].probes[j];

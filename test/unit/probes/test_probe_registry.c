@@ -4,7 +4,7 @@
  * is probed. Needs root; without it the test is skipped, which REQUIRE_UPROBES=1 forbids.
  */
 #include "probes/tracefs/group_name.h"
-#include "probes/plan/probe_plan.h"
+#include "probes/plan/allocator_plan.h"
 #include "probes/plan/probe_set.h"
 #include "common/proc/process_status.h"
 #include "probes/tracefs/tracefs_uprobes.h"
@@ -36,7 +36,7 @@ static void copy_libc(const char *to)
 	struct stat stat;
 
 	/* Whichever libc this process has. */
-	assert_int_equal(probe_set_plan_pid(&own, getpid()), 0);
+	assert_int_equal(allocator_plan_pid(&own, getpid(), false), 0);
 	in = open(own.files[own.nr_files - 1].path, O_RDONLY | O_CLOEXEC);
 	probe_set_deinit(&own);
 	assert_true(in >= 0 && out >= 0);
@@ -86,7 +86,7 @@ static void probes_are_registered_found_and_removed(void **state)
 	struct probe_set first, second;
 	size_t nr;
 
-	assert_int_equal(probe_set_plan_file(&first, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&first, fixture->path, false), 0);
 	nr = first.files[0].nr_probes;
 	assert_int_equal(probe_set_find(&first), 0);
 	assert_int_equal(probe_set_register(&first), 0);
@@ -97,7 +97,7 @@ static void probes_are_registered_found_and_removed(void **state)
 	}
 
 	/* Whoever comes second adds nothing, and so removes nothing. */
-	assert_int_equal(probe_set_plan_file(&second, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&second, fixture->path, false), 0);
 	assert_int_equal(probe_set_find(&second), nr);
 	assert_int_equal(probe_set_register(&second), 0);
 	assert_false(second.files[0].probes[0].registered_here);
@@ -118,7 +118,7 @@ static void a_failure_leaves_nothing_behind(void **state)
 	struct probe_set set;
 	struct probe *last;
 
-	assert_int_equal(probe_set_plan_file(&set, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&set, fixture->path, false), 0);
 	last = &set.files[0].probes[set.files[0].nr_probes - 1];
 	free(last->fetch_args);
 	last->fetch_args = strdup("mem=%nosuch:x64");
@@ -133,8 +133,8 @@ static void an_event_that_records_otherwise_is_not_taken(void **state)
 	struct fixture *fixture = *state;
 	struct probe_set there, wanted;
 
-	assert_int_equal(probe_set_plan_file(&there, fixture->path, false), 0);
-	assert_int_equal(probe_set_plan_file(&wanted, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&there, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&wanted, fixture->path, false), 0);
 	free(there.files[0].probes[0].fetch_args);
 	there.files[0].probes[0].fetch_args = strdup("bytes=%si:u64");
 	assert_int_equal(probe_set_register(&there), 0);
@@ -152,7 +152,7 @@ static void probes_elsewhere_in_the_function_are_found(void **state)
 	struct probe_set older, found;
 	size_t nr;
 
-	assert_int_equal(probe_set_plan_file(&older, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&older, fixture->path, false), 0);
 	nr = older.files[0].nr_probes;
 	for (size_t i = 0; i < nr; i++)
 		if (older.files[0].probes[i].point == PROBE_ENTRY ||
@@ -160,7 +160,7 @@ static void probes_elsewhere_in_the_function_are_found(void **state)
 			older.files[0].probes[i].offset = older.files[0].probes[i].function_offset;
 	assert_int_equal(probe_set_register(&older), 0);
 
-	assert_int_equal(probe_set_plan_file(&found, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&found, fixture->path, false), 0);
 	assert_int_equal(probe_set_find(&found), nr);
 	assert_int_equal(probe_set_register(&found), 0);
 	for (size_t i = 0; i < nr; i++) {
@@ -178,8 +178,8 @@ static void a_probe_outside_the_function_is_not_taken(void **state)
 	struct fixture *fixture = *state;
 	struct probe_set there, wanted;
 
-	assert_int_equal(probe_set_plan_file(&there, fixture->path, false), 0);
-	assert_int_equal(probe_set_plan_file(&wanted, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&there, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&wanted, fixture->path, false), 0);
 	there.files[0].probes[0].offset = there.files[0].probes[0].function_offset - 16;
 	assert_int_equal(probe_set_register(&there), 0);
 	assert_int_equal(probe_set_find(&wanted), wanted.files[0].nr_probes - 1);
@@ -195,7 +195,7 @@ static void an_event_in_use_stays(void **state)
 	struct probe_set set;
 	int fd;
 
-	assert_int_equal(probe_set_plan_file(&set, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&set, fixture->path, false), 0);
 	assert_int_equal(probe_set_register(&set), 0);
 	attr.config = set.files[0].probes[0].tracefs_id;
 	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -213,7 +213,7 @@ static int register_own(const char *path, int to)
 {
 	struct probe_set set;
 
-	if (probe_set_plan_file(&set, path, false) || probe_set_make_own(&set) ||
+	if (allocator_plan_file(&set, path, false) || probe_set_make_own(&set) ||
 	    probe_set_register(&set))
 		return 1;
 	return write(to, set.files[0].group, PROBE_NAME_MAX) == PROBE_NAME_MAX ? 0 : 1;
@@ -239,10 +239,10 @@ static void a_dead_recorders_probes_are_removed(void **state)
 	close(ends[1]);
 
 	/* This process lives, so its own probes stay. */
-	assert_int_equal(probe_set_plan_file(&set, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&set, fixture->path, false), 0);
 	assert_int_equal(probe_set_make_own(&set), 0);
 	assert_int_equal(probe_set_register(&set), 0);
-	assert_true(probe_registry_reap() >= 0);
+	assert_true(probe_set_reap() >= 0);
 	assert_int_equal(count_group(dead_group), 0);
 	assert_int_equal(count_group(set.files[0].group), set.files[0].nr_probes);
 	assert_int_equal(probe_set_unregister(&set), 0);
@@ -258,14 +258,14 @@ static void another_process_of_that_number_is_no_recorder(void **state)
 	struct probe_set set;
 
 	assert_int_equal(process_status_read(getpid(), &status), 0);
-	assert_int_equal(probe_set_plan_file(&set, fixture->path, false), 0);
+	assert_int_equal(allocator_plan_file(&set, fixture->path, false), 0);
 	assert_int_equal(group_name_parse(set.files[0].group, &name), 0);
 	name.owner = GROUP_OF_LEAKREC;
 	name.pid = getpid();
 	name.start_time_ticks = status.start_time_ticks - 1;
-	assert_int_equal(probe_plan_set_group(&set.files[0], &name), 0);
+	assert_int_equal(probe_file_set_group(&set.files[0], &name), 0);
 	assert_int_equal(probe_set_register(&set), 0);
-	assert_true(probe_registry_reap() >= 0);
+	assert_true(probe_set_reap() >= 0);
 	assert_int_equal(count_group(set.files[0].group), 0);
 	probe_set_deinit(&set);
 }
@@ -278,7 +278,7 @@ static void a_path_with_blanks_works(void **state)
 
 	snprintf(path, sizeof(path), "%s/a b#c.so", fixture->dir);
 	copy_libc(path);
-	assert_int_equal(probe_set_plan_file(&set, path, false), 0);
+	assert_int_equal(allocator_plan_file(&set, path, false), 0);
 	assert_string_equal(set.files[0].display, path);
 	assert_int_equal(probe_set_register(&set), 0);
 	assert_int_equal(count_group(set.files[0].group), set.files[0].nr_probes);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Finds the allocators: those that a process has mapped, and the one that an ELF file is or uses.
- */
+#include "probes/plan/allocator_plan.h"
+
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/debug_symbols.h"
 #include "probes/plan/probe_plan.h"
@@ -46,10 +45,9 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 			  "function there; which of them was called is not told apart",
 			  file->display);
 	if (is_allocator || (!err && usdt_plan_has_probes(&image))) {
-		struct probe_plan_source source = {&image, &allocator, &file->stat, file->path,
-						   file->display};
+		const struct probe_source source = {&image, &file->stat, file->path, file->display};
 
-		err = probe_plan_file(set, &source);
+		err = probe_plan_file(set, &source, &allocator);
 	}
 	allocator_deinit(&allocator);
 	elf_image_deinit(&image);
@@ -63,7 +61,7 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 	return 0;
 }
 
-int probe_set_plan_mapped(struct probe_set *set, const struct mapped_file *file)
+int allocator_plan_mapped(struct probe_set *set, const struct mapped_file *file)
 {
 	bool is_foreign;
 	int planned = plan_if_probed(set, file, &is_foreign);
@@ -74,9 +72,7 @@ int probe_set_plan_mapped(struct probe_set *set, const struct mapped_file *file)
 /* Says why nothing was found in process @pid; the likeliest cause first. */
 static int report_none_found(pid_t pid, const struct mapped_files *files, const char *foreign)
 {
-	_cleanup_close_ int fd = -1;
 	struct elf_image image;
-	struct stat stat;
 	char link[64], exe[PATH_MAX];
 	ssize_t len;
 	bool is_static = false;
@@ -84,8 +80,7 @@ static int report_none_found(pid_t pid, const struct mapped_files *files, const 
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
 	len = readlink(link, exe, sizeof(exe) - 1);
 	exe[len > 0 ? len : 0] = '\0';
-	fd = elf_file_open(link, &stat);
-	if (fd >= 0 && elf_image_init(&image, fd) == 0) {
+	if (elf_image_open(&image, link) == 0) {
 		is_static = image.is_native && elf_image_is_static(&image);
 		elf_image_deinit(&image);
 	}
@@ -137,12 +132,7 @@ static int check_process(pid_t pid)
 	return err;
 }
 
-int probe_set_plan_pid(struct probe_set *ret, pid_t pid)
-{
-	return probe_set_plan_pid_with(ret, pid, false);
-}
-
-int probe_set_plan_pid_with(struct probe_set *ret, pid_t pid, bool operators)
+int allocator_plan_pid(struct probe_set *ret, pid_t pid, bool operators)
 {
 	struct mapped_files files;
 	const char *foreign = NULL;
@@ -171,7 +161,7 @@ int probe_set_plan_pid_with(struct probe_set *ret, pid_t pid, bool operators)
 	return err;
 }
 
-bool probe_set_pid_has_allocator(pid_t pid, bool *ret_has_libc)
+bool allocator_is_mapped(pid_t pid, bool *ret_has_libc)
 {
 	struct mapped_files files;
 	bool found = false;
@@ -262,7 +252,7 @@ static int plan_program_libc(struct probe_set *set, const char *interpreter)
 
 	if (planned != 0 || !is_own_loader(interpreter))
 		return planned < 0 ? 0 : planned;
-	planned = probe_set_plan_pid_with(&own_set, getpid(), set->with_operators);
+	planned = allocator_plan_pid(&own_set, getpid(), set->with_operators);
 	if (planned == 0)
 		planned = probe_set_merge(set, &own_set);
 	probe_set_deinit(&own_set);
@@ -309,7 +299,7 @@ static int plan_indirectly(struct probe_set *set, const char *path, const struct
 	return planned < 0 ? planned : 0;
 }
 
-int probe_set_plan_file(struct probe_set *ret, const char *path, bool operators)
+int allocator_plan_file(struct probe_set *ret, const char *path, bool operators)
 {
 	struct mapped_file file;
 	bool is_foreign;
