@@ -2,7 +2,6 @@
 #include "probes/x86/code_returns.h"
 
 #include "common/scope.h"
-#include "probes/x86/placement.h"
 
 #include <errno.h>
 
@@ -33,45 +32,22 @@ struct walk {
 
 void code_returns_init(struct code_returns *ret, const struct elf_image *image, uint64_t offset)
 {
-	uint64_t first, size_bytes;
-
-	*ret = (struct code_returns){.image = image, .nr_steps_left = MAX_STEPS};
-	for (size_t i = 0; elf_image_code_segment(image, i, &first, &size_bytes); i++) {
-		if (offset >= first && offset - first < size_bytes) {
-			ret->first = first;
-			ret->end = first + size_bytes;
-			break;
-		}
-	}
-}
-
-/* Makes @returns->block hold an instruction at @offset of the segment, or what there is of it. */
-static bool read_block(struct code_returns *returns, uint64_t offset)
-{
-	uint64_t end = returns->block_offset + returns->block_size;
-	uint64_t size = returns->end - offset;
-
-	if (offset >= returns->block_offset && offset < end &&
-	    (end - offset >= PLACEMENT_MAX_INSTRUCTION_BYTES || end == returns->end))
-		return true;
-	if (size > sizeof(returns->block))
-		size = sizeof(returns->block);
-	returns->block_size = 0;
-	returns->error = elf_image_read(returns->image, offset, returns->block, size);
-	if (returns->error)
-		return false;
-	returns->block_offset = offset;
-	returns->block_size = size;
-	return true;
+	*ret = (struct code_returns){.nr_steps_left = MAX_STEPS};
+	code_segment_init(&ret->segment, image, offset);
 }
 
 static bool decode_at(struct code_returns *returns, uint64_t offset, struct instruction *ret)
 {
-	if (returns->nr_steps_left == 0 || !read_block(returns, offset))
+	bool is_decoded;
+
+	if (returns->nr_steps_left == 0)
 		return false;
-	returns->nr_steps_left--;
-	return instruction_decode(ret, returns->block + (offset - returns->block_offset),
-				  returns->block_offset + returns->block_size - offset);
+	is_decoded = code_segment_decode(&returns->segment, offset, ret);
+	if (returns->segment.error)
+		returns->error = returns->segment.error;
+	else
+		returns->nr_steps_left--;
+	return is_decoded;
 }
 
 static struct reached *find_slot(struct walk *walk, uint64_t offset)
@@ -88,7 +64,7 @@ static void reach(struct walk *walk, uint64_t offset, const struct register_stat
 {
 	struct reached *slot;
 
-	if (offset < walk->returns->first || offset >= walk->returns->end) {
+	if (!code_segment_holds(&walk->returns->segment, offset)) {
 		walk->may_return = true;
 		return;
 	}

@@ -11,12 +11,11 @@
 #ifndef LEAKTOOLS_PROBES_CODE_RETURNS_H
 #define LEAKTOOLS_PROBES_CODE_RETURNS_H
 
-#include "probes/elf/elf_image.h"
+#include "probes/x86/code_segment.h"
 #include "probes/x86/register_state.h"
 
 #define CODE_RETURNS_MAX_DEPTH	 8
 #define CODE_RETURNS_MAX_ANSWERS 64
-#define CODE_RETURNS_BLOCK_BYTES 4096
 #define CODE_RETURNS_NR_ARGS	 6
 
 /* One question: code, and what is known of its arguments. */
@@ -26,14 +25,9 @@ struct code_call {
 };
 
 struct code_returns {
-	const struct elf_image *image;
-	uint64_t first, end; /* the segment of code, in the file */
+	struct code_segment segment;
 	unsigned int nr_steps_left;
 	int error; /* of reading or memory: answers are then "may return" */
-
-	uint64_t block_offset;
-	size_t block_size;
-	uint8_t block[CODE_RETURNS_BLOCK_BYTES];
 
 	struct code_call asked[CODE_RETURNS_MAX_DEPTH]; /* those whose answers are under way */
 	int depth;
