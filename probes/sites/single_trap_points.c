@@ -2,334 +2,31 @@
 #include "probes/sites/single_trap_points.h"
 
 #include "common/scope.h"
-#include "probes/x86/code_jumps.h"
-#include "probes/x86/code_returns.h"
-#include "probes/x86/frame_state.h"
 #include "probes/elf/landing_pads.h"
+#include "probes/sites/flow_graph.h"
+#include "probes/x86/code_jumps.h"
 
 #include <errno.h>
 
-#define MAX_INSTRUCTIONS 4096
-#define MAX_STEPS	 1000000 /* instructions, each as often as it is looked at */
-#define MAX_CHOICES	 64
+#define MAX_CHOICES 64
 
-/* -ENOTSUP stands for "it cannot be proved" here. */
+/* Here, -ENOTSUP means "it cannot be proved". */
 
-enum pass {
-	FROM_ENTRY,
-	FROM_CANDIDATE,
-	NR_PASSES,
+/* The choice of points in one function. */
+struct choice {
+	struct flow_graph graph;
+	uint32_t size_register; /* holds the size at the entry */
+	unsigned int walk;	/* number of the present one, see visit() */
 };
 
-/* What a path from an instruction to the return makes of the block. */
-struct outcome {
-	uint16_t registers; /* as bits: those that hold it */
-	bool is_null;
-	bool is_known; /* false: not looked for yet */
-};
-
-/* An instruction that the entry reaches. */
-struct node {
-	uint32_t offset;
-	struct instruction instruction;
-	enum placement_class class;
-	bool is_return, is_pending, is_banned, is_eligible, is_uncovered, is_chosen;
-	bool wants_size, notes_size;
-	uint8_t ways; /* in which it is reached: a bit for each of enum way's combinations */
-	struct node *taken, *passed; /* what it leads to by jumping, and by going on; or NULL */
-	struct outcome outcome;
-	unsigned int seen; /* the last walk that came here */
-	unsigned int rounds[NR_PASSES];
-	struct frame_state states[NR_PASSES];
-};
-
-struct flow {
-	const struct elf_function *function;
-	const struct placement_kernel *kernel;
-	uint32_t size_register;
-	uint8_t *code;
-	struct node **at;    /* by offset */
-	struct node **nodes; /* in the order in which they were found */
-	size_t nr_nodes;
-	struct node **pending; /* each at most once */
-	size_t nr_pending;
-	unsigned int rounds[NR_PASSES], walk, nr_steps_left;
-	struct code_returns returns;
-	/* The candidate that is tried. */
-	struct node *start;
-	struct outcome outcome;
-	size_t nr_returns;
-};
-
-static void flow_deinit(struct flow *flow)
+/*
+ * Finds where, from the stack pointer at @node, the value is that the caller had in register
+ * @number: SINGLE_TRAP_UNCHANGED if it is still in that register. Returns false if that is not
+ * known.
+ */
+static bool find_saved(const struct flow_node *node, uint32_t number, int32_t *ret)
 {
-	for (size_t i = 0; i < flow->nr_nodes; i++)
-		free(flow->nodes[i]);
-	free(flow->nodes);
-	free(flow->pending);
-	free(flow->at);
-	free(flow->code);
-}
-
-static int flow_init(struct flow *flow, const struct elf_image *image,
-		     const struct elf_function *function, const struct placement_kernel *kernel)
-{
-	size_t size = function->size_bytes;
-
-	*flow = (struct flow){.function = function, .kernel = kernel, .nr_steps_left = MAX_STEPS};
-	flow->code = malloc(size);
-	flow->at = calloc(size, sizeof(struct node *));
-	flow->nodes = calloc(MAX_INSTRUCTIONS, sizeof(struct node *));
-	flow->pending = calloc(MAX_INSTRUCTIONS, sizeof(struct node *));
-	if (!flow->code || !flow->at || !flow->nodes || !flow->pending)
-		return -ENOMEM;
-	code_returns_init(&flow->returns, image, function->offset);
-	return elf_image_read(image, function->offset, flow->code, size);
-}
-
-static int find_node(struct flow *flow, uint64_t offset, struct node **ret)
-{
-	size_t size = flow->function->size_bytes;
-	_cleanup_free_ struct node *node = NULL;
-
-	if (offset >= size)
-		return -ENOTSUP;
-	*ret = flow->at[offset];
-	if (*ret)
-		return 0;
-	if (flow->nr_nodes == MAX_INSTRUCTIONS)
-		return -ENOTSUP;
-	node = calloc(1, sizeof(*node));
-	if (!node)
-		return -ENOMEM;
-	if (!instruction_decode(&node->instruction, flow->code + offset, size - offset))
-		return -ENOTSUP;
-	node->offset = (uint32_t)offset;
-	node->class = placement_classify(&node->instruction, flow->code + offset, flow->kernel);
-	flow->at[offset] = flow->nodes[flow->nr_nodes++] = *ret = node;
-	node = NULL;
-	return 0;
-}
-
-/* Control may come to @node with @state. */
-static int reach(struct flow *flow, enum pass pass, struct node *node,
-		 const struct frame_state *state)
-{
-	bool is_changed = true;
-
-	if (pass == FROM_CANDIDATE && node == flow->start)
-		return -ENOTSUP; /* some calls would pass it twice */
-	if (node->rounds[pass] != flow->rounds[pass]) {
-		node->rounds[pass] = flow->rounds[pass];
-		node->states[pass] = *state;
-	} else if (!frame_state_join(&node->states[pass], state, &is_changed)) {
-		return -ENOTSUP;
-	}
-	if (!is_changed || node->is_pending)
-		return 0;
-	node->is_pending = true;
-	flow->pending[flow->nr_pending++] = node;
-	return 0;
-}
-
-/* Notes where @node jumps; @state is before it. */
-static int learn_jump(struct flow *flow, struct node *node, const struct frame_state *state)
-{
-	struct frame_state taken = *state;
-	uint64_t target;
-
-	if (!instruction_target(&node->instruction, node->offset, &target) ||
-	    node->instruction.info.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
-		return -ENOTSUP;
-	if (!register_state_branch(&taken.registers, &node->instruction, true))
-		return 0;
-	if (target < flow->function->size_bytes)
-		return find_node(flow, target, &node->taken);
-	return code_may_return(&flow->returns, flow->function->offset + target, &taken.registers)
-		       ? -ENOTSUP
-		       : 0;
-}
-
-/* Notes what comes next behind @node, which does not always jump. */
-static int learn_next(struct flow *flow, struct node *node, const struct frame_state *state)
-{
-	struct frame_state passed = *state;
-
-	if (!register_state_branch(&passed.registers, &node->instruction, false))
-		return 0;
-	return find_node(flow, (uint64_t)node->offset + node->instruction.info.length,
-			 &node->passed);
-}
-
-static bool call_may_return(struct flow *flow, const struct node *node,
-			    const struct frame_state *state)
-{
-	uint64_t target;
-
-	return !instruction_target(&node->instruction, node->offset, &target) ||
-	       code_may_return(&flow->returns, flow->function->offset + target, &state->registers);
-}
-
-/* True for the return that compilers make. */
-static bool is_plain_return(const struct instruction *instruction)
-{
-	return instruction->info.mnemonic == ZYDIS_MNEMONIC_RET &&
-	       instruction->info.meta.branch_type == ZYDIS_BRANCH_TYPE_NEAR &&
-	       instruction->info.operand_count_visible == 0;
-}
-
-/* Notes what @node, which is reached with @state, leads to. */
-static int learn_exits(struct flow *flow, struct node *node, const struct frame_state *state)
-{
-	int err;
-
-	if (instruction_is_ambiguous(&node->instruction))
-		return -ENOTSUP;
-	switch (node->instruction.info.meta.category) {
-	case ZYDIS_CATEGORY_UNCOND_BR:
-		return learn_jump(flow, node, state);
-	case ZYDIS_CATEGORY_COND_BR:
-		err = learn_jump(flow, node, state);
-		return err ? err : learn_next(flow, node, state);
-	case ZYDIS_CATEGORY_CALL:
-		return call_may_return(flow, node, state) ? learn_next(flow, node, state) : 0;
-	case ZYDIS_CATEGORY_RET:
-		node->is_return = true;
-		return is_plain_return(&node->instruction) && frame_state_is_callers(state)
-			       ? 0
-			       : -ENOTSUP;
-	case ZYDIS_CATEGORY_INTERRUPT:
-	case ZYDIS_CATEGORY_SYSRET:
-		return -ENOTSUP;
-	case ZYDIS_CATEGORY_SYSCALL:
-		if (node->instruction.info.mnemonic != ZYDIS_MNEMONIC_SYSCALL)
-			return -ENOTSUP;
-		return learn_next(flow, node, state);
-	default:
-		return instruction_traps(&node->instruction) ? 0 : learn_next(flow, node, state);
-	}
-}
-
-static void meet_return(struct flow *flow, const struct frame_state *state)
-{
-	struct value block = state->registers.values[REGISTER_AX];
-
-	flow->nr_returns++;
-	flow->outcome.registers &= register_state_tokens(&state->registers, block);
-	flow->outcome.is_null &= register_state_is_zero(&state->registers, block);
-}
-
-static int go(struct flow *flow, enum pass pass, const struct node *node, bool is_taken)
-{
-	struct frame_state state = node->states[pass];
-
-	if (!register_state_branch(&state.registers, &node->instruction, is_taken))
-		return 0;
-	if (!frame_state_step(&state, &node->instruction))
-		return -ENOTSUP;
-	return reach(flow, pass, is_taken ? node->taken : node->passed, &state);
-}
-
-static int follow(struct flow *flow, enum pass pass, struct node *node)
-{
-	int err = 0;
-
-	if (flow->nr_steps_left == 0)
-		return -ENOTSUP;
-	flow->nr_steps_left--;
-	if (pass == FROM_ENTRY)
-		err = learn_exits(flow, node, &node->states[pass]);
-	else if (node->is_return)
-		meet_return(flow, &node->states[pass]);
-	if (!err && node->taken)
-		err = go(flow, pass, node, true);
-	if (!err && node->passed)
-		err = go(flow, pass, node, false);
-	return err;
-}
-
-static bool is_hopeless(const struct flow *flow)
-{
-	return !flow->outcome.registers && !flow->outcome.is_null;
-}
-
-/* Follows what is pending, until nothing is any more. */
-static int follow_all(struct flow *flow, enum pass pass)
-{
-	int err = 0;
-
-	while (flow->nr_pending > 0) {
-		struct node *node = flow->pending[--flow->nr_pending];
-
-		node->is_pending = false;
-		if (!err && !(pass == FROM_CANDIDATE && is_hopeless(flow)))
-			err = follow(flow, pass, node);
-	}
-	return err;
-}
-
-static int follow_from_entry(struct flow *flow)
-{
-	struct frame_state state = frame_state_entry();
-	struct node *entry;
-	int err = find_node(flow, 0, &entry);
-
-	flow->rounds[FROM_ENTRY]++;
-	if (!err)
-		err = reach(flow, FROM_ENTRY, entry, &state);
-	return err ? err : follow_all(flow, FROM_ENTRY);
-}
-
-/* Where every register is to be recognised later by what it holds now. */
-static struct frame_state candidate_state(const struct node *node)
-{
-	const struct frame_state *here = &node->states[FROM_ENTRY];
-	struct frame_state state = {.registers = here->registers};
-
-	state.registers.zero_tokens = 0;
-	for (uint32_t i = 0; i < NR_REGISTERS; i++) {
-		struct value value = here->registers.values[i];
-
-		if (value.kind == VALUE_STACK)
-			continue;
-		if (register_state_is_zero(&here->registers, value))
-			state.registers.zero_tokens |= (uint16_t)(1u << i);
-		state.registers.values[i] = value_make(VALUE_TOKEN, i);
-	}
-	return state;
-}
-
-/* Finds out what is the block at @node. Nothing is, if that differs between paths from there. */
-static int find_outcome(struct flow *flow, struct node *node)
-{
-	int err;
-
-	if (node->outcome.is_known)
-		return 0;
-	node->outcome.is_known = true;
-	flow->start = node;
-	flow->nr_returns = 0;
-	flow->outcome = (struct outcome){.registers = UINT16_MAX, .is_null = true};
-	flow->rounds[FROM_CANDIDATE]++;
-	node->rounds[FROM_CANDIDATE] = flow->rounds[FROM_CANDIDATE];
-	node->states[FROM_CANDIDATE] = candidate_state(node);
-	node->is_pending = true;
-	flow->pending[flow->nr_pending++] = node;
-	err = follow_all(flow, FROM_CANDIDATE);
-	if (err)
-		return err == -ENOTSUP && flow->nr_steps_left > 0 ? 0 : err;
-	if (flow->nr_returns > 0) {
-		node->outcome.registers = flow->outcome.registers;
-		node->outcome.is_null = flow->outcome.is_null;
-	}
-	return 0;
-}
-
-/* Where, from the stack pointer at @node, the value that the caller had in register @number is:
- * SINGLE_TRAP_UNCHANGED where still there. Returns false if that is not known. */
-static bool find_saved(const struct node *node, uint32_t number, int32_t *ret)
-{
-	const struct frame_state *state = &node->states[FROM_ENTRY];
+	const struct frame_state *state = &node->states[FLOW_FROM_ENTRY];
 
 	*ret = SINGLE_TRAP_UNCHANGED;
 	if (value_is(state->registers.values[number], VALUE_ENTRY, number))
@@ -342,8 +39,8 @@ static bool find_saved(const struct node *node, uint32_t number, int32_t *ret)
 	return false;
 }
 
-/* A register that has the size at @node, rather one that calls leave alone. */
-static int find_size(const struct flow *flow, const struct node *node)
+/* A register that holds the size at @node; registers that calls preserve come first. */
+static int find_size(const struct choice *choice, const struct flow_node *node)
 {
 	static const uint8_t order[] = {REGISTER_BX,
 					REGISTER_BP,
@@ -360,26 +57,26 @@ static int find_size(const struct flow *flow, const struct node *node)
 					9,
 					10,
 					11};
-	const struct value *values = node->states[FROM_ENTRY].registers.values;
+	const struct value *values = node->states[FLOW_FROM_ENTRY].registers.values;
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		if (value_is(values[order[i]], VALUE_ENTRY, flow->size_register))
+		if (value_is(values[order[i]], VALUE_ENTRY, choice->size_register))
 			return order[i];
 	return SINGLE_TRAP_NOWHERE;
 }
 
-static int find_block(const struct node *node)
+static int find_block(const struct flow_node *node)
 {
-	if (node->outcome.is_null)
+	if (node->result.is_null)
 		return SINGLE_TRAP_IS_NULL;
 	for (int i = 0; i < NR_REGISTERS; i++)
-		if (node->outcome.registers >> i & 1)
+		if (node->result.registers >> i & 1)
 			return i;
 	return SINGLE_TRAP_NOWHERE;
 }
 
-/* Describes @node as a point. Returns false if it can be none. */
-static bool describe(const struct flow *flow, const struct node *node,
+/* Describes @node as a point. Returns false if it cannot be one. */
+static bool describe(const struct choice *choice, const struct flow_node *node,
 		     struct single_trap_point *ret)
 {
 	static const uint8_t saved[SINGLE_TRAP_NR_SAVED] = {
@@ -387,11 +84,11 @@ static bool describe(const struct flow *flow, const struct node *node,
 		[SINGLE_TRAP_R12] = REGISTER_R12, [SINGLE_TRAP_R13] = REGISTER_R13,
 		[SINGLE_TRAP_R14] = REGISTER_R14, [SINGLE_TRAP_R15] = REGISTER_R15,
 	};
-	int32_t stack_pointer = frame_state_stack_pointer(&node->states[FROM_ENTRY]);
+	int32_t stack_pointer = frame_state_stack_pointer(&node->states[FLOW_FROM_ENTRY]);
 
 	*ret = (struct single_trap_point){
 		.offset = node->offset,
-		.size_register = find_size(flow, node),
+		.size_register = find_size(choice, node),
 		.block_register = node->notes_size ? SINGLE_TRAP_NOWHERE : find_block(node),
 		.frame_bytes = (uint32_t)-stack_pointer,
 	};
@@ -401,17 +98,17 @@ static bool describe(const struct flow *flow, const struct node *node,
 	return ret->frame_bytes <= SINGLE_TRAP_MAX_FRAME_BYTES;
 }
 
-/* True if a cheap probe at @node sees the block. */
-static bool sees_block(const struct flow *flow, const struct node *node)
+/* True if an emulated probe at @node sees the block. */
+static bool sees_block(const struct choice *choice, const struct flow_node *node)
 {
 	struct single_trap_point point;
 
 	return node->class == PLACEMENT_EMULATED && !node->is_banned &&
-	       describe(flow, node, &point) && point.block_register != SINGLE_TRAP_NOWHERE;
+	       describe(choice, node, &point) && point.block_register != SINGLE_TRAP_NOWHERE;
 }
 
-/* Instructions that every kernel single-steps rightly, of which there is one on any path. */
-static bool is_plain(const struct node *node)
+/* True for instructions that every kernel single-steps correctly. Nearly every path has one. */
+static bool is_simple(const struct flow_node *node)
 {
 	const ZydisDecodedInstruction *info = &node->instruction.info;
 
@@ -423,183 +120,190 @@ static bool is_plain(const struct node *node)
 	       info->mnemonic == ZYDIS_MNEMONIC_ADD || info->mnemonic == ZYDIS_MNEMONIC_POP;
 }
 
-/* The same for a dear probe, which a path gets that fails and has no cheap one. */
-static bool is_spare(const struct flow *flow, const struct node *node)
+/*
+ * True if an expensive (single-stepped) probe at @node sees that the call fails. A failing path
+ * without an emulated instruction gets one.
+ */
+static bool is_fallback(const struct choice *choice, const struct flow_node *node)
 {
 	struct single_trap_point point;
 
-	return node->is_uncovered && is_plain(node) && !node->is_banned &&
-	       describe(flow, node, &point) && point.block_register == SINGLE_TRAP_IS_NULL;
+	return node->is_uncovered && is_simple(node) && !node->is_banned &&
+	       describe(choice, node, &point) && point.block_register == SINGLE_TRAP_IS_NULL;
 }
 
-/* Notes which nodes are eligible, and from where a return can be reached without one. */
-static void find_uncovered(struct flow *flow)
+/* Marks the eligible nodes, and those from which a path leads to a return without one. */
+static void find_uncovered(struct choice *choice)
 {
 	bool is_changed;
 
-	for (size_t i = 0; i < flow->nr_nodes; i++) {
-		struct node *node = flow->nodes[i];
+	for (size_t i = 0; i < choice->graph.nr_nodes; i++) {
+		struct flow_node *node = choice->graph.nodes[i];
 
-		node->is_eligible = sees_block(flow, node);
+		node->is_eligible = sees_block(choice, node);
 		node->is_uncovered = node->is_return && !node->is_eligible;
 	}
 	do {
 		is_changed = false;
-		for (size_t i = flow->nr_nodes; i-- > 0;) {
-			struct node *node = flow->nodes[i];
+		for (size_t i = choice->graph.nr_nodes; i-- > 0;) {
+			struct flow_node *node = choice->graph.nodes[i];
 
 			if (!node->is_uncovered && !node->is_eligible &&
 			    ((node->taken && node->taken->is_uncovered) ||
-			     (node->passed && node->passed->is_uncovered)))
+			     (node->next && node->next->is_uncovered)))
 				node->is_uncovered = is_changed = true;
 		}
 	} while (is_changed);
 }
 
-static int find_outcomes(struct flow *flow, enum placement_class class)
+static int find_results(struct choice *choice, enum placement_class class)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < flow->nr_nodes && !err; i++) {
-		struct node *node = flow->nodes[i];
+	for (size_t i = 0; i < choice->graph.nr_nodes && !err; i++) {
+		struct flow_node *node = choice->graph.nodes[i];
 
-		if (node->class == class && (class == PLACEMENT_EMULATED || is_plain(node)))
-			err = find_outcome(flow, node);
+		if (node->class == class && (class == PLACEMENT_EMULATED || is_simple(node)))
+			err = flow_graph_find_result(&choice->graph, node);
 	}
 	return err;
 }
 
-/* Comes to @node on a walk, if for the first time. */
-static void visit(struct flow *flow, struct node *node)
+/* Adds @node to the pending ones, unless this walk has visited it. */
+static void visit(struct choice *choice, struct flow_node *node)
 {
-	if (!node || node->seen == flow->walk)
+	if (!node || node->walk == choice->walk)
 		return;
-	node->seen = flow->walk;
-	flow->pending[flow->nr_pending++] = node;
+	node->walk = choice->walk;
+	choice->graph.pending[choice->graph.nr_pending++] = node;
 }
 
-/* Chooses the first nodes that will do on each path. Returns false if a path has none. */
-static bool choose(struct flow *flow)
+/* Chooses the first suitable node on each path. Returns false if a path has none. */
+static bool choose_first(struct choice *choice)
 {
 	bool is_covered = true;
 
-	for (size_t i = 0; i < flow->nr_nodes; i++)
-		flow->nodes[i]->is_chosen = false;
-	flow->walk++;
-	visit(flow, flow->at[0]);
-	while (flow->nr_pending > 0) {
-		struct node *node = flow->pending[--flow->nr_pending];
+	for (size_t i = 0; i < choice->graph.nr_nodes; i++)
+		choice->graph.nodes[i]->is_chosen = false;
+	choice->walk++;
+	visit(choice, choice->graph.at[0]);
+	while (choice->graph.nr_pending > 0) {
+		struct flow_node *node = choice->graph.pending[--choice->graph.nr_pending];
 
-		node->is_chosen = node->is_eligible || is_spare(flow, node);
+		node->is_chosen = node->is_eligible || is_fallback(choice, node);
 		if (node->is_chosen)
 			continue;
 		if (node->is_return)
 			is_covered = false;
-		visit(flow, node->taken);
-		visit(flow, node->passed);
+		visit(choice, node->taken);
+		visit(choice, node->next);
 	}
 	return is_covered;
 }
 
 /* True if a path leads from @node to a chosen one. */
-static bool leads_to_chosen(struct flow *flow, const struct node *node)
+static bool leads_to_chosen(struct choice *choice, const struct flow_node *node)
 {
 	bool is_found = false;
 
-	flow->walk++;
-	visit(flow, node->taken);
-	visit(flow, node->passed);
-	while (flow->nr_pending > 0) {
-		const struct node *next = flow->pending[--flow->nr_pending];
+	choice->walk++;
+	visit(choice, node->taken);
+	visit(choice, node->next);
+	while (choice->graph.nr_pending > 0) {
+		const struct flow_node *next = choice->graph.pending[--choice->graph.nr_pending];
 
 		is_found |= next->is_chosen;
-		visit(flow, next->taken);
-		visit(flow, next->passed);
+		visit(choice, next->taken);
+		visit(choice, next->next);
 	}
 	return is_found;
 }
 
-/* Bans those of the chosen behind which another follows. Returns false if none does. */
-static bool ban_repeated(struct flow *flow)
+/* Bans the chosen nodes that another chosen one follows. Returns false if there are none. */
+static bool ban_repeated(struct choice *choice)
 {
 	bool is_banned = false;
 
-	for (size_t i = 0; i < flow->nr_nodes; i++) {
-		struct node *node = flow->nodes[i];
+	for (size_t i = 0; i < choice->graph.nr_nodes; i++) {
+		struct flow_node *node = choice->graph.nodes[i];
 
-		if (node->is_chosen && leads_to_chosen(flow, node))
+		if (node->is_chosen && leads_to_chosen(choice, node))
 			node->is_banned = is_banned = true;
 	}
 	return is_banned;
 }
 
 /* Chooses nodes so that each path to a return passes exactly one. */
-static int choose_all(struct flow *flow)
+static int choose_blocks(struct choice *choice)
 {
-	int err = find_outcomes(flow, PLACEMENT_EMULATED);
+	int err = find_results(choice, PLACEMENT_EMULATED);
 
 	if (!err)
-		err = find_outcomes(flow, PLACEMENT_STEPPED);
+		err = find_results(choice, PLACEMENT_STEPPED);
 	if (err)
 		return err;
 	for (int i = 0; i < MAX_CHOICES; i++) {
-		find_uncovered(flow);
-		if (!choose(flow))
+		find_uncovered(choice);
+		if (!choose_first(choice))
 			return -ENOTSUP;
-		if (!ban_repeated(flow))
+		if (!ban_repeated(choice))
 			return 0;
 	}
 	return -ENOTSUP;
 }
 
-/* The size is to be known before @node: at @before, which leads there, or before that. */
-static void want_size(struct flow *flow, struct node *before)
+/* The size must be known before a successor of @before: at @before, or earlier. */
+static void want_size(struct choice *choice, struct flow_node *before)
 {
 	struct single_trap_point point;
 
 	if (before->wants_size || before->notes_size)
 		return;
 	if (before->class == PLACEMENT_EMULATED && !before->is_chosen &&
-	    describe(flow, before, &point) && point.size_register != SINGLE_TRAP_NOWHERE) {
+	    describe(choice, before, &point) && point.size_register != SINGLE_TRAP_NOWHERE) {
 		before->notes_size = true;
 		return;
 	}
 	before->wants_size = true;
-	flow->pending[flow->nr_pending++] = before;
+	choice->graph.pending[choice->graph.nr_pending++] = before;
 }
 
-/* Adds the points that only note the size. Returns false if a path has none. */
-static bool choose_sizes(struct flow *flow)
+/* Adds the points that record only the size. Returns false if a path has none. */
+static bool choose_sizes(struct choice *choice)
 {
-	for (size_t i = 0; i < flow->nr_nodes; i++) {
-		struct node *node = flow->nodes[i];
+	for (size_t i = 0; i < choice->graph.nr_nodes; i++) {
+		struct flow_node *node = choice->graph.nodes[i];
 
-		if (node->is_chosen && find_size(flow, node) == SINGLE_TRAP_NOWHERE) {
+		if (node->is_chosen && find_size(choice, node) == SINGLE_TRAP_NOWHERE) {
 			node->wants_size = true;
-			flow->pending[flow->nr_pending++] = node;
+			choice->graph.pending[choice->graph.nr_pending++] = node;
 		}
 	}
-	while (flow->nr_pending > 0) {
-		const struct node *node = flow->pending[--flow->nr_pending];
+	while (choice->graph.nr_pending > 0) {
+		const struct flow_node *node = choice->graph.pending[--choice->graph.nr_pending];
 
-		for (size_t i = 0; i < flow->nr_nodes; i++)
-			if (flow->nodes[i]->taken == node || flow->nodes[i]->passed == node)
-				want_size(flow, flow->nodes[i]);
+		for (size_t i = 0; i < choice->graph.nr_nodes; i++)
+			if (choice->graph.nodes[i]->taken == node ||
+			    choice->graph.nodes[i]->next == node)
+				want_size(choice, choice->graph.nodes[i]);
 	}
-	return !flow->at[0]->wants_size;
+	return !choice->graph.at[0]->wants_size;
 }
 
-/* How a call came to a node: a bit each; and of these a bit for each combination, in node.ways. */
+/*
+ * What the points have recorded of a call that comes to a node. flow_node.ways has a bit for each
+ * combination in which calls come.
+ */
 enum way {
 	WAY_HAS_SIZE = 1,
 	WAY_HAS_BLOCK = 2,
 	NR_WAYS = 4,
 };
 
-/* The ways on from @node for a call that comes by @way, or -1 if that breaks the promise. */
-static int pass_node(const struct flow *flow, const struct node *node, int way)
+/* Returns the way in which a call leaves @node if it came by @way, or -1: the promise is broken. */
+static int pass_node(const struct choice *choice, const struct flow_node *node, int way)
 {
-	bool has_size = find_size(flow, node) != SINGLE_TRAP_NOWHERE;
+	bool has_size = find_size(choice, node) != SINGLE_TRAP_NOWHERE;
 
 	if (node->notes_size && has_size)
 		way |= WAY_HAS_SIZE;
@@ -611,7 +315,7 @@ static int pass_node(const struct flow *flow, const struct node *node, int way)
 	return node->is_return && !(way & WAY_HAS_BLOCK) ? -1 : way;
 }
 
-static void add_way(struct flow *flow, struct node *node, int way)
+static void add_way(struct choice *choice, struct flow_node *node, int way)
 {
 	if (!node || node->ways >> way & 1)
 		return;
@@ -619,64 +323,53 @@ static void add_way(struct flow *flow, struct node *node, int way)
 	if (node->is_pending)
 		return;
 	node->is_pending = true;
-	flow->pending[flow->nr_pending++] = node;
+	choice->graph.pending[choice->graph.nr_pending++] = node;
 }
 
-/* Goes all ways through the function, to see whether the points keep the header's promise. */
-static bool keeps_promise(struct flow *flow)
+/* Follows every path through the function to check the promise of the header. */
+static bool keeps_promise(struct choice *choice)
 {
 	bool is_kept = true;
 
-	add_way(flow, flow->at[0], 0);
-	while (flow->nr_pending > 0) {
-		struct node *node = flow->pending[--flow->nr_pending];
+	add_way(choice, choice->graph.at[0], 0);
+	while (choice->graph.nr_pending > 0) {
+		struct flow_node *node = choice->graph.pending[--choice->graph.nr_pending];
 
 		node->is_pending = false;
 		for (int way = 0; way < NR_WAYS && is_kept; way++) {
-			int next = node->ways >> way & 1 ? pass_node(flow, node, way) : way;
+			int next = node->ways >> way & 1 ? pass_node(choice, node, way) : way;
 
 			is_kept = next >= 0;
 			if (is_kept && node->ways >> way & 1) {
-				add_way(flow, node->taken, next);
-				add_way(flow, node->passed, next);
+				add_way(choice, node->taken, next);
+				add_way(choice, node->next, next);
 			}
 		}
 	}
 	return is_kept;
 }
 
-/* True if instructions that are reached share bytes: a probe on one would change another. */
-static bool overlaps(const struct flow *flow)
-{
-	for (size_t i = 0; i < flow->nr_nodes; i++) {
-		const struct node *node = flow->nodes[i];
-
-		for (uint32_t byte = 1; byte < node->instruction.info.length; byte++)
-			if (flow->at[node->offset + byte])
-				return true;
-	}
-	return false;
-}
-
-static int collect(const struct flow *flow, struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
+static int collect(const struct choice *choice,
+		   struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
 {
 	int nr = 0;
 
-	for (uint64_t offset = 0; offset < flow->function->size_bytes; offset++) {
-		const struct node *node = flow->at[offset];
+	for (uint64_t offset = 0; offset < choice->graph.function->size_bytes; offset++) {
+		const struct flow_node *node = choice->graph.at[offset];
 
 		if (!node || !(node->is_chosen || node->notes_size))
 			continue;
-		if (nr == SINGLE_TRAP_MAX_POINTS || !describe(flow, node, &ret[nr]))
+		if (nr == SINGLE_TRAP_MAX_POINTS || !describe(choice, node, &ret[nr]))
 			return -ENOTSUP;
-		placement_describe(flow->code + offset, flow->function->size_bytes - offset,
-				   flow->kernel, &ret[nr].instruction);
+		placement_describe(choice->graph.code + offset,
+				   choice->graph.function->size_bytes - offset,
+				   choice->graph.kernel, &ret[nr].instruction);
 		nr++;
 	}
 	return nr;
 }
 
-/* Whether a function's symbol is within another function. */
+/* A search for symbols of functions inside another function. */
 struct inner_entry {
 	const struct elf_image *image;
 	const struct elf_function *function;
@@ -715,17 +408,17 @@ static int check_entries(const struct elf_image *image, const struct elf_functio
 	return err ? err : span.is_entered ? -ENOTSUP : 0;
 }
 
-static int find_points(struct flow *flow, struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
+static int find_points(struct choice *choice, struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
 {
-	int err = follow_from_entry(flow);
+	int err = flow_graph_follow(&choice->graph);
 
-	if (!err && overlaps(flow))
+	if (!err && flow_graph_overlaps(&choice->graph))
 		err = -ENOTSUP;
 	if (!err)
-		err = choose_all(flow);
-	if (!err && (!choose_sizes(flow) || !keeps_promise(flow)))
+		err = choose_blocks(choice);
+	if (!err && (!choose_sizes(choice) || !keeps_promise(choice)))
 		err = -ENOTSUP;
-	return err ? err : collect(flow, ret);
+	return err ? err : collect(choice, ret);
 }
 
 int single_trap_points_find(const struct elf_image *image, const struct elf_function *function,
@@ -734,28 +427,28 @@ int single_trap_points_find(const struct elf_image *image, const struct elf_func
 {
 	static const uint8_t arguments[] = {REGISTER_DI, REGISTER_SI, REGISTER_DX,
 					    REGISTER_CX, 8,	      9};
-	struct flow *flow;
+	struct choice *choice;
 	int nr;
 
 	if (!image->is_x86_64 || function->size_bytes == 0 ||
 	    function->size_bytes > CODE_FLOW_MAX_BYTES || size_arg < 0 ||
 	    (size_t)size_arg >= ARRAY_SIZE(arguments))
 		return 0;
-	flow = calloc(1, sizeof(*flow));
-	if (!flow)
+	choice = calloc(1, sizeof(*choice));
+	if (!choice)
 		return -ENOMEM;
-	nr = flow_init(flow, image, function, kernel);
-	flow->size_register = arguments[size_arg];
+	nr = flow_graph_init(&choice->graph, image, function, kernel);
+	choice->size_register = arguments[size_arg];
 	if (nr == 0)
-		nr = find_points(flow, ret);
-	if (flow->returns.error)
-		nr = flow->returns.error;
+		nr = find_points(choice, ret);
+	if (choice->graph.returns.error)
+		nr = choice->graph.returns.error;
 	if (nr > 0) {
 		int err = check_entries(image, function);
 
 		nr = err ? err : nr;
 	}
-	flow_deinit(flow);
-	free(flow);
+	flow_graph_deinit(&choice->graph);
+	free(choice);
 	return nr == -ENOTSUP ? 0 : nr;
 }
