@@ -4,6 +4,7 @@
 #include "tools/leakprobe_report.h"
 #include "probes/plan/allocator_plan.h"
 #include "common/proc/process_view.h"
+#include "probes/resources/registered_resources.h"
 #include "probes/resources/resource_plan.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
@@ -54,7 +55,7 @@ struct options {
 	pid_t pid; /* 0: not given */
 	const char *lib, *exe;
 	bool mismatch, dry_run, all, no_heap;
-	struct resource_wishes resources;
+	struct resource_specs resources;
 };
 
 /* A command's status is one of enum diag_exit. */
@@ -370,7 +371,7 @@ static int delete_of_process(const struct uprobe_list *list, pid_t pid, size_t *
 
 	if (err)
 		return err;
-	err = resource_plan_registered(&set, pid, &schemas);
+	err = registered_resources_add(&set, pid, &schemas);
 	if (!err)
 		err = delete_matching(list, matches_set, &set, nr_deleted);
 	probe_set_deinit(&set);
@@ -424,8 +425,8 @@ static int parse_pid(const char *text, pid_t *ret)
 
 static int add_resource(struct options *options, const char *option, const char *argument)
 {
-	return resource_wishes_add(&options->resources, option, argument) ? DIAG_EXIT_USAGE
-									  : DIAG_EXIT_OK;
+	return resource_specs_add(&options->resources, option, argument) ? DIAG_EXIT_USAGE
+									 : DIAG_EXIT_OK;
 }
 
 /* Sets one option; returns an exit status. */
@@ -538,6 +539,6 @@ int main(int argc, char **argv)
 	/* A closed pipe is a failed write, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	status = run(argc, argv, &options);
-	resource_wishes_deinit(&options.resources);
+	resource_specs_deinit(&options.resources);
 	return finish_output(status);
 }

@@ -350,10 +350,10 @@ static int parse_option(int opt, struct session_options *options, pid_t **pids)
 		err = parse_sizes(optarg, &options->config);
 		break;
 	case OPTION_PAIR:
-		err = resource_wishes_add(options->resources, "--pair", optarg);
+		err = resource_specs_add(options->resources, "--pair", optarg);
 		break;
 	case OPTION_REF:
-		err = resource_wishes_add(options->resources, "--ref", optarg);
+		err = resource_specs_add(options->resources, "--ref", optarg);
 		break;
 	case OPTION_NO_HEAP:
 		options->config.no_heap = true;
@@ -448,7 +448,7 @@ static int run_with_top(struct session_options *options)
 int main(int argc, char **argv)
 {
 	_cleanup_free_ pid_t *pids = NULL;
-	struct resource_wishes resources = {0};
+	struct resource_specs resources = {0};
 	struct session_options options = {
 		.view_fd = -1,
 		.resources = &resources,
@@ -474,6 +474,6 @@ int main(int argc, char **argv)
 		status = run_with_top(&options);
 	else
 		status = session_run(&options) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
-	resource_wishes_deinit(&resources);
+	resource_specs_deinit(&resources);
 	return status;
 }

@@ -8,7 +8,8 @@
 #ifndef LEAKTOOLS_RECORDER_LAUNCH_H
 #define LEAKTOOLS_RECORDER_LAUNCH_H
 
-#include "probes/resources/resource_plan.h"
+#include "probes/plan/probe_set.h"
+#include "probes/resources/resource_specs.h"
 
 #include <sys/types.h>
 
@@ -20,7 +21,7 @@ struct launched {
 struct launch_options {
 	bool own_stdout; /* ours is for the recording: the command's is our standard error */
 	bool operators;	 /* allocator_plan_pid()'s */
-	const struct resource_wishes *resources;
+	const struct resource_specs *resources;
 };
 
 /*

@@ -9,6 +9,8 @@
 #include "common/proc/process_status.h"
 #include "common/proc/process_view.h"
 #include "probes/plan/allocator_plan.h"
+#include "probes/resources/registered_resources.h"
+#include "probes/resources/resource_plan.h"
 #include "recorder/events/attach.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/processes/launch.h"
@@ -206,7 +208,7 @@ static int plan_resources(struct probe_set *set, pid_t pid, const struct session
 {
 	return options->resources->nr
 		       ? resource_plan_pid(set, pid, options->resources)
-		       : resource_plan_registered(set, pid, &options->resources->schemas);
+		       : registered_resources_add(set, pid, &options->resources->schemas);
 }
 
 /* Adds what is to be recorded of a process to the session's probes. */

@@ -7,7 +7,7 @@
 #define LEAKTOOLS_RECORDER_SESSION_H
 
 #include "common/live_status.h"
-#include "probes/resources/resource_plan.h"
+#include "probes/resources/resource_specs.h"
 #include "recorder/events/record_events.h"
 
 #include <stdint.h>
@@ -24,8 +24,8 @@ struct session_options {
 	int compression_level;	/* zstd's, 0: none */
 	bool mismatch;		/* C++'s operators are recorded, too, and releases' stacks */
 	struct record_config config;
-	struct resource_wishes *resources; /* what is recorded besides memory */
-	int argc;			   /* the tool's own command line, for the file's header */
+	struct resource_specs *resources; /* what is recorded besides memory */
+	int argc;			  /* the tool's own command line, for the file's header */
 	char *const *argv;
 	/* A pipe whose reader shows the recording, taken over; -1: none; and what it is told
 	 * besides. */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/resources/registered_resources.h"
+
+#include "probes/plan/exit_plan.h"
+#include "probes/tracefs/tracefs_uprobes.h"
+
+#include "common/diag.h"
+#include "common/proc/process_maps.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What the event's definition says of the call. */
+static void learn_call(struct resource_call *call, const struct uprobe *there,
+		       enum resource_stage stage)
+{
+	char field[RESOURCE_FIELD_MAX + 1];
+
+	if (stage == RESOURCE_EXIT) {
+		snprintf(field, sizeof(field), "%.*s", (int)strcspn(there->fetch_args, "="),
+			 there->fetch_args);
+		resource_return_field_parse(field, call);
+	} else if (strncmp(there->fetch_args, RESOURCE_FIELD_AT "=",
+			   strlen(RESOURCE_FIELD_AT "=")) == 0) {
+		call->place = RESOURCE_STORED;
+	}
+}
+
+/* The probe that @there is, among those of @file. */
+static int add_probe(struct probe_file *file, const struct uprobe *there,
+		     struct resource_schemas *schemas)
+{
+	struct resource_event event;
+	struct resource_call *row;
+	struct probe *probe;
+	int err;
+
+	err = resource_event_parse(there->event, &event);
+	/* Another version's: no exception could pass it. */
+	if (!err && there->is_return)
+		return 0;
+	if (!err)
+		err = resource_schemas_add(schemas, &event, &row);
+	if (err)
+		return err;
+	probe = probe_file_append(file);
+	if (!probe)
+		return -ENOMEM;
+	snprintf(probe->symbol, sizeof(probe->symbol), "%s", row->function);
+	probe->schema = &row->schema;
+	probe->point = event.stage == RESOURCE_EXIT ? PROBE_EXIT : PROBE_ENTRY;
+	probe->offset = there->offset;
+	probe->function_offset = there->offset - exit_plan_from_entry(there->fetch_args);
+	learn_call(row, there, event.stage);
+	snprintf(probe->event, sizeof(probe->event), "%s", there->event);
+	probe->fetch_args = strdup(there->fetch_args);
+	return probe->fetch_args ? 0 : -ENOMEM;
+}
+
+/* Whether a probe of leakprobe's, of a resource, may be on the file with that hash. */
+static bool is_on_file(const struct uprobe *probe, uint32_t inode_hash, struct group_name *ret)
+{
+	struct resource_event event;
+
+	return group_name_parse(probe->group, ret) == 0 && ret->owner == GROUP_OF_LEAKPROBE &&
+	       ret->inode_hash == inode_hash && resource_event_parse(probe->event, &event) == 0;
+}
+
+/* True of a pool's: those are planned wherever a program has some. */
+static bool is_planned(const struct probe_set *set, const struct uprobe *probe)
+{
+	for (size_t i = 0; i < set->nr_files; i++) {
+		const struct probe_file *file = &set->files[i];
+
+		for (size_t j = 0; j < file->nr_probes && strcmp(file->group, probe->group) == 0;
+		     j++)
+			if (strcmp(file->probes[j].event, probe->event) == 0)
+				return true;
+	}
+	return false;
+}
+
+static int add_file(struct probe_set *set, const struct mapped_file *mapped,
+		    const struct uprobe_list *list, struct resource_schemas *schemas)
+{
+	uint32_t inode_hash = group_name_inode_hash(mapped->stat.st_dev, mapped->stat.st_ino);
+	struct probe_file file = {.fd = -1, .has_resources = true};
+	struct group_name name = {0}, group;
+	int err = 0;
+
+	for (size_t i = 0; i < list->nr && !err; i++) {
+		if (!is_on_file(&list->probes[i], inode_hash, &group) ||
+		    is_planned(set, &list->probes[i]))
+			continue;
+		if (!file.path) {
+			struct elf_image image;
+
+			const struct probe_source source = {.image = &image,
+							    .stat = &mapped->stat,
+							    .path = mapped->path,
+							    .display = mapped->display};
+
+			if (elf_image_init(&image, mapped->fd))
+				break;
+			err = probe_file_set_source(&file, &source, "resources", &name);
+			elf_image_deinit(&image);
+		}
+		/* Those of another build that had that inode watch nothing. */
+		if (!err && group.build_hash == name.build_hash)
+			err = add_probe(&file, &list->probes[i], schemas);
+	}
+	if (!err && file.nr_probes)
+		err = probe_file_set_group(&file, &name);
+	if (!err && file.nr_probes)
+		err = probe_set_append(set, &file);
+	probe_file_deinit(&file);
+	return err;
+}
+
+int registered_resources_add(struct probe_set *set, pid_t pid, struct resource_schemas *schemas)
+{
+	struct mapped_files files;
+	struct uprobe_list list;
+	int err = tracefs_uprobes_read(&list, false);
+
+	if (err)
+		return err;
+	err = list.nr ? mapped_files_open(&files, pid) : 0;
+	if (!err && list.nr) {
+		for (size_t i = 0; i < files.nr && !err; i++)
+			err = add_file(set, &files.files[i], &list, schemas);
+		mapped_files_deinit(&files);
+		if (err)
+			diag_error("cannot take the probes of resources: %s", strerror(-err));
+	}
+	uprobe_list_deinit(&list);
+	return err;
+}
