@@ -4,6 +4,7 @@
 #include "probes/elf/landing_pads.h"
 
 #include "common/scope.h"
+#include "test/support/code_cases.h"
 #include "test/support/code_file.h"
 
 #include <dlfcn.h>
@@ -12,15 +13,16 @@
 
 #include <cmocka.h>
 
-static bool may_return(const uint8_t *code, size_t size_bytes, uint32_t first_argument)
+static bool may_return(const char *name, uint32_t first_argument)
 {
+	const struct code_case *code = code_case_find(name);
 	struct register_state registers = register_state_unknown();
 	struct code_returns returns;
 	struct code_file file;
 	bool result;
 
 	registers.values[REGISTER_DI] = value_make(VALUE_CONSTANT, first_argument);
-	code_file_init(&file, code, size_bytes);
+	code_file_init(&file, code->code, code_case_size(code));
 	code_returns_init(&returns, &file.image, CODE_FILE_OFFSET);
 	result = code_may_return(&returns, CODE_FILE_OFFSET, &registers);
 	assert_int_equal(returns.error, 0);
@@ -30,50 +32,36 @@ static bool may_return(const uint8_t *code, size_t size_bytes, uint32_t first_ar
 	return result;
 }
 
-#define MAY_RETURN(argument, ...)                                                                  \
-	may_return((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), argument)
-
 static void what_never_returns_is_known(void **state)
 {
-	assert_true(MAY_RETURN(0, 0xc3));		    /* ret */
-	assert_false(MAY_RETURN(0, 0xf4));		    /* hlt */
-	assert_false(MAY_RETURN(0, 0x0f, 0x0b));	    /* ud2 */
-	assert_false(MAY_RETURN(0, 0xeb, 0xfe));	    /* jmp to itself */
-	assert_true(MAY_RETURN(0, 0xcc, 0xc3));		    /* int3; ret */
-	assert_true(MAY_RETURN(0, 0x0f, 0x05, 0xc3));	    /* syscall; ret */
-	assert_true(MAY_RETURN(0, 0xff, 0xe0));		    /* jmp *%rax */
-	assert_true(MAY_RETURN(0, 0xff, 0x25, 0, 0, 0, 0)); /* jmp *0(%rip), as in a PLT */
-	assert_true(MAY_RETURN(0, 0x06));		    /* no instruction */
-	assert_true(MAY_RETURN(0, 0x90));		    /* nop, and the segment's end */
-	assert_true(MAY_RETURN(0, 0xe9, 0, 0x10, 0, 0));    /* jmp out of the segment */
-	assert_true(MAY_RETURN(0, 0x66, 0xeb, 0xfd));	    /* processors differ */
-	/* call 1f; ret; 1: hlt, and the same with a ret there */
-	assert_false(MAY_RETURN(0, 0xe8, 0x01, 0, 0, 0, 0xc3, 0xf4));
-	assert_true(MAY_RETURN(0, 0xe8, 0x01, 0, 0, 0, 0xc3, 0xc3));
-	/* call *%rax; hlt, and call *%rax; ret */
-	assert_false(MAY_RETURN(0, 0xff, 0xd0, 0xf4));
-	assert_true(MAY_RETURN(0, 0xff, 0xd0, 0xc3));
-	/* calls itself: 1: call 1b; ret */
-	assert_true(MAY_RETURN(0, 0xe8, 0xfb, 0xff, 0xff, 0xff, 0xc3));
+	assert_true(may_return("ret", 0));
+	assert_false(may_return("hlt", 0));
+	assert_false(may_return("ud2", 0));
+	assert_false(may_return("jmp_to_itself", 0));
+	assert_true(may_return("int3", 0));
+	assert_true(may_return("syscall", 0));
+	assert_true(may_return("indirect_jmp", 0));
+	assert_true(may_return("plt_jmp", 0));
+	assert_true(may_return("no_instruction", 0));
+	assert_true(may_return("end_of_segment", 0));
+	assert_true(may_return("jmp_out_of_segment", 0));
+	assert_true(may_return("prefixed_jmp", 0));
+	assert_false(may_return("calls_hlt", 0));
+	assert_true(may_return("calls_ret", 0));
+	assert_false(may_return("indirect_call_hlt", 0));
+	assert_true(may_return("indirect_call_ret", 0));
+	assert_true(may_return("calls_itself", 0));
 }
 
 static void arguments_decide_on_a_return(void **state)
 {
-	/* and $1,%edi; mov %edi,%ebx; call 2f; test %ebx,%ebx; jne 1f; ret; 1: hlt; 2: ret */
-#define BY_ARGUMENT                                                                                \
-	0x83, 0xe7, 0x01, 0x89, 0xfb, 0xe8, 0x06, 0, 0, 0, 0x85, 0xdb, 0x75, 0x01, 0xc3, 0xf4, 0xc3
-	/* The same with %ecx, which the call changes */
-#define BY_LOST                                                                                    \
-	0x83, 0xe7, 0x01, 0x89, 0xf9, 0xe8, 0x06, 0, 0, 0, 0x85, 0xc9, 0x75, 0x01, 0xc3, 0xf4, 0xc3
-	/* test %edi,%edi; je 1f; mov $1,%edi; 1: test %edi,%edi; jne 2f; ret; 2: hlt */
-#define BY_EITHER 0x85, 0xff, 0x74, 0x05, 0xbf, 0x01, 0, 0, 0, 0x85, 0xff, 0x75, 0x01, 0xc3, 0xf4
-	assert_false(MAY_RETURN(1, BY_ARGUMENT));
-	assert_false(MAY_RETURN(3, BY_ARGUMENT));
-	assert_true(MAY_RETURN(0, BY_ARGUMENT));
-	assert_true(MAY_RETURN(2, BY_ARGUMENT));
-	assert_true(MAY_RETURN(1, BY_LOST));
-	assert_false(MAY_RETURN(5, BY_EITHER));
-	assert_true(MAY_RETURN(0, BY_EITHER));
+	assert_false(may_return("by_argument", 1));
+	assert_false(may_return("by_argument", 3));
+	assert_true(may_return("by_argument", 0));
+	assert_true(may_return("by_argument", 2));
+	assert_true(may_return("by_lost_register", 1));
+	assert_false(may_return("by_either", 5));
+	assert_true(may_return("by_either", 0));
 }
 
 /* This process's C library. */

@@ -4,6 +4,7 @@
  * code; and all functions of this machine's libraries, against what objdump shows.
  */
 #include "probes/sites/function_exits.h"
+#include "test/support/code_cases.h"
 #include "test/support/code_file.h"
 
 #include "common/scope.h"
@@ -19,53 +20,32 @@
 
 #include <cmocka.h>
 
-#define CODE(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
-
 struct exits_case {
-	const char *name;
-	const uint8_t *code;
-	size_t size_bytes;
-	size_t function_bytes; /* 0: all of it */
-	int nr;		       /* or -ENOTSUP */
-	uint64_t exits[4];     /* in the code */
+	const char *name;  /* of the code, in test_function_exits.S */
+	int nr;		   /* or -ENOTSUP */
+	uint64_t exits[4]; /* in the code */
 };
 
 static const struct exits_case cases[] = {
-	{"one return", CODE(0x31, 0xc0, 0xc3), 0, 1, {2}},
-	/* test %rdi,%rdi; je 1f; ret; 1: xor %eax,%eax; ret */
-	{"two", CODE(0x48, 0x85, 0xff, 0x74, 0x01, 0xc3, 0x31, 0xc0, 0xc3), 0, 2, {5, 8}},
-	{"rep ret", CODE(0xf3, 0xc3), 0, 1, {0}},
-	/* mov $0xc3c3c3c3,%eax; ret */
-	{"bytes of an immediate are none", CODE(0xb8, 0xc3, 0xc3, 0xc3, 0xc3, 0xc3), 0, 1, {5}},
-	/* jmp 1f; .byte 0xc3, 0xc3; 1: ret */
-	{"what nothing leads to is none", CODE(0xeb, 0x02, 0xc3, 0xc3, 0xc3), 0, 1, {4}},
-	/* 0: test; jne 0; ret */
-	{"a loop", CODE(0x48, 0x85, 0xff, 0x75, 0xfb, 0xc3), 0, 1, {5}},
-	{"ret $8", CODE(0xc2, 0x08, 0x00), 0, -ENOTSUP, {0}},
-	{"lret", CODE(0xcb), 0, -ENOTSUP, {0}},
-	{"data16 ret", CODE(0x66, 0xc3), 0, -ENOTSUP, {0}},
-	{"jmp *%rax", CODE(0xff, 0xe0), 0, -ENOTSUP, {0}},
-	{"jmp *8(%rax)", CODE(0xff, 0x60, 0x08), 0, -ENOTSUP, {0}},
-	{"jmp *pointer(%rip), which nothing fills",
-	 CODE(0xff, 0x25, 0x00, 0x10, 0x00, 0x00),
-	 0,
-	 -ENOTSUP,
-	 {0}},
-	/* je 1f; ud2; 1: hlt */
-	{"never", CODE(0x74, 0x02, 0x0f, 0x0b, 0xf4), 0, -ENOTSUP, {0}},
-	{"no instruction", CODE(0x06), 0, -ENOTSUP, {0}},
-	{"cut off", CODE(0x48, 0x8b), 0, -ENOTSUP, {0}},
-	{"out of the code", CODE(0xe9, 0x00, 0x01, 0x00, 0x00), 0, -ENOTSUP, {0}},
-	/* The call is the function's last instruction: it does not return, and 0xc3 is not its. */
-	{"a call at the end",
-	 CODE(0x74, 0x01, 0xc3, 0xe8, 0x00, 0x00, 0x00, 0x00, 0xc3),
-	 8,
-	 1,
-	 {2}},
-	/* The jump is to code whose bounds nothing tells. */
-	{"beyond the symbol", CODE(0xeb, 0x02, 0x90, 0x90, 0xc3), 2, -ENOTSUP, {0}},
-	/* je 1f; mov $0xc3,%al; ret; and 1: in the middle of the mov */
-	{"overlapping", CODE(0x74, 0x01, 0xb0, 0xc3, 0xc3), 0, -ENOTSUP, {0}},
+	{"one_return", 1, {2}},
+	{"two", 2, {5, 8}},
+	{"rep_ret", 1, {0}},
+	{"bytes_of_an_immediate_are_none", 1, {5}},
+	{"what_nothing_leads_to_is_none", 1, {4}},
+	{"a_loop", 1, {5}},
+	{"ret_8", -ENOTSUP, {0}},
+	{"lret", -ENOTSUP, {0}},
+	{"data16_ret", -ENOTSUP, {0}},
+	{"jmp_rax", -ENOTSUP, {0}},
+	{"jmp_8_rax", -ENOTSUP, {0}},
+	{"jmp_pointer_rip_which_nothing_fills", -ENOTSUP, {0}},
+	{"never", -ENOTSUP, {0}},
+	{"no_instruction", -ENOTSUP, {0}},
+	{"cut_off", -ENOTSUP, {0}},
+	{"out_of_the_code", -ENOTSUP, {0}},
+	{"a_call_at_the_end", 1, {2}},
+	{"beyond_the_symbol", -ENOTSUP, {0}},
+	{"overlapping", -ENOTSUP, {0}},
 };
 
 static int find(const struct elf_image *image, uint64_t offset, uint64_t size_bytes,
@@ -85,13 +65,13 @@ static int find(const struct elf_image *image, uint64_t offset, uint64_t size_by
 
 static void check_case(const struct exits_case *test)
 {
+	const struct code_case *code = code_case_find(test->name);
 	struct function_exits exits = {0};
 	struct code_file file;
 	int err;
 
-	code_file_init(&file, test->code, test->size_bytes);
-	err = find(&file.image, CODE_FILE_OFFSET,
-		   test->function_bytes ? test->function_bytes : test->size_bytes, &exits);
+	code_file_init(&file, code->code, code_case_size(code));
+	err = find(&file.image, CODE_FILE_OFFSET, code_case_function_size(code), &exits);
 	if (test->nr < 0) {
 		if (err != test->nr || !exits.why)
 			fail_msg("%s: %d", test->name, err);
@@ -111,20 +91,18 @@ static void each_rule_holds(void **state)
 		check_case(&cases[i]);
 }
 
-/* test; je 1f; push %rbx; pop %rbx; ret; 1: xor; jmp -; ret and so on */
-static const uint8_t plain_code[] = {0x48, 0x85, 0xff, 0x74, 0x05, 0x53, 0x5b, 0x90,
-				     0x90, 0xc3, 0x31, 0xc0, 0xeb, 0xf7, 0x0f, 0x0b};
-
 static void cut_off_code_is_survived(void **state)
 {
-	for (size_t size = 1; size < sizeof(plain_code); size++) {
+	const struct code_case *plain = code_case_find("plain");
+
+	for (size_t size = 1; size < code_case_size(plain); size++) {
 		struct function_exits exits;
 		struct code_file file;
 
-		code_file_init(&file, plain_code, size);
+		code_file_init(&file, plain->code, size);
 		if (find(&file.image, CODE_FILE_OFFSET, size, &exits) == 0)
 			for (size_t i = 0; i < exits.nr; i++)
-				assert_int_equal(plain_code[exits.offsets[i] - CODE_FILE_OFFSET],
+				assert_int_equal(plain->code[exits.offsets[i] - CODE_FILE_OFFSET],
 						 0xc3);
 		code_file_deinit(&file);
 	}
@@ -158,14 +136,7 @@ static void random_code_is_survived(void **state)
 	}
 }
 
-/*
- * xor %eax,%eax; ret; and behind it, where only an exception comes to: mov %ecx,%eax; ret. Then the
- * LSDA, of bytes: no base, no types, uleb128, 8 bytes of two call sites, the second with that pad.
- */
-static const uint8_t code_with_pad[] = {0x31, 0xc0, 0xc3, 0x89, 0xc8, 0xc3, 0xff, 0xff, 0x01,
-					0x08, 0x00, 0x01, 0x00, 0x00, 0x01, 0x01, 0x03, 0x00};
-
-#define PADS_AT 6
+#define PADS_AT 6 /* size of the function "with_pad", which its LSDA follows */
 
 /* A CIE with the letters zLR, and an FDE of the code's first six bytes. */
 static void make_frame_info(uint8_t ret[56], int32_t pads)
@@ -199,23 +170,25 @@ static int find_with_pads(const uint8_t *code, size_t size_bytes, int32_t pads,
 
 static void landing_pads_lead_to_exits(void **state)
 {
+	const struct code_case *pad = code_case_find("with_pad");
 	struct function_exits exits = {0};
+	size_t all = code_case_size(pad);
 
-	assert_int_equal(find_with_pads(code_with_pad, sizeof(code_with_pad), PADS_AT, &exits), 0);
+	assert_int_equal(find_with_pads(pad->code, all, PADS_AT, &exits), 0);
 	assert_int_equal(exits.nr, 2);
 	assert_int_equal(exits.offsets[0], CODE_FILE_OFFSET + 2);
 	assert_int_equal(exits.offsets[1], CODE_FILE_OFFSET + 5);
 	/* A table that is cut off, is elsewhere, or leads out of the code. */
-	for (size_t size = PADS_AT; size < sizeof(code_with_pad); size++)
-		assert_int_equal(find_with_pads(code_with_pad, size, PADS_AT, &exits), -ENOTSUP);
-	assert_int_equal(find_with_pads(code_with_pad, sizeof(code_with_pad), 0x100000, &exits),
-			 -ENOTSUP);
+	for (size_t size = PADS_AT; size < all; size++)
+		assert_int_equal(find_with_pads(pad->code, size, PADS_AT, &exits), -ENOTSUP);
+	assert_int_equal(find_with_pads(pad->code, all, 0x100000, &exits), -ENOTSUP);
 	for (int byte = 0; byte < 256; byte++) {
-		uint8_t code[sizeof(code_with_pad)];
+		uint8_t code[32];
 
-		memcpy(code, code_with_pad, sizeof(code));
-		code[sizeof(code) - 2] = (uint8_t)byte;
-		if (find_with_pads(code, sizeof(code), PADS_AT, &exits) == 0)
+		assert_true(all <= sizeof(code));
+		memcpy(code, pad->code, all);
+		code[all - 2] = (uint8_t)byte;
+		if (find_with_pads(code, all, PADS_AT, &exits) == 0)
 			for (size_t i = 0; i < exits.nr; i++)
 				assert_int_equal(code[exits.offsets[i] - CODE_FILE_OFFSET], 0xc3);
 	}

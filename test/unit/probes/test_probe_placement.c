@@ -8,6 +8,7 @@
 #include "probes/x86/placement.h"
 #include "probes/sites/probe_arch.h"
 #include "probes/plan/allocator_plan.h"
+#include "test/support/code_cases.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,173 +24,58 @@
 static const struct placement_kernel old_kernel = {.emulates_long_nops = false};
 static const struct placement_kernel new_kernel = {.emulates_long_nops = true};
 
-struct code_case {
-	const char *name;
-	const uint8_t *code;
-	size_t size_bytes;
+struct placement_case {
+	const char *name; /* of the code, in test_probe_placement.S */
 	int nr_args;
 	uint64_t offset;
 	enum placement_class class;
 };
 
-#define CODE(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
-
-/* free of glibc 2.36 (Debian 12), whole: test %rdi,%rdi; je ... */
-static const uint8_t glibc_free[] = {
-	0x48, 0x85, 0xff, 0x0f, 0x84, 0xbf, 0x00, 0x00, 0x00, 0x55, 0x48, 0x8d, 0x77, 0xf0, 0x53,
-	0x48, 0x83, 0xec, 0x18, 0x48, 0x8b, 0x1d, 0xd6, 0x9e, 0x13, 0x00, 0x48, 0x8b, 0x47, 0xf8,
-	0x64, 0x8b, 0x2b, 0xa8, 0x02, 0x75, 0x5b, 0x48, 0x8b, 0x15, 0x5c, 0x9e, 0x13, 0x00, 0x64,
-	0x48, 0x83, 0x3a, 0x00, 0x0f, 0x84, 0x99, 0x00, 0x00, 0x00, 0x48, 0x8d, 0x3d, 0x32, 0xad,
-	0x13, 0x00, 0xa8, 0x04, 0x74, 0x26, 0x48, 0x8b, 0x15, 0x37, 0xa4, 0x13, 0x00, 0x48, 0x8d,
-	0x04, 0x95, 0x00, 0x00, 0x00, 0x00, 0x48, 0xf7, 0xd8, 0x48, 0x85, 0xd2, 0x48, 0xc7, 0xc2,
-	0x00, 0x00, 0x00, 0xfc, 0x48, 0x0f, 0x44, 0xc2, 0x48, 0x21, 0xf0, 0x48, 0x8b, 0x38, 0x31,
-	0xd2, 0xe8, 0xc1, 0xd1, 0xff, 0xff, 0x64, 0x89, 0x2b, 0x48, 0x83, 0xc4, 0x18, 0x5b, 0x5d,
-	0xc3, 0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00, 0x8b, 0x15, 0x12, 0xa4, 0x13, 0x00, 0x85,
-	0xd2, 0x75, 0x26, 0x48, 0x39, 0x05, 0xcf, 0xa3, 0x13, 0x00, 0x73, 0x1d, 0x48, 0x3d, 0x00,
-	0x00, 0x00, 0x02, 0x77, 0x15, 0x48, 0x83, 0xe0, 0xf8, 0x48, 0x89, 0x05, 0xba, 0xa3, 0x13,
-	0x00, 0x48, 0x01, 0xc0, 0x48, 0x89, 0x05, 0xa0, 0xa3, 0x13, 0x00, 0x48, 0x89, 0xf7, 0xe8,
-	0x08, 0xba, 0xff, 0xff, 0x64, 0x89, 0x2b, 0x48, 0x83, 0xc4, 0x18, 0x5b, 0x5d, 0xc3, 0x66,
-	0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3, 0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00, 0x48, 0x8b,
-	0x15, 0xb9, 0x9d, 0x13, 0x00, 0x48, 0x89, 0x3c, 0x24, 0x64, 0x80, 0x3a, 0x00, 0x0f, 0x85,
-	0x52, 0xff, 0xff, 0xff, 0x48, 0x89, 0x74, 0x24, 0x08, 0xe8, 0x31, 0xf2, 0xff, 0xff, 0x48,
-	0x8b, 0x3c, 0x24, 0x48, 0x8b, 0x74, 0x24, 0x08, 0x48, 0x8b, 0x47, 0xf8, 0xe9, 0x36, 0xff,
-	0xff, 0xff};
-
-/* The beginning of its malloc: push %r12; push %rbp; push %rbx; mov %rdi,%rbx ... */
-static const uint8_t glibc_malloc[] = {
-	0x41, 0x54, 0x55, 0x53, 0x48, 0x89, 0xfb, 0x48, 0x83, 0xec, 0x10, 0x80, 0x3d,
-	0x46, 0x1b, 0x14, 0x00, 0x00, 0x0f, 0x84, 0xf8, 0x01, 0x00, 0x00, 0x48, 0x85,
-	0xdb, 0x0f, 0x88, 0xfd, 0x01, 0x00, 0x00, 0x48, 0x8d, 0x43, 0x17, 0x31, 0xed,
-	0x48, 0x83, 0xf8, 0x1f, 0x76, 0x0c, 0x48, 0x83, 0xe0, 0xf0, 0x48, 0x8d, 0x68,
-	0xef, 0x48, 0xc1, 0xed, 0x04, 0x4c, 0x8b, 0x25, 0x08, 0xa4, 0x13, 0x00};
-
-static const struct code_case cases[] = {
-	{"glibc_free", glibc_free, sizeof(glibc_free), 1, 3, PLACEMENT_EMULATED},
-	{"glibc_malloc", glibc_malloc, sizeof(glibc_malloc), 1, 0, PLACEMENT_EMULATED},
-	/* endbr64; test %rdi,%rdi; je 1f; push %rbp; mov %rdi,%rbp; pop %rbp; 1: ret */
-	{"cet_free",
-	 CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x85, 0xff, 0x74, 0x05, 0x55, 0x48, 0x89, 0xfd, 0x5d,
-	      0xc3),
-	 1, 7, PLACEMENT_EMULATED},
-	/* endbr64; push %r12; push %rbp; mov %rdi,%rbp; pop %rbp; pop %r12; ret */
-	{"cet_malloc",
-	 CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x54, 0x55, 0x48, 0x89, 0xfd, 0x5d, 0x41, 0x5c, 0xc3),
-	 1, 4, PLACEMENT_EMULATED},
-	/* endbr64; mov %rdi,%rax; mul %rsi; jo 1f; push %rbx; pop %rbx; 1: ret */
-	{"cet_calloc",
-	 CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf8, 0x48, 0xf7, 0xe6, 0x70, 0x02, 0x53, 0x5b,
-	      0xc3),
-	 2, 10, PLACEMENT_EMULATED},
-	/* endbr64; mov %rsi,%rax; mul %rdi; jo 1f; xor %eax,%eax; 1: ret */
-	{"cet_divided",
-	 CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf0, 0x48, 0xf7, 0xe7, 0x70, 0x02, 0x31, 0xc0,
-	      0xc3),
-	 3, 0, PLACEMENT_STEPPED},
-	/* endbr64; mov %rdi,%rax; mov %rsi,%rdi; mov %rax,%rsi; push %rbx; pop %rbx; ret */
-	{"cet_moved",
-	 CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xc6, 0x53,
-	      0x5b, 0xc3),
-	 2, 0, PLACEMENT_STEPPED},
-	/* endbr64; jmp .+200 */
-	{"cet_forward", CODE(0xf3, 0x0f, 0x1e, 0xfa, 0xe9, 0xc3, 0x00, 0x00, 0x00), 2, 4,
-	 PLACEMENT_EMULATED},
-	/* endbr64; sub $0x18,%rsp; call 1f; add $0x18,%rsp; 1: ret */
-	{"cet_frame",
-	 CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x18, 0xe8, 0x04, 0x00, 0x00, 0x00, 0x48,
-	      0x83, 0xc4, 0x18, 0xc3),
-	 1, 0, PLACEMENT_STEPPED},
-	/* mov %rdi,%rax; lea 8(%rdi),%rcx; push %rbx; mov %rax,%rbx; pop %rbx; ret */
-	{"moved_before_push",
-	 CODE(0x48, 0x89, 0xf8, 0x48, 0x8d, 0x4f, 0x08, 0x53, 0x48, 0x89, 0xc3, 0x5b, 0xc3), 1, 7,
-	 PLACEMENT_EMULATED},
-	/* mov $1,%dil; push %rbx; pop %rbx; ret */
-	{"part_written", CODE(0x40, 0xb7, 0x01, 0x53, 0x5b, 0xc3), 1, 0, PLACEMENT_STEPPED},
-	/* mov $1,%esi; push %rbx; pop %rbx; ret */
-	{"half_written", CODE(0xbe, 0x01, 0x00, 0x00, 0x00, 0x53, 0x5b, 0xc3), 2, 0,
-	 PLACEMENT_STEPPED},
-	/* mov %rsi,%rax; xchg %rsi,%rcx; push %rbx; pop %rbx; ret */
-	{"second_moved", CODE(0x48, 0x89, 0xf0, 0x48, 0x87, 0xf1, 0x53, 0x5b, 0xc3), 2, 0,
-	 PLACEMENT_STEPPED},
-	/* rep stosb; push %rbx; pop %rbx; ret */
-	{"strings", CODE(0xf3, 0xaa, 0x53, 0x5b, 0xc3), 1, 0, PLACEMENT_STEPPED},
-	/* mov %rdi,%rax; syscall; push %rbx; pop %rbx; ret */
-	{"system_call", CODE(0x48, 0x89, 0xf8, 0x0f, 0x05, 0x53, 0x5b, 0xc3), 1, 0,
-	 PLACEMENT_STEPPED},
-	/* test %rdi,%rdi; 1: je 2f; sub $1,%rcx; jmp 1b; 2: ret */
-	{"loop_to_place",
-	 CODE(0x48, 0x85, 0xff, 0x74, 0x06, 0x48, 0x83, 0xe9, 0x01, 0xeb, 0xf8, 0xc3), 1, 0,
-	 PLACEMENT_STEPPED},
-	/* xor %eax,%eax; 1: test %rcx,%rcx; je 2f; sub $1,%rcx; jmp 1b; 2: ret */
-	{"loop_between",
-	 CODE(0x31, 0xc0, 0x48, 0x85, 0xc9, 0x74, 0x06, 0x48, 0x83, 0xe9, 0x01, 0xeb, 0xf5, 0xc3),
-	 1, 0, PLACEMENT_STEPPED},
-	/* 1: test %rcx,%rcx; je 2f; sub $1,%rcx; jmp 1b; 2: ret */
-	{"loop_to_entry",
-	 CODE(0x48, 0x85, 0xc9, 0x74, 0x06, 0x48, 0x83, 0xe9, 0x01, 0xeb, 0xf5, 0xc3), 1, 3,
-	 PLACEMENT_EMULATED},
-	/* xor %eax,%eax; 1: test %rax,%rax; je 2f; loop 1b; 2: ret */
-	{"loop_instruction", CODE(0x31, 0xc0, 0x48, 0x85, 0xc0, 0x74, 0x02, 0xe2, 0xf9, 0xc3), 1, 0,
-	 PLACEMENT_STEPPED},
-	/* test %rdi,%rdi; je 1f; lea 2f(%rip),%rdx; movslq (%rdx,%rdi,4),%rax; add %rdx,%rax; jmp
-	 *%rax; 1: ret; 2: .long 0 */
-	{"switch_table",
-	 CODE(0x48, 0x85, 0xff, 0x74, 0x10, 0x48, 0x8d, 0x15, 0x0a, 0x00, 0x00, 0x00, 0x48, 0x63,
-	      0x04, 0xba, 0x48, 0x01, 0xd0, 0xff, 0xe0, 0xc3, 0x00, 0x00, 0x00, 0x00),
-	 1, 0, PLACEMENT_STEPPED},
-	/* endbr64; test %rdi,%rdi; je 1f; lea 2f(%rip),%rdx; movslq (%rdx,%rdi,4),%rax; add
-	   %rdx,%rax; notrack jmp *%rax; 1: ret; 2: .long 0 */
-	{"cet_table",
-	 CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x85, 0xff, 0x74, 0x11, 0x48, 0x8d, 0x15, 0x0b, 0x00,
-	      0x00, 0x00, 0x48, 0x63, 0x04, 0xba, 0x48, 0x01, 0xd0, 0x3e, 0xff, 0xe0, 0xc3, 0x00,
-	      0x00, 0x00, 0x00),
-	 1, 0, PLACEMENT_STEPPED},
-	/* endbr64; test %rdi,%rdi; je 1f; mov 0x1000(%rip),%rax; jmp *%rax; 1: ret */
-	{"cet_hook",
-	 CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x85, 0xff, 0x74, 0x09, 0x48, 0x8b, 0x05, 0x00, 0x10,
-	      0x00, 0x00, 0xff, 0xe0, 0xc3),
-	 1, 7, PLACEMENT_EMULATED},
-	/* test %rdi,%rdi; je 1f; jmp *0x1000(%rip); 1: ret */
-	{"got_tail", CODE(0x48, 0x85, 0xff, 0x74, 0x06, 0xff, 0x25, 0x00, 0x10, 0x00, 0x00, 0xc3),
-	 1, 3, PLACEMENT_EMULATED},
-	/* sub $0x18,%rsp; test %rdi,%rdi; je 1f; 1: add $0x18,%rsp; ret */
-	{"frame_first",
-	 CODE(0x48, 0x83, 0xec, 0x18, 0x48, 0x85, 0xff, 0x74, 0x00, 0x48, 0x83, 0xc4, 0x18, 0xc3),
-	 1, 0, PLACEMENT_STEPPED},
-	/* mov %rdi,(%rsp); test %rdi,%rdi; je 1f; 1: ret */
-	{"return_overwritten", CODE(0x48, 0x89, 0x3c, 0x24, 0x48, 0x85, 0xff, 0x74, 0x00, 0xc3), 1,
-	 0, PLACEMENT_STEPPED},
-	/* leave; test %rdi,%rdi; je 1f; 1: ret */
-	{"frame_pointer_left", CODE(0xc9, 0x48, 0x85, 0xff, 0x74, 0x00, 0xc3), 1, 0,
-	 PLACEMENT_STEPPED},
-	/* test %rdi,%rdi; ud2; je 1f; 1: ret */
-	{"stops", CODE(0x48, 0x85, 0xff, 0x0f, 0x0b, 0x74, 0x00, 0xc3), 1, 0, PLACEMENT_STEPPED},
-	/* test %rdi,%rdi; je 1f; (bad); 1: ret */
-	{"undecoded", CODE(0x48, 0x85, 0xff, 0x74, 0x01, 0x06, 0xc3), 1, 0, PLACEMENT_STEPPED},
-	/* mov %rdi,-8(%rsp); nop5; push %rbx; pop %rbx; ret */
-	{"red_zone",
-	 CODE(0x48, 0x89, 0x7c, 0x24, 0xf8, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x53, 0x5b, 0xc3), 1, 0,
-	 PLACEMENT_STEPPED},
-	/* test %rdi,%rdi; ds je 1f; push %rbx; pop %rbx; 1: ret */
-	{"hinted", CODE(0x48, 0x85, 0xff, 0x3e, 0x74, 0x02, 0x53, 0x5b, 0xc3), 1, 0,
-	 PLACEMENT_STEPPED},
-	/* test %rdi,%rdi; data16 je 1f; push %rbx; pop %rbx; 1: ret */
-	{"sixteen_bit", CODE(0x48, 0x85, 0xff, 0x66, 0x74, 0x02, 0x53, 0x5b, 0xc3), 1, 0,
-	 PLACEMENT_STEPPED},
-	/* xchg %r8,%rax; push %rbx; pop %rbx; ret */
-	{"exchange_r8", CODE(0x41, 0x90, 0x53, 0x5b, 0xc3), 1, 2, PLACEMENT_EMULATED},
-	/* push (%rdi); push %rbx; pop %rbx; pop %rbx; ret */
-	{"pushes_memory", CODE(0xff, 0x37, 0x53, 0x5b, 0x5b, 0xc3), 1, 0, PLACEMENT_STEPPED},
+static const struct placement_case cases[] = {
+	{"glibc_free", 1, 3, PLACEMENT_EMULATED},
+	{"glibc_malloc", 1, 0, PLACEMENT_EMULATED},
+	{"cet_free", 1, 7, PLACEMENT_EMULATED},
+	{"cet_malloc", 1, 4, PLACEMENT_EMULATED},
+	{"cet_calloc", 2, 10, PLACEMENT_EMULATED},
+	{"cet_divided", 3, 0, PLACEMENT_STEPPED},
+	{"cet_moved", 2, 0, PLACEMENT_STEPPED},
+	{"cet_forward", 2, 4, PLACEMENT_EMULATED},
+	{"cet_frame", 1, 0, PLACEMENT_STEPPED},
+	{"moved_before_push", 1, 7, PLACEMENT_EMULATED},
+	{"part_written", 1, 0, PLACEMENT_STEPPED},
+	{"half_written", 2, 0, PLACEMENT_STEPPED},
+	{"second_moved", 2, 0, PLACEMENT_STEPPED},
+	{"strings", 1, 0, PLACEMENT_STEPPED},
+	{"system_call", 1, 0, PLACEMENT_STEPPED},
+	{"loop_to_place", 1, 0, PLACEMENT_STEPPED},
+	{"loop_between", 1, 0, PLACEMENT_STEPPED},
+	{"loop_to_entry", 1, 3, PLACEMENT_EMULATED},
+	{"loop_instruction", 1, 0, PLACEMENT_STEPPED},
+	{"switch_table", 1, 0, PLACEMENT_STEPPED},
+	{"cet_table", 1, 0, PLACEMENT_STEPPED},
+	{"cet_hook", 1, 7, PLACEMENT_EMULATED},
+	{"got_tail", 1, 3, PLACEMENT_EMULATED},
+	{"frame_first", 1, 0, PLACEMENT_STEPPED},
+	{"return_overwritten", 1, 0, PLACEMENT_STEPPED},
+	{"frame_pointer_left", 1, 0, PLACEMENT_STEPPED},
+	{"stops", 1, 0, PLACEMENT_STEPPED},
+	{"undecoded", 1, 0, PLACEMENT_STEPPED},
+	{"red_zone", 1, 0, PLACEMENT_STEPPED},
+	{"hinted", 1, 0, PLACEMENT_STEPPED},
+	{"sixteen_bit", 1, 0, PLACEMENT_STEPPED},
+	{"exchange_r8", 1, 2, PLACEMENT_EMULATED},
+	{"pushes_memory", 1, 0, PLACEMENT_STEPPED},
 };
 
-static void assert_place(const struct code_case *test, const struct placement_kernel *kernel)
+static void assert_place(const struct placement_case *test, const struct placement_kernel *kernel)
 {
+	const struct code_case *code = code_case_find(test->name);
+	size_t size = code_case_size(code);
 	struct placement_instruction instruction;
 	uint64_t offset = 99;
 
-	assert_int_equal(
-		placement_find_entry(test->code, test->size_bytes, test->nr_args, kernel, &offset),
-		0);
-	placement_describe(test->code + offset, test->size_bytes - offset, kernel, &instruction);
+	assert_int_equal(placement_find_entry(code->code, size, test->nr_args, kernel, &offset), 0);
+	placement_describe(code->code + offset, size - offset, kernel, &instruction);
 	if (offset != test->offset || instruction.class != test->class)
 		fail_msg("%s: +0x%" PRIx64 " %s (%s), but it should be +0x%" PRIx64 " %s",
 			 test->name, offset, placement_class_name(instruction.class),
@@ -209,10 +95,12 @@ static void each_rule_holds(void **state)
 static void cut_off_code_is_survived(void **state)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		for (size_t size = 0; size <= cases[i].size_bytes; size++) {
+		const struct code_case *code = code_case_find(cases[i].name);
+
+		for (size_t size = 0; size <= code_case_size(code); size++) {
 			uint64_t offset = 99;
 
-			assert_int_equal(placement_find_entry(cases[i].code, size, cases[i].nr_args,
+			assert_int_equal(placement_find_entry(code->code, size, cases[i].nr_args,
 							      &new_kernel, &offset),
 					 0);
 			assert_true(offset == 0 || offset < size);
@@ -222,15 +110,9 @@ static void cut_off_code_is_survived(void **state)
 
 static void long_nops_are_for_new_kernels(void **state)
 {
-	/* nop5; push %rbx; pop %rbx; ret, and the same behind an endbr64 */
-	const struct code_case first_old = {"nop5, old",
-					    CODE(0x0f, 0x1f, 0x44, 0, 0, 0x53, 0x5b, 0xc3), 1, 5,
-					    PLACEMENT_EMULATED};
-	const struct code_case cet_old = {
-		"cet nop5, old",
-		CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x1f, 0x44, 0, 0, 0x53, 0x5b, 0xc3), 1, 9,
-		PLACEMENT_EMULATED};
-	struct code_case first_new = first_old, cet_new = cet_old;
+	const struct placement_case first_old = {"nop5_first", 1, 5, PLACEMENT_EMULATED};
+	const struct placement_case cet_old = {"nop5_behind_endbr64", 1, 9, PLACEMENT_EMULATED};
+	struct placement_case first_new = first_old, cet_new = cet_old;
 
 	first_new.offset = 0;
 	cet_new.offset = 4;
@@ -245,51 +127,51 @@ static void long_nops_are_for_new_kernels(void **state)
 static void classes_are_the_kernels(void **state)
 {
 	const struct {
-		const uint8_t *code;
-		size_t size_bytes;
+		const char *name;
 		enum placement_class on_old, on_new;
 	} forms[] = {
-		{CODE(0x90), PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{CODE(0x66, 0x90), PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{CODE(0xf3, 0x90), PLACEMENT_EMULATED, PLACEMENT_EMULATED}, /* pause */
-		{CODE(0x0f, 0x1f, 0x00), PLACEMENT_STEPPED, PLACEMENT_EMULATED},
-		{CODE(0x0f, 0x1f, 0x40, 0), PLACEMENT_STEPPED, PLACEMENT_EMULATED},
-		{CODE(0x0f, 0x1f, 0x44, 0, 0), PLACEMENT_STEPPED, PLACEMENT_NOP5},
-		{CODE(0x66, 0x0f, 0x1f, 0x44, 0, 0), PLACEMENT_STEPPED, PLACEMENT_EMULATED},
-		{CODE(0x0f, 0x1f, 0x80, 0, 0, 0, 0), PLACEMENT_STEPPED, PLACEMENT_EMULATED},
-		{CODE(0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0), PLACEMENT_STEPPED, PLACEMENT_EMULATED},
-		{CODE(0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0), PLACEMENT_STEPPED, PLACEMENT_STEPPED},
-		{CODE(0xf3, 0x0f, 0x1e, 0xfa), PLACEMENT_STEPPED, PLACEMENT_STEPPED}, /* endbr64 */
-		{CODE(0x75, 0), PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{CODE(0x0f, 0x85, 0, 0, 0, 0), PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{CODE(0x66, 0x75, 0), PLACEMENT_STEPPED, PLACEMENT_STEPPED},
-		{CODE(0x3e, 0x75, 0), PLACEMENT_STEPPED, PLACEMENT_STEPPED},
-		{CODE(0xeb, 0), PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{CODE(0xf2, 0xeb, 0), PLACEMENT_EMULATED, PLACEMENT_EMULATED}, /* bnd jmp */
-		{CODE(0xe9, 0, 0, 0, 0), PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{CODE(0xe8, 0, 0, 0, 0), PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{CODE(0xff, 0xe0), PLACEMENT_STEPPED, PLACEMENT_STEPPED}, /* jmp *%rax */
-		{CODE(0xe2, 0), PLACEMENT_STEPPED, PLACEMENT_STEPPED},	  /* loop */
-		{CODE(0xe3, 0), PLACEMENT_STEPPED, PLACEMENT_STEPPED},	  /* jrcxz */
-		{CODE(0x55), PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{CODE(0x41, 0x54), PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{CODE(0x48, 0x55), PLACEMENT_STEPPED, PLACEMENT_STEPPED},
-		{CODE(0x66, 0x55), PLACEMENT_STEPPED, PLACEMENT_STEPPED},
-		{CODE(0xff, 0x34, 0x24), PLACEMENT_STEPPED, PLACEMENT_STEPPED}, /* push (%rsp) */
-		{CODE(0x6a, 1), PLACEMENT_STEPPED, PLACEMENT_STEPPED},		/* push $1 */
-		{CODE(0xc3), PLACEMENT_STEPPED, PLACEMENT_STEPPED},
-		{CODE(0xc5, 0xf8, 0x77), PLACEMENT_STEPPED, PLACEMENT_STEPPED}, /* vzeroupper */
-		{CODE(0x0f), PLACEMENT_UNKNOWN, PLACEMENT_UNKNOWN},
-		{CODE(0x06), PLACEMENT_UNKNOWN, PLACEMENT_UNKNOWN},
+		{"form_nop", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_nop2", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_pause", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_nop3", PLACEMENT_STEPPED, PLACEMENT_EMULATED},
+		{"form_nop4", PLACEMENT_STEPPED, PLACEMENT_EMULATED},
+		{"form_nop5", PLACEMENT_STEPPED, PLACEMENT_NOP5},
+		{"form_nop6", PLACEMENT_STEPPED, PLACEMENT_EMULATED},
+		{"form_nop7", PLACEMENT_STEPPED, PLACEMENT_EMULATED},
+		{"form_nop8", PLACEMENT_STEPPED, PLACEMENT_EMULATED},
+		{"form_nop9", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_endbr64", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_jne", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_jne_32_bits", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_data16_jne", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_hinted_jne", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_jmp", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_bnd_jmp", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_jmp_32_bits", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_call", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_indirect_jmp", PLACEMENT_STEPPED, PLACEMENT_STEPPED}, /* jmp *%rax */
+		{"form_loop", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_jrcxz", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_push", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_push_r12", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
+		{"form_rex_push", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_data16_push", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_push_memory", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_push_constant", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_ret", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_vzeroupper", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_cut_off", PLACEMENT_UNKNOWN, PLACEMENT_UNKNOWN},
+		{"form_undecoded", PLACEMENT_UNKNOWN, PLACEMENT_UNKNOWN},
 	};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		const struct code_case *form = code_case_find(forms[i].name);
 		struct placement_instruction is;
 
-		placement_describe(forms[i].code, forms[i].size_bytes, &old_kernel, &is);
+		placement_describe(form->code, code_case_size(form), &old_kernel, &is);
 		if (is.class != forms[i].on_old)
 			fail_msg("%s: %s before 6.18", is.text, placement_class_name(is.class));
-		placement_describe(forms[i].code, forms[i].size_bytes, &new_kernel, &is);
+		placement_describe(form->code, code_case_size(form), &new_kernel, &is);
 		if (is.class != forms[i].on_new)
 			fail_msg("%s: %s from 6.18 on", is.text, placement_class_name(is.class));
 	}
@@ -299,35 +181,22 @@ static void stores_move_only_with_their_registers(void **state)
 {
 	const struct {
 		const char *name;
-		const uint8_t *code;
-		size_t size_bytes;
 		uint64_t store, offset;
 	} stores[] = {
-		/* test %rax,%rax; je 1f; mov %rax,(%rbx); xor %eax,%eax; jmp 1f; nop; 1: ret */
-		{"value lost",
-		 CODE(0x48, 0x85, 0xc0, 0x74, 0x08, 0x48, 0x89, 0x03, 0x31, 0xc0, 0xeb, 0x01, 0x90,
-		      0xc3),
-		 5, 5},
-		/* mov %rcx,(%rbx); xor %eax,%eax; jmp 1f; 1: ret */
-		{"then jump", CODE(0x48, 0x89, 0x0b, 0x31, 0xc0, 0xeb, 0x00, 0xc3), 0, 5},
-		/* mov %rdx,(%rbp); xor %eax,%eax; pop %rbx; push %rax; pop %rax; ret */
-		{"then push", CODE(0x48, 0x89, 0x55, 0x00, 0x31, 0xc0, 0x5b, 0x50, 0x58, 0xc3), 0,
-		 7},
-		/* mov %rdx,(%rbp); xor %eax,%eax; pop %rbx; pop %rbp; push %rax; ret */
-		{"base lost", CODE(0x48, 0x89, 0x55, 0x00, 0x31, 0xc0, 0x5b, 0x5d, 0x50, 0xc3), 0,
-		 0},
-		/* test %rdi,%rdi; je 1f; mov %rcx,(%rbx); xor %eax,%eax; 1: jmp 2f; 2: ret */
-		{"joined",
-		 CODE(0x48, 0x85, 0xff, 0x74, 0x05, 0x48, 0x89, 0x0b, 0x31, 0xc0, 0xeb, 0x00, 0xc3),
-		 5, 5},
-		/* mov %rcx,(%rbx); nop5; ret: the trampoline pushes over the red zone */
-		{"nop5", CODE(0x48, 0x89, 0x0b, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3), 0, 0},
+		{"store_value_lost", 5, 5},
+		{"store_then_jump", 0, 5},
+		{"store_then_push", 0, 7},
+		{"store_base_lost", 0, 0},
+		{"store_joined", 5, 5},
+		/* The trampoline of a 5-byte nop pushes over the red zone. */
+		{"store_nop5", 0, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(stores) / sizeof(stores[0]); i++) {
+		const struct code_case *code = code_case_find(stores[i].name);
 		uint64_t offset = 99;
 
-		assert_int_equal(placement_find_store(stores[i].code, stores[i].size_bytes,
+		assert_int_equal(placement_find_store(code->code, code_case_size(code),
 						      stores[i].store, &new_kernel, &offset),
 				 0);
 		if (offset != stores[i].offset)
@@ -338,11 +207,7 @@ static void stores_move_only_with_their_registers(void **state)
 /* A cold part's jump, a conditional one, and a call: each enters the span that it goes to. */
 static void jumps_from_elsewhere_are_seen(void **state)
 {
-	/* At 0x1000: jmp 0x503; jne 0x600; call 0x701; and one that goes just behind a span. */
-	static const uint8_t code[] = {
-		0xe9, 0xfe, 0xf4, 0xff, 0xff, 0x0f, 0x85, 0xf5, 0xf5, 0xff, 0xff,
-		0xe8, 0xf1, 0xf6, 0xff, 0xff, 0xe9, 0xef, 0xf7, 0xff, 0xff,
-	};
+	const struct code_case *jumps = code_case_find("jumps_elsewhere");
 	struct code_span spans[] = {
 		{.first = 0x501, .last = 0x503},
 		{.first = 0x600, .last = 0x600},
@@ -354,7 +219,8 @@ static void jumps_from_elsewhere_are_seen(void **state)
 		{.first = 0x503, .last = 0x503, .own_begin = 0x1001, .own_end = 0x1100},
 	};
 
-	code_jumps_scan(code, sizeof(code), 0x1000, spans, sizeof(spans) / sizeof(spans[0]));
+	code_jumps_scan(jumps->code, code_case_size(jumps), 0x1000, spans,
+			sizeof(spans) / sizeof(spans[0]));
 	assert_true(spans[0].is_entered);
 	assert_true(spans[1].is_entered);
 	assert_true(spans[2].is_entered);
@@ -364,7 +230,7 @@ static void jumps_from_elsewhere_are_seen(void **state)
 	assert_true(spans[6].is_entered);
 	assert_true(spans[7].is_entered);
 	spans[0].is_entered = false;
-	code_jumps_scan(code, 4, 0x1000, spans, 1);
+	code_jumps_scan(jumps->code, 4, 0x1000, spans, 1);
 	assert_false(spans[0].is_entered);
 }
 
