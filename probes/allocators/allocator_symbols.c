@@ -97,7 +97,7 @@ static int append_candidates(struct allocator_symbols *to, const struct allocato
 	return err ? err : nr < 0 ? nr : 0;
 }
 
-static bool take_symbol(void *context, const struct elf_symbol *symbol)
+static bool add_symbol(void *context, const struct elf_symbol *symbol)
 {
 	struct search *search = context;
 	struct allocator_symbols *to = search->to;
@@ -128,12 +128,12 @@ int allocator_symbols_init(struct allocator_symbols *ret, const struct elf_image
 		.image = image,
 		.is_static = elf_image_is_static(image),
 	};
-	elf_image_visit_symbols(image, take_symbol, &search);
+	elf_image_visit_symbols(image, add_symbol, &search);
 	if (!search.err && ret->prefix[0]) {
 		/* Again, now that the prefix is known. */
 		ret->nr = 0;
 		search.prefix = ret->prefix;
-		elf_image_visit_symbols(image, take_symbol, &search);
+		elf_image_visit_symbols(image, add_symbol, &search);
 	}
 	if (search.err)
 		allocator_symbols_deinit(ret);

@@ -3,13 +3,13 @@
 
 #include "common/clock.h"
 
-#define STEPS_BETWEEN_LOOKS 1000000
-#define TIMES_ELAPSED	    4 /* as much time as of the CPU: the machine may be busy */
+#define STEPS_BETWEEN_READS 1000000
+#define TIMES_ELAPSED	    4 /* elapsed time per CPU time: the machine may be busy */
 
 static _Thread_local struct {
 	bool is_set, is_reached;
-	uint64_t cpu_end_ns, end_ns; /* of the thread's clock, and of time */
-	uint64_t steps;		     /* since the clocks were looked at */
+	uint64_t cpu_end_ns, end_ns; /* CPU time of the thread, and elapsed time */
+	uint64_t steps;		     /* since the clocks were read */
 } limit;
 
 void analysis_limit_begin(uint64_t cpu_ns)
@@ -30,7 +30,7 @@ bool analysis_limit_end(void)
 bool analysis_limit_is_reached(uint64_t steps)
 {
 	limit.steps += steps;
-	if (!limit.is_set || limit.is_reached || limit.steps < STEPS_BETWEEN_LOOKS)
+	if (!limit.is_set || limit.is_reached || limit.steps < STEPS_BETWEEN_READS)
 		return limit.is_set && limit.is_reached;
 	limit.steps = 0;
 	limit.is_reached = clock_thread_ns() > limit.cpu_end_ns || clock_now_ns() > limit.end_ns;

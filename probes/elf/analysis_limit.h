@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A limit for looking into one file, which may be made to take for ever, or all memory. What works
- * through a file asks on its way whether the limit is reached, and gives up then with what it has;
- * whoever set the limit throws that away. Each thread has its own.
+ * A time limit for the analysis of one file. A hostile file can be made to take for ever, or all
+ * memory. Code that analyses a file asks from time to time whether the limit is reached, and then
+ * stops with what it has; the caller that set the limit discards that. Each thread has its own
+ * limit.
  */
 #ifndef LEAKTOOLS_PROBES_ANALYSIS_LIMIT_H
 #define LEAKTOOLS_PROBES_ANALYSIS_LIMIT_H
@@ -13,16 +14,19 @@
 /* The largest debug files of Debian 12 take a tenth of it. */
 #define ANALYSIS_LIMIT_NS 2000000000ULL
 
-/* From here on. @cpu_ns: of this thread's time; waiting for a disk may take some times as long. */
+/* Starts the limit. @cpu_ns is CPU time of this thread; elapsed time may be 4 times as long. */
 void analysis_limit_begin(uint64_t cpu_ns);
 
-/* True if the limit was reached; no limit is left. */
+/* Ends the limit. Returns true if it was reached. */
 bool analysis_limit_end(void);
 
-/* True if the limit is reached, after @steps more, of about a nanosecond each. It stays so. */
+/*
+ * Counts @steps more, of about a nanosecond each. Returns true if the limit is reached. It stays
+ * reached until analysis_limit_end().
+ */
 bool analysis_limit_is_reached(uint64_t steps);
 
-/* The file has a table that is too large, or is not as linkers make it. */
+/* Ends the analysis: a table of the file is too large, or is not one that linkers write. */
 void analysis_limit_reach(void);
 
 #endif

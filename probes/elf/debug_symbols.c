@@ -48,10 +48,9 @@ static int find_file(const struct elf_image *image, const char *path, const char
 }
 
 /*
- * The build-id tells whose symbols these are, and anyone can write it into a file: next to a link
- * to a program of the system's, for instance. Symbols say where breakpoints go in a file, for
- * everybody who uses it. So only those are taken that nobody could write who cannot write the file
- * itself.
+ * Anyone can write a file with the build-id of another one, for instance next to a link to a system
+ * program. Its symbols decide where breakpoints go, for all users of the program. So symbols are
+ * used only if nobody could write them who cannot write the program itself.
  */
 static bool is_trusted(int debug_fd, int fd)
 {
@@ -60,7 +59,7 @@ static bool is_trusted(int debug_fd, int fd)
 
 	if (fstat(debug_fd, &debug) || fstat(fd, &file) || fstatfs(debug_fd, &fs))
 		return false;
-	/* A user's own file system may name any owner. */
+	/* A FUSE file system may show any owner. */
 	if (fs.f_type == FUSE_SUPER_MAGIC && debug.st_dev != file.st_dev)
 		return false;
 	return (debug.st_uid == 0 || debug.st_uid == file.st_uid) &&

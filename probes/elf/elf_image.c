@@ -207,7 +207,7 @@ bool elf_image_address(const struct elf_image *image, uint64_t offset, uint64_t 
 	return false;
 }
 
-/* True if the dynamic section at @header asks for a library. */
+/* True if the dynamic section at @header names a library. */
 static bool needs_library(const struct elf_image *image, const GElf_Phdr *header)
 {
 	Elf_Data *data;
@@ -247,8 +247,7 @@ static bool match_function(void *context, const struct elf_symbol *symbol)
 {
 	const struct function_search *search = context;
 
-	/* GNU ld makes malloc local in a static PIE; nothing else in it can be meant by that name.
-	 */
+	/* GNU ld makes malloc local in a static PIE, where no other function can have that name. */
 	if (symbol->type != STT_FUNC || (symbol->is_local && !search->is_static))
 		return true;
 	for (size_t i = 0; i < search->nr; i++) {
@@ -271,7 +270,7 @@ void elf_image_find_functions(const struct elf_image *image, const char *const *
 	elf_image_visit_symbols(image, match_function, &search);
 }
 
-static bool look_for_r_debug(void *context, const struct elf_symbol *symbol)
+static bool find_r_debug(void *context, const struct elf_symbol *symbol)
 {
 	bool *is_loader = context;
 
@@ -285,7 +284,7 @@ bool elf_image_is_loader(const struct elf_image *image)
 {
 	bool is_loader = false;
 
-	elf_image_visit_symbols(image, look_for_r_debug, &is_loader);
+	elf_image_visit_symbols(image, find_r_debug, &is_loader);
 	return is_loader;
 }
 

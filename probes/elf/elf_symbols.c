@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The symbols of an ELF file. Tables are read piece by piece, and are not left to libelf, which
- * takes all memory that they claim and looks for the end of each name from the table's end on.
+ * The symbols of an ELF file. libelf would allocate whatever size a table claims, and search for
+ * the end of each name from the end of the table. So tables are read here, piece by piece.
  */
 #include "probes/elf/elf_image.h"
 
@@ -17,10 +17,10 @@
 #define MAX_NAME_BYTES	  (64u << 10)
 #define READ_BYTES	  (4u << 20)
 #define NR_AT_A_TIME	  16384	 /* symbols */
-#define STEPS_OF_A_SYMBOL 64	 /* analysis_limit.h's, besides its name's length */
-#define HIDDEN_VERSION	  0x8000 /* of a symbol: not the one that is linked to (VERSYM_HIDDEN) */
+#define STEPS_OF_A_SYMBOL 64	 /* for analysis_limit.h; the length of the name is added */
+#define HIDDEN_VERSION	  0x8000 /* the symbol is not the default version (VERSYM_HIDDEN) */
 
-/* Reads exactly @size bytes. Returns false if that cannot be, or takes too long. */
+/* Reads exactly @size bytes. Returns false if it cannot, or if that takes too long. */
 static bool read_bytes(int fd, uint64_t offset, void *buffer, uint64_t size)
 {
 	char *to = buffer;
@@ -51,7 +51,7 @@ static Elf_Scn *find_section(Elf *elf, uint32_t type, GElf_Shdr *ret_header)
 	return NULL;
 }
 
-/* A table of the file, or of its debug file. */
+/* A symbol table of the file or of its debug file. */
 struct table {
 	Elf *elf;
 	int fd;
@@ -70,7 +70,7 @@ static void read_strings(const struct table *table, struct elf_strings *strings)
 	    !elf_file_has_data(table->fd, header.sh_offset, header.sh_size))
 		return;
 	bytes = malloc(header.sh_size);
-	/* A table that ends a name ends the last one, and so all. */
+	/* If the last name ends within the table, all do. */
 	if (!bytes || !read_bytes(table->fd, header.sh_offset, bytes, header.sh_size) ||
 	    bytes[header.sh_size - 1] != '\0')
 		return;
@@ -78,7 +78,7 @@ static void read_strings(const struct table *table, struct elf_strings *strings)
 	strings->size_bytes = header.sh_size;
 }
 
-/* The name at @offset, or NULL if there is none of a sane length. */
+/* The name at @offset, or NULL if there is none of a plausible length. */
 static const char *find_name(const struct elf_strings *strings, uint64_t offset, size_t *ret_len)
 {
 	uint64_t left;
@@ -90,7 +90,7 @@ static const char *find_name(const struct elf_strings *strings, uint64_t offset,
 	return *ret_len > 0 && *ret_len < MAX_NAME_BYTES ? strings->bytes + offset : NULL;
 }
 
-/* Some symbols of a table, and their versions: 0 where they have none. */
+/* Some symbols of a table, and their versions; 0: a symbol has none. */
 struct piece {
 	Elf64_Sym symbols[NR_AT_A_TIME];
 	Elf64_Half versions[NR_AT_A_TIME];
@@ -98,7 +98,7 @@ struct piece {
 	bool is_dynsym;
 };
 
-/* Returns false if @visit, or the limit, ended the search. */
+/* Returns false if @visit or the limit ended the search. */
 static bool visit_piece(const struct piece *piece, const struct elf_strings *strings,
 			elf_symbol_visit *visit, void *context)
 {
@@ -157,8 +157,8 @@ static bool visit_table(const struct table *table, const struct elf_strings *str
 }
 
 /*
- * Visits the table of @type. There is one (gABI, "Sections"); more are made to fill the memory with
- * copies. Returns false if @visit ended the search.
+ * Visits one table. A file has one of each type (gABI, "Sections"); a hostile file may have many
+ * copies, to fill the memory. Returns false if @visit ended the search.
  */
 static bool visit_table_of(const struct elf_image *image, enum elf_table which,
 			   elf_symbol_visit *visit, void *context)
@@ -178,7 +178,7 @@ static bool visit_table_of(const struct elf_image *image, enum elf_table which,
 	if (strings->bytes &&
 	    elf_file_has_data(table.fd, table.header.sh_offset, table.header.sh_size))
 		return visit_table(&table, strings, visit, context);
-	/* What the file itself has is needed; of a debug file, there may be a better one. */
+	/* The table of the file itself is needed; a debug file may be replaced by a better one. */
 	if (!in_debug)
 		analysis_limit_reach();
 	return true;

@@ -7,7 +7,6 @@
 #include "common/scope.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,31 +15,31 @@
 
 #define MAX_FRAME_INFO_BYTES (64u << 20)
 #define MAX_ENTRIES	     (1u << 20)
-#define STEPS_OF_AN_ENTRY    100   /* analysis_limit.h's */
+#define STEPS_OF_AN_ENTRY    100   /* for analysis_limit.h */
 #define MAX_PADS_BYTES	     65536 /* of the call-site table of one piece of code */
-#define ENCODING_USED	     (DW_EH_PE_pcrel | DW_EH_PE_sdata4) /* by all compilers */
+#define ENCODING_USED	     (DW_EH_PE_pcrel | DW_EH_PE_sdata4) /* what all compilers use */
 
 /* .eh_frame. */
 struct frame_info {
 	const unsigned char *ident;
 	Elf_Data *data;
-	uint64_t address; /* data's, as linked */
+	uint64_t address; /* of @data, as linked */
 };
 
 /* What the entries that share a CIE have in common. */
 struct common_info {
 	Dwarf_Off offset; /* in .eh_frame */
 	bool is_read, is_understood;
-	uint8_t pads_encoding; /* DW_EH_PE_omit: entries have none */
+	uint8_t pads_encoding; /* DW_EH_PE_omit: the entries have no LSDA */
 };
 
-/* Bytes that are read one after the other, at an address. */
+/* Bytes that are read in order, and their address. */
 struct cursor {
 	const uint8_t *at, *end;
 	uint64_t address; /* of @at */
 };
 
-static bool take(struct cursor *cursor, void *to, size_t size_bytes)
+static bool read_bytes(struct cursor *cursor, void *to, size_t size_bytes)
 {
 	if ((size_t)(cursor->end - cursor->at) < size_bytes)
 		return false;
@@ -50,21 +49,21 @@ static bool take(struct cursor *cursor, void *to, size_t size_bytes)
 	return true;
 }
 
-static bool take_uleb128(struct cursor *cursor, uint64_t *ret)
+static bool read_uleb128(struct cursor *cursor, uint64_t *ret)
 {
 	uint8_t byte = 0x80;
 
 	*ret = 0;
 	for (unsigned int shift = 0; byte & 0x80; shift += 7) {
-		if (shift > 56 || !take(cursor, &byte, 1))
+		if (shift > 56 || !read_bytes(cursor, &byte, 1))
 			return false;
 		*ret |= (uint64_t)(byte & 0x7f) << shift;
 	}
 	return true;
 }
 
-/* A value in one of the forms that compilers use, as DW_EH_PE_* say it. */
-static bool take_encoded(struct cursor *cursor, uint8_t encoding, uint64_t *ret)
+/* Reads a value in one of the encodings (DW_EH_PE_*) that compilers use. */
+static bool read_encoded(struct cursor *cursor, uint8_t encoding, uint64_t *ret)
 {
 	uint64_t base = (encoding & 0x70) == DW_EH_PE_pcrel ? cursor->address : 0;
 	uint32_t half;
@@ -73,12 +72,12 @@ static bool take_encoded(struct cursor *cursor, uint8_t encoding, uint64_t *ret)
 		return false;
 	switch (encoding & 0x0f) {
 	case DW_EH_PE_uleb128:
-		if (!take_uleb128(cursor, ret))
+		if (!read_uleb128(cursor, ret))
 			return false;
 		break;
 	case DW_EH_PE_udata4:
 	case DW_EH_PE_sdata4:
-		if (!take(cursor, &half, sizeof(half)))
+		if (!read_bytes(cursor, &half, sizeof(half)))
 			return false;
 		*ret = (encoding & 0x0f) == DW_EH_PE_sdata4 ? (uint64_t)(int64_t)(int32_t)half
 							    : half;
@@ -86,7 +85,7 @@ static bool take_encoded(struct cursor *cursor, uint8_t encoding, uint64_t *ret)
 	case DW_EH_PE_absptr:
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		if (!take(cursor, ret, sizeof(*ret)))
+		if (!read_bytes(cursor, ret, sizeof(*ret)))
 			return false;
 		break;
 	default:
@@ -96,19 +95,12 @@ static bool take_encoded(struct cursor *cursor, uint8_t encoding, uint64_t *ret)
 	return true;
 }
 
-/* True if the program headers name such information: the section's may have been stripped. */
-static bool has_frame_header(Elf *elf)
+/* True if the program headers name such information. Its section may have been stripped. */
+static bool has_frame_header(const struct elf_image *image)
 {
-	size_t nr;
-
-	if (elf_getphdrnum(elf, &nr) || nr > INT_MAX)
-		return true;
-	for (int i = 0; i < (int)nr; i++) {
-		GElf_Phdr header;
-
-		if (!gelf_getphdr(elf, i, &header) || header.p_type == PT_GNU_EH_FRAME)
+	for (size_t i = 0; i < image->nr_program_headers; i++)
+		if (image->program_headers[i].p_type == PT_GNU_EH_FRAME)
 			return true;
-	}
 	return false;
 }
 
@@ -139,7 +131,7 @@ static bool find_section(Elf *elf, int fd, struct frame_info *ret)
 	return false;
 }
 
-/* Takes what the letters of an augmentation say, in their order. */
+/* Reads what the letters of an augmentation stand for, in their order. */
 static bool read_augmentation(const Dwarf_CIE *cie, struct common_info *ret)
 {
 	struct cursor data = {.at = cie->augmentation_data,
@@ -155,16 +147,16 @@ static bool read_augmentation(const Dwarf_CIE *cie, struct common_info *ret)
 
 		switch (*letter) {
 		case 'P':
-			if (!take(&data, &byte, 1) ||
-			    !take_encoded(&data, byte & ~DW_EH_PE_indirect, &personality))
+			if (!read_bytes(&data, &byte, 1) ||
+			    !read_encoded(&data, byte & ~DW_EH_PE_indirect, &personality))
 				return false;
 			break;
 		case 'L':
-			if (!take(&data, &ret->pads_encoding, 1))
+			if (!read_bytes(&data, &ret->pads_encoding, 1))
 				return false;
 			break;
 		case 'R':
-			if (!take(&data, &encoding, 1))
+			if (!read_bytes(&data, &encoding, 1))
 				return false;
 			break;
 		case 'S':
@@ -189,7 +181,7 @@ static void read_common(const struct frame_info *info, Dwarf_Off offset, struct 
 		ret->is_understood = read_augmentation(&entry.cie, ret);
 }
 
-/* The entry of .eh_frame, whose form is PC begin, its size, and data as the CIE says. */
+/* Reads an entry of .eh_frame: where the code begins, its size, and data as the CIE says. */
 static bool read_entry(const struct frame_info *info, const struct common_info *common,
 		       const Dwarf_FDE *fde, struct frame_entry *ret)
 {
@@ -203,14 +195,15 @@ static bool read_entry(const struct frame_info *info, const struct common_info *
 	uint32_t size_bytes;
 
 	*ret = (struct frame_entry){.pads_encoding = common->pads_encoding};
-	if (!common->is_understood || !take_encoded(&cursor, ENCODING_USED, &ret->first) ||
-	    !take(&cursor, &size_bytes, sizeof(size_bytes)) || !take_uleb128(&cursor, &data_bytes))
+	if (!common->is_understood || !read_encoded(&cursor, ENCODING_USED, &ret->first) ||
+	    !read_bytes(&cursor, &size_bytes, sizeof(size_bytes)) ||
+	    !read_uleb128(&cursor, &data_bytes))
 		return false;
 	ret->end = ret->first + size_bytes;
 	if (ret->end < ret->first)
 		return false;
 	return common->pads_encoding == DW_EH_PE_omit || data_bytes == 0 ||
-	       take_encoded(&cursor, common->pads_encoding, &ret->pads);
+	       read_encoded(&cursor, common->pads_encoding, &ret->pads);
 }
 
 static int add_entry(struct frame_table *table, const struct frame_entry *entry, size_t *capacity)
@@ -269,7 +262,7 @@ int frame_table_init(struct frame_table *ret, const struct elf_image *image)
 
 	*ret = (struct frame_table){0};
 	if (!find_section(image->elf, image->fd, &info))
-		return has_frame_header(image->elf) ? -ENOTSUP : 0;
+		return has_frame_header(image) ? -ENOTSUP : 0;
 	info.ident = (const unsigned char *)elf_getident(image->elf, NULL);
 	if (!info.ident || !info.data || !info.data->d_buf)
 		return -ENOTSUP;
@@ -293,7 +286,7 @@ const struct frame_entry *frame_table_find(const struct frame_table *table, uint
 {
 	size_t low = 0, high = table->nr;
 
-	/* The last that begins at @address or before. */
+	/* The last entry that begins at or before @address. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -315,21 +308,22 @@ bool frame_table_has_pads(const struct frame_table *table, uint64_t first, uint6
 }
 
 /*
- * The head of an LSDA: where landing pads are counted from, and how the call-site table that
- * follows is written. gcc's libgcc/unwind-c.c and libstdc++-v3/libsupc++/eh_personality.cc read it
- * so, and all languages' on x86-64 Linux do.
+ * Reads the head of an LSDA: the base of the landing pads, and the encoding of the call-site table
+ * that follows. The format is that of gcc's libgcc/unwind-c.c and
+ * libstdc++-v3/libsupc++/eh_personality.cc, which all languages use on x86-64 Linux.
  */
-static bool take_head(struct cursor *cursor, uint64_t *base, uint8_t *encoding)
+static bool read_head(struct cursor *cursor, uint64_t *base, uint8_t *encoding)
 {
 	uint64_t ignored, size_bytes;
 	uint8_t byte;
 
-	if (!take(cursor, &byte, 1) ||
-	    (byte != DW_EH_PE_omit && !take_encoded(cursor, byte, base)) ||
-	    !take(cursor, &byte, 1) || (byte != DW_EH_PE_omit && !take_uleb128(cursor, &ignored)) ||
-	    !take(cursor, encoding, 1) || !take_uleb128(cursor, &size_bytes))
+	if (!read_bytes(cursor, &byte, 1) ||
+	    (byte != DW_EH_PE_omit && !read_encoded(cursor, byte, base)) ||
+	    !read_bytes(cursor, &byte, 1) ||
+	    (byte != DW_EH_PE_omit && !read_uleb128(cursor, &ignored)) ||
+	    !read_bytes(cursor, encoding, 1) || !read_uleb128(cursor, &size_bytes))
 		return false;
-	/* Landing pads are distances from the base. */
+	/* Landing pads are relative to the base. */
 	if ((*encoding & 0x70) != DW_EH_PE_absptr ||
 	    size_bytes > (uint64_t)(cursor->end - cursor->at))
 		return false;
@@ -355,12 +349,12 @@ int frame_entry_read_pads(const struct elf_image *image, const struct frame_entr
 	nr_bytes = elf_image_read_address(image, entry->pads, bytes, MAX_PADS_BYTES);
 	cursor.at = bytes;
 	cursor.end = bytes + nr_bytes;
-	if (!take_head(&cursor, &base, &encoding))
+	if (!read_head(&cursor, &base, &encoding))
 		return -ENOTSUP;
 	while (cursor.at < cursor.end) {
-		if (!take_encoded(&cursor, encoding, &first) ||
-		    !take_encoded(&cursor, encoding, &size_bytes) ||
-		    !take_encoded(&cursor, encoding, &pad) || !take_uleb128(&cursor, &action) ||
+		if (!read_encoded(&cursor, encoding, &first) ||
+		    !read_encoded(&cursor, encoding, &size_bytes) ||
+		    !read_encoded(&cursor, encoding, &pad) || !read_uleb128(&cursor, &action) ||
 		    nr == FRAME_MAX_PADS)
 			return -ENOTSUP;
 		if (pad)

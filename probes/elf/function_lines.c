@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int take_no_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		       char **file_name, Elf **elf)
 {
 	return -1;
@@ -24,14 +24,14 @@ static bool is_source(const char *path, const char *name)
 	       (len == path_len || path[path_len - len - 1] == '/');
 }
 
-/* What is looked for in a unit, and the function found. */
+/* The search in one unit, and the function found. */
 struct line_search {
 	const struct elf_image *image;
-	GElf_Addr shift; /* from the debugging information's addresses to the image's */
+	GElf_Addr shift; /* from the addresses of the debugging information to those of the image */
 	const char *source;
 	int line;
-	Dwarf_Addr entry;  /* of the function, in the debugging information's addresses */
-	int function_line; /* where it begins; 0: none is found */
+	Dwarf_Addr entry;  /* of the function, as in the debugging information */
+	int function_line; /* its first line; 0: none found */
 };
 
 struct clone_search {
@@ -39,7 +39,7 @@ struct clone_search {
 	bool is_clone, is_function;
 };
 
-static bool look_for_clone(void *context, const struct elf_symbol *symbol)
+static bool match_clone(void *context, const struct elf_symbol *symbol)
 {
 	struct clone_search *search = context;
 
@@ -53,22 +53,22 @@ static bool look_for_clone(void *context, const struct elf_symbol *symbol)
 }
 
 /*
- * True if what begins at @entry is a part of a function, or a variant of it, that the compiler has
- * made: "grab.part.0", which does not have all of grab()'s calls, or not its arguments.
+ * True if a part or a variant of a function begins at @entry, which the compiler has made, such as
+ * "grab.part.0": it lacks some calls of grab(), or some arguments.
  */
 static bool is_clone(const struct line_search *search, Dwarf_Addr entry)
 {
 	struct clone_search clone = {.address = entry + search->shift};
 
-	elf_image_visit_symbols(search->image, look_for_clone, &clone);
+	elf_image_visit_symbols(search->image, match_clone, &clone);
 	return clone.is_clone && !clone.is_function;
 }
 
 /*
- * Of the functions that begin above the line, the last one that has code for it, and rather itself
- * than its clone.
+ * Keeps, of the functions that begin above the line, the last one that has code for it; the
+ * function itself rather than a clone of it.
  */
-static int take_function(Dwarf_Die *die, void *context)
+static int match_function(Dwarf_Die *die, void *context)
 {
 	struct line_search *search = context;
 	const char *source = dwarf_decl_file(die);
@@ -85,7 +85,7 @@ static int take_function(Dwarf_Die *die, void *context)
 	return DWARF_CB_OK;
 }
 
-/* True if one of the unit's lines is the one that is looked for, or the function begins there. */
+/* True if the unit has code for the line, or if the function begins there. */
 static bool has_line(Dwarf_Die *unit, const struct line_search *search)
 {
 	Dwarf_Lines *lines;
@@ -111,13 +111,13 @@ bool function_lines_find(const struct elf_image *image, const char *path, const 
 			 int line, struct elf_function *ret)
 {
 	const Dwfl_Callbacks callbacks = {
-		.find_elf = take_no_elf,
+		.find_elf = find_no_elf,
 		.find_debuginfo = dwfl_standard_find_debuginfo,
 		.section_address = dwfl_offline_section_address,
 	};
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 	int fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
-	/* It takes the descriptor over, unless it fails. */
+	/* It owns the descriptor, unless it fails. */
 	Dwfl_Module *module = dwfl && fd >= 0 ? dwfl_report_offline(dwfl, "", path, fd) : NULL;
 	Dwarf_Die *unit = NULL;
 	bool found = false;
@@ -135,7 +135,7 @@ bool function_lines_find(const struct elf_image *image, const char *path, const 
 		if (!dwfl_module_getelf(module, &elf_bias))
 			continue;
 		search.shift = bias - elf_bias;
-		if (dwarf_getfuncs(unit, take_function, &search, 0) || !search.function_line ||
+		if (dwarf_getfuncs(unit, match_function, &search, 0) || !search.function_line ||
 		    !has_line(unit, &search))
 			continue;
 		found = elf_image_locate_code(image, search.entry + search.shift, &offset) &&

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-/* What is looked for: by its name, or where it is. */
+/* A search by name, or by offset (that of @found). */
 struct search {
 	const struct elf_image *image;
 	const char *name;
 	struct elf_function *found;
 };
 
-static bool take_local(void *context, const struct elf_symbol *symbol)
+static bool match_local(void *context, const struct elf_symbol *symbol)
 {
 	const struct search *search = context;
 
@@ -26,12 +26,12 @@ bool named_function_find(const struct elf_image *image, const char *name, struct
 
 	elf_image_find_functions(image, &name, 1, ret);
 	if (!ret->is_found)
-		elf_image_visit_symbols(image, take_local, &search);
+		elf_image_visit_symbols(image, match_local, &search);
 	return ret->is_found;
 }
 
-/* Of the functions at one place, the longest. */
-static bool take_size(void *context, const struct elf_symbol *symbol)
+/* Keeps the size of the longest function at the offset. */
+static bool match_size(void *context, const struct elf_symbol *symbol)
 {
 	struct elf_function found = {0}, *wanted = ((struct search *)context)->found;
 
@@ -51,6 +51,6 @@ bool named_function_at(const struct elf_image *image, uint64_t offset, struct el
 	for (size_t i = 0; elf_image_code_segment(image, i, &start, &size_bytes); i++)
 		ret->is_found |= offset >= start && offset - start < size_bytes;
 	if (ret->is_found)
-		elf_image_visit_symbols(image, take_size, &search);
+		elf_image_visit_symbols(image, match_size, &search);
 	return ret->is_found;
 }

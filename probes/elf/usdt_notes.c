@@ -12,21 +12,21 @@
 #define BASE_SECTION	   ".stapsdt.base"
 #define NOTE_NAME	   "stapsdt"
 #define NOTE_VERSION	   3
-#define MAX_NOTE_BYTES	   (16u << 20) /* of a section: a hundred thousand probes */
+#define MAX_NOTE_BYTES	   (16u << 20) /* of a section, for a hundred thousand probes */
 #define MAX_SECTIONS	   (1u << 16)
-#define STEPS_OF_A_SECTION 100 /* analysis_limit.h's */
+#define STEPS_OF_A_SECTION 100 /* for analysis_limit.h */
 
-/* What a version 3 note of a 64-bit file begins with; the three strings follow. */
+/* The beginning of a version 3 note of a 64-bit file. Three strings follow. */
 struct note_head {
 	uint64_t address, base, semaphore;
 };
 
-/* Reading of one section's notes. */
+/* State while the notes of a section are read. */
 struct note_reader {
 	const struct elf_image *image;
 	const char *provider;
 	size_t max;
-	uint64_t base; /* where .stapsdt.base is; 0: there is none, and nothing has moved */
+	uint64_t base; /* address of .stapsdt.base; 0: none, so nothing has moved */
 	struct usdt_probes *probes;
 };
 
@@ -35,8 +35,10 @@ static uint64_t padded(uint64_t size)
 	return (size + 3) & ~3ULL;
 }
 
-/* The string at *@at, which it moves on behind its end, or NULL: it does not end before @end. */
-static const char *take_string(const char **at, const char *end)
+/*
+ * Reads the string at *@at, and moves *@at behind it. Returns NULL if it does not end before @end.
+ */
+static const char *read_string(const char **at, const char *end)
 {
 	const char *string = *at, *stop = memchr(string, '\0', (size_t)(end - string));
 
@@ -46,7 +48,8 @@ static const char *take_string(const char **at, const char *end)
 	return string;
 }
 
-/* True if a nop of ours is at @offset of the file: one byte, or five as newer <sys/sdt.h> have it.
+/*
+ * True if a nop is at @offset of the file: one byte, or five as newer versions of <sys/sdt.h> use.
  */
 static bool is_nop(const struct elf_image *image, uint64_t offset)
 {
@@ -93,8 +96,8 @@ static int add_probe(struct note_reader *reader, const struct usdt_probe *probe)
 	return 0;
 }
 
-/* One note's contents. Returns 0 or -ENOMEM. */
-static int take_note(struct note_reader *reader, const char *at, size_t size_bytes)
+/* Parses one note. Returns 0 or -ENOMEM. */
+static int parse_note(struct note_reader *reader, const char *at, size_t size_bytes)
 {
 	const char *end = at + size_bytes, *provider, *name, *arguments;
 	struct usdt_probe probe = {0};
@@ -104,12 +107,12 @@ static int take_note(struct note_reader *reader, const char *at, size_t size_byt
 		return 0;
 	memcpy(&head, at, sizeof(head));
 	at += sizeof(head);
-	provider = take_string(&at, end);
-	name = provider ? take_string(&at, end) : NULL;
-	arguments = name ? take_string(&at, end) : NULL;
+	provider = read_string(&at, end);
+	name = provider ? read_string(&at, end) : NULL;
+	arguments = name ? read_string(&at, end) : NULL;
 	if (!provider || strcmp(provider, reader->provider) != 0)
 		return 0;
-	/* prelink has moved the file since: by what its base has moved. */
+	/* prelink has moved the code, by as much as its base. */
 	if (reader->base)
 		head.address += reader->base - head.base;
 	if (!arguments || strlen(name) >= sizeof(probe.name) ||
@@ -125,7 +128,7 @@ static int take_note(struct note_reader *reader, const char *at, size_t size_byt
 	return add_probe(reader, &probe);
 }
 
-static int take_notes(struct note_reader *reader, const char *bytes, size_t size_bytes)
+static int parse_notes(struct note_reader *reader, const char *bytes, size_t size_bytes)
 {
 	GElf_Nhdr header;
 	size_t at = 0;
@@ -141,7 +144,7 @@ static int take_notes(struct note_reader *reader, const char *bytes, size_t size
 			break;
 		if (header.n_type == NOTE_VERSION && header.n_namesz == sizeof(NOTE_NAME) &&
 		    memcmp(bytes + name_at, NOTE_NAME, sizeof(NOTE_NAME)) == 0)
-			err = take_note(reader, bytes + contents_at, header.n_descsz);
+			err = parse_note(reader, bytes + contents_at, header.n_descsz);
 		at = next < size_bytes ? next : size_bytes;
 	}
 	return err;
@@ -160,10 +163,10 @@ static int read_section(struct note_reader *reader, const GElf_Shdr *header)
 		return -ENOMEM;
 	if (elf_image_read(reader->image, header->sh_offset, bytes, header->sh_size))
 		return 0;
-	return take_notes(reader, bytes, header->sh_size);
+	return parse_notes(reader, bytes, header->sh_size);
 }
 
-/* The next section of that name behind @section, or NULL. */
+/* The next section of that name after @section, or NULL. */
 static Elf_Scn *next_named(const struct elf_image *image, Elf_Scn *section, const char *name,
 			   GElf_Shdr *ret)
 {

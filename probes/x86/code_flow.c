@@ -7,10 +7,9 @@
 
 #include <errno.h>
 
-#define STEPS_TO_DECODE 200 /* analysis_limit.h's */
+#define STEPS_TO_DECODE 200 /* for analysis_limit.h */
 
-/* Offsets still to follow; each enters once, so that @pending never holds more than the function.
- */
+/* Offsets still to follow. Each enters once, so @pending never exceeds the function's size. */
 struct work_list {
 	uint32_t *pending;
 	size_t nr_pending;
@@ -84,10 +83,10 @@ static bool begins_with_endbr64(const struct code_flow *flow)
 }
 
 /*
- * True if an indirect jump cannot go into this function behind its entry. A jump through a fixed
- * pointer is one to another function (`jmp *symbol@GOTPCREL(%rip)`). In code built for CET, a jump
- * without the notrack prefix goes to an endbr64 only (Intel SDM, volume 1, Indirect Branch
- * Tracking); compilers give that prefix to jumps through a switch's table.
+ * True if the indirect jump @instruction cannot go into this function behind its entry. A jump
+ * through a fixed pointer goes to another function (`jmp *symbol@GOTPCREL(%rip)`). In code built
+ * for CET, a jump without the notrack prefix goes only to an endbr64 (Intel SDM, volume 1, Indirect
+ * Branch Tracking); compilers put that prefix on jumps through a switch table.
  */
 static bool leaves_function(const struct code_flow *flow, const struct instruction *instruction)
 {
@@ -99,7 +98,7 @@ static bool leaves_function(const struct code_flow *flow, const struct instructi
 	       !(instruction->info.attributes & ZYDIS_ATTRIB_HAS_NOTRACK);
 }
 
-/* Notes where @instruction at @offset can go, within the function. */
+/* Adds the successors of @instruction at @offset, within the function. */
 static void follow(struct code_flow *flow, struct work_list *work, uint64_t offset,
 		   const struct instruction *instruction)
 {

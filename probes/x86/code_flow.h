@@ -18,44 +18,48 @@
 
 struct instruction {
 	ZydisDecodedInstruction info;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT]; /* hidden ones too */
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT]; /* hidden operands included */
 };
 
-/* Arrays are by offset in the function. */
+/* The arrays are indexed by offset in the function. */
 struct code_flow {
 	const uint8_t *code; /* borrowed */
 	size_t size_bytes;
-	bool *is_start;	  /* an instruction that the entry reaches starts here */
+	bool *is_start;	  /* an instruction begins here that the entry reaches */
 	bool *is_target;  /* a direct jump or call goes here */
-	bool is_complete; /* false: there may be jumps that is_target does not know */
+	bool is_complete; /* false: there may be jumps that is_target lacks */
 };
 
 /*
- * Follows the function whose @size_bytes are at @code, which must stay there. Returns 0, -E2BIG
- * (more than CODE_FLOW_MAX_BYTES) or -ENOMEM. Release with code_flow_deinit().
+ * Follows the code of the function, @size_bytes at @code, which must stay. Returns 0, -E2BIG (more
+ * than CODE_FLOW_MAX_BYTES) or -ENOMEM. Release with code_flow_deinit().
  */
 int code_flow_init(struct code_flow *ret, const uint8_t *code, size_t size_bytes);
 void code_flow_deinit(struct code_flow *flow);
 
-/* Decodes what starts at @code. Returns false if it is no instruction, or is cut off. */
+/* Decodes the instruction at @code. Returns false if it is invalid or incomplete. */
 bool instruction_decode(struct instruction *ret, const uint8_t *code, size_t size_bytes);
 
-/* Where the direct jump or call at @offset goes, which may be anywhere. Returns false for others.
+/*
+ * Finds the target of the direct jump or call at @offset, which may be anywhere. Returns false for
+ * other instructions.
  */
 bool instruction_target(const struct instruction *instruction, uint64_t offset,
 			uint64_t *ret_target);
 
-/* True for a jump, call or return with an operand-size prefix: processors differ in where it goes.
+/*
+ * True for a jump, call or return with an operand-size prefix: its target differs between
+ * processors.
  */
 bool instruction_is_ambiguous(const struct instruction *instruction);
 
-/* True if nothing can run behind @instruction, nor is anything jumped to: hlt, ud2. */
+/* True for hlt and ud2: control neither goes on behind @instruction nor jumps. */
 bool instruction_traps(const struct instruction *instruction);
 
-/* Decodes at @offset. Returns false if no instruction starts there that the entry reaches. */
+/* Decodes at @offset. Returns false if no instruction begins there that the entry reaches. */
 bool code_flow_decode(const struct code_flow *flow, uint64_t offset, struct instruction *ret);
 
-/* True if a known jump goes to an offset in @first..@last, both included. */
+/* True if a known jump or call goes to an offset in @first..@last, both included. */
 bool code_flow_has_target(const struct code_flow *flow, uint64_t first, uint64_t last);
 
 #endif

@@ -10,7 +10,7 @@
 #define CHUNK_BYTES    (1u << 20)
 #define DISTANCE_BYTES 4 /* behind the opcode's last byte */
 #define MAX_SEGMENTS   64
-#define MAX_CODE_BYTES (1ull << 30) /* of a file; browsers have a quarter of it */
+#define MAX_CODE_BYTES (1ull << 30) /* of a file; browsers have a quarter of that */
 
 /* True if @code[@at] may be the last byte of an opcode with a 32-bit distance. */
 static bool may_be_jump(const uint8_t *code, size_t at)
@@ -47,7 +47,10 @@ static int scan_segment(const struct elf_image *image, uint64_t offset, uint64_t
 		return -ENOMEM;
 	while (size_bytes > DISTANCE_BYTES) {
 		size_t len = size_bytes < CHUNK_BYTES ? size_bytes : CHUNK_BYTES;
-		/* The next chunk begins with what may be a jump cut off at this one's end. */
+		/*
+		 * The next chunk begins with the bytes of a jump that may be cut off at the end of
+		 * this one.
+		 */
 		size_t step = len - DISTANCE_BYTES - 1;
 		int err = elf_image_read(image, offset, chunk, len);
 
@@ -68,7 +71,7 @@ int code_jumps_find(const struct elf_image *image, struct code_span *spans, size
 	int err = 0;
 
 	for (size_t i = 0; !err && elf_image_code_segment(image, i, &offset, &size_bytes); i++) {
-		/* So much only of a file that is made to be looked at for ever. */
+		/* A hostile file may claim more: then all spans count as entered. */
 		if (i == MAX_SEGMENTS || size_bytes > left_bytes) {
 			for (size_t k = 0; k < nr; k++)
 				spans[k].is_entered = true;

@@ -13,20 +13,20 @@
 static const uint8_t argument_registers[CODE_RETURNS_NR_ARGS] = {
 	REGISTER_DI, REGISTER_SI, REGISTER_DX, REGISTER_CX, 8, 9};
 
-/* An instruction that was reached: a slot of a hash table by its offset. */
+/* An instruction that was reached, in a hash table by offset. */
 struct reached {
 	uint64_t offset;
 	struct register_state registers;
 	bool is_used, is_pending;
 };
 
-/* One way to follow one function. */
+/* One walk through one function. */
 struct walk {
 	struct code_returns *returns;
-	bool passes_calls; /* of what may return; else none */
+	bool passes_calls; /* calls that may return are passed; otherwise none */
 	bool may_return;
 	struct reached *slots;
-	uint32_t *pending; /* slots; each at most once */
+	uint32_t *pending; /* indexes of slots, each at most once */
 	size_t nr_pending, nr_used;
 };
 
@@ -59,7 +59,7 @@ static struct reached *find_slot(struct walk *walk, uint64_t offset)
 	return &walk->slots[i];
 }
 
-/* Control may come to @offset with @registers. */
+/* Adds @registers to what is known at @offset, to which control may come with them. */
 static void reach(struct walk *walk, uint64_t offset, const struct register_state *registers)
 {
 	struct reached *slot;
@@ -159,7 +159,7 @@ static struct register_state call_registers(const struct code_call *call)
 	return registers;
 }
 
-/* True if following @call finds a return; with @passes_calls, behind calls, too. */
+/* True if a walk from @call finds a return; with @passes_calls, also behind calls. */
 static bool finds_return(struct code_returns *returns, const struct code_call *call,
 			 bool passes_calls)
 {
@@ -193,7 +193,7 @@ static bool call_equals(const struct code_call *a, const struct code_call *b)
 	return a->offset == b->offset;
 }
 
-/* An answer "may return" can be due to a question under way, so it is not kept then. */
+/* An answer "may return" may depend on a question that is not answered yet; it is not kept then. */
 static void keep_answer(struct code_returns *returns, const struct code_call *call, bool may_return)
 {
 	if ((may_return && returns->depth > 0) || returns->nr_answers == CODE_RETURNS_MAX_ANSWERS)
@@ -234,7 +234,7 @@ bool code_may_return(struct code_returns *returns, uint64_t offset,
 	if (returns->depth == CODE_RETURNS_MAX_DEPTH)
 		return true;
 	returns->asked[returns->depth++] = call;
-	/* Most functions can return without a call: that is soon found out. */
+	/* Most functions can return without a call. That is found quickly. */
 	may_return = finds_return(returns, &call, false) || finds_return(returns, &call, true);
 	returns->depth--;
 	keep_answer(returns, &call, may_return);

@@ -18,7 +18,7 @@ bool code_segment_init(struct code_segment *ret, const struct elf_image *image, 
 	return false;
 }
 
-/* Makes the block hold an instruction at @offset of the segment, or what there is of it. */
+/* Reads the block that holds an instruction at @offset, or what the segment has of it. */
 static bool read_block(struct code_segment *segment, uint64_t offset)
 {
 	uint64_t end = segment->block_offset + segment->block_size;

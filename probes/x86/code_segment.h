@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Instructions of one segment of x86-64 code, read from its file as they are asked for. */
+/* The instructions of one segment of x86-64 code, read from the file on demand. */
 #ifndef LEAKTOOLS_PROBES_CODE_SEGMENT_H
 #define LEAKTOOLS_PROBES_CODE_SEGMENT_H
 
@@ -19,10 +19,15 @@ struct code_segment {
 	uint8_t block[CODE_SEGMENT_BLOCK_BYTES];
 };
 
-/* The segment of @image, which must stay, that holds @offset. Returns false if there is none. */
+/*
+ * Finds the segment of @image, which must stay, that holds @offset. Returns false if there is none.
+ */
 bool code_segment_init(struct code_segment *ret, const struct elf_image *image, uint64_t offset);
 
-/* Decodes at @offset of the file. Returns false if no instruction of the segment is there. */
+/*
+ * Decodes at @offset of the file. Returns false if there is no valid instruction of the segment, or
+ * with @segment->error set.
+ */
 bool code_segment_decode(struct code_segment *segment, uint64_t offset, struct instruction *ret);
 
 static inline bool code_segment_holds(const struct code_segment *segment, uint64_t offset)
@@ -35,7 +40,7 @@ static inline uint64_t code_segment_address(const struct code_segment *segment, 
 	return segment->address + (offset - segment->first);
 }
 
-/* May be outside of the segment. */
+/* The result may be outside the segment. */
 static inline uint64_t code_segment_offset(const struct code_segment *segment, uint64_t address)
 {
 	return segment->first + (address - segment->address);

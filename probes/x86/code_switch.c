@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-/* What is found out on the way back from the jump. */
+/* State of the search backwards from the jump. */
 struct search {
 	struct code_segment *segment;
 	const uint64_t *path;
-	size_t nr, at; /* @path[@at] is looked at */
+	size_t nr, at; /* @path[@at] is the present instruction */
 	struct instruction instruction;
 
-	ZydisRegister index, base; /* 64-bit ones; base: NONE, the table is known */
+	ZydisRegister index, base; /* 64-bit registers; base: NONE once the table is known */
 	uint64_t table;		   /* its address */
-	unsigned int entry_bytes;  /* 4: distances from the table; 8: addresses */
+	unsigned int entry_bytes;  /* 4: offsets from the table; 8: addresses */
 	bool is_bounded;
 	uint64_t nr_entries;
-	ZydisMnemonic branch; /* that was passed, or INVALID; its flags are yet to be set */
+	ZydisMnemonic branch; /* passed on the way, its flags not yet found; or INVALID */
 	bool is_taken;
 };
 
@@ -24,7 +24,7 @@ static ZydisRegister whole(ZydisRegister reg)
 	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
 }
 
-/* Goes on to the instruction before. */
+/* Moves to the preceding instruction. */
 static bool step_back(struct search *search)
 {
 	if (++search->at >= search->nr)
@@ -42,7 +42,7 @@ static bool is_register(const ZydisDecodedOperand *operand)
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER;
 }
 
-/* A call leaves these alone: System V psABI for x86-64, 3.2.1. */
+/* Calls preserve these: System V psABI for x86-64, 3.2.1. */
 static bool is_kept_by_calls(ZydisRegister reg)
 {
 	return reg == ZYDIS_REGISTER_RBX || reg == ZYDIS_REGISTER_RBP ||
@@ -60,8 +60,8 @@ static bool writes(const struct search *search, ZydisRegister reg)
 	return false;
 }
 
-/* Takes the table and the index from an operand `table(,%index,8)`. */
-static bool take_absolute(struct search *search, const ZydisDecodedOperand *from)
+/* Gets the table and the index from an operand `table(,%index,8)`. */
+static bool parse_absolute(struct search *search, const ZydisDecodedOperand *from)
 {
 	if (from->type != ZYDIS_OPERAND_TYPE_MEMORY || from->mem.scale != 8 ||
 	    from->mem.base != ZYDIS_REGISTER_NONE || from->mem.segment == ZYDIS_REGISTER_FS ||
@@ -73,8 +73,10 @@ static bool take_absolute(struct search *search, const ZydisDecodedOperand *from
 	return true;
 }
 
-/* `movslq (%B,%I,4),%T` with @a and @b being B and T, or T and B. */
-static bool take_distances(struct search *search, ZydisRegister a, ZydisRegister b)
+/*
+ * Gets the base and the index from `movslq (%B,%I,4),%T`, with @a and @b being B and T, or T and B.
+ */
+static bool parse_distances(struct search *search, ZydisRegister a, ZydisRegister b)
 {
 	const ZydisDecodedOperand *to = operand(search, 0), *from = operand(search, 1);
 	ZydisRegister base = whole(to->reg.value) == a ? b : a;
@@ -100,7 +102,7 @@ static bool find_load(struct search *search)
 		return false;
 	to = operand(search, 0);
 	if (!is_register(to))
-		return take_absolute(search, to);
+		return parse_absolute(search, to);
 	target = to->reg.value;
 	while (step_back(search)) {
 		bool sets_target = writes(search, target);
@@ -109,9 +111,9 @@ static bool find_load(struct search *search)
 		if (!sets_target && !sets_added)
 			continue;
 		if (added != ZYDIS_REGISTER_NONE)
-			return take_distances(search, target, added);
+			return parse_distances(search, target, added);
 		if (search->instruction.info.mnemonic == ZYDIS_MNEMONIC_MOV)
-			return take_absolute(search, operand(search, 1));
+			return parse_absolute(search, operand(search, 1));
 		if (search->instruction.info.mnemonic != ZYDIS_MNEMONIC_ADD ||
 		    !is_register(operand(search, 1)))
 			return false;
@@ -120,7 +122,7 @@ static bool find_load(struct search *search)
 	return false;
 }
 
-/* What the instruction, which writes the base, says of it. */
+/* Follows an instruction that writes the base. Returns false if it is not understood. */
 static bool follow_base(struct search *search)
 {
 	const ZydisDecodedOperand *from = operand(search, 1);
@@ -139,7 +141,7 @@ static bool follow_base(struct search *search)
 	return true;
 }
 
-/* The same of one that writes the index: a copy of part of a register, or of the bits of a mask. */
+/* The same for the index: a copy of (part of) a register, or a mask. */
 static bool follow_index(struct search *search)
 {
 	const ZydisDecodedOperand *from = operand(search, 1);
@@ -172,8 +174,8 @@ static bool writes_flags(const struct search *search)
 		search->instruction.info.cpu_flags->undefined);
 }
 
-/* `cmp $N,%I` in front of a branch that was passed: how many entries there are. */
-static bool take_comparison(struct search *search)
+/* Gets the number of entries from `cmp $N,%I` before the branch that was passed. */
+static bool parse_comparison(struct search *search)
 {
 	const ZydisDecodedOperand *with = operand(search, 1);
 	bool includes;
@@ -183,7 +185,7 @@ static bool take_comparison(struct search *search)
 	    whole(operand(search, 0)->reg.value) != search->index ||
 	    with->imm.value.u >= CODE_SWITCH_MAX_TARGETS)
 		return false;
-	/* The way goes on where the index is not above, respectively below, N. */
+	/* The path continues where the index is not above N, or is below N. */
 	if (search->branch == ZYDIS_MNEMONIC_JNBE || search->branch == ZYDIS_MNEMONIC_JBE) {
 		includes = true;
 		if (search->is_taken != (search->branch == ZYDIS_MNEMONIC_JBE))
@@ -225,7 +227,7 @@ static bool find_bounds(struct search *search)
 			note_branch(search);
 		} else if (writes_flags(search)) {
 			if (search->branch != ZYDIS_MNEMONIC_INVALID && !search->is_bounded)
-				take_comparison(search);
+				parse_comparison(search);
 			search->branch = ZYDIS_MNEMONIC_INVALID;
 		}
 		if ((sets_base && !follow_base(search)) || (sets_index && !follow_index(search)))
@@ -234,7 +236,10 @@ static bool find_bounds(struct search *search)
 	return true;
 }
 
-/* Linked to a fixed address, so that tables hold addresses; elsewhere relocations make them. */
+/*
+ * True if the file is linked to a fixed address, so that its tables hold addresses; in other files
+ * relocations fill them.
+ */
 static bool is_fixed(const struct elf_image *image)
 {
 	GElf_Ehdr header;

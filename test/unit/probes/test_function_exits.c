@@ -222,7 +222,7 @@ static __attribute__((noinline, used)) int exits_with_switch(int value, int *out
 	return 2;
 }
 
-static bool take_function(void *context, const struct elf_symbol *symbol)
+static bool match_function(void *context, const struct elf_symbol *symbol)
 {
 	struct elf_symbol *wanted = context;
 
@@ -243,7 +243,7 @@ static void switches_are_followed(void **state)
 
 	assert_int_equal(exits_with_switch(1, numbers), 3);
 	assert_int_equal(elf_image_open(&image, "/proc/self/exe"), 0);
-	elf_image_visit_symbols(&image, take_function, &symbol);
+	elf_image_visit_symbols(&image, match_function, &symbol);
 	assert_true(elf_image_locate(&image, &symbol, &function));
 	err = find(&image, function.offset, function.size_bytes, &exits);
 #if defined(__OPTIMIZE__)
