@@ -15,14 +15,14 @@
 #define NO_STEP	   UINT32_MAX
 #define MAX_PIECES 256
 
-/* An instruction that control flow leads to. */
+/* An instruction that control flow reaches. */
 struct step {
 	uint64_t offset;
 	uint32_t before; /* the step that led here first, or NO_STEP */
 	uint8_t length;
 };
 
-/* Code that was compiled as one. Offsets in the file. */
+/* Code that was compiled as one piece. Offsets in the file. */
 struct piece {
 	uint64_t first, end;
 };
@@ -30,10 +30,10 @@ struct piece {
 struct search {
 	struct code_segment segment;
 	const struct frame_table *frames;
-	struct piece function; /* as its symbol says */
+	struct piece function; /* by its symbol */
 	struct step *steps;    /* in the order in which they were reached */
 	size_t nr_steps;
-	uint32_t *slots; /* 1 more than a step's index, by its offset's hash */
+	uint32_t *slots; /* index of a step plus 1, by hash of its offset */
 	struct piece pieces[MAX_PIECES];
 	size_t nr_pieces;
 	bool has_switch;
@@ -56,7 +56,7 @@ static uint32_t *find_slot(const struct search *search, uint64_t offset)
 	return &search->slots[i];
 }
 
-/* Control comes from step @before to @offset. */
+/* Adds the step at @offset, to which control comes from step @before. */
 static int reach(struct search *search, uint64_t offset, uint32_t before)
 {
 	uint32_t *slot = find_slot(search, offset);
@@ -72,7 +72,7 @@ static int reach(struct search *search, uint64_t offset, uint32_t before)
 	return 0;
 }
 
-/* What exceptions come back to. */
+/* Adds the landing pads of a piece. */
 static int reach_pads(struct search *search, const struct frame_entry *entry)
 {
 	uint64_t pads[FRAME_MAX_PADS];
@@ -86,7 +86,7 @@ static int reach_pads(struct search *search, const struct frame_entry *entry)
 	return nr < 0 ? nr : err;
 }
 
-/* The piece of code that holds @offset, all of whose instructions follow each other. */
+/* Finds the piece of code that holds @offset. Its instructions follow each other without gaps. */
 static int find_piece(struct search *search, uint64_t offset, const struct piece **ret)
 {
 	const struct frame_entry *entry;
@@ -113,7 +113,7 @@ static int find_piece(struct search *search, uint64_t offset, const struct piece
 	return entry ? reach_pads(search, entry) : 0;
 }
 
-/* The steps that lead to step @index, the nearest first, and itself before them. */
+/* The steps that lead to step @index, the nearest first, beginning with itself. */
 static size_t path_to(const struct search *search, uint32_t index,
 		      uint64_t path[CODE_SWITCH_MAX_PATH])
 {
@@ -125,8 +125,9 @@ static size_t path_to(const struct search *search, uint32_t index,
 }
 
 /*
- * A jump through a pointer that a relocation fills, as PLT stubs do: a tail call of a function by
- * its name, which may be in another file. One that this file defines itself is taken to be meant.
+ * Follows a jump through a pointer that a relocation fills, as PLT stubs do: a tail call of a
+ * function by name, which may be in another file. A function of this file is assumed to be the
+ * target.
  */
 static int follow_pointer(struct search *search, uint32_t index, uint64_t pointer)
 {
@@ -176,8 +177,8 @@ static bool is_call(const struct instruction *instruction)
 }
 
 /*
- * Control goes on behind step @index. What ends a piece of code either never returns from a call,
- * or falls into the next piece, as some hand-written code does.
+ * Follows control behind step @index. At the end of a piece of code, a call does not return; other
+ * instructions fall into the next piece, as in some hand-written code.
  */
 static int fall_through(struct search *search, uint32_t index, const struct piece *piece,
 			const struct instruction *instruction)
@@ -252,7 +253,7 @@ static int compare_steps(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* No instruction may begin within another one: some of it would not be code. */
+/* Checks that no instruction begins inside another one: some of it would not be code. */
 static int check_overlaps(struct search *search)
 {
 	qsort(search->steps, search->nr_steps, sizeof(*search->steps), compare_steps);
@@ -272,8 +273,8 @@ static bool is_exit(const struct search *search, uint64_t offset)
 }
 
 /*
- * With a switch, that all exits were found hangs on its table. So the instructions of its pieces of
- * code are looked at one after the other, too: there must not be another exit.
+ * With a switch, finding all exits depends on its table. So all instructions of the pieces are
+ * decoded in order as well: there must not be another exit.
  */
 static int check_completeness(struct search *search)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the calls of an x86-64 function end: its `ret` instructions. Probes there see a return
- * without a return probe, which would replace the return address on the stack. An exception, a
- * forced unwinding or a coroutine that passes the function would find that out.
+ * Finds the exits of an x86-64 function: its `ret` instructions. Probes there see a return without
+ * a return probe, which would replace the return address on the stack. An exception, a forced
+ * unwinding or a coroutine that passes the function would come across that address.
  *
- * The code is followed from the function's entry and from the places where exceptions come back
- * into it, wherever it jumps in its file: cold parts, other functions that it ends in (tail calls).
- * A breakpoint within an instruction would corrupt the program, so an exit counts only if it is an
- * instruction that the flow of control leads to. A function whose jumps are not all understood has
- * none: returns would be missed.
+ * The code is followed from the function's entry and from its landing pads, wherever it jumps in
+ * its file: to cold parts, and to other functions (tail calls). A breakpoint inside an instruction
+ * would corrupt the program, so only instructions that control flow reaches count. A function whose
+ * jumps are not all understood has no exits, since returns would be missed.
  */
 #ifndef LEAKTOOLS_PROBES_FUNCTION_EXITS_H
 #define LEAKTOOLS_PROBES_FUNCTION_EXITS_H
@@ -21,14 +20,14 @@
 struct function_exits {
 	uint64_t offsets[FUNCTION_MAX_EXITS]; /* in the file, ascending */
 	size_t nr;
-	/* Of a function that is not understood: why, for the user, and where in the file. */
+	/* If the function is not understood: why, for the user, and where in the file. */
 	const char *why;
 	uint64_t where;
 };
 
 /*
- * Finds where calls of the function at @function end; @frames is @image's. Returns 0, -ENOTSUP with
- * the reason in @ret, or another negative errno.
+ * Finds the exits of @function; @frames is @image's. Returns 0, -ENOTSUP with the reason in @ret,
+ * or another negative errno.
  */
 int function_exits_find(const struct elf_image *image, const struct frame_table *frames,
 			const struct elf_function *function, struct function_exits *ret);

@@ -4,10 +4,10 @@
 #include <errno.h>
 
 /*
- * Register names are regs_query_register_offset()'s, from regoffset_table[] in the kernel's
- * arch/x86/kernel/ptrace.c respectively arch/arm64/kernel/ptrace.c (6.1). Which arguments they hold
- * is the System V psABI's (3.2.3) respectively the AAPCS64's (6.8.2); the latter also has the
- * return address in x30.
+ * Register names are those of regs_query_register_offset(), from regoffset_table[] in the kernel's
+ * arch/x86/kernel/ptrace.c and arch/arm64/kernel/ptrace.c (6.1). Which arguments they hold is
+ * defined by the System V psABI (3.2.3) and the AAPCS64 (6.8.2); the latter has the return address
+ * in x30.
  */
 const struct probe_arch probe_arch_x86_64 = {
 	{"%di", "%si", "%dx", "%cx", "%r8", "%r9"}, "+0(%sp)", "%ax", true};

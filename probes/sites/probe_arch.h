@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the probes need to know of a processor: how a call passes what they record, and, where code
- * is decoded (x86-64), where in a function they are cheapest. Every architecture's table is there
- * on every machine; probes are made for the native one.
+ * What probes need to know of an architecture: how calls pass what is recorded, and, where code is
+ * decoded (x86-64), which places in a function are cheapest. The tables of all architectures are
+ * always there; probes use the native one.
  */
 #ifndef LEAKTOOLS_PROBES_PROBE_ARCH_H
 #define LEAKTOOLS_PROBES_PROBE_ARCH_H
@@ -14,42 +14,42 @@
 
 #include "common/schema/probe_schema.h"
 
-#define PROBE_ARCH_ARGUMENTS 6 /* that both architectures pass in registers */
+#define PROBE_ARCH_ARGUMENTS 6 /* that all these architectures pass in registers */
 
 struct probe_arch {
-	const char *arguments[PROBE_ARCH_ARGUMENTS]; /* at the entry, as tracefs fetches them */
-	const char *caller;			     /* the return address at the entry */
-	const char *result;			     /* at a return */
+	const char *arguments[PROBE_ARCH_ARGUMENTS]; /* at the entry, in the syntax of tracefs */
+	const char *caller;			     /* the return address, at the entry */
+	const char *result;			     /* the return value, at a return */
 	bool is_decoded;
 };
 
 extern const struct probe_arch probe_arch_x86_64, probe_arch_aarch64;
 
-/* The one that this program was built for. */
+/* The architecture that this program was built for. */
 const struct probe_arch *probe_arch_native(void);
 
-/* As placement_find_entry(); the entry where code is not decoded. */
+/* placement_find_entry(); finds the entry if code is not decoded. */
 int probe_arch_place_entry(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
 			   int nr_args, uint64_t *ret_offset);
 
 /*
- * As store_finder_find(), each site's offset being the one for its probe: placement_find_store()'s.
- * 0 where code is not decoded.
+ * store_finder_find(), with each site's offset moved by placement_find_store(). Finds 0 if code is
+ * not decoded.
  */
 int probe_arch_find_stores(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
 			   struct store_site *ret, size_t max);
 
-/* As single_trap_points_find(); 0 where code is not decoded. */
+/* single_trap_points_find(); finds 0 if code is not decoded. */
 int probe_arch_find_points(const struct probe_arch *arch, const struct elf_image *image,
 			   const struct elf_function *function, int size_arg,
 			   struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS]);
 
-/* As function_exits_find(); none where code is not decoded. */
+/* function_exits_find(); -ENOTSUP if code is not decoded. */
 int probe_arch_find_exits(const struct probe_arch *arch, const struct elf_image *image,
 			  const struct frame_table *frames, const struct elf_function *function,
 			  struct function_exits *ret);
 
-/* As placement_describe(); unknown where code is not decoded. */
+/* placement_describe(); "?" if code is not decoded. */
 void probe_arch_describe(const struct probe_arch *arch, const uint8_t *code, size_t size_bytes,
 			 struct placement_instruction *ret);
 

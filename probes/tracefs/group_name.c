@@ -31,7 +31,7 @@ void group_name_set_file(struct group_name *name, const char *path)
 	for (; len < sizeof(name->file) - 1 && base[len]; len++) {
 		unsigned char c = base[len];
 
-		/* Not isalnum(): the kernel takes ASCII only, whatever the locale. */
+		/* Not isalnum() alone: the kernel accepts only ASCII, whatever the locale. */
 		name->file[len] = c < 0x80 && isalnum(c) ? c : '_';
 	}
 	if (len == 0)
@@ -51,13 +51,14 @@ void group_name_format(const struct group_name *name, char buffer[static PROBE_N
 	else
 		len = snprintf(buffer, PROBE_NAME_MAX, LEAKREC_PREFIX "%d_%" PRIx64 "_",
 			       (int)name->pid, name->start_time_ticks);
-	/* The prefix has at most 7 + 10 + 1 + 16 + 1 characters: there is room for some of the
-	 * file. */
+	/*
+	 * The prefix has at most 7 + 10 + 1 + 16 + 1 characters, so some of the file's part fits.
+	 */
 	room = PROBE_NAME_MAX - 1 - HASHES_LENGTH - len;
 	snprintf(buffer + len, PROBE_NAME_MAX - len, "%.*s%s", room, name->file, hashes);
 }
 
-/* Eight lower-case hexadecimal digits after a '_'. */
+/* Parses '_' and eight lower-case hexadecimal digits. */
 static int parse_hash(const char *text, uint32_t *ret)
 {
 	if (text[0] != '_')
@@ -74,7 +75,7 @@ static int parse_hash(const char *text, uint32_t *ret)
 	return 0;
 }
 
-/* "<pid>_<starttime>_": returns what follows, or NULL. */
+/* Parses "<pid>_<starttime>_". Returns what follows, or NULL. */
 static const char *parse_recorder(const char *text, struct group_name *ret)
 {
 	char *end;

@@ -30,7 +30,7 @@ struct group_name {
 	uint64_t start_time_ticks; /* ...and its start (field 22 of /proc/PID/stat) */
 	char file[PROBE_NAME_MAX]; /* [A-Za-z0-9_]+ */
 	uint32_t inode_hash;	   /* over device and inode */
-	uint32_t build_hash;	   /* of the build-id */
+	uint32_t build_hash;	   /* see elf_image_build_hash() */
 };
 
 uint32_t group_name_inode_hash(dev_t device, ino_t inode);
@@ -38,10 +38,10 @@ uint32_t group_name_inode_hash(dev_t device, ino_t inode);
 /* Sets @name->file from the base name of @path. */
 void group_name_set_file(struct group_name *name, const char *path);
 
-/* Writes the name; the file's part is cut so that it fits. */
+/* Writes the name; cuts the file's part so that it fits. */
 void group_name_format(const struct group_name *name, char buffer[static PROBE_NAME_MAX]);
 
-/* Returns 0, or -EINVAL if @text is no group of leakprobe or leakrec. */
+/* Returns 0, or -EINVAL if @text is not a group of leakprobe or leakrec. */
 int group_name_parse(const char *text, struct group_name *ret);
 
 #endif

@@ -20,19 +20,22 @@ const char *probe_tracefs_dir(void)
 {
 	const char *dir;
 
-	/* What libtracefs would print is said here instead. It mounts tracefs where nobody has. */
+	/*
+	 * Silences libtracefs, since the message below says more. libtracefs mounts tracefs if it
+	 * is not mounted.
+	 */
 	tracefs_set_loglevel(TEP_LOG_NONE);
 	dir = tracefs_tracing_dir();
 	if (dir)
 		return dir;
 	diag_error(
-		"tracefs is not mounted, and mounting it failed: %s; run it as root, or: mount -t "
-		"tracefs nodev /sys/kernel/tracing",
+		"tracefs is not mounted, and mounting it failed: %s; run it as root, or mount it: "
+		"mount -t tracefs nodev /sys/kernel/tracing",
 		strerror(errno));
 	return NULL;
 }
 
-/* Returns the text of the file @name, which the caller frees, or NULL with errno set. */
+/* Returns the text of the file @name, or NULL with errno set. The caller frees it. */
 static char *read_file(const char *dir, const char *name)
 {
 	_cleanup_free_ char *path = NULL, *text = NULL;
@@ -70,8 +73,8 @@ static char *read_file(const char *dir, const char *name)
 }
 
 /*
- * The events, as read_file(). The kernel gives a page at a time, and skips an event where one
- * before it was removed meanwhile: what has been read twice is whole.
+ * Reads the events as read_file() does. The kernel returns a page at a time, and skips an event if
+ * an earlier one is removed meanwhile. Two equal readings are complete.
  */
 static char *read_events(const char *dir)
 {
@@ -129,7 +132,7 @@ int tracefs_uprobes_read(struct uprobe_list *ret, bool with_hits)
 			return 0;
 		uprobe_list_deinit(ret);
 	}
-	diag_error("probes come and go too fast to list them with their hits; try again");
+	diag_error("cannot list the probes with their hits: they come and go too fast; try again");
 	return -EAGAIN;
 }
 
@@ -155,8 +158,7 @@ char *tracefs_uprobe_definition(const struct uprobe_spec *spec)
 {
 	char *line;
 
-	/* The offset as libtracefs writes it, so that the kernel's error_log shows this very line.
-	 */
+	/* The offset has the format of libtracefs, so that the line equals the one in error_log. */
 	if (asprintf(&line, "%c:%s/%s %s:0x%0*" PRIx64 " %s", spec->is_return ? 'r' : 'p',
 		     spec->group, spec->event, spec->path, (int)(2 * sizeof(void *)), spec->offset,
 		     spec->fetch_args) < 0)
@@ -181,7 +183,7 @@ char *tracefs_error_reason(const char *before, const char *after, const char *co
 		command_at += strlen(COMMAND_PREFIX);
 		command_len = strcspn(command_at, "\n");
 		next = strchr(command_at, '\n');
-		next = next ? strchr(next + 1, '\n') : NULL; /* the caret's line */
+		next = next ? strchr(next + 1, '\n') : NULL; /* the line with the caret */
 		entry = next ? next + 1 : NULL;
 		reason = text ? strstr(text, "error: ") : NULL;
 		if (!reason || command_len != strlen(command) ||
@@ -195,11 +197,11 @@ char *tracefs_error_reason(const char *before, const char *after, const char *co
 }
 
 /*
- * The kernel keeps the file that it found at a path, and the path's text to show it. Nothing tells
- * which file it is; but asked to add the same place to the event through our descriptor, it refuses
- * with EEXIST only if the two are one inode (trace_uprobe_has_same_uprobe(),
- * kernel/trace/trace_uprobe.c, 5.15 to 6.18). The event is not enabled meanwhile, so no code has
- * changed yet, whichever file it is.
+ * The kernel keeps the file that it found at a path, and shows the text of the path. No interface
+ * shows which file it is. But if the same place is added to the event through our descriptor, the
+ * kernel refuses with EEXIST only if both are one inode (trace_uprobe_has_same_uprobe(),
+ * kernel/trace/trace_uprobe.c, 5.15 to 6.18). The event is not enabled meanwhile, so no code
+ * changes, whichever file it is.
  */
 int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec)
 {
@@ -217,7 +219,10 @@ int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec)
 	return err;
 }
 
-/* By its path, for those who read it; where that leads elsewhere by now, by the descriptor. */
+/*
+ * Registers by the path, for readers of tracefs; by the descriptor if the path leads to another
+ * file by now.
+ */
 static int register_on_file(const struct uprobe_spec *spec)
 {
 	char link[PROBE_FD_PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Uprobes in tracefs: made and removed through libtracefs, with the kernel's own reason in every
- * message. Nothing here touches a probe that it was not told of by name.
+ * Creates and removes uprobes in tracefs, through libtracefs. Messages have the kernel's own
+ * reason. Only probes that the caller names are touched.
  */
 #ifndef LEAKTOOLS_PROBES_TRACEFS_UPROBES_H
 #define LEAKTOOLS_PROBES_TRACEFS_UPROBES_H
@@ -16,7 +16,7 @@
  */
 const char *probe_tracefs_dir(void);
 
-/* The path of this process's descriptor, by which the kernel finds that very file. */
+/* The path of a descriptor of this process, through which the kernel finds exactly that file. */
 #define PROBE_FD_PATH_MAX 32
 
 static inline void probe_fd_path(int fd, char ret[static PROBE_FD_PATH_MAX])
@@ -24,32 +24,32 @@ static inline void probe_fd_path(int fd, char ret[static PROBE_FD_PATH_MAX])
 	snprintf(ret, PROBE_FD_PATH_MAX, "/proc/self/fd/%d", fd);
 }
 
-/* Reads the uprobes there are, @with_hits or without. Returns 0 or a negative errno, reported. */
+/* Reads all uprobes, with their hits if @with_hits. Returns 0 or a negative errno, reported. */
 int tracefs_uprobes_read(struct uprobe_list *ret, bool with_hits);
 
-/* What tracefs is to register; nothing is kept. */
+/* A uprobe to register. Nothing is copied. */
 struct uprobe_spec {
 	const char *group, *event;
 	bool is_return;
 	int fd;		  /* the file */
-	const char *path; /* what readers of tracefs see of it; without white space or '#' */
+	const char *path; /* shown in tracefs; without white space or '#' */
 	uint64_t offset;  /* in the file */
 	const char *fetch_args;
 };
 
-/* The line that tracefs_uprobe_create() writes to uprobe_events; the caller frees it. */
+/* The line that tracefs_uprobe_create() writes to uprobe_events. The caller frees it. */
 char *tracefs_uprobe_definition(const struct uprobe_spec *spec);
 
 /*
- * Registers it, on the file that @spec->fd is, whatever its path leads to. @errors_before is the
- * text of error_log from before, so that no older error is taken for the reason (NULL if it was
- * empty). Returns 0 or a negative errno, reported.
+ * Registers the uprobe on the file at @spec->fd, wherever its path leads. @errors_before is the
+ * earlier text of error_log (NULL if it was empty), so that no older error is taken for the reason.
+ * Returns 0 or a negative errno, reported.
  */
 int tracefs_uprobe_create(const struct uprobe_spec *spec, const char *errors_before);
 
 /*
- * Whether an event of that name, with this offset and these arguments, which is there, is on the
- * file that @spec->fd is. Returns 1 or 0, and then the event is gone, or a negative errno,
+ * Tests whether the existing event of that name, with this offset and these arguments, is on the
+ * file at @spec->fd. Returns 1; 0, and then the event has been removed; or a negative errno,
  * reported.
  */
 int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec);
@@ -58,14 +58,14 @@ int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec);
 int64_t tracefs_uprobe_id(const char *group, const char *event);
 
 /*
- * Removes the event. Returns 0, also if it was gone already; -EBUSY, not reported, if a recorder
- * uses it; or another negative errno, reported.
+ * Removes the event. Returns 0, also if it did not exist; -EBUSY, not reported, if a recorder uses
+ * it; or another negative errno, reported.
  */
 int tracefs_uprobe_destroy(const char *group, const char *event);
 
 /*
- * The kernel's reason in the text of error_log for refusing @command, or NULL if it holds none. An
- * entry that @before holds too is an older one. The caller frees it.
+ * Finds the kernel's reason for refusing @command in @after, the text of error_log. NULL: there is
+ * none. Entries that @before also has are older. The caller frees it.
  */
 char *tracefs_error_reason(const char *before, const char *after, const char *command);
 

@@ -13,20 +13,20 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define MAX_FUNCTION_BYTES 4096 /* of one that is searched whole: a wrapper is small */
+#define MAX_FUNCTION_BYTES 4096 /* of a function that is searched; wrappers are small */
 #define MAX_RELOC_BYTES	   (64ull << 20)
 #define MAX_RELOC_TABLES   16
 
-/* The code of a function that is looked through. */
+/* The code of a function that is searched. */
 struct code {
 	const struct elf_image *image;
 	uint64_t offset, address;
 	uint8_t *bytes;
 	size_t size_bytes;
-	char symbol[PROBE_SYMBOL_MAX]; /* of the last stub that was looked at */
+	char symbol[PROBE_SYMBOL_MAX]; /* of the last PLT stub */
 };
 
-/* Reads at most @max_bytes of the function. Returns false if it has no code that can be read. */
+/* Reads at most @max_bytes of the function. Returns false if it has no readable x86-64 code. */
 static bool code_init(struct code *ret, const struct elf_image *image,
 		      const struct elf_function *function, size_t max_bytes)
 {
@@ -44,7 +44,9 @@ static bool code_init(struct code *ret, const struct elf_image *image,
 	return false;
 }
 
-/* What the operand is relative to: the end of its instruction. */
+/*
+ * Finds the address that an operand of @type names. It is relative to the end of the instruction.
+ */
 static bool operand_address(const struct code *code, size_t at,
 			    const struct instruction *instruction, ZydisOperandType type,
 			    uint64_t *ret)
@@ -68,7 +70,7 @@ static bool operand_address(const struct code *code, size_t at,
 	return false;
 }
 
-/* Finds the symbol that the table's relocation fills the slot at @address with. */
+/* Finds the symbol whose address a relocation of this table stores at @address. */
 static bool symbol_in_table(const struct elf_image *image, Elf_Scn *section,
 			    const GElf_Shdr *header, uint64_t address,
 			    char ret[static PROBE_SYMBOL_MAX])
@@ -107,7 +109,10 @@ bool code_target_of_slot(const struct elf_image *image, uint64_t address,
 	return false;
 }
 
-/* A PLT stub: perhaps endbr64, then a jump through a slot that a relocation fills. */
+/*
+ * The symbol of a PLT stub, which is an optional endbr64 and a jump through a pointer that a
+ * relocation fills. NULL: there is no stub.
+ */
 static const char *symbol_of_stub(struct code *code, uint64_t offset)
 {
 	const struct elf_image *image = code->image;
@@ -134,7 +139,7 @@ static const char *symbol_of_stub(struct code *code, uint64_t offset)
 	return code_target_of_slot(code->image, slot, code->symbol) ? code->symbol : NULL;
 }
 
-/* The target of a direct jump or call, through the PLT where it goes there. */
+/* Finds the target of a direct jump or call, through the PLT if it goes there. */
 static bool find_target(struct code *code, size_t at, const struct instruction *instruction,
 			struct code_target *ret)
 {

@@ -3,10 +3,10 @@
 
 #define MAX_FRAME_BYTES 65536
 
-/* The bytes of the stack that an operand is. */
-struct stack_place {
+/* The bytes of the stack that an operand names. */
+struct stack_bytes {
 	bool is_stack;
-	bool is_exact;	/* else somewhere there */
+	bool is_exact;	/* false: somewhere on the stack */
 	int64_t offset; /* from the stack pointer at the entry */
 	int64_t size_bytes;
 };
@@ -26,7 +26,7 @@ int32_t frame_state_stack_pointer(const struct frame_state *state)
 	return (int32_t)state->registers.values[REGISTER_SP].number;
 }
 
-/* Whatever lies below the stack pointer stays known for now: a leaf function may use it. */
+/* What lies below the stack pointer stays known for now: a leaf function may use it. */
 static bool set_stack_pointer(struct frame_state *state, int64_t offset)
 {
 	if (offset > 0 || offset < -MAX_FRAME_BYTES)
@@ -42,10 +42,10 @@ static bool holds_stack_address(const struct frame_state *state, ZydisRegister r
 	return number != NO_REGISTER && state->registers.values[number].kind == VALUE_STACK;
 }
 
-static struct stack_place find_place(const struct frame_state *state,
+static struct stack_bytes find_bytes(const struct frame_state *state,
 				     const ZydisDecodedOperand *operand)
 {
-	struct stack_place place = {.size_bytes = operand->size / 8};
+	struct stack_bytes place = {.size_bytes = operand->size / 8};
 	bool is_base;
 
 	if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY)
@@ -64,8 +64,8 @@ static struct stack_place find_place(const struct frame_state *state,
 	return place;
 }
 
-/* The slot that @place is, or NULL: it is none, or has only parts of some. */
-static struct value *find_slot(struct frame_state *state, const struct stack_place *place)
+/* The slot at @place, or NULL if @place is not exactly one slot. */
+static struct value *find_slot(struct frame_state *state, const struct stack_bytes *place)
 {
 	int64_t number = -place->offset / FRAME_SLOT_BYTES; /* from 1, downwards */
 
@@ -75,8 +75,8 @@ static struct value *find_slot(struct frame_state *state, const struct stack_pla
 	return &state->slots[number - 1];
 }
 
-/* Something unknown is stored at @place. Returns false if that may be the return address. */
-static bool forget_place(struct frame_state *state, const struct stack_place *place)
+/* Forgets what is stored at @place. Returns false if that may be the return address. */
+static bool forget_bytes(struct frame_state *state, const struct stack_bytes *place)
 {
 	for (int64_t i = 0; i < FRAME_NR_SLOTS; i++) {
 		int64_t first = -FRAME_SLOT_BYTES * (i + 1);
@@ -89,12 +89,15 @@ static bool forget_place(struct frame_state *state, const struct stack_place *pl
 	       place->offset + place->size_bytes <= 0;
 }
 
-/* The stack is not moved, nor its address used but to get at what is there. */
+/*
+ * Applies an instruction that neither moves the stack nor uses its address except to access memory.
+ * Returns false for others.
+ */
 static bool step_other(struct frame_state *state, const struct instruction *instruction)
 {
 	for (int i = 0; i < instruction->info.operand_count; i++) {
 		const ZydisDecodedOperand *operand = &instruction->operands[i];
-		struct stack_place place = find_place(state, operand);
+		struct stack_bytes place = find_bytes(state, operand);
 		bool is_written = operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 
 		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
@@ -107,7 +110,7 @@ static bool step_other(struct frame_state *state, const struct instruction *inst
 		}
 		if (place.is_stack && operand->mem.type != ZYDIS_MEMOP_TYPE_MEM)
 			return false;
-		if (place.is_stack && is_written && !forget_place(state, &place))
+		if (place.is_stack && is_written && !forget_bytes(state, &place))
 			return false;
 	}
 	register_state_step(&state->registers, instruction);
@@ -126,7 +129,7 @@ static bool step_push(struct frame_state *state, const struct instruction *instr
 {
 	int source = whole_register(&instruction->operands[0]);
 	int64_t offset = (int64_t)frame_state_stack_pointer(state) - FRAME_SLOT_BYTES;
-	struct stack_place place = {true, true, offset, FRAME_SLOT_BYTES};
+	struct stack_bytes place = {true, true, offset, FRAME_SLOT_BYTES};
 	struct value value = value_make(VALUE_UNKNOWN, 0);
 	struct value *slot = find_slot(state, &place);
 
@@ -144,7 +147,7 @@ static bool step_push(struct frame_state *state, const struct instruction *instr
 static bool pop_into(struct frame_state *state, int target)
 {
 	int64_t offset = frame_state_stack_pointer(state);
-	struct stack_place place = {true, true, offset, FRAME_SLOT_BYTES};
+	struct stack_bytes place = {true, true, offset, FRAME_SLOT_BYTES};
 	struct value *slot = find_slot(state, &place);
 
 	if (!set_stack_pointer(state, offset + FRAME_SLOT_BYTES))
@@ -200,7 +203,7 @@ static bool step_lea(struct frame_state *state, const struct instruction *instru
 			       from->mem.disp.value);
 }
 
-/* Between the stack pointer and the frame pointer. */
+/* Copies a stack address between the stack pointer and the frame pointer. */
 static bool move_stack_address(struct frame_state *state, int target, int source)
 {
 	struct value value = state->registers.values[source];
@@ -220,7 +223,7 @@ static bool step_move(struct frame_state *state, const struct instruction *instr
 	const ZydisDecodedOperand *operands = instruction->operands;
 	int target = whole_register(&operands[0]);
 	int source = whole_register(&operands[1]);
-	struct stack_place place = find_place(state, &operands[target == NO_REGISTER ? 0 : 1]);
+	struct stack_bytes place = find_bytes(state, &operands[target == NO_REGISTER ? 0 : 1]);
 	struct value *slot = find_slot(state, &place);
 
 	if (target != NO_REGISTER && source != NO_REGISTER &&

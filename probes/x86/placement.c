@@ -7,9 +7,9 @@
 
 #define MAX_KEPT_REGISTERS 7
 
-/* What the instructions before a probe must leave alone. */
+/* What the instructions before a probe must preserve. */
 struct kept_state {
-	ZydisRegister registers[MAX_KEPT_REGISTERS]; /* 64-bit ones; a part stands for the whole */
+	ZydisRegister registers[MAX_KEPT_REGISTERS]; /* 64-bit registers; writing a part counts */
 	int nr_registers;
 	bool may_use_nop5;
 };
@@ -20,7 +20,10 @@ struct placement_kernel placement_kernel_running(void)
 	struct utsname name;
 	int major, minor;
 
-	/* The trampoline's system call could be tried instead, but seccomp may kill for that. */
+	/*
+	 * The version tells. Trying the trampoline's system call would not do: seccomp may kill for
+	 * it.
+	 */
 	if (uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2)
 		kernel.emulates_long_nops = major > 6 || (major == 6 && minor >= 18);
 	return kernel;
@@ -56,7 +59,7 @@ static bool is_emulated_branch(const ZydisDecodedInstruction *info)
 	bool is_two_byte = info->opcode_map == ZYDIS_OPCODE_MAP_0F;
 	uint8_t opcode = info->opcode;
 
-	if (is_one_byte && opcode == 0x90) /* with any prefix; but REX.B makes it an xchg */
+	if (is_one_byte && opcode == 0x90) /* with any prefix; REX.B makes it an xchg */
 		return info->mnemonic == ZYDIS_MNEMONIC_NOP ||
 		       info->mnemonic == ZYDIS_MNEMONIC_PAUSE;
 	if (info->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE)
@@ -66,7 +69,7 @@ static bool is_emulated_branch(const ZydisDecodedInstruction *info)
 	       (is_two_byte && opcode >= 0x80 && opcode <= 0x8f);
 }
 
-/* push_setup_xol_ops() there: a register, with no prefix but REX.B alone */
+/* push_setup_xol_ops() there: of a register, without a prefix or with REX.B alone */
 static bool is_emulated_push(const ZydisDecodedInstruction *info, const uint8_t *code)
 {
 	return info->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && info->opcode >= 0x50 &&
@@ -102,7 +105,7 @@ static ZydisRegister whole_register(ZydisRegister reg)
 	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
 }
 
-/* Every instruction that may not go straight on, system calls too, writes RIP. */
+/* Every instruction that may not go straight on, system calls included, writes RIP. */
 static bool may_write(ZydisRegister reg, const struct kept_state *kept)
 {
 	for (int i = 0; i < kept->nr_registers; i++)
@@ -111,14 +114,13 @@ static bool may_write(ZydisRegister reg, const struct kept_state *kept)
 	return reg != ZYDIS_REGISTER_RIP;
 }
 
-/* The return address is there. */
+/* True if the operand is relative to %rsp, where the return address is. */
 static bool is_on_stack(const ZydisDecodedOperand *operand)
 {
 	return whole_register(operand->mem.base) == ZYDIS_REGISTER_RSP;
 }
 
-/* True if a probe may stand behind @instruction: it goes straight on, and leaves alone what counts.
- */
+/* True if a probe may follow @instruction, which goes straight on and preserves @kept. */
 static bool may_precede(const struct instruction *instruction, const struct kept_state *kept)
 {
 	for (int i = 0; i < instruction->info.operand_count; i++) {
@@ -135,8 +137,8 @@ static bool may_precede(const struct instruction *instruction, const struct kept
 	return true;
 }
 
-/* The first cheap place that only the instructions from @start on lead to; else @start. */
-static uint64_t find_place(const struct code_flow *flow, uint64_t start,
+/* The first cheap instruction to which only a straight path from @start leads; otherwise @start. */
+static uint64_t find_cheap(const struct code_flow *flow, uint64_t start,
 			   const struct kept_state *kept, const struct placement_kernel *kernel)
 {
 	struct instruction instruction;
@@ -172,12 +174,13 @@ int placement_find_entry(const uint8_t *code, size_t size_bytes, int nr_args,
 	*ret_offset = 0;
 	if (err)
 		return err;
-	/* The trampoline's call pushes over the red zone; nothing before it may have written there.
+	/*
+	 * The call of the trampoline pushes over the red zone, which no instruction may have used.
 	 */
 	kept.may_use_nop5 = true;
 	for (int i = 0; i < nr_args && i < 6; i++)
 		kept.registers[kept.nr_registers++] = arguments[i];
-	*ret_offset = find_place(&flow, 0, &kept, kernel);
+	*ret_offset = find_cheap(&flow, 0, &kept, kernel);
 	code_flow_deinit(&flow);
 	return 0;
 }
@@ -198,7 +201,7 @@ int placement_find_store(const uint8_t *code, size_t size_bytes, uint64_t store_
 	    store.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
 		kept.registers[0] = whole_register(store.operands[0].mem.base);
 		kept.registers[1] = whole_register(store.operands[1].reg.value);
-		*ret_offset = find_place(&flow, store_offset, &kept, kernel);
+		*ret_offset = find_cheap(&flow, store_offset, &kept, kernel);
 	}
 	code_flow_deinit(&flow);
 	return 0;

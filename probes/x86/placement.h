@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where in an x86-64 function a probe is cheapest, without losing anything.
+ * Finds the cheapest instruction of an x86-64 function for a probe that loses nothing.
  *
- * The kernel must run the instruction that a breakpoint replaced. It emulates a few; any other it
+ * The kernel must run the instruction that a breakpoint replaced. It emulates a few; others it
  * single-steps in a copy, which takes a second trap and up to 25 times as long. So the probe goes
- * to the first emulated instruction that every call passes exactly once, with the registers and
- * the stack that the event records still as they were at the entry. docs/placement.md tells more.
+ * to the first emulated instruction that every call passes exactly once, while the registers and
+ * the stack that the event records are still as they were at the entry. docs/placement.md has the
+ * details.
  */
 #ifndef LEAKTOOLS_PROBES_PLACEMENT_H
 #define LEAKTOOLS_PROBES_PLACEMENT_H
@@ -17,9 +18,9 @@
 /* How the kernel runs the instruction under a probe, the cheapest first. */
 enum placement_class {
 	PLACEMENT_NOP5,	    /* becomes a call of a trampoline that makes a system call */
-	PLACEMENT_EMULATED, /* in the breakpoint's trap */
+	PLACEMENT_EMULATED, /* in the trap of the breakpoint */
 	PLACEMENT_STEPPED,  /* in a second trap */
-	PLACEMENT_UNKNOWN,  /* nothing here decodes it */
+	PLACEMENT_UNKNOWN,  /* not decoded */
 };
 
 #define PLACEMENT_TEXT_MAX 64
@@ -27,12 +28,12 @@ enum placement_class {
 /* The instruction at a probe, as shown to the user. */
 struct placement_instruction {
 	enum placement_class class;
-	char text[PLACEMENT_TEXT_MAX]; /* in AT&T's notation; "?" if unknown */
+	char text[PLACEMENT_TEXT_MAX]; /* in AT&T syntax; "?" if unknown */
 };
 
 /* What differs between kernels. */
 struct placement_kernel {
-	bool emulates_long_nops; /* and runs a 5-byte nop by way of a trampoline */
+	bool emulates_long_nops; /* and runs a 5-byte nop through a trampoline */
 };
 
 /* The running kernel. */
@@ -47,25 +48,25 @@ struct instruction;
 enum placement_class placement_classify(const struct instruction *instruction, const uint8_t *code,
 					const struct placement_kernel *kernel);
 
-/* True if the kernel takes no probe on @instruction because of a prefix. */
+/* True if the kernel refuses probes on @instruction because of a prefix. */
 bool placement_is_refused(const struct instruction *instruction);
 
 /*
- * Finds the offset, in the function whose @size_bytes are at @code, for probes that record the
- * first @nr_args integer arguments, the return address at (%rsp) and the return. 0, the entry, is
- * always right. Returns 0, -E2BIG (more than CODE_FLOW_MAX_BYTES) or -ENOMEM.
+ * Finds the offset, in the function of @size_bytes at @code, for probes that record the first
+ * @nr_args integer arguments, the return address at (%rsp) and the return. 0, the entry, is always
+ * valid. Returns 0, -E2BIG (more than CODE_FLOW_MAX_BYTES) or -ENOMEM.
  */
 int placement_find_entry(const uint8_t *code, size_t size_bytes, int nr_args,
 			 const struct placement_kernel *kernel, uint64_t *ret_offset);
 
 /*
- * The same for a probe that records the two registers of the store, `mov %reg,(%base)`, at
- * @store_offset: there, or at an emulated instruction after it that only the store leads to.
+ * The same for a probe that records the two registers of the store `mov %reg,(%base)` at
+ * @store_offset: at the store, or at an emulated instruction after it that only the store leads to.
  */
 int placement_find_store(const uint8_t *code, size_t size_bytes, uint64_t store_offset,
 			 const struct placement_kernel *kernel, uint64_t *ret_offset);
 
-/* Describes the instruction that begins @code, which may be cut off after @size_bytes. */
+/* Describes the instruction at @code, of which @size_bytes are available. */
 void placement_describe(const uint8_t *code, size_t size_bytes,
 			const struct placement_kernel *kernel, struct placement_instruction *ret);
 

@@ -17,7 +17,7 @@ int register_number(ZydisRegister reg)
 	return ZydisRegisterGetId(whole);
 }
 
-/* The register that an operand is: all its 64 bits, or the lower 32. */
+/* The register that an operand is, with 64 bits or the lower 32. */
 static int wide_register(const ZydisDecodedOperand *operand)
 {
 	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER ||
@@ -31,7 +31,7 @@ static struct value unknown_value(void)
 	return value_make(VALUE_UNKNOWN, 0);
 }
 
-/* A constant below @limit, above which the instruction might extend its sign. */
+/* An immediate below @limit, above which the instruction might sign-extend it. */
 static struct value immediate_value(const ZydisDecodedOperand *operand, uint64_t limit)
 {
 	if (operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || operand->imm.value.u >= limit)
@@ -46,7 +46,7 @@ static struct value moved_value(const struct register_state *state,
 	struct value value;
 
 	if (operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-		/* mov of 32 bits clears the others. */
+		/* A 32-bit mov clears the upper half. */
 		value = immediate_value(&operands[1], 1ull << 31);
 	} else if (source != NO_REGISTER) {
 		value = state->values[source];
@@ -69,7 +69,7 @@ static struct value masked_value(const struct register_state *state, int target,
 	return value_make(VALUE_CONSTANT, value.number & mask.number);
 }
 
-/* True for an instruction both of whose operands are the same whole or half register. */
+/* True if both operands are the same register, of 64 or 32 bits. */
 static bool is_of_one_register(const ZydisDecodedOperand *operands)
 {
 	return wide_register(&operands[0]) != NO_REGISTER &&
@@ -77,7 +77,7 @@ static bool is_of_one_register(const ZydisDecodedOperand *operands)
 	       operands[0].reg.value == operands[1].reg.value;
 }
 
-/* What is in operands[0], which must be of 32 or 64 bits, after @instruction. */
+/* The value of operands[0], of 32 or 64 bits, after @instruction. */
 static struct value result_value(const struct register_state *state,
 				 const struct instruction *instruction, int target)
 {
@@ -128,7 +128,7 @@ static void forget_written(struct register_state *state, const struct instructio
 	}
 }
 
-/* True if the zero flag then tells whether operands[0] is 0. */
+/* True if the zero flag then shows whether operands[0] is 0. */
 static bool tests_register(const struct instruction *instruction)
 {
 	return instruction->info.mnemonic == ZYDIS_MNEMONIC_AND ||
@@ -206,7 +206,7 @@ struct value register_state_join_value(const struct register_state *a_state, str
 {
 	if (value_equals(a, b))
 		return a;
-	/* Where a token is 0, a 0 is that token. */
+	/* Where a token is 0, the constant 0 equals that token. */
 	if (a.kind == VALUE_TOKEN && register_state_tokens(b_state, b) >> a.number & 1)
 		return a;
 	if (b.kind == VALUE_TOKEN && register_state_tokens(a_state, a) >> b.number & 1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is known of the general registers at one place of x86-64 code, whatever the path there:
- * which hold a constant, or still what they held at some earlier place. Instructions that are not
- * understood make what they write unknown.
+ * What is known of the general registers at one instruction of x86-64 code, on every path there:
+ * which hold a constant, or still what they held at an earlier instruction. Instructions that are
+ * not understood make the registers that they write unknown.
  *
  * Registers are numbered as instructions encode them: ax, cx, dx, bx, sp, bp, si, di, r8 to r15.
  */
@@ -29,16 +29,16 @@ enum register_number {
 
 enum value_kind {
 	VALUE_UNKNOWN,
-	VALUE_CONSTANT, /* all 64 bits, the upper 32 of them 0 */
-	VALUE_ENTRY,	/* what the register of that number held at the function's entry */
-	VALUE_TOKEN,	/* what it held where a path was begun to be followed */
-	VALUE_STACK,	/* an address: the stack pointer at the function's entry, plus that */
+	VALUE_CONSTANT, /* of 64 bits, the upper 32 of them 0 */
+	VALUE_ENTRY,	/* the content of the register of that number at the function's entry */
+	VALUE_TOKEN,	/* its content at the instruction where a path begins */
+	VALUE_STACK,	/* an address: the stack pointer at the function's entry plus the number */
 };
 
-/* The same value in two places compares equal; an unknown one is all zero. */
+/* Equal values compare equal; an unknown value is all zero. */
 struct value {
 	uint32_t kind;	 /* enum value_kind */
-	uint32_t number; /* by the kind; 0 if unknown */
+	uint32_t number; /* meaning by kind; 0 if unknown */
 };
 
 #define NO_REGISTER (-1)
@@ -46,8 +46,8 @@ struct value {
 struct register_state {
 	struct value values[NR_REGISTERS];
 	uint16_t zero_tokens; /* a bit for each VALUE_TOKEN that is 0 on this path */
-	int8_t tested;	      /* the zero flag tells whether this register is 0; or NO_REGISTER */
-	uint8_t tested_bits;  /* its lower ones: 32 or 64 */
+	int8_t tested;	      /* whether this register is 0 is in the zero flag; or NO_REGISTER */
+	uint8_t tested_bits;  /* of it, the lower ones: 32 or 64 */
 };
 
 /* Nothing is known. */
@@ -68,34 +68,36 @@ static inline bool value_is(struct value a, enum value_kind kind, uint32_t numbe
 	return a.kind == kind && a.number == number;
 }
 
-/* The general register that @reg is, or is a part of; NO_REGISTER if it is another one. */
+/* The number of the general register that @reg is, or is part of; NO_REGISTER for others. */
 int register_number(ZydisRegister reg);
 
-/* What @instruction does to the registers if it goes on, to the stack pointer too. A call's callee
- * is not meant; that is register_state_call(). */
+/*
+ * Applies @instruction to the registers, the stack pointer included, if control goes on behind it.
+ * Of a call it does not apply the callee; register_state_call() does.
+ */
 void register_state_step(struct register_state *state, const struct instruction *instruction);
 
-/* What any function leaves of the registers (System V psABI for x86-64, 3.2.1). */
+/* Forgets what functions may change (System V psABI for x86-64, 3.2.1). */
 void register_state_call(struct register_state *state);
 
 /*
- * What is known besides if @instruction, which @state is before, jumps, or else goes on. Returns
- * false if it cannot do that.
+ * Adds what is known if @instruction, before which @state holds, jumps, or goes on. Returns false
+ * if it cannot do that.
  */
 bool register_state_branch(struct register_state *state, const struct instruction *instruction,
 			   bool is_taken);
 
-/* The tokens that @value is, as bits. */
+/* The tokens that @value equals, as bits. */
 uint16_t register_state_tokens(const struct register_state *state, struct value value);
 
 /* True if @value is certainly 0. */
 bool register_state_is_zero(const struct register_state *state, struct value value);
 
-/* What is known of a value that is @a where @a_state holds, and @b where @b_state does. */
+/* Joins a value that is @a where @a_state holds, and @b where @b_state does. */
 struct value register_state_join_value(const struct register_state *a_state, struct value a,
 				       const struct register_state *b_state, struct value b);
 
-/* Leaves in @state what holds in @other, too. Returns false if that was all. */
+/* Keeps in @state what also holds in @other. Returns false if nothing changed. */
 bool register_state_join(struct register_state *state, const struct register_state *other);
 
 #endif
