@@ -17,8 +17,8 @@
 #include <limits.h>
 
 /*
- * Plans @file if it is an allocator, or has probes of its own. Returns 1 if it is an allocator, 0
- * if not, or a negative errno, reported.
+ * Plans @file if it has an allocator or USDT probes. Returns 1 if it has an allocator, 0 if not, or
+ * a negative errno, reported. *@ret_is_foreign: it is of another architecture.
  */
 static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 			  bool *ret_is_foreign)
@@ -41,8 +41,8 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 		diag_error("cannot look for allocators in %s: %s", file->display, strerror(-err));
 	is_allocator = !err && allocator.nr > 0;
 	if (is_allocator && set->with_operators && allocator.shares_code)
-		diag_note("%s: some of C++'s operators, or malloc or free and an operator, are one "
-			  "function there; which of them was called is not told apart",
+		diag_note("%s: some of malloc, free and C++'s operators are one function there; "
+			  "mismatches between them are not found",
 			  file->display);
 	if (is_allocator || (!err && usdt_plan_has_probes(&image))) {
 		const struct probe_source source = {&image, &file->stat, file->path, file->display};
@@ -55,7 +55,7 @@ static int plan_if_probed(struct probe_set *set, const struct mapped_file *file,
 		return err ? err : is_allocator;
 	while (set->nr_files > nr_before)
 		probe_file_deinit(&set->files[--set->nr_files]);
-	diag_warn("%s: its symbol tables are damaged, or it takes too long to look into; it is not "
+	diag_warn("%s: its symbol tables are damaged, or it takes too long to analyse; it is not "
 		  "probed",
 		  file->display);
 	return 0;
@@ -69,7 +69,7 @@ int allocator_plan_mapped(struct probe_set *set, const struct mapped_file *file)
 	return planned < 0 ? planned : 0;
 }
 
-/* Says why nothing was found in process @pid; the likeliest cause first. */
+/* Reports why nothing was found in process @pid; the likeliest cause first. */
 static int report_none_found(pid_t pid, const struct mapped_files *files, const char *foreign)
 {
 	struct elf_image image;
@@ -102,7 +102,7 @@ static int report_none_found(pid_t pid, const struct mapped_files *files, const 
 	return -ENOENT;
 }
 
-/* Reports a process that has no heap to look at. */
+/* Returns 0 if process @pid has a heap; otherwise reports why not. */
 static int check_process(pid_t pid)
 {
 	struct process_status status;
@@ -114,19 +114,20 @@ static int check_process(pid_t pid)
 	} else if (err) {
 		diag_error("cannot read /proc/%d/stat: %s", (int)pid, strerror(-err));
 	} else if (process_status_is_dead(&status)) {
-		diag_error("process %d has ended already and is a zombie", (int)pid);
+		diag_error("process %d has ended and is a zombie", (int)pid);
 		err = -ESRCH;
 	} else if (process > 0 && process != pid) {
-		diag_error("%d is a thread of process %d: name that one", (int)pid, (int)process);
+		diag_error("%d is a thread of process %d: give that process", (int)pid,
+			   (int)process);
 		err = -ENOENT;
 	} else if (status.state == 'Z') {
-		/* Linux shows no mappings of such a process. */
-		diag_error("process %d: its first thread has ended before the others; such a "
-			   "process cannot be looked at",
-			   (int)pid);
+		diag_error(
+			"process %d cannot be probed: its first thread has ended before the others, "
+			"and Linux shows no mappings of it",
+			(int)pid);
 		err = -ENOENT;
 	} else if (status.kernel_thread) {
-		diag_error("process %d is a kernel thread: it has no heap", (int)pid);
+		diag_error("process %d is a kernel thread and has no heap", (int)pid);
 		err = -ENOENT;
 	}
 	return err;
@@ -211,7 +212,7 @@ static void candidate_deinit(struct mapped_file *file)
 	free(file->display);
 }
 
-/* Plans what is at @path: 1 if it is an allocator, 0 if not, or a negative errno. */
+/* Plans the file at @path. Returns 1 if it has an allocator, 0 if not, or a negative errno. */
 static int plan_path(struct probe_set *set, const char *path)
 {
 	struct mapped_file file;
@@ -224,7 +225,7 @@ static int plan_path(struct probe_set *set, const char *path)
 	return err;
 }
 
-/* True if this process itself was loaded by the loader at @interpreter. */
+/* True if the loader at @interpreter loaded this process. */
 static bool is_own_loader(const char *interpreter)
 {
 	struct mapped_files own;
@@ -241,9 +242,8 @@ static bool is_own_loader(const char *interpreter)
 }
 
 /*
- * The libc that a dynamically linked program will get: its loader, where that is libc (musl), or
- * this process's own libc, where both have the same loader. Nothing of the program is run to find
- * out.
+ * Plans the libc that a dynamically linked program will get: its loader, if that is libc (musl), or
+ * this process's own libc, if both have the same loader. Nothing of the program is run to find out.
  */
 static int plan_program_libc(struct probe_set *set, const char *interpreter)
 {
@@ -267,18 +267,17 @@ static int report_no_allocator(const char *path, const struct elf_image *image,
 			   "files can be probed",
 			   path);
 	else if (interpreter)
-		diag_error("%s is dynamically linked, and its libc could not be found; give that "
+		diag_error("cannot find the libc of %s, which is dynamically linked; give the libc "
 			   "with --lib, or a process with --pid",
 			   path);
 	else
 		diag_error(
-			"%s defines no malloc and free, or was stripped of these symbols, so there "
-			"is nothing to probe",
+			"nothing to probe in %s: it defines no malloc and free, or was stripped of these symbols",
 			path);
 	return -ENOENT;
 }
 
-/* The file is no allocator itself: it may use one. */
+/* The file has no allocator itself; it may use one. */
 static int plan_indirectly(struct probe_set *set, const char *path, const struct mapped_file *file)
 {
 	_cleanup_free_ char *interpreter = NULL;
@@ -287,7 +286,7 @@ static int plan_indirectly(struct probe_set *set, const char *path, const struct
 	int err = elf_image_init(&image, file->fd);
 
 	if (err) {
-		diag_error("%s is not an ELF file, or not a whole one", path);
+		diag_error("%s is not an ELF file, or is truncated", path);
 		return err;
 	}
 	interpreter = elf_image_interpreter(&image);

@@ -13,11 +13,11 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
-/* A machine's thousand libraries take some seconds. */
+/* All thousand libraries of a machine take some seconds. */
 #define USER_NS 30000000000ULL
 
-/* A file that was looked at. */
-struct looked_at {
+/* A known file. */
+struct known_file {
 	dev_t device;
 	ino_t inode;
 	bool is_probed, on_overlay;
@@ -25,15 +25,15 @@ struct looked_at {
 	struct timespec modified, changed;
 };
 
-/* The owner of files that were looked into, and the time that they have taken lately. */
+/* An owner of analysed files, and the CPU time that they have taken. */
 struct user {
 	uid_t uid;
 	uint64_t since_ns, spent_ns;
 };
 
-/* A machine's processes map some thousand files in all: few enough to be gone through. */
+/* All processes of a machine map some thousand files: few enough for linear searches. */
 struct allocator_search {
-	struct looked_at *files;
+	struct known_file *files;
 	size_t nr_files;
 	struct allocator_search_limits limits;
 	struct user *users;
@@ -83,8 +83,8 @@ static struct user *find_user(struct allocator_search *search, uid_t uid)
 	return &grown[search->nr_users++];
 }
 
-/* True if no more of the user's files are to be looked into for now. */
-static bool has_used_up(const struct allocator_search *search, struct user *user)
+/* True if the user's files have used up the time. */
+static bool is_out_of_time(const struct allocator_search *search, struct user *user)
 {
 	uint64_t now_ns = clock_now_ns();
 
@@ -100,26 +100,26 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* True if the two are one file, seen through different mounts. */
-static bool is_seen_through(const struct looked_at *a, const struct looked_at *b)
+/* True if the two are one file, through different mounts. */
+static bool is_same_file(const struct known_file *a, const struct known_file *b)
 {
 	return (a->on_overlay || b->on_overlay) && a->device != b->device && a->inode == b->inode &&
 	       a->size == b->size && is_same_time(&a->modified, &b->modified) &&
 	       is_same_time(&a->changed, &b->changed);
 }
 
-/* True if @file was planned before, seen through another mount. */
-static bool shows_through(const struct allocator_search *search, const struct looked_at *file)
+/* True if @file was planned before, through another mount. */
+static bool is_planned(const struct allocator_search *search, const struct known_file *file)
 {
 	for (size_t i = 0; i < search->nr_files; i++)
-		if (search->files[i].is_probed && is_seen_through(&search->files[i], file))
+		if (search->files[i].is_probed && is_same_file(&search->files[i], file))
 			return true;
 	return false;
 }
 
-static struct looked_at describe(const struct stat *stat, bool on_overlay)
+static struct known_file describe(const struct stat *stat, bool on_overlay)
 {
-	return (struct looked_at){
+	return (struct known_file){
 		.device = stat->st_dev,
 		.inode = stat->st_ino,
 		.on_overlay = on_overlay,
@@ -129,22 +129,22 @@ static struct looked_at describe(const struct stat *stat, bool on_overlay)
 	};
 }
 
-/* Plans @file, unless it shows through. */
-static int plan(struct allocator_search *search, struct mapped_file *file, struct looked_at *looked,
+/* Plans @file, unless it was planned through another mount. */
+static int plan(struct allocator_search *search, struct mapped_file *file, struct known_file *known,
 		struct probe_set *set)
 {
 	size_t nr_before = set->nr_files;
 	int err;
 
-	if (shows_through(search, looked))
+	if (is_planned(search, known))
 		return 0;
 	err = allocator_plan_mapped(set, file);
-	/* A file that is broken is told of, and no reason to record nothing. */
-	looked->is_probed = set->nr_files > nr_before;
+	/* Invalid files are reported; that is no reason to record nothing. */
+	known->is_probed = set->nr_files > nr_before;
 	return err == -ENOMEM ? err : 0;
 }
 
-static bool was_looked_at(const struct allocator_search *search, const struct stat *stat)
+static bool is_known(const struct allocator_search *search, const struct stat *stat)
 {
 	for (size_t i = 0; i < search->nr_files; i++)
 		if (search->files[i].inode == stat->st_ino &&
@@ -153,9 +153,9 @@ static bool was_looked_at(const struct allocator_search *search, const struct st
 	return false;
 }
 
-/* Plans @file within its owner's time, which it takes from *@slice_ns as well. */
+/* Plans @file if its owner has time left. The time it takes is also subtracted from *@slice_ns. */
 static int plan_in_time(struct allocator_search *search, struct mapped_file *file,
-			struct looked_at *looked, struct probe_set *set, int64_t *slice_ns)
+			struct known_file *known, struct probe_set *set, int64_t *slice_ns)
 {
 	struct user *user = find_user(search, file->stat.st_uid);
 	uint64_t begin_ns = clock_thread_ns(), spent_ns;
@@ -163,50 +163,50 @@ static int plan_in_time(struct allocator_search *search, struct mapped_file *fil
 
 	if (!user)
 		return -ENOMEM;
-	if (has_used_up(search, user)) {
+	if (is_out_of_time(search, user)) {
 		if (user->spent_ns != UINT64_MAX)
-			diag_warn("%s, and what else user %u brings now, is not probed: it has "
-				  "taken too long to look into that user's files",
+			diag_warn("%s and later files of user %u are not probed: that user's files "
+				  "take too long to analyse",
 				  file->display, (unsigned int)user->uid);
 		user->spent_ns = UINT64_MAX;
 		return 0;
 	}
-	err = plan(search, file, looked, set);
+	err = plan(search, file, known, set);
 	spent_ns = clock_thread_ns() - begin_ns;
 	user->spent_ns += spent_ns;
 	*slice_ns -= (int64_t)spent_ns;
 	return err;
 }
 
-/* @set: for what is new; NULL: it is known elsewhere. */
-static int look_at(struct allocator_search *search, struct mapped_file *file, struct probe_set *set,
+/* Analyses @file if it is not known. @set: gets its probes; NULL: it is only marked as known. */
+static int analyse(struct allocator_search *search, struct mapped_file *file, struct probe_set *set,
 		   int64_t *slice_ns)
 {
-	struct looked_at *grown, looked;
+	struct known_file *grown, known;
 	struct statfs fs;
 	int err;
 
-	if (was_looked_at(search, &file->stat))
+	if (is_known(search, &file->stat))
 		return 0;
-	/* At least one at a time. */
+	/* At least one file is analysed in each slice. */
 	if (search->limits.slice_ns && *slice_ns < 0)
 		return 1;
-	looked = describe(&file->stat,
-			  fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC);
-	/* What was planned elsewhere shows through, too. */
-	looked.is_probed = !set;
-	err = set ? plan_in_time(search, file, &looked, set, slice_ns) : 0;
+	known = describe(&file->stat,
+			 fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC);
+	/* Files that were planned elsewhere count as planned. */
+	known.is_probed = !set;
+	err = set ? plan_in_time(search, file, &known, set, slice_ns) : 0;
 	if (err)
 		return err;
 	grown = reallocarray(search->files, search->nr_files + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	search->files = grown;
-	search->files[search->nr_files++] = looked;
+	search->files[search->nr_files++] = known;
 	return 0;
 }
 
-static int look_at_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
+static int analyse_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
 {
 	int64_t slice_ns = (int64_t)search->limits.slice_ns;
 	struct mapped_files files;
@@ -215,7 +215,7 @@ static int look_at_process(struct allocator_search *search, pid_t pid, struct pr
 	if (err)
 		return 0;
 	for (size_t i = 0; i < files.nr && !err; i++)
-		err = look_at(search, &files.files[i], set, &slice_ns);
+		err = analyse(search, &files.files[i], set, &slice_ns);
 	mapped_files_deinit(&files);
 	if (err < 0)
 		diag_error("cannot look for allocators: out of memory");
@@ -224,12 +224,12 @@ static int look_at_process(struct allocator_search *search, pid_t pid, struct pr
 
 int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
 {
-	return look_at_process(search, pid, set);
+	return analyse_process(search, pid, set);
 }
 
 int allocator_search_skip(struct allocator_search *search, pid_t pid)
 {
-	return look_at_process(search, pid, NULL);
+	return analyse_process(search, pid, NULL);
 }
 
 bool allocator_search_file(const struct allocator_search *search, size_t nr, dev_t *ret_device,
@@ -244,14 +244,14 @@ bool allocator_search_file(const struct allocator_search *search, size_t nr, dev
 
 static bool was_seen(const struct allocator_search *search, const struct probe_file *file)
 {
-	struct looked_at looked;
+	struct known_file known;
 	struct statfs fs;
 	struct stat st;
 
 	if (fstat(file->fd, &st) < 0 || fstatfs(file->fd, &fs) < 0)
 		return false;
-	looked = describe(&st, fs.f_type == OVERLAYFS_SUPER_MAGIC);
-	return shows_through(search, &looked);
+	known = describe(&st, fs.f_type == OVERLAYFS_SUPER_MAGIC);
+	return is_planned(search, &known);
 }
 
 void allocator_search_drop_seen(const struct allocator_search *search, struct probe_set *set)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds the allocators of many processes, containers' included, by looking at each file once. Files
- * are told apart by their inodes. On overlayfs, which containers' roots are, the same inode below
- * shows through several mounts as several: there what does not differ at all is the same file, for
- * a uprobe is the inode's below.
+ * Finds the allocators of many processes, containers included, and analyses each file once. Files
+ * are identified by their inodes. On overlayfs, the root file system of containers, the same lower
+ * inode appears through several mounts as several. There, files whose attributes are all equal are
+ * the same, since a uprobe is on the lower inode.
  */
 #ifndef LEAKTOOLS_PROBES_ALLOCATOR_SEARCH_H
 #define LEAKTOOLS_PROBES_ALLOCATOR_SEARCH_H
@@ -16,32 +16,32 @@ struct allocator_search;
 int allocator_search_create(struct allocator_search **ret);
 void allocator_search_destroy(struct allocator_search *search);
 
-/* Times of the CPU that looking into files may take; what is 0 has no limit. */
+/* CPU times that analysing files may take; 0: no limit. */
 struct allocator_search_limits {
-	uint64_t slice_ns; /* then allocator_search_process() returns, if not with the first file */
-	uint64_t user_ns;  /* of one owner's files; others of them are passed over, which is told */
-	uint64_t window_ns; /* after so long, the owner has as much again */
+	uint64_t slice_ns; /* then allocator_search_process() returns, after at least one file */
+	uint64_t user_ns; /* for the files of one owner; more of them are skipped, with a message */
+	uint64_t window_ns; /* after this time, the owner's limit starts anew */
 };
 
-/* To begin with, there is a limit for users that only those reach who mean to. */
+/* By default, each user has a limit that only deliberately slow files reach. */
 void allocator_search_limit(struct allocator_search *search,
 			    const struct allocator_search_limits *limits);
 
 /*
- * Appends to @set the allocators that process @pid maps and that no process looked at before did.
- * Their files are kept open, whatever becomes of the process. One that is gone, or cannot be read,
- * is passed over. Returns 0; 1 if there is more to look at: call it again; or -ENOMEM, reported.
+ * Appends to @set the allocators that process @pid maps, except in files that are known already.
+ * The files stay open, whatever happens to the process. A process that has ended or cannot be read
+ * is skipped. Returns 0; 1 if there is more to analyse: call it again; or -ENOMEM, reported.
  */
 int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set);
 
-/* Drops from @set the files that were seen before, in other processes, through another mount. */
+/* Removes from @set the files that are known from other processes, through another mount. */
 void allocator_search_drop_seen(const struct allocator_search *search, struct probe_set *set);
 
-/* The @nr'th file that was looked at; false if there are not so many. */
+/* Gets the @nr'th known file; false: there are not so many. */
 bool allocator_search_file(const struct allocator_search *search, size_t nr, dev_t *ret_device,
 			   ino_t *ret_inode);
 
-/* From now on takes what @pid maps for looked at. Returns 0 or -ENOMEM, reported. */
+/* Marks the files that @pid maps as known. Returns 0 or -ENOMEM, reported. */
 int allocator_search_skip(struct allocator_search *search, pid_t pid);
 
 #endif

@@ -39,13 +39,13 @@ int exit_planner_find(struct exit_planner *planner, const struct elf_function *f
 					    function, ret);
 	}
 	if (err == -ENOTSUP)
-		diag_warn("cannot record %s of %s: %s (at 0x%" PRIx64 "); its calls are missing, "
-			  "for exceptions could not pass a return probe",
+		diag_warn("cannot record %s of %s: %s (at 0x%" PRIx64 "); its calls are missing: "
+			  "exceptions could not pass a return probe",
 			  symbol, planner->display, ret->why, ret->where);
 	return err;
 }
 
-/* The instruction there. */
+/* Describes the instruction at @offset. */
 static void describe(const struct elf_image *image, uint64_t offset,
 		     struct placement_instruction *ret)
 {
@@ -72,7 +72,7 @@ int exit_plan_append(struct probe_file *file, const struct exit_planner *planner
 		probe->point = PROBE_EXIT;
 		probe->offset = exits->offsets[i];
 		describe(planner->image, probe->offset, &probe->instruction);
-		/* The last one is a number that the kernel takes as it is (Linux 5.4). */
+		/* The last field is an immediate value (Linux 5.4 and later). */
 		if (asprintf(&probe->fetch_args,
 			     "%s=%s:%s " PROBE_FIELD_CALLER "=%s:x64 " PROBE_FIELD_FROM_ENTRY
 			     "=\\%" PRId64 ":s64",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probes at the exits of functions that must have no return probe (function_exits.h). All exits of
- * a function are one tracefs event with several places.
+ * Plans probes at the exits of functions that must have no return probe (function_exits.h). The
+ * exits of a function are one tracefs event with several places.
  */
 #ifndef LEAKTOOLS_PROBES_EXIT_PLAN_H
 #define LEAKTOOLS_PROBES_EXIT_PLAN_H
@@ -9,7 +9,7 @@
 #include "probes/sites/function_exits.h"
 #include "probes/plan/probe_file.h"
 
-/* What the functions of a file have in common. */
+/* What the functions of one file share. */
 struct exit_planner {
 	const struct elf_image *image;
 	const char *display; /* the file, for the user */
@@ -18,29 +18,28 @@ struct exit_planner {
 	bool is_read;
 };
 
-/* Nothing is read before it is needed. Release with exit_planner_deinit(). */
+/* The file is read on demand. Release with exit_planner_deinit(). */
 void exit_planner_init(struct exit_planner *ret, const struct elf_image *image,
 		       const char *display);
 void exit_planner_deinit(struct exit_planner *planner);
 
 /*
- * Finds the exits of the function that the user knows as @symbol. Returns 0, or -ENOTSUP where the
- * function cannot be recorded, which it says; or another negative errno, not reported.
+ * Finds the exits of the function that the user knows as @symbol. Returns 0; -ENOTSUP, reported, if
+ * the function cannot be recorded; or another negative errno, not reported.
  */
 int exit_planner_find(struct exit_planner *planner, const struct elf_function *function,
 		      const char *symbol, struct function_exits *ret);
 
 /*
- * Appends the probes at @exits, copies of @model but for the place and what is recorded: the result
- * as "RESULT_FIELD:RESULT_TYPE", and the rest. @entry_offset is that of the probe of the function's
- * entry. Returns 0 or a negative errno.
+ * Appends the probes at @exits. They are copies of @model, except for the place and what is
+ * recorded: the result as "RESULT_FIELD:RESULT_TYPE", the caller, and the distance from
+ * @entry_offset, the offset of the entry's probe. Returns 0 or a negative errno.
  */
 int exit_plan_append(struct probe_file *file, const struct exit_planner *planner,
 		     const struct function_exits *exits, const struct probe *model,
 		     uint64_t entry_offset, const char *result_field, const char *result_type);
 
-/* How far behind the probe of its function's entry the probe is that records @fetch_args; else 0.
- */
+/* The distance from the probe of the function's entry to the one that records @fetch_args, or 0. */
 uint64_t exit_plan_from_entry(const char *fetch_args);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The probes on one file: what each records and where, and what tracefs calls them. */
+/* The probes on one file: what each records and where, and their names in tracefs. */
 #ifndef LEAKTOOLS_PROBES_PROBE_FILE_H
 #define LEAKTOOLS_PROBES_PROBE_FILE_H
 
@@ -18,38 +18,41 @@
 #include <sys/types.h>
 
 /*
- * One uprobe or uretprobe. As a rule that is one tracefs event; the exits of a function are one
- * event together, and stand one after the other.
+ * One uprobe or uretprobe. Usually that is one tracefs event; but the exits of a function share an
+ * event, and follow each other in the array.
  */
 struct probe {
 	const struct probe_schema *schema;
-	int first_arg; /* the schema's first argument is so many behind the function's first */
+	int first_arg; /* index of the schema's first argument among the function's */
 	enum probe_point point;
 	char symbol[PROBE_SYMBOL_MAX]; /* the function's ELF symbol */
 	char event[PROBE_NAME_MAX];
 	uint64_t function_offset;		  /* in the file */
-	uint64_t offset;			  /* of the probe, in the file: placement.h */
-	struct placement_instruction instruction; /* there */
+	uint64_t offset;			  /* of the probe, in the file; see placement.h */
+	struct placement_instruction instruction; /* at @offset */
 	char *fetch_args;			  /* what the event records: "bytes=%di:u64 ..." */
 	char *definition;			  /* the line for uprobe_events */
-	/* Of an allocation's return: where one probe could stand for entry and return, or NULL. */
+	/*
+	 * If this is the return of an allocation: where single probes could replace entry and
+	 * return, or NULL.
+	 */
 	struct single_trap_point *points;
 	size_t nr_points;
 	int64_t tracefs_id;   /* perf_event_attr.config; -1 until registered */
-	bool registered_here; /* by probe_set_register(), so probe_set_unregister() removes it */
+	bool registered_here; /* by probe_set_register(); probe_set_unregister() removes it */
 };
 
 /* The probes on one file. */
 struct probe_file {
-	int fd;	    /* the file that was looked at: probes are placed through it, never by a path */
-	char *path; /* what readers of tracefs see; whoever owns the file may make it lead elsewhere
-		     */
+	int fd;	    /* the file that was analysed; probes are placed through it, never by a path */
+	char *path; /* shown in tracefs; the file's owner may make it lead elsewhere */
 	uid_t owner;
 	char *display;	 /* as its process sees it */
-	char *allocator; /* which it is, for the user; "resources" where it is none */
+	char *allocator; /* its name for the user; "resources" if it is none */
 	char group[PROBE_NAME_MAX];
-	bool has_size_word; /* glibc's allocator: the word before a block tells its size */
-	bool has_resources; /* its probes are resource_plan.h's, on a file that may have others */
+	bool has_size_word; /* glibc's allocator: the word before a block has its size */
+	bool has_resources; /* its probes are on resources; the file may be in the set again for
+			       others */
 	struct probe *probes;
 	size_t nr_probes;
 };
@@ -63,20 +66,19 @@ struct probe_source {
 };
 
 /*
- * Fills in the descriptor, owner and names of @file; @allocator is what the user is told it is.
- * Sets
- * *@ret_name to the name for its group. Returns 0 or a negative errno, not reported.
+ * Sets the descriptor, owner and names of @file; @allocator is its name for the user. Sets
+ * *@ret_name to the name of its group. Returns 0 or a negative errno, not reported.
  */
 int probe_file_set_source(struct probe_file *file, const struct probe_source *source,
 			  const char *allocator, struct group_name *ret_name);
 
-/* Returns the new last probe of @file, with nothing but its defaults, or NULL: out of memory. */
+/* Appends a probe with default values. Returns it, or NULL: out of memory. */
 struct probe *probe_file_append(struct probe_file *file);
 
-/* Names the file's group, and its probes' definitions after it. Returns 0 or -ENOMEM. */
+/* Sets the group of the file, and the definitions of its probes. Returns 0 or -ENOMEM. */
 int probe_file_set_group(struct probe_file *file, const struct group_name *name);
 
-/* What registering @probe asks of tracefs; borrows from both. */
+/* The uprobe to register for @probe. It points into both arguments. */
 struct uprobe_spec probe_file_spec(const struct probe_file *file, const struct probe *probe);
 
 void probe_file_deinit(struct probe_file *file);

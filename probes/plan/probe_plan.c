@@ -41,7 +41,7 @@ static int append_format(char **text, const char *format, ...)
 	return 0;
 }
 
-/* Addresses are recorded as x64, sizes and counts as u64, for those who read `perf script`. */
+/* Addresses are recorded as x64, sizes and counts as u64: `perf script` shows them so. */
 static int entry_args(const struct probe_schema *schema, int first_arg, char **ret)
 {
 	for (int i = 0; i < schema->nr_args; i++) {
@@ -56,23 +56,23 @@ static int entry_args(const struct probe_schema *schema, int first_arg, char **r
 
 static int return_args(const struct probe_schema *schema, char **ret)
 {
-	/* posix_memalign returns an int, whose upper half of the register is anything. */
+	/* posix_memalign returns an int; the upper half of the register is undefined. */
 	return append_format(ret, PROBE_FIELD_RET "=$retval:%s",
 			     schema->effect == HEAP_ALLOC_TO_PTR ? "s32" : "x64");
 }
 
-/* One function of the file while its probes are planned. */
+/* A function of the file while its probes are planned. */
 struct planned_function {
 	const struct allocator_function *function;
 	uint64_t offset; /* in the file */
 	uint8_t *code;
-	size_t size_bytes; /* of @code; 0 if where the function ends is not known */
+	size_t size_bytes; /* of @code; 0: not known */
 	uint64_t place;	   /* of the entry and return probes, in bytes from @offset */
-	bool has_exits;	   /* its returns are seen there, without a return probe */
+	bool has_exits;	   /* its returns are probed at its exits, without a return probe */
 	struct function_exits exits;
 };
 
-/* Reads the code and finds the place. Returns 0 or a negative errno. */
+/* Reads the code and finds the place of the probes. Returns 0 or a negative errno. */
 static int planned_function_init(struct planned_function *ret, const struct elf_image *image,
 				 const struct allocator_function *function)
 {
@@ -106,9 +106,7 @@ static bool has_event(const struct probe_file *file, const char *event)
 	return false;
 }
 
-/* Names a new probe of the file: as its function and point, and if there is one such, with a
- * number.
- */
+/* Names a new probe after its function and point, with a number if that name exists. */
 static int name_event(const struct probe_file *file, const struct allocator_function *function,
 		      enum probe_point point, struct probe *probe)
 {
@@ -126,7 +124,7 @@ static int name_event(const struct probe_file *file, const struct allocator_func
 	return 0;
 }
 
-/* All that the probes of one point of the function have in common. Returns 0 or -E2BIG. */
+/* Sets what all probes of one point of the function have in common. Returns 0 or -E2BIG. */
 static int init_probe(const struct probe_file *file, const struct planned_function *function,
 		      enum probe_point point, struct probe *ret)
 {
@@ -165,7 +163,7 @@ static int plan_point(struct probe_file *file, const struct planned_function *fu
 }
 
 /*
- * A probe at each store that may be the one to *memptr. A wrong one does no harm: the parser
+ * Plans a probe at each store that may be the one to *memptr. A wrong one does no harm: the parser
  * compares the address with the one at the entry.
  */
 static int plan_stores(struct probe_file *file, const struct planned_function *function)
@@ -178,8 +176,7 @@ static int plan_stores(struct probe_file *file, const struct planned_function *f
 	if (nr < 0)
 		return nr;
 	if (nr == 0)
-		diag_note("%s: where %s stores its block was not found; the blocks it allocates "
-			  "will not be followed",
+		diag_note("%s: cannot find where %s stores its block; its blocks are not recorded",
 			  file->display, function->function->symbol);
 	for (int i = 0; i < nr; i++) {
 		struct probe *probe;
@@ -196,7 +193,7 @@ static int plan_stores(struct probe_file *file, const struct planned_function *f
 	return 0;
 }
 
-/* The probes where its calls end. */
+/* Plans the probes at the exits. */
 static int plan_exits(struct probe_file *file, const struct exit_planner *planner,
 		      const struct planned_function *function)
 {
@@ -208,7 +205,9 @@ static int plan_exits(struct probe_file *file, const struct exit_planner *planne
 				      function->offset + function->place, PROBE_FIELD_RET, "x64");
 }
 
-/* All probes of one function. The entry's and the return's share a place, so a breakpoint. */
+/*
+ * Plans all probes of one function. Those of entry and return share a place, and so a breakpoint.
+ */
 static int plan_function(struct probe_file *file, const struct exit_planner *planner,
 			 const struct planned_function *function)
 {
@@ -224,7 +223,10 @@ static int plan_function(struct probe_file *file, const struct exit_planner *pla
 	return err;
 }
 
-/* Gives the entry to each function that something jumps into behind it, up to its place. */
+/*
+ * Moves the probes to the entry in each function that has jumps from elsewhere to between its entry
+ * and its place.
+ */
 static int reject_entered(const struct elf_image *image, struct planned_function *functions,
 			  size_t nr)
 {
@@ -257,7 +259,7 @@ static bool may_throw(const struct allocator_function *function)
 	       strncmp(function->symbol, "mi_new", strlen("mi_new")) == 0;
 }
 
-/* Returns 1, 0 where the function is to be left out, or a negative errno. */
+/* Returns 1, 0 if the function is to be left out, or a negative errno. */
 static int init_function(struct planned_function *ret, struct exit_planner *planner,
 			 const struct allocator_function *function)
 {
@@ -299,9 +301,9 @@ static int plan_probes(struct probe_file *file, const struct elf_image *image,
 }
 
 /*
- * Finds where one probe could stand for a function's entry and its return. Only for glibc's malloc:
- * it is what is called most, and it surely calls no other allocator, whose events inside of it
- * would come before its own.
+ * Finds where single probes could replace those of a function's entry and return. Only glibc's
+ * malloc has them: it is the function that programs call most, and it calls no other allocator,
+ * whose events would come before its own.
  */
 static int find_points(struct probe *ret, const struct elf_image *image,
 		       const struct allocator *allocator)
@@ -341,8 +343,8 @@ static int fill_file(struct probe_file *file, const struct probe_source *source,
 		     const struct allocator *allocator)
 {
 	struct group_name name;
-	int err = probe_file_set_source(
-		file, source, allocator->nr > 0 ? allocator->name : "probes of its own", &name);
+	int err = probe_file_set_source(file, source,
+					allocator->nr > 0 ? allocator->name : "USDT probes", &name);
 
 	file->has_size_word = allocator->is_glibc;
 	if (!err)

@@ -45,8 +45,8 @@ int probe_set_make_own(struct probe_set *set)
 }
 
 /*
- * True if @there, an event of @probe's name, records the same. Another version may have placed it
- * elsewhere in the function, its entry for instance, where it is as good, if slower.
+ * True if @there, an event with @probe's name, records the same. Another version may have placed it
+ * elsewhere in the function, at its entry for instance: that is slower, but valid.
  */
 static bool is_as_planned(const struct probe *probe, const struct uprobe *there)
 {
@@ -57,7 +57,7 @@ static bool is_as_planned(const struct probe *probe, const struct uprobe *there)
 	       strcmp(there->fetch_args, probe->fetch_args) == 0;
 }
 
-/* Returns 0, or a negative errno, reported: @there is on another file, which just had that name. */
+/* Returns 0 if @there is on @file; otherwise a negative errno, reported. */
 static int check_file(const struct probe_file *file, const struct probe *probe,
 		      const struct uprobe *there)
 {
@@ -68,12 +68,12 @@ static int check_file(const struct probe_file *file, const struct probe *probe,
 	is_on_file = tracefs_uprobe_is_on_file(&spec);
 	if (is_on_file)
 		return is_on_file < 0 ? is_on_file : 0;
-	diag_error("%s/%s was on another file than %s, so it was removed; try again", file->group,
+	diag_error("removed %s/%s: it was on another file than %s; try again", file->group,
 		   probe->event, file->display);
 	return -ESTALE;
 }
 
-/* Fills in the probe's id if it is in @list. Returns 1 if so, 0 if not, or a negative errno. */
+/* Sets the probe's id if it is in @list. Returns 1 if so, 0 if not, or a negative errno. */
 static int find_probe(const struct uprobe_list *list, const struct probe_file *file,
 		      struct probe *probe)
 {
@@ -97,7 +97,7 @@ static int find_probe(const struct uprobe_list *list, const struct probe_file *f
 	return 1;
 }
 
-/* Whether all exits are there that belong to @probe's function. */
+/* True if all exits of @probe's function were found. */
 static bool has_all_exits(const struct probe_file *file, const struct probe *probe)
 {
 	for (size_t i = 0; i < file->nr_probes; i++)
@@ -110,8 +110,8 @@ static bool has_all_exits(const struct probe_file *file, const struct probe *pro
 }
 
 /*
- * A function of which another version has registered the entry, but not these exits, is as good as
- * not registered. Returns how many probes that takes away.
+ * Another version may have registered the entry of a function, but not these exits. Such a function
+ * counts as not registered. Returns how many probes that removes.
  */
 static int drop_incomplete(struct probe_file *file)
 {
@@ -151,7 +151,7 @@ int probe_set_find(struct probe_set *set)
 	return err ? err : nr;
 }
 
-/* Registers one probe, unless it is there as planned. */
+/* Registers one probe, unless tracefs has it as planned. */
 static int register_probe(const struct uprobe_list *list, const char *errors_before,
 			  const struct probe_file *file, struct probe *probe)
 {
@@ -161,11 +161,12 @@ static int register_probe(const struct uprobe_list *list, const char *errors_bef
 
 	if (err)
 		return err < 0 ? err : 0;
-	/* tracefs would add a second place to an event of the same name. */
+	/* tracefs would add a second place to the event of that name. */
 	if (uprobe_list_find(list, file->group, probe->event)) {
-		diag_error("%s/%s is there, but records something else; remove it first: leakprobe "
-			   "del %s",
-			   file->group, probe->event, file->group);
+		diag_error(
+			"cannot add %s/%s: an event of that name records something else; remove it "
+			"first: leakprobe del %s",
+			file->group, probe->event, file->group);
 		return -EEXIST;
 	}
 	err = tracefs_uprobe_create(&spec, errors_before);
@@ -203,9 +204,9 @@ int probe_set_register(struct probe_set *set)
 }
 
 /*
- * Removes an event whose users have closed it: the kernel lets go of an event a moment after the
- * last close(), when a task that inherited it is exiting meanwhile. Nothing tells when, hence the
- * polling, *@nr_waits times at most for all events together.
+ * Removes an event whose users have closed it. The kernel releases an event a moment after the last
+ * close() if a task that inherited it is exiting. No interface signals that, so this polls, at most
+ * *@nr_waits times for all events together.
  */
 static int destroy_released(const char *group, const char *event, int *nr_waits)
 {
@@ -232,7 +233,7 @@ int probe_set_unregister(struct probe_set *set)
 
 			if (!probe->registered_here)
 				continue;
-			/* The event goes with its first place, which is looked at last. */
+			/* The event is removed with its first place, which comes last. */
 			if (j > 0 && probe_shares_event(probe, &file->probes[j - 1]) &&
 			    file->probes[j - 1].registered_here) {
 				probe->registered_here = false;
@@ -241,7 +242,7 @@ int probe_set_unregister(struct probe_set *set)
 			}
 			err = destroy_released(file->group, probe->event, &nr_waits);
 			if (err == -EBUSY)
-				diag_error("cannot remove %s/%s: another recorder still uses it",
+				diag_error("cannot remove %s/%s: another recorder uses it",
 					   file->group, probe->event);
 			if (err && !first_err)
 				first_err = err;
@@ -304,7 +305,7 @@ int probe_set_merge(struct probe_set *to, struct probe_set *from)
 	return 0;
 }
 
-/* True if @group belongs to a leakrec that runs no more. */
+/* True if @group belongs to a leakrec that has ended. */
 static bool is_orphaned(const char *group)
 {
 	struct process_status status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The probes on one or more files: what leakprobe adds, lists and deletes, and what leakrec
- * records. A probe_set is planned (allocator_plan.h, ../resources/resource_plan.h), and then
- * registered in tracefs, or found there.
+ * records. A probe_set is planned (allocator_plan.h, ../resources/resource_plan.h), then registered
+ * in tracefs, or found there.
  */
 #ifndef LEAKTOOLS_PROBES_PROBE_SET_H
 #define LEAKTOOLS_PROBES_PROBE_SET_H
@@ -12,27 +12,27 @@
 struct probe_set {
 	struct probe_file *files;
 	size_t nr_files;
-	uint64_t limit_ns;   /* for planning one file; 0: ANALYSIS_LIMIT_NS */
-	bool with_operators; /* C++'s are planned also where they call malloc: for mismatches */
+	uint64_t limit_ns;   /* time to plan one file; 0: ANALYSIS_LIMIT_NS */
+	bool with_operators; /* plan C++ operators also if they call malloc: for mismatches */
 };
 
 /*
- * Renames the set's groups as probes that this process makes for itself (leakrec...). Call it
- * between plan and register.
+ * Renames the groups of the set as probes that this process makes for itself (leakrec...). Call it
+ * between planning and registering. Returns 0 or a negative errno, reported.
  */
 int probe_set_make_own(struct probe_set *set);
 
 /*
- * Looks the planned probes up in tracefs: those that leakprobe registered before get their
- * tracefs_id, and the offset at which they are, which another version may have chosen. Returns how
- * many of the set's probes are there, or a negative errno.
+ * Finds the planned probes in tracefs. Those that leakprobe registered get their tracefs_id, and
+ * their offset, which another version may have chosen. Returns how many were found, or a negative
+ * errno, reported.
  */
 int probe_set_find(struct probe_set *set);
 
 /*
- * Registers what is not there yet and fills in every tracefs_id. On failure it reports the kernel's
- * reason (error_log), removes what it added and returns a negative errno. -EINTR, not reported: a
- * signal is waiting (interrupted.h), and the caller is to remove what was added.
+ * Registers the probes that tracefs does not have, and sets every tracefs_id. On failure it reports
+ * the kernel's reason (error_log), removes what it added and returns a negative errno. -EINTR, not
+ * reported: a signal is pending (interrupted.h), and the caller must remove what was added.
  */
 int probe_set_register(struct probe_set *set);
 
@@ -46,13 +46,13 @@ void probe_set_deinit(struct probe_set *set);
 int probe_set_append(struct probe_set *set, struct probe_file *file);
 
 /*
- * Moves all files of @from into @to, except those whose group @to already has (the same file seen
- * through two processes). @from is left empty. Returns 0 or -ENOMEM.
+ * Moves the files of @from to @to, except those that @to already has (the same file in two
+ * processes). @from is left empty. Returns 0 or -ENOMEM.
  */
 int probe_set_merge(struct probe_set *to, struct probe_set *from);
 
 /*
- * Removes the probes of leakrecs that are gone. Probes still in use stay. Returns the number
+ * Removes the probes of leakrec processes that have ended. Probes in use stay. Returns the number
  * removed, or a negative errno.
  */
 int probe_set_reap(void);

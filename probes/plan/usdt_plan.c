@@ -10,9 +10,9 @@
 #include <errno.h>
 
 #define PROVIDER   "leaktools"
-#define MAX_PROBES 64 /* of a file: each is an event for every thread, with perf events */
+#define MAX_PROBES 64 /* of a file; with perf events, each is an event in every thread */
 
-/* As the header passes an argument: in the first register of a call. */
+/* How leak_probes.h passes an argument: in the first argument register of a call. */
 #if defined(__x86_64__)
 #define MARK_ARGUMENTS "8@%rdi"
 #elif defined(__aarch64__)
@@ -29,7 +29,7 @@ bool usdt_plan_has_probes(const struct elf_image *image)
 	return has_probes;
 }
 
-/* The @nth mark of the file. */
+/* Appends the probe for the @nth mark of the file. */
 static int plan_mark(struct probe_file *file, const struct elf_image *image,
 		     const struct usdt_probe *found, size_t nth)
 {
@@ -76,8 +76,8 @@ int usdt_plan_probes(struct probe_file *file, const struct elf_image *image)
 			err = plan_mark(file, image, probe, nr_marks++);
 	}
 	if (!err && nr_unusable)
-		diag_note("%s: %zu of its probes are not used: they are more than %d, or not as "
-			  "<leaktools/leak_probes.h> makes them",
+		diag_note("%s: %zu of its USDT probes ignored: more than %d, or not made by this "
+			  "version of <leaktools/leak_probes.h>",
 			  file->display, nr_unusable, MAX_PROBES);
 	usdt_probes_deinit(&found);
 	return err;

@@ -13,9 +13,9 @@
 
 #define PROVIDER   "leaktools"
 #define KIND	   "pool"
-#define MAX_PROBES 64 /* of a file, as of marks */
+#define MAX_PROBES 64 /* of a file, as for marks */
 
-/* As the header passes arguments: in the first registers of a call. */
+/* How leak_probes.h passes arguments: in the first argument registers of a call. */
 #if defined(__x86_64__)
 #define ALLOC_ARGUMENTS "8@%rdi 8@%rsi"
 #define FREE_ARGUMENTS	"8@%rdi"
@@ -62,7 +62,7 @@ bool usdt_pool_probes_has_name(const char *name)
 	return find_call(name) != NULL;
 }
 
-/* The @nth of the file's. */
+/* Appends the @nth probe of the file. */
 static int plan_probe(struct probe_file *file, const struct elf_image *image,
 		      const struct usdt_probe *found, const struct usdt_pool_call *pool, size_t nth)
 {
@@ -79,7 +79,7 @@ static int plan_probe(struct probe_file *file, const struct elf_image *image,
 	if (elf_image_read(image, found->offset, code, sizeof(code)) == 0)
 		probe_arch_describe(arch, code, sizeof(code), &probe->instruction);
 	snprintf(probe->symbol, sizeof(probe->symbol), "%s", pool->call.function);
-	/* Each place has an event of its own: tracefs would add them up to one. */
+	/* Each place has an event of its own: tracefs would merge events of one name. */
 	snprintf(event.function, sizeof(event.function), "%.32s_%zu", pool->call.function, nth);
 	resource_event_format(&event, probe->event);
 	if (asprintf(&probe->fetch_args,
@@ -111,9 +111,10 @@ static int plan_probes(struct probe_file *file, const struct probe_source *sourc
 			err = plan_probe(file, source->image, probe, pool, file->nr_probes + 1);
 	}
 	if (!err && nr_unusable)
-		diag_note("%s: %zu of its probes on pools are not used: they are not as "
-			  "<leaktools/leak_probes.h> makes them",
-			  source->display, nr_unusable);
+		diag_note(
+			"%s: %zu of its USDT probes on pools ignored: not made by this version of "
+			"<leaktools/leak_probes.h>",
+			source->display, nr_unusable);
 	usdt_probes_deinit(&found);
 	return err;
 }

@@ -140,7 +140,7 @@ has_libc() {
 	wait_until 60 has_two_threads "$pid"
 	thread=$(find "/proc/$pid/task" -maxdepth 1 -name '[0-9]*' ! -name "$pid" -printf '%f')
 	run -1 "$BIN/leakrec" -p "$thread" -o thread.data
-	[[ $output == *"$thread is a thread of process $pid: name that one"* ]] || fail "$output"
+	[[ $output == *"$thread is a thread of process $pid: give that process"* ]] || fail "$output"
 	kill_now "${STARTED_PIDS[@]}"
 }
 

@@ -114,10 +114,10 @@ run_program() {
 	parse
 	assert_equal "leaks" "$(grep -c '^leak 3001 ' leaks)" "$(truth held_3001)"
 	assert_summary lost 0
-	grep -q "slow1.so: .*takes too long to look into; it is not probed" leakrec.err || fail "$(cat leakrec.err)"
+	grep -q "slow1.so: .*takes too long to analyse; it is not probed" leakrec.err || fail "$(cat leakrec.err)"
 	# The user's time is used up by then, which is told once.
 	! grep -q "slow8.so: .*takes too long" leakrec.err || fail "$(cat leakrec.err)"
-	assert_equal "told" "$(grep -c 'taken too long to look into that user' leakrec.err)" 1 ||
+	assert_equal "told" "$(grep -c 'files take too long to analyse' leakrec.err)" 1 ||
 		fail "$(cat leakrec.err)"
 }
 
