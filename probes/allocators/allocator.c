@@ -9,16 +9,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What is to be taken of a file. */
+/* Which functions of a file are used. */
 struct selection {
 	const struct allocator_symbols *symbols;
 	bool malloc, operators;
-	bool by_family; /* what belongs to different families is to be told apart */
+	bool by_family; /* different families must be told apart */
 };
 
 /*
- * The libcs have no operators of their own: in a static program these call malloc. In other files
- * they do if the file imports malloc.
+ * True if operators allocate themselves. The libcs have none: in a static program the operators
+ * call malloc. In other files they do so if the file imports malloc.
  */
 static bool has_own_operators(const struct allocator_symbols *symbols, bool has_malloc)
 {
@@ -31,7 +31,10 @@ static bool has_own_operators(const struct allocator_symbols *symbols, bool has_
 	       !(symbols->kinds[ALLOCATOR_GLIBC] || symbols->kinds[ALLOCATOR_MUSL]);
 }
 
-/* Of the symbols of one address the plainest first: C's names, without a prefix, the shortest. */
+/*
+ * Sorts by address. At one address the plainest symbol comes first: C names, without a prefix, the
+ * shortest.
+ */
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct allocator_symbol *x = a, *y = b;
@@ -55,7 +58,7 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* A static function's name says nothing where there is a global one of that name. */
+/* A static function's name means nothing if a global function has that name. */
 static bool is_shadowed(const struct allocator_symbols *symbols,
 			const struct allocator_symbol *symbol)
 {
@@ -65,7 +68,7 @@ static bool is_shadowed(const struct allocator_symbols *symbols,
 	return false;
 }
 
-/* What one place in the code stands for. */
+/* What the symbols at one address mean. */
 struct code_meaning {
 	const struct allocator_symbol *plainest;
 	bool families[FAMILY_NEW_ARRAY + 1];
@@ -82,7 +85,7 @@ static void add_meaning(struct code_meaning *meaning, const struct allocator_sym
 	meaning->families[family] = true;
 }
 
-/* The row for code that several families share, or of which the family is not asked. */
+/* The schema's row for code that several families share, or whose family does not matter. */
 static const struct probe_schema *shared_row(const struct code_meaning *meaning)
 {
 	bool releases = meaning->plainest->meaning.schema->effect == HEAP_RELEASE;
@@ -150,14 +153,14 @@ static bool does_the_same(const struct allocator_function *wrapper,
 	       (wrapper->schema->family == schema->family || wrapper->schema->family == FAMILY_ANY);
 }
 
-/* True if a call of @target is recorded, and as what the function itself would be. */
+/* True if a call of @target is recorded, and with the same effect as the function's own. */
 static bool is_recorded(void *context, const struct code_target *target)
 {
 	const struct wrapper_search *search = context;
 	const struct allocator *allocator = search->allocator;
 	struct probe_symbol meaning;
 
-	/* Whoever it is that defines malloc has probes; of operators that is not sure. */
+	/* malloc has probes, whichever file defines it; operators may have none. */
 	if (target->symbol)
 		return probe_symbol_find(target->symbol, NULL, &meaning) &&
 		       !probe_symbol_is_operator(&meaning) &&
@@ -170,8 +173,8 @@ static bool is_recorded(void *context, const struct code_target *target)
 }
 
 /*
- * Functions that only jump to others, through the PLT or not, and reallocarray(), which ends in
- * realloc() in most: their calls are seen there.
+ * Finds functions that only jump to others, also through the PLT, and reallocarray(), which in most
+ * allocators ends in realloc(). Their calls are recorded there.
  */
 static int find_wrappers(struct allocator *allocator, const struct elf_image *image)
 {
@@ -197,7 +200,7 @@ static void append_name(struct allocator *allocator, const char *name, const cha
 		 len > 0 ? ", " : "", name, detail);
 }
 
-/* An allocator that has another one's malloc in place of its libc's is named alone. */
+/* Names the allocator. One that replaces libc's malloc is named alone. */
 static void name_allocator(struct allocator *allocator, const struct allocator_symbols *symbols,
 			   bool has_malloc)
 {
@@ -217,7 +220,7 @@ static void name_allocator(struct allocator *allocator, const struct allocator_s
 		append_name(allocator, "C++ operators",
 			    symbols->imports_malloc ? " that call malloc" : "");
 	else if (!allocator->name[0])
-		append_name(allocator, "an allocator of no known kind", "");
+		append_name(allocator, "unknown allocator", "");
 }
 
 int allocator_init(struct allocator *ret, const struct elf_image *image, bool with_operators)

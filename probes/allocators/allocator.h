@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What an ELF file has of an allocator: which one it is, and its functions that the schema knows,
- * each once, by whatever symbol. docs/allocators.md tells what is looked for.
+ * The allocator in an ELF file: which one it is, and those of its functions that the schema knows,
+ * each once, whatever its symbols. docs/allocators.md describes what is searched for.
  */
 #ifndef LEAKTOOLS_PROBES_ALLOCATOR_H
 #define LEAKTOOLS_PROBES_ALLOCATOR_H
@@ -14,24 +14,25 @@
 
 struct allocator_function {
 	const struct probe_schema *schema;
-	int first_arg;		       /* probe_symbols.h */
-	char symbol[PROBE_SYMBOL_MAX]; /* the ELF symbol, of several the plainest */
-	bool is_named_by_symbol;       /* an event of that name means the schema's row */
-	bool is_wrapper;	       /* another one of these does, and is seen to do, its work */
+	int first_arg;		       /* see probe_symbols.h */
+	char symbol[PROBE_SYMBOL_MAX]; /* the ELF symbol; of several, the plainest */
+	bool is_named_by_symbol;       /* an event of that name identifies the row of the schema */
+	bool is_wrapper;	       /* it only calls another recorded function */
 	struct elf_function code;
 };
 
 struct allocator {
 	char name[ALLOCATOR_NAME_MAX]; /* for the user: "jemalloc, glibc" */
 	bool is_glibc, is_libc;
-	bool shares_code; /* functions of different families, so that blocks' are not known */
-	struct allocator_function *functions; /* none: there is no allocator in the file */
+	bool shares_code; /* one function serves several families, so that blocks cannot be told
+			     apart */
+	struct allocator_function *functions; /* none: the file has no allocator */
 	size_t nr;
 };
 
 /*
- * Finds what @image has. C++'s operators are taken only where they are an allocator of their own;
- * with @with_operators wherever they are. Returns 0 or -ENOMEM. Release with allocator_deinit().
+ * Finds the allocator in @image. C++'s operators are included only if they allocate themselves;
+ * with @with_operators always. Returns 0 or -ENOMEM. Release with allocator_deinit().
  */
 int allocator_init(struct allocator *ret, const struct elf_image *image, bool with_operators);
 void allocator_deinit(struct allocator *allocator);

@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAX_SYMBOLS	512 /* of the schema's; mimalloc has 130 */
+#define MAX_SYMBOLS	512 /* of the schema; mimalloc has 130 */
 #define MAX_CANDIDATES	8   /* of an indirect function */
 #define JEMALLOC_SYMBOL "mallctlnametomib"
 
-/* What only that allocator has (glibc 2.36, musl 1.2.3, gperftools 2.10, mimalloc 2.0.9). */
+/* Symbols that only one allocator has (glibc 2.36, musl 1.2.3, gperftools 2.10, mimalloc 2.0.9). */
 static const struct {
 	const char *symbol;
 	enum allocator_kind kind;
@@ -28,14 +28,14 @@ static const struct {
 	{"mi_version", ALLOCATOR_MIMALLOC},
 };
 
-/* A search of all symbols. */
+/* A search through all symbols. */
 struct search {
 	struct allocator_symbols *to;
 	const char *prefix; /* NULL: not known */
 	int err;
 };
 
-/* jemalloc can be built with any prefix; its mallctl functions have it, too. */
+/* jemalloc can be built with any prefix, which its mallctl functions have, too. */
 static void note_jemalloc(struct allocator_symbols *to, const char *name)
 {
 	size_t len = strlen(name), tail = strlen(JEMALLOC_SYMBOL);
@@ -57,7 +57,7 @@ static void note_evidence(struct allocator_symbols *to, const char *name)
 	note_jemalloc(to, name);
 }
 
-/* Whether the name can mean something else: a program's own static function. */
+/* True if the symbol may be unrelated: a program's own static function. */
 static bool is_ambiguous(const struct allocator_symbols *to, const struct elf_symbol *symbol,
 			 const struct probe_symbol *meaning)
 {
@@ -80,8 +80,8 @@ static int append(struct allocator_symbols *to, const struct allocator_symbol *s
 }
 
 /*
- * An indirect function: which code it is the resolver decides, when the program is loaded. It is
- * one of those whose addresses the resolver has in its code.
+ * Appends the candidates for an indirect function. Its resolver chooses the code when the program
+ * is loaded, among those whose addresses it loads.
  */
 static int append_candidates(struct allocator_symbols *to, const struct allocator_symbol *symbol)
 {
@@ -130,7 +130,7 @@ int allocator_symbols_init(struct allocator_symbols *ret, const struct elf_image
 	};
 	elf_image_visit_symbols(image, add_symbol, &search);
 	if (!search.err && ret->prefix[0]) {
-		/* Again, now that the prefix is known. */
+		/* Again, with the prefix. */
 		ret->nr = 0;
 		search.prefix = ret->prefix;
 		elf_image_visit_symbols(image, add_symbol, &search);
@@ -147,7 +147,7 @@ void allocator_symbols_deinit(struct allocator_symbols *symbols)
 	symbols->nr = 0;
 }
 
-/* True if @name is there with the prefix of @like. */
+/* True if there is a symbol @name with the prefix of @like. */
 static bool has_beside(const struct allocator_symbols *symbols, const struct allocator_symbol *like,
 		       const char *name)
 {
@@ -173,7 +173,7 @@ static bool has_pair(const struct allocator_symbols *symbols)
 	return false;
 }
 
-/* True if there is a function of C's, or an operator, that allocates, or that releases. */
+/* True if a C function, or an operator, allocates, or releases. */
 static bool has_effect(const struct allocator_symbols *symbols, bool is_operator, bool releases)
 {
 	for (size_t i = 0; i < symbols->nr; i++) {

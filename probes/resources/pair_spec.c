@@ -14,7 +14,7 @@
 #define SIDES " / "
 #define BLANK " \t"
 
-/* One parse: what is filled in, and where the reason for a refusal goes. */
+/* The state of a parse: the result, and the reason for a refusal. */
 struct parse {
 	struct pair_spec *spec;
 	char *why;
@@ -44,7 +44,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* "arg1": returns the number, or 0. */
+/* Parses "arg1". Returns the number, or 0. */
 static int parse_arg(const char *text)
 {
 	if (strncmp(text, "arg", 3) != 0 || text[3] < '1' || text[3] > '0' + PAIR_MAX_ARGS ||
@@ -53,7 +53,7 @@ static int parse_arg(const char *text)
 	return text[3] - '0';
 }
 
-/* The handle; false: @text is none. */
+/* Parses a handle. Returns false if @text is not one. */
 static bool parse_handle(const char *text, struct pair_call *call)
 {
 	bool gives = call->role == RESOURCE_GIVE || call->role == RESOURCE_NEW;
@@ -96,7 +96,8 @@ static int parse_failure(const struct parse *parse, const char *text, struct pai
 		call->failure_value = value;
 		return 0;
 	}
-	return refuse(parse, "\"%.40s\" is no failure such as fail=0, fail!=0, fail<0 or fail=-1",
+	return refuse(parse,
+		      "\"%.40s\" is not a failure such as fail=0, fail!=0, fail<0 or fail=-1",
 		      text);
 }
 
@@ -107,7 +108,7 @@ static int parse_attribute(const struct parse *parse, const char *text, struct p
 	if (strncmp(text, "size=", 5) == 0) {
 		call->size_arg = parse_arg(text + 5);
 		if (!call->size_arg)
-			return refuse(parse, "\"%.40s\" is no size such as size=arg2", text);
+			return refuse(parse, "\"%.40s\" is not a size such as size=arg2", text);
 	} else if (strncmp(text, "fail", 4) == 0) {
 		int err = parse_failure(parse, text, call);
 
@@ -117,8 +118,10 @@ static int parse_attribute(const struct parse *parse, const char *text, struct p
 		return refuse(parse, "\"%.40s\" is neither size= nor fail=", text);
 	}
 	if (!gives)
-		return refuse(parse, "\"%.40s\": only what gives a resource has a size, or fails",
-			      text);
+		return refuse(
+			parse,
+			"\"%.40s\": only functions that give a resource have a size or can fail",
+			text);
 	return 0;
 }
 
@@ -131,7 +134,7 @@ static bool parse_number(const char *text, int base, uint64_t *ret)
 	return isdigit((unsigned char)*text) && !*end && !errno && *ret <= INT64_MAX;
 }
 
-/* SYMBOL, FILE+OFFSET or SOURCE:LINE. */
+/* Parses SYMBOL, FILE+OFFSET or SOURCE:LINE. */
 static int parse_function(const struct parse *parse, char *text, struct pair_call *call)
 {
 	char *plus = strrchr(text, '+'), *colon = strrchr(text, ':');
@@ -142,25 +145,25 @@ static int parse_function(const struct parse *parse, char *text, struct pair_cal
 		if (!parse_number(colon + 1, 10, &call->number) || call->number == 0 ||
 		    call->number > INT_MAX)
 			return refuse(parse,
-				      "\"%.60s:%.20s\": after the colon stands ret, arg1 to arg6, "
-				      "*arg1 to *arg6, or a line's number",
+				      "\"%.60s:%.20s\": after the colon must be ret, arg1 to arg6, "
+				      "*arg1 to *arg6, or a line number",
 				      text, colon + 1);
 	} else if (plus) {
 		call->naming = PAIR_BY_OFFSET;
 		*plus = '\0';
 		if (!parse_number(plus + 1, 0, &call->number))
-			return refuse(parse, "\"%.20s\" is no offset in a file", plus + 1);
+			return refuse(parse, "\"%.20s\" is not an offset in a file", plus + 1);
 	}
 	if (!*text)
 		return refuse(parse, "a function is missing");
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
-			return refuse(parse, "a function's name has no blanks");
+			return refuse(parse, "a function's name cannot have blanks");
 	call->name = strdup(text);
 	return call->name ? 0 : -ENOMEM;
 }
 
-/* One call. It is left without a place, but for its function, if it says nothing of a handle. */
+/* Parses one call. If it has no handle, only its function is set, and *@ret_open. */
 static int parse_call(const struct parse *parse, char *text, struct pair_call *call, bool *ret_open)
 {
 	char *saved, *function = strtok_r(text, BLANK, &saved), *attribute, *colon;
@@ -178,7 +181,7 @@ static int parse_call(const struct parse *parse, char *text, struct pair_call *c
 	while (!err && (attribute = strtok_r(NULL, BLANK, &saved)))
 		err = has_handle ? parse_attribute(parse, attribute, call)
 				 : refuse(parse,
-					  "\"%.40s\" stands behind a function without "
+					  "\"%.40s\" follows a function without "
 					  "\":ret\" or \":arg1\"",
 					  attribute);
 	return err;
@@ -188,11 +191,12 @@ static int check_call(const struct parse *parse, const struct pair_call *call)
 {
 	if (call->place == RESOURCE_RETURNED &&
 	    (call->role == RESOURCE_TAKE || call->role == RESOURCE_UNREF))
-		return refuse(parse, "%.60s:ret: what is taken stands in an argument", call->name);
+		return refuse(parse, "%.60s:ret: a function gets what it takes in an argument",
+			      call->name);
 	return 0;
 }
 
-/* Gives the calls from @first on, which have none, the handle of the one behind them. */
+/* Copies the handle of the last call to the calls from @first on, which have none. */
 static void share_handle(struct pair_spec *spec, size_t first)
 {
 	const struct pair_call *last = &spec->calls[spec->nr - 1];
@@ -207,7 +211,7 @@ static void share_handle(struct pair_spec *spec, size_t first)
 	}
 }
 
-/* An object comes to be where a function returns it; other references are to one that is there. */
+/* A function that returns an object makes it; one that gets it in an argument adds a reference. */
 static enum resource_role role_of(const struct pair_call *call, bool counts_refs, bool is_second)
 {
 	if (!counts_refs)
@@ -245,13 +249,13 @@ static int parse_side(const struct parse *parse, char *text, bool is_second)
 		first = spec->nr;
 	}
 	return is_open ? refuse(parse,
-				"where the handle of %.60s is, is missing: \":ret\", "
-				"\":arg1\", \":*arg1\"",
+				"the handle of %.60s is missing: add \":ret\", "
+				"\":arg1\" or \":*arg1\"",
 				spec->calls[spec->nr - 1].name)
 		       : 0;
 }
 
-/* "file=": cut off @text, which then begins with the first call. */
+/* Parses "file=", and moves *@text to the first call. */
 static int parse_kind(const struct parse *parse, char **text)
 {
 	size_t len = strcspn(*text, "=:|+ \t"), sign = len + strspn(*text + len, BLANK);
@@ -260,7 +264,7 @@ static int parse_kind(const struct parse *parse, char **text)
 		return 0;
 	if (!resource_kind_is_valid(*text, len))
 		return refuse(parse,
-			      "\"%.*s\" is no name of a kind: a letter, then letters, digits and "
+			      "\"%.*s\" cannot name a kind: use a letter, then letters, digits and "
 			      "single '_', %d characters at most",
 			      (int)(len < 40 ? len : 40), *text, RESOURCE_KIND_MAX);
 	memcpy(parse->spec->kind, *text, len);
@@ -268,7 +272,7 @@ static int parse_kind(const struct parse *parse, char **text)
 	return 0;
 }
 
-/* Named after its first function, as far as that makes a name. */
+/* Names the kind after the first function, as far as that makes a valid name. */
 static void name_kind(struct pair_spec *spec)
 {
 	const struct pair_call *call = &spec->calls[0];
@@ -307,11 +311,12 @@ int pair_spec_parse(const char *text, bool counts_refs, struct pair_spec *ret,
 		return -ENOMEM;
 	second = strstr(copy, SIDES);
 	if (!second || strstr(second + 1, SIDES))
-		return refuse(&parse,
-			      "one \" / \", with blanks, stands between what %s and what "
-			      "%s",
-			      counts_refs ? "counts up" : "gives",
-			      counts_refs ? "counts down" : "takes");
+		return refuse(
+			&parse,
+			"one \" / \", with blanks, must separate the functions that %s from those "
+			"that %s",
+			counts_refs ? "add references" : "give",
+			counts_refs ? "drop them" : "take");
 	*second = '\0';
 	second += strlen(SIDES);
 	first = trim(copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the user says of a resource: which functions give it and which take it.
+ * The argument of --pair or --ref: which functions give a resource and which take it back.
  *
  *   PAIR      = [KIND "="] CALL { "|" CALL } " / " CALL { "|" CALL }
  *   CALL      = FUNCTION [":" HANDLE { " " ATTRIBUTE }]
@@ -8,9 +8,9 @@
  *   HANDLE    = "ret" | "arg" N | "*arg" N         N = 1 to 6
  *   ATTRIBUTE = "size=arg" N | "fail=" V | "fail!=" V | "fail<" V | "fail>" V
  *
- * "fopen|fdopen:ret / fclose:arg1": a call without a handle has that of the next one. Calls before
- * the slash give, or count references up; those after it take, or count down. docs/resources.md
- * tells what it all means.
+ * In "fopen|fdopen:ret / fclose:arg1", a call without a handle has that of the next one. Calls
+ * before the slash give a resource, or add a reference; those after it take it back, or drop one.
+ * docs/resources.md explains it.
  */
 #ifndef LEAKTOOLS_PROBES_PAIR_SPEC_H
 #define LEAKTOOLS_PROBES_PAIR_SPEC_H
@@ -22,7 +22,7 @@
 #define PAIR_MAX_TEXT  4096
 #define PAIR_WHY_MAX   192
 
-/* How a function is named. */
+/* How a function is given. */
 enum pair_naming {
 	PAIR_BY_SYMBOL,
 	PAIR_BY_OFFSET, /* in the file @name */
@@ -36,8 +36,8 @@ struct pair_call {
 	enum resource_role role;
 	enum resource_place place;
 	bool is_pointed_to; /* the argument points to the handle, which is known at the entry */
-	int handle_arg;	    /* from 1; 0: it is returned */
-	int size_arg;	    /* from 1; 0: there is none */
+	int handle_arg;	    /* from 1; 0: the handle is returned */
+	int size_arg;	    /* from 1; 0: none */
 	enum resource_failure failure;
 	int64_t failure_value;
 };
@@ -50,8 +50,8 @@ struct pair_spec {
 };
 
 /*
- * Parses @text; @counts_refs: of --ref. Returns 0, -ENOMEM, or -EINVAL with the reason, for the
- * user, in @why. Release with pair_spec_deinit() in either case.
+ * Parses @text, the argument of --ref if @counts_refs, else of --pair. Returns 0, -ENOMEM, or
+ * -EINVAL with the reason, for the user, in @why. Release with pair_spec_deinit() in either case.
  */
 int pair_spec_parse(const char *text, bool counts_refs, struct pair_spec *ret,
 		    char why[static PAIR_WHY_MAX]);

@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* What the event's definition says of the call. */
-static void learn_call(struct resource_call *call, const struct uprobe *there,
-		       enum resource_stage stage)
+/* Sets what the event's definition says about the call. */
+static void set_call(struct resource_call *call, const struct uprobe *there,
+		     enum resource_stage stage)
 {
 	char field[RESOURCE_FIELD_MAX + 1];
 
@@ -26,7 +26,7 @@ static void learn_call(struct resource_call *call, const struct uprobe *there,
 	}
 }
 
-/* The probe that @there is, among those of @file. */
+/* Appends the registered probe @there to @file. */
 static int add_probe(struct probe_file *file, const struct uprobe *there,
 		     struct resource_schemas *schemas)
 {
@@ -36,7 +36,7 @@ static int add_probe(struct probe_file *file, const struct uprobe *there,
 	int err;
 
 	err = resource_event_parse(there->event, &event);
-	/* Another version's: no exception could pass it. */
+	/* A return probe of another version, which exceptions could not pass. */
 	if (!err && there->is_return)
 		return 0;
 	if (!err)
@@ -51,13 +51,13 @@ static int add_probe(struct probe_file *file, const struct uprobe *there,
 	probe->point = event.stage == RESOURCE_EXIT ? PROBE_EXIT : PROBE_ENTRY;
 	probe->offset = there->offset;
 	probe->function_offset = there->offset - exit_plan_from_entry(there->fetch_args);
-	learn_call(row, there, event.stage);
+	set_call(row, there, event.stage);
 	snprintf(probe->event, sizeof(probe->event), "%s", there->event);
 	probe->fetch_args = strdup(there->fetch_args);
 	return probe->fetch_args ? 0 : -ENOMEM;
 }
 
-/* Whether a probe of leakprobe's, of a resource, may be on the file with that hash. */
+/* True if @probe is leakprobe's, on a resource, and may be on the file with that hash. */
 static bool is_on_file(const struct uprobe *probe, uint32_t inode_hash, struct group_name *ret)
 {
 	struct resource_event event;
@@ -66,7 +66,7 @@ static bool is_on_file(const struct uprobe *probe, uint32_t inode_hash, struct g
 	       ret->inode_hash == inode_hash && resource_event_parse(probe->event, &event) == 0;
 }
 
-/* True of a pool's: those are planned wherever a program has some. */
+/* True for probes on pools, which are planned wherever a program has some. */
 static bool is_planned(const struct probe_set *set, const struct uprobe *probe)
 {
 	for (size_t i = 0; i < set->nr_files; i++) {
@@ -105,7 +105,7 @@ static int add_file(struct probe_set *set, const struct mapped_file *mapped,
 			err = probe_file_set_source(&file, &source, "resources", &name);
 			elf_image_deinit(&image);
 		}
-		/* Those of another build that had that inode watch nothing. */
+		/* Probes on another build that had the same inode watch nothing. */
 		if (!err && group.build_hash == name.build_hash)
 			err = add_probe(&file, &list->probes[i], schemas);
 	}
@@ -131,7 +131,8 @@ int registered_resources_add(struct probe_set *set, pid_t pid, struct resource_s
 			err = add_file(set, &files.files[i], &list, schemas);
 		mapped_files_deinit(&files);
 		if (err)
-			diag_error("cannot take the probes of resources: %s", strerror(-err));
+			diag_error("cannot use the registered probes on resources: %s",
+				   strerror(-err));
 	}
 	uprobe_list_deinit(&list);
 	return err;

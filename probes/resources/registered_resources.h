@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The probes on resources that leakprobe has registered: found in tracefs, for leakrec to record.
- */
+/* Finds the probes on resources that leakprobe has registered in tracefs, for leakrec to record. */
 #ifndef LEAKTOOLS_PROBES_REGISTERED_RESOURCES_H
 #define LEAKTOOLS_PROBES_REGISTERED_RESOURCES_H
 

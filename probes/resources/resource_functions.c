@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* "libx.so" and "lib/libx.so" mean /usr/lib/libx.so; libpool.so means libpool.so.3.1, too. */
+/* "libx.so" and "lib/libx.so" match /usr/lib/libx.so; libpool.so also matches libpool.so.3.1. */
 static bool names_file(const char *name, const char *path)
 {
 	size_t len = strlen(name), path_len = strlen(path);
@@ -51,7 +51,7 @@ int resource_functions_check(pid_t pid, const struct resource_specs *specs,
 				continue;
 			if (call->naming == PAIR_BY_SYMBOL)
 				diag_error("process %d has mapped no file that defines %s; if its "
-					   "symbols were stripped, name it as FILE+OFFSET",
+					   "symbols were stripped, give FILE+OFFSET",
 					   (int)pid, call->name);
 			else if (call->naming == PAIR_BY_OFFSET)
 				diag_error("process %d has mapped no code at %s+0x%" PRIx64,

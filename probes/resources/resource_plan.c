@@ -18,17 +18,17 @@
 
 #define MAX_FUNCTIONS 256 /* in one file */
 
-/* A function to be probed. */
+/* A function to probe. */
 struct target {
 	const struct pair_call *call;
 	const struct pair_spec *spec;
 	struct elf_function function;
 	uint8_t *code;
-	uint64_t place;		     /* of the probe of its entry, in bytes from its beginning */
-	struct function_exits exits; /* of one that has a return */
+	uint64_t place; /* of the entry's probe, in bytes from the function's beginning */
+	struct function_exits exits; /* if has_return() */
 };
 
-/* What is planned for one file. */
+/* The plan for one file. */
 struct file_plan {
 	const struct mapped_file *mapped;
 	const struct elf_image *image;
@@ -44,7 +44,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* True if the same is planned of the same code by another of its names. */
+/* True if the same code is planned already, by another of its names. */
 static bool is_alias(const struct file_plan *plan, const struct target *target)
 {
 	for (size_t i = 0; i < plan->nr; i++)
@@ -55,13 +55,13 @@ static bool is_alias(const struct file_plan *plan, const struct target *target)
 	return false;
 }
 
-/* The arguments that the probe reads must be as they were at the entry. */
+/* The number of arguments that must still be as they were at the entry. */
 static int nr_args_of(const struct pair_call *call)
 {
 	return call->handle_arg > call->size_arg ? call->handle_arg : call->size_arg;
 }
 
-/* Reads the function's code and finds where in it the probes are cheapest. */
+/* Reads the function's code and finds its cheapest place for probes. */
 static int place_target(const struct file_plan *plan, struct target *target)
 {
 	size_t size_bytes = target->function.size_bytes;
@@ -73,20 +73,25 @@ static int place_target(const struct file_plan *plan, struct target *target)
 	if (!target->code)
 		return -ENOMEM;
 	err = elf_image_read(plan->image, target->function.offset, target->code, size_bytes);
-	/* What an argument points to may be cleared by then: the entry is too early for that. */
+	/*
+	 * What an argument points to may be cleared later in the function, so the entry is probed.
+	 */
 	return err || target->call->is_pointed_to
 		       ? err
 		       : probe_arch_place_entry(probe_arch_native(), target->code, size_bytes,
 						nr_args_of(target->call), &target->place);
 }
 
-/* What may fail, or is known only then, is seen at its return, too. */
+/* True if the return is probed, too: the call may fail, or its handle is known only then. */
 static bool has_return(const struct pair_call *call)
 {
 	return call->place != RESOURCE_IN_ARGUMENT || call->failure != RESOURCE_FAILS_BY_NULL;
 }
 
-/* What something jumps into, between its entry and its place, is probed at the entry. */
+/*
+ * Moves the probe to the entry in each function that has jumps from elsewhere to between its entry
+ * and its place.
+ */
 static int reject_entered(struct file_plan *plan)
 {
 	struct code_span spans[MAX_FUNCTIONS];
@@ -111,7 +116,7 @@ static int reject_entered(struct file_plan *plan)
 	return err;
 }
 
-/* Finds the functions in the file; those that it has are marked in @found. */
+/* Finds the functions in the file, and marks those that it has in @found. */
 static int find_targets(struct file_plan *plan, const struct resource_specs *specs,
 			struct found_functions *found)
 {
@@ -162,7 +167,7 @@ static int asprintf_or_null(char **ret, const char *format, ...)
 	return len < 0 ? -ENOMEM : 0;
 }
 
-/* "handle=%di:x64 size=%si:u64 caller=+0(%sp):x64", each where there is one. */
+/* Makes "handle=%di:x64 size=%si:u64 caller=+0(%sp):x64", of which the first two are optional. */
 static int entry_args(const struct pair_call *call, char **ret)
 {
 	const struct probe_arch *arch = probe_arch_native();
@@ -181,7 +186,7 @@ static int entry_args(const struct pair_call *call, char **ret)
 				arch->caller);
 }
 
-/* The probes where its calls end, as @model. */
+/* Plans the probes at the exits, as @model. */
 static int plan_exits(struct probe_file *file, const struct file_plan *plan,
 		      const struct target *target, const struct resource_call *row,
 		      const struct probe *model)
@@ -287,7 +292,7 @@ static int plan_file(struct probe_set *set, const struct mapped_file *mapped,
 		plan->image = &image;
 		exit_planner_init(&plan->exits, &image, mapped->display);
 		err = find_targets(plan, specs, found);
-		/* What was found up to there may be a part of it, or in the wrong place. */
+		/* The result may be incomplete, or in the wrong place. */
 		if (!err && plan->nr && analysis_limit_is_reached(0))
 			err = -ETIME;
 		if (!err && plan->nr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From what the user says of resources to probes: which functions of a process's files they are on,
- * where in them, and what the events record.
+ * Plans the probes on resources: on which functions of a process's files, where in them, and what
+ * they record.
  */
 #ifndef LEAKTOOLS_PROBES_RESOURCE_PLAN_H
 #define LEAKTOOLS_PROBES_RESOURCE_PLAN_H
