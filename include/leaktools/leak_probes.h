@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probes that a program has for leakrec, by hand, in C or C++:
+ * Probes for leakrec that a C or C++ program has in its source:
  *
  *	#include <leaktools/leak_probes.h>
  *
@@ -8,38 +8,38 @@
  *	LEAK_ALLOC(slot, sizeof(*slot));
  *	LEAK_FREE(slot);
  *
- * A probe is a nop, and a note in the file that says where it is: nothing is linked or called, and
- * while nobody records it costs what a nop costs. On processors other than x86-64 and AArch64 it is
- * nothing at all.
+ * A probe is a nop, and a note in the file that says where the nop is. Nothing is linked or called,
+ * and while nothing records, it costs as much as a nop. On processors other than x86-64 and AArch64
+ * the macros do nothing.
  *
- * This file is in the public domain as far as the law permits that: it may be copied into any
- * program, under any licence.
+ * This file is in the public domain as far as the law permits: it may be copied into any program,
+ * under any licence.
  */
 #ifndef LEAKTOOLS_LEAK_PROBES_H
 #define LEAKTOOLS_LEAK_PROBES_H
 
 /*
- * LEAK_MARK(TEXT): a moment between which and others `leakparse --diff` tells what changed. TEXT is
- * a C string of at most 63 bytes (what is longer is cut off), evaluated also while nobody records.
+ * LEAK_MARK(TEXT): marks a moment. `leakparse --diff` shows what changed between marks. TEXT is a C
+ * string of at most 63 bytes (the rest is cut off). It is evaluated also while nothing records.
  */
 #define LEAK_MARK(text) LEAK_PROBES_1_("leak_mark", (const char *)(text))
 
 /*
  * LEAK_ALLOC(PTR, SIZE), LEAK_FREE(PTR): the program's own allocator gives out SIZE bytes at PTR,
  * and takes them back. leakrec records them beside malloc and free, and leakparse reports them as
- * resources of the kind "pool". Both arguments are evaluated also while nobody records; PTR may be
- * any pointer, and NULL counts for nothing.
+ * resources of the kind "pool". The arguments are evaluated also while nothing records. PTR may be
+ * any pointer; NULL is ignored.
  */
 #define LEAK_ALLOC(ptr, size)                                                                      \
 	LEAK_PROBES_2_("leak_alloc", (const void *)(ptr), (unsigned long)(size))
 #define LEAK_FREE(ptr) LEAK_PROBES_1_("leak_free", (const void *)(ptr))
 
 /*
- * The notes are those of SystemTap's <sys/sdt.h>, version 3, so that other tools list and use the
- * probes, too (perf, bpftrace, gdb): provider "leaktools". An argument is in the register in which
- * a call has it. The nop has one byte: the kernel emulates that at all places, but turns one of
- * five bytes into a call (Linux 6.18), which overwrites what a leaf function keeps below its stack
- * pointer.
+ * The notes have the format of SystemTap's <sys/sdt.h>, version 3, so that other tools list and use
+ * the probes, too (perf, bpftrace, gdb). The provider is "leaktools". An argument is in the
+ * register in which a call has it. The nop has one byte. The kernel emulates that at any place, but
+ * turns a nop of five bytes into a call (Linux 6.18), which overwrites what a leaf function keeps
+ * below its stack pointer.
  */
 #define LEAK_PROBES_ASM_(name, arguments)                                                          \
 	"990:\tnop\n"                                                                              \
@@ -65,7 +65,7 @@
 	"\t.popsection\n"                                                                          \
 	"\t.endif\n"
 
-/* "memory": what the argument points to is there to be read. */
+/* "memory": the program must have stored what the argument points to. */
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define LEAK_PROBES_1_(name, argument)                                                             \
 	__asm__ __volatile__(LEAK_PROBES_ASM_(name, "8@%%rdi")::"D"(argument) : "memory")

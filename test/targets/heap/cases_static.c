@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A statically linked program: its allocators are in its own executable.
+ * A statically linked program: its executable has its allocator.
  *
- * Exact: every count from truth_begin() on. Before main() a static glibc allocates too
- * (_dl_non_dynamic_init() in elf/dl-support.c), the same in each run: compare with "--rounds 0"
- * when it is recorded from its first instruction. In a static link aligned_alloc is memalign's
- * alias as well.
+ * Exact: every count from truth_begin() on. A static glibc also allocates before main()
+ * (_dl_non_dynamic_init() in elf/dl-support.c), the same in each run: compare with "--rounds 0" if
+ * it is recorded from its first instruction. In a static link aligned_alloc, too, is an alias of
+ * memalign.
  */
 #include "truth.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * File descriptors of all sorts, opened and closed by the C library, by raw system calls, in a
- * forked child, and in a child that posix_spawn() makes and that closes what its parent still
- * needs.
+ * File descriptors of all kinds, opened and closed by the C library, by raw system calls, in a
+ * forked child, and in a child that posix_spawn() makes and that closes descriptors which its
+ * parent still needs.
  *
- * Told: fd_given, fd_taken, fd_held, and pair_held: those of fd_held that a pipe or a pair has
+ * Prints: fd_given, fd_taken, fd_held, and pair_held: those of fd_held that a pipe or a socketpair
  * made.
  */
 #include "truth.h"

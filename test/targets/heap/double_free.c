@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Double frees that glibc 2.36 does not notice. Seven freed blocks fill the size's tcache; further
- * ones go to a fastbin, which compares a freed block with the newest only (_int_free() in
- * malloc/malloc.c): free(a), free(b), free(a) passes. Afterwards calloc, which takes nothing from
- * the tcache, is given a, b, and a again: a block that is still held.
+ * Double frees that glibc 2.36 does not detect. Seven freed blocks fill the tcache of the size.
+ * Further ones go to a fastbin, which compares a freed block only with the newest one (_int_free()
+ * in malloc/malloc.c): free(a), free(b), free(a) passes. Then calloc, which does not use the
+ * tcache, returns a, b, and a again: a block that is still held.
  *
  * Exact: every count. 3 double frees, 3 blocks still held.
  */

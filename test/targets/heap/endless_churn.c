@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Load without an end: --threads N threads malloc and free as fast as they can, from a stack 12
- * frames deep, until SIGTERM or, with --pairs N, until each has made as many pairs. --leak-every N
- * forgets a 3072-byte block (0: never). --children N forks so many processes that do the same in
- * their one thread; with --orphans, each is forked by a child of its own, which ends at once, as a
- * daemon is.
+ * Endless load: --threads N threads malloc and free as fast as they can, from a stack 12 frames
+ * deep, until SIGTERM or, with --pairs N, until each has made that many pairs. --leak-every N
+ * forgets a 3072-byte block (0: never). --children N forks that many processes, which do the same
+ * in their one thread; with --orphans, a child of its own forks each and ends at once, as for a
+ * daemon.
  *
- * The threads exist before a recorder is waited for, and end only with the process: glibc allocates
- * and frees nothing on their behalf while it is counted, so that all events are exact.
+ * The threads exist before the recorder starts, and end only with the process. So glibc allocates
+ * and frees nothing for them during the recording, and all events are exact.
  *
- * --progress FILE: a number for each thread, 64 bytes apart, how many pairs it has made; whoever
- * wants to know whether the threads run looks there. Behind the room for MAX_THREADS and
- * MAX_CHILDREN stands how often the main thread did not run for LONG_STOP_MS: it was held back.
- *
- * Exact: malloc, allocations, free, frees, held_*. "truth continued" counts SIGCONTs of the first
- * process, "truth longest_stop_ms" is the longest time that its main thread did not run.
+ * --progress FILE: for each thread, the number of its pairs, 64 bytes apart, for a reader that
+ * checks whether the threads run. After the room for MAX_THREADS and MAX_CHILDREN comes the number
+ * of times that the main thread did not run for LONG_STOP_MS: it was stopped.
  */
 #include "truth.h"
 

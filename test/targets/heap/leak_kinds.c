@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A server with one of each kind of held memory: tables that are filled at the start, a pool that
- * grows to a plateau, a cache that is loaded at once, a queue in which some messages are forgotten,
- * two leaks that go on, and much that is freed as it should. The leak of one function is to show
- * what tools do with its name, which is a piece of HTML.
+ * grows to a plateau, a cache that is loaded at once, a queue that forgets some messages, two
+ * continuing leaks, and much that is freed correctly. One leak is in a function whose name is HTML,
+ * to show what tools do with it.
  *
  *   --steps N         (2000)
  *   --interval-us N   between steps (1000)
- *   --wait            says "ready PID", and waits for a line on stdin
+ *   --wait            prints "ready PID", and waits for a line on stdin
  *
- * Exact: every count. Told besides: hostile (blocks leaked by the function with that name).
+ * Exact: every count. Also printed: hostile (blocks leaked by the function with that name).
  */
 #include "truth.h"
 

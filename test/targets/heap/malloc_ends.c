@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Every way in which glibc's malloc comes to its end: a block from the thread's cache, from the
- * arena by a process with one thread and with several, after waiting for another's lock, from the
- * main arena where the thread's own is exhausted, by mmap; and none, for a size that no object can
- * have, or for want of memory. And malloc's code reached by a jump, with another's return address.
+ * Every way in which glibc's malloc ends: a block from the thread's cache; from the arena, with one
+ * thread and with several, after waiting for another thread's lock; from the main arena when the
+ * thread's own is exhausted; by mmap; and NULL, for a size above the limit or for lack of memory.
+ * Also, a jump into malloc's code with another return address.
  *
  * Exact: every count but free, to which each thread's exit adds.
  */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Blocks of many sizes by every function of the allocator, from several threads and, with
- * --children N, from as many forked processes with threads of their own: for a filter by size,
- * which
- * --min and --max tell. Half of the sizes are within 48 bytes of the range, so that they share
- * chunks with it; blocks are split, merged and cut short as the heap fills and empties.
+ * Blocks of many sizes from every function of the allocator, in several threads and, with
+ * --children N, in as many forked processes with threads of their own. They test a filter by size,
+ * which --min and --max give. Half of the sizes are within 48 bytes of the range, so that they
+ * share chunks with it; blocks are split, merged and shrunk as the heap fills and empties.
  *
- * Exact: held blocks by size, those of 64 KiB and more without children. Told besides:
- * matching_FUNCTION, calls that ask for a size in the range (what one of glibc's functions asks of
- * another included).
+ * Exact: held blocks by size, those of 64 KiB and more without children. Also printed:
+ * matching_FUNCTION, the calls that ask for a size in the range (including what one of glibc's
+ * functions asks of another).
  */
 #include "truth.h"
 

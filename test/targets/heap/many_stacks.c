@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Leaks --leaks blocks (100000), each from a call path of its own: ten functions on each of five
- * levels, below some that all paths share.
+ * Leaks --leaks blocks (100000), each from its own call path: ten functions on each of five levels,
+ * below some that all paths share.
  *
  * Exact: every count.
  */
@@ -11,7 +11,7 @@
 
 typedef void (*level_fn)(unsigned long number);
 
-/* A level's function: its digit of the number has chosen it, the next one chooses what it calls. */
+/* A level's function: its digit of the number chose it, the next digit chooses what it calls. */
 #define FUNCTION(level, digit)                                                                     \
 	static void level_##level##_##digit(unsigned long number)                                  \
 	{                                                                                          \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Maps memory without an allocator, in every way that there is, and leaves some of it. What is left
- * by whom is known by construction, and printed in the end as "left FUNCTION REGIONS BYTES", one
- * line for each function that has mapped something. The allocator's and the C library's own
- * mappings come between: large blocks, more of the heap, a thread's stack.
+ * Maps memory without an allocator, in every possible way, and leaves some of it mapped. What each
+ * function leaves is known by construction, and printed at the end as "left FUNCTION REGIONS
+ * BYTES", one line for each function. The mappings of the allocator and of the C library come
+ * between: large blocks, more of the heap, a thread's stack.
  *
  * With --wait it prints "ready PID" and reads a line from stdin before it begins.
  */

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The allocator is a part of the program: only names tell its mappings from the program's. */
+/* The executable contains the allocator: only names distinguish its mappings from the program's. */
 #include "mappings.c"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A server that says itself where its requests begin and end, by LEAK_MARK(). Request N leaks N
- * blocks of 100 bytes, and what it does between requests leaks one of 40.
+ * A server that marks where its requests begin and end, with LEAK_MARK(). Request N leaks N blocks
+ * of 100 bytes; between requests it leaks one of 40.
  *
  *   --requests N   (3)
- *   --fork 1       all in a child, too, before
- *   --wait         says "ready PID", and waits for a line on stdin
+ *   --fork 1       does the same in a child first
+ *   --wait         prints "ready PID", and waits for a line on stdin
  *
  * It prints its true counts when it ends, and exits 0.
  *
- * Exact: every count. Told besides: marks, of both processes; leaf_sum_kept, 1 unless a probe has
+ * Exact: every count. Also printed: marks, of both processes; leaf_sum_kept, 1 unless a probe has
  * overwritten what a function keeps below its stack pointer.
  */
 #include "truth.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Every pair of an allocation and a release that do not go together, each once, from functions named
- * after them; with --clean only pairs that do, in all of the operators' forms.
+ * Every wrong pair of an allocation and a release, each once, from functions named after them; with
+ * --clean only correct pairs, in all forms of the operators.
  *
- * Prints what it did: "truth mismatch N", "truth allocations N", "truth frees N" and
- * "truth held_blocks N". Undefined by C++'s rules, but glibc's operators end in malloc and free.
+ * Prints what it did: "truth mismatch N", "truth allocations N", "truth frees N" and "truth
+ * held_blocks N". The C++ standard leaves wrong pairs undefined, but glibc's operators end in
+ * malloc and free.
  */
 #include <cstdio>
 #include <cstdlib>

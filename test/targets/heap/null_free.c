@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * free(NULL), which is allowed and nothing to report, failed allocations, and frees of blocks that
- * were allocated before recording began (with --wait).
+ * free(NULL), which is allowed and not reported, failed allocations, and frees of blocks that were
+ * allocated before the recording (with --wait).
  *
  * Exact: every count.
  */

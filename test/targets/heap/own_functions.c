@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The functions that jemalloc, tcmalloc and mimalloc have besides C's: all of them that the process
- * has, by dlsym(), so that one of these can be preloaded. Prints "truth functions N": how many that
- * were.
+ * The functions that jemalloc, tcmalloc and mimalloc have besides C's: all that the process has,
+ * found by dlsym(), so that one of these allocators can be preloaded. Prints "truth functions N":
+ * how many there were.
  *
- * Exact: allocations, frees, and what is held; the counts of single functions are not made.
+ * Exact: allocations, frees, and what is held. Calls of single functions are not counted.
  */
 #include "truth.h"
 

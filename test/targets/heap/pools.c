@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program with a pool of its own, which it takes from malloc once, and says so by LEAK_ALLOC()
- * and LEAK_FREE(): in two places each, one of them in a forked child, too.
+ * A program with its own pool, which it allocates once by malloc, and reports by LEAK_ALLOC() and
+ * LEAK_FREE(): at two places each, one of them also in a forked child.
  *
- * Told: pool_given, pool_taken, pool_held, pool_bytes: of both processes; and slots_bytes of
+ * Prints: pool_given, pool_taken, pool_held and pool_bytes, of both processes; and slots_bytes of
  * malloc.
  */
 #include "truth.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program with an allocator of its own linked in, as those that are built with a prefix are,
- * besides libc's: app_malloc() and so on, and jemalloc's app_mallctlnametomib(), which tells the
- * prefix. One of its functions is indirect: which code it is is chosen as the program is loaded.
+ * A program that contains an allocator besides libc's, built with a prefix: app_malloc() and so on,
+ * and jemalloc's app_mallctlnametomib(), which shows the prefix. One of its functions is indirect:
+ * its code is chosen when the program is loaded.
  *
  * Exact: every count from truth_begin() on.
  */

@@ -2,7 +2,7 @@
 /*
  * Every function of the allocator in a fixed pseudo-random order, in one thread: small, large and
  * mmapped blocks, requests that fail, NULL frees, realloc in all its uses. Two runs with the same
- * addresses make the same calls with the same arguments. --rounds N: 2000 where not given.
+ * addresses make the same calls with the same arguments. --rounds N (2000).
  *
  * Exact: every count; aligned_alloc and memalign as in aligned.c.
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Resources that are no memory, each kind with a known number that is never given back: FILEs;
- * slots of a pool, through a pointer, by functions that may fail; objects with reference counts;
- * and calls within calls, of which the outer one passes on what the inner one gave or takes.
+ * Resources other than memory, each kind with a known number that is never given back: FILEs; slots
+ * of a pool, through a pointer, by functions that may fail; objects with reference counts; and
+ * nested calls, the outer one passing on what the inner one gives or takes.
  *
- * Told: KIND_given, KIND_taken, KIND_held of file, slot, widget and nested.
+ * Prints: KIND_given, KIND_taken, KIND_held of file, slot, widget and nested.
  */
 #include "truth.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Blocks of all sizes, for leakfollow: each size from 1000 to 2000 once and freed, ten of 3072 of
- * which three are held, and blocks that realloc brings to 3072 and away from it.
+ * Blocks of all sizes, for leakfollow: each size from 1000 to 2000 once, and freed; ten of 3072, of
+ * which three are held; and blocks that realloc changes to 3072 and from it.
  *
- * Exact: every count. Told besides: enters_3072, exits_3072 (operations on blocks of that size),
+ * Exact: every count. Also printed: enters_3072, exits_3072 (operations on blocks of that size),
  * and the same for 1000..2000.
  */
 #include "truth.h"

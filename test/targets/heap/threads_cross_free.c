@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads in a ring: each allocates blocks, hands them to its neighbour, and frees what it is
- * handed. Every 50th block is forgotten by its receiver.
+ * Threads in a ring: each allocates blocks, hands them to its neighbour, and frees what it gets.
+ * The receiver of every 50th block forgets it.
  *
  * Exact: malloc, calloc, allocations, frees, held_*. The free events are these frees and what glibc
  * frees at the threads' exits.
@@ -51,7 +51,7 @@ static void *ring_pop(struct ring *ring, bool wait)
 	return item;
 }
 
-static void take_from_neighbour(void *block, long nth)
+static void free_from_neighbour(void *block, long nth)
 {
 	if (nth % 50 != 0)
 		t_free(block);
@@ -67,14 +67,14 @@ static void *worker_run(void *arg)
 
 		/* The inbox is emptied between sends, or full rings could wait for each other. */
 		while ((block = ring_pop(&worker->inbox, false)))
-			take_from_neighbour(block, received++);
+			free_from_neighbour(block, received++);
 		if (i % 8 == 0)
 			ring_push(worker->neighbour, t_calloc(4, 24 + (size_t)(i % 64) * 8));
 		else
 			ring_push(worker->neighbour, t_malloc(16 + (size_t)(i % 128) * 24));
 	}
 	while (received < worker->nr_blocks)
-		take_from_neighbour(ring_pop(&worker->inbox, true), received++);
+		free_from_neighbour(ring_pop(&worker->inbox, true), received++);
 	return NULL;
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Exceptions, forced unwinding, jumps and coroutines that leave the functions that are probed: C++'s
- * operators, and open_thing(), which gives what close_thing() takes. Built with OWN_OPERATORS it has
- * operators of its own, on an arena.
+ * Exceptions, forced unwinding, jumps and coroutines that leave probed functions: C++'s operators,
+ * and open_thing(), which gives what close_thing() takes. Built with OWN_OPERATORS it has operators
+ * of its own, on an arena.
  *
  * Prints "truth held_SIZE N" for the blocks that it keeps, "truth thing_given N", "truth
- * thing_taken N", "truth thing_held N" and "truth thrown N". It ends with status 0 only if each
- * exception was caught where it should be. --things: does nothing but to open things, --switch: one
- * in a coroutine that changes its thread.
+ * thing_taken N", "truth thing_held N" and "truth thrown N". It exits with 0 only if each exception
+ * was caught where it should be. --things: only opens things. --switch: opens one in a coroutine
+ * that changes its thread.
  */
 #include <csetjmp>
 #include <cstdio>
@@ -359,7 +359,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "--wait") == 0) {
 		dprintf(1, "ready %d\n", (int)getpid());
-		expect(read(0, &line, 1) == 1, "nobody said go");
+		expect(read(0, &line, 1) == 1, "no line on standard input");
 	}
 	expect(!pipe(wake) && !pipe(waiting), "no pipe");
 	if (strcmp(what, "--things") == 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An allocator to be loaded by dlopen(): malloc, free and calloc from a pool of its own, of which
- * nothing is ever used again.
+ * An allocator to load by dlopen(): malloc, free and calloc from its own pool, which never reuses
+ * memory.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * debugger PID: attaches to a process's first thread as gdb does (PTRACE_ATTACH), at a moment when
- * the process is stopped, and lets that thread run until standard input ends. Says "attached" on
- * standard output, in the end "truth sigconts N": how many SIGCONTs came meanwhile.
+ * debugger PID: attaches to a process's first thread as gdb does (PTRACE_ATTACH), when the process
+ * is stopped, and lets that thread run until standard input ends. Prints "attached", and at the end
+ * "truth sigconts N": how many SIGCONTs came meanwhile.
  */
 #include "truth.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Allocates, execs itself, allocates again: exec clears the heap, so that what was held before is
- * no leak of the new program, and an address used before and after is no block "still held".
+ * Allocates, execs itself, allocates again. exec clears the heap: what was held before is not a
+ * leak of the new program, and an address used before and after is not a block "still held".
  *
  * Exact: every count, before and after exec together; held_* counts the last program's blocks.
  */

@@ -2,11 +2,12 @@
 /*
  * Processes that are forked in every way at once: --threads N (4) threads fork --forks N (10) times
  * each, at the same moment; the children fork, vfork and exec, posix_spawn, exec by system() and
- * simply work, in turn. --orphan: the first process only forks once and ends; its child does all
- * that, and prints. --from-thread: a thread that is not the first execs this program anew, no more.
+ * simply work, in turn. --orphan: the first process only forks once and ends; its child does the
+ * rest, and prints. --from-thread: a thread other than the first execs this program again, without
+ * that option.
  *
  * Exact, of all processes together: held blocks of 4000 bytes (each worker holds 4), of 4100 bytes
- * (1 each) and of 4200 bytes (by what was exec'd, 2 each); nothing else is of these sizes.
+ * (1 each) and of 4200 bytes (2 in each program after an exec). No other blocks have these sizes.
  */
 #include "truth.h"
 

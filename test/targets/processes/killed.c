@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A worker that allocates until it dies by SIGKILL, and its parent, which prints the worker's
- * counts. Without options the worker kills itself after --blocks allocations; with --from-outside
- * the parent kills it while it goes on allocating, once it has made that many.
+ * A worker that allocates until SIGKILL ends it, and its parent, which prints the worker's counts.
+ * Without options the worker kills itself after --blocks allocations. With --from-outside the
+ * parent kills it once it has made that many, while it goes on allocating.
  *
- * With --wait it is the worker that says "ready PID" and waits.
+ * With --wait the worker prints "ready PID" and waits.
  *
- * Exact when the worker kills itself: every count. Killed from outside, it may have been between a
- * call and its counter: malloc counts calls begun, allocations those finished, and the recording
- * lies between.
+ * Exact if the worker kills itself: every count. If it is killed from outside, it may have been
+ * between a call and its counter: malloc counts calls begun, allocations counts calls finished, and
+ * the recording lies between.
  */
 #include "truth.h"
 

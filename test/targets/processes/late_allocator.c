@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loads an allocator while it runs: `late_allocator [--wait] LIBRARY...` opens each library by
- * dlopen() and makes calls of its malloc, calloc and free, from the first instruction after
- * dlopen() on, in this process and then in a child that it forks.
+ * Loads allocators while it runs: `late_allocator [--wait] LIBRARY...` opens each library by
+ * dlopen() and calls its malloc, calloc and free, from the first instruction after dlopen() on, in
+ * this process and then in a forked child.
  *
  * Exact: the calls of the libraries' functions, and held_*. dlopen() itself allocates, too.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Maps the code of files, one after the other, and uses it: `maps_code [--wait] FILE...`. Between
- * two of them it allocates a block of 3001 bytes, and at the end, it frees the half of them.
+ * two files it allocates a block of 3001 bytes, and at the end it frees half of these.
  *
  * Exact: the calls, and held_*.
  */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Forks until a child has had an id that the gate's table looks for where it looks for init's (1),
- * and has ended: the entry that this leaves must stand for nobody. Children make an allocation
- * each. Then it prints "truth forked N" and waits for a line on standard input.
+ * Forks until a child has had an id that the process table of the BPF programs looks up where it
+ * looks up init's (1), and has ended: the entry that this leaves must not stand for any process.
+ * Each child makes an allocation. Then it prints "truth forked N" and waits for a line on standard
+ * input.
  */
 #include "truth.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two processes of one number: a child that holds blocks ends, and the next child is given its
- * number (/proc/sys/kernel/ns_last_pid, which takes root) and holds others, at the same addresses,
- * both having the parent's heap. "truth reused PID" says that it has come to that.
+ * Two processes with one number: a child that holds blocks ends, and the next child gets its number
+ * (/proc/sys/kernel/ns_last_pid, which needs root) and holds other blocks, at the same addresses,
+ * since both have the parent's heap. "truth reused PID" is printed if that happened.
  *
  * Exact: every count.
  */

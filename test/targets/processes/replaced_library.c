@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Replaces the allocator that it has loaded by a link to another file, and forks then:
- * `replaced_library [--wait] LIBRARY OTHER` has loaded LIBRARY by dlopen() when it says that it is
- * ready. This process and its child make calls of the library's functions; then it says "forked"
- * and waits for another line.
+ * Replaces the allocator that it has loaded by a link to another file, then forks:
+ * `replaced_library [--wait] LIBRARY OTHER` has loaded LIBRARY by dlopen() when it prints that it
+ * is ready. This process and its child call the library's functions; then it prints "forked" and
+ * waits for another line.
  *
  * Exact: the calls of the library's functions, and held_*.
  */
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 		;
 	/* What the recorder did to others can be looked at now. */
 	if (write(STDOUT_FILENO, "forked\n", 7) != 7 || read(STDIN_FILENO, &go, 1) != 1)
-		truth_die("replaced_library: nobody lets it end\n");
+		truth_die("replaced_library: standard input has ended\n");
 	truth_print();
 	return 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads that fill their tcache and exit: glibc flushes it through free(), each pointer a second
+ * Threads that fill their tcache and exit. glibc flushes it through free(): each pointer a second
  * time, then the cache itself, which no probed function allocated. Each thread also hands one block
  * to its successor, which frees it, and forgets one of 3072 bytes.
  *
- * Exact: malloc, calloc, allocations, frees, held_*, double_free and free_unknown (none). Free
- * events are more: what the exits flush.
+ * Exact: malloc, calloc, allocations, frees, held_*, double_free and free_unknown (none). There are
+ * more free events: what the exits flush.
  */
 #include "truth.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A second libc behind dlmopen(), in a namespace of its own: the same file, or with "--libc PATH"
- * another. Blocks of both, allocated and released by each libc's own functions.
+ * A second libc loaded by dlmopen(), in a namespace of its own: the same file, or with "--libc
+ * PATH" another. Each libc's own functions allocate and release its blocks.
  *
  * Exact: every count from truth_begin() on.
  */

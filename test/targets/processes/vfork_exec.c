@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vfork: the child shares its parent's heap until it execs. Here it frees a block of the parent's
- * and allocates one that the parent frees, then execs this program again, which allocates on a heap
- * of its own; the parent's heap must survive that.
+ * vfork: the child shares its parent's heap until it execs. It frees a block of the parent's and
+ * allocates one that the parent frees, then execs this program again, which allocates on its own
+ * heap. The parent's heap must survive that.
  *
  * Exact: every count, of all processes together.
  */
