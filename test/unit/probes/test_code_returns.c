@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether code returns, and where exceptions come back into it. */
+/* Whether code can return (test_code_returns.S), and whether exceptions resume in it. */
 #include "probes/x86/code_returns.h"
 #include "probes/elf/landing_pads.h"
 
@@ -26,7 +26,7 @@ static bool may_return(const char *name, uint32_t first_argument)
 	code_returns_init(&returns, &file.image, CODE_FILE_OFFSET);
 	result = code_may_return(&returns, CODE_FILE_OFFSET, &registers);
 	assert_int_equal(returns.error, 0);
-	/* Asked again, it is remembered. */
+	/* The second answer is a remembered one. */
 	assert_int_equal(code_may_return(&returns, CODE_FILE_OFFSET, &registers), result);
 	code_file_deinit(&file);
 	return result;
@@ -76,7 +76,7 @@ static void open_libc(struct elf_image *ret)
 	dlclose(libc);
 }
 
-/* In libc, puts() unlocks its stream when its thread is cancelled, by way of an exception. */
+/* In libc, puts() unlocks its stream by an exception if its thread is cancelled. */
 static void exceptions_are_seen(void **state)
 {
 	static const char *const names[] = {"malloc", "free", "puts"};

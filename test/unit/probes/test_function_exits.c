@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where functions end: code made for each rule, landing pads included; cut-off, mutated and random
- * code; and all functions of this machine's libraries, against what objdump shows.
+ * The exits of functions: code assembled for each rule (test_function_exits.S), landing pads
+ * included; cut-off, mutated and random code; and all functions of this machine's libraries,
+ * against objdump.
  */
 #include "probes/sites/function_exits.h"
 #include "test/support/code_cases.h"
@@ -178,7 +179,7 @@ static void landing_pads_lead_to_exits(void **state)
 	assert_int_equal(exits.nr, 2);
 	assert_int_equal(exits.offsets[0], CODE_FILE_OFFSET + 2);
 	assert_int_equal(exits.offsets[1], CODE_FILE_OFFSET + 5);
-	/* A table that is cut off, is elsewhere, or leads out of the code. */
+	/* The table is cut off, is elsewhere, or leads out of the code. */
 	for (size_t size = PADS_AT; size < all; size++)
 		assert_int_equal(find_with_pads(pad->code, size, PADS_AT, &exits), -ENOTSUP);
 	assert_int_equal(find_with_pads(pad->code, all, 0x100000, &exits), -ENOTSUP);
@@ -194,7 +195,7 @@ static void landing_pads_lead_to_exits(void **state)
 	}
 }
 
-/* Functions of this program itself, compiled with what they are to show. */
+/* Functions of this program, compiled for the test. */
 static __attribute__((noinline, used)) int exits_with_switch(int value, int *out)
 {
 	switch (value) {
@@ -250,7 +251,7 @@ static void switches_are_followed(void **state)
 	if (err)
 		fail_msg("%s at 0x%" PRIx64, exits.why, exits.where);
 #else
-	/* The number is compared in memory, where its bound is not followed. */
+	/* The number is compared in memory; bounds are not followed there. */
 	assert_int_equal(err, -ENOTSUP);
 #endif
 	elf_image_deinit(&image);

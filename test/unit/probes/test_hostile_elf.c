@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ELF files that are made to take up time and memory: small ones, for what they claim to hold. */
+/*
+ * Hostile ELF files: small ones that claim to hold so much that reading takes long, or all memory.
+ */
 #include "probes/elf/analysis_limit.h"
 #include "probes/plan/allocator_plan.h"
 #include "common/proc/process_maps.h"
@@ -22,9 +24,10 @@
 
 #define MIB	    (1ull << 20)
 
-#define MAX_SECONDS 10 /* of the CPU; the files took the reader from 8 to some hundred seconds */
-#define SANE_NS	    (MAX_SECONDS * 1000000000ull) /* of the CPU; a busy machine gives it late */
-#define MAX_KIB	    (256 * 1024)
+#define MAX_SECONDS 10 /* CPU time; older versions took 8 to some hundred seconds for these files  \
+			*/
+#define SANE_NS (MAX_SECONDS * 1000000000ull) /* CPU time, for a busy machine */
+#define MAX_KIB (256 * 1024)
 
 enum { SYMBOLS_AT = 0x4000, CODE_AT = 0x1000, NAMES_AT = 0x2000 };
 enum { TEXT = 1, SYMBOLS, STRINGS, SECTION_NAMES, NR_SECTIONS };
@@ -32,7 +35,7 @@ enum { TEXT = 1, SYMBOLS, STRINGS, SECTION_NAMES, NR_SECTIONS };
 static const char section_names[] = "\0.text\0.dynsym\0.dynstr\0.shstrtab";
 static const char symbol_names[] = "\0malloc\0free\0calloc";
 
-/* What comes first in a file; the symbols follow at SYMBOLS_AT. */
+/* The beginning of a file; the symbols follow at SYMBOLS_AT. */
 struct head {
 	Elf64_Ehdr header;
 	Elf64_Phdr segment;
@@ -50,7 +53,7 @@ static Elf64_Sym function(uint32_t name, uint64_t address)
 	};
 }
 
-/* An allocator of @nr_symbols, of which the last ones are called by the name at @name. */
+/* An allocator with @nr_symbols, the last of which have the name at @name. */
 static struct head make_head(size_t nr_symbols, uint64_t strings_at, uint64_t strings_size)
 {
 	return (struct head){.header =
@@ -143,8 +146,8 @@ static int make_file(size_t nr_symbols, uint64_t strings_size, bool fill, bool e
 }
 
 /*
- * Plans for the file, in a process of its own, within @limit_ns, or 0: what it has by default.
- * Returns the number of files planned: 0 or 1.
+ * Plans for the file in a child process, within @limit_ns; 0: the default. Returns the number of
+ * files planned: 0 or 1.
  */
 static int plan_within(int fd, uint64_t limit_ns)
 {
@@ -208,8 +211,7 @@ static void symbols_that_are_a_hole_take_no_time(void **state)
 	assert_int_equal(plan(fd), 0);
 }
 
-/* libelf allocates memory for as many sections as a file claims to have, where it is long enough.
- */
+/* libelf allocates memory for as many sections as a file claims to have, if it is long enough. */
 static void numbers_of_sections_are_limited(void **state)
 {
 	int fd = make_file(4, sizeof(symbol_names), true, true);
@@ -237,7 +239,7 @@ static void notes_that_are_a_hole_take_no_memory(void **state)
 
 static void a_limit_stays_reached_until_it_ends(void **state)
 {
-	assert_false(analysis_limit_is_reached(UINT32_MAX)); /* there is none */
+	assert_false(analysis_limit_is_reached(UINT32_MAX)); /* no limit is set */
 	analysis_limit_begin(3600ull * 1000000000);
 	assert_false(analysis_limit_is_reached(UINT32_MAX));
 	assert_false(analysis_limit_end());

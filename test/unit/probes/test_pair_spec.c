@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the user says of a resource, and the names of its events and fields. */
+/* The arguments of --pair and --ref, and the names of their events and fields. */
 #include "probes/resources/pair_spec.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 static char why[PAIR_WHY_MAX];
 
-/* Parses, and expects it to be right. */
+/* Parses a valid text. */
 static void parse(const char *text, bool counts_refs, struct pair_spec *ret)
 {
 	int err = pair_spec_parse(text, counts_refs, ret, why);
@@ -170,7 +170,7 @@ static void too_much_is_refused(void **state)
 	free(text);
 }
 
-/* Texts made of the grammar's own pieces, in any order: none does harm, whatever is made of it. */
+/* Random texts of the grammar's own pieces do no harm. */
 static void any_text_is_survived(void **state)
 {
 	static const char *const pieces[] = {
@@ -235,7 +235,7 @@ static void other_names_are_no_resources(void **state)
 			fail_msg("taken for a resource's: %s", names[i]);
 }
 
-/* Long and odd functions get names that the kernel takes, the same one at the entry and return. */
+/* Long and unusual function names give names that the kernel accepts, equal at entry and return. */
 static void every_function_has_a_name(void **state)
 {
 	struct resource_event event = {"abcdefghijklmnop", RESOURCE_UNREF, RESOURCE_ENTRY, ""};
@@ -311,7 +311,7 @@ static void an_int_fails_as_an_int(void **state)
 	assert_false(resource_call_failed(&call, 0, 1));
 }
 
-/* A hostile file cannot have us take in calls without end. */
+/* The number of calls that a hostile file can add is limited. */
 static void calls_have_a_limit(void **state)
 {
 	struct resource_schemas schemas = {0};

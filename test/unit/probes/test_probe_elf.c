@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Symbols to file offsets, on this process's own libc and on damaged copies of it. */
+/* File offsets of symbols, in this process's libc and in damaged copies of it. */
 #include "probes/elf/elf_image.h"
 #include "probes/plan/probe_plan.h"
 #include "probes/plan/allocator_plan.h"
@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-/* Where this process has @address from: the file's path and the offset in it. */
+/* Finds the file that holds @address in this process, and the offset in it. */
 static uint64_t file_offset_of(const void *address, char *ret_path, size_t size)
 {
 	_cleanup_fclose_ FILE *maps = fopen("/proc/self/maps", "re");
@@ -43,7 +43,7 @@ static uint64_t file_offset_of(const void *address, char *ret_path, size_t size)
 	return 0;
 }
 
-/* The address of libc's own function, whatever stands before it in the search order. */
+/* The address of libc's own function, whatever precedes it in the search order. */
 static void *libc_function(const char *name)
 {
 	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -146,7 +146,7 @@ static void plan_of_a_process_is_the_plan_of_its_libc(void **state)
 	for (size_t i = 0; i < by_pid.nr_files; i++)
 		nr_same += strcmp(by_pid.files[i].group, by_file.files[0].group) == 0;
 	assert_int_equal(nr_same, 1);
-	/* The same file is merged away. */
+	/* A file that is there already is not added. */
 	assert_int_equal(probe_set_merge(&by_pid, &by_file), 0);
 	assert_int_equal(by_file.nr_files, 0);
 	nr_same = by_pid.nr_files;
@@ -201,7 +201,7 @@ static int libc_copy(size_t size)
 	return fd;
 }
 
-/* Where in the file of @image .dynsym has the symbol @name. */
+/* The file offset of the symbol @name in .dynsym. */
 static uint64_t dynamic_symbol_offset(const struct elf_image *image, const char *name)
 {
 	Elf_Scn *section = NULL;
@@ -223,7 +223,7 @@ static uint64_t dynamic_symbol_offset(const struct elf_image *image, const char 
 	return 0;
 }
 
-/* In a program that is no PIE, an imported function has an address: its PLT stub's. */
+/* In a program that is not a PIE, an imported function has the address of its PLT stub. */
 static void plt_stubs_and_resolvers_are_no_functions(void **state)
 {
 	static const char *const names[] = {"malloc", "free", "calloc"};
@@ -255,7 +255,7 @@ static void plt_stubs_and_resolvers_are_no_functions(void **state)
 	elf_image_deinit(&image);
 }
 
-/* Plans for whatever is in @fd; only survival and freed memory count. */
+/* Plans for any file in @fd; it only has to survive and free its memory. */
 static void plan_from(int fd, bool with_operators)
 {
 	struct allocator allocator;
@@ -322,7 +322,7 @@ static void damaged_headers_are_survived(void **state)
 		struct stat stat;
 
 		assert_int_equal(fstat(fd, &stat), 0);
-		/* Class and machine are left alone, else nothing more would be read. */
+		/* Class and machine stay, since otherwise the rest would not be read. */
 		damage(fd, &seed, 0x20, 0x40 + 14 * 56, 1 + round % 8);
 		damage(fd, &seed, stat.st_size - 4000, stat.st_size, 1 + round % 16);
 		plan_anything(fd);

@@ -154,7 +154,7 @@ static void profile_goes_with_events_by_order(void **state)
 	assert_true(list.probes[1].has_misses);
 	assert_int_equal(list.probes[1].misses, 3);
 
-	/* A line too few, another's line, a line too many. */
+	/* A missing line, a line of another probe, an extra line. */
 	assert_int_equal(uprobe_list_add_profile(&list, "  /lib/a:b.so malloc 12\n"), -EAGAIN);
 	assert_int_equal(uprobe_list_add_profile(&list, "  /lib/c.so other 12\n"), -EAGAIN);
 	assert_int_equal(uprobe_list_add_profile(&list, "  /lib/a:b.so malloc 12\n"
@@ -268,7 +268,7 @@ static void a_process_of_this_namespace_is_in_no_container(void **state)
 	assert_string_equal(name, expected);
 }
 
-/* What @symbol stands for, or NULL. */
+/* The row that @symbol stands for, or NULL. */
 static const char *function_of(const char *symbol, const char *prefix, int *ret_first_arg)
 {
 	struct probe_symbol found;

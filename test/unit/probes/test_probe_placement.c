@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where probes go: on code captured from libcs, on code in the manner of compilers that was
- * assembled for a rule each, and on the allocators of this machine.
+ * The places of probes: in code captured from libcs, in code like a compiler's that was assembled
+ * for each rule (test_probe_placement.S), and in the allocators of this machine.
  */
 #include "probes/x86/code_flow.h"
 #include "probes/x86/code_jumps.h"
@@ -90,8 +90,7 @@ static void each_rule_holds(void **state)
 	}
 }
 
-/* Cut off anywhere, a function gets the place that it has, or the entry; never one behind the cut.
- */
+/* A function that is cut off anywhere gets its place or the entry, never a place behind the cut. */
 static void cut_off_code_is_survived(void **state)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -149,7 +148,7 @@ static void classes_are_the_kernels(void **state)
 		{"form_bnd_jmp", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
 		{"form_jmp_32_bits", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
 		{"form_call", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
-		{"form_indirect_jmp", PLACEMENT_STEPPED, PLACEMENT_STEPPED}, /* jmp *%rax */
+		{"form_indirect_jmp", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
 		{"form_loop", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
 		{"form_jrcxz", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
 		{"form_push", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
@@ -204,7 +203,7 @@ static void stores_move_only_with_their_registers(void **state)
 	}
 }
 
-/* A cold part's jump, a conditional one, and a call: each enters the span that it goes to. */
+/* A jump of a cold part, a conditional jump, and a call: each marks the span that it goes to. */
 static void jumps_from_elsewhere_are_seen(void **state)
 {
 	const struct code_case *jumps = code_case_find("jumps_elsewhere");
@@ -281,7 +280,7 @@ static void size_limits_hold(void **state)
 	assert_int_equal(offset, 1000);
 }
 
-/* Whatever the bytes: the place is an instruction of the kernel's list, or the entry. */
+/* In random bytes, the place is an instruction that the kernel emulates, or the entry. */
 static void random_bytes_are_survived(void **state)
 {
 	uint32_t seed = 4711;
@@ -305,7 +304,7 @@ static void random_bytes_are_survived(void **state)
 	}
 }
 
-/* Every allocator on this machine: a place is in its function, and cheaper than the entry. */
+/* In every allocator on this machine, a place is in its function, and cheaper than the entry. */
 static void real_allocators_are_placed(void **state)
 {
 	static const char *const paths[] = {

@@ -35,7 +35,7 @@ static void copy_libc(const char *to)
 	struct probe_set own;
 	struct stat stat;
 
-	/* Whichever libc this process has. */
+	/* The libc of this process, whichever it is. */
 	assert_int_equal(allocator_plan_pid(&own, getpid(), false), 0);
 	in = open(own.files[own.nr_files - 1].path, O_RDONLY | O_CLOEXEC);
 	probe_set_deinit(&own);
@@ -67,7 +67,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* How many events @group has in tracefs. */
+/* The number of events of @group in tracefs. */
 static size_t count_group(const char *group)
 {
 	struct uprobe_list list;
@@ -96,7 +96,7 @@ static void probes_are_registered_found_and_removed(void **state)
 		assert_true(first.files[0].probes[i].registered_here);
 	}
 
-	/* Whoever comes second adds nothing, and so removes nothing. */
+	/* The second set adds nothing, and so removes nothing. */
 	assert_int_equal(allocator_plan_file(&second, fixture->path, false), 0);
 	assert_int_equal(probe_set_find(&second), nr);
 	assert_int_equal(probe_set_register(&second), 0);
@@ -145,7 +145,7 @@ static void an_event_that_records_otherwise_is_not_taken(void **state)
 	probe_set_deinit(&there);
 }
 
-/* An older version put all probes at the entry: they are found there, and stay. */
+/* Probes at the entries, as an older version registered them, are found there and stay. */
 static void probes_elsewhere_in_the_function_are_found(void **state)
 {
 	struct fixture *fixture = *state;
@@ -172,7 +172,7 @@ static void probes_elsewhere_in_the_function_are_found(void **state)
 	probe_set_deinit(&older);
 }
 
-/* The same name in another function: not taken for it. */
+/* A probe of that name in another function does not match. */
 static void a_probe_outside_the_function_is_not_taken(void **state)
 {
 	struct fixture *fixture = *state;
@@ -208,7 +208,7 @@ static void an_event_in_use_stays(void **state)
 	probe_set_deinit(&set);
 }
 
-/* Registers as leakrec would, and returns the group through @to. Runs in a child. */
+/* Registers as leakrec does, in a child, and sends the group through @to. */
 static int register_own(const char *path, int to)
 {
 	struct probe_set set;
@@ -238,7 +238,7 @@ static void a_dead_recorders_probes_are_removed(void **state)
 	close(ends[0]);
 	close(ends[1]);
 
-	/* This process lives, so its own probes stay. */
+	/* This process is alive, so its own probes stay. */
 	assert_int_equal(allocator_plan_file(&set, fixture->path, false), 0);
 	assert_int_equal(probe_set_make_own(&set), 0);
 	assert_int_equal(probe_set_register(&set), 0);
@@ -249,7 +249,7 @@ static void a_dead_recorders_probes_are_removed(void **state)
 	probe_set_deinit(&set);
 }
 
-/* Process numbers are used again: the start time says that this is not the recorder any more. */
+/* Process ids are reused: the start time shows that this is not the recorder. */
 static void another_process_of_that_number_is_no_recorder(void **state)
 {
 	struct fixture *fixture = *state;

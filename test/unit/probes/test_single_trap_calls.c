@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the points found in this machine's libc tell of real calls: each instruction of malloc is
- * single-stepped, and what stands in the registers at a point is compared with what the call was
- * given, with what it returns, and with what the caller had.
+ * The points in this machine's libc, on real calls: each instruction of malloc is single-stepped,
+ * and the registers at a point are compared with the call's argument, with what it returns, and
+ * with the caller's registers.
  */
 #include "probes/sites/single_trap_points.h"
 
@@ -30,7 +30,7 @@
 #define NR_THREADS	 4
 #define CALLS_PER_THREAD 50
 #define NR_ROUNDS	 2
-#define MAX_HELD	 10 /* more than a thread's cache keeps of a size */
+#define MAX_HELD	 10 /* more than a thread's cache holds of a size */
 
 typedef void *allocate(size_t size);
 typedef void release(void *block);
@@ -43,14 +43,14 @@ static struct {
 	int nr_points;
 } libc;
 
-/* Of the thread's stepped call. */
+/* The thread's stepped call. */
 static __thread struct {
 	size_t size;
 	greg_t entry[NR_GENERAL]; /* numbered as instructions encode them */
 	uint64_t return_address;
 	int nr_entries, nr_blocks, nr_sizes, nr_wrong;
 	uint64_t block;
-	uint64_t offset; /* of the point with the block, or of the one that is wrong */
+	uint64_t offset; /* of the point with the block, or of the wrong point */
 } call;
 
 /* Calls @function with the trap flag set. */
@@ -90,7 +90,7 @@ static uint64_t stack_word(const greg_t *registers, uint32_t distance)
 	return word;
 }
 
-/* True if the frame at the point is as it says. */
+/* True if the frame is as the point describes it. */
 static bool is_callers_frame(const struct single_trap_point *point, const greg_t *registers)
 {
 	static const int saved[SINGLE_TRAP_NR_SAVED] = {3, 5, 12, 13, 14, 15};
@@ -118,7 +118,7 @@ static void meet_point(const struct single_trap_point *point, const greg_t *regi
 		call.nr_sizes++;
 	}
 	if (point->block_register != SINGLE_TRAP_NOWHERE) {
-		/* The size is known by now. */
+		/* The size must be known by now. */
 		is_right &= call.nr_sizes > 0;
 		call.nr_blocks++;
 		call.block = point->block_register == SINGLE_TRAP_IS_NULL
@@ -149,7 +149,7 @@ static void on_step(int number, siginfo_t *info, void *context_pointer)
 			meet_point(&libc.points[i], registers);
 }
 
-/* Returns the block; *@ret_is_right tells whether the points of its call are. */
+/* Returns the block; *@ret_is_right: the points of the call are right. */
 static void *step_call(size_t size, bool *ret_is_right)
 {
 	void *block;
@@ -178,7 +178,7 @@ static const size_t sizes[] = {0,
 			       SIZE_MAX / 2,
 			       SIZE_MAX / 2 - 4096};
 
-/* Each size, as new memory and as what was released before. */
+/* Each size, as new memory and as released memory. */
 static void check_sizes(void)
 {
 	if (libc.nr_points == 0)
@@ -207,7 +207,7 @@ static void points_tell_of_each_call(void **state)
 	check_sizes();
 }
 
-/* What a thread is to do, and how many of its calls were told wrongly. */
+/* The work of a thread, and how many of its calls had wrong points. */
 struct work {
 	pthread_t thread;
 	uint32_t seed;
@@ -252,7 +252,7 @@ static void threads_change_nothing(void **state)
 	check_sizes();
 }
 
-/* Debian 12's: what its objdump shows. */
+/* Debian 12's libc, compared with objdump's text. */
 static void debians_libc_has_points(void **state)
 {
 	int nr_null = 0;
@@ -262,7 +262,7 @@ static void debians_libc_has_points(void **state)
 	assert_true(libc.nr_points > 0);
 	for (int i = 0; i < libc.nr_points; i++)
 		nr_null += libc.points[i].block_register == SINGLE_TRAP_IS_NULL;
-	/* Only a size that is too large fails without a cheap place. */
+	/* Only the path of a size that is too large fails without an emulated instruction. */
 	assert_int_equal(nr_null, 1);
 }
 

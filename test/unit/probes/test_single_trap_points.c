@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The points where one probe sees a whole call, on code that was assembled for a rule each
- * (test_single_trap_points.S). What they tell of real calls is in test_single_trap_calls.c.
+ * The points at which one probe sees a whole call, in code that was assembled for each rule
+ * (test_single_trap_points.S, .frames.S). test_single_trap_calls.c compares them with real calls.
  */
 #include "probes/x86/code_flow.h"
 #include "probes/sites/single_trap_points.h"
@@ -124,7 +124,7 @@ static const struct points_case cases[] = {
 	{"two_values", {}, 0},
 };
 
-/* The points of the first @function_bytes of @code for the argument @size_arg. */
+/* Finds the points of the first @function_bytes of @code for the argument @size_arg. */
 static int find_points(const uint8_t *code, size_t size_bytes, uint64_t function_bytes,
 		       int size_arg, struct single_trap_point ret[SINGLE_TRAP_MAX_POINTS])
 {
@@ -154,7 +154,7 @@ static int count_simple_points(const struct code_file *file)
 	return nr;
 }
 
-/* What may be called is an entry: a function's symbol behind the first byte. */
+/* A function's symbol behind the first byte is another entry. */
 static void inner_symbols_are_entries(void **state)
 {
 	const struct code_case *simple = code_case_find("simple");
@@ -187,7 +187,10 @@ static void inner_symbols_are_entries(void **state)
 	}
 }
 
-/* Frame information of the code from @offset on, and whether it has a table of landing pads. */
+/*
+ * Makes frame information of the code from @offset on, with a table of landing pads if @letters has
+ * an L.
+ */
 static void make_frame_info(uint8_t ret[48], const char *letters, uint8_t encoding, int32_t offset,
 			    int32_t size_bytes)
 {
@@ -305,7 +308,7 @@ static void unknown_sizes_have_no_points(void **state)
 	assert_true(find_points(code, sizeof(code), code_case_function_size(known), 0, points) > 0);
 }
 
-/* Cut off anywhere, a function has no points behind the cut, or its end would be jumped over. */
+/* A function that is cut off anywhere has no points behind the cut. */
 static void cut_off_code_is_survived(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -328,7 +331,7 @@ static uint32_t next_random(uint32_t *seed)
 	return *seed >> 16;
 }
 
-/* Points of whatever code must be in it, in order, and have their registers and frames. */
+/* The points of any code must be in it, in order, and have valid registers and frames. */
 static void assert_sane(const struct single_trap_point *points, int nr, size_t size_bytes)
 {
 	assert_in_range(nr, 0, SINGLE_TRAP_MAX_POINTS);
@@ -385,7 +388,7 @@ static void mutated_functions_are_survived(void **state)
 	}
 }
 
-/* Much code, each instruction of which may be reached in many ways, takes bounded time. */
+/* Analysing much code takes bounded time, even if each instruction is reached in many ways. */
 static void endless_branches_end(void **state)
 {
 	static uint8_t code[32768];
@@ -396,7 +399,7 @@ static void endless_branches_end(void **state)
 		code[i + 1] = i % 4 ? 0x7c : 0x84;
 	}
 	assert_sane(points, find_points(code, sizeof(code), sizeof(code), 0, points), sizeof(code));
-	/* Calls of one another, as deep as the file goes. */
+	/* Nested calls, as deep as the file goes. */
 	for (size_t i = 0; i + 10 < sizeof(code); i += 5)
 		memcpy(code + i, (const uint8_t[]){0xe8, 0x05, 0x00, 0x00, 0x00}, 5);
 	assert_sane(points, find_points(code, sizeof(code), 64, 0, points), 64);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The probes of this very program, which <leaktools/leak_probes.h> and hand-made notes gave it. */
+/* The USDT probes of this program, from <leaktools/leak_probes.h> and from hand-made notes. */
 #include "probes/elf/usdt_notes.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define MAX_PROBES 16
 
-/* A note of provider "test": the address, the semaphore, and what the strings are. */
+/* A note of provider "test": its address, semaphore and strings. */
 #define NOTE(address, semaphore, strings)                                                          \
 	".pushsection .note.stapsdt,\"\",\"note\"\n"                                               \
 	".balign 4\n"                                                                              \
@@ -36,7 +36,7 @@
 #endif
 #define SIXTY_FOUR "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-/* The test's own notes; never run. */
+/* The test's own notes. This never runs. */
 __attribute__((used, noinline)) static void notes(void)
 {
 	__asm__ volatile(
@@ -44,11 +44,11 @@ __attribute__((used, noinline)) static void notes(void)
 		/* once more */
 		NOTE("91b", "0", ".asciz \"one\"\n.asciz \"8@%rdi -4@$7\"\n") "92: " NOP5 NOTE(
 			"92b", "92b", ".asciz \"two\"\n.asciz \"\"\n")
-		/* Inside an instruction, nowhere, in no code. */
+		/* Addresses inside an instruction, outside the file, outside code. */
 		NOTE("92b + 1", "0", ".asciz \"x\"\n.asciz \"\"\n")
 			NOTE("-1", "0", ".asciz \"x\"\n.asciz \"\"\n")
 				NOTE("_.stapsdt.base", "0", ".asciz \"x\"\n.asciz \"\"\n")
-		/* Strings that do not end, that are not there, that are too long. */
+		/* Strings without an end, missing ones, too long ones. */
 		NOTE("91b", "0", ".asciz \"x\"\n.ascii \"8@%rdi!\"\n") NOTE("91b", "0", "")
 			NOTE("91b", "0", ".asciz \"" SIXTY_FOUR "\"\n.asciz \"\"\n"));
 }
@@ -120,7 +120,7 @@ static void only_what_can_be_is_taken_and_once(void **state)
 	close_image(&image, fd);
 }
 
-/* This program's file, in memory. */
+/* A copy of this program's file in memory. */
 static int copy_self(uint8_t **ret_bytes, size_t *ret_size)
 {
 	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -137,7 +137,7 @@ static int copy_self(uint8_t **ret_bytes, size_t *ret_size)
 	return copy;
 }
 
-/* Where the notes' section is. */
+/* Finds the section of the notes. */
 static void find_notes(const struct elf_image *image, size_t *ret_at, size_t *ret_size)
 {
 	Elf_Scn *section = NULL;
@@ -157,7 +157,7 @@ static void find_notes(const struct elf_image *image, size_t *ret_at, size_t *re
 	assert_int_not_equal(*ret_size, 0);
 }
 
-/* Whatever the notes are, what is found of them is within the file, and bounded. */
+/* Whatever the notes hold, the probes found are within the file, and limited. */
 static void any_bytes_do_no_harm(void **state)
 {
 	size_t size, at = 0, notes_size;
