@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_TEST_BENCH_DUMP_CORE_H
 #define LEAKTOOLS_TEST_BENCH_DUMP_CORE_H
 
-#include "unwind/frames/dwfl_unwinder.h"
+#include "unwind/frames/unwinder.h"
 
 /*
  * Writes PATH.core, PATH.gdb, gdb's commands, and PATH.ours, the addresses of @stack, which was

@@ -174,7 +174,7 @@ static int compare(struct bench *bench, const struct address_space *space,
 	uint64_t start_ns = now_ns();
 
 	if (!err)
-		err = dwfl_unwinder_unwind(&bench->reference, space, dump, &bench->expected);
+		err = dwfl_unwinder_ops.unwind(&bench->reference, space, dump, &bench->expected);
 	if (err)
 		return err;
 	bench->time_ns += now_ns() - start_ns;
@@ -331,9 +331,9 @@ static void report(const struct bench *bench)
 		" truncated, %" PRIu64 " lost, %" PRIu64
 		" by libdwfl; %zu places, %u rules, %.1f MB of tables\n",
 		bench->nr_samples, (double)bench->nr_frames / stacks, stats->dumps,
-		stats->truncated, stats->lost, stats->by_dwfl, bench->unwinder.rules.nr_places,
-		cfi_rules_nr(&bench->unwinder.rules),
-		(double)cfi_rules_bytes(&bench->unwinder.rules) / 1e6);
+		stats->truncated, stats->lost, stats->by_dwfl,
+		bench->unwinder.rules.rules.nr_places, cfi_rules_nr(&bench->unwinder.rules.rules),
+		(double)cfi_rules_bytes(&bench->unwinder.rules.rules) / 1e6);
 	if (bench->mode == TIME)
 		fprintf(stderr, "%.0f stacks/s, %.1f ns a frame; %.0f stacks/s of 15 frames\n",
 			stacks / seconds, 1e9 * seconds / (double)bench->nr_frames,
@@ -380,8 +380,8 @@ static int run(struct bench *bench, const char *path)
 
 static void bench_deinit(struct bench *bench)
 {
-	if (bench->unwinder.cache) {
-		dwfl_unwinder_deinit(&bench->reference);
+	if (bench->unwinder.rules.cache) {
+		dwfl_unwinder_ops.deinit(&bench->reference);
 		dump_unwinder_deinit(&bench->unwinder);
 		address_spaces_deinit(&bench->spaces);
 		module_table_deinit(&bench->modules);

@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_UNWIND_DUMP_REGISTERS_H
 #define LEAKTOOLS_UNWIND_DUMP_REGISTERS_H
 
-#include "unwind/stacks/stack_store.h"
+#include "unwind/frames/stack_dump.h"
 
 #include <errno.h>
 #include <string.h>

@@ -40,12 +40,6 @@ static void space_dwfl_destroy(struct space_dwfl *space_dwfl)
 	free(space_dwfl);
 }
 
-void dwfl_unwinder_deinit(struct dwfl_unwinder *unwinder)
-{
-	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++)
-		space_dwfl_destroy(unwinder->spaces[i]);
-}
-
 /* The thread is whichever the sample is of; its number means nothing here. */
 static pid_t next_thread(Dwfl *dwfl, void *context, void **thread_context)
 {
@@ -189,8 +183,8 @@ static int report_modules(struct dwfl_unwinder *unwinder, struct space_dwfl *spa
 	return 0;
 }
 
-static int take_first(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
-		      void *context)
+static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+		    void *context)
 {
 	GElf_Addr bias;
 	Elf **elf = context;
@@ -216,7 +210,7 @@ static int space_dwfl_create(struct dwfl_unwinder *unwinder, const struct addres
 		return -ENOMEM;
 	}
 
-	dwfl_getmodules(space_dwfl->dwfl, take_first, &elf, 0);
+	dwfl_getmodules(space_dwfl->dwfl, find_elf, &elf, 0);
 	space_dwfl->attached =
 		elf && dwfl_attach_state(space_dwfl->dwfl, elf, 1, &thread_callbacks, space_dwfl);
 	*ret = space_dwfl;
@@ -292,7 +286,7 @@ static bool crashes_libdwfl(Dwfl *dwfl, Dwarf_Addr pc)
 	return false;
 }
 
-static int take_frame(Dwfl_Frame *frame, void *context)
+static int add_frame(Dwfl_Frame *frame, void *context)
 {
 	struct space_dwfl *space_dwfl = context;
 	struct unwound_stack *stack = space_dwfl->stack;
@@ -327,14 +321,15 @@ static void unwind_in(struct space_dwfl *space_dwfl, const struct stack_dump *du
 	space_dwfl->dump = dump;
 	space_dwfl->registers = registers;
 	space_dwfl->stack = ret;
-	ret->complete = dwfl_getthread_frames(space_dwfl->dwfl, 1, take_frame, space_dwfl) == 0 &&
+	ret->complete = dwfl_getthread_frames(space_dwfl->dwfl, 1, add_frame, space_dwfl) == 0 &&
 			!space_dwfl->read_failed;
 	ret->truncated = !ret->complete && space_dwfl->read_past_end;
 }
 
-int dwfl_unwinder_unwind(struct dwfl_unwinder *unwinder, const struct address_space *space,
-			 const struct stack_dump *dump, struct unwound_stack *ret)
+static int dwfl_unwinder_unwind(void *self, const struct address_space *space,
+				const struct stack_dump *dump, struct unwound_stack *ret)
 {
+	struct dwfl_unwinder *unwinder = self;
 	struct dump_registers registers = {0};
 	struct space_dwfl *space_dwfl;
 
@@ -360,3 +355,16 @@ int dwfl_unwinder_unwind(struct dwfl_unwinder *unwinder, const struct address_sp
 	}
 	return 0;
 }
+
+static void dwfl_unwinder_deinit(void *self)
+{
+	struct dwfl_unwinder *unwinder = self;
+
+	for (size_t i = 0; i < DWFL_UNWINDER_MAX_SPACES; i++)
+		space_dwfl_destroy(unwinder->spaces[i]);
+}
+
+const struct unwinder_ops dwfl_unwinder_ops = {
+	.unwind = dwfl_unwinder_unwind,
+	.deinit = dwfl_unwinder_deinit,
+};

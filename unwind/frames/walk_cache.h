@@ -18,7 +18,7 @@
 #define LEAKTOOLS_UNWIND_WALK_CACHE_H
 
 #include "unwind/frames/dump_registers.h"
-#include "unwind/frames/dwfl_unwinder.h"
+#include "unwind/frames/unwinder.h"
 
 #define WALK_CACHE_MAX_FRAMES 256
 

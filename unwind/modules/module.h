@@ -11,7 +11,7 @@
 #define LEAKTOOLS_UNWIND_MODULE_H
 
 #include "common/hash.h"
-#include "unwind/stacks/stack_store.h"
+#include "unwind/modules/stack_mapping.h"
 
 #include <elf.h>
 #include <sys/stat.h>

@@ -38,12 +38,6 @@ struct search {
 	struct scope_names *scope_names;
 };
 
-void inline_calls_init(struct inline_calls *calls)
-{
-	*calls = (struct inline_calls){0};
-	scope_names_init(&calls->scope_names);
-}
-
 static void unit_functions_destroy(struct unit_functions *unit)
 {
 	if (!unit)

@@ -39,7 +39,6 @@ struct inline_calls {
 	uint64_t nr_entries; /* of .debug_info, that were looked at so far */
 };
 
-void inline_calls_init(struct inline_calls *calls);
 void inline_calls_deinit(struct inline_calls *calls);
 
 /*

@@ -18,11 +18,6 @@ struct scope_name {
 	UT_hash_handle hh;
 };
 
-void scope_names_init(struct scope_names *names)
-{
-	*names = (struct scope_names){0};
-}
-
 void scope_names_deinit(struct scope_names *names)
 {
 	struct scope_name *name, *next;

@@ -29,7 +29,6 @@ struct scope_names {
 	struct scope_name *names; /* that were asked for */
 };
 
-void scope_names_init(struct scope_names *names);
 void scope_names_deinit(struct scope_names *names);
 
 /* Notes that @die, a function or what holds functions, lies in @parent. Returns 0 or -ENOMEM. */

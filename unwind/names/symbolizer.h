@@ -9,6 +9,7 @@
 
 #include "unwind/modules/debuginfo.h"
 #include "unwind/modules/module.h"
+#include "unwind/names/stack_frame.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/stacks/stack_store.h"
 
-#include "common/diag.h"
 #include "common/scope.h"
 #include "unwind/modules/address_space.h"
 #include "unwind/modules/debuginfo.h"
@@ -12,7 +11,6 @@
 #include "unwind/names/symbolizer.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -403,40 +401,6 @@ int stack_store_frame(struct stack_store *store, uint32_t id, size_t index, stru
 	if (!err)
 		*ret = frames[nr - 1];
 	return err;
-}
-
-int stack_frame_print(const struct stack_frame *frame, FILE *out)
-{
-	const char *slash;
-
-	if (!frame->module && frame->address <= STACK_INCOMPLETE) {
-		fputs(frame->address == STACK_TRUNCATED
-			      ? "(truncated: the stack goes on beyond what was recorded of it)"
-			      : "(incomplete: nothing tells where the stack goes on)",
-		      out);
-		return ferror(out) ? -EIO : 0;
-	}
-	if (!frame->module) {
-		fprintf(out, "0x%" PRIx64 "  (unknown)", frame->address);
-		return ferror(out) ? -EIO : 0;
-	}
-	if (frame->function) {
-		diag_print_escaped(out, frame->function, NULL);
-		fprintf(out, "+0x%" PRIx64, frame->function_offset);
-	} else {
-		slash = strrchr(frame->module, '/');
-		diag_print_escaped(out, slash ? slash + 1 : frame->module, NULL);
-		fprintf(out, "+0x%" PRIx64, frame->module_offset);
-	}
-	if (frame->file) {
-		fputs("  ", out);
-		diag_print_escaped(out, frame->file, NULL);
-		fprintf(out, ":%d", frame->line);
-	}
-	fputs("  (", out);
-	diag_print_escaped(out, frame->module, NULL);
-	fputs(frame->inlined ? ")  inlined" : ")", out);
-	return ferror(out) ? -EIO : 0;
 }
 
 uint64_t stack_store_unwind_failures(const struct stack_store *store)

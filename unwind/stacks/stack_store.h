@@ -12,66 +12,18 @@
 #ifndef LEAKTOOLS_UNWIND_STACK_STORE_H
 #define LEAKTOOLS_UNWIND_STACK_STORE_H
 
+#include "unwind/frames/stack_dump.h"
+#include "unwind/modules/stack_mapping.h"
+#include "unwind/names/stack_frame.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
-#define STACK_NONE	  0u /* the id of the empty stack */
-#define STACK_MAX_FRAMES  1024
-#define STACK_MAX_INLINED 64 /* functions, in one frame; what is inlined deeper is left out */
-#define BUILD_ID_MAX	  20
+#define STACK_NONE 0u /* the id of the empty stack */
 
 struct stack_store;
-
-/* A mapping of file content into a process (PERF_RECORD_MMAP, MMAP2). */
-struct stack_mapping {
-	pid_t pid;
-	uint64_t start; /* addresses [start, start + len) */
-	uint64_t len;
-	uint64_t file_offset;
-	const char *path;
-	uint8_t build_id[BUILD_ID_MAX]; /* the kernel's, or the recorder's */
-	uint8_t build_id_size;		/* 0: not known */
-};
-
-/* User registers and the stack's top as PERF_SAMPLE_REGS_USER and _STACK_USER give them. */
-struct stack_dump {
-	uint64_t regs_abi;    /* PERF_SAMPLE_REGS_ABI_*; 0: no registers */
-	uint64_t regs_mask;   /* attr.sample_regs_user */
-	const uint64_t *regs; /* one for each bit of @regs_mask, lowest first */
-	const uint8_t *bytes; /* from the stack pointer up */
-	uint64_t nr_bytes;    /* the sample's dyn_size */
-
-	/*
-	 * A return probe's sample: the address of the function that returned, which goes on top of
-	 * the stack; the instruction pointer is then a return address, as those below it are. 0: no
-	 * such sample.
-	 */
-	uint64_t returned_from;
-	bool is_returning; /* it is at its last instruction: that is on top, and goes */
-
-	/*
-	 * Where the thread's probed calls that have yet to return will return to, innermost first:
-	 * their return addresses on the stack are replaced by the kernel's trampoline. NULL: not
-	 * known; the stack ends at the first.
-	 */
-	const uint64_t *pending_returns;
-	size_t nr_pending_returns;
-};
-
-/* One frame, named. Strings live as long as the store. */
-struct stack_frame {
-	uint64_t address;	/* as it was in the process */
-	uint64_t module_offset; /* ELF virtual address in the module; meaningless without @module */
-	const char *module;	/* path; NULL: mapped by no file known */
-	const char *function;	/* demangled; NULL: no symbol (then print module+offset) */
-	uint64_t function_offset; /* from the symbol; inlined: from the beginning of its code */
-	bool inlined;		  /* into the function of the next frame */
-	const char *file;	  /* source; NULL: not known */
-	int line;
-};
 
 /*
  * Where files are looked for: a module's at SYMFS/path, at its path, and at its path in the root of
@@ -83,15 +35,6 @@ struct stack_store_options {
 	bool ask_servers;      /* for names, where DEBUGINFOD_URLS is set: may take minutes */
 	bool expect_names;     /* stacks will be named: stack_store_begin_naming() is worth while */
 	bool own_vdso; /* the processes run on this machine, as this one does: "[vdso]" is ours */
-};
-
-/* What became of the dumps. Those not truncated and not lost are whole. */
-struct stack_unwind_stats {
-	uint64_t dumps;	    /* unwound, or tried */
-	uint64_t frames;    /* found in them */
-	uint64_t by_dwfl;   /* left to libdwfl's unwinder, which is slow */
-	uint64_t truncated; /* the dump ended before the stack did */
-	uint64_t lost;	    /* ended for any other reason: no file, no CFI, no frame pointer */
 };
 
 int stack_store_create(const struct stack_store_options *options, struct stack_store **ret);
@@ -111,13 +54,6 @@ void stack_store_exit(struct stack_store *store, pid_t pid);
 /* Build-ids from the file's BUILD_ID feature: for modules whose mapping came without one. */
 int stack_store_set_build_id(struct stack_store *store, const char *path, const uint8_t *build_id,
 			     uint8_t size);
-
-/*
- * In the place of a stack's last address: it was not unwound to its outermost frame, because less
- * of it was recorded, or because nothing says how to go on. Such a mark is a frame like others.
- */
-#define STACK_TRUNCATED	 0ULL
-#define STACK_INCOMPLETE 1ULL
 
 /*
  * This bit of an address in a chain, which no user address has: it is where code was interrupted,
@@ -176,12 +112,6 @@ int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct s
 			    struct stack_end *ret_end);
 
 /*
- * Reads the 8 bytes at @address of the process out of a dump. Returns 0, or -EFAULT if the dump
- * does not hold them.
- */
-int stack_dump_read_u64(const struct stack_dump *dump, uint64_t address, uint64_t *ret);
-
-/*
  * Begins to read, in a thread, what names the stacks interned so far, if names are expected. What
  * is named next waits for the file that is being read then. Returns 0 or -ENOMEM.
  */
@@ -198,20 +128,6 @@ int stack_store_frames(struct stack_store *store, uint32_t id, size_t index,
 /* The last of these: the function that the code is, whatever was inlined into it. */
 int stack_store_frame(struct stack_store *store, uint32_t id, size_t index,
 		      struct stack_frame *ret);
-
-/*
- * Prints one frame, inlined or not, escaped (diag_print_escaped()) and without a newline, in
- * columns two spaces apart:
- *
- *   function+0x1a  file.c:12  (/path/of/module)   the second column is missing where not known
- *   function+0x1a  file.c:12  (/path/of/module)  inlined
- *   module+0x1234  (/path/of/module)              no symbol: the ELF address, as addr2line takes it
- *   0x7f0012345678  (unknown)                     no module
- *   (truncated: ...)  or  (incomplete: ...)       a mark
- *
- * Returns 0, or -EIO if the stream failed.
- */
-int stack_frame_print(const struct stack_frame *frame, FILE *out);
 
 /* The dumps that were not unwound to their stack's end: truncated or lost. */
 uint64_t stack_store_unwind_failures(const struct stack_store *store);

@@ -43,7 +43,7 @@ void stack_table_deinit(struct stack_table *table)
 
 const struct placed_stack *stack_table_find(const struct stack_table *table, uint32_t id)
 {
-	return id != STACK_NONE && id <= table->nr ? table->by_id[id - 1] : NULL;
+	return id && id <= table->nr ? table->by_id[id - 1] : NULL;
 }
 
 static unsigned hash_frames(const struct stack_table *table, const struct placed_frame *frames,

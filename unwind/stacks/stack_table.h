@@ -8,7 +8,10 @@
 #define LEAKTOOLS_UNWIND_STACK_TABLE_H
 
 #include "common/hash.h"
-#include "unwind/stacks/stack_store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define STACK_CACHE_MAX_BYTES (64u << 20) /* past this it starts anew */
 
@@ -42,7 +45,7 @@ struct stack_table {
 void stack_table_init(struct stack_table *table);
 void stack_table_deinit(struct stack_table *table);
 
-/* The stack of that id, or NULL for STACK_NONE and ids never given out. */
+/* The stack of that id, or NULL for 0 and ids never given out. */
 const struct placed_stack *stack_table_find(const struct stack_table *table, uint32_t id);
 
 /* The id of a placed stack, new or known. Returns 0, -ENOMEM, or -EOVERFLOW: out of ids. */

@@ -6,9 +6,9 @@
 #include "unwind/modules/address_space.h"
 #include "unwind/modules/module.h"
 #include "unwind/stacks/stack_store.h"
-#include "unwind/names/symbol_table.h"
 
 #include "common/scope.h"
+#include "test/unit/unwind/scratch_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,8 +76,6 @@ static const struct {
 static const uint8_t build_id[BUILD_ID_MAX] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
 					       11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
 
-static char *dir; /* a scratch directory; ends in "XXXXXX" replaced */
-
 /* What a run of the program printed. */
 struct run {
 	char path[256];
@@ -86,38 +84,6 @@ struct run {
 	uint64_t chain[64];
 	size_t nr_chain;
 };
-
-/* Runs @argv, with its output in @output (NULL: as the test's own). */
-static void run_command(const char *const *argv, const char *output)
-{
-	pid_t pid = fork();
-	int status;
-
-	assert_true(pid >= 0);
-	if (!pid) {
-		int fd = output ? open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : 1;
-
-		if (fd < 0 || dup2(fd, 1) < 0 || chdir(dir))
-			_exit(126);
-		execvp(argv[0], (char *const *)argv);
-		_exit(127);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-#define RUN(...) run_command((const char *const[]){__VA_ARGS__, NULL}, NULL)
-
-static char *in_dir(const char *name)
-{
-	static char path[4][512];
-	static unsigned next;
-	char *result = path[next++ % 4];
-
-	snprintf(result, sizeof(path[0]), "%s/%s", dir, name);
-	return result;
-}
 
 /* Compiles the program to @name in the scratch directory, with up to three more flags. */
 static void build(const char *name, const char *flag1, const char *flag2, const char *flag3)
@@ -516,127 +482,10 @@ static void a_replaced_file_is_found_while_mapped(void **state)
 	munmap(mapped, mapping.len);
 }
 
-/* A function is named where it holds the address, and nowhere else. */
-static void symbols_hold_their_addresses(void **state)
-{
-	struct symbol symbols[] = {
-		{.start = 100, .end = 200, .mangled = "outer", .sized = true},
-		{.start = 120, .end = 130, .mangled = "inner", .sized = true},
-		{.start = 150, .end = 1000, .mangled = "label within outer"},
-		{.start = 300, .end = 310, .mangled = "before a gap", .sized = true},
-		{.start = 400, .end = 1000, .mangled = "label", .sized = false},
-		{.start = 500, .end = 510, .mangled = "last", .sized = true},
-	};
-	static const struct {
-		uint64_t address;
-		const char *function;
-	} lookups[] = {
-		{0, NULL},	    {99, NULL},
-		{100, "outer"},	    {120, "inner"},
-		{129, "inner"},	    {130, "outer"},
-		{150, "outer"},	    {199, "outer"},
-		{250, NULL},	    {300, "before a gap"},
-		{310, NULL},	    {399, NULL},
-		{400, "label"},	    {499, "label"},
-		{505, "last"},	    {510, NULL},
-		{UINT64_MAX, NULL},
-	};
-	const struct symbol_table table = {.symbols = symbols, .nr = ARRAY_SIZE(symbols)};
-	uint64_t highest_end = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
-		if (symbols[i].sized && symbols[i].end > highest_end)
-			highest_end = symbols[i].end;
-		symbols[i].highest_end = highest_end;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(lookups); i++) {
-		const struct symbol *symbol = symbol_table_find(&table, lookups[i].address);
-
-		if (!lookups[i].function) {
-			assert_null(symbol);
-			continue;
-		}
-		assert_non_null(symbol);
-		assert_string_equal(symbol->mangled, lookups[i].function);
-	}
-}
-
-/* Functions with and without a size, and what lies between them. Each is 16 bytes apart. */
-static const char assembler[] =
-	".text\n.p2align 12\n"
-	".globl sized\n.type sized, @function\nsized: .skip 8, 0x90\n.size sized, 8\n"
-	".p2align 4\n"
-	".globl label\nlabel: .skip 16, 0x90\n"
-	"local_label: .skip 16, 0x90\n"
-	".globl outer\n.type outer, @function\nouter: .skip 4, 0x90\n"
-	"within: .skip 4, 0x90\n.size outer, 8\n"
-	".p2align 4\n"
-	".globl unsized\n.type unsized, @function\nunsized: .skip 16, 0x90\n"
-	".globl last\n.type last, @function\nlast: .skip 8, 0x90\n.size last, 8\n";
-
-/* The name at @offset in the library's code, mapped as by process 1; NULL: none. */
-static const char *name_at(struct stack_store *store, uint64_t offset)
-{
-	const uint64_t address = 0x10000000 + offset;
-	struct stack_frame frame;
-	uint32_t id;
-
-	assert_int_equal(stack_store_add_callchain(store, 1, &address, 1, &id), 0);
-	assert_int_equal(stack_store_frame(store, id, 0, &frame), 0);
-	assert_string_equal(frame.module, in_dir("assembler.so"));
-	return frame.function;
-}
-
-static void assembler_labels_name_what_follows(void **state)
-{
-	static const struct {
-		uint64_t offset;
-		const char *full, *stripped;
-	} lookups[] = {
-		{0, "sized", "sized"},	   {7, "sized", "sized"},  {8, NULL, NULL},
-		{15, NULL, NULL},	   {16, "label", NULL},	   {31, "label", NULL},
-		{32, "local_label", NULL}, {48, "outer", "outer"}, {52, "outer", "outer"},
-		{56, NULL, NULL},	   {64, "unsized", NULL},  {79, "unsized", NULL},
-		{80, "last", "last"},	   {88, NULL, NULL},
-	};
-	struct stack_mapping mapping = {
-		.pid = 1, .start = 0x10000000, .len = 4096, .file_offset = 4096};
-	FILE *source = fopen(in_dir("assembler.s"), "we");
-
-	assert_non_null(source);
-	fputs(assembler, source);
-	assert_int_equal(fclose(source), 0);
-	RUN("cc", "-shared", "-nostdlib", "-Wl,-z,separate-code", "-o", "assembler.so",
-	    "assembler.s");
-	for (int stripped = 0; stripped < 2; stripped++) {
-		struct stack_store *store;
-
-		if (stripped)
-			RUN("strip", "assembler.so");
-		assert_int_equal(stack_store_create(NULL, &store), 0);
-		mapping.path = in_dir("assembler.so");
-		assert_int_equal(stack_store_map(store, &mapping), 0);
-		for (size_t i = 0; i < ARRAY_SIZE(lookups); i++) {
-			const char *name = name_at(store, lookups[i].offset);
-			const char *expected = stripped ? lookups[i].stripped : lookups[i].full;
-
-			if (!expected != !name || (name && strcmp(name, expected) != 0))
-				fail_msg("%s at %" PRIu64 ", not %s", name ? name : "nothing",
-					 lookups[i].offset, expected ? expected : "nothing");
-		}
-		stack_store_destroy(store);
-	}
-}
-
 static int setup(void **state)
 {
-	char *template = strdup(TEST_BUILD_DIR "/unwind-modules-XXXXXX");
-
-	dir = template ? mkdtemp(template) : NULL;
-	if (!dir) {
-		free(template);
+	if (scratch_dir_create("unwind-modules"))
 		return -1;
-	}
 	FILE *source = fopen(in_dir("program.c"), "we");
 	if (!source)
 		return -1;
@@ -646,8 +495,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	RUN("rm", "-rf", dir);
-	free(dir);
+	scratch_dir_remove();
 	return 0;
 }
 
@@ -669,8 +517,6 @@ int main(void)
 		cmocka_unit_test(found_in_the_process_root),
 		cmocka_unit_test(a_replaced_file_is_not_read),
 		cmocka_unit_test(a_replaced_file_is_found_while_mapped),
-		cmocka_unit_test(symbols_hold_their_addresses),
-		cmocka_unit_test(assembler_labels_name_what_follows),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -225,8 +225,8 @@ static void unwind(struct stepper *stepper)
 		stepper->nr_in_vdso++;
 		return;
 	}
-	assert_int_equal(dwfl_unwinder_unwind(&stepper->reference, space, &stepper->dump,
-					      &stepper->expected),
+	assert_int_equal(dwfl_unwinder_ops.unwind(&stepper->reference, space, &stepper->dump,
+						  &stepper->expected),
 			 0);
 	/*
 	 * In an epilogue libdwfl takes registers that were popped for lost, and may then call the
@@ -288,7 +288,8 @@ static void all_instructions_unwind(void **state)
 	print_message("%zu steps, %zu in the vdso, %zu as libdwfl, %u rules, %" PRIu64
 		      " left to libdwfl\n",
 		      stepper->nr_steps, stepper->nr_in_vdso, stepper->nr_equal,
-		      cfi_rules_nr(&stepper->unwinder.rules), stepper->unwinder.stats.by_dwfl);
+		      cfi_rules_nr(&stepper->unwinder.rules.rules),
+		      stepper->unwinder.stats.by_dwfl);
 	assert_int_equal(stepper->unwinder.stats.by_dwfl, 0);
 	assert_true(stepper->nr_steps > 3000);
 	assert_true(stepper->nr_equal + stepper->nr_in_vdso > stepper->nr_steps * 9 / 10);
@@ -322,7 +323,7 @@ static int teardown(void **state)
 
 	kill(stepper->child, SIGKILL);
 	waitpid(stepper->child, NULL, 0);
-	dwfl_unwinder_deinit(&stepper->reference);
+	dwfl_unwinder_ops.deinit(&stepper->reference);
 	dump_unwinder_deinit(&stepper->unwinder);
 	address_spaces_deinit(&stepper->spaces);
 	module_table_deinit(&stepper->modules);

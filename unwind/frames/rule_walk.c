@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/frames/rule_walk.h"
+
+#include "unwind/frames/dump_registers.h"
+
+#define CACHE_LINE_BYTES  64
+#define FETCH_AHEAD_BYTES 1024
+
+/*
+ * What a word that can't be read means. libdwfl's reader also knows memory that a module's file
+ * holds; which file's data lies where is not looked into here, as only broken stacks lead there.
+ */
+static enum step unreadable(struct walk *walk, uint64_t address)
+{
+	const struct mapping *near[2];
+
+	if (dump_ends_before(walk->dump, walk->dump_start, address)) {
+		walk->top = address + sizeof(address);
+		return STEP_TRUNCATED;
+	}
+	for (size_t i = address_space_neighbours(walk->space, address, near); i--;) {
+		uint64_t span = module_span(near[i]->module);
+
+		if (near[i]->module->jit_pid)
+			continue; /* no file that could hold it */
+		if (address >= near[i]->start - span && address < near[i]->end + span)
+			return STEP_TOO_COMPLEX;
+	}
+	return STEP_LOST;
+}
+
+static enum step find_cfa(struct walk *walk, const struct cfi_rule *rule, uint64_t *ret)
+{
+	const struct frame *frame = &walk->frame;
+	uint64_t address;
+
+	if (!get_register(walk, rule->cfa_register, rule->cfa_offset, ret))
+		return STEP_LOST;
+	if (rule->cfa == CFA_MEMORY) {
+		address = *ret;
+		if (!read_word(walk, address, ret))
+			return unreadable(walk, address);
+		*ret += (uint64_t)(int64_t)rule->cfa_addend;
+	} else if (rule->cfa == CFA_PLT) {
+		if (!(frame->known & (1u << CFI_RETURN_ADDRESS)))
+			return STEP_LOST;
+		if ((register_value(walk, CFI_RETURN_ADDRESS) & 15) >= (uint64_t)rule->cfa_addend)
+			*ret += sizeof(uint64_t);
+	}
+	return STEP_DONE;
+}
+
+/* What the caller's registers are found to be: those that can't be found are unknown. */
+static void restore_others(const struct walk *walk, const struct cfi_rule *rule, uint64_t cfa,
+			   struct frame *caller)
+{
+	for (unsigned i = rule->nr_at_cfa; i < rule->nr_saved; i++) {
+		const struct cfi_saved *saved = &rule->saved[i];
+		uint64_t value;
+		bool known = true;
+
+		if (saved->where == VALUE_OF_CFA)
+			value = cfa + (uint64_t)(int64_t)saved->offset;
+		else
+			known = get_register(walk, saved->base, saved->offset, &value);
+		if (known && saved->where == SAVED_AT_REGISTER)
+			known = read_word(walk, value, &value);
+		if (known)
+			set_register(caller, saved->number, value);
+	}
+}
+
+/* Why the return address is not known. @walk is still in the callee, or only the CFA matters. */
+static enum step explain_loss(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
+{
+	uint64_t address;
+
+	for (unsigned i = 0; i < rule->nr_saved; i++) {
+		const struct cfi_saved *saved = &rule->saved[i];
+
+		if (saved->number != CFI_RETURN_ADDRESS)
+			continue;
+		if (saved->where == SAVED_AT_CFA)
+			return unreadable(walk, cfa + (uint64_t)(int64_t)saved->offset);
+		if (saved->where == SAVED_AT_REGISTER &&
+		    get_register(walk, saved->base, saved->offset, &address))
+			return unreadable(walk, address);
+	}
+	return STEP_LOST;
+}
+
+/*
+ * In an epilogue, compilers do not say that a register has been popped: it is still saved by the
+ * CFI, below the stack pointer, where the dump ends. The register has the value again.
+ */
+static inline bool is_restored(const struct walk *walk, const struct cfi_saved *saved,
+			       uint64_t address)
+{
+	return address < walk->dump_start && saved->number != CFI_RETURN_ADDRESS;
+}
+
+/* Whether the dump holds all that the rule says is saved at the CFA. */
+static inline bool all_in_dump(const struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
+{
+	uint64_t place = cfa - walk->dump_start;
+	uint64_t first = place + (uint64_t)(int64_t)rule->lowest;
+	uint64_t last = place + (uint64_t)(int64_t)rule->highest;
+
+	return first <= last && last < walk->nr_places;
+}
+
+/* Notes where these registers are, and returns them, as bits: all of them are in the dump. */
+static inline uint32_t note_all(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
+{
+	struct frame *frame = &walk->frame;
+	uint64_t place = cfa - walk->dump_start;
+
+	for (unsigned i = 0, nr = rule->nr_at_cfa; i < nr; i++)
+		frame->saved_at[rule->saved[i].number] =
+			place + (uint64_t)(int64_t)rule->saved[i].offset;
+	frame->in_dump |= rule->at_cfa;
+	return rule->at_cfa;
+}
+
+/* As note_all(), but not all of them need be there. @known_before: what the callee knew. */
+static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa,
+			  uint32_t known_before)
+{
+	struct frame *frame = &walk->frame;
+	uint32_t known = 0;
+
+	for (unsigned i = 0; i < rule->nr_at_cfa; i++) {
+		const struct cfi_saved *saved = &rule->saved[i];
+		uint64_t address = cfa + (uint64_t)(int64_t)saved->offset;
+		uint32_t bit = 1u << saved->number;
+
+		if (address - walk->dump_start < walk->nr_places) {
+			frame->saved_at[saved->number] = address - walk->dump_start;
+			frame->in_dump |= bit;
+			known |= bit;
+		} else if (is_restored(walk, saved, address)) {
+			known |= known_before & bit;
+		}
+	}
+	return known;
+}
+
+/*
+ * Each frame's return address must have come from memory before the next frame can be looked for,
+ * and a dump that was read some time ago is in no cache. So it is fetched some frames ahead, each
+ * line once: were they fetched at a distance from each frame, small frames would repeat some, and
+ * large ones leave some out.
+ */
+static inline void fetch_ahead(struct walk *walk, uint64_t cfa)
+{
+	size_t place = cfa - walk->dump_start, end = place + FETCH_AHEAD_BYTES;
+
+	if (place >= walk->dump->nr_bytes)
+		return;
+	if (end > walk->dump->nr_bytes)
+		end = walk->dump->nr_bytes;
+	for (; walk->fetched < end; walk->fetched += CACHE_LINE_BYTES)
+		__builtin_prefetch(walk->dump->bytes + walk->fetched);
+}
+
+/*
+ * Goes to the caller by @rule. The stack pointer must rise, which ends every cycle; only a signal
+ * may have come on another stack.
+ */
+enum step walk_by_rule(struct walk *walk, const struct cfi_rule *rule)
+{
+	struct frame *frame = &walk->frame;
+	uint64_t old_sp = frame->registers[CFI_STACK_POINTER], cfa;
+	bool had_sp = frame->known & (1u << CFI_STACK_POINTER);
+	enum step step = find_cfa(walk, rule, &cfa);
+
+	if (step != STEP_DONE)
+		return step;
+
+	fetch_ahead(walk, cfa);
+	uint32_t known_before = frame->known, known = known_before & rule->same;
+	if (rule->nr_saved > rule->nr_at_cfa) {
+		struct frame caller = *frame;
+
+		caller.known = known;
+		restore_others(walk, rule, cfa, &caller);
+		if (!returns_by_cfa(rule) && !(caller.known & (1u << CFI_RETURN_ADDRESS)))
+			return explain_loss(walk, rule, cfa);
+		*frame = caller;
+		known = caller.known;
+	}
+	known |= all_in_dump(walk, rule, cfa) ? note_all(walk, rule, cfa)
+					      : note_some(walk, rule, cfa, known_before);
+	frame->known = known;
+	if (rule->sp_is_cfa)
+		set_register(frame, CFI_STACK_POINTER, cfa);
+	else
+		load_register(walk, CFI_STACK_POINTER);
+	if (!(known & (1u << CFI_RETURN_ADDRESS)))
+		return explain_loss(walk, rule, cfa);
+	if (had_sp && !rule->signal_frame && frame->registers[CFI_STACK_POINTER] <= old_sp)
+		return STEP_LOST;
+
+	frame->pc = register_value(walk, CFI_RETURN_ADDRESS);
+	frame->is_return = !rule->signal_frame;
+	return frame->pc ? STEP_DONE : STEP_OUTERMOST;
+}
+
+/*
+ * The dynamic linker, which has no call frame information where it begins, runs the libraries'
+ * initialisers on the stack that the kernel made: argc, argv, a null pointer (System V ABI, AMD64
+ * supplement, 3.4.1). It clears the frame pointer first (glibc 2.36,
+ * sysdeps/x86_64/dl-system_wide.h).
+ */
+static bool is_initial_stack(struct walk *walk)
+{
+	const struct frame *frame = &walk->frame;
+	uint64_t sp = frame->registers[CFI_STACK_POINTER], argc, word;
+
+	if (!(frame->known & (1u << CFI_STACK_POINTER)) || !read_word(walk, sp, &argc) || !argc ||
+	    argc >= DUMP_MAX_STACK_BYTES)
+		return false;
+	walk->top = sp + 16 + 8 * argc;
+	return read_word(walk, sp + 8, &word) && word > sp &&
+	       read_word(walk, sp + 8 + 8 * argc, &word) && !word;
+}
+
+/*
+ * Code without call frame information: as libdwfl, we take it to keep a frame pointer (elfutils
+ * 0.188, backends/x86_64_unwind.c).
+ */
+enum step walk_by_frame_pointer(struct walk *walk)
+{
+	struct frame *frame = &walk->frame;
+	uint64_t fp = register_value(walk, CFI_FRAME_POINTER), caller_fp, pc;
+
+	if (!(frame->known & (1u << CFI_FRAME_POINTER)))
+		return STEP_LOST;
+	if (!fp)
+		return is_initial_stack(walk) ? STEP_OUTERMOST : STEP_LOST;
+	if (!read_word(walk, fp, &caller_fp))
+		caller_fp = 0;
+	if (!read_word(walk, fp + sizeof(fp), &pc))
+		return unreadable(walk, fp + sizeof(fp));
+	if ((frame->known & (1u << CFI_STACK_POINTER)) &&
+	    fp + 2 * sizeof(fp) <= frame->registers[CFI_STACK_POINTER])
+		return STEP_LOST;
+
+	frame->known = 0;
+	set_register(frame, CFI_FRAME_POINTER, caller_fp);
+	set_register(frame, CFI_STACK_POINTER, fp + 2 * sizeof(fp));
+	frame->pc = pc;
+	frame->is_return = true;
+	/* Zeros are more often what the register pointed to by chance than an end. */
+	return pc ? STEP_DONE : STEP_LOST;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A walk up a stack dump by rules (cfi_rules.h), frame by frame. rule_unwinder.c finds the rule of
+ * each frame; rule_walk.c goes from a frame to its caller by that rule.
+ */
+#ifndef LEAKTOOLS_UNWIND_RULE_WALK_H
+#define LEAKTOOLS_UNWIND_RULE_WALK_H
+
+#include "unwind/frames/cfi_rules.h"
+#include "unwind/frames/stack_dump.h"
+#include "unwind/modules/address_space.h"
+
+#include <string.h>
+
+/* How one step, or the whole of it, went. */
+enum step {
+	STEP_DONE,	  /* there is a caller */
+	STEP_OUTERMOST,	  /* there is none */
+	STEP_TRUNCATED,	  /* there may be one, above what was dumped */
+	STEP_LOST,	  /* nothing says where it is */
+	STEP_TOO_COMPLEX, /* too much for a rule */
+	STEP_NO_MEMORY,
+};
+
+/*
+ * A frame: the registers that are known, and how its address is to be looked up. Of the registers
+ * that a frame's function saved, few are ever asked for: they stay in the dump until then. The
+ * stack pointer is read at once.
+ */
+struct frame {
+	uint64_t registers[CFI_NR_REGISTERS];
+	size_t saved_at[CFI_NR_REGISTERS]; /* places in the dump */
+	uint32_t known;			   /* as bits */
+	uint32_t in_dump;		   /* as bits: read at @saved_at, not from @registers */
+	uint64_t pc;
+	bool is_return; /* @pc follows a call */
+};
+
+struct rule_unwinder;
+
+/* A walk that is under way. */
+struct walk {
+	struct rule_unwinder *unwinder;
+	const struct address_space *space;
+	const struct stack_dump *dump;
+	uint64_t dump_start;
+	size_t nr_places;  /* of the dump, from its start, where a word can be read */
+	size_t fetched;	   /* all lines of the dump before that place have been */
+	size_t nr_pending; /* of the pending returns, met on the way */
+	uint64_t top;	   /* as in struct unwound_stack */
+	bool is_made;	   /* nobody called this frame's function */
+	struct frame frame;
+
+	bool is_plain; /* the cache of walks takes walks now, and can express this one */
+};
+
+static inline bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
+{
+	uint64_t place = address - walk->dump_start;
+
+	if (place >= walk->nr_places)
+		return false;
+	memcpy(ret, walk->dump->bytes + place, sizeof(*ret));
+	return true;
+}
+
+/* The value of a register: any, if it is not known. */
+static inline uint64_t register_value(const struct walk *walk, uint8_t number)
+{
+	const struct frame *frame = &walk->frame;
+	uint64_t value = frame->registers[number];
+
+	if (frame->in_dump & (1u << number))
+		memcpy(&value, walk->dump->bytes + frame->saved_at[number], sizeof(value));
+	return value;
+}
+
+static inline bool get_register(const struct walk *walk, uint8_t number, int32_t offset,
+				uint64_t *ret)
+{
+	*ret = register_value(walk, number) + (uint64_t)(int64_t)offset;
+	return walk->frame.known & (1u << number);
+}
+
+static inline void set_register(struct frame *frame, uint8_t number, uint64_t value)
+{
+	frame->registers[number] = value;
+	frame->known |= 1u << number;
+	frame->in_dump &= ~(1u << number);
+}
+
+/* Reads the value now, if it is in the dump still. */
+static inline void load_register(struct walk *walk, uint8_t number)
+{
+	struct frame *frame = &walk->frame;
+
+	frame->registers[number] = register_value(walk, number);
+	frame->in_dump &= ~(1u << number);
+}
+
+/* The return address has the highest number, and each part of @saved goes by that. */
+static inline bool returns_by_cfa(const struct cfi_rule *rule)
+{
+	return rule->nr_at_cfa && rule->saved[rule->nr_at_cfa - 1].number == CFI_RETURN_ADDRESS;
+}
+
+/* Goes to the caller by @rule, which is of the kind CFI_FRAME. */
+enum step walk_by_rule(struct walk *walk, const struct cfi_rule *rule);
+
+/* Goes to the caller by the frame pointer, for code without call frame information. */
+enum step walk_by_frame_pointer(struct walk *walk);
+
+#endif

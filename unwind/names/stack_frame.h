@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A frame of a stack with its names, and how it is printed. */
+#ifndef LEAKTOOLS_UNWIND_STACK_FRAME_H
+#define LEAKTOOLS_UNWIND_STACK_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define STACK_MAX_INLINED 64 /* functions, in one frame; what is inlined deeper is left out */
+
+/*
+ * In the place of a stack's last address: it was not unwound to its outermost frame, because less
+ * of it was recorded, or because nothing says how to go on. Such a mark is a frame like others.
+ */
+#define STACK_TRUNCATED	 0ULL
+#define STACK_INCOMPLETE 1ULL
+
+/* One frame, named. Strings live as long as the store. */
+struct stack_frame {
+	uint64_t address;	/* as it was in the process */
+	uint64_t module_offset; /* ELF virtual address in the module; meaningless without @module */
+	const char *module;	/* path; NULL: mapped by no file known */
+	const char *function;	/* demangled; NULL: no symbol (then print module+offset) */
+	uint64_t function_offset; /* from the symbol; inlined: from the beginning of its code */
+	bool inlined;		  /* into the function of the next frame */
+	const char *file;	  /* source; NULL: not known */
+	int line;
+};
+
+/*
+ * Prints one frame, inlined or not, escaped (diag_print_escaped()) and without a newline, in
+ * columns two spaces apart:
+ *
+ *   function+0x1a  file.c:12  (/path/of/module)   the second column is missing where not known
+ *   function+0x1a  file.c:12  (/path/of/module)  inlined
+ *   module+0x1234  (/path/of/module)              no symbol: the ELF address, as addr2line takes it
+ *   0x7f0012345678  (unknown)                     no module
+ *   (truncated: ...)  or  (incomplete: ...)       a mark
+ *
+ * Returns 0, or -EIO if the stream failed.
+ */
+int stack_frame_print(const struct stack_frame *frame, FILE *out);
+
+#endif
