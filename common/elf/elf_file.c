@@ -2,6 +2,7 @@
 #include "common/elf/elf_file.h"
 
 #include "common/diag.h"
+#include "common/elf/elf_section.h"
 #include "common/scope.h"
 
 #include <elfutils/libdwelf.h>
@@ -118,7 +119,7 @@ static bool has_sane_names(Elf *elf, int fd, size_t names)
 
 static bool has_sane_sections(Elf *elf, int fd)
 {
-	Elf_Scn *section = NULL;
+	struct elf_section section = {0};
 	uint64_t notes = 0;
 	size_t names;
 
@@ -126,21 +127,17 @@ static bool has_sane_sections(Elf *elf, int fd)
 		return true;
 	if (!has_sane_names(elf, fd, names))
 		return false;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name;
+	while (elf_section_next(elf, &section)) {
+		const char *name = section.name;
 
-		if (!gelf_getshdr(section, &header))
-			continue;
-		name = elf_strptr(elf, names, header.sh_name);
 		if (name && strncmp(name, ".gnu_debug", 10) == 0 && strstr(name, "link") &&
-		    header.sh_size > MAX_LINK)
+		    section.header.sh_size > MAX_LINK)
 			return false;
-		if (header.sh_type != SHT_NOTE)
+		if (section.header.sh_type != SHT_NOTE)
 			continue;
-		if (header.sh_size > MAX_NOTES - notes)
+		if (section.header.sh_size > MAX_NOTES - notes)
 			return false;
-		notes += header.sh_size;
+		notes += section.header.sh_size;
 	}
 	return true;
 }
@@ -282,27 +279,20 @@ static uint64_t expanded_size(Elf_Scn *section, const GElf_Shdr *header, const c
 
 static bool sections_expand_well(Elf *elf)
 {
-	Elf_Scn *section = NULL;
+	struct elf_section section = {0};
 	uint64_t expanded = 0;
-	size_t names;
-	GElf_Shdr header;
 
-	if (elf_getshdrstrndx(elf, &names))
-		return true; /* no sections: nothing to expand */
-	while ((section = elf_nextscn(elf, section))) {
-		const char *name;
+	while (elf_section_next(elf, &section)) {
+		uint64_t size;
 
-		if (!gelf_getshdr(section, &header))
+		if (!section.name || section.header.sh_type == SHT_NOBITS)
 			continue;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (!name || header.sh_type == SHT_NOBITS)
-			continue;
-		uint64_t size = expanded_size(section, &header, name);
+		size = expanded_size(section.handle, &section.header, section.name);
 		if (size > MAX_EXPANDED - expanded)
 			return false;
 		expanded += size;
-		if (strcmp(name, ".gnu_debugdata") == 0 &&
-		    !mini_expands_well(elf_rawdata(section, NULL)))
+		if (strcmp(section.name, ".gnu_debugdata") == 0 &&
+		    !mini_expands_well(elf_rawdata(section.handle, NULL)))
 			return false;
 	}
 	return true;

@@ -4,6 +4,7 @@
 #include "probes/elf/analysis_limit.h"
 
 #include "common/elf/elf_file.h"
+#include "common/elf/elf_section.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -107,25 +108,20 @@ static bool has_frame_header(const struct elf_image *image)
 /* Finds the section .eh_frame. Returns false if there is none. */
 static bool find_section(Elf *elf, int fd, struct frame_info *ret)
 {
-	Elf_Scn *section = NULL;
-	size_t names;
+	struct elf_section section = {0};
 
-	if (elf_getshdrstrndx(elf, &names))
-		return false;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name;
+	while (elf_section_next(elf, &section)) {
+		const GElf_Shdr *header = &section.header;
 
-		if (!gelf_getshdr(section, &header))
+		if (!section.name || strcmp(section.name, ".eh_frame") != 0 ||
+		    header->sh_type == SHT_NOBITS)
 			continue;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (!name || strcmp(name, ".eh_frame") != 0 || header.sh_type == SHT_NOBITS)
-			continue;
-		ret->data = header.sh_size <= MAX_FRAME_INFO_BYTES &&
-					    elf_file_has_data(fd, header.sh_offset, header.sh_size)
-				    ? elf_rawdata(section, NULL)
-				    : NULL;
-		ret->address = header.sh_addr;
+		ret->data =
+			header->sh_size <= MAX_FRAME_INFO_BYTES &&
+					elf_file_has_data(fd, header->sh_offset, header->sh_size)
+				? elf_rawdata(section.handle, NULL)
+				: NULL;
+		ret->address = header->sh_addr;
 		return true;
 	}
 	return false;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/elf/elf_section.h"
+
+bool elf_section_next(Elf *elf, struct elf_section *section)
+{
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		names = SHN_UNDEF; /* a table of names without any */
+	while ((section->handle = elf_nextscn(elf, section->handle))) {
+		if (!gelf_getshdr(section->handle, &section->header))
+			continue;
+		section->name = elf_strptr(elf, names, section->header.sh_name);
+		return true;
+	}
+	return false;
+}
