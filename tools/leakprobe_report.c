@@ -13,6 +13,7 @@
 
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
+#include "common/schema/probe_events.h"
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
 

@@ -37,14 +37,6 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	return LOCKED(on_sample, sample);
 }
 
-/* It changes nothing. */
-static bool on_soon(void *context, uint64_t address, bool sooner)
-{
-	const struct locked_consumer *locked = context;
-
-	return locked->inner.on_soon(locked->inner.context, address, sooner);
-}
-
 static int on_mmap(void *context, const struct perf_mmap_record *record)
 {
 	return LOCKED(on_mmap, record);
@@ -92,8 +84,8 @@ struct perf_consumer locked_consumer_init(struct locked_consumer *locked,
 	return (struct perf_consumer){
 		.context = locked,
 		.resources = inner->resources,
+		.block_prefetch = inner->block_prefetch,
 		.on_sample = on_sample,
-		.on_soon = on_soon,
 		.on_mmap = on_mmap,
 		.on_fork = on_fork,
 		.on_exit = on_exit_task,

@@ -2,7 +2,7 @@
 /*
  * The one table that says what each probed function does to the heap. leakprobe registers probes
  * from it, leakrec records them, the parser decodes by it: a new allocator is one row. Which ELF
- * symbols stand for a row is in probe_symbols.h.
+ * symbols stand for a row is in probe_symbols.h, how its events are named in probe_events.h.
  */
 #ifndef LEAKTOOLS_COMMON_PROBE_SCHEMA_H
 #define LEAKTOOLS_COMMON_PROBE_SCHEMA_H
@@ -70,28 +70,8 @@ const struct probe_schema *probe_schema_table(size_t *ret_nr);
  */
 extern const struct probe_schema probe_schema_mark;
 
-/* True if an event of that name is LEAK_MARK()'s: "leak_mark", "leak_mark_1", ... */
-bool probe_schema_is_mark(const char *event_name);
-
 /* The row of @function (exact name), or NULL. */
 const struct probe_schema *probe_schema_find(const char *function);
-
-/*
- * The row and the point that an event's name means: "malloc", "malloc_ret", "malloc_ret__return",
- * "malloc__return", "malloc_call", "operator_new_exit", "posix_memalign_store", each perhaps with
- * the "_1", "_2" that perf probe appends to further locations; symbols that stand for a row, too:
- * "je_malloc_ret",
- * "_Znwm". Returns 0, or -ENOENT.
- */
-int probe_schema_parse_event(const char *event_name, const struct probe_schema **ret_schema,
-			     enum probe_point *ret_point);
-
-/*
- * The event's name for a point of @function: that name, with "_ret", "_store", "_call" or "_exit".
- * Returns 0, or -E2BIG if @size bytes do not hold it.
- */
-int probe_schema_event_name(const char *function, enum probe_point point, char *buffer,
-			    size_t size);
 
 /* True if calls of that row have a return probe. */
 static inline bool probe_schema_has_return(const struct probe_schema *schema)

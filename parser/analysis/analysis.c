@@ -3,7 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "parser/analysis/syscall_samples.h"
+#include "parser/analysis/sample_stacks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,59 +32,6 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
 	return err;
 }
 
-/*
- * The sample's stack, the probed function on top. Where the sample has no callchain, the function
- * and its caller's address make a short one.
- *
- * Callchain at a return: it starts with the return address. At an entry or an exit: it starts with
- * the probed instruction, and the caller's frame pointer is not set up yet, or is again, so that
- * the kernel's walk misses the caller (before Linux 6.12, and after it where the function does not
- * begin with endbr64 or push %rbp); our own recordings hold the caller's address.
- */
-static int add_callchain(struct analysis *analysis, const struct perf_sample *sample,
-			 uint32_t *ret_id)
-{
-	uint64_t frames[STACK_MAX_FRAMES];
-	const uint64_t *rest = sample->callchain;
-	size_t nr = 0, nr_rest = sample->nr_callchain;
-	uint64_t caller = sample->caller;
-
-	/* leakrec's marks, where the stack was not unwound to its end (docs/perf-data.md). */
-	if (nr_rest > 1 && rest[nr_rest - 1] <= STACK_INCOMPLETE)
-		analysis->incomplete_chains++;
-	if (sample->whole_chain)
-		return stack_store_add_callchain(analysis->stacks, sample->origin.pid,
-						 sample->callchain, sample->nr_callchain, ret_id);
-	frames[nr++] = sample->probe_address;
-	if (probe_point_is_return(sample->event->point))
-		caller = sample->return_address;
-	if (nr_rest &&
-	    (!probe_point_is_return(sample->event->point) || sample->event->point == PROBE_EXIT)) {
-		rest++;
-		nr_rest--;
-	}
-	if (caller && (!nr_rest || rest[0] != caller))
-		frames[nr++] = caller;
-	if (nr_rest > STACK_MAX_FRAMES - nr)
-		nr_rest = STACK_MAX_FRAMES - nr;
-	if (nr_rest)
-		memcpy(frames + nr, rest, nr_rest * sizeof(*frames));
-	if (nr + nr_rest == STACK_MAX_FRAMES)
-		frames[STACK_MAX_FRAMES - 1] = STACK_TRUNCATED;
-	return stack_store_add_callchain(analysis->stacks, sample->origin.pid, frames, nr + nr_rest,
-					 ret_id);
-}
-
-static int add_dump(struct analysis *analysis, const struct perf_sample *sample, uint32_t *ret_id)
-{
-	struct stack_dump dump = sample->dump;
-
-	if (probe_point_is_return(sample->event->point))
-		dump.returned_from = sample->probe_address;
-	dump.is_returning = sample->event->point == PROBE_EXIT;
-	return stack_store_add_dump(analysis->stacks, sample->origin.pid, &dump, ret_id);
-}
-
 static enum loss_ring ring_of(const struct perf_event_desc *event)
 {
 	return perf_event_is_operation(event) ? LOSS_RING_PROBES : LOSS_RING_OTHERS;
@@ -110,6 +57,62 @@ static bool ends_before(const struct analysis *analysis, const struct perf_origi
 	       (analysis->until_sequence && origin->sequence == analysis->until_sequence);
 }
 
+static int on_mark(struct analysis *analysis, const struct perf_sample *sample)
+{
+	const struct perf_event_desc *event = sample->event;
+	const struct interval_mark mark = {sample->mark_number,
+					   event->is_probe_mark ? sample->mark_text : NULL};
+
+	/* leakrec's own came through no ring. */
+	if (event->is_probe_mark)
+		loss_windows_note(analysis->loss_windows, LOSS_RING_PROBES, sample->origin.cpu,
+				  sample->origin.time_ns);
+	if (analysis->intervals)
+		intervals_mark(analysis->intervals, sample->origin.time_ns, &mark);
+	return 0;
+}
+
+/* An allocation's stack is its return's. */
+static bool needs_stack(const struct perf_event_desc *event)
+{
+	if (event->syscall)
+		return event->is_syscall_exit ? event->syscall->gives : event->syscall->takes;
+	return probe_point_is_return(event->point) || event->schema->effect == RESOURCE_AT_ENTRY ||
+	       event->schema->effect == HEAP_RELEASE || event->schema->effect == HEAP_REALLOC;
+}
+
+static int on_syscall(struct analysis *analysis, const struct perf_sample *sample)
+{
+	const struct perf_event_desc *event = sample->event;
+	enum mapping_owner owner = MAPPING_OWNER_UNKNOWN;
+	uint32_t stack_id = STACK_NONE;
+	int err = 0;
+
+	if (sample->has_dump || needs_stack(event))
+		err = sample_stacks_add_syscall(analysis->stacks, sample,
+						&analysis->incomplete_chains, &stack_id);
+	if (err)
+		return err;
+	if (analysis->ranks_own_mappings)
+		owner = MAPPING_IS_RANKED;
+	else if (event->is_syscall_exit && event->syscall->gives &&
+		 (event->syscall->groups & SYSCALL_MAPPINGS))
+		err = mapping_owners_find(&analysis->mapping_owners, analysis->stacks, stack_id,
+					  &owner);
+	return err ? err : heap_tracker_syscall(analysis->heaps, sample, stack_id, owner);
+}
+
+static int note_operation(struct analysis *analysis, const struct perf_origin *origin)
+{
+	if (!analysis->start_ns) {
+		analysis->start_ns = origin->time_ns;
+		if (analysis->intervals)
+			intervals_begin(analysis->intervals, analysis->start_ns);
+	}
+	analysis->end_ns = origin->time_ns;
+	return origin->sequence == BEGIN_NAMING_AT ? stack_store_begin_naming(analysis->stacks) : 0;
+}
+
 static int on_sample(void *context, const struct perf_sample *sample)
 {
 	struct analysis *analysis = context;
@@ -121,54 +124,20 @@ static int on_sample(void *context, const struct perf_sample *sample)
 		analysis->unguarded_tasks += sample->mark_number;
 		return 0;
 	}
-	if (event->is_mark) {
-		const struct interval_mark mark = {sample->mark_number,
-						   event->is_probe_mark ? sample->mark_text : NULL};
-
-		/* leakrec's own came through no ring. */
-		if (event->is_probe_mark)
-			loss_windows_note(analysis->loss_windows, LOSS_RING_PROBES,
-					  sample->origin.cpu, sample->origin.time_ns);
-		if (analysis->intervals)
-			intervals_mark(analysis->intervals, sample->origin.time_ns, &mark);
-		return 0;
-	}
+	if (event->is_mark)
+		return on_mark(analysis, sample);
 	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
 			  sample->origin.time_ns);
 	if (perf_event_is_operation(event) && is_enough(analysis, &sample->origin))
 		return ENOUGH_READ;
-	if (event->schema) {
-		/* An allocation's stack is its return's. */
-		bool needs_stack = probe_point_is_return(event->point) ||
-				   event->schema->effect == RESOURCE_AT_ENTRY ||
-				   event->schema->effect == HEAP_RELEASE ||
-				   event->schema->effect == HEAP_REALLOC;
-
-		if (needs_stack && sample->has_dump)
-			err = add_dump(analysis, sample, &stack_id);
-		else if (needs_stack)
-			err = add_callchain(analysis, sample, &stack_id);
-	}
-	if (!err && perf_event_is_operation(event)) {
-		if (!analysis->start_ns) {
-			analysis->start_ns = sample->origin.time_ns;
-			if (analysis->intervals)
-				intervals_begin(analysis->intervals, analysis->start_ns);
-		}
-		analysis->end_ns = sample->origin.time_ns;
-		if (sample->origin.sequence == BEGIN_NAMING_AT)
-			err = stack_store_begin_naming(analysis->stacks);
-	}
+	if (event->schema && needs_stack(event))
+		err = sample_stacks_add_call(analysis->stacks, sample, &analysis->incomplete_chains,
+					     &stack_id);
+	if (!err && perf_event_is_operation(event))
+		err = note_operation(analysis, &sample->origin);
 	if (!err && event->syscall)
-		return syscall_samples_take(analysis, sample);
+		return on_syscall(analysis, sample);
 	return err ? err : heap_tracker_sample(analysis->heaps, sample, stack_id);
-}
-
-static bool on_soon(void *context, uint64_t address, bool sooner)
-{
-	const struct analysis *analysis = context;
-
-	return heap_tracker_prefetch(analysis->heaps, address, sooner);
 }
 
 static int on_mmap(void *context, const struct perf_mmap_record *record)
@@ -262,7 +231,7 @@ struct perf_consumer analysis_consumer(struct analysis *analysis)
 		.context = analysis,
 		.resources = &analysis->resources,
 		.on_sample = on_sample,
-		.on_soon = on_soon,
+		.block_prefetch = heap_tracker_block_prefetch(analysis->heaps),
 		.on_mmap = on_mmap,
 		.on_fork = on_fork,
 		.on_exit = on_exit_task,

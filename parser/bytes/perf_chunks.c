@@ -69,7 +69,7 @@ static struct perf_chunk *new_chunk(struct perf_chunks *chunks, size_t size_byte
 }
 
 /* A chunk that the reader holds; NULL: out of memory. */
-static struct perf_chunk *take_chunk(struct perf_chunks *chunks)
+static struct perf_chunk *acquire_chunk(struct perf_chunks *chunks)
 {
 	struct perf_chunk *chunk = chunks->spare;
 
@@ -87,7 +87,7 @@ static int make_room(struct perf_chunks *chunks)
 	struct perf_chunk *old = chunks->current, *chunk = old;
 
 	if (!old || old->nr_holders > 1 || old->window.bytes) {
-		chunk = take_chunk(chunks);
+		chunk = acquire_chunk(chunks);
 		if (!chunk)
 			return -ENOMEM;
 	}

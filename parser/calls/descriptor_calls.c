@@ -26,7 +26,7 @@ static int give(const struct resource_step *step, uint64_t descriptor)
 }
 
 /* Whether it was held matters not: many programs close all numbers there are, to be sure. */
-static int take_if_held(const struct resource_step *step, uint64_t descriptor)
+static int release_if_held(const struct resource_step *step, uint64_t descriptor)
 {
 	uint64_t handle = (uint32_t)descriptor;
 
@@ -88,7 +88,7 @@ static int enter(const struct resource_step *step, struct descriptor_call *call)
 	call->args[1] = step->sample->args[1];
 	switch (call->syscall->does) {
 	case SYSCALL_CLOSES:
-		return take_if_held(step, call->args[0]);
+		return release_if_held(step, call->args[0]);
 	case SYSCALL_CLOSES_RANGE:
 		return close_range_of(step, step->sample->args);
 	default:
@@ -141,8 +141,8 @@ static int leave(const struct resource_step *step, const struct descriptor_call 
 	}
 }
 
-int descriptor_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
-			  const struct perf_sample *sample, uint32_t stack_id)
+int descriptor_calls_handle(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+			    const struct perf_sample *sample, uint32_t stack_id)
 {
 	const struct syscall_schema *syscall = sample->event->syscall;
 	struct descriptor_call call = thread->descriptor_call;

@@ -8,13 +8,13 @@
 #ifndef LEAKTOOLS_PARSER_DESCRIPTOR_CALLS_H
 #define LEAKTOOLS_PARSER_DESCRIPTOR_CALLS_H
 
-#include "parser/calls/heap_calls.h"
+#include "parser/calls/heap_sink.h"
 
 /*
  * Takes an end of one of the system calls of SYSCALL_DESCRIPTORS. @heap is that of the thread's
  * process. Returns 0 or -ENOMEM.
  */
-int descriptor_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
-			  const struct perf_sample *sample, uint32_t stack_id);
+int descriptor_calls_handle(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+			    const struct perf_sample *sample, uint32_t stack_id);
 
 #endif

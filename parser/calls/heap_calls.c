@@ -1,52 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/calls/heap_calls.h"
 
+#include "parser/calls/heap_releases.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* One probe event on its way to the heap. */
-struct step {
-	struct heap_sink *sink;
-	const struct perf_sample *sample;
-	struct thread *thread;
-	struct heap *heap;
-	struct heap_op op;
-	uint64_t caller; /* 0: not known */
-	struct last_return previous;
-	bool is_first; /* of the thread */
-};
-
-void heap_sink_tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
-			     const struct heap_op *op)
-{
-	const struct heap_observer *observer = &sink->observer;
-	const struct resource_call *call = resource_call_of(block->allocated.schema);
-	struct heap_change change;
-
-	if (observer->kind &&
-	    strcmp(observer->kind, call ? call->kind->name : HEAP_KIND_MEMORY) != 0)
-		return;
-	change = (struct heap_change){.enters = enters, .block = *block, .op = *op};
-	change.block.provisional = false;
-	observer->on_change(observer->context, &change);
-}
-
-/* A block ends to be held; if its beginning has not been shown yet, that comes first. */
-static void emit_leave(struct heap_sink *sink, const struct heap_block *block,
-		       const struct heap_op *op)
-{
-	if (block->provisional)
-		heap_sink_tell(sink, true, block, &block->allocated);
-	heap_sink_tell(sink, false, block, op);
-}
-
-static int note_anomaly(struct step *step, const struct heap_anomaly *anomaly, size_t previous,
-			size_t *ret_index)
-{
-	return heap_anomalies_add(&step->sink->anomalies, anomaly, step->caller, previous,
-				  ret_index);
-}
 
 /* Blocks that were made in @call, and that it turned out not to own. */
 static void settle_inner(struct heap_sink *sink, struct heap *heap, struct open_call *call)
@@ -69,7 +27,7 @@ static void abandon(struct heap_sink *sink, struct heap *heap, struct open_call 
 	sink->stats.entries_without_return++;
 }
 
-static void abandon_top(struct step *step, enum entry_end end)
+static void abandon_top(struct heap_step *step, enum entry_end end)
 {
 	struct call_stack *calls = step->thread->calls;
 
@@ -120,7 +78,7 @@ static void uncount(struct heap_sink *sink, const struct heap_block *block)
  * address within what malloc did. What else was made inside is the allocator's own, or was not made
  * inside at all, if @call's own return was lost and this one is another's.
  */
-static void withdraw_inner(struct step *step, struct open_call *call, uint64_t address)
+static void withdraw_inner(struct heap_step *step, struct open_call *call, uint64_t address)
 {
 	struct heap_block block;
 
@@ -140,7 +98,7 @@ static void withdraw_inner(struct step *step, struct open_call *call, uint64_t a
  * Whether the thread's previous event is the return of a call inside this one, which is recorded at
  * its return only: of another probe, made from this one's own code or by a jump.
  */
-static bool is_around_previous(const struct step *step)
+static bool is_around_previous(const struct heap_step *step)
 {
 	const struct last_return *inner = &step->previous;
 	const struct perf_sample *sample = step->sample;
@@ -153,7 +111,7 @@ static bool is_around_previous(const struct step *step)
 }
 
 /* As withdraw_inner(), of a block that has been shown already. */
-static void withdraw_previous(struct step *step, uint64_t address)
+static void withdraw_previous(struct heap_step *step, uint64_t address)
 {
 	const struct heap_block *held = heap_find(step->heap, step->previous.address);
 	struct heap_block block;
@@ -166,7 +124,7 @@ static void withdraw_previous(struct step *step, uint64_t address)
 		heap_sink_tell(step->sink, false, &block, &step->op);
 }
 
-static void note_return(struct step *step, uint64_t address)
+static void note_return(struct heap_step *step, uint64_t address)
 {
 	step->thread->last_return = (struct last_return){
 		.sequence = step->op.sequence,
@@ -180,7 +138,7 @@ static void note_return(struct step *step, uint64_t address)
  * The open call that this event's call was made from, or NULL. One that has had more calls inside
  * it than any allocator makes has lost its return.
  */
-static struct open_call *enclosing_call(struct step *step)
+static struct open_call *enclosing_call(struct heap_step *step)
 {
 	struct open_call *outer;
 
@@ -194,7 +152,7 @@ static struct open_call *enclosing_call(struct step *step)
 	return NULL;
 }
 
-static int note_still_held(struct step *step, const struct heap_block *previous)
+static int note_still_held(struct heap_step *step, const struct heap_block *previous)
 {
 	struct heap_anomaly anomaly = {
 		.kind = ANOMALY_STILL_HELD,
@@ -205,7 +163,7 @@ static int note_still_held(struct step *step, const struct heap_block *previous)
 	const struct site_block site_block = site_block_of(previous);
 	int err;
 
-	emit_leave(step->sink, previous, &step->op);
+	heap_step_tell_leave(step->sink, previous, &step->op);
 	/* What a child inherited is its parent's, which may hold it still. */
 	if (!previous->inherited) {
 		err = site_stats_vanish(step->sink->sites, &site_block, step->op.time_ns);
@@ -216,7 +174,7 @@ static int note_still_held(struct step *step, const struct heap_block *previous)
 }
 
 /* @call, off the stack by now, has returned a new block at @address. */
-static int enter_block(struct step *step, struct open_call *call, uint64_t address)
+static int enter_block(struct heap_step *step, struct open_call *call, uint64_t address)
 {
 	struct heap_tracker_stats *stats = &step->sink->stats;
 	struct open_call *outer;
@@ -251,32 +209,8 @@ static int enter_block(struct step *step, struct open_call *call, uint64_t addre
 	return site_stats_enter(step->sink->sites, &site_block);
 }
 
-/* realloc() failed, so its old block was never released. */
-static int take_back_release(struct step *step, const struct open_call *call)
-{
-	struct heap_tracker_stats *stats = &step->sink->stats;
-	struct heap_block block = call->old_block;
-	int result;
-
-	if (!call->released)
-		return 0;
-	block.provisional = false; /* its release has shown it */
-	result = heap_unrelease(step->heap, &block, call->op.sequence);
-	if (result <= 0)
-		return result;
-	stats->frees--;
-	stats->freed_bytes -= block.size_bytes;
-	if (!block.inherited) {
-		const struct site_block site_block = site_block_of(&block);
-
-		site_stats_unleave(step->sink->sites, &site_block, call->op.time_ns);
-	}
-	heap_sink_tell(step->sink, true, &block, &step->op);
-	return 0;
-}
-
 /* @call, off the stack by now, has returned without a block. */
-static int note_failure(struct step *step, struct open_call *call)
+static int note_failure(struct heap_step *step, struct open_call *call)
 {
 	struct heap_anomaly anomaly = {
 		.kind = ANOMALY_ALLOC_FAILED,
@@ -297,7 +231,7 @@ static int note_failure(struct step *step, struct open_call *call)
 		if (!call->entry_seen)
 			return 0;
 		anomaly.address = call->args[call->schema->block_arg];
-		err = take_back_release(step, call);
+		err = heap_release_undo(step, call);
 		if (err)
 			return err;
 	}
@@ -307,14 +241,15 @@ static int note_failure(struct step *step, struct open_call *call)
 	if (anomaly.op.stack_id == STACK_NONE)
 		anomaly.op.stack_id = call->op.stack_id;
 	outer = enclosing_call(step);
-	err = note_anomaly(step, &anomaly, outer ? outer->inner_failure : ANOMALY_NONE, &index);
+	err = heap_step_note_anomaly(step, &anomaly, outer ? outer->inner_failure : ANOMALY_NONE,
+				     &index);
 	if (!err && outer)
 		outer->inner_failure = index;
 	return err;
 }
 
 /* Whether @call made its block known otherwise than through *memptr. */
-static bool inner_is_held(const struct step *step, const struct open_call *call)
+static bool inner_is_held(const struct heap_step *step, const struct open_call *call)
 {
 	for (int i = 0; i < call->nr_inner; i++) {
 		const struct heap_block *held = heap_find(step->heap, call->inner[i].address);
@@ -325,7 +260,7 @@ static bool inner_is_held(const struct step *step, const struct open_call *call)
 	return false;
 }
 
-static int return_to_ptr(struct step *step, struct open_call *call)
+static int return_to_ptr(struct heap_step *step, struct open_call *call)
 {
 	const struct perf_sample *sample = step->sample;
 	uint64_t address = call->stored_block;
@@ -343,7 +278,7 @@ static int return_to_ptr(struct step *step, struct open_call *call)
 	return 0;
 }
 
-static void note_unpaired_return(struct step *step)
+static void note_unpaired_return(struct heap_step *step)
 {
 	struct heap_tracker_stats *stats = &step->sink->stats;
 
@@ -360,7 +295,7 @@ static void note_unpaired_return(struct step *step)
 }
 
 /* Takes the call that this return ends off the stack. It is valid until the next one is opened. */
-static struct open_call *take_call(struct step *step)
+static struct open_call *pop_call(struct heap_step *step)
 {
 	struct call_stack *calls = step->thread->calls;
 	int index = call_stack_match(calls, step->op.schema, call_return_of(step->sample));
@@ -397,9 +332,9 @@ static struct open_call *take_call(struct step *step)
 	return &calls->calls[index];
 }
 
-static int take_return(struct step *step)
+static int handle_return(struct heap_step *step)
 {
-	struct open_call *call = take_call(step);
+	struct open_call *call = pop_call(step);
 
 	if (step->sample->event->point == PROBE_EXIT)
 		call_stack_note_exit(step->thread->calls, step->sample, call);
@@ -412,106 +347,8 @@ static int take_return(struct step *step)
 				 : note_failure(step, call);
 }
 
-/*
- * True if an open realloc() has released the block at @address already, and this event's call, made
- * inside it, only carries that out.
- */
-static bool is_covered(const struct step *step, uint64_t address, int nr_outer)
-{
-	const struct heap_op *release;
-
-	if (nr_outer == 0 || heap_find(step->heap, address)) /* allocated anew since */
-		return false;
-	release = heap_find_release(step->heap, address);
-	for (int i = nr_outer - 1; i >= 0; i--) {
-		const struct open_call *outer = &step->thread->calls->calls[i];
-
-		if (outer->schema->effect != HEAP_REALLOC ||
-		    outer->args[outer->schema->block_arg] != address)
-			continue;
-		if (release && release->sequence > outer->op.sequence)
-			continue;
-		if (call_is_inside(outer, step->caller))
-			return true;
-	}
-	return false;
-}
-
-/* new[] and delete, malloc and delete, and so on; both stacks are of interest. */
-static int check_families(struct step *step, const struct heap_block *block)
-{
-	enum heap_family made_by = block->allocated.schema->family;
-	enum heap_family released_by = step->op.schema->family;
-	struct heap_anomaly anomaly;
-
-	if (made_by == released_by || made_by == FAMILY_ANY || released_by == FAMILY_ANY)
-		return 0;
-	anomaly = (struct heap_anomaly){
-		.kind = ANOMALY_MISMATCH,
-		.address = block->address,
-		.op = step->op,
-		.block = *block,
-	};
-	return heap_anomalies_add_final(&step->sink->anomalies, &anomaly);
-}
-
-/*
- * Releases a block, which becomes @ret_anomaly's; where that was unexpected (not HEAP_OK), the rest
- * of
- * @ret_anomaly is filled in, too, all but its kind.
- */
-static int release_block(struct step *step, uint64_t address, struct heap_anomaly *ret_anomaly)
-{
-	struct heap_tracker_stats *stats = &step->sink->stats;
-	const struct heap_block *block = &ret_anomaly->block;
-	int result, err = 0;
-
-	result = heap_release(step->heap, address, &step->op, &ret_anomaly->block,
-			      &ret_anomaly->released);
-	if (result != HEAP_OK) {
-		ret_anomaly->address = address;
-		ret_anomaly->op = step->op;
-		if (result != HEAP_DOUBLE_FREE) {
-			ret_anomaly->block = (struct heap_block){0};
-			ret_anomaly->released = (struct heap_op){0};
-		}
-	} else {
-		const struct site_block site_block = site_block_of(block);
-
-		stats->frees++;
-		stats->freed_bytes += block->size_bytes;
-		emit_leave(step->sink, block, &step->op);
-		/* What a child inherited is its parent's, which may hold it still. */
-		if (!block->inherited)
-			err = site_stats_leave(step->sink->sites, &site_block, step->op.time_ns);
-		if (!err)
-			err = check_families(step, block);
-	}
-	return err ? err : result;
-}
-
-static int enter_realloc(struct step *step, struct open_call *call)
-{
-	uint64_t old = call->args[call->schema->block_arg];
-	struct heap_anomaly anomaly;
-	int result;
-
-	if (!old || is_covered(step, old, step->thread->calls->depth - 1))
-		return 0;
-	result = release_block(step, old, &anomaly);
-	if (result < 0)
-		return result;
-	if (result == HEAP_OK) {
-		call->released = true;
-		call->old_block = anomaly.block;
-		return 0;
-	}
-	anomaly.kind = result == HEAP_UNKNOWN ? ANOMALY_REALLOC_UNKNOWN : ANOMALY_DOUBLE_FREE;
-	return heap_anomalies_add_final(&step->sink->anomalies, &anomaly);
-}
-
 /* Whether this call's return came just before, from a CPU whose clock must be behind. */
-static bool returned_before(const struct step *step)
+static bool returned_before(const struct heap_step *step)
 {
 	const struct thread *thread = step->thread;
 
@@ -520,7 +357,7 @@ static bool returned_before(const struct step *step)
 	       thread->unpaired_return_cpu != step->sample->origin.cpu;
 }
 
-static int take_entry(struct step *step)
+static int handle_entry(struct heap_step *step)
 {
 	struct call_stack *calls = step->thread->calls;
 	struct open_call *call;
@@ -533,68 +370,10 @@ static int take_entry(struct step *step)
 		step->sink->stats.clock_steps++;
 	call = call_stack_push(calls, step->sample, &step->op);
 	call->caller = step->caller;
-	return call->schema->effect == HEAP_REALLOC ? enter_realloc(step, call) : 0;
+	return call->schema->effect == HEAP_REALLOC ? heap_release_old_block(step, call) : 0;
 }
 
-static enum free_origin origin_of_free(const struct step *step)
-{
-	if (!step->caller || !step->sample->probe_address)
-		return FREE_ORIGIN_UNKNOWN;
-	return call_is_near(step->caller, step->sample->probe_address) ? FREE_BY_ALLOCATOR
-								       : FREE_BY_PROGRAM;
-}
-
-static int note_suspicious_free(struct step *step, struct heap_anomaly *anomaly, int result)
-{
-	enum free_origin origin = origin_of_free(step);
-	struct free_run *run = &step->thread->free_run;
-	size_t index;
-	int err;
-
-	anomaly->kind = result == HEAP_UNKNOWN ? ANOMALY_FREE_UNKNOWN : ANOMALY_DOUBLE_FREE;
-	if (origin == FREE_BY_PROGRAM) {
-		free_run_other_free(run, origin);
-		return heap_anomalies_add_final(&step->sink->anomalies, anomaly);
-	}
-	err = note_anomaly(step, anomaly, free_run_previous(run, origin), &index);
-	if (!err)
-		free_run_add(run, origin, index);
-	return err;
-}
-
-static int take_free(struct step *step)
-{
-	uint64_t mem = step->sample->args[step->op.schema->block_arg];
-	struct release_chain *chain = &step->thread->releases;
-	struct heap_anomaly anomaly;
-	enum release_place place;
-	int result;
-
-	place = release_chain_add(chain, mem, step->sample->probe_address, step->caller);
-	if (place == RELEASE_AGAIN)
-		return 0;
-	if (!mem) {
-		step->sink->stats.null_frees++;
-		free_run_other_free(&step->thread->free_run, origin_of_free(step));
-		return 0;
-	}
-	if (is_covered(step, mem, step->thread->calls->depth))
-		return 0;
-	/* What operator delete was given may lie in a block of malloc's. */
-	if (place == RELEASE_WITHIN && !heap_find(step->heap, mem))
-		return 0;
-	result = release_block(step, mem, &anomaly);
-	if (result == HEAP_OK && anomaly.block.allocated.sequence == step->thread->last_allocation)
-		site_stats_note_temporary(step->sink->sites, anomaly.block.allocated.stack_id);
-	if (result < 0)
-		return result;
-	if (result != HEAP_OK)
-		return note_suspicious_free(step, &anomaly, result);
-	free_run_other_free(&step->thread->free_run, origin_of_free(step));
-	return 0;
-}
-
-static int take_store(struct step *step)
+static int handle_store(struct heap_step *step)
 {
 	const struct perf_sample *sample = step->sample;
 	struct call_stack *calls = step->thread->calls;
@@ -613,14 +392,14 @@ static int take_store(struct step *step)
 }
 
 /* An entry, and at once its return. */
-static int take_whole_call(struct step *step)
+static int handle_whole_call(struct heap_step *step)
 {
 	struct open_call *call;
 	int err;
 
 	if (call_is_jumped_to(step->thread->calls, step->caller))
 		step->caller = 0;
-	err = take_entry(step);
+	err = handle_entry(step);
 	if (err)
 		return err;
 	if (step->op.schema->effect == HEAP_ALLOC_TO_PTR) {
@@ -628,10 +407,10 @@ static int take_whole_call(struct step *step)
 		call->stored = true;
 		call->stored_block = step->sample->block;
 	}
-	return take_return(step);
+	return handle_return(step);
 }
 
-static int take_probe_event(struct step *step)
+static int handle_probe_event(struct heap_step *step)
 {
 	bool is_release = step->op.schema->effect == HEAP_RELEASE;
 
@@ -643,22 +422,22 @@ static int take_probe_event(struct step *step)
 	}
 	switch (step->sample->event->point) {
 	case PROBE_ENTRY:
-		return is_release ? take_free(step) : take_entry(step);
+		return is_release ? heap_release_free(step) : handle_entry(step);
 	case PROBE_RETURN:
 	case PROBE_EXIT:
-		return is_release ? 0 : take_return(step);
+		return is_release ? 0 : handle_return(step);
 	case PROBE_STORE:
-		return step->op.schema->effect == HEAP_ALLOC_TO_PTR ? take_store(step) : 0;
+		return step->op.schema->effect == HEAP_ALLOC_TO_PTR ? handle_store(step) : 0;
 	case PROBE_CALL:
-		return is_release ? take_free(step) : take_whole_call(step);
+		return is_release ? heap_release_free(step) : handle_whole_call(step);
 	}
 	return 0;
 }
 
-int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
-		    const struct perf_sample *sample, uint32_t stack_id)
+int heap_calls_handle(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+		      const struct perf_sample *sample, uint32_t stack_id)
 {
-	struct step step = {
+	struct heap_step step = {
 		.sink = sink,
 		.sample = sample,
 		.thread = thread,
@@ -677,7 +456,7 @@ int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *
 		thread->calls = calloc(1, sizeof(*thread->calls));
 	if (!thread->calls)
 		return -ENOMEM;
-	err = take_probe_event(&step);
+	err = handle_probe_event(&step);
 	call_stack_note_event(thread->calls, sample);
 	/* It is the thread's previous event, or none. */
 	if (thread->unpaired_return && sample->event->point != PROBE_RETURN)

@@ -7,69 +7,14 @@
 #ifndef LEAKTOOLS_PARSER_HEAP_CALLS_H
 #define LEAKTOOLS_PARSER_HEAP_CALLS_H
 
-#include "parser/processes/heap_anomalies.h"
-#include "parser/calls/heap_tracker.h"
-#include "parser/processes/process_table.h"
-#include "parser/statistics/ref_counts.h"
-#include "parser/statistics/site_stats.h"
-
-struct heap_sink {
-	struct heap_observer observer;
-	struct heap_anomalies anomalies;
-	struct heap_tracker_stats stats;
-	struct site_stats *sites;
-	struct resource_counts resources[RESOURCE_MAX_KINDS]; /* by number - 1 */
-	struct ref_counts *refs;			      /* NULL: none were counted yet */
-};
-
-/*
- * The operation that an event of @thread's call of @schema's function is: of the process in whose
- * memory the blocks are.
- */
-static inline struct heap_op heap_op_of(const struct thread *thread,
-					const struct perf_sample *sample,
-					const struct probe_schema *schema, uint32_t stack_id)
-{
-	return (struct heap_op){
-		.time_ns = sample->origin.time_ns,
-		.sequence = sample->origin.sequence,
-		.pid = thread->process->heap_pid,
-		.tid = sample->origin.tid,
-		.stack_id = stack_id,
-		.schema = schema,
-	};
-}
-
-static inline struct site_block site_block_of(const struct heap_block *block)
-{
-	return (struct site_block){
-		.stack_id = block->allocated.stack_id,
-		.size_bytes = block->size_bytes,
-		.time_ns = block->allocated.time_ns,
-	};
-}
-
-/* The rest of heap_sink_tell(), which most recordings are read without. */
-void heap_sink_tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
-			     const struct heap_op *op);
-
-/*
- * By @op @block, at its address or handle, begins to be held, or ends: shows it to the observer, if
- * that wants its kind.
- */
-static inline void heap_sink_tell(struct heap_sink *sink, bool enters,
-				  const struct heap_block *block, const struct heap_op *op)
-{
-	if (sink->observer.on_change && !block->inherited)
-		heap_sink_tell_observer(sink, enters, block, op);
-}
+#include "parser/calls/heap_sink.h"
 
 /*
  * Takes the next event of @thread, whose process has @heap. The event's schema must be set. Returns
  * 0 or -ENOMEM.
  */
-int heap_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
-		    const struct perf_sample *sample, uint32_t stack_id);
+int heap_calls_handle(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+		      const struct perf_sample *sample, uint32_t stack_id);
 
 /* Gives up on the calls that @thread has open: they will not return any more, and @end is why. */
 void heap_calls_abandon(struct heap_sink *sink, struct thread *thread, struct heap *heap,

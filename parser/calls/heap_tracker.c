@@ -13,11 +13,23 @@
 struct heap_tracker {
 	struct heap_sink sink;
 	struct process_table table;
+	struct block_prefetch block_prefetch;
 	struct heap_block *held; /* what heap_tracker_held() gave out */
 	size_t nr_held;
 	bool finished;
 	bool moved; /* @held is all there is: the heaps were emptied */
 };
+
+/* The heap is the one used last: if it is another's, nothing is lost. */
+static bool prefetch_block(const void *context, uint64_t address, bool sooner)
+{
+	const struct heap_tracker *tracker = context;
+	const struct thread *thread = tracker->table.last_thread;
+
+	return thread && thread->process && thread->process->space &&
+	       thread->process->space->heap &&
+	       heap_prefetch(thread->process->space->heap, address, sooner);
+}
 
 int heap_tracker_create(const struct heap_observer *observer, struct heap_tracker **ret)
 {
@@ -32,6 +44,7 @@ int heap_tracker_create(const struct heap_observer *observer, struct heap_tracke
 	}
 	if (observer)
 		tracker->sink.observer = *observer;
+	tracker->block_prefetch = (struct block_prefetch){tracker, prefetch_block};
 	heap_anomalies_init(&tracker->sink.anomalies, tracker->sink.stats.anomalies);
 	*ret = tracker;
 	return 0;
@@ -137,7 +150,7 @@ static inline int find_place(struct heap_tracker *tracker, const struct perf_ori
 }
 
 /* fork() and vfork() look alike in FORK records; the flags of clone() come right after. */
-static int take_newtask(struct heap_tracker *tracker, const struct perf_sample *sample)
+static int handle_newtask(struct heap_tracker *tracker, const struct perf_sample *sample)
 {
 	struct process *child = process_table_find(&tracker->table, sample->newtask_pid);
 	struct thread *parent;
@@ -159,15 +172,15 @@ int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *
 	int err;
 
 	if (sample->event->is_newtask)
-		return take_newtask(tracker, sample);
+		return handle_newtask(tracker, sample);
 	if (!sample->event->schema)
 		return 0;
 	err = find_place(tracker, &sample->origin, &thread, &heap);
 	if (err)
 		return err;
 	return probe_schema_is_resource(sample->event->schema)
-		       ? resource_calls_take(&tracker->sink, thread, heap, sample, stack_id)
-		       : heap_calls_take(&tracker->sink, thread, heap, sample, stack_id);
+		       ? resource_calls_handle(&tracker->sink, thread, heap, sample, stack_id)
+		       : heap_calls_handle(&tracker->sink, thread, heap, sample, stack_id);
 }
 
 int heap_tracker_syscall(struct heap_tracker *tracker, const struct perf_sample *sample,
@@ -179,21 +192,16 @@ int heap_tracker_syscall(struct heap_tracker *tracker, const struct perf_sample 
 	int err = find_place(tracker, &sample->origin, &thread, &heap);
 
 	if (!err && (sample->event->syscall->groups & SYSCALL_DESCRIPTORS))
-		return descriptor_calls_take(&tracker->sink, thread, heap, sample, stack_id);
+		return descriptor_calls_handle(&tracker->sink, thread, heap, sample, stack_id);
 	if (!err)
 		err = heap_space_regions(thread->process->space, &regions);
 	return err ? err
-		   : mapping_calls_take(&tracker->sink, thread, regions, sample, stack_id, owner);
+		   : mapping_calls_handle(&tracker->sink, thread, regions, sample, stack_id, owner);
 }
 
-bool heap_tracker_prefetch(const struct heap_tracker *tracker, uint64_t address, bool sooner)
+const struct block_prefetch *heap_tracker_block_prefetch(const struct heap_tracker *tracker)
 {
-	const struct thread *thread = tracker->table.last_thread;
-
-	/* Of the heap that was used last: where it is another's, nothing is lost. */
-	return thread && thread->process && thread->process->space &&
-	       thread->process->space->heap &&
-	       heap_prefetch(thread->process->space->heap, address, sooner);
+	return &tracker->block_prefetch;
 }
 
 bool heap_tracker_has_thread(const struct heap_tracker *tracker, pid_t pid, pid_t tid)

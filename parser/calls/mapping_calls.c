@@ -32,17 +32,6 @@ struct step {
 	bool is_below_allocator;
 };
 
-struct heap_block mapping_block_of(const struct region *region)
-{
-	return (struct heap_block){
-		.address = region->start,
-		.size_bytes = region->end - region->start,
-		.size_known = true,
-		.inherited = region->inherited,
-		.allocated = region->mapped,
-	};
-}
-
 static struct site_block site_block_of_region(const struct region *region)
 {
 	return (struct site_block){
@@ -59,7 +48,7 @@ static const struct resource_kind *kind_of(const struct step *step)
 
 static void emit(const struct step *step, bool enters, const struct region *region)
 {
-	const struct heap_block block = mapping_block_of(region);
+	const struct heap_block block = region_block(region);
 
 	if (!region->is_own)
 		heap_sink_tell(step->sink, enters, &block, &step->op);
@@ -178,7 +167,7 @@ static int unmap(struct step *step, uint64_t start, uint64_t end)
 {
 	struct region_cuts *cuts = &step->call->cuts;
 	size_t first = cuts->nr;
-	int err = region_map_take(step->map, start, end, cuts);
+	int err = region_map_remove(step->map, start, end, cuts);
 
 	for (size_t i = first; i < cuts->nr && !err; i++)
 		err = note_cut(step, &cuts->list[i]);
@@ -336,7 +325,7 @@ static int finish_call(struct step *step, uint64_t ret)
 	}
 }
 
-static int take_enter(struct step *step, const struct perf_sample *sample)
+static int handle_enter(struct step *step, const struct perf_sample *sample)
 {
 	struct mapping_call *call = step->call;
 
@@ -348,7 +337,7 @@ static int take_enter(struct step *step, const struct perf_sample *sample)
 	return enter_call(step);
 }
 
-static int take_exit(struct step *step, const struct perf_sample *sample)
+static int handle_exit(struct step *step, const struct perf_sample *sample)
 {
 	struct mapping_call *call = step->call;
 	int err = 0;
@@ -371,9 +360,9 @@ static bool is_below_allocator(const struct thread *thread)
 	return thread->calls && thread->calls->depth > 0;
 }
 
-int mapping_calls_take(struct heap_sink *sink, struct thread *thread, struct region_map *map,
-		       const struct perf_sample *sample, uint32_t stack_id,
-		       enum mapping_owner owner)
+int mapping_calls_handle(struct heap_sink *sink, struct thread *thread, struct region_map *map,
+			 const struct perf_sample *sample, uint32_t stack_id,
+			 enum mapping_owner owner)
 {
 	struct step step = {
 		.sink = sink,
@@ -389,14 +378,6 @@ int mapping_calls_take(struct heap_sink *sink, struct thread *thread, struct reg
 	if (!thread->mapping_call)
 		return -ENOMEM;
 	step.call = thread->mapping_call;
-	return sample->event->is_syscall_exit ? take_exit(&step, sample)
-					      : take_enter(&step, sample);
-}
-
-void mapping_call_destroy(struct mapping_call *call)
-{
-	if (!call)
-		return;
-	region_cuts_deinit(&call->cuts);
-	free(call);
+	return sample->event->is_syscall_exit ? handle_exit(&step, sample)
+					      : handle_enter(&step, sample);
 }

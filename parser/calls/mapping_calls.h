@@ -12,28 +12,14 @@
 #ifndef LEAKTOOLS_PARSER_MAPPING_CALLS_H
 #define LEAKTOOLS_PARSER_MAPPING_CALLS_H
 
-#include "parser/calls/heap_calls.h"
-#include "parser/heap/region_map.h"
-
-/* The call that a thread is in. */
-struct mapping_call {
-	const struct syscall_schema *syscall; /* NULL: in none */
-	uint64_t args[PERF_MAX_ARGS];
-	struct heap_op op;	 /* the entry */
-	struct region_cuts cuts; /* what it has taken */
-};
+#include "parser/calls/heap_sink.h"
 
 /*
  * Takes an end of one of the system calls of SYSCALL_MAPPINGS. @map is that of the thread's
  * process. @owner: of what is mapped, by the stack. Returns 0 or -ENOMEM.
  */
-int mapping_calls_take(struct heap_sink *sink, struct thread *thread, struct region_map *map,
-		       const struct perf_sample *sample, uint32_t stack_id,
-		       enum mapping_owner owner);
-
-/* A region as a held block. */
-struct heap_block mapping_block_of(const struct region *region);
-
-void mapping_call_destroy(struct mapping_call *call);
+int mapping_calls_handle(struct heap_sink *sink, struct thread *thread, struct region_map *map,
+			 const struct perf_sample *sample, uint32_t stack_id,
+			 enum mapping_owner owner);
 
 #endif

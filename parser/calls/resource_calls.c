@@ -124,7 +124,7 @@ static bool is_taken_within(const struct resource_thread *own, uint64_t key,
 	       call_is_near(sample->caller, own->taken_probe);
 }
 
-static int take(const struct resource_step *step, uint64_t handle)
+static int release_once(const struct resource_step *step, uint64_t handle)
 {
 	struct resource_thread *own = step->thread->resources;
 	uint64_t key = resource_key(step->call->kind, handle);
@@ -228,7 +228,7 @@ static int apply(const struct resource_step *step, uint64_t handle, uint64_t siz
 	case RESOURCE_REF:
 		return add_ref(step, handle, false, size_bytes);
 	case RESOURCE_TAKE:
-		return take(step, handle);
+		return release_once(step, handle);
 	case RESOURCE_UNREF:
 		return handle ? drop_ref(step, handle) : 0;
 	default:
@@ -321,8 +321,8 @@ static int return_from_call(const struct resource_step *step)
 	return apply(step, handle, pending.args[1]);
 }
 
-int resource_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
-			const struct perf_sample *sample, uint32_t stack_id)
+int resource_calls_handle(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+			  const struct perf_sample *sample, uint32_t stack_id)
 {
 	const struct resource_step step = {
 		.sink = sink,

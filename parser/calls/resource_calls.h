@@ -11,23 +11,8 @@
 #ifndef LEAKTOOLS_PARSER_RESOURCE_CALLS_H
 #define LEAKTOOLS_PARSER_RESOURCE_CALLS_H
 
-#include "common/schema/resource_schema.h"
-#include "parser/calls/heap_calls.h"
-#include "parser/statistics/ref_counts.h"
-
-/* User space ends below 2^57 on all machines; descriptors are small numbers. */
-static inline uint64_t resource_key(const struct resource_kind *kind, uint64_t handle)
-{
-	return handle ^ (uint64_t)kind->number << 57;
-}
-
-/* The address or handle that @key of a block made by @schema stands for. */
-static inline uint64_t resource_handle(const struct probe_schema *schema, uint64_t key)
-{
-	const struct resource_call *call = resource_call_of(schema);
-
-	return call ? resource_key(call->kind, key) : key;
-}
+#include "parser/calls/heap_sink.h"
+#include "parser/heap/resource_key.h"
 
 /* An event, and where it happens. */
 struct resource_step {
@@ -52,7 +37,7 @@ int resource_release(const struct resource_step *step, uint64_t handle);
 /*
  * Takes the next event of @thread, whose schema is a resource's. Returns 0 or -ENOMEM.
  */
-int resource_calls_take(struct heap_sink *sink, struct thread *thread, struct heap *heap,
-			const struct perf_sample *sample, uint32_t stack_id);
+int resource_calls_handle(struct heap_sink *sink, struct thread *thread, struct heap *heap,
+			  const struct perf_sample *sample, uint32_t stack_id);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/heap/heap_model.h"
+
 #include "parser/heap/heap_table.h"
 
 #include <errno.h>
@@ -48,14 +50,12 @@ static void hold(struct heap *heap, struct entry *entry, const struct heap_block
 	entry->block = *block;
 	entry->state = ENTRY_HELD;
 	heap->nr_held++;
-	heap->held_bytes += block->size_bytes;
 }
 
 static void unhold(struct heap *heap, struct entry *entry)
 {
 	entry->state = ENTRY_FREE;
 	heap->nr_held--;
-	heap->held_bytes -= entry->block.size_bytes;
 }
 
 static int make_release(struct heap *heap, uint32_t *ret)
@@ -374,11 +374,6 @@ size_t heap_nr_blocks(const struct heap *heap)
 size_t heap_nr_releases(const struct heap *heap)
 {
 	return heap->nr_releases;
-}
-
-uint64_t heap_held_bytes(const struct heap *heap)
-{
-	return heap->held_bytes;
 }
 
 int heap_for_each(const struct heap *heap, int (*visit)(void *context, const struct heap_block *b),

@@ -14,35 +14,14 @@
 #ifndef LEAKTOOLS_PARSER_HEAP_MODEL_H
 #define LEAKTOOLS_PARSER_HEAP_MODEL_H
 
-#include "common/schema/probe_schema.h"
+#include "parser/heap/heap_block.h"
 #include "parser/heap/shared_pages.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #define HEAP_MAX_RELEASES 65536
 
 struct heap;
-
-/* Who did something to a block, and when. */
-struct heap_op {
-	uint64_t time_ns;
-	uint64_t sequence; /* the event's number in time order */
-	pid_t pid, tid;
-	uint32_t stack_id;
-	const struct probe_schema *schema; /* the function that was called */
-};
-
-struct heap_block {
-	uint64_t address; /* or a handle, and within a heap what stands for it: resource_calls.h */
-	uint64_t size_bytes;
-	bool size_known;  /* false: the entry that carries the size was not seen */
-	bool inherited;	  /* came with fork(): the parent's allocation */
-	bool provisional; /* made within a call that has not returned: that call may yet own it */
-	struct heap_op allocated;
-};
 
 /* @memory counts what it takes; copies share it. NULL: out of memory. */
 struct heap *heap_create(struct shared_memory *memory);
@@ -116,7 +95,6 @@ int heap_bury(struct heap *heap);
 size_t heap_size_bytes(const struct heap *heap);
 size_t heap_nr_blocks(const struct heap *heap);
 size_t heap_nr_releases(const struct heap *heap);
-uint64_t heap_held_bytes(const struct heap *heap);
 
 /* Calls @visit for each held block, in no order; stops at and returns the first non-zero. */
 int heap_for_each(const struct heap *heap, int (*visit)(void *context, const struct heap_block *b),

@@ -11,8 +11,9 @@
 #ifndef LEAKTOOLS_PARSER_HEAP_TABLE_H
 #define LEAKTOOLS_PARSER_HEAP_TABLE_H
 
-#include "parser/heap/heap_model.h"
 #include "common/hash.h"
+#include "parser/heap/heap_block.h"
+#include "parser/heap/shared_pages.h"
 
 #define ENTRY_PAGE   64u /* elements; powers of two */
 #define SLOT_PAGE    512u
@@ -58,8 +59,7 @@ struct heap {
 	struct shared_memory *memory;
 
 	size_t nr_held, nr_releases;
-	uint64_t held_bytes; /* wraps on absurd sizes, and back on their release */
-	uint64_t seed;	     /* of the hash: colliding addresses can't be prepared */
+	uint64_t seed; /* of the hash: colliding addresses can't be prepared */
 };
 
 static inline struct shared_page *entry_page(const struct heap *heap, uint32_t index)

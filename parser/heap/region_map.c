@@ -32,6 +32,17 @@ struct region_map {
 	struct shared_memory *memory;
 };
 
+struct heap_block region_block(const struct region *region)
+{
+	return (struct heap_block){
+		.address = region->start,
+		.size_bytes = region->end - region->start,
+		.size_known = true,
+		.inherited = region->inherited,
+		.allocated = region->mapped,
+	};
+}
+
 void region_cuts_deinit(struct region_cuts *cuts)
 {
 	free(cuts->list);
@@ -160,25 +171,7 @@ static void split(struct node *at, uint64_t address, struct node **left, struct 
 	*left = *right = NULL;
 }
 
-int region_map_add(struct region_map *map, const struct region *region)
-{
-	struct node **link = &map->root, *node;
-
-	if (region_map_find_in(map, region->start, region->end))
-		return -EEXIST;
-	if (own_path(map, link, region->start))
-		return -ENOMEM;
-	node = new_node(map, region);
-	if (!node)
-		return -ENOMEM;
-	while (*link && (*link)->priority >= node->priority)
-		link = region->start < (*link)->region.start ? &(*link)->left : &(*link)->right;
-	split(*link, region->start, &node->left, &node->right);
-	*link = node;
-	map->nr++;
-	return 0;
-}
-
+/* Any region in the range. */
 static const struct region *find_in(const struct region_map *map, uint64_t start, uint64_t end)
 {
 	const struct node *node = map->root;
@@ -194,6 +187,25 @@ static const struct region *find_in(const struct region_map *map, uint64_t start
 			return &node->region;
 	}
 	return NULL;
+}
+
+int region_map_add(struct region_map *map, const struct region *region)
+{
+	struct node **link = &map->root, *node;
+
+	if (find_in(map, region->start, region->end))
+		return -EEXIST;
+	if (own_path(map, link, region->start))
+		return -ENOMEM;
+	node = new_node(map, region);
+	if (!node)
+		return -ENOMEM;
+	while (*link && (*link)->priority >= node->priority)
+		link = region->start < (*link)->region.start ? &(*link)->left : &(*link)->right;
+	split(*link, region->start, &node->left, &node->right);
+	*link = node;
+	map->nr++;
+	return 0;
 }
 
 /* The lowest region in the range. */
@@ -279,7 +291,8 @@ static int cut_out(struct region_map *map, struct node **link, const struct regi
 	return cut->end < cut->whole.end ? region_map_add(map, &right) : 0;
 }
 
-int region_map_take(struct region_map *map, uint64_t start, uint64_t end, struct region_cuts *cuts)
+int region_map_remove(struct region_map *map, uint64_t start, uint64_t end,
+		      struct region_cuts *cuts)
 {
 	const struct region *region;
 	int err = 0;
@@ -307,7 +320,8 @@ int region_map_take(struct region_map *map, uint64_t start, uint64_t end, struct
 /* Takes the region at @address into @join, if it is of the same origin as what that has. */
 static int join_neighbour(struct region_map *map, uint64_t address, struct region_join *join)
 {
-	const struct region *found = region_map_find(map, address);
+	const struct region *found =
+		address < UINT64_MAX ? find_in(map, address, address + 1) : NULL;
 	struct node **link;
 	struct region neighbour;
 
@@ -338,16 +352,6 @@ int region_map_put_back(struct region_map *map, const struct region_cut *cut,
 	    join_neighbour(map, cut->end, ret))
 		return -ENOMEM;
 	return region_map_add(map, &ret->whole);
-}
-
-const struct region *region_map_find(const struct region_map *map, uint64_t address)
-{
-	return address < UINT64_MAX ? find_in(map, address, address + 1) : NULL;
-}
-
-const struct region *region_map_find_in(const struct region_map *map, uint64_t start, uint64_t end)
-{
-	return find_in(map, start, end);
 }
 
 size_t region_map_size_bytes(const struct region_map *map)

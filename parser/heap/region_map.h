@@ -10,7 +10,8 @@
 #ifndef LEAKTOOLS_PARSER_REGION_MAP_H
 #define LEAKTOOLS_PARSER_REGION_MAP_H
 
-#include "parser/heap/heap_model.h"
+#include "parser/heap/heap_block.h"
+#include "parser/heap/shared_pages.h"
 
 struct region {
 	uint64_t start, end; /* [start, end), not empty */
@@ -18,6 +19,9 @@ struct region {
 	bool inherited; /* came with fork(): the parent's mapping */
 	struct heap_op mapped;
 };
+
+/* A region as a held block. */
+struct heap_block region_block(const struct region *region);
 
 struct region_map;
 
@@ -52,7 +56,8 @@ int region_map_add(struct region_map *map, const struct region *region);
  * Takes what lies in [@start, @end) out of the map and appends it to @cuts. Returns 0 or -ENOMEM,
  * after which the map may have lost a part of it.
  */
-int region_map_take(struct region_map *map, uint64_t start, uint64_t end, struct region_cuts *cuts);
+int region_map_remove(struct region_map *map, uint64_t start, uint64_t end,
+		      struct region_cuts *cuts);
 
 /* What became of a cut that was undone: the parts are one region again. */
 struct region_join {
@@ -65,10 +70,6 @@ struct region_join {
 /* Puts back what was taken. Returns 0 or -ENOMEM. */
 int region_map_put_back(struct region_map *map, const struct region_cut *cut,
 			struct region_join *ret);
-
-/* The region with @address, or any in [@start, @end); or NULL. Valid until the next change. */
-const struct region *region_map_find(const struct region_map *map, uint64_t address);
-const struct region *region_map_find_in(const struct region_map *map, uint64_t start, uint64_t end);
 
 /* Forgets the regions that a dead process inherited: they are its parent's. */
 int region_map_bury(struct region_map *map);

@@ -4,10 +4,12 @@
 #include "common/diag.h"
 #include "common/scope.h"
 #include "common/perf_disk.h"
+#include "parser/perfdata/perf_delivery.h"
 #include "parser/perfdata/perf_header.h"
 #include "parser/perfdata/perf_order.h"
 #include "parser/records/perf_sample.h"
 #include "parser/perfdata/perf_script_text.h"
+#include "parser/records/block_prefetch.h"
 #include "parser/records/perf_side_records.h"
 
 #include <errno.h>
@@ -16,7 +18,6 @@
 #include <string.h>
 
 #define MAX_TRACING_DATA_BYTES ((uint32_t)256 << 20)
-#define MAX_RECORD_BYTES       ((size_t)1 << 16)
 #define AHEAD		       4    /* records */
 #define NOT_AHEAD	       4096 /* records: so long it stays as it is that it does not pay */
 
@@ -32,20 +33,14 @@ struct perf_input {
 	struct perf_events events;
 	struct perf_formats *formats;
 	struct perf_order order;
+	struct perf_delivery delivery;
 	const struct perf_consumer *consumer;
 	struct perf_input_stats *stats;
 
-	bool events_checked; /* there is an event that the schema knows */
-	uint64_t sequence;
+	bool events_checked;	 /* there is an event that the schema knows */
 	uint64_t progress_at;	 /* stats->records at which it is told of next */
 	uint32_t not_ahead;	 /* records for which nothing is fetched ahead */
-	uint64_t delivered_ns;	 /* the latest time delivered */
 	struct perf_record last; /* that was due; its chunk is held, or is NULL: there was none */
-	uint64_t lost_in_rings;	 /* by LOST records */
-	uint64_t lost_by_events; /* by LOST_SAMPLES records */
-
-	/* A record that lies misaligned is copied here to be decoded. */
-	uint64_t aligned[MAX_RECORD_BYTES / sizeof(uint64_t)];
 };
 
 /* The names of the events that are there, for a file that has none of ours. */
@@ -109,156 +104,6 @@ static int check_events(struct perf_input *input)
 	return -ENODATA;
 }
 
-static int deliver_sample(struct perf_input *input, const struct perf_event *event,
-			  const struct perf_record *record)
-{
-	const struct perf_consumer *consumer = input->consumer;
-	struct perf_sample sample;
-
-	if (perf_sample_decode(event, record, &sample)) {
-		input->stats->undecodable++;
-		return 0;
-	}
-	if (perf_event_is_operation(&event->desc)) {
-		input->stats->probe_samples++;
-		input->sequence++;
-		if (input->stats->first_ns == 0)
-			input->stats->first_ns = sample.origin.time_ns;
-	}
-	sample.origin.sequence = input->sequence;
-	return consumer->on_sample ? consumer->on_sample(consumer->context, &sample) : 0;
-}
-
-static int deliver_mmap(struct perf_input *input, const struct perf_origin *origin,
-			const struct perf_record *record, size_t body_bytes)
-{
-	const struct perf_consumer *consumer = input->consumer;
-	struct perf_mmap_record mmap = {.origin = *origin};
-
-	if ((record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
-		return 0;
-	if (perf_decode_mmap(record, body_bytes, &mmap)) {
-		input->stats->undecodable++;
-		return 0;
-	}
-	return consumer->on_mmap ? consumer->on_mmap(consumer->context, &mmap) : 0;
-}
-
-static int deliver_task(struct perf_input *input, const struct perf_origin *origin,
-			const struct perf_record *record, size_t body_bytes)
-{
-	const struct perf_consumer *consumer = input->consumer;
-	struct perf_task_record task = {.origin = *origin};
-	int (*callback)(void *context, const struct perf_task_record *record) =
-		record->header.type == PERF_RECORD_FORK ? consumer->on_fork : consumer->on_exit;
-
-	if (perf_decode_task(record, body_bytes, &task)) {
-		input->stats->undecodable++;
-		return 0;
-	}
-	return callback ? callback(consumer->context, &task) : 0;
-}
-
-static int deliver_comm(struct perf_input *input, const struct perf_origin *origin,
-			const struct perf_record *record, size_t body_bytes)
-{
-	const struct perf_consumer *consumer = input->consumer;
-	struct perf_comm_record comm = {.origin = *origin};
-
-	if (perf_decode_comm(record, body_bytes, &comm)) {
-		input->stats->undecodable++;
-		return 0;
-	}
-	return consumer->on_comm ? consumer->on_comm(consumer->context, &comm) : 0;
-}
-
-static int deliver_lost(struct perf_input *input, const struct perf_origin *origin,
-			const struct perf_event *event, uint64_t lost)
-{
-	const struct perf_consumer *consumer = input->consumer;
-	struct perf_lost_record record = {
-		.origin = *origin,
-		.event = event ? &event->desc : NULL,
-		.lost = lost,
-	};
-
-	return consumer->on_lost ? consumer->on_lost(consumer->context, &record) : 0;
-}
-
-static uint64_t lost_of(const struct perf_record *record)
-{
-	struct perf_disk_lost lost;
-
-	if (record->header.size < sizeof(lost))
-		return 0;
-	memcpy(&lost, record->bytes, sizeof(lost));
-	return lost.lost;
-}
-
-/* Hands on a record of the kernel's that is no sample. */
-static int deliver_other(struct perf_input *input, const struct perf_event *event,
-			 const struct perf_record *record)
-{
-	size_t body_bytes = record->header.size;
-	struct perf_origin origin;
-
-	perf_event_read_trailer(event, record, &origin);
-	origin.sequence = input->sequence;
-	body_bytes -= body_bytes < event->trailer_bytes ? body_bytes : event->trailer_bytes;
-	switch (record->header.type) {
-	case PERF_RECORD_MMAP:
-	case PERF_RECORD_MMAP2:
-		return deliver_mmap(input, &origin, record, body_bytes);
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		return deliver_task(input, &origin, record, body_bytes);
-	case PERF_RECORD_COMM:
-		return deliver_comm(input, &origin, record, body_bytes);
-	case PERF_RECORD_LOST:
-		input->lost_in_rings += lost_of(record);
-		return deliver_lost(input, &origin, event, lost_of(record));
-	default:
-		return 0;
-	}
-}
-
-static int deliver_record(struct perf_input *input, const struct perf_event *event,
-			  const struct perf_record *record)
-{
-	return record->header.type == PERF_RECORD_SAMPLE ? deliver_sample(input, event, record)
-							 : deliver_other(input, event, record);
-}
-
-static __attribute__((noinline)) int deliver_misaligned(struct perf_input *input,
-							const struct perf_event *event,
-							const struct perf_record *record)
-{
-	struct perf_record copy = *record;
-
-	memcpy(input->aligned, record->bytes, record->header.size);
-	copy.bytes = (uint8_t *)input->aligned;
-	return deliver_record(input, event, &copy);
-}
-
-/* Hands on a record of the kernel's, in its turn. */
-static int deliver(struct perf_input *input, const struct perf_queued *queued)
-{
-	const struct perf_event *event = queued->event;
-	const struct perf_record *record = &queued->record;
-
-	if (!event) {
-		input->stats->undecodable++;
-		return 0;
-	}
-	if (queued->time_ns < input->delivered_ns && queued->time_ns != 0)
-		input->stats->out_of_order++;
-	else if (queued->time_ns != 0)
-		input->delivered_ns = queued->time_ns;
-	return (uintptr_t)record->bytes % sizeof(uint64_t) == 0
-		       ? deliver_record(input, event, record)
-		       : deliver_misaligned(input, event, record);
-}
-
 /*
  * What is known of most blocks is in no cache any more: it is fetched some records ahead, in steps,
  * as each shows where the next is.
@@ -266,12 +111,13 @@ static int deliver(struct perf_input *input, const struct perf_queued *queued)
 static void fetch_ahead(struct perf_input *input)
 {
 	const struct perf_queued *next = perf_order_ahead(&input->order, 1);
+	const struct block_prefetch *prefetch = input->consumer->block_prefetch;
 	uint64_t address;
 
 	/* Where a dump's unwinding begins; it fetches the rest as it goes. */
 	if (next && next->record.header.size > PERF_LARGE_BYTES)
 		perf_chunks_fetch(next->record.bytes, PERF_LARGE_BYTES);
-	if (!input->consumer->on_soon)
+	if (!prefetch)
 		return;
 	if (input->not_ahead > 0) {
 		input->not_ahead--;
@@ -282,7 +128,7 @@ static void fetch_ahead(struct perf_input *input)
 
 		if (queued && queued->event &&
 		    perf_sample_peek_block(queued->event, &queued->record, &address) &&
-		    !input->consumer->on_soon(input->consumer->context, address, step == 1))
+		    !prefetch->fetch(prefetch->context, address, step == 1))
 			input->not_ahead = NOT_AHEAD;
 	}
 }
@@ -292,7 +138,7 @@ static bool is_repeated(const struct perf_input *input, const struct perf_queued
 {
 	const struct perf_record *last = &input->last, *record = &queued->record;
 
-	return queued->time_ns == input->delivered_ns && last->chunk &&
+	return queued->time_ns == input->delivery.delivered_ns && last->chunk &&
 	       last->header.size == record->header.size &&
 	       memcmp(last->bytes, record->bytes, record->header.size) == 0;
 }
@@ -315,40 +161,11 @@ static int deliver_due(struct perf_input *input)
 		if (is_repeated(input, queued))
 			input->stats->repeated++;
 		else
-			err = deliver(input, queued);
+			err = perf_delivery_record(&input->delivery, queued);
 		drop_last(input);
 		input->last = queued->record;
 	}
 	return err;
-}
-
-static void count_lost_samples(struct perf_input *input, const struct perf_record *record)
-{
-	struct perf_disk_lost_samples lost;
-
-	if (record->header.size < sizeof(lost) ||
-	    (record->header.misc & PERF_MISC_LOST_SAMPLES_BPF))
-		return;
-	memcpy(&lost, record->bytes, sizeof(lost));
-	input->lost_by_events += lost.lost;
-}
-
-/*
- * The kernel counts a lost sample twice: in the ring's LOST record and in its event's counter, from
- * which the recorder makes LOST_SAMPLES. What the counters know beyond the rings is given out last.
- */
-static int deliver_lost_rest(struct perf_input *input)
-{
-	const struct perf_origin origin = {
-		.time_ns = input->delivered_ns,
-		.sequence = input->sequence,
-		.pid = -1,
-		.tid = -1,
-	};
-
-	if (input->lost_by_events <= input->lost_in_rings)
-		return 0;
-	return deliver_lost(input, &origin, NULL, input->lost_by_events - input->lost_in_rings);
 }
 
 static bool is_time(uint64_t time_ns)
@@ -419,10 +236,10 @@ static int queue_record(struct perf_input *input, const struct perf_record *reco
 	}
 	queued.time_ns = perf_event_record_time(queued.event, record);
 	return is_time(queued.time_ns) ? perf_order_push(&input->order, &queued)
-				       : deliver(input, &queued);
+				       : perf_delivery_record(&input->delivery, &queued);
 }
 
-static int take_kernel_record(struct perf_input *input, const struct perf_record *record)
+static int handle_kernel_record(struct perf_input *input, const struct perf_record *record)
 {
 	if (record->header.type == PERF_RECORD_SAMPLE) {
 		int err = input->events_checked ? 0 : check_events(input);
@@ -432,12 +249,12 @@ static int take_kernel_record(struct perf_input *input, const struct perf_record
 			return err;
 	}
 	if (record->header.type == PERF_RECORD_LOST_SAMPLES)
-		count_lost_samples(input, record);
+		perf_delivery_count_lost(&input->delivery, record);
 	return queue_record(input, record);
 }
 
 /* HEADER_ATTR: the attribute, of attr.size bytes, and the ids. */
-static int take_attr(struct perf_input *input, const struct perf_record *record)
+static int handle_attr(struct perf_input *input, const struct perf_record *record)
 {
 	const uint8_t *attr = record->bytes + sizeof(record->header);
 	size_t left = record->header.size - sizeof(record->header);
@@ -459,7 +276,7 @@ static int take_attr(struct perf_input *input, const struct perf_record *record)
 }
 
 /* The payload of the size that the record says follows it. Returns as perf_chunks_payload(). */
-static int take_tracing_data(struct perf_input *input, const struct perf_record *record)
+static int handle_tracing_data(struct perf_input *input, const struct perf_record *record)
 {
 	_cleanup_free_ uint8_t *data = NULL;
 	uint32_t size_bytes = 0;
@@ -497,7 +314,7 @@ static int skip_auxtrace(struct perf_input *input, const struct perf_record *rec
 	return ret < 0 ? ret : 0;
 }
 
-static int take_build_id(struct perf_input *input, const struct perf_record *record)
+static int handle_build_id(struct perf_input *input, const struct perf_record *record)
 {
 	const struct perf_consumer *consumer = input->consumer;
 	struct perf_build_id entry;
@@ -509,15 +326,15 @@ static int take_build_id(struct perf_input *input, const struct perf_record *rec
 }
 
 /* A record that the recorder made. */
-static int take_user_record(struct perf_input *input, const struct perf_record *record)
+static int handle_user_record(struct perf_input *input, const struct perf_record *record)
 {
 	switch (record->header.type) {
 	case PERF_USER_HEADER_ATTR:
-		return take_attr(input, record);
+		return handle_attr(input, record);
 	case PERF_USER_TRACING_DATA:
-		return take_tracing_data(input, record);
+		return handle_tracing_data(input, record);
 	case PERF_USER_BUILD_ID:
-		return take_build_id(input, record);
+		return handle_build_id(input, record);
 	case PERF_USER_AUXTRACE:
 		return skip_auxtrace(input, record);
 	case PERF_USER_FINISHED_ROUND:
@@ -530,18 +347,18 @@ static int take_user_record(struct perf_input *input, const struct perf_record *
 	}
 }
 
-static int take_record(struct perf_input *input, const struct perf_record *record)
+static int handle_record(struct perf_input *input, const struct perf_record *record)
 {
 	uint32_t type = record->header.type;
 
 	input->stats->records++;
 	if (type >= PERF_USER_TYPE_START)
-		return take_user_record(input, record);
+		return handle_user_record(input, record);
 	if (type == 0 || type > PERF_KERNEL_KNOWN_MAX) {
 		input->stats->unknown_records++;
 		return 0;
 	}
-	return take_kernel_record(input, record);
+	return handle_kernel_record(input, record);
 }
 
 static bool is_compressed(uint32_t type)
@@ -606,7 +423,7 @@ static int read_records(struct perf_input *input)
 	int ret, err;
 
 	while ((ret = next_record(input, &record)) > 0) {
-		ret = take_record(input, &record);
+		ret = handle_record(input, &record);
 		if (ret)
 			return ret;
 		tell_progress(input);
@@ -615,7 +432,7 @@ static int read_records(struct perf_input *input)
 	perf_order_finish(&input->order);
 	err = deliver_due(input);
 	if (!err)
-		err = deliver_lost_rest(input);
+		err = perf_delivery_lost_rest(&input->delivery);
 	return err ? err : ret;
 }
 
@@ -671,7 +488,9 @@ int perf_input_read(int fd, const char *name, const struct perf_consumer *consum
 	if (input) {
 		input->consumer = consumer;
 		input->stats = ret_stats;
-		input->sequence = ret_stats->probe_samples;
+		input->delivery.consumer = consumer;
+		input->delivery.stats = ret_stats;
+		input->delivery.sequence = ret_stats->probe_samples;
 		input->order.events = &input->events;
 		perf_source_init(&input->source, fd, name);
 		err = read_input(input);

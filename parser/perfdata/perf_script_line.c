@@ -19,7 +19,7 @@ static const char *skip_blanks(const char *text)
 }
 
 /* A decimal number of at most @max at *@text, which moves behind it. */
-static bool take_decimal(const char **text, uint64_t max, uint64_t *ret)
+static bool parse_decimal(const char **text, uint64_t max, uint64_t *ret)
 {
 	const char *p = *text;
 	uint64_t value = 0;
@@ -38,7 +38,7 @@ static bool take_decimal(const char **text, uint64_t max, uint64_t *ret)
 	return true;
 }
 
-static bool take_hex(const char **text, uint64_t *ret)
+static bool parse_hex(const char **text, uint64_t *ret)
 {
 	char *end;
 
@@ -52,7 +52,7 @@ static bool take_hex(const char **text, uint64_t *ret)
 	return true;
 }
 
-static bool take_char(const char **text, char c)
+static bool parse_char(const char **text, char c)
 {
 	if (**text != c)
 		return false;
@@ -61,75 +61,75 @@ static bool take_char(const char **text, char c)
 }
 
 /* "11967.073719:": six digits, or with --ns nine. */
-static bool take_time(const char **text, uint64_t *ret_ns)
+static bool parse_time(const char **text, uint64_t *ret_ns)
 {
 	const char *fraction;
 	uint64_t seconds, part;
 
-	if (!take_decimal(text, MAX_SECONDS, &seconds) || !take_char(text, '.'))
+	if (!parse_decimal(text, MAX_SECONDS, &seconds) || !parse_char(text, '.'))
 		return false;
 	fraction = *text;
-	if (!take_decimal(text, NSEC_PER_SEC - 1, &part) || *text - fraction > TIME_DIGITS)
+	if (!parse_decimal(text, NSEC_PER_SEC - 1, &part) || *text - fraction > TIME_DIGITS)
 		return false;
 	for (ptrdiff_t digits = *text - fraction; digits < TIME_DIGITS; digits++)
 		part *= 10;
 	*ret_ns = seconds * NSEC_PER_SEC + part;
-	return take_char(text, ':');
+	return parse_char(text, ':');
 }
 
 /* What follows the command's name: "4165/4170 [001] 11967.073719:". Returns what is behind it. */
-static const char *take_origin(const char *text, struct perf_script_event *ret)
+static const char *parse_origin(const char *text, struct perf_script_event *ret)
 {
 	uint64_t id, cpu;
 
 	ret->pid = -1;
-	if (!take_decimal(&text, INT32_MAX, &id))
+	if (!parse_decimal(&text, INT32_MAX, &id))
 		return NULL;
 	ret->tid = (pid_t)id;
-	if (take_char(&text, '/')) {
+	if (parse_char(&text, '/')) {
 		ret->pid = (pid_t)id;
-		if (!take_decimal(&text, INT32_MAX, &id))
+		if (!parse_decimal(&text, INT32_MAX, &id))
 			return NULL;
 		ret->tid = (pid_t)id;
 	}
 	if (*text != ' ' && *text != '\t')
 		return NULL;
 	text = skip_blanks(text);
-	if (take_char(&text, '[')) {
-		if (!take_decimal(&text, UINT32_MAX, &cpu) || !take_char(&text, ']'))
+	if (parse_char(&text, '[')) {
+		if (!parse_decimal(&text, UINT32_MAX, &cpu) || !parse_char(&text, ']'))
 			return NULL;
 		ret->cpu = (uint32_t)cpu;
 		text = skip_blanks(text);
 	}
-	return take_time(&text, &ret->time_ns) ? text : NULL;
+	return parse_time(&text, &ret->time_ns) ? text : NULL;
 }
 
 /* "(7f40)" or "(7f40 <- 55b7)". */
-static const char *take_addresses(const char *text, struct perf_script_event *ret)
+static const char *parse_addresses(const char *text, struct perf_script_event *ret)
 {
 	const char *p = text;
 
-	if (!take_char(&p, '(') || !take_hex(&p, &ret->address))
+	if (!parse_char(&p, '(') || !parse_hex(&p, &ret->address))
 		return text;
 	if (strncmp(p, " <- ", 4) == 0) {
 		p += 4;
-		if (!take_hex(&p, &ret->return_address))
+		if (!parse_hex(&p, &ret->return_address))
 			return text;
 	}
-	if (!take_char(&p, ')'))
+	if (!parse_char(&p, ')'))
 		return text;
 	ret->has_address = true;
 	return skip_blanks(p);
 }
 
 /* "  1 probe_libc:malloc: (7f40) bytes=32": perhaps a period, then group, name, and the rest. */
-static void take_tracepoint(char *text, struct perf_script_event *ret)
+static void parse_tracepoint(char *text, struct perf_script_event *ret)
 {
 	char *end, *colon;
 	const char *p = skip_blanks(text);
 	uint64_t period;
 
-	if (take_decimal(&p, UINT64_MAX, &period))
+	if (parse_decimal(&p, UINT64_MAX, &period))
 		p = skip_blanks(p);
 	text += p - text;
 	ret->rest = text;
@@ -143,7 +143,7 @@ static void take_tracepoint(char *text, struct perf_script_event *ret)
 		*end++ = '\0';
 	text[strlen(text) - 1] = '\0';
 	ret->name = colon + 1;
-	p = take_addresses(skip_blanks(end), ret);
+	p = parse_addresses(skip_blanks(end), ret);
 	ret->rest = end + (p - end);
 }
 
@@ -159,20 +159,20 @@ bool perf_script_parse_event(char *line, struct perf_script_event *ret)
 		if (p == comm || (p[-1] != ' ' && p[-1] != '\t') || !isdigit((unsigned char)*p))
 			continue;
 		*ret = (struct perf_script_event){.comm = comm};
-		behind = take_origin(p, ret);
+		behind = parse_origin(p, ret);
 		if (!behind)
 			continue;
 		while (end > comm && (end[-1] == ' ' || end[-1] == '\t'))
 			end--;
 		*end = '\0';
-		take_tracepoint(line + (behind - line), ret);
+		parse_tracepoint(line + (behind - line), ret);
 		return true;
 	}
 	return false;
 }
 
 /* "malloc+0x1a": the offset is cut off. */
-static void take_symbol(char *text, struct perf_script_frame *ret)
+static void parse_symbol(char *text, struct perf_script_frame *ret)
 {
 	char *plus = strrchr(text, '+');
 	const char *p = plus ? plus + 1 : NULL;
@@ -183,7 +183,7 @@ static void take_symbol(char *text, struct perf_script_frame *ret)
 	if (!p || p[0] != '0' || p[1] != 'x')
 		return;
 	p += 2;
-	if (take_hex(&p, &ret->symbol_offset) && !*p)
+	if (parse_hex(&p, &ret->symbol_offset) && !*p)
 		*plus = '\0';
 	else
 		ret->symbol_offset = 0;
@@ -195,7 +195,7 @@ bool perf_script_parse_frame(char *line, struct perf_script_frame *ret)
 	char *symbol, *module, *end;
 
 	*ret = (struct perf_script_frame){0};
-	if (p == line || !take_hex(&p, &ret->address) || (*p != ' ' && *p != '\t'))
+	if (p == line || !parse_hex(&p, &ret->address) || (*p != ' ' && *p != '\t'))
 		return false;
 	symbol = line + (skip_blanks(p) - line);
 	end = symbol + strlen(symbol);
@@ -216,7 +216,7 @@ bool perf_script_parse_frame(char *line, struct perf_script_frame *ret)
 	ret->inlined = strcmp(module, "inlined") == 0;
 	if (*module && strcmp(module, UNKNOWN_FRAME) != 0 && !ret->inlined)
 		ret->module = module;
-	take_symbol(symbol, ret);
+	parse_symbol(symbol, ret);
 	return true;
 }
 

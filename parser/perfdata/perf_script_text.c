@@ -2,6 +2,7 @@
 #include "parser/perfdata/perf_script_text.h"
 
 #include "common/diag.h"
+#include "common/schema/probe_events.h"
 #include "common/scope.h"
 #include "parser/perfdata/perf_script_line.h"
 #include "parser/perfdata/perf_script_places.h"
@@ -120,7 +121,7 @@ static const struct text_field *find_field(const struct text_field *fields, size
 	return NULL;
 }
 
-static bool take_field(const struct text_field *fields, size_t nr, const char *name, uint64_t *ret)
+static bool read_field(const struct text_field *fields, size_t nr, const char *name, uint64_t *ret)
 {
 	const struct text_field *field = find_field(fields, nr, name);
 
@@ -130,7 +131,7 @@ static bool take_field(const struct text_field *fields, size_t nr, const char *n
 }
 
 /* The arguments by the schema's names, by perf probe's numbers, or by their place. */
-static bool take_args(const struct text_field *fields, size_t nr, const struct probe_schema *schema,
+static bool read_args(const struct text_field *fields, size_t nr, const struct probe_schema *schema,
 		      uint64_t *ret_args, uint32_t *ret_found)
 {
 	char number[] = "arg0";
@@ -139,8 +140,8 @@ static bool take_args(const struct text_field *fields, size_t nr, const struct p
 	*ret_found = 0;
 	for (int i = 0; i < schema->nr_args; i++) {
 		number[3] = (char)('1' + i);
-		if (take_field(fields, nr, schema->arg_names[i], &ret_args[i]) ||
-		    take_field(fields, nr, number, &ret_args[i]))
+		if (read_field(fields, nr, schema->arg_names[i], &ret_args[i]) ||
+		    read_field(fields, nr, number, &ret_args[i]))
 			*ret_found |= 1u << i;
 	}
 	for (size_t i = 0; i < nr; i++)
@@ -166,7 +167,7 @@ static bool has_needed(const struct probe_schema *schema, uint32_t found)
 	return true;
 }
 
-static bool take_fields(const struct text_field *fields, size_t nr,
+static bool read_fields(const struct text_field *fields, size_t nr,
 			const struct probe_schema *schema, enum probe_point point,
 			struct perf_sample *sample)
 {
@@ -174,34 +175,34 @@ static bool take_fields(const struct text_field *fields, size_t nr,
 
 	switch (point) {
 	case PROBE_ENTRY:
-		take_field(fields, nr, PROBE_FIELD_CALLER, &sample->caller);
-		return take_args(fields, nr, schema, sample->args, &found) &&
+		read_field(fields, nr, PROBE_FIELD_CALLER, &sample->caller);
+		return read_args(fields, nr, schema, sample->args, &found) &&
 		       has_needed(schema, found);
 	case PROBE_RETURN:
-		if (!take_field(fields, nr, PROBE_FIELD_RET, &sample->ret) &&
-		    !take_field(fields, nr, "arg1", &sample->ret)) {
+		if (!read_field(fields, nr, PROBE_FIELD_RET, &sample->ret) &&
+		    !read_field(fields, nr, "arg1", &sample->ret)) {
 			if (nr != 1)
 				return false;
 			sample->ret = fields[0].value;
 		}
 		break;
 	case PROBE_EXIT:
-		if (!take_field(fields, nr, PROBE_FIELD_RET, &sample->ret) ||
-		    !take_field(fields, nr, PROBE_FIELD_CALLER, &sample->return_address) ||
-		    !take_field(fields, nr, PROBE_FIELD_FROM_ENTRY, &sample->args[0]))
+		if (!read_field(fields, nr, PROBE_FIELD_RET, &sample->ret) ||
+		    !read_field(fields, nr, PROBE_FIELD_CALLER, &sample->return_address) ||
+		    !read_field(fields, nr, PROBE_FIELD_FROM_ENTRY, &sample->args[0]))
 			return false;
 		sample->probe_address -= sample->args[0];
 		break;
 	case PROBE_STORE:
 		if (schema->block_arg >= 0)
-			take_field(fields, nr, schema->arg_names[schema->block_arg],
+			read_field(fields, nr, schema->arg_names[schema->block_arg],
 				   &sample->args[schema->block_arg]);
-		return take_field(fields, nr, PROBE_FIELD_BLOCK, &sample->block);
+		return read_field(fields, nr, PROBE_FIELD_BLOCK, &sample->block);
 	case PROBE_CALL:
 		sample->caller = sample->return_address;
-		take_field(fields, nr, PROBE_FIELD_RET, &sample->ret);
-		take_field(fields, nr, PROBE_FIELD_BLOCK, &sample->block);
-		if (!take_args(fields, nr, schema, sample->args, &found) ||
+		read_field(fields, nr, PROBE_FIELD_RET, &sample->ret);
+		read_field(fields, nr, PROBE_FIELD_BLOCK, &sample->block);
+		if (!read_args(fields, nr, schema, sample->args, &found) ||
 		    !has_needed(schema, found))
 			return false;
 		break;
@@ -258,7 +259,7 @@ static void begin_probe(struct text_reader *reader, const struct perf_script_eve
 	nr = split_fields(event->rest, fields);
 	sample->probe_address = event->address;
 	sample->return_address = event->return_address;
-	if (!take_fields(fields, nr, schema, point, sample)) {
+	if (!read_fields(fields, nr, schema, point, sample)) {
 		if (!reader->incomplete_warned)
 			diag_warn("%s: event %s lacks an argument: such samples are not used",
 				  reader->source->name, event->name);
@@ -321,8 +322,8 @@ static int deliver_sample(struct text_reader *reader)
 }
 
 /* "(8001:8002):(8000:8000)": process and thread, of the child and of its parent. */
-static int take_task(struct text_reader *reader, const struct perf_origin *origin, const char *text,
-		     bool is_fork)
+static int handle_task(struct text_reader *reader, const struct perf_origin *origin,
+		       const char *text, bool is_fork)
 {
 	const struct perf_consumer *consumer = reader->consumer;
 	struct perf_task_record task = {.origin = *origin};
@@ -340,7 +341,7 @@ static int take_task(struct text_reader *reader, const struct perf_origin *origi
 }
 
 /* " exec: sh:8000/8000", with a name that may hold anything. */
-static int take_comm(struct text_reader *reader, const struct perf_origin *origin, char *text)
+static int handle_comm(struct text_reader *reader, const struct perf_origin *origin, char *text)
 {
 	const struct perf_consumer *consumer = reader->consumer;
 	struct perf_comm_record comm = {.origin = *origin};
@@ -364,7 +365,8 @@ static int take_comm(struct text_reader *reader, const struct perf_origin *origi
 	return consumer->on_comm ? consumer->on_comm(consumer->context, &comm) : 0;
 }
 
-static int take_lost(struct text_reader *reader, const struct perf_origin *origin, const char *text)
+static int handle_lost(struct text_reader *reader, const struct perf_origin *origin,
+		       const char *text)
 {
 	const struct perf_consumer *consumer = reader->consumer;
 	struct perf_lost_record record = {.origin = *origin};
@@ -375,7 +377,7 @@ static int take_lost(struct text_reader *reader, const struct perf_origin *origi
 }
 
 /* perf script --show-task-events, --show-lost-events: "PERF_RECORD_FORK(8001:...". */
-static int take_record(struct text_reader *reader, const struct perf_origin *origin, char *text)
+static int handle_record(struct text_reader *reader, const struct perf_origin *origin, char *text)
 {
 	static const char prefix[] = "PERF_RECORD_";
 	size_t len;
@@ -385,13 +387,13 @@ static int take_record(struct text_reader *reader, const struct perf_origin *ori
 	text += strlen(prefix);
 	len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
 	if (len == 4 && memcmp(text, "FORK", len) == 0)
-		return take_task(reader, origin, text + len, true);
+		return handle_task(reader, origin, text + len, true);
 	if (len == 4 && memcmp(text, "EXIT", len) == 0)
-		return take_task(reader, origin, text + len, false);
+		return handle_task(reader, origin, text + len, false);
 	if (len == 4 && memcmp(text, "COMM", len) == 0)
-		return take_comm(reader, origin, text + len);
+		return handle_comm(reader, origin, text + len);
 	if (len == 4 && memcmp(text, "LOST", len) == 0)
-		return take_lost(reader, origin, text + len);
+		return handle_lost(reader, origin, text + len);
 	return 0;
 }
 
@@ -409,7 +411,7 @@ static int name_thread(struct text_reader *reader, const struct perf_origin *ori
 	return reader->consumer->on_comm(reader->consumer->context, &comm);
 }
 
-static int take_event(struct text_reader *reader, const struct perf_script_event *event)
+static int handle_event(struct text_reader *reader, const struct perf_script_event *event)
 {
 	struct perf_origin *origin = &reader->sample.origin;
 	int err = deliver_sample(reader);
@@ -433,7 +435,7 @@ static int take_event(struct text_reader *reader, const struct perf_script_event
 	else
 		reader->last_ns = origin->time_ns;
 	if (!event->name)
-		return take_record(reader, origin, event->rest);
+		return handle_record(reader, origin, event->rest);
 	err = name_thread(reader, origin, event->comm);
 	if (strcmp(event->name, "task_newtask") == 0)
 		begin_newtask(reader, event);
@@ -442,7 +444,7 @@ static int take_event(struct text_reader *reader, const struct perf_script_event
 	return err;
 }
 
-static int take_frame(struct text_reader *reader, const struct perf_script_frame *frame)
+static int handle_frame(struct text_reader *reader, const struct perf_script_frame *frame)
 {
 	if (!reader->has_sample || frame->inlined || reader->nr_chain == STACK_MAX_FRAMES)
 		return 0;
@@ -450,7 +452,7 @@ static int take_frame(struct text_reader *reader, const struct perf_script_frame
 					&reader->chain[reader->nr_chain++]);
 }
 
-static int take_line(struct text_reader *reader, char *line)
+static int handle_line(struct text_reader *reader, char *line)
 {
 	struct perf_script_event event;
 	struct perf_script_frame frame;
@@ -460,9 +462,9 @@ static int take_line(struct text_reader *reader, char *line)
 	if (blank || *line == '#') /* perf's header, if it was asked for */
 		return 0;
 	if (perf_script_parse_event(line, &event))
-		return take_event(reader, &event);
+		return handle_event(reader, &event);
 	if (perf_script_parse_frame(line, &frame))
-		return take_frame(reader, &frame);
+		return handle_frame(reader, &frame);
 	reader->stats->unknown_records++;
 	return 0;
 }
@@ -488,7 +490,7 @@ static int read_lines(struct text_reader *reader)
 	int ret, err;
 
 	while ((ret = next_line(reader, &line)) > 0) {
-		ret = take_line(reader, line);
+		ret = handle_line(reader, line);
 		if (ret)
 			return ret;
 		if (reader->stats->records - reader->lines_before == LINES_TO_BE_SURE &&

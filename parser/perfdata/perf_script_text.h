@@ -10,8 +10,9 @@
 #ifndef LEAKTOOLS_PARSER_PERF_SCRIPT_TEXT_H
 #define LEAKTOOLS_PARSER_PERF_SCRIPT_TEXT_H
 
-#include "parser/perfdata/perf_input.h"
 #include "parser/bytes/perf_source.h"
+#include "parser/perfdata/perf_input_stats.h"
+#include "parser/records/perf_event_types.h"
 
 /* Whether a recording that begins like this may be one. */
 bool perf_script_text_begins(const uint8_t *head, size_t head_bytes);

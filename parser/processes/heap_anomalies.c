@@ -43,7 +43,7 @@ static int grow(struct heap_anomalies *anomalies)
 }
 
 /* A place for one more. Returns 0 or -ENOMEM. */
-static int take_place(struct heap_anomalies *anomalies, size_t *ret)
+static int reserve_slot(struct heap_anomalies *anomalies, size_t *ret)
 {
 	int err = 0;
 
@@ -74,7 +74,7 @@ int heap_anomalies_add_final(struct heap_anomalies *anomalies, const struct heap
 int heap_anomalies_add(struct heap_anomalies *anomalies, const struct heap_anomaly *anomaly,
 		       uint64_t caller, size_t previous, size_t *ret)
 {
-	int err = take_place(anomalies, ret);
+	int err = reserve_slot(anomalies, ret);
 
 	if (err)
 		return err;

@@ -13,7 +13,9 @@
 #ifndef LEAKTOOLS_PARSER_HEAP_ANOMALIES_H
 #define LEAKTOOLS_PARSER_HEAP_ANOMALIES_H
 
-#include "parser/calls/heap_tracker.h"
+#include "parser/heap/heap_anomaly.h"
+
+#include <stddef.h>
 
 #define ANOMALY_NONE	   SIZE_MAX
 #define ANOMALY_MAX_LISTED 16384 /* of a kind, beside those that may be withdrawn */

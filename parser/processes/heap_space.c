@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/processes/heap_space.h"
 
-#include "parser/calls/mapping_calls.h"
-#include "parser/calls/resource_calls.h"
+#include "parser/heap/resource_key.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -192,7 +191,7 @@ int heap_space_put(struct heap_spaces *spaces, struct heap_space *space)
 /* As a heap has it. */
 static struct heap_block held_block_of(const struct region *region)
 {
-	struct heap_block block = mapping_block_of(region);
+	struct heap_block block = region_block(region);
 
 	block.address = resource_key(resource_call_of(region->mapped.schema)->kind, region->start);
 	return block;

@@ -2,8 +2,6 @@
 #define HASH_NONFATAL_OOM 1
 #include "parser/processes/process_table.h"
 
-#include "parser/calls/mapping_calls.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

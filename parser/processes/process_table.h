@@ -12,6 +12,7 @@
 #include "parser/processes/call_pairing.h"
 #include "parser/processes/heap_anomalies.h"
 #include "parser/processes/heap_space.h"
+#include "parser/processes/open_syscalls.h"
 #include "parser/processes/release_chain.h"
 
 #include <uthash.h> /* whoever adds to the tables defines HASH_NONFATAL_OOM first */
@@ -43,12 +44,6 @@ struct last_return {
 
 struct resource_thread;
 
-/* The system call on descriptors that a thread is in. */
-struct descriptor_call {
-	const struct syscall_schema *syscall; /* NULL: in none */
-	uint64_t args[2];
-};
-
 struct thread {
 	pid_t tid;
 	struct process *process; /* NULL: only its name is known */
@@ -61,7 +56,7 @@ struct thread {
 	char comm[COMM_SIZE];
 	struct call_stack *calls;	   /* NULL: it has made none */
 	struct resource_thread *resources; /* resource_calls.c's; NULL: it has made none */
-	struct mapping_call *mapping_call; /* the same */
+	struct mapping_call *mapping_call; /* NULL: it has made none */
 	struct descriptor_call descriptor_call;
 	struct free_run free_run;
 	struct release_chain releases; /* its last, if nothing came after */

@@ -22,7 +22,7 @@ struct perf_event_desc {
 	const char *system; /* "probe_libc"; NULL if the event is no tracepoint */
 	const char *name;   /* "malloc_ret" */
 
-	/* Set if it is a probe of the schema's (probe_schema_parse_event()). */
+	/* Set if it is a probe of the schema's (probe_events.h). */
 	const struct probe_schema *schema;
 	enum probe_point point;
 	/* Set if it is an end of a system call of that table's. */
@@ -108,6 +108,8 @@ struct perf_lost_record { /* LOST, LOST_SAMPLES */
 	uint64_t lost;
 };
 
+struct block_prefetch;
+
 /*
  * The consumer of a recording. Any callback may be NULL. A callback that returns non-zero ends the
  * reading, which then returns that value.
@@ -116,12 +118,10 @@ struct perf_consumer {
 	void *context;
 	/* Gets the calls that events of resources tell of; NULL: those are not wanted. */
 	struct resource_schemas *resources;
+	/* No callback: the heap tracker's (block_prefetch.h), or NULL. */
+	const struct block_prefetch *block_prefetch;
+
 	int (*on_sample)(void *context, const struct perf_sample *sample);
-	/*
-	 * A probe's sample will likely come soon, or sooner still, that is about this block.
-	 * Returns whether it is worth while to tell.
-	 */
-	bool (*on_soon)(void *context, uint64_t address, bool sooner);
 	int (*on_mmap)(void *context, const struct perf_mmap_record *record);
 	int (*on_fork)(void *context, const struct perf_task_record *record);
 	int (*on_exit)(void *context, const struct perf_task_record *record);

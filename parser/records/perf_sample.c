@@ -18,7 +18,7 @@ struct cursor {
 	size_t left;
 };
 
-static bool take(struct cursor *cursor, uint64_t *ret)
+static bool read_word(struct cursor *cursor, uint64_t *ret)
 {
 	if (cursor->left == 0)
 		return false;
@@ -42,7 +42,7 @@ static bool skip_read(struct cursor *cursor, uint64_t read_format)
 	uint64_t nr = 1, times = !!(read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
 				 !!(read_format & PERF_FORMAT_TOTAL_TIME_RUNNING);
 
-	if ((read_format & PERF_FORMAT_GROUP) && !take(cursor, &nr))
+	if ((read_format & PERF_FORMAT_GROUP) && !read_word(cursor, &nr))
 		return false;
 	return skip(cursor, times, 1) && skip(cursor, nr, words_each);
 }
@@ -72,13 +72,13 @@ static bool is_user_chain(const uint64_t *chain, uint64_t nr)
  * Finds the user addresses; where marks are among them, moves them to the front. What is behind a
  * further mark of the user's was interrupted (docs/perf-data.md).
  */
-static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sample *sample)
+static bool read_callchain(struct cursor *cursor, uint16_t misc, struct perf_sample *sample)
 {
 	bool in_user = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
 	uint64_t nr, kernel = 0, interrupted = 0, *chain;
 	size_t nr_kept = 0;
 
-	if (!take(cursor, &nr))
+	if (!read_word(cursor, &nr))
 		return false;
 	chain = cursor->words;
 	if (!skip(cursor, nr, 1))
@@ -107,7 +107,7 @@ static bool take_callchain(struct cursor *cursor, uint16_t misc, struct perf_sam
 }
 
 /* The kernel pads raw data, together with its size word, to 8 bytes. */
-static bool take_raw(struct cursor *cursor, const uint8_t **ret, size_t *ret_bytes)
+static bool read_raw(struct cursor *cursor, const uint8_t **ret, size_t *ret_bytes)
 {
 	uint32_t size_bytes;
 
@@ -125,33 +125,33 @@ static bool skip_branch_stack(struct cursor *cursor, uint64_t branch_sample_type
 {
 	uint64_t nr, hw_index;
 
-	return take(cursor, &nr) &&
-	       (!(branch_sample_type & BRANCH_HW_INDEX) || take(cursor, &hw_index)) &&
+	return read_word(cursor, &nr) &&
+	       (!(branch_sample_type & BRANCH_HW_INDEX) || read_word(cursor, &hw_index)) &&
 	       skip(cursor, nr, BRANCH_ENTRY_U64) &&
 	       (!(branch_sample_type & BRANCH_COUNTERS) || skip(cursor, nr, 1));
 }
 
-static bool take_user_regs(struct cursor *cursor, uint64_t regs_mask, struct stack_dump *dump)
+static bool read_user_regs(struct cursor *cursor, uint64_t regs_mask, struct stack_dump *dump)
 {
 	dump->regs_mask = regs_mask;
-	if (!take(cursor, &dump->regs_abi))
+	if (!read_word(cursor, &dump->regs_abi))
 		return false;
 	dump->regs = cursor->words;
 	return dump->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ||
 	       skip(cursor, (uint64_t)__builtin_popcountll(regs_mask), 1);
 }
 
-static bool take_user_stack(struct cursor *cursor, struct stack_dump *dump)
+static bool read_user_stack(struct cursor *cursor, struct stack_dump *dump)
 {
 	uint64_t size_bytes, used_bytes;
 
-	if (!take(cursor, &size_bytes))
+	if (!read_word(cursor, &size_bytes))
 		return false;
 	if (size_bytes == 0)
 		return true;
 	dump->bytes = (const uint8_t *)cursor->words;
 	if (size_bytes % sizeof(uint64_t) != 0 || !skip(cursor, size_bytes / sizeof(uint64_t), 1) ||
-	    !take(cursor, &used_bytes))
+	    !read_word(cursor, &used_bytes))
 		return false;
 	dump->nr_bytes = used_bytes < size_bytes ? used_bytes : size_bytes;
 	return true;
@@ -259,8 +259,8 @@ static bool read_newtask(const struct perf_event *event, const uint8_t *raw, siz
  * What stands behind the raw data. What may follow that (weights, ...) has no use here. It gets a
  * cursor of its own, so that the caller's need not be in memory.
  */
-static __attribute__((noinline)) bool take_behind(const struct perf_event *event,
-						  struct cursor cursor, struct perf_sample *sample)
+static __attribute__((noinline)) bool read_rest(const struct perf_event *event,
+						struct cursor cursor, struct perf_sample *sample)
 {
 	const struct perf_event_attr *attr = &event->desc.attr;
 	uint64_t type = attr->sample_type;
@@ -268,8 +268,8 @@ static __attribute__((noinline)) bool take_behind(const struct perf_event *event
 	if (((type & PERF_SAMPLE_BRANCH_STACK) &&
 	     !skip_branch_stack(&cursor, attr->branch_sample_type)) ||
 	    ((type & PERF_SAMPLE_REGS_USER) &&
-	     !take_user_regs(&cursor, attr->sample_regs_user, &sample->dump)) ||
-	    ((type & PERF_SAMPLE_STACK_USER) && !take_user_stack(&cursor, &sample->dump)))
+	     !read_user_regs(&cursor, attr->sample_regs_user, &sample->dump)) ||
+	    ((type & PERF_SAMPLE_STACK_USER) && !read_user_stack(&cursor, &sample->dump)))
 		return false;
 	sample->has_dump = (type & PERF_SAMPLE_STACK_USER) &&
 			   sample->dump.regs_abi != PERF_SAMPLE_REGS_ABI_NONE;
@@ -305,9 +305,9 @@ int perf_sample_decode(const struct perf_event *event, const struct perf_record 
 	cursor.left = (record->header.size - event->sample_words_bytes) / sizeof(uint64_t);
 	if (((type & PERF_SAMPLE_READ) && !skip_read(&cursor, event->desc.attr.read_format)) ||
 	    ((type & PERF_SAMPLE_CALLCHAIN) &&
-	     !take_callchain(&cursor, record->header.misc, ret)) ||
-	    ((type & PERF_SAMPLE_RAW) && !take_raw(&cursor, &raw, &raw_bytes)) ||
-	    (!event->is_plain && !take_behind(event, cursor, ret)) ||
+	     !read_callchain(&cursor, record->header.misc, ret)) ||
+	    ((type & PERF_SAMPLE_RAW) && !read_raw(&cursor, &raw, &raw_bytes)) ||
+	    (!event->is_plain && !read_rest(event, cursor, ret)) ||
 	    (perf_event_is_operation(&event->desc) && !read_probe(event, raw, raw_bytes, ret)) ||
 	    (!event->is_plain && !read_others(event, raw, raw_bytes, ret)))
 		return -EINVAL;

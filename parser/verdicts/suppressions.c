@@ -55,7 +55,7 @@ struct suppression *suppressions_find(const struct suppressions *suppressions, c
 }
 
 /* Adds what stands in @line, if anything does. */
-static int take_line(struct suppressions *suppressions, const char *path, size_t number, char *line)
+static int add_line(struct suppressions *suppressions, const char *path, size_t number, char *line)
 {
 	struct suppression *grown;
 	size_t len;
@@ -100,7 +100,7 @@ int suppressions_read(struct suppressions *suppressions, const char *path)
 			diag_error("%s:%zu: the line is too long", path, number);
 			return -EINVAL;
 		}
-		err = take_line(suppressions, path, number, line);
+		err = add_line(suppressions, path, number, line);
 	}
 	if (!err && ferror(file)) {
 		diag_error("cannot read the suppressions in %s: %s", path, strerror(errno));

@@ -9,6 +9,7 @@
 #include "probes/plan/usdt_plan.h"
 
 #include "common/diag.h"
+#include "common/schema/probe_events.h"
 #include "common/scope.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 #include "probes/elf/usdt_notes.h"
 
 #include "common/diag.h"
+#include "common/schema/probe_events.h"
 
 #include <errno.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/programs/bpf_sites.h"
 
+#include "common/schema/probe_events.h"
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
 #include "probes/plan/probe_file.h"

@@ -40,9 +40,12 @@ static inline int fuzz_on_sample(void *context, const struct perf_sample *sample
 	return heap_tracker_sample(context, sample, 1);
 }
 
-static inline bool fuzz_on_soon(void *context, uint64_t address, bool sooner)
+/* True, so that small heaps are prefetched, too. */
+static inline bool fuzz_prefetch(const void *context, uint64_t address, bool sooner)
 {
-	heap_tracker_prefetch(context, address, sooner);
+	const struct block_prefetch *tracker = heap_tracker_block_prefetch(context);
+
+	tracker->fetch(tracker->context, address, sooner);
 	return true;
 }
 
@@ -102,11 +105,12 @@ static inline void fuzz_read(const uint8_t *bytes, size_t nr)
 
 	if (fd < 0 || heap_tracker_create(NULL, &tracker))
 		abort();
+	const struct block_prefetch prefetch = {tracker, fuzz_prefetch};
 	const struct perf_consumer consumer = {
 		.context = tracker,
 		.resources = &resources,
+		.block_prefetch = &prefetch,
 		.on_sample = fuzz_on_sample,
-		.on_soon = fuzz_on_soon,
 		.on_mmap = fuzz_on_mmap,
 		.on_fork = fuzz_on_fork,
 		.on_exit = fuzz_on_exit,

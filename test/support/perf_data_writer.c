@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/schema/probe_events.h"
 #include "test/support/perf_data_buffer.h"
 
 #include "common/scope.h"

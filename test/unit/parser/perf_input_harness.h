@@ -5,6 +5,7 @@
 
 #include "common/scope.h"
 #include "parser/perfdata/perf_input.h"
+#include "parser/records/block_prefetch.h"
 #include "test/support/perf_data_writer.h"
 
 #include <fcntl.h>
@@ -117,7 +118,7 @@ static inline int log_build_id(void *context, const char *path, const uint8_t *b
 }
 
 /* What is known of a block is always worth fetching. */
-static inline bool log_nothing(void *context, uint64_t address, bool sooner)
+static inline bool prefetch_nothing(const void *context, uint64_t address, bool sooner)
 {
 	return true;
 }
@@ -130,10 +131,11 @@ static inline struct reading read_fd(int fd)
 	_cleanup_close_ int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	size_t size;
 	FILE *log = open_memstream(&reading.log, &size);
+	const struct block_prefetch prefetch = {.fetch = prefetch_nothing};
 	const struct perf_consumer consumer = {
 		.context = log,
+		.block_prefetch = &prefetch,
 		.on_sample = log_sample,
-		.on_soon = log_nothing,
 		.on_mmap = log_mmap,
 		.on_fork = log_fork,
 		.on_exit = log_exit,

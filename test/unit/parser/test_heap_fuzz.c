@@ -3,6 +3,7 @@
  * Random programs against the heap tracker: it sees their events only, and must come to the same
  * account as the machine that ran them (test/support/heap_machine.h).
  */
+#include "parser/heap/heap_model.h"
 #include "test/support/heap_machine.h"
 
 #include <stdlib.h>

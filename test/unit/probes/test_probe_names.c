@@ -4,6 +4,7 @@
 #include "common/proc/process_maps.h"
 #include "common/proc/process_status.h"
 #include "common/proc/process_view.h"
+#include "common/schema/probe_events.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 #include "probes/tracefs/uprobe_list.h"
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The stacks of samples: of the callchain or the dump that a sample has, and of what else it tells,
+ * they make an interned stack.
+ *
+ * *@incomplete is increased where the recorder has marked that it did not unwind a callchain to its
+ * end.
+ */
+#ifndef LEAKTOOLS_PARSER_SAMPLE_STACKS_H
+#define LEAKTOOLS_PARSER_SAMPLE_STACKS_H
+
+#include "parser/records/perf_event_types.h"
+#include "unwind/stacks/stack_store.h"
+
+/* The stack of a probe's sample, the probed function on top. Returns 0 or -ENOMEM. */
+int sample_stacks_add_call(struct stack_store *stacks, const struct perf_sample *sample,
+			   uint64_t *incomplete, uint32_t *ret_id);
+
+/* The stack of a system call's sample. Returns 0 or -ENOMEM. */
+int sample_stacks_add_syscall(struct stack_store *stacks, const struct perf_sample *sample,
+			      uint64_t *incomplete, uint32_t *ret_id);
+
+#endif
