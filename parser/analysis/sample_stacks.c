@@ -11,8 +11,10 @@ static bool is_incomplete(const struct perf_sample *sample)
 }
 
 /* Interns the @nr innermost @frames (an array of STACK_MAX_FRAMES) and the @nr_rest others. */
-static int add_joined(struct stack_store *stacks, pid_t pid, uint64_t *frames, size_t nr,
-		      const uint64_t *rest, size_t nr_rest, uint32_t *ret_id)
+static inline __attribute__((always_inline)) int add_joined(struct stack_store *stacks, pid_t pid,
+							    uint64_t *frames, size_t nr,
+							    const uint64_t *rest, size_t nr_rest,
+							    uint32_t *ret_id)
 {
 	if (nr_rest > STACK_MAX_FRAMES - nr)
 		nr_rest = STACK_MAX_FRAMES - nr;
@@ -55,20 +57,23 @@ static int add_callchain(struct stack_store *stacks, const struct perf_sample *s
 	return add_joined(stacks, sample->origin.pid, frames, nr, rest, nr_rest, ret_id);
 }
 
-int sample_stacks_add_call(struct stack_store *stacks, const struct perf_sample *sample,
-			   uint64_t *incomplete, uint32_t *ret_id)
+static int add_dump(struct stack_store *stacks, const struct perf_sample *sample, uint32_t *ret_id)
 {
-	struct stack_dump dump;
+	struct stack_dump dump = sample->dump;
 
-	if (!sample->has_dump) {
-		*incomplete += is_incomplete(sample);
-		return add_callchain(stacks, sample, ret_id);
-	}
-	dump = sample->dump;
 	if (probe_point_is_return(sample->event->point))
 		dump.returned_from = sample->probe_address;
 	dump.is_returning = sample->event->point == PROBE_EXIT;
 	return stack_store_add_dump(stacks, sample->origin.pid, &dump, ret_id);
+}
+
+int sample_stacks_add_call(struct stack_store *stacks, const struct perf_sample *sample,
+			   uint64_t *incomplete, uint32_t *ret_id)
+{
+	if (sample->has_dump)
+		return add_dump(stacks, sample, ret_id);
+	*incomplete += is_incomplete(sample);
+	return add_callchain(stacks, sample, ret_id);
 }
 
 /*

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the signal handler knows: it is given nothing but an address. */
+/* For the signal handler, which gets only an address. */
 static struct file_window *windows;
 static struct sigaction previous_action;
 
@@ -24,7 +24,7 @@ static uint64_t page_start(uint64_t place)
 	return place & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* Puts zeros where the file has nothing (mmap() is a mere system call, safe here). */
+/* Maps zeros where the file has nothing. mmap() is only a system call, so it is safe here. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	uintptr_t page = page_start((uintptr_t)info->si_addr);
@@ -44,11 +44,11 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 		}
 		break;
 	}
-	/* It happens again at once, and is not ours then. */
+	/* The access repeats at once, with the previous action. */
 	sigaction(number, &previous_action, NULL);
 }
 
-/* Each time anew: others may have put handlers of their own there. */
+/* Installed for each window, because others may have installed theirs since. */
 static void catch_bus_errors(void)
 {
 	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO}, previous;

@@ -11,7 +11,7 @@
 #define CHUNK_BYTES  ((size_t)1 << 20) /* much more than a record's 65535 bytes */
 #define WINDOW_BYTES ((size_t)2 << 20)
 
-#define MAX_SPARE    16 /* chunks kept to be used again */
+#define MAX_SPARE    16 /* spare chunks */
 
 void perf_chunks_init(struct perf_chunks *chunks, struct perf_source *source, uint64_t end_offset)
 {
@@ -41,7 +41,7 @@ void perf_chunks_resume(struct perf_chunks *chunks)
 	chunks->ended = chunks->truncated = false;
 }
 
-/* Nobody holds it any more. */
+/* The last holder has released it. */
 void perf_chunk_give_back(struct perf_chunk *chunk)
 {
 	struct perf_chunks *owner = chunk->owner;
@@ -56,7 +56,7 @@ void perf_chunk_give_back(struct perf_chunk *chunk)
 	owner->nr_spare++;
 }
 
-/* With room for @size_bytes of its own. NULL: out of memory. */
+/* A chunk with @size_bytes of its own. NULL: out of memory. */
 static struct perf_chunk *new_chunk(struct perf_chunks *chunks, size_t size_bytes)
 {
 	struct perf_chunk *chunk = malloc(sizeof(*chunk) + size_bytes);
@@ -68,7 +68,7 @@ static struct perf_chunk *new_chunk(struct perf_chunks *chunks, size_t size_byte
 	return chunk;
 }
 
-/* A chunk that the reader holds; NULL: out of memory. */
+/* A chunk for the reader. NULL: out of memory. */
 static struct perf_chunk *acquire_chunk(struct perf_chunks *chunks)
 {
 	struct perf_chunk *chunk = chunks->spare;
@@ -81,7 +81,7 @@ static struct perf_chunk *acquire_chunk(struct perf_chunks *chunks)
 	return chunk;
 }
 
-/* Makes room behind what is read: the unread rest moves to the start of a chunk nobody holds. */
+/* Makes room after the unread bytes: moves them to the start of a chunk that nobody else holds. */
 static int make_room(struct perf_chunks *chunks)
 {
 	struct perf_chunk *old = chunks->current, *chunk = old;
@@ -101,8 +101,8 @@ static int make_room(struct perf_chunks *chunks)
 }
 
 /*
- * Goes on with a window that begins at the next record. Returns 1; 0 if that is to be read, or
- * nothing more is there; or -ENOMEM.
+ * Maps a window that begins at the next record. Returns 1; 0 if the source must be read instead, or
+ * has ended; or -ENOMEM.
  */
 static int fill_by_mapping(struct perf_chunks *chunks)
 {
@@ -124,7 +124,7 @@ static int fill_by_mapping(struct perf_chunks *chunks)
 	return 1;
 }
 
-/* Reads some more behind the bytes that are there; @needed of them must fit. */
+/* Reads more bytes. There is room for at least @needed. */
 static int fill(struct perf_chunks *chunks, size_t needed)
 {
 	const struct perf_chunk *chunk = chunks->current;
@@ -168,7 +168,7 @@ static int corrupted(const struct perf_chunks *chunks, const struct perf_event_h
 	return -EINVAL;
 }
 
-/* As perf_chunks_next(): more has to be read, or none is there. */
+/* As perf_chunks_next(), for when the next record is not complete in memory. */
 int perf_chunks_next_slowly(struct perf_chunks *chunks, struct perf_record *ret)
 {
 	for (;;) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Cuts a recording's stream into records. Bytes are read in large chunks, or mapped in large
- * windows, and records are used in place; a chunk is used again, and a window unmapped, when the
- * reader has moved on and each record held in it was released.
+ * windows, and records are used in place. When the reader has moved on and all records held in it
+ * were released, a chunk is reused, and a window unmapped.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_CHUNKS_H
 #define LEAKTOOLS_PARSER_PERF_CHUNKS_H
@@ -12,18 +12,17 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-/* Bytes of its own, or a window of the file, which is not used again. */
+/* Bytes of its own, or a window of the file. A window is not reused. */
 struct perf_chunk {
 	struct perf_chunks *owner;
 	struct perf_chunk *next_spare;
-	size_t nr_holders; /* the reader, and who has records held */
+	size_t nr_holders; /* the reader, and one for each record held */
 	uint8_t *bytes;	   /* own_bytes, or the window's */
 	struct file_window window;
 	uint8_t own_bytes[] __attribute__((aligned(8)));
 };
 
-/* A record where it lies. @bytes, header.size of them, may be misaligned; only @header was checked.
- */
+/* A record in place. @bytes, header.size of them, may be misaligned. Only @header was checked. */
 struct perf_record {
 	struct perf_event_header header;
 	uint8_t *bytes;
@@ -33,31 +32,30 @@ struct perf_record {
 
 struct perf_chunks {
 	struct perf_source *source;
-	uint64_t end_offset; /* of the data; UINT64_MAX: wherever the source ends */
+	uint64_t end_offset; /* of the data; UINT64_MAX: the end of the source */
 	uint64_t offset;     /* of the next record */
 	struct perf_chunk *current;
-	uint8_t *next;		  /* in @current, where the next record begins */
-	size_t available;	  /* bytes from there on */
+	uint8_t *next;		  /* start of the next record, in @current */
+	size_t available;	  /* bytes from @next on */
 	struct perf_chunk *spare; /* a list, of @nr_spare */
 	size_t nr_spare;
-	bool ended;	/* nothing is left to be read */
+	bool ended;	/* nothing is left to read */
 	bool truncated; /* the source ended before @end_offset, or within a record */
 };
 
 /*
- * Reads the @source from its position on, up to @end_offset. Release with _deinit(), when no chunk
- * is held any more.
+ * Reads @source from its position up to @end_offset. Call _deinit() when no chunk is held any more.
  */
 void perf_chunks_init(struct perf_chunks *chunks, struct perf_source *source, uint64_t end_offset);
 void perf_chunks_deinit(struct perf_chunks *chunks);
 
-/* The source has more again (see perf_source.h). */
+/* The source has more data again (perf_source.h). */
 void perf_chunks_resume(struct perf_chunks *chunks);
 
 int perf_chunks_next_slowly(struct perf_chunks *chunks, struct perf_record *ret);
 
 #define PERF_FETCH_AHEAD_BYTES ((size_t)4096)
-#define PERF_LARGE_BYTES       ((size_t)1024) /* what holds a dump is */
+#define PERF_LARGE_BYTES       ((size_t)1024) /* records with a dump are larger */
 #define PERF_CACHE_LINE_BYTES  ((size_t)64)
 
 static inline void perf_chunks_fetch(const uint8_t *bytes, size_t size_bytes)
@@ -67,10 +65,10 @@ static inline void perf_chunks_fetch(const uint8_t *bytes, size_t size_bytes)
 }
 
 /*
- * Fetches what comes behind a record into the cache, about as much as the record takes, so that
- * what is fetched goes on with what was: the processor's own fetching ends with each page, and
- * where the records of several CPUs are read in turn. Behind a large record that is the next one's
- * beginning; who reads a dump fetches that.
+ * Prefetches as many bytes after a record as the record has, so that prefetching continues without
+ * gaps. The CPU's own prefetching ends at each page, and wherever the records of another CPU are
+ * read next. After a large record only the start of the next one is prefetched; the unwinder
+ * prefetches dumps.
  */
 static inline void perf_chunks_fetch_ahead(const uint8_t *bytes, size_t size_bytes)
 {
@@ -83,7 +81,7 @@ static inline void perf_chunks_fetch_ahead(const uint8_t *bytes, size_t size_byt
 	}
 }
 
-/* How many bytes of records are there to be looked at before more has to be read. */
+/* The number of bytes available without reading more. */
 static inline size_t perf_chunks_left(const struct perf_chunks *chunks)
 {
 	uint64_t to_end = chunks->end_offset - chunks->offset;
@@ -91,7 +89,7 @@ static inline size_t perf_chunks_left(const struct perf_chunks *chunks)
 	return chunks->available < to_end ? chunks->available : (size_t)to_end;
 }
 
-/* Goes on behind so many of them. */
+/* Skips @size_bytes of them. */
 static inline void perf_chunks_skip(struct perf_chunks *chunks, size_t size_bytes)
 {
 	chunks->next += size_bytes;
@@ -100,8 +98,8 @@ static inline void perf_chunks_skip(struct perf_chunks *chunks, size_t size_byte
 }
 
 /*
- * The next record; valid until the next call, unless its chunk is held. Returns 1; 0 at the end;
- * -EINVAL (corrupted), -EIO, -ENOMEM: reported.
+ * Gets the next record; valid until the next call, unless its chunk is held. Returns 1; 0 at the
+ * end; or -EINVAL (corrupted), -EIO, -ENOMEM, all reported.
  */
 static inline int perf_chunks_next(struct perf_chunks *chunks, struct perf_record *ret)
 {
@@ -124,7 +122,7 @@ static inline int perf_chunks_next(struct perf_chunks *chunks, struct perf_recor
 
 void perf_chunk_give_back(struct perf_chunk *chunk);
 
-/* Keep a record's bytes until the matching release. */
+/* Keeps a record's bytes until the matching release. */
 static inline void perf_chunk_hold(struct perf_chunk *chunk)
 {
 	chunk->nr_holders++;

@@ -36,7 +36,7 @@ int perf_decompressor_feed(struct perf_decompressor *decompressor, uint32_t type
 	uint64_t data_bytes;
 
 	decompressor->offset = offset;
-	/* Linux 6.16: the data's size precedes it, for it is padded to 8 bytes. */
+	/* Linux 6.16 pads the data to 8 bytes and puts its size in front. */
 	if (type == PERF_USER_COMPRESSED2) {
 		if (part_bytes < sizeof(data_bytes))
 			return corrupted(decompressor, "the record is too small");
@@ -61,7 +61,7 @@ ssize_t perf_decompressor_read(struct perf_decompressor *decompressor, void *buf
 	ZSTD_inBuffer *input = &decompressor->input;
 	ZSTD_outBuffer output = {buffer, size_bytes, 0};
 
-	/* Some calls do nothing but take the beginning of a block. */
+	/* Some calls only consume the start of a block. */
 	while (output.pos == 0 && (input->pos < input->size || decompressor->more)) {
 		size_t ret = ZSTD_decompressStream(decompressor->context, &output, input);
 

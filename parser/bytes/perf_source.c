@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define COPY_BYTES ((size_t)256 << 10)
-#define PIPE_BYTES (1 << 20) /* the most that users may ask for (fs.pipe-max-size) */
+#define PIPE_BYTES (1 << 20) /* the limit for users (fs.pipe-max-size) */
 
 void perf_source_init(struct perf_source *source, int fd, const char *name)
 {
@@ -21,7 +21,7 @@ void perf_source_init(struct perf_source *source, int fd, const char *name)
 	*source = (struct perf_source){.fd = fd, .spool_fd = -1, .name = name};
 	if (fstat(fd, &st) < 0)
 		return;
-	/* The writer waits for us less often, and we for it; where it is refused, both do. */
+	/* A larger pipe makes writer and reader wait less often. A refusal does no harm. */
 	if (S_ISFIFO(st.st_mode))
 		fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
 	if (S_ISREG(st.st_mode)) {
@@ -48,7 +48,7 @@ void perf_source_deinit(struct perf_source *source)
 	source->spool_fd = -1;
 }
 
-/* read(2) or pread(2), whatever the source can, restarted after signals. */
+/* read(2) or pread(2), depending on the source; restarted after signals. */
 static ssize_t read_once(const struct perf_source *source, uint64_t offset, void *buffer,
 			 size_t size_bytes)
 {
@@ -160,7 +160,7 @@ static int open_temporary(const char *directory)
 
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
 		return fd;
-	/* A file system without O_TMPFILE. */
+	/* The file system lacks O_TMPFILE. */
 	if (asprintf(&path, "%s/leakparse.XXXXXX", directory) < 0) {
 		path = NULL;
 		errno = ENOMEM;

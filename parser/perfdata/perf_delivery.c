@@ -93,7 +93,7 @@ static uint64_t lost_of(const struct perf_record *record)
 	return lost.lost;
 }
 
-/* Hands on a record of the kernel's that is no sample. */
+/* Delivers a kernel record that is not a sample. */
 static int deliver_other(struct perf_delivery *delivery, const struct perf_event *event,
 			 const struct perf_record *record)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The last step of reading: decodes the kernel's records, which come in time order, and hands them
- * to the consumer.
+ * The last step of reading: decodes the kernel's records, in time order, and hands them to the
+ * consumer.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_DELIVERY_H
 #define LEAKTOOLS_PARSER_PERF_DELIVERY_H
@@ -24,16 +24,16 @@ struct perf_delivery {
 	uint64_t aligned[PERF_MAX_RECORD_BYTES / sizeof(uint64_t)];
 };
 
-/* Hands on a record of the kernel's. Returns 0 or the callback's value. */
+/* Delivers a kernel record. Returns 0 or the callback's value. */
 int perf_delivery_record(struct perf_delivery *delivery, const struct perf_queued *queued);
 
-/* Counts what a LOST_SAMPLES record tells. */
+/* Adds the count of a LOST_SAMPLES record. */
 void perf_delivery_count_lost(struct perf_delivery *delivery, const struct perf_record *record);
 
 /*
- * The kernel counts a lost sample twice: in the ring's LOST record and in its event's counter, from
- * which the recorder makes LOST_SAMPLES. This hands on, after the last record, what the counters
- * know beyond the rings. Returns 0 or the callback's value.
+ * The kernel counts a lost sample twice: in the ring's LOST record, and in its event's counter,
+ * from which the recorder makes LOST_SAMPLES. Call this after the last record: it delivers what the
+ * counters have beyond the rings. Returns 0 or the callback's value.
  */
 int perf_delivery_lost_rest(struct perf_delivery *delivery);
 

@@ -16,7 +16,7 @@
 #define MAX_ATTRS	  65536u
 #define MAX_SECTION_BYTES ((uint64_t)256 << 20)
 
-/* A file that is being read; the parameters of perf_header_read(). */
+/* The parameters of perf_header_read(), and its state. */
 struct header_reader {
 	struct perf_source *source;
 	struct perf_events *events;
@@ -63,7 +63,7 @@ static int out_of_file(const struct header_reader *reader, const char *what, uin
 	return -EINVAL;
 }
 
-/* Reads a section into memory of its own. -ENODATA: it lies outside the file; not reported. */
+/* Reads a section into new memory. Returns -ENODATA if it lies outside the file (not reported). */
 static int load_section(const struct header_reader *reader, const struct perf_disk_section *section,
 			uint8_t **ret)
 {
@@ -98,7 +98,7 @@ static int read_attr(struct header_reader *reader, uint64_t offset)
 			       : err;
 	memcpy(&section, entry + attr_bytes, sizeof(section));
 	reader->id_bytes += section.size;
-	/* Sections do not overlap, so that all ids together fit the file. */
+	/* Sections do not overlap, so the file is large enough for all ids. */
 	err = reader->id_bytes > reader->source->size_bytes ? -ENODATA
 							    : load_section(reader, &section, &ids);
 	if (err == -ENODATA)
@@ -192,8 +192,8 @@ static size_t count_features(const struct header_reader *reader)
 }
 
 /*
- * Reads the table of all sections at @offset. Returns 1; 0 if there is none, or its sections do not
- * lie before @end; or a negative errno.
+ * Reads the table of sections at @offset. Returns 1; 0 if there is none or a section goes beyond
+ * @end; or a negative errno.
  */
 static int load_table(const struct header_reader *reader, uint64_t offset, uint64_t end,
 		      struct perf_disk_section *ret)
@@ -213,9 +213,9 @@ static int load_table(const struct header_reader *reader, uint64_t offset, uint6
 }
 
 /*
- * A file whose data.size is 0: killed recorders leave it, and so does one that had nothing to
- * record. Records at the place of the table look like none: their first 8 bytes hold the size in
- * the topmost, which makes an offset beyond all files.
+ * Reads the table of a file whose data.size is 0: its recorder was killed, or recorded nothing.
+ * Records in the place of the table cannot pass for one: the size is in the top bits of a record's
+ * first 8 bytes, so that they make an offset beyond all files.
  */
 static int load_early_table(const struct header_reader *reader, struct perf_header *header,
 			    struct perf_disk_section *ret)
@@ -235,8 +235,10 @@ static int load_early_table(const struct header_reader *reader, struct perf_head
 	return 1;
 }
 
-/* A file cut off before its table: leakrec's has a provisional one, without build-ids, before the
- * data. */
+/*
+ * Reads the table of a file that ends before its table. leakrec's files have a provisional one,
+ * without build-ids, before the data.
+ */
 static int load_earlier_table(struct header_reader *reader, const struct perf_header *header,
 			      struct perf_disk_section *ret)
 {
@@ -250,7 +252,7 @@ static int load_earlier_table(struct header_reader *reader, const struct perf_he
 	return load_table(reader, offset, offset, ret);
 }
 
-/* The table of sections stands behind the data; where it does not, one before it may do. */
+/* The table of sections follows the data. If it does not, there may be one before the data. */
 static int read_features(struct header_reader *reader, struct perf_header *header)
 {
 	struct perf_disk_section table[PERF_NR_FEATURES];
@@ -279,7 +281,7 @@ static int read_file_header(struct header_reader *reader, struct perf_header *he
 	size_t header_bytes = sizeof(*disk);
 	int err;
 
-	/* Before Linux 2.6.33 the header ended where the features begin. */
+	/* Before Linux 2.6.33 the header had no feature bits. */
 	if (disk->size == offsetof(struct perf_disk_header, features))
 		header_bytes = disk->size;
 	else if (disk->size != sizeof(*disk))

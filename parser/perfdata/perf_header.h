@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What stands before and behind the data of a perf.data file: the header, the attributes, and the
+ * Reads what precedes and follows the data of a perf.data file: the header, the attributes, and the
  * feature sections with formats and build-ids.
  *
- * A recorder that dies leaves data.size 0: the data then goes on to the end of the file, and perf's
- * feature sections were never written. leakrec writes the sections and a provisional table of them
- * before the data; that table is found and used.
+ * If the recorder died, data.size is 0: the data goes on to the end of the file, and perf has not
+ * written any feature sections. leakrec writes sections and a provisional table of them before the
+ * data; this reader finds and uses that table.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_HEADER_H
 #define LEAKTOOLS_PARSER_PERF_HEADER_H
@@ -14,20 +14,20 @@
 #include "parser/records/perf_formats.h"
 
 struct perf_header {
-	bool is_pipe;			     /* then the stream's records tell all that follows */
-	bool is_text;			     /* perf script's, perhaps: no recording */
-	uint8_t head[PERF_PIPE_HEADER_SIZE]; /* of a text: what was read of it */
+	bool is_pipe;			     /* records carry attributes and features */
+	bool is_text;			     /* may be the text of perf script */
+	uint8_t head[PERF_PIPE_HEADER_SIZE]; /* the bytes of a text that were read */
 	size_t head_bytes;
 	bool unfinished; /* data.size was 0 */
 	uint64_t data_offset;
-	uint64_t data_end; /* UINT64_MAX: where the source ends */
+	uint64_t data_end; /* UINT64_MAX: the end of the source */
 };
 
 /*
- * Reads the header of @source (a pipe that carries a file is spooled) and, of a file, its
- * attributes into @events and its formats into @formats, and gives its build-ids to @consumer.
- * Leaves @source at the first record. Returns 0, a callback's value, or a negative errno after
- * reporting it.
+ * Reads the header of @source (a pipe that carries a file is spooled). From a file it also reads
+ * the attributes into @events and the formats into @formats, and passes the build-ids to @consumer.
+ * Leaves @source at the first record. Returns 0, a callback's value, or a negative errno
+ * (reported).
  */
 int perf_header_read(struct perf_source *source, struct perf_events *events,
 		     struct perf_formats *formats, const struct perf_consumer *consumer,

@@ -19,13 +19,13 @@
 
 #define MAX_TRACING_DATA_BYTES ((uint32_t)256 << 20)
 #define AHEAD		       4    /* records */
-#define NOT_AHEAD	       4096 /* records: so long it stays as it is that it does not pay */
+#define NOT_AHEAD	       4096 /* records to skip before trying prefetch again */
 
 struct perf_input {
 	struct perf_source source;
 	struct perf_header header;
 	struct perf_chunks chunks;
-	/* What compressed records hold; records come from there while @in_compressed. */
+	/* The contents of compressed records, from which records come while @in_compressed. */
 	struct perf_decompressor decompressor;
 	struct perf_source decompressed_source;
 	struct perf_chunks decompressed;
@@ -38,12 +38,12 @@ struct perf_input {
 	struct perf_input_stats *stats;
 
 	bool events_checked;	 /* there is an event that the schema knows */
-	uint64_t progress_at;	 /* stats->records at which it is told of next */
-	uint32_t not_ahead;	 /* records for which nothing is fetched ahead */
-	struct perf_record last; /* that was due; its chunk is held, or is NULL: there was none */
+	uint64_t progress_at;	 /* stats->records at the next call of on_progress() */
+	uint32_t not_ahead;	 /* records left without prefetch */
+	struct perf_record last; /* the last one delivered; its chunk is held; NULL: none */
 };
 
-/* The names of the events that are there, for a file that has none of ours. */
+/* Lists the events' names, for a file that has none of ours. */
 static char *list_events(const struct perf_events *events)
 {
 	_cleanup_free_ char *list = NULL;
@@ -70,7 +70,7 @@ static char *list_events(const struct perf_events *events)
 	return steal_ptr(list);
 }
 
-/* Whether there is anything in it for us. */
+/* Reports a file without any of our events. Returns 0 or -ENODATA. */
 static int check_events(struct perf_input *input)
 {
 	_cleanup_free_ char *list = NULL;
@@ -105,8 +105,8 @@ static int check_events(struct perf_input *input)
 }
 
 /*
- * What is known of most blocks is in no cache any more: it is fetched some records ahead, in steps,
- * as each shows where the next is.
+ * The entries of most blocks are in no cache any more. They are prefetched some records ahead, in
+ * steps, as each step shows the address for the next.
  */
 static void fetch_ahead(struct perf_input *input)
 {
@@ -114,7 +114,7 @@ static void fetch_ahead(struct perf_input *input)
 	const struct block_prefetch *prefetch = input->consumer->block_prefetch;
 	uint64_t address;
 
-	/* Where a dump's unwinding begins; it fetches the rest as it goes. */
+	/* Unwinding of a dump begins here; the unwinder prefetches the rest. */
 	if (next && next->record.header.size > PERF_LARGE_BYTES)
 		perf_chunks_fetch(next->record.bytes, PERF_LARGE_BYTES);
 	if (!prefetch)
@@ -133,7 +133,7 @@ static void fetch_ahead(struct perf_input *input)
 	}
 }
 
-/* Whether it is the last record again: its thread was not twice at one place in one nanosecond. */
+/* True for a repeated record: a thread is not at one instruction twice in a nanosecond. */
 static bool is_repeated(const struct perf_input *input, const struct perf_queued *queued)
 {
 	const struct perf_record *last = &input->last, *record = &queued->record;
@@ -150,7 +150,7 @@ static void drop_last(struct perf_input *input)
 	input->last.chunk = NULL;
 }
 
-/* Hands on all that is due. */
+/* Delivers all records that are due. */
 static int deliver_due(struct perf_input *input)
 {
 	const struct perf_queued *queued;
@@ -174,8 +174,8 @@ static bool is_time(uint64_t time_ns)
 }
 
 /*
- * Queues the samples that follow the last one queued, in the file as in time, up to one that does
- * not. That is all but a few of a recording: nothing is asked of them but their time.
+ * Queues the samples that follow the last queued one both in the file and in time, up to the first
+ * that does not. Nearly all samples pass here, and only their time is read.
  */
 static void queue_followers(struct perf_input *input)
 {
@@ -207,7 +207,7 @@ static void queue_followers(struct perf_input *input)
 	input->stats->samples += nr;
 }
 
-/* Queues a sample behind the one before it, if it follows that; which event it is, is not asked. */
+/* Queues a sample that follows the one before. Does not look up its event. */
 static bool continue_queue(struct perf_input *input, const struct perf_record *record)
 {
 	uint64_t time_ns;
@@ -221,8 +221,7 @@ static bool continue_queue(struct perf_input *input, const struct perf_record *r
 	return true;
 }
 
-/* A record of the kernel's: queued by its time; delivered at once, as perf does, where it has none.
- */
+/* Queues a kernel record by its time. A record without one is delivered at once, as in perf. */
 static int queue_record(struct perf_input *input, const struct perf_record *record)
 {
 	struct perf_queued queued = {.record = *record};
@@ -253,7 +252,7 @@ static int handle_kernel_record(struct perf_input *input, const struct perf_reco
 	return queue_record(input, record);
 }
 
-/* HEADER_ATTR: the attribute, of attr.size bytes, and the ids. */
+/* HEADER_ATTR: the attribute, of attr.size bytes, then the ids. */
 static int handle_attr(struct perf_input *input, const struct perf_record *record)
 {
 	const uint8_t *attr = record->bytes + sizeof(record->header);
@@ -275,7 +274,9 @@ static int handle_attr(struct perf_input *input, const struct perf_record *recor
 	return err;
 }
 
-/* The payload of the size that the record says follows it. Returns as perf_chunks_payload(). */
+/*
+ * TRACING_DATA: the record has the size of the payload after it. Returns as perf_chunks_payload().
+ */
 static int handle_tracing_data(struct perf_input *input, const struct perf_record *record)
 {
 	_cleanup_free_ uint8_t *data = NULL;
@@ -325,7 +326,7 @@ static int handle_build_id(struct perf_input *input, const struct perf_record *r
 	return consumer->on_build_id(consumer->context, entry.path, entry.build_id, entry.size);
 }
 
-/* A record that the recorder made. */
+/* Handles a record of the recorder. */
 static int handle_user_record(struct perf_input *input, const struct perf_record *record)
 {
 	switch (record->header.type) {
@@ -366,13 +367,13 @@ static bool is_compressed(uint32_t type)
 	return type == PERF_USER_COMPRESSED || type == PERF_USER_COMPRESSED2;
 }
 
-/* The next record of the compressed ones. As perf_chunks_next(). */
+/* Gets the next record from compressed ones. Returns as perf_chunks_next(). */
 static int next_decompressed(struct perf_input *input, struct perf_record *ret)
 {
 	int err = perf_chunks_next(&input->decompressed, ret);
 	uint32_t type = err > 0 ? ret->header.type : 0;
 
-	/* What more follows a record would be part of the stream, too. Nobody writes that. */
+	/* A payload after a record would be in the stream, too. Nobody writes that. */
 	if (!is_compressed(type) && type != PERF_USER_TRACING_DATA && type != PERF_USER_AUXTRACE)
 		return err;
 	diag_error("%s: corrupted at offset %" PRIu64 ": a record of type %" PRIu32
@@ -381,7 +382,7 @@ static int next_decompressed(struct perf_input *input, struct perf_record *ret)
 	return -EINVAL;
 }
 
-/* The next record, of those that are compressed or of those that are not. As perf_chunks_next(). */
+/* Gets the next record, compressed or not. Returns as perf_chunks_next(). */
 static int next_record(struct perf_input *input, struct perf_record *ret)
 {
 	for (;;) {
@@ -402,7 +403,7 @@ static int next_record(struct perf_input *input, struct perf_record *ret)
 	}
 }
 
-/* Each so many records. */
+/* Records between two calls of on_progress(). */
 #define PROGRESS_RECORDS 16384
 
 static void tell_progress(struct perf_input *input)
@@ -428,7 +429,7 @@ static int read_records(struct perf_input *input)
 			return ret;
 		tell_progress(input);
 	}
-	/* What was read before a corrupted place is delivered all the same. */
+	/* What was read before a corruption is delivered. */
 	perf_order_finish(&input->order);
 	err = deliver_due(input);
 	if (!err)

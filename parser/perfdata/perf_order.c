@@ -104,8 +104,8 @@ static int grow_run(struct perf_run *run)
 }
 
 /*
- * The run that an entry of that time belongs to: of those that it does not come too late for, the
- * one that ends last. That is the one its CPU's records went to before. NULL: there is none.
+ * Chooses the run for an entry: of those that end before its time, the one that ends last. That is
+ * the run of its CPU. NULL: there is none.
  */
 static struct perf_run *choose_run(struct perf_order *order, uint64_t time_ns)
 {
@@ -143,7 +143,7 @@ static int push_to_run(struct perf_order *order, struct perf_run *run,
 	if (run->nr_ahead == 0) {
 		run->last_ns = entry->time_ns;
 		add_ahead(run, entry);
-		order->current = NULL; /* this may be the first now */
+		order->current = NULL; /* this run may come first now */
 		return 0;
 	}
 	if (run->nr == run->capacity && grow_run(run))
@@ -161,7 +161,10 @@ static int push_to_run(struct perf_order *order, struct perf_run *run,
 	return 0;
 }
 
-/* The first record of @span. Returns false if none is there: the file was changed meanwhile. */
+/*
+ * Reads the first record of @span. Returns false if it is malformed: the file was changed
+ * meanwhile.
+ */
 static inline bool read_first(const struct perf_order *order, const struct perf_run *run,
 			      const struct perf_span *span, struct perf_queued *ret)
 {
@@ -189,7 +192,7 @@ static void drop_span(struct perf_run *run)
 	run->nr--;
 }
 
-/* Keeps so many records ahead as can be, beside the one that was taken out last. */
+/* Fills the entries ahead, beside the last one taken out. */
 static void look_ahead(const struct perf_order *order, struct perf_run *run)
 {
 	while (run->nr > 0 && run->nr_ahead < PERF_ORDER_AHEAD - 1) {
@@ -205,7 +208,7 @@ static void look_ahead(const struct perf_order *order, struct perf_run *run)
 		run->ahead_ns = entry->time_ns;
 		perf_chunk_hold(span->chunk);
 		size_bytes = entry->record.header.size;
-		/* What waits is in no cache any more. */
+		/* Queued records are in no cache any more. */
 		perf_chunks_fetch_ahead(span->bytes, size_bytes);
 		span->bytes += size_bytes;
 		span->offset += size_bytes;
@@ -247,8 +250,8 @@ void perf_order_finish(struct perf_order *order)
 }
 
 /*
- * Fills the gap at the top: the sooner of its children moves up, and so on to the bottom, where
- * @last, which came from there, belongs most often.
+ * Fills the gap at the top: the earlier child moves up, down to the bottom, where @last came from
+ * and mostly belongs.
  */
 static void sift(struct perf_order_key *heap, size_t nr, struct perf_order_key last)
 {
@@ -290,8 +293,7 @@ static bool is_before_next(const struct perf_order *order, const struct perf_que
 	return entry->sequence < order->next_sequence;
 }
 
-/* Finds the run that has the first entry, if it is not in the heap, and what comes after that run.
- */
+/* Finds the run with the first entry, if that is not in the heap, and the entry after that run. */
 static void find_first(struct perf_order *order)
 {
 	const struct perf_queued *first = NULL;

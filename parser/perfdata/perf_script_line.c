@@ -18,7 +18,7 @@ static const char *skip_blanks(const char *text)
 	return text;
 }
 
-/* A decimal number of at most @max at *@text, which moves behind it. */
+/* Parses a decimal number of at most @max, and advances *@text. */
 static bool parse_decimal(const char **text, uint64_t max, uint64_t *ret)
 {
 	const char *p = *text;
@@ -60,7 +60,7 @@ static bool parse_char(const char **text, char c)
 	return true;
 }
 
-/* "11967.073719:": six digits, or with --ns nine. */
+/* Parses "11967.073719:": six digits, or nine with --ns. */
 static bool parse_time(const char **text, uint64_t *ret_ns)
 {
 	const char *fraction;
@@ -77,7 +77,7 @@ static bool parse_time(const char **text, uint64_t *ret_ns)
 	return parse_char(text, ':');
 }
 
-/* What follows the command's name: "4165/4170 [001] 11967.073719:". Returns what is behind it. */
+/* Parses "4165/4170 [001] 11967.073719:", which follows the command's name. Returns the rest. */
 static const char *parse_origin(const char *text, struct perf_script_event *ret)
 {
 	uint64_t id, cpu;
@@ -104,7 +104,7 @@ static const char *parse_origin(const char *text, struct perf_script_event *ret)
 	return parse_time(&text, &ret->time_ns) ? text : NULL;
 }
 
-/* "(7f40)" or "(7f40 <- 55b7)". */
+/* Parses "(7f40)" or "(7f40 <- 55b7)". */
 static const char *parse_addresses(const char *text, struct perf_script_event *ret)
 {
 	const char *p = text;
@@ -122,7 +122,7 @@ static const char *parse_addresses(const char *text, struct perf_script_event *r
 	return skip_blanks(p);
 }
 
-/* "  1 probe_libc:malloc: (7f40) bytes=32": perhaps a period, then group, name, and the rest. */
+/* Parses "1 probe_libc:malloc: (7f40) bytes=32": maybe a period, then group, name and the rest. */
 static void parse_tracepoint(char *text, struct perf_script_event *ret)
 {
 	char *end, *colon;
@@ -147,7 +147,7 @@ static void parse_tracepoint(char *text, struct perf_script_event *ret)
 	ret->rest = end + (p - end);
 }
 
-/* The first place where an origin can be read: in front of it stands the command's name. */
+/* Looks for the first position where an origin can be parsed. The command's name is before it. */
 bool perf_script_parse_event(char *line, struct perf_script_event *ret)
 {
 	char *comm = line + (skip_blanks(line) - line);
@@ -171,7 +171,7 @@ bool perf_script_parse_event(char *line, struct perf_script_event *ret)
 	return false;
 }
 
-/* "malloc+0x1a": the offset is cut off. */
+/* Parses "malloc+0x1a" and cuts off the offset. */
 static void parse_symbol(char *text, struct perf_script_frame *ret)
 {
 	char *plus = strrchr(text, '+');
@@ -201,7 +201,7 @@ bool perf_script_parse_frame(char *line, struct perf_script_frame *ret)
 	end = symbol + strlen(symbol);
 	while (end > symbol && isspace((unsigned char)end[-1]))
 		*--end = '\0';
-	/* A symbol may hold brackets; so may a path, but it has no blank in front of them. */
+	/* A symbol may contain brackets. So may a path, but without a blank before them. */
 	module = *symbol == '(' ? symbol : strstr(symbol, " (/");
 	if (!module)
 		module = strstr(symbol, " ([");

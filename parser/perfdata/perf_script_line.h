@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The lines of `perf script`'s text, taken apart where they lie:
+ * Parses lines of perf script's text in place:
  *
- *	emacs  4165/4170 [001] 11967.073719: probe_libc:malloc_ret: (7f40 <- 55b7)
- *arg1=0x55b7b0a5f2a0 98930 malloc+0x0 (/usr/lib/x86_64-linux-gnu/libc.so.6)
+ * emacs 4165/4170 [001] 11967.073719: probe_libc:malloc_ret: (7f40 <- 55b7) arg1=0x55b7b0a5f2a0
  *
- * Process and CPU may be missing, and names may hold anything. Nothing is assumed of a line.
+ * 98930 malloc+0x0 (/usr/lib/x86_64-linux-gnu/libc.so.6)
+ *
+ * Process and CPU may be missing, and names may hold anything. A line may be malformed.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_SCRIPT_LINE_H
 #define LEAKTOOLS_PARSER_PERF_SCRIPT_LINE_H
@@ -15,38 +16,38 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Strings are parts of the line, which was changed. */
+/* Strings point into the line, which is changed. */
 struct perf_script_event {
 	const char *comm;
-	pid_t pid; /* -1: the line does not say */
+	pid_t pid; /* -1: not in the line */
 	pid_t tid;
 	uint32_t cpu;
 	uint64_t time_ns;
 
-	const char *name; /* of a tracepoint, without its group; NULL: none */
-	bool has_address; /* of the probe, in brackets: only probes have it */
+	const char *name; /* a tracepoint's, without its group; NULL: none */
+	bool has_address; /* the probe's, in brackets: only probes have it */
 	uint64_t address;
 	uint64_t return_address; /* 0: none */
 
-	char *rest; /* a tracepoint's fields; of other records the text that follows their time */
+	char *rest; /* a tracepoint's fields; otherwise the text after the time */
 };
 
 struct perf_script_frame {
-	uint64_t address; /* in the module's file; of old perfs, and without a module, in memory */
+	uint64_t address;   /* in the module's file; in memory with old perfs or without a module */
 	const char *symbol; /* NULL: not known */
 	uint64_t symbol_offset;
 	const char *module; /* NULL: not known */
 	bool inlined;	    /* into the next frame */
 };
 
-/* Return whether @line, which ends with NUL, is one. */
+/* Parse @line, which ends with NUL. Return false if it is not such a line. */
 bool perf_script_parse_event(char *line, struct perf_script_event *ret);
 bool perf_script_parse_frame(char *line, struct perf_script_frame *ret);
 
-/* Takes the next "name=value" off *@fields; false: there is no more. */
+/* Parses the next "name=value" and advances *@fields. Returns false at the end. */
 bool perf_script_next_field(char **fields, const char **ret_name, const char **ret_value);
 
-/* "0x1f", "31", "-1". Returns false for anything else. */
+/* Parses "0x1f", "31" or "-1". Returns false for anything else. */
 bool perf_script_number(const char *text, uint64_t *ret);
 
 #endif

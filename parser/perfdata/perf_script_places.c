@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file's addresses: as many as a process can have, so that any offset fits. */
+/* Each file gets a range as large as a process's address space, so that any offset fits. */
 #define FILE_BITS   48
-#define MAX_FILES   32000 /* above them addresses are the kernel's */
+#define MAX_FILES   32000 /* addresses above are the kernel's */
 #define NR_KNOWN    16384 /* a power of two */
 #define COMM_SIZE   16
 #define MAX_NAMES   ((size_t)1 << 20)
-#define MAX_THREADS ((size_t)1 << 22) /* as many ids as Linux has */
+#define MAX_THREADS ((size_t)1 << 22) /* the number of ids that Linux has */
 #define MAX_MAPPED  ((size_t)1 << 20)
 
 struct text_thread {
@@ -28,13 +28,13 @@ struct text_file {
 	char path[];
 };
 
-/* That a process has a file mapped, or that a place was named. */
+/* Notes that a process has mapped a file, or that a position was named. */
 struct text_pair {
 	uint64_t key[2];
 	UT_hash_handle hh;
 };
 
-/* An address in memory, and what it is in the files' addresses. */
+/* An address in memory, and its counterpart in the files' ranges. */
 struct known_address {
 	uint64_t address, made_up; /* 0: the slot is empty */
 	pid_t pid;
@@ -46,7 +46,7 @@ struct perf_script_places {
 	struct text_file *files;
 	struct text_pair *mapped; /* process, file's start */
 	struct text_pair *named;  /* address */
-	pid_t first_pid;	  /* of all whose process is not known; 0: none yet */
+	pid_t first_pid;	  /* of all threads whose process is not known; 0: none yet */
 	bool guessed;
 	struct known_address known[NR_KNOWN];
 };
@@ -90,7 +90,9 @@ void perf_script_places_destroy(struct perf_script_places *places)
 	free(places);
 }
 
-/* Adds the pair, if it is new and there are not too many: *@ret_is_new. Returns 0 or -ENOMEM. */
+/*
+ * Adds the pair if it is new and there are not too many. Sets *@ret_is_new. Returns 0 or -ENOMEM.
+ */
 static int add_pair(struct text_pair **pairs, uint64_t a, uint64_t b, size_t max, bool *ret_is_new)
 {
 	const uint64_t key[2] = {a, b};
@@ -114,7 +116,7 @@ static int add_pair(struct text_pair **pairs, uint64_t a, uint64_t b, size_t max
 	return 0;
 }
 
-/* Makes the thread known, with the process -1. */
+/* Gets the thread. A new one has the process -1. */
 static int get_thread(struct perf_script_places *places, pid_t tid, struct text_thread **ret)
 {
 	struct text_thread *thread;
@@ -176,7 +178,7 @@ int perf_script_places_fork(struct perf_script_places *places, const struct perf
 	if (task->pid == task->ppid)
 		return 0;
 	perf_script_places_exec(places, task->pid);
-	/* What its parent has mapped, it has mapped. */
+	/* A child inherits its parent's mappings. */
 	HASH_ITER (hh, places->mapped, pair, next) {
 		bool is_new;
 
@@ -217,7 +219,7 @@ int perf_script_places_name(struct perf_script_places *places, pid_t tid, const 
 	return 0;
 }
 
-/* *@ret is NULL where there are too many. */
+/* *@ret is NULL if there are too many files. */
 static int get_file(struct perf_script_places *places, const char *path,
 		    const struct text_file **ret)
 {
@@ -271,7 +273,7 @@ int perf_script_places_frame(struct perf_script_places *places, pid_t pid,
 	const struct perf_consumer *consumer = places->consumer;
 	const struct text_file *file = NULL;
 	bool is_new;
-	/* "[vdso]", "[heap]" and the like are no files. */
+	/* "[vdso]", "[heap]" and the like are not files. */
 	int err = frame->module && frame->module[0] == '/' ? get_file(places, frame->module, &file)
 							   : 0;
 
@@ -296,7 +298,7 @@ static size_t slot_of(pid_t pid, uint64_t address)
 
 void perf_script_places_learn(struct perf_script_places *places, const struct perf_sample *sample)
 {
-	/* At a return the first frame is the caller's, at an entry the function's. */
+	/* At a return the first frame is the caller, at an entry the function. */
 	uint64_t address = probe_point_is_return(sample->event->point) ? sample->return_address
 								       : sample->probe_address;
 
@@ -310,7 +312,7 @@ void perf_script_places_learn(struct perf_script_places *places, const struct pe
 	};
 }
 
-/* As it is, where nothing is known of it. */
+/* Returns @address itself if it is unknown. */
 static uint64_t translate(const struct perf_script_places *places, pid_t pid, uint64_t address)
 {
 	const struct known_address *known = &places->known[slot_of(pid, address)];
@@ -327,7 +329,7 @@ static size_t insert(uint64_t *chain, size_t nr, size_t max, size_t at, uint64_t
 	return nr + 1;
 }
 
-/* The probed function's frame. */
+/* Makes the probed function's frame. */
 static int place_function(struct perf_script_places *places, const struct perf_sample *sample,
 			  uint64_t *ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What perf script's text leaves out, made up for: which process a thread belongs to, and addresses
- * for frames of which only file and offset are given.
+ * Substitutes for what perf script's text lacks: the process of a thread, and addresses for frames
+ * of which only file and offset are given.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_SCRIPT_PLACES_H
 #define LEAKTOOLS_PARSER_PERF_SCRIPT_PLACES_H
@@ -11,37 +11,40 @@
 
 struct perf_script_places;
 
-/* @consumer gets the mappings and the names. Returns 0 or -ENOMEM. */
+/* @consumer receives the mappings and the names. Returns 0 or -ENOMEM. */
 int perf_script_places_create(const struct perf_consumer *consumer,
 			      struct perf_script_places **ret);
 void perf_script_places_destroy(struct perf_script_places *places);
 
 /*
- * The process of thread @tid; @pid is what the line says, or -1. Where no line ever says it, all
- * threads that no process forked are one process. Returns 0 or -ENOMEM.
+ * Finds the process of thread @tid. @pid is what the line says, or -1. If no line ever says it, all
+ * threads that no process forked make one process. Returns 0 or -ENOMEM.
  */
 int perf_script_places_process(struct perf_script_places *places, pid_t pid, pid_t tid,
 			       pid_t *ret_pid);
-/* Whether that was so for threads that differ. */
+/* True if several threads became one process that way. */
 bool perf_script_places_guessed(const struct perf_script_places *places);
 int perf_script_places_fork(struct perf_script_places *places, const struct perf_task_record *task);
 void perf_script_places_exec(struct perf_script_places *places, pid_t pid);
 
-/* Whether @name is not what the thread was called last: @ret_is_new. Returns 0 or -ENOMEM. */
+/* Stores the thread's @name. *@ret_is_new: it differs from the last one. Returns 0 or -ENOMEM. */
 int perf_script_places_name(struct perf_script_places *places, pid_t tid, const char *name,
 			    bool *ret_is_new);
 
-/* An address for a frame, in a mapping that the consumer knows. Returns 0 or what it returned. */
+/*
+ * Makes an address for a frame, in a mapping that the consumer gets. Returns 0 or the consumer's
+ * value.
+ */
 int perf_script_places_frame(struct perf_script_places *places, pid_t pid,
 			     const struct perf_script_frame *frame, uint64_t *ret);
 
-/* Learns from a stack as perf printed it where in memory its first frame is. */
+/* Learns, from a stack as perf printed it, the address of its first frame in memory. */
 void perf_script_places_learn(struct perf_script_places *places, const struct perf_sample *sample);
 
 /*
- * Makes @sample's stack, which is @chain, whole: the probed function on top, and the caller, which
- * a stack at an entry lacks. Where the function is, no stack may have shown: then it is in a file
- * "/unknown". The number of frames, at most @max, goes to *@ret_nr. Returns as _frame().
+ * Completes @sample's stack, @chain: adds the probed function, and the caller, which a stack at an
+ * entry lacks. If no stack has shown where the function is, it is in a file "/unknown". The number
+ * of frames, at most @max, goes to *@ret_nr. Returns as _frame().
  */
 int perf_script_places_complete(struct perf_script_places *places, const struct perf_sample *sample,
 				uint64_t *chain, size_t max, size_t *ret_nr);

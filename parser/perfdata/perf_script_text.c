@@ -13,11 +13,11 @@
 #include <string.h>
 
 #define BUFFER_BYTES	 ((size_t)256 << 10)
-#define MAX_LINE_BYTES	 ((size_t)64 << 10) /* what is longer is no line of ours */
+#define MAX_LINE_BYTES	 ((size_t)64 << 10) /* a longer line is not one of ours */
 #define MAX_FIELDS	 16
 #define NR_POINTS	 5
 #define MAX_SCHEMAS	 64
-#define LINES_TO_BE_SURE 10000 /* without an event: this is something else */
+#define LINES_TO_BE_SURE 10000 /* without an event: it is another kind of text */
 
 struct text_field {
 	const char *name;
@@ -38,7 +38,7 @@ struct text_reader {
 	uint64_t chain[STACK_MAX_FRAMES];
 	size_t nr_chain;
 	bool is_return;
-	struct perf_sample last; /* the probe's sample before; event: NULL if there was none */
+	struct perf_sample last; /* the previous probe's sample; event NULL: none */
 
 	uint64_t last_ns;
 	uint64_t sequence;
@@ -46,7 +46,7 @@ struct text_reader {
 	bool incomplete_warned;
 
 	size_t filled, next;
-	bool ended, skipping; /* the rest of a line that is too long */
+	bool ended, skipping; /* @skipping: the rest of a line that is too long */
 	char buffer[BUFFER_BYTES + 1];
 };
 
@@ -76,7 +76,9 @@ static int fill(struct text_reader *reader)
 	return 0;
 }
 
-/* The next line, without its end. Returns 1; 0 at the end; or a negative errno, reported. */
+/*
+ * Gets the next line, without its newline. Returns 1; 0 at the end; or a negative errno (reported).
+ */
 static int next_line(struct text_reader *reader, char **ret)
 {
 	for (;;) {
@@ -101,7 +103,7 @@ static int next_line(struct text_reader *reader, char **ret)
 		reader->skipping = too_long;
 		if (skipped || too_long)
 			continue;
-		/* As Windows ends lines. */
+		/* A Windows line end. */
 		if (end > line && end[-1] == '\r')
 			end--;
 		*end = '\0';
@@ -130,7 +132,7 @@ static bool read_field(const struct text_field *fields, size_t nr, const char *n
 	return field;
 }
 
-/* The arguments by the schema's names, by perf probe's numbers, or by their place. */
+/* Finds the arguments by the schema's names, by perf probe's numbers, or by their order. */
 static bool read_args(const struct text_field *fields, size_t nr, const struct probe_schema *schema,
 		      uint64_t *ret_args, uint32_t *ret_found)
 {
@@ -155,7 +157,7 @@ static bool read_args(const struct text_field *fields, size_t nr, const struct p
 	return true;
 }
 
-/* Whether there are the arguments without which an event says nothing. */
+/* True if the arguments suffice. */
 static bool has_needed(const struct probe_schema *schema, uint32_t found)
 {
 	const int needed[] = {schema->size_arg, schema->count_arg,
@@ -223,7 +225,7 @@ static size_t split_fields(char *text, struct text_field *fields)
 	return nr;
 }
 
-/* A thread may free NULL twice in a microsecond, at one place. */
+/* A thread may free NULL twice in a microsecond at one instruction. */
 static bool frees_null(const struct perf_sample *sample)
 {
 	const struct probe_schema *schema = sample->event->schema;
@@ -231,7 +233,7 @@ static bool frees_null(const struct perf_sample *sample)
 	return schema->effect == HEAP_RELEASE && sample->args[schema->block_arg] == 0;
 }
 
-/* Whether @sample is the one before it again (perf_input.h). */
+/* True if @sample repeats the one before (perf_input.h). */
 static bool is_repeated(const struct perf_sample *sample, const struct perf_sample *last)
 {
 	return !frees_null(sample) && sample->event == last->event &&
@@ -243,7 +245,7 @@ static bool is_repeated(const struct perf_sample *sample, const struct perf_samp
 	       memcmp(sample->args, last->args, sizeof(sample->args)) == 0;
 }
 
-/* An event of a tracepoint that is none of ours, or lacks what it must have, is passed over. */
+/* Begins a probe's sample. Other tracepoints, and probes that lack an argument, are skipped. */
 static void begin_probe(struct text_reader *reader, const struct perf_script_event *event)
 {
 	struct perf_sample *sample = &reader->sample;
@@ -284,7 +286,7 @@ static void begin_probe(struct text_reader *reader, const struct perf_script_eve
 	reader->has_sample = true;
 }
 
-/* "pid=4171 comm=emacs clone_flags=3d0f00 ...": the flags are hexadecimal. */
+/* Parses "pid=4171 comm=emacs clone_flags=3d0f00 ...". The flags are hexadecimal. */
 static void begin_newtask(struct text_reader *reader, const struct perf_script_event *event)
 {
 	const char *pid = strstr(event->rest, "pid="), *flags = strstr(event->rest, "clone_flags=");
@@ -297,7 +299,7 @@ static void begin_newtask(struct text_reader *reader, const struct perf_script_e
 	reader->has_sample = true;
 }
 
-/* The event is complete: with its last frame, the next event, or the text. */
+/* Delivers the event, which ends with its last frame, the next event or the text. */
 static int deliver_sample(struct text_reader *reader)
 {
 	struct perf_sample *sample = &reader->sample;
@@ -321,7 +323,7 @@ static int deliver_sample(struct text_reader *reader)
 	return consumer->on_sample ? consumer->on_sample(consumer->context, sample) : 0;
 }
 
-/* "(8001:8002):(8000:8000)": process and thread, of the child and of its parent. */
+/* Parses "(8001:8002):(8000:8000)": process and thread of the child and of its parent. */
 static int handle_task(struct text_reader *reader, const struct perf_origin *origin,
 		       const char *text, bool is_fork)
 {
@@ -340,7 +342,7 @@ static int handle_task(struct text_reader *reader, const struct perf_origin *ori
 	return consumer->on_exit ? consumer->on_exit(consumer->context, &task) : 0;
 }
 
-/* " exec: sh:8000/8000", with a name that may hold anything. */
+/* Parses " exec: sh:8000/8000". The name may hold anything. */
 static int handle_comm(struct text_reader *reader, const struct perf_origin *origin, char *text)
 {
 	const struct perf_consumer *consumer = reader->consumer;
@@ -376,7 +378,7 @@ static int handle_lost(struct text_reader *reader, const struct perf_origin *ori
 	return consumer->on_lost(consumer->context, &record);
 }
 
-/* perf script --show-task-events, --show-lost-events: "PERF_RECORD_FORK(8001:...". */
+/* Parses "PERF_RECORD_FORK(8001:..." of --show-task-events and --show-lost-events. */
 static int handle_record(struct text_reader *reader, const struct perf_origin *origin, char *text)
 {
 	static const char prefix[] = "PERF_RECORD_";
@@ -459,7 +461,7 @@ static int handle_line(struct text_reader *reader, char *line)
 	bool blank = line[strspn(line, " \t\r")] == '\0';
 
 	reader->stats->records++;
-	if (blank || *line == '#') /* perf's header, if it was asked for */
+	if (blank || *line == '#') /* perf's optional header */
 		return 0;
 	if (perf_script_parse_event(line, &event))
 		return handle_event(reader, &event);

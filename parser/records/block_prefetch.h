@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The reader's hint to the heap tracker that a probe's sample about a block will come soon, so that
- * what is known of the block can be fetched into the CPU's cache. It changes no state and may come
- * without a lock; leaving it out changes nothing but the speed.
+ * Lets the reader tell the heap tracker which block the next samples are about, so that the tracker
+ * can prefetch the block's entry into the CPU's cache. A hint changes no state and needs no lock.
+ * Without hints only the speed differs.
  */
 #ifndef LEAKTOOLS_PARSER_BLOCK_PREFETCH_H
 #define LEAKTOOLS_PARSER_BLOCK_PREFETCH_H
@@ -13,8 +13,8 @@
 struct block_prefetch {
 	const void *context;
 	/*
-	 * Called twice for the block at @address, the second time with @sooner. Returns whether it
-	 * is worth the time.
+	 * Hints at the block at @address: once early and once, with @sooner, shortly before its
+	 * sample. Returns whether hints are worth their time.
 	 */
 	bool (*fetch)(const void *context, uint64_t address, bool sooner);
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the reader of perf.data hands on: records decoded to host structs, in time order. Pointers
- * in them are valid during the callback only.
+ * The interface of the reader of perf.data: records decoded to host structs, in time order.
+ * Pointers in them are valid only during the callback.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 #define LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
@@ -16,39 +16,40 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* An event of the file: an attr with the tracepoint format that its config names. */
+/* An event of the file: an attribute, with the tracepoint format that its config names. */
 struct perf_event_desc {
 	struct perf_event_attr attr;
-	const char *system; /* "probe_libc"; NULL if the event is no tracepoint */
+	const char *system; /* "probe_libc"; NULL: not a tracepoint */
 	const char *name;   /* "malloc_ret" */
 
-	/* Set if it is a probe of the schema's (probe_events.h). */
+	/* Set for a probe of the schema (probe_events.h). */
 	const struct probe_schema *schema;
 	enum probe_point point;
-	/* Set if it is an end of a system call of that table's. */
+	/* Set for the entry or the exit of a system call of that table. */
 	const struct syscall_schema *syscall;
 	bool is_syscall_exit;
 	bool is_newtask;    /* task:task_newtask */
-	bool is_mark;	    /* leakrec:mark, or the program's own */
-	bool is_probe_mark; /* the latter: LEAK_MARK() */
-	bool is_doubt;	    /* leakrec:doubt: read as a mark, and none */
+	bool is_mark;	    /* leakrec:mark or LEAK_MARK() */
+	bool is_probe_mark; /* LEAK_MARK() */
+	bool is_doubt;	    /* leakrec:doubt: read like a mark, but it is none */
 };
 
-/* True if it tells of an allocation, a release or the like. */
+/* True for an allocation, a release or the like. */
 static inline bool perf_event_is_operation(const struct perf_event_desc *desc)
 {
 	return desc->schema || desc->syscall;
 }
 
-/* Where and when a record was made; fields that the file lacks are 0 (pid, tid: -1). */
+/* Where and when a record was made. Fields that the file lacks are 0 (pid, tid: -1). */
 struct perf_origin {
 	uint64_t time_ns;
-	uint64_t sequence; /* 1, 2, ...: the operation's number; others have the last one's */
+	uint64_t
+		sequence; /* 1, 2, ...: the operation's number; other records have the last one's */
 	pid_t pid, tid;
 	uint32_t cpu;
 };
 
-#define PERF_MAX_ARGS SYSCALL_MAX_ARGS /* probed functions have less */
+#define PERF_MAX_ARGS SYSCALL_MAX_ARGS /* probed functions have fewer */
 
 struct perf_sample {
 	struct perf_origin origin;
@@ -57,20 +58,20 @@ struct perf_sample {
 
 	const uint64_t *callchain; /* user addresses only, context markers removed */
 	size_t nr_callchain;
-	bool whole_chain; /* the probed function and its caller are in it, on top */
+	bool whole_chain; /* it begins with the probed function and its caller */
 	bool has_dump;
 	struct stack_dump dump;
 
 	/*
-	 * Decoded by the event's format, where @event->schema is set; or @event->syscall: @args at
-	 * the entry, @ret, @caller and @inside at the return.
+	 * Decoded by the event's format if @event->schema is set. For @event->syscall: @args at the
+	 * entry; @ret, @caller and @inside at the exit.
 	 */
 	uint64_t args[PERF_MAX_ARGS]; /* PROBE_ENTRY, _CALL; PROBE_STORE: args[block_arg] */
 	uint64_t ret;		      /* PROBE_RETURN, _CALL, _EXIT: the value */
 	uint64_t block;		      /* PROBE_STORE, HEAP_ALLOC_TO_PTR's _CALL: the new block */
 	uint64_t caller;	      /* PROBE_ENTRY, _CALL: the return address; 0: not recorded */
-	uint64_t probe_address;	      /* __probe_ip, or __probe_func; PROBE_EXIT: of the entry */
-	uint64_t return_address;      /* PROBE_RETURN, _CALL: __probe_ret_ip; PROBE_EXIT, too */
+	uint64_t probe_address;	 /* __probe_ip or __probe_func; PROBE_EXIT: that of the entry */
+	uint64_t return_address; /* PROBE_RETURN, _CALL: __probe_ret_ip; also PROBE_EXIT */
 
 	uint64_t inside; /* a probed function that the thread is in; 0: not known */
 
@@ -78,8 +79,8 @@ struct perf_sample {
 	pid_t newtask_pid; /* the new task's tid */
 	uint64_t newtask_clone_flags;
 
-	uint64_t mark_number;		  /* event->is_mark; 0 if it is a probe's */
-	char mark_text[PROBE_TEXT_BYTES]; /* event->is_probe_mark: what it is called */
+	uint64_t mark_number;		  /* event->is_mark; 0 for LEAK_MARK() */
+	char mark_text[PROBE_TEXT_BYTES]; /* event->is_probe_mark: its name */
 };
 
 struct perf_mmap_record {
@@ -103,7 +104,7 @@ struct perf_comm_record {
 
 struct perf_lost_record { /* LOST, LOST_SAMPLES */
 	struct perf_origin origin;
-	/* An event of the ring; NULL: of which ring, and when, is not known (LOST_SAMPLES). */
+	/* An event of the ring. NULL: neither the ring nor the time is known (LOST_SAMPLES). */
 	const struct perf_event_desc *event;
 	uint64_t lost;
 };
@@ -112,13 +113,13 @@ struct block_prefetch;
 
 /*
  * The consumer of a recording. Any callback may be NULL. A callback that returns non-zero ends the
- * reading, which then returns that value.
+ * reading, which returns that value.
  */
 struct perf_consumer {
 	void *context;
-	/* Gets the calls that events of resources tell of; NULL: those are not wanted. */
+	/* Receives the calls of resources that the recording has. NULL: they are ignored. */
 	struct resource_schemas *resources;
-	/* No callback: the heap tracker's (block_prefetch.h), or NULL. */
+	/* The heap tracker's (block_prefetch.h), or NULL. This is not a callback for events. */
 	const struct block_prefetch *block_prefetch;
 
 	int (*on_sample)(void *context, const struct perf_sample *sample);
@@ -128,9 +129,9 @@ struct perf_consumer {
 	int (*on_comm)(void *context, const struct perf_comm_record *record);
 	int (*on_lost)(void *context, const struct perf_lost_record *record);
 	int (*on_build_id)(void *context, const char *path, const uint8_t *build_id, uint8_t size);
-	/* Of a file, now and then: it is read up to byte @done of @total. */
+	/* Called now and then while reading a file: @done of @total bytes are read. */
 	void (*on_progress)(void *context, uint64_t done, uint64_t total);
-	/* What the recording itself calls a place in a file. */
+	/* The recording's own name for a position in a file. */
 	int (*on_name)(void *context, const char *path, uint64_t file_offset, const char *function,
 		       uint64_t function_offset);
 };

@@ -71,7 +71,7 @@ static int add_ids(struct perf_events *events, struct perf_event *event, const u
 	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
 	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 
-/* Samples begin with these fields, as far as they have them. */
+/* Samples begin with these fields, if they have them. */
 static void plan_sample(struct perf_event *event)
 {
 	uint64_t sample_type = event->desc.attr.sample_type;
@@ -97,7 +97,7 @@ static void plan_sample(struct perf_event *event)
 	event->sample_words_bytes = offset;
 }
 
-/* The other records end with these. */
+/* Other records end with these fields. */
 static void plan_trailer(struct perf_event *event)
 {
 	uint64_t sample_type = event->desc.attr.sample_type;
@@ -152,7 +152,7 @@ int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr
 	plan_sample(event);
 	plan_trailer(event);
 	added = events->events[events->nr++] = steal_ptr(event);
-	/* As perf: all attributes agree on where the id stands, so the first one's says it. */
+	/* As in perf, all attributes agree on the position of the id, so the first one's counts. */
 	if (events->nr > 1)
 		events->sample_id = events->events[0]->sample.id;
 	if (events->nr == 1)
@@ -203,7 +203,7 @@ void perf_event_plan_fields(struct perf_event *event)
 	}
 }
 
-/* Reads the 8 bytes at one of @event's places in a record. */
+/* Reads the 8 bytes at one of @event's positions in a record. */
 static bool read_place(const struct perf_record *record, uint16_t in_sample, uint16_t in_trailer,
 		       uint64_t *ret)
 {
@@ -217,7 +217,7 @@ static bool read_place(const struct perf_record *record, uint16_t in_sample, uin
 	return true;
 }
 
-/* Of a record that is no sample, or of an unknown event. */
+/* Finds the event of a record that is not a sample, or whose event is unknown. */
 struct perf_event *perf_events_find_slowly(const struct perf_events *events,
 					   const struct perf_record *record)
 {
@@ -236,7 +236,7 @@ struct perf_event *perf_events_find_slowly(const struct perf_events *events,
 	found = perf_events_slot(events, id);
 	if (found->event)
 		return found->event;
-	/* Records that the recorder made up have the id 0. */
+	/* Synthesized records have the id 0. */
 	return is_sample && id != 0 ? NULL : first;
 }
 

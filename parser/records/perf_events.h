@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The events of a recording: its attributes, which of them a record belongs to (by id), and where
- * the fields that say so stand in a record.
+ * The events of a recording: its attributes, the ids by which records belong to them, and the
+ * positions of the fields in a record that say so.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_EVENTS_H
 #define LEAKTOOLS_PARSER_PERF_EVENTS_H
@@ -10,7 +10,7 @@
 #include "parser/records/perf_event_types.h"
 #include "common/hash.h"
 
-/* Where a value stands in a sample's raw data; size_bytes 0: nowhere. */
+/* The position of a value in a sample's raw data; size_bytes 0: none. */
 struct perf_field {
 	uint32_t offset;
 	uint8_t size_bytes;
@@ -28,18 +28,18 @@ struct perf_event_fields {
 	struct perf_field newtask_pid;
 	struct perf_field newtask_clone_flags;
 	struct perf_field mark_number;
-	struct perf_field mark_text; /* its place in the raw data, and its bytes << 16 */
+	struct perf_field mark_text; /* its offset in the raw data, and its size << 16 */
 };
 
 /*
- * Where the fields of 8 bytes stand that say what a record is: in samples their distance from the
- * record's start, in trailers from its end; 0: there is none.
+ * The positions of the 8-byte fields that say what a record is. In samples they are distances from
+ * the record's start, in trailers from its end; 0: none.
  */
 struct perf_id_places {
 	uint16_t id, time, tid, cpu;
 };
 
-/* A value of the raw data, and where in struct perf_sample it goes. */
+/* A value of the raw data, and its destination in struct perf_sample. */
 struct perf_field_copy {
 	struct perf_field field;
 	uint16_t to;
@@ -51,21 +51,21 @@ struct perf_event {
 	struct perf_event_desc desc;
 	struct perf_event_fields fields;
 	bool bound;	      /* its format was found and read (perf_formats_bind()) */
-	size_t trailer_bytes; /* of the records other than samples */
+	size_t trailer_bytes; /* of records other than samples */
 
 	struct perf_id_places sample, trailer;
-	uint16_t sample_ip;	     /* as those in @sample */
-	uint16_t sample_words_bytes; /* the header, and the fields that have 8 bytes each */
+	uint16_t sample_ip;	     /* positions as in @sample */
+	uint16_t sample_words_bytes; /* the header and the 8-byte fields */
 
-	/* Of the fields, those that there are. */
+	/* The fields that exist. */
 	struct perf_field_copy copies[PERF_EVENT_MAX_COPIES];
 	uint32_t nr_copies;
 	uint32_t raw_bytes_needed;
 	bool is_plain;		 /* an operation, whose samples end with the raw data */
-	struct perf_field block; /* of 8 bytes, or none: the block that a sample is about */
+	struct perf_field block; /* the block of a sample: 8 bytes, or none */
 };
 
-/* A slot of a table with linear probing. */
+/* A slot of a hash table with linear probing. */
 struct perf_event_id {
 	uint64_t id;
 	struct perf_event *event; /* NULL: the slot is empty */
@@ -74,20 +74,20 @@ struct perf_event_id {
 struct perf_events {
 	struct perf_event **events;
 	size_t nr;
-	/* Where samples have the id that tells their events apart; 0: nowhere, or it needs not. */
+	/* Position of the id in samples; 0: none, or not needed. */
 	uint16_t sample_id;
-	uint16_t sample_time; /* where all samples have their time; 0: nowhere, or it differs */
+	uint16_t sample_time; /* position of the time in all samples; 0: none, or it differs */
 	struct perf_event_id *by_id;
-	size_t nr_ids, nr_slots; /* a power of two, at most half of them in use; or 0 */
+	size_t nr_ids, nr_slots; /* @nr_slots is a power of two, at most half in use; or 0 */
 	uint64_t seed;		 /* of their hash */
 };
 
 void perf_events_deinit(struct perf_events *events);
 
 /*
- * Adds the event that the @attr_bytes at @attr describe: of any version, older ones are filled up
- * with zeros. @ids, @nr_ids of them, may be misaligned. Returns 0, -ENOMEM, or -EINVAL where the
- * attribute makes no sense (not reported).
+ * Adds the event that the @attr_bytes at @attr describe. Attributes of older versions are filled up
+ * with zeros. @ids, @nr_ids of them, may be misaligned. Returns 0, -ENOMEM, or -EINVAL for a
+ * malformed attribute (not reported).
  */
 int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr_bytes,
 		    const uint8_t *ids, size_t nr_ids);
@@ -95,7 +95,7 @@ int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr
 struct perf_event *perf_events_find_slowly(const struct perf_events *events,
 					   const struct perf_record *record);
 
-/* The slot of @id, or the empty one where it would go. */
+/* The slot of @id, or the empty slot where it belongs. */
 static inline struct perf_event_id *perf_events_slot(const struct perf_events *events, uint64_t id)
 {
 	size_t mask = events->nr_slots - 1;
@@ -106,7 +106,7 @@ static inline struct perf_event_id *perf_events_slot(const struct perf_events *e
 	return &events->by_id[at];
 }
 
-/* Reads the 8 bytes at a @place of a sample. Returns false if there is none. */
+/* Reads the 8 bytes at @place of a sample. Returns false if it is too short. */
 static inline bool perf_sample_word(const struct perf_record *record, uint16_t place, uint64_t *ret)
 {
 	if (place == 0 || place + sizeof(*ret) > record->header.size)
@@ -115,7 +115,7 @@ static inline bool perf_sample_word(const struct perf_record *record, uint16_t p
 	return true;
 }
 
-/* The event that a record of the kernel's belongs to, or NULL. */
+/* Finds the event of a kernel record. NULL: unknown. */
 static inline struct perf_event *perf_events_find(const struct perf_events *events,
 						  const struct perf_record *record)
 {
@@ -128,10 +128,10 @@ static inline struct perf_event *perf_events_find(const struct perf_events *even
 	return event ? event : perf_events_find_slowly(events, record);
 }
 
-/* @event's fields are known: prepares reading them. */
+/* Prepares the reading of @event's fields, which are known now. */
 void perf_event_plan_fields(struct perf_event *event);
 
-/* A record's time by @event's sample type; 0: it has none. */
+/* The time of a record by @event's sample type; 0: it has none. */
 uint64_t perf_event_trailer_time(const struct perf_event *event, const struct perf_record *record);
 
 static inline uint64_t perf_event_record_time(const struct perf_event *event,
@@ -144,7 +144,7 @@ static inline uint64_t perf_event_record_time(const struct perf_event *event,
 	return perf_sample_word(record, event->sample.time, &time_ns) ? time_ns : 0;
 }
 
-/* Fills all but the sequence number from the trailer of a record that is no sample. */
+/* Reads all but the sequence number from the trailer of a record that is not a sample. */
 void perf_event_read_trailer(const struct perf_event *event, const struct perf_record *record,
 			     struct perf_origin *ret);
 

@@ -22,8 +22,7 @@ int perf_formats_create(struct resource_schemas *resources, struct perf_formats 
 
 	if (!formats)
 		return -ENOMEM;
-	/* What a file may do wrong is for us to say, not for the library, which would say it often.
-	 */
+	/* We report a file's errors ourselves; the library would repeat them. */
 	tep_set_loglevel(TEP_LOG_NONE);
 	formats->tep = tep_alloc();
 	if (!formats->tep)
@@ -68,7 +67,7 @@ static bool find_field(struct tep_event *event, const char *name, struct perf_fi
 	return convert_field(tep_find_field(event, name), ret);
 }
 
-/* perf probe names an argument given without a name by its place: "arg1". */
+/* perf probe numbers arguments that were given without a name: "arg1". */
 static bool find_numbered_field(struct tep_event *event, int index, struct perf_field *ret)
 {
 	char name[] = "arg0";
@@ -83,7 +82,7 @@ static bool is_own_field(const struct tep_format_field *field)
 	       strcmp(field->name, PROBE_FIELD_CALLER) == 0;
 }
 
-/* The fields that the user's probe definition named as it liked, if there are @nr of them. */
+/* Finds the fields of a user's own probe definition, in order, if there are @nr. */
 static bool find_fields_by_place(struct tep_event *event, int nr, struct perf_field *ret)
 {
 	const struct tep_format_field *field;
@@ -112,7 +111,7 @@ static void find_args(struct tep_event *event, const struct probe_schema *schema
 		memcpy(ret, by_place, sizeof(by_place[0]) * (size_t)schema->nr_args);
 }
 
-/* The same of what tells whose call ends. */
+/* As missing_field(), for the fields that identify the call that ends. */
 static const char *missing_exit_field(const struct perf_event_fields *fields)
 {
 	if (!fields->return_address.size_bytes)
@@ -120,7 +119,7 @@ static const char *missing_exit_field(const struct perf_event_fields *fields)
 	return fields->args[0].size_bytes ? NULL : PROBE_FIELD_FROM_ENTRY;
 }
 
-/* The field without which an event says nothing about the heap, if the event lacks it. */
+/* The name of a field without which the event is useless, if the event lacks one. */
 static const char *missing_field(const struct probe_schema *schema, enum probe_point point,
 				 const struct perf_event_fields *fields)
 {
@@ -143,7 +142,10 @@ static const char *missing_field(const struct probe_schema *schema, enum probe_p
 	return NULL;
 }
 
-/* All but the return value. args[0] is what takes one from the exit to the probe of the entry. */
+/*
+ * Finds all fields but the return value. args[0] is the distance from the exit to the entry's
+ * probe.
+ */
 static void find_exit_fields(struct tep_event *format, struct perf_event_fields *fields)
 {
 	find_field(format, PROBE_FIELD_CALLER, &fields->return_address);
@@ -175,7 +177,7 @@ static void find_fields(struct tep_event *format, const struct probe_schema *sch
 			find_field(format, schema->arg_names[schema->block_arg],
 				   &fields->args[schema->block_arg]);
 		break;
-	case PROBE_CALL: /* only our own recordings have it: the fields have our names */
+	case PROBE_CALL: /* only our recordings have it, so the fields have our names */
 		if (find_field(format, "__probe_ret_ip", &fields->return_address))
 			fields->caller = fields->return_address;
 		for (int i = 0; i < schema->nr_args; i++)
@@ -186,7 +188,7 @@ static void find_fields(struct tep_event *format, const struct probe_schema *sch
 	}
 }
 
-/* An ordinary probe, none of a return. */
+/* True for an ordinary probe: not a return probe. */
 static bool is_probe_at(enum probe_point point)
 {
 	return !probe_point_is_return(point) || point == PROBE_EXIT;
@@ -201,7 +203,7 @@ static void bind_probe(struct tep_event *format, const char *name, struct perf_e
 
 	if (probe_schema_parse_event(format->name, &schema, &point))
 		return;
-	/* An event that only has an allocator's name is none of ours. */
+	/* An event with an allocator's name that is not a probe. */
 	if (!find_field(format, is_probe_at(point) ? "__probe_ip" : "__probe_func",
 			&fields->probe_address))
 		return;
@@ -216,7 +218,7 @@ static void bind_probe(struct tep_event *format, const char *name, struct perf_e
 	event->desc.point = point;
 }
 
-/* The field of a resource's return value, whose name says what of it means failure. */
+/* Finds the field of a resource's return value. Its name says which values mean failure. */
 static bool find_return_field(struct tep_event *format, struct resource_call *call,
 			      struct perf_field *ret)
 {
@@ -228,7 +230,7 @@ static bool find_return_field(struct tep_event *format, struct resource_call *ca
 	return false;
 }
 
-/* What an event of a resource carries; false: too little to be of use. */
+/* Finds the fields of a resource's event. Returns false if they do not suffice. */
 static bool find_resource_fields(struct tep_event *format, enum resource_stage stage,
 				 struct resource_call *call, struct perf_event_fields *fields)
 {
@@ -254,7 +256,7 @@ static bool find_resource_fields(struct tep_event *format, enum resource_stage s
 	       (stage == RESOURCE_ENTRY || fields->args[0].size_bytes);
 }
 
-/* An event of leakprobe's or leakrec's about a resource (common/schema/resource_schema.h). */
+/* An event of a resource, by leakprobe or leakrec (common/schema/resource_schema.h). */
 static void bind_resource(const struct perf_formats *formats, struct tep_event *format,
 			  const char *name, struct perf_event *event)
 {
@@ -281,7 +283,7 @@ static void bind_resource(const struct perf_formats *formats, struct tep_event *
 							    : PROBE_ENTRY;
 }
 
-/* Either end of a system call: the kernel's own tracepoints, or what leakrec's programs write. */
+/* Entry or exit of a system call: the kernel's tracepoints, or what leakrec's programs write. */
 static void bind_syscall(struct tep_event *format, const char *name, struct perf_event *event)
 {
 	struct perf_event_fields *fields = &event->fields;

@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* Linux 6.8 and 6.18 (uapi/linux/perf_event.h); older headers lack them. */
+/* Linux 6.8 and 6.18 (uapi/linux/perf_event.h). Older headers lack them. */
 #define BRANCH_HW_INDEX	 (1ULL << 17)
 #define BRANCH_COUNTERS	 (1ULL << 19)
 #define FORMAT_LOST	 (1ULL << 4)
 #define BRANCH_ENTRY_U64 3 /* struct perf_branch_entry */
 
-/* The words of a sample that are not decoded yet. */
+/* The words of a sample that are still to be decoded. */
 struct cursor {
 	uint64_t *words;
 	size_t left;
@@ -48,8 +48,8 @@ static bool skip_read(struct cursor *cursor, uint64_t read_format)
 }
 
 /*
- * Whether there is the user's mark and no other, as in nearly all chains. The marks are negative
- * numbers, as user addresses are on no machine, but what is no frame pointer may point to any.
+ * True if the chain has only the user's marker, as nearly all do. Markers are negative numbers. No
+ * machine has user addresses there, but a wrong frame pointer may point anywhere.
  */
 static bool is_user_chain(const uint64_t *chain, uint64_t nr)
 {
@@ -69,8 +69,8 @@ static bool is_user_chain(const uint64_t *chain, uint64_t nr)
 }
 
 /*
- * Finds the user addresses; where marks are among them, moves them to the front. What is behind a
- * further mark of the user's was interrupted (docs/perf-data.md).
+ * Finds the user addresses, and moves them to the front if markers are among them. Addresses after
+ * a second user marker were interrupted (docs/perf-data.md).
  */
 static bool read_callchain(struct cursor *cursor, uint16_t misc, struct perf_sample *sample)
 {
@@ -83,7 +83,7 @@ static bool read_callchain(struct cursor *cursor, uint16_t misc, struct perf_sam
 	chain = cursor->words;
 	if (!skip(cursor, nr, 1))
 		return false;
-	/* The kernel's part, where there is one, comes first. */
+	/* The kernel's part comes first. */
 	if (nr > 0 && chain[0] == (uint64_t)PERF_CONTEXT_KERNEL)
 		while (kernel < nr && chain[kernel] != (uint64_t)PERF_CONTEXT_USER)
 			kernel++;
@@ -157,7 +157,7 @@ static bool read_user_stack(struct cursor *cursor, struct stack_dump *dump)
 	return true;
 }
 
-/* The word at @place of the record; where there is none, that is 0, @none. */
+/* The word at @place of the record. If @place is 0, there is none: @none. */
 static uint64_t word_at(const struct perf_record *record, uint16_t place, uint64_t none)
 {
 	uint64_t word = none;
@@ -167,7 +167,7 @@ static uint64_t word_at(const struct perf_record *record, uint16_t place, uint64
 	return word;
 }
 
-/* The fields of one word each, whose places are known. */
+/* Reads the one-word fields, whose positions are known. */
 static void read_words(const struct perf_event *event, const struct perf_record *record,
 		       struct perf_sample *sample)
 {
@@ -182,7 +182,7 @@ static void read_words(const struct perf_event *event, const struct perf_record 
 	};
 }
 
-/* All but what read_words() reads. A mark's text need not be cleared for those that have none. */
+/* Clears all that read_words() does not read. A mark's text stays if the event is not a mark. */
 static void clear_sample(const struct perf_event *event, struct perf_sample *ret)
 {
 	ret->event = &event->desc;
@@ -224,7 +224,7 @@ static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_
 	return true;
 }
 
-/* What is too long is cut off. */
+/* A longer text is cut. */
 static bool read_mark_text(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
 			   struct perf_sample *sample)
 {
@@ -256,8 +256,8 @@ static bool read_newtask(const struct perf_event *event, const uint8_t *raw, siz
 }
 
 /*
- * What stands behind the raw data. What may follow that (weights, ...) has no use here. It gets a
- * cursor of its own, so that the caller's need not be in memory.
+ * Reads what follows the raw data, up to the fields that nobody needs (weights, ...). It gets its
+ * own cursor, so that the caller's can stay in registers.
  */
 static __attribute__((noinline)) bool read_rest(const struct perf_event *event,
 						struct cursor cursor, struct perf_sample *sample)
@@ -276,7 +276,7 @@ static __attribute__((noinline)) bool read_rest(const struct perf_event *event,
 	return true;
 }
 
-/* Of events that are no operation's. */
+/* Reads the fields of other events than operations. */
 static __attribute__((noinline)) bool read_others(const struct perf_event *event,
 						  const uint8_t *raw, size_t raw_bytes,
 						  struct perf_sample *sample)

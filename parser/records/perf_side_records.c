@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The string at @offset of the record's body, or NULL if it does not end there. */
+/* The string at @offset of the record's body. NULL: it does not end there. */
 static const char *string_at(const uint8_t *bytes, size_t size_bytes, size_t offset)
 {
 	if (offset >= size_bytes || !memchr(bytes + offset, '\0', size_bytes - offset))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decodes the records that are no samples: mappings, tasks, command names, build-ids. Each size is
- * checked against the record, each string must end within it.
+ * Decodes records that are not samples: mappings, tasks, command names, build-ids. Checks each size
+ * against the record, and that each string ends within it.
  *
- * @body_bytes is the record's size without its trailer. Functions return 0, or -EINVAL if the
- * record is malformed (nothing is reported). They leave the origin alone, but for FORK's and EXIT's
- * own time where the origin has none. Strings point into the record.
+ * @body_bytes is the record's size without its trailer. Functions return 0, or -EINVAL for a
+ * malformed record (not reported). They do not change the origin, except that FORK and EXIT give
+ * their own time to an origin without one. Strings point into the record.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_SIDE_RECORDS_H
 #define LEAKTOOLS_PARSER_PERF_SIDE_RECORDS_H
@@ -28,7 +28,7 @@ struct perf_build_id {
 	bool is_kernel;
 };
 
-/* A BUILD_ID record, or an entry of the feature section, of @size_bytes at @bytes. */
+/* Decodes a BUILD_ID record or an entry of the feature section. */
 int perf_decode_build_id(const uint8_t *bytes, size_t size_bytes, struct perf_build_id *ret);
 
 #endif

@@ -74,8 +74,8 @@ static bool is_plain_declaration(const char *declaration)
 }
 
 /*
- * Words that libtraceevent (1.7.1, __read_token()) takes for others, for old kernels' sake: it does
- * not expect them where names stand, and leaks what it has read.
+ * libtraceevent (1.7.1, __read_token()) treats these words specially, for old kernels. It does not
+ * expect them as names, and leaks what it has read.
  */
 static bool has_special_word(const char *text)
 {
@@ -83,8 +83,8 @@ static bool has_special_word(const char *text)
 }
 
 /*
- * A string that is told of by its place: half of the 32 bits are its bytes, the other half where in
- * the raw data they are. Only a mark's is wanted: as the number that tells.
+ * A string's field is a 32-bit word: its length, and its offset in the raw data. Only a mark's
+ * string is needed. Its field is declared as a number.
  */
 static bool reduce_text_field(const char *line, FILE *out)
 {
@@ -100,7 +100,7 @@ static bool reduce_text_field(const char *line, FILE *out)
 	return true;
 }
 
-/* A field that is one number. Arrays and strings are left out. */
+/* Copies a field that is one number. Arrays and strings are left out. */
 static void reduce_field(const char *line, FILE *out)
 {
 	char declaration[MAX_NAME_BYTES];
@@ -117,10 +117,9 @@ static void reduce_field(const char *line, FILE *out)
 }
 
 /*
- * Writes the format in @text anew: its name, its id, its plain fields, and an empty print format.
- * We never print an event, and the library's parser, the larger part of which is for the print
- * format's expressions, gets nothing it might not be ready for. Nothing is written if it is no
- * format.
+ * Generates a format from @text: its name, its id, its plain fields, and an empty print format. We
+ * never print an event. Most of the library's parser handles the expressions of print formats and
+ * may not withstand hostile ones. Generates nothing if @text is not a format.
  */
 static void reduce_format(char *text, FILE *out)
 {
@@ -138,7 +137,7 @@ static void reduce_format(char *text, FILE *out)
 	if (!text || strcmp(line, "format:") != 0)
 		return;
 	fprintf(out, "name: %s\nID: %u\nformat:\n", name, id);
-	/* The common fields, an empty line, and the event's own. */
+	/* The common fields, an empty line, and the event's own fields. */
 	while ((line = strsep(&text, "\n")) && *line)
 		reduce_field(line, out);
 	fputc('\n', out);
@@ -149,7 +148,7 @@ static void reduce_format(char *text, FILE *out)
 	fputs("\nprint fmt: \"\"\n", out);
 }
 
-/* The parser's own text of @block's format. NULL: out of memory; "": it is no format. */
+/* Generates the text of @block's format. NULL: out of memory; "": it is not a format. */
 static char *reduce_block(const struct cursor *block, size_t *ret_len)
 {
 	_cleanup_free_ char *text = strndup((const char *)block->bytes, block->left);
@@ -174,7 +173,7 @@ static int add_format(struct tep_handle *tep, const char *system, const struct c
 	size_t len;
 
 	if (block->left > MAX_FORMAT_BYTES || strlen(system) > MAX_NAME_BYTES)
-		return 0; /* no event of ours; one that needs it is found to have no format */
+		return 0; /* not one of our events; otherwise a missing format is reported later */
 	text = reduce_block(block, &len);
 	if (!text)
 		return -ENOMEM;
@@ -185,7 +184,7 @@ static int add_format(struct tep_handle *tep, const char *system, const struct c
 		       : 0;
 }
 
-/* The file's header, and the headers of ftrace's own ring buffer, which we need not. */
+/* Reads the header, and the unused headers of ftrace's ring buffer. */
 static bool read_preamble(struct cursor *cursor, const char **ret_problem)
 {
 	static const uint8_t magic[] = {23, 8, 68, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
@@ -221,7 +220,10 @@ static bool read_preamble(struct cursor *cursor, const char **ret_problem)
 	return true;
 }
 
-/* What follows (kallsyms, printk formats, saved command names) has no use here. */
+/*
+ * Reads the events' formats. The rest (kallsyms, printk formats, saved command names) is not
+ * needed.
+ */
 static int read_systems(struct tep_handle *tep, struct cursor *cursor, const char **ret_problem)
 {
 	uint32_t nr_systems, nr_events;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads a block of tracing data (the feature section or the record of that name): the formats of
- * the recording's tracepoints.
+ * Reads a block of tracing data (a feature section, or a record's payload): the formats of the
+ * recording's tracepoints.
  */
 #ifndef LEAKTOOLS_PARSER_TRACING_DATA_H
 #define LEAKTOOLS_PARSER_TRACING_DATA_H
@@ -11,7 +11,7 @@
 #include <traceevent/event-parse.h>
 
 /*
- * Adds the formats in @data, which lies at @offset of the file @name, to @tep. Returns 0, -EINVAL
+ * Adds to @tep the formats in @data, which lies at @offset of the file @name. Returns 0, -EINVAL
  * (reported) or -ENOMEM.
  */
 int tracing_data_parse(struct tep_handle *tep, const char *name, uint64_t offset,

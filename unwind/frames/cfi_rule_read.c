@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From elfutils' description of a row to a rule. The forms that are recognised are all that occurs
- * in compiled code, and what assembler code needs: signal trampolines and the PLT.
+ * Turns a row, as elfutils describes it, into a rule. It recognises all forms that occur in
+ * compiled code, and those that assembler code needs: signal trampolines and the PLT.
  */
 #include "unwind/frames/cfi_rules.h"
 
@@ -10,7 +10,7 @@
 
 #define RBX 3
 
-/* An operation that pushes a register's value plus an offset. */
+/* Reads an operation that pushes a register's value plus an offset. */
 static bool read_breg(const Dwarf_Op *op, uint8_t *ret_register, int32_t *ret_offset)
 {
 	uint64_t number;
@@ -43,8 +43,9 @@ static bool read_plus(const Dwarf_Op *op, int32_t *ret_offset)
 }
 
 /*
- * A lazy PLT entry pushes its number on the way, which the linker describes for all entries at once
- * (binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_lazy_plt): 8 more from a certain byte of the 16.
+ * A lazy PLT entry pushes its number halfway. The linker describes all entries by one row
+ * (binutils, bfd/elfxx-x86.c, elf_x86_64_eh_frame_lazy_plt): the CFA is 8 more from a certain byte
+ * of the 16 on.
  */
 static bool read_plt(const Dwarf_Op *ops, size_t nr, int32_t *ret_from)
 {
@@ -83,8 +84,8 @@ static bool read_cfa(Dwarf_Frame *row, struct cfi_rule *rule)
 }
 
 /*
- * elfutils puts the CFA first in every expression (DW_OP_call_frame_cfa), as the standard wants it,
- * and DW_OP_stack_value last if the result is the value itself, not its address.
+ * elfutils begins every expression with the CFA (DW_OP_call_frame_cfa), as the standard demands,
+ * and ends it with DW_OP_stack_value if the result is the value itself instead of its address.
  */
 static bool read_saved(const Dwarf_Op *ops, size_t nr, struct cfi_saved *ret)
 {
@@ -109,7 +110,7 @@ static bool read_saved(const Dwarf_Op *ops, size_t nr, struct cfi_saved *ret)
 	return nr == 2 && read_breg(&ops[1], &ret->base, &ret->offset);
 }
 
-/* Adds what the row says of register @number. Returns false if no rule can say it. */
+/* Adds the row's rule for register @number. Returns false if no rule can express it. */
 static bool read_register(Dwarf_Frame *row, unsigned number, struct cfi_rule *rule)
 {
 	struct cfi_saved saved = {.number = (uint8_t)number};
@@ -120,9 +121,9 @@ static bool read_register(Dwarf_Frame *row, unsigned number, struct cfi_rule *ru
 		return false;
 	if (!nr) {
 		/*
-		 * As libdw.h says: NULL is "same value", else it is undefined. For rbx that is
-		 * wrong: where the CFI says nothing of it, it is the caller's, but elfutils has rax
-		 * in its place (0.188, backends/x86_64_cfi.c). The CFA of _dl_runtime_resolve
+		 * NULL means "same value", otherwise the register is undefined (libdw.h). For rbx
+		 * elfutils is wrong: its default should be "same value", but elfutils gives that
+		 * default to rax (0.188, backends/x86_64_cfi.c). The CFA of _dl_runtime_resolve
 		 * needs it.
 		 */
 		if (!ops || number == RBX)

@@ -13,7 +13,7 @@
 #define VDSO_MAX_SIZE (1u << 16)
 #define MIN_PLACES    1024
 
-/* An instruction's place, and the rule that holds there. */
+/* An instruction and its rule. */
 struct cfi_place {
 	uint64_t file_offset;
 	uint32_t module_id; /* MODULE_NONE: free */
@@ -25,9 +25,9 @@ struct cfi_known_rule {
 	UT_hash_handle hh;
 };
 
-/* A module's call frame information, at its ELF addresses. */
+/* A module's call frame information, by ELF addresses. */
 struct module_cfi {
-	Dwfl *dwfl; /* the module alone; NULL: the file was not found, or it is the vdso */
+	Dwfl *dwfl; /* holds only the module; NULL: the file was not found, or it is the vdso */
 	Dwfl_Module *module;
 	Elf *vdso;
 	Dwarf_CFI *vdso_cfi;
@@ -43,7 +43,7 @@ void cfi_rules_init(struct cfi_rules *rules, struct module_table *modules,
 	*rules = (struct cfi_rules){
 		.modules = modules, .debuginfo = debuginfo, .own_vdso = own_vdso};
 	if (getrandom(&rules->seed, sizeof(rules->seed), GRND_NONBLOCK) < 0)
-		rules->seed = (uintptr_t)rules; /* early boot; any number does */
+		rules->seed = (uintptr_t)rules; /* no random numbers during early boot */
 }
 
 static void module_cfi_destroy(struct module_cfi *cfi)
@@ -79,7 +79,7 @@ void cfi_rules_deinit(struct cfi_rules *rules)
 	free(rules->by_module);
 }
 
-/* Hands the module's file to libdwfl, at bias 0. A file that libdwfl rejects has no CFI. */
+/* Reports the module's file to libdwfl, at bias 0. A file that libdwfl rejects has no CFI. */
 static int load_file(struct cfi_rules *rules, struct module *module, struct module_cfi *cfi)
 {
 	_cleanup_close_ int fd = module_open_file(rules->modules, module);
@@ -99,13 +99,16 @@ static int load_file(struct cfi_rules *rules, struct module *module, struct modu
 }
 
 /*
- * The kernel's own object has no file. Our own is the processes' if they run on this machine; it is
- * one segment, from offset 0 to address 0.
+ * The vdso has no file. Our own is the same one if the processes run on this machine. It is one
+ * segment, from offset 0 to address 0.
  */
 static void load_vdso(struct cfi_rules *rules, struct module_cfi *cfi)
 {
 #if defined(__x86_64__)
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds addresses so */
+	/*
+	 * NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds addresses as
+	 * integers
+	 */
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
 	size_t size;
 
@@ -155,7 +158,7 @@ static int get_module_cfi(struct cfi_rules *rules, struct module *module, struct
 	return 0;
 }
 
-/* The row for @vaddr as elfutils describes it, which the caller frees; NULL: there is none. */
+/* Finds elfutils' row for @vaddr, which the caller frees. NULL: none. */
 static Dwarf_Frame *find_row(const struct module_cfi *cfi, uint64_t vaddr)
 {
 	Dwarf_Frame *row;
@@ -193,7 +196,7 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 	return 0;
 }
 
-/* The one copy of @rule that is kept. NULL: out of memory. */
+/* Returns the only stored copy of @rule. NULL: out of memory. */
 static const struct cfi_rule *intern(struct cfi_rules *rules, const struct cfi_rule *rule)
 {
 	struct cfi_known_rule *known;
@@ -213,7 +216,7 @@ static const struct cfi_rule *intern(struct cfi_rules *rules, const struct cfi_r
 	return &known->rule;
 }
 
-/* The place's slot: taken by it, or the free one where it belongs. */
+/* Returns the slot of the instruction, or the free slot where it belongs. */
 static struct cfi_place *find_slot(const struct cfi_rules *rules, struct cfi_place *places,
 				   size_t capacity, uint32_t module_id, uint64_t file_offset)
 {
@@ -228,7 +231,7 @@ static struct cfi_place *find_slot(const struct cfi_rules *rules, struct cfi_pla
 	}
 }
 
-/* Makes room for one more place: at most half of the table is taken. */
+/* Makes room for one more instruction; at most half of the slots are in use. */
 static int grow(struct cfi_rules *rules)
 {
 	size_t capacity = rules->capacity ? 2 * rules->capacity : MIN_PLACES;

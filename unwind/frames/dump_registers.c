@@ -9,8 +9,9 @@
 #include <string.h>
 
 /*
- * The kernel's numbers (arch/x86/include/uapi/asm/perf_regs.h, arch/arm64/include/uapi/asm/
- * perf_regs.h). Not included: both are needed on either machine.
+ * The kernel's numbers (arch/x86/include/uapi/asm/perf_regs.h,
+ * arch/arm64/include/uapi/asm/perf_regs.h). Both are needed on either machine, so neither header is
+ * included.
  */
 enum {
 	X86_SP = 7,
@@ -62,13 +63,13 @@ bool dump_register(const struct stack_dump *dump, unsigned number, uint64_t *ret
 	return true;
 }
 
-/* x86 has no registers 24 to 31; AArch64's stack pointer is 31. */
+/* x86 has no registers 24 to 31. AArch64's stack pointer is 31. */
 static bool is_arm64(uint64_t regs_mask)
 {
 	return regs_mask & (1ull << ARM64_SP);
 }
 
-/* AArch64's x0 to x30 and sp have the same numbers in both. */
+/* AArch64's x0 to x30 and sp have the same number in perf and in DWARF. */
 static uint8_t dwarf_number(bool arm64, unsigned number)
 {
 	if (arm64)
@@ -77,7 +78,7 @@ static uint8_t dwarf_number(bool arm64, unsigned number)
 							 : NO_DWARF_NUMBER;
 }
 
-/* What the mask alone tells: which register is which. */
+/* Derives from the mask which register is which. */
 static void read_mask(uint64_t regs_mask, struct dump_registers *ret)
 {
 	const bool arm64 = is_arm64(regs_mask);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_REPORTED 2048 /* modules of one address space */
+#define MAX_REPORTED 2048 /* modules in an address space */
 
 /* The Dwfl of an address space, and the sample that is being unwound with it. */
 struct space_dwfl {
@@ -17,13 +17,13 @@ struct space_dwfl {
 	uint64_t last_use;
 	uint16_t machine;
 	Dwfl *dwfl;
-	bool attached; /* false: no module with which to unwind */
+	bool attached; /* false: no module to unwind with */
 
 	const struct stack_dump *dump;
 	const struct dump_registers *registers;
 	struct unwound_stack *stack;
 	bool read_failed;   /* since the last frame */
-	bool read_past_end; /* of the dump, since then */
+	bool read_past_end; /* past the end of the dump, since the last frame */
 };
 
 void dwfl_unwinder_init(struct dwfl_unwinder *unwinder, struct module_table *modules,
@@ -40,7 +40,7 @@ static void space_dwfl_destroy(struct space_dwfl *space_dwfl)
 	free(space_dwfl);
 }
 
-/* The thread is whichever the sample is of; its number means nothing here. */
+/* The thread is the sample's. Its number means nothing here. */
 static pid_t next_thread(Dwfl *dwfl, void *context, void **thread_context)
 {
 	if (*thread_context)
@@ -55,7 +55,10 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *context, void **thread_conte
 	return true;
 }
 
-/* Memory that the process cannot have changed: a segment of the file, mapped read-only. */
+/*
+ * Reads memory that the process cannot have changed: a segment of the file that is mapped
+ * read-only.
+ */
 static bool read_from_module(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret)
 {
 	Dwfl_Module *module = dwfl_addrmodule(dwfl, address);
@@ -102,7 +105,7 @@ static bool set_registers(Dwfl_Thread *thread, void *context)
 	const struct space_dwfl *space_dwfl = context;
 	const struct dump_registers *registers = space_dwfl->registers;
 
-	/* Where the pc has a DWARF number (x86-64), this call is redundant. */
+	/* Redundant where the pc has a DWARF number (x86-64). */
 	dwfl_thread_state_register_pc(thread, registers->pc);
 	return dwfl_thread_state_registers(thread, 0, registers->nr_dwarf, registers->dwarf);
 }
@@ -114,7 +117,7 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.set_initial_registers = set_registers,
 };
 
-/* Where a module's code was found, while an address space's modules are reported. */
+/* The position of a module's code, while an address space's modules are reported. */
 struct reported {
 	const struct module *module;
 	uint64_t bias;
@@ -128,8 +131,8 @@ struct report {
 };
 
 /*
- * Other mappings of the file (data, or what is left of code mapped over) must not make a second
- * module of it. Two true ones, in two linker namespaces, do not overlap.
+ * Other mappings of a file (data, or the rest of code that was mapped over) must not make a second
+ * module of it. The code of one file in two linker namespaces does not overlap.
  */
 static bool overlaps_reported(const struct report *report, const struct module *module,
 			      uint64_t bias)
@@ -246,7 +249,7 @@ static int get_space_dwfl(struct dwfl_unwinder *unwinder, const struct address_s
 	return 0;
 }
 
-/* Whether the rule for the frame's address at @vaddr has a DW_OP_deref_size. */
+/* True if the rule for the frame's address at @vaddr has a DW_OP_deref_size. */
 static bool has_sized_load(Dwarf_CFI *cfi, Dwarf_Addr vaddr)
 {
 	Dwarf_Frame *row = NULL;
@@ -264,9 +267,9 @@ static bool has_sized_load(Dwarf_CFI *cfi, Dwarf_Addr vaddr)
 }
 
 /*
- * libdwfl dereferences NULL where it meets one there (elfutils 0.188, libdwfl/frame_unwind.c
- * expr_eval(), which handle_cfi() gives no frame for that rule). Whether the address is that of a
- * call, which libdwfl looks up a byte before it, is not known yet.
+ * libdwfl dereferences NULL at a DW_OP_deref_size (elfutils 0.188, libdwfl/frame_unwind.c,
+ * expr_eval(), to which handle_cfi() gives no frame for that rule). libdwfl looks up a return
+ * address one byte before it. Whether @pc is one is not known yet, so both are checked.
  */
 static bool crashes_libdwfl(Dwfl *dwfl, Dwarf_Addr pc)
 {
@@ -293,7 +296,7 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 	Dwarf_Addr pc;
 	bool is_activation;
 
-	/* dwfl_frame_pc() unwinds a frame ahead, to see whether that is a signal's. */
+	/* dwfl_frame_pc() unwinds one frame ahead, to see whether that is a signal's. */
 	space_dwfl->read_failed = space_dwfl->read_past_end = false;
 	if (stack->nr == STACK_MAX_FRAMES || !dwfl_frame_pc(frame, &pc, NULL))
 		return DWARF_CB_ABORT;
@@ -312,8 +315,8 @@ static int add_frame(Dwfl_Frame *frame, void *context)
 }
 
 /*
- * libdwfl takes a return address that it can't read for one that is undefined, as it is in _start
- * (elfutils 0.188, libdwfl/frame_unwind.c handle_cfi()): such a stack did not end, the dump did.
+ * libdwfl takes an unreadable return address for an undefined one, as in _start (elfutils 0.188,
+ * libdwfl/frame_unwind.c, handle_cfi()). In that case the dump has ended, not the stack.
  */
 static void unwind_in(struct space_dwfl *space_dwfl, const struct stack_dump *dump,
 		      const struct dump_registers *registers, struct unwound_stack *ret)
@@ -348,7 +351,7 @@ static int dwfl_unwinder_unwind(void *self, const struct address_space *space,
 			unwind_in(space_dwfl, dump, &registers, ret);
 	}
 	if (!ret->nr) {
-		/* No way to begin, but where it was is known. */
+		/* Unwinding cannot start, but the instruction pointer is known. */
 		ret->addresses[0] = registers.pc;
 		ret->is_call[0] = false;
 		ret->nr = 1;

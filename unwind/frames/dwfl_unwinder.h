@@ -3,8 +3,9 @@
  * Unwinds stack dumps by the modules' call frame information, through libdwfl: slow, but it handles
  * everything that occurs.
  *
- * A Dwfl is made for each address space and kept attached: a new one for each sample costs ten
- * times as much. It is made anew when the address space has changed; a few are kept, by last use.
+ * Each address space has a Dwfl that stays attached, because a new one for each sample takes ten
+ * times as long. A change of the address space makes a new one necessary. The least recently used
+ * ones are dropped.
  */
 #ifndef LEAKTOOLS_UNWIND_DWFL_UNWINDER_H
 #define LEAKTOOLS_UNWIND_DWFL_UNWINDER_H
@@ -20,7 +21,7 @@ struct dwfl_unwinder {
 	struct module_table *modules;
 	struct debuginfo *debuginfo;
 	struct space_dwfl *spaces[DWFL_UNWINDER_MAX_SPACES];
-	uint64_t clock; /* counts uses */
+	uint64_t clock; /* counts uses, for LRU */
 };
 
 extern const struct unwinder_ops dwfl_unwinder_ops;

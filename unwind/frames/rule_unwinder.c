@@ -23,7 +23,7 @@ int rule_unwinder_init(struct rule_unwinder *unwinder, struct module_table *modu
 	return 0;
 }
 
-/* The rule for the code at @address, by way of its mapping and module. */
+/* Finds the rule for the code at @address through its mapping and module. */
 static int look_up_rule(struct rule_unwinder *unwinder, const struct address_space *space,
 			uint64_t address, const struct cfi_rule **ret)
 {
@@ -42,7 +42,7 @@ static int look_up_rule(struct rule_unwinder *unwinder, const struct address_spa
 	return err;
 }
 
-/* The rule for the code at @address. NULL: out of memory. */
+/* The cached rule for the code at @address. NULL: out of memory. */
 static inline const struct cfi_rule *get_rule(struct walk *walk, uint64_t address)
 {
 	struct rule_unwinder *unwinder = walk->unwinder;
@@ -60,9 +60,9 @@ static inline const struct cfi_rule *get_rule(struct walk *walk, uint64_t addres
 }
 
 /*
- * A return probe's trampoline is in the place of the return address (Linux 6.18,
- * kernel/events/uprobes.c, prepare_uretprobe()): nothing else was changed. The kernel tells of the
- * trampoline's mapping only if it was there before the recording.
+ * True if a return probe's trampoline has replaced the return address (Linux 6.18,
+ * kernel/events/uprobes.c, prepare_uretprobe()). The kernel records the trampoline's mapping only
+ * if it existed before the recording.
  */
 static bool is_trampoline(const struct walk *walk)
 {
@@ -73,8 +73,8 @@ static bool is_trampoline(const struct walk *walk)
 }
 
 /*
- * No call is before the address that the frame returns to, but a function begins there: the stack
- * was made by hand, so that its first function returns to where it is ended (makecontext() does).
+ * No call comes before the return address, but a function begins there: makecontext(), for one,
+ * builds such a stack, whose first function returns to the code that ends it.
  */
 static const struct cfi_rule *get_made_rule(struct walk *walk, const struct cfi_rule *absent)
 {
@@ -87,7 +87,10 @@ static const struct cfi_rule *get_made_rule(struct walk *walk, const struct cfi_
 	return rule;
 }
 
-/* The rule for the frame, once its address is the true one. NULL: out of memory. */
+/*
+ * Finds the rule for the frame, after replacing a trampoline by the true address. NULL: out of
+ * memory.
+ */
 static inline const struct cfi_rule *get_frame_rule(struct walk *walk)
 {
 	struct frame *frame = &walk->frame;
@@ -103,20 +106,20 @@ static inline const struct cfi_rule *get_frame_rule(struct walk *walk)
 	return get_rule(walk, frame->pc - frame->is_return);
 }
 
-/* What a function that nobody called finds in the place of its return address is anything. */
+/* A function that was not called may find any value in the place of its return address. */
 static bool is_begin(const struct walk *walk)
 {
 	return walk->is_made && !address_space_find(walk->space, walk->frame.pc);
 }
 
-/* More frames than are kept: as if the dump had ended there. */
+/* More frames than fit: treated as the end of the dump. */
 static enum step too_many_frames(struct walk *walk)
 {
 	walk->top = walk->frame.registers[CFI_STACK_POINTER];
 	return STEP_TRUNCATED;
 }
 
-/* Notes, before @rule is applied to the @nth frame, what it takes to find the next one. */
+/* Notes how the caller of the @nth frame is found, before @rule is applied to it. */
 static inline void note_frame(struct walk *walk, const struct cfi_rule *rule, size_t nth)
 {
 	const struct frame *frame = &walk->frame;
@@ -125,7 +128,7 @@ static inline void note_frame(struct walk *walk, const struct cfi_rule *rule, si
 
 	if (!walk->is_plain)
 		return;
-	/* One place is left for the end. */
+	/* One element is left for the end. */
 	walk->is_plain = nth < WALK_CACHE_MAX_FRAMES - 1 && !walk->is_made && !walk->nr_pending &&
 			 (rule->kind == CFI_OUTERMOST || rule->kind == CFI_FRAME);
 	if (!walk->is_plain)
@@ -183,7 +186,7 @@ static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
 		if (step != STEP_DONE)
 			return step;
 		walk->is_made = false;
-		/* The kernel jumped to a signal's trampoline: it was not called, either. */
+		/* The kernel jumped to a signal's trampoline; nothing called it. */
 		if (rule->signal_frame)
 			ret->is_call[ret->nr - 1] = false;
 	}
@@ -205,7 +208,7 @@ static void start_walk(struct walk *walk, const struct dump_registers *registers
 	walk->is_plain = walk_cache_is_used(&walk->unwinder->walks);
 }
 
-/* Keeps a walk that rules have made: the next dump of that kind needs no rules. */
+/* Caches a walk that rules have made, so that the next such dump needs no rules. */
 static void remember_walk(struct walk *walk, const struct unwound_stack *stack)
 {
 	struct rule_unwinder *unwinder = walk->unwinder;
@@ -213,7 +216,7 @@ static void remember_walk(struct walk *walk, const struct unwound_stack *stack)
 	size_t nr = stack->nr;
 
 	if (stack->complete) {
-		if (walk->frame.pc == 0) /* a return address, too, but no frame */
+		if (walk->frame.pc == 0) /* a return address, but no frame */
 			frames[nr++] = (struct walk_frame){0};
 		frames[nr - 1].is_last = true;
 		frames[nr - 1].distance = stack->top - walk->dump_start;
@@ -262,7 +265,7 @@ static int rule_unwinder_unwind(void *self, const struct address_space *space,
 		return -EOPNOTSUPP;
 	if (space)
 		return make_walk(unwinder, space, dump, ret);
-	/* No way to begin, but where it was is known. */
+	/* Unwinding cannot start, but the instruction pointer is known. */
 	ret->addresses[0] = registers->pc;
 	ret->is_call[0] = false;
 	ret->nr = 1;

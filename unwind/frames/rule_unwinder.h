@@ -18,7 +18,10 @@
 
 #define RULE_UNWINDER_CACHE_SIZE 16384 /* a power of two */
 
-/* What an address has come to in a state of an address space: the rules' tables not asked again. */
+/*
+ * The rule of an address in a state of an address space, so that the tables of rules need no
+ * lookup.
+ */
 struct cached_rule {
 	uint64_t address;
 	uint64_t generation; /* 0: free */

@@ -7,8 +7,8 @@
 #define FETCH_AHEAD_BYTES 1024
 
 /*
- * What a word that can't be read means. libdwfl's reader also knows memory that a module's file
- * holds; which file's data lies where is not looked into here, as only broken stacks lead there.
+ * Explains a word that cannot be read. libdwfl's reader also knows memory that a module's file
+ * holds. Finding that file is left to it, because only broken stacks lead there.
  */
 static enum step unreadable(struct walk *walk, uint64_t address)
 {
@@ -22,7 +22,7 @@ static enum step unreadable(struct walk *walk, uint64_t address)
 		uint64_t span = module_span(near[i]->module);
 
 		if (near[i]->module->jit_pid)
-			continue; /* no file that could hold it */
+			continue; /* no file holds it */
 		if (address >= near[i]->start - span && address < near[i]->end + span)
 			return STEP_TOO_COMPLEX;
 	}
@@ -50,7 +50,10 @@ static enum step find_cfa(struct walk *walk, const struct cfi_rule *rule, uint64
 	return STEP_DONE;
 }
 
-/* What the caller's registers are found to be: those that can't be found are unknown. */
+/*
+ * Restores the caller's registers that are not SAVED_AT_CFA. Those that cannot be found are
+ * unknown.
+ */
 static void restore_others(const struct walk *walk, const struct cfi_rule *rule, uint64_t cfa,
 			   struct frame *caller)
 {
@@ -70,7 +73,10 @@ static void restore_others(const struct walk *walk, const struct cfi_rule *rule,
 	}
 }
 
-/* Why the return address is not known. @walk is still in the callee, or only the CFA matters. */
+/*
+ * Explains why the return address is unknown. @walk is still in the callee, or only the CFA
+ * matters.
+ */
 static enum step explain_loss(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
 {
 	uint64_t address;
@@ -90,8 +96,8 @@ static enum step explain_loss(struct walk *walk, const struct cfi_rule *rule, ui
 }
 
 /*
- * In an epilogue, compilers do not say that a register has been popped: it is still saved by the
- * CFI, below the stack pointer, where the dump ends. The register has the value again.
+ * Compilers do not record pops in an epilogue: by the CFI, a popped register is still saved, below
+ * the stack pointer, where the dump begins. The register already has its value again.
  */
 static inline bool is_restored(const struct walk *walk, const struct cfi_saved *saved,
 			       uint64_t address)
@@ -99,7 +105,7 @@ static inline bool is_restored(const struct walk *walk, const struct cfi_saved *
 	return address < walk->dump_start && saved->number != CFI_RETURN_ADDRESS;
 }
 
-/* Whether the dump holds all that the rule says is saved at the CFA. */
+/* True if the dump holds all registers that the rule saves at the CFA. */
 static inline bool all_in_dump(const struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
 {
 	uint64_t place = cfa - walk->dump_start;
@@ -109,7 +115,9 @@ static inline bool all_in_dump(const struct walk *walk, const struct cfi_rule *r
 	return first <= last && last < walk->nr_places;
 }
 
-/* Notes where these registers are, and returns them, as bits: all of them are in the dump. */
+/*
+ * Notes where the registers saved at the CFA are, all of which the dump holds. Returns their bits.
+ */
 static inline uint32_t note_all(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
 {
 	struct frame *frame = &walk->frame;
@@ -122,7 +130,9 @@ static inline uint32_t note_all(struct walk *walk, const struct cfi_rule *rule, 
 	return rule->at_cfa;
 }
 
-/* As note_all(), but not all of them need be there. @known_before: what the callee knew. */
+/*
+ * As note_all(), for a dump that may lack some. @known_before: the registers that the callee knew.
+ */
 static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa,
 			  uint32_t known_before)
 {
@@ -146,10 +156,10 @@ static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64
 }
 
 /*
- * Each frame's return address must have come from memory before the next frame can be looked for,
- * and a dump that was read some time ago is in no cache. So it is fetched some frames ahead, each
- * line once: were they fetched at a distance from each frame, small frames would repeat some, and
- * large ones leave some out.
+ * The next frame cannot be looked up before this frame's return address has come from memory, and
+ * the dump is in no cache any more. So the dump is prefetched some frames ahead, each cache line
+ * once. Prefetching at a fixed distance from each frame would repeat lines at small frames and skip
+ * some at large ones.
  */
 static inline void fetch_ahead(struct walk *walk, uint64_t cfa)
 {
@@ -164,8 +174,8 @@ static inline void fetch_ahead(struct walk *walk, uint64_t cfa)
 }
 
 /*
- * Goes to the caller by @rule. The stack pointer must rise, which ends every cycle; only a signal
- * may have come on another stack.
+ * The stack pointer must rise, which ends every cycle. Only a signal may have switched to another
+ * stack.
  */
 enum step walk_by_rule(struct walk *walk, const struct cfi_rule *rule)
 {
@@ -207,10 +217,10 @@ enum step walk_by_rule(struct walk *walk, const struct cfi_rule *rule)
 }
 
 /*
- * The dynamic linker, which has no call frame information where it begins, runs the libraries'
- * initialisers on the stack that the kernel made: argc, argv, a null pointer (System V ABI, AMD64
- * supplement, 3.4.1). It clears the frame pointer first (glibc 2.36,
- * sysdeps/x86_64/dl-system_wide.h).
+ * True if the frame is on the stack that the kernel made: argc, argv, a null pointer (System V ABI,
+ * AMD64 supplement, 3.4.1). There the dynamic linker, whose start has no call frame information,
+ * runs the libraries' initialisers. It clears the frame pointer first (glibc 2.36,
+ * sysdeps/x86_64/dl-machine.h).
  */
 static bool is_initial_stack(struct walk *walk)
 {
@@ -226,7 +236,7 @@ static bool is_initial_stack(struct walk *walk)
 }
 
 /*
- * Code without call frame information: as libdwfl, we take it to keep a frame pointer (elfutils
+ * Code without call frame information is assumed to keep a frame pointer, as libdwfl does (elfutils
  * 0.188, backends/x86_64_unwind.c).
  */
 enum step walk_by_frame_pointer(struct walk *walk)
@@ -251,6 +261,6 @@ enum step walk_by_frame_pointer(struct walk *walk)
 	set_register(frame, CFI_STACK_POINTER, fp + 2 * sizeof(fp));
 	frame->pc = pc;
 	frame->is_return = true;
-	/* Zeros are more often what the register pointed to by chance than an end. */
+	/* A zero is more often a random value than an end. */
 	return pc ? STEP_DONE : STEP_LOST;
 }

@@ -2,6 +2,8 @@
 /*
  * A walk up a stack dump by rules (cfi_rules.h), frame by frame. rule_unwinder.c finds the rule of
  * each frame; rule_walk.c goes from a frame to its caller by that rule.
+ *
+ * Positions in the dump are byte offsets from its start.
  */
 #ifndef LEAKTOOLS_UNWIND_RULE_WALK_H
 #define LEAKTOOLS_UNWIND_RULE_WALK_H
@@ -12,26 +14,26 @@
 
 #include <string.h>
 
-/* How one step, or the whole of it, went. */
+/* The result of a step, or of the walk. */
 enum step {
 	STEP_DONE,	  /* there is a caller */
 	STEP_OUTERMOST,	  /* there is none */
-	STEP_TRUNCATED,	  /* there may be one, above what was dumped */
-	STEP_LOST,	  /* nothing says where it is */
-	STEP_TOO_COMPLEX, /* too much for a rule */
+	STEP_TRUNCATED,	  /* there may be one, above the end of the dump */
+	STEP_LOST,	  /* it cannot be found */
+	STEP_TOO_COMPLEX, /* no rule can handle it */
 	STEP_NO_MEMORY,
 };
 
 /*
- * A frame: the registers that are known, and how its address is to be looked up. Of the registers
- * that a frame's function saved, few are ever asked for: they stay in the dump until then. The
- * stack pointer is read at once.
+ * A frame: its known registers, and how its address is to be looked up. Few of the registers that a
+ * function saved are ever needed, so they stay in the dump until then. The stack pointer is read at
+ * once.
  */
 struct frame {
 	uint64_t registers[CFI_NR_REGISTERS];
-	size_t saved_at[CFI_NR_REGISTERS]; /* places in the dump */
-	uint32_t known;			   /* as bits */
-	uint32_t in_dump;		   /* as bits: read at @saved_at, not from @registers */
+	size_t saved_at[CFI_NR_REGISTERS]; /* offsets in the dump */
+	uint32_t known;			   /* bits of registers */
+	uint32_t in_dump; /* bits of registers to be read at @saved_at, not from @registers */
 	uint64_t pc;
 	bool is_return; /* @pc follows a call */
 };
@@ -44,14 +46,14 @@ struct walk {
 	const struct address_space *space;
 	const struct stack_dump *dump;
 	uint64_t dump_start;
-	size_t nr_places;  /* of the dump, from its start, where a word can be read */
-	size_t fetched;	   /* all lines of the dump before that place have been */
-	size_t nr_pending; /* of the pending returns, met on the way */
+	size_t nr_places;  /* offsets at which the dump holds a whole word */
+	size_t fetched;	   /* the cache lines before this offset have been prefetched */
+	size_t nr_pending; /* pending returns used so far */
 	uint64_t top;	   /* as in struct unwound_stack */
-	bool is_made;	   /* nobody called this frame's function */
+	bool is_made;	   /* this frame's function was not called */
 	struct frame frame;
 
-	bool is_plain; /* the cache of walks takes walks now, and can express this one */
+	bool is_plain; /* the walk cache is in use, and can express this walk */
 };
 
 static inline bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
@@ -64,7 +66,7 @@ static inline bool read_word(const struct walk *walk, uint64_t address, uint64_t
 	return true;
 }
 
-/* The value of a register: any, if it is not known. */
+/* The value of a register; any value if it is not known. */
 static inline uint64_t register_value(const struct walk *walk, uint8_t number)
 {
 	const struct frame *frame = &walk->frame;
@@ -89,7 +91,7 @@ static inline void set_register(struct frame *frame, uint8_t number, uint64_t va
 	frame->in_dump &= ~(1u << number);
 }
 
-/* Reads the value now, if it is in the dump still. */
+/* Reads a value that is still in the dump. */
 static inline void load_register(struct walk *walk, uint8_t number)
 {
 	struct frame *frame = &walk->frame;
@@ -98,7 +100,7 @@ static inline void load_register(struct walk *walk, uint8_t number)
 	frame->in_dump &= ~(1u << number);
 }
 
-/* The return address has the highest number, and each part of @saved goes by that. */
+/* @saved is sorted by number within each part, and the return address has the highest one. */
 static inline bool returns_by_cfa(const struct cfi_rule *rule)
 {
 	return rule->nr_at_cfa && rule->saved[rule->nr_at_cfa - 1].number == CFI_RETURN_ADDRESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The interface of an unwinder: a struct of operations, and the stack that they make of a dump.
- * dump_unwinder.h lets several unwinders try one after the other.
+ * dump_unwinder.h lets several unwinders try in turn.
  */
 #ifndef LEAKTOOLS_UNWIND_UNWINDER_H
 #define LEAKTOOLS_UNWIND_UNWINDER_H
@@ -12,13 +12,13 @@
 /* An unwound stack, innermost frame first. */
 struct unwound_stack {
 	uint64_t addresses[STACK_MAX_FRAMES];
-	bool is_call[STACK_MAX_FRAMES]; /* a return address; else where the code was interrupted */
+	bool is_call[STACK_MAX_FRAMES]; /* a return address; false: the interrupted instruction */
 	size_t nr;
 	bool complete;	/* ends where the CFI says that the stack ends */
 	bool truncated; /* goes on past the end of the dump */
 	/*
-	 * Truncated: the end of the first word that is missing. Else: up to where the stack was
-	 * needed. 0: not known.
+	 * Truncated: the end of the first missing word. Otherwise: the end of the part of the stack
+	 * that unwinding needed. 0: not known.
 	 */
 	uint64_t top;
 };

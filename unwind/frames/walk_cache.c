@@ -8,8 +8,8 @@
 
 #define NR_WAYS	     4
 #define NR_SETS	     4096
-#define IS_OUTERMOST (1ull << 63) /* a callee's number that is an address space's generation */
-/* Where fewer than one walk in four is known, looking for them is given up for a while. */
+#define IS_OUTERMOST (1ull << 63) /* the callee's number is an address space's generation */
+/* When fewer than one walk in four is found, the cache is not used for a while. */
 #define ASSESSED_WALKS 1024
 #define SKIPPED_WALKS  16384
 
@@ -17,17 +17,18 @@ struct walk_node {
 	struct walk_frame frame;
 	uint64_t callee; /* 0: free */
 	uint64_t id;
-	struct walk_node *likely; /* the caller's that came last; itself: none, which fits not */
+	struct walk_node
+		*likely; /* the last caller's node; the node itself, which never matches: none */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct walk_node) == 64, "a node has a cache line of its own");
 
-#define NO_PLACE UINT32_MAX /* beyond every dump: of a last frame's return address */
+#define NO_PLACE UINT32_MAX /* beyond every dump: the return address of a last frame */
 
-/* What a walk is compared with. */
+/* The dump that walks are compared with. */
 struct walked {
 	const uint8_t *bytes;
-	int64_t last_place; /* of a word in the dump; negative: there is none */
+	int64_t last_place; /* the highest offset of a whole word; negative: there is none */
 	uint64_t sp;
 	const uint64_t *registers;
 };
@@ -120,7 +121,7 @@ static void set_end(const struct walk_frame *last, const struct walked *walked, 
 static bool follow(const struct walk_cache *cache, struct walk_node *node,
 		   const struct walked *walked, struct unwound_stack *ret)
 {
-	const struct walked copy = *walked; /* which stays in registers */
+	const struct walked copy = *walked; /* a copy that stays in registers */
 	uint64_t address, *to = ret->addresses;
 
 	while (node) {
@@ -163,7 +164,7 @@ bool walk_cache_find(struct walk_cache *cache, uint64_t generation, const struct
 	return found;
 }
 
-/* In the place of what has been there for the longest time. */
+/* Replaces the oldest node of the set. */
 static struct walk_node *insert(struct walk_cache *cache, uint64_t callee,
 				const struct walk_frame *frame)
 {

@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Twice the kernel's default vm.max_map_count: no process that runs has more. */
+/* Twice the kernel's default vm.max_map_count. */
 #define MAX_MAPPINGS (1u << 17)
 #define MAX_RUN	     64
 
-/* Mappings that follow each other. It does not change, so that it can be in many spaces. */
+/* Consecutive mappings. A run never changes, so that several address spaces can share it. */
 struct mapping_run {
 	unsigned refs;
 	size_t nr; /* from 1 */
 	struct mapping mappings[];
 };
 
-/* Where a mapping is; {nr_runs, 0} is behind the last one. */
+/* The position of a mapping; {nr_runs, 0} is the end. */
 struct mapping_place {
 	size_t run, at;
 };
@@ -87,7 +87,7 @@ static struct process *find_process(const struct address_spaces *spaces, pid_t p
 	return process;
 }
 
-/* Puts a reference to @space (its caller's) into the table as the address space of @pid. */
+/* Enters @space as the address space of @pid. Takes over the caller's reference. */
 static int set_space(struct address_spaces *spaces, pid_t pid, struct address_space *space)
 {
 	struct process *process = find_process(spaces, pid);
@@ -109,7 +109,10 @@ static int set_space(struct address_spaces *spaces, pid_t pid, struct address_sp
 	return 0;
 }
 
-/* The space of @pid to be changed: made if there is none, copied if it is shared. */
+/*
+ * Returns the address space of @pid for a change: a new one if there is none, a copy if it is
+ * shared.
+ */
 static struct address_space *get_private(struct address_spaces *spaces, pid_t pid)
 {
 	struct process *process = find_process(spaces, pid);
@@ -142,7 +145,7 @@ out_of_memory:
 	return NULL;
 }
 
-/* The place of the first mapping that ends after @address, or behind the last one. */
+/* The position of the first mapping that ends after @address, or the end. */
 static struct mapping_place first_ending_after(const struct address_space *space, uint64_t address)
 {
 	size_t low = 0, high = space->nr_runs;
@@ -174,7 +177,7 @@ static struct mapping_place first_ending_after(const struct address_space *space
 	return place;
 }
 
-/* The mapping at @place, which moves on to the next one; NULL behind the last one. */
+/* Returns the mapping at @place, and advances @place. NULL at the end. */
 static const struct mapping *next_mapping(const struct address_space *space,
 					  struct mapping_place *place)
 {
@@ -190,7 +193,7 @@ static const struct mapping *next_mapping(const struct address_space *space,
 	return &run->mappings[run->nr - 1];
 }
 
-/* Splits @nr mappings into runs, of which there are *@ret_nr at most. */
+/* Splits @nr mappings into at most *@ret_nr runs. */
 static int make_runs(const struct mapping *mappings, size_t nr, struct mapping_run **ret,
 		     size_t *ret_nr)
 {
@@ -238,11 +241,11 @@ static int replace_runs(struct address_space *space, size_t first, size_t last,
 	return 0;
 }
 
-/* What changes when [start, end) is mapped anew: the mappings met, and what takes their place. */
+/* A change by a new mapping of [start, end): the mappings that it meets, and their replacements. */
 struct change {
 	struct mapping_place first, last;
 	size_t nr_met;
-	struct mapping pieces[3]; /* what is left before, the new mapping, what is left behind */
+	struct mapping pieces[3]; /* the rest before it, the new mapping, the rest after it */
 	size_t nr_pieces;
 };
 
@@ -291,7 +294,7 @@ static void append_run(struct mapping *list, size_t *nr, const struct mapping_ru
 	add_mappings(list, nr, run->mappings, run->nr);
 }
 
-/* Makes the runs that the change meets anew, and the one behind them with a rest too short. */
+/* Replaces the runs that the change meets, and the next run if what remains is too short. */
 static int apply_change(struct address_space *space, const struct change *change)
 {
 	struct mapping list[3 * MAX_RUN + ARRAY_SIZE(change->pieces)];
@@ -300,7 +303,7 @@ static int apply_change(struct address_space *space, const struct change *change
 
 	if (change->first.at)
 		add_mappings(list, &nr, space->runs[first]->mappings, change->first.at);
-	else if (first > 0) /* Or mappings that come in order would all be runs of their own. */
+	else if (first > 0) /* otherwise, mappings in ascending order would make a run each */
 		append_run(list, &nr, space->runs[--first]);
 	add_mappings(list, &nr, change->pieces, change->nr_pieces);
 	if (change->last.at) {
@@ -345,7 +348,7 @@ int address_spaces_map(struct address_spaces *spaces, const struct stack_mapping
 	};
 
 	if (new.end <= new.start)
-		return 0; /* empty, or around the end of the address space */
+		return 0; /* empty, or beyond the end of the address space */
 	if (is_mapped_already(space, &new))
 		return 0;
 	plan_change(space ? space : &empty, &new, &change);
@@ -399,7 +402,7 @@ void address_spaces_exit(struct address_spaces *spaces, pid_t pid)
 
 	if (!process || process->exited)
 		return;
-	/* A pid in the ring may have been given to a new process since. */
+	/* The pid in the ring may belong to a new process by now. */
 	oldest = *slot ? find_process(spaces, *slot) : NULL;
 	if (oldest && oldest->exited)
 		process_destroy(spaces, oldest);

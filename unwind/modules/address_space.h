@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The processes' address spaces, as the recording's mapping events build them up: for each pid a
- * sorted list of file mappings that do not overlap, the newer having displaced the older.
+ * The processes' address spaces, built from the recording's mapping events: for each pid a sorted
+ * list of file mappings that do not overlap. A newer mapping displaces older ones.
  *
- * Processes that forked share one list until either changes, and then those runs of mappings that
- * did not change. A list's generation is a number that
- * no other state of any list has had: what was computed for a generation stays true for it.
+ * Processes that forked share one list until either changes. Then they share the runs of mappings
+ * that did not change. No two states of any lists have the same generation, so whatever was
+ * computed for a generation stays valid for it.
  */
 #ifndef LEAKTOOLS_UNWIND_ADDRESS_SPACE_H
 #define LEAKTOOLS_UNWIND_ADDRESS_SPACE_H
@@ -22,8 +22,8 @@ struct mapping_run;
 
 struct address_space {
 	unsigned refs;
-	uint64_t id;	     /* stays through changes */
-	uint64_t generation; /* from 1; a new one with each change */
+	uint64_t id;	     /* survives changes */
+	uint64_t generation; /* from 1; each change gives a new one */
 	struct mapping_run **runs;
 	size_t nr_runs;
 	size_t nr; /* mappings */
@@ -31,7 +31,9 @@ struct address_space {
 
 struct process;
 
-/* Exited processes keep their mappings for a while: other threads may outlive the main one. */
+/*
+ * Exited processes keep their mappings for a while, because other threads may outlive the main one.
+ */
 #define MAX_EXITED 1024
 
 struct address_spaces {
@@ -46,7 +48,7 @@ void address_spaces_init(struct address_spaces *spaces);
 void address_spaces_deinit(struct address_spaces *spaces);
 
 /*
- * Maps @module at [start, start + len), or with NULL nothing, over whatever was there. Returns 0 or
+ * Maps @module (NULL: nothing) at [start, start + len), over whatever was there. Returns 0 or
  * -ENOMEM.
  */
 int address_spaces_map(struct address_spaces *spaces, const struct stack_mapping *mapping,
@@ -55,7 +57,7 @@ int address_spaces_fork(struct address_spaces *spaces, pid_t child, pid_t parent
 void address_spaces_exec(struct address_spaces *spaces, pid_t pid);
 void address_spaces_exit(struct address_spaces *spaces, pid_t pid);
 
-/* The address space of @pid; NULL: nothing is known of it. Valid until the next change. */
+/* The address space of @pid, or NULL if nothing is known of it. Valid until the next change. */
 const struct address_space *address_spaces_find(const struct address_spaces *spaces, pid_t pid);
 
 /* The mapping that holds @address, or NULL. @space may be NULL. */
@@ -67,8 +69,8 @@ void address_space_for_each(const struct address_space *space,
 			    void *context);
 
 /*
- * The mappings at @address or next to it, below and above, of which there are up to two. Returns
- * how many.
+ * Finds the mapping at @address, or else its neighbours below and above. Returns how many there
+ * are: up to two.
  */
 size_t address_space_neighbours(const struct address_space *space, uint64_t address,
 				const struct mapping *ret[2]);

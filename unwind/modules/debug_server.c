@@ -14,7 +14,7 @@
 
 #define NS_PER_S 1000000000ull
 
-/* libdebuginfod, which brings libcurl, is loaded only where it is wanted. */
+/* libdebuginfod, which pulls in libcurl, is loaded only if it is needed. */
 struct library {
 	__typeof__(&debuginfod_begin) begin;
 	__typeof__(&debuginfod_end) end;
@@ -23,17 +23,17 @@ struct library {
 	__typeof__(&debuginfod_set_user_data) set_user_data;
 };
 
-/* The library's, for the callback, which is given nothing but the client. */
+/* The library's function, for the callback, which gets nothing but the client. */
 static __typeof__(&debuginfod_get_user_data) get_user_data;
 
 struct debug_server {
 	struct library library;
 	debuginfod_client *client;
-	bool gave_up; /* nobody is asked any more */
+	bool gave_up; /* no server is asked any more */
 	bool on_terminal;
-	uint64_t spent_ns; /* by all files so far */
+	uint64_t spent_ns; /* on all files so far */
 
-	/* The file that is being fetched. */
+	/* The file being fetched. */
 	const char *name;
 	uint64_t begin_ns, last_byte_ns;
 	long nr_bytes;
@@ -67,7 +67,7 @@ static void show_progress(struct debug_server *server, long nr_bytes, long nr_to
 	server->shown = true;
 }
 
-/* How long one may wait for a byte: what libdebuginfod's own variable says, if that is shorter. */
+/* The longest wait for a byte, in ns: libdebuginfod's own variable, if that is shorter. */
 static uint64_t stall_ns(void)
 {
 	const char *value = getenv(DEBUGINFOD_TIMEOUT_ENV_VAR);
@@ -79,9 +79,8 @@ static uint64_t stall_ns(void)
 }
 
 /*
- * libdebuginfod calls this about once a second, and ends the transfer when it returns other than 0.
- * Before the size is known, @nr_bytes is a number that only rises (debuginfod-client.c, elfutils
- * 0.188).
+ * libdebuginfod calls this about once a second. A result other than 0 ends the transfer. Before the
+ * size is known, @nr_bytes is a number that only rises (elfutils 0.188, debuginfod-client.c).
  */
 static int on_progress(debuginfod_client *client, long nr_bytes, long nr_total)
 {
@@ -102,7 +101,7 @@ static int on_progress(debuginfod_client *client, long nr_bytes, long nr_total)
 
 static bool load_library(struct library *library)
 {
-	/* It stays: what it brings, TLS libraries among them, is not made for being unloaded. */
+	/* The library stays loaded: the TLS libraries that it pulls in do not support unloading. */
 	void *handle = dlopen(DEBUGINFOD_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
 	if (!handle)
@@ -120,7 +119,7 @@ static bool load_library(struct library *library)
 	       library->set_progressfn && library->set_user_data && get_user_data;
 }
 
-/* Returns false, having said why, if nobody can be asked. */
+/* Returns false, and reports why, if no server can be asked. */
 static bool start_client(struct debug_server *server)
 {
 	if (server->client)
@@ -165,7 +164,7 @@ void debug_server_destroy(struct debug_server *server)
 	free(server);
 }
 
-/* Ends the asking where one file has taken too long: the next would wait as long. */
+/* Gives up after a timeout: the next file would take as long. */
 static void end_fetch(struct debug_server *server, int result)
 {
 	uint64_t taken_ns = now_ns() - server->begin_ns;

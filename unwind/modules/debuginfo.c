@@ -15,19 +15,19 @@
 #include <unistd.h>
 
 /*
- * What keeps libdw from searching by itself, and from opening whatever is there, when it meets a
- * reference to a shared file that was not found (libdw/dwarf_getalt.c, elfutils 0.188).
+ * Keeps libdw from searching for a missing shared file by itself and opening whatever is there
+ * (elfutils 0.188, libdw/dwarf_getalt.c).
  */
 #define SEARCHED ((Dwarf *)-1)
 
-/* Modules are reported with their file (dwfl_report_elf()): there is none to look for. */
+/* Modules are reported with their files (dwfl_report_elf()), so there is nothing to find. */
 static int find_no_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		       char **file_name, Elf **elf)
 {
 	return -1;
 }
 
-/* The file that dwz has moved what several debug files share to. @debug_file names it. */
+/* Finds the file to which dwz has moved what several debug files share. @debug_file names it. */
 static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const char *module_path,
 		       const char *debug_file, const char *link, char **ret_path)
 {
@@ -37,7 +37,7 @@ static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const c
 	Dwarf *dwarf;
 	int fd;
 
-	/* libdwfl asks for it when it has the debug file; a damaged file may let it ask before. */
+	/* libdwfl asks after it has the debug file. A damaged file may make it ask earlier. */
 	if (debuginfo->in_shared)
 		return -1;
 	debuginfo->in_shared = true;
@@ -62,7 +62,7 @@ static int find_shared(struct debuginfo *debuginfo, Dwfl_Module *module, const c
 				     debug_file_format("%.*s%s", debug_file_dir_length(debug_file),
 						       debug_file, link),
 				     ret_path);
-	/* One with ".." in it could lead out of there. */
+	/* A path with ".." could lead outside. */
 	if (fd < 0 && link[0] == '/' && debuginfo->symfs && !strstr(link, "/../"))
 		fd = debug_file_open(&wanted, debug_file_format("%s%s", debuginfo->symfs, link),
 				     ret_path);
@@ -91,7 +91,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 
 	if (!debuginfo)
 		return -1;
-	/* For a shared file libdwfl gives no checksum. */
+	/* libdwfl passes no checksum for a shared file. */
 	if (link && !crc)
 		return find_shared(debuginfo, module, name, file_name, link, ret_path);
 	int size = dwfl_module_build_id(module, &build_id, &vaddr);
@@ -109,7 +109,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 				.crc = crc,
 			},
 	};
-	/* libdwfl asks for the symbols' sake, and again for the debug information's. */
+	/* libdwfl asks twice: for symbols, and for debug information. */
 	if (debuginfo->without == module)
 		return -1;
 	int fd = debug_file_by_build_id(&wanted, ret_path);

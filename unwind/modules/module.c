@@ -29,9 +29,9 @@ void module_table_init(struct module_table *table, const char *symfs)
 {
 	struct stat st;
 
-	elf_version(EV_CURRENT); /* libelf opens nothing before */
+	elf_version(EV_CURRENT); /* libelf needs it before it opens anything */
 	*table = (struct module_table){.symfs = symfs};
-	/* What opens below it is a file; "/" is none. */
+	/* "/" opens as a directory, anything else below it as a file. */
 	if (symfs && root_file_open(symfs, "/", &st) == -ENOSYS)
 		diag_warn("nothing below %s is used: this system has no openat2(2), which keeps "
 			  "paths inside",
@@ -70,8 +70,8 @@ static bool starts_with(const char *text, const char *prefix)
 }
 
 /*
- * The kernel's names for mappings that have no file of their own (fs/proc/task_mmu.c
- * show_map_vma(), kernel/events/core.c perf_event_mmap_event(), mm/shmem.c, ipc/shm.c).
+ * The kernel's names for mappings without a file (fs/proc/task_mmu.c, show_map_vma();
+ * kernel/events/core.c, perf_event_mmap_event(); mm/shmem.c; ipc/shm.c).
  */
 static bool is_anonymous(const char *path)
 {
@@ -86,7 +86,7 @@ static bool is_anonymous(const char *path)
 	return path[0] != '/' && path[0] != '[';
 }
 
-/* Makes the key that a module of @path and that build-id is found by; NULL: out of memory. */
+/* Makes the key of a module of @path and build-id. NULL: out of memory. */
 static char *make_key(const char *path, const uint8_t *build_id, size_t size, size_t *ret_len)
 {
 	size_t path_len = strlen(path);
@@ -101,7 +101,7 @@ static char *make_key(const char *path, const uint8_t *build_id, size_t size, si
 	return key;
 }
 
-/* The mapping of code with the lowest offset. */
+/* Remembers the mapping of code with the lowest offset. */
 static void remember_code(struct module *module, const struct stack_mapping *mapping)
 {
 	if (module->code_len && module->code_offset <= mapping->file_offset)
@@ -164,7 +164,7 @@ out_of_memory:
 	return -ENOMEM;
 }
 
-/* The module of the code that a process has made. No mapped file's path begins so. */
+/* Gets the module of a process's generated code. No mapped file's path begins so. */
 static int get_jit_module(struct module_table *table, pid_t pid, struct module **ret)
 {
 	char path[32];
@@ -231,7 +231,7 @@ struct module *module_table_by_id(const struct module_table *table, uint32_t id)
 	return id != MODULE_NONE && id <= table->nr ? table->by_id[id - 1] : NULL;
 }
 
-/* A module that was mapped before its build-id became known gets it now. */
+/* Gives a build-id to a module that was mapped before the build-id was known. */
 static int rekey_module(struct module_table *table, const struct known_build_id *known)
 {
 	struct module *module, *existing;
@@ -250,7 +250,7 @@ static int rekey_module(struct module_table *table, const struct known_build_id 
 	HASH_DELETE(hh, table->by_key, module);
 	HASH_FIND(hh, table->by_key, key, key_len, existing);
 	if (existing)
-		return 0; /* stays reachable by its id */
+		return 0; /* it stays reachable by its id */
 	free(module->key);
 	module->key = steal_ptr(key);
 	module->path = module->key;
@@ -285,7 +285,7 @@ int module_table_set_build_id(struct module_table *table, const char *path, cons
 }
 
 /*
- * perf before 5.11 pads build-ids to 20 bytes with zeros and keeps no size; longer ones (sha256)
+ * perf before 5.11 pads build-ids to 20 bytes with zeros and stores no size. Longer ones (sha256)
  * it cuts (tools/perf/util/build-id.c).
  */
 static bool build_id_matches(const struct module *module, const uint8_t *build_id, size_t size)
@@ -337,15 +337,15 @@ static int read_segments(struct module *module, Elf *elf)
 	return 0;
 }
 
-/* @root: where @path is, or NULL for "/". Returns a descriptor or a negative number. */
+/* @root confines @path; NULL: "/". Returns a descriptor or a negative number. */
 static int open_below(const char *root, const char *path, struct stat *ret_stat)
 {
 	return root ? root_file_open(root, path, ret_stat) : elf_file_open(path, ret_stat);
 }
 
 /*
- * Takes @path below @root as the module's file if it is the one that was recorded. Returns 0,
- * -ENOENT, or -ESTALE: it is another file.
+ * Uses @path below @root as the module's file if it is the recorded one. Returns 0, -ENOENT, or
+ * -ESTALE if it is another file.
  */
 static int try_file(struct module *module, const char *root, const char *path)
 {
@@ -378,14 +378,14 @@ static int try_file(struct module *module, const char *root, const char *path)
 	return module->file_path ? 0 : -ENOENT;
 }
 
-/* Takes the file that a format of pid, range and path names, for any of the module's users. */
+/* Tries the file that @format makes of pid, range and path, for each of the module's users. */
 static int try_users(struct module *module, const char *path,
 		     int (*format)(char **ret, const struct module_user *user, const char *path))
 {
 	int result = -ENOENT;
 
 	if (!module->build_id_size)
-		return result; /* the pid may be another process's by now: nothing to tell by */
+		return result; /* the pid may belong to another process by now */
 	for (size_t i = 0; i < MODULE_MAX_PIDS; i++) {
 		_cleanup_free_ char *found = NULL;
 
@@ -404,13 +404,13 @@ static int try_users(struct module *module, const char *path,
 	return result;
 }
 
-/* The file as the process sees it: its root may be a container's. */
+/* The file as the process sees it; its root may be a container's. */
 static int format_in_root(char **ret, const struct module_user *user, const char *path)
 {
 	return asprintf(ret, "/proc/%d/root%s", (int)user->pid, path);
 }
 
-/* The file that is mapped, though it was replaced or deleted since. */
+/* The mapped file, even if it was replaced or deleted since. */
 static int format_mapped(char **ret, const struct module_user *user, const char *path)
 {
 	return asprintf(ret, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)user->pid, user->start,
@@ -425,7 +425,9 @@ static int try_places(const struct module_table *table, struct module *module)
 
 	if (!path)
 		return -ENOENT;
-	/* The kernel marks a file that was unlinked or replaced; its successor must prove itself.
+	/*
+	 * The kernel marks the path of a file that was unlinked or replaced. A file of that path
+	 * needs a matching build-id.
 	 */
 	if (len > suffix_len && strcmp(path + len - suffix_len, DELETED_SUFFIX) == 0) {
 		if (!module->build_id_size)
@@ -526,7 +528,7 @@ int module_use_debug_file(struct module *module, int fd)
 		module->nr_segments = 0;
 		return -ENOENT;
 	}
-	/* An offset and its address have the same place in their pages. */
+	/* An offset and its address are congruent modulo the page size. */
 	code->file_offset = module->code_offset + code->vaddr % SMALL_PAGE;
 	code->file_size = code->memory_size;
 	module->segments[0] = *code;
@@ -534,7 +536,8 @@ int module_use_debug_file(struct module *module, int fd)
 	return 0;
 }
 
-/* How well a segment stands for a byte of the file that several may share a page of; 0: not at all.
+/*
+ * Rates how well a segment fits a byte of the file, as several may share its page; 0: not at all.
  */
 static int rate_segment(const struct module_segment *segment, uint64_t file_offset)
 {
@@ -574,7 +577,7 @@ bool module_code_bias(const struct module *module, uint64_t start, uint64_t file
 
 		if (!(segment->flags & PF_X))
 			continue;
-		/* Mapped from the start of its page, whose size is the recording machine's. */
+		/* A mapping begins with a page, of the recording machine's size. */
 		for (uint64_t page = SMALL_PAGE; page <= LARGE_PAGE; page *= 4)
 			if (file_offset == (segment->file_offset & ~(page - 1))) {
 				*ret = start - file_offset + segment->file_offset - segment->vaddr;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Modules: the files that processes map, each known by its path and its recorded build-id.
+ * Modules: the files that processes map. Path and recorded build-id identify a module.
  *
- * A module's file is looked for when it is first needed, and taken only if it is the file that was
- * recorded: when a build-id is known the file's own must be equal. What was found is remembered by
- * device, inode, size and time of change, so that a file replaced meanwhile is never read in its
- * place.
+ * A module's file is searched for when it is first needed. It is used only if it is the recorded
+ * file: a recorded build-id must match. Device, inode, size and time of change are remembered, so
+ * that a file that replaces it is never read.
  */
 #ifndef LEAKTOOLS_UNWIND_MODULE_H
 #define LEAKTOOLS_UNWIND_MODULE_H
@@ -22,7 +21,7 @@
 enum module_state {
 	MODULE_UNTRIED,
 	MODULE_FOUND,
-	MODULE_MISSING, /* no file, or not the one that was recorded */
+	MODULE_MISSING, /* no file, or not the recorded one */
 };
 
 /* A PT_LOAD segment. */
@@ -37,22 +36,22 @@ struct module {
 	const char *path;
 	uint8_t build_id[BUILD_ID_MAX];
 	uint8_t build_id_size; /* 0: none recorded */
-	bool has_file;	       /* false: "[vdso]" and the like, named by the kernel */
-	pid_t jit_pid;	       /* not 0: the code that this process has made itself */
+	bool has_file;	       /* false: "[vdso]" and other names that the kernel gives */
+	pid_t jit_pid;	       /* not 0: code that this process has generated */
 
-	/* Processes that mapped it, through whom it may be found. */
+	/* Processes that mapped it. Their /proc entries may lead to the file. */
 	struct module_user {
 		pid_t pid;	     /* 0: free */
 		uint64_t start, end; /* where */
 	} users[MODULE_MAX_PIDS];
 	unsigned next_user;
 
-	/* Its first piece of code, where it was mapped as one; the length is 0 where it was not. */
+	/* The first mapping of its code; length 0: none. */
 	uint64_t code_offset, code_len;
 
 	enum module_state state;
 	char *file_path;       /* where it was found */
-	const char *file_root; /* below which, and no link leads out; NULL: "/" */
+	const char *file_root; /* confines the path and its links; NULL: "/" */
 	struct stat file_stat;
 	struct module_segment *segments;
 	size_t nr_segments;
@@ -77,8 +76,8 @@ void module_table_init(struct module_table *table, const char *symfs);
 void module_table_deinit(struct module_table *table);
 
 /*
- * The module of a mapping of code, made if it is new. Code that no file backs ("//anon", "[heap]",
- * "/memfd:..." and such) is one module for each process; *@ret is NULL if that is not known.
+ * Gets the module of a mapping of code, and creates it if necessary. Code without a file ("//anon",
+ * "[heap]", "/memfd:...") is one module per process. *@ret is NULL if the process is not known.
  * Returns 0 or -ENOMEM.
  */
 int module_table_get(struct module_table *table, const struct stack_mapping *mapping,
@@ -87,47 +86,50 @@ int module_table_get(struct module_table *table, const struct stack_mapping *map
 /* The module with that id, or NULL for MODULE_NONE. */
 struct module *module_table_by_id(const struct module_table *table, uint32_t id);
 
-/* Gives @build_id to all modules of @path that have none, present and future. 0 or -ENOMEM. */
+/*
+ * Gives @build_id to all modules of @path that have none, present and future. Returns 0 or -ENOMEM.
+ */
 int module_table_set_build_id(struct module_table *table, const char *path, const uint8_t *build_id,
 			      uint8_t size);
 
 /*
- * Finds the module's file, the first time, and fills file_path, segments and machine. Returns 0 or
- * -ENOENT; a build-id that differs is warned of once.
+ * Finds the module's file, once, and fills file_path, segments and machine. Returns 0 or -ENOENT.
+ * Warns once of a different build-id.
  */
 int module_find_file(const struct module_table *table, struct module *module);
 
 /*
- * Whether the module's file is found, without looking further than at the recorded path, and only
- * where the build-id tells that it is the file. Warns of nothing; what is not found may be later.
+ * Looks for the module's file at the recorded path only. Returns true if its build-id proves that
+ * it is the file. Warns of nothing; a later search may still find the file.
  */
 bool module_is_at_its_path(const struct module_table *table, struct module *module);
 
-/* Opens the file found. Returns a descriptor that the caller closes, or -ENOENT, -ESTALE. */
+/*
+ * Opens the file that was found. Returns a descriptor that the caller closes, or -ENOENT, -ESTALE.
+ */
 int module_open_file(const struct module_table *table, struct module *module);
 
 /*
- * Takes the segments from the module's separate debug file, open at @fd, where its own is missing.
- * Such a file has the segments' addresses, but not what offset they had in the module's: that is
- * known where there is one segment of code, mapped whole. Returns 0 or -ENOENT.
+ * Uses the segments of the module's debug file, open at @fd, if its own file is missing. The debug
+ * file has their addresses, but not their offsets. These follow only if there is one segment of
+ * code, and it was mapped whole. Returns 0 or -ENOENT.
  */
 int module_use_debug_file(struct module *module, int fd);
 
 /*
- * The ELF virtual address of the byte at @file_offset, once the file is found. Returns false where
- * no segment holds it.
+ * Computes the ELF virtual address of the byte at @file_offset, once the file is found. Returns
+ * false if no segment holds it.
  */
 bool module_vaddr(const struct module *module, uint64_t file_offset, uint64_t *ret);
 
 /*
- * The bias (address in the process less ELF virtual address) of a mapping of the module's code,
- * which begins at @start with the file's byte @file_offset. Returns false if it begins no code
- * segment.
+ * Computes the bias (process address minus ELF virtual address) of a mapping of code that begins at
+ * @start with the file's byte @file_offset. Returns false if no code segment begins there.
  */
 bool module_code_bias(const struct module *module, uint64_t start, uint64_t file_offset,
 		      uint64_t *ret);
 
-/* How many bytes of address space the segments cover, gaps included. */
+/* The bytes of address space that the segments cover, gaps included. */
 uint64_t module_span(const struct module *module);
 
 #endif

@@ -13,9 +13,9 @@ struct demangling {
 };
 
 /*
- * A mangled name can refer back to parts of itself, so that each letter doubles the result; the
- * only way to end the printing of one is out of its callback. libiberty's callback interface
- * allocates nothing from the heap for C++ (cp-demangle.c), so that nothing is lost by the jump.
+ * A mangled name can refer back to parts of itself, so that each letter may double the result. The
+ * only way to stop printing is to jump out of the callback. libiberty's callback interface
+ * allocates nothing on the heap for C++ (cp-demangle.c), so the jump leaks nothing.
  */
 static void append(const char *text, size_t len, void *context)
 {
@@ -40,7 +40,7 @@ char *demangle(const char *name)
 	result->len = 0;
 
 	if (!setjmp(result->too_long)) {
-		/* Rust's older scheme is also valid C++, but not the other way round. */
+		/* Rust's older scheme is also valid C++, but the reverse does not hold. */
 		int ok = rust_demangle_callback(name, DMGL_NO_OPTS, append, result);
 
 		if (!ok) {

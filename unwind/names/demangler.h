@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* C++ and Rust symbol names for people, with bounds on what a hostile name can cost. */
+/* Demangles C++ and Rust symbol names, with bounds on what a hostile name can cost. */
 #ifndef LEAKTOOLS_UNWIND_DEMANGLER_H
 #define LEAKTOOLS_UNWIND_DEMANGLER_H
 
-#define DEMANGLE_MAX_MANGLED 4096  /* longer names stay as they are */
-#define DEMANGLE_MAX_RESULT  16384 /* names that would become longer too */
+#define DEMANGLE_MAX_MANGLED 4096  /* longer names stay mangled */
+#define DEMANGLE_MAX_RESULT  16384 /* so do names with a longer result */
 
 /*
- * The demangled name without its parameters, as perf shows it, in a string that the caller frees.
- * NULL if @name is not mangled, past the bounds, or memory ran out: then it is shown as it is.
+ * Returns the demangled name without its parameters, as perf shows it. The caller frees it. NULL if
+ * @name is not mangled or past the bounds, or if memory ran out: show @name then.
  */
 char *demangle(const char *name);
 

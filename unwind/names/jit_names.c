@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #define OPEN_FLAGS     (O_PATH | O_CLOEXEC | O_NOFOLLOW) /* elf_file_reopen() does the rest */
-#define MAX_STEPS_BACK 256				 /* over pieces that overlap */
+#define MAX_STEPS_BACK 256				 /* over overlapping pieces */
 
-/* What /proc/PID/status tells. */
+/* From /proc/PID/status. */
 struct process_identity {
 	uid_t uid;
 	pid_t own_pid; /* in its innermost pid namespace */
@@ -51,7 +51,7 @@ static bool identify(pid_t pid, struct process_identity *ret)
 	return has_uid;
 }
 
-/* Opens the file in the process's own root; no link in there leads out of it. -1: not to be had. */
+/* Opens the file in the process's own root; no link leads out of it. Returns -1 on failure. */
 static int open_in_root(pid_t pid, pid_t own_pid)
 {
 	struct open_how how = {
@@ -68,7 +68,7 @@ static int open_in_root(pid_t pid, pid_t own_pid)
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-/* The file that may be trusted, if any. */
+/* Opens the trusted file, if any. */
 static int open_map(pid_t pid, const char *symfs, const char *path)
 {
 	struct process_identity identity;
@@ -173,7 +173,7 @@ static int add_piece(struct jit_names *names, const struct jit_piece *piece)
 	return 0;
 }
 
-/* A hexadecimal number and the blank behind it. */
+/* Parses a hexadecimal number and the blank after it. */
 static bool parse_number(char **cursor, uint64_t *ret)
 {
 	char *end;
@@ -188,7 +188,7 @@ static bool parse_number(char **cursor, uint64_t *ret)
 	return true;
 }
 
-/* One line, a string. What makes no sense is no piece. */
+/* Parses one line. A malformed line is ignored. */
 static int parse_line(struct jit_names *names, char *line, size_t number)
 {
 	struct jit_piece piece = {.line = number};
@@ -221,7 +221,7 @@ int jit_names_parse(struct jit_names *names, char *text, size_t size)
 	int err = 0;
 
 	names->text = text;
-	/* A last line without an end is still being written. */
+	/* A last line without a newline is still being written. */
 	while (!err && (newline = memchr(line, '\n', size - (size_t)(line - text)))) {
 		*newline = '\0';
 		err = parse_line(names, line, ++number);

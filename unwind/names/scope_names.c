@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH  32	/* of scopes; what is further out is left out */
-#define MAX_LENGTH 4096 /* of a name with its scopes; a longer one is shown bare */
+#define MAX_DEPTH  32	/* scopes; outer ones are left out */
+#define MAX_LENGTH 4096 /* of a qualified name; a longer one is shown bare */
 
 struct scope_name {
 	const void *die; /* Dwarf_Die.addr */
@@ -59,7 +59,7 @@ static int compare_parents(const void *a, const void *b)
 	return (x->die > y->die) - (x->die < y->die);
 }
 
-/* Makes @die its parent. Returns false where that is not known. */
+/* Moves @die to its parent. Returns false if that is not known. */
 static bool go_to_parent(struct scope_names *names, Dwarf_Die *die)
 {
 	struct scope_parent key = {.die = dwarf_dieoffset(die)};
@@ -67,7 +67,7 @@ static bool go_to_parent(struct scope_names *names, Dwarf_Die *die)
 	Dwarf *dwarf = dwarf_cu_getdwarf(die->cu);
 	Dwarf_Die same;
 
-	/* An entry of another section, or of a shared file, may have the same offset. */
+	/* An entry of another section or of a shared file may have the same offset. */
 	if (dwarf != names->dwarf || !dwarf_offdie(dwarf, key.die, &same) || same.addr != die->addr)
 		return false;
 	if (names->nr != names->nr_sorted) {
@@ -80,7 +80,7 @@ static bool go_to_parent(struct scope_names *names, Dwarf_Die *die)
 	return found && dwarf_offdie(dwarf, found->parent, die);
 }
 
-/* Makes @die the declaration that stands where the source has it. */
+/* Moves @die to its declaration, which stands in its scope. */
 static void go_to_declaration(Dwarf_Die *die)
 {
 	static const unsigned int links[] = {DW_AT_abstract_origin, DW_AT_specification};
@@ -96,7 +96,7 @@ static void go_to_declaration(Dwarf_Die *die)
 
 static const char unnamed_class[] = "(anonymous class)";
 
-/* What a scope is called in front of "::"; NULL: nothing. */
+/* The scope's name before "::"; NULL: none. */
 static const char *scope_word(Dwarf_Die *die)
 {
 	const char *name = dwarf_diename(die);
@@ -116,7 +116,7 @@ static const char *scope_word(Dwarf_Die *die)
 	}
 }
 
-/* The name with its scopes; NULL: it has none, or memory ran out. */
+/* Makes the qualified name. NULL: there is none, or memory ran out. */
 static char *make_name(struct scope_names *names, Dwarf_Die *function)
 {
 	const char *words[MAX_DEPTH], *bare = dwarf_diename(function);
@@ -130,7 +130,7 @@ static char *make_name(struct scope_names *names, Dwarf_Die *function)
 	for (size_t depth = 0; depth < MAX_DEPTH && go_to_parent(names, &die); depth++) {
 		const char *word;
 
-		/* A scope that is defined apart from its declaration lies where that does. */
+		/* A scope defined apart from its declaration lies where the declaration does. */
 		go_to_declaration(&die);
 		word = scope_word(&die);
 		if (word == unnamed_class && nr == 0 && strcmp(bare, "operator()") == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A frame of a stack with its names, and how it is printed. */
+/* A named frame of a stack, and how it is printed. */
 #ifndef LEAKTOOLS_UNWIND_STACK_FRAME_H
 #define LEAKTOOLS_UNWIND_STACK_FRAME_H
 
@@ -7,22 +7,23 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define STACK_MAX_INLINED 64 /* functions, in one frame; what is inlined deeper is left out */
+#define STACK_MAX_INLINED 64 /* functions in one frame; deeper ones are left out */
 
 /*
- * In the place of a stack's last address: it was not unwound to its outermost frame, because less
- * of it was recorded, or because nothing says how to go on. Such a mark is a frame like others.
+ * Marks in the place of a stack's last address: the stack was not unwound to its outermost frame,
+ * because the dump was too short, or because the next frame could not be found. A mark is a frame
+ * like others.
  */
 #define STACK_TRUNCATED	 0ULL
 #define STACK_INCOMPLETE 1ULL
 
-/* One frame, named. Strings live as long as the store. */
+/* Strings live as long as the store. */
 struct stack_frame {
-	uint64_t address;	/* as it was in the process */
-	uint64_t module_offset; /* ELF virtual address in the module; meaningless without @module */
-	const char *module;	/* path; NULL: mapped by no file known */
-	const char *function;	/* demangled; NULL: no symbol (then print module+offset) */
-	uint64_t function_offset; /* from the symbol; inlined: from the beginning of its code */
+	uint64_t address;	  /* in the process */
+	uint64_t module_offset;	  /* ELF virtual address in @module */
+	const char *module;	  /* path; NULL: no known file is mapped there */
+	const char *function;	  /* demangled; NULL: no symbol (print module+offset) */
+	uint64_t function_offset; /* from the symbol; inlined: from the start of its code */
 	bool inlined;		  /* into the function of the next frame */
 	const char *file;	  /* source; NULL: not known */
 	int line;

@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps back from an address to the function around it, over symbols nested within that function.
- */
+/* Steps back from an address to the function around it, over symbols inside that function. */
 #define MAX_STEPS_BACK 256
 
-/* The section that defines the symbol, if it holds code. */
+/* Finds the section that defines the symbol. Returns false if it holds no code. */
 static bool code_section(Elf *elf, GElf_Word index, GElf_Shdr *ret)
 {
 	Elf_Scn *section;
@@ -23,7 +22,7 @@ static bool code_section(Elf *elf, GElf_Word index, GElf_Shdr *ret)
 	return section && gelf_getshdr(section, ret) && (ret->sh_flags & SHF_EXECINSTR);
 }
 
-/* True if @elf has a full symbol table: in one of dynamic symbols, static functions are missing. */
+/* True if @elf has a full symbol table. A dynamic one lacks static functions. */
 static bool has_full_table(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -41,11 +40,11 @@ static bool is_function(int type, const char *name)
 		return false;
 	if (type == STT_FUNC || type == STT_GNU_IFUNC)
 		return true;
-	/* Labels of assembler code; "$x" and "$d" only mark code and data (AArch64's ELF ABI). */
+	/* Labels of assembler code. "$x" and "$d" only mark code and data (AArch64 ELF ABI). */
 	return type == STT_NOTYPE && name[0] != '$';
 }
 
-/* Makes of libdwfl's symbol @index one of ours. Returns false if it is no function. */
+/* Converts libdwfl's symbol @index. Returns false if it is not a function. */
 static bool read_symbol(Dwfl_Module *module, int index, bool full, struct symbol *ret)
 {
 	GElf_Word section_index;
@@ -79,15 +78,15 @@ static size_t leading_underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/* "memcpy@@GLIBC_2.14": the version is the linker's business. */
+/* Excludes the version: "memcpy@@GLIBC_2.14". */
 static size_t name_length(const char *mangled)
 {
 	return *mangled ? 1 + strcspn(mangled + 1, "@") : 0;
 }
 
 /*
- * Orders by address; of several names for one address the best for people comes last, where a
- * lookup meets it first: one with a size, for programs to call, with few underscores, short.
+ * Orders by address. Of several names for one address the best comes last, where a lookup meets it
+ * first: one with a size, global, with few underscores, short.
  */
 static int compare_symbols(const void *a, const void *b)
 {
@@ -170,7 +169,9 @@ struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t addr
 		if (symbol->sized && address < symbol->end)
 			return symbol;
 	}
-	/* No function has it: a label then, but none within a function that has ended since. */
+	/*
+	 * No function holds it. A label does, but not one inside a function that has ended before.
+	 */
 	if (!closest->sized && address < closest->end && closest->highest_end <= closest->start)
 		return closest;
 	return NULL;

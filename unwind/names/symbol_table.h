@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A module's functions, sorted by address. A lookup answers with a function that is known to hold
- * the address, or with none: never with a neighbour that merely comes before it.
+ * A module's functions, sorted by address. A lookup finds the function that is known to hold the
+ * address, or none; never a neighbour that merely comes before it.
  */
 #ifndef LEAKTOOLS_UNWIND_SYMBOL_TABLE_H
 #define LEAKTOOLS_UNWIND_SYMBOL_TABLE_H
@@ -13,11 +13,11 @@
 
 struct symbol {
 	uint64_t start, end;  /* [start, end) */
-	uint64_t highest_end; /* of the sized ones up to this */
+	uint64_t highest_end; /* of all sized symbols up to this one */
 	const char *mangled;  /* in the file's string table */
-	char *name;	      /* for people; NULL: not asked for yet */
+	char *name;	      /* demangled; NULL: not asked for yet */
 	uint8_t binding;      /* STB_* */
-	bool sized;	      /* else @end is its section's */
+	bool sized;	      /* false: @end is its section's */
 };
 
 struct symbol_table {
@@ -26,8 +26,8 @@ struct symbol_table {
 };
 
 /*
- * Reads the functions of @module, those of its debug file and MiniDebugInfo included; their
- * addresses are biased as libdwfl's are. The names stay the module's. Returns 0 or -ENOMEM.
+ * Reads the functions of @module, its debug file and its MiniDebugInfo. Addresses are biased as
+ * libdwfl's are. @module keeps owning the names. Returns 0 or -ENOMEM.
  */
 int symbol_table_init(struct symbol_table *table, Dwfl_Module *module);
 void symbol_table_deinit(struct symbol_table *table);

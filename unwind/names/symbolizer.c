@@ -16,15 +16,15 @@
 
 _Static_assert(STACK_MAX_INLINED == INLINE_CALLS_MAX, "one bound, told twice");
 
-/* What names larger files may take seconds to be read, and much memory: not before it is needed. */
-#define MAX_EXPECTED_BYTES ((uint64_t)16 << 20) /* of the modules' files together */
+/* Reading larger files may take seconds and much memory, so they are read only when needed. */
+#define MAX_EXPECTED_BYTES ((uint64_t)16 << 20) /* all modules' files together */
 #define MAX_EXPECTED	   64			/* libdwfl keeps them open */
 
-/* A function of the source at a place. */
+/* A function of the source at a position. */
 struct place_function {
-	char *name;	  /* for people; NULL: not known */
-	uint64_t start;	  /* of the piece of its code that holds the place */
-	const char *file; /* where in it; NULL: not known */
+	char *name;	  /* demangled; NULL: not known */
+	uint64_t start;	  /* start of the range of its code that holds the position */
+	const char *file; /* NULL: not known */
 	int line;
 };
 
@@ -37,15 +37,15 @@ struct place {
 };
 
 struct module_symbols {
-	Dwfl *dwfl; /* the module alone, at its ELF addresses; NULL: the file was not found */
+	Dwfl *dwfl; /* holds only the module, at bias 0; NULL: the file was not found */
 	Dwfl_Module *module;
 	struct symbol_table table;
 	bool table_read;
 	struct unit_ranges units;
-	bool units_read; /* not before an address is met whose unit is not known otherwise */
+	bool units_read; /* read only if an address's unit is not known otherwise */
 	struct inline_calls inline_calls;
 	struct place *places;
-	struct jit_names jit; /* of code without a file */
+	struct jit_names jit; /* names of code without a file */
 };
 
 void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules,
@@ -79,7 +79,7 @@ static void module_symbols_destroy(struct module_symbols *symbols)
 	free(symbols);
 }
 
-/* Ends the thread that opens what is expected, when it has opened the file that it is at. */
+/* Stops the thread that opens expected files, after the file that it is opening. */
 static void end_opening(struct symbolizer *symbolizer)
 {
 	if (!symbolizer->is_opening)
@@ -99,8 +99,8 @@ void symbolizer_deinit(struct symbolizer *symbolizer)
 }
 
 /*
- * Opens the module's file, or where that is missing its debug file, which names as well. Stores in
- * *@ret_path what the caller frees. Returns a descriptor that the caller closes, or -1.
+ * Opens the module's file or, if that is missing, its debug file, which has names as well. Stores
+ * in *@ret_path a string that the caller frees. Returns a descriptor that the caller closes, or -1.
  */
 static int open_file(struct symbolizer *symbolizer, struct module *module, char **ret_path)
 {
@@ -121,7 +121,7 @@ static int open_file(struct symbolizer *symbolizer, struct module *module, char 
 	return fd;
 }
 
-/* Hands the module's file to libdwfl, at bias 0. A file that libdwfl rejects has no names. */
+/* Reports the module's file to libdwfl, at bias 0. A file that libdwfl rejects has no names. */
 static int report_file(struct module *module, struct debuginfo *debuginfo, const char *path,
 		       int *fd, struct module_symbols *symbols)
 {
@@ -150,7 +150,7 @@ static int load_symbols(struct symbolizer *symbolizer, struct module *module,
 	return report_file(module, symbolizer->debuginfo, path, &fd, symbols);
 }
 
-/* Opens the debug file, too, and expands its sections: what takes so long. */
+/* Opens the debug file, too, and expands its sections, which takes most of the time. */
 static int read_table(struct module_symbols *symbols)
 {
 	int err = 0;
@@ -161,7 +161,7 @@ static int read_table(struct module_symbols *symbols)
 	return err;
 }
 
-/* Where the symbols of @module belong; NULL: out of memory. */
+/* The slot of @module's symbols. NULL: out of memory. */
 static struct module_symbols **slot_of(struct symbolizer *symbolizer, const struct module *module)
 {
 	if (module->id > symbolizer->nr) {
@@ -179,7 +179,7 @@ static struct module_symbols **slot_of(struct symbolizer *symbolizer, const stru
 	return &symbolizer->by_id[module->id - 1];
 }
 
-/* A file that memory does not suffice for is left to whoever needs its names. */
+/* A file that does not fit into memory is left for later. */
 static void *open_expected(void *context)
 {
 	struct symbolizer *symbolizer = context;
@@ -190,14 +190,14 @@ static void *open_expected(void *context)
 
 		if (atomic_load(&symbolizer->opened_enough))
 			break;
-		/* The second reads the units' ranges. */
+		/* This reads the units' ranges. */
 		if (read_table(symbols) == 0)
 			dwfl_module_addrdie(symbols->module, 0, &bias);
 	}
 	return NULL;
 }
 
-/* With all signals blocked: whatever they are for, it is not for this thread. */
+/* The thread blocks all signals: none is meant for it. */
 void symbolizer_open_expected(struct symbolizer *symbolizer)
 {
 	sigset_t all, before;
@@ -228,7 +228,7 @@ int symbolizer_expect(struct symbolizer *symbolizer, struct module *module)
 	uint64_t bytes;
 	int err;
 
-	/* Servers may take minutes, for names that nobody may want in the end. */
+	/* Servers may take minutes, for names that may not be needed. */
 	if (symbolizer->debuginfo->server || symbolizer->is_opening ||
 	    !module_is_at_its_path(symbolizer->modules, module))
 		return 0;
@@ -253,7 +253,7 @@ int symbolizer_expect(struct symbolizer *symbolizer, struct module *module)
 		module_symbols_destroy(symbols);
 		return err;
 	}
-	*slot = symbols; /* nameless, where libdwfl refused its file */
+	*slot = symbols; /* without names, if libdwfl rejected its file */
 	symbolizer->expected_bytes = bytes;
 	return 0;
 }
@@ -282,14 +282,17 @@ static int get_symbols(struct symbolizer *symbolizer, struct module *module,
 	return read_table(*slot);
 }
 
-/* The compilation unit that holds @vaddr; *@ret is NULL if none is known. */
+/* Finds the compilation unit that holds @vaddr. *@ret is NULL if none is known. */
 static int find_unit(struct module_symbols *symbols, uint64_t vaddr, Dwarf_Die **ret,
 		     Dwarf_Addr *ret_bias)
 {
 	const struct unit_range *range;
 
 	*ret = dwfl_module_addrdie(symbols->module, vaddr, ret_bias);
-	/* libdwfl has one range for what a unit encloses: _start between main and the rest. */
+	/*
+	 * libdwfl has one range around all parts of a unit, which may enclose another unit (_start,
+	 * between main and the rest).
+	 */
 	if (*ret && dwarf_haspc(*ret, vaddr - *ret_bias) != 0)
 		return 0;
 	*ret = NULL;
@@ -308,17 +311,17 @@ static int find_unit(struct module_symbols *symbols, uint64_t vaddr, Dwarf_Die *
 	return 0;
 }
 
-/* The line of the instruction, which is the innermost function's. */
+/* Finds the line of the instruction, which belongs to the innermost function. */
 static void find_line(Dwarf_Die *unit, uint64_t pc, struct place_function *function)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(unit, pc);
 
-	/* Line 0 is the compiler's mark for code of no line. */
+	/* Compilers give line 0 to code of no line. */
 	if (line && dwarf_lineno(line, &function->line) == 0 && function->line > 0)
 		function->file = dwarf_linesrc(line, NULL, NULL);
 }
 
-/* The name for people. Returns 0 or -ENOMEM; *@ret is NULL where there is none. */
+/* Makes the demangled name. Returns 0 or -ENOMEM. *@ret is NULL if @name is. */
 static int make_name(const char *name, char **ret)
 {
 	*ret = NULL;
@@ -331,8 +334,8 @@ static int make_name(const char *name, char **ret)
 }
 
 /*
- * A place of the functions of @stack, turned round: each was called, and its call's line is within
- * the next.
+ * Makes a position of @stack's functions in reverse order. The line of each function's call is in
+ * the next function.
  */
 static struct place *make_place(uint64_t vaddr, const struct inline_stack *stack)
 {
@@ -374,7 +377,7 @@ static struct place *create_place(struct module_symbols *symbols, uint64_t vaddr
 	if (!place)
 		return NULL;
 	place->symbol = symbol_table_find(&symbols->table, vaddr);
-	/* Of padding between functions, the line table tells the line of what comes before. */
+	/* For padding between functions the line table returns the line of the preceding code. */
 	if (unit && (place->symbol || stack.nr))
 		find_line(unit, vaddr - bias, &place->functions[0]);
 	return place;
@@ -400,8 +403,8 @@ static int get_place(struct module_symbols *symbols, uint64_t vaddr, struct plac
 }
 
 /*
- * The function that the code is: by its symbol, which is what probes, debuggers and the linker call
- * it; a file that has lost its symbols may still have debug information.
+ * Names the outermost function by its symbol, as probes, debuggers and the linker do. A file
+ * without symbols may still have debug information.
  */
 static int name_outermost(const struct place *place, struct stack_frame *frame)
 {
@@ -439,7 +442,7 @@ static int name_place(const struct place *place, struct stack_frame *frames, siz
 			frame->function = function->name;
 			frame->function_offset = frame->module_offset - function->start;
 		} else {
-			continue; /* nothing to tell of it */
+			continue; /* nothing is known of it */
 		}
 		nr++;
 	}
@@ -447,7 +450,7 @@ static int name_place(const struct place *place, struct stack_frame *frames, siz
 	return 0;
 }
 
-/* Of code that has no name, not even the module is known: the frame stays empty. */
+/* Names generated code. Without a name, not even the module is known, and the frame stays empty. */
 static void name_jit(const struct jit_names *names, uint64_t address, bool is_call,
 		     struct stack_frame *frame)
 {

@@ -27,7 +27,7 @@ static int compare_ranges(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The ranges of one unit. Those that the linker dropped start at 0, or are empty. */
+/* Adds the ranges of a unit. Those that the linker dropped start at 0 or are empty. */
 static int add_unit(struct unit_ranges *ranges, Dwarf_Die *unit, Dwarf_Addr bias)
 {
 	Dwarf_Addr base, start, end;
@@ -72,7 +72,7 @@ const struct unit_range *unit_ranges_find(const struct unit_ranges *ranges, uint
 {
 	size_t low = 0, high = ranges->nr;
 
-	/* The last range that does not start behind @address. */
+	/* Finds the last range that does not start after @address. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 

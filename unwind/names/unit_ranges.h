@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which of a module's compilation units holds an address, read from the units themselves. libdwfl
- * knows it from .debug_aranges alone, which clang does not write.
+ * Finds the compilation unit that holds an address, from the units themselves. libdwfl uses only
+ * .debug_aranges, which clang does not write.
  */
 #ifndef LEAKTOOLS_UNWIND_UNIT_RANGES_H
 #define LEAKTOOLS_UNWIND_UNIT_RANGES_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UNIT_RANGES_MAX (1u << 20) /* of a module; what is beyond has no lines */
+#define UNIT_RANGES_MAX (1u << 20) /* of a module; the rest has no lines */
 
 struct unit_range {
 	uint64_t start, end; /* [start, end), biased as libdwfl's addresses are */
@@ -24,7 +24,7 @@ struct unit_ranges {
 	size_t nr, capacity;
 };
 
-/* Reads the units of @module, which keeps them. Returns 0 or -ENOMEM. */
+/* Reads the units of @module, which keeps owning them. Returns 0 or -ENOMEM. */
 int unit_ranges_init(struct unit_ranges *ranges, Dwfl_Module *module);
 void unit_ranges_deinit(struct unit_ranges *ranges);
 

@@ -16,7 +16,7 @@
 
 struct stack_store {
 	char *symfs;
-	struct debuginfo debuginfo;	  /* for unwinding, which is not to wait for servers */
+	struct debuginfo debuginfo;	  /* for unwinding, which must not wait for servers */
 	struct debuginfo named_debuginfo; /* for names */
 	struct module_table modules;
 	struct address_spaces spaces;
@@ -25,10 +25,10 @@ struct stack_store {
 	struct place_names names;
 	bool expects_names;
 	struct dump_unwinder unwinder;
-	pid_t last_pid; /* whose space was asked for last; 0: none, or it may have changed */
+	pid_t last_pid; /* the process of @last_space; 0: none, or that may have changed */
 	const struct address_space *last_space;
 
-	/* Room for one stack at a time: too large for the C stack. */
+	/* Room for one stack. It is too large for the C stack. */
 	uint64_t cut[STACK_MAX_FRAMES];
 	uint64_t plain[STACK_MAX_FRAMES]; /* addresses without STACK_INTERRUPTED */
 	struct placed_frame placed[STACK_MAX_FRAMES];
@@ -115,7 +115,7 @@ int stack_store_map(struct stack_store *store, const struct stack_mapping *mappi
 	err = module_table_get(&store->modules, mapping, &module);
 	if (err)
 		return err;
-	/* What no file backs is placed by its address. */
+	/* Code without a file is identified by its address. */
 	if (module && module->jit_pid)
 		placed.file_offset = placed.start;
 	return address_spaces_map(&store->spaces, &placed, module);
@@ -157,7 +157,10 @@ int stack_store_name_place(struct stack_store *store, const char *path, uint64_t
 	return place_names_add(&store->names, module->id, file_offset, function, function_offset);
 }
 
-/* A return address belongs to the call before it, which may be its function's last instruction. */
+/*
+ * A return address belongs to the call before it, which may be the last instruction of its
+ * function.
+ */
 static struct placed_frame place(const struct address_space *space, uint64_t address, bool is_call)
 {
 	const struct mapping *mapping = address_space_find(space, address - is_call);
@@ -248,7 +251,10 @@ int stack_store_add_callchain(struct stack_store *store, pid_t pid, const uint64
 	return err;
 }
 
-/* Puts the function that has just returned on top: what was there is the address it returned to. */
+/*
+ * Adds the function that has just returned as the innermost frame. The address it returned to
+ * becomes the next one.
+ */
 static void push_function(struct unwound_stack *stack, uint64_t address)
 {
 	size_t nr = stack->nr < STACK_MAX_FRAMES ? stack->nr : STACK_MAX_FRAMES - 1;
@@ -262,7 +268,7 @@ static void push_function(struct unwound_stack *stack, uint64_t address)
 	stack->nr = nr + 1;
 }
 
-/* Marks a stack that ends too early. */
+/* Marks a stack that does not reach its end. */
 static void mark_end(struct unwound_stack *stack)
 {
 	size_t last = stack->nr < STACK_MAX_FRAMES ? stack->nr : STACK_MAX_FRAMES - 1;
@@ -287,13 +293,15 @@ static int unwind(struct stack_store *store, const struct address_space *space,
 	return err;
 }
 
-/* Makes a chain of it, as stack_store_add_callchain() takes it; returns how many are interrupted.
+/*
+ * Makes it a chain, as stack_store_add_callchain() takes it. Returns how many addresses are
+ * interrupted.
  */
 static size_t mark_interrupted(struct unwound_stack *stack)
 {
 	size_t nr = 0;
 
-	/* None, as nearly always. */
+	/* Common case: no frame was interrupted. */
 	if (stack->nr < 2 || !memchr(stack->is_call + 1, 0, stack->nr - 1))
 		return 0;
 	for (size_t i = 1; i < stack->nr; i++) {
@@ -315,7 +323,7 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 	int err = unwind(store, space, dump);
 	if (err)
 		return err;
-	/* Nothing at all is no stack. */
+	/* An empty stack needs no mark. */
 	if (unwound->nr)
 		mark_end(unwound);
 	mark_interrupted(unwound);

@@ -20,7 +20,7 @@ void stack_table_init(struct stack_table *table)
 {
 	*table = (struct stack_table){0};
 	if (getrandom(&table->seed, sizeof(table->seed), GRND_NONBLOCK) < 0)
-		table->seed = (uintptr_t)table; /* early boot; any number does */
+		table->seed = (uintptr_t)table; /* no random numbers during early boot */
 }
 
 static void clear_cache(struct stack_table *table)
@@ -113,7 +113,7 @@ int stack_table_intern(struct stack_table *table, const struct placed_frame *fra
 	return 0;
 }
 
-/* Where a chain of that hash is, or would go. */
+/* The slot of @chain, or the free slot where it belongs. */
 static struct cached_chain **find_cached(struct cached_chain **slots, size_t nr_slots,
 					 const struct stack_chain *chain, uint64_t hash)
 {
