@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* A consumer's answer: what follows is not wanted. */
+/* Returned by callbacks: enough was read. */
 #define ENOUGH_READ 1
 
-/* By then most of the files are known whose functions allocate; it is a millisecond's work. */
+/* Most files with allocating functions are known by then. Naming takes a millisecond. */
 #define BEGIN_NAMING_AT 4096 /* operations */
 
 int analysis_init(struct analysis *analysis, const struct stack_store_options *options,
@@ -37,7 +37,7 @@ static enum loss_ring ring_of(const struct perf_event_desc *event)
 	return perf_event_is_operation(event) ? LOSS_RING_PROBES : LOSS_RING_OTHERS;
 }
 
-/* A record that is no sample. */
+/* Notes a record that is not a sample. */
 static void note_record(struct analysis *analysis, const struct perf_origin *origin)
 {
 	loss_windows_note(analysis->loss_windows, LOSS_RING_OTHERS, origin->cpu, origin->time_ns);
@@ -50,7 +50,7 @@ static bool is_enough(const struct analysis *analysis, const struct perf_origin 
 	       (analysis->until_sequence && origin->sequence > analysis->until_sequence);
 }
 
-/* The same of a record behind that operation, which may take what it had left. */
+/* As is_enough(), for an exec after the last operation, which may end that operation's blocks. */
 static bool ends_before(const struct analysis *analysis, const struct perf_origin *origin)
 {
 	return is_enough(analysis, origin) ||
@@ -63,7 +63,7 @@ static int on_mark(struct analysis *analysis, const struct perf_sample *sample)
 	const struct interval_mark mark = {sample->mark_number,
 					   event->is_probe_mark ? sample->mark_text : NULL};
 
-	/* leakrec's own came through no ring. */
+	/* leakrec's own marks did not pass through a ring. */
 	if (event->is_probe_mark)
 		loss_windows_note(analysis->loss_windows, LOSS_RING_PROBES, sample->origin.cpu,
 				  sample->origin.time_ns);
@@ -72,7 +72,7 @@ static int on_mark(struct analysis *analysis, const struct perf_sample *sample)
 	return 0;
 }
 
-/* An allocation's stack is its return's. */
+/* An allocation takes the stack of its return. */
 static bool needs_stack(const struct perf_event_desc *event)
 {
 	if (event->syscall)
@@ -153,7 +153,7 @@ static int on_fork(void *context, const struct perf_task_record *record)
 	struct analysis *analysis = context;
 	int err = 0;
 
-	/* Where perf begins another file, it makes up records of all that is there. */
+	/* perf synthesizes records of all tasks when it begins another file. */
 	if (!record->origin.time_ns &&
 	    heap_tracker_has_thread(analysis->heaps, record->pid, record->tid))
 		return 0;
@@ -288,7 +288,7 @@ int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr
 	int err = nr_paths == 0 ? read_one(analysis, NULL) : 0;
 
 	for (size_t i = 0; !err && i < nr_paths; i++) {
-		/* Their ends may overlap by what a ring held when the file was switched. */
+		/* Consecutive files may overlap by the contents of a ring. */
 		uint64_t before_ns = analysis->input.first_ns;
 
 		err = read_one(analysis, paths[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording, read to its end: connects the reader (perf_input.h) with the stacks (stack_store.h)
- * and the heaps (heap_tracker.h). leakparse and leakfollow are two views of it.
+ * Analyses a recording: connects the reader (perf_input.h) with the stacks (stack_store.h) and the
+ * heaps (heap_tracker.h). leakparse and leakfollow show its results.
  */
 #ifndef LEAKTOOLS_PARSER_ANALYSIS_H
 #define LEAKTOOLS_PARSER_ANALYSIS_H
@@ -15,54 +15,56 @@
 #include "unwind/stacks/stack_store.h"
 
 struct analysis {
-	struct resource_schemas resources; /* the calls that the recording tells of */
+	struct resource_schemas resources; /* the recording's calls on resources */
 	struct stack_store *stacks;
 	struct heap_tracker *heaps;
 	struct perf_input_stats input;
 	uint64_t lost;		/* samples that the kernel could not write */
-	uint64_t lost_any_time; /* of these, the ones of which no window is known */
-	/* Tasks of which others may have been lost: nobody knows how many. */
+	uint64_t lost_any_time; /* the ones of @lost without a known window */
+	/* Tasks whose events may have been lost; the number of events is unknown. */
 	uint64_t unguarded_tasks;
 	struct loss_windows *loss_windows;
-	struct intervals *intervals; /* told of marks, where the caller has set it */
+	struct intervals *intervals; /* set by the caller; gets the marks; NULL: none */
 	struct mapping_owners mapping_owners;
-	uint64_t incomplete_chains; /* that whoever unwound them has marked */
+	uint64_t incomplete_chains; /* callchains that the recorder marked as incomplete */
 	uint64_t start_ns;	    /* of the first event; 0: there was none */
 	uint64_t end_ns;
 
-	struct progress *progress; /* of reading; NULL: not to be shown */
+	struct progress *progress; /* of reading; NULL: none is shown */
 
 	/*
-	 * Set by the caller, to see what was held in between: nothing later is read than this long
-	 * after the start, nor than the event of this number. 0: to the end.
+	 * Set by the caller, for an earlier state: reading stops this long after the start, or
+	 * after the operation of this number. 0: at the end.
 	 */
 	uint64_t until_ns, until_sequence;
-	bool was_enough; /* there is more: one of these was reached */
-	/* Set by the caller: what allocators map for themselves counts as the program's mappings.
-	 */
+	bool was_enough; /* reading stopped at one of these */
+	/* Set by the caller: the allocators' own mappings count as the program's. */
 	bool ranks_own_mappings;
 };
 
 /*
- * @observer may be NULL; its callbacks come while analysis_read() runs and may use
+ * @observer may be NULL. Its callbacks are called during analysis_read() and may use
  * analysis->stacks. Returns 0 or -ENOMEM (reported).
  */
 int analysis_init(struct analysis *analysis, const struct stack_store_options *options,
 		  const struct heap_observer *observer);
 
 /*
- * Reads the files of a session in their order (perf record --switch-output, one recording after the
- * other), or standard input where there are none. Returns 0 or a negative errno, reported; what was
- * read up to then is in @analysis.
+ * Reads the files of a session in order (perf record --switch-output, one recording after the
+ * other), or standard input if there are none. Returns 0 or a negative errno (reported). @analysis
+ * then holds what was read.
  */
 int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr_paths);
 
-/* The same in parts, for a reader of its own: what to give the records to, and the end of it. */
+/*
+ * For a caller that reads by itself: the consumer for the records. Call analysis_finish() after the
+ * last one.
+ */
 struct perf_consumer analysis_consumer(struct analysis *analysis);
-/* After the last record. @err is what reading ended with; returns that, or -ENOMEM (reported). */
+/* @err is the result of reading. Returns it, or -ENOMEM (reported). */
 int analysis_finish(struct analysis *analysis, int err);
 
-/* The stacks that end before the outermost frame, as far as that is known. */
+/* The number of stacks known to end before the outermost frame. */
 uint64_t analysis_unwind_failures(const struct analysis *analysis);
 
 void analysis_deinit(struct analysis *analysis);

@@ -18,9 +18,9 @@ struct tally {
 struct intervals {
 	struct interval_observer observer;
 	struct interval
-		open; /* its end, UINT64_MAX where only a mark or the recording's end is one */
+		open; /* end_ns is UINT64_MAX if only a mark or the end of the recording ends it */
 	struct tally *tallies;
-	uint64_t from_ns, to_ns; /* since the start, with @has_range */
+	uint64_t from_ns, to_ns; /* since the start; if @has_range */
 	uint64_t every_ns;	 /* 0: between marks */
 	bool has_range, has_begun, failed;
 	char begin_text[PROBE_TEXT_BYTES]; /* of the open interval's mark */
@@ -79,7 +79,7 @@ static void open_interval(struct intervals *intervals, uint64_t begin_ns)
 	};
 }
 
-/* The most bytes first, then the most blocks. */
+/* Sorts by bytes, then by blocks, descending. */
 static int compare_tallies(const struct tally *a, const struct tally *b)
 {
 	if (a->bytes != b->bytes)
@@ -89,7 +89,7 @@ static int compare_tallies(const struct tally *a, const struct tally *b)
 	return a->stack_id < b->stack_id ? -1 : a->stack_id > b->stack_id;
 }
 
-/* Tells of the open interval, which ends at @end_ns. */
+/* Reports the open interval, which ends at @end_ns. */
 static void close_interval(struct intervals *intervals, uint64_t end_ns,
 			   const struct interval_mark *mark)
 {
@@ -116,16 +116,16 @@ static void close_interval(struct intervals *intervals, uint64_t end_ns,
 	drop_tallies(intervals);
 }
 
-/* Ends the intervals of a fixed length that are over at @time_ns. */
+/* Ends the fixed-length intervals that are over at @time_ns. */
 static void advance(struct intervals *intervals, uint64_t time_ns)
 {
-	/* Where a file claims such times, the last one stays open. */
+	/* Near the end of the range of times, the last interval stays open. */
 	while (intervals->every_ns && intervals->open.end_ns <= time_ns &&
 	       intervals->open.end_ns != UINT64_MAX) {
 		uint64_t end_ns = intervals->open.end_ns, idle;
 
 		close_interval(intervals, end_ns, NULL);
-		/* Where nothing has happened for long, once is enough. */
+		/* Of consecutive idle intervals only one is reported. */
 		idle = (time_ns - end_ns) / intervals->every_ns * intervals->every_ns;
 		if (idle > intervals->every_ns) {
 			open_interval(intervals, end_ns);
@@ -151,7 +151,7 @@ void intervals_begin(struct intervals *intervals, uint64_t time_ns)
 	intervals->open.end_ns = time_after(time_ns, intervals->to_ns);
 }
 
-/* The mark is where the open interval begins. */
+/* Begins an interval at the mark. */
 static void begin_at_mark(struct intervals *intervals, const struct interval_mark *mark)
 {
 	intervals->open.begin_mark = *mark;
@@ -165,7 +165,7 @@ void intervals_mark(struct intervals *intervals, uint64_t time_ns, const struct 
 {
 	if (intervals->has_range || intervals->every_ns)
 		return;
-	/* Before the first event nothing can have changed. */
+	/* Nothing can have changed before the first event. */
 	if (!intervals->has_begun) {
 		begin_at_mark(intervals, mark);
 		return;
@@ -211,7 +211,7 @@ void intervals_change(struct intervals *intervals, const struct heap_change *cha
 		intervals->failed = true;
 		return;
 	}
-	/* Sizes are what a hostile file says: sums may wrap, nothing depends on them. */
+	/* A hostile file may give any size. Sums may wrap; nothing depends on them. */
 	if (!change->enters)
 		bytes = -bytes;
 	tally->blocks += change->enters ? 1 : -1;

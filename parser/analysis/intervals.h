@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What changed between moments of a recording: for each interval and each stack, blocks that were
- * added less blocks that were released in it. A release counts for the stack that had allocated the
- * block, so a stack that released more than it allocated is negative, and one that released all it
- * allocated is not there.
+ * Changes during intervals of a recording: for each interval and each stack, blocks allocated minus
+ * blocks released. A release counts for the stack that allocated the block. So a stack that
+ * releases more than it allocates is negative, and one that releases all that it allocates is left
+ * out.
  *
- * Intervals end where marks are, each so many seconds, or are one, from a time to another. Each is
- * told of when it ends; memory grows with the stacks that are active in one.
+ * Intervals end at marks, or have a fixed length, or there is one between two times. Each is
+ * reported when it ends. Memory grows with the stacks that are active in one interval.
  */
 #ifndef LEAKTOOLS_PARSER_INTERVALS_H
 #define LEAKTOOLS_PARSER_INTERVALS_H
@@ -18,22 +18,22 @@ struct interval_change {
 	int64_t blocks, bytes; /* blocks of unknown size count as 0 bytes */
 };
 
-/* leakrec's by its number, or the program's own, whose number is 0, by its text. */
+/* A mark of leakrec has a number, one of the program has a text and the number 0. */
 struct interval_mark {
 	uint64_t number;
 	const char *text;
 };
 
 struct interval {
-	uint64_t begin_ns, end_ns; /* the recording's times; the end is outside */
-	/* Without number and text (NULL) it is none, but an end of the recording, or a time. */
+	uint64_t begin_ns, end_ns; /* the recording's times; the end is exclusive */
+	/* Without number and text (NULL): an end of the recording, or a time. */
 	struct interval_mark begin_mark, end_mark;
 	int64_t blocks, bytes;		       /* all changes */
-	const struct interval_change *changes; /* largest first; those that are 0 left out */
+	const struct interval_change *changes; /* largest first, without zeros */
 	size_t nr_changes;
 };
 
-/* What is to be done with an interval that has ended; @interval is valid meanwhile only. */
+/* Gets each interval when it ends. @interval is valid during the call only. */
 struct interval_observer {
 	void *context;
 	void (*on_interval)(void *context, const struct interval *interval);
@@ -45,21 +45,23 @@ struct intervals;
 struct intervals *intervals_create(const struct interval_observer *observer);
 void intervals_destroy(struct intervals *intervals);
 
-/* Before all else: one interval, by times since the recording's start, instead of those between
- * marks; or intervals of @every_ns. */
+/*
+ * Call these first, for one interval by times since the recording's start, or for intervals of
+ * @every_ns, instead of marks.
+ */
 void intervals_set_range(struct intervals *intervals, uint64_t from_ns, uint64_t to_ns);
 void intervals_set_length(struct intervals *intervals, uint64_t every_ns);
 
 /*
- * The recording, in time order: its first event, marks, changes. A change that is told of late,
- * when its interval has ended, counts in the next.
+ * The recording in time order: its first event, marks, changes. A change that comes after its
+ * interval has ended counts in the next one.
  */
 void intervals_begin(struct intervals *intervals, uint64_t time_ns);
 void intervals_mark(struct intervals *intervals, uint64_t time_ns,
 		    const struct interval_mark *mark);
 void intervals_change(struct intervals *intervals, const struct heap_change *change);
 
-/* After the last event, which was at @end_ns. Returns 0 or -ENOMEM (also if it was met before). */
+/* Call it after the last event, at @end_ns. Returns 0 or -ENOMEM (also for an earlier failure). */
 int intervals_finish(struct intervals *intervals, uint64_t end_ns);
 
 #endif

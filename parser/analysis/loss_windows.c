@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define NR_GAPS (LOSS_MAX_WINDOWS - 1) /* of a full list */
+#define NR_GAPS (LOSS_MAX_WINDOWS - 1) /* in a full list */
 
 struct loss_windows {
 	uint64_t last_ns[LOSS_NR_RINGS][LOSS_MAX_CPUS]; /* 0: no record yet */
@@ -47,9 +47,8 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /*
- * Of a full list, joins those that are closest together, a quarter at least: one at a time would be
- * slow where there are many. Where all are equally far apart, every other one is joined to the one
- * before.
+ * Joins the closest windows of a full list, at least a quarter of them: one at a time would be
+ * slow. If all distances are equal, every other window is joined to the one before.
  */
 static void join_closest(struct loss_windows *windows)
 {
@@ -86,9 +85,11 @@ void loss_windows_add(struct loss_windows *windows, enum loss_ring ring, uint32_
 	loss_windows_note(windows, ring, cpu, time_ns);
 	if (!lost)
 		return;
-	if (window.start_ns > time_ns) /* out of order: it was before that, no more is known */
+	if (window.start_ns > time_ns) /* out of order: nothing but the end is known */
 		window.start_ns = 0;
-	/* LOST records come in time order, so the windows that this one meets are the last ones. */
+	/*
+	 * LOST records come in time order, so the windows that this one touches are the last ones.
+	 */
 	while (windows->nr > 0 && windows->list[windows->nr - 1].end_ns >= window.start_ns)
 		join(&window, &windows->list[--windows->nr]);
 	if (windows->nr == LOSS_MAX_WINDOWS)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define FIRST_STACKS ((size_t)256)
-#define MAX_FRAMES   ((size_t)64) /* an allocator's are among the innermost */
+#define MAX_FRAMES   ((size_t)64) /* an allocator's frames are near the innermost one */
 
 void mapping_owners_deinit(struct mapping_owners *owners)
 {
@@ -17,7 +17,7 @@ void mapping_owners_deinit(struct mapping_owners *owners)
 	*owners = (struct mapping_owners){0};
 }
 
-/* glibc 2.36 and musl 1.2 have aliases with these in front; static programs show those. */
+/* glibc 2.36 and musl 1.2 have aliases with these prefixes, which static programs show. */
 static const char *without_prefix(const char *function)
 {
 	static const char *const prefixes[] = {"GI_", "libc_", "je_", "tc_", "mi_"};
@@ -34,7 +34,7 @@ static const char *without_prefix(const char *function)
 	return function;
 }
 
-/* Copies a name as far as "@", which a symbol's version begins with, or to the list's end. */
+/* @function ends at "@", where a symbol's version begins. NULL ends @list. */
 static bool is_one_of(const char *function, const char *const *list, size_t nr)
 {
 	const char *name = without_prefix(function);
@@ -48,7 +48,7 @@ static bool is_one_of(const char *function, const char *const *list, size_t nr)
 
 bool mapping_owner_is_allocator(const char *function)
 {
-	/* Internal ones stand for those whose symbols are left out. */
+	/* Internal functions stand for those without symbols. */
 	static const char *const others[] = {
 		"sysmalloc",   "int_malloc",	     "int_memalign",
 		"int_realloc", "pthread_create",     "allocate_stack",
@@ -85,8 +85,8 @@ bool mapping_owner_is_runtime(const char *module)
 }
 
 /*
- * Functions that call the program's, and map nothing: whom they called is missing in the stack, as
- * in those of frame pointers that perf events have recorded.
+ * Functions that call the program and map nothing. Frame pointers recorded by perf events miss the
+ * function that they called.
  */
 static bool is_caller_of_program(const char *function)
 {

@@ -26,12 +26,12 @@ static inline __attribute__((always_inline)) int add_joined(struct stack_store *
 }
 
 /*
- * Where the sample has no callchain, the function and its caller's address make a short one.
+ * Without a callchain, the function and its caller's address make a short one.
  *
  * A callchain at a return starts with the return address. At an entry or an exit it starts with the
- * probed instruction. The frame pointer is the caller's there, so that the kernel's walk misses the
- * caller (before Linux 6.12; since then where the function does not begin with endbr64 or push
- * %rbp). leakrec's recordings hold the caller's address.
+ * probed instruction. The frame pointer is still the caller's there, so the kernel's walk misses
+ * the caller (before Linux 6.12; since then only if the function does not begin with endbr64 or
+ * push %rbp). leakrec's recordings hold the caller's address.
  */
 static int add_callchain(struct stack_store *stacks, const struct perf_sample *sample,
 			 uint32_t *ret_id)
@@ -77,10 +77,9 @@ int sample_stacks_add_call(struct stack_store *stacks, const struct perf_sample 
 }
 
 /*
- * The C library's wrapper of a system call has no frame, so that frame pointers miss its caller;
- * the word on top of the stack may be the return address. The probed function that the thread is in
- * stands for all frames that frame pointers miss up to there. Without a callchain there is nothing
- * else.
+ * The C library's wrapper of a system call has no frame, so frame pointers miss its caller. The
+ * word on top of the stack may be the return address. The probed function that the thread is in
+ * stands for all other missing frames. Without a callchain nothing else is known.
  */
 int sample_stacks_add_syscall(struct stack_store *stacks, const struct perf_sample *sample,
 			      uint64_t *incomplete, uint32_t *ret_id)
@@ -103,6 +102,6 @@ int sample_stacks_add_syscall(struct stack_store *stacks, const struct perf_samp
 	    stack_store_is_code(stacks, pid, caller))
 		frames[nr++] = caller;
 	if (nr && sample->inside)
-		frames[nr++] = sample->inside + 1; /* as if a call before it were under way */
+		frames[nr++] = sample->inside + 1; /* as if it returned there */
 	return add_joined(stacks, pid, frames, nr, rest, nr_rest, ret_id);
 }

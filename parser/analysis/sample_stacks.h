@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The stacks of samples: of the callchain or the dump that a sample has, and of what else it tells,
- * they make an interned stack.
+ * Makes interned stacks of samples: of the callchain or the dump, and of the addresses beside them.
  *
- * *@incomplete is increased where the recorder has marked that it did not unwind a callchain to its
- * end.
+ * *@incomplete counts callchains that the recorder marked as not unwound to their end.
  */
 #ifndef LEAKTOOLS_PARSER_SAMPLE_STACKS_H
 #define LEAKTOOLS_PARSER_SAMPLE_STACKS_H

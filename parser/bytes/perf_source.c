@@ -123,8 +123,8 @@ int perf_source_check(const struct perf_source *source)
 	if (!source->seekable || fstat(source->fd, &st) < 0 ||
 	    (!source->is_cut && (uint64_t)st.st_size >= source->size_bytes))
 		return 0;
-	diag_error("%s: the file was cut off or broke while it was read; what was read of it may "
-		   "be wrong",
+	diag_error("%s: the file was truncated or failed during the reading; the result may be "
+		   "wrong",
 		   source->name);
 	return -EIO;
 }

@@ -25,7 +25,7 @@ static int give(const struct resource_step *step, uint64_t descriptor)
 	return resource_give(step, (uint32_t)descriptor, 0);
 }
 
-/* Whether it was held matters not: many programs close all numbers there are, to be sure. */
+/* A descriptor that is not held is no anomaly: many programs close all possible numbers. */
 static int release_if_held(const struct resource_step *step, uint64_t descriptor)
 {
 	uint64_t handle = (uint32_t)descriptor;
@@ -37,7 +37,7 @@ static int release_if_held(const struct resource_step *step, uint64_t descriptor
 	return resource_release(step, handle);
 }
 
-/* The descriptors in a range that are held. */
+/* The held descriptors in a range. */
 struct range {
 	const struct resource_kind *kind;
 	uint64_t first, last;
@@ -96,7 +96,7 @@ static int enter(const struct resource_step *step, struct descriptor_call *call)
 	}
 }
 
-/* dup2(a, a) does nothing; else what had the number is closed. */
+/* dup2(a, a) does nothing. Otherwise the descriptor that had the number is closed. */
 static int replace(const struct resource_step *step, const struct descriptor_call *call)
 {
 	uint64_t number = (uint32_t)step->sample->ret;
@@ -124,7 +124,7 @@ static int leave(const struct resource_step *step, const struct descriptor_call 
 	case SYSCALL_OPENS:
 		return give(step, sample->ret);
 	case SYSCALL_OPENS_PAIR:
-		/* Both are 0 where it was not recorded which they are. */
+		/* Both are 0 if they were not recorded. */
 		if (pair == 0)
 			return 0;
 		err = give(step, pair & UINT32_MAX);
@@ -156,7 +156,7 @@ int descriptor_calls_handle(struct heap_sink *sink, struct thread *thread, struc
 	};
 
 	sink->stats.events++;
-	/* A vfork child has its parent's memory, but its own descriptors, until it executes. */
+	/* A vfork child has its parent's memory but its own descriptors, until exec. */
 	if (thread->process->heap_pid != thread->process->pid)
 		return 0;
 	if (sample->event->is_syscall_exit) {

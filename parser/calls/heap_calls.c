@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Blocks that were made in @call, and that it turned out not to own. */
+/* Settles blocks that were made inside @call but do not belong to it. */
 static void settle_inner(struct heap_sink *sink, struct heap *heap, struct open_call *call)
 {
 	struct heap_block block;
@@ -18,7 +18,7 @@ static void settle_inner(struct heap_sink *sink, struct heap *heap, struct open_
 	call->nr_inner = 0;
 }
 
-/* Gives up on a call's return. */
+/* Gives up waiting for a call's return. */
 static void abandon(struct heap_sink *sink, struct heap *heap, struct open_call *call,
 		    enum entry_end end)
 {
@@ -73,10 +73,10 @@ static void uncount(struct heap_sink *sink, const struct heap_block *block)
 }
 
 /*
- * A block that a call inside @call made, and that holds @address, which @call returned, is no other
- * block than @call's: glibc's realloc(NULL, n) returns what malloc did, musl's aligned_alloc() an
- * address within what malloc did. What else was made inside is the allocator's own, or was not made
- * inside at all, if @call's own return was lost and this one is another's.
+ * A block that was made inside @call and holds @address, the result of @call, is @call's own block:
+ * glibc's realloc(NULL, n) returns malloc()'s result, musl's aligned_alloc() an address inside
+ * malloc()'s block. Other blocks made inside are the allocator's own, or were not made inside if
+ * @call's return was lost and this return is another call's.
  */
 static void withdraw_inner(struct heap_step *step, struct open_call *call, uint64_t address)
 {
@@ -95,8 +95,8 @@ static void withdraw_inner(struct heap_step *step, struct open_call *call, uint6
 }
 
 /*
- * Whether the thread's previous event is the return of a call inside this one, which is recorded at
- * its return only: of another probe, made from this one's own code or by a jump.
+ * True if the thread's previous event is the return of a call inside this one, which is recorded
+ * only at its return: a call of another probe, from this one's code or by a jump.
  */
 static bool is_around_previous(const struct heap_step *step)
 {
@@ -110,7 +110,7 @@ static bool is_around_previous(const struct heap_step *step)
 	       call_is_near(inner->return_address, sample->probe_address);
 }
 
-/* As withdraw_inner(), of a block that has been shown already. */
+/* As withdraw_inner(), for a block that was shown already. */
 static void withdraw_previous(struct heap_step *step, uint64_t address)
 {
 	const struct heap_block *held = heap_find(step->heap, step->previous.address);
@@ -135,8 +135,8 @@ static void note_return(struct heap_step *step, uint64_t address)
 }
 
 /*
- * The open call that this event's call was made from, or NULL. One that has had more calls inside
- * it than any allocator makes has lost its return.
+ * The open call from which this event's call was made, or NULL. A call with more inner calls than
+ * any allocator makes has lost its return.
  */
 static struct open_call *enclosing_call(struct heap_step *step)
 {
@@ -164,7 +164,7 @@ static int note_still_held(struct heap_step *step, const struct heap_block *prev
 	int err;
 
 	heap_step_tell_leave(step->sink, previous, &step->op);
-	/* What a child inherited is its parent's, which may hold it still. */
+	/* An inherited block is the parent's, which may still hold it. */
 	if (!previous->inherited) {
 		err = site_stats_vanish(step->sink->sites, &site_block, step->op.time_ns);
 		if (err)
@@ -173,7 +173,7 @@ static int note_still_held(struct heap_step *step, const struct heap_block *prev
 	return heap_anomalies_add_final(&step->sink->anomalies, &anomaly);
 }
 
-/* @call, off the stack by now, has returned a new block at @address. */
+/* @call, already off the stack, has returned a new block at @address. */
 static int enter_block(struct heap_step *step, struct open_call *call, uint64_t address)
 {
 	struct heap_tracker_stats *stats = &step->sink->stats;
@@ -209,7 +209,7 @@ static int enter_block(struct heap_step *step, struct open_call *call, uint64_t 
 	return site_stats_enter(step->sink->sites, &site_block);
 }
 
-/* @call, off the stack by now, has returned without a block. */
+/* @call, already off the stack, has returned without a block. */
 static int note_failure(struct heap_step *step, struct open_call *call)
 {
 	struct heap_anomaly anomaly = {
@@ -222,7 +222,9 @@ static int note_failure(struct heap_step *step, struct open_call *call)
 	int err;
 
 	settle_inner(step->sink, step->heap, call);
-	/* malloc(0) may return NULL, realloc(p, 0) frees and does; and who knows without the size.
+	/*
+	 * malloc(0) may return NULL; realloc(p, 0) frees and returns NULL. Without the entry the
+	 * size is not known.
 	 */
 	if (call->schema->effect != HEAP_ALLOC_TO_PTR && call->entry_seen &&
 	    size_of_call(call) == 0)
@@ -237,7 +239,7 @@ static int note_failure(struct heap_step *step, struct open_call *call)
 	}
 	note_return(step, 0);
 	if (is_around_previous(step) && !step->previous.address)
-		return 0; /* one failure, seen twice */
+		return 0; /* one failure, seen by two probes */
 	if (anomaly.op.stack_id == STACK_NONE)
 		anomaly.op.stack_id = call->op.stack_id;
 	outer = enclosing_call(step);
@@ -248,7 +250,7 @@ static int note_failure(struct heap_step *step, struct open_call *call)
 	return err;
 }
 
-/* Whether @call made its block known otherwise than through *memptr. */
+/* True if a call inside @call has made its block known, so that *memptr is not needed. */
 static bool inner_is_held(const struct heap_step *step, const struct open_call *call)
 {
 	for (int i = 0; i < call->nr_inner; i++) {
@@ -287,14 +289,14 @@ static void note_unpaired_return(struct heap_step *step)
 	step->thread->unpaired_return = step->op.schema;
 	step->thread->unpaired_return_address = step->sample->return_address;
 	step->thread->unpaired_return_cpu = step->sample->origin.cpu;
-	/* What a call from before the recording released is none of the recording's blocks. */
+	/* A call from before the recording has released none of the recorded blocks. */
 	if (step->op.schema->effect == HEAP_REALLOC && !step->is_first) {
 		stats->unpaired_reallocs++;
 		stats->last_unpaired_realloc_ns = step->op.time_ns;
 	}
 }
 
-/* Takes the call that this return ends off the stack. It is valid until the next one is opened. */
+/* Pops the call that this return ends. It is valid until the next call is opened. */
 static struct open_call *pop_call(struct heap_step *step)
 {
 	struct call_stack *calls = step->thread->calls;
@@ -309,7 +311,7 @@ static struct open_call *pop_call(struct heap_step *step)
 		};
 		return &calls->made_up;
 	}
-	/* The calls inside it are over too; what was made in them was made in it. */
+	/* The calls inside it have ended, too. Blocks made in them were made in it. */
 	while (calls->depth - 1 > index) {
 		struct open_call *inner = call_stack_top(calls);
 
@@ -319,8 +321,7 @@ static struct open_call *pop_call(struct heap_step *step)
 			if (!call_add_inner(&calls->calls[index], block->address, block->sequence))
 				break;
 		}
-		/* One that was jumped to ends at the same exit, of which its own event comes
-		 * second. */
+		/* A call that was jumped to ends at the same exit. Its own event comes second. */
 		if (step->sample->event->point == PROBE_EXIT && inner->is_jumped_to) {
 			settle_inner(step->sink, step->heap, inner);
 			calls->depth--;
@@ -347,7 +348,7 @@ static int handle_return(struct heap_step *step)
 				 : note_failure(step, call);
 }
 
-/* Whether this call's return came just before, from a CPU whose clock must be behind. */
+/* True if this call's return came just before, from a CPU whose clock must be behind. */
 static bool returned_before(const struct heap_step *step)
 {
 	const struct thread *thread = step->thread;
@@ -391,7 +392,7 @@ static int handle_store(struct heap_step *step)
 	return 0;
 }
 
-/* An entry, and at once its return. */
+/* An entry and its return in one event. */
 static int handle_whole_call(struct heap_step *step)
 {
 	struct open_call *call;
@@ -458,7 +459,7 @@ int heap_calls_handle(struct heap_sink *sink, struct thread *thread, struct heap
 		return -ENOMEM;
 	err = handle_probe_event(&step);
 	call_stack_note_event(thread->calls, sample);
-	/* It is the thread's previous event, or none. */
+	/* Only the thread's previous event counts. */
 	if (thread->unpaired_return && sample->event->point != PROBE_RETURN)
 		thread->unpaired_return = NULL;
 	return err;

@@ -9,7 +9,7 @@ int heap_release_undo(struct heap_step *step, const struct open_call *call)
 
 	if (!call->released)
 		return 0;
-	block.provisional = false; /* its release has shown it */
+	block.provisional = false; /* the release has shown it */
 	result = heap_unrelease(step->heap, &block, call->op.sequence);
 	if (result <= 0)
 		return result;
@@ -25,14 +25,14 @@ int heap_release_undo(struct heap_step *step, const struct open_call *call)
 }
 
 /*
- * True if an open realloc() has released the block at @address already, and this event's call, made
- * inside it, only carries that out.
+ * True if an open realloc() has already released the block at @address, and this event's call
+ * inside it carries that out.
  */
 static bool is_covered(const struct heap_step *step, uint64_t address, int nr_outer)
 {
 	const struct heap_op *release;
 
-	if (nr_outer == 0 || heap_find(step->heap, address)) /* allocated anew since */
+	if (nr_outer == 0 || heap_find(step->heap, address)) /* allocated again since */
 		return false;
 	release = heap_find_release(step->heap, address);
 	for (int i = nr_outer - 1; i >= 0; i--) {
@@ -49,7 +49,7 @@ static bool is_covered(const struct heap_step *step, uint64_t address, int nr_ou
 	return false;
 }
 
-/* new[] and delete, malloc and delete, and so on; both stacks are of interest. */
+/* Detects new[] with delete, malloc with delete, and so on. Both stacks are of interest. */
 static int check_families(struct heap_step *step, const struct heap_block *block)
 {
 	enum heap_family made_by = block->allocated.schema->family;
@@ -68,9 +68,8 @@ static int check_families(struct heap_step *step, const struct heap_block *block
 }
 
 /*
- * Releases a block, which becomes @ret_anomaly's; where that was unexpected (not HEAP_OK), the rest
- * of
- * @ret_anomaly is filled in, too, all but its kind.
+ * Releases a block and stores it in @ret_anomaly. Unless the result is HEAP_OK, also fills the rest
+ * of @ret_anomaly, except for its kind.
  */
 static int release_block(struct heap_step *step, uint64_t address, struct heap_anomaly *ret_anomaly)
 {
@@ -93,7 +92,7 @@ static int release_block(struct heap_step *step, uint64_t address, struct heap_a
 		stats->frees++;
 		stats->freed_bytes += block->size_bytes;
 		heap_step_tell_leave(step->sink, block, &step->op);
-		/* What a child inherited is its parent's, which may hold it still. */
+		/* An inherited block is the parent's, which may still hold it. */
 		if (!block->inherited)
 			err = site_stats_leave(step->sink->sites, &site_block, step->op.time_ns);
 		if (!err)
@@ -166,7 +165,7 @@ int heap_release_free(struct heap_step *step)
 	}
 	if (is_covered(step, mem, step->thread->calls->depth))
 		return 0;
-	/* What operator delete was given may lie in a block of malloc's. */
+	/* The pointer given to operator delete may lie inside a block of malloc's. */
 	if (place == RELEASE_WITHIN && !heap_find(step->heap, mem))
 		return 0;
 	result = release_block(step, mem, &anomaly);

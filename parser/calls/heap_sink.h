@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Where the calls of all threads leave their results: counts, anomalies, and the changes that an
- * observer is shown.
- */
+/* The results of all threads' calls: counts, anomalies, and the changes shown to an observer. */
 #ifndef LEAKTOOLS_PARSER_HEAP_SINK_H
 #define LEAKTOOLS_PARSER_HEAP_SINK_H
 
@@ -17,12 +14,12 @@ struct heap_sink {
 	struct heap_tracker_stats stats;
 	struct site_stats *sites;
 	struct resource_counts resources[RESOURCE_MAX_KINDS]; /* by number - 1 */
-	struct ref_counts *refs;			      /* NULL: none were counted yet */
+	struct ref_counts *refs;			      /* NULL: none counted yet */
 };
 
 /*
- * The operation that an event of @thread's call of @schema's function is: of the process in whose
- * memory the blocks are.
+ * The operation of an event: a call of @schema's function by @thread, in the process that owns the
+ * memory.
  */
 static inline struct heap_op heap_op_of(const struct thread *thread,
 					const struct perf_sample *sample,
@@ -47,13 +44,13 @@ static inline struct site_block site_block_of(const struct heap_block *block)
 	};
 }
 
-/* The rest of heap_sink_tell(), which most recordings are read without. */
+/* The part of heap_sink_tell() that few readings need. */
 void heap_sink_tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
 			     const struct heap_op *op);
 
 /*
- * By @op @block, at its address or handle, begins to be held, or ends: shows it to the observer, if
- * that wants its kind.
+ * Tells the observer, if it wants the kind, that @op begins (@enters) or ends the holding of
+ * @block.
  */
 static inline void heap_sink_tell(struct heap_sink *sink, bool enters,
 				  const struct heap_block *block, const struct heap_op *op)

@@ -23,7 +23,7 @@ static inline int heap_step_note_anomaly(struct heap_step *step, const struct he
 				  ret_index);
 }
 
-/* A block ends to be held; if its beginning has not been shown yet, that comes first. */
+/* Tells that a block is not held any more. If its beginning was not shown yet, that comes first. */
 static inline void heap_step_tell_leave(struct heap_sink *sink, const struct heap_block *block,
 					const struct heap_op *op)
 {

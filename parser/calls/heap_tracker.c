@@ -14,13 +14,13 @@ struct heap_tracker {
 	struct heap_sink sink;
 	struct process_table table;
 	struct block_prefetch block_prefetch;
-	struct heap_block *held; /* what heap_tracker_held() gave out */
+	struct heap_block *held; /* the result of heap_tracker_held() */
 	size_t nr_held;
 	bool finished;
-	bool moved; /* @held is all there is: the heaps were emptied */
+	bool moved; /* the heaps were emptied into @held */
 };
 
-/* The heap is the one used last: if it is another's, nothing is lost. */
+/* Uses the last heap. If the block is another heap's, nothing is lost. */
 static bool prefetch_block(const void *context, uint64_t address, bool sooner)
 {
 	const struct heap_tracker *tracker = context;
@@ -62,7 +62,7 @@ void heap_tracker_destroy(struct heap_tracker *tracker)
 	free(tracker);
 }
 
-/* The thread is gone, or the recording is: what waited for more of its events is decided. */
+/* The thread or the recording has ended: decides what waited for more events of the thread. */
 static int settle_thread(struct heap_tracker *tracker, struct thread *thread, bool exited)
 {
 	struct heap_sink *sink = &tracker->sink;
@@ -98,7 +98,7 @@ static int retire_thread(struct heap_tracker *tracker, pid_t tid, uint64_t time_
 	return err;
 }
 
-/* @process lives: no free at the exit of a thread of it was what it died of. */
+/* @process lives on: no free during a thread's exit was the cause of its death. */
 static void settle_doubtful(struct heap_tracker *tracker, struct process *process)
 {
 	struct heap_sink *sink = &tracker->sink;
@@ -108,7 +108,7 @@ static void settle_doubtful(struct heap_tracker *tracker, struct process *proces
 	process->doubtful = ANOMALY_NONE;
 }
 
-/* Where nothing has changed since the thread's last event, as nearly always. */
+/* Common case: nothing has changed since the thread's last event. */
 static bool is_same_place(const struct thread *thread, const struct perf_origin *origin)
 {
 	return thread && thread->tid == origin->tid && thread->alive &&
@@ -116,7 +116,7 @@ static bool is_same_place(const struct thread *thread, const struct perf_origin 
 	       thread->process->space && heap_space_is_open(thread->process->space);
 }
 
-/* As find_place(), where the thread is another one than before, or something has changed. */
+/* As find_place(), for another thread than before, or after a change. */
 static __attribute__((noinline)) int find_new_place(struct heap_tracker *tracker,
 						    const struct perf_origin *origin,
 						    struct thread **ret_thread,
@@ -125,7 +125,7 @@ static __attribute__((noinline)) int find_new_place(struct heap_tracker *tracker
 	struct thread *thread = process_table_find_thread(&tracker->table, origin->tid);
 	int err = 0;
 
-	/* A tid used anew; the end of the thread that had it before was lost. */
+	/* The tid was reused, and the end of its former thread was lost. */
 	if (thread && thread->alive && thread->process->pid != origin->pid)
 		err = retire_thread(tracker, origin->tid, origin->time_ns);
 	if (!err)
@@ -136,7 +136,7 @@ static __attribute__((noinline)) int find_new_place(struct heap_tracker *tracker
 	return process_open_heap(&tracker->table, (*ret_thread)->process, ret_heap);
 }
 
-/* The thread of a sample, and its heap. */
+/* Finds the thread of a sample, and its heap. */
 static inline int find_place(struct heap_tracker *tracker, const struct perf_origin *origin,
 			     struct thread **ret_thread, struct heap **ret_heap)
 {
@@ -149,7 +149,7 @@ static inline int find_place(struct heap_tracker *tracker, const struct perf_ori
 	return 0;
 }
 
-/* fork() and vfork() look alike in FORK records; the flags of clone() come right after. */
+/* fork() and vfork() look the same in FORK records. The flags of clone() come right after. */
 static int handle_newtask(struct heap_tracker *tracker, const struct perf_sample *sample)
 {
 	struct process *child = process_table_find(&tracker->table, sample->newtask_pid);
@@ -236,7 +236,7 @@ int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_recor
 	return retire_thread(tracker, record->tid, record->origin.time_ns);
 }
 
-/* What an observer is told to have taken a process's blocks. */
+/* The function that an observer is told to have released the blocks. */
 static const struct probe_schema exec_schema = {
 	.function = "exec",
 	.effect = HEAP_RELEASE,
@@ -250,7 +250,7 @@ struct exec_drop {
 	struct heap_op op;
 };
 
-/* @block goes with the memory of a process that executes another program. */
+/* @block ends with the memory of a process that executes another program. */
 static int drop_block(void *context, const struct heap_block *block)
 {
 	const struct exec_drop *drop = context;
@@ -260,7 +260,7 @@ static int drop_block(void *context, const struct heap_block *block)
 	shown.address = resource_handle(block->allocated.schema, block->address);
 	drop->sink->stats.blocks_dropped_by_exec +=
 		!probe_schema_is_resource(block->allocated.schema);
-	/* The beginning of a provisional one has not been shown. */
+	/* The beginning of a provisional block was not shown. */
 	if (!block->provisional)
 		heap_sink_tell(drop->sink, false, &shown, &drop->op);
 	return site_stats_drop(drop->sink->sites, &site_block, drop->op.time_ns);
@@ -362,7 +362,7 @@ struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t 
 
 	if (!process)
 		return life;
-	/* One that had the pid before, whose end may not have been seen. */
+	/* A former process with this pid, whose end may have been missed. */
 	if (process->born_ns > time_ns)
 		life.end_ns = process->born_ns;
 	else

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From probe events to heap operations: pairs entries with returns for each thread, follows
- * processes through fork, vfork, exec and exit, applies the outcome to the heap model and tells
- * apart what is unexpected.
+ * Turns probe events into heap operations: pairs entries with returns for each thread, follows
+ * processes through fork, vfork, exec and exit, applies the results to the heap model, and finds
+ * unexpected operations.
  *
  * Pairing. Each thread has a stack of open calls. A return belongs to the newest open call of its
  * function. Calls nest (glibc's realloc(NULL, n) calls malloc): inner operations are applied at
- * once, and the outer return then replaces what the calls inside it did to the block it returns, so
- * each block counts once, and an entry whose return never came does no harm.
+ * once. The outer return then replaces what inner calls did to the block that it returns. So each
+ * block counts once, and an entry whose return is missing does no harm.
  *
- * Thread exits. glibc flushes a dying thread's cache through free(): pointers that the program had
- * freed already, then the cache itself, which no probed function allocated. Such a tail of a
- * thread's events is recognised and reported by nobody (docs/heap-model.md gives the rule).
+ * Thread exits. glibc flushes a dying thread's cache through free(): pointers that the program has
+ * already freed, then the cache itself, which no probed function allocated. The tracker recognises
+ * and drops such frees at the end of a thread (docs/heap-model.md has the rule).
  */
 #ifndef LEAKTOOLS_PARSER_HEAP_TRACKER_H
 #define LEAKTOOLS_PARSER_HEAP_TRACKER_H
@@ -28,50 +28,53 @@ int heap_tracker_create(const struct heap_observer *observer, struct heap_tracke
 void heap_tracker_destroy(struct heap_tracker *tracker);
 
 /*
- * Takes the next event in time order. @stack_id is the sample's interned stack. Return 0 or
- * -ENOMEM.
+ * Handles the next event in time order. @stack_id is the sample's interned stack. Returns 0 or
+ * -ENOMEM, as the functions below.
  */
 int heap_tracker_sample(struct heap_tracker *tracker, const struct perf_sample *sample,
 			uint32_t stack_id);
-/* The same with an end of a system call, which has made a mapping of @owner's. */
+/* Handles the entry or exit of a system call. @owner is the owner of the mapping that it makes. */
 int heap_tracker_syscall(struct heap_tracker *tracker, const struct perf_sample *sample,
 			 uint32_t stack_id, enum mapping_owner owner);
-/* For the reader; valid as long as @tracker. */
+/* For the reader. Valid as long as @tracker. */
 const struct block_prefetch *heap_tracker_block_prefetch(const struct heap_tracker *tracker);
-/* Whether process @pid is known to have a thread @tid, which lives. */
+/* True if process @pid is known to have a living thread @tid. */
 bool heap_tracker_has_thread(const struct heap_tracker *tracker, pid_t pid, pid_t tid);
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record);
 int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_record *record);
 int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record);
 
-/* Call once after the last event: settles what waited for more. */
+/* Call it once after the last event: it settles what waited for more events. */
 int heap_tracker_finish(struct heap_tracker *tracker);
 
 const struct heap_tracker_stats *heap_tracker_stats(const struct heap_tracker *tracker);
 
-/* What happened to resources, RESOURCE_MAX_KINDS rows of which those without a kind are empty. */
+/* Counts of resources: RESOURCE_MAX_KINDS rows. Rows without a kind are unused. */
 const struct resource_counts *heap_tracker_resources(const struct heap_tracker *tracker);
 
-/* The references to the object @block, or NULL if they are not counted. */
+/* The references to the object @block. NULL: they are not counted. */
 const struct ref_object *heap_tracker_refs(const struct heap_tracker *tracker,
 					   const struct heap_block *block);
 
-/* What each allocation stack has done until now. The tracker's. */
+/* The counts of each allocation stack so far. The tracker's. */
 const struct site_stats *heap_tracker_sites(const struct heap_tracker *tracker);
 
 /*
- * After finish: the anomalies, and all blocks still held by any process (inherited copies
- * excluded), both in time order. The arrays are the tracker's.
+ * After finish: the anomalies, and all blocks that any process still holds (except inherited
+ * copies), both in time order. The tracker owns the arrays.
  */
 const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tracker,
 						  size_t *ret_nr);
-/* Of each kind, how many were counted that are not among them, as there were too many. */
+/*
+ * For each kind, the number of anomalies that were counted but not listed, because there were too
+ * many.
+ */
 const uint64_t *heap_tracker_unlisted(const struct heap_tracker *tracker);
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr);
 
-/* When a process was; 0: before the recording, or after it, as far as is known. */
+/* The life of a process; 0: before the recording, or after it, as far as is known. */
 struct process_life {
-	uint64_t start_ns; /* when it was forked, or executed its program */
+	uint64_t start_ns; /* its fork or exec */
 	uint64_t end_ns;
 };
 
@@ -79,9 +82,9 @@ struct process_life {
 struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t pid,
 				      uint64_t time_ns);
 
-/* The command name of thread @tid as last seen, or "". */
+/* The last known command name of thread @tid, or "". */
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid);
-/* That of the first thread of process @pid, by which it is known; or @tid's, or "". */
+/* The process's name, that is, its first thread's; or else @tid's, or "". */
 const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid);
 
 #endif

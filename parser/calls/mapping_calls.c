@@ -11,10 +11,10 @@
 #define MREMAP_DONTUNMAP 4
 #endif
 
-/* The kernel's: values from -MAX_ERRNO on are errors (include/linux/err.h). */
+/* Results from -MAX_ERRNO on are errors (include/linux/err.h). */
 #define MAX_ERRNO 4095
 
-/* The smallest that pages are; larger ones only make what is rounded too small. */
+/* The smallest size of a page. With larger pages, ranges are rounded too little. */
 #define PAGE_BYTES 4096ULL
 
 enum mmap_arg { MMAP_ADDR, MMAP_LEN, MMAP_PROT, MMAP_FLAGS };
@@ -22,7 +22,7 @@ enum munmap_arg { MUNMAP_ADDR, MUNMAP_LEN };
 enum brk_arg { BRK_ADDR, BRK_OLD };
 enum mremap_arg { MREMAP_ADDR, MREMAP_OLD_LEN, MREMAP_NEW_LEN, MREMAP_FLAGS, MREMAP_NEW_ADDR };
 
-/* An end of a system call on its way to the map. */
+/* The entry or exit of a system call on its way to the map. */
 struct step {
 	struct heap_sink *sink;
 	struct region_map *map;
@@ -54,7 +54,7 @@ static void emit(const struct step *step, bool enters, const struct region *regi
 		heap_sink_tell(step->sink, enters, &block, &step->op);
 }
 
-/* What has happened to mappings, all told. */
+/* The counts of all mappings. */
 static struct resource_counts *counts_of(const struct step *step)
 {
 	struct resource_counts *counts = &step->sink->resources[kind_of(step)->number - 1];
@@ -63,7 +63,7 @@ static struct resource_counts *counts_of(const struct step *step)
 	return counts;
 }
 
-/* What a child inherited is its parent's, what the allocator made is in its blocks. */
+/* Inherited mappings are the parent's, and the allocator's consist of its blocks. */
 static bool counts(const struct region *region)
 {
 	return !region->inherited && !region->is_own;
@@ -79,7 +79,7 @@ static int note_enter(const struct step *step, const struct region *region)
 	return counts(region) ? site_stats_enter(step->sink->sites, &block) : 0;
 }
 
-/* The opposite of note_enter(), as if it had never been. */
+/* Undoes note_enter(). */
 static void note_withdraw(const struct step *step, const struct region *region)
 {
 	const struct site_block block = site_block_of_region(region);
@@ -101,7 +101,7 @@ static int note_leave(const struct step *step, const struct region *region)
 	return counts(region) ? site_stats_leave(step->sink->sites, &block, step->op.time_ns) : 0;
 }
 
-/* It was not unmapped by the call's entry. */
+/* Undoes note_leave() at the call's entry. */
 static void note_unleave(const struct step *step, const struct region *region)
 {
 	const struct site_block block = site_block_of_region(region);
@@ -123,8 +123,8 @@ static struct region part_of(const struct region *whole, uint64_t start, uint64_
 }
 
 /*
- * As if the parts had been mapped one by one, and one of them were unmapped now. Of what a child
- * has inherited, only what it unmaps is told.
+ * Counts as if the parts had been mapped one by one, and one of them were unmapped now. Of an
+ * inherited mapping, only the unmapped part is told.
  */
 static int note_cut(const struct step *step, const struct region_cut *cut)
 {
@@ -162,7 +162,7 @@ static int undo_cut(const struct step *step, const struct region_cut *cut)
 	return note_enter(step, &join.whole);
 }
 
-/* Takes a range off the map. */
+/* Unmaps a range. */
 static int unmap(struct step *step, uint64_t start, uint64_t end)
 {
 	struct region_cuts *cuts = &step->call->cuts;
@@ -175,8 +175,8 @@ static int unmap(struct step *step, uint64_t start, uint64_t end)
 }
 
 /*
- * Frame pointers often show too little: then the calls around help, and how glibc maps the stack of
- * a thread (nptl/allocatestack.c, 2.36), which others hardly do.
+ * Frame pointers often show too few frames. The open calls help then, and so does the way in which
+ * glibc maps a thread's stack (nptl/allocatestack.c, 2.36), which hardly anyone else uses.
  */
 static bool is_own(const struct step *step)
 {
@@ -188,7 +188,7 @@ static bool is_own(const struct step *step)
 	       (step->owner != MAPPING_IS_RANKED && (step->is_below_allocator || is_thread_stack));
 }
 
-/* The call was made by @step's thread, which has been given [@start, @end). */
+/* The call of @step has mapped [@start, @end). */
 static int map(struct step *step, uint64_t start, uint64_t end)
 {
 	const struct region region = {
@@ -201,14 +201,14 @@ static int map(struct step *step, uint64_t start, uint64_t end)
 
 	if (start >= end)
 		return 0;
-	/* MAP_FIXED; or an munmap that was not seen. */
+	/* MAP_FIXED, or a missed munmap. */
 	err = unmap(step, start, end);
 	if (!err)
 		err = region_map_add(step->map, &region);
 	return err ? err : note_enter(step, &region);
 }
 
-/* The end of a range of whole pages; 0: it is none that the kernel would take. */
+/* The end of a range of whole pages. 0: the kernel rejects such a range. */
 static uint64_t end_of(uint64_t start, uint64_t len)
 {
 	uint64_t end;
@@ -219,7 +219,7 @@ static uint64_t end_of(uint64_t start, uint64_t len)
 	return (end + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* What of its old range an mremap that succeeds leaves. */
+/* The part of the old range that a successful mremap unmaps. */
 static void old_range(const uint64_t *args, uint64_t *ret_start, uint64_t *ret_end)
 {
 	uint64_t start = args[MREMAP_ADDR], new_end;
@@ -230,10 +230,10 @@ static void old_range(const uint64_t *args, uint64_t *ret_start, uint64_t *ret_e
 	if (args[MREMAP_FLAGS] & MREMAP_DONTUNMAP)
 		*ret_end = 0;
 	else if (!(args[MREMAP_FLAGS] & MREMAP_FIXED) && new_end && new_end <= *ret_end)
-		*ret_start = new_end; /* it only becomes smaller, at its place */
+		*ret_start = new_end; /* it shrinks in place */
 }
 
-/* Whether mremap leaves all of the old range, which begins at @old_start, to its own mapping. */
+/* True if mremap keeps the whole old range, which begins at @old_start, in place. */
 static bool stays(const uint64_t *args, uint64_t old_start)
 {
 	return !(args[MREMAP_FLAGS] & MREMAP_MAYMOVE) && old_start == args[MREMAP_ADDR];
@@ -266,8 +266,8 @@ static int fail_call(struct step *step)
 }
 
 /*
- * The mapping is the call's from now on, as a block is realloc()'s; but of one from before the
- * recording only by what it has grown.
+ * From now on the mapping belongs to this call, as a block does to realloc(). A mapping from before
+ * the recording counts only by its growth.
  */
 static int finish_mremap(struct step *step, uint64_t ret)
 {
@@ -279,24 +279,24 @@ static int finish_mremap(struct step *step, uint64_t ret)
 	old_range(args, &old_start, &old_end);
 	if (old_end > old_start && stays(args, old_start))
 		err = unmap(step, old_start, old_end);
-	/* Smaller, or as it was. */
+	/* Shrunk or unchanged. */
 	if (err || (ret == args[MREMAP_ADDR] && old_start != args[MREMAP_ADDR]))
 		return err;
 	if (!step->call->cuts.nr && old_len && !(args[MREMAP_FLAGS] & MREMAP_DONTUNMAP)) {
 		start = end_of(ret, old_len);
-		/* What was at the new place is gone, whatever is known of what came there. */
+		/* The mappings at the new address are gone, known or not. */
 		err = unmap(step, ret, start < end ? start : end);
 	}
 	return err || !start || !end ? err : map(step, start, end);
 }
 
-/* Each growth is a region of its own, of whoever asked for it; what is given back is the end. */
+/* Each growth of the break is a region of its own call. Shrinking removes the end. */
 static int finish_brk(struct step *step, uint64_t ret)
 {
 	uint64_t before = step->call->args[BRK_OLD];
 	int err = 0;
 
-	/* Where that is not recorded, a call that only asks tells it, or the one before. */
+	/* If the old break is not recorded, an earlier call tells it. */
 	if (!before)
 		before = region_map_break(step->map);
 	region_map_set_break(step->map, ret);
@@ -329,7 +329,7 @@ static int handle_enter(struct step *step, const struct perf_sample *sample)
 {
 	struct mapping_call *call = step->call;
 
-	/* A return that was lost: what its call has taken is gone. */
+	/* If an exit was lost, its call's unmapping is final. */
 	region_cuts_deinit(&call->cuts);
 	call->syscall = sample->event->syscall;
 	memcpy(call->args, sample->args, sizeof(call->args));
@@ -342,7 +342,7 @@ static int handle_exit(struct step *step, const struct perf_sample *sample)
 	struct mapping_call *call = step->call;
 	int err = 0;
 
-	/* Its entry came before the recording, or was lost. */
+	/* The entry was lost or came before the recording. */
 	if (!call->syscall || call->syscall != sample->event->syscall)
 		return 0;
 	if (sample->ret >= (uint64_t)-MAX_ERRNO)
@@ -354,7 +354,7 @@ static int handle_exit(struct step *step, const struct perf_sample *sample)
 	return err;
 }
 
-/* Whether the thread is in an allocator's function, as far as entries are recorded. */
+/* True if the thread is in an allocator's function whose entry was recorded. */
 static bool is_below_allocator(const struct thread *thread)
 {
 	return thread->calls && thread->calls->depth > 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What mmap, munmap, mremap and brk do to the mappings of a process (region_map.h), told by the
- * ends of the system calls. What a call unmaps is taken at its entry, because the kernel may give
- * the range to another thread before its return is seen, and put back if the call fails. What it
- * maps is there at its return. docs/mappings.md has the rules.
+ * Applies mmap, munmap, mremap and brk to the mappings of a process (region_map.h), by the entries
+ * and exits of the system calls. A call unmaps at its entry, because the kernel may give the range
+ * to another thread before the exit is seen, and the mappings are restored if it fails. It maps at
+ * its exit. docs/mappings.md has the rules.
  *
- * A region counts as a block of memory does: the sink is told, as heap_calls.h tells it. When a
- * part is unmapped, it is as if the parts had been mapped one by one. The regions that are the
- * allocator's own count for nothing but their sum.
+ * A region counts like a block of memory, and the sink is told of it (heap_sink.h). Unmapping a
+ * part counts as if the parts had been mapped one by one. Of the allocator's own regions only the
+ * sum is counted.
  */
 #ifndef LEAKTOOLS_PARSER_MAPPING_CALLS_H
 #define LEAKTOOLS_PARSER_MAPPING_CALLS_H
@@ -15,8 +15,8 @@
 #include "parser/calls/heap_sink.h"
 
 /*
- * Takes an end of one of the system calls of SYSCALL_MAPPINGS. @map is that of the thread's
- * process. @owner: of what is mapped, by the stack. Returns 0 or -ENOMEM.
+ * Handles the entry or exit of a system call of SYSCALL_MAPPINGS. @map is that of the thread's
+ * process, @owner the owner of a new mapping by its stack. Returns 0 or -ENOMEM.
  */
 int mapping_calls_handle(struct heap_sink *sink, struct thread *thread, struct region_map *map,
 			 const struct perf_sample *sample, uint32_t stack_id,

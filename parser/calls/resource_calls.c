@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call that has been entered and is yet to return. */
+/* A call that was entered and has not returned. */
 struct pending_call {
 	const struct resource_call *call;
 	uint64_t caller; /* 0: not known */
 	uint64_t probe_address;
 	uint64_t args[PROBE_MAX_ARGS];
-	/* What a call inside it gave last, of the same kind: the outer one may pass that on. */
+	/* The last handle of this kind that an inner call gave. The outer call may pass it on. */
 	bool inner_gave;
 	uint64_t inner_handle;
 };
@@ -19,8 +19,7 @@ struct pending_call {
 struct resource_thread {
 	struct pending_call pending[CALL_MAX_DEPTH]; /* outermost first */
 	int depth;
-	/* What the thread took last, and where: a function that takes may call another that does.
-	 */
+	/* What the thread took last, and where: a taking function may call another one. */
 	uint64_t taken_key, taken_probe;
 };
 
@@ -54,7 +53,7 @@ static int note_anomaly(const struct resource_step *step, enum heap_anomaly_kind
 	return heap_anomalies_add_final(&step->sink->anomalies, &anomaly);
 }
 
-/* The handle was held: that it was taken has not been seen. */
+/* The handle was held: its release was missed. */
 static int displace(const struct resource_step *step, uint64_t handle,
 		    const struct heap_block *previous)
 {
@@ -62,7 +61,7 @@ static int displace(const struct resource_step *step, uint64_t handle,
 	int err;
 
 	emit(step, false, previous);
-	/* What a child inherited is its parent's, which may hold it still. */
+	/* An inherited handle is the parent's, which may still hold it. */
 	if (previous->inherited)
 		return 0;
 	err = site_stats_vanish(step->sink->sites, &site_block, step->op.time_ns);
@@ -115,7 +114,7 @@ int resource_release(const struct resource_step *step, uint64_t handle)
 	return note_anomaly(step, ANOMALY_DOUBLE_FREE, handle, &block, &released);
 }
 
-/* Whether the function that took this very handle is where this one was called from. */
+/* True if this call comes from the function that took the same handle. */
 static bool is_taken_within(const struct resource_thread *own, uint64_t key,
 			    const struct perf_sample *sample)
 {
@@ -129,7 +128,7 @@ static int release_once(const struct resource_step *step, uint64_t handle)
 	struct resource_thread *own = step->thread->resources;
 	uint64_t key = resource_key(step->call->kind, handle);
 
-	/* As free(NULL), unless 0 is a handle like others. */
+	/* Like free(NULL), unless 0 is a valid handle. */
 	if (handle == 0 && !heap_find(step->heap, key))
 		return 0;
 	if (is_taken_within(own, key, step->sample) && !heap_find(step->heap, key))
@@ -147,7 +146,7 @@ static int change_refs(const struct resource_step *step, uint64_t handle, int ch
 				 step->op.schema, ret_count);
 }
 
-/* An object that is held and whose references are counted. */
+/* True for a held object whose references are counted. */
 static bool is_counted(const struct resource_step *step, uint64_t handle)
 {
 	uint64_t key = resource_key(step->call->kind, handle);
@@ -155,7 +154,7 @@ static bool is_counted(const struct resource_step *step, uint64_t handle)
 	return heap_find(step->heap, key) && ref_counts_find(step->sink->refs, step->op.pid, key);
 }
 
-/* A forked child's references to what it inherited are not its parent's. */
+/* A forked child's references to an inherited object are not its parent's. */
 static bool is_inherited(const struct resource_step *step, uint64_t handle)
 {
 	const struct heap_block *block =
@@ -173,7 +172,7 @@ static int add_ref(const struct resource_step *step, uint64_t handle, bool is_ne
 
 	if (!is_new && is_inherited(step, handle))
 		return 0;
-	/* Of an object that was there before, under that address. */
+	/* These are references to an earlier object at that address. */
 	if (is_first)
 		ref_counts_remove(step->sink->refs, step->op.pid,
 				  resource_key(step->call->kind, handle));
@@ -199,7 +198,7 @@ static int drop_ref(const struct resource_step *step, uint64_t handle)
 	return resource_release(step, handle);
 }
 
-/* Tells the calls that are around this one. */
+/* Tells the calls around this one. */
 static void tell_outer(const struct resource_step *step, uint64_t handle)
 {
 	struct resource_thread *own = step->thread->resources;
@@ -215,7 +214,7 @@ static void tell_outer(const struct resource_step *step, uint64_t handle)
 	}
 }
 
-/* The call has succeeded. */
+/* Applies a call that has succeeded. */
 static int apply(const struct resource_step *step, uint64_t handle, uint64_t size_bytes)
 {
 	switch (step->call->role) {
@@ -241,7 +240,7 @@ static void enter_call(const struct resource_step *step)
 	struct resource_thread *own = step->thread->resources;
 	struct pending_call *pending;
 
-	/* So deep is no nesting: these were left by longjmp(), or their returns were lost. */
+	/* Calls do not nest so deep: these ended by longjmp(), or lost their returns. */
 	if (own->depth == CALL_MAX_DEPTH) {
 		own->depth--;
 		memmove(&own->pending[0], &own->pending[1],
@@ -257,7 +256,7 @@ static void enter_call(const struct resource_step *step)
 	memcpy(pending->args, step->sample->args, sizeof(pending->args));
 }
 
-/* The index of the call that returns, or -1. An exit may be of other functions' calls. */
+/* Finds the call that returns. Returns its index or -1. An exit may belong to another function. */
 static int match_call(const struct resource_step *step)
 {
 	const struct perf_sample *sample = step->sample;
@@ -279,7 +278,7 @@ static int match_call(const struct resource_step *step)
 	return -1;
 }
 
-/* Takes the call that returns off the stack, and those inside it, which are over. */
+/* Pops the call that returns, and the calls inside it, which have ended, too. */
 static bool leave_call(const struct resource_step *step, struct pending_call *ret)
 {
 	struct resource_thread *own = step->thread->resources;
@@ -314,7 +313,7 @@ static int return_from_call(const struct resource_step *step)
 		resource_counts_of(step)->failures++;
 		return 0;
 	}
-	/* It passes on what a function that it called has given. */
+	/* It passes on a handle that an inner call gave. */
 	key = resource_key(step->call->kind, handle);
 	if (pending.inner_gave && pending.inner_handle == handle && heap_find(step->heap, key))
 		return 0;
@@ -329,7 +328,7 @@ int resource_calls_handle(struct heap_sink *sink, struct thread *thread, struct 
 		.sample = sample,
 		.thread = thread,
 		.heap = heap,
-		/* As resource_call_of(), of which the static analysers do not know it is one. */
+		/* As resource_call_of(). Static analysers do not know that this is a resource's. */
 		.call = (const struct resource_call *)sample->event->schema,
 		.op = heap_op_of(thread, sample, sample->event->schema, stack_id),
 	};

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define WORTH_COMPACTING  1024u
-#define WORTH_PREFETCHING 4096u /* slots: their entries are more than a first-level cache holds */
+#define WORTH_PREFETCHING 4096u /* slots: the entries of fewer fit a first-level cache */
 #define WORTH_TRIMMING	  256u	/* pages of entries: 1.2 MB */
 
 static struct heap *create_at(struct shared_memory *memory, uint64_t depth)
@@ -43,7 +43,6 @@ void heap_destroy(struct heap *heap)
 	clear_pages(heap);
 	free(heap);
 }
-/* --- Held blocks and releases --- */
 
 static void hold(struct heap *heap, struct entry *entry, const struct heap_block *block)
 {
@@ -73,7 +72,7 @@ static int make_release(struct heap *heap, uint32_t *ret)
 	return 0;
 }
 
-/* @entry, not held any more, becomes the newest release. */
+/* Makes @entry, which is not held any more, the newest release. */
 static int append_release(struct heap *heap, struct entry *entry, uint32_t index,
 			  const struct heap_op *op)
 {
@@ -207,7 +206,7 @@ int heap_unrelease(struct heap *heap, const struct heap_block *block, uint64_t s
 	uint32_t index = heap_find_entry(heap, block->address);
 	struct entry *entry;
 
-	/* Or it was forgotten among so many releases since. */
+	/* The entry is missing if newer releases have displaced it. */
 	entry = index == NO_INDEX ? heap_add_entry(heap, block, &index) : own_entry(heap, index);
 	if (!entry)
 		return -ENOMEM;
@@ -220,7 +219,7 @@ int heap_unrelease(struct heap *heap, const struct heap_block *block, uint64_t s
 	return 1;
 }
 
-/* The entry of a block of this heap's own, for an inherited one is not provisional. */
+/* Finds the entry of a held block by its allocation. An inherited block is not provisional. */
 static struct entry *find_allocated_by(struct heap *heap, uint64_t address, uint64_t sequence)
 {
 	uint32_t index = heap_find_entry(heap, address);
@@ -255,7 +254,7 @@ bool heap_settle(struct heap *heap, uint64_t address, uint64_t sequence,
 	return true;
 }
 
-/* The block of an entry that is held. */
+/* The block of a held entry, with its true flags. */
 static const struct heap_block *show_block(const struct heap *heap, uint32_t index,
 					   struct heap_block *inherited)
 {
@@ -304,7 +303,7 @@ const struct heap_op *heap_find_release(const struct heap *heap, uint64_t addres
 	return entry && entry->state == ENTRY_RELEASED ? &release_at(heap, entry->link)->op : NULL;
 }
 
-/* Moves what a heap holds of its own to a new one, of no more pages than that takes. */
+/* Moves a heap's own held blocks to a new heap with as few pages as possible. */
 static int compact(struct heap *heap)
 {
 	struct heap *copy = create_at(heap->memory, heap->depth);
@@ -316,7 +315,7 @@ static int compact(struct heap *heap)
 		uint32_t index;
 
 		if (is_inherited(heap, i)) {
-			i |= ENTRY_PAGE - 1; /* as is all of that page */
+			i |= ENTRY_PAGE - 1; /* so is its whole page */
 			continue;
 		}
 		if (entry->state != ENTRY_HELD || entry->block.inherited)
@@ -341,7 +340,7 @@ int heap_bury(struct heap *heap)
 {
 	int err = 0;
 
-	/* Only what is its own is looked at, and no page is copied that goes anyway. */
+	/* Visits only the heap's own pages, and copies none. */
 	if (heap->is_shared)
 		return compact(heap);
 	while (!err && heap->oldest != NO_INDEX)
@@ -354,7 +353,7 @@ int heap_bury(struct heap *heap)
 		unhold(heap, own_entry(heap, i));
 		err = heap_delete_entry(heap, entry->block.address);
 	}
-	/* Failing for lack of memory does no harm. */
+	/* Running out of memory does no harm here. */
 	if (!err && heap->nr_made > WORTH_COMPACTING && heap->nr_entries < heap->nr_made / 2)
 		compact(heap);
 	return err;
@@ -422,7 +421,7 @@ void heap_drain(struct heap *heap, void (*visit)(void *context, const struct hea
 	for (uint32_t page = heap->entries.nr; page-- > 0;) {
 		visit_own_page(heap, page, visit, context);
 		shared_pages_drop(&heap->entries, page, heap->memory);
-		/* Half of what is left is free again. */
+		/* Trims whenever the number of pages has halved. */
 		if (page >= WORTH_TRIMMING && (page & (page - 1)) == 0)
 			malloc_trim(0);
 	}

@@ -70,7 +70,7 @@ static int give_back_entry(struct heap *heap, uint32_t index)
 	return 0;
 }
 
-/* The slot of @address; its index goes to *@ret_entry, NO_INDEX where it has none. */
+/* The slot of @address. *@ret_entry is its entry, or NO_INDEX if there is none. */
 static uint32_t find_slot(const struct heap *heap, uint64_t address, uint32_t *ret_entry)
 {
 	uint32_t mask = heap->nr_slots - 1, tag = tag_of(heap, address), at = tag & mask;
@@ -162,7 +162,7 @@ struct entry *heap_add_entry(struct heap *heap, const struct heap_block *block, 
 	return entry;
 }
 
-/* Those behind the gap move up, as far as that takes none of them before its place. */
+/* Moves the slots after the gap up, but none before its preferred slot. */
 int heap_delete_entry(struct heap *heap, uint64_t address)
 {
 	uint32_t mask = heap->nr_slots - 1, index;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a heap is made of, for heap_model.c alone. Entries and releases lie in pages, and so does a
- * flat table with linear probing that finds the entries by address. A block costs an entry of 72
- * bytes and 11 to 22 bytes of the table (test/bench/parser tells what becomes of that).
+ * The structure of a heap, for heap_model.c only. Entries and releases are stored in pages, and so
+ * is a hash table with linear probing that finds entries by address. A block takes an entry of 72
+ * bytes and 11 to 22 bytes of the table (measured by test/bench/parser).
  *
  * A copy for a forked child has the same pages until either side writes to them (shared_pages.h).
- * What lies in an entry page that is not the heap's own was inherited, whatever its flags say: they
- * are its writer's. A page that becomes the heap's own gets the flags that are true there.
+ * Everything in an entry page that is not the heap's own was inherited, whatever its flags say:
+ * these are the writer's. When a page becomes the heap's own, its flags are corrected.
  */
 #ifndef LEAKTOOLS_PARSER_HEAP_TABLE_H
 #define LEAKTOOLS_PARSER_HEAP_TABLE_H
@@ -22,22 +22,23 @@
 
 enum entry_state { ENTRY_FREE, ENTRY_HELD, ENTRY_RELEASED };
 
-/* What is known of one address: a held block, or the last one there and its release. */
+/* The state of an address: a held block, or the last block there and its release. */
 struct entry {
 	struct heap_block block;
 	uint32_t state;
-	uint32_t link; /* ENTRY_RELEASED: of heap->releases; ENTRY_FREE: the next free entry */
+	uint32_t link; /* ENTRY_RELEASED: index into heap->releases; ENTRY_FREE: the next free entry
+			*/
 };
 
-/* Who released an entry's block. */
+/* The release of an entry's block. */
 struct release {
 	struct heap_op op;
 	uint32_t entry;
-	uint32_t prev, next; /* older and newer; of unused ones only next */
+	uint32_t prev, next; /* older and newer; unused ones have only @next */
 };
 
 struct slot {
-	uint32_t tag;	/* of the address's hash; where it would like to be */
+	uint32_t tag;	/* part of the address's hash; its preferred slot */
 	uint32_t entry; /* NO_INDEX: the slot is empty */
 };
 
@@ -46,7 +47,7 @@ struct heap {
 	uint32_t nr_slots; /* a power of two, or 0 */
 	uint32_t nr_entries;
 	struct shared_pages entries;
-	uint32_t nr_made; /* entries that were in use at some time: the first ones */
+	uint32_t nr_made; /* entries that were ever in use: the first ones */
 	uint32_t free_entry;
 
 	struct shared_pages releases;
@@ -54,12 +55,12 @@ struct heap {
 	uint32_t oldest, newest;
 
 	uint64_t depth;		 /* forks between the first heap and this one */
-	bool is_shared;		 /* there are pages that others may have, too */
-	struct heap_block found; /* an inherited one, as heap_find() shows it */
+	bool is_shared;		 /* other heaps may have some of the pages */
+	struct heap_block found; /* an inherited block that heap_find() returned */
 	struct shared_memory *memory;
 
 	size_t nr_held, nr_releases;
-	uint64_t seed; /* of the hash: colliding addresses can't be prepared */
+	uint64_t seed; /* of the hash, so that nobody can prepare collisions */
 };
 
 static inline struct shared_page *entry_page(const struct heap *heap, uint32_t index)
@@ -72,7 +73,7 @@ static inline struct entry *entry_in(struct shared_page *page, uint32_t index)
 	return &((struct entry *)page->elements)[index % ENTRY_PAGE];
 }
 
-/* To be read. */
+/* For reading only. */
 static inline const struct entry *entry_at(const struct heap *heap, uint32_t index)
 {
 	return entry_in(entry_page(heap, index), index);
@@ -97,12 +98,12 @@ static inline bool is_inherited(const struct heap *heap, uint32_t index)
 	return entry_page(heap, index)->owner != heap->depth;
 }
 
-/* Page @index for the heap to write to; NULL: out of memory. */
+/* Page @index, writable for the heap. NULL: out of memory. */
 struct shared_page *heap_own_page(struct heap *heap, struct shared_pages *pages, uint32_t index);
-/* The same of the page of entry @index. */
+/* The page of entry @index, writable for the heap. NULL: out of memory. */
 struct shared_page *heap_own_entry_page(struct heap *heap, uint32_t index);
 
-/* To be written to. NULL: out of memory; then the heap is of no use any more. */
+/* Writable elements. NULL: out of memory; the heap is unusable then. */
 static inline struct entry *own_entry(struct heap *heap, uint32_t index)
 {
 	struct shared_page *page =
@@ -137,7 +138,7 @@ static inline uint32_t tag_of(const struct heap *heap, uint64_t address)
 /* The index of the entry of @address, or NO_INDEX. */
 uint32_t heap_find_entry(const struct heap *heap, uint64_t address);
 
-/* A new entry, neither held nor among the releases; NULL: out of memory. */
+/* Adds an entry, neither held nor released. NULL: out of memory. */
 struct entry *heap_add_entry(struct heap *heap, const struct heap_block *block,
 			     uint32_t *ret_index);
 

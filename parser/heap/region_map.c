@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A treap: a search tree by address, whose nodes have random priorities, each above those of the
- * nodes below it, so that it is balanced whatever the order in which regions come. The regions do
- * not overlap.
+ * A treap: a search tree by address. Its nodes have random priorities, and a parent's is never
+ * lower than its children's, so the tree is balanced whatever the order of insertion.
  *
- * A copy for a forked child has the same nodes until either side changes something: then the path
- * from the root to the change is copied. As in shared_pages.h a node has the depth of the map that
- * changed it last, and one of another depth was inherited, as was all that is below it.
+ * A copy for a forked child has the same nodes until either side changes something, which copies
+ * the path from the root to the change. As in shared_pages.h, a node has the depth of the map that
+ * changed it last. A node of another depth was inherited, and so were all nodes below it.
  */
 #include "parser/heap/region_map.h"
 
@@ -20,7 +19,7 @@ struct node {
 	struct node *left, *right;
 	uint64_t depth;
 	uint32_t priority;
-	uint32_t refs; /* maps and nodes that have it */
+	uint32_t refs; /* maps and nodes that refer to it */
 };
 
 struct region_map {
@@ -112,7 +111,7 @@ static struct node *new_node(struct region_map *map, const struct region *region
 	return node;
 }
 
-/* Makes the node at @link the map's own, if there is one. */
+/* Makes the node at @link, if any, the map's own. */
 static int own(struct region_map *map, struct node **link)
 {
 	struct node *node = *link, *copy;
@@ -154,7 +153,7 @@ static int own_path(struct region_map *map, struct node **link, uint64_t address
 	return err;
 }
 
-/* Puts the nodes of @at, which are the map's own on the way, to either side of @address. */
+/* Splits the tree @at, whose nodes on the path are the map's own, at @address. */
 static void split(struct node *at, uint64_t address, struct node **left, struct node **right)
 {
 	while (at) {
@@ -222,7 +221,10 @@ static const struct region *find_first_in(const struct region_map *map, uint64_t
 	return found;
 }
 
-/* The link to the region at @address, which is there and the map's own; NULL: out of memory. */
+/*
+ * The link to the region at @address, which must exist; makes it the map's own. NULL: out of
+ * memory.
+ */
 static struct node **own_region(struct region_map *map, uint64_t address)
 {
 	struct node **link = &map->root;
@@ -246,7 +248,7 @@ static int own_side(struct region_map *map, struct node **link, bool is_left)
 	return err;
 }
 
-/* Puts the two trees below the node at @link into its place. */
+/* Replaces the node at @link by its two subtrees, merged. */
 static int delete_node(struct region_map *map, struct node **link)
 {
 	struct node *node = *link, *left, *right;
@@ -273,7 +275,7 @@ static int delete_node(struct region_map *map, struct node **link)
 	return 0;
 }
 
-/* Leaves what of the region at @link lies outside of the cut. */
+/* Cuts a range out of the region at @link. */
 static int cut_out(struct region_map *map, struct node **link, const struct region_cut *cut)
 {
 	struct region *region = &(*link)->region;
@@ -282,7 +284,7 @@ static int cut_out(struct region_map *map, struct node **link, const struct regi
 	right.start = cut->end;
 	if (cut->start == cut->whole.start && cut->end == cut->whole.end)
 		return delete_node(map, link);
-	/* A region that becomes smaller keeps its place in the order. */
+	/* A smaller region keeps its position in the order. */
 	if (cut->start == cut->whole.start) {
 		region->start = cut->end;
 		return 0;
@@ -317,7 +319,7 @@ int region_map_remove(struct region_map *map, uint64_t start, uint64_t end,
 	return err;
 }
 
-/* Takes the region at @address into @join, if it is of the same origin as what that has. */
+/* Merges the region at @address into @join, if it has the same origin. */
 static int join_neighbour(struct region_map *map, uint64_t address, struct region_join *join)
 {
 	const struct region *found =
@@ -364,7 +366,7 @@ size_t region_map_nr(const struct region_map *map)
 	return map->nr;
 }
 
-/* What is the map's own is not below what is not. */
+/* No node of the map's own is below an inherited one. */
 static void visit_own(const struct region_map *map, const struct node *node,
 		      void (*visit)(void *context, const struct region *region), void *context)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The mappings of one address space, as far as a recording shows them being made: regions that do
- * not overlap, each with whoever mapped it. What was mapped before is not known, and no error to
- * unmap. Ranges are any addresses; who rounds to pages is the caller.
+ * The mappings of one address space that a recording shows being made: regions that do not overlap,
+ * each with the operation that mapped it. Earlier mappings are not known, and unmapping one is no
+ * error. Ranges may be any addresses; the caller rounds them to pages.
  *
- * Taking a range out cuts the regions at its ends: what is left of them are regions of their own,
- * of the same origin.
+ * Removing a range cuts the regions at its ends. The rests are regions of the same origin.
  */
 #ifndef LEAKTOOLS_PARSER_REGION_MAP_H
 #define LEAKTOOLS_PARSER_REGION_MAP_H
@@ -15,8 +14,8 @@
 
 struct region {
 	uint64_t start, end; /* [start, end), not empty */
-	bool is_own;	/* the allocator's, the loader's or the C library's: it counts for none */
-	bool inherited; /* came with fork(): the parent's mapping */
+	bool is_own;	     /* the allocator's, the loader's or the C library's: not counted */
+	bool inherited;	     /* copied by fork(): the parent's mapping */
 	struct heap_op mapped;
 };
 
@@ -25,14 +24,13 @@ struct heap_block region_block(const struct region *region);
 
 struct region_map;
 
-/* A region of which the part from @start to @end was taken: all of it, or with a rest at either
- * side. */
+/* A region from which [@start, @end) was removed. There may be rests on both sides. */
 struct region_cut {
 	struct region whole;
 	uint64_t start, end;
 };
 
-/* What was taken out of a map at a time, in the order of addresses. Zeroed, it is empty. */
+/* The parts that an operation removed, in order of address. Zero it before use. */
 struct region_cuts {
 	struct region_cut *list;
 	size_t nr, capacity;
@@ -40,53 +38,52 @@ struct region_cuts {
 
 void region_cuts_deinit(struct region_cuts *cuts);
 
-/* @memory counts what it takes; copies share it. NULL: out of memory. */
+/* @memory counts its memory; copies share it. NULL: out of memory. */
 struct region_map *region_map_create(struct shared_memory *memory);
 /*
- * A copy for a forked child, every region marked inherited; NULL: out of memory. What neither
- * changes, both have in one place.
+ * A copy for a forked child, with every region inherited. Unchanged parts are shared. NULL: out of
+ * memory.
  */
 struct region_map *region_map_copy(const struct region_map *map);
 void region_map_destroy(struct region_map *map);
 
-/* Adds a region where there is none: its range was taken before. Returns 0 or -ENOMEM. */
+/* Adds a region in an empty range. Returns 0, -EEXIST or -ENOMEM. */
 int region_map_add(struct region_map *map, const struct region *region);
 
 /*
- * Takes what lies in [@start, @end) out of the map and appends it to @cuts. Returns 0 or -ENOMEM,
- * after which the map may have lost a part of it.
+ * Removes the mappings in [@start, @end) and appends them to @cuts. Returns 0 or -ENOMEM, after
+ * which a part may be removed.
  */
 int region_map_remove(struct region_map *map, uint64_t start, uint64_t end,
 		      struct region_cuts *cuts);
 
-/* What became of a cut that was undone: the parts are one region again. */
+/* The result of undoing a cut: the parts are one region again. */
 struct region_join {
 	struct region
-		parts[3]; /* what was put back first, then those beside it of the same origin */
-	int nr_parts;	  /* 0: something has been mapped there since, and nothing is done */
+		parts[3]; /* the restored part first, then its neighbours of the same origin */
+	int nr_parts;	  /* 0: the range is mapped again, and nothing was done */
 	struct region whole;
 };
 
-/* Puts back what was taken. Returns 0 or -ENOMEM. */
+/* Restores a removed part. Returns 0 or -ENOMEM. */
 int region_map_put_back(struct region_map *map, const struct region_cut *cut,
 			struct region_join *ret);
 
-/* Forgets the regions that a dead process inherited: they are its parent's. */
+/*
+ * Forgets the regions that a dead process inherited: they are its parent's. Returns 0 or -ENOMEM.
+ */
 int region_map_bury(struct region_map *map);
 
-/* What the map takes by itself, and with what it has in common with others. */
+/* The map's memory, including parts shared with others. */
 size_t region_map_size_bytes(const struct region_map *map);
 size_t region_map_nr(const struct region_map *map);
 
-/* Calls @visit for each region that was not inherited, in the order of addresses. */
+/* Calls @visit for each region that was not inherited, in order of address. */
 void region_map_for_each_own(const struct region_map *map,
 			     void (*visit)(void *context, const struct region *region),
 			     void *context);
 
-/*
- * The end of the break (brk(2)) where it is known, else 0: the caller's to keep; copied with the
- * map.
- */
+/* The program break (brk(2)); 0: not known. The caller maintains it. It is copied with the map. */
 uint64_t region_map_break(const struct region_map *map);
 void region_map_set_break(struct region_map *map, uint64_t address);
 

@@ -14,7 +14,7 @@ static inline uint64_t resource_key(const struct resource_kind *kind, uint64_t h
 	return handle ^ (uint64_t)kind->number << 57;
 }
 
-/* The address or handle that @key of a block made by @schema stands for. */
+/* The address or handle of a block of @schema with the key @key. */
 static inline uint64_t resource_handle(const struct probe_schema *schema, uint64_t key)
 {
 	const struct resource_call *call = resource_call_of(schema);

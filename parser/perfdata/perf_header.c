@@ -41,8 +41,8 @@ static int check_magic(const struct perf_source *source, const void *head, size_
 	if (head_bytes >= sizeof(magic)) {
 		memcpy(&magic, head, sizeof(magic));
 		if (magic == PERF_MAGIC_SWAPPED) {
-			diag_error("%s: recorded on a machine of the other byte order; "
-				   "such files cannot be read",
+			diag_error("%s: recorded on a machine of the other byte order, "
+				   "which is not supported",
 				   source->name);
 			return -EINVAL;
 		}
@@ -58,7 +58,7 @@ static int out_of_file(const struct header_reader *reader, const char *what, uin
 		       uint64_t size_bytes)
 {
 	diag_error("%s: corrupted header: %s (%" PRIu64 " bytes at offset %" PRIu64 ") "
-		   "lie beyond the end of the file, or are too many",
+		   "lie beyond the end of the file, or are too large",
 		   reader->source->name, what, size_bytes, offset);
 	return -EINVAL;
 }

@@ -83,22 +83,23 @@ static int check_events(struct perf_input *input)
 
 		if (perf_event_is_operation(&event->desc)) {
 			if (event->desc.attr.freq)
-				diag_warn("%s: perf record -F leaves most calls out: what is said "
-					  "to be held may be freed; record without it",
-					  input->source.name);
+				diag_warn(
+					"%s: perf record -F records few of the calls: held blocks "
+					"may have been freed; record without -F",
+					input->source.name);
 			input->events_checked = true;
 			return 0;
 		}
 		formats_missing |= event->desc.attr.type == PERF_TYPE_TRACEPOINT && !event->bound;
 	}
 	if (formats_missing) {
-		diag_error("%s: the formats of its events are missing: the file is cut off, or its "
-			   "recorder was killed before it wrote them",
+		diag_error("%s: the formats of its events are missing: the file is truncated, or "
+			   "its recorder was killed before it wrote them",
 			   input->source.name);
 		return -ENODATA;
 	}
 	list = list_events(&input->events);
-	diag_error("%s: no allocator events in it (%s); record probes on malloc, free and the like "
+	diag_error("%s: no allocator events (%s); record probes on malloc, free and the like "
 		   "(leakprobe add, leakrec)",
 		   input->source.name, list ? list : "");
 	return -ENODATA;
@@ -444,10 +445,10 @@ static void report_truncation(struct perf_input *input)
 
 	input->stats->truncated |= cut || input->header.unfinished;
 	if (cut)
-		diag_warn("%s: ends too early, at offset %" PRIu64 "; what it holds was read",
+		diag_warn("%s: ends too early, at offset %" PRIu64 "; the part before was read",
 			  input->source.name, input->chunks.offset);
 	else if (input->header.unfinished)
-		diag_warn("%s: its recorder did not finish it; what it holds was read",
+		diag_warn("%s: its recorder did not finish it; its records were read",
 			  input->source.name);
 }
 

@@ -480,7 +480,7 @@ static int no_events(const struct text_reader *reader)
 			   "the text of perf script",
 			   reader->source->name);
 	else
-		diag_error("%s: no allocator events in it; record probes on malloc, free and the "
+		diag_error("%s: no allocator events; record probes on malloc, free and the "
 			   "like (leakprobe add, leakrec)",
 			   reader->source->name);
 	return none ? -EINVAL : -ENODATA;
@@ -529,11 +529,10 @@ int perf_script_text_read(struct perf_source *source, const uint8_t *head, size_
 		return err;
 	err = read_lines(reader);
 	if (!err && perf_script_places_guessed(reader->places))
-		diag_note(
-			"%s: it does not tell processes from threads, and is taken for one "
-			"process; perf script -F comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso "
-			"tells",
-			source->name);
+		diag_note("%s: the text does not tell processes from threads and was read as one "
+			  "process; print it by perf script -F "
+			  "comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso",
+			  source->name);
 	perf_script_places_destroy(reader->places);
 	return err;
 }

@@ -6,16 +6,15 @@
 #include <string.h>
 
 /*
- * glibc 2.36's malloc.o has 25 KiB of code (Debian, x86-64: 0x94134-0x9a390 in libc.so.6); the
- * calls of __libc_free in __malloc_arena_thread_freeres are 0x162 and 0x191 bytes behind it.
+ * glibc 2.36's malloc.o has 25 KiB of code (Debian, x86-64: 0x94134-0x9a390 in libc.so.6). The
+ * calls of __libc_free in __malloc_arena_thread_freeres are 0x162 and 0x191 bytes after it.
  */
 #define NEAR_BYTES 0x10000
 
 /*
- * Return probes put the address of their trampoline in place of the return address. It is the first
- * byte of the page that the kernel maps for uprobes (xol_add_vma() and
- * uprobe_get_trampoline_vaddr() in kernel/events/uprobes.c, Linux 6.1 to 6.18). No call instruction
- * of a program is likely to end on a page boundary.
+ * A return probe replaces the return address by that of its trampoline: the first byte of the page
+ * that the kernel maps for uprobes (Linux 6.1 to 6.18, kernel/events/uprobes.c, xol_add_vma() and
+ * uprobe_get_trampoline_vaddr()). A program's call instruction hardly ever ends on a page boundary.
  */
 #define PAGE_OFFSET_MASK 0xfffu
 
@@ -30,7 +29,10 @@ struct open_call *call_stack_push(struct call_stack *stack, const struct perf_sa
 	const struct open_call *before = call_stack_top(stack);
 	struct open_call *call = &stack->calls[stack->depth++];
 
-	/* One by one: most of it has no meaning yet, and clearing it takes longer than the rest. */
+	/*
+	 * Sets the fields one by one. Clearing the rest, which is not used yet, takes longer than
+	 * all else.
+	 */
 	call->schema = sample->event->schema;
 	memcpy(call->args, sample->args, sizeof(call->args));
 	call->caller = call_caller_of(sample);
@@ -143,7 +145,7 @@ bool call_is_jumped_to(const struct call_stack *stack, uint64_t return_address)
 {
 	int i = stack->depth - 1;
 
-	/* Those that were jumped to themselves return where the next one does. */
+	/* A call that was jumped to returns where the next one does. */
 	while (i >= 0 && !stack->calls[i].caller)
 		i--;
 	return i >= 0 && stack->calls[i].caller == return_address;

@@ -7,7 +7,7 @@
 #define FIRST_CAPACITY 64
 
 /*
- * The flush has one call of free for the cached pointers and one for the cache, in one function;
+ * The flush calls free() for the cached pointers and for the cache, in one function;
  * __malloc_arena_thread_freeres has 0x130 bytes in glibc 2.36.
  */
 #define FLUSH_FUNCTION_BYTES 0x1000
@@ -42,7 +42,7 @@ static int grow(struct heap_anomalies *anomalies)
 	return 0;
 }
 
-/* A place for one more. Returns 0 or -ENOMEM. */
+/* Gets a free index. Returns 0 or -ENOMEM. */
 static int reserve_slot(struct heap_anomalies *anomalies, size_t *ret)
 {
 	int err = 0;
@@ -84,7 +84,7 @@ int heap_anomalies_add(struct heap_anomalies *anomalies, const struct heap_anoma
 	return 0;
 }
 
-/* Returns the one before it. */
+/* Returns the one linked before it. */
 static size_t withdraw(struct heap_anomalies *anomalies, size_t index)
 {
 	struct anomaly_note *note = &anomalies->notes[index];
@@ -134,7 +134,10 @@ void heap_anomalies_compact(struct heap_anomalies *anomalies)
 
 void free_run_other_free(struct free_run *run, enum free_origin origin)
 {
-	/* A flushed pointer whose free was lost is still held, and its flush looks like a free. */
+	/*
+	 * If a flushed pointer's free was lost, the block is still held, and the flush looks like
+	 * its free.
+	 */
 	if (run->last != ANOMALY_NONE && origin != FREE_BY_ALLOCATOR)
 		run->closed = true;
 }
@@ -159,7 +162,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* A run whose callers are known: what one function freed last. */
+/* Withdraws the last part of a run with known callers: the frees by one function. */
 static size_t withdraw_allocators_run(struct heap_anomalies *anomalies, size_t last)
 {
 	uint64_t last_caller = anomalies->notes[last].caller;
@@ -198,7 +201,7 @@ size_t free_run_end(struct free_run *run, struct heap_anomalies *anomalies, bool
 	/* The cache itself, which no probed function allocated, is freed last. */
 	if (anomalies->list[ended.last].kind == ANOMALY_FREE_UNKNOWN)
 		return heap_anomalies_withdraw_chain(anomalies, ended.last);
-	/* Unless a block of the program's once had its address. */
+	/* Unless one of the program's blocks had its address earlier. */
 	prepend_chain(anomalies, ended.last, doubtful);
 	return 0;
 }

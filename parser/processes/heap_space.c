@@ -44,7 +44,7 @@ struct heap_space *heap_space_fork(struct heap_spaces *spaces, struct heap_space
 
 	if (!space)
 		return NULL;
-	/* A source that is itself unchanged since its own fork is no more than its source. */
+	/* A source that has not changed since its own fork stands for its source. */
 	while (source->source)
 		source = source->source;
 	if (source->heap) {
@@ -131,7 +131,7 @@ int heap_space_bury(struct heap_space *space)
 	return !err && space->regions ? region_map_bury(space->regions) : err;
 }
 
-/* What would be left if all copies were forgotten. */
+/* The memory without all copies. */
 static size_t bytes_without_copies(const struct heap_spaces *spaces)
 {
 	const struct heap_space *space = NULL;
@@ -188,7 +188,7 @@ int heap_space_put(struct heap_spaces *spaces, struct heap_space *space)
 	return err;
 }
 
-/* As a heap has it. */
+/* The region as a heap would store it. */
 static struct heap_block held_block_of(const struct region *region)
 {
 	struct heap_block block = region_block(region);
@@ -219,7 +219,7 @@ int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space,
 
 	if (--space->nr_users > 0)
 		return 0;
-	/* Nothing is left of what was inherited. */
+	/* Forgets what was inherited. */
 	dropping.err = heap_space_bury(space);
 	if (!dropping.err && space->heap)
 		dropping.err = heap_for_each(space->heap, visit, context);
@@ -269,7 +269,7 @@ static void count_region(void *context, const struct region *region)
 	++*(size_t *)context;
 }
 
-/* The size of the list at most; 1 at least, because calloc(0) may return NULL. */
+/* The maximum size of the list; at least 1, because calloc(0) may return NULL. */
 static size_t max_held(const struct heap_spaces *spaces)
 {
 	const struct heap_space *space = NULL;
@@ -310,7 +310,7 @@ int heap_spaces_move_held(struct heap_spaces *spaces, struct heap_block **ret, s
 
 	if (!list.blocks)
 		return -ENOMEM;
-	/* Children come after their parents: what they share goes with the last who has it. */
+	/* Children come after their parents, so shared pages are freed with their last user. */
 	for (space = spaces->all ? spaces->all->prev : NULL; space;
 	     space = space == spaces->all ? NULL : space->prev) {
 		if (space->heap)

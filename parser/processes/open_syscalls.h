@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The system calls that a thread has entered and not left. */
+/* The system calls that a thread has entered but not left. */
 #ifndef LEAKTOOLS_PARSER_OPEN_SYSCALLS_H
 #define LEAKTOOLS_PARSER_OPEN_SYSCALLS_H
 
 #include "parser/heap/region_map.h"
 #include "parser/records/perf_event_types.h"
 
-/* The call on mappings that a thread is in. */
+/* The thread's open call on mappings. */
 struct mapping_call {
 	const struct syscall_schema *syscall; /* NULL: in none */
 	uint64_t args[PERF_MAX_ARGS];
@@ -16,7 +16,7 @@ struct mapping_call {
 
 void mapping_call_destroy(struct mapping_call *call);
 
-/* The system call on descriptors that a thread is in. */
+/* The thread's open call on descriptors. */
 struct descriptor_call {
 	const struct syscall_schema *syscall; /* NULL: in none */
 	uint64_t args[2];

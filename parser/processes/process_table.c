@@ -81,7 +81,7 @@ static struct thread *get_thread(struct process_table *table, pid_t tid)
 	return thread;
 }
 
-/* Makes @thread a new, living thread of @process. */
+/* Makes @thread a new living thread of @process. */
 static void revive(struct thread *thread, struct process *process)
 {
 	if (thread->calls)
@@ -108,7 +108,7 @@ int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, stru
 		return 0;
 	}
 	process = get_process(table, pid);
-	/* A process lives on until its first thread has exited too, seen or not. */
+	/* A process lives until its first thread, seen or not, has exited, too. */
 	if (process && process->nr_threads == 0 && tid != pid) {
 		struct thread *leader = get_thread(table, pid);
 
@@ -120,7 +120,7 @@ int process_table_thread(struct process_table *table, pid_t pid, pid_t tid, stru
 	thread = get_thread(table, tid);
 	if (!process || !thread)
 		return -ENOMEM;
-	if (thread->alive) { /* the tid is used anew; its end was lost */
+	if (thread->alive) { /* the tid was reused, and its end was lost */
 		int err = process_table_exit_thread(table, thread);
 
 		if (err)
@@ -145,7 +145,7 @@ int process_open_heap(struct process_table *table, struct process *process, stru
 	return err;
 }
 
-/* Puts the space of @process aside, with the leaks of those who used it. */
+/* Detaches the space of @process, with the leaks of its users. */
 static int leave_space(struct process_table *table, struct process *process)
 {
 	struct heap_space *space = process->space;
@@ -184,7 +184,7 @@ static size_t end_thread(struct thread *thread)
 	return nr_open;
 }
 
-/* Ends every thread of @process, and returns how many calls they had open. */
+/* Ends all threads of @process. Returns how many calls they had open. */
 static size_t end_threads(struct process_table *table, struct process *process)
 {
 	struct thread *thread = process_table_find_thread(table, process->pid), *next;
@@ -194,7 +194,7 @@ static size_t end_threads(struct process_table *table, struct process *process)
 		nr_open += end_thread(thread);
 		process->nr_threads--;
 	}
-	if (process->nr_threads == 0) /* as nearly always; the table may be long */
+	if (process->nr_threads == 0) /* the common case; the table may be long */
 		return nr_open;
 	HASH_ITER (hh, table->threads, thread, next) {
 		if (thread->alive && thread->process == process)
@@ -216,7 +216,7 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t ppid, pid_t
 	err = leave_space(table, process);
 	if (err)
 		return err;
-	/* Of a process that had this pid before, and whose end was lost. */
+	/* Those of a former process with this pid, whose end was lost. */
 	end_threads(table, process);
 	process->doubtful = ANOMALY_NONE;
 	if (parent && parent->space) {
@@ -269,7 +269,7 @@ int process_exec(struct process_table *table, struct process *process, size_t *r
 	*ret_calls = 0;
 	if (!leader)
 		return -ENOMEM;
-	/* Of its threads only one is left, with the process's id (fs/exec.c, de_thread()). */
+	/* Only one thread is left, with the process's id (fs/exec.c, de_thread()). */
 	*ret_calls = end_threads(table, process);
 	revive(leader, process);
 	process->space = NULL;

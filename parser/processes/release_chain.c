@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* A function that hands a block on to another one is small. */
+/* A function that passes a block on to another one is small. */
 #define WRAPPER_BYTES 512
 
 static bool has_seen(const struct release_chain *chain, uint64_t probe)
@@ -14,7 +14,7 @@ static bool has_seen(const struct release_chain *chain, uint64_t probe)
 	return false;
 }
 
-/* True if a call from @caller is made by the code of the innermost release. */
+/* True if the innermost release made the call from @caller. */
 static bool is_called_by_innermost(const struct release_chain *chain, uint64_t caller)
 {
 	uint64_t probe = chain->probes[chain->nr - 1];
@@ -23,8 +23,8 @@ static bool is_called_by_innermost(const struct release_chain *chain, uint64_t c
 }
 
 /*
- * A jump leaves the caller as it was. Where callers are not known, two probes in a row that see the
- * same block see one release. No release goes through a probe twice.
+ * A jump does not change the caller. Without callers, two probes in a row that see the same block
+ * see one release. No release passes a probe twice.
  */
 static bool is_same_release(const struct release_chain *chain, uint64_t address, uint64_t probe,
 			    uint64_t caller)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One release that several probes see: operator delete[] calls operator delete, which calls free;
- * perf probe puts a second probe on a PLT stub. Releases are recorded at their entries only, so
- * that one is inside another is told by who called it.
+ * Recognises one release that several probes see: operator delete[] calls operator delete, which
+ * calls free(); perf probe puts a second probe on a PLT stub. Releases are recorded only at their
+ * entries, so the caller tells whether one is inside another.
  */
 #ifndef LEAKTOOLS_PARSER_RELEASE_CHAIN_H
 #define LEAKTOOLS_PARSER_RELEASE_CHAIN_H
@@ -11,21 +11,21 @@
 
 #define RELEASE_CHAIN_MAX 8
 
-/* The releases that a thread made last, with no other probe event of it between. */
+/* The thread's last releases, with no other probe event between them. */
 struct release_chain {
 	uint64_t address;		    /* of the block */
-	uint64_t probes[RELEASE_CHAIN_MAX]; /* that saw it, the outermost first; 0: not known */
+	uint64_t probes[RELEASE_CHAIN_MAX]; /* probes that saw it, outermost first; 0: not known */
 	int nr;				    /* 0: there is no such release */
 	uint64_t caller;		    /* of the innermost; 0: not known */
 };
 
 enum release_place {
-	RELEASE_NEW,   /* one of its own */
-	RELEASE_AGAIN, /* the one before, seen by one more probe */
-	RELEASE_WITHIN /* of another block, by the code of the one before */
+	RELEASE_NEW,   /* a new release */
+	RELEASE_AGAIN, /* the same release, seen by another probe */
+	RELEASE_WITHIN /* of another block, from inside the previous release */
 };
 
-/* Takes the thread's next release. @probe and @caller may be 0: not known. */
+/* Adds the thread's next release. @probe and @caller may be 0: not known. */
 enum release_place release_chain_add(struct release_chain *chain, uint64_t address, uint64_t probe,
 				     uint64_t caller);
 

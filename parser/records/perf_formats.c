@@ -210,7 +210,7 @@ static void bind_probe(struct tep_event *format, const char *name, struct perf_e
 	find_fields(format, schema, point, fields);
 	missing = missing_field(schema, point, fields);
 	if (missing) {
-		diag_warn("%s: event %s:%s carries no %s: its samples are not used", name,
+		diag_warn("%s: event %s:%s has no %s: its samples are not used", name,
 			  format->system, format->name, missing);
 		return;
 	}
@@ -272,9 +272,8 @@ static void bind_resource(const struct perf_formats *formats, struct tep_event *
 		return;
 	}
 	if (!find_resource_fields(format, parsed.stage, call, &event->fields)) {
-		diag_warn("%s: event %s:%s lacks a field that says what it is about: its samples "
-			  "are not used",
-			  name, format->system, format->name);
+		diag_warn("%s: event %s:%s lacks a field: its samples are not used", name,
+			  format->system, format->name);
 		return;
 	}
 	event->desc.schema = &call->schema;
@@ -307,7 +306,7 @@ static void bind_syscall(struct tep_event *format, const char *name, struct perf
 		if (syscall->arg_names[i])
 			find_field(format, syscall->arg_names[i], &fields->args[i]);
 	if (missing) {
-		diag_warn("%s: event %s:%s carries no %s: its samples are not used", name,
+		diag_warn("%s: event %s:%s has no %s: its samples are not used", name,
 			  format->system, format->name, missing);
 		return;
 	}

@@ -103,7 +103,7 @@ uint64_t lifetime_sketch_total(const struct lifetime_sketch *sketch)
 double lifetime_sketch_quantile(const struct lifetime_sketch *sketch, double quantile)
 {
 	uint64_t total = lifetime_sketch_total(sketch), seen = 0;
-	/* The rank of the one that is meant, from 0. */
+	/* The rank of the quantile, from 0. */
 	double rank = quantile * (double)(total ? total - 1 : 0);
 
 	for (unsigned int i = 0; i < sketch->nr; i++) {

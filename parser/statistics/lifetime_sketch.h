@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long blocks lived: a streaming histogram with logarithmic buckets, eight to each doubling. A
- * quantile is off by at most LIFETIME_ERROR of its value, whatever the distribution. Memory is
- * bounded: 4 bytes for each bucket between the shortest and the longest lifetime, at most 1,952
- * bytes; a stack's lifetimes mostly span a few octaves.
+ * A histogram of lifetimes with logarithmic buckets, eight per doubling. The error of a quantile is
+ * at most LIFETIME_ERROR of its value, whatever the distribution. Memory is bounded: 4 bytes for
+ * each bucket between the shortest and the longest lifetime, at most 1,952 bytes. The lifetimes of
+ * one stack mostly span a few octaves.
  *
- * The buckets are those of Gil Tene's HdrHistogram; the estimate within one is chosen, as in
- * DDSketch (Masson, Rim and Lee, VLDB 2019), to make the greatest relative error smallest.
+ * The buckets are those of Gil Tene's HdrHistogram. The estimate inside a bucket minimises the
+ * greatest relative error, as in DDSketch (Masson, Rim and Lee, VLDB 2019).
  */
 #ifndef LEAKTOOLS_PARSER_LIFETIME_SKETCH_H
 #define LEAKTOOLS_PARSER_LIFETIME_SKETCH_H
@@ -20,13 +20,13 @@
 
 /* Zero it before use. */
 struct lifetime_sketch {
-	uint32_t *counts; /* of buckets [first, first + nr); they stay at UINT32_MAX */
+	uint32_t *counts; /* of buckets [first, first + nr); a count saturates at UINT32_MAX */
 	uint16_t first, nr;
 };
 
 void lifetime_sketch_deinit(struct lifetime_sketch *sketch);
 
-/* The bucket of @ns, below LIFETIME_BUCKETS. */
+/* The bucket of @ns; less than LIFETIME_BUCKETS. */
 static inline unsigned int lifetime_bucket(uint64_t ns)
 {
 	unsigned int octave;
@@ -39,7 +39,7 @@ static inline unsigned int lifetime_bucket(uint64_t ns)
 		((1u << LIFETIME_SUB_BITS) - 1));
 }
 
-/* The shortest lifetime in @bucket, and what stands for all of them. */
+/* The shortest lifetime in @bucket, and the estimate for all of them. */
 uint64_t lifetime_bucket_start(unsigned int bucket);
 double lifetime_bucket_value(unsigned int bucket);
 
@@ -62,17 +62,17 @@ static inline int lifetime_sketch_add(struct lifetime_sketch *sketch, uint64_t n
 	return 0;
 }
 
-/* Takes a lifetime back that was added. */
+/* Removes a lifetime that was added. */
 void lifetime_sketch_remove(struct lifetime_sketch *sketch, uint64_t ns);
 
 /* Adds all of @other. Returns 0 or -ENOMEM. */
 int lifetime_sketch_merge(struct lifetime_sketch *sketch, const struct lifetime_sketch *other);
 
-/* How many lifetimes of @bucket there are; any number may be asked for. */
+/* The number of lifetimes in @bucket, which may be any number. */
 uint32_t lifetime_sketch_count(const struct lifetime_sketch *sketch, unsigned int bucket);
 uint64_t lifetime_sketch_total(const struct lifetime_sketch *sketch);
 
-/* In nanoseconds, within LIFETIME_ERROR; @quantile is 0 to 1. 0: the sketch is empty. */
+/* The @quantile (0 to 1) in nanoseconds, within LIFETIME_ERROR. 0: the sketch is empty. */
 double lifetime_sketch_quantile(const struct lifetime_sketch *sketch, double quantile);
 
 #endif

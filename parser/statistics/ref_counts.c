@@ -86,7 +86,7 @@ static struct ref_entry *add_entry(struct ref_counts *counts, pid_t pid, uint64_
 	return NULL;
 }
 
-/* The history of the stack, a new one where it is the first time. NULL: out of memory. */
+/* The history of the stack; a new one at its first use. NULL: out of memory. */
 static struct ref_history *find_history(struct ref_object *object, uint32_t stack_id,
 					const struct probe_schema *schema)
 {

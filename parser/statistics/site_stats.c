@@ -7,7 +7,7 @@
 
 #define FIRST_SHIFT 20 /* periods of a millisecond */
 #define FIRST_SITES 256
-#define NO_SITE	    0u /* in site_of_stack; others are an index + 1 */
+#define NO_SITE	    0u /* in site_of_stack; other values are an index + 1 */
 
 struct site_stats {
 	struct site *sites;
@@ -88,7 +88,7 @@ static inline struct site *find(const struct site_stats *stats, uint32_t stack_i
 	return index == NO_SITE ? NULL : &stats->sites[index - 1];
 }
 
-/* Twice as long periods. */
+/* Doubles the periods. */
 static void fold(struct site_history *history)
 {
 	struct site_period *periods = history->periods;
@@ -106,7 +106,10 @@ static void fold(struct site_history *history)
 	history->shift++;
 }
 
-/* The period of @time_ns; one before the origin, on a clock that stepped, is in the first. */
+/*
+ * The period of @time_ns. A time before the origin, after a step of the clock, is in the first
+ * period.
+ */
 static inline struct site_period *period_of(const struct site_stats *stats,
 					    struct site_history *history, uint64_t time_ns)
 {
@@ -117,13 +120,13 @@ static inline struct site_period *period_of(const struct site_stats *stats,
 	return &history->periods[since_ns >> history->shift];
 }
 
-/* Sizes are the program's word, and may be anything: sums wrap, and come back when blocks end. */
+/* The program chooses sizes, so sums may wrap. They come back when the blocks end. */
 static inline void add_bytes(struct site_period *period, uint64_t bytes)
 {
 	period->added_bytes = (int64_t)((uint64_t)period->added_bytes + bytes);
 }
 
-/* Sites that allocate but once are the most of all; a history is for the others. */
+/* Most sites allocate only once and need no history. */
 static int begin_history(const struct site_stats *stats, struct site *site)
 {
 	site->history = calloc(1, sizeof(*site->history));
@@ -169,7 +172,7 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 	held_blocks = site_held_blocks(site);
 	if (held_blocks > site->peak_blocks)
 		site->peak_blocks = held_blocks;
-	/* Parts of a mapping that is cut enter again, as old as it is. */
+	/* When a mapping is cut, its parts enter again with its age. */
 	if (block->time_ns > site->last_ns)
 		site->last_ns = block->time_ns;
 	return 0;

@@ -5,20 +5,20 @@
 
 #define NR_BINS	     16
 #define MIN_ARRIVALS 5
-/* After so many times more, a few are only late. */
+/* Among this many times as many, a few late ones do not count. */
 #define STRAGGLERS_AFTER 5
 #define MIN_STRAGGLERS	 10
 #define MIN_CLUMPS	 3
-#define MIN_BINS	 4	/* that have arrivals */
-#define MIN_TREND	 (-2.5) /* standard deviations; below it they become fewer */
-#define MIN_RATIO	 0.6	/* of the later half to the earlier one; above it, no decline */
-#define MIN_STOP	 0.05	/* of the window */
-#define MIN_CHANCE	 0.01	/* of the time since the last one, if they went on coming */
-#define MIN_WINDOW	 0.05	/* of all the time: growth that began later is too young to tell */
+#define MIN_BINS	 4	/* bins with arrivals */
+#define MIN_TREND	 (-2.5) /* in standard deviations; below it, arrivals decline */
+#define MIN_RATIO	 0.6	/* later half to earlier half; above it, no decline */
+#define MIN_STOP	 0.05	/* share of the window */
+#define MIN_CHANCE	 0.01	/* chance of such a pause at the end, if arrivals go on */
+#define MIN_WINDOW	 0.05	/* share of the time; a younger growth cannot be judged */
 #define START_SHARE	 0.1
 #define BURST_SHARE	 0.05
 #define NEARLY_ALL	 0.95
-#define CLUMP_GAP	 0.02 /* of the mean time between two blocks */
+#define CLUMP_GAP	 0.02 /* share of the mean time between two blocks */
 
 struct window {
 	const struct arrival *arrivals;
@@ -70,8 +70,9 @@ static double variance(const double *values)
 }
 
 /*
- * Blocks come in clumps, several for one cause. How many times more the number of blocks varies
- * than that of independent ones would: the mean square of a clump's size over the mean.
+ * Blocks come in clumps, several for one cause. This is the factor by which the variance of their
+ * number exceeds that of independent blocks: the mean square of the clumps' sizes, divided by their
+ * mean.
  */
 static double dispersion_of(const struct window *window)
 {
@@ -89,8 +90,10 @@ static double dispersion_of(const struct window *window)
 	return (squares + size * size) / (double)window->nr;
 }
 
-/* The logarithm of how much likelier the window's halves are with a steady rate than with one that
- * falls as it has fallen from what was before the window. */
+/*
+ * The log likelihood ratio of a steady rate against one that falls as it has fallen from before the
+ * window.
+ */
 static double steady_against_decay(const struct window *window, size_t nr_before)
 {
 	double middle_s = (window->start_s + window->end_s) / 2, ratio, later = 0, earlier = 0;
@@ -106,7 +109,7 @@ static double steady_against_decay(const struct window *window, size_t nr_before
 	       earlier * log(1 / (1 + ratio));
 }
 
-/* How many came in the later half of the window for each in the earlier one. */
+/* The ratio of arrivals in the later half of the window to those in the earlier half. */
 static double halves_ratio(const struct window *window)
 {
 	double middle_s = (window->start_s + window->end_s) / 2, later = 0;
@@ -117,8 +120,8 @@ static double halves_ratio(const struct window *window)
 }
 
 /*
- * Whether so long a time without any, at the end, is a surprise, and longer than all pauses before.
- * Real rates waver; where blocks are many, each pause would be a surprise.
+ * True if the pause at the end is a surprise, and longer than all pauses before. Real rates waver,
+ * and with many blocks each pause would be a surprise.
  */
 static bool has_stopped(const struct window *window, double dispersion)
 {
@@ -132,7 +135,10 @@ static bool has_stopped(const struct window *window, double dispersion)
 	       pow(fmax(0, 1 - since_s / width_s), (double)window->nr / dispersion) < MIN_CHANCE;
 }
 
-/* Whether a steady rate explains the window; @nr_before came in as much time before it, or 0. */
+/*
+ * True if a steady rate explains the window. @nr_before arrived in as much time before it; 0: none
+ * or not known.
+ */
 static bool is_steady(const struct window *window, size_t nr_before, struct growth_rate *ret)
 {
 	double width_s = window->end_s - window->start_s, mean_s = 0, nr = (double)window->nr;
@@ -158,7 +164,7 @@ static bool is_steady(const struct window *window, size_t nr_before, struct grow
 		return false;
 	*ret = (struct growth_rate){
 		.blocks_per_s = nr / width_s,
-		/* As far apart as the bins are, but not closer than chance alone makes them. */
+		/* The spread of the bins, but at least the error by chance. */
 		.blocks_error =
 			sqrt(fmax(nr * dispersion, variance(bins.blocks) * NR_BINS)) / width_s,
 		.from_s = window->start_s,
@@ -166,13 +172,13 @@ static bool is_steady(const struct window *window, size_t nr_before, struct grow
 	};
 	for (size_t i = 0; i < NR_BINS; i++)
 		ret->bytes_per_s += bins.bytes[i] / width_s;
-	/* Not less than what the number of blocks leaves open. */
+	/* At least the error that follows from the number of blocks. */
 	ret->bytes_error = fmax(sqrt(variance(bins.bytes) * NR_BINS) / width_s,
 				ret->bytes_per_s * ret->blocks_error / ret->blocks_per_s);
 	return true;
 }
 
-/* If they began to come within the window, it begins there. */
+/* The window begins with the first arrival inside it. */
 static struct window from_first(const struct window *window)
 {
 	double width_s = window->end_s - window->start_s, before;

@@ -29,7 +29,7 @@ static int compare_leaks(const void *a, const void *b)
 	return compare_pids(a, b);
 }
 
-/* An entry for each listed block. Returns how many. */
+/* Makes an entry for each listed block. Returns how many. */
 static size_t list_blocks(const struct leak_report *report, struct leak_process *to)
 {
 	size_t nr = 0;
@@ -40,7 +40,10 @@ static size_t list_blocks(const struct leak_report *report, struct leak_process 
 		for (size_t k = 0; k < site->held_blocks; k++) {
 			size_t at = report->verdicts.order[site->first + k];
 			const struct heap_block *block = &report->held[at];
-			/* Its own: what went with its process leaks no more. */
+			/*
+			 * The block's own verdict: a block that ended with its process leaks no
+			 * more.
+			 */
 			bool leaks = is_leak((enum verdict)report->verdicts.blocks[at].verdict);
 
 			if (report->choices[at] != LEAK_LISTED)
@@ -58,7 +61,7 @@ static size_t list_blocks(const struct leak_report *report, struct leak_process 
 	return nr;
 }
 
-/* Adds up those of one process, which stand together. Returns how many processes there are. */
+/* Adds up the entries of each process, which are adjacent. Returns the number of processes. */
 static size_t add_up(struct leak_process *entries, size_t nr)
 {
 	size_t nr_processes = 0;

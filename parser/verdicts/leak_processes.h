@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which of a recording's processes hold what is listed, those that leak most first. */
+/* Finds the processes that hold listed blocks, the worst leakers first. */
 #ifndef LEAKTOOLS_PARSER_LEAK_PROCESSES_H
 #define LEAKTOOLS_PARSER_LEAK_PROCESSES_H
 
 #include "parser/verdicts/leak_report.h"
 
-/* What a process that allocated them holds of the listed blocks, memory and other resources. */
+/*
+ * A process that allocated listed blocks (memory and other resources), and what it holds of them.
+ */
 struct leak_process {
-	pid_t pid, tid; /* a thread of it, for its name */
+	pid_t pid, tid; /* @tid: one of its threads, for the name */
 	uint64_t blocks, bytes;
-	/* Of these, what real leaks have for a verdict: growth, overdue, burst. */
+	/* The part with the verdict of a real leak: growth, overdue, burst. */
 	uint64_t leaked_blocks, leaked_bytes;
 };
 

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a stack, each looked at once. */
+/* Whether a stack is wanted. Each is checked once. */
 enum stack_answer { STACK_NOT_ASKED, STACK_YES, STACK_NO };
 
 struct chooser {
 	struct leak_report *report;
-	/* One for each of verdicts.sites. */
+	/* By site of @verdicts. */
 	uint8_t *fits;
 	struct suppression **suppression;
 	bool *suppression_known;
@@ -237,7 +237,7 @@ static int compare_bytes(const void *a, const void *b)
 	return (x->site > y->site) - (x->site < y->site);
 }
 
-/* Leaves the sites with listed blocks, in order, and adds up. */
+/* Keeps the sites with listed blocks, sorts them, and adds up. */
 static void arrange_sites(struct leak_report *report)
 {
 	for (size_t i = 0; i < report->verdicts.nr_sites; i++) {
@@ -272,7 +272,7 @@ static void arrange_sites(struct leak_report *report)
 	report->nr_listed_sites = report->nr_sites;
 	if (report->options->top && report->options->top < report->nr_sites)
 		report->nr_listed_sites = report->options->top;
-	/* What is beyond them is not listed. */
+	/* The sites after them are not listed. */
 	for (size_t i = report->nr_listed_sites; i < report->nr_sites; i++) {
 		const struct site_verdict *site = &report->verdicts.sites[report->sites[i].site];
 
@@ -313,7 +313,7 @@ static int judge(struct leak_report *report)
 	return verdicts_init(&report->verdicts, &input);
 }
 
-/* What is not in the list cannot be asked whether it is wanted, and counts only if all is. */
+/* Anomalies that were not listed cannot be filtered, so they count only without filters. */
 static void count_anomalies(struct leak_report *report)
 {
 	const struct heap_tracker *heaps = report->analysis->heaps;

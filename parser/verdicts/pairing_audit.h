@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What in a recording did not fit together, and what each such thing can do to the result: calls
- * of which only the entry or only the return was seen, clocks that step between CPUs, and so on.
+ * Lists inconsistencies of a recording and their effects on the result: calls with only an entry or
+ * only a return, clocks that differ between CPUs, and so on.
  */
 #ifndef LEAKTOOLS_PARSER_PAIRING_AUDIT_H
 #define LEAKTOOLS_PARSER_PAIRING_AUDIT_H
@@ -26,13 +26,13 @@ enum audit_kind {
 };
 
 struct audit_finding {
-	uint64_t count;	    /* 0: there is none of it */
-	const char *key;    /* a word for programs: "entry-jumped-over" */
+	uint64_t count;	    /* 0: none found */
+	const char *key;    /* for programs: "entry-jumped-over" */
 	const char *what;   /* "calls that a call around them returned before: longjmp() ..." */
-	const char *effect; /* what it can do to the result */
+	const char *effect; /* its effect on the result */
 };
 
-/* All kinds of it, found or not. */
+/* Fills @ret with all kinds, found or not. */
 void pairing_audit(const struct analysis *analysis, struct audit_finding ret[AUDIT_NR_KINDS]);
 
 #endif

@@ -14,8 +14,8 @@
 #define BLANKS	 " \t\r\n"
 
 /*
- * As TemplateMatch() of LLVM's sanitizer_common: each piece between asterisks is taken at its first
- * occurrence, so `foo$` does not match "foofoo".
+ * Like TemplateMatch() of LLVM's sanitizer_common: each piece between asterisks matches at its
+ * first occurrence, so `foo$` does not match "foofoo".
  */
 bool suppression_matches(const char *pattern, const char *text)
 {
@@ -54,7 +54,7 @@ struct suppression *suppressions_find(const struct suppressions *suppressions, c
 	return NULL;
 }
 
-/* Adds what stands in @line, if anything does. */
+/* Adds the suppression in @line, if any. */
 static int add_line(struct suppressions *suppressions, const char *path, size_t number, char *line)
 {
 	struct suppression *grown;

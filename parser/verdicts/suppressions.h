@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Leaks that somebody knows of and does not want to hear of again, in LeakSanitizer's file syntax:
+ * Suppressions of known leaks, in LeakSanitizer's file syntax:
  *
  *   # comment
  *   leak:PATTERN

@@ -22,7 +22,7 @@ double survival_opportunities(const struct survival *survival, double age_ns)
 	for (size_t i = 0; i < whole; i++)
 		nr += history->periods[i].allocated;
 	if (whole < SITE_PERIODS && history->periods[whole].allocated) {
-		/* The recording's last period may not have ended. */
+		/* The last period may extend beyond the recording. */
 		double start_ns = (double)whole * period_ns;
 		double length_ns = fmin(period_ns, survival->elapsed_ns - start_ns);
 
@@ -33,7 +33,10 @@ double survival_opportunities(const struct survival *survival, double age_ns)
 	return nr;
 }
 
-/* The weights, longest lifetimes first: what was seen to live so long is a lower bound, too. */
+/*
+ * Computes the weights, longest lifetimes first. The number of blocks that were seen to live so
+ * long is a lower bound, too.
+ */
 static void weigh(struct survival *survival, const struct lifetime_sketch *lifetimes)
 {
 	double nr = 0;
@@ -51,7 +54,10 @@ static void weigh(struct survival *survival, const struct lifetime_sketch *lifet
 	}
 }
 
-/* Hill's estimator over the longest lifetimes, as many as the square root of all. */
+/*
+ * Hill's estimator over the longest lifetimes; their number is the square root of the number of
+ * all.
+ */
 static void fit_tail(struct survival *survival, const struct lifetime_sketch *lifetimes)
 {
 	double wanted = fmax(MIN_TAIL_DEATHS, ceil(sqrt((double)survival->site->frees)));

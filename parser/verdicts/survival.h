@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How many blocks of a site as old as its held ones are to be expected, going by the lifetimes of
- * those that it freed. Held blocks are right-censored observations: each freed block is weighted by
+ * Estimates how many blocks of a site should be as old as its held ones, given the lifetimes of
+ * those that it freed. Held blocks are right-censored observations. Each freed block is weighted by
  * the inverse of the share of blocks that could have been seen to live so long (docs/verdicts.md).
- * Pure arithmetic. All times are in nanoseconds.
+ * Pure arithmetic. Times are in nanoseconds.
  */
 #ifndef LEAKTOOLS_PARSER_SURVIVAL_H
 #define LEAKTOOLS_PARSER_SURVIVAL_H
 
 #include "parser/statistics/site_stats.h"
 
-/* The weight of the past that an estimate of the tail begins with: one block, of Pareto index 1. */
+/* The prior of the tail's estimate: one block, of Pareto index 1. */
 #define SURVIVAL_PRIOR 1.0
 
 struct survival {
 	const struct site *site;
 	double elapsed_ns; /* from the periods' origin to the end of the recording */
 	double allocations;
-	/* What is expected of lifetimes beyond @tail_ns, a Pareto tail. */
-	double tail_ns;				  /* 0: no block was freed */
-	double tail_weight;			  /* of the blocks that lived longer */
-	double tail_deaths;			  /* how many those are worth as evidence */
-	double tail_log_sum;			  /* of log(lifetime / tail_ns), of so many */
+	/* The model of lifetimes beyond @tail_ns: a Pareto tail. */
+	double tail_ns;	     /* 0: no block was freed */
+	double tail_weight;  /* of the blocks that lived longer */
+	double tail_deaths;  /* their effective number as evidence */
+	double tail_log_sum; /* of log(lifetime / tail_ns), over @tail_deaths */
 	double weight_from[LIFETIME_BUCKETS + 1]; /* of the blocks in this bucket or one above */
 };
 
@@ -29,13 +29,13 @@ struct survival {
 void survival_init(struct survival *survival, const struct site *site, uint64_t origin_ns,
 		   uint64_t end_ns);
 
-/* How many of the site's blocks were allocated @age_ns or longer before the end. */
+/* The number of the site's blocks allocated @age_ns or longer before the end. */
 double survival_opportunities(const struct survival *survival, double age_ns);
 
-/* How many held blocks of that age or older are to be expected if all are freed in the end. */
+/* The expected number of held blocks of that age or older, if all are freed in the end. */
 double survival_expected(const struct survival *survival, double age_ns);
 
-/* An upper bound of the logarithm of the chance of @nr or more where @expected are expected. */
+/* An upper bound of the log probability of @nr or more, if @expected are expected. */
 double survival_log_chance(double nr, double expected);
 
 #endif

@@ -9,26 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block is suspect where so small a share of those as old are to be expected ... */
+/*
+ * A block is suspect if the expected number of blocks as old is at most this share of the actual
+ * one ...
+ */
 #define MAX_ORDINARY 0.05
-/* ... and the chance of so many is below 1 in 100,000. */
+/* ... and the probability of so many is below 1 in 100,000. */
 #define MAX_LOG_CHANCE (-11.5)
-/* Not significant, but not what is to be expected, either. */
+/* Not significant, but not ordinary either. */
 #define UNCLEAR_ORDINARY 0.25
-/* A site that frees less than this is one whose blocks stay. */
+/* A site that frees a smaller share than this keeps its blocks. */
 #define NEVER_FREED_SHARE 0.9
-#define YOUNG_SHARE	  0.5  /* of the recording: beyond it nothing is young */
+#define YOUNG_SHARE	  0.5  /* share of the recording; an older block is not young */
 #define TOO_YOUNG_SHARE	  0.05 /* of the recording */
-/* Processes that were there for less than this are not what was recorded for. */
+/* Processes that lived for a smaller share than this were not the target. */
 #define GONE_SHARE 0.5
-/* An overdue site's blocks came no more: so many, and none in the last part of the time. */
+/*
+ * The blocks of an overdue site stopped coming: so many arrived, and none in the last part of the
+ * time.
+ */
 #define STOPPED_ARRIVALS 20
 #define STOPPED_BEFORE	 0.75
-/* Beyond it, frees are missed as a rule and not by accident. */
+/* Above this share, missed frees are no accident. */
 #define UNSEEN_SHARE 0.05
 
 #define NS_PER_S     1e9
-#define MIN_AGE_NS   1000 /* about what a probe takes */
+#define MIN_AGE_NS   1000 /* about the time of a probe */
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -49,19 +55,19 @@ const char *doubt_name(unsigned int index)
 	return names[index];
 }
 
-/* What judging one site takes. */
+/* State for judging one site. */
 struct judge {
 	struct verdicts *verdicts;
 	const struct verdict_input *input;
 	double common_p99_ns; /* of all lifetimes */
 	double length_ns;     /* of the recording */
-	/* Of the loss windows from [i] on. */
+	/* Events lost in the loss windows from [i] on. */
 	uint64_t lost_from[LOSS_MAX_WINDOWS + 1];
 	const struct loss_window *windows;
 	size_t nr_windows;
-	struct arrival *arrivals; /* room for the largest site's */
+	struct arrival *arrivals; /* for the largest site */
 	struct survival survival;
-	/* Of the site's blocks, but for those that are gone with their processes. */
+	/* The site's blocks, without those that ended with their processes. */
 	size_t nr_present;
 	uint32_t ages[LIFETIME_BUCKETS];
 	float ordinary[LIFETIME_BUCKETS];
@@ -79,11 +85,11 @@ static struct block_verdict *verdict_at(const struct judge *judge, const struct 
 	return &judge->verdicts->blocks[judge->verdicts->order[site->first + i]];
 }
 
-/* The time that a block could be seen in: its process's, as far as the recording has it. */
+/* The time in which a block could be seen: that of its process in the recording. */
 struct view {
 	uint64_t start_ns, end_ns;
 	bool exited;
-	bool gone; /* its process ended early, and was there for a part of the recording only */
+	bool gone; /* its process ended early, and lived for only a part of the recording */
 };
 
 static struct view view_of(const struct judge *judge, const struct heap_block *block)
@@ -112,7 +118,7 @@ static uint64_t age_ns(const struct view *view, const struct heap_block *block)
 						       : 0;
 }
 
-/* How many events were lost that may belong to a block allocated at @time_ns. */
+/* The number of lost events that may belong to a block allocated at @time_ns. */
 static uint64_t lost_since(const struct judge *judge, uint64_t time_ns)
 {
 	size_t low = 0, high = judge->nr_windows;
@@ -146,7 +152,10 @@ static unsigned int doubts_about(const struct judge *judge, const struct heap_bl
 	return doubts;
 }
 
-/* Whether the site's blocks are held for certain: each lost event can explain one block only. */
+/*
+ * Decides which of the site's blocks are certainly held. Each lost event can explain only one
+ * block.
+ */
 static void judge_certainty(const struct judge *judge, struct site_verdict *verdict)
 {
 	const struct site *site = verdict->site;
@@ -174,8 +183,8 @@ static void judge_certainty(const struct judge *judge, struct site_verdict *verd
 }
 
 /*
- * The youngest age from which on the site's blocks are suspect, or a negative number. Fills
- * judge->ordinary for each age; *@ret_lowest is the least that it is.
+ * The lowest age from which on the site's blocks are suspect, or a negative number. Fills
+ * judge->ordinary for each age. *@ret_lowest is its minimum.
  */
 static double suspect_age_ns(struct judge *judge, float *ret_lowest)
 {
@@ -183,7 +192,7 @@ static double suspect_age_ns(struct judge *judge, float *ret_lowest)
 	unsigned int first = lifetime_bucket(MIN_AGE_NS);
 	float lowest = 1;
 
-	/* Whatever is younger is not worth the arithmetic. */
+	/* Younger ages need no arithmetic. */
 	for (unsigned int i = 0; i < first; i++) {
 		nr -= judge->ages[i];
 		judge->ages[i] = 0;
@@ -191,7 +200,10 @@ static double suspect_age_ns(struct judge *judge, float *ret_lowest)
 	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++) {
 		double start_ns = (double)lifetime_bucket_start(i), expected;
 
-		/* Ages that no block has count too: from them on all older ones are suspect. */
+		/*
+		 * Ages without blocks count, too: from a suspect age on, all older blocks are
+		 * suspect.
+		 */
 		if (nr > 0 && i >= first) {
 			expected = survival_expected(&judge->survival, start_ns);
 			if (judge->ages[i])
@@ -239,8 +251,8 @@ static void look_at_blocks(struct judge *judge, struct site_verdict *verdict)
 }
 
 /*
- * Collects the blocks that are at least so old, and when they came, within the time in which they
- * could: *@ret_start_s to *@ret_end_s. Returns their number.
+ * Collects the blocks of at least that age and their arrivals. *@ret_start_s to *@ret_end_s is the
+ * time in which they could arrive. Returns their number.
  */
 static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict, double min_age_ns,
 			       double *ret_start_s, double *ret_end_s)
@@ -273,7 +285,7 @@ static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict
 	return nr;
 }
 
-/* Of a site that frees, with blocks that are overdue. */
+/* The verdict of a site that frees, with overdue blocks. */
 static enum verdict judge_overdue(const struct judge *judge, enum growth_pattern pattern, size_t nr,
 				  double start_s, double end_s)
 {
@@ -292,7 +304,7 @@ static enum verdict judge_overdue(const struct judge *judge, enum growth_pattern
 	}
 }
 
-/* Of a site whose blocks stay: there are no lifetimes to go by. */
+/* The verdict of a site whose blocks stay, so that it has no lifetimes. */
 static enum verdict judge_kept(const struct judge *judge, const struct site_verdict *verdict,
 			       enum growth_pattern pattern)
 {
@@ -338,7 +350,7 @@ static void judge_site(struct judge *judge, struct site_verdict *verdict)
 	} else {
 		nr = collect_suspects(judge, verdict, min_age_ns, &start_s, &end_s);
 		pattern = growth_fit(judge->arrivals, nr, start_s, end_s, &verdict->rate);
-		/* A moment, in which a process has lived perhaps, has no rate. */
+		/* The short life of a process has no rate. */
 		if (pattern == GROWTH_STEADY &&
 		    (end_s - start_s) * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
 			pattern = GROWTH_FEW;
@@ -366,12 +378,15 @@ static void judge_site(struct judge *judge, struct site_verdict *verdict)
 	judge->verdicts->firm_blocks += verdict->firm_blocks;
 }
 
-/* Groups the blocks by site. *@ret_most is the largest number that one of them has. */
+/* Groups the blocks by site. *@ret_most is the largest number of blocks of a site. */
 static int group(struct verdicts *verdicts, const struct verdict_input *input, size_t *ret_most)
 {
 	size_t nr_all;
 	const struct site *all = site_stats_list(input->sites, &nr_all);
-	/* By index into @all: how many blocks, then the site's index + 1 among those with any. */
+	/*
+	 * By index into @all: first the number of blocks, then the site's index + 1 among those
+	 * with blocks.
+	 */
 	_cleanup_free_ uint64_t *nr_of = calloc(nr_all + 1, sizeof(*nr_of));
 	size_t first = 0;
 
@@ -408,7 +423,8 @@ static int group(struct verdicts *verdicts, const struct verdict_input *input, s
 		struct block_verdict *block = &verdicts->blocks[i];
 		struct site_verdict *site;
 
-		if (block->site == nr_all) /* the heap model counts each block it holds */
+		if (block->site ==
+		    nr_all) /* impossible: the heap model counts each block that it holds */
 			return -EINVAL;
 		block->site = (uint32_t)(nr_of[block->site] - 1);
 		site = &verdicts->sites[block->site];
@@ -433,7 +449,7 @@ static double common_p99_ns(const struct site_stats *stats, int *ret_err)
 	return p99_ns;
 }
 
-/* Growth and what is overdue are the same bug seen twice. */
+/* Growth and overdue are two views of the same bug. */
 static int tier(const struct site_verdict *site)
 {
 	return site->verdict == VERDICT_OVERDUE ? VERDICT_GROWTH : (int)site->verdict;

@@ -175,10 +175,9 @@ static void end_fetch(struct debug_server *server, int result)
 	if (result >= 0 || !server->timed_out)
 		return;
 	server->gave_up = true;
-	diag_warn(
-		"no debug information for %s from debuginfod within %.0f s; nothing more is asked "
-		"for: unset %s, or try again",
-		server->name, (double)taken_ns / (double)NS_PER_S, DEBUGINFOD_URLS_ENV_VAR);
+	diag_warn("no debug information for %s from debuginfod within %.0f s; no server is asked "
+		  "any more; unset %s, or try again",
+		  server->name, (double)taken_ns / (double)NS_PER_S, DEBUGINFOD_URLS_ENV_VAR);
 }
 
 int debug_server_fetch(struct debug_server *server, const char *name, const uint8_t *build_id,

@@ -31,10 +31,10 @@ void module_table_init(struct module_table *table, const char *symfs)
 
 	elf_version(EV_CURRENT); /* libelf needs it before it opens anything */
 	*table = (struct module_table){.symfs = symfs};
-	/* "/" opens as a directory, anything else below it as a file. */
+	/* "/" is not a regular file, so this can only tell whether openat2(2) exists. */
 	if (symfs && root_file_open(symfs, "/", &st) == -ENOSYS)
-		diag_warn("nothing below %s is used: this system has no openat2(2), which keeps "
-			  "paths inside",
+		diag_warn("cannot use %s: this system lacks openat2(2), which confines paths; "
+			  "use Linux 5.6 or later",
 			  symfs);
 }
 
@@ -463,7 +463,7 @@ int module_find_file(const struct module_table *table, struct module *module)
 		module->state = err ? MODULE_MISSING : MODULE_FOUND;
 		if (err == -ESTALE)
 			diag_warn(
-				"%s: this file is not the one that was recorded (its build-id differs), and names nothing; give --symfs DIR with the recorded one at DIR%s",
+				"%s: not the recorded file: its build-id differs; give --symfs DIR with the recorded file at DIR%s",
 				module->path, module->path);
 	}
 	return module->state == MODULE_FOUND ? 0 : -ENOENT;

@@ -13,8 +13,8 @@ int stack_frame_print(const struct stack_frame *frame, FILE *out)
 
 	if (!frame->module && frame->address <= STACK_INCOMPLETE) {
 		fputs(frame->address == STACK_TRUNCATED
-			      ? "(truncated: the stack goes on beyond what was recorded of it)"
-			      : "(incomplete: nothing tells where the stack goes on)",
+			      ? "(truncated: the stack is longer than the recorded part)"
+			      : "(incomplete: the next frame is not known)",
 		      out);
 		return ferror(out) ? -EIO : 0;
 	}

@@ -73,7 +73,7 @@ static void recordings_without_allocator_events(void **state)
 
 	perf_data_add_dummy(writer);
 	none = read_form(writer, PERF_DATA_FILE);
-	assert_one_line(&none, -ENODATA, "no allocator events in it");
+	assert_one_line(&none, -ENODATA, "no allocator events");
 	for (int i = 0; i < 7; i++)
 		perf_data_add_event(writer, "sched", (const char[]){(char)('a' + i), 0}, "u64 x");
 	named = read_form(writer, PERF_DATA_FILE);

@@ -301,9 +301,9 @@ static void frames_print_for_people_and_awk(void **state)
 
 	assert_printed(&frame, "0x7f1234  (unknown)");
 	frame.address = STACK_TRUNCATED;
-	assert_printed(&frame, "(truncated: the stack goes on beyond what was recorded of it)");
+	assert_printed(&frame, "(truncated: the stack is longer than the recorded part)");
 	frame.address = STACK_INCOMPLETE;
-	assert_printed(&frame, "(incomplete: nothing tells where the stack goes on)");
+	assert_printed(&frame, "(incomplete: the next frame is not known)");
 	frame.address = 0x7f1234;
 	frame.module = "/usr/lib/libx.so.1";
 	assert_printed(&frame, "libx.so.1+0x1234  (/usr/lib/libx.so.1)");
