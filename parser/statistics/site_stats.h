@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Counts per site. A site is a stack that allocates blocks. Sites outlive their blocks, so memory
- * grows with the number of different stacks, not with events: 104 bytes for a site that allocated
- * once, about 1.5 KiB for others.
+ * grows with the number of different stacks, not with events: about 100 bytes for a site that
+ * allocated once, about 1.5 KiB for others.
  *
  * The counts follow the heap model: a block that turns out to belong to another call is withdrawn,
  * and the release by a failed realloc() is undone. If a forked child releases blocks that it
