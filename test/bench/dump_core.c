@@ -3,6 +3,8 @@
 
 #include "common/scope.h"
 #include "unwind/frames/dump_registers.h"
+#include "unwind/modules/module_file.h"
+#include "unwind/modules/module_segments.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -2,6 +2,8 @@
 #include "unwind/frames/cfi_rules.h"
 
 #include "common/scope.h"
+#include "unwind/modules/module_file.h"
+#include "unwind/modules/module_segments.h"
 
 #include <errno.h>
 #include <stdlib.h>

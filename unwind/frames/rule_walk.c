@@ -2,6 +2,7 @@
 #include "unwind/frames/rule_walk.h"
 
 #include "unwind/frames/dump_registers.h"
+#include "unwind/modules/module_segments.h"
 
 #define CACHE_LINE_BYTES  64
 #define FETCH_AHEAD_BYTES 1024

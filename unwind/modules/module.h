@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Modules: the files that processes map. Path and recorded build-id identify a module.
- *
- * A module's file is searched for when it is first needed. It is used only if it is the recorded
- * file: a recorded build-id must match. Device, inode, size and time of change are remembered, so
- * that a file that replaces it is never read.
+ * module_file.h finds its file, module_segments.h knows the addresses of its bytes.
  */
 #ifndef LEAKTOOLS_UNWIND_MODULE_H
 #define LEAKTOOLS_UNWIND_MODULE_H
@@ -91,45 +88,5 @@ struct module *module_table_by_id(const struct module_table *table, uint32_t id)
  */
 int module_table_set_build_id(struct module_table *table, const char *path, const uint8_t *build_id,
 			      uint8_t size);
-
-/*
- * Finds the module's file, once, and fills file_path, segments and machine. Returns 0 or -ENOENT.
- * Warns once of a different build-id.
- */
-int module_find_file(const struct module_table *table, struct module *module);
-
-/*
- * Looks for the module's file at the recorded path only. Returns true if its build-id proves that
- * it is the file. Warns of nothing; a later search may still find the file.
- */
-bool module_is_at_its_path(const struct module_table *table, struct module *module);
-
-/*
- * Opens the file that was found. Returns a descriptor that the caller closes, or -ENOENT, -ESTALE.
- */
-int module_open_file(const struct module_table *table, struct module *module);
-
-/*
- * Uses the segments of the module's debug file, open at @fd, if its own file is missing. The debug
- * file has their addresses, but not their offsets. These follow only if there is one segment of
- * code, and it was mapped whole. Returns 0 or -ENOENT.
- */
-int module_use_debug_file(struct module *module, int fd);
-
-/*
- * Computes the ELF virtual address of the byte at @file_offset, once the file is found. Returns
- * false if no segment holds it.
- */
-bool module_vaddr(const struct module *module, uint64_t file_offset, uint64_t *ret);
-
-/*
- * Computes the bias (process address minus ELF virtual address) of a mapping of code that begins at
- * @start with the file's byte @file_offset. Returns false if no code segment begins there.
- */
-bool module_code_bias(const struct module *module, uint64_t start, uint64_t file_offset,
-		      uint64_t *ret);
-
-/* The bytes of address space that the segments cover, gaps included. */
-uint64_t module_span(const struct module *module);
 
 #endif

@@ -2,6 +2,8 @@
 #include "unwind/names/symbolizer.h"
 
 #include "common/scope.h"
+#include "unwind/modules/module_file.h"
+#include "unwind/modules/module_segments.h"
 #include "unwind/names/demangler.h"
 #include "unwind/names/inline_calls.h"
 #include "unwind/names/jit_names.h"

@@ -9,6 +9,7 @@
 
 #include "common/scope.h"
 #include "test/unit/unwind/scratch_dir.h"
+#include "unwind/modules/module_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
