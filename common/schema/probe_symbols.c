@@ -4,6 +4,7 @@
 #include "common/scope.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct symbol_row {
 	const char *name;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 
 /* Returned by callbacks: enough was read. */
 #define ENOUGH_READ 1

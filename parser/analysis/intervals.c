@@ -119,13 +119,13 @@ static void close_interval(struct intervals *intervals, uint64_t end_ns,
 /* Ends the fixed-length intervals that are over at @time_ns. */
 static void advance(struct intervals *intervals, uint64_t time_ns)
 {
-	/* Near the end of the range of times, the last interval stays open. */
+	/* If a file has times near the maximum, the last interval stays open. */
 	while (intervals->every_ns && intervals->open.end_ns <= time_ns &&
 	       intervals->open.end_ns != UINT64_MAX) {
 		uint64_t end_ns = intervals->open.end_ns, idle;
 
 		close_interval(intervals, end_ns, NULL);
-		/* Of consecutive idle intervals only one is reported. */
+		/* Consecutive idle intervals are reported as one. */
 		idle = (time_ns - end_ns) / intervals->every_ns * intervals->every_ns;
 		if (idle > intervals->every_ns) {
 			open_interval(intervals, end_ns);

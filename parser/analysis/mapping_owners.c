@@ -34,7 +34,7 @@ static const char *without_prefix(const char *function)
 	return function;
 }
 
-/* @function ends at "@", where a symbol's version begins. NULL ends @list. */
+/* A name ends at "@", where a symbol's version begins. */
 static bool is_one_of(const char *function, const char *const *list, size_t nr)
 {
 	const char *name = without_prefix(function);

@@ -5,7 +5,7 @@
 
 #define NR_BINS	     16
 #define MIN_ARRIVALS 5
-/* Among this many times as many, a few late ones do not count. */
+/* If more than this many times as many came before, a few are only stragglers. */
 #define STRAGGLERS_AFTER 5
 #define MIN_STRAGGLERS	 10
 #define MIN_CLUMPS	 3

@@ -34,8 +34,8 @@ double survival_opportunities(const struct survival *survival, double age_ns)
 }
 
 /*
- * Computes the weights, longest lifetimes first. The number of blocks that were seen to live so
- * long is a lower bound, too.
+ * Computes the weights, longest lifetimes first. At least as many blocks could be seen to live so
+ * long as were seen.
  */
 static void weigh(struct survival *survival, const struct lifetime_sketch *lifetimes)
 {

@@ -21,7 +21,7 @@
 /* A site that frees a smaller share than this keeps its blocks. */
 #define NEVER_FREED_SHARE 0.9
 #define YOUNG_SHARE	  0.5  /* share of the recording; an older block is not young */
-#define TOO_YOUNG_SHARE	  0.05 /* of the recording */
+#define TOO_YOUNG_SHARE	  0.05 /* share of the recording */
 /* Processes that lived for a smaller share than this were not the target. */
 #define GONE_SHARE 0.5
 /*

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A consumer for what the readers make of hostile input: it touches every byte that they hand on,
- * and lets a heap tracker take the events. No stack is placed or named, because that would open the
- * files that the input names.
+ * A consumer of fuzzed input: it touches every byte that it gets, and passes events to a heap
+ * tracker. It places and names no stacks, because that would open the files that the input names.
  */
 #ifndef LEAKTOOLS_TEST_FUZZ_CONSUMER_H
 #define LEAKTOOLS_TEST_FUZZ_CONSUMER_H
@@ -16,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t fuzz_sum; /* of what was touched */
+static uint64_t fuzz_sum; /* of the touched bytes */
 
 static inline void fuzz_touch(const void *bytes, size_t nr)
 {
@@ -93,7 +92,7 @@ static inline int fuzz_on_name(void *context, const char *path, uint64_t file_of
 	return 0;
 }
 
-/* Reads the bytes as leakparse reads a file: mapped, or if their number is odd, copied. */
+/* Reads the bytes as leakparse reads a file: mapped or, if their number is odd, copied. */
 static inline void fuzz_read(const uint8_t *bytes, size_t nr)
 {
 	struct resource_schemas resources = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Any bytes as a record of the kernel's, with any attribute and any fields: the input is struct
- * input, then the record.
+ * Takes any bytes as a kernel record, with any attribute and any fields: the input is struct input,
+ * then the record.
  */
 #include "parser/records/perf_formats.h"
 #include "parser/records/perf_sample.h"
@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (perf_events_add(&events, (const uint8_t *)&attr, sizeof(attr), NULL, 0))
 		abort();
 	set_fields(&input, events.events[0]);
-	/* As the reader has it: as long as its header says, and aligned; no byte more. */
+	/* As in the reader: aligned, and exactly as long as its header says. */
 	aligned = malloc(size);
 	if (!aligned)
 		abort();

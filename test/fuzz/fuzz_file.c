@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any bytes as a recording: a file, perf's pipe format, compressed or not. */
+/* Takes any bytes as a recording: a file, perf's pipe format, compressed or not. */
 #include "test/fuzz/consumer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

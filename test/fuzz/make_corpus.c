@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * make_corpus DIR: writes the inputs that the fuzzers begin with, below DIR/file, DIR/event and
- * DIR/script. Recordings are the unit tests' writer's.
+ * make_corpus DIR: writes the fuzzers' first inputs below DIR/file, DIR/event and DIR/script. The
+ * unit tests' writer makes the recordings.
  */
 #include "test/support/perf_data_writer.h"
 

@@ -82,7 +82,8 @@ void code_file_add_section(struct code_file *file, const char *name, uint32_t ty
 		       .sh_addralign = 1},
 	};
 	Elf64_Off offset = SECTIONS_OFFSET;
-	Elf64_Half numbers[2] = {NR_SECTIONS, 2}; /* how many; the one with the names */
+	Elf64_Half numbers[2] = {NR_SECTIONS,
+				 2}; /* number of headers; index of the section names */
 
 	elf_image_deinit(&file->image);
 	snprintf(names + name_at, sizeof(names) - name_at, "%s", name);

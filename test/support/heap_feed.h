@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Feeds a heap tracker with events made up by a test: what a traced program's calls look like in a
- * recording. Each sent event is 10 ns later than the one before it.
+ * Feeds a heap tracker with a test's own events, in the form in which a recording has the calls of
+ * a program. Each event is 10 ns later than the one before.
  */
 #ifndef LEAKTOOLS_TEST_SUPPORT_HEAP_FEED_H
 #define LEAKTOOLS_TEST_SUPPORT_HEAP_FEED_H
@@ -14,7 +14,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-/* Where the made-up libc has its functions, and the program its calls. */
+/* Addresses of the simulated libc's functions, and of the program's calls. */
 #define FEED_LIBC    0x7f0000090000u
 #define FEED_PROGRAM 0x555500001234u
 /* Return addresses in the allocator's own code. */
@@ -23,8 +23,8 @@
 struct feed {
 	struct heap_tracker *tracker;
 	uint64_t sequence;
-	bool callers; /* recorded, as leakrec does; perf record's files have none */
-	/* What the next events carry. */
+	bool callers; /* recorded by leakrec, but not by perf record */
+	/* Values for the next events. */
 	pid_t pid, tid;
 	uint64_t caller;
 	uint64_t probe_address;
@@ -71,8 +71,7 @@ static inline uint64_t feed_function_address(const struct probe_schema *schema)
 	return FEED_LIBC + 0x100 * (uint64_t)(schema - probe_schema_table(&nr));
 }
 
-/* Sends @sample, whose fields beyond origin, event and stack are set. Returns its sequence number.
- */
+/* Sends @sample, of which all but origin, event and stack are set. Returns its sequence number. */
 static inline uint64_t feed_send(struct feed *feed, const char *function, enum probe_point point,
 				 struct perf_sample *sample)
 {
@@ -128,7 +127,7 @@ static inline uint64_t feed_call(struct feed *feed, const char *function, uint64
 	return feed_send(feed, function, PROBE_CALL, &sample);
 }
 
-/* Whole calls; each returns the sequence number of its last event. */
+/* Send whole calls. Return the sequence number of the last event. */
 static inline uint64_t feed_malloc(struct feed *feed, uint64_t size, uint64_t block)
 {
 	feed_entry(feed, "malloc", size, 0, 0);
@@ -158,7 +157,7 @@ static inline struct perf_task_record feed_task(struct feed *feed, pid_t pid, pi
 	};
 }
 
-/* The current thread makes a process, or a thread. */
+/* The current thread creates a process or a thread. */
 static inline void feed_fork(struct feed *feed, pid_t child)
 {
 	struct perf_task_record record = feed_task(feed, child, feed->pid, child, feed->tid);
@@ -225,7 +224,7 @@ static inline uint64_t feed_nr_anomalies(const struct feed *feed)
 	return nr;
 }
 
-/* The only anomaly; call it after feed_finish(). */
+/* Returns the only anomaly. Call it after feed_finish(). */
 static inline const struct heap_anomaly *feed_only_anomaly(const struct feed *feed)
 {
 	const struct heap_anomaly *list;
@@ -246,7 +245,7 @@ static inline size_t feed_held(struct feed *feed, const struct heap_block **ret)
 	return nr;
 }
 
-/* The only held block. */
+/* Returns the only held block. */
 static inline const struct heap_block *feed_only_held(struct feed *feed)
 {
 	const struct heap_block *blocks;

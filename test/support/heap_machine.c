@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define FIRST_PID 1000
-#define NR_PIDS	  400 /* so that they are used anew */
+#define NR_PIDS	  400 /* few, so that they are reused */
 
 static void flush_cache(struct machine *m, struct process *p, struct task *t)
 {
@@ -17,14 +17,15 @@ static void flush_cache(struct machine *m, struct process *p, struct task *t)
 	feed_as(&m->feed, p->pid, t->tid);
 	m->feed.probe_address = 0;
 	m->feed.caller = machine_new_caller(m);
-	feed_free(&m->feed, 0); /* so that what the program freed last is apart */
+	feed_free(&m->feed, 0); /* separates the program's last frees */
 	m->truth.null_frees++;
 	m->feed.caller = near + 0x162;
 	for (uint64_t nr = machine_draw(m, 4); nr > 0; nr--) {
 		int index = machine_pick_address(m, p->memory, RELEASED);
 
-		/* The tracker takes such a one for what the lost realloc() does: it reports
-		 * nothing. */
+		/*
+		 * The tracker takes such a free for part of the lost realloc() and reports nothing.
+		 */
 		if (index == NO_ADDRESS || t->lost_old[index])
 			continue;
 		feed_free(&m->feed, machine_address_of(index));
@@ -35,7 +36,7 @@ static void flush_cache(struct machine *m, struct process *p, struct task *t)
 	m->truth.thread_exit_frees++;
 }
 
-/* Forgets a thread, without an event. */
+/* Removes a thread, without an event. */
 static void end_task(struct machine *m, struct process *p, struct task *t)
 {
 	m->truth.entries_without_return += (uint64_t)t->call.nr_open;
@@ -207,7 +208,7 @@ static void start_process(struct machine *m)
 	p->pid = new_pid(m);
 	p->memory = new_memory(m, p->pid);
 	start_task(&p->tasks[0], p->pid, false);
-	/* Forked by one of which nothing else is recorded. */
+	/* Forked by a process of which nothing else is recorded. */
 	feed_as(&m->feed, 1, 1);
 	feed_fork(&m->feed, p->pid);
 }

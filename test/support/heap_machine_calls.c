@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the machine's threads call, what the calls really do, and the events they send. */
+/* The calls of the machine's threads, their real effects, and the events they send. */
 #include "test/support/heap_machine.h"
 
 #include <string.h>
 
-#define MANY_HELD	100 /* in one memory: then there are more frees than allocations */
+#define MANY_HELD	100 /* in one address space: then frees prevail */
 #define BASE_ADDRESS	0x10000u
 #define ADDRESS_STEP	0x40u
 #define TRAMPOLINE	0x7fffffffe000u
@@ -42,7 +42,7 @@ int machine_pick_address(struct machine *m, const struct memory *memory, enum st
 	return NO_ADDRESS;
 }
 
-/* An address that malloc may hand out. */
+/* An address that malloc may return. */
 static int pick_vacant(struct machine *m, const struct memory *memory)
 {
 	int index = machine_pick_address(m, memory, machine_draw(m, 4) ? RELEASED : NEVER);
@@ -86,7 +86,7 @@ static void really_enter(struct machine *m, struct process *p, struct task *t,
 	struct call *call = &t->call;
 	struct block *block = &p->memory->blocks[call->block];
 
-	if (block->state == HELD) { /* the inner call's return had entered it already */
+	if (block->state == HELD) { /* the inner call's return has entered it already */
 		m->truth.allocations--;
 		m->truth.allocated_bytes -= block->b.size_bytes;
 	}
@@ -212,7 +212,7 @@ void machine_step_call(struct machine *m, struct process *p, struct task *t)
 		machine_end_call(p, call);
 }
 
-/* Making calls up */
+/* Planning calls */
 
 static struct event *add_event(struct call *call, const char *function, enum probe_point point,
 			       uint64_t caller)
@@ -245,7 +245,7 @@ static void set_args(struct event *event, const char *function, const struct cal
 		event->args[schema->block_arg] = old_address;
 }
 
-/* Now and then malloc's return carries its arguments, and its entry is no event. */
+/* Sometimes malloc's return has its arguments, and its entry is no event. */
 static void merge_malloc(struct machine *m, struct call *call)
 {
 	int nr = 0;
@@ -270,7 +270,7 @@ static void merge_malloc(struct machine *m, struct call *call)
 	call->nr = nr;
 }
 
-/* One call, or the same call seen at its PLT stub too. */
+/* One call, or the same call seen at its PLT stub, too. */
 static void plan_plain(struct machine *m, struct call *call, const char *function,
 		       uint64_t old_address, enum effect at_entry, enum effect at_return)
 {
@@ -369,7 +369,7 @@ static void plan_realloc(struct machine *m, struct process *p, struct call *call
 		old_address = 0;
 		at_entry = NOTHING;
 		break;
-	case 1: /* of a block that it does not know */
+	case 1: /* of an unknown block */
 		old_address = machine_unknown_address(m);
 		plan_plain(m, call, "realloc", old_address, IS_UNKNOWN, ENTERS);
 		return;

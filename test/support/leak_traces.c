@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define NS_PER_S    1e9
-#define FIRST_STACK 500 /* of the recording's first event; beyond all others */
+#define FIRST_STACK 500 /* of the recording's first event; larger than all others */
 
 enum lifetime_kind { CONSTANT, EXPONENTIAL, LOGNORMAL, PARETO, TWO_KINDS, NR_LIFETIME_KINDS };
 
@@ -46,7 +46,7 @@ static void *check(void *p)
 	return p;
 }
 
-/* Between 0 and 1, neither included. */
+/* Between 0 and 1, exclusive. */
 static double draw(struct leak_trace *trace)
 {
 	/* xorshift64* */
@@ -135,7 +135,7 @@ static void add_block(struct leak_trace *trace, uint64_t size_bytes, double time
 		check(NULL);
 }
 
-/* When a pool's entries are added: ever fewer, or so many until it is full. */
+/* Arrivals of a pool's entries: fewer and fewer, or a fixed number until it is full. */
 static void add_pool(struct leak_trace *trace, uint64_t size_bytes, size_t nr)
 {
 	double length = length_s(trace), fill_s = length * draw_between(trace, 0.03, 0.2);
@@ -169,7 +169,7 @@ static void add_constant_cache(struct leak_trace *trace, uint64_t size_bytes, en
 	}
 }
 
-/* Allocations at random times, of which some stay for ever. */
+/* Allocations at random times; some stay forever. */
 static void add_churn(struct leak_trace *trace, uint64_t size_bytes, enum trace_kind kind)
 {
 	double length = length_s(trace), share = 0, from_s = 0, to_s = length;
@@ -179,7 +179,7 @@ static void add_churn(struct leak_trace *trace, uint64_t size_bytes, enum trace_
 	if (kind == TRACE_SESSIONS)
 		lifetimes = (struct lifetimes){draw(trace) < 0.5 ? EXPONENTIAL : CONSTANT,
 					       length * draw_between(trace, 0.1, 0.33), 1};
-	/* What lives for longer than the recording is no other than a leak in it. */
+	/* A block that lives longer than the recording cannot be told from a leak. */
 	if (lifetimes.kind == TWO_KINDS)
 		lifetimes.scale_s = fmin(lifetimes.scale_s, length / 5000);
 	if (kind >= TRACE_FIRST_LEAK)
@@ -207,7 +207,7 @@ static void add_churn(struct leak_trace *trace, uint64_t size_bytes, enum trace_
 	}
 }
 
-/* As much work as there is: by waves, and none in the pauses, one of them at the end. */
+/* The amount of work: in waves, with pauses without any, one of them at the end. */
 static void add_wavering(struct leak_trace *trace, uint64_t size_bytes)
 {
 	size_t nr = (size_t)draw_log_between(trace, 1000, 30000);
@@ -301,7 +301,7 @@ void leak_trace_init(struct leak_trace *trace, uint64_t seed)
 		.start_ns = 1000000000000,
 	};
 	trace->end_ns = trace->start_ns + (uint64_t)(NS_PER_S * draw_log_between(trace, 20, 7200));
-	/* The recording begins with an event, not with the first of some stack. */
+	/* The recording begins with an event of its own. */
 	first = (struct site_block){
 		.stack_id = FIRST_STACK, .size_bytes = 1, .time_ns = trace->start_ns};
 	if (site_stats_enter(trace->stats, &first) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Made-up programs of which it is known which stacks leak: caches filled at the start, pools that
- * grow to a plateau, churn with all kinds of lifetimes, and leaks of several kinds among them. The
- * same seed makes the same trace.
+ * Simulated programs with known leaks: caches filled at the start, pools that grow to a plateau,
+ * churn with all kinds of lifetimes, and among them leaks of several kinds. The same seed makes the
+ * same trace.
  */
 #ifndef LEAKTOOLS_TEST_SUPPORT_LEAK_TRACES_H
 #define LEAKTOOLS_TEST_SUPPORT_LEAK_TRACES_H
@@ -13,9 +13,9 @@ enum trace_kind {
 	/* No leaks: */
 	TRACE_STARTUP_CACHE,
 	TRACE_PLATEAU_POOL,
-	TRACE_REPLACED_CACHE, /* of constant size, its entries are replaced at random */
-	TRACE_FIFO_CACHE,     /* each entry lives until so many others came */
-	TRACE_CHURN,	      /* lifetimes of many kinds, long tails among them */
+	TRACE_REPLACED_CACHE, /* of constant size, with random replacement */
+	TRACE_FIFO_CACHE,     /* first in, first out */
+	TRACE_CHURN,	      /* lifetimes of many kinds, with long tails */
 	TRACE_RISING_CHURN,   /* twice as much from the middle on */
 	TRACE_SESSIONS,	      /* lifetimes of a tenth to a third of the recording */
 	/* Leaks: */

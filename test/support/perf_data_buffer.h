@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Between the files of perf_data_writer: the writer's inside, and a buffer that grows. */
+/* Shared by the files of perf_data_writer: the writer's structure, and a growing buffer. */
 #ifndef LEAKTOOLS_TEST_SUPPORT_PERF_DATA_BUFFER_H
 #define LEAKTOOLS_TEST_SUPPORT_PERF_DATA_BUFFER_H
 

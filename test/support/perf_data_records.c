@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* perf_data_writer's records. */
+/* The records of perf_data_writer. */
 #include "test/support/perf_data_buffer.h"
 
 #include <sys/mman.h>

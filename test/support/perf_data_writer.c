@@ -33,7 +33,7 @@ void perf_data_writer_destroy(struct perf_data_writer *writer)
 	free(writer);
 }
 
-/* Reads "u64 bytes\n..." and prints the format's field lines. */
+/* Parses "u64 bytes\n..." and prints the format's field lines. */
 static void add_fields(struct event *event, FILE *format, const char *fields)
 {
 	uint32_t offset = RAW_COMMON;
@@ -184,7 +184,7 @@ static void put_tracing_data(const struct perf_data_writer *writer, struct buffe
 	put_u64(buffer, 0); /* saved command names */
 }
 
-/* The record, and the tracing data behind it. */
+/* The record, followed by the tracing data. */
 static void put_tracing_data_record(const struct perf_data_writer *writer, struct buffer *buffer)
 {
 	struct buffer data = {0};
@@ -234,7 +234,7 @@ static void put_attr(const struct perf_data_writer *writer, int number, struct b
 		put_u8(buffer, 0xff);
 }
 
-/* The sections of a file; its table tells where they are. */
+/* Writes the sections of a file, and notes their positions for the table. */
 struct sections {
 	uint64_t features;
 	uint64_t table[2 * 2]; /* TRACING_DATA and BUILD_ID: offset, size */
@@ -297,7 +297,7 @@ static void file_image(const struct perf_data_writer *writer, enum perf_data_for
 	put(image, writer->records.bytes, writer->records.nr);
 	if (form == PERF_DATA_FILE) {
 		header[6] = writer->records.nr;
-		/* Reserve the table, then write it with what put_sections() made of it. */
+		/* First reserves the table; then writes it with put_sections()'s result. */
 		table_at = image->nr;
 		if (!writer->formats_in_stream)
 			put(image, (uint64_t[2]){0}, 2 * sizeof(uint64_t));
@@ -306,7 +306,7 @@ static void file_image(const struct perf_data_writer *writer, enum perf_data_for
 		put_sections(writer, image, &sections);
 		memcpy(image->bytes + table_at, sections.table, 8 * sections.nr_words);
 	}
-	/* perf sets the bits when it begins, whether or not the sections are ever written. */
+	/* perf sets the bits at the start, even if the sections are never written. */
 	header[9] = form == PERF_DATA_FILE_UNFINISHED ? 6 : sections.features;
 	memcpy(image->bytes, header, sizeof(header));
 }

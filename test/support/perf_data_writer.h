@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Makes small recordings for tests, as perf record would write them: events with formats, records
- * in the order they are added, in memory. The same writer gives a perf.data file or perf's pipe
+ * Makes small recordings in memory for tests, as perf record would write them: events with formats,
+ * and records in the order in which they are added. It writes perf.data files and perf's pipe
  * format.
  *
- * It is independent of the reader that it tests: it has the format's numbers a second time. Memory
- * that runs out ends the test program.
+ * It is independent of the reader that it tests: it has its own copy of the format's numbers. It
+ * ends the test if memory runs out.
  */
 #ifndef LEAKTOOLS_TEST_SUPPORT_PERF_DATA_WRITER_H
 #define LEAKTOOLS_TEST_SUPPORT_PERF_DATA_WRITER_H
@@ -20,7 +20,7 @@
 
 struct perf_data_writer;
 
-/* What all events record, next to what each form needs; see perf_data_writer_create(). */
+/* What all events record beside what each form needs (perf_data_writer_create()). */
 #define PERF_DATA_DEFAULT_SAMPLE_TYPE                                                              \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_RAW)
@@ -72,10 +72,10 @@ int perf_data_add_probe(struct perf_data_writer *writer, const char *function,
 /* task:task_newtask, with the fields pid and clone_flags. */
 int perf_data_add_newtask(struct perf_data_writer *writer);
 
-/* An event that is no tracepoint, without samples of its own. */
+/* An event that is not a tracepoint, without samples. */
 int perf_data_add_dummy(struct perf_data_writer *writer);
 
-/* Records. Those with a time go into the order that FINISHED_ROUND makes; time 0 into none. */
+/* Records. Those with a time are sorted by FINISHED_ROUND; time 0 means none. */
 void perf_data_sample(struct perf_data_writer *writer, const struct perf_data_sample *sample);
 void perf_data_mmap(struct perf_data_writer *writer, pid_t pid, uint64_t time_ns, uint64_t start,
 		    uint64_t len, uint64_t file_offset, const char *path);
@@ -88,7 +88,7 @@ void perf_data_fork(struct perf_data_writer *writer, pid_t pid, pid_t tid, pid_t
 		    uint64_t time_ns);
 void perf_data_exit(struct perf_data_writer *writer, pid_t pid, pid_t tid, uint64_t time_ns);
 void perf_data_lost(struct perf_data_writer *writer, uint64_t time_ns, uint64_t lost);
-/* The same, of a CPU's ring that @event writes to. */
+/* The same, in a ring that @event writes to. */
 void perf_data_lost_on(struct perf_data_writer *writer, int event, uint32_t cpu, uint64_t time_ns,
 		       uint64_t lost);
 void perf_data_lost_samples(struct perf_data_writer *writer, uint64_t lost);
@@ -96,10 +96,9 @@ void perf_data_finished_round(struct perf_data_writer *writer);
 /* Any record, without a trailer. */
 void perf_data_raw_record(struct perf_data_writer *writer, uint32_t type, uint16_t misc,
 			  const void *body, size_t body_bytes);
-/* Bytes that are no record. */
+/* Bytes that are not a record. */
 void perf_data_raw_bytes(struct perf_data_writer *writer, const void *bytes, size_t nr_bytes);
-/* A TRACING_DATA record with all formats, among the records; the file's section is then left out.
- */
+/* A TRACING_DATA record with all formats. The file then has no such section. */
 void perf_data_tracing_data_record(struct perf_data_writer *writer);
 
 /* An entry of the build-ids, of 20 bytes @byte. */
@@ -107,7 +106,7 @@ void perf_data_build_id(struct perf_data_writer *writer, const char *path, uint8
 
 enum perf_data_form {
 	PERF_DATA_FILE,
-	PERF_DATA_FILE_UNFINISHED,  /* data.size 0, nothing behind the data */
+	PERF_DATA_FILE_UNFINISHED,  /* data.size 0, nothing after the data */
 	PERF_DATA_FILE_PROVISIONAL, /* the same, sections and their table before the data */
 	PERF_DATA_PIPE,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads a recording and keeps, as text, what the reader handed on and what it told the user. */
+/* Reads a recording, and keeps as text what the reader delivered and reported. */
 #ifndef LEAKTOOLS_TEST_PERF_INPUT_HARNESS_H
 #define LEAKTOOLS_TEST_PERF_INPUT_HARNESS_H
 
@@ -117,7 +117,7 @@ static inline int log_build_id(void *context, const char *path, const uint8_t *b
 	return 0;
 }
 
-/* What is known of a block is always worth fetching. */
+/* Prefetching always seems to pay. */
 static inline bool prefetch_nothing(const void *context, uint64_t address, bool sooner)
 {
 	return true;
@@ -165,7 +165,7 @@ static inline void reading_deinit(struct reading *reading)
 
 #define _cleanup_reading_ __attribute__((cleanup(reading_deinit)))
 
-/* A file is mapped or, where others can write to it, copied: that must make no difference. */
+/* A file is mapped or, if others can write to it, copied. That must make no difference. */
 static inline struct reading read_bytes(const uint8_t *bytes, size_t nr)
 {
 	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
@@ -174,7 +174,7 @@ static inline struct reading read_bytes(const uint8_t *bytes, size_t nr)
 
 	if (fd < 0 || (nr && write(fd, bytes, nr) != (ssize_t)nr) || fchmod(fd, 0666))
 		abort();
-	copied = read_fd(fd); /* which stands at its end: a file is read from its beginning */
+	copied = read_fd(fd); /* its offset is at the end: a file is read from its beginning */
 	if (fchmod(fd, 0600))
 		abort();
 	mapped = read_fd(fd);
@@ -193,7 +193,7 @@ static inline struct reading read_form(const struct perf_data_writer *writer,
 	return read_bytes(bytes, nr);
 }
 
-/* The same through a pipe, whose writer is a process of its own. */
+/* The same through a pipe, which another process writes. */
 static inline struct reading read_piped(const struct perf_data_writer *writer,
 					enum perf_data_form form)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files mapped while others cut them off. */
+/* Mapped files that others truncate. */
 #include "parser/bytes/perf_source.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static void what_is_cut_off_is_zero(void **state)
 	assert_false(is_cut);
 	assert_int_equal(window.bytes[5 * page_bytes() + 1], 0);
 	assert_true(is_cut);
-	/* Only from there on. */
+	/* Zeros only from there on. */
 	assert_int_equal(window.bytes[2 * page_bytes()], 3);
 	assert_int_equal(window.bytes[end - 1], 0);
 	assert_int_equal(window.bytes[4 * page_bytes()], 0);
@@ -106,10 +106,10 @@ static void a_source_tells(void **state)
 	assert_int_equal(perf_source_map(&source, 0, UINT64_MAX, end, &window), 1);
 	assert_int_equal(window.size_bytes, end);
 	assert_int_equal(perf_source_check(&source), 0);
-	/* Within a page: no bus error tells of that. */
+	/* Truncated within a page: no bus error tells. */
 	assert_int_equal(ftruncate(fd, (off_t)(end - 1)), 0);
 	assert_int_equal(perf_source_check(&source), -EIO);
-	/* Nor does the file's size of what was there in between. */
+	/* Nor does the file's size, if it was shorter only in between. */
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(window.bytes[end - 1], 0);
 	assert_int_equal(ftruncate(fd, (off_t)end), 0);
@@ -119,7 +119,7 @@ static void a_source_tells(void **state)
 	close(fd);
 }
 
-/* A bus error that is none of ours still ends the program. */
+/* Another bus error still ends the program. */
 static void other_bus_errors_stay(void **state)
 {
 	int fd = make_file(), status;
@@ -135,7 +135,7 @@ static void other_bus_errors_stay(void **state)
 		uint8_t *bytes = mmap(NULL, end, PROT_READ, MAP_SHARED, fd, 0);
 
 		setrlimit(RLIMIT_CORE, &no_core);
-		signal(SIGBUS, SIG_DFL); /* cmocka's would go on with the tests here */
+		signal(SIGBUS, SIG_DFL); /* cmocka's handler would continue with the tests here */
 		alarm(100);
 		if (bytes == MAP_FAILED || file_window_map(&window, fd, 0, end, end, &is_cut) ||
 		    ftruncate(fd, 0) < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* In which way blocks came, and the survival of a kind, at their edges. */
+/* Edge cases of patterns of arrival and of survival. */
 #include "parser/verdicts/growth.h"
 #include "parser/verdicts/survival.h"
 
@@ -16,7 +16,7 @@
 static struct arrival arrivals[MAX_ARRIVALS];
 static struct growth_rate rate;
 
-/* @nr of 100 bytes, evenly from @from_s on to before @to_s, of 1000 s. */
+/* @nr blocks of 100 bytes, evenly from @from_s until before @to_s, of 1000 s. */
 static enum growth_pattern even(size_t nr, double from_s, double to_s)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -39,7 +39,7 @@ static void that_began_late(void **state)
 {
 	assert_int_equal(even(200, 800, 1000), GROWTH_STEADY);
 	assert_true(fabs(rate.blocks_per_s - 1) < 0.02);
-	/* Too late: it may be one burst. */
+	/* Too late: it may be a burst. */
 	assert_int_equal(even(200, 970, 1000), GROWTH_BURST);
 }
 
@@ -88,7 +88,7 @@ static void time_that_is_none(void **state)
 	assert_int_equal(growth_fit(arrivals, 1, 10, 3, &rate), GROWTH_FEW);
 }
 
-/* @nr blocks a second for 100 s, each freed after @lives_ns, as far as the recording goes. */
+/* @nr blocks a second for 100 s, each freed after @lives_ns if the recording lasts. */
 static struct site_stats *churn(uint64_t nr, uint64_t life_ns, struct survival *survival)
 {
 	struct site_stats *stats = site_stats_create();
@@ -121,7 +121,7 @@ static void opportunities(void **state)
 static void what_long_lives_let_expect(void **state)
 {
 	struct survival survival;
-	/* 600 of 1000 had the time to be freed; none is expected to be left for ever. */
+	/* 600 of 1000 had time to be freed; none is expected to stay forever. */
 	struct site_stats *stats = churn(10, 40 * SECOND, &survival);
 
 	assert_true(fabs(survival.weight_from[0] - 1000) < 60);
@@ -160,7 +160,7 @@ static void chances(void **state)
 	assert_true(survival_log_chance(3, 5) == 0);
 	assert_true(survival_log_chance(100, 1) < -300);
 	assert_true(isinf(survival_log_chance(1, 0)));
-	/* Never below the truth: 1 - exp(-0.1) of one or more where 0.1 are expected. */
+	/* Never below the truth: 1 - exp(-0.1) for one or more if 0.1 are expected. */
 	assert_true(survival_log_chance(1, 0.1) > log(1 - exp(-0.1)));
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What calls do to the heap: pairing, nesting, posix_memalign, lost events. realloc's:
- * test_heap_realloc.c. */
+/*
+ * Effects of calls on the heap: pairing, nesting, posix_memalign, lost events. For realloc see
+ * test_heap_realloc.c.
+ */
 #include "test/support/heap_feed.h"
 
 #include <string.h>
@@ -84,7 +86,7 @@ static void threads_do_not_mix(void **state)
 	feed_return(&feed, "malloc", 0xa0);
 	feed_as(&feed, 100, 102);
 	feed_return(&feed, "malloc", 0xb0);
-	/* One thread's block freed by another is no matter. */
+	/* A thread may free another's block. */
 	feed_free(&feed, 0xa0);
 	assert_int_equal(feed_held(&feed, &blocks), 1);
 	assert_int_equal(blocks[0].size_bytes, 12);
@@ -284,7 +286,7 @@ static void frees_seen_twice_count_once(void **state)
 
 static void block_within_an_inner_block(void **state)
 {
-	/* musl's aligned_alloc() asks malloc() for more, and returns an address within. */
+	/* musl's aligned_alloc() asks malloc() for more, and returns an address inside. */
 	feed_entry(&feed, "aligned_alloc", 64, 100, 0);
 	feed.caller = FEED_IN_LIBC;
 	feed_malloc(&feed, 163, 0xa10);
@@ -446,7 +448,7 @@ static void return_to_elsewhere_is_another_calls(void **state)
 	assert_int_equal(feed_stats(&feed)->returns_without_entry, 1);
 }
 
-/* A call whose return was lost, and after it calls of which none is part of it. */
+/* A call whose return was lost, and later calls that are not part of it. */
 static void stale_call_withdraws_nothing(void **state)
 {
 	for (int known = 0; known < 2; known++) {
@@ -457,7 +459,7 @@ static void stale_call_withdraws_nothing(void **state)
 			feed_entry(&feed, "realloc", 0, 10, 0); /* its return is lost */
 			for (uint64_t i = 0; i < nr; i++)
 				feed_malloc(&feed, 10, base + 16 * i);
-			/* Another's return, without its entry, seems to be the lost one. */
+			/* Another call's return, without its entry, looks like the lost one. */
 			feed_return(&feed, "realloc", base + 0x800);
 		}
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an observer is shown: each change once, in an order that adds up. */
+/* The changes that an observer is shown: each one once, in an order that adds up. */
 #include "test/support/heap_feed.h"
 
 #include <stdio.h>
@@ -109,7 +109,7 @@ static void what_a_child_does_with_its_copies_is_not_shown(void **state)
 	feed_as(&feed, 200, 200);
 	feed_free(&feed, 0xa0);
 	feed_realloc(&feed, 0xb0, 20, 0xd0);
-	feed_malloc(&feed, 30, 0xc0); /* whose free was not seen */
+	feed_malloc(&feed, 30, 0xc0); /* its free was missed */
 	feed_as(&feed, 100, 100);
 	feed_free(&feed, 0xa0);
 	assert_string_equal(shown, "+a0/10:malloc +b0/11:malloc +c0/12:malloc +d0/20:realloc "

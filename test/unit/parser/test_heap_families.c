@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* C++'s operators and the malloc below them: what counts once, and what does not go together. */
+/* C++'s operators and the malloc() that they call: what counts once, and what mismatches. */
 #include "test/support/heap_feed.h"
 
-#define DELETE_PROBE	   0x7f0000300000u /* in a library of its own, far from malloc's */
+#define DELETE_PROBE	   0x7f0000300000u /* in its own library, far from malloc's */
 #define DELETE_ARRAY_PROBE 0x7f0000300100u
 #define NEW_PROBE	   0x7f0000300200u
 #define NEW_ARRAY_PROBE	   0x7f0000300300u
@@ -162,7 +162,7 @@ static void nothing_is_released_once(void **state)
 	assert_int_equal(feed_nr_anomalies(&feed), 0);
 }
 
-/* --- Exits: events of all functions that end at an instruction come for each call --- */
+/* Exits: each call sends the events of all functions that end at an instruction */
 
 #define EXIT_AT	     (NEW_PROBE + 0x70)
 #define OTHER_CALLER (FEED_PROGRAM + 0x80)
@@ -177,7 +177,7 @@ static void leave_by_exit(const char *function, uint64_t probe, uint64_t caller,
 	feed.probe_address = 0;
 }
 
-/* One that operator new[] and operator new share, the first jumping to the second. */
+/* An exit that operator new[] and operator new share; the first one jumps to the second. */
 static void leave_shared_exit(bool array_first, uint64_t caller, uint64_t block)
 {
 	if (array_first)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Forked heaps that share what they have in common: each must be as if it had been copied whole,
- * and their memory must grow with what is changed, not with the number of forks.
+ * Forked heaps share their unchanged parts: each must behave like a full copy, and memory must grow
+ * with the changes, not with the number of forks.
  */
 #include "parser/processes/heap_space.h"
 #include "test/support/heap_feed.h"
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NR_ADDRESSES 3000 /* of some fifty pages */
+#define NR_ADDRESSES 3000 /* about fifty pages */
 #define NR_HEAPS     8
 
-/* What is known of one address, without any sharing. */
+/* The state of one address, without sharing. */
 struct known {
 	enum { NEVER, HELD, RELEASED } state;
 	struct heap_block block;
@@ -270,7 +270,10 @@ static void feed_blocks(struct feed *feed)
 		feed_malloc(feed, 64, 0x1000000 + i * 64);
 }
 
-/* As a server that forks for each request: each child of the parent, or of the one before it. */
+/*
+ * A server that forks for each request: each child is forked from the parent, or from the child
+ * before.
+ */
 static void memory_does_not_multiply(bool nested)
 {
 	struct feed feed;
@@ -302,7 +305,7 @@ static void grandchildren_share(void **state)
 	memory_does_not_multiply(true);
 }
 
-/* Children that change all they have inherited, as many as there are. */
+/* Many children that change all that they inherited. */
 static void copies_are_limited(void **state)
 {
 	struct heap_spaces spaces = {.max_copied_bytes = 8u << 20};
@@ -328,10 +331,10 @@ static void copies_are_limited(void **state)
 		if (spaces.memory.bytes > spaces.limit_at)
 			assert_int_equal(heap_spaces_limit(&spaces), 0);
 	}
-	/* One child more than the limit at most. */
+	/* At most one child more than the limit. */
 	assert_true(spaces.memory.bytes < of_parent + (8u << 20) + 2 * of_parent);
 	assert_in_range(spaces.nr_forgotten, NR_CHILDREN / 2, NR_CHILDREN);
-	/* What is held is the same: the parent's blocks, and each child's own. */
+	/* Held blocks are the same: the parent's, and each child's own. */
 	assert_int_equal(heap_spaces_list_held(&spaces, &held, &nr), 0);
 	assert_int_equal(nr, NR_BLOCKS + NR_CHILDREN);
 	free(held);

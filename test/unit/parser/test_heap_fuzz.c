@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Random programs against the heap tracker: it sees their events only, and must come to the same
+ * Random programs and the heap tracker: it sees only their events, and must arrive at the same
  * account as the machine that ran them (test/support/heap_machine.h).
  */
 #include "parser/heap/heap_model.h"
@@ -68,7 +68,7 @@ static void compare_counts(struct machine *m, bool at_end)
 	assert_int_equal(seen->thread_exit_frees, m->truth.thread_exit_frees);
 	assert_int_equal(seen->blocks_unlocated, m->truth.blocks_unlocated);
 	assert_int_equal(seen->blocks_dropped_by_exec, m->truth.blocks_dropped_by_exec);
-	if (!at_end) /* a call under way may be counted by its plan, not yet by its events */
+	if (!at_end) /* an open call may be counted by its plan, not yet by its events */
 		return;
 	for (int i = 0; i < ANOMALY_NR_KINDS; i++)
 		assert_int_equal(seen->anomalies[i], m->truth.anomalies[i]);
@@ -98,7 +98,7 @@ static void run_machine(uint64_t seed, bool callers, bool lossy, int nr_steps)
 	free(m);
 }
 
-#define NR_STEPS 120000 /* of each of nine machines: a million in all */
+#define NR_STEPS 120000 /* on each of nine machines: a million in all */
 
 static void callers_known(void **state)
 {

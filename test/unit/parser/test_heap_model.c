@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The heap model alone: counts, releases remembered and forgotten, copies. */
+/* The heap model alone: counts, remembered releases, copies. */
 #include "parser/heap/heap_model.h"
 
 #include <stdarg.h>
@@ -129,7 +129,7 @@ static void takes_a_release_back(void **state)
 	assert_int_equal(heap_nr_releases(heap), 0);
 	assert_int_equal(held_bytes(heap), 100);
 
-	/* Handed out again meanwhile: left alone. */
+	/* Allocated again meanwhile: not changed. */
 	release_at(heap, 0x10, 3);
 	alloc_at(heap, 0x10, 5, 4);
 	assert_int_equal(heap_unrelease(heap, &block, 3), 0);
@@ -225,7 +225,7 @@ static void visits_until_told_to_stop(void **state)
 	release_at(heap, 1, 6);
 	assert_int_equal(heap_for_each(heap, count_visits, &nr), -1);
 	assert_int_equal(nr, 2);
-	nr = 2; /* so that it never stops: one is not held */
+	nr = 2; /* so that it never stops: this address is not held */
 	assert_int_equal(heap_for_each(heap, count_visits, &nr), 0);
 	assert_int_equal(nr, 6);
 }

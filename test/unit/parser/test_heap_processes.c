@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Heaps through fork, vfork, exec and exit; pids used anew; command names. */
+/* Heaps across fork, vfork, exec and exit; reused pids; command names. */
 #include "test/support/heap_feed.h"
 
 #include <sched.h>
@@ -134,7 +134,7 @@ static void vfork_shares(void **state)
 	feed_exit(&feed, 200, 200);
 	feed_as(&feed, 100, 100);
 	assert_int_equal(feed_only_held(&feed)->address, 0xb0);
-	/* It does not go with the child. */
+	/* It does not end with the child. */
 	assert_int_equal(feed_only_held(&feed)->allocated.pid, 100);
 	assert_int_equal(feed_only_held(&feed)->allocated.tid, 200);
 	feed_free(&feed, 0xb0);

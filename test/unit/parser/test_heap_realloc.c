@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What calls of realloc() do to the heap. */
+/* Effects of realloc() on the heap. */
 #include "test/support/heap_feed.h"
 
 #include <string.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The frees with which glibc flushes a thread's cache at its exit, and what only looks like them.
- */
+/* The frees by which glibc flushes a thread's cache at its exit, and others that look like them. */
 #include "test/support/heap_feed.h"
 
-/* The calls of free in glibc 2.36's __malloc_arena_thread_freeres, as far from free as they are. */
+/*
+ * The calls of free in glibc 2.36's __malloc_arena_thread_freeres, at their true distance from
+ * free.
+ */
 #define FLUSH_CACHED (feed_function_address(probe_schema_find("free")) + 0x162)
 #define FLUSH_CACHE  (feed_function_address(probe_schema_find("free")) + 0x191)
 #define CACHE	     0xcac4e0u
@@ -115,7 +117,7 @@ static void cache_where_a_block_once_was_callers_unknown(void **state)
 	flush_blocks(2);
 	flush_cache(0xa0);
 	feed_exit(&feed, 100, 101);
-	assert_int_equal(feed_nr_anomalies(&feed), 3); /* did the process die of it? */
+	assert_int_equal(feed_nr_anomalies(&feed), 3); /* the process may have died of it */
 	feed_as(&feed, 100, 100);
 	feed_free(&feed, 0);
 	check_flushed(3);
@@ -216,7 +218,7 @@ static void double_free_that_aborts(void **state)
 		feed_free(&feed, 0xa0);
 		feed_exit(&feed, 100, tid);
 		assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_DOUBLE_FREE], 1);
-		if (!known) { /* it did not die of that one */
+		if (!known) { /* the process did not die of that one */
 			feed_as(&feed, 100, 100);
 			feed_malloc(&feed, 1, 0x10);
 			assert_int_equal(feed_nr_anomalies(&feed), 0);
@@ -305,7 +307,7 @@ static void threads_that_flush_at_once(void **state)
 	check_flushed(6);
 }
 
-/* What is withdrawn leaves its place to others, which are in time order in the end nevertheless. */
+/* Withdrawn anomalies leave their indices to others, which are sorted by time in the end. */
 static void places_are_used_anew(void **state)
 {
 	const struct heap_anomaly *list;

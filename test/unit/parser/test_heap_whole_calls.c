@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls that come as one event, at their return: they do what an entry and a return do. */
+/* Calls that are one event, at their return, count like an entry and a return. */
 #include "test/support/heap_feed.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #define TRAMPOLINE 0x7fffffffe000u
 #define PLT_STUB   0x7f0000026010u
 
-/* How malloc is recorded. */
+/* The ways in which malloc is recorded. */
 enum form { IN_TWO, IN_ONE };
 
 struct run {
@@ -344,7 +344,7 @@ static void one_after_another_are_two(void **state)
 {
 	feed_call(&feed, "malloc", 16, 0, 0xa0);
 	feed.caller = FEED_PROGRAM + 0x40;
-	feed.probe_address = PLT_STUB; /* another allocator's, whose address says that it is */
+	feed.probe_address = PLT_STUB; /* another allocator's, by its address */
 	feed_call(&feed, "malloc", 16, 0, 0xa0);
 	feed_finish(&feed);
 	assert_int_equal(feed_stats(&feed)->allocations, 2);

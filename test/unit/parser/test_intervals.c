@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Changes between marks: to whom they are counted, and where they end. */
+/* Changes between marks: where they count, and where intervals end. */
 #include "parser/analysis/intervals.h"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #define MAX_INTERVALS 8
 #define MAX_CHANGES   8
 
-/* What was told of. */
+/* The reported intervals. */
 static struct interval list[MAX_INTERVALS];
 static struct interval_change changes[MAX_INTERVALS][MAX_CHANGES];
 static char texts[MAX_INTERVALS][2][PROBE_TEXT_BYTES]; /* of the marks at both ends */
@@ -47,7 +47,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A block of stack @stack, allocated at some time, enters or leaves at @time_ns. */
+/* A block of stack @stack begins or ends at @time_ns. */
 static void change(struct intervals *intervals, bool enters, uint32_t stack, uint64_t bytes,
 		   uint64_t time_ns)
 {
@@ -121,7 +121,7 @@ static void a_free_counts_for_who_allocated_in_the_interval_of_the_free(void **s
 	assert_change(&list[1], 1, 1, -64, -1);
 }
 
-/* A mark's text is the caller's for the call only. */
+/* A mark's text is valid only during the call. */
 static void marks_have_texts(void **state)
 {
 	mark_text(*state, 50, "before");
@@ -139,7 +139,7 @@ static void marks_have_texts(void **state)
 	assert_string_equal(texts[2][0], "");
 }
 
-/* Its interval is over and has been told of. */
+/* Its interval is over and was reported. */
 static void a_late_change_counts_in_the_next_interval(void **state)
 {
 	intervals_begin(*state, 100);
@@ -168,7 +168,7 @@ static void marks_out_of_order_and_before_the_start_do_no_harm(void **state)
 	assert_change(&list[2], 0, 2, 64, 1);
 }
 
-/* Of a long time without changes there is one interval. */
+/* A long time without changes is one interval. */
 static void intervals_of_a_length(void **state)
 {
 	intervals_set_length(*state, 10);

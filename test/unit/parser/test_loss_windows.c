@@ -82,7 +82,7 @@ static void joined_where_they_meet(void **state)
 	CHECK({10, 25, 7});
 	loss_windows_note(windows, LOSS_RING_PROBES, 0, 30);
 	loss_windows_add(windows, LOSS_RING_PROBES, 0, 35, 8);
-	loss_windows_add(windows, LOSS_RING_PROBES, 1, 40, 16); /* spans them all */
+	loss_windows_add(windows, LOSS_RING_PROBES, 1, 40, 16); /* covers them all */
 	CHECK({10, 40, 31});
 }
 
@@ -94,7 +94,10 @@ static void out_of_order(void **state)
 	CHECK({0, 60, 3});
 }
 
-/* Every loss stays in some window, the list in order and in bounds, and far windows apart. */
+/*
+ * Every loss stays inside a window, the list stays sorted and bounded, and distant windows stay
+ * apart.
+ */
 static void of_many_the_closest_are_joined(void **state)
 {
 	const uint64_t nr_lost = 50000;

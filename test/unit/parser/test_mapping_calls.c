@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Random system calls of several threads against the tracker, which sees their two ends only, and
- * a model that keeps the origin of each page of memory. Then cases by hand.
+ * Compares random system calls of several threads, of which the tracker sees only entry and exit,
+ * with a model that keeps the origin of each page. Then tests single cases.
  */
 #include "parser/calls/heap_tracker.h"
 
@@ -85,27 +85,29 @@ static void leave(struct feed *feed, enum call call, pid_t tid, uint64_t ret, ui
 		leave(feed, call, tid, ret, stack, MAPPING_IS_PROGRAMS);                           \
 	} while (0)
 
-/* --- the model --- */
+/* The model. */
 
 struct origin {
-	uint64_t sequence; /* 0: not mapped, or not known to be */
+	uint64_t sequence; /* 0: not mapped, or not known */
 	uint32_t stack;
 };
 
-/* A call on its way. */
+/* An open call. */
 struct pending {
 	enum call call;
 	bool under_way, fails;
 	uint64_t args[5], ret;
 	uint64_t first, nr;	  /* pages that it maps */
-	uint64_t taken, taken_nr; /* that its entry takes */
+	uint64_t taken, taken_nr; /* that its entry unmaps */
 	struct origin before[PAGES];
 };
 
 struct model {
 	struct origin pages[PAGES];
-	/* What a call under way is about is let alone by the others, as their results would depend
-	 * on who comes first. */
+	/*
+	 * Other calls do not touch the pages of an open call, as the results would depend on their
+	 * order.
+	 */
 	bool busy[PAGES];
 	struct pending pending[THREADS];
 	uint32_t random;
@@ -145,7 +147,7 @@ static bool any_known(const struct model *model, uint64_t first, uint64_t nr)
 	return false;
 }
 
-/* Plans a call of a thread. Returns false if what it is about is in use. */
+/* Plans a call of a thread. Returns false if its pages are in use. */
 static bool plan(struct model *model, struct pending *pending)
 {
 	uint64_t from = below(model, PAGES), to = below(model, PAGES);
@@ -174,7 +176,7 @@ static bool plan(struct model *model, struct pending *pending)
 		return true;
 	pending->args[2] = nr_to * PAGE;
 	pending->args[3] = MREMAP_MAYMOVE;
-	if (below(model, 2)) { /* it stays, as far as there is room */
+	if (below(model, 2)) { /* it stays in place if there is room */
 		uint64_t more = nr_to > nr_from ? nr_to - nr_from : 0;
 
 		pending->args[3] = below(model, 2) ? MREMAP_MAYMOVE : 0;
@@ -222,7 +224,7 @@ static void finish_mremap(struct model *model, const struct pending *pending, st
 		set_pages(model, pending->first, nr_new, origin);
 		return;
 	}
-	/* Of what is not known, only the growth is. */
+	/* Of an unknown mapping, only the growth counts. */
 	set_pages(model, pending->first, nr_old < nr_new ? nr_old : nr_new, (struct origin){0});
 	if (nr_new > nr_old)
 		set_pages(model, pending->first + nr_old, nr_new - nr_old, origin);
@@ -248,7 +250,7 @@ static void finish(struct feed *feed, struct model *model, int thread)
 			  pending->call == MMAP ? origin : (struct origin){0});
 }
 
-/* The held list, page by page; and what the sites make of it. */
+/* Compares the held list, page by page, and the sites' counts. */
 static void compare(struct feed *feed, const struct model *model)
 {
 	uint64_t seen[PAGES] = {0}, blocks_of[NR_STACKS + 1] = {0}, bytes_of[NR_STACKS + 1] = {0};
@@ -319,7 +321,7 @@ static void test_random(void **state)
 	}
 }
 
-/* --- by hand --- */
+/* Single cases. */
 
 static void assert_held(struct feed *feed, size_t nr_wanted, uint64_t bytes_wanted)
 {
@@ -334,7 +336,7 @@ static void assert_held(struct feed *feed, size_t nr_wanted, uint64_t bytes_want
 	assert_int_equal(bytes, bytes_wanted);
 }
 
-/* Another thread is given the range before the return of the munmap is seen. */
+/* Another thread gets the range before the munmap's exit is seen. */
 static void test_handed_on(void **state)
 {
 	struct feed feed;
@@ -345,12 +347,12 @@ static void test_handed_on(void **state)
 	CALL(&feed, MMAP, PID + 1, BASE, 2, 0, 2 * PAGE);
 	leave(&feed, MUNMAP, PID, 0, 0, MAPPING_OWNER_UNKNOWN);
 	assert_held(&feed, 1, 2 * PAGE);
-	/* The same of a mapping that moves. */
+	/* The same for a mapping that moves. */
 	enter(&feed, MREMAP, PID + 1, (const uint64_t[5]){BASE, 2 * PAGE, 8 * PAGE, 1});
 	CALL(&feed, MMAP, PID, BASE, 3, 0, PAGE);
 	leave(&feed, MREMAP, PID + 1, BASE + 20 * PAGE, 4, MAPPING_IS_PROGRAMS);
 	assert_held(&feed, 2, 9 * PAGE);
-	/* And of one that only becomes smaller. */
+	/* The same for one that shrinks. */
 	enter(&feed, MREMAP, PID + 1, (const uint64_t[5]){BASE + 20 * PAGE, 8 * PAGE, 2 * PAGE});
 	CALL(&feed, MMAP, PID, BASE + 22 * PAGE, 3, 0, 6 * PAGE);
 	leave(&feed, MREMAP, PID + 1, BASE + 20 * PAGE, 4, MAPPING_IS_PROGRAMS);
@@ -363,14 +365,14 @@ static void test_break(void **state)
 	struct feed feed;
 
 	feed_init(&feed);
-	/* Where it was before is not known. */
+	/* The old break is not known. */
 	CALL(&feed, BRK, PID, BASE + 1000, 1, BASE + 1000);
 	assert_held(&feed, 0, 0);
 	CALL(&feed, BRK, PID, BASE + 5000, 1, BASE + 5000);
 	CALL(&feed, BRK, PID, BASE + 5000, 1, 0);
 	CALL(&feed, BRK, PID, BASE + 9000, 2, BASE + 9000);
 	assert_held(&feed, 2, 8000);
-	/* It failed: the break is where it was. */
+	/* It failed: the break has not moved. */
 	CALL(&feed, BRK, PID, BASE + 9000, 1, UINT64_MAX / 2);
 	assert_held(&feed, 2, 8000);
 	CALL(&feed, BRK, PID, BASE + 4000, 1, BASE + 4000);
@@ -388,7 +390,7 @@ static void test_own(void **state)
 	enter(&feed, MMAP, PID, (const uint64_t[5]){0, 10 * PAGE});
 	leave(&feed, MMAP, PID, BASE, 1, MAPPING_IS_OWN);
 	CALL(&feed, MMAP, PID, BASE + 20 * PAGE, 2, 0, 3 * PAGE);
-	/* A thread's stack, made by glibc, that no stack tells of. */
+	/* A thread's stack that glibc made, but that no frame identifies. */
 	enter(&feed, MMAP, PID,
 	      (const uint64_t[5]){0, 5 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_STACK});
 	leave(&feed, MMAP, PID, BASE + 40 * PAGE, 0, MAPPING_OWNER_UNKNOWN);
@@ -402,7 +404,7 @@ static void test_own(void **state)
 	heap_tracker_destroy(feed.tracker);
 }
 
-/* Numbers that no kernel would take, or give. */
+/* Numbers that no kernel accepts or returns. */
 static void test_nonsense(void **state)
 {
 	static const uint64_t odd[] = {
@@ -421,7 +423,7 @@ static void test_nonsense(void **state)
 			      MAPPING_IS_PROGRAMS);
 		}
 	}
-	/* Ends that have no other end. */
+	/* Entries without exits, and exits without entries. */
 	leave(&feed, MUNMAP, PID + 1, 0, 0, MAPPING_OWNER_UNKNOWN);
 	leave(&feed, MREMAP, PID + 1, BASE, 1, MAPPING_IS_PROGRAMS);
 	enter(&feed, MMAP, PID + 1, (const uint64_t[5]){0, PAGE});

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The reader of perf.data on input that is cut off, damaged or no recording: one clear line each.
- */
+/* Reads input that is truncated, damaged or no recording: one clear message each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +81,7 @@ static void recordings_without_allocator_events(void **state)
 	perf_data_writer_destroy(writer);
 }
 
-/* libtraceevent replaces such names, and then loses track: AddressSanitizer would tell. */
+/* libtraceevent replaces such names and leaks them, which AddressSanitizer reports. */
 static void names_that_are_replaced(void **state)
 {
 	struct perf_data_writer *writer = small_recording();
@@ -96,7 +95,7 @@ static void names_that_are_replaced(void **state)
 	perf_data_writer_destroy(writer);
 }
 
-/* Of a pipe's recording that ends anywhere, what came before is read, and that it ends is told. */
+/* If a pipe's recording ends anywhere, its beginning is read, and the truncation is reported. */
 static void recordings_cut_anywhere(void **state)
 {
 	struct perf_data_writer *writer = small_recording();
@@ -129,7 +128,7 @@ static void files_cut_anywhere(void **state)
 	for (size_t cut = 0; cut < nr; cut++) {
 		_cleanup_reading_ struct reading reading = read_bytes(bytes, cut);
 
-		/* The last section are the build-ids, without which the records are good. */
+		/* The last section is the build-ids, which the records do not need. */
 		assert_true(reading.ret < 0 || (nr - cut < 64 && reading.stats.samples == 4));
 		assert_true(reading.ret == 0 || reading.messages[0] != '\0');
 	}
@@ -214,7 +213,7 @@ static void damaged_record_sizes(void **state)
 		perf_data_raw_bytes(writer, &header, sizeof(header));
 		reading = read_form(writer, PERF_DATA_FILE);
 		assert_one_line(&reading, -EINVAL, "corrupted at offset");
-		/* What stood before it was delivered. */
+		/* The records before it were delivered. */
 		assert_int_equal(reading.stats.probe_samples, 4);
 		assert_non_null(strstr(reading.log, "exit t=9"));
 		perf_data_writer_destroy(writer);
@@ -227,7 +226,9 @@ static void unterminated_strings(void **state)
 	struct perf_data_writer *writer = small_recording();
 	_cleanup_reading_ struct reading reading = {0};
 
-	/* The trailer behind a body full of letters has NULs enough, but is no part of the string.
+	/*
+	 * The trailer after a body full of letters has enough NULs, but does not belong to the
+	 * string.
 	 */
 	perf_data_raw_record(writer, PERF_RECORD_COMM, 0, words + 8, 8);
 	perf_data_raw_record(writer, PERF_RECORD_MMAP, 0, words, 32);
@@ -245,7 +246,7 @@ static uint32_t next_random(uint64_t *state)
 	return (uint32_t)(*state >> 33);
 }
 
-/* Random damage: whatever it says, the reader returns, and tells why where it fails. */
+/* Random damage: the reader always returns, and reports why it fails. */
 static void random_damage(void **state)
 {
 	struct perf_data_writer *writer = small_recording();
@@ -259,7 +260,7 @@ static void random_damage(void **state)
 		for (uint32_t i = 1 + next_random(&seed) % 8; i > 0; i--) {
 			uint8_t *byte = &bytes[8 + next_random(&seed) % (nr - 8)];
 
-			/* A bit, or a value that sizes and counts do not like. */
+			/* Flips a bit, or sets a value that is bad for sizes and counts. */
 			if (next_random(&seed) % 2)
 				*byte ^= (uint8_t)(1 << next_random(&seed) % 8);
 			else

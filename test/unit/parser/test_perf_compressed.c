@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Compressed recordings: whichever way the stream is cut into COMPRESSED records, what is read is
- * what was compressed; and what is no such stream is told in one line.
+ * Compressed recordings: however the stream is cut into COMPRESSED records, the reader returns what
+ * was compressed, and reports a bad stream in one line.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,14 +43,14 @@ static struct perf_data_writer *recording(void)
 	return writer;
 }
 
-/* A compressor that puts its stream into records of a writer's. */
+/* A compressor that writes its stream to records of a writer. */
 struct packer {
 	struct perf_data_writer *writer;
 	ZSTD_CCtx *context;
 	uint32_t type;
 };
 
-/* Compresses and flushes; what comes out goes into one record. */
+/* Compresses and flushes; the output goes into one record. */
 static void pack(struct packer *packer, const void *bytes, size_t nr)
 {
 	size_t room = ZSTD_compressBound(nr) + 64;
@@ -68,7 +68,7 @@ static void pack(struct packer *packer, const void *bytes, size_t nr)
 	perf_data_raw_record(packer->writer, packer->type, 0, body, start + out.pos);
 }
 
-/* The recording with its records compressed, @part_bytes of them to a record. */
+/* The recording with compressed records, with @part_bytes of them in a record. */
 static struct perf_data_writer *compressed_recording(uint32_t type, size_t part_bytes)
 {
 	struct packer packer = {recording(), ZSTD_createCCtx(), type};
@@ -118,7 +118,7 @@ static void compressed_is_the_same(void **state)
 	perf_data_writer_destroy(plain);
 }
 
-/* What stands before a bad place was read: the samples of the first half. */
+/* The records before the bad position were read: the samples of the first half. */
 static void assert_bad(struct packer *packer, const char *message)
 {
 	_cleanup_reading_ struct reading reading = read_form(packer->writer, PERF_DATA_PIPE);
@@ -135,7 +135,7 @@ static void assert_bad(struct packer *packer, const char *message)
 	ZSTD_freeCCtx(packer->context);
 }
 
-/* A recording whose records are compressed, to add more to. */
+/* Begins a recording with compressed records. */
 static struct packer begin_packer(void)
 {
 	struct packer packer = {recording(), ZSTD_createCCtx(), COMPRESSED};
@@ -197,7 +197,7 @@ static void a_stream_that_ends_early(void **state)
 	ZSTD_freeCCtx(packer.context);
 }
 
-/* A few kilobytes that are a gigabyte inside. */
+/* A few kilobytes that decompress to a gigabyte. */
 static void little_that_is_much_inside(void **state)
 {
 	static uint8_t record[65528];

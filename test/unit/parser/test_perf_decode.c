@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The reader of perf.data: probes' fields, by leakprobe's names and by perf probe's, and samples.
- */
+/* Decoding: probes' fields, by leakprobe's names and by perf probe's, and samples. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +79,7 @@ static void fields_of_every_width(void **state)
 
 static void posix_memalign_returns_an_int(void **state)
 {
-	/* The upper half of the register is anything; ENOMEM is 12. */
+	/* The upper half of the register is undefined; ENOMEM is 12. */
 	assert_fields("posix_memalign_ret", "u64 __probe_func\nu64 ret", "ret=0xc at=0x9 to=0x0", 9,
 		      0xdead00000000000c);
 	assert_fields("posix_memalign_ret", "u64 __probe_func\nu64 ret", "ret=0x0 at=0x9 to=0x0", 9,
@@ -222,7 +221,7 @@ static void samples_with_every_field(void **state)
 	perf_data_writer_destroy(writer);
 }
 
-/* Cuts a sample of every field at each word: all but the whole ones are counted and passed over. */
+/* Cuts a sample with every field at each word: all but the whole ones are counted and skipped. */
 static void samples_that_end_early(void **state)
 {
 	struct perf_data_writer *writer = perf_data_writer_create(&everything);
@@ -249,7 +248,7 @@ static void samples_that_end_early(void **state)
 		_cleanup_reading_ struct reading reading = read_bytes(whole, empty_bytes + cut);
 
 		assert_int_equal(reading.ret, 0);
-		/* Of what stands behind the stack (WEIGHT) nothing is read. */
+		/* Nothing after the stack (WEIGHT) is read. */
 		assert_int_equal(reading.stats.undecodable, cut < size - 8);
 		assert_int_equal(reading.stats.probe_samples, cut >= size - 8);
 	}

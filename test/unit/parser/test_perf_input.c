@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The reader of perf.data: what it hands on from whole recordings of each form. */
+/* What the reader delivers from whole recordings of each form. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +107,7 @@ static void a_killed_recorders_file_is_read_to_its_end(void **state)
 	assert_true(provisional.stats.truncated);
 	assert_non_null(strstr(provisional.messages, "did not finish"));
 
-	/* perf's own are without formats, which it writes last. */
+	/* perf's own unfinished files have no formats, which it writes last. */
 	assert_int_equal(without.ret, -ENODATA);
 	assert_non_null(strstr(without.messages, "formats of its events are missing"));
 	perf_data_writer_destroy(writer);
@@ -153,7 +153,8 @@ static void rounds_put_rings_in_order(void **state)
 	int event = perf_data_add_probe(writer, "free", PROBE_ENTRY);
 	_cleanup_reading_ struct reading reading = {0};
 
-	/* Two rings; ties go by their place in the file; what comes late after its round is told.
+	/*
+	 * Two rings. Ties are sorted by position. A record that comes after its round is reported.
 	 */
 	add_free(writer, event, 10, 1);
 	add_free(writer, event, 30, 3);
@@ -181,7 +182,7 @@ static void rounds_put_rings_in_order(void **state)
 	perf_data_writer_destroy(writer);
 }
 
-/* As perf record writes a ring where events come between its two looks at it. */
+/* As perf record writes a ring if events come between its two reads. */
 static void records_written_twice_are_used_once(void **state)
 {
 	struct perf_data_writer *writer = perf_data_writer_create(NULL);
@@ -210,7 +211,9 @@ static void records_written_twice_are_used_once(void **state)
 	perf_data_writer_destroy(writer);
 }
 
-/* Chains that mislead frame pointers may hold any number; they are no reason to count twice. */
+/*
+ * Wrong frame pointers may lead to any number in a chain; samples must not be counted twice for it.
+ */
 static void wild_chains_written_twice_are_used_once(void **state)
 {
 	static const uint64_t chain[] = {0x401000, 0xffff800000001234, 0x402000};
@@ -235,7 +238,7 @@ static void wild_chains_written_twice_are_used_once(void **state)
 	perf_data_writer_destroy(writer);
 }
 
-/* They are queued by their time like others, and found to be nobody's when their turn comes. */
+/* They are queued by their time like others, and found to be unknown when their turn comes. */
 static void samples_of_unknown_events_in_between(void **state)
 {
 	struct perf_data_writer *writer = perf_data_writer_create(NULL);
@@ -267,7 +270,7 @@ static void many_records_cross_chunks(void **state)
 	const uint64_t nr = 60000; /* some 7 MiB */
 	const char *line;
 
-	/* Each pair comes swapped, so that records are held while chunks go. */
+	/* Each pair is swapped, so that records are held while chunks are released. */
 	for (uint64_t i = 0; i < nr; i += 2) {
 		add_free(writer, event, i + 2, i + 2);
 		add_free(writer, event, i + 1, i + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Records of several rings, put in order while more come in, against a plain sort. */
+/* Sorts records of several rings while more come in, and compares with a plain sort. */
 #include "parser/records/perf_events.h"
 #include "parser/perfdata/perf_order.h"
 
@@ -16,7 +16,7 @@
 #define NR_ROUNDS 200
 #define MAX_ROUND 300 /* records */
 
-/* Where @events say that a sample's time is. */
+/* The position of a sample's time, as @events have it. */
 struct sample {
 	struct perf_event_header header;
 	uint64_t time_ns;
@@ -43,8 +43,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 }
 
 /*
- * Each round brings up to 300 records later than those of two rounds before; many have one time. Of
- * four rounds, one is in order, one is two rings that are, each, and the others are in none.
+ * Each round has up to 300 records later than those of two rounds before; many have the same time.
+ * Of four rounds, one is sorted, one consists of two sorted rings, and two are unsorted.
  */
 static size_t make_samples(struct recording *recording, struct sample *samples)
 {
@@ -151,7 +151,7 @@ static void in_order_whatever_comes(void **state)
 	assert_int_equal(order->nr, 0);
 }
 
-/* What is left in it is released with it (the sanitizers would tell). */
+/* The remaining records are released with it (the sanitizers would report leaks). */
 static void given_up_half_way(void **state)
 {
 	struct recording *recording = *state;

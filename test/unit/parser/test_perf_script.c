@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text of perf script: its lines, and a whole one read as a recording. */
+/* perf script's text: its lines, and a whole text read as a recording. */
 #include "parser/perfdata/perf_script_line.h"
 
 #include <errno.h>
@@ -143,7 +143,7 @@ static void a_whole_text(void **state)
 		"comm t=1000007000 #3 7/7 a b exec\n");
 }
 
-/* What perf record wrote twice, perf script prints twice. */
+/* perf script prints twice what perf record wrote twice. */
 static void repeated_events(void **state)
 {
 	static const char repeated[] =
@@ -182,7 +182,7 @@ static void other_texts(void **state)
 	assert_non_null(strstr(second.messages, "no allocator events"));
 }
 
-/* Lines longer than any of perf's, and none that ends. */
+/* Longer lines than perf's, and one without an end. */
 static void endless_lines(void **state)
 {
 	size_t nr = (size_t)3 << 20;

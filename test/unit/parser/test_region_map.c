@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The map of regions against a model that keeps the origin of each page. */
+/* Compares the map of regions with a model that keeps the origin of each page. */
 #include "parser/heap/region_map.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static struct shared_memory memory;
 #define STEPS 200000
 
 struct model {
-	uint64_t owner[PAGES]; /* the sequence number of who mapped it; 0: nobody */
+	uint64_t owner[PAGES]; /* the sequence number of its mmap; 0: not mapped */
 	bool inherited[PAGES];
 };
 
@@ -27,7 +27,7 @@ static uint32_t random_below(uint32_t *state, uint32_t limit)
 	return (*state >> 8) % limit;
 }
 
-/* The pages that were not inherited, as the map shows them. */
+/* Collects the pages that were not inherited. */
 static void note_own(void *context, const struct region *region)
 {
 	uint64_t *own = context;
@@ -39,7 +39,7 @@ static void note_own(void *context, const struct region *region)
 	}
 }
 
-/* Regions are as long as they can be: as many as there are runs of pages of one origin. */
+/* Regions are as long as possible: there are as many as runs of pages of one origin. */
 static size_t nr_runs(const struct model *model)
 {
 	size_t nr = 0;
@@ -49,7 +49,7 @@ static size_t nr_runs(const struct model *model)
 	return nr;
 }
 
-/* The region with @address; one without a length: there is none. */
+/* The region with @address; an empty one if there is none. */
 static struct region find(const struct region_map *map, uint64_t address)
 {
 	struct region_map *copy = region_map_copy(map);
@@ -77,7 +77,7 @@ static void compare(const struct region_map *map, const struct model *model)
 	assert_int_equal(region_map_nr(map), nr_runs(model));
 }
 
-/* What a take says that it took is what the model had there. */
+/* Compares the removed parts with the model's pages. */
 static void check_cuts(const struct region_cuts *cuts, const struct model *before,
 		       const struct model *after)
 {
@@ -168,7 +168,7 @@ static void test_random(void **state)
 	region_map_destroy(map);
 }
 
-/* What has been mapped since stays, and the rest comes back as far as there is room for it. */
+/* Later mappings stay, and the rest is restored around them. */
 static void test_put_back_too_late(void **state)
 {
 	struct region_map *map = region_map_create(&memory);
@@ -184,7 +184,7 @@ static void test_put_back_too_late(void **state)
 	compare(map, &model);
 	region_cuts_deinit(&cuts);
 
-	/* Of what was left at its sides, something has gone since. */
+	/* Part of the rests at its sides was unmapped since. */
 	take(map, &model, 0, PAGES, &cuts);
 	region_cuts_deinit(&cuts);
 	put(map, &model, 0, 10, 3);
@@ -253,7 +253,7 @@ static void change_at_random(struct fork *fork, uint32_t *random, uint64_t seque
 	region_cuts_deinit(&cuts);
 }
 
-/* Children and their children; what one of them does is nobody else's. */
+/* Children and grandchildren; a change in one affects no other. */
 static void test_random_forks(void **state)
 {
 	struct fork forks[6] = {0};

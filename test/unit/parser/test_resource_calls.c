@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What calls and system calls do to resources that are no memory. */
+/* Effects of calls and system calls on resources other than memory. */
 #include "test/support/heap_feed.h"
 
 #include "common/schema/syscall_schema.h"
@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* The functions of a made-up library, each at an address of its own. */
+/* The functions of a simulated library, each with its own address. */
 struct library {
 	struct feed feed;
 	struct resource_schemas schemas;
@@ -53,7 +53,7 @@ static uint64_t address_of(const struct resource_call *call)
 {
 	uint64_t address = 0x7f8000000000;
 
-	/* More than what is_near takes for one object apart. */
+	/* Farther apart than one object file is. */
 	for (const char *c = call->function; *c; c++)
 		address += (uint64_t)(unsigned char)*c << 20;
 	return address;
@@ -202,7 +202,7 @@ static void a_function_passes_on_what_another_gives(void **state)
 	enter(library, outer, 0, 0);
 	open_file(library, 0x1000);
 	leave(library, outer, 0x1000, 0);
-	/* One that gives something of its own, and something of fopen()'s. */
+	/* A function that gives its own handle, and one of fopen()'s. */
 	enter(library, outer, 0, 0);
 	open_file(library, 0x2000);
 	leave(library, outer, 0x3000, 0);
@@ -251,7 +251,7 @@ static void half_calls_are_counted(void **state)
 	const struct resource_call *init = call_of(library, "slot__give_ret__init",
 						   RESOURCE_IN_ARGUMENT, RESOURCE_FAILS_UNEQUAL);
 
-	/* What was initialised is known from the entry only. */
+	/* Only the entry tells what was initialised. */
 	leave(library, init, 0, 0);
 	for (int i = 0; i < 1000; i++)
 		enter(library, init, 0x1000 + (uint64_t)i, 0);
@@ -336,7 +336,7 @@ static void a_forked_child_has_copies(void **state)
 	held(library, 2);
 }
 
-/* --- Descriptors --- */
+/* Descriptors */
 
 static void syscall_end(struct library *library, const char *event_name, uint64_t a, uint64_t b,
 			uint64_t ret)
@@ -368,7 +368,7 @@ static void system_calls_open_and_close(void **state)
 	syscall_end(library, "sys_exit_close", 0, 0, 0);
 	syscall_end(library, "sys_enter_close", 17, 0, 0);
 	syscall_end(library, "sys_exit_close", 0, 0, (uint64_t)-EBADF);
-	/* dup2(3, 3) does nothing, dup2(3, 4) opens 4, and the second time closes it before. */
+	/* dup2(3, 3) does nothing; dup2(3, 4) opens 4, and the second time closes it before. */
 	syscall_end(library, "sys_enter_dup2", 3, 3, 0);
 	syscall_end(library, "sys_exit_dup2", 0, 0, 3);
 	for (int i = 0; i < 2; i++) {
@@ -397,14 +397,13 @@ static void a_vfork_child_closes_copies(void **state)
 	feed_as(&library->feed, 200, 200);
 	syscall_end(library, "sys_enter_close", 3, 0, 0);
 	syscall_end(library, "sys_exit_openat", 0, 0, 4);
-	/* Its own from here on. */
+	/* From here on it has its own descriptors. */
 	feed_comm(&library->feed, 200, 200, true, "other");
 	syscall_end(library, "sys_exit_openat", 0, 0, 5);
 	assert_int_equal(held(library, 2)[0].address, 3);
 }
 
-/* Any events in any order, as a hostile file may have them: nothing breaks, and the sum is right.
- */
+/* Any events in any order, as in a hostile file: nothing breaks, and the sums are right. */
 static void any_order_is_survived(void **state)
 {
 	static const char *const names[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What each allocation stack did: the counts, the periods, and the lifetimes' sketch. */
+/* Counts of allocation stacks: totals, periods, and the sketch of lifetimes. */
 #include "test/support/heap_feed.h"
 
 #include <math.h>
@@ -61,13 +61,13 @@ static void one_allocation_needs_no_history(void **state)
 {
 	enter(100, 1000);
 	assert_null(site_stats_find(stats, STACK)->history);
-	/* But its time is not forgotten. */
+	/* Its time is not forgotten. */
 	enter(100, 1000 + (UINT64_C(3) << 20));
 	assert_int_equal(site_stats_find(stats, STACK)->history->periods[0].allocated, 1);
 	assert_int_equal(site_stats_find(stats, STACK)->history->periods[3].allocated, 1);
 }
 
-/* What is held at the end of period @i. */
+/* The blocks held at the end of period @i. */
 static int64_t held_at(size_t i)
 {
 	const struct site_history *history = site_stats_find(stats, STACK)->history;
@@ -91,7 +91,7 @@ static void bytes_are_known_by_period(void **state)
 	assert_int_equal(held_at(1), 150);
 	assert_int_equal(held_at(2), 180);
 	assert_int_equal(held_at(3), 80);
-	/* It was never there, and that one not freed. */
+	/* Undoes the one's allocation and the other's free. */
 	site_stats_withdraw(stats, &block);
 	site_stats_unleave(stats, &(struct site_block){STACK, 100, 1}, 3 * ms + 1);
 	assert_int_equal(held_at(2), 150);
@@ -99,7 +99,7 @@ static void bytes_are_known_by_period(void **state)
 	assert_int_equal(site_stats_vanish(stats, &(struct site_block){STACK, 50, ms + 1}, 9 * ms),
 			 0);
 	assert_int_equal(held_at(9), 100);
-	/* Periods of twice the length. */
+	/* Periods have doubled. */
 	enter(7, 100 * ms);
 	assert_int_equal(held_at(0), 150);
 	assert_int_equal(held_at(4), 100);
@@ -201,7 +201,7 @@ static void what_exec_takes_is_not_held(void **state)
 	feed_deinit(&feed);
 }
 
-/* Freed before the thread allocates anything else, by whomever, whatever others do meanwhile. */
+/* Blocks freed before their thread allocates again, by any thread, whatever others do meanwhile. */
 static void temporaries_are_counted(void **state)
 {
 	struct feed feed;

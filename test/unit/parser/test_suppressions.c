@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Suppressions as LeakSanitizer reads and matches them. */
+/* Suppressions are read and matched as by LeakSanitizer. */
 #include "parser/verdicts/suppressions.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How often are the verdicts right? Of made-up programs of which it is known what leaks, the ten
- * stacks listed first must be leaks, and the leaks among them. VERDICTS_SEEDS=N tries more
- * programs, VERDICTS_VERBOSE=1 tells of each mistake.
+ * Measures how often verdicts are right. In simulated programs with known leaks, the ten stacks
+ * listed first must be leaks, and the leaks must be among them. VERDICTS_SEEDS=N tries more
+ * programs, VERDICTS_VERBOSE=1 reports each mistake.
  */
 #include "test/support/leak_traces.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Address spaces against an array of pages: mappings that displace others, and processes that fork,
- * whose memory must grow with what they map, not with their number.
+ * Compares address spaces with an array of pages: mappings that displace others, and processes that
+ * fork. Memory must grow with what processes map, not with their number.
  */
 #include "unwind/modules/address_space.h"
 
@@ -137,7 +137,7 @@ static size_t used_bytes(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* As an exploit's author would have it: the most mappings, and children that map one more. */
+/* The worst case for memory: the most mappings, and children that map one more. */
 static void children_share(void **state)
 {
 	static struct module module;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Address spaces and interning, with files that do not exist: places are then offsets in the file.
+/*
+ * Tests address spaces and interning with files that do not exist, so that positions are offsets in
+ * the file.
  */
 #include "unwind/stacks/stack_store.h"
 #include "unwind/stacks/stack_table.h"
@@ -60,7 +62,7 @@ static struct stack_frame frame_at(struct stack_store *store, uint32_t id, size_
 	return frame;
 }
 
-/* Where @address of @pid lies: "path" and offset, or NULL. */
+/* The position of @address of @pid: "path" and offset, or NULL. */
 static void assert_place(struct stack_store *store, pid_t pid, uint64_t address, const char *path,
 			 uint64_t offset)
 {
@@ -109,7 +111,9 @@ static void same_place_same_id(void **state)
 	uint32_t id = add(store, 1, in_one, 2);
 	assert_int_equal(add(store, 2, in_two, 2), id);
 
-	/* An unrelated mapping changes nothing; the same addresses mean something else elsewhere.
+	/*
+	 * An unrelated mapping changes nothing. In another process the same addresses have another
+	 * meaning.
 	 */
 	map(store, 1, 0x50000, PAGE, 0, LIB_B);
 	assert_int_equal(add(store, 1, in_one, 2), id);
@@ -142,7 +146,7 @@ static void newer_mappings_displace_older(void **state)
 	assert_place(store, 1, 0x4000, LIB_B, 0x1000);
 }
 
-/* Random mappings in 64 pages, against an array of the pages. */
+/* Compares random mappings in 64 pages with an array of the pages. */
 static void mappings_match_a_page_table(void **state)
 {
 	static const char *const paths[] = {LIB_A, LIB_B, PROGRAM, "[heap]"};
@@ -185,7 +189,7 @@ static void return_addresses_belong_to_their_call(void **state)
 	assert_int_equal(frame_at(store, id, 2).module_offset, 0x1000);
 	assert_int_equal(frame_at(store, id, 2).address, 0x3000);
 
-	/* A return probe's trampoline, which stands where a return address was. */
+	/* A return probe's trampoline in the place of a return address. */
 	uint64_t trampoline[] = {0x1234, 0x7fffffffe000};
 	map(store, 1, 0x7fffffffe000, PAGE, 0, "[uprobes]");
 	id = add(store, 1, trampoline, 2);
@@ -201,7 +205,7 @@ static void processes_copy_and_forget(void **state)
 	assert_int_equal(stack_store_fork(store, 11, 10), 0);
 	assert_place(store, 11, 0x1234, LIB_A, 0x234);
 
-	/* Each changes for itself. */
+	/* Each process changes only its own mappings. */
 	map(store, 10, 0x1000, PAGE, 0, LIB_B);
 	assert_place(store, 10, 0x1234, LIB_B, 0x234);
 	assert_place(store, 11, 0x1234, LIB_A, 0x234);
@@ -212,7 +216,7 @@ static void processes_copy_and_forget(void **state)
 	assert_place(store, 11, 0x1234, NULL, 0);
 	assert_place(store, 10, 0x1234, LIB_B, 0x234);
 
-	/* A new thread; a child of nobody known, whose pid was another's. */
+	/* A new thread; a child of an unknown process, whose pid another process had. */
 	assert_int_equal(stack_store_fork(store, 10, 10), 0);
 	assert_place(store, 10, 0x1234, LIB_B, 0x234);
 	assert_int_equal(stack_store_fork(store, 10, 99), 0);
@@ -321,7 +325,7 @@ static void frames_print_for_people_and_awk(void **state)
 	assert_printed(&frame, "\\x1b[2Jx\\x0a+0x1234  (/tmp/\\x1b[2Jx\\x0a)");
 }
 
-/* More chains than the cache holds: it starts anew, and never answers wrongly. */
+/* More chains than the cache holds: it is emptied, and its answers stay right. */
 static void the_cache_is_bounded(void **state)
 {
 	static uint64_t addresses[STACK_MAX_FRAMES];

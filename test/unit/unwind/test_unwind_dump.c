@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwinds dumps of this program's own stack and compares with what it knows of itself: the
- * functions it went through, and backtrace(3).
+ * Unwinds dumps of this program's own stack, and compares the result with the functions that it
+ * called and with backtrace(3).
  */
 #include "unwind/stacks/stack_store.h"
 
@@ -26,13 +26,14 @@
 #define MAX_DUMP_BYTES (64u << 10)
 #define NO_TAIL_CALL() __asm__ volatile("")
 #if __has_attribute(noipa)
-#define NOT_CLONED __attribute__((noipa)) /* else GCC names a changed copy "level_1.isra.0" */
+/* Otherwise GCC names a changed copy "level_1.isra.0". */
+#define NOT_CLONED __attribute__((noipa))
 #else
 #define NOT_CLONED __attribute__((noinline))
 #endif
 #define NOT_SANITIZED __attribute__((noinline, no_sanitize("address", "undefined")))
 
-/* A stack as perf would have sampled it, and what backtrace(3) says of it. */
+/* A stack as perf would sample it, and backtrace(3)'s result. */
 struct captured {
 	uint64_t regs[33];
 	uint64_t regs_mask;
@@ -58,10 +59,10 @@ static uint64_t stack_end(void)
 	return (uint64_t)start + size;
 }
 
-/* Reads whole frames, which the sanitizer would not have it do. */
+/* Reads whole frames, which the sanitizer would report. */
 NOT_SANITIZED static void copy_stack(uint64_t sp, uint64_t end)
 {
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address out of a register */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address from a register */
 	const volatile uint64_t *from = (const uint64_t *)sp;
 	size_t nr = (end - sp) / sizeof(*from);
 
@@ -75,7 +76,7 @@ NOT_SANITIZED static void copy_stack(uint64_t sp, uint64_t end)
 #if defined(__x86_64__)
 static void set_registers(const ucontext_t *context)
 {
-	/* In the order of the kernel's asm/perf_regs.h, flags and segments left out. */
+	/* In the order of the kernel's asm/perf_regs.h, without flags and segments. */
 	static const int order[] = {REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI,
 				    REG_RBP, REG_RSP, REG_RIP, REG_R8,	REG_R9,	 REG_R10,
 				    REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
@@ -218,8 +219,8 @@ static void assert_levels(struct stack_store *store, uint32_t id, size_t first)
 }
 
 /*
- * All but the innermost frame, where backtrace() was called from another instruction. Under a
- * sanitizer backtrace() begins in that one's wrapper, a frame earlier.
+ * Compares all frames but the innermost, where another instruction called backtrace(). Under a
+ * sanitizer backtrace() starts in the sanitizer's wrapper, a frame earlier.
  */
 static void assert_as_backtrace(struct stack_store *store, uint32_t id)
 {
@@ -273,8 +274,8 @@ static void on_signal(int signal)
 }
 
 /*
- * A signal's frame is an interrupted instruction, no return address: here the first of a function
- * of its own, so that the one before it would be named otherwise.
+ * A signal's frame is an interrupted instruction, not a return address: here the first one of a
+ * function, so that the byte before it would have another name.
  */
 NOT_CLONED static int trap(void)
 {
@@ -320,7 +321,7 @@ static void same_stack_same_id(void **state)
 	struct stack_store *store = *state;
 	uint32_t first = STACK_NONE, again = STACK_NONE, other;
 
-	/* volatile: an unrolled loop would make its calls from two places. */
+	/* volatile: an unrolled loop would call from two places */
 	for (volatile int i = 0; i < 2; i++) {
 		again = first;
 		level_12(capture);
@@ -331,7 +332,7 @@ static void same_stack_same_id(void **state)
 	other = add_dump(store);
 	assert_int_not_equal(first, other);
 
-	/* As a callchain it is the same stack too. */
+	/* As a callchain it is the same stack. */
 	uint64_t addresses[64];
 	size_t nr = stack_store_nr_frames(store, first);
 	for (size_t i = 0; i < nr; i++)
@@ -359,7 +360,7 @@ static void short_dumps_count_as_failures(void **state)
 		bool is_marked = frame_at(store, id, nr - 1).address == STACK_TRUNCATED;
 
 		nr -= is_marked;
-		/* The more bytes the more frames, and those there are, are true. */
+		/* More bytes give more frames, and all of them are right. */
 		assert_true(nr >= last_nr && nr <= whole_nr);
 		for (size_t i = 0; i < nr; i++)
 			assert_int_equal(frame_at(store, id, i).address,
@@ -407,7 +408,7 @@ static void unwinds_to_addresses(void **state)
 }
 
 #if defined(__x86_64__)
-/* Return probes of level_3 and level_7 have put a trampoline in the place of return addresses. */
+/* Trampolines of return probes replace the return addresses of level_3 and level_7. */
 static void knows_pending_returns(void **state)
 {
 	static const uint64_t trampoline = 0x7fffffffe000;
@@ -433,7 +434,7 @@ static void knows_pending_returns(void **state)
 	}
 	assert_int_equal(nr_pending, 2);
 	assert_int_equal(stack_store_unwind_dump(store, getpid(), &dump, &addresses, &nr, &end), 0);
-	/* With frame pointers it goes on, but level_4's address is lost. */
+	/* With frame pointers it continues, but level_4's address is lost. */
 	assert_true(nr >= 5);
 	assert_int_equal(addresses[4], trampoline);
 
@@ -450,7 +451,7 @@ static void knows_pending_returns(void **state)
 	}
 }
 
-/* Its CFA is rsp + 16 + 0, which a compiler would not say so. */
+/* Its CFA is rsp + 16 + 0, in a form that compilers do not use. */
 int call_strangely(int (*f)(void));
 __asm__("	.globl call_strangely\n"
 	"	.type call_strangely, @function\n"
@@ -486,7 +487,7 @@ static void leaves_strange_code_to_libdwfl(void **state)
 	assert_levels(store, id, 3);
 }
 
-/* Code made at run time: a frame pointer is all there is to go by. */
+/* Generated code has nothing but a frame pointer. */
 static int (*generated_code)(int (*f)(void));
 
 static int call_generated_code(void)

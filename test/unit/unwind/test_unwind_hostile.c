@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files, registers and names that nobody made in good faith. Run under the sanitizers, too. */
+/* Hostile files, registers and names. Run it under the sanitizers, too. */
 #include "unwind/names/demangler.h"
 #include "unwind/frames/dump_registers.h"
 #include "unwind/stacks/stack_store.h"
@@ -27,7 +27,7 @@
 
 static char *dir;
 
-/* A generator of its own: the same run each time. */
+/* A generator of its own, so that each run is the same. */
 static uint64_t next_random(void)
 {
 	static uint64_t state = 42;
@@ -75,8 +75,8 @@ static Elf64_Phdr code_segment(const uint8_t *content)
 }
 
 /*
- * Maps the file, interns random addresses of it and random dumps in it, and names all of that.
- * Returns the number of frames that got a name.
+ * Maps the file, interns random addresses of it and random dumps in it, and names them all. Returns
+ * the number of frames that got a name.
  */
 static size_t exercise(const char *path, const Elf64_Phdr *code)
 {
@@ -145,8 +145,9 @@ static void damaged_elf_files(void **state)
 		size_t mutant_size = i % 4 ? size : next_random() % size;
 
 		memcpy(mutant, original, size);
-		/* A few bytes anywhere, and where it hurts: the headers of file, segments,
-		 * sections. */
+		/*
+		 * Changes a few bytes anywhere, and in the headers of file, segments and sections.
+		 */
 		for (int j = 0; j < 1 + i % 8; j++) {
 			mutant[next_random() % size] = (uint8_t)next_random();
 			if (i % 3 == 0)
@@ -158,7 +159,7 @@ static void damaged_elf_files(void **state)
 		write_file(path, mutant, mutant_size);
 		nr_readable += exercise(path, &code) > 0;
 	}
-	/* Else nothing was tested but the rejection of files. */
+	/* Otherwise only the rejection of files was tested. */
 	assert_in_range(nr_readable, NR_MUTANTS / 3, NR_MUTANTS);
 	assert_true(exercise("/proc/self/exe", &code) > 0);
 }
@@ -177,7 +178,7 @@ static Elf64_Shdr section(const uint8_t *content, const char *name)
 	return (Elf64_Shdr){0};
 }
 
-/* Call frame information that says anything: offsets, registers, expressions, ranges. */
+/* Random call frame information: offsets, registers, expressions, ranges. */
 static void damaged_call_frames(void **state)
 {
 	static const char *const names[] = {".eh_frame", ".eh_frame", ".eh_frame_hdr"};
@@ -275,7 +276,7 @@ static void any_dump(void **state)
 	stack_store_destroy(store);
 }
 
-/* A dump that says it has more frames than there can be. */
+/* A dump with more frames than there can be. */
 static void endless_stacks(void **state)
 {
 	static uint64_t bytes[8192];
@@ -365,7 +366,7 @@ static void names_demangle(void **state)
 	assert_demangled("_ZN", NULL);
 }
 
-/* Each step doubles the name: 2^40 letters, if nobody stops it. */
+/* Each step doubles the name, to 2^40 letters without a limit. */
 static void name_bombs_fizzle(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -376,7 +377,7 @@ static void name_bombs_fizzle(void **state)
 	assert_non_null(small);
 	assert_string_equal(small, "f<pair<int, int>, pair<pair<int, int>, pair<int, int> > >");
 	alarm(100);
-	/* As above, and on: each pair is one of two of the pairs before. */
+	/* As above, and further: each pair is one of two of the pairs before. */
 	for (int i = 1; i < 34; i++)
 		end += snprintf(end, (size_t)(bomb + sizeof(bomb) - end), "S0_IS%c_S%c_E",
 				digits[i], digits[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names addresses all over optimised C++ programs, in which nearly everything is inlined, and
- * compares functions, inlined functions and lines with what llvm-symbolizer says.
+ * Names addresses throughout optimised C++ programs, in which nearly everything is inlined, and
+ * compares functions, inlined functions and lines with llvm-symbolizer's.
  */
 #include "unwind/names/demangler.h"
 #include "unwind/stacks/stack_store.h"
@@ -63,7 +63,7 @@ static void run(const char *command)
 	assert_int_equal(status, 0);
 }
 
-/* Runs a shell command in the scratch directory and gives the first line of its output. */
+/* Runs a shell command in the scratch directory. Returns the first line of its output. */
 static void ask(const char *command, char *ret, size_t size)
 {
 	FILE *out = popen(command, "re");
@@ -73,14 +73,14 @@ static void ask(const char *command, char *ret, size_t size)
 	assert_int_equal(pclose(out), 0);
 }
 
-/* True if a name is what the judge, who gives the linker's name or the source's, calls it. */
+/* True if a name equals llvm-symbolizer's, which is the linkage name or the source's. */
 static bool is_same_name(const char *ours, const char *theirs)
 {
 	_cleanup_free_ char *demangled = demangle(theirs);
 
 	if (!ours || demangled)
 		return ours && strcmp(ours, demangled) == 0;
-	/* A name that only the source has: the judge leaves namespaces and classes away. */
+	/* For a name that only the source has, llvm-symbolizer omits namespaces and classes. */
 	size_t len = strlen(ours), their_len = strlen(theirs);
 	return len >= their_len && strcmp(ours + len - their_len, theirs) == 0 &&
 	       (len == their_len || ours[len - their_len - 1] == ':');
@@ -124,12 +124,12 @@ static void show(const struct stack_frame *frames, size_t nr)
 	}
 }
 
-/* Compares one frame with two lines of the judge's. */
+/* Compares one frame with two lines of llvm-symbolizer's. */
 static bool is_same(const struct stack_frame *frame, char *function, char *line)
 {
 	chomp(function);
 	chomp(line);
-	/* Of padding between functions the judge may tell a line, which is a neighbour's. */
+	/* For padding between functions llvm-symbolizer may give a neighbour's line. */
 	bool same = strcmp(function, "??") == 0
 			    ? !frame->function && !frame->file
 			    : is_same_name(frame->function, function) && is_same_line(frame, line);
@@ -139,7 +139,7 @@ static bool is_same(const struct stack_frame *frame, char *function, char *line)
 	return same;
 }
 
-/* Compares at one address, whose lines in @in end with the next address's, in @next. */
+/* Compares the frames of one address. Its lines in @in end with the next address's, in @next. */
 static void compare(struct stack_store *store, uint64_t vaddr, FILE *in, char next[MAX_TEXT],
 		    struct comparison *comparison)
 {
@@ -174,7 +174,7 @@ static void compare(struct stack_store *store, uint64_t vaddr, FILE *in, char ne
 		comparison->nr_deepest = nr;
 }
 
-/* All addresses of .text of a program that @compiler has built. */
+/* All addresses in .text of a program built by @compiler. */
 static void compare_with_judge(const char *compiler, struct comparison *ret)
 {
 	unsigned long start, size, offset;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Names the stacks of a program built in each way that matters (PIE and not, static, stripped, with
- * its debug file apart, ...), and checks that a file other than the recorded one names nothing.
+ * a separate debug file, ...), and checks that another file than the recorded one names nothing.
  */
 #include "unwind/modules/address_space.h"
 #include "unwind/modules/module.h"
@@ -77,7 +77,7 @@ static const struct {
 static const uint8_t build_id[BUILD_ID_MAX] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
 					       11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
 
-/* What a run of the program printed. */
+/* The output of a run of the program. */
 struct run {
 	char path[256];
 	uint64_t start[64], end[64], file_offset[64]; /* the executable mappings of its file */
@@ -93,7 +93,7 @@ static void build(const char *name, const char *flag1, const char *flag2, const 
 	    "-fno-optimize-sibling-calls", BUILD_ID_FLAG, "program.c");
 }
 
-/* Runs the program and takes in what it prints. */
+/* Runs the program and parses its output. */
 static void run_program(const char *name, struct run *run)
 {
 	_cleanup_fclose_ FILE *output = NULL;
@@ -200,7 +200,7 @@ static void check(const struct run *run, pid_t pid, const char *path, const char
 	}
 }
 
-/* One build, run and named. */
+/* Builds, runs and names. */
 static void check_build(const char *flag1, const char *flag2, enum expected expected)
 {
 	struct run run;
@@ -237,14 +237,14 @@ static void without_debug_information(void **state)
 	check_build("-O1", "-g0", NAMES);
 }
 
-/* Only what is exported has a name: what lies between is not the neighbour's. */
+/* Only exported functions have names. What lies between them does not belong to a neighbour. */
 static void stripped(void **state)
 {
 	check_build("-s", "-O1", NO_NAMES);
 	check_build("-s", "-rdynamic", EXPORTED_NAMES);
 }
 
-/* The ELF address shown for want of a name is the one that addr2line takes. */
+/* The ELF address that is shown without a name is the one that addr2line takes. */
 static void offsets_are_elf_addresses(void **state)
 {
 	struct stack_frame named, unnamed;
@@ -278,7 +278,7 @@ static void debug_file_apart(void **state)
 	run_program("apart", &run);
 	check(&run, 1, run.path, NULL, NULL, NAMES_AND_LINES);
 
-	/* Names that were expected, and nobody asks for. */
+	/* Names that were expected but are not needed. */
 	const struct stack_store_options options = {.expect_names = true};
 	struct stack_store *store;
 
@@ -287,7 +287,7 @@ static void debug_file_apart(void **state)
 	assert_int_equal(stack_store_begin_naming(store), 0);
 	stack_store_destroy(store);
 
-	/* The servers it is not to ask; the variable stays as it was. */
+	/* It must not ask servers, and must not change the variable. */
 	setenv("DEBUGINFOD_URLS", "http://192.0.2.1/", 1);
 	check(&run, 1, run.path, NULL, NULL, NAMES_AND_LINES);
 	assert_int_equal(rename(in_dir("apart.debug"), in_dir("gone")), 0);
@@ -302,7 +302,7 @@ static void debug_file_apart(void **state)
 	check(&run, 1, run.path, in_dir("symfs"), build_id, NAMES_AND_LINES);
 }
 
-/* Files that are opened ahead, one that is not wanted among them, and one that comes too late. */
+/* Files that are opened ahead, with one that is not needed, and one that comes too late. */
 static void several_files_expected(void **state)
 {
 	const struct stack_store_options options = {.expect_names = true};
@@ -336,7 +336,7 @@ static void other_build_ids_name_nothing(void **state)
 	run_program("variant", &run);
 	check(&run, 1, run.path, NULL, other, NO_NAMES);
 
-	/* The recording's header may tell it before or after. */
+	/* The recording's header may give the build-id before or after the mapping. */
 	assert_int_equal(stack_store_create(NULL, &store), 0);
 	assert_int_equal(stack_store_set_build_id(store, run.path, other, sizeof(other)), 0);
 	assert_frames(store, feed(store, &run, 1, run.path, NULL), run.path, NO_NAMES);
@@ -348,7 +348,7 @@ static void other_build_ids_name_nothing(void **state)
 	assert_frames(store, id, run.path, NO_NAMES);
 	stack_store_destroy(store);
 
-	/* A file without a build-id is not the one that had one. */
+	/* A file without a build-id is not a recorded file that has one. */
 	RUN("objcopy", "--remove-section=.note.gnu.build-id", "variant", "anonymous");
 	check(&run, 1, in_dir("anonymous"), NULL, build_id, NO_NAMES);
 	check(&run, 1, in_dir("anonymous"), NULL, NULL, NAMES_AND_LINES);
@@ -376,13 +376,13 @@ static void symfs_comes_first(void **state)
 	RUN("cp", "variant", "root/app/program");
 	check(&run, 1, "/app/program", in_dir("root"), NULL, NAMES_AND_LINES);
 	check(&run, 1, "/app/program", NULL, NULL, NO_NAMES);
-	/* Neither ".." nor a link leads out of it. */
+	/* Neither ".." nor a link leads outside. */
 	check(&run, 1, "/../variant", in_dir("root"), NULL, NO_NAMES);
 	RUN("ln", "-s", "../../variant", "root/app/link");
 	check(&run, 1, "/app/link", in_dir("root"), NULL, NO_NAMES);
 	RUN("ln", "-s", "/app/program", "root/inside");
 	check(&run, 1, "/inside", in_dir("root"), NULL, NAMES_AND_LINES);
-	/* Not there: then where it was. */
+	/* If it is not there, its own path counts. */
 	check(&run, 1, run.path, in_dir("root"), NULL, NAMES_AND_LINES);
 }
 
@@ -420,7 +420,7 @@ static void found_in_the_process_root(void **state)
 	if (!pid)
 		skip();
 	check(&run, pid, "/variant", NULL, build_id, NAMES_AND_LINES);
-	/* Without a build-id the process may be any that has got this pid since. */
+	/* Without a build-id it may be any process that got this pid since. */
 	check(&run, pid, "/variant", NULL, NULL, NO_NAMES);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -448,7 +448,7 @@ static void a_replaced_file_is_not_read(void **state)
 	module_table_deinit(&table);
 }
 
-/* What is mapped is found, though another file is at its path, or none. */
+/* The mapped file is found, even if another file, or none, has its path. */
 static void a_replaced_file_is_found_while_mapped(void **state)
 {
 	struct stack_mapping mapping = {

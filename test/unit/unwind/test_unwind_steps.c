@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Steps a child through code of many kinds, instruction by instruction, and unwinds at each: the
- * rules must find what libdwfl finds, and always the way back to the function that was stepped
- * into. So every prologue, epilogue, PLT entry and signal frame that is passed is tested at its
- * every instruction.
+ * Steps a child through code of many kinds, instruction by instruction, and unwinds at each. The
+ * rules must find what libdwfl finds, and always lead back to the function that was stepped into.
+ * So each prologue, epilogue, PLT entry and signal frame on the way is tested at each instruction.
  */
 #include "unwind/frames/dump_unwinder.h"
 
@@ -29,7 +28,7 @@
 #if !defined(__x86_64__)
 int main(void)
 {
-	return 77; /* other machines' stacks are libdwfl's to unwind */
+	return 77; /* libdwfl unwinds other machines' stacks */
 }
 #else
 
@@ -50,7 +49,7 @@ static NOT_INLINED int compare_longs(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The library calls the program back. */
+/* A library function that calls the program back. */
 static NOT_INLINED void sort(void)
 {
 	long numbers[8] = {5, 2, 9, 1, 7, 3, 8, 0};
@@ -69,7 +68,7 @@ static NOT_INLINED void call_through_plt(void)
 	free(malloc(100));
 }
 
-/* A frame of a size that is not known beforehand, and one that is aligned anew. */
+/* A frame of variable size, and a realigned one. */
 static NOT_INLINED void use_odd_frames(long size)
 {
 	char *block = __builtin_alloca((size_t)size);
@@ -179,7 +178,7 @@ static void take_dump(struct stepper *stepper)
 				     regs.r11, regs.r12, regs.r13, regs.r14, regs.r15};
 	memcpy(stepper->regs, in_order, sizeof(in_order));
 
-	/* As much as there is: the stack may end before. */
+	/* Reads as much as there is: the stack may end before. */
 	size_t size = 0;
 	while (size < MAX_DUMP_BYTES) {
 		uint64_t address = regs.rsp + size, rest = 4096 - address % 4096;
@@ -229,8 +228,8 @@ static void unwind(struct stepper *stepper)
 						  &stepper->expected),
 			 0);
 	/*
-	 * In an epilogue libdwfl takes registers that were popped for lost, and may then call the
-	 * stack complete where it can't go on.
+	 * In an epilogue libdwfl takes popped registers for lost, and may then call a stack
+	 * complete that goes on.
 	 */
 	assert_true(expected->nr <= stack->nr);
 	assert_memory_equal(stack->addresses, expected->addresses,
@@ -270,7 +269,10 @@ static void all_instructions_unwind(void **state)
 
 	map_child(stepper);
 	unwind(stepper);
-	/* From be_stepped()'s caller on. raise() has called more or less before. */
+	/*
+	 * Compares from be_stepped()'s caller on; raise() has called more or fewer functions
+	 * before.
+	 */
 	for (size_t i = 0; i < stepper->stack.nr; i++)
 		if (stepper->stack.addresses[i] > (uint64_t)be_stepped &&
 		    stepper->stack.addresses[i] < (uint64_t)be_stepped + 200)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which symbol names an address. */
+/* Tests which symbol names an address. */
 #include "unwind/names/symbol_table.h"
 
 #include "common/scope.h"
@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-/* A function is named where it holds the address, and nowhere else. */
+/* A function names only addresses that it holds. */
 static void symbols_hold_their_addresses(void **state)
 {
 	struct symbol symbols[] = {
@@ -53,7 +53,7 @@ static void symbols_hold_their_addresses(void **state)
 	}
 }
 
-/* Functions with and without a size, and what lies between them. Each is 16 bytes apart. */
+/* Functions with and without a size, and gaps between them, 16 bytes apart. */
 static const char assembler[] =
 	".text\n.p2align 12\n"
 	".globl sized\n.type sized, @function\nsized: .skip 8, 0x90\n.size sized, 8\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Walks found again: exactly where all that decided them is as it was. */
+/* A cached walk is found only if everything that decided it is unchanged. */
 #include "unwind/frames/walk_cache.h"
 
 #include <setjmp.h>
@@ -15,8 +15,7 @@
 #define PC	   0x401000
 #define RBP	   6
 
-/* A stack of three frames: by the stack pointer, by a register, and by a register that was saved.
- */
+/* A stack of three frames, by the stack pointer, by a register, and by a saved register. */
 struct fixture {
 	struct walk_cache cache;
 	struct dump_registers registers;
@@ -104,7 +103,7 @@ static void is_found_wherever_the_stack_is(void **state)
 	}
 }
 
-/* Each word in turn: only those that decide may matter. */
+/* Changes each word in turn: only words that the walk depends on may matter. */
 static void what_decides_is_checked(void **state)
 {
 	struct fixture *fixture = *state;
@@ -135,7 +134,7 @@ static void each_state_of_an_address_space_is_its_own(void **state)
 	assert_true(find(fixture));
 }
 
-/* What is left of the dump, in a block of its very size, so that reading past it is seen. */
+/* The rest of the dump, in a block of exactly its size, so that reading past it is detected. */
 static bool find_in(struct fixture *fixture, size_t nr_bytes)
 {
 	uint8_t *bytes = malloc(nr_bytes ? nr_bytes : 1);
@@ -150,7 +149,7 @@ static bool find_in(struct fixture *fixture, size_t nr_bytes)
 	return found;
 }
 
-/* The dump ends before one of the return addresses: the walk is known as far as it goes. */
+/* The dump ends before one of the return addresses: the walk is known up to there. */
 static void walks_end_where_the_dump_does(void **state)
 {
 	struct fixture *fixture = *state;
@@ -173,8 +172,7 @@ static void walks_end_where_the_dump_does(void **state)
 	}
 }
 
-/* A register that was saved above what the dump holds is not known: that is for the rules to say.
- */
+/* A register saved above the dump's end is not known: the rules must decide. */
 static void what_is_not_in_the_dump_is_not_read(void **state)
 {
 	struct fixture *fixture = *state;
@@ -190,7 +188,7 @@ static void what_is_not_in_the_dump_is_not_read(void **state)
 		assert_int_equal(find_in(fixture, nr_bytes), nr_bytes < 56 || nr_bytes >= 72);
 }
 
-/* The same addresses, but a frame in between has another size. */
+/* The same addresses, but a frame between them has another size. */
 static void variants_are_told_apart(void **state)
 {
 	struct fixture *fixture = *state;
@@ -220,7 +218,7 @@ static void variants_are_told_apart(void **state)
 	}
 }
 
-/* More walks than there is room for: what is found is right, and what is used again is found. */
+/* More walks than fit: found walks are right, and repeated ones are found. */
 static void a_full_cache_forgets_but_does_not_err(void **state)
 {
 	struct fixture *fixture = *state;
@@ -254,7 +252,7 @@ static void a_full_cache_forgets_but_does_not_err(void **state)
 	assert_in_range(nr_found, 80000, 199999);
 }
 
-/* Walks that never come again: they are not looked for all the time, but later again. */
+/* Walks that never repeat: the cache stops looking for a while, and starts again later. */
 static void what_is_of_no_use_is_left_for_a_while(void **state)
 {
 	struct fixture *fixture = *state;
