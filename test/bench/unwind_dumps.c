@@ -332,7 +332,7 @@ static void report(const struct bench *bench)
 		" by libdwfl; %zu places, %u rules, %.1f MB of tables\n",
 		bench->nr_samples, (double)bench->nr_frames / stacks, stats->dumps,
 		stats->truncated, stats->lost, stats->by_dwfl,
-		bench->unwinder.rules.rules.nr_places, cfi_rules_nr(&bench->unwinder.rules.rules),
+		bench->unwinder.rules.rules.nr_entries, cfi_rules_nr(&bench->unwinder.rules.rules),
 		(double)cfi_rules_bytes(&bench->unwinder.rules.rules) / 1e6);
 	if (bench->mode == TIME)
 		fprintf(stderr, "%.0f stacks/s, %.1f ns a frame; %.0f stacks/s of 15 frames\n",

@@ -16,7 +16,7 @@
 #define MIN_PLACES    1024
 
 /* An instruction and its rule. */
-struct cfi_place {
+struct cfi_entry {
 	uint64_t file_offset;
 	uint32_t module_id; /* MODULE_NONE: free */
 	const struct cfi_rule *rule;
@@ -67,9 +67,9 @@ static void forget(struct cfi_rules *rules)
 		HASH_DELETE(hh, rules->known, known);
 		free(known);
 	}
-	free(rules->places);
-	rules->places = NULL;
-	rules->nr_places = rules->capacity = 0;
+	free(rules->entries);
+	rules->entries = NULL;
+	rules->nr_entries = rules->capacity = 0;
 	rules->epoch++;
 }
 
@@ -219,17 +219,17 @@ static const struct cfi_rule *intern(struct cfi_rules *rules, const struct cfi_r
 }
 
 /* Returns the slot of the instruction, or the free slot where it belongs. */
-static struct cfi_place *find_slot(const struct cfi_rules *rules, struct cfi_place *places,
+static struct cfi_entry *find_slot(const struct cfi_rules *rules, struct cfi_entry *entries,
 				   size_t capacity, uint32_t module_id, uint64_t file_offset)
 {
 	uint64_t hash = hash_mix(file_offset ^ rules->seed, module_id ^ 0xd6e8feb86659fd93);
 
 	for (size_t i = hash;; i++) {
-		struct cfi_place *place = &places[i & (capacity - 1)];
+		struct cfi_entry *entry = &entries[i & (capacity - 1)];
 
-		if (place->module_id == MODULE_NONE ||
-		    (place->module_id == module_id && place->file_offset == file_offset))
-			return place;
+		if (entry->module_id == MODULE_NONE ||
+		    (entry->module_id == module_id && entry->file_offset == file_offset))
+			return entry;
 	}
 }
 
@@ -237,22 +237,22 @@ static struct cfi_place *find_slot(const struct cfi_rules *rules, struct cfi_pla
 static int grow(struct cfi_rules *rules)
 {
 	size_t capacity = rules->capacity ? 2 * rules->capacity : MIN_PLACES;
-	struct cfi_place *places;
+	struct cfi_entry *entries;
 
-	if (rules->nr_places < rules->capacity / 2)
+	if (rules->nr_entries < rules->capacity / 2)
 		return 0;
-	places = calloc(capacity, sizeof(*places));
-	if (!places)
+	entries = calloc(capacity, sizeof(*entries));
+	if (!entries)
 		return -ENOMEM;
 	for (size_t i = 0; i < rules->capacity; i++) {
-		const struct cfi_place *old = &rules->places[i];
+		const struct cfi_entry *old = &rules->entries[i];
 
 		if (old->module_id != MODULE_NONE)
-			*find_slot(rules, places, capacity, old->module_id, old->file_offset) =
+			*find_slot(rules, entries, capacity, old->module_id, old->file_offset) =
 				*old;
 	}
-	free(rules->places);
-	rules->places = places;
+	free(rules->entries);
+	rules->entries = entries;
 	rules->capacity = capacity;
 	return 0;
 }
@@ -260,28 +260,28 @@ static int grow(struct cfi_rules *rules)
 int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file_offset,
 		   const struct cfi_rule **ret)
 {
-	struct cfi_place *place;
+	struct cfi_entry *entry;
 	struct cfi_rule rule;
 	int err;
 
-	if (rules->nr_places >= CFI_MAX_PLACES || HASH_COUNT(rules->known) >= CFI_MAX_RULES)
+	if (rules->nr_entries >= CFI_MAX_ENTRIES || HASH_COUNT(rules->known) >= CFI_MAX_RULES)
 		forget(rules);
 	err = grow(rules);
 	if (err)
 		return err;
-	place = find_slot(rules, rules->places, rules->capacity, module->id, file_offset);
-	if (place->module_id == MODULE_NONE) {
+	entry = find_slot(rules, rules->entries, rules->capacity, module->id, file_offset);
+	if (entry->module_id == MODULE_NONE) {
 		err = read_rule(rules, module, file_offset, &rule);
 		if (err)
 			return err;
-		place->rule = intern(rules, &rule);
-		if (!place->rule)
+		entry->rule = intern(rules, &rule);
+		if (!entry->rule)
 			return -ENOMEM;
-		place->module_id = module->id;
-		place->file_offset = file_offset;
-		rules->nr_places++;
+		entry->module_id = module->id;
+		entry->file_offset = file_offset;
+		rules->nr_entries++;
 	}
-	*ret = place->rule;
+	*ret = entry->rule;
 	return 0;
 }
 
@@ -292,6 +292,6 @@ unsigned cfi_rules_nr(const struct cfi_rules *rules)
 
 size_t cfi_rules_bytes(const struct cfi_rules *rules)
 {
-	return rules->capacity * sizeof(*rules->places) +
+	return rules->capacity * sizeof(*rules->entries) +
 	       cfi_rules_nr(rules) * sizeof(*rules->known);
 }

@@ -20,8 +20,8 @@
 #define CFI_RETURN_ADDRESS 16
 
 /* Limits of the cache. At either one the cache is emptied, and rules are read again when needed. */
-#define CFI_MAX_PLACES (1u << 20)
-#define CFI_MAX_RULES  (1u << 15)
+#define CFI_MAX_ENTRIES (1u << 20)
+#define CFI_MAX_RULES	(1u << 15)
 
 enum cfi_kind {
 	CFI_FRAME,     /* the rest of the rule finds the caller */
@@ -70,7 +70,7 @@ struct cfi_rule {
 	struct cfi_saved saved[CFI_NR_REGISTERS];
 };
 
-struct cfi_place;
+struct cfi_entry;
 struct cfi_known_rule;
 struct module_cfi;
 
@@ -80,8 +80,8 @@ struct cfi_rules {
 	bool own_vdso;		       /* our own vdso is that of the recorded processes */
 	struct module_cfi **by_module; /* [module id - 1] */
 	size_t nr_modules;
-	struct cfi_place *places; /* a hash table, open addressing; its size a power of two */
-	size_t nr_places, capacity;
+	struct cfi_entry *entries; /* a hash table, open addressing; its size a power of two */
+	size_t nr_entries, capacity;
 	uint64_t seed;		      /* of the hash, so that nobody can prepare collisions */
 	struct cfi_known_rule *known; /* by content */
 	uint64_t epoch;		      /* counts how often the cache was emptied */

@@ -204,7 +204,7 @@ static void start_walk(struct walk *walk, const struct dump_registers *registers
 	frame->is_return = false;
 	walk->dump_start = registers->sp;
 	if (dump->bytes && dump->nr_bytes >= sizeof(uint64_t))
-		walk->nr_places = dump->nr_bytes - sizeof(uint64_t) + 1;
+		walk->nr_offsets = dump->nr_bytes - sizeof(uint64_t) + 1;
 	walk->is_plain = walk_cache_is_used(&walk->unwinder->walks);
 }
 

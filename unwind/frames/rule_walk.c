@@ -109,11 +109,11 @@ static inline bool is_restored(const struct walk *walk, const struct cfi_saved *
 /* True if the dump holds all registers that the rule saves at the CFA. */
 static inline bool all_in_dump(const struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
 {
-	uint64_t place = cfa - walk->dump_start;
-	uint64_t first = place + (uint64_t)(int64_t)rule->lowest;
-	uint64_t last = place + (uint64_t)(int64_t)rule->highest;
+	uint64_t offset = cfa - walk->dump_start;
+	uint64_t first = offset + (uint64_t)(int64_t)rule->lowest;
+	uint64_t last = offset + (uint64_t)(int64_t)rule->highest;
 
-	return first <= last && last < walk->nr_places;
+	return first <= last && last < walk->nr_offsets;
 }
 
 /*
@@ -122,11 +122,11 @@ static inline bool all_in_dump(const struct walk *walk, const struct cfi_rule *r
 static inline uint32_t note_all(struct walk *walk, const struct cfi_rule *rule, uint64_t cfa)
 {
 	struct frame *frame = &walk->frame;
-	uint64_t place = cfa - walk->dump_start;
+	uint64_t offset = cfa - walk->dump_start;
 
 	for (unsigned i = 0, nr = rule->nr_at_cfa; i < nr; i++)
 		frame->saved_at[rule->saved[i].number] =
-			place + (uint64_t)(int64_t)rule->saved[i].offset;
+			offset + (uint64_t)(int64_t)rule->saved[i].offset;
 	frame->in_dump |= rule->at_cfa;
 	return rule->at_cfa;
 }
@@ -145,7 +145,7 @@ static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64
 		uint64_t address = cfa + (uint64_t)(int64_t)saved->offset;
 		uint32_t bit = 1u << saved->number;
 
-		if (address - walk->dump_start < walk->nr_places) {
+		if (address - walk->dump_start < walk->nr_offsets) {
 			frame->saved_at[saved->number] = address - walk->dump_start;
 			frame->in_dump |= bit;
 			known |= bit;
@@ -164,9 +164,9 @@ static uint32_t note_some(struct walk *walk, const struct cfi_rule *rule, uint64
  */
 static inline void fetch_ahead(struct walk *walk, uint64_t cfa)
 {
-	size_t place = cfa - walk->dump_start, end = place + FETCH_AHEAD_BYTES;
+	size_t offset = cfa - walk->dump_start, end = offset + FETCH_AHEAD_BYTES;
 
-	if (place >= walk->dump->nr_bytes)
+	if (offset >= walk->dump->nr_bytes)
 		return;
 	if (end > walk->dump->nr_bytes)
 		end = walk->dump->nr_bytes;

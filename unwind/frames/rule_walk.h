@@ -46,7 +46,7 @@ struct walk {
 	const struct address_space *space;
 	const struct stack_dump *dump;
 	uint64_t dump_start;
-	size_t nr_places;  /* offsets at which the dump holds a whole word */
+	size_t nr_offsets; /* offsets at which the dump holds a whole word */
 	size_t fetched;	   /* the cache lines before this offset have been prefetched */
 	size_t nr_pending; /* pending returns used so far */
 	uint64_t top;	   /* as in struct unwound_stack */
@@ -58,11 +58,11 @@ struct walk {
 
 static inline bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
 {
-	uint64_t place = address - walk->dump_start;
+	uint64_t offset = address - walk->dump_start;
 
-	if (place >= walk->nr_places)
+	if (offset >= walk->nr_offsets)
 		return false;
-	memcpy(ret, walk->dump->bytes + place, sizeof(*ret));
+	memcpy(ret, walk->dump->bytes + offset, sizeof(*ret));
 	return true;
 }
 

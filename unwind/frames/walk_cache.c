@@ -23,12 +23,12 @@ struct walk_node {
 
 _Static_assert(sizeof(struct walk_node) == 64, "a node has a cache line of its own");
 
-#define NO_PLACE UINT32_MAX /* beyond every dump: the return address of a last frame */
+#define NO_OFFSET UINT32_MAX /* beyond every dump: the return address of a last frame */
 
 /* The dump that walks are compared with. */
 struct walked {
 	const uint8_t *bytes;
-	int64_t last_place; /* the highest offset of a whole word; negative: there is none */
+	int64_t last_offset; /* the highest offset of a whole word; negative: there is none */
 	uint64_t sp;
 	const uint64_t *registers;
 };
@@ -38,7 +38,7 @@ static struct walked walked_init(const struct stack_dump *dump,
 {
 	return (struct walked){
 		.bytes = dump->bytes,
-		.last_place = (int64_t)dump->nr_bytes - (int64_t)sizeof(uint64_t),
+		.last_offset = (int64_t)dump->nr_bytes - (int64_t)sizeof(uint64_t),
 		.sp = registers->sp,
 		.registers = registers->dwarf,
 	};
@@ -62,18 +62,18 @@ void walk_cache_deinit(struct walk_cache *cache)
 	cache->nodes = NULL;
 }
 
-static inline uint64_t word_at(const struct walked *walked, uint32_t place)
+static inline uint64_t word_at(const struct walked *walked, uint32_t offset)
 {
 	uint64_t word;
 
-	memcpy(&word, walked->bytes + place, sizeof(word));
+	memcpy(&word, walked->bytes + offset, sizeof(word));
 	return word;
 }
 
 static inline bool base_holds(const struct walk_frame *frame, const struct walked *walked)
 {
 	if (frame->base == BASE_WORD)
-		return frame->base_at <= walked->last_place &&
+		return frame->base_at <= walked->last_offset &&
 		       word_at(walked, frame->base_at) - walked->sp == frame->distance;
 	return frame->base == BASE_STACK_POINTER ||
 	       walked->registers[frame->base_at] - walked->sp == frame->distance;
@@ -128,7 +128,7 @@ static bool follow(const struct walk_cache *cache, struct walk_node *node,
 		struct walk_node *caller = node->likely;
 
 		*to++ = node->frame.address;
-		if (node->frame.return_at > copy.last_place) {
+		if (node->frame.return_at > copy.last_offset) {
 			set_end(&node->frame, walked, (size_t)(to - ret->addresses), ret);
 			return true;
 		}
@@ -176,7 +176,7 @@ static struct walk_node *insert(struct walk_cache *cache, uint64_t callee,
 	*node = (struct walk_node){
 		.frame = *frame, .callee = callee, .id = ++cache->last_id, .likely = node};
 	if (frame->is_last)
-		node->frame.return_at = NO_PLACE;
+		node->frame.return_at = NO_OFFSET;
 	return node;
 }
 

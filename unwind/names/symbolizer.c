@@ -23,19 +23,19 @@ _Static_assert(STACK_MAX_INLINED == INLINE_CALLS_MAX, "one bound, told twice");
 #define MAX_EXPECTED	   64			/* libdwfl keeps them open */
 
 /* A function of the source at a position. */
-struct place_function {
+struct position_function {
 	char *name;	  /* demangled; NULL: not known */
 	uint64_t start;	  /* start of the range of its code that holds the position */
 	const char *file; /* NULL: not known */
 	int line;
 };
 
-struct place {
+struct position {
 	uint64_t vaddr;
 	struct symbol *symbol; /* NULL: none */
 	UT_hash_handle hh;
 	size_t nr;
-	struct place_function functions[]; /* innermost first; the last is the symbol's */
+	struct position_function functions[]; /* innermost first; the last is the symbol's */
 };
 
 struct module_symbols {
@@ -46,7 +46,7 @@ struct module_symbols {
 	struct unit_ranges units;
 	bool units_read; /* read only if an address's unit is not known otherwise */
 	struct inline_calls inline_calls;
-	struct place *places;
+	struct position *positions;
 	struct jit_names jit; /* names of code without a file */
 };
 
@@ -56,22 +56,22 @@ void symbolizer_init(struct symbolizer *symbolizer, struct module_table *modules
 	*symbolizer = (struct symbolizer){.modules = modules, .debuginfo = debuginfo};
 }
 
-static void place_destroy(struct place *place)
+static void position_destroy(struct position *position)
 {
-	for (size_t i = 0; i < place->nr; i++)
-		free(place->functions[i].name);
-	free(place);
+	for (size_t i = 0; i < position->nr; i++)
+		free(position->functions[i].name);
+	free(position);
 }
 
 static void module_symbols_destroy(struct module_symbols *symbols)
 {
-	struct place *place, *next;
+	struct position *position, *next;
 
 	if (!symbols)
 		return;
-	HASH_ITER (hh, symbols->places, place, next) {
-		HASH_DELETE(hh, symbols->places, place);
-		place_destroy(place);
+	HASH_ITER (hh, symbols->positions, position, next) {
+		HASH_DELETE(hh, symbols->positions, position);
+		position_destroy(position);
 	}
 	jit_names_deinit(&symbols->jit);
 	inline_calls_deinit(&symbols->inline_calls);
@@ -314,7 +314,7 @@ static int find_unit(struct module_symbols *symbols, uint64_t vaddr, Dwarf_Die *
 }
 
 /* Finds the line of the instruction, which belongs to the innermost function. */
-static void find_line(Dwarf_Die *unit, uint64_t pc, struct place_function *function)
+static void find_line(Dwarf_Die *unit, uint64_t pc, struct position_function *function)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(unit, pc);
 
@@ -339,35 +339,36 @@ static int make_name(const char *name, char **ret)
  * Makes a position of @stack's functions in reverse order. The line of each function's call is in
  * the next function.
  */
-static struct place *make_place(uint64_t vaddr, const struct inline_stack *stack)
+static struct position *make_position(uint64_t vaddr, const struct inline_stack *stack)
 {
 	size_t nr = stack->nr ? stack->nr : 1;
-	struct place *place = calloc(1, sizeof(*place) + nr * sizeof(place->functions[0]));
+	struct position *position =
+		calloc(1, sizeof(*position) + nr * sizeof(position->functions[0]));
 
-	if (!place)
+	if (!position)
 		return NULL;
-	place->vaddr = vaddr;
-	place->nr = nr;
+	position->vaddr = vaddr;
+	position->nr = nr;
 	for (size_t i = 0; i < stack->nr; i++) {
 		const struct inline_function *inner = &stack->functions[nr - 1 - i];
 
-		place->functions[i].start = inner->start;
-		if (make_name(inner->name, &place->functions[i].name)) {
-			place_destroy(place);
+		position->functions[i].start = inner->start;
+		if (make_name(inner->name, &position->functions[i].name)) {
+			position_destroy(position);
 			return NULL;
 		}
 		if (i + 1 < nr) {
-			place->functions[i + 1].file = inner->call_file;
-			place->functions[i + 1].line = inner->call_line;
+			position->functions[i + 1].file = inner->call_file;
+			position->functions[i + 1].line = inner->call_line;
 		}
 	}
-	return place;
+	return position;
 }
 
-static struct place *create_place(struct module_symbols *symbols, uint64_t vaddr)
+static struct position *create_position(struct module_symbols *symbols, uint64_t vaddr)
 {
 	struct inline_stack stack;
-	struct place *place;
+	struct position *position;
 	Dwarf_Addr bias = 0;
 	Dwarf_Die *unit;
 
@@ -375,32 +376,32 @@ static struct place *create_place(struct module_symbols *symbols, uint64_t vaddr
 	if (find_unit(symbols, vaddr, &unit, &bias) ||
 	    (unit && inline_calls_find(&symbols->inline_calls, unit, bias, vaddr, &stack)))
 		return NULL;
-	place = make_place(vaddr, &stack);
-	if (!place)
+	position = make_position(vaddr, &stack);
+	if (!position)
 		return NULL;
-	place->symbol = symbol_table_find(&symbols->table, vaddr);
+	position->symbol = symbol_table_find(&symbols->table, vaddr);
 	/* For padding between functions the line table returns the line of the preceding code. */
-	if (unit && (place->symbol || stack.nr))
-		find_line(unit, vaddr - bias, &place->functions[0]);
-	return place;
+	if (unit && (position->symbol || stack.nr))
+		find_line(unit, vaddr - bias, &position->functions[0]);
+	return position;
 }
 
-static int get_place(struct module_symbols *symbols, uint64_t vaddr, struct place **ret)
+static int get_position(struct module_symbols *symbols, uint64_t vaddr, struct position **ret)
 {
-	struct place *place;
+	struct position *position;
 
-	HASH_FIND(hh, symbols->places, &vaddr, sizeof(vaddr), place);
-	if (!place) {
-		place = create_place(symbols, vaddr);
-		if (!place)
+	HASH_FIND(hh, symbols->positions, &vaddr, sizeof(vaddr), position);
+	if (!position) {
+		position = create_position(symbols, vaddr);
+		if (!position)
 			return -ENOMEM;
-		HASH_ADD(hh, symbols->places, vaddr, sizeof(place->vaddr), place);
-		if (!hash_added(place)) {
-			place_destroy(place);
+		HASH_ADD(hh, symbols->positions, vaddr, sizeof(position->vaddr), position);
+		if (!hash_added(position)) {
+			position_destroy(position);
 			return -ENOMEM;
 		}
 	}
-	*ret = place;
+	*ret = position;
 	return 0;
 }
 
@@ -408,13 +409,13 @@ static int get_place(struct module_symbols *symbols, uint64_t vaddr, struct plac
  * Names the outermost function by its symbol, as probes, debuggers and the linker do. A file
  * without symbols may still have debug information.
  */
-static int name_outermost(const struct place *place, struct stack_frame *frame)
+static int name_outermost(const struct position *position, struct stack_frame *frame)
 {
-	const struct place_function *function = &place->functions[place->nr - 1];
+	const struct position_function *function = &position->functions[position->nr - 1];
 
-	if (place->symbol) {
-		frame->function = symbol_name(place->symbol);
-		frame->function_offset = frame->module_offset - place->symbol->start;
+	if (position->symbol) {
+		frame->function = symbol_name(position->symbol);
+		frame->function_offset = frame->module_offset - position->symbol->start;
 		return frame->function ? 0 : -ENOMEM;
 	}
 	frame->function = function->name;
@@ -422,21 +423,22 @@ static int name_outermost(const struct place *place, struct stack_frame *frame)
 	return 0;
 }
 
-static int name_place(const struct place *place, struct stack_frame *frames, size_t *ret_nr)
+static int name_position(const struct position *position, struct stack_frame *frames,
+			 size_t *ret_nr)
 {
 	const struct stack_frame common = frames[0];
 	size_t nr = 0;
 
-	for (size_t i = 0; i < place->nr; i++) {
-		const struct place_function *function = &place->functions[i];
+	for (size_t i = 0; i < position->nr; i++) {
+		const struct position_function *function = &position->functions[i];
 		struct stack_frame *frame = &frames[nr];
 
 		*frame = common;
 		frame->file = function->file;
 		frame->line = function->file ? function->line : 0;
-		frame->inlined = i + 1 < place->nr;
+		frame->inlined = i + 1 < position->nr;
 		if (!frame->inlined) {
-			int err = name_outermost(place, frame);
+			int err = name_outermost(position, frame);
 
 			if (err)
 				return err;
@@ -470,7 +472,7 @@ int symbolizer_name(struct symbolizer *symbolizer, struct module *module, uint64
 		    bool is_call, struct stack_frame *frames, size_t *ret_nr)
 {
 	struct module_symbols *symbols = NULL;
-	struct place *place;
+	struct position *position;
 	uint64_t vaddr;
 
 	int err = get_symbols(symbolizer, module, &symbols);
@@ -489,6 +491,6 @@ int symbolizer_name(struct symbolizer *symbolizer, struct module *module, uint64
 	frames[0].module_offset = vaddr + is_call;
 	if (!symbols->module)
 		return 0;
-	err = get_place(symbols, vaddr, &place);
-	return err ? err : name_place(place, frames, ret_nr);
+	err = get_position(symbols, vaddr, &position);
+	return err ? err : name_position(position, frames, ret_nr);
 }
