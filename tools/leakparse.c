@@ -2,6 +2,7 @@
 /* leakparse: tells from a recording which blocks were never released, and what else was odd. */
 #include "common/colour.h"
 #include "common/diag.h"
+#include "common/options.h"
 #include "common/output_file.h"
 #include "common/pager.h"
 #include "common/scope.h"
@@ -370,73 +371,98 @@ static int end_report(const struct leakparse_options *options, struct reader *re
 	return err ? err : write_report(options, analysis, reader, history, ret_leaks);
 }
 
+/* What is observed while the recording is read: changes, or what was held over time. */
+struct reading {
+	struct diff_report diff;       /* --diff */
+	struct held_history *history;  /* if the format needs it */
+	struct heap_observer observer; /* of the one or the other */
+};
+
+static int begin_reading(struct leakparse_options *options, struct reader *reader,
+			 const struct analysis *analysis, struct reading *reading)
+{
+	reading->observer.kind = options->leaks.kind;
+	if (options->diff) {
+		reading->observer.context = &reading->diff;
+		reading->observer.on_change = diff_report_change;
+		return begin_diff(options, reader, &reading->diff, analysis);
+	}
+	if (!options->format || !options->format->needs_history)
+		return 0;
+	reading->history = held_history_create(options->leaks.size);
+	if (!reading->history) {
+		diag_error("cannot keep the history: out of memory");
+		return -ENOMEM;
+	}
+	reading->observer.context = reading->history;
+	reading->observer.on_change = held_history_change;
+	return 0;
+}
+
+/* Reads the recording and writes what was asked for. Returns 0 or a negative errno, reported. */
+static int read_and_report(struct leakparse_options *options, struct reader *reader,
+			   struct analysis *analysis, struct reading *reading, bool *ret_leaks)
+{
+	struct progress progress = {0};
+	uint64_t peak_sequence = 0;
+	int err = options->at_peak ? find_peak(options, &progress, &peak_sequence) : 0;
+
+	if (!err)
+		err = begin_reading(options, reader, analysis, reading);
+	if (!err)
+		err = analysis_init(analysis, &options->stacks,
+				    reading->observer.on_change ? &reading->observer : NULL);
+	if (err)
+		return err;
+	analysis->intervals = reading->diff.intervals;
+	/* Changes are written while the recording is read: perhaps to the same terminal. */
+	analysis->progress = options->diff ? NULL : &progress;
+	analysis->ranks_own_mappings = options->own_mappings;
+	analysis->until_ns = options->at_ns;
+	analysis->until_sequence = peak_sequence;
+	err = analysis_read(analysis, options->inputs, options->nr_inputs);
+	if (!err)
+		warn_of_end(options, analysis);
+	/* What a corrupted file held up to its defect is still worth knowing. */
+	if (!err || analysis->input.probe_samples) {
+		int write_err = options->diff ? end_diff(options, reader, &reading->diff)
+					      : end_report(options, reader, analysis,
+							   reading->history, ret_leaks);
+
+		if (write_err)
+			err = write_err;
+	}
+	return !err && analysis->input.truncated ? -ENODATA : err;
+}
+
+/* Returns the tool's exit status. */
+static int run(struct leakparse_options *options)
+{
+	struct analysis analysis = {0};
+	struct reading reading = {0};
+	struct reader reader = {0};
+	bool leaks = false;
+	int err = read_and_report(options, &reader, &analysis, &reading, &leaks);
+
+	pager_finish(&reader.pager);
+	analysis_deinit(&analysis);
+	diff_report_deinit(&reading.diff);
+	held_history_destroy(reading.history);
+	if (err)
+		return DIAG_EXIT_FAILED;
+	return leaks && options->fail_on_leak ? EXIT_LEAKS : DIAG_EXIT_OK;
+}
+
 int main(int argc, char **argv)
 {
 	struct leakparse_options options;
-	struct analysis analysis = {0};
-	struct diff_report diff = {0};
-	struct heap_observer observer = {.context = &diff, .on_change = diff_report_change};
-	struct held_history *history = NULL;
-	struct reader reader = {0};
-	struct progress progress = {0};
-	uint64_t peak_sequence = 0;
-	bool leaks = false;
-	int err;
+	int err, status;
 
 	diag_set_tool("leakparse");
 	/* A reader that closes the pipe is a write error like others, not a silent death. */
 	signal(SIGPIPE, SIG_IGN);
 	err = leakparse_options_parse(argc, argv, &options);
-	if (err) {
-		leakparse_options_deinit(&options);
-		return err == 1		? DIAG_EXIT_OK
-		       : err == -EINVAL ? DIAG_EXIT_USAGE
-					: DIAG_EXIT_FAILED;
-	}
-	if (options.at_peak)
-		err = find_peak(&options, &progress, &peak_sequence);
-	if (!err && options.diff)
-		err = begin_diff(&options, &reader, &diff, &analysis);
-	if (!err && options.format && options.format->needs_history) {
-		history = held_history_create(options.leaks.size);
-		observer = (struct heap_observer){.context = history,
-						  .on_change = held_history_change};
-		if (!history) {
-			diag_error("cannot keep the history: out of memory");
-			err = -ENOMEM;
-		}
-	}
-	observer.kind = options.leaks.kind;
-	if (!err)
-		err = analysis_init(&analysis, &options.stacks,
-				    options.diff || history ? &observer : NULL);
-	analysis.intervals = diff.intervals;
-	/* Changes are written while the recording is read: perhaps to the same terminal. */
-	analysis.progress = options.diff ? NULL : &progress;
-	analysis.ranks_own_mappings = options.own_mappings;
-	analysis.until_ns = options.at_ns;
-	analysis.until_sequence = peak_sequence;
-	if (!err)
-		err = analysis_read(&analysis, options.inputs, options.nr_inputs);
-	if (!err)
-		warn_of_end(&options, &analysis);
-	/* What a corrupted file held up to its defect is still worth knowing. */
-	if (!err || analysis.input.probe_samples) {
-		int write_err = options.diff
-					? end_diff(&options, &reader, &diff)
-					: end_report(&options, &reader, &analysis, history, &leaks);
-
-		if (write_err)
-			err = write_err;
-	}
-	if (!err && analysis.input.truncated)
-		err = -ENODATA;
-	pager_finish(&reader.pager);
-	analysis_deinit(&analysis);
-	diff_report_deinit(&diff);
-	held_history_destroy(history);
-	if (!err && leaks && options.fail_on_leak)
-		err = EXIT_LEAKS;
+	status = err ? options_exit_status(err) : run(&options);
 	leakparse_options_deinit(&options);
-	return err == EXIT_LEAKS ? EXIT_LEAKS : err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+	return status;
 }
