@@ -2,7 +2,7 @@
 /*
  * Command lines from tables. Each tool describes its options once, in a struct option_table; the
  * parser, the messages about bad usage, --help and the shell's completions come from that table.
- * Tests compare it with the manual pages (test/integration/help.bats).
+ * Tests compare it with the manual pages (test/integration/tools/help.bats).
  *
  * Every tool has -h (--help) and -V (--version); a table does not list them. `TOOL --options-table`
  * prints the table itself, for completions/leaktools.bash.

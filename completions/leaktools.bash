@@ -1,21 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bash completes for leakprobe, leakrec, leakparse, leakfollow and leakplot. Options are those that
-# the tool's own --help lists; what they take is told here. Needs no bash-completion package.
+# What bash completes for leakprobe, leakrec, leakparse, leakfollow and leakplot. The options and what each of
+# them takes come from the tool's own table (--options-table). Needs no bash-completion package.
 
-# The options of tool $1, a word each: long ones, wherever its help names them, and short ones, with which
-# lines begin.
+# The options of tool $1, a word each.
 _leaktools_options() {
-	local line
-
-	"$1" --help 2>/dev/null | while IFS= read -r line; do
-		[[ ! $line =~ ^[[:space:]]+(-[[:alpha:]])[,[:space:]\[] ]] || echo "${BASH_REMATCH[1]}"
-		while [[ $line =~ (^|[^[:alnum:]-])(--[[:lower:]][[:lower:]-]+)(.*) ]]; do
-			echo "${BASH_REMATCH[2]}"
-			line=${BASH_REMATCH[3]}
-		done
-	done | sort -u
+	"$1" --options-table 2>/dev/null | cut -f1
 }
 
 _leaktools_words() {
@@ -47,45 +38,27 @@ _leaktools_list() {
 	[[ -z $done_part ]] || COMPREPLY=("${COMPREPLY[@]/#/$done_part}")
 }
 
-# _leaktools_value TOOL OPTION CURRENT: what that option takes. Fails if it takes nothing.
+# _leaktools_value TOOL OPTION CURRENT: what that option takes. Fails if no value follows it in a word of its own.
 _leaktools_value() {
-	local verdicts="growth overdue burst unclear plateau start-up not-yet at-exit"
+	local option need kind words
 
-	case ${1##*/}:$2 in
-	leakrec:-p | leakrec:--pid | leakprobe:-p | leakprobe:--pid | leakplot:--mem) _leaktools_pids "$3" ;;
-	*:-i | *:--input | *:-o | *:--output | *:--suppressions | leakprobe:--lib | leakprobe:--exe)
-		_leaktools_files "$3"
-		;;
-	*:--symfs | *:--debug-dir | leakplot:--save | leakrec:--cgroup) _leaktools_directories "$3" ;;
-	leakrec:--call-graph) _leaktools_words "fp dwarf dwarf, none" "$3" ;;
-	leakrec:--on-overload) _leaktools_words "hold drop" "$3" ;;
-	leakrec:--with) _leaktools_list "fd mmap" "$3" ;;
-	leakparse:--format)
-		_leaktools_words \
-			"tree html json csv folded pprof callgrind massif heaptrack gprof2dot" "$3"
-		;;
-	leakparse:--at) _leaktools_words "peak end" "$3" ;;
-	leakparse:--order) _leaktools_words "verdict size time" "$3" ;;
-	leakparse:--by) _leaktools_words "function file module thread size" "$3" ;;
-	leakparse:--verdict) _leaktools_list "$verdicts" "$3" ;;
-	leakparse:--func)
-		_leaktools_words \
-			"malloc calloc realloc aligned_alloc memalign posix_memalign valloc pvalloc" "$3"
-		;;
-	leakplot:--plot) _leaktools_words "leaks held growth lifetimes" "$3" ;;
-	leakplot:--colour | leakplot:--color) _leaktools_words "stack verdict" "$3" ;;
-	leakplot:--term) _leaktools_words "dumb qt wxt x11" "$3" ;;
-	# Numbers, times, sizes, texts: nobody can guess them.
-	leakrec:-[mds] | leakrec:--mmap-pages | leakrec:--duration | leakrec:--mark-every | *:-s | *:--size | \
-		*:--pair | *:--ref | leakrec:--filter | *:--kind | leakparse:--from | leakparse:--to | \
-		leakparse:--every | leakparse:--top | leakparse:--min-age | leakparse:--max-age | \
-		leakparse:--stack | leakparse:--thread | leakparse:--depth | leakparse:--threshold | \
-		leakplot:--interval | leakrec:--compression-level) COMPREPLY=() ;;
-	*) return 1 ;;
-	esac
+	while IFS=$'\t' read -r option need kind words; do
+		[[ $option == "$2" ]] || continue
+		[[ $need == required ]] || return
+		case $kind in
+		words) _leaktools_words "$words" "$3" ;;
+		list) _leaktools_list "$words" "$3" ;;
+		files) _leaktools_files "$3" ;;
+		directories) _leaktools_directories "$3" ;;
+		pids) _leaktools_pids "$3" ;;
+		*) COMPREPLY=() ;;
+		esac
+		return 0
+	done < <("$1" --options-table 2>/dev/null)
+	return 1
 }
 
-# The words that are no options.
+# The words that are not options.
 _leaktools_arguments() {
 	local tool=$1 current=$2 i
 

@@ -1,44 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* leakfollow: shows every operation on blocks of one size, as it happened. */
 #include "common/diag.h"
+#include "common/options.h"
 #include "common/scope.h"
 #include "common/size_range.h"
 #include "report/text/leaks_writer.h"
 #include "report/text/resource_report.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
-
-static const char usage[] =
-	"usage: leakfollow --size SIZE|MIN..MAX [OPTION...] < perf.data\n"
-	"       leakfollow --kind KIND [OPTION...] < perf.data\n"
-	"Reads a recording by leakrec or perf record and prints every operation on blocks of that\n"
-	"size, in time order, with its stack: \"enter\" when a block begins to be held, \"exit\" when\n"
-	"it ends, and the number of such blocks held after it.\n"
-	"\n"
-	"  -s, --size SIZE       the blocks' size (3072, 3k), or a range with both ends included\n"
-	"      --kind KIND       resources of that kind (docs/resources.md), or memory; --size may then\n"
-	"                        be left out\n"
-	"  -i, --input FILE      read FILE, not standard input\n"
-	"      --symfs DIR       look for the recorded files below DIR\n"
-	"      --debug-dir DIR   look for separate debug files below DIR, before /usr/lib/debug\n"
-	"  -h, --help            show this text\n"
-	"  -V, --version         show the version\n";
-
-enum { OPTION_SYMFS = 256, OPTION_DEBUG_DIR, OPTION_KIND };
-
-static const struct option long_options[] = {
-	{"size", required_argument, NULL, 's'},
-	{"kind", required_argument, NULL, OPTION_KIND},
-	{"input", required_argument, NULL, 'i'},
-	{"symfs", required_argument, NULL, OPTION_SYMFS},
-	{"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{0},
-};
 
 struct follow {
 	const char *input;
@@ -51,50 +22,48 @@ struct follow {
 	uint64_t entered, exited;
 };
 
-/* Returns 0, -EINVAL after saying what is wrong, or 1 if --help or --version was all. */
+#define FIELD(field) OPTION_FIELD(struct follow, field)
+
+static const struct option_row rows[] = {
+	{"size", 's', OPTION_SIZE_RANGE, "SIZE|MIN..MAX",
+	 "the blocks' size (3072, 3k), or a range with both ends included", FIELD(range)},
+	{"kind", 0, OPTION_TEXT, "KIND",
+	 "resources of that kind (docs/resources.md), or memory; --size may then be left out",
+	 FIELD(kind)},
+	{"input", 'i', OPTION_TEXT, "FILE", "read FILE, not standard input", FIELD(input),
+	 .completes = OPTION_COMPLETES_FILES},
+	{"symfs", 0, OPTION_TEXT, "DIR", "look for the recorded files below DIR",
+	 FIELD(stacks.symfs), .completes = OPTION_COMPLETES_DIRECTORIES},
+	{"debug-dir", 0, OPTION_TEXT, "DIR",
+	 "look for separate debug files below DIR, before /usr/lib/debug", FIELD(stacks.debug_dir),
+	 .completes = OPTION_COMPLETES_DIRECTORIES},
+};
+
+static const struct option_table table = {
+	.tool = "leakfollow",
+	.synopsis = "leakfollow --size SIZE|MIN..MAX [OPTION...] < perf.data\n"
+		    "leakfollow --kind KIND [OPTION...] < perf.data",
+	.about = "Reads a recording by leakrec or perf record and prints every operation on blocks "
+		 "of that size, in time order, with its stack: \"enter\" when a block begins to be "
+		 "held, \"exit\" when it ends, and the number of such blocks held after it.",
+	.rows = rows,
+	.nr_rows = ARRAY_SIZE(rows),
+};
+
+/* Returns what options_parse() does. */
 static int parse_options(int argc, char **argv, struct follow *follow)
 {
-	int opt;
+	struct option_result result;
+	int err = options_parse(&table, argc, argv, follow, &result);
 
-	follow->stacks.ask_servers = true;
-	while ((opt = getopt_long(argc, argv, "s:i:hV", long_options, NULL)) != -1) {
-		switch (opt) {
-		case 's':
-			if (size_range_parse(optarg, &follow->range)) {
-				diag_error(
-					"--size takes a size like 3072 or 3k, or MIN..MAX, not \"%s\"",
-					optarg);
-				return -EINVAL;
-			}
-			follow->has_range = true;
-			break;
-		case 'i':
-			follow->input = optarg;
-			break;
-		case OPTION_KIND:
-			follow->kind = optarg;
-			break;
-		case OPTION_SYMFS:
-			follow->stacks.symfs = optarg;
-			break;
-		case OPTION_DEBUG_DIR:
-			follow->stacks.debug_dir = optarg;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return 1;
-		case 'V':
-			puts("leakfollow " LEAKTOOLS_VERSION);
-			return 1;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (optind < argc) {
-		diag_error("unexpected argument \"%s\"; give the recording as -i %s", argv[optind],
-			   argv[optind]);
+	if (err)
+		return err;
+	if (result.nr_operands) {
+		diag_error("unexpected argument \"%s\"; give the recording as -i %s",
+			   result.operands[0], result.operands[0]);
 		return -EINVAL;
 	}
+	follow->has_range = options_has(&table, &result, "size");
 	if (!follow->has_range && !follow->kind) {
 		diag_error("give the size to follow: --size SIZE or --size MIN..MAX; or --kind");
 		return -EINVAL;
@@ -120,7 +89,7 @@ static void on_change(void *context, const struct heap_change *change)
 
 int main(int argc, char **argv)
 {
-	struct follow follow = {0};
+	struct follow follow = {.stacks.ask_servers = true};
 	struct heap_observer observer = {.context = &follow, .on_change = on_change};
 	struct progress progress = {0};
 	int err;
@@ -129,7 +98,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	err = parse_options(argc, argv, &follow);
 	if (err)
-		return err == 1 ? DIAG_EXIT_OK : DIAG_EXIT_USAGE;
+		return options_exit_status(err);
 
 	observer.kind = follow.kind;
 	err = analysis_init(&follow.analysis, &follow.stacks, &observer);

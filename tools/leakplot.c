@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* leakplot: plots leaks, or a process's memory, with gnuplot. */
 #include "common/diag.h"
+#include "common/options.h"
 #include "tools/leakplot_options.h"
 
 #include <errno.h>
@@ -18,13 +19,14 @@ static int flush_stdout(void)
 int main(int argc, char **argv)
 {
 	struct leakplot_options options;
-	int err = 0;
+	int err;
 
 	diag_set_tool("leakplot");
 	/* A gnuplot that ends early, or a closed pipe, is an error to report. */
 	signal(SIGPIPE, SIG_IGN);
-	if (leakplot_options_parse(argc, argv, &options))
-		return DIAG_EXIT_USAGE;
+	err = leakplot_options_parse(argc, argv, &options);
+	if (err)
+		return options_exit_status(err);
 	switch (options.action) {
 	case LEAKPLOT_LEAKS:
 		err = leak_plot_run(&options.leaks);
@@ -34,8 +36,6 @@ int main(int argc, char **argv)
 		break;
 	case LEAKPLOT_MEMORY:
 		err = memory_plot_run(&options.memory);
-		break;
-	case LEAKPLOT_NOTHING:
 		break;
 	}
 	if (!err)

@@ -2,83 +2,33 @@
 #include "tools/leakplot_options.h"
 
 #include "common/diag.h"
+#include "common/options.h"
 #include "common/scope.h"
 #include "plot/gnuplot/plot_output.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 
 #define INTERVAL_MS_DEFAULT 1000
 #define INTERVAL_MS_MIN	    10
 #define INTERVAL_MS_MAX	    (24 * 3600 * 1000)
 
-static const char usage_text[] =
-	"Usage: leakplot [OPTION...] [LEAKS]\n"
-	"       leakplot --mem PID [OPTION...]\n"
-	"Plots the leaks that leakparse found, or a process's memory as time passes.\n"
-	"\n"
-	"LEAKS is a file that leakparse wrote; without it, or with -, standard input is read.\n"
-	"Each leak is a point: its size against its time, unless --plot says what else to show.\n"
-	"The plot opens in a window where there is a display, else it is drawn in the terminal.\n"
-	"\n"
-	"      --plot WHAT       leaks: a point a leak, the default; held: what was held over\n"
-	"                        time, by stack; growth: the stacks that grow, each by itself;\n"
-	"                        lifetimes: a histogram of how long blocks live\n"
-	"  -o, --output FILE     write a picture: FILE ends in .png, .svg or .pdf\n"
-	"      --term TERM       draw in the terminal (dumb) or in a window of gnuplot's\n"
-	"                        terminal TERM (qt, wxt, x11)\n"
-	"      --save DIR        keep the plot's data and its gnuplot program in DIR\n"
-	"      --colour WHAT     points by stack, or by verdict (also --color)\n"
-	"      --by-event        sizes against the event's number instead of its time\n"
-	"      --size RANGE      only leaks of this size: 3k, or 1000..2000\n"
-	"      --linear, --log   the size axis; default: logarithmic where sizes differ by\n"
-	"                        more than a factor of 100\n"
-	"      --mem PID         plot the process's memory, until it exits or Ctrl-C\n"
-	"      --interval MS     with --mem: milliseconds from one look to the next (1000)\n"
-	"  -h, --help            print this and exit\n"
-	"  -V, --version         print the version and exit\n"
-	"\n"
-	"Exit status: 0 done, 1 failed, 2 bad usage. See leakplot(1).\n";
-
-enum long_option {
-	OPTION_TERM = CHAR_MAX + 1,
-	OPTION_PLOT,
-	OPTION_SAVE,
-	OPTION_COLOUR,
-	OPTION_BY_EVENT,
-	OPTION_SIZE,
-	OPTION_LINEAR,
-	OPTION_LOG,
-	OPTION_MEM,
-	OPTION_INTERVAL,
+/* The plots that an option is for. */
+enum {
+	FOR_LEAKS = 1 << 0,  /* all plots of a file */
+	FOR_POINTS = 1 << 1, /* the plot of a point a leak */
+	FOR_MEMORY = 1 << 2, /* --mem */
 };
 
-static const struct option long_options[] = {
-	{"plot", required_argument, NULL, OPTION_PLOT},
-	{"output", required_argument, NULL, 'o'},
-	{"term", required_argument, NULL, OPTION_TERM},
-	{"save", required_argument, NULL, OPTION_SAVE},
-	{"colour", required_argument, NULL, OPTION_COLOUR},
-	{"color", required_argument, NULL, OPTION_COLOUR},
-	{"by-event", no_argument, NULL, OPTION_BY_EVENT},
-	{"size", required_argument, NULL, OPTION_SIZE},
-	{"linear", no_argument, NULL, OPTION_LINEAR},
-	{"log", no_argument, NULL, OPTION_LOG},
-	{"mem", required_argument, NULL, OPTION_MEM},
-	{"interval", required_argument, NULL, OPTION_INTERVAL},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{0},
-};
+/* --plot; those that are no enum history_plot_kind come after them */
+#define PLOT_LEAKS (HISTORY_LIFETIMES + 1)
 
 /* What the options say, before it is known which of them belong together. */
 struct command_line {
 	struct leak_plot_options leaks;
 	struct memory_plot_options memory;
-	bool is_history; /* --plot of something else than leaks */
-	enum history_plot_kind history;
+	unsigned int plot; /* enum history_plot_kind, or PLOT_LEAKS */
+	const char *output, *term, *save;
 	const char *leaks_option;  /* one that was given and is for leaks only */
 	const char *points_option; /* likewise, for the plot of a point a leak */
 	const char *memory_option; /* likewise for --mem */
@@ -90,122 +40,124 @@ static int bad_usage(const char *what, const char *text)
 	return -EINVAL;
 }
 
-static int parse_integer(const char *text, long min, long max, long *ret)
+static int parse_output(void *options, const struct option_row *row, const char *text)
 {
-	char *end;
+	struct command_line *line = options;
 
-	if (!isdigit((unsigned char)*text))
-		return -EINVAL;
-	errno = 0;
-	*ret = strtol(text, &end, 10);
-	return errno || *end || *ret < min || *ret > max ? -EINVAL : 0;
-}
-
-static int parse_leaks_option(struct leak_plot_options *leaks, int option, const char *argument)
-{
-	switch (option) {
-	case OPTION_COLOUR:
-		if (strcmp(argument, "stack") != 0 && strcmp(argument, "verdict") != 0)
-			return bad_usage("--colour takes stack or verdict, not ", argument);
-		leaks->colour =
-			strcmp(argument, "verdict") == 0 ? LEAK_COLOUR_VERDICT : LEAK_COLOUR_STACK;
-		break;
-	case OPTION_BY_EVENT:
-		leaks->by_event = true;
-		break;
-	case OPTION_SIZE:
-		if (size_range_parse(argument, &leaks->size))
-			return bad_usage(
-				"--size takes a size like 3k or a range like 1000..2000, not ",
-				argument);
-		leaks->size_text = argument;
-		break;
-	case OPTION_LINEAR:
-		leaks->scale = LEAK_SIZE_LINEAR;
-		break;
-	case OPTION_LOG:
-		leaks->scale = LEAK_SIZE_LOG;
-		break;
-	}
+	if (!plot_output_knows_suffix(text))
+		return bad_usage("a picture's name ends in .png, .svg or .pdf: ", text);
+	line->output = text;
 	return 0;
 }
 
-static int parse_plot(struct command_line *line, const char *argument)
+static int parse_save(void *options, const struct option_row *row, const char *text)
 {
-	static const char *const kinds[] = {
-		[HISTORY_HELD] = "held",
-		[HISTORY_GROWTH] = "growth",
-		[HISTORY_LIFETIMES] = "lifetimes",
-	};
+	struct command_line *line = options;
 
-	line->is_history = false;
-	if (strcmp(argument, "leaks") == 0)
-		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (strcmp(argument, kinds[i]) == 0) {
-			line->history = (enum history_plot_kind)i;
-			line->is_history = true;
-			return 0;
-		}
-	}
-	return bad_usage("--plot takes leaks, held, growth or lifetimes, not ", argument);
-}
-
-static int parse_memory_option(struct memory_plot_options *memory, int option, const char *argument)
-{
-	long number;
-
-	if (option == OPTION_MEM) {
-		if (parse_integer(argument, 1, INT_MAX, &number))
-			return bad_usage("--mem takes a process's PID, not ", argument);
-		memory->pid = (pid_t)number;
-		return 0;
-	}
-	if (parse_integer(argument, INTERVAL_MS_MIN, INTERVAL_MS_MAX, &number))
-		return bad_usage("--interval takes milliseconds from 10 to a day's, not ",
-				 argument);
-	memory->interval_ms = (unsigned int)number;
+	if (!*text)
+		return bad_usage("--save takes a directory", "");
+	line->save = text;
 	return 0;
 }
 
-/* Options for both kinds of plot. */
-static int parse_output_option(struct command_line *line, int option, const char *argument)
+static int parse_size(void *options, const struct option_row *row, const char *text)
 {
-	if (option == 'o') {
-		if (!plot_output_knows_suffix(argument))
-			return bad_usage("a picture's name ends in .png, .svg or .pdf: ", argument);
-		line->leaks.output = line->memory.output = argument;
-		return 0;
-	}
-	if (option == OPTION_SAVE) {
-		if (!*argument)
-			return bad_usage("--save takes a directory", "");
-		line->leaks.save = line->memory.save = argument;
-		return 0;
-	}
-	if (!plot_output_knows_term(argument))
-		return bad_usage("--term takes dumb, qt, wxt or x11, not ", argument);
-	line->leaks.term = line->memory.term = argument;
+	struct command_line *line = options;
+
+	if (size_range_parse(text, &line->leaks.size))
+		return options_reject(row, text);
+	line->leaks.size_text = text;
 	return 0;
 }
+
+static int parse_scale(void *options, const struct option_row *row, const char *text)
+{
+	struct command_line *line = options;
+
+	line->leaks.scale = strcmp(row->name, "log") == 0 ? LEAK_SIZE_LOG : LEAK_SIZE_LINEAR;
+	return 0;
+}
+
+#define FIELD(field) OPTION_FIELD(struct command_line, field)
+
+static const struct option_word plot_words[] = {{"leaks", PLOT_LEAKS},
+						{"held", HISTORY_HELD},
+						{"growth", HISTORY_GROWTH},
+						{"lifetimes", HISTORY_LIFETIMES},
+						{0}};
+static const struct option_word colour_words[] = {
+	{"stack", LEAK_COLOUR_STACK}, {"verdict", LEAK_COLOUR_VERDICT}, {0}};
+static const struct option_word term_words[] = {
+	{"dumb", 0}, {"qt", 0}, {"wxt", 0}, {"x11", 0}, {0}};
+
+static const struct option_row rows[] = {
+	{"plot", 0, OPTION_WORD, "WHAT",
+	 "leaks: a point a leak, the default; held: what was held over time, by stack; growth: the "
+	 "stacks that grow, each by itself; lifetimes: a histogram of how long blocks live",
+	 FIELD(plot), .words = plot_words, .groups = FOR_LEAKS},
+	{"output", 'o', OPTION_PARSED, "FILE", "write a picture: FILE ends in .png, .svg or .pdf",
+	 .parse = parse_output, .completes = OPTION_COMPLETES_FILES},
+	{"term", 0, OPTION_TEXT, "TERM",
+	 "draw in the terminal (dumb), or in a window of gnuplot's terminal TERM (qt, wxt, x11)",
+	 FIELD(term), .words = term_words},
+	{"save", 0, OPTION_PARSED, "DIR", "keep the plot's data and its gnuplot program in DIR",
+	 .parse = parse_save, .completes = OPTION_COMPLETES_DIRECTORIES},
+	{"colour", 0, OPTION_WORD, "WHAT", "colour the points by stack, or by verdict",
+	 FIELD(leaks.colour), .alias = "color", .words = colour_words, .groups = FOR_POINTS},
+	{"by-event", 0, OPTION_FLAG, .help = "sizes against the event's number, not its time",
+	 FIELD(leaks.by_event), .groups = FOR_POINTS},
+	{"size", 0, OPTION_PARSED, "SIZE|MIN..MAX",
+	 "only leaks of this size (3k), or in a range with both ends included (1000..2000)",
+	 .parse = parse_size, .takes = OPTION_TAKES_SIZE_RANGE, .groups = FOR_POINTS},
+	{"linear", 0, OPTION_PARSED, .help = "a linear size axis", .parse = parse_scale,
+	 .groups = FOR_POINTS},
+	{"log", 0, OPTION_PARSED,
+	 .help = "a logarithmic size axis; without --linear and --log, it is logarithmic where "
+		 "sizes differ by more than a factor of 100",
+	 .parse = parse_scale, .groups = FOR_POINTS},
+	{"mem", 0, OPTION_NUMBER, "PID", "plot the process's memory, until it exits or Ctrl-C",
+	 FIELD(memory.pid), .min = 1, .max = INT_MAX, .takes = "a process id",
+	 .completes = OPTION_COMPLETES_PIDS, .groups = FOR_MEMORY},
+	{"interval", 0, OPTION_NUMBER, "MS",
+	 "with --mem: milliseconds from one sample to the next [1000]", FIELD(memory.interval_ms),
+	 .min = INTERVAL_MS_MIN, .max = INTERVAL_MS_MAX,
+	 .takes = "milliseconds from 10 to 86400000 (a day)", .groups = FOR_MEMORY},
+};
+
+static const struct option_table table = {
+	.tool = "leakplot",
+	.synopsis = "leakplot [OPTION...] [LEAKS]\n"
+		    "leakplot --mem PID [OPTION...]",
+	.about =
+		"Plots the leaks that leakparse found, or a process's memory as time passes. LEAKS "
+		"is a file that leakparse wrote; without it, or with -, standard input is read. "
+		"Each leak is a point, its size against its time, unless --plot says what else to "
+		"show. The plot opens in a window where there is a display; otherwise it is drawn "
+		"in the terminal.",
+	.notes = "Exit status: 0 done, 1 failed, 2 bad usage. See leakplot(1).",
+	.rows = rows,
+	.nr_rows = ARRAY_SIZE(rows),
+};
 
 static int combine_leaks(const struct command_line *line, const char *input,
 			 struct leakplot_options *ret)
 {
-	if (line->is_history && line->points_option)
+	bool is_history = line->plot != PLOT_LEAKS;
+
+	if (is_history && line->points_option)
 		return bad_usage("only a plot of leaks has --", line->points_option);
 	*ret = (struct leakplot_options){
-		.action = line->is_history ? LEAKPLOT_HISTORY : LEAKPLOT_LEAKS,
+		.action = is_history ? LEAKPLOT_HISTORY : LEAKPLOT_LEAKS,
 		.leaks = line->leaks,
 		.history = {input, line->leaks.output, line->leaks.term, line->leaks.save,
-			    line->history},
+			    is_history ? (enum history_plot_kind)line->plot : HISTORY_HELD},
 	};
 	ret->leaks.input = input;
 	return 0;
 }
 
 /* Checks what was given together. */
-static int combine(const struct command_line *line, char **files, int nr_files,
+static int combine(const struct command_line *line, char **files, size_t nr_files,
 		   struct leakplot_options *ret)
 {
 	if (line->leaks.output && line->leaks.term)
@@ -223,53 +175,33 @@ static int combine(const struct command_line *line, char **files, int nr_files,
 	if (line->memory_option)
 		return bad_usage("without --mem there is no --", line->memory_option);
 	if (nr_files > 1)
-		return bad_usage("only one file is plotted at a time, what is ", files[1]);
+		return bad_usage("only one file can be plotted; unexpected argument ", files[1]);
 	if (nr_files == 0 && isatty(STDIN_FILENO))
 		return bad_usage("name a file that leakparse wrote, or --mem PID", "");
 	return combine_leaks(line, nr_files ? files[0] : "-", ret);
 }
 
+static const char *name_of(const struct option_row *row)
+{
+	return row ? row->name : NULL;
+}
+
 int leakplot_options_parse(int argc, char **argv, struct leakplot_options *ret)
 {
-	struct command_line line = {.memory.interval_ms = INTERVAL_MS_DEFAULT};
-	int option, index, err = 0;
+	struct command_line line = {
+		.plot = PLOT_LEAKS,
+		.memory.interval_ms = INTERVAL_MS_DEFAULT,
+	};
+	struct option_result result;
+	int err = options_parse(&table, argc, argv, &line, &result);
 
-	while (!err && (option = getopt_long(argc, argv, "o:hV", long_options, &index)) != -1) {
-		switch (option) {
-		case 'h':
-			fputs(usage_text, stdout);
-			ret->action = LEAKPLOT_NOTHING;
-			return 0;
-		case 'V':
-			puts("leakplot " LEAKTOOLS_VERSION);
-			ret->action = LEAKPLOT_NOTHING;
-			return 0;
-		case 'o':
-		case OPTION_SAVE:
-		case OPTION_TERM:
-			err = parse_output_option(&line, option, optarg);
-			break;
-		case OPTION_PLOT:
-			line.leaks_option = long_options[index].name;
-			err = parse_plot(&line, optarg);
-			break;
-		case OPTION_COLOUR:
-		case OPTION_BY_EVENT:
-		case OPTION_SIZE:
-		case OPTION_LINEAR:
-		case OPTION_LOG:
-			line.points_option = long_options[index].name;
-			err = parse_leaks_option(&line.leaks, option, optarg);
-			break;
-		case OPTION_MEM:
-		case OPTION_INTERVAL:
-			line.memory_option = long_options[index].name;
-			err = parse_memory_option(&line.memory, option, optarg);
-			break;
-		default:
-			/* getopt_long() has said what is wrong. */
-			return -EINVAL;
-		}
-	}
-	return err ? err : combine(&line, argv + optind, argc - optind, ret);
+	if (err)
+		return err;
+	line.leaks_option = name_of(options_given_in(&table, &result, FOR_LEAKS));
+	line.points_option = name_of(options_given_in(&table, &result, FOR_POINTS));
+	line.memory_option = name_of(options_given_in(&table, &result, FOR_MEMORY));
+	line.leaks.output = line.memory.output = line.output;
+	line.leaks.term = line.memory.term = line.term;
+	line.leaks.save = line.memory.save = line.save;
+	return combine(&line, result.operands, result.nr_operands, ret);
 }

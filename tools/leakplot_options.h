@@ -11,7 +11,6 @@ enum leakplot_action {
 	LEAKPLOT_LEAKS,
 	LEAKPLOT_HISTORY,
 	LEAKPLOT_MEMORY,
-	LEAKPLOT_NOTHING, /* --help or --version was answered */
 };
 
 struct leakplot_options {
@@ -22,8 +21,8 @@ struct leakplot_options {
 };
 
 /*
- * Parses @argv; the options point into it. Returns 0, or -EINVAL after reporting what is wrong with
- * the usage.
+ * Parses @argv; the options point into it. Returns 0, 1 if --help or --version was answered, or
+ * -EINVAL after reporting what is wrong with the usage.
  */
 int leakplot_options_parse(int argc, char **argv, struct leakplot_options *ret);
 

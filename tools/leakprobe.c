@@ -9,47 +9,13 @@
 #include "probes/tracefs/tracefs_uprobes.h"
 
 #include "common/diag.h"
+#include "common/options.h"
 #include "common/scope.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
-
-static const char usage[] =
-	"Usage: leakprobe add --pid PID | --lib PATH | --exe PATH [--mismatch] [--dry-run]\n"
-	"       leakprobe list\n"
-	"       leakprobe del --all | --pid PID | NAME...\n"
-	"       leakprobe check [--pid PID]\n"
-	"\n"
-	"Manages the uprobes on the functions that allocate and free memory.\n"
-	"\n"
-	"  add    register probes on an allocator's functions\n"
-	"  list   print the probes, with their hits\n"
-	"  del    remove probes that leakprobe added\n"
-	"  check  print which probes watch a file that has changed since, and which of a\n"
-	"         process's allocators have none\n"
-	"\n"
-	"  -p, --pid PID   the allocators that process PID has mapped\n"
-	"      --lib PATH  the library at PATH\n"
-	"      --exe PATH  the program at PATH: its own allocator, or the libc it will load\n"
-	"      --pair 'GIVING / TAKING'\n"
-	"                  what other functions give and take, too, in process PID, as in\n"
-	"                  'fopen|fdopen:ret / fclose:arg1' (docs/resources.md)\n"
-	"      --ref 'UP / DOWN'\n"
-	"                  references to objects, too, as in 'g_object_ref:arg1 /\n"
-	"                  g_object_unref:arg1'\n"
-	"      --no-heap   only what --pair and --ref say, no allocators\n"
-	"      --mismatch  C++'s operators new and delete, too, also where they call malloc:\n"
-	"                  leakparse then reports what is not released as it must be\n"
-	"      --dry-run   print the tracefs definitions, register nothing\n"
-	"      --all       all probes that leakprobe added\n"
-	"  -h, --help      print this\n"
-	"  -V, --version   print the version\n"
-	"\n"
-	"NAME is GROUP, GROUP:EVENT or GROUP/EVENT, as `leakprobe list` prints them.\n";
 
 struct options {
 	pid_t pid; /* 0: not given */
@@ -58,41 +24,20 @@ struct options {
 	struct resource_specs resources;
 };
 
+/* The commands, as bits: an option's groups are those that take it. */
+enum {
+	COMMAND_ADD = 1 << 0,
+	COMMAND_LIST = 1 << 1,
+	COMMAND_DEL = 1 << 2,
+	COMMAND_CHECK = 1 << 3,
+};
+
 /* A command's status is one of enum diag_exit. */
 struct command {
 	const char *name;
 	int (*run)(struct options *options, char **names);
-	const char *allowed; /* options, by their short names below */
+	unsigned int group;
 	bool takes_names;
-};
-
-enum {
-	OPTION_PID = 'p',
-	OPTION_LIB = 'l',
-	OPTION_EXE = 'e',
-	OPTION_MISMATCH = 'm',
-	OPTION_DRY_RUN = 'n',
-	OPTION_ALL = 'a',
-	OPTION_PAIR = 'P',
-	OPTION_REF = 'R',
-	OPTION_NO_HEAP = 'H',
-	OPTION_HELP = 'h',
-	OPTION_VERSION = 'V',
-};
-
-static const struct option long_options[] = {
-	{"pid", required_argument, NULL, OPTION_PID},
-	{"lib", required_argument, NULL, OPTION_LIB},
-	{"exe", required_argument, NULL, OPTION_EXE},
-	{"mismatch", no_argument, NULL, OPTION_MISMATCH},
-	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
-	{"all", no_argument, NULL, OPTION_ALL},
-	{"pair", required_argument, NULL, OPTION_PAIR},
-	{"ref", required_argument, NULL, OPTION_REF},
-	{"no-heap", no_argument, NULL, OPTION_NO_HEAP},
-	{"help", no_argument, NULL, OPTION_HELP},
-	{"version", no_argument, NULL, OPTION_VERSION},
-	{0},
 };
 
 static int usage_error(const char *what)
@@ -402,63 +347,68 @@ static int command_del(struct options *options, char **names)
 }
 
 static const struct command commands[] = {
-	{"add", command_add, "plenmPRH", false},
-	{"list", command_list, "", false},
-	{"del", command_del, "pa", true},
-	{"check", command_check, "p", false},
+	{"add", command_add, COMMAND_ADD, false},
+	{"list", command_list, COMMAND_LIST, false},
+	{"del", command_del, COMMAND_DEL, true},
+	{"check", command_check, COMMAND_CHECK, false},
 };
 
-static int parse_pid(const char *text, pid_t *ret)
+/* --pair and --ref */
+static int parse_resource(void *context, const struct option_row *row, const char *text)
 {
-	char *end;
-	long pid;
+	struct options *options = context;
 
-	errno = 0;
-	pid = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : 0;
-	if (pid <= 0 || pid > INT_MAX || errno || *end) {
-		diag_error("--pid %s is no process number", text);
-		return DIAG_EXIT_USAGE;
-	}
-	*ret = (pid_t)pid;
-	return DIAG_EXIT_OK;
+	return resource_specs_add(&options->resources,
+				   strcmp(row->name, "ref") == 0 ? "--ref" : "--pair", text);
 }
 
-static int add_resource(struct options *options, const char *option, const char *argument)
-{
-	return resource_specs_add(&options->resources, option, argument) ? DIAG_EXIT_USAGE
-									 : DIAG_EXIT_OK;
-}
+#define FIELD(field) OPTION_FIELD(struct options, field)
 
-/* Sets one option; returns an exit status. */
-static int set_option(struct options *options, int option, const char *argument)
-{
-	switch (option) {
-	case OPTION_PID:
-		return parse_pid(argument, &options->pid);
-	case OPTION_LIB:
-		options->lib = argument;
-		break;
-	case OPTION_EXE:
-		options->exe = argument;
-		break;
-	case OPTION_MISMATCH:
-		options->mismatch = true;
-		break;
-	case OPTION_DRY_RUN:
-		options->dry_run = true;
-		break;
-	case OPTION_ALL:
-		options->all = true;
-		break;
-	case OPTION_PAIR:
-	case OPTION_REF:
-		return add_resource(options, option == OPTION_PAIR ? "--pair" : "--ref", argument);
-	case OPTION_NO_HEAP:
-		options->no_heap = true;
-		break;
-	}
-	return DIAG_EXIT_OK;
-}
+static const struct option_row rows[] = {
+	{"pid", 'p', OPTION_NUMBER, "PID", "the allocators that process PID has mapped", FIELD(pid),
+	 .min = 1, .max = INT_MAX, .takes = "a process id", .completes = OPTION_COMPLETES_PIDS,
+	 .groups = COMMAND_ADD | COMMAND_DEL | COMMAND_CHECK},
+	{"lib", 0, OPTION_TEXT, "PATH", "the library at PATH", FIELD(lib),
+	 .completes = OPTION_COMPLETES_FILES, .groups = COMMAND_ADD},
+	{"exe", 0, OPTION_TEXT, "PATH",
+	 "the program at PATH: its own allocator, or the libc it will load", FIELD(exe),
+	 .completes = OPTION_COMPLETES_FILES, .groups = COMMAND_ADD},
+	{"pair", 0, OPTION_PARSED, "'GIVING / TAKING'",
+	 "what other functions give and take, too, in process PID, as in "
+	 "'fopen|fdopen:ret / fclose:arg1' (docs/resources.md)",
+	 .parse = parse_resource, .groups = COMMAND_ADD},
+	{"ref", 0, OPTION_PARSED, "'UP / DOWN'",
+	 "references to objects, too, as in 'g_object_ref:arg1 / g_object_unref:arg1'",
+	 .parse = parse_resource, .groups = COMMAND_ADD},
+	{"no-heap", 0, OPTION_FLAG, .help = "only what --pair and --ref say, no allocators",
+	 FIELD(no_heap), .groups = COMMAND_ADD},
+	{"mismatch", 0, OPTION_FLAG,
+	 .help = "C++'s operators new and delete, too, also where they call malloc: leakparse then "
+		 "reports blocks that are released by the wrong function",
+	 FIELD(mismatch), .groups = COMMAND_ADD},
+	{"dry-run", 0, OPTION_FLAG, .help = "print the tracefs definitions, register nothing",
+	 FIELD(dry_run), .groups = COMMAND_ADD},
+	{"all", 0, OPTION_FLAG, .help = "all probes that leakprobe added", FIELD(all),
+	 .groups = COMMAND_DEL},
+};
+
+static const struct option_table table = {
+	.tool = "leakprobe",
+	.synopsis =
+		"leakprobe add --pid PID | --lib PATH | --exe PATH [--mismatch] [--dry-run]\n"
+		"leakprobe add --pid PID [--no-heap] [--pair 'GIVING / TAKING']... [--ref 'UP / DOWN']...\n"
+		"leakprobe list\n"
+		"leakprobe del --all | --pid PID | NAME...\n"
+		"leakprobe check [--pid PID]",
+	.about =
+		"Manages the uprobes on the functions that allocate and free memory: add registers "
+		"probes on an allocator's functions; list prints the probes, with their hits; del "
+		"removes probes that leakprobe added; check prints which probes watch a file that "
+		"has changed since, and which of a process's allocators have none.",
+	.notes = "NAME is GROUP, GROUP:EVENT or GROUP/EVENT, as `leakprobe list` prints them.",
+	.rows = rows,
+	.nr_rows = ARRAY_SIZE(rows),
+};
 
 static const struct command *find_command(const char *name)
 {
@@ -477,57 +427,34 @@ static int finish_output(int status)
 	return status ? status : DIAG_EXIT_FAILED;
 }
 
-/* @word is where getopt_long() stopped; a short option may stand inside it or before it. */
-static int report_bad_option(int kind, const char *word)
-{
-	if (kind == ':')
-		diag_error("an argument is missing after %s; see leakprobe --help", word);
-	else if (optopt && strncmp(word, "--", 2) != 0)
-		diag_error("unknown option -%c; see leakprobe --help", optopt);
-	else
-		diag_error("unknown option %s; see leakprobe --help", word);
-	return DIAG_EXIT_USAGE;
-}
-
 static int run(int argc, char **argv, struct options *options)
 {
+	const struct option_row *row;
 	const struct command *command;
-	char given[16] = "";
-	int option, status;
+	struct option_result result;
+	int err = options_parse(&table, argc, argv, options, &result);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":p:hV", long_options, NULL)) != -1) {
-		if (option == '?' || option == ':')
-			return report_bad_option(option, argv[optind - 1]);
-		if (option == OPTION_HELP || option == OPTION_VERSION) {
-			fputs(option == OPTION_HELP ? usage : "leakprobe " LEAKTOOLS_VERSION "\n",
-			      stdout);
-			return DIAG_EXIT_OK;
-		}
-		if (!strchr(given, option))
-			given[strlen(given)] = (char)option;
-		status = set_option(options, option, optarg);
-		if (status)
-			return status;
-	}
-	if (optind == argc)
+	/* finish_output() flushes what --help printed. */
+	if (err)
+		return err == 1 ? DIAG_EXIT_OK : options_exit_status(err);
+	if (!result.nr_operands)
 		return usage_error("no command given");
-	command = find_command(argv[optind]);
+	command = find_command(result.operands[0]);
 	if (!command) {
-		diag_error("there is no command %s; see leakprobe --help", argv[optind]);
+		diag_error("there is no command %s; see leakprobe --help", result.operands[0]);
 		return DIAG_EXIT_USAGE;
 	}
-	if (strspn(given, command->allowed) != strlen(given)) {
-		diag_error("%s does not take one of the options given; see leakprobe --help",
-			   command->name);
+	row = options_given_outside(&table, &result, command->group);
+	if (row) {
+		diag_error("%s does not take --%s; see leakprobe --help", command->name, row->name);
 		return DIAG_EXIT_USAGE;
 	}
-	if (optind + 1 < argc && !command->takes_names) {
+	if (result.nr_operands > 1 && !command->takes_names) {
 		diag_error("%s takes no argument %s; see leakprobe --help", command->name,
-			   argv[optind + 1]);
+			   result.operands[1]);
 		return DIAG_EXIT_USAGE;
 	}
-	return command->run(options, argv + optind + 1);
+	return command->run(options, result.operands + 1);
 }
 
 int main(int argc, char **argv)

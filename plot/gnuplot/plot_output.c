@@ -67,15 +67,6 @@ const char *plot_output_suffix(const struct plot_output *output)
 	return NULL;
 }
 
-bool plot_output_knows_term(const char *term)
-{
-	bool known = strcmp(term, "dumb") == 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(window_terminals); i++)
-		known |= strcmp(term, window_terminals[i]) == 0;
-	return known;
-}
-
 static bool has_terminal(const char *terminals, const char *name)
 {
 	char word[32];

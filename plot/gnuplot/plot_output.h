@@ -27,9 +27,6 @@ struct plot_output {
 /* True if @path ends in a picture's suffix. */
 bool plot_output_knows_suffix(const char *path);
 
-/* True if @term is something that --term takes. */
-bool plot_output_knows_term(const char *term);
-
 /*
  * Chooses by what the user asked for (@path, @term; each may be NULL), the display, the terminal
  * and what the installed gnuplot can do. Returns 0, or a negative errno after reporting it.

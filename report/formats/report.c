@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/formats/report.h"
 
-#include "common/scope.h"
 #include "report/formats/formats.h"
 
 #include <errno.h>
@@ -41,21 +40,4 @@ int report_write(FILE *out, const struct report_format *format, const struct rep
 	if (err)
 		return err;
 	return fflush(out) || ferror(out) ? -EIO : 0;
-}
-
-int report_parse_grouping(const char *name, enum report_grouping *ret)
-{
-	static const char *const names[] = {
-		[REPORT_BY_FUNCTION] = "function", [REPORT_BY_FILE] = "file",
-		[REPORT_BY_MODULE] = "module",	   [REPORT_BY_THREAD] = "thread",
-		[REPORT_BY_SIZE] = "size",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i], name) == 0) {
-			*ret = (enum report_grouping)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
 }

@@ -56,7 +56,4 @@ const struct report_format *report_format_list(void);
 /* Writes the whole report. Returns what format->write() does. */
 int report_write(FILE *out, const struct report_format *format, const struct report_input *input);
 
-/* "size", "thread"... Returns 0 or -EINVAL, not reported. */
-int report_parse_grouping(const char *name, enum report_grouping *ret);
-
 #endif

@@ -25,7 +25,7 @@ tool() {
 
 	for name in leakprobe leakrec leakparse leakfollow leakplot; do
 		# --help and the manual page list the same (help.bats).
-		listed=$(grep -E '^(\*-|\*leak[a-z]+\*)' "$SOURCE_DIR/docs/man/$name.1.scd" |
+		listed=$("$(tool $name)" --help | sed -nE 's/^ {2,6}(-.*)/\1/p' | sed -E 's/  +.*//' |
 			grep -oE -e '--[a-z][a-z-]+' | sort -u)
 		[[ $(wc -w <<<"$listed") -ge 4 ]]
 		complete_words "$(tool $name)" -- | grep '^--' | sort -u >"$BATS_TEST_TMPDIR/completed"
@@ -74,8 +74,8 @@ tool() {
 	[[ $(complete_words "$(tool leakparse)" --format = ht) == html ]]
 	[[ $(complete_words "$(tool leakparse)" --verdict growth,start) == growth,start-up ]]
 	[[ $(complete_words "$(tool leakrec)" --on-overload h) == hold ]]
-	[[ $(complete_words "$(tool leakrec)" --with "" | paste -sd' ') == "fd mmap" ]]
-	[[ $(complete_words "$(tool leakrec)" --with fd,) == $'fd,fd\nfd,mmap' ]]
+	[[ $(complete_words "$(tool leakrec)" --with "" | paste -sd' ') == "mmap fd" ]]
+	[[ $(complete_words "$(tool leakrec)" --with fd,) == $'fd,mmap\nfd,fd' ]]
 	complete_words "$(tool leakrec)" -p "$$" | grep -qx "$$"
 	complete_words "$(tool leakrec)" -p "1,$$" | grep -qx "1,$$"
 }

@@ -137,7 +137,7 @@ END
 
 @test "formats: an unknown one is bad usage" {
 	run -2 "$BUILD_DIR/bin/leakparse" --format nonsense -i /dev/null
-	[[ $output == *'knows no "nonsense"'* ]]
+	[[ $output == *'--format takes tree, html, '*' or gprof2dot, not "nonsense"'* ]]
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --by nonsense -i /dev/null
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --threshold 101 -i /dev/null
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --depth 0 -i /dev/null

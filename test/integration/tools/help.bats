@@ -6,25 +6,36 @@ bats_require_minimum_version 1.5.0
 BUILD_DIR=${BUILD_DIR:?the build directory}
 SOURCE_DIR=${SOURCE_DIR:?the source directory}
 
-# The long options that a text names, one a line.
-long_options() {
-	grep -oE -e '--[a-z][a-z-]+' | sort -u
+# What --help of tool $1 says before the text about each option: "-s, --size SIZE|MIN..MAX".
+help_options() {
+	"$BUILD_DIR/bin/$1" --help | sed -nE 's/^ {2,6}(-.*)/\1/p' | sed -E 's/  +.*//' | sort
 }
 
-same_options() {
-	"$BUILD_DIR/bin/$1" --help | long_options >"$BATS_TEST_TMPDIR/help"
-	# In a manual page, the lines that begin an option are bold.
-	grep -E '^(\*-|\*leak[a-z]+\*)' "$SOURCE_DIR/docs/man/$1.1.scd" | long_options \
-		>"$BATS_TEST_TMPDIR/man"
-	[[ -s $BATS_TEST_TMPDIR/help ]]
-	diff "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/man"
+# The lines that begin an option in its manual page, without markup.
+man_options() {
+	grep -E '^\*-' "$SOURCE_DIR/docs/man/$1.1.scd" | tr -d '*_' | sort
 }
 
-@test "help: leakprobe" { same_options leakprobe; }
-@test "help: leakrec" { same_options leakrec; }
-@test "help: leakparse" { same_options leakparse; }
-@test "help: leakfollow" { same_options leakfollow; }
-@test "help: leakplot" { same_options leakplot; }
+help_synopsis() {
+	"$BUILD_DIR/bin/$1" --help | sed -nE "s/^(usage: |       )($1 .*)/\2/p"
+}
+
+man_synopsis() {
+	sed -n '/^# SYNOPSIS/,/^# DESCRIPTION/p' "$SOURCE_DIR/docs/man/$1.1.scd" | grep '^\*' | sed -E 's/\+\+$//' | tr -d '*_'
+}
+
+same_text() {
+	[[ $(help_options "$1" | wc -l) -ge 6 ]]
+	diff <(help_options "$1") <(man_options "$1")
+	[[ $(help_synopsis "$1" | wc -l) -ge 2 ]]
+	diff <(help_synopsis "$1") <(man_synopsis "$1")
+}
+
+@test "help: leakprobe's options and synopsis are the manual page's" { same_text leakprobe; }
+@test "help: leakrec's options and synopsis are the manual page's" { same_text leakrec; }
+@test "help: leakparse's options and synopsis are the manual page's" { same_text leakparse; }
+@test "help: leakfollow's options and synopsis are the manual page's" { same_text leakfollow; }
+@test "help: leakplot's options and synopsis are the manual page's" { same_text leakplot; }
 
 @test "help: every tool tells its version" {
 	for tool in leakprobe leakrec leakparse leakfollow leakplot; do
@@ -35,5 +46,19 @@ same_options() {
 @test "help: an unknown option is bad usage" {
 	for tool in leakprobe leakrec leakparse leakfollow leakplot; do
 		run -2 "$BUILD_DIR/bin/$tool" --no-such-option
+		[[ $output == "$tool: unknown or ambiguous option --no-such-option; see $tool --help" ]]
+	done
+}
+
+@test "help: a full disk is a failure" {
+	for tool in leakprobe leakrec leakparse leakfollow leakplot; do
+		run -1 bash -c '"$1" --help >/dev/full' bash "$BUILD_DIR/bin/$tool"
+	done
+}
+
+@test "help: every tool complains of --size in the same words" {
+	for tool in leakrec leakparse leakfollow leakplot; do
+		run -2 "$BUILD_DIR/bin/$tool" --size 3x
+		[[ $output == "$tool: --size takes a size like 3072 or 3k, or MIN..MAX, not \"3x\"" ]]
 	done
 }

@@ -460,18 +460,6 @@ golden() {
 	done
 }
 
-@test "every option stands in --help and in the man page" {
-	run -0 "$leakplot" --help
-	options="$(sed -nE 's/^\t\{ ?"([a-z-]+)", .*/\1/p' "$SOURCE_DIR/tools/leakplot_options.c")"
-	[ "$(wc -l <<<"$options")" -ge 10 ]
-	for option in $options; do
-		[[ "$output" == *"--$option"* ]]
-		grep -q -- "--$option\*" "$SOURCE_DIR/docs/man/leakplot.1.scd"
-	done
-	run -0 "$leakplot" --version
-	[[ "$output" == leakplot\ [0-9]* ]]
-}
-
 # start_sleep: its number is SLEEP_PID. Until it is sleep, it is a copy of this shell, and for a moment it has no heap.
 start_sleep() {
 	sleep 1000 &

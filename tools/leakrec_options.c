@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/leakrec_options.h"
+
+#include "common/diag.h"
+#include "common/number.h"
+#include "common/options.h"
+#include "common/scope.h"
+#include "recorder/output/compressor.h"
+
+#include <errno.h>
+
+/* The tool's options, and what the table sets besides. */
+struct command_line {
+	struct session_options session;
+	pid_t *pids; /* session.nr_pids of them */
+	bool is_all;
+};
+
+static bool has_pid(const pid_t *pids, size_t nr_pids, pid_t pid)
+{
+	for (size_t i = 0; i < nr_pids; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* A process that is given twice is recorded once. */
+static int add_pid(struct command_line *line, pid_t pid)
+{
+	struct session_options *session = &line->session;
+	pid_t *grown;
+
+	if (pid == getpid()) {
+		diag_error("cannot record process %d: that is leakrec itself", (int)pid);
+		return -EINVAL;
+	}
+	if (has_pid(line->pids, session->nr_pids, pid))
+		return 0;
+	grown = reallocarray(line->pids, session->nr_pids + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	line->pids = grown;
+	line->pids[session->nr_pids++] = pid;
+	return 0;
+}
+
+static int parse_pids(void *context, const struct option_row *row, const char *text)
+{
+	_cleanup_free_ char *copy = strdup(text);
+	char *rest = copy, *word;
+	int err = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	while (!err && (word = strsep(&rest, ","))) {
+		uint64_t pid;
+
+		if (number_parse(word, &pid) || pid == 0 || pid > INT32_MAX)
+			return options_reject(row, text);
+		err = add_pid(context, (pid_t)pid);
+	}
+	return err;
+}
+
+static int parse_ring_pages(void *context, const struct option_row *row, const char *text)
+{
+	struct command_line *line = context;
+	uint64_t pages;
+
+	if (number_parse(text, &pages) || pages == 0 || pages > 1 << 20 || (pages & (pages - 1)))
+		return options_reject(row, text);
+	line->session.config.ring_pages = (uint32_t)pages;
+	return 0;
+}
+
+static int parse_call_graph(void *context, const struct option_row *row, const char *text)
+{
+	struct record_config *config = &((struct command_line *)context)->session.config;
+	uint64_t bytes = 0;
+
+	if (strcmp(text, "fp") == 0) {
+		config->call_graph = CALL_GRAPH_FP;
+	} else if (strcmp(text, "none") == 0) {
+		config->call_graph = CALL_GRAPH_NONE;
+	} else if (strcmp(text, "dwarf") == 0 ||
+		   (strncmp(text, "dwarf,", 6) == 0 && size_parse(text + 6, &bytes) == 0 &&
+		    bytes > 0 && bytes <= RECORD_MAX_DUMP_BYTES)) {
+		config->call_graph = CALL_GRAPH_DWARF;
+		config->dump_bytes = (uint32_t)(bytes + 7) / 8 * 8;
+	} else {
+		return options_reject(row, text);
+	}
+	return 0;
+}
+
+/* @text: NULL for the default, as in perf record -z. */
+static int parse_compression_level(void *context, const struct option_row *row, const char *text)
+{
+	struct command_line *line = context;
+	uint64_t level = COMPRESSOR_DEFAULT_LEVEL;
+
+	if (text && (number_parse(text, &level) || level == 0 || level > COMPRESSOR_MAX_LEVEL))
+		return options_reject(row, text);
+	line->session.compression_level = (int)level;
+	return 0;
+}
+
+static int parse_filter(void *context, const struct option_row *row, const char *text)
+{
+	struct record_config *config = &((struct command_line *)context)->session.config;
+	size_t len = strcspn(text, ":");
+
+	if (len == 0 || !text[len] || !text[len + 1])
+		return options_reject(row, text);
+	if (config->nr_filters == RECORD_MAX_FILTERS) {
+		diag_error("--filter can be given %d times", RECORD_MAX_FILTERS);
+		return -EINVAL;
+	}
+	config->filters[config->nr_filters++] = text;
+	config->perf_events = true;
+	return 0;
+}
+
+/* --pair and --ref */
+static int parse_resource(void *context, const struct option_row *row, const char *text)
+{
+	struct command_line *line = context;
+
+	return resource_specs_add(line->session.resources,
+				   strcmp(row->name, "ref") == 0 ? "--ref" : "--pair", text);
+}
+
+#define TEXT_OF_NUMBER(number) #number
+#define TEXT_OF(number)	       TEXT_OF_NUMBER(number)
+
+static const struct option_word with_words[] = {
+	{"mmap", SYSCALL_MAPPINGS}, {"fd", SYSCALL_DESCRIPTORS}, {0}};
+static const struct option_word overload_words[] = {
+	{"hold", OVERLOAD_HOLD}, {"drop", OVERLOAD_DROP}, {0}};
+
+#define FIELD(field) OPTION_FIELD(struct command_line, field)
+
+static const struct option_row rows[] = {
+	{"pid", 'p', OPTION_PARSED, "PID[,PID...]", "attach to these processes",
+	 .parse = parse_pids, .takes = "process ids, separated by commas",
+	 .completes = OPTION_COMPLETES_PIDS},
+	{"all", 'a', OPTION_FLAG,
+	 .help = "record all processes of the machine, also those that start later", FIELD(is_all)},
+	{"cgroup", 0, OPTION_TEXT, "PATH", "the same of one cgroup (version 2) and those below it",
+	 FIELD(session.cgroup), .completes = OPTION_COMPLETES_DIRECTORIES},
+	{"top", 0, OPTION_FLAG,
+	 .help = "show what is held, by stack, while it is recorded; nothing is kept without -o",
+	 FIELD(session.with_view)},
+	{"output", 'o', OPTION_TEXT, "FILE",
+	 "write there, \"-\" is a pipe on standard output [perf.data]", FIELD(session.output),
+	 .completes = OPTION_COMPLETES_FILES},
+	{"compression-level", 'z', OPTION_PARSED, "LEVEL",
+	 "compress, at zstd's level 1 to " TEXT_OF(COMPRESSOR_MAX_LEVEL) "; -z alone is 1",
+	 .parse = parse_compression_level, .letter_argument = "[LEVEL]",
+	 .takes = "a level from 1 to " TEXT_OF(COMPRESSOR_MAX_LEVEL)},
+	{"mmap-pages", 'm', OPTION_PARSED, "N", "pages of each CPU's ring, a power of two [512]",
+	 .parse = parse_ring_pages, .takes = "a power of two up to 1048576"},
+	{"duration", 'd', OPTION_TIME, "SECONDS", "end after that time", FIELD(session.duration_ns),
+	 .min = 1},
+	{"mark-every", 0, OPTION_TIME, "SECONDS",
+	 "set a mark each time, as SIGUSR1 does: leakparse can tell what changed between marks",
+	 FIELD(session.mark_every_ns), .min = 1},
+	{"call-graph", 0, OPTION_PARSED, "MODE",
+	 "stacks: fp, by frame pointers, dwarf[,BYTES], by call frame information and at most BYTES "
+	 "of stack, or none [dwarf]",
+	 .parse = parse_call_graph, .suggestions = "fp dwarf dwarf, none",
+	 .takes = "fp, dwarf, dwarf,BYTES (up to " TEXT_OF(RECORD_MAX_DUMP_BYTES) ") or none"},
+	{"raw-stacks", 0, OPTION_FLAG,
+	 .help = "with dwarf: write the bytes themselves, for others to unwind",
+	 FIELD(session.config.raw_stacks)},
+	{"mismatch", 0, OPTION_FLAG,
+	 .help = "record C++'s operators, too: finds blocks of new[], new and malloc that are "
+		 "released by the wrong function",
+	 FIELD(session.mismatch)},
+	{"free-stacks", 0, OPTION_FLAG,
+	 .help = "record the stacks of frees, too, not just their callers",
+	 FIELD(session.config.free_stacks)},
+	{"size", 's', OPTION_SIZE_RANGE, "SIZE|MIN..MAX",
+	 "record only blocks of these sizes (3072, 3k, 4..8k); the others cost least",
+	 FIELD(session.config.sizes)},
+	{"pair", 0, OPTION_PARSED, "'GIVING / TAKING'",
+	 "record what other functions give and take, too, as in "
+	 "'fopen|fdopen:ret / fclose:arg1' (docs/resources.md)",
+	 .parse = parse_resource},
+	{"ref", 0, OPTION_PARSED, "'UP / DOWN'",
+	 "record references to objects, too, as in 'g_object_ref:arg1 / g_object_unref:arg1'",
+	 .parse = parse_resource},
+	{"no-heap", 0, OPTION_FLAG, .help = "record only what --pair and --ref say, no allocators",
+	 FIELD(session.config.no_heap)},
+	{"with", 0, OPTION_WORD_SET, "WHAT",
+	 "record system calls, too: mmap, munmap, mremap and brk with mmap (memory that is mapped "
+	 "without an allocator), what opens and closes file descriptors with fd",
+	 FIELD(session.config.syscalls), .words = with_words},
+	{"filter", 0, OPTION_PARSED, "EVENT:EXPR",
+	 "record EVENT only where EXPR holds, as in \"malloc:bytes > 4096\"; may be given for "
+	 "several events",
+	 .parse = parse_filter, .takes = "EVENT:EXPR, as in \"malloc:bytes > 4096\""},
+	{"perf-events", 0, OPTION_FLAG,
+	 .help = "record by perf events, not by BPF programs (implied by --filter)",
+	 FIELD(session.config.perf_events)},
+	{"on-overload", 0, OPTION_WORD, "MODE",
+	 "when a ring fills up: hold the processes back, or drop events [hold]",
+	 FIELD(session.config.on_overload), .words = overload_words},
+};
+
+static const struct option_table table = {
+	.tool = "leakrec",
+	.synopsis = "leakrec [OPTION...] -p PID[,PID...]\n"
+		    "leakrec [OPTION...] -a | --cgroup PATH\n"
+		    "leakrec [OPTION...] -- COMMAND [ARG...]",
+	.about = "Records every allocation and release of the processes, of their threads and of "
+		 "the children they fork, until Ctrl-C, until they are gone, or for a given time.",
+	.rows = rows,
+	.nr_rows = ARRAY_SIZE(rows),
+	.stops_at_operand = true,
+};
+
+/* What goes together. Returns 0, or -EINVAL after saying what does not. */
+static int check_options(const struct session_options *options, bool is_all)
+{
+	const struct record_config *config = &options->config;
+	int nr_ways = (options->command != NULL) + (options->nr_pids > 0) + is_all +
+		      (options->cgroup != NULL);
+	const char *wrong = NULL;
+
+	if (nr_ways != 1)
+		wrong = "give either -p PID, -a, --cgroup PATH, or a command to record; see "
+			"leakrec --help";
+	else if (options->with_view && !options->nr_pids)
+		wrong = "--top goes with -p PID: others would write to the same terminal, or be it";
+	else if (options->with_view && options->output && strcmp(options->output, "-") == 0)
+		wrong = "--top draws on standard output: give -o a file";
+	else if (config->scope != RECORD_PROCESSES && options->resources->nr)
+		wrong = "--pair and --ref go with -p PID or a command: not with -a or --cgroup";
+	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
+		wrong = "--raw-stacks goes with --call-graph dwarf";
+	else if (config->has_sizes && config->perf_events)
+		wrong = "--size is the BPF programs' work: without --perf-events and --filter";
+	if (wrong)
+		diag_error("%s", wrong);
+	return wrong ? -EINVAL : 0;
+}
+
+int leakrec_options_parse(int argc, char **argv, struct session_options *options, pid_t **ret_pids)
+{
+	struct command_line line = {.session = *options};
+	struct session_options *session = &line.session;
+	struct option_result result;
+	int err = options_parse(&table, argc, argv, &line, &result);
+
+	*ret_pids = line.pids;
+	if (err)
+		return err;
+	session->pids = line.pids;
+	if (result.nr_operands)
+		session->command = result.operands;
+	if (line.is_all)
+		session->config.scope = RECORD_SYSTEM_WIDE;
+	if (session->cgroup)
+		session->config.scope = RECORD_CGROUP;
+	session->config.has_sizes = options_has(&table, &result, "size");
+	session->config.free_stacks |= session->mismatch;
+	if (!session->output && !session->with_view)
+		session->output = "perf.data";
+	*options = *session;
+	return check_options(session, line.is_all);
+}
