@@ -2,7 +2,7 @@
 #include "common/progress.h"
 
 #include "common/clock.h"
-#include "common/diag.h"
+#include "common/quantity.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,21 +24,6 @@ void progress_init(struct progress *ret)
 	};
 }
 
-/* Three digits that count. */
-static int bytes_text(char *ret, size_t size, double bytes)
-{
-	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-	size_t i = 0;
-
-	for (bytes /= 1024; bytes >= 1023.5 && i < sizeof(units) / sizeof(units[0]) - 1; i++)
-		bytes /= 1024;
-	return snprintf(ret, size, "%.*f %s",
-			bytes < 9.995	? 2
-			: bytes < 99.95 ? 1
-					: 0,
-			bytes, units[i]);
-}
-
 static void left_text(char *ret, size_t size, double seconds)
 {
 	uint64_t whole = (uint64_t)(seconds + 0.5);
@@ -55,16 +40,14 @@ static void left_text(char *ret, size_t size, double seconds)
 void progress_text(char *ret, size_t size, uint64_t done, uint64_t total, uint64_t elapsed_ns)
 {
 	double seconds = (double)elapsed_ns / 1e9, rate = seconds > 0 ? (double)done / seconds : 0;
-	char done_text[24], total_text[24], rate_text[24], left[48] = "?";
+	char left[48] = "?";
 
-	bytes_text(done_text, sizeof(done_text), (double)done);
-	bytes_text(total_text, sizeof(total_text), (double)total);
-	bytes_text(rate_text, sizeof(rate_text), rate);
 	if (rate > 0)
 		left_text(left, sizeof(left), (double)(total - done) / rate);
 	snprintf(ret, size, "%.0f %%, %s of %s, %s/s, %s left",
-		 total ? 100 * (double)done / (double)total : 100, done_text, total_text, rate_text,
-		 left);
+		 total ? 100 * (double)done / (double)total : 100,
+		 quantity_bytes((double)done).text, quantity_bytes((double)total).text,
+		 quantity_bytes(rate).text, left);
 }
 
 void progress_update(struct progress *progress, uint64_t done, uint64_t total)

@@ -10,6 +10,7 @@
 
 #include "common/diag.h"
 #include "common/options.h"
+#include "common/quantity.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static int reap(void)
 
 	if (nr > 0)
 		diag_note("removed %d probe%s that a leakrec, which is gone, had left", nr,
-			  nr == 1 ? "" : "s");
+			  quantity_plural(nr));
 	return nr < 0 ? nr : 0;
 }
 
@@ -342,7 +343,7 @@ static int command_del(struct options *options, char **names)
 		err = delete_names(&list, names, &nr_deleted);
 	uprobe_list_deinit(&list);
 	if (!err || nr_deleted > 0)
-		printf("removed %zu probe%s\n", nr_deleted, nr_deleted == 1 ? "" : "s");
+		printf("removed %zu probe%s\n", nr_deleted, quantity_plural(nr_deleted));
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/top_screen.h"
 
-#include "report/text/leak_words.h"
+#include "common/quantity.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #define HEAD_LINES   4
 #define STACK_COLUMN 45
-#define NUMBER_BYTES 24
+#define NUMBER_BYTES (QUANTITY_TEXT_SIZE + 1) /* with a sign */
 
 static SCREEN *terminal;
 
@@ -102,16 +102,9 @@ static void put_text(int y, int x, int width, const char *text)
 /* "940 KiB"; with a sign, "+183 KiB". */
 static const char *bytes_text(char text[NUMBER_BYTES], double bytes, bool has_sign)
 {
-	FILE *out = fmemopen(text, NUMBER_BYTES, "w");
+	const char *sign = !has_sign || bytes == 0 ? "" : bytes < 0 ? "-" : "+";
 
-	text[0] = '\0';
-	if (!out)
-		return text;
-	if (has_sign && bytes != 0)
-		fputc(bytes < 0 ? '-' : '+', out);
-	leak_words_bytes(out, bytes < 0 ? -bytes : bytes);
-	fclose(out);
-	text[NUMBER_BYTES - 1] = '\0';
+	snprintf(text, NUMBER_BYTES, "%s%s", sign, quantity_bytes(bytes < 0 ? -bytes : bytes).text);
 	/* "512 bytes" is wider than what it says. */
 	if (strstr(text, " byte"))
 		memcpy(strstr(text, " byte"), " B", sizeof(" B"));
@@ -140,7 +133,7 @@ static void draw_head(const struct top_screen *screen)
 		   bytes_text(held, (double)screen->rows->held_bytes, false),
 		   screen->rows->held_blocks,
 		   bytes_text(growth, (double)screen->rows->bytes_per_s, true), screen->nr_shown,
-		   screen->nr_shown == 1 ? "" : "s", top_order_name(screen->order));
+		   quantity_plural(screen->nr_shown), top_order_name(screen->order));
 	if (screen->filter[0] || screen->is_editing)
 		printw("  with \"%s\"", screen->filter);
 	if (screen->marks)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/leaks/history_set.h"
 
+#include "common/quantity.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -147,18 +149,18 @@ double stack_verdict_rate(const struct history_set *set, const struct stack_verd
 	return history_set_counts_blocks(set) ? verdict->blocks_per_s : verdict->bytes_per_s;
 }
 
-struct byte_unit history_set_unit(const struct history_set *set, uint64_t amount)
+struct quantity_unit history_set_unit(const struct history_set *set, uint64_t amount)
 {
-	return history_set_counts_blocks(set) ? (struct byte_unit){"blocks", 1}
-					      : byte_unit_for(amount);
+	return history_set_counts_blocks(set) ? (struct quantity_unit){"blocks", 1}
+					      : quantity_unit_for(amount);
 }
 
-struct byte_text history_set_text(const struct history_set *set, uint64_t amount)
+struct quantity_text history_set_text(const struct history_set *set, uint64_t amount)
 {
-	struct byte_text text;
+	struct quantity_text text;
 
 	if (!history_set_counts_blocks(set))
-		return byte_text_format(amount);
+		return quantity_size(amount);
 	snprintf(text.text, sizeof(text.text), "%" PRIu64 "%s", amount,
 		 amount == 1	       ? " block"
 		 : amount < 1000000000 ? " blocks"

@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_PLOT_HISTORY_SET_H
 #define LEAKTOOLS_PLOT_HISTORY_SET_H
 
-#include "plot/labels/byte_text.h"
+#include "common/quantity.h"
 #include "plot/leaks/leaks_reader.h"
 #include "plot/labels/plot_colours.h"
 #include "plot/labels/stack_label.h"
@@ -56,7 +56,7 @@ uint64_t stack_history_end(const struct history_set *set, const struct stack_his
 double stack_verdict_rate(const struct history_set *set, const struct stack_verdict *verdict);
 
 /* The unit for up to @amount, and the amount in words: "3 KiB", "12 blocks". */
-struct byte_unit history_set_unit(const struct history_set *set, uint64_t amount);
-struct byte_text history_set_text(const struct history_set *set, uint64_t amount);
+struct quantity_unit history_set_unit(const struct history_set *set, uint64_t amount);
+struct quantity_text history_set_text(const struct history_set *set, uint64_t amount);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/leaks/leak_axes.h"
 
+#include "common/quantity.h"
+
 #include <inttypes.h>
 #include <math.h>
 
@@ -41,7 +43,7 @@ static void choose_size_axis(struct leak_axes *axes, const struct leak_set *set,
 	struct size_span span = find_size_span(axes, set);
 
 	if (axes->counts) {
-		axes->size_unit = (struct byte_unit){"leaks", 1};
+		axes->size_unit = (struct quantity_unit){"leaks", 1};
 		axes->size_max = (double)span.max_bytes * LINEAR_ROOM;
 		return;
 	}
@@ -51,13 +53,13 @@ static void choose_size_axis(struct leak_axes *axes, const struct leak_set *set,
 		     (scale == LEAK_SIZE_AUTO && span.max_bytes / span.min_bytes > LOG_SPAN));
 	if (axes->log) {
 		axes->has_zero_bytes = span.has_zero_bytes;
-		axes->size_unit = byte_unit_for(1);
+		axes->size_unit = quantity_unit_for(1);
 		axes->size_min =
 			span.has_zero_bytes ? LOG_ZERO_BYTES / 2 : (double)span.min_bytes / 2;
 		axes->size_max = (double)span.max_bytes * 2;
 		return;
 	}
-	axes->size_unit = byte_unit_for(span.max_bytes);
+	axes->size_unit = quantity_unit_for(span.max_bytes);
 	axes->size_max =
 		span.max_bytes ? (double)span.max_bytes / axes->size_unit.bytes * LINEAR_ROOM : 1;
 }
@@ -165,7 +167,7 @@ static void write_log_tics(const struct leak_axes *axes, FILE *program)
 		bool is_minor = power % step != 0;
 
 		fprintf(program, "%s'%s' %.17g %d", power ? ", " : "",
-			is_minor ? "" : byte_text_format(size_bytes).text, (double)size_bytes,
+			is_minor ? "" : quantity_size(size_bytes).text, (double)size_bytes,
 			is_minor);
 	}
 	fputs(")\n", program);

@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_PLOT_LEAK_AXES_H
 #define LEAKTOOLS_PLOT_LEAK_AXES_H
 
-#include "plot/labels/byte_text.h"
+#include "common/quantity.h"
 #include "plot/leaks/leak_set.h"
 #include "plot/labels/time_axis.h"
 
@@ -22,8 +22,8 @@ struct leak_axes {
 	bool by_event;
 	bool counts; /* how many leaks of its stack there are with this one, not its size */
 	bool log;
-	bool has_zero_bytes;	    /* a block of 0 bytes on a logarithmic axis */
-	struct byte_unit size_unit; /* of a linear axis; a logarithmic one is in bytes */
+	bool has_zero_bytes;		/* a block of 0 bytes on a logarithmic axis */
+	struct quantity_unit size_unit; /* of a linear axis; a logarithmic one is in bytes */
 	double size_min, size_max;
 	struct time_axis time; /* if !by_event */
 	double x_max;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/leaks/leak_title.h"
 
+#include "common/quantity.h"
 #include "common/scope.h"
 #include "plot/gnuplot/gnuplot.h"
 
@@ -25,13 +26,13 @@ void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_si
 
 	if (lost)
 		fprintf(out, "%" PRIu64 " event%s lost: some of these blocks may have been freed",
-			lost, lost == 1 ? " was" : "s were");
+			lost, quantity_word(lost, " was", "s were"));
 	if (set->summary.is_truncated)
 		fprintf(out, "%sthe recording was cut off", lost ? "; " : "");
 	if (has_sizes && set->nr_unknown_size)
 		fprintf(out, "%s%" PRIu64 " leak%s of unknown size not shown",
 			lost || set->summary.is_truncated ? "; " : "", set->nr_unknown_size,
-			leak_title_plural(set->nr_unknown_size));
+			quantity_plural(set->nr_unknown_size));
 }
 
 char *leak_title_caveats(const struct leak_set *set, bool has_sizes)

@@ -21,10 +21,4 @@ char *leak_title_caveats(const struct leak_set *set, bool has_sizes);
 /* "set title"; @caveats may be empty. */
 void leak_title_write(const struct plot_script *script, const char *headline, const char *caveats);
 
-/* "s", but not for one. */
-static inline const char *leak_title_plural(uint64_t nr)
-{
-	return nr == 1 ? "" : "s";
-}
-
 #endif

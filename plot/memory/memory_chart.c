@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/memory/memory_chart.h"
 
+#include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/labels/byte_text.h"
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/labels/time_axis.h"
 
@@ -28,9 +28,9 @@ static void print_growth(FILE *out, const char *what, uint64_t first_bytes, uint
 	bool grew = last_bytes >= first_bytes;
 	uint64_t change = grew ? last_bytes - first_bytes : first_bytes - last_bytes;
 
-	fprintf(out, "%s %s", what, byte_text_format(last_bytes).text);
+	fprintf(out, "%s %s", what, quantity_size(last_bytes).text);
 	if (change)
-		fprintf(out, " (%c%s)", grew ? '+' : '-', byte_text_format(change).text);
+		fprintf(out, " (%c%s)", grew ? '+' : '-', quantity_size(change).text);
 }
 
 /* "emacs (PID 4165): RSS 34.5 MiB (+1.2 MiB), heap 20 MiB (+1.1 MiB)" */
@@ -82,7 +82,7 @@ static struct span find_span(const struct memory_history *history)
  * The curves fill the axis, so that a slow leak shows, but a change of less than a few percent is
  * not blown up to a mountain.
  */
-static void write_ranges(const struct span *span, const struct byte_unit *unit, double end,
+static void write_ranges(const struct span *span, const struct quantity_unit *unit, double end,
 			 FILE *program)
 {
 	double min = (double)span->min_bytes / unit->bytes;
@@ -96,7 +96,7 @@ static void write_ranges(const struct span *span, const struct byte_unit *unit, 
 }
 
 static void write_samples(struct plot_script *script, const struct memory_history *history,
-			  const struct time_axis *axis, const struct byte_unit *unit)
+			  const struct time_axis *axis, const struct quantity_unit *unit)
 {
 	FILE *data = plot_script_begin_data(script, "memory", "time RSS heap");
 
@@ -118,7 +118,7 @@ void memory_chart_draw(struct plot_script *script, const struct memory_history *
 	const char *style = is_dumb ? "points pointtype" : "lines linewidth 2 dashtype";
 	double end = time_axis_value(&axis, history->last.time_ns);
 	struct span span = find_span(history);
-	struct byte_unit unit = byte_unit_for(span.max_bytes);
+	struct quantity_unit unit = quantity_unit_for(span.max_bytes);
 	FILE *program = script->program;
 
 	write_title(script->output, history, name, pid, program);

@@ -3,8 +3,8 @@
 
 #include "common/diag.h"
 #include "common/output_file.h"
+#include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/labels/byte_text.h"
 #include "plot/gnuplot/end_signals.h"
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/memory/memory_chart.h"
@@ -134,8 +134,7 @@ static void print_progress(const struct memory_sample *sample)
 	if (!isatty(STDERR_FILENO))
 		return;
 	fprintf(stderr, "\rRSS %s, heap %s; Ctrl-C ends and draws the picture\033[K",
-		byte_text_format(sample->rss_bytes).text,
-		byte_text_format(sample->heap_bytes).text);
+		quantity_size(sample->rss_bytes).text, quantity_size(sample->heap_bytes).text);
 }
 
 static int show(struct watch *watch, const struct memory_sample *sample)

@@ -4,8 +4,8 @@
  * beside a fast one. First those that grow, the fastest first, then those that hold most.
  */
 #include "common/diag.h"
+#include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/labels/byte_text.h"
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/pictures/history_plot.h"
 #include "plot/leaks/leak_title.h"
@@ -80,14 +80,15 @@ static void print_rate(FILE *out, const struct growth_plot *plot, double per_s)
 		fprintf(out, "%+.3g blocks/s", per_s);
 	else
 		fprintf(out, "%c%s/s", per_s < 0 ? '-' : '+',
-			byte_text_format(size < 1e18 ? (uint64_t)(size + 0.5) : UINT64_MAX).text);
+			quantity_size(size < 1e18 ? (uint64_t)(size + 0.5) : UINT64_MAX).text);
 }
 
 static void print_headline(FILE *out, const struct growth_plot *plot)
 {
 	if (plot->nr_growing) {
 		fprintf(out, "%" PRIu64 " stack%s grow%s: ", plot->nr_growing,
-			leak_title_plural(plot->nr_growing), plot->nr_growing == 1 ? "s" : "");
+			quantity_plural(plot->nr_growing),
+			quantity_word(plot->nr_growing, "s", ""));
 		print_rate(out, plot, plot->per_s);
 		if (plot->nr_growing > 1)
 			fputs(" together", out);
@@ -115,7 +116,7 @@ static void write_panel_data(struct plot_script *script, const struct growth_plo
 	const struct stack_history *history = plot->panels[i];
 	const struct history_set *histories = &plot->set->histories;
 	uint64_t largest = stack_history_most(histories, history);
-	struct byte_unit unit = history_set_unit(histories, largest);
+	struct quantity_unit unit = history_set_unit(histories, largest);
 	char name[24], columns[64];
 	FILE *data;
 
@@ -184,7 +185,7 @@ static void draw_panel(struct plot_script *script, const struct growth_plot *plo
 	uint32_t colour = plot_verdict_look(history->verdict.verdict)->colour;
 	const struct history_set *histories = &plot->set->histories;
 	uint64_t largest = stack_history_most(histories, history);
-	struct byte_unit unit = history_set_unit(histories, largest);
+	struct quantity_unit unit = history_set_unit(histories, largest);
 	double most = (double)largest / unit.bytes;
 	FILE *program = script->program;
 	char name[24];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was held over time: the stacks that held most, one upon the other, the rest below them. */
 #include "common/diag.h"
+#include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/labels/byte_text.h"
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/pictures/history_plot.h"
 #include "plot/leaks/leak_title.h"
@@ -20,7 +20,7 @@ struct held_plot {
 	const struct leak_set *set;
 	size_t nr_ranks; /* of the file's first stacks */
 	struct time_axis axis;
-	struct byte_unit unit;
+	struct quantity_unit unit;
 };
 
 static uint64_t of_rank(const struct held_plot *plot, size_t rank, size_t period)

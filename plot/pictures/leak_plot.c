@@ -2,6 +2,7 @@
 #include "plot/pictures/leak_plot.h"
 
 #include "common/diag.h"
+#include "common/quantity.h"
 #include "common/scope.h"
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/leaks/leak_density.h"
@@ -85,14 +86,14 @@ static void print_headline(FILE *out, const struct leak_plot *plot)
 		return;
 	}
 	if (plot->options->size_text)
-		fprintf(out, "%s of %s leak%s (size %s)", count_text_format(set->nr_points).text,
-			count_text_format(nr_all).text, leak_title_plural(nr_all),
+		fprintf(out, "%s of %s leak%s (size %s)", quantity_count(set->nr_points).text,
+			quantity_count(nr_all).text, quantity_plural(nr_all),
 			plot->options->size_text);
 	else
-		fprintf(out, "%s leak%s", count_text_format(set->nr_points).text,
-			leak_title_plural(set->nr_points));
+		fprintf(out, "%s leak%s", quantity_count(set->nr_points).text,
+			quantity_plural(set->nr_points));
 	if (!set->has_no_bytes)
-		fprintf(out, ", %s", byte_text_format(set->total_bytes).text);
+		fprintf(out, ", %s", quantity_size(set->total_bytes).text);
 	leak_title_print_origin(out, set);
 }
 
@@ -137,8 +138,8 @@ static int write_recurring_sizes(FILE *program, const struct leak_plot *plot)
 			continue;
 		positions[nr_shown] = position;
 		fprintf(program, "%s'%s x %" PRIu64 " byte%s' %.17g",
-			nr_shown ? ", " : "set y2tics (", count_text_format(sizes[i].nr_leaks).text,
-			sizes[i].size_bytes, leak_title_plural(sizes[i].size_bytes),
+			nr_shown ? ", " : "set y2tics (", quantity_count(sizes[i].nr_leaks).text,
+			sizes[i].size_bytes, quantity_plural(sizes[i].size_bytes),
 			leak_axes_y(&plot->axes, sizes[i].size_bytes));
 		nr_shown++;
 	}
@@ -267,7 +268,7 @@ static void draw_shades(const struct leak_plot *plot, FILE *program)
 
 	draw_legend(plot, program, CELL_POINT, point_size(plot, 1.4),
 		    plot_shade(0x707070, 0, MAP_SHADES), "one leak in one place");
-	snprintf(text, sizeof(text), "%s leaks in one place", count_text_format(max).text);
+	snprintf(text, sizeof(text), "%s leaks in one place", quantity_count(max).text);
 	if (max > 1)
 		draw_legend(plot, program, CELL_POINT, point_size(plot, 1.4),
 			    plot_shade(0x707070, MAP_SHADES - 1, MAP_SHADES), text);
@@ -337,10 +338,10 @@ static char *group_label(const struct leak_plot *plot, const struct leak_group *
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%s x ", count_text_format(group->nr_leaks).text);
+	fprintf(out, "%s x ", quantity_count(group->nr_leaks).text);
 	if (!plot->set.has_no_bytes)
 		fprintf(out, "%s%s: ", group->same_size ? "" : "about ",
-			byte_text_format(group->total_bytes / group->nr_leaks).text);
+			quantity_size(group->total_bytes / group->nr_leaks).text);
 	fputs(stack && *stack ? stack : "no stack", out);
 	if (stack && has_twin)
 		fprintf(out, " (stack %" PRIu32 ")", group->stack);
@@ -367,7 +368,7 @@ static void make_stack_series(struct leak_plot *plot)
 		others->nr_leaks -= group->nr_leaks;
 	}
 	if (asprintf(&others->label, "%s from other stacks",
-		     count_text_format(others->nr_leaks).text) < 0)
+		     quantity_count(others->nr_leaks).text) < 0)
 		others->label = NULL;
 }
 
@@ -381,9 +382,9 @@ static void make_verdict_series(struct leak_plot *plot)
 
 		*series = (struct series){sum->nr_leaks, look->colour, look->point_type, NULL};
 		if (asprintf(&series->label, "%s: %s leak%s%s%s%s%s%s", look->name,
-			     count_text_format(sum->nr_leaks).text,
-			     leak_title_plural(sum->nr_leaks), plot->set.has_no_bytes ? "" : ", ",
-			     plot->set.has_no_bytes ? "" : byte_text_format(sum->total_bytes).text,
+			     quantity_count(sum->nr_leaks).text, quantity_plural(sum->nr_leaks),
+			     plot->set.has_no_bytes ? "" : ", ",
+			     plot->set.has_no_bytes ? "" : quantity_size(sum->total_bytes).text,
 			     *look->meaning ? " (" : "", look->meaning,
 			     *look->meaning ? ")" : "") < 0)
 			series->label = NULL;

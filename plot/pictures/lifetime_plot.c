@@ -5,8 +5,8 @@
  * lifetimes span microseconds to days, counts one to millions, and the few that matter are few.
  */
 #include "common/diag.h"
+#include "common/quantity.h"
 #include "common/scope.h"
-#include "plot/labels/byte_text.h"
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/pictures/history_plot.h"
 #include "plot/leaks/leak_title.h"
@@ -65,21 +65,6 @@ static void count(struct lifetime_plot *plot)
 	}
 }
 
-/* "12.3 ms" */
-static void print_duration(FILE *out, double seconds)
-{
-	static const struct {
-		double seconds;
-		const char *name;
-	} units[] = {{86400, "days"}, {3600, "h"},  {60, "min"},
-		     {1, "s"},	      {1e-3, "ms"}, {1e-6, "us"}};
-	size_t i = 0;
-
-	while (i + 1 < ARRAY_SIZE(units) && seconds < units[i].seconds)
-		i++;
-	fprintf(out, "%.3g %s", seconds / units[i].seconds, units[i].name);
-}
-
 /* The end of the bar in which the median is. */
 static double median_s(const struct lifetime_plot *plot)
 {
@@ -102,15 +87,15 @@ static char *make_headline(const struct lifetime_plot *plot)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%s blocks freed", count_text_format(plot->nr_freed).text);
+	fprintf(out, "%s blocks freed", quantity_count(plot->nr_freed).text);
 	if (plot->nr_freed) {
 		fputs(", half within ", out);
-		print_duration(out, median_s(plot));
+		fputs(quantity_duration(median_s(plot)).text, out);
 	}
-	fprintf(out, "; %s held", count_text_format(plot->nr_held).text);
+	fprintf(out, "; %s held", quantity_count(plot->nr_held).text);
 	if (plot->nr_held) {
 		fputs(", the oldest for ", out);
-		print_duration(out, (double)plot->oldest_ns / 1e9);
+		fputs(quantity_duration((double)plot->oldest_ns / 1e9).text, out);
 	}
 	return fclose(out) == 0 ? text : NULL;
 }
@@ -166,7 +151,7 @@ static void write_plot_command(struct plot_script *script, const struct lifetime
 	fputs("plot ", program);
 	plot_script_print_data(script, "bars");
 	snprintf(title, sizeof(title), "%s freed, by lifetime",
-		 count_text_format(plot->nr_freed).text);
+		 quantity_count(plot->nr_freed).text);
 	if (is_dumb)
 		fprintf(program, " using 1:4 with points pointtype 6 title '%s', ", title);
 	else
@@ -176,8 +161,7 @@ static void write_plot_command(struct plot_script *script, const struct lifetime
 			"'#56b4e9' title '%s', ",
 			title);
 	plot_script_print_data(script, "bars");
-	snprintf(title, sizeof(title), "%s still held, by age",
-		 count_text_format(plot->nr_held).text);
+	snprintf(title, sizeof(title), "%s still held, by age", quantity_count(plot->nr_held).text);
 	if (is_dumb)
 		fprintf(program, " using 1:5 with points pointtype 8 title '%s'\n", title);
 	else

@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/interrupted.h"
 #include "common/output_file.h"
+#include "common/quantity.h"
 #include "common/scope.h"
 #include "common/proc/process_status.h"
 #include "common/proc/process_view.h"
@@ -630,7 +631,7 @@ static int tell_doubts(const struct session *session, const struct ring_reader *
 	if (nr)
 		diag_warn("%" PRIu64 " process%s or thread%s came to be unguarded, and events may "
 			  "be missing: what is held is doubtful; Linux 6.12 needs no guarding",
-			  nr, nr == 1 ? "" : "es", nr == 1 ? "" : "s");
+			  nr, quantity_word(nr, "", "es"), quantity_plural(nr));
 	if (!nr && !nr_late)
 		return 0;
 	return marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late, session->writer);
@@ -645,7 +646,7 @@ static void report_end(const struct session *session, const struct ring_reader *
 
 	if (nr_pauses)
 		snprintf(pauses, sizeof(pauses), ", paused %" PRIu64 " time%s for %.3f s",
-			 nr_pauses, nr_pauses == 1 ? "" : "s",
+			 nr_pauses, quantity_plural(nr_pauses),
 			 (double)backpressure_paused_ns(session->backpressure) / 1e9);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));

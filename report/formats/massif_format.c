@@ -4,6 +4,7 @@
  * at the peak and the one at the end. Comments begin with #, so no name may have one.
  */
 #include "common/diag.h"
+#include "common/quantity.h"
 #include "report/trees/call_tree.h"
 #include "report/formats/formats.h"
 #include "report/formats/held_history.h"
@@ -90,7 +91,7 @@ static void write_rest(struct snapshots *snapshots, const struct call_node *firs
 		bytes = call_weight_sum(bytes, bytes_of(node));
 	fprintf(snapshots->out,
 		"%*sn0: %" PRId64 " in %zu place%s, all below massif's threshold (%.2f%%)\n",
-		(int)first->depth, "", bytes, nr, nr == 1 ? "" : "s",
+		(int)first->depth, "", bytes, nr, quantity_plural(nr),
 		snapshots->input->options->threshold_percent);
 }
 

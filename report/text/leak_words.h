@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sizes, times and verdicts as people say them. All write to @out and report nothing. */
+/* Verdicts and what they are about, in words. All write to @out and report nothing. */
 #ifndef LEAKTOOLS_REPORT_LEAK_WORDS_H
 #define LEAKTOOLS_REPORT_LEAK_WORDS_H
 
 #include "parser/verdicts/leak_report.h"
 
 #include <stdio.h>
-
-/* "3.2 MiB", "512 bytes" */
-void leak_words_bytes(FILE *out, double bytes);
-/* "21 us", "3.9 s", "2.1 h" */
-void leak_words_duration(FILE *out, double seconds);
 
 /* When that was held which is told of: "at the end", "after 3.1 s", "at the peak". */
 void leak_words_moment(FILE *out, const struct analysis *analysis);

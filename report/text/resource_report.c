@@ -2,6 +2,7 @@
 #include "report/text/resource_report.h"
 
 #include "common/diag.h"
+#include "common/quantity.h"
 #include "report/text/leak_words.h"
 #include "report/text/leaks_writer.h"
 
@@ -81,7 +82,7 @@ int resource_report_write_screen(FILE *out, const struct leak_report *report)
 		leak_words_held(out, counts[i].kind, held->held, held->bytes);
 		if (held->held)
 			fprintf(out, " in %" PRIu64 " stack%s,", held->sites,
-				held->sites == 1 ? "" : "s");
+				quantity_plural(held->sites));
 		fputs(" held ", out);
 		leak_words_moment(out, report->analysis);
 		fputs(": ", out);

@@ -3,6 +3,7 @@
 
 #include "common/colour.h"
 #include "common/diag.h"
+#include "common/quantity.h"
 #include "common/scope.h"
 #include "common/schema/wrapper_names.h"
 #include "report/text/input_advice.h"
@@ -25,11 +26,6 @@
 #define MAX_PROCESSES 5	   /* that are told one by one */
 #define MAX_TWINS     1000 /* stacks among which those that look alike are looked for */
 
-static const char *plural(uint64_t nr)
-{
-	return nr == 1 ? "" : "s";
-}
-
 /* Which process, how long, how much; returns the lines. */
 static int write_head(FILE *out, const struct leak_report *report)
 {
@@ -49,7 +45,7 @@ static int write_head(FILE *out, const struct leak_report *report)
 			out, heap_tracker_process_name(analysis->heaps, op->pid, op->tid), NULL);
 		fprintf(out, " (%d): ", op->pid);
 	}
-	leak_words_duration(out, length_s);
+	fputs(quantity_duration(length_s).text, out);
 	fprintf(out,
 		" recorded, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64 " events lost\n",
 		stats->allocations, stats->frees, analysis->lost);
@@ -62,7 +58,7 @@ static int write_head(FILE *out, const struct leak_report *report)
 	} else {
 		leak_words_held(out, NULL, report->held_blocks, report->held_bytes);
 		fprintf(out, " in %" PRIu64 " stack%s,", report->memory_sites,
-			plural(report->memory_sites));
+			quantity_plural(report->memory_sites));
 	}
 	fputs(" held ", out);
 	leak_words_moment(out, analysis);
@@ -106,10 +102,10 @@ static int write_processes(FILE *out, const struct leak_report *report)
 		fputs("  ", out);
 		write_process_name(out, report, &processes[i]);
 		fprintf(out, ": %" PRIu64 " block%s, ", processes[i].leaked_blocks,
-			plural(processes[i].leaked_blocks));
-		leak_words_bytes(out, (double)processes[i].leaked_bytes);
+			quantity_plural(processes[i].leaked_blocks));
+		fputs(quantity_bytes((double)processes[i].leaked_bytes).text, out);
 		fprintf(out, ", of %" PRIu64 " held, ", processes[i].blocks);
-		leak_words_bytes(out, (double)processes[i].bytes);
+		fputs(quantity_bytes((double)processes[i].bytes).text, out);
 		fputc('\n', out);
 	}
 	if (nr > MAX_PROCESSES)
@@ -124,8 +120,9 @@ static int write_own_mappings(FILE *out, const struct leak_report *report)
 
 	if (!stats->own_mappings)
 		return 0;
-	fprintf(out, "%" PRIu64 " mapping%s of ", stats->own_mappings, plural(stats->own_mappings));
-	leak_words_bytes(out, (double)stats->own_mapped_bytes);
+	fprintf(out, "%" PRIu64 " mapping%s of ", stats->own_mappings,
+		quantity_plural(stats->own_mappings));
+	fputs(quantity_bytes((double)stats->own_mapped_bytes).text, out);
 	fputs(" besides: the allocator's own, the loader's, the C library's\n", out);
 	return 1;
 }
@@ -160,7 +157,7 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 			continue;
 		stream = open_memstream(&bytes, &len);
 		if (stream) {
-			leak_words_bytes(stream, (double)report->bytes_of[verdict]);
+			fputs(quantity_bytes((double)report->bytes_of[verdict]).text, stream);
 			fclose(stream);
 		}
 		fputs(nr_lines ? "  " : "\n  ", out);
@@ -168,9 +165,11 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 		fprintf(out, "%-8s", verdict_name(verdict));
 		colour_end(out, style->colour, colour_of(verdict));
 		fprintf(out, " %7" PRIu64 " stack%s %8" PRIu64 " block%s %10s  %s\n",
-			report->sites_of[verdict], report->sites_of[verdict] == 1 ? " " : "s",
-			report->blocks_of[verdict], report->blocks_of[verdict] == 1 ? " " : "s",
-			bytes ? bytes : "", leak_words_meaning(verdict));
+			report->sites_of[verdict],
+			quantity_word(report->sites_of[verdict], " ", "s"),
+			report->blocks_of[verdict],
+			quantity_word(report->blocks_of[verdict], " ", "s"), bytes ? bytes : "",
+			leak_words_meaning(verdict));
 		nr_lines += nr_lines ? 1 : 2;
 	}
 	return nr_lines;
@@ -415,7 +414,7 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 			"! %" PRIu64 " release%s by another family than the allocation, as new[] "
 			"and delete: without --summary, both stacks\n",
 			report->anomalies[ANOMALY_MISMATCH],
-			plural(report->anomalies[ANOMALY_MISMATCH]));
+			quantity_plural(report->anomalies[ANOMALY_MISMATCH]));
 	input_advice_find(report, &advice);
 	for (size_t i = 0; i < advice.nr; i++, nr_lines++) {
 		fputs("! ", out);

@@ -2,7 +2,7 @@
 #include "report/trees/diff_tree.h"
 
 #include "common/diag.h"
-#include "report/text/leak_words.h"
+#include "common/quantity.h"
 #include "report/trees/tree_printer.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static void write_heading(FILE *out, const struct diff_interval *diff)
 	fputs(" to ", out);
 	write_end(out, diff->analysis, interval->end_ns, &interval->end_mark);
 	fprintf(out, " after the start: %c", interval->bytes < 0 ? '-' : '+');
-	leak_words_bytes(out, fabs((double)interval->bytes));
+	fputs(quantity_bytes(fabs((double)interval->bytes)).text, out);
 	fprintf(out, " in %+" PRId64 " blocks\n", interval->blocks);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/trees/report_tree.h"
+#include "common/quantity.h"
 #include "report/names/word_table.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ static void name_group(const struct report_input *input, uint64_t key, char *nam
 	} else if (key == UINT64_MAX) {
 		snprintf(name, size, "blocks of unknown size");
 	} else {
-		snprintf(name, size, "blocks of %" PRIu64 " byte%s", key, key == 1 ? "" : "s");
+		snprintf(name, size, "blocks of %" PRIu64 " byte%s", key, quantity_plural(key));
 	}
 }
 

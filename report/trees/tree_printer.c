@@ -3,7 +3,7 @@
 
 #include "common/colour.h"
 #include "common/diag.h"
-#include "report/text/leak_words.h"
+#include "common/quantity.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -93,7 +93,7 @@ static void write_numbers(const struct printer *printer, int64_t bytes, int64_t 
 	if (memory) {
 		if (look->is_change)
 			fputc(bytes < 0 ? '-' : '+', memory);
-		leak_words_bytes(memory, fabs((double)bytes));
+		fputs(quantity_bytes(fabs((double)bytes)).text, memory);
 		fclose(memory);
 	}
 	fprintf(printer->out, "%12s ", words);
@@ -207,7 +207,8 @@ static void write_rest(struct printer *printer, const struct call_node *parent,
 		write_numbers(printer, rest->bytes, rest->blocks);
 		write_indentation(printer, true, true);
 		fprintf(printer->out, "(%" PRIu64 " %s, each below %g %%)\n", rest->nr,
-			rest->nr == 1 ? "other" : "others", printer->options->threshold_percent);
+			quantity_word(rest->nr, "other", "others"),
+			printer->options->threshold_percent);
 	}
 	printer->module = NULL;
 }

@@ -32,9 +32,9 @@ static void rate_and_time_left(void **state)
 
 static void nothing_done_and_nothing_to_do(void **state)
 {
-	assert_text(0, MIB, SECOND, "0 %, 0.00 KiB of 1.00 MiB, 0.00 KiB/s, ? left");
-	assert_text(0, 0, SECOND, "100 %, 0.00 KiB of 0.00 KiB, 0.00 KiB/s, ? left");
-	assert_text(0, MIB, 0, "0 %, 0.00 KiB of 1.00 MiB, 0.00 KiB/s, ? left");
+	assert_text(0, MIB, SECOND, "0 %, 0 bytes of 1.00 MiB, 0 bytes/s, ? left");
+	assert_text(0, 0, SECOND, "100 %, 0 bytes of 0 bytes, 0 bytes/s, ? left");
+	assert_text(0, MIB, 0, "0 %, 0 bytes of 1.00 MiB, 0 bytes/s, ? left");
 }
 
 int main(void)

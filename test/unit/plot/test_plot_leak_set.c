@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/quantity.h"
 #include "plot/leaks/leak_axes.h"
 #include "plot/leaks/leak_set.h"
 #include "plot/memory/memory_history.h"
@@ -159,22 +160,8 @@ static void sums_do_not_overflow(void **state)
 
 	assert_true(set.total_bytes == UINT64_MAX);
 	leak_axes_choose(&set, LEAK_SIZE_AUTO, false);
-	assert_string_equal(byte_text_format(set.total_bytes).text, "16 EiB");
+	assert_string_equal(quantity_size(set.total_bytes).text, "16 EiB");
 	leak_set_deinit(&set);
-}
-
-static void sizes_are_readable(void **state)
-{
-	assert_string_equal(count_text_format(0).text, "0");
-	assert_string_equal(count_text_format(9999).text, "9999");
-	assert_string_equal(count_text_format(10000).text, "10,000");
-	assert_string_equal(count_text_format(1234567).text, "1,234,567");
-	assert_string_equal(count_text_format(UINT64_MAX).text, "18,446,744,073,709,551,615");
-	assert_string_equal(byte_text_format(0).text, "0 bytes");
-	assert_string_equal(byte_text_format(1).text, "1 byte");
-	assert_string_equal(byte_text_format(1023).text, "1023 bytes");
-	assert_string_equal(byte_text_format(3072).text, "3 KiB");
-	assert_string_equal(byte_text_format(1536 * 1024).text, "1.5 MiB");
 }
 
 static void time_units_fit_the_length(void **state)
@@ -225,7 +212,6 @@ int main(void)
 		cmocka_unit_test(axes_begin_with_the_recording),
 		cmocka_unit_test(a_block_of_no_bytes_has_a_place_on_a_log_axis),
 		cmocka_unit_test(sums_do_not_overflow),
-		cmocka_unit_test(sizes_are_readable),
 		cmocka_unit_test(time_units_fit_the_length),
 		cmocka_unit_test(a_long_history_keeps_its_peak),
 	};
