@@ -3,8 +3,8 @@
 #include "probes/tracefs/group_name.h"
 #include "tools/leakprobe_report.h"
 #include "probes/plan/allocator_plan.h"
-#include "common/proc/process_view.h"
 #include "probes/resources/registered_resources.h"
+#include "common/proc/process_namespace.h"
 #include "probes/resources/resource_plan.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
@@ -116,7 +116,7 @@ static void print_place(const struct probe_file *file, pid_t pid)
 	char process[PROCESS_NAME_MAX];
 
 	diag_print_escaped(stdout, file->display, NULL);
-	if (pid && process_view_format_name(pid, process))
+	if (pid && process_namespace_format_name(pid, process))
 		printf(" of %s", process);
 	if (pid && strcmp(file->path, file->display) != 0) {
 		fputs(", here ", stdout);

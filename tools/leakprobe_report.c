@@ -8,7 +8,6 @@
 #include "probes/plan/allocator_plan.h"
 #include "probes/tracefs/group_name.h"
 #include "probes/sites/probe_arch.h"
-#include "common/proc/process_maps.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
 #include "common/diag.h"

@@ -2,15 +2,12 @@
 #include "plot/memory/process_memory.h"
 
 #include "common/diag.h"
+#include "common/proc/proc_file.h"
 #include "common/scope.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/pidfd.h>
-
-/* Larger than /proc/PID/status with its CPU and memory-node masks. */
-#define PROC_FILE_SIZE 8192
 
 /* The fields that make up a sample, as the kernel's Documentation/filesystems/proc.rst has them. */
 struct memory_fields {
@@ -33,47 +30,25 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Reads a file of the process's into @buffer, with a NUL. Returns 0 or a negative errno. */
-static int read_proc_file(int proc_fd, const char *file, char *buffer, size_t size)
-{
-	_cleanup_close_ int fd = openat(proc_fd, file, O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	ssize_t got;
-
-	if (fd < 0)
-		return -errno;
-	while (len < size - 1 && (got = read(fd, buffer + len, size - 1 - len)) != 0) {
-		if (got < 0)
-			return -errno;
-		len += (size_t)got;
-	}
-	buffer[len] = '\0';
-	return 0;
-}
-
 /* The value of the line that begins with @field, given in kB. */
 static int find_field(const char *text, const char *field, uint64_t *ret_bytes)
 {
-	size_t len = strlen(field);
+	uint64_t kib;
+	int err = proc_file_number(text, field, &kib);
 
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, field, len) != 0)
-			continue;
-		*ret_bytes = strtoull(line + len, NULL, 10) * 1024;
-		return 0;
-	}
-	return -ENODATA;
+	if (!err)
+		*ret_bytes = kib * 1024;
+	return err;
 }
 
 static int read_fields(int proc_fd, const struct memory_fields *fields, struct memory_sample *ret)
 {
-	_cleanup_free_ char *text = calloc(1, PROC_FILE_SIZE);
+	_cleanup_free_ char *text = calloc(1, PROC_FILE_STATUS_SIZE);
 	uint64_t swap_bytes = 0;
 
 	if (!text)
 		return -ENOMEM;
-	int err = read_proc_file(proc_fd, fields->file, text, PROC_FILE_SIZE);
+	int err = proc_file_read_at(proc_fd, fields->file, text, PROC_FILE_STATUS_SIZE);
 	if (err)
 		return err;
 	/* A process that is exiting, or a kernel thread, has these files but no memory. */
@@ -142,7 +117,7 @@ static int open_process(pid_t pid, struct process_memory *process)
 		return -err;
 	}
 	/* Read through the directory: if this works, both descriptors are of one process. */
-	int err = read_proc_file(process->proc_fd, "comm", process->name, sizeof(process->name));
+	int err = proc_file_read_at(process->proc_fd, "comm", process->name, sizeof(process->name));
 	if (err)
 		return open_failed(pid, -err);
 	process->name[strcspn(process->name, "\n")] = '\0';

@@ -4,7 +4,8 @@
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/debug_symbols.h"
 #include "probes/plan/probe_plan.h"
-#include "common/proc/process_maps.h"
+#include "common/proc/mapped_files.h"
+#include "common/proc/process_stat.h"
 #include "common/proc/process_status.h"
 #include "probes/plan/usdt_plan.h"
 
@@ -105,28 +106,29 @@ static int report_none_found(pid_t pid, const struct mapped_files *files, const 
 /* Returns 0 if process @pid has a heap; otherwise reports why not. */
 static int check_process(pid_t pid)
 {
+	struct process_stat stat;
 	struct process_status status;
-	int err = pid > 0 ? process_status_read(pid, &status) : -ESRCH;
-	pid_t process = err ? pid : process_status_of_thread(pid);
+	int err = pid > 0 ? process_stat_read(pid, &stat) : -ESRCH;
+	pid_t process = err || process_status_read(pid, &status) ? pid : status.tgid;
 
 	if (err == -ESRCH) {
 		diag_error("no process %d", (int)pid);
 	} else if (err) {
 		diag_error("cannot read /proc/%d/stat: %s", (int)pid, strerror(-err));
-	} else if (process_status_is_dead(&status)) {
+	} else if (process_stat_is_dead(&stat)) {
 		diag_error("process %d has ended and is a zombie", (int)pid);
 		err = -ESRCH;
-	} else if (process > 0 && process != pid) {
+	} else if (process != pid) {
 		diag_error("%d is a thread of process %d: give that process", (int)pid,
 			   (int)process);
 		err = -ENOENT;
-	} else if (status.state == 'Z') {
+	} else if (stat.state == 'Z') {
 		diag_error(
 			"process %d cannot be probed: its first thread has ended before the others, "
 			"and Linux shows no mappings of it",
 			(int)pid);
 		err = -ENOENT;
-	} else if (status.kernel_thread) {
+	} else if (stat.kernel_thread) {
 		diag_error("process %d is a kernel thread and has no heap", (int)pid);
 		err = -ENOENT;
 	}

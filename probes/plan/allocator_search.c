@@ -2,7 +2,7 @@
 #include "probes/plan/allocator_search.h"
 
 #include "probes/plan/allocator_plan.h"
-#include "common/proc/process_maps.h"
+#include "common/proc/mapped_files.h"
 
 #include "common/clock.h"
 #include "common/diag.h"

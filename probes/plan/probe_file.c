@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/plan/probe_file.h"
 
-#include "common/proc/process_maps.h"
+#include "common/proc/mapped_files.h"
 #include "common/scope.h"
 
 #include <errno.h>

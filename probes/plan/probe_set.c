@@ -3,7 +3,7 @@
 
 #include "probes/x86/code_flow.h"
 #include "probes/tracefs/group_name.h"
-#include "common/proc/process_status.h"
+#include "common/proc/process_stat.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
 #include "common/diag.h"
@@ -19,8 +19,8 @@
 
 int probe_set_make_own(struct probe_set *set)
 {
-	struct process_status status;
-	int err = process_status_read(getpid(), &status);
+	struct process_stat status;
+	int err = process_stat_read(getpid(), &status);
 
 	if (err) {
 		diag_error("cannot read /proc/%d/stat: %s", (int)getpid(), strerror(-err));
@@ -308,16 +308,16 @@ int probe_set_merge(struct probe_set *to, struct probe_set *from)
 /* True if @group belongs to a leakrec that has ended. */
 static bool is_orphaned(const char *group)
 {
-	struct process_status status;
+	struct process_stat status;
 	struct group_name name;
 	int err;
 
 	if (group_name_parse(group, &name) || name.owner != GROUP_OF_LEAKREC)
 		return false;
-	err = process_status_read(name.pid, &status);
+	err = process_stat_read(name.pid, &status);
 	if (err)
 		return err == -ESRCH;
-	return process_status_is_dead(&status) || status.start_time_ticks != name.start_time_ticks;
+	return process_stat_is_dead(&status) || status.start_time_ticks != name.start_time_ticks;
 }
 
 int probe_set_reap(void)

@@ -5,7 +5,7 @@
 #include "probes/tracefs/tracefs_uprobes.h"
 
 #include "common/diag.h"
-#include "common/proc/process_maps.h"
+#include "common/proc/mapped_files.h"
 
 #include <errno.h>
 #include <string.h>

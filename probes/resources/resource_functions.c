@@ -5,7 +5,7 @@
 #include "probes/elf/named_functions.h"
 
 #include "common/diag.h"
-#include "common/proc/process_maps.h"
+#include "common/proc/mapped_files.h"
 #include "common/scope.h"
 
 #include <errno.h>

@@ -7,9 +7,9 @@
 #include "probes/sites/probe_arch.h"
 #include "probes/x86/code_flow.h"
 #include "probes/x86/code_jumps.h"
+#include "common/proc/mapped_files.h"
 
 #include "common/diag.h"
-#include "common/proc/process_maps.h"
 #include "common/scope.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include "common/interrupted.h"
 #include "common/scope.h"
 #include "backpressure.skel.h"
-#include "common/proc/process_status.h"
-#include "common/proc/process_view.h"
+#include "common/proc/process_stat.h"
+#include "common/proc/process_namespace.h"
 #include "recorder/processes/exempt.h"
 #include "recorder/target_table/target_table.h"
 #include "recorder/backpressure/watchdog.h"
@@ -94,7 +94,7 @@ static void load_programs(struct backpressure *backpressure, const struct record
 			  bool at_clone)
 {
 	/* The programs see the processes' ids as the first namespace has them. */
-	if (!process_view_is_first())
+	if (!process_namespace_is_initial())
 		return;
 	libbpf_set_print(libbpf_silent);
 	backpressure->bpf = backpressure_bpf__open();
@@ -324,7 +324,7 @@ bool backpressure_is_system_wide(const struct backpressure *backpressure)
 }
 
 /* True if the process has begun after @time_ns: the one that had its id then has ended. */
-static bool has_begun_after(const struct process_status *status, uint64_t time_ns)
+static bool has_begun_after(const struct process_stat *status, uint64_t time_ns)
 {
 	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);
 	struct timespec boot;
@@ -337,16 +337,16 @@ static bool has_begun_after(const struct process_status *status, uint64_t time_n
 
 void backpressure_follow(struct backpressure *backpressure, const struct perf_disk_task *task)
 {
-	struct process_status status;
+	struct process_stat status;
 	int err;
 
 	/* Programs see for themselves, and before the id can be another process's. */
 	if (!backpressure->is_ours)
 		return;
-	err = process_status_read((pid_t)task->pid, &status);
+	err = process_stat_read((pid_t)task->pid, &status);
 	if (task->header.type == PERF_RECORD_EXIT) {
 		/* Its parent may wait for it much later, or never. */
-		if (err == -ESRCH || (!err && (process_status_is_dead(&status) ||
+		if (err == -ESRCH || (!err && (process_stat_is_dead(&status) ||
 					       has_begun_after(&status, task->time_ns))))
 			target_table_remove(backpressure->shared, task->pid);
 	} else if (!err && task->pid != task->ppid && status.parent == (pid_t)task->ppid) {

@@ -3,8 +3,8 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "common/proc/process_status.h"
-#include "common/proc/process_view.h"
+#include "common/proc/process_stat.h"
+#include "common/proc/process_namespace.h"
 #include "recorder/processes/exempt.h"
 #include "recorder/processes/process_list.h"
 
@@ -43,12 +43,12 @@ static long read_number(const char *path, const char *key, int base)
 /* The process's parent, its parent, and so on, up to init. */
 static int find_ancestors(struct process_list *ret)
 {
-	struct process_status status;
+	struct process_stat status;
 	pid_t pid = getpid();
 	int err = 0;
 
 	for (int i = 0; i < MAX_ANCESTORS && pid > 1 && !err; i++) {
-		pid = process_status_read(pid, &status) ? 0 : status.parent;
+		pid = process_stat_read(pid, &status) ? 0 : status.parent;
 		if (pid > 1)
 			err = process_list_add(ret, pid);
 	}
@@ -213,7 +213,7 @@ static int check_named(struct backpressure *backpressure, const pid_t *pids, siz
 	for (size_t i = 0; i < nr_pids; i++) {
 		const char *why;
 
-		process_view_format_name(pids[i], name);
+		process_namespace_format_name(pids[i], name);
 		if (has_pid(readers, pids[i])) {
 			diag_error("cannot record %s: it reads the recording, and what it does "
 				   "with an event would be more events; write to a file (-o)",
@@ -238,9 +238,9 @@ static int check_named(struct backpressure *backpressure, const pid_t *pids, siz
 bool exempt_processes_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids)
 {
 	struct process_list ancestors = {0};
-	struct process_status status;
-	bool is_foreign = pid != getpid() && !process_status_read(pid, &status) &&
-			  !process_status_is_dead(&status) && !find_ancestors(&ancestors) &&
+	struct process_stat status;
+	bool is_foreign = pid != getpid() && !process_stat_read(pid, &status) &&
+			  !process_stat_is_dead(&status) && !find_ancestors(&ancestors) &&
 			  !has_pid(&ancestors, pid);
 
 	for (size_t i = 0; i < nr_pids && is_foreign; i++)

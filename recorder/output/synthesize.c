@@ -4,7 +4,8 @@
 #include "common/elf/elf_file.h"
 #include "common/perf_disk.h"
 #include "common/scope.h"
-#include "common/proc/process_view.h"
+#include "common/proc/process_maps.h"
+#include "common/proc/process_namespace.h"
 #include "recorder/processes/tasks.h"
 
 #include <errno.h>
@@ -82,47 +83,46 @@ static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct bui
 		build_id_read(fd, ret);
 }
 
+/* Code, with or without a file; with data also other mappings of files. */
+static bool is_recorded(const struct process_mapping *mapping, bool with_data)
+{
+	return mapping->permissions[2] == 'x' || (with_data && mapping->path[0] == '/');
+}
+
 /* Paths are as the process sees them, as in the kernel's records. */
-static int write_mapping(struct perf_writer *writer, pid_t pid, const struct process_view *view,
-			 const char *line, bool with_data, struct build_ids *build_ids,
+static int write_mapping(struct perf_writer *writer, pid_t pid,
+			 const struct process_namespace *namespace,
+			 const struct process_mapping *mapping, struct build_ids *build_ids,
 			 struct live_unwinder *unwinder)
 {
 	char buffer[sizeof(struct perf_disk_mmap2) + PATH_MAX + 8 + sizeof(struct record_trailer)]
 		__attribute__((aligned(8))) = {0};
 	struct perf_disk_mmap2 *record = (struct perf_disk_mmap2 *)buffer;
 	char *path_in_record = buffer + sizeof(*record);
-	uint64_t start, end, offset, inode;
-	unsigned int major, minor;
+	const char *path =
+		*mapping->path ? process_namespace_path(namespace, mapping->path) : "//anon";
+	bool is_executable = mapping->permissions[2] == 'x';
 	struct build_id id;
-	char perms[5];
-	int path_at = 0;
-
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
-		   &end, perms, &offset, &major, &minor, &inode, &path_at) != 7 ||
-	    !path_at || (perms[2] != 'x' && (!with_data || line[path_at] != '/')))
-		return 0;
-
-	const char *path = line[path_at] ? process_view_path(view, line + path_at) : "//anon";
 	size_t len = strlen(path), padded = len / 8 * 8 + 8;
 	if (len >= PATH_MAX)
 		return 0;
 	record->header.type = PERF_RECORD_MMAP2;
 	record->header.misc =
-		PERF_RECORD_MISC_USER | (perms[2] == 'x' ? 0 : PERF_RECORD_MISC_MMAP_DATA);
+		PERF_RECORD_MISC_USER | (is_executable ? 0 : PERF_RECORD_MISC_MMAP_DATA);
 	record->header.size = (uint16_t)(sizeof(*record) + padded + sizeof(struct record_trailer));
 	record->pid = record->tid = (uint32_t)pid;
-	record->address = start;
-	record->len = end - start;
-	record->file_offset = offset;
-	record->major = major;
-	record->minor = minor;
-	record->inode = inode;
-	record->prot =
-		(perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC;
-	record->flags = perms[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
+	record->address = mapping->start;
+	record->len = mapping->end - mapping->start;
+	record->file_offset = mapping->file_offset;
+	record->major = mapping->major;
+	record->minor = mapping->minor;
+	record->inode = mapping->inode;
+	record->prot = (mapping->permissions[0] == 'r' ? PROT_READ : 0) |
+		       (mapping->permissions[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC;
+	record->flags = mapping->permissions[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
 	memcpy(path_in_record, path, len);
 
-	mapping_build_id(pid, start, end, &id);
+	mapping_build_id(pid, mapping->start, mapping->end, &id);
 	if (id.size) {
 		record->header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
 		memset(&record->major, 0, 24);
@@ -142,17 +142,20 @@ static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
 {
 	_cleanup_fclose_ FILE *maps = NULL;
 	_cleanup_free_ char *line = NULL;
-	struct process_view view;
+	struct process_namespace namespace;
 	char path[32];
 	size_t size = 0;
 	int err = 0;
 
-	process_view_read(pid, &view);
+	process_namespace_read(pid, &namespace);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	maps = fopen(path, "re");
 	while (maps && !err && getline(&line, &size, maps) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		err = write_mapping(writer, pid, &view, line, with_data, build_ids, unwinder);
+		struct process_mapping mapping;
+
+		if (process_maps_parse_line(line, &mapping) || !is_recorded(&mapping, with_data))
+			continue;
+		err = write_mapping(writer, pid, &namespace, &mapping, build_ids, unwinder);
 	}
 	return err;
 }

@@ -3,7 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "common/proc/process_status.h"
+#include "common/proc/process_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,10 +39,10 @@ int process_list_add_all(struct process_list *list)
 
 	while (dir && !err && (entry = readdir(dir))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		struct process_status status;
+		struct process_stat status;
 
-		if (pid <= 0 || process_status_read(pid, &status) || status.kernel_thread ||
-		    process_status_is_dead(&status))
+		if (pid <= 0 || process_stat_read(pid, &status) || status.kernel_thread ||
+		    process_stat_is_dead(&status))
 			continue;
 		err = process_list_add(list, pid);
 	}

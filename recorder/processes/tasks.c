@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "common/scope.h"
-#include "common/proc/process_status.h"
+#include "common/proc/process_stat.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -109,22 +109,6 @@ bool task_list_has_grown(const struct task_list *before, const struct task_list 
 	       !all_in(now->children, now->nr_children, before->children, before->nr_children);
 }
 
-/* The state letter of a thread (proc(5)), or 0 if it is gone. */
-static char task_state(pid_t tid)
-{
-	_cleanup_fclose_ FILE *f = NULL;
-	char path[64], line[512];
-	const char *end;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	f = fopen(path, "re");
-	if (!f || !fgets(line, sizeof(line), f))
-		return 0;
-	/* The command name before it may hold any character. */
-	end = strrchr(line, ')');
-	return end && end[1] == ' ' ? end[2] : 0;
-}
-
 struct held_task {
 	pid_t tid;
 	int signal; /* that it was about to receive; it gets it when it goes on */
@@ -133,10 +117,11 @@ struct held_task {
 /* Seizes and stops one thread. False if it is gone or not to be held. */
 static bool hold_one(pid_t tid, struct held_task *ret)
 {
-	char state = task_state(tid);
+	struct process_stat stat;
 	int status;
 
-	if (!state || strchr("DZX", state) || ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
+	if (process_stat_read(tid, &stat) || strchr("DZX", stat.state) ||
+	    ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
 		return false;
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || waitpid(tid, &status, __WALL) != tid ||
 	    !WIFSTOPPED(status)) {
@@ -252,8 +237,7 @@ void task_hold_release(struct task_hold *hold)
 pid_t task_for_programs(pid_t other)
 {
 	const pid_t kthreadd = 2;
-	struct process_status status;
+	struct process_stat status;
 
-	return process_status_read(kthreadd, &status) == 0 && status.kernel_thread ? kthreadd
-										   : other;
+	return process_stat_read(kthreadd, &status) == 0 && status.kernel_thread ? kthreadd : other;
 }

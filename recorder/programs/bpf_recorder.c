@@ -5,7 +5,7 @@
 #include "common/interrupted.h"
 #include "common/scope.h"
 #include "bpf_recorder.skel.h"
-#include "common/proc/process_view.h"
+#include "common/proc/process_namespace.h"
 #include "recorder/processes/cgroup.h"
 #include "recorder/backpressure/backpressure.h"
 #include "recorder/programs/private_stack.h"
@@ -179,7 +179,7 @@ int bpf_recorder_create(const struct record_config *config, struct bpf_recorder 
 	int err = 0;
 
 	/* The programs see the processes' ids as the first namespace has them. */
-	if (!process_view_is_first())
+	if (!process_namespace_is_initial())
 		return -EOPNOTSUPP;
 	if (config->ring_pages > MAX_RING_PAGES) {
 		diag_error(

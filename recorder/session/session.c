@@ -7,11 +7,11 @@
 #include "common/output_file.h"
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "common/proc/process_status.h"
-#include "common/proc/process_view.h"
 #include "probes/plan/allocator_plan.h"
 #include "probes/resources/registered_resources.h"
 #include "probes/resources/resource_plan.h"
+#include "common/proc/process_stat.h"
+#include "common/proc/process_namespace.h"
 #include "recorder/events/attach.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/processes/launch.h"
@@ -379,7 +379,7 @@ static void report_start(const struct session *session)
 					 session->probes.nr_files + session->own_probes.nr_files);
 		return;
 	}
-	process_view_format_name(session->pids[0], name);
+	process_namespace_format_name(session->pids[0], name);
 	if (session->options->command)
 		diag_note("recording %s, %s", session->options->command[0], name);
 	else if (session->nr_pids == 1)
@@ -686,10 +686,10 @@ static int choose_recorder(struct session *session)
 static void warn_of_stopped(const struct session *session)
 {
 	const struct session_options *options = session->options;
-	struct process_status status;
+	struct process_stat status;
 
 	for (size_t i = 0; i < options->nr_pids; i++)
-		if (!process_status_read(options->pids[i], &status) && status.state == 'T')
+		if (!process_stat_read(options->pids[i], &status) && status.state == 'T')
 			diag_warn("process %d is stopped, and stays so; `kill -CONT %d` lets it go "
 				  "on",
 				  (int)options->pids[i], (int)options->pids[i]);

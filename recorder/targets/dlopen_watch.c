@@ -7,7 +7,8 @@
 #include "common/scope.h"
 #include "probes/tracefs/group_name.h"
 #include "probes/plan/probe_set.h"
-#include "common/proc/process_view.h"
+#include "common/proc/process_namespace.h"
+#include "common/proc/process_status.h"
 #include "recorder/target_table/target_table.h"
 
 #include <errno.h>
@@ -53,23 +54,13 @@ void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *programs,
 	allocator_search_limit(search, &limits);
 }
 
-/*
- * mm->exec_vm: /proc shows it in two parts (task_mem(), fs/proc/task_mmu.c). 0: it cannot be read,
- * and the process is held once in vain.
+/* mm->exec_vm, as far as /proc tells; 0: it cannot be read, and the process is held once in vain.
  */
 static uint64_t code_pages(pid_t pid)
 {
-	_cleanup_fclose_ FILE *f = NULL;
-	uint64_t kib = 0, part;
-	char path[32], line[256];
+	struct process_status status;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmExe: %" SCNu64, &part) == 1 ||
-		    sscanf(line, "VmLib: %" SCNu64, &part) == 1)
-			kib += part;
-	return kib * 1024 / (uint64_t)getpagesize();
+	return process_status_read(pid, &status) ? 0 : status.code_bytes / (uint64_t)getpagesize();
 }
 
 void dlopen_watch_know_process(struct dlopen_watch *late, pid_t pid)
@@ -124,7 +115,7 @@ static void record_files(struct dlopen_watch *late, struct probe_set *set, pid_t
 {
 	char name[PROCESS_NAME_MAX];
 
-	process_view_format_name(pid, name);
+	process_namespace_format_name(pid, name);
 	for (size_t i = 0; i < set->nr_files; i++) {
 		struct probe_file *file = &set->files[i];
 		int nr = is_recorded(late->programs, file)

@@ -3,7 +3,7 @@
 
 #include "common/diag.h"
 #include "common/quantity.h"
-#include "common/proc/process_view.h"
+#include "common/proc/process_namespace.h"
 #include "recorder/processes/process_list.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ int system_wide_find_allocators(const struct record_config *config, struct alloc
 	struct process_list list = {0};
 	int err;
 
-	if (!process_view_is_first()) {
+	if (!process_namespace_is_initial()) {
 		diag_error("cannot record all processes from within a container: only on the host");
 		return -EPERM;
 	}

@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
 #include "common/elf/root_file.h"
+#include "common/proc/process_status.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -19,37 +20,6 @@
 
 #define OPEN_FLAGS     (O_PATH | O_CLOEXEC | O_NOFOLLOW) /* elf_file_reopen() does the rest */
 #define MAX_STEPS_BACK 256				 /* over overlapping pieces */
-
-/* From /proc/PID/status. */
-struct process_identity {
-	uid_t uid;
-	pid_t own_pid; /* in its innermost pid namespace */
-};
-
-/* Returns false if there is no such process. */
-static bool identify(pid_t pid, struct process_identity *ret)
-{
-	char path[64], line[4096];
-	bool has_uid = false;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	_cleanup_fclose_ FILE *status = fopen(path, "re");
-	if (!status)
-		return false;
-	*ret = (struct process_identity){.own_pid = pid};
-	while (fgets(line, sizeof(line), status)) {
-		unsigned long uid;
-		const char *last;
-
-		if (sscanf(line, "Uid: %*u %lu", &uid) == 1) {
-			ret->uid = (uid_t)uid;
-			has_uid = true;
-		} else if (strncmp(line, "NSpid:", 6) == 0 && (last = strrchr(line, '\t'))) {
-			ret->own_pid = (pid_t)strtol(last, NULL, 10);
-		}
-	}
-	return has_uid;
-}
 
 /* Opens the file in the process's own root; no link leads out of it. Returns -1 on failure. */
 static int open_in_root(pid_t pid, pid_t own_pid)
@@ -71,7 +41,7 @@ static int open_in_root(pid_t pid, pid_t own_pid)
 /* Opens the trusted file, if any. */
 static int open_map(pid_t pid, const char *symfs, const char *path)
 {
-	struct process_identity identity;
+	struct process_status status;
 	struct stat st;
 
 	if (symfs) {
@@ -81,14 +51,14 @@ static int open_map(pid_t pid, const char *symfs, const char *path)
 			return fd;
 	}
 
-	bool alive = identify(pid, &identity);
-	_cleanup_close_ int fd = alive ? open_in_root(pid, identity.own_pid) : -1;
+	bool alive = process_status_read(pid, &status) == 0;
+	_cleanup_close_ int fd = alive ? open_in_root(pid, status.own_pid) : -1;
 	if (fd < 0)
 		fd = open(path, OPEN_FLAGS);
 	_cleanup_close_ int readable = fd < 0 ? -1 : elf_file_reopen(fd, &st);
 	if (readable < 0)
 		return -1;
-	uid_t user = alive ? identity.uid : geteuid();
+	uid_t user = alive ? status.effective_uid : geteuid();
 	if (st.st_uid && st.st_uid != user) {
 		diag_warn(
 			"%s: belongs to user %u, not to %s or root; JIT code of process %d is not named",

@@ -4,7 +4,7 @@
  */
 #include "probes/elf/analysis_limit.h"
 #include "probes/plan/allocator_plan.h"
-#include "common/proc/process_maps.h"
+#include "common/proc/mapped_files.h"
 
 #include "common/scope.h"
 

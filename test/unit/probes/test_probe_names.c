@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Group names, and the texts of /proc and tracefs that probes/ parses. */
+/* Group names, and the texts of tracefs that probes/ parses. */
 #include "probes/tracefs/group_name.h"
-#include "common/proc/process_maps.h"
-#include "common/proc/process_status.h"
-#include "common/proc/process_view.h"
 #include "common/schema/probe_events.h"
+#include "common/proc/mapped_files.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 #include "probes/tracefs/uprobe_list.h"
 
@@ -193,32 +191,6 @@ static void error_reason_is_the_newest_of_the_command(void **state)
 	assert_null(tracefs_error_reason(NULL, "[ 1.0] x: error: y\n  Command: p", command));
 }
 
-static void maps_lines_are_parsed(void **state)
-{
-	char code[] = "7f92a64ef000-7f92a6645000 r-xp 00026000 fe:00 332835    /usr/lib/a b.so\n";
-	char data[] =
-		"7f92a669c000-7f92a669e000 rw-p 001d3000 fe:00 332835    /usr/lib/libc.so.6\n";
-	char heap[] = "561d5cb90000-561d5cbb1000 rwxp 00000000 00:00 0         [heap]\n";
-	char none[] = "7f92a669e000-7f92a66ab000 r-xp 00000000 00:00 0 \n";
-	char broken[] = "7f92a669e000-7f92a66ab000 r-xp\n";
-	char backwards[] = "2000-1000 r-xp 00000000 fe:00 1 /x\n";
-	struct process_mapping mapping;
-
-	assert_int_equal(process_maps_parse_line(code, &mapping), 0);
-	assert_true(mapping.is_code);
-	assert_int_equal(mapping.start, 0x7f92a64ef000);
-	assert_int_equal(mapping.end, 0x7f92a6645000);
-	assert_string_equal(mapping.path, "/usr/lib/a b.so");
-	assert_int_equal(process_maps_parse_line(data, &mapping), 0);
-	assert_false(mapping.is_code);
-	assert_int_equal(process_maps_parse_line(heap, &mapping), 0);
-	assert_false(mapping.is_code);
-	assert_int_equal(process_maps_parse_line(none, &mapping), 0);
-	assert_false(mapping.is_code);
-	assert_int_equal(process_maps_parse_line(broken, &mapping), -EINVAL);
-	assert_int_equal(process_maps_parse_line(backwards, &mapping), -EINVAL);
-}
-
 static void paths_that_tracefs_would_cut_are_known(void **state)
 {
 	assert_true(mapped_file_path_fits_tracefs("/usr/lib/libc.so.6:x(1)%return"));
@@ -228,48 +200,7 @@ static void paths_that_tracefs_would_cut_are_known(void **state)
 	assert_false(mapped_file_path_fits_tracefs("/a#b"));
 }
 
-static void stat_is_parsed_past_odd_names(void **state)
-{
-	struct process_status status;
-
-	assert_int_equal(process_status_parse("12 (a) b) R) Z 1 2 3 4 5 2097152 7 8 9 10 11 12 13 "
-					      "14 15 16 17 18 424242 19\n",
-					      &status),
-			 0);
-	assert_int_equal(status.state, 'Z');
-	assert_true(status.kernel_thread);
-	assert_int_equal(status.nr_threads, 17);
-	assert_false(process_status_is_dead(&status));
-	status.nr_threads = 1;
-	assert_true(process_status_is_dead(&status));
-	assert_int_equal(status.start_time_ticks, 424242);
-	assert_int_equal(process_status_parse("12 (a) R 1 2", &status), -EINVAL);
-	assert_int_equal(process_status_parse("12 (a)", &status), -EINVAL);
-	assert_int_equal(process_status_parse("", &status), -EINVAL);
-}
-
-static void paths_are_those_from_a_process_own_root(void **state)
-{
-	struct process_view view = {.root = "/srv/box"};
-
-	assert_string_equal(process_view_path(&view, "/srv/box/lib/libc.so.6"), "/lib/libc.so.6");
-	assert_string_equal(process_view_path(&view, "/srv/box2/libc.so.6"), "/srv/box2/libc.so.6");
-	assert_string_equal(process_view_path(&view, "/srv/box"), "/srv/box");
-	assert_string_equal(process_view_path(&view, "[vdso]"), "[vdso]");
-	view.root[0] = '\0';
-	assert_string_equal(process_view_path(&view, "/lib/libc.so.6"), "/lib/libc.so.6");
-}
-
-static void a_process_of_this_namespace_is_in_no_container(void **state)
-{
-	char name[PROCESS_NAME_MAX], expected[PROCESS_NAME_MAX];
-
-	snprintf(expected, sizeof(expected), "process %d", (int)getpid());
-	assert_false(process_view_format_name(getpid(), name));
-	assert_string_equal(name, expected);
-}
-
-/* The row that @symbol stands for, or NULL. */
+/* What @symbol stands for, or NULL. */
 static const char *function_of(const char *symbol, const char *prefix, int *ret_first_arg)
 {
 	struct probe_symbol found;
@@ -358,11 +289,7 @@ int main(void)
 		cmocka_unit_test(uprobe_events_are_parsed),
 		cmocka_unit_test(profile_goes_with_events_by_order),
 		cmocka_unit_test(error_reason_is_the_newest_of_the_command),
-		cmocka_unit_test(maps_lines_are_parsed),
 		cmocka_unit_test(paths_that_tracefs_would_cut_are_known),
-		cmocka_unit_test(stat_is_parsed_past_odd_names),
-		cmocka_unit_test(paths_are_those_from_a_process_own_root),
-		cmocka_unit_test(a_process_of_this_namespace_is_in_no_container),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

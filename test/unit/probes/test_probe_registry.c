@@ -6,7 +6,7 @@
 #include "probes/tracefs/group_name.h"
 #include "probes/plan/allocator_plan.h"
 #include "probes/plan/probe_set.h"
-#include "common/proc/process_status.h"
+#include "common/proc/process_stat.h"
 #include "probes/tracefs/tracefs_uprobes.h"
 
 #include "common/scope.h"
@@ -253,11 +253,11 @@ static void a_dead_recorders_probes_are_removed(void **state)
 static void another_process_of_that_number_is_no_recorder(void **state)
 {
 	struct fixture *fixture = *state;
-	struct process_status status;
+	struct process_stat status;
 	struct group_name name;
 	struct probe_set set;
 
-	assert_int_equal(process_status_read(getpid(), &status), 0);
+	assert_int_equal(process_stat_read(getpid(), &status), 0);
 	assert_int_equal(allocator_plan_file(&set, fixture->path, false), 0);
 	assert_int_equal(group_name_parse(set.files[0].group, &name), 0);
 	name.owner = GROUP_OF_LEAKREC;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Holding processes still while events are opened: not for longer than a second. */
+#include "common/proc/process_stat.h"
 #include "common/proc/process_status.h"
 #include "recorder/processes/tasks.h"
 
@@ -33,9 +34,9 @@ static void end_child(pid_t pid)
 
 static char state_of(pid_t pid)
 {
-	struct process_status status;
+	struct process_stat status;
 
-	assert_int_equal(process_status_read(pid, &status), 0);
+	assert_int_equal(process_stat_read(pid, &status), 0);
 	return status.state;
 }
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reads the files of /proc/PID that hold text. What they say may be out of date at once: processes
+ * end, and their ids are used again. Reports nothing.
+ */
+#ifndef LEAKTOOLS_COMMON_PROC_FILE_H
+#define LEAKTOOLS_COMMON_PROC_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* More than /proc/PID/status has, also with the masks of many CPUs and memory nodes. */
+#define PROC_FILE_STATUS_SIZE 8192
+
+/*
+ * Reads /proc/PID/@name, at most @size - 1 bytes, and ends it with a NUL. @pid may also be a
+ * thread. Safe in signal handlers. Returns 0, -ESRCH if there is no such process, or another
+ * negative errno.
+ */
+int proc_file_read(pid_t pid, const char *name, char *text, size_t size);
+
+/*
+ * The same below @proc_fd, an open directory /proc/PID, which never becomes another process's.
+ * Returns 0 or a negative errno; -ENOENT also if the process is gone.
+ */
+int proc_file_read_at(int proc_fd, const char *name, char *text, size_t size);
+
+/*
+ * The value of the line of @text that begins with @key ("TracerPid:"): its first number, decimal.
+ * Returns 0, or -ENODATA if there is none.
+ */
+int proc_file_number(const char *text, const char *key, uint64_t *ret);
+
+/* The line's text behind @key, up to the end of @text; NULL: there is no such line. */
+const char *proc_file_find(const char *text, const char *key);
+
+#endif
