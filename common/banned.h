@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Turns calls of the C library's unbounded or locale-bound string functions into compile errors.
- * Forced into every translation unit by cmake/targets.cmake (the idea is git's banned.h).
+ * Makes calls of the C library's unsafe functions compile errors: those that do not know the size
+ * of their buffer, report no errors, share a static buffer, or start a shell. cmake/targets.cmake
+ * includes this in every translation unit. The idea is from git's banned.h.
  */
 #ifndef LEAKTOOLS_COMMON_BANNED_H
 #define LEAKTOOLS_COMMON_BANNED_H

@@ -14,7 +14,7 @@ static inline uint64_t clock_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* What this thread has had of the CPU. */
+/* The CPU time that this thread has used. */
 static inline uint64_t clock_thread_ns(void)
 {
 	struct timespec now;

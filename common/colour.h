@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Colour in what people read on a terminal. */
+/* Colours on a terminal. */
 #ifndef LEAKTOOLS_COMMON_COLOUR_H
 #define LEAKTOOLS_COMMON_COLOUR_H
 
@@ -15,10 +15,10 @@ enum colour {
 	COLOUR_DIM,
 };
 
-/* True if @fd is a terminal that has colours, and nobody asked for none (https://no-color.org). */
+/* True if @fd is a terminal that has colours and NO_COLOR is not set (https://no-color.org). */
 bool colour_is_wanted(int fd);
 
-/* What is written in between is in @colour, where @is_on. */
+/* Text written between the two calls has @colour, if @is_on. */
 void colour_begin(FILE *out, bool is_on, enum colour colour);
 void colour_end(FILE *out, bool is_on, enum colour colour);
 

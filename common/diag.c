@@ -14,8 +14,8 @@ void diag_set_tool(const char *name)
 }
 
 /*
- * Characters that change how those around them are shown, and show nothing themselves: Unicode 16's
- * general category Cf, U+2060 to U+206F whole, and the separators of lines and paragraphs.
+ * Invisible characters that change how those around them are shown: Unicode 16's general category
+ * Cf, all of U+2060 to U+206F, and the separators of lines and paragraphs.
  */
 static const struct {
 	uint32_t first, last;
@@ -35,7 +35,7 @@ bool diag_is_invisible(uint32_t character)
 	return false;
 }
 
-/* The length of the valid, printable UTF-8 sequence at @s, or 0. */
+/* The length of the UTF-8 sequence at @s; 0 if it is not valid or not printable. */
 static size_t utf8_sequence(const unsigned char *s)
 {
 	if (s[0] < 0x20 || s[0] == 0x7f)
@@ -88,7 +88,8 @@ print_message(const char *kind, const char *format, va_list args)
 
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
-	/* In one write: what others say to the same terminal or log does not come between. */
+	/* One write for the whole line: other output to the same terminal or log does not split it.
+	 */
 	out = open_memstream(&line, &size_bytes);
 	if (out) {
 		fprintf(out, "%s: %s", tool_name, kind);

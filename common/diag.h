@@ -3,10 +3,9 @@
  * Messages to the person at the terminal, on stderr: "leakrec: what failed: why; what to do".
  * The function that knows the cause of an error reports it, once; its callers pass the code on.
  *
- * Whatever comes from a target (names, paths, symbols) is untrusted: control characters are shown
- * as \xNN, so that no message can drive the terminal. So is invalid UTF-8, and what makes a line
- * look like another one: characters that turn the direction of writing, and others that show
- * nothing.
+ * Text from a target (names, paths, symbols) is untrusted: control characters are printed as \xNN,
+ * so that no message can control the terminal. So are invalid UTF-8 and invisible characters, such
+ * as those that change the direction of writing: they could make a line look like another one.
  */
 #ifndef LEAKTOOLS_COMMON_DIAG_H
 #define LEAKTOOLS_COMMON_DIAG_H
@@ -16,31 +15,31 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The exit statuses all tools share (docs/man). */
+/* The exit statuses that all tools share (docs/man). */
 enum diag_exit {
 	DIAG_EXIT_OK = 0,
 	DIAG_EXIT_FAILED = 1,
 	DIAG_EXIT_USAGE = 2,
 };
 
-/* Names the tool in every message. @name is kept, not copied. */
+/* Sets the name of the tool in messages. @name is not copied. */
 void diag_set_tool(const char *name);
 
-/* An error: the operation failed. One line; a newline is added. */
+/* An error: the operation failed. Prints one line and adds the newline. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Something is off, the work goes on. */
+/* A warning: something is wrong, but the work goes on. */
 void diag_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* News that is not a problem. */
+/* Information. */
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * Writes @text with control and invisible characters, backslashes, invalid UTF-8 and any character
- * of @also (NULL for none) as \xNN. The one escape of all line-based output: a `leaks` file passes
+ * of @also (NULL for none) as \xNN. All line-based output is escaped by this: a `leaks` file passes
  * " \t" so that a column stays one word. Returns 0, or -EIO if the stream failed.
  */
 int diag_print_escaped(FILE *out, const char *text, const char *also);
 
-/* Whether a Unicode character shows nothing itself, but may change how others are shown. */
+/* True for a Unicode character that is invisible but may change how others are shown. */
 bool diag_is_invisible(uint32_t character);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * uthash as the unwind stage uses it: an allocation that fails is the caller's to handle, and keys
- * may be hashed by a 64-bit mixing function instead of uthash's byte-wise one.
+ * Configures uthash: callers handle failed allocations, and keys may be hashed by a 64-bit mixing
+ * function instead of uthash's byte-wise one.
  */
 #ifndef LEAKTOOLS_COMMON_HASH_H
 #define LEAKTOOLS_COMMON_HASH_H
@@ -27,7 +27,7 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* A number that nobody outside of this process knows: colliding keys can't be prepared. */
+/* A random number of this process: nobody outside can prepare keys that collide. */
 static inline uint64_t hash_seed(void)
 {
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds addresses so */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a recorder tells whoever shows the recording while it goes on (top/), besides the recording:
- * in memory that both have mapped.
+ * Counters that a running recorder shows the viewer (top/), in memory that both processes have
+ * mapped. The events themselves come through a pipe.
  */
 #ifndef LEAKTOOLS_COMMON_LIVE_STATUS_H
 #define LEAKTOOLS_COMMON_LIVE_STATUS_H
@@ -11,7 +11,7 @@
 struct live_status {
 	uint64_t lost;	    /* samples */
 	uint64_t pauses;    /* of the recorded processes */
-	uint64_t paused_ns; /* in all */
+	uint64_t paused_ns; /* total */
 };
 
 static inline void live_status_set(uint64_t *field, uint64_t value)

@@ -15,7 +15,7 @@
 
 #define MAX_TRIES 8
 
-/* The id in environment variable @name, or -1: sudo sets SUDO_UID and SUDO_GID. */
+/* The id in the environment variable @name, or -1. sudo sets SUDO_UID and SUDO_GID. */
 static long sudo_id(const char *name)
 {
 	const char *text = getenv(name);
@@ -28,22 +28,22 @@ static long sudo_id(const char *name)
 	return errno || *end || id < 0 ? -1 : id;
 }
 
-/* Gives @fd, of what we have made for who called sudo, to them; @path is for the message. */
+/* Makes the sudo caller the owner of the new file @fd. @path is for the message. */
 static void give_to_caller(int fd, const char *path)
 {
 	long uid = geteuid() == 0 ? sudo_id("SUDO_UID") : -1;
 
 	if (uid >= 0 && fchown(fd, (uid_t)uid, (gid_t)sudo_id("SUDO_GID")) < 0)
-		diag_warn("%s stays root's: %s", path, strerror(errno));
+		diag_warn("%s still belongs to root: %s", path, strerror(errno));
 }
 
-/* Whether a file of @uid is ours, or of who called sudo. */
+/* True if @uid is this process's user or the sudo caller. */
 static bool is_ours(uid_t uid)
 {
 	return uid == geteuid() || (geteuid() == 0 && (long)uid == sudo_id("SUDO_UID"));
 }
 
-/* Devices whose opening does nothing, and that keep nothing: null, zero, full, and terminals. */
+/* Devices that opening has no effect on and that store nothing: null, zero, full, terminals. */
 static bool is_harmless_device(const struct stat *st)
 {
 	unsigned int type = major(st->st_rdev), number = minor(st->st_rdev);
@@ -56,7 +56,7 @@ static bool is_harmless_device(const struct stat *st)
 		type < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT);
 }
 
-/* Why what is there must not be written to, or NULL. */
+/* Why an existing file must not be written to; NULL if it may be. */
 static const char *find_objection(const struct stat *st)
 {
 	if (S_ISLNK(st->st_mode))
@@ -66,29 +66,29 @@ static const char *find_objection(const struct stat *st)
 	if (!S_ISREG(st->st_mode))
 		return "not a regular file";
 	if (!is_ours(st->st_uid))
-		return "it belongs to somebody else; remove it, or name another file";
-	/* Of a file that we may write to and whoever made the link may not. */
+		return "it belongs to another user; remove it, or name another file";
+	/* Another user may have linked a file that only we may write to. */
 	if (st->st_nlink > 1)
 		return "it has other names, too (hard links); remove it, or name another file";
 	return NULL;
 }
 
-/* Opens what is at a place. It is looked at first: to open a device or a FIFO has effects. */
+/* Opens an existing file. Checks it first, because opening a device or a FIFO has effects. */
 static int open_existing(int dir_fd, const char *name, const char *path, struct stat *ret_stat)
 {
-	_cleanup_close_ int place = openat(dir_fd, name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_close_ int path_fd = openat(dir_fd, name, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 	const char *objection;
 	char link[64];
 	int fd, err;
 
-	if (place < 0 || fstat(place, ret_stat) < 0)
+	if (path_fd < 0 || fstat(path_fd, ret_stat) < 0)
 		return -errno;
 	objection = find_objection(ret_stat);
 	if (objection) {
 		diag_error("cannot write %s: %s", path, objection);
 		return -EPERM;
 	}
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
 	fd = open(link, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd >= 0)
 		return fd;
@@ -97,7 +97,7 @@ static int open_existing(int dir_fd, const char *name, const char *path, struct 
 	return -err;
 }
 
-/* A new file that is nobody else's to read, or -EEXIST. */
+/* Creates a file that only its owner can read. Returns its descriptor or a negative errno. */
 static int create_at(int dir_fd, const char *name, const char *path)
 {
 	int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY,
@@ -113,7 +113,7 @@ static int create_at(int dir_fd, const char *name, const char *path)
 	return -err;
 }
 
-/* @name in @dir_fd is @path to the user. */
+/* Opens @name in @dir_fd. Messages call it @path. */
 static int open_at(int dir_fd, const char *name, const char *path, bool keep)
 {
 	struct stat st = {0};
@@ -125,7 +125,7 @@ static int open_at(int dir_fd, const char *name, const char *path, bool keep)
 			return steal_fd(fd);
 		fd = open_existing(dir_fd, name, path, &st);
 		if (fd == -ENOENT)
-			continue; /* it has gone meanwhile */
+			continue; /* it was removed meanwhile */
 		if (fd < 0 || !S_ISREG(st.st_mode))
 			return steal_fd(fd);
 		if (!keep) {
@@ -135,7 +135,8 @@ static int open_at(int dir_fd, const char *name, const char *path, bool keep)
 				diag_error("cannot truncate %s: %s", path, strerror(-err));
 			return err ? err : steal_fd(fd);
 		}
-		/* An empty one is no recording to keep, but somebody may have opened it. */
+		/* An empty file is not a recording to keep, but another process may have it open.
+		 */
 		if (st.st_size > 0)
 			return steal_fd(fd);
 		if (unlinkat(dir_fd, name, 0) < 0) {
@@ -145,7 +146,7 @@ static int open_at(int dir_fd, const char *name, const char *path, bool keep)
 			return err;
 		}
 	}
-	diag_error("cannot write %s: it comes and goes", path);
+	diag_error("cannot write %s: another process keeps creating and removing it", path);
 	return -EEXIST;
 }
 
@@ -169,7 +170,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Renames @name in @dir_fd, which is the file of @kept, to @name.old. */
+/* Renames @name in @dir_fd to @name.old, if it is still the file @kept. */
 static int set_aside(int dir_fd, const char *name, const struct stat *kept)
 {
 	_cleanup_free_ char *old = NULL;
@@ -202,7 +203,7 @@ int output_file_begin(int fd, const char *path)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return 0;
-	/* One directory for all steps, whatever becomes of the path to it. */
+	/* One directory for all steps, even if the path to it changes. */
 	dir_fd = open(dirname(for_dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	err = dir_fd < 0 ? -errno : set_aside(dir_fd, name, &st);
 	if (err) {
@@ -211,7 +212,7 @@ int output_file_begin(int fd, const char *path)
 	}
 	new_fd = create_at(dir_fd, name, path);
 	if (new_fd == -EEXIST)
-		diag_error("cannot write %s: somebody else has made it meanwhile", path);
+		diag_error("cannot write %s: another process has created it meanwhile", path);
 	if (new_fd < 0)
 		return new_fd;
 	return dup3(new_fd, fd, O_CLOEXEC) < 0 ? -errno : 0;
@@ -228,7 +229,7 @@ int output_file_open_at(int dir_fd, const char *dir, const char *name)
 	return open_at(dir_fd, name, path, false);
 }
 
-/* Whether nobody but us, and who called sudo, can put something into the directory @fd. */
+/* Returns 0 if only this user and the sudo caller can put files into the directory @fd. */
 static int check_dir(int fd, const char *path)
 {
 	struct stat st;
@@ -236,13 +237,12 @@ static int check_dir(int fd, const char *path)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!is_ours(st.st_uid)) {
-		diag_error(
-			"cannot write into %s: it belongs to somebody else; name a new directory",
-			path);
+		diag_error("cannot write into %s: it belongs to another user; name a new directory",
+			   path);
 		return -EPERM;
 	}
 	if (st.st_mode & S_IWOTH) {
-		diag_error("cannot write into %s: everybody may write there; name a new directory",
+		diag_error("cannot write into %s: all users may write there; name a new directory",
 			   path);
 		return -EPERM;
 	}
@@ -258,7 +258,7 @@ int output_dir_open(const char *path)
 
 	if (!name)
 		return -ENOMEM;
-	/* "link/" is the directory behind the link, O_NOFOLLOW or not. */
+	/* With a trailing slash, O_NOFOLLOW would follow a link. */
 	for (size_t len = strlen(name); len > 1 && name[len - 1] == '/'; len--)
 		name[len - 1] = '\0';
 	is_new = mkdir(name, 0700) == 0;
@@ -273,7 +273,7 @@ int output_dir_open(const char *path)
 				   "directory itself",
 				   path);
 		else
-			diag_error("cannot make the directory %s: %s", path, strerror(err));
+			diag_error("cannot create the directory %s: %s", path, strerror(err));
 		return -err;
 	}
 	err = check_dir(fd, path);

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Output files of tools that run as root for someone else. A new file belongs to the user who
- * called sudo (SUDO_UID, SUDO_GID), and is for nobody else to read. A link at its place is never
- * followed. An existing file is written to only if it is a regular file without other names that
- * belongs to us or to who called sudo, or null, zero, full or a terminal.
+ * Opens output files safely in tools that run as root for another user. A new file belongs to the
+ * user who called sudo (SUDO_UID, SUDO_GID) and only that user can read it. Symbolic links are not
+ * followed. An existing file is written to only if it is a regular file with one name and belongs
+ * to this process's user or the sudo caller, or if it is /dev/null, zero, full or a terminal.
  */
 #ifndef LEAKTOOLS_COMMON_OUTPUT_FILE_H
 #define LEAKTOOLS_COMMON_OUTPUT_FILE_H
 
 /*
- * Opens @path for reading and writing, truncated, O_CLOEXEC; a new file has mode 0600, an existing
- * one keeps its own. "/dev/stdout" is standard output. Returns a descriptor that the caller closes,
- * or a negative errno after reporting it.
+ * Opens @path for reading and writing, truncates it, sets O_CLOEXEC. A new file has mode 0600, an
+ * existing one keeps its mode. "/dev/stdout" is standard output. Returns a descriptor that the
+ * caller closes, or a negative errno after reporting it.
  */
 int output_file_open(const char *path);
 
 /*
- * The same for a recording, which holds other processes' memory. What a file at @path holds stays
- * as it is: once there is something to replace it, output_file_begin() makes it @path.old, as perf
- * does, and lets @fd, that this returned, be a new file with mode 0600. Returns 0, or a negative
- * errno after reporting it.
+ * The same for a recording, which holds other processes' memory. An existing recording at @path is
+ * kept until there is something to replace it: output_file_begin() then renames it to @path.old, as
+ * perf does, and makes @fd, which output_file_open_kept() returned, a new file with mode 0600.
+ * Returns 0, or a negative errno after reporting it.
  */
 int output_file_open_kept(const char *path);
 int output_file_begin(int fd, const char *path);
 
 /*
- * Opens directory @path to put files into, and makes it if there is none, mode 0700 and belonging
- * to who called sudo. A link is not followed, and one that others own or can write to is refused:
- * they could change the files. Returns a descriptor that the caller closes, or a negative errno
- * after reporting it.
+ * Opens the directory @path to put files into. A missing one is made, with mode 0700, and belongs
+ * to the sudo caller. A link is not followed. A directory that other users own or can write to is
+ * refused: they could change the files. Returns a descriptor that the caller closes, or a negative
+ * errno after reporting it.
  */
 int output_dir_open(const char *path);
 

@@ -14,7 +14,7 @@
 
 #define DEFAULT_PAGER "less"
 
-/* True if @name is a program in PATH: one of the user's own may be any shell command. */
+/* True if @name is a program in PATH. A pager that the user names may be any shell command. */
 static bool is_installed(const char *name)
 {
 	const char *set = getenv("PATH");
@@ -32,7 +32,7 @@ static bool is_installed(const char *name)
 	return false;
 }
 
-/* The command, or NULL: there is to be none. */
+/* The shell command of the pager, or NULL for none. */
 static const char *choose(void)
 {
 	const char *command = getenv("LEAKTOOLS_PAGER");
@@ -44,7 +44,7 @@ static const char *choose(void)
 	return *command && strcmp(command, "cat") != 0 ? command : NULL;
 }
 
-/* Whether we are root, or have other rights than who started us. */
+/* True if this process is root, or has rights that the user who started it does not have. */
 static bool is_privileged(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -58,10 +58,10 @@ static void __attribute__((noreturn)) run_pager(const char *command, int read_fd
 {
 	signal(SIGPIPE, SIG_DFL);
 	dup2(read_fd, STDIN_FILENO);
-	/* As git's: quit if it fits on one screen, keep colours, leave the screen as it is. */
+	/* As git does: quit if it fits on one screen, keep colours, leave the screen as it is. */
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
-	/* Or one may start a shell from it, with rights that are ours alone (less(1), SECURITY). */
+	/* Otherwise the user could start a shell with our rights from it (less(1), SECURITY). */
 	if (is_privileged()) {
 		setenv("LESSSECURE", "1", 1);
 		unsetenv("LESSSECURE_ALLOW");
@@ -95,7 +95,7 @@ void pager_start(struct pager *ret)
 	dup2(write_fd, STDOUT_FILENO);
 	if (isatty(STDERR_FILENO))
 		dup2(write_fd, STDERR_FILENO);
-	/* Ctrl-C is for the pager, which then has the terminal. */
+	/* Ctrl-C is for the pager, which has the terminal now. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 }
@@ -106,7 +106,7 @@ void pager_finish(struct pager *pager)
 		return;
 	fflush(stdout);
 	fflush(stderr);
-	/* All ends of the pipe are closed: it sees the end. */
+	/* The pager sees the end of its input once all writing ends of the pipe are closed. */
 	close(STDOUT_FILENO);
 	close(STDERR_FILENO);
 	while (waitpid(pager->pid, NULL, 0) < 0 && errno == EINTR)

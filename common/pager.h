@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A pager for what people read on a terminal, as git has one: LEAKTOOLS_PAGER or PAGER, else less,
- * which leaves what fits on the screen there, and shows colours (LESS=FRX, unless LESS is set).
- * "cat", or nothing, is none. Where we are privileged, less is told not to start other programs
- * (LESSSECURE=1).
+ * A pager for output on a terminal, as git has one: LEAKTOOLS_PAGER or PAGER, otherwise less. less
+ * ends at once if the output fits on the screen, and shows colours (LESS=FRX, unless LESS is set).
+ * "cat" or an empty value means no pager. If this process is privileged, less must not start other
+ * programs (LESSSECURE=1).
  */
 #ifndef LEAKTOOLS_COMMON_PAGER_H
 #define LEAKTOOLS_COMMON_PAGER_H
@@ -12,20 +12,19 @@
 #include <sys/types.h>
 
 struct pager {
-	pid_t pid; /* 0: there is none */
+	pid_t pid; /* 0: no pager */
 };
 
 /*
- * If standard output is a terminal, what is written to it from here on goes through the pager, and
- * so does standard error if that is the terminal, too. Where no pager can be started, nothing
- * changes.
+ * Starts a pager if standard output is a terminal. Standard output then goes through it, and so
+ * does standard error if that is a terminal, too. If no pager can be started, nothing changes.
  */
 void pager_start(struct pager *ret);
 
-/* Writes what is buffered, and waits until the user has read it. */
+/* Flushes the output and waits until the user leaves the pager. */
 void pager_finish(struct pager *pager);
 
-/* True if a failure to write is only that the user has seen enough. */
+/* True if writing failed with @err only because the user has left the pager. */
 bool pager_was_left(const struct pager *pager, int err);
 
 #endif

@@ -14,7 +14,7 @@
 #define PERF_MAGIC	   0x32454c4946524550ULL /* "PERFILE2", in the writer's byte order */
 #define PERF_MAGIC_SWAPPED 0x50455246494c4532ULL
 
-/* Record types beyond the kernel's: made by perf record, without a trailer. */
+/* Types of records that perf record makes, not the kernel. They have no trailer. */
 enum {
 	PERF_USER_HEADER_ATTR = 64,
 	PERF_USER_TRACING_DATA = 66,
@@ -31,7 +31,7 @@ enum {
 #define PERF_USER_TYPE_START  64
 #define PERF_KERNEL_KNOWN_MAX 21 /* PERF_RECORD_AUX_OUTPUT_HW_ID, Linux 5.16 */
 
-/* The feature sections that are read or written: their bits in perf_disk_header.features. */
+/* Feature sections that are read or written: bits of perf_disk_header.features. */
 enum {
 	PERF_FEATURE_TRACING_DATA = 1,
 	PERF_FEATURE_BUILD_ID = 2,
@@ -130,7 +130,7 @@ struct perf_disk_lost_samples {
 	uint64_t lost;
 };
 
-/* Linux 6.1+: the events that a BPF filter dropped, which nobody lost. */
+/* Linux 6.1 and later: events that a BPF filter dropped; they are not lost. */
 #define PERF_MISC_LOST_SAMPLES_BPF (1 << 15)
 
 #endif

@@ -65,7 +65,7 @@ void progress_update(struct progress *progress, uint64_t done, uint64_t total)
 	progress->is_shown = true;
 	progress_text(text, sizeof(text), done < total ? done : total, total,
 		      now_ns - progress->start_ns);
-	/* The cursor goes back, so that a message takes the line's place. */
+	/* The cursor returns to the start of the line, so that a message overwrites it. */
 	fprintf(stderr, CLEAR_LINE "%s\r", text);
 }
 

@@ -39,7 +39,7 @@ static inline void scope_close(int *fd)
 #define _cleanup_closedir_ __attribute__((cleanup(scope_closedir)))
 #define _cleanup_close_	   __attribute__((cleanup(scope_close)))
 
-/* Take a pointer or descriptor out of its guard. */
+/* Moves a pointer or descriptor out of its guard. */
 #define steal_ptr(p)                                                                               \
 	({                                                                                         \
 		typeof(p) stolen = (p);                                                            \

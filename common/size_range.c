@@ -4,16 +4,16 @@
 #include <ctype.h>
 #include <errno.h>
 
-/* A number as it was written. */
+/* A number as it is written, before its unit is applied. */
 struct written_size {
-	double number;	/* with a unit it may have a fraction */
+	double number;	/* if not @is_whole: it has a fraction */
 	uint64_t whole; /* the number, if @is_whole */
 	bool is_whole;
 	unsigned int shift; /* the unit's; 0: bytes */
 	bool has_unit;
 };
 
-/* "k", "kB", "KiB", and so on; "B". Returns where it ends; @text where there is none. */
+/* Parses "k", "kB", "KiB" and so on, or "B". Returns its end, which is @text without a unit. */
 static const char *parse_unit(const char *text, struct written_size *size)
 {
 	static const char letters[] = "kmgt";
@@ -36,7 +36,7 @@ static int parse_written(const char *text, const char **end, struct written_size
 	char *stop;
 
 	*ret = (struct written_size){0};
-	/* strtoull() takes signs and blanks, a size has none. */
+	/* strtoull() accepts signs and leading blanks. */
 	if (!isdigit((unsigned char)*text))
 		return -EINVAL;
 	errno = 0;
@@ -44,7 +44,7 @@ static int parse_written(const char *text, const char **end, struct written_size
 	ret->is_whole = true;
 	if (errno)
 		return -EINVAL;
-	/* A range's dots are two. */
+	/* Two dots belong to a range. */
 	if (*stop == '.' && isdigit((unsigned char)stop[1])) {
 		for (stop++; isdigit((unsigned char)*stop); stop++)
 			;
@@ -63,7 +63,7 @@ static int to_bytes(const struct written_size *size, unsigned int shift, uint64_
 		*ret = size->whole << shift;
 		return *ret >> shift == size->whole ? 0 : -EINVAL;
 	}
-	/* Half a byte is none. */
+	/* A fraction of bytes is not a size. */
 	if (shift == 0 || bytes >= 0x1p63)
 		return -EINVAL;
 	*ret = (uint64_t)(bytes + 0.5);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sizes as people give them: "3072", "3k", "1.5M", "64KiB", or a range with both ends included,
- * "1000..2000", "4..8k". Units are powers of 1024, in letters of either case.
+ * Parses sizes as people write them: "3072", "3k", "1.5M", "64KiB", or a range that includes
+ * both ends, "1000..2000", "4..8k". Units are powers of 1024, in letters of either case.
  */
 #ifndef LEAKTOOLS_COMMON_SIZE_RANGE_H
 #define LEAKTOOLS_COMMON_SIZE_RANGE_H
@@ -14,13 +14,13 @@ struct size_range {
 	uint64_t max_bytes;
 };
 
-/* One size, in bytes. Returns 0, or -EINVAL if @text is none (nothing is reported). */
+/* Parses one size, in bytes. Returns 0, or -EINVAL if @text is not a size (not reported). */
 int size_parse(const char *text, uint64_t *ret);
 
 /*
- * The lower end, where it has no unit, has that of the upper one, unless it would be above that
- * then: "4..8k" begins at 4 KiB, "100..4k" at 100 bytes. Returns 0, or -EINVAL if @text is no size
- * or range (nothing is reported).
+ * Parses a size or a range. A lower end without a unit has the unit of the upper end, unless that
+ * would make it larger than the upper end: "4..8k" begins at 4 KiB, "100..4k" at 100 bytes. Returns
+ * 0, or -EINVAL if @text is neither a size nor a range (not reported).
  */
 int size_range_parse(const char *text, struct size_range *ret);
 

@@ -11,7 +11,6 @@
 
 #define MAX_BUILD_ID 64
 
-/* Opens @path if it is the file wanted; takes @path over. Returns its descriptor or -1. */
 int debug_file_open(struct debug_file_search *wanted, char *path, char **ret_path)
 {
 	_cleanup_free_ char *name = path;
@@ -81,12 +80,12 @@ int debug_file_dir_length(const char *path)
 }
 
 /*
- * The places where gdb looks for a debuglink (its manual, "Separate Debug Files"), and in the
- * directory given itself. A module without a link may have a MODULE.debug, as elfutils has it.
+ * Looks where gdb looks for a debuglink (its manual, "Separate Debug Files"), and in the root
+ * directories themselves. A module without a link may have a MODULE.debug, as elfutils assumes.
  */
 int debug_file_by_link(struct debug_file_search *wanted, const char *link, char **ret_path)
 {
-	/* Directories in a link are not to lead elsewhere. */
+	/* Directories in a link must not lead elsewhere. */
 	_cleanup_free_ char *name =
 		link ? strdup(debug_file_base_name(link))
 		     : debug_file_format("%s.debug", debug_file_base_name(wanted->module_path));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where separate debug files are looked for, by build-id and by .gnu_debuglink. A file is taken
- * only if its build-id, or where it has none its checksum, is the one that is wanted.
+ * Finds separate debug files, by build-id and by .gnu_debuglink. A file is used only if its
+ * build-id is the wanted one, or if it has no build-id and its checksum is.
  */
 #ifndef LEAKTOOLS_COMMON_DEBUG_FILE_H
 #define LEAKTOOLS_COMMON_DEBUG_FILE_H
@@ -10,33 +10,34 @@
 
 #define DEBUG_FILE_SYSTEM_ROOT "/usr/lib/debug"
 
-/* One debug file that is looked for. */
+/* The search for one debug file. */
 struct debug_file_search {
-	char *const *roots; /* each with .build-id/ and the modules' paths below it */
+	char *const *roots; /* directories with .build-id/ and the modules' paths below them */
 	size_t nr_roots;
-	bool quiet;		 /* refused files are not told of */
+	bool quiet;		 /* do not warn of refused files */
 	const char *module_path; /* as recorded */
-	const char *main_file;	 /* whose debug file it is; never taken itself; or NULL */
+	const char *main_file; /* the file that lacks debug information, which is never used itself;
+				  or NULL */
 	struct elf_file_id id;
-	bool refused; /* a file of its name was another one */
+	bool refused; /* result: a file with the right name was another file */
 };
 
 /*
- * Each opens what it finds: returns a descriptor that the caller closes, with the file's path in
- * *@ret_path, which the caller frees, or -1.
+ * These open the file that they find. They return a descriptor that the caller closes, with the
+ * file's path in *@ret_path, which the caller frees; or -1.
  */
 int debug_file_by_build_id(struct debug_file_search *wanted, char **ret_path);
 
-/* @link: .gnu_debuglink's, or NULL. */
+/* @link: the name in .gnu_debuglink, or NULL. */
 int debug_file_by_link(struct debug_file_search *wanted, const char *link, char **ret_path);
 
-/* At @path, which it takes over, and which may be NULL. */
+/* Opens @path, which it frees. @path may be NULL. */
 int debug_file_open(struct debug_file_search *wanted, char *path, char **ret_path);
 
-/* Text for @path above. NULL: out of memory. */
+/* Formats a @path for debug_file_open(). NULL: out of memory. */
 char *debug_file_format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
 
-/* Behind the last slash of @path, and the length of what is before that. */
+/* The part of @path after its last slash, and the length of the part before that. */
 const char *debug_file_base_name(const char *path);
 int debug_file_dir_length(const char *path);
 

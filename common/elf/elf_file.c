@@ -17,7 +17,7 @@
 #include <zlib.h>
 
 #define CHUNK (256u << 10)
-/* Linux executes no file with more: load_elf_phdrs(), fs/binfmt_elf.c, 6.1. */
+/* Linux does not execute files with more: load_elf_phdrs(), fs/binfmt_elf.c, 6.1. */
 #define MAX_SEGMENTS	(65536 / sizeof(Elf64_Phdr))
 #define MAX_NAMES	(1u << 20) /* of sections; linked files have a few hundred bytes */
 #define MAX_NOTES	(32u << 20)
@@ -25,7 +25,7 @@
 #define MAX_EXPANDED	(4ull << 30) /* of compressed sections; the largest real ones take 1 GiB */
 #define MAX_MINI	(256ull << 20) /* of a MiniDebugInfo, which is a symbol table */
 #define MAX_LZMA_MEMORY (128ull << 20)
-#define MAX_SUMMED_SIZE (8ll << 30) /* a larger file, sparse perhaps, is not read for its sum */
+#define MAX_SUMMED_SIZE (8ll << 30) /* larger files, which may be sparse, have no checksum here */
 
 int elf_file_reopen(int path_fd, struct stat *ret_stat)
 {
@@ -36,7 +36,7 @@ int elf_file_reopen(int path_fd, struct stat *ret_stat)
 		return -errno;
 	if (!S_ISREG(ret_stat->st_mode))
 		return S_ISDIR(ret_stat->st_mode) ? -EISDIR : -ENOEXEC;
-	/* The link leads to this very file. Its owner may hold a lease: that is not waited for. */
+	/* The link leads to this very file. O_NONBLOCK: do not wait for a lease of its owner. */
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
@@ -62,9 +62,9 @@ bool elf_file_has_data(int fd, uint64_t offset, uint64_t size)
 }
 
 /*
- * Section and segment counts that do not fit into the header stand in the first section's, and may
- * be anything. libelf allocates memory for each section. Linked files have no such counts. The
- * bytes compared are the same in either byte order.
+ * Refuses extended counts of sections and segments. They are in the first section's header and may
+ * have any value, and libelf allocates memory for each section. Linked files have none. The bytes
+ * compared here are the same in both byte orders.
  */
 static bool has_sane_counts(int fd)
 {
@@ -104,7 +104,7 @@ static bool has_sane_segments(Elf *elf)
 	return true;
 }
 
-/* The names are read as a whole, and each is looked for from the table's end back. */
+/* libelf reads the whole table and searches each name's end backwards from the table's end. */
 static bool has_sane_names(Elf *elf, int fd, size_t names)
 {
 	GElf_Shdr header;
@@ -163,7 +163,7 @@ bool elf_file_is_sane(int fd)
 	return elf != NULL;
 }
 
-/* The checksum of all bytes. Returns 0 or a negative errno. */
+/* Computes the checksum of the whole file. Returns 0 or a negative errno. */
 static int sum_file(int fd, uint32_t *ret)
 {
 	_cleanup_free_ uint8_t *chunk = malloc(CHUNK);
@@ -196,7 +196,7 @@ bool elf_file_is(int fd, const struct elf_file_id *id)
 	bool same = false;
 	uint32_t crc = 0;
 
-	/* Any file has a checksum, also one that is compressed as a whole. */
+	/* Files that are not ELF have a checksum, too: a file may be compressed as a whole. */
 	ssize_t size = elf ? dwelf_elf_gnu_build_id(elf, &build_id) : -1;
 	if (size > 0 && id->build_id_size)
 		same = (size_t)size == id->build_id_size &&
@@ -207,7 +207,7 @@ bool elf_file_is(int fd, const struct elf_file_id *id)
 	return same;
 }
 
-/* No section of it is compressed once more. */
+/* True for an ELF file without compressed sections. */
 static bool is_plain(char *image, size_t size)
 {
 	Elf *elf = elf_memory(image, size);
@@ -223,7 +223,7 @@ static bool is_plain(char *image, size_t size)
 	return plain;
 }
 
-/* Real ones are a small ELF file, as it is. */
+/* Checks MiniDebugInfo. A real one is a small ELF file without compressed sections. */
 static bool mini_expands_well(const Elf_Data *data)
 {
 	_cleanup_free_ char *image = NULL;
@@ -249,12 +249,12 @@ static bool mini_expands_well(const Elf_Data *data)
 	}
 	size_t size = stream.total_out;
 	lzma_end(&stream);
-	/* What is damaged is expanded no further by others either. */
+	/* Other decoders stop at damaged data, too. */
 	return size < MAX_MINI && result != LZMA_OK && result != LZMA_MEMLIMIT_ERROR &&
 	       (size == 0 || is_plain(image, size));
 }
 
-/* The older format: "ZLIB", then the size, the highest byte first. */
+/* The older format: "ZLIB", then the expanded size as a big-endian number. */
 static uint64_t gnu_expanded_size(Elf_Scn *section)
 {
 	const Elf_Data *data = elf_rawdata(section, NULL);
@@ -300,14 +300,14 @@ static bool sections_expand_well(Elf *elf)
 
 bool elf_file_expands_well(int fd, const char *name)
 {
-	/* libdw takes whole files that are compressed, too. */
+	/* libdw would also read a file that is compressed as a whole. */
 	Elf *elf = elf_file_begin(fd);
 	bool well = elf && sections_expand_well(elf);
 
 	elf_end(elf);
 	if (!well && name)
 		diag_warn(
-			"%s: what is compressed in it would take gigabytes, or is damaged; it is not used",
+			"%s: its compressed sections would take gigabytes, or are damaged; it is not used",
 			name);
 	return well;
 }

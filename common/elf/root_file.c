@@ -20,8 +20,8 @@ int root_file_open(const char *root, const char *path, struct stat *ret_stat)
 	_cleanup_close_ int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return -errno;
-	_cleanup_close_ int place = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (place < 0)
+	_cleanup_close_ int path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (path_fd < 0)
 		return -errno;
-	return elf_file_reopen(place, ret_stat);
+	return elf_file_reopen(path_fd, ret_stat);
 }

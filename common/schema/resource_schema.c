@@ -42,7 +42,7 @@ void resource_schemas_deinit(struct resource_schemas *schemas)
 	*schemas = (struct resource_schemas){0};
 }
 
-/* Not isalnum(): the kernel takes ASCII only, whatever the locale. */
+/* isalnum() alone depends on the locale; the kernel accepts ASCII only. */
 static bool is_name_char(char c)
 {
 	return (unsigned char)c < 0x80 && (isalnum((unsigned char)c) || c == '_');
@@ -81,7 +81,7 @@ static bool parse_role(const char *word, size_t len, struct resource_event *ret)
 	return false;
 }
 
-/* The places of a pool's probe are numbered: all are the same call. */
+/* A pool's probe may be in several places, which are numbered: all are the same call. */
 static void strip_number(char *function)
 {
 	static const char *const numbered[] = {RESOURCE_POOL_GIVES "_", RESOURCE_POOL_TAKES "_"};
@@ -132,7 +132,7 @@ void resource_event_format(const struct resource_event *event,
 {
 	int head = snprintf(buffer, RESOURCE_EVENT_MAX + 1, "%s" SEPARATOR "%s%s" SEPARATOR,
 			    event->kind, role_names[event->role], stage_suffixes[event->stage]);
-	/* The same for all stages: one function, one name. */
+	/* The same room for all stages, so that a function has the same name in all of them. */
 	size_t len = (size_t)head, room = RESOURCE_EVENT_MAX - len +
 					  strlen(stage_suffixes[event->stage]) -
 					  strlen(stage_suffixes[RESOURCE_ENTRY]);
@@ -294,7 +294,7 @@ int resource_schemas_add(struct resource_schemas *schemas, const struct resource
 	return 0;
 }
 
-/* An int in a 64-bit register: the ABI leaves the upper half undefined, compilers clear it. */
+/* Compilers clear the upper half of a register that holds an int; the ABI leaves it undefined. */
 static int64_t as_int(uint64_t value)
 {
 	return value >> 32 ? (int64_t)value : (int64_t)(int32_t)value;

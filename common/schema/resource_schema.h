@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Resources that are no memory: what one function gives and another takes (FILEs, descriptors,
- * objects with reference counts, blocks of a program's own pools). The user names the functions
- * (probes/resources/pair_spec.h), so they are rows of no table. Their events describe themselves
- * instead: the name of an event says the kind of resource, what the call does and the function, its
- * fields say the rest, and perf.data needs nothing beside it. docs/resources.md has the whole of
- * it.
+ * Resources other than memory, which one function gives and another takes: FILEs, descriptors,
+ * objects with reference counts, blocks of a program's own pools. The user names the functions
+ * (probes/resources/pair_spec.h), so no table has them. Their events describe themselves instead:
+ * the name of an event contains the kind of resource, what the call does and the function; the
+ * fields contain the rest. perf.data needs nothing else. docs/resources.md describes all of it.
  *
- *   KIND__ROLE__FUNCTION       a call that is known at its entry
- *   KIND__ROLE_call__FUNCTION  the entry of a call that is known at its return
+ *   KIND__ROLE__FUNCTION       a call that takes effect at its entry
+ *   KIND__ROLE_call__FUNCTION  the entry of a call that takes effect at its return
  *   KIND__ROLE_ret__FUNCTION   its return
  *   KIND__ROLE_exit__FUNCTION  its return, at an instruction that returns (PROBE_EXIT)
  */
@@ -19,37 +18,41 @@
 
 #include <stdint.h>
 
-#define RESOURCE_KIND_MAX     16 /* characters of a kind's name */
-#define RESOURCE_EVENT_MAX    63 /* of an event's: MAX_EVENT_NAME_LEN in kernel/trace/trace.h */
-#define RESOURCE_MAX_KINDS    64
-#define RESOURCE_MAPPINGS     RESOURCE_MAX_KINDS /* a number: common/schema/syscall_schema.h */
-#define RESOURCE_DESCRIPTORS  (RESOURCE_MAX_KINDS - 1)
-#define RESOURCE_NAMED_KINDS  (RESOURCE_DESCRIPTORS - 1) /* by the user */
-#define RESOURCE_MAX_CALLS    1024
-#define RESOURCE_FIELD_MAX    31 /* characters of a field's: MAX_ARG_NAME_LEN, trace_probe.h */
+#define RESOURCE_KIND_MAX 16 /* characters in the name of a kind */
+#define RESOURCE_EVENT_MAX                                                                         \
+	63 /* in the name of an event: MAX_EVENT_NAME_LEN, kernel/trace/trace.h, 6.1 */
+#define RESOURCE_MAX_KINDS 64
+#define RESOURCE_MAPPINGS  RESOURCE_MAX_KINDS /* the kind's number: common/schema/syscall_schema.h \
+					       */
+#define RESOURCE_DESCRIPTORS (RESOURCE_MAX_KINDS - 1)
+#define RESOURCE_NAMED_KINDS (RESOURCE_DESCRIPTORS - 1) /* that the user can name */
+#define RESOURCE_MAX_CALLS   1024
+#define RESOURCE_FIELD_MAX                                                                         \
+	31 /* characters in the name of a field: MAX_ARG_NAME_LEN, kernel/trace/trace_probe.h */
 
-#define RESOURCE_FIELD_HANDLE "handle"	  /* entry: the handle; return: it, where it is returned */
-#define RESOURCE_FIELD_AT     "handle_at" /* entry: where the call will store it */
-#define RESOURCE_FIELD_STORED "stored"	  /* return: what was stored there */
+#define RESOURCE_FIELD_HANDLE                                                                      \
+	"handle" /* the handle: at the entry, or at the return if the call returns it */
+#define RESOURCE_FIELD_AT     "handle_at" /* entry: where the call will store the handle */
+#define RESOURCE_FIELD_STORED "stored"	  /* return: the handle that was stored there */
 #define RESOURCE_FIELD_SIZE   "size"	  /* entry: in bytes */
 
-/* What a program says itself, of its own pools (<leaktools/leak_probes.h>). */
+/* The calls by which a program reports blocks of its own pools (<leaktools/leak_probes.h>). */
 #define RESOURCE_POOL_GIVES "leak_alloc"
 #define RESOURCE_POOL_TAKES "leak_free"
 
 /* What a successful call does. */
 enum resource_role {
-	RESOURCE_GIVE,	/* one more is held */
-	RESOURCE_TAKE,	/* it is held no more */
-	RESOURCE_NEW,	/* an object with one reference */
-	RESOURCE_REF,	/* one more reference to it */
-	RESOURCE_UNREF, /* one less */
+	RESOURCE_GIVE,	/* one more handle is held */
+	RESOURCE_TAKE,	/* the handle is no longer held */
+	RESOURCE_NEW,	/* makes an object with one reference */
+	RESOURCE_REF,	/* adds a reference */
+	RESOURCE_UNREF, /* drops a reference */
 	RESOURCE_NR_ROLES,
 };
 
-/* Which of a call's events it is. */
+/* Which event of a call this is. */
 enum resource_stage {
-	RESOURCE_WHOLE, /* the entry, after which the call cannot fail */
+	RESOURCE_WHOLE, /* the entry of a call that cannot fail after it */
 	RESOURCE_ENTRY,
 	RESOURCE_RETURN,
 	RESOURCE_EXIT, /* the return, of a PROBE_EXIT */
@@ -57,12 +60,12 @@ enum resource_stage {
 
 /* Where the handle is. */
 enum resource_place {
-	RESOURCE_IN_ARGUMENT, /* known at the entry */
+	RESOURCE_IN_ARGUMENT, /* at the entry */
 	RESOURCE_RETURNED,
-	RESOURCE_STORED, /* where an argument points to, at the return */
+	RESOURCE_STORED, /* at the return, where an argument points to */
 };
 
-/* The return value that says that a call failed, compared as an int where it is one. */
+/* Which return values mean that a call failed. An int is compared as an int. */
 enum resource_failure {
 	RESOURCE_FAILS_BY_NULL, /* a handle of 0 */
 	RESOURCE_FAILS_EQUAL,
@@ -76,12 +79,12 @@ struct resource_kind {
 	char name[RESOURCE_KIND_MAX + 1];
 	unsigned int number; /* from 1 */
 	bool counts_refs;
-	bool names_one; /* its name says what one of them is */
+	bool names_one; /* its name is the word for one of them */
 };
 
-/* A function, as the events tell of it. */
+/* A function, as its events describe it. */
 struct resource_call {
-	struct probe_schema schema; /* first: resource_call_of() */
+	struct probe_schema schema; /* must be first: resource_call_of() */
 	const struct resource_kind *kind;
 	enum resource_role role;
 	bool has_return; /* its events are RESOURCE_ENTRY and RESOURCE_RETURN */
@@ -91,14 +94,14 @@ struct resource_call {
 	char function[RESOURCE_EVENT_MAX + 1];
 };
 
-/* The call whose schema it is, or NULL if it is one of memory. */
+/* The call that @schema belongs to; NULL if that is a memory function's. */
 static inline const struct resource_call *resource_call_of(const struct probe_schema *schema)
 {
 	return schema && probe_schema_is_resource(schema) ? (const struct resource_call *)schema
 							  : NULL;
 }
 
-/* The calls that are known, each once; they stay where they are until the end. */
+/* The known calls, each once. Their addresses do not change. */
 struct resource_schemas {
 	struct resource_kind *kinds[RESOURCE_MAX_KINDS];
 	size_t nr_kinds;
@@ -108,7 +111,7 @@ struct resource_schemas {
 
 void resource_schemas_deinit(struct resource_schemas *schemas);
 
-/* An event's name, taken apart. */
+/* The parts of an event's name. */
 struct resource_event {
 	char kind[RESOURCE_KIND_MAX + 1];
 	enum resource_role role;
@@ -116,37 +119,37 @@ struct resource_event {
 	char function[RESOURCE_EVENT_MAX + 1];
 };
 
-/* True if @name is a kind's: a letter, then letters, digits and single '_' not at the end. */
+/* True if @name can name a kind: a letter, then letters, digits and single '_' inside. */
 bool resource_kind_is_valid(const char *name, size_t len);
 
-/* Returns 0, or -ENOENT if @name is none of a resource's. */
+/* Splits the name. Returns 0, or -ENOENT if @name is not the name of a resource's event. */
 int resource_event_parse(const char *name, struct resource_event *ret);
 
 /*
- * The name. What of the function does not fit, or not into a name, is replaced: by '_',
- * respectively by a hash, so that functions with different names have different events.
+ * Formats the name. Characters that a name cannot have become '_'. A hash then ends the name, as it
+ * does if the function's name is too long, so that different functions have different events.
  */
 void resource_event_format(const struct resource_event *event,
 			   char buffer[static RESOURCE_EVENT_MAX + 1]);
 
-/* "handle_fail_lt_0": the field of a return value, and what of it means failure. */
+/* Formats the name of the return value's field, with the failures: "handle_fail_lt_0". */
 void resource_return_field(const struct resource_call *call,
 			   char buffer[static RESOURCE_FIELD_MAX + 1]);
 
 /*
- * Takes from a field's name where the handle is and what means failure. Returns false if @name is
- * no return value's.
+ * Sets @call's place and failure from the name of a field. Returns false if @name is not the name
+ * of a return value's field.
  */
 bool resource_return_field_parse(const char *name, struct resource_call *call);
 
 /*
- * The call that @event is one of, made known if it is not. The caller completes it (place and
- * failure). Returns 0, -ENOMEM, or -E2BIG where there are too many.
+ * Finds the call of @event, or adds it; the caller then sets its place and failure. Returns 0,
+ * -ENOMEM, or -E2BIG if there are too many kinds or calls.
  */
 int resource_schemas_add(struct resource_schemas *schemas, const struct resource_event *event,
 			 struct resource_call **ret);
 
-/* Whether a call of that row that returned @ret has failed; @handle is what it is about. */
+/* True if a call that returned @ret, about @handle, has failed. */
 bool resource_call_failed(const struct resource_call *call, uint64_t ret, uint64_t handle);
 
 #endif

@@ -19,8 +19,7 @@ static const struct resource_kind descriptor_kind = {
 	.names_one = true,
 };
 
-/* A row of SYSCALL_DESCRIPTORS; SYS_... may be missing: newer architectures have the newer calls
- * only. */
+/* A row of SYSCALL_DESCRIPTORS. Newer architectures do not have SYS_... of the older calls. */
 #define DESCRIPTORS(call_name, does_what, ...)                                                     \
 	{                                                                                          \
 		.name = #call_name, .number = SYS_##call_name, .groups = SYSCALL_DESCRIPTORS,      \

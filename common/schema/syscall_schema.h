@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * System calls that give and take what is no allocator's: the one table of those that leakrec
- * --with records. Each call has two events, those of the kernel's tracepoints: sys_enter_NAME with
- * the arguments, sys_exit_NAME with the value it returns. What is missing in a table of another
- * architecture has the number -1 and is not recorded.
+ * The table of system calls that leakrec --with records: they give and take resources without an
+ * allocator. Each call has two events, from the kernel's tracepoints: sys_enter_NAME with the
+ * arguments, sys_exit_NAME with the return value. A call that an architecture does not have has the
+ * number -1 and is not recorded.
  */
 #ifndef LEAKTOOLS_COMMON_SYSCALL_SCHEMA_H
 #define LEAKTOOLS_COMMON_SYSCALL_SCHEMA_H
@@ -14,67 +14,66 @@
 #include <stddef.h>
 
 #define SYSCALL_MAX_ARGS   6
-#define SYSCALL_SYSTEM	   "syscalls" /* the tracepoints' */
-#define SYSCALL_MAX_NUMBER 511	      /* of those that are recorded */
+#define SYSCALL_SYSTEM	   "syscalls" /* the tracepoints' subsystem */
+#define SYSCALL_MAX_NUMBER 511	      /* of a recorded system call */
 
-/* What can be asked for, a bit each. */
+/* The groups that --with names, one bit each. */
 enum syscall_group {
-	SYSCALL_MAPPINGS = 1 << 0,    /* memory that no allocator has to know of */
-	SYSCALL_DESCRIPTORS = 1 << 1, /* files, sockets, and all else that has a number */
+	SYSCALL_MAPPINGS = 1 << 0,    /* memory mapped without an allocator */
+	SYSCALL_DESCRIPTORS = 1 << 1, /* file descriptors of all kinds */
 };
 
 /* What a system call of SYSCALL_DESCRIPTORS does. */
 enum syscall_does {
 	SYSCALL_DOES_ELSE,
-	SYSCALL_OPENS,	      /* returns a new one */
-	SYSCALL_OPENS_PAIR,   /* stores two */
-	SYSCALL_REPLACES,     /* closes args[1], if it is open, and opens it anew */
-	SYSCALL_MAY_DUP,      /* fcntl: returns a new one, if args[1] says so */
-	SYSCALL_CLOSES,	      /* args[0] */
+	SYSCALL_OPENS,	    /* returns a new descriptor */
+	SYSCALL_OPENS_PAIR, /* stores two new descriptors */
+	SYSCALL_REPLACES,   /* closes args[1] if it is open, and opens it again */
+	SYSCALL_MAY_DUP,    /* fcntl: returns a new descriptor if args[1] is F_DUPFD or the like */
+	SYSCALL_CLOSES,	    /* args[0] */
 	SYSCALL_CLOSES_RANGE, /* args[0] to args[1] */
 };
 
 /* A row. */
 struct syscall_schema {
 	const char *name; /* in the events' names */
-	int number;	  /* <asm/unistd.h>'s, at most SYSCALL_MAX_NUMBER; -1: not there */
+	int number;	  /* from <asm/unistd.h>, at most SYSCALL_MAX_NUMBER; -1: missing */
 	unsigned int groups;
 	int nr_args;
-	/* The fields of sys_enter_NAME: the kernel's, and behind them what only our programs write.
-	 */
+	/* The fields of sys_enter_NAME: the kernel's, then those that our BPF programs add. */
 	const char *arg_names[SYSCALL_MAX_ARGS];
-	bool gives; /* its stack is that of something new: taken at the return */
-	bool takes; /* it releases something: its entry is where that happens */
+	bool gives; /* makes something new: the stack is taken at the return */
+	bool takes; /* releases something, which counts from its entry on */
 	/*
-	 * The recorder's filter by size goes by @size_arg; -1: it is recorded always, as it is with
-	 * @replaces_bit in @replaces_arg, with which it takes the place of others.
+	 * leakrec --size compares @size_arg; -1: always recorded. A call with @replaces_bit in
+	 * @replaces_arg is always recorded, too: it may replace existing mappings.
 	 */
 	int size_arg, replaces_arg;
 	unsigned long replaces_bit;
 	enum syscall_does does;
-	int pair_arg;		   /* SYSCALL_OPENS_PAIR: where they are stored */
-	struct resource_call call; /* what reports know of it */
+	int pair_arg;		   /* SYSCALL_OPENS_PAIR: the argument that points to the pair */
+	struct resource_call call; /* the call as reports see it */
 };
 
-/* A field of sys_enter_brk that the recorder's programs add: where the break is. */
+/* A field of sys_enter_brk that our BPF programs add: the break before the call. */
 #define SYSCALL_FIELD_BREAK "old_brk"
 
 /*
- * Fields of sys_exit_NAME: the kernel's, and those that the recorder's programs add. On top of the
- * stack stands, where the C library's wrapper has no frame, the address in its caller. What the
- * programs add is 0 where stacks are dumped, which tell better.
+ * Fields of sys_exit_NAME: the kernel's, and those that our BPF programs add. If the C library's
+ * wrapper has no frame, the top of the stack is the return address into its caller. The added
+ * fields are 0 if stacks are dumped: unwinding the dump gives better answers.
  */
 #define SYSCALL_FIELD_RET    "ret"
-#define SYSCALL_FIELD_CALLER "caller" /* what stands on top of the stack */
-#define SYSCALL_FIELD_PAIR   "pair"   /* SYSCALL_OPENS_PAIR: the first, and 2^32 times the second */
+#define SYSCALL_FIELD_CALLER "caller" /* the word on top of the stack */
+#define SYSCALL_FIELD_PAIR   "pair"   /* SYSCALL_OPENS_PAIR: first descriptor + (second << 32) */
 #define SYSCALL_FIELD_INSIDE "inside" /* the probed function that the thread is in, or 0 */
 
 /* The table, of *@ret_nr rows; static. */
 const struct syscall_schema *syscall_schema_table(size_t *ret_nr);
 
 /*
- * The row that the event @event_name ("sys_enter_mmap") is one of, and which of the two it is.
- * Returns NULL where there is none.
+ * The row of the event @event_name ("sys_enter_mmap"), and whether it is the exit. Returns NULL if
+ * no row has that name.
  */
 const struct syscall_schema *syscall_schema_parse_event(const char *event_name, bool *ret_is_exit);
 

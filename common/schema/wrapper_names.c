@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* xmalloc, and what else programs call theirs: zmalloc_usable, ztrymalloc, emalloc, lrealloc. */
+/* Usual names of programs' own wrappers: xmalloc, zmalloc_usable, ztrymalloc, emalloc, lrealloc. */
 static bool has_letter_before(const char *symbol)
 {
 	static const char *const names[] = {"malloc",	"calloc", "realloc", "zalloc",

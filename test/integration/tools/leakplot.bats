@@ -200,7 +200,7 @@ has_magic() {
 	fails_with 1 'symbolic link' "$leakplot" --save link leaks
 	fails_with 1 'symbolic link' "$leakplot" --save link/ leaks
 	chmod 777 open
-	fails_with 1 'everybody may write' "$leakplot" --save open leaks
+	fails_with 1 'all users may write' "$leakplot" --save open leaks
 	echo precious >precious
 	ln -s ../precious there/leaks.gnuplot
 	fails_with 1 'there/leaks.gnuplot' "$leakplot" --save there leaks
@@ -208,7 +208,7 @@ has_magic() {
 	ln -s ../precious there/leaks-series0.dat
 	fails_with 1 'there/leaks-series0.dat' "$leakplot" --save there leaks
 	[ "$(cat precious)" = precious ]
-	fails_with 1 'cannot make the directory leaks' "$leakplot" --save leaks leaks
+	fails_with 1 'cannot create the directory leaks' "$leakplot" --save leaks leaks
 	if [ "$(id -u)" -eq 0 ]; then
 		mkdir theirs
 		chown 12345 theirs
