@@ -2,6 +2,7 @@
 /* leakfollow: shows every operation on blocks of one size, as it happened. */
 #include "common/diag.h"
 #include "common/options.h"
+#include "common/quantity.h"
 #include "common/scope.h"
 #include "common/size_range.h"
 #include "report/text/leaks_writer.h"
@@ -102,15 +103,16 @@ int main(int argc, char **argv)
 
 	observer.kind = follow.kind;
 	err = analysis_init(&follow.analysis, &follow.stacks, &observer);
-	/* Operations are written while the recording is read: perhaps to the same terminal. */
+	/* Operations are written meanwhile, perhaps to the same terminal. */
 	follow.analysis.progress = isatty(STDOUT_FILENO) ? NULL : &progress;
 	if (!err) {
 		puts("# columns: enter|exit REFCOUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
 		err = analysis_read(&follow.analysis, &follow.input, follow.input != NULL);
 	}
 	if (!err) {
-		diag_note("%" PRIu64 " blocks entered, %" PRIu64 " exited, %" PRId64 " still held",
-			  follow.entered, follow.exited, follow.refcount);
+		diag_note("%" PRIu64 " block%s entered, %" PRIu64 " exited, %" PRId64 " still held",
+			  follow.entered, quantity_plural(follow.entered), follow.exited,
+			  follow.refcount);
 		resource_report_check_kind(follow.analysis.heaps, follow.kind);
 	}
 	errno = 0;

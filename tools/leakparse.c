@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* leakparse: tells from a recording which blocks were never released, and what else was odd. */
+/* leakparse: finds in a recording the blocks that were never released, and unexpected operations.
+ */
 #include "common/colour.h"
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/output_file.h"
 #include "common/pager.h"
+#include "common/quantity.h"
 #include "common/scope.h"
 #include "report/text/diff_report.h"
 #include "parser/processes/heap_space.h"
@@ -24,7 +26,7 @@
 
 #define EXIT_LEAKS 3 /* --fail-on-leak */
 
-/* "", or where the windows are, for the warning about losses. NULL: out of memory. */
+/* When events were lost, for the warning about losses; "" if unknown. NULL: out of memory. */
 static char *windows_phrase(const struct analysis *analysis)
 {
 	size_t nr;
@@ -55,20 +57,19 @@ static void warn_of_losses(const struct analysis *analysis)
 {
 	_cleanup_free_ char *windows = windows_phrase(analysis);
 
-	diag_warn(
-		"%" PRIu64
-		" events were lost%s: a leak whose free is among them is none; " INPUT_ADVICE_LOST,
-		analysis->lost, windows ? windows : "");
+	diag_warn("%" PRIu64
+		  " events were lost%s: some reported leaks may be false; " INPUT_ADVICE_LOST,
+		  analysis->lost, windows ? windows : "");
 }
 
 static void warn_of_unguarded(const struct analysis *analysis)
 {
-	diag_warn("events may be missing, and nobody counted them: %" PRIu64
-		  " processes or threads came to be unguarded; " INPUT_ADVICE_UNGUARDED,
+	diag_warn("events may be missing, and their number is unknown: %" PRIu64
+		  " processes or threads were not guarded; " INPUT_ADVICE_UNGUARDED,
 		  analysis->unguarded_tasks);
 }
 
-/* " of 3072 bytes", or "" where all sizes are wanted. NULL: out of memory. */
+/* " of 3072 bytes", or "" without --size. NULL: out of memory. */
 static char *size_phrase(const struct leaks_options *options)
 {
 	_cleanup_free_ char *phrase = NULL;
@@ -87,8 +88,8 @@ static char *size_phrase(const struct leaks_options *options)
 	return steal_ptr(phrase);
 }
 
-/* What is held besides memory. */
-static void tell_resources(const struct leak_report *report)
+/* Prints what is held besides memory. */
+static void print_resources(const struct leak_report *report)
 {
 	const struct resource_counts *counts = heap_tracker_resources(report->analysis->heaps);
 
@@ -100,38 +101,39 @@ static void tell_resources(const struct leak_report *report)
 				  report->resources[i].held);
 }
 
-/* Nothing held is an answer, unless nothing was seen. */
-static void tell_nothing(const struct leak_report *report)
+/* If nothing is held, says whether that means that nothing leaked. */
+static void explain_no_leaks(const struct leak_report *report)
 {
 	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
 
 	if (leak_report_has_held(report))
 		return;
 	if (report->nr_held)
-		diag_note("nothing of what was asked for is held");
+		diag_note("nothing that the options select is held");
 	else if (!stats->events)
 		diag_note("nothing was recorded: no probe was hit");
 	else if (!stats->allocations && stats->entries_without_return)
-		diag_warn("no allocation was recorded whole, so nothing can be told: record the "
-			  "returns of the allocator's functions, too (*_ret), and not in a group "
-			  "with :S");
+		diag_warn(
+			"no allocation was recorded completely, so leaks cannot be found: record "
+			"the returns of the allocator's functions, too (*_ret), and not in a group "
+			"with :S");
 	else
 		diag_note(
-			"nothing leaked: what was allocated while it was recorded has been freed");
+			"nothing leaked: all blocks that were allocated during the recording have been freed");
 }
 
-static void tell_advice(const struct leak_report *report)
+static void print_advice(const struct leak_report *report)
 {
 	struct input_advice advice;
 
-	tell_nothing(report);
+	explain_no_leaks(report);
 	input_advice_find(report, &advice);
 	for (size_t i = 0; i < advice.nr; i++)
 		diag_warn("%s", advice.lines[i]);
 }
 
-/* The short answer, for whoever watches the terminal. */
-static void tell(const struct leak_report *report)
+/* The short answer on standard error. */
+static void print_summary(const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
 	const struct leaks_options *options = report->options;
@@ -141,37 +143,41 @@ static void tell(const struct leak_report *report)
 
 	if (!of_size)
 		return;
-	/* Operations on blocks from before the recording are what attaching brings. */
+	/* Operations on blocks from before the recording are normal after attaching. */
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
 		if (i != ANOMALY_FREE_UNKNOWN && i != ANOMALY_REALLOC_UNKNOWN)
 			unexpected += report->anomalies[i];
 	diag_note("%" PRIu64 " events, %" PRIu64 " allocations, %" PRIu64 " frees%s: %" PRIu64
-		  " blocks%s with %" PRIu64 " bytes still held, %" PRIu64
+		  " block%s%s with %" PRIu64 " bytes still held, %" PRIu64
 		  " unexpected operations%s, %" PRIu64 " events lost, %" PRIu64 " unwind failures",
 		  stats->events, stats->allocations, stats->frees,
-		  options->size ? " of all sizes" : "", report->held_blocks, of_size,
-		  report->held_bytes, unexpected, *of_size ? " on such blocks" : "", analysis->lost,
+		  options->size ? " of all sizes" : "", report->held_blocks,
+		  quantity_plural(report->held_blocks), of_size, report->held_bytes, unexpected,
+		  *of_size ? " on such blocks" : "", analysis->lost,
 		  analysis_unwind_failures(analysis));
-	tell_resources(report);
+	print_resources(report);
 	if (stats->own_mappings)
-		diag_note("%" PRIu64 " mappings with %" PRIu64
-			  " bytes besides are the allocator's own, the loader's or the C "
-			  "library's; --own-mappings lists them, too",
-			  stats->own_mappings, stats->own_mapped_bytes);
+		diag_note("%" PRIu64 " more mapping%s with %" PRIu64
+			  " bytes belong to the allocator, the loader or the C library; "
+			  "--own-mappings lists them, too",
+			  stats->own_mappings, quantity_plural(stats->own_mappings),
+			  stats->own_mapped_bytes);
 	if (stats->forgetful_children)
-		diag_warn("%" PRIu64 " forked processes changed too much of what they inherited: "
-			  "more than %zu MiB for all of them; frees of it there count as unknown, "
-			  "and no double free of it is seen; what is held stays exact",
+		diag_warn("%" PRIu64
+			  " forked processes changed too many inherited blocks: the table of "
+			  "changes is limited to %zu MiB for all of them; their frees of inherited "
+			  "blocks count as unknown, and double frees of these are not found; held "
+			  "blocks are still exact",
 			  stats->forgetful_children, MAX_COPIED_BYTES >> 20);
 	if (analysis->lost)
 		warn_of_losses(analysis);
 	if (analysis->unguarded_tasks)
 		warn_of_unguarded(analysis);
-	tell_advice(report);
+	print_advice(report);
 }
 
-/* So that the file of suppressions does not outlive its use. */
-static void tell_unused(const struct suppressions *suppressions)
+/* Names suppressions that have no effect, so that they can be removed. */
+static void warn_of_unused(const struct suppressions *suppressions)
 {
 	for (size_t i = 0; i < suppressions->nr; i++)
 		if (!suppressions->list[i].used)
@@ -185,13 +191,13 @@ static bool is_utf8(void)
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-/* What stands between the reports and who reads them. */
+/* How the report reaches the user. */
 struct reader {
 	struct pager pager;
 	bool colour;
 };
 
-/* Returns 0 or a negative errno; errno tells more if it is not 0. */
+/* Returns 0 or a negative errno. After an error, errno is the cause unless it is 0. */
 static int write_to(FILE *out, const struct leakparse_options *options, const struct reader *reader,
 		    const struct leak_report *report, const struct held_history *history)
 {
@@ -214,7 +220,7 @@ static int write_to(FILE *out, const struct leakparse_options *options, const st
 	return report_write(out, options->format, &input);
 }
 
-/* Standard output becomes the file that was asked for; or a person reads. */
+/* Redirects standard output to the file of -o; otherwise starts a pager on a terminal. */
 static int redirect_output(const struct leakparse_options *options, struct reader *reader)
 {
 	_cleanup_close_ int fd = -1;
@@ -227,7 +233,7 @@ static int redirect_output(const struct leakparse_options *options, struct reade
 	}
 	if (!options->output) {
 		reader->colour = colour_is_wanted(STDOUT_FILENO);
-		/* What comes bit by bit is to be seen as it comes. */
+		/* --every prints while the recording comes in: the user must see it at once. */
 		if (!options->every_ns)
 			pager_start(&reader->pager);
 		return 0;
@@ -242,7 +248,7 @@ static int redirect_output(const struct leakparse_options *options, struct reade
 	return 0;
 }
 
-/* Writes what was asked for; *@ret_leaks says whether --fail-on-leak has its case. */
+/* Writes the report. *@ret_leaks is true if --fail-on-leak must fail. */
 static int write_report(const struct leakparse_options *options, struct analysis *analysis,
 			const struct reader *reader, const struct held_history *history,
 			bool *ret_leaks)
@@ -251,7 +257,7 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	int err = leak_report_init(&report, analysis, &options->leaks);
 
 	if (err) {
-		diag_error("cannot judge the leaks: %s", strerror(-err));
+		diag_error("cannot classify the leaks: %s", strerror(-err));
 		leak_report_deinit(&report);
 		return err;
 	}
@@ -264,15 +270,15 @@ static int write_report(const struct leakparse_options *options, struct analysis
 		diag_error("cannot write the leaks: %s", strerror(errno ? errno : -err));
 	} else {
 		if (!options->summary)
-			tell(&report);
+			print_summary(&report);
 		resource_report_check_kind(analysis->heaps, options->leaks.kind);
-		tell_unused(&options->suppressions);
+		warn_of_unused(&options->suppressions);
 	}
 	leak_report_deinit(&report);
 	return err;
 }
 
-/* --at peak, the first of two readings. */
+/* --at peak: the first of two readings finds the peak. */
 struct peak_search {
 	struct peak peak;
 	const struct size_range *size; /* NULL: all */
@@ -340,7 +346,8 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 	if (pager_was_left(&reader->pager, -err))
 		return 0;
 	if (!err && diff->nr <= 1 && !options->has_range && !options->every_ns)
-		diag_note("the recording has no marks: these are the changes of all of it");
+		diag_note(
+			"the recording has no marks: these are the changes in the whole recording");
 	if (diff->analysis->lost)
 		warn_of_losses(diff->analysis);
 	if (diff->analysis->unguarded_tasks)
@@ -348,7 +355,7 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 	return err;
 }
 
-/* What is asked of a time that the recording does not have is answered by its end. */
+/* A time past the end of the recording means its end. */
 static void warn_of_end(const struct leakparse_options *options, const struct analysis *analysis)
 {
 	uint64_t length_ns = analysis->end_ns - analysis->start_ns;
@@ -357,11 +364,11 @@ static void warn_of_end(const struct leakparse_options *options, const struct an
 										  : NULL;
 
 	if (option)
-		diag_warn("the recording is %.3f s long: %s is behind its end",
+		diag_warn("the recording is %.3f s long: %s is past its end",
 			  (double)length_ns / 1e9, option);
 }
 
-/* All but --diff. */
+/* All reports except --diff. */
 static int end_report(const struct leakparse_options *options, struct reader *reader,
 		      struct analysis *analysis, const struct held_history *history,
 		      bool *ret_leaks)
@@ -371,11 +378,11 @@ static int end_report(const struct leakparse_options *options, struct reader *re
 	return err ? err : write_report(options, analysis, reader, history, ret_leaks);
 }
 
-/* What is observed while the recording is read: changes, or what was held over time. */
+/* What is collected while the recording is read: changes, or what was held over time. */
 struct reading {
 	struct diff_report diff;       /* --diff */
 	struct held_history *history;  /* if the format needs it */
-	struct heap_observer observer; /* of the one or the other */
+	struct heap_observer observer; /* feeds one of the two */
 };
 
 static int begin_reading(struct leakparse_options *options, struct reader *reader,
@@ -415,7 +422,7 @@ static int read_and_report(struct leakparse_options *options, struct reader *rea
 	if (err)
 		return err;
 	analysis->intervals = reading->diff.intervals;
-	/* Changes are written while the recording is read: perhaps to the same terminal. */
+	/* No progress with --diff: changes are written meanwhile, perhaps to the same terminal. */
 	analysis->progress = options->diff ? NULL : &progress;
 	analysis->ranks_own_mappings = options->own_mappings;
 	analysis->until_ns = options->at_ns;
@@ -423,7 +430,7 @@ static int read_and_report(struct leakparse_options *options, struct reader *rea
 	err = analysis_read(analysis, options->inputs, options->nr_inputs);
 	if (!err)
 		warn_of_end(options, analysis);
-	/* What a corrupted file held up to its defect is still worth knowing. */
+	/* A corrupted file is still useful up to its defect. */
 	if (!err || analysis->input.probe_samples) {
 		int write_err = options->diff ? end_diff(options, reader, &reading->diff)
 					      : end_report(options, reader, analysis,
@@ -459,7 +466,7 @@ int main(int argc, char **argv)
 	int err, status;
 
 	diag_set_tool("leakparse");
-	/* A reader that closes the pipe is a write error like others, not a silent death. */
+	/* A closed pipe is a write error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	err = leakparse_options_parse(argc, argv, &options);
 	status = err ? options_exit_status(err) : run(&options);

@@ -44,7 +44,7 @@ static int parse_at(void *context, const struct option_row *row, const char *tex
 		return 0;
 	if (number_parse_time(text, &options->at_ns))
 		return options_reject(row, text);
-	/* 0 stands for the end; no event is that near to the first. */
+	/* 0 means the end. No event is within 1 ns of the first. */
 	options->at_ns += options->at_ns == 0;
 	return 0;
 }
@@ -132,35 +132,33 @@ static const struct option_row rows[] = {
 	 .completes = OPTION_COMPLETES_FILES},
 	{"output", 'o', OPTION_TEXT, "FILE", "write FILE, not standard output", FIELD(output),
 	 .completes = OPTION_COMPLETES_FILES},
-	{"summary", 0, OPTION_FLAG, .help = "print one screen that tells what leaks",
-	 FIELD(summary)},
+	{"summary", 0, OPTION_FLAG, .help = "print one screen about what leaks", FIELD(summary)},
 	{"format", 0, OPTION_PARSED, "FORMAT",
 	 "another format than the leaks text: tree (for people), html (for a browser), json, csv, "
 	 "folded (flame graphs), pprof, callgrind, massif, heaptrack, gprof2dot",
 	 .parse = parse_format, .words = format_words},
 	{"at", 0, OPTION_PARSED, "MOMENT",
-	 "tell what was held at that time since the recording's start, at the peak of all that was "
+	 "report what was held at that time since the recording's start, at the peak of all that was "
 	 "held, or at the end [end]",
 	 .parse = parse_at, .suggestions = "peak end",
 	 .takes = "peak, end, seconds, or a time like 10ms, 5m or 2h"},
 	{"diff", 0, OPTION_FLAG,
-	 .help = "tell instead what was added, less what was freed, between the marks that leakrec "
-		 "sets",
+	 .help = "report what was added, less what was freed, between the marks that leakrec sets",
 	 FIELD(diff), .groups = CHOOSES_DIFF},
-	{"from", 0, OPTION_TIME, "TIME", "the same from this time since the recording's start",
+	{"from", 0, OPTION_TIME, "TIME", "the same, from this time since the recording's start",
 	 FIELD(from_ns), .groups = CHOOSES_DIFF | CHOOSES_RANGE},
-	{"to", 0, OPTION_TIME, "TIME", "the same up to this time since the recording's start",
+	{"to", 0, OPTION_TIME, "TIME", "the same, up to this time since the recording's start",
 	 FIELD(to_ns), .groups = CHOOSES_DIFF | CHOOSES_RANGE},
 	{"every", 0, OPTION_TIME, "TIME",
-	 "the same, each so many seconds, while the recording comes in", FIELD(every_ns),
+	 "the same for each period of that length, while the recording comes in", FIELD(every_ns),
 	 .groups = CHOOSES_DIFF},
-	{"top", 0, OPTION_NUMBER, "N", "only the N first stacks", FIELD(leaks.top), .min = 1},
+	{"top", 0, OPTION_NUMBER, "N", "only the first N stacks", FIELD(leaks.top), .min = 1},
 	{"order", 0, OPTION_WORD, "ORDER",
 	 "verdict (real leaks first), size (those that hold most first), or time (the plain list, "
 	 "block by block)",
 	 FIELD(leaks.order), .words = order_words},
 	{"list-unknown", 0, OPTION_FLAG,
-	 .help = "list frees of blocks that were not seen allocated, too",
+	 .help = "also list frees of blocks whose allocation was not seen",
 	 FIELD(leaks.list_unknown)},
 	{"own-mappings", 0, OPTION_FLAG,
 	 .help = "count what allocators, the loader and the C library have mapped for themselves "
@@ -178,8 +176,8 @@ static const struct option_row rows[] = {
 	 "with both ends included (4..8k)",
 	 FIELD(size)},
 	{"min-age", 0, OPTION_TIME, "TIME",
-	 "only leaks that old or older: seconds, or 10ms, 5m, 2h, 1d", FIELD(leaks.min_age_ns)},
-	{"max-age", 0, OPTION_TIME, "TIME", "only leaks that old or younger",
+	 "only leaks of at least that age: seconds, or 10ms, 5m, 2h, 1d", FIELD(leaks.min_age_ns)},
+	{"max-age", 0, OPTION_TIME, "TIME", "only leaks of at most that age",
 	 FIELD(leaks.max_age_ns)},
 	{"stack", 0, OPTION_PARSED, "REGEX",
 	 "only stacks with a function, file or module that matches", .parse = parse_stack},
@@ -204,7 +202,7 @@ static const struct option_row rows[] = {
 	 .min = 1, .groups = SHAPES_TREE},
 	{"by", 0, OPTION_WORD, "WHAT", "by function, file, module, thread or size",
 	 FIELD(report.by), .words = by_words, .groups = SHAPES_TREE},
-	{"threshold", 0, OPTION_PARSED, "PERCENT", "sum what is smaller in one line [1]",
+	{"threshold", 0, OPTION_PARSED, "PERCENT", "sum up smaller entries in one line [1]",
 	 .parse = parse_threshold, .takes = "a percentage", .groups = SHAPES_TREE},
 
 	{.help = "For scripts:"},
@@ -233,12 +231,12 @@ static bool has_tree(const struct leakparse_options *options)
 	return options->format && strcmp(options->format->name, "tree") == 0;
 }
 
-/* What is told of held blocks does not apply to changes. */
+/* Changes have no ages, verdicts, anomalies: options about these do not go with --diff. */
 static bool diff_can(const struct leakparse_options *options)
 {
 	const struct leaks_options *leaks = &options->leaks;
 
-	/* Threads and blocks' sizes are not told apart in changes. */
+	/* Changes are not separated by thread or block size. */
 	if (options->format && (!has_tree(options) || options->report.by == REPORT_BY_THREAD ||
 				options->report.by == REPORT_BY_SIZE))
 		return false;
@@ -248,7 +246,7 @@ static bool diff_can(const struct leakparse_options *options)
 	       !leaks->stack && !leaks->thread && !leaks->function && !leaks->verdicts;
 }
 
-/* What was held over time is known by size only. */
+/* What was held over time can be selected by size only. */
 static bool history_can(const struct leakparse_options *options)
 {
 	const struct leaks_options *leaks = &options->leaks;
@@ -258,18 +256,18 @@ static bool history_can(const struct leakparse_options *options)
 	       !leaks->verdicts && !leaks->top;
 }
 
-/* What goes together. Returns 0, or -EINVAL, reported. */
+/* Checks which options go together. Returns 0, or -EINVAL, reported. */
 static int check_combination(const struct leakparse_options *options)
 {
 	if (options->diff && !diff_can(options))
 		diag_error(
-			"--diff, --every, --from and --to tell of changes: they go with --size, "
-			"--top and --format tree (not by thread or size), with no other choice of "
-			"what to list, nor with --summary or --fail-on-leak");
+			"--diff, --every, --from and --to report changes: of the options about what "
+			"to list, they go with --size and --top only; of the formats, with tree "
+			"only, not by thread or size; not with --summary or --fail-on-leak");
 	else if (options->format && options->format->is_of_all && !history_can(options))
 		diag_error(
-			"--format %s tells of the whole recording: of what to list, it goes with "
-			"--size only",
+			"--format %s shows the whole recording: of the options about what to list, "
+			"it goes with --size only",
 			options->format->name);
 	else if (options->summary && options->format)
 		diag_error("give either --summary or --format");
@@ -278,7 +276,7 @@ static int check_combination(const struct leakparse_options *options)
 	else if (options->every_ns && options->has_range)
 		diag_error("give either --every or --from and --to");
 	else if (options->from_ns >= options->to_ns)
-		diag_error("--from is to be before --to");
+		diag_error("--from must be before --to");
 	else
 		return 0;
 	return -EINVAL;

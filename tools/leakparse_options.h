@@ -6,25 +6,25 @@
 #include "report/text/leaks_writer.h"
 #include "report/formats/report.h"
 
-/* It points into itself and into argv. */
+/* The pointers lead into this structure and into argv. */
 struct leakparse_options {
 	const char **inputs; /* the files of one session, in order; none: standard input */
 	size_t nr_inputs;
 	struct leaks_options leaks;
 	struct stack_store_options stacks;
-	bool own_mappings; /* what allocators map for themselves counts, too */
+	bool own_mappings; /* count the mappings that allocators make for themselves, too */
 	bool summary;	   /* one screen, not the leaks text */
-	bool at_peak;	   /* what was held when most was */
-	uint64_t at_ns;	   /* what was held that long after the start; 0: at the end */
-	bool diff;	   /* what changed between marks, or in a range of time */
+	bool at_peak;	   /* --at peak */
+	uint64_t at_ns;	   /* --at: time after the start; 0: the end */
+	bool diff;	   /* changes between marks, or in a range of time */
 	bool has_range;	   /* --from, --to: since the recording's start */
 	uint64_t from_ns, to_ns;
-	uint64_t every_ns;		    /* changes of each so long time; 0: between marks */
+	uint64_t every_ns; /* changes in each period of that length; 0: between marks */
 	const struct report_format *format; /* NULL: the leaks text */
 	struct report_options report;
-	bool shapes_tree;   /* an option was given that says how a tree looks */
+	bool shapes_tree;   /* an option for the look of a tree was given */
 	const char *output; /* NULL: standard output */
-	bool fail_on_leak;  /* where more than @fail_bytes, or any block if 0, are held */
+	bool fail_on_leak;  /* if more than @fail_bytes are held; 0: if any block is */
 	uint64_t fail_bytes;
 
 	/* What @leaks points to. */
@@ -34,8 +34,8 @@ struct leakparse_options {
 };
 
 /*
- * Returns 0, a negative errno after saying what is wrong (-EINVAL: bad usage), or 1 if --help or
- * --version was all.
+ * Returns 0, 1 if --help or --version was answered, or a negative errno, reported (-EINVAL: bad
+ * usage). Call leakparse_options_deinit() in each case.
  */
 int leakparse_options_parse(int argc, char **argv, struct leakparse_options *options);
 void leakparse_options_deinit(struct leakparse_options *options);

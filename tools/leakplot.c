@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <signal.h>
 
-/* What is still in stdout's buffer may not fit on the disk or into a closed pipe. */
 static int flush_stdout(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -22,7 +21,7 @@ int main(int argc, char **argv)
 	int err;
 
 	diag_set_tool("leakplot");
-	/* A gnuplot that ends early, or a closed pipe, is an error to report. */
+	/* A gnuplot that ends early or a closed pipe is an error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	err = leakplot_options_parse(argc, argv, &options);
 	if (err)

@@ -13,25 +13,25 @@
 #define INTERVAL_MS_MIN	    10
 #define INTERVAL_MS_MAX	    (24 * 3600 * 1000)
 
-/* The plots that an option is for. */
+/* The plots that an option applies to. */
 enum {
 	FOR_LEAKS = 1 << 0,  /* all plots of a file */
 	FOR_POINTS = 1 << 1, /* the plot of a point a leak */
 	FOR_MEMORY = 1 << 2, /* --mem */
 };
 
-/* --plot; those that are no enum history_plot_kind come after them */
+/* A value of --plot that is not an enum history_plot_kind. */
 #define PLOT_LEAKS (HISTORY_LIFETIMES + 1)
 
-/* What the options say, before it is known which of them belong together. */
+/* All options, before it is checked which of them go together. */
 struct command_line {
 	struct leak_plot_options leaks;
 	struct memory_plot_options memory;
 	unsigned int plot; /* enum history_plot_kind, or PLOT_LEAKS */
 	const char *output, *term, *save;
-	const char *leaks_option;  /* one that was given and is for leaks only */
-	const char *points_option; /* likewise, for the plot of a point a leak */
-	const char *memory_option; /* likewise for --mem */
+	const char *leaks_option;  /* one that was given and applies to files of leaks only */
+	const char *points_option; /* likewise, to the plot of a point a leak only */
+	const char *memory_option; /* likewise, to --mem only */
 };
 
 static int bad_usage(const char *what, const char *text)
@@ -145,7 +145,7 @@ static int combine_leaks(const struct command_line *line, const char *input,
 	bool is_history = line->plot != PLOT_LEAKS;
 
 	if (is_history && line->points_option)
-		return bad_usage("only a plot of leaks has --", line->points_option);
+		return bad_usage("only --plot leaks takes --", line->points_option);
 	*ret = (struct leakplot_options){
 		.action = is_history ? LEAKPLOT_HISTORY : LEAKPLOT_LEAKS,
 		.leaks = line->leaks,
@@ -156,24 +156,24 @@ static int combine_leaks(const struct command_line *line, const char *input,
 	return 0;
 }
 
-/* Checks what was given together. */
+/* Checks which options go together. */
 static int combine(const struct command_line *line, char **files, size_t nr_files,
 		   struct leakplot_options *ret)
 {
 	if (line->leaks.output && line->leaks.term)
-		return bad_usage("--output and --term exclude each other", "");
+		return bad_usage("give either --output or --term", "");
 	if (line->memory.pid) {
 		if (line->leaks_option || line->points_option)
-			return bad_usage("with --mem there is no --",
+			return bad_usage("--mem does not go with --",
 					 line->leaks_option ? line->leaks_option
 							    : line->points_option);
 		if (nr_files)
-			return bad_usage("--mem reads no file: ", files[0]);
+			return bad_usage("--mem reads no file; unexpected argument ", files[0]);
 		*ret = (struct leakplot_options){.action = LEAKPLOT_MEMORY, .memory = line->memory};
 		return 0;
 	}
 	if (line->memory_option)
-		return bad_usage("without --mem there is no --", line->memory_option);
+		return bad_usage("only --mem takes --", line->memory_option);
 	if (nr_files > 1)
 		return bad_usage("only one file can be plotted; unexpected argument ", files[1]);
 	if (nr_files == 0 && isatty(STDIN_FILENO))

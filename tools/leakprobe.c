@@ -47,13 +47,13 @@ static int usage_error(const char *what)
 	return DIAG_EXIT_USAGE;
 }
 
-/* Removes the probes of recorders that are gone, and says so. */
-static int reap(void)
+/* Removes the probes that recorders which no longer run have left, and reports their number. */
+static int remove_abandoned(void)
 {
 	int nr = probe_set_reap();
 
 	if (nr > 0)
-		diag_note("removed %d probe%s that a leakrec, which is gone, had left", nr,
+		diag_note("removed %d probe%s that a leakrec which no longer runs had left", nr,
 			  quantity_plural(nr));
 	return nr < 0 ? nr : 0;
 }
@@ -75,7 +75,7 @@ static int plan(struct probe_set *set, struct options *options)
 	return err;
 }
 
-/* Where leakrec's own programs record a function at its outcome: no probe of tracefs' is needed. */
+/* The points where leakrec's BPF programs record a function by one trap, without tracefs. */
 static void print_points(const struct probe *ret)
 {
 	for (size_t i = 0; i < ret->nr_points; i++) {
@@ -86,7 +86,7 @@ static void print_points(const struct probe *ret)
 	}
 }
 
-/* tracefs takes what follows a '#' for a comment, so the lines can be written there as they are. */
+/* tracefs ignores text after '#', so the lines can be written there as they are. */
 static void print_definitions(const struct probe_set *set)
 {
 	for (size_t i = 0; i < set->nr_files; i++) {
@@ -98,7 +98,8 @@ static void print_definitions(const struct probe_set *set)
 
 			bool is_before = probe->offset < probe->function_offset;
 
-			/* An exit may be anywhere in the file. */
+			/* An exit may be before the function: code of it may be anywhere in the
+			 * file. */
 			printf("%s # %s%c0x%" PRIx64 " %s: %s\n", probe->definition, probe->symbol,
 			       is_before ? '-' : '+',
 			       is_before ? probe->function_offset - probe->offset
@@ -110,8 +111,8 @@ static void print_definitions(const struct probe_set *set)
 	}
 }
 
-/* Ends the line of @file: where it is, as @pid sees it and, where that differs, from here. */
-static void print_place(const struct probe_file *file, pid_t pid)
+/* Ends the line of @file: its path as @pid sees it and, if that differs, as seen from here. */
+static void print_file_path(const struct probe_file *file, pid_t pid)
 {
 	char process[PROCESS_NAME_MAX];
 
@@ -125,7 +126,7 @@ static void print_place(const struct probe_file *file, pid_t pid)
 	printf(": %s\n", file->allocator);
 }
 
-/* @pid: whose files these are, or 0. */
+/* @pid: the process that has mapped the files, or 0. */
 static void print_added(const struct probe_set *set, pid_t pid)
 {
 	for (size_t i = 0; i < set->nr_files; i++) {
@@ -138,11 +139,11 @@ static void print_added(const struct probe_set *set, pid_t pid)
 		if (nr_added == file->nr_probes)
 			printf("added %zu probes to ", nr_added);
 		else if (nr_added > 0)
-			printf("added %zu of %zu probes, the others were there, to ", nr_added,
+			printf("added %zu of %zu probes, the others existed, to ", nr_added,
 			       file->nr_probes);
 		else
-			printf("all %zu probes were there already, on ", file->nr_probes);
-		print_place(file, pid);
+			printf("all %zu probes existed already, on ", file->nr_probes);
+		print_file_path(file, pid);
 	}
 }
 
@@ -158,7 +159,7 @@ static int command_add(struct options *options, char **names)
 		return usage_error("--pair and --ref go with --pid");
 	if (options->no_heap && !options->resources.nr)
 		return usage_error("--no-heap goes with --pair or --ref");
-	if (!options->dry_run && reap())
+	if (!options->dry_run && remove_abandoned())
 		return DIAG_EXIT_FAILED;
 	err = plan(&set, options);
 	if (err)
@@ -175,16 +176,17 @@ static int command_add(struct options *options, char **names)
 
 static int command_list(struct options *options, char **names)
 {
-	return reap() || leakprobe_list() ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+	return remove_abandoned() || leakprobe_list() ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }
 
 static int command_check(struct options *options, char **names)
 {
-	return reap() || leakprobe_check(options->pid) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+	return remove_abandoned() || leakprobe_check(options->pid) ? DIAG_EXIT_FAILED
+								   : DIAG_EXIT_OK;
 }
 
-/* True if @name, GROUP or GROUP:EVENT or GROUP/EVENT, means @probe. */
-static bool name_means(const char *name, const struct uprobe *probe)
+/* True if @name (GROUP, GROUP:EVENT or GROUP/EVENT) matches @probe. */
+static bool name_matches(const char *name, const struct uprobe *probe)
 {
 	size_t group_len = strlen(probe->group);
 
@@ -196,7 +198,7 @@ static bool name_means(const char *name, const struct uprobe *probe)
 	       strcmp(name + group_len + 1, probe->event) == 0;
 }
 
-/* The events of one group that could not be removed, in one line. */
+/* Reports the events of one group that could not be removed, in one line. */
 static void report_busy(const struct uprobe *first, size_t nr)
 {
 	if (nr == 1)
@@ -208,7 +210,7 @@ static void report_busy(const struct uprobe *first, size_t nr)
 			   first->group, first->event, nr - 1);
 }
 
-/* Removes those of leakprobe's probes that @matches says; tries all, returns the first error. */
+/* Removes leakprobe's probes for which @matches is true. Tries all, returns the first error. */
 static int delete_matching(const struct uprobe_list *list,
 			   bool (*matches)(const struct uprobe *probe,
 					   const struct group_name *group, const void *context),
@@ -253,12 +255,12 @@ static bool matches_names(const struct uprobe *probe, const struct group_name *g
 			  const void *context)
 {
 	for (char *const *name = context; *name; name++)
-		if (name_means(*name, probe))
+		if (name_matches(*name, probe))
 			return true;
 	return false;
 }
 
-/* The same file, whichever build of it: probes from before it was rebuilt go too. */
+/* Any build of the same file: probes from before it was rebuilt are removed, too. */
 static bool matches_set(const struct uprobe *probe, const struct group_name *group,
 			const void *context)
 {
@@ -274,24 +276,25 @@ static bool matches_set(const struct uprobe *probe, const struct group_name *gro
 	return false;
 }
 
-/* Reports @name if it means no probe of leakprobe's. Returns 0, or -ENOENT if it does not. */
+/* Returns 0, or -ENOENT, reported, if @name matches no probe of leakprobe's. */
 static int check_name(const struct uprobe_list *list, const char *name)
 {
 	for (size_t i = 0; i < list->nr; i++) {
 		struct group_name group;
 
-		if (!name_means(name, &list->probes[i]))
+		if (!name_matches(name, &list->probes[i]))
 			continue;
 		if (group_name_parse(list->probes[i].group, &group))
-			diag_error("%s was not made by leakprobe, so it stays", name);
+			diag_error("%s was not made by leakprobe; it stays", name);
 		else if (group.owner == GROUP_OF_LEAKREC)
-			diag_error("%s belongs to leakrec, process %d, which removes it at its end",
-				   name, (int)group.pid);
+			diag_error(
+				"%s belongs to leakrec, process %d, which removes it when it ends",
+				name, (int)group.pid);
 		else
 			return 0;
 		return -ENOENT;
 	}
-	diag_error("there is no probe %s; leakprobe list shows what there is", name);
+	diag_error("there is no probe %s; leakprobe list shows all probes", name);
 	return -ENOENT;
 }
 
@@ -312,7 +315,7 @@ static int delete_of_process(const struct uprobe_list *list, pid_t pid, size_t *
 {
 	struct resource_schemas schemas = {0};
 	struct probe_set set;
-	/* What --mismatch added goes, too. */
+	/* true: probes that --mismatch added are removed, too. */
 	int err = allocator_plan_pid(&set, pid, true);
 
 	if (err)
@@ -333,7 +336,7 @@ static int command_del(struct options *options, char **names)
 
 	if (options->all + (options->pid != 0) + (*names != NULL) != 1)
 		return usage_error("del needs one of --all, --pid and names");
-	if (reap() || tracefs_uprobes_read(&list, false))
+	if (remove_abandoned() || tracefs_uprobes_read(&list, false))
 		return DIAG_EXIT_FAILED;
 	if (options->all)
 		err = delete_matching(&list, matches_all, NULL, &nr_deleted);
@@ -419,7 +422,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* A write that failed is known at the latest when the buffer is flushed. */
+/* A failed write is known at the latest when the buffer is flushed. */
 static int finish_output(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -464,7 +467,7 @@ int main(int argc, char **argv)
 	int status;
 
 	diag_set_tool("leakprobe");
-	/* A closed pipe is a failed write, which is reported. */
+	/* A closed pipe is a write error, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	status = run(argc, argv, &options);
 	resource_specs_deinit(&options.resources);

@@ -19,7 +19,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* What a probe's file is now. */
+/* The present state of a probe's file. */
 enum file_state {
 	FILE_UNCHANGED,
 	FILE_GONE,
@@ -28,7 +28,7 @@ enum file_state {
 	FILE_UNREADABLE,
 };
 
-/* Widths in columns: of the longest group:event, and of the longest path. */
+/* Finds the widths of the longest group:event and of the longest path. */
 static void measure(const struct uprobe_list *list, int *ret_name, int *ret_path)
 {
 	struct group_name name;
@@ -77,11 +77,11 @@ static enum file_state file_state(const char *path, const struct group_name *nam
 	return err || build_hash != name->build_hash ? FILE_REBUILT : FILE_UNCHANGED;
 }
 
-/* The file of the probes being listed; its symbols are read once for all its probes. */
+/* The file whose probes are being listed. Its symbols are read once for all of them. */
 struct listed_file {
 	const char *group; /* of the probe that it was opened for; NULL before the first */
 	int fd;
-	bool is_open; /* it is the one that the probes were made for */
+	bool is_open; /* and it is the file that the probes were made for */
 	struct elf_image image;
 	struct allocator allocator;
 };
@@ -115,9 +115,9 @@ static void listed_file_open(struct listed_file *ret, const struct uprobe *probe
 	analysis_limit_end();
 }
 
-/* The instruction that a listed probe replaces. */
-static void describe_place(const struct listed_file *file, const struct uprobe *probe,
-			   struct placement_instruction *ret)
+/* Decodes the instruction at a listed probe. */
+static void describe_instruction(const struct listed_file *file, const struct uprobe *probe,
+				 struct placement_instruction *ret)
 {
 	uint8_t code[PLACEMENT_MAX_INSTRUCTION_BYTES];
 	size_t size_bytes = sizeof(code);
@@ -125,15 +125,15 @@ static void describe_place(const struct listed_file *file, const struct uprobe *
 	*ret = (struct placement_instruction){.class = PLACEMENT_UNKNOWN, .text = "?"};
 	if (!file->is_open || !file->image.is_native)
 		return;
-	/* Before the file's end there may be fewer bytes. */
+	/* At the end of the file there may be fewer bytes. */
 	while (size_bytes > 0 && elf_image_read(&file->image, probe->offset, code, size_bytes))
 		size_bytes--;
 	probe_arch_describe(probe_arch_native(), code, size_bytes, ret);
 }
 
-/* The function that a probe is in, and where; by the event's name where the file cannot tell. */
-static void name_place(const struct listed_file *file, const struct uprobe *probe, char *ret,
-		       size_t size)
+/* Names the function and offset of a probe; the event names it if the file cannot. */
+static void name_function(const struct listed_file *file, const struct uprobe *probe, char *ret,
+			  size_t size)
 {
 	const struct allocator_function *function =
 		allocator_find_code(&file->allocator, probe->offset);
@@ -141,7 +141,7 @@ static void name_place(const struct listed_file *file, const struct uprobe *prob
 	struct resource_event resource;
 	enum probe_point point;
 
-	/* Exits may be in code that several functions share: the event says which one is meant. */
+	/* An exit may be in code that several functions share: the event names the one meant. */
 	if (function && probe_schema_parse_event(probe->event, &schema, &point) == 0 &&
 	    point == PROBE_EXIT && schema != function->schema)
 		function = NULL;
@@ -165,8 +165,8 @@ static void print_probe(const struct uprobe *probe, const struct listed_file *fi
 	struct placement_instruction instruction;
 	int path_len = (int)strlen(probe->path);
 
-	describe_place(file, probe, &instruction);
-	name_place(file, probe, function, sizeof(function));
+	describe_instruction(file, probe, &instruction);
+	name_function(file, probe, function, sizeof(function));
 	printf("%s:%-*s  %-20s  ", probe->group, name_width - 1 - (int)strlen(probe->group),
 	       probe->event, function);
 	diag_print_escaped(stdout, probe->path, " ");
@@ -177,7 +177,7 @@ static void print_probe(const struct uprobe *probe, const struct listed_file *fi
 	printf("  %-8s  %s\n", placement_class_name(instruction.class), instruction.text);
 }
 
-/* Which allocator the probes that follow watch. */
+/* Prints the allocator that the probes in the next lines watch. */
 static void print_file(const struct listed_file *file, const char *path)
 {
 	printf("# ");
@@ -186,7 +186,7 @@ static void print_file(const struct listed_file *file, const char *path)
 		printf(": %s\n", file->allocator.name);
 	else
 		printf(": %s\n", file->is_open ? "resources"
-					       : "what it was when the probes were made is gone");
+					       : "the file that the probes were made for is gone");
 }
 
 int leakprobe_list(void)
@@ -222,10 +222,11 @@ static bool check_group(const struct uprobe *probe, const struct group_name *nam
 {
 	static const char *const texts[] = {
 		[FILE_UNCHANGED] = "ok",
-		[FILE_GONE] = "file is gone; the probes watch what still maps it",
-		[FILE_REPLACED] = "file was replaced; the probes watch the old one",
-		[FILE_REBUILT] = "file was rebuilt in place; the probes may be in the wrong places",
-		[FILE_UNREADABLE] = "file cannot be read",
+		[FILE_GONE] = "the file is gone; the probes watch processes that still map it",
+		[FILE_REPLACED] = "the file was replaced; the probes watch the old one",
+		[FILE_REBUILT] =
+			"the file was rebuilt in place; the probes may be at wrong instructions",
+		[FILE_UNREADABLE] = "the file cannot be read",
 	};
 	bool is_of_process = strncmp(probe->path, "/proc/", strlen("/proc/")) == 0;
 	enum file_state state = file_state(probe->path, name);
@@ -233,7 +234,7 @@ static bool check_group(const struct uprobe *probe, const struct group_name *nam
 	printf("%s: ", probe->group);
 	diag_print_escaped(stdout, probe->path, NULL);
 	if (state == FILE_GONE && is_of_process)
-		puts(": the process that showed the file is gone; the probes watch what still maps it");
+		puts(": the process of that path is gone; the probes watch processes that still map the file");
 	else
 		printf(": %s\n", texts[state]);
 	return state == FILE_UNCHANGED;
@@ -295,11 +296,11 @@ static int check_process(pid_t pid)
 		printf("process %d: ", (int)pid);
 		diag_print_escaped(stdout, file->display, NULL);
 		if (nr == file->nr_probes)
-			printf(": all %zu probes are there\n", nr);
+			printf(": has all %zu probes\n", nr);
 		else if (nr > 0)
-			printf(": only %zu of %zu probes are there\n", nr, file->nr_probes);
+			printf(": has only %zu of %zu probes\n", nr, file->nr_probes);
 		else
-			puts(": no probes");
+			puts(": has no probes");
 		nr_wrong += nr != file->nr_probes;
 	}
 	probe_set_deinit(&set);

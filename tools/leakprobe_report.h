@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* leakprobe list and leakprobe check: what they print about the probes there are. */
+/* leakprobe list and leakprobe check: print the state of registered probes. */
 #ifndef LEAKTOOLS_TOOLS_LEAKPROBE_REPORT_H
 #define LEAKTOOLS_TOOLS_LEAKPROBE_REPORT_H
 
@@ -9,9 +9,9 @@
 int leakprobe_list(void);
 
 /*
- * Prints for each group of leakprobe's whether it still watches the file at its path, and for each
- * allocator of process @pid (0: none) whether it has probes. Returns the number of groups and
- * allocators with which something is wrong, or a negative errno, reported.
+ * Prints for each group of leakprobe's probes whether it still watches the file at its path, and
+ * for each allocator of process @pid (0: none) whether it has probes. Returns the number of groups
+ * and allocators that are not in order, or a negative errno, reported.
  */
 int leakprobe_check(pid_t pid);
 

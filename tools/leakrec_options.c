@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* The tool's options, and what the table sets besides. */
+/* The session's options, and what is not among them. */
 struct command_line {
 	struct session_options session;
 	pid_t *pids; /* session.nr_pids of them */
@@ -220,7 +220,7 @@ static const struct option_table table = {
 	.stops_at_operand = true,
 };
 
-/* What goes together. Returns 0, or -EINVAL after saying what does not. */
+/* Checks which options go together. Returns 0, or -EINVAL, reported. */
 static int check_options(const struct session_options *options, bool is_all)
 {
 	const struct record_config *config = &options->config;
@@ -232,15 +232,15 @@ static int check_options(const struct session_options *options, bool is_all)
 		wrong = "give either -p PID, -a, --cgroup PATH, or a command to record; see "
 			"leakrec --help";
 	else if (options->with_view && !options->nr_pids)
-		wrong = "--top goes with -p PID: others would write to the same terminal, or be it";
+		wrong = "--top needs -p PID: a command would use the same terminal";
 	else if (options->with_view && options->output && strcmp(options->output, "-") == 0)
 		wrong = "--top draws on standard output: give -o a file";
 	else if (config->scope != RECORD_PROCESSES && options->resources->nr)
-		wrong = "--pair and --ref go with -p PID or a command: not with -a or --cgroup";
+		wrong = "--pair and --ref need -p PID or a command: they do not go with -a or --cgroup";
 	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
-		wrong = "--raw-stacks goes with --call-graph dwarf";
+		wrong = "--raw-stacks needs --call-graph dwarf";
 	else if (config->has_sizes && config->perf_events)
-		wrong = "--size is the BPF programs' work: without --perf-events and --filter";
+		wrong = "--size needs BPF programs: it does not go with --perf-events or --filter";
 	if (wrong)
 		diag_error("%s", wrong);
 	return wrong ? -EINVAL : 0;

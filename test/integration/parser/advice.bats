@@ -72,7 +72,7 @@ says_nothing_of() {
 @test "advice: nothing of what was asked for" {
 	record_command "leaky_daemon --requests 20 --interval-us 100"
 	"$BIN/leakparse" --size 77777 -i perf.data >leaks 2>messages
-	grep -q 'nothing of what was asked for is held' messages
+	grep -q 'nothing that the options select is held' messages
 	says_nothing_of "nothing "
 }
 

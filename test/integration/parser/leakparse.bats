@@ -154,11 +154,11 @@ held() {
 	assert_equal "at the end" "$(held --at end)" "$(held)"
 	assert_equal "long after" "$(held --at 1h)" "$(held)"
 	run -0 --separate-stderr "$BIN/leakparse" --at 1h --summary -i perf.data
-	[[ $stderr == *": --at is behind its end"* ]] || fail "$stderr"
+	[[ $stderr == *": --at is past its end"* ]] || fail "$stderr"
 	run -0 --separate-stderr "$BIN/leakparse" --from 1h --to 2h -i perf.data
-	[[ $stderr == *": --from is behind its end"* ]] || fail "$stderr"
+	[[ $stderr == *": --from is past its end"* ]] || fail "$stderr"
 	run -0 --separate-stderr "$BIN/leakparse" --at 0.000001 --summary -i perf.data
-	[[ $stderr != *"behind its end"* && $output == *" held after 1.00 us"* ]] || fail "$output $stderr"
+	[[ $stderr != *"past its end"* && $output == *" held after 1.00 us"* ]] || fail "$output $stderr"
 	follow_all | awk '
 		$1 == "enter" { held += $3; if (held > peak) peak = held }
 		$1 == "exit" { held -= $3 }

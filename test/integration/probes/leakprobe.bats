@@ -192,7 +192,7 @@ definitions() {
 	mv new.so mylibc.so
 	run "$BIN/leakprobe" check
 	assert_equal status "$status" 1
-	grep -q "$PWD/mylibc.so: file was replaced" <<<"$output" || fail "$output"
+	grep -q "$PWD/mylibc.so: the file was replaced" <<<"$output" || fail "$output"
 }
 
 @test "leakprobe: check --pid tells allocators without probes" {
@@ -202,7 +202,7 @@ definitions() {
 	grep -q "^process $RECORDED_PID: .*/cases_static: " <<<"$output" || fail "$output"
 	add_probes --pid "$RECORDED_PID"
 	run "$BIN/leakprobe" check --pid "$RECORDED_PID"
-	grep -q "^process $RECORDED_PID: .*/cases_static: all .* probes are there" <<<"$output" ||
+	grep -q "^process $RECORDED_PID: .*/cases_static: has all .* probes" <<<"$output" ||
 		fail "$output"
 	go_target
 	finish_target

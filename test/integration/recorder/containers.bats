@@ -112,7 +112,7 @@ finish_container() {
 	grep -q ":malloc  .* /proc/$RECORDED_PID/root/lib" list.out
 	# Others may have probes that are not as they should be.
 	"$BIN/leakprobe" check --pid "$RECORDED_PID" >check.out || true
-	grep -qE "^process $RECORDED_PID: /lib.*/libc\.so\.6: all [0-9]+ probes are there\$" check.out
+	grep -qE "^process $RECORDED_PID: /lib.*/libc\.so\.6: has all [0-9]+ probes\$" check.out
 	"$BIN/leakprobe" del --pid "$RECORDED_PID"
 	go_target
 	finish_target

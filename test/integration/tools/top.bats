@@ -150,7 +150,7 @@ end_daemon() {
 	run -1 "$BIN/leakrec" -p "$RECORDED_PID" --top
 	[[ $output == *"draws on a terminal"* ]]
 	run -2 "$BIN/leakrec" --top -- true
-	[[ $output == *"--top goes with -p PID"* ]]
+	[[ $output == *"--top needs -p PID"* ]]
 	run -2 "$BIN/leakrec" --top -o - -p "$RECORDED_PID"
 	[[ $output == *"give -o a file"* ]]
 	end_daemon
