@@ -146,8 +146,8 @@ struct wrapper_search {
 	const struct allocator_function *function;
 };
 
-static bool does_the_same(const struct allocator_function *wrapper,
-			  const struct probe_schema *schema)
+static bool has_same_effect(const struct allocator_function *wrapper,
+			    const struct probe_schema *schema)
 {
 	return wrapper->schema->effect == schema->effect &&
 	       (wrapper->schema->family == schema->family || wrapper->schema->family == FAMILY_ANY);
@@ -164,11 +164,11 @@ static bool is_recorded(void *context, const struct code_target *target)
 	if (target->symbol)
 		return probe_symbol_find(target->symbol, NULL, &meaning) &&
 		       !probe_symbol_is_operator(&meaning) &&
-		       does_the_same(search->function, meaning.schema);
+		       has_same_effect(search->function, meaning.schema);
 	for (size_t i = 0; i < allocator->nr; i++)
 		if (allocator->functions[i].code.offset == target->offset &&
 		    &allocator->functions[i] != search->function)
-			return does_the_same(search->function, allocator->functions[i].schema);
+			return has_same_effect(search->function, allocator->functions[i].schema);
 	return false;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether an exception can resume in a function, in code that none of its jumps leads to: a catch
- * clause or a cleanup. The call frame information of such a function refers to a table of these
- * places, the language-specific data area (Linux Standard Base, Core, "Exception Frames").
+ * Tells whether an exception can resume in a function, in code that none of its jumps leads to: a
+ * catch clause or a cleanup. The call frame information of such a function refers to a table of
+ * these places, the language-specific data area (Linux Standard Base, Core, "Exception Frames").
  */
 #ifndef LEAKTOOLS_PROBES_LANDING_PADS_H
 #define LEAKTOOLS_PROBES_LANDING_PADS_H

@@ -36,7 +36,7 @@ static uint64_t padded(uint64_t size)
 }
 
 /*
- * Reads the string at *@at, and moves *@at behind it. Returns NULL if it does not end before @end.
+ * Reads the string at *@at, and moves *@at past it. Returns NULL if it does not end before @end.
  */
 static const char *read_string(const char **at, const char *end)
 {

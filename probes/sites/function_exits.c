@@ -80,7 +80,7 @@ static int reach_pads(struct search *search, const struct frame_entry *entry)
 
 	if (nr == -ENOTSUP)
 		return refuse(search, code_segment_offset(&search->segment, entry->first),
-			      "where exceptions come back into it is not understood");
+			      "its landing pads are not understood");
 	for (int i = 0; i < nr && !err; i++)
 		err = reach(search, code_segment_offset(&search->segment, pads[i]), NO_STEP);
 	return nr < 0 ? nr : err;
@@ -107,7 +107,7 @@ static int find_piece(struct search *search, uint64_t offset, const struct piece
 	else if (offset >= search->function.first && offset < search->function.end)
 		*piece = search->function;
 	else
-		return refuse(search, offset, "where code that it jumps to ends is not known");
+		return refuse(search, offset, "the end of code that it jumps to is not known");
 	search->nr_pieces++;
 	*ret = piece;
 	return entry ? reach_pads(search, entry) : 0;
@@ -164,7 +164,7 @@ static int follow_switch(struct search *search, uint32_t index)
 
 	if (nr == 0)
 		return refuse(search, search->steps[index].offset,
-			      "where it jumps through a register or a pointer is not known");
+			      "the target of one of its jumps is not known");
 	search->has_switch = true;
 	for (int i = 0; i < nr && !err; i++)
 		err = reach(search, targets[i], index);
@@ -177,7 +177,7 @@ static bool is_call(const struct instruction *instruction)
 }
 
 /*
- * Follows control behind step @index. At the end of a piece of code, a call does not return; other
+ * Follows control after step @index. At the end of a piece of code, a call does not return; other
  * instructions fall into the next piece, as in some hand-written code.
  */
 static int fall_through(struct search *search, uint32_t index, const struct piece *piece,
@@ -192,7 +192,7 @@ static int fall_through(struct search *search, uint32_t index, const struct piec
 		return 0;
 	entry = frame_table_find(search->frames, code_segment_address(&search->segment, next));
 	if (!entry || code_segment_offset(&search->segment, entry->first) != next)
-		return refuse(search, next, "where its code ends is not known");
+		return refuse(search, next, "the end of its code is not known");
 	return reach(search, next, index);
 }
 
@@ -260,7 +260,7 @@ static int check_overlaps(struct search *search)
 	for (size_t i = 1; i < search->nr_steps; i++)
 		if (search->steps[i].offset - search->steps[i - 1].offset <
 		    search->steps[i - 1].length)
-			return refuse(search, search->steps[i].offset, "its code overlaps");
+			return refuse(search, search->steps[i].offset, "its instructions overlap");
 	return 0;
 }
 
@@ -289,7 +289,7 @@ static int check_completeness(struct search *search)
 				return refuse(search, offset, "its code is not understood");
 			if (instruction.info.meta.category == ZYDIS_CATEGORY_RET &&
 			    !is_exit(search, offset))
-				return refuse(search, offset, "nothing leads to some of its code");
+				return refuse(search, offset, "some of its code is not reached");
 		}
 	}
 	return 0;
@@ -313,7 +313,7 @@ static int follow_all(struct search *search, uint64_t entry)
 	if (!err && search->has_switch)
 		err = check_completeness(search);
 	if (!err && search->ret->nr == 0)
-		err = refuse(search, entry, "it does not return");
+		err = refuse(search, entry, "it never returns");
 	if (!err)
 		qsort(search->ret->offsets, search->ret->nr, sizeof(search->ret->offsets[0]),
 		      compare_offsets);
@@ -338,7 +338,7 @@ int function_exits_find(const struct elf_image *image, const struct frame_table 
 	search->slots = slots;
 	search->ret = ret;
 	if (!code_segment_init(&search->segment, image, function->offset))
-		return refuse(search, function->offset, "it is no code");
+		return refuse(search, function->offset, "there is no code");
 	err = follow_all(search, function->offset);
 	if (err)
 		ret->nr = 0;

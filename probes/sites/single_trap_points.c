@@ -389,7 +389,7 @@ static bool find_inner_entry(void *context, const struct elf_symbol *symbol)
 	return !inner->is_found;
 }
 
-/* Returns -ENOTSUP if the function may be entered behind its entry. */
+/* Returns -ENOTSUP if the function may be entered after its entry. */
 static int check_entries(const struct elf_image *image, const struct elf_function *function)
 {
 	struct inner_entry inner = {.image = image, .function = function};

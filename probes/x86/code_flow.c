@@ -83,7 +83,7 @@ static bool begins_with_endbr64(const struct code_flow *flow)
 }
 
 /*
- * True if the indirect jump @instruction cannot go into this function behind its entry. A jump
+ * True if the indirect jump @instruction cannot go into this function after its entry. A jump
  * through a fixed pointer goes to another function (`jmp *symbol@GOTPCREL(%rip)`). In code built
  * for CET, a jump without the notrack prefix goes only to an endbr64 (Intel SDM, volume 1, Indirect
  * Branch Tracking); compilers put that prefix on jumps through a switch table.

@@ -53,7 +53,7 @@ bool instruction_target(const struct instruction *instruction, uint64_t offset,
  */
 bool instruction_is_ambiguous(const struct instruction *instruction);
 
-/* True for hlt and ud2: control neither goes on behind @instruction nor jumps. */
+/* True for hlt and ud2: control neither continues after @instruction nor jumps. */
 bool instruction_traps(const struct instruction *instruction);
 
 /* Decodes at @offset. Returns false if no instruction begins there that the entry reaches. */

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #define CHUNK_BYTES    (1u << 20)
-#define DISTANCE_BYTES 4 /* behind the opcode's last byte */
+#define DISTANCE_BYTES 4 /* after the opcode's last byte */
 #define MAX_SEGMENTS   64
 #define MAX_CODE_BYTES (1ull << 30) /* of a file; browsers have a quarter of that */
 

@@ -159,7 +159,7 @@ static struct register_state call_registers(const struct code_call *call)
 	return registers;
 }
 
-/* True if a walk from @call finds a return; with @passes_calls, also behind calls. */
+/* True if a walk from @call finds a return; with @passes_calls, also after calls. */
 static bool finds_return(struct code_returns *returns, const struct code_call *call,
 			 bool passes_calls)
 {

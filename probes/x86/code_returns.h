@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether a call of x86-64 code can return. The bytes behind a call of a function that never
+ * Tells whether a call of x86-64 code can return. The bytes after a call of a function that never
  * returns are the next block of code, to which the call does not lead.
  *
  * The code is followed from its first byte, wherever it jumps in its segment, with the constants

@@ -28,7 +28,7 @@ struct frame_state frame_state_entry(void);
 int32_t frame_state_stack_pointer(const struct frame_state *state);
 
 /*
- * Applies @instruction, if control goes on behind it; a call includes its return. Returns false if
+ * Applies @instruction, if control continues after it; a call includes its return. Returns false if
  * the frame cannot be followed.
  */
 bool frame_state_step(struct frame_state *state, const struct instruction *instruction);

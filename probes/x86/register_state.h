@@ -72,7 +72,7 @@ static inline bool value_is(struct value a, enum value_kind kind, uint32_t numbe
 int register_number(ZydisRegister reg);
 
 /*
- * Applies @instruction to the registers, the stack pointer included, if control goes on behind it.
+ * Applies @instruction to the registers, the stack pointer included, if control continues after it.
  * Of a call it does not apply the callee; register_state_call() does.
  */
 void register_state_step(struct register_state *state, const struct instruction *instruction);

@@ -110,8 +110,8 @@ static void put(int fd, const void *bytes, size_t size, uint64_t offset)
 }
 
 /*
- * A file of @nr_symbols, of which all but three have the name behind those of functions, and of
- * strings that are @strings_size long: only the functions' names, or filled up with 'A'.
+ * Makes a file with @nr_symbols. All but three have the name that follows those of the functions.
+ * The string table has @strings_size bytes: only the functions' names, or filled up with 'A'.
  */
 static int make_file(size_t nr_symbols, uint64_t strings_size, bool fill, bool ends)
 {

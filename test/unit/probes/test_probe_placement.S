@@ -356,7 +356,7 @@
 	ret
 	END
 
-	CODE nop5_behind_endbr64
+	CODE nop5_after_endbr64
 	endbr64
 	{disp8} nopl 0(%rax,%rax)
 	push	%rbx
@@ -542,7 +542,7 @@
 	.byte 0x06 /* no instruction in 64-bit mode */
 	END
 
-/* At 0x1000: to 0x503, 0x600, 0x701, and just behind a span. */
+/* At 0x1000: to 0x503, 0x600, 0x701, and just past a span. */
 	CODE jumps_elsewhere
 	jmp	. - 0x1000 + 0x503
 	jne	. - 0x1005 + 0x600

@@ -90,7 +90,7 @@ static void each_rule_holds(void **state)
 	}
 }
 
-/* A function that is cut off anywhere gets its place or the entry, never a place behind the cut. */
+/* A function that is cut off anywhere gets its place or the entry, never a place after the cut. */
 static void cut_off_code_is_survived(void **state)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -110,7 +110,7 @@ static void cut_off_code_is_survived(void **state)
 static void long_nops_are_for_new_kernels(void **state)
 {
 	const struct placement_case first_old = {"nop5_first", 1, 5, PLACEMENT_EMULATED};
-	const struct placement_case cet_old = {"nop5_behind_endbr64", 1, 9, PLACEMENT_EMULATED};
+	const struct placement_case cet_old = {"nop5_after_endbr64", 1, 9, PLACEMENT_EMULATED};
 	struct placement_case first_new = first_old, cet_new = cet_old;
 
 	first_new.offset = 0;

@@ -81,7 +81,7 @@
 	END
 
 /* 4 bytes of data that would read as a store, if what follows is misread. */
-	CODE data_behind_a_jump
+	CODE data_after_a_jump
 	jmp	1f
 	nop
 	.byte	0x48, 0x89, 0x03

@@ -64,9 +64,9 @@ static void other_moves_are_no_stores(void **state)
 	assert_int_equal(find_stores(code, sites), 0);
 }
 
-static void data_behind_a_jump_is_not_code(void **state)
+static void data_after_a_jump_is_not_code(void **state)
 {
-	const struct code_case *code = code_case_find("data_behind_a_jump");
+	const struct code_case *code = code_case_find("data_after_a_jump");
 	struct store_site sites[MAX_STORES];
 
 	assert_int_equal(find_stores(code, sites), 0);
@@ -113,7 +113,7 @@ int main(void)
 		cmocka_unit_test(musl_stores_through_rbx),
 		cmocka_unit_test(high_registers_have_their_names),
 		cmocka_unit_test(other_moves_are_no_stores),
-		cmocka_unit_test(data_behind_a_jump_is_not_code),
+		cmocka_unit_test(data_after_a_jump_is_not_code),
 		cmocka_unit_test(loops_and_stray_jumps_end),
 		cmocka_unit_test(random_bytes_are_survived),
 	};

@@ -154,7 +154,7 @@ static int count_simple_points(const struct code_file *file)
 	return nr;
 }
 
-/* A function's symbol behind the first byte is another entry. */
+/* A function's symbol after the first byte is another entry. */
 static void inner_symbols_are_entries(void **state)
 {
 	const struct code_case *simple = code_case_find("simple");
@@ -194,7 +194,7 @@ static void inner_symbols_are_entries(void **state)
 static void make_frame_info(uint8_t ret[48], const char *letters, uint8_t encoding, int32_t offset,
 			    int32_t size_bytes)
 {
-	/* A CIE of 20 bytes behind its length; an FDE of 20, which refers to it, 4 before its id */
+	/* A CIE of 20 bytes after its length; an FDE of 20, which refers to it, 4 before its id */
 	const int32_t fde[] = {20, 28, CODE_FILE_OFFSET + offset - (CODE_FILE_DATA_OFFSET + 32),
 			       size_bytes};
 	uint8_t *at = ret;
@@ -308,7 +308,7 @@ static void unknown_sizes_have_no_points(void **state)
 	assert_true(find_points(code, sizeof(code), code_case_function_size(known), 0, points) > 0);
 }
 
-/* A function that is cut off anywhere has no points behind the cut. */
+/* A function that is cut off anywhere has no points after the cut. */
 static void cut_off_code_is_survived(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
