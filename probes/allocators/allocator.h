@@ -24,8 +24,7 @@ struct allocator_function {
 struct allocator {
 	char name[ALLOCATOR_NAME_MAX]; /* for the user: "jemalloc, glibc" */
 	bool is_glibc, is_libc;
-	bool shares_code; /* one function serves several families, so that blocks cannot be told
-			     apart */
+	bool shares_code;		      /* some function serves several families of blocks */
 	struct allocator_function *functions; /* none: the file has no allocator */
 	size_t nr;
 };

@@ -360,8 +360,7 @@ char *elf_image_interpreter(const struct elf_image *image)
 	return NULL;
 }
 
-/* Continues @hash, FNV-1a, with one segment; at most *@left bytes. Returns 0 or a negative errno.
- */
+/* Continues @hash (FNV-1a) with at most *@left bytes of a segment. Returns 0 or -errno. */
 static int hash_segment(const struct elf_image *image, const GElf_Phdr *header, uint64_t *left,
 			uint32_t *hash)
 {

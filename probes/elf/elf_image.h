@@ -101,7 +101,7 @@ bool elf_image_locate_code(const struct elf_image *image, uint64_t address, uint
  */
 void elf_image_visit_symbols(const struct elf_image *image, elf_symbol_visit *visit, void *context);
 
-/* Whether the file has a .symtab of its own. */
+/* True if the file has a .symtab of its own. */
 bool elf_image_has_symtab(const struct elf_image *image);
 
 /* Finds the code of @symbol. Returns false if the file holds no code there. */

@@ -51,8 +51,7 @@ struct probe_file {
 	char *allocator; /* its name for the user; "resources" if it is none */
 	char group[PROBE_NAME_MAX];
 	bool has_size_word; /* glibc's allocator: the word before a block has its size */
-	bool has_resources; /* its probes are on resources; the file may be in the set again for
-			       others */
+	bool has_resources; /* its probes are on resources; others are another probe_file */
 	struct probe *probes;
 	size_t nr_probes;
 };

@@ -237,8 +237,7 @@ int flow_graph_follow(struct flow_graph *graph)
 	return err ? err : follow_all(graph, FLOW_FROM_ENTRY);
 }
 
-/* The state in which each register at @node holds a token, so that its value is recognised later.
- */
+/* The state in which each register at @node holds a token, by which its value is recognised. */
 static struct frame_state token_state(const struct flow_node *node)
 {
 	const struct frame_state *here = &node->states[FLOW_FROM_ENTRY];

@@ -75,8 +75,7 @@ void flow_graph_deinit(struct flow_graph *graph);
 
 /*
  * Follows the code from the function's entry and fills in the nodes. Returns 0, -ENOTSUP or
- * -ENOMEM;
- * @graph->returns.error tells of errors of reading.
+ * -ENOMEM. An error of reading is in @graph->returns.error.
  */
 int flow_graph_follow(struct flow_graph *graph);
 

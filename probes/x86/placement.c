@@ -21,8 +21,8 @@ struct placement_kernel placement_kernel_running(void)
 	int major, minor;
 
 	/*
-	 * The version tells. Trying the trampoline's system call would not do: seccomp may kill for
-	 * it.
+	 * The version decides. Trying the trampoline's system call would not do: seccomp may kill
+	 * for it.
 	 */
 	if (uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2)
 		kernel.emulates_long_nops = major > 6 || (major == 6 && minor >= 18);
