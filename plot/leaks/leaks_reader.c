@@ -3,7 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "plot/leaks/leaks_words.h"
+#include "plot/leaks/line_fields.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -64,31 +64,31 @@ static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_le
 {
 	struct leaks_leak leak = {.has_size = true};
 
-	char *size = leaks_next_word(&cursor);
+	char *size = line_next_field(&cursor);
 	if (size && strcmp(size, "?") == 0)
 		leak.has_size = false;
-	else if (leaks_parse_number(size, 10, UINT64_MAX, &leak.size_bytes))
+	else if (field_parse_number(size, 10, UINT64_MAX, &leak.size_bytes))
 		return bad_line(reader, "SIZE is neither a number of bytes nor '?'");
-	if (leaks_parse_address(leaks_next_word(&cursor), &leak.address))
+	if (field_parse_address(line_next_field(&cursor), &leak.address))
 		return bad_line(reader, "ADDRESS is not a hexadecimal number with 0x");
-	if (leaks_parse_time(leaks_next_word(&cursor), &leak.time_ns))
+	if (field_parse_time(line_next_field(&cursor), &leak.time_ns))
 		return bad_line(reader, "TIME is not seconds with nine decimals");
-	if (leaks_parse_number(leaks_next_word(&cursor), 10, UINT64_MAX, &leak.event))
+	if (field_parse_number(line_next_field(&cursor), 10, UINT64_MAX, &leak.event))
 		return bad_line(reader, "EVENT is not a number");
-	if (leaks_parse_id(leaks_next_word(&cursor), &leak.pid) ||
-	    leaks_parse_id(leaks_next_word(&cursor), &leak.tid))
+	if (field_parse_id(line_next_field(&cursor), &leak.pid) ||
+	    field_parse_id(line_next_field(&cursor), &leak.tid))
 		return bad_line(reader, "PID and TID are not numbers of a process and a thread");
-	if (leaks_parse_name(leaks_next_word(&cursor), &leak.comm) ||
-	    leaks_parse_name(leaks_next_word(&cursor), &leak.function))
+	if (field_parse_name(line_next_field(&cursor), &leak.comm) ||
+	    field_parse_name(line_next_field(&cursor), &leak.function))
 		return bad_line(reader, "COMM or FUNCTION is missing");
-	if (leaks_parse_u32(leaks_next_word(&cursor), &leak.stack))
+	if (field_parse_u32(line_next_field(&cursor), &leak.stack))
 		return bad_line(reader, "STACK is not a number");
 	/* Older files end here. */
-	if (leaks_next_word(&cursor))
-		leak.verdict = leaks_next_word(&cursor);
-	for (char *word; leak.verdict && (word = leaks_next_word(&cursor));)
+	if (line_next_field(&cursor))
+		leak.verdict = line_next_field(&cursor);
+	for (char *word; leak.verdict && (word = line_next_field(&cursor));)
 		if (strncmp(word, "age=", 4) == 0)
-			leak.has_age = leaks_parse_time(word + 4, &leak.age_ns) == 0;
+			leak.has_age = field_parse_time(word + 4, &leak.age_ns) == 0;
 	*ret = leak;
 	return 0;
 }
@@ -116,11 +116,11 @@ static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_s
 
 	/* RANK VERDICT CERTAINTY BLOCKS BYTES STACK */
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		words[i] = leaks_next_word(&cursor);
-	if (!words[1] || leaks_parse_u32(words[5], &stack.stack))
+		words[i] = line_next_field(&cursor);
+	if (!words[1] || field_parse_u32(words[5], &stack.stack))
 		return bad_line(reader, "VERDICT or STACK is missing");
 	stack.verdict = words[1];
-	for (char *word; (word = leaks_next_word(&cursor));) {
+	for (char *word; (word = line_next_field(&cursor));) {
 		stack.has_rate |= parse_rate(word, "bytes_per_s=", &stack.bytes_per_s);
 		parse_rate(word, "blocks_per_s=", &stack.blocks_per_s);
 	}
@@ -130,14 +130,14 @@ static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_s
 
 static int parse_history(struct leaks_reader *reader, char *cursor)
 {
-	const char *wrong = leaks_history_parse(cursor, &reader->periods, &reader->history);
+	const char *wrong = history_parse(cursor, &reader->periods, &reader->history);
 
 	return wrong ? bad_line(reader, wrong) : 0;
 }
 
 static int parse_periods(struct leaks_reader *reader, char *cursor)
 {
-	const char *wrong = leaks_periods_parse(cursor, &reader->periods);
+	const char *wrong = history_parse_periods(cursor, &reader->periods);
 
 	return wrong ? bad_line(reader, wrong) : 0;
 }
@@ -181,7 +181,7 @@ static int parse_frame(char *cursor, struct leaks_frame *ret)
 		offset = NULL;
 	if (offset && !is_module_offset(symbol, (size_t)(offset - symbol), module))
 		*offset = '\0';
-	return leaks_parse_name(symbol, &ret->symbol);
+	return field_parse_name(symbol, &ret->symbol);
 }
 
 /* One KEY=VALUE of the summary. */
@@ -195,17 +195,17 @@ static int parse_summary_word(struct leaks_reader *reader, char *word)
 		return 0;
 	*value++ = '\0';
 	if (strcmp(word, "events") == 0) {
-		err = leaks_parse_number(value, 10, UINT64_MAX, &summary->events);
+		err = field_parse_number(value, 10, UINT64_MAX, &summary->events);
 		summary->has_events = !err;
 	} else if (strcmp(word, "lost") == 0) {
-		err = leaks_parse_number(value, 10, UINT64_MAX, &summary->lost_events);
+		err = field_parse_number(value, 10, UINT64_MAX, &summary->lost_events);
 	} else if (strcmp(word, "truncated") == 0) {
 		summary->is_truncated = strcmp(value, "0") != 0;
 	} else if (strcmp(word, "start") == 0) {
-		err = leaks_parse_time(value, &summary->start_ns);
+		err = field_parse_time(value, &summary->start_ns);
 		summary->has_start = !err;
 	} else if (strcmp(word, "end") == 0) {
-		err = leaks_parse_time(value, &summary->end_ns);
+		err = field_parse_time(value, &summary->end_ns);
 		summary->has_end = !err;
 	}
 	return err ? bad_line(reader, "the summary holds a number that is none") : 0;
@@ -214,11 +214,11 @@ static int parse_summary_word(struct leaks_reader *reader, char *word)
 /* A comment; the summary is one. */
 static int parse_comment(struct leaks_reader *reader, char *cursor)
 {
-	char *word = leaks_next_word(&cursor);
+	char *word = line_next_field(&cursor);
 
 	if (!word || strcmp(word, "summary") != 0)
 		return 0;
-	while ((word = leaks_next_word(&cursor))) {
+	while ((word = line_next_field(&cursor))) {
 		int err = parse_summary_word(reader, word);
 
 		if (err)
@@ -241,13 +241,13 @@ static int check_version(struct leaks_reader *reader)
 		return -EINVAL;
 	}
 	cursor = reader->line;
-	word = leaks_next_word(&cursor);
+	word = line_next_field(&cursor);
 	if (word && strcmp(word, "#") == 0)
-		word = leaks_next_word(&cursor);
+		word = line_next_field(&cursor);
 	else
 		word = NULL;
 	if (!word || strcmp(word, "leaks") != 0 ||
-	    leaks_parse_number(leaks_next_word(&cursor), 10, UINT64_MAX, &version))
+	    field_parse_number(line_next_field(&cursor), 10, UINT64_MAX, &version))
 		return bad_line(reader,
 				"does not begin with '# leaks 1'; this is not a leaks file");
 	if (version != FORMAT_VERSION) {
@@ -362,7 +362,7 @@ int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret)
 			continue;
 		}
 
-		const char *word = leaks_next_word(&cursor);
+		const char *word = line_next_field(&cursor);
 		if (word && strcmp(word, "#") == 0) {
 			err = parse_comment(reader, cursor);
 			if (err)

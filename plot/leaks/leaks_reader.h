@@ -9,7 +9,7 @@
 #ifndef LEAKTOOLS_PLOT_LEAKS_READER_H
 #define LEAKTOOLS_PLOT_LEAKS_READER_H
 
-#include "plot/leaks/leaks_history.h"
+#include "plot/leaks/history_parser.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The `periods` and `history` lines of a `leaks` file: what was held over time, and lifetimes. */
-#ifndef LEAKTOOLS_PLOT_LEAKS_HISTORY_H
-#define LEAKTOOLS_PLOT_LEAKS_HISTORY_H
+#ifndef LEAKTOOLS_PLOT_HISTORY_PARSER_H
+#define LEAKTOOLS_PLOT_HISTORY_PARSER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,8 +35,8 @@ struct leaks_history {
 };
 
 /* What stands behind the line's first word. Return NULL, or what is wrong with it. */
-const char *leaks_periods_parse(char *cursor, struct leaks_periods *ret);
-const char *leaks_history_parse(char *cursor, const struct leaks_periods *periods,
-				struct leaks_history *ret);
+const char *history_parse_periods(char *cursor, struct leaks_periods *ret);
+const char *history_parse(char *cursor, const struct leaks_periods *periods,
+			  struct leaks_history *ret);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "plot/leaks/leaks_history.h"
+#include "plot/leaks/history_parser.h"
 
-#include "plot/leaks/leaks_words.h"
+#include "plot/leaks/line_fields.h"
 
 #include <errno.h>
 #include <string.h>
 
-const char *leaks_periods_parse(char *cursor, struct leaks_periods *ret)
+const char *history_parse_periods(char *cursor, struct leaks_periods *ret)
 {
 	struct leaks_periods periods;
 	uint64_t nr, end_ns;
 
-	if (leaks_parse_number(leaks_next_word(&cursor), 10, LEAKS_PERIODS_MAX, &nr) || nr == 0)
+	if (field_parse_number(line_next_field(&cursor), 10, LEAKS_PERIODS_MAX, &nr) || nr == 0)
 		return "NR is not a number of periods";
 	periods.nr = nr;
-	if (leaks_parse_time(leaks_next_word(&cursor), &periods.begin_ns) ||
-	    leaks_parse_time(leaks_next_word(&cursor), &periods.length_ns) || !periods.length_ns ||
+	if (field_parse_time(line_next_field(&cursor), &periods.begin_ns) ||
+	    field_parse_time(line_next_field(&cursor), &periods.length_ns) || !periods.length_ns ||
 	    __builtin_mul_overflow(periods.length_ns, nr, &end_ns) ||
 	    __builtin_add_overflow(periods.begin_ns, end_ns, &end_ns))
 		return "BEGIN and LENGTH are not times in seconds with nine decimals";
@@ -29,7 +29,7 @@ static int parse_amounts(char *text, uint64_t *amounts, size_t nr)
 	size_t i = 0;
 
 	for (char *amount; (amount = strsep(&text, ",")); i++)
-		if (i == nr || leaks_parse_number(amount, 10, INT64_MAX, &amounts[i]))
+		if (i == nr || field_parse_number(amount, 10, INT64_MAX, &amounts[i]))
 			return -EINVAL;
 	return i == nr ? 0 : -EINVAL;
 }
@@ -42,8 +42,8 @@ static int parse_lifetimes(char *text, struct leaks_history *history)
 		char *ns = strsep(&pair, ":");
 
 		if (history->nr_lifetimes == LEAKS_LIFETIMES_MAX ||
-		    leaks_parse_number(ns, 10, INT64_MAX, &lifetime->ns) ||
-		    leaks_parse_number(pair, 10, INT64_MAX, &lifetime->nr_blocks) ||
+		    field_parse_number(ns, 10, INT64_MAX, &lifetime->ns) ||
+		    field_parse_number(pair, 10, INT64_MAX, &lifetime->nr_blocks) ||
 		    (history->nr_lifetimes && lifetime->ns <= lifetime[-1].ns))
 			return -EINVAL;
 		history->nr_lifetimes++;
@@ -51,19 +51,19 @@ static int parse_lifetimes(char *text, struct leaks_history *history)
 	return 0;
 }
 
-const char *leaks_history_parse(char *cursor, const struct leaks_periods *periods,
-				struct leaks_history *ret)
+const char *history_parse(char *cursor, const struct leaks_periods *periods,
+			  struct leaks_history *ret)
 {
-	char *word = leaks_next_word(&cursor);
+	char *word = line_next_field(&cursor);
 	bool has_bytes = false;
 
 	if (!periods->nr)
 		return "comes before the periods";
 	*ret = (struct leaks_history){.nr = periods->nr};
 	ret->is_all = word && strcmp(word, "all") == 0;
-	if (!ret->is_all && leaks_parse_u32(word, &ret->stack))
+	if (!ret->is_all && field_parse_u32(word, &ret->stack))
 		return "STACK is neither a number nor 'all'";
-	while ((word = leaks_next_word(&cursor))) {
+	while ((word = line_next_field(&cursor))) {
 		char *value = strchr(word, '=');
 		int err = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "plot/leaks/leaks_words.h"
+#include "plot/leaks/line_fields.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #define NS_DIGITS 9
 
-char *leaks_next_word(char **cursor)
+char *line_next_field(char **cursor)
 {
 	char *word = *cursor;
 
@@ -22,7 +22,7 @@ char *leaks_next_word(char **cursor)
 	return *word ? word : NULL;
 }
 
-int leaks_parse_number(const char *text, int base, uint64_t max, uint64_t *ret)
+int field_parse_number(const char *text, int base, uint64_t max, uint64_t *ret)
 {
 	char *end;
 
@@ -37,35 +37,35 @@ int leaks_parse_number(const char *text, int base, uint64_t max, uint64_t *ret)
 	return 0;
 }
 
-int leaks_parse_u32(const char *text, uint32_t *ret)
+int field_parse_u32(const char *text, uint32_t *ret)
 {
 	uint64_t number;
 
-	if (leaks_parse_number(text, 10, UINT32_MAX, &number))
+	if (field_parse_number(text, 10, UINT32_MAX, &number))
 		return -EINVAL;
 	*ret = (uint32_t)number;
 	return 0;
 }
 
-int leaks_parse_id(const char *text, int32_t *ret)
+int field_parse_id(const char *text, int32_t *ret)
 {
 	uint64_t number = 0;
 	bool is_none = text && strcmp(text, "-1") == 0;
 
-	if (!is_none && leaks_parse_number(text, 10, INT32_MAX, &number))
+	if (!is_none && field_parse_number(text, 10, INT32_MAX, &number))
 		return -EINVAL;
 	*ret = is_none ? -1 : (int32_t)number;
 	return 0;
 }
 
-int leaks_parse_address(const char *text, uint64_t *ret)
+int field_parse_address(const char *text, uint64_t *ret)
 {
 	if (!text || strncmp(text, "0x", 2) != 0)
 		return -EINVAL;
-	return leaks_parse_number(text + 2, 16, UINT64_MAX, ret);
+	return field_parse_number(text + 2, 16, UINT64_MAX, ret);
 }
 
-int leaks_parse_time(char *text, uint64_t *ret_ns)
+int field_parse_time(char *text, uint64_t *ret_ns)
 {
 	char *dot = text ? strchr(text, '.') : NULL;
 	uint64_t seconds, ns;
@@ -73,8 +73,8 @@ int leaks_parse_time(char *text, uint64_t *ret_ns)
 	if (!dot || strlen(dot + 1) != NS_DIGITS)
 		return -EINVAL;
 	*dot = '\0';
-	if (leaks_parse_number(text, 10, UINT64_MAX, &seconds) ||
-	    leaks_parse_number(dot + 1, 10, UINT64_MAX, &ns) ||
+	if (field_parse_number(text, 10, UINT64_MAX, &seconds) ||
+	    field_parse_number(dot + 1, 10, UINT64_MAX, &ns) ||
 	    __builtin_mul_overflow(seconds, UINT64_C(1000000000), &seconds) ||
 	    __builtin_add_overflow(seconds, ns, ret_ns))
 		return -EINVAL;
@@ -103,7 +103,7 @@ static void unescape(char *name)
 	*to = '\0';
 }
 
-int leaks_parse_name(char *word, const char **ret)
+int field_parse_name(char *word, const char **ret)
 {
 	if (!word)
 		return -EINVAL;
