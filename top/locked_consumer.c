@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/locked_consumer.h"
 
-static void enter(struct locked_consumer *locked)
+#define _cleanup_leave_ __attribute__((cleanup(leave)))
+
+static struct locked_consumer *enter(void *context)
 {
+	struct locked_consumer *locked = context;
+
 	pthread_mutex_lock(&locked->mutex);
 	while (__atomic_load_n(&locked->is_wanted, __ATOMIC_RELAXED))
 		pthread_cond_wait(&locked->unwanted, &locked->mutex);
+	return locked;
+}
+
+static void leave(struct locked_consumer **locked)
+{
+	pthread_mutex_unlock(&(*locked)->mutex);
 }
 
 void locked_consumer_acquire(struct locked_consumer *locked)
@@ -21,56 +31,53 @@ void locked_consumer_release(struct locked_consumer *locked)
 	pthread_mutex_unlock(&locked->mutex);
 }
 
-#define LOCKED(callback, ...)                                                                      \
-	({                                                                                         \
-		struct locked_consumer *locked = context;                                          \
-		int result;                                                                        \
-                                                                                                   \
-		enter(locked);                                                                     \
-		result = locked->inner.callback(locked->inner.context, __VA_ARGS__);               \
-		pthread_mutex_unlock(&locked->mutex);                                              \
-		result;                                                                            \
-	})
-
 static int on_sample(void *context, const struct perf_sample *sample)
 {
-	return LOCKED(on_sample, sample);
+	_cleanup_leave_ struct locked_consumer *locked = enter(context);
+
+	return locked->inner.on_sample(locked->inner.context, sample);
 }
 
 static int on_mmap(void *context, const struct perf_mmap_record *record)
 {
-	return LOCKED(on_mmap, record);
+	_cleanup_leave_ struct locked_consumer *locked = enter(context);
+
+	return locked->inner.on_mmap(locked->inner.context, record);
 }
 
 static int on_fork(void *context, const struct perf_task_record *record)
 {
-	return LOCKED(on_fork, record);
+	_cleanup_leave_ struct locked_consumer *locked = enter(context);
+
+	return locked->inner.on_fork(locked->inner.context, record);
 }
 
 static int on_exit_task(void *context, const struct perf_task_record *record)
 {
-	return LOCKED(on_exit, record);
+	_cleanup_leave_ struct locked_consumer *locked = enter(context);
+
+	return locked->inner.on_exit(locked->inner.context, record);
 }
 
 static int on_comm(void *context, const struct perf_comm_record *record)
 {
-	return LOCKED(on_comm, record);
+	_cleanup_leave_ struct locked_consumer *locked = enter(context);
+
+	return locked->inner.on_comm(locked->inner.context, record);
 }
 
 static int on_lost(void *context, const struct perf_lost_record *record)
 {
-	return LOCKED(on_lost, record);
+	_cleanup_leave_ struct locked_consumer *locked = enter(context);
+
+	return locked->inner.on_lost(locked->inner.context, record);
 }
 
 static int on_build_id(void *context, const char *path, const uint8_t *build_id, uint8_t size)
 {
-	return LOCKED(on_build_id, path, build_id, size);
-}
+	_cleanup_leave_ struct locked_consumer *locked = enter(context);
 
-static int on_name(void *context, const char *path, uint64_t file_offset, const char *function,
-		   uint64_t function_offset)
-{
-	return LOCKED(on_name, path, file_offset, function, function_offset);
+	return locked->inner.on_build_id(locked->inner.context, path, build_id, size);
 }
 
 struct perf_consumer locked_consumer_init(struct locked_consumer *locked,
@@ -92,6 +99,5 @@ struct perf_consumer locked_consumer_init(struct locked_consumer *locked,
 		.on_comm = on_comm,
 		.on_lost = on_lost,
 		.on_build_id = on_build_id,
-		.on_name = on_name,
 	};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A consumer of a recording whose callbacks hold a lock while another's run: so that somebody else
- * can look at what that one has made of it so far, between two records.
+ * A consumer that wraps another and holds a mutex during each of its callbacks. A second thread can
+ * then read the inner consumer's state between two records.
  */
 #ifndef LEAKTOOLS_TOP_LOCKED_CONSUMER_H
 #define LEAKTOOLS_TOP_LOCKED_CONSUMER_H
@@ -12,17 +12,21 @@
 #include <stdbool.h>
 
 struct locked_consumer {
-	struct perf_consumer inner; /* all its callbacks are there */
+	struct perf_consumer inner;
 	pthread_mutex_t mutex;
 	pthread_cond_t unwanted;
-	bool is_wanted; /* somebody waits to look: mutexes are not fair */
+	/* The second thread waits for @mutex, and the callbacks let it pass: mutexes are unfair. */
+	bool is_wanted;
 };
 
-/* Its context is @locked, which must outlive it. */
+/*
+ * Returns the wrapping consumer; its context is @locked, which must outlive it. It forwards what a
+ * recording in perf's pipe format calls. Of these callbacks, @inner must have all.
+ */
 struct perf_consumer locked_consumer_init(struct locked_consumer *locked,
 					  const struct perf_consumer *inner);
 
-/* Between these the other thread is in no callback. */
+/* Between these two calls, the parsing thread runs no callback. */
 void locked_consumer_acquire(struct locked_consumer *locked);
 void locked_consumer_release(struct locked_consumer *locked);
 
