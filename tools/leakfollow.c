@@ -5,7 +5,7 @@
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "common/size_range.h"
-#include "report/text/leaks_writer.h"
+#include "report/text/leaks_text.h"
 #include "report/text/resource_report.h"
 
 #include <errno.h>

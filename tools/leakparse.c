@@ -11,6 +11,7 @@
 #include "report/text/diff_report.h"
 #include "parser/processes/heap_space.h"
 #include "report/text/input_advice.h"
+#include "report/text/leaks_text.h"
 #include "report/text/summary_report.h"
 #include "tools/leakparse_options.h"
 #include "parser/analysis/peak.h"
@@ -201,18 +202,18 @@ struct reader {
 static int write_to(FILE *out, const struct leakparse_options *options, const struct reader *reader,
 		    const struct leak_report *report, const struct held_history *history)
 {
-	struct report_options appearance = options->report;
+	struct tree_options appearance = options->tree;
 	const struct report_input input = {
 		.report = report,
-		.options = &appearance,
+		.tree = &appearance,
 		.history = history,
 	};
 
-	const struct leak_screen_style style = {is_utf8(), reader->colour};
+	const struct summary_report_style style = {is_utf8(), reader->colour};
 
 	errno = 0;
 	if (options->summary)
-		return leak_screen_write(out, report, &style);
+		return summary_report_write(out, report, &style);
 	if (!options->format)
 		return leaks_write(out, report);
 	appearance.utf8 = style.utf8;
@@ -320,11 +321,11 @@ static int find_peak(const struct leakparse_options *options, struct progress *p
 static int begin_diff(struct leakparse_options *options, struct reader *reader,
 		      struct diff_report *diff, const struct analysis *analysis)
 {
-	const struct diff_writer tree = {&options->report, diff_tree_write};
+	const struct diff_writer tree = {&options->tree, diff_tree_write};
 	int err = redirect_output(options, reader);
 
-	options->report.utf8 = is_utf8();
-	options->report.colour = reader->colour;
+	options->tree.utf8 = is_utf8();
+	options->tree.colour = reader->colour;
 	if (!err)
 		err = diff_report_init(diff, analysis, stdout, options->format ? &tree : NULL);
 	if (err)

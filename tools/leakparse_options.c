@@ -83,7 +83,7 @@ static int parse_threshold(void *context, const struct option_row *row, const ch
 		number[len - 1] = '\0';
 	if (number_parse_fraction(number, &percent) || percent > 100)
 		return options_reject(row, text);
-	options->report.threshold_percent = percent;
+	options->tree.threshold_percent = percent;
 	return 0;
 }
 
@@ -107,8 +107,8 @@ static int parse_suppressions(void *context, const struct option_row *row, const
 static const struct option_word order_words[] = {
 	{"verdict", LEAK_ORDER_VERDICT}, {"size", LEAK_ORDER_SIZE}, {"time", LEAK_ORDER_TIME}, {0}};
 static const struct option_word by_words[] = {
-	{"function", REPORT_BY_FUNCTION}, {"file", REPORT_BY_FILE}, {"module", REPORT_BY_MODULE},
-	{"thread", REPORT_BY_THREAD},	  {"size", REPORT_BY_SIZE}, {0}};
+	{"function", TREE_BY_FUNCTION}, {"file", TREE_BY_FILE}, {"module", TREE_BY_MODULE},
+	{"thread", TREE_BY_THREAD},	  {"size", TREE_BY_SIZE}, {0}};
 static const struct option_word verdict_words[] = {{"growth", 1u << VERDICT_GROWTH},
 						   {"overdue", 1u << VERDICT_OVERDUE},
 						   {"burst", 1u << VERDICT_BURST},
@@ -196,12 +196,12 @@ static const struct option_row rows[] = {
 
 	{.help = "How --format tree shows it:"},
 	{"inverted", 0, OPTION_FLAG,
-	 .help = "from main down, not from the allocator to its callers", FIELD(report.main_first),
+	 .help = "from main down, not from the allocator to its callers", FIELD(tree.main_first),
 	 .groups = SHAPES_TREE},
-	{"depth", 0, OPTION_NUMBER, "N", "merge by the N innermost frames", FIELD(report.depth),
+	{"depth", 0, OPTION_NUMBER, "N", "merge by the N innermost frames", FIELD(tree.depth),
 	 .min = 1, .groups = SHAPES_TREE},
 	{"by", 0, OPTION_WORD, "WHAT", "by function, file, module, thread or size",
-	 FIELD(report.by), .words = by_words, .groups = SHAPES_TREE},
+	 FIELD(tree.by), .words = by_words, .groups = SHAPES_TREE},
 	{"threshold", 0, OPTION_PARSED, "PERCENT", "sum up smaller entries in one line [1]",
 	 .parse = parse_threshold, .takes = "a percentage", .groups = SHAPES_TREE},
 
@@ -237,8 +237,8 @@ static bool diff_can(const struct leakparse_options *options)
 	const struct leaks_options *leaks = &options->leaks;
 
 	/* Changes are not separated by thread or block size. */
-	if (options->format && (!has_tree(options) || options->report.by == REPORT_BY_THREAD ||
-				options->report.by == REPORT_BY_SIZE))
+	if (options->format && (!has_tree(options) || options->tree.by == TREE_BY_THREAD ||
+				options->tree.by == TREE_BY_SIZE))
 		return false;
 	return !options->summary && !options->fail_on_leak && !options->at_peak &&
 	       !options->at_ns && !leaks->suppressions && !leaks->list_unknown &&
@@ -264,7 +264,7 @@ static int check_combination(const struct leakparse_options *options)
 			"--diff, --every, --from and --to report changes: of the options about what "
 			"to list, they go with --size and --top only; of the formats, with tree "
 			"only, not by thread or size; not with --summary or --fail-on-leak");
-	else if (options->format && options->format->is_of_all && !history_can(options))
+	else if (options->format && options->format->ignores_selections && !history_can(options))
 		diag_error(
 			"--format %s shows the whole recording: of the options about what to list, "
 			"it goes with --size only",
@@ -289,7 +289,7 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 
 	*options = (struct leakparse_options){
 		.stacks = {.ask_servers = true, .expect_names = true},
-		.report.threshold_percent = REPORT_DEFAULT_THRESHOLD,
+		.tree.threshold_percent = TREE_DEFAULT_THRESHOLD,
 		.to_ns = UINT64_MAX,
 		.inputs = calloc((size_t)argc, sizeof(const char *)),
 	};

@@ -4,7 +4,7 @@
 #define LEAKTOOLS_TOOLS_LEAKPARSE_OPTIONS_H
 
 #include "report/text/leaks_writer.h"
-#include "report/formats/report.h"
+#include "report/report_formats.h"
 
 /* The pointers lead into this structure and into argv. */
 struct leakparse_options {
@@ -21,7 +21,7 @@ struct leakparse_options {
 	uint64_t from_ns, to_ns;
 	uint64_t every_ns; /* changes in each period of that length; 0: between marks */
 	const struct report_format *format; /* NULL: the leaks text */
-	struct report_options report;
+	struct tree_options tree;
 	bool shapes_tree;   /* an option for the look of a tree was given */
 	const char *output; /* NULL: standard output */
 	bool fail_on_leak;  /* if more than @fail_bytes are held; 0: if any block is */

@@ -3,7 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "common/schema/wrapper_names.h"
+#include "report/names/user_frame.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,16 +23,6 @@ int top_names_init(struct top_names *names, struct stack_store *stacks)
 {
 	*names = (struct top_names){.stacks = stacks, .pool = name_pool_create()};
 	return names->pool ? 0 : -ENOMEM;
-}
-
-void top_names_deinit(struct top_names *names)
-{
-	for (size_t i = 0; i < names->nr; i++)
-		name_deinit(&names->names[i]);
-	free(names->names);
-	if (names->pool)
-		name_pool_destroy(names->pool);
-	*names = (struct top_names){0};
 }
 
 bool top_names_has(const struct top_names *names, size_t row)
@@ -67,19 +57,10 @@ static char *frame_text(const struct named_frame *frame)
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
-/* Which frame asked for the memory: which function of the allocator gave it says the least. */
-static size_t asking_frame(const struct named_stack *stack)
-{
-	for (size_t i = 1; i < stack->nr; i++)
-		if (!wrapper_names_have(stack->frames[i].name))
-			return i;
-	return stack->nr > 1 ? 1 : 0;
-}
-
 static char *title_text(const struct named_stack *stack)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t size, first = asking_frame(stack);
+	size_t size, first = user_frame_find(stack);
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)

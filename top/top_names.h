@@ -25,7 +25,6 @@ struct top_names {
 
 /* Returns 0 or -ENOMEM. */
 int top_names_init(struct top_names *names, struct stack_store *stacks);
-void top_names_deinit(struct top_names *names);
 
 /* True if @row has its name. */
 bool top_names_has(const struct top_names *names, size_t row);

@@ -385,7 +385,7 @@ static void tell_messages(struct top_viewer *viewer)
 static int tell_leaks(struct top_viewer *viewer)
 {
 	const struct leaks_options options = {0};
-	const struct leak_screen_style style = {
+	const struct summary_report_style style = {
 		.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
 		.colour = colour_is_wanted(STDOUT_FILENO),
 	};
@@ -393,7 +393,7 @@ static int tell_leaks(struct top_viewer *viewer)
 	int err = leak_report_init(&report, &viewer->analysis, &options);
 
 	if (!err)
-		err = leak_screen_write(stdout, &report, &style);
+		err = summary_report_write(stdout, &report, &style);
 	leak_report_deinit(&report);
 	return err;
 }

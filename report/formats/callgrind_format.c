@@ -197,7 +197,7 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	fprintf(out, "summary: %" PRIu64 " %" PRIu64 "\n", bytes, blocks);
 }
 
-int callgrind_format_write(FILE *out, const struct report_input *input)
+static int write_report(FILE *out, const struct report_input *input)
 {
 	struct profile profile = {.names = name_pool_create()};
 	int err = profile.names ? collect(&profile, input->report) : -ENOMEM;
@@ -216,3 +216,5 @@ int callgrind_format_write(FILE *out, const struct report_input *input)
 	profile_deinit(&profile);
 	return err ? err : ferror(out) ? -EIO : 0;
 }
+
+const struct report_format callgrind_format = {.name = "callgrind", .write = write_report};

@@ -4,10 +4,9 @@
  * spreadsheet would take for a formula has an apostrophe in front: names are untrusted.
  */
 #include "common/diag.h"
-#include "common/schema/wrapper_names.h"
-#include "report/text/leak_words.h"
 #include "report/formats/formats.h"
-#include "report/names/named_stack.h"
+#include "report/names/user_frame.h"
+#include "report/text/leak_words.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,19 +33,6 @@ static void write_seconds(FILE *out, double seconds, bool is_known)
 		fprintf(out, ",%.9g", seconds);
 	else
 		fputc(',', out);
-}
-
-/*
- * The frame that people look for: the first that is not in the allocator's own module, and does not
- * merely pass memory on.
- */
-static const struct named_frame *culprit(const struct named_stack *stack)
-{
-	for (size_t i = 1; i < stack->nr; i++)
-		if (stack->frames[i].module && stack->frames[i].module != stack->frames[0].module &&
-		    !wrapper_names_have(stack->frames[i].name))
-			return &stack->frames[i];
-	return stack->nr > 1 ? &stack->frames[1] : stack->frames;
 }
 
 static void write_stack(FILE *out, const struct named_stack *stack)
@@ -76,7 +62,7 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	const struct leak_site *listed = &report->sites[rank];
 	const struct site_verdict *verdict = &report->verdicts.sites[listed->site];
 	const struct site *site = verdict->site;
-	const struct named_frame *frame = stack->nr ? culprit(stack) : NULL;
+	const struct named_frame *frame = stack->nr ? &stack->frames[user_frame_find(stack)] : NULL;
 
 	fprintf(out, "%zu,%s,\"", rank + 1, verdict_name(verdict->verdict));
 	leak_words_certainty(out, verdict->doubts);
@@ -103,7 +89,7 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	fputs("\r\n", out);
 }
 
-int csv_format_write(FILE *out, const struct report_input *input)
+static int write_report(FILE *out, const struct report_input *input)
 {
 	const struct leak_report *report = input->report;
 	struct named_stack stack = {.names = name_pool_create()};
@@ -124,3 +110,5 @@ int csv_format_write(FILE *out, const struct report_input *input)
 	named_stack_deinit(&stack);
 	return err ? err : ferror(out) ? -EIO : 0;
 }
+
+const struct report_format csv_format = {.name = "csv", .write = write_report};

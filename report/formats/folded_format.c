@@ -32,7 +32,7 @@ static bool has_bytes(const struct leak_report *report)
 	return false;
 }
 
-int folded_format_write(FILE *out, const struct report_input *input)
+static int write_report(FILE *out, const struct report_input *input)
 {
 	const struct leak_report *report = input->report;
 	struct named_stack stack = {.names = name_pool_create()};
@@ -51,3 +51,5 @@ int folded_format_write(FILE *out, const struct report_input *input)
 	named_stack_deinit(&stack);
 	return err ? err : ferror(out) ? -EIO : 0;
 }
+
+const struct report_format folded_format = {.name = "folded", .write = write_report};

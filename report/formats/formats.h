@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The formats' functions, for report.c's table only. Each is report_format.write(). */
+/* The formats of this folder; report_formats.h finds one by its name. */
 #ifndef LEAKTOOLS_REPORT_FORMATS_H
 #define LEAKTOOLS_REPORT_FORMATS_H
 
-#include "report/formats/report.h"
+#include "report/formats/report_format.h"
 
-int tree_format_write(FILE *out, const struct report_input *input);
-int folded_format_write(FILE *out, const struct report_input *input);
-int html_format_write(FILE *out, const struct report_input *input);
-int json_format_write(FILE *out, const struct report_input *input);
-int csv_format_write(FILE *out, const struct report_input *input);
-int callgrind_format_write(FILE *out, const struct report_input *input);
-int heaptrack_format_write(FILE *out, const struct report_input *input);
-int massif_format_write(FILE *out, const struct report_input *input);
-int pprof_format_write(FILE *out, const struct report_input *input);
-int gprof2dot_format_write(FILE *out, const struct report_input *input);
+extern const struct report_format tree_format;
+extern const struct report_format json_format;
+extern const struct report_format csv_format;
+extern const struct report_format folded_format;
+extern const struct report_format gprof2dot_format;
+extern const struct report_format callgrind_format;
+extern const struct report_format heaptrack_format;
+extern const struct report_format massif_format;
+extern const struct report_format pprof_format;
 
 #endif

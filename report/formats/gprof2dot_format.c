@@ -118,7 +118,7 @@ static int for_each_site(struct writer *writer,
 	return err;
 }
 
-int gprof2dot_format_write(FILE *out, const struct report_input *input)
+static int write_report(FILE *out, const struct report_input *input)
 {
 	struct writer writer = {
 		.out = out,
@@ -146,3 +146,5 @@ int gprof2dot_format_write(FILE *out, const struct report_input *input)
 	named_stack_deinit(&writer.stack);
 	return err ? err : ferror(out) ? -EIO : 0;
 }
+
+const struct report_format gprof2dot_format = {.name = "gprof2dot", .write = write_report};

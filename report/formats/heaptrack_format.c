@@ -207,7 +207,7 @@ static void forget(struct entry *table)
 	}
 }
 
-int heaptrack_format_write(FILE *out, const struct report_input *input)
+static int write_report(FILE *out, const struct report_input *input)
 {
 	struct writer writer = {
 		.out = out,
@@ -232,3 +232,5 @@ int heaptrack_format_write(FILE *out, const struct report_input *input)
 	name_pool_destroy(writer.names);
 	return err ? err : ferror(out) ? -EIO : 0;
 }
+
+const struct report_format heaptrack_format = {.name = "heaptrack", .write = write_report};

@@ -246,7 +246,7 @@ static void write_blocks(FILE *out, const struct leak_report *report)
 	fputs("]}\n", out);
 }
 
-int json_format_write(FILE *out, const struct report_input *input)
+static int write_report(FILE *out, const struct report_input *input)
 {
 	int err;
 
@@ -258,3 +258,5 @@ int json_format_write(FILE *out, const struct report_input *input)
 	write_blocks(out, input->report);
 	return ferror(out) ? -EIO : 0;
 }
+
+const struct report_format json_format = {.name = "json", .write = write_report};

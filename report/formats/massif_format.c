@@ -46,7 +46,7 @@ static bool is_shown(const struct snapshots *snapshots, const struct call_node *
 		     const struct call_node *node)
 {
 	return (double)bytes_of(node) >=
-	       (double)bytes_of(root) * snapshots->input->options->threshold_percent / 100;
+	       (double)bytes_of(root) * snapshots->input->tree->threshold_percent / 100;
 }
 
 static void write_node(struct snapshots *snapshots, const struct call_node *root,
@@ -92,7 +92,7 @@ static void write_rest(struct snapshots *snapshots, const struct call_node *firs
 	fprintf(snapshots->out,
 		"%*sn0: %" PRId64 " in %zu place%s, all below massif's threshold (%.2f%%)\n",
 		(int)first->depth, "", bytes, nr, quantity_plural(nr),
-		snapshots->input->options->threshold_percent);
+		snapshots->input->tree->threshold_percent);
 }
 
 static void write_tree(struct snapshots *snapshots, struct call_tree *tree)
@@ -134,7 +134,7 @@ static int add_peak(struct call_tree *tree, const struct report_input *input)
 static int write_detailed(struct snapshots *snapshots, uint64_t time_ns, bool is_peak)
 {
 	const struct report_input *input = snapshots->input;
-	const struct call_tree_options options = {.max_depth = input->options->depth};
+	const struct call_tree_options options = {.max_depth = input->tree->depth};
 	struct call_tree *tree;
 	int err = call_tree_create(&options, &tree);
 
@@ -150,7 +150,7 @@ static int write_detailed(struct snapshots *snapshots, uint64_t time_ns, bool is
 	return err;
 }
 
-int massif_format_write(FILE *out, const struct report_input *input)
+static int write_report(FILE *out, const struct report_input *input)
 {
 	const struct analysis *analysis = input->report->analysis;
 	struct snapshots snapshots = {.out = out, .input = input};
@@ -179,3 +179,6 @@ int massif_format_write(FILE *out, const struct report_input *input)
 		err = write_detailed(&snapshots, analysis->end_ns, false);
 	return err ? err : ferror(out) ? -EIO : 0;
 }
+
+const struct report_format massif_format = {
+	.name = "massif", .needs_history = true, .ignores_selections = true, .write = write_report};

@@ -40,7 +40,7 @@ static int write_gzipped(FILE *out, uint8_t *bytes, size_t size)
 	return ferror(out) || status != Z_STREAM_END ? -EIO : 0;
 }
 
-int pprof_format_write(FILE *out, const struct report_input *input)
+static int write_report(FILE *out, const struct report_input *input)
 {
 	const struct leak_report *report = input->report;
 	const struct analysis *analysis = report->analysis;
@@ -64,3 +64,6 @@ int pprof_format_write(FILE *out, const struct report_input *input)
 	pprof_profile_destroy(profile);
 	return err;
 }
+
+const struct report_format pprof_format = {
+	.name = "pprof", .is_binary = true, .write = write_report};

@@ -26,15 +26,15 @@ static int write_nothing(FILE *out, const struct leak_report *report)
 	return 0;
 }
 
-int tree_format_write(FILE *out, const struct report_input *input)
+static int write_report(FILE *out, const struct report_input *input)
 {
-	struct tree_look look = {.options = input->options};
+	struct tree_look look = {.options = input->tree};
 	struct call_tree *tree;
 	int err;
 
 	if (!leak_report_has_held(input->report))
 		return write_nothing(out, input->report);
-	err = report_tree_create(input, &tree);
+	err = report_tree_create(input->report, input->tree, &tree);
 	if (err)
 		return err;
 	look.weight = report_tree_weight(tree);
@@ -43,3 +43,5 @@ int tree_format_write(FILE *out, const struct report_input *input)
 	call_tree_destroy(tree);
 	return ferror(out) ? -EIO : 0;
 }
+
+const struct report_format tree_format = {.name = "tree", .write = write_report};

@@ -2,19 +2,11 @@
 #include "report/text/diff_report.h"
 
 #include "common/diag.h"
-#include "report/text/leaks_writer.h"
+#include "report/text/leaks_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-
-/* A time since the start, or "?" where there is none: nothing was recorded. */
-static void write_time(FILE *out, const struct analysis *analysis, uint64_t time_ns)
-{
-	uint64_t ns = time_ns > analysis->start_ns ? time_ns - analysis->start_ns : 0;
-
-	fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
-}
 
 static void write_end(FILE *out, const char *without_mark, const struct interval_mark *mark)
 {
@@ -46,9 +38,9 @@ static int write_changes(FILE *out, const struct diff_interval *diff)
 	double added = added_bytes(interval);
 
 	fputs("interval ", out);
-	write_time(out, analysis, interval->begin_ns);
+	leaks_write_time_since_start(out, analysis, interval->begin_ns);
 	fputc(' ', out);
-	write_time(out, analysis, interval->end_ns);
+	leaks_write_time_since_start(out, analysis, interval->end_ns);
 	write_end(out, "start", &interval->begin_mark);
 	write_end(out, "end", &interval->end_mark);
 	fprintf(out, " %+" PRId64 " %+" PRId64 "\n", interval->bytes, interval->blocks);

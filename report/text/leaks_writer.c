@@ -2,9 +2,10 @@
 #include "report/text/leaks_writer.h"
 
 #include "common/diag.h"
-#include "report/text/leak_words.h"
-#include "report/text/leaks_history.h"
 #include "parser/verdicts/pairing_audit.h"
+#include "report/text/history_writer.h"
+#include "report/text/leak_words.h"
+#include "report/text/leaks_text.h"
 #include "report/text/resource_report.h"
 
 #include <errno.h>
@@ -25,24 +26,6 @@ static const struct {
 	[ANOMALY_ALLOC_FAILED] = {"alloc-failed", "alloc_failed"},
 	[ANOMALY_MISMATCH] = {"mismatch", "mismatch"},
 };
-
-static void write_time(FILE *out, uint64_t time_ns)
-{
-	fprintf(out, "%" PRIu64 ".%09" PRIu64, time_ns / 1000000000, time_ns % 1000000000);
-}
-
-static void write_time_since_start(FILE *out, const struct analysis *analysis, uint64_t time_ns)
-{
-	write_time(out, time_ns > analysis->start_ns ? time_ns - analysis->start_ns : 0);
-}
-
-void leaks_write_window(FILE *out, const struct analysis *analysis,
-			const struct loss_window *window)
-{
-	write_time_since_start(out, analysis, window->start_ns);
-	fputs("..", out);
-	write_time_since_start(out, analysis, window->end_ns);
-}
 
 /* Of many windows the first and the last ones. */
 static void write_losses(FILE *out, const struct analysis *analysis)
@@ -66,49 +49,6 @@ static void write_losses(FILE *out, const struct analysis *analysis)
 			"# lost: perhaps events that nobody counted: %" PRIu64
 			" processes or threads came to be unguarded\n",
 			analysis->unguarded_tasks);
-}
-
-void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
-			 const struct heap_op *op)
-{
-	const char *comm = heap_tracker_comm_of(analysis->heaps, op->tid);
-
-	if (block->size_known)
-		fprintf(out, "%" PRIu64, block->size_bytes);
-	else
-		fputc('?', out);
-	fprintf(out, " 0x%" PRIx64 " ", block->address);
-	write_time(out, op->time_ns);
-	fprintf(out, " %" PRIu64 " %d %d ", op->sequence, op->pid, op->tid);
-	diag_print_escaped(out, *comm ? comm : "?", " \t");
-	fprintf(out, " %s %" PRIu32, op->schema->function, op->stack_id);
-}
-
-void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stack_id)
-{
-	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id);
-
-	for (size_t i = 0; i < nr; i++) {
-		const struct stack_frame *frames;
-		size_t nr_frames;
-
-		if (stack_store_frames(analysis->stacks, stack_id, i, &frames, &nr_frames)) {
-			fputs("\t\n", out);
-			continue;
-		}
-		for (size_t k = 0; k < nr_frames; k++) {
-			fputc('\t', out);
-			stack_frame_print(&frames[k], out);
-			fputc('\n', out);
-		}
-	}
-}
-
-void leaks_write_size(FILE *out, const struct size_range *size)
-{
-	fprintf(out, "%" PRIu64, size->min_bytes);
-	if (size->max_bytes != size->min_bytes)
-		fprintf(out, "..%" PRIu64, size->max_bytes);
 }
 
 /* "start_up" for "start-up". */
@@ -172,9 +112,9 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	if (leak_report_is_narrowed(report))
 		fputs(" narrowed=1", out);
 	fputs(" start=", out);
-	write_time(out, analysis->start_ns);
+	leaks_write_time(out, analysis->start_ns);
 	fputs(" end=", out);
-	write_time(out, analysis->end_ns);
+	leaks_write_time(out, analysis->end_ns);
 	fputc('\n', out);
 }
 
@@ -292,9 +232,9 @@ static void write_site_statistics(FILE *out, const struct analysis *analysis,
 		site->allocations, site->frees, site->temporaries, site->allocated_bytes,
 		site->peak_blocks, site->peak_bytes);
 	fputs(" first=", out);
-	write_time(out, site->first_ns);
+	leaks_write_time(out, site->first_ns);
 	fputs(" last=", out);
-	write_time(out, site->last_ns);
+	leaks_write_time(out, site->last_ns);
 	fprintf(out,
 		" oldest=%.9g firm_blocks=%" PRIu64 " suspect_blocks=%" PRIu64
 		" suspect_bytes=%" PRIu64,
@@ -374,7 +314,7 @@ static void write_leak(FILE *out, const struct leak_report *report, size_t index
 	fputc(' ', out);
 	leak_words_certainty(out, verdict->doubts);
 	fprintf(out, " %s age=", verdict_name(verdict->verdict));
-	write_time(out, leak_report_age_ns(report, block));
+	leaks_write_time(out, leak_report_age_ns(report, block));
 	if (verdict->ordinary >= 0)
 		fprintf(out, " ordinary=%.2g", verdict->ordinary);
 	write_kind(out, &block->allocated);
@@ -422,7 +362,7 @@ int leaks_write(FILE *out, const struct leak_report *report)
 	/* The plain list is of blocks alone. */
 	if (report->options->order != LEAK_ORDER_TIME) {
 		write_sites(out, report);
-		err = leaks_history_write(out, report);
+		err = history_write(out, report);
 	}
 	write_anomalies(out, report);
 	write_leaks(out, report);

@@ -4,7 +4,7 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "report/text/leak_words.h"
-#include "report/text/leaks_writer.h"
+#include "report/text/leaks_text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,12 +5,13 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "common/schema/wrapper_names.h"
-#include "report/text/input_advice.h"
 #include "parser/verdicts/leak_processes.h"
-#include "report/text/leak_words.h"
 #include "parser/verdicts/pairing_audit.h"
+#include "report/names/user_frame.h"
+#include "report/text/input_advice.h"
+#include "report/text/leak_words.h"
 #include "report/text/resource_report.h"
+#include "report/text/stack_path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +21,6 @@
 #define SCREEN_LINES  24
 #define LINES_A_SITE  3
 #define MIN_SITES     3
-#define PATH_COLUMNS  96
 #define NR_BARS	      16
 #define MAX_HISTORY   6	   /* stacks that have changed reference counts */
 #define MAX_PROCESSES 5	   /* that are told one by one */
@@ -144,7 +144,7 @@ static enum colour colour_of(enum verdict verdict)
 }
 
 static int write_verdicts(FILE *out, const struct leak_report *report,
-			  const struct leak_screen_style *style)
+			  const struct summary_report_style *style)
 {
 	int nr_lines = 0;
 
@@ -211,142 +211,63 @@ static void write_bars(FILE *out, const struct leak_report *report, const struct
 	fputc(']', out);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
-/* Adds " < NAME" to the path as far as there is room. Returns false if there is none. */
-static bool add_name(FILE *out, size_t *columns, const char *name)
-{
-	size_t len = strlen(name) + (*columns ? 3 : 0);
-
-	if (*columns && *columns + len > PATH_COLUMNS) {
-		fputs(" ...", out);
-		return false;
-	}
-	if (*columns)
-		fputs(" < ", out);
-	diag_print_escaped(out, name, NULL);
-	*columns += len;
-	return true;
-}
-
-/* What of a stack is written so far. */
-struct path {
-	FILE *out;
-	size_t columns;
-	char place[64]; /* of the first name: the source line, or the module */
-	char last[128];
-};
-
-/* Returns false if there is no room for more. */
-static bool add_frame(struct path *path, const struct stack_frame *frame)
-{
-	const char *name = frame->function;
-	char address[32];
-
-	if (!path->columns && frame->file)
-		snprintf(path->place, sizeof(path->place), "%s:%d", base_name(frame->file),
-			 frame->line);
-	else if (!path->columns && frame->module)
-		snprintf(path->place, sizeof(path->place), "%s", base_name(frame->module));
-	snprintf(address, sizeof(address), "0x%" PRIx64, frame->address);
-	if (!frame->module && frame->address <= STACK_INCOMPLETE)
-		name = frame->address == STACK_INCOMPLETE ? "(incomplete)" : "(truncated)";
-	else if (!name)
-		name = frame->module ? base_name(frame->module) : address;
-	/* A module without symbols is named once. */
-	if (!frame->function && strcmp(name, path->last) == 0)
-		return true;
-	snprintf(path->last, sizeof(path->last), "%s", name);
-	return add_name(path->out, &path->columns, name);
-}
-
-static void add_frames(struct path *path, struct stack_store *stacks, uint32_t stack_id,
-		       size_t first, bool wrappers)
-{
-	size_t nr = stack_store_nr_frames(stacks, stack_id);
-
-	for (size_t i = first; i < nr; i++) {
-		const struct stack_frame *frames;
-		size_t nr_frames;
-
-		if (stack_store_frames(stacks, stack_id, i, &frames, &nr_frames))
-			continue;
-		for (size_t k = 0; k < nr_frames; k++) {
-			if (!path->columns && !wrappers && frames[k].function &&
-			    wrapper_names_have(frames[k].function))
-				continue;
-			if (!add_frame(path, &frames[k]))
-				return;
-		}
-	}
-}
-
 /*
- * The callers, from the one that asked for the memory outwards; the allocator and what wraps it is
- * left out. Where a program tells of its own pools, it is the one that tells that comes first.
+ * The callers from the user's frame outwards. A program that reports the blocks of its own pools
+ * (leak_probes.h) is the user itself: there the innermost frame comes first.
  */
-static void write_path(FILE *out, const struct analysis *analysis, uint32_t stack_id,
-		       const struct probe_schema *schema)
+static int write_path(FILE *out, const struct analysis *analysis, struct named_stack *stack,
+		      uint32_t stack_id, const struct probe_schema *schema)
 {
 	bool is_pool = strcmp(schema->function, RESOURCE_POOL_GIVES) == 0;
-	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id);
-	size_t first = nr > 1 && !is_pool ? 1 : 0;
-	struct path path = {.out = out};
+	int err = named_stack_load(stack, analysis->stacks, stack_id);
 
-	add_frames(&path, analysis->stacks, stack_id, first, is_pool);
-	if (!path.columns)
-		add_frames(&path, analysis->stacks, stack_id, first, true);
-	if (!path.columns)
-		fputs("(no stack)", out);
-	if (*path.place) {
-		fputs("  at ", out);
-		diag_print_escaped(out, path.place, NULL);
-	}
+	if (!err)
+		stack_path_write(out, stack, is_pool ? 0 : user_frame_find(stack));
+	return err;
 }
 
 /* Where the references to a site's objects were added and dropped. */
-static void write_references(FILE *out, const struct leak_report *report,
-			     const struct leak_site *site)
+static int write_references(FILE *out, const struct leak_report *report,
+			    const struct leak_site *site, struct named_stack *stack)
 {
 	_cleanup_free_ struct ref_history *history = NULL;
 	size_t nr, nr_shown;
+	int err = resource_report_merge_histories(report, site, &history, &nr);
 
-	if (resource_report_merge_histories(report, site, &history, &nr))
-		return;
+	if (err)
+		return err;
 	nr_shown = nr < MAX_HISTORY ? nr : MAX_HISTORY;
-	for (size_t i = 0; i < nr_shown; i++) {
+	for (size_t i = 0; i < nr_shown && !err; i++) {
 		fprintf(out, "   +%" PRIu64 " -%" PRIu64 " ", history[i].refs, history[i].unrefs);
 		diag_print_escaped(out, history[i].schema->function, NULL);
 		fputs(" < ", out);
-		write_path(out, report->analysis, history[i].stack_id, history[i].schema);
+		err = write_path(out, report->analysis, stack, history[i].stack_id,
+				 history[i].schema);
 		fputc('\n', out);
 	}
 	if (nr > nr_shown)
 		fprintf(out, "   and from %zu stacks more\n", nr - nr_shown);
+	return err;
 }
 
 /* The path of a listed site; NULL: out of memory. */
-static char *path_of(const struct leak_report *report, size_t rank)
+static char *path_of(const struct leak_report *report, size_t rank, struct named_stack *stack)
 {
 	const struct site_verdict *verdict = &report->verdicts.sites[report->sites[rank - 1].site];
 	const struct heap_op *op = &report->held[report->verdicts.order[verdict->first]].allocated;
 	_cleanup_free_ char *path = NULL;
 	size_t size;
 	FILE *out = open_memstream(&path, &size);
+	int err;
 
 	if (!out)
 		return NULL;
-	write_path(out, report->analysis, verdict->site->stack_id, op->schema);
-	return fclose(out) == 0 ? steal_ptr(path) : NULL;
+	err = write_path(out, report->analysis, stack, verdict->site->stack_id, op->schema);
+	return fclose(out) == 0 && !err ? steal_ptr(path) : NULL;
 }
 
 static void write_site(FILE *out, const struct leak_report *report, size_t rank, const char *path,
-		       bool has_twin, const struct leak_screen_style *style)
+		       bool has_twin, const struct summary_report_style *style)
 {
 	const struct leak_site *site = &report->sites[rank - 1];
 	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
@@ -369,13 +290,11 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	write_bars(out, report, verdict->site, style->utf8);
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
-	fprintf(out, "\n   %s", path ? path : "(out of memory)");
+	fprintf(out, "\n   %s", path);
 	/* They part further out, or within a function; the full text has both. */
 	if (has_twin)
 		fprintf(out, "  (stack %" PRIu32 ")", verdict->site->stack_id);
 	fputc('\n', out);
-	if (kind && kind->counts_refs)
-		write_references(out, report, site);
 }
 
 /* What could have falsified the result, in as many lines as are returned. */
@@ -424,31 +343,44 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	return nr_lines;
 }
 
-/* Returns 0 or -ENOMEM. */
-static int write_sites(FILE *out, const struct leak_report *report, size_t nr,
-		       const struct leak_screen_style *style)
+/* Whether another of the @nr paths looks like that of site @i. */
+static bool has_twin(char *const *paths, size_t nr, size_t i)
 {
-	_cleanup_free_ char **paths = calloc(nr + 1, sizeof(char *));
-
-	if (!paths)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++)
-		paths[i] = path_of(report, i + 1);
-	for (size_t i = 0; i < nr; i++) {
-		bool has_twin = false;
-
-		for (size_t k = 0; k < nr && nr <= MAX_TWINS; k++)
-			has_twin |=
-				k != i && paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0;
-		write_site(out, report, i + 1, paths[i], has_twin, style);
-	}
-	for (size_t i = 0; i < nr; i++)
-		free(paths[i]);
-	return 0;
+	for (size_t k = 0; k < nr && nr <= MAX_TWINS; k++)
+		if (k != i && paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0)
+			return true;
+	return false;
 }
 
-int leak_screen_write(FILE *out, const struct leak_report *report,
-		      const struct leak_screen_style *style)
+/* Returns 0 or -ENOMEM. */
+static int write_sites(FILE *out, const struct leak_report *report, size_t nr,
+		       const struct summary_report_style *style)
+{
+	_cleanup_free_ char **paths = calloc(nr + 1, sizeof(char *));
+	struct named_stack stack = {.names = name_pool_create()};
+	int err = paths && stack.names ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < nr && !err; i++) {
+		paths[i] = path_of(report, i + 1, &stack);
+		if (!paths[i])
+			err = -ENOMEM;
+	}
+	for (size_t i = 0; i < nr && !err; i++) {
+		const struct resource_kind *kind = leak_report_kind_of(report, &report->sites[i]);
+
+		write_site(out, report, i + 1, paths[i], has_twin(paths, nr, i), style);
+		if (kind && kind->counts_refs)
+			err = write_references(out, report, &report->sites[i], &stack);
+	}
+	for (size_t i = 0; i < nr && paths; i++)
+		free(paths[i]);
+	name_pool_destroy(stack.names);
+	named_stack_deinit(&stack);
+	return err;
+}
+
+int summary_report_write(FILE *out, const struct leak_report *report,
+			 const struct summary_report_style *style)
 {
 	int nr_lines = write_head(out, report), err;
 	size_t nr_sites;

@@ -8,13 +8,13 @@
 #include <stdio.h>
 
 /* What the reader can show. */
-struct leak_screen_style {
+struct summary_report_style {
 	bool utf8; /* pictures may be made of other than ASCII */
 	bool colour;
 };
 
 /* Writes it. Returns 0 or -EIO, not reported. */
-int leak_screen_write(FILE *out, const struct leak_report *report,
-		      const struct leak_screen_style *style);
+int summary_report_write(FILE *out, const struct leak_report *report,
+			 const struct summary_report_style *style);
 
 #endif

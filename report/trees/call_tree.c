@@ -284,30 +284,6 @@ int call_tree_add_report(struct call_tree *tree, const struct leak_report *repor
 	return err;
 }
 
-int call_tree_add_sites(struct call_tree *tree, const struct leak_report *report)
-{
-	size_t nr;
-	const struct site *sites =
-		site_stats_list(heap_tracker_sites(report->analysis->heaps), &nr);
-	int err = 0;
-
-	for (size_t i = 0; i < nr && !err; i++) {
-		const struct call_weights weights = {
-			.of = {[CALL_HELD_BYTES] = clamp(sites[i].held_bytes),
-			       [CALL_HELD_BLOCKS] =
-				       clamp(sites[i].allocations > sites[i].frees
-						     ? sites[i].allocations - sites[i].frees
-						     : 0),
-			       [CALL_ALLOCATED_BYTES] = clamp(sites[i].allocated_bytes),
-			       [CALL_ALLOCATIONS] = clamp(sites[i].allocations)},
-		};
-
-		err = call_tree_add(tree, NULL, report->analysis->stacks, sites[i].stack_id,
-				    &weights);
-	}
-	return err;
-}
-
 /* utlist's comparison has no room for the weight: one for each. */
 static int compare(const struct call_node *a, const struct call_node *b, enum call_weight weight)
 {
@@ -359,11 +335,6 @@ const struct call_node *call_tree_skip(const struct call_node *node)
 const struct call_node *call_tree_next(const struct call_node *node)
 {
 	return node->first ? node->first : call_tree_skip(node);
-}
-
-size_t call_tree_nr_nodes(const struct call_tree *tree)
-{
-	return 1 + HASH_COUNT(tree->nodes);
 }
 
 uint64_t call_tree_nr_cut(const struct call_tree *tree)

@@ -77,8 +77,6 @@ int call_tree_add_frames(struct call_tree *tree, const char *group,
 
 /* Adds the stacks that @report lists, each with the listed blocks. */
 int call_tree_add_report(struct call_tree *tree, const struct leak_report *report);
-/* Adds all stacks that allocated, whether they hold something or not. */
-int call_tree_add_sites(struct call_tree *tree, const struct leak_report *report);
 
 /* Orders all children: the greatest amount of @weight first, then by name. */
 void call_tree_sort(struct call_tree *tree, enum call_weight weight);
@@ -90,7 +88,6 @@ const struct call_node *call_tree_next(const struct call_node *node);
 /* The same, but without what is below @node. */
 const struct call_node *call_tree_skip(const struct call_node *node);
 
-size_t call_tree_nr_nodes(const struct call_tree *tree);
 /* Paths that the limit of nodes has cut short. */
 uint64_t call_tree_nr_cut(const struct call_tree *tree);
 

@@ -71,17 +71,11 @@ static double whole_of(const struct interval *interval, enum call_weight weight)
 
 int diff_tree_write(const void *context, FILE *out, const struct diff_interval *diff)
 {
-	const struct report_options *options = context;
-	const struct call_tree_options tree_options = {
-		.main_first = options->main_first,
-		.max_depth = options->depth,
-		.merge = options->by == REPORT_BY_FILE	   ? CALL_BY_FILE
-			 : options->by == REPORT_BY_MODULE ? CALL_BY_MODULE
-							   : CALL_BY_FUNCTION,
-	};
+	const struct tree_options *options = context;
+	const struct call_tree_options merging = tree_options_merging(options);
 	struct tree_look look = {.options = options, .is_change = true};
 	struct call_tree *tree;
-	int err = call_tree_create(&tree_options, &tree);
+	int err = call_tree_create(&merging, &tree);
 
 	if (err)
 		return err;

@@ -7,9 +7,8 @@
 #define LEAKTOOLS_REPORT_DIFF_TREE_H
 
 #include "report/text/diff_report.h"
-#include "report/formats/report.h"
 
-/* A diff_report's writer, with the report_options as its context. */
+/* A diff_report's writer, with the tree_options as its context. */
 int diff_tree_write(const void *options, FILE *out, const struct diff_interval *diff);
 
 #endif

@@ -14,17 +14,18 @@ struct group {
 	UT_hash_handle hh;
 };
 
-static uint64_t key_of(enum report_grouping by, const struct heap_block *block)
+static uint64_t key_of(enum tree_grouping by, const struct heap_block *block)
 {
-	if (by == REPORT_BY_THREAD)
+	if (by == TREE_BY_THREAD)
 		return (uint32_t)block->allocated.tid;
 	return block->size_known ? block->size_bytes : UINT64_MAX;
 }
 
-static void name_group(const struct report_input *input, uint64_t key, char *name, size_t size)
+static void name_group(const struct leak_report *report, enum tree_grouping by, uint64_t key,
+		       char *name, size_t size)
 {
-	if (input->options->by == REPORT_BY_THREAD) {
-		const char *comm = heap_tracker_comm_of(input->report->analysis->heaps, (pid_t)key);
+	if (by == TREE_BY_THREAD) {
+		const char *comm = heap_tracker_comm_of(report->analysis->heaps, (pid_t)key);
 
 		snprintf(name, size, "thread %d (%.64s)", (pid_t)key, *comm ? comm : "?");
 	} else if (key == UINT64_MAX) {
@@ -35,8 +36,7 @@ static void name_group(const struct report_input *input, uint64_t key, char *nam
 }
 
 /* Counts a listed block. */
-static int count_block(struct group **groups, enum report_grouping by,
-		       const struct heap_block *block)
+static int count_block(struct group **groups, enum tree_grouping by, const struct heap_block *block)
 {
 	uint64_t key = key_of(by, block);
 	struct group *group;
@@ -63,10 +63,9 @@ static int count_block(struct group **groups, enum report_grouping by,
 	return 0;
 }
 
-static int add_site_by_group(const struct report_input *input, struct call_tree *tree,
-			     const struct site_verdict *site)
+static int add_site_by_group(const struct leak_report *report, enum tree_grouping by,
+			     struct call_tree *tree, const struct site_verdict *site)
 {
-	const struct leak_report *report = input->report;
 	struct group *groups = NULL, *group, *next;
 	int err = 0;
 
@@ -74,12 +73,12 @@ static int add_site_by_group(const struct report_input *input, struct call_tree 
 		uint32_t index = report->verdicts.order[site->first + i];
 
 		if (report->choices[index] == LEAK_LISTED)
-			err = count_block(&groups, input->options->by, &report->held[index]);
+			err = count_block(&groups, by, &report->held[index]);
 	}
 	HASH_ITER (hh, groups, group, next) {
 		char name[128];
 
-		name_group(input, group->key, name, sizeof(name));
+		name_group(report, by, group->key, name, sizeof(name));
 		if (!err)
 			err = call_tree_add(tree, name, report->analysis->stacks,
 					    site->site->stack_id, &group->weights);
@@ -89,13 +88,13 @@ static int add_site_by_group(const struct report_input *input, struct call_tree 
 	return err;
 }
 
-static int add_by_group(const struct report_input *input, struct call_tree *tree)
+static int add_by_group(const struct leak_report *report, enum tree_grouping by,
+			struct call_tree *tree)
 {
-	const struct leak_report *report = input->report;
 	int err = 0;
 
 	for (size_t i = 0; i < report->nr_listed_sites && !err; i++)
-		err = add_site_by_group(input, tree,
+		err = add_site_by_group(report, by, tree,
 					&report->verdicts.sites[report->sites[i].site]);
 	return err;
 }
@@ -105,25 +104,19 @@ enum call_weight report_tree_weight(const struct call_tree *tree)
 	return call_tree_root(tree)->total.of[CALL_HELD_BYTES] ? CALL_HELD_BYTES : CALL_HELD_BLOCKS;
 }
 
-int report_tree_create(const struct report_input *input, struct call_tree **ret)
+int report_tree_create(const struct leak_report *report, const struct tree_options *options,
+		       struct call_tree **ret)
 {
-	enum report_grouping by = input->options->by;
-	const struct call_tree_options options = {
-		.main_first = input->options->main_first,
-		.max_depth = input->options->depth,
-		.merge = by == REPORT_BY_FILE	  ? CALL_BY_FILE
-			 : by == REPORT_BY_MODULE ? CALL_BY_MODULE
-						  : CALL_BY_FUNCTION,
-	};
+	const struct call_tree_options merging = tree_options_merging(options);
 	struct call_tree *tree;
-	int err = call_tree_create(&options, &tree);
+	int err = call_tree_create(&merging, &tree);
 
 	*ret = NULL;
 	if (err)
 		return err;
-	err = by == REPORT_BY_THREAD || by == REPORT_BY_SIZE
-		      ? add_by_group(input, tree)
-		      : call_tree_add_report(tree, input->report);
+	err = options->by == TREE_BY_THREAD || options->by == TREE_BY_SIZE
+		      ? add_by_group(report, options->by, tree)
+		      : call_tree_add_report(tree, report);
 	if (err) {
 		call_tree_destroy(tree);
 		return err;

@@ -4,10 +4,11 @@
 #define LEAKTOOLS_REPORT_REPORT_TREE_H
 
 #include "report/trees/call_tree.h"
-#include "report/formats/report.h"
+#include "report/trees/tree_options.h"
 
 /* Sorted by held bytes, or by blocks where no size is known. Returns 0 or -ENOMEM. */
-int report_tree_create(const struct report_input *input, struct call_tree **ret);
+int report_tree_create(const struct leak_report *report, const struct tree_options *options,
+		       struct call_tree **ret);
 
 /* What the tree is sorted by. */
 enum call_weight report_tree_weight(const struct call_tree *tree);

@@ -18,7 +18,7 @@
 struct printer {
 	FILE *out;
 	const struct tree_look *look;
-	const struct report_options *options; /* the look's */
+	const struct tree_options *options; /* the look's */
 	const struct call_node *root;
 	size_t level; /* of the branch that is being printed; the root's children's: 0 */
 	bool is_open[MAX_LEVELS]; /* more branches follow at that level */

@@ -4,12 +4,12 @@
 #define LEAKTOOLS_REPORT_TREE_PRINTER_H
 
 #include "report/trees/call_tree.h"
-#include "report/formats/report.h"
+#include "report/trees/tree_options.h"
 
 #include <stdio.h>
 
 struct tree_look {
-	const struct report_options *options;
+	const struct tree_options *options;
 	enum call_weight weight; /* CALL_HELD_BYTES, or CALL_HELD_BLOCKS where there are no bytes */
 	double whole;		 /* of that weight: what is 100 % */
 	bool is_change;		 /* what was added less what was freed, with signs */

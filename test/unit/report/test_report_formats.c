@@ -8,7 +8,7 @@
 #include "report/text/leaks_writer.h"
 #include "report/trees/diff_tree.h"
 #include "report/formats/held_history.h"
-#include "report/formats/report.h"
+#include "report/report_formats.h"
 #include "test/support/perf_data_writer.h"
 
 #include <fcntl.h>
@@ -26,6 +26,10 @@
 #define MS UINT64_C(1000000)
 /* Names that no format may take for its own syntax. */
 #define HOSTILE "/nowhere/=a;b <script>\"#(1)\\\n\xff,%s.so"
+
+/* Formats that the options of trees do not change, or hardly. */
+static const char *const plain_texts[] = {"json",      "csv",	    "folded", "gprof2dot",
+					  "callgrind", "heaptrack", "massif"};
 
 static const uint64_t by_main[] = {0x101010, 0x202020, 0x201010};
 static const uint64_t by_hostile[] = {0x101010, 0x303030, 0x202020, 0x201010};
@@ -96,7 +100,7 @@ static struct perf_data_writer *make_recording(bool leaks)
 
 /* What leakparse --format writes; the caller frees it. */
 static char *format_text(struct perf_data_writer *writer, const char *name,
-			 const struct report_options *options)
+			 const struct tree_options *options)
 {
 	const struct stack_store_options stacks = {0};
 	const struct leaks_options all = {0};
@@ -117,8 +121,7 @@ static char *format_text(struct perf_data_writer *writer, const char *name,
 	assert_int_equal(analysis_init(&analysis, &stacks, &observer), 0);
 	assert_int_equal(analysis_read(&analysis, (const char *[]){path}, 1), 0);
 	assert_int_equal(leak_report_init(&report, &analysis, &all), 0);
-	const struct report_input input = {
-		.report = &report, .options = options, .history = history};
+	const struct report_input input = {.report = &report, .tree = options, .history = history};
 	assert_int_equal(format ? report_write(out, format, &input) : leaks_write(out, &report), 0);
 	leak_report_deinit(&report);
 	analysis_deinit(&analysis);
@@ -152,35 +155,33 @@ static void assert_golden(const char *name, char *text)
 	free(text);
 }
 
-static void check(const char *golden, const char *format, const struct report_options *options)
+static void check(const char *golden, const char *format, const struct tree_options *options)
 {
 	assert_golden(golden, format_text(make_recording(true), format, options));
 }
 
 static void trees(void **state)
 {
-	struct report_options options = {.threshold_percent = 1};
+	struct tree_options options = {.threshold_percent = 1};
 
 	check("tree", "tree", &options);
 	options.main_first = true;
 	options.utf8 = true;
 	check("tree-inverted", "tree", &options);
-	options = (struct report_options){.by = REPORT_BY_SIZE, .depth = 2};
+	options = (struct tree_options){.by = TREE_BY_SIZE, .depth = 2};
 	check("tree-by-size", "tree", &options);
-	options.by = REPORT_BY_MODULE;
+	options.by = TREE_BY_MODULE;
 	check("tree-by-module", "tree", &options);
-	options = (struct report_options){.by = REPORT_BY_THREAD, .threshold_percent = 50};
+	options = (struct tree_options){.by = TREE_BY_THREAD, .threshold_percent = 50};
 	check("tree-by-thread", "tree", &options);
 }
 
 static void other_formats(void **state)
 {
-	const struct report_options options = {.threshold_percent = 1};
+	const struct tree_options options = {.threshold_percent = 1};
 
-	for (const struct report_format *format = report_format_list(); format->name; format++)
-		if (!format->is_binary && strcmp(format->name, "tree") != 0 &&
-		    strcmp(format->name, "html") != 0)
-			check(format->name, format->name, &options);
+	for (size_t i = 0; i < ARRAY_SIZE(plain_texts); i++)
+		check(plain_texts[i], plain_texts[i], &options);
 }
 
 /* leakplot.bats plots it. */
@@ -190,7 +191,7 @@ static void leaks(void **state)
 }
 
 /* What changed from @from_ms to @to_ms after the start; the caller frees it. */
-static char *diff_text(uint64_t from_ms, uint64_t to_ms, const struct report_options *tree)
+static char *diff_text(uint64_t from_ms, uint64_t to_ms, const struct tree_options *tree)
 {
 	const struct stack_store_options stacks = {0};
 	const struct diff_writer writer = {tree, diff_tree_write};
@@ -221,14 +222,14 @@ static char *diff_text(uint64_t from_ms, uint64_t to_ms, const struct report_opt
 
 static void changes(void **state)
 {
-	struct report_options options = {.threshold_percent = 1};
+	struct tree_options options = {.threshold_percent = 1};
 
 	assert_golden("changes", diff_text(0, 1000, NULL));
 	assert_golden("changes-tree", diff_text(0, 1000, &options));
 	/* Here a block of 100,000 bytes is freed: it is not what grew, so it comes last. */
 	options.main_first = true;
 	assert_golden("changes-tree-inverted", diff_text(115, 200, &options));
-	options = (struct report_options){.by = REPORT_BY_MODULE};
+	options = (struct tree_options){.by = TREE_BY_MODULE};
 	assert_golden("changes-tree-by-module", diff_text(135, 145, &options));
 	/* Nothing happened. */
 	assert_golden("changes-tree-empty", diff_text(5000, 6000, &options));
@@ -236,13 +237,13 @@ static void changes(void **state)
 
 static void nothing_leaked(void **state)
 {
-	const struct report_options options = {.threshold_percent = 1};
+	const struct tree_options options = {.threshold_percent = 1};
 	_cleanup_free_ char *text = format_text(make_recording(false), "tree", &options);
 
 	assert_string_equal(text, "Nothing is held: no leaks.\n");
-	for (const struct report_format *format = report_format_list(); format->name; format++)
-		if (!format->is_binary)
-			free(format_text(make_recording(false), format->name, &options));
+	free(format_text(make_recording(false), "html", &options));
+	for (size_t i = 0; i < ARRAY_SIZE(plain_texts); i++)
+		free(format_text(make_recording(false), plain_texts[i], &options));
 }
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/text/leaks_history.h"
+#include "report/text/history_writer.h"
 
 #include "common/scope.h"
-#include "report/text/leaks_writer.h"
+#include "report/text/leaks_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -212,16 +212,16 @@ static bool has_site(const struct chosen_site *chosen, size_t nr, const struct s
 static void write_sites(FILE *out, const struct leak_report *report, const struct periods *periods,
 			const struct site *sites, size_t nr_sites)
 {
-	struct chosen_site chosen[2 * LEAKS_HISTORY_STACKS];
+	struct chosen_site chosen[2 * HISTORY_MAX_STACKS];
 	size_t nr = 0;
 
 	for (size_t i = 0; i < nr_sites; i++) {
 		/* Of most stacks it is known at once that they are not among the first. */
-		if (nr == LEAKS_HISTORY_STACKS && sites[i].peak_bytes < chosen[nr - 1].peak_bytes)
+		if (nr == HISTORY_MAX_STACKS && sites[i].peak_bytes < chosen[nr - 1].peak_bytes)
 			continue;
-		nr = insert(chosen, nr, LEAKS_HISTORY_STACKS, with_peaks(periods, &sites[i]));
+		nr = insert(chosen, nr, HISTORY_MAX_STACKS, with_peaks(periods, &sites[i]));
 	}
-	for (size_t i = 0; i < report->nr_listed_sites && i < LEAKS_HISTORY_STACKS; i++) {
+	for (size_t i = 0; i < report->nr_listed_sites && i < HISTORY_MAX_STACKS; i++) {
 		const struct site *site = report->verdicts.sites[report->sites[i].site].site;
 
 		if (!has_site(chosen, nr, site))
@@ -231,7 +231,7 @@ static void write_sites(FILE *out, const struct leak_report *report, const struc
 		write_site(out, report, periods, chosen[i].site);
 }
 
-int leaks_history_write(FILE *out, const struct leak_report *report)
+int history_write(FILE *out, const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
 	const struct site *sites;
@@ -243,13 +243,11 @@ int leaks_history_write(FILE *out, const struct leak_report *report)
 	if (!nr || report->options->size || leak_report_is_narrowed(report))
 		return 0;
 	periods = choose_periods(analysis, sites, nr);
-	fprintf(out,
-		"# columns: periods NR BEGIN LENGTH\nperiods %zu %" PRIu64 ".%09" PRIu64 " %" PRIu64
-		".%09" PRIu64 "\n",
-		periods.nr, periods.origin_ns / 1000000000, periods.origin_ns % 1000000000,
-		(UINT64_C(1) << periods.shift) / 1000000000,
-		(UINT64_C(1) << periods.shift) % 1000000000);
-	fputs("# columns: history STACK KEY=VALUE...\n", out);
+	fprintf(out, "# columns: periods NR BEGIN LENGTH\nperiods %zu ", periods.nr);
+	leaks_write_time(out, periods.origin_ns);
+	fputc(' ', out);
+	leaks_write_time(out, UINT64_C(1) << periods.shift);
+	fputs("\n# columns: history STACK KEY=VALUE...\n", out);
 	err = write_all(out, &periods, sites, nr);
 	write_sites(out, report, &periods, sites, nr);
 	return err;

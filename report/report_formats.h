@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All output formats of leakparse --format, by name. */
+#ifndef LEAKTOOLS_REPORT_REPORT_FORMATS_H
+#define LEAKTOOLS_REPORT_REPORT_FORMATS_H
+
+#include "report/formats/report_format.h"
+
+/* Returns NULL if there is no such format. */
+const struct report_format *report_format_find(const char *name);
+
+/* Writes and flushes the whole report. Returns what format->write() does. */
+int report_write(FILE *out, const struct report_format *format, const struct report_input *input);
+
+#endif

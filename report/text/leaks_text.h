@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The parts of a line that the `leaks` and `changes` texts and leakfollow's output share
+ * (docs/leaks-format.md). All functions write to @out; the caller checks it for errors.
+ */
+#ifndef LEAKTOOLS_REPORT_LEAKS_TEXT_H
+#define LEAKTOOLS_REPORT_LEAKS_TEXT_H
+
+#include "common/size_range.h"
+#include "parser/analysis/analysis.h"
+
+#include <stdio.h>
+
+/* "SECONDS.NNNNNNNNN" */
+void leaks_write_time(FILE *out, uint64_t time_ns);
+/* The same, counted from the recording's first event; 0 for a time before it. */
+void leaks_write_time_since_start(FILE *out, const struct analysis *analysis, uint64_t time_ns);
+
+/* "0.100000000..0.250000000", in seconds since the recording's first event. */
+void leaks_write_window(FILE *out, const struct analysis *analysis,
+			const struct loss_window *window);
+
+/* "3072" or "1000..2000" */
+void leaks_write_size(FILE *out, const struct size_range *size);
+
+/* "SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK", without a newline. */
+void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
+			 const struct heap_op *op);
+
+/* The frames of a stack, one per line, each line after a tab. */
+void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stack_id);
+
+#endif
