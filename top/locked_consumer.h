@@ -20,8 +20,8 @@ struct locked_consumer {
 };
 
 /*
- * Returns the wrapping consumer; its context is @locked, which must outlive it. It forwards what a
- * recording in perf's pipe format calls. Of these callbacks, @inner must have all.
+ * Returns the wrapping consumer. Its context is @locked, which must outlive it. It forwards the
+ * callbacks that a recording in perf's pipe format causes; @inner must have them all.
  */
 struct perf_consumer locked_consumer_init(struct locked_consumer *locked,
 					  const struct perf_consumer *inner);

@@ -17,7 +17,7 @@ static void add(struct top_messages *messages, const char *bytes, size_t size)
 	memcpy(messages->text + messages->size, bytes, size);
 	messages->size += size;
 	messages->text[messages->size] = '\0';
-	/* The last line that has its end. */
+	/* Find the last complete line. */
 	end = messages->size;
 	while (end > 0 && text[end - 1] != '\n')
 		end--;

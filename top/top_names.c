@@ -35,7 +35,7 @@ const struct top_name *top_names_get(const struct top_names *names, size_t row)
 	return top_names_has(names, row) ? &names->names[row] : NULL;
 }
 
-/* "name  file:line", or "name  module". */
+/* "name  file:line" or "name  (module)". */
 static char *frame_text(const struct named_frame *frame)
 {
 	_cleanup_free_ char *text = NULL;
@@ -75,7 +75,7 @@ static char *title_text(const struct named_stack *stack)
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
-static int make_room(struct top_names *names, size_t row)
+static int reserve(struct top_names *names, size_t row)
 {
 	size_t nr = names->nr ? names->nr : 256;
 	struct top_name *grown;
@@ -113,7 +113,7 @@ static int name_init(struct top_name *ret, const struct named_stack *stack)
 int top_names_load(struct top_names *names, size_t row, uint32_t stack_id)
 {
 	struct named_stack stack = {.names = names->pool};
-	int err = make_room(names, row);
+	int err = reserve(names, row);
 
 	if (err || names->names[row].title)
 		return err;

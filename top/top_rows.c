@@ -13,7 +13,7 @@ void top_rows_deinit(struct top_rows *rows)
 	*rows = (struct top_rows){0};
 }
 
-static int make_room(struct top_rows *rows, size_t nr)
+static int reserve(struct top_rows *rows, size_t nr)
 {
 	size_t max = rows->max ? rows->max : 256;
 	struct top_row *grown;
@@ -30,7 +30,7 @@ static int make_room(struct top_rows *rows, size_t nr)
 	return 0;
 }
 
-/* The difference of two sizes that a hostile recording may tell. */
+/* A hostile recording may have any sizes: the difference wraps around. */
 static int64_t difference(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b);
@@ -41,8 +41,8 @@ static int64_t per_second(int64_t bytes, uint64_t ns)
 	return ns ? (int64_t)((double)bytes * (double)NS_PER_S / (double)ns) : 0;
 }
 
-/* The oldest moment that is known, or the one to come. */
-static size_t oldest_moment(const struct top_rows *rows)
+/* The oldest entry of the ring in use; if none is, the next to write. */
+static size_t oldest_sample(const struct top_rows *rows)
 {
 	for (size_t i = 0; i < TOP_SECONDS; i++) {
 		size_t at = (rows->next + i) % TOP_SECONDS;
@@ -62,8 +62,8 @@ static void update_row(struct top_row *row, const struct site *site)
 	row->since_mark = difference(row->held_bytes, row->marked_bytes);
 }
 
-/* Once a second the moment is kept. */
-static void keep_moment(struct top_rows *rows, uint64_t now_ns)
+/* Stores the held bytes once a second. */
+static void store_sample(struct top_rows *rows, uint64_t now_ns)
 {
 	size_t last = (rows->next + TOP_SECONDS - 1) % TOP_SECONDS;
 
@@ -77,11 +77,11 @@ static void keep_moment(struct top_rows *rows, uint64_t now_ns)
 
 int top_rows_update(struct top_rows *rows, const struct site *sites, size_t nr, uint64_t now_ns)
 {
-	size_t oldest = oldest_moment(rows);
+	size_t oldest = oldest_sample(rows);
 	uint64_t ns = rows->then_ns[oldest] ? now_ns - rows->then_ns[oldest] : 0;
 
 	if (nr > rows->nr) {
-		if (make_room(rows, nr))
+		if (reserve(rows, nr))
 			return -ENOMEM;
 		memset(rows->rows + rows->nr, 0, (nr - rows->nr) * sizeof(*rows->rows));
 		rows->nr = nr;
@@ -98,7 +98,7 @@ int top_rows_update(struct top_rows *rows, const struct site *sites, size_t nr, 
 		rows->held_blocks += row->held_blocks;
 		rows->bytes_per_s += row->bytes_per_s;
 	}
-	keep_moment(rows, now_ns);
+	store_sample(rows, now_ns);
 	return 0;
 }
 
@@ -111,7 +111,7 @@ void top_rows_mark(struct top_rows *rows)
 	}
 }
 
-/* What is sorted by, and the row. */
+/* The sort key of a row. */
 struct sort_key {
 	double value;
 	uint64_t held_bytes;
@@ -134,7 +134,7 @@ static double value_of(const struct top_row *row, enum top_order order)
 	}
 }
 
-/* Rows that are equal keep their order, so that nothing jumps. */
+/* Equal rows keep their order, so that they do not jump. */
 static int compare_keys(const void *a, const void *b)
 {
 	const struct sort_key *x = a, *y = b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rows of the view: one for each allocation stack, with what it holds, how that grows, and what
- * it has added since a mark. Pure: numbers in, an order out.
+ * The rows of the view: one per allocation stack, with what it holds, how fast that grows, and its
+ * change since a mark. No I/O, no names.
  */
 #ifndef LEAKTOOLS_TOP_TOP_ROWS_H
 #define LEAKTOOLS_TOP_TOP_ROWS_H
@@ -12,12 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TOP_SECONDS 10 /* growth is that of the last ones */
+#define TOP_SECONDS 10 /* growth is measured over so many */
 
 enum top_order {
 	TOP_BY_HELD,
 	TOP_BY_GROWTH,
-	TOP_BY_MARK, /* what was added since the mark */
+	TOP_BY_MARK, /* change since the mark */
 	TOP_BY_BLOCKS,
 	TOP_BY_ALLOCATIONS,
 	TOP_NR_ORDERS,
@@ -30,14 +30,14 @@ struct top_row {
 	int64_t bytes_per_s;
 	int64_t since_mark; /* bytes */
 	uint64_t marked_bytes;
-	uint64_t held_then[TOP_SECONDS]; /* in a ring, with the moments of struct top_rows */
+	uint64_t held_then[TOP_SECONDS]; /* a ring, in step with top_rows.then_ns */
 };
 
 struct top_rows {
-	struct top_row *rows; /* in the order of the sites, to which only some are added */
+	struct top_row *rows; /* in the order of the sites; sites are only added */
 	size_t nr, max;
-	uint64_t then_ns[TOP_SECONDS]; /* 0: no such moment yet */
-	size_t next;		       /* of the moments, the oldest */
+	uint64_t then_ns[TOP_SECONDS]; /* CLOCK_MONOTONIC; 0: unused */
+	size_t next;		       /* the entry to write next: the oldest */
 	uint64_t held_bytes, held_blocks;
 	int64_t bytes_per_s;
 	bool is_marked;
@@ -45,15 +45,15 @@ struct top_rows {
 
 void top_rows_deinit(struct top_rows *rows);
 
-/* Takes over what @sites are at @now_ns (CLOCK_MONOTONIC). Returns 0 or -ENOMEM. */
+/* Updates the rows to the state of @sites at @now_ns, CLOCK_MONOTONIC. Returns 0 or -ENOMEM. */
 int top_rows_update(struct top_rows *rows, const struct site *sites, size_t nr, uint64_t now_ns);
 
-/* From now on. */
+/* Sets the mark to the current state. */
 void top_rows_mark(struct top_rows *rows);
 
 /*
- * Those of the rows that @is_wanted (NULL: all),
- * as indices, the first of @order first; @ret has room for all. Returns how many.
+ * Stores the indices of all rows that @is_wanted accepts (NULL: all) in @ret, sorted by @order.
+ * @ret has rows->nr entries. Returns the number of indices.
  */
 size_t top_rows_sort(const struct top_rows *rows, enum top_order order,
 		     bool (*is_wanted)(void *context, size_t row), void *context, uint32_t *ret);

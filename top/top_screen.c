@@ -54,8 +54,8 @@ void top_screen_close(void)
 /* --- text --- */
 
 /*
- * Writes @text, at most @width columns of it. It is escaped; what else the terminal might not show
- * in one column or two becomes '?'.
+ * Writes at most @width columns of @text, which is escaped. Characters without a width of one or
+ * two columns become '?'.
  */
 static void put_text(int y, int x, int width, const char *text)
 {
@@ -90,7 +90,7 @@ static void put_text(int y, int x, int width, const char *text)
 	}
 }
 
-/* The same of what is printed by a format. */
+/* The same with a printf format. */
 #define put_format(y, x, width, ...)                                                               \
 	do {                                                                                       \
 		char line_text[512];                                                               \
@@ -171,7 +171,7 @@ static void draw_frames(const struct top_screen *screen, int *y, int end, uint32
 		put_text((*y)++, 6, COLS - 6, name->frames[i]);
 }
 
-/* The lines that the row takes. */
+/* The number of lines of a row. */
 static size_t nr_lines(const struct top_screen *screen, uint32_t index)
 {
 	const struct top_name *name = top_names_get(screen->names, index);
@@ -179,18 +179,18 @@ static size_t nr_lines(const struct top_screen *screen, uint32_t index)
 	return 1 + (screen->expanded[index] && name ? name->nr_frames : 0);
 }
 
-/* Frames above the selected row may have pushed it off the screen. */
+/* Expanded frames above the selected row may push it off the screen. */
 static void scroll_to_selected(struct top_screen *screen)
 {
-	size_t place = 0, lines = 1;
+	size_t position = 0, lines = 1;
 
-	while (place < screen->nr_shown && screen->shown[place] != screen->selected)
-		place++;
-	if (place == screen->nr_shown || place < screen->first)
+	while (position < screen->nr_shown && screen->shown[position] != screen->selected)
+		position++;
+	if (position == screen->nr_shown || position < screen->first)
 		return;
-	for (size_t i = screen->first; i < place; i++)
+	for (size_t i = screen->first; i < position; i++)
 		lines += nr_lines(screen, screen->shown[i]);
-	while (lines > screen->page && screen->first < place)
+	while (lines > screen->page && screen->first < position)
 		lines -= nr_lines(screen, screen->shown[screen->first++]);
 }
 
@@ -207,14 +207,14 @@ static void draw_rows(struct top_screen *screen)
 	}
 	if (screen->nr_shown == 0 && y < end)
 		put_text(y, 2, COLS - 2,
-			 screen->filter[0] ? "no stack has that in it"
-					   : "nothing has been allocated yet");
+			 screen->filter[0] ? "no stack matches the filter"
+					   : "nothing allocated yet");
 }
 
 static void draw_foot(const struct top_screen *screen)
 {
 	if (screen->is_editing)
-		put_format(LINES - 1, 0, COLS, "filter: %s_  (Enter: done, Esc: all)",
+		put_format(LINES - 1, 0, COLS, "filter: %s_  (Enter: done, Esc: clear)",
 			   screen->filter);
 	else if (screen->message[0])
 		put_text(LINES - 1, 0, COLS, screen->message);

@@ -12,10 +12,10 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-/* What a terminal is told that a full-screen program has left as it was: xterm's and others'. */
+/* Leaves the alternate screen, shows the cursor, resets attributes (xterm and compatible). */
 #define LEAVE_SCREEN "\033[?1049l\033[?25h\033[0m\r\n"
 
-/* Of the recorder's rights only those to read the code of others, for its names. */
+/* Keeps only the capabilities to read other processes' files and memory, for symbols. */
 static void drop_capabilities(void)
 {
 	static const unsigned int kept[] = {CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
@@ -64,7 +64,7 @@ static int start(const char *title, struct top_view *view)
 		return -errno;
 	messages_read = messages[0];
 	messages_write = messages[1];
-	/* Ctrl-C must reach a recorder whose reader has stopped reading. */
+	/* A full pipe must not block the recorder, or it would not react to Ctrl-C. */
 	if (fcntl(stream_write, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
 	view->pid = fork();
@@ -78,7 +78,7 @@ static int start(const char *title, struct top_view *view)
 	view->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	dup2(messages_write, STDERR_FILENO);
 	view->stream_fd = steal_fd(stream_write);
-	/* A stopped recorder would leave its processes waiting. */
+	/* A stopped recorder would leave the recorded processes stopped, too. */
 	signal(SIGTSTP, SIG_IGN);
 	return 0;
 }
@@ -90,7 +90,7 @@ int top_view_start(const char *title, struct top_view *ret)
 	*ret = (struct top_view){.pid = -1, .stream_fd = -1, .stderr_fd = -1};
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
 	    tcgetattr(STDIN_FILENO, &ret->terminal)) {
-		diag_error("--top draws on a terminal, and standard input or output is none");
+		diag_error("--top needs a terminal: standard input or output is not one");
 		return -ENOTTY;
 	}
 	fflush(NULL);
@@ -118,6 +118,6 @@ int top_view_finish(struct top_view *view)
 	tcsetattr(STDIN_FILENO, TCSANOW, &view->terminal);
 	if (write(STDOUT_FILENO, LEAVE_SCREEN, sizeof(LEAVE_SCREEN) - 1) < 0)
 		return DIAG_EXIT_FAILED;
-	diag_error("what showed the recording was killed by signal %d", WTERMSIG(status));
+	diag_error("the viewer was killed by signal %d", WTERMSIG(status));
 	return DIAG_EXIT_FAILED;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * leakrec --top, as the recorder sees it: a process of its own that shows the recording
- * (top_viewer.h), so that what parses and draws runs without the recorder's rights and never holds
- * up what drains the rings, as long as the pipe in between and the writer's buffers take it.
+ * The recorder's side of leakrec --top: starts the viewer (top_viewer.h) as a process of its own
+ * and writes the recording to it through a pipe. So the code that parses and draws runs without the
+ * recorder's privileges, and it delays the drain of the rings only if the pipe and the writer's
+ * buffers are full.
  */
 #ifndef LEAKTOOLS_TOP_TOP_VIEW_H
 #define LEAKTOOLS_TOP_TOP_VIEW_H
@@ -14,22 +15,22 @@
 
 struct top_view {
 	pid_t pid;
-	int stream_fd; /* for the recording, to be closed by whoever writes that */
+	int stream_fd; /* write end for the recording; its writer closes it */
 	struct live_status *status;
-	int stderr_fd; /* as it was */
-	struct termios terminal;
+	int stderr_fd;		 /* the original standard error */
+	struct termios terminal; /* the original settings */
 };
 
 /*
- * Starts it; @title says what is recorded. From here on standard error goes through it, which
- * prints that when the terminal is free again. To be called before threads are made. Returns 0 or a
+ * Starts the viewer; @title names what is recorded. Standard error is redirected to the viewer,
+ * which prints it when it has left the screen. Call it before creating threads. Returns 0 or a
  * negative errno, reported.
  */
 int top_view_start(const char *title, struct top_view *ret);
 
 /*
- * Waits for its end, once the recording has ended and its stream is closed. The terminal is as it
- * was, whatever has happened to the process. Returns the status to exit with.
+ * Waits for the viewer to exit; close the recording's stream first. Restores the terminal, even if
+ * the viewer has crashed. Returns the exit status for the recorder.
  */
 int top_view_finish(struct top_view *view);
 

@@ -19,7 +19,7 @@
 #include <signal.h>
 
 #define DRAW_MS	     250
-#define NAMING_NS    20000000 /* at a time, beyond what is on the screen */
+#define NAMING_NS    20000000 /* per update, to symbolise rows that are not on the screen */
 #define KEY_ESCAPE   27
 #define RATE_SECONDS 1.0
 
@@ -34,9 +34,9 @@ struct top_viewer {
 	struct top_messages messages;
 	uint32_t *shown;
 	bool *expanded;
-	size_t nr_known; /* of the rows, those that the two have room for */
+	size_t nr_known; /* entries of @shown and @expanded */
 	uint64_t start_ns, drawn_ns, rate_ns, rate_events;
-	bool is_parsed; /* all of it, set by the other thread */
+	bool is_parsed; /* set by the parsing thread at the end of the recording */
 	int parse_error;
 };
 
@@ -47,7 +47,7 @@ static void on_end_signal(int number)
 	end_signal = number;
 }
 
-/* --- the other thread --- */
+/* --- The parsing thread --- */
 
 static void *parse(void *context)
 {
@@ -62,7 +62,7 @@ static void *parse(void *context)
 	return NULL;
 }
 
-/* It gets no signals: those are for the thread that waits for keys. */
+/* The thread blocks all signals: they must interrupt the thread that waits for keys. */
 static int start_parsing(struct top_viewer *viewer, pthread_t *ret)
 {
 	struct perf_consumer inner = analysis_consumer(&viewer->analysis);
@@ -77,7 +77,7 @@ static int start_parsing(struct top_viewer *viewer, pthread_t *ret)
 	return -err;
 }
 
-/* --- what is shown --- */
+/* --- Updating the view --- */
 
 static bool is_wanted(void *context, size_t row)
 {
@@ -87,7 +87,7 @@ static bool is_wanted(void *context, size_t row)
 	       top_names_match(&viewer->names, row, viewer->screen.filter);
 }
 
-static int make_room(struct top_viewer *viewer)
+static int reserve_rows(struct top_viewer *viewer)
 {
 	size_t nr = viewer->rows.nr;
 	uint32_t *shown;
@@ -109,8 +109,8 @@ static int make_room(struct top_viewer *viewer)
 	return 0;
 }
 
-/* Takes over what the other thread has found so far. */
-static int take_numbers(struct top_viewer *viewer, uint64_t now_ns)
+/* Copies the parsing thread's results. */
+static int update_rows(struct top_viewer *viewer, uint64_t now_ns)
 {
 	struct top_screen *screen = &viewer->screen;
 	size_t nr;
@@ -131,8 +131,8 @@ static int take_numbers(struct top_viewer *viewer, uint64_t now_ns)
 	return top_rows_update(&viewer->rows, sites, nr, now_ns);
 }
 
-/* Names of what is on the screen; with a filter, of some more each time. */
-static int look_up_names(struct top_viewer *viewer)
+/* Loads the names on the screen and, for a filter, more of the others with each update. */
+static int load_names(struct top_viewer *viewer)
 {
 	const struct top_screen *screen = &viewer->screen;
 	uint64_t until_ns = clock_now_ns() + NAMING_NS;
@@ -162,8 +162,8 @@ static void sort_rows(struct top_viewer *viewer)
 	screen->expanded = viewer->expanded;
 }
 
-/* The place of the selected row among those shown. */
-static size_t selected_place(const struct top_screen *screen)
+/* The position of the selected row among the shown ones. */
+static size_t selected_position(const struct top_screen *screen)
 {
 	for (size_t i = 0; i < screen->nr_shown; i++)
 		if (screen->shown[i] == screen->selected)
@@ -171,21 +171,21 @@ static size_t selected_place(const struct top_screen *screen)
 	return 0;
 }
 
-/* Selects the row there, and brings it onto the screen. */
-static void select_place(struct top_screen *screen, size_t place)
+/* Selects the row at a position and scrolls to it. */
+static void select_position(struct top_screen *screen, size_t position)
 {
 	if (screen->nr_shown == 0) {
 		screen->selected = TOP_NO_ROW;
 		screen->first = 0;
 		return;
 	}
-	if (place >= screen->nr_shown)
-		place = screen->nr_shown - 1;
-	screen->selected = screen->shown[place];
-	if (place < screen->first)
-		screen->first = place;
-	else if (place >= screen->first + screen->page)
-		screen->first = place - screen->page + 1;
+	if (position >= screen->nr_shown)
+		position = screen->nr_shown - 1;
+	screen->selected = screen->shown[position];
+	if (position < screen->first)
+		screen->first = position;
+	else if (position >= screen->first + screen->page)
+		screen->first = position - screen->page + 1;
 }
 
 static int update(struct top_viewer *viewer)
@@ -194,14 +194,14 @@ static int update(struct top_viewer *viewer)
 	int err;
 
 	locked_consumer_acquire(&viewer->locked);
-	err = viewer->screen.is_frozen ? 0 : take_numbers(viewer, now_ns);
+	err = viewer->screen.is_frozen ? 0 : update_rows(viewer, now_ns);
 	if (!err)
-		err = make_room(viewer);
+		err = reserve_rows(viewer);
 	if (!err) {
 		sort_rows(viewer);
-		select_place(&viewer->screen,
-			     viewer->screen.is_chosen ? selected_place(&viewer->screen) : 0);
-		err = look_up_names(viewer);
+		select_position(&viewer->screen,
+				viewer->screen.is_chosen ? selected_position(&viewer->screen) : 0);
+		err = load_names(viewer);
 	}
 	locked_consumer_release(&viewer->locked);
 	if (!err)
@@ -210,7 +210,7 @@ static int update(struct top_viewer *viewer)
 	return err;
 }
 
-/* --- keys --- */
+/* --- Keys --- */
 
 static void end_recording(struct top_viewer *viewer)
 {
@@ -243,38 +243,38 @@ static void edit_filter(struct top_screen *screen, int key)
 	}
 }
 
-/* Moves to another row. Returns false if @key is for something else. */
+/* Moves the selection. Returns false if @key does not move it. */
 static bool move_selection(struct top_screen *screen, int key)
 {
-	size_t place = selected_place(screen);
+	size_t position = selected_position(screen);
 
 	switch (key) {
 	case KEY_UP:
 	case 'k':
-		select_place(screen, place > 0 ? place - 1 : 0);
+		select_position(screen, position > 0 ? position - 1 : 0);
 		return true;
 	case KEY_DOWN:
 	case 'j':
-		select_place(screen, place + 1);
+		select_position(screen, position + 1);
 		return true;
 	case KEY_PPAGE:
-		select_place(screen, place > screen->page ? place - screen->page : 0);
+		select_position(screen, position > screen->page ? position - screen->page : 0);
 		return true;
 	case KEY_NPAGE:
-		select_place(screen, place + screen->page);
+		select_position(screen, position + screen->page);
 		return true;
 	case KEY_HOME:
-		select_place(screen, 0);
+		select_position(screen, 0);
 		return true;
 	case KEY_END:
-		select_place(screen, screen->nr_shown);
+		select_position(screen, screen->nr_shown);
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* Shows the frames of the selected row, or of all, or hides them. */
+/* Shows or hides the frames of the selected row or of all rows. */
 static void expand(struct top_viewer *viewer, bool all)
 {
 	uint32_t selected = viewer->screen.selected;
@@ -286,7 +286,7 @@ static void expand(struct top_viewer *viewer, bool all)
 		viewer->expanded[selected] = !is_expanded;
 }
 
-static void take_key(struct top_viewer *viewer, int key)
+static void handle_key(struct top_viewer *viewer, int key)
 {
 	struct top_screen *screen = &viewer->screen;
 
@@ -333,9 +333,9 @@ static void take_key(struct top_viewer *viewer, int key)
 	}
 }
 
-/* --- its life --- */
+/* --- Start and end --- */
 
-/* Until the recording is read to its end. */
+/* Runs until the whole recording is parsed. */
 static int show(struct top_viewer *viewer)
 {
 	int err = 0;
@@ -354,13 +354,13 @@ static int show(struct top_viewer *viewer)
 		else if (key != ERR)
 			viewer->screen.message[0] = '\0';
 		if (key != ERR)
-			take_key(viewer, key);
+			handle_key(viewer, key);
 		err = update(viewer);
 	}
 	return err;
 }
 
-/* Waits for the first bytes of the recording. False: there will be none. */
+/* Waits for the first bytes of the recording. Returns false if it is empty. */
 static bool wait_for_recording(struct top_viewer *viewer)
 {
 	struct pollfd fd = {.fd = viewer->options->stream_fd, .events = POLLIN};
@@ -370,8 +370,8 @@ static bool wait_for_recording(struct top_viewer *viewer)
 	return fd.revents & POLLIN;
 }
 
-/* What the recorder has said, and what it still says until it ends. */
-static void tell_messages(struct top_viewer *viewer)
+/* Prints the recorder's messages, reading them until it exits. */
+static void print_messages(struct top_viewer *viewer)
 {
 	struct pollfd fd = {.fd = viewer->options->messages_fd, .events = POLLIN};
 
@@ -381,8 +381,8 @@ static void tell_messages(struct top_viewer *viewer)
 	fputs(viewer->messages.text, stderr);
 }
 
-/* The end of it: what leaks, as leakparse --summary says it. */
-static int tell_leaks(struct top_viewer *viewer)
+/* Prints what leakparse --summary prints. */
+static int print_summary(struct top_viewer *viewer)
 {
 	const struct leaks_options options = {0};
 	const struct summary_report_style style = {
@@ -412,7 +412,7 @@ static int run(struct top_viewer *viewer)
 		return err;
 	viewer->start_ns = viewer->rate_ns = clock_now_ns();
 	err = top_screen_open();
-	/* A recording that nobody can see is not what was asked for. */
+	/* Without a view, the recording ends. */
 	if (!err)
 		err = show(viewer);
 	if (err)
@@ -427,7 +427,8 @@ static void catch_signals(void)
 	const struct sigaction on_end = {.sa_handler = on_end_signal};
 	const struct sigaction ignored = {.sa_handler = SIG_IGN};
 
-	/* Ctrl-C is for the recorder, whose end is ours; so are the others from the keyboard. */
+	/* The recorder handles signals from the keyboard; the viewer ends when the recording does.
+	 */
 	sigaction(SIGINT, &ignored, NULL);
 	sigaction(SIGQUIT, &ignored, NULL);
 	sigaction(SIGTSTP, &ignored, NULL);
@@ -455,12 +456,12 @@ int top_viewer_run(const struct top_viewer_options *options)
 		};
 		any = wait_for_recording(viewer);
 		err = any ? run(viewer) : 0;
-		tell_messages(viewer);
+		print_messages(viewer);
 	}
 	if (!err && any)
-		err = tell_leaks(viewer);
+		err = print_summary(viewer);
 	if (err)
 		diag_error("cannot show the recording: %s", strerror(-err));
-	/* All else ends with the process. */
+	/* The process exits now: nothing is freed. */
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }

@@ -19,17 +19,18 @@
 #define DISPLAY_CHECK_MS 500
 
 /*
- * gnuplot reads its program from descriptor 3 as from a file. Commands from standard input it mixes
- * with the events of its windows: with the x11 terminal, a moving mouse cuts them into pieces.
+ * gnuplot reads its script from descriptor 3 as from a file. It mixes commands from standard input
+ * with the events of its windows: with the x11 terminal, mouse movements cut such commands into
+ * pieces.
  */
-#define BPF_REC_FD   3
-#define BPF_REC_FILE "/dev/fd/3"
+#define SCRIPT_FD   3
+#define SCRIPT_FILE "/dev/fd/3"
 
 /* Spawns gnuplot with descriptors 0 to 3. Returns 0 or a positive errno, as posix_spawn(3). */
-static int spawn_gnuplot(pid_t *ret_pid, bool own_group, const int fds[BPF_REC_FD + 1])
+static int spawn_gnuplot(pid_t *ret_pid, bool own_group, const int fds[SCRIPT_FD + 1])
 {
-	/* -d: the user's and the system's start-up files must not change the picture. */
-	char *const argv[] = {(char[]){"gnuplot"}, (char[]){"-d"}, (char[]){BPF_REC_FILE}, NULL};
+	/* -d: ignores start-up files, which could change the picture. */
+	char *const argv[] = {(char[]){"gnuplot"}, (char[]){"-d"}, (char[]){SCRIPT_FILE}, NULL};
 	short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -38,10 +39,9 @@ static int spawn_gnuplot(pid_t *ret_pid, bool own_group, const int fds[BPF_REC_F
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attr);
-	for (int i = 0; i <= BPF_REC_FD; i++)
+	for (int i = 0; i <= SCRIPT_FD; i++)
 		posix_spawn_file_actions_adddup2(&actions, fds[i], i);
-	/* What we and our callers do about signals is not gnuplot's; SIGINT is for gnuplot_stop().
-	 */
+	/* gnuplot must not inherit ignored and blocked signals. gnuplot_stop() needs SIGINT. */
 	sigemptyset(&set);
 	posix_spawnattr_setsigmask(&attr, &set);
 	sigaddset(&set, SIGPIPE);
@@ -61,7 +61,7 @@ int gnuplot_start(struct gnuplot *gnuplot, bool own_group)
 {
 	_cleanup_close_ int output_fd = memfd_create("leakplot output", MFD_CLOEXEC);
 	_cleanup_close_ int errors_fd = memfd_create("leakplot errors", MFD_CLOEXEC);
-	/* Standard input: neither data nor an end ever come out of it, so no pause ends early. */
+	/* Standard input: never readable, never at its end, so that no "pause" ends early. */
 	_cleanup_close_ int idle_fd = eventfd(0, EFD_CLOEXEC);
 	_cleanup_close_ int read_fd = -1, write_fd = -1;
 	_cleanup_fclose_ FILE *program = NULL;
@@ -88,7 +88,7 @@ int gnuplot_start(struct gnuplot *gnuplot, bool own_group)
 		diag_error("cannot start gnuplot: %s", strerror(err));
 		return -err;
 	}
-	/* Until we have waited for it, its PID is no one else's. */
+	/* The PID cannot be reused before wait_for_end(). */
 	gnuplot->pidfd = pidfd_open(gnuplot->pid, 0);
 	gnuplot->program = steal_ptr(program);
 	gnuplot->output_fd = steal_fd(output_fd);
@@ -108,12 +108,12 @@ failed:
 }
 
 /*
- * The line of gnuplot's messages that tells why it failed: the one that begins with the program's
- * name and line, as gnuplot marks an error, else the last one.
+ * The line of gnuplot's messages with the error: one that begins with the script's name and line,
+ * as gnuplot marks errors, else the last line.
  */
 static const char *find_reason(char *messages)
 {
-	static const char mark[] = "\"" BPF_REC_FILE "\" line ";
+	static const char mark[] = "\"" SCRIPT_FILE "\" line ";
 	const char *reason = NULL;
 	char *rest = messages;
 
@@ -125,10 +125,10 @@ static const char *find_reason(char *messages)
 		if (*line)
 			reason = line;
 	}
-	return reason ? reason : "no reason given";
+	return reason ? reason : "it gave no reason";
 }
 
-/* What gnuplot has written to standard error, as far as @size holds it. */
+/* Reads gnuplot's standard error, at most @size - 1 bytes. */
 static void read_messages(const struct gnuplot *gnuplot, char *messages, size_t size)
 {
 	ssize_t len = pread(gnuplot->errors_fd, messages, size - 1, 0);
@@ -136,7 +136,7 @@ static void read_messages(const struct gnuplot *gnuplot, char *messages, size_t 
 	messages[len > 0 ? len : 0] = '\0';
 }
 
-/* In the words of Qt, of gnuplot_x11, of wxWidgets. */
+/* Messages of Qt, gnuplot_x11 and wxWidgets. */
 static bool lacks_display(const char *messages)
 {
 	return strstr(messages, "connect to display") || strstr(messages, "open display") ||
@@ -149,7 +149,7 @@ static void report_failure(const struct gnuplot *gnuplot, int status)
 
 	read_messages(gnuplot, messages, sizeof(messages));
 	if (lacks_display(messages))
-		diag_error("no window can be opened on the display %s; use -o FILE.png or "
+		diag_error("cannot open a window on display %s; use -o FILE.png or "
 			   "--term dumb",
 			   getenv("DISPLAY") ? getenv("DISPLAY") : "(none)");
 	else if (WIFSIGNALED(status))
@@ -158,7 +158,7 @@ static void report_failure(const struct gnuplot *gnuplot, int status)
 		diag_error("gnuplot failed: %s", find_reason(messages));
 }
 
-/* Copies all of @from, from its beginning, to @to. */
+/* Copies all of @from to @to. */
 static int copy_output(int from, int to)
 {
 	_cleanup_free_ char *buffer = malloc(1 << 16);
@@ -167,7 +167,7 @@ static int copy_output(int from, int to)
 
 	if (!buffer)
 		return -ENOMEM;
-	/* The dumb terminal puts a form feed before each page, "nofeed" or not (gnuplot 5.4). */
+	/* The dumb terminal begins each page with a form feed, even with "nofeed" (gnuplot 5.4). */
 	if (pread(from, buffer, 1, 0) == 1 && buffer[0] == '\f')
 		offset = 1;
 	while ((len = pread(from, buffer, 1 << 16, offset)) > 0) {
@@ -185,7 +185,7 @@ static int copy_output(int from, int to)
 	return len < 0 ? -errno : 0;
 }
 
-/* Waits for gnuplot's end. */
+/* Waits until gnuplot exits. */
 static int wait_for_end(const struct gnuplot *gnuplot, int *ret_status)
 {
 	*ret_status = 0;
@@ -200,7 +200,7 @@ static int wait_for_end(const struct gnuplot *gnuplot, int *ret_status)
 	return 0;
 }
 
-/* Fails with EPIPE if gnuplot has ended before; its status will say why. */
+/* Ignores EPIPE from a gnuplot that has exited; its exit status tells more. */
 static void end_program(struct gnuplot *gnuplot)
 {
 	if (gnuplot->program)
@@ -221,12 +221,12 @@ void gnuplot_stop(struct gnuplot *gnuplot)
 	struct pollfd end = {.fd = gnuplot->pidfd, .events = POLLIN};
 	int status;
 
-	/* At SIGINT gnuplot closes its windows and ends. Killed, it leaves those of qt open. */
+	/* On SIGINT, gnuplot closes its windows and exits. SIGKILL leaves windows of qt open. */
 	kill(gnuplot->pid, SIGINT);
 	if (gnuplot->pidfd < 0 || poll(&end, 1, STOP_TIMEOUT_MS) <= 0)
 		kill(gnuplot->pid, SIGKILL);
 	wait_for_end(gnuplot, &status);
-	/* Only now: flushing waits as long as someone might read. */
+	/* After gnuplot's exit, because flushing could block before. */
 	end_program(gnuplot);
 	close_descriptors(gnuplot);
 }
@@ -320,12 +320,12 @@ void gnuplot_print_string(FILE *program, const char *text, size_t max_chars)
 		fclose(stream);
 	}
 	for (const char *c = escaped; c && *c; c++) {
-		/* Bytes 10xxxxxx continue a character. */
+		/* In UTF-8, bytes 10xxxxxx continue a character. */
 		if (((unsigned char)*c & 0xc0) != 0x80 && ++chars > max_chars) {
 			fputs("...", program);
 			break;
 		}
-		/* Commands and macros are replaced in strings, too, before any escape is. */
+		/* gnuplot expands commands and macros in strings before escapes. */
 		if (*c == '`' || *c == '@')
 			fprintf(program, "\\%o", (unsigned int)*c);
 		else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A gnuplot process: started without a shell, given its program through a pipe. Its standard output
- * and its messages go to memory, so that gnuplot opens no file of the user's and a picture that
- * failed overwrites none.
+ * A gnuplot process, started without a shell. It reads its script from a pipe and writes its output
+ * and messages to memory, so gnuplot itself opens no file of the user, and a failed plot overwrites
+ * none.
  *
- * Callers ignore SIGPIPE: a gnuplot that dies early shows in gnuplot_finish(), with its reason.
+ * Callers ignore SIGPIPE. gnuplot_finish() reports why a gnuplot has died early.
  */
 #ifndef LEAKTOOLS_PLOT_GNUPLOT_H
 #define LEAKTOOLS_PLOT_GNUPLOT_H
@@ -17,51 +17,51 @@
 struct gnuplot {
 	pid_t pid;
 	int pidfd;     /* readable once gnuplot has ended */
-	FILE *program; /* what is written here, gnuplot executes */
-	int output_fd; /* in memory: what gnuplot wrote to standard output */
-	int errors_fd; /* in memory: what it wrote to standard error */
+	FILE *program; /* the script: gnuplot executes what is written here */
+	int output_fd; /* standard output, in memory */
+	int errors_fd; /* standard error, in memory */
 };
 
 /*
- * Starts gnuplot with its default settings (no user's start-up files). @own_group keeps it from
- * receiving the terminal's Ctrl-C. Returns 0, or a negative errno after reporting it; then
- * gnuplot_finish() is not called.
+ * Starts gnuplot with default settings, without the user's start-up files. In its own process group
+ * (@own_group), it does not receive the terminal's Ctrl-C. Returns 0, or a negative errno after
+ * reporting it; do not call gnuplot_finish() then.
  */
 int gnuplot_start(struct gnuplot *gnuplot, bool own_group);
 
 /*
- * Ends the program, waits for gnuplot and, if it succeeded and @output_fd is not negative, copies
- * its output there. Returns 0, or a negative errno after reporting it, with gnuplot's own reason.
+ * Ends the script and waits for gnuplot. If gnuplot succeeded and @output_fd is not negative,
+ * copies its output there. Returns 0, or a negative errno after reporting gnuplot's error message.
  */
 int gnuplot_finish(struct gnuplot *gnuplot, int output_fd);
 
 /*
- * The qt terminal leaves the display to a process of its own; when that finds none, gnuplot waits
- * for a window that never comes. Returns 0, or -ENODEV after reporting it if that has happened.
+ * The qt terminal opens windows in a separate process. If that finds no display, gnuplot waits
+ * forever. Returns -ENODEV after reporting it if that has happened, else 0.
  */
 int gnuplot_check_display(const struct gnuplot *gnuplot);
 
 /*
- * Leaves the user alone with the plot that was drawn last, until its window is closed or @signal_fd
- * (end_signals_open()) is readable, and ends gnuplot. Returns 0, or a negative errno after
+ * Keeps the window with the last plot open until the user closes it or @signal_fd
+ * (end_signals_open()) is readable. Then ends gnuplot. Returns 0, or a negative errno after
  * reporting it.
  */
 int gnuplot_finish_window(struct gnuplot *gnuplot, int signal_fd);
 
-/* Ends a gnuplot that still runs, whatever it is doing; its output and messages are dropped. */
+/* Ends gnuplot at once and drops its output and messages. */
 void gnuplot_stop(struct gnuplot *gnuplot);
 
 /*
- * The names of the terminals that the installed gnuplot has, each with a blank before and after it,
- * in a string that the caller frees. Returns 0, or a negative errno after reporting it.
+ * Gets the terminals of the installed gnuplot, as a string of names with a blank before and after
+ * each. The caller frees it. Returns 0, or a negative errno after reporting it.
  */
 int gnuplot_terminals(char **ret);
 
 /*
- * Writes @text as a gnuplot string of at most @max_chars characters, which gnuplot takes literally.
- * It is in double quotes: gnuplot 5.4 ends a string in single quotes at a pair of them that begins
- * it or follows another pair. Control characters and invalid UTF-8 are shown as \xNN. What
- * gnuplot's enhanced text mode would make of it is turned off by plot_output.
+ * Writes @text as a gnuplot string of at most @max_chars characters, escaped so that gnuplot takes
+ * it literally. Control characters and invalid UTF-8 become \xNN. The quotes are double ones,
+ * because gnuplot 5.4 ends a single-quoted string at a pair of quotes at its beginning or after
+ * another pair. plot_output turns off gnuplot's enhanced text mode.
  */
 void gnuplot_print_string(FILE *program, const char *text, size_t max_chars);
 

@@ -22,7 +22,7 @@ static int write_program(const struct plot_drawing *drawing, FILE *program)
 	return drawing->write(&script, drawing->context);
 }
 
-/* Gives the drawing to a gnuplot, to be finished by the caller. On failure none runs. */
+/* Starts a gnuplot with the drawing. The caller finishes it. After a failure, none runs. */
 static int start_gnuplot(const struct plot_drawing *drawing, bool in_window, struct gnuplot *ret)
 {
 	int err = gnuplot_start(ret, in_window);
@@ -35,7 +35,7 @@ static int start_gnuplot(const struct plot_drawing *drawing, bool in_window, str
 	return err;
 }
 
-/* Draws in a window, until that is closed or a signal ends us. */
+/* Draws in a window until it is closed or a signal arrives. */
 static int draw_in_window(const struct plot_drawing *drawing)
 {
 	_cleanup_close_ int signal_fd = end_signals_open();
@@ -47,7 +47,7 @@ static int draw_in_window(const struct plot_drawing *drawing)
 	return err ? err : gnuplot_finish_window(&gnuplot, signal_fd);
 }
 
-/* Draws, and copies what gnuplot wrote to @output_fd. */
+/* Draws and copies gnuplot's output to @output_fd. */
 static int draw_to_file(const struct plot_drawing *drawing, int output_fd)
 {
 	struct gnuplot gnuplot = {0};
@@ -81,17 +81,17 @@ int plot_draw(const struct plot_drawing *drawing)
 	}
 }
 
-/* A program that is kept draws what was asked for, or a picture where nothing was. */
-static struct plot_output kept_output(const struct plot_output *output)
+/* A saved script draws what the user asked for; without a request, a picture. */
+static struct plot_output saved_output(const struct plot_output *output)
 {
 	if (output->kind == PLOT_OUTPUT_NONE)
 		return (struct plot_output){.kind = PLOT_OUTPUT_PNG, .terminal = "pngcairo"};
 	return *output;
 }
 
-static int write_kept(const struct plot_drawing *drawing, int dir_fd, FILE *program)
+static int write_saved(const struct plot_drawing *drawing, int dir_fd, FILE *program)
 {
-	const struct plot_output output = kept_output(drawing->output);
+	const struct plot_output output = saved_output(drawing->output);
 	const char *suffix = plot_output_suffix(&output);
 	struct plot_script script = {
 		.program = program,
@@ -130,10 +130,10 @@ int plot_draw_save(const struct plot_drawing *drawing)
 	if (!program)
 		return -errno;
 	steal_fd(fd);
-	int err = write_kept(drawing, dir_fd, program);
+	int err = write_saved(drawing, dir_fd, program);
 	if (fclose(program) != 0 && !err) {
 		err = errno ? -errno : -EIO;
-		diag_error("cannot keep the plot in %s: %s", drawing->save, strerror(-err));
+		diag_error("cannot save the plot in %s: %s", drawing->save, strerror(-err));
 	}
 	return err;
 }

@@ -16,7 +16,7 @@
 #define DUMB_SIDE_MIN  20
 #define DUMB_SIDE_MAX  400
 #define LEGEND_CHARS   120
-/* Columns before a line of a legend, the tics' labels among them; and the fewest that it gets. */
+/* Columns before a line of the legend, including labels of tics; and its minimum width. */
 #define DUMB_LEGEND_BEGIN 24
 #define DUMB_LEGEND_MIN	  8
 
@@ -30,11 +30,10 @@ static const struct picture_kind {
 	{".pdf", PLOT_OUTPUT_PDF, "pdfcairo"},
 };
 
-/* Best first. */
+/* In order of preference. */
 static const char *const window_terminals[] = {"qt", "wxt", "x11"};
 
-/* The x11 terminal knows only X's own fonts, and its window ends with an error if one is missing.
- */
+/* The x11 terminal has only X core fonts, and fails if one is missing. */
 static bool has_x_fonts(const struct plot_output *output)
 {
 	return strcmp(output->terminal, "x11") == 0;
@@ -83,7 +82,7 @@ static bool has_display(void)
 	return (x11 && *x11) || (wayland && *wayland);
 }
 
-/* What a user gets who asked for nothing in particular. */
+/* The output without -o and --term. */
 static struct plot_output choose_default(const char *terminals)
 {
 	struct plot_output output = {.kind = PLOT_OUTPUT_NONE};
@@ -93,7 +92,8 @@ static struct plot_output choose_default(const char *terminals)
 			if (has_terminal(terminals, window_terminals[i]))
 				return (struct plot_output){.kind = PLOT_OUTPUT_WINDOW,
 							    .terminal = window_terminals[i]};
-		diag_note("this gnuplot opens no windows; apt-get install gnuplot-qt for one");
+		diag_note(
+			"this gnuplot cannot open windows; install one that can: apt-get install gnuplot-qt");
 	}
 	if (isatty(STDOUT_FILENO))
 		output = (struct plot_output){.kind = PLOT_OUTPUT_DUMB, .terminal = "dumb"};
@@ -112,7 +112,7 @@ int plot_output_choose(const char *path, const char *term, struct plot_output *r
 		const struct picture_kind *picture = find_picture_kind(path);
 
 		if (!picture) {
-			diag_error("cannot tell the kind of picture from the name %s; end it in "
+			diag_error("cannot tell the format of picture %s; use a name that ends in "
 				   ".png, .svg or .pdf",
 				   path);
 			return -EINVAL;
@@ -142,7 +142,7 @@ static int bounded_side(unsigned int side)
 	return side > DUMB_SIDE_MAX ? DUMB_SIDE_MAX : (int)side;
 }
 
-/* The terminal's size, less the line that the shell's prompt takes. */
+/* The size of the terminal, less the line of the shell's prompt. */
 static void dumb_size(int *ret_columns, int *ret_rows)
 {
 	struct winsize size;
@@ -161,7 +161,7 @@ void plot_output_begin(const struct plot_output *output, FILE *program, const ch
 
 	if (!has_x_fonts(output))
 		fputs("set encoding utf8\n", program);
-	/* noenhanced: ^ _ { } @ & ~ in names are characters, not markup. */
+	/* noenhanced: takes ^ _ { } @ & ~ in names literally. */
 	switch (output->kind) {
 	case PLOT_OUTPUT_NONE:
 		return;
@@ -182,7 +182,7 @@ void plot_output_begin(const struct plot_output *output, FILE *program, const ch
 			PICTURE_WIDTH, PICTURE_HEIGHT);
 		break;
 	case PLOT_OUTPUT_SVG:
-		/* standalone: the script is in the file, so zooming works wherever it is opened. */
+		/* standalone: includes the script, so that zooming works in any browser. */
 		fprintf(program,
 			"set terminal svg size %d,%d dynamic mouse standalone noenhanced "
 			"background rgb 'white' font 'sans-serif,14'\n",
@@ -211,7 +211,7 @@ size_t plot_output_legend_chars(const struct plot_output *output)
 
 	if (output->kind != PLOT_OUTPUT_DUMB)
 		return LEGEND_CHARS;
-	/* Of a line that has no room, gnuplot writes the sample into the text. */
+	/* In a line without room, gnuplot overwrites the text with the sample. */
 	dumb_size(&columns, &rows);
 	return columns > DUMB_LEGEND_BEGIN + DUMB_LEGEND_MIN ? (size_t)(columns - DUMB_LEGEND_BEGIN)
 							     : DUMB_LEGEND_MIN;

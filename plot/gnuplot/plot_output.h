@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a plot goes: a window, a picture file or the terminal as text; and what gnuplot must be
- * told for each.
+ * The output of a plot: a window, a picture file, or text on the terminal; and the gnuplot commands
+ * for each.
  */
 #ifndef LEAKTOOLS_PLOT_PLOT_OUTPUT_H
 #define LEAKTOOLS_PLOT_PLOT_OUTPUT_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 enum plot_output_kind {
-	PLOT_OUTPUT_NONE, /* there is neither a display nor a terminal */
+	PLOT_OUTPUT_NONE, /* neither a display nor a terminal */
 	PLOT_OUTPUT_WINDOW,
 	PLOT_OUTPUT_DUMB, /* text on standard output */
 	PLOT_OUTPUT_PNG,
@@ -20,32 +20,35 @@ enum plot_output_kind {
 
 struct plot_output {
 	enum plot_output_kind kind;
-	const char *path;     /* of a picture file, else NULL */
+	const char *path;     /* the picture file, or NULL */
 	const char *terminal; /* gnuplot's name for it; static */
 };
 
-/* True if @path ends in a picture's suffix. */
+/* Whether @path ends in a suffix of pictures. */
 bool plot_output_knows_suffix(const char *path);
 
+/* Whether --term accepts @term. */
+bool plot_output_knows_term(const char *term);
+
 /*
- * Chooses by what the user asked for (@path, @term; each may be NULL), the display, the terminal
- * and what the installed gnuplot can do. Returns 0, or a negative errno after reporting it.
+ * Chooses the output by the user's options (@path, @term; each may be NULL), the display, the
+ * terminal and the installed gnuplot. Returns 0, or a negative errno after reporting it.
  */
 int plot_output_choose(const char *path, const char *term, struct plot_output *ret);
 
-/* The suffix of such pictures, ".png"; NULL: it is none. */
+/* The suffix of pictures, such as ".png"; NULL for other outputs. */
 const char *plot_output_suffix(const struct plot_output *output);
 
-/* Tells gnuplot about the output: the program's first lines. @title is the window's. */
+/* Writes the first commands of the script, which set the output. @title is for a window. */
 void plot_output_begin(const struct plot_output *output, FILE *program, const char *title);
 
-/* Adds to "set title" a font that stands out, where gnuplot's driver knows how. */
+/* Adds a larger or bold font to "set title", if the terminal can show one. */
 void plot_output_print_title_font(const struct plot_output *output, FILE *program);
 
-/* How many characters a line of the legend has room for. */
+/* The number of characters that fit in a line of the legend. */
 size_t plot_output_legend_chars(const struct plot_output *output);
 
-/* What all plots have in common: a legend below the plot, a faint grid, filled boxes. */
+/* Writes the common style: a legend below the plot, a faint grid, filled boxes. */
 void plot_output_write_style(const struct plot_output *output, FILE *program);
 
 static inline bool plot_output_is_file(const struct plot_output *output)

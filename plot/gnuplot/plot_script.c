@@ -55,7 +55,7 @@ void plot_script_end_data(struct plot_script *script)
 	}
 	if (script->data && fclose(script->data) != 0 && !script->err) {
 		script->err = errno ? -errno : -EIO;
-		diag_error("cannot keep the plot in %s: %s", script->dir, strerror(-script->err));
+		diag_error("cannot save the plot in %s: %s", script->dir, strerror(-script->err));
 	}
 	script->data = NULL;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A gnuplot program while it is written: for a gnuplot that runs, with its data in it, or to be
- * kept (leakplot --save), with its data in files beside it. What draws a plot writes it through
- * this and does not see the difference.
+ * Writes a gnuplot script: either for a running gnuplot, with inline data, or to be saved (leakplot
+ * --save), with the data in separate files. Plots use the same code for both.
  */
 #ifndef LEAKTOOLS_PLOT_PLOT_SCRIPT_H
 #define LEAKTOOLS_PLOT_PLOT_SCRIPT_H
@@ -14,21 +13,21 @@
 struct plot_script {
 	FILE *program;
 	const struct plot_output *output;
-	const char *name; /* the plot's; files of a kept one begin with it */
-	const char *dir;  /* where it is kept, for messages; NULL: it is not */
+	const char *name; /* of the plot; prefix of saved files */
+	const char *dir;  /* the directory of saved files, for messages; NULL: not saved */
 	int dir_fd;
-	FILE *data; /* the open file */
-	int err;    /* the first one, reported */
+	FILE *data; /* the open data file */
+	int err;    /* the first error, reported */
 };
 
 /*
- * Begins a table called @name. What is written to the stream that it returns, a line a row, are
- * @columns, words for people. NULL: it cannot be kept, and the rest is in vain (reported).
+ * Begins the data table @name. The caller writes a line per row to the returned stream. @columns
+ * describes the columns in the saved file. Returns NULL after reporting an error.
  */
 FILE *plot_script_begin_data(struct plot_script *script, const char *name, const char *columns);
 void plot_script_end_data(struct plot_script *script);
 
-/* Writes what gnuplot's "plot" takes for the table @name. */
+/* Writes the reference to table @name for gnuplot's "plot" command. */
 void plot_script_print_data(const struct plot_script *script, const char *name);
 
 #endif

@@ -15,20 +15,20 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || ((unsigned char)c & 0x80);
 }
 
-/* Whether @text, of which @len bytes are before the cursor, ends in the word "operator" there. */
+/* Whether the first @len bytes of @text end in "operator" or a part of an operator's name. */
 static bool follows_operator(const char *text, size_t len)
 {
 	static const char word[] = "operator";
 	size_t word_len = sizeof(word) - 1;
 
-	/* operator<<, operator->: the characters between are operators, too. */
+	/* As in operator<< and operator->. */
 	while (len && strchr("<>=-*", text[len - 1]))
 		len--;
 	return len >= word_len && strncmp(text + len - word_len, word, word_len) == 0 &&
 	       (len == word_len || !is_word(text[len - word_len - 1]));
 }
 
-/* Behind the bracket that closes the one at @text; NULL if none does. */
+/* Returns the text after the bracket that closes the one at @text, or NULL. */
 static const char *skip_brackets(const char *text)
 {
 	size_t depth = 0;
@@ -36,15 +36,18 @@ static const char *skip_brackets(const char *text)
 	for (const char *c = text; *c; c++) {
 		if (strchr("<({[", *c))
 			depth++;
-		/* The arrow of a conversion operator's or a closure's type. */
+		/* The ">" of an arrow in a type closes nothing. */
 		else if (strchr(">)}]", *c) && !(*c == '>' && c > text && c[-1] == '-') && !--depth)
 			return c + 1;
 	}
 	return NULL;
 }
 
-/* What @at, a bracket of @symbol, opens: the part that is left out, or NULL to keep it. */
-static const char *left_out(const char *symbol, const char *at, const char **ret_instead)
+/*
+ * If the part of @symbol that the bracket at @at opens is to be left out, returns the text after
+ * it, and in *@ret_instead what replaces the part. Else returns NULL.
+ */
+static const char *skip_part(const char *symbol, const char *at, const char **ret_instead)
 {
 	static const char anonymous[] = "(anonymous namespace)::";
 	size_t before = (size_t)(at - symbol);
@@ -52,7 +55,7 @@ static const char *left_out(const char *symbol, const char *at, const char **ret
 	*ret_instead = "";
 	if (strncmp(at, anonymous, sizeof(anonymous) - 1) == 0)
 		return at + sizeof(anonymous) - 1;
-	/* At the beginning of a path it is no C++ template: Rust's "<T as Trait>::f". */
+	/* At the beginning it is Rust's "<T as Trait>::f", not a C++ template. */
 	if (!before || follows_operator(symbol, before))
 		return NULL;
 	if (*at == '<' && is_word(at[-1])) {
@@ -79,7 +82,7 @@ static size_t length_without_hash(const char *name, size_t len)
 	return len - RUST_HASH_DIGITS - 3;
 }
 
-/* Where the name itself ends: behind it come qualifiers, clones, hashes. */
+/* The end of the name itself, before qualifiers, clone suffixes and hashes. */
 static const char *end_of_name(const char *symbol)
 {
 	static const char qualifier[] = " const";
@@ -92,7 +95,7 @@ static const char *end_of_name(const char *symbol)
 	return symbol + length_without_hash(symbol, len);
 }
 
-/* Without what is in brackets. NULL: out of memory. */
+/* Removes what is in brackets. Returns NULL if memory is exhausted. */
 static char *without_details(const char *symbol)
 {
 	_cleanup_free_ char *name = NULL;
@@ -103,15 +106,15 @@ static char *without_details(const char *symbol)
 	if (!out)
 		return NULL;
 	for (const char *from = symbol; from < end;) {
-		const char *instead = "", *behind = NULL;
+		const char *instead = "", *after = NULL;
 
 		if (strchr("<([", *from))
-			behind = left_out(symbol, from, &instead);
-		if (behind)
+			after = skip_part(symbol, from, &instead);
+		if (after)
 			fputs(instead, out);
 		else
 			fputc(*from, out);
-		from = behind ? behind : from + 1;
+		from = after ? after : from + 1;
 	}
 	return fclose(out) == 0 ? steal_ptr(name) : NULL;
 }
@@ -130,7 +133,7 @@ static size_t nr_chars(const char *text)
 	return nr;
 }
 
-/* @name in at most @max_chars characters: outer scopes go first, then the end. */
+/* Cuts @name to @max_chars characters: first outer scopes, then the end. */
 static char *cut(const char *name, size_t max_chars)
 {
 	size_t room = max_chars - strlen(CUT), bytes = 0, nr = 0;
@@ -147,14 +150,14 @@ static char *cut(const char *name, size_t max_chars)
 }
 
 /*
- * Emacs's natively compiled Lisp: "F666f6f_foo_0" has the function's name in hexadecimal, then in
- * letters, and a number (comp-c-func-name in lisp/emacs-lisp/comp.el). Returns the name in letters;
- * NULL: it is none.
+ * A natively compiled Lisp function of Emacs, "F666f6f_foo_0", has its name in hexadecimal, then in
+ * letters, and a number (comp-c-func-name in lisp/emacs-lisp/comp.el). Returns the name in letters,
+ * or NULL if @symbol is no such function.
  */
 static char *lisp_name(const char *symbol)
 {
 	size_t nr_digits = *symbol == 'F' ? strspn(symbol + 1, "0123456789abcdef") : 0;
-	/* Two digits a character. */
+	/* Each character has two digits. */
 	size_t len = nr_digits / 2;
 	const char *name = symbol + 1 + nr_digits, *number;
 
@@ -170,7 +173,7 @@ char *frame_name_short(const char *symbol, size_t max_chars)
 {
 	_cleanup_free_ char *name = lisp_name(symbol);
 
-	/* What has no scopes is C, or a name that we know nothing of. */
+	/* A name without scopes and parentheses is C or unknown: keep it. */
 	if (!name)
 		name = strstr(symbol, "::") || strchr(symbol, '(') ? without_details(symbol)
 								   : strdup(symbol);

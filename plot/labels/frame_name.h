@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions' names as a legend can show them: C++ and Rust names without what is between angle
- * brackets and parentheses, without hashes and clones.
+ * Shortens function names for legends: C++ and Rust names lose template arguments, parameters,
+ * hashes and clone suffixes.
  */
 #ifndef LEAKTOOLS_PLOT_FRAME_NAME_H
 #define LEAKTOOLS_PLOT_FRAME_NAME_H
@@ -9,9 +9,10 @@
 #include <stddef.h>
 
 /*
- * "cache::Map<std::string, int>::insert(int) const [clone .part.0]" is "cache::Map<>::insert". A
- * name that is longer than @max_chars then loses outer scopes first, "...Map<>::insert"; it ends in
- * "..." if its last part alone is too long. The caller frees it; NULL: out of memory.
+ * "cache::Map<std::string, int>::insert(int) const [clone .part.0]" becomes "cache::Map<>::insert".
+ * A result longer than @max_chars loses its outer scopes, "...Map<>::insert"; if its last part
+ * alone is too long, that is cut and ends in "...". The caller frees it; NULL if memory is
+ * exhausted.
  */
 char *frame_name_short(const char *symbol, size_t max_chars);
 

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* Of the hue, in the palest shade; the rest is white. */
+/* The share of the colour in the palest shade; the rest is white. */
 #define PALEST 0.5
-/* What is left of the hue's light in the darkest. */
+/* The brightness of the darkest shade. */
 #define DARKEST 0.75
 
 enum point_type {
@@ -28,15 +28,15 @@ uint32_t plot_rank_colour(size_t rank)
 }
 
 static const struct plot_verdict_look looks[PLOT_NR_VERDICTS] = {
-	[PLOT_GROWTH] = {"growth", "keep coming, and stay", 0xd55e00, POINT_CIRCLE},
+	[PLOT_GROWTH] = {"growth", "keep accumulating", 0xd55e00, POINT_CIRCLE},
 	[PLOT_OVERDUE] = {"overdue", "held for too long", 0xe69f00, POINT_TRIANGLE},
-	[PLOT_BURST] = {"burst", "came all at once, and stayed", 0xcc79a7, POINT_DIAMOND},
-	[PLOT_UNCLEAR] = {"unclear", "too few, or too young, to tell", 0x000000, POINT_SQUARE},
-	[PLOT_PLATEAU] = {"plateau", "came, stayed, but come no more", 0x0072b2,
+	[PLOT_BURST] = {"burst", "allocated all at once and kept", 0xcc79a7, POINT_DIAMOND},
+	[PLOT_UNCLEAR] = {"unclear", "too few or too recent to tell", 0x000000, POINT_SQUARE},
+	[PLOT_PLATEAU] = {"plateau", "grew for a while, then stopped", 0x0072b2,
 			  POINT_TRIANGLE_DOWN},
-	[PLOT_STARTUP] = {"start-up", "came at the start, and stayed", 0x56b4e9, POINT_CIRCLE},
-	[PLOT_NOT_YET] = {"not-yet", "no older than their kind becomes", 0x009e73, POINT_CIRCLE},
-	[PLOT_AT_EXIT] = {"at-exit", "gone with their process", 0xb0b0b0, POINT_CIRCLE},
+	[PLOT_STARTUP] = {"start-up", "allocated at the start and kept", 0x56b4e9, POINT_CIRCLE},
+	[PLOT_NOT_YET] = {"not-yet", "not older than usual", 0x009e73, POINT_CIRCLE},
+	[PLOT_AT_EXIT] = {"at-exit", "held by a process that exited early", 0xb0b0b0, POINT_CIRCLE},
 	[PLOT_NO_VERDICT] = {"no verdict", "", PLOT_COLOUR_OTHERS, POINT_CIRCLE},
 };
 
@@ -57,7 +57,7 @@ const struct plot_verdict_look *plot_verdict_look(enum plot_verdict verdict)
 uint32_t plot_shade(uint32_t colour, size_t step, size_t steps)
 {
 	double share = steps > 1 ? (double)step / (double)(steps - 1) : 1;
-	/* Up to four fifths of the way it only becomes less pale. */
+	/* The first four fifths of the steps become less pale, the others darker. */
 	double hue = share < 0.8 ? PALEST + (1 - PALEST) * share / 0.8 : 1;
 	double light = share < 0.8 ? 1 : 1 - (1 - DARKEST) * (share - 0.8) / 0.2;
 	uint32_t shade = 0;

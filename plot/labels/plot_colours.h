@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The colours of all plots: those of Okabe and Ito, which colour-blind people tell apart, and which
- * differ in lightness, so that a grey print still shows something. As 0xRRGGBB.
+ * The colours of all plots, as 0xRRGGBB. They are those of Okabe and Ito, which colour-blind people
+ * can tell apart and which differ in lightness for grey prints.
  */
 #ifndef LEAKTOOLS_PLOT_PLOT_COLOURS_H
 #define LEAKTOOLS_PLOT_PLOT_COLOURS_H
@@ -11,13 +11,13 @@
 
 #define PLOT_RANKS 6
 
-/* What leads a ranking has the first colour; what is beyond the last rank PLOT_COLOUR_OTHERS. */
+/* The colour of a rank, counted from 0; PLOT_COLOUR_OTHERS beyond the last rank. */
 uint32_t plot_rank_colour(size_t rank);
 
 #define PLOT_COLOUR_OTHERS 0x8a8a8aU
 #define PLOT_COLOUR_GRID   0xe4e4e4U
 
-/* leakparse's verdicts, those that ask for action first. */
+/* leakparse's verdicts, the most urgent first. */
 enum plot_verdict {
 	PLOT_GROWTH,
 	PLOT_OVERDUE,
@@ -27,23 +27,23 @@ enum plot_verdict {
 	PLOT_STARTUP,
 	PLOT_NOT_YET,
 	PLOT_AT_EXIT,
-	PLOT_NO_VERDICT, /* older files have none, later ones perhaps others */
+	PLOT_NO_VERDICT, /* none, or unknown to this version */
 	PLOT_NR_VERDICTS,
 };
 
-/* @name may be NULL. */
+/* Returns PLOT_NO_VERDICT for NULL and unknown names. */
 enum plot_verdict plot_verdict_find(const char *name);
 
 struct plot_verdict_look {
 	const char *name;
 	const char *meaning; /* a few words for the legend */
 	uint32_t colour;
-	int point_type; /* gnuplot's; shapes differ, too, where it matters most */
+	int point_type; /* gnuplot's; the most urgent verdicts differ in shape, too */
 };
 
 const struct plot_verdict_look *plot_verdict_look(enum plot_verdict verdict);
 
-/* @colour in one of @steps shades: 0 is pale, @steps - 1 a little darker than @colour itself. */
+/* One of @steps shades of @colour: 0 is pale, @steps - 1 a little darker than @colour. */
 uint32_t plot_shade(uint32_t colour, size_t step, size_t steps);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/labels/stack_label.h"
 
-#include "common/scope.h"
 #include "common/schema/wrapper_names.h"
+#include "common/scope.h"
 #include "plot/labels/frame_name.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Whether @symbol is an address, "libx.so+0x1234" or "0x1234", or tells as little: all begins
- * there. */
+/*
+ * Whether @symbol is an address, "libx.so+0x1234" or "0x1234", or a function in which all programs
+ * or threads begin.
+ */
 static bool is_unnamed(const char *symbol)
 {
 	static const char *const beginnings[] = {
@@ -56,7 +58,7 @@ int stack_label_add(struct stack_label *label, const char *symbol)
 	return 0;
 }
 
-/* How many names, from the innermost on, the two have in common. */
+/* The number of innermost names that both have in common. */
 static int nr_common(const struct stack_label *a, const struct stack_label *b)
 {
 	int nr = 0;
@@ -71,7 +73,7 @@ static bool is_same_name(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Whether labels of the same names are the same to the eye. */
+/* Whether labels with the same names have the same text. */
 static bool looks_alike(const struct stack_label *a, const struct stack_label *b)
 {
 	if (a->nr == 0)
@@ -79,9 +81,9 @@ static bool looks_alike(const struct stack_label *a, const struct stack_label *b
 	return a->nr > 1 || is_same_name(a->unnamed, b->unnamed);
 }
 
-/* The first name by which @label differs from all of @legend; 0 if it has none. */
-static int parting_name(const struct stack_label *label, const struct stack_label *const *legend,
-			size_t nr, bool *ret_has_twin)
+/* The first name that tells @label apart from all others of @legend; 0 if there is none. */
+static int distinct_name(const struct stack_label *label, const struct stack_label *const *legend,
+			 size_t nr, bool *ret_has_twin)
 {
 	int most = 0;
 
@@ -99,10 +101,10 @@ static int parting_name(const struct stack_label *label, const struct stack_labe
 	return most;
 }
 
-/* Three names where there is room, else the first and the one at which it parts. */
-static bool has_room(const struct stack_label *label, int parting)
+/* Whether there is room for three names; else the middle one is left out. */
+static bool has_room(const struct stack_label *label, int distinct)
 {
-	return strlen(label->names[0]) + strlen(label->names[1]) + strlen(label->names[parting]) <=
+	return strlen(label->names[0]) + strlen(label->names[1]) + strlen(label->names[distinct]) <=
 	       STACK_LABEL_NAMES_BYTES;
 }
 
@@ -111,8 +113,8 @@ char *stack_label_text(const struct stack_label *label, const struct stack_label
 {
 	_cleanup_free_ char *text = NULL;
 	bool has_twin;
-	int parting = parting_name(label, legend, nr, &has_twin);
-	bool is_short = parting > 1 && !has_room(label, parting);
+	int distinct = distinct_name(label, legend, nr, &has_twin);
+	bool is_short = distinct > 1 && !has_room(label, distinct);
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -128,9 +130,9 @@ char *stack_label_text(const struct stack_label *label, const struct stack_label
 		fprintf(out, "%s%s", label->unnamed ? " <- ... <- " : " <- ", label->names[1]);
 	else if (label->nr < 2 && label->unnamed)
 		fprintf(out, " <- %s", label->unnamed);
-	if (parting > 1)
-		fprintf(out, "%s%s", parting > 2 || is_short ? " <- ... <- " : " <- ",
-			label->names[parting]);
+	if (distinct > 1)
+		fprintf(out, "%s%s", distinct > 2 || is_short ? " <- ... <- " : " <- ",
+			label->names[distinct]);
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 

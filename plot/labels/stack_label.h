@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a legend calls a stack: the function that asked for the memory and its caller, "_XQueryFont
- * <- XQueryFont", with names as frame_name.h shortens them. Frames are given innermost first, one
- * after the other. A function that called itself, or was inlined into itself, is named once. Of
- * code without symbols, an address says little: there the caller is the next function that has a
- * name, "libfont.so+0x234d9 <- ... <- FcFontMatch". Where stacks of one legend have both functions
- * in common, as all that allocates through a list's insert(), each has the one further out, too, at
- * which it parts from the others.
+ * Labels a stack in a legend by the user's function and its caller, "_XQueryFont <- XQueryFont",
+ * with names shortened by frame_name.h. Frames are added one by one, innermost first; allocation
+ * wrappers (common/schema/wrapper_names.h) are skipped, and a recursive function is named once.
+ *
+ * An address without a symbol says little, so the caller is then the next function with a name:
+ * "libfont.so+0x234d9 <- ... <- FcFontMatch". If stacks of one legend have both functions in
+ * common, for example when they all allocate through a list's insert(), each label also has the
+ * first outer function that tells it apart.
  */
 #ifndef LEAKTOOLS_PLOT_STACK_LABEL_H
 #define LEAKTOOLS_PLOT_STACK_LABEL_H
@@ -14,35 +15,35 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Functions that are kept to tell stacks apart, of which a label shows three at most. */
+/* Functions kept to tell stacks apart; a label shows at most three. */
 #define STACK_LABEL_FRAMES     8
 #define STACK_LABEL_NAME_CHARS 48
-/* Of three names together; beyond it, the one in the middle is left out. */
+/* The size of three names, beyond which the middle one is left out. */
 #define STACK_LABEL_NAMES_BYTES 48
 
-/* Zero it before use. */
+/* Zero it before the first use. */
 struct stack_label {
 	char *names[STACK_LABEL_FRAMES];
 	int nr;
-	char *wrapper; /* the outermost one, of stacks that have nothing else */
-	char *unnamed; /* the caller, where it has no name and nobody further out has */
+	char *wrapper; /* the outermost wrapper, for stacks of wrappers only */
+	char *unnamed; /* the caller if neither it nor an outer frame has a name */
 };
 
-/* Takes the next frame in. Returns 0 or -ENOMEM, not reported. */
+/* Adds the next outer frame. Returns 0 or -ENOMEM, unreported. */
 int stack_label_add(struct stack_label *label, const char *symbol);
 
-/* True if further frames change nothing. */
+/* Whether further frames change nothing. */
 bool stack_label_is_full(const struct stack_label *label);
 
 /*
- * The label among the @nr of a @legend, of which it may be one; "" if there was no frame. The
- * caller frees it. NULL: out of memory. *@ret_has_twin, unless it is NULL: another has the same
- * functions.
+ * The text of @label in a legend of @nr labels, which may include it; "" without frames. Sets
+ * *@ret_has_twin, unless it is NULL, if another label has the same text. The caller frees the
+ * result, which is NULL if memory is exhausted.
  */
 char *stack_label_text(const struct stack_label *label, const struct stack_label *const *legend,
 		       size_t nr, bool *ret_has_twin);
 
-/* Frees what @label holds, and makes it an empty one. */
+/* Frees the contents of @label and zeroes it. */
 void stack_label_clear(struct stack_label *label);
 
 #endif

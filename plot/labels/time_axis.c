@@ -6,7 +6,7 @@
 static const struct time_unit {
 	const char *name;
 	double seconds;
-	double longest; /* axis in this unit, in seconds; the last unit takes every length */
+	double longest; /* the longest axis in this unit, in seconds; no limit for the last unit */
 } units[] = {
 	{"seconds", 1, 600},
 	{"minutes", 60, 3 * 3600},

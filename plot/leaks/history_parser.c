@@ -34,7 +34,7 @@ static int parse_amounts(char *text, uint64_t *amounts, size_t nr)
 	return i == nr ? 0 : -EINVAL;
 }
 
-/* "1024:3,1536:1": times grow. */
+/* "1024:3,1536:1", in ascending order. */
 static int parse_lifetimes(char *text, struct leaks_history *history)
 {
 	for (char *pair; (pair = strsep(&text, ","));) {
@@ -58,7 +58,7 @@ const char *history_parse(char *cursor, const struct leaks_periods *periods,
 	bool has_bytes = false;
 
 	if (!periods->nr)
-		return "comes before the periods";
+		return "the history comes before the periods";
 	*ret = (struct leaks_history){.nr = periods->nr};
 	ret->is_all = word && strcmp(word, "all") == 0;
 	if (!ret->is_all && field_parse_u32(word, &ret->stack))
@@ -80,7 +80,7 @@ const char *history_parse(char *cursor, const struct leaks_periods *periods,
 			err = parse_lifetimes(value, ret);
 		}
 		if (err)
-			return "the history holds numbers that are none, or too many or too few";
+			return "the history has an invalid number, or too many or too few numbers";
 	}
 	return has_bytes ? NULL : "the history has no held_bytes";
 }

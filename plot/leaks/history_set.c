@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* leakparse writes fewer; a file that has more is not worth their memory. */
+/* leakparse writes fewer; more than these are ignored to bound memory use. */
 #define STACKS_MAX 1024
 
 int history_set_add_verdict(struct history_set *set, const struct leaks_stack *stack)
@@ -90,7 +90,7 @@ int history_set_add(struct history_set *set, const struct leaks_periods *periods
 	int err;
 
 	*ret = NULL;
-	/* A second set of periods would be another file's. */
+	/* leakparse never changes the periods within a file. */
 	if (set->nr == STACKS_MAX || (set->periods.nr && set->periods.nr != periods->nr))
 		return 0;
 	set->periods = *periods;

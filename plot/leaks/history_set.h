@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a `leaks` file tells of stacks over time, kept for plots. Pure data. */
+/* The histories and verdicts of a `leaks` file, in memory for plots. */
 #ifndef LEAKTOOLS_PLOT_HISTORY_SET_H
 #define LEAKTOOLS_PLOT_HISTORY_SET_H
 
@@ -7,11 +7,12 @@
 #include "plot/leaks/leaks_reader.h"
 #include "plot/labels/plot_colours.h"
 #include "plot/labels/stack_label.h"
+#include "plot/leaks/leaks_reader.h"
 
 struct stack_verdict {
 	uint32_t stack;
-	enum plot_verdict verdict; /* PLOT_NO_VERDICT: it holds nothing */
-	bool has_rate;		   /* it grows */
+	enum plot_verdict verdict; /* PLOT_NO_VERDICT: the stack holds nothing */
+	bool has_rate;		   /* the stack grows */
 	double bytes_per_s, blocks_per_s;
 };
 
@@ -19,34 +20,34 @@ struct stack_history {
 	uint32_t stack;
 	struct stack_label label;
 	struct stack_verdict verdict;
-	uint64_t *held_bytes; /* history_set.periods.nr of them */
+	uint64_t *held_bytes; /* history_set.periods.nr entries */
 	uint64_t *held_blocks;
-	uint64_t most_bytes, most_blocks; /* of these */
+	uint64_t most_bytes, most_blocks; /* the maxima of these */
 	struct leaks_lifetime *lifetimes;
 	size_t nr_lifetimes;
 };
 
 struct history_set {
-	struct leaks_periods periods; /* nr is 0: the file tells nothing */
-	struct stack_history all;     /* of all stacks, those that are not in @stacks too */
+	struct leaks_periods periods; /* nr == 0: the file has no histories */
+	struct stack_history all;     /* the sum of all stacks, including those not in @stacks */
 	bool has_all;
-	struct stack_history *stacks; /* in the file's order: those that held most first */
+	struct stack_history *stacks; /* in the file's order: largest peak first */
 	size_t nr;
-	struct stack_verdict *verdicts; /* they come before the histories */
+	struct stack_verdict *verdicts; /* the file has them before the histories */
 	size_t nr_verdicts, nr_verdicts_allocated;
 };
 
-/* Return 0 or -ENOMEM, not reported. *@ret, or NULL, is for the frames that follow. */
+/* Return 0 or -ENOMEM, unreported. *@ret is the label that gets the next frames, or NULL. */
 int history_set_add_verdict(struct history_set *set, const struct leaks_stack *stack);
 int history_set_add(struct history_set *set, const struct leaks_periods *periods,
 		    const struct leaks_history *history, struct stack_label **ret);
 
-/* Frees what @set holds. */
+/* Frees the contents of @set. */
 void history_set_deinit(struct history_set *set);
 
 /*
- * What is shown of the histories: bytes, but blocks where nothing ever had bytes, as of files and
- * other handles. Amounts, the most of them, and the one at the end.
+ * Plots show bytes, or blocks if no block ever had bytes, as with file handles. These return the
+ * amounts of a history, their maximum, and the last one, in what the plots show.
  */
 bool history_set_counts_blocks(const struct history_set *set);
 const uint64_t *stack_history_amounts(const struct history_set *set,

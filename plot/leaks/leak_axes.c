@@ -6,15 +6,15 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* On a logarithmic axis a block of 0 bytes stands below 1 byte. */
+/* The value of a block of 0 bytes on a logarithmic axis. */
 #define LOG_ZERO_BYTES 0.5
-/* Sizes that span more than two decades get a logarithmic axis. */
+/* Sizes with a larger ratio get a logarithmic axis. */
 #define LOG_SPAN 100
 /* Room above the largest size on a linear axis. */
 #define LINEAR_ROOM 1.15
 #define TIME_ROOM   1.02
 
-/* What choosing the size axis needs to know. */
+/* The range of sizes. */
 struct size_span {
 	uint64_t min_bytes; /* the smallest above 0; 0 if there is none */
 	uint64_t max_bytes;
@@ -47,7 +47,7 @@ static void choose_size_axis(struct leak_axes *axes, const struct leak_set *set,
 		axes->size_max = (double)span.max_bytes * LINEAR_ROOM;
 		return;
 	}
-	/* With nothing above 0 bytes there is nothing to take the logarithm of. */
+	/* 0 has no logarithm. */
 	axes->log = span.max_bytes &&
 		    (scale == LEAK_SIZE_LOG ||
 		     (scale == LEAK_SIZE_AUTO && span.max_bytes / span.min_bytes > LOG_SPAN));
@@ -76,7 +76,7 @@ static void choose_time_axis(struct leak_axes *axes, const struct leak_set *set)
 		if (time > last)
 			last = time;
 	}
-	/* In a file that was tampered with, leaks may lie outside the recording. */
+	/* A hostile file may have leaks outside the recording. */
 	if (set->summary.has_start && set->summary.start_ns < first)
 		first = set->summary.start_ns;
 	if (set->summary.has_end && set->summary.end_ns > last)
@@ -148,7 +148,7 @@ double leak_axes_x_end(const struct leak_axes *axes)
 	return axes->x_max > 0 ? axes->x_max * TIME_ROOM : 1;
 }
 
-/* Powers of two, some of them with a label in units of 1024: about ten labels in all. */
+/* Tics at powers of two, about ten of them labelled. */
 static void write_log_tics(const struct leak_axes *axes, FILE *program)
 {
 	int step = 1;
@@ -176,7 +176,7 @@ static void write_log_tics(const struct leak_axes *axes, FILE *program)
 void leak_axes_write(const struct leak_axes *axes, const struct leaks_summary *summary,
 		     FILE *program)
 {
-	/* y2 is the same axis on the right-hand side, for other labels ("link" takes no log). */
+	/* y2, on the right, is the same axis with other labels ("set link" takes no log). */
 	fprintf(program, "set xrange [0:%.17g]\nset xtics nomirror\n", leak_axes_x_end(axes));
 	fprintf(program, "set yrange [%.17g:%.17g]\nset y2range [%.17g:%.17g]\n", axes->size_min,
 		axes->size_max, axes->size_min, axes->size_max);

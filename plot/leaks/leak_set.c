@@ -22,7 +22,7 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* Finds the group of @stack or makes it. */
+/* Finds or creates the group of @stack. */
 static int find_group(struct leak_set *set, uint32_t stack, struct leak_group **ret)
 {
 	struct leak_group *group;
@@ -44,7 +44,7 @@ static int find_group(struct leak_set *set, uint32_t stack, struct leak_group **
 	return 0;
 }
 
-/* Remembers a process's name for the title. */
+/* Keeps a name for the title. */
 static int add_name(struct leak_set *set, const char *name)
 {
 	for (size_t i = 0; i < set->nr_names; i++)
@@ -77,8 +77,8 @@ static int add_point(struct leak_set *set, const struct leak_point *point)
 }
 
 /*
- * Takes @leak in if it is wanted. *@ret_group is its group if the group has no label yet, so that
- * the frames that follow make it, else NULL.
+ * Adds @leak if its size is in @range. *@ret_group is its group if the next frames make the label
+ * of the group, else NULL.
  */
 static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
 		    const struct size_range *range, struct leak_group **ret_group)
@@ -128,7 +128,7 @@ static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
 			      });
 }
 
-/* Takes @item in. *@label is where frames go that follow it; NULL: nowhere. */
+/* Adds @item. *@label gets the frames that follow it; NULL: nothing does. */
 static int add_item(struct leak_set *set, const struct leaks_reader *reader,
 		    const struct leaks_item *item, const struct size_range *range,
 		    struct stack_label **label)
@@ -212,7 +212,7 @@ static int compare_times(const void *a, const void *b)
 	return (x->event > y->event) - (x->event < y->event);
 }
 
-/* Which one of its stack each point is. */
+/* Numbers the points of each stack in time order. */
 static int number_points(struct leak_set *set)
 {
 	_cleanup_free_ struct leak_point **points =
@@ -273,7 +273,7 @@ static int compare_sizes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Puts @size into the first @max of @sorted, most frequent first. */
+/* Inserts @size into @sorted, most frequent first, of which @max are kept. */
 static void insert_recurring(struct recurring_size *sorted, size_t *nr, size_t max,
 			     struct recurring_size size)
 {

@@ -25,8 +25,8 @@ void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_si
 	uint64_t lost = set->summary.lost_events;
 
 	if (lost)
-		fprintf(out, "%" PRIu64 " event%s lost: some of these blocks may have been freed",
-			lost, quantity_word(lost, " was", "s were"));
+		fprintf(out, "%" PRIu64 " event%s lost: some of these leaks may be false", lost,
+			lost == 1 ? " was" : "s were");
 	if (set->summary.is_truncated)
 		fprintf(out, "%sthe recording was cut off", lost ? "; " : "");
 	if (has_sizes && set->nr_unknown_size)

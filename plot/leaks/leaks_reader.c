@@ -11,7 +11,7 @@
 #include <math.h>
 
 #define FORMAT_VERSION 1
-/* Longer than any demangled C++ name with its path; a file without newlines ends here. */
+/* Longer than any demangled C++ name with its path. Bounds a file without newlines. */
 #define LINE_BYTES_MAX (1u << 20)
 
 struct leaks_reader {
@@ -19,13 +19,13 @@ struct leaks_reader {
 	char *name; /* for messages */
 	char *line;
 	uint64_t line_number;
-	bool wants_frames; /* those that follow belong to something of interest */
+	bool wants_frames; /* the next frames are those of a leak or history */
 	struct leaks_summary summary;
 	struct leaks_periods periods;
 	struct leaks_history history; /* the last one */
 };
 
-/* Reports that the current line is wrong. */
+/* Reports an error in the current line. */
 static int bad_line(const struct leaks_reader *reader, const char *what)
 {
 	diag_error("%s: line %" PRIu64 ": %s", reader->name, reader->line_number, what);
@@ -41,7 +41,7 @@ static int read_line(struct leaks_reader *reader)
 	reader->line_number++;
 	while ((c = getc_unlocked(reader->file)) != EOF && c != '\n') {
 		if (c == '\0')
-			return bad_line(reader, "holds a NUL byte; this is not a leaks file");
+			return bad_line(reader, "contains a NUL byte; this is not a leaks file");
 		if (len + 1 == LINE_BYTES_MAX)
 			return bad_line(reader, "is too long; this is not a leaks file");
 		reader->line[len++] = (char)c;
@@ -53,13 +53,14 @@ static int read_line(struct leaks_reader *reader)
 		return -err;
 	}
 	if (c == EOF && len > 0)
-		return bad_line(reader,
-				"ends without a newline; the file was cut off, make it again");
+		return bad_line(
+			reader,
+			"ends without a newline: the file was cut off; run leakparse again");
 	reader->line[len] = '\0';
 	return c == EOF ? 0 : 1;
 }
 
-/* The words of a leak line after "leak". */
+/* Parses a line after "leak". */
 static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_leak *ret)
 {
 	struct leaks_leak leak = {.has_size = true};
@@ -93,7 +94,7 @@ static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_le
 	return 0;
 }
 
-/* Whether @word is @key with a rate behind it. */
+/* Parses @word as @key followed by a rate. Returns false if it is not. */
 static bool parse_rate(const char *word, const char *key, double *ret)
 {
 	size_t len = strlen(key);
@@ -108,7 +109,7 @@ static bool parse_rate(const char *word, const char *key, double *ret)
 	return false;
 }
 
-/* The words of a stack line after "stack". */
+/* Parses a line after "stack". */
 static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_stack *ret)
 {
 	struct leaks_stack stack = {0};
@@ -142,8 +143,7 @@ static int parse_periods(struct leaks_reader *reader, char *cursor)
 	return wrong ? bad_line(reader, wrong) : 0;
 }
 
-/* True if @symbol, of a frame in @module, is "NAME+0x..." with the module's own name: no function.
- */
+/* Whether @symbol is "NAME+0x..." with the name of @module, that is, has no function. */
 static bool is_module_offset(const char *symbol, size_t name_len, const char *module)
 {
 	const char *slash = module ? strrchr(module, '/') : NULL;
@@ -153,7 +153,7 @@ static bool is_module_offset(const char *symbol, size_t name_len, const char *mo
 	       strcmp(name + name_len, ")") == 0;
 }
 
-/* The last column, "(MODULE)", without what may follow it; NULL: there is none. */
+/* The last column, which begins with "(MODULE)"; NULL if there is none. */
 static const char *find_module(const char *frame)
 {
 	const char *module = NULL;
@@ -165,13 +165,13 @@ static const char *find_module(const char *frame)
 	return module;
 }
 
-/* "SYMBOL+0xOFFSET  FILE:LINE  (MODULE)"; the offset matters only where there is no function. */
+/* "SYMBOL+0xOFFSET  FILE:LINE  (MODULE)". The offset is kept only if there is no function. */
 static int parse_frame(char *cursor, struct leaks_frame *ret)
 {
 	const char *module = find_module(cursor);
 	char *symbol = cursor, *end = strstr(cursor, "  ");
 
-	/* Columns are two blanks apart; a name may have one. */
+	/* Two blanks separate columns; a name may contain one. */
 	if (end)
 		*end = '\0';
 	if (!*symbol)
@@ -184,7 +184,7 @@ static int parse_frame(char *cursor, struct leaks_frame *ret)
 	return field_parse_name(symbol, &ret->symbol);
 }
 
-/* One KEY=VALUE of the summary. */
+/* Parses one KEY=VALUE of the summary. */
 static int parse_summary_word(struct leaks_reader *reader, char *word)
 {
 	struct leaks_summary *summary = &reader->summary;
@@ -208,10 +208,10 @@ static int parse_summary_word(struct leaks_reader *reader, char *word)
 		err = field_parse_time(value, &summary->end_ns);
 		summary->has_end = !err;
 	}
-	return err ? bad_line(reader, "the summary holds a number that is none") : 0;
+	return err ? bad_line(reader, "the summary has an invalid number") : 0;
 }
 
-/* A comment; the summary is one. */
+/* Parses a comment, which may be the summary. */
 static int parse_comment(struct leaks_reader *reader, char *cursor)
 {
 	char *word = line_next_field(&cursor);
@@ -237,7 +237,7 @@ static int check_version(struct leaks_reader *reader)
 	if (got < 0)
 		return got;
 	if (got == 0) {
-		diag_error("%s is empty; leakparse writes leaks files", reader->name);
+		diag_error("%s is empty; write it with leakparse", reader->name);
 		return -EINVAL;
 	}
 	cursor = reader->line;
@@ -251,7 +251,7 @@ static int check_version(struct leaks_reader *reader)
 		return bad_line(reader,
 				"does not begin with '# leaks 1'; this is not a leaks file");
 	if (version != FORMAT_VERSION) {
-		diag_error("%s is in version %" PRIu64 " of the leaks format; this leakplot reads "
+		diag_error("%s has version %" PRIu64 " of the leaks format; this leakplot reads "
 			   "version %d",
 			   reader->name, version, FORMAT_VERSION);
 		return -EINVAL;
@@ -259,15 +259,16 @@ static int check_version(struct leaks_reader *reader)
 	return 0;
 }
 
-/* A recording given by mistake is the likeliest wrong input: say what to do with it. */
-static int refuse_recording(struct leaks_reader *reader)
+/* A recording is the most likely wrong input: say what to do with it. */
+static int reject_recording(struct leaks_reader *reader)
 {
 	int c = getc(reader->file);
 
 	/* perf.data begins with "PERFILE2"; no text of ours begins with a P. */
 	if (c == 'P') {
-		diag_error("%s is no leaks file; if it is a recording, run leakparse on it first",
-			   reader->name);
+		diag_error(
+			"%s is not a leaks file; if it is a recording, run leakparse on it first",
+			reader->name);
 		return -EINVAL;
 	}
 	ungetc(c, reader->file);
@@ -294,7 +295,7 @@ int leaks_reader_open(const char *path, struct leaks_reader **ret)
 		err = -errno;
 		diag_error("cannot read %s: %s", path, strerror(-err));
 	} else {
-		err = refuse_recording(reader);
+		err = reject_recording(reader);
 		if (!err)
 			err = check_version(reader);
 	}
@@ -318,8 +319,8 @@ void leaks_reader_close(struct leaks_reader *reader)
 }
 
 /*
- * A line whose first word is @word. Returns 1 if *@ret is what it tells, 0 if it is to be passed
- * over, or a negative errno after reporting it.
+ * Parses a line with the first word @word. Returns 1 and the item in *@ret, 0 if the line is to be
+ * skipped, or a negative errno after reporting it.
  */
 static int parse_item(struct leaks_reader *reader, const char *word, char *cursor,
 		      struct leaks_item *ret)
@@ -356,7 +357,7 @@ int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret)
 			if (!reader->wants_frames)
 				continue;
 			ret->kind = LEAKS_FRAME;
-			/* A frame about which nothing is known is an empty line. */
+			/* An unknown frame is an empty line. */
 			if (parse_frame(cursor + 1, &ret->frame) == 0)
 				return 0;
 			continue;

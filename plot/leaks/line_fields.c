@@ -26,7 +26,7 @@ int field_parse_number(const char *text, int base, uint64_t max, uint64_t *ret)
 {
 	char *end;
 
-	/* strtoull() takes signs and blanks. */
+	/* strtoull() would accept signs and blanks. */
 	if (!text || !isxdigit((unsigned char)*text))
 		return -EINVAL;
 	errno = 0;
@@ -86,7 +86,7 @@ static int hex_digit(char c)
 	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
-/* Undoes \xNN in place. An escaped NUL stays as it is: it would cut the name. */
+/* Decodes \xNN in place, except an escaped NUL, which would end the name. */
 static void unescape(char *name)
 {
 	char *to = name;

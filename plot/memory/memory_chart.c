@@ -4,10 +4,11 @@
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "plot/gnuplot/gnuplot.h"
+#include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
 
 #define TITLE_CHARS_MAX 110
-/* Room above and below the curves, as a part of their span, and at least of the largest value. */
+/* Margin above and below the curves: a part of their span, at least a part of the largest value. */
 #define ROOM_OF_SPAN	0.1
 #define ROOM_OF_LARGEST 0.02
 
@@ -15,7 +16,7 @@ void memory_chart_begin(const struct plot_output *output, FILE *program)
 {
 	plot_output_begin(output, program, "leakplot --mem");
 	plot_output_write_style(output, program);
-	/* A window that was closed must not be opened again by the next drawing. */
+	/* Without this, the next drawing would open a closed window again. */
 	if (output->kind == PLOT_OUTPUT_WINDOW)
 		fputs("bind all 'Close' 'exit gnuplot'\nset xrange [0:*]\n"
 		      "set offsets graph 0, 0, 0.1, 0.1\n",
@@ -79,8 +80,8 @@ static struct span find_span(const struct memory_history *history)
 }
 
 /*
- * The curves fill the axis, so that a slow leak shows, but a change of less than a few percent is
- * not blown up to a mountain.
+ * The curves fill the axis, so that a slow leak is visible, but the margin keeps changes of less
+ * than a few percent small.
  */
 static void write_ranges(const struct span *span, const struct quantity_unit *unit, double end,
 			 FILE *program)
@@ -124,7 +125,7 @@ void memory_chart_draw(struct plot_script *script, const struct memory_history *
 	write_title(script->output, history, name, pid, program);
 	fprintf(program, "set xlabel 'time watched (%s)'\nset ylabel 'memory (%s)'\n", axis.unit,
 		unit.name);
-	/* In a window the ranges follow the data by themselves, unless someone has zoomed in. */
+	/* In a window, gnuplot adapts the ranges to the data unless the user has zoomed in. */
 	if (script->output->kind != PLOT_OUTPUT_WINDOW)
 		write_ranges(&span, &unit, end, program);
 	write_samples(script, history, &axis, &unit);

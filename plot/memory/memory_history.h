@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The samples of a process's memory, however long it is watched: when there are too many, each two
- * neighbours become one, the larger, so that no peak is lost and memory use is bounded.
+ * The samples of a process's memory over any time, in bounded memory: when the history is full,
+ * each two neighbours are merged into their maximum, so that no peak is lost.
  */
 #ifndef LEAKTOOLS_PLOT_MEMORY_HISTORY_H
 #define LEAKTOOLS_PLOT_MEMORY_HISTORY_H
@@ -10,17 +10,17 @@
 
 #include <stddef.h>
 
-/* More than there are pixels across a plot. */
+/* More than the pixels across a plot. */
 #define MEMORY_HISTORY_MAX 8192
 
 struct memory_history {
 	struct memory_sample samples[MEMORY_HISTORY_MAX];
 	size_t nr;
-	struct memory_sample first; /* of all, and the last one */
-	struct memory_sample last;
+	struct memory_sample first; /* the very first sample */
+	struct memory_sample last;  /* and the latest, both unmerged */
 };
 
-/* Adds a sample; later ones come later. */
+/* Adds a sample; its time must not be before that of the last one. */
 void memory_history_add(struct memory_history *history, const struct memory_sample *sample);
 
 #endif

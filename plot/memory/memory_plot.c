@@ -7,8 +7,9 @@
 #include "common/scope.h"
 #include "plot/gnuplot/end_signals.h"
 #include "plot/gnuplot/gnuplot.h"
-#include "plot/memory/memory_chart.h"
 #include "plot/gnuplot/plot_draw.h"
+#include "plot/labels/byte_text.h"
+#include "plot/memory/memory_chart.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,20 +17,20 @@
 #include <sys/timerfd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-/* Looking at the process may take this part of the time between two looks. */
+/* Reading a sample may take 1/READ_SHARE of the interval. */
 #define READ_SHARE 20
-/* Drawing more often than this would only cost. */
+/* The minimum time between two drawings. */
 #define REDRAW_NS_MIN (500 * NS_PER_MS)
-/* In a window gnuplot listens to the mouse for this part of the time between two drawings. */
+/* The share of the time between two drawings during which gnuplot handles the mouse. */
 #define MOUSE_SHARE  0.8
 #define CLEAR_SCREEN "\033[H\033[J"
 
-/* Why watching ended. */
+/* Why the watch has ended. */
 enum watch_end {
-	WATCH_GOES_ON,
-	WATCH_EXITED, /* the process */
-	WATCH_SIGNAL, /* of end_signals_open() */
-	WATCH_CLOSED, /* the window */
+	WATCH_RUNNING,
+	WATCH_EXITED, /* the process has exited */
+	WATCH_SIGNAL, /* a signal of end_signals_open() has arrived */
+	WATCH_CLOSED, /* the window was closed */
 };
 
 struct watch {
@@ -40,7 +41,7 @@ struct watch {
 	uint64_t last_drawn_ns;
 	int signal_fd;
 	int timer_fd;
-	int file_fd; /* the picture's */
+	int file_fd; /* of the picture */
 	bool has_window;
 	struct gnuplot window;
 };
@@ -54,12 +55,12 @@ static int write_chart(struct plot_script *script, const void *context)
 	return 0;
 }
 
-/* One drawing by a gnuplot of its own, written to @output_fd. */
+/* Draws once, with a new gnuplot, to @output_fd. */
 static int draw_once(const struct watch *watch, int output_fd)
 {
 	struct gnuplot gnuplot;
 
-	/* In its own group: a second Ctrl-C must not cost the picture. */
+	/* In its own process group, so that a second Ctrl-C does not lose the picture. */
 	int err = gnuplot_start(&gnuplot, true);
 	if (err)
 		return err;
@@ -68,7 +69,7 @@ static int draw_once(const struct watch *watch, int output_fd)
 	return gnuplot_finish(&gnuplot, output_fd);
 }
 
-/* At the end, what has been watched is kept, if that is wanted. */
+/* Saves the plot if --save was given. */
 static int save(const struct watch *watch)
 {
 	const struct plot_drawing drawing = {
@@ -102,7 +103,7 @@ static int draw_in_window(struct watch *watch)
 		&(struct plot_script){.program = watch->window.program, .output = &watch->output},
 		watch->history, watch->process.name, watch->options->pid);
 	fprintf(watch->window.program, "pause %.3f\n", (double)pause_ns / 1e9 * MOUSE_SHARE);
-	/* If gnuplot has gone, its pidfd says so. */
+	/* The pidfd tells if gnuplot has exited. */
 	fflush(watch->window.program);
 	return gnuplot_check_display(&watch->window);
 }
@@ -124,11 +125,11 @@ static int print_numbers(const struct watch *watch, const struct memory_sample *
 		puts("# time_s rss_bytes heap_bytes");
 	printf("%" PRIu64 ".%03" PRIu64 " %" PRIu64 " %" PRIu64 "\n", since_ns / 1000000000,
 	       since_ns / NS_PER_MS % 1000, sample->rss_bytes, sample->heap_bytes);
-	/* main() reports what is wrong with standard output. */
+	/* main() reports errors of standard output. */
 	return fflush(stdout) == 0 ? 0 : -errno;
 }
 
-/* While a picture is to be written at the end: that and what is going on. */
+/* Shows the current values while a picture is pending. */
 static void print_progress(const struct memory_sample *sample)
 {
 	if (!isatty(STDERR_FILENO))
@@ -154,8 +155,8 @@ static int show(struct watch *watch, const struct memory_sample *sample)
 	return 0;
 }
 
-/* One look at the process. Sets *@ret_end if it has exited. */
-static int take_sample(struct watch *watch, enum watch_end *ret_end)
+/* Reads and shows a sample. Sets *@ret_end if the process has exited. */
+static int read_sample(struct watch *watch, enum watch_end *ret_end)
 {
 	struct memory_sample sample;
 
@@ -170,10 +171,10 @@ static int take_sample(struct watch *watch, enum watch_end *ret_end)
 	return show(watch, &sample);
 }
 
-/* Sleeps until something happens. Returns why watching ended, if it did. */
+/* Waits for the next event. Sets *@ret_end if it ends the watch. */
 static int wait_for_event(const struct watch *watch, enum watch_end *ret_end)
 {
-	/* A negative descriptor is passed over. */
+	/* poll() ignores negative descriptors. */
 	struct pollfd fds[] = {
 		{.fd = watch->signal_fd, .events = POLLIN},
 		{.fd = watch->has_window ? watch->window.pidfd : -1, .events = POLLIN},
@@ -199,16 +200,16 @@ static int watch_loop(struct watch *watch, enum watch_end *ret_end)
 {
 	int err = 0;
 
-	*ret_end = WATCH_GOES_ON;
-	while (!err && *ret_end == WATCH_GOES_ON) {
-		err = take_sample(watch, ret_end);
-		if (!err && *ret_end == WATCH_GOES_ON)
+	*ret_end = WATCH_RUNNING;
+	while (!err && *ret_end == WATCH_RUNNING) {
+		err = read_sample(watch, ret_end);
+		if (!err && *ret_end == WATCH_RUNNING)
 			err = wait_for_event(watch, ret_end);
 	}
 	return err;
 }
 
-/* After the process's exit the user still looks at the plot. */
+/* After the process has exited, the window stays open for the user. */
 static int finish_window(struct watch *watch, enum watch_end end)
 {
 	watch->has_window = false;
@@ -241,7 +242,7 @@ static int finish(struct watch *watch, enum watch_end end)
 	}
 }
 
-/* Opens what tells of signals, and of the time to look. */
+/* Opens the descriptors for signals and for the timer. */
 static int open_events(struct watch *watch)
 {
 	uint64_t interval_ns = watch->options->interval_ms * NS_PER_MS;
@@ -275,7 +276,7 @@ static int start(struct watch *watch)
 				      &watch->process);
 	if (!err)
 		err = plot_output_choose(options->output, options->term, &watch->output);
-	/* Now, not after hours of watching, is the time to learn that it cannot be written. */
+	/* Open the file now, so that an error shows before hours of watching. */
 	if (!err && plot_output_is_file(&watch->output)) {
 		watch->file_fd = output_file_open(watch->output.path);
 		err = watch->file_fd < 0 ? watch->file_fd : 0;
@@ -315,7 +316,7 @@ int memory_plot_run(const struct memory_plot_options *options)
 	if (!err)
 		err = watch_loop(&watch, &end);
 	if (!err) {
-		/* First: a window may stay open for hours. */
+		/* Save first: the window may stay open for hours. */
 		int save_err = save(&watch);
 
 		err = finish(&watch, end);

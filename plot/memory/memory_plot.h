@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process's memory against time, watched until the process exits, the window is closed or a
- * SIGINT, SIGTERM or SIGHUP arrives: in a window or the terminal as it happens, as a picture at the
- * end, or as columns of numbers.
+ * leakplot --mem: plots the memory of a process over time, until it exits, the window is closed, or
+ * SIGINT, SIGTERM or SIGHUP arrives. A window or terminal shows it live; a picture is drawn at the
+ * end; without either, it prints columns of numbers.
  */
 #ifndef LEAKTOOLS_PLOT_MEMORY_PLOT_H
 #define LEAKTOOLS_PLOT_MEMORY_PLOT_H
@@ -18,7 +18,7 @@ struct memory_plot_options {
 };
 
 /*
- * Watches and plots. The caller is single-threaded: the signals that end it are blocked meanwhile.
+ * Runs until the end of the plot. The caller must be single-threaded, because this blocks signals.
  * Returns 0, or a negative errno after reporting it.
  */
 int memory_plot_run(const struct memory_plot_options *options);

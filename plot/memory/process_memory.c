@@ -9,7 +9,10 @@
 #include <fcntl.h>
 #include <sys/pidfd.h>
 
-/* The fields that make up a sample, as the kernel's Documentation/filesystems/proc.rst has them. */
+/* Larger than /proc/PID/status with its CPU and memory-node masks. */
+#define PROC_FILE_SIZE 8192
+
+/* The fields of a sample, as in the kernel's Documentation/filesystems/proc.rst. */
 struct memory_fields {
 	const char *file;
 	const char *rss;
@@ -17,9 +20,9 @@ struct memory_fields {
 	const char *swap;
 };
 
-/* Counts every page: exact, but holds the process's mmap lock while it walks its page tables. */
+/* Exact: the kernel walks the page tables, holding the mmap lock of the process. */
 static const struct memory_fields rollup_fields = {"smaps_rollup", "Rss:", "Anonymous:", "Swap:"};
-/* Counters the kernel keeps: no cost, but each CPU may hold back some pages. */
+/* Cheap: counters, of which each CPU may hold back some pages. */
 static const struct memory_fields status_fields = {"status", "VmRSS:", "RssAnon:", "VmSwap:"};
 
 static uint64_t now_ns(void)
@@ -30,7 +33,25 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The value of the line that begins with @field, given in kB. */
+/* Reads a file in the process's directory as a string. Returns 0 or a negative errno. */
+static int read_proc_file(int proc_fd, const char *file, char *buffer, size_t size)
+{
+	_cleanup_close_ int fd = openat(proc_fd, file, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	while (len < size - 1 && (got = read(fd, buffer + len, size - 1 - len)) != 0) {
+		if (got < 0)
+			return -errno;
+		len += (size_t)got;
+	}
+	buffer[len] = '\0';
+	return 0;
+}
+
+/* Finds the line that begins with @field; its value is in kB. */
 static int find_field(const char *text, const char *field, uint64_t *ret_bytes)
 {
 	uint64_t kib;
@@ -51,7 +72,7 @@ static int read_fields(int proc_fd, const struct memory_fields *fields, struct m
 	int err = proc_file_read_at(proc_fd, fields->file, text, PROC_FILE_STATUS_SIZE);
 	if (err)
 		return err;
-	/* A process that is exiting, or a kernel thread, has these files but no memory. */
+	/* Exiting processes and kernel threads have these files, but no memory fields. */
 	if (find_field(text, fields->rss, &ret->rss_bytes) ||
 	    find_field(text, fields->anonymous, &ret->heap_bytes))
 		return -ESRCH;
@@ -68,18 +89,18 @@ int process_memory_read(struct process_memory *process, struct memory_sample *re
 	if (!process->use_status) {
 		err = read_fields(process->proc_fd, &rollup_fields, ret);
 		if (!err && now_ns() - ret->time_ns > process->read_ns_max) {
-			diag_note("counting the pages of %s takes long; from here on the kernel's "
-				  "counters are shown, which lag behind by some pages",
+			diag_note("counting the pages of %s takes long; using the kernel's "
+				  "counters instead, which lag by some pages",
 				  process->name);
 			process->use_status = true;
 		}
 	}
-	/* smaps_rollup needs the right to trace the process, and a kernel that has it. */
+	/* smaps_rollup needs permission to trace the process, and Linux 4.14. */
 	if (err == -EACCES || err == -EPERM || err == -ENOENT) {
 		process->use_status = true;
 		err = read_fields(process->proc_fd, &status_fields, ret);
 	}
-	/* The descriptor of an exited process's directory finds nothing. */
+	/* The directory of an exited process has no files. */
 	if (err == -ENOENT)
 		err = -ESRCH;
 	if (err && err != -ESRCH)
@@ -96,7 +117,7 @@ static int open_failed(pid_t pid, int err)
 	return -err;
 }
 
-/* The directory in /proc, the pidfd and the name. */
+/* Opens the directory in /proc and the pidfd, and reads the name. */
 static int open_process(pid_t pid, struct process_memory *process)
 {
 	char path[32];
@@ -109,15 +130,17 @@ static int open_process(pid_t pid, struct process_memory *process)
 	if (process->pidfd < 0) {
 		int err = errno;
 
-		/* Until Linux 6.9 pidfd_open(2) says EINVAL for a thread, since then ENOENT. */
+		/* For a thread, pidfd_open(2) fails with EINVAL before Linux 6.9, since then with
+		 * ENOENT. */
 		if (err == EINVAL || err == ENOENT)
-			diag_error("%d is a thread of a process; give the process's PID", pid);
+			diag_error("%d is a thread, not a process; give the PID of its process",
+				   pid);
 		else
 			open_failed(pid, err);
 		return -err;
 	}
-	/* Read through the directory: if this works, both descriptors are of one process. */
-	int err = proc_file_read_at(process->proc_fd, "comm", process->name, sizeof(process->name));
+	/* If this works, the process has not exited before pidfd_open(): both are one process. */
+	int err = read_proc_file(process->proc_fd, "comm", process->name, sizeof(process->name));
 	if (err)
 		return open_failed(pid, -err);
 	process->name[strcspn(process->name, "\n")] = '\0';
@@ -133,7 +156,7 @@ int process_memory_open(pid_t pid, uint64_t read_ns_max, struct process_memory *
 	if (!err) {
 		err = process_memory_read(&process, &sample);
 		if (err == -ESRCH)
-			diag_error("process %d (%s) has no memory of its own: it has exited, or is "
+			diag_error("process %d (%s) has no memory of its own: it has exited or is "
 				   "a kernel thread",
 				   pid, process.name);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much memory one process has. The process is held by descriptors, so a number that the kernel
- * gives to another process after its exit is never mistaken for it.
+ * Reads the memory use of a process. Descriptors identify the process, so a reused PID is never
+ * mistaken for it.
  */
 #ifndef LEAKTOOLS_PLOT_PROCESS_MEMORY_H
 #define LEAKTOOLS_PLOT_PROCESS_MEMORY_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PROCESS_NAME_SIZE 17 /* TASK_COMM_LEN, include/linux/sched.h, and a NUL */
+#define PROCESS_NAME_SIZE 17 /* TASK_COMM_LEN (include/linux/sched.h), and a NUL */
 
 struct process_memory {
 	int pidfd;	 /* readable once the process has exited */
@@ -31,9 +31,9 @@ struct memory_sample {
 };
 
 /*
- * Takes hold of process @pid. Reading it may take at most @read_ns_max; where the kernel needs
- * longer to count pages exactly, its running counters are read instead. Returns 0, or a negative
- * errno after reporting it.
+ * Opens process @pid. If the kernel needs longer than @read_ns_max to count its pages exactly,
+ * later reads use the kernel's approximate counters. Returns 0, or a negative errno after reporting
+ * it.
  */
 int process_memory_open(pid_t pid, uint64_t read_ns_max, struct process_memory *ret);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Growth by stack: a small plot for each, with its own axis of bytes, so that a slow leak shows
- * beside a fast one. First those that grow, the fastest first, then those that hold most.
+ * Growth by stack: a panel per stack with its own axis, so that a slow leak is visible beside a
+ * fast one. Growing stacks come first, the fastest first, then those that hold most.
  */
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "plot/gnuplot/gnuplot.h"
-#include "plot/pictures/history_plot.h"
-#include "plot/leaks/leak_title.h"
+#include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
+#include "plot/leaks/leak_title.h"
+#include "plot/pictures/history_plot.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,10 +28,10 @@ struct growth_plot {
 	size_t nr;
 	struct time_axis axis;
 	uint64_t nr_growing;
-	double per_s; /* of these together, bytes or blocks */
+	double per_s; /* their sum, in bytes or blocks */
 };
 
-/* Which of two stacks a person wants to see first. */
+/* The order of panels. */
 static bool is_before(const struct history_set *set, const struct stack_history *a,
 		      const struct stack_history *b)
 {
@@ -133,7 +134,7 @@ static void write_panel_data(struct plot_script *script, const struct growth_plo
 	plot_script_end_data(script);
 }
 
-/* "growth, +433 KiB/s, 999 KiB held; stack 9" below the functions. */
+/* The functions; below them "growth, +433 KiB/s, 999 KiB held; stack 9". */
 static void write_panel_title(const struct plot_script *script, const struct growth_plot *plot,
 			      size_t i)
 {
@@ -154,7 +155,7 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 		print_rate(out, plot, stack_verdict_rate(histories, &history->verdict));
 		fputs(", ", out);
 	}
-	/* By its number the stack is found in the text. */
+	/* The number identifies the stack in the leaks text. */
 	fprintf(out, "%s held; stack %" PRIu32,
 		history_set_text(histories, stack_history_end(histories, history)).text,
 		history->stack);
@@ -167,7 +168,7 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 	fputc('\n', script->program);
 }
 
-/* 1, 2 or 5 times a power of ten: at most five of it are in @most. */
+/* 1, 2 or 5 times a power of ten, so that an axis up to @most has at most five tics. */
 static double tic_step(double most)
 {
 	double step = pow(10, floor(log10(most)));
@@ -226,7 +227,7 @@ int growth_plot_write(struct plot_script *script, const void *context)
 	size_t columns;
 
 	choose_panels(&plot);
-	/* A terminal has room for the first one. */
+	/* A terminal has room for one panel. */
 	if (script->output->kind == PLOT_OUTPUT_DUMB && plot.nr > 1)
 		plot.nr = 1;
 	headline = text_of(print_headline, &plot);
@@ -253,10 +254,10 @@ int growth_plot_write(struct plot_script *script, const void *context)
 	plot_output_print_title_font(script->output, program);
 	fprintf(program, "\nset xrange [0:%.10g]\n%s",
 		history_plot_period_end(set, &plot.axis, set->histories.periods.nr - 1),
-		/* So that the panels' times stand below one another. */
+		/* A fixed margin aligns the time axes of the panels. */
 		script->output->kind == PLOT_OUTPUT_DUMB ? "" : "set lmargin 11\n");
 	for (size_t i = 0; i < plot.nr; i++) {
-		/* The time is told below the lowest. */
+		/* Only the lowest panels have a label below the time axis. */
 		if (i + columns >= plot.nr)
 			fprintf(program, "set xlabel 'time since the recording began (%s)'\n",
 				plot.axis.unit);

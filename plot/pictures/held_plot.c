@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was held over time: the stacks that held most, one upon the other, the rest below them. */
+/* Held amounts over time: a layer for each of the largest stacks, above one for all others. */
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "plot/gnuplot/gnuplot.h"
-#include "plot/pictures/history_plot.h"
-#include "plot/leaks/leak_title.h"
+#include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
+#include "plot/leaks/leak_title.h"
+#include "plot/pictures/history_plot.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-/* Room above the sum, and for the last period's end. */
+/* Margin above the sum. */
 #define BYTES_ROOM 1.08
-/* Lines that the legend may take from a plot of 24 lines. */
+/* Lines of the legend on a terminal of 24 lines. */
 #define DUMB_RANKS 3
 
 struct held_plot {
 	const struct leak_set *set;
-	size_t nr_ranks; /* of the file's first stacks */
+	size_t nr_ranks; /* stacks with a layer of their own: the file's first ones */
 	struct time_axis axis;
 	struct quantity_unit unit;
 };
@@ -30,7 +31,7 @@ static uint64_t of_rank(const struct held_plot *plot, size_t rank, size_t period
 	return stack_history_amounts(histories, &histories->stacks[rank])[period];
 }
 
-/* What the stacks beyond the ranks held. The file's sums are not trusted. */
+/* What the other stacks held. The file is untrusted, so the sum may be too small. */
 static uint64_t of_others(const struct held_plot *plot, size_t period)
 {
 	const struct history_set *histories = &plot->set->histories;
@@ -44,19 +45,20 @@ static uint64_t of_others(const struct held_plot *plot, size_t period)
 	return rest;
 }
 
-/* A row for each period: its end, then the upper edge of each layer, the lowest first. */
+/* Writes a row per period: its end, then the top of each layer, the lowest first. */
 static void write_layers(struct plot_script *script, const struct held_plot *plot)
 {
 	size_t nr = plot->set->histories.periods.nr;
 	FILE *data;
 
-	data = plot_script_begin_data(script, "layers",
-				      "time, then the tops of the layers: other stacks, with the "
-				      "last stack of the legend, ..., with the first");
+	data = plot_script_begin_data(
+		script, "layers",
+		"time, then the top of each layer: other stacks, the last stack "
+		"of the legend, ..., the first one");
 	for (size_t i = 0; data && i < nr; i++) {
 		double sum = (double)of_others(plot, i) / plot->unit.bytes;
 
-		/* Before the first period's end it is not known; it began with nothing. */
+		/* The recording began with nothing held. */
 		if (i == 0)
 			for (size_t k = 0; k <= plot->nr_ranks + 1; k++)
 				fputs(k <= plot->nr_ranks ? "0 " : "0\n", data);
@@ -100,7 +102,7 @@ static char *rank_label(const struct held_plot *plot, size_t rank)
 	return fclose(out) == 0 ? steal_ptr(label) : NULL;
 }
 
-/* Layer 0 is the others'; the highest one the first rank's. */
+/* Layer 0 is that of the other stacks, the highest that of the first rank. */
 static void draw_layer(struct plot_script *script, const struct held_plot *plot, size_t layer)
 {
 	size_t rank = plot->nr_ranks - layer;

@@ -11,7 +11,7 @@ static uint64_t start_of(const struct leak_set *set)
 {
 	const struct leaks_periods *periods = &set->histories.periods;
 
-	/* Of a file that was tampered with, the periods may begin before the recording. */
+	/* In a hostile file, the periods may begin before the recording. */
 	if (set->summary.has_start && set->summary.start_ns < periods->begin_ns)
 		return set->summary.start_ns;
 	return periods->begin_ns;
@@ -22,7 +22,7 @@ static uint64_t end_of(const struct leak_set *set)
 	const struct leaks_periods *periods = &set->histories.periods;
 	uint64_t end_ns = periods->begin_ns + periods->nr * periods->length_ns;
 
-	/* The last period may have lasted longer than the recording. */
+	/* The last period may end after the recording. */
 	if (set->summary.has_end && set->summary.end_ns > periods->begin_ns &&
 	    set->summary.end_ns < end_ns)
 		return set->summary.end_ns;
@@ -76,9 +76,9 @@ int history_plot_run(const struct history_plot_options *options)
 		err = draw(options, &set);
 	} else {
 		diag_error(
-			"the leaks have no histories: an older leakparse wrote them, or one with "
-			"options that select blocks (--size, --stack, ...), or with --order time; "
-			"run leakparse again without these");
+			"the leaks file has no histories: it is of an older leakparse, or of one with "
+			"--order time or options that select blocks (--size, --stack, ...); run "
+			"leakparse again without these");
 		err = -ENODATA;
 	}
 	leak_set_deinit(&set);

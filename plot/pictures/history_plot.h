@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The plots of what happened over time, from the histories of a `leaks` file: what was held, stack
- * on stack; how the stacks that grow do so, each by itself; how long blocks live.
+ * Plots over time, from the histories of a `leaks` file: held amounts as stacked layers, the growth
+ * of each stack, and the lifetimes of blocks.
  */
 #ifndef LEAKTOOLS_PLOT_HISTORY_PLOT_H
 #define LEAKTOOLS_PLOT_HISTORY_PLOT_H
 
-#include "plot/leaks/leak_set.h"
 #include "plot/gnuplot/plot_script.h"
+#include "plot/leaks/leak_set.h"
 
 #include <stdbool.h>
 
@@ -29,15 +29,13 @@ struct history_plot_options {
 int history_plot_run(const struct history_plot_options *options);
 
 /*
- * The parts: each writes a whole program of what @context, a leak_set with histories, holds. They
- * are plot_drawing.write().
+ * plot_drawing.write() of each kind. @context is a leak_set with histories.
  */
 int held_plot_write(struct plot_script *script, const void *context);
 int growth_plot_write(struct plot_script *script, const void *context);
 int lifetime_plot_write(struct plot_script *script, const void *context);
 
-/* A time axis from the recording's start to its end, and where the end of period @i stands on it.
- */
+/* The time axis of the recording, and the position of the end of period @i on it. */
 struct time_axis history_plot_time_axis(const struct leak_set *set);
 double history_plot_period_end(const struct leak_set *set, const struct time_axis *axis, size_t i);
 

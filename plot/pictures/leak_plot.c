@@ -5,10 +5,10 @@
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "plot/gnuplot/gnuplot.h"
+#include "plot/gnuplot/plot_draw.h"
 #include "plot/leaks/leak_density.h"
 #include "plot/leaks/leak_set.h"
 #include "plot/leaks/leak_title.h"
-#include "plot/gnuplot/plot_draw.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,26 +16,26 @@
 #include <math.h>
 
 #define RECURRING_SIZES 8
-/* Labels of sizes closer than this part of the axis would cover each other. */
+/* The minimum distance between labels of sizes, as a part of the axis. */
 #define LABEL_DISTANCE 0.035
 #define FEW_POINTS     300
-/* Of more, points would hide each other, and the picture would be too large for a viewer. */
+/* With more points, they would hide each other and make the picture too large. */
 #define MANY_POINTS 20000
-/* Cells of the map that is drawn instead; in a PNG they are some three pixels wide. */
+/* Cells of the map that replaces them; in a PNG they are about three pixels wide. */
 #define MAP_COLUMNS	   320
 #define MAP_ROWS	   170
 #define VECTOR_MAP_COLUMNS 200
 #define VECTOR_MAP_ROWS	   110
 #define MAP_SHADES	   6
 #define MAP_OVERLAP	   0.2
-#define CELL_POINT	   5 /* a filled square, as the map's cells are */
-/* Lines that the legend may take from a plot of 24 lines. */
+#define CELL_POINT	   5 /* a filled square, like the cells */
+/* Lines of the legend on a terminal of 24 lines. */
 #define DUMB_RANKS 3
 
 #define MAX_SERIES PLOT_NR_VERDICTS
 static_assert(MAX_SERIES > LEAK_SET_RANKS, "a series for each rank, and one for the others");
 
-/* What shares a colour and a line of the legend: leaks of a stack, or of a verdict. */
+/* Leaks of a stack or verdict, which share a colour and a line of the legend. */
 struct series {
 	uint64_t nr_leaks;
 	uint32_t colour;
@@ -43,7 +43,6 @@ struct series {
 	char *label;
 };
 
-/* Everything that the parts of the program are written from. */
 struct leak_plot {
 	const struct leak_plot_options *options;
 	struct leak_set set;
@@ -66,7 +65,7 @@ static bool is_vector(const struct leak_plot *plot)
 	return plot->output.kind == PLOT_OUTPUT_SVG || plot->output.kind == PLOT_OUTPUT_PDF;
 }
 
-/* Into plot->series. The stacks beyond those with a colour share one. */
+/* The index into plot->series. Stacks without a colour of their own share one. */
 static uint32_t series_of(const struct leak_plot *plot, const struct leak_point *point)
 {
 	if (plot->options->colour == LEAK_COLOUR_VERDICT)
@@ -102,7 +101,7 @@ static void print_caveats(FILE *out, const struct leak_plot *plot)
 	leak_title_print_caveats(out, &plot->set, true);
 }
 
-/* What @print prints, as a string that the caller frees; NULL if memory is out. */
+/* The output of @print, as a string that the caller frees; NULL if memory is exhausted. */
 static char *text_of(void (*print)(FILE *out, const struct leak_plot *plot),
 		     const struct leak_plot *plot)
 {
@@ -118,7 +117,7 @@ static char *text_of(void (*print)(FILE *out, const struct leak_plot *plot),
 	return steal_ptr(text);
 }
 
-/* On the right-hand side, the sizes that recur most, with how often: "10 x 3072 bytes". */
+/* Labels the right-hand axis with the most frequent sizes: "10 x 3072 bytes". */
 static int write_recurring_sizes(FILE *program, const struct leak_plot *plot)
 {
 	struct recurring_size sizes[RECURRING_SIZES];
@@ -186,8 +185,8 @@ static int make_map(struct leak_plot *plot)
 }
 
 /*
- * A cell is a box in the colour of the series that has most of it, the darker the more. Boxes
- * overlap a little: between those that only touch, smoothed edges would leave pale lines.
+ * Draws each cell as a box in the colour of the series with most of its leaks; more leaks are
+ * darker. Boxes overlap a little, because anti-aliased edges would leave pale lines between them.
  */
 static void write_map(struct plot_script *script, const struct leak_plot *plot)
 {
@@ -220,13 +219,13 @@ static void write_map(struct plot_script *script, const struct leak_plot *plot)
 	plot_script_end_data(script);
 }
 
-/* The same to the eye everywhere: gnuplot's SVG and PDF draw points larger than its PNG does. */
+/* gnuplot draws points larger in SVG and PDF than in PNG: makes them look the same. */
 static double point_size(const struct leak_plot *plot, double size)
 {
 	return is_vector(plot) ? size * 0.65 : size;
 }
 
-/* Text terminals draw a letter for each type of point; elsewhere a filled one shows best. */
+/* A text terminal draws a different letter for each type of point. */
 static int point_type(const struct leak_plot *plot, uint32_t series)
 {
 	if (plot->is_map)
@@ -234,7 +233,7 @@ static int point_type(const struct leak_plot *plot, uint32_t series)
 	return is_dumb(plot) ? (int)series + 1 : plot->series[series].point_type;
 }
 
-/* Few points are large and solid; many are small and show through each other (#AARRGGBB). */
+/* Few points are large and opaque; many are small and translucent (#AARRGGBB). */
 static void draw_points(struct plot_script *script, const struct leak_plot *plot, uint32_t series)
 {
 	bool few = plot->set.nr_points <= FEW_POINTS;
@@ -260,7 +259,7 @@ static void draw_legend(const struct leak_plot *plot, FILE *program, int type, d
 	gnuplot_print_string(program, text, plot_output_legend_chars(&plot->output));
 }
 
-/* What the shades of a map mean, in grey. */
+/* Explains the shades of a map, in grey. */
 static void draw_shades(const struct leak_plot *plot, FILE *program)
 {
 	uint64_t max = leak_density_max(&plot->density);
@@ -276,7 +275,7 @@ static void draw_shades(const struct leak_plot *plot, FILE *program)
 
 static void write_plot_command(struct plot_script *script, const struct leak_plot *plot)
 {
-	/* Something to plot, so that axes appear even when nothing leaked. */
+	/* Draws the axes even if nothing leaked. */
 	fputs("plot NaN notitle", script->program);
 	if (plot->is_map) {
 		fputs(", ", script->program);
@@ -284,7 +283,7 @@ static void write_plot_command(struct plot_script *script, const struct leak_plo
 		fputs(" using 1:2:3:4:5:6:7 with boxxyerror linecolor rgb variable notitle",
 		      script->program);
 	}
-	/* The first last: it is drawn over the others. */
+	/* The first series comes last, so that it is drawn over the others. */
 	for (uint32_t i = 1; !plot->is_map && i <= MAX_SERIES; i++)
 		if (plot->series[MAX_SERIES - i].nr_leaks)
 			draw_points(script, plot, MAX_SERIES - i);
@@ -313,7 +312,7 @@ static int write_program(struct plot_script *script, const void *context)
 			write_points(script, plot, i);
 	plot_output_write_style(script->output, program);
 	if (!is_dumb(plot) && !plot->axes.counts) {
-		/* The right-hand side has the sizes. */
+		/* The right-hand axis shows sizes. */
 		fputs("set border 11\n", program);
 		int err = write_recurring_sizes(program, plot);
 		if (err)
@@ -372,7 +371,7 @@ static void make_stack_series(struct leak_plot *plot)
 		others->label = NULL;
 }
 
-/* "growth: 300 leaks, 900 KiB (keep coming, and stay)" */
+/* "growth: 300 leaks, 900 KiB (keep accumulating)" */
 static void make_verdict_series(struct leak_plot *plot)
 {
 	for (enum plot_verdict verdict = 0; verdict < PLOT_NR_VERDICTS; verdict++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The plot of leaks: a point a leak, its size against its time or event number; of many, a map of
- * where how many are. A leak that recurs makes a row of points; the stacks (or verdicts) and the
- * sizes that recur most are named in the picture.
+ * Plots leaks by size over time or event number: a point per leak, or a density map if there are
+ * many. A recurring leak shows as a row of points; the legend names the most frequent stacks (or
+ * verdicts), the right-hand axis the most frequent sizes.
  */
 #ifndef LEAKTOOLS_PLOT_LEAK_PLOT_H
 #define LEAKTOOLS_PLOT_LEAK_PLOT_H

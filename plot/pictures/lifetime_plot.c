@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long blocks live: a histogram with two bars to each doubling, of freed blocks by their
- * lifetimes and, in front of it, of those still held by their ages. Both axes are logarithmic:
- * lifetimes span microseconds to days, counts one to millions, and the few that matter are few.
+ * Histogram of the lifetimes of freed blocks and, in front of it, of the ages of held ones, with
+ * two bars per doubling. Both axes are logarithmic: lifetimes range from microseconds to days, and
+ * counts from one, which may be the leak, to millions.
  */
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "plot/gnuplot/gnuplot.h"
-#include "plot/pictures/history_plot.h"
+#include "plot/labels/byte_text.h"
 #include "plot/leaks/leak_title.h"
+#include "plot/pictures/history_plot.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-/* Two to each doubling: begins of bars are 2^n and 1.5 * 2^n nanoseconds. */
+/* Two per doubling: bars begin at 2^n and 1.5 * 2^n nanoseconds. */
 #define BARS 128
 
 struct lifetime_plot {
@@ -33,7 +34,7 @@ static unsigned int bar_of(uint64_t ns)
 	return 2 * octave + (unsigned int)(ns >> (octave - 1) & 1);
 }
 
-/* Where bar @i begins, in seconds. */
+/* The beginning of bar @i, in seconds. */
 static double bar_begin_s(unsigned int i)
 {
 	return (double)(UINT64_C(1) << (i / 2)) * (i % 2 ? 1.5 : 1) / 1e9;
@@ -100,7 +101,7 @@ static char *make_headline(const struct lifetime_plot *plot)
 	return fclose(out) == 0 ? text : NULL;
 }
 
-/* The second line of the title: the first is long enough. */
+/* The second line of the title. */
 static char *make_origin(const struct lifetime_plot *plot)
 {
 	_cleanup_free_ char *caveats = leak_title_caveats(plot->set, true), *text = NULL;
@@ -120,7 +121,8 @@ static void write_bars(struct plot_script *script, const struct lifetime_plot *p
 		       unsigned int first, unsigned int last)
 {
 	FILE *data = plot_script_begin_data(
-		script, "bars", "middle, begin and end of a bar in seconds, blocks freed, held");
+		script, "bars",
+		"middle, begin and end of a bar in seconds, freed blocks, held blocks");
 
 	for (unsigned int i = first; data && i <= last; i++)
 		fprintf(data, "%.10g %.10g %.10g %" PRIu64 " %" PRIu64 "\n",
@@ -137,7 +139,7 @@ static void write_axes(FILE *program, double min_s, double max_s, uint64_t most)
 		"'100 ms' 0.1, '1 s' 1, '10 s' 10, '1 min' 60, '10 min' 600, '1 h' 3600, "
 		"'10 h' 36000, '1 day' 86400, '10 days' 864000)\n"
 		"set format y '%%.0f'\n"
-		"set xlabel 'lifetime of freed blocks; age of those held at the end'\n"
+		"set xlabel 'lifetime of freed blocks, age of held blocks'\n"
 		"set ylabel 'blocks'\n",
 		min_s, max_s, (double)most * 2);
 }
@@ -155,7 +157,7 @@ static void write_plot_command(struct plot_script *script, const struct lifetime
 	if (is_dumb)
 		fprintf(program, " using 1:4 with points pointtype 6 title '%s', ", title);
 	else
-		/* A bar of nothing has no place on a logarithmic axis. */
+		/* 0 has no logarithm. */
 		fprintf(program,
 			" using 1:($4 > 0 ? $4 : NaN):2:3:(0.6):4 with boxxyerror linecolor rgb "
 			"'#56b4e9' title '%s', ",
@@ -165,7 +167,7 @@ static void write_plot_command(struct plot_script *script, const struct lifetime
 	if (is_dumb)
 		fprintf(program, " using 1:5 with points pointtype 8 title '%s'\n", title);
 	else
-		/* Narrower, so that the bar behind it shows. */
+		/* Narrower, so that the bar behind it is visible. */
 		fprintf(program,
 			" using 1:($5 > 0 ? $5 : NaN):($2 + ($3 - $2) * 0.25):($3 - ($3 - $2) * 0.25)"
 			":(0.6):5 with boxxyerror linecolor rgb '#d55e00' title '%s'\n",
@@ -194,7 +196,7 @@ int lifetime_plot_write(struct plot_script *script, const void *context)
 		most = plot.freed[i] > most ? plot.freed[i] : most;
 		most = plot.held[i] > most ? plot.held[i] : most;
 	}
-	/* A whole axis even of one block, or none: from 1 us to 1 s. */
+	/* Without any block, the axis is from 1 us to 1 s. */
 	if (first > last)
 		first = bar_of(1000), last = bar_of(1000000000);
 	plot_output_begin(script->output, script->program, headline);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Callgrind's format, for callgrind_annotate and KCachegrind: what each function holds itself, by
- * line, and what it holds through each function that it calls. The events are bytes and blocks.
+ * The callgrind format, for callgrind_annotate and KCachegrind: the blocks that each function holds
+ * itself, by line, and through each function that it calls. The events are bytes and blocks.
  *
- * Of a function that recurses, a stack counts at the innermost call only: what a function holds
- * with its callees is never more than there is.
+ * A stack counts once per function, at the innermost call, so the inclusive cost of a recursive
+ * function never exceeds the total.
  */
 #include "common/diag.h"
 #include "report/formats/formats.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-/* Names are the pool's; zeroed before use, because it is hashed. */
+/* Hashed, so it has no padding. Names are from the pool. */
 struct function_key {
 	const char *name, *file, *module;
 };
@@ -25,21 +25,21 @@ struct function {
 	struct function_key key;
 	uint32_t number;
 	struct cost *costs;
-	size_t last_stack; /* the number of the last stack that counted here, from 1 on */
+	size_t last_stack; /* the last stack counted here, from 1 */
 	UT_hash_handle hh;
 };
 
 struct cost_key {
 	const struct function *caller;
-	const struct function *callee; /* NULL: the caller's own */
+	const struct function *callee; /* NULL: the function itself */
 	uint64_t line;
 };
 
-/* A line of a function, or a call from there. */
+/* A line of a function, or a call from that line. */
 struct cost {
 	struct cost_key key;
 	uint64_t bytes, blocks;
-	struct cost *next; /* of the same function */
+	struct cost *next; /* of the same caller */
 	UT_hash_handle hh;
 };
 
@@ -135,7 +135,7 @@ static int collect(struct profile *profile, const struct leak_report *report)
 	return err;
 }
 
-/* "fn=(12) name": always with the name, so that no name is taken for such a number. */
+/* "fn=(12) name". The name is always written, so that no name looks like "(12)". */
 static void write_name(FILE *out, const char *what, uint32_t number, const char *name)
 {
 	fprintf(out, "%s=(%" PRIu32 ") ", what, number);
@@ -145,7 +145,7 @@ static void write_name(FILE *out, const char *what, uint32_t number, const char 
 
 static void write_file(FILE *out, const char *what, const char *file)
 {
-	/* Number 1 is the file that is not known. */
+	/* Number 1 is the unknown file. */
 	write_name(out, what, file ? name_pool_number(file) + 2 : 1, file);
 }
 
@@ -185,7 +185,7 @@ static void profile_deinit(struct profile *profile)
 	name_pool_destroy(profile->names);
 }
 
-/* Of what is listed, as the costs are: of all kinds. */
+/* The totals of the listed blocks, of all kinds, as in the costs. */
 static void write_summary(FILE *out, const struct leak_report *report)
 {
 	uint64_t bytes = 0, blocks = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A table for spreadsheets (RFC 4180): a line for each stack, in the report's order. Text that a
- * spreadsheet would take for a formula has an apostrophe in front: names are untrusted.
+ * The CSV format (RFC 4180), for spreadsheets: a line per stack, in the report's order. Names are
+ * untrusted, so text that a spreadsheet would take for a formula gets an apostrophe in front.
  */
 #include "common/diag.h"
 #include "report/formats/formats.h"
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Within a field's quotes: there are no others, nor line breaks; both are \xNN. */
+/* Writes text within a quoted field. Quotes and line breaks become \xNN. */
 static void write_text(FILE *out, const char *text)
 {
 	if (text)
@@ -26,7 +26,7 @@ static void write_field(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-/* Seconds; empty where there is no such time. */
+/* Seconds; an empty field if they are unknown. */
 static void write_seconds(FILE *out, double seconds, bool is_known)
 {
 	if (is_known)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Folded stacks, as flamegraph.pl, inferno and speedscope read them: a line for each stack, main
- * first, frames joined by semicolons, then the bytes held.
+ * The folded format, which flamegraph.pl, inferno and speedscope read: a line per stack with its
+ * frames, main first and joined by semicolons, and its held bytes.
  */
 #include "common/diag.h"
 #include "report/formats/formats.h"
@@ -13,7 +13,7 @@
 static void write_stack(FILE *out, const struct named_stack *stack, uint64_t weight)
 {
 	for (size_t i = stack->nr; i-- > 0;) {
-		/* A semicolon would be two frames. */
+		/* A semicolon would split the frame. */
 		diag_print_escaped(out, stack->frames[i].name, ";");
 		if (i)
 			fputc(';', out);
@@ -23,7 +23,7 @@ static void write_stack(FILE *out, const struct named_stack *stack, uint64_t wei
 	fprintf(out, " %" PRIu64 "\n", weight);
 }
 
-/* Bytes, or where nothing that is listed has any (descriptors, objects), how many. */
+/* Descriptors and objects have no bytes: the weight is then the number of blocks. */
 static bool has_bytes(const struct leak_report *report)
 {
 	for (size_t i = 0; i < report->nr_listed_sites; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gprof2dot's JSON (its schema.json, version 0): the functions, then each stack as numbers of
- * functions, innermost first, with the bytes held.
+ * The gprof2dot format, JSON as in gprof2dot's schema.json, version 0: the functions, then each
+ * stack as indices of functions, innermost first, with its held bytes and blocks.
  */
 #include "report/formats/formats.h"
 #include "report/formats/json_text.h"
@@ -22,7 +22,7 @@ struct function {
 	UT_hash_handle hh;
 };
 
-/* Knows it from now on. *@ret_number is the function's; returns 1 if it is new, 0 or -ENOMEM. */
+/* Finds or adds the function of @frame. Returns 1 if it is new, else 0 or -ENOMEM. */
 static int number_of(struct function **functions, const struct named_frame *frame,
 		     uint32_t *ret_number)
 {
@@ -68,7 +68,7 @@ struct writer {
 	bool is_first;
 };
 
-/* The functions that no stack before had. */
+/* Writes the functions that earlier stacks do not have. */
 static int write_functions(struct writer *writer, const struct leak_site *site)
 {
 	for (size_t i = 0; i < writer->stack.nr; i++) {

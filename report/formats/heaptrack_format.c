@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heaptrack's data, as heaptrack_interpret writes it (file format 2 of heaptrack 1.4's
- * src/analyze/accumulatedtracedata.cpp), for heaptrack_print and heaptrack_gui. It holds the blocks
- * that are held, each allocated at its time; what was freed is left out, so all that these tools
- * call leaked is.
+ * The heaptrack format, for heaptrack_print and heaptrack_gui: data as heaptrack_interpret writes
+ * it (file format 2 of heaptrack 1.4's src/analyze/accumulatedtracedata.cpp). It has the
+ * allocations of held blocks only, so what these tools report as leaked is what is held.
  *
- * Numbers are hexadecimal. Tables are numbered from 1 on, in the order of their lines: strings (s),
- * instruction pointers (i), traces (t); allocations (a) from 0 on.
+ * Numbers are hexadecimal. Strings (s), instruction pointers (i) and traces (t) are numbered from 1
+ * in the order of their lines, allocations (a) from 0.
  */
 #include "common/diag.h"
 #include "report/formats/formats.h"
@@ -17,7 +16,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A line of one of the tables; what it says is its key. */
+/* A line of a table; its key is its contents. */
 struct entry {
 	struct entry_key {
 		uint64_t words[5];
@@ -30,14 +29,14 @@ struct writer {
 	FILE *out;
 	const struct leak_report *report;
 	struct name_pool *names;
-	uint32_t *strings; /* by name_pool_number(): their numbers here; 0: not written */
+	uint32_t *strings; /* by name_pool_number(): numbers of this format; 0: not yet written */
 	size_t max_strings, nr_strings;
 	struct entry *pointers, *traces, *allocations;
-	uint32_t *site_traces; /* of verdicts.sites; 0: not known yet */
+	uint32_t *site_traces; /* by verdicts.sites; 0: not listed */
 	struct named_stack stack;
 };
 
-/* The string's number; it is written when it first comes. Returns 0 or -ENOMEM. */
+/* Gets the number of a string and writes it on its first use. Returns 0 or -ENOMEM. */
 static int put_string(struct writer *writer, const char *name, uint64_t *ret)
 {
 	uint32_t number = name ? name_pool_number(name) : 0;
@@ -66,7 +65,7 @@ static int put_string(struct writer *writer, const char *name, uint64_t *ret)
 	return 0;
 }
 
-/* The number of a table's line from 1 on. Returns 1 if it is new, 0 or -ENOMEM. */
+/* Gets the number of a line, from 1. Returns 1 if the line is new, else 0 or -ENOMEM. */
 static int put_entry(struct entry **table, const struct entry_key *key, uint32_t *ret)
 {
 	struct entry *entry;
@@ -106,12 +105,12 @@ static int put_pointer(struct writer *writer, const struct named_frame *frame, u
 		return err;
 	fprintf(writer->out, "i %" PRIx64 " %" PRIx64 " %" PRIx64, key.words[0], key.words[1],
 		key.words[2]);
-	/* The function's place; a file without a number is none. */
+	/* The location of the function. File 0 means none. */
 	fprintf(writer->out, " %" PRIx64 " %" PRIx64 "\n", key.words[3], key.words[4]);
 	return 0;
 }
 
-/* From main to the allocator: a trace's parent is who called it. */
+/* Writes the traces of the stack from main inwards: a trace's parent is its caller. */
 static int put_trace(struct writer *writer, uint32_t *ret)
 {
 	uint32_t parent = 0, pointer;
@@ -140,7 +139,7 @@ static bool is_listed(const struct writer *writer, uint32_t site)
 	return writer->site_traces[site] != 0;
 }
 
-/* The traces of all stacks first: each allocation refers to one. */
+/* Writes all traces first, because each allocation refers to one. */
 static int put_sites(struct writer *writer)
 {
 	const struct leak_report *report = writer->report;
@@ -197,7 +196,7 @@ static int put_blocks(struct writer *writer)
 	return 0;
 }
 
-static void forget(struct entry *table)
+static void free_entries(struct entry *table)
 {
 	struct entry *entry, *next;
 
@@ -223,9 +222,9 @@ static int write_report(FILE *out, const struct report_input *input)
 		err = put_sites(&writer);
 	if (!err)
 		err = put_blocks(&writer);
-	forget(writer.pointers);
-	forget(writer.traces);
-	forget(writer.allocations);
+	free_entries(writer.pointers);
+	free_entries(writer.traces);
+	free_entries(writer.allocations);
 	free(writer.strings);
 	free(writer.site_traces);
 	named_stack_deinit(&writer.stack);

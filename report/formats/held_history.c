@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SHIFT 20 /* a period is 2^20 ns at first, about a millisecond */
+#define FIRST_SHIFT 20 /* the first periods last 2^20 ns, about a millisecond */
 
 struct stack_amount {
 	struct held_amount now;
-	struct held_amount at_peak; /* valid where @peak is the history's, else @now is it */
-	uint64_t peak;		    /* the number of the peak after which it changed; 0: none */
+	struct held_amount at_peak; /* valid if @peak is the history's last one; else @now is */
+	uint64_t peak;		    /* the last peak before the last change; 0: none */
 };
 
 struct held_history {
@@ -19,11 +19,11 @@ struct held_history {
 	bool has_begun;
 	uint64_t start_ns;
 	unsigned int shift;
-	size_t period; /* the present one */
+	size_t period; /* the current one */
 	struct held_amount points[HELD_POINTS];
 	struct held_amount now, most;
 	uint64_t most_ns;
-	uint64_t peak; /* number of the last one, from 1 on */
+	uint64_t peak; /* number of the last one, from 1 */
 	struct stack_amount *stacks;
 	uint32_t max_stack;
 };
@@ -53,7 +53,7 @@ int held_history_error(const struct held_history *history)
 	return history->err;
 }
 
-/* Two periods become one; what counts is the end of the second. */
+/* Joins pairs of periods. The end of the second is the end of both. */
 static void widen(struct held_history *history)
 {
 	for (size_t i = 0; i < HELD_POINTS / 2; i++)
@@ -62,7 +62,7 @@ static void widen(struct held_history *history)
 	history->period /= 2;
 }
 
-/* Goes on to the period of @time_ns; those between ended as things are now. */
+/* Moves to the period of @time_ns. Skipped periods end with the current amount. */
 static void advance(struct held_history *history, uint64_t time_ns)
 {
 	uint64_t since;
@@ -73,7 +73,7 @@ static void advance(struct held_history *history, uint64_t time_ns)
 	}
 	since = time_ns > history->start_ns ? time_ns - history->start_ns : 0;
 	while (since >> history->shift >= HELD_POINTS) {
-		/* The later half of what widen() joins is to be filled. */
+		/* widen() reads all periods. */
 		for (size_t i = history->period; i < HELD_POINTS; i++)
 			history->points[i] = history->now;
 		history->period = HELD_POINTS - 1;

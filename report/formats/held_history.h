@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was held over time, kept while a recording is read: the sum at HELD_POINTS times at most,
- * the moment when most was held, and what each stack held then. One reading is enough, of a pipe as
- * well: at a new peak nothing is copied; a stack's amount is kept when it first changes after the
- * peak.
+ * Collects the held amount over time while a recording is read: the total at up to HELD_POINTS
+ * times, the time of the peak, and the amount of each stack at the peak. One pass suffices, so a
+ * pipe can be read. A new peak copies nothing: a stack saves its amount when it first changes after
+ * the peak.
  *
- * Memory: 48 bytes for each stack. The time of each change is constant.
+ * It takes 48 bytes per stack and constant time per change.
  */
 #ifndef LEAKTOOLS_REPORT_HELD_HISTORY_H
 #define LEAKTOOLS_REPORT_HELD_HISTORY_H
@@ -16,33 +16,36 @@
 #define HELD_POINTS 128
 
 struct held_amount {
-	uint64_t bytes, blocks; /* of unknown size: 0 bytes */
+	uint64_t bytes, blocks; /* blocks of unknown size count 0 bytes */
 };
 
 struct held_history;
 
-/* Of blocks of @size only, if it is not NULL; it must outlive the history. NULL: out of memory. */
+/*
+ * Counts only blocks of @size, if it is not NULL; @size must outlive the history. Returns NULL if
+ * memory is exhausted.
+ */
 struct held_history *held_history_create(const struct size_range *size);
 void held_history_destroy(struct held_history *history);
 
-/* A heap_observer.on_change(), with the history as its context. */
+/* A heap_observer.on_change() with the history as its context. */
 void held_history_change(void *history, const struct heap_change *change);
 
-/* 0, or -ENOMEM if that has happened meanwhile: the history is not whole then. */
+/* Returns 0, or -ENOMEM if memory ran out and the history is incomplete. */
 int held_history_error(const struct held_history *history);
 
 /*
- * The amount at the end of each period; the last period may yet last. *@ret_nr is 0 if nothing has
- * happened. Period i ends at *@ret_start_ns + (i + 1) * *@ret_period_ns.
+ * The amounts at the end of each period. Period i ends at *@ret_start_ns + (i + 1) *
+ * *@ret_period_ns; the last one may be incomplete. *@ret_nr is 0 if nothing has changed.
  */
 const struct held_amount *held_history_points(const struct held_history *history, size_t *ret_nr,
 					      uint64_t *ret_start_ns, uint64_t *ret_period_ns);
 
-/* The most bytes held at a time; of several such moments the first. */
+/* The largest amount of bytes, at the first time that it was reached. */
 struct held_amount held_history_peak(const struct held_history *history, uint64_t *ret_time_ns);
-/* What blocks from that stack were at that moment. */
+/* What a stack held at that time. */
 struct held_amount held_history_at_peak(const struct held_history *history, uint32_t stack_id);
-/* Stacks that held something have smaller numbers. */
+/* All stacks that held anything have smaller numbers. */
 uint32_t held_history_max_stack(const struct held_history *history);
 
 #endif

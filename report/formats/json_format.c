@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The report as JSON (docs/json-format.md), written as it goes. */
-#include "report/text/leak_words.h"
+/* The JSON format (docs/json-format.md), written without building a document in memory. */
 #include "report/formats/formats.h"
 #include "report/formats/json_text.h"
 #include "report/names/named_stack.h"
+#include "report/text/leak_words.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static void write_u64(FILE *out, const char *key, uint64_t value)
 	fprintf(out, "\"%s\":%" PRIu64 ",", key, value);
 }
 
-/* JSON has no word for what is no number. */
+/* JSON cannot express NaN and infinities. */
 static void write_number(FILE *out, const char *key, double value)
 {
 	if (isfinite(value))
@@ -37,7 +37,7 @@ static void write_double(FILE *out, const char *key, double value, bool is_null)
 	fputc(',', out);
 }
 
-/* Seconds since the recording's start, as exact as they were recorded. */
+/* Seconds since the recording's first event, with all nine decimals. */
 static void write_time(FILE *out, const char *key, const struct analysis *analysis,
 		       uint64_t time_ns)
 {
@@ -129,7 +129,7 @@ static void write_rate(FILE *out, const struct site_verdict *verdict)
 	fputs("},", out);
 }
 
-/* What is no memory has a kind. */
+/* The kind of a resource; memory has none. */
 static void write_kind(FILE *out, const struct probe_schema *schema)
 {
 	const struct resource_call *call = resource_call_of(schema);
@@ -210,7 +210,7 @@ static void write_block(FILE *out, const struct leak_report *report, size_t inde
 		fprintf(out, "{\"size\":%" PRIu64 ",", block->size_bytes);
 	else
 		fputs("{\"size\":null,", out);
-	/* In hexadecimal: JavaScript's numbers hold 53 bits. */
+	/* As a string: JavaScript's numbers hold integers of 53 bits. */
 	fprintf(out, "\"address\":\"0x%" PRIx64 "\",", block->address);
 	write_time(out, "time_s", report->analysis, block->allocated.time_ns);
 	write_double(out, "age_s", (double)leak_report_age_ns(report, block) / 1e9, false);

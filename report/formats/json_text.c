@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of the character that begins at @text, and the character; 0: it is no UTF-8. */
+/* Decodes the character at @text. Returns its length in bytes, or 0 if it is invalid UTF-8. */
 static size_t decode(const unsigned char *text, uint32_t *ret)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -18,7 +18,7 @@ static size_t decode(const unsigned char *text, uint32_t *ret)
 	uint32_t character = len == 1 ? *text : *text & (0x7fu >> len);
 
 	for (size_t i = 1; i < len; i++) {
-		/* The end of the text is no such byte, either. */
+		/* The terminating NUL fails this test, too. */
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
 		character = character << 6 | (text[i] & 0x3f);
@@ -30,7 +30,7 @@ static size_t decode(const unsigned char *text, uint32_t *ret)
 	return len;
 }
 
-/* Beyond U+FFFF JSON has them as two halves. */
+/* JSON escapes characters beyond U+FFFF as surrogate pairs. */
 static void write_escaped(FILE *out, uint32_t character)
 {
 	if (character > 0xffff)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Massif's format, for ms_print and massif-visualizer: what was held over time, with the call tree
- * at the peak and the one at the end. Comments begin with #, so no name may have one.
+ * The massif format, for ms_print and massif-visualizer: held bytes over time, with a call tree of
+ * the peak and one of the end. "#" begins a comment, so names must not contain it.
  */
 #include "common/diag.h"
 #include "common/quantity.h"
-#include "report/trees/call_tree.h"
 #include "report/formats/formats.h"
 #include "report/formats/held_history.h"
+#include "report/trees/call_tree.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-#define MAX_DEPTH 60 /* ms_print recurses, and indents by two columns */
+#define MAX_DEPTH 60 /* ms_print recurses and indents each level by two columns */
 
 struct snapshots {
 	FILE *out;
@@ -55,7 +55,7 @@ static void write_node(struct snapshots *snapshots, const struct call_node *root
 	FILE *out = snapshots->out;
 	uint32_t nr = 0;
 
-	/* Those that are not shown are one line. */
+	/* All children that are not shown share one line. */
 	for (const struct call_node *child = node->first; child && node->depth < MAX_DEPTH;
 	     child = child->next) {
 		nr++;
@@ -81,7 +81,7 @@ static void write_node(struct snapshots *snapshots, const struct call_node *root
 	fputc('\n', out);
 }
 
-/* The children from @first on, which are too small. */
+/* Writes one line for @first and its later siblings, which are below the threshold. */
 static void write_rest(struct snapshots *snapshots, const struct call_node *first)
 {
 	int64_t bytes = 0;
@@ -130,7 +130,7 @@ static int add_peak(struct call_tree *tree, const struct report_input *input)
 	return err;
 }
 
-/* A snapshot with its tree. */
+/* Writes a snapshot with a tree. */
 static int write_detailed(struct snapshots *snapshots, uint64_t time_ns, bool is_peak)
 {
 	const struct report_input *input = snapshots->input;
@@ -171,7 +171,7 @@ static int write_report(FILE *out, const struct report_input *input)
 			err = write_detailed(&snapshots, peak_ns, true);
 			has_peak = false;
 		}
-		/* The last period is the end's, which comes with its tree. */
+		/* The last period is that of the final snapshot, which has a tree. */
 		if (!err && i + 1 < nr)
 			write_snapshot(&snapshots, end_ns, points[i].bytes, "empty");
 	}

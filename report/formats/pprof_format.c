@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pprof's profile.proto, gzipped: blocks and bytes held, by stack. */
+/* The pprof format: held blocks and bytes by stack, as a gzipped profile.proto. */
 #include "common/scope.h"
 #include "report/formats/formats.h"
 #include "report/formats/pprof_profile.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <zlib.h>
 
-#define GZIP_WINDOW (15 + 16) /* zlib.h: 16 more for gzip's header */
+#define GZIP_WINDOW (15 + 16) /* zlib.h: adding 16 writes a gzip header */
 
 static int64_t clamp(uint64_t amount)
 {
@@ -24,7 +24,7 @@ static int write_gzipped(FILE *out, uint8_t *bytes, size_t size)
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	do {
-		/* zlib counts in 32 bits. */
+		/* zlib's sizes have 32 bits. */
 		uInt part = size > 1 << 30 ? 1 << 30 : (uInt)size;
 
 		stream.avail_in = part;

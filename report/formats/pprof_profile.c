@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/formats/pprof_profile.h"
+
 #include "report/names/word_table.h"
 
 #include "common/diag.h"
@@ -9,19 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An array of messages that grows; protobuf-c wants pointers to them. */
+/* A growing array of pointers to messages, as protobuf-c takes them. */
 struct list {
 	void **items;
 	size_t nr, max;
 };
 
-/* What a message is known by: names by their pointers. The table is part of the key. */
+/* The key of a message within its table. Names are compared as pointers. */
 struct known {
 	struct known_key {
 		uint64_t table;
 		uint64_t words[3];
 	} key;
-	uint64_t number; /* from 1 on */
+	uint64_t number; /* from 1 */
 	UT_hash_handle hh;
 };
 
@@ -31,7 +32,7 @@ struct pprof_profile {
 	struct name_pool *names;
 	struct named_stack stack;
 	struct list samples, mappings, locations, functions, strings;
-	bool has_program; /* the first mapping is the program's */
+	bool has_program; /* the first mapping is the program */
 	struct known *known;
 };
 
@@ -70,7 +71,7 @@ struct pprof_profile *pprof_profile_create(void)
 		return NULL;
 	profile->names = name_pool_create();
 	profile->stack.names = profile->names;
-	/* The format's string number 0. */
+	/* String 0 is the empty string (profile.proto). */
 	if (!profile->names || name_pool_add(profile->names, "", &name)) {
 		pprof_profile_destroy(profile);
 		return NULL;
@@ -111,7 +112,10 @@ void pprof_profile_destroy(struct pprof_profile *profile)
 	free(profile);
 }
 
-/* Returns 1 if it is new: its number is the next of its table. 0 or -ENOMEM else. */
+/*
+ * Gets the number of the message with @key, of a table of @nr messages. Returns 1 if it is new,
+ * else 0 or -ENOMEM.
+ */
 static int look_up(struct pprof_profile *profile, const struct known_key *key, size_t nr,
 		   uint64_t *ret)
 {
@@ -180,13 +184,13 @@ static int get_mapping(struct pprof_profile *profile, const struct named_frame *
 	pprof__mapping__init(mapping);
 	mapping->id = *ret;
 	mapping->filename = string_number(frame->module);
-	/* pprof is not to look for names itself: ours are all there are. */
+	/* Keeps pprof from symbolising the profile again. */
 	mapping->has_functions = mapping->has_filenames = mapping->has_line_numbers = true;
 	mapping->has_inline_frames = true;
 	return 0;
 }
 
-/* pprof takes the first mapping for the program: the one that _start is in. */
+/* Puts the mapping with _start first: pprof takes the first mapping for the program. */
 static void find_program(struct pprof_profile *profile, const struct named_frame *frame,
 			 uint64_t mapping_id)
 {
@@ -205,7 +209,7 @@ static void find_program(struct pprof_profile *profile, const struct named_frame
 	}
 }
 
-/* The lines of a location: the frames inlined into the last, and it. */
+/* Sets the lines of a location: the inlined frames, then the function that contains them. */
 static int set_lines(struct pprof_profile *profile, Pprof__Location *location,
 		     const struct named_frame *frames, size_t nr)
 {
@@ -231,8 +235,8 @@ static int set_lines(struct pprof_profile *profile, Pprof__Location *location,
 }
 
 /*
- * Processes may have the same file at several addresses: a location is a place in the file, and
- * its address that.
+ * Processes may map a file at different addresses, so the address of a location is its offset in
+ * the file.
  */
 static int get_location(struct pprof_profile *profile, const struct named_frame *frames, size_t nr,
 			uint64_t *ret)
@@ -290,8 +294,8 @@ int pprof_profile_add(struct pprof_profile *profile, struct stack_store *store, 
 	return err;
 }
 
-/* A copy without what is no UTF-8, which protobuf's strings must be, nor control characters. */
-static char *clean_copy(const char *name)
+/* A copy with control characters and invalid UTF-8 escaped: protobuf strings must be UTF-8. */
+static char *escaped_copy(const char *name)
 {
 	char *copy;
 	size_t size;
@@ -318,7 +322,7 @@ static int make_strings(struct pprof_profile *profile)
 		return -ENOMEM;
 	name_pool_list(profile->names, names);
 	for (size_t i = 0; i < nr; i++) {
-		strings->items[strings->nr] = clean_copy(names[i]);
+		strings->items[strings->nr] = escaped_copy(names[i]);
 		if (!strings->items[strings->nr])
 			return -ENOMEM;
 		strings->nr++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The call tree for a terminal:
+ * The tree format: a call tree for a terminal.
  *
  *      HELD       %  BLOCKS
  *   60.0 KiB  100.0      20  load_font  fonts.c:40  [server]
@@ -8,7 +8,7 @@
  *                            |  main  server.c:130
  *   15.0 KiB   25.0       5  `- preload  server.c:80
  *
- * A line without numbers has those of the line above: only where paths part does the tree indent.
+ * A line without numbers continues the chain above it. The tree indents only where paths fork.
  */
 #include "report/formats/formats.h"
 #include "report/trees/report_tree.h"
@@ -18,11 +18,11 @@
 
 static int write_nothing(FILE *out, const struct leak_report *report)
 {
-	fputs(report->nr_held ? "Nothing of what was asked for is held.\n"
+	fputs(report->nr_held ? "No held block matches the given filters.\n"
 			      : "Nothing is held: no leaks.\n",
 	      out);
 	if (!report->nr_held && !report->analysis->input.probe_samples)
-		fputs("But nothing was recorded either: were the probes hit?\n", out);
+		fputs("No allocation was recorded either: no probe was hit.\n", out);
 	return 0;
 }
 

@@ -14,7 +14,7 @@ struct column {
 	column_fn *value;
 };
 
-/* A column of equal values is one number in place of an array. */
+/* A column of equal values is written as one number in place of an array. */
 static bool is_constant(const struct html_tables *tables, const struct column *column, size_t nr)
 {
 	int64_t first = nr ? column->value(tables, 0) : 0;
@@ -98,7 +98,7 @@ static int64_t frame_inlined(const struct html_tables *tables, size_t index)
 	return (tables->frames.rows[index].of[2] & HTML_LINE_INLINED) != 0;
 }
 
-/* The distance to it; a root's leads to -1. */
+/* The distance to the parent; for a root, to -1. */
 static int64_t node_parent(const struct html_tables *tables, size_t index)
 {
 	return (int64_t)index - number_of(tables->nodes.rows[index].of[0]);
@@ -193,14 +193,14 @@ static int64_t site_temporaries(const struct html_tables *tables, size_t index)
 	return html_json_number(tables->sites[index].site->temporaries);
 }
 
-/* Beyond blocks and frees. */
+/* More than held blocks and frees. */
 static int64_t site_allocations(const struct html_tables *tables, size_t index)
 {
 	return html_json_number(tables->sites[index].site->allocations) -
 	       site_blocks(tables, index) - site_frees(tables, index);
 }
 
-/* Beyond the bytes held. */
+/* More than the held bytes. */
 static int64_t site_allocated_bytes(const struct html_tables *tables, size_t index)
 {
 	return html_json_number(tables->sites[index].site->allocated_bytes) -
@@ -217,14 +217,14 @@ static int64_t site_first_us(const struct html_tables *tables, size_t index)
 	return html_time_us(tables, tables->sites[index].site->first_ns);
 }
 
-/* After the first. */
+/* After the first allocation. */
 static int64_t site_last_us(const struct html_tables *tables, size_t index)
 {
 	return html_time_us(tables, tables->sites[index].site->last_ns) -
 	       site_first_us(tables, index);
 }
 
-/* Less than from the first allocation to the end. */
+/* The time from the first allocation to the end, less the age of the oldest block. */
 static int64_t site_oldest_us(const struct html_tables *tables, size_t index)
 {
 	const struct site_verdict *verdict = tables->sites[index].verdict;
@@ -299,7 +299,7 @@ static const struct heap_block *block_of(const struct html_tables *tables, size_
 	return &tables->report->held[tables->leaks[index].block];
 }
 
-/* After the site of the leak before. */
+/* The difference to the previous leak. */
 static int64_t leak_site(const struct html_tables *tables, size_t index)
 {
 	int64_t before = index ? tables->leaks[index - 1].site : 0;
@@ -317,7 +317,7 @@ static int64_t leak_time_us(const struct html_tables *tables, size_t index)
 	return html_time_us(tables, block_of(tables, index)->allocated.time_ns);
 }
 
-/* Beyond the address of the leak before. */
+/* The difference to the previous leak. */
 static int64_t leak_address(const struct html_tables *tables, size_t index)
 {
 	int64_t before = index ? html_json_number(block_of(tables, index - 1)->address) : 0;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * leakparse --format html: one file that a browser shows, with all data in it
- * (docs/html-report.md). What comes from the recording stands in it as JSON that no parser of HTML
- * takes for tags (json_text.h), and the page's policy lets nothing run but its own script.
- *
- * Data comes as tables of columns, which report/html/page/model.js reads. Numbers that mostly
- * follow from others are written as the difference to what is expected, mostly 0.
+ * The page is one file with all data in it (docs/html-report.md). Data of the recording is JSON
+ * that an HTML parser never takes for tags (json_text.h), and the page's Content-Security-Policy
+ * allows only its own script.
  */
 #include "report/html/html_format.h"
 
@@ -52,7 +49,7 @@ static void write_summary(FILE *out, const struct html_tables *tables)
 	fprintf(out, "\"is_narrowed\":%s},\n", leak_report_is_narrowed(report) ? "true" : "false");
 }
 
-/* Each a sentence, made of our own words. */
+/* Sentences without names from the recording. */
 static void write_warnings(FILE *out, const struct html_tables *tables)
 {
 	const struct analysis *analysis = tables->report->analysis;
@@ -61,25 +58,22 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 
 	fputs("\"warnings\":[", out);
 	if (analysis->lost)
-		fprintf(out,
-			"\"%" PRIu64 " events were lost: a leak whose free is among them is "
-			"none.\",",
+		fprintf(out, "\"%" PRIu64 " events were lost: some reported leaks may be false.\",",
 			analysis->lost);
 	if (analysis->unguarded_tasks)
-		fputs("\"Events may be missing: what is held is doubtful.\",", out);
+		fputs("\"Events may be missing: all results are doubtful.\",", out);
 	if (analysis->input.truncated)
-		fputs("\"The recording was cut off: what it held behind that is missing.\",", out);
+		fputs("\"The recording was cut off: its end is missing.\",", out);
 	if (failures)
 		fprintf(out, "\"%" PRIu64 " stacks do not reach the outermost frame.\",", failures);
 	if (tables->nr_cut)
 		fprintf(out,
 			"\"%zu stacks are shown without their innermost frames: there are too "
-			"many different ones.\",",
+			"many different stacks.\",",
 			tables->nr_cut);
 	if (tables->nr_left_out)
 		fprintf(out,
-			"\"%zu stacks that hold nothing and allocated little are left "
-			"out.\",",
+			"\"%zu stacks that hold nothing and allocated little are not shown.\",",
 			tables->nr_left_out);
 	pairing_audit(analysis, findings);
 	for (size_t i = 0; i < AUDIT_NR_KINDS; i++) {
@@ -114,7 +108,7 @@ static void write_names(FILE *out, const struct html_tables *tables)
 	fputs("],\n", out);
 }
 
-/* [a period in us, a period's number, blocks more than in the one before, another's, ...] */
+/* [length of a period in us, period, change of blocks in it, period, change, ...] */
 static void write_history(FILE *out, const struct site_history *history)
 {
 	fprintf(out, "[%.3f", (double)(UINT64_C(1) << history->shift) / 1000);
@@ -147,7 +141,7 @@ static void write_histories(FILE *out, const struct html_tables *tables)
 	fputs("},\n", out);
 }
 
-/* What was held at the end of each period, and at most. */
+/* The held amount at the end of each period, and the peak. */
 static void write_held(FILE *out, const struct html_tables *tables,
 		       const struct held_history *history)
 {
@@ -186,11 +180,10 @@ static int write_report(FILE *out, const struct report_input *input)
 	if (err)
 		return err;
 	err = html_tables_init(&tables, input->report);
-
 	if (!err) {
 		fwrite(html_page_before, 1, html_page_before_bytes, out);
 		write_data(out, &tables, input->history);
-		fwrite(html_page_behind, 1, html_page_behind_bytes, out);
+		fwrite(html_page_after, 1, html_page_after_bytes, out);
 	}
 	html_tables_deinit(&tables);
 	return err ? err : ferror(out) ? -EIO : 0;

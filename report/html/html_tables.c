@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a browser still opens at once. */
+/* Limits that keep the page fast to open. */
 #define MAX_NODES	   2000000
 #define MAX_RELEASED_SITES 50000
 #define MAX_NAME_BYTES	   2000
-/* From so many blocks on, those alike are one point with a count. */
+/* Beyond so many blocks, similar ones become one point with a count. */
 #define MANY_BLOCKS 200000
 #define TIME_STEPS  8192
 
-/* The number of @text, or HTML_NONE. What is longer than anyone reads is cut. */
+/* Stores the index of @text, or HTML_NONE. Very long names are cut. */
 static int add_string(struct html_tables *tables, const char *text, uint32_t *ret)
 {
 	char cut[MAX_NAME_BYTES + 1];
@@ -34,7 +34,7 @@ static int add_string(struct html_tables *tables, const char *text, uint32_t *re
 	if (err)
 		return err;
 	*ret = name_pool_number(name);
-	/* A stack's names get their numbers all at once: they come in any order. */
+	/* Names were numbered when their stack was loaded, so they come in any order. */
 	if (*ret >= tables->max_strings) {
 		size_t max = ((size_t)*ret + 1) * 2;
 		const char **strings = realloc(tables->strings, max * sizeof(*strings));
@@ -71,7 +71,7 @@ static int add_frame(struct html_tables *tables, const struct named_frame *frame
 	return row_set_add(&tables->frames, (struct row){{function, file, line}}, ret);
 }
 
-/* The node of a stack, from its outermost frame inwards. */
+/* Adds the nodes of a stack, from its outermost frame inwards. */
 static int add_stack(struct html_tables *tables, uint32_t stack_id, uint32_t *ret)
 {
 	struct named_stack *stack = &tables->stack;
@@ -103,7 +103,7 @@ static int add_thread(struct html_tables *tables, const struct heap_op *op, uint
 				 (struct row){{(uint32_t)op->pid, (uint32_t)op->tid, name}}, ret);
 }
 
-/* Whether @block can be shown with the leak before it: nobody could tell the points apart. */
+/* Whether two leaks would be the same point on the screen. */
 static bool is_alike(const struct html_tables *tables, const struct html_leak *leak,
 		     const struct html_leak *next)
 {
@@ -176,7 +176,7 @@ static int compare_allocated(const void *a, const void *b)
 	return bytes_a < bytes_b ? 1 : bytes_a > bytes_b ? -1 : 0;
 }
 
-/* Those that @list has and that hold nothing: what allocated most comes first. */
+/* Adds the sites of @list that hold nothing, by descending allocated bytes. */
 static int add_released_sites(struct html_tables *tables, const struct site *list, size_t nr,
 			      bool *holds)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The HTML report's data as tables that refer to each other by number, so that the file stays
- * small: each string, function, frame and call path (node) once. A node is a frame called from its
- * parent node; a site's stack is the way from its node to the root.
+ * The data of the HTML report as tables that refer to each other by index. Each string, function,
+ * frame and call path (node) is stored once, which keeps the file small. A node is a frame called
+ * from its parent node; a site's stack is the path from its node to the root.
  */
 #ifndef LEAKTOOLS_REPORT_HTML_TABLES_H
 #define LEAKTOOLS_REPORT_HTML_TABLES_H
@@ -12,40 +12,40 @@
 #include "report/names/row_set.h"
 
 #define HTML_NONE	  UINT32_MAX
-#define HTML_LINE_INLINED 0x80000000u /* with a frame's line */
+#define HTML_LINE_INLINED 0x80000000u /* flag in the line of a frame */
 
 struct html_site {
 	const struct site *site;
-	const struct site_verdict *verdict; /* NULL: it holds nothing */
+	const struct site_verdict *verdict; /* NULL: the site holds nothing */
 	uint64_t blocks, bytes, firm_blocks;
 	uint32_t node;
 };
 
 struct html_leak {
 	uint32_t site, thread;
-	uint32_t block; /* index into report->held; of several alike, the first */
+	uint32_t block; /* index into report->held; the first of @count similar blocks */
 	uint32_t count;
 };
 
 struct html_tables {
 	const struct leak_report *report;
 	struct name_pool *names;
-	struct named_stack stack; /* the last one */
-	const char **strings;	  /* by number */
+	struct named_stack stack; /* the last one loaded */
+	const char **strings;	  /* by index */
 	size_t nr_strings, max_strings;
-	struct row_set functions; /* name, module, whether it merely passes memory on */
+	struct row_set functions; /* name, module, whether it is an allocation wrapper */
 	struct row_set frames;	  /* function, file, line */
 	struct row_set nodes;	  /* parent, frame */
 	struct row_set threads;	  /* pid, tid, name */
-	struct html_site *sites;  /* those that are listed, then those that hold nothing */
+	struct html_site *sites;  /* the listed ones, then those that hold nothing */
 	size_t nr_sites;
 	struct html_leak *leaks; /* by site, then by time */
 	size_t nr_leaks;
-	size_t nr_cut;	    /* stacks without their innermost frames, for want of room */
-	size_t nr_left_out; /* sites that hold nothing */
+	size_t nr_cut;	    /* stacks that lost innermost frames to MAX_NODES */
+	size_t nr_left_out; /* sites that hold nothing, beyond MAX_RELEASED_SITES */
 };
 
-/* Returns 0 or -ENOMEM; to be deinitialised in either case. */
+/* Returns 0 or -ENOMEM. Call html_tables_deinit() in either case. */
 int html_tables_init(struct html_tables *tables, const struct leak_report *report);
 void html_tables_deinit(struct html_tables *tables);
 

@@ -68,7 +68,7 @@ size_t name_pool_size(const struct name_pool *pool)
 
 void name_pool_list(const struct name_pool *pool, const char **ret_names)
 {
-	/* uthash keeps the order in which they were added. */
+	/* uthash iterates in the order of insertion. */
 	for (const struct name *name = pool->names; name; name = name->hh.next)
 		ret_names[name->number] = name->text;
 }

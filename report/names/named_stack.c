@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_MADE_NAME 300
+#define MAX_ADDRESS_NAME 300
 
 const char *named_stack_basename(const char *path)
 {
@@ -15,8 +15,8 @@ const char *named_stack_basename(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* What a frame without a symbol is called. */
-static void make_name(char *text, size_t size, const struct stack_frame *frame)
+/* Names a frame without a symbol. */
+static void name_address(char *text, size_t size, const struct stack_frame *frame)
 {
 	if (frame->module)
 		snprintf(text, size, "%.250s+0x%" PRIx64, named_stack_basename(frame->module),
@@ -33,7 +33,7 @@ static int name_frame(struct named_stack *stack, const struct stack_frame *frame
 {
 	struct named_frame *named = &stack->frames[stack->nr];
 	const char *function = frame->module ? frame->function : NULL;
-	char made[MAX_MADE_NAME];
+	char address[MAX_ADDRESS_NAME];
 	int err;
 
 	*named = (struct named_frame){
@@ -45,8 +45,8 @@ static int name_frame(struct named_stack *stack, const struct stack_frame *frame
 		.is_mark = !frame->module && frame->address <= STACK_INCOMPLETE,
 	};
 	if (!function)
-		make_name(made, sizeof(made), frame);
-	err = name_pool_add(stack->names, function ? function : made, &named->name);
+		name_address(address, sizeof(address), frame);
+	err = name_pool_add(stack->names, function ? function : address, &named->name);
 	if (!err)
 		err = name_pool_add(stack->names, frame->module, &named->module);
 	if (!err)
@@ -55,7 +55,7 @@ static int name_frame(struct named_stack *stack, const struct stack_frame *frame
 	return err;
 }
 
-static int make_room(struct named_stack *stack, size_t nr)
+static int reserve(struct named_stack *stack, size_t nr)
 {
 	size_t max = stack->max ? stack->max : 64;
 	struct named_frame *frames;
@@ -83,7 +83,7 @@ int named_stack_load(struct named_stack *stack, struct stack_store *store, uint3
 		int err = stack_store_frames(store, stack_id, i, &frames, &nr_frames);
 
 		if (!err)
-			err = make_room(stack, nr_frames);
+			err = reserve(stack, nr_frames);
 		for (size_t k = 0; !err && k < nr_frames; k++)
 			err = name_frame(stack, &frames[k]);
 		if (err)

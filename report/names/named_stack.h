@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A stack by names, as all formats show it: each frame has one, inlined functions are frames of
- * their own, and marks ("truncated") are frames too. Names are as the target has them: untrusted,
- * and for each format to escape.
+ * A stack with named frames: all reports take names from here. An inlined function is a frame of
+ * its own, and so is a mark such as "(truncated)". Names come from the target and are untrusted;
+ * each format escapes them.
  */
 #ifndef LEAKTOOLS_REPORT_NAMED_STACK_H
 #define LEAKTOOLS_REPORT_NAMED_STACK_H
@@ -10,14 +10,16 @@
 #include "report/names/name_pool.h"
 #include "unwind/stacks/stack_store.h"
 
-/* Strings are the pool's: equal names are equal pointers. */
+/* The pool owns the strings: equal names are equal pointers. */
 struct named_frame {
-	/* The function; "libx.so+0x1234" without a symbol, "0x7f0012345678" without a module,
-	 * "(truncated)" and "(incomplete)" for the marks. */
+	/*
+	 * The function; "libx.so+0x1234" without a symbol, "0x7f0012345678" without a module,
+	 * "(truncated)" or "(incomplete)" for a mark.
+	 */
 	const char *name;
-	const char *module; /* path; NULL: not known */
-	const char *file;   /* NULL: not known */
-	int line;
+	const char *module;	/* a path; NULL: unknown */
+	const char *file;	/* NULL: unknown */
+	int line;		/* 0: unknown */
 	uint64_t address;	/* in the process */
 	uint64_t module_offset; /* 0 without a module */
 	bool has_symbol;
@@ -26,16 +28,19 @@ struct named_frame {
 };
 
 struct named_stack {
-	struct name_pool *names;    /* the caller's */
+	struct name_pool *names;    /* owned by the caller */
 	struct named_frame *frames; /* innermost first */
 	size_t nr, max;
 };
 
-/* Zero it and set @names first. Returns 0 or -ENOMEM. */
+/*
+ * Replaces the frames by those of stack @stack_id. Zero @stack and set @names before the first
+ * call. Returns 0 or -ENOMEM.
+ */
 int named_stack_load(struct named_stack *stack, struct stack_store *store, uint32_t stack_id);
 void named_stack_deinit(struct named_stack *stack);
 
-/* Behind the last slash: "libc.so.6". */
+/* The part after the last slash: "libc.so.6". */
 const char *named_stack_basename(const char *path);
 
 #endif

@@ -18,7 +18,7 @@ static size_t hash_row(const struct row *row)
 	return (size_t)hash;
 }
 
-/* Where @row is, or would be. */
+/* The slot that holds @row, or the one to put it in. */
 static uint32_t *find_slot(const struct row_set *set, const struct row *row)
 {
 	size_t i = hash_row(row) & (set->nr_slots - 1);

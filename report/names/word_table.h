@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * uthash tables whose keys are structures of nothing but 64-bit words (pointers are such), without
- * padding. The hash is seeded: colliding keys can't be prepared.
+ * uthash tables whose keys are structures of 64-bit words (or pointers) without padding. The hash
+ * is seeded, so that an attacker cannot prepare colliding keys.
  */
 #ifndef LEAKTOOLS_REPORT_WORD_TABLE_H
 #define LEAKTOOLS_REPORT_WORD_TABLE_H
@@ -21,9 +21,9 @@ static inline unsigned int word_table_hash(const void *key, size_t size)
 #define WORD_TABLE_CHECK(key)                                                                      \
 	_Static_assert(sizeof(key) <= WORD_TABLE_MAX_WORDS * sizeof(uint64_t) &&                   \
 			       sizeof(key) % sizeof(uint64_t) == 0,                                \
-		       "a key of words")
+		       "the key must consist of 64-bit words")
 
-/* *@keyp is a key; @out becomes the element that has it, or NULL. */
+/* Sets @out to the element with key *@keyp, or to NULL. */
 #define WORD_TABLE_FIND(head, keyp, out)                                                           \
 	do {                                                                                       \
 		WORD_TABLE_CHECK(*(keyp));                                                         \
@@ -31,7 +31,7 @@ static inline unsigned int word_table_hash(const void *key, size_t size)
 				      word_table_hash(keyp, sizeof(*(keyp))), out);                \
 	} while (0)
 
-/* Adds @element by its member @field; hash_added() tells whether it is. */
+/* Adds @element with its member @field as the key. Check the result with hash_added(). */
 #define WORD_TABLE_ADD(head, field, element)                                                       \
 	do {                                                                                       \
 		WORD_TABLE_CHECK((element)->field);                                                \

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void write_end(FILE *out, const char *without_mark, const struct interval_mark *mark)
+static void write_mark(FILE *out, const char *without_mark, const struct interval_mark *mark)
 {
 	if (mark->text) {
 		fputs(" mark:", out);
@@ -20,7 +20,7 @@ static void write_end(FILE *out, const char *without_mark, const struct interval
 	}
 }
 
-/* What was added, and so what a share is one of. */
+/* The bytes of all stacks that grew: 100 % of a share. */
 static double added_bytes(const struct interval *interval)
 {
 	double sum = 0;
@@ -41,8 +41,8 @@ static int write_changes(FILE *out, const struct diff_interval *diff)
 	leaks_write_time_since_start(out, analysis, interval->begin_ns);
 	fputc(' ', out);
 	leaks_write_time_since_start(out, analysis, interval->end_ns);
-	write_end(out, "start", &interval->begin_mark);
-	write_end(out, "end", &interval->end_mark);
+	write_mark(out, "start", &interval->begin_mark);
+	write_mark(out, "end", &interval->end_mark);
 	fprintf(out, " %+" PRId64 " %+" PRId64 "\n", interval->bytes, interval->blocks);
 	for (size_t i = 0; i < diff->nr_shown; i++) {
 		const struct interval_change *change = &interval->changes[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * leakparse --diff: what changed between moments of a recording, as the `changes` text, version 1
- * (docs/leaks-format.md), or as somebody else writes it. Each interval is written when it is over,
- * so that a recording which comes through a pipe is told of while it goes on.
+ * leakparse --diff: what changed between points in time of a recording. The output is the `changes`
+ * text, version 1 (docs/leaks-format.md), or that of a diff_writer. Each interval is written as
+ * soon as it ends, so a recording from a pipe is reported while it runs.
  */
 #ifndef LEAKTOOLS_REPORT_DIFF_REPORT_H
 #define LEAKTOOLS_REPORT_DIFF_REPORT_H
@@ -13,44 +13,44 @@
 
 #include <stdio.h>
 
-/* An interval that is over, of which the first @nr_shown changes are wanted. */
+/* An interval that has ended. A writer shows the first @nr_shown changes. */
 struct diff_interval {
 	const struct analysis *analysis;
 	const struct interval *interval;
 	size_t nr_shown;
 };
 
-/* Writes one, instead of the `changes` text. Returns 0, or a negative errno, not reported. */
+/* Writes one interval in place of the `changes` text. Returns 0 or a negative errno, unreported. */
 struct diff_writer {
 	const void *context;
 	int (*write)(const void *context, FILE *out, const struct diff_interval *diff);
 };
 
 struct diff_report {
-	struct intervals *intervals; /* for analysis->intervals; its own */
+	struct intervals *intervals; /* owned; to be set as analysis->intervals */
 	const struct analysis *analysis;
-	const struct size_range *size; /* only blocks of these sizes; NULL: all */
-	size_t top;		       /* only so many changes of an interval; 0: all */
+	const struct size_range *size; /* counts only blocks of these sizes; NULL: all */
+	size_t top;		       /* the most changes per interval; 0: all */
 	FILE *out;
-	struct diff_writer writer; /* its write may be NULL */
-	int err;		   /* the writer's first */
-	size_t nr;		   /* of intervals, so far */
+	struct diff_writer writer; /* writer.write == NULL: the `changes` text */
+	int err;		   /* the writer's first error */
+	size_t nr;		   /* intervals written so far */
 };
 
 /*
- * Writes the first lines to @out. The stacks are @analysis's, which need not be initialised yet.
- * @writer may be NULL: the `changes` text. Returns 0 or -ENOMEM (reported).
+ * Writes the header lines to @out. @analysis provides the stacks; it may be initialised later.
+ * @writer is NULL for the `changes` text. Returns 0 or -ENOMEM, reported.
  */
 int diff_report_init(struct diff_report *report, const struct analysis *analysis, FILE *out,
 		     const struct diff_writer *writer);
 void diff_report_deinit(struct diff_report *report);
 
-/* A heap_observer's on_change, with the report as its context. */
+/* A heap_observer.on_change() with the report as its context. */
 void diff_report_change(void *context, const struct heap_change *change);
 
 /*
- * After the recording's end: writes the last interval. Returns 0, or a negative errno, reported;
- * errors of @out that were met before are among them.
+ * Writes the last interval at the end of the recording. Returns 0, or the first error of the whole
+ * report as a negative errno, reported.
  */
 int diff_report_finish(struct diff_report *report);
 

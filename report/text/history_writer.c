@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SHIFT 20 /* as the sites' own: periods of a millisecond */
-/* Buckets that become one in the text: two are left of each doubling. */
+#define FIRST_SHIFT 20 /* periods of 2^20 ns, as in site_stats */
+/* Buckets that are merged in the text, which keeps two per doubling. */
 #define BUCKETS_JOINED (1u << (LIFETIME_SUB_BITS - 1))
 
-/* What was held at the end of each period. */
+/* The amounts held at the end of each period. */
 struct history {
 	uint64_t bytes[SITE_PERIODS], blocks[SITE_PERIODS];
 };
 
-/* The periods of all sites: as long as those of the site with the longest. */
+/* The periods of the text. They are as long as the longest of any site's own. */
 struct periods {
 	uint64_t origin_ns;
 	unsigned int shift;
@@ -49,7 +49,7 @@ static struct periods choose_periods(const struct analysis *analysis, const stru
 	return periods;
 }
 
-/* The period in which period @i of @site's own lies; what is behind the last one belongs to it. */
+/* The period of the text that contains period @i of a site; at most the last one. */
 static size_t period_of(const struct periods *periods, const struct site_history *history, size_t i)
 {
 	size_t period = i >> (periods->shift - history->shift);
@@ -57,7 +57,7 @@ static size_t period_of(const struct periods *periods, const struct site_history
 	return period < periods->nr ? period : periods->nr - 1;
 }
 
-/* Adds what @site added in each period; hold() makes amounts of it. */
+/* Adds the changes of @site in each period; accumulate() turns changes into amounts. */
 static void add_site(struct history *sum, const struct periods *periods, const struct site *site)
 {
 	const struct site_history *history = site->history;
@@ -82,7 +82,7 @@ static void add_site(struct history *sum, const struct periods *periods, const s
 	}
 }
 
-static void hold(struct history *history)
+static void accumulate(struct history *history)
 {
 	for (size_t i = 1; i < SITE_PERIODS; i++) {
 		history->bytes[i] += history->bytes[i - 1];
@@ -90,7 +90,7 @@ static void hold(struct history *history)
 	}
 }
 
-/* Where a withdrawn block has left less than nothing, it is nothing. */
+/* A sum below 0, which a withdrawn block may leave, counts as 0. */
 static uint64_t amount(uint64_t sum)
 {
 	return sum > INT64_MAX ? 0 : sum;
@@ -102,7 +102,7 @@ static struct chosen_site with_peaks(const struct periods *periods, const struct
 	struct history history = {0};
 
 	add_site(&history, periods, site);
-	hold(&history);
+	accumulate(&history);
 	for (size_t i = 0; i < periods->nr; i++) {
 		if (amount(history.bytes[i]) > chosen.peak_bytes)
 			chosen.peak_bytes = amount(history.bytes[i]);
@@ -157,7 +157,7 @@ static int write_all(FILE *out, const struct periods *periods, const struct site
 		if (sites[i].history)
 			err = lifetime_sketch_merge(&lifetimes, &sites[i].history->lifetimes);
 	}
-	hold(&history);
+	accumulate(&history);
 	fputs("history all", out);
 	write_history(out, periods, &history, &lifetimes);
 	lifetime_sketch_deinit(&lifetimes);
@@ -170,13 +170,13 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	struct history history = {0};
 
 	add_site(&history, periods, site);
-	hold(&history);
+	accumulate(&history);
 	fprintf(out, "history %" PRIu32, site->stack_id);
 	write_history(out, periods, &history, site->history ? &site->history->lifetimes : NULL);
 	leaks_write_stack(out, report->analysis, site->stack_id);
 }
 
-/* Most bytes first, then most blocks, which is all that handles have. */
+/* Most bytes first, then most blocks: handles have no bytes. */
 static bool is_before(const struct chosen_site *a, const struct chosen_site *b)
 {
 	if (a->peak_bytes != b->peak_bytes)
@@ -186,7 +186,7 @@ static bool is_before(const struct chosen_site *a, const struct chosen_site *b)
 	return a->site->stack_id < b->site->stack_id;
 }
 
-/* Keeps the first @max of @chosen in order; returns their number. */
+/* Inserts @site into the @nr sorted sites, of which @max are kept. Returns the new number. */
 static size_t insert(struct chosen_site *chosen, size_t nr, size_t max, struct chosen_site site)
 {
 	size_t i = nr;
@@ -216,7 +216,7 @@ static void write_sites(FILE *out, const struct leak_report *report, const struc
 	size_t nr = 0;
 
 	for (size_t i = 0; i < nr_sites; i++) {
-		/* Of most stacks it is known at once that they are not among the first. */
+		/* Avoids computing the peaks of most stacks. */
 		if (nr == HISTORY_MAX_STACKS && sites[i].peak_bytes < chosen[nr - 1].peak_bytes)
 			continue;
 		nr = insert(chosen, nr, HISTORY_MAX_STACKS, with_peaks(periods, &sites[i]));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The `periods` and `history` lines of the `leaks` text (docs/leaks-format.md): what all stacks and
- * the most interesting ones held over time, and how long their freed blocks lived. They come from
- * the sites' statistics, so they cost nothing while a recording is read.
+ * Writes the `periods` and `history` lines of the `leaks` text (docs/leaks-format.md): how much all
+ * stacks together and the most important ones held over time, and how long their freed blocks
+ * lived. The data come from the sites' statistics, so reading a recording takes no longer.
  */
 #ifndef LEAKTOOLS_REPORT_HISTORY_WRITER_H
 #define LEAKTOOLS_REPORT_HISTORY_WRITER_H
@@ -11,12 +11,12 @@
 
 #include <stdio.h>
 
-/* Of each kind: the stacks that held most at a time, and the worst of those that still do. */
+/* At most so many stacks by their peaks, and as many of the worst that still hold blocks. */
 #define HISTORY_MAX_STACKS 24
 
 /*
- * Writes nothing if options select blocks: a stack's history is that of all its blocks. Returns 0
- * or -ENOMEM, not reported; the stream's errors are the caller's to look for.
+ * Writes nothing if options select blocks: a history is that of all blocks of a stack. Returns 0 or
+ * -ENOMEM, unreported. Errors of @out are the caller's to check.
  */
 int history_write(FILE *out, const struct leak_report *report);
 

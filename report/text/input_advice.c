@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-#define MAX_SITES    50 /* looked at: the first ones are what people read */
-#define SHORT_FRAMES 2	/* the allocator and who called it, which every event tells */
+#define MAX_SITES    50 /* examines the first sites, which users read */
+#define SHORT_FRAMES 2	/* the allocation function and its caller, which each event has */
 
 struct frame_counts {
 	size_t stacks, short_stacks;
-	size_t frames, nameless;     /* of files */
+	size_t frames, nameless;     /* in known modules */
 	const char *nameless_module; /* one of them */
 };
 
@@ -18,7 +18,7 @@ static void count_stack(struct frame_counts *counts, struct stack_store *stacks,
 
 	counts->stacks++;
 	counts->short_stacks += nr <= SHORT_FRAMES;
-	/* The allocator's own name is known by its probe. */
+	/* The probe gives the name of the allocation function. */
 	for (size_t i = 1; i < nr; i++) {
 		struct stack_frame frame;
 
@@ -44,11 +44,10 @@ void input_advice_find(const struct leak_report *report, struct input_advice *re
 		count_stack(&counts, report->analysis->stacks, verdict->site->stack_id);
 	}
 	if (counts.stacks && 2 * counts.short_stacks > counts.stacks)
-		snprintf(
-			ret->lines[ret->nr++], INPUT_ADVICE_BYTES,
-			"%zu of %zu stacks end at the allocator's caller: record with --call-graph "
-			"dwarf, leakrec's default; code without frame pointers has no others",
-			counts.short_stacks, counts.stacks);
+		snprintf(ret->lines[ret->nr++], INPUT_ADVICE_BYTES,
+			 "%zu of %zu stacks end at the allocator's caller: code without frame "
+			 "pointers needs --call-graph dwarf, leakrec's default",
+			 counts.short_stacks, counts.stacks);
 	if (counts.frames && 2 * counts.nameless > counts.frames)
 		snprintf(ret->lines[ret->nr++], INPUT_ADVICE_BYTES,
 			 "%zu of %zu frames have no name, as in %s: install its debug symbols, set "

@@ -33,14 +33,14 @@ void leak_words_certainty(FILE *out, unsigned int doubts)
 const char *leak_words_meaning(enum verdict verdict)
 {
 	static const char *const meanings[VERDICT_NR] = {
-		[VERDICT_GROWTH] = "keep coming, and stay",
-		[VERDICT_OVERDUE] = "held far longer than blocks of their kind live",
-		[VERDICT_BURST] = "came all at once, and stayed",
-		[VERDICT_UNCLEAR] = "too few, or too young, to tell",
-		[VERDICT_PLATEAU] = "came for a while, and stayed: a pool or cache that filled",
-		[VERDICT_STARTUP] = "came at the start, and stayed",
-		[VERDICT_AT_EXIT] = "gone with their process, which exited early",
-		[VERDICT_NOT_YET] = "no older than blocks of their kind become",
+		[VERDICT_GROWTH] = "keep accumulating",
+		[VERDICT_OVERDUE] = "held far longer than others of their stack",
+		[VERDICT_BURST] = "allocated all at once and kept",
+		[VERDICT_UNCLEAR] = "too few or too recent to tell",
+		[VERDICT_PLATEAU] = "grew for a while, then stopped: a filled pool or cache",
+		[VERDICT_STARTUP] = "allocated at the start and kept",
+		[VERDICT_AT_EXIT] = "held by a process that exited early",
+		[VERDICT_NOT_YET] = "no older than others of their stack",
 	};
 
 	return meanings[verdict];
@@ -87,7 +87,7 @@ void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
 			  const struct site_verdict *verdict)
 {
 	const struct site *site = verdict->site;
-	const char *freed = kind ? "given back" : "freed";
+	const char *freed = kind ? "released" : "freed";
 
 	if (site->frees) {
 		fprintf(out, "%" PRIu64 " of %" PRIu64 " %s, half within ", site->frees,

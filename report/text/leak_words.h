@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Verdicts and what they are about, in words. All write to @out and report nothing. */
+/* Verdicts and moments in words. All functions write to @out; the caller checks it. */
 #ifndef LEAKTOOLS_REPORT_LEAK_WORDS_H
 #define LEAKTOOLS_REPORT_LEAK_WORDS_H
 
@@ -7,25 +7,25 @@
 
 #include <stdio.h>
 
-/* When that was held which is told of: "at the end", "after 3.1 s", "at the peak". */
+/* The time that the report is about: "at the end", "after 3.1 s", "at the peak". */
 void leak_words_moment(FILE *out, const struct analysis *analysis);
 
 /* "firm", or "doubtful:lost,truncated" */
 void leak_words_certainty(FILE *out, unsigned int doubts);
 
-/* What the verdict means: "keeps coming and stays". */
+/* What a verdict says about the blocks: "keep accumulating". */
 const char *leak_words_meaning(enum verdict verdict);
 
 /*
- * "3 blocks, 3.2 MiB" of memory (@kind is NULL); "3 file handles", "1 widget object" of what has
- * handles, respectively counts references, with the bytes if it has any.
+ * "3 blocks, 3.2 MiB" for memory (@kind is NULL); "3 file handles" or, with reference counts,
+ * "1 widget object" for a resource, followed by its bytes if it has any.
  */
 void leak_words_held(FILE *out, const struct resource_kind *kind, uint64_t blocks, uint64_t bytes);
 
 /* "+30.1 +-2.5 blocks/s, +90.3 KiB/s +-7.6 KiB/s"; "+30.1 +-2.5 handles/s" */
 void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct growth_rate *rate);
 
-/* "577 of 720 were freed, half within 21 us, 99 % within 60 us; the oldest is held for 3.9 s" */
+/* "577 of 720 freed, half within 21 us, 99 % within 60 us; the oldest is 3.9 s old" */
 void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
 			  const struct site_verdict *verdict);
 

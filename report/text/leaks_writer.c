@@ -12,9 +12,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define NR_SHOWN_WINDOWS 3 /* at either end */
+#define NR_SHOWN_WINDOWS 3 /* the first and the last ones */
 
-/* The words for the kinds of anomaly: of the `unexpected` lines, and of the summary's counters. */
+/* The names of anomalies in `unexpected` lines and in the summary. */
 static const struct {
 	const char *kind;
 	const char *counter;
@@ -27,7 +27,7 @@ static const struct {
 	[ANOMALY_MISMATCH] = {"mismatch", "mismatch"},
 };
 
-/* Of many windows the first and the last ones. */
+/* Of many windows, only the first and the last ones. */
 static void write_losses(FILE *out, const struct analysis *analysis)
 {
 	size_t nr;
@@ -35,7 +35,7 @@ static void write_losses(FILE *out, const struct analysis *analysis)
 
 	for (size_t i = 0; i < nr; i++) {
 		if (nr > 2 * NR_SHOWN_WINDOWS && i == NR_SHOWN_WINDOWS) {
-			fprintf(out, "# lost: %zu windows more\n", nr - 2 * NR_SHOWN_WINDOWS);
+			fprintf(out, "# lost: %zu more windows\n", nr - 2 * NR_SHOWN_WINDOWS);
 			i = nr - NR_SHOWN_WINDOWS;
 		}
 		fprintf(out, "# lost: %" PRIu64 " events within ", windows[i].lost);
@@ -46,25 +46,24 @@ static void write_losses(FILE *out, const struct analysis *analysis)
 		fprintf(out, "# lost: %" PRIu64 " events at any time\n", analysis->lost_any_time);
 	if (analysis->unguarded_tasks)
 		fprintf(out,
-			"# lost: perhaps events that nobody counted: %" PRIu64
-			" processes or threads came to be unguarded\n",
+			"# lost: possibly uncounted events: %" PRIu64
+			" processes or threads were unguarded\n",
 			analysis->unguarded_tasks);
 }
 
-/* "start_up" for "start-up". */
+/* "start-up" becomes "start_up". */
 static void write_key(FILE *out, const char *name)
 {
 	for (; *name; name++)
 		fputc(*name == '-' ? '_' : *name, out);
 }
 
-/* What is held and the kinds of anomaly are of what is asked for, the rest is of everything. */
+/* Options that select blocks apply to held blocks and anomalies, not to the other counters. */
 static void write_summary(FILE *out, const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
 	const struct leaks_options *options = report->options;
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
-
 	size_t nr_windows;
 
 	loss_windows_list(analysis->loss_windows, &nr_windows);
@@ -118,7 +117,7 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	fputc('\n', out);
 }
 
-/* What an anomaly rests on: where the block came from, or who released it first. */
+/* An earlier operation on the block: its allocation or first release. */
 static void write_related(FILE *out, const struct analysis *analysis, const char *what,
 			  const struct heap_block *block, const struct heap_op *op)
 {
@@ -128,7 +127,7 @@ static void write_related(FILE *out, const struct analysis *analysis, const char
 	leaks_write_stack(out, analysis, op->stack_id);
 }
 
-/* " kind=file" of what is no memory. */
+/* " kind=file" for a resource; nothing for memory. */
 static void write_kind(FILE *out, const struct heap_op *op)
 {
 	const struct resource_call *call = resource_call_of(op->schema);
@@ -172,7 +171,7 @@ static void write_anomalies(FILE *out, const struct leak_report *report)
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
 		if (heap_tracker_unlisted(heaps)[i] &&
 		    (i != ANOMALY_FREE_UNKNOWN || report->options->list_unknown))
-			fprintf(out, "# not listed: %" PRIu64 " more of %s\n",
+			fprintf(out, "# not listed: %" PRIu64 " more %s\n",
 				heap_tracker_unlisted(heaps)[i], anomaly_names[i].kind);
 }
 
@@ -201,7 +200,7 @@ static void write_suppressions(FILE *out, const struct leak_report *report)
 	}
 }
 
-/* What a person reads of a stack first. */
+/* The comment before a stack line, for people. */
 static void write_site_comment(FILE *out, const struct leak_report *report,
 			       const struct leak_site *site, size_t rank)
 {
@@ -273,7 +272,7 @@ static void write_sites(FILE *out, const struct leak_report *report)
 	}
 }
 
-/* The frames of the stack printed last: the next leak's is mostly the same. */
+/* A copy of the last stack's text: the next leak mostly has the same stack. */
 struct stack_text {
 	uint32_t id; /* STACK_NONE: none */
 	char *text;
@@ -359,7 +358,7 @@ int leaks_write(FILE *out, const struct leak_report *report)
 	write_losses(out, report->analysis);
 	write_audit(out, report);
 	write_suppressions(out, report);
-	/* The plain list is of blocks alone. */
+	/* In time order, the text lists blocks only. */
 	if (report->options->order != LEAK_ORDER_TIME) {
 		write_sites(out, report);
 		err = history_write(out, report);

@@ -37,8 +37,9 @@ void resource_report_check_kind(const struct heap_tracker *heaps, const char *ki
 		len += (size_t)snprintf(kinds + len, sizeof(kinds) - len, ", %s",
 					counts[i].kind->name);
 	}
-	diag_warn("nothing of the kind %s was recorded; the kinds are " HEAP_KIND_MEMORY "%s", kind,
-		  kinds);
+	diag_warn("no resource of kind %s was recorded; the recorded kinds are " HEAP_KIND_MEMORY
+		  "%s",
+		  kind, kinds);
 }
 
 /* "120 given, 110 taken" */
@@ -49,11 +50,11 @@ static void write_counts(FILE *out, const struct resource_counts *counts)
 		fprintf(out, ", %" PRIu64 " references added, %" PRIu64 " dropped", counts->refs,
 			counts->unrefs);
 	if (counts->failures)
-		fprintf(out, ", %" PRIu64 " not given", counts->failures);
+		fprintf(out, ", %" PRIu64 " failed", counts->failures);
 	if (counts->unknown_takes)
-		fprintf(out, ", %" PRIu64 " taken that were not seen given", counts->unknown_takes);
+		fprintf(out, ", %" PRIu64 " taken without a recorded give", counts->unknown_takes);
 	if (counts->unpaired)
-		fprintf(out, ", %" PRIu64 " calls seen by half", counts->unpaired);
+		fprintf(out, ", %" PRIu64 " calls recorded in part", counts->unpaired);
 }
 
 void resource_report_write_kinds(FILE *out, const struct leak_report *report)
@@ -69,7 +70,7 @@ void resource_report_write_kinds(FILE *out, const struct leak_report *report)
 	}
 }
 
-int resource_report_write_screen(FILE *out, const struct leak_report *report)
+int resource_report_write_summary(FILE *out, const struct leak_report *report)
 {
 	const struct resource_counts *counts = heap_tracker_resources(report->analysis->heaps);
 	int nr_lines = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the reports say of resources that are no memory: in their own words, and counted apart. */
+/* The resources other than memory in the leaks text and in the summary. */
 #ifndef LEAKTOOLS_REPORT_RESOURCE_REPORT_H
 #define LEAKTOOLS_REPORT_RESOURCE_REPORT_H
 
@@ -7,22 +7,24 @@
 
 #include <stdio.h>
 
-/* Whether any resource is among what the recording tells of, and is wanted. */
+/* Whether the recording has any resource that the options select. */
 bool resource_report_has_any(const struct leak_report *report);
 
-/* Warns if nothing of the @kind that was asked for (NULL: all) has happened, and tells what has. */
+/* Warns if the recording has no events of @kind (NULL: any kind) and lists the kinds it has. */
 void resource_report_check_kind(const struct heap_tracker *heaps, const char *kind);
 
-/* A comment for each kind of resource, "# resource file: 120 given, 110 taken, 10 held". */
+/* A comment line per kind: "# resource file: 120 given, 110 taken; 10 held". */
 void resource_report_write_kinds(FILE *out, const struct leak_report *report);
 
-/* For a terminal: "10 file handles held at the end, in 1 stack (120 given, 110 taken)". Returns
- * the lines. */
-int resource_report_write_screen(FILE *out, const struct leak_report *report);
+/*
+ * For the summary: "10 file handles in 1 stack, held at the end: 120 given, 110 taken". Returns the
+ * number of lines.
+ */
+int resource_report_write_summary(FILE *out, const struct leak_report *report);
 
 /*
- * The history of an object's references, each stack once, " refs=N unrefs=N" of all of them being
- * part of the object's own line: lines "refs", and the frames. Nothing where none are counted.
+ * The references of an object: " count=N refs=N unrefs=N" for its own line, then a "refs" line with
+ * frames for each stack. Both write nothing if the object has no reference count.
  */
 void resource_report_write_counts(FILE *out, const struct leak_report *report,
 				  const struct heap_block *block);
@@ -30,8 +32,9 @@ void resource_report_write_history(FILE *out, const struct leak_report *report,
 				   const struct heap_block *block);
 
 /*
- * The histories of a site's listed objects, merged by stacks, those that added most first. The
- * caller frees *@ret, of *@ret_nr; NULL where no references are counted. Returns 0 or -ENOMEM.
+ * Merges the reference histories of a site's listed objects by stack, the largest surplus of added
+ * references first. The caller frees *@ret, which is NULL without reference counts. Returns 0 or
+ * -ENOMEM.
  */
 int resource_report_merge_histories(const struct leak_report *report, const struct leak_site *site,
 				    struct ref_history **ret, size_t *ret_nr);

@@ -22,9 +22,9 @@
 #define LINES_A_SITE  3
 #define MIN_SITES     3
 #define NR_BARS	      16
-#define MAX_HISTORY   6	   /* stacks that have changed reference counts */
-#define MAX_PROCESSES 5	   /* that are told one by one */
-#define MAX_TWINS     1000 /* stacks among which those that look alike are looked for */
+#define MAX_HISTORY   6	   /* stacks that changed a reference count */
+#define MAX_PROCESSES 5	   /* listed one by one */
+#define MAX_TWINS     1000 /* with more stacks, no search for those that look alike */
 
 /* Which process, how long, how much; returns the lines. */
 static int write_head(FILE *out, const struct leak_report *report)
@@ -34,7 +34,6 @@ static int write_head(FILE *out, const struct leak_report *report)
 	double length_s = analysis->end_ns > analysis->start_ns
 				  ? (double)(analysis->end_ns - analysis->start_ns) / 1e9
 				  : 0;
-	const char *separator = "";
 
 	if (report->nr_sites) {
 		const struct site_verdict *verdict = &report->verdicts.sites[report->sites[0].site];
@@ -68,12 +67,10 @@ static int write_head(FILE *out, const struct leak_report *report)
 		fprintf(out, ", %" PRIu64 " of them for certain", report->firm_blocks);
 	if (report->suppressed_blocks)
 		fprintf(out, "; %" PRIu64 " suppressed", report->suppressed_blocks);
-	if (leak_report_is_narrowed(report) || report->options->size) {
-		fputs(" (of what was asked for", out);
-		separator = ")";
-	}
-	fprintf(out, "%s\n", separator);
-	return 2 + resource_report_write_screen(out, report);
+	if (leak_report_is_narrowed(report) || report->options->size)
+		fputs(" (filtered)", out);
+	fputc('\n', out);
+	return 2 + resource_report_write_summary(out, report);
 }
 
 static void write_process_name(FILE *out, const struct leak_report *report,
@@ -85,7 +82,7 @@ static void write_process_name(FILE *out, const struct leak_report *report,
 	fprintf(out, " (%d)", process->pid);
 }
 
-/* Of several processes, who leaks most; returns the lines. */
+/* The processes that leak most, if there are several. Returns the number of lines. */
 static int write_processes(FILE *out, const struct leak_report *report)
 {
 	_cleanup_free_ struct leak_process *processes = NULL;
@@ -94,10 +91,7 @@ static int write_processes(FILE *out, const struct leak_report *report)
 
 	if (leak_processes_find(report, &processes, &nr) || nr < 2)
 		return 0;
-	fprintf(out,
-		"\n  %zu processes hold them, those with most of growth, overdue and burst "
-		"first:\n",
-		nr);
+	fprintf(out, "\n  %zu processes hold blocks; worst leakers first:\n", nr);
 	for (size_t i = 0; i < nr && i < MAX_PROCESSES; i++, nr_lines++) {
 		fputs("  ", out);
 		write_process_name(out, report, &processes[i]);
@@ -113,7 +107,7 @@ static int write_processes(FILE *out, const struct leak_report *report)
 	return nr_lines + 2 + (nr > MAX_PROCESSES);
 }
 
-/* Returns the lines. */
+/* Returns the number of lines. */
 static int write_own_mappings(FILE *out, const struct leak_report *report)
 {
 	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
@@ -127,7 +121,7 @@ static int write_own_mappings(FILE *out, const struct leak_report *report)
 	return 1;
 }
 
-/* What leaks for sure stands out, what does not steps back. */
+/* Certain leaks stand out; blocks that are no leak are dim. */
 static enum colour colour_of(enum verdict verdict)
 {
 	switch (verdict) {
@@ -175,7 +169,7 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 	return nr_lines;
 }
 
-/* The blocks held over the time of the recording, as a row of bars. */
+/* The held blocks over time, as a row of bars. */
 static void write_bars(FILE *out, const struct leak_report *report, const struct site *site,
 		       bool utf8)
 {
@@ -226,7 +220,7 @@ static int write_path(FILE *out, const struct analysis *analysis, struct named_s
 	return err;
 }
 
-/* Where the references to a site's objects were added and dropped. */
+/* The stacks that added and dropped references to a site's objects. */
 static int write_references(FILE *out, const struct leak_report *report,
 			    const struct leak_site *site, struct named_stack *stack)
 {
@@ -246,11 +240,11 @@ static int write_references(FILE *out, const struct leak_report *report,
 		fputc('\n', out);
 	}
 	if (nr > nr_shown)
-		fprintf(out, "   and from %zu stacks more\n", nr - nr_shown);
+		fprintf(out, "   and from %zu more stacks\n", nr - nr_shown);
 	return err;
 }
 
-/* The path of a listed site; NULL: out of memory. */
+/* The path of a listed site, freed by the caller. NULL: out of memory. */
 static char *path_of(const struct leak_report *report, size_t rank, struct named_stack *stack)
 {
 	const struct site_verdict *verdict = &report->verdicts.sites[report->sites[rank - 1].site];
@@ -291,13 +285,13 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
 	fprintf(out, "\n   %s", path);
-	/* They part further out, or within a function; the full text has both. */
+	/* The stacks differ in frames or lines that the path leaves out; the full text has them. */
 	if (has_twin)
 		fprintf(out, "  (stack %" PRIu32 ")", verdict->site->stack_id);
 	fputc('\n', out);
 }
 
-/* What could have falsified the result, in as many lines as are returned. */
+/* Reasons to doubt the result. Returns the number of lines. */
 static int write_doubts(FILE *out, const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
@@ -309,18 +303,20 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	if (analysis->lost && ++nr_lines)
 		fprintf(out,
 			"! %" PRIu64
-			" events were lost; as many of the blocks may have been freed; " INPUT_ADVICE_LOST
+			" events were lost: some of these leaks may be false; " INPUT_ADVICE_LOST
 			"\n",
 			analysis->lost);
 	if (analysis->unguarded_tasks && ++nr_lines)
 		fprintf(out,
-			"! events may be missing: all is doubtful; " INPUT_ADVICE_UNGUARDED "\n");
+			"! events may be missing: all results are doubtful; " INPUT_ADVICE_UNGUARDED
+			"\n");
 	if (analysis->input.truncated && ++nr_lines)
-		fputs("! the recording was cut off: its end is not in it\n", out);
+		fputs("! the recording was cut off: its end is missing\n", out);
 	if (analysis_unwind_failures(analysis) && ++nr_lines)
 		fprintf(out,
-			"! %" PRIu64 " stacks end early: where files are gone or tell nothing of "
-			"frames, or a dump was too short (leakrec --call-graph dwarf,BYTES)\n",
+			"! %" PRIu64 " stacks end early: a file is gone or has no unwind "
+			"information, or the stack dump was too short; use leakrec --call-graph "
+			"dwarf,BYTES\n",
 			analysis_unwind_failures(analysis));
 	if (findings[AUDIT_UNSEEN_FREES].count && ++nr_lines)
 		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_UNSEEN_FREES].count,
@@ -330,8 +326,8 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 			findings[AUDIT_RETURN_LATER].what);
 	if (report->anomalies[ANOMALY_MISMATCH] && ++nr_lines)
 		fprintf(out,
-			"! %" PRIu64 " release%s by another family than the allocation, as new[] "
-			"and delete: without --summary, both stacks\n",
+			"! %" PRIu64 " release%s by another family than the allocation, such as "
+			"new[] and delete: omit --summary to see both stacks\n",
 			report->anomalies[ANOMALY_MISMATCH],
 			quantity_plural(report->anomalies[ANOMALY_MISMATCH]));
 	input_advice_find(report, &advice);
@@ -404,10 +400,10 @@ int summary_report_write(FILE *out, const struct leak_report *report,
 		fputc('\n', out);
 	err = write_sites(out, report, nr_sites, style);
 	if (report->nr_sites > nr_sites)
-		fprintf(out, "and %zu stacks more (--top N)\n", report->nr_sites - nr_sites);
+		fprintf(out, "and %zu more stacks (--top N)\n", report->nr_sites - nr_sites);
 	if (nr_sites)
-		fputs("Without --summary: full stacks, and each block; leakfollow --size shows its "
-		      "life.\n",
+		fputs("Omit --summary to see full stacks and each block; use leakfollow --size N "
+		      "to trace blocks of one size.\n",
 		      out);
 	if (err)
 		return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `leakparse --summary`: one screen that tells a person what leaks, and where. */
+/* leakparse --summary: one screen of text that says what leaks and where. */
 #ifndef LEAKTOOLS_REPORT_SUMMARY_REPORT_H
 #define LEAKTOOLS_REPORT_SUMMARY_REPORT_H
 
@@ -7,13 +7,13 @@
 
 #include <stdio.h>
 
-/* What the reader can show. */
+/* What the terminal can show. */
 struct summary_report_style {
-	bool utf8; /* pictures may be made of other than ASCII */
+	bool utf8;
 	bool colour;
 };
 
-/* Writes it. Returns 0 or -EIO, not reported. */
+/* Writes the summary. Returns 0, -ENOMEM or -EIO, unreported. */
 int summary_report_write(FILE *out, const struct leak_report *report,
 			 const struct summary_report_style *style);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/trees/call_tree.h"
+
 #include "report/names/word_table.h"
 
 #include <errno.h>
@@ -7,24 +8,24 @@
 #include <string.h>
 #include <utlist.h>
 
-/* Without padding: it is hashed. Names are the pool's, so that pointers tell them apart. */
+/* Hashed, so it has no padding. Names are from the pool, so equal names are equal pointers. */
 struct node_key {
 	const struct node *parent;
 	const char *name, *module;
 };
 
 struct node {
-	struct call_node shown; /* the first member: shown and whole have the same address */
+	struct call_node shown; /* the first member: a pointer to it is one to the node */
 	struct node_key key;
-	bool mixed_files; /* shown.file is NULL because there were several */
+	bool mixed_files; /* shown.file is NULL because the frames have several */
 	UT_hash_handle hh;
 };
 
 struct call_tree {
 	struct call_tree_options options;
 	struct name_pool *names;
-	struct named_stack stack; /* the one that is being added */
-	struct named_frame *path; /* by options.merge, in the tree's order */
+	struct named_stack stack; /* being added */
+	struct named_frame *path; /* its merged frames, innermost first */
 	size_t max_path;
 	struct node root;
 	struct node *nodes; /* all but the root */
@@ -77,7 +78,7 @@ void call_tree_destroy(struct call_tree *tree)
 	free(tree);
 }
 
-/* What a frame counts as. */
+/* The frame that @frame counts as. */
 static struct named_frame merged_frame(enum call_merge merge, const struct named_frame *frame)
 {
 	struct named_frame merged = *frame;
@@ -110,7 +111,7 @@ static int reserve_path(struct call_tree *tree, size_t nr)
 	return 0;
 }
 
-/* Strings become the tree's. */
+/* Replaces the strings of @frame by the tree's copies. */
 static int own_names(struct call_tree *tree, struct named_frame *frame)
 {
 	int err = name_pool_add(tree->names, frame->name, &frame->name);
@@ -122,7 +123,7 @@ static int own_names(struct call_tree *tree, struct named_frame *frame)
 	return err;
 }
 
-/* Fills tree->path, innermost first. */
+/* Fills tree->path. */
 static int make_path(struct call_tree *tree, const struct named_frame *frames, size_t nr,
 		     size_t *ret_nr)
 {
@@ -145,7 +146,7 @@ static int make_path(struct call_tree *tree, const struct named_frame *frames, s
 	return err;
 }
 
-static void note_place(struct node *node, const struct named_frame *frame)
+static void add_lines(struct node *node, const struct named_frame *frame)
 {
 	struct call_node *shown = &node->shown;
 
@@ -166,7 +167,7 @@ static void note_place(struct node *node, const struct named_frame *frame)
 		shown->last_line = frame->line;
 }
 
-/* The child of @parent for @frame; *@ret is NULL where there is to be none any more. */
+/* Finds or creates the child of @parent for @frame. *@ret is NULL beyond the node limit. */
 static int get_child(struct call_tree *tree, struct node *parent, const struct named_frame *frame,
 		     struct node **ret)
 {
@@ -195,7 +196,7 @@ static int get_child(struct call_tree *tree, struct node *parent, const struct n
 		parent->shown.nr_children++;
 	}
 	if (node)
-		note_place(node, frame);
+		add_lines(node, frame);
 	*ret = node;
 	return 0;
 }
@@ -206,7 +207,7 @@ static void add_weights(struct call_weights *sum, const struct call_weights *wei
 		sum->of[i] = call_weight_sum(sum->of[i], weights->of[i]);
 }
 
-/* One step down, if there is a node for it; *@node is the deepest so far. */
+/* Moves *@node to its child for @frame, which gains @weights, or sets *@ret_cut. */
 static int descend(struct call_tree *tree, struct node **node, const struct named_frame *frame,
 		   const struct call_weights *weights, bool *ret_cut)
 {
@@ -284,7 +285,7 @@ int call_tree_add_report(struct call_tree *tree, const struct leak_report *repor
 	return err;
 }
 
-/* utlist's comparison has no room for the weight: one for each. */
+/* utlist's comparison functions take no context, so each weight needs its own. */
 static int compare(const struct call_node *a, const struct call_node *b, enum call_weight weight)
 {
 	if (a->total.of[weight] != b->total.of[weight])

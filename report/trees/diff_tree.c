@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void write_end(FILE *out, const struct analysis *analysis, uint64_t time_ns,
-		      const struct interval_mark *mark)
+static void write_time(FILE *out, const struct analysis *analysis, uint64_t time_ns,
+		       const struct interval_mark *mark)
 {
 	fprintf(out, "%.3f s",
 		time_ns > analysis->start_ns ? (double)(time_ns - analysis->start_ns) / 1e9 : 0);
@@ -27,9 +27,9 @@ static void write_heading(FILE *out, const struct diff_interval *diff)
 {
 	const struct interval *interval = diff->interval;
 
-	write_end(out, diff->analysis, interval->begin_ns, &interval->begin_mark);
+	write_time(out, diff->analysis, interval->begin_ns, &interval->begin_mark);
 	fputs(" to ", out);
-	write_end(out, diff->analysis, interval->end_ns, &interval->end_mark);
+	write_time(out, diff->analysis, interval->end_ns, &interval->end_mark);
 	fprintf(out, " after the start: %c", interval->bytes < 0 ? '-' : '+');
 	fputs(quantity_bytes(fabs((double)interval->bytes)).text, out);
 	fprintf(out, " in %+" PRId64 " blocks\n", interval->blocks);
@@ -51,7 +51,7 @@ static int add_changes(struct call_tree *tree, const struct diff_interval *diff)
 	return 0;
 }
 
-/* What was added, or where nothing was, what was freed. */
+/* The sum of all growth or, if nothing grew, of all shrinkage: 100 %. */
 static double whole_of(const struct interval *interval, enum call_weight weight)
 {
 	double added = 0, freed = 0;
@@ -72,10 +72,10 @@ static double whole_of(const struct interval *interval, enum call_weight weight)
 int diff_tree_write(const void *context, FILE *out, const struct diff_interval *diff)
 {
 	const struct tree_options *options = context;
-	const struct call_tree_options merging = tree_options_merging(options);
+	const struct call_tree_options call_options = tree_options_for_call_tree(options);
 	struct tree_look look = {.options = options, .is_change = true};
 	struct call_tree *tree;
-	int err = call_tree_create(&merging, &tree);
+	int err = call_tree_create(&call_options, &tree);
 
 	if (err)
 		return err;

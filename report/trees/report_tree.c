@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* The blocks of one stack that are of one thread, or of one size. */
+/* The blocks of one stack that share a thread or a size. */
 struct group {
-	uint64_t key; /* the thread, or the size; UINT64_MAX: of unknown size */
+	uint64_t key; /* the thread or the size; UINT64_MAX: unknown size */
 	struct call_weights weights;
 	UT_hash_handle hh;
 };
@@ -35,7 +35,7 @@ static void name_group(const struct leak_report *report, enum tree_grouping by, 
 	}
 }
 
-/* Counts a listed block. */
+/* Adds a listed block to its group. */
 static int count_block(struct group **groups, enum tree_grouping by, const struct heap_block *block)
 {
 	uint64_t key = key_of(by, block);
@@ -107,9 +107,9 @@ enum call_weight report_tree_weight(const struct call_tree *tree)
 int report_tree_create(const struct leak_report *report, const struct tree_options *options,
 		       struct call_tree **ret)
 {
-	const struct call_tree_options merging = tree_options_merging(options);
+	const struct call_tree_options call_options = tree_options_for_call_tree(options);
 	struct call_tree *tree;
-	int err = call_tree_create(&merging, &tree);
+	int err = call_tree_create(&call_options, &tree);
 
 	*ret = NULL;
 	if (err)

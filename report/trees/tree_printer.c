@@ -9,25 +9,25 @@
 #include <math.h>
 #include <string.h>
 
-/* Frames that follow one another without a parting. */
+/* A chain is a path of nodes with one child each. Long ones lose their middle. */
 #define MAX_CHAIN  12
 #define CHAIN_HEAD 8
 #define CHAIN_TAIL 2
-#define MAX_LEVELS 40 /* of indentation; what is deeper stands below one another */
+#define MAX_LEVELS 40 /* deeper levels are not indented further */
 
 struct printer {
 	FILE *out;
 	const struct tree_look *look;
-	const struct tree_options *options; /* the look's */
+	const struct tree_options *options; /* look->options */
 	const struct call_node *root;
-	size_t level; /* of the branch that is being printed; the root's children's: 0 */
+	size_t level;		  /* of the branch being printed; 0 for children of the root */
 	bool is_open[MAX_LEVELS]; /* more branches follow at that level */
-	const char *module;	  /* of the line above */
+	const char *module;	  /* of the previous line */
 };
 
-/* What is left of a node that is not shown as children. */
+/* The children of a node that are too small to be shown. */
 struct rest {
-	uint64_t nr; /* children that are too small */
+	uint64_t nr;
 	int64_t bytes, blocks;
 };
 
@@ -39,7 +39,7 @@ static bool is_shown(const struct printer *printer, const struct call_node *node
 	       look->whole * look->options->threshold_percent / 100;
 }
 
-/* @node or the first of its siblings behind it that is shown; NULL: none is. */
+/* @node or the first later sibling that is shown, or NULL. */
 static const struct call_node *next_shown(const struct printer *printer,
 					  const struct call_node *node)
 {
@@ -48,7 +48,7 @@ static const struct call_node *next_shown(const struct printer *printer,
 	return node;
 }
 
-/* Of a change, bytes may come and go without any blocks. */
+/* Whether any path ends at @node. In a change, bytes may differ while blocks do not. */
 static bool ends_here(const struct call_node *node)
 {
 	return node->self.of[CALL_HELD_BLOCKS] || node->self.of[CALL_HELD_BYTES];
@@ -59,7 +59,7 @@ static struct rest rest_of(const struct printer *printer, const struct call_node
 	struct rest rest = {0};
 
 	for (const struct call_node *child = node->first; child; child = child->next) {
-		/* What was added and freed again is no change. */
+		/* Additions and frees that cancel out are no change. */
 		if (is_shown(printer, child) ||
 		    (!child->total.of[CALL_HELD_BYTES] && !child->total.of[CALL_HELD_BLOCKS]))
 			continue;
@@ -70,13 +70,13 @@ static struct rest rest_of(const struct printer *printer, const struct call_node
 	return rest;
 }
 
-/* Whether all that goes through @node goes on through its one child. */
+/* Whether all paths through @node continue in its only child. */
 static bool is_chained(const struct call_node *node)
 {
 	return node->nr_children == 1 && !ends_here(node);
 }
 
-/* As perf's reports have them. */
+/* The colours of perf report. */
 static enum colour colour_of(double percent)
 {
 	return fabs(percent) >= 5 ? COLOUR_RED : fabs(percent) >= 0.5 ? COLOUR_GREEN : COLOUR_NONE;
@@ -108,7 +108,7 @@ static void write_indentation(const struct printer *printer, bool is_branch, boo
 	bool utf8 = printer->options->utf8;
 	size_t level = printer->level < MAX_LEVELS ? printer->level : MAX_LEVELS - 1;
 
-	/* The first level needs no lines: its branches are the beginnings of trees. */
+	/* Branches of the first level have no lines: each begins a tree. */
 	for (size_t i = 1; i < level; i++)
 		fputs(!printer->is_open[i] ? "   " : utf8 ? "│  " : "|  ", printer->out);
 	if (!level)
@@ -165,8 +165,8 @@ static size_t chain_length(const struct call_node *node)
 }
 
 /*
- * A branch, as far as it does not part. Returns where it does, or ends. Of a long one, as
- * interpreters have them, the middle is left out, unless all is wanted.
+ * Writes a branch up to its first fork or end, and returns that node. Long chains, which
+ * interpreters have, lose their middle unless the threshold is 0.
  */
 static const struct call_node *write_branch(struct printer *printer, const struct call_node *node,
 					    bool is_last)
@@ -183,7 +183,7 @@ static const struct call_node *write_branch(struct printer *printer, const struc
 			if (i > CHAIN_HEAD)
 				continue;
 			begin_continued_line(printer, is_last);
-			fprintf(printer->out, "(%zu frames more)\n",
+			fprintf(printer->out, "(%zu more frames)\n",
 				length - CHAIN_HEAD - CHAIN_TAIL);
 			continue;
 		}
@@ -193,7 +193,7 @@ static const struct call_node *write_branch(struct printer *printer, const struc
 	return node;
 }
 
-/* The lines behind a node's last branch. */
+/* The lines after the last branch of a node. */
 static void write_rest(struct printer *printer, const struct call_node *parent,
 		       const struct rest *rest)
 {
@@ -213,7 +213,7 @@ static void write_rest(struct printer *printer, const struct call_node *parent,
 	printer->module = NULL;
 }
 
-/* From a branch's end back to where it began, behind its parent's end. */
+/* The first node of the branch that ends at @node. */
 static const struct call_node *beginning_of(const struct call_node *node)
 {
 	while (node->parent && node->parent->parent && is_chained(node->parent))
@@ -273,8 +273,8 @@ void tree_print(FILE *out, const struct call_tree *tree, const struct tree_look 
 	write_tree(&printer);
 	write_numbers(&printer, printer.root->total.of[CALL_HELD_BYTES],
 		      printer.root->total.of[CALL_HELD_BLOCKS]);
-	fputs("in all\n", out);
+	fputs("total\n", out);
 	if (call_tree_nr_cut(tree))
-		fprintf(out, "%" PRIu64 " stacks are cut short: there are too many\n",
+		fprintf(out, "%" PRIu64 " stacks are cut short: the tree is too large\n",
 			call_tree_nr_cut(tree));
 }

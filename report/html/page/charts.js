@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* charts.js: leaks by size and time, and held bytes over time, one below the other on one time axis. */
+/* charts.js: leaks by size and time, and held bytes over time, with a common time axis. */
 const MARGIN = { left: 84, right: 14, top: 10, bottom: 34 };
 const POINTS_PX = 330;
 const HELD_PX = 210;
-const NEAR_PX = 12; /* a point so near is under the pointer */
+const NEAR_PX = 12; /* the pointer picks points within this distance */
 
 const charts = {
 	from: 0, to: duration, /* the time axis */
 	drag: null,            /* {canvas, from, to} in pixels */
-	point: -1,             /* a leak: under the pointer, or the keyboard's */
+	point: -1,             /* a leak: under the pointer, or chosen with the keyboard */
 	cursor: -1,            /* a time in the lower chart */
 	sizes: [1, 2],         /* the size axis, logarithmic */
 	drawn: [],             /* points by verdict */
-	selected: null,        /* the held series of what is selected */
+	selected: null,        /* the held series of the selection */
 };
 
 const timeToX = (us, width) => MARGIN.left + (us - charts.from) / (charts.to - charts.from) * (width - MARGIN.left - MARGIN.right);
@@ -25,7 +25,7 @@ function sizeToY(bytes) {
 		(POINTS_PX - MARGIN.top - MARGIN.bottom);
 }
 
-/* Round steps: 1, 2 or 5 of a power of ten, or of parts of an hour. */
+/* Round steps: 1, 2 or 5 times a power of ten, or parts of an hour. */
 function timeStep(span, most) {
 	const steps = [60e6, 120e6, 300e6, 600e6, 1800e6, 3600e6, 7200e6, 21600e6, 43200e6, 86400e6, 604800e6];
 	const rough = span / most;
@@ -123,14 +123,14 @@ function drawPoints() {
 	if (!nr) {
 		context.fillStyle = theme["--soft"];
 		context.textAlign = "center";
-		context.fillText(data.summary.held_blocks ? "No leak passes the filters." : "Nothing is held.", width / 2, POINTS_PX / 2);
+		context.fillText(data.summary.held_blocks ? "No leak matches the filters." : "Nothing is held.", width / 2, POINTS_PX / 2);
 	}
 	$("points-count").textContent = selection.site < 0 ? plural(nr, "block") :
 		`${countText(rangeBlocks[selection.site])} of ${plural(nr, "block")}`;
 	$("points-legend").replaceChildren(...legend(data.verdicts.filter((v, i) => charts.drawn[i]).map((v) => ["--" + v, v])));
 }
 
-/* The blocks by verdict, least interesting first; those of the selected stack stand out. */
+/* Draws blocks by verdict, the least important first. The selected stack stands out. */
 function drawDots(context, theme, width) {
 	const lists = data.verdicts.map(() => []);
 	const chosen = [];
@@ -200,7 +200,7 @@ function pointAt(event) {
 	return found;
 }
 
-/* The next leak in time that is shown, or the one before. */
+/* The next shown leak in time, or the previous one. */
 function stepPoint(step) {
 	let [best, found] = [Infinity, charts.point];
 	const now = charts.point < 0 ? -1 : leaks.time_us[charts.point];
@@ -217,8 +217,8 @@ function stepPoint(step) {
 /* --- Held bytes over time --- */
 
 /*
- * Of the selected sites: what was allocated until then and never freed, exactly; and what was held, as
- * far as their histories tell it (blocks by period, times the mean size).
+ * Computes two series of the selected sites: the bytes allocated so far and never freed, which are exact,
+ * and the held bytes, estimated from the sites' histories (blocks by period, times the mean size).
  */
 function updateHeld() {
 	const { span_us: bucket, end } = data.held;
@@ -239,7 +239,7 @@ function updateHeld() {
 			continue;
 		if (history) {
 			const mean = sites.allocated_bytes[s] / Math.max(sites.allocations[s], 1);
-			/* [length of a period in µs, period, difference of blocks, period, ...] */
+			/* [length of a period in µs, period, change of blocks, period, ...] */
 			for (let i = 1; i < history.length; i += 2)
 				held[Math.min(Math.round((history[i] + 0.5) * history[0] / bucket), end.length)] += history[i + 1] * mean;
 		} else if (sites.frees[s] === 0) {
@@ -269,7 +269,7 @@ function drawHeld() {
 
 	for (let i = first; i <= Math.min(last, upper.length - 1); i++)
 		max = Math.max(max, upper[i], i < stays.length ? stays[i] : 0);
-	/* Steps that are round in the unit shown. */
+	/* Steps that are round in the displayed unit. */
 	const unit = 1024 ** Math.floor(Math.log2(max) / 10);
 	const rough = max / unit / 4;
 	const power = 10 ** Math.floor(Math.log10(rough));
@@ -333,8 +333,8 @@ function drawHeldLegend(everything, series) {
 	const keys = [];
 
 	if (series)
-		keys.push(["--accent", everything ? "held" : "held by what is selected (estimated)"]);
-	keys.push(["--growth", "of it, held to the end"]);
+		keys.push(["--accent", everything ? "held" : "held by the selection (estimated)"]);
+	keys.push(["--growth", "of these, held to the end"]);
 	$("held-legend").replaceChildren(...legend(keys));
 	if (charts.cursor < 0) {
 		$("held-status").textContent = "";
@@ -342,7 +342,7 @@ function drawHeldLegend(everything, series) {
 	}
 	const at = Math.min(Math.floor(charts.cursor / data.held.span_us), data.held.end.length - 1);
 	$("held-status").textContent = `${timeText(charts.cursor)} after the start: ` +
-		(series ? `${bytesText(series[at] || 0)} held, ` : "") + `${bytesText(charts.selected.stays[at] || 0)} of it to the end`;
+		(series ? `${bytesText(series[at] || 0)} held, ` : "") + `${bytesText(charts.selected.stays[at] || 0)} of these to the end`;
 }
 
 /* --- Zooming and pointing --- */
@@ -435,7 +435,7 @@ function makeChart(id, isPoints) {
 			cursorTo(-1);
 	});
 	canvas.addEventListener("dblclick", () => zoomTime(0, duration));
-	/* Only with a key or when focused: a page that scrolls must not zoom by accident. */
+	/* Only with Ctrl or when focused, so that scrolling the page does not zoom by accident. */
 	canvas.addEventListener("wheel", (event) => {
 		if (!event.ctrlKey && document.activeElement !== canvas)
 			return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * flame.js: the call tree as a flame graph on a canvas, callers above their callees. Boxes narrower
- * than half a pixel are left out, so that drawing takes as long as there are pixels.
+ * flame.js: the call tree as a flame graph on a canvas, callers above their callees. It skips boxes
+ * narrower than half a pixel, so the drawing time depends on the number of pixels.
  */
 const FRAME_PX = 19;
 
@@ -16,7 +16,7 @@ const flame = {
 	],
 	mode: 0,
 	zoom: -1,    /* a node of the tree; -1: all */
-	current: -1, /* under the pointer, or the keyboard's */
+	current: -1, /* under the pointer, or chosen with the keyboard */
 	boxes: [],   /* {id, x, width, depth} of the last layout */
 	depth: 1,
 	total: 0,
@@ -53,7 +53,7 @@ function makeFlame() {
 	canvas.addEventListener("keydown", onFlameKey);
 }
 
-/* Zooming selects; the outermost box, and the one that is zoomed already, go back. */
+/* Zooms into a box and selects it. The outermost or the zoomed box resets the zoom. */
 function zoomFlame(id) {
 	if (id === flame.zoom || id >= tree.size)
 		id = -1;
@@ -105,12 +105,12 @@ function updateFlame() {
 	flame.total = sumTree((s) => shown(s, "flame") ? mode.value(s) : 0);
 	flame.zoom = selection.node;
 	if (flame.zoom >= 0 && !tree.value[flame.zoom])
-		flame.zoom = -1; /* the others' filters have emptied it */
+		flame.zoom = -1; /* the filters of other views have emptied it */
 	layoutFlame();
 	drawFlame();
 }
 
-/* The zoomed box's callers over the whole width, and what is below it by value. */
+/* Callers of the zoomed box take the whole width; boxes below it are scaled by value. */
 function layoutFlame() {
 	const width = $("flame").clientWidth;
 	const boxes = [{ id: tree.size, x: 0, width, depth: 0 }];
@@ -131,7 +131,7 @@ function layoutFlame() {
 			const child = { id, x, width: tree.value[id] * scale, depth: box.depth + 1 };
 
 			if (child.width < 0.5)
-				break; /* so are the others: largest first */
+				break; /* the rest is smaller */
 			boxes.push(child);
 			pending.push(child);
 			x += child.width;
@@ -149,11 +149,11 @@ function boxWords(id) {
 	const value = tree.value[id];
 	const text = flame.modes[flame.mode].text(value);
 
-	return [boxName(id), `${text}, ${shareText(value, flame.total)} of what is shown`,
+	return [boxName(id), `${text}, ${shareText(value, flame.total)} of the shown total`,
 		id >= tree.size ? "" : moduleName(tree.func[id])];
 }
 
-/* A module's hue; what belongs to the system is drawn without colour. */
+/* Each module has a hue; system libraries are grey. */
 function boxColour(id, theme) {
 	if (id >= tree.size)
 		return theme["--faint"];
@@ -164,7 +164,7 @@ function boxColour(id, theme) {
 		hue = /\/(libc|ld-linux|libpthread)[-.]/.test(module) || !module ? -1 : (flame.hues.size * 47 + 28) % 360;
 		flame.hues.set(module, hue);
 	}
-	/* Neighbours differ a little. */
+	/* Slightly different shades tell neighbours apart. */
 	const light = parseFloat(theme["--flame-light"]) + (tree.func[id] * 7 % 5 - 2) * 1.6;
 	return hue < 0 ? `hsl(215 8% ${light}%)` : `hsl(${hue} ${theme["--flame-own"]} ${light}%)`;
 }
@@ -205,9 +205,9 @@ function drawFlame() {
 		boxWords(flame.current).filter(Boolean).join("  ·  ");
 }
 
-/* The text's beginning, as much as fits. */
+/* The beginning of the text that fits. */
 function fitText(context, text, width) {
-	const most = Math.floor(width / 5); /* no need to measure more */
+	const most = Math.floor(width / 5); /* most characters are wider than 5 pixels */
 
 	if (text.length > most)
 		text = text.slice(0, most);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * model.js: the report's data and what of it is selected. No drawing here.
+ * model.js: the report's data and the selection. It draws nothing.
  *
- * Data comes as tables of columns (report/html.c writes them): strings <- functions <- frames <-
- * nodes <- sites <- leaks. A node is a frame called from its parent node, so a site's stack is the way
- * from its node to the root. All text in them is data of the recorded program: it goes into the page
- * as textContent or onto a canvas, never as HTML.
+ * The data are tables of columns (report/html/html_columns.c writes them): strings <- functions <-
+ * frames <- nodes <- sites <- leaks. A node is a frame called from its parent node, so a site's stack is
+ * the path from its node to the root. All text comes from the recorded program: it goes into the page as
+ * textContent or onto a canvas, never as HTML.
  */
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
@@ -17,7 +17,7 @@ for (const table of [functions, frames, nodes, sites, leaks, data.threads])
 			table[name] = new Array(table.nr).fill(table[name]);
 const [nrSites, nrLeaks] = [sites.nr, leaks.nr];
 const duration = Math.max(data.summary.duration_us, 1);
-if (!data.held.end.length) /* nothing was told of it */
+if (!data.held.end.length) /* no event changed the held amount */
 	data.held = { span_us: duration / 128, end: new Array(128).fill(0), peak: 0, peak_us: 0 };
 
 /* --- Words and numbers --- */
@@ -70,7 +70,7 @@ function sourceOf(frame) {
 	return frames.file[frame] < 0 ? "" : strings[frames.file[frame]] + ":" + frames.line[frame];
 }
 
-/* What is written as a difference (report/html_format.c says to what). */
+/* Undoes the differences that report/html/html_columns.c writes. */
 const parentOf = Int32Array.from(nodes.parent, (distance, i) => i - distance);
 for (let i = 1; i < nrLeaks; i++) {
 	leaks.site[i] += leaks.site[i - 1];
@@ -93,7 +93,7 @@ function framesOf(site) {
 	return list;
 }
 
-/* Which of framesOf() asked for the memory: the first that does not merely pass it on. */
+/* The index in framesOf() of the user's frame: the first that is no allocation wrapper. */
 function ownFrame(list) {
 	const own = list.findIndex((frame) => !functions.wrapper[frames.function[frame]]);
 
@@ -110,7 +110,7 @@ const threadName = (t) => strings[data.threads.comm[t]] + " " + data.threads.tid
 const verdictOf = (site) => sites.verdict[site] < 0 ? "released" : data.verdicts[sites.verdict[site]];
 const doubtsOf = (bits) => data.doubts.filter((name, i) => bits >> i & 1);
 
-/* The leaks of each site, which are in its order: leaks [firstLeak[s], firstLeak[s + 1]). */
+/* Leaks are sorted by site: those of site s are [firstLeak[s], firstLeak[s + 1]). */
 const firstLeak = new Uint32Array(nrSites + 1);
 for (let i = 0; i < nrLeaks; i++)
 	firstLeak[leaks.site[i] + 1]++;
@@ -126,7 +126,7 @@ function buildTree() {
 	const of = new Int32Array(nr);
 	const parent = new Int32Array(nr);
 	const func = new Int32Array(nr);
-	/* Who is known by parent and function: a table of numbers, as a Map of so many takes long. */
+	/* A hash table from parent and function to a node: a Map of this size is slow. */
 	const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * nr + 2))).fill(-1);
 	let size = 0;
 
@@ -146,7 +146,7 @@ function buildTree() {
 		}
 		of[i] = slots[slot];
 	}
-	/* Children as linked lists; the roots are those of -1, kept at index size. */
+	/* Children are linked lists. The roots are children of -1, stored at index size. */
 	const child = new Int32Array(size + 1).fill(-1);
 	const next = new Int32Array(size).fill(-1);
 	for (let id = size - 1; id >= 0; id--) {
@@ -174,25 +174,25 @@ function sumTree(valueOf) {
 	return value[size];
 }
 
-/* --- What is selected. Each view shows what the others select; see shown(). --- */
+/* --- The selection. Each view shows what the others select; see shown(). --- */
 
 const selection = {
-	search: null,  /* a test on a string */
+	search: null,  /* a function that tests a string */
 	searchText: "",
 	verdict: -1,
-	node: -1,      /* of the tree: only stacks that go through it */
+	node: -1,      /* of the tree: selects stacks through it */
 	site: -1,
-	from: 0, to: 0, /* µs since the start; to 0: any time */
-	all: false,    /* stacks that hold nothing, too */
+	from: 0, to: 0, /* µs since the start; to === 0: any time */
+	all: false,    /* include stacks that hold nothing */
 };
-/* By site: passes the search and the verdict; goes through the node; held in the range of time. */
+/* By site: matches search and verdict; goes through the node; held amounts in the range of time. */
 const passes = new Uint8Array(nrSites);
 const through = new Uint8Array(nrSites);
 let rangeBytes = sites.bytes;
 let rangeBlocks = sites.blocks;
-let foundFunctions = null; /* by function: found by the search */
+let foundFunctions = null; /* by function: whether the search matches */
 
-/* "text", or "/regexp/". Returns null where it is no regular expression. */
+/* Compiles "text" or "/regexp/". Returns null for an invalid regular expression. */
 function makeSearch(text) {
 	const pattern = /^\/(.+)\/$/.exec(text);
 
@@ -262,7 +262,7 @@ function updateRange() {
 	}
 }
 
-/* Whether a view shows a site; a view is not filtered by what was clicked in itself. */
+/* Whether a view shows a site. A selection made in a view does not filter that view. */
 function shown(site, view) {
 	return passes[site] && (view === "flame" || through[site]) &&
 		(view === "table" || view === "points" || selection.site < 0 || selection.site === site);

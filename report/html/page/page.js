@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* page.js: the summary, the filters, and what holds the views together. */
+/* page.js: the summary, the filters, and the coordination of the views. */
 const PRINTED_STACKS = 30;
 
 let printing = false;
 let themeCache = null;
 
-/* The style's variables, for the canvases. */
+/* CSS variables, for the canvases. */
 function readTheme() {
 	if (themeCache)
 		return themeCache;
@@ -21,7 +21,7 @@ function setTheme(name) {
 	themeCache = null;
 }
 
-/* As sharp as the screen; returns the context in CSS pixels, cleared, and its width. */
+/* Clears a canvas and sets it to the screen's resolution. Returns its context and width in CSS pixels. */
 function prepareCanvas(canvas, height) {
 	const scale = printing ? 2 : devicePixelRatio || 1;
 	const width = canvas.parentElement.clientWidth;
@@ -34,7 +34,7 @@ function prepareCanvas(canvas, height) {
 	return [context, width];
 }
 
-/* Lines of text beside the pointer, the first in bold; null hides it. */
+/* Shows lines of text at the pointer, the first in bold; null hides them. */
 function showTip(event, lines) {
 	const tip = $("tip");
 
@@ -71,11 +71,11 @@ function makeSummary() {
 	const who = pids.length === 1 ? `${strings[data.threads.comm[0]]} (${pids[0]})` : pids.length ? `${pids.length} processes` : "";
 	$("subtitle").textContent = [who, `${timeText(duration)} recorded`, plural(s.events, "event"),
 		s.sizes ? `only blocks of ${s.sizes[0]}${s.sizes[1] > s.sizes[0] ? " to " + s.sizes[1] : ""} bytes` : "",
-		s.is_narrowed ? "narrowed by options" : "",
+		s.is_narrowed ? "filtered by options" : "",
 		s.suppressed_blocks ? plural(s.suppressed_blocks, "block") + " suppressed" : ""].filter(Boolean).join("  ·  ");
 	document.title = `Leak report: ${bytesText(s.held_bytes)} held`;
 	$("tiles").replaceChildren(
-		tile("Probably leaked", bytesText(suspect), (suspectSites ? "by " + plural(suspectSites, "stack") : "no stack is suspect") +
+		tile("Probably leaked", bytesText(suspect), (suspectSites ? "by " + plural(suspectSites, "stack") : "no suspect stack") +
 			(unclear ? `, ${bytesText(unclear)} unclear` : ""), "first" + (suspect ? "" : unclear ? " unsure" : " clean")),
 		tile("Held at the end", bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
 		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
@@ -84,7 +84,7 @@ function makeSummary() {
 		tile("Freed", bytesText(s.freed_bytes), `in ${plural(s.frees, "block")}`));
 	$("warnings").replaceChildren(...data.warnings.filter(Boolean).map((w) => element("p", "warning",
 		typeof w === "string" ? w : `${countText(w[0])} ${w[1]}: ${w[2]}.`)));
-	$("footer").textContent = `${data.tool}. This file is complete in itself and loads nothing.`;
+	$("footer").textContent = `${data.tool}. This file is self-contained and loads nothing.`;
 	$("all-label").hidden = !sites.blocks.includes(0);
 	makeVerdicts();
 }
@@ -169,7 +169,7 @@ function drawFilters() {
 		button.setAttribute("aria-pressed", +button.dataset.verdict === selection.verdict);
 }
 
-/* Picks a stack, or lets go of it. */
+/* Selects a stack, or deselects it. */
 function selectSite(site) {
 	selection.site = selection.site === site || site === undefined ? -1 : site;
 	selectionChanged();
@@ -191,7 +191,7 @@ function selectionChanged() {
 	drawHeld();
 }
 
-/* Escape takes back one step: the last of these that is set. */
+/* Escape clears the first of these selections that is set. */
 function stepBack() {
 	if (selection.site >= 0)
 		selection.site = -1;

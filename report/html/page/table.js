@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * table.js: the stacks as a table, and one of them in full. Only the rows in view exist as elements,
- * so that 100,000 stacks scroll like ten.
+ * table.js: the table of stacks, and the details of one. Only visible rows exist as elements, so that
+ * 100,000 stacks scroll smoothly.
  */
-const [ROW_PX, HEAD_PX] = [44, 36]; /* as the style has them */
-const [FEWEST_ROWS, MOST_ROWS] = [5, 10]; /* in view */
+const [ROW_PX, HEAD_PX] = [44, 36]; /* as in report.css */
+const [FEWEST_ROWS, MOST_ROWS] = [5, 10]; /* visible */
 
-/* Coloured squares with words: [[a variable of the style, words], ...]. */
+/* A legend of coloured squares: [[CSS variable, words], ...]. */
 function legend(keys) {
 	return keys.flatMap(([colour, words]) => {
 		const key = element("span", "key");
@@ -16,7 +16,7 @@ function legend(keys) {
 	});
 }
 
-/* An element with a class and children; strings become text. */
+/* Creates an element with a class and children; strings become text. */
 function element(tag, className, ...children) {
 	const e = document.createElement(tag);
 
@@ -46,11 +46,11 @@ const columns = [
 	{ name: "Oldest", key: (s) => sites.oldest_us[s],
 		cell: (s) => sites.blocks[s] ? timeText(sites.oldest_us[s]) : "–" },
 	{ name: "Allocations", key: (s) => sites.allocations[s], cell: (s) => countText(sites.allocations[s]) },
-	{ name: "Lifetime", title: "median of the blocks that were freed", key: (s) => sites.median_us[s],
+	{ name: "Lifetime", title: "median of freed blocks", key: (s) => sites.median_us[s],
 		cell: (s) => sites.median_us[s] >= 0 ? timeText(sites.median_us[s]) : "never freed" },
 ];
 
-const table = { rows: [], sort: -1, down: true, current: 0 }; /* sort -1: the order of the verdicts */
+const table = { rows: [], sort: -1, down: true, current: 0 }; /* sort -1: by verdict */
 
 function whereCell(site) {
 	const list = framesOf(site);
@@ -83,10 +83,10 @@ function makeTable() {
 		const head = element("div", column.left ? "left" : "", button);
 
 		button.type = "button";
-		button.title = column.title || "sort by it";
+		button.title = column.title || "sort by this column";
 		head.setAttribute("role", "columnheader");
 		button.addEventListener("click", () => {
-			/* First the natural direction, then the other, then the order of the verdicts. */
+			/* First the natural direction, then the other one, then the order by verdict. */
 			if (table.sort !== i)
 				[table.sort, table.down] = [i, !column.up];
 			else if (table.down === !column.up)
@@ -111,7 +111,7 @@ function makeTable() {
 
 function onTableKey(event) {
 	if (event.target !== $("table-body"))
-		return; /* a heading's */
+		return; /* a heading handles it */
 	const page = Math.floor($("table-body").clientHeight / ROW_PX) - 1;
 	const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
 
@@ -166,7 +166,7 @@ function updateTable() {
 	$("table-body").style.height = Math.min(Math.max(rows.length, FEWEST_ROWS), MOST_ROWS) * ROW_PX + HEAD_PX + "px";
 	$("table").setAttribute("aria-rowcount", rows.length);
 	$("stacks-count").textContent = plural(rows.length, "stack") + (bytes ? " with " + bytesText(bytes) : "") +
-		(table.sort < 0 ? ", the worst first" : "");
+		(table.sort < 0 ? ", worst first" : "");
 	drawTable();
 	drawDetail();
 }
@@ -197,27 +197,27 @@ function drawTable() {
 		rows.push(row);
 	}
 	room.replaceChildren(...(table.rows.length ? rows : [element("p", "empty", data.summary.held_blocks ?
-		"No stack passes the filters." : "Nothing is held: no leak in this recording.")]));
+		"No stack matches the filters." : "Nothing is held: this recording has no leak.")]));
 }
 
-/* --- One stack in full --- */
+/* --- Details of one stack --- */
 
 const VERDICTS = {
-	"growth": "Blocks keep coming that stay.",
-	"overdue": "Held for longer than blocks of this kind live.",
-	"burst": "Came at once, after the start, and stayed.",
-	"unclear": "Too few blocks to tell.",
-	"plateau": "Kept coming for a while, and no more: perhaps a cache that is full.",
-	"start-up": "Came at the start, and stayed: perhaps kept on purpose.",
-	"at-exit": "Still held when the process ended.",
-	"not-yet": "Not older than blocks of this kind become.",
+	"growth": "Blocks keep accumulating.",
+	"overdue": "Held far longer than other blocks of this stack.",
+	"burst": "Allocated all at once after the start, and kept.",
+	"unclear": "Too few or too recent blocks to tell.",
+	"plateau": "Grew for a while, then stopped: perhaps a cache that is full.",
+	"start-up": "Allocated at the start and kept, perhaps on purpose.",
+	"at-exit": "Held by a process that exited early.",
+	"not-yet": "Not older than other blocks of this stack.",
 	"released": "Holds nothing.",
 };
 const DOUBTS = {
-	"lost": "events were lost, and frees may be among them",
+	"lost": "events were lost, possibly frees",
 	"truncated": "the recording was cut off",
-	"unpaired": "the call that made them has half its events",
-	"unseen-free": "frees of this stack's blocks were not seen",
+	"unpaired": "only half of the allocating call was recorded",
+	"unseen-free": "frees of this stack's blocks were not recorded",
 };
 
 function frameList(site) {
@@ -288,7 +288,7 @@ function drawDetail() {
 			(sites.rate_bytes[site] > 0 ? `, growing by ${bytesText(sites.rate_bytes[site])}/s` : "")));
 	if (doubts.length)
 		parts.push(element("p", "soft", "Doubtful: " + doubts.map((d) => DOUBTS[d] || d).join("; ") + "."));
-	parts.push(element("h4", "", "Stack, innermost first"), frameList(site), element("h4", "", "What it did"), facts);
+	parts.push(element("h4", "", "Stack, innermost first"), frameList(site), element("h4", "", "Statistics"), facts);
 	if (firstLeak[site + 1] > firstLeak[site])
 		parts.push(element("h4", "", sites.blocks[site] > 8 ? "Its oldest blocks" : "Its blocks"), blockList(site));
 	$("detail").replaceChildren(...parts);

@@ -100,7 +100,7 @@ assert_kind() {
 	line=$(awk '/^static .*widget_ref\(/ { print NR + 2; exit }' \
 		"$SOURCE_DIR/test/targets/heap/resources.c")
 	record_attached resources --no-heap \
-		--ref "widget=widget_new:ret | targets/resources.c:$line:arg1 / resources+0x$offset:arg1"
+		--ref "widget=widget_new:ret | heap/resources.c:$line:arg1 / resources+0x$offset:arg1"
 	assert_kind widget
 }
 
@@ -113,10 +113,10 @@ assert_kind() {
 	"$BIN/leakparse" --kind memory <perf.data >leaks 2>/dev/null
 	assert_equal "memory" "$(grep -c 'kind=' leaks)" 0
 	"$BIN/leakparse" --summary <perf.data >screen 2>/dev/null
-	grep -q '^5 file handles in 1 stack, held at the end: 50 given, 45 taken, 50 not given$' screen
+	grep -q '^5 file handles in 1 stack, held at the end: 50 given, 45 taken, 50 failed$' screen
 	"$BIN/leakparse" --kind file --format json <perf.data 2>/dev/null | grep -q '"kind":"file"'
 	"$BIN/leakparse" --kind file --format folded <perf.data 2>/dev/null | grep -q ';open_log;.* 5$'
-	"$BIN/leakparse" --kind file --format tree <perf.data 2>/dev/null | grep -q '5 *in all'
+	"$BIN/leakparse" --kind file --format tree <perf.data 2>/dev/null | grep -q '5 *total'
 	"$BIN/leakfollow" --kind file <perf.data >follow 2>/dev/null
 	assert_equal "entered" "$(grep -c '^enter' follow)" 50
 	assert_equal "exited" "$(grep -c '^exit' follow)" 45

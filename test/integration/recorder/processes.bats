@@ -119,10 +119,10 @@ teardown() {
 @test "processes: the summary says which of them leak" {
 	recorded fork fork_tree
 	"$BIN/leakparse" --summary -i perf.data >screen
-	grep -qx '  13 processes hold them, those with most of growth, overdue and burst first:' screen
+	grep -qx '  13 processes hold blocks; worst leakers first:' screen
 	assert_equal "processes told" "$(grep -cE '^  fork_tree \([0-9]+\): [0-9]+ blocks?, .*, of [0-9]+ held, ' screen)" 5
 	grep -qx '  and 8 more' screen
 	record_command sizes
 	"$BIN/leakparse" --summary -i perf.data >screen
-	! grep -q 'processes hold them' screen || fail "there is one"
+	! grep -q 'processes hold blocks' screen || fail "there is one"
 }

@@ -276,7 +276,7 @@ def check_clean(browser):
 def check_only_leaky(browser):
     expect("rows", nr_rows(browser), 1)
     expect_in("the only stack", LEAKY, text(browser, ".row"))
-    expect_in("what narrows it", "narrowed", text(browser, "#subtitle"))
+    expect_in("the filter", "filtered", text(browser, "#subtitle"))
 
 
 def check_before_burst(browser):

@@ -64,7 +64,7 @@ def keys(terminal):
     terminal.press("REPLACE")
     terminal.wait_for("1 stack by held  with \"REPLACE\"")
     terminal.press("x\n")
-    terminal.wait_for("no stack has that in it")
+    terminal.wait_for("no stack matches the filter")
     terminal.press("\x1b")
     terminal.wait_for("query_font")
     terminal.press("p")
@@ -122,7 +122,7 @@ def hostile(terminal):
 
 def until_end(terminal):
     """Whatever it does, until the target is done."""
-    terminal.wait_for("nothing has been allocated yet")
+    terminal.wait_for("nothing allocated yet")
     with open("shown", "w"):
         return 0
 

@@ -153,7 +153,7 @@ has_magic() {
 	} >leaks
 	for option in --colour --color; do
 		"$leakplot" "$option" verdict -o picture.svg leaks
-		grep -q 'growth: 2 leaks, 128 bytes (keep coming, and stay)' picture.svg
+		grep -q 'growth: 2 leaks, 128 bytes (keep accumulating)' picture.svg
 		grep -q 'start-up: 1 leak, 64 bytes' picture.svg
 		grep -q 'no verdict: 4 leaks, 9.1 KiB' picture.svg
 		run ! grep -q '_XQueryFont' picture.svg
@@ -230,7 +230,7 @@ has_magic() {
 	"$leakplot" --colour verdict --save by-verdict leaks
 	run ! grep -E 'pointtype [^5]' by-verdict/leaks.gnuplot
 	[ "$(stat -c %s picture.svg)" -lt 3000000 ]
-	grep -q 'one leak in one place' picture.svg
+	grep -q 'one leak at a point' picture.svg
 }
 
 @test "100,000 leaks" {

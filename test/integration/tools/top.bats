@@ -148,7 +148,7 @@ end_daemon() {
 @test "top: what it needs is said" {
 	start_daemon
 	run -1 "$BIN/leakrec" -p "$RECORDED_PID" --top
-	[[ $output == *"draws on a terminal"* ]]
+	[[ $output == *"needs a terminal"* ]]
 	run -2 "$BIN/leakrec" --top -- true
 	[[ $output == *"--top needs -p PID"* ]]
 	run -2 "$BIN/leakrec" --top -o - -p "$RECORDED_PID"

@@ -15,7 +15,7 @@
 #define HEAD "# leaks 1\n"
 #define LEAK "leak 3072 0x55d0c0ffee10 612746.918039456 120 4165 4166 emacs malloc 13\n"
 
-/* A file that holds @size bytes of @text; its path is in @path. */
+/* Creates a file with @size bytes of @text and stores its path in @path. */
 static void write_file(char *path, const char *text, size_t size)
 {
 	int fd = mkstemp(path);
@@ -106,7 +106,7 @@ static void names_are_unescaped(void **state)
 	leaks_reader_close(reader);
 }
 
-static void frames_give_the_function(void **state)
+static void frames_have_functions(void **state)
 {
 	struct leaks_reader *reader =
 		must_open(HEAD LEAK "\t_XQueryFont+0x1b0  font.c:12  (/usr/lib/libX11.so.6)\n"
@@ -120,7 +120,7 @@ static void frames_give_the_function(void **state)
 	must_next(reader, LEAKS_LEAK);
 	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "_XQueryFont");
 	must_next(reader, LEAKS_LEAK);
-	/* Without a function the offset is what there is to know. */
+	/* Without a function, the offset is kept. */
 	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "libX11.so.6+0x24af0");
 	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "0x7f0012345678");
 	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "operator new");
@@ -128,7 +128,7 @@ static void frames_give_the_function(void **state)
 	leaks_reader_close(reader);
 }
 
-static void frames_may_hold_blanks(void **state)
+static void frames_may_contain_blanks(void **state)
 {
 	struct leaks_reader *reader = must_open(
 		HEAD LEAK "\toperator new+0x2c  (/usr/lib/libstdc++.so.6)\n"
@@ -197,7 +197,7 @@ static void histories_are_read(void **state)
 	leaks_reader_close(reader);
 }
 
-static void wrong_histories_are_refused(void **state)
+static void wrong_histories_are_rejected(void **state)
 {
 	static const char *const wrong[] = {
 		"history all held_bytes=1,2,3\n", /* before the periods */
@@ -270,7 +270,7 @@ static void summary_may_be_missing(void **state)
 	leaks_reader_close(reader);
 }
 
-static void wrong_beginnings_are_refused(void **state)
+static void wrong_beginnings_are_rejected(void **state)
 {
 	assert_true(read_all("") < 0);
 	assert_true(read_all("\n") < 0);
@@ -283,7 +283,7 @@ static void wrong_beginnings_are_refused(void **state)
 	assert_true(read_all(LEAK) < 0);
 }
 
-static void wrong_leak_lines_are_refused(void **state)
+static void wrong_leak_lines_are_rejected(void **state)
 {
 	static const char *const lines[] = {
 		"leak\n",
@@ -318,7 +318,7 @@ static void wrong_leak_lines_are_refused(void **state)
 	assert_true(read_all(HEAD "# summary start=1\n") < 0);
 }
 
-static void a_cut_off_file_is_refused(void **state)
+static void a_cut_off_file_is_rejected(void **state)
 {
 	assert_int_equal(read_all(HEAD LEAK), 1);
 	for (size_t len = 1; len < strlen(LEAK); len++) {
@@ -329,7 +329,7 @@ static void a_cut_off_file_is_refused(void **state)
 	}
 }
 
-static void nul_bytes_are_refused(void **state)
+static void nul_bytes_are_rejected(void **state)
 {
 	static const char text[] = HEAD "# a\0b\n" LEAK;
 	char path[] = "/tmp/test_leaks_reader.XXXXXX";
@@ -343,7 +343,7 @@ static void nul_bytes_are_refused(void **state)
 	leaks_reader_close(reader);
 }
 
-static void long_lines_have_an_end(void **state)
+static void too_long_lines_are_rejected(void **state)
 {
 	size_t long_len = 900 * 1024, too_long_len = 3 * 1024 * 1024;
 	char *text = malloc(too_long_len + 64);
@@ -360,7 +360,7 @@ static void long_lines_have_an_end(void **state)
 	free(text);
 }
 
-static void what_is_no_file_is_refused(void **state)
+static void other_than_files_are_rejected(void **state)
 {
 	struct leaks_reader *reader;
 
@@ -374,21 +374,21 @@ int main(void)
 		cmocka_unit_test(reads_every_column),
 		cmocka_unit_test(size_may_be_unknown),
 		cmocka_unit_test(names_are_unescaped),
-		cmocka_unit_test(frames_give_the_function),
-		cmocka_unit_test(frames_may_hold_blanks),
+		cmocka_unit_test(frames_have_functions),
+		cmocka_unit_test(frames_may_contain_blanks),
 		cmocka_unit_test(verdicts_are_read),
 		cmocka_unit_test(histories_are_read),
-		cmocka_unit_test(wrong_histories_are_refused),
+		cmocka_unit_test(wrong_histories_are_rejected),
 		cmocka_unit_test(other_lines_and_their_frames_are_skipped),
 		cmocka_unit_test(columns_may_be_added),
 		cmocka_unit_test(summary_is_read),
 		cmocka_unit_test(summary_may_be_missing),
-		cmocka_unit_test(wrong_beginnings_are_refused),
-		cmocka_unit_test(wrong_leak_lines_are_refused),
-		cmocka_unit_test(a_cut_off_file_is_refused),
-		cmocka_unit_test(nul_bytes_are_refused),
-		cmocka_unit_test(long_lines_have_an_end),
-		cmocka_unit_test(what_is_no_file_is_refused),
+		cmocka_unit_test(wrong_beginnings_are_rejected),
+		cmocka_unit_test(wrong_leak_lines_are_rejected),
+		cmocka_unit_test(a_cut_off_file_is_rejected),
+		cmocka_unit_test(nul_bytes_are_rejected),
+		cmocka_unit_test(too_long_lines_are_rejected),
+		cmocka_unit_test(other_than_files_are_rejected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

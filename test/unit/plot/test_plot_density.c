@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "plot/leaks/leak_density.h"
 #include "plot/labels/plot_colours.h"
+#include "plot/leaks/leak_density.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static void leaks_go_to_their_cells(void **state)
 	leak_density_deinit(&density);
 }
 
-static void what_is_outside_goes_to_the_edge(void **state)
+static void leaks_outside_count_at_the_edge(void **state)
 {
 	const double outside[] = {1, 1.5, 1e300, INFINITY};
 	struct leak_density density;
@@ -54,7 +54,7 @@ static void shades_follow_the_logarithm(void **state)
 		assert_true(leak_density_step(nr, 1000, 6) >= leak_density_step(nr - 1, 1000, 6));
 }
 
-/* What the eye sees of a colour's light (ITU-R BT.709). */
+/* The relative luminance of a colour (ITU-R BT.709). */
 static double luminance(uint32_t colour)
 {
 	return 0.2126 * (colour >> 16 & 0xff) + 0.7152 * (colour >> 8 & 0xff) +
@@ -72,7 +72,7 @@ static void shades_become_darker(void **state)
 			assert_true(luminance(shade) < before);
 			before = luminance(shade);
 		}
-		/* On white, the palest is still to be seen. */
+		/* The palest shade is visible on white. */
 		assert_true(luminance(plot_shade(plot_rank_colour(rank), 0, 6)) < 235);
 	}
 	assert_int_equal(plot_shade(0x0072b2, 0, 1), plot_shade(0x0072b2, 5, 6));
@@ -90,7 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaks_go_to_their_cells),
-		cmocka_unit_test(what_is_outside_goes_to_the_edge),
+		cmocka_unit_test(leaks_outside_count_at_the_edge),
 		cmocka_unit_test(shades_follow_the_logarithm),
 		cmocka_unit_test(shades_become_darker),
 		cmocka_unit_test(verdicts_are_found_by_name),

@@ -75,7 +75,7 @@ static const char *const hostile[] = {
 	" ",
 };
 
-/* As print says it: what diag_print_escaped() makes of each text. */
+/* The texts as diag_print_escaped() writes them. */
 static void assert_taken_literally(const char *const *texts, size_t nr)
 {
 	struct gnuplot gnuplot;
@@ -91,7 +91,7 @@ static void assert_taken_literally(const char *const *texts, size_t nr)
 	assert_int_equal(gnuplot_start(&gnuplot, false), 0);
 	fputs("set print '-'\nmacro = 'expanded'\nset terminal unknown\n", gnuplot.program);
 	for (size_t i = 0; i < nr; i++) {
-		/* Where plots have names, followed by what must still be seen. */
+		/* Commands with names, followed by text that must still be visible. */
 		fputs("set title ", gnuplot.program);
 		gnuplot_print_string(gnuplot.program, texts[i], 100000);
 		fputs(" noenhanced\nplot x title ", gnuplot.program);
@@ -113,7 +113,7 @@ static void assert_taken_literally(const char *const *texts, size_t nr)
 	free(expected);
 }
 
-/* What gnuplot makes of a string, as opposed to what we believe. */
+/* How gnuplot itself reads a string. */
 static void gnuplot_takes_strings_literally(void **state)
 {
 	assert_taken_literally(hostile, ARRAY_SIZE(hostile));

@@ -20,7 +20,7 @@ static void assert_short(const char *symbol, size_t max_chars, const char *expec
 	free(name);
 }
 
-static void names_lose_what_is_in_brackets(void **state)
+static void names_lose_brackets(void **state)
 {
 	assert_short("main", 40, "main");
 	assert_short("cache::Map<std::string, std::vector<int> >::insert", 40,
@@ -51,7 +51,7 @@ static void names_of_compiled_lisp_are_read(void **state)
 	assert_short("Face_detect_0", 40, "Face_detect_0");
 }
 
-static void what_is_no_name_stays_as_it_is(void **state)
+static void other_names_are_kept(void **state)
 {
 	assert_short("</script><script>x=1</script>", 40, "</script><script>x=1</script>");
 	assert_short("a::b<c", 40, "a::b<c");
@@ -89,7 +89,7 @@ static void assert_label(const char *const *frames, const char *expected)
 	stack_label_clear(&label);
 }
 
-static void labels_name_who_asked(void **state)
+static void labels_begin_with_the_user(void **state)
 {
 	assert_label((const char *[]){"malloc", "first", "second", "third", NULL},
 		     "first <- second");
@@ -98,9 +98,9 @@ static void labels_name_who_asked(void **state)
 		     "Cache::fill <- main");
 	assert_label((const char *[]){"malloc", "parse", "parse", "parse", "main", NULL},
 		     "parse <- main");
-	/* Templates of one function are one to the eye. */
+	/* Instances of a template have the same short name. */
 	assert_label((const char *[]){"a::f<int>", "a::f<char>", "main", NULL}, "a::f<> <- main");
-	/* An address says less than the next name. */
+	/* The next name replaces an address. */
 	assert_label((const char *[]){"malloc", "lib.so+0x12", "lib.so+0x34", "lib.so+0x56",
 				      "FcFontMatch", "main", NULL},
 		     "lib.so+0x12 <- ... <- FcFontMatch");
@@ -112,13 +112,13 @@ static void labels_name_who_asked(void **state)
 		     "x+0x12 <- x+0x34");
 	assert_label((const char *[]){"FcFontMatch", "lib.so+0x12", "main", NULL},
 		     "FcFontMatch <- lib.so+0x12");
-	/* Further out a wrapper is a function like others. */
+	/* After the first function, a wrapper is kept. */
 	assert_label((const char *[]){"first", "xmalloc", NULL}, "first <- xmalloc");
 	assert_label((const char *[]){"malloc", "operator new", NULL}, "operator new");
 	assert_label((const char *[]){NULL}, "");
 }
 
-/* The labels of a legend; "=" begins one that another is equal to. */
+/* The labels of a legend; "=" marks those with a twin. */
 static void assert_legend(const char *const *const *stacks, const char *const *expected)
 {
 	struct stack_label labels[6] = {0};
@@ -155,11 +155,11 @@ static void labels_of_a_legend_differ(void **state)
 						   STACK("add", "main"), NULL},
 		      (const char *const[]){"add <- put <- ... <- c1", "add <- put <- ... <- c2",
 					    "add <- put <- a2", "add <- main"});
-	/* One ends where the other goes on. */
+	/* One stack is the beginning of the other. */
 	assert_legend((const char *const *const[]){STACK("add", "put"), STACK("add", "put", "main"),
 						   NULL},
 		      (const char *const[]){"add <- put", "add <- put <- main"});
-	/* The one in the middle goes where there is no room. */
+	/* Without room, the middle name is left out. */
 	assert_legend(
 		(const char *const *const[]){
 			STACK("libfontconfig.so.1.12.0+0x234d9", "FcFontRenderPrepare", "load_one"),
@@ -167,7 +167,7 @@ static void labels_of_a_legend_differ(void **state)
 			NULL},
 		(const char *const[]){"libfontconfig.so.1.12.0+0x234d9 <- ... <- load_one",
 				      "libfontconfig.so.1.12.0+0x234d9 <- ... <- load_two"});
-	/* They part within a function, or beyond what is kept. */
+	/* They differ within a function, or in frames that are not kept. */
 	assert_legend((const char *const *const[]){STACK("add", "put", "main"),
 						   STACK("add", "put", "main"),
 						   STACK("get", "main"), NULL},
@@ -176,7 +176,7 @@ static void labels_of_a_legend_differ(void **state)
 		(const char *const *const[]){STACK("1", "2", "3", "4", "5", "6", "7", "8", "9"),
 					     STACK("1", "2", "3", "4", "5", "6", "7", "8"), NULL},
 		(const char *const[]){"=1 <- 2", "=1 <- 2"});
-	/* What is not shown makes no difference. */
+	/* Names that are not shown do not tell labels apart. */
 	assert_legend((const char *const *const[]){STACK("malloc", "add", "main"),
 						   STACK("operator new", "add", "main"),
 						   STACK("x+0x1", "x+0x2", "add"),
@@ -192,11 +192,11 @@ static void labels_of_a_legend_differ(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_lose_what_is_in_brackets),
+		cmocka_unit_test(names_lose_brackets),
 		cmocka_unit_test(names_of_compiled_lisp_are_read),
-		cmocka_unit_test(what_is_no_name_stays_as_it_is),
+		cmocka_unit_test(other_names_are_kept),
 		cmocka_unit_test(long_names_lose_outer_scopes_first),
-		cmocka_unit_test(labels_name_who_asked),
+		cmocka_unit_test(labels_begin_with_the_user),
 		cmocka_unit_test(labels_of_a_legend_differ),
 	};
 

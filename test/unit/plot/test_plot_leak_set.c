@@ -56,7 +56,7 @@ static void leaks_are_grouped_and_ranked(void **state)
 	char *label = stack_label_text(&set.ranked[0]->label, NULL, 0, NULL);
 	assert_string_equal(label, "first <- second");
 	free(label);
-	/* Of equal counts the larger bytes come first. */
+	/* With equal counts, more bytes come first. */
 	assert_int_equal(set.ranked[1]->stack, 2);
 	assert_int_equal(set.ranked[2]->stack, 4);
 	assert_null(set.ranked[3]);
@@ -95,7 +95,7 @@ static void most_frequent_sizes_come_first(void **state)
 	}
 	assert_int_equal(leak_set_recurring_sizes(&set, all, 20, &nr), 0);
 	assert_int_equal(nr, 7);
-	/* More stacks than ranks: the rare ones have none. */
+	/* With more stacks than ranks, the rare ones have none. */
 	assert_int_equal(set.ranked[0]->stack, 8);
 	assert_int_equal(set.ranked[LEAK_SET_RANKS - 1]->stack, 8 - LEAK_SET_RANKS + 1);
 	assert_int_equal(set.points[0].group->rank, LEAK_SET_RANKS);
@@ -171,7 +171,7 @@ static void time_units_fit_the_length(void **state)
 	assert_string_equal(time_axis_make(0, UINT64_C(86400) * 1000000000).unit, "hours");
 	assert_string_equal(time_axis_make(0, UINT64_MAX).unit, "days");
 
-	/* A day after 30 years of uptime, a nanosecond still counts. */
+	/* Nanoseconds are exact on a day after 30 years of uptime. */
 	struct time_axis axis = time_axis_make(UINT64_C(946080000000000000), UINT64_MAX);
 	assert_true(time_axis_value(&axis, UINT64_C(946080000000000001)) > 0);
 	assert_true(time_axis_value(&axis, UINT64_C(946079999999999999)) < 0);

@@ -17,7 +17,7 @@
 #define ONE_HOUR_NS 3600000000000
 #define BLOCK_BYTES ((size_t)16 << 20)
 
-/* A child that does nothing until it is killed. */
+/* Starts a child that waits until it is killed. */
 static pid_t fork_sleeper(void)
 {
 	pid_t pid = fork();
@@ -34,7 +34,7 @@ static void end_sleeper(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* Both sources see a block that is written to, and not one that is only reserved. */
+/* Both sources count blocks that were written to, not reserved ones. */
 static void assert_sees_blocks(uint64_t read_ns_max, bool use_status)
 {
 	struct process_memory process;
@@ -51,7 +51,7 @@ static void assert_sees_blocks(uint64_t read_ns_max, bool use_status)
 	assert_int_equal(process_memory_read(&process, &written), 0);
 	munmap(block, BLOCK_BYTES);
 
-	/* The test itself, a sanitizer above all, allocates a little too. */
+	/* The test itself allocates a little, too, above all with a sanitizer. */
 	assert_true(reserved.heap_bytes < before.heap_bytes + BLOCK_BYTES / 2);
 	assert_true(written.heap_bytes > before.heap_bytes + BLOCK_BYTES / 2);
 	assert_true(written.rss_bytes > before.rss_bytes + BLOCK_BYTES / 2);
@@ -59,14 +59,14 @@ static void assert_sees_blocks(uint64_t read_ns_max, bool use_status)
 	process_memory_close(&process);
 }
 
-static void counted_pages_show_what_is_used(void **state)
+static void counted_pages_show_used_memory(void **state)
 {
 	assert_sees_blocks(ONE_HOUR_NS, false);
 }
 
-static void the_kernels_counters_show_it_too(void **state)
+static void counters_show_used_memory(void **state)
 {
-	/* Nothing is read in 0 ns, so the counters it is. */
+	/* No read takes 0 ns, so the counters are used. */
 	assert_sees_blocks(0, true);
 }
 
@@ -108,8 +108,8 @@ static void a_zombie_has_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counted_pages_show_what_is_used),
-		cmocka_unit_test(the_kernels_counters_show_it_too),
+		cmocka_unit_test(counted_pages_show_used_memory),
+		cmocka_unit_test(counters_show_used_memory),
 		cmocka_unit_test(the_name_is_the_processs),
 		cmocka_unit_test(an_exited_process_is_gone),
 		cmocka_unit_test(a_zombie_has_no_memory),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Call paths, merged in either direction. */
+/* Merging of call paths, in both directions. */
 #include "report/trees/call_tree.h"
 
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static size_t nr_nodes(void)
 	return nr;
 }
 
-/* "main 30+0(f 20+20)(g 10+10)": name, total, self, children in order. Ends the tree. */
+/* "main 30+0(f 20+20)(g 10+10)": name, total, self, children in order. Destroys the tree. */
 static void assert_tree(const char *expected)
 {
 	char text[1024] = "";
@@ -115,7 +115,7 @@ static void groups_come_first(void **state)
 	assert_tree("(64 bytes 128+0(malloc 128+128))(32 bytes 32+0(malloc 32+32))");
 }
 
-/* A module's name may be in another one's place, and sums may be beyond what a number holds. */
+/* Modules tell equal names apart, and sums saturate. */
 static void hostile_values(void **state)
 {
 	struct named_frame other = by_f[0];

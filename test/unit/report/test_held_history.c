@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was held over time, beside a naive model; and JSON's strings. */
+/* Compares the history of held amounts with a naive model. Also tests JSON strings. */
 #include "common/scope.h"
 #include "report/formats/held_history.h"
 #include "report/formats/json_text.h"
@@ -27,7 +27,7 @@ static struct heap_change change_of(bool enters, uint64_t time_ns, uint32_t stac
 	};
 }
 
-static void as_a_naive_model_has_it(void **state)
+static void equals_a_naive_model(void **state)
 {
 	struct held_history *history = held_history_create(NULL);
 	struct {
@@ -94,7 +94,7 @@ static void periods_without_changes(void **state)
 		assert_int_equal(points[i].bytes, 100);
 	assert_int_equal(points[100].bytes, 110);
 
-	/* However far the clock jumps, in either direction. */
+	/* The clock may jump in either direction. */
 	held_history_change(history, &late);
 	held_history_change(history, &early);
 	points = held_history_points(history, &nr, &start_ns, &period_ns);
@@ -141,7 +141,7 @@ static void strings_of_json(void **state)
 	assert_json("</script>", "\"\\u003c/script>\"");
 	assert_json("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
 		    "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
-	/* Cut, overlong, a surrogate, beyond the last character, alone. */
+	/* Cut off, overlong, a surrogate, beyond U+10FFFF, a lone continuation byte. */
 	assert_json("\xe2\x82", "\"\\ufffd\\ufffd\"");
 	assert_json("\xc0\xaf", "\"\\ufffd\\ufffd\"");
 	assert_json("\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"");
@@ -153,7 +153,7 @@ static void strings_of_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_a_naive_model_has_it),
+		cmocka_unit_test(equals_a_naive_model),
 		cmocka_unit_test(periods_without_changes),
 		cmocka_unit_test(of_one_size),
 		cmocka_unit_test(strings_of_json),

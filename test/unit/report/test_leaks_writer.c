@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a made-up recording to the `leaks` text. */
+/* Converts generated recordings to the `leaks` text. */
 #include "common/scope.h"
 #include "report/text/leaks_writer.h"
 #include "test/support/perf_data_writer.h"
@@ -20,7 +20,7 @@
 static struct perf_data_writer *writer;
 static int malloc_entry, malloc_return, malloc_call, free_entry, newtask;
 static uint32_t cpu; /* of the samples */
-static pid_t other;  /* a process that they are of instead, with another stack, or 0 */
+static pid_t other;  /* another process for them, with another stack; or 0 */
 
 static int setup(void **state)
 {
@@ -72,7 +72,7 @@ static void add_free(uint64_t time_ns, uint64_t block)
 	add(free_entry, time_ns, (uint64_t[]){0xa000, block, 0x4010});
 }
 
-/* What leakparse writes; the caller frees it. */
+/* The output of leakparse; the caller frees it. */
 static char *leaks_text(const struct leaks_options *options)
 {
 	const struct stack_store_options stacks = {0};
@@ -180,7 +180,7 @@ static void of_one_size_exactly(void **state)
 	_cleanup_free_ char *text = NULL;
 
 	add_call(1 * SECOND, 0, 0xa00);
-	add(malloc_return, 2 * SECOND, (uint64_t[]){0x9000, 0x4010, 0xb00}); /* who knows */
+	add(malloc_return, 2 * SECOND, (uint64_t[]){0x9000, 0x4010, 0xb00}); /* unknown */
 	text = leaks_text(&options);
 	assert_has(text, "# summary size=0 events=2 allocations=2 frees=0 held_blocks=1 ");
 	assert_has(text, "leak 0 0xa00");
@@ -234,7 +234,7 @@ static void what_losses_make_doubtful(void **state)
 	perf_data_lost_on(writer, free_entry, 0, 30 * SECOND, 2);
 	add_call(40 * SECOND, 7, 0xb00);
 	text = leaks_text(&options);
-	/* Each lost event can explain one block, so most of the stack's are held for certain. */
+	/* Each lost event can explain one block, so most blocks of the stack are firm. */
 	assert_has(text, " firm_blocks=9 stacks=1 ");
 	assert_has(text, ", firm: 11 blocks, 1007 bytes; ");
 	assert_has(text, "leak 100 0xa000 10.000000000 1 7 8 ? malloc 1 doubtful:lost ");
@@ -346,7 +346,7 @@ static void what_was_lost_on_one_cpu_is_apart_where_times_are(void **state)
 	assert_has(text, "# lost: 1 events within 0.000000000..0.000000250 s after the start\n"
 			 "# lost: 2 events within 2.000000000..2.000000250 s after the start\n"
 			 "# lost: 3 events within 4.000000000..4.000000250 s after the start\n"
-			 "# lost: 3 windows more\n"
+			 "# lost: 3 more windows\n"
 			 "# lost: 7 events within 12.000000000..12.000000250 s after the start\n"
 			 "# lost: 8 events within 14.000000000..14.000000250 s after the start\n"
 			 "# lost: 9 events within 16.000000000..16.000000250 s after the start\n"
@@ -366,7 +366,7 @@ static void lost_on_a_cpu_that_had_no_event(void **state)
 			 "# columns");
 }
 
-/* leakrec:doubt: nobody knows how many events are missing. */
+/* leakrec:doubt: an unknown number of events is missing. */
 static void unguarded_tasks_make_all_doubtful(void **state)
 {
 	const struct leaks_options options = {0};
@@ -380,7 +380,7 @@ static void unguarded_tasks_make_all_doubtful(void **state)
 	assert_has(text, " lost=0 ");
 	assert_has(text, " firm_blocks=0 ");
 	assert_has(text, " unguarded_tasks=3 ");
-	assert_has(text, "\n# lost: perhaps events that nobody counted: 3 processes or threads ");
+	assert_has(text, "\n# lost: possibly uncounted events: 3 processes or threads ");
 	assert_has(text, " doubtful:lost ");
 	assert_lacks(text, " firm ");
 }
@@ -398,7 +398,7 @@ static void histories_are_of_whole_stacks(void **state)
 	add_call(2 * SECOND, 40, 0xb00);
 	add_free(3 * SECOND, 0xb00);
 	text = leaks_text(&all);
-	/* 2^25 ns are the shortest periods of which at most 64 reach that far. */
+	/* With periods of 2^25 ns, at most 64 reach that far. */
 	assert_has(text, "\nperiods 60 1.000000000 0.033554432\n# columns: history ");
 	assert_has(text, "history all held_bytes=30,");
 	assert_has(text, ",70,70,30 held_blocks=1,");

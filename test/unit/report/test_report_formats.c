@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Each format of a made-up recording, compared with test/golden/report.FORMAT. With
- * UPDATE_GOLDEN=1 these files are written anew: look at the difference before you commit it. With
- * an argument it only writes the recording to that file, for tests with the formats' own readers.
+ * Compares each format of a generated recording with test/golden/report.FORMAT. UPDATE_GOLDEN=1
+ * rewrites these files: review the difference before you commit it. With an argument, it only
+ * writes the recording to that file, for tests with the readers of the formats.
  */
 #include "common/scope.h"
-#include "report/text/leaks_writer.h"
-#include "report/trees/diff_tree.h"
 #include "report/formats/held_history.h"
 #include "report/report_formats.h"
+#include "report/text/leaks_writer.h"
+#include "report/trees/diff_tree.h"
 #include "test/support/perf_data_writer.h"
 
 #include <fcntl.h>
@@ -24,10 +24,10 @@
 #include <cmocka.h>
 
 #define MS UINT64_C(1000000)
-/* Names that no format may take for its own syntax. */
+/* A name that no format may mistake for its syntax. */
 #define HOSTILE "/nowhere/=a;b <script>\"#(1)\\\n\xff,%s.so"
 
-/* Formats that the options of trees do not change, or hardly. */
+/* Text formats other than trees and HTML. */
 static const char *const plain_texts[] = {"json",      "csv",	    "folded", "gprof2dot",
 					  "callgrind", "heaptrack", "massif"};
 
@@ -70,7 +70,8 @@ static void add_free(struct maker *maker, uint64_t block)
 	perf_data_sample(maker->writer, &sample);
 }
 
-/* A growing leak, a start-up block, one by a hostile module, one recursive, and a peak between. */
+/* A growing leak, a start-up block, blocks of a hostile module and a recursive stack, and a peak.
+ */
 static struct perf_data_writer *make_recording(bool leaks)
 {
 	struct maker maker = {.writer = perf_data_writer_create(NULL), .time_ns = 1000 * MS};
@@ -98,7 +99,7 @@ static struct perf_data_writer *make_recording(bool leaks)
 	return maker.writer;
 }
 
-/* What leakparse --format writes; the caller frees it. */
+/* The output of leakparse --format; the caller frees it. */
 static char *format_text(struct perf_data_writer *writer, const char *name,
 			 const struct tree_options *options)
 {
@@ -184,13 +185,13 @@ static void other_formats(void **state)
 		check(plain_texts[i], plain_texts[i], &options);
 }
 
-/* leakplot.bats plots it. */
+/* leakplot.bats plots this golden file. */
 static void leaks(void **state)
 {
 	check("leaks", "leaks", NULL);
 }
 
-/* What changed from @from_ms to @to_ms after the start; the caller frees it. */
+/* The changes from @from_ms to @to_ms after the start; the caller frees them. */
 static char *diff_text(uint64_t from_ms, uint64_t to_ms, const struct tree_options *tree)
 {
 	const struct stack_store_options stacks = {0};
@@ -226,7 +227,7 @@ static void changes(void **state)
 
 	assert_golden("changes", diff_text(0, 1000, NULL));
 	assert_golden("changes-tree", diff_text(0, 1000, &options));
-	/* Here a block of 100,000 bytes is freed: it is not what grew, so it comes last. */
+	/* A block of 100,000 bytes is freed here: it did not grow, so it comes last. */
 	options.main_first = true;
 	assert_golden("changes-tree-inverted", diff_text(115, 200, &options));
 	options = (struct tree_options){.by = TREE_BY_MODULE};

@@ -10,7 +10,7 @@
 
 #define NR_ROWS 20000u
 
-/* Numbers that differ in one place only, and those at the limits. */
+/* Rows that differ in one number only, and extreme numbers. */
 static struct row make_row(uint32_t i)
 {
 	struct row row = {{i / 3, i % 3 == 1 ? UINT32_MAX : 7, i % 3 == 2 ? i : 0}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rows of leakrec --top: growth, marks, order. */
+/* The rows of leakrec --top: growth, marks, sorting. */
 #include "top/top_rows.h"
 
 #include <setjmp.h>
@@ -21,12 +21,12 @@ static struct site site(uint32_t stack, uint64_t allocations, uint64_t frees, ui
 	};
 }
 
-static void growth_is_that_of_the_last_seconds(void **state)
+static void growth_covers_the_last_seconds(void **state)
 {
 	struct top_rows rows = {0};
 
 	for (uint64_t second = 0; second <= 30; second++) {
-		/* It grows by 100 bytes a second, and from the twentieth on no more. */
+		/* It grows by 100 bytes per second until the twentieth second. */
 		struct site one = site(7, second + 1, 0, (second < 20 ? second : 20) * 100);
 
 		assert_int_equal(top_rows_update(&rows, &one, 1, (100 + second) * S), 0);
@@ -42,7 +42,7 @@ static void growth_is_that_of_the_last_seconds(void **state)
 	top_rows_deinit(&rows);
 }
 
-static void a_mark_is_where_changes_begin(void **state)
+static void changes_count_from_the_mark(void **state)
 {
 	struct site sites[] = {site(1, 1, 0, 500), site(2, 4, 1, 300), site(3, 1, 0, 50)};
 	struct top_rows rows = {0};
@@ -65,7 +65,7 @@ static bool is_not_the_second(void *context, size_t row)
 	return row != 1;
 }
 
-static void rows_are_in_the_order_that_is_asked_for(void **state)
+static void rows_are_sorted(void **state)
 {
 	const struct site sites[] = {
 		site(1, 10, 9, 100),
@@ -114,9 +114,9 @@ static void any_numbers_and_many_rows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(growth_is_that_of_the_last_seconds),
-		cmocka_unit_test(a_mark_is_where_changes_begin),
-		cmocka_unit_test(rows_are_in_the_order_that_is_asked_for),
+		cmocka_unit_test(growth_covers_the_last_seconds),
+		cmocka_unit_test(changes_count_from_the_mark),
+		cmocka_unit_test(rows_are_sorted),
 		cmocka_unit_test(any_numbers_and_many_rows),
 	};
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which frame of a stack the reports name it after. */
+#include "report/names/user_frame.h"
+
+#include "common/scope.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static const char libc[] = "/lib/libc.so.6", server[] = "/bin/server";
+
+#define SYMBOL(in, function)                                                                       \
+	{                                                                                          \
+		.name = (function), .module = (in), .has_symbol = true                             \
+	}
+#define INLINED(in, function)                                                                      \
+	{                                                                                          \
+		.name = (function), .module = (in), .has_symbol = true, .inlined = true            \
+	}
+#define ADDRESS(in, text)                                                                          \
+	{                                                                                          \
+		.name = (text), .module = (in)                                                     \
+	}
+
+#define FIND(...)                                                                                  \
+	({                                                                                         \
+		struct named_frame frames[] = {__VA_ARGS__};                                       \
+		const struct named_stack stack = {.frames = frames, .nr = ARRAY_SIZE(frames)};     \
+                                                                                                   \
+		user_frame_find(&stack);                                                           \
+	})
+
+static void wrappers_are_skipped(void **state)
+{
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(server, "f")), 1);
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(server, "xmalloc"),
+			      SYMBOL(server, "f"), SYMBOL(server, "main")),
+			 2);
+	/* Functions of the C library other than wrappers say what the memory is for. */
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(libc, "fopen"), SYMBOL(server, "f")),
+			 1);
+	/* A program may call its own functions what it likes. */
+	assert_int_equal(FIND(SYMBOL(server, "f"), SYMBOL(server, "g")), 1);
+}
+
+static void a_stripped_allocator_is_skipped(void **state)
+{
+	assert_int_equal(FIND(ADDRESS(libc, "libc.so.6+0x800"), ADDRESS(libc, "libc.so.6+0x1010"),
+			      ADDRESS(server, "server+0x2020")),
+			 2);
+	/* Generated code has neither a symbol nor a module. */
+	assert_int_equal(
+		FIND(SYMBOL(libc, "malloc"), ADDRESS(NULL, "0x7f0012345678"), SYMBOL(server, "f")),
+		1);
+}
+
+static void inlined_functions_belong_to_their_frame(void **state)
+{
+	assert_int_equal(FIND(INLINED(libc, "checked"), SYMBOL(libc, "malloc"),
+			      INLINED(server, "f"), SYMBOL(server, "main")),
+			 2);
+}
+
+static void without_a_user(void **state)
+{
+	const struct named_stack empty = {0};
+
+	assert_int_equal(user_frame_find(&empty), 0);
+	assert_int_equal(FIND(SYMBOL(libc, "malloc")), 0);
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(libc, "strdup")), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrappers_are_skipped),
+		cmocka_unit_test(a_stripped_allocator_is_skipped),
+		cmocka_unit_test(inlined_functions_belong_to_their_frame),
+		cmocka_unit_test(without_a_user),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
