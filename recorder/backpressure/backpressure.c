@@ -5,12 +5,13 @@
 #include "common/diag.h"
 #include "common/interrupted.h"
 #include "common/scope.h"
+#include "recorder/bpf/backpressure_shared.h"
 #include "backpressure.skel.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/process_namespace.h"
 #include "recorder/processes/exempt.h"
-#include "recorder/target_table/target_table.h"
 #include "recorder/backpressure/watchdog.h"
+#include "recorder/target_table/target_table.h"
 #include "recorder/programs/private_stack.h"
 #include "recorder/processes/tasks.h"
 
@@ -33,12 +34,12 @@
 
 struct backpressure {
 	struct backpressure_bpf *bpf; /* NULL: the recorder stops the targets itself */
-	struct target_table *shared;
+	struct target_table *table;
 	struct watchdog watchdog;
 	int *fds; /* events of the watchdog's, which carry the programs */
 	size_t nr_fds;
-	bool is_ours; /* @shared: the recorder is the one who stops */
-	bool is_everywhere;
+	bool is_own_table; /* there are no programs: the recorder stops the targets */
+	bool is_system_wide;
 	bool told_overdue, told_missed;
 	unsigned int nr_suspensions_told;
 	bool watches_clones;			  /* context_breakers.bpf.h */
@@ -126,7 +127,7 @@ static int place_table(struct backpressure *backpressure, const struct record_co
 		       struct target_table *shared, bool holds)
 {
 	if (shared) {
-		backpressure->shared = shared;
+		backpressure->table = shared;
 		return 0;
 	}
 	backpressure->watches_clones = wants_clone_programs(config);
@@ -136,7 +137,7 @@ static int place_table(struct backpressure *backpressure, const struct record_co
 		load_programs(backpressure, config, false);
 	}
 	if (backpressure->bpf) {
-		backpressure->shared = &backpressure->bpf->bss->shared;
+		backpressure->table = &backpressure->bpf->bss->shared;
 		return 0;
 	}
 	if (config->scope != RECORD_PROCESSES) {
@@ -147,14 +148,14 @@ static int place_table(struct backpressure *backpressure, const struct record_co
 	if (!holds)
 		return -EOPNOTSUPP;
 	diag_warn("no BPF here: the recorder itself holds the processes back, and may be late");
-	backpressure->shared = mmap(NULL, sizeof(*backpressure->shared), PROT_READ | PROT_WRITE,
-				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (backpressure->shared == MAP_FAILED) {
-		backpressure->shared = NULL;
+	backpressure->table = mmap(NULL, sizeof(*backpressure->table), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (backpressure->table == MAP_FAILED) {
+		backpressure->table = NULL;
 		return -ENOMEM;
 	}
-	backpressure->is_ours = true;
-	backpressure->shared->blind = 1;
+	backpressure->is_own_table = true;
+	target_table_set_blind(backpressure->table);
 	return 0;
 }
 
@@ -164,14 +165,12 @@ static int place_table(struct backpressure *backpressure, const struct record_co
 static struct target_table *suspended_table;
 static volatile sig_atomic_t nr_suspensions;
 
-static void continue_everybody(struct target_table *shared)
+static void continue_all(struct target_table *table)
 {
-	shared->any_stopped = 1;
-	watchdog_continue_targets(shared, true);
-	/* Programs that were under way may have stopped somebody since: they end first. */
+	target_table_continue_all(table);
+	/* Programs that were running may have stopped a target since. Wait until they end. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-	shared->any_stopped = 1;
-	watchdog_continue_targets(shared, true);
+	target_table_continue_all(table);
 }
 
 /*
@@ -184,8 +183,8 @@ static void on_suspend(int number)
 	int saved_errno = errno;
 	sigset_t set, before;
 
-	__atomic_store_n(&suspended_table->paused, 1, __ATOMIC_SEQ_CST);
-	continue_everybody(suspended_table);
+	target_table_pause(suspended_table, true);
+	continue_all(suspended_table);
 	sigaction(number, &action, &ours);
 	raise(number);
 	sigemptyset(&set);
@@ -195,7 +194,7 @@ static void on_suspend(int number)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	sigaction(number, &ours, NULL);
 	nr_suspensions++;
-	__atomic_store_n(&suspended_table->paused, 0, __ATOMIC_SEQ_CST);
+	target_table_pause(suspended_table, false);
 	errno = saved_errno;
 }
 
@@ -253,7 +252,7 @@ int backpressure_create(const struct record_config *config, struct target_table 
 	backpressure = calloc(1, sizeof(*backpressure));
 	if (!backpressure)
 		return -ENOMEM;
-	backpressure->is_everywhere = config->scope != RECORD_PROCESSES;
+	backpressure->is_system_wide = config->scope != RECORD_PROCESSES;
 	err = place_table(backpressure, config, shared, holds);
 	if (err == -EOPNOTSUPP) {
 		backpressure_destroy(backpressure);
@@ -261,10 +260,10 @@ int backpressure_create(const struct record_config *config, struct target_table 
 	}
 	if (!err) {
 		/* Programs that see the ring itself need less of a margin than those that guess. */
-		backpressure->shared->limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
-		if (!holds)
-			backpressure->shared->limit_bytes = 0;
-		err = watchdog_start(&backpressure->watchdog, backpressure->shared);
+		uint64_t limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
+
+		target_table_set_limit(backpressure->table, holds ? limit_bytes : 0);
+		err = watchdog_start(&backpressure->watchdog, backpressure->table);
 		if (err)
 			diag_error("cannot start the guard of stopped processes: %s",
 				   strerror(-err));
@@ -273,7 +272,7 @@ int backpressure_create(const struct record_config *config, struct target_table 
 		backpressure_destroy(backpressure);
 		return err;
 	}
-	watch_suspension(backpressure->shared);
+	watch_suspension(backpressure->table);
 	*ret = backpressure;
 	return 0;
 }
@@ -282,45 +281,41 @@ void backpressure_destroy(struct backpressure *backpressure)
 {
 	if (!backpressure)
 		return;
-	if (backpressure->shared) {
-		backpressure->shared->closed = 1;
-		continue_everybody(backpressure->shared);
+	if (backpressure->table) {
+		target_table_close(backpressure->table);
+		continue_all(backpressure->table);
 		unwatch_suspension();
 	}
 	for (size_t i = 0; i < backpressure->nr_fds; i++)
 		close(backpressure->fds[i]);
 	free(backpressure->fds);
-	watchdog_stop(&backpressure->watchdog, backpressure->shared);
+	watchdog_stop(&backpressure->watchdog, backpressure->table);
 	if (backpressure->bpf)
 		backpressure_bpf__destroy(backpressure->bpf);
-	else if (backpressure->is_ours)
-		munmap(backpressure->shared, sizeof(*backpressure->shared));
+	else if (backpressure->is_own_table)
+		munmap(backpressure->table, sizeof(*backpressure->table));
 	free(backpressure);
 }
 
 void backpressure_add_target(struct backpressure *backpressure, pid_t pid, bool linked)
 {
-	struct target *target = target_table_add(backpressure->shared, (unsigned int)pid);
-
-	if (target && linked)
-		target->linked = 1;
+	target_table_add_process(backpressure->table, pid, linked);
 }
 
 void backpressure_set_role(struct backpressure *backpressure, pid_t pid, enum target_role role)
 {
 	/* Where processes are named, the table has no others. */
-	struct target *target =
-		backpressure->is_everywhere
-			? target_table_add(backpressure->shared, (unsigned int)pid)
-			: target_table_find(backpressure->shared, (unsigned int)pid);
+	struct target *target = backpressure->is_system_wide
+					? target_table_add(backpressure->table, (unsigned int)pid)
+					: target_table_find(backpressure->table, (unsigned int)pid);
 
 	if (target)
-		target->role = role;
+		target_set_role(target, role);
 }
 
 bool backpressure_is_system_wide(const struct backpressure *backpressure)
 {
-	return backpressure->is_everywhere;
+	return backpressure->is_system_wide;
 }
 
 /* True if the process has begun after @time_ns: the one that had its id then has ended. */
@@ -341,16 +336,16 @@ void backpressure_follow(struct backpressure *backpressure, const struct perf_di
 	int err;
 
 	/* Programs see for themselves, and before the id can be another process's. */
-	if (!backpressure->is_ours)
+	if (!backpressure->is_own_table)
 		return;
 	err = process_stat_read((pid_t)task->pid, &status);
 	if (task->header.type == PERF_RECORD_EXIT) {
 		/* Its parent may wait for it much later, or never. */
 		if (err == -ESRCH || (!err && (process_stat_is_dead(&status) ||
 					       has_begun_after(&status, task->time_ns))))
-			target_table_remove(backpressure->shared, task->pid);
+			target_table_remove(backpressure->table, task->pid);
 	} else if (!err && task->pid != task->ppid && status.parent == (pid_t)task->ppid) {
-		target_table_add(backpressure->shared, task->pid);
+		target_table_add(backpressure->table, task->pid);
 	}
 }
 
@@ -366,13 +361,13 @@ struct clone_watch backpressure_clone_watch(const struct backpressure *backpress
 	return (struct clone_watch){
 		.requests_fd = bpf_map__fd(backpressure->bpf->maps.breaker_requests),
 		.shared = &backpressure->bpf->bss->breakers,
-		.backpressure = backpressure->shared,
+		.targets = backpressure->table,
 	};
 }
 
-struct target_table *backpressure_targets(const struct backpressure *backpressure)
+struct target_table *backpressure_table(const struct backpressure *backpressure)
 {
-	return backpressure->shared;
+	return backpressure->table;
 }
 
 static const struct bpf_program *program_for(const struct backpressure *backpressure,
@@ -426,7 +421,7 @@ int backpressure_attach(struct backpressure *backpressure, const struct record_e
 
 	/* Where all are recorded, the programs also tell who is meant. */
 	if (backpressure->bpf && !backpressure->bpf->rodata->everywhere &&
-	    !backpressure->shared->limit_bytes)
+	    !backpressure->table->limit_bytes)
 		return 0;
 	for (size_t i = 0; backpressure->bpf && i < events->probes.nr_events && !err; i++)
 		err = is_interrupted() ? -EINTR
@@ -434,30 +429,27 @@ int backpressure_attach(struct backpressure *backpressure, const struct record_e
 	return err;
 }
 
-static void continue_targets(struct backpressure *backpressure, bool all)
+static void count_pause(struct backpressure *backpressure, uint64_t longest_ns)
 {
-	uint64_t longest_ns = watchdog_continue_targets(backpressure->shared, all);
-
 	backpressure->paused_ns += longest_ns;
 	backpressure->nr_pauses += longest_ns > 0;
 }
 
 void backpressure_release(struct backpressure *backpressure)
 {
-	backpressure->shared->closed = 1;
-	backpressure->shared->any_stopped = 1;
-	continue_targets(backpressure, true);
+	target_table_close(backpressure->table);
+	count_pause(backpressure, target_table_continue_all(backpressure->table));
 }
 
 /* What backpressure could not do, and what that means for the recording. */
 static void report_limits(struct backpressure *backpressure)
 {
-	if (backpressure->shared->overdue && !backpressure->told_overdue) {
+	if (backpressure->table->overdue && !backpressure->told_overdue) {
 		backpressure->told_overdue = true;
 		diag_warn("what is recorded cannot be written in time: processes that were held "
 			  "for a second went on; what found no room is lost, and counted");
 	}
-	if (backpressure->shared->missed && !backpressure->told_missed) {
+	if (backpressure->table->missed && !backpressure->told_missed) {
 		backpressure->told_missed = true;
 		diag_warn("a process went on before what it forked or mapped was set up for "
 			  "recording: the first calls there may be missed");
@@ -472,50 +464,54 @@ void backpressure_begin_round(struct backpressure *backpressure)
 {
 	/* Programs that record see the rings themselves. */
 	for (size_t i = 0; backpressure->bpf && i < BACKPRESSURE_MAX_CPUS; i++)
-		backpressure->snapshot[i] =
-			__atomic_load_n(&backpressure->shared->cpus[i].produced, __ATOMIC_ACQUIRE);
+		backpressure->snapshot[i] = __atomic_load_n(
+			&backpressure->bpf->bss->cpus[i].produced, __ATOMIC_ACQUIRE);
 }
 
-/* Backpressure without BPF. */
+/* Without programs, the recorder stops the targets. */
 static void stop_targets(struct backpressure *backpressure)
 {
-	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
-		struct target *target = &backpressure->shared->targets[i];
+	struct target_table *table = backpressure->table;
+
+	for (struct target *target = NULL; (target = target_table_next(table, target));) {
 		bool is_stopped;
 
-		/* What somebody else has stopped is not ours to continue. */
-		if (!target_is_process(target->tgid) || target->role != TARGET_RECORDED ||
-		    exempt_why((pid_t)target->tgid, backpressure->shared->own_session,
-			       &is_stopped) ||
+		/* A process that something else has stopped is not ours to continue. */
+		if (target->role != TARGET_RECORDED ||
+		    exempt_why((pid_t)target->tgid, (pid_t)table->own_session, &is_stopped) ||
 		    is_stopped)
 			continue;
-		target->stopped_ns = clock_now_ns();
-		target->stopped = 1;
-		backpressure->shared->any_stopped = 1;
-		kill((pid_t)target->tgid, SIGSTOP);
+		target_table_stop(table, target);
+	}
+}
+
+/* Tells the programs how much has been consumed: what had been produced when the round began. */
+static void tell_consumed(struct backpressure *backpressure)
+{
+	for (size_t i = 0; backpressure->bpf && i < BACKPRESSURE_MAX_CPUS; i++) {
+		struct backpressure_cpu *cpu = &backpressure->bpf->bss->cpus[i];
+
+		if (cpu->consumed != backpressure->snapshot[i])
+			__atomic_store_n(&cpu->consumed, backpressure->snapshot[i],
+					 __ATOMIC_RELEASE);
 	}
 }
 
 void backpressure_end_round(struct backpressure *backpressure, uint64_t most_drained_bytes)
 {
-	for (size_t i = 0; backpressure->bpf && i < BACKPRESSURE_MAX_CPUS; i++)
-		if (backpressure->shared->cpus[i].consumed != backpressure->snapshot[i])
-			__atomic_store_n(&backpressure->shared->cpus[i].consumed,
-					 backpressure->snapshot[i], __ATOMIC_RELEASE);
-	if (backpressure->is_ours && !backpressure->wants_round && !backpressure->shared->closed &&
-	    !backpressure->shared->overdue &&
-	    most_drained_bytes > backpressure->shared->limit_bytes) {
+	const struct target_table *table = backpressure->table;
+
+	tell_consumed(backpressure);
+	if (backpressure->is_own_table && !backpressure->wants_round && !table->closed &&
+	    !table->overdue && most_drained_bytes > table->limit_bytes) {
 		stop_targets(backpressure);
 		backpressure->wants_round = true;
 		return;
 	}
 	backpressure->wants_round = false;
-	continue_targets(backpressure, false);
+	count_pause(backpressure, target_table_continue_ready(backpressure->table));
 	report_limits(backpressure);
-	if (backpressure->shared->set_up_overdue)
-		__atomic_store_n(&backpressure->shared->set_up_overdue, 0, __ATOMIC_SEQ_CST);
-	if (backpressure->shared->overdue)
-		__atomic_store_n(&backpressure->shared->overdue, 0, __ATOMIC_SEQ_CST);
+	target_table_end_overdue(backpressure->table);
 }
 
 bool backpressure_wants_round(const struct backpressure *backpressure)
@@ -523,9 +519,9 @@ bool backpressure_wants_round(const struct backpressure *backpressure)
 	return backpressure->wants_round;
 }
 
-uint64_t gate_nr_set_up_late(const struct backpressure *backpressure)
+uint64_t backpressure_nr_set_up_late(const struct backpressure *backpressure)
 {
-	return backpressure->shared->nr_set_up_late;
+	return backpressure->table->nr_set_up_late;
 }
 
 uint64_t backpressure_nr_pauses(const struct backpressure *backpressure)

@@ -17,7 +17,7 @@
 #define LEAKTOOLS_RECORDER_BACKPRESSURE_H
 
 #include "common/perf_disk.h"
-#include "recorder/target_table/target_table_shared.h"
+#include "recorder/target_table/target_table.h"
 #include "recorder/events/record_events.h"
 
 #include <stdbool.h>
@@ -77,15 +77,15 @@ pid_t backpressure_watchdog_pid(const struct backpressure *backpressure);
 /* The programs that hold processes before they create tasks; nothing where there are none. */
 struct clone_watch backpressure_clone_watch(const struct backpressure *backpressure);
 
-/* The table of processes. */
-struct target_table *backpressure_targets(const struct backpressure *backpressure);
+/* The target table, which the programs and the watchdog share. */
+struct target_table *backpressure_table(const struct backpressure *backpressure);
 
 /* True if targets were stopped for the round to come (by the recorder): then the rings are to be
  * drained again. */
 bool backpressure_wants_round(const struct backpressure *backpressure);
 
-/* How many went on, after the longest stop that there is, before they were set up. */
-uint64_t gate_nr_set_up_late(const struct backpressure *backpressure);
+/* How many processes continued before their set-up was done, after the longest stop. */
+uint64_t backpressure_nr_set_up_late(const struct backpressure *backpressure);
 
 /* How often targets were stopped, and for how long. */
 uint64_t backpressure_nr_pauses(const struct backpressure *backpressure);

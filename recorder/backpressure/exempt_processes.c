@@ -7,6 +7,7 @@
 #include "common/proc/process_namespace.h"
 #include "recorder/processes/exempt.h"
 #include "recorder/processes/process_list.h"
+#include "recorder/target_table/target_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -225,7 +226,7 @@ static int check_named(struct backpressure *backpressure, const pid_t *pids, siz
 		why = has_pid(ancestors, pids[i])
 			      ? "leakrec is its child"
 			      : exempt_why(pids[i],
-					   (pid_t)backpressure_targets(backpressure)->own_session,
+					   (pid_t)backpressure_table(backpressure)->own_session,
 					   NULL);
 		if (why)
 			diag_note("%s is never held back: %s; when it is too fast, events are "
@@ -268,8 +269,8 @@ int exempt_processes_exempt(struct backpressure *backpressure, const char *outpu
 	if (backpressure)
 		set_roles(backpressure, &ancestors, TARGET_SPARED);
 	if (backpressure && nr_pids)
-		backpressure_targets(backpressure)->own_session =
-			(unsigned int)exempt_own_session();
+		target_table_set_own_session(backpressure_table(backpressure),
+					     exempt_own_session());
 	if (!err)
 		err = check_named(backpressure, pids, nr_pids, &ancestors, &readers);
 	process_list_deinit(&ancestors);

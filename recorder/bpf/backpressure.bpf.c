@@ -4,6 +4,7 @@
  * when the ring of its CPU may be past the limit. The process stops before it returns to user
  * space, however late the recorder is scheduled.
  */
+#include "recorder/bpf/backpressure_shared.h"
 #include "recorder/bpf/context_breakers.bpf.h"
 #include "recorder/bpf/target_lifetime.bpf.h"
 #include "recorder/bpf/task_stack.bpf.h"
@@ -12,10 +13,12 @@
 const volatile unsigned int plain_bytes = 0;
 const volatile unsigned int stack_bytes = 0;
 
+struct backpressure_cpu cpus[BACKPRESSURE_MAX_CPUS];
+
 static int backpressure(unsigned int bytes)
 {
 	struct backpressure_cpu *cpu =
-		&shared.cpus[bpf_get_smp_processor_id() & (BACKPRESSURE_MAX_CPUS - 1)];
+		&cpus[bpf_get_smp_processor_id() & (BACKPRESSURE_MAX_CPUS - 1)];
 	struct target *target;
 	unsigned long long produced;
 

@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_RECORDER_BPF_RECORDER_SHARED_H
 #define LEAKTOOLS_RECORDER_BPF_RECORDER_SHARED_H
 
-#include "recorder/target_table/target_table_shared.h"
+#include "recorder/bpf/backpressure_shared.h"
 
 #define BPF_REC_MAX_SITES	1024 /* a power of two */
 #define BPF_REC_MAX_ARGS	3

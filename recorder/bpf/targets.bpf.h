@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_RECORDER_TARGETS_BPF_H
 #define LEAKTOOLS_RECORDER_TARGETS_BPF_H
 
-#include "recorder/target_table/target_table.h"
+#include "recorder/target_table/target_search.h"
 
 #include <linux/bpf.h>
 #include <linux/types.h>

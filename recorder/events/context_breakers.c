@@ -100,14 +100,12 @@ static int open_late(struct context_breakers *breakers, pid_t tid)
 	return err;
 }
 
-static void let_go_on(struct target_table *backpressure, unsigned int tgid)
+static void let_fork(struct target_table *table, unsigned int tgid)
 {
-	struct target *target = target_table_find(backpressure, tgid);
+	struct target *target = target_table_find(table, tgid);
 
-	if (!target || target->forks != TARGET_FORKS_WANTED)
-		return;
-	target->forks = TARGET_FORKS_FOLLOWED;
-	__atomic_store_n(&backpressure->any_stopped, 1, __ATOMIC_SEQ_CST);
+	if (target && target->forks == TARGET_FORKS_WANTED)
+		target_table_let_fork(table, target, (pid_t)tgid);
 }
 
 static int serve_request(void *context, void *data, size_t size)
@@ -120,7 +118,7 @@ static int serve_request(void *context, void *data, size_t size)
 	if (size < sizeof(*request))
 		return 0;
 	/* First: another thread of the process may begin to wait meanwhile. */
-	let_go_on(breakers->watch.backpressure, request->tgid);
+	let_fork(breakers->watch.targets, request->tgid);
 	err = open_late(breakers, (pid_t)request->tid);
 	__atomic_store_n(&shared->answers[request->number & (BREAKER_MAX_ANSWERS - 1)],
 			 request->number << 1 | (err ? BREAKER_REFUSED : BREAKER_OPEN),

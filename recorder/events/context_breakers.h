@@ -28,7 +28,7 @@
 
 #include "common/perf_disk.h"
 #include "recorder/bpf/context_breakers_shared.h"
-#include "recorder/target_table/target_table_shared.h"
+#include "recorder/target_table/target_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ struct breaker;
 struct clone_watch {
 	int requests_fd; /* of the ring of struct breaker_request; -1: there are no programs */
 	struct breaker_shared *shared;
-	struct target_table *backpressure;
+	struct target_table *targets;
 };
 
 struct context_breakers {

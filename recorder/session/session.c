@@ -626,7 +626,7 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 static int tell_doubts(const struct session *session, const struct ring_reader *reader)
 {
 	uint64_t nr = context_breakers_nr_unprotected(&session->events.breakers);
-	uint64_t nr_late = session->programs ? gate_nr_set_up_late(session->backpressure) : 0;
+	uint64_t nr_late = session->programs ? backpressure_nr_set_up_late(session->backpressure) : 0;
 
 	if (nr)
 		diag_warn("%" PRIu64 " process%s or thread%s came to be unguarded, and events may "
@@ -805,7 +805,7 @@ static int remove_probes(struct session *session)
 		deadline_ns = session->interrupted_ns + REMOVAL_WAIT_NS;
 	removal_begin(&removal, &session->own_probes, &session->follow.own_probes);
 	record_events_close(&session->events);
-	err_follow = followers_close(&session->follow);
+	err_follow = fork_follow_close(&session->follow);
 	backpressure_destroy(session->backpressure);
 	bpf_recorder_destroy(session->programs);
 	/* The signal that is known ends the waiting by the deadline only, the next at once. */

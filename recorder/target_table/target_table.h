@@ -1,95 +1,90 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of processes in struct target_table: found, added and removed in the same way by the
- * BPF programs and by the recorder, at the same time. An entry is where the search for its process
- * meets it first. Two entries of one process may come of two threads that add it at once; both
- * are removed with it.
+ * The target table, as user space uses it: which processes are recorded, and stopping and
+ * continuing them. Only this module writes the table's fields in user space; others read them.
  *
- * A process is added by whoever names it, or when an entry's process forks it: never for its
- * parent's sake, which may be init, a subreaper or a debugger by then. It is removed when its last
- * thread exits, before its id can be another process's (target_lifetime.bpf.h).
+ * The recorder and the watchdog may both continue targets at the same time, and programs may stop
+ * one meanwhile. Each step below is safe against that.
  */
 #ifndef LEAKTOOLS_RECORDER_TARGET_TABLE_H
 #define LEAKTOOLS_RECORDER_TARGET_TABLE_H
 
-#include "recorder/target_table/target_table_shared.h"
+#include "recorder/target_table/target_search.h"
 
-#define TARGET_INLINE static inline __attribute__((always_inline, unused))
+#include <stdint.h>
+#include <sys/types.h>
 
-/* The first entry to look at for a process; the search goes on linearly. */
-TARGET_INLINE unsigned int target_slot(unsigned int tgid)
-{
-	return (tgid * 2654435761U >> 16) & (TARGET_TABLE_SIZE - 1);
-}
+/* Returns the process's entry after @after (NULL: the first one), or NULL. */
+struct target *target_table_next(struct target_table *table, const struct target *after);
 
-/* True if @tgid, of an entry, is a process. */
-TARGET_INLINE bool target_is_process(unsigned long long tgid)
-{
-	return tgid > TARGET_INIT && tgid < TARGET_CLAIMED;
-}
+/* Adds a process. @linked: it is recorded through links. Does nothing where there is no room. */
+void target_table_add_process(struct target_table *table, pid_t pid, bool linked);
 
-TARGET_INLINE struct target *target_table_find(struct target_table *shared, unsigned int tgid)
-{
-	if (tgid <= TARGET_INIT)
-		return 0;
-	for (int i = 0; i < TARGET_MAX_SEARCH; i++) {
-		unsigned int slot = (target_slot(tgid) + i) & (TARGET_TABLE_SIZE - 1);
+void target_set_role(struct target *target, enum target_role role);
 
-		if (shared->targets[slot].tgid == tgid)
-			return &shared->targets[slot];
-		if (shared->targets[slot].tgid == 0)
-			break;
-	}
-	return 0;
-}
+/* --- Whether targets may be stopped --- */
 
-TARGET_INLINE void target_clear(struct target *target)
-{
-	target->stopped = target->stopped_ns = 0;
-	target->linked = target->forks = target->job_stopped = target->continuing = 0;
-	target->role = target->has_mapped = target->looked_at = target->set_up = 0;
-	target->debugged = 0;
-	target->mapped_device = target->mapped_inode = 0;
-}
+/* Targets are stopped when a ring holds more than @limit_bytes; 0: never. */
+void target_table_set_limit(struct target_table *table, uint64_t limit_bytes);
 
-/* The entry of @tgid, which may be new; NULL: there is no room for it. */
-TARGET_INLINE struct target *target_table_add(struct target_table *shared, unsigned int tgid)
-{
-	struct target *target = target_table_find(shared, tgid);
+/* No BPF program watches the targets: debuggers have to be looked up in /proc. */
+void target_table_set_blind(struct target_table *table);
 
-	if (target || tgid <= TARGET_INIT)
-		return target;
-	for (int i = 0; i < TARGET_MAX_SEARCH; i++) {
-		unsigned long long old;
+/* Processes of this session are never stopped; 0: there is none. */
+void target_table_set_own_session(struct target_table *table, pid_t session);
 
-		target = &shared->targets[(target_slot(tgid) + i) & (TARGET_TABLE_SIZE - 1)];
-		old = target->tgid;
-		if ((old && old != TARGET_REMOVED) ||
-		    __sync_val_compare_and_swap(&target->tgid, old, TARGET_CLAIMED) != old)
-			continue;
-		/* What came too late for the process that was here before is not this one's. */
-		target_clear(target);
-		__sync_lock_test_and_set(&target->tgid, (unsigned long long)tgid);
-		return target;
-	}
-	return 0;
-}
+/* Nothing is stopped from now on. */
+void target_table_close(struct target_table *table);
 
-TARGET_INLINE void target_table_remove(struct target_table *shared, unsigned int tgid)
-{
-	if (tgid <= TARGET_INIT)
-		return;
-	for (int i = 0; i < TARGET_MAX_SEARCH; i++) {
-		unsigned int slot = (target_slot(tgid) + i) & (TARGET_TABLE_SIZE - 1);
-		struct target *target = &shared->targets[slot];
+/* The same until it is called with false. Safe in signal handlers. */
+void target_table_pause(struct target_table *table, bool is_paused);
 
-		if (target->tgid == 0)
-			break;
-		if (target->tgid != tgid)
-			continue;
-		target_clear(target);
-		__sync_lock_test_and_set(&target->tgid, TARGET_REMOVED);
-	}
-}
+/* The watchdog's sign of life. */
+void target_table_note_watchdog(struct target_table *table, uint64_t now_ns);
+
+/* --- Stops --- */
+
+/* Stops a target, as programs do where there are any. */
+void target_table_stop(struct target_table *table, struct target *target);
+
+/* True if a target is marked as stopped. */
+bool target_table_has_stopped(struct target_table *table);
+
+/*
+ * Continues the stopped targets that do not wait for set-up work. Returns how long the longest stop
+ * was, in ns, of those because of a full ring.
+ */
+uint64_t target_table_continue_ready(struct target_table *table);
+
+/* The same for all stopped targets. Safe in signal handlers. */
+uint64_t target_table_continue_all(struct target_table *table);
+
+/* Continues the targets whose stop would last too long if it went on until @until_ns. */
+void target_table_continue_overdue(struct target_table *table, uint64_t until_ns);
+
+/* The rings are drained and set-up work is done: targets may be stopped again after that. */
+void target_table_end_overdue(struct target_table *table);
+
+/* --- Set-up work --- */
+
+/*
+ * The process @pid of @target need not wait at its fork any more. Nothing happens if the entry has
+ * become another process's. target_table_continue_ready() continues it.
+ */
+void target_table_let_fork(struct target_table *table, struct target *target, pid_t pid);
+
+/* True if a target may have mapped a file that awaits inspection. */
+bool target_table_has_mapped(const struct target_table *table);
+
+/* The same, and forgets it: the caller inspects the files, or postpones that. */
+bool target_table_consume_mapped(struct target_table *table);
+void target_table_postpone_inspection(struct target_table *table);
+
+/*
+ * Around the inspection of the file that @target has mapped. A file that it maps meanwhile sets the
+ * mark again. @is_done: false if the inspection has to be repeated.
+ */
+void target_table_begin_inspection(struct target *target);
+void target_table_end_inspection(struct target_table *table, struct target *target, bool is_done);
 
 #endif

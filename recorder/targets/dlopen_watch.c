@@ -151,45 +151,43 @@ static bool look_at_process(struct dlopen_watch *late, pid_t pid)
 
 bool dlopen_watch_is_waiting(const struct dlopen_watch *late)
 {
-	return late->programs && backpressure_targets(late->backpressure)->any_mapped;
+	return late->programs && target_table_has_mapped(backpressure_table(late->backpressure));
+}
+
+/* Inspects what one process has mapped. Returns false if it has to be repeated. */
+static bool serve_target(struct dlopen_watch *late, struct target *target)
+{
+	struct target_table *table = backpressure_table(late->backpressure);
+	struct bpf_file file;
+	bool is_done;
+
+	target_table_begin_inspection(target);
+	file = (struct bpf_file){target->mapped_device, target->mapped_inode};
+	is_done = !look_at_process(late, (pid_t)target->tgid);
+	if (is_done)
+		bpf_recorder_know_file(late->programs, &file);
+	tell_programs(late);
+	target_table_end_inspection(table, target, is_done);
+	return is_done;
 }
 
 void dlopen_watch_serve(struct dlopen_watch *late)
 {
-	struct target_table *shared = backpressure_targets(late->backpressure);
+	struct target_table *table = backpressure_table(late->backpressure);
 	uint64_t end_ns = clock_thread_ns() + SLICE_NS;
 
-	/* Who waits goes on when recording has ended. */
-	if (is_interrupted())
+	/* When a signal ends the recording, the waiting processes continue with its end. */
+	if (is_interrupted() || !target_table_consume_mapped(table))
 		return;
-	if (!__atomic_exchange_n(&shared->any_mapped, 0, __ATOMIC_SEQ_CST))
-		return;
-	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
-		struct target *target = &shared->targets[i];
-		struct bpf_file file;
-
-		if (!target_is_process(target->tgid) || !target->has_mapped)
+	for (struct target *target = NULL; (target = target_table_next(table, target));) {
+		if (!target->has_mapped)
 			continue;
-		/* The others keep waiting, and their marks. */
+		/* The others keep their marks and go on waiting. */
 		if (clock_thread_ns() > end_ns) {
-			shared->any_mapped = 1;
+			target_table_postpone_inspection(table);
 			break;
 		}
-		target->looked_at = 1;
-		__atomic_store_n(&target->has_mapped, 0, __ATOMIC_SEQ_CST);
-		/* Another that comes meanwhile sets the mark again. */
-		file = (struct bpf_file){target->mapped_device, target->mapped_inode};
-		if (look_at_process(late, (pid_t)target->tgid)) {
-			target->has_mapped = 1;
-			target->looked_at = 0;
-			shared->any_mapped = 1;
-			tell_programs(late);
+		if (!serve_target(late, target))
 			break;
-		}
-		bpf_recorder_know_file(late->programs, &file);
-		tell_programs(late);
-		target->looked_at = 0;
-		/* Who was stopped goes on with the end of the round. */
-		shared->any_stopped = 1;
 	}
 }

@@ -23,7 +23,7 @@ void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *programs,
 	*ret = (struct fork_follow){.programs = programs, .backpressure = backpressure};
 }
 
-int followers_close(struct fork_follow *follow)
+int fork_follow_close(struct fork_follow *follow)
 {
 	for (size_t i = 0; i < follow->nr_fds; i++)
 		close(follow->fds[i]);
@@ -292,19 +292,17 @@ static int follow_process(struct fork_follow *follow, pid_t pid)
 
 void fork_follow_serve(struct fork_follow *follow)
 {
-	struct target_table *shared = backpressure_targets(follow->backpressure);
+	struct target_table *table = backpressure_table(follow->backpressure);
 
-	/* Who waits goes on when recording has ended. */
+	/* When a signal ends the recording, the waiting processes continue with its end. */
 	follow->interrupted |= is_interrupted();
-	if (!shared->any_stopped || follow->interrupted)
+	if (!table->any_stopped || follow->interrupted)
 		return;
-	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++) {
-		struct target *target = &shared->targets[i];
+	for (struct target *target = NULL; (target = target_table_next(table, target));) {
+		pid_t pid = (pid_t)target->tgid;
 		int err = follow->error;
 
-		pid_t pid = (pid_t)target->tgid;
-
-		if (!target_is_process(target->tgid) || target->forks != TARGET_FORKS_WANTED)
+		if (target->forks != TARGET_FORKS_WANTED)
 			continue;
 		if (!err && !follow->own_probes.nr_files)
 			err = set_up(follow);
@@ -320,9 +318,7 @@ void fork_follow_serve(struct fork_follow *follow)
 				"not recorded",
 				strerror(-err));
 		follow->error = err;
-		/* It may have ended: the entry is another's then. */
-		if (target->tgid == (unsigned long long)pid)
-			target->forks = TARGET_FORKS_FOLLOWED;
-		shared->any_stopped = 1;
+		/* The process may have ended meanwhile, and the entry be another's. */
+		target_table_let_fork(table, target, pid);
 	}
 }

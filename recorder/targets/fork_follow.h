@@ -23,19 +23,19 @@ struct fork_follow {
 	bool interrupted; /* a signal ends the recording: nobody is followed any more */
 };
 
-/* Release with followers_close() and fork_follow_deinit(). */
+/* Release with fork_follow_close() and fork_follow_deinit(). */
 void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *programs,
 		      struct backpressure *backpressure);
 
 /* Closes the events. Returns 0 or the first error of all that was to be done, reported. */
-int followers_close(struct fork_follow *follow);
+int fork_follow_close(struct fork_follow *follow);
 
 /* After @own_probes has been unregistered. */
 void fork_follow_deinit(struct fork_follow *follow);
 
 /*
  * Gives events to the processes that wait for them; backpressure then lets them go on. The first
- * failure is reported, and kept for followers_close().
+ * failure is reported, and kept for fork_follow_close().
  */
 void fork_follow_serve(struct fork_follow *follow);
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Backpressure's table of processes, as the BPF programs and the recorder use it, and what the
- * watchdog does with it.
+ * The target table, as BPF programs, the recorder and the watchdog use it.
  */
 #include "common/clock.h"
 #include "recorder/target_table/target_table.h"
-#include "recorder/backpressure/watchdog.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -14,13 +12,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define PID	  4165
-#define SECOND_NS 1000000000ULL
+#define PID 4165
 
 static int setup(void **state)
 {
@@ -35,7 +33,7 @@ static int teardown(void **state)
 	return munmap(*state, sizeof(struct target_table));
 }
 
-/* The @nth process id after @tgid that is looked for at the same place. */
+/* The @nth process id after @tgid whose search starts at the same slot. */
 static unsigned int same_slot(unsigned int tgid, int nth)
 {
 	unsigned int slot = target_slot(tgid);
@@ -45,43 +43,43 @@ static unsigned int same_slot(unsigned int tgid, int nth)
 	return tgid;
 }
 
-static void removed_entries_are_nobody(void **state)
+static void removed_entries_are_no_process(void **state)
 {
-	struct target_table *shared = *state;
+	struct target_table *table = *state;
 	unsigned int tgid = same_slot(TARGET_INIT, 1);
 
-	assert_non_null(target_table_add(shared, tgid));
-	target_table_remove(shared, tgid);
-	assert_null(target_table_find(shared, tgid));
-	/* Whose children are everybody's orphans. */
+	assert_non_null(target_table_add(table, tgid));
+	target_table_remove(table, tgid);
+	assert_null(target_table_find(table, tgid));
+	/* init adopts orphans of every origin. */
 	for (unsigned int init = 0; init <= TARGET_INIT; init++) {
-		assert_null(target_table_find(shared, init));
-		assert_null(target_table_add(shared, init));
+		assert_null(target_table_find(table, init));
+		assert_null(target_table_add(table, init));
 	}
 	for (size_t i = 0; i < TARGET_TABLE_SIZE; i++)
-		assert_false(target_is_process(shared->targets[i].tgid));
-	/* No id of 32 bits is what stands for none. */
-	assert_null(target_table_find(shared, UINT32_MAX));
-	assert_null(target_table_find(shared, UINT32_MAX - 1));
+		assert_false(target_is_process(table->targets[i].tgid));
+	/* No id of 32 bits equals a special value. */
+	assert_null(target_table_find(table, UINT32_MAX));
+	assert_null(target_table_find(table, UINT32_MAX - 1));
 }
 
 static void removed_entries_are_used_again(void **state)
 {
-	struct target_table *shared = *state;
+	struct target_table *table = *state;
 	unsigned int first = same_slot(PID, 0), second = same_slot(PID, 1),
 		     third = same_slot(PID, 2);
-	struct target *target = target_table_add(shared, first);
+	struct target *target = target_table_add(table, first);
 
-	assert_non_null(target_table_add(shared, second));
+	assert_non_null(target_table_add(table, second));
 	target->job_stopped = target->linked = 1;
 	target->role = TARGET_SPARED;
-	target_table_remove(shared, first);
+	target_table_remove(table, first);
 	/* Behind a removed entry, each is found, and is not added twice. */
-	assert_ptr_equal(target_table_add(shared, second), target_table_find(shared, second));
-	assert_ptr_not_equal(target_table_find(shared, second), target);
-	/* What somebody marked just after it was removed is not the next one's. */
+	assert_ptr_equal(target_table_add(table, second), target_table_find(table, second));
+	assert_ptr_not_equal(target_table_find(table, second), target);
+	/* A mark that is set just after the removal is not the next process's. */
 	target->job_stopped = 1;
-	assert_ptr_equal(target_table_add(shared, third), target);
+	assert_ptr_equal(target_table_add(table, third), target);
 	assert_int_equal(target->job_stopped, 0);
 	assert_int_equal(target->linked, 0);
 	assert_int_equal(target->role, TARGET_RECORDED);
@@ -90,42 +88,44 @@ static void removed_entries_are_used_again(void **state)
 /* Two threads may add their process at once. */
 static void all_entries_of_a_process_are_removed(void **state)
 {
-	struct target_table *shared = *state;
+	struct target_table *table = *state;
 	unsigned int slot = target_slot(PID);
 
 	for (unsigned int i = 0; i < 3; i++)
-		shared->targets[(slot + i) & (TARGET_TABLE_SIZE - 1)].tgid = PID;
-	target_table_remove(shared, PID);
-	assert_null(target_table_find(shared, PID));
-	assert_non_null(target_table_add(shared, same_slot(PID, 1)));
-	assert_null(target_table_find(shared, PID));
+		table->targets[(slot + i) & (TARGET_TABLE_SIZE - 1)].tgid = PID;
+	target_table_remove(table, PID);
+	assert_null(target_table_find(table, PID));
+	assert_non_null(target_table_add(table, same_slot(PID, 1)));
+	assert_null(target_table_find(table, PID));
 }
 
-static void a_full_table_adds_nobody(void **state)
+static void a_full_table_adds_nothing(void **state)
 {
-	struct target_table *shared = *state;
+	struct target_table *table = *state;
 
 	for (int i = 0; i < TARGET_MAX_SEARCH; i++)
-		assert_non_null(target_table_add(shared, same_slot(PID, i)));
-	assert_null(target_table_add(shared, same_slot(PID, TARGET_MAX_SEARCH)));
-	assert_null(target_table_find(shared, same_slot(PID, TARGET_MAX_SEARCH)));
+		assert_non_null(target_table_add(table, same_slot(PID, i)));
+	assert_null(target_table_add(table, same_slot(PID, TARGET_MAX_SEARCH)));
+	assert_null(target_table_find(table, same_slot(PID, TARGET_MAX_SEARCH)));
 }
 
-/* A child that only waits, and is stopped; a target of @shared. */
-static struct target *stopped_child(struct target_table *shared, pid_t *ret)
+/* A child that only waits, and is stopped; a target of @table. */
+static struct target *stopped_child(struct target_table *table, pid_t *ret)
 {
 	pid_t pid = fork();
 	struct target *target;
 	int status;
 
-	if (pid == 0)
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
+	}
 	assert_true(pid > 0);
 	kill(pid, SIGSTOP);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	assert_true(WIFSTOPPED(status));
-	target = target_table_add(shared, (unsigned int)pid);
+	target = target_table_add(table, (unsigned int)pid);
 	assert_non_null(target);
 	target->stopped = 1;
 	target->stopped_ns = clock_now_ns();
@@ -146,70 +146,70 @@ static void end_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void the_guard_ends_stops_in_time(void **state)
+static void overdue_stops_end(void **state)
 {
-	struct target_table *shared = *state;
+	struct target_table *table = *state;
 	pid_t pid;
-	struct target *target = stopped_child(shared, &pid);
+	struct target *target = stopped_child(table, &pid);
 
-	watchdog_continue_overdue(shared, target->stopped_ns + SECOND_NS / 2);
+	target_table_continue_overdue(table, target->stopped_ns + TARGET_MAX_STOP_NS - 1);
 	assert_false(has_continued(pid));
-	assert_int_equal(shared->overdue, 0);
-	watchdog_continue_overdue(shared, target->stopped_ns + TARGET_MAX_STOP_NS - 1);
+	assert_int_equal(table->overdue, 0);
+	target_table_continue_overdue(table, target->stopped_ns + TARGET_MAX_STOP_NS);
 	assert_true(has_continued(pid));
-	assert_int_equal(shared->overdue, 1);
-	assert_false(watchdog_has_stopped(shared));
+	assert_int_equal(table->overdue, 1);
+	assert_false(target_table_has_stopped(table));
 	end_child(pid);
 }
 
 static void set_up_work_has_a_limit_of_its_own(void **state)
 {
-	struct target_table *shared = *state;
+	struct target_table *table = *state;
 	pid_t pid;
-	struct target *target = stopped_child(shared, &pid);
+	struct target *target = stopped_child(table, &pid);
 
 	target->set_up = 1;
 	target->forks = TARGET_FORKS_WANTED;
-	shared->any_stopped = 1;
-	watchdog_continue_targets(shared, false);
-	/* On a slow machine, to register and open the events of a first fork takes seconds. */
-	watchdog_continue_overdue(shared, target->stopped_ns + 4 * SECOND_NS);
+	table->any_stopped = 1;
+	target_table_continue_ready(table);
+	/* On a slow machine, the events of a first fork take seconds to register and open. */
+	assert_true(TARGET_MAX_SET_UP_NS > 4 * TARGET_MAX_STOP_NS);
+	target_table_continue_overdue(table, target->stopped_ns + TARGET_MAX_SET_UP_NS - 1);
 	assert_false(has_continued(pid));
-	watchdog_continue_overdue(shared, target->stopped_ns + TARGET_MAX_SET_UP_NS - 1);
+	target_table_continue_overdue(table, target->stopped_ns + TARGET_MAX_SET_UP_NS);
 	assert_true(has_continued(pid));
-	assert_int_equal(shared->overdue, 0);
-	assert_int_equal(shared->set_up_overdue, 1);
-	assert_int_equal(shared->missed, 1);
-	assert_int_equal(shared->nr_set_up_late, 1);
+	assert_int_equal(table->overdue, 0);
+	assert_int_equal(table->set_up_overdue, 1);
+	assert_int_equal(table->missed, 1);
+	assert_int_equal(table->nr_set_up_late, 1);
 	end_child(pid);
 }
 
-static void others_stops_stay(void **state)
+static void stops_by_others_stay(void **state)
 {
-	struct target_table *shared = *state;
+	struct target_table *table = *state;
 	pid_t pid;
-	struct target *target = stopped_child(shared, &pid);
+	struct target *target = stopped_child(table, &pid);
 
 	target->job_stopped = 1;
-	shared->any_stopped = 1;
-	watchdog_continue_targets(shared, true);
+	target_table_continue_all(table);
 	assert_false(has_continued(pid));
-	assert_false(watchdog_has_stopped(shared));
+	assert_false(target_table_has_stopped(table));
 	end_child(pid);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(removed_entries_are_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(removed_entries_are_no_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(removed_entries_are_used_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_entries_of_a_process_are_removed, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_full_table_adds_nobody, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_guard_ends_stops_in_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_table_adds_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(overdue_stops_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_up_work_has_a_limit_of_its_own, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(others_stops_stay, setup, teardown),
+		cmocka_unit_test_setup_teardown(stops_by_others_stay, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
