@@ -12,14 +12,14 @@
 #include "recorder/processes/exempt.h"
 #include "recorder/backpressure/watchdog.h"
 #include "recorder/target_table/target_table.h"
-#include "recorder/programs/private_stack.h"
+#include "recorder/bpf/bpf_setup.h"
+#include "recorder/bpf/private_stack.h"
 #include "recorder/processes/tasks.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -48,12 +48,6 @@ struct backpressure {
 	uint64_t nr_pauses, paused_ns;
 };
 
-static int libbpf_silent(enum libbpf_print_level level, const char *format, va_list args)
-{
-	/* A kernel that permits no BPF is told in one line of ours. */
-	return 0;
-}
-
 static uint32_t stack_sample_bytes(const struct record_config *config, bool by_programs)
 {
 	switch (config->call_graph) {
@@ -65,13 +59,6 @@ static uint32_t stack_sample_bytes(const struct record_config *config, bool by_p
 	default:
 		return PLAIN_SAMPLE_BYTES;
 	}
-}
-
-int backpressure_set_cgroup(int map_fd, int cgroup_fd)
-{
-	const uint32_t key = 0;
-
-	return bpf_map_update_elem(map_fd, &key, &cgroup_fd, BPF_ANY);
 }
 
 /* Before loading: of the programs at clone(), those that are wanted. */
@@ -97,7 +84,7 @@ static void load_programs(struct backpressure *backpressure, const struct record
 	/* The programs see the processes' ids as the first namespace has them. */
 	if (!process_namespace_is_initial())
 		return;
-	libbpf_set_print(libbpf_silent);
+	bpf_setup_silence_libbpf();
 	backpressure->bpf = backpressure_bpf__open();
 	if (!backpressure->bpf)
 		return;
@@ -110,8 +97,8 @@ static void load_programs(struct backpressure *backpressure, const struct record
 	    !uprobe_programs_are_safe(backpressure->bpf->obj) ||
 	    attach_programs(backpressure->bpf) ||
 	    (config->scope == RECORD_CGROUP &&
-	     backpressure_set_cgroup(bpf_map__fd(backpressure->bpf->maps.recorded_cgroup),
-				     config->cgroup_fd))) {
+	     bpf_setup_set_cgroup(bpf_map__fd(backpressure->bpf->maps.recorded_cgroup),
+				  config->cgroup_fd))) {
 		backpressure_bpf__destroy(backpressure->bpf);
 		backpressure->bpf = NULL;
 	}

@@ -68,9 +68,6 @@ void backpressure_release(struct backpressure *backpressure);
 void backpressure_begin_round(struct backpressure *backpressure);
 void backpressure_end_round(struct backpressure *backpressure, uint64_t most_drained_bytes);
 
-/* Programs of a RECORD_CGROUP find the cgroup in this map of theirs. 0 or a negative errno. */
-int backpressure_set_cgroup(int map_fd, int cgroup_fd);
-
 /* The watchdog, which hits no probe: events that only carry a program are opened for it. */
 pid_t backpressure_watchdog_pid(const struct backpressure *backpressure);
 

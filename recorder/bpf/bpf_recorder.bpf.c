@@ -24,7 +24,7 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 #define CLONE_THREAD	0x00010000 /* uapi/linux/sched.h */
 #define ENTRY_RECORDED	(~0ULL)	   /* a session's cookie; else 1 more than the bytes asked for */
 
-struct bpf_site sites[BPF_REC_MAX_SITES];
+struct bpf_site sites[BPF_MAX_SITES];
 
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
 	__attribute__((section(".ksyms")));
@@ -52,7 +52,7 @@ ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct bpf_site *site,
 		args[1] = args[2];
 		args[2] = PT_REGS_PARM4(regs);
 	}
-	if (site->kind == BPF_REC_STORE) {
+	if (site->kind == BPF_SITE_STORE) {
 		args[0] = register_at(regs, site->registers[0]);
 		args[1] = register_at(regs, site->registers[1]);
 	}
@@ -76,14 +76,14 @@ ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct bpf_ev
 static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned int index,
 						  bool hides_block)
 {
-	const struct bpf_site *site = &sites[index & (BPF_REC_MAX_SITES - 1)];
-	const struct bpf_event *event = &site->events[BPF_REC_ENTRY];
+	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
+	const struct bpf_event *event = &site->events[BPF_EVENT_ENTRY];
 	unsigned long long fields[MAX_FIELDS] = {PT_REGS_IP(regs)}, caller;
 
 	read_args(regs, site, fields + 1);
-	if (hides_block && site->kind == BPF_REC_FUNCTION && site->block_arg == 0)
+	if (hides_block && site->kind == BPF_SITE_FUNCTION && site->block_arg == 0)
 		fields[1] = 0;
-	if (site->kind == BPF_REC_STORE) {
+	if (site->kind == BPF_SITE_STORE) {
 		record_plain(regs, event, fields, 3);
 		return 0;
 	}
@@ -109,7 +109,7 @@ static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned
 ALWAYS_INLINE bool note_returned(const struct bpf_site *site, unsigned long long ret,
 				 unsigned long long old)
 {
-	if (!has_filter || site->kind == BPF_REC_INT_FUNCTION)
+	if (!has_filter || site->kind == BPF_SITE_INT_FUNCTION)
 		return true;
 	/* A realloc() that failed has left its block alone. */
 	return ret ? note_block(ret) : !old || note_block(old);
@@ -132,8 +132,8 @@ ALWAYS_INLINE bool is_followed(void)
 static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigned int index,
 						   unsigned long long cookie)
 {
-	const struct bpf_site *site = &sites[index & (BPF_REC_MAX_SITES - 1)];
-	const struct bpf_event *event = &site->events[BPF_REC_CALL];
+	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
+	const struct bpf_event *event = &site->events[BPF_EVENT_CALL];
 	unsigned long long ret = PT_REGS_RC(regs), fields[MAX_FIELDS];
 	bool is_one = event->type && cookie != ENTRY_RECORDED;
 
@@ -150,10 +150,10 @@ static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigne
 		return 0;
 	}
 	/* The upper half of the register is anything. */
-	if (site->kind == BPF_REC_INT_FUNCTION)
+	if (site->kind == BPF_SITE_INT_FUNCTION)
 		ret = (unsigned long long)(long long)(int)ret;
 	fields[2] = ret;
-	record(regs, &site->events[BPF_REC_RETURN], fields, 3, 0);
+	record(regs, &site->events[BPF_EVENT_RETURN], fields, 3, 0);
 	return 0;
 }
 
@@ -204,9 +204,9 @@ ALWAYS_INLINE bool pop_call(void)
 SEC("kprobe")
 int linked_call(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
 	const struct bpf_site *site = &sites[index];
-	unsigned long long args[BPF_REC_MAX_ARGS], *cookie = bpf_session_cookie(), old;
+	unsigned long long args[BPF_MAX_ARGS], *cookie = bpf_session_cookie(), old;
 	bool matches;
 
 	KEEP_TASK_STACK(regs, at_sessions);
@@ -219,11 +219,11 @@ int linked_call(struct pt_regs *regs)
 		return 1;
 	read_args(regs, site, args);
 	matches = entry_matches(site, args, everywhere || site->is_late, &old);
-	if (has_filter && site->kind == BPF_REC_INT_FUNCTION)
+	if (has_filter && site->kind == BPF_SITE_INT_FUNCTION)
 		note_last_call(matches);
 	if (!matches)
 		return 1;
-	*cookie = site->events[BPF_REC_CALL].type && !site->may_be_inner
+	*cookie = site->events[BPF_EVENT_CALL].type && !site->may_be_inner
 			  ? wanted_bytes(site, args) + 1
 			  : ENTRY_RECORDED;
 	/* Sizes that no call gets: as good as any other event. */
@@ -252,9 +252,9 @@ ALWAYS_INLINE bool store_matches(unsigned long long block)
 SEC("kprobe")
 int linked_entry(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
 	const struct bpf_site *site = &sites[index];
-	unsigned long long args[BPF_REC_MAX_ARGS] = {0}, old = 0;
+	unsigned long long args[BPF_MAX_ARGS] = {0}, old = 0;
 	bool matches = true;
 
 	KEEP_TASK_STACK(regs, at_links);
@@ -262,7 +262,7 @@ int linked_entry(struct pt_regs *regs)
 		return 0;
 	if (has_filter) {
 		read_args(regs, site, args);
-		if (site->kind == BPF_REC_STORE) {
+		if (site->kind == BPF_SITE_STORE) {
 			matches = store_matches(args[1]);
 		} else {
 			matches = entry_matches(site, args, everywhere || site->is_late, &old);
@@ -289,20 +289,20 @@ static __attribute__((noinline)) int record_mark(struct pt_regs *regs, unsigned 
 		return 0;
 	}
 	mark->ip = PT_REGS_IP(regs);
-	len = bpf_copy_from_user_str(mark->text, BPF_REC_TEXT_BYTES, (void *)PT_REGS_PARM1(regs),
+	len = bpf_copy_from_user_str(mark->text, BPF_TEXT_BYTES, (void *)PT_REGS_PARM1(regs),
 				     BPF_F_PAD_ZEROS);
-	if (len < 1 || len > BPF_REC_TEXT_BYTES) {
+	if (len < 1 || len > BPF_TEXT_BYTES) {
 		mark->text[0] = 0;
 		len = 1;
 	}
 	mark->text_bytes = len;
-	return write_mark(&sites[index & (BPF_REC_MAX_SITES - 1)].events[BPF_REC_ENTRY]);
+	return write_mark(&sites[index & (BPF_MAX_SITES - 1)].events[BPF_EVENT_ENTRY]);
 }
 
 SEC("uprobe.s")
 int linked_mark(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
 
 	if (recording && (!everywhere || is_in_scope_sleepable()))
 		record_mark(regs, index);
@@ -316,9 +316,9 @@ int linked_mark(struct pt_regs *regs)
 SEC("kprobe")
 int followed_entry(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
 	const struct bpf_site *site = &sites[index];
-	unsigned long long args[BPF_REC_MAX_ARGS] = {0}, old = 0;
+	unsigned long long args[BPF_MAX_ARGS] = {0}, old = 0;
 	bool matches = true;
 
 	KEEP_TASK_STACK(regs, at_events);
@@ -326,11 +326,11 @@ int followed_entry(struct pt_regs *regs)
 		return 0;
 	if (has_filter) {
 		read_args(regs, site, args);
-		if (site->kind == BPF_REC_STORE)
+		if (site->kind == BPF_SITE_STORE)
 			matches = store_matches(args[1]);
 		else
 			matches = entry_matches(site, args, true, &old);
-		if (site->kind != BPF_REC_STORE && site->kind != BPF_REC_RELEASE &&
+		if (site->kind != BPF_SITE_STORE && site->kind != BPF_SITE_RELEASE &&
 		    !site->has_exits)
 			push_call(matches);
 	}
@@ -347,7 +347,7 @@ int followed_return(struct pt_regs *regs)
 {
 	KEEP_TASK_STACK(regs, at_events);
 	if (is_followed() && (!has_filter || pop_call()))
-		record_return(regs, bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1),
+		record_return(regs, bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1),
 			      ENTRY_RECORDED);
 	return 0;
 }

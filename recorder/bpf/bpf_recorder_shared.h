@@ -8,22 +8,22 @@
 
 #include "recorder/bpf/backpressure_shared.h"
 
-#define BPF_REC_MAX_SITES	1024 /* a power of two */
-#define BPF_REC_MAX_ARGS	3
-#define BPF_REC_MAX_STACK	127 /* kernel.perf_event_max_stack's default */
+#define BPF_MAX_SITES	    1024 /* a power of two */
+#define BPF_MAX_ARGS	    3
+#define BPF_MAX_STACK	    127 /* kernel.perf_event_max_stack's default */
 
-#define BPF_REC_SAVED_REGISTERS 6 /* SINGLE_TRAP_NR_SAVED */
-#define BPF_REC_FRAME_WORDS                                                                        \
+#define BPF_SAVED_REGISTERS 6 /* SINGLE_TRAP_NR_SAVED */
+#define BPF_FRAME_WORDS                                                                            \
 	16 /* with the return address: SINGLE_TRAP_MAX_FRAME_BYTES; a power of two */
 
-#define BPF_REC_TEXT_BYTES 64 /* of a mark, with its end: PROBE_TEXT_BYTES */
+#define BPF_TEXT_BYTES 64 /* of a mark, with its end: PROBE_TEXT_BYTES */
 
 /* The events that a place in the code makes. */
 enum bpf_event_kind {
-	BPF_REC_ENTRY,	/* a function's entry, or a store in it */
-	BPF_REC_RETURN, /* its return */
-	BPF_REC_CALL,	/* both in one, at the return */
-	BPF_REC_NR_EVENTS,
+	BPF_EVENT_ENTRY,  /* a function's entry, or a store in it */
+	BPF_EVENT_RETURN, /* its return */
+	BPF_EVENT_CALL,	  /* both in one, at the return */
+	BPF_NR_EVENTS,
 };
 
 /* What an event's samples carry; type 0: there is none. */
@@ -34,32 +34,32 @@ struct bpf_event {
 };
 
 enum bpf_site_kind {
-	BPF_REC_FUNCTION,     /* arguments at the entry, a return value */
-	BPF_REC_INT_FUNCTION, /* the same, the return value being an int */
-	BPF_REC_RELEASE,      /* arguments at the entry only */
-	BPF_REC_STORE,	      /* two registers */
-	BPF_REC_MARK,	      /* the text that the first argument points to */
-	BPF_REC_RESOURCE,     /* resources.bpf.h's */
-	BPF_REC_POINT,	      /* points.bpf.h's */
+	BPF_SITE_FUNCTION,     /* arguments at the entry, a return value */
+	BPF_SITE_INT_FUNCTION, /* the same, the return value being an int */
+	BPF_SITE_RELEASE,      /* arguments at the entry only */
+	BPF_SITE_STORE,	       /* two registers */
+	BPF_SITE_MARK,	       /* the text that the first argument points to */
+	BPF_SITE_RESOURCE,     /* resources.bpf.h's */
+	BPF_SITE_POINT,	       /* points.bpf.h's */
 };
 
 /* Where a value is at a function's entry: in the register at so many bytes of struct pt_regs, or
  * where that points to. 0: nowhere. */
-#define BPF_REC_READ	     0x100
-#define BPF_REC_READ_POINTED 0x200
+#define BPF_READ_REGISTER 0x100
+#define BPF_READ_POINTED  0x200
 
 /* One place in the code of a file: the cookie of the links and events there is its index. */
 struct bpf_site {
-	struct bpf_event events[BPF_REC_NR_EVENTS];
+	struct bpf_event events[BPF_NR_EVENTS];
 	unsigned int kind; /* enum bpf_site_kind */
 	unsigned int nr_args;
 	unsigned int first_arg;	   /* of the function's arguments: 0 or 1 */
-	unsigned int registers[2]; /* BPF_REC_STORE: offsets in struct pt_regs of address, value */
+	unsigned int registers[2]; /* BPF_SITE_STORE: offsets in struct pt_regs of address, value */
 	/* Arguments that say what is allocated and released, -1: none (probe_schema.h). */
 	int size_arg, count_arg, block_arg;
 	/* With a filter: the allocator is glibc's, the word before a block tells its size. */
 	unsigned int has_size_word;
-	/* BPF_REC_RESOURCE: the handle, or where it will be stored, and the size. */
+	/* BPF_SITE_RESOURCE: the handle, or where it will be stored, and the size. */
 	unsigned int reads[2];
 	unsigned int stores;	 /* what is stored there is recorded at the return */
 	unsigned int has_caller; /* the place is a function's entry */
@@ -67,17 +67,18 @@ struct bpf_site {
 	/* Of a file that came while recording (dlopen_watch.h): all processes that use it hit this.
 	 */
 	unsigned int is_late;
-	/* An allocator may be around this one: no BPF_REC_CALL, for it must be seen to begin first.
+	/* An allocator may be around this one: no BPF_EVENT_CALL, for it must be seen to begin
+	 * first.
 	 */
 	unsigned int may_be_inner;
-	/* BPF_REC_POINT (probes/sites/single_trap_points.h): 1 more than the numbers of the
+	/* BPF_SITE_POINT (probes/sites/single_trap_points.h): 1 more than the numbers of the
 	 * registers that hold size and block, 0: none does. */
 	unsigned int size_register, block_register;
 	unsigned int has_block;	  /* the block is known, though it may be NULL */
 	unsigned int frame_words; /* of the stack up to the return address, without it */
 	unsigned int distance;	  /* from the place where the function is probed elsewise */
 	/* 1 more than the word of the frame that holds the caller's register, 0: unchanged. */
-	unsigned char saved[BPF_REC_SAVED_REGISTERS];
+	unsigned char saved[BPF_SAVED_REGISTERS];
 };
 
 /* A file that is mapped, as the kernel knows it. */
@@ -85,7 +86,7 @@ struct bpf_file {
 	unsigned long long device, inode;
 };
 
-#define BPF_REC_MAX_SYSCALLS 512 /* a power of two: SYSCALL_MAX_NUMBER and below */
+#define BPF_MAX_SYSCALLS 512 /* a power of two: SYSCALL_MAX_NUMBER and below */
 
 /* A system call, by its number (common/schema/syscall_schema.h). */
 struct bpf_syscall {

@@ -16,10 +16,10 @@
 #ifndef LEAKTOOLS_RECORDER_BPF_RING_SHARED_H
 #define LEAKTOOLS_RECORDER_BPF_RING_SHARED_H
 
-#define BPF_REC_RING_DATA_OFFSET 4096  /* of the data in the value */
-#define BPF_REC_RING_SLACK_BYTES 65536 /* a record's size is one of 16 bits */
-#define BPF_REC_RING_SEAL_BYTES	 8
-#define BPF_REC_RING_FILLER	 0 /* perf_event_header.type of room that holds no record */
+#define BPF_RING_DATA_OFFSET 4096  /* of the data in the value */
+#define BPF_RING_SLACK_BYTES 65536 /* a record's size is one of 16 bits */
+#define BPF_RING_SEAL_BYTES  8
+#define BPF_RING_FILLER	     0 /* perf_event_header.type of room that holds no record */
 
 struct bpf_ring_control {
 	/* The programs'. */

@@ -24,7 +24,7 @@ struct call_key {
 struct call_note {
 	unsigned long long caller;   /* the return address */
 	unsigned long long function; /* the address of the probe of its entry */
-	/* BPF_REC_RESOURCE: where it will store its handle; else the block that it takes, or 0. */
+	/* BPF_SITE_RESOURCE: where it will store its handle; else the block that it takes, or 0. */
 	unsigned long long value;
 	unsigned long long site;
 };
@@ -110,14 +110,14 @@ static __attribute__((noinline)) bool note_call(struct pt_regs *regs, unsigned i
 /* The sample of a call that returns at the instruction that @regs are at. */
 static __attribute__((noinline)) int record_exit(struct pt_regs *regs, struct call_note *note)
 {
-	const struct bpf_site *site = &sites[note->site & (BPF_REC_MAX_SITES - 1)];
-	const struct bpf_event *event = &site->events[BPF_REC_RETURN];
+	const struct bpf_site *site = &sites[note->site & (BPF_MAX_SITES - 1)];
+	const struct bpf_event *event = &site->events[BPF_EVENT_RETURN];
 	unsigned long long fields[MAX_FIELDS] = {note->function, note->caller, PT_REGS_RC(regs), 0};
 	struct pt_regs at_return;
 
 	copy_context(&at_return, regs);
 	set_return(&at_return, note->caller, PT_REGS_SP(regs) + 8);
-	if (site->kind == BPF_REC_RESOURCE) {
+	if (site->kind == BPF_SITE_RESOURCE) {
 		if (note->value &&
 		    bpf_probe_read_user(&fields[3], sizeof(fields[3]), (void *)note->value))
 			fields[3] = 0;

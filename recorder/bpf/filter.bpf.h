@@ -137,7 +137,7 @@ ALWAYS_INLINE bool entry_matches(const struct bpf_site *site, const unsigned lon
 	if (!has_filter)
 		return true;
 	/* What posix_memalign() points to is no block yet. */
-	if (site->block_arg >= 0 && site->kind != BPF_REC_INT_FUNCTION) {
+	if (site->block_arg >= 0 && site->kind != BPF_SITE_INT_FUNCTION) {
 		block = argument(args, site->block_arg);
 		takes = block && take_block(block, is_inherited);
 		if (takes)

@@ -32,9 +32,9 @@ ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct bpf_site *site)
 static __attribute__((noinline)) bool registers_at_return(struct pt_regs *regs, unsigned int index,
 							  struct pt_regs *ret)
 {
-	const struct bpf_site *site = &sites[index & (BPF_REC_MAX_SITES - 1)];
-	unsigned int words = site->frame_words & (BPF_REC_FRAME_WORDS - 1);
-	unsigned long long frame[BPF_REC_FRAME_WORDS] = {0}, at = frame_at(regs, site);
+	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
+	unsigned int words = site->frame_words & (BPF_FRAME_WORDS - 1);
+	unsigned long long frame[BPF_FRAME_WORDS] = {0}, at = frame_at(regs, site);
 
 	if (bpf_probe_read_user(frame, words * 8 + 8, (void *)PT_REGS_SP(regs)))
 		return false;
@@ -68,7 +68,7 @@ ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct bpf_site *site,
 
 static __attribute__((noinline)) int record_point(struct pt_regs *regs, unsigned int index)
 {
-	const struct bpf_site *site = &sites[index & (BPF_REC_MAX_SITES - 1)];
+	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
 	unsigned long long fields[MAX_FIELDS], block = 0;
 	struct pt_regs at_return = {};
 
@@ -84,14 +84,14 @@ static __attribute__((noinline)) int record_point(struct pt_regs *regs, unsigned
 	fields[0] = PT_REGS_IP(regs) - site->distance;
 	fields[1] = PT_REGS_IP(&at_return);
 	fields[3] = block;
-	record(&at_return, &site->events[BPF_REC_CALL], fields, 4, 0);
+	record(&at_return, &site->events[BPF_EVENT_CALL], fields, 4, 0);
 	return 0;
 }
 
 SEC("kprobe")
 int linked_point(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
 	const struct bpf_site *site = &sites[index];
 
 	KEEP_TASK_STACK(regs, at_links);
@@ -107,7 +107,7 @@ int linked_point(struct pt_regs *regs)
 SEC("kprobe")
 int followed_point(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1);
+	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
 	const struct bpf_site *site = &sites[index];
 
 	KEEP_TASK_STACK(regs, at_events);

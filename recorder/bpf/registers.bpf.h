@@ -97,7 +97,7 @@ ALWAYS_INLINE unsigned long long restored(unsigned long long now, unsigned char 
 {
 	/* Or the compiler would choose between the addresses. */
 	asm volatile("" : "+r"(now));
-	return saved ? frame[(saved - 1) & (BPF_REC_FRAME_WORDS - 1)] : now;
+	return saved ? frame[(saved - 1) & (BPF_FRAME_WORDS - 1)] : now;
 }
 
 /* @saved: of struct bpf_site. */

@@ -18,16 +18,15 @@ ALWAYS_INLINE unsigned long long read_place(struct pt_regs *regs, unsigned int p
 	if (!place)
 		return 0;
 	bpf_probe_read_kernel(&value, sizeof(value), (char *)regs + (place & 0xff));
-	if (place & BPF_REC_READ_POINTED &&
-	    bpf_probe_read_user(&value, sizeof(value), (void *)value))
+	if (place & BPF_READ_POINTED && bpf_probe_read_user(&value, sizeof(value), (void *)value))
 		value = 0;
 	return value;
 }
 
 static __attribute__((noinline)) int record_resource_entry(struct pt_regs *regs, unsigned int index)
 {
-	const struct bpf_site *site = &sites[index & (BPF_REC_MAX_SITES - 1)];
-	const struct bpf_event *event = &site->events[BPF_REC_ENTRY];
+	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
+	const struct bpf_event *event = &site->events[BPF_EVENT_ENTRY];
 	unsigned long long fields[MAX_FIELDS] = {PT_REGS_IP(regs)};
 
 	fields[1] = read_place(regs, site->reads[0]);
@@ -44,7 +43,7 @@ int linked_resource_entry(struct pt_regs *regs)
 {
 	KEEP_TASK_STACK(regs, at_links);
 	if (recording)
-		record_resource_entry(regs, bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1));
+		record_resource_entry(regs, bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1));
 	return 0;
 }
 
@@ -53,7 +52,7 @@ int followed_resource_entry(struct pt_regs *regs)
 {
 	KEEP_TASK_STACK(regs, at_events);
 	if (is_followed())
-		record_resource_entry(regs, bpf_get_attach_cookie(regs) & (BPF_REC_MAX_SITES - 1));
+		record_resource_entry(regs, bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1));
 	return 0;
 }
 

@@ -55,7 +55,7 @@ ALWAYS_INLINE struct bpf_ring_control *own_ring(unsigned int cpu)
  */
 ALWAYS_INLINE void *ring_reserve(struct bpf_ring_control *ring, unsigned int size, struct room *ret)
 {
-	const unsigned int bytes = size + BPF_REC_RING_SEAL_BYTES;
+	const unsigned int bytes = size + BPF_RING_SEAL_BYTES;
 
 	ret->ring = ring;
 #pragma unroll
@@ -75,8 +75,8 @@ ALWAYS_INLINE void *ring_reserve(struct bpf_ring_control *ring, unsigned int siz
 		}
 		if (__sync_val_compare_and_swap(&ring->head, at, at + bytes) == at) {
 			__sync_fetch_and_add(&ring->records, 1);
-			return (char *)ring + BPF_REC_RING_DATA_OFFSET + (at & ring_mask) +
-			       BPF_REC_RING_SEAL_BYTES;
+			return (char *)ring + BPF_RING_DATA_OFFSET + (at & ring_mask) +
+			       BPF_RING_SEAL_BYTES;
 		}
 	}
 	return 0;
@@ -86,7 +86,7 @@ ALWAYS_INLINE void *ring_reserve(struct bpf_ring_control *ring, unsigned int siz
 ALWAYS_INLINE void ring_seal(struct bpf_ring_control *ring, unsigned long long at)
 {
 	volatile unsigned long long *seal =
-		(void *)((char *)ring + BPF_REC_RING_DATA_OFFSET + (at & ring_mask));
+		(void *)((char *)ring + BPF_RING_DATA_OFFSET + (at & ring_mask));
 
 #if defined(__TARGET_ARCH_x86)
 	/* Stores are seen in their order. */
@@ -100,18 +100,18 @@ ALWAYS_INLINE void ring_seal(struct bpf_ring_control *ring, unsigned long long a
 /* What was reserved for @size bytes needs but @used, a multiple of eight. */
 ALWAYS_INLINE void ring_shrink(const struct room *room, unsigned int size, unsigned int used)
 {
-	unsigned long long end = room->at + size + BPF_REC_RING_SEAL_BYTES;
-	unsigned long long used_end = room->at + used + BPF_REC_RING_SEAL_BYTES;
+	unsigned long long end = room->at + size + BPF_RING_SEAL_BYTES;
+	unsigned long long used_end = room->at + used + BPF_RING_SEAL_BYTES;
 	struct perf_event_header *filler;
 
 	if (end == used_end || __sync_val_compare_and_swap(&room->ring->head, end, used_end) == end)
 		return;
 	/* Somebody else has reserved what follows. A filler needs a seal and a header. */
-	filler = (void *)((char *)room->ring + BPF_REC_RING_DATA_OFFSET + (used_end & ring_mask) +
-			  BPF_REC_RING_SEAL_BYTES);
+	filler = (void *)((char *)room->ring + BPF_RING_DATA_OFFSET + (used_end & ring_mask) +
+			  BPF_RING_SEAL_BYTES);
 	*filler = (struct perf_event_header){
-		.type = BPF_REC_RING_FILLER,
-		.size = (unsigned short)(end - used_end - BPF_REC_RING_SEAL_BYTES),
+		.type = BPF_RING_FILLER,
+		.size = (unsigned short)(end - used_end - BPF_RING_SEAL_BYTES),
 	};
 	ring_seal(room->ring, used_end);
 }

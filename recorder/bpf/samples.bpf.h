@@ -250,8 +250,8 @@ ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct bpf_event *ev
 /* --- stacks by frame pointers --- */
 
 #define WINDOW_BYTES  1024
-#define FRAME_BYTES   16		      /* the caller's frame pointer, the return address */
-#define CALLCHAIN_MAX (BPF_REC_MAX_STACK + 1) /* and PERF_CONTEXT_USER */
+#define FRAME_BYTES   16		  /* the caller's frame pointer, the return address */
+#define CALLCHAIN_MAX (BPF_MAX_STACK + 1) /* and PERF_CONTEXT_USER */
 #define RAW_MAX_BYTES (sizeof(struct raw_head) + MAX_FIELDS * 8 + RAW_PAD)
 
 /* A sample in the making: the window is given back to the ring. */
@@ -277,7 +277,7 @@ __attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
 	if (!record)
 		return 0;
 	is_short = bpf_probe_read_user(record->window, WINDOW_BYTES, (void *)sp);
-	for (int i = 0; i < BPF_REC_MAX_STACK; i++) {
+	for (int i = 0; i < BPF_MAX_STACK; i++) {
 		unsigned long long at = fp - sp;
 
 		if (nr >= CALLCHAIN_MAX || fp < sp || (fp & 7))
@@ -351,7 +351,7 @@ ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct bpf_event *e
 
 /* --- marks --- */
 
-#define TEXT_WORDS (BPF_REC_TEXT_BYTES / 8)
+#define TEXT_WORDS (BPF_TEXT_BYTES / 8)
 
 /* The whole sample of a mark: a string as tracefs has it (__data_loc), its text behind the fields.
  */

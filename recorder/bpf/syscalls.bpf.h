@@ -12,7 +12,7 @@
 
 #define MAX_SYSCALL_ARGS 6
 
-struct bpf_syscall syscalls[BPF_REC_MAX_SYSCALLS];
+struct bpf_syscall syscalls[BPF_MAX_SYSCALLS];
 bool recording; /* between its start and its end */
 
 /* The row of a call of a recorded process, or NULL. */
@@ -21,9 +21,9 @@ ALWAYS_INLINE const struct bpf_syscall *recorded_syscall(long number)
 	unsigned long index = number;
 	const struct bpf_syscall *syscall;
 
-	if (!recording || index >= BPF_REC_MAX_SYSCALLS)
+	if (!recording || index >= BPF_MAX_SYSCALLS)
 		return 0;
-	syscall = &syscalls[index & (BPF_REC_MAX_SYSCALLS - 1)];
+	syscall = &syscalls[index & (BPF_MAX_SYSCALLS - 1)];
 	if (!syscall->enter.type || is_compat_syscall(bpf_get_current_task_btf()) || !is_recorded())
 		return 0;
 	return syscall;

@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 /* Next to those of the events that programs write. */
-#define MARK_ID	   (BPF_REC_FIRST_ID - 1)
-#define MARK_TYPE  (BPF_REC_FIRST_TYPE - 1)
-#define DOUBT_ID   (BPF_REC_FIRST_ID - 2)
-#define DOUBT_TYPE (BPF_REC_FIRST_TYPE - 2)
+#define MARK_ID	   (BPF_FIRST_ID - 1)
+#define MARK_TYPE  (BPF_FIRST_TYPE - 1)
+#define DOUBT_ID   (BPF_FIRST_ID - 2)
+#define DOUBT_TYPE (BPF_FIRST_TYPE - 2)
 
 /* As perf_event_open(2) lays it out, with RECORD_SAMPLE_TYPE and the raw data of MARK_FORMAT. */
 struct mark_record {

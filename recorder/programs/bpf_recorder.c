@@ -7,8 +7,8 @@
 #include "bpf_recorder.skel.h"
 #include "common/proc/process_namespace.h"
 #include "recorder/processes/cgroup.h"
-#include "recorder/backpressure/backpressure.h"
-#include "recorder/programs/private_stack.h"
+#include "recorder/bpf/bpf_setup.h"
+#include "recorder/bpf/private_stack.h"
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/programs/bpf_syscalls.h"
 
@@ -16,7 +16,6 @@
 #include <bpf/bpf.h>
 #include <limits.h>
 #include <linux/bpf.h>
-#include <stdarg.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 
@@ -40,12 +39,6 @@ struct link_perf_attr {
 	uint32_t program_fd, target_fd, attach_type, flags;
 	uint64_t cookie;
 };
-
-static int libbpf_silent(enum libbpf_print_level level, const char *format, va_list args)
-{
-	/* A kernel that permits no BPF is no failure. */
-	return 0;
-}
 
 /* glibc's chunk size for a request: malloc/malloc.c, request2size(). */
 static uint64_t size_word(uint64_t bytes)
@@ -81,7 +74,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	 * needless. */
 	bpf->rodata->wakeup_bytes = ring_bytes / 8;
 	bpf->rodata->ring_mask = ring_bytes - 1;
-	bpf->rodata->lost_id = BPF_REC_FIRST_ID;
+	bpf->rodata->lost_id = BPF_FIRST_ID;
 	bpf->rodata->has_filter = config->has_sizes;
 	bpf->rodata->filter_min = sizes->min_bytes;
 	bpf->rodata->filter_max = sizes->max_bytes;
@@ -126,7 +119,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 }
 
 /* One ring, if that CPU is there. */
-static int create_ring(struct bpf_recorder *programs, size_t cpu, uint32_t size_bytes)
+static int create_ring(struct bpf_recorder *recorder, size_t cpu, uint32_t size_bytes)
 {
 	const struct bpf_map_create_opts opts = {.sz = sizeof(opts), .map_flags = BPF_F_MMAPABLE};
 	char path[64];
@@ -141,10 +134,10 @@ static int create_ring(struct bpf_recorder *programs, size_t cpu, uint32_t size_
 			    (uint32_t)bpf_ring_value_bytes(size_bytes), 1, &opts);
 	if (fd < 0)
 		return fd;
-	err = bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.rings), &key, &fd, BPF_ANY);
+	err = bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.rings), &key, &fd, BPF_ANY);
 	return err ? err
-		   : bpf_ring_init(&programs->rings[cpu], fd, size_bytes,
-				   programs->bpf->rodata->ring_secret);
+		   : bpf_ring_init(&recorder->rings[cpu], fd, size_bytes,
+				   recorder->bpf->rodata->ring_secret);
 }
 
 static int ignore_wakeup(void *context, void *data, size_t size)
@@ -152,21 +145,21 @@ static int ignore_wakeup(void *context, void *data, size_t size)
 	return 0;
 }
 
-static int create_rings(struct bpf_recorder *programs, const struct record_config *config)
+static int create_rings(struct bpf_recorder *recorder, const struct record_config *config)
 {
 	uint32_t size_bytes = config->ring_pages * (uint32_t)getpagesize();
 	int err = 0;
 
-	programs->wakeups = ring_buffer__new(bpf_map__fd(programs->bpf->maps.wakeups),
+	recorder->wakeups = ring_buffer__new(bpf_map__fd(recorder->bpf->maps.wakeups),
 					     ignore_wakeup, NULL, NULL);
-	programs->nr_rings = (size_t)libbpf_num_possible_cpus();
-	programs->rings = calloc(programs->nr_rings, sizeof(*programs->rings));
-	if (!programs->rings)
-		programs->nr_rings = 0;
-	if (!programs->rings || !programs->wakeups)
+	recorder->nr_rings = (size_t)libbpf_num_possible_cpus();
+	recorder->rings = calloc(recorder->nr_rings, sizeof(*recorder->rings));
+	if (!recorder->rings)
+		recorder->nr_rings = 0;
+	if (!recorder->rings || !recorder->wakeups)
 		err = -ENOMEM;
-	for (size_t cpu = 0; cpu < programs->nr_rings && !err; cpu++)
-		err = create_ring(programs, cpu, size_bytes);
+	for (size_t cpu = 0; cpu < recorder->nr_rings && !err; cpu++)
+		err = create_ring(recorder, cpu, size_bytes);
 	if (err)
 		diag_error("cannot create rings of %u pages: %s; give a smaller -m",
 			   config->ring_pages, strerror(-err));
@@ -175,7 +168,7 @@ static int create_rings(struct bpf_recorder *programs, const struct record_confi
 
 int bpf_recorder_create(const struct record_config *config, struct bpf_recorder **ret)
 {
-	struct bpf_recorder *programs;
+	struct bpf_recorder *recorder;
 	int err = 0;
 
 	/* The programs see the processes' ids as the first namespace has them. */
@@ -188,91 +181,86 @@ int bpf_recorder_create(const struct record_config *config, struct bpf_recorder 
 			config->ring_pages, MAX_RING_PAGES);
 		return -EINVAL;
 	}
-	programs = calloc(1, sizeof(*programs));
-	if (!programs) {
+	recorder = calloc(1, sizeof(*recorder));
+	if (!recorder) {
 		diag_error("cannot load the recording programs: out of memory");
 		return -ENOMEM;
 	}
-	libbpf_set_print(libbpf_silent);
-	programs->bpf = bpf_recorder_bpf__open();
-	if (!programs->bpf || configure(programs->bpf, config) ||
-	    bpf_recorder_bpf__load(programs->bpf))
+	bpf_setup_silence_libbpf();
+	recorder->bpf = bpf_recorder_bpf__open();
+	if (!recorder->bpf || configure(recorder->bpf, config) ||
+	    bpf_recorder_bpf__load(recorder->bpf))
 		err = -EOPNOTSUPP;
-	else if (!uprobe_programs_are_safe(programs->bpf->obj))
+	else if (!uprobe_programs_are_safe(recorder->bpf->obj))
 		err = -EPROTONOSUPPORT;
 	if (!err && config->scope == RECORD_CGROUP &&
-	    backpressure_set_cgroup(bpf_map__fd(programs->bpf->maps.recorded_cgroup),
-				    config->cgroup_fd))
+	    bpf_setup_set_cgroup(bpf_map__fd(recorder->bpf->maps.recorded_cgroup),
+				 config->cgroup_fd))
 		err = -EOPNOTSUPP;
 	if (!err)
-		err = create_rings(programs, config);
-	if (!err && bpf_recorder_bpf__attach(programs->bpf))
+		err = create_rings(recorder, config);
+	if (!err && bpf_recorder_bpf__attach(recorder->bpf))
 		err = -EOPNOTSUPP;
 	if (err) {
-		bpf_recorder_destroy(programs);
+		bpf_recorder_destroy(recorder);
 		return err;
 	}
-	*ret = programs;
+	*ret = recorder;
 	return 0;
 }
 
-void bpf_recorder_destroy(struct bpf_recorder *programs)
+void bpf_recorder_destroy(struct bpf_recorder *recorder)
 {
-	if (!programs)
+	if (!recorder)
 		return;
-	for (size_t i = 0; i < programs->nr_links; i++)
-		close(programs->link_fds[i]);
-	free(programs->link_fds);
-	for (size_t i = 0; i < programs->nr_rings; i++)
-		bpf_ring_deinit(&programs->rings[i]);
-	free(programs->rings);
-	free(programs->rows);
-	ring_buffer__free(programs->wakeups);
-	bpf_recorder_bpf__destroy(programs->bpf);
-	free(programs);
+	for (size_t i = 0; i < recorder->nr_links; i++)
+		close(recorder->link_fds[i]);
+	free(recorder->link_fds);
+	for (size_t i = 0; i < recorder->nr_rings; i++)
+		bpf_ring_deinit(&recorder->rings[i]);
+	free(recorder->rings);
+	watched_sites_deinit(&recorder->sites);
+	ring_buffer__free(recorder->wakeups);
+	bpf_recorder_bpf__destroy(recorder->bpf);
+	free(recorder);
 }
 
-static int add_link(struct bpf_recorder *programs, int fd)
+static int add_link(struct bpf_recorder *recorder, int fd)
 {
-	int *fds = reallocarray(programs->link_fds, programs->nr_links + 1, sizeof(*fds));
+	int *fds = reallocarray(recorder->link_fds, recorder->nr_links + 1, sizeof(*fds));
 
 	if (!fds) {
 		close(fd);
 		return -ENOMEM;
 	}
-	programs->link_fds = fds;
-	fds[programs->nr_links++] = fd;
+	recorder->link_fds = fds;
+	fds[recorder->nr_links++] = fd;
 	return 0;
 }
 
 /* The program for linked processes at @place, or NULL: they are watched elsewhere. */
-static const struct bpf_program *program_at(const struct bpf_recorder *programs,
-					    const struct bpf_place *place)
+static const struct bpf_program *program_at(const struct bpf_recorder *recorder,
+					    const struct watched_site *watched)
 {
-	if (place->nr_points)
+	if (watched->nr_points)
 		return NULL;
-	if (place->file->has_resources)
-		return programs->bpf->progs.linked_resource_entry;
-	if (place->ret && place->ret->point == PROBE_RETURN)
-		return programs->bpf->progs.linked_call;
-	return place->entry->schema->effect == HEAP_MARK ? programs->bpf->progs.linked_mark
-							 : programs->bpf->progs.linked_entry;
-}
-
-uint64_t bpf_point_offset(const struct bpf_point *point)
-{
-	return point->place->ret->function_offset + point->outcome->offset;
+	if (watched->file->has_resources)
+		return recorder->bpf->progs.linked_resource_entry;
+	if (watched->ret && watched->ret->point == PROBE_RETURN)
+		return recorder->bpf->progs.linked_call;
+	return watched->entry->schema->effect == HEAP_MARK ? recorder->bpf->progs.linked_mark
+							   : recorder->bpf->progs.linked_entry;
 }
 
 /* Links @program to @nr places of @file; @cookies may be NULL. */
-static int create_link(struct bpf_recorder *programs, const struct probe_file *file, pid_t pid,
+static int create_link(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
 		       const struct bpf_program *program, const uint64_t *offsets,
 		       const uint64_t *cookies, size_t nr)
 {
 	char path[PROBE_FD_PATH_MAX];
 	struct link_create_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
-		.attach_type = program == programs->bpf->progs.linked_call ? ATTACH_UPROBE_SESSION
+		.attach_type = program == recorder->bpf->progs.linked_call ? ATTACH_UPROBE_SESSION
 									   : ATTACH_UPROBE_MULTI,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)offsets,
@@ -290,7 +278,7 @@ static int create_link(struct bpf_recorder *programs, const struct probe_file *f
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	err = errno;
 	if (fd >= 0)
-		return add_link(programs, fd);
+		return add_link(recorder, fd);
 	if (err == ESRCH)
 		diag_error("cannot attach: process %d has ended", pid);
 	else if (!pid)
@@ -315,7 +303,7 @@ static bool is_linked_before(const struct probe_file *file, size_t nth)
  * Links the exits of @file's functions, each once though several may share it: whose call it is
  * that ends is noted (exits.bpf.h).
  */
-static int link_exits(struct bpf_recorder *programs, const struct probe_file *file, pid_t pid)
+static int link_exits(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid)
 {
 	_cleanup_free_ uint64_t *offsets = calloc(file->nr_probes + 1, sizeof(*offsets));
 	size_t nr = 0;
@@ -325,58 +313,60 @@ static int link_exits(struct bpf_recorder *programs, const struct probe_file *fi
 	for (size_t i = 0; i < file->nr_probes; i++)
 		if (file->probes[i].point == PROBE_EXIT && !is_linked_before(file, i))
 			offsets[nr++] = file->probes[i].offset;
-	return create_link(programs, file, pid, programs->bpf->progs.linked_exit, offsets, NULL,
+	return create_link(recorder, file, pid, recorder->bpf->progs.linked_exit, offsets, NULL,
 			   nr);
 }
 
 /* Links the places of @file that are @program's. */
-static int link_file(struct bpf_recorder *programs, const struct probe_file *file, pid_t pid,
+static int link_file(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
 		     const struct bpf_program *program)
 {
-	uint64_t offsets[BPF_REC_MAX_SITES], cookies[BPF_REC_MAX_SITES];
+	uint64_t offsets[BPF_MAX_SITES], cookies[BPF_MAX_SITES];
 	size_t nr = 0;
 
-	for (size_t i = 0; i < programs->nr_places; i++) {
-		const struct bpf_place *place = &programs->places[i];
+	for (size_t i = 0; i < recorder->sites.nr_watched; i++) {
+		const struct watched_site *watched = &recorder->sites.watched[i];
 
-		if (place->file != file || program_at(programs, place) != program)
+		if (watched->file != file || program_at(recorder, watched) != program)
 			continue;
-		offsets[nr] = place->offset;
+		offsets[nr] = watched->offset;
 		cookies[nr++] = i;
 	}
-	for (size_t i = 0; program == programs->bpf->progs.linked_point && i < programs->nr_points;
-	     i++) {
-		const struct bpf_point *point = &programs->points[i];
+	for (size_t i = 0;
+	     program == recorder->bpf->progs.linked_point && i < recorder->sites.nr_points; i++) {
+		const struct watched_point *point = &recorder->sites.points[i];
 
-		if (point->place->file != file)
+		if (point->site->file != file)
 			continue;
-		offsets[nr] = bpf_point_offset(point);
-		cookies[nr++] = bpf_point_site(i);
+		offsets[nr] = watched_point_offset(point);
+		cookies[nr++] = bpf_point_index(i);
 	}
-	return create_link(programs, file, pid, program, offsets, cookies, nr);
+	return create_link(recorder, file, pid, program, offsets, cookies, nr);
 }
 
 /* The program for followed ones at @point of @place. */
-static const struct bpf_program *followed_at(const struct bpf_recorder *programs,
-					     const struct bpf_place *place, enum probe_point point)
+static const struct bpf_program *followed_at(const struct bpf_recorder *recorder,
+					     const struct watched_site *watched,
+					     enum probe_point point)
 {
 	if (point == PROBE_EXIT)
-		return programs->bpf->progs.followed_exit;
-	if (place->file->has_resources)
-		return programs->bpf->progs.followed_resource_entry;
+		return recorder->bpf->progs.followed_exit;
+	if (watched->file->has_resources)
+		return recorder->bpf->progs.followed_resource_entry;
 	if (point == PROBE_RETURN)
-		return programs->bpf->progs.followed_return;
-	return place->entry && place->entry->schema->effect == HEAP_MARK
-		       ? programs->bpf->progs.followed_mark
-		       : programs->bpf->progs.followed_entry;
+		return recorder->bpf->progs.followed_return;
+	return watched->entry && watched->entry->schema->effect == HEAP_MARK
+		       ? recorder->bpf->progs.followed_mark
+		       : recorder->bpf->progs.followed_entry;
 }
 
-int bpf_recorder_attach(const struct bpf_recorder *programs, int fd, enum probe_point point,
+int bpf_recorder_attach(const struct bpf_recorder *recorder, int fd, enum probe_point point,
 			size_t site)
 {
 	const struct bpf_program *program =
-		site < programs->nr_places ? followed_at(programs, &programs->places[site], point)
-					   : programs->bpf->progs.followed_point;
+		site < recorder->sites.nr_watched
+			? followed_at(recorder, &recorder->sites.watched[site], point)
+			: recorder->bpf->progs.followed_point;
 	struct link_perf_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
 		.target_fd = (uint32_t)fd,
@@ -389,24 +379,24 @@ int bpf_recorder_attach(const struct bpf_recorder *programs, int fd, enum probe_
 	return link_fd < 0 ? -errno : link_fd;
 }
 
-int bpf_recorder_link(struct bpf_recorder *programs, pid_t pid)
+int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid)
 {
 	const struct bpf_program *const linked[] = {
-		programs->bpf->progs.linked_call,	    programs->bpf->progs.linked_point,
-		programs->bpf->progs.linked_entry,	    programs->bpf->progs.linked_mark,
-		programs->bpf->progs.linked_resource_entry,
+		recorder->bpf->progs.linked_call,	    recorder->bpf->progs.linked_point,
+		recorder->bpf->progs.linked_entry,	    recorder->bpf->progs.linked_mark,
+		recorder->bpf->progs.linked_resource_entry,
 	};
 	const struct probe_file *file = NULL;
 	int err = 0;
 
 	/* The places of a file stand together. */
-	for (size_t i = 0; i < programs->nr_places && !err; i++) {
-		if (programs->places[i].file == file)
+	for (size_t i = 0; i < recorder->sites.nr_watched && !err; i++) {
+		if (recorder->sites.watched[i].file == file)
 			continue;
-		file = programs->places[i].file;
-		err = link_exits(programs, file, pid);
+		file = recorder->sites.watched[i].file;
+		err = link_exits(recorder, file, pid);
 		for (size_t j = 0; j < ARRAY_SIZE(linked) && !err; j++)
-			err = link_file(programs, file, pid, linked[j]);
+			err = link_file(recorder, file, pid, linked[j]);
 	}
 	return err;
 }
@@ -416,47 +406,47 @@ static void warn_of_left_out(size_t nr, const struct probe_file *first)
 	diag_warn("%s of user %u%s not recorded: a user's files may have %d allocator functions, "
 		  "all users' but root's %d, and all files %d",
 		  first->display, (unsigned int)first->owner,
-		  nr > 1 ? " and other files are" : ", and what may follow, is", BPF_REC_USER_SHARE,
-		  BPF_REC_USERS_SHARE, BPF_REC_MAX_PLACES);
+		  nr > 1 ? " and other files are" : ", and what may follow, is", BPF_USER_SHARE,
+		  BPF_USERS_SHARE, BPF_MAX_WATCHED);
 }
 
-int bpf_recorder_add_late(struct bpf_recorder *programs, const struct probe_file *file)
+int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file *file)
 {
-	size_t first = programs->nr_places, nr;
+	size_t first = recorder->sites.nr_watched, nr;
 	int err;
 
-	if (!bpf_sites_find_file_shared(programs, file, false)) {
+	if (!bpf_sites_find_file_shared(&recorder->sites, file, false)) {
 		/* One line: whoever brings so many files could fill the screen as well. */
-		if (!programs->left_out_late)
+		if (!recorder->left_out_late)
 			warn_of_left_out(1, file);
-		programs->left_out_late = true;
+		recorder->left_out_late = true;
 		return -E2BIG;
 	}
-	nr = bpf_sites_fill_late(programs, programs->bpf->bss->sites, first);
-	err = link_exits(programs, file, 0);
+	nr = bpf_sites_fill_late(&recorder->sites, recorder->bpf->bss->sites, first);
+	err = link_exits(recorder, file, 0);
 	if (!err)
-		err = link_file(programs, file, 0, programs->bpf->progs.linked_call);
+		err = link_file(recorder, file, 0, recorder->bpf->progs.linked_call);
 	if (!err)
-		err = link_file(programs, file, 0, programs->bpf->progs.linked_entry);
+		err = link_file(recorder, file, 0, recorder->bpf->progs.linked_entry);
 	return err ? err : (int)nr;
 }
 
-void bpf_recorder_know_code(struct bpf_recorder *programs, pid_t pid, uint64_t pages)
+void bpf_recorder_know_code(struct bpf_recorder *recorder, pid_t pid, uint64_t pages)
 {
 	const uint32_t tgid = (uint32_t)pid;
 
-	bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.code_seen), &tgid, &pages, BPF_ANY);
+	bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.code_seen), &tgid, &pages, BPF_ANY);
 }
 
-void bpf_recorder_know_file(struct bpf_recorder *programs, const struct bpf_file *file)
+void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file *file)
 {
 	const unsigned char known = 1;
 
 	/* Where there is no room, the next to map it is held in vain. */
-	bpf_map_update_elem(bpf_map__fd(programs->bpf->maps.files_seen), file, &known, BPF_ANY);
+	bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.files_seen), file, &known, BPF_ANY);
 }
 
-int bpf_recorder_plan(struct bpf_recorder *programs, const struct probe_set *const *sets,
+int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *const *sets,
 		      const bool *only_registered, size_t nr_sets,
 		      const struct record_config *config, struct record_events *events)
 {
@@ -467,66 +457,68 @@ int bpf_recorder_plan(struct bpf_recorder *programs, const struct probe_set *con
 	for (size_t i = 0; i < nr_sets && !err; i++) {
 		/* Of processes that were named, everything or nothing is recorded. */
 		if (config->scope == RECORD_PROCESSES) {
-			err = bpf_sites_find(programs, sets[i], only_registered[i]);
+			err = bpf_sites_find(&recorder->sites, sets[i], only_registered[i]);
 			continue;
 		}
-		nr = bpf_sites_find_shared(programs, sets[i], only_registered[i], &left_out);
+		nr = bpf_sites_find_shared(&recorder->sites, sets[i], only_registered[i],
+					   &left_out);
 		if (nr)
 			warn_of_left_out(nr, left_out);
 	}
-	programs->nr_planned = programs->nr_places;
+	recorder->sites.nr_initial = recorder->sites.nr_watched;
 	if (err == -E2BIG)
 		diag_error("cannot record: the processes use more than %d allocator functions",
-			   BPF_REC_MAX_SITES);
+			   BPF_MAX_SITES);
 	if (!err)
-		err = bpf_sites_describe(programs, programs->bpf->bss->sites, config, events);
+		err = bpf_sites_describe(&recorder->sites, recorder->bpf->bss->sites, config,
+					 events);
 	if (!err)
-		err = bpf_syscalls_describe(programs->bpf->bss->syscalls, config, events);
+		err = bpf_syscalls_describe(recorder->bpf->bss->syscalls, config, events);
 	if (err == -ENOMEM)
 		diag_error("cannot describe the events: out of memory");
 	return err;
 }
 
-void bpf_recorder_start(struct bpf_recorder *programs)
+void bpf_recorder_start(struct bpf_recorder *recorder)
 {
-	__atomic_store_n(&programs->bpf->bss->recording, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&recorder->bpf->bss->recording, true, __ATOMIC_SEQ_CST);
 }
 
-void bpf_recorder_stop(struct bpf_recorder *programs)
+void bpf_recorder_stop(struct bpf_recorder *recorder)
 {
-	__atomic_store_n(&programs->bpf->bss->recording, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&recorder->bpf->bss->recording, false, __ATOMIC_SEQ_CST);
 }
 
-struct target_table *bpf_recorder_gate(const struct bpf_recorder *programs)
+struct target_table *bpf_recorder_target_table(const struct bpf_recorder *recorder)
 {
-	return &programs->bpf->bss->shared;
+	return &recorder->bpf->bss->shared;
 }
 
-unsigned long long *bpf_recorder_stack_tops(const struct bpf_recorder *programs)
+unsigned long long *bpf_recorder_stack_bases(const struct bpf_recorder *recorder)
 {
-	return programs->bpf->bss->stack_bases;
+	return recorder->bpf->bss->stack_bases;
 }
 
-int bpf_recorder_wakeup_fd(const struct bpf_recorder *programs)
+int bpf_recorder_wakeup_fd(const struct bpf_recorder *recorder)
 {
-	return bpf_map__fd(programs->bpf->maps.wakeups);
+	return bpf_map__fd(recorder->bpf->maps.wakeups);
 }
 
-void bpf_recorder_woken(struct bpf_recorder *programs)
+void bpf_recorder_consume_wakeups(struct bpf_recorder *recorder)
 {
-	ring_buffer__consume(programs->wakeups);
+	ring_buffer__consume(recorder->wakeups);
 }
 
-void bpf_recorder_rearm(struct bpf_recorder *programs, size_t cpu)
+void bpf_recorder_rearm(struct bpf_recorder *recorder, size_t cpu)
 {
-	__atomic_store_n(&programs->bpf->bss->cpus[cpu & (BACKPRESSURE_MAX_CPUS - 1)].woken, 0,
+	__atomic_store_n(&recorder->bpf->bss->cpus[cpu & (BACKPRESSURE_MAX_CPUS - 1)].woken, 0,
 			 __ATOMIC_SEQ_CST);
 }
 
-uint64_t bpf_recorder_take_lost(struct bpf_recorder *programs, size_t cpu)
+uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu)
 {
 	unsigned long long *lost =
-		&programs->bpf->bss->cpus[cpu & (BACKPRESSURE_MAX_CPUS - 1)].lost;
+		&recorder->bpf->bss->cpus[cpu & (BACKPRESSURE_MAX_CPUS - 1)].lost;
 
 	return __atomic_load_n(lost, __ATOMIC_RELAXED)
 		       ? __atomic_exchange_n(lost, 0, __ATOMIC_SEQ_CST)
@@ -543,12 +535,12 @@ static uint64_t nr_skipped(const struct bpf_program *program)
 	return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 ? info.recursion_misses : 0;
 }
 
-uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *programs)
+uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder)
 {
 	const struct bpf_program *const watched[] = {
-		programs->bpf->progs.syscall_enter,   programs->bpf->progs.syscall_exit,
-		programs->bpf->progs.after_fork,      programs->bpf->progs.after_exec,
-		programs->bpf->progs.after_map_pages, programs->bpf->progs.after_file_fault,
+		recorder->bpf->progs.syscall_enter,   recorder->bpf->progs.syscall_exit,
+		recorder->bpf->progs.after_fork,      recorder->bpf->progs.after_exec,
+		recorder->bpf->progs.after_map_pages, recorder->bpf->progs.after_file_fault,
 	};
 	uint64_t sum = 0;
 

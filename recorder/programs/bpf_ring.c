@@ -13,7 +13,7 @@ int bpf_ring_init(struct bpf_ring *ret, int map_fd, size_t size_bytes, uint64_t 
 	if (value == MAP_FAILED)
 		return -errno;
 	ret->control = value;
-	ret->data = (const char *)value + BPF_REC_RING_DATA_OFFSET;
+	ret->data = (const char *)value + BPF_RING_DATA_OFFSET;
 	return 0;
 }
 
@@ -29,16 +29,15 @@ const struct perf_event_header *bpf_ring_next(struct bpf_ring *ring, uint64_t en
 {
 	while (ring->at < end) {
 		const char *at = ring->data + (ring->at & (ring->size_bytes - 1));
-		const struct perf_event_header *header =
-			(const void *)(at + BPF_REC_RING_SEAL_BYTES);
+		const struct perf_event_header *header = (const void *)(at + BPF_RING_SEAL_BYTES);
 
 		if (__atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE) !=
 		    (ring->at ^ ring->secret)) {
 			*ret_busy = true;
 			return NULL;
 		}
-		ring->at += BPF_REC_RING_SEAL_BYTES + header->size;
-		if (header->type != BPF_REC_RING_FILLER)
+		ring->at += BPF_RING_SEAL_BYTES + header->size;
+		if (header->type != BPF_RING_FILLER)
 			return header;
 	}
 	return NULL;

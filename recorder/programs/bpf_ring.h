@@ -24,7 +24,7 @@ struct bpf_ring {
 /* The bytes of a ring's value in its map, for @size_bytes of records. */
 static inline size_t bpf_ring_value_bytes(size_t size_bytes)
 {
-	return BPF_REC_RING_DATA_OFFSET + size_bytes + BPF_REC_RING_SLACK_BYTES;
+	return BPF_RING_DATA_OFFSET + size_bytes + BPF_RING_SLACK_BYTES;
 }
 
 /*

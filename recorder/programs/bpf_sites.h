@@ -1,60 +1,106 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which places the recording programs watch, what they write there, and how the recording describes
- * it: attributes, and formats as tracefs has them for the same probe.
+ * The sites that the recording programs watch, as user space knows them; what the programs are told
+ * of each (struct bpf_site); and how the recording describes their events: attributes, and formats
+ * as tracefs has them for the same probe.
  */
 #ifndef LEAKTOOLS_RECORDER_BPF_SITES_H
 #define LEAKTOOLS_RECORDER_BPF_SITES_H
 
-#include "recorder/programs/bpf_recorder.h"
+#include "recorder/bpf/bpf_recorder_shared.h"
+#include "recorder/events/record_events.h"
 
 /* Ids and types of events that no perf event stands for; the kernel's count from 1. */
-#define BPF_REC_FIRST_ID   (1ULL << 32)
-#define BPF_REC_FIRST_TYPE 60000 /* 16 bits, and types of tracefs' are few */
-#define BPF_REC_MAX_TYPES  (BPF_REC_NR_EVENTS * BPF_REC_MAX_SITES + 256)
+#define BPF_FIRST_ID	(1ULL << 32)
+#define BPF_FIRST_TYPE	60000 /* 16 bits; tracefs has few types */
+#define BPF_MAX_TYPES	(BPF_NR_EVENTS * BPF_MAX_SITES + 256)
 
-#define BPF_REC_MAX_PLACES (BPF_REC_MAX_SITES - BPF_REC_MAX_POINTS)
+#define BPF_MAX_POINTS	64
+#define BPF_MAX_WATCHED (BPF_MAX_SITES - BPF_MAX_POINTS)
 
 /*
- * What of the places a user's files may take, and all users' together, where whoever likes can
- * bring files. Root's are everybody's: what the others leave is theirs at least. By a file's owner,
- * not by who maps it, because a place is a file's: of the system's libraries, the first user to be
- * seen with them would have to answer for all.
+ * How many sites the files of one user may take, and those of all users together, in recordings
+ * where any user can bring files. Root's files may take all. The owner of a file counts, not the
+ * process that maps it: the first user of a system library would otherwise pay for all.
  */
-#define BPF_REC_USER_SHARE  (BPF_REC_MAX_PLACES / 4)
-#define BPF_REC_USERS_SHARE (BPF_REC_MAX_PLACES / 4 * 3)
+#define BPF_USER_SHARE	(BPF_MAX_WATCHED / 4)
+#define BPF_USERS_SHARE (BPF_MAX_WATCHED / 4 * 3)
 
-/* Appends the places for @set's probes. Returns 0 or -E2BIG. */
-int bpf_sites_find(struct bpf_recorder *programs, const struct probe_set *set,
-		   bool only_registered);
+/* A function, or a store in one, to watch. Its index is that of its struct bpf_site. */
+struct watched_site {
+	const struct probe_file *file;
+	uint64_t offset;	   /* in the file */
+	const struct probe *entry; /* or the store; NULL: the entry is not recorded */
+	/* NULL: there is no return, or it is not recorded. A PROBE_EXIT stands for all exits. */
+	const struct probe *ret;
+	/* The function is watched at these points instead, if there are any. */
+	size_t first_point, nr_points;
+};
+
+/*
+ * A point inside of a site's function (probes/sites/single_trap_points.h). Its struct bpf_site is
+ * at the table's other end: bpf_point_index().
+ */
+struct watched_point {
+	const struct watched_site *site;
+	const struct single_trap_point *point;
+};
+
+/* The events of a row of the schema, for all files; type 0: there is none. */
+struct schema_events {
+	struct bpf_event entry, store, ret;
+};
+
+struct watched_sites {
+	struct watched_site watched[BPF_MAX_SITES];
+	size_t nr_watched;
+	size_t nr_initial; /* the first of these: the others are of files mapped later */
+	struct watched_point points[BPF_MAX_POINTS];
+	size_t nr_points;
+	struct schema_events *rows; /* in the order of the schema's table */
+};
+
+void watched_sites_deinit(struct watched_sites *sites);
+
+/* Appends the sites for @set's probes. Returns 0 or -E2BIG. */
+int bpf_sites_find(struct watched_sites *sites, const struct probe_set *set, bool only_registered);
 
 /*
  * The same, but leaves out files for which there is no room, or which are over their owner's share.
- * *@ret_left_out: the first of them, or NULL. Returns how many they are.
+ * *@ret_left_out: the first of them, or NULL. Returns how many files are left out.
  */
-size_t bpf_sites_find_shared(struct bpf_recorder *programs, const struct probe_set *set,
+size_t bpf_sites_find_shared(struct watched_sites *sites, const struct probe_set *set,
 			     bool only_registered, const struct probe_file **ret_left_out);
 
 /* The same for one file. Returns false if it is left out. */
-bool bpf_sites_find_file_shared(struct bpf_recorder *programs, const struct probe_file *file,
+bool bpf_sites_find_file_shared(struct watched_sites *sites, const struct probe_file *file,
 				bool only_registered);
 
-/* How many exits place->ret stands for, which stand one after the other; or 0. */
-size_t bpf_place_nr_exits(const struct bpf_place *place);
+/* How many exits watched->ret stands for, which follow each other in the file's probes; or 0. */
+size_t watched_site_nr_exits(const struct watched_site *watched);
+
+/* Where the point is in its file. */
+uint64_t watched_point_offset(const struct watched_point *point);
+
+/* The index of the @nth point's struct bpf_site. */
+static inline size_t bpf_point_index(size_t nth)
+{
+	return BPF_MAX_SITES - 1 - nth;
+}
 
 /*
- * Fills in @sites and adds the places' events to @events, and those of files that may come later,
- * which a recording must have named before: one for each row of the schema, whatever the file. They
- * serve all files where all processes are recorded, of which there may be many. Returns 0 or
- * -ENOMEM.
+ * Fills in the programs' @table and adds the sites' events to @events. A recording has to name all
+ * its events when it begins. So it also gets events for files that are mapped later: one for each
+ * row of the schema, for all files. Where all processes are recorded, of which there may be many,
+ * these serve all files. Returns 0 or -ENOMEM.
  */
-int bpf_sites_describe(struct bpf_recorder *programs, struct bpf_site *sites,
+int bpf_sites_describe(struct watched_sites *sites, struct bpf_site *table,
 		       const struct record_config *config, struct record_events *events);
 
 /*
- * Fills in @sites for the places from @first on, of a file that came while recording. Places that
- * no event is for are dropped. Returns how many are left.
+ * Fills in the programs' @table for the sites from @first on, of a file that was mapped later.
+ * Drops sites without an event. Returns how many are left.
  */
-size_t bpf_sites_fill_late(struct bpf_recorder *programs, struct bpf_site *sites, size_t first);
+size_t bpf_sites_fill_late(struct watched_sites *sites, struct bpf_site *table, size_t first);
 
 #endif

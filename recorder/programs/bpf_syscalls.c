@@ -11,11 +11,11 @@
 #include <sys/syscall.h>
 
 /* Behind those of the probes' events. */
-#define FIRST_ID   (BPF_REC_FIRST_ID + (1U << 16))
-#define FIRST_TYPE (BPF_REC_FIRST_TYPE + BPF_REC_MAX_TYPES)
+#define FIRST_ID   (BPF_FIRST_ID + (1U << 16))
+#define FIRST_TYPE (BPF_FIRST_TYPE + BPF_MAX_TYPES)
 
-static_assert(FIRST_TYPE + 2 * BPF_REC_MAX_SYSCALLS <= UINT16_MAX, "a type has 16 bits");
-static_assert(SYSCALL_MAX_NUMBER < BPF_REC_MAX_SYSCALLS, "a row for each");
+static_assert(FIRST_TYPE + 2 * BPF_MAX_SYSCALLS <= UINT16_MAX, "a type has 16 bits");
+static_assert(SYSCALL_MAX_NUMBER < BPF_MAX_SYSCALLS, "a row for each");
 
 static void print_field(FILE *out, const char *type, const char *name, int index, bool is_signed)
 {

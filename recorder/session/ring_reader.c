@@ -333,7 +333,7 @@ int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
 	if (fds[nr].revents)
 		return 1;
 	if (fds[nr + 1].revents)
-		bpf_recorder_woken(reader->programs);
+		bpf_recorder_consume_wakeups(reader->programs);
 
 	for (size_t i = 0; i < nr; i++)
 		/* POLLHUP: the event's thread and all that inherited from it are gone. */
@@ -363,7 +363,7 @@ static uint64_t take_lost_by_programs(const struct ring_reader *reader)
 	for (size_t cpu = 0; cpu < reader->programs->nr_rings; cpu++) {
 		const struct bpf_ring *ring = &reader->programs->rings[cpu];
 
-		lost += bpf_recorder_take_lost(reader->programs, cpu);
+		lost += bpf_recorder_consume_lost(reader->programs, cpu);
 		if (ring->control)
 			lost += bpf_ring_nr_unread(ring);
 	}

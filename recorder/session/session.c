@@ -454,7 +454,7 @@ static int start_recording(struct session *session)
 		err = live_unwinder_set_events(session->unwinder, &session->events);
 	if (!err && session->unwinder && session->programs)
 		live_unwinder_set_tops(session->unwinder,
-				       bpf_recorder_stack_tops(session->programs),
+				       bpf_recorder_stack_bases(session->programs),
 				       record_config_dump_bytes(&options->config, true));
 	if (!err)
 		err = marks_describe(&session->events, &options->config,
@@ -626,7 +626,8 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 static int tell_doubts(const struct session *session, const struct ring_reader *reader)
 {
 	uint64_t nr = context_breakers_nr_unprotected(&session->events.breakers);
-	uint64_t nr_late = session->programs ? backpressure_nr_set_up_late(session->backpressure) : 0;
+	uint64_t nr_late =
+		session->programs ? backpressure_nr_set_up_late(session->backpressure) : 0;
 
 	if (nr)
 		diag_warn("%" PRIu64 " process%s or thread%s came to be unguarded, and events may "
@@ -755,10 +756,10 @@ static int run(struct session *session)
 		err = open_output(session);
 	/* The watchdog is forked before there is anything that it could keep open. */
 	if (!err)
-		err = backpressure_create(&session->options->config,
-					  session->programs ? bpf_recorder_gate(session->programs)
-							    : NULL,
-					  &session->backpressure);
+		err = backpressure_create(
+			&session->options->config,
+			session->programs ? bpf_recorder_target_table(session->programs) : NULL,
+			&session->backpressure);
 	if (!err && record_config_unwinds(&session->options->config))
 		err = live_unwinder_create(&session->unwinder);
 	if (!err)

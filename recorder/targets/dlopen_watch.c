@@ -28,28 +28,28 @@
  * Spares whoever maps a file that was looked at being held. Where stat() tells of another device
  * than the kernel's inode, as on btrfs and overlayfs, the first to map it is held in vain.
  */
-static void tell_programs(struct dlopen_watch *late)
+static void tell_programs(struct dlopen_watch *watch)
 {
 	dev_t device;
 	ino_t inode;
 
-	for (; allocator_search_file(late->search, late->nr_known, &device, &inode);
-	     late->nr_known++) {
+	for (; allocator_search_file(watch->search, watch->nr_known, &device, &inode);
+	     watch->nr_known++) {
 		/* The kernel's dev_t: include/linux/kdev_t.h. */
 		struct bpf_file file = {(uint64_t)major(device) << 20 | minor(device), inode};
 
-		bpf_recorder_know_file(late->programs, &file);
+		bpf_recorder_know_file(watch->recorder, &file);
 	}
 }
 
-void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *programs,
+void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *recorder,
 		       struct backpressure *backpressure, struct allocator_search *search)
 {
 	const struct allocator_search_limits limits = {SLICE_NS, USER_NS, WINDOW_NS};
 
 	*ret = (struct dlopen_watch){
-		.programs = programs, .backpressure = backpressure, .search = search};
-	if (programs)
+		.recorder = recorder, .backpressure = backpressure, .search = search};
+	if (recorder)
 		tell_programs(ret);
 	allocator_search_limit(search, &limits);
 }
@@ -63,64 +63,64 @@ static uint64_t code_pages(pid_t pid)
 	return process_status_read(pid, &status) ? 0 : status.code_bytes / (uint64_t)getpagesize();
 }
 
-void dlopen_watch_know_process(struct dlopen_watch *late, pid_t pid)
+void dlopen_watch_know_process(struct dlopen_watch *watch, pid_t pid)
 {
-	bpf_recorder_know_code(late->programs, pid, code_pages(pid));
+	bpf_recorder_know_code(watch->recorder, pid, code_pages(pid));
 }
 
-void dlopen_watch_deinit(struct dlopen_watch *late)
+void dlopen_watch_deinit(struct dlopen_watch *watch)
 {
-	for (size_t i = 0; i < late->nr_sets; i++) {
-		probe_set_deinit(late->sets[i]);
-		free(late->sets[i]);
+	for (size_t i = 0; i < watch->nr_sets; i++) {
+		probe_set_deinit(watch->sets[i]);
+		free(watch->sets[i]);
 	}
-	free(late->sets);
-	*late = (struct dlopen_watch){0};
+	free(watch->sets);
+	*watch = (struct dlopen_watch){0};
 }
 
 /* Keeps @set, and takes its files over. Returns where they are now, or NULL: out of memory. */
-static struct probe_set *keep(struct dlopen_watch *late, struct probe_set *set)
+static struct probe_set *keep(struct dlopen_watch *watch, struct probe_set *set)
 {
 	struct probe_set **grown, *kept;
 
-	grown = reallocarray(late->sets, late->nr_sets + 1, sizeof(struct probe_set *));
+	grown = reallocarray(watch->sets, watch->nr_sets + 1, sizeof(struct probe_set *));
 	if (!grown)
 		return NULL;
-	late->sets = grown;
+	watch->sets = grown;
 	kept = malloc(sizeof(*kept));
 	if (!kept)
 		return NULL;
 	*kept = *set;
 	*set = (struct probe_set){0};
-	late->sets[late->nr_sets++] = kept;
+	watch->sets[watch->nr_sets++] = kept;
 	return kept;
 }
 
 /* True if the file was found twice: while it was being mapped. */
-static bool is_recorded(const struct bpf_recorder *programs, const struct probe_file *file)
+static bool is_recorded(const struct bpf_recorder *recorder, const struct probe_file *file)
 {
 	struct group_name name, other;
 
 	if (group_name_parse(file->group, &name))
 		return false;
-	for (size_t i = 0; i < programs->nr_places; i++)
-		if (group_name_parse(programs->places[i].file->group, &other) == 0 &&
+	for (size_t i = 0; i < recorder->sites.nr_watched; i++)
+		if (group_name_parse(recorder->sites.watched[i].file->group, &other) == 0 &&
 		    other.inode_hash == name.inode_hash && other.build_hash == name.build_hash)
 			return true;
 	return false;
 }
 
 /* Those that are not recorded are let go: whoever loads many is not to use up our descriptors. */
-static void record_files(struct dlopen_watch *late, struct probe_set *set, pid_t pid)
+static void record_files(struct dlopen_watch *watch, struct probe_set *set, pid_t pid)
 {
 	char name[PROCESS_NAME_MAX];
 
 	process_namespace_format_name(pid, name);
 	for (size_t i = 0; i < set->nr_files; i++) {
 		struct probe_file *file = &set->files[i];
-		int nr = is_recorded(late->programs, file)
+		int nr = is_recorded(watch->recorder, file)
 				 ? 0
-				 : bpf_recorder_add_late(late->programs, file);
+				 : bpf_recorder_add_late(watch->recorder, file);
 
 		if (nr > 0) {
 			diag_note("recording %s, too, which %s has loaded", file->display, name);
@@ -132,15 +132,15 @@ static void record_files(struct dlopen_watch *late, struct probe_set *set, pid_t
 }
 
 /* Returns true if there is more to look at. */
-static bool look_at_process(struct dlopen_watch *late, pid_t pid)
+static bool look_at_process(struct dlopen_watch *watch, pid_t pid)
 {
-	struct probe_set set = {.with_operators = late->operators, .limit_ns = FILE_NS}, *kept;
-	int found = allocator_search_process(late->search, pid, &set);
+	struct probe_set set = {.with_operators = watch->operators, .limit_ns = FILE_NS}, *kept;
+	int found = allocator_search_process(watch->search, pid, &set);
 
 	if (found >= 0 && set.nr_files) {
-		kept = keep(late, &set);
+		kept = keep(watch, &set);
 		if (kept)
-			record_files(late, kept, pid);
+			record_files(watch, kept, pid);
 		else
 			diag_error("cannot record what process %d has loaded: out of memory",
 				   (int)pid);
@@ -149,31 +149,31 @@ static bool look_at_process(struct dlopen_watch *late, pid_t pid)
 	return found > 0;
 }
 
-bool dlopen_watch_is_waiting(const struct dlopen_watch *late)
+bool dlopen_watch_is_waiting(const struct dlopen_watch *watch)
 {
-	return late->programs && target_table_has_mapped(backpressure_table(late->backpressure));
+	return watch->recorder && target_table_has_mapped(backpressure_table(watch->backpressure));
 }
 
 /* Inspects what one process has mapped. Returns false if it has to be repeated. */
-static bool serve_target(struct dlopen_watch *late, struct target *target)
+static bool serve_target(struct dlopen_watch *watch, struct target *target)
 {
-	struct target_table *table = backpressure_table(late->backpressure);
+	struct target_table *table = backpressure_table(watch->backpressure);
 	struct bpf_file file;
 	bool is_done;
 
 	target_table_begin_inspection(target);
 	file = (struct bpf_file){target->mapped_device, target->mapped_inode};
-	is_done = !look_at_process(late, (pid_t)target->tgid);
+	is_done = !look_at_process(watch, (pid_t)target->tgid);
 	if (is_done)
-		bpf_recorder_know_file(late->programs, &file);
-	tell_programs(late);
+		bpf_recorder_know_file(watch->recorder, &file);
+	tell_programs(watch);
 	target_table_end_inspection(table, target, is_done);
 	return is_done;
 }
 
-void dlopen_watch_serve(struct dlopen_watch *late)
+void dlopen_watch_serve(struct dlopen_watch *watch)
 {
-	struct target_table *table = backpressure_table(late->backpressure);
+	struct target_table *table = backpressure_table(watch->backpressure);
 	uint64_t end_ns = clock_thread_ns() + SLICE_NS;
 
 	/* When a signal ends the recording, the waiting processes continue with its end. */
@@ -187,7 +187,7 @@ void dlopen_watch_serve(struct dlopen_watch *late)
 			target_table_postpone_inspection(table);
 			break;
 		}
-		if (!serve_target(late, target))
+		if (!serve_target(watch, target))
 			break;
 	}
 }

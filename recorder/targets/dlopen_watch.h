@@ -14,7 +14,7 @@
 #include "recorder/programs/bpf_recorder.h"
 
 struct dlopen_watch {
-	struct bpf_recorder *programs;
+	struct bpf_recorder *recorder;
 	struct backpressure *backpressure;
 	struct allocator_search *search;
 	bool operators;		 /* C++'s, too: probe_set.h */
@@ -24,23 +24,23 @@ struct dlopen_watch {
 };
 
 /* @search knows the files that are recorded already. Release with dlopen_watch_deinit(). */
-void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *programs,
+void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *recorder,
 		       struct backpressure *backpressure, struct allocator_search *search);
 
 /* Takes what code process @pid has now for looked at: before it goes on to be recorded. */
-void dlopen_watch_know_process(struct dlopen_watch *late, pid_t pid);
+void dlopen_watch_know_process(struct dlopen_watch *watch, pid_t pid);
 
 /* After the programs. */
-void dlopen_watch_deinit(struct dlopen_watch *late);
+void dlopen_watch_deinit(struct dlopen_watch *watch);
 
 /*
  * Looks at what the processes have mapped that wait for it; backpressure then lets them go on. What
  * cannot be recorded is reported. It returns after a short time, for the rings to be drained: only
  * who maps files that take long is to wait for them.
  */
-void dlopen_watch_serve(struct dlopen_watch *late);
+void dlopen_watch_serve(struct dlopen_watch *watch);
 
 /* True if dlopen_watch_serve() is to be called again at once. */
-bool dlopen_watch_is_waiting(const struct dlopen_watch *late);
+bool dlopen_watch_is_waiting(const struct dlopen_watch *watch);
 
 #endif

@@ -17,26 +17,26 @@
 /* A process that is held creates no threads, once it has stopped; until then the list may grow. */
 #define MAX_ATTEMPTS 100
 
-void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *programs,
+void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *recorder,
 		      struct backpressure *backpressure)
 {
-	*ret = (struct fork_follow){.programs = programs, .backpressure = backpressure};
+	*ret = (struct fork_follow){.recorder = recorder, .backpressure = backpressure};
 }
 
-int fork_follow_close(struct fork_follow *follow)
+int fork_follow_close(struct fork_follow *fork_follow)
 {
-	for (size_t i = 0; i < follow->nr_fds; i++)
-		close(follow->fds[i]);
-	free(follow->fds);
-	follow->fds = NULL;
-	follow->nr_fds = 0;
-	return follow->error;
+	for (size_t i = 0; i < fork_follow->nr_fds; i++)
+		close(fork_follow->fds[i]);
+	free(fork_follow->fds);
+	fork_follow->fds = NULL;
+	fork_follow->nr_fds = 0;
+	return fork_follow->error;
 }
 
-void fork_follow_deinit(struct fork_follow *follow)
+void fork_follow_deinit(struct fork_follow *fork_follow)
 {
-	probe_set_deinit(&follow->own_probes);
-	*follow = (struct fork_follow){0};
+	probe_set_deinit(&fork_follow->own_probes);
+	*fork_follow = (struct fork_follow){0};
 }
 
 /* The probe of a copy of a set that stands for @probe. */
@@ -73,79 +73,80 @@ static struct probe_file *copy_file(struct probe_set *to, const struct probe_fil
 }
 
 /* A probe at a point, which records nothing by itself. */
-static int copy_point(struct probe_file *to, const struct bpf_point *point)
+static int copy_point(struct probe_file *to, const struct watched_point *point)
 {
-	const struct probe *function = point->place->ret;
+	const struct probe *function = point->site->ret;
 	struct probe *probe = &to->probes[to->nr_probes++];
 
 	*probe = (struct probe){
 		.schema = function->schema,
 		.point = PROBE_ENTRY,
 		.function_offset = function->function_offset,
-		.offset = bpf_point_offset(point),
+		.offset = watched_point_offset(point),
 		.fetch_args = strdup(""),
 		.tracefs_id = -1,
 	};
 	snprintf(probe->event, sizeof(probe->event), "%s_%" PRIx64, function->schema->function,
-		 point->outcome->offset);
+		 point->point->offset);
 	return probe->fetch_args ? 0 : -ENOMEM;
 }
 
 /* A return probe, or probes at exits. */
-static size_t nr_returns(const struct bpf_place *place)
+static size_t nr_returns(const struct watched_site *watched)
 {
-	return place->ret && place->ret->point != PROBE_EXIT ? 1 : bpf_place_nr_exits(place);
+	return watched->ret && watched->ret->point != PROBE_EXIT ? 1
+								 : watched_site_nr_exits(watched);
 }
 
-static int copy_place(struct probe_file *to, const struct bpf_recorder *programs,
-		      const struct bpf_place *place)
+static int copy_site(struct probe_file *to, const struct bpf_recorder *recorder,
+		     const struct watched_site *watched)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < place->nr_points && !err; i++)
-		err = copy_point(to, &programs->points[place->first_point + i]);
-	if (place->nr_points || err)
+	for (size_t i = 0; i < watched->nr_points && !err; i++)
+		err = copy_point(to, &recorder->sites.points[watched->first_point + i]);
+	if (watched->nr_points || err)
 		return err;
-	if (place->entry)
-		err = copy_probe(to, place->entry);
-	for (size_t i = 0; i < nr_returns(place) && !err; i++)
-		err = copy_probe(to, place->ret + i);
+	if (watched->entry)
+		err = copy_probe(to, watched->entry);
+	for (size_t i = 0; i < nr_returns(watched) && !err; i++)
+		err = copy_probe(to, watched->ret + i);
 	return err;
 }
 
 /* Copies the probes that are recorded, file by file, in the order of the places. */
-static int copy_probes(struct probe_set *to, const struct bpf_recorder *programs)
+static int copy_probes(struct probe_set *to, const struct bpf_recorder *recorder)
 {
 	const struct probe_file *file = NULL;
 	struct probe_file *copy = NULL;
 	int err = 0;
 
-	to->files = calloc(programs->nr_planned, sizeof(*to->files));
+	to->files = calloc(recorder->sites.nr_initial, sizeof(*to->files));
 	if (!to->files)
 		return -ENOMEM;
-	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
-		const struct bpf_place *place = &programs->places[i];
+	for (size_t i = 0; i < recorder->sites.nr_initial && !err; i++) {
+		const struct watched_site *watched = &recorder->sites.watched[i];
 
-		if (place->file != file) {
-			file = place->file;
-			copy = copy_file(to, file, file->nr_probes + programs->nr_points);
+		if (watched->file != file) {
+			file = watched->file;
+			copy = copy_file(to, file, file->nr_probes + recorder->sites.nr_points);
 		}
-		err = copy ? copy_place(copy, programs, place) : -ENOMEM;
+		err = copy ? copy_site(copy, recorder, watched) : -ENOMEM;
 	}
 	return err;
 }
 
 /* Takes over @fd. */
-static int add_fd(struct fork_follow *follow, int fd)
+static int add_fd(struct fork_follow *fork_follow, int fd)
 {
-	int *fds = reallocarray(follow->fds, follow->nr_fds + 1, sizeof(*fds));
+	int *fds = reallocarray(fork_follow->fds, fork_follow->nr_fds + 1, sizeof(*fds));
 
 	if (!fds) {
 		close(fd);
 		return -ENOMEM;
 	}
-	follow->fds = fds;
-	fds[follow->nr_fds++] = fd;
+	fork_follow->fds = fds;
+	fds[fork_follow->nr_fds++] = fd;
 	return 0;
 }
 
@@ -167,16 +168,17 @@ static int open_event(const struct probe *probe, pid_t tid, bool inherit)
  * Not on an event that is inherited: it would take the program along when its task ends
  * (perf_event_free_bpf_prog(), Linux 6.18).
  */
-static int attach_program(struct fork_follow *follow, const struct probe *probe, size_t site)
+static int attach_program(struct fork_follow *fork_follow, const struct probe *probe, size_t site)
 {
-	int fd = open_event(
-		probe, task_for_programs(backpressure_watchdog_pid(follow->backpressure)), false);
-	int err = fd < 0 ? fd : add_fd(follow, fd);
+	int fd = open_event(probe,
+			    task_for_programs(backpressure_watchdog_pid(fork_follow->backpressure)),
+			    false);
+	int err = fd < 0 ? fd : add_fd(fork_follow, fd);
 
 	if (err)
 		return err;
-	fd = bpf_recorder_attach(follow->programs, fd, probe->point, site);
-	return fd < 0 ? fd : add_fd(follow, fd);
+	fd = bpf_recorder_attach(fork_follow->recorder, fd, probe->point, site);
+	return fd < 0 ? fd : add_fd(fork_follow, fd);
 }
 
 /* The next of the copies, which are in the order of the places. */
@@ -189,57 +191,58 @@ static const struct probe *next_copy(const struct probe_set *copies, size_t *fil
 	return &copies->files[*file].probes[(*nr)++];
 }
 
-/* How many probes copy_place() makes. */
-static size_t count_copies(const struct bpf_place *place)
+/* How many probes copy_site() makes. */
+static size_t count_copies(const struct watched_site *watched)
 {
-	return place->nr_points ? place->nr_points : (size_t) !!place->entry + nr_returns(place);
+	return watched->nr_points ? watched->nr_points
+				  : (size_t) !!watched->entry + nr_returns(watched);
 }
 
-/* Attaches what copy_place() has made probes for, in the same order. */
-static int attach_programs(struct fork_follow *follow)
+/* Attaches what copy_site() has made probes for, in the same order. */
+static int attach_programs(struct fork_follow *fork_follow)
 {
-	const struct bpf_recorder *programs = follow->programs;
+	const struct bpf_recorder *recorder = fork_follow->recorder;
 	const struct probe none = {.point = PROBE_ENTRY}, *probe, *before = &none;
 	size_t file = 0, nr = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < programs->nr_planned && !err; i++) {
-		const struct bpf_place *place = &programs->places[i];
-		size_t nr_probes = count_copies(place);
+	for (size_t i = 0; i < recorder->sites.nr_initial && !err; i++) {
+		const struct watched_site *watched = &recorder->sites.watched[i];
+		size_t nr_probes = count_copies(watched);
 
 		for (size_t j = 0; j < nr_probes && !err; j++, before = probe) {
-			probe = next_copy(&follow->own_probes, &file, &nr);
+			probe = next_copy(&fork_follow->own_probes, &file, &nr);
 			/* The exits of a function are one event. */
 			if (probe_shares_event(before, probe))
 				continue;
 			if (is_interrupted())
 				return -EINTR;
 			err = attach_program(
-				follow, probe,
-				place->nr_points ? bpf_point_site(place->first_point + j) : i);
+				fork_follow, probe,
+				watched->nr_points ? bpf_point_index(watched->first_point + j) : i);
 		}
 	}
 	return err;
 }
 
-static int set_up(struct fork_follow *follow)
+static int set_up(struct fork_follow *fork_follow)
 {
-	int err = copy_probes(&follow->own_probes, follow->programs);
+	int err = copy_probes(&fork_follow->own_probes, fork_follow->recorder);
 
 	if (!err)
-		err = probe_set_make_own(&follow->own_probes);
+		err = probe_set_make_own(&fork_follow->own_probes);
 	if (!err)
-		err = probe_set_register(&follow->own_probes);
+		err = probe_set_register(&fork_follow->own_probes);
 	if (!err)
-		err = attach_programs(follow);
+		err = attach_programs(fork_follow);
 	return err;
 }
 
 /* Opens all events for one thread. Returns 0, also if it is gone. */
-static int follow_thread(struct fork_follow *follow, pid_t tid)
+static int follow_thread(struct fork_follow *fork_follow, pid_t tid)
 {
-	for (size_t i = 0; i < follow->own_probes.nr_files; i++) {
-		const struct probe_file *file = &follow->own_probes.files[i];
+	for (size_t i = 0; i < fork_follow->own_probes.nr_files; i++) {
+		const struct probe_file *file = &fork_follow->own_probes.files[i];
 
 		for (size_t j = 0; j < file->nr_probes; j++) {
 			int fd, err;
@@ -247,7 +250,7 @@ static int follow_thread(struct fork_follow *follow, pid_t tid)
 			if (j > 0 && probe_shares_event(&file->probes[j - 1], &file->probes[j]))
 				continue;
 			fd = open_event(&file->probes[j], tid, true);
-			err = fd < 0 ? fd : add_fd(follow, fd);
+			err = fd < 0 ? fd : add_fd(fork_follow, fd);
 
 			if (err)
 				return err == -ESRCH ? 0 : err;
@@ -265,7 +268,7 @@ static bool has_tid(const struct task_list *list, pid_t tid)
 }
 
 /* Opens all events for all threads of a process, which is held. */
-static int follow_process(struct fork_follow *follow, pid_t pid)
+static int follow_process(struct fork_follow *fork_follow, pid_t pid)
 {
 	struct task_list known = {0};
 	int err = 0;
@@ -278,7 +281,7 @@ static int follow_process(struct fork_follow *follow, pid_t pid)
 		for (size_t j = 0; j < now.nr_tids && !err; j++) {
 			if (has_tid(&known, now.tids[j]))
 				continue;
-			err = is_interrupted() ? -EINTR : follow_thread(follow, now.tids[j]);
+			err = is_interrupted() ? -EINTR : follow_thread(fork_follow, now.tids[j]);
 			nr_new++;
 		}
 		task_list_deinit(&known);
@@ -290,34 +293,34 @@ static int follow_process(struct fork_follow *follow, pid_t pid)
 	return err == -ESRCH ? 0 : err;
 }
 
-void fork_follow_serve(struct fork_follow *follow)
+void fork_follow_serve(struct fork_follow *fork_follow)
 {
-	struct target_table *table = backpressure_table(follow->backpressure);
+	struct target_table *table = backpressure_table(fork_follow->backpressure);
 
 	/* When a signal ends the recording, the waiting processes continue with its end. */
-	follow->interrupted |= is_interrupted();
-	if (!table->any_stopped || follow->interrupted)
+	fork_follow->interrupted |= is_interrupted();
+	if (!table->any_stopped || fork_follow->interrupted)
 		return;
 	for (struct target *target = NULL; (target = target_table_next(table, target));) {
 		pid_t pid = (pid_t)target->tgid;
-		int err = follow->error;
+		int err = fork_follow->error;
 
 		if (target->forks != TARGET_FORKS_WANTED)
 			continue;
-		if (!err && !follow->own_probes.nr_files)
-			err = set_up(follow);
+		if (!err && !fork_follow->own_probes.nr_files)
+			err = set_up(fork_follow);
 		if (!err)
-			err = follow_process(follow, pid);
+			err = follow_process(fork_follow, pid);
 		if (err == -EINTR) {
-			follow->interrupted = true;
+			fork_follow->interrupted = true;
 			return;
 		}
-		if (err && !follow->error)
+		if (err && !fork_follow->error)
 			diag_error(
 				"cannot follow the children that the processes fork: %s; they are "
 				"not recorded",
 				strerror(-err));
-		follow->error = err;
+		fork_follow->error = err;
 		/* The process may have ended meanwhile, and the entry be another's. */
 		target_table_let_fork(table, target, pid);
 	}

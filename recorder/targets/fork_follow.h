@@ -13,30 +13,30 @@
 #include "recorder/programs/bpf_recorder.h"
 
 struct fork_follow {
-	struct bpf_recorder *programs;
+	struct bpf_recorder *recorder;
 	struct backpressure *backpressure;
 	struct probe_set own_probes; /* registered with the first child */
 	int *fds; /* events: the watchdog's, with the programs' links to them, and those to inherit
 		   */
 	size_t nr_fds;
-	int error;	  /* the first: some children are not recorded */
-	bool interrupted; /* a signal ends the recording: nobody is followed any more */
+	int error;	  /* the first one; children are not recorded after it */
+	bool interrupted; /* a signal ends the recording: follow no more processes */
 };
 
 /* Release with fork_follow_close() and fork_follow_deinit(). */
-void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *programs,
+void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *recorder,
 		      struct backpressure *backpressure);
 
-/* Closes the events. Returns 0 or the first error of all that was to be done, reported. */
-int fork_follow_close(struct fork_follow *follow);
+/* Closes the events. Returns 0 or the first error of fork_follow_serve(), already reported. */
+int fork_follow_close(struct fork_follow *fork_follow);
 
-/* After @own_probes has been unregistered. */
-void fork_follow_deinit(struct fork_follow *follow);
+/* Call it after @own_probes has been unregistered. */
+void fork_follow_deinit(struct fork_follow *fork_follow);
 
 /*
  * Gives events to the processes that wait for them; backpressure then lets them go on. The first
  * failure is reported, and kept for fork_follow_close().
  */
-void fork_follow_serve(struct fork_follow *follow);
+void fork_follow_serve(struct fork_follow *fork_follow);
 
 #endif

@@ -26,7 +26,7 @@
 #define STEP_NS	     100u
 #define MAX_BYTES    1024 /* of a sample */
 #define PROGRAM	     0x555500000000u
-#define BPF_REC_SIZE 0x10000000u
+#define PROGRAM_SIZE 0x10000000u
 
 /* Stand where the values go, to be found. */
 enum value { VALUE_TIME, VALUE_CPU, VALUE_BLOCK, VALUE_SIZE, VALUE_FRAMES, NR_VALUES };
@@ -111,7 +111,7 @@ static void put_frames(uint8_t *sample, const struct pattern *pattern, uint64_t 
 	uint64_t frames[DEPTH];
 
 	for (uint64_t i = 0; i < DEPTH; i++)
-		frames[i] = PROGRAM + 0x1000 + ((stack >> i) * 64 + i * 4096 * 64) % BPF_REC_SIZE;
+		frames[i] = PROGRAM + 0x1000 + ((stack >> i) * 64 + i * 4096 * 64) % PROGRAM_SIZE;
 	memcpy(sample + pattern->places[VALUE_FRAMES], frames, sizeof(frames));
 }
 
@@ -197,7 +197,7 @@ static void begin(struct stream *stream)
 	uint8_t *image;
 
 	perf_data_comm(writer, PID, PID, 1, "made-up", true);
-	perf_data_mmap(writer, PID, 2, PROGRAM, BPF_REC_SIZE, 0, "/made-up");
+	perf_data_mmap(writer, PID, 2, PROGRAM, PROGRAM_SIZE, 0, "/made-up");
 	image = perf_data_image(writer, PERF_DATA_PIPE, &nr_before);
 	write_all(image, nr_before);
 	free(image);

@@ -18,7 +18,7 @@
 #define RING_BYTES  4096
 #define SECRET	    0x123456789abcdef1ULL
 #define HEADER	    ((uint32_t)sizeof(struct perf_event_header))
-#define SEALED	    (BPF_REC_RING_SEAL_BYTES + HEADER) /* what a record takes besides its bytes */
+#define SEALED	    (BPF_RING_SEAL_BYTES + HEADER) /* what a record takes besides its bytes */
 #define RECORD_TYPE PERF_RECORD_SAMPLE
 
 struct fake_ring {
@@ -66,7 +66,7 @@ static uint64_t reserve(struct fake_ring *fake, uint32_t type, uint32_t bytes, i
 {
 	uint64_t at = fake->ring.control->head;
 	struct perf_event_header header = {.type = type, .size = (uint16_t)(HEADER + bytes)};
-	char *to = place(fake, at) + BPF_REC_RING_SEAL_BYTES;
+	char *to = place(fake, at) + BPF_RING_SEAL_BYTES;
 
 	memcpy(to, &header, HEADER);
 	memset(to + HEADER, fill, bytes);
@@ -147,12 +147,12 @@ static void fillers_are_skipped(void **state)
 {
 	struct fake_ring *fake = *state;
 
-	seal(fake, reserve(fake, BPF_REC_RING_FILLER, 24, 'x'));
+	seal(fake, reserve(fake, BPF_RING_FILLER, 24, 'x'));
 	submit(fake, 16, 'a');
-	seal(fake, reserve(fake, BPF_REC_RING_FILLER, 1000, 'x'));
-	seal(fake, reserve(fake, BPF_REC_RING_FILLER, 0, 'x'));
+	seal(fake, reserve(fake, BPF_RING_FILLER, 1000, 'x'));
+	seal(fake, reserve(fake, BPF_RING_FILLER, 0, 'x'));
 	submit(fake, 16, 'b');
-	seal(fake, reserve(fake, BPF_REC_RING_FILLER, 8, 'x'));
+	seal(fake, reserve(fake, BPF_RING_FILLER, 8, 'x'));
 	assert_next(fake, 16, 'a');
 	assert_next(fake, 16, 'b');
 	assert_none(fake, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What one user's files may take of what all share: places for programs, and time to look into
+/* What one user's files may take of what all share: places for sites, and time to look into
  * them. */
 #include "probes/plan/allocator_search.h"
 #include "recorder/programs/bpf_sites.h"
@@ -48,10 +48,10 @@ static struct probe_set make_set(size_t nr, uid_t owner)
 }
 
 /* Returns how many are left out. */
-static size_t take(struct bpf_recorder *programs, struct probe_set *set)
+static size_t take(struct watched_sites *sites, struct probe_set *set)
 {
 	const struct probe_file *left_out;
-	size_t nr = bpf_sites_find_shared(programs, set, false, &left_out);
+	size_t nr = bpf_sites_find_shared(sites, set, false, &left_out);
 
 	assert_true((nr > 0) == (left_out != NULL));
 	return nr;
@@ -59,29 +59,29 @@ static size_t take(struct bpf_recorder *programs, struct probe_set *set)
 
 static void a_user_has_a_share_of_the_places(void **state)
 {
-	_cleanup_free_ struct bpf_recorder *programs = calloc(1, sizeof(*programs));
-	const size_t share = BPF_REC_USER_SHARE / NR_FUNCTIONS;
+	_cleanup_free_ struct watched_sites *sites = calloc(1, sizeof(*sites));
+	const size_t share = BPF_USER_SHARE / NR_FUNCTIONS;
 	struct probe_set users[6], system = make_set(8, 0);
 	size_t nr_users = 0, nr_left_out = 0;
 
-	assert_non_null(programs);
+	assert_non_null(sites);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
 		users[i] = make_set(100, 1000 + (uid_t)i);
-	assert_int_equal(take(programs, &users[0]), 100 - share);
-	assert_int_equal(programs->nr_places, share * NR_FUNCTIONS);
+	assert_int_equal(take(sites, &users[0]), 100 - share);
+	assert_int_equal(sites->nr_watched, share * NR_FUNCTIONS);
 
 	/* Many users, or one who has many user ids, leave some for the system's files. */
 	for (size_t i = 1; i < ARRAY_SIZE(users); i++)
-		nr_left_out += take(programs, &users[i]);
-	for (size_t i = 0; i < programs->nr_places; i++)
-		nr_users += programs->places[i].file->owner != 0;
-	assert_true(nr_users <= BPF_REC_USERS_SHARE);
-	assert_true(nr_users > BPF_REC_USERS_SHARE - NR_FUNCTIONS);
+		nr_left_out += take(sites, &users[i]);
+	for (size_t i = 0; i < sites->nr_watched; i++)
+		nr_users += sites->watched[i].file->owner != 0;
+	assert_true(nr_users <= BPF_USERS_SHARE);
+	assert_true(nr_users > BPF_USERS_SHARE - NR_FUNCTIONS);
 	assert_true(nr_left_out > 0);
-	assert_int_equal(take(programs, &system), 0);
+	assert_int_equal(take(sites, &system), 0);
 
 	/* Where processes were named, there is no share, but an end. */
-	assert_int_equal(bpf_sites_find(programs, &users[0], false), -E2BIG);
+	assert_int_equal(bpf_sites_find(sites, &users[0], false), -E2BIG);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
 		probe_set_deinit(&users[i]);
 	probe_set_deinit(&system);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which programs a kernel that preempts them may not run (recorder/programs/private_stack.h). */
-#include "recorder/programs/private_stack.h"
+/* Which programs a kernel that preempts them may not run (recorder/bpf/private_stack.h). */
+#include "recorder/bpf/private_stack.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
