@@ -9,6 +9,7 @@
 #include "backpressure.skel.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/process_namespace.h"
+#include "recorder/events/event_attr.h"
 #include "recorder/processes/exempt.h"
 #include "recorder/backpressure/watchdog.h"
 #include "recorder/target_table/target_table.h"
@@ -106,7 +107,7 @@ static void load_programs(struct backpressure *backpressure, const struct record
 
 static bool wants_clone_programs(const struct record_config *config)
 {
-	return config->scope == RECORD_PROCESSES && record_events_swap_contexts();
+	return config->scope == RECORD_PROCESSES && event_attr_contexts_swap();
 }
 
 /* Where backpressure's table is: programs' memory, or our own. */

@@ -3,9 +3,10 @@
 
 #include "common/diag.h"
 #include "common/interrupted.h"
-#include "common/schema/resource_schema.h"
 #include "common/scope.h"
+#include "common/schema/syscall_schema.h"
 #include "probes/plan/probe_file.h"
+#include "recorder/events/event_attr.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,131 +22,13 @@
 #include <sys/syscall.h>
 
 #define SIDE_RING_PAGES 64
-/* Nobody drains the rings while the machine's processes are looked through, in the beginning. */
+/* While all processes are inspected in the beginning, nothing drains the rings. */
 #define SIDE_RING_PAGES_ALL 512
-#define DEFAULT_DUMP_BYTES  8192 /* perf record's */
-/* Where dumps go as far as a stack does, a ring is to hold so many of the largest. */
-#define RING_PART 32
 
 static int libperf_print(enum libperf_print_level level, const char *format, va_list args)
 {
 	/* Its debug messages are for its own tests; failures reach us as return values. */
 	return 0;
-}
-
-/* An event that counts nothing, of which the kernel is asked whether it takes what is to be added.
- */
-#define DUMMY_ATTR                                                                                 \
-	{                                                                                          \
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(struct perf_event_attr),                \
-		.config = PERF_COUNT_SW_DUMMY, .disabled = 1, .exclude_kernel = 1                  \
-	}
-
-static bool kernel_takes(struct perf_event_attr *attr)
-{
-	_cleanup_close_ int fd =
-		(int)syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-
-	return fd >= 0;
-}
-
-/* PERF_FORMAT_LOST came with Linux 6.0: older kernels refuse the whole event for it. */
-static uint64_t read_format(void)
-{
-	struct perf_event_attr attr = DUMMY_ATTR;
-
-	attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
-	return kernel_takes(&attr) ? attr.read_format : PERF_FORMAT_ID;
-}
-
-/*
- * An inherited event with PERF_SAMPLE_READ in the context keeps the kernel from swapping it (Linux
- * 6.12 and later, which take that combination; nr_no_switch_fast in kernel/events/core.c).
- */
-bool record_events_swap_contexts(void)
-{
-	struct perf_event_attr attr = DUMMY_ATTR;
-
-	attr.inherit = 1;
-	attr.sample_period = 1;
-	attr.sample_type = RECORD_SAMPLE_TYPE | PERF_SAMPLE_READ;
-	attr.read_format = PERF_FORMAT_ID;
-	return !kernel_takes(&attr);
-}
-
-static void init_attr(struct perf_event_attr *attr, uint64_t format)
-{
-	*attr = (struct perf_event_attr){
-		.size = sizeof(*attr),
-		.sample_period = 1,
-		.sample_type = RECORD_SAMPLE_TYPE,
-		.read_format = format,
-		.disabled = 1,
-		.inherit = 1,
-		.sample_id_all = 1,
-		/* One clock for all CPUs, and the one that user space sees too. */
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-	};
-}
-
-uint32_t record_config_dump_bytes(const struct record_config *config, bool by_programs)
-{
-	uint64_t part = (uint64_t)config->ring_pages * (uint64_t)getpagesize() / RING_PART;
-
-	if (config->dump_bytes)
-		return config->dump_bytes;
-	if (!by_programs || !record_config_unwinds(config))
-		return DEFAULT_DUMP_BYTES;
-	return part < RECORD_MAX_DUMP_BYTES ? (uint32_t)part : RECORD_MAX_DUMP_BYTES;
-}
-
-static void want_stack(struct perf_event_attr *attr, const struct record_config *config)
-{
-	if (config->call_graph == CALL_GRAPH_NONE)
-		return;
-	/* perf script unwinds a dump only where the sample has a callchain, be it an empty one. */
-	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	attr->exclude_callchain_kernel = 1;
-	if (config->call_graph == CALL_GRAPH_DWARF) {
-		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-		attr->exclude_callchain_user = 1;
-		attr->sample_regs_user = RECORD_REGS_MASK;
-		attr->sample_stack_user = record_config_dump_bytes(config, false);
-	}
-}
-
-/* The attribute for the file: what is unwound is written as callchains. */
-static void describe_stack(struct perf_event_attr *attr, const struct record_config *config)
-{
-	if (!(attr->sample_type & PERF_SAMPLE_STACK_USER) || !record_config_unwinds(config))
-		return;
-	attr->sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
-	attr->exclude_callchain_user = 0;
-	attr->sample_regs_user = 0;
-	attr->sample_stack_user = 0;
-}
-
-/*
- * An allocation's stack is taken at its return, where the caller's frame is whole. A stack costs
- * more than all the rest of an event, and a release is told well enough by its caller's address.
- */
-bool record_events_entry_has_stack(const struct probe *probe, const struct record_config *config)
-{
-	const struct resource_call *call = resource_call_of(probe->schema);
-
-	if (call)
-		return probe->point == PROBE_ENTRY && !call->has_return &&
-		       (call->role != RESOURCE_TAKE || config->free_stacks);
-	return config->free_stacks && probe->point == PROBE_ENTRY &&
-	       probe->schema->block_arg >= 0 && probe->schema->effect != HEAP_ALLOC_TO_PTR;
-}
-
-bool record_events_syscall_has_stack(const struct syscall_schema *schema, bool is_exit,
-				     const struct record_config *config)
-{
-	return config->call_graph != CALL_GRAPH_NONE &&
-	       (is_exit ? schema->gives : schema->takes && config->free_stacks);
 }
 
 static int add_event(struct record_group *group, struct perf_event_attr *attr, const char *format,
@@ -202,14 +85,13 @@ static int add_side_events(struct record_group *group, const struct record_confi
 	long newtask = tracepoint_id("task/task_newtask");
 	int err;
 
-	init_attr(&attr, format);
+	event_attr_init(&attr, format);
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.exclude_kernel = 1;
-	if (!record_events_swap_contexts())
+	if (!event_attr_contexts_swap())
 		attr.sample_type |= PERF_SAMPLE_READ;
-	/* For perf to unwind a dump, .eh_frame must be known, which lies in no executable mapping.
-	 */
+	/* perf unwinds a dump with .eh_frame, which may lie in a mapping that is not executable. */
 	attr.mmap_data = record_config_keeps_dumps(config);
 	attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 1;
 	attr.build_id = 1;
@@ -218,24 +100,14 @@ static int add_side_events(struct record_group *group, const struct record_confi
 		return err;
 
 	if (newtask < 0) {
-		diag_warn("no tracepoint task:task_newtask: a vfork is taken for a fork");
+		diag_warn("cannot tell vfork from fork: there is no tracepoint task:task_newtask");
 		return 0;
 	}
-	init_attr(&attr, format);
+	event_attr_init(&attr, format);
 	attr.type = PERF_TYPE_TRACEPOINT;
 	attr.config = (uint64_t)newtask;
 	attr.sample_type |= PERF_SAMPLE_RAW;
 	return add_event(group, &attr, "task:task_newtask");
-}
-
-/*
- * Wakes the reader before backpressure, which takes a record to be up to twelve times as large as
- * it is, sees three quarters of the ring.
- */
-static void want_wakeup(struct perf_event_attr *attr, const struct record_config *config)
-{
-	attr->watermark = 1;
-	attr->wakeup_watermark = config->ring_pages * (uint32_t)getpagesize() / 32;
 }
 
 /* One end of a system call. */
@@ -257,18 +129,18 @@ static int add_syscall_event(struct record_group *group, const struct syscall_sc
 			schema->name, path);
 		return -ENOENT;
 	}
-	init_attr(&attr, format);
+	event_attr_init(&attr, format);
 	attr.type = PERF_TYPE_TRACEPOINT;
 	attr.config = (uint64_t)id;
 	attr.sample_type |= PERF_SAMPLE_RAW;
-	want_wakeup(&attr, config);
-	if (record_events_syscall_has_stack(schema, is_exit, config))
-		want_stack(&attr, config);
+	event_attr_want_wakeup(&attr, config);
+	if (event_attr_syscall_has_stack(schema, is_exit, config))
+		event_attr_want_stack(&attr, config);
 	err = add_event(group, &attr, SYSCALL_SYSTEM ":sys_%s_%s", end, schema->name);
 	if (err)
 		return err;
 	group->events[group->nr_events - 1].is_syscall = true;
-	describe_stack(&group->events[group->nr_events - 1].attr, config);
+	event_attr_describe_stack(&group->events[group->nr_events - 1].attr, config);
 	return 0;
 }
 
@@ -304,18 +176,19 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			if (probe->tracefs_id < 0 ||
 			    (j > 0 && probe_shares_event(probe, &file->probes[j - 1])))
 				continue;
-			init_attr(&attr, format);
+			event_attr_init(&attr, format);
 			attr.type = PERF_TYPE_TRACEPOINT;
 			attr.config = (uint64_t)probe->tracefs_id;
 			attr.sample_type |= PERF_SAMPLE_RAW;
-			want_wakeup(&attr, config);
+			event_attr_want_wakeup(&attr, config);
 			if (probe_point_is_return(probe->point) ||
-			    record_events_entry_has_stack(probe, config))
-				want_stack(&attr, config);
+			    event_attr_entry_has_stack(probe, config))
+				event_attr_want_stack(&attr, config);
 			err = add_event(group, &attr, "%s:%s", file->group, probe->event);
 			if (err)
 				return err;
-			describe_stack(&group->events[group->nr_events - 1].attr, config);
+			event_attr_describe_stack(&group->events[group->nr_events - 1].attr,
+						  config);
 		}
 	}
 	return 0;
@@ -427,7 +300,7 @@ static int apply_filter(const struct record_group *group, uint64_t id, int fd)
 	return 0;
 }
 
-/* Finds the events' descriptors, and closes them on exec, which libperf leaves undone. */
+/* Finds the events' descriptors and sets FD_CLOEXEC, which libperf does not. */
 static int collect_fds(struct record_events *events)
 {
 	_cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
@@ -518,7 +391,7 @@ static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
 	return err ? err : collect_rings(group, (size_t)perf_thread_map__nr(threads));
 }
 
-/* First of all: whatever is created meanwhile has no clone's context. */
+/* Before all other events, so that no context of a task created meanwhile is a clone. */
 static int open_breakers(struct context_breakers *breakers, const pid_t *tids, size_t nr_tids)
 {
 	int err = 0;
@@ -547,7 +420,7 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 {
 	struct perf_cpu_map *cpus = perf_cpu_map__new(NULL);
 	struct perf_thread_map *threads = perf_thread_map__new_array((int)nr_tids, (pid_t *)tids);
-	uint64_t format = read_format();
+	uint64_t format = event_attr_read_format();
 	int err = -ENOMEM;
 
 	libperf_init(libperf_print);
@@ -569,7 +442,7 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 	record_events_raise_fd_limit((ret->side.nr_events + ret->probes.nr_events) * nr_tids *
 					     (size_t)perf_cpu_map__nr(cpus) +
 				     2 * nr_tids + 256);
-	if (nr_probes && config->scope == RECORD_PROCESSES && record_events_swap_contexts())
+	if (nr_probes && config->scope == RECORD_PROCESSES && event_attr_contexts_swap())
 		err = open_breakers(&ret->breakers, tids, nr_tids);
 	if (!err)
 		err = open_group(&ret->side, cpus, threads,
@@ -628,13 +501,13 @@ int record_events_add_written(struct record_events *events, const struct record_
 	group->events = event;
 	event += group->nr_events++;
 	*event = (struct record_event){.name = name, .format = format, .has_stack = has_stack};
-	init_attr(&event->attr, read_format());
+	event_attr_init(&event->attr, event_attr_read_format());
 	event->attr.type = PERF_TYPE_TRACEPOINT;
 	event->attr.config = type;
 	event->attr.sample_type |= PERF_SAMPLE_RAW;
 	if (has_stack)
-		want_stack(&event->attr, config);
-	describe_stack(&event->attr, config);
+		event_attr_want_stack(&event->attr, config);
+	event_attr_describe_stack(&event->attr, config);
 	event->ids = malloc(sizeof(*event->ids));
 	if (!name || !format || !event->ids)
 		return -ENOMEM;

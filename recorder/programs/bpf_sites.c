@@ -5,6 +5,7 @@
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
 #include "probes/plan/probe_file.h"
+#include "recorder/events/event_attr.h"
 #include "recorder/programs/bpf_formats.h"
 
 #include <asm/ptrace.h>
@@ -341,9 +342,8 @@ static int describe_row_event(struct description *to, const struct probe_schema 
 {
 	const struct probe_file any_file = {.group = "leakrec"};
 	struct probe probe = {.schema = schema, .point = point};
-	bool has_stack =
-		to->config->call_graph != CALL_GRAPH_NONE &&
-		(point == PROBE_RETURN || record_events_entry_has_stack(&probe, to->config));
+	bool has_stack = to->config->call_graph != CALL_GRAPH_NONE &&
+			 (point == PROBE_RETURN || event_attr_entry_has_stack(&probe, to->config));
 
 	probe_schema_event_name(schema->function, point, probe.event, sizeof(probe.event));
 	return describe_event(to, &any_file, &probe, point, has_stack, ret);
@@ -384,10 +384,10 @@ static int describe_site(const struct watched_sites *sites, const struct watched
 			       : 0;
 	/* Followed children write entry and return (bpf_recorder.bpf.c). */
 	if (watched->entry)
-		err = describe_event(
-			to, watched->file, watched->entry, watched->entry->point,
-			stacks && record_events_entry_has_stack(watched->entry, to->config),
-			&site->events[BPF_EVENT_ENTRY]);
+		err = describe_event(to, watched->file, watched->entry, watched->entry->point,
+				     stacks &&
+					     event_attr_entry_has_stack(watched->entry, to->config),
+				     &site->events[BPF_EVENT_ENTRY]);
 	if (err || !watched->ret)
 		return err;
 	err = describe_event(to, watched->file, watched->ret, PROBE_RETURN, stacks,

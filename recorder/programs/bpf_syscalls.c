@@ -2,6 +2,7 @@
 #include "recorder/programs/bpf_syscalls.h"
 
 #include "common/schema/syscall_schema.h"
+#include "recorder/events/event_attr.h"
 #include "recorder/programs/bpf_sites.h"
 
 #include <assert.h>
@@ -78,7 +79,7 @@ static int describe_event(const struct syscall_schema *schema, bool is_exit,
 	*ret = (struct bpf_event){
 		.id = FIRST_ID + nr,
 		.type = FIRST_TYPE + nr,
-		.has_stack = record_events_syscall_has_stack(schema, is_exit, config),
+		.has_stack = event_attr_syscall_has_stack(schema, is_exit, config),
 	};
 	if (asprintf(&name, SYSCALL_SYSTEM ":sys_%s_%s", is_exit ? "exit" : "enter", schema->name) <
 	    0)

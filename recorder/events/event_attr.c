@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/events/event_attr.h"
+
+#include "common/schema/resource_schema.h"
+#include "common/scope.h"
+#include "recorder/events/sample_format.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+
+/* An event that counts nothing. Opening one shows whether the kernel knows an attribute. */
+#define DUMMY_ATTR                                                                                 \
+	{                                                                                          \
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(struct perf_event_attr),                \
+		.config = PERF_COUNT_SW_DUMMY, .disabled = 1, .exclude_kernel = 1                  \
+	}
+
+static bool kernel_takes(struct perf_event_attr *attr)
+{
+	_cleanup_close_ int fd =
+		(int)syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd >= 0;
+}
+
+/* Linux 6.0 added PERF_FORMAT_LOST. Older kernels refuse an event that has it. */
+uint64_t event_attr_read_format(void)
+{
+	struct perf_event_attr attr = DUMMY_ATTR;
+
+	attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	return kernel_takes(&attr) ? attr.read_format : PERF_FORMAT_ID;
+}
+
+/*
+ * Since Linux 6.12 an inherited event may have PERF_SAMPLE_READ, and then the kernel does not swap
+ * its context (nr_no_switch_fast in kernel/events/core.c).
+ */
+bool event_attr_contexts_swap(void)
+{
+	struct perf_event_attr attr = DUMMY_ATTR;
+
+	attr.inherit = 1;
+	attr.sample_period = 1;
+	attr.sample_type = RECORD_SAMPLE_TYPE | PERF_SAMPLE_READ;
+	attr.read_format = PERF_FORMAT_ID;
+	return !kernel_takes(&attr);
+}
+
+void event_attr_init(struct perf_event_attr *attr, uint64_t format)
+{
+	*attr = (struct perf_event_attr){
+		.size = sizeof(*attr),
+		.sample_period = 1,
+		.sample_type = RECORD_SAMPLE_TYPE,
+		.read_format = format,
+		.disabled = 1,
+		.inherit = 1,
+		.sample_id_all = 1,
+		/* One clock for all CPUs and for user space. */
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+}
+
+void event_attr_want_stack(struct perf_event_attr *attr, const struct record_config *config)
+{
+	if (config->call_graph == CALL_GRAPH_NONE)
+		return;
+	/* perf script unwinds a dump only if the sample has a callchain, which may be empty. */
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	attr->exclude_callchain_kernel = 1;
+	if (config->call_graph == CALL_GRAPH_DWARF) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr->exclude_callchain_user = 1;
+		attr->sample_regs_user = RECORD_REGS_MASK;
+		attr->sample_stack_user = record_config_dump_bytes(config, false);
+	}
+}
+
+void event_attr_describe_stack(struct perf_event_attr *attr, const struct record_config *config)
+{
+	if (!(attr->sample_type & PERF_SAMPLE_STACK_USER) || !record_config_unwinds(config))
+		return;
+	attr->sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	attr->exclude_callchain_user = 0;
+	attr->sample_regs_user = 0;
+	attr->sample_stack_user = 0;
+}
+
+/*
+ * An allocation's stack is taken at its return, where the caller's frame is complete. A stack costs
+ * more than the rest of an event, so a release has only its caller's address unless asked for.
+ */
+bool event_attr_entry_has_stack(const struct probe *probe, const struct record_config *config)
+{
+	const struct resource_call *call = resource_call_of(probe->schema);
+
+	if (call)
+		return probe->point == PROBE_ENTRY && !call->has_return &&
+		       (call->role != RESOURCE_TAKE || config->free_stacks);
+	return config->free_stacks && probe->point == PROBE_ENTRY &&
+	       probe->schema->block_arg >= 0 && probe->schema->effect != HEAP_ALLOC_TO_PTR;
+}
+
+bool event_attr_syscall_has_stack(const struct syscall_schema *schema, bool is_exit,
+				  const struct record_config *config)
+{
+	return config->call_graph != CALL_GRAPH_NONE &&
+	       (is_exit ? schema->gives : schema->takes && config->free_stacks);
+}
+
+/*
+ * The reader has to wake up before backpressure believes three quarters of the ring to be full, and
+ * backpressure overestimates a record up to twelve times.
+ */
+void event_attr_want_wakeup(struct perf_event_attr *attr, const struct record_config *config)
+{
+	attr->watermark = 1;
+	attr->wakeup_watermark = config->ring_pages * (uint32_t)getpagesize() / 32;
+}

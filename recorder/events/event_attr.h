@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The attributes of the recording's events, and which events have stacks. */
+#ifndef LEAKTOOLS_RECORDER_EVENT_ATTR_H
+#define LEAKTOOLS_RECORDER_EVENT_ATTR_H
+
+#include "common/schema/syscall_schema.h"
+#include "probes/plan/probe_set.h"
+#include "recorder/events/record_config.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The read_format that this kernel supports. */
+uint64_t event_attr_read_format(void);
+
+/*
+ * True if the kernel swaps the perf contexts of a process and its forked child, so that inherited
+ * events get lost (context_breakers.h).
+ */
+bool event_attr_contexts_swap(void);
+
+/* What all events have in common; @format is event_attr_read_format()'s. */
+void event_attr_init(struct perf_event_attr *attr, uint64_t format);
+
+/* Adds a stack to the event's samples, if stacks are recorded. */
+void event_attr_want_stack(struct perf_event_attr *attr, const struct record_config *config);
+
+/* Wakes the reader before backpressure stops the targets. */
+void event_attr_want_wakeup(struct perf_event_attr *attr, const struct record_config *config);
+
+/* Turns the attribute into that of the file: where leakrec unwinds, dumps become callchains. */
+void event_attr_describe_stack(struct perf_event_attr *attr, const struct record_config *config);
+
+/* True if samples of @probe, which is not at a return, have a stack where stacks are recorded. */
+bool event_attr_entry_has_stack(const struct probe *probe, const struct record_config *config);
+
+/* True if samples of a system call's entry or return have a stack. */
+bool event_attr_syscall_has_stack(const struct syscall_schema *schema, bool is_exit,
+				  const struct record_config *config);
+
+#endif
