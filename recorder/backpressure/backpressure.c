@@ -318,7 +318,7 @@ static bool has_begun_after(const struct process_stat *status, uint64_t time_ns)
 	return status->start_time_ticks * tick_ns > time_ns;
 }
 
-void backpressure_follow(struct backpressure *backpressure, const struct perf_disk_task *task)
+void backpressure_handle_task(struct backpressure *backpressure, const struct perf_disk_task *task)
 {
 	struct process_stat status;
 	int err;

@@ -47,7 +47,7 @@ void backpressure_add_target(struct backpressure *backpressure, pid_t pid, bool 
  * A FORK or EXIT record: a child that backpressure without BPF is to know, or is to forget. (A
  * process that is not its parent's any more may be another of the same number.)
  */
-void backpressure_follow(struct backpressure *backpressure, const struct perf_disk_task *task);
+void backpressure_handle_task(struct backpressure *backpressure, const struct perf_disk_task *task);
 
 /* True if all processes are recorded, or a cgroup's. */
 bool backpressure_is_system_wide(const struct backpressure *backpressure);

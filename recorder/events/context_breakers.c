@@ -146,7 +146,8 @@ void context_breakers_serve(struct context_breakers *breakers)
 		ring_buffer__consume(breakers->requests);
 }
 
-void context_breakers_follow(struct context_breakers *breakers, const struct perf_disk_task *task)
+void context_breakers_handle_task(struct context_breakers *breakers,
+				  const struct perf_disk_task *task)
 {
 	bool is_exit = task->header.type == PERF_RECORD_EXIT;
 	struct breaker *breaker = find(breakers, is_exit ? (pid_t)task->tid : (pid_t)task->ptid);

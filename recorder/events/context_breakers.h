@@ -68,7 +68,8 @@ int context_breakers_fd(const struct context_breakers *breakers);
 void context_breakers_serve(struct context_breakers *breakers);
 
 /* A FORK or EXIT record. */
-void context_breakers_follow(struct context_breakers *breakers, const struct perf_disk_task *task);
+void context_breakers_handle_task(struct context_breakers *breakers,
+				  const struct perf_disk_task *task);
 
 /* How many tasks were created without a breaker, so that events may be missing. */
 uint64_t context_breakers_nr_unprotected(const struct context_breakers *breakers);

@@ -117,10 +117,10 @@ struct held_task {
 /* Seizes and stops one thread. False if it is gone or not to be held. */
 static bool hold_one(pid_t tid, struct held_task *ret)
 {
-	struct process_stat stat;
+	struct process_stat task;
 	int status;
 
-	if (process_stat_read(tid, &stat) || strchr("DZX", stat.state) ||
+	if (process_stat_read(tid, &task) || strchr("DZX", task.state) ||
 	    ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
 		return false;
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || waitpid(tid, &status, __WALL) != tid ||

@@ -10,15 +10,10 @@
 #include <perf/evlist.h>
 #include <perf/evsel.h>
 #include <perf/mmap.h>
-#include <poll.h>
-#include <signal.h>
 
-/* Bytes to take from a ring before its space is given back to the kernel, and no more of a small.
- */
-#define CONSUME_BYTES	(64 << 10)
-#define CONSUME_PART	64
-#define STOP_ROUNDS_NS	200000000ULL
-#define MAX_LAST_ROUNDS 1000 /* 1 ms each: a program may be preempted while it writes */
+/* Bytes to consume before the space is given back to the kernel; less in a small ring. */
+#define CONSUME_BYTES (64 << 10)
+#define CONSUME_PART  64
 
 /* True if the sample was taken while not all events were enabled. */
 static bool is_outside(const struct ring_reader *reader, const struct perf_event_header *sample)
@@ -30,13 +25,28 @@ static bool is_outside(const struct ring_reader *reader, const struct perf_event
 	return time_ns < reader->start_ns || time_ns > reader->end_ns;
 }
 
+static int keep_task(struct task_records *tasks, const struct perf_disk_task *task)
+{
+	if (tasks->nr == tasks->nr_allocated) {
+		size_t nr = tasks->nr ? 2 * tasks->nr : 64;
+		struct perf_disk_task *grown = reallocarray(tasks->records, nr, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		tasks->records = grown;
+		tasks->nr_allocated = nr;
+	}
+	tasks->records[tasks->nr++] = *task;
+	return 0;
+}
+
 /* Counts a record. Returns 1 to write it, 0 to leave it out, or -ENOMEM. */
 static int inspect_record(struct ring_reader *reader, const struct perf_event_header *record,
 			  bool is_probe)
 {
 	switch (record->type) {
 	case PERF_RECORD_SAMPLE:
-		reader->taken += is_probe;
+		reader->consumed += is_probe;
 		if (is_probe && is_outside(reader, record))
 			return 0;
 		reader->samples += is_probe;
@@ -49,11 +59,8 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
-		context_breakers_follow(&reader->events->breakers,
-					(const struct perf_disk_task *)record);
-		if (reader->backpressure)
-			backpressure_follow(reader->backpressure,
-					    (const struct perf_disk_task *)record);
+		if (keep_task(&reader->tasks, (const struct perf_disk_task *)record))
+			return -ENOMEM;
 		break;
 	case PERF_RECORD_MMAP2:
 		if (build_ids_add_record(reader->build_ids, record))
@@ -66,9 +73,9 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 }
 
 /*
- * The record in one piece. Where it wraps, @record is libperf's copy, of which only the first
- * sizeof(union perf_event) bytes are good (6.1, perf_mmap__read()): a stack dump is longer. So the
- * bytes come from the ring itself, whose start the first record of all shows.
+ * Returns the record in one piece. Where it wraps, @record is libperf's copy, of which only the
+ * first sizeof(union perf_event) bytes are valid (6.1, perf_mmap__read()); a stack dump is longer.
+ * So the bytes come from the ring itself, whose start the first record shows.
  */
 static const struct perf_event_header *whole_record(struct ring_reader *reader,
 						    const struct record_group *group,
@@ -93,9 +100,9 @@ static int write_sample(struct ring_reader *reader, const struct perf_event_head
 	return perf_writer_add_record(reader->writer, record);
 }
 
-/* Takes one record of a perf ring to the writer. */
-static int take_record(struct ring_reader *reader, const struct record_group *group,
-		       struct record_ring *ring)
+/* Passes one record of a perf ring on to the writer. */
+static int consume_record(struct ring_reader *reader, const struct record_group *group,
+			  struct record_ring *ring)
 {
 	bool is_probe = group == &reader->events->probes;
 	const struct perf_event_header *record = whole_record(reader, group, ring, ring->next);
@@ -112,7 +119,7 @@ static int take_record(struct ring_reader *reader, const struct record_group *gr
 	return perf_writer_add_record(reader->writer, record);
 }
 
-/* The time of a sample; of another record in the probes' rings 0, as it may be taken any time. */
+/* The time of a sample. Other records in the probes' rings may be consumed at any time: 0. */
 static uint64_t sample_time_ns(const struct perf_event_header *record)
 {
 	uint64_t time_ns = 0;
@@ -123,11 +130,11 @@ static uint64_t sample_time_ns(const struct perf_event_header *record)
 }
 
 /*
- * Takes what the ring holds up to the first sample from after @until_ns, at most its size: a target
- * that is faster than we are must not keep us at one ring.
+ * Drains a ring up to the first sample from after @until_ns, but no more than the ring's size: a
+ * target that is faster than the reader must not keep it at one ring.
  *
- * perf_mmap__read_done() is not called: it skips what arrived since the last read (6.1). What was
- * seen and not taken must not be given back, which perf_mmap__consume() would do.
+ * perf_mmap__read_done() is not called: it skips what arrived since the last read (6.1). A record
+ * that was seen but not consumed must stay in the ring, so perf_mmap__consume() is not called then.
  */
 static int drain_ring(struct ring_reader *reader, const struct record_group *group,
 		      struct record_ring *ring, uint64_t until_ns)
@@ -149,7 +156,7 @@ static int drain_ring(struct ring_reader *reader, const struct record_group *gro
 		if (!ring->next ||
 		    (until_ns != UINT64_MAX && sample_time_ns(ring->next) > until_ns))
 			break;
-		err = take_record(reader, group, ring);
+		err = consume_record(reader, group, ring);
 	}
 	if (!ring->next) {
 		perf_mmap__consume(ring->map);
@@ -159,14 +166,12 @@ static int drain_ring(struct ring_reader *reader, const struct record_group *gro
 }
 
 /*
- * Takes what the programs' ring of a CPU holds up to the first sample from after @until_ns.
- * *@ret_busy is set where a record is still being written. Returns 1 if there was anything, 0 if
- * not, or a negative errno.
+ * Drains the BPF ring of a CPU up to the first sample from after @until_ns. Sets reader->busy if a
+ * record is still being written. Returns 1 if there was a record, 0 if not, or a negative errno.
  */
-static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t until_ns,
-			      bool *ret_busy)
+static int drain_bpf_ring(struct ring_reader *reader, size_t cpu, uint64_t until_ns)
 {
-	struct bpf_ring *ring = &reader->programs->rings[cpu];
+	struct bpf_ring *ring = &reader->recorder->rings[cpu];
 	const struct perf_event_header *record;
 	uint64_t start = ring->at, consumed = start, at = start, end;
 	int err = 0;
@@ -174,7 +179,7 @@ static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t u
 	if (!ring->control)
 		return 0;
 	end = bpf_ring_end(ring);
-	while (!err && (record = bpf_ring_next(ring, end, ret_busy))) {
+	while (!err && (record = bpf_ring_next(ring, end, &reader->busy))) {
 		if (sample_time_ns(record) > until_ns) {
 			ring->at = at;
 			break;
@@ -192,13 +197,12 @@ static int drain_program_ring(struct ring_reader *reader, size_t cpu, uint64_t u
 		}
 	}
 	bpf_ring_consume(ring);
-	bpf_recorder_rearm(reader->programs, cpu);
+	bpf_recorder_rearm(reader->recorder, cpu);
 	return err ? err : ring->at > start;
 }
 
-/* Takes the samples of all rings up to @until_ns. */
-static int drain_samples(struct ring_reader *reader, uint64_t until_ns, bool *ret_any,
-			 bool *ret_busy)
+/* Drains the samples of all rings up to @until_ns. */
+static int drain_samples(struct ring_reader *reader, uint64_t until_ns)
 {
 	struct record_group *group = &reader->events->probes;
 	int err;
@@ -208,245 +212,79 @@ static int drain_samples(struct ring_reader *reader, uint64_t until_ns, bool *re
 		if (err)
 			return err;
 	}
-	for (size_t cpu = 0; reader->programs && cpu < reader->programs->nr_rings; cpu++) {
-		err = drain_program_ring(reader, cpu, until_ns, ret_busy);
+	for (size_t cpu = 0; reader->recorder && cpu < reader->recorder->nr_rings; cpu++) {
+		err = drain_bpf_ring(reader, cpu, until_ns);
 		if (err < 0)
 			return err;
-		*ret_any |= err;
+		reader->any |= err;
 	}
 	return 0;
 }
 
-/* Takes the samples from before the round, each against the mappings of its time. */
-static int drain_in_order(struct ring_reader *reader, uint64_t round_ns, bool *ret_any,
-			  bool *ret_busy)
+/* Drains the samples from before the round. Each meets the mappings of its time. */
+static int drain_in_order(struct ring_reader *reader, uint64_t round_ns)
 {
 	uint64_t next_ns;
 	int err = 0;
 
 	if (!reader->unwinder)
-		return drain_samples(reader, UINT64_MAX, ret_any, ret_busy);
+		return drain_samples(reader, UINT64_MAX);
 	while (!err && (next_ns = live_unwinder_next_ns(reader->unwinder)) <= round_ns &&
 	       next_ns != UINT64_MAX) {
-		err = drain_samples(reader, next_ns - 1, ret_any, ret_busy);
+		err = drain_samples(reader, next_ns - 1);
 		if (!err)
 			err = live_unwinder_apply_next(reader->unwinder);
 	}
-	return err ? err : drain_samples(reader, round_ns, ret_any, ret_busy);
+	return err ? err : drain_samples(reader, round_ns);
 }
 
-/* Drains all rings once. Returns the bytes of the fullest of the perf rings, or a negative errno.
- */
-static int64_t drain_all(struct ring_reader *reader, bool *ret_any, bool *ret_busy)
+int ring_reader_drain_side(struct ring_reader *reader)
 {
-	/* Before the side rings are drained: ring_reader.h. */
-	const uint64_t round_ns = reader->stopped ? UINT64_MAX : clock_now_ns();
-	struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
-	uint64_t most_bytes = 0;
+	struct record_group *side = &reader->events->side;
 	int err = 0;
 
-	for (size_t g = 0; g < ARRAY_SIZE(groups); g++)
-		for (size_t i = 0; i < groups[g]->nr_rings; i++)
-			groups[g]->rings[i].round_start = groups[g]->rings[i].offset;
-	for (size_t i = 0; i < groups[0]->nr_rings && !err; i++)
-		err = drain_ring(reader, groups[0], &groups[0]->rings[i], UINT64_MAX);
-	if (!err)
-		err = drain_in_order(reader, round_ns, ret_any, ret_busy);
-	if (err)
-		return err;
-	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
-		for (size_t i = 0; i < groups[g]->nr_rings; i++) {
-			const struct record_ring *ring = &groups[g]->rings[i];
-			uint64_t bytes = ring->offset - ring->round_start;
+	/* Samples from after this are left to the next round: ring_reader.h. */
+	reader->round_ns = reader->stopped ? UINT64_MAX : clock_now_ns();
+	reader->tasks.nr = 0;
+	reader->any = reader->busy = false;
+	for (size_t i = 0; i < side->nr_rings && !err; i++) {
+		uint64_t start = side->rings[i].offset;
 
-			*ret_any |= bytes > 0;
-			if (g == 1 && bytes > most_bytes)
-				most_bytes = bytes;
-		}
+		err = drain_ring(reader, side, &side->rings[i], UINT64_MAX);
+		reader->any |= side->rings[i].offset != start;
 	}
-	return (int64_t)most_bytes;
+	return err;
 }
 
-int ring_reader_round(struct ring_reader *reader)
+int ring_reader_drain_samples(struct ring_reader *reader, uint64_t *ret_most_bytes)
 {
 	static const struct perf_event_header finished_round = {
 		.type = PERF_USER_FINISHED_ROUND,
 		.size = sizeof(finished_round),
 	};
-	int64_t most_bytes;
+	struct record_group *probes = &reader->events->probes;
 	int err;
 
-	do {
-		bool any = false, busy = false;
+	*ret_most_bytes = 0;
+	for (size_t i = 0; i < probes->nr_rings; i++)
+		probes->rings[i].round_start = probes->rings[i].offset;
+	err = drain_in_order(reader, reader->round_ns);
+	if (err)
+		return err;
+	for (size_t i = 0; i < probes->nr_rings; i++) {
+		uint64_t bytes = probes->rings[i].offset - probes->rings[i].round_start;
 
-		if (reader->backpressure)
-			backpressure_begin_round(reader->backpressure);
-		most_bytes = drain_all(reader, &any, &busy);
-		if (most_bytes < 0)
-			return (int)most_bytes;
-		err = 0;
-		if (any && !busy)
-			err = perf_writer_add_record(reader->writer, &finished_round);
-		context_breakers_serve(&reader->events->breakers);
-		if (reader->follow)
-			fork_follow_serve(reader->follow);
-		if (reader->late)
-			dlopen_watch_serve(reader->late);
-		if (reader->backpressure)
-			backpressure_end_round(reader->backpressure, (uint64_t)most_bytes);
-	} while (!err && reader->backpressure && backpressure_wants_round(reader->backpressure));
-	return err;
-}
-
-int ring_reader_wait(struct ring_reader *reader, int signal_fd, int timeout_ms)
-{
-	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
-	size_t nr_rings = groups[0]->nr_rings + groups[1]->nr_rings, nr = 0, nr_live = 0;
-	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 4, sizeof(*fds));
-	_cleanup_free_ struct record_ring **rings =
-		calloc(nr_rings + 1, sizeof(struct record_ring *));
-
-	if (!fds || !rings)
-		return -ENOMEM;
-	if (reader->late && dlopen_watch_is_waiting(reader->late))
-		timeout_ms = 0;
-
-	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
-		for (size_t i = 0; i < groups[g]->nr_rings; i++) {
-			struct record_ring *ring = &groups[g]->rings[i];
-
-			if (ring->current == ring->nr_fds)
-				continue;
-			fds[nr] = (struct pollfd){ring->fds[ring->current], POLLIN, 0};
-			rings[nr++] = ring;
-		}
+		reader->any |= bytes > 0;
+		if (bytes > *ret_most_bytes)
+			*ret_most_bytes = bytes;
 	}
-	fds[nr] = (struct pollfd){signal_fd, POLLIN, 0};
-	fds[nr + 1] = (struct pollfd){-1, POLLIN, 0};
-	if (reader->programs)
-		fds[nr + 1].fd = bpf_recorder_wakeup_fd(reader->programs);
-	/* Only to be on time. */
-	fds[nr + 2] = (struct pollfd){reader->marks_fd, POLLIN, 0};
-	fds[nr + 3] = (struct pollfd){context_breakers_fd(&reader->events->breakers), POLLIN, 0};
-	if (poll(fds, nr + 4, timeout_ms) < 0)
-		return errno == EINTR ? 0 : -errno;
-	if (fds[nr].revents)
-		return 1;
-	if (fds[nr + 1].revents)
-		bpf_recorder_consume_wakeups(reader->programs);
-
-	for (size_t i = 0; i < nr; i++)
-		/* POLLHUP: the event's thread and all that inherited from it are gone. */
-		if (fds[i].revents & (POLLHUP | POLLERR | POLLNVAL))
-			rings[i]->current++;
-	for (size_t i = 0; i < groups[0]->nr_rings; i++)
-		nr_live += groups[0]->rings[i].current < groups[0]->rings[i].nr_fds;
-	return nr_live ? 0 : -ESRCH;
-}
-
-/* True if no program is writing a record any more. */
-static bool are_rings_empty(const struct bpf_recorder *programs)
-{
-	for (size_t i = 0; i < programs->nr_rings; i++)
-		if (programs->rings[i].control &&
-		    programs->rings[i].at < bpf_ring_end(&programs->rings[i]))
-			return false;
-	return true;
-}
-
-/* What no record tells of: samples without room, records that nobody read, hits that were skipped.
- */
-static uint64_t take_lost_by_programs(const struct ring_reader *reader)
-{
-	uint64_t lost = bpf_recorder_nr_skipped(reader->programs);
-
-	for (size_t cpu = 0; cpu < reader->programs->nr_rings; cpu++) {
-		const struct bpf_ring *ring = &reader->programs->rings[cpu];
-
-		lost += bpf_recorder_consume_lost(reader->programs, cpu);
-		if (ring->control)
-			lost += bpf_ring_nr_unread(ring);
-	}
-	return lost;
-}
-
-/* The programs' part of the end: what they are writing just now is waited for. */
-static int stop_programs(struct ring_reader *reader)
-{
-	const struct timespec pause = {.tv_nsec = 1000000};
-	int err;
-
-	bpf_recorder_stop(reader->programs);
-	perf_evlist__disable(reader->events->side.evlist);
-	reader->stopped = true;
-	err = ring_reader_round(reader);
-	for (int i = 0; i < MAX_LAST_ROUNDS && !err && !are_rings_empty(reader->programs); i++) {
-		nanosleep(&pause, NULL);
-		err = ring_reader_round(reader);
-	}
-	reader->lost_by_programs = reader->lost + take_lost_by_programs(reader);
-	return err;
-}
-
-int ring_reader_stop(struct ring_reader *reader)
-{
-	int err = 0;
-
-	reader->end_ns = clock_now_ns();
-	if (reader->programs)
-		return stop_programs(reader);
-	/*
-	 * Between the steps the rings are drained, so that nothing is lost that late. Many threads
-	 * fill them faster than that: who is held back then waits until all events are disabled.
-	 */
-	for (size_t i = 0; i < reader->events->probes.nr_events; i++) {
-		if (!err && clock_now_ns() < reader->end_ns + STOP_ROUNDS_NS)
-			err = ring_reader_round(reader);
-		if (reader->events->probes.events[i].evsel)
-			perf_evsel__disable(reader->events->probes.events[i].evsel);
-	}
-	perf_evlist__disable(reader->events->side.evlist);
-	reader->stopped = true;
-	return err ? err : ring_reader_round(reader);
-}
-
-/* What the kernel counted and no ring held, whether or not the kernel says that it was lost. */
-static uint64_t lost_by_perf_events(const struct ring_reader *reader)
-{
-	const struct record_totals totals = record_events_totals(reader->events);
-	uint64_t missing = totals.hits > reader->taken ? totals.hits - reader->taken : 0;
-
-	return missing > totals.lost ? missing : totals.lost;
-}
-
-void ring_reader_abandon(struct ring_reader *reader)
-{
-	uint64_t lost = lost_by_perf_events(reader);
-
-	if (reader->programs && !reader->lost_by_programs) {
-		bpf_recorder_stop(reader->programs);
-		reader->lost += take_lost_by_programs(reader);
-	}
-	if (lost > reader->lost)
-		reader->lost = lost;
-}
-
-int ring_reader_finish(struct ring_reader *reader)
-{
-	uint64_t lost = lost_by_perf_events(reader) + reader->lost_by_programs +
-			(reader->unwinder ? live_unwinder_nr_dropped(reader->unwinder) : 0);
-	struct {
-		struct perf_disk_lost_samples event;
-		struct record_trailer trailer;
-	} record = {
-		.event.header = {PERF_RECORD_LOST_SAMPLES, 0, sizeof(record)},
-		.event.lost = lost,
-		.trailer.time_ns = reader->end_ns,
-	};
-
-	if (lost > reader->lost)
-		reader->lost = lost;
-	if (!lost)
+	if (!reader->any || reader->busy)
 		return 0;
-	return perf_writer_add_record(reader->writer, &record.event.header);
+	return perf_writer_add_record(reader->writer, &finished_round);
+}
+
+void ring_reader_deinit(struct ring_reader *reader)
+{
+	free(reader->tasks.records);
+	reader->tasks = (struct task_records){0};
 }

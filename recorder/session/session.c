@@ -20,7 +20,7 @@
 #include "recorder/session/privileges.h"
 #include "recorder/processes/process_list.h"
 #include "recorder/session/removal.h"
-#include "recorder/session/ring_reader.h"
+#include "recorder/session/rounds.h"
 #include "recorder/output/synthesize.h"
 #include "recorder/processes/tasks.h"
 
@@ -538,14 +538,12 @@ static void note_signal(struct session *session)
 }
 
 /* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
-static int record(struct session *session, struct ring_reader *reader)
+static int record(struct session *session, struct rounds *rounds)
 {
 	int err = 0, timeout_ms;
 
 	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
-		err = has_signal(session)
-			      ? 1
-			      : ring_reader_wait(reader, session->signal_fd, timeout_ms);
+		err = has_signal(session) ? 1 : rounds_wait(rounds, session->signal_fd, timeout_ms);
 		if (err == 1 || err == -ESRCH) {
 			session->targets_gone = err == -ESRCH;
 			note_signal(session);
@@ -553,23 +551,23 @@ static int record(struct session *session, struct ring_reader *reader)
 			break;
 		}
 		if (!err)
-			err = ring_reader_round(reader);
+			err = rounds_run(rounds);
 		if (!err)
 			err = marks_write(&session->marks, session->writer);
 		if (!err)
 			err = perf_writer_flush(session->writer);
-		tell_status(session, reader);
+		tell_status(session, &rounds->reader);
 	}
 	note_signal(session);
 	/* Those that became due after the last round. */
 	if (!err)
 		err = marks_write(&session->marks, session->writer);
 	if (!err)
-		err = ring_reader_stop(reader);
+		err = rounds_stop(rounds);
 	if (!err)
-		err = ring_reader_finish(reader);
+		err = rounds_finish(rounds);
 	if (err)
-		ring_reader_abandon(reader);
+		rounds_abandon(rounds);
 	return err;
 }
 
@@ -727,12 +725,16 @@ static void warn_of_children(const struct session *session)
 
 static int run(struct session *session)
 {
-	struct ring_reader reader = {
-		.events = &session->events,
-		.build_ids = &session->build_ids,
+	struct rounds rounds = {
+		.reader =
+			{
+				.events = &session->events,
+				.build_ids = &session->build_ids,
+				.end_ns = UINT64_MAX,
+			},
 		.marks_fd = session->marks.fd,
-		.end_ns = UINT64_MAX,
 	};
+	struct ring_reader *reader = &rounds.reader;
 	int err, finish_err;
 
 	if (!probe_tracefs_dir())
@@ -770,24 +772,25 @@ static int run(struct session *session)
 	if (err)
 		return err;
 
-	reader.writer = session->writer;
-	reader.backpressure = session->backpressure;
-	reader.unwinder = session->unwinder;
-	reader.programs = session->programs;
-	reader.follow = session->programs && !is_everywhere(session) ? &session->follow : NULL;
-	reader.late =
-		session->programs && !session->options->config.no_heap ? &session->late : NULL;
-	reader.is_everywhere = is_everywhere(session);
-	reader.start_ns = session->start_ns;
-	err = record(session, &reader);
+	reader->writer = session->writer;
+	reader->unwinder = session->unwinder;
+	reader->recorder = session->programs;
+	reader->start_ns = session->start_ns;
+	rounds.backpressure = session->backpressure;
+	if (session->programs && !is_everywhere(session))
+		rounds.fork_follow = &session->follow;
+	if (session->programs && !session->options->config.no_heap)
+		rounds.dlopen_watch = &session->late;
+	err = record(session, &rounds);
 	if (session->backpressure)
 		backpressure_release(session->backpressure);
 	if (!err)
-		err = tell_doubts(session, &reader);
+		err = tell_doubts(session, reader);
 	finish_err = perf_writer_finish(session->writer, &session->build_ids);
 	note_signal(session);
 	report_command(session);
-	report_end(session, &reader);
+	report_end(session, reader);
+	ring_reader_deinit(reader);
 	return err ? err : finish_err;
 }
 

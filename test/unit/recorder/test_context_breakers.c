@@ -38,7 +38,7 @@ static void create(uint32_t pid, uint32_t tid, uint32_t ppid)
 		.ptid = (uint32_t)gettid(),
 	};
 
-	context_breakers_follow(&breakers, &task);
+	context_breakers_handle_task(&breakers, &task);
 }
 
 static void end(uint64_t time_ns)
@@ -50,7 +50,7 @@ static void end(uint64_t time_ns)
 		.time_ns = time_ns,
 	};
 
-	context_breakers_follow(&breakers, &task);
+	context_breakers_handle_task(&breakers, &task);
 }
 
 static void assert_unprotected(uint64_t nr)

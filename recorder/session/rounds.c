@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/session/rounds.h"
+
+#include "common/clock.h"
+#include "common/perf_disk.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <perf/evlist.h>
+#include <perf/evsel.h>
+#include <poll.h>
+#include <time.h>
+
+#define STOP_ROUNDS_NS	200000000ULL
+#define MAX_LAST_ROUNDS 1000 /* 1 ms each: a program may be preempted while it writes */
+
+/* Before the samples are drained: a thread may fork again soon. */
+static void handle_tasks(struct rounds *rounds)
+{
+	const struct task_records *tasks = &rounds->reader.tasks;
+
+	for (size_t i = 0; i < tasks->nr; i++) {
+		context_breakers_handle_task(&rounds->reader.events->breakers, &tasks->records[i]);
+		if (rounds->backpressure)
+			backpressure_handle_task(rounds->backpressure, &tasks->records[i]);
+	}
+}
+
+/* What processes wait for. */
+static void serve_targets(struct rounds *rounds)
+{
+	context_breakers_serve(&rounds->reader.events->breakers);
+	if (rounds->fork_follow)
+		fork_follow_serve(rounds->fork_follow);
+	if (rounds->dlopen_watch)
+		dlopen_watch_serve(rounds->dlopen_watch);
+}
+
+int rounds_run(struct rounds *rounds)
+{
+	uint64_t most_bytes;
+	int err;
+
+	do {
+		if (rounds->backpressure)
+			backpressure_begin_round(rounds->backpressure);
+		err = ring_reader_drain_side(&rounds->reader);
+		if (err)
+			return err;
+		handle_tasks(rounds);
+		err = ring_reader_drain_samples(&rounds->reader, &most_bytes);
+		if (err)
+			return err;
+		serve_targets(rounds);
+		if (rounds->backpressure)
+			backpressure_end_round(rounds->backpressure, most_bytes);
+	} while (rounds->backpressure && backpressure_wants_round(rounds->backpressure));
+	return 0;
+}
+
+int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
+{
+	struct ring_reader *reader = &rounds->reader;
+	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
+	size_t nr_rings = groups[0]->nr_rings + groups[1]->nr_rings, nr = 0, nr_live = 0;
+	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 4, sizeof(*fds));
+	_cleanup_free_ struct record_ring **rings =
+		calloc(nr_rings + 1, sizeof(struct record_ring *));
+
+	if (!fds || !rings)
+		return -ENOMEM;
+	if (rounds->dlopen_watch && dlopen_watch_is_waiting(rounds->dlopen_watch))
+		timeout_ms = 0;
+
+	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
+		for (size_t i = 0; i < groups[g]->nr_rings; i++) {
+			struct record_ring *ring = &groups[g]->rings[i];
+
+			if (ring->current == ring->nr_fds)
+				continue;
+			fds[nr] = (struct pollfd){ring->fds[ring->current], POLLIN, 0};
+			rings[nr++] = ring;
+		}
+	}
+	fds[nr] = (struct pollfd){signal_fd, POLLIN, 0};
+	fds[nr + 1] = (struct pollfd){-1, POLLIN, 0};
+	if (reader->recorder)
+		fds[nr + 1].fd = bpf_recorder_wakeup_fd(reader->recorder);
+	/* Only to be on time. */
+	fds[nr + 2] = (struct pollfd){rounds->marks_fd, POLLIN, 0};
+	fds[nr + 3] = (struct pollfd){context_breakers_fd(&reader->events->breakers), POLLIN, 0};
+	if (poll(fds, nr + 4, timeout_ms) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[nr].revents)
+		return 1;
+	if (fds[nr + 1].revents)
+		bpf_recorder_consume_wakeups(reader->recorder);
+
+	for (size_t i = 0; i < nr; i++)
+		/* POLLHUP: the event's thread and all that inherited from it are gone. */
+		if (fds[i].revents & (POLLHUP | POLLERR | POLLNVAL))
+			rings[i]->current++;
+	for (size_t i = 0; i < groups[0]->nr_rings; i++)
+		nr_live += groups[0]->rings[i].current < groups[0]->rings[i].nr_fds;
+	return nr_live ? 0 : -ESRCH;
+}
+
+/* True if no program is writing a record any more. */
+static bool are_rings_empty(const struct bpf_recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->nr_rings; i++)
+		if (recorder->rings[i].control &&
+		    recorder->rings[i].at < bpf_ring_end(&recorder->rings[i]))
+			return false;
+	return true;
+}
+
+/* What no record tells of: samples without room, records that nobody read, hits that were skipped.
+ */
+static uint64_t consume_lost_by_programs(const struct ring_reader *reader)
+{
+	uint64_t lost = bpf_recorder_nr_skipped(reader->recorder);
+
+	for (size_t cpu = 0; cpu < reader->recorder->nr_rings; cpu++) {
+		const struct bpf_ring *ring = &reader->recorder->rings[cpu];
+
+		lost += bpf_recorder_consume_lost(reader->recorder, cpu);
+		if (ring->control)
+			lost += bpf_ring_nr_unread(ring);
+	}
+	return lost;
+}
+
+/* The programs' part of the end: what they are writing just now is waited for. */
+static int stop_programs(struct rounds *rounds)
+{
+	struct ring_reader *reader = &rounds->reader;
+	const struct timespec pause = {.tv_nsec = 1000000};
+	int err;
+
+	bpf_recorder_stop(reader->recorder);
+	perf_evlist__disable(reader->events->side.evlist);
+	reader->stopped = true;
+	err = rounds_run(rounds);
+	for (int i = 0; i < MAX_LAST_ROUNDS && !err && !are_rings_empty(reader->recorder); i++) {
+		nanosleep(&pause, NULL);
+		err = rounds_run(rounds);
+	}
+	rounds->lost_by_programs = reader->lost + consume_lost_by_programs(reader);
+	return err;
+}
+
+int rounds_stop(struct rounds *rounds)
+{
+	struct ring_reader *reader = &rounds->reader;
+	int err = 0;
+
+	reader->end_ns = clock_now_ns();
+	if (reader->recorder)
+		return stop_programs(rounds);
+	/*
+	 * Drains the rings after each event, so that nothing is lost that late. Many threads may
+	 * fill them faster: stopped processes then wait until all events are disabled.
+	 */
+	for (size_t i = 0; i < reader->events->probes.nr_events; i++) {
+		if (!err && clock_now_ns() < reader->end_ns + STOP_ROUNDS_NS)
+			err = rounds_run(rounds);
+		if (reader->events->probes.events[i].evsel)
+			perf_evsel__disable(reader->events->probes.events[i].evsel);
+	}
+	perf_evlist__disable(reader->events->side.evlist);
+	reader->stopped = true;
+	return err ? err : rounds_run(rounds);
+}
+
+/* What the kernel counted and no ring held, whether or not the kernel says that it was lost. */
+static uint64_t lost_by_perf_events(const struct ring_reader *reader)
+{
+	const struct record_totals totals = record_events_totals(reader->events);
+	uint64_t missing = totals.hits > reader->consumed ? totals.hits - reader->consumed : 0;
+
+	return missing > totals.lost ? missing : totals.lost;
+}
+
+void rounds_abandon(struct rounds *rounds)
+{
+	struct ring_reader *reader = &rounds->reader;
+	uint64_t lost = lost_by_perf_events(reader);
+
+	if (reader->recorder && !rounds->lost_by_programs) {
+		bpf_recorder_stop(reader->recorder);
+		reader->lost += consume_lost_by_programs(reader);
+	}
+	if (lost > reader->lost)
+		reader->lost = lost;
+}
+
+int rounds_finish(struct rounds *rounds)
+{
+	struct ring_reader *reader = &rounds->reader;
+	uint64_t lost = lost_by_perf_events(reader) + rounds->lost_by_programs +
+			(reader->unwinder ? live_unwinder_nr_dropped(reader->unwinder) : 0);
+	struct {
+		struct perf_disk_lost_samples event;
+		struct record_trailer trailer;
+	} record = {
+		.event.header = {PERF_RECORD_LOST_SAMPLES, 0, sizeof(record)},
+		.event.lost = lost,
+		.trailer.time_ns = reader->end_ns,
+	};
+
+	if (lost > reader->lost)
+		reader->lost = lost;
+	if (!lost)
+		return 0;
+	return perf_writer_add_record(reader->writer, &record.event.header);
+}
