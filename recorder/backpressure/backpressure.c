@@ -29,7 +29,7 @@
 /* Upper bounds of a sample's parts, in bytes. */
 #define PLAIN_SAMPLE_BYTES 128
 #define REGS_BYTES	   (8 + 8 * 32)
-/* With fewer, the quarter of a ring behind the limit would not hold what is under way. */
+/* With fewer, the quarter of a ring past the limit has no room for samples being written. */
 #define MIN_SAMPLES_IN_RING 16
 #define MAX_CALLCHAIN	    127 /* kernel.perf_event_max_stack's default */
 
@@ -62,7 +62,7 @@ static uint32_t stack_sample_bytes(const struct record_config *config, bool by_p
 	}
 }
 
-/* Before loading: of the programs at clone(), those that are wanted. */
+/* Chooses before loading whether the programs at clone() are loaded. */
 static void choose_clone_programs(struct backpressure_bpf *bpf, bool wanted)
 {
 	bpf_program__set_autoload(bpf->progs.before_clone, wanted);
@@ -78,11 +78,11 @@ static int attach_programs(struct backpressure_bpf *bpf)
 	return backpressure_bpf__attach(bpf);
 }
 
-/* Loads the programs; leaves @gate->bpf NULL where the kernel does not permit it. */
+/* Loads the programs; leaves @backpressure->bpf NULL where the kernel does not permit it. */
 static void load_programs(struct backpressure *backpressure, const struct record_config *config,
 			  bool at_clone)
 {
-	/* The programs see the processes' ids as the first namespace has them. */
+	/* The programs see process ids of the first PID namespace. */
 	if (!process_namespace_is_initial())
 		return;
 	bpf_setup_silence_libbpf();
@@ -110,7 +110,7 @@ static bool wants_clone_programs(const struct record_config *config)
 	return config->scope == RECORD_PROCESSES && event_attr_contexts_swap();
 }
 
-/* Where backpressure's table is: programs' memory, or our own. */
+/* Finds the target table: in the programs' memory, or in our own. */
 static int place_table(struct backpressure *backpressure, const struct record_config *config,
 		       struct target_table *shared, bool holds)
 {
@@ -129,13 +129,13 @@ static int place_table(struct backpressure *backpressure, const struct record_co
 		return 0;
 	}
 	if (config->scope != RECORD_PROCESSES) {
-		diag_error("cannot record all processes: that takes the right to load BPF "
-			   "programs; run it as root, or name the processes with -p");
+		diag_error("cannot record all processes: BPF programs cannot be loaded; run it as "
+			   "root, or name the processes with -p");
 		return -EPERM;
 	}
 	if (!holds)
 		return -EOPNOTSUPP;
-	diag_warn("no BPF here: the recorder itself holds the processes back, and may be late");
+	diag_warn("BPF is not available: overload control may lose events");
 	backpressure->table = mmap(NULL, sizeof(*backpressure->table), PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (backpressure->table == MAP_FAILED) {
@@ -149,7 +149,7 @@ static int place_table(struct backpressure *backpressure, const struct record_co
 
 /* --- Ctrl-Z --- */
 
-/* Of backpressure that there is, for the signal handler. */
+/* For the signal handler. */
 static struct target_table *suspended_table;
 static volatile sig_atomic_t nr_suspensions;
 
@@ -162,8 +162,8 @@ static void continue_all(struct target_table *table)
 }
 
 /*
- * Ctrl-Z stops the recorder, not whom it records: who is held goes on, and nobody is held before
- * `fg`. A handler, because the recorder may be waiting for anything.
+ * Ctrl-Z stops the recorder, but not what it records: stopped targets continue, and none is stopped
+ * until `fg`. A handler does this, because the recorder may be waiting for anything.
  */
 static void on_suspend(int number)
 {
@@ -177,7 +177,7 @@ static void on_suspend(int number)
 	raise(number);
 	sigemptyset(&set);
 	sigaddset(&set, number);
-	/* Stops here, unless there is no shell to continue it. */
+	/* The recorder stops here, unless no shell could continue it. */
 	sigprocmask(SIG_UNBLOCK, &set, &before);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	sigaction(number, &ours, NULL);
@@ -196,7 +196,7 @@ static void watch_suspension(struct target_table *shared)
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &action, NULL);
-	/* What a recorder in the background says is to be read there: `stty tostop` or not. */
+	/* A recorder in the background may write messages, also with `stty tostop`. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -230,10 +230,7 @@ int backpressure_create(const struct record_config *config, struct target_table 
 		diag_warn("rings of %u pages are too small to hold processes back in time: events "
 			  "may be lost; give a larger -m",
 			  config->ring_pages);
-	/*
-	 * Whoever records through links stops processes that fork, too; and of all processes, the
-	 * programs know who is meant.
-	 */
+	/* Recording programs also stop processes for set-up work, whatever the rings' size. */
 	holds = holds && (shared || !is_too_small);
 	if (!shared && !holds && config->scope == RECORD_PROCESSES && !wants_clone_programs(config))
 		return 0;
@@ -247,14 +244,13 @@ int backpressure_create(const struct record_config *config, struct target_table 
 		return 0;
 	}
 	if (!err) {
-		/* Programs that see the ring itself need less of a margin than those that guess. */
+		/* The recording programs see the ring itself, the others overestimate. */
 		uint64_t limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
 
 		target_table_set_limit(backpressure->table, holds ? limit_bytes : 0);
 		err = watchdog_start(&backpressure->watchdog, backpressure->table);
 		if (err)
-			diag_error("cannot start the guard of stopped processes: %s",
-				   strerror(-err));
+			diag_error("cannot start the watchdog: %s", strerror(-err));
 	}
 	if (err) {
 		backpressure_destroy(backpressure);
@@ -306,13 +302,13 @@ bool backpressure_is_system_wide(const struct backpressure *backpressure)
 	return backpressure->is_system_wide;
 }
 
-/* True if the process has begun after @time_ns: the one that had its id then has ended. */
+/* True if the process began after @time_ns, so that an earlier one of that id has ended. */
 static bool has_begun_after(const struct process_stat *status, uint64_t time_ns)
 {
 	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);
 	struct timespec boot;
 
-	/* Since boot, with the time that the machine was suspended. */
+	/* start_time_ticks includes the time that the machine was suspended. */
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	time_ns += (uint64_t)boot.tv_sec * 1000000000ULL + (uint64_t)boot.tv_nsec - clock_now_ns();
 	return status->start_time_ticks * tick_ns > time_ns;
@@ -323,12 +319,12 @@ void backpressure_handle_task(struct backpressure *backpressure, const struct pe
 	struct process_stat status;
 	int err;
 
-	/* Programs see for themselves, and before the id can be another process's. */
+	/* Programs follow forks and exits themselves, before an id can be reused. */
 	if (!backpressure->is_own_table)
 		return;
 	err = process_stat_read((pid_t)task->pid, &status);
 	if (task->header.type == PERF_RECORD_EXIT) {
-		/* Its parent may wait for it much later, or never. */
+		/* The parent may wait for it much later, or never. */
 		if (err == -ESRCH || (!err && (process_stat_is_dead(&status) ||
 					       has_begun_after(&status, task->time_ns))))
 			target_table_remove(backpressure->table, task->pid);
@@ -369,7 +365,7 @@ static const struct bpf_program *program_for(const struct backpressure *backpres
 }
 
 /*
- * Not on an event that is inherited: it would detach the program when its task ends
+ * The event must not be inherited: it would detach the program when its task ends
  * (perf_event_free_bpf_prog(), Linux 6.18).
  */
 static int attach_program(struct backpressure *backpressure, const struct record_event *event)
@@ -394,8 +390,8 @@ static int attach_program(struct backpressure *backpressure, const struct record
 	if (!fds || ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program)) < 0) {
 		int err = errno;
 
-		diag_error("cannot put the gate before %s: %s; --on-overload drop does without",
-			   event->name, strerror(err));
+		diag_error("cannot control overload at %s: %s; try --on-overload drop", event->name,
+			   strerror(err));
 		if (fd >= 0 && !fds)
 			close(fd);
 		return -err;
@@ -407,7 +403,7 @@ int backpressure_attach(struct backpressure *backpressure, const struct record_e
 {
 	int err = 0;
 
-	/* Where all are recorded, the programs also tell who is meant. */
+	/* Where all processes are recorded, the programs also select the recorded ones. */
 	if (backpressure->bpf && !backpressure->bpf->rodata->everywhere &&
 	    !backpressure->table->limit_bytes)
 		return 0;
@@ -429,22 +425,22 @@ void backpressure_release(struct backpressure *backpressure)
 	count_pause(backpressure, target_table_continue_all(backpressure->table));
 }
 
-/* What backpressure could not do, and what that means for the recording. */
+/* Reports what backpressure could not prevent. */
 static void report_limits(struct backpressure *backpressure)
 {
 	if (backpressure->table->overdue && !backpressure->told_overdue) {
 		backpressure->told_overdue = true;
-		diag_warn("what is recorded cannot be written in time: processes that were held "
-			  "for a second went on; what found no room is lost, and counted");
+		diag_warn("the output is too slow: processes continued after a stop of one second; "
+			  "events without room are lost, and counted");
 	}
 	if (backpressure->table->missed && !backpressure->told_missed) {
 		backpressure->told_missed = true;
-		diag_warn("a process went on before what it forked or mapped was set up for "
+		diag_warn("a process continued before its child or its new file was set up for "
 			  "recording: the first calls there may be missed");
 	}
 	if ((unsigned int)nr_suspensions != backpressure->nr_suspensions_told) {
 		backpressure->nr_suspensions_told = (unsigned int)nr_suspensions;
-		diag_note("recording goes on; what found no room meanwhile is lost, and counted");
+		diag_note("recording goes on; events without room meanwhile are lost, and counted");
 	}
 }
 

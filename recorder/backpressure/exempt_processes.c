@@ -29,7 +29,7 @@ struct pipe_ends {
 	size_t nr;
 };
 
-/* The number behind @key in a file of /proc, in base @base; -1: there is none. */
+/* The number after @key in a file of /proc, in base @base; -1 if there is none. */
 static long read_number(const char *path, const char *key, int base)
 {
 	_cleanup_fclose_ FILE *f = fopen(path, "re");
@@ -78,7 +78,7 @@ static int add_end(struct pipe_ends *ends, const struct pipe_end *end)
 	return 0;
 }
 
-/* Adds what @pid has open of pipes. */
+/* Adds the ends of pipes that @pid has open. */
 static int add_ends_of(struct pipe_ends *ends, pid_t pid)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
@@ -101,8 +101,9 @@ static int add_ends_of(struct pipe_ends *ends, pid_t pid)
 		if (flags < 0)
 			continue;
 		/*
-		 * What is open for both is read, to be on the safe side. What a shell has left open
-		 * beside standard output and error is seldom written.
+		 * A descriptor open for both counts as a reader, to be on the safe side. Shells
+		 * leave descriptors open that are seldom written; so only standard output and error
+		 * count as writers.
 		 */
 		reads = (flags & O_ACCMODE) != O_WRONLY;
 		if (!reads && strtol(entry->d_name, NULL, 10) > STDERR_FILENO)
@@ -123,13 +124,13 @@ static int find_ends(struct pipe_ends *ret)
 	for (size_t i = 0; i < list.nr && !err; i++) {
 		err = list.pids[i] == getpid() ? 0 : add_ends_of(ret, list.pids[i]);
 		if (err)
-			diag_error("cannot find the recording's reader: %s", strerror(-err));
+			diag_error("cannot find the reader of the recording: %s", strerror(-err));
 	}
 	process_list_deinit(&list);
 	return err;
 }
 
-/* Adds those that read from the pipe to @readers, if they are not there. */
+/* Adds the readers of the pipe to @readers, each once. */
 static int add_readers(const struct pipe_ends *ends, dev_t device, ino_t inode,
 		       struct process_list *readers)
 {
@@ -144,7 +145,7 @@ static int add_readers(const struct pipe_ends *ends, dev_t device, ino_t inode,
 	return 0;
 }
 
-/* The readers of the pipe, of what they write, and so on. */
+/* Finds the readers of the pipe, of the pipes that these write, and so on. */
 static int find_readers(const struct pipe_ends *ends, const struct stat *pipe,
 			struct process_list *ret)
 {
@@ -156,11 +157,11 @@ static int find_readers(const struct pipe_ends *ends, const struct stat *pipe,
 				err = add_readers(ends, ends->ends[j].device, ends->ends[j].inode,
 						  ret);
 	if (err)
-		diag_error("cannot find the recording's reader: out of memory");
+		diag_error("cannot find the reader of the recording: out of memory");
 	return err;
 }
 
-/* Who reads the recording, if it goes into a pipe. */
+/* Finds the processes that read the recording, if it goes into a pipe. */
 static int find_output_readers(const char *output, struct process_list *ret)
 {
 	struct pipe_ends ends = {0};
@@ -178,7 +179,7 @@ static int find_output_readers(const char *output, struct process_list *ret)
 	return err;
 }
 
-/* Adds those that run the same program: recorders that record each other would never end. */
+/* Adds processes that run leakrec: recorders that record each other would never end. */
 static int find_recorders(struct process_list *ret)
 {
 	struct process_list all = {0};
@@ -204,8 +205,7 @@ static void set_roles(struct backpressure *backpressure, const struct process_li
 		backpressure_set_role(backpressure, list->pids[i], role);
 }
 
-/* Of those that were named: nobody who reads the recording, and a word on whom backpressure spares.
- */
+/* Refuses a named process that reads the recording, and tells which ones are never stopped. */
 static int check_named(struct backpressure *backpressure, const pid_t *pids, size_t nr_pids,
 		       const struct process_list *ancestors, const struct process_list *readers)
 {
@@ -216,8 +216,8 @@ static int check_named(struct backpressure *backpressure, const pid_t *pids, siz
 
 		process_namespace_format_name(pids[i], name);
 		if (has_pid(readers, pids[i])) {
-			diag_error("cannot record %s: it reads the recording, and what it does "
-				   "with an event would be more events; write to a file (-o)",
+			diag_error("cannot record %s: it reads the recording, and its own events "
+				   "would never end; write to a file (-o)",
 				   name);
 			return -EINVAL;
 		}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whom a recording must not disturb, lest it disturb itself.
+ * Processes that a recording must not stop or record, lest it disturb itself.
  *
- * Where all processes are recorded, left out are recorders with their guards, and where the
- * recording goes into a pipe, whoever reads it, and the readers of what these write: what they
- * allocate for an event would be events again. To name such a reader is refused.
+ * Recordings of all processes leave out recorders and their watchdogs. Where the recording goes
+ * into a pipe, they also leave out the pipe's readers, and the readers of what these write: what
+ * such a process allocates for an event would be more events. To name a reader is an error.
  *
- * Recorded, but never stopped, are the recorder's ancestors: the shell, what it runs in, how one is
- * logged in. Backpressure itself spares others (exempt.h).
+ * The recorder's ancestors are recorded, but never stopped: the shell, the terminal, the login.
+ * Backpressure spares other processes by what they are (exempt.h).
  */
 #ifndef LEAKTOOLS_RECORDER_EXEMPT_PROCESSES_H
 #define LEAKTOOLS_RECORDER_EXEMPT_PROCESSES_H
@@ -15,14 +15,14 @@
 #include "recorder/backpressure/backpressure.h"
 
 /*
- * Tells @gate, which may be NULL, of them. @output: where the recording goes, "-" for standard
- * output, or NULL. @pids: those that were named, which backpressure knows already. Returns 0 or a
- * negative errno, reported.
+ * Sets their roles in @backpressure, which may be NULL. @output: where the recording goes, "-" for
+ * standard output, or NULL. @pids: the named processes, which backpressure knows already. Returns 0
+ * or a negative errno, reported.
  */
 int exempt_processes_exempt(struct backpressure *backpressure, const char *output,
 			    const pid_t *pids, size_t nr_pids);
 
-/* True if @pid lives and is none of @pids, nor this process or one of its ancestors. */
+/* True if @pid lives and is not among @pids, not this process and not its ancestor. */
 bool exempt_processes_is_foreign(pid_t pid, const pid_t *pids, size_t nr_pids);
 
 #endif

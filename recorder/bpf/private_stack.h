@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checks loaded BPF programs for a private stack, with which programs at uprobes crash a kernel
- * that preempts them (task_stack.bpf.h says why).
+ * Checks loaded BPF programs for a private stack. A kernel that preempts programs at uprobes
+ * crashes if they have one (task_stack.bpf.h has the reason).
  */
 #ifndef LEAKTOOLS_RECORDER_PRIVATE_STACK_H
 #define LEAKTOOLS_RECORDER_PRIVATE_STACK_H
@@ -12,16 +12,16 @@
 #include <stdint.h>
 
 /*
- * True if no loaded program of @object that a uprobe runs has a private stack. Proved by the
- * machine code; where that cannot be read (kernel.kptr_restrict is 2, or not x86-64), by the rules
- * of the kernels that were looked at, up to Linux 7.3.
+ * True if no loaded program of @object that a uprobe runs has a private stack. The machine code
+ * proves it. Where that cannot be read (kernel.kptr_restrict is 2, or not x86-64), the kernel's
+ * release decides: the rules of kernels up to Linux 7.3 are known.
  */
 bool uprobe_programs_are_safe(const struct bpf_object *object);
 
 /* True if the x86-64 machine code sets up a private stack. */
 bool code_has_private_stack(const uint8_t *code, size_t size_bytes);
 
-/* True if the rules of the kernel that names itself @release, such as "6.18.4-amd64", are known. */
+/* True if the rules of the kernel @release, such as "6.18.4-amd64", are known. */
 bool private_stack_rules_are_known(const char *release);
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Control groups (version 2), which say what belongs together: a service, a container. */
+/* Control groups (version 2): the processes of a service or a container. */
 #ifndef LEAKTOOLS_RECORDER_CGROUP_H
 #define LEAKTOOLS_RECORDER_CGROUP_H
 
 #include <stdint.h>
 
 /*
- * Opens the cgroup at @path: of its directory, or from the root of the hierarchy on, as
- * /proc/PID/cgroup shows it ("/system.slice/cron.service"). Returns a descriptor, or a negative
- * errno, reported.
+ * Opens the cgroup at @path: its directory, or its path in the hierarchy as /proc/PID/cgroup shows
+ * it ("/system.slice/cron.service"). Returns a descriptor, or a negative errno, reported.
  */
 int cgroup_open(const char *path);
 
-/* The number by which BPF programs know the cgroup @fd; 0 where there is none. */
+/* The id by which BPF programs know the cgroup @fd; 0 if there is none. */
 uint64_t cgroup_id(int fd);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whom backpressure never stops, by what the process is: who has to do with our terminal or is a
- * job of a shell's, who is debugged, and init. The same as is_exempt() in targets.bpf.h, for those
- * who have no BPF, and to tell the user.
+ * Processes that backpressure never stops, by what they are: on our terminal, a job of a shell,
+ * debugged, init. is_exempt() in targets.bpf.h decides the same for BPF programs; this is for
+ * backpressure without BPF, and for messages.
  */
 #ifndef LEAKTOOLS_RECORDER_EXEMPT_H
 #define LEAKTOOLS_RECORDER_EXEMPT_H
@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 /*
- * Why @pid, which was named, is never stopped, as part of a sentence; NULL: it may be.
- * *@ret_is_stopped, unless NULL: somebody else has stopped it, or it has ended.
+ * Why the named process @pid is never stopped, as part of a sentence; NULL: it may be stopped.
+ * *@ret_is_stopped, unless NULL: something else has stopped it, or it has ended.
  */
 const char *exempt_why(pid_t pid, pid_t own_session, bool *ret_is_stopped);
 

@@ -186,7 +186,7 @@ static int start(struct launch *launch, char *const *argv, bool own_stdout)
 		close(go_write);
 		run_child(argv, own_stdout, go_read, status_write);
 	}
-	/* A command that nobody records, because the recorder was killed, was not asked for. */
+	/* If the recorder is killed, the command ends: it was only wanted for the recording. */
 	if (ptrace(PTRACE_SEIZE, launch->pid, 0,
 		   PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) < 0 ||
 	    write(go_write, "", 1) != 1)

@@ -51,7 +51,7 @@ int process_list_add_all(struct process_list *list)
 	return err;
 }
 
-/* A cgroup that has gone has no processes, nor does a threaded one show them. */
+/* A removed cgroup has no processes, and a threaded one does not show them: no error. */
 static int add_own(struct process_list *list, int dir_fd)
 {
 	_cleanup_fclose_ FILE *f = NULL;
@@ -64,7 +64,7 @@ static int add_own(struct process_list *list, int dir_fd)
 		close(fd);
 		return -ENOMEM;
 	}
-	/* One of another PID namespace is 0. */
+	/* A process of another PID namespace shows as 0. */
 	while (!err && fscanf(f, "%d", &pid) == 1)
 		if (pid > 0)
 			err = process_list_add(list, pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The processes that there are, on the machine or in a cgroup. */
+/* Lists of processes: all, or those of a cgroup. */
 #ifndef LEAKTOOLS_RECORDER_PROCESS_LIST_H
 #define LEAKTOOLS_RECORDER_PROCESS_LIST_H
 
@@ -15,10 +15,10 @@ struct process_list {
 int process_list_add(struct process_list *list, pid_t pid);
 void process_list_deinit(struct process_list *list);
 
-/* Adds all processes but kernel threads and the dead. Returns 0 or a negative errno, reported. */
+/* Adds all live processes except kernel threads. Returns 0 or a negative errno, reported. */
 int process_list_add_all(struct process_list *list);
 
-/* Adds those in the cgroup whose directory is @fd, and below it. Returns 0 or -ENOMEM, reported. */
+/* Adds those in the cgroup with directory @fd and below. Returns 0 or -ENOMEM, reported. */
 int process_list_add_cgroup(struct process_list *list, int fd);
 
 #endif

@@ -36,7 +36,7 @@ static int append(pid_t **pids, size_t *nr, pid_t pid)
 	return 0;
 }
 
-/* The child processes of one thread; a kernel without CONFIG_PROC_CHILDREN does not tell. */
+/* Adds the children of a thread. Without CONFIG_PROC_CHILDREN the kernel does not show them. */
 static int append_children(struct task_list *list, pid_t pid, pid_t tid)
 {
 	_cleanup_fclose_ FILE *f = NULL;
@@ -111,10 +111,10 @@ bool task_list_has_grown(const struct task_list *before, const struct task_list 
 
 struct held_task {
 	pid_t tid;
-	int signal; /* that it was about to receive; it gets it when it goes on */
+	int signal; /* the signal that it was about to receive; delivered when it is released */
 };
 
-/* Seizes and stops one thread. False if it is gone or not to be held. */
+/* Seizes and stops one thread. Returns false if it has ended or cannot be stopped. */
 static bool hold_one(pid_t tid, struct held_task *ret)
 {
 	struct process_stat task;
@@ -128,12 +128,12 @@ static bool hold_one(pid_t tid, struct held_task *ret)
 		ptrace(PTRACE_DETACH, tid, 0, 0);
 		return false;
 	}
-	/* A stop that is not PTRACE_EVENT_STOP is a signal on its way: not ours to swallow. */
+	/* A stop other than PTRACE_EVENT_STOP is a signal, which must not get lost. */
 	*ret = (struct held_task){tid, status >> 16 ? 0 : WSTOPSIG(status)};
 	return true;
 }
 
-/* Threads that this process holds, which is a child of the recorder's. */
+/* Threads that this process, a child of the recorder, holds stopped. */
 struct held_tasks {
 	struct held_task *tasks;
 	size_t nr;
@@ -152,7 +152,7 @@ static void release_one(const struct held_task *task)
 	ptrace(PTRACE_DETACH, task->tid, 0, task->signal);
 }
 
-/* Holds the threads of @list that are not held yet. Returns how many, or -ENOMEM. */
+/* Stops the threads of @list that are not stopped yet. Returns how many, or -ENOMEM. */
 static int hold_more(struct held_tasks *held, const struct task_list *list, uint64_t end_ns)
 {
 	int nr = 0;
@@ -174,7 +174,7 @@ static int hold_more(struct held_tasks *held, const struct task_list *list, uint
 	return nr;
 }
 
-/* Holds them until the recorder closes its end of @fd, or until it has been long enough. */
+/* Holds the threads until the recorder closes its end of @fd, at most for MAX_HOLD_NS. */
 static void __attribute__((noreturn)) hold_and_wait(int fd, const pid_t *pids, size_t nr_pids)
 {
 	uint64_t end_ns = clock_now_ns() + MAX_HOLD_NS, now_ns;
@@ -183,11 +183,11 @@ static void __attribute__((noreturn)) hold_and_wait(int fd, const pid_t *pids, s
 	sigset_t all;
 	int more = 1;
 
-	/* What stops or ends the recorder by its terminal is not to leave them held. */
+	/* Signals from the recorder's terminal must not end or stop this process. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
-	/* A thread that still runs may create another: go on until a look finds none running. */
+	/* A running thread may create another: repeat until a list shows none running. */
 	while (more > 0) {
 		struct task_list list;
 

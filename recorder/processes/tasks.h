@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The threads of the processes to record, and holding them still.
+ * The threads of the processes to record, and stopping them.
  *
- * Events are opened one by one. A thread that is created meanwhile inherits those that its creator
- * has so far, and misses the others. So the list is taken again after the events were opened: if it
- * names a task that it did not name before, the events are opened anew, the second time with the
- * processes held still by ptrace (attach.c).
+ * Events are opened one by one. A thread that is created meanwhile inherits the events that its
+ * creator has so far, and misses the others. So the threads are listed again after the events were
+ * opened. If the second list has a new task, the events are opened anew; the second time ptrace
+ * stops the processes meanwhile (attach.c).
  */
 #ifndef LEAKTOOLS_RECORDER_TASKS_H
 #define LEAKTOOLS_RECORDER_TASKS_H
@@ -22,7 +22,7 @@ struct task_list {
 };
 
 /*
- * Lists the threads of @pids, ascending. Processes that are gone are left out. Returns 0, -ESRCH if
+ * Lists the threads of @pids, ascending, without processes that have ended. Returns 0, -ESRCH if
  * none is left, -ENOMEM (nothing is reported). Release with task_list_deinit() in either case.
  */
 int task_list_read(struct task_list *ret, const pid_t *pids, size_t nr_pids);
@@ -32,8 +32,8 @@ void task_list_deinit(struct task_list *list);
 bool task_list_has_grown(const struct task_list *before, const struct task_list *now);
 
 /*
- * Threads held by ptrace, by a child of this process: it lets them go on when it is told to, when
- * this process ends, or after a second, also if this process is stopped.
+ * Threads that a child of this process holds stopped by ptrace. The child releases them on request,
+ * when this process ends, or after a second, also if this process is stopped.
  */
 struct task_hold {
 	pid_t pid;
@@ -41,20 +41,19 @@ struct task_hold {
 };
 
 /*
- * Stops every thread of @pids, new ones included. Threads that another tracer holds, or that sleep
- * uninterruptibly and so could not be waited for, are left alone. Returns 0 or -ENOMEM. Call it
- * while this process has one thread.
+ * Stops every thread of @pids, also new ones, except threads that have another tracer or that sleep
+ * uninterruptibly: these could not be waited for. Returns 0 or -ENOMEM. Call it while this process
+ * has one thread.
  */
 int task_hold_all(struct task_hold *ret, const pid_t *pids, size_t nr_pids);
 void task_hold_release(struct task_hold *hold);
 
 /*
- * A task for perf events that only carry programs: a program runs at every hit of a uprobe event
- * that some perf event carries, whosever that is. It is a kernel thread where one can be seen, or
- * else @other. An event of a task puts breakpoints into the memory of that task
- * (__uprobe_perf_filter(), kernel/trace/trace_uprobe.c, 5.15 to 6.18, compares the task's mm), and
- * a kernel thread has none. kthreadd, which is 2 in the first pid namespace, never ends and never
- * borrows a process's memory either.
+ * Returns a task for perf events that only carry programs: a kernel thread if one is visible, else
+ * @other. A program runs at every hit of the uprobe event, in whatever task. The perf event itself
+ * puts breakpoints into its own task's memory (__uprobe_perf_filter(), kernel/trace/trace_uprobe.c,
+ * 5.15 to 6.18, compares the task's mm), and a kernel thread has no memory. kthreadd, process 2 in
+ * the first PID namespace, never ends and never borrows a process's memory.
  */
 pid_t task_for_programs(pid_t other);
 

@@ -6,14 +6,14 @@
 
 #include <inttypes.h>
 
-/* Those of each tracepoint. */
+/* The fields that all tracepoints have. */
 #define COMMON_FIELDS                                                                              \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
 	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-/* A field of an event, of 64 bits. */
+/* A field of an event; it has 64 bits. */
 struct field {
 	const char *name;
 	const char *type;
@@ -47,7 +47,7 @@ static void add_return_value(struct field_list *list, const struct probe_schema 
 		add_field(list, PROBE_FIELD_RET, "u64", "0x%Lx");
 }
 
-/* What the programs write behind the place (and, at a return, where it returns to), in order. */
+/* The fields that programs write after the probe's address (and the return address). */
 static struct field_list list_fields(const struct probe_schema *schema, enum probe_point point)
 {
 	struct field_list list = {0};
@@ -75,8 +75,8 @@ static struct field_list list_fields(const struct probe_schema *schema, enum pro
 }
 
 /*
- * The same of a resource's events, whose definition, as tracefs takes it, says what they hold. A
- * field without a name is written, too.
+ * The same for a resource's events, whose fields the definition for tracefs tells. A field without
+ * a name is written, but not described.
  */
 static struct field_list list_resource_fields(const struct probe *probe)
 {
@@ -145,7 +145,7 @@ static char *format_text(const char *event, uint64_t type, enum probe_point poin
 	return NULL;
 }
 
-/* The same of a mark. */
+/* The format of a mark. */
 static char *mark_format_text(const char *event, uint64_t type)
 {
 	static const char format[] =

@@ -67,11 +67,10 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 
 	bpf->rodata->dump_bytes =
 		config->call_graph == CALL_GRAPH_DWARF ? record_config_dump_bytes(config, true) : 0;
-	/* perf wants dumps of the size that it asked for. */
+	/* perf expects dumps of exactly the size that the event asks for. */
 	bpf->rodata->dumps_fit = record_config_unwinds(config);
 	bpf->rodata->entries_have_stacks = config->free_stacks;
-	/* The reader is to be awake well before backpressure (backpressure.c), which it makes
-	 * needless. */
+	/* A reader that wakes up well before the limit makes backpressure (backpressure.c) rare. */
 	bpf->rodata->wakeup_bytes = ring_bytes / 8;
 	bpf->rodata->ring_mask = ring_bytes - 1;
 	bpf->rodata->lost_id = BPF_FIRST_ID;
@@ -96,12 +95,13 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 		return err;
 	if (config->has_sizes)
 		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);
-	/* They slow down every system call of the machine: only where they are wanted. */
+	/* These programs slow down every system call of every process: load them only if needed. */
 	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
 	/*
-	 * They hold processes for dlopen_watch_serve(), so only where somebody calls it. Where the
-	 * kernel has no such tracepoint, files that come later are not recorded.
+	 * These programs stop processes for dlopen_watch_serve(), so load them only if that is
+	 * called. On a kernel without these tracepoints, files that are mapped later are not
+	 * recorded.
 	 */
 	bpf_program__set_autoload(bpf->progs.after_map_pages,
 				  !config->no_heap &&
@@ -118,7 +118,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	return 0;
 }
 
-/* One ring, if that CPU is there. */
+/* Creates the ring of a CPU, if the CPU is present. */
 static int create_ring(struct bpf_recorder *recorder, size_t cpu, uint32_t size_bytes)
 {
 	const struct bpf_map_create_opts opts = {.sz = sizeof(opts), .map_flags = BPF_F_MMAPABLE};
@@ -171,7 +171,7 @@ int bpf_recorder_create(const struct record_config *config, struct bpf_recorder 
 	struct bpf_recorder *recorder;
 	int err = 0;
 
-	/* The programs see the processes' ids as the first namespace has them. */
+	/* The programs see process ids of the first PID namespace. */
 	if (!process_namespace_is_initial())
 		return -EOPNOTSUPP;
 	if (config->ring_pages > MAX_RING_PAGES) {
@@ -238,7 +238,7 @@ static int add_link(struct bpf_recorder *recorder, int fd)
 	return 0;
 }
 
-/* The program for linked processes at @place, or NULL: they are watched elsewhere. */
+/* The program for linked processes at the site, or NULL: its points are watched instead. */
 static const struct bpf_program *program_at(const struct bpf_recorder *recorder,
 					    const struct watched_site *watched)
 {
@@ -252,7 +252,7 @@ static const struct bpf_program *program_at(const struct bpf_recorder *recorder,
 							   : recorder->bpf->progs.linked_entry;
 }
 
-/* Links @program to @nr places of @file; @cookies may be NULL. */
+/* Links @program to @nr offsets of @file; @cookies may be NULL. */
 static int create_link(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
 		       const struct bpf_program *program, const uint64_t *offsets,
 		       const uint64_t *cookies, size_t nr)
@@ -289,7 +289,7 @@ static int create_link(struct bpf_recorder *recorder, const struct probe_file *f
 	return -err;
 }
 
-/* True if a place of @file's before the @nth probe is where that one is. */
+/* True if an exit before the @nth probe of @file is at the same offset. */
 static bool is_linked_before(const struct probe_file *file, size_t nth)
 {
 	for (size_t i = 0; i < nth; i++)
@@ -300,8 +300,8 @@ static bool is_linked_before(const struct probe_file *file, size_t nth)
 }
 
 /*
- * Links the exits of @file's functions, each once though several may share it: whose call it is
- * that ends is noted (exits.bpf.h).
+ * Links the exits of the functions of @file. Functions may share an exit, which is linked once: the
+ * notes tell whose call ends there (exits.bpf.h).
  */
 static int link_exits(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid)
 {
@@ -317,7 +317,7 @@ static int link_exits(struct bpf_recorder *recorder, const struct probe_file *fi
 			   nr);
 }
 
-/* Links the places of @file that are @program's. */
+/* Links the sites and points of @file that @program watches. */
 static int link_file(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
 		     const struct bpf_program *program)
 {
@@ -344,7 +344,7 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 	return create_link(recorder, file, pid, program, offsets, cookies, nr);
 }
 
-/* The program for followed ones at @point of @place. */
+/* The program for followed children at @point of the site. */
 static const struct bpf_program *followed_at(const struct bpf_recorder *recorder,
 					     const struct watched_site *watched,
 					     enum probe_point point)
@@ -373,7 +373,8 @@ int bpf_recorder_attach(const struct bpf_recorder *recorder, int fd, enum probe_
 		.attach_type = BPF_PERF_EVENT,
 		.cookie = site,
 	};
-	/* Not libbpf's: it loads programs to find out what the kernel has, without the right to. */
+	/* libbpf's function would load programs to probe the kernel, without the right to by now.
+	 */
 	int link_fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return link_fd < 0 ? -errno : link_fd;
@@ -389,7 +390,7 @@ int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid)
 	const struct probe_file *file = NULL;
 	int err = 0;
 
-	/* The places of a file stand together. */
+	/* The sites of a file follow each other. */
 	for (size_t i = 0; i < recorder->sites.nr_watched && !err; i++) {
 		if (recorder->sites.watched[i].file == file)
 			continue;
@@ -416,7 +417,7 @@ int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file
 	int err;
 
 	if (!bpf_sites_find_file_shared(&recorder->sites, file, false)) {
-		/* One line: whoever brings so many files could fill the screen as well. */
+		/* Warn once: a process with many files could otherwise fill the screen. */
 		if (!recorder->left_out_late)
 			warn_of_left_out(1, file);
 		recorder->left_out_late = true;
@@ -442,7 +443,7 @@ void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file
 {
 	const unsigned char known = 1;
 
-	/* Where there is no room, the next to map it is held in vain. */
+	/* If there is no room, the next process to map the file is stopped needlessly. */
 	bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.files_seen), file, &known, BPF_ANY);
 }
 
@@ -455,7 +456,7 @@ int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *con
 	int err = 0;
 
 	for (size_t i = 0; i < nr_sets && !err; i++) {
-		/* Of processes that were named, everything or nothing is recorded. */
+		/* Of named processes, everything is recorded or nothing. */
 		if (config->scope == RECORD_PROCESSES) {
 			err = bpf_sites_find(&recorder->sites, sets[i], only_registered[i]);
 			continue;
@@ -525,7 +526,7 @@ uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu)
 		       : 0;
 }
 
-/* __bpf_trace_run() in kernel/trace/bpf_trace.c counts what it skips; 7.x runs it preemptibly. */
+/* __bpf_trace_run() (kernel/trace/bpf_trace.c) counts skipped runs; 7.x is preemptible there. */
 static uint64_t nr_skipped(const struct bpf_program *program)
 {
 	struct bpf_prog_info info = {0};

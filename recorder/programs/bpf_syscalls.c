@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-/* Behind those of the probes' events. */
+/* They follow those of the probes' events. */
 #define FIRST_ID   (BPF_FIRST_ID + (1U << 16))
 #define FIRST_TYPE (BPF_FIRST_TYPE + BPF_MAX_TYPES)
 
@@ -25,9 +25,9 @@ static void print_field(FILE *out, const char *type, const char *name, int index
 }
 
 /*
- * The text of tracefs' format file, which begins alike for entry and return
- * (syscall_enter_define_fields(), kernel/trace/trace_syscalls.c), with our own fields at the
- * return's end.
+ * Returns the text of tracefs' format file. Entry and return begin alike
+ * (syscall_enter_define_fields(), kernel/trace/trace_syscalls.c); the return ends with fields of
+ * our own.
  */
 static char *format_text(const struct syscall_schema *schema, unsigned int type, bool is_exit)
 {

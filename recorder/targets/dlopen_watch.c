@@ -16,8 +16,9 @@
 #include <sys/sysmacros.h>
 
 /*
- * Of the CPU. The largest programs, of 50 MB of code, take 300 ms; a library about one. Meanwhile
- * the rings are not drained, and processes whose rings are full wait.
+ * Limits of CPU time: for one file, between two rounds, and for one user's files per window. The
+ * largest programs, of 50 MB of code, take 300 ms; a library takes about one. Meanwhile the rings
+ * are not drained, and processes whose rings are full wait.
  */
 #define FILE_NS	  500000000ULL
 #define SLICE_NS  10000000ULL
@@ -25,8 +26,9 @@
 #define WINDOW_NS 10000000000ULL
 
 /*
- * Spares whoever maps a file that was looked at being held. Where stat() tells of another device
- * than the kernel's inode, as on btrfs and overlayfs, the first to map it is held in vain.
+ * Avoids stopping processes for files that are already inspected. On btrfs and overlayfs, stat()
+ * shows another device than the kernel's inode, so the first process to map such a file is stopped
+ * needlessly.
  */
 static void tell_programs(struct dlopen_watch *watch)
 {
@@ -54,7 +56,9 @@ void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *recorder,
 	allocator_search_limit(search, &limits);
 }
 
-/* mm->exec_vm, as far as /proc tells; 0: it cannot be read, and the process is held once in vain.
+/*
+ * mm->exec_vm, which /proc shows in two parts (task_mem(), fs/proc/task_mmu.c). If it cannot be
+ * read: 0, and the process is stopped once needlessly.
  */
 static uint64_t code_pages(pid_t pid)
 {
@@ -78,7 +82,7 @@ void dlopen_watch_deinit(struct dlopen_watch *watch)
 	*watch = (struct dlopen_watch){0};
 }
 
-/* Keeps @set, and takes its files over. Returns where they are now, or NULL: out of memory. */
+/* Moves @set to memory of our own and returns it, or NULL if out of memory. */
 static struct probe_set *keep(struct dlopen_watch *watch, struct probe_set *set)
 {
 	struct probe_set **grown, *kept;
@@ -96,7 +100,7 @@ static struct probe_set *keep(struct dlopen_watch *watch, struct probe_set *set)
 	return kept;
 }
 
-/* True if the file was found twice: while it was being mapped. */
+/* True if the file is recorded already: it may be found twice while it is being mapped. */
 static bool is_recorded(const struct bpf_recorder *recorder, const struct probe_file *file)
 {
 	struct group_name name, other;
@@ -110,7 +114,7 @@ static bool is_recorded(const struct bpf_recorder *recorder, const struct probe_
 	return false;
 }
 
-/* Those that are not recorded are let go: whoever loads many is not to use up our descriptors. */
+/* Closes the files that are not recorded: a process that loads many must not exhaust ours. */
 static void record_files(struct dlopen_watch *watch, struct probe_set *set, pid_t pid)
 {
 	char name[PROCESS_NAME_MAX];
@@ -131,7 +135,7 @@ static void record_files(struct dlopen_watch *watch, struct probe_set *set, pid_
 	}
 }
 
-/* Returns true if there is more to look at. */
+/* Returns true if there are more files to inspect. */
 static bool look_at_process(struct dlopen_watch *watch, pid_t pid)
 {
 	struct probe_set set = {.with_operators = watch->operators, .limit_ns = FILE_NS}, *kept;

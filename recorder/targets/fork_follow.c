@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <sys/syscall.h>
 
-/* A process that is held creates no threads, once it has stopped; until then the list may grow. */
+/* A stopped process creates no threads; until it has stopped, the list may grow. */
 #define MAX_ATTEMPTS 100
 
 void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *recorder,
@@ -39,7 +39,7 @@ void fork_follow_deinit(struct fork_follow *fork_follow)
 	*fork_follow = (struct fork_follow){0};
 }
 
-/* The probe of a copy of a set that stands for @probe. */
+/* Adds a copy of @probe, not registered yet, to the copied file. */
 static int copy_probe(struct probe_file *to, const struct probe *probe)
 {
 	struct probe *copy = &to->probes[to->nr_probes];
@@ -55,7 +55,7 @@ static int copy_probe(struct probe_file *to, const struct probe *probe)
 	return copy->fetch_args ? 0 : -ENOMEM;
 }
 
-/* A copy of @file, with room for @nr_probes. */
+/* Adds a copy of @file to the set, with room for @nr_probes. */
 static struct probe_file *copy_file(struct probe_set *to, const struct probe_file *file,
 				    size_t nr_probes)
 {
@@ -72,7 +72,7 @@ static struct probe_file *copy_file(struct probe_set *to, const struct probe_fil
 	return copy->path && copy->display && copy->probes ? copy : NULL;
 }
 
-/* A probe at a point, which records nothing by itself. */
+/* Adds a probe at a point. It has no fetch arguments: only its program records. */
 static int copy_point(struct probe_file *to, const struct watched_point *point)
 {
 	const struct probe *function = point->site->ret;
@@ -91,7 +91,7 @@ static int copy_point(struct probe_file *to, const struct watched_point *point)
 	return probe->fetch_args ? 0 : -ENOMEM;
 }
 
-/* A return probe, or probes at exits. */
+/* How many probes the site's return needs: one return probe, or one for each exit. */
 static size_t nr_returns(const struct watched_site *watched)
 {
 	return watched->ret && watched->ret->point != PROBE_EXIT ? 1
@@ -114,7 +114,7 @@ static int copy_site(struct probe_file *to, const struct bpf_recorder *recorder,
 	return err;
 }
 
-/* Copies the probes that are recorded, file by file, in the order of the places. */
+/* Copies the recorded probes, file by file, in the order of the sites. */
 static int copy_probes(struct probe_set *to, const struct bpf_recorder *recorder)
 {
 	const struct probe_file *file = NULL;
@@ -165,7 +165,7 @@ static int open_event(const struct probe *probe, pid_t tid, bool inherit)
 }
 
 /*
- * Not on an event that is inherited: it would take the program along when its task ends
+ * The event must not be inherited: it would detach the program when its task ends
  * (perf_event_free_bpf_prog(), Linux 6.18).
  */
 static int attach_program(struct fork_follow *fork_follow, const struct probe *probe, size_t site)
@@ -181,7 +181,7 @@ static int attach_program(struct fork_follow *fork_follow, const struct probe *p
 	return fd < 0 ? fd : add_fd(fork_follow, fd);
 }
 
-/* The next of the copies, which are in the order of the places. */
+/* The next of the copies, which are in the order of the sites. */
 static const struct probe *next_copy(const struct probe_set *copies, size_t *file, size_t *nr)
 {
 	if (*nr == copies->files[*file].nr_probes) {
@@ -191,14 +191,14 @@ static const struct probe *next_copy(const struct probe_set *copies, size_t *fil
 	return &copies->files[*file].probes[(*nr)++];
 }
 
-/* How many probes copy_site() makes. */
+/* How many probes copy_site() adds. */
 static size_t count_copies(const struct watched_site *watched)
 {
 	return watched->nr_points ? watched->nr_points
 				  : (size_t) !!watched->entry + nr_returns(watched);
 }
 
-/* Attaches what copy_site() has made probes for, in the same order. */
+/* Attaches programs to the probes that copy_site() has added, in the same order. */
 static int attach_programs(struct fork_follow *fork_follow)
 {
 	const struct bpf_recorder *recorder = fork_follow->recorder;
@@ -238,7 +238,7 @@ static int set_up(struct fork_follow *fork_follow)
 	return err;
 }
 
-/* Opens all events for one thread. Returns 0, also if it is gone. */
+/* Opens all events for one thread. Returns 0 also if it has ended. */
 static int follow_thread(struct fork_follow *fork_follow, pid_t tid)
 {
 	for (size_t i = 0; i < fork_follow->own_probes.nr_files; i++) {
@@ -267,7 +267,7 @@ static bool has_tid(const struct task_list *list, pid_t tid)
 	return false;
 }
 
-/* Opens all events for all threads of a process, which is held. */
+/* Opens all events for all threads of a stopped process. */
 static int follow_process(struct fork_follow *fork_follow, pid_t pid)
 {
 	struct task_list known = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records the children that linked processes fork. A link covers one process (bpf_recorder.h);
- * perf events on uprobe events are inherited, by children, by what they exec, by their own
- * children. They are set up when a process forks for the first time: it and its child are held
- * meanwhile (after_fork() in bpf_recorder.bpf.c), so that nothing of the child's is missed. The
- * uprobe events are the recorder's own, so no other user of a probe is disturbed.
+ * Records the children of linked processes. A link covers one process (bpf_recorder.h), but
+ * children inherit perf events on uprobe events, also across exec, and so do their own children.
+ * These events are set up when a process forks for the first time. The process and its child are
+ * stopped meanwhile (after_fork() in bpf_recorder.bpf.c), so nothing of the child is missed. The
+ * uprobe events are the recorder's own and disturb no other user of a probe.
  */
 #ifndef LEAKTOOLS_RECORDER_FORK_FOLLOW_H
 #define LEAKTOOLS_RECORDER_FORK_FOLLOW_H
@@ -15,7 +15,7 @@
 struct fork_follow {
 	struct bpf_recorder *recorder;
 	struct backpressure *backpressure;
-	struct probe_set own_probes; /* registered with the first child */
+	struct probe_set own_probes; /* registered at the first fork */
 	int *fds; /* events: the watchdog's, with the programs' links to them, and those to inherit
 		   */
 	size_t nr_fds;
@@ -34,8 +34,8 @@ int fork_follow_close(struct fork_follow *fork_follow);
 void fork_follow_deinit(struct fork_follow *fork_follow);
 
 /*
- * Gives events to the processes that wait for them; backpressure then lets them go on. The first
- * failure is reported, and kept for fork_follow_close().
+ * Opens events for the processes that wait for them. Backpressure continues the processes after
+ * that. The first failure is reported, and kept for fork_follow_close().
  */
 void fork_follow_serve(struct fork_follow *fork_follow);
 

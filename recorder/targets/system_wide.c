@@ -16,7 +16,8 @@ int system_wide_find_allocators(const struct record_config *config, struct alloc
 	int err;
 
 	if (!process_namespace_is_initial()) {
-		diag_error("cannot record all processes from within a container: only on the host");
+		diag_error(
+			"cannot record all processes from within a container; run it on the host");
 		return -EPERM;
 	}
 	err = config->scope == RECORD_CGROUP ? process_list_add_cgroup(&list, config->cgroup_fd)
@@ -33,6 +34,6 @@ int system_wide_find_allocators(const struct record_config *config, struct alloc
 void system_wide_report_start(const char *cgroup, size_t nr_processes, size_t nr_files)
 {
 	diag_note("recording %s%s: %zu process%s with %zu allocator%s so far; Ctrl-C ends it",
-		  cgroup ? "cgroup " : "the whole machine", cgroup ? cgroup : "", nr_processes,
-		  quantity_word(nr_processes, "", "es"), nr_files, quantity_plural(nr_files));
+		  cgroup ? "cgroup " : "all processes", cgroup ? cgroup : "", nr_processes,
+		  nr_processes == 1 ? "" : "es", nr_files, nr_files == 1 ? "" : "s");
 }

@@ -191,7 +191,7 @@ check_load() {
 	start_reader
 	start_churn --threads 4
 	attach -o - --call-graph dwarf >pipe
-	grep -q 'no BPF here' leakrec.err || fail "$(cat leakrec.err)"
+	grep -q 'BPF is not available' leakrec.err || fail "$(cat leakrec.err)"
 	go_target
 	wait_until 60 has_made 100000
 	finish_churn

@@ -69,7 +69,7 @@ check_stopped_recorder() {
 
 @test "stops: leakrec is stopped" {
 	check_stopped_recorder
-	grep -q 'went on; what found no room is lost, and counted' leakrec.err || fail "$(cat leakrec.err)"
+	grep -q 'continued after a stop of one second; events without room are lost, and counted' leakrec.err || fail "$(cat leakrec.err)"
 }
 
 @test "stops: leakrec is stopped, perf events" {
@@ -103,7 +103,7 @@ check_stopped_recorder() {
 	wait_until 20 test -s forked
 	kill -CONT "$LEAKREC_PID"
 	finish_leakrec
-	grep -q 'went on before what it forked or mapped was set up' leakrec.err || fail "$(cat leakrec.err)"
+	grep -q 'continued before its child or its new file was set up' leakrec.err || fail "$(cat leakrec.err)"
 	parse
 	[[ $(summary unguarded_tasks) == [1-9]* ]] || fail "leakparse does not doubt it"
 }

@@ -110,7 +110,7 @@ attach_all() {
 
 @test "machine: processes that are there, and that come" {
 	record_machine
-	grep -q '^leakrec: recording the whole machine: [0-9]* processes with [0-9]* allocators* so far;' leakrec.err
+	grep -q '^leakrec: recording all processes: [0-9]* processes with [0-9]* allocators* so far;' leakrec.err
 }
 
 @test "machine: the same with perf events" {
