@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More files than this are mapped by no sane process; the rest go without. */
+/* A bound on memory: no ordinary process maps more files. The rest get no build-id. */
 #define MAX_ENTRIES 65536
 
 void build_id_read(int fd, struct build_id *ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The build-ids of the files that were mapped while recording. They come from the kernel (MMAP2
- * records of an event with attr.build_id) or, for what was mapped before, from the file itself.
+ * The build-ids of the mapped files. Those of files that are mapped while recording come from the
+ * kernel (MMAP2 records of an event with attr.build_id), those of earlier mappings from the files.
  */
 #ifndef LEAKTOOLS_RECORDER_BUILD_IDS_H
 #define LEAKTOOLS_RECORDER_BUILD_IDS_H
@@ -27,13 +27,13 @@ struct build_ids {
 	size_t nr_entries;
 };
 
-/* Reads the build-id note of the ELF file @fd; @ret->size is 0 where there is none. */
+/* Reads the build-id note of the ELF file @fd; @ret->size is 0 if there is none. */
 void build_id_read(int fd, struct build_id *ret);
 
-/* Remembers @path's build-id; a known pair is no news. Returns 0 or -ENOMEM. */
+/* Adds the build-id of @path, unless the pair is known. Returns 0 or -ENOMEM. */
 int build_ids_add(struct build_ids *ids, const char *path, const struct build_id *id);
 
-/* The same, from a MMAP2 record that carries a build-id; other records are ignored. */
+/* The same from an MMAP2 record with a build-id. Ignores other records. */
 int build_ids_add_record(struct build_ids *ids, const struct perf_event_header *record);
 
 void build_ids_deinit(struct build_ids *ids);

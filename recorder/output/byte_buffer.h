@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bytes that grow at the end. A failed allocation sticks: later additions do nothing. */
+/* A growing array of bytes. After a failed allocation, additions do nothing. */
 #ifndef LEAKTOOLS_RECORDER_BYTE_BUFFER_H
 #define LEAKTOOLS_RECORDER_BYTE_BUFFER_H
 
@@ -15,7 +15,7 @@ struct byte_buffer {
 	bool failed;
 };
 
-/* Room for @size more bytes at the end, uninitialised; NULL when memory is out. */
+/* Appends @size uninitialised bytes and returns them, or NULL if out of memory. */
 static inline char *byte_buffer_reserve(struct byte_buffer *buffer, size_t size)
 {
 	if (buffer->capacity - buffer->size < size) {

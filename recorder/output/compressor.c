@@ -11,11 +11,11 @@
 
 struct compressor {
 	ZSTD_CCtx *context;
-	size_t cut;	      /* bytes still to come of a record that was cut */
-	uint64_t taken, made; /* bytes */
+	size_t cut;		 /* bytes still to come of a record that was cut */
+	uint64_t consumed, made; /* bytes */
 };
 
-/* What zstd cannot make smaller it stores, with 3 bytes for each block and a few for the frame. */
+/* zstd stores incompressible bytes, plus 3 bytes for each block and a few for the frame. */
 static_assert(sizeof(struct perf_event_header) + ZSTD_COMPRESSBOUND(COMPRESSOR_MAX_CONTENT_BYTES) <=
 		      COMPRESSOR_RECORD_BYTES,
 	      "a COMPRESSED record's size is 16 bits");
@@ -47,7 +47,7 @@ void compressor_destroy(struct compressor *compressor)
 	free(compressor);
 }
 
-/* The bytes of the first records, as many as fit a COMPRESSED record; a larger one is cut. */
+/* The size of the first records that fit in a COMPRESSED record. A larger record is cut. */
 static size_t first_records(struct compressor *compressor, const char *bytes, size_t size_bytes)
 {
 	size_t taken = compressor->cut;
@@ -85,10 +85,10 @@ ssize_t compressor_make_record(struct compressor *compressor, const char *bytes,
 										       : -EIO;
 	} while (left > 0 && out.pos < out.size);
 	if (left > 0)
-		return -EIO; /* it is not as small as zstd promises */
+		return -EIO; /* larger than ZSTD_COMPRESSBOUND() */
 	header.size = (uint16_t)out.pos;
 	memcpy(record, &header, sizeof(header));
-	compressor->taken += in.size;
+	compressor->consumed += in.size;
 	compressor->made += out.pos;
 	*ret_record_bytes = out.pos;
 	return (ssize_t)in.size;
@@ -97,7 +97,7 @@ ssize_t compressor_make_record(struct compressor *compressor, const char *bytes,
 uint32_t compressor_ratio(const struct compressor *compressor)
 {
 	uint64_t ratio = compressor->made
-				 ? (compressor->taken + compressor->made / 2) / compressor->made
+				 ? (compressor->consumed + compressor->made / 2) / compressor->made
 				 : 1;
 
 	return ratio ? (uint32_t)ratio : 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Turns records into perf's COMPRESSED records (Linux 6.1, tools/perf/util/zstd.c): all of them
- * together hold one zstd stream, flushed at the end of each, so that a reader gets out of each what
- * went into it. What is cut off at the end costs nothing that stands before.
+ * Turns records into perf's COMPRESSED records (Linux 6.1, tools/perf/util/zstd.c). Together they
+ * hold one zstd stream, flushed at the end of each, so a reader can decode each record when it has
+ * all before it. A truncated recording loses only its end.
  *
- * A COMPRESSED record holds whole records, where they are not too large for that: a recording that
- * ends too early ends between records.
+ * A COMPRESSED record holds whole records, except parts of one that is too large. So a recording
+ * that ends too early ends between records.
  */
 #ifndef LEAKTOOLS_RECORDER_COMPRESSOR_H
 #define LEAKTOOLS_RECORDER_COMPRESSOR_H
@@ -18,7 +18,7 @@
 #define COMPRESSOR_DEFAULT_LEVEL 1
 #define COMPRESSOR_MAX_LEVEL	 22
 
-/* No COMPRESSED record holds more: perf allocates that much for each (feature COMPRESSED). */
+/* The most that a COMPRESSED record holds; perf allocates this much (feature COMPRESSED). */
 #define COMPRESSOR_MAX_CONTENT_BYTES ((size_t)64000)
 
 /* Room for one COMPRESSED record. */
@@ -32,14 +32,14 @@ int compressor_create(int level, struct compressor **ret);
 void compressor_destroy(struct compressor *compressor);
 
 /*
- * Makes one COMPRESSED record at @record, of COMPRESSOR_RECORD_BYTES, from the first of the
- * @size_bytes at @bytes, which are records. Returns how many bytes it took, at least one, and the
- * record's size in @ret_record_bytes; or -ENOMEM or -EIO, not reported.
+ * Makes one COMPRESSED record from the first of the records in @bytes. @record has room for
+ * COMPRESSOR_RECORD_BYTES; *@ret_record_bytes is the size. Returns how many bytes were consumed, at
+ * least one, or -ENOMEM or -EIO, not reported.
  */
 ssize_t compressor_make_record(struct compressor *compressor, const char *bytes, size_t size_bytes,
 			       char *record, size_t *ret_record_bytes);
 
-/* How many bytes went in for each that came out, rounded; at least 1. */
+/* The ratio of input to output in bytes, rounded; at least 1. */
 uint32_t compressor_ratio(const struct compressor *compressor);
 
 #endif

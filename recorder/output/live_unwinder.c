@@ -11,16 +11,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A record that has not taken effect yet. */
+/* A record that waits for its time. */
 struct waiting {
 	uint64_t time_ns;
-	uint64_t nr; /* in the order of arrival, for those of the same time */
+	uint64_t nr; /* the order of arrival, for records of one time */
 	struct perf_event_header *record;
 };
 
 #define NR_RECENT_EVENTS 64 /* a power of two */
 
-/* An event, by its identifier, that samples came of. */
+/* An event that had a sample recently. */
 struct recent_event {
 	uint64_t id;
 	bool has_dump;
@@ -36,23 +36,23 @@ struct live_unwinder {
 	bool sorted;
 	uint64_t nr_noted;
 	uint64_t nr_dropped;
-	unsigned long long *stack_bases; /* NULL: nobody wants to know */
+	unsigned long long *stack_bases; /* of the programs, or NULL */
 	uint32_t max_dump_bytes;
 	uint64_t regs_mask;    /* of the registers in a dump */
 	size_t nr_regs, sp_at; /* how many they are, and which of them is the stack pointer */
-	/* A sample in the making: too large for the C stack. */
+	/* The sample being written: too large for the C stack. */
 	uint64_t out[UINT16_MAX / sizeof(uint64_t) + 1];
 };
 
 /* Words of a sample before its callchain, by RECORD_SAMPLE_TYPE. */
 #define FIXED_WORDS 6
 
-/* A sample with a dump, taken apart. */
+/* A decoded sample with a dump. */
 struct dumped_sample {
 	const uint64_t *raw; /* its size, then its bytes: whole words */
 	size_t raw_words;
 	struct stack_dump dump;
-	bool is_short; /* the memory ended before the dump was to */
+	bool is_short; /* the dump ends before the size that was asked for */
 };
 
 static void set_registers(struct live_unwinder *unwinder, uint64_t mask)
@@ -107,8 +107,8 @@ static int compare_ids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *stack_bases,
-			    uint32_t max_bytes)
+void live_unwinder_set_stack_bases(struct live_unwinder *unwinder, unsigned long long *stack_bases,
+				   uint32_t max_bytes)
 {
 	unwinder->stack_bases = stack_bases;
 	unwinder->max_dump_bytes = max_bytes;
@@ -275,7 +275,7 @@ int live_unwinder_apply_next(struct live_unwinder *unwinder)
 
 /* --- samples --- */
 
-/* Takes a sample apart. Returns false if it is not what its event's attribute promises. */
+/* Decodes a sample. Returns false if it does not match its event's attribute. */
 static bool decode_sample(const struct live_unwinder *unwinder,
 			  const struct perf_event_header *record, struct dumped_sample *ret)
 {
@@ -300,7 +300,7 @@ static bool decode_sample(const struct live_unwinder *unwinder,
 		ret->dump.regs = at;
 		at += unwinder->nr_regs;
 	}
-	/* Of a task without a stack, the dump's size is all there is. */
+	/* A task without a stack has a dump of size 0, with nothing after the size. */
 	if (at < end && *at) {
 		uint64_t bytes = *at++;
 
@@ -315,13 +315,13 @@ static bool decode_sample(const struct live_unwinder *unwinder,
 	return true;
 }
 
-/* As much as serves most stacks, where nothing better is known. */
+/* Enough for most stacks, where nothing better is known. */
 #define USUAL_STACK_BYTES 8192
 
 /*
- * How far the next dump of a stack whose pointer is near @sp is to go. To where it begins; or to
- * where unwinding lost its way. If the dump was too short, as far as can be, unless what was
- * missing is out of reach, and so perhaps no part of the stack.
+ * Where the next dump of a stack with its pointer near @sp should end: at the stack's base, or
+ * where unwinding failed. If the dump was too short, as far as possible, unless what was missing is
+ * too far away: then it may not be part of the stack.
  */
 static uint64_t wanted_top(const struct live_unwinder *unwinder, uint64_t sp,
 			   const struct stack_end *end)
@@ -333,9 +333,9 @@ static uint64_t wanted_top(const struct live_unwinder *unwinder, uint64_t sp,
 	return end->top > sp ? end->top : sp + USUAL_STACK_BYTES;
 }
 
-/* Tells the programs where the stack begins, or that they have dumped too little of it. */
-static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
-		      const struct dumped_sample *sample, const struct stack_end *end)
+/* Tells the programs where the stack's base is, or that they have dumped too little. */
+static void learn_base(struct live_unwinder *unwinder, uint32_t tgid,
+		       const struct dumped_sample *sample, const struct stack_end *end)
 {
 	unsigned long long *slot, hash, entry;
 	uint64_t sp, top;
@@ -350,12 +350,12 @@ static void learn_top(struct live_unwinder *unwinder, uint32_t tgid,
 	hash = stack_base_hash(tgid, sp);
 	entry = stack_base_entry(hash, top);
 	slot = &unwinder->stack_bases[stack_base_index(hash)];
-	/* A programs' cache line, not to be taken away from them without need. */
+	/* Written only if needed: programs on all CPUs read this cache line. */
 	if (__atomic_load_n(slot, __ATOMIC_RELAXED) != entry)
 		__atomic_store_n(slot, entry, __ATOMIC_RELAXED);
 }
 
-/* Writes @addresses to @out, a mark in front of those that are interrupted; returns the end. */
+/* Writes @addresses to @out, with a mark before interrupted frames. Returns the end. */
 static uint64_t *put_addresses(uint64_t *out, const uint64_t *addresses, size_t nr,
 			       const struct stack_end *end)
 {
@@ -436,18 +436,18 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 
 	if (!has_dump(unwinder, record))
 		return perf_writer_add_record(writer, record);
-	/* What can't be read would break the file, too. */
+	/* A sample that cannot be decoded would break the file, too. */
 	if (!decode_sample(unwinder, record, &sample)) {
 		unwinder->nr_dropped++;
 		return 0;
 	}
-	/* The process stands behind the identifier and the instruction. */
+	/* The process id follows the identifier and the instruction. */
 	err = stack_store_unwind_dump(unwinder->stacks, (pid_t)words[6], &sample.dump, &addresses,
 				      &nr, &end);
 	if (err) {
 		diag_error("cannot unwind: %s", strerror(-err));
 		return err;
 	}
-	learn_top(unwinder, words[6], &sample, &end);
+	learn_base(unwinder, words[6], &sample, &end);
 	return write_chain(unwinder, record, &sample, addresses, nr, &end, writer);
 }

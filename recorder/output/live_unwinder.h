@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwinds the stack dumps of samples while they are recorded, and writes them as ordinary
- * callchains: PERF_CONTEXT_USER, the instruction, return addresses. A chain that does not reach the
- * outermost frame ends in an address of 0 or 1 (STACK_TRUNCATED, STACK_INCOMPLETE;
- * docs/perf-data.md).
+ * Unwinds the stack dumps of samples while recording, and writes them as ordinary callchains:
+ * PERF_CONTEXT_USER, the instruction, return addresses. A chain that does not reach the outermost
+ * frame ends with an address of 0 or 1 (STACK_TRUNCATED, STACK_INCOMPLETE; docs/perf-data.md).
  *
- * A stack is unwound against the mappings of its own instant. So the records of mappings, forks and
- * execs wait here until all samples that are older than they are have been written; who drains the
- * rings sees to that (ring_reader.c).
+ * A stack must be unwound against the mappings of its time. So records of mappings, forks and execs
+ * wait here until all older samples have been written; ring_reader.c decides when that is.
  */
 #ifndef LEAKTOOLS_RECORDER_LIVE_UNWINDER_H
 #define LEAKTOOLS_RECORDER_LIVE_UNWINDER_H
@@ -22,41 +20,40 @@ struct live_unwinder;
 int live_unwinder_create(struct live_unwinder **ret);
 void live_unwinder_destroy(struct live_unwinder *unwinder);
 
-/* Tells which events' samples hold dumps, before the first sample. Returns 0 or -ENOMEM, reported.
- */
+/* Sets which events have dumps. Call it before the first sample. 0 or -ENOMEM, reported. */
 int live_unwinder_set_events(struct live_unwinder *unwinder, const struct record_events *events);
 
 /*
- * Programs write the samples, whose dumps have RECORD_CALL_REGS_MASK's registers. They are told, by
- * the table of stack_bases.h, how much of the stacks is needed of those dumps that they write next,
- * of at most @max_bytes.
+ * BPF programs write the samples: dumps have the registers of RECORD_CALL_REGS_MASK. The unwinder
+ * tells the programs, by the table of stack_bases.h, how much of each stack to dump, at most
+ * @max_bytes.
  */
-void live_unwinder_set_tops(struct live_unwinder *unwinder, unsigned long long *stack_bases,
-			    uint32_t max_bytes);
+void live_unwinder_set_stack_bases(struct live_unwinder *unwinder, unsigned long long *stack_bases,
+				   uint32_t max_bytes);
 
 /*
- * Takes note of a record that tells of a mapping, a fork or an exec; others are ignored. One
- * without a time holds at once. Returns 0 or -ENOMEM.
+ * Keeps a record of a mapping, a fork or an exec until its time; ignores others. A record without a
+ * time takes effect at once. Returns 0 or -ENOMEM.
  */
 int live_unwinder_note(struct live_unwinder *unwinder, const struct perf_event_header *record);
 
-/* The time of the oldest record that waits, on the samples' clock; UINT64_MAX: there is none. */
+/* The time of the oldest waiting record, on the samples' clock; UINT64_MAX: none waits. */
 uint64_t live_unwinder_next_ns(struct live_unwinder *unwinder);
 
-/* Lets it take effect. Returns 0 or -ENOMEM. */
+/* Applies that record. Returns 0 or -ENOMEM. */
 int live_unwinder_apply_next(struct live_unwinder *unwinder);
 
 /*
- * Writes @record, of at most UINT16_MAX bytes in one piece, 8-byte aligned: a sample with a dump as
- * one with a callchain, any other as it is. Returns 0, the writer's error, or -ENOMEM.
+ * Writes @record, of at most UINT16_MAX bytes, contiguous and 8-byte aligned. A sample with a dump
+ * becomes one with a callchain. Returns 0, the writer's error, or -ENOMEM.
  */
 int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_header *record,
 			struct perf_writer *writer);
 
-/* What became of the stacks. Valid as long as the unwinder. */
+/* Counts of stacks and failures. Valid as long as the unwinder. */
 const struct stack_unwind_stats *live_unwinder_stats(const struct live_unwinder *unwinder);
 
-/* The samples that were not written because they were not what their event's attribute promises. */
+/* How many samples were dropped because they do not match their event's attribute. */
 uint64_t live_unwinder_nr_dropped(const struct live_unwinder *unwinder);
 
 #endif

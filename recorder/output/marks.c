@@ -15,7 +15,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Next to those of the events that programs write. */
+/* Just below those of the events that programs write. */
 #define MARK_ID	   (BPF_FIRST_ID - 1)
 #define MARK_TYPE  (BPF_FIRST_TYPE - 1)
 #define DOUBT_ID   (BPF_FIRST_ID - 2)

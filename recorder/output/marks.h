@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Marks: moments of a recording that a report may tell what changed between (leakparse --diff). The
- * user sets them by SIGUSR1, or a clock does. In the recording each is a sample of the tracepoint
- * event leakrec:mark, which no kernel has; perf script prints it like any other. So is a doubt.
+ * Marks: moments of a recording between which reports compare (leakparse --diff). SIGUSR1 or a
+ * timer sets them. In the recording, a mark is a sample of the tracepoint event leakrec:mark, which
+ * no kernel has; perf script prints it like any other. A doubt is a sample of the same kind.
  */
 #ifndef LEAKTOOLS_RECORDER_MARKS_H
 #define LEAKTOOLS_RECORDER_MARKS_H
@@ -13,26 +13,28 @@ struct marks {
 	int fd;		   /* readable when SIGUSR1 has come */
 	uint64_t every_ns; /* 0: by signal only */
 	uint64_t next_ns;  /* CLOCK_MONOTONIC; UINT64_MAX: none is due by time */
-	uint64_t end_ns;   /* the last that may be due */
+	uint64_t end_ns;   /* no mark is due after this */
 	uint64_t nr;	   /* so far */
-	pid_t pid;	   /* whose marks they are, for perf script */
+	pid_t pid;	   /* the process of the samples, for perf script */
 };
 
 /*
- * From here on SIGUSR1 sets a mark instead of ending the process. To be called before threads and
- * other processes are made. Returns 0 or a negative errno, reported.
+ * From now on SIGUSR1 sets a mark instead of ending the process. Call it before creating threads
+ * and processes. Returns 0 or a negative errno, reported.
  */
 int marks_init(struct marks *ret, uint64_t every_ns);
 void marks_deinit(struct marks *marks);
 
-/* Adds their event to @events, and that of doubts if there may be some, to be called before the
- * recording's header is written. Returns 0 or -ENOMEM. */
+/*
+ * Adds the events to @events, before the header is written: that of marks, and that of doubts if
+ * @with_doubts. Returns 0 or -ENOMEM.
+ */
 int marks_describe(struct record_events *events, const struct record_config *config,
 		   bool with_doubts);
 
 /*
- * Writes that events of @nr tasks may be missing, and that nobody counted them: a sample of
- * leakrec:doubt, which makes what is held doubtful. Returns 0 or the writer's error.
+ * Writes a sample of leakrec:doubt: events of @nr tasks may be missing uncounted, so reports take
+ * held blocks for doubtful. Returns 0 or the writer's error.
  */
 int marks_write_doubt(pid_t pid, uint64_t time_ns, uint64_t nr, struct perf_writer *writer);
 

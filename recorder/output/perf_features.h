@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The contents of perf.data's feature sections: the formats of the recorded tracepoints and what
- * the header of a recording says about its machine (Linux 6.1, tools/perf/util/header.c and
+ * The contents of perf.data's feature sections: the formats of the recorded tracepoints, and the
+ * facts about the recording and its computer (Linux 6.1, tools/perf/util/header.c and
  * trace-event-info.c).
  */
 #ifndef LEAKTOOLS_RECORDER_PERF_FEATURES_H
@@ -13,14 +13,14 @@
 
 #define PERF_FEATURES_MAX 32
 
-/* Sections by feature number; an empty one is not part of the recording. */
+/* Sections by feature number; an empty one is not written. */
 struct perf_features {
 	struct byte_buffer sections[PERF_FEATURES_MAX];
 };
 
 /*
- * Collects every section that is known before recording starts. Returns 0 or a negative errno,
- * reported. Release with perf_features_deinit() in either case.
+ * Collects all sections that are known before recording. Returns 0 or a negative errno, reported.
+ * Release with perf_features_deinit() in either case.
  */
 int perf_features_collect(struct perf_features *ret, const struct record_events *events, int argc,
 			  char *const *argv);

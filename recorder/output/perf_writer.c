@@ -10,12 +10,12 @@
 
 #include <errno.h>
 
-/* Of feature COMPRESSED: its version, perf's number for zstd, and where the ratio stands. */
+/* Feature COMPRESSED: its version, perf's number for zstd, the offset of the ratio. */
 #define COMPRESSED_VERSION	1
 #define COMPRESSED_ZSTD		1
 #define COMPRESSED_RATIO_OFFSET 12
 
-/* So much later a live reader may see what was recorded. More often costs the targets' time. */
+/* The delay for a live reader. A shorter one would cost the targets time. */
 #define FLUSH_NS 20000000
 
 /* An entry of the attributes' section. */
@@ -65,7 +65,7 @@ void perf_writer_mirror(struct perf_writer *writer, struct perf_writer *mirror)
 	writer->mirror = mirror;
 }
 
-/* The mirror's part of what has been done, which ended with @err. */
+/* Handles the result of a step of the mirror. */
 static void mirrored(struct perf_writer *writer, int err)
 {
 	if (!err)
@@ -124,7 +124,7 @@ static void add_attr(struct byte_buffer *out, const struct record_event *event,
 	byte_buffer_add(out, &attr, sizeof(attr));
 }
 
-/* Everything in front of the data, as it lies in the file. */
+/* Everything before the data, in file order. */
 static void lay_out_file(struct perf_writer *writer, struct byte_buffer *out,
 			 const struct record_events *events, const struct perf_features *features)
 {
@@ -231,17 +231,17 @@ static void lay_out_pipe(struct byte_buffer *out, const struct record_events *ev
 	byte_buffer_add_zeros(out, padded - tracing->size);
 }
 
-/* What perf must know before the first compressed record: how much each may hold at most. */
+/* perf must know the maximum contents before the first compressed record. */
 static void add_compression(struct byte_buffer *section, int level)
 {
 	byte_buffer_add_u32(section, COMPRESSED_VERSION);
 	byte_buffer_add_u32(section, COMPRESSED_ZSTD);
 	byte_buffer_add_u32(section, (uint32_t)level);
-	byte_buffer_add_u32(section, 1); /* the ratio, which the end tells */
+	byte_buffer_add_u32(section, 1); /* the ratio: set at the end */
 	byte_buffer_add_u32(section, COMPRESSOR_MAX_CONTENT_BYTES);
 }
 
-/* Starts the thread that writes. */
+/* Starts the writing thread. */
 static int start_queue(struct perf_writer *writer)
 {
 	int err = 0;
@@ -314,8 +314,8 @@ static void add_build_ids(struct byte_buffer *out, const struct build_ids *ids)
 }
 
 /*
- * After a failed write: the whole records among the bytes that reached the file. The partial one
- * goes, and so much more that the table has room on a full disk.
+ * After a failed write: the end of the whole records in the file. The partial one is dropped, and
+ * as many more as the table needs on a full disk.
  */
 static uint64_t end_of_whole_records(const struct perf_writer *writer, uint64_t written)
 {
@@ -330,8 +330,7 @@ static uint64_t end_of_whole_records(const struct perf_writer *writer, uint64_t 
 	return at;
 }
 
-/* Where the data ends, after which the table goes. Returns 0, or a negative errno if there is none.
- */
+/* Finds where the data ends and the table goes. Returns 0, or a negative errno if there is none. */
 static int find_end(const struct perf_writer *writer, uint64_t *ret)
 {
 	*ret = write_queue_written(writer->queue);
@@ -343,7 +342,7 @@ static int find_end(const struct perf_writer *writer, uint64_t *ret)
 	return ftruncate(writer->fd, (off_t)*ret) < 0 ? -errno : 0;
 }
 
-/* It is all that is known at the end only; a file is as good without. */
+/* Only the ratio is known so late. A file without it is as good. */
 static void write_ratio(const struct perf_writer *writer)
 {
 	uint32_t ratio = writer->compressor ? compressor_ratio(writer->compressor) : 0;

@@ -23,7 +23,7 @@ static void add_trailer(void *at, pid_t pid, pid_t tid)
 	memcpy(at, &trailer, sizeof(trailer));
 }
 
-/* A thread beside its process's first: FORK is what tells a reader that they belong together. */
+/* Writes a FORK record, which tells readers to which process a thread belongs. */
 static int write_fork(struct perf_writer *writer, pid_t pid, pid_t tid)
 {
 	struct {
@@ -67,8 +67,8 @@ static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
 }
 
 /*
- * The build-id of the file behind a mapping: map_files opens that very file, even when its path is
- * in another mount namespace or has another file by now.
+ * Reads the build-id of a mapped file. map_files opens exactly that file, even if its path is in
+ * another mount namespace or names another file by now.
  */
 static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct build_id *ret)
 {

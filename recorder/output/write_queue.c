@@ -18,11 +18,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* After a signal, how long the thread may take for a buffer before the user is told. */
+/* After a signal: when the user is told that a buffer takes long. */
 #define TELL_AFTER_MS 300
-/* After a signal, how long a pipe's reader may take nothing before what is left is dropped. */
+/* After a signal: when the rest is dropped because a pipe's reader reads nothing. */
 #define GIVE_UP_NS 700000000ULL
-/* How long a thread that was woken may take to end. */
+/* How long the thread may take to end after it was woken. */
 #define JOIN_NS 300000000
 
 struct write_buffer {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A thread that writes, and compresses, so that those who drain rings need not wait for a disk or
- * for a pipe's reader. What they add is gathered in buffers, of which there are WRITE_QUEUE_BUFFERS
- * at most: when all are full, adding waits for the thread. That is what holds the recorded
- * processes back when the output is slower than they are; memory does not grow.
+ * A thread that compresses and writes, so that draining the rings does not wait for a disk or for a
+ * pipe's reader. Records are gathered in at most WRITE_QUEUE_BUFFERS buffers. When all are full,
+ * adding waits for the thread. So a slow output slows down the recorded processes, and memory does
+ * not grow.
  *
- * One thread adds; all functions but the writing itself run there. It alone reads the signals that
- * end a recording, and only while it waits here; at other times they stay for the caller to see.
+ * One thread adds, and calls all functions here. It reads the signals that end a recording, but
+ * only while it waits here; at other times they are left to the caller.
  *
- * The thread blocks all signals and has no capabilities. The first failure is reported; from then
- * on what is added is dropped.
+ * The writing thread blocks all signals and has no capabilities. Its first failure is reported;
+ * what is added after that is dropped.
  */
 #ifndef LEAKTOOLS_RECORDER_WRITE_QUEUE_H
 #define LEAKTOOLS_RECORDER_WRITE_QUEUE_H

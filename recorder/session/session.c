@@ -453,9 +453,9 @@ static int start_recording(struct session *session)
 	if (!err && session->unwinder)
 		err = live_unwinder_set_events(session->unwinder, &session->events);
 	if (!err && session->unwinder && session->programs)
-		live_unwinder_set_tops(session->unwinder,
-				       bpf_recorder_stack_bases(session->programs),
-				       record_config_dump_bytes(&options->config, true));
+		live_unwinder_set_stack_bases(session->unwinder,
+					      bpf_recorder_stack_bases(session->programs),
+					      record_config_dump_bytes(&options->config, true));
 	if (!err)
 		err = marks_describe(&session->events, &options->config,
 				     session->programs || session->events.breakers.are_needed);
