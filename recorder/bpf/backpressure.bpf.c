@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Backpressure: runs at each hit of a probe, before the sample is written, and stops the process
- * when the ring of its CPU may be past the limit. The process stops before it returns to user
- * space, however late the recorder is scheduled.
+ * Backpressure's programs. They run at each hit of a probe, before the sample is written, and stop
+ * the process if the ring of its CPU may be past the limit. The process stops before it returns to
+ * user space, however late the recorder is scheduled.
  */
 #include "recorder/bpf/backpressure_shared.h"
 #include "recorder/bpf/context_breakers.bpf.h"
@@ -22,7 +22,7 @@ static int backpressure(unsigned int bytes)
 	struct target *target;
 	unsigned long long produced;
 
-	/* Without a sample, which is what 0 means. */
+	/* 0: the kernel writes no sample. */
 	if (everywhere && !is_in_scope())
 		return 0;
 	if (shared.closed || !shared.limit_bytes || (!everywhere && !current_target()))
@@ -50,7 +50,7 @@ int backpressure_stack(void *regs)
 	return backpressure(stack_bytes);
 }
 
-/* The same at system calls, whose events take programs of this type only. */
+/* The same at system calls, whose events accept only programs of this type. */
 SEC("tracepoint")
 int backpressure_syscall_plain(void *context)
 {
@@ -63,7 +63,7 @@ int backpressure_syscall_stack(void *context)
 	return backpressure(stack_bytes);
 }
 
-/* A child's events are inherited from its parent's. */
+/* A child inherits its parent's events, so it is recorded, too. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records allocations and releases: at each hit a program writes the perf sample that will stand in
- * the recording, byte for byte, into the ring of its CPU. That costs a fifth of what the kernel
- * takes to fetch a uprobe event's arguments and put them through perf's ring.
+ * Records allocations and releases. At each hit a program writes the perf sample, byte for byte as
+ * in the recording, into the ring of its CPU. That costs a fifth of a uprobe event, whose arguments
+ * the kernel fetches and writes to perf's ring.
  *
- * The programs hang on uprobe_multi links (sessions, where entry and return share a cookie) for the
- * processes that were asked for, and on inherited perf events of uprobe events for the children
- * that these fork (fork_follow.h).
+ * The programs are attached by uprobe_multi links to the named processes, as sessions where entry
+ * and return share a cookie, and by inherited perf events of uprobe events to their children
+ * (fork_follow.h).
  *
- * Whoever takes a ring past the limit is stopped before it returns to user space (backpressure.h).
- * A sample that finds no room in spite of that is counted.
+ * A process that takes a ring past the limit is stopped before it returns to user space
+ * (backpressure.h). A sample that has no room even then is counted.
  */
 #include "recorder/bpf/target_lifetime.bpf.h"
 #include "recorder/bpf/dlopen_watch.bpf.h"
@@ -276,8 +276,8 @@ int linked_entry(struct pt_regs *regs)
 }
 
 /*
- * A mark (<leaktools/leak_probes.h>). Sleepable: a text that nobody has looked at yet is still to
- * be read from its file.
+ * A mark (<leaktools/leak_probes.h>). Sleepable: a text that was never accessed has to be read from
+ * its file first.
  */
 static __attribute__((noinline)) int record_mark(struct pt_regs *regs, unsigned int index)
 {

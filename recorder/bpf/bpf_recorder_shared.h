@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the recording BPF programs (bpf_recorder.bpf.c) and the recorder (bpf_recorder.c) share:
- * mappings of the programs' .bss.
+ * Memory that the recording BPF programs (bpf_recorder.bpf.c) and the recorder (bpf_recorder.c)
+ * share, as a mapping of the programs' .bss.
  */
 #ifndef LEAKTOOLS_RECORDER_BPF_RECORDER_SHARED_H
 #define LEAKTOOLS_RECORDER_BPF_RECORDER_SHARED_H
@@ -18,7 +18,7 @@
 
 #define BPF_TEXT_BYTES 64 /* of a mark, with its end: PROBE_TEXT_BYTES */
 
-/* The events that a place in the code makes. */
+/* The events of a site. */
 enum bpf_event_kind {
 	BPF_EVENT_ENTRY,  /* a function's entry, or a store in it */
 	BPF_EVENT_RETURN, /* its return */
@@ -26,7 +26,7 @@ enum bpf_event_kind {
 	BPF_NR_EVENTS,
 };
 
-/* What an event's samples carry; type 0: there is none. */
+/* An event, as its samples name it; type 0: there is none. */
 struct bpf_event {
 	unsigned long long id; /* PERF_SAMPLE_IDENTIFIER */
 	unsigned int type;     /* common_type, perf_event_attr.config */
@@ -43,45 +43,44 @@ enum bpf_site_kind {
 	BPF_SITE_POINT,	       /* points.bpf.h's */
 };
 
-/* Where a value is at a function's entry: in the register at so many bytes of struct pt_regs, or
- * where that points to. 0: nowhere. */
+/*
+ * Where a value is at a function's entry: in the register at this offset in struct pt_regs, or
+ * where the register points to. 0: nowhere.
+ */
 #define BPF_READ_REGISTER 0x100
 #define BPF_READ_POINTED  0x200
 
-/* One place in the code of a file: the cookie of the links and events there is its index. */
+/* One site in the code of a file. Its index is the cookie of its links and events. */
 struct bpf_site {
 	struct bpf_event events[BPF_NR_EVENTS];
 	unsigned int kind; /* enum bpf_site_kind */
 	unsigned int nr_args;
 	unsigned int first_arg;	   /* of the function's arguments: 0 or 1 */
 	unsigned int registers[2]; /* BPF_SITE_STORE: offsets in struct pt_regs of address, value */
-	/* Arguments that say what is allocated and released, -1: none (probe_schema.h). */
+	/* The arguments with size, count and block; -1: none (probe_schema.h). */
 	int size_arg, count_arg, block_arg;
-	/* With a filter: the allocator is glibc's, the word before a block tells its size. */
+	/* With a filter: the word before a block holds its size, as glibc's allocator has it. */
 	unsigned int has_size_word;
 	/* BPF_SITE_RESOURCE: the handle, or where it will be stored, and the size. */
 	unsigned int reads[2];
 	unsigned int stores;	 /* what is stored there is recorded at the return */
-	unsigned int has_caller; /* the place is a function's entry */
+	unsigned int has_caller; /* the site is a function's entry */
 	unsigned int has_exits;	 /* returns are seen there (exits.bpf.h) */
-	/* Of a file that came while recording (dlopen_watch.h): all processes that use it hit this.
-	 */
+	/* Of a file that was mapped while recording (dlopen_watch.h): all its users hit this. */
 	unsigned int is_late;
-	/* An allocator may be around this one: no BPF_EVENT_CALL, for it must be seen to begin
-	 * first.
-	 */
+	/* Another allocator may call this one. Its entry must come first: no BPF_EVENT_CALL. */
 	unsigned int may_be_inner;
 	/* BPF_SITE_POINT (probes/sites/single_trap_points.h): 1 more than the numbers of the
 	 * registers that hold size and block, 0: none does. */
 	unsigned int size_register, block_register;
 	unsigned int has_block;	  /* the block is known, though it may be NULL */
 	unsigned int frame_words; /* of the stack up to the return address, without it */
-	unsigned int distance;	  /* from the place where the function is probed elsewise */
+	unsigned int distance;	  /* from the offset where the function would be probed */
 	/* 1 more than the word of the frame that holds the caller's register, 0: unchanged. */
 	unsigned char saved[BPF_SAVED_REGISTERS];
 };
 
-/* A file that is mapped, as the kernel knows it. */
+/* A mapped file, as the kernel identifies it. */
 struct bpf_file {
 	unsigned long long device, inode;
 };
@@ -101,7 +100,7 @@ struct bpf_syscall {
 
 /* One CPU, a cache line. */
 struct bpf_cpu {
-	unsigned long long lost;  /* samples that found no room and are not told of yet */
+	unsigned long long lost;  /* samples without room, not in any LOST record yet */
 	unsigned long long woken; /* the recorder knows that the ring is filling up */
 	unsigned long long pad[6];
 };

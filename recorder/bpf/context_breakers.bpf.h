@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Holds a recorded process before its first clone(), until the recorder has opened a breaker in the
- * perf context of the thread that calls it: context_breakers.h has the reason.
+ * Stops a recorded process before its first clone(), until the recorder has opened a breaker in the
+ * perf context of the calling thread. context_breakers.h has the reason.
  *
- * copy_process() (kernel/fork.c, Linux 4.19 to 7.3) looks for pending signals before it creates
- * anything, and then returns -ERESTARTNOINTR. So a thread that is sent SIGSTOP at the entry of
- * kernel_clone() (kernel/fork.c, Linux 5.10 and later) stops, and makes the call again when it goes
- * on.
+ * copy_process() (kernel/fork.c, Linux 4.19 to 7.3) returns -ERESTARTNOINTR if a signal is pending,
+ * before it creates anything. So a thread that gets SIGSTOP at the entry of kernel_clone()
+ * (kernel/fork.c, Linux 5.10 and later) stops, and repeats the call when it is continued.
  */
 #ifndef LEAKTOOLS_RECORDER_CONTEXT_BREAKERS_BPF_H
 #define LEAKTOOLS_RECORDER_CONTEXT_BREAKERS_BPF_H
@@ -22,7 +21,7 @@ struct kernel_clone_args {
 	unsigned long long flags;
 } __attribute__((preserve_access_index));
 
-/* What targets.bpf.h leaves out. */
+/* Fields that targets.bpf.h does not declare. */
 struct task_struct___age {
 	unsigned long long start_time;
 } __attribute__((preserve_access_index));
@@ -42,7 +41,7 @@ struct {
 	__uint(max_entries, 1 << 17);
 } breaker_requests SEC(".maps");
 
-/* Of a thread: the request that it has made last, and what is known of it. */
+/* A thread's last request, and the answer. */
 struct breaker_state {
 	unsigned long long number; /* 0: none */
 	unsigned long long answer; /* as in breaker_shared; 0: none yet */
@@ -56,8 +55,8 @@ struct {
 } breaker_states SEC(".maps");
 
 /*
- * True if the thread that runs now needs a breaker of its own before it creates a task. A new
- * thread inherits from its creator what is enough for the processes that it forks.
+ * True if the current thread needs a breaker of its own before it creates a task. A new thread
+ * inherits an event that is enough for forking processes.
  */
 static bool needs_breaker(unsigned long long clone_flags)
 {
@@ -108,10 +107,10 @@ static bool request_breaker(struct breaker_state *state)
 #define BREAKER_MAX_ANCESTORS 16
 
 /*
- * True if the process that runs now might be hung up on while it is stopped: when a process group
- * loses its last tie to its session, as the rest of a shell's job does, and one of it is stopped,
- * it gets SIGHUP (kill_orphaned_pgrp(), kernel/exit.c). The group of a session's leader has no tie
- * to lose, and the recorder, which is of its command's group, stays until that goes on.
+ * True if the current process might get SIGHUP while it is stopped. That happens to a process group
+ * with a stopped member when it loses its last parent in the session, as the rest of a shell's job
+ * does (kill_orphaned_pgrp(), kernel/exit.c). A session leader's group has no such parent, and the
+ * recorder, which is in its command's group, lives longer than the stop.
  */
 static __attribute__((noinline)) bool may_be_hung_up(void)
 {
@@ -149,14 +148,13 @@ int BPF_PROG(before_clone, struct kernel_clone_args *args)
 		target->set_up = 1;
 		hold(target);
 	}
-	/* Nobody would let it go on because of this. */
+	/* Without a request, the recorder would not continue it. */
 	if (!request_breaker(state) && target)
 		target->forks = TARGET_FORKS_FOLLOWED;
 	return 0;
 }
 
-/* Counts what came to be without a breaker, whatever the reason, so that nothing is lost silently.
- */
+/* Counts tasks that were created without a breaker, so that no loss goes unnoticed. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(after_clone, struct task_struct *task, unsigned long clone_flags)
 {
@@ -164,7 +162,7 @@ int BPF_PROG(after_clone, struct task_struct *task, unsigned long clone_flags)
 
 	if (everywhere || shared.closed || !current_target())
 		return 0;
-	/* Whoever is not in the table is not held. */
+	/* A process that is not in the table is never stopped. */
 	if (!(clone_flags & CLONE_THREAD) && !add_target(BPF_CORE_READ(task, tgid)))
 		__sync_fetch_and_add(&breakers.nr_unprotected, 1);
 	if (!needs_breaker(clone_flags) || is_initial())

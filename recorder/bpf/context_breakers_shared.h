@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the BPF programs at clone() (context_breakers.bpf.h) and the recorder share. */
+/* Memory that the BPF programs at clone() (context_breakers.bpf.h) and the recorder share. */
 #ifndef LEAKTOOLS_RECORDER_CONTEXT_BREAKERS_SHARED_H
 #define LEAKTOOLS_RECORDER_CONTEXT_BREAKERS_SHARED_H
 
@@ -7,11 +7,11 @@
 
 enum breaker_answer {
 	BREAKER_OPEN,
-	BREAKER_REFUSED, /* it could not be opened: not to be asked for again */
+	BREAKER_REFUSED, /* it could not be opened: do not ask again */
 };
 
 struct breaker_shared {
-	/* CLOCK_MONOTONIC: the threads of recorded processes that are older have breakers. */
+	/* CLOCK_MONOTONIC: older threads of recorded processes have breakers already. */
 	unsigned long long attached_ns;
 	unsigned long long own_group; /* the recorder's process group */
 	unsigned long long nr_requests;

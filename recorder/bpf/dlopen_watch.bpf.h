@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sees when a recorded process first uses a file of which it has mapped code: by dlopen() or
- * exec(), it may have got an allocator. It is held until the recorder has looked (dlopen_watch.h),
- * which is once for each file, unless it is never to be stopped (targets.bpf.h): then calls
- * may be missed until the recorder has looked.
+ * Notices when a recorded process first uses a file whose code it has mapped. By dlopen() or exec()
+ * it may have got an allocator. The process is stopped until the recorder has inspected the file
+ * (dlopen_watch.h), once for each file. A process that must not be stopped (targets.bpf.h) may miss
+ * calls until then.
  *
- * Seen is the first page fault on such a file, before any of its code has run. Of the many files
- * that a process may map as data, none is mistaken for it: then it has no more code than before.
+ * The first page fault on the file shows the use, before any of its code has run. A file that is
+ * mapped as data does not count: the process has no more code than before.
  */
 #ifndef LEAKTOOLS_RECORDER_DLOPEN_WATCH_BPF_H
 #define LEAKTOOLS_RECORDER_DLOPEN_WATCH_BPF_H
@@ -30,7 +30,7 @@ struct address_space {
 	struct inode *host;
 } __attribute__((preserve_access_index));
 
-/* By the inode that uprobes go by: on overlayfs, that of the file below. */
+/* Inspected files, by the inode that uprobes use: on overlayfs, that of the lower file. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_FILES_SEEN);
@@ -38,7 +38,7 @@ struct {
 	__type(value, unsigned char);
 } files_seen SEC(".maps");
 
-/* By process: how much code it had mapped when it was last looked at, in pages. */
+/* How much code a process had mapped at the last look, in pages. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_PROCESSES_SEEN);
@@ -46,7 +46,7 @@ struct {
 	__type(value, unsigned long long);
 } code_seen SEC(".maps");
 
-/* Notes how much code the process has; true if that is as much as before. */
+/* Notes the code size of the process; true if it is as large as before. */
 ALWAYS_INLINE bool has_no_new_code(unsigned int tgid)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();

@@ -12,7 +12,7 @@
 /* Above the stack's begin: what an unwinder wants to see of the program's arguments. */
 #define STACK_SLACK_BYTES 128
 
-unsigned long long stack_bases[STACK_TOPS];
+unsigned long long stack_bases[STACK_BASES];
 
 /*
  * The bytes from @sp to the program's arguments, where the first thread's stack begins, or to what
@@ -36,7 +36,7 @@ ALWAYS_INLINE unsigned long long stack_bytes_needed(unsigned int tgid, unsigned 
 {
 	unsigned long long hash = stack_base_hash(tgid, sp);
 	unsigned long long top =
-		stack_base_of(hash, stack_bases[stack_base_index(hash) & (STACK_TOPS - 1)]);
+		stack_base_of(hash, stack_bases[stack_base_index(hash) & (STACK_BASES - 1)]);
 
 	return top > sp ? top - sp : guess_stack_bytes(sp);
 }

@@ -79,7 +79,7 @@ int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
 		return 0;
 	fields[0] = syscall_number(regs);
 	fields[1] = ret;
-	/* Whom a wrapper without a frame returns to, frame pointers do not show. */
+	/* Frame-pointer unwinding misses a frameless wrapper's caller. */
 	fields[2] = dump_bytes ? 0 : caller_at_entry(regs);
 	fields[3] = dump_bytes ? 0 : pending_function(PT_REGS_SP(regs));
 	fields[4] = 0;

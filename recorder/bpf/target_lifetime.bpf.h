@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What happens to the processes of the table besides what is recorded: they exit, and others stop,
- * continue and debug them. For backpressure.bpf.c and bpf_recorder.bpf.c.
+ * Keeps the target table up to date when targets exit, and when other processes stop, continue and
+ * debug them. For backpressure.bpf.c and bpf_recorder.bpf.c.
  */
 #ifndef LEAKTOOLS_RECORDER_TARGET_LIFETIME_BPF_H
 #define LEAKTOOLS_RECORDER_TARGET_LIFETIME_BPF_H
@@ -20,8 +20,8 @@
 #define TRACE_SIGNAL_DELIVERED 0
 
 /*
- * Whoever has this id next is somebody else. Only the last thread finds none left that lives:
- * do_exit(), kernel/exit.c (5.15 to 6.18), counts before it comes here.
+ * Removes the process before its id can be reused. Only the last thread finds no live thread left:
+ * do_exit(), kernel/exit.c (5.15 to 6.18), decrements the count before this tracepoint.
  */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(after_exit, struct task_struct *task)
@@ -35,7 +35,7 @@ struct kernel_siginfo {
 	int si_code;
 } __attribute__((preserve_access_index));
 
-/* Our own stops come from the kernel; a process cannot pretend that of what it sends to another. */
+/* Our stops come from the kernel. A process cannot send another a signal that looks like that. */
 static bool is_from_kernel(struct kernel_siginfo *info)
 {
 	if ((unsigned long long)info <= SEND_SIG_PRIV)
@@ -44,8 +44,8 @@ static bool is_from_kernel(struct kernel_siginfo *info)
 }
 
 /*
- * A debugger that has not seized its threads stops them one by one with SIGSTOP, which it takes
- * back: no SIGCONT follows. Attaching is the first of these (ptrace_attach(), kernel/ptrace.c).
+ * A debugger that has not seized its threads stops them one by one with SIGSTOP and suppresses the
+ * signal: no SIGCONT follows. Attaching sends the first one (ptrace_attach(), kernel/ptrace.c).
  */
 static bool is_debugged(struct task_struct *task)
 {
@@ -54,7 +54,7 @@ static bool is_debugged(struct task_struct *task)
 	return (ptrace & PT_PTRACED) && !(ptrace & PT_SEIZED);
 }
 
-/* Somebody stops or continues a recorded process: backpressure is not to undo that. */
+/* Notes when another process stops or continues a target: backpressure must not undo that. */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct *task, int type,
 	     int result)
@@ -70,7 +70,7 @@ int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct
 		target->debugged = 1;
 		return 0;
 	}
-	/* A process may ignore SIGCONT, but goes on; a container's first one may ignore SIGSTOP. */
+	/* An ignored SIGCONT still continues. A container's init may ignore SIGSTOP. */
 	if (sig == SIGSTOP && (is_from_kernel(info) || result != TRACE_SIGNAL_DELIVERED))
 		return 0;
 	target->job_stopped = sig == SIGSTOP;

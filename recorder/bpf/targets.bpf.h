@@ -85,7 +85,7 @@ struct task_struct {
 
 struct target_table shared;
 
-/* Probes are hit by all processes of the machine, of which those in a cgroup may be meant. */
+/* All processes hit the probes; with @in_cgroup only those in the cgroup are recorded. */
 const volatile bool everywhere = false;
 const volatile bool in_cgroup = false;
 const volatile unsigned long long cgroup_id = 0;
@@ -107,7 +107,7 @@ static __attribute__((noinline, unused)) struct target *add_target(unsigned int 
 	return target_table_add(&shared, tgid);
 }
 
-/* The recorded process that runs now, or NULL: the probe may be hit by others, too. */
+/* The current process if it is recorded, or NULL: other processes may hit the probe, too. */
 static __attribute__((unused)) struct target *current_target(void)
 {
 	return find_target(bpf_get_current_pid_tgid() >> 32);
@@ -120,7 +120,7 @@ static bool is_left_out(void)
 	return target && target->role == TARGET_LEFT_OUT;
 }
 
-/* With @everywhere: true if the process that runs now is one of those that are meant. */
+/* With @everywhere: true if the current process is recorded. */
 static __attribute__((unused)) bool is_in_scope(void)
 {
 	return !is_left_out() &&
@@ -129,7 +129,7 @@ static __attribute__((unused)) bool is_in_scope(void)
 
 #define MAX_CGROUP_DEPTH 32
 
-/* The same, slower, for sleepable programs, which may not look into that map. */
+/* The same, slower, for sleepable programs, which must not read that map. */
 static __attribute__((unused)) bool is_in_scope_sleepable(void)
 {
 	if (is_left_out())
@@ -140,7 +140,7 @@ static __attribute__((unused)) bool is_in_scope_sleepable(void)
 	return !in_cgroup;
 }
 
-/* The same of what is hit by all processes in any case. */
+/* True if the current process is recorded, at a hook that all processes hit. */
 static __attribute__((unused)) bool is_recorded(void)
 {
 	return everywhere ? is_in_scope() : current_target() != 0;
@@ -153,8 +153,8 @@ static __attribute__((unused)) bool is_recorded(void)
 #define SIGNAL_UNKILLABLE  0x40 /* include/linux/sched/signal.h: the init of a PID namespace */
 
 /*
- * True if @task may be the job of a shell, which has a group of its own: the shell would take a
- * stop for Ctrl-Z. Services lead a session, or have init for a parent.
+ * True if @task may be a job of a shell, with a process group of its own: the shell would take a
+ * stop for Ctrl-Z. Services lead a session, or have init as their parent.
  */
 static bool is_job(struct task_struct *task)
 {
@@ -166,9 +166,9 @@ static bool is_job(struct task_struct *task)
 }
 
 /*
- * True if @task is never to be stopped: who a debugger has, or who has to do with a terminal.
- * Where all are recorded, nobody has named the process, and the least doubt spares it. (The init of
- * a container is often the very daemon that was named, or whose cgroup was.)
+ * True if @task must never be stopped: it is debugged or on a terminal. Where all processes are
+ * recorded, the user has not named this one, so more are spared. (A container's init is spared only
+ * then: it is often the daemon that the user named, or whose cgroup.)
  */
 static __attribute__((noinline)) bool is_exempt(struct task_struct *task)
 {
@@ -184,7 +184,7 @@ static __attribute__((noinline)) bool is_exempt(struct task_struct *task)
 					     numbers[0].nr) == shared.own_session;
 }
 
-/* The process that runs now, if it may be stopped. */
+/* The current process, if it may be stopped. */
 static __attribute__((unused)) struct target *target_to_hold(void)
 {
 	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
@@ -196,20 +196,20 @@ static __attribute__((unused)) struct target *target_to_hold(void)
 	return target ? target : add_target(tgid);
 }
 
-/* False while there is nobody to end a stop in time. */
+/* False while the watchdog could not end a stop in time. */
 static bool can_end_stops(void)
 {
 	return !shared.closed && !shared.paused &&
 	       (long long)(bpf_ktime_get_ns() - shared.watchdog_ns) < (long long)WATCHDOG_LATE_NS;
 }
 
-/* False while nobody is to be stopped because a ring is full. */
+/* False while nothing may be stopped because a ring is full. */
 static __attribute__((unused)) bool may_hold(void)
 {
 	return shared.limit_bytes && !shared.overdue && can_end_stops();
 }
 
-/* False while nobody is to be stopped for set-up work. */
+/* False while nothing may be stopped for set-up work. */
 static __attribute__((unused)) bool may_hold_for_set_up(void)
 {
 	return !shared.set_up_overdue && can_end_stops();
@@ -223,14 +223,14 @@ static __attribute__((unused)) void begin_stop(struct target *target)
 }
 
 /*
- * Stops the process before it returns to user space. One that is stopped without a mark stays
- * stopped: the mark is set before the signal, in case that nobody comes to the second, and after
- * it, in case that the recorder took the first for one of an earlier stop.
+ * Stops the process before it returns to user space. A process that is stopped without a mark would
+ * stay stopped. So the mark is set before the signal, in case the program ends here, and again
+ * after it, in case the recorder took the first mark for that of an earlier stop.
  *
- * The signal is this thread's, not the process's: of those, a second one is nobody's while the
- * first is pending, that is while the thread it went to is preempted on its way to user space, and
- * the next thread on that CPU would run on for its whole time slice. It stops the process all the
- * same.
+ * The signal goes to the thread, not to the process; it stops the whole process all the same. A
+ * second signal to the process has no effect while the first is pending, that is, while the thread
+ * that it went to is preempted on its way to user space. The next thread on that CPU would then run
+ * for its whole time slice.
  */
 static __attribute__((unused)) void hold(struct target *target)
 {

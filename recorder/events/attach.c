@@ -26,7 +26,7 @@ static int attach_once(struct record_events *ret, const struct probe_set *const 
 	}
 	if (!err) {
 		err = task_list_read(&after, pids, nr_pids);
-		/* Gone by now: what is open records its last words. */
+		/* It has ended by now. Its open events record what it did last. */
 		if (err == -ESRCH)
 			err = 0;
 		else if (!err && task_list_has_grown(&before, &after))
@@ -43,20 +43,20 @@ int attach_events(struct record_events *ret, const struct probe_set *const *prob
 		  size_t nr_probes, const struct record_config *config, const pid_t *pids,
 		  size_t nr_pids)
 {
-	static const pid_t everybody = -1;
+	static const pid_t all_processes = -1;
 	struct task_hold hold;
 	int err = -EAGAIN;
 
-	/* Nobody is missed who is not opened for. */
+	/* Events of a CPU cover every task: none can be missed. */
 	if (config->scope != RECORD_PROCESSES)
-		return record_events_open(ret, probes, nr_probes, config, &everybody, 1);
+		return record_events_open(ret, probes, nr_probes, config, &all_processes, 1);
 	*ret = (struct record_events){0};
 	for (int i = 0; i < ATTEMPTS_BEFORE_HOLD && err == -EAGAIN; i++)
 		err = attach_once(ret, probes, nr_probes, config, pids, nr_pids);
 	if (err != -EAGAIN)
 		return err;
 
-	diag_note("threads come and go: holding the process still while its events are opened");
+	diag_note("threads come and go: stopping the process while its events are opened");
 	err = task_hold_all(&hold, pids, nr_pids);
 	if (!err)
 		err = attach_once(ret, probes, nr_probes, config, pids, nr_pids);

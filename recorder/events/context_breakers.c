@@ -17,7 +17,7 @@
 
 struct breaker {
 	pid_t tid;
-	int fds[2]; /* inherited by nobody, by threads */
+	int fds[2]; /* the event that no task inherits, the one that threads inherit */
 	uint64_t opened_ns;
 	UT_hash_handle hh;
 };
@@ -68,7 +68,7 @@ int context_breakers_add(struct context_breakers *breakers, pid_t tid)
 		breaker->fds[i] = open_dummy(tid, i == 1);
 		err = breaker->fds[i] < 0 ? breaker->fds[i] : 0;
 	}
-	/* Another thread's of that number, or that of before an exec. */
+	/* It is of an earlier thread with that id, or from before an exec. */
 	if (old)
 		drop(breakers, old);
 	HASH_ADD_INT(breakers->by_tid, tid, breaker);
@@ -87,15 +87,14 @@ void context_breakers_deinit(struct context_breakers *breakers)
 	*breakers = (struct context_breakers){0};
 }
 
-/* The thread may have ended. */
+/* Opens a breaker while recording. The thread may have ended. */
 static int open_late(struct context_breakers *breakers, pid_t tid)
 {
 	int err = context_breakers_add(breakers, tid);
 
 	if (err && err != -ESRCH && !breakers->error) {
 		breakers->error = err;
-		diag_warn("cannot open events for thread %d, which creates others: %s", (int)tid,
-			  strerror(-err));
+		diag_warn("cannot protect the children of thread %d: %s", (int)tid, strerror(-err));
 	}
 	return err;
 }
@@ -117,7 +116,7 @@ static int serve_request(void *context, void *data, size_t size)
 
 	if (size < sizeof(*request))
 		return 0;
-	/* First: another thread of the process may begin to wait meanwhile. */
+	/* Before opening: another thread of the process may begin to wait meanwhile. */
 	let_fork(breakers->watch.targets, request->tgid);
 	err = open_late(breakers, (pid_t)request->tid);
 	__atomic_store_n(&shared->answers[request->number & (BREAKER_MAX_ANSWERS - 1)],
@@ -153,12 +152,12 @@ void context_breakers_handle_task(struct context_breakers *breakers,
 	struct breaker *breaker = find(breakers, is_exit ? (pid_t)task->tid : (pid_t)task->ptid);
 
 	if (is_exit) {
-		/* Not that of the next thread of this number. */
+		/* Keep the breaker of a later thread with this id. */
 		if (breaker && breaker->opened_ns < task->time_ns)
 			drop(breakers, breaker);
 		return;
 	}
-	/* Without programs, it is too late for this task, but not for the next. */
+	/* Without programs, it is too late for this task, but not for the thread's next one. */
 	if (breakers->requests || !breakers->are_needed || breaker ||
 	    (task->pid != task->ppid && task->ptid != task->ppid))
 		return;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static unsigned long long table[STACK_TOPS];
+static unsigned long long table[STACK_BASES];
 
 static void learn(unsigned int tgid, unsigned long long sp, unsigned long long top)
 {
@@ -45,15 +45,15 @@ static void entries_tell_whose_they_are(void **state)
 {
 	size_t nr_found = 0, nr_wrong = 0;
 
-	for (unsigned int tgid = 1; tgid <= 4 * STACK_TOPS; tgid++)
+	for (unsigned int tgid = 1; tgid <= 4 * STACK_BASES; tgid++)
 		learn(tgid, 0x7fff00000000, 0x7fff00001000 + 8ULL * tgid);
-	for (unsigned int tgid = 1; tgid <= 4 * STACK_TOPS; tgid++) {
+	for (unsigned int tgid = 1; tgid <= 4 * STACK_BASES; tgid++) {
 		unsigned long long top = find(tgid, 0x7fff00000000);
 
 		nr_found += top != 0;
 		nr_wrong += top && top != 0x7fff00001000 + 8ULL * tgid;
 	}
-	assert_in_range(nr_found, STACK_TOPS / 2, STACK_TOPS + 64);
+	assert_in_range(nr_found, STACK_BASES / 2, STACK_BASES + 64);
 	assert_in_range(nr_wrong, 0, 64);
 }
 
