@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options of one recording, as the command line gives them. */
+#ifndef LEAKTOOLS_RECORDER_SESSION_OPTIONS_H
+#define LEAKTOOLS_RECORDER_SESSION_OPTIONS_H
+
+#include "common/live_status.h"
+#include "probes/resources/resource_specs.h"
+#include "recorder/events/record_events.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct session_options {
+	const pid_t *pids; /* processes to attach to; none if @command is given */
+	size_t nr_pids;
+	const char *cgroup;	/* with RECORD_CGROUP: its path */
+	char *const *command;	/* argv to start, or NULL */
+	const char *output;	/* path, or "-"; NULL: only @view_fd */
+	uint64_t duration_ns;	/* 0: until the targets have ended or a signal comes */
+	uint64_t mark_every_ns; /* 0: marks by SIGUSR1 only */
+	int compression_level;	/* zstd's, 0: none */
+	bool mismatch;		/* record C++'s operators and the stacks of releases, too */
+	struct record_config config;
+	struct resource_specs *resources; /* what is recorded besides memory */
+	int argc;			  /* the tool's own command line, for the file's header */
+	char *const *argv;
+	bool with_view;
+	int view_fd; /* a pipe whose reader shows the recording, taken over; -1: none */
+	struct live_status *status; /* more for that reader; or NULL */
+};
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/session/session_record.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/scope.h"
+#include "recorder/session/session_signals.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* How long a record may wait in a ring that is not filling up: the delay of a live reader. */
+#define ROUND_MS 100
+
+static int remaining_ms(const struct session *session)
+{
+	uint64_t end_ns = session_end_ns(session), now = clock_now_ns();
+
+	if (end_ns == UINT64_MAX)
+		return ROUND_MS;
+	if (now >= end_ns)
+		return 0;
+	return end_ns - now > ROUND_MS * 1000000ULL ? ROUND_MS
+						    : (int)((end_ns - now) / 1000000) + 1;
+}
+
+/* Tells the view what the recording does not. */
+static void tell_status(const struct session *session)
+{
+	const struct ring_reader *reader = &session->rounds.reader;
+	struct live_status *status = session->options->status;
+
+	if (!status)
+		return;
+	live_status_set(&status->lost, reader->lost);
+	if (!session->backpressure)
+		return;
+	live_status_set(&status->pauses, backpressure_nr_pauses(session->backpressure));
+	live_status_set(&status->paused_ns, backpressure_paused_ns(session->backpressure));
+}
+
+/* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
+static int record(struct session *session)
+{
+	struct rounds *rounds = &session->rounds;
+	int err = 0, timeout_ms;
+
+	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
+		err = session_has_signal(session)
+			      ? 1
+			      : rounds_wait(rounds, session->signal_fd, timeout_ms);
+		if (err == 1 || err == -ESRCH) {
+			session->targets_gone = err == -ESRCH;
+			session_note_signal(session);
+			err = 0;
+			break;
+		}
+		if (!err)
+			err = rounds_run(rounds);
+		if (!err)
+			err = marks_write(&session->marks, session->writer);
+		if (!err)
+			err = perf_writer_flush(session->writer);
+		tell_status(session);
+	}
+	session_note_signal(session);
+	/* Those that became due after the last round. */
+	if (!err)
+		err = marks_write(&session->marks, session->writer);
+	if (!err)
+		err = rounds_stop(rounds);
+	if (!err)
+		err = rounds_finish(rounds);
+	if (err)
+		rounds_abandon(rounds);
+	return err;
+}
+
+/* Waits for a process that is about to end; not for long, it may have reasons to stay. */
+static void wait_for_end(pid_t pid)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	if (fd >= 0)
+		poll(&poll_fd, 1, 1000);
+}
+
+/* What became of the command, where that is worth a word. */
+static void report_command(struct session *session)
+{
+	const char *name;
+	int status;
+
+	if (!session->options->command || session->command.pid <= 0)
+		return;
+	name = session->options->command[0];
+	if (session->targets_gone)
+		wait_for_end(session->command.pid);
+	if (waitpid(session->command.pid, &status, WNOHANG) != session->command.pid)
+		diag_note("%s goes on as process %d", name, session->command.pid);
+	else if (WIFSIGNALED(status))
+		diag_note("%s was killed by signal %d", name, WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		diag_note("%s ended with status %d", name, WEXITSTATUS(status));
+}
+
+/* What of the stacks did not go as it should; nothing where all did. */
+static void describe_stacks(const struct stack_unwind_stats *stats, char *to, size_t size)
+{
+	size_t len = 0;
+
+	if (stats->truncated)
+		len += (size_t)snprintf(to, size, ", %" PRIu64 " of %" PRIu64 " stacks truncated",
+					stats->truncated, stats->dumps);
+	if (stats->lost)
+		len += (size_t)snprintf(to + len, size - len,
+					", %" PRIu64 " of %" PRIu64 " stacks incomplete",
+					stats->lost, stats->dumps);
+	if (stats->by_dwfl)
+		snprintf(to + len, size - len, ", %" PRIu64 " unwound by libdwfl", stats->by_dwfl);
+}
+
+/*
+ * Before Linux 6.12 the kernel may take probes away from tasks that were created without a breaker,
+ * and does not say so (context_breakers.h). Where programs record, a process that had to go on
+ * before it was set up may have made calls that nobody saw.
+ */
+static int tell_doubts(const struct session *session)
+{
+	const struct ring_reader *reader = &session->rounds.reader;
+	uint64_t nr = context_breakers_nr_unprotected(&session->events.breakers);
+	uint64_t nr_late =
+		session->recorder ? backpressure_nr_set_up_late(session->backpressure) : 0;
+
+	if (nr)
+		diag_warn("%" PRIu64 " process%s or thread%s came to be unguarded, and events may "
+			  "be missing: what is held is doubtful; Linux 6.12 needs no guarding",
+			  nr, nr == 1 ? "" : "es", nr == 1 ? "" : "s");
+	if (!nr && !nr_late)
+		return 0;
+	return marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late, session->writer);
+}
+
+static void report_end(const struct session *session)
+{
+	const struct ring_reader *reader = &session->rounds.reader;
+	const char *output = session->options->output;
+	char pauses[64] = "", stacks[192] = "";
+	uint64_t nr_pauses =
+		session->backpressure ? backpressure_nr_pauses(session->backpressure) : 0;
+
+	if (nr_pauses)
+		snprintf(pauses, sizeof(pauses), ", paused %" PRIu64 " time%s for %.3f s",
+			 nr_pauses, nr_pauses == 1 ? "" : "s",
+			 (double)backpressure_paused_ns(session->backpressure) / 1e9);
+	if (session->unwinder)
+		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
+	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost%s%s: %s", reader->samples,
+		  (double)perf_writer_size_bytes(session->writer) / 1e6,
+		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost, pauses, stacks,
+		  !output		     ? "shown, not kept"
+		  : strcmp(output, "-") == 0 ? "standard output"
+					     : output);
+}
+
+static void init_rounds(struct session *session)
+{
+	struct rounds *rounds = &session->rounds;
+
+	rounds->reader = (struct ring_reader){
+		.events = &session->events,
+		.writer = session->writer,
+		.build_ids = &session->build_ids,
+		.recorder = session->recorder,
+		.unwinder = session->unwinder,
+		.start_ns = session->start_ns,
+		.end_ns = UINT64_MAX,
+	};
+	rounds->marks_fd = session->marks.fd;
+	rounds->backpressure = session->backpressure;
+	if (session->recorder && !session_is_system_wide(session))
+		rounds->fork_follow = &session->fork_follow;
+	if (session->recorder && !session->options->config.no_heap)
+		rounds->dlopen_watch = &session->dlopen_watch;
+}
+
+int session_record(struct session *session)
+{
+	int err, finish_err;
+
+	init_rounds(session);
+	err = record(session);
+	if (session->backpressure)
+		backpressure_release(session->backpressure);
+	if (!err)
+		err = tell_doubts(session);
+	finish_err = perf_writer_finish(session->writer, &session->build_ids);
+	session_note_signal(session);
+	report_command(session);
+	report_end(session);
+	ring_reader_deinit(&session->rounds.reader);
+	return err ? err : finish_err;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/session/session_setup.h"
+
+#include "common/diag.h"
+#include "common/output_file.h"
+#include "common/proc/process_stat.h"
+#include "common/scope.h"
+#include "probes/plan/allocator_plan.h"
+#include "probes/resources/registered_resources.h"
+#include "probes/resources/resource_plan.h"
+#include "recorder/backpressure/exempt_processes.h"
+#include "recorder/processes/tasks.h"
+#include "recorder/session/session_signals.h"
+#include "recorder/targets/system_wide.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define MAX_CHILDREN_NAMED 8 /* in one message */
+
+/*
+ * Standard output, without blocking where it is a pipe: Ctrl-C must reach a recorder whose reader
+ * has stopped reading. A new open file, because others who share ours may want to block.
+ */
+static int open_stdout(void)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+		fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The pipe to whoever shows the recording; it gets the same as the file. */
+static int open_view(struct session *session, struct perf_writer **ret)
+{
+	return perf_writer_create(steal_fd(session->view_fd), "the screen's pipe", true, 0,
+				  session->signal_fd, ret);
+}
+
+static int open_output(struct session *session)
+{
+	const char *path = session->options->output;
+	struct perf_writer *view = NULL;
+	bool is_pipe;
+	int fd, err = 0;
+
+	if (!path)
+		return open_view(session, &session->writer);
+	is_pipe = strcmp(path, "-") == 0;
+	if (is_pipe && isatty(STDOUT_FILENO)) {
+		diag_error(
+			"cannot write the recording to a terminal; redirect it, or give -o FILE");
+		return -EINVAL;
+	}
+	fd = is_pipe ? open_stdout() : output_file_open_kept(path);
+	if (fd < 0) {
+		if (is_pipe)
+			diag_error("cannot write to standard output: %s", strerror(-fd));
+		return fd;
+	}
+	err = perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe,
+				 session->options->compression_level, session->signal_fd,
+				 &session->writer);
+	if (!err && session->view_fd >= 0)
+		err = open_view(session, &view);
+	if (view)
+		perf_writer_mirror(session->writer, view);
+	return err;
+}
+
+/* Those that were asked for here, or else those that leakprobe was asked for. */
+static int plan_resources(struct probe_set *set, pid_t pid, const struct session_options *options)
+{
+	return options->resources->nr
+		       ? resource_plan_pid(set, pid, options->resources)
+		       : registered_resources_add(set, pid, &options->resources->schemas);
+}
+
+/* Adds what is to be recorded of a process to the session's probes. */
+static int plan_process(struct session *session, pid_t pid)
+{
+	const struct session_options *options = session->options;
+	struct probe_set set = {0};
+	int err = 0;
+
+	/* Before: what is mapped in between is found twice rather than never. */
+	if (!options->config.no_heap)
+		err = allocator_search_skip(session->search, pid);
+	if (!err && !options->config.no_heap)
+		err = allocator_plan_pid(&set, pid, options->mismatch);
+
+	if (!err)
+		err = plan_resources(&set, pid, options);
+	if (!err) {
+		allocator_search_drop_seen(session->search, &set);
+		err = probe_set_merge(&session->probes, &set);
+	}
+	probe_set_deinit(&set);
+	return err;
+}
+
+/* Plans the probes for what everybody uses. */
+static int find_all_allocators(struct session *session)
+{
+	int err;
+
+	session->probes.with_operators = session->options->mismatch;
+	err = system_wide_find_allocators(&session->options->config, session->search,
+					  &session->probes, &session->nr_found);
+	if (session->options->config.no_heap)
+		probe_set_deinit(&session->probes);
+	return err;
+}
+
+/* Starts the command, or checks the processes, and plans the probes for what they use. */
+static int find_targets(struct session *session)
+{
+	const struct session_options *options = session->options;
+	int err = allocator_search_create(&session->search);
+
+	if (err)
+		return err;
+	if (session_is_system_wide(session))
+		return find_all_allocators(session);
+	if (options->command) {
+		const struct launch_options launch = {
+			.own_stdout = strcmp(options->output, "-") == 0,
+			.operators = options->mismatch,
+			.resources = options->resources,
+		};
+
+		err = launch_command(options->command, &launch, &session->command,
+				     &session->probes);
+
+		if (!err && options->config.no_heap)
+			probe_set_deinit(&session->probes);
+		if (!err)
+			err = allocator_search_skip(session->search, session->command.pid);
+		if (!err)
+			err = plan_resources(&session->probes, session->command.pid, options);
+
+		session->pids = &session->command.pid;
+		session->nr_pids = 1;
+		return err;
+	}
+	session->pids = options->pids;
+	session->nr_pids = options->nr_pids;
+	for (size_t i = 0; i < options->nr_pids && !err; i++)
+		err = plan_process(session, options->pids[i]);
+	return err;
+}
+
+/* Without allocators, there may be nothing that was asked for. */
+static int check_targets(struct session *session)
+{
+	const struct session_options *options = session->options;
+
+	if (!options->config.no_heap || session->probes.nr_files || options->config.syscalls)
+		return 0;
+	diag_error("--no-heap leaves nothing to record: give --pair, --ref or --with, or tell "
+		   "leakprobe add");
+	return -EINVAL;
+}
+
+static bool has_registered_probe(const struct probe_file *file)
+{
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].tracefs_id >= 0)
+			return true;
+	return false;
+}
+
+/* Moves the files of @from that have no probe in tracefs to @to. */
+static int move_unprobed(struct probe_set *from, struct probe_set *to)
+{
+	size_t kept = 0;
+
+	to->files = calloc(from->nr_files, sizeof(*to->files));
+	if (!to->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->nr_files; i++) {
+		if (has_registered_probe(&from->files[i]))
+			from->files[kept++] = from->files[i];
+		else
+			to->files[to->nr_files++] = from->files[i];
+	}
+	from->nr_files = kept;
+	return 0;
+}
+
+/* A probe that someone removed from a file's set makes leaks of what it would have recorded. */
+static void warn_of_missing(const struct probe_file *file)
+{
+	_cleanup_free_ char *names = NULL;
+	size_t size;
+	FILE *out = open_memstream(&names, &size);
+
+	if (!out)
+		return;
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].tracefs_id < 0)
+			fprintf(out, " %s", file->probes[i].event);
+	if (fclose(out) == 0 && size > 0)
+		diag_warn("%s lacks the probes%s: what they would record is missed; \"leakprobe "
+			  "add\" adds them",
+			  file->display, names);
+}
+
+/* Uses the probes that leakprobe made, and adds our own where a file has none. */
+static int set_up_probes(struct session *session)
+{
+	int err = probe_set_find(&session->probes);
+
+	if (err < 0)
+		return err;
+	err = move_unprobed(&session->probes, &session->own_probes);
+	for (size_t i = 0; i < session->probes.nr_files && !err; i++)
+		warn_of_missing(&session->probes.files[i]);
+	if (err || !session->own_probes.nr_files)
+		return err;
+	err = probe_set_make_own(&session->own_probes);
+	/* Links need no uprobe events. */
+	if (err || session->recorder)
+		return err;
+	err = probe_set_register(&session->own_probes);
+	for (size_t i = 0; i < session->own_probes.nr_files && !err; i++)
+		diag_note("%s has no probes: adding them, for this recording only",
+			  session->own_probes.files[i].display);
+	return err;
+}
+
+/* BPF programs record where the kernel has what that takes; perf events, at more cost, elsewhere.
+ */
+static int choose_recorder(struct session *session)
+{
+	const struct record_config *config = &session->options->config;
+	int err = config->perf_events ? 0 : bpf_recorder_create(config, &session->recorder);
+
+	if (err != -EOPNOTSUPP && err != -EPROTONOSUPPORT)
+		return err;
+	if (config->has_sizes) {
+		diag_error(
+			"cannot record by size: that takes BPF programs (Linux 6.13 and the right "
+			"to load them); `leakparse --size` selects from a full recording");
+		return err;
+	}
+	if (err == -EPROTONOSUPPORT)
+		diag_note("perf events record, at twice the cost of BPF programs, which this "
+			  "kernel may run on a stack that tasks share");
+	else
+		diag_note("perf events record, at twice the cost of BPF programs, which take Linux "
+			  "6.13 and the right to load them");
+	return 0;
+}
+
+/* It is left so, for it is not known why: perhaps a recorder was killed with its watchdog. */
+static void warn_of_stopped(const struct session *session)
+{
+	const struct session_options *options = session->options;
+	struct process_stat status;
+
+	for (size_t i = 0; i < options->nr_pids; i++)
+		if (!process_stat_read(options->pids[i], &status) && status.state == 'T')
+			diag_warn("process %d is stopped, and stays so; `kill -CONT %d` lets it go "
+				  "on",
+				  (int)options->pids[i], (int)options->pids[i]);
+}
+
+/* A child that the processes have now inherits no event, nor is it among those to be recorded. */
+static void warn_of_children(const struct session *session)
+{
+	const struct session_options *options = session->options;
+	_cleanup_free_ char *text = NULL;
+	struct task_list list = {0};
+	size_t size, nr = 0;
+	FILE *out;
+
+	if (options->nr_pids && !task_list_read(&list, options->pids, options->nr_pids) &&
+	    (out = open_memstream(&text, &size))) {
+		for (size_t i = 0; i < list.nr_children; i++)
+			if (exempt_processes_is_foreign(list.children[i], options->pids,
+							options->nr_pids) &&
+			    ++nr <= MAX_CHILDREN_NAMED)
+				fprintf(out, "%s%d", nr > 1 ? "," : "", (int)list.children[i]);
+		fclose(out);
+	}
+	task_list_deinit(&list);
+	if (nr == 1)
+		diag_warn("not recorded: a child that lives already; add it with -p %s, or record "
+			  "its --cgroup",
+			  text);
+	else if (nr > 1)
+		diag_warn("not recorded: %zu children that live already; add them with -p %s%s, or "
+			  "record their --cgroup",
+			  nr, text, nr > MAX_CHILDREN_NAMED ? ",..." : "");
+}
+
+static int reap_registry(struct session *session)
+{
+	int nr = probe_tracefs_dir() ? probe_set_reap() : -ENOENT;
+
+	return nr < 0 ? nr : 0;
+}
+
+static int warn_of_processes(struct session *session)
+{
+	warn_of_stopped(session);
+	warn_of_children(session);
+	return 0;
+}
+
+static int watch_signals(struct session *session)
+{
+	session->signal_fd = session_open_signals();
+	return session->signal_fd < 0 ? session->signal_fd : 0;
+}
+
+/* The watchdog is forked before there is an event that it could keep open. */
+static int prepare_backpressure(struct session *session)
+{
+	struct target_table *table =
+		session->recorder ? bpf_recorder_target_table(session->recorder) : NULL;
+
+	return backpressure_create(&session->options->config, table, &session->backpressure);
+}
+
+static int create_unwinder(struct session *session)
+{
+	return record_config_unwinds(&session->options->config)
+		       ? live_unwinder_create(&session->unwinder)
+		       : 0;
+}
+
+int session_set_up(struct session *session)
+{
+	static int (*const steps[])(struct session *) = {
+		reap_registry, find_targets,  check_targets, warn_of_processes,	   choose_recorder,
+		watch_signals, set_up_probes, open_output,   prepare_backpressure, create_unwinder,
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps) && !err; i++)
+		err = steps[i](session);
+	return err;
+}

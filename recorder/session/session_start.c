@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/session/session_start.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/proc/process_namespace.h"
+#include "common/scope.h"
+#include "recorder/backpressure/exempt_processes.h"
+#include "recorder/events/attach.h"
+#include "recorder/output/synthesize.h"
+#include "recorder/session/privileges.h"
+#include "recorder/session/session_signals.h"
+#include "recorder/targets/system_wide.h"
+
+#include <perf/evlist.h>
+#include <unistd.h>
+
+/* Files that fork_follow and context_breakers may open. The right to raise the limit gets dropped.
+ */
+#define FOLLOW_FDS 65536
+
+/* Has the programs watch the processes. They record nothing yet. */
+static int attach_programs(struct session *session, const struct probe_set *const *sets,
+			   size_t nr_sets)
+{
+	/* Of the files that leakprobe has put probes on, what they record is recorded. */
+	static const bool only_registered[] = {true, false};
+	int err = bpf_recorder_plan(session->recorder, sets, only_registered, nr_sets,
+				    &session->options->config, &session->events);
+
+	for (size_t i = 0; i < session->nr_pids && !err; i++) {
+		err = session_check_signals(session);
+		if (!err)
+			err = bpf_recorder_link(session->recorder, session->pids[i]);
+	}
+	/* Children are among all. */
+	if (!err && session_is_system_wide(session))
+		err = bpf_recorder_link(session->recorder, 0);
+	fork_follow_init(&session->fork_follow, session->recorder, session->backpressure);
+	dlopen_watch_init(&session->dlopen_watch, session->recorder, session->backpressure,
+			  session->search);
+	session->dlopen_watch.operators = session->options->mismatch;
+	return err;
+}
+
+static int watch_clones(struct session *session)
+{
+	const struct clone_watch watch = backpressure_clone_watch(session->backpressure);
+
+	return context_breakers_watch(&session->events.breakers, &watch);
+}
+
+static void report_start(const struct session *session)
+{
+	char name[PROCESS_NAME_MAX];
+
+	if (session_is_system_wide(session)) {
+		system_wide_report_start(session->options->cgroup, session->nr_found,
+					 session->probes.nr_files + session->own_probes.nr_files);
+		return;
+	}
+	process_namespace_format_name(session->pids[0], name);
+	if (session->options->command)
+		diag_note("recording %s, %s", session->options->command[0], name);
+	else if (session->nr_pids == 1)
+		diag_note("recording %s; Ctrl-C ends it", name);
+	else
+		diag_note("recording %zu processes; Ctrl-C ends it", session->nr_pids);
+}
+
+/* Has the programs or the perf events watch the processes. They record nothing yet. */
+static int attach(struct session *session)
+{
+	const struct session_options *options = session->options;
+	const struct probe_set *sets[] = {&session->probes, &session->own_probes};
+	int err;
+
+	/* Before the events: backpressure then knows the children that inherit some. */
+	for (size_t i = 0; i < session->nr_pids && session->backpressure; i++)
+		backpressure_add_target(session->backpressure, session->pids[i],
+					session->recorder != NULL);
+	err = exempt_processes_exempt(session->backpressure, options->output, options->pids,
+				      options->nr_pids);
+	if (err)
+		return err;
+	err = attach_events(&session->events, sets, session->recorder ? 0 : ARRAY_SIZE(sets),
+			    &options->config, session->pids, session->nr_pids);
+	if (err)
+		return err;
+	if (session->recorder)
+		err = attach_programs(session, sets, ARRAY_SIZE(sets));
+	else if (session->backpressure)
+		err = backpressure_attach(session->backpressure, &session->events);
+	if (!err && session->events.breakers.are_needed)
+		err = watch_clones(session);
+	return err;
+}
+
+static int prepare_unwinder(struct session *session)
+{
+	const struct record_config *config = &session->options->config;
+	int err;
+
+	if (!session->unwinder)
+		return 0;
+	err = live_unwinder_set_events(session->unwinder, &session->events);
+	if (!err && session->recorder)
+		live_unwinder_set_stack_bases(session->unwinder,
+					      bpf_recorder_stack_bases(session->recorder),
+					      record_config_dump_bytes(config, true));
+	return err;
+}
+
+static int begin_output(struct session *session)
+{
+	const struct session_options *options = session->options;
+	bool with_doubts = session->recorder || session->events.breakers.are_needed;
+	int err = marks_describe(&session->events, &options->config, with_doubts);
+
+	return err ? err
+		   : perf_writer_begin(session->writer, &session->events, options->argc,
+				       options->argv);
+}
+
+/* Records what existed before: /proc has it. From now on the side events record what happens. */
+static int synthesize_processes(struct session *session)
+{
+	bool with_data = record_config_keeps_dumps(&session->options->config);
+	int err = 0;
+
+	perf_evlist__enable(session->events.side.evlist);
+	if (session_is_system_wide(session)) {
+		/* All, not just the cgroup's: others may enter the cgroup later. */
+		err = process_list_add_all(&session->all_processes);
+		session->pids = session->all_processes.pids;
+		session->nr_pids = session->all_processes.nr;
+	}
+	for (size_t i = 0; i < session->nr_pids && !err; i++) {
+		err = session_check_signals(session);
+		if (!err)
+			err = synthesize_process(session->writer, session->pids[i], with_data,
+						 &session->build_ids, session->unwinder);
+	}
+	return err;
+}
+
+static int enable(struct session *session)
+{
+	perf_evlist__enable(session->events.probes.evlist);
+	for (size_t i = 0; i < session->nr_pids && session->recorder; i++)
+		dlopen_watch_know_process(&session->dlopen_watch, session->pids[i]);
+	if (session->recorder)
+		bpf_recorder_start(session->recorder);
+	session->start_ns = clock_now_ns();
+	marks_start(&session->marks, session->start_ns, session_end_ns(session),
+		    session_is_system_wide(session) ? getpid() : session->pids[0]);
+	return 0;
+}
+
+/*
+ * Keeps the rights that recording needs: backpressure continues what it stopped, first forks take
+ * new events, and the code of processes is read to unwind and to find new allocators.
+ */
+static void limit_rights(const struct session *session)
+{
+	bool opens_events = session->recorder || session->events.breakers.are_needed;
+
+	if (opens_events)
+		record_events_raise_fd_limit(FOLLOW_FDS);
+	privileges_raise_priority();
+	privileges_drop(&(struct privileges_kept){
+		.kill = session->backpressure != NULL,
+		.perfmon = opens_events,
+		.read_code = session->unwinder || session->recorder,
+	});
+}
+
+int session_start(struct session *session)
+{
+	static int (*const steps[])(struct session *) = {
+		attach, prepare_unwinder, begin_output, synthesize_processes, enable,
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps) && !err; i++)
+		err = steps[i](session);
+	if (err)
+		return err;
+	launch_release(&session->command);
+	limit_rights(session);
+	report_start(session);
+	return 0;
+}

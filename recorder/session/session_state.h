@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The state of a recording, which its phases share: set-up (session_setup.h), start
+ * (session_start.h), recording and end (session_record.h). session.c runs the phases and releases
+ * everything.
+ */
+#ifndef LEAKTOOLS_RECORDER_SESSION_STATE_H
+#define LEAKTOOLS_RECORDER_SESSION_STATE_H
+
+#include "recorder/output/marks.h"
+#include "recorder/processes/launch.h"
+#include "recorder/processes/process_list.h"
+#include "recorder/session/rounds.h"
+#include "recorder/session/session_options.h"
+
+struct session {
+	const struct session_options *options;
+	const pid_t *pids; /* the processes to record; where all are recorded, set at the start */
+	size_t nr_pids;
+	struct process_list all_processes; /* @pids, where all are recorded */
+	size_t nr_found;		   /* where all are recorded: how many were searched */
+	struct launched command;
+	struct allocator_search *search; /* knows the files of allocators */
+	struct probe_set probes;	 /* all that are recorded, without @own_probes */
+	struct probe_set own_probes;	 /* files whose probes this recording adds and removes */
+	struct record_events events;
+	struct bpf_recorder *recorder;	   /* or NULL: perf events record */
+	struct fork_follow fork_follow;	   /* with @recorder */
+	struct dlopen_watch dlopen_watch;  /* with @recorder */
+	struct backpressure *backpressure; /* NULL: samples without room are dropped */
+	struct live_unwinder *unwinder;	   /* of dumps, or NULL: there are none, or they are kept */
+	struct perf_writer *writer;
+	struct build_ids build_ids;
+	struct rounds rounds;
+	int signal_fd;
+	int view_fd; /* until there is a writer for it */
+	struct marks marks;
+	uint64_t start_ns;
+	bool targets_gone;	 /* recording ended because no target is left */
+	uint64_t interrupted_ns; /* when a signal ended it; 0: none has */
+};
+
+/* True if all processes are recorded, or all of a cgroup. */
+static inline bool session_is_system_wide(const struct session *session)
+{
+	return session->options->config.scope != RECORD_PROCESSES;
+}
+
+/* When recording is to end by time; UINT64_MAX: never. */
+static inline uint64_t session_end_ns(const struct session *session)
+{
+	uint64_t duration_ns = session->options->duration_ns;
+
+	return duration_ns ? session->start_ns + duration_ns : UINT64_MAX;
+}
+
+#endif
