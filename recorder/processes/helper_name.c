@@ -11,7 +11,7 @@
 
 void helper_rename(const char *name)
 {
-	/* The C library has the address of the arguments, which follow each other (2.36). */
+	/* The C library has the address of the arguments, which are contiguous (2.36). */
 	char *arguments = program_invocation_name, text[4096];
 	_cleanup_close_ int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	size_t size = 0, name_size = strlen(name) + 1;

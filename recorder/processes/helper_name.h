@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The names of leakrec's helpers, processes that it forks and that may outlive it. */
+/* Names of leakrec's helper processes, which may outlive it. */
 #ifndef LEAKTOOLS_RECORDER_HELPER_NAME_H
 #define LEAKTOOLS_RECORDER_HELPER_NAME_H
 
 /*
- * Gives this process a name and a command line of @name only: whoever kills "leakrec" by either is
- * not to kill those that tidy up after it.
+ * Sets the name and the command line of this process to @name, so that `pkill leakrec` spares the
+ * helpers that clean up after it.
  */
 void helper_rename(const char *name);
 

@@ -49,7 +49,7 @@ void privileges_drop(const struct privileges_kept *kept)
 			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
 				     capabilities[i].capability);
 	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
-		diag_warn("cannot drop capabilities: going on with them");
+		diag_warn("cannot drop capabilities: recording with all of them");
 }
 
 void privileges_raise_priority(void)

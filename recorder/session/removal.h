@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Takes away the probes after a recording. For each event and link the kernel waits until no CPU
- * runs its programs any more, one after the other, which takes seconds on a busy machine, and a
- * process that ends while it has one open waits, too. So a child does it, "leak-end": it has all
- * that the recorder has open, and the recorder need not wait for it. Whoever kills the child has
- * the kernel close what it has open; what is left in tracefs then, the next recorder removes.
+ * Removes the probes after a recording. For each event and link the kernel waits until no CPU runs
+ * its programs any more, one after the other. On a busy machine that takes seconds, and a process
+ * that ends with one open waits, too. So a child, "leak-end", does it. It has all descriptors of
+ *the recorder, so the recorder need not wait. If the child is killed, the kernel closes its
+ * descriptors, and the next recorder removes what is left in tracefs.
  *
- *	removal_begin();     the child has all descriptors; it waits
+ *	removal_begin();     the child has all descriptors, and waits
  *	...                  the recorder closes its own, which costs nothing now
- *	removal_finish();    the child goes on; it may outlive the recorder
+ *	removal_finish();    the child removes the probes; it may outlive the recorder
  */
 #ifndef LEAKTOOLS_RECORDER_REMOVAL_H
 #define LEAKTOOLS_RECORDER_REMOVAL_H
@@ -16,20 +16,19 @@
 #include "probes/plan/probe_set.h"
 
 struct removal {
-	struct probe_set *sets[2]; /* whose probes in tracefs are ours */
-	pid_t pid;		   /* of the child; 0: there is none, and this process removes */
-	int child_fd;		   /* ready to read when it has ended */
-	int go_fd;		   /* closed: it goes on, which our own end does, too */
-	int messages_fd;	   /* what it says */
+	struct probe_set *sets[2]; /* their registered probes are ours */
+	pid_t pid;	 /* the child; 0: there is none, and this process removes the probes */
+	int child_fd;	 /* readable when the child has ended */
+	int go_fd;	 /* closing it starts the child, also when this process ends */
+	int messages_fd; /* the child's messages */
 };
 
 /* Forks the child. The sets must last until the other call. */
 void removal_begin(struct removal *ret, struct probe_set *first, struct probe_set *second);
 
 /*
- * Removes the probes. When @deadline_ns has passed, or @signal_fd tells of a signal (-1: none can),
- * the child is left to it. Returns 0, or a negative errno where something could not be removed,
- * reported.
+ * Removes the probes. After @deadline_ns, or when @signal_fd (-1: none) has a signal, the child is
+ * left to finish alone. Returns 0, or a negative errno if something could not be removed, reported.
  */
 int removal_finish(struct removal *removal, int signal_fd, uint64_t deadline_ns);
 

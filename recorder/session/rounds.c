@@ -26,7 +26,7 @@ static void handle_tasks(struct rounds *rounds)
 	}
 }
 
-/* What processes wait for. */
+/* Does the set-up work that processes wait for. */
 static void serve_targets(struct rounds *rounds)
 {
 	context_breakers_serve(&rounds->reader.events->breakers);
@@ -86,7 +86,7 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 	fds[nr + 1] = (struct pollfd){-1, POLLIN, 0};
 	if (reader->recorder)
 		fds[nr + 1].fd = bpf_recorder_wakeup_fd(reader->recorder);
-	/* Only to be on time. */
+	/* For marks, poll only wakes up in time; marks_write() reads the descriptor. */
 	fds[nr + 2] = (struct pollfd){rounds->marks_fd, POLLIN, 0};
 	fds[nr + 3] = (struct pollfd){context_breakers_fd(&reader->events->breakers), POLLIN, 0};
 	if (poll(fds, nr + 4, timeout_ms) < 0)
@@ -97,7 +97,7 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 		bpf_recorder_consume_wakeups(reader->recorder);
 
 	for (size_t i = 0; i < nr; i++)
-		/* POLLHUP: the event's thread and all that inherited from it are gone. */
+		/* POLLHUP: the event's thread and all tasks that inherited the event have ended. */
 		if (fds[i].revents & (POLLHUP | POLLERR | POLLNVAL))
 			rings[i]->current++;
 	for (size_t i = 0; i < groups[0]->nr_rings; i++)
@@ -115,8 +115,7 @@ static bool are_rings_empty(const struct bpf_recorder *recorder)
 	return true;
 }
 
-/* What no record tells of: samples without room, records that nobody read, hits that were skipped.
- */
+/* Losses that are in no record: samples without room, unread records, skipped hits. */
 static uint64_t consume_lost_by_programs(const struct ring_reader *reader)
 {
 	uint64_t lost = bpf_recorder_nr_skipped(reader->recorder);
@@ -131,7 +130,7 @@ static uint64_t consume_lost_by_programs(const struct ring_reader *reader)
 	return lost;
 }
 
-/* The programs' part of the end: what they are writing just now is waited for. */
+/* Stops the programs and waits for the records that they are writing. */
 static int stop_programs(struct rounds *rounds)
 {
 	struct ring_reader *reader = &rounds->reader;
@@ -173,7 +172,7 @@ int rounds_stop(struct rounds *rounds)
 	return err ? err : rounds_run(rounds);
 }
 
-/* What the kernel counted and no ring held, whether or not the kernel says that it was lost. */
+/* Hits that made no sample, or what the kernel counted as lost if that is more. */
 static uint64_t lost_by_perf_events(const struct ring_reader *reader)
 {
 	const struct record_totals totals = record_events_totals(reader->events);

@@ -47,8 +47,8 @@ static int run(struct session *session)
 }
 
 /*
- * Takes the probes away. The recorder waits for that, but not for long after a signal: what the
- * kernel still has to do then, leak-end waits for.
+ * Removes the probes. The recorder waits for that, but not for long after a signal: leak-end then
+ * waits for the kernel.
  */
 static int remove_probes(struct session *session)
 {
@@ -64,7 +64,7 @@ static int remove_probes(struct session *session)
 	err_follow = fork_follow_close(&session->fork_follow);
 	backpressure_destroy(session->backpressure);
 	bpf_recorder_destroy(session->recorder);
-	/* The signal that is known ends the waiting by the deadline only, the next at once. */
+	/* The first signal only sets the deadline. The next one ends the waiting at once. */
 	if (session->interrupted_ns)
 		session_consume_signals(session->signal_fd);
 	err = removal_finish(&removal, session->signal_fd, deadline_ns);
@@ -89,7 +89,7 @@ int session_run(const struct session_options *options)
 		err = run(&session);
 
 	if (session.command.stopped) {
-		/* Set-up failed: a command that nobody records was not asked for. */
+		/* Set-up failed: the command was only wanted for the recording. */
 		kill(session.command.pid, SIGKILL);
 		waitpid(session.command.pid, NULL, __WALL);
 	}

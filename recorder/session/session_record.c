@@ -27,7 +27,7 @@ static int remaining_ms(const struct session *session)
 						    : (int)((end_ns - now) / 1000000) + 1;
 }
 
-/* Tells the view what the recording does not. */
+/* Tells the view what is not in the recording. */
 static void tell_status(const struct session *session)
 {
 	const struct ring_reader *reader = &session->rounds.reader;
@@ -67,7 +67,7 @@ static int record(struct session *session)
 		tell_status(session);
 	}
 	session_note_signal(session);
-	/* Those that became due after the last round. */
+	/* Marks that became due after the last round. */
 	if (!err)
 		err = marks_write(&session->marks, session->writer);
 	if (!err)
@@ -79,7 +79,7 @@ static int record(struct session *session)
 	return err;
 }
 
-/* Waits for a process that is about to end; not for long, it may have reasons to stay. */
+/* Waits at most a second for a process that is about to end. */
 static void wait_for_end(pid_t pid)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -89,7 +89,7 @@ static void wait_for_end(pid_t pid)
 		poll(&poll_fd, 1, 1000);
 }
 
-/* What became of the command, where that is worth a word. */
+/* Reports how the command ended, unless it succeeded. */
 static void report_command(struct session *session)
 {
 	const char *name;
@@ -108,7 +108,7 @@ static void report_command(struct session *session)
 		diag_note("%s ended with status %d", name, WEXITSTATUS(status));
 }
 
-/* What of the stacks did not go as it should; nothing where all did. */
+/* Describes failures of unwinding; empty if there were none. */
 static void describe_stacks(const struct stack_unwind_stats *stats, char *to, size_t size)
 {
 	size_t len = 0;
@@ -125,9 +125,9 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 }
 
 /*
- * Before Linux 6.12 the kernel may take probes away from tasks that were created without a breaker,
- * and does not say so (context_breakers.h). Where programs record, a process that had to go on
- * before it was set up may have made calls that nobody saw.
+ * Reports events that may be missing and that no counter shows: of tasks that were created without
+ * a breaker, before Linux 6.12 (context_breakers.h); where programs record, of processes that
+ * continued before their set-up was done.
  */
 static int tell_doubts(const struct session *session)
 {
@@ -137,9 +137,10 @@ static int tell_doubts(const struct session *session)
 		session->recorder ? backpressure_nr_set_up_late(session->backpressure) : 0;
 
 	if (nr)
-		diag_warn("%" PRIu64 " process%s or thread%s came to be unguarded, and events may "
-			  "be missing: what is held is doubtful; Linux 6.12 needs no guarding",
-			  nr, nr == 1 ? "" : "es", nr == 1 ? "" : "s");
+		diag_warn(
+			"events may be missing: %" PRIu64 " process%s or thread%s started "
+			"unprotected, so what is held is doubtful; Linux 6.12 has no such problem",
+			nr, nr == 1 ? "" : "es", nr == 1 ? "" : "s");
 	if (!nr && !nr_late)
 		return 0;
 	return marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late, session->writer);

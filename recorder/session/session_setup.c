@@ -20,8 +20,9 @@
 #define MAX_CHILDREN_NAMED 8 /* in one message */
 
 /*
- * Standard output, without blocking where it is a pipe: Ctrl-C must reach a recorder whose reader
- * has stopped reading. A new open file, because others who share ours may want to block.
+ * Opens standard output, non-blocking if it is a pipe: Ctrl-C must reach a recorder whose reader
+ * has stopped reading. It has to be a new open file description, since other processes may share
+ * ours.
  */
 static int open_stdout(void)
 {
@@ -35,10 +36,10 @@ static int open_stdout(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The pipe to whoever shows the recording; it gets the same as the file. */
+/* Opens the writer for the view's pipe, which gets the same as the file. */
 static int open_view(struct session *session, struct perf_writer **ret)
 {
-	return perf_writer_create(steal_fd(session->view_fd), "the screen's pipe", true, 0,
+	return perf_writer_create(steal_fd(session->view_fd), "the pipe to the view", true, 0,
 				  session->signal_fd, ret);
 }
 
@@ -73,7 +74,7 @@ static int open_output(struct session *session)
 	return err;
 }
 
-/* Those that were asked for here, or else those that leakprobe was asked for. */
+/* Plans the resources of the command line, or else those that leakprobe registered. */
 static int plan_resources(struct probe_set *set, pid_t pid, const struct session_options *options)
 {
 	return options->resources->nr
@@ -81,14 +82,14 @@ static int plan_resources(struct probe_set *set, pid_t pid, const struct session
 		       : registered_resources_add(set, pid, &options->resources->schemas);
 }
 
-/* Adds what is to be recorded of a process to the session's probes. */
+/* Adds the probes of a process to those of the session. */
 static int plan_process(struct session *session, pid_t pid)
 {
 	const struct session_options *options = session->options;
 	struct probe_set set = {0};
 	int err = 0;
 
-	/* Before: what is mapped in between is found twice rather than never. */
+	/* Before planning: a file mapped in between is found twice rather than never. */
 	if (!options->config.no_heap)
 		err = allocator_search_skip(session->search, pid);
 	if (!err && !options->config.no_heap)
@@ -104,7 +105,7 @@ static int plan_process(struct session *session, pid_t pid)
 	return err;
 }
 
-/* Plans the probes for what everybody uses. */
+/* Plans the probes for the allocators of all processes. */
 static int find_all_allocators(struct session *session)
 {
 	int err;
@@ -117,7 +118,7 @@ static int find_all_allocators(struct session *session)
 	return err;
 }
 
-/* Starts the command, or checks the processes, and plans the probes for what they use. */
+/* Starts the command or checks the processes, and plans the probes for their allocators. */
 static int find_targets(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -155,7 +156,7 @@ static int find_targets(struct session *session)
 	return err;
 }
 
-/* Without allocators, there may be nothing that was asked for. */
+/* With --no-heap, there may be nothing to record. */
 static int check_targets(struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -193,7 +194,7 @@ static int move_unprobed(struct probe_set *from, struct probe_set *to)
 	return 0;
 }
 
-/* A probe that someone removed from a file's set makes leaks of what it would have recorded. */
+/* Without a probe that was removed from its set, reports may show false leaks. */
 static void warn_of_missing(const struct probe_file *file)
 {
 	_cleanup_free_ char *names = NULL;
@@ -206,12 +207,11 @@ static void warn_of_missing(const struct probe_file *file)
 		if (file->probes[i].tracefs_id < 0)
 			fprintf(out, " %s", file->probes[i].event);
 	if (fclose(out) == 0 && size > 0)
-		diag_warn("%s lacks the probes%s: what they would record is missed; \"leakprobe "
-			  "add\" adds them",
+		diag_warn("%s lacks the probes%s: their events are missed; run \"leakprobe add\"",
 			  file->display, names);
 }
 
-/* Uses the probes that leakprobe made, and adds our own where a file has none. */
+/* Uses the probes that leakprobe registered, and adds our own to files without any. */
 static int set_up_probes(struct session *session)
 {
 	int err = probe_set_find(&session->probes);
@@ -234,8 +234,7 @@ static int set_up_probes(struct session *session)
 	return err;
 }
 
-/* BPF programs record where the kernel has what that takes; perf events, at more cost, elsewhere.
- */
+/* Loads the recording programs if the kernel supports them; else perf events record. */
 static int choose_recorder(struct session *session)
 {
 	const struct record_config *config = &session->options->config;
@@ -258,7 +257,7 @@ static int choose_recorder(struct session *session)
 	return 0;
 }
 
-/* It is left so, for it is not known why: perhaps a recorder was killed with its watchdog. */
+/* The process stays stopped: the reason is unknown. A recorder may have been killed. */
 static void warn_of_stopped(const struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -271,7 +270,7 @@ static void warn_of_stopped(const struct session *session)
 				  (int)options->pids[i], (int)options->pids[i]);
 }
 
-/* A child that the processes have now inherits no event, nor is it among those to be recorded. */
+/* A child that exists already inherits no event, and is not among the named processes. */
 static void warn_of_children(const struct session *session)
 {
 	const struct session_options *options = session->options;

@@ -19,11 +19,11 @@
  */
 #define FOLLOW_FDS 65536
 
-/* Has the programs watch the processes. They record nothing yet. */
+/* Links the recording programs to the processes. */
 static int attach_programs(struct session *session, const struct probe_set *const *sets,
 			   size_t nr_sets)
 {
-	/* Of the files that leakprobe has put probes on, what they record is recorded. */
+	/* On a file that leakprobe has put probes on, only what these would record is recorded. */
 	static const bool only_registered[] = {true, false};
 	int err = bpf_recorder_plan(session->recorder, sets, only_registered, nr_sets,
 				    &session->options->config, &session->events);
@@ -33,7 +33,7 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 		if (!err)
 			err = bpf_recorder_link(session->recorder, session->pids[i]);
 	}
-	/* Children are among all. */
+	/* One link covers all processes, children, too. */
 	if (!err && session_is_system_wide(session))
 		err = bpf_recorder_link(session->recorder, 0);
 	fork_follow_init(&session->fork_follow, session->recorder, session->backpressure);
@@ -68,7 +68,7 @@ static void report_start(const struct session *session)
 		diag_note("recording %zu processes; Ctrl-C ends it", session->nr_pids);
 }
 
-/* Has the programs or the perf events watch the processes. They record nothing yet. */
+/* Attaches programs or perf events to the processes. They record nothing yet. */
 static int attach(struct session *session)
 {
 	const struct session_options *options = session->options;
