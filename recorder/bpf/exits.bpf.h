@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions whose return addresses are not replaced (probes/sites/function_exits.h). The entry
- * notes the call by its frame, that is, where its return address is on the stack. At each `ret`
- * where calls of such functions may end, the stack pointer tells whether it is a noted call that
- * ends. What is written is what a return probe would have written.
+ * Records returns without replacing return addresses (probes/sites/function_exits.h). The entry
+ * notes the call by its frame, the address of its return address. At each `ret` where calls of such
+ * functions may end, the stack pointer shows whether a noted call ends. The sample is the one that
+ * a return probe would have written.
  *
- * An exception leaves a note behind, which the next call at the same place replaces. The code of an
- * exit may be shared by functions that are not probed: their calls have no note.
+ * A call that ends by an exception leaves its note, which the next call with that frame replaces.
+ * Functions that are not probed may share an exit: their calls have no note.
  */
 #ifndef LEAKTOOLS_RECORDER_EXITS_BPF_H
 #define LEAKTOOLS_RECORDER_EXITS_BPF_H
@@ -14,7 +14,7 @@
 #include "recorder/bpf/filter.bpf.h"
 
 #define MAX_NOTES  32768
-#define MAX_LEVELS 3 /* functions that jump to each other, so that their calls end as one */
+#define MAX_LEVELS 3 /* functions that tail-call each other, whose calls end at one `ret` */
 
 struct call_key {
 	unsigned long long frame;
@@ -24,12 +24,12 @@ struct call_key {
 struct call_note {
 	unsigned long long caller;   /* the return address */
 	unsigned long long function; /* the address of the probe of its entry */
-	/* BPF_SITE_RESOURCE: where it will store its handle; else the block that it takes, or 0. */
+	/* BPF_SITE_RESOURCE: where it will store the handle; else the released block, or 0. */
 	unsigned long long value;
 	unsigned long long site;
 };
 
-/* Twice as many as are used: such a map throws entries out before it is full. */
+/* Twice the limit: an LRU map evicts entries before it is full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 2 * MAX_NOTES);
@@ -45,7 +45,7 @@ ALWAYS_INLINE void drop_note(const struct call_key *key)
 		__sync_fetch_and_sub(&nr_call_notes, 1);
 }
 
-/* From @level on: of this call before, and of what it had jumped to. */
+/* Drops stale notes from @level on: of an earlier call here, and of its tail calls. */
 ALWAYS_INLINE void drop_levels(struct call_key *key, unsigned int level)
 {
 #pragma unroll
@@ -59,8 +59,9 @@ ALWAYS_INLINE void drop_levels(struct call_key *key, unsigned int level)
 }
 
 /*
- * The level of the call of @site that begins: one more than that of a call that has the same frame
- * and return address, for that one has jumped here. Returns whether a note is there already.
+ * Finds the level of a call of @site that begins. A call with the same frame and return address has
+ * jumped here: the level is one more than that call's. Returns true if the level has a note
+ * already.
  */
 ALWAYS_INLINE bool find_level(struct call_key *key, unsigned long long caller,
 			      unsigned long long site)
@@ -80,8 +81,8 @@ ALWAYS_INLINE bool find_level(struct call_key *key, unsigned long long caller,
 }
 
 /*
- * At the entry of a function with exits. @is_wanted: or no call is to be seen there. Returns false
- * if there is no room for the note, which counts as a loss.
+ * Notes a call at the entry of a function with exits; without @is_wanted only drops stale notes.
+ * Returns false if there is no room for the note, which counts as a loss.
  */
 static __attribute__((noinline)) bool note_call(struct pt_regs *regs, unsigned int index,
 						unsigned long long value, bool is_wanted)
@@ -98,8 +99,7 @@ static __attribute__((noinline)) bool note_call(struct pt_regs *regs, unsigned i
 		count_lost();
 		return false;
 	}
-	/* More than there is room for: another one was thrown out, perhaps of a call that goes on.
-	 */
+	/* The map was full: it has evicted another note, perhaps of a call that goes on. */
 	if (__sync_fetch_and_add(&nr_call_notes, 1) >= MAX_NOTES) {
 		__sync_fetch_and_sub(&nr_call_notes, 1);
 		count_lost();
@@ -107,7 +107,7 @@ static __attribute__((noinline)) bool note_call(struct pt_regs *regs, unsigned i
 	return true;
 }
 
-/* The sample of a call that returns at the instruction that @regs are at. */
+/* Writes the sample of a call that ends at the `ret` that @regs are at. */
 static __attribute__((noinline)) int record_exit(struct pt_regs *regs, struct call_note *note)
 {
 	const struct bpf_site *site = &sites[note->site & (BPF_MAX_SITES - 1)];
@@ -130,9 +130,9 @@ static __attribute__((noinline)) int record_exit(struct pt_regs *regs, struct ca
 	return 0;
 }
 
-/* Takes the note of a call that ends here. Returns false if there is none. */
-ALWAYS_INLINE bool take_note(const struct call_key *key, unsigned long long caller,
-			     struct call_note *ret)
+/* Removes the note of a call that ends here. Returns false if there is none. */
+ALWAYS_INLINE bool consume_note(const struct call_key *key, unsigned long long caller,
+				struct call_note *ret)
 {
 	const struct call_note *found = bpf_map_lookup_elem(&call_notes, key);
 
@@ -155,7 +155,7 @@ static __attribute__((noinline)) int record_exits(struct pt_regs *regs)
 	/* The innermost first. */
 	for (unsigned int i = 1; i <= MAX_LEVELS; i++) {
 		key.level = MAX_LEVELS - i;
-		if (take_note(&key, caller, &note))
+		if (consume_note(&key, caller, &note))
 			record_exit(regs, &note);
 	}
 	return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Return probes put the kernel's trampoline in the place of return addresses on the stack
- * (prepare_uretprobe(), kernel/events/uprobes.c). Where one probed function calls another, the
- * outer one's trampoline would end every stack that is taken at the inner one's return. The kernel
- * knows what was there, whoever the probe belongs to. (Those that have returned already are not
- * pending any more, or lie below the stack pointer.)
+ * Restores return addresses in stacks. A return probe replaces the return address on the stack by
+ * the kernel's trampoline (prepare_uretprobe(), kernel/events/uprobes.c). Where one probed function
+ * calls another, the outer one's trampoline would end a stack that is taken at the inner one's
+ * return. The kernel keeps the original addresses, also for probes of others. A function that has
+ * returned is not pending any more, or its frame is below the stack pointer.
  */
 #ifndef LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H
 #define LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H
@@ -12,11 +12,11 @@
 #include "recorder/bpf/targets.bpf.h"
 #include "recorder/bpf/registers.bpf.h"
 
-#define MAX_PENDING_RETURNS 16 /* probed functions that call each other */
+#define MAX_PENDING_RETURNS 16 /* nested calls of probed functions */
 
 struct return_instance {
-	unsigned long func;  /* that will return */
-	unsigned long stack; /* where the return address is */
+	unsigned long func;  /* the function that will return */
+	unsigned long stack; /* the address of the return address */
 	unsigned long orig_ret_vaddr;
 	struct return_instance *next;
 } __attribute__((preserve_access_index));
@@ -34,8 +34,8 @@ ALWAYS_INLINE struct return_instance *pending_returns(void)
 }
 
 /*
- * The innermost function with a return probe that the task is in, or 0. One that was left by a jump
- * is pending still, but its frame lies below the stack pointer.
+ * The innermost active function with a return probe, or 0. A function that was left by a jump is
+ * still pending, but its frame is below the stack pointer.
  */
 ALWAYS_INLINE unsigned long long pending_function(unsigned long long sp)
 {
@@ -49,7 +49,7 @@ ALWAYS_INLINE unsigned long long pending_function(unsigned long long sp)
 	return 0;
 }
 
-/* The return address @found on the stack, at @at; or what was there before a return probe. */
+/* The original of the return address @found at @at on the stack. */
 static __attribute__((noinline)) unsigned long long true_return(unsigned long long found,
 								unsigned long long at)
 {
@@ -63,13 +63,13 @@ static __attribute__((noinline)) unsigned long long true_return(unsigned long lo
 	return found;
 }
 
-/* Puts the true return addresses into @dump, of @bytes of the stack from @sp on. */
+/* Restores the return addresses in @dump, @bytes of the stack from @sp on. */
 ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned int bytes,
 				   struct return_instance *pending)
 {
 	unsigned long long last = bytes;
 
-	/* The verifier (Linux 6.18.15) keeps the bound if this very register is compared first. */
+	/* The verifier (Linux 6.18.15) keeps the bound only if this register is compared first. */
 	asm volatile("" : "+r"(last));
 	if (last < 8)
 		return;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Points inside of an allocation function where one hit tells what its entry and its return would
- * (probes/sites/single_trap_points.h). What is written is what the return would have written, the
- * caller's registers included.
+ * Points inside of an allocation function where one hit replaces those of entry and return
+ * (probes/sites/single_trap_points.h). The sample is the one that the return would have written,
+ * with the caller's registers.
  */
 #ifndef LEAKTOOLS_RECORDER_POINTS_BPF_H
 #define LEAKTOOLS_RECORDER_POINTS_BPF_H
 
 #include "recorder/bpf/filter.bpf.h"
 
-/* Where the return address of the function is that @site is in. */
+/* The address of the return address of the function that contains @site. */
 ALWAYS_INLINE unsigned long long frame_at(struct pt_regs *regs, const struct bpf_site *site)
 {
 	return PT_REGS_SP(regs) + site->frame_words * 8ULL;
 }
 
-/* What a call has asked for, where the register is lost before the block is known. */
+/* Notes the requested size, where its register is overwritten before the block is known. */
 ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct bpf_site *site)
 {
 	struct task_state *state = state_of_task();
@@ -28,7 +28,7 @@ ALWAYS_INLINE void note_asked(struct pt_regs *regs, const struct bpf_site *site)
 	}
 }
 
-/* The registers that samples show, as they will be after the return. False: cannot be read. */
+/* The registers of the sample, as after the return. Returns false if they cannot be read. */
 static __attribute__((noinline)) bool registers_at_return(struct pt_regs *regs, unsigned int index,
 							  struct pt_regs *ret)
 {
@@ -43,7 +43,7 @@ static __attribute__((noinline)) bool registers_at_return(struct pt_regs *regs, 
 	return true;
 }
 
-/* The bytes that the call asks for. False: not known. */
+/* The requested size. Returns false if it is not known. */
 ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct bpf_site *site,
 			      unsigned long long *ret)
 {
@@ -54,10 +54,10 @@ ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct bpf_site *site,
 		return true;
 	}
 	state = state_of_task();
-	/* Recording began in the midst of the call. */
+	/* Recording began during the call. */
 	if (state && !state->frame)
 		return false;
-	/* A signal's handler has called the function, too, in the midst of it. */
+	/* A signal handler has called the function during the call. */
 	if (!state || state->frame != frame_at(regs, site)) {
 		count_lost();
 		return false;

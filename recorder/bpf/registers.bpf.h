@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The processor's part of a sample: registers as perf orders them, and the caller's address. */
+/* What depends on the architecture: registers in perf's order, and the caller's address. */
 #ifndef LEAKTOOLS_RECORDER_REGISTERS_BPF_H
 #define LEAKTOOLS_RECORDER_REGISTERS_BPF_H
 
@@ -44,7 +44,7 @@ ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *
 	to[19] = regs->r15;
 }
 
-/* RECORD_CALL_REGS_MASK: what unwinding needs where a function begins or has returned. */
+/* RECORD_CALL_REGS_MASK: what unwinding needs at a function's entry or after its return. */
 #define NR_CALL_REGISTERS 8
 
 ALWAYS_INLINE void copy_call_registers(unsigned long long *to, const struct pt_regs *regs)
@@ -59,14 +59,14 @@ ALWAYS_INLINE void copy_call_registers(unsigned long long *to, const struct pt_r
 	to[7] = regs->r15;
 }
 
-/* Once each, from the context itself: the verifier permits no other access. */
+/* Each register is read once, from the context itself, as the verifier demands. */
 #define REGISTER_CASE(number, name)                                                                \
 	case number:                                                                               \
 		value = regs->name;                                                                \
 		asm volatile("" : "+r"(value));                                                    \
 		break
 
-/* A register by its number in instructions, as that of a point (points.bpf.h). */
+/* A register by its number in instructions, as points have it (points.bpf.h). */
 ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, unsigned int number)
 {
 	unsigned long long value = 0;
@@ -91,11 +91,11 @@ ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, u
 	return value;
 }
 
-/* What a caller gets back of a register: the word of the @frame that @saved names, or as it is. */
+/* A register's value after the return: the word of @frame that @saved names, or its present one. */
 ALWAYS_INLINE unsigned long long restored(unsigned long long now, unsigned char saved,
 					  const unsigned long long *frame)
 {
-	/* Or the compiler would choose between the addresses. */
+	/* Keeps the compiler from selecting between the two addresses. */
 	asm volatile("" : "+r"(now));
 	return saved ? frame[(saved - 1) & (BPF_FRAME_WORDS - 1)] : now;
 }
@@ -112,7 +112,7 @@ ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *r
 	to->r15 = restored(regs->r15, saved[5], frame);
 }
 
-/* Once each, as copy_registers(). */
+/* Reads each register once, as copy_registers() does. */
 ALWAYS_INLINE void copy_context(struct pt_regs *to, const struct pt_regs *regs)
 {
 	to->r15 = regs->r15;
@@ -149,7 +149,7 @@ ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
 	return task->thread.fsbase;
 }
 
-/* Where the caller's address is at a function's entry. */
+/* The caller's address at a function's entry. */
 ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
 {
 	unsigned long long caller = 0;
@@ -158,7 +158,7 @@ ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
 	return caller;
 }
 
-/* A system call's, at its entry and at its return. */
+/* The arguments of a system call, at its entry and at its return. */
 ALWAYS_INLINE void copy_syscall_args(unsigned long long *to, const struct pt_regs *regs)
 {
 	to[0] = regs->rdi;
@@ -174,7 +174,7 @@ ALWAYS_INLINE long syscall_number(const struct pt_regs *regs)
 	return (long)regs->orig_rax;
 }
 
-/* True in a call by the 32-bit interface, whose numbers are others: TS_COMPAT. */
+/* True in a call of the 32-bit interface, which has other numbers: TS_COMPAT. */
 ALWAYS_INLINE bool is_compat_syscall(struct task_struct *task)
 {
 	return task->thread_info.status & 2;
@@ -207,7 +207,7 @@ ALWAYS_INLINE unsigned long long caller_at_entry(struct pt_regs *regs)
 	return PT_REGS_RET(regs);
 }
 
-/* Code is not decoded: there are no points. */
+/* There are no points: code of this architecture is not decoded. */
 ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, unsigned int number)
 {
 	return 0;
@@ -226,7 +226,7 @@ ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsig
 {
 }
 
-/* At the return the first is the result: who needs the arguments there takes them at the entry. */
+/* At the return, the first argument's register holds the result. */
 ALWAYS_INLINE void copy_syscall_args(unsigned long long *to, const struct pt_regs *regs)
 {
 	const struct user_pt_regs *user = (const void *)regs;

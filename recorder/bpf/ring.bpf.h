@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The programs' end of a program ring (bpf_ring_shared.h). A program stays on one CPU, but a
- * preemptible kernel may run another task's program there between any two of its instructions. The
- * one that comes later takes later room, and the recorder waits for the one that came first.
+ * Writes to a BPF ring (bpf_ring_shared.h). A program stays on one CPU, but a preemptible kernel
+ * may run another task's program there between any two of its instructions. The later program gets
+ * later room, and the recorder waits for the earlier one.
  */
 #ifndef LEAKTOOLS_RECORDER_RING_BPF_H
 #define LEAKTOOLS_RECORDER_RING_BPF_H
@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <linux/perf_event.h>
 
-#define RESERVE_TRIES 4 /* each that fails takes another task that reserves at that moment */
+#define RESERVE_TRIES 4 /* a try fails only if another task reserves at that moment */
 
-/* The recording's, fixed when the programs are loaded. */
+/* Options of the recording, fixed when the programs are loaded. */
 const volatile unsigned int ring_mask = 0; /* the ring's bytes - 1 */
 const volatile unsigned int wakeup_bytes = 0;
 const volatile unsigned long long ring_secret = 0;
@@ -51,8 +51,7 @@ ALWAYS_INLINE struct bpf_ring_control *own_ring(unsigned int cpu)
 	return map ? bpf_map_lookup_elem(map, &first) : 0;
 }
 
-/* Takes room for a record of at most @size bytes. Returns where it begins, or NULL: there is none.
- */
+/* Reserves room for a record of at most @size bytes. Returns its start, or NULL: there is none. */
 ALWAYS_INLINE void *ring_reserve(struct bpf_ring_control *ring, unsigned int size, struct room *ret)
 {
 	const unsigned int bytes = size + BPF_RING_SEAL_BYTES;
@@ -67,7 +66,8 @@ ALWAYS_INLINE void *ring_reserve(struct bpf_ring_control *ring, unsigned int siz
 		if (ret->filled >= wakeup_bytes) {
 			ring->seen_tail = *(volatile unsigned long long *)&ring->tail;
 			ret->filled = at + bytes - ring->seen_tail;
-			/* Negative: the recorder is beyond what has been overtaken meanwhile. */
+			/* Negative: other programs and the recorder have gone past @at meanwhile.
+			 */
 			if ((long long)ret->filled < 0)
 				continue;
 			if (ret->filled > ring_mask)
@@ -82,14 +82,14 @@ ALWAYS_INLINE void *ring_reserve(struct bpf_ring_control *ring, unsigned int siz
 	return 0;
 }
 
-/* The record at @at is whole. */
+/* Completes the record at @at. */
 ALWAYS_INLINE void ring_seal(struct bpf_ring_control *ring, unsigned long long at)
 {
 	volatile unsigned long long *seal =
 		(void *)((char *)ring + BPF_RING_DATA_OFFSET + (at & ring_mask));
 
 #if defined(__TARGET_ARCH_x86)
-	/* Stores are seen in their order. */
+	/* x86 makes stores visible in order. */
 	asm volatile("" ::: "memory");
 	*seal = at ^ ring_secret;
 #else
@@ -97,7 +97,7 @@ ALWAYS_INLINE void ring_seal(struct bpf_ring_control *ring, unsigned long long a
 #endif
 }
 
-/* What was reserved for @size bytes needs but @used, a multiple of eight. */
+/* Gives back the rest of a reservation of which only @used bytes, a multiple of 8, are needed. */
 ALWAYS_INLINE void ring_shrink(const struct room *room, unsigned int size, unsigned int used)
 {
 	unsigned long long end = room->at + size + BPF_RING_SEAL_BYTES;
@@ -106,7 +106,7 @@ ALWAYS_INLINE void ring_shrink(const struct room *room, unsigned int size, unsig
 
 	if (end == used_end || __sync_val_compare_and_swap(&room->ring->head, end, used_end) == end)
 		return;
-	/* Somebody else has reserved what follows. A filler needs a seal and a header. */
+	/* Another program has reserved what follows. A filler needs a seal and a header. */
 	filler = (void *)((char *)room->ring + BPF_RING_DATA_OFFSET + (used_end & ring_mask) +
 			  BPF_RING_SEAL_BYTES);
 	*filler = (struct perf_event_header){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Samples and where they go: written in place into the ring of the CPU, as perf_event_open(2) lays
- * out PERF_RECORD_SAMPLE.
+ * Writes samples in place into the ring of the CPU, with the layout of PERF_RECORD_SAMPLE
+ * (perf_event_open(2)).
  */
 #ifndef LEAKTOOLS_RECORDER_SAMPLES_BPF_H
 #define LEAKTOOLS_RECORDER_SAMPLES_BPF_H
@@ -15,15 +15,16 @@
 
 #include <stddef.h>
 
-/* The recording's, fixed when the programs are loaded. */
-const volatile unsigned int dump_bytes = 0; /* of the stack; 0: frame pointers are followed */
-const volatile bool dumps_fit = false;	    /* less is dumped where the stack is not that deep */
-const volatile bool entries_have_stacks = false; /* of some entries */
+/* Options of the recording, fixed when the programs are loaded. */
+const volatile unsigned int dump_bytes =
+	0;			       /* the most of a stack to dump; 0: follow frame pointers */
+const volatile bool dumps_fit = false; /* a dump ends where the stack does */
+const volatile bool entries_have_stacks = false; /* entries of some functions */
 const volatile unsigned long long lost_id = 0;	 /* PERF_SAMPLE_IDENTIFIER of LOST records */
 
 struct bpf_cpu cpus[BACKPRESSURE_MAX_CPUS];
 
-/* Wakes the recorder: it polls this one, which is empty but for that. */
+/* Wakes the recorder, which polls this otherwise empty ring. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -51,14 +52,14 @@ struct stack_head {
 struct lost_record {
 	struct perf_event_header header;
 	unsigned long long id, lost;
-	/* What every record of the recording ends with: record_events.h. */
+	/* The end of every record: struct record_trailer (sample_format.h). */
 	unsigned int pid, tid;
 	unsigned long long time_ns;
 	unsigned int cpu, reserved;
 	unsigned long long trailer_id;
 };
 
-/* What RAW begins with: its size, and the fields that every tracepoint has. */
+/* The beginning of RAW: its size, and the fields that every tracepoint has. */
 struct raw_head {
 	unsigned int size;
 	unsigned short type;
@@ -72,8 +73,9 @@ struct raw_head {
 #define MAX_FIELDS 7
 
 /*
- * Tells of the samples that found no room, before the first that does find some, as the kernel does
- * in its rings: none of that CPU's is missing that is not between the sample before and this one.
+ * Writes a LOST record before the first sample that finds room again, as the kernel does in its
+ * rings. So the lost samples of a CPU all lie between the sample before the record and the one
+ * after.
  */
 static __attribute__((noinline)) int record_lost(unsigned int nr)
 {
@@ -134,7 +136,7 @@ ALWAYS_INLINE void watch_ring(const struct room *room, unsigned int nr)
 		hold_current();
 }
 
-/* A sample that is not written. */
+/* Counts a sample that is not written. */
 ALWAYS_INLINE void count_lost(void)
 {
 	unsigned int nr = bpf_get_smp_processor_id();
@@ -143,8 +145,8 @@ ALWAYS_INLINE void count_lost(void)
 }
 
 /*
- * Of all processes, those who may not be stopped lose their own samples, and do not fill what is
- * left of a ring for those who are just being stopped.
+ * Where all processes are recorded, a process that must not be stopped loses its own samples. The
+ * rest of the ring is left to processes that are about to stop.
  */
 static __attribute__((noinline)) int leaves_room(void)
 {
@@ -161,7 +163,7 @@ static __attribute__((noinline)) int leaves_room(void)
 	return 0;
 }
 
-/* True if what the process that runs now does at @site is recorded, just now. */
+/* True if a hit of @site by the current process is recorded now. */
 ALWAYS_INLINE bool is_wanted(const struct bpf_site *site)
 {
 	if (everywhere)
@@ -177,7 +179,7 @@ ALWAYS_INLINE void no_room(unsigned int nr)
 	hold_current();
 }
 
-/* The ring of the CPU, the losses so far being told. */
+/* The ring of the CPU, after losses so far have been written. */
 ALWAYS_INLINE struct bpf_ring_control *ring_to_fill(unsigned int nr)
 {
 	if (cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)].lost)
@@ -202,7 +204,7 @@ ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct bpf_event *event,
 	*(unsigned int *)(to + nr_fields) = 0;
 }
 
-/* Field by field: a compiler may build a whole struct on the stack first. */
+/* Written field by field: a compiler may build a whole struct on the stack first. */
 ALWAYS_INLINE void fill_plain_head(struct plain_head *head, const struct bpf_event *event,
 				   unsigned int size, unsigned long long ip,
 				   unsigned long long pid_tgid, unsigned int cpu)
@@ -216,7 +218,7 @@ ALWAYS_INLINE void fill_plain_head(struct plain_head *head, const struct bpf_eve
 	head->tid = pid_tgid;
 	head->cpu = cpu;
 	head->reserved = 0;
-	/* After the reservation: in a ring, no sample is older than what was read before it. */
+	/* After the reservation: a sample is never older than what was read before it. */
 	head->time_ns = bpf_ktime_get_ns();
 }
 
@@ -254,18 +256,19 @@ ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct bpf_event *ev
 #define CALLCHAIN_MAX (BPF_MAX_STACK + 1) /* and PERF_CONTEXT_USER */
 #define RAW_MAX_BYTES (sizeof(struct raw_head) + MAX_FIELDS * 8 + RAW_PAD)
 
-/* A sample in the making: the window is given back to the ring. */
+/* A sample being written. The ring gets the window back. */
 struct frames_record {
 	struct stack_head head;
 	unsigned long long addresses[CALLCHAIN_MAX];
-	unsigned char raw[RAW_MAX_BYTES];	     /* follows the last address */
-	unsigned long long window[WINDOW_BYTES / 8]; /* of the user's stack, from its pointer on */
+	unsigned char raw[RAW_MAX_BYTES]; /* follows the last address */
+	unsigned long long
+		window[WINDOW_BYTES / 8]; /* of the user's stack, from the stack pointer on */
 };
 
 /*
  * Follows the frame pointers from @fp on. One copy of the top of the stack serves most frames: a
- * copy for each costs more than all the rest of a sample. Returns the number of addresses. Global,
- * so that the verifier goes through the loop once for a program.
+ * copy for each frame costs more than the rest of a sample. Returns the number of addresses. The
+ * function is global, so that the verifier checks the loop once for each program.
  */
 __attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
 						   unsigned long long sp, unsigned long long fp,
@@ -292,7 +295,7 @@ __attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
 		}
 		if (!frame[1])
 			break;
-		/* What the compiler knows to be needless, the verifier needs. */
+		/* The compiler would drop this check, but the verifier needs it. */
 		index = nr++;
 		asm volatile("%0 &= 127" : "+r"(index));
 		record->addresses[index] = frame[1];
@@ -353,23 +356,22 @@ ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct bpf_event *e
 
 #define TEXT_WORDS (BPF_TEXT_BYTES / 8)
 
-/* The whole sample of a mark: a string as tracefs has it (__data_loc), its text behind the fields.
- */
+/* The sample of a mark. Its string is as in tracefs (__data_loc): the text follows the fields. */
 struct mark_record {
 	struct plain_head head;
 	struct raw_head raw;
-	unsigned int ip_words[2]; /* of 64 bits, but not at a multiple of eight */
-	unsigned int data_loc;	  /* the text's place in the raw data, and its bytes << 16 */
+	unsigned int ip_words[2]; /* 64 bits, not aligned to eight bytes */
+	unsigned int data_loc;	  /* the text's offset in the raw data, and its size << 16 */
 	unsigned int text_words[2 * TEXT_WORDS];
 };
 
 /*
- * The mark that a task is making. Not on the stack, of which sleepable programs may use little
+ * The current mark of a task. It is not on the stack, of which sleepable programs may use little
  * (task_stack.bpf.h).
  */
 struct mark {
 	unsigned long long ip;
-	unsigned int text_bytes; /* with the string's end */
+	unsigned int text_bytes; /* with the terminating NUL */
 	unsigned int text[2 * TEXT_WORDS];
 };
 
@@ -385,7 +387,7 @@ ALWAYS_INLINE struct mark *mark_of_task(unsigned long long flags)
 	return bpf_task_storage_get(&marks, bpf_get_current_task_btf(), 0, flags);
 }
 
-/* Writes the task's mark. A function of its own, with a stack of its own. */
+/* Writes the task's mark. It is a separate function because of its stack. */
 static __attribute__((noinline)) int write_mark(const struct bpf_event *event)
 {
 	unsigned int cpu = bpf_get_smp_processor_id();
@@ -406,7 +408,7 @@ static __attribute__((noinline)) int write_mark(const struct bpf_event *event)
 	record->raw.type = event->type;
 	record->raw.flags = record->raw.preempt_count = 0;
 	record->raw.pid = (int)record->head.tid;
-	/* Here rather than before: what is held over the reservation takes stack. */
+	/* Read here rather than before: a value kept across the reservation takes stack. */
 	mark = mark_of_task(0);
 	ip = mark ? mark->ip : 0;
 	record->head.ip = ip;
@@ -423,17 +425,17 @@ static __attribute__((noinline)) int write_mark(const struct bpf_event *event)
 	return 0;
 }
 
-/* --- stacks as dumps, for whoever unwinds them --- */
+/* --- stacks as dumps, to be unwound by user space --- */
 
-/* What follows RAW: REGS_USER (the ABI, registers) and STACK_USER (its size, bytes, its size). */
+/* After RAW follow REGS_USER (ABI, registers) and STACK_USER (size, bytes, size). */
 #define DUMP_WORDS(nr_registers) (3 + (nr_registers))
 
 #define PAGE_BYTES		 4096 /* or a multiple of it */
 #define MAX_PAGES		 17   /* that a dump can touch */
 
 /*
- * The bytes from @sp to the first page that cannot be read. Global, so that the verifier goes
- * through the loop once for a program.
+ * The bytes from @sp to the first page that cannot be read. The function is global, so that the
+ * verifier checks the loop once for each program.
  */
 __attribute__((noinline)) unsigned int readable_bytes(unsigned long long sp)
 {
@@ -448,8 +450,8 @@ __attribute__((noinline)) unsigned int readable_bytes(unsigned long long sp)
 }
 
 /*
- * As much of the stack from @sp on as there is, at most @wanted bytes, a multiple of eight and no
- * more than dump_bytes. Returns the bytes copied.
+ * Copies the stack from @sp on, at most @wanted bytes: a multiple of eight, no more than
+ * dump_bytes. Returns the bytes copied.
  */
 ALWAYS_INLINE unsigned int copy_stack(char *to, unsigned long long sp, unsigned int wanted)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much of a stack is worth dumping: up to where it begins. The recorder, which unwinds, tells
- * where that is (stack_bases.h); of a stack that is new to it, it is guessed.
+ * How much of a stack to dump: up to its base. The recorder finds the base by unwinding
+ * (stack_bases.h). For a stack that it has not unwound yet, the base is guessed.
  */
 #ifndef LEAKTOOLS_RECORDER_STACK_BASES_BPF_H
 #define LEAKTOOLS_RECORDER_STACK_BASES_BPF_H
@@ -9,16 +9,16 @@
 #include "recorder/bpf/registers.bpf.h"
 #include "recorder/bpf/stack_bases.h"
 
-/* Above the stack's begin: what an unwinder wants to see of the program's arguments. */
+/* Above the base: the part of the program's arguments that an unwinder reads. */
 #define STACK_SLACK_BYTES 128
 
 unsigned long long stack_bases[STACK_BASES];
 
 /*
- * The bytes from @sp to the program's arguments, where the first thread's stack begins, or to what
- * the thread pointer points to, which glibc and musl place at the top of a thread's stack. More
- * than can be dumped where neither is near: a coroutine's stack, say, is found to be smaller by its
- * first dump.
+ * The bytes from @sp to the program's arguments, the base of the first thread's stack, or to the
+ * thread pointer's target, which glibc and musl place at the base of a thread's stack. If neither
+ * is near, as for a coroutine's stack: more than a dump can hold. The first dump then shows the
+ * base.
  */
 ALWAYS_INLINE unsigned long long guess_stack_bytes(unsigned long long sp)
 {
@@ -31,7 +31,7 @@ ALWAYS_INLINE unsigned long long guess_stack_bytes(unsigned long long sp)
 	return bytes < ~0U ? bytes + STACK_SLACK_BYTES : bytes;
 }
 
-/* The bytes of the stack from @sp on that unwinding is going to need. */
+/* The bytes of the stack from @sp on that unwinding needs. */
 ALWAYS_INLINE unsigned long long stack_bytes_needed(unsigned int tgid, unsigned long long sp)
 {
 	unsigned long long hash = stack_base_hash(tgid, sp);

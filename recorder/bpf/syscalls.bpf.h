@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records the system calls of common/schema/syscall_schema.h: a sample at the entry, with the
- * arguments, and one at the return. Unlike probes they are hit by all processes of the machine. The
- * calls of 32-bit code and of the x32 interface have other numbers, and are left out.
+ * arguments, and one at the return. All processes hit these tracepoints, also those that are not
+ * recorded. Calls of 32-bit code and of the x32 interface have other numbers, and are left out.
  */
 #ifndef LEAKTOOLS_RECORDER_SYSCALLS_BPF_H
 #define LEAKTOOLS_RECORDER_SYSCALLS_BPF_H

@@ -24,7 +24,7 @@
 #include <bpf/bpf_helpers.h>
 
 /*
- * Stay empty. Programs that share one must be attached in the same way
+ * These maps stay empty. Programs that share one must be attached in the same way
  * (__bpf_prog_map_compatible(), kernel/bpf/core.c, Linux 6.18).
  */
 struct no_programs {
@@ -36,10 +36,10 @@ struct no_programs {
 
 struct no_programs at_sessions SEC(".maps"), at_links SEC(".maps"), at_events SEC(".maps");
 
-/* A constant to the verifier, which removes the tail call after it has noted that there is one. */
+/* A constant for the verifier, which removes the tail call after it has noted it. */
 const volatile bool makes_tail_calls = false;
 
-/* Belongs at the top of each program at a uprobe that is not sleepable. */
+/* Must be first in each program at a uprobe that is not sleepable. */
 #define KEEP_TASK_STACK(context, map)                                                              \
 	do {                                                                                       \
 		if (makes_tail_calls)                                                              \

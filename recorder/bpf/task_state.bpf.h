@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is kept of a task from one probe to the next.
+ * The state of a task between two probes.
  *
- * bpf_task_storage_get() makes no storage for a task that has preempted another one in the midst of
- * it on the same CPU: bpf_task_storage_trylock(), kernel/bpf/bpf_task_storage.c (Linux 5.15 to
- * 6.18). Such a task has its state in a table, which is slower, from then on.
+ * bpf_task_storage_get() fails for a task that has preempted another one inside of that function on
+ * the same CPU: bpf_task_storage_trylock(), kernel/bpf/bpf_task_storage.c (Linux 5.15 to 6.18).
+ * From then on, such a task has its state in a table, which is slower.
  */
 #ifndef LEAKTOOLS_RECORDER_TASK_STATE_BPF_H
 #define LEAKTOOLS_RECORDER_TASK_STATE_BPF_H
@@ -51,7 +51,7 @@ static __attribute__((noinline)) struct task_state *spare_state(bool create)
 	return bpf_map_lookup_elem(&spare_states, &id);
 }
 
-/* The state of the task that runs now. NULL: there is no memory for it. */
+/* The state of the current task, or NULL if there is no memory for it. */
 ALWAYS_INLINE struct task_state *state_of_task(void)
 {
 	struct task_state *state = has_spare_states ? spare_state(false) : 0;

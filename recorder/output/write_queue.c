@@ -52,7 +52,7 @@ struct write_queue {
 	struct compressor *compressor;
 	char *records; /* of compressor */
 
-	int progress_fd; /* an eventfd: the thread has done a buffer that somebody waited for */
+	int progress_fd; /* an eventfd: the thread has written a buffer that is waited for */
 	int stop_fd;	 /* an eventfd: nothing is to be waited for any more */
 
 	pthread_mutex_t lock; /* of all below */
@@ -210,7 +210,7 @@ static void give_up(struct write_queue *queue)
 }
 
 /* The first signal ends the recording, the second the waiting. */
-static void take_signal(struct write_queue *queue)
+static void consume_signal(struct write_queue *queue)
 {
 	struct signalfd_siginfo signal;
 
@@ -232,7 +232,7 @@ static void tell_why(struct write_queue *queue)
 	queue->told = true;
 }
 
-/* A signal has come: the reader is not waited for when it takes nothing. */
+/* After a signal, gives up waiting for a reader that takes nothing. */
 static void check_progress(struct write_queue *queue)
 {
 	uint64_t written = write_queue_written(queue), now_ns = clock_now_ns();
@@ -267,7 +267,7 @@ static void wait_for_progress(struct write_queue *queue)
 	if ((fds[0].revents & POLLIN) && read(queue->progress_fd, &count, sizeof(count)) < 0)
 		return;
 	if (fds[1].revents & POLLIN)
-		take_signal(queue);
+		consume_signal(queue);
 }
 
 /* An empty buffer becomes the current one; NULL after a failure. */

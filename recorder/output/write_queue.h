@@ -26,46 +26,47 @@
 struct write_queue;
 
 /*
- * Starts the thread. @fd, which may be non-blocking, and @signal_fd stay the caller's; @name stands
- * for the output in messages. @compressor, which may be NULL, is taken over, also by a failure.
- * While the queue waits, the first signal sets write_queue_interrupted(); a second, or a pipe's
- * reader that takes nothing for 0.7 s, gives up what is not written (EINTR). Returns 0 or a
- * negative errno, reported.
+ * Starts the thread. The caller keeps @fd, which may be non-blocking, and @signal_fd. Messages call
+ * the output @name. Takes over @compressor, which may be NULL, also on failure. While the queue
+ * waits, the first signal sets write_queue_interrupted(). A second one, or a pipe's reader that
+ * reads nothing for 0.7 s, drops what is not written (EINTR). Returns 0 or a negative errno,
+ * reported.
  */
 int write_queue_create(int fd, const char *name, int signal_fd, struct compressor *compressor,
 		       struct write_queue **ret);
 
 /*
- * Ends the thread; what is not written is dropped. A thread that cannot be woken (a blocking pipe
- * that nobody reads) is left behind, for the end of the process. NULL is fine.
+ * Ends the thread and drops what is not written. A thread that cannot be woken (writing to a
+ * blocking pipe without a reader) is left until the process ends. NULL is fine.
  */
 void write_queue_destroy(struct write_queue *queue);
 
 /*
- * Room for @size_bytes more, at most UINT16_MAX, in one piece, to be filled before the next call.
- * NULL after a failure.
+ * Returns contiguous room for @size_bytes more, at most UINT16_MAX, to be filled before the next
+ * call; NULL after a failure.
  */
 char *write_queue_reserve(struct write_queue *queue, size_t size_bytes);
 
 /* Adds any number of bytes. Returns 0 or the first failure. */
 int write_queue_add(struct write_queue *queue, const char *bytes, size_t size_bytes);
 
-/* Whether what follows, records only, is compressed. At first it is not. */
+/* Turns compression of what is added next on or off; compressed bytes must be records. */
 void write_queue_set_compressed(struct write_queue *queue, bool compressed);
 
 /*
- * Hands to the thread what was added, unless it is behind: then it gets that with a later call, or
- * with a full buffer. Does not wait. Returns 0 or the first failure.
+ * Passes what was added to the thread if that is idle; otherwise a later call or a full buffer
+ * does. Does not wait. Returns 0 or the first failure.
  */
 int write_queue_flush(struct write_queue *queue);
 
 /*
- * Waits until all is written, or writing has failed. Then the thread does nothing until more is
- * added, if the output is a regular file or all went well. Returns 0 or the first failure.
+ * Waits until everything is written, or writing has failed. If the output is a regular file or
+ * there was no failure, the thread is then idle until more is added. Returns 0 or the first
+ * failure.
  */
 int write_queue_drain(struct write_queue *queue);
 
-/* The bytes that the kernel has taken. */
+/* The bytes written so far. */
 uint64_t write_queue_written(const struct write_queue *queue);
 
 /* 0, or the first failure: a negative errno. */
