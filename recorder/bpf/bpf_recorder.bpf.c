@@ -361,9 +361,9 @@ int followed_mark(struct pt_regs *regs)
 }
 
 /*
- * True if the child lacks events that its creator has by now: it was under way when these were
- * opened. (Events of somebody else's, not to be inherited, look the same: the child is then held
- * for nothing.)
+ * True if the child lacks events that its creator has by now, because these were opened during the
+ * fork. Events of another tool that are not inherited look the same: the child is then stopped
+ * needlessly.
  */
 ALWAYS_INLINE bool was_overtaken(struct task_struct *child)
 {
@@ -374,8 +374,8 @@ ALWAYS_INLINE bool was_overtaken(struct task_struct *child)
 }
 
 /*
- * True if the process that runs now and its children may be held while events are opened for them.
- * What a shell at a terminal has just forked is about to become a job.
+ * True if the current process and its children may be stopped while events are opened for them. A
+ * child of a shell at a terminal is excluded: it is about to become a job.
  */
 ALWAYS_INLINE bool may_hold_fork(struct target *target)
 {
@@ -385,20 +385,20 @@ ALWAYS_INLINE bool may_hold_fork(struct target *target)
 	       !(BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(task, signal, tty));
 }
 
-/* Stops @task, of @target, which is not the one that runs now. */
+/* Stops @task, the process of @target, which is not the current one. */
 ALWAYS_INLINE void hold_other(struct target *target, struct task_struct *task)
 {
 	begin_stop(target);
 	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
 	target->set_up = 1;
-	/* Only then: who is to be continued has been stopped. */
+	/* After the signal: a target that gets continued must have been stopped. */
 	target->stopped = 1;
 }
 
 /*
- * A linked process forks for the first time: its child is held before it runs, until it has events
- * of its own and its parent has some for the next child to inherit (fork_follow.h). The parent is
- * held, too: if it ended, the kernel would send SIGHUP to a child that is stopped and an orphan.
+ * When a linked process forks for the first time, stops the child before it runs, until it has
+ * events, and the parent has events for the next child to inherit (fork_follow.h). Stops the
+ * parent, too: if it ended, the kernel would send SIGHUP to the stopped orphan.
  */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
@@ -407,7 +407,7 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 
 	if (everywhere || !recording || shared.closed || !target || clone_flags & CLONE_THREAD)
 		return 0;
-	/* Known from its first system call on, however short its parent lives. */
+	/* Add the child before its first system call, whether or not its parent lives on. */
 	child = add_target(task->tgid);
 	if (!target->linked)
 		return 0;
@@ -431,9 +431,9 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 }
 
 /*
- * A link's process is known by its first thread. When another one execs, it takes that one's place,
- * and the link's breakpoints are not put into its new memory. Events such as those for children
- * put them there; the link then records as before.
+ * A link identifies its process by the first thread. When another thread execs, it takes the place
+ * of the first one, and the kernel does not put the link's breakpoints into the new memory. Events
+ * such as those for children put them there. The link then records as before.
  */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(after_exec, struct task_struct *task, int old_tid)

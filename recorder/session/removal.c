@@ -28,7 +28,7 @@ static int unregister_all(const struct removal *removal)
 	return first_err;
 }
 
-/* Makes it its own master: it is to end when all is done, whatever ends the recorder. */
+/* Detaches this process from the recorder, so that signals to that do not end it. */
 static void become_leak_end(int messages_fd)
 {
 	sigset_t all;
@@ -38,18 +38,18 @@ static void become_leak_end(int messages_fd)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	helper_rename("leak-end");
-	/* Who reads the recorder's output is not to wait for us. */
+	/* Readers of the recorder's output must not wait for this process. */
 	dup2(null_fd, STDIN_FILENO);
 	dup2(null_fd, STDOUT_FILENO);
 	dup2(messages_fd, STDERR_FILENO);
-	/* Nothing of what is left to do takes a privilege but to be who we are. */
+	/* The remaining work needs no capabilities, only the user id. */
 	capng_clear(CAPNG_SELECT_BOTH);
 	capng_apply(CAPNG_SELECT_BOTH);
 }
 
 /*
- * Events, links and all else; each by itself. The kernel does not take breakpoints out of a process
- * when a fatal signal is waiting (uprobe_write_opcode() fails with EINTR in
+ * Closes events, links and all other descriptors, one by one. The kernel does not take breakpoints
+ * out of a process when a fatal signal is waiting (uprobe_write_opcode() fails with EINTR in
  * kernel/events/uprobes.c, and nothing tries again), so that all that one close_range() closes
  * would stay in the process if leak-end were killed meanwhile.
  */
@@ -64,7 +64,7 @@ static void close_all(void)
 		if (fd > STDERR_FILENO && fd != dirfd(dir))
 			close(fd);
 	}
-	/* What is left where there is no /proc. */
+	/* Without /proc, close the rest here. */
 	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
 }
 
@@ -104,7 +104,7 @@ void removal_begin(struct removal *ret, struct probe_set *first, struct probe_se
 		ret->pid = 0;
 }
 
-/* What it says is ours to say: nobody else's terminal or pipe is open there. */
+/* Prints the child's messages, which has no terminal or pipe of its own. */
 static void pass_on(int messages_fd)
 {
 	char text[4096];
@@ -115,7 +115,7 @@ static void pass_on(int messages_fd)
 			return;
 }
 
-/* Waits for the child. Returns whether it has ended. */
+/* Waits for the child. Returns true if it has ended. */
 static bool wait_for_leak_end(const struct removal *removal, int signal_fd, uint64_t deadline_ns)
 {
 	struct pollfd fds[] = {

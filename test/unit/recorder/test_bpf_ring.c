@@ -160,8 +160,8 @@ static void fillers_are_skipped(void **state)
 }
 
 /*
- * A record that turns out shorter gives room back: whoever has seen the end before sees a record
- * there that nobody is writing, until somebody is.
+ * A record that turns out shorter gives room back. A reader that has seen the end before finds room
+ * there that no program is writing to yet.
  */
 static void room_may_be_given_back(void **state)
 {

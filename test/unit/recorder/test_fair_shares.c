@@ -57,7 +57,7 @@ static size_t take(struct watched_sites *sites, struct probe_set *set)
 	return nr;
 }
 
-static void a_user_has_a_share_of_the_places(void **state)
+static void a_user_has_a_share_of_the_sites(void **state)
 {
 	_cleanup_free_ struct watched_sites *sites = calloc(1, sizeof(*sites));
 	const size_t share = BPF_USER_SHARE / NR_FUNCTIONS;
@@ -70,7 +70,7 @@ static void a_user_has_a_share_of_the_places(void **state)
 	assert_int_equal(take(sites, &users[0]), 100 - share);
 	assert_int_equal(sites->nr_watched, share * NR_FUNCTIONS);
 
-	/* Many users, or one who has many user ids, leave some for the system's files. */
+	/* Many users, or one with many user ids, leave room for the system's files. */
 	for (size_t i = 1; i < ARRAY_SIZE(users); i++)
 		nr_left_out += take(sites, &users[i]);
 	for (size_t i = 0; i < sites->nr_watched; i++)
@@ -164,7 +164,7 @@ static void a_user_has_a_share_of_the_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_user_has_a_share_of_the_places),
+		cmocka_unit_test(a_user_has_a_share_of_the_sites),
 		cmocka_unit_test(a_user_has_a_share_of_the_time),
 	};
 

@@ -24,7 +24,7 @@ static int make_file(enum perf_data_form form, bool frees, uint64_t nr, uint64_t
 	int free_entry = perf_data_add_probe(writer, "free", PROBE_ENTRY);
 	int fd = memfd_create("recording", MFD_CLOEXEC);
 
-	/* As perf record -a begins each of them: it makes up who is there already. */
+	/* perf record -a begins each file with synthesized records of existing tasks. */
 	perf_data_fork(writer, 1, 1, 2, 2, 0);
 	perf_data_sample(writer, &(struct perf_data_sample){
 					 .event = frees ? free_entry : malloc_call,
