@@ -108,7 +108,7 @@ static const struct option_word order_words[] = {
 	{"verdict", LEAK_ORDER_VERDICT}, {"size", LEAK_ORDER_SIZE}, {"time", LEAK_ORDER_TIME}, {0}};
 static const struct option_word by_words[] = {
 	{"function", TREE_BY_FUNCTION}, {"file", TREE_BY_FILE}, {"module", TREE_BY_MODULE},
-	{"thread", TREE_BY_THREAD},	  {"size", TREE_BY_SIZE}, {0}};
+	{"thread", TREE_BY_THREAD},	{"size", TREE_BY_SIZE}, {0}};
 static const struct option_word verdict_words[] = {{"growth", 1u << VERDICT_GROWTH},
 						   {"overdue", 1u << VERDICT_OVERDUE},
 						   {"burst", 1u << VERDICT_BURST},
@@ -200,8 +200,8 @@ static const struct option_row rows[] = {
 	 .groups = SHAPES_TREE},
 	{"depth", 0, OPTION_NUMBER, "N", "merge by the N innermost frames", FIELD(tree.depth),
 	 .min = 1, .groups = SHAPES_TREE},
-	{"by", 0, OPTION_WORD, "WHAT", "by function, file, module, thread or size",
-	 FIELD(tree.by), .words = by_words, .groups = SHAPES_TREE},
+	{"by", 0, OPTION_WORD, "WHAT", "by function, file, module, thread or size", FIELD(tree.by),
+	 .words = by_words, .groups = SHAPES_TREE},
 	{"threshold", 0, OPTION_PARSED, "PERCENT", "sum up smaller entries in one line [1]",
 	 .parse = parse_threshold, .takes = "a percentage", .groups = SHAPES_TREE},
 

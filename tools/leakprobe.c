@@ -363,7 +363,7 @@ static int parse_resource(void *context, const struct option_row *row, const cha
 	struct options *options = context;
 
 	return resource_specs_add(&options->resources,
-				   strcmp(row->name, "ref") == 0 ? "--ref" : "--pair", text);
+				  strcmp(row->name, "ref") == 0 ? "--ref" : "--pair", text);
 }
 
 #define FIELD(field) OPTION_FIELD(struct options, field)

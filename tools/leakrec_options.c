@@ -127,7 +127,7 @@ static int parse_resource(void *context, const struct option_row *row, const cha
 	struct command_line *line = context;
 
 	return resource_specs_add(line->session.resources,
-				   strcmp(row->name, "ref") == 0 ? "--ref" : "--pair", text);
+				  strcmp(row->name, "ref") == 0 ? "--ref" : "--pair", text);
 }
 
 #define TEXT_OF_NUMBER(number) #number

@@ -22,8 +22,9 @@
 #define RESOURCE_EVENT_MAX                                                                         \
 	63 /* in the name of an event: MAX_EVENT_NAME_LEN, kernel/trace/trace.h, 6.1 */
 #define RESOURCE_MAX_KINDS 64
-#define RESOURCE_MAPPINGS  RESOURCE_MAX_KINDS /* the kind's number: common/schema/syscall_schema.h \
-					       */
+#define RESOURCE_MAPPINGS                                                                          \
+	RESOURCE_MAX_KINDS /* the kind's number: common/schema/syscall_schema.h                    \
+			    */
 #define RESOURCE_DESCRIPTORS (RESOURCE_MAX_KINDS - 1)
 #define RESOURCE_NAMED_KINDS (RESOURCE_DESCRIPTORS - 1) /* that the user can name */
 #define RESOURCE_MAX_CALLS   1024

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/quantity.h"
 #include "common/scope.h"
 #include "recorder/session/session_signals.h"
 
@@ -140,7 +141,7 @@ static int tell_doubts(const struct session *session)
 		diag_warn(
 			"events may be missing: %" PRIu64 " process%s or thread%s started "
 			"unprotected, so what is held is doubtful; Linux 6.12 has no such problem",
-			nr, nr == 1 ? "" : "es", nr == 1 ? "" : "s");
+			nr, quantity_word(nr, "", "es"), quantity_plural(nr));
 	if (!nr && !nr_late)
 		return 0;
 	return marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late, session->writer);
@@ -156,7 +157,7 @@ static void report_end(const struct session *session)
 
 	if (nr_pauses)
 		snprintf(pauses, sizeof(pauses), ", paused %" PRIu64 " time%s for %.3f s",
-			 nr_pauses, nr_pauses == 1 ? "" : "s",
+			 nr_pauses, quantity_plural(nr_pauses),
 			 (double)backpressure_paused_ns(session->backpressure) / 1e9);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));

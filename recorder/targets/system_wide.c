@@ -35,5 +35,5 @@ void system_wide_report_start(const char *cgroup, size_t nr_processes, size_t nr
 {
 	diag_note("recording %s%s: %zu process%s with %zu allocator%s so far; Ctrl-C ends it",
 		  cgroup ? "cgroup " : "all processes", cgroup ? cgroup : "", nr_processes,
-		  nr_processes == 1 ? "" : "es", nr_files, nr_files == 1 ? "" : "s");
+		  quantity_word(nr_processes, "", "es"), nr_files, quantity_plural(nr_files));
 }
