@@ -52,6 +52,7 @@ same_text() {
 
 @test "help: a full disk is a failure" {
 	for tool in leakprobe leakrec leakparse leakfollow leakplot; do
+		# shellcheck disable=SC2016 # expanded by the inner shell
 		run -1 bash -c '"$1" --help >/dev/full' bash "$BUILD_DIR/bin/$tool"
 	done
 }
