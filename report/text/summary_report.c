@@ -26,7 +26,7 @@
 #define MAX_PROCESSES 5	   /* listed one by one */
 #define MAX_TWINS     1000 /* with more stacks, no search for those that look alike */
 
-/* Which process, how long, how much; returns the lines. */
+/* The process, the duration and the amounts. Returns the number of lines. */
 static int write_head(FILE *out, const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
@@ -114,10 +114,10 @@ static int write_own_mappings(FILE *out, const struct leak_report *report)
 
 	if (!stats->own_mappings)
 		return 0;
-	fprintf(out, "%" PRIu64 " mapping%s of ", stats->own_mappings,
+	fprintf(out, "Not counted: %" PRIu64 " mapping%s, ", stats->own_mappings,
 		quantity_plural(stats->own_mappings));
 	fputs(quantity_bytes((double)stats->own_mapped_bytes).text, out);
-	fputs(" besides: the allocator's own, the loader's, the C library's\n", out);
+	fputs(", of the allocator, the loader and the C library\n", out);
 	return 1;
 }
 

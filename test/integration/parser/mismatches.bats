@@ -110,7 +110,7 @@ assert_every_pair() {
 		library=$(ldconfig -p | awk -v name="$library" '$1 == name { print $NF; exit }')
 		LD_PRELOAD=$library start_target mismatches --clean
 		attach --mismatch
-		grep -q "^leakrec: .*lib.*malloc.*: some of C++'s operators" leakrec.err
+		grep -q "^leakrec: .*lib.*malloc.*: some of malloc, free and C++'s operators" leakrec.err
 		go_target
 		finish_target
 		finish_leakrec

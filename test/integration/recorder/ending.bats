@@ -150,7 +150,7 @@ check_ending() {
 	STARTED_PIDS+=("$LEAKREC_PID")
 	exec {TARGET_OUT}<out
 	wait_until 60 is_recording "$LEAKREC_PID"
-	RECORDED_PID=$(sed -nE 's/^leakrec: recording .*process ([0-9]+).*/\1/p' leakrec.err)
+	RECORDED_PID=$(sed -nE 's/^leakrec: recording .*process ([0-9]+).*/\1/p' leakrec.err | head -n 1)
 	STARTED_PIDS+=("$RECORDED_PID")
 	wait_until 60 has_made 1000
 	interrupt
@@ -181,6 +181,8 @@ check_ending() {
 	start_churn --threads 2
 	attach -o - >slow
 	go_target
+	# More than the pipe holds.
+	wait_until 60 has_made 100000
 	kill -INT "$LEAKREC_PID"
 	wait_until 60 grep -q 'ending; what is recorded waits for the reader' leakrec.err
 	interrupt

@@ -155,7 +155,7 @@ has_answered() {
 		awk '/mark 1\) to .*mark 2\)/ { n = 1 } !NF { n = 0 } n' >paths
 	grep -q query_font paths || fail "$(cat paths)"
 	run ! grep -Eq 'fill_cache|replace_cached|parse_request|append' paths
-	assert_equal "blocks by call paths" "$(awk '/in all$/ { print $4 }' paths)" \
+	assert_equal "blocks by call paths" "$(awk '/total$/ { print $4 }' paths)" \
 		"$(awk '$1 == "interval" { print $7 }' changes)"
 }
 

@@ -212,7 +212,7 @@ has_magic() {
 	if [ "$(id -u)" -eq 0 ]; then
 		mkdir theirs
 		chown 12345 theirs
-		fails_with 1 'somebody else' "$leakplot" --save theirs leaks
+		fails_with 1 'another user' "$leakplot" --save theirs leaks
 		SUDO_UID=12345 SUDO_GID=12345 "$leakplot" --save theirs leaks
 		SUDO_UID=12345 SUDO_GID=12345 "$leakplot" --save made leaks
 		[ "$(stat -c %u:%g theirs/* made made/* | sort -u)" = 12345:12345 ]
@@ -230,7 +230,7 @@ has_magic() {
 	"$leakplot" --colour verdict --save by-verdict leaks
 	run ! grep -E 'pointtype [^5]' by-verdict/leaks.gnuplot
 	[ "$(stat -c %s picture.svg)" -lt 3000000 ]
-	grep -q 'one leak at a point' picture.svg
+	grep -q 'one leak in one place' picture.svg
 }
 
 @test "100,000 leaks" {
