@@ -107,10 +107,7 @@ static int load_file(struct cfi_rules *rules, struct module *module, struct modu
 static void load_vdso(struct cfi_rules *rules, struct module_cfi *cfi)
 {
 #if defined(__x86_64__)
-	/*
-	 * NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds addresses as
-	 * integers
-	 */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds integers */
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
 	size_t size;
 
