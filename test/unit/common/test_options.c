@@ -82,7 +82,7 @@ static int parse(const struct option_table *with, struct values *ret, struct opt
 		 ...)
 {
 	/* The arguments outlive the call: results point to them. */
-	static char *argv[16];
+	static char *argv[32];
 	int argc = 0, err, own_stderr = dup(STDERR_FILENO);
 	va_list words;
 	char *word;
@@ -90,8 +90,10 @@ static int parse(const struct option_table *with, struct values *ret, struct opt
 	*ret = (struct values){0};
 	argv[argc++] = (char *)"tool";
 	va_start(words, result);
-	while ((word = va_arg(words, char *)))
+	while ((word = va_arg(words, char *))) {
+		assert_true((size_t)argc < ARRAY_SIZE(argv) - 1);
 		argv[argc++] = word;
+	}
 	va_end(words);
 	argv[argc] = NULL;
 	assert_non_null(freopen("/dev/null", "w", stderr));
