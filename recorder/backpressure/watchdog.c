@@ -58,7 +58,7 @@ run_guard(struct target_table *table, int recorder_fd, int recorder_pidfd)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
-	helper_rename("leak-guard");
+	helper_rename("leak-watchdog");
 	setpriority(PRIO_PROCESS, 0, WATCHDOG_NICE);
 	target_table_note_watchdog(table, clock_now_ns());
 	capng_clear(CAPNG_SELECT_BOTH);

@@ -56,7 +56,7 @@ assert_counts() {
 	assert_sizes
 }
 
-@test "outcome points: malloc has one trap, and none when leakrec is gone" {
+@test "single-trap points: malloc has one trap, and none when leakrec is gone" {
 	local base point places before=() during=()
 
 	base=$(malloc_offset)
@@ -82,7 +82,7 @@ assert_counts() {
 	finish_target
 }
 
-@test "outcome points: each is passed by some way in which malloc ends" {
+@test "single-trap points: each is passed by some way in which malloc ends" {
 	local libc base point
 
 	require_program perf
@@ -97,7 +97,7 @@ assert_counts() {
 	assert_equal "points with hits" "$(awk -F, '$3 ~ /:/ && $1 > 0' stat | wc -l)" "${#OWN_EVENTS[@]}"
 }
 
-@test "outcome points: every way in which malloc ends, exactly" {
+@test "single-trap points: every way in which malloc ends, exactly" {
 	local graph
 
 	for graph in fp dwarf none; do
@@ -109,7 +109,7 @@ assert_counts() {
 	done
 }
 
-@test "outcome points: as entry and return record it" {
+@test "single-trap points: as entry and return record it" {
 	local engine
 
 	for engine in "" --perf-events; do
@@ -126,7 +126,7 @@ assert_counts() {
 	diff stacks stacks--perf-events
 }
 
-@test "outcome points: by size" {
+@test "single-trap points: by size" {
 	record_command malloc_ends --size 3072
 	assert_equal "blocks" "$(summary held_blocks)" "$(truth held_3072)"
 	assert_equal "bytes" "$(summary held_bytes)" $((3072 * $(truth held_3072)))

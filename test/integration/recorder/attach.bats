@@ -145,10 +145,10 @@ has_libc() {
 }
 
 # As pidof and pgrep -f find it, for who kills the recorder.
-@test "attach: the guard is not called leakrec" {
+@test "attach: the watchdog is not called leakrec" {
 	start_target leaky_daemon --interval-us 1000
 	attach
-	assert_equal "guards" "$(tr -d '\0' <"/proc/$(pgrep -P "$LEAKREC_PID" -x leak-guard)/cmdline")" leak-guard
+	assert_equal "watchdogs" "$(tr -d '\0' <"/proc/$(pgrep -P "$LEAKREC_PID" -x leak-watchdog)/cmdline")" leak-watchdog
 	go_target
 	kill -TERM "$RECORDED_PID"
 	finish_target

@@ -35,7 +35,7 @@ assert_loaded() {
 	grep -q "^leakrec: recording $1, too, which process $2 has loaded" leakrec.err || fail "$(cat leakrec.err)"
 }
 
-@test "late files: libraries that an attached process loads, and its child uses" {
+@test "dlopen watch: libraries that an attached process loads, and its child uses" {
 	record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so"
 	assert_late_truth 5001 5002 5003
 	assert_loaded "$PWD/libfirst.so" "$RECORDED_PID"
@@ -43,7 +43,7 @@ assert_loaded() {
 	leak_stacks 5001 | grep -q '^ malloc work main'
 }
 
-@test "late files: the same without stacks, again and again" {
+@test "dlopen watch: the same without stacks, again and again" {
 	for _ in 1 2 3 4; do
 		rm -f target.in target.out
 		record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so" --call-graph none
@@ -53,18 +53,18 @@ assert_loaded() {
 	done
 }
 
-@test "late files: a library that a started command loads" {
+@test "dlopen watch: a library that a started command loads" {
 	record_command "late_allocator $PWD/libfirst.so"
 	assert_late_truth 5001 5002
 }
 
-@test "late files: by size" {
+@test "dlopen watch: by size" {
 	record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so" --size 5002..5003
 	assert_late_truth 5002 5003
 	assert_equal "leaks of 5001" "$(grep -c '^leak 5001 ' leaks)" 0
 }
 
-@test "late files: perf events do not record them" {
+@test "dlopen watch: perf events do not record them" {
 	record_attached "late_allocator $PWD/libfirst.so" --perf-events
 	assert_equal "leaks of 5001" "$(grep -c '^leak 5001 ' leaks)" 0
 }
@@ -80,13 +80,13 @@ run_program() {
 	parse
 }
 
-@test "late files: a static program, by fork and exec, and by exec" {
+@test "dlopen watch: a static program, by fork and exec, and by exec" {
 	run_program "$TARGETS/cases_static" --rounds 40
 	assert_equal "processes" "$(awk '$1 == "leak" && $2 == 3072 { n[$6]++ } END { for (p in n) print n[p] }' leaks | tr '\n' ' ')" "40 40 "
 	assert_equal "of the shell's process" "$(awk -v pid="$(cat pid)" '$1 == "leak" && $2 == 3072 && $6 == pid' leaks | wc -l)" 40
 }
 
-@test "late files: a program with another libc, by fork and exec, and by exec" {
+@test "dlopen watch: a program with another libc, by fork and exec, and by exec" {
 	run_program "$TARGETS/musl_random_calls" --seed 7
 	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
 	(($(wc -l <sizes.truth) > 20))
@@ -96,7 +96,7 @@ run_program() {
 
 # --- Files that are made to take long ---
 
-@test "late files: files that take long to look into, and what else their user has" {
+@test "dlopen watch: files that take long to look into, and what else their user has" {
 	local i files=()
 
 	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" slow.so malloc,free,calloc 1000000
@@ -121,7 +121,7 @@ run_program() {
 		fail "$(cat leakrec.err)"
 }
 
-@test "late files: a user's many files take no more than a share" {
+@test "dlopen watch: a user's many files take no more than a share" {
 	local i files=()
 
 	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" small.so \

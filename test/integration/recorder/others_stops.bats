@@ -74,7 +74,7 @@ end_while_stopped() {
 	kill -KILL "$LEAKREC_PID"
 	wait "$LEAKREC_PID" 2>/dev/null || true
 	wait_until 60 no_recorders
-	stays_stopped || fail "leakrec's guard has let the target go on"
+	stays_stopped || fail "leakrec's watchdog has let the target go on"
 	kill -CONT "$RECORDED_PID"
 	assert_runs
 	assert_next_recorder_tidies

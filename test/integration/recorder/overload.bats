@@ -158,7 +158,7 @@ check_load() {
 	assert_paused
 }
 
-# --- Without the gate ---
+# --- Without backpressure ---
 
 @test "overload: --on-overload drop loses, and counts, and never stops" {
 	start_reader

@@ -160,7 +160,7 @@ debug_held_target() {
 	kill -CONT "$LEAKREC_PID"
 }
 
-# Some rounds of leakrec's and looks of its guard's.
+# Several rounds of leakrec, and several looks of its watchdog.
 let_rounds_pass() {
 	nap 1
 }
@@ -176,20 +176,20 @@ let_rounds_pass() {
 }
 
 @test "stops: leakrec ends while a debugger has the held process" {
-	local guard
+	local watchdog
 
 	debug_held_target
-	guard=$(pgrep -P "$LEAKREC_PID" -x leak-guard)
+	watchdog=$(pgrep -P "$LEAKREC_PID" -x leak-watchdog)
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	let_rounds_pass
 	end_debugger
 	assert_runs
 	finish_churn
-	wait_until 60 has_ended "$guard"
+	wait_until 60 has_ended "$watchdog"
 }
 
-# --- Whom leakrec must not stop, or record ---
+# --- Processes that leakrec must not stop or record ---
 
 @test "stops: leakrec does not record itself" {
 	run -2 timeout -k 5 20 bash -c "exec '$BIN/leakrec' -d 1 -o self.data -p \$\$"

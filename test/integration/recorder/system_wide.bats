@@ -118,7 +118,7 @@ attach_all() {
 }
 
 @test "machine: who reads the recording is left out" {
-	local guard_pid reader_pid
+	local watchdog_pid reader_pid
 
 	mkfifo pipe
 	{
@@ -127,7 +127,7 @@ attach_all() {
 	} <pipe 3>&- &
 	STARTED_PIDS+=($!)
 	attach_all -a -o - >pipe
-	guard_pid=$(pgrep -P "$LEAKREC_PID" -x leak-guard)
+	watchdog_pid=$(pgrep -P "$LEAKREC_PID" -x leak-watchdog)
 	"$TARGETS/sizes" >truth &
 	wait $!
 	kill -INT "$LEAKREC_PID"
@@ -135,7 +135,7 @@ attach_all() {
 	reader_pid=$(cat reader.pid)
 	wait "$reader_pid"
 	(($(summary events) > 1000))
-	for pid in "$reader_pid" "$LEAKREC_PID" "$guard_pid"; do
+	for pid in "$reader_pid" "$LEAKREC_PID" "$watchdog_pid"; do
 		assert_equal "leaks of $pid" "$(leaks_of "$pid")" ""
 	done
 }

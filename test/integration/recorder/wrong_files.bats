@@ -18,7 +18,7 @@ teardown() {
 }
 
 guard_pid() {
-	pgrep -P "$LEAKREC_PID" -x leak-guard
+	pgrep -P "$LEAKREC_PID" -x leak-watchdog
 }
 
 no_code_changed() {
