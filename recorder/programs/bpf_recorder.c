@@ -416,7 +416,7 @@ int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file
 	size_t first = recorder->sites.nr_watched, nr;
 	int err;
 
-	if (!bpf_sites_find_file_shared(&recorder->sites, file, false)) {
+	if (!bpf_sites_find_file_shared(&recorder->sites, file)) {
 		/* Warn once: a process with many files could otherwise fill the screen. */
 		if (!recorder->left_out_late)
 			warn_of_left_out(1, file);
@@ -448,8 +448,8 @@ void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file
 }
 
 int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *const *sets,
-		      const bool *only_registered, size_t nr_sets,
-		      const struct record_config *config, struct record_events *events)
+		      size_t nr_sets, const struct record_config *config,
+		      struct record_events *events)
 {
 	const struct probe_file *left_out;
 	size_t nr;
@@ -458,11 +458,10 @@ int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *con
 	for (size_t i = 0; i < nr_sets && !err; i++) {
 		/* Of named processes, everything is recorded or nothing. */
 		if (config->scope == RECORD_PROCESSES) {
-			err = bpf_sites_find(&recorder->sites, sets[i], only_registered[i]);
+			err = bpf_sites_find(&recorder->sites, sets[i]);
 			continue;
 		}
-		nr = bpf_sites_find_shared(&recorder->sites, sets[i], only_registered[i],
-					   &left_out);
+		nr = bpf_sites_find_shared(&recorder->sites, sets[i], &left_out);
 		if (nr)
 			warn_of_left_out(nr, left_out);
 	}

@@ -38,12 +38,11 @@ void bpf_recorder_destroy(struct bpf_recorder *recorder);
 
 /*
  * Plans the sites for the probes of the sets, which must outlive @recorder, and adds their events
- * to @events. With @only_registered[i], probes of set i that are not in tracefs are left out.
- * Returns 0 or a negative errno, reported.
+ * to @events. Returns 0 or a negative errno, reported.
  */
 int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *const *sets,
-		      const bool *only_registered, size_t nr_sets,
-		      const struct record_config *config, struct record_events *events);
+		      size_t nr_sets, const struct record_config *config,
+		      struct record_events *events);
 
 /*
  * Watches @file, which was mapped while recording, in all recorded processes. It must outlive

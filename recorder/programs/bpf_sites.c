@@ -41,15 +41,12 @@ static struct watched_site *find_site(struct watched_sites *sites, const struct 
 	return NULL;
 }
 
-static int find_file(struct watched_sites *sites, const struct probe_file *file,
-		     bool only_registered)
+static int find_file(struct watched_sites *sites, const struct probe_file *file)
 {
 	for (size_t j = 0; j < file->nr_probes; j++) {
 		const struct probe *probe = &file->probes[j];
 		struct watched_site *watched = NULL;
 
-		if (only_registered && probe->tracefs_id < 0)
-			continue;
 		if (probe->point != PROBE_STORE)
 			watched = find_site(sites, file, probe);
 		if (probe->point == PROBE_EXIT) {
@@ -97,12 +94,12 @@ size_t watched_site_nr_exits(const struct watched_site *watched)
 	return nr;
 }
 
-int bpf_sites_find(struct watched_sites *sites, const struct probe_set *set, bool only_registered)
+int bpf_sites_find(struct watched_sites *sites, const struct probe_set *set)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < set->nr_files && !err; i++)
-		err = find_file(sites, &set->files[i], only_registered);
+		err = find_file(sites, &set->files[i]);
 	return err;
 }
 
@@ -117,25 +114,24 @@ static bool is_over_share(const struct watched_sites *sites, uid_t owner)
 	return owner != 0 && (nr_owner > BPF_USER_SHARE || nr_users > BPF_USERS_SHARE);
 }
 
-bool bpf_sites_find_file_shared(struct watched_sites *sites, const struct probe_file *file,
-				bool only_registered)
+bool bpf_sites_find_file_shared(struct watched_sites *sites, const struct probe_file *file)
 {
 	size_t first = sites->nr_watched;
 
-	if (find_file(sites, file, only_registered) == 0 && !is_over_share(sites, file->owner))
+	if (find_file(sites, file) == 0 && !is_over_share(sites, file->owner))
 		return true;
 	sites->nr_watched = first;
 	return false;
 }
 
 size_t bpf_sites_find_shared(struct watched_sites *sites, const struct probe_set *set,
-			     bool only_registered, const struct probe_file **ret_left_out)
+			     const struct probe_file **ret_left_out)
 {
 	size_t nr = 0;
 
 	*ret_left_out = NULL;
 	for (size_t i = 0; i < set->nr_files; i++) {
-		if (bpf_sites_find_file_shared(sites, &set->files[i], only_registered))
+		if (bpf_sites_find_file_shared(sites, &set->files[i]))
 			continue;
 		if (nr++ == 0)
 			*ret_left_out = &set->files[i];

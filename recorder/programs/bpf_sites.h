@@ -63,18 +63,17 @@ struct watched_sites {
 void watched_sites_deinit(struct watched_sites *sites);
 
 /* Appends the sites for @set's probes. Returns 0 or -E2BIG. */
-int bpf_sites_find(struct watched_sites *sites, const struct probe_set *set, bool only_registered);
+int bpf_sites_find(struct watched_sites *sites, const struct probe_set *set);
 
 /*
  * The same, but leaves out files for which there is no room, or which are over their owner's share.
  * *@ret_left_out: the first of them, or NULL. Returns how many files are left out.
  */
 size_t bpf_sites_find_shared(struct watched_sites *sites, const struct probe_set *set,
-			     bool only_registered, const struct probe_file **ret_left_out);
+			     const struct probe_file **ret_left_out);
 
 /* The same for one file. Returns false if it is left out. */
-bool bpf_sites_find_file_shared(struct watched_sites *sites, const struct probe_file *file,
-				bool only_registered);
+bool bpf_sites_find_file_shared(struct watched_sites *sites, const struct probe_file *file);
 
 /* How many exits watched->ret stands for, which follow each other in the file's probes; or 0. */
 size_t watched_site_nr_exits(const struct watched_site *watched);

@@ -168,34 +168,8 @@ static int check_targets(struct session *session)
 	return -EINVAL;
 }
 
-static bool has_registered_probe(const struct probe_file *file)
-{
-	for (size_t i = 0; i < file->nr_probes; i++)
-		if (file->probes[i].tracefs_id >= 0)
-			return true;
-	return false;
-}
-
-/* Moves the files of @from that have no probe in tracefs to @to. */
-static int move_unprobed(struct probe_set *from, struct probe_set *to)
-{
-	size_t kept = 0;
-
-	to->files = calloc(from->nr_files, sizeof(*to->files));
-	if (!to->files)
-		return -ENOMEM;
-	for (size_t i = 0; i < from->nr_files; i++) {
-		if (has_registered_probe(&from->files[i]))
-			from->files[kept++] = from->files[i];
-		else
-			to->files[to->nr_files++] = from->files[i];
-	}
-	from->nr_files = kept;
-	return 0;
-}
-
-/* Without a probe that was removed from its set, reports may show false leaks. */
-static void warn_of_missing(const struct probe_file *file)
+/* Says which probes were removed from a set of leakprobe's, or never were in it. */
+static void note_missing(const struct probe_file *file)
 {
 	_cleanup_free_ char *names = NULL;
 	size_t size;
@@ -206,9 +180,42 @@ static void warn_of_missing(const struct probe_file *file)
 	for (size_t i = 0; i < file->nr_probes; i++)
 		if (file->probes[i].tracefs_id < 0)
 			fprintf(out, " %s", file->probes[i].event);
-	if (fclose(out) == 0 && size > 0)
-		diag_warn("%s lacks the probes%s: their events are missed; run \"leakprobe add\"",
-			  file->display, names);
+	if (fclose(out) == 0)
+		diag_note("%s: leakprobe's probes lack%s; not using them", file->display, names);
+}
+
+/* Only a whole set is of use: without one of its probes, a report has false leaks. */
+static bool has_all_probes(struct probe_file *file)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < file->nr_probes; i++)
+		nr += file->probes[i].tracefs_id >= 0;
+	if (nr == file->nr_probes)
+		return true;
+	if (nr)
+		note_missing(file);
+	for (size_t i = 0; i < file->nr_probes; i++)
+		file->probes[i].tracefs_id = -1;
+	return false;
+}
+
+/* Moves the files of @from without a whole set of probes in tracefs to @to. */
+static int move_unprobed(struct probe_set *from, struct probe_set *to)
+{
+	size_t kept = 0;
+
+	to->files = calloc(from->nr_files, sizeof(*to->files));
+	if (!to->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->nr_files; i++) {
+		if (has_all_probes(&from->files[i]))
+			from->files[kept++] = from->files[i];
+		else
+			to->files[to->nr_files++] = from->files[i];
+	}
+	from->nr_files = kept;
+	return 0;
 }
 
 /* Uses the probes that leakprobe registered, and adds our own to files without any. */
@@ -219,8 +226,6 @@ static int set_up_probes(struct session *session)
 	if (err < 0)
 		return err;
 	err = move_unprobed(&session->probes, &session->own_probes);
-	for (size_t i = 0; i < session->probes.nr_files && !err; i++)
-		warn_of_missing(&session->probes.files[i]);
 	if (err || !session->own_probes.nr_files)
 		return err;
 	err = probe_set_make_own(&session->own_probes);

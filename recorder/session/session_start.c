@@ -23,10 +23,8 @@
 static int attach_programs(struct session *session, const struct probe_set *const *sets,
 			   size_t nr_sets)
 {
-	/* On a file that leakprobe has put probes on, only what these would record is recorded. */
-	static const bool only_registered[] = {true, false};
-	int err = bpf_recorder_plan(session->recorder, sets, only_registered, nr_sets,
-				    &session->options->config, &session->events);
+	int err = bpf_recorder_plan(session->recorder, sets, nr_sets, &session->options->config,
+				    &session->events);
 
 	for (size_t i = 0; i < session->nr_pids && !err; i++) {
 		err = session_check_signals(session);

@@ -83,6 +83,20 @@ check_daemon() {
 	done
 }
 
+@test "command: leakrec does not rely on a set of leakprobe's that is no longer whole" {
+	local engine
+
+	add_probes --exe "$TARGETS/leaky_daemon"
+	remove_event "$(added_groups)/free"
+	remove_event "$(added_groups)/realloc"
+	for engine in "" --perf-events; do
+		# shellcheck disable=SC2086 # none, or one
+		record_command "leaky_daemon --requests 60 --interval-us 100" $engine
+		grep -q "leakprobe's probes lack free realloc" leakrec.err || fail "$(cat leakrec.err)"
+		assert_truth
+	done
+}
+
 @test "command: the end line tells events, size, seconds and lost" {
 	record_command "null_free"
 	tail -n 1 leakrec.err | grep -qE '^leakrec: [0-9]+ events, [0-9.]+ MB, [0-9.]+ s, 0 lost'

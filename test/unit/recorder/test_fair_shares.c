@@ -51,7 +51,7 @@ static struct probe_set make_set(size_t nr, uid_t owner)
 static size_t take(struct watched_sites *sites, struct probe_set *set)
 {
 	const struct probe_file *left_out;
-	size_t nr = bpf_sites_find_shared(sites, set, false, &left_out);
+	size_t nr = bpf_sites_find_shared(sites, set, &left_out);
 
 	assert_true((nr > 0) == (left_out != NULL));
 	return nr;
@@ -81,7 +81,7 @@ static void a_user_has_a_share_of_the_sites(void **state)
 	assert_int_equal(take(sites, &system), 0);
 
 	/* Where processes were named, there is no share, but an end. */
-	assert_int_equal(bpf_sites_find(sites, &users[0], false), -E2BIG);
+	assert_int_equal(bpf_sites_find(sites, &users[0]), -E2BIG);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
 		probe_set_deinit(&users[i]);
 	probe_set_deinit(&system);
