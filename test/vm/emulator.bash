@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# The emulator, for test/vm/run: the machine's own QEMU, or a newer one of Debian's backports, unpacked in the
+# cache folder. Nothing is installed; it uses the libraries that came with the machine's own.
+
+# Before 8.1 a CPU of the guest may go on with code that another one has just replaced: QEMU read it before it had
+# locked the page. The kernel, which changes its own code through int3, then ends with "Oops: int3" at an
+# instruction that is no int3.
+QEMU_NEEDED=8.1
+QEMU_PACKAGES=(qemu-system-x86 qemu-system-common qemu-system-data seabios)
+
+qemu_version() {
+	"$1" --version 2>/dev/null | sed -nE 's/^QEMU emulator version ([0-9.]+).*/\1/p'
+}
+
+is_qemu_needed() {
+	[[ -n $1 && $(printf '%s\n' "$QEMU_NEEDED" "$1" | sort -V | head -n 1) == "$QEMU_NEEDED" ]]
+}
+
+# Sets EMULATOR, the first words of QEMU's command line.
+find_emulator() {
+	local own fetched=$CACHE/qemu
+
+	own=$(qemu_version qemu-system-x86_64)
+	EMULATOR=(qemu-system-x86_64)
+	! is_qemu_needed "$own" || return 0
+	if is_qemu_needed "$(qemu_version "$fetched/usr/bin/qemu-system-x86_64")" || fetch_emulator "$fetched"; then
+		EMULATOR=("$fetched/usr/bin/qemu-system-x86_64" -L "$fetched/usr/share/seabios"
+			-L "$fetched/usr/share/qemu")
+		return
+	fi
+	echo "run: QEMU $own: a guest's \"Oops: int3\" may be its fault; $QEMU_NEEDED or newer cannot be fetched" >&2
+}
+
+# fetch_emulator DIR
+fetch_emulator() {
+	local suite work package
+
+	# shellcheck disable=SC1091 # a file of the machine's
+	suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")-backports
+	[[ -d $CACHE/apt/$suite ]] || return
+	work=$(mktemp -d "$RUN_DIR/qemu.XXXXXX")
+	echo "run: fetching a newer QEMU ($suite)" >&2
+	(cd "$work" && apt_do "$suite" apt-get -q download "${QEMU_PACKAGES[@]}" >log 2>&1) || return
+	for package in "$work"/*.deb; do
+		dpkg-deb -x "$package" "$work/root" || return
+	done
+	is_qemu_needed "$(qemu_version "$work/root/usr/bin/qemu-system-x86_64")" || return
+	rm -rf "$1"
+	mv "$work/root" "$1"
+	rm -rf "$work"
+}
