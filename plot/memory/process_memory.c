@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/memory/process_memory.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/proc/proc_file.h"
 #include "common/scope.h"
@@ -8,9 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/pidfd.h>
-
-/* Larger than /proc/PID/status with its CPU and memory-node masks. */
-#define PROC_FILE_SIZE 8192
 
 /* The fields of a sample, as in the kernel's Documentation/filesystems/proc.rst. */
 struct memory_fields {
@@ -24,32 +22,6 @@ struct memory_fields {
 static const struct memory_fields rollup_fields = {"smaps_rollup", "Rss:", "Anonymous:", "Swap:"};
 /* Cheap: counters, of which each CPU may hold back some pages. */
 static const struct memory_fields status_fields = {"status", "VmRSS:", "RssAnon:", "VmSwap:"};
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Reads a file in the process's directory as a string. Returns 0 or a negative errno. */
-static int read_proc_file(int proc_fd, const char *file, char *buffer, size_t size)
-{
-	_cleanup_close_ int fd = openat(proc_fd, file, O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	ssize_t got;
-
-	if (fd < 0)
-		return -errno;
-	while (len < size - 1 && (got = read(fd, buffer + len, size - 1 - len)) != 0) {
-		if (got < 0)
-			return -errno;
-		len += (size_t)got;
-	}
-	buffer[len] = '\0';
-	return 0;
-}
 
 /* Finds the line that begins with @field; its value is in kB. */
 static int find_field(const char *text, const char *field, uint64_t *ret_bytes)
@@ -85,10 +57,10 @@ int process_memory_read(struct process_memory *process, struct memory_sample *re
 {
 	int err = -EACCES;
 
-	ret->time_ns = now_ns();
+	ret->time_ns = clock_now_ns();
 	if (!process->use_status) {
 		err = read_fields(process->proc_fd, &rollup_fields, ret);
-		if (!err && now_ns() - ret->time_ns > process->read_ns_max) {
+		if (!err && clock_now_ns() - ret->time_ns > process->read_ns_max) {
 			diag_note("counting the pages of %s takes long; using the kernel's "
 				  "counters instead, which lag by some pages",
 				  process->name);
@@ -140,7 +112,7 @@ static int open_process(pid_t pid, struct process_memory *process)
 		return -err;
 	}
 	/* If this works, the process has not exited before pidfd_open(): both are one process. */
-	int err = read_proc_file(process->proc_fd, "comm", process->name, sizeof(process->name));
+	int err = proc_file_read_at(process->proc_fd, "comm", process->name, sizeof(process->name));
 	if (err)
 		return open_failed(pid, -err);
 	process->name[strcspn(process->name, "\n")] = '\0';
