@@ -3,6 +3,7 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/scope.h"
+#include "common/proc/proc_file.h"
 #include "recorder/processes/cgroup.h"
 #include "recorder/session/session.h"
 #include "tools/leakrec_options.h"
@@ -14,15 +15,12 @@
 static void describe_targets(const struct session_options *options, char *ret, size_t size)
 {
 	pid_t pid = options->pids ? options->pids[0] : 0;
-	char path[32], comm[32] = "?";
-	_cleanup_fclose_ FILE *f = NULL;
+	char comm[32] = "?";
 	_cleanup_free_ char *name = NULL;
 	size_t name_size;
 	FILE *out;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (f && fgets(comm, sizeof(comm), f))
+	if (!proc_file_read(pid, "comm", comm, sizeof(comm)))
 		comm[strcspn(comm, "\n")] = '\0';
 	out = open_memstream(&name, &name_size);
 	if (out) {

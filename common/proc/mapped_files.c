@@ -5,6 +5,7 @@
 #include "common/elf/elf_file.h"
 #include "common/proc/process_maps.h"
 #include "common/proc/process_namespace.h"
+#include "common/proc/proc_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -145,13 +146,10 @@ static int read_maps(struct mapped_files *files, pid_t pid, FILE *maps)
 
 int mapped_files_try_open(struct mapped_files *ret, pid_t pid)
 {
-	_cleanup_fclose_ FILE *maps = NULL;
-	char path[64];
+	_cleanup_fclose_ FILE *maps = proc_file_open(pid, "maps");
 	int err;
 
 	*ret = (struct mapped_files){0};
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	maps = fopen(path, "re");
 	err = maps ? read_maps(ret, pid, maps) : -errno;
 	if (err)
 		mapped_files_deinit(ret);

@@ -8,6 +8,13 @@
 #include <fcntl.h>
 #include <string.h>
 
+#define PATH_SIZE 64
+
+static void format_path(char ret[static PATH_SIZE], pid_t pid, const char *name)
+{
+	snprintf(ret, PATH_SIZE, "/proc/%d/%s", (int)pid, name);
+}
+
 static int read_all(int dir_fd, const char *path, char *text, size_t size)
 {
 	_cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
@@ -27,10 +34,10 @@ static int read_all(int dir_fd, const char *path, char *text, size_t size)
 
 int proc_file_read(pid_t pid, const char *name, char *text, size_t size)
 {
-	char path[64];
+	char path[PATH_SIZE];
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	format_path(path, pid, name);
 	err = read_all(AT_FDCWD, path, text, size);
 	return err == -ENOENT ? -ESRCH : err;
 }
@@ -38,6 +45,14 @@ int proc_file_read(pid_t pid, const char *name, char *text, size_t size)
 int proc_file_read_at(int proc_fd, const char *name, char *text, size_t size)
 {
 	return read_all(proc_fd, name, text, size);
+}
+
+FILE *proc_file_open(pid_t pid, const char *name)
+{
+	char path[PATH_SIZE];
+
+	format_path(path, pid, name);
+	return fopen(path, "re");
 }
 
 const char *proc_file_find(const char *text, const char *key)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads the files of /proc/PID that hold text. What they say may be out of date at once: processes
- * end, and their ids are used again. Reports nothing.
+ * Reads the files of /proc/PID. What they say may be out of date at once: processes end, and their
+ * ids are used again. Reports nothing.
  */
 #ifndef LEAKTOOLS_COMMON_PROC_FILE_H
 #define LEAKTOOLS_COMMON_PROC_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* More than /proc/PID/status has, also with the masks of many CPUs and memory nodes. */
@@ -25,6 +26,12 @@ int proc_file_read(pid_t pid, const char *name, char *text, size_t size);
  * Returns 0 or a negative errno; -ENOENT also if the process is gone.
  */
 int proc_file_read_at(int proc_fd, const char *name, char *text, size_t size);
+
+/*
+ * Opens /proc/PID/@name, a file of any length or one that is not text. Returns NULL and sets errno
+ * if it cannot. The caller closes it.
+ */
+FILE *proc_file_open(pid_t pid, const char *name);
 
 /*
  * The value of the line of @text that begins with @key ("TracerPid:"): its first number, decimal.

@@ -5,6 +5,7 @@
 #include "common/scope.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/process_namespace.h"
+#include "common/proc/proc_file.h"
 #include "recorder/processes/exempt.h"
 #include "recorder/processes/process_list.h"
 #include "recorder/target_table/target_table.h"
@@ -28,18 +29,6 @@ struct pipe_ends {
 	struct pipe_end *ends;
 	size_t nr;
 };
-
-/* The number after @key in a file of /proc, in base @base; -1 if there is none. */
-static long read_number(const char *path, const char *key, int base)
-{
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	char line[256];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (strncmp(line, key, strlen(key)) == 0)
-			return strtol(line + strlen(key), NULL, base);
-	return -1;
-}
 
 /* The process's parent, its parent, and so on, up to init. */
 static int find_ancestors(struct process_list *ret)
@@ -78,6 +67,18 @@ static int add_end(struct pipe_ends *ends, const struct pipe_end *end)
 	return 0;
 }
 
+/* The flags that @pid has opened a descriptor with; -1 if they cannot be read. */
+static long flags_of(pid_t pid, const char *descriptor)
+{
+	char name[32], text[256];
+	const char *flags;
+
+	snprintf(name, sizeof(name), "fdinfo/%.20s", descriptor);
+	flags = proc_file_read(pid, name, text, sizeof(text)) ? NULL
+							      : proc_file_find(text, "flags:");
+	return flags ? strtol(flags, NULL, 8) : -1;
+}
+
 /* Adds the ends of pipes that @pid has open. */
 static int add_ends_of(struct pipe_ends *ends, pid_t pid)
 {
@@ -96,8 +97,7 @@ static int add_ends_of(struct pipe_ends *ends, pid_t pid)
 		if (entry->d_name[0] == '.' || fstatat(dirfd(dir), entry->d_name, &st, 0) < 0 ||
 		    !S_ISFIFO(st.st_mode))
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.20s", (int)pid, entry->d_name);
-		flags = read_number(path, "flags:", 8);
+		flags = flags_of(pid, entry->d_name);
 		if (flags < 0)
 			continue;
 		/*

@@ -6,10 +6,10 @@
 #include "common/scope.h"
 #include "common/proc/process_maps.h"
 #include "common/proc/process_namespace.h"
+#include "common/proc/proc_file.h"
 #include "recorder/processes/tasks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sys/mman.h>
@@ -43,7 +43,6 @@ static int write_fork(struct perf_writer *writer, pid_t pid, pid_t tid)
 
 static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
 {
-	_cleanup_close_ int fd = -1;
 	struct {
 		struct perf_disk_comm task;
 		char comm[16];
@@ -53,13 +52,10 @@ static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
 		.task.pid = (uint32_t)pid,
 		.task.tid = (uint32_t)tid,
 	};
-	char path[64];
-	ssize_t len;
+	char name[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, record.comm, sizeof(record.comm) - 1);
-	if (len <= 0)
+	snprintf(name, sizeof(name), "task/%d/comm", tid);
+	if (proc_file_read(pid, name, record.comm, sizeof(record.comm)))
 		return 0;
 	record.comm[strcspn(record.comm, "\n")] = '\0';
 	add_trailer(&record.trailer, pid, tid);
@@ -140,16 +136,13 @@ static int write_mapping(struct perf_writer *writer, pid_t pid,
 static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
 			  struct build_ids *build_ids, struct live_unwinder *unwinder)
 {
-	_cleanup_fclose_ FILE *maps = NULL;
+	_cleanup_fclose_ FILE *maps = proc_file_open(pid, "maps");
 	_cleanup_free_ char *line = NULL;
 	struct process_namespace namespace;
-	char path[32];
 	size_t size = 0;
 	int err = 0;
 
 	process_namespace_read(pid, &namespace);
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = fopen(path, "re");
 	while (maps && !err && getline(&line, &size, maps) > 0) {
 		struct process_mapping mapping;
 

@@ -6,6 +6,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "common/proc/proc_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,12 +118,9 @@ static bool mapped_code(struct launch *launch)
 /* True if no dynamic linker was mapped with the program: what it has now is all there will be. */
 static bool is_static(pid_t pid)
 {
-	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_fclose_ FILE *f = proc_file_open(pid, "auxv");
 	unsigned long pair[2];
-	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	f = fopen(path, "re");
 	while (f && fread(pair, sizeof(pair), 1, f) == 1)
 		if (pair[0] == AT_BASE)
 			return pair[1] == 0;

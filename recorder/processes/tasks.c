@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/scope.h"
 #include "common/proc/process_stat.h"
+#include "common/proc/proc_file.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -40,11 +41,11 @@ static int append(pid_t **pids, size_t *nr, pid_t pid)
 static int append_children(struct task_list *list, pid_t pid, pid_t tid)
 {
 	_cleanup_fclose_ FILE *f = NULL;
-	char path[64];
+	char name[32];
 	int child, err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, tid);
-	f = fopen(path, "re");
+	snprintf(name, sizeof(name), "task/%d/children", tid);
+	f = proc_file_open(pid, name);
 	while (f && !err && fscanf(f, "%d", &child) == 1)
 		err = append(&list->children, &list->nr_children, child);
 	return err;

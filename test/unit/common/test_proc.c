@@ -22,15 +22,20 @@ static void files_are_read_whole_or_cut(void **state)
 {
 	char comm[32], cut[4];
 	pid_t gone = fork();
+	FILE *file = proc_file_open(getpid(), "comm");
 
 	assert_int_equal(proc_file_read(getpid(), "comm", comm, sizeof(comm)), 0);
 	assert_string_equal(comm, "test_proc\n");
 	assert_int_equal(proc_file_read(getpid(), "comm", cut, sizeof(cut)), 0);
 	assert_string_equal(cut, "tes");
+	assert_non_null(fgets(comm, sizeof(comm), file));
+	assert_string_equal(comm, "test_proc\n");
+	fclose(file);
 	if (gone == 0)
 		_exit(0);
 	assert_int_equal(waitpid(gone, NULL, 0), gone);
 	assert_int_equal(proc_file_read(gone, "comm", comm, sizeof(comm)), -ESRCH);
+	assert_null(proc_file_open(gone, "comm"));
 }
 
 static void numbers_are_found_at_the_beginning_of_lines(void **state)
