@@ -3,34 +3,9 @@
  * Effects of calls on the heap: pairing, nesting, posix_memalign, lost events. For realloc see
  * test_heap_realloc.c.
  */
-#include "test/support/heap_feed.h"
+#include "test/support/heap_feed_tests.h"
 
 #include <string.h>
-
-static struct feed feed;
-
-static int setup(void **state)
-{
-	feed_init(&feed, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	feed_deinit(&feed);
-	return 0;
-}
-
-static void check_totals(uint64_t allocations, uint64_t allocated_bytes, uint64_t frees,
-			 uint64_t freed_bytes)
-{
-	const struct heap_tracker_stats *stats = feed_stats(&feed);
-
-	assert_int_equal(stats->allocations, allocations);
-	assert_int_equal(stats->allocated_bytes, allocated_bytes);
-	assert_int_equal(stats->frees, frees);
-	assert_int_equal(stats->freed_bytes, freed_bytes);
-}
 
 static void pairs_entry_and_return(void **state)
 {
@@ -530,8 +505,6 @@ static void return_ends_the_calls_inside(void **state)
 	assert_int_equal(feed_stats(&feed)->entries_without_return, 1);
 	check_totals(1, 20, 0, 0);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {

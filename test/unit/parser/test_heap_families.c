@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* C++'s operators and the malloc() that they call: what counts once, and what mismatches. */
-#include "test/support/heap_feed.h"
+#include "test/support/heap_feed_tests.h"
 
 #define DELETE_PROBE	   0x7f0000300000u /* in its own library, far from malloc's */
 #define DELETE_ARRAY_PROBE 0x7f0000300100u
 #define NEW_PROBE	   0x7f0000300200u
 #define NEW_ARRAY_PROBE	   0x7f0000300300u
-
-static struct feed feed;
-
-static int set_up(void **state)
-{
-	feed_init(&feed, NULL);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	feed_deinit(&feed);
-	return 0;
-}
 
 static void enter(const char *function, uint64_t probe, uint64_t caller, uint64_t arg)
 {
@@ -255,27 +241,18 @@ static void calls_that_share_an_exit_both_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(operators_around_malloc_count_once, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(what_does_not_go_together_is_reported_with_both,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(realloc_releases_as_free_does, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(of_shared_code_nothing_is_said, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_second_delete_is_a_double_free, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(free_after_delete_is_a_double_free, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(headers_before_blocks_are_the_operators_own, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(nothing_is_released_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(exits_of_other_calls_are_ignored, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(an_exit_of_malloc_ends_no_call_that_threw, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(calls_that_threw_end_with_no_other, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(calls_that_share_an_exit_both_end, set_up,
-						tear_down),
+		TEST(operators_around_malloc_count_once),
+		TEST(what_does_not_go_together_is_reported_with_both),
+		TEST(realloc_releases_as_free_does),
+		TEST(of_shared_code_nothing_is_said),
+		TEST(a_second_delete_is_a_double_free),
+		TEST(free_after_delete_is_a_double_free),
+		TEST(headers_before_blocks_are_the_operators_own),
+		TEST(nothing_is_released_once),
+		TEST(exits_of_other_calls_are_ignored),
+		TEST(an_exit_of_malloc_ends_no_call_that_threw),
+		TEST(calls_that_threw_end_with_no_other),
+		TEST(calls_that_share_an_exit_both_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

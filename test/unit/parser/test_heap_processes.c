@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Heaps across fork, vfork, exec and exit; reused pids; command names. */
-#include "test/support/heap_feed.h"
+#include "test/support/heap_feed_tests.h"
 
 #include <sched.h>
-
-static struct feed feed;
-
-static int setup(void **state)
-{
-	feed_init(&feed, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	feed_deinit(&feed);
-	return 0;
-}
 
 static void child_has_a_copy(void **state)
 {
@@ -362,8 +348,6 @@ static void names_threads(void **state)
 	assert_string_equal(heap_tracker_comm_of(feed.tracker, 200), "worker-with-a-v");
 	assert_string_equal(heap_tracker_comm_of(feed.tracker, 999), "");
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {

@@ -1,33 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Effects of realloc() on the heap. */
-#include "test/support/heap_feed.h"
+#include "test/support/heap_feed_tests.h"
 
 #include <string.h>
-
-static struct feed feed;
-
-static int setup(void **state)
-{
-	feed_init(&feed, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	feed_deinit(&feed);
-	return 0;
-}
-
-static void check_totals(uint64_t allocations, uint64_t allocated_bytes, uint64_t frees,
-			 uint64_t freed_bytes)
-{
-	const struct heap_tracker_stats *stats = feed_stats(&feed);
-
-	assert_int_equal(stats->allocations, allocations);
-	assert_int_equal(stats->allocated_bytes, allocated_bytes);
-	assert_int_equal(stats->frees, frees);
-	assert_int_equal(stats->freed_bytes, freed_bytes);
-}
 
 static void realloc_moves(void **state)
 {
@@ -210,8 +185,6 @@ static void unknown_block_freed_inside_realloc(void **state)
 	feed_finish(&feed);
 	assert_int_equal(feed_only_anomaly(&feed)->kind, ANOMALY_REALLOC_UNKNOWN);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls that are one event, at their return, count like an entry and a return. */
-#include "test/support/heap_feed.h"
+#include "test/support/heap_feed_tests.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -250,20 +250,6 @@ static void the_same_in_one_as_in_two(void **state)
 	}
 }
 
-static struct feed feed;
-
-static int setup(void **state)
-{
-	feed_init(&feed, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	feed_deinit(&feed);
-	return 0;
-}
-
 static void is_one_event(void **state)
 {
 	const struct heap_block *block;
@@ -350,8 +336,6 @@ static void one_after_another_are_two(void **state)
 	assert_int_equal(feed_stats(&feed)->allocations, 2);
 	assert_int_equal(feed_only_anomaly(&feed)->kind, ANOMALY_STILL_HELD);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
