@@ -207,7 +207,10 @@ bool elf_file_is(int fd, const struct elf_file_id *id)
 	return same;
 }
 
-/* True for an ELF file without compressed sections. */
+/*
+ * True for an ELF file without compressed sections. Not by elf_section_next(): it reads names, and
+ * libelf would expand their table (elf_strptr(), elfutils 0.188).
+ */
 static bool is_plain(char *image, size_t size)
 {
 	Elf *elf = elf_memory(image, size);
