@@ -8,13 +8,11 @@
 #include <errno.h>
 #include <string.h>
 
+#define FORMAT_ADDRESS(name) &name##_format,
+
 const struct report_format *report_format_find(const char *name)
 {
-	static const struct report_format *const formats[] = {
-		&tree_format,	&json_format,	   &html_format,      &csv_format,
-		&folded_format, &gprof2dot_format, &callgrind_format, &heaptrack_format,
-		&massif_format, &pprof_format,
-	};
+	static const struct report_format *const formats[] = {REPORT_FORMATS(FORMAT_ADDRESS)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		if (strcmp(formats[i]->name, name) == 0)

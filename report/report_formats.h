@@ -5,6 +5,11 @@
 
 #include "report/formats/report_format.h"
 
+/* X(NAME) for each NAME_format, in the order in which people are told of them. */
+#define REPORT_FORMATS(X)                                                                          \
+	X(tree)                                                                                    \
+	X(html) X(json) X(csv) X(folded) X(pprof) X(callgrind) X(massif) X(heaptrack) X(gprof2dot)
+
 /* Returns NULL if there is no such format. */
 const struct report_format *report_format_find(const char *name);
 

@@ -119,10 +119,8 @@ static const struct option_word verdict_words[] = {{"growth", 1u << VERDICT_GROW
 						   {"at-exit", 1u << VERDICT_AT_EXIT},
 						   {0}};
 /* report_format_find() gives each its meaning. */
-static const struct option_word format_words[] = {
-	{"tree", 0},  {"html", 0},	{"json", 0},   {"csv", 0},	 {"folded", 0},
-	{"pprof", 0}, {"callgrind", 0}, {"massif", 0}, {"heaptrack", 0}, {"gprof2dot", 0},
-	{0}};
+#define FORMAT_WORD(name) {#name, 0},
+static const struct option_word format_words[] = {REPORT_FORMATS(FORMAT_WORD){0}};
 
 #define FIELD(field) OPTION_FIELD(struct leakparse_options, field)
 

@@ -247,12 +247,23 @@ static void nothing_leaked(void **state)
 		free(format_text(make_recording(false), plain_texts[i], &options));
 }
 
+#define NAME(name) #name,
+
+static void are_found_by_their_names(void **state)
+{
+	static const char *const names[] = {REPORT_FORMATS(NAME)};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_string_equal(report_format_find(names[i])->name, names[i]);
+	assert_null(report_format_find("leaks"));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trees),	  cmocka_unit_test(other_formats),
 		cmocka_unit_test(leaks),	  cmocka_unit_test(changes),
-		cmocka_unit_test(nothing_leaked),
+		cmocka_unit_test(nothing_leaked), cmocka_unit_test(are_found_by_their_names),
 	};
 
 	if (argc > 1) {
