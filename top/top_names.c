@@ -3,7 +3,6 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
-#include "report/names/user_frame.h"
 
 #include <errno.h>
 #include <string.h>
@@ -60,7 +59,7 @@ static char *frame_text(const struct named_frame *frame)
 static char *title_text(const struct named_stack *stack)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t size, first = user_frame_find(stack);
+	size_t size, first = named_stack_user_frame(stack, NULL);
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)

@@ -5,7 +5,6 @@
  */
 #include "common/diag.h"
 #include "report/formats/formats.h"
-#include "report/names/user_frame.h"
 #include "report/text/leak_words.h"
 
 #include <errno.h>
@@ -62,7 +61,9 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	const struct leak_site *listed = &report->sites[rank];
 	const struct site_verdict *verdict = &report->verdicts.sites[listed->site];
 	const struct site *site = verdict->site;
-	const struct named_frame *frame = stack->nr ? &stack->frames[user_frame_find(stack)] : NULL;
+	const struct heap_block *first = &report->held[report->verdicts.order[verdict->first]];
+	size_t user = named_stack_user_frame(stack, first->allocated.schema->function);
+	const struct named_frame *frame = stack->nr ? &stack->frames[user] : NULL;
 
 	fprintf(out, "%zu,%s,\"", rank + 1, verdict_name(verdict->verdict));
 	leak_words_certainty(out, verdict->doubts);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/names/named_stack.h"
 
+#include "common/schema/user_frame.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -96,4 +98,24 @@ void named_stack_deinit(struct named_stack *stack)
 {
 	free(stack->frames);
 	*stack = (struct named_stack){0};
+}
+
+size_t named_stack_user_frame(const struct named_stack *stack, const char *function)
+{
+	struct user_frame_search search = {.is_pool = user_frame_is_pool(function)};
+	size_t found = 0;
+
+	for (size_t i = 0; i < stack->nr && !search.is_over; i++) {
+		const struct named_frame *frame = &stack->frames[i];
+		const struct frame_facts facts = {
+			.name = frame->name,
+			.module = frame->module,
+			.has_symbol = frame->has_symbol,
+			.inlined = frame->inlined,
+		};
+
+		if (user_frame_is_better(&search, &facts))
+			found = i;
+	}
+	return found;
 }

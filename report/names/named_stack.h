@@ -40,6 +40,12 @@ struct named_stack {
 int named_stack_load(struct named_stack *stack, struct stack_store *store, uint32_t stack_id);
 void named_stack_deinit(struct named_stack *stack);
 
+/*
+ * The index of the frame that asked for the memory (common/schema/user_frame.h), of blocks that
+ * @function gave; NULL: that is not known. 0 without frames.
+ */
+size_t named_stack_user_frame(const struct named_stack *stack, const char *function);
+
 /* The part after the last slash: "libc.so.6". */
 const char *named_stack_basename(const char *path);
 

@@ -7,7 +7,6 @@
 #include "common/scope.h"
 #include "parser/verdicts/leak_processes.h"
 #include "parser/verdicts/pairing_audit.h"
-#include "report/names/user_frame.h"
 #include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
 #include "report/text/resource_report.h"
@@ -205,18 +204,14 @@ static void write_bars(FILE *out, const struct leak_report *report, const struct
 	fputc(']', out);
 }
 
-/*
- * The callers from the user's frame outwards. A program that reports the blocks of its own pools
- * (leak_probes.h) is the user itself: there the innermost frame comes first.
- */
+/* The callers from the user's frame outwards. */
 static int write_path(FILE *out, const struct analysis *analysis, struct named_stack *stack,
 		      uint32_t stack_id, const struct probe_schema *schema)
 {
-	bool is_pool = strcmp(schema->function, RESOURCE_POOL_GIVES) == 0;
 	int err = named_stack_load(stack, analysis->stacks, stack_id);
 
 	if (!err)
-		stack_path_write(out, stack, is_pool ? 0 : user_frame_find(stack));
+		stack_path_write(out, stack, named_stack_user_frame(stack, schema->function));
 	return err;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which frame of a stack the reports name it after. */
-#include "report/names/user_frame.h"
+#include "report/names/named_stack.h"
 
 #include "common/scope.h"
 
@@ -25,13 +25,15 @@ static const char libc[] = "/lib/libc.so.6", server[] = "/bin/server";
 		.name = (text), .module = (in)                                                     \
 	}
 
-#define FIND(...)                                                                                  \
+#define FIND_OF(function, ...)                                                                     \
 	({                                                                                         \
 		struct named_frame frames[] = {__VA_ARGS__};                                       \
 		const struct named_stack stack = {.frames = frames, .nr = ARRAY_SIZE(frames)};     \
                                                                                                    \
-		user_frame_find(&stack);                                                           \
+		named_stack_user_frame(&stack, function);                                          \
 	})
+
+#define FIND(...) FIND_OF("malloc", __VA_ARGS__)
 
 static void wrappers_are_skipped(void **state)
 {
@@ -64,11 +66,17 @@ static void inlined_functions_belong_to_their_frame(void **state)
 			 2);
 }
 
+static void pools_are_the_users_own(void **state)
+{
+	assert_int_equal(FIND_OF("leak_alloc", SYMBOL(server, "pool_get"), SYMBOL(server, "f")), 0);
+	assert_int_equal(FIND_OF(NULL, SYMBOL(server, "pool_get"), SYMBOL(server, "f")), 1);
+}
+
 static void without_a_user(void **state)
 {
 	const struct named_stack empty = {0};
 
-	assert_int_equal(user_frame_find(&empty), 0);
+	assert_int_equal(named_stack_user_frame(&empty, NULL), 0);
 	assert_int_equal(FIND(SYMBOL(libc, "malloc")), 0);
 	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(libc, "strdup")), 1);
 }
@@ -79,6 +87,7 @@ int main(void)
 		cmocka_unit_test(wrappers_are_skipped),
 		cmocka_unit_test(a_stripped_allocator_is_skipped),
 		cmocka_unit_test(inlined_functions_belong_to_their_frame),
+		cmocka_unit_test(pools_are_the_users_own),
 		cmocka_unit_test(without_a_user),
 	};
 

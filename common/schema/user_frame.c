@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/schema/user_frame.h"
+
+#include "common/schema/resource_schema.h"
+#include "common/schema/wrapper_names.h"
+
+#include <string.h>
+
+static bool is_user(const struct user_frame_search *search, const struct frame_facts *frame)
+{
+	bool is_allocator = !frame->has_symbol && frame->module && search->allocator_module &&
+			    strcmp(frame->module, search->allocator_module) == 0;
+
+	return !is_allocator && !wrapper_names_have(frame->name);
+}
+
+bool user_frame_is_better(struct user_frame_search *search, const struct frame_facts *frame)
+{
+	if (search->is_over)
+		return false;
+	switch (search->at) {
+	case BEFORE_INNERMOST:
+		search->allocator_module = frame->module;
+		search->is_over = search->is_pool;
+		search->at = frame->inlined ? IN_ALLOCATOR : BEFORE_CALLER;
+		return true;
+	case IN_ALLOCATOR: /* functions inlined into the allocation function come before it */
+		search->at = frame->inlined ? IN_ALLOCATOR : BEFORE_CALLER;
+		return false;
+	case BEFORE_CALLER:
+		search->is_over = is_user(search, frame);
+		search->at = IN_CALLERS;
+		return true;
+	case IN_CALLERS:
+		search->is_over = is_user(search, frame);
+		return search->is_over;
+	}
+	return false;
+}
+
+bool user_frame_is_pool(const char *function)
+{
+	return function && strcmp(function, RESOURCE_POOL_GIVES) == 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Decides which frame of a stack asked for the memory; reports and plots name the stack after it.
+ *
+ * It is the first one after the allocation function that neither is a known wrapper
+ * (wrapper_names.h) nor code without a symbol in the allocator's own module. If there is none, it
+ * is the caller of the allocation function; if that has no caller, the innermost frame. A program
+ * that reports the blocks of its own pools (leak_probes.h) is the user itself: there it is the
+ * innermost frame, too.
+ */
+#ifndef LEAKTOOLS_COMMON_USER_FRAME_H
+#define LEAKTOOLS_COMMON_USER_FRAME_H
+
+#include <stdbool.h>
+
+/* What the decision needs to know of a frame. */
+struct frame_facts {
+	const char *name;   /* the function; without a symbol: an address */
+	const char *module; /* equal for frames of the same module; NULL: unknown */
+	bool has_symbol;
+	bool inlined; /* into the next frame */
+};
+
+/* Zeroed, it comes before the innermost frame. */
+struct user_frame_search {
+	bool is_pool; /* of user_frame_is_pool() */
+	bool is_over; /* the last frame that was better is the user's: no other will be */
+	enum { BEFORE_INNERMOST, IN_ALLOCATOR, BEFORE_CALLER, IN_CALLERS } at;
+	const char *
+		allocator_module; /* the innermost frame's: it must stay while the search goes on */
+};
+
+/*
+ * Goes on to @frame, the next outer one. Returns true if it is better than those before: the user's
+ * frame is the last one for which it does.
+ */
+bool user_frame_is_better(struct user_frame_search *search, const struct frame_facts *frame);
+
+/* True if @function, which gave the blocks, is that of a program's own pools; it may be NULL. */
+bool user_frame_is_pool(const char *function);
+
+#endif
