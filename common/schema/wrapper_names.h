@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Recognises functions that only pass memory on, by their names. Reports name a stack after the
- * innermost function that is not one of these: it asked for the memory.
- */
+/* Recognises functions that only pass memory on, by their names. See user_frame.h. */
 #ifndef LEAKTOOLS_COMMON_WRAPPER_NAMES_H
 #define LEAKTOOLS_COMMON_WRAPPER_NAMES_H
 

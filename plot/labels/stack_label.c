@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/labels/stack_label.h"
 
-#include "common/schema/wrapper_names.h"
 #include "common/scope.h"
 #include "plot/labels/frame_name.h"
 
@@ -33,20 +32,43 @@ bool stack_label_is_full(const struct stack_label *label)
 	return label->nr == STACK_LABEL_FRAMES;
 }
 
-int stack_label_add(struct stack_label *label, const char *symbol)
+/*
+ * Returns 1 if @frame, named *@name, is the user's or further out, 0 if it comes before, or
+ * -ENOMEM.
+ */
+static int find_user(struct stack_label *label, const struct frame_facts *frame, char **name)
+{
+	struct frame_facts facts = *frame;
+
+	if (label->search.is_over)
+		return 1;
+	/* The search compares with the innermost frame's module. */
+	if (label->search.at == BEFORE_INNERMOST && frame->module) {
+		facts.module = label->module = strdup(frame->module);
+		if (!label->module)
+			return -ENOMEM;
+	}
+	if (user_frame_is_better(&label->search, &facts) && !label->search.is_over) {
+		free(label->wrapper);
+		label->wrapper = steal_ptr(*name);
+	}
+	return label->search.is_over;
+}
+
+int stack_label_add(struct stack_label *label, const struct frame_facts *frame)
 {
 	_cleanup_free_ char *name = NULL;
+	const char *symbol = frame->name;
+	int is_outside;
 
 	if (stack_label_is_full(label))
 		return 0;
 	name = frame_name_short(symbol, STACK_LABEL_NAME_CHARS);
 	if (!name)
 		return -ENOMEM;
-	if (label->nr == 0 && wrapper_names_have(symbol)) {
-		free(label->wrapper);
-		label->wrapper = steal_ptr(name);
-		return 0;
-	}
+	is_outside = find_user(label, frame, &name);
+	if (is_outside <= 0)
+		return is_outside;
 	if (label->nr && strcmp(label->names[label->nr - 1], name) == 0)
 		return 0;
 	if (label->nr && is_unnamed(symbol) && is_unnamed(label->names[0])) {
@@ -140,6 +162,7 @@ void stack_label_clear(struct stack_label *label)
 {
 	for (int i = 0; i < label->nr; i++)
 		free(label->names[i]);
+	free(label->module);
 	free(label->wrapper);
 	free(label->unnamed);
 	*label = (struct stack_label){0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Labels a stack in a legend by the user's function and its caller, "_XQueryFont <- XQueryFont",
- * with names shortened by frame_name.h. Frames are added one by one, innermost first; allocation
- * wrappers (common/schema/wrapper_names.h) are skipped, and a recursive function is named once.
+ * with names shortened by frame_name.h. Frames are added one by one, innermost first; what comes
+ * before the user's frame (common/schema/user_frame.h) is skipped, and a recursive function is
+ * named once.
  *
  * An address without a symbol says little, so the caller is then the next function with a name:
  * "libfont.so+0x234d9 <- ... <- FcFontMatch". If stacks of one legend have both functions in
@@ -11,6 +12,8 @@
  */
 #ifndef LEAKTOOLS_PLOT_STACK_LABEL_H
 #define LEAKTOOLS_PLOT_STACK_LABEL_H
+
+#include "common/schema/user_frame.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,12 +28,14 @@
 struct stack_label {
 	char *names[STACK_LABEL_FRAMES];
 	int nr;
-	char *wrapper; /* the outermost wrapper, for stacks of wrappers only */
+	char *wrapper; /* the allocation function or its caller, for stacks of nothing else */
 	char *unnamed; /* the caller if neither it nor an outer frame has a name */
+	char *module;  /* the innermost frame's, for @search */
+	struct user_frame_search search; /* set its is_pool before the first use, if it is one */
 };
 
 /* Adds the next outer frame. Returns 0 or -ENOMEM, unreported. */
-int stack_label_add(struct stack_label *label, const char *symbol);
+int stack_label_add(struct stack_label *label, const struct frame_facts *frame);
 
 /* Whether further frames change nothing. */
 bool stack_label_is_full(const struct stack_label *label);

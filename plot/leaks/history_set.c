@@ -27,6 +27,7 @@ int history_set_add_verdict(struct history_set *set, const struct leaks_stack *s
 	set->verdicts[set->nr_verdicts++] = (struct stack_verdict){
 		.stack = stack->stack,
 		.verdict = plot_verdict_find(stack->verdict),
+		.is_pool = user_frame_is_pool(stack->function),
 		.has_rate = stack->has_rate,
 		.bytes_per_s = stack->bytes_per_s,
 		.blocks_per_s = stack->blocks_per_s,
@@ -109,6 +110,7 @@ int history_set_add(struct history_set *set, const struct leaks_periods *periods
 	set->has_all |= history->is_all;
 	set->nr += !history->is_all;
 	set_verdict(set, kept);
+	kept->label.search.is_pool = kept->verdict.is_pool;
 	*ret = history->is_all ? NULL : &kept->label;
 	return 0;
 }

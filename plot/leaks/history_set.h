@@ -12,6 +12,7 @@
 struct stack_verdict {
 	uint32_t stack;
 	enum plot_verdict verdict; /* PLOT_NO_VERDICT: the stack holds nothing */
+	bool is_pool;		   /* its blocks are of the program's own pools */
 	bool has_rate;		   /* the stack grows */
 	double bytes_per_s, blocks_per_s;
 };

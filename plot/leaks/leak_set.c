@@ -100,6 +100,7 @@ static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
 		return err;
 	if (group->nr_leaks == 0) {
 		*ret_group = group;
+		group->label.search.is_pool = user_frame_is_pool(leak->function);
 		group->first_size_bytes = leak->size_bytes;
 		group->same_size = true;
 	}
@@ -144,7 +145,7 @@ static int add_item(struct leak_set *set, const struct leaks_reader *reader,
 		*label = unlabelled ? &unlabelled->label : NULL;
 		return err;
 	case LEAKS_FRAME:
-		err = *label ? stack_label_add(*label, item->frame.symbol) : 0;
+		err = *label ? stack_label_add(*label, &item->frame) : 0;
 		break;
 	case LEAKS_STACK:
 		*label = NULL;

@@ -113,14 +113,15 @@ static bool parse_rate(const char *word, const char *key, double *ret)
 static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_stack *ret)
 {
 	struct leaks_stack stack = {0};
-	char *words[6] = {0};
+	char *words[7] = {0};
 
-	/* RANK VERDICT CERTAINTY BLOCKS BYTES STACK */
+	/* RANK VERDICT CERTAINTY BLOCKS BYTES STACK FUNCTION */
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = line_next_field(&cursor);
 	if (!words[1] || field_parse_u32(words[5], &stack.stack))
 		return bad_line(reader, "VERDICT or STACK is missing");
 	stack.verdict = words[1];
+	stack.function = words[6];
 	for (char *word; (word = line_next_field(&cursor));) {
 		stack.has_rate |= parse_rate(word, "bytes_per_s=", &stack.bytes_per_s);
 		parse_rate(word, "blocks_per_s=", &stack.blocks_per_s);
@@ -154,9 +155,9 @@ static bool is_module_offset(const char *symbol, size_t name_len, const char *mo
 }
 
 /* The last column, which begins with "(MODULE)"; NULL if there is none. */
-static const char *find_module(const char *frame)
+static char *find_module(char *frame)
 {
-	const char *module = NULL;
+	char *module = NULL;
 
 	while ((frame = strstr(frame, "  ("))) {
 		frame += 2;
@@ -165,23 +166,38 @@ static const char *find_module(const char *frame)
 	return module;
 }
 
-/* "SYMBOL+0xOFFSET  FILE:LINE  (MODULE)". The offset is kept only if there is no function. */
-static int parse_frame(char *cursor, struct leaks_frame *ret)
+/* Cuts @text before the next column. Returns false if there is none. */
+static bool cut_column(char *text)
 {
-	const char *module = find_module(cursor);
-	char *symbol = cursor, *end = strstr(cursor, "  ");
-
 	/* Two blanks separate columns; a name may contain one. */
+	char *end = strstr(text, "  ");
+
 	if (end)
 		*end = '\0';
+	return end;
+}
+
+/*
+ * "SYMBOL+0xOFFSET  FILE:LINE  (MODULE)  inlined". The offset is kept only if there is no function.
+ */
+static int parse_frame(char *cursor, struct frame_facts *ret)
+{
+	char *module = find_module(cursor), *symbol = cursor;
+
+	*ret = (struct frame_facts){.inlined = module && cut_column(module)};
+	cut_column(symbol);
 	if (!*symbol)
 		return -ENODATA;
+	if (module && strcmp(module, "(unknown)") != 0)
+		ret->module = module;
 	char *offset = strrchr(symbol, '+');
 	if (offset && strncmp(offset, "+0x", 3) != 0)
 		offset = NULL;
-	if (offset && !is_module_offset(symbol, (size_t)(offset - symbol), module))
+	bool is_address = offset && is_module_offset(symbol, (size_t)(offset - symbol), module);
+	if (offset && !is_address)
 		*offset = '\0';
-	return field_parse_name(symbol, &ret->symbol);
+	ret->has_symbol = ret->module && !is_address;
+	return field_parse_name(symbol, &ret->name);
 }
 
 /* Parses one KEY=VALUE of the summary. */

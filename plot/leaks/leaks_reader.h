@@ -9,6 +9,7 @@
 #ifndef LEAKTOOLS_PLOT_LEAKS_READER_H
 #define LEAKTOOLS_PLOT_LEAKS_READER_H
 
+#include "common/schema/user_frame.h"
 #include "plot/leaks/history_parser.h"
 
 #include <stdbool.h>
@@ -45,16 +46,11 @@ struct leaks_leak {
 	uint64_t age_ns; /* from its allocation to the end of the recording or process */
 };
 
-/* One stack frame. */
-struct leaks_frame {
-	/* The name of the function, or else the address as in the file. */
-	const char *symbol;
-};
-
 /* The verdict on a stack. */
 struct leaks_stack {
 	uint32_t stack;
 	const char *verdict;
+	const char *function; /* of the allocator; NULL: the line has none */
 	bool has_rate;
 	double bytes_per_s, blocks_per_s; /* if has_rate: the stack grows */
 };
@@ -72,7 +68,7 @@ struct leaks_item {
 	enum leaks_item_kind kind;
 	union {
 		struct leaks_leak leak;
-		struct leaks_frame frame;
+		struct frame_facts frame;
 		struct leaks_stack stack;
 		const struct leaks_history *history;
 	};

@@ -371,7 +371,7 @@ golden() {
 		"$leakplot" --plot "$kind" --term dumb "$leaks" | grep -q '(PID 7)'
 	done
 	grep -q 'held: 60.5 KiB at the end' held.svg
-	grep -q '60.1 KiB at most, 60 KiB at the end: libc.so.6+0x800 &lt;- libc.so.6+0x1010' held.svg
+	grep -q '60.1 KiB at most, 60 KiB at the end: server+0x2020 &lt;- server+0x1010' held.svg
 	grep -q '1 stack grows: +' growth.svg
 	grep -q '2 blocks freed, half within' lifetimes.svg
 	grep -q '22 still held, by age' lifetimes.svg

@@ -118,12 +118,12 @@ static void frames_have_functions(void **state)
 				    "\toperator\\x20new+0x2c  (/usr/lib/libstdc++.so.6)\n");
 
 	must_next(reader, LEAKS_LEAK);
-	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "_XQueryFont");
+	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.name, "_XQueryFont");
 	must_next(reader, LEAKS_LEAK);
 	/* Without a function, the offset is kept. */
-	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "libX11.so.6+0x24af0");
-	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "0x7f0012345678");
-	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "operator new");
+	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.name, "libX11.so.6+0x24af0");
+	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.name, "0x7f0012345678");
+	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.name, "operator new");
 	must_next(reader, LEAKS_END);
 	leaks_reader_close(reader);
 }
@@ -135,8 +135,38 @@ static void frames_may_contain_blanks(void **state)
 			  "\ta::operator+<int, char>+0x1  a.cc:3  (/usr/bin/x)  inlined\n");
 
 	must_next(reader, LEAKS_LEAK);
-	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "operator new");
-	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.symbol, "a::operator+<int, char>");
+	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.name, "operator new");
+	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.name, "a::operator+<int, char>");
+	leaks_reader_close(reader);
+}
+
+static void assert_frame(struct leaks_reader *reader, bool has_symbol, const char *module,
+			 bool inlined)
+{
+	struct frame_facts frame = must_next(reader, LEAKS_FRAME).frame;
+
+	assert_int_equal(frame.has_symbol, has_symbol);
+	assert_int_equal(frame.inlined, inlined);
+	if (module)
+		assert_string_equal(frame.module, module);
+	else
+		assert_null(frame.module);
+}
+
+static void frames_have_modules(void **state)
+{
+	struct leaks_reader *reader = must_open(HEAD LEAK "\tf+0x1  a.c:3  (/bin/x)  inlined\n"
+							  "\tf+0x2  (/bin/x)\n"
+							  "\tx+0x3  (/bin/x)\n"
+							  "\t0x7f0012345678  (unknown)\n"
+							  "\t(truncated: the stack is longer)\n");
+
+	must_next(reader, LEAKS_LEAK);
+	assert_frame(reader, true, "(/bin/x)", true);
+	assert_frame(reader, true, "(/bin/x)", false);
+	assert_frame(reader, false, "(/bin/x)", false);
+	assert_frame(reader, false, NULL, false);
+	assert_frame(reader, false, NULL, false);
 	leaks_reader_close(reader);
 }
 
@@ -376,6 +406,7 @@ int main(void)
 		cmocka_unit_test(names_are_unescaped),
 		cmocka_unit_test(frames_have_functions),
 		cmocka_unit_test(frames_may_contain_blanks),
+		cmocka_unit_test(frames_have_modules),
 		cmocka_unit_test(verdicts_are_read),
 		cmocka_unit_test(histories_are_read),
 		cmocka_unit_test(wrong_histories_are_rejected),

@@ -2,6 +2,8 @@
 #include "plot/labels/frame_name.h"
 #include "plot/labels/stack_label.h"
 
+#include "common/scope.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,8 +75,19 @@ static void long_names_lose_outer_scopes_first(void **state)
 
 static void add_frames(struct stack_label *label, const char *const *frames)
 {
-	for (; *frames; frames++)
-		assert_int_equal(stack_label_add(label, *frames), 0);
+	for (; *frames; frames++) {
+		size_t module_len = strcspn(*frames, "+");
+		_cleanup_free_ char *module = strndup(*frames, module_len);
+		bool has_symbol = !(*frames)[module_len];
+
+		assert_int_equal(stack_label_add(label,
+						 &(struct frame_facts){
+							 .name = *frames,
+							 .module = has_symbol ? NULL : module,
+							 .has_symbol = has_symbol,
+						 }),
+				 0);
+	}
 }
 
 static void assert_label(const char *const *frames, const char *expected)
@@ -99,23 +112,44 @@ static void labels_begin_with_the_user(void **state)
 	assert_label((const char *[]){"malloc", "parse", "parse", "parse", "main", NULL},
 		     "parse <- main");
 	/* Instances of a template have the same short name. */
-	assert_label((const char *[]){"a::f<int>", "a::f<char>", "main", NULL}, "a::f<> <- main");
+	assert_label((const char *[]){"malloc", "a::f<int>", "a::f<char>", "main", NULL},
+		     "a::f<> <- main");
 	/* The next name replaces an address. */
 	assert_label((const char *[]){"malloc", "lib.so+0x12", "lib.so+0x34", "lib.so+0x56",
 				      "FcFontMatch", "main", NULL},
 		     "lib.so+0x12 <- ... <- FcFontMatch");
-	assert_label((const char *[]){"lib.so+0x12", "FcFontMatch", NULL},
+	assert_label((const char *[]){"malloc", "lib.so+0x12", "FcFontMatch", NULL},
 		     "lib.so+0x12 <- FcFontMatch");
-	assert_label((const char *[]){"lib.so+0x12", "0x7f0012", "0x7f0034", NULL},
+	assert_label((const char *[]){"malloc", "lib.so+0x12", "0x7f0012", "0x7f0034", NULL},
 		     "lib.so+0x12 <- 0x7f0012");
-	assert_label((const char *[]){"x+0x12", "x+0x34", "__libc_start_main", "_start", NULL},
-		     "x+0x12 <- x+0x34");
-	assert_label((const char *[]){"FcFontMatch", "lib.so+0x12", "main", NULL},
+	assert_label(
+		(const char *[]){"malloc", "x+0x12", "x+0x34", "__libc_start_main", "_start", NULL},
+		"x+0x12 <- x+0x34");
+	assert_label((const char *[]){"malloc", "FcFontMatch", "lib.so+0x12", "main", NULL},
 		     "FcFontMatch <- lib.so+0x12");
 	/* After the first function, a wrapper is kept. */
-	assert_label((const char *[]){"first", "xmalloc", NULL}, "first <- xmalloc");
+	assert_label((const char *[]){"malloc", "first", "xmalloc", NULL}, "first <- xmalloc");
 	assert_label((const char *[]){"malloc", "operator new", NULL}, "operator new");
+	assert_label((const char *[]){"malloc", "operator new", "std::f", NULL}, "operator new");
+	assert_label((const char *[]){"malloc", NULL}, "malloc");
+	/* The allocation function is skipped whatever its name, and its module if it is stripped.
+	 */
+	assert_label((const char *[]){"pool_get", "first", "second", NULL}, "first <- second");
+	assert_label((const char *[]){"libc.so+0x1", "libc.so+0x2", "x+0x3", "x+0x4", NULL},
+		     "x+0x3 <- x+0x4");
 	assert_label((const char *[]){NULL}, "");
+}
+
+static void a_pool_is_the_user(void **state)
+{
+	struct stack_label label = {.search.is_pool = true};
+	char *text;
+
+	add_frames(&label, (const char *[]){"pool_get", "first", NULL});
+	text = stack_label_text(&label, NULL, 0, NULL);
+	assert_string_equal(text, "pool_get <- first");
+	free(text);
+	stack_label_clear(&label);
 }
 
 /* The labels of a legend; "=" marks those with a twin. */
@@ -141,10 +175,11 @@ static void assert_legend(const char *const *const *stacks, const char *const *e
 		stack_label_clear(&labels[i]);
 }
 
+/* The innermost function is the allocator's. */
 #define STACK(...)                                                                                 \
 	(const char *[])                                                                           \
 	{                                                                                          \
-		__VA_ARGS__, NULL                                                                  \
+		"malloc", __VA_ARGS__, NULL                                                        \
 	}
 
 static void labels_of_a_legend_differ(void **state)
@@ -197,6 +232,7 @@ int main(void)
 		cmocka_unit_test(other_names_are_kept),
 		cmocka_unit_test(long_names_lose_outer_scopes_first),
 		cmocka_unit_test(labels_begin_with_the_user),
+		cmocka_unit_test(a_pool_is_the_user),
 		cmocka_unit_test(labels_of_a_legend_differ),
 	};
 
