@@ -73,11 +73,6 @@ static int64_t function_module(const struct html_tables *tables, size_t index)
 	return number_of(tables->functions.rows[index].of[1]);
 }
 
-static int64_t function_wrapper(const struct html_tables *tables, size_t index)
-{
-	return tables->functions.rows[index].of[2];
-}
-
 static int64_t frame_function(const struct html_tables *tables, size_t index)
 {
 	return tables->frames.rows[index].of[0];
@@ -125,7 +120,7 @@ static int64_t thread_comm(const struct html_tables *tables, size_t index)
 }
 
 static const struct column function_columns[] = {
-	{"name", function_name}, {"module", function_module}, {"wrapper", function_wrapper}, {0}};
+	{"name", function_name}, {"module", function_module}, {0}};
 static const struct column frame_columns[] = {{"function", frame_function},
 					      {"file", frame_file},
 					      {"line", frame_line},
@@ -152,6 +147,11 @@ int64_t html_time_us(const struct html_tables *tables, uint64_t time_ns)
 static int64_t site_node(const struct html_tables *tables, size_t index)
 {
 	return number_of(tables->sites[index].node);
+}
+
+static int64_t site_user(const struct html_tables *tables, size_t index)
+{
+	return tables->sites[index].user;
 }
 
 static int64_t site_verdict(const struct html_tables *tables, size_t index)
@@ -272,6 +272,7 @@ static int64_t site_rate_error(const struct html_tables *tables, size_t index)
 
 static const struct column site_columns[] = {
 	{"node", site_node},
+	{"user", site_user},
 	{"verdict", site_verdict},
 	{"doubts", site_doubts},
 	{"blocks", site_blocks},

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/html/html_tables.h"
 
-#include "common/schema/wrapper_names.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,9 +59,7 @@ static int add_frame(struct html_tables *tables, const struct named_frame *frame
 	if (!err)
 		err = add_string(tables, frame->file, &file);
 	if (!err)
-		err = row_set_add(&tables->functions,
-				  (struct row){{name, module, wrapper_names_have(frame->name)}},
-				  &function);
+		err = row_set_add(&tables->functions, (struct row){{name, module, 0}}, &function);
 	if (err)
 		return err;
 	if (frame->inlined)
@@ -71,24 +67,31 @@ static int add_frame(struct html_tables *tables, const struct named_frame *frame
 	return row_set_add(&tables->frames, (struct row){{function, file, line}}, ret);
 }
 
-/* Adds the nodes of a stack, from its outermost frame inwards. */
-static int add_stack(struct html_tables *tables, uint32_t stack_id, uint32_t *ret)
+/*
+ * Adds the nodes of the site's stack, from its outermost frame inwards. @function gave the blocks;
+ * NULL: that is not known.
+ */
+static int add_stack(struct html_tables *tables, struct html_site *site, const char *function)
 {
 	struct named_stack *stack = &tables->stack;
-	int err = named_stack_load(stack, tables->report->analysis->stacks, stack_id);
+	int err = named_stack_load(stack, tables->report->analysis->stacks, site->site->stack_id);
+	size_t i = stack->nr, user = named_stack_user_frame(stack, function);
 
-	*ret = HTML_NONE;
-	for (size_t i = stack->nr; !err && i-- > 0;) {
+	site->node = HTML_NONE;
+	while (!err && i > 0) {
 		uint32_t frame;
 
 		if (tables->nodes.nr >= MAX_NODES) {
 			tables->nr_cut++;
 			break;
 		}
-		err = add_frame(tables, &stack->frames[i], &frame);
+		err = add_frame(tables, &stack->frames[--i], &frame);
 		if (!err)
-			err = row_set_add(&tables->nodes, (struct row){{*ret, frame, 0}}, ret);
+			err = row_set_add(&tables->nodes, (struct row){{site->node, frame, 0}},
+					  &site->node);
 	}
+	/* The page lacks the innermost @i frames. */
+	site->user = (uint32_t)(user > i ? user - i : 0);
 	return err;
 }
 
@@ -151,6 +154,8 @@ static int add_held_sites(struct html_tables *tables)
 	for (size_t i = 0; !err && i < report->nr_listed_sites; i++) {
 		const struct leak_site *listed = &report->sites[i];
 		const struct site_verdict *verdict = &report->verdicts.sites[listed->site];
+		const struct heap_block *first =
+			&report->held[report->verdicts.order[verdict->first]];
 		struct html_site *site = &tables->sites[tables->nr_sites];
 
 		*site = (struct html_site){
@@ -161,7 +166,7 @@ static int add_held_sites(struct html_tables *tables)
 			.firm_blocks = verdict->firm_blocks < listed->blocks ? verdict->firm_blocks
 									     : listed->blocks,
 		};
-		err = add_stack(tables, verdict->site->stack_id, &site->node);
+		err = add_stack(tables, site, first->allocated.schema->function);
 		if (!err)
 			err = add_leaks(tables, verdict, (uint32_t)tables->nr_sites++);
 	}
@@ -197,7 +202,7 @@ static int add_released_sites(struct html_tables *tables, const struct site *lis
 		nr_added = MAX_RELEASED_SITES;
 	}
 	for (size_t i = 0; !err && i < nr_added; i++)
-		err = add_stack(tables, first[i].site->stack_id, &first[i].node);
+		err = add_stack(tables, &first[i], NULL);
 	tables->nr_sites += nr_added;
 	return err;
 }

@@ -19,6 +19,7 @@ struct html_site {
 	const struct site_verdict *verdict; /* NULL: the site holds nothing */
 	uint64_t blocks, bytes, firm_blocks;
 	uint32_t node;
+	uint32_t user; /* the user's frame: how many of the stack's come before */
 };
 
 struct html_leak {
@@ -33,7 +34,7 @@ struct html_tables {
 	struct named_stack stack; /* the last one loaded */
 	const char **strings;	  /* by index */
 	size_t nr_strings, max_strings;
-	struct row_set functions; /* name, module, whether it is an allocation wrapper */
+	struct row_set functions; /* name, module */
 	struct row_set frames;	  /* function, file, line */
 	struct row_set nodes;	  /* parent, frame */
 	struct row_set threads;	  /* pid, tid, name */

@@ -93,17 +93,11 @@ function framesOf(site) {
 	return list;
 }
 
-/* The index in framesOf() of the user's frame: the first that is no allocation wrapper. */
-function ownFrame(list) {
-	const own = list.findIndex((frame) => !functions.wrapper[frames.function[frame]]);
-
-	return Math.max(own, 0);
-}
-
+/* Named by the user's frame, which sites.user counts in framesOf(). */
 function siteName(site) {
 	const list = framesOf(site);
 
-	return list.length ? functionName(frames.function[list[ownFrame(list)]]) : "(no stack)";
+	return list.length ? functionName(frames.function[list[sites.user[site]]]) : "(no stack)";
 }
 
 const threadName = (t) => strings[data.threads.comm[t]] + " " + data.threads.tid[t];

@@ -54,7 +54,7 @@ const table = { rows: [], sort: -1, down: true, current: 0 }; /* sort -1: by ver
 
 function whereCell(site) {
 	const list = framesOf(site);
-	const own = ownFrame(list);
+	const own = sites.user[site];
 	const cell = element("div", "where");
 
 	if (!list.length) {
@@ -222,7 +222,7 @@ const DOUBTS = {
 
 function frameList(site) {
 	const list = framesOf(site);
-	const own = ownFrame(list);
+	const own = sites.user[site];
 	const out = element("ol", "frames mono");
 
 	list.forEach((frame, i) => {

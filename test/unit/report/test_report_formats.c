@@ -185,6 +185,14 @@ static void other_formats(void **state)
 		check(plain_texts[i], plain_texts[i], &options);
 }
 
+static void the_page_knows_the_users_frame(void **state)
+{
+	_cleanup_free_ char *page = format_text(make_recording(true), "html", NULL);
+
+	/* Of each stack, malloc and its caller in the same nameless module come before. */
+	assert_non_null(strstr(page, "\"user\":2,"));
+}
+
 /* leakplot.bats plots this golden file. */
 static void leaks(void **state)
 {
@@ -261,9 +269,13 @@ static void are_found_by_their_names(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(trees),	  cmocka_unit_test(other_formats),
-		cmocka_unit_test(leaks),	  cmocka_unit_test(changes),
-		cmocka_unit_test(nothing_leaked), cmocka_unit_test(are_found_by_their_names),
+		cmocka_unit_test(trees),
+		cmocka_unit_test(other_formats),
+		cmocka_unit_test(leaks),
+		cmocka_unit_test(changes),
+		cmocka_unit_test(nothing_leaked),
+		cmocka_unit_test(are_found_by_their_names),
+		cmocka_unit_test(the_page_knows_the_users_frame),
 	};
 
 	if (argc > 1) {
