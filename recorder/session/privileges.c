@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Of the thread that drains the rings. */
+/* Of the thread that opens the events and drains the rings. */
 #define READER_NICE (-10)
 
 /*
@@ -52,8 +52,16 @@ void privileges_drop(const struct privileges_kept *kept)
 		diag_warn("cannot drop capabilities: recording with all of them");
 }
 
-void privileges_raise_priority(void)
+int privileges_raise_priority(void)
 {
-	if (getpriority(PRIO_PROCESS, 0) > READER_NICE)
+	int before = getpriority(PRIO_PROCESS, 0);
+
+	if (before > READER_NICE)
 		setpriority(PRIO_PROCESS, 0, READER_NICE);
+	return before;
+}
+
+void privileges_restore_priority(int before)
+{
+	setpriority(PRIO_PROCESS, 0, before);
 }

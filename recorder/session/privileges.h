@@ -19,10 +19,12 @@ struct privileges_kept {
 void privileges_drop(const struct privileges_kept *kept);
 
 /*
- * Raises the priority of this thread, which drains the rings. On busy CPUs it would otherwise wait
- * while the rings fill up, and the processes would be stopped for longer than draining takes.
- * Without the right to do so, it does nothing.
+ * Raises the priority of this thread, which opens the events and drains the rings. On busy CPUs it
+ * would otherwise wait for its turn after each event, and while the rings fill up: the processes
+ * would be stopped for longer than draining takes. Without the right to do so, it does nothing.
+ * Returns the priority before, for privileges_restore_priority(): new threads inherit it.
  */
-void privileges_raise_priority(void);
+int privileges_raise_priority(void);
+void privileges_restore_priority(int before);
 
 #endif

@@ -94,6 +94,16 @@ static int attach(struct session *session)
 	return err;
 }
 
+/* The processes' threads, of which there may be many, would have their turns between two events. */
+static int attach_first(struct session *session)
+{
+	int priority = privileges_raise_priority(), err = attach(session);
+
+	/* The thread that writes is not to be raised, too. */
+	privileges_restore_priority(priority);
+	return err;
+}
+
 static int prepare_unwinder(struct session *session)
 {
 	const struct record_config *config = &session->options->config;
@@ -176,7 +186,7 @@ static void limit_rights(const struct session *session)
 int session_start(struct session *session)
 {
 	static int (*const steps[])(struct session *) = {
-		attach, prepare_unwinder, begin_output, synthesize_processes, enable,
+		attach_first, prepare_unwinder, begin_output, synthesize_processes, enable,
 	};
 	int err = 0;
 
