@@ -23,7 +23,7 @@ enum leak_order {
 /* Filters. Zeroed, they let everything pass. */
 struct leaks_options {
 	bool list_unknown; /* list frees of unknown blocks, too; they are always counted */
-	const struct size_range *size; /* of leaks and unexpected operations; NULL: all sizes */
+	const struct size_range *size; /* of blocks and unexpected operations; NULL: all sizes */
 	uint64_t min_age_ns;
 	uint64_t max_age_ns;   /* 0: no limit */
 	regex_t *stack;	       /* function, file or module of any frame; NULL: all stacks */
@@ -64,14 +64,14 @@ struct leak_report {
 	size_t nr_sites;
 	size_t nr_listed_sites; /* the first ones; the others are beyond options.top */
 	struct leak_resource resources[RESOURCE_MAX_KINDS]; /* by the kind's number - 1 */
-	/* Listed memory of all sites. */
+	/* Totals of the listed memory. */
 	uint64_t held_blocks, held_bytes;
 	uint64_t memory_sites;
 	uint64_t suppressed_blocks, suppressed_bytes;
 	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR]; /* by the site's verdict */
 	uint64_t sites_of[VERDICT_NR];
-	uint64_t firm_blocks;
-	uint64_t anomalies[ANOMALY_NR_KINDS]; /* that the options want */
+	uint64_t firm_blocks; /* those of them that are certainly held (verdicts.h) */
+	uint64_t anomalies[ANOMALY_NR_KINDS]; /* those that the options select */
 };
 
 /* @analysis and @options must outlive it. Returns 0 or a negative errno (not reported). */
@@ -93,10 +93,10 @@ const struct resource_kind *leak_report_kind_of(const struct leak_report *report
 /* True if anything wanted and not suppressed is held. */
 bool leak_report_has_held(const struct leak_report *report);
 
-/* Its size in bytes: memory, and other resources if they have a size. */
+/* The bytes of everything listed: of memory, and of resources that have a size. */
 uint64_t leak_report_all_bytes(const struct leak_report *report);
 
-/* True if other options than the size filter the list. */
+/* True if an option other than --size filters the list. */
 bool leak_report_is_narrowed(const struct leak_report *report);
 
 /* The block's age in nanoseconds at the end of the recording or of its process. */

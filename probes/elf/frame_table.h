@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The pieces of code that .eh_frame describes: where each begins and ends, and where exceptions
- * resume in it. A piece (of a frame description entry, FDE) is a function, or the cold part of one.
- * The file is hostile.
+ * resume in it. A piece has one frame description entry (FDE). It is a function, or the cold part
+ * of one. The file is hostile.
  */
 #ifndef LEAKTOOLS_PROBES_FRAME_TABLE_H
 #define LEAKTOOLS_PROBES_FRAME_TABLE_H
@@ -37,8 +37,8 @@ const struct frame_entry *frame_table_find(const struct frame_table *table, uint
 bool frame_table_has_pads(const struct frame_table *table, uint64_t first, uint64_t end);
 
 /*
- * Finds the landing pads of the entry: the addresses at which exceptions resume. Some come more
- * than once. Returns how many, or -ENOTSUP if they cannot be parsed or are too many.
+ * Finds the landing pads of the entry: the addresses at which exceptions resume, with duplicates.
+ * Returns how many, or -ENOTSUP if they cannot be parsed or are too many.
  */
 int frame_entry_read_pads(const struct elf_image *image, const struct frame_entry *entry,
 			  uint64_t ret[FRAME_MAX_PADS]);

@@ -29,7 +29,9 @@
 /* Upper bounds of a sample's parts, in bytes. */
 #define PLAIN_SAMPLE_BYTES 128
 #define REGS_BYTES	   (8 + 8 * 32)
-/* With fewer, the quarter of a ring past the limit has no room for samples being written. */
+/*
+ * With fewer, samples being written overflow the quarter of the ring that is left past the limit.
+ */
 #define MIN_SAMPLES_IN_RING 16
 #define MAX_CALLCHAIN	    127 /* kernel.perf_event_max_stack's default */
 
@@ -37,14 +39,14 @@ struct backpressure {
 	struct backpressure_bpf *bpf; /* NULL: the recorder stops the targets itself */
 	struct target_table *table;
 	struct watchdog watchdog;
-	int *fds; /* events of the watchdog's, which carry the programs */
+	int *fds; /* events that carry the programs; opened for the watchdog */
 	size_t nr_fds;
 	bool is_own_table; /* there are no programs: the recorder stops the targets */
 	bool is_system_wide;
 	bool told_overdue, told_missed;
 	unsigned int nr_suspensions_told;
 	bool watches_clones;			  /* context_breakers.bpf.h */
-	uint64_t snapshot[BACKPRESSURE_MAX_CPUS]; /* produced when the round began */
+	uint64_t snapshot[BACKPRESSURE_MAX_CPUS]; /* produced bytes when the round began */
 	bool wants_round;
 	uint64_t nr_pauses, paused_ns;
 };
@@ -82,7 +84,7 @@ static int attach_programs(struct backpressure_bpf *bpf)
 static void load_programs(struct backpressure *backpressure, const struct record_config *config,
 			  bool at_clone)
 {
-	/* The programs see process ids of the first PID namespace. */
+	/* The programs see process ids of the initial PID namespace. */
 	if (!process_namespace_is_initial())
 		return;
 	bpf_setup_silence_libbpf();
@@ -149,21 +151,22 @@ static int place_table(struct backpressure *backpressure, const struct record_co
 
 /* --- Ctrl-Z --- */
 
-/* For the signal handler. */
+/* The signal handler's table. */
 static struct target_table *suspended_table;
 static volatile sig_atomic_t nr_suspensions;
 
 static void continue_all(struct target_table *table)
 {
 	target_table_continue_all(table);
-	/* Programs that were running may have stopped a target since. Wait until they end. */
+	/* Programs that were running may have stopped a target meanwhile. Wait for them to end. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	target_table_continue_all(table);
 }
 
 /*
- * Ctrl-Z stops the recorder, but not what it records: stopped targets continue, and none is stopped
- * until `fg`. A handler does this, because the recorder may be waiting for anything.
+ * Handles Ctrl-Z, which stops the recorder but not the targets: stopped targets continue, and none
+ * is stopped until `fg`. A signal handler does this, because the recorder may be waiting for
+ * anything.
  */
 static void on_suspend(int number)
 {
@@ -196,7 +199,7 @@ static void watch_suspension(struct target_table *shared)
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &action, NULL);
-	/* A recorder in the background may write messages, also with `stty tostop`. */
+	/* Let a recorder in the background write messages, also with `stty tostop`. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -227,10 +230,10 @@ int backpressure_create(const struct record_config *config, struct target_table 
 
 	*ret = NULL;
 	if (is_too_small && holds)
-		diag_warn("rings of %u pages are too small to hold processes back in time: events "
-			  "may be lost; give a larger -m",
+		diag_warn("rings of %u pages are too small to stop processes in time: events may "
+			  "be lost; give a larger -m",
 			  config->ring_pages);
-	/* Recording programs also stop processes for set-up work, whatever the rings' size. */
+	/* Recording programs also stop processes for set-up work, with rings of any size. */
 	holds = holds && (shared || !is_too_small);
 	if (!shared && !holds && config->scope == RECORD_PROCESSES && !wants_clone_programs(config))
 		return 0;
@@ -244,7 +247,7 @@ int backpressure_create(const struct record_config *config, struct target_table 
 		return 0;
 	}
 	if (!err) {
-		/* The recording programs see the ring itself, the others overestimate. */
+		/* The recording programs know how full the ring is; the others overestimate it. */
 		uint64_t limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
 
 		target_table_set_limit(backpressure->table, holds ? limit_bytes : 0);
@@ -288,7 +291,7 @@ void backpressure_add_target(struct backpressure *backpressure, pid_t pid, bool 
 
 void backpressure_set_role(struct backpressure *backpressure, pid_t pid, enum target_role role)
 {
-	/* Where processes are named, the table has no others. */
+	/* If processes are named, the table has no others, and none is added. */
 	struct target *target = backpressure->is_system_wide
 					? target_table_add(backpressure->table, (unsigned int)pid)
 					: target_table_find(backpressure->table, (unsigned int)pid);
@@ -319,12 +322,12 @@ void backpressure_handle_task(struct backpressure *backpressure, const struct pe
 	struct process_stat status;
 	int err;
 
-	/* Programs follow forks and exits themselves, before an id can be reused. */
+	/* The programs follow forks and exits themselves, before an id can be reused. */
 	if (!backpressure->is_own_table)
 		return;
 	err = process_stat_read((pid_t)task->pid, &status);
 	if (task->header.type == PERF_RECORD_EXIT) {
-		/* The parent may wait for it much later, or never. */
+		/* The parent may wait for the dead process much later, or never. */
 		if (err == -ESRCH || (!err && (process_stat_is_dead(&status) ||
 					       has_begun_after(&status, task->time_ns))))
 			target_table_remove(backpressure->table, task->pid);
@@ -403,7 +406,7 @@ int backpressure_attach(struct backpressure *backpressure, const struct record_e
 {
 	int err = 0;
 
-	/* Where all processes are recorded, the programs also select the recorded ones. */
+	/* If all processes are recorded, the programs also choose among them. */
 	if (backpressure->bpf && !backpressure->bpf->rodata->everywhere &&
 	    !backpressure->table->limit_bytes)
 		return 0;
@@ -446,7 +449,7 @@ static void report_limits(struct backpressure *backpressure)
 
 void backpressure_begin_round(struct backpressure *backpressure)
 {
-	/* Programs that record see the rings themselves. */
+	/* Programs that record know how full the rings are. Others have to be told. */
 	for (size_t i = 0; backpressure->bpf && i < BACKPRESSURE_MAX_CPUS; i++)
 		backpressure->snapshot[i] = __atomic_load_n(
 			&backpressure->bpf->bss->cpus[i].produced, __ATOMIC_ACQUIRE);
@@ -460,7 +463,7 @@ static void stop_targets(struct backpressure *backpressure)
 	for (struct target *target = NULL; (target = target_table_next(table, target));) {
 		bool is_stopped;
 
-		/* A process that something else has stopped is not ours to continue. */
+		/* If something else has stopped a process, it is not ours to continue. */
 		if (target->role != TARGET_RECORDED ||
 		    exempt_why((pid_t)target->tgid, (pid_t)table->own_session, &is_stopped) ||
 		    is_stopped)
@@ -469,7 +472,9 @@ static void stop_targets(struct backpressure *backpressure)
 	}
 }
 
-/* Tells the programs how much has been consumed: what had been produced when the round began. */
+/*
+ * Tells the programs how much has been consumed: all that had been produced when the round began.
+ */
 static void tell_consumed(struct backpressure *backpressure)
 {
 	for (size_t i = 0; backpressure->bpf && i < BACKPRESSURE_MAX_CPUS; i++) {

@@ -22,14 +22,14 @@
 #include <sys/wait.h>
 
 /*
- * After the recorder's end, a program of backpressure's may still run for as long as its task is
- * preempted, and stop a target.
+ * How often, and how far apart, the watchdog looks for stopped targets after the recorder's end. A
+ * program of backpressure's may run until then, because its task was preempted, and stop a target.
  */
 #define LAST_LOOKS	 10
 #define BETWEEN_LOOKS_MS 20
 #define RECORDER_END_MS	 5000
 
-/* The interval of looks for overdue stops. A stop ends before the second look from now. */
+/* The interval of checks for overdue stops. A stop ends before the second check from now. */
 #define LOOK_MS	      50
 #define LOOK_NS	      (LOOK_MS * 1000000ULL)
 #define WATCHDOG_NICE (-20)
@@ -65,21 +65,24 @@ run_guard(struct target_table *table, int recorder_fd, int recorder_pidfd)
 	capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
 	capng_apply(CAPNG_SELECT_BOTH);
 
-	/* Ready. From here on it allocates nothing, so it hits no probe. */
+	/* The watchdog is ready. From here on it allocates nothing, so it hits no probe. */
 	if (write(recorder_fd, &byte, 1) != 1)
 		_exit(1);
 	wait_for_recorder(table, recorder_fd);
 	target_table_close(table);
 	target_table_continue_all(table);
-	/* The kernel closes its descriptors one by one. Programs stay attached until then. */
+	/*
+	 * At its end, the kernel closes the recorder's descriptors one by one. Programs stay
+	 * attached until then.
+	 */
 	poll(&recorder, 1, RECORDER_END_MS);
 	for (int i = 0; i < LAST_LOOKS; i++) {
 		poll(NULL, 0, BETWEEN_LOOKS_MS);
 		target_table_continue_all(table);
 	}
-	/* A program may be preempted for longer. After this, all have ended. */
+	/* A program may have been preempted for longer. After this, all have ended. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-	/* A debugged target is continued when its debugger has gone. */
+	/* A debugged target can be continued only when its debugger has gone. */
 	while (target_table_has_stopped(table)) {
 		poll(NULL, 0, LOOK_MS);
 		target_table_continue_all(table);

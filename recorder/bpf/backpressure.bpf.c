@@ -22,7 +22,7 @@ static int backpressure(unsigned int bytes)
 	struct target *target;
 	unsigned long long produced;
 
-	/* 0: the kernel writes no sample. */
+	/* The process is not recorded. With 0 the kernel writes no sample. */
 	if (everywhere && !is_in_scope())
 		return 0;
 	if (shared.closed || !shared.limit_bytes || (!everywhere && !current_target()))

@@ -8,7 +8,10 @@
 
 #define BACKPRESSURE_MAX_CPUS 512 /* a power of two; CPUs beyond it share the entries */
 
-/* One CPU's ring, in bytes; an upper bound where records vary in size. A cache line each. */
+/*
+ * The ring of one CPU, in a cache line. Both counts are bytes, upper bounds if records vary in
+ * size.
+ */
 struct backpressure_cpu {
 	unsigned long long produced; /* by the programs */
 	unsigned long long pad1[7];

@@ -17,12 +17,12 @@
 #include "recorder/bpf/samples.bpf.h"
 #include "recorder/bpf/syscalls.bpf.h"
 
-/* The kernel's, include/linux/pid_types.h. */
+/* include/linux/pid_types.h */
 enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 
 #define BPF_F_PAD_ZEROS 1ULL	   /* uapi/linux/bpf.h */
 #define CLONE_THREAD	0x00010000 /* uapi/linux/sched.h */
-#define ENTRY_RECORDED	(~0ULL)	   /* a session's cookie; else 1 more than the bytes asked for */
+#define ENTRY_RECORDED	(~0ULL)	   /* the cookie of a session whose entry has a sample of its own */
 
 struct bpf_site sites[BPF_MAX_SITES];
 
@@ -32,7 +32,10 @@ extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms")));
 extern int bpf_copy_from_user_str(void *dst, __u32 dst__sz, const void *unsafe_ptr__ign,
 				  __u64 flags) __attribute__((section(".ksyms")));
 
-/* The register at @offset of struct pt_regs. The verifier permits no such access to a context. */
+/*
+ * The register at @offset of struct pt_regs. The verifier does not permit direct access to a
+ * context at a variable offset.
+ */
 ALWAYS_INLINE unsigned long long register_at(struct pt_regs *regs, unsigned int offset)
 {
 	unsigned long long value = 0;
@@ -58,7 +61,7 @@ ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct bpf_site *site,
 	}
 }
 
-/* Without what most recordings do not need, for the verifier's sake. */
+/* Leaves out the code for stacks unless entries have some: the verifier then has less to check. */
 ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct bpf_event *event,
 				       unsigned long long *fields, unsigned int nr_fields,
 				       unsigned long long caller)
@@ -70,8 +73,8 @@ ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct bpf_ev
 }
 
 /*
- * The entry's own sample. A store has no caller that is known. @hides_block: with a filter, of a
- * realloc() whose old block was not recorded; the sample tells of no block then.
+ * Writes the entry's own sample. At a store the caller is not known. @hides_block: with a filter,
+ * the sample of a realloc() whose old block was not recorded has NULL instead of it.
  */
 static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned int index,
 						  bool hides_block)
@@ -105,17 +108,23 @@ static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned
 	return 0;
 }
 
-/* With a filter, @old being the block that the call took. False if the block cannot be noted. */
+/*
+ * With a filter, notes the block that a call returned; @old is the block that the call took.
+ * Returns false if there is no room for the note.
+ */
 ALWAYS_INLINE bool note_returned(const struct bpf_site *site, unsigned long long ret,
 				 unsigned long long old)
 {
 	if (!has_filter || site->kind == BPF_SITE_INT_FUNCTION)
 		return true;
-	/* A realloc() that failed has left its block alone. */
+	/* A realloc() that failed has left its old block allocated. */
 	return ret ? note_block(ret) : !old || note_block(old);
 }
 
-/* Every process that hits one of the uprobe events inherited it; linked ones have their links. */
+/*
+ * True if the process is recorded by perf events: it inherited them if it hits their uprobes.
+ * Linked processes are recorded by their links, so they are skipped here.
+ */
 ALWAYS_INLINE bool is_followed(void)
 {
 	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
@@ -128,7 +137,10 @@ ALWAYS_INLINE bool is_followed(void)
 
 #include "recorder/bpf/exits.bpf.h"
 
-/* The sample at the return. @cookie is that of a session. */
+/*
+ * Writes the sample at the return. @cookie is the session's: ENTRY_RECORDED, or the requested bytes
+ * + 1 if the call has one sample, or the old block of a realloc().
+ */
 static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigned int index,
 						   unsigned long long cookie)
 {
@@ -149,7 +161,7 @@ static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigne
 		record(regs, event, fields, 4, 0);
 		return 0;
 	}
-	/* The upper half of the register is anything. */
+	/* The upper half of the register is undefined. */
 	if (site->kind == BPF_SITE_INT_FUNCTION)
 		ret = (unsigned long long)(long long)(int)ret;
 	fields[2] = ret;
@@ -157,8 +169,9 @@ static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigne
 	return 0;
 }
 
-/* The block that is the call's again if it fails: realloc(@old, 0) releases it though it returns
- * none.
+/*
+ * The block that a call takes and gives back if it fails; 0: none. A realloc(@old, 0) returns NULL
+ * but does release @old.
  */
 ALWAYS_INLINE unsigned long long block_taken(const struct bpf_site *site,
 					     const unsigned long long *args, unsigned long long old)
@@ -166,7 +179,10 @@ ALWAYS_INLINE unsigned long long block_taken(const struct bpf_site *site,
 	return old && wanted_bytes(site, args) ? old : 0;
 }
 
-/* With a filter, of a linked process: a call that stores its block begins. */
+/*
+ * With a filter, notes whether the call that begins in a linked process is recorded. It stores its
+ * block through a pointer, so its BPF_SITE_STORE needs to know.
+ */
 ALWAYS_INLINE void note_last_call(bool is_recorded)
 {
 	struct task_state *state = state_of_task();
@@ -177,19 +193,19 @@ ALWAYS_INLINE void note_last_call(bool is_recorded)
 		count_lost();
 }
 
-/* With a filter, of a followed process: a call begins, */
+/* With a filter, notes whether the call that begins in a followed process is recorded. */
 ALWAYS_INLINE void push_call(bool is_recorded)
 {
 	struct task_state *state = state_of_task();
 
 	if (state)
 		state->open_calls = state->open_calls << 1 | is_recorded;
-	/* Its return will not be known for one that is recorded. */
+	/* At its return nothing would show that it was recorded. */
 	else if (is_recorded)
 		count_lost();
 }
 
-/* and ends. Returns whether it was recorded. */
+/* Removes the note of the call that ends. Returns true if the call was recorded. */
 ALWAYS_INLINE bool pop_call(void)
 {
 	struct task_state *state = state_of_task();
@@ -200,7 +216,10 @@ ALWAYS_INLINE bool pop_call(void)
 	return is_recorded;
 }
 
-/* Functions of linked processes, entry and return. Returns 1 where the return is of no interest. */
+/*
+ * Runs at the entry and the return of functions of linked processes. Returns 1 at the entry if the
+ * return is of no interest.
+ */
 SEC("kprobe")
 int linked_call(struct pt_regs *regs)
 {
@@ -212,7 +231,9 @@ int linked_call(struct pt_regs *regs)
 	KEEP_TASK_STACK(regs, at_sessions);
 	if (!recording)
 		return 1;
-	/* 0 at the entry: cheaper than to ask which it is. */
+	/*
+	 * The cookie is 0 at the entry only. Reading it costs less than asking for the kind of hit.
+	 */
 	if (*cookie)
 		return record_return(regs, index, *cookie);
 	if (!is_wanted(site))
@@ -226,7 +247,10 @@ int linked_call(struct pt_regs *regs)
 	*cookie = site->events[BPF_EVENT_CALL].type && !site->may_be_inner
 			  ? wanted_bytes(site, args) + 1
 			  : ENTRY_RECORDED;
-	/* Sizes that no call gets: as good as any other event. */
+	/*
+	 * Only absurd sizes, which no allocator grants, are told apart wrongly here. Their calls
+	 * get two samples.
+	 */
 	if (*cookie && *cookie != ENTRY_RECORDED)
 		return 0;
 	*cookie = block_taken(site, args, old);
@@ -235,7 +259,7 @@ int linked_call(struct pt_regs *regs)
 	return record_entry(regs, index, has_filter && !old);
 }
 
-/* A store's own part of the filter: recorded if its call is. */
+/* With a filter: true if the call that stores @block is recorded. Notes the block then. */
 ALWAYS_INLINE bool store_matches(unsigned long long block)
 {
 	struct task_state *state = state_of_task();
@@ -248,7 +272,7 @@ ALWAYS_INLINE bool store_matches(unsigned long long block)
 	return false;
 }
 
-/* What has no return probe in linked processes. */
+/* Runs at sites of linked processes that have no return probe. */
 SEC("kprobe")
 int linked_entry(struct pt_regs *regs)
 {
@@ -276,8 +300,8 @@ int linked_entry(struct pt_regs *regs)
 }
 
 /*
- * A mark (<leaktools/leak_probes.h>). Sleepable: a text that was never accessed has to be read from
- * its file first.
+ * Writes the sample of a mark (<leaktools/leak_probes.h>). The programs that call it are sleepable:
+ * a text that was never accessed has to be read from its file first.
  */
 static __attribute__((noinline)) int record_mark(struct pt_regs *regs, unsigned int index)
 {
@@ -312,7 +336,7 @@ int linked_mark(struct pt_regs *regs)
 #include "recorder/bpf/points.bpf.h"
 #include "recorder/bpf/resources.bpf.h"
 
-/* Returns 0, as all that hang on perf events: the kernel then makes no sample of its own. */
+/* Like all programs on perf events it returns 0, so that the kernel writes no sample of its own. */
 SEC("kprobe")
 int followed_entry(struct pt_regs *regs)
 {

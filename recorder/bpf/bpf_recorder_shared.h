@@ -66,17 +66,19 @@ struct bpf_site {
 	unsigned int stores;	 /* what is stored there is recorded at the return */
 	unsigned int has_caller; /* the site is a function's entry */
 	unsigned int has_exits;	 /* returns are seen there (exits.bpf.h) */
-	/* Of a file that was mapped while recording (dlopen_watch.h): all its users hit this. */
+	/* The file was mapped while recording (dlopen_watch.h): every process that uses it hits
+	 * this site, recorded or not. */
 	unsigned int is_late;
 	/* Another allocator may call this one. Its entry must come first: no BPF_EVENT_CALL. */
 	unsigned int may_be_inner;
-	/* BPF_SITE_POINT (probes/sites/single_trap_points.h): 1 more than the numbers of the
-	 * registers that hold size and block, 0: none does. */
+	/* BPF_SITE_POINT (probes/sites/single_trap_points.h): the numbers, plus 1, of the registers
+	 * that hold size and block; 0: none does. */
 	unsigned int size_register, block_register;
 	unsigned int has_block;	  /* the block is known, though it may be NULL */
 	unsigned int frame_words; /* of the stack up to the return address, without it */
-	unsigned int distance;	  /* from the offset where the function would be probed */
-	/* 1 more than the word of the frame that holds the caller's register, 0: unchanged. */
+	unsigned int distance;	  /* in bytes, from where the function would be probed otherwise */
+	/* The number, plus 1, of the frame's word that holds the caller's register; 0: unchanged.
+	 */
 	unsigned char saved[BPF_SAVED_REGISTERS];
 };
 
@@ -89,19 +91,19 @@ struct bpf_file {
 
 /* A system call, by its number (common/schema/syscall_schema.h). */
 struct bpf_syscall {
-	unsigned int pair_arg;	      /* from 1: where it stores two descriptors; 0: it does not */
+	unsigned int pair_arg; /* the argument (from 1) that two descriptors go to; 0: none */
 	struct bpf_event enter, exit; /* of type 0: it is not recorded */
-	/* With a filter: the size that decides, -1: none does; and a bit of an argument with which
-	 * it is recorded whatever the size. */
+	/* With a filter: the argument whose size decides, or -1; and an argument with a bit that
+	 * has the call recorded whatever the size. */
 	int size_arg, replaces_arg;
 	unsigned long long replaces_bit;
-	unsigned int is_brk; /* the break is told behind the argument */
+	unsigned int is_brk; /* the current break is recorded after the argument */
 };
 
 /* One CPU, a cache line. */
 struct bpf_cpu {
-	unsigned long long lost;  /* samples without room, not in any LOST record yet */
-	unsigned long long woken; /* the recorder knows that the ring is filling up */
+	unsigned long long lost;  /* samples that found no room, not in a LOST record yet */
+	unsigned long long woken; /* leakrec was woken because the ring is filling up */
 	unsigned long long pad[6];
 };
 

@@ -23,12 +23,12 @@
 #define BPF_RING_FILLER	     0 /* perf_event_header.type of unused room */
 
 struct bpf_ring_control {
-	/* The programs'. */
+	/* written by the programs */
 	unsigned long long head;      /* everything before it is reserved */
 	unsigned long long seen_tail; /* @tail at the last look */
 	unsigned long long records;   /* how many have got room, without fillers */
 	unsigned long long pad1[5];
-	/* The recorder's. */
+	/* written by the recorder */
 	unsigned long long tail; /* everything before it is free again */
 	unsigned long long pad2[7];
 };

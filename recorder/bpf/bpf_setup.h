@@ -3,11 +3,11 @@
 #ifndef LEAKTOOLS_RECORDER_BPF_SETUP_H
 #define LEAKTOOLS_RECORDER_BPF_SETUP_H
 
-/* Keeps libbpf from printing: without BPF the recorder goes on, and says so in its own words. */
+/* Keeps libbpf from printing. leakrec can record without BPF, and prints messages of its own. */
 void bpf_setup_silence_libbpf(void);
 
 /*
- * Tells programs of a RECORD_CGROUP which cgroup is recorded: @map_fd is their recorded_cgroup.
+ * Tells the programs which cgroup RECORD_CGROUP records. @map_fd is their map recorded_cgroup.
  * Returns 0 or a negative errno.
  */
 int bpf_setup_set_cgroup(int map_fd, int cgroup_fd);

@@ -21,7 +21,7 @@ struct kernel_clone_args {
 	unsigned long long flags;
 } __attribute__((preserve_access_index));
 
-/* Fields that targets.bpf.h does not declare. */
+/* Fields that targets.bpf.h does not declare. libbpf ignores a suffix such as ___age. */
 struct task_struct___age {
 	unsigned long long start_time;
 } __attribute__((preserve_access_index));
@@ -95,7 +95,7 @@ static bool request_breaker(struct breaker_state *state)
 
 	if (!request)
 		return false;
-	/* Not 0. */
+	/* A request's number is never 0. */
 	state->number = __sync_fetch_and_add(&breakers.nr_requests, 1) + 1;
 	*request = (struct breaker_request){state->number, id >> 32, id};
 	bpf_ringbuf_submit(request, BPF_RB_FORCE_WAKEUP);
@@ -142,13 +142,13 @@ int BPF_PROG(before_clone, struct kernel_clone_args *args)
 	if (!state || state->answer)
 		return 0;
 	target = may_be_hung_up() || !may_hold_for_set_up() ? 0 : target_to_hold();
-	/* Before the recorder answers: it then lets the process go on. */
+	/* Mark before the recorder can answer: its answer continues marked processes. */
 	if (target) {
 		target->forks = TARGET_FORKS_WANTED;
 		target->set_up = 1;
 		hold(target);
 	}
-	/* Without a request, the recorder would not continue it. */
+	/* The request failed, so the recorder would not continue the process. */
 	if (!request_breaker(state) && target)
 		target->forks = TARGET_FORKS_FOLLOWED;
 	return 0;

@@ -16,7 +16,7 @@ struct breaker_shared {
 	unsigned long long own_group; /* the recorder's process group */
 	unsigned long long nr_requests;
 	unsigned long long nr_unprotected; /* tasks that were created without a breaker */
-	/* By number: (number of the request << 1) + enum breaker_answer. */
+	/* At the request's number: (the number << 1) + enum breaker_answer. */
 	unsigned long long answers[BREAKER_MAX_ANSWERS];
 };
 

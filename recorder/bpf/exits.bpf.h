@@ -29,7 +29,7 @@ struct call_note {
 	unsigned long long site;
 };
 
-/* Twice the limit: an LRU map evicts entries before it is full. */
+/* Twice as large as MAX_NOTES: an LRU map evicts entries before it is full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 2 * MAX_NOTES);
@@ -152,7 +152,7 @@ static __attribute__((noinline)) int record_exits(struct pt_regs *regs)
 	if (!bpf_map_lookup_elem(&call_notes, &key))
 		return 0;
 	caller = true_return(caller_at_entry(regs), PT_REGS_SP(regs));
-	/* The innermost first. */
+	/* Look for the innermost call first. */
 	for (unsigned int i = 1; i <= MAX_LEVELS; i++) {
 		key.level = MAX_LEVELS - i;
 		if (consume_note(&key, caller, &note))

@@ -13,7 +13,7 @@
 #define SEEN_BITS (1U << 22) /* a power of two */
 #define ENOENT	  2	     /* uapi/asm-generic/errno-base.h */
 
-/* glibc's, malloc/malloc.c. */
+/* malloc/malloc.c in glibc: IS_MMAPPED */
 #define CHUNK_IS_MMAPPED 2ULL
 #define CHUNK_FLAGS	 7ULL
 
@@ -38,8 +38,8 @@ struct {
 } held_blocks SEC(".maps");
 
 /*
- * A bit for each hash of an address: set if a block there was ever recorded. It spares most
- * releases a search in the table, or a read of the user's memory.
+ * One bit for each hash of an address. It is set if a block there was ever recorded. Most releases
+ * find it clear, and need neither a lookup in the table nor a read of the user's memory.
  */
 unsigned long long seen[SEEN_BITS / 64];
 
@@ -55,7 +55,7 @@ ALWAYS_INLINE bool size_word_matches(unsigned long long block)
 
 	if (bpf_probe_read_user(&word, sizeof(word), (void *)(block - 8)))
 		return false;
-	/* A mapped chunk may be larger by any alignment. */
+	/* A chunk that glibc mapped may be larger than requested, by its alignment. */
 	if (word & CHUNK_IS_MMAPPED)
 		return word >= size_word_min;
 	word &= ~CHUNK_FLAGS;

@@ -54,7 +54,7 @@ ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct bpf_site *site,
 		return true;
 	}
 	state = state_of_task();
-	/* Recording began during the call. */
+	/* The recording began during the call, so the size was not noted. */
 	if (state && !state->frame)
 		return false;
 	/* A signal handler has called the function during the call. */

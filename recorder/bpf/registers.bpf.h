@@ -91,7 +91,10 @@ ALWAYS_INLINE unsigned long long numbered_register(const struct pt_regs *regs, u
 	return value;
 }
 
-/* A register's value after the return: the word of @frame that @saved names, or its present one. */
+/*
+ * A register's value after the return: @saved says which word of @frame holds it, 0: it is
+ * unchanged, and @now is its value.
+ */
 ALWAYS_INLINE unsigned long long restored(unsigned long long now, unsigned char saved,
 					  const unsigned long long *frame)
 {
@@ -136,7 +139,7 @@ ALWAYS_INLINE void copy_context(struct pt_regs *to, const struct pt_regs *regs)
 	to->ss = regs->ss;
 }
 
-/* rip and rsp. */
+/* Sets rip and rsp. */
 ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsigned long long sp)
 {
 	regs->rip = ip;

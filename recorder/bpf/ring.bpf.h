@@ -25,7 +25,8 @@ struct ring {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(unsigned int));
-	__uint(value_size, sizeof(struct bpf_ring_control)); /* more: bpf_recorder.c */
+	__uint(value_size,
+	       sizeof(struct bpf_ring_control)); /* the size is set when loading: bpf_recorder.c */
 };
 
 /* A ring for each CPU. */

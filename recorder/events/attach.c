@@ -26,7 +26,7 @@ static int attach_once(struct record_events *ret, const struct probe_set *const 
 	}
 	if (!err) {
 		err = task_list_read(&after, pids, nr_pids);
-		/* It has ended by now. Its open events record what it did last. */
+		/* The process has ended meanwhile. Its events recorded what it did last. */
 		if (err == -ESRCH)
 			err = 0;
 		else if (!err && task_list_has_grown(&before, &after))
@@ -47,7 +47,7 @@ int attach_events(struct record_events *ret, const struct probe_set *const *prob
 	struct task_hold hold;
 	int err = -EAGAIN;
 
-	/* Events of a CPU cover every task: none can be missed. */
+	/* An event of a CPU covers all tasks, so no thread can be missed. */
 	if (config->scope != RECORD_PROCESSES)
 		return record_events_open(ret, probes, nr_probes, config, &all_processes, 1);
 	*ret = (struct record_events){0};

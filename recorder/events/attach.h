@@ -7,9 +7,9 @@
 
 /*
  * Opens the events, disabled, for all threads of @pids, or of all processes if @config says so.
- * tasks.h tells how it does not miss threads created meanwhile. If it has to stop the processes for
- * that, it says so. Returns 0 or a negative errno, reported. Release with record_events_close() in
- * either case.
+ * tasks.h explains how it finds threads that are created meanwhile. If it has to stop the processes
+ * for that, it says so. Returns 0 or a negative errno, reported. Release with record_events_close()
+ * in either case.
  */
 int attach_events(struct record_events *ret, const struct probe_set *const *probes,
 		  size_t nr_probes, const struct record_config *config, const pid_t *pids,

@@ -26,13 +26,16 @@ void event_attr_init(struct perf_event_attr *attr, uint64_t format);
 /* Adds a stack to the event's samples, if stacks are recorded. */
 void event_attr_want_stack(struct perf_event_attr *attr, const struct record_config *config);
 
-/* Wakes the reader before backpressure stops the targets. */
+/* Makes the kernel wake leakrec before a ring is so full that backpressure stops the targets. */
 void event_attr_want_wakeup(struct perf_event_attr *attr, const struct record_config *config);
 
-/* Turns the attribute into that of the file: where leakrec unwinds, dumps become callchains. */
+/*
+ * Changes the attribute to describe the samples in perf.data: if leakrec unwinds while recording,
+ * they have callchains instead of dumps.
+ */
 void event_attr_describe_stack(struct perf_event_attr *attr, const struct record_config *config);
 
-/* True if samples of @probe, which is not at a return, have a stack where stacks are recorded. */
+/* True if samples of @probe, which is not a return probe, have a stack if stacks are recorded. */
 bool event_attr_entry_has_stack(const struct probe *probe, const struct record_config *config);
 
 /* True if samples of a system call's entry or return have a stack. */

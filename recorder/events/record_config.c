@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#define DEFAULT_DUMP_BYTES 8192 /* perf record's */
-/* Where dumps end with the stack, a ring has room for this many of the largest. */
+#define DEFAULT_DUMP_BYTES 8192 /* perf record has the same. */
+/* If dumps end with the stack, a ring has room for this many of the largest size. */
 #define RING_PART 32
 
 uint32_t record_config_dump_bytes(const struct record_config *config, bool by_programs)

@@ -22,12 +22,12 @@
 #include <sys/syscall.h>
 
 #define SIDE_RING_PAGES 64
-/* While all processes are inspected in the beginning, nothing drains the rings. */
+/* A large side ring: while all processes are inspected at the beginning, nothing drains it. */
 #define SIDE_RING_PAGES_ALL 512
 
 static int libperf_print(enum libperf_print_level level, const char *format, va_list args)
 {
-	/* Its debug messages are for its own tests; failures reach us as return values. */
+	/* libperf's debug messages are for its own tests; we see failures as return values. */
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static int add_side_events(struct record_group *group, const struct record_confi
 	return add_event(group, &attr, "task:task_newtask");
 }
 
-/* One end of a system call. */
+/* Adds the event of one end of a system call. */
 static int add_syscall_event(struct record_group *group, const struct syscall_schema *schema,
 			     bool is_exit, const struct record_config *config, uint64_t format)
 {
@@ -235,7 +235,7 @@ static int read_ids(struct record_group *group, size_t nr_cpus, size_t nr_thread
 	return 0;
 }
 
-/* The rings of a group, each with room for the descriptors of its first event. */
+/* Collects the rings of a group, each with room for the descriptors of its first event. */
 static int collect_rings(struct record_group *group, size_t nr_threads)
 {
 	struct perf_mmap *map;
@@ -281,7 +281,7 @@ static bool has_id(const struct record_event *event, uint64_t id)
 	return bsearch(&id, event->ids, event->nr_ids, sizeof(id), compare_ids);
 }
 
-/* Sets the filter of the event that @fd with @id is one of. */
+/* Sets the filter of the event to which @fd with @id belongs. */
 static int apply_filter(const struct record_group *group, uint64_t id, int fd)
 {
 	for (size_t i = 0; i < group->nr_events; i++) {
@@ -331,7 +331,7 @@ static int collect_fds(struct record_events *events)
 	return err;
 }
 
-/* Gives the filters to the events that they name. */
+/* Gives each filter to the event that it names. */
 static int assign_filters(struct record_group *group, const struct record_config *config)
 {
 	for (size_t i = 0; i < config->nr_filters; i++) {
@@ -355,7 +355,7 @@ static int assign_filters(struct record_group *group, const struct record_config
 	return 0;
 }
 
-/* perf_evlist__open(), but for signals: many threads have many events. */
+/* Does what perf_evlist__open() does, but checks for signals: many threads have many events. */
 static int open_evsels(struct record_group *group, struct perf_cpu_map *cpus,
 		       struct perf_thread_map *threads)
 {
@@ -391,7 +391,10 @@ static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
 	return err ? err : collect_rings(group, (size_t)perf_thread_map__nr(threads));
 }
 
-/* Before all other events, so that no context of a task created meanwhile is a clone. */
+/*
+ * Opens the breakers before all other events, so that no task created meanwhile has a cloned
+ * context.
+ */
 static int open_breakers(struct context_breakers *breakers, const pid_t *tids, size_t nr_tids)
 {
 	int err = 0;
@@ -432,7 +435,7 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 	err = add_side_events(&ret->side, config, format);
 	for (size_t i = 0; i < nr_probes && !err; i++)
 		err = add_probe_events(&ret->probes, probes[i], config, format);
-	/* Where programs record probes, they record system calls, too. */
+	/* If BPF programs record probes, they record system calls, too. */
 	if (!err && nr_probes)
 		err = add_syscall_events(&ret->probes, config, format);
 	if (!err)

@@ -50,7 +50,8 @@ struct record_ring {
 	const struct perf_event_header *next; /* at @offset, seen but not consumed; or NULL */
 	int *fds;			      /* events that write to it, one for each thread */
 	size_t nr_fds;
-	size_t current; /* the fd to poll: the first whose tasks are not all gone */
+	size_t current; /* the index of the fd to poll: the first one whose tasks are not all gone
+			 */
 };
 
 struct record_group {
@@ -66,7 +67,7 @@ struct record_events {
 	struct record_group side;
 	struct record_group probes;
 	size_t nr_threads;
-	struct context_breakers breakers; /* where perf events record named processes */
+	struct context_breakers breakers; /* if perf events record named processes */
 };
 
 /*

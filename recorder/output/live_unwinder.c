@@ -28,15 +28,15 @@ struct recent_event {
 
 struct live_unwinder {
 	struct stack_store *stacks;
-	uint64_t *ids; /* of the events whose samples hold dumps, ascending */
+	uint64_t *ids; /* ids of the events whose samples hold dumps, ascending */
 	size_t nr_ids;
 	struct recent_event recent[NR_RECENT_EVENTS]; /* by the last bits */
-	struct waiting *waiting;		      /* from @first to @nr_waiting */
+	struct waiting *waiting; /* the records from @first to @nr_waiting wait */
 	size_t first, nr_waiting, capacity;
 	bool sorted;
 	uint64_t nr_noted;
 	uint64_t nr_dropped;
-	unsigned long long *stack_bases; /* of the programs, or NULL */
+	unsigned long long *stack_bases; /* the BPF programs' table, or NULL */
 	uint32_t max_dump_bytes;
 	uint64_t regs_mask;    /* of the registers in a dump */
 	size_t nr_regs, sp_at; /* how many they are, and which of them is the stack pointer */
@@ -47,7 +47,7 @@ struct live_unwinder {
 /* Words of a sample before its callchain, by RECORD_SAMPLE_TYPE. */
 #define FIXED_WORDS 6
 
-/* A decoded sample with a dump. */
+/* A decoded sample that holds a dump. */
 struct dumped_sample {
 	const uint64_t *raw; /* its size, then its bytes: whole words */
 	size_t raw_words;
@@ -315,7 +315,7 @@ static bool decode_sample(const struct live_unwinder *unwinder,
 	return true;
 }
 
-/* Enough for most stacks, where nothing better is known. */
+/* The size of a dump of a stack whose base is not known yet: enough for most. */
 #define USUAL_STACK_BYTES 8192
 
 /*
@@ -350,7 +350,7 @@ static void learn_base(struct live_unwinder *unwinder, uint32_t tgid,
 	hash = stack_base_hash(tgid, sp);
 	entry = stack_base_entry(hash, top);
 	slot = &unwinder->stack_bases[stack_base_index(hash)];
-	/* Written only if needed: programs on all CPUs read this cache line. */
+	/* Write only if the entry differs: programs on all CPUs read this cache line. */
 	if (__atomic_load_n(slot, __ATOMIC_RELAXED) != entry)
 		__atomic_store_n(slot, entry, __ATOMIC_RELAXED);
 }
@@ -375,7 +375,9 @@ static int write_chain(struct live_unwinder *unwinder, const struct perf_event_h
 		       const struct dumped_sample *sample, const uint64_t *addresses, size_t nr,
 		       const struct stack_end *end, struct perf_writer *writer)
 {
-	/* The chain's length, PERF_CONTEXT_USER, the end's mark; before interrupted ones, another.
+	/*
+	 * What @out has to hold besides: the chain's length, PERF_CONTEXT_USER, the mark at the
+	 * chain's end, and the one before interrupted frames.
 	 */
 	const size_t max = UINT16_MAX / sizeof(uint64_t) - FIXED_WORDS - 3 - end->nr_interrupted;
 	uint64_t *out = unwinder->out, *length,
@@ -436,7 +438,7 @@ int live_unwinder_write(struct live_unwinder *unwinder, const struct perf_event_
 
 	if (!has_dump(unwinder, record))
 		return perf_writer_add_record(writer, record);
-	/* A sample that cannot be decoded would break the file, too. */
+	/* Drop it: a sample that does not match its event's attribute makes the file unreadable. */
 	if (!decode_sample(unwinder, record, &sample)) {
 		unwinder->nr_dropped++;
 		return 0;

@@ -15,20 +15,20 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Just below those of the events that programs write. */
+/* The id just below those of events that BPF programs write. */
 #define MARK_ID	   (BPF_FIRST_ID - 1)
 #define MARK_TYPE  (BPF_FIRST_TYPE - 1)
 #define DOUBT_ID   (BPF_FIRST_ID - 2)
 #define DOUBT_TYPE (BPF_FIRST_TYPE - 2)
 
-/* As perf_event_open(2) lays it out, with RECORD_SAMPLE_TYPE and the raw data of MARK_FORMAT. */
+/* The layout of perf_event_open(2) for RECORD_SAMPLE_TYPE, with the raw data of MARK_FORMAT. */
 struct mark_record {
 	struct perf_event_header header;
 	uint64_t id, ip;
 	uint32_t pid, tid;
 	uint64_t time_ns;
 	uint32_t cpu, reserved;
-	uint32_t raw_bytes; /* all that follows */
+	uint32_t raw_bytes; /* the size of what follows */
 	uint16_t common_type;
 	uint8_t common_flags, common_preempt_count;
 	int32_t common_pid;

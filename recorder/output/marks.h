@@ -33,8 +33,8 @@ int marks_describe(struct record_events *events, const struct record_config *con
 		   bool with_doubts);
 
 /*
- * Writes a sample of leakrec:doubt: events of @nr tasks may be missing uncounted, so reports take
- * held blocks for doubtful. Returns 0 or the writer's error.
+ * Writes a sample of leakrec:doubt, which says that events of @nr tasks may be missing although no
+ * counter shows it. Reports then call held blocks doubtful. Returns 0 or the writer's error.
  */
 int marks_write_doubt(pid_t pid, uint64_t time_ns, uint64_t nr, struct perf_writer *writer);
 

@@ -8,7 +8,9 @@
 #include <sys/utsname.h>
 #include <tracefs.h>
 
-/* A string as perf stores it: its length, padded to 64 with the terminating NULs, then the bytes.
+/*
+ * Adds a string as perf stores it: its length, rounded up to a multiple of 64; its bytes; NULs up
+ * to that length.
  */
 static void add_string(struct byte_buffer *section, const char *text)
 {
@@ -19,7 +21,10 @@ static void add_string(struct byte_buffer *section, const char *text)
 	byte_buffer_add_zeros(section, padded - len);
 }
 
-/* The number of attributes, the size of each, then for each its attr, ids and name. */
+/*
+ * Adds the number of attributes and their size, then for each attribute itself, its ids and its
+ * name.
+ */
 static void add_event_descriptions(struct byte_buffer *section, const struct record_events *events)
 {
 	const struct record_group *groups[] = {&events->side, &events->probes};
@@ -38,7 +43,7 @@ static void add_event_descriptions(struct byte_buffer *section, const struct rec
 	}
 }
 
-/* Adds a file of tracefs: its base name where @with_name, its size, its text. */
+/* Adds a file of tracefs: its base name if @with_name, its size, its text. */
 static int add_tracefs_file(struct byte_buffer *section, const char *name, bool with_name)
 {
 	_cleanup_free_ char *text = NULL;
@@ -67,7 +72,7 @@ static void add_text(struct byte_buffer *section, const char *text)
 	byte_buffer_add(section, text, strlen(text));
 }
 
-/* The formats of the @nr tracepoints @events ("system:event"), all of one system. */
+/* Adds the formats of the @nr tracepoints @events ("system:event"), all of one system. */
 static int add_system(struct byte_buffer *section, const struct record_event *const *events,
 		      size_t nr)
 {
@@ -111,7 +116,10 @@ static int add_systems(struct byte_buffer *section, const struct record_events *
 			if (groups[g]->events[i].attr.type == PERF_TYPE_TRACEPOINT)
 				traced[nr++] = &groups[g]->events[i];
 
-	/* Events of a system stand together: each tracefs group is one file of the probe set. */
+	/*
+	 * Events of a system are neighbours: the probes of a tracefs group are one file of the
+	 * probe set.
+	 */
 	size_t count_at = section->size;
 	byte_buffer_add_u32(section, 0);
 	for (size_t first = 0, next; first < nr && !err; first = next) {

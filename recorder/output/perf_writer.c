@@ -15,7 +15,7 @@
 #define COMPRESSED_ZSTD		1
 #define COMPRESSED_RATIO_OFFSET 12
 
-/* The delay for a live reader. A shorter one would cost the targets time. */
+/* How long records may wait for a live reader. A shorter delay would cost the targets time. */
 #define FLUSH_NS 20000000
 
 /* An entry of the attributes' section. */
@@ -124,7 +124,7 @@ static void add_attr(struct byte_buffer *out, const struct record_event *event,
 	byte_buffer_add(out, &attr, sizeof(attr));
 }
 
-/* Everything before the data, in file order. */
+/* Lays out everything before the data, in file order. */
 static void lay_out_file(struct perf_writer *writer, struct byte_buffer *out,
 			 const struct record_events *events, const struct perf_features *features)
 {
@@ -200,7 +200,7 @@ static void add_attributes(struct byte_buffer *out, const struct record_event *e
 	} while (first < event->nr_ids);
 }
 
-/* The same contents as records of the pipe format. */
+/* Lays out the same contents as records of the pipe format. */
 static void lay_out_pipe(struct byte_buffer *out, const struct record_events *events,
 			 const struct perf_features *features)
 {
@@ -342,7 +342,7 @@ static int find_end(const struct perf_writer *writer, uint64_t *ret)
 	return ftruncate(writer->fd, (off_t)*ret) < 0 ? -errno : 0;
 }
 
-/* Only the ratio is known so late. A file without it is as good. */
+/* The compression ratio is known only at the end. A file without it is readable, too. */
 static void write_ratio(const struct perf_writer *writer)
 {
 	uint32_t ratio = writer->compressor ? compressor_ratio(writer->compressor) : 0;

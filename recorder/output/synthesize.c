@@ -79,13 +79,16 @@ static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct bui
 		build_id_read(fd, ret);
 }
 
-/* Code, with or without a file; with data also other mappings of files. */
+/*
+ * True for executable mappings, with or without a file. With @with_data also for other mappings of
+ * files.
+ */
 static bool is_recorded(const struct process_mapping *mapping, bool with_data)
 {
 	return mapping->permissions[2] == 'x' || (with_data && mapping->path[0] == '/');
 }
 
-/* Paths are as the process sees them, as in the kernel's records. */
+/* Paths are those that the process sees, as in the kernel's records. */
 static int write_mapping(struct perf_writer *writer, pid_t pid,
 			 const struct process_namespace *namespace,
 			 const struct process_mapping *mapping, struct build_ids *build_ids,

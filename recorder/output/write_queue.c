@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* After a signal: when the user is told that a buffer takes long. */
+/* After a signal: the time until the user is told that the output is slow. */
 #define TELL_AFTER_MS 300
-/* After a signal: when the rest is dropped because a pipe's reader reads nothing. */
+/* After a signal: the time without progress until the rest is dropped, if the output is a pipe. */
 #define GIVE_UP_NS 700000000ULL
 /* How long the thread may take to end after it was woken. */
 #define JOIN_NS 300000000
@@ -39,7 +39,7 @@ struct write_queue {
 	_Atomic int error; /* the first failure, a negative errno */
 	_Atomic uint64_t written;
 
-	/* Of the thread that adds. */
+	/* used by the thread that adds */
 	int signal_fd;
 	struct write_buffer *current;
 	size_t nr_buffers; /* allocated */
@@ -47,15 +47,16 @@ struct write_queue {
 	bool interrupted, told;
 	uint64_t progress_bytes, progress_ns; /* since the signal */
 
-	/* Of the thread that writes. */
+	/* used by the thread that writes */
 	pthread_t thread;
 	struct compressor *compressor;
 	char *records; /* of compressor */
 
-	int progress_fd; /* an eventfd: the thread has written a buffer that is waited for */
-	int stop_fd;	 /* an eventfd: nothing is to be waited for any more */
+	int progress_fd; /* an eventfd: the thread has written a buffer while the other one waited
+			  */
+	int stop_fd;	 /* an eventfd: stop waiting for the pipe's reader */
 
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects everything below */
 	pthread_cond_t work;
 	struct write_buffer *first, **last; /* to be written */
 	struct write_buffer *unused;
@@ -68,12 +69,14 @@ static void signal_event(int fd)
 {
 	static const uint64_t one = 1;
 
-	/* It fails only where it is signalled already, many times. */
+	/*
+	 * write() fails only if the counter is at its maximum: the event is signalled then anyway.
+	 */
 	if (write(fd, &one, sizeof(one)) < 0)
 		return;
 }
 
-/* Reports the first failure, whichever thread has it. */
+/* Records the first failure of either thread, and reports it. */
 static int fail(struct write_queue *queue, int err)
 {
 	static const char *const advice[] = {
@@ -93,7 +96,7 @@ static int fail(struct write_queue *queue, int err)
 
 /* --- The thread that writes --- */
 
-/* The pipe is full. Waits until it takes more, or nothing is to be waited for. */
+/* The pipe is full. Waits until it takes more, or until there is no point in waiting. */
 static void wait_for_reader(struct write_queue *queue)
 {
 	struct pollfd fds[] = {
@@ -157,8 +160,8 @@ static void write_buffer(struct write_queue *queue, const struct write_buffer *b
 }
 
 /*
- * Capabilities are a thread's: the session drops those of its own thread only, and says so where
- * that fails, as it does here then. libcap-ng's state is each thread's own, too.
+ * Drops the capabilities of this thread: the session can only drop those of its own. It reports a
+ * failure, which this thread would share.
  */
 static void drop_capabilities(void)
 {
@@ -209,7 +212,7 @@ static void give_up(struct write_queue *queue)
 	signal_event(queue->stop_fd);
 }
 
-/* The first signal ends the recording, the second the waiting. */
+/* The first signal ends the recording; the second ends the waiting. */
 static void consume_signal(struct write_queue *queue)
 {
 	struct signalfd_siginfo signal;
@@ -245,7 +248,7 @@ static void check_progress(struct write_queue *queue)
 	}
 }
 
-/* Waits for the thread to have done a buffer, or for a signal. */
+/* Waits until the thread has written a buffer, or for a signal. */
 static void wait_for_progress(struct write_queue *queue)
 {
 	struct pollfd fds[] = {
@@ -285,7 +288,7 @@ static struct write_buffer *get_buffer(struct write_queue *queue)
 		if (!buffer && queue->nr_buffers < WRITE_QUEUE_BUFFERS) {
 			buffer = malloc(sizeof(*buffer));
 			queue->nr_buffers += buffer != NULL;
-			/* With one there is a way on, a slower one. */
+			/* With a single buffer recording goes on, but more slowly. */
 			if (!buffer && queue->nr_buffers == 0)
 				fail(queue, ENOMEM);
 		}
@@ -376,7 +379,7 @@ int write_queue_drain(struct write_queue *queue)
 		idle = !queue->first && !queue->busy;
 		queue->is_waited_for = !idle;
 		pthread_mutex_unlock(&queue->lock);
-		/* A regular file takes what is being written, soon. */
+		/* For a regular file, also wait for the write in progress: it ends soon. */
 		if (idle || (write_queue_error(queue) && !queue->is_regular))
 			return write_queue_error(queue);
 		wait_for_progress(queue);
@@ -480,7 +483,7 @@ void write_queue_destroy(struct write_queue *queue)
 
 	if (!queue)
 		return;
-	/* What is left is not missed: it failed, or the recording did before it. */
+	/* After a failure, or if the recording failed before, nobody needs what is left. */
 	atomic_compare_exchange_strong(&queue->error, &none, -ECANCELED);
 	pthread_mutex_lock(&queue->lock);
 	queue->stop = true;
@@ -495,6 +498,7 @@ void write_queue_destroy(struct write_queue *queue)
 	if (queue->is_regular)
 		pthread_join(queue->thread, NULL);
 	else if (pthread_timedjoin_np(queue->thread, NULL, &deadline))
-		return; /* it sits in a write(): queue and thread end with the process */
+		return; /* the thread hangs in write(): it ends, and the queue is freed, with the
+			   process */
 	free_queue(queue);
 }

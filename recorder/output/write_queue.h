@@ -60,9 +60,8 @@ void write_queue_set_compressed(struct write_queue *queue, bool compressed);
 int write_queue_flush(struct write_queue *queue);
 
 /*
- * Waits until everything is written, or writing has failed. If the output is a regular file or
- * there was no failure, the thread is then idle until more is added. Returns 0 or the first
- * failure.
+ * Waits until everything is written, or writing has failed. The thread is then idle until more is
+ * added, except after a failure to write to a pipe. Returns 0 or the first failure.
  */
 int write_queue_drain(struct write_queue *queue);
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-/* A descriptor of directory @path, or a negative errno; *@ret_type: its file system's. */
+/* Opens directory @path. *@ret_type is its file system's type, a magic number of statfs(). */
 static int open_directory(const char *path, long *ret_type)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -23,7 +23,7 @@ static int open_directory(const char *path, long *ret_type)
 	return steal_fd(fd);
 }
 
-/* The first mount of the hierarchy of version 2; NULL if there is none. */
+/* The first directory where cgroup v2 is mounted, or NULL. */
 static char *find_hierarchy(void)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -47,8 +47,8 @@ int cgroup_open(const char *path)
 	if (!hierarchy) {
 		if (fd >= 0)
 			close(fd);
-		diag_error("cannot record cgroup %s: no hierarchy of version 2 is mounted; mount "
-			   "-t cgroup2 does that",
+		diag_error("cannot record cgroup %s: cgroup v2 is not mounted; mount it with "
+			   "\"mount -t cgroup2 none DIRECTORY\"",
 			   path);
 		return -ENOENT;
 	}
@@ -57,8 +57,7 @@ int cgroup_open(const char *path)
 	if (fd >= 0)
 		close(fd);
 	if (fd >= 0 && type == CGROUP_SUPER_MAGIC) {
-		diag_error("cannot record cgroup %s: it is of version 1; those of version 2 are "
-			   "below %s",
+		diag_error("cannot record cgroup %s: it is a cgroup v1; choose a cgroup below %s",
 			   path, hierarchy);
 		return -EINVAL;
 	}
@@ -68,12 +67,12 @@ int cgroup_open(const char *path)
 	}
 	fd = open_directory(below, &type);
 	if (fd < 0)
-		diag_error("no cgroup %s: %s; those that there are, are below %s", path,
+		diag_error("cannot record cgroup %s: %s; choose a cgroup below %s", path,
 			   strerror(-fd), hierarchy);
 	return fd;
 }
 
-/* Its inode's: cgroup_id(), include/linux/cgroup.h. */
+/* A cgroup's id is the number of its inode: cgroup_id() in include/linux/cgroup.h. */
 uint64_t cgroup_id(int fd)
 {
 	struct stat st;

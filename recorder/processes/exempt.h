@@ -11,8 +11,9 @@
 #include <sys/types.h>
 
 /*
- * Why the named process @pid is never stopped, as part of a sentence; NULL: it may be stopped.
- * *@ret_is_stopped, unless NULL: something else has stopped it, or it has ended.
+ * Tells why the named process @pid is never stopped, as a part of a sentence; NULL: it may be
+ * stopped. *@ret_is_stopped, unless that is NULL, is set if something else has stopped it, or it
+ * has ended.
  */
 const char *exempt_why(pid_t pid, pid_t own_session, bool *ret_is_stopped);
 

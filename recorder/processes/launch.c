@@ -36,7 +36,7 @@ run_child(char *const *argv, bool own_stdout, int go_fd, int status_fd)
 	signal(SIGPIPE, SIG_DFL);
 	if (own_stdout)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	/* The tracer is gone if this ends without a byte. */
+	/* If the tracer is gone, this ends without a byte. */
 	if (read(go_fd, &byte, 1) == 1)
 		execvp(argv[0], argv);
 	err = errno;
@@ -68,12 +68,15 @@ struct launch {
 	const char *command;
 	pid_t pid;
 	int status_fd;	     /* the child's errno, if exec fails */
-	bool last_maps_code; /* the system call it is in is an mmap() of code */
-	bool has_unmapped;   /* it has called munmap(): glibc's loader does when all is loaded */
+	bool last_maps_code; /* its current system call is an mmap() of code */
+	bool has_unmapped; /* it has called munmap(): glibc's dynamic linker does so when everything
+			      is loaded */
 	const struct launch_options *options;
 };
 
-/* Waits for a stop that is an exec or a system call's; signals are passed on. 0 or negative errno.
+/*
+ * Waits for the stop of an exec or of a system call; passes signals on. Returns 0 or a negative
+ * errno.
  */
 static int wait_for_stop(struct launch *launch, int *ret_status)
 {
@@ -115,7 +118,7 @@ static bool mapped_code(struct launch *launch)
 	return info.op == PTRACE_SYSCALL_INFO_EXIT && launch->last_maps_code && !info.exit.is_error;
 }
 
-/* True if no dynamic linker was mapped with the program: what it has now is all there will be. */
+/* True if the program has no dynamic linker: everything that it will have is mapped already. */
 static bool is_static(pid_t pid)
 {
 	_cleanup_fclose_ FILE *f = proc_file_open(pid, "auxv");
@@ -132,7 +135,7 @@ static int plan_probes(const struct launch *launch, struct probe_set *ret)
 	return allocator_plan_pid(ret, launch->pid, launch->options->operators);
 }
 
-/* Goes on from exec until all that launch.h speaks of is mapped, and plans the probes. */
+/* Lets the command run until everything is mapped that launch.h requires, and plans the probes. */
 static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 {
 	bool has_allocator = false, has_libc = false;
@@ -184,7 +187,7 @@ static int start(struct launch *launch, char *const *argv, bool own_stdout)
 		close(go_write);
 		run_child(argv, own_stdout, go_read, status_write);
 	}
-	/* If the recorder is killed, the command ends: it was only wanted for the recording. */
+	/* If the recorder is killed, the command ends: it was started only for the recording. */
 	if (ptrace(PTRACE_SEIZE, launch->pid, 0,
 		   PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) < 0 ||
 	    write(go_write, "", 1) != 1)

@@ -19,7 +19,7 @@ struct launched {
 
 struct launch_options {
 	bool own_stdout; /* the recording goes to our stdout: the command gets our stderr instead */
-	bool operators;	 /* as in allocator_plan_pid() */
+	bool operators;	 /* probe C++'s operators, too: as in allocator_plan_pid() */
 	const struct resource_specs *resources;
 };
 

@@ -75,8 +75,8 @@ static struct field_list list_fields(const struct probe_schema *schema, enum pro
 }
 
 /*
- * The same for a resource's events, whose fields the definition for tracefs tells. A field without
- * a name is written, but not described.
+ * Lists the fields of a resource's event, from its definition for tracefs. A field without a name
+ * is written, but not described.
  */
 static struct field_list list_resource_fields(const struct probe *probe)
 {
@@ -87,7 +87,7 @@ static struct field_list list_resource_fields(const struct probe *probe)
 	if (is_return) {
 		snprintf(list.return_name, sizeof(list.return_name), "%.*s",
 			 (int)strcspn(probe->fetch_args, "="), probe->fetch_args);
-		/* A pointer, or a number that is compared. */
+		/* A pointer that is compared with NULL, or a number. */
 		list.fields[0] = call->failure == RESOURCE_FAILS_BY_NULL
 					 ? (struct field){list.return_name, "u64", "0x%Lx"}
 					 : (struct field){list.return_name, "s64", "%Ld"};
@@ -106,7 +106,9 @@ static struct field_list list_resource_fields(const struct probe *probe)
 	return list;
 }
 
-/* The text of tracefs' format file: __trace_define_field() in kernel/trace/trace_events.c. */
+/*
+ * Returns the text of tracefs' format file: __trace_define_field() in kernel/trace/trace_events.c.
+ */
 static char *format_text(const char *event, uint64_t type, enum probe_point point,
 			 const struct field_list *list)
 {

@@ -19,7 +19,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 
-#define MAX_RING_PAGES	65536	   /* what the verifier lets programs add to a pointer */
+#define MAX_RING_PAGES	65536	   /* the most that the verifier lets programs add to a pointer */
 #define MIN_CHUNK_BYTES 32	   /* glibc's MINSIZE */
 #define MAX_HELD_BLOCKS (4U << 20) /* with a filter, of allocators without a size word */
 
@@ -34,7 +34,7 @@ struct link_create_attr {
 	uint32_t nr, multi_flags, pid, reserved;
 };
 
-/* The same for BPF_PERF_EVENT. */
+/* The attributes of BPF_LINK_CREATE for BPF_PERF_EVENT. */
 struct link_perf_attr {
 	uint32_t program_fd, target_fd, attach_type, flags;
 	uint64_t cookie;
@@ -99,8 +99,8 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
 	/*
-	 * These programs stop processes for dlopen_watch_serve(), so load them only if that is
-	 * called. On a kernel without these tracepoints, files that are mapped later are not
+	 * These programs stop processes until dlopen_watch_serve() is called, so load them only if
+	 * it will be. On a kernel without these tracepoints, files that are mapped later are not
 	 * recorded.
 	 */
 	bpf_program__set_autoload(bpf->progs.after_map_pages,
@@ -171,7 +171,7 @@ int bpf_recorder_create(const struct record_config *config, struct bpf_recorder 
 	struct bpf_recorder *recorder;
 	int err = 0;
 
-	/* The programs see process ids of the first PID namespace. */
+	/* The programs see process ids of the initial PID namespace. */
 	if (!process_namespace_is_initial())
 		return -EOPNOTSUPP;
 	if (config->ring_pages > MAX_RING_PAGES) {
@@ -238,7 +238,9 @@ static int add_link(struct bpf_recorder *recorder, int fd)
 	return 0;
 }
 
-/* The program for linked processes at the site, or NULL: its points are watched instead. */
+/*
+ * The program that linked processes run at the site; NULL if the site's points are watched instead.
+ */
 static const struct bpf_program *program_at(const struct bpf_recorder *recorder,
 					    const struct watched_site *watched)
 {
@@ -301,7 +303,7 @@ static bool is_linked_before(const struct probe_file *file, size_t nth)
 
 /*
  * Links the exits of the functions of @file. Functions may share an exit, which is linked once: the
- * notes tell whose call ends there (exits.bpf.h).
+ * notes show whose call ends there (exits.bpf.h).
  */
 static int link_exits(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid)
 {
@@ -344,7 +346,7 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 	return create_link(recorder, file, pid, program, offsets, cookies, nr);
 }
 
-/* The program for followed children at @point of the site. */
+/* The program that followed children run at @point of the site. */
 static const struct bpf_program *followed_at(const struct bpf_recorder *recorder,
 					     const struct watched_site *watched,
 					     enum probe_point point)
@@ -373,7 +375,8 @@ int bpf_recorder_attach(const struct bpf_recorder *recorder, int fd, enum probe_
 		.attach_type = BPF_PERF_EVENT,
 		.cookie = site,
 	};
-	/* libbpf's function would load programs to probe the kernel, without the right to by now.
+	/*
+	 * libbpf's function would load programs to probe the kernel. By now that is not permitted.
 	 */
 	int link_fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
@@ -443,7 +446,7 @@ void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file
 {
 	const unsigned char known = 1;
 
-	/* If there is no room, the next process to map the file is stopped needlessly. */
+	/* If there is no room, a process that maps the file later is stopped needlessly. */
 	bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.files_seen), file, &known, BPF_ANY);
 }
 
@@ -456,7 +459,7 @@ int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *con
 	int err = 0;
 
 	for (size_t i = 0; i < nr_sets && !err; i++) {
-		/* Of named processes, everything is recorded or nothing. */
+		/* For named processes, record all functions or fail. */
 		if (config->scope == RECORD_PROCESSES) {
 			err = bpf_sites_find(&recorder->sites, sets[i]);
 			continue;

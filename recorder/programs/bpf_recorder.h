@@ -70,7 +70,7 @@ int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid);
 int bpf_recorder_attach(const struct bpf_recorder *recorder, int fd, enum probe_point point,
 			size_t site);
 
-/* Events are recorded from the first to the second of these calls. */
+/* Events are recorded between these two calls. */
 void bpf_recorder_start(struct bpf_recorder *recorder);
 void bpf_recorder_stop(struct bpf_recorder *recorder);
 

@@ -59,7 +59,10 @@ static int find_file(struct watched_sites *sites, const struct probe_file *file)
 			watched = append_site(sites, file, probe);
 		if (!watched)
 			return -E2BIG;
-		/* The earlier of two offsets serves both: nothing is pushed or changed between. */
+		/*
+		 * One probe at the earlier offset serves both. In between, nothing is pushed and no
+		 * register changes.
+		 */
 		if (probe->offset < watched->offset)
 			watched->offset = probe->offset;
 		if (probe->point == PROBE_RETURN)
@@ -139,7 +142,7 @@ size_t bpf_sites_find_shared(struct watched_sites *sites, const struct probe_set
 	return nr;
 }
 
-/* The state of describing the events. */
+/* The state while events are described. */
 struct description {
 	const struct record_config *config;
 	struct record_events *events;
@@ -171,7 +174,7 @@ static int describe_event(struct description *to, const struct probe_file *file,
 	unsigned int type = BPF_FIRST_TYPE + to->nr++;
 	char event[PROBE_NAME_MAX], *name = NULL;
 
-	/* A function may have several stores, which have names of their own. */
+	/* A function may have several stores, each with a name of its own. */
 	if (probe->point == PROBE_EXIT)
 		name_return(probe, event);
 	else if (point == probe->point)
@@ -186,7 +189,7 @@ static int describe_event(struct description *to, const struct probe_file *file,
 					 has_stack);
 }
 
-/* Where struct pt_regs holds the register that tracefs calls @name; 0 if it is not known. */
+/* The offset in struct pt_regs of the register that tracefs calls @name; 0 if it is not known. */
 static unsigned int register_offset(const char *name, size_t len)
 {
 #if defined(__x86_64__)
@@ -211,7 +214,7 @@ static unsigned int register_offset(const char *name, size_t len)
 	return 0;
 }
 
-/* The registers in a store's "memptr=%r12:x64 block=%ax:x64". */
+/* Finds the registers of a store, from fetch arguments such as "memptr=%r12:x64 block=%ax:x64". */
 static void find_registers(const struct probe *store, unsigned int registers[2])
 {
 	const char *at = store->fetch_args;
@@ -222,7 +225,7 @@ static void find_registers(const struct probe *store, unsigned int registers[2])
 	}
 }
 
-/* Where the programs read field @name, from a definition such as "handle=+0(%di):x64". */
+/* Where the programs read field @name, from fetch arguments such as "handle=+0(%di):x64". */
 static unsigned int read_of(const char *fetch_args, const char *name)
 {
 	size_t len = strlen(name);
@@ -400,7 +403,7 @@ static unsigned int register_of(int number)
 	return number >= 0 ? (unsigned int)number + 1 : 0;
 }
 
-/* What the programs are told of a point inside of @watched's function. */
+/* Makes the programs' description of a point inside of @watched's function. */
 static struct bpf_site point_site(const struct watched_site *watched,
 				  const struct single_trap_point *point,
 				  const struct bpf_site *function)
@@ -424,14 +427,20 @@ static struct bpf_site point_site(const struct watched_site *watched,
 	return site;
 }
 
-/* Watches points instead of entry and return where the points are known. */
+/* Watches points instead of entry and return, if the points are known. */
 static void use_points(struct watched_sites *sites, struct bpf_site *table,
 		       const struct record_config *config)
 {
-	/* Dumps for other unwinders may need registers as they are at the return. */
+	/*
+	 * The file may be read by another unwinder, which may need registers as they are at the
+	 * return.
+	 */
 	if (config->call_graph == CALL_GRAPH_DWARF && !record_config_unwinds(config))
 		return;
-	/* A pending return shows that a mapping is the allocator's own; dumps show it, too. */
+	/*
+	 * A pending return shows that a mapping was made by the allocator itself. Dumps show that,
+	 * too.
+	 */
 	if (config->call_graph != CALL_GRAPH_DWARF && config->syscalls)
 		return;
 	for (size_t i = 0; i < sites->nr_watched; i++) {
@@ -453,7 +462,7 @@ static void use_points(struct watched_sites *sites, struct bpf_site *table,
 	}
 }
 
-/* From now on, a malloc may be called by another: entries and returns are written apart. */
+/* From now on, another function may call malloc: its entries and returns become separate events. */
 static void expect_outer(const struct watched_sites *sites, struct bpf_site *table)
 {
 	for (size_t i = 0; i < sites->nr_watched; i++)

@@ -10,9 +10,9 @@
 #include "recorder/bpf/bpf_recorder_shared.h"
 #include "recorder/events/record_events.h"
 
-/* Ids and types of events that no perf event stands for; the kernel's count from 1. */
+/* Ids and types of events that have no perf event. The kernel's own ids count from 1. */
 #define BPF_FIRST_ID	(1ULL << 32)
-#define BPF_FIRST_TYPE	60000 /* 16 bits; tracefs has few types */
+#define BPF_FIRST_TYPE	60000 /* types have 16 bits; tracefs uses few of them */
 #define BPF_MAX_TYPES	(BPF_NR_EVENTS * BPF_MAX_SITES + 256)
 
 #define BPF_MAX_POINTS	64
@@ -30,10 +30,10 @@
 struct watched_site {
 	const struct probe_file *file;
 	uint64_t offset;	   /* in the file */
-	const struct probe *entry; /* or the store; NULL: the entry is not recorded */
+	const struct probe *entry; /* the entry, or the store; NULL: it is not recorded */
 	/* NULL: there is no return, or it is not recorded. A PROBE_EXIT stands for all exits. */
 	const struct probe *ret;
-	/* The function is watched at these points instead, if there are any. */
+	/* If there are any points, they are watched instead of the function. */
 	size_t first_point, nr_points;
 };
 

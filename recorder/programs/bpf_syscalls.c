@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-/* They follow those of the probes' events. */
+/* These ids follow those of the probes' events. */
 #define FIRST_ID   (BPF_FIRST_ID + (1U << 16))
 #define FIRST_TYPE (BPF_FIRST_TYPE + BPF_MAX_TYPES)
 

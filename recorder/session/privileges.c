@@ -9,12 +9,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Of the thread that opens the events and drains the rings. */
+/* The niceness of the thread that opens the events and drains the rings. */
 #define READER_NICE (-10)
 
 /*
- * Debian's and Ubuntu's kernels know levels above 2, at which perf_event_open() takes CAP_SYS_ADMIN
- * (EACCES from security_perf_event_open() with CAP_PERFMON only, seen on Debian's 6.1.192).
+ * Debian's and Ubuntu's kernels have levels above 2, at which perf_event_open() demands
+ * CAP_SYS_ADMIN: with CAP_PERFMON alone it returns EACCES (Debian's 6.1.192).
  */
 static bool perfmon_is_enough(void)
 {
@@ -34,8 +34,8 @@ void privileges_drop(const struct privileges_kept *kept)
 		{CAP_PERFMON, kept->perfmon},
 		{CAP_SYS_ADMIN, kept->perfmon && !perfmon_is_enough()},
 		{CAP_DAC_READ_SEARCH, kept->read_code},
-		{CAP_SYS_PTRACE, kept->read_code},	   /* /proc/PID/root */
-		{CAP_CHECKPOINT_RESTORE, kept->read_code}, /* /proc/PID/map_files */
+		{CAP_SYS_PTRACE, kept->read_code},	   /* for /proc/PID/root */
+		{CAP_CHECKPOINT_RESTORE, kept->read_code}, /* for /proc/PID/map_files */
 	};
 	bool keep[ARRAY_SIZE(capabilities)];
 

@@ -28,7 +28,7 @@ static int unregister_all(const struct removal *removal)
 	return first_err;
 }
 
-/* Detaches this process from the recorder, so that signals to that do not end it. */
+/* Detaches this process from the recorder, so that signals for the recorder do not end it. */
 static void become_leak_end(int messages_fd)
 {
 	sigset_t all;
@@ -104,7 +104,7 @@ void removal_begin(struct removal *ret, struct probe_set *first, struct probe_se
 		ret->pid = 0;
 }
 
-/* Prints the child's messages, which has no terminal or pipe of its own. */
+/* Prints the child's messages: the child itself has no terminal or pipe. */
 static void pass_on(int messages_fd)
 {
 	char text[4096];

@@ -119,7 +119,10 @@ static int consume_record(struct ring_reader *reader, const struct record_group 
 	return perf_writer_add_record(reader->writer, record);
 }
 
-/* The time of a sample. Other records in the probes' rings may be consumed at any time: 0. */
+/*
+ * The time of a sample. For other records in the rings of probes, 0: they may be consumed at any
+ * time.
+ */
 static uint64_t sample_time_ns(const struct perf_event_header *record)
 {
 	uint64_t time_ns = 0;
@@ -221,7 +224,10 @@ static int drain_samples(struct ring_reader *reader, uint64_t until_ns)
 	return 0;
 }
 
-/* Drains the samples from before the round. Each meets the mappings of its time. */
+/*
+ * Drains the samples from before the round, and applies each mapping before the samples that are
+ * younger than it.
+ */
 static int drain_in_order(struct ring_reader *reader, uint64_t round_ns)
 {
 	uint64_t next_ns;

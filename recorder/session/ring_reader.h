@@ -33,14 +33,14 @@ struct ring_reader {
 	struct perf_writer *writer;
 	struct build_ids *build_ids;	/* of files that are mapped while recording */
 	struct bpf_recorder *recorder;	/* or NULL: perf events record */
-	struct live_unwinder *unwinder; /* of dumps, or NULL: samples are written as they are */
+	struct live_unwinder *unwinder; /* unwinds dumps; NULL: samples are written as they are */
 	bool stopped;			/* nothing is recorded any more */
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC, as the samples' */
 	/* Counts. */
 	uint64_t samples;  /* of probes */
 	uint64_t consumed; /* samples from perf rings, with those left out */
-	uint64_t lost;	   /* as LOST records tell */
-	/* This round. */
+	uint64_t lost;	   /* as LOST records say */
+	/* state of this round */
 	struct task_records tasks;
 	uint64_t round_ns; /* when it began; UINT64_MAX: the last one */
 	bool any, busy;	   /* there were records; one was still being written */

@@ -14,7 +14,9 @@
 #define STOP_ROUNDS_NS	200000000ULL
 #define MAX_LAST_ROUNDS 1000 /* 1 ms each: a program may be preempted while it writes */
 
-/* Before the samples are drained: a thread may fork again soon. */
+/*
+ * Handles forks and exits. It comes before the samples are drained: a thread may fork again soon.
+ */
 static void handle_tasks(struct rounds *rounds)
 {
 	const struct task_records *tasks = &rounds->reader.tasks;
@@ -86,7 +88,7 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 	fds[nr + 1] = (struct pollfd){-1, POLLIN, 0};
 	if (reader->recorder)
 		fds[nr + 1].fd = bpf_recorder_wakeup_fd(reader->recorder);
-	/* For marks, poll only wakes up in time; marks_write() reads the descriptor. */
+	/* For marks, poll() only wakes up in time; marks_write() reads the descriptor. */
 	fds[nr + 2] = (struct pollfd){rounds->marks_fd, POLLIN, 0};
 	fds[nr + 3] = (struct pollfd){context_breakers_fd(&reader->events->breakers), POLLIN, 0};
 	if (poll(fds, nr + 4, timeout_ms) < 0)
@@ -115,7 +117,7 @@ static bool are_rings_empty(const struct bpf_recorder *recorder)
 	return true;
 }
 
-/* Losses that are in no record: samples without room, unread records, skipped hits. */
+/* Counts losses that are in no record: samples without room, unread records, skipped hits. */
 static uint64_t consume_lost_by_programs(const struct ring_reader *reader)
 {
 	uint64_t lost = bpf_recorder_nr_skipped(reader->recorder);
@@ -158,8 +160,8 @@ int rounds_stop(struct rounds *rounds)
 	if (reader->recorder)
 		return stop_programs(rounds);
 	/*
-	 * Drains the rings after each event, so that nothing is lost that late. Many threads may
-	 * fill them faster: stopped processes then wait until all events are disabled.
+	 * Drain the rings after each event, so that nothing is lost at the end. Many threads may
+	 * fill them faster than that: stopped processes then wait until all events are disabled.
 	 */
 	for (size_t i = 0; i < reader->events->probes.nr_events; i++) {
 		if (!err && clock_now_ns() < reader->end_ns + STOP_ROUNDS_NS)
@@ -172,7 +174,7 @@ int rounds_stop(struct rounds *rounds)
 	return err ? err : rounds_run(rounds);
 }
 
-/* Hits that made no sample, or what the kernel counted as lost if that is more. */
+/* The number of hits without a sample, or the kernel's count of lost samples if that is higher. */
 static uint64_t lost_by_perf_events(const struct ring_reader *reader)
 {
 	const struct record_totals totals = record_events_totals(reader->events);

@@ -47,8 +47,8 @@ static int run(struct session *session)
 }
 
 /*
- * Removes the probes. The recorder waits for that, but not for long after a signal: leak-end then
- * waits for the kernel.
+ * Removes the probes. The recorder waits for that, but after a signal only for a short time: then
+ * leak-end finishes alone.
  */
 static int remove_probes(struct session *session)
 {

@@ -25,8 +25,8 @@ struct session_options {
 	int argc;			  /* the tool's own command line, for the file's header */
 	char *const *argv;
 	bool with_view;
-	int view_fd; /* a pipe whose reader shows the recording, taken over; -1: none */
-	struct live_status *status; /* more for that reader; or NULL */
+	int view_fd; /* a pipe to the viewer, which gets the recording, too; taken over; -1: none */
+	struct live_status *status; /* what the viewer shows besides; or NULL */
 };
 
 #endif

@@ -13,7 +13,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* How long a record may wait in a ring that is not filling up: the delay of a live reader. */
+/*
+ * The longest that a record waits in a ring that does not fill up. Live readers see it that late.
+ */
 #define ROUND_MS 100
 
 static int remaining_ms(const struct session *session)
@@ -28,7 +30,7 @@ static int remaining_ms(const struct session *session)
 						    : (int)((end_ns - now) / 1000000) + 1;
 }
 
-/* Tells the view what is not in the recording. */
+/* Tells the viewer what the recording does not contain. */
 static void tell_status(const struct session *session)
 {
 	const struct ring_reader *reader = &session->rounds.reader;
@@ -126,9 +128,9 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 }
 
 /*
- * Reports events that may be missing and that no counter shows: of tasks that were created without
- * a breaker, before Linux 6.12 (context_breakers.h); where programs record, of processes that
- * continued before their set-up was done.
+ * Reports events that may be missing although no counter shows it: of tasks that were created
+ * without a breaker, before Linux 6.12 (context_breakers.h); and, if BPF programs record, of
+ * processes that continued before their set-up was done.
  */
 static int tell_doubts(const struct session *session)
 {

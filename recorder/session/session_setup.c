@@ -36,7 +36,7 @@ static int open_stdout(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Opens the writer for the view's pipe, which gets the same as the file. */
+/* Opens the writer for the viewer's pipe, which gets the same records as the file. */
 static int open_view(struct session *session, struct perf_writer **ret)
 {
 	return perf_writer_create(steal_fd(session->view_fd), "the pipe to the view", true, 0,
@@ -89,7 +89,9 @@ static int plan_process(struct session *session, pid_t pid)
 	struct probe_set set = {0};
 	int err = 0;
 
-	/* Before planning: a file mapped in between is found twice rather than never. */
+	/*
+	 * Done before planning: a file that is mapped in between is found twice rather than never.
+	 */
 	if (!options->config.no_heap)
 		err = allocator_search_skip(session->search, pid);
 	if (!err && !options->config.no_heap)
@@ -249,7 +251,7 @@ static int choose_recorder(struct session *session)
 		return err;
 	if (config->has_sizes) {
 		diag_error(
-			"cannot record by size: that takes BPF programs (Linux 6.13 and the right "
+			"cannot record by size: that needs BPF programs (Linux 6.13 and the right "
 			"to load them); `leakparse --size` selects from a full recording");
 		return err;
 	}
@@ -257,12 +259,15 @@ static int choose_recorder(struct session *session)
 		diag_note("perf events record, at twice the cost of BPF programs, which this "
 			  "kernel may run on a stack that tasks share");
 	else
-		diag_note("perf events record, at twice the cost of BPF programs, which take Linux "
+		diag_note("perf events record, at twice the cost of BPF programs, which need Linux "
 			  "6.13 and the right to load them");
 	return 0;
 }
 
-/* The process stays stopped: the reason is unknown. A recorder may have been killed. */
+/*
+ * Warns of processes that are stopped already. They stay so, because the reason is unknown: a
+ * recorder may have been killed.
+ */
 static void warn_of_stopped(const struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -270,12 +275,12 @@ static void warn_of_stopped(const struct session *session)
 
 	for (size_t i = 0; i < options->nr_pids; i++)
 		if (!process_stat_read(options->pids[i], &status) && status.state == 'T')
-			diag_warn("process %d is stopped, and stays so; `kill -CONT %d` lets it go "
-				  "on",
+			diag_warn("process %d was stopped already and stays stopped; `kill -CONT "
+				  "%d` continues it",
 				  (int)options->pids[i], (int)options->pids[i]);
 }
 
-/* A child that exists already inherits no event, and is not among the named processes. */
+/* Warns of children that exist already: they inherit no event, and are not named. */
 static void warn_of_children(const struct session *session)
 {
 	const struct session_options *options = session->options;
@@ -295,11 +300,11 @@ static void warn_of_children(const struct session *session)
 	}
 	task_list_deinit(&list);
 	if (nr == 1)
-		diag_warn("not recorded: a child that lives already; add it with -p %s, or record "
-			  "its --cgroup",
+		diag_warn("an existing child is not recorded; add it with -p %s, or record its "
+			  "--cgroup",
 			  text);
 	else if (nr > 1)
-		diag_warn("not recorded: %zu children that live already; add them with -p %s%s, or "
+		diag_warn("%zu existing children are not recorded; add them with -p %s%s, or "
 			  "record their --cgroup",
 			  nr, text, nr > MAX_CHILDREN_NAMED ? ",..." : "");
 }

@@ -13,11 +13,10 @@
 
 static const int end_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* The view's pipe while the session plans; or -1. */
+/* The pipe to the viewer, while signals may end the process at once; or -1. */
 static volatile int planning_view_fd = -1;
 
-/* The view has changed the terminal, and restores it when its pipe closes. Waits a second at most.
- */
+/* Lets the viewer restore the terminal, which it does when its pipe closes: within a second. */
 static void end_planning(int number)
 {
 	sigset_t set;

@@ -6,14 +6,15 @@
 #include "recorder/session/session_state.h"
 
 /*
- * While there is nothing to clean up, signals end the process in whatever it does: it inspects
- * files of other users, which may be large. A background job of a script ignores SIGINT otherwise.
+ * Lets signals end the process at once, while it has nothing to clean up. It inspects files of
+ * other users meanwhile, which may be large and take long. This also undoes that a shell script
+ * starts background jobs with SIGINT ignored.
  */
 void session_let_signals_end(const struct session_options *options);
 
 /*
- * From now on signals are read from a descriptor, so that none comes at a bad moment. Returns it,
- * or a negative number, reported.
+ * From now on signals are read from a descriptor, so that none interrupts a step that must be
+ * completed. Returns the descriptor, or a negative number, reported.
  */
 int session_open_signals(void);
 

@@ -15,7 +15,9 @@
 #include <perf/evlist.h>
 #include <unistd.h>
 
-/* Files that fork_follow and context_breakers may open. The right to raise the limit gets dropped.
+/*
+ * How many files fork_follow and context_breakers may open. The limit has to be raised now: the
+ * right to do so is dropped.
  */
 #define FOLLOW_FDS 65536
 
@@ -31,7 +33,7 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 		if (!err)
 			err = bpf_recorder_link(session->recorder, session->pids[i]);
 	}
-	/* One link covers all processes, children, too. */
+	/* One link covers all processes, also their children. */
 	if (!err && session_is_system_wide(session))
 		err = bpf_recorder_link(session->recorder, 0);
 	fork_follow_init(&session->fork_follow, session->recorder, session->backpressure);
@@ -73,7 +75,10 @@ static int attach(struct session *session)
 	const struct probe_set *sets[] = {&session->probes, &session->own_probes};
 	int err;
 
-	/* Before the events: backpressure then knows the children that inherit some. */
+	/*
+	 * Done before the events are opened: backpressure then knows the children that inherit
+	 * some.
+	 */
 	for (size_t i = 0; i < session->nr_pids && session->backpressure; i++)
 		backpressure_add_target(session->backpressure, session->pids[i],
 					session->recorder != NULL);
@@ -130,7 +135,10 @@ static int begin_output(struct session *session)
 				       options->argv);
 }
 
-/* Records what existed before: /proc has it. From now on the side events record what happens. */
+/*
+ * Writes records of what exists already, from /proc. The side events record what happens from now
+ * on.
+ */
 static int synthesize_processes(struct session *session)
 {
 	bool with_data = record_config_keeps_dumps(&session->options->config);
@@ -138,7 +146,7 @@ static int synthesize_processes(struct session *session)
 
 	perf_evlist__enable(session->events.side.evlist);
 	if (session_is_system_wide(session)) {
-		/* All, not just the cgroup's: others may enter the cgroup later. */
+		/* All processes, not just those in the cgroup: others may enter it later. */
 		err = process_list_add_all(&session->all_processes);
 		session->pids = session->all_processes.pids;
 		session->nr_pids = session->all_processes.nr;
@@ -166,8 +174,8 @@ static int enable(struct session *session)
 }
 
 /*
- * Keeps the rights that recording needs: backpressure continues what it stopped, first forks take
- * new events, and the code of processes is read to unwind and to find new allocators.
+ * Keeps the capabilities that recording needs: to continue stopped processes, to open events at
+ * first forks, and to read the code of processes for unwinding and for new allocators.
  */
 static void limit_rights(const struct session *session)
 {

@@ -17,23 +17,23 @@ struct session {
 	const struct session_options *options;
 	const pid_t *pids; /* the processes to record; where all are recorded, set at the start */
 	size_t nr_pids;
-	struct process_list all_processes; /* @pids, where all are recorded */
-	size_t nr_found;		   /* where all are recorded: how many were searched */
+	struct process_list all_processes; /* holds @pids if all are recorded */
+	size_t nr_found; /* if all are recorded: how many were searched for allocators */
 	struct launched command;
 	struct allocator_search *search; /* knows the files of allocators */
-	struct probe_set probes;	 /* all that are recorded, without @own_probes */
-	struct probe_set own_probes;	 /* files whose probes this recording adds and removes */
+	struct probe_set probes;     /* of all functions that are recorded, without @own_probes */
+	struct probe_set own_probes; /* files whose probes this recording adds and removes */
 	struct record_events events;
 	struct bpf_recorder *recorder;	   /* or NULL: perf events record */
 	struct fork_follow fork_follow;	   /* with @recorder */
 	struct dlopen_watch dlopen_watch;  /* with @recorder */
 	struct backpressure *backpressure; /* NULL: samples without room are dropped */
-	struct live_unwinder *unwinder;	   /* of dumps, or NULL: there are none, or they are kept */
+	struct live_unwinder *unwinder;	   /* NULL: there are no dumps, or the file keeps them */
 	struct perf_writer *writer;
 	struct build_ids build_ids;
 	struct rounds rounds;
 	int signal_fd;
-	int view_fd; /* until there is a writer for it */
+	int view_fd; /* the viewer's pipe, until there is a writer for it */
 	struct marks marks;
 	uint64_t start_ns;
 	bool targets_gone;	 /* recording ended because no target is left */
@@ -46,7 +46,7 @@ static inline bool session_is_system_wide(const struct session *session)
 	return session->options->config.scope != RECORD_PROCESSES;
 }
 
-/* When recording is to end by time; UINT64_MAX: never. */
+/* The time at which the recording is to end; UINT64_MAX: none. */
 static inline uint64_t session_end_ns(const struct session *session)
 {
 	uint64_t duration_ns = session->options->duration_ns;

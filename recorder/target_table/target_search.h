@@ -67,7 +67,7 @@ TARGET_INLINE struct target *target_table_add(struct target_table *table, unsign
 		if ((old && old != TARGET_REMOVED) ||
 		    __sync_val_compare_and_swap(&target->tgid, old, TARGET_CLAIMED) != old)
 			continue;
-		/* Marks may have come after the previous process was removed. */
+		/* A program may have set marks after the previous process was removed. */
 		target_clear(target);
 		__sync_lock_test_and_set(&target->tgid, (unsigned long long)tgid);
 		return target;

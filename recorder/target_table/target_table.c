@@ -91,7 +91,7 @@ static bool is_debugged(const struct target_table *table, struct target *target)
 		return false;
 	if (process_status_tracer(pid) > 0)
 		return true;
-	/* A debugger may attach before the mark is cleared. So look again after that. */
+	/* A debugger may have attached before the mark was cleared. So look again. */
 	__atomic_store_n(&target->debugged, 0, __ATOMIC_SEQ_CST);
 	if (process_status_tracer(pid) <= 0)
 		return false;
@@ -118,7 +118,10 @@ static void continue_target(struct target *target)
 	__atomic_store_n(&target->continuing, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Continues those that are (not) linked. *@first_ns: when the first of them was stopped, or 0. */
+/*
+ * Continues the stopped targets that are linked, or those that are not. *@first_ns: when the first
+ * of them was stopped, or 0.
+ */
 static void continue_some(struct target_table *table, bool all, unsigned int linked,
 			  uint64_t *first_ns)
 {
@@ -146,7 +149,10 @@ static uint64_t continue_targets(struct target_table *table, bool all)
 
 	if (!__atomic_exchange_n(&table->any_stopped, 0, __ATOMIC_SEQ_CST))
 		return 0;
-	/* Children first: when a parent exits, the kernel hangs up on its stopped orphans. */
+	/*
+	 * Continue children first: when a parent exits, the kernel sends SIGHUP to its stopped
+	 * orphans.
+	 */
 	continue_some(table, all, 0, &first_ns);
 	continue_some(table, all, 1, &first_ns);
 	return first_ns && first_ns < now_ns ? now_ns - first_ns : 0;
@@ -172,7 +178,7 @@ void target_table_continue_overdue(struct target_table *table, uint64_t until_ns
 		if (!target->stopped || until_ns < target->stopped_ns + limit_ns ||
 		    is_debugged(table, target))
 			continue;
-		/* Before it goes on: its next stop may come at once. */
+		/* Set this before it continues: it may be stopped again at once. */
 		__atomic_store_n(set_up ? &table->set_up_overdue : &table->overdue, 1,
 				 __ATOMIC_SEQ_CST);
 		if (set_up) {
@@ -185,7 +191,7 @@ void target_table_continue_overdue(struct target_table *table, uint64_t until_ns
 
 void target_table_end_overdue(struct target_table *table)
 {
-	/* Written only where needed: programs on all CPUs read this cache line. */
+	/* Write only if needed: programs on all CPUs read this cache line. */
 	if (table->set_up_overdue)
 		__atomic_store_n(&table->set_up_overdue, 0, __ATOMIC_SEQ_CST);
 	if (table->overdue)

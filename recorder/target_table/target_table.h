@@ -81,8 +81,8 @@ bool target_table_consume_mapped(struct target_table *table);
 void target_table_postpone_inspection(struct target_table *table);
 
 /*
- * Around the inspection of the file that @target has mapped. A file that it maps meanwhile sets the
- * mark again. @is_done: false if the inspection has to be repeated.
+ * Call these around the inspection of the file that @target has mapped. If it maps another file
+ * meanwhile, the mark is set again. @is_done: false if the inspection has to be repeated.
  */
 void target_table_begin_inspection(struct target *target);
 void target_table_end_inspection(struct target_table *table, struct target *target, bool is_done);

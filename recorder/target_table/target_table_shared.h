@@ -45,7 +45,7 @@ struct target {
 	unsigned long long mapped_device, mapped_inode; /* the file (dlopen_watch.h) */
 };
 
-/* What a process is to the recording (exempt_processes.h). */
+/* The role of a process in the recording (exempt_processes.h). */
 enum target_role {
 	TARGET_RECORDED,
 	TARGET_SPARED,	 /* recorded, but never stopped */
@@ -66,8 +66,8 @@ struct target_table {
 	unsigned int closed;		/* stop nothing any more */
 	unsigned int paused;		/* the same, while Ctrl-Z has stopped the recorder */
 	/*
-	 * The watchdog has ended a stop that took too long. Nothing is stopped for that reason
-	 * until the recorder has drained its rings, or done its set-up work.
+	 * The watchdog has ended a stop that took too long. Nothing is stopped for the same reason
+	 * until the recorder has drained its rings, or has done its set-up work.
 	 */
 	unsigned int overdue, set_up_overdue;
 	unsigned int any_mapped;	/* some target may have has_mapped set */

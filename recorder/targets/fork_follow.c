@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <sys/syscall.h>
 
-/* A stopped process creates no threads; until it has stopped, the list may grow. */
+/* A stopped process creates no threads. Until it has stopped, there may be new ones. */
 #define MAX_ATTEMPTS 100
 
 void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *recorder,
@@ -72,7 +72,7 @@ static struct probe_file *copy_file(struct probe_set *to, const struct probe_fil
 	return copy->path && copy->display && copy->probes ? copy : NULL;
 }
 
-/* Adds a probe at a point. It has no fetch arguments: only its program records. */
+/* Copies a probe at a point. It has no fetch arguments: its program writes the sample. */
 static int copy_point(struct probe_file *to, const struct watched_point *point)
 {
 	const struct probe *function = point->site->ret;
@@ -297,7 +297,7 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 {
 	struct target_table *table = backpressure_table(fork_follow->backpressure);
 
-	/* When a signal ends the recording, the waiting processes continue with its end. */
+	/* If a signal ends the recording, the waiting processes continue when it has ended. */
 	fork_follow->interrupted |= is_interrupted();
 	if (!table->any_stopped || fork_follow->interrupted)
 		return;
@@ -321,7 +321,7 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 				"not recorded",
 				strerror(-err));
 		fork_follow->error = err;
-		/* The process may have ended meanwhile, and the entry be another's. */
+		/* The process may have ended meanwhile, and the entry may be another process's. */
 		target_table_let_fork(table, target, pid);
 	}
 }

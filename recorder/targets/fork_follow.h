@@ -19,7 +19,7 @@ struct fork_follow {
 	int *fds; /* events: the watchdog's, with the programs' links to them, and those to inherit
 		   */
 	size_t nr_fds;
-	int error;	  /* the first one; children are not recorded after it */
+	int error;	  /* the first one; no children are recorded after it */
 	bool interrupted; /* a signal ends the recording: follow no more processes */
 };
 

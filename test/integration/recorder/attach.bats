@@ -133,7 +133,7 @@ has_libc() {
 	kill -STOP "$pid"
 	wait_until 60 grep -q '^State:[[:space:]]*T' "/proc/$pid/status"
 	"$BIN/leakrec" -p "$pid" -d 0.1 -o stopped.data 2>leakrec.err
-	grep -q "process $pid is stopped, and stays so; .kill -CONT $pid. lets it go on" leakrec.err
+	grep -q "process $pid was stopped already and stays stopped; .kill -CONT $pid. continues it" leakrec.err
 	python3 -c 'import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start()' &
 	pid=$!
 	STARTED_PIDS+=("$pid")

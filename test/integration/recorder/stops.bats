@@ -251,7 +251,7 @@ start_orphan() {
 		"$(perf script -i perf.data -F pid,event 2>/dev/null | awk -v pid="$ORPHAN_PID" '$1 == pid' | wc -l)" 0
 }
 
-@test "stops: children that live already are told of" {
+@test "stops: existing children are reported" {
 	local parent child
 
 	bash -c 'sleep 1000 & echo $! >child.pid; wait' 3>&- &
@@ -261,7 +261,7 @@ start_orphan() {
 	child=$(<child.pid)
 	STARTED_PIDS+=("$child")
 	"$BIN/leakrec" -p "$parent" -d 0.1 -o perf.data 2>leakrec.err
-	grep -q "not recorded: a child that lives already; add it with -p $child," leakrec.err ||
+	grep -q "an existing child is not recorded; add it with -p $child," leakrec.err ||
 		fail "$(cat leakrec.err)"
 	"$BIN/leakrec" -p "$parent,$child" -d 0.1 -o perf.data 2>leakrec.err
 	! grep -q 'not recorded' leakrec.err || fail "$(cat leakrec.err)"

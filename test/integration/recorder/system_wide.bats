@@ -262,12 +262,12 @@ assert_two_of_one_pid() {
 
 @test "machine: a cgroup of version 1, and none, are refused" {
 	run -1 "$BIN/leakrec" --cgroup "$CGROUP/nosuch"
-	[[ $output == "leakrec: no cgroup $CGROUP/nosuch: No such file or directory;"* ]]
+	[[ $output == "leakrec: cannot record cgroup $CGROUP/nosuch: No such file or directory;"* ]]
 	mkdir one
 	mount -t cgroup -o none,name=leaktools-test none one || skip "this kernel has no cgroups of version 1"
 	run -1 "$BIN/leakrec" --cgroup one
 	umount one
-	[[ $output == "leakrec: cannot record cgroup one: it is of version 1; those of version 2 are below $HIERARCHY" ]]
+	[[ $output == "leakrec: cannot record cgroup one: it is a cgroup v1; choose a cgroup below $HIERARCHY" ]]
 }
 
 @test "machine: one way to say who is recorded" {
