@@ -51,7 +51,7 @@ static bool is_enough(const struct analysis *analysis, const struct perf_origin 
 	       (analysis->until_sequence && origin->sequence > analysis->until_sequence);
 }
 
-/* As is_enough(), for an exec after the last operation, which may end that operation's blocks. */
+/* The same for an exec that follows the last operation: it may end blocks of that operation. */
 static bool ends_before(const struct analysis *analysis, const struct perf_origin *origin)
 {
 	return is_enough(analysis, origin) ||
@@ -64,7 +64,7 @@ static int on_mark(struct analysis *analysis, const struct perf_sample *sample)
 	const struct interval_mark mark = {sample->mark_number,
 					   event->is_probe_mark ? sample->mark_text : NULL};
 
-	/* leakrec's own marks did not pass through a ring. */
+	/* leakrec's own marks do not pass through a ring. */
 	if (event->is_probe_mark)
 		loss_windows_note(analysis->loss_windows, LOSS_RING_PROBES, sample->origin.cpu,
 				  sample->origin.time_ns);
@@ -243,7 +243,7 @@ struct perf_consumer analysis_consumer(struct analysis *analysis)
 	};
 }
 
-/* @path: NULL for standard input. */
+/* Reads one recording; @path is NULL for standard input. */
 static int read_one(struct analysis *analysis, const char *path)
 {
 	struct perf_consumer consumer = analysis_consumer(analysis);

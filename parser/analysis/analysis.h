@@ -30,14 +30,14 @@ struct analysis {
 	uint64_t start_ns;	    /* of the first event; 0: there was none */
 	uint64_t end_ns;
 
-	struct progress *progress; /* of reading; NULL: none is shown */
+	struct progress *progress; /* shows how much was read; NULL: not shown */
 
 	/*
 	 * Set by the caller, for an earlier state: reading stops this long after the start, or
 	 * after the operation of this number. 0: at the end.
 	 */
 	uint64_t until_ns, until_sequence;
-	bool was_enough; /* reading stopped at one of these */
+	bool was_enough; /* reading stopped at @until_ns or @until_sequence */
 	/* Set by the caller: the allocators' own mappings count as the program's. */
 	bool ranks_own_mappings;
 };

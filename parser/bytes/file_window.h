@@ -33,8 +33,8 @@ struct file_window {
 bool file_window_may_map(int fd);
 
 /*
- * Maps the file from the page of byte @offset up to byte @end, or so much that @size_bytes are
- * there, whichever is less. @window and *@is_cut must stay where they are until
+ * Maps the file from the page of byte @offset on: up to byte @end, or until @size_bytes from
+ * @offset are mapped, whichever is less. @window and *@is_cut must stay where they are until
  * file_window_unmap(). Returns 0 or a negative errno; reports nothing.
  */
 int file_window_map(struct file_window *window, int fd, uint64_t offset, uint64_t end,

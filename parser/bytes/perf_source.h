@@ -55,7 +55,7 @@ ssize_t perf_source_read_full(struct perf_source *source, void *buffer, size_t s
 int perf_source_map(struct perf_source *source, uint64_t offset, uint64_t end, size_t size_bytes,
 		    struct file_window *ret);
 
-/* Returns 0, or -EIO if the file was truncated or failed during the reading (reported). */
+/* Returns 0, or -EIO, reported, if the file was truncated or could not be read in full. */
 int perf_source_check(const struct perf_source *source);
 
 /*

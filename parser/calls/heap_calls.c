@@ -250,7 +250,9 @@ static int note_failure(struct heap_step *step, struct open_call *call)
 	return err;
 }
 
-/* True if a call inside @call has made its block known, so that *memptr is not needed. */
+/*
+ * True if a call inside @call has shown which block @call returns, so that *memptr is not needed.
+ */
 static bool inner_is_held(const struct heap_step *step, const struct open_call *call)
 {
 	for (int i = 0; i < call->nr_inner; i++) {
@@ -311,7 +313,7 @@ static struct open_call *pop_call(struct heap_step *step)
 		};
 		return &calls->made_up;
 	}
-	/* The calls inside it have ended, too. Blocks made in them were made in it. */
+	/* The calls inside it have ended, too. Their blocks count as made by this call. */
 	while (calls->depth - 1 > index) {
 		struct open_call *inner = call_stack_top(calls);
 

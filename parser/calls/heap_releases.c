@@ -9,7 +9,7 @@ int heap_release_undo(struct heap_step *step, const struct open_call *call)
 
 	if (!call->released)
 		return 0;
-	block.provisional = false; /* the release has shown it */
+	block.provisional = false; /* its release has shown that it is the program's own */
 	result = heap_unrelease(step->heap, &block, call->op.sequence);
 	if (result <= 0)
 		return result;
@@ -25,14 +25,15 @@ int heap_release_undo(struct heap_step *step, const struct open_call *call)
 }
 
 /*
- * True if an open realloc() has already released the block at @address, and this event's call
- * inside it carries that out.
+ * True if an open realloc() has already released the block at @address, and this event is the
+ * free() that realloc() calls for it.
  */
 static bool is_covered(const struct heap_step *step, uint64_t address, int nr_outer)
 {
 	const struct heap_op *release;
 
-	if (nr_outer == 0 || heap_find(step->heap, address)) /* allocated again since */
+	if (nr_outer == 0 ||
+	    heap_find(step->heap, address)) /* the block was allocated again meanwhile */
 		return false;
 	release = heap_find_release(step->heap, address);
 	for (int i = nr_outer - 1; i >= 0; i--) {

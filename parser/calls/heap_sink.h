@@ -44,7 +44,7 @@ static inline struct site_block site_block_of(const struct heap_block *block)
 	};
 }
 
-/* The part of heap_sink_tell() that few readings need. */
+/* The rest of heap_sink_tell(), which runs only if there is an observer. */
 void heap_sink_tell_observer(struct heap_sink *sink, bool enters, const struct heap_block *block,
 			     const struct heap_op *op);
 

@@ -13,7 +13,7 @@ struct heap_step {
 	struct heap_op op;
 	uint64_t caller; /* 0: not known */
 	struct last_return previous;
-	bool is_first; /* of the thread */
+	bool is_first; /* the thread's first event */
 };
 
 static inline int heap_step_note_anomaly(struct heap_step *step, const struct heap_anomaly *anomaly,

@@ -98,7 +98,10 @@ static int retire_thread(struct heap_tracker *tracker, pid_t tid, uint64_t time_
 	return err;
 }
 
-/* @process lives on: no free during a thread's exit was the cause of its death. */
+/*
+ * @process lives on, so none of the suspicious frees at a thread's exit was a double free, at which
+ * glibc would have aborted it.
+ */
 static void settle_doubtful(struct heap_tracker *tracker, struct process *process)
 {
 	struct heap_sink *sink = &tracker->sink;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #define WORTH_COMPACTING  1024u
-#define WORTH_PREFETCHING 4096u /* slots: the entries of fewer fit a first-level cache */
-#define WORTH_TRIMMING	  256u	/* pages of entries: 1.2 MB */
+#define WORTH_PREFETCHING 4096u /* With fewer slots, the entries fit into a first-level cache. */
+#define WORTH_TRIMMING	  256u	/* in pages of entries: 1.2 MB */
 
 static struct heap *create_at(struct shared_memory *memory, uint64_t depth)
 {
@@ -315,7 +315,7 @@ static int compact(struct heap *heap)
 		uint32_t index;
 
 		if (is_inherited(heap, i)) {
-			i |= ENTRY_PAGE - 1; /* so is its whole page */
+			i |= ENTRY_PAGE - 1; /* skip the page: all of it is inherited */
 			continue;
 		}
 		if (entry->state != ENTRY_HELD || entry->block.inherited)

@@ -192,7 +192,7 @@ static void drop_span(struct perf_run *run)
 	run->nr--;
 }
 
-/* Fills the entries ahead, beside the last one taken out. */
+/* Reads the records ahead of the last one taken out, into the run's entries. */
 static void look_ahead(const struct perf_order *order, struct perf_run *run)
 {
 	while (run->nr > 0 && run->nr_ahead < PERF_ORDER_AHEAD - 1) {
@@ -208,7 +208,7 @@ static void look_ahead(const struct perf_order *order, struct perf_run *run)
 		run->ahead_ns = entry->time_ns;
 		perf_chunk_hold(span->chunk);
 		size_bytes = entry->record.header.size;
-		/* Queued records are in no cache any more. */
+		/* Queued records have left the caches by now. */
 		perf_chunks_fetch_ahead(span->bytes, size_bytes);
 		span->bytes += size_bytes;
 		span->offset += size_bytes;

@@ -49,7 +49,10 @@ struct call_stack {
 	int depth;
 	struct open_call made_up; /* for a return without an entry */
 	bool entered_last;	  /* the thread's last event was an entry */
-	/* If the thread's last event was an exit: where, and of what. @at is 0: it was none. */
+	/*
+	 * If the thread's last event was an exit: its address, and the call that ended. Otherwise
+	 * @at is 0.
+	 */
 	struct {
 		uint64_t at, return_address;
 		bool was_jumped_to;

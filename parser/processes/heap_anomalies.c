@@ -201,7 +201,10 @@ size_t free_run_end(struct free_run *run, struct heap_anomalies *anomalies, bool
 	/* The cache itself, which no probed function allocated, is freed last. */
 	if (anomalies->list[ended.last].kind == ANOMALY_FREE_UNKNOWN)
 		return heap_anomalies_withdraw_chain(anomalies, ended.last);
-	/* Unless one of the program's blocks had its address earlier. */
+	/*
+	 * Otherwise the cache's address was known: one of the program's blocks was there earlier.
+	 * If glibc then does not abort the process, this was the flush.
+	 */
 	prepend_chain(anomalies, ended.last, doubtful);
 	return 0;
 }

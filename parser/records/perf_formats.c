@@ -119,7 +119,7 @@ static const char *missing_exit_field(const struct perf_event_fields *fields)
 	return fields->args[0].size_bytes ? NULL : PROBE_FIELD_FROM_ENTRY;
 }
 
-/* The name of a field without which the event is useless, if the event lacks one. */
+/* Names a field that the event lacks and without which it is useless; NULL: it has all. */
 static const char *missing_field(const struct probe_schema *schema, enum probe_point point,
 				 const struct perf_event_fields *fields)
 {
@@ -203,7 +203,7 @@ static void bind_probe(struct tep_event *format, const char *name, struct perf_e
 
 	if (probe_schema_parse_event(format->name, &schema, &point))
 		return;
-	/* An event with an allocator's name that is not a probe. */
+	/* This event has an allocator's name, but is not a probe. */
 	if (!find_field(format, is_probe_at(point) ? "__probe_ip" : "__probe_func",
 			&fields->probe_address))
 		return;

@@ -74,12 +74,12 @@ void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id);
 int site_stats_vanish(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
 /* The block ended at @time_ns, when its process executed another program. */
 int site_stats_drop(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
-/* The allocation was none. */
+/* Undoes site_stats_enter(): this was no allocation of its own. */
 void site_stats_withdraw(struct site_stats *stats, const struct site_block *block);
-/* The free at @time_ns was none. */
+/* Undoes site_stats_leave() at @time_ns: the block was not freed. */
 void site_stats_unleave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
 
-/* All sites, in the order of their first allocations; valid until the next event. */
+/* All sites, in the order of their first allocations. Valid until the next event. */
 const struct site *site_stats_list(const struct site_stats *stats, size_t *ret_nr);
 /* The site of @stack_id, or NULL. */
 const struct site *site_stats_find(const struct site_stats *stats, uint32_t stack_id);

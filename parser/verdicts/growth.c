@@ -5,7 +5,10 @@
 
 #define NR_BINS	     16
 #define MIN_ARRIVALS 5
-/* If more than this many times as many came before, a few are only stragglers. */
+/*
+ * If more than this many times as many blocks came before the window, and the window has fewer than
+ * MIN_STRAGGLERS, these are the last ones of a pattern that has ended, not growth.
+ */
 #define STRAGGLERS_AFTER 5
 #define MIN_STRAGGLERS	 10
 #define MIN_CLUMPS	 3

@@ -18,7 +18,7 @@
 struct suppression {
 	char *pattern;
 	size_t line;
-	uint64_t blocks, bytes; /* that it hid */
+	uint64_t blocks, bytes; /* what it has hidden */
 	bool used;
 };
 
@@ -34,7 +34,7 @@ void suppressions_deinit(struct suppressions *suppressions);
 /* The first that matches @name (NULL: none does), or NULL. */
 struct suppression *suppressions_find(const struct suppressions *suppressions, const char *name);
 
-/* Whether @text (NULL: never) fits @pattern. */
+/* True if @text (NULL: never) fits @pattern. */
 bool suppression_matches(const char *pattern, const char *text);
 
 #endif

@@ -30,11 +30,11 @@
  */
 #define STOPPED_ARRIVALS 20
 #define STOPPED_BEFORE	 0.75
-/* Above this share, missed frees are no accident. */
+/* If more than this share of a site's frees was missed, that was no accident. */
 #define UNSEEN_SHARE 0.05
 
 #define NS_PER_S     1e9
-#define MIN_AGE_NS   1000 /* about the time of a probe */
+#define MIN_AGE_NS   1000 /* about as long as a probe takes */
 
 const char *verdict_name(enum verdict verdict)
 {

@@ -130,7 +130,7 @@ int allocator_symbols_init(struct allocator_symbols *ret, const struct elf_image
 	};
 	elf_image_visit_symbols(image, add_symbol, &search);
 	if (!search.err && ret->prefix[0]) {
-		/* Again, with the prefix. */
+		/* Search again, with the prefix. */
 		ret->nr = 0;
 		search.prefix = ret->prefix;
 		elf_image_visit_symbols(image, add_symbol, &search);

@@ -98,7 +98,7 @@ struct piece {
 	bool is_dynsym;
 };
 
-/* Returns false if @visit or the limit ended the search. */
+/* Visits the symbols of a piece. Returns false if @visit or the limit ended the search. */
 static bool visit_piece(const struct piece *piece, const struct elf_strings *strings,
 			elf_symbol_visit *visit, void *context)
 {
@@ -125,7 +125,7 @@ static bool visit_piece(const struct piece *piece, const struct elf_strings *str
 	return true;
 }
 
-/* Returns false if @visit, or the limit, ended the search. */
+/* Visits a table piece by piece. Returns false if @visit or the limit ended the search. */
 static bool visit_table(const struct table *table, const struct elf_strings *strings,
 			elf_symbol_visit *visit, void *context)
 {
@@ -178,7 +178,10 @@ static bool visit_table_of(const struct elf_image *image, enum elf_table which,
 	if (strings->bytes &&
 	    elf_file_has_data(table.fd, table.header.sh_offset, table.header.sh_size))
 		return visit_table(&table, strings, visit, context);
-	/* The table of the file itself is needed; a debug file may be replaced by a better one. */
+	/*
+	 * If the file's own table cannot be used, the search has failed; a debug file may be
+	 * replaced by a better one.
+	 */
 	if (!in_debug)
 		analysis_limit_reach();
 	return true;

@@ -117,7 +117,7 @@ bool function_lines_find(const struct elf_image *image, const char *path, const 
 	};
 	Dwfl *dwfl = dwfl_begin(&callbacks);
 	int fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
-	/* It owns the descriptor, unless it fails. */
+	/* The module owns the descriptor, unless dwfl_report_offline() fails. */
 	Dwfl_Module *module = dwfl && fd >= 0 ? dwfl_report_offline(dwfl, "", path, fd) : NULL;
 	Dwarf_Die *unit = NULL;
 	bool found = false;

@@ -279,7 +279,7 @@ static int report_no_allocator(const char *path, const struct elf_image *image,
 	return -ENOENT;
 }
 
-/* The file has no allocator itself; it may use one. */
+/* Plans for a file that has no allocator itself, but may use one. */
 static int plan_indirectly(struct probe_set *set, const char *path, const struct mapped_file *file)
 {
 	_cleanup_free_ char *interpreter = NULL;

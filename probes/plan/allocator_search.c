@@ -13,7 +13,7 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
-/* All thousand libraries of a machine take some seconds. */
+/* Analysing all thousand libraries of a machine takes some seconds. */
 #define USER_NS 30000000000ULL
 
 /* A known file. */
@@ -139,7 +139,7 @@ static int plan(struct allocator_search *search, struct mapped_file *file, struc
 	if (is_planned(search, known))
 		return 0;
 	err = allocator_plan_mapped(set, file);
-	/* Invalid files are reported; that is no reason to record nothing. */
+	/* Invalid files are reported, but the others are recorded. */
 	known->is_probed = set->nr_files > nr_before;
 	return err == -ENOMEM ? err : 0;
 }

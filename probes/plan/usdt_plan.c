@@ -10,8 +10,9 @@
 
 #include <errno.h>
 
-#define PROVIDER   "leaktools"
-#define MAX_PROBES 64 /* of a file; with perf events, each is an event in every thread */
+#define PROVIDER "leaktools"
+/* The most probes of a file. With perf events, each is an event in every thread. */
+#define MAX_PROBES 64
 
 /* How leak_probes.h passes an argument: in the first argument register of a call. */
 #if defined(__x86_64__)

@@ -13,7 +13,7 @@
 
 #define PROVIDER   "leaktools"
 #define KIND	   "pool"
-#define MAX_PROBES 64 /* of a file, as for marks */
+#define MAX_PROBES 64 /* The most probes of a file, as for marks. */
 
 /* How leak_probes.h passes arguments: in the first argument registers of a call. */
 #if defined(__x86_64__)

@@ -36,7 +36,7 @@ static int add_probe(struct probe_file *file, const struct uprobe *there,
 	int err;
 
 	err = resource_event_parse(there->event, &event);
-	/* A return probe of another version, which exceptions could not pass. */
+	/* Another version registered a return probe, which exceptions cannot pass. */
 	if (!err && there->is_return)
 		return 0;
 	if (!err)
@@ -105,7 +105,7 @@ static int add_file(struct probe_set *set, const struct mapped_file *mapped,
 			err = probe_file_set_source(&file, &source, "resources", &name);
 			elf_image_deinit(&image);
 		}
-		/* Probes on another build that had the same inode watch nothing. */
+		/* A probe on an earlier file with the same inode number watches nothing. */
 		if (!err && group.build_hash == name.build_hash)
 			err = add_probe(&file, &list->probes[i], schemas);
 	}

@@ -66,7 +66,7 @@ static int reach(struct flow_graph *graph, enum flow_pass pass, struct flow_node
 	bool is_changed = true;
 
 	if (pass == FLOW_FROM_NODE && node == graph->start)
-		return -ENOTSUP; /* Some calls pass it twice. */
+		return -ENOTSUP; /* Some calls pass this node twice. */
 	if (node->rounds[pass] != graph->rounds[pass]) {
 		node->rounds[pass] = graph->rounds[pass];
 		node->states[pass] = *state;

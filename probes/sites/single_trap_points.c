@@ -300,7 +300,9 @@ enum way {
 	NR_WAYS = 4,
 };
 
-/* Returns the way in which a call leaves @node if it came by @way, or -1: the promise is broken. */
+/*
+ * Returns the way in which a call leaves @node if it came by @way; -1: the call breaks the promise.
+ */
 static int pass_node(const struct choice *choice, const struct flow_node *node, int way)
 {
 	bool has_size = find_size(choice, node) != SINGLE_TRAP_NOWHERE;
@@ -326,7 +328,7 @@ static void add_way(struct choice *choice, struct flow_node *node, int way)
 	choice->graph.pending[choice->graph.nr_pending++] = node;
 }
 
-/* Follows every path through the function to check the promise of the header. */
+/* Follows every path through the function, to check the promise of the header. */
 static bool keeps_promise(struct choice *choice)
 {
 	bool is_kept = true;

@@ -23,9 +23,9 @@ void uprobe_list_deinit(struct uprobe_list *list)
 }
 
 /*
- * "p:GROUP/EVENT PATH:0xOFFSET NAME=ARG ..." or "r:...", an offset perhaps with "(0xREFCOUNT)":
- * trace_uprobe_show() in the kernel's kernel/trace/trace_uprobe.c (6.1). @line is cut apart.
- * Returns 0, -EINVAL or -ENOMEM.
+ * Parses "p:GROUP/EVENT PATH:0xOFFSET NAME=ARG ..." or "r:...". The offset may be followed by
+ * "(0xREFCOUNT)": trace_uprobe_show() in the kernel's kernel/trace/trace_uprobe.c (6.1). @line is
+ * cut apart. Returns 0, -EINVAL or -ENOMEM.
  */
 static int parse_event(char *line, struct uprobe *ret)
 {
@@ -84,7 +84,7 @@ int uprobe_list_parse(struct uprobe_list *ret, const char *events)
 	return 0;
 }
 
-/* "  PATH EVENT HITS", perhaps with a column of misses, as kprobe_profile has. */
+/* Parses "  PATH EVENT HITS", perhaps with a column of misses, as kprobe_profile has. */
 static int add_profile_line(struct uprobe *probe, char *line)
 {
 	char *saved, *path, *event, *hits, *misses;

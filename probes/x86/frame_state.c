@@ -67,7 +67,8 @@ static struct stack_bytes find_bytes(const struct frame_state *state,
 /* The slot at @place, or NULL if @place is not exactly one slot. */
 static struct value *find_slot(struct frame_state *state, const struct stack_bytes *place)
 {
-	int64_t number = -place->offset / FRAME_SLOT_BYTES; /* from 1, downwards */
+	int64_t number =
+		-place->offset / FRAME_SLOT_BYTES; /* The slot's number: from 1, downwards. */
 
 	if (!place->is_stack || !place->is_exact || place->size_bytes != FRAME_SLOT_BYTES ||
 	    place->offset % FRAME_SLOT_BYTES != 0 || number < 1 || number > FRAME_NR_SLOTS)

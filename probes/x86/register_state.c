@@ -146,7 +146,7 @@ void register_state_step(struct register_state *state, const struct instruction 
 
 	forget_written(state, instruction);
 	if (instruction->info.mnemonic == ZYDIS_MNEMONIC_SYSCALL)
-		forget_register(state, REGISTER_AX); /* the kernel's result */
+		forget_register(state, REGISTER_AX); /* a system call's result */
 	if (result.kind != VALUE_UNKNOWN)
 		state->values[target] = result;
 	if (target != NO_REGISTER && tests_register(instruction)) {

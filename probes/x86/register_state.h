@@ -47,7 +47,7 @@ struct register_state {
 	struct value values[NR_REGISTERS];
 	uint16_t zero_tokens; /* a bit for each VALUE_TOKEN that is 0 on this path */
 	int8_t tested;	      /* whether this register is 0 is in the zero flag; or NO_REGISTER */
-	uint8_t tested_bits;  /* of it, the lower ones: 32 or 64 */
+	uint8_t tested_bits;  /* how many of its lower bits: 32 or 64 */
 };
 
 /* Nothing is known. */
