@@ -17,7 +17,7 @@ die() {
 	exit 1
 }
 
-# Runs a command as root: the daemon is an ordinary user's, but not the tools that look into it.
+# Runs a command as root. The daemon runs as an ordinary user, but the tools that inspect it need root.
 as_root() {
 	if [ "$uid" -eq 0 ]; then
 		"$@"
@@ -26,8 +26,7 @@ as_root() {
 	fi
 }
 
-# Makes the private directory. In /tmp its name is known beforehand, so one that somebody else made
-# is refused.
+# Makes the private directory. Its name in /tmp is predictable, so a directory that somebody else made is rejected.
 make_state() {
 	mkdir -m 0700 "$state" 2>/dev/null || true
 	if [ -L "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
@@ -59,7 +58,7 @@ daemon_pid() {
 	lisp '(emacs-pid)'
 }
 
-# is_process PID NAME: PID runs, and is not another program that got the number since.
+# is_process PID NAME: true if PID runs and is called NAME. Another program may have got the number meanwhile.
 is_process() {
 	[ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ]
 }
