@@ -17,7 +17,7 @@ static void keep_some(void *block, int nth)
 
 int main(int argc, char **argv)
 {
-	/* jemalloc has none, and libc's would be no block of its. */
+	/* jemalloc has no pvalloc, and would not know the blocks of libc's. */
 	bool with_pvalloc = truth_option(argc, argv, "--pvalloc", 1);
 
 	truth_init(argc, argv);

@@ -27,14 +27,14 @@ static void __attribute__((noinline)) descend(struct churn *churn, long depth)
 {
 	if (depth > 0) {
 		descend(churn, depth - 1);
-		__asm__ volatile(""); /* no tail call: a frame for each level */
+		__asm__ volatile(""); /* Prevents a tail call, so that each level has a frame. */
 		return;
 	}
 	for (long i = 1; i <= churn->pairs; i++)
 		one_pair(churn, i);
 }
 
-/* main or start_thread, its caller, run and one_pair are frames too. */
+/* These are frames, too: main or start_thread, its caller, run and one_pair. */
 static void *churn_run(void *arg)
 {
 	struct churn *churn = arg;

@@ -74,7 +74,7 @@ static void use_copies(int event)
 {
 	int copy = opened(dup(event));
 
-	/* What had the number is closed. */
+	/* This closes the descriptor that had the number. */
 	if (dup2(event, copy) != copy)
 		truth_die("descriptors: dup2\n");
 	given++;
@@ -88,7 +88,10 @@ static void use_copies(int event)
 	taken += 2;
 }
 
-/* Its descriptors are copies of its parent's, which stay open. What it opens is its own. */
+/*
+ * The child's descriptors are copies of its parent's, which stay open. Descriptors that it opens
+ * are its own.
+ */
 static void use_in_child(int event)
 {
 	pid_t child = fork();
@@ -102,7 +105,9 @@ static void use_in_child(int event)
 	given++;
 }
 
-/* It has its parent's memory, and closes copies, until it executes. */
+/*
+ * The child has its parent's memory and closes copies of descriptors, until it executes a program.
+ */
 static void spawn(int event)
 {
 	posix_spawn_file_actions_t actions;

@@ -50,12 +50,12 @@ static void __attribute__((noinline)) one_pair(long i)
 	free(block);
 }
 
-/* main's or start_thread, its caller, run and one_pair are frames too. */
+/* These are frames, too: main or start_thread, its caller, run and one_pair. */
 static void __attribute__((noinline)) descend(struct progress *progress, long depth)
 {
 	if (depth > 0) {
 		descend(progress, depth - 1);
-		__asm__ volatile(""); /* no tail call: a frame for each level */
+		__asm__ volatile(""); /* Prevents a tail call, so that each level has a frame. */
 		return;
 	}
 	for (long i = 1; (!pairs || i <= pairs) && !atomic_load(&shared->stop); i++) {
@@ -144,7 +144,7 @@ static long now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Looks now and then: nothing here that allocates, or that a signal interrupts for good. */
+/* Checks at intervals. Nothing here allocates, and nothing ends early because of a signal. */
 static long wait_for_runners(long nr_runners)
 {
 	long last_ms = now_ms(), longest_ms = 0;
@@ -205,6 +205,6 @@ int main(int argc, char **argv)
 	truth_tell("longest_stop_ms", longest_ms);
 	truth_tell("long_stops", atomic_load(&shared->nr_long_stops));
 	truth_print();
-	/* The threads are not joined: see above. */
+	/* The threads are not joined, as the comment at the top explains. */
 	_exit(0);
 }

@@ -168,7 +168,7 @@ static void use_heap(struct runner *runner)
 		map_or_unmap(runner);
 	else if (kind == 63)
 		release(runner, NULL);
-	else if (kind < 16) /* another thread's, perhaps */
+	else if (kind < 16) /* perhaps another thread's */
 		*block = atomic_exchange(&shared[next_random(runner, NR_SHARED)], *block);
 	else if (!*block)
 		*block = allocate(runner);
@@ -217,7 +217,7 @@ static void *run(void *arg)
 	end_ms = now_ms() + nr_seconds * 1000;
 	for (long i = 0; i < nr_rounds; i++) {
 		descend(runner, next_random(runner, 8), next_random(runner, (uint32_t)max_depth));
-		/* Who wakes up preempts another one, wherever that one is. */
+		/* The thread that wakes up preempts another one, anywhere in its code. */
 		if (next_random(runner, 32) == 0)
 			nanosleep(&(struct timespec){.tv_nsec = next_random(runner, 200000)}, NULL);
 		if (i % 16 == 0 && now_ms() >= end_ms)

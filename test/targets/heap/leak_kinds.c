@@ -26,7 +26,7 @@
 #else
 #define ASSEMBLER_NAME(name) __asm__("\"" name "\"")
 #endif
-/* In the symbol table, the names of these are: */
+/* These are their names in the symbol table. */
 void hostile_leak(size_t size_bytes) ASSEMBLER_NAME("</script><script>document.title=1</script>");
 void hostile_caller(size_t size_bytes) ASSEMBLER_NAME("<img src=x onerror=document.title=2>");
 
@@ -45,7 +45,7 @@ static size_t draw(size_t below)
 	return (random_state >> 33) % below;
 }
 
-/* The result is to be lost. */
+/* Loses the block, which is a leak. */
 static void lose(void *p)
 {
 	if (!p)
@@ -91,7 +91,7 @@ static void *copy_message(size_t size_bytes)
 	return message;
 }
 
-/* One message in 97 is forgotten when its slot is used anew. */
+/* One message in 97 is forgotten when its slot is used again. */
 static void enqueue_message(struct server *server)
 {
 	size_t slot = (size_t)server->step % NR_SLOTS;

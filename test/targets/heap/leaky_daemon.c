@@ -56,7 +56,7 @@ static void *check(void *p)
 	return p;
 }
 
-/* --- Fonts: here is the leak --- */
+/* --- Fonts: the leak is here --- */
 
 static struct font *query_font(long id)
 {

@@ -15,16 +15,18 @@
 #define ROOM_BYTES   (24u << 20)
 #define LARGE_BYTES  (200u << 10)
 #define MEDIUM_BYTES (100u << 10)
-#define NR_BLOCKS    1500 /* more of these than an arena's heap of 64 MiB holds */
+#define NR_BLOCKS    1500 /* more blocks than an arena's heap of 64 MiB holds */
 #define NR_THREADS   4
 
 static void *blocks[NR_BLOCKS];
 
-/* More than an object may have, than there can be, and than there is; not for the compiler to see.
+/*
+ * Larger than an object may be, than the address space, and than the memory. Hidden from the
+ * compiler.
  */
 static const volatile size_t too_big[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX, PTRDIFF_MAX - 4096};
 
-/* Sizes of the cache and beyond: each first from the arena, then from the cache. */
+/* Sizes that the cache holds, and larger ones: each first from the arena, then from the cache. */
 static void small_sizes(void)
 {
 	for (int round = 0; round < 3; round++) {
@@ -43,7 +45,7 @@ static void large_and_none(void)
 	for (size_t i = 0; i < 3; i++)
 		t_malloc(too_big[i]);
 	t_free(large);
-	/* An alignment that all blocks have: a jump to malloc. */
+	/* All blocks have this alignment, so this jumps to malloc. */
 	t_free(t_aligned_alloc(16, 500));
 	t_memalign(8, 3072);
 }
@@ -62,7 +64,7 @@ static void *compete(void *arg)
 	return NULL;
 }
 
-/* Fills the thread's arena, then what the main one can get, until there is none. */
+/* Fills the thread's arena, and then the main arena, until there is no memory left. */
 static void *exhaust(void *arg)
 {
 	size_t nr = 0;
@@ -97,7 +99,7 @@ int main(int argc, char **argv)
 	struct truth_thread threads[NR_THREADS];
 
 	truth_init(argc, argv);
-	/* The threads are to get into each other's way. */
+	/* Makes the threads compete for the same arenas. */
 	mallopt(M_ARENA_MAX, 2);
 	truth_begin();
 	small_sizes();

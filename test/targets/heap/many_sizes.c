@@ -121,7 +121,7 @@ static void *run(void *arg)
 			*block = t_realloc(*block, size);
 		}
 		if (next_random(runner, 50) == 0)
-			*block = NULL; /* leaked, if it was one */
+			*block = NULL; /* leaked if it was a block */
 	}
 	for (size_t i = 0; i < NR_BLOCKS; i++)
 		if (i % 5)
@@ -141,7 +141,7 @@ static void run_threads(uint32_t seed)
 		truth_thread_join(&runners[i].thread);
 }
 
-/* truth_print() does not tell those: of this process. */
+/* Prints what truth_print() does not, of this process. */
 static void tell_large(void)
 {
 	for (size_t i = 0; i < TRUTH_NR_BLOCKS; i++) {

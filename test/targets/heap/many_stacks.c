@@ -11,13 +11,16 @@
 
 typedef void (*level_fn)(unsigned long number);
 
-/* A level's function: its digit of the number chose it, the next digit chooses what it calls. */
+/*
+ * A function of a level. A digit of the block's number has chosen it, and the next digit chooses
+ * the function that it calls.
+ */
 #define FUNCTION(level, digit)                                                                     \
 	static void level_##level##_##digit(unsigned long number)                                  \
 	{                                                                                          \
 		NEXT_##level(number);                                                              \
 	}
-/* The calls below would be taken for parts of an expression. */
+/* clang-format would take the calls below for parts of an expression. */
 /* clang-format off */
 #define LEVEL(level)                                                                               \
 	FUNCTION(level, 0) FUNCTION(level, 1) FUNCTION(level, 2) FUNCTION(level, 3)                \

@@ -21,7 +21,7 @@
 
 #define PAGE	   ((size_t)4096)
 #define MAX_PLACES 32
-#define LARGE	   ((size_t)3 << 20) /* beyond glibc's threshold for mmap, and what is its own */
+#define LARGE	   ((size_t)3 << 20) /* above glibc's threshold for mmap, so the block is mapped */
 
 static struct {
 	const char *function;
@@ -56,7 +56,7 @@ static void check(int ok, const char *what)
 		mapped;                                                                            \
 	})
 
-/* Address space to work in, which goes again. */
+/* Reserves address space to work in. It is released again. */
 static char *reserve(size_t pages)
 {
 	char *area = MAP(NULL, pages, 0);
@@ -69,7 +69,7 @@ static void keep_plain(void)
 {
 	for (int i = 1; i <= 5; i++)
 		MAP(NULL, i, 0);
-	/* Not whole pages: what is mapped is. */
+	/* The size is not a multiple of a page, but whole pages are mapped. */
 	check(mmap(NULL, 100, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED, "mmap");
 	left(__func__, 6, 16 * PAGE);
 }
@@ -80,7 +80,7 @@ static void drop_all(void)
 		check(munmap(MAP(NULL, i, 0), i * PAGE) == 0, "munmap");
 }
 
-/* Ten pages, of which 0-1, 4-6 and 9 stay. */
+/* Maps ten pages, of which 0-1, 4-6 and 9 stay. */
 static void keep_parts(void)
 {
 	char *area = MAP(NULL, 10, 0);
@@ -90,7 +90,7 @@ static void keep_parts(void)
 	left(__func__, 3, 6 * PAGE);
 }
 
-/* Two neighbours, or not; one munmap takes of both. */
+/* Two mappings, neighbours or not. One munmap removes a part of both. */
 static void keep_ends(void)
 {
 	char *area = reserve(20);
@@ -156,7 +156,7 @@ static char *made_to_move(void)
 	return area;
 }
 
-/* The middle of a mapping goes to where another one was. */
+/* Moves the middle of a mapping to where another one was. */
 static void keep_moved(void)
 {
 	char *area = made_to_move(), *to = MAP(NULL, 4, 0);
@@ -174,7 +174,7 @@ static void fail(void)
 	check(mmap(area + 1, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
 		      MAP_FAILED,
 	      "mmap did not fail");
-	/* Where something follows, there is no room to grow. */
+	/* There is no room to grow if another mapping follows. */
 	wall = mmap(next, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
 		    0);
 	check(mremap(area, 4 * PAGE, 9 * PAGE, 0) == MAP_FAILED, "mremap did not fail");
@@ -202,7 +202,7 @@ static void keep_by_syscall(void)
 	left(__func__, 1, 7 * PAGE);
 }
 
-/* The break is the allocator's, too: none of this comes between its own. */
+/* The allocator uses the break, too. It does not move it in between here. */
 static void keep_break(void)
 {
 	check(sbrk(3 * PAGE) != (void *)-1 && sbrk(10 * PAGE) != (void *)-1, "sbrk");
@@ -239,7 +239,7 @@ static void use_threads(void)
 	left("keep_in_thread", 4, 12 * PAGE);
 }
 
-/* What a child unmaps is its parent's still; what it maps is its own. */
+/* What a child unmaps is still mapped in its parent. What a child maps is its own. */
 static char *made_before_fork(void)
 {
 	left(__func__, 1, 11 * PAGE);
@@ -265,7 +265,7 @@ static void use_children(void)
 	left("keep_in_child", 1, 13 * PAGE);
 }
 
-/* All of it is held or freed as blocks, none of it as mappings. */
+/* All of it is held or freed as blocks, and none as mappings. */
 static void *volatile block;
 
 static void use_allocator(void)

@@ -19,7 +19,7 @@
 
 static long nr_marks;
 
-/* A leaf: its array is in the red zone. The compiler may not know the sum. */
+/* A leaf function, whose array is in the red zone. Hides the sum from the compiler. */
 static long leaf(const long *numbers)
 {
 	volatile long kept[12];
@@ -52,7 +52,7 @@ static void handle_request(long number)
 	LEAK_MARK("before request");
 	for (long i = 0; i < number; i++)
 		t_malloc(100);
-	/* Not a literal, and not to be written to a terminal as it is. */
+	/* The text is no literal, and contains an escape sequence for terminals. */
 	snprintf(text, sizeof(text), "after request %ld\33[2J", number);
 	LEAK_MARK(text);
 	nr_marks += 2;
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 	}
 	serve(nr_requests);
 	kept = is_leaf_unharmed();
-	/* A string that is not there. */
+	/* There is no string at this address. */
 	LEAK_MARK((const char *)8);
 	nr_marks++;
 	truth_tell("leaf_sum_kept", kept);

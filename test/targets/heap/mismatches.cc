@@ -19,7 +19,7 @@ struct alignas(256) wide {
 
 static long nr_allocations, nr_frees;
 
-/* What the compiler must not see through. */
+/* Hides blocks from the compiler. */
 static void *volatile passed;
 
 static void *pass(void *block)
@@ -76,7 +76,7 @@ void take_delete_array(void *block)
 }
 }
 
-/* All that do not go together. Returns how many. */
+/* All wrong pairs. Returns how many. */
 static int mismatches()
 {
 	take_delete(make_malloc());
@@ -90,7 +90,7 @@ static int mismatches()
 	return 8;
 }
 
-/* Each form of the operators with its own. */
+/* Each form of the operators, with the right counterpart. */
 static void matches()
 {
 	const auto alignment = std::align_val_t{128};
@@ -117,7 +117,7 @@ static void matches()
 	TAKEN(delete[] static_cast<int *>(MADE(new int[30])));
 	::operator delete(nullptr);
 	::operator delete[](nullptr);
-	/* What is held at the end. */
+	/* This is held at the end. */
 	make_new();
 	make_new_array();
 	MADE(new wide);

@@ -93,7 +93,7 @@ static const struct {
 
 typedef uintptr_t any_function(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
 
-/* Bytes that a call with these arguments asks for. */
+/* The bytes that a call with these arguments requests. */
 static size_t wanted_bytes(const char *arguments, size_t size_bytes)
 {
 	return strchr(arguments, 'n') ? COUNT * size_bytes : size_bytes;
@@ -174,7 +174,7 @@ static void use(any_function *function, size_t nth, int round)
 	else
 		block = reallocate(function, arguments, round % 2 ? 3000 : 40);
 	if (round % 4)
-		t_free(block); /* each fourth stays held */
+		t_free(block); /* every fourth block stays held */
 }
 
 int main(int argc, char **argv)

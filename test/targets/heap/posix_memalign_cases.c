@@ -31,7 +31,10 @@ static void __attribute__((noinline)) to_far_stack(void **block)
 {
 	char between[40 << 10];
 
-	__asm__ volatile("" : : "r"(between) : "memory"); /* it is used: keep it */
+	__asm__ volatile(""
+			 :
+			 : "r"(between)
+			 : "memory"); /* Uses the array, so that the compiler keeps it. */
 	if (t_posix_memalign(block, 256, 2100))
 		truth_die("posix_memalign_cases: out of memory\n");
 	__asm__ volatile("" : : "r"(between) : "memory");

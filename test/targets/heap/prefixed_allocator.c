@@ -14,7 +14,7 @@
 static char slots[NR_SLOTS][SLOT_BYTES] __attribute__((aligned(64)));
 static bool is_used[NR_SLOTS];
 
-/* Global, as an allocator's functions are. */
+/* Global functions, like those of real allocators. */
 void *app_malloc(size_t size_bytes);
 void *app_calloc(size_t n, size_t size_bytes);
 void *app_realloc(void *block, size_t size_bytes);
@@ -75,7 +75,7 @@ static void sdallocx_another_way(void *block, size_t size_bytes, int flags)
 
 typedef void sdallocx_function(void *block, size_t size_bytes, int flags);
 
-/* clang does not see its use. */
+/* clang does not see that this is used. */
 __attribute__((used)) static sdallocx_function *resolve_sdallocx(void)
 {
 	__builtin_cpu_init();

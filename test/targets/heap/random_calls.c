@@ -18,7 +18,7 @@ static uint32_t next_random(uint32_t below)
 	return (seed >> 8) % below;
 }
 
-/* Mostly small; now and then one that is mmapped, and one that cannot be had. */
+/* Mostly small sizes, sometimes one that is mmapped, and sometimes one that cannot be allocated. */
 static size_t random_size(void)
 {
 	uint32_t kind = next_random(100);
@@ -30,7 +30,7 @@ static size_t random_size(void)
 	return kind < 30 ? next_random(20000) : next_random(600);
 }
 
-static bool with_pvalloc; /* jemalloc has none, and libc's would be no block of its */
+static bool with_pvalloc; /* jemalloc has no pvalloc, and would not know the blocks of libc's */
 
 static void *allocate(void)
 {

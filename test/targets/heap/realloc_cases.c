@@ -26,7 +26,7 @@ static void in_place_and_moved(void)
 	void *block = t_malloc(100), *barrier;
 
 	block = grow(block, 104);  /* the same chunk */
-	barrier = t_malloc(100);   /* in the way of growing */
+	barrier = t_malloc(100);   /* keeps the block from growing in place */
 	block = grow(block, 5000); /* moves */
 	block = grow(block, 50);   /* shrinks */
 	t_free(block);
@@ -40,7 +40,7 @@ static void size_zero(void)
 {
 	void *block = t_malloc(300);
 
-	block = t_realloc(block, 0); /* NULL with some, a block of 0 bytes with others */
+	block = t_realloc(block, 0); /* some allocators return NULL, others a block of 0 bytes */
 	t_free(block);
 	block = t_realloc(NULL, 0); /* malloc(0) */
 	t_free(block);
@@ -62,7 +62,7 @@ static void failing(void)
 	/* 303 stays held. */
 }
 
-/* Above the mmap threshold (128 KiB): mremap, and down into the arena. */
+/* Sizes above the mmap threshold (128 KiB): grows by mremap, then shrinks into the arena. */
 static void huge(void)
 {
 	char *block = t_malloc(1 << 20);
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 	size_zero();
 	failing();
 	huge();
-	/* One arena, so that one thread is given what the other's realloc has just released. */
+	/* With one arena, a thread gets memory that the other one's realloc has just released. */
 	if (!mallopt(M_ARENA_MAX, 1))
 		truth_die("realloc_cases: mallopt failed\n");
 	for (int i = 0; i < 2; i++)

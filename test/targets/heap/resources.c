@@ -43,7 +43,7 @@ static void use_files(void)
 	truth_tell("file_held", 5);
 }
 
-/* --- A pool: 0 or a negative error, the slot through @ret --- */
+/* --- A pool. Functions return 0 or a negative error, and the slot through @ret --- */
 
 static __attribute__((noinline)) int slot_get(size_t size_bytes, struct slot **ret)
 {

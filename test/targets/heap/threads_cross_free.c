@@ -35,7 +35,7 @@ static void ring_push(struct ring *ring, void *item)
 	pthread_mutex_unlock(&ring->lock);
 }
 
-/* NULL: nothing there, and @wait is false. */
+/* Returns NULL if the ring is empty and @wait is false. */
 static void *ring_pop(struct ring *ring, bool wait)
 {
 	void *item = NULL;
@@ -65,7 +65,9 @@ static void *worker_run(void *arg)
 	for (long i = 0; i < worker->nr_blocks; i++) {
 		void *block;
 
-		/* The inbox is emptied between sends, or full rings could wait for each other. */
+		/*
+		 * Empties the inbox between sends. Otherwise full rings could wait for each other.
+		 */
 		while ((block = ring_pop(&worker->inbox, false)))
 			free_from_neighbour(block, received++);
 		if (i % 8 == 0)

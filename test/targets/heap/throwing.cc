@@ -92,7 +92,7 @@ void operator delete[](void *, std::size_t) noexcept
 }
 #endif
 
-/* What the compiler must not see through. */
+/* Hides the block from the compiler. */
 static char *pass(char *block)
 {
 	__asm__ volatile("" : "+r"(block) : : "memory");
@@ -116,7 +116,7 @@ static NOINLINE bool is_refused(std::size_t size)
 	return false;
 }
 
-/* Exceptions between allocations that are given back, and some that are not. */
+/* Throws between allocations, some of which are released. */
 static void refuse(int held_size)
 {
 	std::size_t volatile too_much = TOO_MUCH;
@@ -156,7 +156,7 @@ static void use_handler()
 	std::set_new_handler(nullptr);
 }
 
-/* An exception passes as many frames as @depth says. */
+/* Throws an exception through @depth frames. */
 static NOINLINE void go_deep(int depth, std::size_t size)
 {
 	char *block = nullptr;
@@ -236,7 +236,7 @@ NOINLINE int *open_thing(enum way way, int number)
 		throw std::runtime_error("busy");
 	case JUMP:
 		std::longjmp(jump_out, 1);
-	case WAIT: /* where the thread is cancelled */
+	case WAIT: /* the thread is cancelled here */
 		expect(write(waiting[1], &byte, 1) == 1, "no pipe");
 		expect(read(wake[0], &byte, 1) == 1, "no pipe");
 		break;
@@ -329,7 +329,7 @@ static void *resume(void *)
 	return nullptr;
 }
 
-/* A coroutine that is entered on one thread and goes on on another. */
+/* A coroutine that starts on one thread and continues on another. */
 static void switch_threads()
 {
 	static char stack[STACK_BYTES];

@@ -31,7 +31,7 @@ static char state_of(pid_t pid)
 	return end ? end[2] : 0;
 }
 
-/* Returns the signal of the stop that the thread is in now, or 0: it runs. */
+/* Returns the signal of the stop that the thread is in, or 0 if it runs. */
 static int next_stop(pid_t pid, int options)
 {
 	int status;

@@ -29,7 +29,7 @@ static char name[] = "fork_storm", fd_option[] = "--storm-fd", tell_option[] = "
 static char shared_fd[24];
 static char *execed_argv[] = {name, fd_option, shared_fd, NULL};
 
-/* None of these blocks is freed but by the process that made it. */
+/* Only the process that made these blocks frees them. */
 static void work(void)
 {
 	atomic_fetch_add(&storm->nr_workers, 1);
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
 		for (;;)
 			pause();
 	}
-	/* As a daemon does it. */
+	/* As daemons do. */
 	if (truth_flag(argc, argv, "--orphan") && fork() > 0)
 		_exit(0);
 	run_storm(truth_option(argc, argv, "--threads", 4));

@@ -12,7 +12,10 @@
 #define NR_CHILDREN 4
 #define NR_ROUNDS   3
 
-/* Two of these are held. A lock of truth.h's may be another thread's when a process is forked. */
+/*
+ * Two of these blocks stay held. This does not use truth.h: another thread may hold its lock during
+ * a fork.
+ */
 static void allocate(size_t size)
 {
 	for (int i = 0; i < 20; i++) {
@@ -78,7 +81,7 @@ static void live(void)
 		allocate(4006);
 	}
 	truth_thread_start(&last_thread, last, NULL);
-	syscall(SYS_exit, 0); /* of this thread */
+	syscall(SYS_exit, 0); /* ends this thread only */
 }
 
 static void tell(void)

@@ -23,7 +23,7 @@ static void allocate_own(int generation)
 	}
 }
 
-/* Of what the parent had then, each generation frees a different tenth. */
+/* Each generation frees another tenth of the blocks that its parent had. */
 static void free_inherited(int generation)
 {
 	for (size_t i = (size_t)generation; i < NR_BLOCKS; i += 10) {

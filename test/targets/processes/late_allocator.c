@@ -18,7 +18,7 @@ struct allocator {
 
 static struct allocator late;
 
-/* What truth.h's macros call. */
+/* truth.h's macros call these. */
 #define malloc(size_bytes)    late.malloc(size_bytes)
 #define calloc(n, size_bytes) late.calloc(n, size_bytes)
 #define free(p)		      late.free(p)
@@ -34,7 +34,7 @@ static void load(const char *path)
 	late.free = (void (*)(void *))dlsym(library, "free");
 }
 
-/* Of each size, some are freed and some are held. */
+/* Of each size, some blocks are freed and some are held. */
 static void work(size_t size_bytes)
 {
 	for (size_t i = 0; i < 20; i++) {

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 		pid_t child = fork();
 
 		if (child == 0) {
-			/* Long enough to be in the table, however it gets there. */
+			/* Lives long enough to get into the table. */
 			free(malloc(100));
 			_exit(0);
 		}

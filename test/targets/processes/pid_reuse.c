@@ -13,10 +13,10 @@
 
 #define MAX_TRIES  2000
 #define NR_BLOCKS  20
-#define FIRST_SIZE 593 /* a chunk of the same size as the next */
+#define FIRST_SIZE 593 /* its chunk has the same size as the next one's */
 #define NEXT_SIZE  600
 
-/* Of the blocks, some are freed. */
+/* Frees some of the blocks. */
 static void __attribute__((noreturn)) hold(size_t size_bytes)
 {
 	void *blocks[NR_BLOCKS];
@@ -37,7 +37,7 @@ static bool set_last_pid(int fd, pid_t pid)
 	return pwrite(fd, text, (size_t)len, 0) == len;
 }
 
-/* Forks until a child has that number; others fork, too. */
+/* Forks until a child has the number. Other processes fork, too. */
 static bool reuse(int fd, pid_t pid)
 {
 	for (int i = 0; i < MAX_TRIES; i++) {

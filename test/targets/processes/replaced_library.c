@@ -18,7 +18,7 @@ struct allocator {
 
 static struct allocator loaded;
 
-/* What truth.h's macros call. */
+/* truth.h's macros call these. */
 #define malloc(size_bytes) loaded.malloc(size_bytes)
 #define free(p)		   loaded.free(p)
 
@@ -32,7 +32,7 @@ static void load(const char *path)
 	loaded.free = (void (*)(void *))dlsym(library, "free");
 }
 
-/* Some are freed and some are held. */
+/* Some blocks are freed and some are held. */
 static void work(size_t size_bytes)
 {
 	for (size_t i = 0; i < 20; i++) {
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	}
 	while (wait(NULL) > 0)
 		;
-	/* What the recorder did to others can be looked at now. */
+	/* Now the test can look at the recorder's effects on other processes. */
 	if (write(STDOUT_FILENO, "forked\n", 7) != 7 || read(STDIN_FILENO, &go, 1) != 1)
 		truth_die("replaced_library: standard input has ended\n");
 	truth_print();

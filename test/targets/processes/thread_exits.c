@@ -30,7 +30,7 @@ static void *thread_run(void *arg)
 	fill_cache();
 	t_free(handed_on);
 	handed_on = t_malloc(1000);
-	/* Once more, so that a released address is allocated again before the flush. */
+	/* Fills the cache again, so that a released address is allocated again before the flush. */
 	fill_cache();
 	t_malloc(3072);
 	return NULL;

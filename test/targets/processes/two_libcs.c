@@ -45,7 +45,7 @@ static void one_round(int nth)
 
 	here = t_realloc(here, 3000);
 	if (nth % 4)
-		release_there(there); /* each fourth stays held */
+		release_there(there); /* every fourth block stays held */
 	t_free(here);
 	t_malloc(50);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* No text drives a terminal, or makes a line on it look like another one. */
+/* Escaped text cannot control a terminal, nor make one line look like another. */
 #include "common/diag.h"
 #include "common/scope.h"
 #include "report/formats/json_text.h"
@@ -55,7 +55,7 @@ static void what_drives_a_terminal_is_escaped(void **state)
 	assert_escaped("a\\b c", " ", "a\\x5cb\\x20c");
 }
 
-/* Each end of each range: the ones beside are shown, or not assigned. */
+/* Both ends of each range. The characters next to them are printed, or not assigned. */
 static void what_is_invisible_is_escaped(void **state)
 {
 	assert_escaped("\xc2\xad", NULL, "\\xc2\\xad");

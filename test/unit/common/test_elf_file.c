@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which files may be given to the libraries that expand what is compressed in them. */
+/* Which files may be passed to libraries that decompress sections. */
 #include "common/elf/elf_file.h"
 #include "common/scope.h"
 
@@ -100,7 +100,7 @@ static void sections_that_say_they_are_large_do_not(void **state)
 	assert_false(expands_well(&file, sizeof(file)));
 }
 
-/* Whoever asked for a section's name would have expanded them. */
+/* A request for a section's name would have decompressed them. */
 static void compressed_names_do_not(void **state)
 {
 	struct file file = make_file(DEBUG_INFO_AT, "x", 1);
@@ -110,7 +110,7 @@ static void compressed_names_do_not(void **state)
 	assert_false(expands_well(&file, sizeof(file)));
 }
 
-/* A file with @mini, compressed, for its MiniDebugInfo. */
+/* A file with @mini, compressed, as its MiniDebugInfo. */
 static struct file with_mini(const struct file *mini)
 {
 	uint8_t packed[4096];
@@ -150,7 +150,7 @@ static void only_regular_files_are_opened(void **state)
 	assert_true(elf_file_open(link, &st) < 0);
 	assert_true(elf_file_open(dir, &st) < 0);
 	assert_true(elf_file_open("/dev/null", &st) < 0);
-	/* To have opened it for a moment is too much. */
+	/* Even a short open() is not permitted. */
 	assert_int_equal(read(watch, event, sizeof(event)), -1);
 
 	unlink(link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Command lines parsed by a table, what is bad usage, and the help text. */
+/* Command lines that a table describes: parsing, bad usage, and the help text. */
 #include "common/diag.h"
 #include "common/number.h"
 #include "common/options.h"
@@ -77,7 +77,7 @@ static const struct option_table table = {
 	.nr_rows = ARRAY_SIZE(rows),
 };
 
-/* Parses the words, which end with a NULL, without showing what is reported. */
+/* Parses the words, which end with a NULL. Hides the messages. */
 static int parse(const struct option_table *with, struct values *ret, struct option_result *result,
 		 ...)
 {
@@ -128,7 +128,7 @@ static void arguments_reach_their_fields(void **state)
 	assert_int_equal(values.mode, MODE_DROP);
 	assert_int_equal(values.set, 5);
 	assert_int_equal(result.nr_operands, 0);
-	/* The last one counts; sets add up. */
+	/* Of one option, the last argument counts; sets are added up. */
 	assert_int_equal(PARSE("--txt", "a", "--text", "b", "--with", "one", "--with", "two"), 0);
 	assert_string_equal(values.text, "b");
 	assert_int_equal(values.set, 3);
@@ -144,7 +144,7 @@ static void arguments_may_be_left_out(void **state)
 	assert_int_equal(result.nr_operands, 1);
 	assert_int_equal(PARSE("-z7"), 0);
 	assert_int_equal(values.level, 7);
-	/* The long option takes it in a word of its own. */
+	/* The long option takes the next word. */
 	assert_int_equal(PARSE("--level", "9"), 0);
 	assert_int_equal(values.level, 9);
 	ASSERT_BAD("--level");
@@ -181,7 +181,7 @@ static void bad_usage_is_refused(void **state)
 	ASSERT_BAD("--with", "one,");
 	ASSERT_BAD("--with", "one,three");
 	ASSERT_BAD("-zx");
-	/* --text and --time; an abbreviation that is none is bad, one of one option is not. */
+	/* "--t" may be --text or --time, so it is rejected. "--tex" can only be --text. */
 	ASSERT_BAD("--t", "x");
 	assert_int_equal(PARSE("--tex", "x"), 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an output file may replace, and what becomes of a recording that is there already. */
+/* What an output file may replace, and what happens to an existing recording. */
 #include "common/output_file.h"
 
 #include "common/scope.h"
@@ -180,14 +180,14 @@ static void an_old_recording_is_kept(void **state)
 	assert_int_equal(look_at("out").st_mode & 07777, 0600);
 }
 
-/* One that somebody may have open, who can read what they could not open any more. */
+/* Somebody who may not open the file any more may still have it open. */
 static void an_empty_file_is_made_anew(void **state)
 {
 	ino_t empty;
 	int fd;
 
 	put("out", "", 0644);
-	put("made", "", 0600); /* so that the number is not given to the next one */
+	put("made", "", 0600); /* keeps the inode number from being used again */
 	empty = look_at("out").st_ino;
 	_cleanup_close_ int reader = open("out", O_RDONLY | O_CLOEXEC);
 	assert_true(reader >= 0);
@@ -213,7 +213,7 @@ static void nothing_of_others_is_lost_for_it(void **state)
 	assert_holds("out", "old");
 	assert_int_equal(unlink("out.old"), 0);
 
-	/* Another file has come to the place since. */
+	/* Another file has taken its place meanwhile. */
 	assert_int_equal(rename("out", "made"), 0);
 	put("out", "another", 0600);
 	assert_int_equal(output_file_begin(fd, "out"), -ESTALE);

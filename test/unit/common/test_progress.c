@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is said of how far something is. */
+/* The text that shows progress. */
 #include "common/progress.h"
 
 #include <setjmp.h>

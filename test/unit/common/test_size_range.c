@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sizes and ranges of sizes, as they are written. */
+/* Parsing sizes and ranges of sizes. */
 #include "common/size_range.h"
 
 #include <setjmp.h>

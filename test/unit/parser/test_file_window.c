@@ -106,10 +106,10 @@ static void a_source_tells(void **state)
 	assert_int_equal(perf_source_map(&source, 0, UINT64_MAX, end, &window), 1);
 	assert_int_equal(window.size_bytes, end);
 	assert_int_equal(perf_source_check(&source), 0);
-	/* Truncated within a page: no bus error tells. */
+	/* Truncated within a page: no bus error shows it. */
 	assert_int_equal(ftruncate(fd, (off_t)(end - 1)), 0);
 	assert_int_equal(perf_source_check(&source), -EIO);
-	/* Nor does the file's size, if it was shorter only in between. */
+	/* The file's size does not show it either, if the file was shorter only in between. */
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(window.bytes[end - 1], 0);
 	assert_int_equal(ftruncate(fd, (off_t)end), 0);

@@ -261,7 +261,9 @@ static void frees_seen_twice_count_once(void **state)
 
 static void block_within_an_inner_block(void **state)
 {
-	/* musl's aligned_alloc() asks malloc() for more, and returns an address inside. */
+	/*
+	 * musl's aligned_alloc() asks malloc() for a larger block, and returns an address inside.
+	 */
 	feed_entry(&feed, "aligned_alloc", 64, 100, 0);
 	feed.caller = FEED_IN_LIBC;
 	feed_malloc(&feed, 163, 0xa10);
@@ -389,7 +391,7 @@ static void return_without_entry(void **state)
 
 static void realloc_return_without_entry(void **state)
 {
-	feed_return(&feed, "realloc", 0); /* of which size? */
+	feed_return(&feed, "realloc", 0); /* its size is not known */
 	feed_return(&feed, "realloc", 0xa0);
 	feed_finish(&feed);
 	assert_int_equal(feed_only_held(&feed)->address, 0xa0);
@@ -423,7 +425,7 @@ static void return_to_elsewhere_is_another_calls(void **state)
 	assert_int_equal(feed_stats(&feed)->returns_without_entry, 1);
 }
 
-/* A call whose return was lost, and later calls that are not part of it. */
+/* The return of a call was lost. Later calls are not part of that call. */
 static void stale_call_withdraws_nothing(void **state)
 {
 	for (int known = 0; known < 2; known++) {

@@ -224,7 +224,7 @@ static void release_new(struct heap *heap, uint64_t address)
 	assert_int_equal(heap_release(heap, address, &op, &ret, &released), HEAP_OK);
 }
 
-/* The oldest goes first on both sides of a fork, and neither sees the other's. */
+/* Each side of a fork forgets its oldest release first, and does not see the other's. */
 static void each_side_forgets_its_own_releases(void **state)
 {
 	struct shared_memory memory = {0};
@@ -305,7 +305,7 @@ static void grandchildren_share(void **state)
 	memory_does_not_multiply(true);
 }
 
-/* Many children that change all that they inherited. */
+/* Many children that change everything that they inherited. */
 static void copies_are_limited(void **state)
 {
 	struct heap_spaces spaces = {.max_copied_bytes = 8u << 20};

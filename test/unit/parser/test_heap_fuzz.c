@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Random programs and the heap tracker: it sees only their events, and must arrive at the same
- * account as the machine that ran them (test/support/heap_machine.h).
+ * Random programs and the heap tracker, which sees only their events. It must count the same as the
+ * machine that ran them (test/support/heap_machine.h).
  */
 #include "parser/heap/heap_model.h"
 #include "test/support/heap_machine.h"

@@ -218,7 +218,7 @@ static void double_free_that_aborts(void **state)
 		feed_free(&feed, 0xa0);
 		feed_exit(&feed, 100, tid);
 		assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_DOUBLE_FREE], 1);
-		if (!known) { /* the process did not die of that one */
+		if (!known) { /* the process did not abort because of that one */
 			feed_as(&feed, 100, 100);
 			feed_malloc(&feed, 1, 0x10);
 			assert_int_equal(feed_nr_anomalies(&feed), 0);

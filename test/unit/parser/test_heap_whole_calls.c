@@ -10,7 +10,7 @@
 #define TRAMPOLINE 0x7fffffffe000u
 #define PLT_STUB   0x7f0000026010u
 
-/* The ways in which malloc is recorded. */
+/* Malloc is recorded as an entry and a return, or as one event. */
 enum form { IN_TWO, IN_ONE };
 
 struct run {

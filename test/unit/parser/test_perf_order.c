@@ -43,8 +43,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 }
 
 /*
- * Each round has up to 300 records later than those of two rounds before; many have the same time.
- * Of four rounds, one is sorted, one consists of two sorted rings, and two are unsorted.
+ * Each round has up to 300 records, all later than those of two rounds before. Many have the same
+ * time. Of four rounds, one is sorted, one consists of two sorted rings, and two are unsorted.
  */
 static size_t make_samples(struct recording *recording, struct sample *samples)
 {

@@ -251,7 +251,7 @@ static void half_calls_are_counted(void **state)
 	const struct resource_call *init = call_of(library, "slot__give_ret__init",
 						   RESOURCE_IN_ARGUMENT, RESOURCE_FAILS_UNEQUAL);
 
-	/* Only the entry tells what was initialised. */
+	/* Only the entry shows what was initialised. */
 	leave(library, init, 0, 0);
 	for (int i = 0; i < 1000; i++)
 		enter(library, init, 0x1000 + (uint64_t)i, 0);
@@ -403,7 +403,7 @@ static void a_vfork_child_closes_copies(void **state)
 	assert_int_equal(held(library, 2)[0].address, 3);
 }
 
-/* Any events in any order, as in a hostile file: nothing breaks, and the sums are right. */
+/* Events in any order, as in a hostile file: nothing breaks, and the sums are right. */
 static void any_order_is_survived(void **state)
 {
 	static const char *const names[] = {

@@ -61,7 +61,7 @@ static void one_allocation_needs_no_history(void **state)
 {
 	enter(100, 1000);
 	assert_null(site_stats_find(stats, STACK)->history);
-	/* Its time is not forgotten. */
+	/* Its time still counts. */
 	enter(100, 1000 + (UINT64_C(3) << 20));
 	assert_int_equal(site_stats_find(stats, STACK)->history->periods[0].allocated, 1);
 	assert_int_equal(site_stats_find(stats, STACK)->history->periods[3].allocated, 1);
@@ -215,15 +215,15 @@ static void temporaries_are_counted(void **state)
 	feed_as(&feed, 100, 101);
 	feed_malloc(&feed, 1, 0xc0);
 	feed_as(&feed, 100, 100);
-	feed_free(&feed, 0xb0); /* two: another thread's allocation is none of its own */
+	feed_free(&feed, 0xb0); /* two; the allocation by another thread does not matter */
 	feed_malloc(&feed, 1, 0xb0);
 	feed_malloc(&feed, 1, 0xd0);
 	feed_free(&feed, 0xb0); /* not the last */
-	feed_free(&feed, 0xd0); /* three */
+	feed_free(&feed, 0xd0); /* three; the block before it was not the last one */
 	feed_realloc(&feed, 0, 1, 0xe0);
-	feed_realloc(&feed, 0xe0, 2, 0xf0); /* goes on as another */
+	feed_realloc(&feed, 0xe0, 2, 0xf0); /* continues as another block */
 	feed_as(&feed, 100, 101);
-	feed_free(&feed, 0xf0); /* not its own */
+	feed_free(&feed, 0xf0); /* not the thread's own */
 	feed_finish(&feed);
 	site = site_stats_find(heap_tracker_sites(feed.tracker), STACK);
 	assert_non_null(site);

@@ -90,7 +90,7 @@
 2:	ret
 	END_CODE
 
-/* The jump is to code whose bounds nothing tells. */
+/* The jump leads to code of which no bounds are known. */
 	CODE beyond_the_symbol
 	jmp	1f
 	END_FUNCTION
@@ -118,7 +118,7 @@
 	ud2
 	END
 
-/* The second return is where only an exception comes to. Then the LSDA. */
+/* Only an exception leads to the second return. Then follows the LSDA. */
 	CODE with_pad
 	xor	%eax, %eax
 	ret

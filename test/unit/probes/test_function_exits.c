@@ -251,7 +251,7 @@ static void switches_are_followed(void **state)
 	if (err)
 		fail_msg("%s at 0x%" PRIx64, exits.why, exits.where);
 #else
-	/* The number is compared in memory; bounds are not followed there. */
+	/* The number is compared in memory, where bounds are not followed. */
 	assert_int_equal(err, -ENOTSUP);
 #endif
 	elf_image_deinit(&image);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Hostile ELF files: small ones that claim to hold so much that reading takes long, or all memory.
+ * Hostile ELF files: small files that claim to hold so much that reading takes very long, or all
+ * memory.
  */
 #include "probes/elf/analysis_limit.h"
 #include "probes/plan/allocator_plan.h"
@@ -110,8 +111,9 @@ static void put(int fd, const void *bytes, size_t size, uint64_t offset)
 }
 
 /*
- * Makes a file with @nr_symbols. All but three have the name that follows those of the functions.
- * The string table has @strings_size bytes: only the functions' names, or filled up with 'A'.
+ * Makes a file with @nr_symbols. All but three have the same name, which follows those of the
+ * functions. The string table has @strings_size bytes: only the functions' names, or filled up with
+ * 'A'.
  */
 static int make_file(size_t nr_symbols, uint64_t strings_size, bool fill, bool ends)
 {

@@ -170,7 +170,7 @@ static void too_much_is_refused(void **state)
 	free(text);
 }
 
-/* Random texts of the grammar's own pieces do no harm. */
+/* Random texts, made of pieces of the grammar, do no harm. */
 static void any_text_is_survived(void **state)
 {
 	static const char *const pieces[] = {

@@ -35,7 +35,7 @@ static void copy_libc(const char *to)
 	struct probe_set own;
 	struct stat stat;
 
-	/* The libc of this process, whichever it is. */
+	/* This process's libc, wherever it is. */
 	assert_int_equal(allocator_plan_pid(&own, getpid(), false), 0);
 	in = open(own.files[own.nr_files - 1].path, O_RDONLY | O_CLOEXEC);
 	probe_set_deinit(&own);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The points in this machine's libc, on real calls: each instruction of malloc is single-stepped,
- * and the registers at a point are compared with the call's argument, with what it returns, and
- * with the caller's registers.
+ * Compares the points in this machine's libc with real calls. Each instruction of malloc is
+ * single-stepped, and the registers at a point are compared with the call's argument, its result,
+ * and the caller's registers.
  */
 #include "probes/sites/single_trap_points.h"
 
@@ -30,7 +30,7 @@
 #define NR_THREADS	 4
 #define CALLS_PER_THREAD 50
 #define NR_ROUNDS	 2
-#define MAX_HELD	 10 /* more than a thread's cache holds of a size */
+#define MAX_HELD	 10 /* more blocks of one size than a thread's cache holds */
 
 typedef void *allocate(size_t size);
 typedef void release(void *block);
@@ -178,7 +178,7 @@ static const size_t sizes[] = {0,
 			       SIZE_MAX / 2,
 			       SIZE_MAX / 2 - 4096};
 
-/* Each size, as new memory and as released memory. */
+/* Each size is allocated from new memory, and from released memory. */
 static void check_sizes(void)
 {
 	if (libc.nr_points == 0)
@@ -234,7 +234,7 @@ static void *run_thread(void *work_pointer)
 	return NULL;
 }
 
-/* With threads, libc locks its arenas, makes new ones, and tries others. */
+/* With threads, libc locks its arenas, makes new ones, and tries other ones. */
 static void threads_change_nothing(void **state)
 {
 	struct work work[NR_THREADS] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The recorder's end of a program ring, over a file laid out as the BPF array is: the positions,
- * the data, the slack. The programs' end is played as ring.bpf.h has it.
+ * Reads a BPF ring from a file with the layout of the BPF array: positions, data, slack. The test
+ * plays the BPF programs and writes as ring.bpf.h does.
  */
 #include "recorder/programs/bpf_ring.h"
 
@@ -61,7 +61,7 @@ static void seal(struct fake_ring *fake, uint64_t at)
 	memcpy(place(fake, at), &word, sizeof(word));
 }
 
-/* A record of that type and of @bytes behind its header, all @fill, not sealed. */
+/* Reserves a record of the given type, with @bytes of @fill after its header, not sealed. */
 static uint64_t reserve(struct fake_ring *fake, uint32_t type, uint32_t bytes, int fill)
 {
 	uint64_t at = fake->ring.control->head;
@@ -160,8 +160,8 @@ static void fillers_are_skipped(void **state)
 }
 
 /*
- * A record that turns out shorter gives room back. A reader that has seen the end before finds room
- * there that no program is writing to yet.
+ * A record that turns out shorter gives room back. A reader that has seen the previous end finds
+ * room there to which no program is writing yet.
  */
 static void room_may_be_given_back(void **state)
 {
@@ -212,7 +212,9 @@ static void space_is_given_back_when_consumed(void **state)
 	assert_int_equal(fake->ring.control->tail, 2 * (SEALED + 16));
 }
 
-/* What goes beyond the end is in the slack; the next record begins where this one would have ended.
+/*
+ * What goes beyond the end is in the slack. The next record begins where this one would have ended
+ * in the ring.
  */
 static void records_go_on_behind_the_end(void **state)
 {
@@ -253,7 +255,7 @@ static void a_ring_may_be_full(void **state)
 	assert_none(fake, false);
 }
 
-/* Laps later, what stands where a record is being written is no seal, whatever it is. */
+/* Laps later, the old bytes where a record is being written are never a valid seal. */
 static void old_bytes_are_no_seal(void **state)
 {
 	struct fake_ring *fake = *state;
@@ -278,7 +280,7 @@ static void what_cannot_be_mapped_is_an_error(void **state)
 
 	assert_int_equal(pipe(fds), 0);
 	assert_true(bpf_ring_init(&ring, fds[0], RING_BYTES, SECRET) < 0);
-	bpf_ring_deinit(&ring); /* no-op */
+	bpf_ring_deinit(&ring); /* calling it again does nothing */
 	assert_int_equal(bpf_ring_init(&ring, -1, RING_BYTES, SECRET), -EBADF);
 	bpf_ring_deinit(&ring);
 	close(fds[0]);

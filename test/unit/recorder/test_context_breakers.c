@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which tasks are taken for guarded where no programs tell. */
+/* Which tasks count as protected if no BPF programs report. */
 #include "common/clock.h"
 #include "recorder/events/context_breakers.h"
 
@@ -27,7 +27,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* This thread has created thread @tid of process @pid; it is taken for a thread of @ppid. */
+/* This thread has created thread @tid of process @pid. The record names @ppid as the parent. */
 static void create(uint32_t pid, uint32_t tid, uint32_t ppid)
 {
 	const struct perf_disk_task task = {
@@ -96,7 +96,7 @@ static void a_thread_that_ends_takes_its_breaker_along(void **state)
 	const uint64_t before_ns = clock_now_ns();
 
 	assert_int_equal(context_breakers_add(&breakers, gettid()), 0);
-	end(before_ns); /* of the one that had the number before */
+	end(before_ns); /* the end of the thread that had the number before */
 	create(1000, 1000, (uint32_t)gettid());
 	assert_unprotected(0);
 	end(UINT64_MAX);

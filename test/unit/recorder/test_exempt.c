@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whom backpressure never stops, as /proc tells it. */
+/* Which processes backpressure never stops, according to /proc. */
 #include "recorder/processes/exempt.h"
 
 #include <pty.h>
@@ -81,7 +81,7 @@ static void jobs_are_exempt(void **state)
 	assert_int_equal(read(fds[0], &job, sizeof(job)), sizeof(job));
 	assert_string_equal(exempt_why(job, 0, NULL), "its shell would take that for Ctrl-Z");
 	assert_string_equal(exempt_why(job, shell, NULL), "it runs on leakrec's terminal");
-	/* Somebody else's shell leads a session. */
+	/* A shell that is not ours leads a session. */
 	assert_null(exempt_why(shell, 0, NULL));
 	assert_non_null(exempt_why(shell, shell, NULL));
 	kill(job, SIGKILL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What one user's files may take of what all share: places for sites, and time to look into
- * them. */
+/* One user's files may take only a part of what all users share: sites, and time for analysis. */
 #include "probes/plan/allocator_search.h"
 #include "recorder/programs/bpf_sites.h"
 
@@ -70,7 +69,7 @@ static void a_user_has_a_share_of_the_sites(void **state)
 	assert_int_equal(take(sites, &users[0]), 100 - share);
 	assert_int_equal(sites->nr_watched, share * NR_FUNCTIONS);
 
-	/* Many users, or one with many user ids, leave room for the system's files. */
+	/* Many users, or one user with many ids, leave room for the system's files. */
 	for (size_t i = 1; i < ARRAY_SIZE(users); i++)
 		nr_left_out += take(sites, &users[i]);
 	for (size_t i = 0; i < sites->nr_watched; i++)
@@ -80,7 +79,7 @@ static void a_user_has_a_share_of_the_sites(void **state)
 	assert_true(nr_left_out > 0);
 	assert_int_equal(take(sites, &system), 0);
 
-	/* Where processes were named, there is no share, but an end. */
+	/* For named processes there are no shares, but the total is limited. */
 	assert_int_equal(bpf_sites_find(sites, &users[0]), -E2BIG);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
 		probe_set_deinit(&users[i]);
@@ -116,7 +115,7 @@ static void map_copies(void)
 	close(libc);
 }
 
-/* Returns how many files were planned for; *@ret_calls: in so many calls. */
+/* Returns how many files were planned; *@ret_calls: the number of calls that this took. */
 static size_t search(const struct allocator_search_limits *limits, int *ret_calls)
 {
 	struct allocator_search *search;
@@ -151,10 +150,10 @@ static void a_user_has_a_share_of_the_time(void **state)
 	nr = search(NULL, &nr_calls);
 	assert_true(nr >= NR_COPIES);
 	assert_int_equal(nr_calls, 1);
-	/* File by file, it is the same. */
+	/* With one file per call, the result is the same. */
 	assert_int_equal(search(&slices, &nr_calls), nr);
 	assert_true(nr_calls > NR_COPIES);
-	/* The first file uses its owner's time up; here there are two owners at most. */
+	/* The first file uses up its owner's time. There are at most two owners here. */
 	assert_true(search(&none_left, &nr_calls) <= 2);
 	assert_int_equal(search(&again, &nr_calls), nr);
 	for (int i = 0; i < NR_COPIES; i++)

@@ -78,11 +78,14 @@ static void records_wait_in_time_order(void **state)
 	note_task(unwinder, 30, PERF_RECORD_EXIT, PID, 1);
 	assert_true(live_unwinder_next_ns(unwinder) == 10);
 	assert_int_equal(live_unwinder_apply_next(unwinder), 0);
-	/* One that comes later is older: no harm, and then the order goes on. */
+	/*
+	 * A record that arrives later is older. That does no harm, and afterwards the order is
+	 * right.
+	 */
 	note_mapping(unwinder, 5, PROT_EXEC);
 	for (size_t i = 0; i < ARRAY_SIZE(in_order); i++) {
 		if (i == 1)
-			continue; /* that one went first */
+			continue; /* this one went first */
 		assert_true(live_unwinder_next_ns(unwinder) == in_order[i]);
 		assert_int_equal(live_unwinder_apply_next(unwinder), 0);
 	}
@@ -103,12 +106,12 @@ static void what_changes_no_address_space_is_ignored(void **state)
 	note_task(unwinder, 2, PERF_RECORD_FORK, PID, PID); /* a thread */
 	for (size_t i = 0; i < ARRAY_SIZE(bare); i++)
 		assert_int_equal(live_unwinder_note(unwinder, &bare[i]), 0);
-	/* What has no time was there before. */
+	/* A record without a time takes effect at once. */
 	note_mapping(unwinder, 0, PROT_EXEC);
 	assert_true(live_unwinder_next_ns(unwinder) == UINT64_MAX);
 }
 
-/* Some are left when the recording ends. */
+/* Some still wait when the recording ends. */
 static void many_may_wait(void **state)
 {
 	struct live_unwinder *unwinder = *state;
@@ -123,8 +126,7 @@ static void many_may_wait(void **state)
 	assert_true(live_unwinder_next_ns(unwinder) == 10002);
 }
 
-/* A sample that breaks off after its fixed fields: it cannot be written, which is not kept quiet.
- */
+/* A sample that ends after its fixed fields cannot be written. That is counted. */
 static void what_cannot_be_read_is_counted(void **state)
 {
 	struct live_unwinder *unwinder;

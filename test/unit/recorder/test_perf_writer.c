@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What stands before the first record of a recording. */
+/* What precedes the first record of a recording. */
 #include "common/perf_disk.h"
 #include "common/scope.h"
 #include "recorder/output/perf_writer.h"
@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#define NR_IDS 20000 /* more than two records of 64 KiB hold */
+#define NR_IDS 20000 /* more than fit into two records of 64 KiB */
 
-/* Checks the ids of an attribute's record, the first of which is to be @first; returns how many. */
+/* Checks the ids of an attribute's record. The first must be @first. Returns how many there are. */
 static size_t check_ids(const uint8_t *record, size_t size_bytes, uint64_t first)
 {
 	const size_t at = sizeof(struct perf_event_header) + sizeof(struct perf_event_attr);

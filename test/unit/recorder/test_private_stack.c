@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which programs a kernel that preempts them may not run (recorder/bpf/private_stack.h). */
+/* Recognises programs that a kernel must not preempt (recorder/bpf/private_stack.h). */
 #include "recorder/bpf/private_stack.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
-/* What the JIT of Linux 6.18 makes of a program with a private stack, and of one without. */
+/*
+ * The code that the JIT of Linux 6.18 generates for a program with a private stack, and for one
+ * without.
+ */
 static const uint8_t with_private_stack[] = {
 	0x55,							    /* push %rbp */
 	0x48, 0x89, 0xe5,					    /* mov %rsp,%rbp */

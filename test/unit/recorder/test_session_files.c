@@ -13,7 +13,9 @@
 
 #define BLOCK 0x5000u
 
-/* A file in which block @nr is allocated, or freed, at that time; its path goes to @ret_path. */
+/*
+ * Makes a file in which block @nr is allocated, or freed, at that time. Its path goes to @ret_path.
+ */
 static int make_file(enum perf_data_form form, bool frees, uint64_t nr, uint64_t time_ns,
 		     char ret_path[64])
 {
@@ -77,7 +79,7 @@ static void a_missing_file(void **state)
 
 	assert_int_equal(analysis_init(&analysis, NULL, NULL), 0);
 	assert_true(analysis_read(&analysis, list, 2) < 0);
-	/* What was read before is there. */
+	/* The result of the files before is kept. */
 	assert_int_equal(heap_tracker_stats(analysis.heaps)->allocations, 1);
 	analysis_deinit(&analysis);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What programs read from the recorder's table of stacks. */
+/* What BPF programs read from the recorder's table of stack bases. */
 #include "recorder/bpf/stack_bases.h"
 
 #include "common/scope.h"
@@ -40,7 +40,7 @@ static void tops_are_found_by_process_and_place(void **state)
 	assert_int_equal(find(4166, sp), 0);
 }
 
-/* Two stacks may share an entry: the later one has it, and the other one is found to be unknown. */
+/* Two stacks may share an entry. The later one has it; for the other one nothing is found. */
 static void entries_tell_whose_they_are(void **state)
 {
 	size_t nr_found = 0, nr_wrong = 0;

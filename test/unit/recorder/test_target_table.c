@@ -74,10 +74,10 @@ static void removed_entries_are_used_again(void **state)
 	target->job_stopped = target->linked = 1;
 	target->role = TARGET_SPARED;
 	target_table_remove(table, first);
-	/* Behind a removed entry, each is found, and is not added twice. */
+	/* Entries after a removed one are found, and not added twice. */
 	assert_ptr_equal(target_table_add(table, second), target_table_find(table, second));
 	assert_ptr_not_equal(target_table_find(table, second), target);
-	/* A mark that is set just after the removal is not the next process's. */
+	/* A mark that is set just after the removal does not count for the next process. */
 	target->job_stopped = 1;
 	assert_ptr_equal(target_table_add(table, third), target);
 	assert_int_equal(target->job_stopped, 0);

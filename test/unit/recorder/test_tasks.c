@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Holding processes still while events are opened: not for longer than a second. */
+/* Stopping processes while events are opened, for at most a second. */
 #include "common/proc/process_stat.h"
 #include "common/proc/process_status.h"
 #include "recorder/processes/tasks.h"
@@ -54,7 +54,7 @@ static void held_until_released(void **state)
 	end_child(pid);
 }
 
-/* As if the recorder had been stopped. */
+/* As if the recorder had been stopped meanwhile. */
 static void held_no_longer_than_a_second(void **state)
 {
 	pid_t pid = start_child();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The thread that writes: all of it arrives, in order, and every way it can fail ends. */
+/* The writing thread: everything arrives in order, and every failure ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,18 +20,18 @@
 #include <zstd.h>
 
 #define POOL_BYTES (WRITE_QUEUE_BUFFERS * WRITE_QUEUE_BUFFER_BYTES)
-/* What the pool holds in any case: buffers may be handed over before they are full. */
+/* The pool has room for this in any case: buffers may be handed over before they are full. */
 #define PART_BYTES (POOL_BYTES / 2)
 
-/* A queue whose output is a pipe, and what its messages say. */
+/* A queue whose output is a pipe, and its messages. */
 struct fixture {
 	struct write_queue *queue;
 	int out[2];
 	int signals[2]; /* stands for a signalfd */
 	int messages, saved_stderr;
 	pthread_t reader;
-	size_t read_bytes; /* by reader, of the numbers in their place */
-	char *text;	   /* of the messages, after end() */
+	size_t read_bytes; /* bytes that the reader found right: the numbers in order */
+	char *text;	   /* of the messages; set by end() */
 };
 
 static void begin_on(struct fixture *fixture, int fd, struct compressor *compressor)
@@ -76,7 +76,7 @@ static void send_signal(struct fixture *fixture)
 	assert_int_equal(write(fixture->signals[1], &signal, sizeof(signal)), sizeof(signal));
 }
 
-/* One message, which says @what. */
+/* There was one message, with the text @what. */
 static void assert_told(struct fixture *fixture, const char *what)
 {
 	const char *newline = strchr(fixture->text, '\n');
@@ -87,7 +87,7 @@ static void assert_told(struct fixture *fixture, const char *what)
 	free(fixture->text);
 }
 
-/* Adds the numbers from @from on, until they are @size_bytes or adding fails. */
+/* Adds the numbers from @from on, until they take @size_bytes or adding fails. */
 static int add_numbers(struct write_queue *queue, uint64_t from, size_t size_bytes)
 {
 	uint64_t block[1024];
@@ -106,7 +106,7 @@ static int add_numbers(struct write_queue *queue, uint64_t from, size_t size_byt
 	return 0;
 }
 
-/* Reads numbers until the end, or until one is not in its place. */
+/* Reads numbers until the end, or until one is wrong. */
 static void *read_numbers(void *arg)
 {
 	struct fixture *fixture = arg;
@@ -127,7 +127,7 @@ static void *read_numbers(void *arg)
 	return NULL;
 }
 
-/* The same once the signals that were sent are read. */
+/* The same, after the signals that were sent have been read. */
 static void *read_after_signals(void *arg)
 {
 	struct fixture *fixture = arg;
@@ -170,7 +170,7 @@ static void everything_arrives(void **state)
 	}
 }
 
-/* No pipe holds that much. */
+/* More than a pipe holds. */
 static void adding_does_not_wait_for_a_reader_early(void **state)
 {
 	struct fixture fixture = {0};
@@ -184,7 +184,7 @@ static void adding_does_not_wait_for_a_reader_early(void **state)
 	free(fixture.text);
 }
 
-/* The first signal, while it waits, is told; nothing is lost. */
+/* The first signal is reported while the queue waits. Nothing is lost. */
 static void one_signal(void **state)
 {
 	struct fixture fixture = {0};
@@ -202,7 +202,7 @@ static void one_signal(void **state)
 	free(fixture.text);
 }
 
-/* A signal that comes while nothing is waited for is the caller's. */
+/* A signal that comes while the queue does not wait is left to the caller. */
 static void a_signal_of_the_callers(void **state)
 {
 	struct fixture fixture = {0};
@@ -219,7 +219,7 @@ static void a_signal_of_the_callers(void **state)
 	free(fixture.text);
 }
 
-/* The second signal ends it, also where the thread sits in write(). */
+/* The second signal ends the waiting, even if the thread hangs in write(). */
 static void two_signals(void **state)
 {
 	static const int flags[] = {O_NONBLOCK, 0};
@@ -234,7 +234,7 @@ static void two_signals(void **state)
 		assert_true(write_queue_interrupted(fixture.queue));
 		assert_int_equal(write_queue_drain(fixture.queue), -EINTR);
 		end(&fixture);
-		/* What is left behind still has its descriptors: they stay open. */
+		/* The thread that is left still has its descriptors, so they stay open. */
 		assert_told(&fixture, "what its reader has not taken is dropped");
 	}
 }
@@ -270,7 +270,7 @@ static void a_full_disk(void **state)
 	assert_told(&fixture, "cannot write output: No space left on device");
 }
 
-/* Records of @size_bytes each, of bytes that zstd cannot make smaller. */
+/* Adds a record of @size_bytes that zstd cannot make smaller. */
 static void add_record(struct write_queue *queue, uint16_t size_bytes, uint64_t *random,
 		       char **copy)
 {
@@ -287,7 +287,7 @@ static void add_record(struct write_queue *queue, uint16_t size_bytes, uint64_t 
 	*copy += size_bytes;
 }
 
-/* Appends what the COMPRESSED record at @at holds; returns the record's size. */
+/* Appends the contents of the COMPRESSED record at @at; returns the record's size. */
 static size_t unpack(ZSTD_DCtx *context, const char *at, char **to)
 {
 	struct perf_event_header header;
@@ -296,7 +296,7 @@ static size_t unpack(ZSTD_DCtx *context, const char *at, char **to)
 	memcpy(&header, at, sizeof(header));
 	assert_int_equal(header.type, 81);
 	ZSTD_inBuffer in = {at + sizeof(header), header.size - sizeof(header), 0};
-	/* perf's reader wants one call to take all of it, and to give something. */
+	/* perf's reader expects that one call consumes all of it, and returns something. */
 	assert_false(ZSTD_isError(ZSTD_decompressStream(context, &out, &in)));
 	assert_int_equal(in.pos, in.size);
 	assert_in_range(out.pos, 1, COMPRESSOR_MAX_CONTENT_BYTES);

@@ -487,7 +487,7 @@ static void leaves_strange_code_to_libdwfl(void **state)
 	assert_levels(store, id, 3);
 }
 
-/* Generated code has nothing but a frame pointer. */
+/* For generated code there is only a frame pointer. */
 static int (*generated_code)(int (*f)(void));
 
 static int call_generated_code(void)

@@ -270,8 +270,8 @@ static void all_instructions_unwind(void **state)
 	map_child(stepper);
 	unwind(stepper);
 	/*
-	 * Compares from be_stepped()'s caller on; raise() has called more or fewer functions
-	 * before.
+	 * Compares from be_stepped()'s caller on: raise() may have called a different number of
+	 * functions before.
 	 */
 	for (size_t i = 0; i < stepper->stack.nr; i++)
 		if (stepper->stack.addresses[i] > (uint64_t)be_stepped &&

@@ -231,7 +231,7 @@ static void a_full_cache_forgets_but_does_not_err(void **state)
 					       {.is_last = true, .distance = 16}};
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		/* Half of them are always the same eight. */
+		/* Half of them are the same eight. */
 		frames[1].address = 0x500000 + (random >> 63 ? (random >> 40) % 8
 							     : 8 + (random >> 40) % 100000);
 		frames[2].address = frames[1].address * 3;
