@@ -35,8 +35,8 @@ elseif(CMAKE_BUILD_TYPE MATCHES "Rel")
 	endif()
 endif()
 
-# What Debian builds its packages with (dpkg-buildflags(1), hardening=+all), in addition to what all is
-# compiled with: for the tools and their libraries. Programs that tests record are as compilers make them.
+# The hardening flags of Debian's packages (dpkg-buildflags(1), hardening=+all), for the tools and their libraries. Programs
+# that tests record are compiled without them.
 set(LEAKTOOLS_HARDENING -fPIE)
 foreach(flag -fstack-clash-protection -fcf-protection)
 	string(MAKE_C_IDENTIFIER "LEAKTOOLS_HAS${flag}" name)

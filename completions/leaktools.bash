@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What bash completes for leakprobe, leakrec, leakparse, leakfollow and leakplot. The options and what each of
-# them takes come from the tool's own table (--options-table). Needs no bash-completion package.
+# Completions of bash for leakprobe, leakrec, leakparse, leakfollow and leakplot. The options and their values come from
+# the tool's own table (--options-table). Needs no bash-completion package.
 
-# The options of tool $1, a word each.
+# Prints the options of tool $1, one word each.
 _leaktools_options() {
 	"$1" --options-table 2>/dev/null | cut -f1
 }
@@ -30,7 +30,7 @@ _leaktools_pids() {
 	[[ -z $done_part ]] || COMPREPLY=("${COMPREPLY[@]/#/$done_part}")
 }
 
-# One of a list that has commas: $1 are the words, $2 is what is there.
+# Completes the last item of a list with commas: $1 has the words, $2 is the text so far.
 _leaktools_list() {
 	local done_part=${2%"${2##*,}"}
 
@@ -38,7 +38,7 @@ _leaktools_list() {
 	[[ -z $done_part ]] || COMPREPLY=("${COMPREPLY[@]/#/$done_part}")
 }
 
-# _leaktools_value TOOL OPTION CURRENT: what that option takes. Fails if no value follows it in a word of its own.
+# _leaktools_value TOOL OPTION CURRENT: completes the option's value. Fails if the value is not a word of its own.
 _leaktools_value() {
 	local option need kind words
 
@@ -58,7 +58,7 @@ _leaktools_value() {
 	return 1
 }
 
-# The words that are not options.
+# Completes words that are not options.
 _leaktools_arguments() {
 	local tool=$1 current=$2 i
 
@@ -67,7 +67,7 @@ _leaktools_arguments() {
 		if ((COMP_CWORD == 1)); then
 			_leaktools_words "add list del check" "$current"
 		elif [[ ${COMP_WORDS[1]} == del ]]; then
-			# A recorder deletes its own.
+			# A recorder deletes its own probes.
 			_leaktools_words \
 				"$("$tool" list 2>/dev/null | grep -o '^leakprobe_[^:]*' | sort -u)" "$current"
 		fi
@@ -90,7 +90,7 @@ _leaktools() {
 	local previous=${COMP_WORDS[COMP_CWORD - 1]}
 
 	COMPREPLY=()
-	# A command's own options are not ours.
+	# After "--" comes a command, with options of its own.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ ${COMP_WORDS[i]} != -- ]] || {
 			_leaktools_arguments "$tool" "$current"

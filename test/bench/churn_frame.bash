@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the long versions of tests share: the tests' helpers outside of bats, and cleaning up. To be
-# sourced from the source directory with the build directory as $1.
+# Shared by the long versions of tests: the tests' helpers outside of bats, and cleaning up. Source it in the source
+# directory, with the build directory as $1.
 
 # shellcheck disable=SC2034 # for helpers.bash, as what clean_up sets
 SOURCE_DIR=$PWD
@@ -19,7 +19,7 @@ source test/integration/support/helpers.bash
 # shellcheck disable=SC1091
 source test/integration/support/churn.bash
 
-# What a failure's message says besides; a script may have its own.
+# Appends details to a failure's message. A script may define its own.
 where_it_failed() {
 	:
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes a recording of any length to standard output, in perf's pipe format: a program that keeps
- * --live blocks and, once it has them, releases one at random for each that it allocates, --events
- * events in all, from --stacks call paths of 12 frames. Rings of two CPUs, drained in rounds. What
- * stands before the samples, and what each kind of sample looks like, is from the tests' writer; of
- *a sample's copy only the values are put in.
+ * Writes a recording of any length to standard output, in perf's pipe format, of a program with
+ * --events events. The program allocates --live blocks. After that it releases a random one for
+ * each block that it allocates. There are --stacks call paths of 12 frames, and rings of two CPUs,
+ * which are drained in rounds. The tests' writer makes what precedes the samples, and a pattern for
+ * each kind of sample. The values are put into copies of the patterns.
  *
  *	make_stream --events 10000000 --live 10000 --stacks 500 | leakparse
  */
@@ -28,11 +28,11 @@
 #define PROGRAM	     0x555500000000u
 #define PROGRAM_SIZE 0x10000000u
 
-/* Stand where the values go, to be found. */
+/* Marks in a pattern, which show where the values go. */
 enum value { VALUE_TIME, VALUE_CPU, VALUE_BLOCK, VALUE_SIZE, VALUE_FRAMES, NR_VALUES };
 #define MARK(value) (0x1122334455660000u + (value))
 
-/* A sample, and where its values are; 0: it has none. */
+/* A sample, and the offsets of its values; 0: it has no such value. */
 struct pattern {
 	uint8_t bytes[MAX_BYTES];
 	size_t nr_bytes;
@@ -82,7 +82,7 @@ static void find_values(struct pattern *pattern)
 	pattern->places[VALUE_CPU] = pattern->places[VALUE_TIME] + sizeof(uint64_t);
 }
 
-/* What one more sample adds to the recording. */
+/* Makes a pattern from what one more sample adds to the recording. */
 static void make_pattern(struct perf_data_writer *writer, const struct perf_data_sample *sample,
 			 struct pattern *ret)
 {
@@ -115,7 +115,7 @@ static void put_frames(uint8_t *sample, const struct pattern *pattern, uint64_t 
 	memcpy(sample + pattern->places[VALUE_FRAMES], frames, sizeof(frames));
 }
 
-/* A release where a block is to make room for the next one; an allocation otherwise. */
+/* True if event @number is a release, which makes room for the next block. */
 static bool is_release(const struct stream *stream, uint64_t number)
 {
 	return number >= stream->nr_live && (number - stream->nr_live) % 2 == 0;
@@ -129,7 +129,7 @@ static void exchange(struct stream *stream, uint64_t a, uint64_t b)
 	stream->addresses[b] = address;
 }
 
-/* Puts event @number into the ring of the CPU that it is on. */
+/* Puts event @number into the ring of its CPU. */
 static void add_event(struct stream *stream, uint64_t number)
 {
 	bool releases = is_release(stream, number);
@@ -175,7 +175,7 @@ static void write_events(struct stream *stream)
 		die("standard output");
 }
 
-/* Writes what comes before the first sample, and makes the patterns of those. */
+/* Writes what precedes the first sample, and makes the patterns of samples. */
 static void begin(struct stream *stream)
 {
 	const uint64_t call[] = {PROGRAM - 0x1000, PROGRAM + 0x1040, MARK(VALUE_SIZE),

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What test/bench/parser measures leakparse against: a script of the common kind that reads the text of
-# `perf script` once, line by line, and keeps what is allocated and not freed with its stack.
+# test/bench/parser compares leakparse with this script. It is of the common kind: it reads the text of `perf script` once,
+# line by line, and keeps the blocks that are allocated and not freed, with their stacks.
 use strict;
 use warnings;
 

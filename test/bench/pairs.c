@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What test/bench/recorders and test/bench/parser record: --threads N threads make --pairs N pairs
- * of malloc(--size BYTES) and free between them, as fast as they can, and nothing else, from a
- * stack of 12 frames. With --paths N, from so many stacks in turn.
+ * The program that test/bench/recorders and test/bench/parser record: --threads N threads share
+ * --pairs N pairs of malloc(--size BYTES) and free. They do nothing else, as fast as they can, from
+ * a stack of 12 frames. With --paths N, from so many stacks in turn.
  *
- * Prints "ready PID", reads a line from stdin (recorders attach meanwhile) and begins; in the end
+ * Prints "ready PID", reads a line from stdin (recorders attach meanwhile) and begins. At the end
+ * it prints
  *
  *	pairs 200000 seconds 0.612345678 us_per_pair 3.062 held 2
  *
- * Seconds are those from the first thread's first pair to the last thread's last, by
- * CLOCK_MONOTONIC. us_per_pair is what one thread's pair takes of them. Each thread allocates one
- * block before and one after that time which it does not free: a recorder that has seen "held"
- * blocks of that size saw the whole of it.
+ * The seconds are from the first thread's first pair to the last thread's last one, by
+ * CLOCK_MONOTONIC. us_per_pair is the time of one thread's pair. Each thread allocates one block
+ * before and one after this time, and does not free them: a recorder that has "held" blocks of this
+ * size has seen the whole time.
  *
- * The threads exist before a recorder attaches and end with the process only, and nothing is
- * printed in between: glibc allocates and frees nothing on their behalf meanwhile.
+ * The threads exist before a recorder attaches, end only with the process, and print nothing in
+ * between. So glibc allocates and frees nothing for them meanwhile.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -6,7 +6,7 @@
 #	1 recorder  2 threads  3 pairs  4 us per pair  5 seconds  6 events  7 bytes  8 lost
 #	9 CPU ns  10 pauses  11 paused seconds
 #
-# "-" is what a recorder does not tell. A table is made as lines of cells, separated by "|".
+# "-" stands for values that a recorder does not report. A table is made as lines of cells, separated by "|".
 
 what_is() {
 	case $1 in
@@ -28,7 +28,7 @@ what_is() {
 	esac
 }
 
-# What both tables' programs need.
+# Functions that the programs of both tables need.
 # shellcheck disable=SC2016 # awk's
 AWK_MEDIANS='
 	function add(key, value) { values[key, ++count[key]] = value }
@@ -44,7 +44,7 @@ AWK_MEDIANS='
 		return n % 2 ? values[key, (n + 1) / 2] : (values[key, n / 2] + values[key, n / 2 + 1]) / 2
 	}'
 
-# What the target sees: us per pair, its range, the ratio to perf record -g, the part that is lost.
+# The cost for the target: us per pair, its range, the ratio to perf record -g, the lost part.
 cost_table() {
 	local n name
 
@@ -78,7 +78,7 @@ cost_table() {
 	done
 }
 
-# What the recorder does with its events, where it has some; with the largest number of threads.
+# The recorder's work on its events, if it has any, with the largest number of threads.
 throughput_table() {
 	local name
 
@@ -109,7 +109,7 @@ throughput_table() {
 	done
 }
 
-# print_table FUNCTION: for the terminal or for docs/.
+# print_table FUNCTION: prints a table for the terminal, or for docs/.
 print_table() {
 	"$1" | awk -F '|' -v markdown="$MARKDOWN" '
 		function pad(text, width) { return sprintf("%*s", width, text) }

@@ -2,15 +2,13 @@
 /*
  * Unwinds the stack dumps of a recording:
  *
- *	unwind_dumps compare FILE    by rules and by libdwfl; shows and counts what differs
- *	unwind_dumps time FILE       by rules, each batch of dumps several times over
+ *	unwind_dumps compare FILE    by rules and by libdwfl; prints and counts differences
+ *	unwind_dumps time FILE       by rules, each batch of dumps several times
  *	unwind_dumps once FILE       by rules, once, as a reader of the file does
- *	unwind_dumps addresses FILE  by rules; prints them as `perf script -F ip --no-inline`
- *	unwind_dumps cores FILE DIR NUMBER...  writes these dumps for gdb: DIR/NUMBER.*
- *(dump_core.h)
+ *	unwind_dumps addresses FILE  by rules; prints addresses like `perf script -F ip --no-inline`
+ *	unwind_dumps cores FILE DIR NUMBER...  writes these dumps for gdb (dump_core.h)
  *
- * compare exits with 1 if any stack differs. How a stack ended may differ, as libdwfl takes less
- *for an end.
+ * compare exits with 1 if any stack differs, but not for the way in which it ended.
  */
 #include "common/diag.h"
 #include "common/scope.h"
