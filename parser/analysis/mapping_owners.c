@@ -48,7 +48,7 @@ static bool is_one_of(const char *function, const char *const *list, size_t nr)
 
 bool mapping_owner_is_allocator(const char *function)
 {
-	/* Internal functions stand for those without symbols. */
+	/* Internal functions, for stacks that do not show a public one. */
 	static const char *const others[] = {
 		"sysmalloc",   "int_malloc",	     "int_memalign",
 		"int_realloc", "pthread_create",     "allocate_stack",
@@ -85,8 +85,8 @@ bool mapping_owner_is_runtime(const char *module)
 }
 
 /*
- * Functions that call the program and map nothing. Frame pointers recorded by perf events miss the
- * function that they called.
+ * Functions that call the program and map nothing themselves. In stacks by frame pointers of perf
+ * events the function that they called is missing, so they seem to have called the wrapper.
  */
 static bool is_caller_of_program(const char *function)
 {

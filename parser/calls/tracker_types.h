@@ -6,7 +6,7 @@
 #include "common/schema/resource_schema.h"
 #include "parser/heap/heap_anomaly.h"
 
-/* Why the wait for a call's return ended without it. */
+/* Why the tracker stopped waiting for a call's return. */
 enum entry_end {
 	ENTRY_THREAD_ENDED, /* the thread ended inside the call */
 	ENTRY_EXECED,	    /* its process executed another program inside the call */
@@ -45,7 +45,8 @@ struct heap_tracker_stats {
 enum mapping_owner {
 	MAPPING_OWNER_UNKNOWN, /* there is no stack */
 	MAPPING_IS_PROGRAMS,
-	MAPPING_IS_RANKED, /* counts as the program's in any case */
+	MAPPING_IS_RANKED, /* counts as the program's, whoever made it: analysis.ranks_own_mappings
+			    */
 	MAPPING_IS_OWN,	   /* the allocator's, the loader's or the C library's */
 };
 
@@ -71,8 +72,8 @@ struct heap_change {
 struct heap_observer {
 	void *context;
 	/*
-	 * Called for each change to a held block, in time order. A child's changes to inherited
-	 * blocks are not told: these are its parent's.
+	 * Called for each change to a held block, in time order, except for a child's changes to
+	 * inherited blocks: these are its parent's.
 	 */
 	void (*on_change)(void *context, const struct heap_change *change);
 	const char *kind; /* a resource's, or HEAP_KIND_MEMORY: only that kind; NULL: all */

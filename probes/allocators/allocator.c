@@ -17,7 +17,7 @@ struct selection {
 };
 
 /*
- * True if operators allocate themselves. The libcs have none: in a static program the operators
+ * True if operators do not call malloc. The libcs have none: in a static program the operators
  * call malloc. In other files they do so if the file imports malloc.
  */
 static bool has_own_operators(const struct allocator_symbols *symbols, bool has_malloc)

@@ -16,8 +16,8 @@ struct allocator_function {
 	const struct probe_schema *schema;
 	int first_arg;		       /* see probe_symbols.h */
 	char symbol[PROBE_SYMBOL_MAX]; /* the ELF symbol; of several, the plainest */
-	bool is_named_by_symbol;       /* an event of that name identifies the row of the schema */
-	bool is_wrapper;	       /* it only calls another recorded function */
+	bool is_named_by_symbol;       /* events get its name; the parser knows the row by it */
+	bool is_wrapper;	       /* it only calls another recorded function: no probe */
 	struct elf_function code;
 };
 
@@ -25,13 +25,13 @@ struct allocator {
 	char name[ALLOCATOR_NAME_MAX]; /* for the user: "jemalloc, glibc" */
 	bool is_glibc, is_libc;
 	bool shares_code;		      /* some function serves several families of blocks */
-	struct allocator_function *functions; /* none: the file has no allocator */
+	struct allocator_function *functions; /* if there are none, the file has no allocator */
 	size_t nr;
 };
 
 /*
- * Finds the allocator in @image. C++'s operators are included only if they allocate themselves;
- * with @with_operators always. Returns 0 or -ENOMEM. Release with allocator_deinit().
+ * Finds the allocator in @image. C++'s operators are included only if they do not call malloc; with
+ * @with_operators always. Returns 0 or -ENOMEM. Release with allocator_deinit().
  */
 int allocator_init(struct allocator *ret, const struct elf_image *image, bool with_operators);
 void allocator_deinit(struct allocator *allocator);

@@ -40,10 +40,14 @@ struct flow_node {
 	struct frame_state states[FLOW_NR_PASSES];
 	struct flow_result result;
 
-	/* Those of single_trap_points.c. */
-	bool is_banned, is_eligible, is_uncovered, is_chosen;
-	bool wants_size, notes_size;
-	uint8_t ways;
+	/* Used by single_trap_points.c only. */
+	bool is_eligible;  /* an emulated probe here sees the block */
+	bool is_uncovered; /* a path from here returns without an eligible node */
+	bool is_chosen;	   /* here is a point with the block */
+	bool is_banned;	   /* must not be chosen: another chosen node follows */
+	bool wants_size;   /* a point with only the size must precede this node */
+	bool notes_size;   /* here is such a point */
+	uint8_t ways;	   /* in which calls come here: a bit for each enum way */
 	unsigned int walk; /* the last one that came here */
 };
 

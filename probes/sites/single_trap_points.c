@@ -156,6 +156,7 @@ static void find_uncovered(struct choice *choice)
 	} while (is_changed);
 }
 
+/* Finds, for the nodes of @class that may get a probe, which registers hold the result. */
 static int find_results(struct choice *choice, enum placement_class class)
 {
 	int err = 0;

@@ -44,7 +44,7 @@ enum single_trap_saved {
  */
 struct single_trap_point {
 	uint64_t offset;			  /* in the function, in bytes */
-	struct placement_instruction instruction; /* there */
+	struct placement_instruction instruction; /* at @offset */
 	int size_register;			  /* or SINGLE_TRAP_NOWHERE */
 	int block_register;   /* SINGLE_TRAP_NOWHERE: only the size is known here; or
 				 SINGLE_TRAP_IS_NULL */

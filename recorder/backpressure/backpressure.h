@@ -45,8 +45,8 @@ void backpressure_destroy(struct backpressure *backpressure);
 void backpressure_add_target(struct backpressure *backpressure, pid_t pid, bool linked);
 
 /*
- * Handles a FORK or EXIT record: without BPF, backpressure adds or removes the child. A child with
- * another parent by now may be another process that has got its id.
+ * Handles a FORK or EXIT record: without BPF, backpressure adds or removes the child. It does not
+ * add a child that has another parent by now: another process may have got the id.
  */
 void backpressure_handle_task(struct backpressure *backpressure, const struct perf_disk_task *task);
 

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#define DEFAULT_DUMP_BYTES 8192 /* perf record has the same. */
+#define DEFAULT_DUMP_BYTES 8192 /* the same as perf record's */
 /* If dumps end with the stack, a ring has room for this many of the largest size. */
 #define RING_PART 32
 

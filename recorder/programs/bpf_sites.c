@@ -174,7 +174,7 @@ static int describe_event(struct description *to, const struct probe_file *file,
 	unsigned int type = BPF_FIRST_TYPE + to->nr++;
 	char event[PROBE_NAME_MAX], *name = NULL;
 
-	/* A function may have several stores, each with a name of its own. */
+	/* A probe's own name, if it is of this point: a function may have several stores. */
 	if (probe->point == PROBE_EXIT)
 		name_return(probe, event);
 	else if (point == probe->point)

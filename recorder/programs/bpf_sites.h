@@ -90,8 +90,8 @@ static inline size_t bpf_point_index(size_t nth)
 /*
  * Fills in the programs' @table and adds the sites' events to @events. A recording has to name all
  * its events when it begins. So it also gets events for files that are mapped later: one for each
- * row of the schema, for all files. Where all processes are recorded, of which there may be many,
- * these serve all files. Returns 0 or -ENOMEM.
+ * row of the schema, for all files. If all processes are recorded, there may be many files, so
+ * these events serve all of them. Returns 0 or -ENOMEM.
  */
 int bpf_sites_describe(struct watched_sites *sites, struct bpf_site *table,
 		       const struct record_config *config, struct record_events *events);
