@@ -107,24 +107,22 @@ inode_hash() {
 	printf '%08x\n' $hash
 }
 
-# is_on_our_file EVENT: others have copies of their own by the same paths.
-is_on_our_file() {
-	local path
-
-	path=$(uprobe_events | awk -v name=":$1" 'index($1, name) { sub(/:0x[^:]*$/, "", $2); print $2 }' | head -n 1)
-	[[ ${1%/*} == *_"$(inode_hash "$path")"_* ]]
-}
-
-# The probes of recorders that are gone: none should be left.
+# The probes of recorders that are gone: none should be left. Not those of others, who have copies of their own by
+# the same paths.
 abandoned_probes() {
-	local event found=()
+	local pid event path
+	local -A ended=() hashes=() found=()
 
-	for event in $(our_probes); do
-		[[ $event =~ ^leakrec([0-9]+)_ ]] || continue
-		! has_ended "${BASH_REMATCH[1]}" || ! is_on_our_file "$event" || found+=("$event")
-	done
+	while read -r pid event path; do
+		if [[ -z ${ended[$pid]-} ]]; then
+			has_ended "$pid" && ended[$pid]=yes || ended[$pid]=no
+		fi
+		[[ ${ended[$pid]} == yes ]] || continue
+		[[ -v hashes[$path] ]] || hashes[$path]=$(inode_hash "$path") || true
+		[[ -z ${hashes[$path]} || ${event%/*} != *_"${hashes[$path]}"_* ]] || found[$event]=
+	done < <(uprobe_events | sed -nE 's/^[pr][0-9]*:(leakrec([0-9]+)_[^ ]*) (.*):0x[0-9a-f]+.*/\2 \1 \3/p')
 	# Not those that a recorder has removed meanwhile, and ended.
-	((${#found[@]} == 0)) || our_probes | comm -12 - <(printf '%s\n' "${found[@]}")
+	((${#found[@]} == 0)) || our_probes | comm -12 - <(printf '%s\n' "${!found[@]}" | sort)
 }
 
 none_abandoned() {
@@ -149,8 +147,8 @@ common_teardown() {
 	done
 	[[ -z ${RECORDED_PID:-} || ! -e /proc/$RECORDED_PID ]] || kill -KILL "$RECORDED_PID" || true
 	wait
-	for event in "${OWN_EVENTS[@]}"; do
-		! grep -qF ":$event " < <(uprobe_events) || remove_event "$event"
+	for event in $(our_probes | comm -12 - <(printf '%s\n' "${OWN_EVENTS[@]}" | sort)); do
+		remove_event "$event"
 	done
 	# leak-end may still be at work.
 	[[ -z ${BATS_TEST_COMPLETED:-} ]] || wait_until 60 none_abandoned || true
