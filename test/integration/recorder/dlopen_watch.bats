@@ -121,6 +121,42 @@ run_program() {
 		fail "$(cat leakrec.err)"
 }
 
+@test "dlopen watch: files of huge code, while another process is recorded" {
+	local i huge huge_pid in out files=()
+
+	# Any byte of it may be a jump.
+	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" huge1.so malloc,free,calloc,realloc,memalign,valloc 0 8
+	for i in 2 3 4; do
+		cp huge1.so "huge$i.so"
+	done
+	files=("$PWD"/huge[1-4].so)
+	start_target maps_code "${files[@]}"
+	huge=$TARGET_PID huge_pid=$RECORDED_PID
+	exec {in}>&"$TARGET_IN" {out}<&"$TARGET_OUT" {TARGET_IN}>&- {TARGET_OUT}<&-
+	rm target.in target.out
+	# Its rings are not full before the files' time is up, however busy the machine is.
+	start_target leaky_daemon --interval-us 5000
+	attach -p "$huge_pid,$RECORDED_PID"
+	go_target
+	wait_until 60 has_grown_to perf.data 10000
+	echo >&"$in"
+	cat <&"$out" >truth.huge
+	wait "$huge"
+	exec {in}>&- {out}<&-
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	finish_leakrec
+	parse
+	assert_summary lost 0
+	assert_held_by "$RECORDED_PID"
+	mv truth.huge truth
+	assert_held_by "$huge_pid"
+	grep -q "huge1.so: .*takes too long to analyse; it is not probed" leakrec.err || fail "$(cat leakrec.err)"
+	# Nobody waited until the watchdog let them go on.
+	! grep -E 'continued (after|before)' leakrec.err || fail "the longest stop took $(truth longest_ms) ms"
+	(($(truth longest_ms) < 5000)) || fail "stopped for $(truth longest_ms) ms"
+}
+
 @test "dlopen watch: a user's many files take no more than a share" {
 	local i files=()
 

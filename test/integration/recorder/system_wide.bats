@@ -52,17 +52,6 @@ stop_leakrec() {
 	parse
 }
 
-# leaks_of PID: "SIZE NUMBER" a line.
-leaks_of() {
-	awk -v pid="$1" '$1 == "leak" && $6 == pid { n[$2]++ } END { for (s in n) print s, n[s] }' leaks | sort
-}
-
-# What the process holds is what it says, whatever others hold.
-assert_held_by() {
-	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
-	leaks_of "$1" | diff sizes.truth - || fail "leaks of $1 differ (<: the target's, >: leakparse's)"
-}
-
 # Nothing of this process is in the recording.
 assert_left_out() {
 	assert_equal "leaks of $1" "$(leaks_of "$1")" ""
@@ -275,6 +264,45 @@ assert_two_of_one_pid() {
 	run -2 "$BIN/leakrec" -a --cgroup /
 	run -2 "$BIN/leakrec" --cgroup / -- true
 	[[ $output == "leakrec: give either -p PID, -a, --cgroup PATH, or a command to record;"* ]]
+}
+
+@test "machine: a cgroup that begins with many files of one user" {
+	local i size many many_pid in out
+
+	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" many.so malloc,free,calloc,realloc,memalign,aligned_alloc,valloc,pvalloc
+	# More functions than there are places.
+	for i in {1..130}; do
+		cp many.so "many$i.so"
+	done
+	for i in 1 2 3; do
+		cp "$TARGETS/lib/libpool_allocator.so" "late$i.so"
+	done
+	chown 65534 many*.so
+	chown 65533 late*.so
+	start_target_there maps_code --early many?*.so
+	many=$TARGET_PID many_pid=$RECORDED_PID
+	exec {in}>&"$TARGET_IN" {out}<&"$TARGET_OUT" {TARGET_IN}>&- {TARGET_OUT}<&-
+	rm target.in target.out
+	start_target_there late_allocator "$PWD"/late[123].so
+	attach_all --cgroup "$CGROUP"
+	assert_equal "told" "$(grep -c "of user 65534 and other files are not recorded: a user's files may" leakrec.err)" 1
+	echo >&"$in"
+	cat <&"$out" >truth.many
+	wait "$many"
+	exec {in}>&- {out}<&-
+	go_target
+	finish_target
+	stop_leakrec
+	# Another user's files have their places, though they come last.
+	for size in 5001 5002 5003; do
+		assert_equal "leaks of $size" "$(grep -c "^leak $size " leaks)" "$(truth "held_$size")"
+		(($(truth "held_$size") > 0))
+	done
+	# So has the C library, to the user of the many files, too.
+	mv truth.many truth
+	assert_held_by "$many_pid"
+	assert_summary lost 0
+	assert_no_unexpected
 }
 
 # --- Overload ---

@@ -389,6 +389,17 @@ assert_sizes() {
 	diff sizes.truth sizes.leaks || fail "leaks by size differ (<: the target's, >: leakparse's)"
 }
 
+# leaks_of PID: "SIZE NUMBER" a line.
+leaks_of() {
+	awk -v pid="$1" '$1 == "leak" && $6 == pid { n[$2]++ } END { for (s in n) print s, n[s] }' leaks | sort
+}
+
+# assert_held_by PID: what the process holds is what it says, whatever others hold.
+assert_held_by() {
+	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
+	leaks_of "$1" | diff sizes.truth - || fail "leaks of $1 differ (<: the target's, >: leakparse's)"
+}
+
 # assert_events [--more-frees]: the events of each function, entry and return, are as many as the
 # target's calls. A thread's exit frees what the target did not ask for: --more-frees.
 assert_events() {
