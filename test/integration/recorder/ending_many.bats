@@ -1,0 +1,43 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The time to end, as in ending.bats, of recordings of many threads, children, or all processes.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/churn
+load ../support/ending
+
+setup() {
+	common_setup
+	own_libc
+}
+
+teardown() {
+	common_teardown
+}
+
+@test "ending of many: perf events of many threads" {
+	start_churn --threads 64
+	check_ending --perf-events
+}
+
+@test "ending of many: children that have just been forked" {
+	start_churn --threads 2 --children 8
+	attach
+	go_target
+	interrupt
+	assert_let_go
+	assert_whole
+	finish_churn
+}
+
+@test "ending of many: all processes" {
+	start_churn --threads 2
+	check_ending -a
+}
+
+@test "ending of many: all processes, by perf events" {
+	start_churn --threads 2
+	check_ending -a --perf-events
+}
