@@ -223,3 +223,10 @@ write_recursion() {
 	END
 	cc -g -O1 -fomit-frame-pointer -fno-optimize-sibling-calls -o deep deep.c
 }
+
+# build_chain COMPILER...: the program chain.
+build_chain() {
+	write_chain c
+	write_main
+	"$@" -g -o chain chain.c main.c -pthread -ldl
+}
