@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Recording by size, and by --filter: exactly what was asked for is in the recording, with its frees.
+# Recording by size: exactly what was asked for is in the recording, with its frees.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -212,61 +212,4 @@ check() { # MIN MAX [TARGET-OPTION...]
 		run -2 "$BIN/leakrec" "--size=$size" -o perf.data -- true
 		[[ $output == leakrec:* ]] || fail "\"$size\": $output"
 	done
-}
-
-# --- --filter ---
-
-# entries EVENT: the values of its field "bytes".
-entry_bytes() {
-	perf script -i perf.data -F event,trace 2>/dev/null |
-		sed -nE "s/^ *[^ ]*:$1: .* bytes=([0-9]+).*/\\1/p"
-}
-
-@test "filter: keeps exactly what holds" {
-	record_attached sizes --filter "malloc:bytes == 3072 || bytes == 100" \
-		--filter "realloc:bytes > 3072"
-	assert_equal "mallocs of other sizes" "$(entry_bytes malloc | grep -vcE '^(3072|100)$')" 0
-	assert_equal "mallocs of 3072" "$(entry_bytes malloc | grep -cx 3072)" 5
-	assert_equal "mallocs of 100" "$(entry_bytes malloc | grep -cx 100)" 1
-	assert_equal "reallocs" "$(entry_bytes realloc | paste -sd,)" 6000
-	assert_equal "returns of malloc" "$(events malloc_ret)" "$(truth malloc)"
-	assert_equal "callocs" "$(events calloc)" "$(truth calloc)"
-	assert_equal "frees" "$(events free)" "$(truth free)"
-}
-
-@test "filter: frees of NULL only" {
-	record_attached null_free --filter "free:mem == 0"
-	assert_equal "frees" "$(events free)" "$(truth null_frees)"
-}
-
-# refused WORDS OPTION...: one line with these words, status 1, no file and no probes left.
-refused() {
-	run -1 "$BIN/leakrec" "${@:2}" -o perf.data -- "$TARGETS/null_free"
-	[[ $(grep -v 'has no probes\|twice the cost\|^truth' <<<"$output") == leakrec:*"$1"* ]] ||
-		fail "$output"
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
-	[[ ! -s perf.data ]] || fail "a file was left"
-}
-
-@test "filter: an event that is none" {
-	refused "there is no event mallocc" --filter "mallocc:bytes > 1"
-}
-
-@test "filter: an expression that is none" {
-	refused 'cannot filter' --filter "malloc:bytes >"
-}
-
-@test "filter: a field that is none" {
-	refused 'cannot filter' --filter "malloc:size > 1"
-}
-
-@test "filter: usage" {
-	run -2 "$BIN/leakrec" --filter malloc -o perf.data -- true
-	[[ $output == *"EVENT:EXPR"* ]] || fail "$output"
-}
-
-@test "perf events: everything is recorded" {
-	record_attached random_calls --perf-events
-	assert_truth
-	assert_events
 }
