@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Targets with another allocator than the C library that they were linked with. After helpers.bash.
+
+# library NAME: the path of a shared library that ld.so finds.
+library() {
+	ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'
+}
+
+# with_library NAME TARGET [ARG...]: starts the target with that library preloaded.
+with_library() {
+	PRELOADED=$(library "$1")
+	[[ -n $PRELOADED ]] || fail "$1 is not installed; scripts/setup installs it"
+	LD_PRELOAD=$PRELOADED start_target "${@:2}"
+}
+
+# exact LIBRARY TARGET [ARG...]
+exact() {
+	with_library "$@"
+	attach
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	(($(truth allocations) > 0)) || fail "${*:2} did not run: $(cat target.err)"
+	assert_truth
+	rm target.in target.out
+}
+
+# start_copy FILE [ARG...]: as start_target, of another file.
+start_copy() {
+	TARGETS=$(dirname "$1") start_target "$(basename "$1")" "${@:2}"
+}
+
+# exact_copy FILE [ARG...]
+exact_copy() {
+	start_copy "$@"
+	attach
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	(($(truth allocations) > 10)) || fail "$1 did not run"
+	assert_truth
+	rm target.in target.out
+}
