@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Names from compressed debug information, and what would fill the memory. The chain of calls is the generator's
+# (chain_targets.bash).
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/chain_targets
+load ../support/debug_files
+
+setup() {
+	common_setup
+	require_program cc
+	require_program objcopy
+}
+
+teardown() {
+	common_teardown
+}
+
+@test "debug files: MiniDebugInfo" {
+	require_program xz
+	write_chain c
+	write_main
+	cc -O2 -o chain chain.c main.c -pthread -ldl
+	nm -D chain --format=posix --defined-only | awk '{ print $1 }' | sort >dynamic
+	nm chain --format=posix --defined-only | awk '$2 == "T" || $2 == "t" { print $1 }' |
+		sort | comm -13 dynamic - >keep
+	objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbols=keep chain mini
+	strip --strip-all -R .comment chain
+	xz mini
+	objcopy --add-section .gnu_debugdata=mini.xz chain
+	record_only
+	parse
+	for function in allocate link_1 link_$DEPTH run_chain main; do
+		assert_equal "$function" "$(grep -c "	$function+" leaks)" "$NR_BLOCKS"
+	done
+	assert_equal "unnamed" "$(grep -c '	chain+' leaks)" 0
+}
+
+@test "debug files: compressed ones that would fill the memory" {
+	require_program xz
+	build_stripped -Wl,--build-id=none
+	record_only
+	head -c 600000000 /dev/zero | xz -1 >bomb.xz
+	objcopy --add-section .gnu_debugdata=bomb.xz chain
+	(
+		ulimit -v 500000
+		parse
+	)
+	check_unnamed
+	assert_equal "notes" "$(grep -c '/chain: its compressed sections would take' leakparse.err)" 1
+}
+
+@test "debug files: one that is compressed as a whole" {
+	build_stripped -Wl,--build-id=none
+	head -c 600000000 /dev/zero | gzip -1 >chain.debug
+	objcopy --add-gnu-debuglink=chain.debug chain
+	record_only
+	parse
+	check_unnamed
+	assert_equal "notes" "$(grep -c '/chain.debug: its compressed sections would take' leakparse.err)" 1
+}
