@@ -8,8 +8,6 @@ bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/mappings
 
-LARGE=3145728 # of the target
-
 setup() {
 	common_setup
 	require_program perf
@@ -17,34 +15,6 @@ setup() {
 
 teardown() {
 	common_teardown
-}
-
-# "REGIONS BYTES" of all that is left, by what leakparse says and by the truth.
-left_in_all() {
-	awk '$1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/ { nr++; bytes += $2 } END { print nr, bytes }' leaks
-}
-
-true_in_all() {
-	awk '$1 == "left" { nr += $3; bytes += $4 } END { print nr, bytes }' truth
-}
-
-# The allocator's blocks count once, its mappings not at all.
-assert_allocator() {
-	assert_equal "large blocks" "$(awk -v large=$LARGE '$1 == "leak" && $2 >= large { nr++; bytes += $2 }
-		END { print nr, bytes }' leaks)" "6 $((8 * LARGE))"
-	assert_equal "small blocks" "$(grep -c '^leak 1000 .* malloc ' leaks)" 2000
-	(($(summary own_mapped_bytes) > 8 * LARGE))
-	assert_summary lost 0
-}
-
-assert_left() {
-	grep '^left ' truth | sort | diff - <(left)
-	assert_allocator
-}
-
-assert_left_in_all() {
-	assert_equal "all that is left" "$(left_in_all)" "$(true_in_all)"
-	assert_allocator
 }
 
 # As many entries as returns, for perf, too.
@@ -79,44 +49,6 @@ assert_perf_reads() {
 	record_attached mappings --with mmap --perf-events
 	sed -i 's/^left keep_break .*/left keep_break 1 24576/' truth
 	assert_left
-}
-
-@test "mappings: dumps for others to unwind" {
-	record_command mappings --with mmap --raw-stacks
-	assert_left
-}
-
-@test "mappings: releases with stacks" {
-	record_command mappings --with mmap --free-stacks
-	assert_left
-	perf script -i perf.data -F event,ip,sym 2>/dev/null |
-		awk '/sys_enter_munmap:/ { inside = 1; next } inside && /drop_all/ { nr++ } /:$/ || !NF { inside = 0 }
-			END { exit nr < 100 }'
-}
-
-@test "mappings: a static program" {
-	record_command mappings_static --with mmap
-	assert_left
-}
-
-# What has no frame of its own is missed by frame pointers: whoever mapped by mremap and sbrk.
-@test "mappings: frame pointers" {
-	record_command mappings --with mmap --call-graph fp
-	assert_left_in_all
-	diff <(grep -E '^left (keep_plain|keep_parts|keep_in_thread|keep_in_child) ' truth | sort) \
-		<(left | grep -E '^left (keep_plain|keep_parts|keep_in_thread|keep_in_child) ')
-}
-
-@test "mappings: frame pointers, perf events" {
-	record_command mappings --with mmap --call-graph fp --perf-events
-	assert_left_in_all
-}
-
-@test "mappings: no stacks" {
-	record_command mappings --with mmap --call-graph none
-	assert_left_in_all
-	record_command mappings --with mmap --call-graph none --perf-events
-	assert_left_in_all
 }
 
 @test "mappings: small rings lose nothing" {

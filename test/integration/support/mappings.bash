@@ -3,6 +3,8 @@
 #
 # What the target "mappings" leaves. After helpers.bash.
 
+LARGE=3145728 # of the target
+
 # What is left of mappings, by function, as the target says it.
 left() {
 	awk '/^[a-z#]/ { kept = $1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/; size = $2; next }
@@ -13,4 +15,32 @@ left() {
 			regions[$1]++; bytes[$1] += size; kept = 0
 		}
 		END { for (f in regions) print "left", f, regions[f], bytes[f] }' leaks | sort
+}
+
+# "REGIONS BYTES" of all that is left, by what leakparse says and by the truth.
+left_in_all() {
+	awk '$1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/ { nr++; bytes += $2 } END { print nr, bytes }' leaks
+}
+
+true_in_all() {
+	awk '$1 == "left" { nr += $3; bytes += $4 } END { print nr, bytes }' truth
+}
+
+# The allocator's blocks count once, its mappings not at all.
+assert_allocator() {
+	assert_equal "large blocks" "$(awk -v large=$LARGE '$1 == "leak" && $2 >= large { nr++; bytes += $2 }
+		END { print nr, bytes }' leaks)" "6 $((8 * LARGE))"
+	assert_equal "small blocks" "$(grep -c '^leak 1000 .* malloc ' leaks)" 2000
+	(($(summary own_mapped_bytes) > 8 * LARGE))
+	assert_summary lost 0
+}
+
+assert_left() {
+	grep '^left ' truth | sort | diff - <(left)
+	assert_allocator
+}
+
+assert_left_in_all() {
+	assert_equal "all that is left" "$(left_in_all)" "$(true_in_all)"
+	assert_allocator
 }

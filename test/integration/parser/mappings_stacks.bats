@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec --with mmap: whoever mapped what is left, by stacks of all kinds, and by none.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/mappings
+
+setup() {
+	common_setup
+	require_program perf
+}
+
+teardown() {
+	common_teardown
+}
+
+@test "mappings: dumps for others to unwind" {
+	record_command mappings --with mmap --raw-stacks
+	assert_left
+}
+
+@test "mappings: releases with stacks" {
+	record_command mappings --with mmap --free-stacks
+	assert_left
+	perf script -i perf.data -F event,ip,sym 2>/dev/null |
+		awk '/sys_enter_munmap:/ { inside = 1; next } inside && /drop_all/ { nr++ } /:$/ || !NF { inside = 0 }
+			END { exit nr < 100 }'
+}
+
+@test "mappings: a static program" {
+	record_command mappings_static --with mmap
+	assert_left
+}
+
+# What has no frame of its own is missed by frame pointers: whoever mapped by mremap and sbrk.
+@test "mappings: frame pointers" {
+	record_command mappings --with mmap --call-graph fp
+	assert_left_in_all
+	diff <(grep -E '^left (keep_plain|keep_parts|keep_in_thread|keep_in_child) ' truth | sort) \
+		<(left | grep -E '^left (keep_plain|keep_parts|keep_in_thread|keep_in_child) ')
+}
+
+@test "mappings: frame pointers, perf events" {
+	record_command mappings --with mmap --call-graph fp --perf-events
+	assert_left_in_all
+}
+
+@test "mappings: no stacks" {
+	record_command mappings --with mmap --call-graph none
+	assert_left_in_all
+	record_command mappings --with mmap --call-graph none --perf-events
+	assert_left_in_all
+}
