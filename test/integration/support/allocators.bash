@@ -45,3 +45,18 @@ exact_copy() {
 	assert_truth
 	rm target.in target.out
 }
+
+# all_exact LIBRARY: the targets that call every function.
+all_exact() {
+	local pvalloc=1
+
+	[[ $1 != libjemalloc* ]] || pvalloc=0
+	exact "$1" sizes
+	exact "$1" random_calls --rounds 3000 --pvalloc "$pvalloc"
+	exact "$1" realloc_cases
+	exact "$1" aligned --pvalloc "$pvalloc"
+	exact "$1" posix_memalign_cases
+	exact "$1" null_free
+	exact "$1" threads_cross_free
+	exact "$1" thread_exits
+}
