@@ -26,6 +26,7 @@ find_emulator() {
 	EMULATOR=(qemu-system-x86_64)
 	! is_qemu_needed "$own" || return 0
 	if is_qemu_needed "$(qemu_version "$fetched/usr/bin/qemu-system-x86_64")" || fetch_emulator "$fetched"; then
+		# shellcheck disable=SC2034 # run starts it
 		EMULATOR=("$fetched/usr/bin/qemu-system-x86_64" -L "$fetched/usr/share/seabios"
 			-L "$fetched/usr/share/qemu")
 		return
