@@ -249,7 +249,7 @@ go_target() {
 # Takes the target's true counts and reaps it.
 finish_target() {
 	cat <&"$TARGET_OUT" >truth
-	wait "$TARGET_PID"
+	wait "$TARGET_PID" || fail "the target ended with status $?: $(cat target.err)" || return
 	exec {TARGET_IN}>&- {TARGET_OUT}<&-
 }
 
