@@ -147,7 +147,9 @@ common_teardown() {
 	done
 	[[ -z ${RECORDED_PID:-} || ! -e /proc/$RECORDED_PID ]] || kill -KILL "$RECORDED_PID" || true
 	wait
-	for event in $(our_probes | comm -12 - <(printf '%s\n' "${OWN_EVENTS[@]}" | sort)); do
+	# Tests make some by other names than the tools do.
+	for event in $(uprobe_events | sed -E 's/^[pr][0-9]*:([^ ]*) .*/\1/' | sort -u |
+		comm -12 - <(printf '%s\n' "${OWN_EVENTS[@]}" | sort -u)); do
 		remove_event "$event"
 	done
 	# leak-end may still be at work. Who looks again may see that of another recorder, on all processes.
