@@ -27,6 +27,8 @@ teardown() {
 
 	end_loops
 	common_teardown || status=1
+	# The folder is in memory, and stays until the last test has ended.
+	rm -f "$BATS_TEST_TMPDIR"/{perf.data,leaks}
 	[[ -z $CGROUP ]] || wait_until 60 rmdir "$CGROUP" || status=1
 	return $status
 }
