@@ -186,23 +186,28 @@ static void note_missing(const struct probe_file *file)
 		diag_note("%s: leakprobe's probes lack%s; not using them", file->display, names);
 }
 
-/* Only a whole set is of use: without one of its probes, a report has false leaks. */
-static bool has_all_probes(struct probe_file *file)
+static size_t nr_registered(const struct probe_file *file)
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < file->nr_probes; i++)
 		nr += file->probes[i].tracefs_id >= 0;
-	if (nr == file->nr_probes)
-		return true;
-	if (nr)
+	return nr;
+}
+
+/* Lets the file have probes of our own in place of leakprobe's. */
+static void forget_registered(struct probe_file *file)
+{
+	if (nr_registered(file))
 		note_missing(file);
 	for (size_t i = 0; i < file->nr_probes; i++)
 		file->probes[i].tracefs_id = -1;
-	return false;
 }
 
-/* Moves the files of @from without a whole set of probes in tracefs to @to. */
+/*
+ * Moves the files of @from that lack some of their probes in tracefs to @to. Without one of its
+ * probes, a file's report has false leaks.
+ */
 static int move_unprobed(struct probe_set *from, struct probe_set *to)
 {
 	size_t kept = 0;
@@ -211,10 +216,12 @@ static int move_unprobed(struct probe_set *from, struct probe_set *to)
 	if (!to->files)
 		return -ENOMEM;
 	for (size_t i = 0; i < from->nr_files; i++) {
-		if (has_all_probes(&from->files[i]))
+		if (nr_registered(&from->files[i]) == from->files[i].nr_probes) {
 			from->files[kept++] = from->files[i];
-		else
-			to->files[to->nr_files++] = from->files[i];
+			continue;
+		}
+		forget_registered(&from->files[i]);
+		to->files[to->nr_files++] = from->files[i];
 	}
 	from->nr_files = kept;
 	return 0;

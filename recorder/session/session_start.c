@@ -99,7 +99,8 @@ static int attach(struct session *session)
 	return err;
 }
 
-/* The processes' threads, of which there may be many, would have their turns between two events. */
+/* Attaches at a raised priority: otherwise, busy threads of the processes run between two events.
+ */
 static int attach_first(struct session *session)
 {
 	int priority = privileges_raise_priority(), err = attach(session);
