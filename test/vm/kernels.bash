@@ -123,23 +123,30 @@ find_kernel() {
 		END { if (found) print found; else exit 1 }' "$CACHE/kernels"
 }
 
+# unpack_packages SUITE DIR PACKAGE...: downloads them, and unpacks them in DIR/root. apt's messages are in DIR/log.
+unpack_packages() {
+	local package
+
+	(cd "$2" && apt_do "$1" apt-get -q download "${@:3}" >log 2>&1) || return
+	for package in "$2"/*.deb; do
+		dpkg-deb -x "$package" "$2/root" || return
+	done
+}
+
 # fetch_kernel RELEASE VERSION SUITE PACKAGE,...: makes $CACHE/kernel/RELEASE with vmlinuz, config, initrd
 # and lib/modules.
 fetch_kernel() {
-	local release=$1 dir=$CACHE/kernel/$1 work packages package
+	local release=$1 dir=$CACHE/kernel/$1 work packages
 
 	[[ ! -e $dir/version || $(cat "$dir/version") != "$2" ]] || return 0
 	echo "run: fetching Linux $release ($2, $3)" >&2
 	mkdir -p "$CACHE/kernel"
 	work=$(mktemp -d "$RUN_DIR/kernel.XXXXXX")
 	IFS=, read -ra packages <<<"$4"
-	if ! (cd "$work" && apt_do "$3" apt-get -q download "${packages[@]/%/=$2}" >log 2>&1); then
+	if ! unpack_packages "$3" "$work" "${packages[@]/%/=$2}"; then
 		cat "$work/log" >&2
 		fail "Linux $release cannot be fetched"
 	fi
-	for package in "$work"/*.deb; do
-		dpkg-deb -x "$package" "$work/root"
-	done
 	if ! collect_kernel "$work/root" "$work/kernel" "$release" || ! make_initrd "$work/kernel" "$release"; then
 		fail "the packages of Linux $release cannot be used"
 	fi
