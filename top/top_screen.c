@@ -207,8 +207,9 @@ static void draw_rows(struct top_screen *screen)
 	}
 	if (screen->nr_shown == 0 && y < end)
 		put_text(y, 2, COLS - 2,
-			 screen->filter[0] ? "no stack matches the filter"
-					   : "nothing allocated yet");
+			 !screen->is_recording ? "setting up: nothing is recorded yet"
+			 : screen->filter[0]   ? "no stack matches the filter"
+					       : "nothing allocated yet");
 }
 
 static void draw_foot(const struct top_screen *screen)

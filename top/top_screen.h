@@ -26,7 +26,7 @@ struct top_screen {
 	size_t page;	      /* lines for rows; set by top_screen_draw() */
 	char filter[TOP_FILTER_BYTES];
 	bool is_editing; /* keys go to the filter */
-	bool is_frozen, is_ending;
+	bool is_recording, is_frozen, is_ending;
 	char message[TOP_MESSAGE_BYTES]; /* the last one */
 	double seconds, events_per_s;
 	uint64_t events, lost, pauses, paused_ns, marks;

@@ -35,7 +35,7 @@ struct top_viewer {
 	uint32_t *shown;
 	bool *expanded;
 	size_t nr_known; /* entries of @shown and @expanded */
-	uint64_t start_ns, drawn_ns, rate_ns, rate_events;
+	uint64_t drawn_ns, rate_ns, rate_events;
 	bool is_parsed; /* set by the parsing thread at the end of the recording */
 	int parse_error;
 };
@@ -116,6 +116,7 @@ static int update_rows(struct top_viewer *viewer, uint64_t now_ns)
 	size_t nr;
 	const struct site *sites = site_stats_list(heap_tracker_sites(viewer->analysis.heaps), &nr);
 	uint64_t events = heap_tracker_stats(viewer->analysis.heaps)->events;
+	uint64_t start_ns = live_status_get(&viewer->options->status->start_ns);
 	double seconds = (double)(now_ns - viewer->rate_ns) / 1e9;
 
 	if (seconds >= RATE_SECONDS) {
@@ -124,7 +125,8 @@ static int update_rows(struct top_viewer *viewer, uint64_t now_ns)
 		viewer->rate_events = events;
 	}
 	screen->events = events;
-	screen->seconds = (double)(now_ns - viewer->start_ns) / 1e9;
+	screen->is_recording = start_ns > 0 && start_ns <= now_ns;
+	screen->seconds = screen->is_recording ? (double)(now_ns - start_ns) / 1e9 : 0;
 	screen->lost = live_status_get(&viewer->options->status->lost);
 	screen->pauses = live_status_get(&viewer->options->status->pauses);
 	screen->paused_ns = live_status_get(&viewer->options->status->paused_ns);
@@ -410,7 +412,7 @@ static int run(struct top_viewer *viewer)
 		err = start_parsing(viewer, &thread);
 	if (err)
 		return err;
-	viewer->start_ns = viewer->rate_ns = clock_now_ns();
+	viewer->rate_ns = clock_now_ns();
 	err = top_screen_open();
 	/* Without a view, the recording ends. */
 	if (!err)

@@ -171,6 +171,8 @@ static int enable(struct session *session)
 	session->start_ns = clock_now_ns();
 	marks_start(&session->marks, session->start_ns, session_end_ns(session),
 		    session_is_system_wide(session) ? getpid() : session->pids[0]);
+	if (session->options->status)
+		live_status_set(&session->options->status->start_ns, session->start_ns);
 	return 0;
 }
 
