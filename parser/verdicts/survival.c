@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MIN_TAIL_DEATHS 10
+#define MIN_TAIL_DEATHS	  10
+#define MIN_OPPORTUNITIES 0.05 /* share of the allocations */
 
 double survival_opportunities(const struct survival *survival, double age_ns)
 {
@@ -35,14 +36,15 @@ double survival_opportunities(const struct survival *survival, double age_ns)
 
 /*
  * Computes the weights, longest lifetimes first. At least as many blocks could be seen to live so
- * long as were seen.
+ * long as were seen. Where only a few could be, one that was says little of all others.
  */
 static void weigh(struct survival *survival, const struct lifetime_sketch *lifetimes)
 {
-	double nr = 0;
+	double nr = 0, fewest = MIN_OPPORTUNITIES * survival->allocations;
 
 	for (unsigned int i = LIFETIME_BUCKETS; i-- > 0;) {
 		uint32_t count = lifetime_sketch_count(lifetimes, i);
+		double start_ns = lifetime_bucket_value(i);
 
 		survival->weight_from[i] = survival->weight_from[i + 1];
 		if (!count)
@@ -50,7 +52,7 @@ static void weigh(struct survival *survival, const struct lifetime_sketch *lifet
 		nr += count;
 		survival->weight_from[i] +=
 			count * survival->allocations /
-			fmax(nr, survival_opportunities(survival, lifetime_bucket_value(i)));
+			fmax(fmax(nr, fewest), survival_opportunities(survival, start_ns));
 	}
 }
 
