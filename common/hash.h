@@ -52,4 +52,18 @@ static inline uint64_t hash_words(const uint64_t *words, size_t nr, uint64_t see
 	return hash_mix(hash, 0xa0761d6478bd642f ^ nr);
 }
 
+/* Of a text; NULL has a hash, too. */
+static inline uint64_t hash_text(const char *text, uint64_t seed)
+{
+	uint64_t hash = seed ^ 0x9e3779b97f4a7c15, word;
+	size_t left = text ? strlen(text) : 0, len = left;
+
+	for (; left > 0; left -= left < sizeof(word) ? left : sizeof(word)) {
+		word = 0;
+		memcpy(&word, text + (len - left), left < sizeof(word) ? left : sizeof(word));
+		hash = hash_mix(hash ^ word, 0xd6e8feb86659fd93);
+	}
+	return hash_mix(hash, 0xa0761d6478bd642f ^ len ^ (text ? 0 : 1));
+}
+
 #endif

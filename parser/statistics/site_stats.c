@@ -22,15 +22,19 @@ struct site_stats *site_stats_create(void)
 	return calloc(1, sizeof(struct site_stats));
 }
 
+static void free_history(struct site_history *history)
+{
+	if (history)
+		lifetime_sketch_deinit(&history->lifetimes);
+	free(history);
+}
+
 void site_stats_destroy(struct site_stats *stats)
 {
 	if (!stats)
 		return;
-	for (size_t i = 0; i < stats->nr; i++) {
-		if (stats->sites[i].history)
-			lifetime_sketch_deinit(&stats->sites[i].history->lifetimes);
-		free(stats->sites[i].history);
-	}
+	for (size_t i = 0; i < stats->nr; i++)
+		free_history(stats->sites[i].history);
 	free(stats->sites);
 	free(stats->site_of_stack);
 	free(stats);
@@ -284,6 +288,57 @@ const struct site *site_stats_list(const struct site_stats *stats, size_t *ret_n
 const struct site *site_stats_find(const struct site_stats *stats, uint32_t stack_id)
 {
 	return find(stats, stack_id);
+}
+
+/* Adds the history of one site to another's. */
+static int add_history(struct site_history *sum, const struct site_history *history)
+{
+	while (sum->shift < history->shift)
+		fold(sum);
+	for (size_t i = 0; i < SITE_PERIODS; i++) {
+		struct site_period *period = &sum->periods[i >> (sum->shift - history->shift)];
+
+		period->allocated += history->periods[i].allocated;
+		period->ended += history->periods[i].ended;
+		add_bytes(period, (uint64_t)history->periods[i].added_bytes);
+	}
+	return lifetime_sketch_merge(&sum->lifetimes, &history->lifetimes);
+}
+
+int site_stats_sum(const struct site_stats *stats, struct site *sum, const struct site *site)
+{
+	int err = sum->history ? 0 : begin_history(stats, sum);
+
+	if (err)
+		return err;
+	if (site->history) {
+		err = add_history(sum->history, site->history);
+	} else {
+		struct site_period *period = period_of(stats, sum->history, site->first_ns);
+
+		period->allocated += (uint32_t)site->allocations;
+		add_bytes(period, site->held_bytes);
+	}
+	if (!sum->first_ns || site->first_ns < sum->first_ns)
+		sum->first_ns = site->first_ns;
+	if (site->last_ns > sum->last_ns)
+		sum->last_ns = site->last_ns;
+	sum->stack_id = site->stack_id;
+	sum->vanished += site->vanished;
+	sum->allocations += site->allocations;
+	sum->frees += site->frees;
+	sum->dropped += site->dropped;
+	sum->temporaries += site->temporaries;
+	sum->allocated_bytes += site->allocated_bytes;
+	sum->held_bytes += site->held_bytes;
+	sum->peak_bytes += site->peak_bytes;
+	sum->peak_blocks += site->peak_blocks;
+	return err;
+}
+
+void site_sum_deinit(struct site *sum)
+{
+	free_history(sum->history);
 }
 
 uint64_t site_stats_origin(const struct site_stats *stats)

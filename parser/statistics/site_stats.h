@@ -84,6 +84,13 @@ const struct site *site_stats_list(const struct site_stats *stats, size_t *ret_n
 /* The site of @stack_id, or NULL. */
 const struct site *site_stats_find(const struct site_stats *stats, uint32_t stack_id);
 
+/*
+ * Adds the counts of @site to those of @sum, which is zeroed at first and not one of the list. Its
+ * peaks become the sums of peaks at different times: upper bounds. Returns 0 or -ENOMEM.
+ */
+int site_stats_sum(const struct site_stats *stats, struct site *sum, const struct site *site);
+void site_sum_deinit(struct site *sum);
+
 /* The start of the first period. */
 uint64_t site_stats_origin(const struct site_stats *stats);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/verdicts/leak_report.h"
 
+#include "common/hash.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -290,6 +291,30 @@ static struct process_life process_life(const void *context, pid_t pid, uint64_t
 	return heap_tracker_life(context, pid, time_ns);
 }
 
+/* A function is the same by name and module; without a name, only by its code. */
+static int functions_of(void *context, uint32_t stack_id, uint64_t *ret, size_t max, size_t *ret_nr)
+{
+	struct stack_store *stacks = context;
+	size_t nr = stack_store_nr_frames(stacks, stack_id);
+	uint64_t seed = hash_seed();
+
+	*ret_nr = nr < max ? nr : max;
+	for (size_t i = 0; i < *ret_nr; i++) {
+		struct stack_frame frame;
+		int err = stack_store_frame(stacks, stack_id, nr - 1 - i, &frame);
+		uint64_t words[2];
+
+		if (err)
+			return err;
+		words[0] = hash_text(frame.module, seed);
+		words[1] = frame.function ? hash_text(frame.function, seed)
+			   : frame.module ? frame.module_offset
+					  : frame.address;
+		ret[i] = hash_words(words, ARRAY_SIZE(words), seed);
+	}
+	return 0;
+}
+
 static int judge(struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
@@ -302,6 +327,8 @@ static int judge(struct leak_report *report)
 		.end_ns = analysis->end_ns,
 		.process_life = process_life,
 		.context = analysis->heaps,
+		.functions_of = functions_of,
+		.stacks = analysis->stacks,
 		.loss_windows = analysis->loss_windows,
 		.lost_any_time = analysis->lost_any_time,
 		.lost_unknown = analysis->unguarded_tasks > 0,

@@ -3,7 +3,8 @@
  * Judges the held blocks. For each block it decides whether it is certainly held (firm) or what
  * else could explain it (doubtful). For each site, that is, stack, it decides what its held blocks
  * are: a leak that grows, blocks overdue by the lifetimes of their own kind, a cache filled at the
- * start, and so on. The verdicts give the order, real leaks first. docs/verdicts.md has the method.
+ * start, and so on. Sites that leak together are one cause. Verdicts and bytes give the order, real
+ * leaks first. docs/verdicts.md has the method.
  *
  * Everything that a report needs can be reached from here: a site_verdict leads to the site's
  * counts, lifetimes and history (site_stats.h), and to its held blocks.
@@ -64,6 +65,16 @@ struct site_verdict {
 	struct growth_rate rate;		/* times are since the recording's start */
 	/* its blocks by time: blocks[order[first]] ..., held_blocks of them */
 	size_t first;
+	uint32_t cause; /* index into verdicts.causes */
+	/* The outermost frames of its stack that are callers of its whole cause; 0: it is alone. */
+	uint32_t nr_shared_frames;
+};
+
+/* One or more sites that are best judged together. */
+struct cause {
+	struct site_verdict verdict; /* of all blocks; its @first and @cause mean nothing */
+	struct site sum;	     /* verdict.site, if there are several sites */
+	size_t first, nr; /* verdicts.sites[first] ..., those with the most bytes first */
 };
 
 struct verdict_input {
@@ -74,6 +85,14 @@ struct verdict_input {
 	/* The life of the process that had @pid at @time_ns. NULL: all live throughout. */
 	struct process_life (*process_life)(const void *context, pid_t pid, uint64_t time_ns);
 	const void *context;
+	/*
+	 * Fills @ret with numbers for the functions of a stack, the outermost first, at most @max.
+	 * The same function has the same number. *@ret_nr: how many. Returns 0 or -ENOMEM. NULL:
+	 * the stacks are not known, and each site is a cause.
+	 */
+	int (*functions_of)(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max,
+			    size_t *ret_nr);
+	void *stacks;
 	/* Causes of doubt. */
 	const struct loss_windows *loss_windows; /* may be NULL */
 	uint64_t lost_any_time;
@@ -84,8 +103,14 @@ struct verdict_input {
 
 /* It owns the arrays. */
 struct verdicts {
-	struct site_verdict *sites; /* sites that hold blocks, the worst first */
+	/*
+	 * Sites that hold blocks, by cause, the worst first. A site is there twice if some of its
+	 * blocks were left behind by processes that ended, and others were not.
+	 */
+	struct site_verdict *sites;
 	size_t nr_sites;
+	struct cause *causes; /* the worst first */
+	size_t nr_causes;
 	struct block_verdict *blocks; /* one for each of input.held */
 	uint32_t *order;	      /* input.held's indices, by site, then by time */
 	size_t nr_blocks;

@@ -4,9 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NS_PER_S    1e9
-#define FIRST_STACK 500 /* of the recording's first event; larger than all others */
+#define FIRST_STACK 100000 /* of the recording's first event; larger than all others */
 
 enum lifetime_kind { CONSTANT, EXPONENTIAL, LOGNORMAL, PARETO, TWO_KINDS, NR_LIFETIME_KINDS };
 
@@ -102,11 +103,12 @@ static double draw_lifetime_s(struct leak_trace *trace, const struct lifetimes *
 	}
 }
 
-/* A block of the newest site; @life_s may be INFINITY. */
-static void add_block(struct leak_trace *trace, uint64_t size_bytes, double time_s, double life_s)
+/* A block of one stack; @life_s may be INFINITY. */
+static void add_one_block(struct leak_trace *trace, uint32_t stack_id, uint64_t size_bytes,
+			  double time_s, double life_s)
 {
 	struct site_block block = {
-		.stack_id = (uint32_t)trace->nr_sites,
+		.stack_id = stack_id,
 		.size_bytes = size_bytes,
 		.time_ns = trace->start_ns + (uint64_t)(time_s * NS_PER_S),
 	};
@@ -133,6 +135,25 @@ static void add_block(struct leak_trace *trace, uint64_t size_bytes, double time
 	}
 	if (err)
 		check(NULL);
+}
+
+/* A block of the newest part, or one of each of its stacks. */
+static void add_block(struct leak_trace *trace, uint64_t size_bytes, double time_s, double life_s)
+{
+	const struct trace_part *part = &trace->parts[trace->nr_parts - 1];
+
+	if (part->spread == TRACE_MANY_STACKS) {
+		/* Some stacks are ten times as frequent as others. */
+		uint32_t index = (uint32_t)(pow(draw(trace), 2) * part->nr);
+
+		add_one_block(trace, part->first + index,
+			      (uint64_t)((double)size_bytes * draw_between(trace, 0.1, 2)), time_s,
+			      life_s);
+		return;
+	}
+	for (uint32_t i = 0; i < part->nr; i++)
+		add_one_block(trace, part->first + i, size_bytes << i % 4, time_s + i * 1e-6,
+			      life_s);
 }
 
 /* Arrivals of a pool's entries: fewer and fewer, or a fixed number until it is full. */
@@ -228,13 +249,36 @@ static void add_wavering(struct leak_trace *trace, uint64_t size_bytes)
 	}
 }
 
-static void add_site(struct leak_trace *trace, enum trace_kind kind)
+static void begin_part(struct leak_trace *trace, enum trace_kind kind)
+{
+	struct trace_part part = {.kind = kind, .first = (uint32_t)trace->nr_stacks, .nr = 1};
+	double spread = trace->is_spread ? draw(trace) : 0;
+
+	if (spread > 0.5) {
+		part.spread = TRACE_MANY_STACKS;
+		part.nr = (uint32_t)draw_log_between(trace, 20, 800);
+	} else if (spread > 0.25) {
+		part.spread = TRACE_TOGETHER;
+		part.nr = (uint32_t)draw_between(trace, 2, 9);
+	}
+	trace->parts =
+		check(reallocarray(trace->parts, trace->nr_parts + 1, sizeof(*trace->parts)));
+	trace->part_of = check(
+		reallocarray(trace->part_of, trace->nr_stacks + part.nr, sizeof(*trace->part_of)));
+	for (uint32_t i = 0; i < part.nr; i++)
+		trace->part_of[trace->nr_stacks++] = (uint32_t)trace->nr_parts;
+	trace->parts[trace->nr_parts++] = part;
+	trace->nr_leaks += kind >= TRACE_FIRST_LEAK;
+}
+
+static void add_part(struct leak_trace *trace, enum trace_kind kind)
 {
 	uint64_t size_bytes = (uint64_t)draw_log_between(trace, 16, 65536);
 	double length = length_s(trace);
 	size_t nr = (size_t)draw_log_between(trace, 20, 2000), clump = 1;
 	double from_s = 0;
 
+	begin_part(trace, kind);
 	switch (kind) {
 	case TRACE_STARTUP_CACHE:
 		nr = (size_t)draw_log_between(trace, 1, 2000);
@@ -271,10 +315,34 @@ static void add_site(struct leak_trace *trace, enum trace_kind kind)
 				add_block(trace, size_bytes, time_s + (double)j * 1e-6, INFINITY);
 		}
 	}
-	trace->kinds =
-		check(reallocarray(trace->kinds, trace->nr_sites + 1, sizeof(*trace->kinds)));
-	trace->kinds[trace->nr_sites++] = kind;
-	trace->nr_leaks += kind >= TRACE_FIRST_LEAK;
+}
+
+int leak_trace_functions(void *context, uint32_t stack_id, uint64_t *ret, size_t max,
+			 size_t *ret_nr)
+{
+	const struct leak_trace *trace = context;
+	/* The first event's stack is main's alone. */
+	uint32_t index = stack_id < trace->nr_stacks ? trace->part_of[stack_id] : 0;
+	const struct trace_part *part = &trace->parts[index];
+	/* Parts share the functions of "main" and of five modules. */
+	uint64_t functions[] = {
+		1,
+		2 + index % 5,
+		1000 + index,
+		0x100000 + index * 1000 + stack_id % 12,
+		0x200000 + stack_id % 7,
+		0x1000000 + stack_id,
+	};
+	size_t nr = stack_id >= trace->nr_stacks	? 1
+		    : part->spread == TRACE_MANY_STACKS ? 6
+		    : part->spread == TRACE_TOGETHER	? 4
+							: TRACE_PART_DEPTH;
+
+	if (part->spread == TRACE_TOGETHER)
+		functions[TRACE_PART_DEPTH] = 0x1000000 + stack_id;
+	*ret_nr = nr < max ? nr : max;
+	memcpy(ret, functions, *ret_nr * sizeof(*ret));
+	return 0;
 }
 
 static int compare_by_time(const void *a, const void *b)
@@ -285,7 +353,7 @@ static int compare_by_time(const void *a, const void *b)
 	       (x->allocated.time_ns < y->allocated.time_ns);
 }
 
-void leak_trace_init(struct leak_trace *trace, uint64_t seed)
+void leak_trace_init(struct leak_trace *trace, uint64_t seed, bool is_spread)
 {
 	static const size_t nr_of[TRACE_NR_KINDS] = {
 		[TRACE_STARTUP_CACHE] = 10, [TRACE_PLATEAU_POOL] = 8, [TRACE_REPLACED_CACHE] = 3,
@@ -299,6 +367,7 @@ void leak_trace_init(struct leak_trace *trace, uint64_t seed)
 		.random = (seed + 1) * 0x9e3779b97f4a7c15u,
 		.stats = check(site_stats_create()),
 		.start_ns = 1000000000000,
+		.is_spread = is_spread,
 	};
 	trace->end_ns = trace->start_ns + (uint64_t)(NS_PER_S * draw_log_between(trace, 20, 7200));
 	/* The recording begins with an event of its own. */
@@ -309,10 +378,10 @@ void leak_trace_init(struct leak_trace *trace, uint64_t seed)
 		check(NULL);
 	for (enum trace_kind kind = 0; kind < TRACE_FIRST_LEAK; kind++)
 		for (size_t i = 0; i < nr_of[kind]; i++)
-			add_site(trace, kind);
+			add_part(trace, kind);
 	nr_leaks = 3 + (size_t)(draw(trace) * 8);
 	for (size_t i = 0; i < nr_leaks; i++)
-		add_site(trace,
+		add_part(trace,
 			 TRACE_FIRST_LEAK + (enum trace_kind)((i + seed) %
 							      (TRACE_NR_KINDS - TRACE_FIRST_LEAK)));
 	qsort(trace->held, trace->nr_held, sizeof(*trace->held), compare_by_time);
@@ -322,5 +391,6 @@ void leak_trace_deinit(struct leak_trace *trace)
 {
 	site_stats_destroy(trace->stats);
 	free(trace->held);
-	free(trace->kinds);
+	free(trace->parts);
+	free(trace->part_of);
 }

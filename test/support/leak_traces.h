@@ -33,19 +33,45 @@ enum trace_kind {
 
 const char *trace_kind_name(enum trace_kind kind);
 
-/* The site of stack id i is of kinds[i]. */
+/* How the blocks of one kind are allocated. */
+enum trace_spread {
+	TRACE_ONE_STACK,
+	TRACE_MANY_STACKS, /* each block by one of up to 800 stacks, and of any size */
+	TRACE_TOGETHER,	   /* a block by each of several stacks at a time */
+};
+
+/* What a program does with some of its memory, and the stacks that allocate for it. */
+struct trace_part {
+	enum trace_kind kind;
+	enum trace_spread spread;
+	uint32_t first, nr; /* stack ids */
+};
+
+/* The stack with id i belongs to parts[part_of[i]]. */
 struct leak_trace {
 	uint64_t random;
 	struct site_stats *stats;
 	struct heap_block *held; /* in time order */
 	size_t nr_held, max_held;
 	uint64_t start_ns, end_ns;
-	enum trace_kind *kinds;
-	size_t nr_sites, nr_leaks;
+	struct trace_part *parts;
+	size_t nr_parts, nr_leaks;
+	uint32_t *part_of;
+	size_t nr_stacks;
+	bool is_spread;
 };
 
-/* Ends the test if memory runs out. */
-void leak_trace_init(struct leak_trace *trace, uint64_t seed);
+/* @is_spread: most parts are not TRACE_ONE_STACK. Ends the test if memory runs out. */
+void leak_trace_init(struct leak_trace *trace, uint64_t seed, bool is_spread);
 void leak_trace_deinit(struct leak_trace *trace);
+
+/*
+ * The functions of a stack, as verdict_input.functions_of wants them: main, a module that several
+ * parts share, the part's own function, and in the many stacks of a part up to three more.
+ */
+int leak_trace_functions(void *trace, uint32_t stack_id, uint64_t *ret, size_t max, size_t *ret_nr);
+
+/* The number of functions that all stacks of a part share. */
+#define TRACE_PART_DEPTH 3
 
 #endif

@@ -31,7 +31,7 @@ static bool is_leak_verdict(enum verdict verdict)
 static void tell(uint64_t seed, const struct leak_trace *trace, const struct site_verdict *site,
 		 size_t rank)
 {
-	enum trace_kind kind = trace->kinds[site->site->stack_id];
+	enum trace_kind kind = trace->parts[trace->part_of[site->site->stack_id]].kind;
 
 	if (getenv("VERDICTS_VERBOSE") &&
 	    (kind >= TRACE_FIRST_LEAK) != is_leak_verdict(site->verdict))
@@ -49,9 +49,9 @@ static void judge_trace(uint64_t seed, struct score *score)
 	struct leak_trace trace;
 	struct verdicts verdicts;
 	struct verdict_input input;
-	size_t nr_seen = 0;
+	size_t nr_seen = 0, nr_flagged = 0;
 
-	leak_trace_init(&trace, seed);
+	leak_trace_init(&trace, seed, false);
 	input = (struct verdict_input){
 		.sites = trace.stats,
 		.held = trace.held,
@@ -62,20 +62,20 @@ static void judge_trace(uint64_t seed, struct score *score)
 	assert_int_equal(verdicts_init(&verdicts, &input), 0);
 	for (size_t i = 0; i < verdicts.nr_sites; i++) {
 		const struct site_verdict *site = &verdicts.sites[i];
-		enum trace_kind kind = trace.kinds[site->site->stack_id];
+		enum trace_kind kind = trace.parts[trace.part_of[site->site->stack_id]].kind;
 
 		score->verdicts[kind][site->verdict]++;
 		nr_seen++;
 		tell(seed, &trace, site, i);
 		assert_int_equal(site->doubts, 0);
-		if (i >= TOP || !is_leak_verdict(site->verdict))
+		if (!is_leak_verdict(site->verdict) || ++nr_flagged > TOP)
 			continue;
 		score->flagged++;
 		score->right += kind >= TRACE_FIRST_LEAK;
 		score->found += kind >= TRACE_FIRST_LEAK;
 	}
 	score->leaks += trace.nr_leaks < TOP ? trace.nr_leaks : TOP;
-	assert_true(nr_seen <= trace.nr_sites);
+	assert_true(nr_seen <= trace.nr_stacks);
 	verdicts_deinit(&verdicts);
 	leak_trace_deinit(&trace);
 }
@@ -107,9 +107,123 @@ static void leaks_come_first(void **state)
 	assert_true(recall >= 0.95);
 }
 
+/* --- causes --- */
+
+#define TOP_CAUSES 5
+
+struct cause_score {
+	size_t flagged, right, leaks, found;
+	/* By the way that the blocks are spread: */
+	size_t leaks_of[TRACE_TOGETHER + 1], found_of[TRACE_TOGETHER + 1];
+};
+
+/* The part with the most bytes of a cause; *@ret_share is its share of them. */
+static uint32_t main_part(const struct leak_trace *trace, const struct verdicts *verdicts,
+			  const struct cause *cause, double *ret_share)
+{
+	double *bytes = calloc(trace->nr_parts, sizeof(*bytes)), sum = 0;
+	uint32_t most = 0;
+
+	assert_non_null(bytes);
+	for (size_t i = cause->first; i < cause->first + cause->nr; i++) {
+		const struct site_verdict *site = &verdicts->sites[i];
+		uint32_t part = trace->part_of[site->site->stack_id];
+
+		bytes[part] += (double)site->held_bytes;
+		sum += (double)site->held_bytes;
+		if (bytes[part] > bytes[most])
+			most = part;
+	}
+	*ret_share = bytes[most] / sum;
+	free(bytes);
+	return most;
+}
+
+/* The bytes that are held of a part. */
+static double held_of(const struct leak_trace *trace, uint32_t part)
+{
+	double bytes = 0;
+
+	for (size_t i = 0; i < trace->nr_held; i++)
+		if (trace->part_of[trace->held[i].allocated.stack_id] == part)
+			bytes += (double)trace->held[i].size_bytes;
+	return bytes;
+}
+
+static void judge_causes(uint64_t seed, struct cause_score *score)
+{
+	struct leak_trace trace;
+	struct verdicts verdicts;
+	struct verdict_input input;
+	size_t nr_flagged = 0;
+	bool *is_found;
+
+	leak_trace_init(&trace, seed, true);
+	input = (struct verdict_input){
+		.sites = trace.stats,
+		.held = trace.held,
+		.nr_held = trace.nr_held,
+		.start_ns = trace.start_ns,
+		.end_ns = trace.end_ns,
+		.functions_of = leak_trace_functions,
+		.stacks = &trace,
+	};
+	is_found = calloc(trace.nr_parts, sizeof(*is_found));
+	assert_non_null(is_found);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	for (size_t i = 0; i < verdicts.nr_causes; i++) {
+		const struct cause *cause = &verdicts.causes[i];
+		double share, of_part;
+		uint32_t part = main_part(&trace, &verdicts, cause, &share);
+		bool is_right = trace.parts[part].kind >= TRACE_FIRST_LEAK && share >= 0.9;
+
+		if (!is_leak_verdict(cause->verdict.verdict) || ++nr_flagged > TOP_CAUSES)
+			continue;
+		of_part = (double)cause->verdict.held_bytes / held_of(&trace, part);
+		score->flagged++;
+		score->right += is_right;
+		if (is_right && of_part >= 0.5)
+			is_found[part] = true;
+		if (getenv("VERDICTS_VERBOSE") && (!is_right || of_part < 0.5))
+			printf("seed %d, cause %zu, %s: %s of %zu stacks, %.2f of %s (%d, %d stacks), %.2f of its bytes\n",
+			       (int)seed, i, is_right ? "right" : "WRONG",
+			       verdict_name(cause->verdict.verdict), cause->nr, share,
+			       trace_kind_name(trace.parts[part].kind), trace.parts[part].spread,
+			       trace.parts[part].nr, of_part);
+	}
+	for (size_t i = 0; i < trace.nr_parts; i++) {
+		score->found += is_found[i];
+		score->found_of[trace.parts[i].spread] += is_found[i];
+	}
+	score->leaks += trace.nr_leaks < TOP_CAUSES ? trace.nr_leaks : TOP_CAUSES;
+	verdicts_deinit(&verdicts);
+	leak_trace_deinit(&trace);
+	free(is_found);
+}
+
+static void causes_come_first(void **state)
+{
+	const char *seeds = getenv("VERDICTS_SEEDS");
+	uint64_t nr_traces = seeds ? strtoull(seeds, NULL, 10) : NR_TRACES;
+	struct cause_score score = {0};
+	double precision, recall;
+
+	for (uint64_t seed = 0; seed < nr_traces; seed++)
+		judge_causes(seed, &score);
+	precision = (double)score.right / (double)score.flagged;
+	recall = (double)score.found / (double)score.leaks;
+	printf("%zu leaks in %d programs; of the first five causes: precision %.4f, recall %.4f\n",
+	       score.leaks, (int)nr_traces, precision, recall);
+	assert_true(precision >= 0.95);
+	assert_true(recall >= 0.95);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(leaks_come_first)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leaks_come_first),
+		cmocka_unit_test(causes_come_first),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/verdicts/judge.h"
+
+#include "common/scope.h"
+#include "parser/verdicts/survival.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A block is suspect if the expected number of blocks as old is at most this share of the actual
+ * one ...
+ */
+#define MAX_ORDINARY 0.05
+/* ... and the probability of so many is below 1 in 100,000. */
+#define MAX_LOG_CHANCE (-11.5)
+/* Not significant, but not ordinary either. */
+#define UNCLEAR_ORDINARY 0.25
+/* A site that frees a smaller share than this keeps its blocks. */
+#define NEVER_FREED_SHARE 0.9
+#define YOUNG_SHARE	  0.5  /* share of the recording; an older block is not young */
+#define TOO_YOUNG_SHARE	  0.05 /* share of the recording */
+/* A period with a smaller share of the mean period's allocations is idle. */
+#define ACTIVE_SHARE 0.05
+/* A program that is idle for longer at the end, as a share of the recording, has stopped. */
+#define IDLE_SHARE 0.2
+/* Processes that lived for a smaller share than this were not the target. */
+#define GONE_SHARE 0.5
+/*
+ * The blocks of an overdue site stopped coming: so many arrived, and none in the last part of the
+ * time.
+ */
+#define STOPPED_ARRIVALS 20
+#define STOPPED_BEFORE	 0.75
+/* If more than this share of a site's frees was missed, that was no accident. */
+#define UNSEEN_SHARE 0.05
+
+#define NS_PER_S     1e9
+#define MIN_AGE_NS   1000 /* about as long as a probe takes */
+
+struct judge {
+	const struct verdict_input *input;
+	double common_p99_ns; /* of all lifetimes */
+	double length_ns;     /* of the recording */
+	uint64_t active_ns;   /* when the program ceased to allocate, if that was near the end */
+	/* Events lost in the loss windows from [i] on. */
+	uint64_t lost_from[LOSS_MAX_WINDOWS + 1];
+	const struct loss_window *windows;
+	size_t nr_windows;
+	struct arrival *arrivals; /* for all blocks */
+	struct survival survival;
+	/* The blocks that are judged, and by their ages. */
+	const uint32_t *order;
+	size_t nr;
+	uint32_t ages[LIFETIME_BUCKETS];
+	float ordinary[LIFETIME_BUCKETS];
+};
+
+static const struct heap_block *block_at(const struct judge *judge, size_t i)
+{
+	return &judge->input->held[judge->order[i]];
+}
+
+/* The time in which a block could be seen: that of its process in the recording. */
+struct view {
+	uint64_t start_ns, end_ns;
+	bool exited;
+};
+
+static struct view view_of(const struct judge *judge, const struct heap_block *block)
+{
+	const struct verdict_input *input = judge->input;
+	struct view view = {.start_ns = input->start_ns, .end_ns = input->end_ns};
+	struct process_life life = {0};
+
+	if (input->process_life)
+		life = input->process_life(input->context, block->allocated.pid,
+					   block->allocated.time_ns);
+	if (life.start_ns > view.start_ns && life.start_ns <= block->allocated.time_ns)
+		view.start_ns = life.start_ns;
+	if (!life.end_ns || life.end_ns >= input->end_ns)
+		return view;
+	view.exited = true;
+	view.end_ns = life.end_ns > view.start_ns ? life.end_ns : view.start_ns;
+	return view;
+}
+
+bool judge_is_left_behind(const struct judge *judge, const struct heap_block *block)
+{
+	struct view view = view_of(judge, block);
+	double lived = (double)(view.end_ns - view.start_ns) / fmax(1, judge->length_ns);
+	double since = (double)(judge->input->end_ns - view.end_ns) / fmax(1, judge->length_ns);
+
+	return view.exited && lived < GONE_SHARE &&
+	       (since > TOO_YOUNG_SHARE || lived < TOO_YOUNG_SHARE);
+}
+
+static uint64_t age_in(const struct view *view, const struct heap_block *block)
+{
+	return view->end_ns > block->allocated.time_ns ? view->end_ns - block->allocated.time_ns
+						       : 0;
+}
+
+uint64_t judge_age_ns(const struct judge *judge, const struct heap_block *block)
+{
+	struct view view = view_of(judge, block);
+
+	return age_in(&view, block);
+}
+
+/* The number of lost events that may belong to a block allocated at @time_ns. */
+static uint64_t lost_since(const struct judge *judge, uint64_t time_ns)
+{
+	size_t low = 0, high = judge->nr_windows;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (judge->windows[middle].end_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return judge->lost_from[low] + judge->input->lost_any_time;
+}
+
+unsigned int judge_doubts(const struct judge *judge, const struct heap_block *block,
+			  const struct site *site)
+{
+	const struct verdict_input *input = judge->input;
+	unsigned int doubts = 0;
+
+	if (input->lost_unknown || lost_since(judge, block->allocated.time_ns))
+		doubts |= DOUBT_LOST;
+	if (input->truncated)
+		doubts |= DOUBT_TRUNCATED;
+	if (!block->size_known || (input->unpaired_reallocs &&
+				   input->last_unpaired_realloc_ns >= block->allocated.time_ns))
+		doubts |= DOUBT_UNPAIRED;
+	if (site->vanished)
+		doubts |= DOUBT_UNSEEN;
+	return doubts;
+}
+
+/* Decides how many blocks are certainly held. Each lost event can explain only one block. */
+static void judge_certainty(const struct judge *judge, struct site_verdict *verdict)
+{
+	const struct site *site = verdict->site;
+	uint64_t doubtful = 0, explained, half_seen = 0;
+	unsigned int doubts = 0;
+
+	for (size_t i = 0; i < judge->nr; i++) {
+		unsigned int of_block = judge_doubts(judge, block_at(judge, i), site);
+
+		doubtful += of_block != 0;
+		doubts |= of_block;
+		half_seen += !block_at(judge, i)->size_known;
+	}
+	explained = lost_since(judge, block_at(judge, 0)->allocated.time_ns) + half_seen;
+	if (doubts & DOUBT_UNPAIRED)
+		explained += judge->input->unpaired_reallocs;
+	explained += site->vanished;
+	if ((double)site->vanished > UNSEEN_SHARE * (double)(site->frees + site->vanished) ||
+	    judge->input->lost_unknown || (doubts & DOUBT_TRUNCATED) || explained > doubtful)
+		explained = doubtful;
+	verdict->firm_blocks = verdict->held_blocks - explained;
+	verdict->doubts = verdict->firm_blocks * 2 >= verdict->held_blocks ? 0 : doubts;
+}
+
+/*
+ * The lowest age from which on the site's blocks are suspect, or a negative number. Fills
+ * judge->ordinary for each age. *@ret_lowest is its minimum.
+ */
+static double suspect_age_ns(struct judge *judge, float *ret_lowest)
+{
+	double nr = (double)judge->nr, age_ns_found = -1;
+	unsigned int first = lifetime_bucket(MIN_AGE_NS);
+	float lowest = 1;
+
+	/* Younger ages need no arithmetic. */
+	for (unsigned int i = 0; i < first; i++) {
+		nr -= judge->ages[i];
+		judge->ages[i] = 0;
+	}
+	for (unsigned int i = 0; i < LIFETIME_BUCKETS; i++) {
+		double start_ns = (double)lifetime_bucket_start(i), expected;
+
+		/*
+		 * Ages without blocks count, too: from a suspect age on, all older blocks are
+		 * suspect.
+		 */
+		if (nr > 0 && i >= first) {
+			expected = survival_expected(&judge->survival, start_ns);
+			if (judge->ages[i])
+				lowest = fminf(lowest, (float)(expected / nr));
+			if (age_ns_found < 0 && expected <= MAX_ORDINARY * nr &&
+			    survival_log_chance(nr, expected) <= MAX_LOG_CHANCE)
+				age_ns_found = start_ns;
+			nr -= judge->ages[i];
+		}
+		judge->ordinary[i] = lowest;
+	}
+	*ret_lowest = lowest;
+	return age_ns_found;
+}
+
+static void look_at_blocks(struct judge *judge, struct site_verdict *verdict)
+{
+	uint64_t oldest_ns = 0;
+
+	memset(judge->ages, 0, sizeof(judge->ages));
+	verdict->exited = true;
+	for (size_t i = 0; i < judge->nr; i++) {
+		const struct heap_block *block = block_at(judge, i);
+		struct view view = view_of(judge, block);
+		uint64_t age_ns = age_in(&view, block);
+
+		verdict->exited &= view.exited;
+		if (age_ns > oldest_ns)
+			oldest_ns = age_ns;
+		verdict->held_bytes += block->size_bytes;
+		judge->ages[lifetime_bucket(age_ns)]++;
+	}
+	verdict->oldest_s = (double)oldest_ns / NS_PER_S;
+	verdict->median_s = verdict->p99_s = -1;
+	if (verdict->site->frees) {
+		const struct lifetime_sketch *lifetimes = &verdict->site->history->lifetimes;
+
+		verdict->median_s = lifetime_sketch_quantile(lifetimes, 0.5) / NS_PER_S;
+		verdict->p99_s = lifetime_sketch_quantile(lifetimes, 0.99) / NS_PER_S;
+	}
+}
+
+/*
+ * Collects the blocks of at least that age and their arrivals. *@ret_start_s to *@ret_end_s is the
+ * time in which they could arrive. Returns their number.
+ */
+static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict, double min_age_ns,
+			       double *ret_start_s, double *ret_end_s)
+{
+	uint64_t zero_ns = judge->input->start_ns, start_ns = UINT64_MAX, end_ns = zero_ns;
+	uint64_t active_ns = judge->active_ns;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < judge->nr; i++) {
+		const struct heap_block *block = block_at(judge, i);
+		struct view view = view_of(judge, block);
+		uint64_t time_ns = block->allocated.time_ns;
+
+		if (view.start_ns < start_ns)
+			start_ns = view.start_ns;
+		if (view.end_ns > end_ns)
+			end_ns = view.end_ns;
+		if ((double)age_in(&view, block) < min_age_ns)
+			continue;
+		if (time_ns > active_ns)
+			active_ns = time_ns;
+		judge->arrivals[nr++] = (struct arrival){
+			.time_s = (double)(time_ns > zero_ns ? time_ns - zero_ns : 0) / NS_PER_S,
+			.bytes = (double)block->size_bytes,
+		};
+		verdict->suspect_bytes += block->size_bytes;
+	}
+	verdict->suspect_blocks = nr;
+	*ret_start_s = (double)(start_ns - zero_ns) / NS_PER_S;
+	*ret_end_s = fmin((double)(end_ns - zero_ns) - min_age_ns, (double)(active_ns - zero_ns)) /
+		     NS_PER_S;
+	return nr;
+}
+
+/* The verdict of a site that frees, with overdue blocks. */
+static enum verdict judge_overdue(const struct judge *judge, enum growth_pattern pattern, size_t nr,
+				  double start_s, double end_s)
+{
+	switch (pattern) {
+	case GROWTH_STEADY:
+		return VERDICT_GROWTH;
+	case GROWTH_AT_START:
+		return VERDICT_STARTUP;
+	case GROWTH_STOPPED:
+		if (nr >= STOPPED_ARRIVALS &&
+		    judge->arrivals[nr - 1].time_s < start_s + STOPPED_BEFORE * (end_s - start_s))
+			return VERDICT_PLATEAU;
+		return VERDICT_OVERDUE;
+	default:
+		return VERDICT_OVERDUE;
+	}
+}
+
+/* The verdict of a site whose blocks stay, so that it has no lifetimes. */
+static enum verdict judge_kept(const struct judge *judge, const struct site_verdict *verdict,
+			       enum growth_pattern pattern)
+{
+	double oldest_ns = verdict->oldest_s * NS_PER_S;
+	bool young = oldest_ns <= TOO_YOUNG_SHARE * judge->length_ns ||
+		     oldest_ns <= fmin(judge->common_p99_ns, YOUNG_SHARE * judge->length_ns);
+
+	switch (pattern) {
+	case GROWTH_STEADY:
+		return VERDICT_GROWTH;
+	case GROWTH_STOPPED:
+		return VERDICT_PLATEAU;
+	case GROWTH_AT_START:
+		return VERDICT_STARTUP;
+	case GROWTH_BURST:
+		return young ? VERDICT_NOT_YET : VERDICT_BURST;
+	case GROWTH_FEW:
+		return young ? VERDICT_NOT_YET : VERDICT_UNCLEAR;
+	}
+	return VERDICT_UNCLEAR;
+}
+
+void judge_blocks(struct judge *judge, const uint32_t *order, struct site_verdict *verdict,
+		  struct judged_ages *ret)
+{
+	const struct site *site = verdict->site;
+	bool freed = site->frees > 0;
+	double start_s, end_s;
+	enum growth_pattern pattern;
+	float lowest = 1;
+	size_t nr;
+
+	judge->order = order;
+	judge->nr = verdict->held_blocks;
+	*ret = (struct judged_ages){.ordinary = freed ? judge->ordinary : NULL};
+	look_at_blocks(judge, verdict);
+	judge_certainty(judge, verdict);
+	if (freed) {
+		survival_init(&judge->survival, site, site_stats_origin(judge->input->sites),
+			      judge->input->end_ns);
+		ret->suspect_ns = suspect_age_ns(judge, &lowest);
+	}
+	if (judge_is_left_behind(judge, block_at(judge, 0))) {
+		verdict->verdict = VERDICT_AT_EXIT;
+		return;
+	}
+	if (ret->suspect_ns < 0) {
+		verdict->verdict = lowest <= UNCLEAR_ORDINARY ? VERDICT_UNCLEAR : VERDICT_NOT_YET;
+		return;
+	}
+	nr = collect_suspects(judge, verdict, ret->suspect_ns, &start_s, &end_s);
+	pattern = growth_fit(judge->arrivals, nr, start_s, end_s, &verdict->rate);
+	/* The short life of a process has no rate. */
+	if (pattern == GROWTH_STEADY &&
+	    (end_s - start_s) * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
+		pattern = GROWTH_FEW;
+	verdict->verdict = freed && (double)nr < NEVER_FREED_SHARE * (double)site->allocations
+				   ? judge_overdue(judge, pattern, nr, start_s, end_s)
+				   : judge_kept(judge, verdict, pattern);
+	verdict->has_rate = pattern == GROWTH_STEADY;
+}
+
+/*
+ * Sums up all sites. Where they all ceased to allocate shortly before the end, a pause of one of
+ * them says nothing: its work had ended.
+ */
+static int look_at_all(struct judge *judge)
+{
+	const struct verdict_input *input = judge->input;
+	struct site all = {0};
+	size_t nr, nr_periods = SITE_PERIODS;
+	const struct site *sites = site_stats_list(input->sites, &nr);
+	uint64_t idle_ns;
+	int err = 0;
+
+	judge->active_ns = input->end_ns;
+	for (size_t i = 0; i < nr && !err; i++)
+		err = site_stats_sum(input->sites, &all, &sites[i]);
+	if (err || !all.history)
+		goto out;
+	judge->common_p99_ns = lifetime_sketch_quantile(&all.history->lifetimes, 0.99);
+	while (nr_periods > 0 && all.history->periods[nr_periods - 1].allocated <
+					 ACTIVE_SHARE * (double)all.allocations / SITE_PERIODS)
+		nr_periods--;
+	idle_ns = site_stats_origin(input->sites) + (nr_periods << all.history->shift);
+	judge->active_ns = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (sites[i].last_ns <= idle_ns && sites[i].last_ns > judge->active_ns)
+			judge->active_ns = sites[i].last_ns;
+	if (judge->active_ns > input->end_ns ||
+	    (double)(input->end_ns - judge->active_ns) > IDLE_SHARE * judge->length_ns)
+		judge->active_ns = input->end_ns;
+out:
+	site_sum_deinit(&all);
+	return err;
+}
+
+static void sum_losses(struct judge *judge)
+{
+	if (judge->input->loss_windows)
+		judge->windows = loss_windows_list(judge->input->loss_windows, &judge->nr_windows);
+	for (size_t i = judge->nr_windows; i-- > 0;)
+		judge->lost_from[i] = judge->lost_from[i + 1] + judge->windows[i].lost;
+}
+
+int judge_create(const struct verdict_input *input, struct judge **ret)
+{
+	struct judge *judge = calloc(1, sizeof(*judge));
+
+	*ret = judge;
+	if (!judge)
+		return -ENOMEM;
+	judge->input = input;
+	judge->arrivals = calloc(input->nr_held + 1, sizeof(*judge->arrivals));
+	if (!judge->arrivals)
+		return -ENOMEM;
+	if (input->end_ns > input->start_ns)
+		judge->length_ns = (double)(input->end_ns - input->start_ns);
+	sum_losses(judge);
+	return look_at_all(judge);
+}
+
+void judge_destroy(struct judge *judge)
+{
+	if (judge)
+		free(judge->arrivals);
+	free(judge);
+}

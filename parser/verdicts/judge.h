@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Judges blocks of one kind together: those of a site, or of several sites that are one cause
+ * (causes.h). docs/verdicts.md has the method.
+ */
+#ifndef LEAKTOOLS_PARSER_JUDGE_H
+#define LEAKTOOLS_PARSER_JUDGE_H
+
+#include "parser/verdicts/verdicts.h"
+
+struct judge;
+
+/* What was decided by age. Valid until the next call of judge_blocks(). */
+struct judged_ages {
+	double suspect_ns;     /* blocks of that age or older are suspect; negative: none are */
+	const float *ordinary; /* block_verdict.ordinary by lifetime_bucket(); NULL: not known */
+};
+
+/* @input must outlive it. Returns 0 or -ENOMEM. */
+int judge_create(const struct verdict_input *input, struct judge **ret);
+void judge_destroy(struct judge *judge);
+
+/*
+ * Judges the blocks @order[0] ... of input.held, verdict->held_blocks of them in time order, all
+ * present or all left behind. verdict->site has the counts of their kind. Fills the rest of
+ * @verdict but its place in the order.
+ */
+void judge_blocks(struct judge *judge, const uint32_t *order, struct site_verdict *verdict,
+		  struct judged_ages *ret);
+
+/*
+ * True if the block was left behind: its process has exited, and lived for only a part of the
+ * recording, so that its end was not that of the program under observation.
+ */
+bool judge_is_left_behind(const struct judge *judge, const struct heap_block *block);
+
+/* The block's age at the end of the recording or of its process. */
+uint64_t judge_age_ns(const struct judge *judge, const struct heap_block *block);
+
+/* What could explain that the block seems held: bits of enum doubt. */
+unsigned int judge_doubts(const struct judge *judge, const struct heap_block *block,
+			  const struct site *site);
+
+#endif

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Verdicts on what daemons did that were judged wrongly once. */
+#include "parser/verdicts/verdicts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define SECOND	UINT64_C(1000000000)
+#define START	(1000 * SECOND)
+#define MAX	20000
+#define FOREVER 1e9
+
+static struct heap_block held[MAX];
+static struct verdict_input input;
+static struct verdicts verdicts;
+
+static int begin(void **state)
+{
+	input = (struct verdict_input){
+		.sites = site_stats_create(),
+		.held = held,
+		.start_ns = START,
+		.end_ns = START + 100 * SECOND,
+	};
+	return input.sites ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	verdicts_deinit(&verdicts);
+	site_stats_destroy((struct site_stats *)input.sites);
+	return 0;
+}
+
+/* Blocks must be added in the order of their times. */
+static void add(uint32_t stack_id, pid_t pid, uint64_t size, double time_s, double life_s)
+{
+	struct site_stats *sites = (struct site_stats *)input.sites;
+	struct site_block block = {
+		.stack_id = stack_id,
+		.size_bytes = size,
+		.time_ns = START + (uint64_t)(time_s * (double)SECOND),
+	};
+
+	assert_int_equal(site_stats_enter(sites, &block), 0);
+	if (block.time_ns + (uint64_t)(life_s * (double)SECOND) < input.end_ns) {
+		assert_int_equal(
+			site_stats_leave(sites, &block,
+					 block.time_ns + (uint64_t)(life_s * (double)SECOND)),
+			0);
+		return;
+	}
+	assert_true(input.nr_held < MAX);
+	held[input.nr_held++] = (struct heap_block){
+		.address = 0x1000 + 16 * input.nr_held,
+		.size_bytes = size,
+		.size_known = true,
+		.allocated = {.time_ns = block.time_ns, .stack_id = stack_id, .pid = pid},
+	};
+}
+
+static const struct site_verdict *verdict_of(uint32_t stack_id)
+{
+	for (size_t i = 0; i < verdicts.nr_sites; i++)
+		if (verdicts.sites[i].site->stack_id == stack_id)
+			return &verdicts.sites[i];
+	fail_msg("stack %d holds nothing", (int)stack_id);
+	return NULL;
+}
+
+/* Keys that a server keeps, and one value that it freed when the recording was about to end. */
+static void one_long_life_hides_no_leak(void **state)
+{
+	for (size_t length = 0; length < 64; length++) {
+		double length_s = 10 + (double)length * 0.2;
+
+		if (length)
+			begin(state);
+		input.end_ns = START + (uint64_t)(length_s * (double)SECOND);
+		add(1, 1, 64, 0.0001, length_s - 0.0011);
+		for (size_t i = 0; i < 2000; i++)
+			add(1, 1, 64, length_s * (double)i / 2000, FOREVER);
+		assert_int_equal(verdicts_init(&verdicts, &input), 0);
+		assert_int_equal(verdict_of(1)->verdict, VERDICT_GROWTH);
+		if (length < 63)
+			end(state);
+	}
+}
+
+/* Process 1 lives throughout; the others live a second each, one after the other. */
+static struct process_life life_of(const void *context, pid_t pid, uint64_t time_ns)
+{
+	uint64_t start_ns = START + (uint64_t)(pid - 100) * SECOND;
+
+	return pid == 1 ? (struct process_life){0}
+			: (struct process_life){start_ns, start_ns + 9 * SECOND / 10};
+}
+
+static void what_processes_left_behind_is_no_growth(void **state)
+{
+	input.process_life = life_of;
+	for (pid_t i = 0; i < 100; i++)
+		add(1, 100 + i, 1 << 20, i + 0.5, FOREVER);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_sites, 1);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_AT_EXIT);
+}
+
+static void what_others_left_behind_hides_no_growth(void **state)
+{
+	input.process_life = life_of;
+	for (pid_t i = 0; i < 100; i++) {
+		add(1, 1, 100, i + 0.2, FOREVER);
+		add(1, 100 + i, 1 << 20, i + 0.5, FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_sites, 2);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_GROWTH);
+	assert_int_equal(verdicts.sites[0].held_bytes, 100 * 100);
+	assert_int_equal(verdicts.sites[1].verdict, VERDICT_AT_EXIT);
+	assert_int_equal(verdicts.blocks_of[VERDICT_GROWTH], 100);
+	assert_int_equal(verdicts.blocks_of[VERDICT_AT_EXIT], 100);
+}
+
+/* A leak of a block per request; requests allocate and free until @until_s. */
+static enum verdict of_leak(double until_s)
+{
+	for (size_t i = 0; i < 2000; i++) {
+		double time_s = 100.0 * (double)i / 2000;
+
+		if (time_s < 90)
+			add(1, 1, 3072, time_s, FOREVER);
+		if (time_s < until_s)
+			add(2, 1, 100, time_s, 0.001);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	return verdict_of(1)->verdict;
+}
+
+static void a_leak_that_ends_with_the_work_has_not_stopped(void **state)
+{
+	assert_int_equal(of_leak(90), VERDICT_GROWTH);
+}
+
+static void a_leak_that_ends_before_the_work_has_stopped(void **state)
+{
+	assert_int_equal(of_leak(100), VERDICT_PLATEAU);
+}
+
+static void much_of_a_plateau_comes_before_a_little_growth(void **state)
+{
+	for (size_t i = 0; i < 100; i++) {
+		double time_s = (double)i + 0.1;
+
+		add(2, 1, 100, time_s, 0.001);
+		add(1, 1, 20, time_s, FOREVER);
+		if (time_s > 20 && time_s < 60)
+			add(3, 1, 256 << 10, time_s, FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.sites[0].verdict, VERDICT_PLATEAU);
+	assert_int_equal(verdicts.sites[1].verdict, VERDICT_GROWTH);
+}
+
+/* --- causes --- */
+
+/* main, one of two functions, and of a stack with a number of 100 or more, its own. */
+static int functions_of(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max, size_t *ret_nr)
+{
+	ret[0] = 1;
+	ret[1] = stack_id % 2 ? 2 : 3;
+	ret[2] = stack_id;
+	*ret_nr = stack_id >= 100 ? 3 : 2;
+	return 0;
+}
+
+static void stacks_that_come_together_are_one_cause(void **state)
+{
+	input.functions_of = functions_of;
+	for (size_t i = 0; i < 200; i++) {
+		double time_s = 100.0 * (double)(i * i) / (200 * 200);
+
+		for (uint32_t k = 0; k < 4; k++)
+			add(101 + 2 * k, 1, 100 << k, time_s + 0.00001 * k, FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_causes, 1);
+	assert_int_equal(verdicts.causes[0].nr, 4);
+	assert_int_equal(verdicts.causes[0].verdict.verdict, VERDICT_GROWTH);
+	assert_int_equal(verdicts.causes[0].verdict.held_bytes, 200 * 1500);
+	/* The one with the most bytes comes first; main and its callee are common. */
+	assert_int_equal(verdicts.sites[0].site->stack_id, 107);
+	assert_int_equal(verdicts.sites[0].nr_shared_frames, 2);
+}
+
+static void leaks_of_their_own_times_are_two_causes(void **state)
+{
+	uint32_t random = 1;
+
+	input.functions_of = functions_of;
+	for (size_t i = 0; i < 2000; i++) {
+		random = random * 1664525 + 1013904223;
+		if (random >> 24 < 40)
+			add(101 + (random >> 20 & 1) * 2, 1, 100, 0.05 * (double)i, FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_causes, 2);
+	assert_int_equal(verdicts.sites[0].nr_shared_frames, 0);
+}
+
+/* Three blocks of each of many stacks say nothing one by one. */
+static void many_stacks_of_a_caller_are_one_cause(void **state)
+{
+	input.functions_of = functions_of;
+	for (size_t i = 0; i < 900; i++) {
+		add(2, 1, 100, (double)i / 9, 0.001);
+		add(101 + 2 * ((uint32_t)i * 7 % 300), 1, 64, (double)i / 9, FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_causes, 1);
+	assert_int_equal(verdicts.causes[0].nr, 300);
+	assert_int_equal(verdicts.causes[0].verdict.verdict, VERDICT_GROWTH);
+	assert_int_equal(verdicts.sites[0].nr_shared_frames, 2);
+	assert_int_equal(verdicts.blocks_of[VERDICT_GROWTH], 900);
+}
+
+/* The same, but the blocks live for a tenth of the recording: as many stacks free theirs. */
+static void many_stacks_of_sessions_are_no_leak(void **state)
+{
+	input.functions_of = functions_of;
+	for (size_t i = 0; i < 900; i++)
+		add(101 + 2 * ((uint32_t)i * 7 % 300), 1, 64, (double)i / 9, 10);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	for (size_t i = 0; i < verdicts.nr_causes; i++)
+		assert_true(verdicts.causes[i].verdict.verdict == VERDICT_NOT_YET ||
+			    verdicts.causes[i].verdict.verdict == VERDICT_UNCLEAR);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(one_long_life_hides_no_leak),
+		TEST(what_processes_left_behind_is_no_growth),
+		TEST(what_others_left_behind_hides_no_growth),
+		TEST(a_leak_that_ends_with_the_work_has_not_stopped),
+		TEST(a_leak_that_ends_before_the_work_has_stopped),
+		TEST(much_of_a_plateau_comes_before_a_little_growth),
+		TEST(stacks_that_come_together_are_one_cause),
+		TEST(leaks_of_their_own_times_are_two_causes),
+		TEST(many_stacks_of_a_caller_are_one_cause),
+		TEST(many_stacks_of_sessions_are_no_leak),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
