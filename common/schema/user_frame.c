@@ -6,12 +6,25 @@
 
 #include <string.h>
 
-static bool is_user(const struct user_frame_search *search, const struct frame_facts *frame)
+static bool is_user(struct user_frame_search *search, const struct frame_facts *frame)
 {
 	bool is_allocator = !frame->has_symbol && frame->module && search->allocator_module &&
 			    strcmp(frame->module, search->allocator_module) == 0;
 
-	return !is_allocator && !wrapper_names_have(frame->name);
+	if (is_allocator)
+		return false;
+	switch (wrapper_names_find(frame->name, frame->module)) {
+	case WRAPPER_NONE:
+		return true;
+	case WRAPPER_ANYWHERE:
+		return false;
+	case WRAPPER_OF_RUST:
+		search->is_rust = true;
+		return false;
+	case WRAPPER_IN_RUST:
+		return !search->is_rust;
+	}
+	return true;
 }
 
 bool user_frame_is_better(struct user_frame_search *search, const struct frame_facts *frame)

@@ -26,6 +26,7 @@ struct user_frame_search {
 	bool is_pool; /* of user_frame_is_pool() */
 	bool is_over; /* the last frame that was better is the user's: no other will be */
 	enum { BEFORE_INNERMOST, IN_ALLOCATOR, BEFORE_CALLER, IN_CALLERS } at;
+	bool is_rust; /* a frame was of Rust's library */
 	const char *
 		allocator_module; /* the innermost frame's: it must stay while the search goes on */
 };

@@ -48,6 +48,19 @@ static void wrappers_are_skipped(void **state)
 	assert_int_equal(FIND(SYMBOL(server, "f"), SYMBOL(server, "g")), 1);
 }
 
+static void the_library_of_rust_is_skipped(void **state)
+{
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(server, "__rdl_alloc"),
+			      SYMBOL(server, "<alloc::alloc::Global>::alloc_impl_runtime"),
+			      SYMBOL(server, "core::iter::traits::iterator::Iterator::collect"),
+			      SYMBOL(server, "app::load"), SYMBOL(server, "core::run")),
+			 4);
+	/* A C++ program may have a namespace of that name. */
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(libc, "operator new"),
+			      SYMBOL(server, "core::Table::grow"), SYMBOL(server, "main")),
+			 2);
+}
+
 static void a_stripped_allocator_is_skipped(void **state)
 {
 	assert_int_equal(FIND(ADDRESS(libc, "libc.so.6+0x800"), ADDRESS(libc, "libc.so.6+0x1010"),
@@ -85,6 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrappers_are_skipped),
+		cmocka_unit_test(the_library_of_rust_is_skipped),
 		cmocka_unit_test(a_stripped_allocator_is_skipped),
 		cmocka_unit_test(inlined_functions_belong_to_their_frame),
 		cmocka_unit_test(pools_are_the_users_own),

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The names of functions that only pass memory on. wrapper_names.h says how they are looked up. */
+#ifndef LEAKTOOLS_COMMON_WRAPPER_TABLES_H
+#define LEAKTOOLS_COMMON_WRAPPER_TABLES_H
+
+#include <stddef.h>
+
+enum wrapper_kind {
+	WRAPPER_NONE,
+	WRAPPER_ANYWHERE,
+	WRAPPER_OF_RUST, /* the same, and its callers are Rust */
+	WRAPPER_IN_RUST, /* only if its callers are Rust: "core::" may be anybody's */
+};
+
+struct wrapper_row {
+	const char *name;
+	enum wrapper_kind kind;
+	const char *module; /* the beginning of its file's name, if the name alone is ambiguous */
+};
+
+/* Whole names, in strcmp()'s order. Static, as the other table. */
+const struct wrapper_row *wrapper_table_exact(size_t *ret_nr);
+
+/* What names begin with, in strcmp()'s order; none is the beginning of another. */
+const struct wrapper_row *wrapper_table_beginnings(size_t *ret_nr);
+
+#endif
