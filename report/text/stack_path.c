@@ -2,61 +2,195 @@
 #include "report/text/stack_path.h"
 
 #include "common/diag.h"
+#include "common/scope.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define PATH_COLUMNS 96
+#define VIA_BYTES 72 /* of one name */
 
-/* A frame without a symbol is shown as its module: an offset says nothing on a summary. */
-static const char *name_of(const struct named_frame *frame)
+static void print_file(FILE *out, const char *path)
 {
-	return !frame->has_symbol && frame->module ? named_stack_basename(frame->module)
-						   : frame->name;
+	diag_print_escaped(out, named_stack_basename(path), NULL);
 }
 
-/* Writes " < NAME" if it fits. The first name always does. */
-static bool add_name(FILE *out, size_t *columns, const char *name)
+/* "query_font", "query_font (leaky_daemon.c:63)", "query_font (app+0x12)" */
+static void print_frame(FILE *out, const struct named_frame *frame, enum path_detail detail,
+			bool is_first)
 {
-	size_t len = strlen(name) + (*columns ? 3 : 0);
+	bool has_address = detail == PATH_DETAIL_ADDRESS && frame->module;
+	bool has_line = frame->file && (is_first || detail == PATH_DETAIL_LINE);
 
-	if (*columns && *columns + len > PATH_COLUMNS) {
-		fputs(" ...", out);
-		return false;
+	diag_print_escaped(out, frame->name, NULL);
+	/* The name of a frame without a symbol is its module and address. */
+	if (!frame->has_symbol || (!has_address && !has_line && !(is_first && frame->module)))
+		return;
+	fputs(" (", out);
+	if (has_line) {
+		print_file(out, frame->file);
+		fprintf(out, has_address ? ":%d, " : ":%d", frame->line);
 	}
-	if (*columns)
-		fputs(" < ", out);
-	diag_print_escaped(out, name, NULL);
-	*columns += len;
-	return true;
+	if (has_address || !has_line)
+		print_file(out, frame->module);
+	if (has_address)
+		fprintf(out, "+0x%" PRIx64, frame->module_offset);
+	fputc(')', out);
+}
+
+/* The caller frees the result, which is NULL if memory is exhausted. */
+static char *frame_text(const struct named_frame *frame, enum path_detail detail, bool is_first)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	print_frame(out, frame, detail, is_first);
+	return fclose(out) == 0 ? steal_ptr(text) : NULL;
+}
+
+/* Writes a frame that the path does not show, cut to a length that leaves the line readable. */
+static void print_via(FILE *out, const struct named_frame *frame, enum path_detail detail,
+		      size_t *nr)
+{
+	_cleanup_free_ char *text = frame_text(frame, detail, false);
+	size_t len = text ? strlen(text) : 0;
+
+	fputs((*nr)++ ? ", " : " (via ", out);
+	if (len > VIA_BYTES) {
+		/* Not within a character. */
+		for (len = VIA_BYTES; len && ((unsigned char)text[len] & 0xc0) == 0x80;)
+			len--;
+		fprintf(out, "%.*s...", (int)len, text);
+	} else if (text) {
+		fputs(text, out);
+	}
+}
+
+/* Writes the frames with details that are further out than @shown, or further in than the first. */
+static void print_others(FILE *out, const struct stack_path *path,
+			 const struct path_details *details, size_t shown)
+{
+	const struct named_frame *frames = path->stack->frames;
+	size_t nr = 0;
+
+	for (size_t i = shown; i < path->stack->nr && nr < details->nr; i++)
+		if (path_details_of(details, i))
+			print_via(out, &frames[i], path_details_of(details, i), &nr);
+	for (size_t i = path->first; i-- > 0 && nr < details->nr;)
+		if (path_details_of(details, i))
+			print_via(out, &frames[i], path_details_of(details, i), &nr);
+	if (nr)
+		fputc(')', out);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int print_path(FILE *out, const struct stack_path *path, const struct path_details *details,
+		      size_t max_columns)
+{
+	const struct named_stack *stack = path->stack;
+	size_t columns = 0, i;
+
+	if (path->first >= stack->nr) {
+		fputs("(no stack)", out);
+		return 0;
+	}
+	for (i = path->first; i < stack->nr; i++) {
+		_cleanup_free_ char *text = frame_text(
+			&stack->frames[i], path_details_of(details, i), i == path->first);
+
+		if (!text)
+			return -ENOMEM;
+		/* The first name always fits. */
+		if (columns && columns + strlen(text) + 3 > max_columns) {
+			fputs(" ...", out);
+			break;
+		}
+		fprintf(out, "%s%s", columns ? " < " : "", text);
+		columns += strlen(text) + (columns ? 3 : 0);
+	}
+	print_others(out, path, details, i);
+	return 0;
 }
 
 void stack_path_write(FILE *out, const struct named_stack *stack, size_t first)
 {
-	const struct named_frame *frames = stack->frames;
-	const char *last = "";
-	size_t columns = 0;
+	const struct stack_path path = {stack, first};
 
-	for (size_t i = first; i < stack->nr; i++) {
-		const char *name = name_of(&frames[i]);
+	print_path(out, &path, &(struct path_details){0}, STACK_PATH_COLUMNS);
+}
 
-		/* Neighbours in a module without symbols become one name. */
-		if (!frames[i].has_symbol && strcmp(name, last) == 0)
+static char *path_text(const struct stack_path *path, const struct path_details *details,
+		       size_t columns)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	if (!out)
+		return NULL;
+	err = print_path(out, path, details, columns);
+	return fclose(out) == 0 && !err ? steal_ptr(text) : NULL;
+}
+
+static int compare_texts(const void *a, const void *b, void *context)
+{
+	char *const *texts = context;
+
+	return strcmp(texts[*(const size_t *)a], texts[*(const size_t *)b]);
+}
+
+/* Finds what tells those of @paths apart that have the same text. */
+static void find_details(const struct stack_path *paths, size_t nr, char **texts, size_t *order,
+			 struct path_details *ret)
+{
+	for (size_t i = 0; i < nr; i++)
+		order[i] = i;
+	qsort_r(order, nr, sizeof(*order), compare_texts, texts);
+	for (size_t i = 0, alike; i < nr; i += alike) {
+		alike = 1;
+		while (i + alike < nr && !compare_texts(&order[i], &order[i + alike], texts))
+			alike++;
+		if (alike > 1)
+			path_details_find(paths, order + i, alike, ret);
+	}
+}
+
+int stack_paths_texts(const struct stack_path *paths, size_t nr, size_t columns, char ***ret)
+{
+	_cleanup_free_ struct path_details *details = calloc(nr + 1, sizeof(*details));
+	_cleanup_free_ size_t *order = calloc(nr + 1, sizeof(*order));
+	char **texts = calloc(nr + 1, sizeof(*texts));
+	int err = details && order && texts ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < nr && !err; i++) {
+		texts[i] = path_text(&paths[i], &details[i], columns);
+		err = texts[i] ? 0 : -ENOMEM;
+	}
+	if (!err)
+		find_details(paths, nr, texts, order, details);
+	for (size_t i = 0; i < nr && !err; i++) {
+		if (!details[i].nr)
 			continue;
-		if (!add_name(out, &columns, name))
-			break;
-		last = name;
+		free(texts[i]);
+		texts[i] = path_text(&paths[i], &details[i], columns);
+		err = texts[i] ? 0 : -ENOMEM;
 	}
-	if (first >= stack->nr) {
-		fputs("(no stack)", out);
-		return;
+	if (err) {
+		stack_paths_free(texts, nr);
+		texts = NULL;
 	}
-	if (!frames[first].file && !frames[first].module)
-		return;
-	fputs("  at ", out);
-	diag_print_escaped(out,
-			   named_stack_basename(frames[first].file ? frames[first].file
-								   : frames[first].module),
-			   NULL);
-	if (frames[first].file)
-		fprintf(out, ":%d", frames[first].line);
+	*ret = texts;
+	return err;
+}
+
+void stack_paths_free(char **texts, size_t nr)
+{
+	for (size_t i = 0; texts && i < nr; i++)
+		free(texts[i]);
+	free(texts);
 }

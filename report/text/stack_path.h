@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A stack on one line: "query_font < load_font < main  at leaky_daemon.c:63". */
+/* A stack on one line: "query_font (leaky_daemon.c:63) < load_font < main". */
 #ifndef LEAKTOOLS_REPORT_STACK_PATH_H
 #define LEAKTOOLS_REPORT_STACK_PATH_H
 
-#include "report/names/named_stack.h"
+#include "report/text/path_details.h"
 
 #include <stdio.h>
 
+#define STACK_PATH_COLUMNS 96
+
 /*
- * Writes the frames of @stack from @first outwards, as many as fit, then the source line or module
- * of the first one. Names are escaped. Errors of @out are the caller's to check.
+ * Writes the frames of @stack from @first outwards, as many as fit, the first one with its source
+ * line or module. Names are escaped. Errors of @out are the caller's to check.
  */
 void stack_path_write(FILE *out, const struct named_stack *stack, size_t first);
+
+/*
+ * Makes the texts of @paths, @nr rows of one list, of @columns columns. Those that would look the
+ * same also have the frames in which they differ: "a < main (x.c:8)", "a < main ... (via load)".
+ * Stores @nr strings in *@ret, which the caller frees with stack_paths_free(). Returns 0 or
+ * -ENOMEM.
+ */
+int stack_paths_texts(const struct stack_path *paths, size_t nr, size_t columns, char ***ret);
+void stack_paths_free(char **texts, size_t nr);
 
 #endif

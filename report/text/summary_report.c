@@ -23,7 +23,7 @@
 #define NR_BARS	      16
 #define MAX_HISTORY   6	   /* stacks that changed a reference count */
 #define MAX_PROCESSES 5	   /* listed one by one */
-#define MAX_TWINS     1000 /* with more stacks, no search for those that look alike */
+#define MAX_TWINS     1000 /* among so many in a row, none looks like another */
 
 /* The process, the duration and the amounts. Returns the number of lines. */
 static int write_head(FILE *out, const struct leak_report *report)
@@ -239,20 +239,24 @@ static int write_references(FILE *out, const struct leak_report *report,
 	return err;
 }
 
-/* The path of a listed site, freed by the caller. NULL: out of memory. */
-static char *path_of(const struct leak_report *report, size_t rank, struct named_stack *stack)
+static const struct site_verdict *verdict_of(const struct leak_report *report,
+					     const struct leak_site *site)
 {
-	const struct site_verdict *verdict = &report->verdicts.sites[report->sites[rank - 1].site];
-	const struct heap_op *op = &report->held[report->verdicts.order[verdict->first]].allocated;
-	_cleanup_free_ char *path = NULL;
-	size_t size;
-	FILE *out = open_memstream(&path, &size);
-	int err;
+	return &report->verdicts.sites[site->site];
+}
 
-	if (!out)
-		return NULL;
-	err = write_path(out, report->analysis, stack, verdict->site->stack_id, op->schema);
-	return fclose(out) == 0 && !err ? steal_ptr(path) : NULL;
+/* Loads the path of a listed site into @stack. Returns 0 or -ENOMEM. */
+static int load_path(const struct leak_report *report, const struct leak_site *site,
+		     struct named_stack *stack, struct stack_path *ret)
+{
+	const struct site_verdict *verdict = verdict_of(report, site);
+	const struct heap_op *op = &report->held[report->verdicts.order[verdict->first]].allocated;
+	int err = named_stack_load(stack, report->analysis->stacks, verdict->site->stack_id);
+
+	if (!err)
+		*ret = (struct stack_path){stack,
+					   named_stack_user_frame(stack, op->schema->function)};
+	return err;
 }
 
 static void write_site(FILE *out, const struct leak_report *report, size_t rank, const char *path,
@@ -280,7 +284,7 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
 	fprintf(out, "\n   %s", path);
-	/* The stacks differ in frames or lines that the path leaves out; the full text has them. */
+	/* The stacks differ in what no line has room for; the full text has it. */
 	if (has_twin)
 		fprintf(out, "  (stack %" PRIu32 ")", verdict->site->stack_id);
 	fputc('\n', out);
@@ -337,36 +341,53 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 /* Whether another of the @nr paths looks like that of site @i. */
 static bool has_twin(char *const *paths, size_t nr, size_t i)
 {
-	for (size_t k = 0; k < nr && nr <= MAX_TWINS; k++)
-		if (k != i && paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0)
+	for (size_t k = 0; k < nr; k++)
+		if (k != i && strcmp(paths[i], paths[k]) == 0)
 			return true;
 	return false;
+}
+
+/* Writes @nr sites from index @first on. @stacks has room for as many. Returns 0 or -ENOMEM. */
+static int write_batch(FILE *out, const struct leak_report *report, size_t first, size_t nr,
+		       struct named_stack *stacks, const struct summary_report_style *style)
+{
+	struct stack_path paths[MAX_TWINS];
+	char **texts = NULL;
+	int err = 0;
+
+	for (size_t i = 0; i < nr && !err; i++)
+		err = load_path(report, &report->sites[first + i], &stacks[i], &paths[i]);
+	if (!err)
+		err = stack_paths_texts(paths, nr, STACK_PATH_COLUMNS, &texts);
+	for (size_t i = 0; i < nr && !err; i++) {
+		const struct leak_site *site = &report->sites[first + i];
+		const struct resource_kind *kind = leak_report_kind_of(report, site);
+
+		write_site(out, report, first + i + 1, texts[i], has_twin(texts, nr, i), style);
+		if (kind && kind->counts_refs)
+			err = write_references(out, report, site, &stacks[i]);
+	}
+	stack_paths_free(texts, nr);
+	return err;
 }
 
 /* Returns 0 or -ENOMEM. */
 static int write_sites(FILE *out, const struct leak_report *report, size_t nr,
 		       const struct summary_report_style *style)
 {
-	_cleanup_free_ char **paths = calloc(nr + 1, sizeof(char *));
-	struct named_stack stack = {.names = name_pool_create()};
-	int err = paths && stack.names ? 0 : -ENOMEM;
+	size_t nr_stacks = nr < MAX_TWINS ? nr : MAX_TWINS;
+	_cleanup_free_ struct named_stack *stacks = calloc(nr_stacks + 1, sizeof(*stacks));
+	struct name_pool *names = name_pool_create();
+	int err = stacks && names ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < nr && !err; i++) {
-		paths[i] = path_of(report, i + 1, &stack);
-		if (!paths[i])
-			err = -ENOMEM;
-	}
-	for (size_t i = 0; i < nr && !err; i++) {
-		const struct resource_kind *kind = leak_report_kind_of(report, &report->sites[i]);
-
-		write_site(out, report, i + 1, paths[i], has_twin(paths, nr, i), style);
-		if (kind && kind->counts_refs)
-			err = write_references(out, report, &report->sites[i], &stack);
-	}
-	for (size_t i = 0; i < nr && paths; i++)
-		free(paths[i]);
-	name_pool_destroy(stack.names);
-	named_stack_deinit(&stack);
+	for (size_t i = 0; i < nr_stacks && !err; i++)
+		stacks[i].names = names;
+	for (size_t first = 0; first < nr && !err; first += nr_stacks)
+		err = write_batch(out, report, first,
+				  nr - first < nr_stacks ? nr - first : nr_stacks, stacks, style);
+	for (size_t i = 0; i < nr_stacks && stacks; i++)
+		named_stack_deinit(&stacks[i]);
+	name_pool_destroy(names);
 	return err;
 }
 

@@ -221,13 +221,13 @@ held() {
 	gcc -O1 -o wrapped wrapped.c
 	"$BIN/leakrec" -o perf.data -- ./wrapped 2>leakrec.err
 	"$BIN/leakparse" --summary -i perf.data >screen
-	# Two calls in one function, of which no line is known: the numbers tell them apart.
-	grep -oE '^   fill_cache < main < .* at wrapped  \(stack [0-9]+\)$' screen | sort -u >paths
+	# Two calls in one function, of which no line is known: the addresses tell them apart.
+	grep -oE '^   fill_cache \(wrapped\+0x[0-9a-f]+\) < main < ' screen | sort -u >paths
 	[[ $(wc -l <paths) == 2 ]]
 	"$BIN/leakparse" --format pprof -i perf.data >x.pb.gz
 	HOME=$PWD go tool pprof -top x.pb.gz | grep -qx 'File: wrapped'
 	"$BIN/leakparse" --format csv -i perf.data | cut -d, -f19 | grep -cx '"fill_cache"' | grep -qx 2
 	gcc -g -O1 -o wrapped wrapped.c
 	"$BIN/leakrec" -o perf.data -- ./wrapped 2>leakrec.err
-	"$BIN/leakparse" --summary -i perf.data | grep -cE '^   fill_cache < main < .* at wrapped.c:(9|10)$' | grep -qx 2
+	"$BIN/leakparse" --summary -i perf.data | grep -cE '^   fill_cache \(wrapped.c:(9|10)\) < main < ' | grep -qx 2
 }

@@ -114,7 +114,7 @@ teardown() {
 		assert_no_unexpected
 		rm -f target.in target.out
 	done
-	"$BIN/leakparse" --kind pool --summary <perf.data 2>/dev/null | grep -q '^   main < .* at pools.c:'
+	"$BIN/leakparse" --kind pool --summary <perf.data 2>/dev/null | grep -q '^   main (pools.c:[0-9]*) < '
 	# Who took it is known, where a pool's function is, and where a line of main() is.
 	grep -A3 '^leak 48 .* kind=pool' leaks | grep -q 'use+0x'
 	grep -A1 '^leak 100 .* kind=pool' leaks | grep -q 'main+0x'
