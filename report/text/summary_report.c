@@ -259,8 +259,51 @@ static int load_path(const struct leak_report *report, const struct leak_site *s
 	return err;
 }
 
+/* The first listed block of @site by another process than @pid; NULL: there is none. */
+static const struct heap_op *other_process(const struct leak_report *report,
+					   const struct leak_site *site, pid_t pid)
+{
+	const struct site_verdict *verdict = verdict_of(report, site);
+
+	for (size_t i = 0; i < verdict->held_blocks; i++) {
+		size_t block = report->verdicts.order[verdict->first + i];
+
+		if (report->choices[block] == LEAK_LISTED &&
+		    report->held[block].allocated.pid != pid)
+			return &report->held[block].allocated;
+	}
+	return NULL;
+}
+
+static bool has_several_processes(const struct leak_report *report)
+{
+	const struct heap_op *first = NULL;
+
+	for (size_t i = 0; i < report->nr_sites; i++) {
+		if (!first)
+			first = other_process(report, &report->sites[i], 0);
+		if (first && other_process(report, &report->sites[i], first->pid))
+			return true;
+	}
+	return false;
+}
+
+/* "  in sort (4242) and others" */
+static void write_site_process(FILE *out, const struct leak_report *report,
+			       const struct leak_site *site)
+{
+	const struct heap_op *op = other_process(report, site, 0);
+
+	if (!op)
+		return;
+	fputs("  in ", out);
+	write_process_name(out, report, &(struct leak_process){.pid = op->pid, .tid = op->tid});
+	if (other_process(report, site, op->pid))
+		fputs(" and others", out);
+}
+
 static void write_site(FILE *out, const struct leak_report *report, size_t rank, const char *path,
-		       bool has_twin, const struct summary_report_style *style)
+		       bool has_twin, bool names_process, const struct summary_report_style *style)
 {
 	const struct leak_site *site = &report->sites[rank - 1];
 	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
@@ -281,6 +324,8 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 		leak_words_rate(out, kind, &verdict->rate);
 	}
 	write_bars(out, report, verdict->site, style->utf8);
+	if (names_process)
+		write_site_process(out, report, site);
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
 	fprintf(out, "\n   %s", path);
@@ -349,7 +394,8 @@ static bool has_twin(char *const *paths, size_t nr, size_t i)
 
 /* Writes @nr sites from index @first on. @stacks has room for as many. Returns 0 or -ENOMEM. */
 static int write_batch(FILE *out, const struct leak_report *report, size_t first, size_t nr,
-		       struct named_stack *stacks, const struct summary_report_style *style)
+		       struct named_stack *stacks, bool names_process,
+		       const struct summary_report_style *style)
 {
 	struct stack_path paths[MAX_TWINS];
 	char **texts = NULL;
@@ -363,7 +409,8 @@ static int write_batch(FILE *out, const struct leak_report *report, size_t first
 		const struct leak_site *site = &report->sites[first + i];
 		const struct resource_kind *kind = leak_report_kind_of(report, site);
 
-		write_site(out, report, first + i + 1, texts[i], has_twin(texts, nr, i), style);
+		write_site(out, report, first + i + 1, texts[i], has_twin(texts, nr, i),
+			   names_process, style);
 		if (kind && kind->counts_refs)
 			err = write_references(out, report, site, &stacks[i]);
 	}
@@ -379,12 +426,14 @@ static int write_sites(FILE *out, const struct leak_report *report, size_t nr,
 	_cleanup_free_ struct named_stack *stacks = calloc(nr_stacks + 1, sizeof(*stacks));
 	struct name_pool *names = name_pool_create();
 	int err = stacks && names ? 0 : -ENOMEM;
+	bool names_process = has_several_processes(report);
 
 	for (size_t i = 0; i < nr_stacks && !err; i++)
 		stacks[i].names = names;
 	for (size_t first = 0; first < nr && !err; first += nr_stacks)
 		err = write_batch(out, report, first,
-				  nr - first < nr_stacks ? nr - first : nr_stacks, stacks, style);
+				  nr - first < nr_stacks ? nr - first : nr_stacks, stacks,
+				  names_process, style);
 	for (size_t i = 0; i < nr_stacks && stacks; i++)
 		named_stack_deinit(&stacks[i]);
 	name_pool_destroy(names);
