@@ -7,14 +7,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_TITLE_FRAMES 12
-
 static void name_deinit(struct top_name *name)
 {
 	for (size_t i = 0; name->frames && i < name->nr_frames; i++)
 		free(name->frames[i]);
 	free(name->frames);
-	free(name->title);
+	named_stack_deinit(&name->stack);
 	*name = (struct top_name){0};
 }
 
@@ -26,7 +24,7 @@ int top_names_init(struct top_names *names, struct stack_store *stacks)
 
 bool top_names_has(const struct top_names *names, size_t row)
 {
-	return row < names->nr && names->names[row].title;
+	return row < names->nr && names->names[row].frames;
 }
 
 const struct top_name *top_names_get(const struct top_names *names, size_t row)
@@ -56,24 +54,6 @@ static char *frame_text(const struct named_frame *frame)
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
-static char *title_text(const struct named_stack *stack)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t size, first = named_stack_user_frame(stack, NULL);
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	for (size_t i = first; i < stack->nr && i < first + MAX_TITLE_FRAMES; i++) {
-		if (i > first)
-			fputs(" < ", out);
-		diag_print_escaped(out, stack->frames[i].name, NULL);
-	}
-	if (stack->nr == 0)
-		fputs("(no stack)", out);
-	return fclose(out) == 0 ? steal_ptr(text) : NULL;
-}
-
 static int reserve(struct top_names *names, size_t row)
 {
 	size_t nr = names->nr ? names->nr : 256;
@@ -92,34 +72,49 @@ static int reserve(struct top_names *names, size_t row)
 	return 0;
 }
 
-static int name_init(struct top_name *ret, const struct named_stack *stack)
+/* Rows are many, and their stacks stay. */
+static void shrink(struct named_stack *stack)
 {
-	*ret = (struct top_name){.frames = calloc(stack->nr + 1, sizeof(*ret->frames))};
-	for (size_t i = 0; ret->frames && i < stack->nr; i++) {
-		ret->frames[i] = frame_text(&stack->frames[i]);
-		if (!ret->frames[i])
+	size_t nr = stack->nr ? stack->nr : 1;
+	struct named_frame *frames = reallocarray(stack->frames, nr, sizeof(*frames));
+
+	if (!frames)
+		return;
+	stack->frames = frames;
+	stack->max = nr;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int name_frames(struct top_name *name)
+{
+	const struct named_stack *stack = &name->stack;
+
+	name->first = named_stack_user_frame(stack, NULL);
+	name->frames = calloc(stack->nr + 1, sizeof(*name->frames));
+	for (size_t i = 0; name->frames && i < stack->nr; i++) {
+		name->frames[i] = frame_text(&stack->frames[i]);
+		if (!name->frames[i])
 			break;
-		ret->nr_frames++;
+		name->nr_frames++;
 	}
-	if (ret->frames && ret->nr_frames == stack->nr)
-		ret->title = title_text(stack);
-	if (ret->title)
-		return 0;
-	name_deinit(ret);
-	return -ENOMEM;
+	return name->frames && name->nr_frames == stack->nr ? 0 : -ENOMEM;
 }
 
 int top_names_load(struct top_names *names, size_t row, uint32_t stack_id)
 {
-	struct named_stack stack = {.names = names->pool};
 	int err = reserve(names, row);
+	struct top_name *name = err ? NULL : &names->names[row];
 
-	if (err || names->names[row].title)
+	if (err || name->frames)
 		return err;
-	err = named_stack_load(&stack, names->stacks, stack_id);
+	name->stack.names = names->pool;
+	err = named_stack_load(&name->stack, names->stacks, stack_id);
 	if (!err)
-		err = name_init(&names->names[row], &stack);
-	named_stack_deinit(&stack);
+		shrink(&name->stack);
+	if (!err)
+		err = name_frames(name);
+	if (err)
+		name_deinit(name);
 	return err;
 }
 

@@ -11,8 +11,9 @@
 #include <stdbool.h>
 
 struct top_name {
-	char *title;   /* "query_font < load_font < main"; NULL: not yet loaded */
-	char **frames; /* "query_font  leaky_daemon.c:63", innermost first */
+	struct named_stack stack;
+	size_t first;  /* the frame that the row is named after */
+	char **frames; /* "query_font  leaky_daemon.c:63", innermost first; NULL: not yet loaded */
 	size_t nr_frames;
 };
 

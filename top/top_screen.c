@@ -2,6 +2,8 @@
 #include "top/top_screen.h"
 
 #include "common/quantity.h"
+#include "common/scope.h"
+#include "report/text/stack_path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -144,10 +146,9 @@ static void draw_head(const struct top_screen *screen)
 	attroff(A_REVERSE);
 }
 
-static void draw_row(const struct top_screen *screen, int y, uint32_t index)
+static void draw_row(const struct top_screen *screen, int y, uint32_t index, const char *stack)
 {
 	const struct top_row *row = &screen->rows->rows[index];
-	const struct top_name *name = top_names_get(screen->names, index);
 	char held[NUMBER_BYTES], growth[NUMBER_BYTES], since[NUMBER_BYTES] = "-";
 
 	if (screen->rows->is_marked)
@@ -159,7 +160,7 @@ static void draw_row(const struct top_screen *screen, int y, uint32_t index)
 	put_format(y, 1, COLS - 1, "%9s %9" PRIu64 " %11s %11s ",
 		   bytes_text(held, (double)row->held_bytes, false), row->held_blocks,
 		   bytes_text(growth, (double)row->bytes_per_s, true), since);
-	put_text(y, STACK_COLUMN, COLS - STACK_COLUMN, name ? name->title : "...");
+	put_text(y, STACK_COLUMN, COLS - STACK_COLUMN, stack);
 	attroff(A_BOLD);
 }
 
@@ -194,17 +195,53 @@ static void scroll_to_selected(struct top_screen *screen)
 		lines -= nr_lines(screen, screen->shown[screen->first++]);
 }
 
+/*
+ * Makes the texts of the stacks on the screen, in which no two rows look the same. Returns how
+ * many, 0 also without memory.
+ */
+static size_t stack_texts(const struct top_screen *screen, char ***ret)
+{
+	static const struct named_stack unnamed;
+	const struct stack_path_style style = {
+		.columns = COLS > STACK_COLUMN ? (size_t)(COLS - STACK_COLUMN) : 0,
+		.max_bytes = COLS > STACK_COLUMN ? (size_t)(COLS - STACK_COLUMN) : 0,
+	};
+	size_t nr = screen->nr_shown - screen->first;
+	_cleanup_free_ struct stack_path *paths = NULL;
+
+	if (nr > screen->page)
+		nr = screen->page;
+	paths = calloc(nr + 1, sizeof(*paths));
+	for (size_t i = 0; paths && i < nr; i++) {
+		const struct top_name *name =
+			top_names_get(screen->names, screen->shown[screen->first + i]);
+
+		paths[i] = name ? (struct stack_path){&name->stack, name->first}
+				: (struct stack_path){&unnamed, 0};
+	}
+	*ret = NULL;
+	return paths && stack_paths_texts(paths, nr, &style, ret) == 0 ? nr : 0;
+}
+
 static void draw_rows(struct top_screen *screen)
 {
 	int y = HEAD_LINES, end = LINES - 1;
+	size_t nr_texts;
+	char **texts = NULL;
 
 	screen->page = end > y ? (size_t)(end - y) : 1;
 	scroll_to_selected(screen);
+	nr_texts = screen->first < screen->nr_shown ? stack_texts(screen, &texts) : 0;
 	for (size_t i = screen->first; i < screen->nr_shown && y < end; i++) {
-		draw_row(screen, y++, screen->shown[i]);
+		bool has_text = i - screen->first < nr_texts &&
+				top_names_has(screen->names, screen->shown[i]);
+
+		draw_row(screen, y++, screen->shown[i],
+			 has_text ? texts[i - screen->first] : "...");
 		if (screen->expanded[screen->shown[i]])
 			draw_frames(screen, &y, end, screen->shown[i]);
 	}
+	stack_paths_free(texts, nr_texts);
 	if (screen->nr_shown == 0 && y < end)
 		put_text(y, 2, COLS - 2,
 			 !screen->is_recording ? "setting up: nothing is recorded yet"

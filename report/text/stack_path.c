@@ -11,6 +11,9 @@
 
 #define VIA_BYTES 72 /* of one name */
 
+const struct stack_path_style stack_path_summary = {
+	.columns = 96, .max_bytes = SIZE_MAX, .has_place = true};
+
 static void print_file(FILE *out, const char *path)
 {
 	diag_print_escaped(out, named_stack_basename(path), NULL);
@@ -18,14 +21,14 @@ static void print_file(FILE *out, const char *path)
 
 /* "query_font", "query_font (leaky_daemon.c:63)", "query_font (app+0x12)" */
 static void print_frame(FILE *out, const struct named_frame *frame, enum path_detail detail,
-			bool is_first)
+			bool has_place)
 {
 	bool has_address = detail == PATH_DETAIL_ADDRESS && frame->module;
-	bool has_line = frame->file && (is_first || detail == PATH_DETAIL_LINE);
+	bool has_line = frame->file && (has_place || detail == PATH_DETAIL_LINE);
 
 	diag_print_escaped(out, frame->name, NULL);
 	/* The name of a frame without a symbol is its module and address. */
-	if (!frame->has_symbol || (!has_address && !has_line && !(is_first && frame->module)))
+	if (!frame->has_symbol || (!has_address && !has_line && !(has_place && frame->module)))
 		return;
 	fputs(" (", out);
 	if (has_line) {
@@ -40,7 +43,7 @@ static void print_frame(FILE *out, const struct named_frame *frame, enum path_de
 }
 
 /* The caller frees the result, which is NULL if memory is exhausted. */
-static char *frame_text(const struct named_frame *frame, enum path_detail detail, bool is_first)
+static char *frame_text(const struct named_frame *frame, enum path_detail detail, bool has_place)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size;
@@ -48,7 +51,7 @@ static char *frame_text(const struct named_frame *frame, enum path_detail detail
 
 	if (!out)
 		return NULL;
-	print_frame(out, frame, detail, is_first);
+	print_frame(out, frame, detail, has_place);
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
@@ -87,9 +90,9 @@ static void print_others(FILE *out, const struct stack_path *path,
 		fputc(')', out);
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Writes as many frames as fit in @columns. Returns 0 or -ENOMEM. */
 static int print_path(FILE *out, const struct stack_path *path, const struct path_details *details,
-		      size_t max_columns)
+		      const struct stack_path_style *style, size_t max_columns)
 {
 	const struct named_stack *stack = path->stack;
 	size_t columns = 0, i;
@@ -99,8 +102,9 @@ static int print_path(FILE *out, const struct stack_path *path, const struct pat
 		return 0;
 	}
 	for (i = path->first; i < stack->nr; i++) {
-		_cleanup_free_ char *text = frame_text(
-			&stack->frames[i], path_details_of(details, i), i == path->first);
+		_cleanup_free_ char *text =
+			frame_text(&stack->frames[i], path_details_of(details, i),
+				   style->has_place && i == path->first);
 
 		if (!text)
 			return -ENOMEM;
@@ -120,21 +124,33 @@ void stack_path_write(FILE *out, const struct named_stack *stack, size_t first)
 {
 	const struct stack_path path = {stack, first};
 
-	print_path(out, &path, &(struct path_details){0}, STACK_PATH_COLUMNS);
+	print_path(out, &path, &(struct path_details){0}, &stack_path_summary,
+		   stack_path_summary.columns);
 }
 
+/* The caller frees the result, which is NULL if memory is exhausted. */
 static char *path_text(const struct stack_path *path, const struct path_details *details,
-		       size_t columns)
+		       const struct stack_path_style *style)
 {
-	_cleanup_free_ char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int err;
+	size_t columns = style->columns;
 
-	if (!out)
-		return NULL;
-	err = print_path(out, path, details, columns);
-	return fclose(out) == 0 && !err ? steal_ptr(text) : NULL;
+	for (;;) {
+		_cleanup_free_ char *text = NULL;
+		size_t size, over;
+		FILE *out = open_memstream(&text, &size);
+		int err;
+
+		if (!out)
+			return NULL;
+		err = print_path(out, path, details, style, columns);
+		if (fclose(out) != 0 || err)
+			return NULL;
+		over = size > style->max_bytes ? size - style->max_bytes : 0;
+		if (!details->nr || !over || !columns)
+			return steal_ptr(text);
+		/* What tells it apart is at the end: leave out frames before. */
+		columns = columns > over ? columns - over : 0;
+	}
 }
 
 static int compare_texts(const void *a, const void *b, void *context)
@@ -160,7 +176,8 @@ static void find_details(const struct stack_path *paths, size_t nr, char **texts
 	}
 }
 
-int stack_paths_texts(const struct stack_path *paths, size_t nr, size_t columns, char ***ret)
+int stack_paths_texts(const struct stack_path *paths, size_t nr,
+		      const struct stack_path_style *style, char ***ret)
 {
 	_cleanup_free_ struct path_details *details = calloc(nr + 1, sizeof(*details));
 	_cleanup_free_ size_t *order = calloc(nr + 1, sizeof(*order));
@@ -168,7 +185,7 @@ int stack_paths_texts(const struct stack_path *paths, size_t nr, size_t columns,
 	int err = details && order && texts ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr && !err; i++) {
-		texts[i] = path_text(&paths[i], &details[i], columns);
+		texts[i] = path_text(&paths[i], &details[i], style);
 		err = texts[i] ? 0 : -ENOMEM;
 	}
 	if (!err)
@@ -177,7 +194,7 @@ int stack_paths_texts(const struct stack_path *paths, size_t nr, size_t columns,
 		if (!details[i].nr)
 			continue;
 		free(texts[i]);
-		texts[i] = path_text(&paths[i], &details[i], columns);
+		texts[i] = path_text(&paths[i], &details[i], style);
 		err = texts[i] ? 0 : -ENOMEM;
 	}
 	if (err) {

@@ -7,21 +7,27 @@
 
 #include <stdio.h>
 
-#define STACK_PATH_COLUMNS 96
+struct stack_path_style {
+	size_t columns;	  /* for frames, but the first one */
+	size_t max_bytes; /* of all; frames that tell rows apart come before others */
+	bool has_place;	  /* the first frame has its source line or module */
+};
+
+extern const struct stack_path_style stack_path_summary;
 
 /*
- * Writes the frames of @stack from @first outwards, as many as fit, the first one with its source
- * line or module. Names are escaped. Errors of @out are the caller's to check.
+ * Writes the frames of @stack from @first outwards, as many as fit in a line of a summary. Names
+ * are escaped. Errors of @out are the caller's to check.
  */
 void stack_path_write(FILE *out, const struct named_stack *stack, size_t first);
 
 /*
- * Makes the texts of @paths, @nr rows of one list, of @columns columns. Those that would look the
- * same also have the frames in which they differ: "a < main (x.c:8)", "a < main ... (via load)".
- * Stores @nr strings in *@ret, which the caller frees with stack_paths_free(). Returns 0 or
- * -ENOMEM.
+ * Makes the texts of @paths, @nr rows of one list. Those that would look the same also have the
+ * frames in which they differ: "a < main (x.c:8)", "a < main ... (via load)". Stores @nr strings in
+ * *@ret, which the caller frees with stack_paths_free(). Returns 0 or -ENOMEM.
  */
-int stack_paths_texts(const struct stack_path *paths, size_t nr, size_t columns, char ***ret);
+int stack_paths_texts(const struct stack_path *paths, size_t nr,
+		      const struct stack_path_style *style, char ***ret);
 void stack_paths_free(char **texts, size_t nr);
 
 #endif

@@ -404,7 +404,7 @@ static int write_batch(FILE *out, const struct leak_report *report, size_t first
 	for (size_t i = 0; i < nr && !err; i++)
 		err = load_path(report, &report->sites[first + i], &stacks[i], &paths[i]);
 	if (!err)
-		err = stack_paths_texts(paths, nr, STACK_PATH_COLUMNS, &texts);
+		err = stack_paths_texts(paths, nr, &stack_path_summary, &texts);
 	for (size_t i = 0; i < nr && !err; i++) {
 		const struct leak_site *site = &report->sites[first + i];
 		const struct resource_kind *kind = leak_report_kind_of(report, site);

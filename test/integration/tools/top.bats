@@ -49,7 +49,7 @@ end_daemon() {
 		grep -q 'leakrec: .* events, .* 0 lost.*: shown, not kept' screen || fail "$(cat screen)"
 		# On a busy machine the requests may have become fewer.
 		grep -qE '^1\. (growth|overdue): .* blocks' screen || fail "$(cat screen)"
-		grep -q 'query_font < load_font' screen || fail "$(cat screen)"
+		grep -q 'query_font (leaky_daemon.c:[0-9]*) < load_font' screen || fail "$(cat screen)"
 		[[ ! -e perf.data ]]
 	done
 }

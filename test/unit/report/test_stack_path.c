@@ -36,12 +36,14 @@
 static void assert_rows(const struct named_stack *stacks, size_t nr, size_t columns,
 			const char *const *expected)
 {
+	struct stack_path_style style = stack_path_summary;
 	struct stack_path paths[MAX_ROWS];
 	char **texts;
 
+	style.columns = columns;
 	for (size_t i = 0; i < nr; i++)
 		paths[i] = (struct stack_path){&stacks[i], stacks[i].nr > 1};
-	assert_int_equal(stack_paths_texts(paths, nr, columns, &texts), 0);
+	assert_int_equal(stack_paths_texts(paths, nr, &style, &texts), 0);
 	for (size_t i = 0; i < nr; i++)
 		assert_string_equal(texts[i], expected[i]);
 	stack_paths_free(texts, nr);
@@ -123,13 +125,35 @@ static void long_names_are_cut(void **state)
 		STACK(SYMBOL("malloc"), SYMBOL("a"), SYMBOL(name)),
 		STACK(SYMBOL("malloc"), SYMBOL("a"), SYMBOL("b\nc")),
 	};
+	const struct stack_path_style narrow = {9, SIZE_MAX, true};
 	struct stack_path paths[] = {{&stacks[0], 1}, {&stacks[1], 1}};
 	char **texts;
 
-	assert_int_equal(stack_paths_texts(paths, 2, 9, &texts), 0);
+	assert_int_equal(stack_paths_texts(paths, 2, &narrow, &texts), 0);
 	assert_string_equal(texts[1], "a (app) ... (via b\\x0ac)");
 	assert_in_range(strlen(texts[0]), 20, 120);
 	stack_paths_free(texts, 2);
+}
+
+static void what_differs_comes_before_other_frames(void **state)
+{
+	const struct stack_path_style narrow = {24, 24, false};
+	const struct named_stack stacks[] = {
+		STACK(SYMBOL("malloc"), SYMBOL("add"), SYMBOL("resize"), SYMBOL("grow"),
+		      SYMBOL("insert"), SYMBOL("load")),
+		STACK(SYMBOL("malloc"), SYMBOL("add"), SYMBOL("resize"), SYMBOL("grow"),
+		      SYMBOL("insert"), SYMBOL("save")),
+		STACK(SYMBOL("malloc"), SYMBOL("get"), SYMBOL("resize"), SYMBOL("grow"),
+		      SYMBOL("insert"), SYMBOL("save")),
+	};
+	struct stack_path paths[] = {{&stacks[0], 1}, {&stacks[1], 1}, {&stacks[2], 1}};
+	char **texts;
+
+	assert_int_equal(stack_paths_texts(paths, 3, &narrow, &texts), 0);
+	assert_string_equal(texts[0], "add ... (via load)");
+	assert_string_equal(texts[1], "add ... (via save)");
+	assert_string_equal(texts[2], "get < resize < grow ...");
+	stack_paths_free(texts, 3);
 }
 
 int main(void)
@@ -139,6 +163,7 @@ int main(void)
 		cmocka_unit_test(rows_differ_by_functions),
 		cmocka_unit_test(rows_differ_by_lines_and_addresses),
 		cmocka_unit_test(long_names_are_cut),
+		cmocka_unit_test(what_differs_comes_before_other_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
