@@ -100,6 +100,86 @@ function siteName(site) {
 	return list.length ? functionName(frames.function[list[sites.user[site]]]) : "(no stack)";
 }
 
+/* What a row of the table shows of a site: the user's frame, its place, three callers. */
+function siteWords(site) {
+	const list = framesOf(site);
+
+	if (!list.length)
+		return ["(no stack)", "", []];
+	const own = sites.user[site];
+	const f = frames.function[list[own]];
+
+	return [functionName(f), baseName(sourceOf(list[own]) || moduleName(f)),
+		list.slice(own + 1, own + 4).map((frame) => functionName(frames.function[frame]))];
+}
+
+/* What tells frames apart: their functions, else their lines. */
+const frameWords = [
+	(frame) => functionName(frames.function[frame]),
+	(frame) => functionName(frames.function[frame]) + (sourceOf(frame) ? ` (${baseName(sourceOf(frame))})` : ""),
+];
+
+/*
+ * For those of @list, sites, that siteWords() shows alike: a Map to the frames in which they differ, as
+ * report/text/path_details.c finds them: from the user's outwards, then inwards.
+ */
+function differences(list) {
+	const alike = new Map();
+	const words = new Map();
+
+	for (const site of list) {
+		const key = siteWords(site).join("\n");
+
+		alike.set(key, [...alike.get(key) || [], site]);
+	}
+	for (const group of alike.values()) {
+		if (group.length > 1)
+			split(group.map((site) => {
+				const stack = framesOf(site);
+				const own = sites.user[site];
+
+				return { site, of: stack.slice(own).concat(stack.slice(0, own).reverse()), via: [] };
+			}), 0, 0, words);
+	}
+	return words;
+}
+
+/* Parts @group by the words of frame @at, the first one in which there are several. */
+function part(group, at, level) {
+	for (; group.some(({ of }) => at < of.length); at++) {
+		const parts = new Map();
+
+		for (const stack of group) {
+			const word = at < stack.of.length ? frameWords[level](stack.of[at]) : "";
+
+			parts.set(word, [...parts.get(word) || [], stack]);
+		}
+		if (parts.size > 1)
+			return [parts, at + 1];
+	}
+	return [null, at];
+}
+
+/* Adds to @words what tells the stacks of @group apart from frame @at on. */
+function split(group, at, level, words) {
+	const [parts, next] = group.length > 1 ? part(group, at, level) : [null, at];
+
+	for (const [word, stacks] of parts || []) {
+		if (word)
+			stacks.forEach(({ via }) => via.push(word));
+		split(stacks, next, level, words);
+	}
+	if (parts)
+		return;
+	if (group.length > 1 && level + 1 < frameWords.length) {
+		split(group, 0, level + 1, words);
+		return;
+	}
+	/* The last ones tell it apart from those that have most in common with it. */
+	group.forEach(({ site, via }, i) => words.set(site, [...via.slice(-3),
+		...(group.length > 1 ? [`${i + 1} of ${group.length} in the same lines`] : [])].join(", ")));
+}
+
 const threadName = (t) => strings[data.threads.comm[t]] + " " + data.threads.tid[t];
 const verdictOf = (site) => sites.verdict[site] < 0 ? "released" : data.verdicts[sites.verdict[site]];
 const doubtsOf = (bits) => data.doubts.filter((name, i) => bits >> i & 1);

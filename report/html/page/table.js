@@ -50,24 +50,15 @@ const columns = [
 		cell: (s) => sites.median_us[s] >= 0 ? timeText(sites.median_us[s]) : "never freed" },
 ];
 
-const table = { rows: [], sort: -1, down: true, current: 0 }; /* sort -1: by verdict */
+/* sort -1: by verdict */
+const table = { rows: [], sort: -1, down: true, current: 0, differences: new Map() };
 
 function whereCell(site) {
-	const list = framesOf(site);
-	const own = sites.user[site];
-	const cell = element("div", "where");
+	const [name, place, callers] = siteWords(site);
+	const via = table.differences.get(site);
 
-	if (!list.length) {
-		cell.append(element("b", "", "(no stack)"));
-		return cell;
-	}
-	const source = sourceOf(list[own]);
-	const callers = list.slice(own + 1, own + 4).map((f) => functionName(frames.function[f]));
-	cell.append(element("b", "", functionName(frames.function[list[own]])),
-		element("small", "", (source ? source.slice(source.lastIndexOf("/") + 1) :
-			baseName(moduleName(frames.function[list[own]]))) +
-			(callers.length ? " ‹ " + callers.join(" ‹ ") : "")));
-	return cell;
+	return element("div", "where", element("b", "", name),
+		element("small", "", (via ? `via ${via} · ` : "") + [place, ...callers].join(" ‹ ")));
 }
 
 function heldCell(site) {
@@ -178,6 +169,7 @@ function drawTable() {
 	const room = $("table-room");
 	const rows = [];
 
+	table.differences = differences(table.rows.slice(first, last));
 	for (let i = first; i < last; i++) {
 		const site = table.rows[i];
 		const row = element("div", "row" + (i === table.current ? " current" : "") +

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 drive_report.py CHECK[,CHECK...] REPORT.html [ARGUMENT]: opens leakparse's HTML report in headless Chromium,
-anew for each check, and uses it as people do. Reports are of test/targets/leak_kinds but for `open` and `clean`. Fails with what it saw.
+anew for each check, and uses it as people do. Reports are of test/targets/leak_kinds but for `open`, `distinct` and `clean`. Fails with what it saw.
 
   open SECONDS   opens within that time, or as much more as the machine is slower, and prints it
   load, search, flame, points, range, table, hostile, theme, print, offline
+  distinct       a report of stacks that look alike in the table
   only_leaky     a report of one stack; before_burst: of an early moment
   clean          a report of a program that leaks nothing
   pictures DIR   writes screenshots, light and dark
@@ -252,6 +253,12 @@ def check_print(browser):
     browser.print_pdf("report.pdf")
     expect("printed stacks", browser.evaluate("window.printed"), nr_rows(browser))
     expect("the theme behind", browser.evaluate("document.documentElement.dataset.theme"), "dark")
+
+
+def check_distinct(browser):
+    rows = browser.evaluate("[...document.querySelectorAll('.row .where')].map((e) => e.textContent)")
+    expect("rows that look the same", [row for row in rows if rows.count(row) > 1], [])
+    expect_in("the rows", "via ", " ".join(rows))
 
 
 def check_offline(browser):

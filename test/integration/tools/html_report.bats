@@ -57,6 +57,11 @@ drive() {
 	drive hostile report.html
 }
 
+@test "html: no two rows of the table look the same" {
+	report many_stacks --leaks 200
+	drive distinct report.html
+}
+
 @test "html: light, dark, and printed" {
 	report leak_kinds
 	drive print,theme report.html
