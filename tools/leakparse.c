@@ -298,7 +298,11 @@ static int find_peak(const struct leakparse_options *options, struct progress *p
 		     uint64_t *ret_sequence)
 {
 	struct peak_search search = {.size = options->leaks.size};
-	const struct heap_observer observer = {&search, on_change_of_peak, options->leaks.kind};
+	const struct heap_observer observer = {
+		.context = &search,
+		.on_change = on_change_of_peak,
+		.kind = options->leaks.kind,
+	};
 	struct analysis analysis;
 	int err;
 
@@ -404,6 +408,7 @@ static int begin_reading(struct leakparse_options *options, struct reader *reade
 	}
 	reading->observer.context = reading->history;
 	reading->observer.on_change = held_history_change;
+	reading->observer.on_time = held_history_time;
 	return 0;
 }
 

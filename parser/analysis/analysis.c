@@ -103,14 +103,40 @@ static int on_syscall(struct analysis *analysis, const struct perf_sample *sampl
 	return err ? err : heap_tracker_syscall(analysis->heaps, sample, stack_id, owner);
 }
 
+static void begin(struct analysis *analysis, uint64_t time_ns)
+{
+	if (analysis->start_ns)
+		return;
+	analysis->start_ns = time_ns;
+	if (analysis->intervals)
+		intervals_begin(analysis->intervals, time_ns);
+}
+
+/* leakrec recorded at @time_ns. */
+static void set_known_end(struct analysis *analysis, uint64_t time_ns)
+{
+	if (time_ns > analysis->known_end_ns)
+		analysis->known_end_ns = time_ns;
+	if (analysis->known_end_ns > analysis->end_ns)
+		analysis->end_ns = analysis->known_end_ns;
+	heap_tracker_time(analysis->heaps, time_ns);
+}
+
+/* leakrec's recording begins or ends. Each file of a session has its own bounds. */
+static int on_bound(struct analysis *analysis, const struct perf_origin *origin)
+{
+	if (ends_before(analysis, origin))
+		return ENOUGH_READ;
+	begin(analysis, origin->time_ns);
+	set_known_end(analysis, origin->time_ns);
+	return 0;
+}
+
 static int note_operation(struct analysis *analysis, const struct perf_origin *origin)
 {
-	if (!analysis->start_ns) {
-		analysis->start_ns = origin->time_ns;
-		if (analysis->intervals)
-			intervals_begin(analysis->intervals, analysis->start_ns);
-	}
-	analysis->end_ns = origin->time_ns;
+	begin(analysis, origin->time_ns);
+	analysis->end_ns =
+		origin->time_ns > analysis->known_end_ns ? origin->time_ns : analysis->known_end_ns;
 	return origin->sequence == BEGIN_NAMING_AT ? stack_store_begin_naming(analysis->stacks) : 0;
 }
 
@@ -125,6 +151,8 @@ static int on_sample(void *context, const struct perf_sample *sample)
 		analysis->unguarded_tasks += sample->mark_number;
 		return 0;
 	}
+	if (event->is_bound)
+		return on_bound(analysis, &sample->origin);
 	if (event->is_mark)
 		return on_mark(analysis, sample);
 	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
@@ -277,6 +305,9 @@ int analysis_finish(struct analysis *analysis, int err)
 	int finish_err = heap_tracker_finish(analysis->heaps);
 
 	analysis->was_enough = err == ENOUGH_READ;
+	/* Without leakrec's bounds, the last event before the moment is the end. */
+	if (analysis->was_enough && analysis->until_ns && analysis->known_end_ns)
+		set_known_end(analysis, analysis->start_ns + analysis->until_ns);
 	if (analysis->was_enough)
 		err = 0;
 	if (err == -ENOMEM || finish_err)

@@ -27,8 +27,12 @@ struct analysis {
 	struct intervals *intervals; /* set by the caller; gets the marks; NULL: none */
 	struct mapping_owners mapping_owners;
 	uint64_t incomplete_chains; /* callchains that the recorder marked as incomplete */
-	uint64_t start_ns;	    /* of the first event; 0: there was none */
-	uint64_t end_ns;
+	/*
+	 * Of the recording as leakrec has written them, else of the first and the last event; 0:
+	 * there was none. With @until_ns, @end_ns is that moment.
+	 */
+	uint64_t start_ns, end_ns;
+	uint64_t known_end_ns; /* no earlier end: leakrec has written that it recorded then; or 0 */
 
 	struct progress *progress; /* shows how much was read; NULL: not shown */
 

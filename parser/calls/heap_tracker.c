@@ -299,6 +299,15 @@ int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_recor
 	return err;
 }
 
+void heap_tracker_time(struct heap_tracker *tracker, uint64_t time_ns)
+{
+	const struct heap_observer *observer = &tracker->sink.observer;
+
+	site_stats_begin(tracker->sink.sites, time_ns);
+	if (observer->on_time)
+		observer->on_time(observer->context, time_ns);
+}
+
 int heap_tracker_finish(struct heap_tracker *tracker)
 {
 	struct thread *thread, *next;

@@ -44,6 +44,9 @@ int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_recor
 int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_record *record);
 int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record);
 
+/* The recording begins or ends at @time_ns. Periods (site_stats.h) begin at the first such time. */
+void heap_tracker_time(struct heap_tracker *tracker, uint64_t time_ns);
+
 /* Call it once after the last event: it settles what waited for more events. */
 int heap_tracker_finish(struct heap_tracker *tracker);
 

@@ -76,6 +76,8 @@ struct heap_observer {
 	 * inherited blocks: these are its parent's.
 	 */
 	void (*on_change)(void *context, const struct heap_change *change);
+	/* Called where the recording begins and ends, if leakrec has written that. Or NULL. */
+	void (*on_time)(void *context, uint64_t time_ns);
 	const char *kind; /* a resource's, or HEAP_KIND_MEMORY: only that kind; NULL: all */
 };
 

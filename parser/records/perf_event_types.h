@@ -32,6 +32,7 @@ struct perf_event_desc {
 	bool is_mark;	    /* leakrec:mark or LEAK_MARK() */
 	bool is_probe_mark; /* LEAK_MARK() */
 	bool is_doubt;	    /* leakrec:doubt: read like a mark, but it is none */
+	bool is_bound; /* leakrec:recording, likewise; the number is 0 at the start, 1 at the end */
 };
 
 /* True for an allocation, a release or the like. */

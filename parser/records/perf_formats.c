@@ -314,6 +314,26 @@ static void bind_syscall(struct tep_event *format, const char *name, struct perf
 	event->desc.is_syscall_exit = is_exit;
 }
 
+/*
+ * What leakrec itself writes (recorder/output/own_samples.h). Probes may be of the same system.
+ * Returns whether the event is bound.
+ */
+static bool bind_own(struct tep_event *format, struct perf_event *event)
+{
+	struct perf_event_desc *desc = &event->desc;
+	struct perf_field *number = &event->fields.mark_number;
+
+	if (strcmp(format->system, "leakrec") != 0)
+		return false;
+	if (strcmp(format->name, "mark") == 0)
+		desc->is_mark = find_field(format, "number", number);
+	else if (strcmp(format->name, "doubt") == 0)
+		desc->is_mark = desc->is_doubt = find_field(format, "number", number);
+	else if (strcmp(format->name, "recording") == 0)
+		desc->is_mark = desc->is_bound = find_field(format, "end", number);
+	return desc->is_mark;
+}
+
 static void bind_event(const struct perf_formats *formats, struct tep_event *format,
 		       const char *name, struct perf_event *event)
 {
@@ -326,17 +346,12 @@ static void bind_event(const struct perf_formats *formats, struct tep_event *for
 		event->desc.is_newtask =
 			find_field(format, "pid", &fields->newtask_pid) &&
 			find_field(format, "clone_flags", &fields->newtask_clone_flags);
-	else if (strcmp(format->system, "leakrec") == 0 && strcmp(format->name, "mark") == 0)
-		event->desc.is_mark = find_field(format, "number", &fields->mark_number);
-	else if (strcmp(format->system, "leakrec") == 0 && strcmp(format->name, "doubt") == 0)
-		event->desc.is_mark = event->desc.is_doubt =
-			find_field(format, "number", &fields->mark_number);
 	else if (probe_schema_is_mark(format->name))
 		event->desc.is_mark = event->desc.is_probe_mark =
 			find_field(format, PROBE_FIELD_TEXT, &fields->mark_text);
 	else if (strcmp(format->system, SYSCALL_SYSTEM) == 0)
 		bind_syscall(format, name, event);
-	else
+	else if (!bind_own(format, event))
 		bind_probe(format, name, event);
 	if (!perf_event_is_operation(&event->desc) && !event->desc.is_newtask &&
 	    !event->desc.is_mark)

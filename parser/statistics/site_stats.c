@@ -14,7 +14,7 @@ struct site_stats {
 	size_t nr, capacity;
 	uint32_t *site_of_stack; /* [stack id] */
 	size_t nr_stacks;
-	uint64_t origin_ns; /* of the first allocation; 0: none yet */
+	uint64_t origin_ns; /* the start of the first period; 0: none yet */
 };
 
 struct site_stats *site_stats_create(void)
@@ -57,6 +57,12 @@ static int grow_index(struct site_stats *stats, uint32_t stack_id)
 	return 0;
 }
 
+void site_stats_begin(struct site_stats *stats, uint64_t time_ns)
+{
+	if (!stats->origin_ns)
+		stats->origin_ns = time_ns;
+}
+
 static int add_site(struct site_stats *stats, const struct site_block *block)
 {
 	if (block->stack_id >= stats->nr_stacks) {
@@ -74,8 +80,7 @@ static int add_site(struct site_stats *stats, const struct site_block *block)
 		stats->sites = grown;
 		stats->capacity = capacity;
 	}
-	if (!stats->origin_ns)
-		stats->origin_ns = block->time_ns;
+	site_stats_begin(stats, block->time_ns);
 	stats->sites[stats->nr++] = (struct site){
 		.stack_id = block->stack_id,
 		.first_ns = block->time_ns,

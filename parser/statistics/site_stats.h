@@ -64,6 +64,8 @@ struct site_block {
 struct site_stats *site_stats_create(void);
 void site_stats_destroy(struct site_stats *stats);
 
+/* The first period begins at @time_ns, unless it has begun; else with the first allocation. */
+void site_stats_begin(struct site_stats *stats, uint64_t time_ns);
 /* A block is allocated. Returns 0 or -ENOMEM, as the functions below. */
 int site_stats_enter(struct site_stats *stats, const struct site_block *block);
 /* The block is freed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Marks: moments of a recording between which reports compare (leakparse --diff). SIGUSR1 or a
- * timer sets them. In the recording, a mark is a sample of the tracepoint event leakrec:mark, which
- * no kernel has; perf script prints it like any other. A doubt is a sample of the same kind.
+ * timer sets them. In the recording, a mark is a sample of the event leakrec:mark, a doubt one of
+ * leakrec:doubt (own_samples.h).
  */
 #ifndef LEAKTOOLS_RECORDER_MARKS_H
 #define LEAKTOOLS_RECORDER_MARKS_H

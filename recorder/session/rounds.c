@@ -156,7 +156,6 @@ int rounds_stop(struct rounds *rounds)
 	struct ring_reader *reader = &rounds->reader;
 	int err = 0;
 
-	reader->end_ns = clock_now_ns();
 	if (reader->recorder)
 		return stop_programs(rounds);
 	/*

@@ -32,8 +32,8 @@ int rounds_run(struct rounds *rounds);
 int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms);
 
 /*
- * Ends the recording: disables the events and drains what they have recorded until now. Returns 0
- * or the writer's error.
+ * Ends the recording at reader->end_ns, which is now: disables the events and drains what they have
+ * recorded until then. Returns 0 or the writer's error.
  */
 int rounds_stop(struct rounds *rounds);
 

@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
+#include "recorder/output/own_samples.h"
 #include "recorder/session/session_signals.h"
 
 #include <errno.h>
@@ -45,11 +46,18 @@ static void tell_status(const struct session *session)
 	live_status_set(&status->paused_ns, backpressure_paused_ns(session->backpressure));
 }
 
+/* Writes where the recording begins or ends: idle targets have no events there. */
+static int write_bound(const struct session *session, uint64_t time_ns, bool is_end)
+{
+	return own_samples_write(session->writer, OWN_RECORDING, session->marks.pid, time_ns,
+				 is_end, NULL);
+}
+
 /* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
 static int record(struct session *session)
 {
 	struct rounds *rounds = &session->rounds;
-	int err = 0, timeout_ms;
+	int err = write_bound(session, session->start_ns, false), timeout_ms;
 
 	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
 		err = session_has_signal(session)
@@ -73,6 +81,10 @@ static int record(struct session *session)
 	/* Marks that became due after the last round. */
 	if (!err)
 		err = marks_write(&session->marks, session->writer);
+	rounds->reader.end_ns = clock_now_ns();
+	/* Before the last rounds, as no later one may bring anything older (ring_reader.h). */
+	if (!err)
+		err = write_bound(session, rounds->reader.end_ns, true);
 	if (!err)
 		err = rounds_stop(rounds);
 	if (!err)

@@ -7,6 +7,7 @@
 #include "common/scope.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/events/attach.h"
+#include "recorder/output/own_samples.h"
 #include "recorder/output/synthesize.h"
 #include "recorder/session/privileges.h"
 #include "recorder/session/session_signals.h"
@@ -131,6 +132,8 @@ static int begin_output(struct session *session)
 	bool with_doubts = session->recorder || session->events.breakers.are_needed;
 	int err = marks_describe(&session->events, &options->config, with_doubts);
 
+	if (!err)
+		err = own_samples_describe(&session->events, &options->config, OWN_RECORDING);
 	return err ? err
 		   : perf_writer_begin(session->writer, &session->events, options->argc,
 				       options->argv);

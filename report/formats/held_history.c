@@ -83,6 +83,14 @@ static void advance(struct held_history *history, uint64_t time_ns)
 		history->points[history->period] = history->now;
 }
 
+void held_history_time(void *context, uint64_t time_ns)
+{
+	struct held_history *history = context;
+
+	advance(history, time_ns);
+	history->points[history->period] = history->now;
+}
+
 static struct stack_amount *stack_of(struct held_history *history, uint32_t stack_id)
 {
 	if (stack_id >= history->max_stack) {

@@ -31,12 +31,16 @@ void held_history_destroy(struct held_history *history);
 /* A heap_observer.on_change() with the history as its context. */
 void held_history_change(void *history, const struct heap_change *change);
 
+/* Likewise a heap_observer.on_time(): the amount is the same from the last change to @time_ns. */
+void held_history_time(void *history, uint64_t time_ns);
+
 /* Returns 0, or -ENOMEM if memory ran out and the history is incomplete. */
 int held_history_error(const struct held_history *history);
 
 /*
  * The amounts at the end of each period. Period i ends at *@ret_start_ns + (i + 1) *
- * *@ret_period_ns; the last one may be incomplete. *@ret_nr is 0 if nothing has changed.
+ * *@ret_period_ns; the last one may be incomplete. *@ret_nr is 0 if neither an amount nor the
+ * recording's begin or end is known.
  */
 const struct held_amount *held_history_points(const struct held_history *history, size_t *ret_nr,
 					      uint64_t *ret_start_ns, uint64_t *ret_period_ns);

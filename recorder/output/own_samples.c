@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/output/own_samples.h"
+
+#include "common/perf_disk.h"
+#include "common/scope.h"
+#include "recorder/programs/bpf_sites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	const char *first;			   /* a field of 32 bits */
+	const char *others[OWN_SAMPLE_MAX_VALUES]; /* of 64 bits; NULL: there is none */
+} layouts[OWN_SAMPLE_NR] = {
+	[OWN_MARK] = {"mark", "by_signal", {"number"}},
+	[OWN_DOUBT] = {"doubt", "by_signal", {"number"}},
+	[OWN_RECORDING] = {"recording", "end", {NULL}},
+};
+
+/* The layout of perf_event_open(2) for RECORD_SAMPLE_TYPE, with the raw data of the format. */
+struct own_record {
+	struct perf_event_header header;
+	uint64_t id, ip;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint32_t raw_bytes; /* the size of what follows */
+	uint16_t common_type;
+	uint8_t common_flags, common_preempt_count;
+	int32_t common_pid;
+	uint32_t first;
+	uint64_t values[OWN_SAMPLE_MAX_VALUES];
+};
+
+_Static_assert(sizeof(struct own_record) == 64 + 8 * OWN_SAMPLE_MAX_VALUES, "no padding");
+
+static const char common_fields[] =
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+
+/* Ids and types just below those of events that BPF programs write. */
+static uint64_t id_of(enum own_sample kind)
+{
+	return BPF_FIRST_ID - 1 - kind;
+}
+
+static uint16_t type_of(enum own_sample kind)
+{
+	return (uint16_t)(BPF_FIRST_TYPE - 1 - kind);
+}
+
+static size_t nr_values(enum own_sample kind)
+{
+	size_t nr = 0;
+
+	while (nr < OWN_SAMPLE_MAX_VALUES && layouts[kind].others[nr])
+		nr++;
+	return nr;
+}
+
+/* The event's format, as tracefs would show it; the caller frees it. NULL: out of memory. */
+static char *make_format(enum own_sample kind)
+{
+	const char *const *others = layouts[kind].others;
+	size_t nr = nr_values(kind), size;
+	_cleanup_free_ char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "name: %s\nID: %d\nformat:\n%s", layouts[kind].name, type_of(kind),
+		common_fields);
+	fprintf(out, "\tfield:unsigned int %s;\toffset:8;\tsize:4;\tsigned:0;\n",
+		layouts[kind].first);
+	for (size_t i = 0; i < nr; i++)
+		fprintf(out, "\tfield:u64 %s;\toffset:%zu;\tsize:8;\tsigned:0;\n", others[i],
+			12 + 8 * i);
+	fputs("\nprint fmt: \"", out);
+	for (size_t i = 0; i < nr; i++)
+		fprintf(out, "%s=%%Lu ", others[i]);
+	fprintf(out, "%s=%%u\"", layouts[kind].first);
+	for (size_t i = 0; i < nr; i++)
+		fprintf(out, ", REC->%s", others[i]);
+	fprintf(out, ", REC->%s\n", layouts[kind].first);
+	return fclose(out) == 0 ? steal_ptr(text) : NULL;
+}
+
+int own_samples_describe(struct record_events *events, const struct record_config *config,
+			 enum own_sample kind)
+{
+	char *full_name = NULL;
+
+	if (asprintf(&full_name, "leakrec:%s", layouts[kind].name) < 0)
+		full_name = NULL;
+	return record_events_add_written(events, config, full_name, make_format(kind),
+					 type_of(kind), id_of(kind), false);
+}
+
+int own_samples_write(struct perf_writer *writer, enum own_sample kind, pid_t pid, uint64_t time_ns,
+		      uint32_t first, const uint64_t *values)
+{
+	size_t nr = nr_values(kind), end = offsetof(struct own_record, values) + 8 * nr;
+	struct own_record record = {
+		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)end},
+		.id = id_of(kind),
+		.pid = (uint32_t)pid,
+		.tid = (uint32_t)pid,
+		.time_ns = time_ns,
+		.raw_bytes = (uint32_t)(end - offsetof(struct own_record, common_type)),
+		.common_type = type_of(kind),
+		.common_pid = pid,
+		.first = first,
+	};
+
+	if (nr)
+		memcpy(record.values, values, nr * sizeof(*values));
+	return perf_writer_add_record(writer, &record.header);
+}

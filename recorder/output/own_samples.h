@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples that leakrec itself writes. Each is a sample of a tracepoint event leakrec:NAME, which no
+ * kernel has; perf script prints it like any other. Readers find its values by the fields' names.
+ */
+#ifndef LEAKTOOLS_RECORDER_OWN_SAMPLES_H
+#define LEAKTOOLS_RECORDER_OWN_SAMPLES_H
+
+#include "recorder/output/perf_writer.h"
+
+enum own_sample {
+	OWN_MARK,      /* by_signal; number */
+	OWN_DOUBT,     /* the same */
+	OWN_RECORDING, /* end: 0 where the recording begins, 1 where it ends */
+	OWN_SAMPLE_NR,
+};
+
+#define OWN_SAMPLE_MAX_VALUES 1
+
+/* Adds the event to @events, before the header is written. Returns 0 or -ENOMEM. */
+int own_samples_describe(struct record_events *events, const struct record_config *config,
+			 enum own_sample kind);
+
+/*
+ * Writes a sample of process @pid at @time_ns (CLOCK_MONOTONIC), with the first field, of 32 bits,
+ * and the others' @values (NULL: there are none). Returns 0 or the writer's error.
+ */
+int own_samples_write(struct perf_writer *writer, enum own_sample kind, pid_t pid, uint64_t time_ns,
+		      uint32_t first, const uint64_t *values);
+
+#endif
