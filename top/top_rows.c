@@ -56,8 +56,8 @@ static size_t oldest_sample(const struct top_rows *rows)
 static void update_row(struct top_row *row, const struct site *site)
 {
 	row->stack_id = site->stack_id;
-	row->held_bytes = site->held_bytes;
-	row->held_blocks = site_held_blocks(site);
+	row->held_bytes = site_present_bytes(site);
+	row->held_blocks = site_present_blocks(site);
 	row->allocations = site->allocations;
 	row->since_mark = difference(row->held_bytes, row->marked_bytes);
 }

@@ -51,7 +51,10 @@ static bool is_enough(const struct analysis *analysis, const struct perf_origin 
 	       (analysis->until_sequence && origin->sequence > analysis->until_sequence);
 }
 
-/* The same for an exec that follows the last operation: it may end blocks of that operation. */
+/*
+ * The same for an exec or a fork that follows the last operation: it may end blocks of that
+ * operation, or tell of an exit (process_ends.h).
+ */
 static bool ends_before(const struct analysis *analysis, const struct perf_origin *origin)
 {
 	return is_enough(analysis, origin) ||
@@ -63,14 +66,17 @@ static int on_mark(struct analysis *analysis, const struct perf_sample *sample)
 	const struct perf_event_desc *event = sample->event;
 	const struct interval_mark mark = {sample->mark_number,
 					   event->is_probe_mark ? sample->mark_text : NULL};
+	int err;
 
 	/* leakrec's own marks do not pass through a ring. */
 	if (event->is_probe_mark)
 		loss_windows_note(analysis->loss_windows, LOSS_RING_PROBES, sample->origin.cpu,
 				  sample->origin.time_ns);
-	if (analysis->intervals)
-		intervals_mark(analysis->intervals, sample->origin.time_ns, &mark);
-	return 0;
+	if (!analysis->intervals)
+		return 0;
+	err = heap_tracker_settle_exits(analysis->heaps);
+	intervals_mark(analysis->intervals, sample->origin.time_ns, &mark);
+	return err;
 }
 
 /* An allocation takes the stack of its return. */
@@ -187,6 +193,8 @@ static int on_fork(void *context, const struct perf_task_record *record)
 	    heap_tracker_has_thread(analysis->heaps, record->pid, record->tid))
 		return 0;
 	note_record(analysis, &record->origin);
+	if (record->origin.time_ns && ends_before(analysis, &record->origin))
+		return ENOUGH_READ;
 	if (record->pid != record->ppid)
 		err = stack_store_fork(analysis->stacks, record->pid, record->ppid);
 	return err ? err : heap_tracker_fork(analysis->heaps, record);
@@ -304,6 +312,9 @@ int analysis_finish(struct analysis *analysis, int err)
 {
 	int finish_err = heap_tracker_finish(analysis->heaps);
 
+	/* What was held at an operation was held by the processes that lived then. */
+	if (!finish_err && analysis->until_sequence)
+		finish_err = heap_tracker_forget_exited(analysis->heaps);
 	analysis->was_enough = err == ENOUGH_READ;
 	/* Without leakrec's bounds, the last event before the moment is the end. */
 	if (analysis->was_enough && analysis->until_ns && analysis->known_end_ns)

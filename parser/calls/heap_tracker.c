@@ -5,6 +5,7 @@
 #include "parser/calls/heap_calls.h"
 #include "parser/calls/resource_calls.h"
 #include "parser/calls/mapping_calls.h"
+#include "parser/calls/process_ends.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -14,6 +15,7 @@ struct heap_tracker {
 	struct heap_sink sink;
 	struct process_table table;
 	struct block_prefetch block_prefetch;
+	struct process_ends ends;
 	struct heap_block *held; /* the result of heap_tracker_held() */
 	size_t nr_held;
 	bool finished;
@@ -83,7 +85,7 @@ static int settle_thread(struct heap_tracker *tracker, struct thread *thread, bo
 	return 0;
 }
 
-static int retire_thread(struct heap_tracker *tracker, pid_t tid, uint64_t time_ns)
+static int retire_thread(struct heap_tracker *tracker, pid_t tid, const struct perf_origin *origin)
 {
 	struct thread *thread = process_table_find_thread(&tracker->table, tid);
 	int err;
@@ -93,8 +95,23 @@ static int retire_thread(struct heap_tracker *tracker, pid_t tid, uint64_t time_
 	err = settle_thread(tracker, thread, true);
 	if (!err)
 		err = process_table_exit_thread(&tracker->table, thread);
-	if (!err && thread->process->nr_threads == 0)
-		thread->process->ended_ns = time_ns;
+	if (err || thread->process->nr_threads > 0)
+		return err;
+	process_ends_note(&tracker->ends, thread->process, origin);
+	tracker->table.last_thread = NULL; /* find_new_place() tells of the exit */
+	return 0;
+}
+
+/* As process_table_thread(), for an event at @origin. */
+static int get_thread(struct heap_tracker *tracker, pid_t pid, pid_t tid,
+		      const struct perf_origin *origin, struct thread **ret)
+{
+	int err = process_ends_tell(&tracker->ends, &tracker->sink);
+
+	if (!err)
+		err = process_table_thread(&tracker->table, pid, tid, ret);
+	if (!err)
+		process_ends_undo(&tracker->sink, (*ret)->process, origin);
 	return err;
 }
 
@@ -130,9 +147,9 @@ static __attribute__((noinline)) int find_new_place(struct heap_tracker *tracker
 
 	/* The tid was reused, and the end of its former thread was lost. */
 	if (thread && thread->alive && thread->process->pid != origin->pid)
-		err = retire_thread(tracker, origin->tid, origin->time_ns);
+		err = retire_thread(tracker, origin->tid, origin);
 	if (!err)
-		err = process_table_thread(&tracker->table, origin->pid, origin->tid, ret_thread);
+		err = get_thread(tracker, origin->pid, origin->tid, origin, ret_thread);
 	if (err)
 		return err;
 	settle_doubtful(tracker, (*ret_thread)->process);
@@ -162,8 +179,7 @@ static int handle_newtask(struct heap_tracker *tracker, const struct perf_sample
 	if (!(sample->newtask_clone_flags & CLONE_VM) ||
 	    (sample->newtask_clone_flags & CLONE_THREAD) || !child)
 		return 0;
-	err = process_table_thread(&tracker->table, sample->origin.pid, sample->origin.tid,
-				   &parent);
+	err = get_thread(tracker, sample->origin.pid, sample->origin.tid, &sample->origin, &parent);
 	return err ? err : process_share_space(&tracker->table, child, parent->process);
 }
 
@@ -214,16 +230,32 @@ bool heap_tracker_has_thread(const struct heap_tracker *tracker, pid_t pid, pid_
 	return thread && thread->alive && thread->process->pid == pid;
 }
 
+static int handle_new_thread(struct heap_tracker *tracker, const struct perf_task_record *record)
+{
+	struct thread *thread;
+	int err = get_thread(tracker, record->pid, record->tid, &record->origin, &thread);
+
+	return err ? err
+		   : process_table_new_thread(&tracker->table, record->pid, record->tid,
+					      record->ptid);
+}
+
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
 {
-	int err = retire_thread(tracker, record->tid, record->origin.time_ns);
+	int err = retire_thread(tracker, record->tid, &record->origin);
+	struct process *former;
 
 	if (err)
 		return err;
 	if (record->pid == record->ppid)
-		return process_table_new_thread(&tracker->table, record->pid, record->tid,
-						record->ptid);
-	err = process_table_fork(&tracker->table, record->pid, record->ppid, record->ptid);
+		return handle_new_thread(tracker, record);
+	/* One with the same pid, whose end was lost. */
+	former = process_table_find(&tracker->table, record->pid);
+	if (former && former->nr_threads > 0)
+		process_ends_note(&tracker->ends, former, &record->origin);
+	err = process_ends_tell(&tracker->ends, &tracker->sink);
+	if (!err)
+		err = process_table_fork(&tracker->table, record->pid, record->ppid, record->ptid);
 	if (err)
 		return err;
 	process_table_find(&tracker->table, record->pid)->born_ns = record->origin.time_ns;
@@ -236,67 +268,28 @@ int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_recor
 
 	if (!thread || !thread->alive || thread->process->pid != record->pid)
 		return 0;
-	return retire_thread(tracker, record->tid, record->origin.time_ns);
-}
-
-/* The function that an observer is told to have released the blocks. */
-static const struct probe_schema exec_schema = {
-	.function = "exec",
-	.effect = HEAP_RELEASE,
-	.size_arg = -1,
-	.count_arg = -1,
-	.block_arg = -1,
-};
-
-struct exec_drop {
-	struct heap_sink *sink;
-	struct heap_op op;
-};
-
-/* @block ends with the memory of a process that executes another program. */
-static int drop_block(void *context, const struct heap_block *block)
-{
-	const struct exec_drop *drop = context;
-	const struct site_block site_block = site_block_of(block);
-	struct heap_block shown = *block;
-
-	shown.address = resource_handle(block->allocated.schema, block->address);
-	drop->sink->stats.blocks_dropped_by_exec +=
-		!probe_schema_is_resource(block->allocated.schema);
-	/* The beginning of a provisional block was not shown. */
-	if (!block->provisional)
-		heap_sink_tell(drop->sink, false, &shown, &drop->op);
-	return site_stats_drop(drop->sink->sites, &site_block, drop->op.time_ns);
+	return retire_thread(tracker, record->tid, &record->origin);
 }
 
 int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record)
 {
-	struct exec_drop drop = {
-		.sink = &tracker->sink,
-		.op =
-			{
-				.time_ns = record->origin.time_ns,
-				.sequence = record->origin.sequence,
-				.pid = record->pid,
-				.tid = record->tid,
-				.stack_id = STACK_NONE,
-				.schema = &exec_schema,
-			},
-	};
-	size_t nr_calls = 0;
 	struct thread *thread;
 	int err = process_table_set_comm(&tracker->table, record->tid, record->comm);
 
 	if (err || !record->exec)
 		return err;
-	err = process_table_thread(&tracker->table, record->pid, record->tid, &thread);
-	if (err)
-		return err;
-	err = process_exec(&tracker->table, thread->process, &nr_calls, drop_block, &drop);
-	thread->process->born_ns = record->origin.time_ns;
-	tracker->sink.stats.entries_without_return += nr_calls;
-	tracker->sink.stats.entries[ENTRY_EXECED] += nr_calls;
-	return err;
+	err = get_thread(tracker, record->pid, record->tid, &record->origin, &thread);
+	return err ? err : process_ends_exec(&tracker->sink, &tracker->table, thread, record);
+}
+
+int heap_tracker_settle_exits(struct heap_tracker *tracker)
+{
+	return process_ends_tell(&tracker->ends, &tracker->sink);
+}
+
+int heap_tracker_forget_exited(struct heap_tracker *tracker)
+{
+	return process_ends_forget(&tracker->sink, &tracker->table.spaces);
 }
 
 void heap_tracker_time(struct heap_tracker *tracker, uint64_t time_ns)

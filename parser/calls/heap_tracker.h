@@ -46,6 +46,13 @@ int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_recor
 
 /* The recording begins or ends at @time_ns. Periods (site_stats.h) begin at the first such time. */
 void heap_tracker_time(struct heap_tracker *tracker, uint64_t time_ns);
+/*
+ * Tells the observer of the processes that have exited by now. Otherwise the next event that is not
+ * an exit does, so that what the last processes held is held at the end (process_ends.h).
+ */
+int heap_tracker_settle_exits(struct heap_tracker *tracker);
+/* Drops the blocks of processes whose exit was told. Call it after the last event. */
+int heap_tracker_forget_exited(struct heap_tracker *tracker);
 
 /* Call it once after the last event: it settles what waited for more events. */
 int heap_tracker_finish(struct heap_tracker *tracker);

@@ -197,36 +197,46 @@ static struct heap_block held_block_of(const struct region *region)
 	return block;
 }
 
-struct dropping {
+struct visiting {
 	int (*visit)(void *context, const struct heap_block *block);
 	void *context;
 	int err;
 };
 
-static void drop_region(void *context, const struct region *region)
+static void visit_region(void *context, const struct region *region)
 {
-	struct dropping *dropping = context;
+	struct visiting *visiting = context;
 	const struct heap_block block = held_block_of(region);
 
-	if (!region->is_own && !dropping->err)
-		dropping->err = dropping->visit(dropping->context, &block);
+	if (!region->is_own && !visiting->err)
+		visiting->err = visiting->visit(visiting->context, &block);
+}
+
+int heap_space_for_each(const struct heap_space *space,
+			int (*visit)(void *context, const struct heap_block *block), void *context)
+{
+	struct visiting visiting = {.visit = visit, .context = context};
+
+	if (space->heap)
+		visiting.err = heap_for_each(space->heap, visit, context);
+	if (!visiting.err && space->regions)
+		region_map_for_each_own(space->regions, visit_region, &visiting);
+	return visiting.err;
 }
 
 int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space,
 		    int (*visit)(void *context, const struct heap_block *block), void *context)
 {
-	struct dropping dropping = {.visit = visit, .context = context};
+	int err;
 
 	if (--space->nr_users > 0)
 		return 0;
 	/* Forgets what was inherited. */
-	dropping.err = heap_space_bury(space);
-	if (!dropping.err && space->heap)
-		dropping.err = heap_for_each(space->heap, visit, context);
-	if (!dropping.err && space->regions)
-		region_map_for_each_own(space->regions, drop_region, &dropping);
+	err = heap_space_bury(space);
+	if (!err)
+		err = heap_space_for_each(space, visit, context);
 	delete_space(spaces, space);
-	return dropping.err;
+	return err;
 }
 
 struct block_list {

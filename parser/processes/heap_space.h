@@ -26,6 +26,7 @@ struct heap_space {
 	struct heap_space *next_copy, *prev_copy;
 	unsigned int nr_users; /* processes; 0: its leaks outlive them */
 	bool is_copy;	       /* and has not forgotten what it inherited */
+	uint64_t ended_ns;     /* when its last user's exit was told (process_ends.h); 0: not */
 	struct heap_spaces *spaces;
 	struct heap_space *prev, *next; /* in heap_spaces.all */
 };
@@ -77,8 +78,15 @@ void heap_space_get(struct heap_space *space);
 int heap_space_put(struct heap_spaces *spaces, struct heap_space *space);
 
 /*
+ * Calls @visit for what @space holds, as heap_spaces_list_held() lists it, in no order. @space must
+ * be buried. Returns 0, or @visit's non-zero value.
+ */
+int heap_space_for_each(const struct heap_space *space,
+			int (*visit)(void *context, const struct heap_block *block), void *context);
+
+/*
  * As heap_space_put(), but after the last user nothing remains. Calls @visit for what ends, as
- * heap_spaces_list_held() lists it, in no order. Returns 0, -ENOMEM, or @visit's non-zero value.
+ * heap_space_for_each(). Returns 0, -ENOMEM, or @visit's non-zero value.
  */
 int heap_space_drop(struct heap_spaces *spaces, struct heap_space *space,
 		    int (*visit)(void *context, const struct heap_block *block), void *context);

@@ -26,8 +26,9 @@ struct process {
 	pid_t heap_pid; /* the owner of its memory: itself or, until exec, its vfork parent */
 	/* Anomalies to be withdrawn if this process lives on; a chain, or ANOMALY_NONE. */
 	size_t doubtful;
-	uint64_t born_ns;  /* its fork or exec; 0: not seen */
-	uint64_t ended_ns; /* 0: it lives */
+	uint64_t born_ns;			 /* its fork or exec; 0: not seen */
+	uint64_t ended_ns;			 /* 0: it lives */
+	struct process *prev_ended, *next_ended; /* private to process_ends.c */
 	UT_hash_handle hh;
 };
 

@@ -154,7 +154,6 @@ static int begin_history(const struct site_stats *stats, struct site *site)
 int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 {
 	struct site *site = find(stats, block->stack_id);
-	uint64_t held_blocks;
 	struct site_period *period;
 	int err;
 
@@ -176,19 +175,19 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 	site->allocations++;
 	site->allocated_bytes += block->size_bytes;
 	site->held_bytes += block->size_bytes;
-	if (site->held_bytes > site->peak_bytes)
-		site->peak_bytes = site->held_bytes;
-	held_blocks = site_held_blocks(site);
-	if (held_blocks > site->peak_blocks)
-		site->peak_blocks = held_blocks;
+	if (site_present_bytes(site) > site->peak_bytes)
+		site->peak_bytes = site_present_bytes(site);
+	if (site_present_blocks(site) > site->peak_blocks)
+		site->peak_blocks = site_present_blocks(site);
 	/* When a mapping is cut, its parts enter again with its age. */
 	if (block->time_ns > site->last_ns)
 		site->last_ns = block->time_ns;
 	return 0;
 }
 
-static inline int end_block(struct site_stats *stats, struct site *site,
-			    const struct site_block *block, uint64_t time_ns)
+/* Counts the end of @block in its period. */
+static inline int end_in_period(struct site_stats *stats, struct site *site,
+				const struct site_block *block, uint64_t time_ns)
 {
 	struct site_period *period;
 
@@ -201,8 +200,17 @@ static inline int end_block(struct site_stats *stats, struct site *site,
 	period = period_of(stats, site->history, time_ns);
 	period->ended++;
 	add_bytes(period, -block->size_bytes);
-	site->held_bytes -= block->size_bytes;
 	return 0;
+}
+
+static inline int end_block(struct site_stats *stats, struct site *site,
+			    const struct site_block *block, uint64_t time_ns)
+{
+	int err = end_in_period(stats, site, block, time_ns);
+
+	if (!err)
+		site->held_bytes -= block->size_bytes;
+	return err;
 }
 
 static uint64_t lifetime_ns(const struct site_block *block, uint64_t time_ns)
@@ -252,6 +260,37 @@ int site_stats_drop(struct site_stats *stats, const struct site_block *block, ui
 	return end_block(stats, site, block, time_ns);
 }
 
+int site_stats_exit(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+
+	if (!site)
+		return 0;
+	site->exited++;
+	site->exited_bytes += block->size_bytes;
+	return end_in_period(stats, site, block, time_ns);
+}
+
+static void unend_in_period(struct site_stats *stats, struct site *site,
+			    const struct site_block *block, uint64_t time_ns)
+{
+	struct site_period *period = period_of(stats, site->history, time_ns);
+
+	period->ended -= period->ended > 0;
+	add_bytes(period, block->size_bytes);
+}
+
+void site_stats_unexit(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
+{
+	struct site *site = find(stats, block->stack_id);
+
+	if (!site || !site->history || !site->exited)
+		return;
+	unend_in_period(stats, site, block, time_ns);
+	site->exited--;
+	site->exited_bytes -= block->size_bytes;
+}
+
 void site_stats_withdraw(struct site_stats *stats, const struct site_block *block)
 {
 	struct site *site = find(stats, block->stack_id);
@@ -272,13 +311,10 @@ void site_stats_withdraw(struct site_stats *stats, const struct site_block *bloc
 void site_stats_unleave(struct site_stats *stats, const struct site_block *block, uint64_t time_ns)
 {
 	struct site *site = find(stats, block->stack_id);
-	struct site_period *period;
 
 	if (!site || !site->history || !site->frees)
 		return;
-	period = period_of(stats, site->history, time_ns);
-	period->ended -= period->ended > 0;
-	add_bytes(period, block->size_bytes);
+	unend_in_period(stats, site, block, time_ns);
 	site->frees--;
 	site->held_bytes += block->size_bytes;
 	lifetime_sketch_remove(&site->history->lifetimes, lifetime_ns(block, time_ns));

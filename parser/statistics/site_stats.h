@@ -22,7 +22,7 @@
 
 struct site_period {
 	uint32_t allocated;  /* blocks */
-	uint32_t ended;	     /* released or given up */
+	uint32_t ended;	     /* released, given up, or their process exited */
 	int64_t added_bytes; /* allocated minus ended */
 };
 
@@ -36,11 +36,12 @@ struct site {
 	uint32_t stack_id;
 	uint32_t vanished; /* blocks whose free was missed: their address was allocated again */
 	uint64_t allocations, frees;
-	uint64_t dropped;     /* blocks that ended when their process executed another program */
-	uint64_t temporaries; /* frees before the thread's next allocation */
-	uint64_t allocated_bytes; /* blocks of unknown size count as 0 */
+	uint64_t dropped; /* blocks that ended when their process executed another program */
+	uint64_t exited, exited_bytes; /* held blocks whose process has exited */
+	uint64_t temporaries;	       /* frees before the thread's next allocation */
+	uint64_t allocated_bytes;      /* blocks of unknown size count as 0 */
 	uint64_t held_bytes, peak_bytes;
-	uint64_t peak_blocks;	      /* the most held at any time */
+	uint64_t peak_blocks;	      /* the most held at any time by living processes */
 	uint64_t first_ns, last_ns;   /* of the allocations */
 	struct site_history *history; /* NULL: at most one allocation, and no free */
 };
@@ -49,6 +50,17 @@ struct site {
 static inline uint64_t site_held_blocks(const struct site *site)
 {
 	return site->allocations - site->frees - site->vanished - site->dropped;
+}
+
+/* Those of living processes. */
+static inline uint64_t site_present_blocks(const struct site *site)
+{
+	return site_held_blocks(site) - site->exited;
+}
+
+static inline uint64_t site_present_bytes(const struct site *site)
+{
+	return site->held_bytes - site->exited_bytes;
 }
 
 struct site_stats;
@@ -76,6 +88,13 @@ void site_stats_note_temporary(struct site_stats *stats, uint32_t stack_id);
 int site_stats_vanish(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
 /* The block ended at @time_ns, when its process executed another program. */
 int site_stats_drop(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
+/*
+ * The process that holds the block exited at @time_ns. The block stays held: nothing will release
+ * it.
+ */
+int site_stats_exit(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
+/* Undoes site_stats_exit() at @time_ns: the process lives. */
+void site_stats_unexit(struct site_stats *stats, const struct site_block *block, uint64_t time_ns);
 /* Undoes site_stats_enter(): this was no allocation of its own. */
 void site_stats_withdraw(struct site_stats *stats, const struct site_block *block);
 /* Undoes site_stats_leave() at @time_ns: the block was not freed. */

@@ -93,7 +93,8 @@ assert {"mmap", "mremap", "brk"} <= {block["allocator"] for block in report["blo
 		"enter 1 mmap exit 0 munmap"
 	"$BIN/leakfollow" --kind mapping <perf.data >follow
 	assert_equal "held in the end" \
-		"$(awk '/^(enter|exit)/ { held = $2 } END { print held }' follow)" 31
+		"$(awk '/^(enter|exit)/ { held = $2 } END { print held }' follow)" 30
+	assert_equal "ended with the child" "$(awk '$1 == "exit" { print $10 }' follow | grep -cx exit)" 1
 	"$BIN/leakparse" --func mremap <perf.data >leaks
 	assert_equal "by mremap" "$(left | wc -l)" 3
 }

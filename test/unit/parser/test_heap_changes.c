@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The changes that an observer is shown: each one once, in an order that adds up. */
+#include "parser/analysis/peak.h"
 #include "test/support/heap_feed.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,6 +130,91 @@ static void what_exec_takes_is_shown(void **state)
 	assert_string_equal(shown, "+a0/10:malloc +b0/20:malloc -b0/20:exec -a0/10:exec ");
 }
 
+/* It ends when anything else happens. Held at the end is what the last processes held. */
+static void what_exit_takes_is_shown_at_the_next_event(void **state)
+{
+	feed_malloc(&feed, 10, 0xa0);
+	feed_fork(&feed, 200);
+	feed_as(&feed, 200, 200);
+	feed_malloc(&feed, 20, 0xb0);
+	feed_exit(&feed, 200, 200);
+	assert_string_equal(shown, "+a0/10:malloc +b0/20:malloc ");
+	feed_as(&feed, 100, 100);
+	feed_malloc(&feed, 30, 0xc0);
+	assert_string_equal(shown, "+a0/10:malloc +b0/20:malloc -b0/20:exit +c0/30:malloc ");
+	feed_exit(&feed, 100, 100);
+	feed_finish(&feed);
+	assert_string_equal(shown, "+a0/10:malloc +b0/20:malloc -b0/20:exit +c0/30:malloc ");
+	assert_int_equal(feed_nr_held(&feed), 3);
+}
+
+static void what_a_vfork_child_made_stays(void **state)
+{
+	feed_fork(&feed, 200);
+	feed_newtask(&feed, 200, CLONE_VM | CLONE_VFORK);
+	feed_as(&feed, 200, 200);
+	feed_malloc(&feed, 20, 0xb0);
+	feed_exit(&feed, 200, 200);
+	feed_as(&feed, 100, 100);
+	feed_free(&feed, 0xb0);
+	assert_string_equal(shown, "+b0/20:malloc -b0/20:free ");
+}
+
+static void a_reused_pid_shows_that_its_process_exited(void **state)
+{
+	feed_malloc(&feed, 10, 0xa0);
+	feed_as(&feed, 200, 200);
+	feed_fork(&feed, 100);
+	assert_string_equal(shown, "+a0/10:malloc -a0/10:exit ");
+}
+
+/* Its only known thread has exited, but another one lives. */
+static void what_seemed_to_exit_is_shown_again(void **state)
+{
+	feed_malloc(&feed, 10, 0xa0);
+	feed_exit(&feed, 100, 100);
+	feed_as(&feed, 100, 101);
+	feed_free(&feed, 0xa0);
+	assert_string_equal(shown, "+a0/10:malloc -a0/10:exit +a0/10:malloc -a0/10:free ");
+}
+
+static void count_in_peak(void *context, const struct heap_change *change)
+{
+	peak_change(context, change);
+}
+
+/* Each child of a row holds a block when it exits. Only the living one counts at the peak. */
+static void the_dead_do_not_count_at_the_peak(void **state)
+{
+	struct peak peak = {0};
+	const struct heap_observer observer = {&peak, count_in_peak, NULL, HEAP_KIND_MEMORY};
+	const struct site *site;
+	struct feed row;
+
+	feed_init(&row, &observer);
+	row.stack_id = 7;
+	for (pid_t child = 200; child < 220; child++) {
+		feed_as(&row, 100, 100);
+		feed_fork(&row, child);
+		feed_as(&row, child, child);
+		feed_malloc(&row, 1000 + (uint64_t)child, 0xa0);
+		feed_exit(&row, child, child);
+	}
+	assert_int_equal(peak.peak_bytes, 1219);
+	site = site_stats_find(heap_tracker_sites(row.tracker), 7);
+	assert_int_equal(site->peak_blocks, 1);
+	assert_int_equal(site->peak_bytes, 1219);
+	assert_int_equal(site_held_blocks(site), 20);
+	assert_int_equal(site_present_blocks(site), 1);
+	feed_finish(&row);
+	/* As at the peak, which the last child reached. */
+	assert_int_equal(heap_tracker_forget_exited(row.tracker), 0);
+	assert_int_equal(feed_only_held(&row)->size_bytes, 1219);
+	assert_int_equal(site_held_blocks(site), 1);
+	assert_int_equal(site->held_bytes, 1219);
+	feed_deinit(&row);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -142,6 +229,11 @@ int main(void)
 		TEST(calls_from_elsewhere_are_shown_at_once),
 		TEST(what_a_child_does_with_its_copies_is_not_shown),
 		TEST(what_exec_takes_is_shown),
+		TEST(what_exit_takes_is_shown_at_the_next_event),
+		TEST(what_a_vfork_child_made_stays),
+		TEST(a_reused_pid_shows_that_its_process_exited),
+		TEST(what_seemed_to_exit_is_shown_again),
+		TEST(the_dead_do_not_count_at_the_peak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
