@@ -15,9 +15,18 @@
 /* Most files with allocating functions are known by then. Naming takes a millisecond. */
 #define BEGIN_NAMING_AT 4096 /* operations */
 
+static bool may_miss(const void *context, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct analysis *analysis = context;
+
+	return analysis->lost_any_time || analysis->unguarded_tasks ||
+	       loss_windows_overlap(analysis->loss_windows, from_ns, to_ns);
+}
+
 int analysis_init(struct analysis *analysis, const struct stack_store_options *options,
 		  const struct heap_observer *observer)
 {
+	const struct heap_losses losses = {analysis, may_miss};
 	int err;
 
 	*analysis = (struct analysis){0};
@@ -27,6 +36,7 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
 	if (!err) {
 		analysis->loss_windows = loss_windows_create();
 		err = analysis->loss_windows ? 0 : -ENOMEM;
+		heap_tracker_set_losses(analysis->heaps, &losses);
 	}
 	if (err)
 		diag_error("cannot analyse the recording: %s", strerror(-err));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/analysis/loss_windows.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define NR_GAPS (LOSS_MAX_WINDOWS - 1) /* in a full list */
@@ -95,6 +94,22 @@ void loss_windows_add(struct loss_windows *windows, enum loss_ring ring, uint32_
 	if (windows->nr == LOSS_MAX_WINDOWS)
 		join_closest(windows);
 	windows->list[windows->nr++] = window;
+}
+
+bool loss_windows_overlap(const struct loss_windows *windows, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t low = 0, high = windows->nr;
+
+	/* The first window that ends after @from_ns. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (windows->list[middle].end_ns <= from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < windows->nr && windows->list[low].start_ns < to_ns;
 }
 
 const struct loss_window *loss_windows_list(const struct loss_windows *windows, size_t *ret_nr)

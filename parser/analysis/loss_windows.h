@@ -10,6 +10,7 @@
 #ifndef LEAKTOOLS_PARSER_LOSS_WINDOWS_H
 #define LEAKTOOLS_PARSER_LOSS_WINDOWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,9 @@ void loss_windows_note(struct loss_windows *windows, enum loss_ring ring, uint32
  */
 void loss_windows_add(struct loss_windows *windows, enum loss_ring ring, uint32_t cpu,
 		      uint64_t time_ns, uint64_t lost);
+
+/* True if a window has a time after @from_ns and before @to_ns. */
+bool loss_windows_overlap(const struct loss_windows *windows, uint64_t from_ns, uint64_t to_ns);
 
 /* The windows in time order, *@ret_nr of them; valid until the next one is added. */
 const struct loss_window *loss_windows_list(const struct loss_windows *windows, size_t *ret_nr);

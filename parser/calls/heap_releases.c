@@ -80,6 +80,10 @@ static int release_block(struct heap_step *step, uint64_t address, struct heap_a
 
 	result = heap_release(step->heap, address, &step->op, &ret_anomaly->block,
 			      &ret_anomaly->released);
+	/* Its allocation in between may be among the lost events. */
+	if (result == HEAP_DOUBLE_FREE &&
+	    heap_sink_may_miss(step->sink, ret_anomaly->released.time_ns, step->op.time_ns))
+		result = HEAP_UNKNOWN;
 	if (result != HEAP_OK) {
 		ret_anomaly->address = address;
 		ret_anomaly->op = step->op;
@@ -178,4 +182,35 @@ int heap_release_free(struct heap_step *step)
 		return note_suspicious_free(step, &anomaly, result);
 	free_run_other_free(&step->thread->free_run, origin_of_free(step));
 	return 0;
+}
+
+static void doubt(struct heap_sink *sink, struct heap_anomaly *anomaly)
+{
+	sink->stats.anomalies[anomaly->kind]--;
+	anomaly->kind = anomaly->op.schema->effect == HEAP_REALLOC ? ANOMALY_REALLOC_UNKNOWN
+								   : ANOMALY_FREE_UNKNOWN;
+	anomaly->block = (struct heap_block){0};
+	anomaly->released = (struct heap_op){0};
+	sink->stats.anomalies[anomaly->kind]++;
+}
+
+void heap_release_doubt_all(struct heap_sink *sink)
+{
+	struct heap_anomalies *anomalies = &sink->anomalies;
+	uint64_t *unlisted = anomalies->unlisted, nr = unlisted[ANOMALY_DOUBLE_FREE];
+
+	for (size_t i = 0; i < anomalies->nr; i++) {
+		struct heap_anomaly *anomaly = &anomalies->list[i];
+
+		if (anomaly->kind == ANOMALY_DOUBLE_FREE &&
+		    heap_sink_may_miss(sink, anomaly->released.time_ns, anomaly->op.time_ns))
+			doubt(sink, anomaly);
+	}
+	/* The times of those that are not listed are not known. */
+	if (!heap_sink_may_miss(sink, 0, UINT64_MAX))
+		return;
+	sink->stats.anomalies[ANOMALY_DOUBLE_FREE] -= nr;
+	sink->stats.anomalies[ANOMALY_FREE_UNKNOWN] += nr;
+	unlisted[ANOMALY_DOUBLE_FREE] = 0;
+	unlisted[ANOMALY_FREE_UNKNOWN] += nr;
 }

@@ -13,6 +13,12 @@ int heap_release_free(struct heap_step *step);
  */
 int heap_release_old_block(struct heap_step *step, struct open_call *call);
 
+/*
+ * After the last event: double frees whose address may have been allocated in between, by a lost
+ * event, become releases of unknown blocks.
+ */
+void heap_release_doubt_all(struct heap_sink *sink);
+
 /* Undoes that release: realloc()'s @call has failed. Returns 0 or -ENOMEM. */
 int heap_release_undo(struct heap_step *step, const struct open_call *call);
 

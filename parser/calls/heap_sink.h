@@ -10,6 +10,7 @@
 
 struct heap_sink {
 	struct heap_observer observer;
+	struct heap_losses losses;
 	struct heap_anomalies anomalies;
 	struct heap_tracker_stats stats;
 	struct site_stats *sites;
@@ -42,6 +43,12 @@ static inline struct site_block site_block_of(const struct heap_block *block)
 		.size_bytes = block->size_bytes,
 		.time_ns = block->allocated.time_ns,
 	};
+}
+
+static inline bool heap_sink_may_miss(const struct heap_sink *sink, uint64_t from_ns,
+				      uint64_t to_ns)
+{
+	return sink->losses.may_miss && sink->losses.may_miss(sink->losses.context, from_ns, to_ns);
 }
 
 /* The rest of heap_sink_tell(), which runs only if there is an observer. */

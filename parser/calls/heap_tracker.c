@@ -3,6 +3,7 @@
 
 #include "parser/calls/descriptor_calls.h"
 #include "parser/calls/heap_calls.h"
+#include "parser/calls/heap_releases.h"
 #include "parser/calls/resource_calls.h"
 #include "parser/calls/mapping_calls.h"
 #include "parser/calls/process_ends.h"
@@ -62,6 +63,11 @@ void heap_tracker_destroy(struct heap_tracker *tracker)
 	ref_counts_destroy(tracker->sink.refs);
 	free(tracker->held);
 	free(tracker);
+}
+
+void heap_tracker_set_losses(struct heap_tracker *tracker, const struct heap_losses *losses)
+{
+	tracker->sink.losses = *losses;
 }
 
 /* The thread or the recording has ended: decides what waited for more events of the thread. */
@@ -314,6 +320,7 @@ int heap_tracker_finish(struct heap_tracker *tracker)
 			return err;
 	}
 	heap_anomalies_compact(&tracker->sink.anomalies);
+	heap_release_doubt_all(&tracker->sink);
 	heap_spaces_sum_own(&tracker->table.spaces, &tracker->sink.stats.own_mappings,
 			    &tracker->sink.stats.own_mapped_bytes);
 	tracker->sink.stats.forgetful_children = tracker->table.spaces.nr_forgotten;

@@ -27,6 +27,9 @@ struct heap_tracker;
 int heap_tracker_create(const struct heap_observer *observer, struct heap_tracker **ret);
 void heap_tracker_destroy(struct heap_tracker *tracker);
 
+/* Call it before the first event. @losses is copied. */
+void heap_tracker_set_losses(struct heap_tracker *tracker, const struct heap_losses *losses);
+
 /*
  * Handles the next event in time order. @stack_id is the sample's interned stack. Returns 0 or
  * -ENOMEM, as the functions below.

@@ -67,6 +67,16 @@ struct heap_change {
 	struct heap_op op;
 };
 
+/* Where events are missing from the recording. */
+struct heap_losses {
+	const void *context;
+	/*
+	 * True if an event of a time between the two may be missing. It is asked again at the end,
+	 * when all losses are known. NULL: nothing is missing.
+	 */
+	bool (*may_miss)(const void *context, uint64_t from_ns, uint64_t to_ns);
+};
+
 #define HEAP_KIND_MEMORY "memory"
 
 struct heap_observer {

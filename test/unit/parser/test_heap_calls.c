@@ -461,6 +461,44 @@ static void call_with_too_many_inside_is_given_up(void **state)
 	assert_int_equal(feed_nr_held(&feed), 10);
 }
 
+struct loss {
+	uint64_t from_ns, to_ns;
+};
+
+static bool overlaps(const void *context, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct loss *loss = context;
+
+	return loss->from_ns < to_ns && loss->to_ns > from_ns;
+}
+
+/* Between two frees, the event that allocated the address again may have been lost. */
+static void double_free_across_a_loss_is_none(void **state)
+{
+	struct loss loss = {0};
+
+	heap_tracker_set_losses(feed.tracker, &(struct heap_losses){&loss, overlaps});
+	feed_malloc(&feed, 10, 0xa0);
+	feed_malloc(&feed, 10, 0xb0);
+	feed_malloc(&feed, 10, 0xc0);
+	feed_free(&feed, 0xa0);
+	loss.from_ns = 10 * feed.sequence;
+	feed_free(&feed, 0xc0);
+	loss.to_ns = 10 * feed.sequence + 5;
+	feed_free(&feed, 0xa0);
+	feed_realloc(&feed, 0xc0, 20, 0xd0);
+	feed_free(&feed, 0xb0);
+	feed_free(&feed, 0xb0); /* after the loss */
+	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_FREE_UNKNOWN], 1);
+	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_REALLOC_UNKNOWN], 1);
+	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_DOUBLE_FREE], 1);
+	/* A later record tells that there was another loss. */
+	loss.to_ns = UINT64_MAX;
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_FREE_UNKNOWN], 2);
+	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_DOUBLE_FREE], 0);
+}
+
 static void stale_realloc_hides_no_double_free(void **state)
 {
 	feed_malloc(&feed, 10, 0xa0);
@@ -542,6 +580,7 @@ int main(void)
 		TEST(return_to_elsewhere_is_another_calls),
 		TEST(stale_call_withdraws_nothing),
 		TEST(call_with_too_many_inside_is_given_up),
+		TEST(double_free_across_a_loss_is_none),
 		TEST(stale_realloc_hides_no_double_free),
 		TEST(free_by_the_program_is_not_inside_a_stale_realloc),
 		TEST(open_calls_are_bounded),

@@ -86,6 +86,22 @@ static void joined_where_they_meet(void **state)
 	CHECK({10, 40, 31});
 }
 
+static void overlap(void **state)
+{
+	assert_false(loss_windows_overlap(windows, 0, UINT64_MAX));
+	loss_windows_note(windows, LOSS_RING_PROBES, 0, 10);
+	loss_windows_add(windows, LOSS_RING_PROBES, 0, 20, 1);
+	loss_windows_note(windows, LOSS_RING_PROBES, 0, 30);
+	loss_windows_add(windows, LOSS_RING_PROBES, 0, 40, 1);
+	assert_false(loss_windows_overlap(windows, 5, 10));
+	assert_true(loss_windows_overlap(windows, 5, 11));
+	assert_true(loss_windows_overlap(windows, 12, 13));
+	assert_true(loss_windows_overlap(windows, 19, 25));
+	assert_false(loss_windows_overlap(windows, 20, 30));
+	assert_true(loss_windows_overlap(windows, 20, 31));
+	assert_false(loss_windows_overlap(windows, 40, 50));
+}
+
 static void out_of_order(void **state)
 {
 	loss_windows_note(windows, LOSS_RING_PROBES, 0, 50);
@@ -155,6 +171,7 @@ int main(void)
 		TEST(from_the_record_before),
 		TEST(from_the_beginning_where_nothing_is_known),
 		TEST(joined_where_they_meet),
+		TEST(overlap),
 		TEST(out_of_order),
 		TEST(of_many_the_closest_are_joined),
 		TEST(of_many_as_close_pairs_are_joined),
