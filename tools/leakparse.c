@@ -123,14 +123,19 @@ static void explain_no_leaks(const struct leak_report *report)
 			"nothing leaked: all blocks that were allocated during the recording have been freed");
 }
 
+static void print_advice_lines(const struct input_advice *advice)
+{
+	for (size_t i = 0; i < advice->nr; i++)
+		diag_warn("%s", advice->lines[i]);
+}
+
 static void print_advice(const struct leak_report *report)
 {
 	struct input_advice advice;
 
 	explain_no_leaks(report);
 	input_advice_find(report, &advice);
-	for (size_t i = 0; i < advice.nr; i++)
-		diag_warn("%s", advice.lines[i]);
+	print_advice_lines(&advice);
 }
 
 /* The short answer on standard error. */
@@ -346,6 +351,7 @@ static int begin_diff(struct leakparse_options *options, struct reader *reader,
 static int end_diff(const struct leakparse_options *options, const struct reader *reader,
 		    struct diff_report *diff)
 {
+	struct input_advice advice;
 	int err = diff_report_finish(diff);
 
 	if (pager_was_left(&reader->pager, -err))
@@ -357,6 +363,8 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 		warn_of_losses(diff->analysis);
 	if (diff->analysis->unguarded_tasks)
 		warn_of_unguarded(diff->analysis);
+	input_advice_on_order(diff->analysis, &advice);
+	print_advice_lines(&advice);
 	return err;
 }
 
@@ -437,7 +445,7 @@ static int read_and_report(struct leakparse_options *options, struct reader *rea
 	if (!err)
 		warn_of_end(options, analysis);
 	/* A corrupted file is still useful up to its defect. */
-	if (!err || analysis->input.probe_samples) {
+	if (!err || (err != -EXDEV && analysis->input.probe_samples)) {
 		int write_err = options->diff ? end_diff(options, reader, &reading->diff)
 					      : end_report(options, reader, analysis,
 							   reading->history, ret_leaks);

@@ -12,6 +12,9 @@
 /* Returned by callbacks: enough was read. */
 #define ENOUGH_READ 1
 
+/* perf record reads all rings in less time. */
+#define MAX_OVERLAP_NS UINT64_C(1000000000)
+
 /* Most files with allocating functions are known by then. Naming takes a millisecond. */
 #define BEGIN_NAMING_AT 4096 /* operations */
 
@@ -138,18 +141,56 @@ static void set_known_end(struct analysis *analysis, uint64_t time_ns)
 	heap_tracker_time(analysis->heaps, time_ns);
 }
 
+/* The current file begins with an operation at @time_ns. Returns 0 or -EXDEV (reported). */
+static int begin_file(struct analysis *analysis, uint64_t time_ns)
+{
+	uint64_t pause_ns = time_ns > analysis->end_ns ? time_ns - analysis->end_ns : 0;
+	uint64_t before_ns = analysis->file.start_before_ns;
+
+	analysis->file.start_ns = time_ns;
+	if (!before_ns)
+		return 0;
+	/* Consecutive files may overlap by the contents of the rings. */
+	if (time_ns < before_ns && before_ns - time_ns > MAX_OVERLAP_NS) {
+		diag_error("%s begins before the file before it: give the files in the order in "
+			   "which they were recorded",
+			   analysis->file.path);
+		return -EXDEV;
+	}
+	if (pause_ns <= analysis->file.longest_pause_ns)
+		return 0;
+	loss_windows_add_gap(analysis->loss_windows, analysis->end_ns, time_ns - 1);
+	analysis->nr_gaps++;
+	if (pause_ns > analysis->longest_gap_ns)
+		analysis->longest_gap_ns = pause_ns;
+	return 0;
+}
+
 /* leakrec's recording begins or ends. Each file of a session has its own bounds. */
 static int on_bound(struct analysis *analysis, const struct perf_origin *origin)
 {
+	int err = 0;
+
 	if (ends_before(analysis, origin))
 		return ENOUGH_READ;
+	if (!analysis->file.start_ns)
+		err = begin_file(analysis, origin->time_ns);
 	begin(analysis, origin->time_ns);
 	set_known_end(analysis, origin->time_ns);
-	return 0;
+	return err;
 }
 
 static int note_operation(struct analysis *analysis, const struct perf_origin *origin)
 {
+	if (!analysis->file.start_ns) {
+		int err = begin_file(analysis, origin->time_ns);
+
+		if (err)
+			return err;
+	} else if (origin->time_ns > analysis->end_ns &&
+		   origin->time_ns - analysis->end_ns > analysis->file.longest_pause_ns) {
+		analysis->file.longest_pause_ns = origin->time_ns - analysis->end_ns;
+	}
 	begin(analysis, origin->time_ns);
 	analysis->end_ns =
 		origin->time_ns > analysis->known_end_ns ? origin->time_ns : analysis->known_end_ns;
@@ -341,14 +382,13 @@ int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr
 	int err = nr_paths == 0 ? read_one(analysis, NULL) : 0;
 
 	for (size_t i = 0; !err && i < nr_paths; i++) {
-		/* Consecutive files may overlap by the contents of a ring. */
-		uint64_t before_ns = analysis->input.first_ns;
-
+		/* While the target was idle, perf record --switch-output wrote files without
+		 * events. */
+		if (analysis->file.start_ns)
+			analysis->file.start_before_ns = analysis->file.start_ns;
+		analysis->file.start_ns = 0;
+		analysis->file.path = paths[i];
 		err = read_one(analysis, paths[i]);
-		if (!err && i > 0 && analysis->input.first_ns < before_ns)
-			diag_warn("%s begins before %s: give the files in the order in which they "
-				  "were recorded",
-				  paths[i], paths[i - 1]);
 	}
 	return analysis_finish(analysis, err);
 }

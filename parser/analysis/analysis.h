@@ -34,6 +34,19 @@ struct analysis {
 	uint64_t start_ns, end_ns;
 	uint64_t known_end_ns; /* no earlier end: leakrec has written that it recorded then; or 0 */
 
+	/*
+	 * Pauses between files that are longer than any within the files before: a file between
+	 * them may be missing. They are loss windows.
+	 */
+	size_t nr_gaps;
+	uint64_t longest_gap_ns;
+	/* For that, of analysis_read(). */
+	struct {
+		const char *path;
+		uint64_t start_ns, start_before_ns; /* of this file, and the one before; 0: none */
+		uint64_t longest_pause_ns;	    /* within files */
+	} file;
+
 	struct progress *progress; /* shows how much was read; NULL: not shown */
 
 	/*
@@ -55,8 +68,8 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
 
 /*
  * Reads the files of a session in order (perf record --switch-output, one recording after the
- * other), or standard input if there are none. Returns 0 or a negative errno (reported). @analysis
- * then holds what was read.
+ * other), or standard input if there are none. Returns 0 or a negative errno (reported); -EXDEV for
+ * files of different recordings, or in the wrong order. @analysis then holds what was read.
  */
 int analysis_read(struct analysis *analysis, const char *const *paths, size_t nr_paths);
 

@@ -72,6 +72,18 @@ static void join_closest(struct loss_windows *windows)
 	windows->nr = nr;
 }
 
+/*
+ * LOST records come in time order, so the windows that @window touches are the last ones.
+ */
+static void append(struct loss_windows *windows, struct loss_window window)
+{
+	while (windows->nr > 0 && windows->list[windows->nr - 1].end_ns >= window.start_ns)
+		join(&window, &windows->list[--windows->nr]);
+	if (windows->nr == LOSS_MAX_WINDOWS)
+		join_closest(windows);
+	windows->list[windows->nr++] = window;
+}
+
 void loss_windows_add(struct loss_windows *windows, enum loss_ring ring, uint32_t cpu,
 		      uint64_t time_ns, uint64_t lost)
 {
@@ -86,14 +98,12 @@ void loss_windows_add(struct loss_windows *windows, enum loss_ring ring, uint32_
 		return;
 	if (window.start_ns > time_ns) /* out of order: nothing but the end is known */
 		window.start_ns = 0;
-	/*
-	 * LOST records come in time order, so the windows that this one touches are the last ones.
-	 */
-	while (windows->nr > 0 && windows->list[windows->nr - 1].end_ns >= window.start_ns)
-		join(&window, &windows->list[--windows->nr]);
-	if (windows->nr == LOSS_MAX_WINDOWS)
-		join_closest(windows);
-	windows->list[windows->nr++] = window;
+	append(windows, window);
+}
+
+void loss_windows_add_gap(struct loss_windows *windows, uint64_t start_ns, uint64_t end_ns)
+{
+	append(windows, (struct loss_window){start_ns, end_ns, LOSS_UNKNOWN});
 }
 
 bool loss_windows_overlap(const struct loss_windows *windows, uint64_t from_ns, uint64_t to_ns)

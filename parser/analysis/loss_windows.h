@@ -26,8 +26,11 @@ enum loss_ring { LOSS_RING_PROBES, LOSS_RING_OTHERS, LOSS_NR_RINGS };
 struct loss_window {
 	uint64_t start_ns; /* exclusive; 0: the start of the recording */
 	uint64_t end_ns;   /* inclusive */
-	uint64_t lost;	   /* events */
+	uint64_t lost;	   /* events; LOSS_UNKNOWN or more: nobody knows how many */
 };
+
+/* More than any recording has. Sums of LOSS_MAX_WINDOWS of them do not overflow. */
+#define LOSS_UNKNOWN (UINT64_C(1) << 40)
 
 struct loss_windows;
 
@@ -45,6 +48,9 @@ void loss_windows_note(struct loss_windows *windows, enum loss_ring ring, uint32
  */
 void loss_windows_add(struct loss_windows *windows, enum loss_ring ring, uint32_t cpu,
 		      uint64_t time_ns, uint64_t lost);
+
+/* Adds a window in which any number of events may be missing, on all rings. */
+void loss_windows_add_gap(struct loss_windows *windows, uint64_t start_ns, uint64_t end_ns);
 
 /* True if a window has a time after @from_ns and before @to_ns. */
 bool loss_windows_overlap(const struct loss_windows *windows, uint64_t from_ns, uint64_t to_ns);

@@ -20,8 +20,6 @@ static int deliver_sample(struct perf_delivery *delivery, const struct perf_even
 	if (perf_event_is_operation(&event->desc)) {
 		delivery->stats->probe_samples++;
 		delivery->sequence++;
-		if (delivery->stats->first_ns == 0)
-			delivery->stats->first_ns = sample.origin.time_ns;
 	}
 	sample.origin.sequence = delivery->sequence;
 	return consumer->on_sample ? consumer->on_sample(consumer->context, &sample) : 0;
@@ -147,10 +145,10 @@ int perf_delivery_record(struct perf_delivery *delivery, const struct perf_queue
 		delivery->stats->undecodable++;
 		return 0;
 	}
-	if (queued->time_ns < delivery->delivered_ns && queued->time_ns != 0)
+	if (queued->time_ns < delivery->stats->latest_ns && queued->time_ns != 0)
 		delivery->stats->out_of_order++;
 	else if (queued->time_ns != 0)
-		delivery->delivered_ns = queued->time_ns;
+		delivery->stats->latest_ns = queued->time_ns;
 	return (uintptr_t)record->bytes % sizeof(uint64_t) == 0
 		       ? deliver_record(delivery, event, record)
 		       : deliver_misaligned(delivery, event, record);
@@ -170,7 +168,7 @@ void perf_delivery_count_lost(struct perf_delivery *delivery, const struct perf_
 int perf_delivery_lost_rest(struct perf_delivery *delivery)
 {
 	const struct perf_origin origin = {
-		.time_ns = delivery->delivered_ns,
+		.time_ns = delivery->stats->latest_ns,
 		.sequence = delivery->sequence,
 		.pid = -1,
 		.tid = -1,

@@ -16,7 +16,6 @@ struct perf_delivery {
 	const struct perf_consumer *consumer;
 	struct perf_input_stats *stats;
 	uint64_t sequence;	 /* of the last operation */
-	uint64_t delivered_ns;	 /* the latest time delivered */
 	uint64_t lost_in_rings;	 /* by LOST records */
 	uint64_t lost_by_events; /* by LOST_SAMPLES records */
 

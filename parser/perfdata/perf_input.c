@@ -70,7 +70,27 @@ static char *list_events(const struct perf_events *events)
 	return steal_ptr(list);
 }
 
-/* Reports a file without any of our events. Returns 0 or -ENODATA. */
+/* Reports a file of another recording than the files before. Returns 0 or -EXDEV. */
+static int check_recording(struct perf_input *input)
+{
+	uint64_t recording = perf_events_recording(&input->events);
+	struct perf_input_stats *stats = input->stats;
+
+	if (recording && stats->recording && recording != stats->recording) {
+		diag_error("%s: belongs to another recording than the files before it: analyse it "
+			   "by itself",
+			   input->source.name);
+		return -EXDEV;
+	}
+	if (!stats->recording)
+		stats->recording = recording;
+	return 0;
+}
+
+/*
+ * Reports a file without any of our events, or of another recording. Returns 0, -ENODATA or
+ * -EXDEV.
+ */
 static int check_events(struct perf_input *input)
 {
 	_cleanup_free_ char *list = NULL;
@@ -88,7 +108,7 @@ static int check_events(struct perf_input *input)
 					"may have been freed; record without -F",
 					input->source.name);
 			input->events_checked = true;
-			return 0;
+			return check_recording(input);
 		}
 		formats_missing |= event->desc.attr.type == PERF_TYPE_TRACEPOINT && !event->bound;
 	}
@@ -139,7 +159,7 @@ static bool is_repeated(const struct perf_input *input, const struct perf_queued
 {
 	const struct perf_record *last = &input->last, *record = &queued->record;
 
-	return queued->time_ns == input->delivery.delivered_ns && last->chunk &&
+	return queued->time_ns == input->stats->latest_ns && last->chunk &&
 	       last->header.size == record->header.size &&
 	       memcmp(last->bytes, record->bytes, record->header.size) == 0;
 }
@@ -486,7 +506,6 @@ int perf_input_read(int fd, const char *name, const struct perf_consumer *consum
 	struct perf_input *input = calloc(1, sizeof(*input));
 	int err = -ENOMEM;
 
-	ret_stats->first_ns = 0;
 	if (input) {
 		input->consumer = consumer;
 		input->stats = ret_stats;

@@ -26,7 +26,8 @@
  * readable part is read, with a warning and a flag in @ret_stats. Counts are added to @ret_stats,
  * which must be zero before the first file of a session; operations are numbered through all files.
  * Returns 0; a callback's value; -EINVAL (not a perf.data file, or corrupted: reported), -ENODATA
- * (no event of the schema: reported), -EIO, -ENOMEM.
+ * (no event of the schema: reported), -EXDEV (of another recording than the files before:
+ * reported), -EIO, -ENOMEM.
  */
 int perf_input_read(int fd, const char *name, const struct perf_consumer *consumer,
 		    struct perf_input_stats *ret_stats);

@@ -14,8 +14,9 @@ struct perf_input_stats {
 	uint64_t undecodable;	  /* malformed, or the file does not describe their event */
 	uint64_t out_of_order;	  /* earlier than a record already delivered */
 	uint64_t repeated;	  /* dropped because they repeat the record before */
-	bool truncated;	   /* the file ends inside a record, or its writer did not finish it */
-	uint64_t first_ns; /* time of the last file's first probe event; 0: none */
+	bool truncated;	    /* the file ends inside a record, or its writer did not finish it */
+	uint64_t latest_ns; /* the latest time delivered */
+	uint64_t recording; /* identifies it (perf_events_recording()); 0: not known */
 };
 
 #endif

@@ -281,8 +281,6 @@ static void begin_probe(struct text_reader *reader, const struct perf_script_eve
 	reader->is_return = probe_point_is_return(point);
 	sample->origin.sequence = ++reader->sequence;
 	reader->stats->probe_samples++;
-	if (reader->stats->first_ns == 0)
-		reader->stats->first_ns = sample->origin.time_ns;
 	reader->has_sample = true;
 }
 

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define MIN_SLOTS ((size_t)64)
+/* leakrec gives such ids to events of its own: the same ones in each recording. */
+#define FIRST_OWN_ID UINT64_C(0xffff0000)
 
 static uint64_t load_u64(const uint8_t *bytes)
 {
@@ -218,6 +220,16 @@ static bool read_place(const struct perf_record *record, uint16_t in_sample, uin
 }
 
 /* Finds the event of a record that is not a sample, or whose event is unknown. */
+uint64_t perf_events_recording(const struct perf_events *events)
+{
+	uint64_t lowest = FIRST_OWN_ID;
+
+	for (size_t i = 0; i < events->nr_slots; i++)
+		if (events->by_id[i].event && events->by_id[i].id < lowest)
+			lowest = events->by_id[i].id;
+	return lowest < FIRST_OWN_ID ? lowest : 0;
+}
+
 struct perf_event *perf_events_find_slowly(const struct perf_events *events,
 					   const struct perf_record *record)
 {

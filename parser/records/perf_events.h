@@ -92,6 +92,13 @@ void perf_events_deinit(struct perf_events *events);
 int perf_events_add(struct perf_events *events, const uint8_t *attr, size_t attr_bytes,
 		    const uint8_t *ids, size_t nr_ids);
 
+/*
+ * What the files of one recording have in common, and no other file has: the lowest id that the
+ * kernel gave to one of its events. The kernel gives each id once (Linux 6.1,
+ * kernel/events/core.c, perf_event_alloc()). 0: the file has none.
+ */
+uint64_t perf_events_recording(const struct perf_events *events);
+
 struct perf_event *perf_events_find_slowly(const struct perf_events *events,
 					   const struct perf_record *record);
 

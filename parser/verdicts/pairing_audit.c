@@ -116,3 +116,17 @@ void pairing_audit(const struct analysis *analysis, struct audit_finding ret[AUD
 		ret[i].count = counts[i];
 	}
 }
+
+bool pairing_audit_is_ordered(const struct analysis *analysis)
+{
+	return !analysis->input.out_of_order && !heap_tracker_stats(analysis->heaps)->clock_steps;
+}
+
+bool pairing_audit_is_clean(const struct analysis *analysis)
+{
+	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
+
+	return pairing_audit_is_ordered(analysis) && !analysis->lost && !analysis->nr_gaps &&
+	       !analysis->unguarded_tasks && !analysis->input.truncated &&
+	       !stats->anomalies[ANOMALY_STILL_HELD] && !stats->unpaired_reallocs;
+}

@@ -32,6 +32,11 @@ struct audit_finding {
 	const char *effect; /* its effect on the result */
 };
 
+/* False if events may have been in another order than the recording's. */
+bool pairing_audit_is_ordered(const struct analysis *analysis);
+/* True if nothing contradicts that the recording is whole and in order. */
+bool pairing_audit_is_clean(const struct analysis *analysis);
+
 /* Fills @ret with all kinds, found or not. */
 void pairing_audit(const struct analysis *analysis, struct audit_finding ret[AUDIT_NR_KINDS]);
 

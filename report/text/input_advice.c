@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/text/input_advice.h"
 
+#include "common/quantity.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 
 #define MAX_SITES    50 /* examines the first sites, which users read */
@@ -33,23 +36,45 @@ static void count_stack(struct frame_counts *counts, struct stack_store *stacks,
 	}
 }
 
+static char *next_line(struct input_advice *advice)
+{
+	return advice->lines[advice->nr++];
+}
+
+void input_advice_on_order(const struct analysis *analysis, struct input_advice *ret)
+{
+	uint64_t late = analysis->input.out_of_order;
+
+	*ret = (struct input_advice){0};
+	if (late)
+		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
+			 "%" PRIu64 " record%s came later than their time: a block whose free came "
+			 "before its allocation is listed as held",
+			 late, quantity_plural(late));
+	if (analysis->nr_gaps)
+		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
+			 "pauses of up to %s between files, longer than any within them: events "
+			 "are missing if a file is; give all files",
+			 quantity_duration((double)analysis->longest_gap_ns / 1e9).text);
+}
+
 void input_advice_find(const struct leak_report *report, struct input_advice *ret)
 {
 	struct frame_counts counts = {0};
 
-	*ret = (struct input_advice){0};
+	input_advice_on_order(report->analysis, ret);
 	for (size_t i = 0; i < report->nr_listed_sites && i < MAX_SITES; i++) {
 		const struct site_verdict *verdict = &report->verdicts.sites[report->sites[i].site];
 
 		count_stack(&counts, report->analysis->stacks, verdict->site->stack_id);
 	}
 	if (counts.stacks && 2 * counts.short_stacks > counts.stacks)
-		snprintf(ret->lines[ret->nr++], INPUT_ADVICE_BYTES,
+		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
 			 "%zu of %zu stacks end at the allocator's caller: code without frame "
 			 "pointers needs --call-graph dwarf, leakrec's default",
 			 counts.short_stacks, counts.stacks);
 	if (counts.frames && 2 * counts.nameless > counts.frames)
-		snprintf(ret->lines[ret->nr++], INPUT_ADVICE_BYTES,
+		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
 			 "%zu of %zu frames have no name, as in %s: install its debug symbols, set "
 			 "DEBUGINFOD_URLS, or give --debug-dir or --symfs",
 			 counts.nameless, counts.frames, counts.nameless_module);

@@ -7,7 +7,7 @@
 
 #include "parser/verdicts/leak_report.h"
 
-#define INPUT_ADVICE_MAX   2
+#define INPUT_ADVICE_MAX   4
 #define INPUT_ADVICE_BYTES 512
 
 /* The remedy for lost events. */
@@ -22,7 +22,11 @@ struct input_advice {
 	size_t nr;
 };
 
-/* Examines the first listed stacks, and symbolises their frames. */
+/* What contradicts that the recording is whole and in order. */
+void input_advice_on_order(const struct analysis *analysis, struct input_advice *ret);
+
+/* The same, and what the first stacks lack. Examines the first listed stacks, and symbolises their
+ * frames. */
 void input_advice_find(const struct leak_report *report, struct input_advice *ret);
 
 #endif

@@ -2,6 +2,7 @@
 #include "report/text/leak_words.h"
 
 #include "common/quantity.h"
+#include "parser/verdicts/pairing_audit.h"
 
 #include <inttypes.h>
 
@@ -15,6 +16,18 @@ void leak_words_moment(FILE *out, const struct analysis *analysis)
 	} else {
 		fputs("at the end", out);
 	}
+}
+
+void leak_words_certain(FILE *out, const struct leak_report *report)
+{
+	bool all = report->firm_blocks == report->held_blocks;
+
+	if (!report->held_blocks || !pairing_audit_is_ordered(report->analysis))
+		return;
+	if (!all)
+		fprintf(out, ", %" PRIu64 " of them for certain", report->firm_blocks);
+	else if (pairing_audit_is_clean(report->analysis))
+		fputs(", for certain", out);
 }
 
 void leak_words_certainty(FILE *out, unsigned int doubts)

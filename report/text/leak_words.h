@@ -10,6 +10,12 @@
 /* The time that the report is about: "at the end", "after 3.1 s", "at the peak". */
 void leak_words_moment(FILE *out, const struct analysis *analysis);
 
+/*
+ * How many of the held blocks are certainly held: ", for certain", ", 3 of them for certain".
+ * Nothing if something contradicts that the recording is whole and in order.
+ */
+void leak_words_certain(FILE *out, const struct leak_report *report);
+
 /* "firm", or "doubtful:lost,truncated" */
 void leak_words_certainty(FILE *out, unsigned int doubts);
 

@@ -38,7 +38,11 @@ static void write_losses(FILE *out, const struct analysis *analysis)
 			fprintf(out, "# lost: %zu more windows\n", nr - 2 * NR_SHOWN_WINDOWS);
 			i = nr - NR_SHOWN_WINDOWS;
 		}
-		fprintf(out, "# lost: %" PRIu64 " events within ", windows[i].lost);
+		if (windows[i].lost < LOSS_UNKNOWN)
+			fprintf(out, "# lost: %" PRIu64, windows[i].lost);
+		else
+			fputs("# lost: an unknown number of", out);
+		fputs(" events within ", out);
 		leaks_write_window(out, analysis, &windows[i]);
 		fputs(" s after the start\n", out);
 	}

@@ -60,10 +60,7 @@ static int write_head(FILE *out, const struct leak_report *report)
 	}
 	fputs(" held ", out);
 	leak_words_moment(out, analysis);
-	if (report->held_blocks && report->firm_blocks == report->held_blocks)
-		fputs(", for certain", out);
-	else if (report->held_blocks)
-		fprintf(out, ", %" PRIu64 " of them for certain", report->firm_blocks);
+	leak_words_certain(out, report);
 	if (report->suppressed_blocks)
 		fprintf(out, "; %" PRIu64 " suppressed", report->suppressed_blocks);
 	if (leak_report_is_narrowed(report) || report->options->size)

@@ -73,7 +73,7 @@ static void put_dump(struct perf_data_writer *writer, const struct perf_data_sam
 void perf_data_sample(struct perf_data_writer *writer, const struct perf_data_sample *sample)
 {
 	uint64_t type = writer->options.sample_type;
-	uint64_t id = (uint64_t)(FIRST_SAMPLE_ID + sample->event);
+	uint64_t id = writer->options.first_id + (uint64_t)sample->event;
 	struct buffer *records = &writer->records;
 	size_t start = begin_record(records, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 
@@ -117,7 +117,7 @@ static void end_record_of(struct perf_data_writer *writer, size_t start,
 			  const struct perf_data_sample *origin)
 {
 	uint64_t type = writer->options.sample_type;
-	uint64_t id = (uint64_t)(FIRST_SAMPLE_ID + origin->event);
+	uint64_t id = writer->options.first_id + (uint64_t)origin->event;
 	struct buffer *records = &writer->records;
 
 	if (!writer->options.no_sample_id_all) {
@@ -228,7 +228,7 @@ void perf_data_lost_on(struct perf_data_writer *writer, int event, uint32_t cpu,
 {
 	size_t start = begin_record(&writer->records, PERF_RECORD_LOST, 0);
 
-	put_u64(&writer->records, (uint64_t)(FIRST_SAMPLE_ID + event));
+	put_u64(&writer->records, writer->options.first_id + (uint64_t)event);
 	put_u64(&writer->records, lost);
 	end_record_of(writer, start,
 		      &(struct perf_data_sample){.event = event, .cpu = cpu, .time_ns = time_ns});

@@ -16,6 +16,8 @@ struct perf_data_writer *perf_data_writer_create(const struct perf_data_options 
 		writer->options = *options;
 	if (writer->options.sample_type == 0)
 		writer->options.sample_type = PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN;
+	if (writer->options.first_id == 0)
+		writer->options.first_id = FIRST_SAMPLE_ID;
 	return writer;
 }
 
@@ -266,7 +268,7 @@ static void put_attrs_and_ids(const struct perf_data_writer *writer, struct buff
 	uint64_t ids_offset = image->nr;
 
 	for (int i = 0; i < writer->nr_events; i++)
-		put_u64(image, (uint64_t)(FIRST_SAMPLE_ID + i));
+		put_u64(image, writer->options.first_id + (uint64_t)i);
 	header[2] = attr_bytes(writer) + 16;
 	header[3] = image->nr;
 	header[4] = header[2] * (uint64_t)writer->nr_events;
@@ -319,7 +321,7 @@ static void pipe_image(const struct perf_data_writer *writer, struct buffer *ima
 		size_t start = begin_record(image, 64, 0);
 
 		put_attr(writer, i, image);
-		put_u64(image, (uint64_t)(FIRST_SAMPLE_ID + i));
+		put_u64(image, writer->options.first_id + (uint64_t)i);
 		end_record(image, start);
 	}
 	if (!writer->formats_in_stream)

@@ -150,6 +150,23 @@ perf_record() {
 	assert_truth
 }
 
+@test "perf: the files of perf record --switch-output are one recording, others are refused" {
+	add_probes --exe "$TARGETS/leaky_daemon"
+	GROUP=$(added_groups)
+	DAEMON="leaky_daemon --requests 500 --interval-us 5000" perf_record --switch-output=1s
+	mapfile -t files < <(ls perf.data.*)
+	((${#files[@]} > 2)) || fail "too few files: ${files[*]}"
+	"$BIN/leakparse" --order time "${files[@]}" >leaks 2>messages
+	assert_truth
+	run ! grep -E 'order|another recording' messages
+	perf_record
+	run -1 --separate-stderr "$BIN/leakparse" "${files[0]}" perf.data
+	assert_equal "report" "$output" ""
+	assert_equal "message" "$stderr" "leakparse: perf.data: belongs to another recording than the files before it: analyse it by itself"
+	run -1 --separate-stderr "$BIN/leakparse" "${files[2]}" "${files[0]}"
+	assert_equal "message" "$stderr" "leakparse: ${files[0]} begins before the file before it: give the files in the order in which they were recorded"
+}
+
 @test "perf: leakparse reads perf record on a pipe" {
 	add_probes --exe "$TARGETS/leaky_daemon"
 	GROUP=$(added_groups)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an analysis makes of recordings that lack something. */
+/* What an analysis makes of recordings that lack something, and how certain the summary is then. */
 #include "common/scope.h"
-#include "parser/analysis/analysis.h"
+#include "report/text/leak_words.h"
 #include "test/support/perf_data_writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <cmocka.h>
 
@@ -20,13 +22,18 @@ struct recording {
 	int malloc_call, free_entry;
 };
 
-static struct recording begin_recording(void)
+static struct recording begin_recording_with(const struct perf_data_options *options)
 {
-	struct recording recording = {.writer = perf_data_writer_create(NULL)};
+	struct recording recording = {.writer = perf_data_writer_create(options)};
 
 	recording.malloc_call = perf_data_add_probe(recording.writer, "malloc", PROBE_CALL);
 	recording.free_entry = perf_data_add_probe(recording.writer, "free", PROBE_ENTRY);
 	return recording;
+}
+
+static struct recording begin_recording(void)
+{
+	return begin_recording_with(NULL);
 }
 
 static void add_sample(const struct recording *recording, int event, uint64_t time_ns,
@@ -119,10 +126,132 @@ static void double_free_needs_all_events(void **state)
 	check_two_frees(&loses_sometime, false);
 }
 
+/* Reads the recordings, the files of one session, and frees them. Returns the analysis's result. */
+static int read_files(struct analysis *analysis, struct recording *recordings, size_t nr)
+{
+	char names[3][64];
+	const char *paths[3] = {names[0], names[1], names[2]};
+	int fds[3], err;
+
+	assert_true(nr <= 3);
+	for (size_t i = 0; i < nr; i++)
+		fds[i] = end_recording(&recordings[i], names[i]);
+	err = read_all(analysis, paths, nr);
+	for (size_t i = 0; i < nr; i++)
+		close(fds[i]);
+	return err;
+}
+
+/* Three blocks, allocated 10 apart from each other, and held. */
+static struct recording three_blocks(uint64_t time_ns)
+{
+	struct recording recording = begin_recording();
+
+	for (uint64_t i = 0; i < 3; i++)
+		add_malloc(&recording, time_ns + 10 * i, BLOCK + time_ns + 0x100 * i);
+	return recording;
+}
+
+/* What the summary says after the held blocks; the caller frees it. */
+static char *certainty(struct analysis *analysis)
+{
+	const struct leaks_options options = {0};
+	struct leak_report report;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(leak_report_init(&report, analysis, &options), 0);
+	leak_words_certain(out, &report);
+	leak_report_deinit(&report);
+	fclose(out);
+	return text;
+}
+
+static void check_files(struct recording *files, size_t nr, size_t nr_gaps, const char *expected)
+{
+	_cleanup_free_ char *text = NULL;
+	struct analysis analysis;
+
+	assert_int_equal(read_files(&analysis, files, nr), 0);
+	assert_int_equal(analysis.nr_gaps, nr_gaps);
+	text = certainty(&analysis);
+	assert_string_equal(text, expected);
+	analysis_deinit(&analysis);
+}
+
+#define CHECK(nr_gaps, expected, ...)                                                              \
+	check_files((struct recording[]){__VA_ARGS__},                                             \
+		    sizeof((struct recording[]){__VA_ARGS__}) / sizeof(struct recording), nr_gaps, \
+		    expected)
+
+static void pauses_between_files(void **state)
+{
+	CHECK(0, ", for certain", three_blocks(1000));
+	CHECK(0, ", for certain", three_blocks(1000), three_blocks(1030), three_blocks(1060));
+	/* While the target was idle, a file stayed empty. */
+	CHECK(0, ", for certain", three_blocks(1000), begin_recording(), three_blocks(1030));
+	/* Three blocks may have been freed in the gap; those after it are held. */
+	CHECK(1, ", 3 of them for certain", three_blocks(1000), three_blocks(2000));
+}
+
+static void late_records(void **state)
+{
+	struct recording late = three_blocks(1000);
+
+	/* Each round ends with the records of the one before. */
+	perf_data_finished_round(late.writer);
+	perf_data_finished_round(late.writer);
+	add_malloc(&late, 500, BLOCK);
+	CHECK(0, "", late);
+	/* Rings are read one after the other, so files overlap. */
+	CHECK(0, "", three_blocks(1000), three_blocks(1015));
+}
+
+static void files_that_do_not_belong_together(void **state)
+{
+	const struct perf_data_options other = {.first_id = 7000};
+	/* Ids that leakrec gives say nothing. */
+	const struct perf_data_options own = {.first_id = UINT64_C(1) << 32};
+	struct recording two[] = {three_blocks(1000), begin_recording_with(&other)};
+	struct recording unknown[] = {three_blocks(1000), begin_recording_with(&own)};
+	struct recording disordered[] = {three_blocks(3000000000), three_blocks(1000)};
+	struct analysis analysis;
+
+	add_malloc(&two[1], 1030, BLOCK);
+	assert_int_equal(read_files(&analysis, two, 2), -EXDEV);
+	assert_int_equal(heap_tracker_stats(analysis.heaps)->allocations, 3);
+	analysis_deinit(&analysis);
+	add_malloc(&unknown[1], 1030, BLOCK);
+	assert_int_equal(read_files(&analysis, unknown, 2), 0);
+	analysis_deinit(&analysis);
+	assert_int_equal(read_files(&analysis, disordered, 2), -EXDEV);
+	analysis_deinit(&analysis);
+}
+
+static void what_contradicts_certainty(void **state)
+{
+	struct recording loses = begin_recording(), misses = three_blocks(1000);
+
+	/* The blocks are younger than the loss. */
+	add_malloc(&loses, 10, BLOCK);
+	add_free(&loses, 20, BLOCK);
+	perf_data_lost_on(loses.writer, loses.free_entry, 0, 30, 1);
+	add_malloc(&loses, 40, BLOCK);
+	CHECK(0, "", loses);
+	add_malloc(&misses, 2000, BLOCK + 1000); /* a block that was held */
+	CHECK(0, ", 0 of them for certain", misses);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(double_free_needs_all_events),
+		cmocka_unit_test(pauses_between_files),
+		cmocka_unit_test(late_records),
+		cmocka_unit_test(files_that_do_not_belong_together),
+		cmocka_unit_test(what_contradicts_certainty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
