@@ -58,9 +58,8 @@ static void warn_of_losses(const struct analysis *analysis)
 {
 	_cleanup_free_ char *windows = windows_phrase(analysis);
 
-	diag_warn("%" PRIu64
-		  " events were lost%s: some reported leaks may be false; " INPUT_ADVICE_LOST,
-		  analysis->lost, windows ? windows : "");
+	diag_warn("%" PRIu64 " events were lost%s: some reported leaks may be false; %s",
+		  analysis->lost, windows ? windows : "", input_advice_on_losses(analysis));
 }
 
 static void warn_of_unguarded(const struct analysis *analysis)

@@ -24,6 +24,7 @@ struct header_reader {
 	const struct perf_consumer *consumer;
 	struct perf_disk_header disk;
 	uint64_t id_bytes; /* of all attributes so far */
+	struct perf_command command;
 };
 
 static int not_perf_data(const struct perf_source *source, const char *why)
@@ -159,6 +160,16 @@ static int read_build_ids(struct header_reader *reader, const struct perf_disk_s
 	return err == -ENODATA ? 0 : err;
 }
 
+static int read_command(struct header_reader *reader, const struct perf_disk_section *section)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	int err = load_section(reader, section, &bytes);
+
+	if (!err)
+		reader->command = perf_command_parse(bytes, section->size);
+	return err == -ENODATA ? 0 : err;
+}
+
 static int read_feature(struct header_reader *reader, unsigned int feature,
 			const struct perf_disk_section *section)
 {
@@ -167,6 +178,8 @@ static int read_feature(struct header_reader *reader, unsigned int feature,
 
 	if (feature == PERF_FEATURE_BUILD_ID)
 		return read_build_ids(reader, section);
+	if (feature == PERF_FEATURE_CMDLINE)
+		return read_command(reader, section);
 	if (feature != PERF_FEATURE_TRACING_DATA)
 		return 0;
 	err = load_section(reader, section, &bytes);
@@ -297,6 +310,7 @@ static int read_file_header(struct header_reader *reader, struct perf_header *he
 	err = read_attrs(reader);
 	if (!err)
 		err = read_features(reader, header);
+	header->command = reader->command;
 	if (header->unfinished)
 		header->data_end = UINT64_MAX;
 	source->position = header->data_offset;

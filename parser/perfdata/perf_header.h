@@ -11,6 +11,7 @@
 #define LEAKTOOLS_PARSER_PERF_HEADER_H
 
 #include "common/perf_disk.h"
+#include "parser/perfdata/perf_command.h"
 #include "parser/records/perf_formats.h"
 
 struct perf_header {
@@ -21,6 +22,7 @@ struct perf_header {
 	bool unfinished; /* data.size was 0 */
 	uint64_t data_offset;
 	uint64_t data_end; /* UINT64_MAX: the end of the source */
+	struct perf_command command;
 };
 
 /*

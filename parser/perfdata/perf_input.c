@@ -102,6 +102,8 @@ static int check_events(struct perf_input *input)
 		const struct perf_event *event = input->events.events[i];
 
 		if (perf_event_is_operation(&event->desc)) {
+			if (event->desc.attr.sample_type & PERF_SAMPLE_STACK_USER)
+				input->stats->dump_bytes = event->desc.attr.sample_stack_user;
 			if (event->desc.attr.freq)
 				diag_warn(
 					"%s: perf record -F records few of the calls: held blocks "
@@ -485,6 +487,8 @@ static int read_input(struct perf_input *input)
 		return perf_script_text_read(&input->source, input->header.head,
 					     input->header.head_bytes, input->consumer,
 					     input->stats);
+	if (input->header.command.recorder != PERF_RECORDER_UNKNOWN)
+		input->stats->command = input->header.command;
 	perf_formats_bind(input->formats, input->source.name, &input->events);
 	perf_chunks_init(&input->chunks, &input->source, input->header.data_end);
 	perf_decompressor_init(&input->decompressor, input->source.name);

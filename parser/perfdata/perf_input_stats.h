@@ -3,6 +3,8 @@
 #ifndef LEAKTOOLS_PARSER_PERF_INPUT_STATS_H
 #define LEAKTOOLS_PARSER_PERF_INPUT_STATS_H
 
+#include "parser/perfdata/perf_command.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,9 +16,11 @@ struct perf_input_stats {
 	uint64_t undecodable;	  /* malformed, or the file does not describe their event */
 	uint64_t out_of_order;	  /* earlier than a record already delivered */
 	uint64_t repeated;	  /* dropped because they repeat the record before */
-	bool truncated;	    /* the file ends inside a record, or its writer did not finish it */
-	uint64_t latest_ns; /* the latest time delivered */
-	uint64_t recording; /* identifies it (perf_events_recording()); 0: not known */
+	bool truncated; /* the file ends inside a record, or its writer did not finish it */
+	struct perf_command command;
+	uint32_t dump_bytes; /* of each stack dump; 0: no dumps, or they differ */
+	uint64_t latest_ns;  /* the latest time delivered */
+	uint64_t recording;  /* identifies it (perf_events_recording()); 0: not known */
 };
 
 #endif

@@ -36,6 +36,34 @@ static void count_stack(struct frame_counts *counts, struct stack_store *stacks,
 	}
 }
 
+/* Of leakrec; perf record's are 528 bytes larger. */
+#define MAX_DUMP_BYTES 65000
+
+const char *input_advice_on_losses(const struct analysis *analysis)
+{
+	const struct perf_command *command = &analysis->input.command;
+
+	if (command->recorder == PERF_RECORDER_PERF)
+		return "record with larger rings (-m), or with leakrec";
+	return command->drops ? "record without --on-overload drop, or with larger rings (-m)"
+			      : "record with larger rings (-m)";
+}
+
+const char *input_advice_on_short_stacks(const struct analysis *analysis)
+{
+	const struct perf_input_stats *input = &analysis->input;
+	uint32_t dump_bytes = input->dump_bytes ? input->dump_bytes : input->command.dump_bytes;
+
+	if (dump_bytes && dump_bytes < MAX_DUMP_BYTES)
+		return "a file is gone or has no unwind information, or the stack dump was too "
+		       "short; use a larger --call-graph dwarf,BYTES";
+	if (!dump_bytes && input->command.recorder == PERF_RECORDER_LEAKREC)
+		return "a file is gone or has no unwind information, or the stack was larger than "
+		       "a dump, which has up to 65,000 bytes, or a 32nd of a ring (-m)";
+	return "a file is gone or has no unwind information, or the stack was larger than a dump "
+	       "can be";
+}
+
 static char *next_line(struct input_advice *advice)
 {
 	return advice->lines[advice->nr++];

@@ -10,9 +10,6 @@
 #define INPUT_ADVICE_MAX   4
 #define INPUT_ADVICE_BYTES 512
 
-/* The remedy for lost events. */
-#define INPUT_ADVICE_LOST "record with larger rings (-m) and without --on-overload drop"
-
 /* Where to read about events that may be missing: analysis.unguarded_tasks. */
 #define INPUT_ADVICE_UNGUARDED "leakrec's warnings say why"
 
@@ -21,6 +18,12 @@ struct input_advice {
 		  [INPUT_ADVICE_BYTES]; /* contains names of the target: escape it */
 	size_t nr;
 };
+
+/* The remedy for lost events. */
+const char *input_advice_on_losses(const struct analysis *analysis);
+
+/* Why stacks end early, and the remedy if there is one. */
+const char *input_advice_on_short_stacks(const struct analysis *analysis);
 
 /* What contradicts that the recording is whole and in order. */
 void input_advice_on_order(const struct analysis *analysis, struct input_advice *ret);

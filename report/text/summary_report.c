@@ -343,10 +343,8 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	pairing_audit(analysis, findings);
 	if (analysis->lost && ++nr_lines)
 		fprintf(out,
-			"! %" PRIu64
-			" events were lost: some of these leaks may be false; " INPUT_ADVICE_LOST
-			"\n",
-			analysis->lost);
+			"! %" PRIu64 " events were lost: some of these leaks may be false; %s\n",
+			analysis->lost, input_advice_on_losses(analysis));
 	if (analysis->unguarded_tasks && ++nr_lines)
 		fprintf(out,
 			"! events may be missing: all results are doubtful; " INPUT_ADVICE_UNGUARDED
@@ -354,11 +352,8 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	if (analysis->input.truncated && ++nr_lines)
 		fputs("! the recording was cut off: its end is missing\n", out);
 	if (analysis_unwind_failures(analysis) && ++nr_lines)
-		fprintf(out,
-			"! %" PRIu64 " stacks end early: a file is gone or has no unwind "
-			"information, or the stack dump was too short; use leakrec --call-graph "
-			"dwarf,BYTES\n",
-			analysis_unwind_failures(analysis));
+		fprintf(out, "! %" PRIu64 " stacks end early: %s\n",
+			analysis_unwind_failures(analysis), input_advice_on_short_stacks(analysis));
 	if (findings[AUDIT_UNSEEN_FREES].count && ++nr_lines)
 		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_UNSEEN_FREES].count,
 			findings[AUDIT_UNSEEN_FREES].what);

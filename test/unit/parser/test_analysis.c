@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an analysis makes of recordings that lack something, and how certain the summary is then. */
 #include "common/scope.h"
+#include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
 #include "test/support/perf_data_writer.h"
 
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <cmocka.h>
 
@@ -244,6 +246,68 @@ static void what_contradicts_certainty(void **state)
 	CHECK(0, ", 0 of them for certain", misses);
 }
 
+struct command_line {
+	uint8_t section[256];
+	size_t nr;
+};
+
+/* The words of @text, as the section CMDLINE has them. */
+static struct command_line command_line(const char *text)
+{
+	struct command_line line = {.nr = 4};
+	char words[128], *left = words, *word;
+
+	snprintf(words, sizeof(words), "%s", text);
+	while ((word = strsep(&left, " "))) {
+		const uint32_t size = (uint32_t)(strlen(word) + 8) / 8 * 8;
+
+		memcpy(line.section + line.nr, &size, sizeof(size));
+		memcpy(line.section + line.nr + sizeof(size), word, strlen(word));
+		line.nr += sizeof(size) + size;
+		line.section[0]++;
+	}
+	return line;
+}
+
+static void check_advice(const char *text, uint32_t dump_bytes, const char *on_losses,
+			 const char *on_short_stacks)
+{
+	const struct command_line line = command_line(text);
+	struct analysis analysis = {.input.dump_bytes = dump_bytes};
+
+	analysis.input.command = perf_command_parse(line.section, line.nr);
+	assert_non_null(strstr(input_advice_on_losses(&analysis), on_losses));
+	assert_non_null(strstr(input_advice_on_short_stacks(&analysis), on_short_stacks));
+	/* A section that is cut off says less, and is not read beyond its end. */
+	for (size_t nr = 0; nr < line.nr; nr++) {
+		uint8_t *cut = malloc(nr ? nr : 1);
+
+		assert_non_null(cut);
+		memcpy(cut, line.section, nr);
+		perf_command_parse(cut, nr);
+		free(cut);
+	}
+}
+
+/* Nobody is advised to do what they did, or what cannot be done. */
+static void advice_knows_the_recorder(void **state)
+{
+	const char *longer = "use a larger --call-graph dwarf,BYTES";
+
+	check_advice("/usr/bin/leakrec -p 10", 0, "with larger rings (-m)",
+		     "a 32nd of a ring (-m)");
+	check_advice("leakrec --on-overload drop -p 10", 0, "without --on-overload drop", "-m");
+	check_advice("leakrec --on-overload=drop", 0, "without --on-overload drop", "-m");
+	check_advice("leakrec --on-overload stop -- drop", 0, "with larger rings (-m)", "-m");
+	check_advice("leakrec -- x --on-overload drop", 0, "record with larger rings", "-m");
+	check_advice("leakrec --call-graph dwarf,4k -p 10", 0, "-m", longer);
+	check_advice("leakrec --call-graph=dwarf,65000 -p 10", 0, "-m", "than a dump can be");
+	check_advice("leakrec --raw-stacks -p 10", 8192, "-m", longer);
+	check_advice("/usr/bin/perf record -g", 8192, "or with leakrec", longer);
+	check_advice("perf record --call-graph dwarf,65528", 65528, "-m", "than a dump can be");
+	check_advice("other", 0, "record with larger rings (-m)", "than a dump can be");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +316,7 @@ int main(void)
 		cmocka_unit_test(late_records),
 		cmocka_unit_test(files_that_do_not_belong_together),
 		cmocka_unit_test(what_contradicts_certainty),
+		cmocka_unit_test(advice_knows_the_recorder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/perfdata/perf_command.h"
+
+#include "common/size_range.h"
+
+#include <string.h>
+
+struct words {
+	const uint8_t *at;
+	size_t left;
+};
+
+/* The next word: its size, and its bytes up to a NUL. NULL: there is none. */
+static const char *next_word(struct words *words)
+{
+	const char *word = (const char *)words->at + sizeof(uint32_t);
+	uint32_t size;
+
+	if (words->left < sizeof(size))
+		return NULL;
+	memcpy(&size, words->at, sizeof(size));
+	if (size > words->left - sizeof(size) || !memchr(word, '\0', size))
+		return NULL;
+	words->at += sizeof(size) + size;
+	words->left -= sizeof(size) + size;
+	return word;
+}
+
+static enum perf_recorder recorder_of(const char *program)
+{
+	const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+
+	if (strcmp(name, "leakrec") == 0)
+		return PERF_RECORDER_LEAKREC;
+	return strncmp(name, "perf", strlen("perf")) == 0 ? PERF_RECORDER_PERF
+							  : PERF_RECORDER_UNKNOWN;
+}
+
+/* The value of @option, which @word begins; NULL: it does not. */
+static const char *value_of(const char *option, const char *word, struct words *words)
+{
+	size_t len = strlen(option);
+
+	if (strncmp(word, option, len) != 0)
+		return NULL;
+	if (word[len] == '=')
+		return word + len + 1;
+	return word[len] == '\0' ? next_word(words) : NULL;
+}
+
+struct perf_command perf_command_parse(const uint8_t *section, size_t size_bytes)
+{
+	struct words words = {section, size_bytes};
+	struct perf_command command = {0};
+	const char *word, *value;
+	uint64_t bytes;
+
+	if (size_bytes < sizeof(uint32_t))
+		return command;
+	/* Their number. */
+	words.at += sizeof(uint32_t);
+	words.left -= sizeof(uint32_t);
+	word = next_word(&words);
+	command.recorder = word ? recorder_of(word) : PERF_RECORDER_UNKNOWN;
+	if (command.recorder != PERF_RECORDER_LEAKREC)
+		return command;
+	while ((word = next_word(&words)) && strcmp(word, "--") != 0) {
+		value = value_of("--on-overload", word, &words);
+		if (value)
+			command.drops = strcmp(value, "drop") == 0;
+		value = value_of("--call-graph", word, &words);
+		if (value)
+			command.dump_bytes = strncmp(value, "dwarf,", 6) == 0 &&
+							     size_parse(value + 6, &bytes) == 0 &&
+							     bytes <= UINT32_MAX
+						     ? (uint32_t)bytes
+						     : 0;
+	}
+	return command;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the recorder's command line, which a file's header has, says of a recording. */
+#ifndef LEAKTOOLS_PARSER_PERF_COMMAND_H
+#define LEAKTOOLS_PARSER_PERF_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum perf_recorder { PERF_RECORDER_UNKNOWN, PERF_RECORDER_PERF, PERF_RECORDER_LEAKREC };
+
+struct perf_command {
+	enum perf_recorder recorder;
+	bool drops;	     /* leakrec --on-overload drop */
+	uint32_t dump_bytes; /* leakrec --call-graph dwarf,BYTES; 0: none */
+};
+
+/* Parses the section CMDLINE, which may be malformed. */
+struct perf_command perf_command_parse(const uint8_t *section, size_t size_bytes);
+
+#endif
