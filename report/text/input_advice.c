@@ -2,9 +2,12 @@
 #include "report/text/input_advice.h"
 
 #include "common/quantity.h"
+#include "common/scope.h"
+#include "report/names/named_stack.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define MAX_SITES    50 /* examines the first sites, which users read */
 #define SHORT_FRAMES 2	/* the allocation function and its caller, which each event has */
@@ -86,6 +89,86 @@ void input_advice_on_order(const struct analysis *analysis, struct input_advice 
 			 quantity_duration((double)analysis->longest_gap_ns / 1e9).text);
 }
 
+/* Who generates code, as the names of its processes and modules begin, and how it tells
+ * names. */
+static const struct runtime {
+	const char *process, *module, *remedy;
+} runtimes[] = {
+	{"node", "libnode", "run node with --perf-basic-prof"},
+	{"python3", "libpython3", "run python3 with -X perf (3.12 and later)"},
+	{"java", "libjvm",
+	 "run java with -XX:+DumpPerfMapAtExit (17 and later), or with a perf-map agent"},
+};
+
+static const struct runtime *find_runtime(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++)
+		if (strncmp(name, runtimes[i].process, strlen(runtimes[i].process)) == 0 ||
+		    strncmp(name, runtimes[i].module, strlen(runtimes[i].module)) == 0)
+			return &runtimes[i];
+	return NULL;
+}
+
+struct generated_code {
+	size_t stacks;		       /* with functions without names in it */
+	bool has_names;		       /* of some: a map was read */
+	const struct runtime *runtime; /* NULL: not known */
+};
+
+/*
+ * Adds a stack to @code. Where an unknown frame has no known one outside, it may be the
+ * junk at which unwinding ended.
+ */
+static void add_generated(struct generated_code *code, struct stack_store *stacks,
+			  uint32_t stack_id, const char *process)
+{
+	const struct runtime *runtime = find_runtime(process);
+	bool is_unknown = false, is_generated = false;
+
+	for (size_t i = 1; i < stack_store_nr_frames(stacks, stack_id); i++) {
+		struct stack_frame frame;
+		const char *name;
+
+		if (stack_store_frame(stacks, stack_id, i, &frame))
+			continue;
+		if (!frame.module) {
+			is_unknown |= frame.address > STACK_INCOMPLETE;
+			continue;
+		}
+		is_generated |= is_unknown;
+		name = named_stack_basename(frame.module);
+		code->has_names |= strncmp(name, "perf-", 5) == 0 && strstr(name, ".map");
+		if (!runtime)
+			runtime = find_runtime(name);
+	}
+	code->stacks += is_generated;
+	if (is_generated && !code->runtime)
+		code->runtime = runtime;
+}
+
+/* Generated code has names only if its runtime is told to write them. */
+static void advise_on_generated_code(const struct leak_report *report, struct input_advice *ret)
+{
+	const struct analysis *analysis = report->analysis;
+	struct generated_code code = {0};
+	size_t nr = report->nr_listed_sites < MAX_SITES ? report->nr_listed_sites : MAX_SITES;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct site_verdict *verdict = &report->verdicts.sites[report->sites[i].site];
+		const struct heap_op *op =
+			&report->held[report->verdicts.order[verdict->first]].allocated;
+
+		add_generated(&code, analysis->stacks, verdict->site->stack_id,
+			      heap_tracker_process_name(analysis->heaps, op->pid, op->tid));
+	}
+	if (code.stacks && !code.has_names)
+		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
+			 "%zu of %zu stacks have functions without names in generated code: %s",
+			 code.stacks, nr,
+			 code.runtime ? code.runtime->remedy
+				      : "the program wrote no /tmp/perf-PID.map");
+}
+
 void input_advice_find(const struct leak_report *report, struct input_advice *ret)
 {
 	struct frame_counts counts = {0};
@@ -106,4 +189,5 @@ void input_advice_find(const struct leak_report *report, struct input_advice *re
 			 "%zu of %zu frames have no name, as in %s: install its debug symbols, set "
 			 "DEBUGINFOD_URLS, or give --debug-dir or --symfs",
 			 counts.nameless, counts.frames, counts.nameless_module);
+	advise_on_generated_code(report, ret);
 }

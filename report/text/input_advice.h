@@ -7,7 +7,7 @@
 
 #include "parser/verdicts/leak_report.h"
 
-#define INPUT_ADVICE_MAX   4
+#define INPUT_ADVICE_MAX   5
 #define INPUT_ADVICE_BYTES 512
 
 /* Where to read about events that may be missing: analysis.unguarded_tasks. */

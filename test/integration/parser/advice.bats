@@ -92,6 +92,54 @@ says_nothing_of() {
 	says_nothing_of "have no name"
 }
 
+@test "advice: generated code without names" {
+	cat >runtime.c <<-'END'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/mman.h>
+		#include <unistd.h>
+		/* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
+		static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+		static void *volatile kept;
+		__attribute__((noinline)) void leak(void)
+		{
+			kept = malloc(100);
+			__asm__ volatile("" ::: "memory");
+		}
+		int main(int argc, char **argv)
+		{
+			void (*run)(void (*)(void)) = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+							   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			char path[64];
+			FILE *map;
+			memcpy(run, code, sizeof(code));
+			for (int i = 0; i < 20; i++)
+				run(leak);
+			if (argc < 2)
+				return 0;
+			snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+			map = fopen(path, "w");
+			fprintf(map, "%lx %zx generated\n", (unsigned long)run, sizeof(code));
+			return fclose(map);
+		}
+	END
+	gcc -O1 -fno-omit-frame-pointer -o runtime runtime.c
+	"$BIN/leakrec" --call-graph fp -o perf.data -- ./runtime 2>leakrec.err
+	says "1 of 1 stacks have functions without names in generated code: the program wrote no /tmp/perf-PID.map"
+	for remedy in "node with --perf-basic-prof" "python3 with -X perf" "java with -XX:+DumpPerfMapAtExit"; do
+		cp runtime "${remedy%% *}"
+		"$BIN/leakrec" --call-graph fp -o perf.data -- "./${remedy%% *}" 2>leakrec.err
+		says "functions without names in generated code: run $remedy"
+	done
+	"$BIN/leakrec" --call-graph fp -o perf.data -- ./runtime map 2>leakrec.err
+	map=/tmp/perf-$(sed -nE 's/.*recording .*, process ([0-9]+).*/\1/p' leakrec.err).map
+	"$BIN/leakparse" --summary -i perf.data >screen 2>messages
+	rm "$map"
+	grep -q 'leak (runtime) < generated < main' screen
+	run ! grep -F "generated code" screen messages
+}
+
 @test "advice: lost events" {
 	start_churn
 	attach -m 1 --on-overload drop
