@@ -107,7 +107,7 @@ static bool is_around_previous(const struct heap_step *step)
 	    !inner->probe_address || inner->probe_address == sample->probe_address)
 		return false;
 	return !inner->return_address || inner->return_address == sample->return_address ||
-	       call_is_near(inner->return_address, sample->probe_address);
+	       call_is_from(inner->return_address, sample->probe_address, sample->return_address);
 }
 
 /* As withdraw_inner(), for a block that was shown already. */

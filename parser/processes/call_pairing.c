@@ -134,11 +134,22 @@ bool call_is_near(uint64_t address, uint64_t probe_address)
 	return address - probe_address + NEAR_BYTES - 1 < 2 * NEAR_BYTES - 1;
 }
 
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+bool call_is_from(uint64_t caller, uint64_t outer_probe, uint64_t outer_caller)
+{
+	return call_is_near(caller, outer_probe) &&
+	       (!outer_caller || distance(caller, outer_probe) < distance(caller, outer_caller));
+}
+
 bool call_is_inside(const struct open_call *outer, uint64_t caller)
 {
 	if (!caller || !outer->probe_address || caller == outer->caller)
 		return true;
-	return call_is_near(caller, outer->probe_address);
+	return call_is_from(caller, outer->probe_address, outer->caller);
 }
 
 bool call_is_jumped_to(const struct call_stack *stack, uint64_t return_address)

@@ -121,6 +121,13 @@ bool call_is_inside(const struct open_call *outer, uint64_t caller);
 bool call_is_near(uint64_t address, uint64_t probe_address);
 
 /*
+ * True if a call from @caller comes from the object file of the function at @outer_probe, and not
+ * from the function that called that one, from @outer_caller (0: not known). Small static programs
+ * have both within the distance of call_is_near(), so the nearer one counts.
+ */
+bool call_is_from(uint64_t caller, uint64_t outer_probe, uint64_t outer_caller);
+
+/*
  * True if the innermost open call jumped to a function that returns to @return_address: it returns
  * where that call does. (At its entry a return probe's trampoline was the return address, so its
  * caller is not known.)

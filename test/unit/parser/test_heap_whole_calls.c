@@ -337,6 +337,48 @@ static void one_after_another_are_two(void **state)
 	assert_int_equal(feed_only_anomaly(&feed)->kind, ANOMALY_STILL_HELD);
 }
 
+/* A small static program: its main() is near its malloc(). */
+#define NEAR_MAIN (FEED_LIBC + 0x3000)
+
+static void calls_of_a_near_program_are_its_own(void **state)
+{
+	for (uint64_t i = 0; i < 10; i++) {
+		feed.caller = NEAR_MAIN + 0x10;
+		feed_realloc(&feed, 0, 1 << 30, 0);
+		feed.caller = NEAR_MAIN + 0x24;
+		feed_call(&feed, "malloc", 1 << 30, 0, 0);
+	}
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_ALLOC_FAILED], 20);
+}
+
+/* A realloc() that longjmp() has left is around no later call. */
+static void calls_after_a_jump_out_are_not_inside(void **state)
+{
+	feed_malloc(&feed, 8, 0xa0);
+	feed.caller = NEAR_MAIN + 0x10;
+	feed_entry(&feed, "realloc", 0, 100, 0);
+	feed.caller = NEAR_MAIN + 0x24;
+	feed_call(&feed, "malloc", 1 << 30, 0, 0);
+	feed.caller = NEAR_MAIN + 0x10;
+	feed_return(&feed, "realloc", 0xb0); /* of the next one, whose entry is lost */
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_ALLOC_FAILED], 1);
+}
+
+static void calls_from_a_near_allocator_are_inside(void **state)
+{
+	feed.caller = NEAR_MAIN + 0x10;
+	feed_entry(&feed, "realloc", 0, 100, 0);
+	feed.caller = feed_function_address(probe_schema_find("realloc")) + 0x30;
+	feed_call(&feed, "malloc", 100, 0, 0xa0);
+	feed.caller = NEAR_MAIN + 0x10;
+	feed_return(&feed, "realloc", 0xa0);
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->allocations, 1);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +389,9 @@ int main(void)
 		TEST(one_seen_around_another_is_one),
 		TEST(one_that_fails_around_another_fails_once),
 		TEST(one_after_another_are_two),
+		TEST(calls_of_a_near_program_are_its_own),
+		TEST(calls_after_a_jump_out_are_not_inside),
+		TEST(calls_from_a_near_allocator_are_inside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
