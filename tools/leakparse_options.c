@@ -296,6 +296,7 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 	err = options_parse(&table, argc, argv, options, &result);
 	if (err)
 		return err;
+	options->leaks.top_is_of_causes = options->summary;
 	if (options_has(&table, &result, "size"))
 		options->leaks.size = &options->size;
 	options->diff = options_given_in(&table, &result, CHOOSES_DIFF);

@@ -23,7 +23,7 @@
 #define CONTRADICTION 0.1
 /* Sites that always allocate together: */
 #define TOGETHER_BLOCKS 10   /* fewer could do so by chance */
-#define TOGETHER_RATIO	16   /* of their blocks; it is a whole number */
+#define TOGETHER_RATIO	64   /* of their blocks; it is a whole number */
 #define TOGETHER_KS	0.35 /* independent ones agree so well in 3 of 10,000 cases */
 #define TOGETHER_CAUSES 64   /* so many are compared with each other */
 
@@ -739,7 +739,7 @@ static void add_cause(struct finder *finder, struct found *found)
 			continue;
 		site->cause = (uint32_t)verdicts->nr_causes;
 		if (found->bag.nr > 1 && nr > 0)
-			site->nr_shared_frames = finder->members[i].frames[nr - 1];
+			site->nr_shared = finder->members[i].frames[nr - 1];
 	}
 	verdicts->causes[verdicts->nr_causes++] = (struct cause){
 		.verdict = found->verdict,

@@ -238,6 +238,39 @@ static int compare_bytes(const void *a, const void *b)
 	return (x->site > y->site) - (x->site < y->site);
 }
 
+static int compare_cause_bytes(const void *a, const void *b)
+{
+	const struct leak_cause *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return (x->cause > y->cause) - (x->cause < y->cause);
+}
+
+/* Groups the listed sites, which are in the order of causes. */
+static void arrange_causes(struct leak_report *report)
+{
+	for (size_t i = 0; i < report->nr_sites; i++) {
+		const struct leak_site *site = &report->sites[i];
+		uint32_t index = report->verdicts.sites[site->site].cause;
+		struct leak_cause *cause = &report->causes[report->nr_causes];
+
+		report->sites_by_cause[i] = *site;
+		if (i == 0 || cause[-1].cause != index) {
+			*cause = (struct leak_cause){.cause = index, .first = i};
+			report->nr_causes++;
+		} else {
+			cause--;
+		}
+		cause->nr++;
+		cause->blocks += site->blocks;
+		cause->bytes += site->bytes;
+	}
+	if (report->options->order == LEAK_ORDER_SIZE)
+		qsort(report->causes, report->nr_causes, sizeof(*report->causes),
+		      compare_cause_bytes);
+}
+
 /* Keeps the sites with listed blocks, sorts them, and adds up. */
 static void arrange_sites(struct leak_report *report)
 {
@@ -268,10 +301,12 @@ static void arrange_sites(struct leak_report *report)
 		report->firm_blocks +=
 			verdict->firm_blocks < site.blocks ? verdict->firm_blocks : site.blocks;
 	}
+	arrange_causes(report);
 	if (report->options->order == LEAK_ORDER_SIZE)
 		qsort(report->sites, report->nr_sites, sizeof(*report->sites), compare_bytes);
 	report->nr_listed_sites = report->nr_sites;
-	if (report->options->top && report->options->top < report->nr_sites)
+	if (report->options->top && !report->options->top_is_of_causes &&
+	    report->options->top < report->nr_sites)
 		report->nr_listed_sites = report->options->top;
 	/* The sites after them are not listed. */
 	for (size_t i = report->nr_listed_sites; i < report->nr_sites; i++) {
@@ -292,26 +327,36 @@ static struct process_life process_life(const void *context, pid_t pid, uint64_t
 }
 
 /* A function is the same by name and module; without a name, only by its code. */
+static uint64_t function_number(const struct stack_frame *frame)
+{
+	uint64_t seed = hash_seed();
+	const uint64_t words[] = {
+		hash_text(frame->module, seed),
+		frame->function ? hash_text(frame->function, seed)
+		: frame->module ? frame->module_offset
+				: frame->address,
+	};
+
+	return hash_words(words, ARRAY_SIZE(words), seed);
+}
+
+/* Inlined functions are functions, too. */
 static int functions_of(void *context, uint32_t stack_id, uint64_t *ret, size_t max, size_t *ret_nr)
 {
 	struct stack_store *stacks = context;
-	size_t nr = stack_store_nr_frames(stacks, stack_id);
-	uint64_t seed = hash_seed();
+	size_t nr = 0;
 
-	*ret_nr = nr < max ? nr : max;
-	for (size_t i = 0; i < *ret_nr; i++) {
-		struct stack_frame frame;
-		int err = stack_store_frame(stacks, stack_id, nr - 1 - i, &frame);
-		uint64_t words[2];
+	for (size_t i = stack_store_nr_frames(stacks, stack_id); i-- > 0;) {
+		const struct stack_frame *frames;
+		size_t nr_frames;
+		int err = stack_store_frames(stacks, stack_id, i, &frames, &nr_frames);
 
 		if (err)
 			return err;
-		words[0] = hash_text(frame.module, seed);
-		words[1] = frame.function ? hash_text(frame.function, seed)
-			   : frame.module ? frame.module_offset
-					  : frame.address;
-		ret[i] = hash_words(words, ARRAY_SIZE(words), seed);
+		while (nr_frames-- > 0 && nr < max)
+			ret[nr++] = function_number(&frames[nr_frames]);
 	}
+	*ret_nr = nr;
 	return 0;
 }
 
@@ -370,7 +415,9 @@ int leak_report_init(struct leak_report *report, struct analysis *analysis,
 		return err;
 	report->choices = calloc(report->nr_held + 1, sizeof(*report->choices));
 	report->sites = calloc(report->verdicts.nr_sites + 1, sizeof(*report->sites));
-	if (!report->choices || !report->sites)
+	report->sites_by_cause = calloc(report->verdicts.nr_sites + 1, sizeof(*report->sites));
+	report->causes = calloc(report->verdicts.nr_causes + 1, sizeof(*report->causes));
+	if (!report->choices || !report->sites || !report->sites_by_cause || !report->causes)
 		return -ENOMEM;
 	err = choose_all(report);
 	if (err)
@@ -385,5 +432,7 @@ void leak_report_deinit(struct leak_report *report)
 	verdicts_deinit(&report->verdicts);
 	free(report->choices);
 	free(report->sites);
+	free(report->sites_by_cause);
+	free(report->causes);
 	*report = (struct leak_report){0};
 }

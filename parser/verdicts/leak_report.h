@@ -32,6 +32,7 @@ struct leaks_options {
 	const char *kind;      /* a resource's, or HEAP_KIND_MEMORY; NULL: all */
 	unsigned int verdicts; /* a bit for each wanted; 0: all */
 	size_t top;	       /* the number of stacks; 0: all */
+	bool top_is_of_causes; /* @top is not applied here */
 	enum leak_order order;
 	struct suppressions *suppressions; /* NULL: none; they count what they hide */
 };
@@ -45,6 +46,13 @@ enum leak_choice {
 /* The listed blocks of a stack. */
 struct leak_site {
 	uint32_t site; /* index into verdicts.sites */
+	uint64_t blocks, bytes;
+};
+
+/* A cause with listed blocks (verdicts.h). */
+struct leak_cause {
+	uint32_t cause;	  /* index into verdicts.causes */
+	size_t first, nr; /* sites: leak_report.sites_by_cause[first] ..., the largest first */
 	uint64_t blocks, bytes;
 };
 
@@ -62,7 +70,10 @@ struct leak_report {
 	uint8_t *choices;	 /* enum leak_choice of each of @held */
 	struct leak_site *sites; /* those with listed blocks, in the wanted order */
 	size_t nr_sites;
-	size_t nr_listed_sites; /* the first ones; the others are beyond options.top */
+	size_t nr_listed_sites;		  /* the first ones; the others are beyond options.top */
+	struct leak_site *sites_by_cause; /* the same as @sites */
+	struct leak_cause *causes;	  /* in the wanted order */
+	size_t nr_causes;
 	struct leak_resource resources[RESOURCE_MAX_KINDS]; /* by the kind's number - 1 */
 	/* Totals of the listed memory. */
 	uint64_t held_blocks, held_bytes;

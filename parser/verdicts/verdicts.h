@@ -66,8 +66,8 @@ struct site_verdict {
 	/* its blocks by time: blocks[order[first]] ..., held_blocks of them */
 	size_t first;
 	uint32_t cause; /* index into verdicts.causes */
-	/* The outermost frames of its stack that are callers of its whole cause; 0: it is alone. */
-	uint32_t nr_shared_frames;
+	/* The outermost functions of its stack that call its whole cause; 0: it is alone. */
+	uint32_t nr_shared;
 };
 
 /* One or more sites that are best judged together. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/text/leak_words.h"
 
+#include "common/diag.h"
 #include "common/quantity.h"
 #include "parser/verdicts/pairing_audit.h"
 
@@ -116,4 +117,25 @@ void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
 	fputs(" old", out);
 	if (verdict->exited)
 		fputs(" (its process has exited)", out);
+}
+
+enum colour leak_words_colour(enum verdict verdict)
+{
+	switch (verdict) {
+	case VERDICT_GROWTH:
+		return COLOUR_RED;
+	case VERDICT_OVERDUE:
+	case VERDICT_BURST:
+		return COLOUR_YELLOW;
+	case VERDICT_UNCLEAR:
+		return COLOUR_NONE;
+	default:
+		return COLOUR_DIM;
+	}
+}
+
+void leak_words_process(FILE *out, const struct leak_report *report, pid_t pid, pid_t tid)
+{
+	diag_print_escaped(out, heap_tracker_process_name(report->analysis->heaps, pid, tid), NULL);
+	fprintf(out, " (%d)", pid);
 }

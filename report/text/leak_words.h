@@ -3,6 +3,7 @@
 #ifndef LEAKTOOLS_REPORT_LEAK_WORDS_H
 #define LEAKTOOLS_REPORT_LEAK_WORDS_H
 
+#include "common/colour.h"
 #include "parser/verdicts/leak_report.h"
 
 #include <stdio.h>
@@ -18,6 +19,12 @@ void leak_words_certain(FILE *out, const struct leak_report *report);
 
 /* "firm", or "doubtful:lost,truncated" */
 void leak_words_certainty(FILE *out, unsigned int doubts);
+
+/* "sort (4242)"; @tid is one of its threads. */
+void leak_words_process(FILE *out, const struct leak_report *report, pid_t pid, pid_t tid);
+
+/* Certain leaks stand out; blocks that are no leak are dim. */
+enum colour leak_words_colour(enum verdict verdict);
 
 /* What a verdict says about the blocks: "keep accumulating". */
 const char *leak_words_meaning(enum verdict verdict);

@@ -195,7 +195,7 @@ static void stacks_that_come_together_are_one_cause(void **state)
 	assert_int_equal(verdicts.causes[0].verdict.held_bytes, 200 * 1500);
 	/* The one with the most bytes comes first; main and its callee are common. */
 	assert_int_equal(verdicts.sites[0].site->stack_id, 107);
-	assert_int_equal(verdicts.sites[0].nr_shared_frames, 2);
+	assert_int_equal(verdicts.sites[0].nr_shared, 2);
 }
 
 static void leaks_of_their_own_times_are_two_causes(void **state)
@@ -210,7 +210,7 @@ static void leaks_of_their_own_times_are_two_causes(void **state)
 	}
 	assert_int_equal(verdicts_init(&verdicts, &input), 0);
 	assert_int_equal(verdicts.nr_causes, 2);
-	assert_int_equal(verdicts.sites[0].nr_shared_frames, 0);
+	assert_int_equal(verdicts.sites[0].nr_shared, 0);
 }
 
 /* Three blocks of each of many stacks say nothing one by one. */
@@ -225,7 +225,7 @@ static void many_stacks_of_a_caller_are_one_cause(void **state)
 	assert_int_equal(verdicts.nr_causes, 1);
 	assert_int_equal(verdicts.causes[0].nr, 300);
 	assert_int_equal(verdicts.causes[0].verdict.verdict, VERDICT_GROWTH);
-	assert_int_equal(verdicts.sites[0].nr_shared_frames, 2);
+	assert_int_equal(verdicts.sites[0].nr_shared, 2);
 	assert_int_equal(verdicts.blocks_of[VERDICT_GROWTH], 900);
 }
 

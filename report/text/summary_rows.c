@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/text/summary_rows.h"
+
+#include "common/colour.h"
+#include "common/diag.h"
+#include "common/quantity.h"
+#include "common/scope.h"
+#include "report/text/leak_words.h"
+#include "report/text/resource_report.h"
+#include "report/text/stack_path.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_ROWS    3
+#define NR_BARS	    16
+#define MAX_HISTORY 6	 /* stacks that changed a reference count */
+#define MAX_TWINS   1000 /* among so many in a row, none looks like another */
+#define MAX_PARTS   3	 /* of a cause */
+#define MAX_SITES   1000 /* of a cause, which are named to find its parts */
+/* A cause with this share of what is held is shown even where others come before it. */
+#define LARGE_SHARE 0.2
+
+/* What a row shows: a cause, and the stack that it is named after. */
+struct row {
+	const struct leak_cause *cause;
+	struct named_stack stack;
+	size_t first; /* the frame that it is named after */
+	size_t inner; /* the frame inside it, in which its stacks differ; SIZE_MAX: there is none */
+};
+
+static const struct leak_site *first_site(const struct leak_report *report, const struct row *row)
+{
+	return &report->sites_by_cause[row->cause->first];
+}
+
+static const struct site_verdict *verdict_of(const struct leak_report *report,
+					     const struct leak_site *site)
+{
+	return &report->verdicts.sites[site->site];
+}
+
+/* The held blocks over time, as a row of bars. */
+static void write_bars(FILE *out, const struct leak_report *report, const struct site *site,
+		       bool utf8)
+{
+	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	const struct analysis *analysis = report->analysis;
+	const struct site_history *history = site->history;
+	uint64_t origin_ns = site_stats_origin(heap_tracker_sites(analysis->heaps));
+	int64_t held[SITE_PERIODS] = {0}, most = 1, nr = 0;
+	size_t nr_periods;
+
+	if (!history || analysis->end_ns <= origin_ns)
+		return;
+	nr_periods = ((analysis->end_ns - origin_ns) >> history->shift) + 1;
+	if (nr_periods > SITE_PERIODS)
+		nr_periods = SITE_PERIODS;
+	for (size_t i = 0; i < nr_periods; i++) {
+		nr += (int64_t)history->periods[i].allocated - (int64_t)history->periods[i].ended;
+		held[i] = nr > 0 ? nr : 0;
+		if (held[i] > most)
+			most = held[i];
+	}
+	fputs("  [", out);
+	for (size_t i = 0; i < NR_BARS; i++) {
+		int64_t value = held[((i + 1) * nr_periods - 1) / NR_BARS];
+
+		if (value == 0)
+			fputc(utf8 ? ' ' : '.', out);
+		else if (utf8)
+			fputs(bars[value * 7 / most], out);
+		else
+			fputc((int)('1' + value * 8 / most), out);
+	}
+	fputc(']', out);
+}
+
+/* --- paths --- */
+
+/* The callers from the user's frame outwards. */
+static int write_path(FILE *out, const struct analysis *analysis, struct named_stack *stack,
+		      uint32_t stack_id, const struct probe_schema *schema)
+{
+	int err = named_stack_load(stack, analysis->stacks, stack_id);
+
+	if (!err)
+		stack_path_write(out, stack, named_stack_user_frame(stack, schema->function));
+	return err;
+}
+
+/* The stacks that added and dropped references to a site's objects. */
+static int write_references(FILE *out, const struct leak_report *report,
+			    const struct leak_site *site, struct named_stack *stack)
+{
+	_cleanup_free_ struct ref_history *history = NULL;
+	size_t nr, nr_shown;
+	int err = resource_report_merge_histories(report, site, &history, &nr);
+
+	if (err)
+		return err;
+	nr_shown = nr < MAX_HISTORY ? nr : MAX_HISTORY;
+	for (size_t i = 0; i < nr_shown && !err; i++) {
+		fprintf(out, "   +%" PRIu64 " -%" PRIu64 " ", history[i].refs, history[i].unrefs);
+		diag_print_escaped(out, history[i].schema->function, NULL);
+		fputs(" < ", out);
+		err = write_path(out, report->analysis, stack, history[i].stack_id,
+				 history[i].schema);
+		fputc('\n', out);
+	}
+	if (nr > nr_shown)
+		fprintf(out, "   and from %zu more stacks\n", nr - nr_shown);
+	return err;
+}
+
+/*
+ * Finds the frame that the cause of @site is named after: the user's, or a caller of all its
+ * stacks. Returns 0 or -ENOMEM.
+ */
+static int load_frames(const struct leak_report *report, const struct leak_site *site,
+		       struct row *row)
+{
+	const struct site_verdict *verdict = verdict_of(report, site);
+	const struct heap_op *op = &report->held[report->verdicts.order[verdict->first]].allocated;
+	int err = named_stack_load(&row->stack, report->analysis->stacks, verdict->site->stack_id);
+	size_t shared;
+
+	if (err)
+		return err;
+	row->first = named_stack_user_frame(&row->stack, op->schema->function);
+	row->inner = SIZE_MAX;
+	if (row->cause->nr < 2 || !verdict->nr_shared)
+		return 0;
+	shared = row->stack.nr - verdict->nr_shared;
+	if (shared > row->first && shared < row->stack.nr) {
+		row->first = shared;
+		row->inner = shared - 1;
+	}
+	return 0;
+}
+
+/* --- parts --- */
+
+/* A callee of a cause's caller; or where it has none in common, a line of the function. */
+struct part {
+	const char *name, *file;
+	int line; /* 0: a callee */
+	uint64_t bytes;
+};
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+static void add_part(struct part *parts, size_t *nr, const struct row *site, uint64_t bytes)
+{
+	bool is_callee = site->inner != SIZE_MAX;
+	const struct named_frame *frame =
+		&site->stack.frames[is_callee ? site->inner : site->first];
+	int line = is_callee || !frame->file ? 0 : frame->line;
+	size_t i = 0;
+
+	/* Names of one pool are equal pointers. */
+	while (i < *nr && (parts[i].name != frame->name || parts[i].line != line))
+		i++;
+	if (i == *nr)
+		parts[(*nr)++] = (struct part){frame->name, frame->file, line, 0};
+	parts[i].bytes += bytes;
+}
+
+/* Finds the parts of a cause, those with the most bytes first. Returns 0 or -ENOMEM. */
+static int find_parts(const struct leak_report *report, const struct row *row, struct part *parts,
+		      size_t *ret_nr)
+{
+	struct row site = {.cause = row->cause, .stack = {.names = row->stack.names}};
+	size_t nr_sites = row->cause->nr < MAX_SITES ? row->cause->nr : MAX_SITES;
+	int err = 0;
+
+	*ret_nr = 0;
+	for (size_t i = 0; i < nr_sites && !err; i++) {
+		const struct leak_site *of = &report->sites_by_cause[row->cause->first + i];
+
+		err = load_frames(report, of, &site);
+		if (!err && site.stack.nr)
+			add_part(parts, ret_nr, &site, of->bytes);
+	}
+	named_stack_deinit(&site.stack);
+	qsort(parts, *ret_nr, sizeof(*parts), compare_parts);
+	return err;
+}
+
+/* "via load_index 40 %, load_font 22 %, 7 more"; "via server.c:19 60 %, server.c:23 40 %" */
+static int write_parts(FILE *out, const struct leak_report *report, const struct row *row)
+{
+	_cleanup_free_ struct part *parts = calloc(MAX_SITES, sizeof(*parts));
+	uint64_t bytes = row->cause->bytes ? row->cause->bytes : 1;
+	size_t nr;
+	int err;
+
+	if (!parts)
+		return -ENOMEM;
+	err = find_parts(report, row, parts, &nr);
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr && i < MAX_PARTS && nr > 1; i++) {
+		fputs(i ? ", " : "\n   via ", out);
+		diag_print_escaped(
+			out, parts[i].line ? named_stack_basename(parts[i].file) : parts[i].name,
+			NULL);
+		if (parts[i].line)
+			fprintf(out, ":%d", parts[i].line);
+		fprintf(out, " %.0f %%", 100 * (double)parts[i].bytes / (double)bytes);
+	}
+	if (nr > MAX_PARTS)
+		fprintf(out, ", %zu more", nr - MAX_PARTS);
+	return 0;
+}
+
+/* --- processes --- */
+
+/* The first listed block of @site by another process than @pid; NULL: there is none. */
+static const struct heap_op *other_process(const struct leak_report *report,
+					   const struct leak_site *site, pid_t pid)
+{
+	const struct site_verdict *verdict = verdict_of(report, site);
+
+	for (size_t i = 0; i < verdict->held_blocks; i++) {
+		size_t block = report->verdicts.order[verdict->first + i];
+
+		if (report->choices[block] == LEAK_LISTED &&
+		    report->held[block].allocated.pid != pid)
+			return &report->held[block].allocated;
+	}
+	return NULL;
+}
+
+static bool has_several_processes(const struct leak_report *report)
+{
+	const struct heap_op *first = NULL;
+
+	for (size_t i = 0; i < report->nr_sites; i++) {
+		if (!first)
+			first = other_process(report, &report->sites[i], 0);
+		if (first && other_process(report, &report->sites[i], first->pid))
+			return true;
+	}
+	return false;
+}
+
+/* "  in sort (4242) and others" */
+static void write_process(FILE *out, const struct leak_report *report, const struct row *row)
+{
+	const struct heap_op *op = other_process(report, first_site(report, row), 0);
+	bool has_others = false;
+
+	if (!op)
+		return;
+	for (size_t i = 0; i < row->cause->nr && !has_others; i++)
+		has_others = other_process(report, &report->sites_by_cause[row->cause->first + i],
+					   op->pid);
+	fputs("  in ", out);
+	leak_words_process(out, report, op->pid, op->tid);
+	if (has_others)
+		fputs(" and others", out);
+}
+
+/* --- rows --- */
+
+static int write_row(FILE *out, const struct leak_report *report, const struct row *row,
+		     const char *path, bool has_twin, bool names_process,
+		     const struct summary_report_style *style)
+{
+	const struct leak_cause *cause = row->cause;
+	const struct site_verdict *verdict = &report->verdicts.causes[cause->cause].verdict;
+	const struct resource_kind *kind = leak_report_kind_of(report, first_site(report, row));
+	int err = 0;
+
+	fprintf(out, "%zu. ", (size_t)(cause - report->causes) + 1);
+	colour_begin(out, style->colour, leak_words_colour(verdict->verdict));
+	fputs(verdict_name(verdict->verdict), out);
+	colour_end(out, style->colour, leak_words_colour(verdict->verdict));
+	if (verdict->doubts) {
+		fputs(", ", out);
+		leak_words_certainty(out, verdict->doubts);
+	}
+	fputs(": ", out);
+	leak_words_held(out, kind, cause->blocks, cause->bytes);
+	if (cause->nr > 1)
+		fprintf(out, " in %zu stacks", cause->nr);
+	if (verdict->has_rate) {
+		fputs(", ", out);
+		leak_words_rate(out, kind, &verdict->rate);
+	}
+	write_bars(out, report, verdict->site, style->utf8);
+	if (names_process)
+		write_process(out, report, row);
+	fputs("\n   ", out);
+	leak_words_lifetimes(out, kind, verdict);
+	fprintf(out, "\n   %s", path);
+	/* The stacks differ in what no line has room for; the full text has it. */
+	if (has_twin)
+		fprintf(out, "  (stack %" PRIu32 ")",
+			verdict_of(report, first_site(report, row))->site->stack_id);
+	if (cause->nr > 1)
+		err = write_parts(out, report, row);
+	fputc('\n', out);
+	return err;
+}
+
+/* Whether another of the @nr paths looks like that of row @i. */
+static bool has_twin(char *const *paths, size_t nr, size_t i)
+{
+	for (size_t k = 0; k < nr; k++)
+		if (k != i && strcmp(paths[i], paths[k]) == 0)
+			return true;
+	return false;
+}
+
+/* Writes @nr rows, at most MAX_TWINS. Returns 0 or -ENOMEM. */
+static int write_batch(FILE *out, const struct leak_report *report, struct row *rows, size_t nr,
+		       bool names_process, const struct summary_report_style *style)
+{
+	struct stack_path paths[MAX_TWINS];
+	char **texts = NULL;
+	int err = 0;
+
+	for (size_t i = 0; i < nr && !err; i++) {
+		err = load_frames(report, first_site(report, &rows[i]), &rows[i]);
+		paths[i] = (struct stack_path){&rows[i].stack, rows[i].first};
+	}
+	if (!err)
+		err = stack_paths_texts(paths, nr, &stack_path_summary, &texts);
+	for (size_t i = 0; i < nr && !err; i++) {
+		const struct leak_site *site = first_site(report, &rows[i]);
+		const struct resource_kind *kind = leak_report_kind_of(report, site);
+
+		err = write_row(out, report, &rows[i], texts[i], has_twin(texts, nr, i),
+				names_process, style);
+		if (!err && kind && kind->counts_refs)
+			err = write_references(out, report, site, &rows[i].stack);
+	}
+	stack_paths_free(texts, nr);
+	return err;
+}
+
+static int nr_lines_of(const struct leak_cause *cause)
+{
+	return cause->nr > 1 ? 4 : 3;
+}
+
+static size_t nr_that_fit(const struct leak_report *report, int nr_lines)
+{
+	size_t nr = 0;
+
+	if (report->options->top)
+		return report->options->top < report->nr_causes ? report->options->top
+								: report->nr_causes;
+	while (nr < report->nr_causes &&
+	       (nr < MIN_ROWS || nr_lines >= nr_lines_of(&report->causes[nr])))
+		nr_lines -= nr_lines_of(&report->causes[nr++]);
+	return nr;
+}
+
+/* The cause to show in place of the last of @nr rows. */
+static size_t last_row(const struct leak_report *report, size_t nr)
+{
+	size_t most = nr - 1;
+
+	for (size_t i = 0; i < report->nr_causes; i++)
+		if (report->causes[i].bytes > report->causes[most].bytes)
+			most = i;
+	return most >= nr && (double)report->causes[most].bytes >=
+				       LARGE_SHARE * (double)leak_report_all_bytes(report)
+		       ? most
+		       : nr - 1;
+}
+
+int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines,
+		       const struct summary_report_style *style, size_t *ret_nr)
+{
+	size_t nr = nr_that_fit(report, nr_lines), last = nr ? last_row(report, nr) : 0;
+	_cleanup_free_ struct row *rows = calloc(nr + 1, sizeof(*rows));
+	struct name_pool *names = name_pool_create();
+	int err = rows && names ? 0 : -ENOMEM;
+	bool names_process = has_several_processes(report);
+
+	*ret_nr = nr;
+	for (size_t i = 0; i < nr && !err; i++) {
+		rows[i].cause = &report->causes[i == nr - 1 ? last : i];
+		rows[i].stack.names = names;
+	}
+	for (size_t i = 0; i < nr && !err; i += MAX_TWINS) {
+		size_t nr_left = nr - i < MAX_TWINS ? nr - i : MAX_TWINS;
+
+		err = write_batch(out, report, rows + i, nr_left, names_process, style);
+	}
+	for (size_t i = 0; i < nr && rows; i++)
+		named_stack_deinit(&rows[i].stack);
+	name_pool_destroy(names);
+	return err;
+}
