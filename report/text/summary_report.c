@@ -42,7 +42,7 @@ static int write_head(FILE *out, const struct leak_report *report)
 	fprintf(out,
 		" recorded, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64 " events lost\n",
 		stats->allocations, stats->frees, analysis->lost);
-	if (!stats->events) {
+	if (!stats->events && !analysis->was_enough) {
 		fputs("Nothing was recorded: no probe was hit\n", out);
 		return 2;
 	}

@@ -78,7 +78,7 @@ record_steadily() {
 	(($(wc -l <screen) <= 24)) || fail "$(cat screen)"
 	head -n 1 screen | grep -q '^leaky_daemon ([0-9]*): .* 0 events lost$'
 	grep -q "^1\. growth: $(truth leaked_3072) blocks, .* blocks/s, " screen
-	grep -q '^   query_font < load_font < render_answer ' screen || fail "$(cat screen)"
+	grep -q '^   query_font (leaky_daemon.c:[0-9]*) < load_font < render_answer ' screen || fail "$(cat screen)"
 }
 
 @test "leakparse: what is listed is narrowed" {
