@@ -137,6 +137,10 @@ static int load_frames(const struct leak_report *report, const struct leak_site 
 	if (shared > row->first && shared < row->stack.nr) {
 		row->first = shared;
 		row->inner = shared - 1;
+		/* Where it calls itself, the innermost call tells more. */
+		while (row->inner > 0 &&
+		       row->stack.frames[row->inner].name == row->stack.frames[shared].name)
+			row->inner--;
 	}
 	return 0;
 }

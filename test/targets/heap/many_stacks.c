@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Leaks --leaks blocks (100000), each from its own call path: ten functions on each of five levels,
- * below some that all paths share.
+ * below some that all paths share. With --interval-us, a request is answered after each leak, and
+ * there is a pause.
  *
  * Exact: every count.
  */
 #include "truth.h"
+
+#include <time.h>
 
 #define NR_SHARED 6 /* frames */
 
@@ -60,16 +63,29 @@ static void descend(unsigned long number, int depth)
 		level_0[number % 10](number / 10);
 }
 
+static void answer_request(void)
+{
+	char *answer = t_malloc(200);
+
+	t_free(answer);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long nr_leaks;
+	struct timespec interval = {0};
 
 	truth_init(argc, argv);
 	nr_leaks = (unsigned long)truth_option(argc, argv, "--leaks", 100000);
+	interval.tv_nsec = truth_option(argc, argv, "--interval-us", 0) * 1000;
 	truth_begin();
 	for (unsigned long i = 0; i < nr_leaks; i++) {
 		leak_bytes = i;
 		descend(i, NR_SHARED);
+		if (!interval.tv_nsec)
+			continue;
+		answer_request();
+		nanosleep(&interval, NULL);
 	}
 	truth_print();
 	return 0;

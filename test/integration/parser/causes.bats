@@ -1,0 +1,40 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The first screen names causes: one row for a leak of many stacks, one for each of several leaks.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+@test "causes: a leak that is spread over 500 stacks is one, of their common caller" {
+	record_command "many_stacks --leaks 500 --interval-us 2000"
+	"$BIN/leakparse" --summary -i perf.data >screen
+	grep -q "^1\. growth: 500 blocks, .* in 500 stacks, +" screen || fail "$(cat screen)"
+	# The largest share of a callee is a tenth.
+	grep -qE '^   descend \(many_stacks.c:[0-9]+\) < (descend < )*main' screen || fail "$(cat screen)"
+	grep -qE '^   via level_0_[0-9] 10 %, level_0_[0-9] 10 %, level_0_[0-9] 10 %, 7 more$' screen ||
+		fail "$(cat screen)"
+	! grep -q '^2\.' screen || fail "$(cat screen)"
+	# So is it in the list of stacks.
+	"$BIN/leakparse" -i perf.data | grep -c '^# [0-9]*\. growth' >nr
+	assert_equal "stacks that grow" "$(cat nr)" 500
+}
+
+@test "causes: --top counts them" {
+	record_command "many_stacks --leaks 500 --interval-us 1000"
+	"$BIN/leakparse" --summary --top 1 -i perf.data >screen
+	grep -q '^1\. growth: 500 blocks' screen || fail "$(cat screen)"
+}
+
+@test "causes: leaks that have nothing in common but main are several" {
+	record_command "leak_kinds"
+	"$BIN/leakparse" --summary --top 20 -i perf.data >screen
+	(($(grep -cE '^[0-9]+\. (growth|overdue): .* blocks, [^ ]+ [^ ]+(, |  )' screen) >= 2)) || fail "$(cat screen)"
+}
