@@ -392,8 +392,15 @@ const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)
 const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid)
 {
 	const char *name = heap_tracker_comm_of(tracker, pid);
+	const struct thread *thread, *next, *first = NULL;
 
-	return *name ? name : heap_tracker_comm_of(tracker, tid);
+	if (*name)
+		return name;
+	HASH_ITER (hh, tracker->table.threads, thread, next)
+		if (thread->process && thread->process->pid == pid && *thread->comm &&
+		    (!first || thread->tid < first->tid))
+			first = thread;
+	return first ? first->comm : heap_tracker_comm_of(tracker, tid);
 }
 
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr)

@@ -97,7 +97,10 @@ struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t 
 
 /* The last known command name of thread @tid, or "". */
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid);
-/* The process's name, that is, its first thread's; or else @tid's, or "". */
+/*
+ * The process's name, that is, its first thread's, or that of the thread with the lowest number
+ * that has one; or else @tid's, or "".
+ */
 const char *heap_tracker_process_name(const struct heap_tracker *tracker, pid_t pid, pid_t tid);
 
 #endif

@@ -8,6 +8,13 @@
 
 #define NAME_BYTES_MAX	 256
 #define FIRST_ALLOCATION 1024
+#define PROCESSES_MAX	 65536 /* the names of more are not kept */
+
+struct process_name {
+	int32_t pid;
+	UT_hash_handle hh;
+	char name[];
+};
 
 static int out_of_memory(void)
 {
@@ -42,6 +49,35 @@ static int find_group(struct leak_set *set, uint32_t stack, struct leak_group **
 	}
 	*ret = group;
 	return 0;
+}
+
+static int add_process(struct leak_set *set, const struct leaks_process *process)
+{
+	size_t len = strnlen(process->name, NAME_BYTES_MAX);
+	struct process_name *name;
+
+	HASH_FIND_INT(set->processes, &process->pid, name);
+	if (name || HASH_COUNT(set->processes) >= PROCESSES_MAX)
+		return 0;
+	name = calloc(1, sizeof(*name) + len + 1);
+	if (!name)
+		return -ENOMEM;
+	name->pid = process->pid;
+	memcpy(name->name, process->name, len);
+	HASH_ADD_INT(set->processes, pid, name);
+	if (name->hh.tbl)
+		return 0;
+	free(name);
+	return -ENOMEM;
+}
+
+/* The name of the process of @leak; of its thread, if the file has no other. */
+static const char *process_name_of(const struct leak_set *set, const struct leaks_leak *leak)
+{
+	struct process_name *name;
+
+	HASH_FIND_INT(set->processes, &leak->pid, name);
+	return name ? name->name : leak->comm;
 }
 
 /* Keeps a name for the title. */
@@ -111,7 +147,7 @@ static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
 	if (set->nr_points == 0)
 		set->pid = leak->pid;
 	set->several_pids |= set->pid != leak->pid;
-	err = add_name(set, leak->comm);
+	err = add_name(set, process_name_of(set, leak));
 	if (err)
 		return err;
 	enum plot_verdict verdict = plot_verdict_find(leak->verdict);
@@ -146,6 +182,10 @@ static int add_item(struct leak_set *set, const struct leaks_reader *reader,
 		return err;
 	case LEAKS_FRAME:
 		err = *label ? stack_label_add(*label, &item->frame) : 0;
+		break;
+	case LEAKS_PROCESS:
+		*label = NULL;
+		err = add_process(set, &item->process);
 		break;
 	case LEAKS_STACK:
 		*label = NULL;
@@ -253,12 +293,17 @@ int leak_set_init(struct leak_set *set, const char *path, const struct size_rang
 
 void leak_set_deinit(struct leak_set *set)
 {
+	struct process_name *process, *next_process;
 	struct leak_group *group, *next;
 
 	HASH_ITER (hh, set->groups, group, next) {
 		HASH_DEL(set->groups, group);
 		stack_label_clear(&group->label);
 		free(group);
+	}
+	HASH_ITER (hh, set->processes, process, next_process) {
+		HASH_DEL(set->processes, process);
+		free(process);
 	}
 	for (size_t i = 0; i < set->nr_names; i++)
 		free(set->names[i]);

@@ -56,6 +56,8 @@ struct recurring_size {
 	uint64_t nr_leaks;
 };
 
+struct process_name;
+
 struct leak_set {
 	struct leak_point *points; /* in the file's order */
 	size_t nr_points;
@@ -67,7 +69,9 @@ struct leak_set {
 	struct leak_group *groups;		   /* by stack */
 	struct leak_group *ranked[LEAK_SET_RANKS]; /* NULL beyond the last group */
 	struct leak_verdict_sum verdicts[PLOT_NR_VERDICTS];
-	char *names[LEAK_SET_NAMES_MAX]; /* of threads, in order of appearance */
+	struct process_name *processes;
+	/* Of the processes of leaks, in order of appearance; in older files, of their threads. */
+	char *names[LEAK_SET_NAMES_MAX];
 	size_t nr_names;
 	bool more_names;
 	int32_t pid; /* of the first leak */

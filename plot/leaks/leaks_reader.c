@@ -94,6 +94,15 @@ static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_le
 	return 0;
 }
 
+/* Parses a line after "process". */
+static int parse_process(struct leaks_reader *reader, char *cursor, struct leaks_process *ret)
+{
+	if (field_parse_id(line_next_field(&cursor), &ret->pid) ||
+	    field_parse_name(line_next_field(&cursor), &ret->name))
+		return bad_line(reader, "PID is not a number, or NAME is missing");
+	return 0;
+}
+
 /* Parses @word as @key followed by a rate. Returns false if it is not. */
 static bool parse_rate(const char *word, const char *key, double *ret)
 {
@@ -347,6 +356,9 @@ static int parse_item(struct leaks_reader *reader, const char *word, char *curso
 		ret->kind = LEAKS_LEAK;
 		reader->wants_frames = true;
 		err = parse_leak(reader, cursor, &ret->leak);
+	} else if (strcmp(word, "process") == 0) {
+		ret->kind = LEAKS_PROCESS;
+		err = parse_process(reader, cursor, &ret->process);
 	} else if (strcmp(word, "stack") == 0) {
 		ret->kind = LEAKS_STACK;
 		err = parse_stack(reader, cursor, &ret->stack);

@@ -46,6 +46,12 @@ struct leaks_leak {
 	uint64_t age_ns; /* from its allocation to the end of the recording or process */
 };
 
+/* A process that holds blocks. */
+struct leaks_process {
+	int32_t pid;
+	const char *name;
+};
+
 /* The verdict on a stack. */
 struct leaks_stack {
 	uint32_t stack;
@@ -59,6 +65,7 @@ enum leaks_item_kind {
 	LEAKS_END,
 	LEAKS_LEAK,
 	LEAKS_FRAME, /* of the last leak or history, innermost first */
+	LEAKS_PROCESS,
 	LEAKS_STACK,
 	LEAKS_HISTORY,
 };
@@ -69,6 +76,7 @@ struct leaks_item {
 	union {
 		struct leaks_leak leak;
 		struct frame_facts frame;
+		struct leaks_process process;
 		struct leaks_stack stack;
 		const struct leaks_history *history;
 	};

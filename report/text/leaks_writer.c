@@ -2,6 +2,8 @@
 #include "report/text/leaks_writer.h"
 
 #include "common/diag.h"
+#include "common/scope.h"
+#include "parser/verdicts/leak_processes.h"
 #include "parser/verdicts/pairing_audit.h"
 #include "report/text/history_writer.h"
 #include "report/text/leak_words.h"
@@ -119,6 +121,27 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	fputs(" end=", out);
 	leaks_write_time(out, analysis->end_ns);
 	fputc('\n', out);
+}
+
+/* The lines of blocks name threads. Returns 0 or -ENOMEM. */
+static int write_processes(FILE *out, const struct leak_report *report)
+{
+	_cleanup_free_ struct leak_process *processes = NULL;
+	size_t nr;
+	int err = leak_processes_find(report, &processes, &nr);
+
+	if (err)
+		return err;
+	fputs("# columns: process PID NAME BLOCKS BYTES\n", out);
+	for (size_t i = 0; i < nr; i++) {
+		const char *name = heap_tracker_process_name(report->analysis->heaps,
+							     processes[i].pid, processes[i].tid);
+
+		fprintf(out, "process %d ", processes[i].pid);
+		diag_print_escaped(out, *name ? name : "?", " \t");
+		fprintf(out, " %" PRIu64 " %" PRIu64 "\n", processes[i].blocks, processes[i].bytes);
+	}
+	return 0;
 }
 
 /* An earlier operation on the block: its allocation or first release. */
@@ -354,7 +377,7 @@ static void write_leaks(FILE *out, const struct leak_report *report)
 
 int leaks_write(FILE *out, const struct leak_report *report)
 {
-	int err = 0;
+	int err;
 
 	fputs("# leaks 1\n", out);
 	write_summary(out, report);
@@ -362,10 +385,12 @@ int leaks_write(FILE *out, const struct leak_report *report)
 	write_losses(out, report->analysis);
 	write_audit(out, report);
 	write_suppressions(out, report);
+	err = write_processes(out, report);
 	/* In time order, the text lists blocks only. */
 	if (report->options->order != LEAK_ORDER_TIME) {
 		write_sites(out, report);
-		err = history_write(out, report);
+		if (!err)
+			err = history_write(out, report);
 	}
 	write_anomalies(out, report);
 	write_leaks(out, report);

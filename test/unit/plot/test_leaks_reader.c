@@ -197,6 +197,20 @@ static void verdicts_are_read(void **state)
 	leaks_reader_close(reader);
 }
 
+static void processes_are_read(void **state)
+{
+	struct leaks_reader *reader = must_open(HEAD "process 7 a\\x20b 5 3840 new=1\n"
+						     "process 8 ? 5 3840\n");
+	struct leaks_item item = must_next(reader, LEAKS_PROCESS);
+
+	assert_int_equal(item.process.pid, 7);
+	assert_string_equal(item.process.name, "a b");
+	item = must_next(reader, LEAKS_PROCESS);
+	assert_string_equal(item.process.name, "?");
+	must_next(reader, LEAKS_END);
+	leaks_reader_close(reader);
+}
+
 #define PERIODS "periods 3 10.000000000 2.000000000\n"
 
 static void histories_are_read(void **state)
@@ -408,6 +422,7 @@ int main(void)
 		cmocka_unit_test(frames_may_contain_blanks),
 		cmocka_unit_test(frames_have_modules),
 		cmocka_unit_test(verdicts_are_read),
+		cmocka_unit_test(processes_are_read),
 		cmocka_unit_test(histories_are_read),
 		cmocka_unit_test(wrong_histories_are_rejected),
 		cmocka_unit_test(other_lines_and_their_frames_are_skipped),

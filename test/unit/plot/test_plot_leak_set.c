@@ -64,6 +64,22 @@ static void leaks_are_grouped_and_ranked(void **state)
 	leak_set_deinit(&set);
 }
 
+static void processes_have_one_name(void **state)
+{
+	struct leak_set set = read_set(HEAD "process 7 server 3 24\n"
+					    "process 7 other 3 24\n"
+					    "leak 8 0x1 11.000000000 10 7 7 main malloc 1\n"
+					    "leak 8 0x2 11.000000000 10 7 8 worker-1 malloc 1\n"
+					    "leak 8 0x3 11.000000000 10 7 9 worker-2 malloc 1\n"
+					    "leak 8 0x4 11.000000000 10 10 11 unknown malloc 1\n",
+				       NULL);
+
+	assert_int_equal(set.nr_names, 2);
+	assert_string_equal(set.names[0], "server");
+	assert_string_equal(set.names[1], "unknown");
+	leak_set_deinit(&set);
+}
+
 static void range_filters(void **state)
 {
 	struct size_range range = {64, 100};
@@ -206,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaks_are_grouped_and_ranked),
+		cmocka_unit_test(processes_have_one_name),
 		cmocka_unit_test(range_filters),
 		cmocka_unit_test(most_frequent_sizes_come_first),
 		cmocka_unit_test(scale_follows_the_span),

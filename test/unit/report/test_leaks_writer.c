@@ -199,6 +199,27 @@ static void without_losses(void **state)
 	assert_lacks(text, "# lost:");
 }
 
+/* The first thread's name; without one, that of the first that has a name, whoever holds blocks. */
+static void processes_have_one_name(void **state)
+{
+	const struct leaks_options options = {0};
+	_cleanup_free_ char *text = NULL;
+
+	perf_data_fork(writer, 7, 9, 7, 8, 1 * SECOND);
+	perf_data_comm(writer, 7, 9, 2 * SECOND, "a b", false);
+	add_call(10 * SECOND, 1, 0xa00);
+	perf_data_comm(writer, 20, 20, 11 * SECOND, "server", false);
+	perf_data_comm(writer, 20, 21, 11 * SECOND, "worker", false);
+	other = 20;
+	add_call(12 * SECOND, 2, 0xb00);
+	other = 0;
+	text = leaks_text(&options);
+	assert_has(text, "\n# columns: process PID NAME BLOCKS BYTES\n");
+	assert_has(text, "\nprocess 7 a\\x20b 1 1\n");
+	assert_has(text, "\nprocess 20 server 1 2\n");
+	assert_has(text, " 7 8 ? ");
+}
+
 static void when_events_were_lost(void **state)
 {
 	const struct leaks_options options = {0};
@@ -221,7 +242,7 @@ static void when_events_were_lost(void **state)
 	assert_has(text, " start=10.000000000 end=20.000000000\n"
 			 "# lost: 5 events within 0.000000000..4.000000000 s after the start\n"
 			 "# lost: 1 events within 6.000000000..7.000000500 s after the start\n"
-			 "# columns: stack");
+			 "# columns: process");
 }
 
 static void what_losses_make_doubtful(void **state)
@@ -420,6 +441,7 @@ int main(void)
 		TEST(of_one_size),
 		TEST(of_one_size_exactly),
 		TEST(without_losses),
+		TEST(processes_have_one_name),
 		TEST(when_events_were_lost),
 		TEST(what_losses_make_doubtful),
 		TEST(halves_of_calls_are_audited),
