@@ -55,7 +55,23 @@ static int find_user(struct stack_label *label, const struct frame_facts *frame,
 	return label->search.is_over;
 }
 
-int stack_label_add(struct stack_label *label, const struct frame_facts *frame)
+/* Returns 0 or -ENOMEM. */
+static int add_place(struct stack_label *label, const struct stack_label_place *place)
+{
+	if (label->nr >= STACK_LABEL_PLACES)
+		return 0;
+	if (place->line)
+		label->lines[label->nr] = strdup(place->line);
+	if (place->offset)
+		label->offsets[label->nr] = strdup(place->offset);
+	return (place->line && !label->lines[label->nr]) ||
+			       (place->offset && !label->offsets[label->nr])
+		       ? -ENOMEM
+		       : 0;
+}
+
+int stack_label_add(struct stack_label *label, const struct frame_facts *frame,
+		    const struct stack_label_place *place)
 {
 	_cleanup_free_ char *name = NULL;
 	const char *symbol = frame->name;
@@ -76,6 +92,8 @@ int stack_label_add(struct stack_label *label, const struct frame_facts *frame)
 			label->unnamed = steal_ptr(name);
 		return 0;
 	}
+	if (add_place(label, place))
+		return -ENOMEM;
 	label->names[label->nr++] = steal_ptr(name);
 	return 0;
 }
@@ -103,24 +121,68 @@ static bool looks_alike(const struct stack_label *a, const struct stack_label *b
 	return a->nr > 1 || is_same_name(a->unnamed, b->unnamed);
 }
 
-/* The first name that tells @label apart from all others of @legend; 0 if there is none. */
+/* A place that tells labels with the same names apart. */
+struct distinct_place {
+	int name; /* the index of its function; -1: there is none */
+	bool is_offset;
+};
+
+/* Finds the first place that differs; lines say more than offsets. */
+static struct distinct_place find_place(const struct stack_label *a, const struct stack_label *b)
+{
+	for (int i = 0; i < a->nr && i < STACK_LABEL_PLACES; i++)
+		if (!is_same_name(a->lines[i], b->lines[i]))
+			return (struct distinct_place){i, false};
+	for (int i = 0; i < a->nr && i < STACK_LABEL_PLACES; i++)
+		if (!is_same_name(a->offsets[i], b->offsets[i]))
+			return (struct distinct_place){i, true};
+	return (struct distinct_place){-1, false};
+}
+
+/*
+ * The first name that tells @label apart from all others of @legend; 0 if there is none.
+ * *@ret_place tells it apart from those with the same names. *@ret_has_twin is true if one of these
+ * has the same places, too.
+ */
 static int distinct_name(const struct stack_label *label, const struct stack_label *const *legend,
-			 size_t nr, bool *ret_has_twin)
+			 size_t nr, struct distinct_place *ret_place, bool *ret_has_twin)
 {
 	int most = 0;
 
 	*ret_has_twin = false;
+	*ret_place = (struct distinct_place){-1, false};
 	for (size_t i = 0; i < nr; i++) {
 		int common = nr_common(label, legend[i]);
 
 		if (legend[i] == label)
 			continue;
-		if (common == label->nr && common == legend[i]->nr)
-			*ret_has_twin |= looks_alike(label, legend[i]);
-		else if (common < label->nr && common > most)
+		if (common == label->nr && common == legend[i]->nr) {
+			struct distinct_place place = find_place(label, legend[i]);
+
+			if (!looks_alike(label, legend[i]))
+				continue;
+			*ret_has_twin |= place.name < 0;
+			/* Who shares all lines with it has no other place. */
+			if (place.is_offset == ret_place->is_offset ? place.name > ret_place->name
+								    : place.is_offset)
+				*ret_place = place;
+		} else if (common < label->nr && common > most)
 			most = common;
 	}
 	return most;
+}
+
+/* Writes name @i, with its place if that tells the label apart. */
+static void print_name(FILE *out, const struct stack_label *label, int i,
+		       const struct distinct_place *place)
+{
+	const char *text = i != place->name   ? NULL
+			   : place->is_offset ? label->offsets[i]
+					      : label->lines[i];
+
+	fputs(label->names[i], out);
+	if (text)
+		fprintf(out, place->is_offset ? " (+%s)" : " (%s)", text);
 }
 
 /* Whether there is room for three names; else the middle one is left out. */
@@ -134,27 +196,34 @@ char *stack_label_text(const struct stack_label *label, const struct stack_label
 		       size_t nr, bool *ret_has_twin)
 {
 	_cleanup_free_ char *text = NULL;
+	struct distinct_place place;
 	bool has_twin;
-	int distinct = distinct_name(label, legend, nr, &has_twin);
-	bool is_short = distinct > 1 && !has_room(label, distinct);
+	int distinct = distinct_name(label, legend, nr, &place, &has_twin);
+	bool is_short;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return NULL;
+	if (distinct < place.name)
+		distinct = place.name;
+	is_short = distinct > 1 && !has_room(label, distinct);
 	if (ret_has_twin)
 		*ret_has_twin = has_twin;
 	if (label->nr == 0 && label->wrapper)
 		fputs(label->wrapper, out);
 	if (label->nr)
-		fputs(label->names[0], out);
-	if (label->nr > 1 && !is_short)
-		fprintf(out, "%s%s", label->unnamed ? " <- ... <- " : " <- ", label->names[1]);
-	else if (label->nr < 2 && label->unnamed)
+		print_name(out, label, 0, &place);
+	if (label->nr > 1 && !is_short) {
+		fputs(label->unnamed ? " <- ... <- " : " <- ", out);
+		print_name(out, label, 1, &place);
+	} else if (label->nr < 2 && label->unnamed) {
 		fprintf(out, " <- %s", label->unnamed);
-	if (distinct > 1)
-		fprintf(out, "%s%s", distinct > 2 || is_short ? " <- ... <- " : " <- ",
-			label->names[distinct]);
+	}
+	if (distinct > 1) {
+		fputs(distinct > 2 || is_short ? " <- ... <- " : " <- ", out);
+		print_name(out, label, distinct, &place);
+	}
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
@@ -162,6 +231,10 @@ void stack_label_clear(struct stack_label *label)
 {
 	for (int i = 0; i < label->nr; i++)
 		free(label->names[i]);
+	for (int i = 0; i < STACK_LABEL_PLACES; i++) {
+		free(label->lines[i]);
+		free(label->offsets[i]);
+	}
 	free(label->module);
 	free(label->wrapper);
 	free(label->unnamed);

@@ -8,7 +8,8 @@
  * An address without a symbol says little, so the caller is then the next function with a name:
  * "libfont.so+0x234d9 <- ... <- FcFontMatch". If stacks of one legend have both functions in
  * common, for example when they all allocate through a list's insert(), each label also has the
- * first outer function that tells it apart.
+ * first outer function that tells it apart; if all functions are equal, the first line or offset
+ * that does: "add (list.c:63) <- put".
  */
 #ifndef LEAKTOOLS_PLOT_STACK_LABEL_H
 #define LEAKTOOLS_PLOT_STACK_LABEL_H
@@ -20,14 +21,22 @@
 
 /* Functions kept to tell stacks apart; a label shows at most three. */
 #define STACK_LABEL_FRAMES     8
+#define STACK_LABEL_PLACES     4 /* of the first of them, to tell apart those with equal functions */
 #define STACK_LABEL_NAME_CHARS 48
 /* The size of three names, beyond which the middle one is left out. */
 #define STACK_LABEL_NAMES_BYTES 48
+
+/* Where in its function a frame is; NULL: not known. */
+struct stack_label_place {
+	const char *line;   /* "daemon.c:63" */
+	const char *offset; /* "0x1a" */
+};
 
 /* Zero it before the first use. */
 struct stack_label {
 	char *names[STACK_LABEL_FRAMES];
 	int nr;
+	char *lines[STACK_LABEL_PLACES], *offsets[STACK_LABEL_PLACES];
 	char *wrapper; /* the allocation function or its caller, for stacks of nothing else */
 	char *unnamed; /* the caller if neither it nor an outer frame has a name */
 	char *module;  /* the innermost frame's, for @search */
@@ -35,7 +44,8 @@ struct stack_label {
 };
 
 /* Adds the next outer frame. Returns 0 or -ENOMEM, unreported. */
-int stack_label_add(struct stack_label *label, const struct frame_facts *frame);
+int stack_label_add(struct stack_label *label, const struct frame_facts *frame,
+		    const struct stack_label_place *place);
 
 /* Whether further frames change nothing. */
 bool stack_label_is_full(const struct stack_label *label);

@@ -181,7 +181,7 @@ static int add_item(struct leak_set *set, const struct leaks_reader *reader,
 		*label = unlabelled ? &unlabelled->label : NULL;
 		return err;
 	case LEAKS_FRAME:
-		err = *label ? stack_label_add(*label, &item->frame) : 0;
+		err = *label ? stack_label_add(*label, &item->frame, &item->place) : 0;
 		break;
 	case LEAKS_PROCESS:
 		*label = NULL;

@@ -175,26 +175,41 @@ static char *find_module(char *frame)
 	return module;
 }
 
-/* Cuts @text before the next column. Returns false if there is none. */
-static bool cut_column(char *text)
+/* Cuts @text before the next column, which it returns; NULL: there is none. */
+static char *cut_column(char *text)
 {
 	/* Two blanks separate columns; a name may contain one. */
 	char *end = strstr(text, "  ");
 
 	if (end)
 		*end = '\0';
-	return end;
+	return end ? end + 2 : NULL;
+}
+
+/* The last part of the path of "FILE:LINE", in @column before @module; NULL: there is none. */
+static const char *parse_line(char *column, char *module)
+{
+	const char *line;
+	char *slash;
+
+	if (!column || !module || column == module)
+		return NULL;
+	cut_column(column);
+	slash = strrchr(column, '/');
+	return field_parse_name(slash ? slash + 1 : column, &line) == 0 ? line : NULL;
 }
 
 /*
- * "SYMBOL+0xOFFSET  FILE:LINE  (MODULE)  inlined". The offset is kept only if there is no function.
+ * "SYMBOL+0xOFFSET  FILE:LINE  (MODULE)  inlined". The name has the offset only if there is no
+ * function.
  */
-static int parse_frame(char *cursor, struct frame_facts *ret)
+static int parse_frame(char *cursor, struct frame_facts *ret, struct stack_label_place *ret_place)
 {
-	char *module = find_module(cursor), *symbol = cursor;
+	char *module = find_module(cursor), *symbol = cursor, *column;
 
 	*ret = (struct frame_facts){.inlined = module && cut_column(module)};
-	cut_column(symbol);
+	column = cut_column(symbol);
+	*ret_place = (struct stack_label_place){.line = parse_line(column, module)};
 	if (!*symbol)
 		return -ENODATA;
 	if (module && strcmp(module, "(unknown)") != 0)
@@ -203,8 +218,10 @@ static int parse_frame(char *cursor, struct frame_facts *ret)
 	if (offset && strncmp(offset, "+0x", 3) != 0)
 		offset = NULL;
 	bool is_address = offset && is_module_offset(symbol, (size_t)(offset - symbol), module);
-	if (offset && !is_address)
+	if (offset && !is_address) {
 		*offset = '\0';
+		ret_place->offset = offset + 1;
+	}
 	ret->has_symbol = ret->module && !is_address;
 	return field_parse_name(symbol, &ret->name);
 }
@@ -386,7 +403,7 @@ int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret)
 				continue;
 			ret->kind = LEAKS_FRAME;
 			/* An unknown frame is an empty line. */
-			if (parse_frame(cursor + 1, &ret->frame) == 0)
+			if (parse_frame(cursor + 1, &ret->frame, &ret->place) == 0)
 				return 0;
 			continue;
 		}

@@ -10,6 +10,7 @@
 #define LEAKTOOLS_PLOT_LEAKS_READER_H
 
 #include "common/schema/user_frame.h"
+#include "plot/labels/stack_label.h"
 #include "plot/leaks/history_parser.h"
 
 #include <stdbool.h>
@@ -73,6 +74,7 @@ enum leaks_item_kind {
 /* The result of leaks_reader_next(). Strings are valid until the next call. */
 struct leaks_item {
 	enum leaks_item_kind kind;
+	struct stack_label_place place; /* of a frame */
 	union {
 		struct leaks_leak leak;
 		struct frame_facts frame;

@@ -197,6 +197,30 @@ static void verdicts_are_read(void **state)
 	leaks_reader_close(reader);
 }
 
+static void places_are_read(void **state)
+{
+	struct leaks_reader *reader = must_open(HEAD "leak 8 0x1 1.000000000 1 1 1 x malloc 7\n"
+						     "\tf+0x1a  /src/a\\x20b.c:63  (/bin/x)\n"
+						     "\tg+0x2b  a.c:7  (/bin/x)  inlined\n"
+						     "\th+0x3c  (/bin/x)\n"
+						     "\tx+0x4d  (/bin/x)\n");
+	struct leaks_item item;
+
+	must_next(reader, LEAKS_LEAK);
+	item = must_next(reader, LEAKS_FRAME);
+	assert_string_equal(item.place.line, "a b.c:63");
+	assert_string_equal(item.place.offset, "0x1a");
+	item = must_next(reader, LEAKS_FRAME);
+	assert_string_equal(item.place.line, "a.c:7");
+	item = must_next(reader, LEAKS_FRAME);
+	assert_null(item.place.line);
+	assert_string_equal(item.place.offset, "0x3c");
+	item = must_next(reader, LEAKS_FRAME);
+	assert_string_equal(item.frame.name, "x+0x4d");
+	assert_null(item.place.offset);
+	leaks_reader_close(reader);
+}
+
 static void processes_are_read(void **state)
 {
 	struct leaks_reader *reader = must_open(HEAD "process 7 a\\x20b 5 3840 new=1\n"
@@ -422,6 +446,7 @@ int main(void)
 		cmocka_unit_test(frames_may_contain_blanks),
 		cmocka_unit_test(frames_have_modules),
 		cmocka_unit_test(verdicts_are_read),
+		cmocka_unit_test(places_are_read),
 		cmocka_unit_test(processes_are_read),
 		cmocka_unit_test(histories_are_read),
 		cmocka_unit_test(wrong_histories_are_rejected),

@@ -76,16 +76,25 @@ static void long_names_lose_outer_scopes_first(void **state)
 static void add_frames(struct stack_label *label, const char *const *frames)
 {
 	for (; *frames; frames++) {
-		size_t module_len = strcspn(*frames, "+");
-		_cleanup_free_ char *module = strndup(*frames, module_len);
-		bool has_symbol = !(*frames)[module_len];
+		/* "NAME @FILE:LINE#OFFSET" */
+		const char *at = strstr(*frames, " @"), *hash = strchr(*frames, '#');
+		_cleanup_free_ char *name = strndup(*frames, strcspn(*frames, "@") - (at != NULL));
+		_cleanup_free_ char *line = at ? strndup(at + 2, strcspn(at + 2, "#")) : NULL;
+		size_t module_len = strcspn(name, "+");
+		_cleanup_free_ char *module = strndup(name, module_len);
+		bool has_symbol = !name[module_len];
+		const struct stack_label_place place = {
+			.line = line && *line ? line : NULL,
+			.offset = hash ? hash + 1 : NULL,
+		};
 
 		assert_int_equal(stack_label_add(label,
 						 &(struct frame_facts){
-							 .name = *frames,
+							 .name = name,
 							 .module = has_symbol ? NULL : module,
 							 .has_symbol = has_symbol,
-						 }),
+						 },
+						 &place),
 				 0);
 	}
 }
@@ -202,7 +211,26 @@ static void labels_of_a_legend_differ(void **state)
 			NULL},
 		(const char *const[]){"libfontconfig.so.1.12.0+0x234d9 <- ... <- load_one",
 				      "libfontconfig.so.1.12.0+0x234d9 <- ... <- load_two"});
-	/* They differ within a function, or in frames that are not kept. */
+	/* They differ within a function: in lines, else in offsets. */
+	assert_legend(
+		(const char *const *const[]){STACK("add @a.c:1#0x1", "put @a.c:7#0x2", "main"),
+					     STACK("add @a.c:1#0x1", "put @a.c:8#0x2", "main"),
+					     STACK("add @a.c:2#0x1", "put @a.c:8#0x2", "main"),
+					     STACK("get @a.c:2#0x1", "main"), NULL},
+		(const char *const[]){"add <- put (a.c:7)", "add <- put (a.c:8)",
+				      "add (a.c:2) <- put", "get <- main"});
+	assert_legend(
+		(const char *const *const[]){STACK("add @#0x1", "put @#0x2", "x", "main @#0x3"),
+					     STACK("add @#0x1", "put @#0x2", "x", "main @#0x4"),
+					     NULL},
+		(const char *const[]){"add <- put <- ... <- main (+0x3)",
+				      "add <- put <- ... <- main (+0x4)"});
+	assert_legend((const char *const *const[]){STACK("add @a.c:1#0x1", "put @a.c:7#0x2"),
+						   STACK("add @a.c:1#0x9", "put @a.c:7#0x2"),
+						   STACK("add @a.c:1#0x1", "put @a.c:8#0x2"), NULL},
+		      (const char *const[]){"add (+0x1) <- put", "add (+0x9) <- put",
+					    "add <- put (a.c:8)"});
+	/* They differ in nothing, or in frames that are not kept. */
 	assert_legend((const char *const *const[]){STACK("add", "put", "main"),
 						   STACK("add", "put", "main"),
 						   STACK("get", "main"), NULL},
