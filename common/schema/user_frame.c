@@ -6,12 +6,23 @@
 
 #include <string.h>
 
+/* "(truncated)", "(incomplete: ...)": not "(anonymous namespace)::f". */
+static bool is_mark(const char *name)
+{
+	return strncmp(name, "(truncated", 10) == 0 || strncmp(name, "(incomplete", 11) == 0;
+}
+
 static bool is_user(struct user_frame_search *search, const struct frame_facts *frame)
 {
 	bool is_allocator = !frame->has_symbol && frame->module && search->allocator_module &&
 			    strcmp(frame->module, search->allocator_module) == 0;
 
-	if (is_allocator)
+	/* Unwinding by call frame information ends in junk where Go leaves the goroutine's stack.
+	 */
+	bool is_junk = search->is_cgo && (!frame->module || strncmp(frame->name, "runtime.",
+								    strlen("runtime.")) == 0);
+
+	if (is_allocator || is_junk || is_mark(frame->name))
 		return false;
 	switch (wrapper_names_find(frame->name, frame->module)) {
 	case WRAPPER_NONE:
@@ -20,6 +31,9 @@ static bool is_user(struct user_frame_search *search, const struct frame_facts *
 		return false;
 	case WRAPPER_OF_RUST:
 		search->is_rust = true;
+		return false;
+	case WRAPPER_OF_CGO:
+		search->is_cgo = true;
 		return false;
 	case WRAPPER_IN_RUST:
 		return !search->is_rust;

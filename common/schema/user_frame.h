@@ -3,7 +3,8 @@
  * Decides which frame of a stack asked for the memory; reports and plots name the stack after it.
  *
  * It is the first one after the allocation function that neither is a known wrapper
- * (wrapper_names.h) nor code without a symbol in the allocator's own module. If there is none, it
+ * (wrapper_names.h) nor code without a symbol in the allocator's own module, nor a mark. If there
+ * is none, it
  * is the caller of the allocation function; if that has no caller, the innermost frame. A program
  * that reports the blocks of its own pools (leak_probes.h) is the user itself: there it is the
  * innermost frame, too.
@@ -27,6 +28,7 @@ struct user_frame_search {
 	bool is_over; /* the last frame that was better is the user's: no other will be */
 	enum { BEFORE_INNERMOST, IN_ALLOCATOR, BEFORE_CALLER, IN_CALLERS } at;
 	bool is_rust; /* a frame was of Rust's library */
+	bool is_cgo;  /* a frame was where Go leaves the goroutine's stack */
 	const char *
 		allocator_module; /* the innermost frame's: it must stay while the search goes on */
 };

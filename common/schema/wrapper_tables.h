@@ -9,6 +9,7 @@ enum wrapper_kind {
 	WRAPPER_NONE,
 	WRAPPER_ANYWHERE,
 	WRAPPER_OF_RUST, /* the same, and its callers are Rust */
+	WRAPPER_OF_CGO,	 /* the same, and it came from a goroutine's stack */
 	WRAPPER_IN_RUST, /* only if its callers are Rust: "core::" may be anybody's */
 };
 

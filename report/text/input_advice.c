@@ -116,14 +116,14 @@ struct generated_code {
 };
 
 /*
- * Adds a stack to @code. Where an unknown frame has no known one outside, it may be the
- * junk at which unwinding ended.
+ * Adds a stack to @code. Unless its program is known to generate code, an unknown frame may be the
+ * junk at which unwinding ended: then the rest of the stack must be known.
  */
 static void add_generated(struct generated_code *code, struct stack_store *stacks,
 			  uint32_t stack_id, const char *process)
 {
 	const struct runtime *runtime = find_runtime(process);
-	bool is_unknown = false, is_generated = false;
+	bool is_unknown = false, is_inside = false, is_whole = true, is_generated;
 
 	for (size_t i = 1; i < stack_store_nr_frames(stacks, stack_id); i++) {
 		struct stack_frame frame;
@@ -133,14 +133,16 @@ static void add_generated(struct generated_code *code, struct stack_store *stack
 			continue;
 		if (!frame.module) {
 			is_unknown |= frame.address > STACK_INCOMPLETE;
+			is_whole &= frame.address > STACK_INCOMPLETE;
 			continue;
 		}
-		is_generated |= is_unknown;
+		is_inside |= is_unknown;
 		name = named_stack_basename(frame.module);
 		code->has_names |= strncmp(name, "perf-", 5) == 0 && strstr(name, ".map");
 		if (!runtime)
 			runtime = find_runtime(name);
 	}
+	is_generated = runtime ? is_unknown : is_inside && is_whole;
 	code->stacks += is_generated;
 	if (is_generated && !code->runtime)
 		code->runtime = runtime;

@@ -144,8 +144,9 @@ static void rust(void **state)
 static void other_runtimes(void **state)
 {
 	/* Go */
-	EXPECT(WRAPPER_ANYWHERE, "runtime.cgocall", "runtime.asmcgocall.abi0",
-	       "_cgo_6d0ba2ddbf1d_Cfunc__Cmalloc", "main._Cfunc__CMalloc", "main._Cfunc_CString");
+	EXPECT(WRAPPER_OF_CGO, "runtime.asmcgocall", "runtime.asmcgocall.abi0");
+	EXPECT(WRAPPER_ANYWHERE, "runtime.cgocall", "_cgo_6d0ba2ddbf1d_Cfunc__Cmalloc",
+	       "main._Cfunc__CMalloc", "main._Cfunc_CString");
 	EXPECT(WRAPPER_NONE, "main._Cfunc_open_session", "main.main", "runtime.main",
 	       "github.com/x/core.(*std).f", "main.std");
 	/* V8, Node */

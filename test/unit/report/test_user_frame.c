@@ -61,6 +61,27 @@ static void the_library_of_rust_is_skipped(void **state)
 			 2);
 }
 
+static void what_follows_a_goroutines_end_is_skipped(void **state)
+{
+	/* By frame pointers. */
+	assert_int_equal(
+		FIND(SYMBOL(libc, "malloc"), SYMBOL(server, "_cgo_26f4_Cfunc__Cmalloc"),
+		     SYMBOL(server, "runtime.asmcgocall.abi0"), SYMBOL(server, "runtime.cgocall"),
+		     SYMBOL(server, "main._Cfunc__CMalloc"), SYMBOL(server, "main.handle")),
+		5);
+	/* By call frame information. */
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(server, "_cgo_26f4_Cfunc__Cmalloc"),
+			      SYMBOL(server, "runtime.asmcgocall.abi0"),
+			      ADDRESS(NULL, "0xc000026000"), SYMBOL(server, "runtime.park_m"),
+			      ADDRESS(NULL, "(incomplete)")),
+			 1);
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(server, "xmalloc"),
+			      ADDRESS(NULL, "(truncated: the dump was too short)")),
+			 1);
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(server, "(anonymous namespace)::f")),
+			 1);
+}
+
 static void a_stripped_allocator_is_skipped(void **state)
 {
 	assert_int_equal(FIND(ADDRESS(libc, "libc.so.6+0x800"), ADDRESS(libc, "libc.so.6+0x1010"),
@@ -99,6 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrappers_are_skipped),
 		cmocka_unit_test(the_library_of_rust_is_skipped),
+		cmocka_unit_test(what_follows_a_goroutines_end_is_skipped),
 		cmocka_unit_test(a_stripped_allocator_is_skipped),
 		cmocka_unit_test(inlined_functions_belong_to_their_frame),
 		cmocka_unit_test(pools_are_the_users_own),
