@@ -20,7 +20,8 @@ teardown() {
 
 # report TARGET [ARG...]: one recording and report for all tests that use it.
 report() {
-	local name=$BATS_FILE_TMPDIR/$1-$#
+	local words="$*"
+	local name=$BATS_FILE_TMPDIR/${words// /}
 
 	if [[ ! -e $name.html ]]; then
 		"$BIN/leakrec" -m 512 -o "$name.data" -- "$TARGETS/$1" "${@:2}" >"$name.truth" 2>leakrec.err
@@ -74,13 +75,13 @@ drive() {
 
 @test "html: options select what is in it" {
 	report leak_kinds
-	"$BIN/leakparse" --format html --stack '^open_session$' -i "$BATS_FILE_TMPDIR/leak_kinds-1.data" >one.html
+	"$BIN/leakparse" --format html --stack '^open_session$' -i "$BATS_FILE_TMPDIR/leak_kinds.data" >one.html
 	drive only_leaky one.html
 	# A moment before the burst.
-	"$BIN/leakparse" --order time --stack '^import_record$' -i "$BATS_FILE_TMPDIR/leak_kinds-1.data" >burst
+	"$BIN/leakparse" --order time --stack '^import_record$' -i "$BATS_FILE_TMPDIR/leak_kinds.data" >burst
 	moment=$(awk '/^# summary/ { sub(/.* start=/, ""); start = $1 }
 		$1 == "leak" { printf "%.6f", $4 - start - 0.01; exit }' burst)
-	"$BIN/leakparse" --format html --at "$moment" -i "$BATS_FILE_TMPDIR/leak_kinds-1.data" >early.html
+	"$BIN/leakparse" --format html --at "$moment" -i "$BATS_FILE_TMPDIR/leak_kinds.data" >early.html
 	drive before_burst early.html
 }
 
