@@ -38,6 +38,7 @@ struct open_call *call_stack_push(struct call_stack *stack, const struct perf_sa
 	call->caller = call_caller_of(sample);
 	call->is_jumped_to =
 		stack->entered_last && before && before->caller && before->caller == call->caller;
+	call->is_inner = before && call_is_inside(before, call->caller);
 	call->probe_address = sample->probe_address;
 	call->op = *op;
 	call->entry_seen = true;
@@ -142,14 +143,15 @@ static uint64_t distance(uint64_t a, uint64_t b)
 bool call_is_from(uint64_t caller, uint64_t outer_probe, uint64_t outer_caller)
 {
 	return call_is_near(caller, outer_probe) &&
-	       (!outer_caller || distance(caller, outer_probe) < distance(caller, outer_caller));
+	       (!outer_caller ||
+		distance(caller, outer_probe) <= 2 * distance(caller, outer_caller));
 }
 
 bool call_is_inside(const struct open_call *outer, uint64_t caller)
 {
 	if (!caller || !outer->probe_address || caller == outer->caller)
 		return true;
-	return call_is_from(caller, outer->probe_address, outer->caller);
+	return call_is_from(caller, outer->probe_address, outer->is_inner ? 0 : outer->caller);
 }
 
 bool call_is_jumped_to(const struct call_stack *stack, uint64_t return_address)

@@ -32,6 +32,7 @@ struct open_call {
 	struct heap_op op;	/* the entry */
 	bool entry_seen;	/* false: substitutes for a missing entry */
 	bool is_jumped_to;	/* by the call before, which ends with it */
+	bool is_inner;		/* the call before has made it */
 
 	bool stored; /* HEAP_ALLOC_TO_PTR: PROBE_STORE gave the block */
 	uint64_t stored_block;
@@ -122,8 +123,9 @@ bool call_is_near(uint64_t address, uint64_t probe_address);
 
 /*
  * True if a call from @caller comes from the object file of the function at @outer_probe, and not
- * from the function that called that one, from @outer_caller (0: not known). Small static programs
- * have both within the distance of call_is_near(), so the nearer one counts.
+ * from the function that called that one, from @outer_caller (0: not known, or in that file, too).
+ * Small static programs have both within the distance of call_is_near(). Then the caller must not
+ * be much nearer to @outer_caller. (A call's return address is after the function's start.)
  */
 bool call_is_from(uint64_t caller, uint64_t outer_probe, uint64_t outer_caller);
 

@@ -366,6 +366,38 @@ static void calls_after_a_jump_out_are_not_inside(void **state)
 	assert_int_equal(feed_stats(&feed)->anomalies[ANOMALY_ALLOC_FAILED], 1);
 }
 
+/* libstdc++ 6.0.30: operators new call each other from within a hundred bytes. */
+static void calls_of_small_functions_are_inside(void **state)
+{
+	const uint64_t outer = 0x7f3b922a9670, middle = 0x7f3b922a9604, inner = 0x7f3b922a9646;
+
+	feed.probe_address = outer;
+	feed_entry(&feed, "operator_new", 10, 0, 0);
+	feed.probe_address = middle;
+	feed.caller = outer + 0xd;
+	feed_entry(&feed, "operator_new", 10, 0, 0);
+	feed.probe_address = 0;
+	feed.caller = inner;
+	feed_entry(&feed, "aligned_alloc", 128, 128, 0);
+	feed_return(&feed, "aligned_alloc", 0xa0);
+	feed.probe_address = middle;
+	feed.caller = outer + 0xd;
+	feed_return(&feed, "operator_new", 0xa0);
+	feed.probe_address = outer;
+	feed.caller = FEED_PROGRAM;
+	feed_return(&feed, "operator_new", 0xa0);
+	/* The same, where the middle one is one event and nothing is seen around it. */
+	feed.probe_address = 0;
+	feed.caller = inner;
+	feed_call(&feed, "malloc", 128, 0, 0xb0);
+	feed.probe_address = middle;
+	feed.caller = outer + 0xd;
+	feed_call(&feed, "operator_new", 10, 0, 0xb0);
+	feed_finish(&feed);
+	assert_int_equal(feed_stats(&feed)->allocations, 2);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+}
+
 static void calls_from_a_near_allocator_are_inside(void **state)
 {
 	feed.caller = NEAR_MAIN + 0x10;
@@ -391,6 +423,7 @@ int main(void)
 		TEST(one_after_another_are_two),
 		TEST(calls_of_a_near_program_are_its_own),
 		TEST(calls_after_a_jump_out_are_not_inside),
+		TEST(calls_of_small_functions_are_inside),
 		TEST(calls_from_a_near_allocator_are_inside),
 	};
 
