@@ -362,7 +362,7 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 		warn_of_losses(diff->analysis);
 	if (diff->analysis->unguarded_tasks)
 		warn_of_unguarded(diff->analysis);
-	input_advice_on_order(diff->analysis, &advice);
+	input_advice_on_recording(diff->analysis, &advice);
 	print_advice_lines(&advice);
 	return err;
 }

@@ -158,6 +158,8 @@ static __attribute__((noinline)) int find_new_place(struct heap_tracker *tracker
 		err = get_thread(tracker, origin->pid, origin->tid, origin, ret_thread);
 	if (err)
 		return err;
+	tracker->sink.stats.created_with_events += (*ret_thread)->is_new;
+	(*ret_thread)->is_new = false;
 	settle_doubtful(tracker, (*ret_thread)->process);
 	return process_open_heap(&tracker->table, (*ret_thread)->process, ret_heap);
 }
@@ -246,7 +248,7 @@ static int handle_new_thread(struct heap_tracker *tracker, const struct perf_tas
 					      record->ptid);
 }
 
-int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
+static int handle_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
 {
 	int err = retire_thread(tracker, record->tid, &record->origin);
 	struct process *former;
@@ -265,6 +267,19 @@ int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_recor
 	if (err)
 		return err;
 	process_table_find(&tracker->table, record->pid)->born_ns = record->origin.time_ns;
+	return 0;
+}
+
+int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
+{
+	int err = handle_fork(tracker, record);
+
+	/* A record without a time is of a task that existed before. */
+	if (err || !record->origin.time_ns)
+		return err;
+	process_table_find_thread(&tracker->table, record->tid)->is_new = true;
+	tracker->table.last_thread = NULL; /* find_new_place() counts its first event */
+	tracker->sink.stats.created_tasks++;
 	return 0;
 }
 

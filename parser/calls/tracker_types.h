@@ -32,6 +32,7 @@ struct heap_tracker_stats {
 	 * one.
 	 */
 	uint64_t unpaired_reallocs, last_unpaired_realloc_ns;
+	uint64_t created_tasks, created_with_events; /* threads and processes */
 	uint64_t clock_steps;	   /* a call returned on one CPU before it was entered on another */
 	uint64_t blocks_unlocated; /* posix_memalign succeeded, but *memptr was not recorded */
 	uint64_t blocks_dropped_by_exec;

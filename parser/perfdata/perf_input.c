@@ -102,6 +102,7 @@ static int check_events(struct perf_input *input)
 		const struct perf_event *event = input->events.events[i];
 
 		if (perf_event_is_operation(&event->desc)) {
+			input->stats->not_inherited = !event->desc.attr.inherit;
 			if (event->desc.attr.sample_type & PERF_SAMPLE_STACK_USER)
 				input->stats->dump_bytes = event->desc.attr.sample_stack_user;
 			if (event->desc.attr.freq)

@@ -16,7 +16,8 @@ struct perf_input_stats {
 	uint64_t undecodable;	  /* malformed, or the file does not describe their event */
 	uint64_t out_of_order;	  /* earlier than a record already delivered */
 	uint64_t repeated;	  /* dropped because they repeat the record before */
-	bool truncated; /* the file ends inside a record, or its writer did not finish it */
+	bool truncated;	    /* the file ends inside a record, or its writer did not finish it */
+	bool not_inherited; /* events stay with the tasks that they were opened for */
 	struct perf_command command;
 	uint32_t dump_bytes; /* of each stack dump; 0: no dumps, or they differ */
 	uint64_t latest_ns;  /* the latest time delivered */

@@ -93,6 +93,7 @@ static void revive(struct thread *thread, struct process *process)
 	thread->descriptor_call = (struct descriptor_call){0};
 	thread->process = process;
 	thread->alive = true;
+	thread->is_new = false;
 	thread->flushes_at_exit = thread->tid != process->pid;
 	process->nr_threads++;
 	process->ended_ns = 0;

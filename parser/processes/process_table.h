@@ -48,6 +48,7 @@ struct thread {
 	pid_t tid;
 	struct process *process; /* NULL: only the thread's name is known */
 	bool alive;
+	bool is_new; /* created during the recording, and without an event so far */
 	/*
 	 * True if glibc flushes its cache when it exits. It does not for the thread that runs
 	 * main() (2.36: sysdeps/nptl/libc_start_call_main.h), unless that is a fork of one with a

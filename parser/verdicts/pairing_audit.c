@@ -117,16 +117,25 @@ void pairing_audit(const struct analysis *analysis, struct audit_finding ret[AUD
 	}
 }
 
-bool pairing_audit_is_ordered(const struct analysis *analysis)
+bool pairing_audit_misses_tasks(const struct analysis *analysis)
 {
-	return !analysis->input.out_of_order && !heap_tracker_stats(analysis->heaps)->clock_steps;
+	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
+
+	/* Events of a CPU (perf record -a) need no inheritance. */
+	return analysis->input.not_inherited && stats->created_tasks && !stats->created_with_events;
+}
+
+bool pairing_audit_spoils_all(const struct analysis *analysis)
+{
+	return analysis->input.out_of_order || heap_tracker_stats(analysis->heaps)->clock_steps ||
+	       pairing_audit_misses_tasks(analysis);
 }
 
 bool pairing_audit_is_clean(const struct analysis *analysis)
 {
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
 
-	return pairing_audit_is_ordered(analysis) && !analysis->lost && !analysis->nr_gaps &&
+	return !pairing_audit_spoils_all(analysis) && !analysis->lost && !analysis->nr_gaps &&
 	       !analysis->unguarded_tasks && !analysis->input.truncated &&
 	       !stats->anomalies[ANOMALY_STILL_HELD] && !stats->unpaired_reallocs;
 }

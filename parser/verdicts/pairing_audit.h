@@ -32,8 +32,14 @@ struct audit_finding {
 	const char *effect; /* its effect on the result */
 };
 
-/* False if events may have been in another order than the recording's. */
-bool pairing_audit_is_ordered(const struct analysis *analysis);
+/* True if threads and processes that were created meanwhile were not recorded. */
+bool pairing_audit_misses_tasks(const struct analysis *analysis);
+
+/*
+ * True if events were in another order than the recording's, or tasks were not recorded. That may
+ * concern any block.
+ */
+bool pairing_audit_spoils_all(const struct analysis *analysis);
 /* True if nothing contradicts that the recording is whole and in order. */
 bool pairing_audit_is_clean(const struct analysis *analysis);
 

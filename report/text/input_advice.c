@@ -3,6 +3,7 @@
 
 #include "common/quantity.h"
 #include "common/scope.h"
+#include "parser/verdicts/pairing_audit.h"
 #include "report/names/named_stack.h"
 
 #include <inttypes.h>
@@ -72,7 +73,7 @@ static char *next_line(struct input_advice *advice)
 	return advice->lines[advice->nr++];
 }
 
-void input_advice_on_order(const struct analysis *analysis, struct input_advice *ret)
+void input_advice_on_recording(const struct analysis *analysis, struct input_advice *ret)
 {
 	uint64_t late = analysis->input.out_of_order;
 
@@ -82,6 +83,12 @@ void input_advice_on_order(const struct analysis *analysis, struct input_advice 
 			 "%" PRIu64 " record%s came later than their time: a block whose free came "
 			 "before its allocation is listed as held",
 			 late, quantity_plural(late));
+	if (pairing_audit_misses_tasks(analysis))
+		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
+			 "threads and processes that were created meanwhile (%" PRIu64
+			 " or more) are not recorded: perf record without --no-inherit (-i) and "
+			 "--per-thread",
+			 heap_tracker_stats(analysis->heaps)->created_tasks);
 	if (analysis->nr_gaps)
 		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
 			 "pauses of up to %s between files, longer than any within them: events "
@@ -175,7 +182,7 @@ void input_advice_find(const struct leak_report *report, struct input_advice *re
 {
 	struct frame_counts counts = {0};
 
-	input_advice_on_order(report->analysis, ret);
+	input_advice_on_recording(report->analysis, ret);
 	for (size_t i = 0; i < report->nr_listed_sites && i < MAX_SITES; i++) {
 		const struct site_verdict *verdict = &report->verdicts.sites[report->sites[i].site];
 

@@ -7,7 +7,7 @@
 
 #include "parser/verdicts/leak_report.h"
 
-#define INPUT_ADVICE_MAX   5
+#define INPUT_ADVICE_MAX   6
 #define INPUT_ADVICE_BYTES 512
 
 /* Where to read about events that may be missing: analysis.unguarded_tasks. */
@@ -26,7 +26,7 @@ const char *input_advice_on_losses(const struct analysis *analysis);
 const char *input_advice_on_short_stacks(const struct analysis *analysis);
 
 /* What contradicts that the recording is whole and in order. */
-void input_advice_on_order(const struct analysis *analysis, struct input_advice *ret);
+void input_advice_on_recording(const struct analysis *analysis, struct input_advice *ret);
 
 /* The same, and what the first stacks lack. Examines the first listed stacks, and symbolises their
  * frames. */

@@ -23,7 +23,7 @@ void leak_words_certain(FILE *out, const struct leak_report *report)
 {
 	bool all = report->firm_blocks == report->held_blocks;
 
-	if (!report->held_blocks || !pairing_audit_is_ordered(report->analysis))
+	if (!report->held_blocks || pairing_audit_spoils_all(report->analysis))
 		return;
 	if (!all)
 		fprintf(out, ", %" PRIu64 " of them for certain", report->firm_blocks);

@@ -226,6 +226,7 @@ static void put_attr(const struct perf_data_writer *writer, int number, struct b
 		.sample_regs_user = options->regs_mask,
 		.sample_id_all = !options->no_sample_id_all,
 		.sample_period = 1,
+		.inherit = !options->no_inherit,
 		.mmap = 1,
 		.comm = 1,
 		.task = 1,

@@ -26,10 +26,11 @@ struct perf_data_writer;
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_RAW)
 
 struct perf_data_options {
-	uint64_t sample_type;  /* 0: PERF_DATA_DEFAULT_SAMPLE_TYPE and CALLCHAIN */
-	uint64_t regs_mask;    /* with PERF_SAMPLE_REGS_USER */
-	uint64_t read_format;  /* with PERF_SAMPLE_READ */
-	uint64_t first_id;     /* 0: a number; the others follow. Another recording has others */
+	uint64_t sample_type; /* 0: PERF_DATA_DEFAULT_SAMPLE_TYPE and CALLCHAIN */
+	uint64_t regs_mask;   /* with PERF_SAMPLE_REGS_USER */
+	uint64_t read_format; /* with PERF_SAMPLE_READ */
+	uint64_t first_id;    /* 0: a number; the others follow. Another recording has others */
+	bool no_inherit;
 	bool no_sample_id_all; /* records other than samples have no trailer */
 	uint32_t attr_bytes;   /* 0: this system's; others are cut or filled with 0xff */
 };

@@ -246,6 +246,48 @@ static void what_contradicts_certainty(void **state)
 	CHECK(0, ", 0 of them for certain", misses);
 }
 
+/* Three blocks of a process that creates a thread, which @has_events or not. */
+static struct recording threaded(bool inherits, bool has_events)
+{
+	const struct perf_data_options options = {.no_inherit = !inherits};
+	struct recording recording = begin_recording_with(&options);
+
+	/* The thread that perf record knows from before. */
+	perf_data_fork(recording.writer, PROCESS, PROCESS, 1, 1, 0);
+	for (uint64_t i = 0; i < 3; i++)
+		add_malloc(&recording, 1000 + 10 * i, BLOCK + 0x100 * i);
+	perf_data_fork(recording.writer, PROCESS, PROCESS + 1, PROCESS, PROCESS, 1030);
+	if (has_events)
+		perf_data_sample(recording.writer,
+				 &(struct perf_data_sample){
+					 .event = recording.free_entry,
+					 .pid = PROCESS,
+					 .tid = PROCESS + 1,
+					 .time_ns = 1040,
+					 .fields = (const uint64_t[]){0x7100, BLOCK, 0x400020},
+				 });
+	return recording;
+}
+
+static void threads_that_are_not_recorded(void **state)
+{
+	struct recording recordings[] = {threaded(false, false)};
+	struct input_advice advice;
+	struct analysis analysis;
+
+	CHECK(0, "", threaded(false, false));
+	/* It did nothing. */
+	CHECK(0, ", for certain", threaded(true, false));
+	/* perf record -a --no-inherit */
+	CHECK(0, ", for certain", threaded(false, true));
+	assert_int_equal(read_files(&analysis, recordings, 1), 0);
+	input_advice_on_recording(&analysis, &advice);
+	assert_int_equal(advice.nr, 1);
+	assert_non_null(strstr(advice.lines[0], "created meanwhile (1 or more)"));
+	assert_non_null(strstr(advice.lines[0], "--per-thread"));
+	analysis_deinit(&analysis);
+}
+
 struct command_line {
 	uint8_t section[256];
 	size_t nr;
@@ -316,6 +358,7 @@ int main(void)
 		cmocka_unit_test(late_records),
 		cmocka_unit_test(files_that_do_not_belong_together),
 		cmocka_unit_test(what_contradicts_certainty),
+		cmocka_unit_test(threads_that_are_not_recorded),
 		cmocka_unit_test(advice_knows_the_recorder),
 	};
 
