@@ -101,6 +101,28 @@ static bool needs_stack(const struct perf_event_desc *event)
 	       event->schema->effect == HEAP_RELEASE || event->schema->effect == HEAP_REALLOC;
 }
 
+/*
+ * True if the sample's stack has all frames, and no open call of its thread returns to one of them:
+ * longjmp() has left these calls.
+ */
+static bool is_outside_open_calls(const struct analysis *analysis, const struct perf_sample *sample,
+				  uint32_t stack_id)
+{
+	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id);
+	struct stack_frame frame = {0};
+	uint64_t inner = 0;
+
+	if (!heap_tracker_has_open_calls(analysis->heaps, sample->origin.tid) ||
+	    (!sample->has_dump && !analysis->input.command.unwinds) || nr < 2)
+		return false;
+	for (size_t i = 0; i < nr; i++, inner = frame.address)
+		if (stack_store_frame(analysis->stacks, stack_id, i, &frame) ||
+		    heap_tracker_has_frame(analysis->heaps, sample->origin.tid, inner,
+					   frame.address))
+			return false;
+	return frame.address > STACK_INCOMPLETE;
+}
+
 static int on_syscall(struct analysis *analysis, const struct perf_sample *sample)
 {
 	const struct perf_event_desc *event = sample->event;
@@ -119,6 +141,9 @@ static int on_syscall(struct analysis *analysis, const struct perf_sample *sampl
 		 (event->syscall->groups & SYSCALL_MAPPINGS))
 		err = mapping_owners_find(&analysis->mapping_owners, analysis->stacks, stack_id,
 					  &owner);
+	if (!err && owner == MAPPING_IS_PROGRAMS &&
+	    is_outside_open_calls(analysis, sample, stack_id))
+		owner = MAPPING_IS_SURELY_PROGRAMS;
 	return err ? err : heap_tracker_syscall(analysis->heaps, sample, stack_id, owner);
 }
 

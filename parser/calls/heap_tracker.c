@@ -238,6 +238,35 @@ bool heap_tracker_has_thread(const struct heap_tracker *tracker, pid_t pid, pid_
 	return thread && thread->alive && thread->process->pid == pid;
 }
 
+static const struct call_stack *open_calls(const struct heap_tracker *tracker, pid_t tid)
+{
+	const struct thread *thread = process_table_find_thread(&tracker->table, tid);
+
+	return thread && thread->alive && thread->calls && thread->calls->depth > 0 ? thread->calls
+										    : NULL;
+}
+
+bool heap_tracker_has_open_calls(const struct heap_tracker *tracker, pid_t tid)
+{
+	return open_calls(tracker, tid);
+}
+
+bool heap_tracker_has_frame(const struct heap_tracker *tracker, pid_t tid, uint64_t address,
+			    uint64_t caller)
+{
+	const struct call_stack *calls = open_calls(tracker, tid);
+
+	for (int i = 0; calls && i < calls->depth; i++) {
+		const struct open_call *call = &calls->calls[i];
+
+		if (!call->caller ||
+		    (call->caller == caller &&
+		     (!call->probe_address || call_is_near(address, call->probe_address))))
+			return true;
+	}
+	return false;
+}
+
 static int handle_new_thread(struct heap_tracker *tracker, const struct perf_task_record *record)
 {
 	struct thread *thread;

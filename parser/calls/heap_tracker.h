@@ -43,6 +43,15 @@ int heap_tracker_syscall(struct heap_tracker *tracker, const struct perf_sample 
 const struct block_prefetch *heap_tracker_block_prefetch(const struct heap_tracker *tracker);
 /* True if process @pid is known to have a living thread @tid. */
 bool heap_tracker_has_thread(const struct heap_tracker *tracker, pid_t pid, pid_t tid);
+/* True if thread @tid is in recorded calls, as far as is known: longjmp() may have left them. */
+bool heap_tracker_has_open_calls(const struct heap_tracker *tracker, pid_t tid);
+/*
+ * True if one of them may be the frame at @address in a stack, which returns to @caller. leakrec
+ * gives a return address back to a frame that was left by longjmp(), though another function has
+ * its place now. So @address must be in the object file of the call's function.
+ */
+bool heap_tracker_has_frame(const struct heap_tracker *tracker, pid_t tid, uint64_t address,
+			    uint64_t caller);
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record);
 int heap_tracker_exit(struct heap_tracker *tracker, const struct perf_task_record *record);
 int heap_tracker_comm(struct heap_tracker *tracker, const struct perf_comm_record *record);

@@ -175,7 +175,8 @@ static int unmap(struct step *step, uint64_t start, uint64_t end)
 }
 
 /*
- * Frame pointers often show too few frames. The open calls help then, and so does the way in which
+ * Frame pointers often show too few frames. The open calls help then, unless longjmp() has left
+ * them, and so does the way in which
  * glibc maps a thread's stack (nptl/allocatestack.c, 2.36), which hardly anyone else uses.
  */
 static bool is_own(const struct step *step)
@@ -185,7 +186,9 @@ static bool is_own(const struct step *step)
 			       args[MMAP_PROT] == PROT_NONE && args[MMAP_FLAGS] & MAP_STACK;
 
 	return step->owner == MAPPING_IS_OWN ||
-	       (step->owner != MAPPING_IS_RANKED && (step->is_below_allocator || is_thread_stack));
+	       (step->owner != MAPPING_IS_RANKED &&
+		((step->is_below_allocator && step->owner != MAPPING_IS_SURELY_PROGRAMS) ||
+		 is_thread_stack));
 }
 
 /* The call of @step has mapped [@start, @end). */

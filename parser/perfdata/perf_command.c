@@ -64,17 +64,20 @@ struct perf_command perf_command_parse(const uint8_t *section, size_t size_bytes
 	command.recorder = word ? recorder_of(word) : PERF_RECORDER_UNKNOWN;
 	if (command.recorder != PERF_RECORDER_LEAKREC)
 		return command;
+	command.unwinds = true;
 	while ((word = next_word(&words)) && strcmp(word, "--") != 0) {
 		value = value_of("--on-overload", word, &words);
 		if (value)
 			command.drops = strcmp(value, "drop") == 0;
 		value = value_of("--call-graph", word, &words);
-		if (value)
-			command.dump_bytes = strncmp(value, "dwarf,", 6) == 0 &&
-							     size_parse(value + 6, &bytes) == 0 &&
-							     bytes <= UINT32_MAX
-						     ? (uint32_t)bytes
-						     : 0;
+		if (!value)
+			continue;
+		command.unwinds = strncmp(value, "dwarf", strlen("dwarf")) == 0;
+		command.dump_bytes = strncmp(value, "dwarf,", 6) == 0 &&
+						     size_parse(value + 6, &bytes) == 0 &&
+						     bytes <= UINT32_MAX
+					     ? (uint32_t)bytes
+					     : 0;
 	}
 	return command;
 }

@@ -11,7 +11,8 @@ enum perf_recorder { PERF_RECORDER_UNKNOWN, PERF_RECORDER_PERF, PERF_RECORDER_LE
 
 struct perf_command {
 	enum perf_recorder recorder;
-	bool drops;	     /* leakrec --on-overload drop */
+	bool unwinds; /* leakrec with --call-graph dwarf, the default: stacks have all frames */
+	bool drops;   /* leakrec --on-overload drop */
 	uint32_t dump_bytes; /* leakrec --call-graph dwarf,BYTES; 0: none */
 };
 

@@ -29,6 +29,17 @@ teardown() {
 			END { exit nr < 100 }'
 }
 
+# The call that was left looks open to the parser, but not in the stacks of what is mapped after it.
+@test "mappings: after a jump out of the allocator" {
+	for options in "" --raw-stacks; do
+		# shellcheck disable=SC2086
+		record_command "mappings --jump" --with mmap $options
+		assert_left_in_all
+	done
+	record_command "mappings --jump" --with mmap --perf-events
+	assert_left
+}
+
 @test "mappings: a static program" {
 	record_command mappings_static --with mmap
 	assert_left

@@ -5,11 +5,14 @@
  * BYTES", one line for each function. The mappings of the allocator and of the C library come
  * between: large blocks, more of the heap, a thread's stack.
  *
+ * With --jump, a signal's handler jumps out of an allocator's function first.
  * With --wait it prints "ready PID" and reads a line from stdin before it begins.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -280,6 +283,23 @@ static void use_allocator(void)
 		block = malloc(1000);
 }
 
+static sigjmp_buf before_fault;
+
+static void leave(int number)
+{
+	siglongjmp(before_fault, 1);
+}
+
+/* The allocator stores the block where nothing is mapped. */
+static void jump_out(void)
+{
+	void **volatile nowhere = (void **)16;
+
+	check(signal(SIGSEGV, leave) != SIG_ERR, "signal");
+	if (sigsetjmp(before_fault, 1) == 0)
+		check(posix_memalign(nowhere, 64, 1000) != 0, "posix_memalign");
+}
+
 int main(int argc, char **argv)
 {
 	char line[16];
@@ -290,6 +310,8 @@ int main(int argc, char **argv)
 	}
 	keep_break();
 	use_allocator();
+	if (strcmp(argv[argc - 1], "--jump") == 0)
+		jump_out();
 	keep_plain();
 	drop_all();
 	keep_parts();

@@ -404,6 +404,39 @@ static void test_own(void **state)
 	heap_tracker_destroy(feed.tracker);
 }
 
+/* In an open call of malloc(), which longjmp() may have left. */
+static void test_open_calls(void **state)
+{
+	const struct perf_event_desc event = {
+		.schema = probe_schema_find("malloc"),
+		.point = PROBE_ENTRY,
+	};
+	const struct perf_sample entry = {
+		.event = &event,
+		.origin = {.pid = PID, .tid = PID, .time_ns = 1},
+		.args = {100},
+		.caller = 0x401234,
+		.probe_address = BASE,
+	};
+	struct feed feed;
+
+	feed_init(&feed);
+	assert_false(heap_tracker_has_open_calls(feed.tracker, PID));
+	assert_int_equal(heap_tracker_sample(feed.tracker, &entry, 0), 0);
+	assert_true(heap_tracker_has_open_calls(feed.tracker, PID));
+	assert_true(heap_tracker_has_frame(feed.tracker, PID, BASE + 0x20, 0x401234));
+	assert_false(heap_tracker_has_frame(feed.tracker, PID, BASE + 0x20, 0x401235));
+	assert_false(heap_tracker_has_frame(feed.tracker, PID, 0x401300, 0x401234));
+	assert_false(heap_tracker_has_frame(feed.tracker, PID + 1, BASE + 0x20, 0x401234));
+	enter(&feed, MMAP, PID, (const uint64_t[5]){0, PAGE});
+	leave(&feed, MMAP, PID, BASE, 1, MAPPING_IS_PROGRAMS);
+	assert_held(&feed, 0, 0);
+	enter(&feed, MMAP, PID, (const uint64_t[5]){0, PAGE});
+	leave(&feed, MMAP, PID, BASE + 2 * PAGE, 1, MAPPING_IS_SURELY_PROGRAMS);
+	assert_held(&feed, 1, PAGE);
+	heap_tracker_destroy(feed.tracker);
+}
+
 /* Numbers that no kernel accepts or returns. */
 static void test_nonsense(void **state)
 {
@@ -457,9 +490,10 @@ static void test_fork_and_exec(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),	 cmocka_unit_test(test_handed_on),
-		cmocka_unit_test(test_break),	 cmocka_unit_test(test_own),
-		cmocka_unit_test(test_nonsense), cmocka_unit_test(test_fork_and_exec),
+		cmocka_unit_test(test_random),	   cmocka_unit_test(test_handed_on),
+		cmocka_unit_test(test_break),	   cmocka_unit_test(test_own),
+		cmocka_unit_test(test_nonsense),   cmocka_unit_test(test_fork_and_exec),
+		cmocka_unit_test(test_open_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
