@@ -6,16 +6,18 @@
 #ifndef LEAKTOOLS_RECORDER_OWN_SAMPLES_H
 #define LEAKTOOLS_RECORDER_OWN_SAMPLES_H
 
+#include "common/schema/memory_values.h"
 #include "recorder/output/perf_writer.h"
 
 enum own_sample {
 	OWN_MARK,      /* by_signal; number */
 	OWN_DOUBT,     /* the same */
 	OWN_RECORDING, /* end: 0 where the recording begins, 1 where it ends */
+	OWN_MEMORY,    /* round; enum memory_value's */
 	OWN_SAMPLE_NR,
 };
 
-#define OWN_SAMPLE_MAX_VALUES 1
+#define OWN_SAMPLE_MAX_VALUES MEMORY_NR_VALUES
 
 /* Adds the event to @events, before the header is written. Returns 0 or -ENOMEM. */
 int own_samples_describe(struct record_events *events, const struct record_config *config,

@@ -25,6 +25,9 @@ static void handle_tasks(struct rounds *rounds)
 		context_breakers_handle_task(&rounds->reader.events->breakers, &tasks->records[i]);
 		if (rounds->backpressure)
 			backpressure_handle_task(rounds->backpressure, &tasks->records[i]);
+		if (tasks->records[i].header.type == PERF_RECORD_FORK)
+			memory_samples_fork(rounds->memory, (pid_t)tasks->records[i].pid,
+					    (pid_t)tasks->records[i].ppid);
 	}
 }
 
@@ -40,7 +43,6 @@ static void serve_targets(struct rounds *rounds)
 
 int rounds_run(struct rounds *rounds)
 {
-	uint64_t most_bytes;
 	int err;
 
 	do {
@@ -50,14 +52,29 @@ int rounds_run(struct rounds *rounds)
 		if (err)
 			return err;
 		handle_tasks(rounds);
-		err = ring_reader_drain_samples(&rounds->reader, &most_bytes);
+		err = ring_reader_drain_samples(&rounds->reader, &rounds->most_bytes);
 		if (err)
 			return err;
 		serve_targets(rounds);
 		if (rounds->backpressure)
-			backpressure_end_round(rounds->backpressure, most_bytes);
+			backpressure_end_round(rounds->backpressure, rounds->most_bytes);
 	} while (rounds->backpressure && backpressure_wants_round(rounds->backpressure));
 	return 0;
+}
+
+bool rounds_are_busy(const struct rounds *rounds)
+{
+	const struct bpf_recorder *recorder = rounds->reader.recorder;
+
+	if (!recorder)
+		return rounds->most_bytes > rounds->reader.events->probes.ring_bytes / 2;
+	for (size_t i = 0; i < recorder->nr_rings; i++) {
+		const struct bpf_ring *ring = &recorder->rings[i];
+
+		if (ring->control && bpf_ring_end(ring) - ring->at > ring->size_bytes / 2)
+			return true;
+	}
+	return false;
 }
 
 int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)

@@ -9,6 +9,7 @@
 #define LEAKTOOLS_RECORDER_ROUNDS_H
 
 #include "recorder/backpressure/backpressure.h"
+#include "recorder/output/memory_samples.h"
 #include "recorder/session/ring_reader.h"
 #include "recorder/targets/dlopen_watch.h"
 #include "recorder/targets/fork_follow.h"
@@ -18,12 +19,17 @@ struct rounds {
 	struct backpressure *backpressure; /* or NULL */
 	struct fork_follow *fork_follow;   /* or NULL */
 	struct dlopen_watch *dlopen_watch; /* or NULL */
-	int marks_fd;			   /* readable when a mark is to be set (marks.h) */
-	uint64_t lost_by_programs;	   /* set by rounds_stop(), with what no record tells */
+	struct memory_samples *memory;
+	uint64_t most_bytes;	   /* what the fullest perf ring held in the last round */
+	int marks_fd;		   /* readable when a mark is to be set (marks.h) */
+	uint64_t lost_by_programs; /* set by rounds_stop(), with what no record tells */
 };
 
 /* Runs one round, or more where backpressure needs it. Returns 0 or the writer's error. */
 int rounds_run(struct rounds *rounds);
+
+/* True if a ring is more than half full, or a perf ring was in the last round. */
+bool rounds_are_busy(const struct rounds *rounds);
 
 /*
  * Waits for a ring to need draining, at most @timeout_ms, or for @signal_fd to be readable. Returns

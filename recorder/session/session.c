@@ -108,5 +108,6 @@ int session_run(const struct session_options *options)
 	if (session.view_fd >= 0)
 		close(session.view_fd);
 	marks_deinit(&session.marks);
+	memory_samples_deinit(&session.memory);
 	return err ? err : err_remove;
 }

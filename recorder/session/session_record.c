@@ -5,7 +5,6 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "recorder/output/own_samples.h"
 #include "recorder/session/session_signals.h"
 
 #include <errno.h>
@@ -46,18 +45,35 @@ static void tell_status(const struct session *session)
 	live_status_set(&status->paused_ns, backpressure_paused_ns(session->backpressure));
 }
 
-/* Writes where the recording begins or ends: idle targets have no events there. */
-static int write_bound(const struct session *session, uint64_t time_ns, bool is_end)
+/* Samples the targets' memory if it is time, or the last one. Rings that fill up go first. */
+static int sample_memory(struct session *session, bool is_last)
 {
-	return own_samples_write(session->writer, OWN_RECORDING, session->marks.pid, time_ns,
-				 is_end, NULL);
+	if (rounds_are_busy(&session->rounds) ||
+	    !(is_last || memory_samples_are_due(&session->memory, clock_now_ns())))
+		return 0;
+	return memory_samples_write(&session->memory, session->writer);
+}
+
+/* Ends the recording. Returns 0 or the writer's error. */
+static int stop(struct session *session)
+{
+	struct rounds *rounds = &session->rounds;
+	int err = sample_memory(session, true);
+
+	rounds->reader.end_ns = clock_now_ns();
+	/* Before the last rounds, as no later one may bring anything older (ring_reader.h). */
+	if (!err)
+		err = session_write_bound(session, rounds->reader.end_ns, true);
+	if (!err)
+		err = rounds_stop(rounds);
+	return err ? err : rounds_finish(rounds);
 }
 
 /* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
 static int record(struct session *session)
 {
 	struct rounds *rounds = &session->rounds;
-	int err = write_bound(session, session->start_ns, false), timeout_ms;
+	int err = 0, timeout_ms;
 
 	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
 		err = session_has_signal(session)
@@ -74,6 +90,8 @@ static int record(struct session *session)
 		if (!err)
 			err = marks_write(&session->marks, session->writer);
 		if (!err)
+			err = sample_memory(session, false);
+		if (!err)
 			err = perf_writer_flush(session->writer);
 		tell_status(session);
 	}
@@ -81,14 +99,8 @@ static int record(struct session *session)
 	/* Marks that became due after the last round. */
 	if (!err)
 		err = marks_write(&session->marks, session->writer);
-	rounds->reader.end_ns = clock_now_ns();
-	/* Before the last rounds, as no later one may bring anything older (ring_reader.h). */
 	if (!err)
-		err = write_bound(session, rounds->reader.end_ns, true);
-	if (!err)
-		err = rounds_stop(rounds);
-	if (!err)
-		err = rounds_finish(rounds);
+		err = stop(session);
 	if (err)
 		rounds_abandon(rounds);
 	return err;
@@ -196,6 +208,7 @@ static void init_rounds(struct session *session)
 		.start_ns = session->start_ns,
 		.end_ns = UINT64_MAX,
 	};
+	rounds->memory = &session->memory;
 	rounds->marks_fd = session->marks.fd;
 	rounds->backpressure = session->backpressure;
 	if (session->recorder && !session_is_system_wide(session))

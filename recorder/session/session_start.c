@@ -7,7 +7,6 @@
 #include "common/scope.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/events/attach.h"
-#include "recorder/output/own_samples.h"
 #include "recorder/output/synthesize.h"
 #include "recorder/session/privileges.h"
 #include "recorder/session/session_signals.h"
@@ -134,6 +133,8 @@ static int begin_output(struct session *session)
 
 	if (!err)
 		err = own_samples_describe(&session->events, &options->config, OWN_RECORDING);
+	if (!err)
+		err = own_samples_describe(&session->events, &options->config, OWN_MEMORY);
 	return err ? err
 		   : perf_writer_begin(session->writer, &session->events, options->argc,
 				       options->argv);
@@ -164,8 +165,30 @@ static int synthesize_processes(struct session *session)
 	return err;
 }
 
+/* Samples the processes' memory as it is where the recording begins. */
+static int begin_memory(struct session *session)
+{
+	const struct record_config *config = &session->options->config;
+	struct process_list members = {0};
+	const pid_t *pids = session->pids;
+	size_t nr = session->nr_pids;
+	int err = 0;
+
+	if (config->scope == RECORD_CGROUP) {
+		err = process_list_add_cgroup(&members, config->cgroup_fd);
+		pids = members.pids;
+		nr = members.nr;
+	}
+	for (size_t i = 0; i < nr && !err; i++)
+		memory_samples_add(&session->memory, pids[i]);
+	process_list_deinit(&members);
+	return err ? err : memory_samples_write(&session->memory, session->writer);
+}
+
 static int enable(struct session *session)
 {
+	int err;
+
 	perf_evlist__enable(session->events.probes.evlist);
 	for (size_t i = 0; i < session->nr_pids && session->recorder; i++)
 		dlopen_watch_know_process(&session->dlopen_watch, session->pids[i]);
@@ -176,7 +199,8 @@ static int enable(struct session *session)
 		    session_is_system_wide(session) ? getpid() : session->pids[0]);
 	if (session->options->status)
 		live_status_set(&session->options->status->start_ns, session->start_ns);
-	return 0;
+	err = session_write_bound(session, session->start_ns, false);
+	return err ? err : begin_memory(session);
 }
 
 /*

@@ -8,6 +8,8 @@
 #define LEAKTOOLS_RECORDER_SESSION_STATE_H
 
 #include "recorder/output/marks.h"
+#include "recorder/output/memory_samples.h"
+#include "recorder/output/own_samples.h"
 #include "recorder/processes/launch.h"
 #include "recorder/processes/process_list.h"
 #include "recorder/session/rounds.h"
@@ -35,6 +37,7 @@ struct session {
 	int signal_fd;
 	int view_fd; /* the viewer's pipe, until there is a writer for it */
 	struct marks marks;
+	struct memory_samples memory;
 	uint64_t start_ns;
 	bool targets_gone;	 /* recording ended because no target is left */
 	uint64_t interrupted_ns; /* when a signal ended it; 0: none has */
@@ -44,6 +47,13 @@ struct session {
 static inline bool session_is_system_wide(const struct session *session)
 {
 	return session->options->config.scope != RECORD_PROCESSES;
+}
+
+/* Writes where the recording begins or ends: idle targets have no events there. */
+static inline int session_write_bound(const struct session *session, uint64_t time_ns, bool is_end)
+{
+	return own_samples_write(session->writer, OWN_RECORDING, session->marks.pid, time_ns,
+				 is_end, NULL);
 }
 
 /* The time at which the recording is to end; UINT64_MAX: none. */

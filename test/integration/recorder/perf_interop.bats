@@ -28,7 +28,7 @@ perf_reads() {
 	perf report --stats -i perf.data >stats 2>stats.err
 	assert_equal "samples that perf report counts" \
 		"$(awk '$1 == "SAMPLE" && $2 == "events:" { print $3; exit }' stats)" \
-		"$(($(summary events) + $(events task_newtask recording)))"
+		"$(($(summary events) + $(events task_newtask recording memory)))"
 	# perf asks for each kind of event that it knows whether its fields can be shown: no complaint.
 	grep -v 'not valid for .* events. Ignoring' script.err stats.err >complaints || true
 	assert_equal "perf's complaints" "$(cat complaints)" ""

@@ -2,6 +2,7 @@
 /* What is read from /proc. */
 #include "common/proc/proc_file.h"
 #include "common/proc/process_maps.h"
+#include "common/proc/process_memory.h"
 #include "common/proc/process_namespace.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/process_status.h"
@@ -75,6 +76,38 @@ static void status_tells_of_this_process(void **state)
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(process_status_tracer(child), -ESRCH);
+}
+
+static void memory_is_told_of_the_living(void **state)
+{
+	_cleanup_close_ int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+			    gone = -1;
+	struct process_memory memory;
+	char path[32];
+	pid_t child;
+
+	assert_int_equal(process_memory_parse("Name:\tRssAnon:\nRssAnon:\t   4 kB\nRssFile: 3 kB\n"
+					      "RssShmem: 2 kB\nVmData: 9 kB\nVmSwap: 1 kB\n",
+					      &memory),
+			 0);
+	assert_int_equal(memory.anon_bytes, 4096);
+	assert_int_equal(memory.file_bytes, 3072);
+	assert_int_equal(memory.shared_bytes, 2048);
+	assert_int_equal(memory.swap_bytes, 1024);
+	assert_int_equal(memory.data_bytes, 9216);
+	assert_int_equal(process_memory_parse("Name:\tkthreadd\n", &memory), -ENODATA);
+	assert_int_equal(process_memory_read_at(self, &memory), 0);
+	assert_true(memory.anon_bytes > 0 && memory.file_bytes > 0);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	snprintf(path, sizeof(path), "/proc/%d", (int)child);
+	gone = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(gone >= 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT), 0);
+	assert_int_equal(process_memory_read_at(gone, &memory), -ENODATA);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_true(process_memory_read_at(gone, &memory) < 0);
 }
 
 static void maps_lines_are_parsed(void **state)
@@ -157,6 +190,7 @@ int main(void)
 		cmocka_unit_test(files_are_read_whole_or_cut),
 		cmocka_unit_test(numbers_are_found_at_the_beginning_of_lines),
 		cmocka_unit_test(status_tells_of_this_process),
+		cmocka_unit_test(memory_is_told_of_the_living),
 		cmocka_unit_test(maps_lines_are_parsed),
 		cmocka_unit_test(stat_is_parsed_past_odd_names),
 		cmocka_unit_test(paths_are_those_from_a_process_own_root),

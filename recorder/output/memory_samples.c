@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/output/memory_samples.h"
+
+#include "common/clock.h"
+#include "common/proc/process_memory.h"
+#include "common/schema/memory_values.h"
+#include "recorder/output/own_samples.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define MS		  1000000ULL
+#define SHORTEST_NS	  (100 * MS)
+#define LONGEST_NS	  (1000 * MS)
+#define ROUNDS_A_DOUBLING 256
+#define PROCESS_NS	  (50 * MS) /* 20 processes a second */
+
+void memory_samples_deinit(struct memory_samples *samples)
+{
+	for (size_t i = 0; i < samples->nr; i++)
+		close(samples->processes[i].proc_fd);
+	samples->nr = 0;
+}
+
+void memory_samples_add(struct memory_samples *samples, pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	if (samples->nr == MEMORY_MAX_PROCESSES || pid == getpid())
+		return;
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		samples->processes[samples->nr++] = (struct memory_process){pid, fd};
+}
+
+void memory_samples_fork(struct memory_samples *samples, pid_t pid, pid_t ppid)
+{
+	bool is_known = false;
+
+	for (size_t i = 0; i < samples->nr && !is_known; i++)
+		is_known = samples->processes[i].pid == ppid;
+	if (is_known && pid != ppid)
+		memory_samples_add(samples, pid);
+}
+
+/*
+ * A program that ends soon gets some samples, too. The time between them is that since the start,
+ * up to a second, which is doubled after each 256 rounds.
+ */
+static void schedule(struct memory_samples *samples, uint64_t now_ns)
+{
+	uint32_t nr_doublings = samples->nr_rounds / ROUNDS_A_DOUBLING;
+	uint64_t longest_ns = LONGEST_NS << (nr_doublings < 20 ? nr_doublings : 20);
+	uint64_t pause_ns = now_ns - samples->start_ns;
+
+	if (pause_ns > longest_ns)
+		pause_ns = longest_ns;
+	if (pause_ns < SHORTEST_NS)
+		pause_ns = SHORTEST_NS;
+	if (pause_ns < samples->nr * PROCESS_NS)
+		pause_ns = samples->nr * PROCESS_NS;
+	samples->next_ns = now_ns + pause_ns;
+}
+
+int memory_samples_write(struct memory_samples *samples, struct perf_writer *writer)
+{
+	uint64_t now_ns = clock_now_ns();
+	size_t nr_left = 0;
+	int err = 0;
+
+	if (!samples->nr_rounds++)
+		samples->start_ns = now_ns;
+	for (size_t i = 0; i < samples->nr; i++) {
+		const struct memory_process process = samples->processes[i];
+		struct process_memory memory;
+
+		if (process_memory_read_at(process.proc_fd, &memory)) {
+			close(process.proc_fd);
+			continue;
+		}
+		samples->processes[nr_left++] = process;
+		if (!err)
+			err = own_samples_write(writer, OWN_MEMORY, process.pid, clock_now_ns(),
+						samples->nr_rounds,
+						(const uint64_t[MEMORY_NR_VALUES]){
+							[MEMORY_ANON] = memory.anon_bytes,
+							[MEMORY_FILE] = memory.file_bytes,
+							[MEMORY_SHARED] = memory.shared_bytes,
+							[MEMORY_SWAP] = memory.swap_bytes,
+							[MEMORY_DATA] = memory.data_bytes,
+						});
+	}
+	samples->nr = nr_left;
+	schedule(samples, now_ns);
+	return err;
+}
