@@ -38,7 +38,8 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
 		err = heap_tracker_create(observer, &analysis->heaps);
 	if (!err) {
 		analysis->loss_windows = loss_windows_create();
-		err = analysis->loss_windows ? 0 : -ENOMEM;
+		analysis->memory = memory_usage_create();
+		err = analysis->loss_windows && analysis->memory ? 0 : -ENOMEM;
 		heap_tracker_set_losses(analysis->heaps, &losses);
 	}
 	if (err)
@@ -135,6 +136,7 @@ static int on_syscall(struct analysis *analysis, const struct perf_sample *sampl
 						&analysis->incomplete_chains, &stack_id);
 	if (err)
 		return err;
+	analysis->has_mappings |= (event->syscall->groups & SYSCALL_MAPPINGS) != 0;
 	if (analysis->ranks_own_mappings)
 		owner = MAPPING_IS_RANKED;
 	else if (event->is_syscall_exit && event->syscall->gives &&
@@ -191,8 +193,8 @@ static int begin_file(struct analysis *analysis, uint64_t time_ns)
 	return 0;
 }
 
-/* leakrec's recording begins or ends. Each file of a session has its own bounds. */
-static int on_bound(struct analysis *analysis, const struct perf_origin *origin)
+/* leakrec was recording at that time. Each file of a session has its own bounds. */
+static int note_known_time(struct analysis *analysis, const struct perf_origin *origin)
 {
 	int err = 0;
 
@@ -203,6 +205,24 @@ static int on_bound(struct analysis *analysis, const struct perf_origin *origin)
 	begin(analysis, origin->time_ns);
 	set_known_end(analysis, origin->time_ns);
 	return err;
+}
+
+/* leakrec's recording begins or ends. */
+static int on_bound(struct analysis *analysis, const struct perf_sample *sample)
+{
+	int err = note_known_time(analysis, &sample->origin);
+
+	if (!err && !sample->mark_number)
+		memory_usage_begin(analysis->memory);
+	return err;
+}
+
+/* That a process was sampled also tells that leakrec, if it was killed, still recorded then. */
+static int on_memory(struct analysis *analysis, const struct perf_sample *sample)
+{
+	int err = note_known_time(analysis, &sample->origin);
+
+	return err ? err : memory_usage_add(analysis->memory, sample, analysis->heaps);
 }
 
 static int note_operation(struct analysis *analysis, const struct perf_origin *origin)
@@ -234,7 +254,9 @@ static int on_sample(void *context, const struct perf_sample *sample)
 		return 0;
 	}
 	if (event->is_bound)
-		return on_bound(analysis, &sample->origin);
+		return on_bound(analysis, sample);
+	if (event->is_memory)
+		return on_memory(analysis, sample);
 	if (event->is_mark)
 		return on_mark(analysis, sample);
 	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
@@ -272,6 +294,8 @@ static int on_fork(void *context, const struct perf_task_record *record)
 	if (record->origin.time_ns && ends_before(analysis, &record->origin))
 		return ENOUGH_READ;
 	if (record->pid != record->ppid)
+		memory_usage_restart(analysis->memory, record->pid);
+	if (record->pid != record->ppid)
 		err = stack_store_fork(analysis->stacks, record->pid, record->ppid);
 	return err ? err : heap_tracker_fork(analysis->heaps, record);
 }
@@ -291,8 +315,10 @@ static int on_comm(void *context, const struct perf_comm_record *record)
 	note_record(analysis, &record->origin);
 	if (record->exec && ends_before(analysis, &record->origin))
 		return ENOUGH_READ;
-	if (record->exec)
+	if (record->exec) {
 		stack_store_exec(analysis->stacks, record->pid);
+		memory_usage_restart(analysis->memory, record->pid);
+	}
 	return heap_tracker_comm(analysis->heaps, record);
 }
 
@@ -428,6 +454,7 @@ void analysis_deinit(struct analysis *analysis)
 	heap_tracker_destroy(analysis->heaps);
 	stack_store_destroy(analysis->stacks);
 	loss_windows_destroy(analysis->loss_windows);
+	memory_usage_destroy(analysis->memory);
 	resource_schemas_deinit(&analysis->resources);
 	mapping_owners_deinit(&analysis->mapping_owners);
 	*analysis = (struct analysis){0};

@@ -11,6 +11,7 @@
 #include "parser/analysis/intervals.h"
 #include "parser/analysis/loss_windows.h"
 #include "parser/analysis/mapping_owners.h"
+#include "parser/analysis/memory_usage.h"
 #include "parser/perfdata/perf_input.h"
 #include "unwind/stacks/stack_store.h"
 
@@ -26,6 +27,8 @@ struct analysis {
 	struct loss_windows *loss_windows;
 	struct intervals *intervals; /* set by the caller; gets the marks; NULL: none */
 	struct mapping_owners mapping_owners;
+	struct memory_usage *memory;
+	bool has_mappings;	    /* mmap() and the like were recorded, and called */
 	uint64_t incomplete_chains; /* callchains that the recorder marked as incomplete */
 	/*
 	 * Of the recording as leakrec has written them, else of the first and the last event; 0:

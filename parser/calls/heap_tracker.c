@@ -426,6 +426,14 @@ struct process_life heap_tracker_life(const struct heap_tracker *tracker, pid_t 
 	return life;
 }
 
+struct held_memory heap_tracker_held_memory(const struct heap_tracker *tracker, pid_t pid)
+{
+	const struct process *process = process_table_find(&tracker->table, pid);
+
+	return process && process->space ? heap_space_held_memory(process->space)
+					 : (struct held_memory){0};
+}
+
 const char *heap_tracker_comm_of(const struct heap_tracker *tracker, pid_t tid)
 {
 	const struct thread *thread = process_table_find_thread(&tracker->table, tid);

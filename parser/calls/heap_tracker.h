@@ -94,6 +94,9 @@ const struct heap_anomaly *heap_tracker_anomalies(const struct heap_tracker *tra
 const uint64_t *heap_tracker_unlisted(const struct heap_tracker *tracker);
 int heap_tracker_held(struct heap_tracker *tracker, const struct heap_block **ret, size_t *ret_nr);
 
+/* The memory in blocks that process @pid holds now, those inherited included. */
+struct held_memory heap_tracker_held_memory(const struct heap_tracker *tracker, pid_t pid);
+
 /* The life of a process; 0: before the recording, or after it, as far as is known. */
 struct process_life {
 	uint64_t start_ns; /* its fork or exec */

@@ -27,4 +27,11 @@ struct heap_block {
 	struct heap_op allocated;
 };
 
+/* The memory in all held blocks of a heap, inherited ones included: not resources, nor mappings. */
+struct held_memory {
+	uint64_t bytes, blocks;
+	uint64_t most_bytes;		/* at any time so far */
+	uint64_t all_bytes, all_blocks; /* with those that ended */
+};
+
 #endif

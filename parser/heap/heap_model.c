@@ -44,17 +44,34 @@ void heap_destroy(struct heap *heap)
 	free(heap);
 }
 
+static bool is_memory(const struct heap_block *block)
+{
+	return !block->allocated.schema || !probe_schema_is_resource(block->allocated.schema);
+}
+
 static void hold(struct heap *heap, struct entry *entry, const struct heap_block *block)
 {
 	entry->block = *block;
 	entry->state = ENTRY_HELD;
 	heap->nr_held++;
+	if (!is_memory(block))
+		return;
+	heap->held.blocks++;
+	heap->held.bytes += block->size_bytes;
+	heap->held.all_blocks++;
+	heap->held.all_bytes += block->size_bytes;
+	if (heap->held.bytes > heap->held.most_bytes)
+		heap->held.most_bytes = heap->held.bytes;
 }
 
 static void unhold(struct heap *heap, struct entry *entry)
 {
 	entry->state = ENTRY_FREE;
 	heap->nr_held--;
+	if (!is_memory(&entry->block))
+		return;
+	heap->held.blocks--;
+	heap->held.bytes -= entry->block.size_bytes;
 }
 
 static int make_release(struct heap *heap, uint32_t *ret)
@@ -357,6 +374,11 @@ int heap_bury(struct heap *heap)
 	if (!err && heap->nr_made > WORTH_COMPACTING && heap->nr_entries < heap->nr_made / 2)
 		compact(heap);
 	return err;
+}
+
+struct held_memory heap_held_memory(const struct heap *heap)
+{
+	return heap->held;
 }
 
 size_t heap_size_bytes(const struct heap *heap)

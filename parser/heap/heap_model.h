@@ -87,6 +87,8 @@ const struct heap_op *heap_find_release(const struct heap *heap, uint64_t addres
 /* Keeps only the held blocks that a dead process did not inherit. Returns 0 or -ENOMEM. */
 int heap_bury(struct heap *heap);
 
+struct held_memory heap_held_memory(const struct heap *heap);
+
 /* The heap's memory, including parts shared with others. */
 size_t heap_size_bytes(const struct heap *heap);
 size_t heap_nr_blocks(const struct heap *heap);

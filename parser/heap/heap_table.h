@@ -58,6 +58,7 @@ struct heap {
 	bool is_shared;		 /* other heaps may have some of the pages */
 	struct heap_block found; /* an inherited block that heap_find() returned */
 	struct shared_memory *memory;
+	struct held_memory held;
 
 	size_t nr_held, nr_releases;
 	uint64_t seed; /* of the hash, so that nobody can prepare collisions */

@@ -106,6 +106,13 @@ int heap_space_open(struct heap_space *space, struct heap **ret)
 	return 0;
 }
 
+struct held_memory heap_space_held_memory(const struct heap_space *space)
+{
+	const struct heap *heap = space->source ? space->source->heap : space->heap;
+
+	return heap ? heap_held_memory(heap) : (struct held_memory){0};
+}
+
 int heap_space_regions(struct heap_space *space, struct region_map **ret)
 {
 	if (!space->regions)

@@ -62,6 +62,9 @@ static inline bool heap_space_is_open(const struct heap_space *space)
  */
 int heap_spaces_limit(struct heap_spaces *spaces);
 
+/* The memory in the blocks of @space (heap_model.h). */
+struct held_memory heap_space_held_memory(const struct heap_space *space);
+
 /* Opens the heap of @space for a change. Returns 0 or -ENOMEM. */
 int heap_space_open(struct heap_space *space, struct heap **ret);
 

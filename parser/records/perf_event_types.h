@@ -6,6 +6,7 @@
 #ifndef LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 #define LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 
+#include "common/schema/memory_values.h"
 #include "common/schema/resource_schema.h"
 #include "common/schema/probe_schema.h"
 #include "common/schema/syscall_schema.h"
@@ -32,7 +33,8 @@ struct perf_event_desc {
 	bool is_mark;	    /* leakrec:mark or LEAK_MARK() */
 	bool is_probe_mark; /* LEAK_MARK() */
 	bool is_doubt;	    /* leakrec:doubt: read like a mark, but it is none */
-	bool is_bound; /* leakrec:recording, likewise; the number is 0 at the start, 1 at the end */
+	bool is_bound;	    /* leakrec:recording, likewise: 0 at the start, 1 at the end */
+	bool is_memory;	    /* leakrec:memory, likewise: its round; args[] by enum memory_value */
 };
 
 /* True for an allocation, a release or the like. */

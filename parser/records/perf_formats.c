@@ -314,6 +314,18 @@ static void bind_syscall(struct tep_event *format, const char *name, struct perf
 	event->desc.is_syscall_exit = is_exit;
 }
 
+/* Returns whether all values are there. */
+static bool bind_memory(struct tep_event *format, struct perf_event_fields *fields)
+{
+	static const char *const names[MEMORY_NR_VALUES] = MEMORY_VALUE_NAMES;
+
+	_Static_assert(MEMORY_NR_VALUES <= PERF_MAX_ARGS, "values are read like arguments");
+	for (size_t i = 0; i < MEMORY_NR_VALUES; i++)
+		if (!find_field(format, names[i], &fields->args[i]))
+			return false;
+	return find_field(format, MEMORY_FIELD_ROUND, &fields->mark_number);
+}
+
 /*
  * What leakrec itself writes (recorder/output/own_samples.h). Probes may be of the same system.
  * Returns whether the event is bound.
@@ -331,6 +343,8 @@ static bool bind_own(struct tep_event *format, struct perf_event *event)
 		desc->is_mark = desc->is_doubt = find_field(format, "number", number);
 	else if (strcmp(format->name, "recording") == 0)
 		desc->is_mark = desc->is_bound = find_field(format, "end", number);
+	else if (strcmp(format->name, "memory") == 0)
+		desc->is_mark = desc->is_memory = bind_memory(format, &event->fields);
 	return desc->is_mark;
 }
 

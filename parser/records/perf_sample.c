@@ -285,6 +285,9 @@ static __attribute__((noinline)) bool read_others(const struct perf_event *event
 		return false;
 	if (event->desc.is_probe_mark)
 		return read_mark_text(event, raw, raw_bytes, sample);
+	for (size_t i = 0; i < MEMORY_NR_VALUES && event->desc.is_memory; i++)
+		if (!perf_field_read(&event->fields.args[i], raw, raw_bytes, &sample->args[i]))
+			return false;
 	return !event->desc.is_mark ||
 	       perf_field_read(&event->fields.mark_number, raw, raw_bytes, &sample->mark_number);
 }

@@ -96,6 +96,70 @@ static void write_summary(FILE *out, const struct leak_report *report)
 		leak_report_is_narrowed(report) || report->options->size ? "true" : "false");
 }
 
+static void write_i64(FILE *out, const char *key, int64_t value)
+{
+	fprintf(out, "\"%s\":%" PRId64 ",", key, value);
+}
+
+static void write_point(FILE *out, const struct analysis *analysis,
+			const struct memory_point *point)
+{
+	static const char *const names[MEMORY_NR_VALUES] = MEMORY_VALUE_NAMES;
+
+	fputc('{', out);
+	write_time(out, "time_s", analysis, point->time_ns);
+	for (size_t i = 0; i < MEMORY_NR_VALUES; i++)
+		write_u64(out, names[i], point->bytes[i]);
+	fprintf(out, "\"recorded\":%" PRIu64 "}", point->recorded.bytes);
+}
+
+static void write_process_memory(FILE *out, const struct analysis *analysis,
+				 const struct memory_process *process)
+{
+	fprintf(out, "{\"pid\":%d,\"comm\":", process->pid);
+	json_write_string(out, heap_tracker_comm_of(analysis->heaps, process->pid));
+	fputs(",\"peak\":", out);
+	write_point(out, analysis, &process->peak);
+	fputs(",\"last\":", out);
+	write_point(out, analysis, &process->last);
+	fputs(",\n \"points\":[", out);
+	for (size_t i = 0; i < process->nr_points; i++) {
+		fputs(i ? ",\n  " : "\n  ", out);
+		write_point(out, analysis, &process->points[i]);
+	}
+	fputs("]}", out);
+}
+
+/* Nothing if leakrec has not sampled the processes' memory. */
+static void write_memory(FILE *out, const struct analysis *analysis)
+{
+	const struct memory_process *process = memory_usage_next(analysis->memory, NULL);
+	const char *separator = "\n";
+	struct memory_balance balance;
+
+	if (!process)
+		return;
+	memory_usage_balance(analysis->memory, &balance);
+	fputs("\"memory\":{", out);
+	write_u64(out, "processes", balance.nr_processes);
+	write_u64(out, "ended", balance.nr_ended);
+	write_time(out, "until_s", analysis, balance.until_ns);
+	write_i64(out, "rss", balance.rss);
+	write_i64(out, "recorded", balance.recorded);
+	write_i64(out, "other", balance.other);
+	write_i64(out, "file", balance.file);
+	write_i64(out, "shared", balance.shared);
+	write_i64(out, "swap", balance.swap);
+	write_i64(out, "data", balance.data);
+	fputs("\"samples\":[", out);
+	for (; process; process = memory_usage_next(analysis->memory, process)) {
+		fputs(separator, out);
+		separator = ",\n";
+		write_process_memory(out, analysis, process);
+	}
+	fputs("]},\n", out);
+}
+
 static void write_frame(FILE *out, const struct named_frame *frame)
 {
 	fputs("{\"name\":", out);
@@ -252,6 +316,7 @@ static int write_report(FILE *out, const struct report_input *input)
 
 	fprintf(out, "{\"format\":\"leaktools\",\"version\":%d,\n", VERSION);
 	write_summary(out, input->report);
+	write_memory(out, input->report->analysis);
 	err = write_sites(out, input->report);
 	if (err)
 		return err;

@@ -9,6 +9,7 @@
 #include "parser/verdicts/pairing_audit.h"
 #include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
+#include "report/text/memory_report.h"
 #include "report/text/resource_report.h"
 #include "report/text/summary_rows.h"
 
@@ -184,6 +185,7 @@ int summary_report_write(FILE *out, const struct leak_report *report,
 	int nr_lines = write_head(out, report), err;
 	size_t nr_rows;
 
+	nr_lines += memory_report_write(out, report);
 	nr_lines += write_own_mappings(out, report);
 	colour_begin(out, style->colour, COLOUR_YELLOW);
 	nr_lines += write_doubts(out, report);

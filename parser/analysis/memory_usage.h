@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How much memory the recorded processes had over time, by leakrec's samples of it
+ * (leakrec:memory), beside what the recorded blocks took at the same moments. docs/memory.md tells
+ * what may be concluded.
+ */
+#ifndef LEAKTOOLS_PARSER_MEMORY_USAGE_H
+#define LEAKTOOLS_PARSER_MEMORY_USAGE_H
+
+#include "common/schema/memory_values.h"
+#include "parser/calls/heap_tracker.h"
+
+#define MEMORY_MAX_POINTS 64 /* of a process; of more, every other one is dropped */
+
+struct memory_point {
+	uint64_t time_ns;
+	uint64_t bytes[MEMORY_NR_VALUES];
+	struct held_memory recorded; /* blocks that the process held then */
+};
+
+struct memory_process {
+	pid_t pid;
+	uint64_t round; /* of the last sample */
+	uint64_t nr_samples;
+	struct memory_point first, last, peak; /* the peak is RSS's */
+	struct memory_point points[MEMORY_MAX_POINTS];
+	size_t nr_points;
+	uint64_t step; /* samples between two points */
+};
+
+/* What the processes of the last samples grew by since their first ones. Bytes; less than 0: less.
+ */
+struct memory_balance {
+	size_t nr_processes; /* 0: nothing is known */
+	size_t nr_ended;     /* others, which had ended or executed another program by then */
+	uint64_t until_ns;   /* when the last sample was taken */
+	int64_t rss;	     /* the sum of the others: */
+	int64_t recorded;    /* held blocks, by their sizes */
+	int64_t other;	     /* anonymous memory, less these blocks; also what is in swap */
+	int64_t file, shared;
+	int64_t swap; /* what was swapped out is not resident: it has the opposite sign */
+	int64_t data; /* private writable mappings, touched or not */
+	/*
+	 * The most that recorded calls may have made of it, with what an allocator needs beside the
+	 * blocks: all that was allocated meanwhile, and the most that was held at a time.
+	 */
+	int64_t allocated, most;
+};
+
+struct memory_usage;
+
+/* NULL: out of memory. */
+struct memory_usage *memory_usage_create(void);
+void memory_usage_destroy(struct memory_usage *usage);
+
+/* A recording begins: its rounds are numbered from 1. */
+void memory_usage_begin(struct memory_usage *usage);
+
+/* Adds a sample of leakrec:memory. Returns 0 or -ENOMEM. */
+int memory_usage_add(struct memory_usage *usage, const struct perf_sample *sample,
+		     const struct heap_tracker *heaps);
+
+/* Process @pid is a new one, or executes another program: what it had before has left. */
+void memory_usage_restart(struct memory_usage *usage, pid_t pid);
+
+/* Resident bytes. */
+uint64_t memory_point_rss(const struct memory_point *point);
+
+/* Adds up the processes that were sampled twice, the last time in the last round. */
+void memory_usage_balance(const struct memory_usage *usage, struct memory_balance *ret);
+
+/* The processes in the order in which they were seen; NULL after the last. @prev NULL: the first.
+ */
+const struct memory_process *memory_usage_next(const struct memory_usage *usage,
+					       const struct memory_process *prev);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/text/memory_report.h"
+
+#include "common/quantity.h"
+#include "common/scope.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Less is not worth an explanation: threads' stacks, the C library's own buffers. */
+#define WORTH_BYTES   (INT64_C(1) << 20)
+#define WORTH_PART    10 /* of the growth */
+#define SMALL_PART    64 /* of the largest sum; smaller ones are left out */
+#define NEARLY_ALL(x) ((x) - (x) / 20)
+
+static void write_signed(FILE *out, int64_t bytes)
+{
+	if (bytes)
+		fputc(bytes < 0 ? '-' : '+', out);
+	fputs(quantity_bytes((double)llabs(bytes)).text, out);
+}
+
+/* "RSS +276 MiB", with "of 3 processes" or "in the first 3.10 s" if that is not all. */
+static void write_rss(FILE *out, const struct analysis *analysis,
+		      const struct memory_balance *balance)
+{
+	uint64_t length_ns =
+		analysis->end_ns > analysis->start_ns ? analysis->end_ns - analysis->start_ns : 0;
+	uint64_t sampled_ns =
+		balance->until_ns > analysis->start_ns ? balance->until_ns - analysis->start_ns : 0;
+
+	fputs("RSS", out);
+	if (balance->nr_processes > 1)
+		fprintf(out, " of %zu processes", balance->nr_processes);
+	fputc(' ', out);
+	write_signed(out, balance->rss);
+	if (sampled_ns < NEARLY_ALL(length_ns)) {
+		fputs(" in the first ", out);
+		fputs(quantity_duration((double)sampled_ns / 1e9).text, out);
+	}
+}
+
+/* The sums that make up RSS, with those that matter. */
+static void write_parts(FILE *out, const struct memory_balance *balance)
+{
+	const struct {
+		int64_t bytes;
+		const char *where;
+		bool always;
+	} parts[] = {
+		{balance->recorded, "in recorded blocks", true},
+		{balance->other, "other anonymous memory", true},
+		{balance->file, "file pages", false},
+		{balance->shared, "shared memory", false},
+		{balance->swap, "by swapping", false},
+	};
+	const char *separator = ": ";
+	int64_t most = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (llabs(parts[i].bytes) > most)
+			most = llabs(parts[i].bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!parts[i].always &&
+		    (!parts[i].bytes || llabs(parts[i].bytes) < most / SMALL_PART))
+			continue;
+		fputs(separator, out);
+		write_signed(out, parts[i].bytes);
+		fprintf(out, " %s", parts[i].where);
+		separator = ", ";
+	}
+	fputc('\n', out);
+}
+
+static bool is_worth_it(const struct memory_balance *balance, int64_t bytes)
+{
+	return bytes >= WORTH_BYTES && bytes >= llabs(balance->rss) / WORTH_PART;
+}
+
+/* What else @bytes may be, and what shows it. */
+static void write_sources(FILE *out, const struct analysis *analysis,
+			  const struct memory_balance *balance, int64_t bytes)
+{
+	if (analysis->has_mappings)
+		fputs("  leakparse --kind mapping shows what was mapped\n", out);
+	else if (balance->data - balance->recorded < bytes / 2)
+		fputs("  Hardly any memory was mapped: it may be older than the recording, and used "
+		      "only now\n",
+		      out);
+	else
+		fputs("  leakrec --with mmap shows what is mapped directly, by a runtime such as "
+		      "Go's or\n  Java's, or by an allocator that is not recorded\n",
+		      out);
+}
+
+/* What explains the parts, or may. */
+static void write_reason(FILE *out, const struct analysis *analysis,
+			 const struct memory_balance *balance)
+{
+	int64_t anonymous = balance->recorded + balance->other;
+	int64_t foreign = anonymous - balance->allocated;
+
+	if (is_worth_it(balance, foreign)) {
+		fputs("  At least ", out);
+		fputs(quantity_bytes((double)foreign).text, out);
+		fputs(" of it belongs to no block that was recorded\n", out);
+		write_sources(out, analysis, balance, foreign);
+	} else if (is_worth_it(balance, anonymous - balance->most)) {
+		fputs("  Recorded blocks never took so much at a time; it may be free memory between "
+		      "them\n",
+		      out);
+		write_sources(out, analysis, balance, balance->other);
+	} else if (is_worth_it(balance, balance->other)) {
+		fputs("  The allocator may keep what was freed, and needs some memory for each "
+		      "block\n",
+		      out);
+	} else if (is_worth_it(balance, -balance->other) && balance->recorded > 0) {
+		fputs("  Blocks that were not written to take no memory, or other memory was given "
+		      "back\n",
+		      out);
+	}
+}
+
+/* Returns the number of lines in @text. */
+static int count_lines(const char *text)
+{
+	int nr = 0;
+
+	for (; *text; text++)
+		nr += *text == '\n';
+	return nr;
+}
+
+int memory_report_write(FILE *out, const struct leak_report *report)
+{
+	const struct analysis *analysis = report->analysis;
+	_cleanup_free_ char *text = NULL;
+	struct memory_balance balance;
+	size_t size;
+	FILE *lines;
+
+	memory_usage_balance(analysis->memory, &balance);
+	if (!balance.nr_processes)
+		return 0;
+	lines = open_memstream(&text, &size);
+	if (!lines)
+		return 0;
+	write_rss(lines, analysis, &balance);
+	write_parts(lines, &balance);
+	write_reason(lines, analysis, &balance);
+	if (fclose(lines))
+		return 0;
+	fputs(text, out);
+	return count_lines(text);
+}

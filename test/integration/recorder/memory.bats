@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Where the memory went: what a process grew by, beside what was recorded of it.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+
+# grow TARGET-OPTION LEAKREC-OPTION...: records the growth by 100 MiB, and what --summary says of it.
+grow() {
+	start_target grows_unseen --mib 100 "$1"
+	attach "${@:2}"
+	go_target
+	while read -r line <&"$TARGET_OUT" && [[ $line != "truth done 1" ]]; do :; done
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	kill_now "$RECORDED_PID"
+	rm -f target.in target.out
+	"$BIN/leakparse" --summary perf.data >screen
+}
+
+# assert_mib NAME[+NAME] FROM TO: members of the JSON report's balance, in MiB.
+assert_mib() {
+	"$BIN/leakparse" --format json perf.data >report.json
+	python3 - "$@" <<-END
+		import json, sys
+		name, low, high = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+		memory = json.load(open("report.json"))["memory"]
+		parts = [memory[part] for part in ("recorded", "other", "file", "shared", "swap")]
+		assert sum(parts) == memory["rss"], memory
+		assert low <= sum(memory[part] for part in name.split("+")) / 2**20 <= high, memory
+		assert len(memory["samples"]) == memory["processes"] == 1 and memory["ended"] == 0, memory
+	END
+}
+
+@test "memory: what is mapped directly is told from blocks" {
+	local engine
+
+	for engine in "" --perf-events; do
+		# shellcheck disable=SC2086 # none, or one
+		grow --mapped $engine
+		cat screen
+		grep -q '^RSS +10[2-9] MiB: +2.00 MiB in recorded blocks, +10[0-7] MiB other anonymous memory' screen
+		grep -qE '^  At least (9[89]|100)\.?[0-9]* MiB of it belongs to no block that was recorded$' screen
+		grep -q '^  leakrec --with mmap shows what is mapped directly' screen
+		assert_mib recorded 2 2
+		assert_mib other 100 107
+	done
+	grow --mapped --with mmap
+	grep -qE '^100 mappings, 100 MiB ' screen
+	grep -qx '  leakparse --kind mapping shows what was mapped' screen
+}
+
+@test "memory: growth is named where nothing was recorded" {
+	grow --own-heap
+	cat screen
+	assert_equal "lines" "$(sed -n '2,$p' screen | cut -c1-60)" "\
+Nothing was recorded: no probe was hit
+RSS +100 MiB: 0 bytes in recorded blocks, +100 MiB other ano
+  At least 100 MiB of it belongs to no block that was record
+  leakrec --with mmap shows what is mapped directly, by a ru
+  Java's, or by an allocator that is not recorded"
+	grow --older
+	grep -qx '  Hardly any memory was mapped: it may be older than the recording, and used only now' screen
+}
+
+@test "memory: file pages are named apart, or as shared memory where the file is in tmpfs" {
+	head -c 20M /dev/zero >data
+	start_target grows_unseen --mib 20 --file "$PWD/data"
+	attach
+	go_target
+	while read -r line <&"$TARGET_OUT" && [[ $line != "truth done 1" ]]; do :; done
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	kill_now "$RECORDED_PID"
+	assert_mib file+shared 20 21
+	assert_mib other 0 0.5
+}
+
+@test "memory: perf script shows the samples, of children, too, and not many" {
+	require_program perf
+	start_target grows_unseen --mib 1
+	attach -d 3
+	finish_leakrec
+	kill_now "$RECORDED_PID"
+	perf script -i perf.data -F pid,event,trace 2>/dev/null | grep leakrec:memory >samples
+	# At 0, 0.1, 0.2, 0.4, 0.8, 1.6, 2.6 and 3 seconds, or fewer on a busy machine.
+	(($(wc -l <samples) >= 3 && $(wc -l <samples) <= 9)) || fail "$(cat samples)"
+	assert_equal "samples of others" "$(awk -v pid="$RECORDED_PID" '$1 != pid' samples)" ""
+	assert_equal "samples without a value" \
+		"$(grep -vcE ' anon=[1-9][0-9]* file=[1-9][0-9]* shared=[0-9]+ swap=[0-9]+ data=[1-9][0-9]* round=[1-9]' samples)" 0
+	"$BIN/leakrec" -d 1 -o perf.data -- sh -c 'sleep 2 & wait' 2>leakrec.err
+	perf script -i perf.data -F pid,event 2>/dev/null | awk '/leakrec:memory/ { print $1 }' | sort | uniq -c >pids
+	assert_equal "processes with several samples" "$(awk '$1 > 2' pids | wc -l)" 2
+}
