@@ -110,7 +110,7 @@ static void explain_no_leaks(const struct leak_report *report)
 		return;
 	if (report->nr_held)
 		diag_note("nothing that the options select is held");
-	else if (!stats->events)
+	else if (!stats->events && !report->analysis->was_enough)
 		diag_note("nothing was recorded: no probe was hit");
 	else if (!stats->allocations && stats->entries_without_return)
 		diag_warn(
