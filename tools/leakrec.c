@@ -55,6 +55,7 @@ int main(int argc, char **argv)
 	_cleanup_free_ pid_t *pids = NULL;
 	struct resource_specs resources = {0};
 	struct session_options options = {
+		.compression_level = SESSION_DEFAULT_COMPRESSION,
 		.view_fd = -1,
 		.resources = &resources,
 		.config =

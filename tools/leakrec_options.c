@@ -99,7 +99,7 @@ static int parse_compression_level(void *context, const struct option_row *row, 
 	struct command_line *line = context;
 	uint64_t level = COMPRESSOR_DEFAULT_LEVEL;
 
-	if (text && (number_parse(text, &level) || level == 0 || level > COMPRESSOR_MAX_LEVEL))
+	if (text && (number_parse(text, &level) || level > COMPRESSOR_MAX_LEVEL))
 		return options_reject(row, text);
 	line->session.compression_level = (int)level;
 	return 0;
@@ -156,9 +156,10 @@ static const struct option_row rows[] = {
 	 "write to FILE; \"-\" is standard output, in perf's pipe format [perf.data]",
 	 FIELD(session.output), .completes = OPTION_COMPLETES_FILES},
 	{"compression-level", 'z', OPTION_PARSED, "LEVEL",
-	 "compress with zstd, at level 1 to " TEXT_OF(COMPRESSOR_MAX_LEVEL) "; -z alone is 1",
+	 "compress with zstd, at level 1 to " TEXT_OF(
+		 COMPRESSOR_MAX_LEVEL) "; -z alone is 1; 0 does not [files: 1, standard output: 0]",
 	 .parse = parse_compression_level, .letter_argument = "[LEVEL]",
-	 .takes = "a level from 1 to " TEXT_OF(COMPRESSOR_MAX_LEVEL)},
+	 .takes = "a level from 0 to " TEXT_OF(COMPRESSOR_MAX_LEVEL)},
 	{"mmap-pages", 'm', OPTION_PARSED, "N", "pages of each CPU's ring, a power of two [512]",
 	 .parse = parse_ring_pages, .takes = "a power of two up to 1048576"},
 	{"duration", 'd', OPTION_TIME, "SECONDS", "end after this time", FIELD(session.duration_ns),

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define SESSION_DEFAULT_COMPRESSION (-1)
+
 struct session_options {
 	const pid_t *pids; /* processes to attach to; none if @command is given */
 	size_t nr_pids;
@@ -18,7 +20,7 @@ struct session_options {
 	const char *output;	/* path, or "-"; NULL: only @view_fd */
 	uint64_t duration_ns;	/* 0: until the targets have ended or a signal comes */
 	uint64_t mark_every_ns; /* 0: marks by SIGUSR1 only */
-	int compression_level;	/* zstd's, 0: none */
+	int compression_level;	/* zstd's, 0: none; SESSION_DEFAULT_COMPRESSION: files only */
 	bool mismatch;		/* record C++'s operators and the stacks of releases, too */
 	struct record_config config;
 	struct resource_specs *resources; /* what is recorded besides memory */

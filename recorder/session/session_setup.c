@@ -9,6 +9,7 @@
 #include "probes/resources/registered_resources.h"
 #include "probes/resources/resource_plan.h"
 #include "recorder/backpressure/exempt_processes.h"
+#include "recorder/output/compressor.h"
 #include "recorder/processes/tasks.h"
 #include "recorder/session/session_signals.h"
 #include "recorder/targets/system_wide.h"
@@ -47,8 +48,8 @@ static int open_output(struct session *session)
 {
 	const char *path = session->options->output;
 	struct perf_writer *view = NULL;
+	int level = session->options->compression_level, fd, err = 0;
 	bool is_pipe;
-	int fd, err = 0;
 
 	if (!path)
 		return open_view(session, &session->writer);
@@ -58,15 +59,17 @@ static int open_output(struct session *session)
 			"cannot write the recording to a terminal; redirect it, or give -o FILE");
 		return -EINVAL;
 	}
+	/* The reader of a pipe would only have to undo it. */
+	if (level == SESSION_DEFAULT_COMPRESSION)
+		level = is_pipe ? 0 : COMPRESSOR_DEFAULT_LEVEL;
 	fd = is_pipe ? open_stdout() : output_file_open_kept(path);
 	if (fd < 0) {
 		if (is_pipe)
 			diag_error("cannot write to standard output: %s", strerror(-fd));
 		return fd;
 	}
-	err = perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe,
-				 session->options->compression_level, session->signal_fd,
-				 &session->writer);
+	err = perf_writer_create(fd, is_pipe ? "the recording" : path, is_pipe, level,
+				 session->signal_fd, &session->writer);
 	if (!err && session->view_fd >= 0)
 		err = open_view(session, &view);
 	if (view)

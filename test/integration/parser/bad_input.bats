@@ -146,7 +146,7 @@ gone_pid() {
 @test "bad input: a truncated file" {
 	local bytes size
 
-	record_command "leaky_daemon --requests 50 --interval-us 0"
+	record_command "leaky_daemon --requests 50 --interval-us 0" -z0
 	size=$(stat -c %s perf.data)
 	for bytes in 1 8 60 104 110 200 1000 $((size / 2)) $((size - 1000)); do
 		head -c "$bytes" perf.data >cut.data
@@ -178,7 +178,7 @@ gone_pid() {
 @test "bad input: corrupted files crash nothing" {
 	local i size
 
-	record_command "leaky_daemon --requests 5 --interval-us 0"
+	record_command "leaky_daemon --requests 5 --interval-us 0" -z0
 	size=$(stat -c %s perf.data)
 	RANDOM=1
 	for ((i = 0; i < 100; i++)); do
@@ -198,7 +198,7 @@ gone_pid() {
 	mkdir mnt
 	cat >full <<-'END'
 		mount -t tmpfs -o size=256k none mnt
-		"$1/leakrec" -o mnt/perf.data -- "$2/leaky_daemon" --requests 500 --interval-us 0 \
+		"$1/leakrec" -z0 -o mnt/perf.data -- "$2/leaky_daemon" --requests 500 --interval-us 0 \
 			>truth 2>leakrec.err
 		echo $? >status
 		cp mnt/perf.data perf.data

@@ -26,7 +26,7 @@ leaks_by_name() {
 
 # same_compressed OPTION...: the daemon's leaks, recorded with and without -z, in a file and a pipe.
 same_compressed() {
-	record_command "$DAEMON" "$@"
+	record_command "$DAEMON" -z0 "$@"
 	assert_truth
 	leaks_by_name leaks >leaks.plain
 	size=$(stat -c %s perf.data)
@@ -47,6 +47,14 @@ same_compressed() {
 	leaks_by_name leaks | diff leaks.plain -
 	cat perf.data | "$BIN/leakparse" --order time >leaks
 	leaks_by_name leaks | diff leaks.plain -
+}
+
+@test "compression: files are compressed unless -z0 is given, standard output is not" {
+	record_command "$DAEMON"
+	"$BIN/leakrec" -m 512 -o plain.data -z0 -- "$TARGETS/"$DAEMON >truth 2>leakrec.err
+	(($(stat -c %s perf.data) * 2 < $(stat -c %s plain.data))) || fail "$(ls -l ./*.data)"
+	"$BIN/leakrec" -o - -- "$TARGETS/"$DAEMON 2>leakrec.err >pipe.data
+	(($(stat -c %s perf.data) * 2 < $(stat -c %s pipe.data))) || fail "$(ls -l ./*.data)"
 }
 
 @test "compression: -z, dwarf" {
@@ -114,7 +122,7 @@ perf_record() {
 }
 
 @test "compression: bad levels are bad usage" {
-	for level in -z0 -z23 -zx --compression-level=; do
+	for level in -z-1 -z23 -zx --compression-level=; do
 		run -2 "$BIN/leakrec" "$level" -p $$
 	done
 }

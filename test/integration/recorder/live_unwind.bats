@@ -89,9 +89,9 @@ assert_plain_chains() {
 @test "live: the file is a twentieth of that of --raw-stacks" {
 	local raw
 
-	record_command "big_churn --threads 2 --pairs 5000 --leak-every 1000" --call-graph dwarf --raw-stacks
+	record_command "big_churn --threads 2 --pairs 5000 --leak-every 1000" -z0 --call-graph dwarf --raw-stacks
 	raw=$(stat -c %s perf.data)
-	record_command "big_churn --threads 2 --pairs 5000 --leak-every 1000" --call-graph dwarf
+	record_command "big_churn --threads 2 --pairs 5000 --leak-every 1000" -z0 --call-graph dwarf
 	assert_truth
 	assert_summary unwind_failures 0
 	(($(stat -c %s perf.data) * 20 <= raw)) ||
