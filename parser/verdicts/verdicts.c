@@ -7,25 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-const char *verdict_name(enum verdict verdict)
-{
-	static const char *const names[VERDICT_NR] = {
-		[VERDICT_GROWTH] = "growth",   [VERDICT_OVERDUE] = "overdue",
-		[VERDICT_BURST] = "burst",     [VERDICT_UNCLEAR] = "unclear",
-		[VERDICT_PLATEAU] = "plateau", [VERDICT_STARTUP] = "start-up",
-		[VERDICT_NOT_YET] = "not-yet", [VERDICT_AT_EXIT] = "at-exit",
-	};
-
-	return names[verdict];
-}
-
-const char *doubt_name(unsigned int index)
-{
-	static const char *const names[DOUBT_NR] = {"lost", "truncated", "unpaired", "unseen-free"};
-
-	return names[index];
-}
-
 /* The number of a block's site: that of input.sites, twice, plus one if it was left behind. */
 static size_t group_of(const struct verdict_input *input, const struct judge *judge, size_t i)
 {

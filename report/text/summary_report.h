@@ -3,15 +3,7 @@
 #ifndef LEAKTOOLS_REPORT_SUMMARY_REPORT_H
 #define LEAKTOOLS_REPORT_SUMMARY_REPORT_H
 
-#include "parser/verdicts/leak_report.h"
-
-#include <stdio.h>
-
-/* What the terminal can show. */
-struct summary_report_style {
-	bool utf8;
-	bool colour;
-};
+#include "report/text/summary_rows.h"
 
 /* Writes the summary. Returns 0, -ENOMEM or -EIO, unreported. */
 int summary_report_write(FILE *out, const struct leak_report *report,

@@ -3,7 +3,15 @@
 #ifndef LEAKTOOLS_REPORT_SUMMARY_ROWS_H
 #define LEAKTOOLS_REPORT_SUMMARY_ROWS_H
 
-#include "report/text/summary_report.h"
+#include "parser/verdicts/leak_report.h"
+
+#include <stdio.h>
+
+/* What the terminal can show. */
+struct summary_report_style {
+	bool utf8;
+	bool colour;
+};
 
 /*
  * Writes as many causes as fit in @nr_lines, but at least three; or options.top, if it is set. The

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sites that may have a cause in common (causes.h), and their judgement as one. A bag is a list of
+ * such sites; judged together, it may become a cause.
+ */
+#ifndef LEAKTOOLS_PARSER_CAUSE_BAGS_H
+#define LEAKTOOLS_PARSER_CAUSE_BAGS_H
+
+#include "parser/verdicts/judge.h"
+
+#define CAUSE_MAX_FUNCTIONS 128 /* of a path; those further inside are not compared */
+#define CAUSE_NO_MEMBER	    SIZE_MAX
+
+/*
+ * A site that may join others. One that holds nothing belongs to no cause, but its frees tell how
+ * long blocks of its callers live.
+ */
+struct cause_member {
+	const struct site *counts;
+	struct site_verdict *site; /* NULL: it holds nothing */
+	const uint64_t *path;	   /* in cause_finder.functions */
+	const uint32_t *frames;
+	uint32_t nr; /* functions */
+	double weight;
+	size_t next; /* in its bag */
+};
+
+/* Members that belong together. A list. */
+struct cause_bag {
+	size_t first, last;
+	/* Of those that hold blocks: */
+	size_t lowest, highest; /* by path */
+	size_t nr;
+	double weight;
+};
+
+/* A bag that is a cause. */
+struct cause_found {
+	struct cause_bag bag;
+	struct site_verdict verdict;
+	struct site sum;
+	bool is_dropped; /* has become part of another one */
+};
+
+struct cause_finder {
+	struct verdicts *verdicts;
+	const struct verdict_input *input;
+	struct judge *judge;
+	uint64_t *functions; /* CAUSE_MAX_FUNCTIONS of each member */
+	uint32_t *frames;    /* the number of frames from the outermost one to that function */
+	struct cause_member *members;
+	size_t nr_members;
+	double *weight_before; /* [i]: of the first i members */
+	struct cause_found *found;
+	size_t nr_found;
+	uint32_t *order; /* the blocks of one bag */
+	int err;
+};
+
+/* --- Bags --- */
+
+struct cause_bag cause_bag_empty(void);
+/* Adds the member @index, which must be in no other bag that is still used. */
+void cause_bag_put(struct cause_finder *finder, struct cause_bag *bag, size_t index);
+/* Moves all members of @from to @bag. */
+void cause_bag_pour(struct cause_finder *finder, struct cause_bag *bag,
+		    const struct cause_bag *from);
+
+/* The number of functions that the paths of two members share, the outermost ones. */
+size_t cause_nr_shared(const struct cause_member *a, const struct cause_member *b);
+
+/* --- Judging them --- */
+
+bool cause_is_leak(enum verdict verdict);
+/* True if the blocks are so few that others, judged together with them, may know better. */
+bool cause_is_weak(const struct site_verdict *verdict);
+
+/*
+ * Judges the blocks of the bag together. *@ret_ages is valid until the next call. The caller calls
+ * site_sum_deinit(&ret->sum), whatever is returned: 0 or -ENOMEM.
+ */
+int cause_judge(struct cause_finder *finder, const struct cause_bag *bag, struct cause_found *ret,
+		struct judged_ages *ret_ages);
+
+/* What a bag must be to become a cause. */
+enum cause_wanted { CAUSE_THAT_LEAKS, CAUSE_WITHOUT_LEAK };
+
+/*
+ * Judges the bag together, and adds it to finder->found if it is what is wanted; @is_trial: only
+ * judges it. Returns whether it is what is wanted. Errors go to finder->err.
+ */
+bool cause_become(struct cause_finder *finder, const struct cause_bag *bag,
+		  enum cause_wanted wanted, bool is_trial);
+
+/* Makes one member a cause of its own, if it holds anything. */
+void cause_become_single(struct cause_finder *finder, size_t index);
+
+#endif

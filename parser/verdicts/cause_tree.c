@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/verdicts/cause_tree.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* A callee with this share of what its caller holds is looked at alone. */
+#define HEAVY_SHARE 0.2
+/* So many callees of equal weight are of one kind, if their verdicts do not contradict. */
+#define MANY_CALLEES 5
+/* The share that may contradict. With so many blocks, much may look like a leak by chance. */
+#define CONTRADICTION 0.1
+
+/* Members with one more function in common: those of one callee. */
+struct callee {
+	size_t begin, end;
+	double weight;
+	bool is_heavy, is_weak, is_leak;
+	bool is_done; /* has a cause */
+};
+
+struct callees {
+	struct callee *list;
+	size_t nr;
+};
+
+static int find_callees(const struct cause_finder *finder, size_t begin, size_t end,
+			struct callees *ret)
+{
+	const struct cause_member *members = finder->members;
+	const double *before = finder->weight_before;
+	size_t depth = cause_nr_shared(&members[begin], &members[end - 1]);
+
+	*ret = (struct callees){.list = calloc(end - begin, sizeof(*ret->list))};
+	if (!ret->list)
+		return -ENOMEM;
+	for (size_t next, i = begin; i < end; i = next) {
+		for (next = i + 1;
+		     next < end && cause_nr_shared(&members[i], &members[next]) > depth;)
+			next++;
+		ret->list[ret->nr++] = (struct callee){
+			.begin = i,
+			.end = next,
+			.weight = before[next] - before[i],
+		};
+	}
+	return 0;
+}
+
+/* Judges its members together; one alone has its verdict. */
+static int judge_callee(struct cause_finder *finder, struct callee *callee)
+{
+	struct cause_bag bag = cause_bag_empty();
+	struct judged_ages ages;
+	struct cause_found found = {0};
+	int err = 0;
+
+	callee->is_weak = callee->weight <= 0;
+	if (callee->is_weak)
+		return 0;
+	for (size_t i = callee->begin; i < callee->end; i++)
+		cause_bag_put(finder, &bag, i);
+	if (callee->end - callee->begin == 1)
+		found.verdict = *finder->members[callee->begin].site;
+	else
+		err = cause_judge(finder, &bag, &found, &ages);
+	callee->is_weak = cause_is_weak(&found.verdict);
+	callee->is_leak = cause_is_leak(found.verdict.verdict);
+	site_sum_deinit(&found.sum);
+	return err;
+}
+
+/* Which light callees to judge together. */
+enum choice {
+	WEAK,	      /* each of which says little */
+	STRONG_LEAKS, /* each of which leaks */
+	WEAK_AND_LEAKS,
+	ALL,
+};
+
+static bool is_chosen(const struct callee *callee, enum choice choice)
+{
+	if (callee->is_heavy)
+		return false;
+	switch (choice) {
+	case WEAK:
+		return callee->is_weak;
+	case STRONG_LEAKS:
+		return callee->is_leak && !callee->is_weak;
+	case WEAK_AND_LEAKS:
+		return callee->is_leak || callee->is_weak;
+	case ALL:
+		break;
+	}
+	return true;
+}
+
+static struct cause_bag choose(struct cause_finder *finder, const struct callees *callees,
+			       enum choice choice)
+{
+	struct cause_bag bag = cause_bag_empty();
+
+	for (size_t i = 0; i < callees->nr; i++)
+		if (is_chosen(&callees->list[i], choice))
+			for (size_t k = callees->list[i].begin; k < callees->list[i].end; k++)
+				cause_bag_put(finder, &bag, k);
+	return bag;
+}
+
+/* As many callees of equal weight would be as far apart (the inverse of Simpson's index). */
+static double effective_nr(const struct callees *callees, enum choice choice)
+{
+	double weight = 0, squares = 0;
+
+	for (size_t i = 0; i < callees->nr; i++) {
+		if (!is_chosen(&callees->list[i], choice))
+			continue;
+		weight += callees->list[i].weight;
+		squares += callees->list[i].weight * callees->list[i].weight;
+	}
+	return squares > 0 ? weight * weight / squares : 0;
+}
+
+static bool are_many(const struct callees *callees, enum choice choice)
+{
+	return effective_nr(callees, choice) >= MANY_CALLEES;
+}
+
+static bool is_leaking(struct cause_finder *finder, const struct callees *callees,
+		       enum choice choice)
+{
+	struct cause_bag bag = choose(finder, callees, choice);
+
+	return bag.nr > 1 && cause_become(finder, &bag, CAUSE_THAT_LEAKS, true);
+}
+
+/* Makes the chosen callees one cause, if they are what is wanted. */
+static bool join(struct cause_finder *finder, struct callees *callees, enum choice choice,
+		 enum cause_wanted wanted)
+{
+	struct cause_bag bag = choose(finder, callees, choice);
+
+	if (bag.nr < 2 || !cause_become(finder, &bag, wanted, false))
+		return false;
+	for (size_t i = 0; i < callees->nr; i++)
+		callees->list[i].is_done |= is_chosen(&callees->list[i], choice);
+	return true;
+}
+
+static void set_heavy_aside(struct callees *callees)
+{
+	double weight = 0;
+
+	for (size_t i = 0; i < callees->nr; i++)
+		weight += callees->list[i].weight;
+	for (size_t i = 0; i < callees->nr; i++)
+		callees->list[i].is_heavy = callees->list[i].weight >= HEAVY_SHARE * weight;
+}
+
+/* Judges light callees together, where they are many and alike. */
+static void join_light(struct cause_finder *finder, struct callees *callees)
+{
+	double all, leaks;
+	struct cause_bag bag;
+
+	if (!are_many(callees, ALL)) {
+		/* Perhaps those are that remain when each heavy one is left to itself. */
+		set_heavy_aside(callees);
+		if (!are_many(callees, ALL))
+			return;
+	}
+	for (size_t i = 0; i < callees->nr && !finder->err; i++)
+		if (!callees->list[i].is_heavy)
+			finder->err = judge_callee(finder, &callees->list[i]);
+	if (finder->err)
+		return;
+	if (are_many(callees, STRONG_LEAKS) &&
+	    join(finder, callees, WEAK_AND_LEAKS, CAUSE_THAT_LEAKS))
+		return;
+	if (are_many(callees, WEAK_AND_LEAKS) && is_leaking(finder, callees, WEAK) &&
+	    join(finder, callees, WEAK_AND_LEAKS, CAUSE_THAT_LEAKS))
+		return;
+	bag = choose(finder, callees, ALL);
+	all = bag.weight;
+	bag = choose(finder, callees, STRONG_LEAKS);
+	leaks = bag.weight;
+	if (leaks <= CONTRADICTION * all)
+		join(finder, callees, ALL, CAUSE_WITHOUT_LEAK);
+}
+
+/*
+ * Joins the causes found since @before, if nearly all that the members [@begin, @end) hold leaks,
+ * most of it by many stacks: none of the causes says more than their common caller.
+ */
+static void join_leaks(struct cause_finder *finder, size_t begin, size_t end, size_t before)
+{
+	double all = finder->weight_before[end] - finder->weight_before[begin];
+	double leaks = 0, weak = 0, spread = 0, most = 0;
+	struct cause_found *founds = finder->found;
+	struct cause_bag bag = cause_bag_empty();
+	size_t nr = finder->nr_found;
+
+	for (size_t i = before; i < nr; i++) {
+		const struct cause_found *found = &founds[i];
+		bool is_spread = found->bag.nr >= MANY_CALLEES;
+
+		if (!cause_is_leak(found->verdict.verdict)) {
+			weak += cause_is_weak(&found->verdict) ? found->bag.weight : 0;
+			continue;
+		}
+		if (!is_spread && found->bag.weight >= HEAVY_SHARE * all)
+			return;
+		leaks += found->bag.weight;
+		spread += is_spread ? found->bag.weight : 0;
+		most = fmax(most, found->bag.weight);
+	}
+	if (nr - before < 2 || most > leaks / 2 || spread < leaks / 2 ||
+	    leaks < (1 - CONTRADICTION) * (all - weak))
+		return;
+	for (size_t i = begin; i < end; i++)
+		cause_bag_put(finder, &bag, i);
+	cause_become(finder, &bag, CAUSE_THAT_LEAKS, false);
+	if (finder->nr_found == nr)
+		return;
+	for (size_t i = before; i < nr; i++)
+		site_sum_deinit(&founds[i].sum);
+	founds[before] = founds[nr];
+	finder->nr_found = before + 1;
+}
+
+/*
+ * Finds the causes in the tree of calls whose leaves are the members [@begin, @end). They are
+ * sorted by path, so those with equal beginnings follow each other.
+ */
+static void explore(struct cause_finder *finder, size_t begin, size_t end)
+{
+	size_t before = finder->nr_found;
+	struct callees callees;
+
+	if (finder->err || finder->weight_before[end] <= finder->weight_before[begin])
+		return;
+	if (end - begin == 1) {
+		cause_become_single(finder, begin);
+		return;
+	}
+	finder->err = find_callees(finder, begin, end, &callees);
+	if (!finder->err)
+		join_light(finder, &callees);
+	for (size_t i = 0; i < callees.nr && !finder->err; i++)
+		if (!callees.list[i].is_done)
+			explore(finder, callees.list[i].begin, callees.list[i].end);
+	if (!finder->err)
+		join_leaks(finder, begin, end, before);
+	free(callees.list);
+}
+
+void cause_tree_explore(struct cause_finder *finder)
+{
+	explore(finder, 0, finder->nr_members);
+}
