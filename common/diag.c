@@ -115,3 +115,9 @@ print_message(const char *kind, const char *format, va_list args)
 DEFINE_DIAG(diag_error, "")
 DEFINE_DIAG(diag_warn, "warning: ")
 DEFINE_DIAG(diag_note, "")
+
+void diag_output_failed(const char *what, int err)
+{
+	if (err != EPIPE)
+		diag_error("cannot write %s: %s", what, strerror(err));
+}

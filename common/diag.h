@@ -27,6 +27,11 @@ void diag_set_tool(const char *name);
 
 /* An error: the operation failed. Prints one line and adds the newline. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * An error @err, an errno value, of writing @what to standard output. A reader that has closed the
+ * pipe has read enough: nothing is printed then.
+ */
+void diag_output_failed(const char *what, int err);
 /* A warning: something is wrong, but the work goes on. */
 void diag_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Information. */

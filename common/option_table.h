@@ -67,6 +67,12 @@ struct option_row {
 #define OPTION_FIELD(type, field)                                                                  \
 	.offset = offsetof(type, field), .size = sizeof(((type *)NULL)->field)
 
+/* A letter that other tools taught users, and what to use here. */
+struct option_habit {
+	char letter;
+	const char *hint; /* "--format chooses the output" */
+};
+
 struct option_table {
 	const char *tool;
 	const char *synopsis; /* a line for each way of using the tool */
@@ -74,6 +80,8 @@ struct option_table {
 	const char *notes; /* after the options; or NULL */
 	const struct option_row *rows;
 	size_t nr_rows;
+	const struct option_habit *habits;
+	size_t nr_habits;
 	bool stops_at_operand; /* what follows the first operand is not the tool's to parse */
 };
 

@@ -14,6 +14,10 @@
 /* getopt_long()'s value of row i's long option is this + i: more than any letter's. */
 #define FIRST_ROW_VALUE 256
 
+/* Of an unknown option, to suggest a known one: */
+#define MAX_NAME  32
+#define MAX_TYPOS 2
+
 /* The table as getopt_long() needs it. */
 struct getopt_table {
 	struct option names[2 * (OPTIONS_MAX_ROWS + OPTIONS_NR_COMMON) + 1];
@@ -77,6 +81,63 @@ static size_t row_of(const struct option_table *table, int value)
 	return i;
 }
 
+/* How many letters to insert, leave out or replace to make one name the other (Levenshtein). */
+static size_t name_distance(const char *a, size_t len, const char *b)
+{
+	size_t row[MAX_NAME + 1];
+
+	if (len > MAX_NAME)
+		return SIZE_MAX;
+	for (size_t i = 0; i <= len; i++)
+		row[i] = i;
+	for (; *b; b++) {
+		size_t diagonal = row[0]++;
+
+		for (size_t i = 1; i <= len; i++) {
+			size_t replaced = diagonal + (a[i - 1] != *b);
+			size_t fewest = row[i] < row[i - 1] ? row[i] + 1 : row[i - 1] + 1;
+
+			diagonal = row[i];
+			row[i] = replaced < fewest ? replaced : fewest;
+		}
+	}
+	return row[len];
+}
+
+static void reject_long_option(const struct option_table *table, const char *word)
+{
+	const char *name = word + strspn(word, "-"), *nearest = NULL;
+	size_t len = strcspn(name, "="), least = MAX_TYPOS + 1, nr_meant = 0;
+
+	for (size_t i = 0; i < nr_all_rows(table); i++) {
+		const char *known = row_at(table, i)->name;
+		size_t distance = known ? name_distance(name, len, known) : SIZE_MAX;
+
+		nr_meant += known && strncmp(known, name, len) == 0;
+		if (distance < least && distance < len) {
+			least = distance;
+			nearest = known;
+		}
+	}
+	if (nr_meant > 1)
+		diag_error("%s may be one of several options; see %s --help", word, table->tool);
+	else if (nearest)
+		diag_error("unknown option %s: did you mean --%s?", word, nearest);
+	else
+		diag_error("unknown option %s; see %s --help", word, table->tool);
+}
+
+static void reject_letter(const struct option_table *table, int letter)
+{
+	for (size_t i = 0; i < table->nr_habits; i++) {
+		if (table->habits[i].letter != letter)
+			continue;
+		diag_error("unknown option -%c: %s", letter, table->habits[i].hint);
+		return;
+	}
+	diag_error("unknown option -%c; see %s --help", letter, table->tool);
+}
+
 /* @word is where getopt_long() stopped. */
 static int report_bad_option(const struct option_table *table, int kind, const char *word)
 {
@@ -89,9 +150,9 @@ static int report_bad_option(const struct option_table *table, int kind, const c
 		diag_error("--%s takes no argument; see %s --help", row_at(table, row)->name,
 			   table->tool);
 	else if (optopt)
-		diag_error("unknown option -%c; see %s --help", optopt, table->tool);
+		reject_letter(table, optopt);
 	else
-		diag_error("unknown or ambiguous option %s; see %s --help", word, table->tool);
+		reject_long_option(table, word);
 	return -EINVAL;
 }
 
@@ -265,7 +326,7 @@ int options_exit_status(int err)
 		return err == -EINVAL ? DIAG_EXIT_USAGE : DIAG_EXIT_FAILED;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return DIAG_EXIT_OK;
-	diag_error("cannot write to standard output: %s", strerror(errno));
+	diag_output_failed("to standard output", errno);
 	return DIAG_EXIT_FAILED;
 }
 

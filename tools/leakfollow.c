@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	}
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
-		diag_error("cannot write: %s", strerror(errno ? errno : EIO));
+		diag_output_failed("the operations", errno ? errno : EIO);
 		err = -EIO;
 	}
 	if (!err && follow.analysis.input.truncated)

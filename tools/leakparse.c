@@ -272,7 +272,7 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	if (err && pager_was_left(&reader->pager, errno)) {
 		err = 0;
 	} else if (err) {
-		diag_error("cannot write the leaks: %s", strerror(errno ? errno : -err));
+		diag_output_failed("the leaks", errno ? errno : -err);
 	} else {
 		if (!options->summary)
 			print_summary(&report);

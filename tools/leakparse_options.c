@@ -212,6 +212,12 @@ static const struct option_row rows[] = {
 	 .parse = parse_suppressions, .completes = OPTION_COMPLETES_FILES},
 };
 
+/* perf report's and perf script's. */
+static const struct option_habit habits[] = {
+	{'g', "--format tree prints the tree of calls"},
+	{'F', "--format chooses the output"},
+};
+
 static const struct option_table table = {
 	.tool = "leakparse",
 	.synopsis = "leakparse [OPTION...] < perf.data > leaks\n"
@@ -222,6 +228,8 @@ static const struct option_table table = {
 		 "allocations.",
 	.rows = rows,
 	.nr_rows = ARRAY_SIZE(rows),
+	.habits = habits,
+	.nr_habits = ARRAY_SIZE(habits),
 };
 
 static bool has_tree(const struct leakparse_options *options)

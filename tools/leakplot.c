@@ -11,7 +11,7 @@ static int flush_stdout(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
-	diag_error("cannot write to standard output: %s", strerror(errno));
+	diag_output_failed("to standard output", errno);
 	return -EIO;
 }
 

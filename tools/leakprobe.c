@@ -427,7 +427,7 @@ static int finish_output(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	diag_error("cannot write the output: %s", strerror(errno));
+	diag_output_failed("the output", errno);
 	return status ? status : DIAG_EXIT_FAILED;
 }
 

@@ -211,6 +211,14 @@ static const struct option_row rows[] = {
 	 FIELD(session.config.on_overload), .words = overload_words},
 };
 
+/* perf record's. */
+static const struct option_habit habits[] = {
+	{'g', "stacks are recorded anyway; --call-graph says how"},
+	{'F', "every call is recorded, so there is no frequency"},
+	{'c', "every call is recorded, so there is no period; --size leaves some out"},
+	{'e', "allocations are recorded anyway; --with, --pair and --ref name more"},
+};
+
 static const struct option_table table = {
 	.tool = "leakrec",
 	.synopsis = "leakrec [OPTION...] -p PID[,PID...]\n"
@@ -220,6 +228,8 @@ static const struct option_table table = {
 		 "the children they fork, until Ctrl-C, until they are gone, or for a given time.",
 	.rows = rows,
 	.nr_rows = ARRAY_SIZE(rows),
+	.habits = habits,
+	.nr_habits = ARRAY_SIZE(habits),
 	.stops_at_operand = true,
 };
 

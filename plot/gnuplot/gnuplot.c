@@ -244,7 +244,7 @@ int gnuplot_finish(struct gnuplot *gnuplot, int output_fd)
 	if (!err && output_fd >= 0) {
 		err = copy_output(gnuplot->output_fd, output_fd);
 		if (err)
-			diag_error("cannot write the picture: %s", strerror(-err));
+			diag_output_failed("the picture", -err);
 	}
 	close_descriptors(gnuplot);
 	return err;

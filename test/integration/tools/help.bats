@@ -46,8 +46,23 @@ same_text() {
 @test "help: an unknown option is bad usage" {
 	for tool in leakprobe leakrec leakparse leakfollow leakplot; do
 		run -2 "$BUILD_DIR/bin/$tool" --no-such-option
-		[[ $output == "$tool: unknown or ambiguous option --no-such-option; see $tool --help" ]]
+		[[ $output == "$tool: unknown option --no-such-option; see $tool --help" ]]
 	done
+}
+
+@test "help: a misspelt option, and those of perf, name the right one" {
+	run -2 "$BUILD_DIR/bin/leakparse" --sumary
+	[[ $output == "leakparse: unknown option --sumary: did you mean --summary?" ]] || fail "$output"
+	run -2 "$BUILD_DIR/bin/leakrec" --call-grahp=dwarf
+	[[ $output == "leakrec: unknown option --call-grahp=dwarf: did you mean --call-graph?" ]] || fail "$output"
+	run -2 "$BUILD_DIR/bin/leakrec" --c
+	[[ $output == "leakrec: --c may be one of several options; see leakrec --help" ]] || fail "$output"
+	run -2 "$BUILD_DIR/bin/leakrec" -g -p 1
+	[[ $output == "leakrec: unknown option -g: "*--call-graph* ]] || fail "$output"
+	run -2 "$BUILD_DIR/bin/leakparse" -F comm
+	[[ $output == "leakparse: unknown option -F: "*--format* ]] || fail "$output"
+	run -2 "$BUILD_DIR/bin/leakrec" "--$(printf 'x%.0s' {1..10000})"
+	[[ $output == "leakrec: unknown option --xxx"* ]]
 }
 
 @test "help: a full disk is a failure" {

@@ -296,7 +296,7 @@ has_magic() {
 	[ "$(cat target)" = precious ]
 }
 
-@test "a full disk and a closed pipe are reported" {
+@test "a full disk is reported, a closed pipe is not" {
 	make_leaks 3 >leaks
 	[ -e /dev/full ] || skip "no /dev/full"
 	run -1 bash -c "'$leakplot' --term dumb leaks >/dev/full"
@@ -310,7 +310,7 @@ has_magic() {
 		wait $!
 		run -1 bash -c "'$leakplot' --term dumb leaks >&3"
 	} 3>pipe
-	[[ "$output" == 'leakplot: cannot write'*'Broken pipe'* ]]
+	[[ -z "$output" ]]
 }
 
 @test "gnuplot missing, or without what is needed" {
