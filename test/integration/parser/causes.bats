@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The first screen names causes: one row for a leak of many stacks, one for each of several leaks.
+# The first screen names causes: one row for a leak of many stacks.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -31,10 +31,4 @@ teardown() {
 	record_command "many_stacks --leaks 500 --interval-us 1000"
 	"$BIN/leakparse" --summary --top 1 -i perf.data >screen
 	grep -q '^1\. growth: 500 blocks' screen || fail "$(cat screen)"
-}
-
-@test "causes: leaks that have nothing in common but main are several" {
-	record_command "leak_kinds"
-	"$BIN/leakparse" --summary --top 20 -i perf.data >screen
-	(($(grep -cE '^[0-9]+\. (growth|overdue): .* blocks, [^ ]+ [^ ]+(, |  )' screen) >= 2)) || fail "$(cat screen)"
 }

@@ -24,7 +24,7 @@ assert_about() {
 }
 
 @test "bounds: an idle target was recorded for as long as leakrec ran" {
-	local options nr=0
+	local options
 
 	start_target leaky_daemon
 	for options in "" --perf-events "-z --on-overload drop"; do
@@ -32,10 +32,7 @@ assert_about() {
 		attach -d 3 $options
 		finish_leakrec
 		assert_about "$(recorded_s perf.data)" 3
-		mv perf.data "perf.data.$((++nr))"
 	done
-	# In one session, also the time between the files.
-	awk -v is="$(recorded_s perf.data.*)" 'BEGIN { exit !(is >= 9) }' || fail "the files are not added up"
 	kill_now "$RECORDED_PID"
 }
 

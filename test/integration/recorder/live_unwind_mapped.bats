@@ -140,7 +140,8 @@ write_waits() {
 record_waiting() {
 	local size
 
-	attach
+	# Its growth tells how many events were written.
+	attach -z0
 	size=$(stat -c %s perf.data)
 	echo >&"$TARGET_IN"
 	# Files are found while somebody has them mapped.
