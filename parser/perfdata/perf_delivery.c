@@ -20,6 +20,8 @@ static int deliver_sample(struct perf_delivery *delivery, const struct perf_even
 	if (perf_event_is_operation(&event->desc)) {
 		delivery->stats->probe_samples++;
 		delivery->sequence++;
+	} else if (event->desc.is_bound) {
+		delivery->has_end = sample.mark_number != 0;
 	}
 	sample.origin.sequence = delivery->sequence;
 	return consumer->on_sample ? consumer->on_sample(consumer->context, &sample) : 0;

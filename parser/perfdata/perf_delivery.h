@@ -16,6 +16,7 @@ struct perf_delivery {
 	const struct perf_consumer *consumer;
 	struct perf_input_stats *stats;
 	uint64_t sequence;	 /* of the last operation */
+	bool has_end;		 /* leakrec wrote where its recording ends */
 	uint64_t lost_in_rings;	 /* by LOST records */
 	uint64_t lost_by_events; /* by LOST_SAMPLES records */
 

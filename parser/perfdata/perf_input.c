@@ -461,16 +461,28 @@ static int read_records(struct perf_input *input)
 	return err ? err : ret;
 }
 
+/* True if leakrec was killed: it would have written the end of its recording. */
+static bool lacks_its_end(const struct perf_input *input)
+{
+	if (!input->header.is_pipe || input->delivery.has_end)
+		return false;
+	for (size_t i = 0; i < input->events.nr; i++)
+		if (input->events.events[i]->desc.is_bound)
+			return true;
+	return false;
+}
+
 static void report_truncation(struct perf_input *input)
 {
+	bool is_unfinished = input->header.unfinished || lacks_its_end(input);
 	bool cut = input->chunks.truncated || input->decompressed.truncated ||
 		   perf_decompressor_is_inside(&input->decompressor);
 
-	input->stats->truncated |= cut || input->header.unfinished;
+	input->stats->truncated |= cut || is_unfinished;
 	if (cut)
 		diag_warn("%s: ends too early, at offset %" PRIu64 "; the part before was read",
 			  input->source.name, input->chunks.offset);
-	else if (input->header.unfinished)
+	else if (is_unfinished)
 		diag_warn("%s: its recorder did not finish it; its records were read",
 			  input->source.name);
 }

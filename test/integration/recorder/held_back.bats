@@ -154,5 +154,6 @@ check_late_reader() {
 	let_reader_go
 	wait "$READER_PID" || true
 	grep -q '^# summary .*truncated=1' leaks || fail "$(head -n 3 leaks leakparse.err)"
+	assert_next_recorder_tidies
 	finish_churn
 }
