@@ -10,7 +10,10 @@
 #define MIN_BLOCKS 10	/* fewer could come together by chance */
 #define MAX_RATIO  64	/* of their blocks; it is a whole number */
 #define MAX_KS	   0.35 /* independent ones agree so well in 3 of 10,000 cases */
-#define MAX_CAUSES 64	/* so many are compared with each other */
+/* So many of the fewer have one of the others so near, as a share of the mean distance of these. */
+#define NEAR_SHARE 0.8
+#define NEAR_GAP   0.1
+#define MAX_CAUSES 64 /* so many are compared with each other */
 
 /* The allocation times of the suspect blocks of a cause. */
 struct times {
@@ -71,16 +74,33 @@ static double distance(const struct times *a, const struct times *b)
 	return most;
 }
 
-/* True if the two come together: one of the one to a fixed number of the other, at the same times.
+/* The share of @fewer that has one of @more within @near_ns. */
+static double share_near(const struct times *fewer, const struct times *more, double near_ns)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0, k = 0; i < fewer->nr; i++) {
+		/* The first one that is not too early. */
+		while (k < more->nr && (double)fewer->ns[i] - (double)more->ns[k] > near_ns)
+			k++;
+		nr += k < more->nr && (double)more->ns[k] - (double)fewer->ns[i] <= near_ns;
+	}
+	return (double)nr / (double)fewer->nr;
+}
+
+/*
+ * True if the two come together: a fixed number of the one to each of the other, over the same
+ * time, and at the same moments. Without the last, two leaks at steady rates would do.
  */
 static bool come_together(const struct times *a, const struct times *b)
 {
-	double more = (double)(a->nr > b->nr ? a->nr : b->nr),
-	       fewer = (double)(a->nr + b->nr) - more;
-	double ratio = round(more / fewer);
+	const struct times *more = a->nr > b->nr ? a : b, *fewer = a->nr > b->nr ? b : a;
+	double nr = (double)more->nr, nr_fewer = (double)fewer->nr, ratio = round(nr / nr_fewer);
+	double gap_ns = (double)(more->ns[more->nr - 1] - more->ns[0]) / nr;
 
-	return ratio <= MAX_RATIO && fabs(more - ratio * fewer) <= fmax(2, 0.01 * more) &&
-	       distance(a, b) * sqrt(more * fewer / (more + fewer)) <= MAX_KS;
+	return ratio <= MAX_RATIO && fabs(nr - ratio * nr_fewer) <= fmax(2, 0.01 * nr) &&
+	       distance(a, b) * sqrt(nr * nr_fewer / (nr + nr_fewer)) <= MAX_KS &&
+	       share_near(fewer, more, NEAR_GAP * gap_ns) >= NEAR_SHARE;
 }
 
 /* Joins the causes that come together with @times[0] and have a caller in common with it. */

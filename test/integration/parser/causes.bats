@@ -32,3 +32,12 @@ teardown() {
 	"$BIN/leakparse" --summary --top 1 -i perf.data >screen
 	grep -q '^1\. growth: 500 blocks' screen || fail "$(cat screen)"
 }
+
+@test "causes: leaks that have nothing in common but the loop that calls them are several" {
+	record_command "leak_kinds"
+	"$BIN/leakparse" --summary --top 20 -i perf.data >screen
+	for function in open_session enqueue_message 'parse_header|hostile|script'; do
+		grep -A2 -E '^[0-9]+\. (growth|overdue): [0-9]+ blocks, [0-9.]+ [a-zA-Z]+,? ' screen |
+			grep -qE "^   .*($function)" || fail "$function: $(cat screen)"
+	done
+}

@@ -24,7 +24,7 @@ assert_about() {
 }
 
 @test "bounds: an idle target was recorded for as long as leakrec ran" {
-	local options
+	local options nr=0
 
 	start_target leaky_daemon
 	for options in "" --perf-events "-z --on-overload drop"; do
@@ -32,7 +32,11 @@ assert_about() {
 		attach -d 3 $options
 		finish_leakrec
 		assert_about "$(recorded_s perf.data)" 3
+		mv perf.data "perf.data.$((++nr))"
 	done
+	# They are no session: nothing tells what happened between them.
+	run -1 "$BIN/leakparse" perf.data.*
+	[[ $output == *"belongs to another recording than the files before it"* ]] || fail "$output"
 	kill_now "$RECORDED_PID"
 }
 

@@ -213,6 +213,20 @@ static void leaks_of_their_own_times_are_two_causes(void **state)
 	assert_int_equal(verdicts.sites[0].nr_shared, 0);
 }
 
+/* One leaks in each 97th step of a loop, the other in each 20th: nearly five times as often. */
+static void leaks_at_steady_rates_are_two_causes(void **state)
+{
+	input.functions_of = functions_of;
+	for (uint32_t step = 1; step <= 2000; step++) {
+		if (step % 97 == 0)
+			add(101, 1, 1000, 0.05 * step, FOREVER);
+		if (step % 20 == 0)
+			add(103, 1, 100, 0.05 * step + 0.001, FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_causes, 2);
+}
+
 /* Three blocks of each of many stacks say nothing one by one. */
 static void many_stacks_of_a_caller_are_one_cause(void **state)
 {
@@ -254,6 +268,7 @@ int main(void)
 		TEST(much_of_a_plateau_comes_before_a_little_growth),
 		TEST(stacks_that_come_together_are_one_cause),
 		TEST(leaks_of_their_own_times_are_two_causes),
+		TEST(leaks_at_steady_rates_are_two_causes),
 		TEST(many_stacks_of_a_caller_are_one_cause),
 		TEST(many_stacks_of_sessions_are_no_leak),
 	};
