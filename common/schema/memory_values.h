@@ -18,7 +18,7 @@ enum memory_value {
 		"anon", "file", "shared", "swap", "data"                                           \
 	}
 
-/* The number of the round in which all processes are read, from 1. */
-#define MEMORY_FIELD_ROUND "round"
+/* The number of the turn in which all processes are read, from 1. */
+#define MEMORY_FIELD_TURN "turn"
 
 #endif

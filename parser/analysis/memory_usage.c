@@ -26,8 +26,8 @@ struct entry {
 
 struct memory_usage {
 	struct entry *entries;
-	uint64_t rounds_before; /* in former files of the session */
-	uint64_t last_round;
+	uint64_t turns_before; /* in former files of the session */
+	uint64_t last_turn;
 	size_t nr_restarted;
 };
 
@@ -55,7 +55,7 @@ void memory_usage_destroy(struct memory_usage *usage)
 
 void memory_usage_begin(struct memory_usage *usage)
 {
-	usage->rounds_before = usage->last_round;
+	usage->turns_before = usage->last_turn;
 }
 
 static struct entry *find(const struct memory_usage *usage, pid_t pid)
@@ -137,9 +137,9 @@ int memory_usage_add(struct memory_usage *usage, const struct perf_sample *sampl
 	point.recorded = heap_tracker_held_memory(heaps, pid);
 	point.recorded.bytes = limit(point.recorded.bytes);
 	point.recorded.most_bytes = limit(point.recorded.most_bytes);
-	process->round = usage->rounds_before + (uint32_t)sample->mark_number;
-	if (process->round > usage->last_round)
-		usage->last_round = process->round;
+	process->turn = usage->turns_before + (uint32_t)sample->mark_number;
+	if (process->turn > usage->last_turn)
+		usage->last_turn = process->turn;
 	if (!process->nr_samples++)
 		process->first = point;
 	process->last = point;
@@ -187,7 +187,7 @@ void memory_usage_balance(const struct memory_usage *usage, struct memory_balanc
 	HASH_ITER (hh, usage->entries, entry, next) {
 		const struct memory_process *process = &entry->process;
 
-		if (process->round < usage->last_round)
+		if (process->turn < usage->last_turn)
 			ret->nr_ended++;
 		else if (process->nr_samples > 1)
 			add_growth(ret, process);

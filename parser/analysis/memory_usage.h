@@ -20,7 +20,7 @@ struct memory_point {
 
 struct memory_process {
 	pid_t pid;
-	uint64_t round; /* of the last sample */
+	uint64_t turn; /* of the last sample */
 	uint64_t nr_samples;
 	struct memory_point first, last, peak; /* the peak is RSS's */
 	struct memory_point points[MEMORY_MAX_POINTS];
@@ -53,7 +53,7 @@ struct memory_usage;
 struct memory_usage *memory_usage_create(void);
 void memory_usage_destroy(struct memory_usage *usage);
 
-/* A recording begins: its rounds are numbered from 1. */
+/* A recording begins: its turns are numbered from 1. */
 void memory_usage_begin(struct memory_usage *usage);
 
 /* Adds a sample of leakrec:memory. Returns 0 or -ENOMEM. */
@@ -66,7 +66,7 @@ void memory_usage_restart(struct memory_usage *usage, pid_t pid);
 /* Resident bytes. */
 uint64_t memory_point_rss(const struct memory_point *point);
 
-/* Adds up the processes that were sampled twice, the last time in the last round. */
+/* Adds up the processes that were sampled twice, the last time in the last turn. */
 void memory_usage_balance(const struct memory_usage *usage, struct memory_balance *ret);
 
 /* The processes in the order in which they were seen; NULL after the last. @prev NULL: the first.

@@ -34,7 +34,7 @@ struct perf_event_desc {
 	bool is_probe_mark; /* LEAK_MARK() */
 	bool is_doubt;	    /* leakrec:doubt: read like a mark, but it is none */
 	bool is_bound;	    /* leakrec:recording, likewise: 0 at the start, 1 at the end */
-	bool is_memory;	    /* leakrec:memory, likewise: its round; args[] by enum memory_value */
+	bool is_memory;	    /* leakrec:memory, likewise: its turn; args[] by enum memory_value */
 };
 
 /* True for an allocation, a release or the like. */

@@ -323,7 +323,7 @@ static bool bind_memory(struct tep_event *format, struct perf_event_fields *fiel
 	for (size_t i = 0; i < MEMORY_NR_VALUES; i++)
 		if (!find_field(format, names[i], &fields->args[i]))
 			return false;
-	return find_field(format, MEMORY_FIELD_ROUND, &fields->mark_number);
+	return find_field(format, MEMORY_FIELD_TURN, &fields->mark_number);
 }
 
 /*

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MS		  1000000ULL
-#define SHORTEST_NS	  (100 * MS)
-#define LONGEST_NS	  (1000 * MS)
-#define ROUNDS_A_DOUBLING 256
-#define PROCESS_NS	  (50 * MS) /* 20 processes a second */
+#define MS		 1000000ULL
+#define SHORTEST_NS	 (100 * MS)
+#define LONGEST_NS	 (1000 * MS)
+#define TURNS_A_DOUBLING 256
+#define PROCESS_NS	 (50 * MS) /* 20 processes a second */
 
 void memory_samples_deinit(struct memory_samples *samples)
 {
@@ -48,11 +48,11 @@ void memory_samples_fork(struct memory_samples *samples, pid_t pid, pid_t ppid)
 
 /*
  * A program that ends soon gets some samples, too. The time between them is that since the start,
- * up to a second, which is doubled after each 256 rounds.
+ * up to a second, which is doubled after each 256 turns.
  */
 static void schedule(struct memory_samples *samples, uint64_t now_ns)
 {
-	uint32_t nr_doublings = samples->nr_rounds / ROUNDS_A_DOUBLING;
+	uint32_t nr_doublings = samples->nr_turns / TURNS_A_DOUBLING;
 	uint64_t longest_ns = LONGEST_NS << (nr_doublings < 20 ? nr_doublings : 20);
 	uint64_t pause_ns = now_ns - samples->start_ns;
 
@@ -71,7 +71,7 @@ int memory_samples_write(struct memory_samples *samples, struct perf_writer *wri
 	size_t nr_left = 0;
 	int err = 0;
 
-	if (!samples->nr_rounds++)
+	if (!samples->nr_turns++)
 		samples->start_ns = now_ns;
 	for (size_t i = 0; i < samples->nr; i++) {
 		const struct memory_process process = samples->processes[i];
@@ -84,7 +84,7 @@ int memory_samples_write(struct memory_samples *samples, struct perf_writer *wri
 		samples->processes[nr_left++] = process;
 		if (!err)
 			err = own_samples_write(writer, OWN_MEMORY, process.pid, clock_now_ns(),
-						samples->nr_rounds,
+						samples->nr_turns,
 						(const uint64_t[MEMORY_NR_VALUES]){
 							[MEMORY_ANON] = memory.anon_bytes,
 							[MEMORY_FILE] = memory.file_bytes,

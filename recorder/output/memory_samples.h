@@ -22,7 +22,7 @@ struct memory_process {
 struct memory_samples {
 	struct memory_process processes[MEMORY_MAX_PROCESSES];
 	size_t nr;
-	uint32_t nr_rounds;
+	uint32_t nr_turns;
 	uint64_t start_ns, next_ns;
 };
 
@@ -34,7 +34,7 @@ void memory_samples_add(struct memory_samples *samples, pid_t pid);
 /* Process @ppid has forked @pid: adds it if @ppid is sampled. */
 void memory_samples_fork(struct memory_samples *samples, pid_t pid, pid_t ppid);
 
-/* True if it is time for another round. */
+/* True if it is time for another turn. */
 static inline bool memory_samples_are_due(const struct memory_samples *samples, uint64_t now_ns)
 {
 	return now_ns >= samples->next_ns && samples->nr > 0;

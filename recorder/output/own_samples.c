@@ -18,7 +18,7 @@ static const struct {
 	[OWN_MARK] = {"mark", "by_signal", {"number"}},
 	[OWN_DOUBT] = {"doubt", "by_signal", {"number"}},
 	[OWN_RECORDING] = {"recording", "end", {NULL}},
-	[OWN_MEMORY] = {"memory", MEMORY_FIELD_ROUND, MEMORY_VALUE_NAMES},
+	[OWN_MEMORY] = {"memory", MEMORY_FIELD_TURN, MEMORY_VALUE_NAMES},
 };
 
 /* The layout of perf_event_open(2) for RECORD_SAMPLE_TYPE, with the raw data of the format. */

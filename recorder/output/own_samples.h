@@ -13,7 +13,7 @@ enum own_sample {
 	OWN_MARK,      /* by_signal; number */
 	OWN_DOUBT,     /* the same */
 	OWN_RECORDING, /* end: 0 where the recording begins, 1 where it ends */
-	OWN_MEMORY,    /* round; enum memory_value's */
+	OWN_MEMORY,    /* turn; enum memory_value's */
 	OWN_SAMPLE_NR,
 };
 

@@ -33,9 +33,9 @@ static struct maker make(void)
 	maker.call = perf_data_add_probe(maker.writer, "malloc", PROBE_CALL);
 	maker.release = perf_data_add_probe(maker.writer, "free", PROBE_ENTRY);
 	maker.recording = perf_data_add_event(maker.writer, "leakrec", "recording", "u32 end");
-	maker.memory = perf_data_add_event(
-		maker.writer, "leakrec", "memory",
-		"u32 round\nu64 anon\nu64 file\nu64 shared\nu64 swap\nu64 data");
+	maker.memory =
+		perf_data_add_event(maker.writer, "leakrec", "memory",
+				    "u32 turn\nu64 anon\nu64 file\nu64 shared\nu64 swap\nu64 data");
 	maker.mmap_entry = perf_data_add_event(maker.writer, "syscalls", "sys_enter_munmap",
 					       "u64 addr\nu64 len");
 	return maker;
@@ -72,11 +72,11 @@ struct mib {
 	uint64_t anon, file, shared, swap, data;
 };
 
-static void sample(const struct maker *maker, pid_t pid, uint64_t time_ns, uint64_t round,
+static void sample(const struct maker *maker, pid_t pid, uint64_t time_ns, uint64_t turn,
 		   struct mib mib)
 {
 	add(maker, maker->memory, pid, time_ns,
-	    (uint64_t[]){round, mib.anon * MIB, mib.file * MIB, mib.shared * MIB, mib.swap * MIB,
+	    (uint64_t[]){turn, mib.anon * MIB, mib.file * MIB, mib.shared * MIB, mib.swap * MIB,
 			 mib.data * MIB});
 }
 
@@ -272,14 +272,14 @@ static void too_little_is_known(void **state)
 	assert_words(maker, "");
 }
 
-/* The second recording's rounds begin with 1 again. */
+/* The second recording's turns begin with 1 again. */
 static void recordings_of_a_session(void **state)
 {
 	struct maker maker = make();
 
 	bound(&maker, S, 0);
-	for (uint64_t round = 1; round <= 5; round++)
-		sample(&maker, 7, S + round, round, (struct mib){10, 0, 0, 0, 10});
+	for (uint64_t turn = 1; turn <= 5; turn++)
+		sample(&maker, 7, S + turn, turn, (struct mib){10, 0, 0, 0, 10});
 	sample(&maker, 8, S + 5, 5, (struct mib){10, 0, 0, 0, 10});
 	bound(&maker, 2 * S, 1);
 	bound(&maker, 3 * S, 0);
@@ -329,6 +329,8 @@ static void points_are_bounded(void **state)
 		assert_int_equal(process->points[i].time_ns, (i * process->step + 1) * S);
 	assert_int_equal(process->peak.time_ns, 701 * S);
 	assert_int_equal(process->last.time_ns, 1000 * S);
+	/* leakrec was killed: it recorded until then at least. */
+	assert_int_equal(analysis.end_ns, 1000 * S);
 	analysis_deinit(&analysis);
 }
 
