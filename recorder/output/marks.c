@@ -53,8 +53,8 @@ void marks_start(struct marks *marks, uint64_t start_ns, uint64_t end_ns, pid_t 
 static int write_mark(struct marks *marks, struct perf_writer *writer, uint64_t time_ns,
 		      bool by_signal)
 {
-	return own_samples_write(writer, OWN_MARK, marks->pid, time_ns, by_signal,
-				 &(uint64_t){++marks->nr});
+	marks->nr++;
+	return own_samples_write(writer, OWN_MARK, marks->pid, time_ns, by_signal, &marks->nr);
 }
 
 int marks_write_doubt(pid_t pid, uint64_t time_ns, uint64_t nr, struct perf_writer *writer)
