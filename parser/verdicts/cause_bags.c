@@ -133,9 +133,7 @@ bool cause_become(struct cause_finder *finder, const struct cause_bag *bag,
 	if (finder->err)
 		return false;
 	finder->err = cause_judge(finder, bag, found, &ages);
-	if (finder->err)
-		return false;
-	is_wanted = found->verdict.held_blocks >= MIN_BLOCKS &&
+	is_wanted = !finder->err && found->verdict.held_blocks >= MIN_BLOCKS &&
 		    (wanted == CAUSE_THAT_LEAKS ? cause_is_leak(found->verdict.verdict)
 						: !cause_is_leak(found->verdict.verdict) &&
 							  !cause_is_weak(&found->verdict));

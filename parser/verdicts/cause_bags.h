@@ -18,9 +18,13 @@
 struct cause_member {
 	const struct site *counts;
 	struct site_verdict *site; /* NULL: it holds nothing */
-	const uint64_t *path;	   /* in cause_finder.functions */
-	const uint32_t *frames;
-	uint32_t nr; /* functions */
+	/*
+	 * The functions that call it, the outermost first, without recursion, and for each of them
+	 * the number of frames from the outermost one to it.
+	 */
+	uint64_t *path;
+	uint32_t *frames;
+	uint32_t nr;
 	double weight;
 	size_t next; /* in its bag */
 };
@@ -46,8 +50,6 @@ struct cause_finder {
 	struct verdicts *verdicts;
 	const struct verdict_input *input;
 	struct judge *judge;
-	uint64_t *functions; /* CAUSE_MAX_FUNCTIONS of each member */
-	uint32_t *frames;    /* the number of frames from the outermost one to that function */
 	struct cause_member *members;
 	size_t nr_members;
 	double *weight_before; /* [i]: of the first i members */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_FRAMES 1024 /* of a stack, inlined ones too; those further inside do not count */
 
@@ -34,26 +35,36 @@ static uint32_t fold_path(const uint64_t *functions, size_t nr, uint64_t *path, 
 	return nr_folded;
 }
 
+static void *memdup(const void *from, size_t size)
+{
+	void *to = malloc(size + 1);
+
+	return to ? memcpy(to, from, size) : NULL;
+}
+
 static void add_member(struct cause_finder *finder, const struct site *counts,
 		       struct site_verdict *site)
 {
-	uint64_t functions[MAX_FRAMES];
-	size_t at = finder->nr_members * CAUSE_MAX_FUNCTIONS, nr;
+	uint64_t functions[MAX_FRAMES], path[CAUSE_MAX_FUNCTIONS];
+	uint32_t frames[CAUSE_MAX_FUNCTIONS];
 	struct cause_member *member = &finder->members[finder->nr_members];
+	size_t nr;
 
-	*member = (struct cause_member){
-		.counts = counts,
-		.site = site,
-		.path = finder->functions + at,
-		.frames = finder->frames + at,
-		.weight = site ? (double)site->held_bytes + (double)site->held_blocks : 0,
-	};
 	finder->err = finder->input->functions_of(finder->input->stacks, counts->stack_id,
 						  functions, MAX_FRAMES, &nr);
 	if (finder->err)
 		return;
-	member->nr = fold_path(functions, nr, finder->functions + at, finder->frames + at);
+	*member = (struct cause_member){
+		.counts = counts,
+		.site = site,
+		.nr = fold_path(functions, nr, path, frames),
+		.weight = site ? (double)site->held_bytes + (double)site->held_blocks : 0,
+	};
 	finder->nr_members++;
+	member->path = memdup(path, member->nr * sizeof(*path));
+	member->frames = memdup(frames, member->nr * sizeof(*frames));
+	if (!member->path || !member->frames)
+		finder->err = -ENOMEM;
 }
 
 /* True if the site's blocks are memory that is not left behind. */
@@ -97,22 +108,20 @@ static int reserve(struct cause_finder *finder)
 
 	site_stats_list(finder->input->sites, &nr_all);
 	nr = nr_all + finder->verdicts->nr_sites + 1;
-	finder->functions = calloc(nr, CAUSE_MAX_FUNCTIONS * sizeof(*finder->functions));
-	finder->frames = calloc(nr, CAUSE_MAX_FUNCTIONS * sizeof(*finder->frames));
 	finder->members = calloc(nr, sizeof(*finder->members));
 	finder->weight_before = calloc(nr, sizeof(*finder->weight_before));
 	finder->found = calloc(finder->verdicts->nr_sites + 1, sizeof(*finder->found));
 	finder->order = calloc(finder->input->nr_held + 1, sizeof(*finder->order));
-	return finder->functions && finder->frames && finder->members && finder->weight_before &&
-			       finder->found && finder->order
-		       ? 0
-		       : -ENOMEM;
+	return finder->members && finder->weight_before && finder->found && finder->order ? 0
+											  : -ENOMEM;
 }
 
 static void release(struct cause_finder *finder)
 {
-	free(finder->functions);
-	free(finder->frames);
+	for (size_t i = 0; i < finder->nr_members; i++) {
+		free(finder->members[i].path);
+		free(finder->members[i].frames);
+	}
 	free(finder->members);
 	free(finder->weight_before);
 	free(finder->found);
