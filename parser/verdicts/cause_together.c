@@ -74,9 +74,11 @@ static double distance(const struct times *a, const struct times *b)
 	return most;
 }
 
-/* The share of @fewer that has one of @more within @near_ns. */
-static double share_near(const struct times *fewer, const struct times *more, double near_ns)
+/* The share of @fewer that has one of @more nearby. Both have some. */
+static double share_near(const struct times *fewer, const struct times *more)
 {
+	double near_ns =
+		NEAR_GAP * (double)(more->ns[more->nr - 1] - more->ns[0]) / (double)more->nr;
 	size_t nr = 0;
 
 	for (size_t i = 0, k = 0; i < fewer->nr; i++) {
@@ -96,11 +98,10 @@ static bool come_together(const struct times *a, const struct times *b)
 {
 	const struct times *more = a->nr > b->nr ? a : b, *fewer = a->nr > b->nr ? b : a;
 	double nr = (double)more->nr, nr_fewer = (double)fewer->nr, ratio = round(nr / nr_fewer);
-	double gap_ns = (double)(more->ns[more->nr - 1] - more->ns[0]) / nr;
 
 	return ratio <= MAX_RATIO && fabs(nr - ratio * nr_fewer) <= fmax(2, 0.01 * nr) &&
 	       distance(a, b) * sqrt(nr * nr_fewer / (nr + nr_fewer)) <= MAX_KS &&
-	       share_near(fewer, more, NEAR_GAP * gap_ns) >= NEAR_SHARE;
+	       share_near(fewer, more) >= NEAR_SHARE;
 }
 
 /* Joins the causes that come together with @times[0] and have a caller in common with it. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/verdicts/cause_tree.h"
 
+#include "common/scope.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -65,8 +67,8 @@ static int judge_callee(struct cause_finder *finder, struct callee *callee)
 		found.verdict = *finder->members[callee->begin].site;
 	else
 		err = cause_judge(finder, &bag, &found, &ages);
-	callee->is_weak = cause_is_weak(&found.verdict);
-	callee->is_leak = cause_is_leak(found.verdict.verdict);
+	callee->is_weak = !err && cause_is_weak(&found.verdict);
+	callee->is_leak = !err && cause_is_leak(found.verdict.verdict);
 	site_sum_deinit(&found.sum);
 	return err;
 }
@@ -189,6 +191,34 @@ static void join_light(struct cause_finder *finder, struct callees *callees)
 		join(finder, callees, ALL, CAUSE_WITHOUT_LEAK);
 }
 
+/* Puts the members [@begin, @end) in one cause in place of those found since @before, if it leaks.
+ */
+static void replace_causes(struct cause_finder *finder, size_t begin, size_t end, size_t before)
+{
+	_cleanup_free_ size_t *next = calloc(end - begin, sizeof(*next));
+	struct cause_bag bag = cause_bag_empty();
+	size_t nr = finder->nr_found;
+
+	if (!next) {
+		finder->err = -ENOMEM;
+		return;
+	}
+	for (size_t i = begin; i < end; i++) {
+		next[i - begin] = finder->members[i].next;
+		cause_bag_put(finder, &bag, i);
+	}
+	if (!cause_become(finder, &bag, CAUSE_THAT_LEAKS, false)) {
+		/* They stay in their bags. */
+		for (size_t i = begin; i < end; i++)
+			finder->members[i].next = next[i - begin];
+		return;
+	}
+	for (size_t i = before; i < nr; i++)
+		site_sum_deinit(&finder->found[i].sum);
+	finder->found[before] = finder->found[nr];
+	finder->nr_found = before + 1;
+}
+
 /*
  * Joins the causes found since @before, if nearly all that the members [@begin, @end) hold leaks,
  * most of it by many stacks: none of the causes says more than their common caller.
@@ -197,12 +227,10 @@ static void join_leaks(struct cause_finder *finder, size_t begin, size_t end, si
 {
 	double all = finder->weight_before[end] - finder->weight_before[begin];
 	double leaks = 0, weak = 0, spread = 0, most = 0;
-	struct cause_found *founds = finder->found;
-	struct cause_bag bag = cause_bag_empty();
 	size_t nr = finder->nr_found;
 
 	for (size_t i = before; i < nr; i++) {
-		const struct cause_found *found = &founds[i];
+		const struct cause_found *found = &finder->found[i];
 		bool is_spread = found->bag.nr >= MANY_CALLEES;
 
 		if (!cause_is_leak(found->verdict.verdict)) {
@@ -218,15 +246,7 @@ static void join_leaks(struct cause_finder *finder, size_t begin, size_t end, si
 	if (nr - before < 2 || most > leaks / 2 || spread < leaks / 2 ||
 	    leaks < (1 - CONTRADICTION) * (all - weak))
 		return;
-	for (size_t i = begin; i < end; i++)
-		cause_bag_put(finder, &bag, i);
-	cause_become(finder, &bag, CAUSE_THAT_LEAKS, false);
-	if (finder->nr_found == nr)
-		return;
-	for (size_t i = before; i < nr; i++)
-		site_sum_deinit(&founds[i].sum);
-	founds[before] = founds[nr];
-	finder->nr_found = before + 1;
+	replace_causes(finder, begin, end, before);
 }
 
 /*

@@ -44,22 +44,31 @@ static void tell(uint64_t seed, const struct leak_trace *trace, const struct sit
 		       site->p99_s);
 }
 
+/* Makes a program, and judges it; the stacks of spread ones are known. */
+static void init(struct leak_trace *trace, uint64_t seed, bool is_spread, struct verdicts *verdicts)
+{
+	struct verdict_input input;
+
+	leak_trace_init(trace, seed, is_spread);
+	input = (struct verdict_input){
+		.sites = trace->stats,
+		.held = trace->held,
+		.nr_held = trace->nr_held,
+		.start_ns = trace->start_ns,
+		.end_ns = trace->end_ns,
+		.functions_of = is_spread ? leak_trace_functions : NULL,
+		.stacks = trace,
+	};
+	assert_int_equal(verdicts_init(verdicts, &input), 0);
+}
+
 static void judge_trace(uint64_t seed, struct score *score)
 {
 	struct leak_trace trace;
 	struct verdicts verdicts;
-	struct verdict_input input;
 	size_t nr_seen = 0, nr_flagged = 0;
 
-	leak_trace_init(&trace, seed, false);
-	input = (struct verdict_input){
-		.sites = trace.stats,
-		.held = trace.held,
-		.nr_held = trace.nr_held,
-		.start_ns = trace.start_ns,
-		.end_ns = trace.end_ns,
-	};
-	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	init(&trace, seed, false, &verdicts);
 	for (size_t i = 0; i < verdicts.nr_sites; i++) {
 		const struct site_verdict *site = &verdicts.sites[i];
 		enum trace_kind kind = trace.parts[trace.part_of[site->site->stack_id]].kind;
@@ -150,27 +159,38 @@ static double held_of(const struct leak_trace *trace, uint32_t part)
 	return bytes;
 }
 
+/* Each site is in one cause, which holds what its sites do. */
+static void check_causes(const struct verdicts *verdicts)
+{
+	size_t site = 0;
+
+	for (size_t i = 0; i < verdicts->nr_causes; i++) {
+		const struct cause *cause = &verdicts->causes[i];
+		uint64_t blocks = 0, bytes = 0;
+
+		assert_int_equal(cause->first, site);
+		for (size_t k = 0; k < cause->nr; k++, site++) {
+			assert_int_equal(verdicts->sites[site].cause, i);
+			blocks += verdicts->sites[site].held_blocks;
+			bytes += verdicts->sites[site].held_bytes;
+		}
+		assert_int_equal(cause->verdict.held_blocks, blocks);
+		assert_int_equal(cause->verdict.held_bytes, bytes);
+	}
+	assert_int_equal(site, verdicts->nr_sites);
+}
+
 static void judge_causes(uint64_t seed, struct cause_score *score)
 {
 	struct leak_trace trace;
 	struct verdicts verdicts;
-	struct verdict_input input;
 	size_t nr_flagged = 0;
 	bool *is_found;
 
-	leak_trace_init(&trace, seed, true);
-	input = (struct verdict_input){
-		.sites = trace.stats,
-		.held = trace.held,
-		.nr_held = trace.nr_held,
-		.start_ns = trace.start_ns,
-		.end_ns = trace.end_ns,
-		.functions_of = leak_trace_functions,
-		.stacks = &trace,
-	};
+	init(&trace, seed, true, &verdicts);
 	is_found = calloc(trace.nr_parts, sizeof(*is_found));
 	assert_non_null(is_found);
-	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	check_causes(&verdicts);
 	for (size_t i = 0; i < verdicts.nr_causes; i++) {
 		const struct cause *cause = &verdicts.causes[i];
 		double share, of_part;
