@@ -38,14 +38,14 @@ static int run_with_top(struct session_options *options)
 {
 	struct top_view view;
 	char title[128];
-	int err, status;
+	int err, status, command_status;
 
 	describe_targets(options, title, sizeof(title));
 	if (top_view_start(title, &view))
 		return DIAG_EXIT_FAILED;
 	options->view_fd = view.stream_fd;
 	options->status = view.status;
-	err = session_run(options);
+	err = session_run(options, &command_status);
 	status = top_view_finish(&view);
 	return err ? DIAG_EXIT_FAILED : status;
 }
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 		.argc = argc,
 		.argv = argv,
 	};
-	int err, status;
+	int err, status, command_status;
 
 	diag_set_tool("leakrec");
 	err = leakrec_options_parse(argc, argv, &options, &pids);
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 	else if (options.with_view)
 		status = run_with_top(&options);
 	else
-		status = session_run(&options) ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+		status = session_run(&options, &command_status) ? DIAG_EXIT_FAILED : command_status;
 	resource_specs_deinit(&resources);
 	return status;
 }

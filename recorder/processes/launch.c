@@ -212,7 +212,7 @@ int launch_command(char *const *argv, const struct launch_options *options, stru
 		kill(launch.pid, SIGKILL);
 		waitpid(launch.pid, NULL, __WALL);
 	}
-	*ret = (struct launched){err ? -1 : launch.pid, !err};
+	*ret = (struct launched){.pid = err ? -1 : launch.pid, .stopped = !err};
 	return err;
 }
 

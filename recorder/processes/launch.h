@@ -15,6 +15,7 @@
 struct launched {
 	pid_t pid;
 	bool stopped; /* still in a ptrace stop */
+	int status;   /* how it ended, as a shell says it: 128 + the signal; 0: it goes on */
 };
 
 struct launch_options {

@@ -72,7 +72,7 @@ static int remove_probes(struct session *session)
 	return err_follow ? err_follow : err;
 }
 
-int session_run(const struct session_options *options)
+int session_run(const struct session_options *options, int *ret_command_status)
 {
 	struct session session = {
 		.options = options,
@@ -108,6 +108,7 @@ int session_run(const struct session_options *options)
 	if (session.view_fd >= 0)
 		close(session.view_fd);
 	marks_deinit(&session.marks);
+	*ret_command_status = session.command.status;
 	memory_samples_deinit(&session.memory);
 	return err ? err : err_remove;
 }

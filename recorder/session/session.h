@@ -8,7 +8,10 @@
 
 #include "recorder/session/session_options.h"
 
-/* Records. Returns 0 or a negative errno, reported. */
-int session_run(const struct session_options *options);
+/*
+ * Records. *@ret_command_status is how the command ended (launched.status); 0 without a command.
+ * Returns 0 or a negative errno, reported.
+ */
+int session_run(const struct session_options *options, int *ret_command_status);
 
 #endif

@@ -116,9 +116,10 @@ static void wait_for_end(pid_t pid)
 		poll(&poll_fd, 1, 1000);
 }
 
-/* Reports how the command ended, unless it succeeded. */
+/* Stores how the command ended, and reports it unless it succeeded. */
 static void report_command(struct session *session)
 {
+	struct launched *command = &session->command;
 	const char *name;
 	int status;
 
@@ -127,12 +128,15 @@ static void report_command(struct session *session)
 	name = session->options->command[0];
 	if (session->targets_gone)
 		wait_for_end(session->command.pid);
-	if (waitpid(session->command.pid, &status, WNOHANG) != session->command.pid)
-		diag_note("%s goes on as process %d", name, session->command.pid);
-	else if (WIFSIGNALED(status))
+	if (waitpid(command->pid, &status, WNOHANG) != command->pid) {
+		diag_note("%s goes on as process %d", name, command->pid);
+	} else if (WIFSIGNALED(status)) {
+		command->status = 128 + WTERMSIG(status);
 		diag_note("%s was killed by signal %d", name, WTERMSIG(status));
-	else if (WEXITSTATUS(status))
-		diag_note("%s ended with status %d", name, WEXITSTATUS(status));
+	} else if (WEXITSTATUS(status)) {
+		command->status = WEXITSTATUS(status);
+		diag_note("%s ended with status %d", name, command->status);
+	}
 }
 
 /* Describes failures of unwinding; empty if there were none. */

@@ -102,9 +102,12 @@ check_daemon() {
 	tail -n 1 leakrec.err | grep -qE '^leakrec: [0-9]+ events, [0-9.]+ MB, [0-9.]+ s, 0 lost'
 }
 
-@test "command: its exit status is told, and the recording stands" {
-	"$BIN/leakrec" -o perf.data -- sh -c 'exit 3' 2>leakrec.err
-	grep -q 'ended with status 3' leakrec.err
+@test "command: its exit status is told and becomes leakrec's, and the recording stands" {
+	run -3 --separate-stderr "$BIN/leakrec" -o perf.data -- sh -c 'exit 3'
+	[[ $stderr == *'ended with status 3'* ]] || fail "$stderr"
+	parse
+	run -137 --separate-stderr "$BIN/leakrec" -o perf.data -- sh -c 'kill -9 $$'
+	[[ $stderr == *'was killed by signal 9'* ]] || fail "$stderr"
 	parse
 }
 
