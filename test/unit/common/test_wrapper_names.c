@@ -77,13 +77,13 @@ static void cplusplus(void **state)
 	       "std::vector<int>", "std::__new_allocator<int>::allocate",
 	       "std::allocator_traits<std::allocator<app::T> >::allocate",
 	       "__gnu_cxx::new_allocator<app::T>::allocate", "__cxa_allocate_exception",
-	       "std::__shared_count<(__gnu_cxx::_Lock_policy)2>::__shared_count<app::T, "
-	       "std::allocator<void>>",
-	       "void std::vector<app::T, std::allocator<app::T> >::_M_realloc_insert<char const "
-	       "(&) [4]>(__gnu_cxx::__normal_iterator<app::T*, std::vector<app::T> >, char const "
-	       "(&) [4])",
-	       "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> "
-	       ">::_M_create",
+	       ("std::__shared_count<(__gnu_cxx::_Lock_policy)2>::__shared_count<app::T, "
+		"std::allocator<void>>"),
+	       ("void std::vector<app::T, std::allocator<app::T> >::_M_realloc_insert<char const "
+		"(&) [4]>(__gnu_cxx::__normal_iterator<app::T*, std::vector<app::T> >, char const "
+		"(&) [4])"),
+	       ("std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> "
+		">::_M_create"),
 	       "void* std::allocate", "app::T* std::__uninitialized_copy<false>::__uninit_copy<>()",
 	       "std::function<int* (std::vector<int>)>::operator()(std::vector<int>) const",
 	       "std::enable_if<true, void>::type std::swap<int>(int&, int&)",
@@ -122,8 +122,8 @@ static void rust(void **state)
 	       "<str as alloc::borrow::ToOwned>::to_owned", "<[app::X]>::to_vec",
 	       "<u8 as <[_]>::to_vec_in::ConvertVec>::to_vec::<alloc::alloc::Global>",
 	       "<&mut I as core::iter::traits::iterator::Iterator>::next",
-	       "<<std::sync::once::Once>::call_once<app::f>::{closure#0} as "
-	       "core::ops::function::FnOnce<()>>::call_once",
+	       ("<<std::sync::once::Once>::call_once<app::f>::{closure#0} as "
+		"core::ops::function::FnOnce<()>>::call_once"),
 	       "hashbrown::raw::RawTable<T,A>::reserve_rehash",
 	       "<hashbrown::raw::RawTableInner>::prepare_resize",
 	       "<jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc");
