@@ -302,11 +302,15 @@ static int handle_fork(struct heap_tracker *tracker, const struct perf_task_reco
 int heap_tracker_fork(struct heap_tracker *tracker, const struct perf_task_record *record)
 {
 	int err = handle_fork(tracker, record);
+	struct thread *thread = process_table_find_thread(&tracker->table, record->tid);
 
-	/* A record without a time is of a task that existed before. */
-	if (err || !record->origin.time_ns)
+	/*
+	 * A record without a time is of a task that existed before. One of a process that has
+	 * another first thread is no kernel's.
+	 */
+	if (err || !record->origin.time_ns || !thread)
 		return err;
-	process_table_find_thread(&tracker->table, record->tid)->is_new = true;
+	thread->is_new = true;
 	tracker->table.last_thread = NULL; /* find_new_place() counts its first event */
 	tracker->sink.stats.created_tasks++;
 	return 0;

@@ -466,6 +466,18 @@ static void test_nonsense(void **state)
 	heap_tracker_destroy(feed.tracker);
 }
 
+/* Only a hostile file has a process whose first thread has another number. */
+static void test_fork_of_another_thread(void **state)
+{
+	const struct perf_task_record fork = {
+		.pid = 200, .ppid = PID, .tid = 201, .ptid = PID, .origin = {.time_ns = 1}};
+	struct feed feed;
+
+	feed_init(&feed);
+	assert_int_equal(heap_tracker_fork(feed.tracker, &fork), 0);
+	heap_tracker_destroy(feed.tracker);
+}
+
 static void test_fork_and_exec(void **state)
 {
 	const struct perf_task_record fork = {.pid = 200, .ppid = PID, .tid = 200, .ptid = PID};
@@ -493,7 +505,7 @@ int main(void)
 		cmocka_unit_test(test_random),	   cmocka_unit_test(test_handed_on),
 		cmocka_unit_test(test_break),	   cmocka_unit_test(test_own),
 		cmocka_unit_test(test_nonsense),   cmocka_unit_test(test_fork_and_exec),
-		cmocka_unit_test(test_open_calls),
+		cmocka_unit_test(test_open_calls), cmocka_unit_test(test_fork_of_another_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
