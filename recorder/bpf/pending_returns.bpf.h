@@ -3,8 +3,9 @@
  * Restores return addresses in stacks. A return probe replaces the return address on the stack by
  * the kernel's trampoline (prepare_uretprobe(), kernel/events/uprobes.c). Where one probed function
  * calls another, the outer one's trampoline would end a stack that is taken at the inner one's
- * return. The kernel keeps the original addresses, also for probes of others. A function that has
- * returned is not pending any more, or its frame is below the stack pointer.
+ * return. The kernel keeps the original addresses, also for probes of others. A function that was
+ * left by a jump stays pending, perhaps until other frames are in its place: only what is a
+ * trampoline is restored.
  */
 #ifndef LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H
 #define LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H
@@ -34,6 +35,18 @@ ALWAYS_INLINE struct return_instance *pending_returns(void)
 }
 
 /*
+ * What stands in the place of a return address: uprobe_get_trampoline_vaddr(),
+ * kernel/events/uprobes.c (Linux 6.18).
+ */
+ALWAYS_INLINE unsigned long long trampoline(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct *mm = task->mm;
+
+	return mm ? BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr) : 0;
+}
+
+/*
  * The innermost active function with a return probe, or 0. A function that was left by a jump is
  * still pending, but its frame is below the stack pointer.
  */
@@ -55,6 +68,8 @@ static __attribute__((noinline)) unsigned long long true_return(unsigned long lo
 {
 	struct return_instance *pending = pending_returns();
 
+	if (!pending || found != trampoline())
+		return found;
 	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
 		if (pending->stack == at)
 			found = pending->orig_ret_vaddr;
@@ -67,7 +82,7 @@ static __attribute__((noinline)) unsigned long long true_return(unsigned long lo
 ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned int bytes,
 				   struct return_instance *pending)
 {
-	unsigned long long last = bytes;
+	unsigned long long last = bytes, replaced = trampoline();
 
 	/* The verifier (Linux 6.18.15) keeps the bound only if this register is compared first. */
 	asm volatile("" : "+r"(last));
@@ -77,7 +92,7 @@ ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned i
 	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
 		unsigned long long offset = pending->stack - sp;
 
-		if (offset <= last)
+		if (offset <= last && *(unsigned long long *)(dump + offset) == replaced)
 			*(unsigned long long *)(dump + offset) = pending->orig_ret_vaddr;
 		pending = pending->next;
 	}

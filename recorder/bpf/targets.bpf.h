@@ -21,6 +21,10 @@ struct perf_event_context {
 	int nr_events;
 } __attribute__((preserve_access_index));
 
+struct xol_area {
+	unsigned long vaddr;
+} __attribute__((preserve_access_index));
+
 struct uprobes_state {
 	struct xol_area *xol_area;
 } __attribute__((preserve_access_index));

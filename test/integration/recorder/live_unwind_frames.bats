@@ -123,6 +123,49 @@ teardown() {
 	perf script -i perf.data >/dev/null
 }
 
+# A return probe stays pending when its function is left by a jump. Then another frame's return address is in its place.
+@test "live: after a jump out of an allocator" {
+	cat >jumped.c <<-'END'
+		#include <setjmp.h>
+		#include <signal.h>
+		#include <stdlib.h>
+
+		#define SEPARATE __attribute__((noipa))
+		static sigjmp_buf before_fault;
+		static void *volatile held, *frame_of_leave;
+		static void on_fault(int signal) { siglongjmp(before_fault, 1); }
+		static SEPARATE void keep(void) { held = malloc(4242); }
+		static SEPARATE void leave(void **nowhere)
+		{
+			frame_of_leave = __builtin_frame_address(0);
+			posix_memalign(nowhere, 64, 1000);
+			__asm__ volatile("");
+		}
+		static SEPARATE void call_keep(void **place)
+		{
+			if (frame_of_leave != __builtin_frame_address(0))
+				exit(9);
+			keep();
+			__asm__ volatile("");
+		}
+		int main(void)
+		{
+			signal(SIGSEGV, on_fault);
+			if (sigsetjmp(before_fault, 1) == 0)
+				leave((void **)16);
+			call_keep(NULL);
+			return 0;
+		}
+	END
+	cc -w -O1 -o jumped jumped.c
+	for raw in '' --raw-stacks; do
+		# shellcheck disable=SC2086 # an option, or none
+		"$BIN/leakrec" $raw -o perf.data -- ./jumped 2>leakrec.err
+		"$BIN/leakparse" --size 4242 --format folded -i perf.data 2>leakparse.err >folded
+		grep -q 'main;call_keep;keep' folded || fail "$(cat folded leakparse.err)"
+	done
+}
+
 @test "live: allocators that call each other, at the inner one's return" {
 	require_program perf
 	cat >nested.c <<-END
