@@ -76,7 +76,6 @@ static void choose_clone_programs(struct backpressure_bpf *bpf, bool wanted)
 static int attach_programs(struct backpressure_bpf *bpf)
 {
 	bpf->bss->breakers.attached_ns = clock_now_ns();
-	bpf->bss->breakers.own_group = (unsigned long long)getpgrp();
 	return backpressure_bpf__attach(bpf);
 }
 

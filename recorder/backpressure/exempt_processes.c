@@ -268,9 +268,9 @@ int exempt_processes_exempt(struct backpressure *backpressure, const char *outpu
 	}
 	if (backpressure)
 		set_roles(backpressure, &ancestors, TARGET_SPARED);
-	if (backpressure && nr_pids)
-		target_table_set_own_session(backpressure_table(backpressure),
-					     exempt_own_session());
+	if (backpressure)
+		target_table_set_own_groups(backpressure_table(backpressure),
+					    nr_pids ? exempt_own_session() : 0, getpgrp());
 	if (!err)
 		err = check_named(backpressure, pids, nr_pids, &ancestors, &readers);
 	process_list_deinit(&ancestors);

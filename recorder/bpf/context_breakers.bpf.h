@@ -26,14 +26,6 @@ struct task_struct___age {
 	unsigned long long start_time;
 } __attribute__((preserve_access_index));
 
-struct upid___number {
-	int nr;
-} __attribute__((preserve_access_index));
-
-struct pid___number {
-	struct upid___number numbers[1]; /* the first is that of the first namespace */
-} __attribute__((preserve_access_index));
-
 struct breaker_shared breakers;
 
 struct {
@@ -102,33 +94,6 @@ static bool request_breaker(struct breaker_state *state)
 	return true;
 }
 
-#define BREAKER_PGID	      2 /* PIDTYPE_PGID, PIDTYPE_SID: include/linux/pid_types.h */
-#define BREAKER_SID	      3
-#define BREAKER_MAX_ANCESTORS 16
-
-/*
- * True if the current process might get SIGHUP while it is stopped. That happens to a process group
- * with a stopped member when it loses its last parent in the session, as the rest of a shell's job
- * does (kill_orphaned_pgrp(), kernel/exit.c). A session leader's group has no such parent, and the
- * recorder, which is in its command's group, lives longer than the stop.
- */
-static __attribute__((noinline)) bool may_be_hung_up(void)
-{
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct pid *group = BPF_CORE_READ(task, signal, pids[BREAKER_PGID]);
-	struct pid *session = BPF_CORE_READ(task, signal, pids[BREAKER_SID]);
-
-	if (group == session ||
-	    BPF_CORE_READ((struct pid___number *)group, numbers[0].nr) == breakers.own_group)
-		return false;
-	for (int i = 0; i < BREAKER_MAX_ANCESTORS; i++) {
-		task = BPF_CORE_READ(task, real_parent);
-		if (BPF_CORE_READ(task, signal, pids[BREAKER_PGID]) != group)
-			return BPF_CORE_READ(task, signal, pids[BREAKER_SID]) == session;
-	}
-	return true;
-}
-
 SEC("fentry/kernel_clone")
 int BPF_PROG(before_clone, struct kernel_clone_args *args)
 {
@@ -141,7 +106,7 @@ int BPF_PROG(before_clone, struct kernel_clone_args *args)
 	state = state_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state || state->answer)
 		return 0;
-	target = may_be_hung_up() || !may_hold_for_set_up() ? 0 : target_to_hold();
+	target = may_hold_for_set_up() ? target_to_hold() : 0;
 	/* Mark before the recorder can answer: its answer continues marked processes. */
 	if (target) {
 		target->forks = TARGET_FORKS_WANTED;

@@ -13,7 +13,6 @@ enum breaker_answer {
 struct breaker_shared {
 	/* CLOCK_MONOTONIC: older threads of recorded processes have breakers already. */
 	unsigned long long attached_ns;
-	unsigned long long own_group; /* the recorder's process group */
 	unsigned long long nr_requests;
 	unsigned long long nr_unprotected; /* tasks that were created without a breaker */
 	/* At the request's number: (the number << 1) + enum breaker_answer. */

@@ -153,6 +153,7 @@ static __attribute__((unused)) bool is_recorded(void)
 /* include/linux/pid_types.h */
 #define PIDTYPE_OF_GROUP   2
 #define PIDTYPE_OF_SESSION 3
+#define MAX_ANCESTORS	   16
 
 #define SIGNAL_UNKILLABLE  0x40 /* include/linux/sched/signal.h: the init of a PID namespace */
 
@@ -213,10 +214,34 @@ static __attribute__((unused)) bool may_hold(void)
 	return shared.limit_bytes && !shared.overdue && can_end_stops();
 }
 
+/*
+ * True if the current process might get SIGHUP while it is stopped. The kernel hangs up on a process
+ * group with a stopped member when it loses the last one whose parent is another group's in the
+ * session (kill_orphaned_pgrp(), kernel/exit.c, Linux 6.18): so ends the first process of a shell's
+ * job that becomes a daemon. A process with such a parent itself does not end while it is stopped.
+ * The recorder, in its command's group, lives longer than the stop.
+ */
+static __attribute__((noinline)) bool may_be_hung_up(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct pid *group = BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_GROUP]);
+	struct pid *session = BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_SESSION]);
+
+	if (group == session || BPF_CORE_READ(group, numbers[0].nr) == shared.own_group)
+		return false;
+	for (int i = 0; i < MAX_ANCESTORS; i++) {
+		task = BPF_CORE_READ(task, real_parent);
+		if (BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_GROUP]) != group)
+			return i > 0 &&
+			       BPF_CORE_READ(task, signal, pids[PIDTYPE_OF_SESSION]) == session;
+	}
+	return true;
+}
+
 /* False while nothing may be stopped for set-up work. */
 static __attribute__((unused)) bool may_hold_for_set_up(void)
 {
-	return !shared.set_up_overdue && can_end_stops();
+	return !shared.set_up_overdue && can_end_stops() && !may_be_hung_up();
 }
 
 /* Before @target is marked as stopped. */

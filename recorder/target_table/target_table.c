@@ -40,9 +40,10 @@ void target_table_set_blind(struct target_table *table)
 	table->blind = 1;
 }
 
-void target_table_set_own_session(struct target_table *table, pid_t session)
+void target_table_set_own_groups(struct target_table *table, pid_t session, pid_t group)
 {
 	table->own_session = (unsigned int)session;
+	table->own_group = (unsigned int)group;
 }
 
 void target_table_close(struct target_table *table)

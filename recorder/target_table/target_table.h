@@ -30,8 +30,11 @@ void target_table_set_limit(struct target_table *table, uint64_t limit_bytes);
 /* No BPF program watches the targets: debuggers have to be looked up in /proc. */
 void target_table_set_blind(struct target_table *table);
 
-/* Processes of this session are never stopped; 0: there is none. */
-void target_table_set_own_session(struct target_table *table, pid_t session);
+/*
+ * The recorder's own: processes of @session are never stopped (0: none are spared), and @group does
+ * not lose its last parent while something is stopped.
+ */
+void target_table_set_own_groups(struct target_table *table, pid_t session, pid_t group);
 
 /* Nothing is stopped from now on. */
 void target_table_close(struct target_table *table);

@@ -75,6 +75,7 @@ struct target_table {
 	unsigned int nr_set_up_late;	/* how many of these had been stopped for too long */
 	unsigned int blind;		/* no program sets target.debugged: read /proc instead */
 	unsigned int own_session;	/* the recorder's, if it has a terminal; else 0 */
+	unsigned int own_group;		/* the recorder's process group */
 	unsigned long long watchdog_ns; /* the watchdog's last sign of life, CLOCK_MONOTONIC */
 };
 

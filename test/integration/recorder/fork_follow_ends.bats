@@ -33,6 +33,49 @@ teardown() {
 	done
 }
 
+# Its first process ends when it sees the daemon stopped for the second time (the first: for the fork). That one loads one new file after the other.
+@test "followers: a daemon of a shell with job control loads libraries" {
+	require_program cc
+	cat >loads.c <<-'END'
+		#include <dlfcn.h>
+		#include <stdio.h>
+		#include <sys/wait.h>
+		#include <unistd.h>
+		int main(void)
+		{
+			char line[32];
+			int i = 0, status, nr_stops = 0;
+			pid_t daemon;
+			setvbuf(stdout, NULL, _IOLBF, 0);
+			printf("ready %d\n", getpid());
+			if (read(0, line, 1) != 1)
+				return 1;
+			daemon = fork();
+			if (daemon > 0) {
+				do
+					i = waitpid(daemon, &status, WUNTRACED);
+				while (WIFSTOPPED(status) && ++nr_stops < 2);
+				_exit(i != daemon);
+			}
+			for (; i < 20; i++) {
+				snprintf(line, sizeof(line), "./lib%d.so", i);
+				if (!dlopen(line, RTLD_NOW))
+					return 1;
+			}
+			printf("truth loaded %d\n", i);
+			return 0;
+		}
+	END
+	cc -o loads loads.c
+	echo 'int answer(void) { return 42; }' | cc -shared -fPIC -o lib.so -xc -
+	for i in {0..19}; do
+		cp lib.so "lib$i.so"
+	done
+	set -m
+	TARGETS=$PWD record_attached loads
+	assert_equal "libraries that the daemon loaded" "$(truth loaded)" 20
+}
+
 @test "followers: a thread execs" {
 	record_attached "fork_storm --from-thread"
 	(($(truth execed) > 0))
