@@ -43,7 +43,7 @@ struct backpressure {
 	size_t nr_fds;
 	bool is_own_table; /* there are no programs: the recorder stops the targets */
 	bool is_system_wide;
-	bool told_overdue, told_missed;
+	bool told_overdue, told_late, told_missed;
 	unsigned int nr_suspensions_told;
 	bool watches_clones;			  /* context_breakers.bpf.h */
 	uint64_t snapshot[BACKPRESSURE_MAX_CPUS]; /* produced bytes when the round began */
@@ -434,6 +434,11 @@ static void report_limits(struct backpressure *backpressure)
 		backpressure->told_overdue = true;
 		diag_warn("the output is too slow: processes continued after a stop of one second; "
 			  "events without room are lost, and counted");
+	}
+	if (backpressure->table->watchdog_was_late && !backpressure->told_late) {
+		backpressure->told_late = true;
+		diag_warn("the watchdog did not run for a second, so no process was stopped: the "
+			  "machine is too busy; events without room are lost, and counted");
 	}
 	if (backpressure->table->missed && !backpressure->told_missed) {
 		backpressure->told_missed = true;

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -47,6 +48,19 @@ static void wait_for_recorder(struct target_table *table, int recorder_fd)
 	} while (poll(&recorder, 1, LOOK_MS) <= 0);
 }
 
+/*
+ * The watchdog must not be late, however busy the machine is, and works for microseconds only. A nice
+ * value counts only among the processes of a session, where these are scheduled together
+ * (sched_autogroup_enabled, sched(7)).
+ */
+static void get_cpu_first(void)
+{
+	const struct sched_param lowest = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest) != 0)
+		setpriority(PRIO_PROCESS, 0, WATCHDOG_NICE);
+}
+
 static void __attribute__((noreturn))
 run_guard(struct target_table *table, int recorder_fd, int recorder_pidfd)
 {
@@ -59,7 +73,7 @@ run_guard(struct target_table *table, int recorder_fd, int recorder_pidfd)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	helper_rename("leak-watchdog");
-	setpriority(PRIO_PROCESS, 0, WATCHDOG_NICE);
+	get_cpu_first();
 	target_table_note_watchdog(table, clock_now_ns());
 	capng_clear(CAPNG_SELECT_BOTH);
 	capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);

@@ -412,7 +412,7 @@ ALWAYS_INLINE bool may_hold_fork(struct target *target)
 /* Stops @task, the process of @target, which is not the current one. */
 ALWAYS_INLINE void hold_other(struct target *target, struct task_struct *task)
 {
-	begin_stop(target);
+	target->stopped_ns = bpf_ktime_get_ns();
 	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
 	target->set_up = 1;
 	/* After the signal: a target that gets continued must have been stopped. */

@@ -204,8 +204,12 @@ static __attribute__((unused)) struct target *target_to_hold(void)
 /* False while the watchdog could not end a stop in time. */
 static bool can_end_stops(void)
 {
-	return !shared.closed && !shared.paused &&
-	       (long long)(bpf_ktime_get_ns() - shared.watchdog_ns) < (long long)WATCHDOG_LATE_NS;
+	if (shared.closed || shared.paused)
+		return false;
+	if ((long long)(bpf_ktime_get_ns() - shared.watchdog_ns) < (long long)WATCHDOG_LATE_NS)
+		return true;
+	shared.watchdog_was_late = 1;
+	return false;
 }
 
 /* False while nothing may be stopped because a ring is full. */
@@ -244,17 +248,11 @@ static __attribute__((unused)) bool may_hold_for_set_up(void)
 	return !shared.set_up_overdue && can_end_stops() && !may_be_hung_up();
 }
 
-/* Before @target is marked as stopped. */
-static __attribute__((unused)) void begin_stop(struct target *target)
-{
-	if (!target->stopped)
-		target->stopped_ns = bpf_ktime_get_ns();
-}
-
 /*
  * Stops the process before it returns to user space. A process that is stopped without a mark would
  * stay stopped. So the mark is set before the signal, in case the program ends here, and again
- * after it, in case the recorder took the first mark for that of an earlier stop.
+ * after it, in case the recorder took the first mark for that of an earlier stop. A mark from before
+ * says nothing about when this stop began: the recorder may have continued the process meanwhile.
  *
  * The signal goes to the thread, not to the process; it stops the whole process all the same. A
  * second signal to the process has no effect while the first is pending, that is, while the thread
@@ -263,9 +261,8 @@ static __attribute__((unused)) void begin_stop(struct target *target)
  */
 static __attribute__((unused)) void hold(struct target *target)
 {
-	begin_stop(target);
-	if (__sync_lock_test_and_set(&target->stopped, 1) == 0)
-		target->stopped_ns = bpf_ktime_get_ns();
+	target->stopped_ns = bpf_ktime_get_ns();
+	__sync_lock_test_and_set(&target->stopped, 1);
 	bpf_send_signal_thread(SIGSTOP);
 	target->stopped = 1;
 	shared.any_stopped = 1;
