@@ -219,11 +219,11 @@ static __attribute__((unused)) bool may_hold(void)
 }
 
 /*
- * True if the current process might get SIGHUP while it is stopped. The kernel hangs up on a process
- * group with a stopped member when it loses the last one whose parent is another group's in the
- * session (kill_orphaned_pgrp(), kernel/exit.c, Linux 6.18): so ends the first process of a shell's
- * job that becomes a daemon. A process with such a parent itself does not end while it is stopped.
- * The recorder, in its command's group, lives longer than the stop.
+ * True if the current process might get SIGHUP while it is stopped. The kernel hangs up on a
+ * process group with a stopped member when it loses the last one whose parent is another group's in
+ * the session (kill_orphaned_pgrp(), kernel/exit.c, Linux 6.18): so ends the first process of a
+ * shell's job that becomes a daemon. A process with such a parent itself does not end while it is
+ * stopped. The recorder, in its command's group, lives longer than the stop.
  */
 static __attribute__((noinline)) bool may_be_hung_up(void)
 {
@@ -251,8 +251,9 @@ static __attribute__((unused)) bool may_hold_for_set_up(void)
 /*
  * Stops the process before it returns to user space. A process that is stopped without a mark would
  * stay stopped. So the mark is set before the signal, in case the program ends here, and again
- * after it, in case the recorder took the first mark for that of an earlier stop. A mark from before
- * says nothing about when this stop began: the recorder may have continued the process meanwhile.
+ * after it, in case the recorder took the first mark for that of an earlier stop. A mark from
+ * before says nothing about when this stop began: the recorder may have continued the process
+ * meanwhile.
  *
  * The signal goes to the thread, not to the process; it stops the whole process all the same. A
  * second signal to the process has no effect while the first is pending, that is, while the thread
