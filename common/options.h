@@ -5,7 +5,7 @@
  * Tests compare it with the manual pages (test/integration/tools/help.bats).
  *
  * Every tool has -h (--help) and -V (--version); a table does not list them. `TOOL --options-table`
- * prints the table itself, for completions/leaktools.bash.
+ * prints the table itself, for the completions of shells (completions/).
  */
 #ifndef LEAKTOOLS_COMMON_OPTIONS_H
 #define LEAKTOOLS_COMMON_OPTIONS_H

@@ -134,7 +134,7 @@ static void write_table_line(FILE *out, const struct option_row *row, const char
 		fprintf(out, "%s%s", word == row->words ? "" : " ", word->word);
 	if (!row->words)
 		fputs(row->suggestions ? row->suggestions : "-", out);
-	fputc('\n', out);
+	fprintf(out, "\t%s\n", row->help);
 }
 
 static void write_table_row(FILE *out, const struct option_row *row)

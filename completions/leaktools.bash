@@ -42,7 +42,7 @@ _leaktools_list() {
 _leaktools_value() {
 	local option need kind words
 
-	while IFS=$'\t' read -r option need kind words; do
+	while IFS=$'\t' read -r option need kind words _; do
 		[[ $option == "$2" ]] || continue
 		[[ $need == required ]] || return
 		case $kind in

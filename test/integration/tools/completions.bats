@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Bash completions: as bash calls them, without a terminal.
+# Completions of bash, zsh and fish: as the shells call them.
 
 bats_require_minimum_version 1.5.0
 
@@ -20,13 +20,33 @@ tool() {
 	echo "$BUILD_DIR/bin/$1"
 }
 
+# The same of zsh and fish, which get the line as one word.
+zsh_words() {
+	PATH=$BUILD_DIR/bin:$PATH timeout 60 "$SOURCE_DIR/test/integration/support/zsh_matches" \
+		"$SOURCE_DIR/completions" "$1"
+}
+
+fish_words() {
+	local folder=$BATS_TEST_TMPDIR/fish/vendor_completions.d tool=${1%% *}
+
+	mkdir -p "$folder"
+	cp "$SOURCE_DIR/completions/leaktools.fish" "$folder/$tool.fish"
+	# Prints a word, then a tab and what it means.
+	# shellcheck disable=SC2016 # expanded by fish
+	PATH=$BUILD_DIR/bin:$PATH HOME=$BATS_TEST_TMPDIR XDG_DATA_DIRS=$BATS_TEST_TMPDIR:/usr/share \
+		timeout 60 fish -c 'complete -C $argv' "$1" | cut -f1
+}
+
+# What --help of a tool lists; the manual page lists the same (help.bats).
+long_options() {
+	"$(tool "$1")" --help | sed -nE 's/^ {2,6}(-.*)/\1/p' | sed -E 's/  +.*//' | grep -oE -e '--[a-z][a-z-]+' | sort -u
+}
+
 @test "completions: every option that --help lists, of each tool" {
 	local name listed
 
 	for name in leakprobe leakrec leakparse leakfollow leakplot; do
-		# --help and the manual page list the same (help.bats).
-		listed=$("$(tool $name)" --help | sed -nE 's/^ {2,6}(-.*)/\1/p' | sed -E 's/  +.*//' |
-			grep -oE -e '--[a-z][a-z-]+' | sort -u)
+		listed=$(long_options $name)
 		[[ $(wc -w <<<"$listed") -ge 4 ]]
 		complete_words "$(tool $name)" -- | grep '^--' | sort -u >"$BATS_TEST_TMPDIR/completed"
 		diff <(echo "$listed") "$BATS_TEST_TMPDIR/completed" || {
@@ -102,10 +122,28 @@ tool() {
 	run -1 grep -v "^leakprobe_" "$BATS_TEST_TMPDIR/words"
 }
 
-@test "completions: are installed where bash looks for them" {
-	cd "$BATS_TEST_TMPDIR"
-	DESTDIR=$PWD/root cmake --install "$BUILD_DIR" >/dev/null
+# same_words SHELL: its completions are those of the tools' tables.
+same_words() {
+	local words=$1_words name
+
 	for name in leakprobe leakrec leakparse leakfollow leakplot; do
-		find root -path "*/share/bash-completion/completions/$name" | grep -q .
+		diff <(long_options $name) <($words "$name --" | grep -e '^--' | sort -u) || { echo "$name"; return 1; }
+		$words "$name -" | grep -qx -e -h
 	done
+	diff <($words "leakparse --format " | sort) <(complete_words "$(tool leakparse)" --format "" | sort)
+	[[ $($words "leakparse --format=ht") =~ ^(--format=)?html$ ]]
+	[[ $($words "leakparse --verdict growth,start") =~ ^(growth,)?start-up$ ]]
+	$words "leakrec -p 1,$$" | grep -qxE "(1,)?$$"
+	$words "leakrec -p 1 -- ech" | grep -qx echo
+	[[ $($words "leakprobe " | sort | paste -sd' ') == "add check del list" ]]
+	cd "$BATS_TEST_TMPDIR" || return
+	touch perf.data
+	mkdir -p perf.dir
+	[[ $($words "leakrec -p 1 -- echo perf.da") == perf.data ]]
+	[[ $($words "leakparse -i perf.da") == perf.data ]]
+	[[ $($words "leakplot perf.da") == perf.data ]]
+	[[ $($words "leakparse --symfs perf" | sort -u) == perf.dir?(/) ]]
 }
+
+@test "completions: zsh's are the same" { same_words zsh; }
+@test "completions: fish's are the same" { same_words fish; }

@@ -42,6 +42,7 @@ static int parse_level(void *options, const struct option_row *row, const char *
 	return 0;
 }
 
+#define LONG_HELP    "a help text that is too long for one line of eighty columns, so it has two"
 #define FIELD(field) OPTION_FIELD(struct values, field)
 
 static const struct option_word modes[] = {{"hold", MODE_HOLD}, {"drop", MODE_DROP}, {0}};
@@ -62,9 +63,8 @@ static const struct option_row rows[] = {
 	{"time", 0, OPTION_TIME, "TIME", "a time", FIELD(time_ns), .min = 1},
 	{"mode", 0, OPTION_WORD, "MODE", "a mode", FIELD(mode), .words = modes},
 	{"with", 0, OPTION_WORD_SET, "LIST", "bits", FIELD(set), .words = bits},
-	{"level", 'z', OPTION_PARSED, "LEVEL",
-	 "a help text that is too long for one line of eighty columns, so it has two",
-	 .parse = parse_level, .letter_argument = "[LEVEL]"},
+	{"level", 'z', OPTION_PARSED, "LEVEL", LONG_HELP, .parse = parse_level,
+	 .letter_argument = "[LEVEL]"},
 	{"fail", 0, OPTION_PARSED, "[=LEVEL]", "may have an argument", .parse = parse_level},
 };
 
@@ -273,27 +273,28 @@ static void help_is_the_table(void **state)
 
 static void completions_are_the_table(void **state)
 {
-	assert_written(options_help_write_table, "-f\tnone\tnothing\t-\n"
-						 "--flag\tnone\tnothing\t-\n"
-						 "-t\trequired\tnothing\t-\n"
-						 "--text\trequired\tnothing\t-\n"
-						 "--txt\trequired\tnothing\t-\n"
-						 "--word\trequired\twords\thold drop\n"
-						 "-p\trequired\tpids\t-\n"
-						 "--pid\trequired\tpids\t-\n"
-						 "--count\trequired\tnothing\t-\n"
-						 "--bytes\trequired\tnothing\t-\n"
-						 "--range\trequired\tnothing\t-\n"
-						 "--time\trequired\tnothing\t-\n"
-						 "--mode\trequired\twords\thold drop\n"
-						 "--with\trequired\tlist\tone two four\n"
-						 "-z\toptional\tnothing\t-\n"
-						 "--level\trequired\tnothing\t-\n"
-						 "--fail\toptional\tnothing\t-\n"
-						 "-h\tnone\tnothing\t-\n"
-						 "--help\tnone\tnothing\t-\n"
-						 "-V\tnone\tnothing\t-\n"
-						 "--version\tnone\tnothing\t-\n");
+	assert_written(options_help_write_table,
+		       "-f\tnone\tnothing\t-\ta flag\n"
+		       "--flag\tnone\tnothing\t-\ta flag\n"
+		       "-t\trequired\tnothing\t-\tany text\n"
+		       "--text\trequired\tnothing\t-\tany text\n"
+		       "--txt\trequired\tnothing\t-\tany text\n"
+		       "--word\trequired\twords\thold drop\ta word\n"
+		       "-p\trequired\tpids\t-\ta process\n"
+		       "--pid\trequired\tpids\t-\ta process\n"
+		       "--count\trequired\tnothing\t-\ta number\n"
+		       "--bytes\trequired\tnothing\t-\ta size\n"
+		       "--range\trequired\tnothing\t-\ta range\n"
+		       "--time\trequired\tnothing\t-\ta time\n"
+		       "--mode\trequired\twords\thold drop\ta mode\n"
+		       "--with\trequired\tlist\tone two four\tbits\n"
+		       "-z\toptional\tnothing\t-\t" LONG_HELP "\n"
+		       "--level\trequired\tnothing\t-\t" LONG_HELP "\n"
+		       "--fail\toptional\tnothing\t-\tmay have an argument\n"
+		       "-h\tnone\tnothing\t-\tshow this text\n"
+		       "--help\tnone\tnothing\t-\tshow this text\n"
+		       "-V\tnone\tnothing\t-\tshow the version\n"
+		       "--version\tnone\tnothing\t-\tshow the version\n");
 }
 
 static void messages_say_what_an_argument_may_be(void **state)
