@@ -15,10 +15,12 @@ function(leaktools_bpf target path)
 	cmake_path(GET path FILENAME name)
 	set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.bpf.o)
 	set(skeleton ${CMAKE_CURRENT_BINARY_DIR}/skeletons/${name}.skel.h)
-	# -mcpu=v3: compare-and-swap, Linux 5.12. The multiarch directory is for asm/types.h.
+	# -mcpu=v3: compare-and-swap, Linux 5.12. The multiarch directory is for asm/types.h. The programs' BTF, which is
+	# in the tool, has no path of the build.
 	add_custom_command(OUTPUT ${skeleton}
 		COMMAND ${BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Werror
 			-Wno-unused-parameter -D__TARGET_ARCH_${BPF_TARGET_ARCH}
+			-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
 			-I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -I${PROJECT_SOURCE_DIR}
 			-MD -MF ${object}.d -c ${source} -o ${object}
 		COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/skeletons

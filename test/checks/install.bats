@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What `cmake --install` puts where, and how README.md removes it.
+
+bats_require_minimum_version 1.5.0
+tools="leakprobe leakrec leakparse leakfollow leakplot"
+
+setup_file() {
+	export PREFIX=$BATS_FILE_TMPDIR/prefix
+	local manifest=$BUILD_DIR/install_manifest.txt
+
+	# The manifest is the user's.
+	[[ ! -e $manifest ]] || cp "$manifest" "$BATS_FILE_TMPDIR/theirs"
+	# Debugging information names the sources, as it should.
+	cmake --install "$BUILD_DIR" --prefix "$PREFIX" --strip >"$BATS_FILE_TMPDIR/log"
+	mv "$manifest" "$BATS_FILE_TMPDIR/manifest"
+	[[ ! -e $BATS_FILE_TMPDIR/theirs ]] || cp "$BATS_FILE_TMPDIR/theirs" "$manifest"
+}
+
+@test "install: tools, pages and completions are in their folders" {
+	local tool
+
+	cd "$PREFIX"
+	for tool in $tools; do
+		ls "bin/$tool" "share/man/man1/$tool.1" "share/bash-completion/completions/$tool" \
+			"share/fish/vendor_completions.d/$tool.fish"
+		grep -qw "$tool" share/zsh/site-functions/_leaktools
+		[[ $("bin/$tool" --version) == "$tool "* ]]
+	done
+	ls include/leaktools/leak_probes.h share/doc/leaktools/README.md
+}
+
+@test "install: the pages can be shown, and what they cite is there" {
+	local tool document
+
+	for tool in $tools; do
+		MANPAGER='' man -l "$PREFIX/share/man/man1/$tool.1" >"$BATS_TEST_TMPDIR/page" || { echo "$tool"; return 1; }
+		grep -q '^SYNOPSIS' "$BATS_TEST_TMPDIR/page"
+		grep -oE 'docs/[a-z-]+\.md' "$SOURCE_DIR/docs/man/$tool.1.scd" "$BATS_TEST_TMPDIR/page" | cut -d: -f2
+	done >"$BATS_TEST_TMPDIR/cited"
+	[[ -s $BATS_TEST_TMPDIR/cited ]]
+	while read -r document; do
+		ls "$PREFIX/share/doc/leaktools/$document"
+	done <"$BATS_TEST_TMPDIR/cited"
+}
+
+@test "install: the installed leakparse works" {
+	"$BUILD_DIR/test/bench/make_stream" --events 1000 --live 10 --stacks 5 >"$BATS_TEST_TMPDIR/perf.data"
+	cd "$PREFIX/bin"
+	run -0 --separate-stderr env -i PATH=/usr/bin:/bin ./leakparse --summary "$BATS_TEST_TMPDIR/perf.data"
+	[[ $output == *"10 blocks, "* ]]
+}
+
+@test "install: no installed file mentions the folders of the build" {
+	run -1 grep -rlF -e "$BUILD_DIR" -e "$SOURCE_DIR" "$PREFIX"
+}
+
+@test "install: the manifest lists all that uninstalling has to remove" {
+	cp -a "$PREFIX" "$BATS_TEST_TMPDIR/copy"
+	sed "s|^$PREFIX|$BATS_TEST_TMPDIR/copy|" "$BATS_FILE_TMPDIR/manifest" >"$BATS_TEST_TMPDIR/manifest"
+	xargs -d '\n' rm <"$BATS_TEST_TMPDIR/manifest"
+	[[ -z $(find "$BATS_TEST_TMPDIR/copy" ! -type d) ]]
+}
