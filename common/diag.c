@@ -5,12 +5,21 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 static const char *tool_name = "leaktools";
 
 void diag_set_tool(const char *name)
 {
 	tool_name = name;
+}
+
+const char *diag_rights_hint(int err)
+{
+	if (abs(err) != EPERM && abs(err) != EACCES)
+		return "";
+	return geteuid() ? "; run it as root"
+			 : "; root lacks a right here, as in containers: run it on the host";
 }
 
 /*

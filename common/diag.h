@@ -32,6 +32,11 @@ void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * pipe has read enough: nothing is printed then.
  */
 void diag_output_failed(const char *what, int err);
+/*
+ * If @err, EPERM or EACCES with any sign, says that a right is missing: "; " and what to do, which
+ * is not to run as root if that was done. Else "".
+ */
+const char *diag_rights_hint(int err);
 /* A warning: something is wrong, but the work goes on. */
 void diag_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Information. */

@@ -161,8 +161,8 @@ int mapped_files_open(struct mapped_files *ret, pid_t pid)
 	int err = mapped_files_try_open(ret, pid);
 
 	if (err == -EACCES || err == -EPERM)
-		diag_error("cannot read what process %d maps: %s; run it as root", (int)pid,
-			   strerror(-err));
+		diag_error("cannot read what process %d maps: %s%s", (int)pid, strerror(-err),
+			   diag_rights_hint(err));
 	else if (err)
 		diag_error("cannot read /proc/%d/maps: %s", (int)pid, strerror(-err));
 	return err;

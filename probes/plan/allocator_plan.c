@@ -95,8 +95,8 @@ static int report_none_found(pid_t pid, const struct mapped_files *files, const 
 			   (int)pid, exe);
 	else if (files->nr_unreadable > 0)
 		diag_error("process %d: none of the files that could be opened defines malloc and "
-			   "free, and %zu could not be opened; run it as root",
-			   (int)pid, files->nr_unreadable);
+			   "free, and %zu could not be opened%s",
+			   (int)pid, files->nr_unreadable, diag_rights_hint(EACCES));
 	else
 		diag_error("process %d (%s) has mapped no file that defines malloc and free",
 			   (int)pid, exe);

@@ -13,7 +13,6 @@
 #define PROFILE_TRIES	  20
 #define EVENTS_TRIES	  20
 #define COMMAND_PREFIX	  "\n  Command: "
-#define WHEN_NOT_ROOT	  "; run it as root"
 #define MAX_COMMAND_BYTES 4094 /* WRITE_BUFSIZE - 2 in the kernel's kernel/trace/trace.c (6.1) */
 
 const char *probe_tracefs_dir(void)
@@ -28,10 +27,9 @@ const char *probe_tracefs_dir(void)
 	dir = tracefs_tracing_dir();
 	if (dir)
 		return dir;
-	diag_error(
-		"tracefs is not mounted, and mounting it failed: %s; run it as root, or mount it: "
-		"mount -t tracefs nodev /sys/kernel/tracing",
-		strerror(errno));
+	diag_error("tracefs is not mounted, and mounting it failed: %s%s; mount it: "
+		   "mount -t tracefs nodev /sys/kernel/tracing",
+		   strerror(errno), diag_rights_hint(errno));
 	return NULL;
 }
 
@@ -99,7 +97,7 @@ static int report_unreadable(const char *dir, const char *name)
 			   name);
 	else
 		diag_error("cannot read %s/%s: %s%s", dir, name, strerror(-err),
-			   err == -EACCES || err == -EPERM ? WHEN_NOT_ROOT : "");
+			   diag_rights_hint(err));
 	return err;
 }
 
@@ -257,7 +255,7 @@ int tracefs_uprobe_create(const struct uprobe_spec *spec, const char *errors_bef
 		reason = tracefs_error_reason(errors_before, errors, definition);
 	diag_error("cannot probe %s at 0x%" PRIx64 " of %s: %s%s%s%s", spec->event, spec->offset,
 		   spec->path, reason ? reason : "", reason ? ": " : "", strerror(-err),
-		   err == -EACCES || err == -EPERM ? WHEN_NOT_ROOT : "");
+		   diag_rights_hint(err));
 	return err;
 }
 
@@ -303,6 +301,6 @@ int tracefs_uprobe_destroy(const char *group, const char *event)
 		return 0;
 	if (err && err != -EBUSY)
 		diag_error("cannot remove %s/%s: %s%s", group, event, strerror(-err),
-			   err == -EACCES || err == -EPERM ? WHEN_NOT_ROOT : "");
+			   diag_rights_hint(err));
 	return err;
 }

@@ -130,8 +130,9 @@ static int place_table(struct backpressure *backpressure, const struct record_co
 		return 0;
 	}
 	if (config->scope != RECORD_PROCESSES) {
-		diag_error("cannot record all processes: BPF programs cannot be loaded; run it as "
-			   "root, or name the processes with -p");
+		diag_error("cannot record all processes: BPF programs cannot be loaded%s, or "
+			   "name the processes with -p",
+			   diag_rights_hint(EPERM));
 		return -EPERM;
 	}
 	if (!holds)

@@ -202,10 +202,9 @@ static int report_open_failure(int err)
 		diag_error(
 			"cannot open the perf events: %s; raise the limit on open files (ulimit -n)",
 			strerror(err));
-	else if (err == EACCES || err == EPERM)
-		diag_error("cannot open the perf events: %s; run it as root", strerror(err));
 	else
-		diag_error("cannot open the perf events: %s", strerror(err));
+		diag_error("cannot open the perf events: %s%s", strerror(err),
+			   diag_rights_hint(err));
 	return -err;
 }
 
@@ -383,8 +382,8 @@ static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
 	err = perf_evlist__mmap(group->evlist, (int)pages);
 	if (err < 0) {
 		err = errno ? errno : -err;
-		diag_error("cannot map rings of %u pages: %s%s", pages, strerror(err),
-			   err == EPERM ? "; give a smaller -m, or run it as root" : "");
+		diag_error("cannot map rings of %u pages: %s%s%s", pages, strerror(err),
+			   err == EPERM ? "; give a smaller -m" : "", diag_rights_hint(err));
 		return -err;
 	}
 	err = read_ids(group, (size_t)perf_cpu_map__nr(cpus), (size_t)perf_thread_map__nr(threads));

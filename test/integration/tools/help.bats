@@ -78,3 +78,13 @@ same_text() {
 		[[ $output == "$tool: --size takes a size like 3072 or 3k, or MIN..MAX, not \"3x\"" ]]
 	done
 }
+
+@test "help: only who is not root is told to become root" {
+	[[ $(id -u) == 0 ]] || skip "needs root"
+	cp "$BUILD_DIR/bin/leakprobe" "$BATS_TEST_TMPDIR"
+	chmod 755 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$BATS_TEST_TMPDIR"
+	run -1 setpriv --reuid 65534 --regid 65534 --clear-groups "$BATS_TEST_TMPDIR/leakprobe" add --dry-run --pid "$$"
+	[[ $output == *": Permission denied; run it as root" ]]
+	run -1 setpriv --bounding-set -all --inh-caps -all "$BATS_TEST_TMPDIR/leakprobe" add --dry-run --pid "$$"
+	[[ $output == *": Permission denied; root lacks a right here, as in containers: run it on the host" ]]
+}
