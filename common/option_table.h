@@ -11,10 +11,11 @@
 
 /* How an argument is parsed, and the type of the field that receives it. */
 enum option_kind {
-	OPTION_FLAG,   /* bool: set to true; no argument */
-	OPTION_TEXT,   /* const char *: points into argv; one of the row's words, if it has any */
-	OPTION_NUMBER, /* an integer of 4 or 8 bytes: from min to max */
-	OPTION_SIZE,   /* uint64_t: bytes */
+	OPTION_FLAG, /* bool: set to true; no argument */
+	OPTION_TEXT, /* const char *: points into argv; one of the row's words, if it has any */
+	OPTION_DIRECTORY,  /* const char *: points into argv; there is such a directory */
+	OPTION_NUMBER,	   /* an integer of 4 or 8 bytes: from min to max */
+	OPTION_SIZE,	   /* uint64_t: bytes */
 	OPTION_SIZE_RANGE, /* struct size_range */
 	OPTION_TIME,	   /* uint64_t: nanoseconds */
 	OPTION_WORD,	   /* an enum: the value of one of the row's words */

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 
 /* getopt_long()'s value of row i's long option is this + i: more than any letter's. */
@@ -218,6 +219,20 @@ static int parse_text(const struct option_row *row, const char *text, void *fiel
 	return 0;
 }
 
+static int parse_directory(const struct option_row *row, const char *text, void *field)
+{
+	_cleanup_close_ int fd = open(text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0) {
+		int err = errno;
+
+		diag_error("cannot use --%s %s: %s", row->name, text, strerror(err));
+		return -err;
+	}
+	memcpy(field, &text, sizeof(text));
+	return 0;
+}
+
 static int parse_word(const struct option_row *row, const char *text, void *field)
 {
 	const struct option_word *word = find_word(row, text, strlen(text));
@@ -260,6 +275,8 @@ static int parse_argument(const struct option_row *row, void *options, const cha
 		return 0;
 	case OPTION_TEXT:
 		return parse_text(row, text, field);
+	case OPTION_DIRECTORY:
+		return parse_directory(row, text, field);
 	case OPTION_NUMBER:
 		return parse_number(row, text, field);
 	case OPTION_SIZE:

@@ -160,6 +160,20 @@ int output_file_open(const char *path)
 	return open_at(AT_FDCWD, path, path, false);
 }
 
+int output_file_redirect(const char *path)
+{
+	_cleanup_close_ int fd = output_file_open(path);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	if (dup2(fd, STDOUT_FILENO) >= 0)
+		return 0;
+	err = errno;
+	diag_error("cannot write %s: %s", path, strerror(err));
+	return -err;
+}
+
 int output_file_open_kept(const char *path)
 {
 	return open_at(AT_FDCWD, path, path, true);

@@ -15,6 +15,9 @@
  */
 int output_file_open(const char *path);
 
+/* Opens @path in the same way as standard output. Returns 0, or a negative errno, reported. */
+int output_file_redirect(const char *path);
+
 /*
  * The same for a recording, which holds other processes' memory. An existing recording at @path is
  * kept until there is something to replace it: output_file_begin() then renames it to @path.old, as

@@ -2,6 +2,7 @@
 /* leakfollow: shows every operation on blocks of one size, as it happened. */
 #include "common/diag.h"
 #include "common/options.h"
+#include "common/output_file.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "common/size_range.h"
@@ -13,7 +14,9 @@
 #include <signal.h>
 
 struct follow {
-	const char *input;
+	const char **inputs; /* of one recording, in its order */
+	size_t nr_inputs;
+	const char *output;
 	struct stack_store_options stacks;
 	struct size_range range;
 	bool has_range;
@@ -23,6 +26,14 @@ struct follow {
 	uint64_t entered, exited;
 };
 
+static int parse_input(void *context, const struct option_row *row, const char *text)
+{
+	struct follow *follow = context;
+
+	follow->inputs[follow->nr_inputs++] = text;
+	return 0;
+}
+
 #define FIELD(field) OPTION_FIELD(struct follow, field)
 
 static const struct option_row rows[] = {
@@ -31,11 +42,14 @@ static const struct option_row rows[] = {
 	{"kind", 0, OPTION_TEXT, "KIND",
 	 "resources of that kind (docs/resources.md), or memory; --size may then be left out",
 	 FIELD(kind)},
-	{"input", 'i', OPTION_TEXT, "FILE", "read FILE, not standard input", FIELD(input),
+	{"input", 'i', OPTION_PARSED, "FILE",
+	 "read FILE, not standard input; several are one session's, in order", .parse = parse_input,
 	 .completes = OPTION_COMPLETES_FILES},
-	{"symfs", 0, OPTION_TEXT, "DIR", "look for the recorded files below DIR",
+	{"output", 'o', OPTION_TEXT, "FILE", "write FILE, not standard output", FIELD(output),
+	 .completes = OPTION_COMPLETES_FILES},
+	{"symfs", 0, OPTION_DIRECTORY, "DIR", "look for the recorded files below DIR",
 	 FIELD(stacks.symfs), .completes = OPTION_COMPLETES_DIRECTORIES},
-	{"debug-dir", 0, OPTION_TEXT, "DIR",
+	{"debug-dir", 0, OPTION_DIRECTORY, "DIR",
 	 "look for separate debug files below DIR, before /usr/lib/debug", FIELD(stacks.debug_dir),
 	 .completes = OPTION_COMPLETES_DIRECTORIES},
 };
@@ -43,7 +57,8 @@ static const struct option_row rows[] = {
 static const struct option_table table = {
 	.tool = "leakfollow",
 	.synopsis = "leakfollow --size SIZE|MIN..MAX [OPTION...] < perf.data\n"
-		    "leakfollow --kind KIND [OPTION...] < perf.data",
+		    "leakfollow --size SIZE|MIN..MAX [OPTION...] FILE...\n"
+		    "leakfollow --kind KIND [OPTION...] FILE...",
 	.about = "Reads a recording by leakrec or perf record and prints every operation on blocks "
 		 "of that size, in time order, with its stack: \"enter\" when a block begins to be "
 		 "held, \"exit\" when it ends, and the number of such blocks held after it.",
@@ -55,15 +70,16 @@ static const struct option_table table = {
 static int parse_options(int argc, char **argv, struct follow *follow)
 {
 	struct option_result result;
-	int err = options_parse(&table, argc, argv, follow, &result);
+	int err;
 
+	follow->inputs = calloc((size_t)argc, sizeof(*follow->inputs));
+	if (!follow->inputs)
+		return -ENOMEM;
+	err = options_parse(&table, argc, argv, follow, &result);
 	if (err)
 		return err;
-	if (result.nr_operands) {
-		diag_error("unexpected argument \"%s\"; give the recording as -i %s",
-			   result.operands[0], result.operands[0]);
-		return -EINVAL;
-	}
+	for (size_t i = 0; i < result.nr_operands; i++)
+		follow->inputs[follow->nr_inputs++] = result.operands[i];
 	follow->has_range = options_has(&table, &result, "size");
 	if (!follow->has_range && !follow->kind) {
 		diag_error("give the size to follow: --size SIZE or --size MIN..MAX; or --kind");
@@ -88,40 +104,51 @@ static void on_change(void *context, const struct heap_change *change)
 	leaks_write_stack(stdout, &follow->analysis, change->op.stack_id);
 }
 
-int main(int argc, char **argv)
+/* Returns the tool's exit status. */
+static int run(struct follow *follow)
 {
-	struct follow follow = {.stacks.ask_servers = true};
-	struct heap_observer observer = {.context = &follow, .on_change = on_change};
+	struct heap_observer observer = {
+		.context = follow,
+		.on_change = on_change,
+		.kind = follow->kind,
+	};
 	struct progress progress = {0};
-	int err;
+	int err = analysis_init(&follow->analysis, &follow->stacks, &observer);
 
-	diag_set_tool("leakfollow");
-	signal(SIGPIPE, SIG_IGN);
-	err = parse_options(argc, argv, &follow);
-	if (err)
-		return options_exit_status(err);
-
-	observer.kind = follow.kind;
-	err = analysis_init(&follow.analysis, &follow.stacks, &observer);
 	/* Operations are written meanwhile, perhaps to the same terminal. */
-	follow.analysis.progress = isatty(STDOUT_FILENO) ? NULL : &progress;
+	follow->analysis.progress = isatty(STDOUT_FILENO) ? NULL : &progress;
+	if (!err)
+		err = follow->output ? output_file_redirect(follow->output) : 0;
 	if (!err) {
 		puts("# columns: enter|exit REFCOUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
-		err = analysis_read(&follow.analysis, &follow.input, follow.input != NULL);
+		err = analysis_read(&follow->analysis, follow->inputs, follow->nr_inputs);
 	}
 	if (!err) {
 		diag_note("%" PRIu64 " block%s entered, %" PRIu64 " exited, %" PRId64 " still held",
-			  follow.entered, quantity_plural(follow.entered), follow.exited,
-			  follow.refcount);
-		resource_report_check_kind(follow.analysis.heaps, follow.kind);
+			  follow->entered, quantity_plural(follow->entered), follow->exited,
+			  follow->refcount);
+		resource_report_check_kind(follow->analysis.heaps, follow->kind);
 	}
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
 		diag_output_failed("the operations", errno ? errno : EIO);
 		err = -EIO;
 	}
-	if (!err && follow.analysis.input.truncated)
+	if (!err && follow->analysis.input.truncated)
 		err = -ENODATA;
-	analysis_deinit(&follow.analysis);
+	analysis_deinit(&follow->analysis);
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct follow follow = {.stacks.ask_servers = true};
+	int err, status;
+
+	diag_set_tool("leakfollow");
+	signal(SIGPIPE, SIG_IGN);
+	err = parse_options(argc, argv, &follow);
+	status = err ? options_exit_status(err) : run(&follow);
+	free(follow.inputs);
+	return status;
 }

@@ -228,8 +228,6 @@ static int write_to(FILE *out, const struct leakparse_options *options, const st
 /* Redirects standard output to the file of -o; otherwise starts a pager on a terminal. */
 static int redirect_output(const struct leakparse_options *options, struct reader *reader)
 {
-	_cleanup_close_ int fd = -1;
-
 	if (!options->output && options->format && options->format->is_binary &&
 	    isatty(STDOUT_FILENO)) {
 		diag_error("--format %s is not for a terminal; give -o FILE, or redirect it",
@@ -243,14 +241,7 @@ static int redirect_output(const struct leakparse_options *options, struct reade
 			pager_start(&reader->pager);
 		return 0;
 	}
-	fd = output_file_open(options->output);
-	if (fd < 0)
-		return fd;
-	if (dup2(fd, STDOUT_FILENO) < 0) {
-		diag_error("cannot write %s: %s", options->output, strerror(errno));
-		return -EBADF;
-	}
-	return 0;
+	return output_file_redirect(options->output);
 }
 
 /* Writes the report. *@ret_leaks is true if --fail-on-leak must fail. */
@@ -367,14 +358,17 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 	return err;
 }
 
-/* A time past the end of the recording means its end. */
-static void warn_of_end(const struct leakparse_options *options, const struct analysis *analysis)
+/* A time past the end of the recording means its end, and reports say so. */
+static void warn_of_end(const struct leakparse_options *options, struct analysis *analysis)
 {
 	uint64_t length_ns = analysis->end_ns - analysis->start_ns;
-	const char *option = options->at_ns > length_ns && !analysis->was_enough  ? "--at"
+	bool at_end = options->at_ns > length_ns && !analysis->was_enough;
+	const char *option = at_end						  ? "--at"
 			     : options->has_range && options->from_ns > length_ns ? "--from"
 										  : NULL;
 
+	if (at_end)
+		analysis->until_ns = 0;
 	if (option)
 		diag_warn("the recording is %.3f s long: %s is past its end",
 			  (double)length_ns / 1e9, option);

@@ -162,9 +162,9 @@ static const struct option_row rows[] = {
 	 .help = "count what allocators, the loader and the C library have mapped for themselves "
 		 "like the program's mappings (docs/mappings.md)",
 	 FIELD(own_mappings)},
-	{"symfs", 0, OPTION_TEXT, "DIR", "look for the recorded files below DIR",
+	{"symfs", 0, OPTION_DIRECTORY, "DIR", "look for the recorded files below DIR",
 	 FIELD(stacks.symfs), .completes = OPTION_COMPLETES_DIRECTORIES},
-	{"debug-dir", 0, OPTION_TEXT, "DIR",
+	{"debug-dir", 0, OPTION_DIRECTORY, "DIR",
 	 "look for separate debug files below DIR, before /usr/lib/debug", FIELD(stacks.debug_dir),
 	 .completes = OPTION_COMPLETES_DIRECTORIES},
 

@@ -28,7 +28,7 @@ struct command_line {
 	struct leak_plot_options leaks;
 	struct memory_plot_options memory;
 	unsigned int plot; /* enum history_plot_kind, or PLOT_LEAKS */
-	const char *output, *term, *save;
+	const char *input, *output, *term, *save;
 	const char *leaks_option;  /* one that was given and applies to files of leaks only */
 	const char *points_option; /* likewise, to the plot of a point a leak only */
 	const char *memory_option; /* likewise, to --mem only */
@@ -95,6 +95,8 @@ static const struct option_row rows[] = {
 	 "leaks: a point a leak, the default; held: what was held over time, by stack; growth: the "
 	 "stacks that grow, each by itself; lifetimes: a histogram of how long blocks live",
 	 FIELD(plot), .words = plot_words, .groups = FOR_LEAKS},
+	{"input", 'i', OPTION_TEXT, "FILE", "read FILE, not standard input", FIELD(input),
+	 .completes = OPTION_COMPLETES_FILES, .groups = FOR_LEAKS},
 	{"output", 'o', OPTION_PARSED, "FILE", "write a picture: FILE ends in .png, .svg or .pdf",
 	 .parse = parse_output, .completes = OPTION_COMPLETES_FILES},
 	{"term", 0, OPTION_TEXT, "TERM",
@@ -106,7 +108,7 @@ static const struct option_row rows[] = {
 	 FIELD(leaks.colour), .alias = "color", .words = colour_words, .groups = FOR_POINTS},
 	{"by-event", 0, OPTION_FLAG, .help = "sizes against the event's number, not its time",
 	 FIELD(leaks.by_event), .groups = FOR_POINTS},
-	{"size", 0, OPTION_PARSED, "SIZE|MIN..MAX",
+	{"size", 's', OPTION_PARSED, "SIZE|MIN..MAX",
 	 "only leaks of this size (3k), or in a range with both ends included (1000..2000)",
 	 .parse = parse_size, .takes = OPTION_TAKES_SIZE_RANGE, .groups = FOR_POINTS},
 	{"linear", 0, OPTION_PARSED, .help = "a linear size axis", .parse = parse_scale,
@@ -157,7 +159,7 @@ static int combine_leaks(const struct command_line *line, const char *input,
 }
 
 /* Checks which options go together. */
-static int combine(const struct command_line *line, char **files, size_t nr_files,
+static int combine(struct command_line *line, char **files, size_t nr_files,
 		   struct leakplot_options *ret)
 {
 	if (line->leaks.output && line->leaks.term)
@@ -174,11 +176,14 @@ static int combine(const struct command_line *line, char **files, size_t nr_file
 	}
 	if (line->memory_option)
 		return bad_usage("only --mem takes --", line->memory_option);
-	if (nr_files > 1)
-		return bad_usage("only one file can be plotted; unexpected argument ", files[1]);
-	if (nr_files == 0 && isatty(STDIN_FILENO))
+	if (nr_files + (line->input != NULL) > 1)
+		return bad_usage("only one file can be plotted; unexpected argument ",
+				 files[nr_files - 1]);
+	if (nr_files)
+		line->input = files[0];
+	if (!line->input && isatty(STDIN_FILENO))
 		return bad_usage("name a file that leakparse wrote, or --mem PID", "");
-	return combine_leaks(line, nr_files ? files[0] : "-", ret);
+	return combine_leaks(line, line->input ? line->input : "-", ret);
 }
 
 static const char *name_of(const struct option_row *row)
