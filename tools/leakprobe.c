@@ -10,6 +10,7 @@
 
 #include "common/diag.h"
 #include "common/options.h"
+#include "common/pid_list.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 
@@ -19,7 +20,7 @@
 #include <signal.h>
 
 struct options {
-	pid_t pid; /* 0: not given */
+	struct pid_list pids;
 	const char *lib, *exe;
 	bool mismatch, dry_run, all, no_heap;
 	struct resource_specs resources;
@@ -58,18 +59,19 @@ static int remove_abandoned(void)
 	return nr < 0 ? nr : 0;
 }
 
-static int plan(struct probe_set *set, struct options *options)
+/* @pid: 0 for the file of --lib or --exe. */
+static int plan(struct probe_set *set, struct options *options, pid_t pid)
 {
 	int err;
 
 	*set = (struct probe_set){0};
-	if (!options->pid)
+	if (!pid)
 		return allocator_plan_file(set, options->lib ? options->lib : options->exe,
 					   options->mismatch);
-	err = options->no_heap ? 0 : allocator_plan_pid(set, options->pid, options->mismatch);
+	err = options->no_heap ? 0 : allocator_plan_pid(set, pid, options->mismatch);
 	if (err)
 		return err;
-	err = resource_plan_pid(set, options->pid, &options->resources);
+	err = resource_plan_pid(set, pid, &options->resources);
 	if (err)
 		probe_set_deinit(set);
 	return err;
@@ -147,30 +149,42 @@ static void print_added(const struct probe_set *set, pid_t pid)
 	}
 }
 
-static int command_add(struct options *options, char **names)
+/* @pid: as of plan(). */
+static int add(struct options *options, pid_t pid)
 {
 	struct probe_set set;
-	int nr_targets = (options->pid != 0) + (options->lib != NULL) + (options->exe != NULL);
-	int err;
+	int err = plan(&set, options, pid);
 
-	if (nr_targets != 1)
-		return usage_error("add needs one of --pid, --lib and --exe");
-	if (options->resources.nr && !options->pid)
-		return usage_error("--pair and --ref go with --pid");
-	if (options->no_heap && !options->resources.nr)
-		return usage_error("--no-heap goes with --pair or --ref");
-	if (!options->dry_run && remove_abandoned())
-		return DIAG_EXIT_FAILED;
-	err = plan(&set, options);
 	if (err)
-		return DIAG_EXIT_FAILED;
+		return err;
 	if (options->dry_run)
 		print_definitions(&set);
 	else
 		err = probe_set_register(&set);
 	if (!err && !options->dry_run)
-		print_added(&set, options->pid);
+		print_added(&set, pid);
 	probe_set_deinit(&set);
+	return err;
+}
+
+static int command_add(struct options *options, char **names)
+{
+	int nr_targets = (options->pids.nr > 0) + (options->lib != NULL) + (options->exe != NULL);
+	int err = 0;
+
+	if (nr_targets != 1)
+		return usage_error("add needs one of --pid, --lib and --exe");
+	if (options->resources.nr && !options->pids.nr)
+		return usage_error("--pair and --ref go with --pid");
+	if (options->no_heap && !options->resources.nr)
+		return usage_error("--no-heap goes with --pair or --ref");
+	if (!options->dry_run && remove_abandoned())
+		return DIAG_EXIT_FAILED;
+	if (!options->pids.nr)
+		err = add(options, 0);
+	for (size_t i = 0; i < options->pids.nr; i++)
+		if (add(options, options->pids.pids[i]))
+			err = -EIO;
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }
 
@@ -181,8 +195,8 @@ static int command_list(struct options *options, char **names)
 
 static int command_check(struct options *options, char **names)
 {
-	return remove_abandoned() || leakprobe_check(options->pid) ? DIAG_EXIT_FAILED
-								   : DIAG_EXIT_OK;
+	return remove_abandoned() || leakprobe_check(&options->pids) ? DIAG_EXIT_FAILED
+								     : DIAG_EXIT_OK;
 }
 
 /* True if @name (GROUP, GROUP:EVENT or GROUP/EVENT) matches @probe. */
@@ -332,18 +346,19 @@ static int command_del(struct options *options, char **names)
 {
 	struct uprobe_list list;
 	size_t nr_deleted = 0;
-	int err;
+	int err = 0;
 
-	if (options->all + (options->pid != 0) + (*names != NULL) != 1)
+	if (options->all + (options->pids.nr > 0) + (*names != NULL) != 1)
 		return usage_error("del needs one of --all, --pid and names");
 	if (remove_abandoned() || tracefs_uprobes_read(&list, false))
 		return DIAG_EXIT_FAILED;
 	if (options->all)
 		err = delete_matching(&list, matches_all, NULL, &nr_deleted);
-	else if (options->pid)
-		err = delete_of_process(&list, options->pid, &nr_deleted);
-	else
+	else if (*names)
 		err = delete_names(&list, names, &nr_deleted);
+	for (size_t i = 0; i < options->pids.nr; i++)
+		if (delete_of_process(&list, options->pids.pids[i], &nr_deleted))
+			err = -EIO;
 	uprobe_list_deinit(&list);
 	if (!err || nr_deleted > 0)
 		printf("removed %zu probe%s\n", nr_deleted, quantity_plural(nr_deleted));
@@ -357,6 +372,14 @@ static const struct command commands[] = {
 	{"check", command_check, COMMAND_CHECK, false},
 };
 
+static int parse_pids(void *context, const struct option_row *row, const char *text)
+{
+	struct options *options = context;
+	int err = pid_list_parse(&options->pids, text);
+
+	return err == -EINVAL ? options_reject(row, text) : err;
+}
+
 /* --pair and --ref */
 static int parse_resource(void *context, const struct option_row *row, const char *text)
 {
@@ -369,8 +392,9 @@ static int parse_resource(void *context, const struct option_row *row, const cha
 #define FIELD(field) OPTION_FIELD(struct options, field)
 
 static const struct option_row rows[] = {
-	{"pid", 'p', OPTION_NUMBER, "PID", "the allocators that process PID has mapped", FIELD(pid),
-	 .min = 1, .max = INT_MAX, .takes = "a process id", .completes = OPTION_COMPLETES_PIDS,
+	{"pid", 'p', OPTION_PARSED, "PID[,PID...]",
+	 "the allocators that these processes have mapped", .parse = parse_pids,
+	 .takes = "process ids, separated by commas", .completes = OPTION_COMPLETES_PIDS,
 	 .groups = COMMAND_ADD | COMMAND_DEL | COMMAND_CHECK},
 	{"lib", 0, OPTION_TEXT, "PATH", "the library at PATH", FIELD(lib),
 	 .completes = OPTION_COMPLETES_FILES, .groups = COMMAND_ADD},
@@ -378,7 +402,7 @@ static const struct option_row rows[] = {
 	 "the program at PATH: its own allocator, or the libc it will load", FIELD(exe),
 	 .completes = OPTION_COMPLETES_FILES, .groups = COMMAND_ADD},
 	{"pair", 0, OPTION_PARSED, "'GIVING / TAKING'",
-	 "what other functions give and take, too, in process PID, as in "
+	 "what other functions give and take, too, in these processes, as in "
 	 "'fopen|fdopen:ret / fclose:arg1' (docs/resources.md)",
 	 .parse = parse_resource, .groups = COMMAND_ADD},
 	{"ref", 0, OPTION_PARSED, "'UP / DOWN'",
@@ -399,11 +423,11 @@ static const struct option_row rows[] = {
 static const struct option_table table = {
 	.tool = "leakprobe",
 	.synopsis =
-		"leakprobe add --pid PID | --lib PATH | --exe PATH [--mismatch] [--dry-run]\n"
-		"leakprobe add --pid PID [--no-heap] [--pair 'GIVING / TAKING']... [--ref 'UP / DOWN']...\n"
+		"leakprobe add --pid PID[,PID...] | --lib PATH | --exe PATH [--mismatch] [--dry-run]\n"
+		"leakprobe add --pid PID[,PID...] [--no-heap] [--pair 'GIVING / TAKING']... [--ref 'UP / DOWN']...\n"
 		"leakprobe list\n"
-		"leakprobe del --all | --pid PID | NAME...\n"
-		"leakprobe check [--pid PID]",
+		"leakprobe del --all | --pid PID[,PID...] | NAME...\n"
+		"leakprobe check [--pid PID[,PID...]]",
 	.about =
 		"Manages the uprobes on the functions that allocate and free memory: add registers "
 		"probes on an allocator's functions; list prints the probes, with their hits; del "
@@ -471,5 +495,6 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	status = run(argc, argv, &options);
 	resource_specs_deinit(&options.resources);
+	pid_list_deinit(&options.pids);
 	return finish_output(status);
 }

@@ -307,13 +307,14 @@ static int check_process(pid_t pid)
 	return err < 0 ? err : nr_wrong;
 }
 
-int leakprobe_check(pid_t pid)
+int leakprobe_check(const struct pid_list *pids)
 {
-	int nr_groups_wrong = check_groups();
-	int nr_files_wrong;
+	int nr_wrong = check_groups();
 
-	if (nr_groups_wrong < 0 || pid == 0)
-		return nr_groups_wrong;
-	nr_files_wrong = check_process(pid);
-	return nr_files_wrong < 0 ? nr_files_wrong : nr_groups_wrong + nr_files_wrong;
+	for (size_t i = 0; i < pids->nr && nr_wrong >= 0; i++) {
+		int nr = check_process(pids->pids[i]);
+
+		nr_wrong = nr < 0 ? nr : nr_wrong + nr;
+	}
+	return nr_wrong;
 }

@@ -3,16 +3,16 @@
 #ifndef LEAKTOOLS_TOOLS_LEAKPROBE_REPORT_H
 #define LEAKTOOLS_TOOLS_LEAKPROBE_REPORT_H
 
-#include <sys/types.h>
+#include "common/pid_list.h"
 
 /* Prints a table of leakprobe's and leakrec's probes. Returns 0 or a negative errno, reported. */
 int leakprobe_list(void);
 
 /*
  * Prints for each group of leakprobe's probes whether it still watches the file at its path, and
- * for each allocator of process @pid (0: none) whether it has probes. Returns the number of groups
+ * for each allocator of the processes @pids whether it has probes. Returns the number of groups
  * and allocators that are not in order, or a negative errno, reported.
  */
-int leakprobe_check(pid_t pid);
+int leakprobe_check(const struct pid_list *pids);
 
 #endif

@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/number.h"
 #include "common/options.h"
+#include "common/pid_list.h"
 #include "common/scope.h"
 #include "recorder/output/compressor.h"
 
@@ -12,54 +13,16 @@
 /* The session's options, and what is not among them. */
 struct command_line {
 	struct session_options session;
-	pid_t *pids; /* session.nr_pids of them */
+	struct pid_list pids;
 	bool is_all;
 };
 
-static bool has_pid(const pid_t *pids, size_t nr_pids, pid_t pid)
-{
-	for (size_t i = 0; i < nr_pids; i++)
-		if (pids[i] == pid)
-			return true;
-	return false;
-}
-
-/* A process that is given twice is recorded once. */
-static int add_pid(struct command_line *line, pid_t pid)
-{
-	struct session_options *session = &line->session;
-	pid_t *grown;
-
-	if (pid == getpid()) {
-		diag_error("cannot record process %d: that is leakrec itself", (int)pid);
-		return -EINVAL;
-	}
-	if (has_pid(line->pids, session->nr_pids, pid))
-		return 0;
-	grown = reallocarray(line->pids, session->nr_pids + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	line->pids = grown;
-	line->pids[session->nr_pids++] = pid;
-	return 0;
-}
-
 static int parse_pids(void *context, const struct option_row *row, const char *text)
 {
-	_cleanup_free_ char *copy = strdup(text);
-	char *rest = copy, *word;
-	int err = 0;
+	struct command_line *line = context;
+	int err = pid_list_parse(&line->pids, text);
 
-	if (!copy)
-		return -ENOMEM;
-	while (!err && (word = strsep(&rest, ","))) {
-		uint64_t pid;
-
-		if (number_parse(word, &pid) || pid == 0 || pid > INT32_MAX)
-			return options_reject(row, text);
-		err = add_pid(context, (pid_t)pid);
-	}
-	return err;
+	return err == -EINVAL ? options_reject(row, text) : err;
 }
 
 static int parse_ring_pages(void *context, const struct option_row *row, const char *text)
@@ -241,6 +204,12 @@ static int check_options(const struct session_options *options, bool is_all)
 		      (options->cgroup != NULL);
 	const char *wrong = NULL;
 
+	for (size_t i = 0; i < options->nr_pids; i++) {
+		if (options->pids[i] != getpid())
+			continue;
+		diag_error("cannot record process %d: that is leakrec itself", (int)getpid());
+		return -EINVAL;
+	}
 	if (nr_ways != 1)
 		wrong = "give either -p PID, -a, --cgroup PATH, or a command to record; see "
 			"leakrec --help";
@@ -266,10 +235,11 @@ int leakrec_options_parse(int argc, char **argv, struct session_options *options
 	struct option_result result;
 	int err = options_parse(&table, argc, argv, &line, &result);
 
-	*ret_pids = line.pids;
+	*ret_pids = line.pids.pids;
 	if (err)
 		return err;
-	session->pids = line.pids;
+	session->pids = line.pids.pids;
+	session->nr_pids = line.pids.nr;
 	if (result.nr_operands)
 		session->command = result.operands;
 	if (line.is_all)

@@ -150,6 +150,27 @@ definitions() {
 	finish_target
 }
 
+@test "leakprobe: several processes; one that fails does not keep the others from being done" {
+	start_target cases_static --rounds 1
+	"$BIN/leakprobe" add --dry-run --pid "$$,$RECORDED_PID" >planned
+	grep -q '^# .*/libc.so.6: ' planned
+	grep -q '^# .*/cases_static: ' planned
+	# The probes are removed by their names if the test fails.
+	add_probes --pid "$RECORDED_PID"
+	"$BIN/leakprobe" del --pid "$RECORDED_PID,$RECORDED_PID"
+	run -1 "$BIN/leakprobe" add --pid "4194304,$RECORDED_PID"
+	grep -q "^leakprobe: no process 4194304" <<<"$output" || fail "$output"
+	run "$BIN/leakprobe" check --pid "$RECORDED_PID,$$"
+	grep -q "^process $RECORDED_PID: .*/cases_static: has all .* probes" <<<"$output" || fail "$output"
+	grep -q "^process $$: .*/libc" <<<"$output" || fail "$output"
+	run -1 "$BIN/leakprobe" del --pid "4194304,$RECORDED_PID"
+	run ! grep "leakprobe_cases_static_.*$BATS_TEST_TMPDIR" < <(uprobe_events)
+	run -2 "$BIN/leakprobe" add --pid "$$,x"
+	[[ $output == *"--pid takes process ids, separated by commas, not"* ]]
+	go_target
+	finish_target
+}
+
 @test "leakprobe: a static program's allocators are in its executable" {
 	start_target cases_static --rounds 1
 	add_probes --pid "$RECORDED_PID"
