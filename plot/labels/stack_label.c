@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/labels/stack_label.h"
 
+#include "common/schema/frame_name.h"
 #include "common/scope.h"
-#include "plot/labels/frame_name.h"
 
 #include <errno.h>
 #include <string.h>

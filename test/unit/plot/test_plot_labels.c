@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "plot/labels/frame_name.h"
 #include "plot/labels/stack_label.h"
 
+#include "common/schema/frame_name.h"
 #include "common/scope.h"
 
 #include <setjmp.h>

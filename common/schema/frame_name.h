@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shortens function names for legends: C++ and Rust names lose template arguments, parameters,
- * hashes and clone suffixes.
+ * Shortens function names for legends and lists: C++ and Rust names lose template arguments,
+ * parameters, hashes and clone suffixes.
  */
-#ifndef LEAKTOOLS_PLOT_FRAME_NAME_H
-#define LEAKTOOLS_PLOT_FRAME_NAME_H
+#ifndef LEAKTOOLS_COMMON_FRAME_NAME_H
+#define LEAKTOOLS_COMMON_FRAME_NAME_H
 
 #include <stddef.h>
 

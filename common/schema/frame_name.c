@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "plot/labels/frame_name.h"
+#include "common/schema/frame_name.h"
 
 #include "common/scope.h"
 
