@@ -54,7 +54,6 @@ static void *copy(const void *array, size_t nr, size_t size)
 
 static void deinit_history(struct stack_history *history)
 {
-	stack_label_clear(&history->label);
 	free(history->held_bytes);
 	free(history->held_blocks);
 	free(history->lifetimes);
@@ -85,7 +84,7 @@ static int keep(const struct leaks_history *history, struct stack_history *ret)
 }
 
 int history_set_add(struct history_set *set, const struct leaks_periods *periods,
-		    const struct leaks_history *history, struct stack_label **ret)
+		    const struct leaks_history *history, struct stack_history **ret)
 {
 	struct stack_history *stacks, *kept = &set->all;
 	int err;
@@ -110,8 +109,7 @@ int history_set_add(struct history_set *set, const struct leaks_periods *periods
 	set->has_all |= history->is_all;
 	set->nr += !history->is_all;
 	set_verdict(set, kept);
-	kept->label.search.is_pool = kept->verdict.is_pool;
-	*ret = history->is_all ? NULL : &kept->label;
+	*ret = history->is_all ? NULL : kept;
 	return 0;
 }
 

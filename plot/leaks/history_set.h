@@ -4,7 +4,6 @@
 #define LEAKTOOLS_PLOT_HISTORY_SET_H
 
 #include "common/quantity.h"
-#include "plot/leaks/leaks_reader.h"
 #include "plot/labels/plot_colours.h"
 #include "plot/labels/stack_label.h"
 #include "plot/leaks/leaks_reader.h"
@@ -19,7 +18,7 @@ struct stack_verdict {
 
 struct stack_history {
 	uint32_t stack;
-	struct stack_label label;
+	const struct stack_label *label; /* not owned; of history_set.all: NULL */
 	struct stack_verdict verdict;
 	uint64_t *held_bytes; /* history_set.periods.nr entries */
 	uint64_t *held_blocks;
@@ -38,10 +37,13 @@ struct history_set {
 	size_t nr_verdicts, nr_verdicts_allocated;
 };
 
-/* Return 0 or -ENOMEM, unreported. *@ret is the label that gets the next frames, or NULL. */
+/*
+ * Return 0 or -ENOMEM, unreported. *@ret is the stack whose label the caller has to set before it
+ * adds another, or NULL.
+ */
 int history_set_add_verdict(struct history_set *set, const struct leaks_stack *stack);
 int history_set_add(struct history_set *set, const struct leaks_periods *periods,
-		    const struct leaks_history *history, struct stack_label **ret);
+		    const struct leaks_history *history, struct stack_history **ret);
 
 /* Frees the contents of @set. */
 void history_set_deinit(struct history_set *set);

@@ -8,10 +8,10 @@
 
 #define NAME_BYTES_MAX	 256
 #define FIRST_ALLOCATION 1024
-#define PROCESSES_MAX	 65536 /* the names of more are not kept */
 
 struct process_name {
 	int32_t pid;
+	uint64_t end_ns; /* 0: that of the recording */
 	UT_hash_handle hh;
 	char name[];
 };
@@ -29,26 +29,76 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* Finds or creates the group of @stack. */
-static int find_group(struct leak_set *set, uint32_t stack, struct leak_group **ret)
+/*
+ * A `leaks` file while it is read. In version 1, the frames of a stack follow each line of a leak
+ * or history that has it; the first time, they make its label.
+ */
+struct reading {
+	struct leak_set *set;
+	struct leaks_reader *reader;
+	const struct size_range *range; /* NULL: all */
+	struct stack_label *label;	/* gets the frames that follow; NULL: nothing does */
+};
+
+static struct leak_group *known_group(const struct leak_set *set, uint32_t stack)
 {
 	struct leak_group *group;
 
 	HASH_FIND(hh, set->groups, &stack, sizeof(stack), group);
-	if (!group) {
-		group = calloc(1, sizeof(*group));
-		if (!group)
-			return out_of_memory();
-		group->stack = stack;
-		group->rank = LEAK_SET_RANKS;
-		HASH_ADD(hh, set->groups, stack, sizeof(stack), group);
-		if (!group->hh.tbl) {
-			free(group);
-			return out_of_memory();
-		}
+	return group;
+}
+
+/* Adds the group of @stack, whose frames come next. */
+static int add_group(struct reading *reading, uint32_t stack, bool is_pool, struct leak_group **ret)
+{
+	struct leak_group *group = calloc(1, sizeof(*group));
+
+	if (!group)
+		return out_of_memory();
+	group->stack = stack;
+	group->label.search.is_pool = is_pool;
+	group->rank = LEAK_SET_RANKS;
+	HASH_ADD(hh, reading->set->groups, stack, sizeof(stack), group);
+	if (!group->hh.tbl) {
+		free(group);
+		return out_of_memory();
 	}
+	reading->label = &group->label;
 	*ret = group;
 	return 0;
+}
+
+/* Version 2 defines each stack once, before the lines that have it. */
+static int define_stack(struct reading *reading, const struct leaks_definition *definition)
+{
+	struct leak_group *group;
+
+	if (known_group(reading->set, definition->stack))
+		return leaks_reader_reject(reading->reader,
+					   "its stack has been defined before: plot joined leaks "
+					   "files one by one");
+	return add_group(reading, definition->stack, user_frame_is_pool(definition->function),
+			 &group);
+}
+
+static int check_stack(const struct reading *reading, uint32_t stack)
+{
+	if (leaks_reader_version(reading->reader) == 1 || known_group(reading->set, stack))
+		return 0;
+	return leaks_reader_reject(
+		reading->reader,
+		"the file lacks the 'frames' line of its stack: run leakparse again");
+}
+
+/* Finds the group of @stack, which the current line has. */
+static int find_group(struct reading *reading, uint32_t stack, bool is_pool,
+		      struct leak_group **ret)
+{
+	*ret = known_group(reading->set, stack);
+	if (*ret)
+		return 0;
+	return leaks_reader_version(reading->reader) == 1 ? add_group(reading, stack, is_pool, ret)
+							  : check_stack(reading, stack);
 }
 
 static int add_process(struct leak_set *set, const struct leaks_process *process)
@@ -57,27 +107,19 @@ static int add_process(struct leak_set *set, const struct leaks_process *process
 	struct process_name *name;
 
 	HASH_FIND_INT(set->processes, &process->pid, name);
-	if (name || HASH_COUNT(set->processes) >= PROCESSES_MAX)
+	if (name)
 		return 0;
 	name = calloc(1, sizeof(*name) + len + 1);
 	if (!name)
 		return -ENOMEM;
 	name->pid = process->pid;
+	name->end_ns = process->end_ns;
 	memcpy(name->name, process->name, len);
 	HASH_ADD_INT(set->processes, pid, name);
 	if (name->hh.tbl)
 		return 0;
 	free(name);
 	return -ENOMEM;
-}
-
-/* The name of the process of @leak; of its thread, if the file has no other. */
-static const char *process_name_of(const struct leak_set *set, const struct leaks_leak *leak)
-{
-	struct process_name *name;
-
-	HASH_FIND_INT(set->processes, &leak->pid, name);
-	return name ? name->name : leak->comm;
 }
 
 /* Keeps a name for the title. */
@@ -112,31 +154,38 @@ static int add_point(struct leak_set *set, const struct leak_point *point)
 	return 0;
 }
 
-/*
- * Adds @leak if its size is in @range. *@ret_group is its group if the next frames make the label
- * of the group, else NULL.
- */
-static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
-		    const struct size_range *range, struct leak_group **ret_group)
+/* The age of @leak of @process (NULL: not known); 0 if the file does not tell. */
+static uint64_t age_of(const struct reading *reading, const struct leaks_leak *leak,
+		       const struct process_name *process)
 {
+	const struct leaks_summary *summary = leaks_reader_summary(reading->reader);
+	uint64_t end_ns = process && process->end_ns ? process->end_ns : summary->end_ns;
+
+	if (leak->has_age || leaks_reader_version(reading->reader) == 1)
+		return leak->age_ns;
+	return end_ns > leak->time_ns ? end_ns - leak->time_ns : 0;
+}
+
+/* Adds @leak if its size is in the range. */
+static int add_leak(struct reading *reading, const struct leaks_leak *leak)
+{
+	struct leak_set *set = reading->set;
+	struct process_name *process;
 	struct leak_group *group;
 	int err;
 
-	*ret_group = NULL;
 	if (!leak->has_size) {
 		set->nr_unknown_size++;
 		return 0;
 	}
-	if (range && !size_range_has(range, leak->size_bytes)) {
+	if (reading->range && !size_range_has(reading->range, leak->size_bytes)) {
 		set->nr_outside_range++;
 		return 0;
 	}
-	err = find_group(set, leak->stack, &group);
+	err = find_group(reading, leak->stack, user_frame_is_pool(leak->function), &group);
 	if (err)
 		return err;
 	if (group->nr_leaks == 0) {
-		*ret_group = group;
-		group->label.search.is_pool = user_frame_is_pool(leak->function);
 		group->first_size_bytes = leak->size_bytes;
 		group->same_size = true;
 	}
@@ -147,7 +196,9 @@ static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
 	if (set->nr_points == 0)
 		set->pid = leak->pid;
 	set->several_pids |= set->pid != leak->pid;
-	err = add_name(set, process_name_of(set, leak));
+	HASH_FIND_INT(set->processes, &leak->pid, process);
+	/* The thread's, if the file has no other. */
+	err = add_name(set, process ? process->name : leak->comm);
 	if (err)
 		return err;
 	enum plot_verdict verdict = plot_verdict_find(leak->verdict);
@@ -159,57 +210,72 @@ static int add_leak(struct leak_set *set, const struct leaks_leak *leak,
 				      .size_bytes = leak->size_bytes,
 				      .time_ns = leak->time_ns,
 				      .event = leak->event,
-				      .age_ns = leak->age_ns,
+				      .age_ns = age_of(reading, leak, process),
 				      .verdict = verdict,
 				      .group = group,
 			      });
 }
 
-/* Adds @item. *@label gets the frames that follow it; NULL: nothing does. */
-static int add_item(struct leak_set *set, const struct leaks_reader *reader,
-		    const struct leaks_item *item, const struct size_range *range,
-		    struct stack_label **label)
+static int add_stack(struct reading *reading, const struct leaks_stack *stack)
 {
-	struct leak_group *unlabelled;
-	int err = 0;
+	int err = check_stack(reading, stack->stack);
 
-	switch (item->kind) {
-	case LEAKS_END:
-		break;
-	case LEAKS_LEAK:
-		err = add_leak(set, &item->leak, range, &unlabelled);
-		*label = unlabelled ? &unlabelled->label : NULL;
+	if (err)
 		return err;
-	case LEAKS_FRAME:
-		err = *label ? stack_label_add(*label, &item->frame, &item->place) : 0;
-		break;
-	case LEAKS_PROCESS:
-		*label = NULL;
-		err = add_process(set, &item->process);
-		break;
-	case LEAKS_STACK:
-		*label = NULL;
-		err = history_set_add_verdict(&set->histories, &item->stack);
-		break;
-	case LEAKS_HISTORY:
-		err = history_set_add(&set->histories, leaks_reader_periods(reader), item->history,
-				      label);
-		break;
-	}
-	return err ? out_of_memory() : 0;
+	return history_set_add_verdict(&reading->set->histories, stack) ? out_of_memory() : 0;
 }
 
-static int read_leaks(struct leak_set *set, struct leaks_reader *reader,
-		      const struct size_range *range)
+static int add_history(struct reading *reading, const struct leaks_history *history)
 {
-	struct stack_label *label = NULL;
+	struct stack_history *kept;
+	struct leak_group *group;
+	int err;
+
+	if (history_set_add(&reading->set->histories, leaks_reader_periods(reading->reader),
+			    history, &kept))
+		return out_of_memory();
+	if (!kept)
+		return 0;
+	err = find_group(reading, kept->stack, kept->verdict.is_pool, &group);
+	if (!err)
+		kept->label = &group->label;
+	return err;
+}
+
+static int add_item(struct reading *reading, const struct leaks_item *item)
+{
+	if (item->kind != LEAKS_FRAME)
+		reading->label = NULL;
+	switch (item->kind) {
+	case LEAKS_END:
+		return 0;
+	case LEAKS_LEAK:
+		return add_leak(reading, &item->leak);
+	case LEAKS_DEFINITION:
+		return define_stack(reading, &item->definition);
+	case LEAKS_FRAME:
+		return reading->label && stack_label_add(reading->label, &item->frame, &item->place)
+			       ? out_of_memory()
+			       : 0;
+	case LEAKS_PROCESS:
+		return add_process(reading->set, &item->process) ? out_of_memory() : 0;
+	case LEAKS_STACK:
+		return add_stack(reading, &item->stack);
+	case LEAKS_HISTORY:
+		return add_history(reading, item->history);
+	}
+	return 0;
+}
+
+static int read_leaks(struct reading *reading)
+{
 	struct leaks_item item;
 	int err;
 
 	do {
-		err = leaks_reader_next(reader, &item);
+		err = leaks_reader_next(reading->reader, &item);
 		if (!err)
-			err = add_item(set, reader, &item, range, &label);
+			err = add_item(reading, &item);
 	} while (!err && item.kind != LEAKS_END);
 	return err;
 }
@@ -231,6 +297,8 @@ static void rank_groups(struct leak_set *set)
 	HASH_ITER (hh, set->groups, group, next) {
 		size_t i = LEAK_SET_RANKS;
 
+		if (!group->nr_leaks)
+			continue;
 		while (i > 0 && ranks_before(group, set->ranked[i - 1]))
 			i--;
 		if (i == LEAK_SET_RANKS)
@@ -271,15 +339,15 @@ static int number_points(struct leak_set *set)
 
 int leak_set_init(struct leak_set *set, const char *path, const struct size_range *range)
 {
-	struct leaks_reader *reader;
+	struct reading reading = {.set = set, .range = range};
 
-	int err = leaks_reader_open(path, &reader);
+	int err = leaks_reader_open(path, &reading.reader);
 	if (err)
 		return err;
 	*set = (struct leak_set){0};
-	err = read_leaks(set, reader, range);
-	set->summary = *leaks_reader_summary(reader);
-	leaks_reader_close(reader);
+	err = read_leaks(&reading);
+	set->summary = *leaks_reader_summary(reading.reader);
+	leaks_reader_close(reading.reader);
 	set->has_no_bytes = set->nr_points && !set->total_bytes;
 	if (!err && set->has_no_bytes)
 		err = number_points(set);

@@ -21,7 +21,7 @@
 /* Groups with a rank have a colour and a line in the legend. */
 #define LEAK_SET_RANKS PLOT_RANKS
 
-/* The leaks of one stack. */
+/* The leaks of one stack; there may be none. */
 struct leak_group {
 	uint32_t stack;
 	struct stack_label label;

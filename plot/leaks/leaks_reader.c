@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define FORMAT_VERSION 1
+#define LAST_VERSION 2
 /* Longer than any demangled C++ name with its path. Bounds a file without newlines. */
 #define LINE_BYTES_MAX (1u << 20)
 
@@ -19,16 +19,16 @@ struct leaks_reader {
 	char *name; /* for messages */
 	char *line;
 	uint64_t line_number;
-	bool wants_frames; /* the next frames are those of a leak or history */
+	int version;
+	bool wants_frames; /* the next frames are those of an item */
 	struct leaks_summary summary;
 	struct leaks_periods periods;
 	struct leaks_history history; /* the last one */
 };
 
-/* Reports an error in the current line. */
-static int bad_line(const struct leaks_reader *reader, const char *what)
+int leaks_reader_reject(const struct leaks_reader *reader, const char *why)
 {
-	diag_error("%s: line %" PRIu64 ": %s", reader->name, reader->line_number, what);
+	diag_error("%s: line %" PRIu64 ": %s", reader->name, reader->line_number, why);
 	return -EINVAL;
 }
 
@@ -41,9 +41,10 @@ static int read_line(struct leaks_reader *reader)
 	reader->line_number++;
 	while ((c = getc_unlocked(reader->file)) != EOF && c != '\n') {
 		if (c == '\0')
-			return bad_line(reader, "contains a NUL byte; this is not a leaks file");
+			return leaks_reader_reject(reader,
+						   "contains a NUL byte; this is not a leaks file");
 		if (len + 1 == LINE_BYTES_MAX)
-			return bad_line(reader, "is too long; this is not a leaks file");
+			return leaks_reader_reject(reader, "is too long; this is not a leaks file");
 		reader->line[len++] = (char)c;
 	}
 	if (ferror(reader->file)) {
@@ -53,44 +54,84 @@ static int read_line(struct leaks_reader *reader)
 		return -err;
 	}
 	if (c == EOF && len > 0)
-		return bad_line(
+		return leaks_reader_reject(
 			reader,
 			"ends without a newline: the file was cut off; run leakparse again");
 	reader->line[len] = '\0';
 	return c == EOF ? 0 : 1;
 }
 
+/* Parses the words with a key. */
+static void parse_leak_keys(char *cursor, struct leaks_leak *leak)
+{
+	for (char *word; (word = line_next_field(&cursor));)
+		if (strncmp(word, "age=", 4) == 0)
+			leak->has_age = field_parse_time(word + 4, &leak->age_ns) == 0;
+}
+
+/* In version 1: "COMM FUNCTION STACK CERTAINTY VERDICT KEY=VALUE..." */
+static int parse_leak_end_1(struct leaks_reader *reader, char *cursor, struct leaks_leak *leak)
+{
+	if (field_parse_name(line_next_field(&cursor), &leak->comm) ||
+	    field_parse_name(line_next_field(&cursor), &leak->function))
+		return leaks_reader_reject(reader, "COMM or FUNCTION is missing");
+	if (field_parse_u32(line_next_field(&cursor), &leak->stack))
+		return leaks_reader_reject(reader, "STACK is not a number");
+	/* Older files end here. */
+	if (line_next_field(&cursor))
+		leak->verdict = line_next_field(&cursor);
+	if (leak->verdict)
+		parse_leak_keys(cursor, leak);
+	return 0;
+}
+
+/* "STACK VERDICT CALLER KEY=VALUE..." */
+static int parse_leak_end(struct leaks_reader *reader, char *cursor, struct leaks_leak *leak)
+{
+	leak->comm = "?";
+	if (field_parse_u32(line_next_field(&cursor), &leak->stack))
+		return leaks_reader_reject(reader, "STACK is not a number");
+	leak->verdict = line_next_field(&cursor);
+	if (!leak->verdict || !line_next_field(&cursor))
+		return leaks_reader_reject(reader, "VERDICT or CALLER is missing");
+	parse_leak_keys(cursor, leak);
+	return 0;
+}
+
 /* Parses a line after "leak". */
 static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_leak *ret)
 {
 	struct leaks_leak leak = {.has_size = true};
+	int err;
 
 	char *size = line_next_field(&cursor);
 	if (size && strcmp(size, "?") == 0)
 		leak.has_size = false;
 	else if (field_parse_number(size, 10, UINT64_MAX, &leak.size_bytes))
-		return bad_line(reader, "SIZE is neither a number of bytes nor '?'");
+		return leaks_reader_reject(reader, "SIZE is neither a number of bytes nor '?'");
 	if (field_parse_address(line_next_field(&cursor), &leak.address))
-		return bad_line(reader, "ADDRESS is not a hexadecimal number with 0x");
+		return leaks_reader_reject(reader, "ADDRESS is not a hexadecimal number with 0x");
 	if (field_parse_time(line_next_field(&cursor), &leak.time_ns))
-		return bad_line(reader, "TIME is not seconds with nine decimals");
+		return leaks_reader_reject(reader, "TIME is not seconds with nine decimals");
 	if (field_parse_number(line_next_field(&cursor), 10, UINT64_MAX, &leak.event))
-		return bad_line(reader, "EVENT is not a number");
+		return leaks_reader_reject(reader, "EVENT is not a number");
 	if (field_parse_id(line_next_field(&cursor), &leak.pid) ||
 	    field_parse_id(line_next_field(&cursor), &leak.tid))
-		return bad_line(reader, "PID and TID are not numbers of a process and a thread");
-	if (field_parse_name(line_next_field(&cursor), &leak.comm) ||
-	    field_parse_name(line_next_field(&cursor), &leak.function))
-		return bad_line(reader, "COMM or FUNCTION is missing");
-	if (field_parse_u32(line_next_field(&cursor), &leak.stack))
-		return bad_line(reader, "STACK is not a number");
-	/* Older files end here. */
-	if (line_next_field(&cursor))
-		leak.verdict = line_next_field(&cursor);
-	for (char *word; leak.verdict && (word = line_next_field(&cursor));)
-		if (strncmp(word, "age=", 4) == 0)
-			leak.has_age = field_parse_time(word + 4, &leak.age_ns) == 0;
+		return leaks_reader_reject(reader,
+					   "PID and TID are not numbers of a process and a thread");
+	err = reader->version == 1 ? parse_leak_end_1(reader, cursor, &leak)
+				   : parse_leak_end(reader, cursor, &leak);
 	*ret = leak;
+	return err;
+}
+
+/* Parses a line after "frames". */
+static int parse_definition(struct leaks_reader *reader, char *cursor, struct leaks_definition *ret)
+{
+	if (field_parse_u32(line_next_field(&cursor), &ret->stack))
+		return leaks_reader_reject(reader, "STACK is not a number");
+	if (field_parse_name(line_next_field(&cursor), &ret->function))
+		return leaks_reader_reject(reader, "FUNCTION is missing");
 	return 0;
 }
 
@@ -99,7 +140,11 @@ static int parse_process(struct leaks_reader *reader, char *cursor, struct leaks
 {
 	if (field_parse_id(line_next_field(&cursor), &ret->pid) ||
 	    field_parse_name(line_next_field(&cursor), &ret->name))
-		return bad_line(reader, "PID is not a number, or NAME is missing");
+		return leaks_reader_reject(reader, "PID is not a number, or NAME is missing");
+	ret->end_ns = 0;
+	for (char *word; (word = line_next_field(&cursor));)
+		if (strncmp(word, "end=", 4) == 0 && field_parse_time(word + 4, &ret->end_ns))
+			return leaks_reader_reject(reader, "the end of the process is not a time");
 	return 0;
 }
 
@@ -128,7 +173,7 @@ static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_s
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = line_next_field(&cursor);
 	if (!words[1] || field_parse_u32(words[5], &stack.stack))
-		return bad_line(reader, "VERDICT or STACK is missing");
+		return leaks_reader_reject(reader, "VERDICT or STACK is missing");
 	stack.verdict = words[1];
 	stack.function = words[6];
 	for (char *word; (word = line_next_field(&cursor));) {
@@ -143,14 +188,14 @@ static int parse_history(struct leaks_reader *reader, char *cursor)
 {
 	const char *wrong = history_parse(cursor, &reader->periods, &reader->history);
 
-	return wrong ? bad_line(reader, wrong) : 0;
+	return wrong ? leaks_reader_reject(reader, wrong) : 0;
 }
 
 static int parse_periods(struct leaks_reader *reader, char *cursor)
 {
 	const char *wrong = history_parse_periods(cursor, &reader->periods);
 
-	return wrong ? bad_line(reader, wrong) : 0;
+	return wrong ? leaks_reader_reject(reader, wrong) : 0;
 }
 
 /* Whether @symbol is "NAME+0x..." with the name of @module, that is, has no function. */
@@ -250,7 +295,7 @@ static int parse_summary_word(struct leaks_reader *reader, char *word)
 		err = field_parse_time(value, &summary->end_ns);
 		summary->has_end = !err;
 	}
-	return err ? bad_line(reader, "the summary has an invalid number") : 0;
+	return err ? leaks_reader_reject(reader, "the summary has an invalid number") : 0;
 }
 
 /* Parses a comment, which may be the summary. */
@@ -290,14 +335,15 @@ static int check_version(struct leaks_reader *reader)
 		word = NULL;
 	if (!word || strcmp(word, "leaks") != 0 ||
 	    field_parse_number(line_next_field(&cursor), 10, UINT64_MAX, &version))
-		return bad_line(reader,
-				"does not begin with '# leaks 1'; this is not a leaks file");
-	if (version != FORMAT_VERSION) {
+		return leaks_reader_reject(
+			reader, "does not begin with '# leaks 2'; this is not a leaks file");
+	if (version < 1 || version > LAST_VERSION) {
 		diag_error("%s has version %" PRIu64 " of the leaks format; this leakplot reads "
-			   "version %d",
-			   reader->name, version, FORMAT_VERSION);
+			   "versions 1 to %d",
+			   reader->name, version, LAST_VERSION);
 		return -EINVAL;
 	}
+	reader->version = (int)version;
 	return 0;
 }
 
@@ -371,8 +417,12 @@ static int parse_item(struct leaks_reader *reader, const char *word, char *curso
 
 	if (strcmp(word, "leak") == 0) {
 		ret->kind = LEAKS_LEAK;
-		reader->wants_frames = true;
+		reader->wants_frames = reader->version == 1;
 		err = parse_leak(reader, cursor, &ret->leak);
+	} else if (strcmp(word, "frames") == 0 && reader->version > 1) {
+		ret->kind = LEAKS_DEFINITION;
+		reader->wants_frames = true;
+		err = parse_definition(reader, cursor, &ret->definition);
 	} else if (strcmp(word, "process") == 0) {
 		ret->kind = LEAKS_PROCESS;
 		err = parse_process(reader, cursor, &ret->process);
@@ -382,7 +432,7 @@ static int parse_item(struct leaks_reader *reader, const char *word, char *curso
 	} else if (strcmp(word, "history") == 0) {
 		ret->kind = LEAKS_HISTORY;
 		ret->history = &reader->history;
-		reader->wants_frames = true;
+		reader->wants_frames = reader->version == 1;
 		err = parse_history(reader, cursor);
 	} else {
 		return strcmp(word, "periods") == 0 ? parse_periods(reader, cursor) : 0;
@@ -423,6 +473,11 @@ int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret)
 	if (got == 0)
 		ret->kind = LEAKS_END;
 	return got;
+}
+
+int leaks_reader_version(const struct leaks_reader *reader)
+{
+	return reader->version;
 }
 
 const struct leaks_periods *leaks_reader_periods(const struct leaks_reader *reader)

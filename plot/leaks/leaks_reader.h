@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads a `leaks` file (docs/leaks-format.md) line by line, so memory use does not depend on its
- * length. The file is untrusted: lines have a maximum length, numbers are checked for overflow, and
- * errors are reported with the file name and line number.
+ * Reads a `leaks` file (docs/leaks-format.md), of version 1 or 2, line by line, so memory use does
+ * not depend on its length. The file is untrusted: lines have a maximum length, numbers are checked
+ * for overflow, and errors are reported with the file name and line number.
  *
  * Names are unescaped, as they were in the recorded process: escape them on output.
  */
@@ -39,18 +39,25 @@ struct leaks_leak {
 	uint64_t event;	  /* sequence number in time order */
 	int32_t pid;
 	int32_t tid;
-	uint32_t stack; /* equal stacks have equal numbers */
-	const char *comm;
-	const char *function; /* of the allocator */
+	uint32_t stack;	      /* equal stacks have equal numbers */
+	const char *comm;     /* "?" in version 2 */
+	const char *function; /* of the allocator; NULL in version 2 */
 	const char *verdict;  /* NULL: the file has none */
-	bool has_age;
-	uint64_t age_ns; /* from its allocation to the end of the recording or process */
+	bool has_age;	      /* in version 2, it mostly follows from the end of the process */
+	uint64_t age_ns;      /* from its allocation to the end of the recording or process */
+};
+
+/* The number of a stack, whose frames follow; only in version 2, before all other uses. */
+struct leaks_definition {
+	uint32_t stack;
+	const char *function; /* of the allocator */
 };
 
 /* A process that holds blocks. */
 struct leaks_process {
 	int32_t pid;
 	const char *name;
+	uint64_t end_ns; /* on the recording's clock; 0: not before the recording's */
 };
 
 /* The verdict on a stack. */
@@ -65,7 +72,8 @@ struct leaks_stack {
 enum leaks_item_kind {
 	LEAKS_END,
 	LEAKS_LEAK,
-	LEAKS_FRAME, /* of the last leak or history, innermost first */
+	LEAKS_DEFINITION,
+	LEAKS_FRAME, /* innermost first: of the last leak or history; in version 2, definition */
 	LEAKS_PROCESS,
 	LEAKS_STACK,
 	LEAKS_HISTORY,
@@ -77,6 +85,7 @@ struct leaks_item {
 	struct stack_label_place place; /* of a frame */
 	union {
 		struct leaks_leak leak;
+		struct leaks_definition definition;
 		struct frame_facts frame;
 		struct leaks_process process;
 		struct leaks_stack stack;
@@ -94,10 +103,19 @@ int leaks_reader_open(const char *path, struct leaks_reader **ret);
 void leaks_reader_close(struct leaks_reader *reader);
 
 /*
- * Reads the next leak, stack, history, or frame of a leak or history, and skips all other lines.
+ * Reads the next item of one of these kinds, and skips all other lines.
  * Returns 0, also with LEAKS_END at the end of the file, or a negative errno after reporting it.
  */
 int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret);
+
+/*
+ * Reports that the line of the last item is wrong, and @why. Returns -EINVAL. For what a reader
+ * cannot see that keeps no stacks.
+ */
+int leaks_reader_reject(const struct leaks_reader *reader, const char *why);
+
+/* The version of the file: 1 or 2. */
+int leaks_reader_version(const struct leaks_reader *reader);
 
 /* The summary, as far as it has been read. */
 const struct leaks_summary *leaks_reader_summary(const struct leaks_reader *reader);

@@ -148,8 +148,8 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 	if (!out)
 		return;
 	for (size_t k = 0; k < plot->nr; k++)
-		labels[k] = &plot->panels[k]->label;
-	stack = stack_label_text(&history->label, labels, plot->nr, NULL);
+		labels[k] = plot->panels[k]->label;
+	stack = stack_label_text(history->label, labels, plot->nr, NULL);
 	fprintf(out, "%s, ", plot_verdict_look(history->verdict.verdict)->name);
 	if (history->verdict.has_rate) {
 		print_rate(out, plot, stack_verdict_rate(histories, &history->verdict));

@@ -89,8 +89,8 @@ static char *rank_label(const struct held_plot *plot, size_t rank)
 	if (!out)
 		return NULL;
 	for (size_t i = 0; i < plot->nr_ranks; i++)
-		legend[i] = &histories->stacks[i].label;
-	stack = stack_label_text(&history->label, legend, plot->nr_ranks, &has_twin);
+		legend[i] = histories->stacks[i].label;
+	stack = stack_label_text(history->label, legend, plot->nr_ranks, &has_twin);
 	fprintf(out, "%s at most, ",
 		history_set_text(histories, stack_history_most(histories, history)).text);
 	fprintf(out, "%s at the end: %s", end ? history_set_text(histories, end).text : "none",

@@ -266,8 +266,8 @@ has_magic() {
 @test "what is no leaks file is refused in one line" {
 	: >empty
 	fails_with 1 'empty is empty' "$leakplot" -o p.png empty
-	echo '# leaks 2' >version
-	fails_with 1 'version 2' "$leakplot" -o p.png version
+	echo '# leaks 3' >version
+	fails_with 1 'version 3 of the leaks format; this leakplot reads versions 1 to 2' "$leakplot" -o p.png version
 	printf PERFILE2 >perf.data
 	fails_with 1 'run leakparse on it first' "$leakplot" -o p.png perf.data
 	make_leaks 3 | head --bytes=-10 >shortened

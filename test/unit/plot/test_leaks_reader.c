@@ -12,8 +12,10 @@
 
 #include <cmocka.h>
 
-#define HEAD "# leaks 1\n"
-#define LEAK "leak 3072 0x55d0c0ffee10 612746.918039456 120 4165 4166 emacs malloc 13\n"
+#define HEAD  "# leaks 1\n"
+#define HEAD2 "# leaks 2\n# summary end=612790.000000000\n"
+#define LEAK  "leak 3072 0x55d0c0ffee10 612746.918039456 120 4165 4166 emacs malloc 13\n"
+#define LEAK2 "leak 3072 0x55d0c0ffee10 612746.918039456 120 4165 4166 13 growth x_term_init\n"
 
 /* Creates a file with @size bytes of @text and stores its path in @path. */
 static void write_file(char *path, const char *text, size_t size)
@@ -83,6 +85,55 @@ static void reads_every_column(void **state)
 	assert_int_equal(leak.stack, 13);
 	assert_string_equal(leak.comm, "emacs");
 	assert_string_equal(leak.function, "malloc");
+	must_next(reader, LEAKS_END);
+	leaks_reader_close(reader);
+}
+
+static void reads_version_2(void **state)
+{
+	struct leaks_reader *reader = must_open(
+		HEAD2 "thread 4166 4165 emacs\n"
+		      "frames 13 malloc x_term_init\n"
+		      "\tx_term_init+0x351  xterm.c:30913  (/usr/bin/emacs)\n"
+		      "stack 1 growth firm 1 3072 13 malloc x_term_init bytes_per_s=2\n"
+		      "\tskipped+0x1  (/x)\n" LEAK2 "\tskipped+0x1  (/x)\n"
+		      "leak 1 0x1 1.000000000 1 1 1 13 at-exit f kind=fd age=2.500000000\n"
+		      "frames 14 free f more words\n");
+	struct leaks_item item = must_next(reader, LEAKS_DEFINITION);
+	struct leaks_leak leak;
+
+	assert_int_equal(leaks_reader_version(reader), 2);
+	assert_int_equal(item.definition.stack, 13);
+	assert_string_equal(item.definition.function, "malloc");
+	item = must_next(reader, LEAKS_FRAME);
+	assert_string_equal(item.frame.name, "x_term_init");
+	assert_string_equal(item.place.line, "xterm.c:30913");
+	item = must_next(reader, LEAKS_STACK);
+	assert_int_equal(item.stack.stack, 13);
+	assert_true(item.stack.has_rate);
+	leak = must_next(reader, LEAKS_LEAK).leak;
+	assert_int_equal(leak.size_bytes, 3072);
+	assert_int_equal(leak.address, 0x55d0c0ffee10);
+	assert_int_equal(leak.event, 120);
+	assert_int_equal(leak.pid, 4165);
+	assert_int_equal(leak.tid, 4166);
+	assert_int_equal(leak.stack, 13);
+	assert_string_equal(leak.verdict, "growth");
+	assert_false(leak.has_age);
+	leak = must_next(reader, LEAKS_LEAK).leak;
+	assert_true(leak.has_age);
+	assert_int_equal(leak.age_ns, 2500000000);
+	assert_int_equal(must_next(reader, LEAKS_DEFINITION).definition.stack, 14);
+	must_next(reader, LEAKS_END);
+	leaks_reader_close(reader);
+}
+
+/* A word that a later writer of version 1 could have added means nothing. */
+static void version_1_defines_nothing(void **state)
+{
+	struct leaks_reader *reader = must_open(HEAD "frames 13 malloc f\n\tf+0x1  (/x)\n" LEAK);
+
+	must_next(reader, LEAKS_LEAK);
 	must_next(reader, LEAKS_END);
 	leaks_reader_close(reader);
 }
@@ -224,13 +275,15 @@ static void places_are_read(void **state)
 static void processes_are_read(void **state)
 {
 	struct leaks_reader *reader = must_open(HEAD "process 7 a\\x20b 5 3840 new=1\n"
-						     "process 8 ? 5 3840\n");
+						     "process 8 ? 5 3840 end=1.500000000\n");
 	struct leaks_item item = must_next(reader, LEAKS_PROCESS);
 
 	assert_int_equal(item.process.pid, 7);
 	assert_string_equal(item.process.name, "a b");
+	assert_int_equal(item.process.end_ns, 0);
 	item = must_next(reader, LEAKS_PROCESS);
 	assert_string_equal(item.process.name, "?");
+	assert_int_equal(item.process.end_ns, 1500000000);
 	must_next(reader, LEAKS_END);
 	leaks_reader_close(reader);
 }
@@ -345,7 +398,8 @@ static void wrong_beginnings_are_rejected(void **state)
 	assert_true(read_all("# leaks\n") < 0);
 	assert_true(read_all("# leaks 1") < 0);
 	assert_true(read_all("# leaks x\n") < 0);
-	assert_true(read_all("# leaks 2\n") < 0);
+	assert_true(read_all("# leaks 0\n") < 0);
+	assert_true(read_all("# leaks 3\n") < 0);
 	assert_true(read_all("# leaks 11\n" LEAK) < 0);
 	assert_true(read_all("PERFILE2\n") < 0);
 	assert_true(read_all(LEAK) < 0);
@@ -374,6 +428,21 @@ static void wrong_leak_lines_are_rejected(void **state)
 		"leak 1 0x1 0.000000000 1 1 1 x malloc 4294967296\n",
 		"leak 1 0x1 0.000000000 1 1 1 x\n",
 	};
+	static const char *const lines_2[] = {
+		LEAK,
+		"leak 1 0x1 0.000000000 1 1 1\n",
+		"leak 1 0x1 0.000000000 1 1 1 4294967296 growth f\n",
+		"leak 1 0x1 0.000000000 1 1 1 -1 growth f\n",
+		"leak 1 0x1 0.000000000 1 1 1 13\n",
+		"leak 1 0x1 0.000000000 1 1 1 13 growth\n",
+		"frames\n",
+		"frames x malloc f\n",
+		"frames -1 malloc f\n",
+		"frames 4294967296 malloc f\n",
+		"frames 99999999999999999999 malloc f\n",
+		"frames 1\n",
+		"process 1 a 1 1 end=1\n",
+	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		char text[256];
@@ -381,6 +450,13 @@ static void wrong_leak_lines_are_rejected(void **state)
 		snprintf(text, sizeof(text), HEAD "%s", lines[i]);
 		if (read_all(text) >= 0)
 			fail_msg("accepted: %s", lines[i]);
+	}
+	for (size_t i = 0; i < sizeof(lines_2) / sizeof(lines_2[0]); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), HEAD2 "%s", lines_2[i]);
+		if (read_all(text) != -EINVAL)
+			fail_msg("accepted: %s", lines_2[i]);
 	}
 	assert_true(read_all(HEAD "# summary events=many\n") < 0);
 	assert_true(read_all(HEAD "# summary start=1\n") < 0);
@@ -393,6 +469,13 @@ static void a_cut_off_file_is_rejected(void **state)
 		char text[256];
 
 		snprintf(text, sizeof(text), HEAD LEAK "%.*s", (int)len, LEAK);
+		assert_true(read_all(text) < 0);
+	}
+	assert_int_equal(read_all(HEAD2 LEAK2), 1);
+	for (size_t len = 1; len < strlen(LEAK2); len++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), HEAD2 "%.*s", (int)len, LEAK2);
 		assert_true(read_all(text) < 0);
 	}
 }
@@ -440,6 +523,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_every_column),
+		cmocka_unit_test(reads_version_2),
+		cmocka_unit_test(version_1_defines_nothing),
 		cmocka_unit_test(size_may_be_unknown),
 		cmocka_unit_test(names_are_unescaped),
 		cmocka_unit_test(frames_have_functions),

@@ -4,6 +4,7 @@
 #include "plot/leaks/leak_set.h"
 #include "plot/memory/memory_history.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,17 +17,25 @@
 
 #define HEAD "# leaks 1\n# summary events=1000 start=10.000000000 end=70.000000000\n"
 
-static struct leak_set read_set(const char *text, const struct size_range *range)
+/* Returns what leak_set_init() does. */
+static int try_set(const char *text, const struct size_range *range, struct leak_set *ret)
 {
 	char path[] = "/tmp/test_plot_leak_set.XXXXXX";
-	int fd = mkstemp(path);
-	struct leak_set set;
+	int fd = mkstemp(path), err;
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
-	assert_int_equal(leak_set_init(&set, path, range), 0);
+	err = leak_set_init(ret, path, range);
 	unlink(path);
+	return err;
+}
+
+static struct leak_set read_set(const char *text, const struct size_range *range)
+{
+	struct leak_set set;
+
+	assert_int_equal(try_set(text, range, &set), 0);
 	return set;
 }
 
@@ -41,6 +50,14 @@ static const char three_sizes[] = HEAD "leak 3072 0x1 11.000000000 10 7 7 a mall
 				       "leak ? 0x4 14.000000000 40 7 8 b malloc 3\n"
 				       "leak 64 0x5 15.000000000 50 7 8 b malloc 4\n";
 
+static void assert_label(const struct stack_label *label, const char *expected)
+{
+	char *text = stack_label_text(label, NULL, 0, NULL);
+
+	assert_string_equal(text, expected);
+	free(text);
+}
+
 static void leaks_are_grouped_and_ranked(void **state)
 {
 	struct leak_set set = read_set(three_sizes, NULL);
@@ -53,15 +70,72 @@ static void leaks_are_grouped_and_ranked(void **state)
 	assert_int_equal(set.ranked[0]->stack, 1);
 	assert_int_equal(set.ranked[0]->nr_leaks, 2);
 	assert_true(set.ranked[0]->same_size);
-	char *label = stack_label_text(&set.ranked[0]->label, NULL, 0, NULL);
-	assert_string_equal(label, "first <- second");
-	free(label);
+	assert_label(&set.ranked[0]->label, "first <- second");
+	assert_label(&set.ranked[1]->label, "");
 	/* With equal counts, more bytes come first. */
 	assert_int_equal(set.ranked[1]->stack, 2);
 	assert_int_equal(set.ranked[2]->stack, 4);
 	assert_null(set.ranked[3]);
 	assert_ptr_equal(set.points[2].group, set.ranked[0]);
 	leak_set_deinit(&set);
+}
+
+#define HEAD2 "# leaks 2\n# summary events=1000 start=10.000000000 end=70.000000000\n"
+#define SEVEN                                                                                      \
+	"frames 7 malloc seven\n"                                                                  \
+	"\tmalloc+0x10  (/lib/libc.so.6)\n"                                                        \
+	"\tseven+0x1  (/x)\n"                                                                      \
+	"\tmain+0x1  (/x)\n"
+#define LAST "frames 4294967295 ? last\n\tmalloc+0x10  (/lib/libc.so.6)\n\tlast+0x1  (/x)\n"
+
+static void stacks_are_defined_once(void **state)
+{
+	static const char text[] =
+		HEAD2 "process 7 a 3 6208\nprocess 8 b 1 8 end=40.000000000\n" SEVEN
+		      "stack 1 growth firm 2 6144 7 malloc seven\n"
+		      "periods 1 10.000000000 60.000000000\n"
+		      "history 7 held_bytes=1 held_blocks=1\n" LAST
+		      "history 4294967295 held_bytes=1 held_blocks=1\n"
+		      "frames 0 malloc ?\n"
+		      "leak 3072 0x1 11.000000000 10 7 7 7 growth seven\n"
+		      "leak 64 0x2 12.000000000 20 7 7 0 unclear ?\n"
+		      "leak 3072 0x3 13.000000000 30 7 7 7 growth seven\n"
+		      "leak 8 0x4 14.000000000 40 8 8 0 unclear ?\n"
+		      "leak 8 0x5 14.000000000 41 8 8 0 unclear ? age=2.000000000\n"
+		      "leak 8 0x6 50.000000000 42 8 8 0 unclear ?\n";
+	struct leak_set set = read_set(text, NULL);
+
+	assert_int_equal(set.nr_points, 6);
+	assert_int_equal(set.points[1].age_ns, 58000000000);
+	assert_int_equal(set.points[3].age_ns, 26000000000);
+	assert_int_equal(set.points[4].age_ns, 2000000000);
+	assert_int_equal(set.points[5].age_ns, 0);
+	assert_label(&set.points[0].group->label, "seven <- main");
+	assert_label(&set.points[1].group->label, "");
+	assert_int_equal(set.histories.nr, 2);
+	assert_label(set.histories.stacks[0].label, "seven <- main");
+	assert_label(set.histories.stacks[1].label, "last");
+	leak_set_deinit(&set);
+}
+
+static void wrong_definitions_are_rejected(void **state)
+{
+	static const char *const wrong[] = {
+		/* twice, or too late */
+		HEAD2 SEVEN SEVEN,
+		HEAD2 SEVEN HEAD2 SEVEN,
+		HEAD2 "leak 1 0x1 1.000000000 1 1 1 7 growth f\n" SEVEN,
+		/* never */
+		HEAD2 SEVEN "leak 1 0x1 1.000000000 1 1 1 8 growth f\n",
+		HEAD2 SEVEN "stack 1 growth firm 1 1 8 malloc f\n",
+		HEAD2 "periods 1 10.000000000 60.000000000\nhistory 7 held_bytes=1\n",
+		HEAD2 "frames 4294967296 malloc f\n",
+	};
+	struct leak_set set;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		if (try_set(wrong[i], NULL, &set) != -EINVAL)
+			fail_msg("accepted: %s", wrong[i]);
 }
 
 static void processes_have_one_name(void **state)
@@ -222,6 +296,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaks_are_grouped_and_ranked),
+		cmocka_unit_test(stacks_are_defined_once),
+		cmocka_unit_test(wrong_definitions_are_rejected),
 		cmocka_unit_test(processes_have_one_name),
 		cmocka_unit_test(range_filters),
 		cmocka_unit_test(most_frequent_sizes_come_first),
