@@ -16,6 +16,15 @@ static int compare_pids(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
+static int compare_threads(const void *a, const void *b)
+{
+	const struct leak_process *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return compare_pids(a, b);
+}
+
 static int compare_leaks(const void *a, const void *b)
 {
 	const struct leak_process *x = a, *y = b;
@@ -55,44 +64,76 @@ static size_t list_blocks(const struct leak_report *report, struct leak_process 
 				.bytes = block->size_bytes,
 				.leaked_blocks = leaks,
 				.leaked_bytes = leaks ? block->size_bytes : 0,
+				.end_ns = block->allocated.time_ns +
+					  leak_report_age_ns(report, block),
 			};
 		}
 	}
 	return nr;
 }
 
-/* Adds up the entries of each process, which are adjacent. Returns the number of processes. */
-static size_t add_up(struct leak_process *entries, size_t nr)
+/* Adds up entries that are equal by @compare, which has sorted them. Returns how many are left. */
+static size_t add_up(struct leak_process *entries, size_t nr,
+		     int (*compare)(const void *, const void *))
 {
-	size_t nr_processes = 0;
+	size_t nr_left = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		struct leak_process *last = nr_processes ? &entries[nr_processes - 1] : NULL;
+		struct leak_process *last = nr_left ? &entries[nr_left - 1] : NULL;
 
-		if (!last || last->pid != entries[i].pid) {
-			entries[nr_processes++] = entries[i];
+		if (!last || compare(last, &entries[i]) != 0) {
+			entries[nr_left++] = entries[i];
 			continue;
 		}
 		last->blocks += entries[i].blocks;
 		last->bytes += entries[i].bytes;
 		last->leaked_blocks += entries[i].leaked_blocks;
 		last->leaked_bytes += entries[i].leaked_bytes;
+		if (entries[i].end_ns > last->end_ns)
+			last->end_ns = entries[i].end_ns;
 	}
-	return nr_processes;
+	return nr_left;
 }
 
-int leak_processes_find(const struct leak_report *report, struct leak_process **ret, size_t *ret_nr)
+/* Finds those that @compare tells apart. */
+static int find(const struct leak_report *report, int (*compare)(const void *, const void *),
+		struct leak_process **ret, size_t *ret_nr)
 {
-	struct leak_process *entries = calloc(report->nr_held + 1, sizeof(*entries));
+	struct leak_process *entries = calloc(report->nr_held + 1, sizeof(*entries)), *fewer;
 	size_t nr;
 
 	if (!entries)
 		return -ENOMEM;
 	nr = list_blocks(report, entries);
-	qsort(entries, nr, sizeof(*entries), compare_pids);
-	nr = add_up(entries, nr);
-	qsort(entries, nr, sizeof(*entries), compare_leaks);
-	*ret = entries;
-	*ret_nr = nr;
+	qsort(entries, nr, sizeof(*entries), compare);
+	*ret_nr = add_up(entries, nr, compare);
+	fewer = reallocarray(entries, *ret_nr + 1, sizeof(*entries));
+	*ret = fewer ? fewer : entries;
 	return 0;
+}
+
+int leak_processes_find(const struct leak_report *report, struct leak_process **ret, size_t *ret_nr)
+{
+	int err = find(report, compare_pids, ret, ret_nr);
+
+	if (!err)
+		qsort(*ret, *ret_nr, sizeof(**ret), compare_leaks);
+	return err;
+}
+
+void leak_processes_sort(struct leak_process *processes, size_t nr)
+{
+	qsort(processes, nr, sizeof(*processes), compare_pids);
+}
+
+const struct leak_process *leak_processes_at(const struct leak_process *processes, size_t nr,
+					     pid_t pid)
+{
+	return bsearch(&(struct leak_process){.pid = pid}, processes, nr, sizeof(*processes),
+		       compare_pids);
+}
+
+int leak_threads_find(const struct leak_report *report, struct leak_process **ret, size_t *ret_nr)
+{
+	return find(report, compare_threads, ret, ret_nr);
 }

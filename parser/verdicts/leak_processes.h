@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the processes that hold listed blocks, the worst leakers first. */
+/* Finds the processes and threads that hold listed blocks. */
 #ifndef LEAKTOOLS_PARSER_LEAK_PROCESSES_H
 #define LEAKTOOLS_PARSER_LEAK_PROCESSES_H
 
@@ -13,10 +13,20 @@ struct leak_process {
 	uint64_t blocks, bytes;
 	/* The part with the verdict of a real leak: growth, overdue, burst. */
 	uint64_t leaked_blocks, leaked_bytes;
+	uint64_t end_ns; /* the last moment at which it held them, as leak_report_age_ns() has it */
 };
 
-/* Returns 0 or -ENOMEM. The caller frees *@ret. */
+/* Return 0 or -ENOMEM. The caller frees *@ret. The worst leakers come first. */
 int leak_processes_find(const struct leak_report *report, struct leak_process **ret,
 			size_t *ret_nr);
+
+/* For leak_processes_at(): puts them in the order of their numbers. */
+void leak_processes_sort(struct leak_process *processes, size_t nr);
+/* The process @pid, which must be one of them. */
+const struct leak_process *leak_processes_at(const struct leak_process *processes, size_t nr,
+					     pid_t pid);
+
+/* The threads, in the order of their numbers; their amounts are their own. */
+int leak_threads_find(const struct leak_report *report, struct leak_process **ret, size_t *ret_nr);
 
 #endif

@@ -164,16 +164,17 @@ static int write_all(FILE *out, const struct periods *periods, const struct site
 	return err;
 }
 
-static void write_site(FILE *out, const struct leak_report *report, const struct periods *periods,
+static void write_site(struct stack_lines *lines, const struct periods *periods,
 		       const struct site *site)
 {
 	struct history history = {0};
+	FILE *out = lines->out;
 
 	add_site(&history, periods, site);
 	accumulate(&history);
+	stack_lines_define(lines, site->stack_id, NULL);
 	fprintf(out, "history %" PRIu32, site->stack_id);
 	write_history(out, periods, &history, site->history ? &site->history->lifetimes : NULL);
-	leaks_write_stack(out, report->analysis, site->stack_id);
 }
 
 /* Most bytes first, then most blocks: handles have no bytes. */
@@ -209,8 +210,8 @@ static bool has_site(const struct chosen_site *chosen, size_t nr, const struct s
 	return false;
 }
 
-static void write_sites(FILE *out, const struct leak_report *report, const struct periods *periods,
-			const struct site *sites, size_t nr_sites)
+static void write_sites(struct stack_lines *lines, const struct leak_report *report,
+			const struct periods *periods, const struct site *sites, size_t nr_sites)
 {
 	struct chosen_site chosen[2 * HISTORY_MAX_STACKS];
 	size_t nr = 0;
@@ -227,13 +228,14 @@ static void write_sites(FILE *out, const struct leak_report *report, const struc
 		if (!has_site(chosen, nr, site))
 			nr = insert(chosen, nr, ARRAY_SIZE(chosen), with_peaks(periods, site));
 	}
-	for (size_t i = 0; i < nr && !ferror(out); i++)
-		write_site(out, report, periods, chosen[i].site);
+	for (size_t i = 0; i < nr && !ferror(lines->out); i++)
+		write_site(lines, periods, chosen[i].site);
 }
 
-int history_write(FILE *out, const struct leak_report *report)
+int history_write(struct stack_lines *lines, const struct leak_report *report)
 {
 	const struct analysis *analysis = report->analysis;
+	FILE *out = lines->out;
 	const struct site *sites;
 	struct periods periods;
 	size_t nr;
@@ -249,6 +251,6 @@ int history_write(FILE *out, const struct leak_report *report)
 	leaks_write_time(out, UINT64_C(1) << periods.shift);
 	fputs("\n# columns: history STACK KEY=VALUE...\n", out);
 	err = write_all(out, &periods, sites, nr);
-	write_sites(out, report, &periods, sites, nr);
+	write_sites(lines, report, &periods, sites, nr);
 	return err;
 }

@@ -8,16 +8,15 @@
 #define LEAKTOOLS_REPORT_HISTORY_WRITER_H
 
 #include "parser/verdicts/leak_report.h"
-
-#include <stdio.h>
+#include "report/text/stack_lines.h"
 
 /* At most so many stacks by their peaks, and as many of the worst that still hold blocks. */
 #define HISTORY_MAX_STACKS 24
 
 /*
  * Writes nothing if options select blocks: a history is that of all blocks of a stack. Returns 0 or
- * -ENOMEM, unreported. Errors of @out are the caller's to check.
+ * -ENOMEM, unreported. Errors of @lines->out are the caller's to check.
  */
-int history_write(FILE *out, const struct leak_report *report);
+int history_write(struct stack_lines *lines, const struct leak_report *report);
 
 #endif

@@ -23,18 +23,24 @@ void leaks_write_window(FILE *out, const struct analysis *analysis,
 	leaks_write_time_since_start(out, analysis, window->end_ns);
 }
 
-void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
-			 const struct heap_op *op)
+void leaks_write_operation(FILE *out, const struct heap_block *block, const struct heap_op *op)
 {
-	const char *comm = heap_tracker_comm_of(analysis->heaps, op->tid);
-
 	if (block->size_known)
 		fprintf(out, "%" PRIu64, block->size_bytes);
 	else
 		fputc('?', out);
 	fprintf(out, " 0x%" PRIx64 " ", block->address);
 	leaks_write_time(out, op->time_ns);
-	fprintf(out, " %" PRIu64 " %d %d ", op->sequence, op->pid, op->tid);
+	fprintf(out, " %" PRIu64 " %d %d", op->sequence, op->pid, op->tid);
+}
+
+void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
+			 const struct heap_op *op)
+{
+	const char *comm = heap_tracker_comm_of(analysis->heaps, op->tid);
+
+	leaks_write_operation(out, block, op);
+	fputc(' ', out);
 	diag_print_escaped(out, *comm ? comm : "?", " \t");
 	fprintf(out, " %s %" PRIu32, op->schema->function, op->stack_id);
 }

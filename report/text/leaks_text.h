@@ -23,6 +23,8 @@ void leaks_write_window(FILE *out, const struct analysis *analysis,
 /* "3072" or "1000..2000" */
 void leaks_write_size(FILE *out, const struct size_range *size);
 
+/* "SIZE ADDRESS TIME EVENT PID TID", without a newline. */
+void leaks_write_operation(FILE *out, const struct heap_block *block, const struct heap_op *op);
 /* "SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK", without a newline. */
 void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
 			 const struct heap_op *op);

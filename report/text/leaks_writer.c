@@ -9,12 +9,21 @@
 #include "report/text/leak_words.h"
 #include "report/text/leaks_text.h"
 #include "report/text/resource_report.h"
+#include "report/text/stack_lines.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #define NR_SHOWN_WINDOWS 3 /* the first and the last ones */
+
+struct writer {
+	FILE *out;
+	const struct leak_report *report;
+	struct stack_lines stacks;
+	struct leak_process *processes; /* those with listed blocks, by number */
+	size_t nr_processes;
+};
 
 /* The names of anomalies in `unexpected` lines and in the summary. */
 static const struct {
@@ -123,35 +132,70 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	fputc('\n', out);
 }
 
-/* The lines of blocks name threads. Returns 0 or -ENOMEM. */
-static int write_processes(FILE *out, const struct leak_report *report)
+/* Returns 0 or -ENOMEM. */
+static int write_processes(struct writer *writer)
 {
-	_cleanup_free_ struct leak_process *processes = NULL;
-	size_t nr;
-	int err = leak_processes_find(report, &processes, &nr);
+	const struct analysis *analysis = writer->report->analysis;
+	FILE *out = writer->out;
+	int err = leak_processes_find(writer->report, &writer->processes, &writer->nr_processes);
 
 	if (err)
 		return err;
-	fputs("# columns: process PID NAME BLOCKS BYTES\n", out);
-	for (size_t i = 0; i < nr; i++) {
-		const char *name = heap_tracker_process_name(report->analysis->heaps,
-							     processes[i].pid, processes[i].tid);
+	fputs("# columns: process PID NAME BLOCKS BYTES KEY=VALUE...\n", out);
+	for (size_t i = 0; i < writer->nr_processes; i++) {
+		const struct leak_process *process = &writer->processes[i];
+		const char *name =
+			heap_tracker_process_name(analysis->heaps, process->pid, process->tid);
 
-		fprintf(out, "process %d ", processes[i].pid);
+		fprintf(out, "process %d ", process->pid);
 		diag_print_escaped(out, *name ? name : "?", " \t");
-		fprintf(out, " %" PRIu64 " %" PRIu64 "\n", processes[i].blocks, processes[i].bytes);
+		fprintf(out, " %" PRIu64 " %" PRIu64, process->blocks, process->bytes);
+		if (process->end_ns != analysis->end_ns) {
+			fputs(" end=", out);
+			leaks_write_time(out, process->end_ns);
+		}
+		fputc('\n', out);
+	}
+	leak_processes_sort(writer->processes, writer->nr_processes);
+	return 0;
+}
+
+/* The lines of blocks have the numbers of threads. Returns 0 or -ENOMEM. */
+static int write_threads(FILE *out, const struct leak_report *report)
+{
+	_cleanup_free_ struct leak_process *threads = NULL;
+	size_t nr;
+	int err = leak_threads_find(report, &threads, &nr);
+
+	if (err)
+		return err;
+	fputs("# columns: thread TID PID COMM\n", out);
+	for (size_t i = 0; i < nr; i++) {
+		const char *comm = heap_tracker_comm_of(report->analysis->heaps, threads[i].tid);
+
+		fprintf(out, "thread %d %d ", threads[i].tid, threads[i].pid);
+		diag_print_escaped(out, *comm ? comm : "?", " \t");
+		fputc('\n', out);
 	}
 	return 0;
 }
 
+/* An operation, with all columns. */
+static void write_operation(struct stack_lines *lines, const char *what,
+			    const struct heap_block *block, const struct heap_op *op)
+{
+	stack_lines_define(lines, op->stack_id, op->schema->function);
+	fprintf(lines->out, "%s ", what);
+	leaks_write_columns(lines->out, lines->analysis, block, op);
+	fprintf(lines->out, " %s", stack_lines_caller(lines, op->stack_id));
+}
+
 /* An earlier operation on the block: its allocation or first release. */
-static void write_related(FILE *out, const struct analysis *analysis, const char *what,
+static void write_related(struct stack_lines *lines, const char *what,
 			  const struct heap_block *block, const struct heap_op *op)
 {
-	fprintf(out, "%s ", what);
-	leaks_write_columns(out, analysis, block, op);
-	fputc('\n', out);
-	leaks_write_stack(out, analysis, op->stack_id);
+	write_operation(lines, what, block, op);
+	fputc('\n', lines->out);
 }
 
 /* " kind=file" for a resource; nothing for memory. */
@@ -163,38 +207,39 @@ static void write_kind(FILE *out, const struct heap_op *op)
 		fprintf(out, " kind=%s", call->kind->name);
 }
 
-static void write_anomaly(FILE *out, const struct analysis *analysis,
-			  const struct heap_anomaly *anomaly)
+static void write_anomaly(struct stack_lines *lines, const struct heap_anomaly *anomaly)
 {
 	struct heap_block block = anomaly->block;
+	char what[64];
 
 	block.address = anomaly->address;
-	fprintf(out, "unexpected %s ", anomaly_names[anomaly->kind].kind);
-	leaks_write_columns(out, analysis, &block, &anomaly->op);
-	write_kind(out, &anomaly->op);
-	fputc('\n', out);
-	leaks_write_stack(out, analysis, anomaly->op.stack_id);
+	snprintf(what, sizeof(what), "unexpected %s", anomaly_names[anomaly->kind].kind);
+	write_operation(lines, what, &block, &anomaly->op);
+	write_kind(lines->out, &anomaly->op);
+	fputc('\n', lines->out);
 	if (anomaly->kind == ANOMALY_DOUBLE_FREE)
-		write_related(out, analysis, "freed-before", &block, &anomaly->released);
+		write_related(lines, "freed-before", &block, &anomaly->released);
 	if ((anomaly->kind == ANOMALY_DOUBLE_FREE || anomaly->kind == ANOMALY_STILL_HELD ||
 	     anomaly->kind == ANOMALY_MISMATCH) &&
 	    block.allocated.schema)
-		write_related(out, analysis, "allocated", &block, &block.allocated);
+		write_related(lines, "allocated", &block, &block.allocated);
 }
 
-static void write_anomalies(FILE *out, const struct leak_report *report)
+static void write_anomalies(struct stack_lines *lines, const struct leak_report *report)
 {
 	const struct heap_tracker *heaps = report->analysis->heaps;
 	const struct heap_anomaly *anomalies;
+	FILE *out = lines->out;
 	size_t nr;
 
 	anomalies = heap_tracker_anomalies(heaps, &nr);
-	fputs("# columns: unexpected KIND SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK\n",
+	fputs("# columns: unexpected KIND SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK "
+	      "CALLER\n",
 	      out);
 	for (size_t i = 0; i < nr && !ferror(out); i++)
 		if ((anomalies[i].kind != ANOMALY_FREE_UNKNOWN || report->options->list_unknown) &&
 		    leak_report_wants(report, &anomalies[i].block, &anomalies[i].op))
-			write_anomaly(out, report->analysis, &anomalies[i]);
+			write_anomaly(lines, &anomalies[i]);
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
 		if (heap_tracker_unlisted(heaps)[i] &&
 		    (i != ANOMALY_FREE_UNKNOWN || report->options->list_unknown))
@@ -277,122 +322,159 @@ static void write_site_statistics(FILE *out, const struct analysis *analysis,
 		fputs(" exited=1", out);
 }
 
-static void write_sites(FILE *out, const struct leak_report *report)
+/* The least of its blocks; -1: not known. */
+static double ordinary_share(const struct leak_report *report, const struct site_verdict *verdict)
 {
-	fputs("# columns: stack RANK VERDICT CERTAINTY BLOCKS BYTES STACK FUNCTION KEY=VALUE...\n",
-	      out);
-	for (size_t i = 0; i < report->nr_listed_sites && !ferror(out); i++) {
-		const struct leak_site *site = &report->sites[i];
-		const struct site_verdict *verdict = &report->verdicts.sites[site->site];
-		const struct heap_block *block =
-			&report->held[report->verdicts.order[verdict->first]];
+	double least = -1;
 
-		write_site_comment(out, report, site, i + 1);
-		fprintf(out, "stack %zu %s ", i + 1, verdict_name(verdict->verdict));
-		leak_words_certainty(out, verdict->doubts);
-		fprintf(out, " %" PRIu64 " %" PRIu64 " %" PRIu32 " %s", site->blocks, site->bytes,
-			verdict->site->stack_id, block->allocated.schema->function);
-		write_site_statistics(out, report->analysis, verdict);
-		write_kind(out, &block->allocated);
-		fputc('\n', out);
-		leaks_write_stack(out, report->analysis, verdict->site->stack_id);
+	for (size_t i = 0; i < verdict->held_blocks; i++) {
+		double share = report->verdicts.blocks[report->verdicts.order[verdict->first + i]]
+				       .ordinary;
+
+		if (share >= 0 && (least < 0 || share < least))
+			least = share;
+	}
+	return least;
+}
+
+static void write_site(struct writer *writer, const struct leak_site *site, size_t rank)
+{
+	const struct leak_report *report = writer->report;
+	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
+	const struct heap_op *op = &report->held[report->verdicts.order[verdict->first]].allocated;
+	double ordinary = ordinary_share(report, verdict);
+	uint32_t stack_id = verdict->site->stack_id;
+	FILE *out = writer->out;
+
+	write_site_comment(out, report, site, rank);
+	stack_lines_define(&writer->stacks, stack_id, op->schema->function);
+	fprintf(out, "stack %zu %s ", rank, verdict_name(verdict->verdict));
+	leak_words_certainty(out, verdict->doubts);
+	fprintf(out, " %" PRIu64 " %" PRIu64 " %" PRIu32 " %s %s", site->blocks, site->bytes,
+		stack_id, op->schema->function, stack_lines_caller(&writer->stacks, stack_id));
+	write_site_statistics(out, report->analysis, verdict);
+	if (ordinary >= 0)
+		fprintf(out, " ordinary=%.2g", ordinary);
+	write_kind(out, op);
+	fputc('\n', out);
+}
+
+static void write_sites(struct writer *writer)
+{
+	const struct leak_report *report = writer->report;
+
+	fputs("# columns: stack RANK VERDICT CERTAINTY BLOCKS BYTES STACK FUNCTION CALLER "
+	      "KEY=VALUE...\n",
+	      writer->out);
+	for (size_t i = 0; i < report->nr_listed_sites && !ferror(writer->out); i++)
+		write_site(writer, &report->sites[i], i + 1);
+}
+
+/* What most blocks have, a reader takes for granted. */
+static void write_exceptions(struct writer *writer, size_t index)
+{
+	const struct leak_report *report = writer->report;
+	const struct heap_op *op = &report->held[index].allocated;
+	const struct leak_process *process =
+		leak_processes_at(writer->processes, writer->nr_processes, op->pid);
+	uint64_t age_ns = leak_report_age_ns(report, &report->held[index]);
+	unsigned int doubts = report->verdicts.blocks[index].doubts;
+	FILE *out = writer->out;
+
+	if (doubts) {
+		fputc(' ', out);
+		leak_words_certainty(out, doubts);
+	}
+	if (stack_lines_has_other(&writer->stacks, op->stack_id, op->schema->function))
+		fprintf(out, " function=%s", op->schema->function);
+	/* An earlier process had the same number. */
+	if (!process || op->time_ns + age_ns != process->end_ns) {
+		fputs(" age=", out);
+		leaks_write_time(out, age_ns);
 	}
 }
 
-/* A copy of the last stack's text: the next leak mostly has the same stack. */
-struct stack_text {
-	uint32_t id; /* STACK_NONE: none */
-	char *text;
-	size_t len;
-};
-
-static void write_stack_again(FILE *out, const struct analysis *analysis, uint32_t id,
-			      struct stack_text *last)
+static void write_leak(struct writer *writer, size_t index)
 {
-	FILE *stream;
-
-	if (last->id != id || id == STACK_NONE) {
-		free(last->text);
-		*last = (struct stack_text){0};
-		stream = open_memstream(&last->text, &last->len);
-		if (stream) {
-			leaks_write_stack(stream, analysis, id);
-			if (fclose(stream) == 0)
-				last->id = id;
-		}
-	}
-	if (last->id == id)
-		fwrite(last->text, 1, last->len, out);
-	else
-		leaks_write_stack(out, analysis, id);
-}
-
-static void write_leak(FILE *out, const struct leak_report *report, size_t index,
-		       struct stack_text *last)
-{
+	const struct leak_report *report = writer->report;
 	const struct heap_block *block = &report->held[index];
-	const struct block_verdict *verdict = &report->verdicts.blocks[index];
+	const struct heap_op *op = &block->allocated;
+	FILE *out = writer->out;
 
 	if (report->choices[index] != LEAK_LISTED)
 		return;
+	stack_lines_define(&writer->stacks, op->stack_id, op->schema->function);
 	fputs("leak ", out);
-	leaks_write_columns(out, report->analysis, block, &block->allocated);
-	fputc(' ', out);
-	leak_words_certainty(out, verdict->doubts);
-	fprintf(out, " %s age=", verdict_name(verdict->verdict));
-	leaks_write_time(out, leak_report_age_ns(report, block));
-	if (verdict->ordinary >= 0)
-		fprintf(out, " ordinary=%.2g", verdict->ordinary);
-	write_kind(out, &block->allocated);
+	leaks_write_operation(out, block, op);
+	fprintf(out, " %" PRIu32 " %s %s", op->stack_id,
+		verdict_name((enum verdict)report->verdicts.blocks[index].verdict),
+		stack_lines_caller(&writer->stacks, op->stack_id));
+	write_exceptions(writer, index);
+	write_kind(out, op);
 	resource_report_write_counts(out, report, block);
 	fputc('\n', out);
-	write_stack_again(out, report->analysis, block->allocated.stack_id, last);
-	resource_report_write_history(out, report, block);
+	resource_report_write_history(&writer->stacks, report, block);
 }
 
-static void write_leaks_of(FILE *out, const struct leak_report *report,
-			   const struct leak_site *site, struct stack_text *last)
+static void write_leaks_of(struct writer *writer, const struct leak_site *site)
 {
+	const struct leak_report *report = writer->report;
 	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
 
-	for (size_t i = 0; i < verdict->held_blocks && !ferror(out); i++)
-		write_leak(out, report, report->verdicts.order[verdict->first + i], last);
+	for (size_t i = 0; i < verdict->held_blocks && !ferror(writer->out); i++)
+		write_leak(writer, report->verdicts.order[verdict->first + i]);
 }
 
-static void write_leaks(FILE *out, const struct leak_report *report)
+static void write_leaks(struct writer *writer)
 {
-	struct stack_text last = {0};
+	const struct leak_report *report = writer->report;
 
-	fputs("# columns: leak SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK CERTAINTY "
-	      "VERDICT KEY=VALUE...\n",
-	      out);
+	fputs("# columns: leak SIZE ADDRESS TIME EVENT PID TID STACK VERDICT CALLER "
+	      "KEY=VALUE...\n",
+	      writer->out);
 	if (report->options->order == LEAK_ORDER_TIME)
-		for (size_t i = 0; i < report->nr_held && !ferror(out); i++)
-			write_leak(out, report, i, &last);
+		for (size_t i = 0; i < report->nr_held && !ferror(writer->out); i++)
+			write_leak(writer, i);
 	else
 		for (size_t i = 0; i < report->nr_listed_sites; i++)
-			write_leaks_of(out, report, &report->sites[i], &last);
-	free(last.text);
+			write_leaks_of(writer, &report->sites[i]);
+}
+
+/* All lines after the summary and its comments. */
+static int write_items(struct writer *writer)
+{
+	const struct leak_report *report = writer->report;
+	int err = write_processes(writer);
+
+	if (!err)
+		err = write_threads(writer->out, report);
+	if (err)
+		return err;
+	fputs("# columns: frames STACK FUNCTION CALLER\n", writer->out);
+	/* In time order, the text lists blocks only. */
+	if (report->options->order != LEAK_ORDER_TIME) {
+		write_sites(writer);
+		err = history_write(&writer->stacks, report);
+	}
+	write_anomalies(&writer->stacks, report);
+	write_leaks(writer);
+	return err ? err : writer->stacks.err;
 }
 
 int leaks_write(FILE *out, const struct leak_report *report)
 {
-	int err;
+	struct writer writer = {.out = out, .report = report};
+	int err = stack_lines_init(&writer.stacks, report->analysis, out);
 
-	fputs("# leaks 1\n", out);
+	fputs("# leaks 2\n", out);
 	write_summary(out, report);
 	resource_report_write_kinds(out, report);
 	write_losses(out, report->analysis);
 	write_audit(out, report);
 	write_suppressions(out, report);
-	err = write_processes(out, report);
-	/* In time order, the text lists blocks only. */
-	if (report->options->order != LEAK_ORDER_TIME) {
-		write_sites(out, report);
-		if (!err)
-			err = history_write(out, report);
-	}
-	write_anomalies(out, report);
-	write_leaks(out, report);
+	if (!err)
+		err = write_items(&writer);
+	stack_lines_deinit(&writer.stacks);
+	free(writer.processes);
 	return fflush(out) || ferror(out) ? -EIO : err;
 }

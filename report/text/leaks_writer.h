@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes the `leaks` text, version 1 (docs/leaks-format.md): leakparse's default output, which
+ * Writes the `leaks` text, version 2 (docs/leaks-format.md): leakparse's default output, which
  * leakplot and awk read.
  */
 #ifndef LEAKTOOLS_REPORT_LEAKS_WRITER_H

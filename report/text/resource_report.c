@@ -4,7 +4,6 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "report/text/leak_words.h"
-#include "report/text/leaks_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -110,7 +109,7 @@ void resource_report_write_counts(FILE *out, const struct leak_report *report,
 		unrefs);
 }
 
-void resource_report_write_history(FILE *out, const struct leak_report *report,
+void resource_report_write_history(struct stack_lines *lines, const struct leak_report *report,
 				   const struct heap_block *block)
 {
 	const struct ref_object *object = heap_tracker_refs(report->analysis->heaps, block);
@@ -118,9 +117,10 @@ void resource_report_write_history(FILE *out, const struct leak_report *report,
 	for (size_t i = 0; object && i < object->nr_history; i++) {
 		const struct ref_history *history = &object->history[i];
 
-		fprintf(out, "refs +%" PRIu64 " -%" PRIu64 " %s %" PRIu32 "\n", history->refs,
-			history->unrefs, history->schema->function, history->stack_id);
-		leaks_write_stack(out, report->analysis, history->stack_id);
+		stack_lines_define(lines, history->stack_id, history->schema->function);
+		fprintf(lines->out, "refs +%" PRIu64 " -%" PRIu64 " %s %" PRIu32 " %s\n",
+			history->refs, history->unrefs, history->schema->function,
+			history->stack_id, stack_lines_caller(lines, history->stack_id));
 	}
 }
 

@@ -4,6 +4,7 @@
 #define LEAKTOOLS_REPORT_RESOURCE_REPORT_H
 
 #include "parser/verdicts/leak_report.h"
+#include "report/text/stack_lines.h"
 
 #include <stdio.h>
 
@@ -23,12 +24,12 @@ void resource_report_write_kinds(FILE *out, const struct leak_report *report);
 int resource_report_write_summary(FILE *out, const struct leak_report *report);
 
 /*
- * The references of an object: " count=N refs=N unrefs=N" for its own line, then a "refs" line with
- * frames for each stack. Both write nothing if the object has no reference count.
+ * The references of an object: " count=N refs=N unrefs=N" for its own line, then a "refs" line for
+ * each stack. Both write nothing if the object has no reference count.
  */
 void resource_report_write_counts(FILE *out, const struct leak_report *report,
 				  const struct heap_block *block);
-void resource_report_write_history(FILE *out, const struct leak_report *report,
+void resource_report_write_history(struct stack_lines *lines, const struct leak_report *report,
 				   const struct heap_block *block);
 
 /*

@@ -54,8 +54,8 @@ record_steadily() {
 	assert_equal "verdict" "$(awk '$1 == "stack" { print $3, $4, $5; exit }' leaks)" \
 		"growth firm $(truth leaked_3072)"
 	# Those of the last moment may be freed yet.
-	(($(grep -c '^leak 3072 .* firm growth ' leaks) >= $(truth leaked_3072) * 3 / 4))
-	assert_equal "its blocks" "$(grep -c '^leak 3072 .* firm \(growth\|not-yet\) ' leaks)" "$(truth leaked_3072)"
+	(($(grep -c '^leak 3072 .* growth ' leaks) >= $(truth leaked_3072) * 3 / 4))
+	assert_equal "its blocks" "$(grep -c '^leak 3072 .* \(growth\|not-yet\) ' leaks)" "$(truth leaked_3072)"
 	# The cache that was filled at the start, as far as it has not been replaced.
 	grep -q '^stack [0-9]* start-up firm ' leaks
 	assert_equal "all are firm" "$(summary firm_blocks)" "$(truth held_blocks)"
@@ -70,6 +70,62 @@ record_steadily() {
 	"$BIN/leakparse" --order size -i perf.data >by-size
 	assert_equal "by size" "$(awk '$1 == "stack" { print $6 }' by-size)" \
 		"$(awk '$1 == "stack" { print $6 }' leaks | sort -rn)"
+}
+
+# A server in C++ whose sessions and connections hold each other: few stacks, all of them deep.
+@test "leakparse: however many blocks have it, a stack is written once" {
+	require_program g++
+	cat >cycle.cpp <<-END
+		#include <memory>
+		#include <string>
+		#include <vector>
+		struct connection;
+		struct session {
+			std::shared_ptr<connection> peer;
+			std::vector<std::string> headers;
+		};
+		struct connection {
+			std::shared_ptr<session> owner;
+		};
+		__attribute__((noinline)) static int handle_request(int i)
+		{
+			auto s = std::make_shared<session>();
+			auto c = std::make_shared<connection>();
+			for (int k = 0; k < 20; k++)
+				s->headers.push_back("X-Header-value-" + std::to_string(k) + " and some more");
+			s->peer = c;
+			if (i % 10)
+				c->owner = s;
+			return s.use_count();
+		}
+		int main()
+		{
+			int sum = 0;
+			for (int i = 0; i < 500; i++)
+				sum += handle_request(i);
+			return sum < 0;
+		}
+	END
+	g++ -O1 -g -o cycle cycle.cpp
+	"$BIN/leakrec" -o perf.data -- ./cycle 2>leakrec.err
+	for order in verdict size time; do
+		"$BIN/leakparse" --order "$order" -i perf.data >leaks
+		assert_equal "$order: stacks defined twice" "$(awk '$1 == "frames" { print $2 }' leaks | sort | uniq -d)" ""
+		with_stacks >repeated
+		assert_equal "$order: blocks" "$(grep -c '^leak ' leaks)" "$(summary held_blocks)"
+		(($(summary held_blocks) > 450 * 20)) || fail "$(head -n 3 leaks)"
+		(($(stat -c %s leaks) * 10 < $(stat -c %s repeated))) ||
+			fail "$order: $(stat -c %s leaks) bytes, of $(stat -c %s repeated) with each block's stack"
+	done
+	# What people look for stands in the lines of the blocks.
+	(($(grep -c '^leak .* handle_request$' leaks) > 450 * 10)) || fail "$(grep -m 5 '^leak' leaks)"
+	# The one-liners of docs/leaks-format.md.
+	# shellcheck disable=SC2016 # the fences of code
+	sed -n '/^## With awk/,/^## Version/p' "$SOURCE_DIR/docs/leaks-format.md" | sed -n '/^```$/,/^```$/p' |
+		grep -v '^```' >awk.sh
+	bash -e awk.sh >out 2>err || fail "$(cat err)"
+	[[ ! -s err ]] || fail "$(cat err)"
+	grep -q $'^\thandle_request+0x' out
 }
 
 @test "leakparse: one screen" {

@@ -66,14 +66,14 @@ assert_perf_reads() {
 @test "mappings: nothing else" {
 	record_command mappings --no-heap --with mmap
 	grep '^left ' truth | sort | diff - <(left)
-	assert_equal "large blocks" "$(grep -c '^leak .* [a-z_]*alloc ' leaks)" 0
+	assert_equal "large blocks" "$(with_stacks | grep -c '^leak .* [a-z_]*alloc ')" 0
 }
 
 @test "mappings: what the allocator has mapped, if asked for" {
 	recorded mappings mappings --with mmap
 	"$BIN/leakparse" --own-mappings <perf.data >leaks 2>leakparse.err
 	assert_equal "own mappings" "$(summary own_mappings)" missing
-	(($(awk '$1 == "leak" && $9 == "mmap" { bytes += $2 } END { print bytes }' leaks) > 8 * LARGE))
+	(($(with_stacks | awk '$1 == "leak" && $9 == "mmap" { bytes += $2 } END { print bytes }') > 8 * LARGE))
 	run ! grep -q 'own-mappings' leakparse.err
 	"$BIN/leakparse" <perf.data 2>leakparse.err >leaks
 	grep -q "^leakparse: $(summary own_mappings) more mappings with $(summary own_mapped_bytes) bytes belong" \
@@ -101,7 +101,7 @@ assert {"mmap", "mremap", "brk"} <= {block["allocator"] for block in report["blo
 
 @test "mappings: a kind of their own" {
 	recorded mappings mappings --with mmap
-	assert_summary held_blocks "$(grep -c '^leak .* [a-z_]*alloc ' leaks)"
+	assert_summary held_blocks "$(with_stacks | grep -c '^leak .* [a-z_]*alloc ')"
 	grep -qE '^# resource mapping: [0-9]+ given, [0-9]+ taken, [34] failed; 31 held$' leaks
 	"$BIN/leakparse" --kind mapping <perf.data >leaks
 	grep '^left ' truth | sort | diff - <(left)

@@ -17,7 +17,7 @@ teardown() {
 
 # "FUNCTION MAKER RELEASER TAKER" for each mismatch: the functions of the allocator, and who called them.
 mismatches() {
-	awk '
+	with_stacks | awk '
 		function flush() { if (line != "" && made != "") print line, made; line = made = "" }
 		/^unexpected mismatch / { flush(); line = $10; want = "release"; next }
 		/^allocated / && line != "" { made = $9; want = "allocation"; next }
@@ -27,7 +27,7 @@ mismatches() {
 			if (want == "release") line = line " " $1; else made = made " " $1
 			want = ""
 		}
-		END { flush() }' leaks | sort
+		END { flush() }' | sort
 }
 
 every_pair() {
@@ -100,7 +100,7 @@ assert_every_pair() {
 	parse
 	assert_counts
 	assert_no_unexpected
-	grep -q '^leak .* operator_new_array ' leaks
+	with_stacks | grep -q '^leak .* operator_new_array '
 }
 
 @test "mismatch: of functions that share their code nothing is said" {

@@ -19,7 +19,7 @@ teardown() {
 # script cuts those to microseconds, in which two CPUs may make two leaks. It does not tell where a function is
 # that was recorded at its return only.
 told() {
-	grep -v '^#' "$1" | sed -E 's/([0-9]+\.[0-9]{6})[0-9]{3} /\1 /' |
+	with_stacks "$1" | grep -v '^#' | sed -E 's/([0-9]+\.[0-9]{6})[0-9]{3} /\1 /' |
 		awk '$1 == "leak" { NF = 9 } 1' | sed -E 's/^\t(malloc|calloc|realloc)\+0x.*/\t\1/' |
 		awk 'NR > 1 && !/^\t/ { print "" } { printf "%s", $0 } END { print "" }' | sort
 }

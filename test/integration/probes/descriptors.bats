@@ -31,7 +31,7 @@ is_listening() {
 	# What /bin/true opens to load its libc, it closes.
 	assert_equal "held" "$(held fd)" "$(truth fd_held)"
 	assert_no_unexpected
-	grep -A2 '^leak .* openat .* kind=fd' leaks | grep -q 'use_files+0x'
+	with_stacks | grep -A2 '^leak .* openat .* kind=fd' | grep -q 'use_files+0x'
 	rm -f target.in target.out
 	# The kernel's tracepoints do not tell which two a pipe has.
 	record_attached descriptors --no-heap --with fd --perf-events
@@ -92,7 +92,7 @@ is_listening() {
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	parse
-	assert_equal "connections" "$(grep -cE '^leak .* accept4? .* kind=fd' leaks)" 7
+	assert_equal "connections" "$(with_stacks | grep -cE '^leak .* accept4? .* kind=fd')" 7
 	"$BIN/leakparse" --kind fd --summary <perf.data >screen
 	grep -qE '^[0-9]+\. [a-z-]+: 7 fds' screen
 	for fd in "${idle[@]}"; do

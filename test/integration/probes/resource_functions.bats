@@ -83,7 +83,7 @@ teardown() {
 	grep -q '^# resource object: 100 given, 96 taken, 204 references added, 200 dropped; 4 held$' leaks
 	assert_equal "objects" "$(grep -cE '^leak .* kind=object count=1 refs=3 unrefs=2$' leaks)" 4
 	# Of what added references, only this has nothing that drops them.
-	assert_equal "culprits" "$(awk '/^refs \+1 -0 g_object_ref / { getline; getline; print $1 }' leaks |
+	assert_equal "culprits" "$(with_stacks | awk '/^refs \+1 -0 g_object_ref / { getline; getline; print $1 }' |
 		grep -c '^remember+')" 4
 }
 

@@ -20,7 +20,7 @@ teardown() {
 	assert_no_unexpected
 	assert_equal "sizes" "$(awk '$1 == "leak" && /kind=slot/ { print $2 }' leaks | sort -u)" 100
 	# A stack says who left it open.
-	grep -A4 '^leak .* kind=file' leaks | grep -q 'open_log'
+	with_stacks | grep -A4 '^leak .* kind=file' | grep -q 'open_log'
 	rm -f target.in target.out
 	record_attached resources --perf-events --pair "$FILES" --pair "$NESTED" --ref "$WIDGETS"
 	assert_kind file widget nested
@@ -35,8 +35,8 @@ teardown() {
 	assert_equal "counts" "$(grep -cE '^leak .* kind=widget count=1 refs=3 unrefs=2$' leaks)" 3
 	# Three references from as many stacks, two given back.
 	assert_equal "histories" "$(grep -c '^refs ' leaks)" 15
-	awk '/^refs \+1 -0 widget_ref / { getline; getline; if (/forget_a_reference/) n++ }
-		END { exit n != 3 }' leaks
+	with_stacks | awk '/^refs \+1 -0 widget_ref / { getline; getline; if (/forget_a_reference/) n++ }
+		END { exit n != 3 }'
 }
 
 @test "resources: what leakprobe was told is recorded by any recorder" {
@@ -116,8 +116,8 @@ teardown() {
 	done
 	"$BIN/leakparse" --kind pool --summary <perf.data 2>/dev/null | grep -q '^   main (pools.c:[0-9]*) < '
 	# Who took it is known, where a pool's function is, and where a line of main() is.
-	grep -A3 '^leak 48 .* kind=pool' leaks | grep -q 'use+0x'
-	grep -A1 '^leak 100 .* kind=pool' leaks | grep -q 'main+0x'
+	with_stacks | grep -A3 '^leak 48 .* kind=pool' | grep -q 'use+0x'
+	with_stacks | grep -A1 '^leak 100 .* kind=pool' | grep -q 'main+0x'
 	start_target pools
 	add_probes --pid "$RECORDED_PID"
 	attach

@@ -68,8 +68,8 @@ check() {
 	check double_free
 	assert_equal "double frees" "$(grep -c '^unexpected double-free ' leaks)" 3
 	# The second free stands first; then the first one, then the allocation.
-	assert_equal "second frees" "$(grep -A 2 '^unexpected double-free ' leaks | grep -c second_free)" 3
-	assert_equal "first frees" "$(grep -A 2 '^freed-before ' leaks | grep -c first_free)" 3
+	assert_equal "second frees" "$(with_stacks | grep -A 2 '^unexpected double-free ' | grep -c second_free)" 3
+	assert_equal "first frees" "$(with_stacks | grep -A 2 '^freed-before ' | grep -c first_free)" 3
 	assert_equal "still held" "$(grep -c '^unexpected still-held ' leaks)" 3
 }
 

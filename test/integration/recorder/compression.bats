@@ -20,8 +20,8 @@ teardown() {
 
 # The sizes and functions of all leaks, and their stacks by name: no address, which moves.
 leaks_by_name() {
-	awk '/^leak/ { print $1, $2, $9 } /^\t/ { name = $1; sub(/\+0x.*/, "", name); print "  " name }' \
-		"$1"
+	with_stacks "$1" |
+		awk '/^leak/ { print $1, $2, $9 } /^\t/ { name = $1; sub(/\+0x.*/, "", name); print "  " name }'
 }
 
 # same_compressed OPTION...: the daemon's leaks, recorded with and without -z, in a file and a pipe.

@@ -90,8 +90,8 @@ run_program() {
 	run_program "$TARGETS/musl_random_calls" --seed 7
 	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
 	(($(wc -l <sizes.truth) > 20))
-	awk -v pid="$(cat pid)" '$1 == "leak" && $6 == pid && $8 != "sh" && $2 < 65536 { n[$2]++ }
-		END { for (s in n) print s, n[s] }' leaks | sort | diff sizes.truth -
+	with_stacks | awk -v pid="$(cat pid)" '$1 == "leak" && $6 == pid && $8 != "sh" && $2 < 65536 { n[$2]++ }
+		END { for (s in n) print s, n[s] }' | sort | diff sizes.truth -
 }
 
 # --- Files that are made to take long ---

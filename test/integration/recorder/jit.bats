@@ -78,6 +78,7 @@ write_jit() {
 parse_jit() {
 	"$BIN/leakparse" --order time --size $SIZE -i perf.data "$@" >leaks 2>leakparse.err ||
 		fail "leakparse: $(cat leakparse.err)"
+	expand_stacks
 	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
 	assert_equal "unwind failures" "$(summary unwind_failures)" 0
 	assert_equal "starts" "$(grep -c '	_start+' leaks)" "$NR_BLOCKS"

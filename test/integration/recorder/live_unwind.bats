@@ -19,7 +19,7 @@ teardown() {
 
 # Each leak's size, function and stack, by name, offset and line; addresses move.
 stacks() {
-	awk '/^leak/ { print $1, $2, $9 } /^\t/ { print "\t" $1, $2 }' leaks
+	with_stacks | awk '/^leak/ { print $1, $2, $9 } /^\t/ { print "\t" $1, $2 }'
 }
 
 # same_as_raw OPTION... -- COMMAND...: into a file and into a pipe, by both engines.

@@ -264,7 +264,7 @@ teardown() {
 		"$BIN/leakrec" "$option" -o perf.data -- ./stored 2>leakrec.err
 		"$BIN/leakparse" --size 77 -i perf.data >leaks
 		assert_equal "$option: blocks" "$(grep -c '^leak 77 ' leaks)" 10
-		assert_equal "$option: frames" "$(grep -A2 '^leak 77 ' leaks | grep -c '	stored+0x')" 10
+		assert_equal "$option: frames" "$(with_stacks | grep -A2 '^leak 77 ' | grep -c '	stored+0x')" 10
 	done
 	"$BIN/leakparse" --summary -i perf.data | grep -q '^   stored (stored) < (incomplete)$'
 }

@@ -150,6 +150,7 @@ record_waiting() {
 	wait "$TARGET_PID"
 	finish_leakrec
 	"$BIN/leakparse" --order time --size "$SIZE" -i perf.data >leaks 2>leakparse.err
+	expand_stacks
 	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
 	# The files are gone, and with them the names: all frames must be there.
 	assert_equal "frames" "$(grep -c '^	' leaks)" $((NR_BLOCKS * (DEPTH + 7)))

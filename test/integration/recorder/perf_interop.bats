@@ -105,8 +105,8 @@ perf_reads() {
 
 # What two recordings of the same target have in common: sizes, functions, and the stacks by name.
 leaks_without_addresses() {
-	awk '/^leak/ { print $1, $2, $9 } /^\t/ { name = $1; sub(/\+0x.*/, "", name)
-		if (name != "malloc" && name != "calloc" && name != "realloc") print "  " name }' "$1" | grep -vE '^  (_start|__libc.*)$'
+	with_stacks "$1" | awk '/^leak/ { print $1, $2, $9 } /^\t/ { name = $1; sub(/\+0x.*/, "", name)
+		if (name != "malloc" && name != "calloc" && name != "realloc") print "  " name }' | grep -vE '^  (_start|__libc.*)$'
 }
 
 # compare_with_leakrec OPTION...: perf.data is perf record's; leakrec's must have the same leaks.

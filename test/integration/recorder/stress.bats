@@ -111,9 +111,9 @@ check() {
 	end_loops
 	grep -v '^truth held_\(blocks\|bytes\) ' truth >truth.heap # those of leakparse have the mappings
 	# What perf events record lacks mmap's caller.
-	awk '/^[a-z#]/ { mapped = $1 == "leak" && $9 == "mmap"; size = $2; next }
+	with_stacks | awk '/^[a-z#]/ { mapped = $1 == "leak" && $9 == "mmap"; size = $2; next }
 		mapped && $1 ~ /^(map_or_unmap|use_heap)\+/ { n++; bytes += size; mapped = 0 }
-		END { print n + 0, bytes + 0 }' leaks >mappings
+		END { print n + 0, bytes + 0 }' >mappings
 	assert_equal "mappings left, their bytes" "$(cat mappings)" \
 		"$(truth mappings_left) $(truth mappings_left_bytes)"
 	assert_summary allocations "$(truth allocations)"

@@ -84,7 +84,7 @@ record_machine() {
 		((size < 500)) || continue
 		assert_equal "blocks of $size" "$number" "$(truth "held_$size")"
 	done <sizes.later
-	assert_equal "processes" "$(awk '$1 == "leak" && $8 == "fork_tree" { print $6 }' leaks | sort -u | wc -l)" 13
+	assert_equal "processes" "$(with_stacks | awk '$1 == "leak" && $8 == "fork_tree" { print $6 }' | sort -u | wc -l)" 13
 	assert_left_out "$LEAKREC_PID"
 }
 

@@ -156,10 +156,11 @@ write_main() {
 	END
 }
 
-# record OPTION... -- COMMAND...: leaks has the stacks of the chain's blocks.
+# record OPTION... -- COMMAND...: leaks has the chain's blocks, each with its stack.
 record() {
 	"$BIN/leakrec" "$@" 2>leakrec.err || fail "leakrec: $(cat leakrec.err)"
 	"$BIN/leakparse" --order time --size $SIZE -i perf.data >leaks 2>leakparse.err
+	expand_stacks
 }
 
 # Every stack: malloc, the chain with its lines, and the way out to _start (MUST_START='': or elsewhere).
@@ -194,7 +195,7 @@ check_chain() {
 			}
 		}
 		END { check(); exit bad }
-		' must_start="${MUST_START-1}" expected leaks ||
+		' must_start="${MUST_START-1}" expected <(with_stacks) ||
 		fail "$(head -60 leaks)"
 }
 

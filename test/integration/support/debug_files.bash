@@ -21,6 +21,7 @@ record_only() {
 parse() {
 	timeout 300 "$BIN/leakparse" --order time --size "$SIZE" -i perf.data "$@" >leaks 2>leakparse.err ||
 		fail "leakparse: $(cat leakparse.err)"
+	expand_stacks
 }
 
 build_id() {

@@ -33,10 +33,10 @@ def main():
     terminal = Terminal(command)
     if case == "paged":
         # less fills the screen and waits; the next page, and the user has seen enough.
-        terminal.wait_for(r"^# leaks 1$")
+        terminal.wait_for(r"^# leaks 2$")
         terminal.wait_for(r"^:")
         terminal.press(" ")
-        terminal.wait_without(r"^# leaks 1$")
+        terminal.wait_without(r"^# leaks 2$")
         terminal.press("q")
     if case == "progress":
         # It is held while it reads, so that it takes more than a second. On a busy machine, too, it

@@ -369,7 +369,7 @@ assert_summary() {
 assert_truth() {
 	local key wrong=0
 
-	head -n 1 leaks | grep -qx '# leaks 1' || fail "no leaks file"
+	head -n 1 leaks | grep -qx '# leaks 2' || fail "no leaks file"
 	for key in allocations frees held_blocks held_bytes alloc_failed free_unknown double_free \
 		still_held realloc_unknown; do
 		assert_summary "$key" "$(truth "$key")" || wrong=1
@@ -444,17 +444,28 @@ assert_no_unexpected() {
 	fi
 }
 
+# with_stacks [FILE]: the leaks of FILE (else: leaks), each line with its function, and its frames below it (version 1).
+with_stacks() {
+	awk -f "$SOURCE_DIR/test/integration/support/leaks_1.awk" "${1:-leaks}"
+}
+
+# The same in the place of leaks.
+expand_stacks() {
+	mv leaks leaks.2
+	with_stacks leaks.2 >leaks
+}
+
 # leak_stacks SIZE: for each leak of that size its functions, innermost first, in one line.
 leak_stacks() {
-	awk -v size="$1" '
+	with_stacks | awk -v size="$1" '
 		function flush() { if (stack != "") print stack; stack = "" }
 		/^[^\t]/ { flush(); wanted = $1 == "leak" && $2 == size }
 		/^\t/ && wanted { name = $1; sub(/\+0x.*/, "", name); stack = stack " " name }
-		END { flush() }' leaks
+		END { flush() }'
 }
 
 # The events that a leaks file is made from, without what differs from one recording to the next of the
 # same process: size, function and stack, without times, in order.
 comparable_leaks() {
-	awk '$1 == "leak" { print $1, $2, $3, $6, $7, $8, $9 } /^\t/ { print "\t" $1, $2 }' "$1"
+	with_stacks "$1" | awk '$1 == "leak" { print $1, $2, $3, $6, $7, $8, $9 } /^\t/ { print "\t" $1, $2 }'
 }

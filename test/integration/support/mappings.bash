@@ -7,19 +7,19 @@ LARGE=3145728 # of the target
 
 # What is left of mappings, by function, as the target says it.
 left() {
-	awk '/^[a-z#]/ { kept = $1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/; size = $2; next }
+	with_stacks | awk '/^[a-z#]/ { kept = $1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/; size = $2; next }
 		kept && $NF ~ /\/mappings(_static)?\)$/ {
 			sub(/\+.*/, "", $1)
 			if ($1 ~ /^_*(mmap|mmap64|mremap|brk|sbrk|syscall)$/)
 				next
 			regions[$1]++; bytes[$1] += size; kept = 0
 		}
-		END { for (f in regions) print "left", f, regions[f], bytes[f] }' leaks | sort
+		END { for (f in regions) print "left", f, regions[f], bytes[f] }' | sort
 }
 
 # "REGIONS BYTES" of all that is left, by what leakparse says and by the truth.
 left_in_all() {
-	awk '$1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/ { nr++; bytes += $2 } END { print nr, bytes }' leaks
+	with_stacks | awk '$1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/ { nr++; bytes += $2 } END { print nr, bytes }'
 }
 
 true_in_all() {
@@ -30,7 +30,7 @@ true_in_all() {
 assert_allocator() {
 	assert_equal "large blocks" "$(awk -v large=$LARGE '$1 == "leak" && $2 >= large { nr++; bytes += $2 }
 		END { print nr, bytes }' leaks)" "6 $((8 * LARGE))"
-	assert_equal "small blocks" "$(grep -c '^leak 1000 .* malloc ' leaks)" 2000
+	assert_equal "small blocks" "$(with_stacks | grep -c '^leak 1000 .* malloc ')" 2000
 	(($(summary own_mapped_bytes) > 8 * LARGE))
 	assert_summary lost 0
 }

@@ -274,6 +274,19 @@ has_magic() {
 	fails_with 1 'line 8: ends without a newline' "$leakplot" -o p.png shortened
 	{ make_leaks 1; echo 'leak 99999999999999999999 0x1'; } >number
 	fails_with 1 'number: line 5: SIZE' "$leakplot" -o p.png number
+	golden="$SOURCE_DIR/test/golden/report.leaks"
+	line=$(($(grep -c '' "$golden") + $(grep -n -m 1 '^frames ' "$golden" | cut -d: -f1)))
+	cat "$golden" "$golden" >joined
+	fails_with 1 "joined: line $line: its stack has been defined before" "$leakplot" -o p.png joined
+	grep -v '^frames 4 ' "$golden" >part
+	line=$(grep -n '^stack 2 ' part | cut -d: -f1)
+	fails_with 1 "part: line $line: the file lacks the 'frames' line" "$leakplot" -o p.png part
+	sed 's/^frames 4 /frames 4294967296 /' "$golden" >number
+	line=$(grep -n '^frames 4294967296' number | cut -d: -f1)
+	fails_with 1 "number: line $line: STACK is not a number" "$leakplot" -o p.png number
+	sed '$s/ [^ ]*$//' "$golden" >shortened
+	line=$(grep -c '' shortened)
+	fails_with 1 "shortened: line $line: VERDICT or CALLER is missing" "$leakplot" -o p.png shortened
 	fails_with 1 'cannot read missing' "$leakplot" -o p.png missing
 	fails_with 1 'cannot read .' "$leakplot" -o p.png .
 	[ ! -e p.png ]
@@ -361,6 +374,30 @@ golden() {
 	done
 }
 
+# Both are of the same recording.
+@test "the same pictures from a text of version 1" {
+	head -n 1 "$SOURCE_DIR/test/golden/leaks-1" | grep -qx '# leaks 1'
+	for kind in leaks held growth lifetimes; do
+		for golden in leaks-1 report.leaks; do
+			"$leakplot" --plot "$kind" --save "$golden" "$SOURCE_DIR/test/golden/$golden"
+			for options in --by-event --linear "--colour verdict" "--size 3072"; do
+				# shellcheck disable=SC2086 # an option and its value
+				[[ $kind != leaks ]] || "$leakplot" $options --save "$golden/$options" \
+					"$SOURCE_DIR/test/golden/$golden"
+			done
+			"$leakplot" --plot "$kind" -o "$golden/$kind.svg" "$SOURCE_DIR/test/golden/$golden"
+		done
+	done
+	[ -s "report.leaks/--by-event/leaks.gnuplot" ]
+	diff -r leaks-1 report.leaks
+}
+
+@test "the beginning of a file is a file" {
+	head -n 45 "$SOURCE_DIR/test/golden/report.leaks" >leaks
+	run -0 "$leakplot" --term dumb leaks
+	[[ "$output" == *"$(grep -c '^leak ' leaks) leaks"* ]]
+}
+
 @test "what was held, growth and lifetimes" {
 	leaks="$SOURCE_DIR/test/golden/report.leaks"
 	for kind in held growth lifetimes; do
@@ -377,7 +414,7 @@ golden() {
 	grep -q '22 still held, by age' lifetimes.svg
 	{
 		cat "$leaks"
-		echo 'leak ? 0x1 1.900000000 99 7 7 program malloc 1'
+		echo 'leak ? 0x1 1.900000000 99 7 7 1 growth server+0x2020'
 	} >unknown
 	"$leakplot" --plot lifetimes -o lifetimes.svg unknown
 	grep -q '22 still held, by age' lifetimes.svg

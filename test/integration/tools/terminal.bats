@@ -36,7 +36,7 @@ on_terminal() {
 
 @test "terminal: the user's pager gets it all, messages too" {
 	LEAKTOOLS_PAGER='cat >paged' PAGER='cat >wrong' on_terminal any "$BIN/leakparse" -i perf.data
-	grep -q '^# leaks 1' paged
+	grep -q '^# leaks 2' paged
 	grep -q '^leakparse: .* events, ' paged
 	[[ ! -e wrong ]]
 	PAGER='cat >other' on_terminal any "$BIN/leakparse" --diff -i perf.data

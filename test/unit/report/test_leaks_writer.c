@@ -118,11 +118,11 @@ static void a_call_in_one_event_has_the_stack_of_a_return(void **state)
 	add_pair(2 * SECOND, 40, 0xb00);
 	text = leaks_text(&options);
 	assert_has(text, "# summary events=3 allocations=2 frees=0 held_blocks=2 held_bytes=70 ");
-	assert_has(text, "\nleak 30 0xa00 1.000000000 1 7 8 ? malloc 1 "
-			 "firm unclear age=1.000000000\n"
+	assert_has(text, "\nframes 1 malloc 0x4010\n"
 			 "\t0x9000  (unknown)\n\t0x4010  (unknown)\n\t0x4020  (unknown)\n"
-			 "leak 40 0xb00 2.000000000 3 7 8 ? malloc 1 firm unclear "
-			 "age=0.000000000\n");
+			 "stack 1 unclear firm 2 70 1 malloc 0x4010 ");
+	assert_has(text, "\nleak 30 0xa00 1.000000000 1 7 8 1 unclear 0x4010\n"
+			 "leak 40 0xb00 2.000000000 3 7 8 1 unclear 0x4010\n");
 }
 
 static void of_one_size(void **state)
@@ -214,10 +214,10 @@ static void processes_have_one_name(void **state)
 	add_call(12 * SECOND, 2, 0xb00);
 	other = 0;
 	text = leaks_text(&options);
-	assert_has(text, "\n# columns: process PID NAME BLOCKS BYTES\n");
+	assert_has(text, "\n# columns: process PID NAME BLOCKS BYTES KEY=VALUE...\n");
 	assert_has(text, "\nprocess 7 a\\x20b 1 1\n");
 	assert_has(text, "\nprocess 20 server 1 2\n");
-	assert_has(text, " 7 8 ? ");
+	assert_has(text, "\n# columns: thread TID PID COMM\nthread 8 7 ?\nthread 20 20 server\n#");
 }
 
 static void when_events_were_lost(void **state)
@@ -258,8 +258,8 @@ static void what_losses_make_doubtful(void **state)
 	/* Each lost event can explain one block, so most blocks of the stack are firm. */
 	assert_has(text, " firm_blocks=9 stacks=1 ");
 	assert_has(text, ", firm: 11 blocks, 1007 bytes; ");
-	assert_has(text, "leak 100 0xa000 10.000000000 1 7 8 ? malloc 1 doubtful:lost ");
-	assert_has(text, "leak 7 0xb00 40.000000000 11 7 8 ? malloc 1 firm ");
+	assert_has(text, "leak 100 0xa000 10.000000000 1 7 8 1 plateau 0x4010 doubtful:lost\n");
+	assert_has(text, "leak 7 0xb00 40.000000000 11 7 8 1 plateau 0x4010\n");
 }
 
 static void halves_of_calls_are_audited(void **state)
@@ -279,7 +279,7 @@ static void halves_of_calls_are_audited(void **state)
 	assert_has(text, "\n# audit: clock-step 1 ");
 	assert_has(text, "\n# audit: entry-recording-ended 1 ");
 	assert_lacks(text, "# audit: entry-jumped-over");
-	assert_has(text, "leak ? 0xa00 1.000000000 1 7 8 ? malloc 1 doubtful:unpaired ");
+	assert_has(text, "leak ? 0xa00 1.000000000 1 7 8 1 unclear 0x4010 doubtful:unpaired\n");
 }
 
 static void what_went_with_its_process(void **state)
@@ -296,10 +296,72 @@ static void what_went_with_its_process(void **state)
 	add_call(100 * SECOND, 40, 0xa00);
 	other = 0;
 	text = leaks_text(&options);
+	assert_has(text, "\nprocess 7 ? 2 60 end=12.000000000\n");
 	assert_has(text, "stack 2 at-exit firm 2 60 ");
 	assert_has(text, "; none of 2 freed; the oldest is 2.00 s old (its process has exited)\n");
-	assert_has(text, "leak 30 0xa00 10.000000000 1 7 8 ? malloc 1 firm at-exit "
-			 "age=2.000000000\n");
+	assert_has(text, "leak 30 0xa00 10.000000000 1 7 8 1 at-exit 0x4010\n");
+}
+
+static size_t count(const char *text, const char *part)
+{
+	size_t nr = 0;
+
+	for (; (text = strstr(text, part)); text++)
+		nr++;
+	return nr;
+}
+
+/* However many lines have it, before the first of them. */
+static void a_stack_is_written_once(void **state)
+{
+	const struct leaks_options by_verdict = {.list_unknown = true};
+	const struct leaks_options by_time = {.list_unknown = true, .order = LEAK_ORDER_TIME};
+	_cleanup_free_ char *grouped = NULL, *listed = NULL;
+
+	add_call(1 * SECOND, 30, 0xa00);
+	other = 20;
+	add_call(2 * SECOND, 40, 0xb00);
+	other = 0;
+	for (uint64_t i = 0; i < 10; i++)
+		add_call((3 + i) * SECOND, 30, 0xc000 + 0x100 * i);
+	add_free(14 * SECOND, 0xa00);
+	add_free(15 * SECOND, 0xa00); /* twice */
+	add_free(16 * SECOND, 0x5000);
+	add_call(17 * SECOND, 30, 0xb000);
+
+	grouped = leaks_text(&by_verdict);
+	assert_int_equal(count(grouped, "\nframes 1 malloc 0x4010\n\t0x9000"), 1);
+	assert_int_equal(count(grouped, "\nframes 2 malloc 0x4010\n\t0x9000"), 1);
+	assert_int_equal(count(grouped, "\nframes "), 3);
+	assert_int_equal(count(grouped, "\n\t"), 3 + 4 + 2);
+	assert_true(strstr(grouped, "\nframes 2 ") < strstr(grouped, "\nstack 2 "));
+	assert_has(grouped, "\nframes 3 free 0x4010\n"
+			    "\t0xa000  (unknown)\n\t0x4010  (unknown)\n"
+			    "unexpected double-free 30 0xa00 15.000000000 14 7 8 ? free 3 0x4010\n"
+			    "freed-before 30 0xa00 14.000000000 13 7 8 ? free 3 0x4010\n"
+			    "allocated 30 0xa00 1.000000000 1 7 8 ? malloc 1 0x4010\n");
+
+	listed = leaks_text(&by_time);
+	assert_int_equal(count(listed, "\nframes "), 3);
+	assert_int_equal(count(listed, "\n\t"), 3 + 4 + 2);
+	assert_true(strstr(listed, "\nframes 1 ") < strstr(listed, "\nallocated "));
+	assert_has(listed, "\nframes 2 malloc 0x4010\n\t0x9000  (unknown)\n\t0x4010  (unknown)\n"
+			   "\t0x5010  (unknown)\n\t0x5020  (unknown)\n"
+			   "leak 40 0xb00 ");
+}
+
+static void a_stack_of_two_functions(void **state)
+{
+	const struct leaks_options options = {0};
+	int valloc_call = perf_data_add_probe(writer, "valloc", PROBE_CALL);
+	_cleanup_free_ char *text = NULL;
+
+	add_call(1 * SECOND, 30, 0xa00);
+	malloc_call = valloc_call;
+	add_call(2 * SECOND, 40, 0xb00);
+	text = leaks_text(&options);
+	assert_has(text, "\nleak 30 0xa00 1.000000000 1 7 8 1 unclear 0x4010\n"
+			 "leak 40 0xb00 2.000000000 2 7 8 1 unclear 0x4010 function=valloc\n");
 }
 
 static void in_the_order_of_time(void **state)
@@ -446,6 +508,8 @@ int main(void)
 		TEST(what_losses_make_doubtful),
 		TEST(halves_of_calls_are_audited),
 		TEST(what_went_with_its_process),
+		TEST(a_stack_is_written_once),
+		TEST(a_stack_of_two_functions),
 		TEST(in_the_order_of_time),
 		TEST(of_an_age),
 		TEST(lost_by_the_ring_of_the_other_records),
