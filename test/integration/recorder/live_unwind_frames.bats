@@ -118,7 +118,7 @@ teardown() {
 		"$BIN/leakparse" --size 96 -i perf.data 2>/dev/null | sed -n 's/^\t\([a-z_]*+0x[0-9a-f]*\) .*/\1/p' |
 			head -n 5 >"frames$raw"
 	done
-	assert_equal "interrupted" "$(sed -n 4p frames)" faulty+0x0
+	assert_equal "interrupted" "$(grep faulty frames)" faulty+0x0
 	diff frames frames--raw-stacks
 	perf script -i perf.data >/dev/null
 }
