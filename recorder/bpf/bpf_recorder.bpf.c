@@ -61,17 +61,6 @@ ALWAYS_INLINE void read_args(struct pt_regs *regs, const struct bpf_site *site,
 	}
 }
 
-/* Leaves out the code for stacks unless entries have some: the verifier then has less to check. */
-ALWAYS_INLINE void record_entry_fields(struct pt_regs *regs, const struct bpf_event *event,
-				       unsigned long long *fields, unsigned int nr_fields,
-				       unsigned long long caller)
-{
-	if (entries_have_stacks)
-		record(regs, event, fields, nr_fields, caller);
-	else if (event->type)
-		record_plain(regs, event, fields, nr_fields);
-}
-
 /*
  * Writes the entry's own sample. At a store the caller is not known. @hides_block: with a filter,
  * the sample of a realloc() whose old block was not recorded has NULL instead of it.
@@ -81,30 +70,31 @@ static __attribute__((noinline)) int record_entry(struct pt_regs *regs, unsigned
 {
 	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
 	const struct bpf_event *event = &site->events[BPF_EVENT_ENTRY];
-	unsigned long long fields[MAX_FIELDS] = {PT_REGS_IP(regs)}, caller;
+	struct sample sample;
+	unsigned int nr_args = site->nr_args;
 
-	read_args(regs, site, fields + 1);
+	sample.fields[0] = PT_REGS_IP(regs);
+	read_args(regs, site, sample.fields + 1);
 	if (hides_block && site->kind == BPF_SITE_FUNCTION && site->block_arg == 0)
-		fields[1] = 0;
+		sample.fields[1] = 0;
+	sample.caller = 0;
 	if (site->kind == BPF_SITE_STORE) {
-		record_plain(regs, event, fields, 3);
+		record_here(&sample, event, 3, regs);
 		return 0;
 	}
-	caller = caller_at_entry(regs);
-	switch (site->nr_args) {
+	sample.caller = caller_at_entry(regs);
+	switch (nr_args) {
 	case 1:
-		fields[2] = caller;
-		record_entry_fields(regs, event, fields, 3, caller);
+		sample.fields[2] = sample.caller;
 		break;
 	case 2:
-		fields[3] = caller;
-		record_entry_fields(regs, event, fields, 4, caller);
+		sample.fields[3] = sample.caller;
 		break;
 	case 3:
-		fields[4] = caller;
-		record_entry_fields(regs, event, fields, 5, caller);
+		sample.fields[4] = sample.caller;
 		break;
 	}
+	record_here(&sample, event, 2 + nr_args, regs);
 	return 0;
 }
 
@@ -146,26 +136,28 @@ static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigne
 {
 	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
 	const struct bpf_event *event = &site->events[BPF_EVENT_CALL];
-	unsigned long long ret = PT_REGS_RC(regs), fields[MAX_FIELDS];
+	unsigned long long ret = PT_REGS_RC(regs);
+	struct sample sample;
 	bool is_one = event->type && cookie != ENTRY_RECORDED;
 
-	fields[0] = bpf_get_func_ip(regs);
-	fields[1] = PT_REGS_IP(regs);
+	sample.caller = 0;
+	sample.fields[0] = bpf_get_func_ip(regs);
+	sample.fields[1] = PT_REGS_IP(regs);
 	if (!note_returned(site, ret, is_one || cookie == ENTRY_RECORDED ? 0 : cookie)) {
 		count_lost();
 		return 0;
 	}
 	if (is_one) {
-		fields[2] = cookie - 1;
-		fields[3] = ret;
-		record(regs, event, fields, 4, 0);
+		sample.fields[2] = cookie - 1;
+		sample.fields[3] = ret;
+		record_here(&sample, event, 4, regs);
 		return 0;
 	}
 	/* The upper half of the register is undefined. */
 	if (site->kind == BPF_SITE_INT_FUNCTION)
 		ret = (unsigned long long)(long long)(int)ret;
-	fields[2] = ret;
-	record(regs, &site->events[BPF_EVENT_RETURN], fields, 3, 0);
+	sample.fields[2] = ret;
+	record_here(&sample, &site->events[BPF_EVENT_RETURN], 3, regs);
 	return 0;
 }
 

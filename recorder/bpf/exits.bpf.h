@@ -107,57 +107,68 @@ static __attribute__((noinline)) bool note_call(struct pt_regs *regs, unsigned i
 	return true;
 }
 
-/* Writes the sample of a call that ends at the `ret` that @regs are at. */
-static __attribute__((noinline)) int record_exit(struct pt_regs *regs, struct call_note *note)
+/*
+ * Removes the note of a call that ends at the `ret` that @regs are at, and fills in @ret_sample
+ * with the registers after it. Returns the call's site, or NULL: no call of that level ends there.
+ */
+ALWAYS_INLINE const struct bpf_site *consume_note(const struct pt_regs *regs,
+						  const struct call_key *key,
+						  unsigned long long caller,
+						  struct sample *ret_sample)
 {
-	const struct bpf_site *site = &sites[note->site & (BPF_MAX_SITES - 1)];
-	const struct bpf_event *event = &site->events[BPF_EVENT_RETURN];
-	unsigned long long fields[MAX_FIELDS] = {note->function, note->caller, PT_REGS_RC(regs), 0};
-	struct pt_regs at_return;
+	const struct call_note *note = bpf_map_lookup_elem(&call_notes, key);
+	const struct bpf_site *site;
 
-	copy_context(&at_return, regs);
-	set_return(&at_return, note->caller, PT_REGS_SP(regs) + 8);
-	if (site->kind == BPF_SITE_RESOURCE) {
-		if (note->value &&
-		    bpf_probe_read_user(&fields[3], sizeof(fields[3]), (void *)note->value))
-			fields[3] = 0;
-		record(&at_return, event, fields, 4, 0);
-	} else if (note_returned(site, fields[2], note->value)) {
-		record(&at_return, event, fields, 3, 0);
-	} else {
-		count_lost();
-	}
-	return 0;
+	if (!note || note->caller != caller)
+		return 0;
+	site = &sites[note->site & (BPF_MAX_SITES - 1)];
+	ret_sample->caller = 0;
+	ret_sample->fields[0] = note->function;
+	ret_sample->fields[1] = caller;
+	ret_sample->fields[2] = PT_REGS_RC(regs);
+	ret_sample->fields[3] = note->value;
+	drop_note(key);
+	return site;
 }
 
-/* Removes the note of a call that ends here. Returns false if there is none. */
-ALWAYS_INLINE bool consume_note(const struct call_key *key, unsigned long long caller,
-				struct call_note *ret)
+/* Writes the sample of a call of this level that ends here. */
+static __attribute__((noinline)) int record_exit(struct pt_regs *regs, unsigned int level,
+						 unsigned long long caller)
 {
-	const struct call_note *found = bpf_map_lookup_elem(&call_notes, key);
+	struct call_key key = {PT_REGS_SP(regs), bpf_get_current_pid_tgid() >> 32, level};
+	const struct bpf_site *site;
+	struct sample sample;
+	bool stores;
 
-	if (!found || found->caller != caller)
-		return false;
-	*ret = *found;
-	drop_note(key);
-	return true;
+	site = consume_note(regs, &key, caller, &sample);
+	if (!site)
+		return 0;
+	stores = site->kind == BPF_SITE_RESOURCE;
+	if (stores && sample.fields[3] &&
+	    bpf_probe_read_user(&sample.fields[3], sizeof(sample.fields[3]),
+				(void *)sample.fields[3]))
+		sample.fields[3] = 0;
+	if (!stores && !note_returned(site, sample.fields[2], sample.fields[3])) {
+		count_lost();
+		return 0;
+	}
+	copy_context(&sample.regs, regs);
+	set_return(&sample.regs, caller, PT_REGS_SP(regs) + 8);
+	record(&sample, &site->events[BPF_EVENT_RETURN], stores ? 4 : 3);
+	return 0;
 }
 
 static __attribute__((noinline)) int record_exits(struct pt_regs *regs)
 {
 	struct call_key key = {PT_REGS_SP(regs), bpf_get_current_pid_tgid() >> 32, 0};
 	unsigned long long caller;
-	struct call_note note;
 
 	if (!bpf_map_lookup_elem(&call_notes, &key))
 		return 0;
 	caller = true_return(caller_at_entry(regs), PT_REGS_SP(regs));
 	/* Look for the innermost call first. */
-	for (unsigned int i = 1; i <= MAX_LEVELS; i++) {
-		key.level = MAX_LEVELS - i;
-		if (consume_note(&key, caller, &note))
-			record_exit(regs, &note);
-	}
+	for (unsigned int i = 1; i <= MAX_LEVELS; i++)
+		record_exit(regs, MAX_LEVELS - i, caller);
 	return 0;
 }
 

@@ -68,7 +68,7 @@ static struct held_key held_key(unsigned long long block)
 }
 
 /* Notes a recorded block. Returns false if there is no room: its release would be missed. */
-static __attribute__((noinline)) bool note_block(unsigned long long block)
+__attribute__((noinline)) bool note_block(unsigned long long block)
 {
 	struct held_key key = held_key(block);
 	unsigned int bit = seen_bit(block) & (SEEN_BITS - 1);
@@ -95,7 +95,7 @@ ALWAYS_INLINE bool forget_inherited(struct held_key *key)
 }
 
 /* Forgets a block. Returns true if it was recorded, perhaps by the parent (@is_inherited). */
-static __attribute__((noinline)) bool forget_block(unsigned long long block, bool is_inherited)
+__attribute__((noinline)) bool forget_block(unsigned long long block, bool is_inherited)
 {
 	unsigned int bit = seen_bit(block) & (SEEN_BITS - 1);
 	struct held_key key = held_key(block);

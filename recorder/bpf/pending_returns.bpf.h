@@ -28,8 +28,7 @@ struct uprobe_task {
 
 ALWAYS_INLINE struct return_instance *pending_returns(void)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct uprobe_task *utask = task->utask;
+	struct uprobe_task *utask = task_to_read()->utask;
 
 	return utask ? utask->return_instances : 0;
 }
@@ -40,10 +39,10 @@ ALWAYS_INLINE struct return_instance *pending_returns(void)
  */
 ALWAYS_INLINE unsigned long long trampoline(void)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = task_to_read()->mm;
+	struct xol_area *area = mm ? mm->uprobes_state.xol_area : 0;
 
-	return mm ? BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr) : 0;
+	return area ? area->vaddr : 0;
 }
 
 /*
@@ -63,8 +62,8 @@ ALWAYS_INLINE unsigned long long pending_function(unsigned long long sp)
 }
 
 /* The original of the return address @found at @at on the stack. */
-static __attribute__((noinline)) unsigned long long true_return(unsigned long long found,
-								unsigned long long at)
+__attribute__((noinline)) unsigned long long true_return(unsigned long long found,
+							 unsigned long long at)
 {
 	struct return_instance *pending = pending_returns();
 

@@ -69,22 +69,24 @@ ALWAYS_INLINE bool find_bytes(struct pt_regs *regs, const struct bpf_site *site,
 static __attribute__((noinline)) int record_point(struct pt_regs *regs, unsigned int index)
 {
 	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
-	unsigned long long fields[MAX_FIELDS], block = 0;
-	struct pt_regs at_return = {};
+	unsigned long long block = 0, bytes;
+	struct sample sample;
 
-	if (!find_bytes(regs, site, &fields[2]) ||
-	    (has_filter && (fields[2] < filter_min || fields[2] > filter_max)))
+	if (!find_bytes(regs, site, &bytes) ||
+	    (has_filter && (bytes < filter_min || bytes > filter_max)))
 		return 0;
 	if (site->block_register)
 		block = numbered_register(regs, site->block_register - 1);
-	if (!registers_at_return(regs, index, &at_return) || !note_returned(site, block, 0)) {
+	sample = (struct sample){};
+	if (!registers_at_return(regs, index, &sample.regs) || !note_returned(site, block, 0)) {
 		count_lost();
 		return 0;
 	}
-	fields[0] = PT_REGS_IP(regs) - site->distance;
-	fields[1] = PT_REGS_IP(&at_return);
-	fields[3] = block;
-	record(&at_return, &site->events[BPF_EVENT_CALL], fields, 4, 0);
+	sample.fields[0] = PT_REGS_IP(regs) - site->distance;
+	sample.fields[1] = PT_REGS_IP(&sample.regs);
+	sample.fields[2] = bytes;
+	sample.fields[3] = block;
+	record(&sample, &site->events[BPF_EVENT_CALL], 4);
 	return 0;
 }
 

@@ -16,6 +16,19 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __attribute__((section(".ksyms")));
+
+/*
+ * The current task, to be read only: reads of bad addresses give 0. The verifier searches the
+ * kernel's types by name at each read of a pointer through bpf_get_current_task_btf(), which takes
+ * it milliseconds.
+ */
+ALWAYS_INLINE const struct task_struct *task_to_read(void)
+{
+	return bpf_rdonly_cast(bpf_get_current_task_btf(),
+			       bpf_core_type_id_kernel(struct task_struct));
+}
+
 #if defined(__TARGET_ARCH_x86)
 #define NR_REGISTERS 20
 
@@ -137,6 +150,21 @@ ALWAYS_INLINE void copy_context(struct pt_regs *to, const struct pt_regs *regs)
 	to->cs = regs->cs;
 	to->eflags = regs->eflags;
 	to->ss = regs->ss;
+	to->rsp = regs->rsp;
+	to->rip = regs->rip;
+}
+
+/* Of these, those that copy_call_registers() takes. */
+ALWAYS_INLINE void copy_call_context(struct pt_regs *to, const struct pt_regs *regs)
+{
+	to->rbx = regs->rbx;
+	to->rbp = regs->rbp;
+	to->rsp = regs->rsp;
+	to->rip = regs->rip;
+	to->r12 = regs->r12;
+	to->r13 = regs->r13;
+	to->r14 = regs->r14;
+	to->r15 = regs->r15;
 }
 
 /* Sets rip and rsp. */
@@ -147,7 +175,7 @@ ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsig
 }
 
 /* Of the current task. */
-ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
+ALWAYS_INLINE unsigned long long thread_pointer(const struct task_struct *task)
 {
 	return task->thread.fsbase;
 }
@@ -200,7 +228,7 @@ ALWAYS_INLINE void copy_registers(unsigned long long *to, const struct pt_regs *
 #define NR_CALL_REGISTERS   NR_REGISTERS
 #define copy_call_registers copy_registers
 
-ALWAYS_INLINE unsigned long long thread_pointer(struct task_struct *task)
+ALWAYS_INLINE unsigned long long thread_pointer(const struct task_struct *task)
 {
 	return task->thread.uw.tp_value;
 }
@@ -224,6 +252,8 @@ ALWAYS_INLINE void restore_registers(struct pt_regs *to, const struct pt_regs *r
 ALWAYS_INLINE void copy_context(struct pt_regs *to, const struct pt_regs *regs)
 {
 }
+
+#define copy_call_context   copy_context
 
 ALWAYS_INLINE void set_return(struct pt_regs *regs, unsigned long long ip, unsigned long long sp)
 {

@@ -27,14 +27,17 @@ static __attribute__((noinline)) int record_resource_entry(struct pt_regs *regs,
 {
 	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
 	const struct bpf_event *event = &site->events[BPF_EVENT_ENTRY];
-	unsigned long long fields[MAX_FIELDS] = {PT_REGS_IP(regs)};
+	struct sample sample;
+	unsigned long long handle = read_value(regs, site->reads[0]);
 
-	fields[1] = read_value(regs, site->reads[0]);
-	fields[2] = read_value(regs, site->reads[1]);
-	fields[3] = site->has_caller ? caller_at_entry(regs) : 0;
-	if (site->has_exits && !note_call(regs, index, site->stores ? fields[1] : 0, true))
+	if (site->has_exits && !note_call(regs, index, site->stores ? handle : 0, true))
 		return 0;
-	record(regs, event, fields, 4, fields[3]);
+	sample.caller = site->has_caller ? caller_at_entry(regs) : 0;
+	sample.fields[0] = PT_REGS_IP(regs);
+	sample.fields[1] = handle;
+	sample.fields[2] = read_value(regs, site->reads[1]);
+	sample.fields[3] = sample.caller;
+	record_here(&sample, event, 4, regs);
 	return 0;
 }
 

@@ -70,14 +70,28 @@ struct raw_head {
 /* Raw data ends at a multiple of eight, counted from its size field: so many bytes behind it. */
 #define RAW_PAD	   4
 
-#define MAX_FIELDS 7
+#define MAX_FIELDS 7 /* a power of two, less one */
+
+/*
+ * A sample to be written. Functions that are not static are verified once for each program, and not
+ * at each of their calls. They take no pointer into the context and none into a map, hence the
+ * copies.
+ */
+struct sample {
+	struct bpf_event event;
+	unsigned int nr_fields;
+	unsigned int reserved;
+	unsigned long long caller; /* comes first after ip in a stack by frame pointers, unless 0 */
+	unsigned long long fields[MAX_FIELDS];
+	struct pt_regs regs; /* where its stack begins; all of them only in raw dumps */
+};
 
 /*
  * Writes a LOST record before the first sample that finds room again, as the kernel does in its
  * rings. So the lost samples of a CPU all lie between the sample before the record and the one
  * after.
  */
-static __attribute__((noinline)) int record_lost(unsigned int nr)
+__attribute__((noinline)) int record_lost(unsigned int nr)
 {
 	struct bpf_cpu *cpu = &cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)];
 	struct bpf_ring_control *ring = own_ring(nr);
@@ -101,7 +115,7 @@ static __attribute__((noinline)) int record_lost(unsigned int nr)
 	return 0;
 }
 
-static __attribute__((noinline)) int wake_recorder(void)
+__attribute__((noinline)) int wake_recorder(void)
 {
 	unsigned long long nothing = 0;
 
@@ -109,7 +123,7 @@ static __attribute__((noinline)) int wake_recorder(void)
 	return 0;
 }
 
-static __attribute__((noinline)) int hold_current(void)
+__attribute__((noinline)) int hold_current(void)
 {
 	struct target *target;
 
@@ -148,7 +162,7 @@ ALWAYS_INLINE void count_lost(void)
  * Where all processes are recorded, a process that must not be stopped loses its own samples. The
  * rest of the ring is left to processes that are about to stop.
  */
-static __attribute__((noinline)) int leaves_room(void)
+__attribute__((noinline)) int leaves_room(void)
 {
 	struct bpf_ring_control *ring = own_ring(bpf_get_smp_processor_id());
 	unsigned long long filled;
@@ -187,21 +201,32 @@ ALWAYS_INLINE struct bpf_ring_control *ring_to_fill(unsigned int nr)
 	return own_ring(nr);
 }
 
-ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct bpf_event *event,
-			    unsigned long long pid_tgid, unsigned long long *fields,
-			    unsigned int nr_fields)
+/* Read anew each time: the verifier then need not tell numbers of fields apart. */
+ALWAYS_INLINE unsigned int field_bytes(const struct sample *sample)
 {
+	return (*(const volatile unsigned int *)&sample->nr_fields & MAX_FIELDS) * 8;
+}
+
+ALWAYS_INLINE unsigned int raw_bytes(const struct sample *sample)
+{
+	return sizeof(struct raw_head) + field_bytes(sample) + RAW_PAD;
+}
+
+ALWAYS_INLINE void fill_raw(struct raw_head *raw, const struct sample *sample,
+			    unsigned long long pid_tgid)
+{
+	unsigned int bytes = field_bytes(sample);
 	unsigned long long *to = (void *)(raw + 1);
 
-	raw->size = sizeof(*raw) - sizeof(raw->size) + nr_fields * 8 + RAW_PAD;
-	raw->type = event->type;
+	raw->size = raw_bytes(sample) - sizeof(raw->size);
+	raw->type = sample->event.type;
 	raw->flags = raw->preempt_count = 0;
 	raw->pid = (int)pid_tgid;
 #pragma unroll
 	for (unsigned int i = 0; i < MAX_FIELDS; i++)
-		if (i < nr_fields)
-			to[i] = fields[i];
-	*(unsigned int *)(to + nr_fields) = 0;
+		if (i * 8 < bytes)
+			to[i] = sample->fields[i];
+	*(unsigned int *)((char *)to + field_bytes(sample)) = 0;
 }
 
 /* Written field by field: a compiler may build a whole struct on the stack first. */
@@ -222,12 +247,10 @@ ALWAYS_INLINE void fill_plain_head(struct plain_head *head, const struct bpf_eve
 	head->time_ns = bpf_ktime_get_ns();
 }
 
-/* A sample without a stack. @nr_fields, a constant, of 64 bits follow the common fields. */
-ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct bpf_event *event,
-				unsigned long long *fields, unsigned int nr_fields)
+/* A sample without a stack. */
+ALWAYS_INLINE void write_plain(const struct sample *sample)
 {
-	const unsigned int size =
-		sizeof(struct plain_head) + sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
+	const unsigned int size = sizeof(struct plain_head) + raw_bytes(sample);
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int cpu = bpf_get_smp_processor_id();
 	struct bpf_ring_control *ring = ring_to_fill(cpu);
@@ -243,8 +266,8 @@ ALWAYS_INLINE void record_plain(struct pt_regs *regs, const struct bpf_event *ev
 		no_room(cpu);
 		return;
 	}
-	fill_plain_head(head, event, size, PT_REGS_IP(regs), pid_tgid, cpu);
-	fill_raw((void *)(head + 1), event, pid_tgid, fields, nr_fields);
+	fill_plain_head(head, &sample->event, size, PT_REGS_IP(&sample->regs), pid_tgid, cpu);
+	fill_raw((void *)(head + 1), sample, pid_tgid);
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
 }
@@ -306,11 +329,10 @@ __attribute__((noinline)) unsigned int walk_frames(struct frames_record *record,
 	return nr;
 }
 
-/* A sample with the callchain from @sp and @fp on; @caller, unless 0, comes first after @ip. */
-ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct bpf_event *event,
-				 unsigned long long *fields, unsigned int nr_fields,
-				 unsigned long long caller)
+/* A sample with the callchain. */
+ALWAYS_INLINE void write_frames(const struct sample *sample)
 {
+	const struct pt_regs *regs = &sample->regs;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int cpu = bpf_get_smp_processor_id(), nr = 2, size;
 	struct bpf_ring_control *ring = ring_to_fill(cpu);
@@ -329,24 +351,23 @@ ALWAYS_INLINE void record_frames(struct pt_regs *regs, const struct bpf_event *e
 	record->head.time_ns = bpf_ktime_get_ns();
 	record->addresses[0] = PERF_CONTEXT_USER;
 	record->addresses[1] = PT_REGS_IP(regs);
-	if (caller)
-		record->addresses[nr++] = caller;
+	if (sample->caller)
+		record->addresses[nr++] = sample->caller;
 	nr = walk_frames(record, PT_REGS_SP(regs), PT_REGS_FP(regs), nr);
 	if (nr > CALLCHAIN_MAX)
 		nr = CALLCHAIN_MAX;
-	size = sizeof(struct stack_head) + nr * 8 + sizeof(struct raw_head) + nr_fields * 8 +
-	       RAW_PAD;
+	size = sizeof(struct stack_head) + nr * 8 + raw_bytes(sample);
 	record->head.header.type = PERF_RECORD_SAMPLE;
 	record->head.header.misc = PERF_RECORD_MISC_USER;
 	record->head.header.size = size;
-	record->head.id = event->id;
+	record->head.id = sample->event.id;
 	record->head.ip = PT_REGS_IP(regs);
 	record->head.pid = pid_tgid >> 32;
 	record->head.tid = pid_tgid;
 	record->head.cpu = cpu;
 	record->head.reserved = 0;
 	record->head.nr_addresses = nr;
-	fill_raw((void *)(record->addresses + nr), event, pid_tgid, fields, nr_fields);
+	fill_raw((void *)(record->addresses + nr), sample, pid_tgid);
 	ring_shrink(&room, sizeof(*record), size);
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
@@ -479,10 +500,9 @@ ALWAYS_INLINE unsigned int dump_size(unsigned long long pid_tgid, unsigned long 
 }
 
 /* A sample with registers, fewer if it @fits, and the top of the stack. */
-ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct bpf_event *event,
-			       unsigned long long *fields, unsigned int nr_fields, const bool fits)
+ALWAYS_INLINE void write_dump(const struct sample *sample, const bool fits)
 {
-	const unsigned int raw_bytes = sizeof(struct raw_head) + nr_fields * 8 + RAW_PAD;
+	const struct pt_regs *regs = &sample->regs;
 	unsigned long long pid_tgid = bpf_get_current_pid_tgid();
 	unsigned int bytes = dump_size(pid_tgid, PT_REGS_SP(regs)), size;
 	unsigned int cpu = bpf_get_smp_processor_id();
@@ -497,7 +517,7 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct bpf_event *eve
 		count_lost();
 		return;
 	}
-	size = sizeof(struct stack_head) + raw_bytes + DUMP_WORDS(nr_registers) * 8 + bytes;
+	size = sizeof(struct stack_head) + raw_bytes(sample) + DUMP_WORDS(nr_registers) * 8 + bytes;
 	head = ring_reserve(ring, size, &room);
 	if (!head) {
 		no_room(cpu);
@@ -505,15 +525,15 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct bpf_event *eve
 	}
 	*head = (struct stack_head){
 		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (unsigned short)size},
-		.id = event->id,
+		.id = sample->event.id,
 		.ip = PT_REGS_IP(regs),
 		.pid = pid_tgid >> 32,
 		.tid = (unsigned int)pid_tgid,
 		.time_ns = bpf_ktime_get_ns(),
 		.cpu = cpu,
 	};
-	fill_raw((void *)(head + 1), event, pid_tgid, fields, nr_fields);
-	words = (void *)((char *)(head + 1) + raw_bytes);
+	fill_raw((void *)(head + 1), sample, pid_tgid);
+	words = (void *)((char *)(head + 1) + raw_bytes(sample));
 	words[0] = PERF_SAMPLE_REGS_ABI_64;
 	if (fits)
 		copy_call_registers(words + 1, regs);
@@ -530,20 +550,39 @@ ALWAYS_INLINE void record_dump(struct pt_regs *regs, const struct bpf_event *eve
 	watch_ring(&room, cpu);
 }
 
-ALWAYS_INLINE void record(struct pt_regs *regs, const struct bpf_event *event,
-			  unsigned long long *fields, unsigned int nr_fields,
-			  unsigned long long caller)
+__attribute__((noinline)) int write_sample(struct sample *sample)
+{
+	if (!sample)
+		return 0;
+	if (!sample->event.has_stack)
+		write_plain(sample);
+	else if (dump_bytes)
+		write_dump(sample, dumps_fit);
+	else
+		write_frames(sample);
+	return 0;
+}
+
+/* Writes a sample of @event with the first @nr_fields of its fields, and its registers. */
+ALWAYS_INLINE void record(struct sample *sample, const struct bpf_event *event,
+			  unsigned int nr_fields)
 {
 	if (!event->type)
 		return;
-	if (!event->has_stack)
-		record_plain(regs, event, fields, nr_fields);
-	else if (dump_bytes && dumps_fit)
-		record_dump(regs, event, fields, nr_fields, true);
-	else if (dump_bytes)
-		record_dump(regs, event, fields, nr_fields, false);
+	sample->event = *event;
+	sample->nr_fields = nr_fields;
+	write_sample(sample);
+}
+
+/* The same for a stack that begins where the program is. */
+ALWAYS_INLINE void record_here(struct sample *sample, const struct bpf_event *event,
+			       unsigned int nr_fields, const struct pt_regs *regs)
+{
+	if (dump_bytes && !dumps_fit)
+		copy_context(&sample->regs, regs);
 	else
-		record_frames(regs, event, fields, nr_fields, caller);
+		copy_call_context(&sample->regs, regs);
+	record(sample, event, nr_fields);
 }
 
 #endif

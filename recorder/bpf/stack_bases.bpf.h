@@ -22,7 +22,7 @@ unsigned long long stack_bases[STACK_BASES];
  */
 ALWAYS_INLINE unsigned long long guess_stack_bytes(unsigned long long sp)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	const struct task_struct *task = task_to_read();
 	struct mm_struct *mm = task->mm;
 	unsigned long long to_start = mm ? mm->start_stack - sp : ~0ULL;
 	unsigned long long to_thread = thread_pointer(task) - sp;

@@ -50,19 +50,19 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(syscall_enter, struct pt_regs *regs, long number)
 {
 	const struct bpf_syscall *syscall = recorded_syscall(number);
-	unsigned long long fields[1 + MAX_SYSCALL_ARGS] = {number};
+	struct sample sample;
 
 	if (!syscall)
 		return 0;
-	copy_syscall_args(fields + 1, regs);
-	if (!syscall_matches(syscall, fields + 1))
+	copy_syscall_args(sample.fields + 1, regs);
+	if (!syscall_matches(syscall, sample.fields + 1))
 		return 0;
+	sample.caller = 0;
+	sample.fields[0] = number;
 	if (syscall->is_brk)
-		fields[2] = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm, brk);
-	if (entries_have_stacks)
-		record(regs, &syscall->enter, fields, 1 + MAX_SYSCALL_ARGS, 0);
-	else
-		record_plain(regs, &syscall->enter, fields, 1 + MAX_SYSCALL_ARGS);
+		sample.fields[2] =
+			BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm, brk);
+	record_here(&sample, &syscall->enter, 1 + MAX_SYSCALL_ARGS, regs);
 	return 0;
 }
 
@@ -70,23 +70,25 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
 {
 	const struct bpf_syscall *syscall = recorded_syscall(syscall_number(regs));
-	unsigned long long args[MAX_SYSCALL_ARGS], fields[5];
+	unsigned long long args[MAX_SYSCALL_ARGS];
+	struct sample sample;
 
 	if (!syscall)
 		return 0;
 	copy_syscall_args(args, regs);
 	if (!syscall_matches(syscall, args))
 		return 0;
-	fields[0] = syscall_number(regs);
-	fields[1] = ret;
+	sample.caller = 0;
+	sample.fields[0] = syscall_number(regs);
+	sample.fields[1] = ret;
 	/* Frame-pointer unwinding misses a frameless wrapper's caller. */
-	fields[2] = dump_bytes ? 0 : caller_at_entry(regs);
-	fields[3] = dump_bytes ? 0 : pending_function(PT_REGS_SP(regs));
-	fields[4] = 0;
+	sample.fields[2] = dump_bytes ? 0 : caller_at_entry(regs);
+	sample.fields[3] = dump_bytes ? 0 : pending_function(PT_REGS_SP(regs));
+	sample.fields[4] = 0;
 	if (syscall->pair_arg)
-		bpf_probe_read_user(&fields[4], sizeof(fields[4]),
+		bpf_probe_read_user(&sample.fields[4], sizeof(sample.fields[4]),
 				    (void *)args[(syscall->pair_arg - 1) & 3]);
-	record(regs, &syscall->exit, fields, 5, 0);
+	record_here(&sample, &syscall->exit, 5, regs);
 	return 0;
 }
 
