@@ -264,31 +264,30 @@ ALWAYS_INLINE bool store_matches(unsigned long long block)
 	return false;
 }
 
-/* Runs at sites of linked processes that have no return probe. */
-SEC("kprobe")
-int linked_entry(struct pt_regs *regs)
+/* A function's entry, or a store in it. @is_followed: the process is not a linked one. */
+static __attribute__((noinline)) int at_entry(struct pt_regs *regs, unsigned int index,
+					      bool is_followed)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
-	const struct bpf_site *site = &sites[index];
+	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
 	unsigned long long args[BPF_MAX_ARGS] = {0}, old = 0;
 	bool matches = true;
 
-	KEEP_TASK_STACK(regs, at_links);
-	if (!recording || !is_wanted(site))
-		return 0;
 	if (has_filter) {
 		read_args(regs, site, args);
-		if (site->kind == BPF_SITE_STORE) {
+		if (site->kind == BPF_SITE_STORE)
 			matches = store_matches(args[1]);
-		} else {
-			matches = entry_matches(site, args, everywhere || site->is_late, &old);
-		}
+		else
+			matches = entry_matches(site, args,
+						is_followed || everywhere || site->is_late, &old);
+		if (is_followed && site->kind != BPF_SITE_STORE && site->kind != BPF_SITE_RELEASE &&
+		    !site->has_exits)
+			push_call(matches);
 	}
 	if (site->has_exits && !note_call(regs, index, block_taken(site, args, old), matches))
 		return 0;
 	if (!matches)
 		return 0;
-	return record_entry(regs, index, site->has_exits && has_filter && !old);
+	return record_entry(regs, index, (is_followed || site->has_exits) && has_filter && !old);
 }
 
 /*
@@ -328,43 +327,60 @@ int linked_mark(struct pt_regs *regs)
 #include "recorder/bpf/points.bpf.h"
 #include "recorder/bpf/resources.bpf.h"
 
-/* Like all programs on perf events it returns 0, so that the kernel writes no sample of its own. */
+/*
+ * Runs at each site of linked processes that has no program of its own. One program for all kinds
+ * of sites is one to verify and one link for each file.
+ */
 SEC("kprobe")
-int followed_entry(struct pt_regs *regs)
+int linked_site(struct pt_regs *regs)
 {
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
+	unsigned long long cookie = bpf_get_attach_cookie(regs);
+	unsigned int index = cookie & (BPF_MAX_SITES - 1);
 	const struct bpf_site *site = &sites[index];
-	unsigned long long args[BPF_MAX_ARGS] = {0}, old = 0;
-	bool matches = true;
 
-	KEEP_TASK_STACK(regs, at_events);
-	if (!is_followed())
+	KEEP_TASK_STACK(regs, at_links);
+	if (cookie & BPF_AT_EXIT)
+		return recording ? record_exits(regs) : 0;
+	if (site->kind == BPF_SITE_POINT && !site->has_block) {
+		if (!everywhere || is_in_scope())
+			note_asked(regs, site);
 		return 0;
-	if (has_filter) {
-		read_args(regs, site, args);
-		if (site->kind == BPF_SITE_STORE)
-			matches = store_matches(args[1]);
-		else
-			matches = entry_matches(site, args, true, &old);
-		if (site->kind != BPF_SITE_STORE && site->kind != BPF_SITE_RELEASE &&
-		    !site->has_exits)
-			push_call(matches);
 	}
-	if (site->has_exits && !note_call(regs, index, block_taken(site, args, old), matches))
+	if (!recording || (site->kind != BPF_SITE_RESOURCE && !is_wanted(site)))
 		return 0;
-	if (!matches)
-		return 0;
-	record_entry(regs, index, has_filter && !old);
-	return 0;
+	if (site->kind == BPF_SITE_POINT)
+		return record_point(regs, index);
+	if (site->kind == BPF_SITE_RESOURCE)
+		return record_resource_entry(regs, index);
+	return at_entry(regs, index, false);
 }
 
+/*
+ * Runs at each site of followed processes, but for marks. Like all programs on perf events it
+ * returns 0, so that the kernel writes no sample of its own.
+ */
 SEC("kprobe")
-int followed_return(struct pt_regs *regs)
+int followed_site(struct pt_regs *regs)
 {
+	unsigned long long cookie = bpf_get_attach_cookie(regs);
+	unsigned int index = cookie & (BPF_MAX_SITES - 1);
+	const struct bpf_site *site = &sites[index];
+
 	KEEP_TASK_STACK(regs, at_events);
-	if (is_followed() && (!has_filter || pop_call()))
-		record_return(regs, bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1),
-			      ENTRY_RECORDED);
+	if (site->kind == BPF_SITE_POINT && !site->has_block)
+		note_asked(regs, site);
+	else if (!is_followed())
+		return 0;
+	else if (cookie & BPF_AT_EXIT)
+		record_exits(regs);
+	else if (site->kind == BPF_SITE_POINT)
+		record_point(regs, index);
+	else if (site->kind == BPF_SITE_RESOURCE)
+		record_resource_entry(regs, index);
+	else if (!(cookie & BPF_AT_RETURN))
+		at_entry(regs, index, true);
+	else if (!has_filter || pop_call())
+		record_return(regs, index, ENTRY_RECORDED);
 	return 0;
 }
 

@@ -50,7 +50,7 @@ enum bpf_site_kind {
 #define BPF_READ_REGISTER 0x100
 #define BPF_READ_POINTED  0x200
 
-/* One site in the code of a file. Its index is the cookie of its links and events. */
+/* One site in the code of a file. Its index is in the cookie of its links and events. */
 struct bpf_site {
 	struct bpf_event events[BPF_NR_EVENTS];
 	unsigned int kind; /* enum bpf_site_kind */
@@ -81,6 +81,10 @@ struct bpf_site {
 	 */
 	unsigned char saved[BPF_SAVED_REGISTERS];
 };
+
+/* In a cookie, beside the index of the site: where the program runs. Exits have no index. */
+#define BPF_AT_EXIT   (2 * BPF_MAX_SITES)
+#define BPF_AT_RETURN (4 * BPF_MAX_SITES)
 
 /* A mapped file, as the kernel identifies it. */
 struct bpf_file {

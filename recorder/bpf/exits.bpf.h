@@ -172,22 +172,4 @@ static __attribute__((noinline)) int record_exits(struct pt_regs *regs)
 	return 0;
 }
 
-SEC("kprobe")
-int linked_exit(struct pt_regs *regs)
-{
-	KEEP_TASK_STACK(regs, at_links);
-	if (recording)
-		record_exits(regs);
-	return 0;
-}
-
-SEC("kprobe")
-int followed_exit(struct pt_regs *regs)
-{
-	KEEP_TASK_STACK(regs, at_events);
-	if (is_followed())
-		record_exits(regs);
-	return 0;
-}
-
 #endif

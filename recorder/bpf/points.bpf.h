@@ -90,34 +90,4 @@ static __attribute__((noinline)) int record_point(struct pt_regs *regs, unsigned
 	return 0;
 }
 
-SEC("kprobe")
-int linked_point(struct pt_regs *regs)
-{
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
-	const struct bpf_site *site = &sites[index];
-
-	KEEP_TASK_STACK(regs, at_links);
-	if (site->has_block) {
-		if (recording && is_wanted(site))
-			record_point(regs, index);
-	} else if (!everywhere || is_in_scope()) {
-		note_asked(regs, site);
-	}
-	return 0;
-}
-
-SEC("kprobe")
-int followed_point(struct pt_regs *regs)
-{
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
-	const struct bpf_site *site = &sites[index];
-
-	KEEP_TASK_STACK(regs, at_events);
-	if (!site->has_block)
-		note_asked(regs, site);
-	else if (is_followed())
-		record_point(regs, index);
-	return 0;
-}
-
 #endif

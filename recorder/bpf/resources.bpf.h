@@ -41,22 +41,4 @@ static __attribute__((noinline)) int record_resource_entry(struct pt_regs *regs,
 	return 0;
 }
 
-SEC("kprobe")
-int linked_resource_entry(struct pt_regs *regs)
-{
-	KEEP_TASK_STACK(regs, at_links);
-	if (recording)
-		record_resource_entry(regs, bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1));
-	return 0;
-}
-
-SEC("kprobe")
-int followed_resource_entry(struct pt_regs *regs)
-{
-	KEEP_TASK_STACK(regs, at_events);
-	if (is_followed())
-		record_resource_entry(regs, bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1));
-	return 0;
-}
-
 #endif

@@ -109,12 +109,8 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf_program__set_autoload(bpf->progs.after_file_fault,
 				  !config->no_heap && has_tracepoint("filemap/mm_filemap_fault"));
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_entry, ATTACH_UPROBE_MULTI);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_point, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_site, ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_exit, ATTACH_UPROBE_MULTI);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_resource_entry,
-					      ATTACH_UPROBE_MULTI);
 	return 0;
 }
 
@@ -247,14 +243,14 @@ static const struct bpf_program *program_at(const struct bpf_recorder *recorder,
 	if (watched->nr_points)
 		return NULL;
 	if (watched->file->has_resources)
-		return recorder->bpf->progs.linked_resource_entry;
+		return recorder->bpf->progs.linked_site;
 	if (watched->ret && watched->ret->point == PROBE_RETURN)
 		return recorder->bpf->progs.linked_call;
 	return watched->entry->schema->effect == HEAP_MARK ? recorder->bpf->progs.linked_mark
-							   : recorder->bpf->progs.linked_entry;
+							   : recorder->bpf->progs.linked_site;
 }
 
-/* Links @program to @nr offsets of @file; @cookies may be NULL. */
+/* Links @program to @nr offsets of @file. */
 static int create_link(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
 		       const struct bpf_program *program, const uint64_t *offsets,
 		       const uint64_t *cookies, size_t nr)
@@ -302,30 +298,39 @@ static bool is_linked_before(const struct probe_file *file, size_t nth)
 }
 
 /*
- * Links the exits of the functions of @file. Functions may share an exit, which is linked once: the
+ * Lists the exits of the functions of @file. Functions may share an exit, which is linked once: the
  * notes show whose call ends there (exits.bpf.h).
  */
-static int link_exits(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid)
+static size_t list_exits(const struct probe_file *file, uint64_t *offsets, uint64_t *cookies)
 {
-	_cleanup_free_ uint64_t *offsets = calloc(file->nr_probes + 1, sizeof(*offsets));
 	size_t nr = 0;
 
-	if (!offsets)
-		return -ENOMEM;
-	for (size_t i = 0; i < file->nr_probes; i++)
-		if (file->probes[i].point == PROBE_EXIT && !is_linked_before(file, i))
-			offsets[nr++] = file->probes[i].offset;
-	return create_link(recorder, file, pid, recorder->bpf->progs.linked_exit, offsets, NULL,
-			   nr);
+	for (size_t i = 0; i < file->nr_probes; i++) {
+		if (file->probes[i].point != PROBE_EXIT || is_linked_before(file, i))
+			continue;
+		offsets[nr] = file->probes[i].offset;
+		cookies[nr++] = BPF_AT_EXIT;
+	}
+	return nr;
 }
 
-/* Links the sites and points of @file that @program watches. */
-static int link_file(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
-		     const struct bpf_program *program)
+/*
+ * Links what @program watches in @file: sites, and with linked_site also exits and points. The
+ * kernel enables them in this order: exits must be first, or the end of a call could go unseen.
+ */
+static int link_program(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
+			const struct bpf_program *program)
 {
-	uint64_t offsets[BPF_MAX_SITES], cookies[BPF_MAX_SITES];
-	size_t nr = 0;
+	const bool links_all = program == recorder->bpf->progs.linked_site;
+	size_t max = file->nr_probes + recorder->sites.nr_watched + recorder->sites.nr_points, nr;
+	_cleanup_free_ uint64_t *offsets = calloc(max, sizeof(*offsets));
+	_cleanup_free_ uint64_t *cookies = calloc(max, sizeof(*cookies));
 
+	if (!offsets || !cookies) {
+		diag_error("cannot attach to %s: out of memory", file->display);
+		return -ENOMEM;
+	}
+	nr = links_all ? list_exits(file, offsets, cookies) : 0;
 	for (size_t i = 0; i < recorder->sites.nr_watched; i++) {
 		const struct watched_site *watched = &recorder->sites.watched[i];
 
@@ -334,8 +339,7 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 		offsets[nr] = watched->offset;
 		cookies[nr++] = i;
 	}
-	for (size_t i = 0;
-	     program == recorder->bpf->progs.linked_point && i < recorder->sites.nr_points; i++) {
+	for (size_t i = 0; links_all && i < recorder->sites.nr_points; i++) {
 		const struct watched_point *point = &recorder->sites.points[i];
 
 		if (point->site->file != file)
@@ -346,34 +350,39 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 	return create_link(recorder, file, pid, program, offsets, cookies, nr);
 }
 
-/* The program that followed children run at @point of the site. */
-static const struct bpf_program *followed_at(const struct bpf_recorder *recorder,
-					     const struct watched_site *watched,
-					     enum probe_point point)
+static int link_file(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid)
 {
-	if (point == PROBE_EXIT)
-		return recorder->bpf->progs.followed_exit;
-	if (watched->file->has_resources)
-		return recorder->bpf->progs.followed_resource_entry;
-	if (point == PROBE_RETURN)
-		return recorder->bpf->progs.followed_return;
-	return watched->entry && watched->entry->schema->effect == HEAP_MARK
-		       ? recorder->bpf->progs.followed_mark
-		       : recorder->bpf->progs.followed_entry;
+	int err = link_program(recorder, file, pid, recorder->bpf->progs.linked_site);
+
+	if (!err)
+		err = link_program(recorder, file, pid, recorder->bpf->progs.linked_call);
+	if (!err)
+		err = link_program(recorder, file, pid, recorder->bpf->progs.linked_mark);
+	return err;
+}
+
+/* True if followed children run a program of its own at the site. */
+static bool is_mark(const struct bpf_recorder *recorder, size_t site)
+{
+	const struct watched_site *watched = &recorder->sites.watched[site];
+
+	return site < recorder->sites.nr_watched && !watched->file->has_resources &&
+	       watched->entry && watched->entry->schema->effect == HEAP_MARK;
 }
 
 int bpf_recorder_attach(const struct bpf_recorder *recorder, int fd, enum probe_point point,
 			size_t site)
 {
-	const struct bpf_program *program =
-		site < recorder->sites.nr_watched
-			? followed_at(recorder, &recorder->sites.watched[site], point)
-			: recorder->bpf->progs.followed_point;
+	const struct bpf_program *program = is_mark(recorder, site)
+						    ? recorder->bpf->progs.followed_mark
+						    : recorder->bpf->progs.followed_site;
 	struct link_perf_attr attr = {
 		.program_fd = (uint32_t)bpf_program__fd(program),
 		.target_fd = (uint32_t)fd,
 		.attach_type = BPF_PERF_EVENT,
-		.cookie = site,
+		.cookie = site | (point == PROBE_EXIT	  ? BPF_AT_EXIT
+				  : point == PROBE_RETURN ? BPF_AT_RETURN
+							  : 0),
 	};
 	/*
 	 * libbpf's function would load programs to probe the kernel. By now that is not permitted.
@@ -385,11 +394,6 @@ int bpf_recorder_attach(const struct bpf_recorder *recorder, int fd, enum probe_
 
 int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid)
 {
-	const struct bpf_program *const linked[] = {
-		recorder->bpf->progs.linked_call,	    recorder->bpf->progs.linked_point,
-		recorder->bpf->progs.linked_entry,	    recorder->bpf->progs.linked_mark,
-		recorder->bpf->progs.linked_resource_entry,
-	};
 	const struct probe_file *file = NULL;
 	int err = 0;
 
@@ -398,9 +402,7 @@ int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid)
 		if (recorder->sites.watched[i].file == file)
 			continue;
 		file = recorder->sites.watched[i].file;
-		err = link_exits(recorder, file, pid);
-		for (size_t j = 0; j < ARRAY_SIZE(linked) && !err; j++)
-			err = link_file(recorder, file, pid, linked[j]);
+		err = link_file(recorder, file, pid);
 	}
 	return err;
 }
@@ -427,11 +429,7 @@ int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file
 		return -E2BIG;
 	}
 	nr = bpf_sites_fill_late(&recorder->sites, recorder->bpf->bss->sites, first);
-	err = link_exits(recorder, file, 0);
-	if (!err)
-		err = link_file(recorder, file, 0, recorder->bpf->progs.linked_call);
-	if (!err)
-		err = link_file(recorder, file, 0, recorder->bpf->progs.linked_entry);
+	err = link_file(recorder, file, 0);
 	return err ? err : (int)nr;
 }
 
