@@ -451,10 +451,10 @@ int heap_calls_handle(struct heap_sink *sink, struct thread *thread, struct heap
 	};
 	int err;
 
+	sink->stats.events++;
 	if (sample->event->point == PROBE_EXIT &&
 	    (!thread->calls || !call_stack_has_exit(thread->calls, sample)))
 		return 0;
-	sink->stats.events++;
 	if (!thread->calls)
 		thread->calls = calloc(1, sizeof(*thread->calls));
 	if (!thread->calls)
