@@ -9,7 +9,8 @@ LIMIT_MS=$((2000 * ${WAIT_FACTOR:-1}))
 interrupt() {
 	local began_ms took_ms
 
-	# Without a process, which would wait for its turn on a busy machine.
+	# Without a process, which would wait for its turn on a busy machine. So would leakrec.
+	prefer "$LEAKREC_PID"
 	began_ms=$((${EPOCHREALTIME/[.,]/} / 1000))
 	kill "-${1:-INT}" "$LEAKREC_PID"
 	STATUS=0
