@@ -47,6 +47,14 @@ setup()
 	[[ "$output" == *"top/long.c: 601 lines"* && "$output" == *"plot/memory:"*"code files"* ]]
 }
 
+@test "a function of more than 70 lines is reported" {
+	for n in 70 71; do
+		printf 'int f%d(int i)\n{\n%s\n}\n' $n "$(yes $'\ti++;' | head -n $n)"
+	done >"$tree/top/long.c"
+	run -1 scripts/check-includes "$tree"
+	[[ "$output" == "check-includes: top/long.c:75: a function of 71 lines"* && ${#lines[@]} -eq 1 ]]
+}
+
 # As parser/heap is compiled, headers of rooms that it links are found, others are not.
 @test "the compiler finds no header against the order" {
 	command=$(jq -r '.[] | select(.file | endswith("/parser/heap/heap_model.c")) | .command' \
