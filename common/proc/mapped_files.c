@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 
 #define MAX_MAPPED_FILES 4096
 #define DELETED_SUFFIX	 " (deleted)"
@@ -46,10 +45,9 @@ static int open_mapping(struct mapped_file *ret, pid_t pid,
 	_cleanup_close_ int fd = -1;
 	const char *own_path = process_namespace_path(namespace, mapping->path);
 	size_t len = strlen(own_path);
-	char mapping_path[96];
+	char mapping_path[PROC_FILE_PATH_SIZE];
 
-	snprintf(mapping_path, sizeof(mapping_path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-		 (int)pid, mapping->start, mapping->end);
+	proc_file_mapping_path(mapping_path, pid, mapping->start, mapping->end);
 	if (asprintf(&root_path, "/proc/%d/root%s", (int)pid, own_path) < 0) {
 		root_path = NULL;
 		return -ENOMEM;

@@ -6,13 +6,19 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 
-#define PATH_SIZE 64
-
-static void format_path(char ret[static PATH_SIZE], pid_t pid, const char *name)
+void proc_file_path(char ret[static PROC_FILE_PATH_SIZE], pid_t pid, const char *name)
 {
-	snprintf(ret, PATH_SIZE, "/proc/%d/%s", (int)pid, name);
+	snprintf(ret, PROC_FILE_PATH_SIZE, "/proc/%d/%s", (int)pid, name);
+}
+
+void proc_file_mapping_path(char ret[static PROC_FILE_PATH_SIZE], pid_t pid, uint64_t start,
+			    uint64_t end)
+{
+	snprintf(ret, PROC_FILE_PATH_SIZE, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		 start, end);
 }
 
 static int read_all(int dir_fd, const char *path, char *text, size_t size)
@@ -34,10 +40,10 @@ static int read_all(int dir_fd, const char *path, char *text, size_t size)
 
 int proc_file_read(pid_t pid, const char *name, char *text, size_t size)
 {
-	char path[PATH_SIZE];
+	char path[PROC_FILE_PATH_SIZE];
 	int err;
 
-	format_path(path, pid, name);
+	proc_file_path(path, pid, name);
 	err = read_all(AT_FDCWD, path, text, size);
 	return err == -ENOENT ? -ESRCH : err;
 }
@@ -49,9 +55,9 @@ int proc_file_read_at(int proc_fd, const char *name, char *text, size_t size)
 
 FILE *proc_file_open(pid_t pid, const char *name)
 {
-	char path[PATH_SIZE];
+	char path[PROC_FILE_PATH_SIZE];
 
-	format_path(path, pid, name);
+	proc_file_path(path, pid, name);
 	return fopen(path, "re");
 }
 

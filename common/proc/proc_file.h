@@ -14,6 +14,22 @@
 /* More than /proc/PID/status has, also with the masks of many CPUs and memory nodes. */
 #define PROC_FILE_STATUS_SIZE 8192
 
+/* Room for the paths below. */
+#define PROC_FILE_PATH_SIZE 96
+
+/*
+ * Writes the path /proc/PID/@name, for a call that takes no descriptor; "" names the directory.
+ */
+void proc_file_path(char ret[static PROC_FILE_PATH_SIZE], pid_t pid, const char *name);
+
+/*
+ * Writes the path in /proc/PID/map_files of the file mapped from @start to @end. It leads to that
+ * very file, also if its name was removed or given to another file, or is in another mount
+ * namespace.
+ */
+void proc_file_mapping_path(char ret[static PROC_FILE_PATH_SIZE], pid_t pid, uint64_t start,
+			    uint64_t end);
+
 /*
  * Reads /proc/PID/@name, at most @size - 1 bytes, and ends it with a NUL. @pid may also be a
  * thread. Safe in signal handlers. Returns 0, -ESRCH if there is no such process, or another

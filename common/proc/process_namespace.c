@@ -2,6 +2,7 @@
 #include "common/proc/process_namespace.h"
 
 #include "common/proc/process_status.h"
+#include "common/proc/proc_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,11 +15,11 @@
 void process_namespace_read(pid_t pid, struct process_namespace *ret)
 {
 	struct process_status status;
-	char link[32];
+	char link[PROC_FILE_PATH_SIZE];
 	ssize_t len;
 
 	ret->own_pid = process_status_read(pid, &status) ? pid : status.own_pid;
-	snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
+	proc_file_path(link, pid, "root");
 	len = readlink(link, ret->root, sizeof(ret->root) - 1);
 	ret->root[len > 0 ? len : 0] = '\0';
 	if (strcmp(ret->root, "/") == 0)

@@ -92,9 +92,9 @@ static int open_failed(pid_t pid, int err)
 /* Opens the directory in /proc and the pidfd, and reads the name. */
 static int open_process(pid_t pid, struct process_memory *process)
 {
-	char path[32];
+	char path[PROC_FILE_PATH_SIZE];
 
-	snprintf(path, sizeof(path), "/proc/%d", pid);
+	proc_file_path(path, pid, "");
 	process->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (process->proc_fd < 0)
 		return open_failed(pid, errno);

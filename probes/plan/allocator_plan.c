@@ -7,6 +7,7 @@
 #include "common/proc/mapped_files.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/process_status.h"
+#include "common/proc/proc_file.h"
 #include "probes/plan/usdt_plan.h"
 
 #include "common/diag.h"
@@ -74,11 +75,11 @@ int allocator_plan_mapped(struct probe_set *set, const struct mapped_file *file)
 static int report_none_found(pid_t pid, const struct mapped_files *files, const char *foreign)
 {
 	struct elf_image image;
-	char link[64], exe[PATH_MAX];
+	char link[PROC_FILE_PATH_SIZE], exe[PATH_MAX];
 	ssize_t len;
 	bool is_static = false;
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	proc_file_path(link, pid, "exe");
 	len = readlink(link, exe, sizeof(exe) - 1);
 	exe[len > 0 ? len : 0] = '\0';
 	if (elf_image_open(&image, link) == 0) {

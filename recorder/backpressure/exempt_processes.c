@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sys/stat.h>
 
 #define MAX_ANCESTORS 256
@@ -84,10 +83,10 @@ static int add_ends_of(struct pipe_ends *ends, pid_t pid)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct dirent *entry;
-	char path[64];
+	char path[PROC_FILE_PATH_SIZE];
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	proc_file_path(path, pid, "fd");
 	dir = opendir(path);
 	while (dir && !err && (entry = readdir(dir))) {
 		struct stat st;
@@ -187,9 +186,9 @@ static int find_recorders(struct process_list *ret)
 	int err = stat("/proc/self/exe", &own) < 0 ? 0 : process_list_add_all(&all);
 
 	for (size_t i = 0; i < all.nr && !err; i++) {
-		char path[32];
+		char path[PROC_FILE_PATH_SIZE];
 
-		snprintf(path, sizeof(path), "/proc/%d/exe", (int)all.pids[i]);
+		proc_file_path(path, all.pids[i], "exe");
 		if (stat(path, &other) == 0 && other.st_dev == own.st_dev &&
 		    other.st_ino == own.st_ino)
 			err = process_list_add(ret, all.pids[i]);

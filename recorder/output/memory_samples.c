@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/proc/process_memory.h"
+#include "common/proc/proc_file.h"
 #include "common/schema/memory_values.h"
 #include "recorder/output/own_samples.h"
 
@@ -25,12 +26,12 @@ void memory_samples_deinit(struct memory_samples *samples)
 
 void memory_samples_add(struct memory_samples *samples, pid_t pid)
 {
-	char path[32];
+	char path[PROC_FILE_PATH_SIZE];
 	int fd;
 
 	if (samples->nr == MEMORY_MAX_PROCESSES || pid == getpid())
 		return;
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	proc_file_path(path, pid, "");
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		samples->processes[samples->nr++] = (struct memory_process){pid, fd};
@@ -47,8 +48,9 @@ void memory_samples_fork(struct memory_samples *samples, pid_t pid, pid_t ppid)
 }
 
 /*
- * A program that ends soon gets some samples, too. The time between them is that since the start,
- * up to a second, which is doubled after each 256 turns.
+ * Chooses the time of the next turn. So that a program that ends soon gets some samples, too, the
+ * interval is first the time since the start. It grows to one second at most; that limit doubles
+ * after each 256 turns.
  */
 static void schedule(struct memory_samples *samples, uint64_t now_ns)
 {

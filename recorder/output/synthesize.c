@@ -10,7 +10,6 @@
 #include "recorder/processes/tasks.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -70,10 +69,10 @@ static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct bui
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
-	char path[96];
+	char path[PROC_FILE_PATH_SIZE];
 
 	ret->size = 0;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
+	proc_file_mapping_path(path, pid, start, end);
 	fd = elf_file_open(path, &st);
 	if (fd >= 0)
 		build_id_read(fd, ret);

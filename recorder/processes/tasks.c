@@ -55,10 +55,10 @@ static int append_process(struct task_list *list, pid_t pid)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct dirent *entry;
-	char path[32];
+	char path[PROC_FILE_PATH_SIZE];
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	proc_file_path(path, pid, "task");
 	dir = opendir(path);
 	while (dir && !err && (entry = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);

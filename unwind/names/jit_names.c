@@ -5,6 +5,7 @@
 #include "common/elf/elf_file.h"
 #include "common/elf/root_file.h"
 #include "common/proc/process_status.h"
+#include "common/proc/proc_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
@@ -28,9 +29,9 @@ static int open_in_root(pid_t pid, pid_t own_pid)
 		.flags = OPEN_FLAGS,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	char path[64];
+	char path[PROC_FILE_PATH_SIZE];
 
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	proc_file_path(path, pid, "root");
 	_cleanup_close_ int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -1;

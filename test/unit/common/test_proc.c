@@ -39,6 +39,16 @@ static void files_are_read_whole_or_cut(void **state)
 	assert_null(proc_file_open(gone, "comm"));
 }
 
+static void paths_name_processes_and_their_mappings(void **state)
+{
+	char path[PROC_FILE_PATH_SIZE];
+
+	proc_file_path(path, 12, "exe");
+	assert_string_equal(path, "/proc/12/exe");
+	proc_file_mapping_path(path, INT32_MAX, UINT64_MAX - 1, UINT64_MAX);
+	assert_string_equal(path, "/proc/2147483647/map_files/fffffffffffffffe-ffffffffffffffff");
+}
+
 static void numbers_are_found_at_the_beginning_of_lines(void **state)
 {
 	static const char text[] = "Name:\tTgid: 7\nTgid:\t12\nEmpty:\t\nLast:  34 kB";
@@ -188,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_are_read_whole_or_cut),
+		cmocka_unit_test(paths_name_processes_and_their_mappings),
 		cmocka_unit_test(numbers_are_found_at_the_beginning_of_lines),
 		cmocka_unit_test(status_tells_of_this_process),
 		cmocka_unit_test(memory_is_told_of_the_living),
