@@ -57,7 +57,7 @@ static void note_evidence(struct allocator_symbols *to, const char *name)
 	note_jemalloc(to, name);
 }
 
-/* True if the symbol may be unrelated: a program's own static function. */
+/* True if the symbol may have nothing to do with an allocator: a program's own static function. */
 static bool is_ambiguous(const struct allocator_symbols *to, const struct elf_symbol *symbol,
 			 const struct probe_symbol *meaning)
 {

@@ -47,7 +47,7 @@ struct flow_node {
 	bool is_banned;	   /* must not be chosen: another chosen node follows */
 	bool wants_size;   /* a point with only the size must precede this node */
 	bool notes_size;   /* here is such a point */
-	uint8_t ways;	   /* in which calls come here: a bit for each enum way */
+	uint8_t ways;	   /* states in which calls arrive here: a bit for each enum way */
 	unsigned int walk; /* the last one that came here */
 };
 

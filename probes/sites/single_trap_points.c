@@ -293,7 +293,7 @@ static bool choose_sizes(struct choice *choice)
 
 /*
  * What the points have recorded of a call that comes to a node. flow_node.ways has a bit for each
- * combination in which calls come.
+ * of these states in which a call can arrive.
  */
 enum way {
 	WAY_HAS_SIZE = 1,
@@ -302,7 +302,7 @@ enum way {
 };
 
 /*
- * Returns the way in which a call leaves @node if it came by @way; -1: the call breaks the promise.
+ * Returns the state in which a call leaves @node if it arrived in @way; -1: it breaks the promise.
  */
 static int pass_node(const struct choice *choice, const struct flow_node *node, int way)
 {

@@ -5,8 +5,9 @@
  * hand-written code may have a second entry. code_flow.h sees neither.
  *
  * Every byte is treated as the possible start of a jump with a 32-bit distance. So no jump is
- * overlooked, and about one in some thousand million findings is not a jump. Jumps with 8-bit
- * distances are ignored: they do not reach beyond the neighbouring functions.
+ * overlooked. A byte that begins no jump looks like one into a span about once in some thousand
+ * million. Jumps with 8-bit distances are ignored: they do not reach beyond the neighbouring
+ * functions.
  */
 #ifndef LEAKTOOLS_PROBES_CODE_JUMPS_H
 #define LEAKTOOLS_PROBES_CODE_JUMPS_H

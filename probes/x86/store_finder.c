@@ -4,8 +4,8 @@
 #include "probes/x86/code_flow.h"
 
 /*
- * By register number. The names are those of regs_query_register_offset(), arch/x86/kernel/ptrace.c
- * (6.1).
+ * Indexed by register number. The names are those of regs_query_register_offset(),
+ * arch/x86/kernel/ptrace.c (6.1).
  */
 static const char *const tracefs_register_names[16] = {"ax",  "cx",  "dx",  "bx", "sp",	 "bp",
 						       "si",  "di",  "r8",  "r9", "r10", "r11",

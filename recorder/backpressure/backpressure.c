@@ -30,7 +30,8 @@
 #define PLAIN_SAMPLE_BYTES 128
 #define REGS_BYTES	   (8 + 8 * 32)
 /*
- * With fewer, samples being written overflow the quarter of the ring that is left past the limit.
+ * With fewer, the samples that are written after the limit is reached overflow the last quarter of
+ * the ring.
  */
 #define MIN_SAMPLES_IN_RING 16
 #define MAX_CALLCHAIN	    127 /* kernel.perf_event_max_stack's default */

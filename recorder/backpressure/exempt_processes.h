@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Processes that a recording must not stop or record, lest it disturb itself.
+ * Processes that a recording must not stop or record, because it would disturb itself.
  *
  * Recordings of all processes leave out recorders and their watchdogs. Where the recording goes
- * into a pipe, they also leave out the pipe's readers, and the readers of what these write: what
- * such a process allocates for an event would be more events. To name a reader is an error.
+ * into a pipe, they also leave out the pipe's readers, and the readers of what these write: such a
+ * process allocates for each event, which would cause further events. Naming a reader is an error.
  *
  * The recorder's ancestors are recorded, but never stopped: the shell, the terminal, the login.
  * Backpressure spares other processes by what they are (exempt.h).

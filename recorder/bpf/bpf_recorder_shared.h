@@ -35,7 +35,7 @@ struct bpf_event {
 
 enum bpf_site_kind {
 	BPF_SITE_FUNCTION,     /* arguments at the entry, a return value */
-	BPF_SITE_INT_FUNCTION, /* the same, the return value being an int */
+	BPF_SITE_INT_FUNCTION, /* the same; the return value is an int */
 	BPF_SITE_RELEASE,      /* arguments at the entry only */
 	BPF_SITE_STORE,	       /* two registers */
 	BPF_SITE_MARK,	       /* the text that the first argument points to */

@@ -4,8 +4,8 @@
  * the kernel's trampoline (prepare_uretprobe(), kernel/events/uprobes.c). Where one probed function
  * calls another, the outer one's trampoline would end a stack that is taken at the inner one's
  * return. The kernel keeps the original addresses, also for probes of others. A function that was
- * left by a jump stays pending, perhaps until other frames are in its place: only what is a
- * trampoline is restored.
+ * left by a jump stays pending, perhaps until other frames are in its place. So a word is restored
+ * only if it holds the trampoline's address.
  */
 #ifndef LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H
 #define LEAKTOOLS_RECORDER_PENDING_RETURNS_BPF_H

@@ -221,9 +221,9 @@ static __attribute__((unused)) bool may_hold(void)
 /*
  * True if the current process might get SIGHUP while it is stopped. The kernel hangs up on a
  * process group with a stopped member when it loses the last one whose parent is another group's in
- * the session (kill_orphaned_pgrp(), kernel/exit.c, Linux 6.18): so ends the first process of a
- * shell's job that becomes a daemon. A process with such a parent itself does not end while it is
- * stopped. The recorder, in its command's group, lives longer than the stop.
+ * the session (kill_orphaned_pgrp(), kernel/exit.c, Linux 6.18). The first process of a shell's job
+ * that becomes a daemon is such a parent. A process with such a parent itself does not end while it
+ * is stopped. The recorder, in its command's group, lives longer than the stop.
  */
 static __attribute__((noinline)) bool may_be_hung_up(void)
 {

@@ -320,8 +320,8 @@ static bool decode_sample(const struct live_unwinder *unwinder,
 
 /*
  * Where the next dump of a stack with its pointer near @sp should end: at the stack's base, or
- * where unwinding failed. If the dump was too short, as far as possible, unless what was missing is
- * too far away: then it may not be part of the stack.
+ * where unwinding failed. After a dump that was too short it is as far as possible, unless the
+ * missing bytes are so far away that they may not be part of the stack.
  */
 static uint64_t wanted_top(const struct live_unwinder *unwinder, uint64_t sp,
 			   const struct stack_end *end)

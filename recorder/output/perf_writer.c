@@ -314,8 +314,8 @@ static void add_build_ids(struct byte_buffer *out, const struct build_ids *ids)
 }
 
 /*
- * After a failed write: the end of the whole records in the file. The partial one is dropped, and
- * as many more as the table needs on a full disk.
+ * After a failed write: where the whole records in the file end. The partial record after them is
+ * dropped and, on a full disk, as many whole ones as the table needs room for.
  */
 static uint64_t end_of_whole_records(const struct perf_writer *writer, uint64_t written)
 {

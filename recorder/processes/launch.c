@@ -36,7 +36,7 @@ run_child(char *const *argv, bool own_stdout, int go_fd, int status_fd)
 	signal(SIGPIPE, SIG_DFL);
 	if (own_stdout)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	/* If the tracer is gone, this ends without a byte. */
+	/* If the tracer has ended, read() returns 0. */
 	if (read(go_fd, &byte, 1) == 1)
 		execvp(argv[0], argv);
 	err = errno;

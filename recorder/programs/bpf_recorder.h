@@ -4,8 +4,8 @@
  * processes, their rings.
  *
  * A link (uprobe_multi, Linux 6.13 for sessions) covers all threads of a process, present and
- * future, also after exec, and all probes of a file that are alike. It needs no event in tracefs,
- * and the kernel removes it with the recorder. It does not cover children: see fork_follow.h.
+ * future, also after exec, and all probes of one kind in a file. It needs no event in tracefs, and
+ * the kernel removes it with the recorder. It does not cover children: see fork_follow.h.
  */
 #ifndef LEAKTOOLS_RECORDER_BPF_RECORDER_H
 #define LEAKTOOLS_RECORDER_BPF_RECORDER_H

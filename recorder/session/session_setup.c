@@ -59,7 +59,7 @@ static int open_output(struct session *session)
 			"cannot write the recording to a terminal; redirect it, or give -o FILE");
 		return -EINVAL;
 	}
-	/* The reader of a pipe would only have to undo it. */
+	/* Do not compress for a pipe: its reader would only have to decompress. */
 	if (level == SESSION_DEFAULT_COMPRESSION)
 		level = is_pipe ? 0 : COMPRESSOR_DEFAULT_LEVEL;
 	fd = is_pipe ? open_stdout() : output_file_open_kept(path);

@@ -7,8 +7,8 @@
 
 /*
  * Lets signals end the process at once, while it has nothing to clean up. It inspects files of
- * other users meanwhile, which may be large and take long. This also undoes that a shell script
- * starts background jobs with SIGINT ignored.
+ * other users meanwhile, which may be large and take long. SIGINT ends it even in the background of
+ * a shell script, which starts such jobs with SIGINT ignored.
  */
 void session_let_signals_end(const struct session_options *options);
 

@@ -105,7 +105,7 @@ static int attach_first(struct session *session)
 {
 	int priority = privileges_raise_priority(), err = attach(session);
 
-	/* The thread that writes is not to be raised, too. */
+	/* The writing thread, which starts later, gets the ordinary priority. */
 	privileges_restore_priority(priority);
 	return err;
 }

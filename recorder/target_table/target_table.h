@@ -31,8 +31,8 @@ void target_table_set_limit(struct target_table *table, uint64_t limit_bytes);
 void target_table_set_blind(struct target_table *table);
 
 /*
- * The recorder's own: processes of @session are never stopped (0: none are spared), and @group does
- * not lose its last parent while something is stopped.
+ * The recorder's own session and process group. Processes of @session are never stopped (0: none
+ * are spared). @group cannot be orphaned while something is stopped, because the recorder is in it.
  */
 void target_table_set_own_groups(struct target_table *table, pid_t session, pid_t group);
 

@@ -180,7 +180,7 @@ void dlopen_watch_serve(struct dlopen_watch *watch)
 	struct target_table *table = backpressure_table(watch->backpressure);
 	uint64_t end_ns = clock_thread_ns() + SLICE_NS;
 
-	/* When a signal ends the recording, the waiting processes continue with its end. */
+	/* After a signal, the end of the recording continues the waiting processes. */
 	if (is_interrupted() || !target_table_consume_mapped(table))
 		return;
 	for (struct target *target = NULL; (target = target_table_next(table, target));) {

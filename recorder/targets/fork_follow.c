@@ -297,7 +297,7 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 {
 	struct target_table *table = backpressure_table(fork_follow->backpressure);
 
-	/* If a signal ends the recording, the waiting processes continue when it has ended. */
+	/* After a signal, the end of the recording continues the waiting processes. */
 	fork_follow->interrupted |= is_interrupted();
 	if (!table->any_stopped || fork_follow->interrupted)
 		return;
