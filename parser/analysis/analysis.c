@@ -217,7 +217,7 @@ static int on_bound(struct analysis *analysis, const struct perf_sample *sample)
 	return err;
 }
 
-/* That a process was sampled also tells that leakrec, if it was killed, still recorded then. */
+/* The sample also shows how long leakrec recorded, if it was killed. */
 static int on_memory(struct analysis *analysis, const struct perf_sample *sample)
 {
 	int err = note_known_time(analysis, &sample->origin);
@@ -414,7 +414,7 @@ int analysis_finish(struct analysis *analysis, int err)
 {
 	int finish_err = heap_tracker_finish(analysis->heaps);
 
-	/* What was held at an operation was held by the processes that lived then. */
+	/* At an earlier operation, only processes that lived then held anything. */
 	if (!finish_err && analysis->until_sequence)
 		finish_err = heap_tracker_forget_exited(analysis->heaps);
 	analysis->was_enough = err == ENOUGH_READ;

@@ -31,11 +31,12 @@ struct analysis {
 	bool has_mappings;	    /* mmap() and the like were recorded, and called */
 	uint64_t incomplete_chains; /* callchains that the recorder marked as incomplete */
 	/*
-	 * Of the recording as leakrec has written them, else of the first and the last event; 0:
-	 * there was none. With @until_ns, @end_ns is that moment.
+	 * The bounds of the recording that leakrec has written, else the times of the first and the
+	 * last event; 0: there was none. With @until_ns, @end_ns is that moment.
 	 */
 	uint64_t start_ns, end_ns;
-	uint64_t known_end_ns; /* no earlier end: leakrec has written that it recorded then; or 0 */
+	uint64_t known_end_ns; /* the recording ends no earlier: leakrec has written that it
+				  recorded then; or 0 */
 
 	/*
 	 * Pauses between files that are longer than any within the files before: a file between
@@ -43,7 +44,7 @@ struct analysis {
 	 */
 	size_t nr_gaps;
 	uint64_t longest_gap_ns;
-	/* For that, of analysis_read(). */
+	/* Private to analysis_read(), which finds these pauses. */
 	struct {
 		const char *path;
 		uint64_t start_ns, start_before_ns; /* of this file, and the one before; 0: none */

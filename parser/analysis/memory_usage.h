@@ -28,7 +28,8 @@ struct memory_process {
 	uint64_t step; /* samples between two points */
 };
 
-/* What the processes of the last samples grew by since their first ones. Bytes; less than 0: less.
+/* How much the processes of the last turn have grown since their first samples, in bytes. A
+ * negative number: they have shrunk.
  */
 struct memory_balance {
 	size_t nr_processes; /* 0: nothing is known */
@@ -60,7 +61,7 @@ void memory_usage_begin(struct memory_usage *usage);
 int memory_usage_add(struct memory_usage *usage, const struct perf_sample *sample,
 		     const struct heap_tracker *heaps);
 
-/* Process @pid is a new one, or executes another program: what it had before has left. */
+/* Process @pid is a new one, or executes another program: what it had before is gone. */
 void memory_usage_restart(struct memory_usage *usage, pid_t pid);
 
 /* Resident bytes. */

@@ -18,7 +18,7 @@ static void settle_inner(struct heap_sink *sink, struct heap *heap, struct open_
 	call->nr_inner = 0;
 }
 
-/* Gives up waiting for a call's return. */
+/* Stops waiting for a call's return. */
 static void abandon(struct heap_sink *sink, struct heap *heap, struct open_call *call,
 		    enum entry_end end)
 {

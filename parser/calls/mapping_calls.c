@@ -176,8 +176,8 @@ static int unmap(struct step *step, uint64_t start, uint64_t end)
 
 /*
  * Frame pointers often show too few frames. The open calls help then, unless longjmp() has left
- * them, and so does the way in which
- * glibc maps a thread's stack (nptl/allocatestack.c, 2.36), which hardly anyone else uses.
+ * them, and so does the way in which glibc maps a thread's stack (nptl/allocatestack.c, 2.36),
+ * which hardly any program uses.
  */
 static bool is_own(const struct step *step)
 {

@@ -26,7 +26,7 @@ struct process_end {
 	struct heap_op op;
 };
 
-/* Shows that @block begins (@enters) or ends to be held. */
+/* Shows that @block begins (@enters) or ceases to be held. */
 static void show_block(const struct process_end *end, bool enters, const struct heap_block *block)
 {
 	struct heap_block shown = *block;

@@ -47,7 +47,7 @@ enum mapping_owner {
 	MAPPING_OWNER_UNKNOWN, /* there is no stack */
 	MAPPING_IS_PROGRAMS,
 	MAPPING_IS_SURELY_PROGRAMS, /* the stack has all frames, and none is of an open call */
-	MAPPING_IS_RANKED, /* counts as the program's, whoever made it: analysis.ranks_own_mappings
+	MAPPING_IS_RANKED, /* counts as the program's, whatever made it: analysis.ranks_own_mappings
 			    */
 	MAPPING_IS_OWN,	   /* the allocator's, the loader's or the C library's */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the recorder's command line, which a file's header has, says of a recording. */
+/* What the recorder's command line, from the file's header, says of the recording. */
 #ifndef LEAKTOOLS_PARSER_PERF_COMMAND_H
 #define LEAKTOOLS_PARSER_PERF_COMMAND_H
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sites that may have a cause in common (causes.h), and their judgement as one. A bag is a list of
- * such sites; judged together, it may become a cause.
+ * Sites that may have a cause in common (causes.h), and judging several of them as if they were
+ * one. A bag is a list of such sites. If its verdict as a whole fits, it becomes a cause.
  */
 #ifndef LEAKTOOLS_PARSER_CAUSE_BAGS_H
 #define LEAKTOOLS_PARSER_CAUSE_BAGS_H
 
 #include "parser/verdicts/judge.h"
 
-#define CAUSE_MAX_FUNCTIONS 128 /* of a path; those further inside are not compared */
+#define CAUSE_MAX_FUNCTIONS 128 /* of a path; functions further inside are not compared */
 #define CAUSE_NO_MEMBER	    SIZE_MAX
 
 /*
- * A site that may join others. One that holds nothing belongs to no cause, but its frees tell how
- * long blocks of its callers live.
+ * A site that may join others. A site that holds nothing belongs to no cause, but the blocks that
+ * it freed show how long blocks of its callers live.
  */
 struct cause_member {
 	const struct site *counts;
@@ -29,10 +29,10 @@ struct cause_member {
 	size_t next; /* in its bag */
 };
 
-/* Members that belong together. A list. */
+/* A list of members that are judged together. */
 struct cause_bag {
 	size_t first, last;
-	/* Of those that hold blocks: */
+	/* These count only members that hold blocks. */
 	size_t lowest, highest; /* by path */
 	size_t nr;
 	double weight;
@@ -43,7 +43,7 @@ struct cause_found {
 	struct cause_bag bag;
 	struct site_verdict verdict;
 	struct site sum;
-	bool is_dropped; /* has become part of another one */
+	bool is_dropped; /* another cause has taken over its members */
 };
 
 struct cause_finder {
@@ -74,7 +74,7 @@ size_t cause_nr_shared(const struct cause_member *a, const struct cause_member *
 /* --- Judging them --- */
 
 bool cause_is_leak(enum verdict verdict);
-/* True if the blocks are so few that others, judged together with them, may know better. */
+/* True if the blocks are too few for a verdict of their own that is worth much. */
 bool cause_is_weak(const struct site_verdict *verdict);
 
 /*
@@ -84,12 +84,12 @@ bool cause_is_weak(const struct site_verdict *verdict);
 int cause_judge(struct cause_finder *finder, const struct cause_bag *bag, struct cause_found *ret,
 		struct judged_ages *ret_ages);
 
-/* What a bag must be to become a cause. */
+/* The verdict that a bag needs to become a cause. */
 enum cause_wanted { CAUSE_THAT_LEAKS, CAUSE_WITHOUT_LEAK };
 
 /*
- * Judges the bag together, and adds it to finder->found if it is what is wanted; @is_trial: only
- * judges it. Returns whether it is what is wanted. Errors go to finder->err.
+ * Judges the bag as a whole. Returns true if the verdict is the wanted one, and then adds the bag
+ * to finder->found, unless this @is_trial. Errors go to finder->err.
  */
 bool cause_become(struct cause_finder *finder, const struct cause_bag *bag,
 		  enum cause_wanted wanted, bool is_trial);

@@ -9,11 +9,14 @@
 
 #define MIN_BLOCKS 10	/* fewer could come together by chance */
 #define MAX_RATIO  64	/* of their blocks; it is a whole number */
-#define MAX_KS	   0.35 /* independent ones agree so well in 3 of 10,000 cases */
-/* So many of the fewer have one of the others so near, as a share of the mean distance of these. */
+#define MAX_KS	   0.35 /* independent causes agree so well in 3 of 10,000 cases */
+/*
+ * At least this share of the rarer cause's blocks has a block of the other cause within NEAR_GAP,
+ * which is a share of the mean distance between the other cause's blocks.
+ */
 #define NEAR_SHARE 0.8
 #define NEAR_GAP   0.1
-#define MAX_CAUSES 64 /* so many are compared with each other */
+#define MAX_CAUSES 64 /* how many are compared with each other */
 
 /* The allocation times of the suspect blocks of a cause. */
 struct times {
@@ -74,7 +77,7 @@ static double distance(const struct times *a, const struct times *b)
 	return most;
 }
 
-/* The share of @fewer that has one of @more nearby. Both have some. */
+/* The share of the times in @fewer that have a time of @more nearby. Neither is empty. */
 static double share_near(const struct times *fewer, const struct times *more)
 {
 	double near_ns =
@@ -82,7 +85,7 @@ static double share_near(const struct times *fewer, const struct times *more)
 	size_t nr = 0;
 
 	for (size_t i = 0, k = 0; i < fewer->nr; i++) {
-		/* The first one that is not too early. */
+		/* Find the first time of @more that is not too early. */
 		while (k < more->nr && (double)fewer->ns[i] - (double)more->ns[k] > near_ns)
 			k++;
 		nr += k < more->nr && (double)more->ns[k] - (double)fewer->ns[i] <= near_ns;
@@ -91,8 +94,9 @@ static double share_near(const struct times *fewer, const struct times *more)
 }
 
 /*
- * True if the two come together: a fixed number of the one to each of the other, over the same
- * time, and at the same moments. Without the last, two leaks at steady rates would do.
+ * True if the blocks of the two come together: a fixed number of the one for each of the other,
+ * spread alike over the recording, and at the same moments. The last condition tells them from two
+ * leaks that just have steady rates.
  */
 static bool come_together(const struct times *a, const struct times *b)
 {

@@ -7,14 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A callee with this share of what its caller holds is looked at alone. */
+/* A callee is heavy, and is judged alone, if it has this share of what its caller holds. */
 #define HEAVY_SHARE 0.2
-/* So many callees of equal weight are of one kind, if their verdicts do not contradict. */
+/* This many callees of equal weight are one kind, unless their verdicts contradict that. */
 #define MANY_CALLEES 5
-/* The share that may contradict. With so many blocks, much may look like a leak by chance. */
+/* The share that may contradict: among so many blocks, some look like a leak by chance. */
 #define CONTRADICTION 0.1
 
-/* Members with one more function in common: those of one callee. */
+/* The members below one callee of a function: they have one more function in common. */
 struct callee {
 	size_t begin, end;
 	double weight;
@@ -50,7 +50,7 @@ static int find_callees(const struct cause_finder *finder, size_t begin, size_t 
 	return 0;
 }
 
-/* Judges its members together; one alone has its verdict. */
+/* Judges the callee's members together. A single member has its verdict already. */
 static int judge_callee(struct cause_finder *finder, struct callee *callee)
 {
 	struct cause_bag bag = cause_bag_empty();
@@ -75,8 +75,8 @@ static int judge_callee(struct cause_finder *finder, struct callee *callee)
 
 /* Which light callees to judge together. */
 enum choice {
-	WEAK,	      /* each of which says little */
-	STRONG_LEAKS, /* each of which leaks */
+	WEAK,	      /* callees with too few blocks for a verdict */
+	STRONG_LEAKS, /* callees that leak by their own verdict */
 	WEAK_AND_LEAKS,
 	ALL,
 };
@@ -110,7 +110,7 @@ static struct cause_bag choose(struct cause_finder *finder, const struct callees
 	return bag;
 }
 
-/* As many callees of equal weight would be as far apart (the inverse of Simpson's index). */
+/* How many callees of equal weight would be as diverse (the inverse of Simpson's index). */
 static double effective_nr(const struct callees *callees, enum choice choice)
 {
 	double weight = 0, squares = 0;
@@ -137,7 +137,7 @@ static bool is_leaking(struct cause_finder *finder, const struct callees *callee
 	return bag.nr > 1 && cause_become(finder, &bag, CAUSE_THAT_LEAKS, true);
 }
 
-/* Makes the chosen callees one cause, if they are what is wanted. */
+/* Makes the chosen callees one cause, if their common verdict is the wanted one. */
 static bool join(struct cause_finder *finder, struct callees *callees, enum choice choice,
 		 enum cause_wanted wanted)
 {
@@ -160,14 +160,14 @@ static void set_heavy_aside(struct callees *callees)
 		callees->list[i].is_heavy = callees->list[i].weight >= HEAVY_SHARE * weight;
 }
 
-/* Judges light callees together, where they are many and alike. */
+/* Judges the light callees, those that are not heavy, together if they are many and alike. */
 static void join_light(struct cause_finder *finder, struct callees *callees)
 {
 	double all, leaks;
 	struct cause_bag bag;
 
 	if (!are_many(callees, ALL)) {
-		/* Perhaps those are that remain when each heavy one is left to itself. */
+		/* Without the heavy ones, the rest may be many. */
 		set_heavy_aside(callees);
 		if (!are_many(callees, ALL))
 			return;
@@ -208,7 +208,7 @@ static void replace_causes(struct cause_finder *finder, size_t begin, size_t end
 		cause_bag_put(finder, &bag, i);
 	}
 	if (!cause_become(finder, &bag, CAUSE_THAT_LEAKS, false)) {
-		/* They stay in their bags. */
+		/* The members stay in their bags. */
 		for (size_t i = begin; i < end; i++)
 			finder->members[i].next = next[i - begin];
 		return;
@@ -220,8 +220,8 @@ static void replace_causes(struct cause_finder *finder, size_t begin, size_t end
 }
 
 /*
- * Joins the causes found since @before, if nearly all that the members [@begin, @end) hold leaks,
- * most of it by many stacks: none of the causes says more than their common caller.
+ * Joins the causes found since @before if nearly everything that the members [@begin, @end) hold
+ * leaks, most of it spread over many stacks. Then their common caller says as much as the causes.
  */
 static void join_leaks(struct cause_finder *finder, size_t begin, size_t end, size_t before)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds causes in the tree of calls: callers whose callees are many and alike. */
+/* Finds causes in the tree of calls: functions with many callees that are alike. */
 #ifndef LEAKTOOLS_PARSER_CAUSE_TREE_H
 #define LEAKTOOLS_PARSER_CAUSE_TREE_H
 

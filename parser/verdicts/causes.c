@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FRAMES 1024 /* of a stack, inlined ones too; those further inside do not count */
+#define MAX_FRAMES 1024 /* of a stack, inlined ones too; frames further inside do not count */
 
 /*
  * Folds recursion: where a function is entered again, the path goes on from its first entry.

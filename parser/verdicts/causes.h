@@ -10,9 +10,9 @@
 #include "parser/verdicts/judge.h"
 
 /*
- * Joins judged sites. Each site of @verdicts is in one of verdicts->causes afterwards; the sites of
- * a cause are neither next to each other nor sorted yet: site_verdict.cause tells them. Sites that
- * were judged with others take the verdict of their cause. Returns 0 or -ENOMEM.
+ * Joins judged sites. Afterwards site_verdict.cause of each site is its index in verdicts->causes;
+ * the sites themselves are not sorted by cause yet. Sites that were judged with others take the
+ * verdict of their cause. Returns 0 or -ENOMEM.
  */
 int causes_find(struct verdicts *verdicts, const struct verdict_input *input, struct judge *judge);
 

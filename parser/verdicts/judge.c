@@ -16,7 +16,7 @@
 #define MAX_ORDINARY 0.05
 /* ... and the probability of so many is below 1 in 100,000. */
 #define MAX_LOG_CHANCE (-11.5)
-/* Not significant, but not ordinary either. */
+/* A share up to this is not significant, but not ordinary either. */
 #define UNCLEAR_ORDINARY 0.25
 /* A site that frees a smaller share than this keeps its blocks. */
 #define NEVER_FREED_SHARE 0.9

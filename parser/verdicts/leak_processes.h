@@ -11,7 +11,7 @@
 struct leak_process {
 	pid_t pid, tid; /* @tid: one of its threads, for the name */
 	uint64_t blocks, bytes;
-	/* The part with the verdict of a real leak: growth, overdue, burst. */
+	/* The part whose verdict is a real leak: growth, overdue, burst. */
 	uint64_t leaked_blocks, leaked_bytes;
 	uint64_t end_ns; /* the last moment at which it held them, as leak_report_age_ns() has it */
 };

@@ -85,8 +85,8 @@ static void judge_site(struct verdicts *verdicts, const struct verdict_input *in
 }
 
 /*
- * What a byte of each verdict counts in the order. A cause comes before one that is surer to leak
- * if it has so many times more bytes.
+ * The weight of a byte by its verdict. A cause with a lower weight comes first only if it has as
+ * many times more bytes.
  */
 static double share_of(enum verdict verdict)
 {
@@ -99,7 +99,7 @@ static double share_of(enum verdict verdict)
 	return shares[verdict];
 }
 
-/* What is suspect, and what that will be when as much time has gone by again. */
+/* What is suspect now, plus what it grows by in as much time again as was recorded. */
 static double weight_of(const struct site_verdict *site, double length_s)
 {
 	double blocks = (double)(site->suspect_blocks ? site->suspect_blocks : site->held_blocks);
