@@ -33,8 +33,8 @@ void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 void diag_output_failed(const char *what, int err);
 /*
- * If @err, EPERM or EACCES with any sign, says that a right is missing: "; " and what to do, which
- * is not to run as root if that was done. Else "".
+ * If @err (EPERM or EACCES, with any sign) says that a right is missing, returns "; " and advice,
+ * which depends on whether this is root already. Else returns "".
  */
 const char *diag_rights_hint(int err);
 /* A warning: something is wrong, but the work goes on. */

@@ -52,7 +52,7 @@ static inline uint64_t hash_words(const uint64_t *words, size_t nr, uint64_t see
 	return hash_mix(hash, 0xa0761d6478bd642f ^ nr);
 }
 
-/* Of a text; NULL has a hash, too. */
+/* The hash of a text, which may be NULL. */
 static inline uint64_t hash_text(const char *text, uint64_t seed)
 {
 	uint64_t hash = seed ^ 0x9e3779b97f4a7c15, word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whether a signal asks this process to end, for work of many steps. True only where such signals
- * are blocked, and until somebody takes the signal from its descriptor.
+ * are blocked, and until the signal is read from its descriptor.
  */
 #ifndef LEAKTOOLS_COMMON_INTERRUPTED_H
 #define LEAKTOOLS_COMMON_INTERRUPTED_H

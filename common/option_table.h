@@ -68,7 +68,7 @@ struct option_row {
 #define OPTION_FIELD(type, field)                                                                  \
 	.offset = offsetof(type, field), .size = sizeof(((type *)NULL)->field)
 
-/* A letter that other tools taught users, and what to use here. */
+/* A letter that users know from other tools, and what to use here. */
 struct option_habit {
 	char letter;
 	const char *hint; /* "--format chooses the output" */

@@ -82,7 +82,10 @@ static size_t row_of(const struct option_table *table, int value)
 	return i;
 }
 
-/* How many letters to insert, leave out or replace to make one name the other (Levenshtein). */
+/*
+ * How many letters must be inserted, left out or replaced to turn one name into the other
+ * (Levenshtein).
+ */
 static size_t name_distance(const char *a, size_t len, const char *b)
 {
 	size_t row[MAX_NAME + 1];
@@ -303,7 +306,7 @@ int options_parse(const struct option_table *table, int argc, char **argv, void 
 
 	*ret = (struct option_result){0};
 	assert(table->nr_rows <= OPTIONS_MAX_ROWS);
-	/* Not an option for getopt_long(), lest it make an abbreviation ambiguous. */
+	/* Not an option for getopt_long(), where it could make an abbreviation ambiguous. */
 	if (argc == 2 && strcmp(argv[1], "--options-table") == 0) {
 		options_help_write_table(stdout, table);
 		return 1;

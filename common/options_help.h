@@ -15,9 +15,10 @@ extern const struct option_row options_common[OPTIONS_NR_COMMON];
 void options_help_write(FILE *out, const struct option_table *table);
 
 /*
- * A line for each way to write an option ("-s", "--size"), with tabs between five fields: that, its
- * argument ("none", "optional", "required"), what completes the argument ("words", "list", "files",
- * "directories", "pids", "nothing"), the words, or "-", and the help.
+ * A line for each spelling of an option ("-s", "--size"), with tabs between five fields: the
+ * spelling; whether it takes an argument ("none", "optional", "required"); what completes the
+ * argument ("words", "list", "files", "directories", "pids", "nothing"); the words, or "-"; the
+ * help.
  */
 void options_help_write_table(FILE *out, const struct option_table *table);
 

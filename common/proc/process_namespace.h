@@ -26,7 +26,10 @@ bool process_namespace_is_initial(void);
 
 #define PROCESS_NAME_MAX 64
 
-/* "process 9839"; or "process 9839 (12 in its container)", and true. */
+/*
+ * Writes "process 9839" and returns false, or "process 9839 (12 in its container)" and returns
+ * true.
+ */
 bool process_namespace_format_name(pid_t pid, char to[static PROCESS_NAME_MAX]);
 
 #endif

@@ -21,7 +21,7 @@ static bool follows_operator(const char *text, size_t len)
 	static const char word[] = "operator";
 	size_t word_len = sizeof(word) - 1;
 
-	/* As in operator<< and operator->. */
+	/* The characters in operator<< and operator->. */
 	while (len && strchr("<>=-*", text[len - 1]))
 		len--;
 	return len >= word_len && strncmp(text + len - word_len, word, word_len) == 0 &&

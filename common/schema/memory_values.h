@@ -18,7 +18,7 @@ enum memory_value {
 		"anon", "file", "shared", "swap", "data"                                           \
 	}
 
-/* The number of the turn in which all processes are read, from 1. */
+/* The number, from 1, of the turn in which this process was read. Each turn reads all processes. */
 #define MEMORY_FIELD_TURN "turn"
 
 #endif

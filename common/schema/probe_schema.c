@@ -24,17 +24,26 @@ static const struct probe_schema schema_table[] = {
 	{"pvalloc", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_MALLOC},
 	{"free", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_MALLOC},
 	{"reallocarray", HEAP_REALLOC, 3, {"oldmem", "n", "elem_size"}, 2, 1, 0, FAMILY_MALLOC},
-	/* jemalloc's own (jemalloc(3)); flags and sizes of what is freed are not recorded. */
+	/*
+	 * jemalloc's own functions (jemalloc(3)). Their flags, and the sizes passed to releases,
+	 * are not recorded.
+	 */
 	{"mallocx", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_MALLOC},
 	{"rallocx", HEAP_REALLOC, 2, {"oldmem", "bytes"}, 1, -1, 0, FAMILY_MALLOC},
 	{"dallocx", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_MALLOC},
 	{"sdallocx", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_MALLOC},
-	/* C++'s operators, each in all its forms: the size, or the block, comes first in all. */
+	/*
+	 * C++'s operators. A row stands for all forms of one: in each, the size or the block comes
+	 * first.
+	 */
 	{"operator_new", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_NEW},
 	{"operator_new_array", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_NEW_ARRAY},
 	{"operator_delete", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_NEW},
 	{"operator_delete_array", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_NEW_ARRAY},
-	/* Where it is not to be told, or not asked, which of several functions was called. */
+	/*
+	 * Rows for code that several functions share, where it is unknown or does not matter which
+	 * one was called.
+	 */
 	{"new", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_ANY},
 	{"delete", HEAP_RELEASE, 1, {"mem"}, -1, -1, 0, FAMILY_ANY},
 	{"malloc_or_new", HEAP_ALLOC, 1, {"bytes"}, 0, -1, -1, FAMILY_ANY},

@@ -19,15 +19,15 @@ enum heap_effect {
 	HEAP_ALLOC_TO_PTR, /* returns 0 and stores the new block in *args[block_arg] */
 	HEAP_REALLOC,	   /* releases args[block_arg], returns a new block */
 	HEAP_RELEASE,	   /* releases args[block_arg]; has no return probe */
-	HEAP_MARK,	   /* nothing: it is a moment, which args[0], a string, names */
-	/* Nothing: the row is that of a struct resource_call (resource_schema.h). */
+	HEAP_MARK,	   /* nothing: it marks a moment; args[0] is a string with its name */
+	/* Nothing. The row is part of a struct resource_call (resource_schema.h). */
 	RESOURCE_AT_ENTRY, /* has no return probe */
 	RESOURCE_AT_RETURN,
 };
 
 /*
- * Which functions belong together: a block of one family must be released by one of the same. Where
- * FAMILY_ANY is involved nothing can be said.
+ * Which functions belong together: a block must be released by a function of the family that
+ * allocated it. FAMILY_ANY goes with every family.
  */
 enum heap_family {
 	FAMILY_ANY,
@@ -50,14 +50,14 @@ enum probe_point {
  * the block's size is a product (calloc), @size_arg and @count_arg are its factors.
  */
 struct probe_schema {
-	const char *function; /* ELF symbol, as a rule, and the event's name */
+	const char *function; /* the event's name; usually an ELF symbol */
 	enum heap_effect effect;
 	int nr_args;
-	const char
-		*arg_names[PROBE_MAX_ARGS]; /* the event's fields; glibc's own names, so perf's */
-	int size_arg;			    /* -1: none */
-	int count_arg;			    /* -1: none */
-	int block_arg;			    /* -1: none */
+	const char *arg_names[PROBE_MAX_ARGS]; /* the event's fields; glibc's own names, which perf
+						  uses, too */
+	int size_arg;			       /* -1: none */
+	int count_arg;			       /* -1: none */
+	int block_arg;			       /* -1: none */
 	enum heap_family family;
 };
 
@@ -65,8 +65,8 @@ struct probe_schema {
 const struct probe_schema *probe_schema_table(size_t *ret_nr);
 
 /*
- * The row of LEAK_MARK() (<leaktools/leak_probes.h>), which is no function and in no table: only
- * its event's name is told by it. In the event, a string (__data_loc) is PROBE_FIELD_TEXT.
+ * The row of LEAK_MARK() (<leaktools/leak_probes.h>), which is no function and is not in the table.
+ * It only gives its event a name. In the event, a string (__data_loc) is PROBE_FIELD_TEXT.
  */
 extern const struct probe_schema probe_schema_mark;
 
@@ -81,9 +81,9 @@ static inline bool probe_schema_has_return(const struct probe_schema *schema)
 }
 
 /*
- * True if an exception may pass calls of that row, or a coroutine leave them on one stack and come
- * back on another: their return addresses are not to be replaced, as return probes do. C++'s
- * operators throw, and call a handler of the program's. The C functions cannot: C++ declares them
+ * True if an exception may pass calls of that row, or a coroutine may leave them on one stack and
+ * return on another. Return probes, which replace return addresses, must not be used then. C++'s
+ * operators throw, and call a handler of the program. The C functions cannot: C++ declares them
  * noexcept, and no thread may be cancelled in them (POSIX, 2.9.5).
  */
 static inline bool probe_schema_may_throw(const struct probe_schema *schema)
@@ -92,29 +92,31 @@ static inline bool probe_schema_may_throw(const struct probe_schema *schema)
 	       (schema->effect == HEAP_ALLOC && schema->family != FAMILY_MALLOC);
 }
 
-/* True if the row is of something else than memory. */
+/* True if the row is about something other than memory. */
 static inline bool probe_schema_is_resource(const struct probe_schema *schema)
 {
 	return schema->effect >= RESOURCE_AT_ENTRY;
 }
 
-/* True if the function takes blocks from its caller: frees them, or makes new ones of them. */
+/* True if the function takes blocks from its caller, to free or to reallocate them. */
 static inline bool probe_schema_releases(const struct probe_schema *schema)
 {
 	return schema->effect == HEAP_RELEASE || schema->effect == HEAP_REALLOC;
 }
 
-/* True for the points that are taken when the function returns: there the stack is the caller's. */
+/*
+ * True for the points that are recorded when the function returns: there the stack is the caller's.
+ */
 static inline bool probe_point_is_return(enum probe_point point)
 {
 	return point == PROBE_RETURN || point == PROBE_CALL || point == PROBE_EXIT;
 }
 
 /*
- * Names of fields that every recording of ours has, next to the schema's arguments. A PROBE_CALL
- * has the kernel's own of a return probe, __probe_func and __probe_ret_ip, which is the caller. A
- * PROBE_EXIT is no return probe: the instruction is PROBE_FIELD_FROM_ENTRY bytes behind the probe
- * of the function's entry, or before it.
+ * Names of the fields that our recordings have besides the schema's arguments. A PROBE_CALL has the
+ * fields of the kernel's return probes: __probe_func, and __probe_ret_ip, which is the caller. A
+ * PROBE_EXIT is no return probe. Its field PROBE_FIELD_FROM_ENTRY is the distance in bytes, perhaps
+ * negative, from the probe of the function's entry to the instruction.
  */
 #define PROBE_FIELD_CALLER     "caller" /* entry, exit: the return address, in the caller */
 #define PROBE_FIELD_RET	       "ret"	/* return, call, exit: the return value */

@@ -12,7 +12,7 @@ struct symbol_row {
 	int first_arg;
 };
 
-/* What has the prefix of an allocator that was built with one. In strcmp()'s order. */
+/* Symbols that get the prefix of an allocator that was built with one. In strcmp()'s order. */
 static const struct symbol_row plain_symbols[] = {
 	{"aligned_alloc", "aligned_alloc", 0},
 	{"calloc", "calloc", 0},
@@ -35,8 +35,9 @@ static const struct symbol_row plain_symbols[] = {
 
 /*
  * C++'s operators (Itanium C++ ABI, 5.1.5.3: nw, na, dl, da): size_t is m, std::align_val_t
- * St11align_val_t, const std::nothrow_t & RKSt9nothrow_t. What tcmalloc has in C (gperftools 2.10,
- * src/gperftools/tcmalloc.h.in), and mimalloc (2.0.9, include/mimalloc.h). In strcmp()'s order.
+ * St11align_val_t, const std::nothrow_t & RKSt9nothrow_t. Also the C functions of tcmalloc
+ * (gperftools 2.10, src/gperftools/tcmalloc.h.in) and mimalloc (2.0.9, include/mimalloc.h). In
+ * strcmp()'s order.
  */
 static const struct symbol_row own_symbols[] = {
 	{"_ZdaPv", "operator_delete_array", 0},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which ELF symbols name functions of the schema: the C library's, the other allocators' own
- * (jemalloc's mallocx, tcmalloc's tc_*, mimalloc's mi_*), these with an allocator's prefix, and
+ * Which ELF symbols name functions of the schema: those of the C library, those of other allocators
+ * (jemalloc's mallocx, tcmalloc's tc_*, mimalloc's mi_*), both with an allocator's prefix, and
  * C++'s operators as the Itanium ABI mangles them.
  */
 #ifndef LEAKTOOLS_COMMON_PROBE_SYMBOLS_H
@@ -13,8 +13,8 @@
 
 struct probe_symbol {
 	const struct probe_schema *schema;
-	int first_arg;	   /* the schema's first argument is so many behind the function's first */
-	size_t prefix_len; /* of the symbol, an allocator's: 3 for "je_malloc" */
+	int first_arg;	   /* the function has this many arguments before the schema's first one */
+	size_t prefix_len; /* of the allocator's prefix in the symbol: 3 for "je_malloc" */
 };
 
 /*

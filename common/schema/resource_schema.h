@@ -80,7 +80,7 @@ struct resource_kind {
 	char name[RESOURCE_KIND_MAX + 1];
 	unsigned int number; /* from 1 */
 	bool counts_refs;
-	bool names_one; /* its name is the word for one of them */
+	bool names_one; /* the kind's name also names one of them: a mapping, a descriptor */
 };
 
 /* A function, as its events describe it. */

@@ -17,7 +17,7 @@ static bool is_user(struct user_frame_search *search, const struct frame_facts *
 	bool is_allocator = !frame->has_symbol && frame->module && search->allocator_module &&
 			    strcmp(frame->module, search->allocator_module) == 0;
 
-	/* Unwinding by call frame information ends in junk where Go leaves the goroutine's stack.
+	/* Where Go leaves the goroutine's stack, unwinding goes on with wrong frames.
 	 */
 	bool is_junk = search->is_cgo && (!frame->module || strncmp(frame->name, "runtime.",
 								    strlen("runtime.")) == 0);
@@ -51,7 +51,7 @@ bool user_frame_is_better(struct user_frame_search *search, const struct frame_f
 		search->is_over = search->is_pool;
 		search->at = frame->inlined ? IN_ALLOCATOR : BEFORE_CALLER;
 		return true;
-	case IN_ALLOCATOR: /* functions inlined into the allocation function come before it */
+	case IN_ALLOCATOR: /* functions that were inlined into the allocation function */
 		search->at = frame->inlined ? IN_ALLOCATOR : BEFORE_CALLER;
 		return false;
 	case BEFORE_CALLER:

@@ -2,12 +2,11 @@
 /*
  * Decides which frame of a stack asked for the memory; reports and plots name the stack after it.
  *
- * It is the first one after the allocation function that neither is a known wrapper
- * (wrapper_names.h) nor code without a symbol in the allocator's own module, nor a mark. If there
- * is none, it
- * is the caller of the allocation function; if that has no caller, the innermost frame. A program
- * that reports the blocks of its own pools (leak_probes.h) is the user itself: there it is the
- * innermost frame, too.
+ * That is the first frame after the allocation function that is neither a known wrapper
+ * (wrapper_names.h), nor code without a symbol in the allocator's own module, nor a mark. If there
+ * is no such frame, it is the caller of the allocation function; if that has no caller, the
+ * innermost frame. A program that reports the blocks of its own pools (leak_probes.h) is the user
+ * itself: for these blocks it is the innermost frame, too.
  */
 #ifndef LEAKTOOLS_COMMON_USER_FRAME_H
 #define LEAKTOOLS_COMMON_USER_FRAME_H
@@ -22,20 +21,20 @@ struct frame_facts {
 	bool inlined; /* into the next frame */
 };
 
-/* Zeroed, it comes before the innermost frame. */
+/* The state of a search through the frames of a stack. Zero it before the innermost frame. */
 struct user_frame_search {
-	bool is_pool; /* of user_frame_is_pool() */
-	bool is_over; /* the last frame that was better is the user's: no other will be */
+	bool is_pool; /* the result of user_frame_is_pool() */
+	bool is_over; /* the last better frame is the user's, and no other will be better */
 	enum { BEFORE_INNERMOST, IN_ALLOCATOR, BEFORE_CALLER, IN_CALLERS } at;
-	bool is_rust; /* a frame was of Rust's library */
-	bool is_cgo;  /* a frame was where Go leaves the goroutine's stack */
-	const char *
-		allocator_module; /* the innermost frame's: it must stay while the search goes on */
+	bool is_rust;		      /* a frame was of Rust's library */
+	bool is_cgo;		      /* a frame was where Go leaves the goroutine's stack */
+	const char *allocator_module; /* the innermost frame's, which must stay valid during the
+					 search */
 };
 
 /*
- * Goes on to @frame, the next outer one. Returns true if it is better than those before: the user's
- * frame is the last one for which it does.
+ * Adds @frame, the next outer one. Returns true if it is a better answer than all frames before it.
+ * The user's frame is the last one for which this returns true.
  */
 bool user_frame_is_better(struct user_frame_search *search, const struct frame_facts *frame);
 

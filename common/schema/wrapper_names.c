@@ -95,7 +95,10 @@ static const char *skip_brackets(const char *text)
 	return text;
 }
 
-/* Returns the text after @word and a space or the end, if @text begins so, or NULL. */
+/*
+ * If @text begins with @word, followed by a space or the end, returns the text after that; else
+ * NULL.
+ */
 static const char *skip_word(const char *text, const char *word)
 {
 	size_t len = strlen(word);
@@ -119,8 +122,8 @@ static bool is_after_name(const char *text)
 }
 
 /*
- * C++'s name of the function in "std::vector<int> app::make<int>(int)", which begins with a type:
- * after the last space that is in no brackets.
+ * Skips the return type in "std::vector<int> app::make<int>(int)": the function's name begins after
+ * the last space that is in no brackets.
  */
 static const char *skip_return_type(const char *symbol)
 {
@@ -145,7 +148,7 @@ static const char *skip_return_type(const char *symbol)
 	return *name ? name : symbol;
 }
 
-/* Whether @path is of a crate that comes with Rust. */
+/* Whether @path begins with a crate that comes with Rust. */
 static bool is_rust_library(const char *path)
 {
 	return begins(path, "alloc::") || begins(path, "core::") || begins(path, "std::") ||
@@ -153,9 +156,9 @@ static bool is_rust_library(const char *path)
 }
 
 /*
- * Rust's "<TYPE>::function" and "<TYPE as TRAIT>::function". A trait of the application's may be
- * implemented for a library's type, and the reverse: both must be the library's, or the type no
- * path at all, as "T", "u8" and "[T]" are.
+ * Rust's "<TYPE>::function" and "<TYPE as TRAIT>::function". An application may implement its own
+ * trait for a library's type, and a library's trait for its own type. So it is a wrapper only if
+ * both belong to the library, or if the type is no path at all, such as "T", "u8" or "[T]".
  */
 static enum wrapper_kind find_in_angles(const char *symbol)
 {
@@ -172,7 +175,7 @@ static enum wrapper_kind find_in_angles(const char *symbol)
 		trait = begins(c, " as ") ? c + strlen(" as ") : NULL;
 		c = is_opening(*c) ? skip_brackets(c) : c + 1;
 	}
-	/* Allocators of all crates implement it. */
+	/* The allocators of all crates implement this trait. */
 	if (trait && begins(trait, "core::alloc::"))
 		return WRAPPER_OF_RUST;
 	/* Not "<module>", which is Python's. */
@@ -193,7 +196,7 @@ static int compare_rows(const void *key, const void *row)
 	return strcmp(key, ((const struct wrapper_row *)row)->name);
 }
 
-/* Looks for all of @name without suffixes. */
+/* Looks for the whole @name, without suffixes. */
 static bool has_exact_name(const char *name, const char *module)
 {
 	char bare[MAX_NAME];
@@ -210,7 +213,7 @@ static bool has_exact_name(const char *name, const char *module)
 	return probe_schema_find(bare) || has_letter_before(bare);
 }
 
-/* As a row is no beginning of another, compares as equal what begins with it. */
+/* Compares a name that begins with the row as equal. No row is the beginning of another. */
 static int compare_beginnings(const void *key, const void *row)
 {
 	const char *name = ((const struct wrapper_row *)row)->name;

@@ -5,8 +5,8 @@
 
 /*
  * The C and C++ libraries, APR, nginx, PostgreSQL, redis, CPython, GLib, cgo, Lua, libuv, libxml2,
- * and the usual names of programs' own. Functions that say what the memory is for, such as
- * createObject() or PyList_New(), are no wrappers.
+ * and the usual names of programs' own wrappers. Functions whose name says what the memory is for,
+ * such as createObject() or PyList_New(), are no wrappers.
  */
 static const struct wrapper_row exact_names[] = {
 	{"AlignedAllocRealloc", WRAPPER_ANYWHERE, NULL},
@@ -174,8 +174,8 @@ static const struct wrapper_row exact_names[] = {
 };
 
 /*
- * Besides those of C, names of types and namespaces, up to what makes them unmistakable. Of V8,
- * what a JavaScript function calls without a name of its own: the language's library.
+ * Besides beginnings of C functions: types and namespaces, as long as needed to be unmistakable.
+ * For V8: the builtins, which JavaScript code calls without naming them.
  */
 static const struct wrapper_row beginnings[] = {
 	{"AllocSetAlloc", WRAPPER_ANYWHERE, NULL},

@@ -10,7 +10,7 @@ enum wrapper_kind {
 	WRAPPER_ANYWHERE,
 	WRAPPER_OF_RUST, /* the same, and its callers are Rust */
 	WRAPPER_OF_CGO,	 /* the same, and it came from a goroutine's stack */
-	WRAPPER_IN_RUST, /* only if its callers are Rust: "core::" may be anybody's */
+	WRAPPER_IN_RUST, /* only if its callers are Rust: other programs may also have a "core::" */
 };
 
 struct wrapper_row {
@@ -19,10 +19,10 @@ struct wrapper_row {
 	const char *module; /* the beginning of its file's name, if the name alone is ambiguous */
 };
 
-/* Whole names, in strcmp()'s order. Static, as the other table. */
+/* Whole names, in strcmp()'s order. Both tables are static. */
 const struct wrapper_row *wrapper_table_exact(size_t *ret_nr);
 
-/* What names begin with, in strcmp()'s order; none is the beginning of another. */
+/* Beginnings of names, in strcmp()'s order. None is the beginning of another. */
 const struct wrapper_row *wrapper_table_beginnings(size_t *ret_nr);
 
 #endif
