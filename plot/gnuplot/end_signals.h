@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Signals that ask the program to end, as a file descriptor. */
+/* A file descriptor for the signals that ask the program to end. */
 #ifndef LEAKTOOLS_PLOT_END_SIGNALS_H
 #define LEAKTOOLS_PLOT_END_SIGNALS_H
 

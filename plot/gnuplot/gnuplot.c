@@ -61,7 +61,7 @@ int gnuplot_start(struct gnuplot *gnuplot, bool own_group)
 {
 	_cleanup_close_ int output_fd = memfd_create("leakplot output", MFD_CLOEXEC);
 	_cleanup_close_ int errors_fd = memfd_create("leakplot errors", MFD_CLOEXEC);
-	/* Standard input: never readable, never at its end, so that no "pause" ends early. */
+	/* The standard input has no data and no end, so that no "pause" ends early. */
 	_cleanup_close_ int idle_fd = eventfd(0, EFD_CLOEXEC);
 	_cleanup_close_ int read_fd = -1, write_fd = -1;
 	_cleanup_fclose_ FILE *program = NULL;
@@ -226,7 +226,7 @@ void gnuplot_stop(struct gnuplot *gnuplot)
 	if (gnuplot->pidfd < 0 || poll(&end, 1, STOP_TIMEOUT_MS) <= 0)
 		kill(gnuplot->pid, SIGKILL);
 	wait_for_end(gnuplot, &status);
-	/* After gnuplot's exit, because flushing could block before. */
+	/* Close this after gnuplot's exit: flushing before could block. */
 	end_program(gnuplot);
 	close_descriptors(gnuplot);
 }

@@ -16,7 +16,10 @@
 #define DUMB_SIDE_MIN  20
 #define DUMB_SIDE_MAX  400
 #define LEGEND_CHARS   120
-/* Columns before a line of the legend, including labels of tics; and its minimum width. */
+/*
+ * The columns to the left of a line of the legend, with the labels of tics; and the line's minimum
+ * width.
+ */
 #define DUMB_LEGEND_BEGIN 24
 #define DUMB_LEGEND_MIN	  8
 

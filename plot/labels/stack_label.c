@@ -33,8 +33,8 @@ bool stack_label_is_full(const struct stack_label *label)
 }
 
 /*
- * Returns 1 if @frame, named *@name, is the user's or further out, 0 if it comes before, or
- * -ENOMEM.
+ * Returns 1 if @frame, named *@name, is the user's frame or one further out, 0 if it comes before
+ * the user's, or -ENOMEM.
  */
 static int find_user(struct stack_label *label, const struct frame_facts *frame, char **name)
 {
@@ -140,9 +140,9 @@ static struct distinct_place find_place(const struct stack_label *a, const struc
 }
 
 /*
- * The first name that tells @label apart from all others of @legend; 0 if there is none.
- * *@ret_place tells it apart from those with the same names. *@ret_has_twin is true if one of these
- * has the same places, too.
+ * The index of the first name that tells @label apart from all others of @legend; 0 if there is
+ * none. *@ret_place tells it apart from those with the same names. *@ret_has_twin is true if one of
+ * these has the same places, too.
  */
 static int distinct_name(const struct stack_label *label, const struct stack_label *const *legend,
 			 size_t nr, struct distinct_place *ret_place, bool *ret_has_twin)
@@ -162,7 +162,7 @@ static int distinct_name(const struct stack_label *label, const struct stack_lab
 			if (!looks_alike(label, legend[i]))
 				continue;
 			*ret_has_twin |= place.name < 0;
-			/* Who shares all lines with it has no other place. */
+			/* Labels that share all lines with it can differ only in offsets. */
 			if (place.is_offset == ret_place->is_offset ? place.name > ret_place->name
 								    : place.is_offset)
 				*ret_place = place;

@@ -38,7 +38,7 @@ struct stack_label {
 	int nr;
 	char *lines[STACK_LABEL_PLACES], *offsets[STACK_LABEL_PLACES];
 	char *wrapper; /* the allocation function or its caller, for stacks of nothing else */
-	char *unnamed; /* the caller if neither it nor an outer frame has a name */
+	char *unnamed; /* an outer frame without a name, shown if no outer frame has one */
 	char *module;  /* the innermost frame's, for @search */
 	struct user_frame_search search; /* set its is_pool before the first use, if it is one */
 };

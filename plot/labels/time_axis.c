@@ -26,7 +26,7 @@ struct time_axis time_axis_make(uint64_t start_ns, uint64_t end_ns)
 
 double time_axis_value(const struct time_axis *axis, uint64_t time_ns)
 {
-	/* The difference first: a double does not hold nanoseconds since boot exactly. */
+	/* Subtract first: a double does not hold nanoseconds since boot exactly. */
 	if (time_ns < axis->start_ns)
 		return -((double)(axis->start_ns - time_ns) / axis->unit_ns);
 	return (double)(time_ns - axis->start_ns) / axis->unit_ns;

@@ -26,7 +26,7 @@ struct leaks_lifetime {
 struct leaks_history {
 	bool is_all;	/* the sum of all stacks */
 	uint32_t stack; /* the stack, unless is_all */
-	/* At the end of each period. The last one ends with the recording. */
+	/* The amounts at the end of each period. The last period ends with the recording. */
 	uint64_t held_bytes[LEAKS_PERIODS_MAX];
 	uint64_t held_blocks[LEAKS_PERIODS_MAX];
 	size_t nr; /* number of periods, as in leaks_periods */

@@ -50,7 +50,7 @@ void history_set_deinit(struct history_set *set);
 
 /*
  * Plots show bytes, or blocks if no block ever had bytes, as with file handles. These return the
- * amounts of a history, their maximum, and the last one, in what the plots show.
+ * amounts of a history, their maximum, and the last one, in bytes or blocks accordingly.
  */
 bool history_set_counts_blocks(const struct history_set *set);
 const uint64_t *stack_history_amounts(const struct history_set *set,

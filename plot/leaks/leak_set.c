@@ -30,14 +30,14 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 }
 
 /*
- * A `leaks` file while it is read. In version 1, the frames of a stack follow each line of a leak
- * or history that has it; the first time, they make its label.
+ * A `leaks` file while it is read. In version 1, the frames of a stack follow each line that names
+ * the stack. Its label is made of the first ones.
  */
 struct reading {
 	struct leak_set *set;
 	struct leaks_reader *reader;
 	const struct size_range *range; /* NULL: all */
-	struct stack_label *label;	/* gets the frames that follow; NULL: nothing does */
+	struct stack_label *label;	/* gets the frames that follow; NULL: they are skipped */
 };
 
 static struct leak_group *known_group(const struct leak_set *set, uint32_t stack)
@@ -68,7 +68,7 @@ static int add_group(struct reading *reading, uint32_t stack, bool is_pool, stru
 	return 0;
 }
 
-/* Version 2 defines each stack once, before the lines that have it. */
+/* Version 2 defines each stack once, before the lines that name it. */
 static int define_stack(struct reading *reading, const struct leaks_definition *definition)
 {
 	struct leak_group *group;
@@ -90,7 +90,7 @@ static int check_stack(const struct reading *reading, uint32_t stack)
 		"the file lacks the 'frames' line of its stack: run leakparse again");
 }
 
-/* Finds the group of @stack, which the current line has. */
+/* Finds the group of @stack, which the current line names. */
 static int find_group(struct reading *reading, uint32_t stack, bool is_pool,
 		      struct leak_group **ret)
 {
@@ -197,7 +197,7 @@ static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 		set->pid = leak->pid;
 	set->several_pids |= set->pid != leak->pid;
 	HASH_FIND_INT(set->processes, &leak->pid, process);
-	/* The thread's, if the file has no other. */
+	/* The thread's name, if the file has no other. */
 	err = add_name(set, process ? process->name : leak->comm);
 	if (err)
 		return err;

@@ -36,7 +36,7 @@ struct leak_group {
 
 struct leak_point {
 	uint64_t size_bytes;
-	uint64_t nth; /* number within its stack in time order, from 1; if set.has_no_bytes */
+	uint64_t nth; /* if set.has_no_bytes: its number within its stack, in time order, from 1 */
 	uint64_t time_ns;
 	uint64_t event;
 	uint64_t age_ns; /* at the end of the recording or of its process */
@@ -70,7 +70,10 @@ struct leak_set {
 	struct leak_group *ranked[LEAK_SET_RANKS]; /* NULL beyond the last group */
 	struct leak_verdict_sum verdicts[PLOT_NR_VERDICTS];
 	struct process_name *processes;
-	/* Of the processes of leaks, in order of appearance; in older files, of their threads. */
+	/*
+	 * The names of the processes with leaks, in order of appearance; in older files those of
+	 * their threads.
+	 */
 	char *names[LEAK_SET_NAMES_MAX];
 	size_t nr_names;
 	bool more_names;

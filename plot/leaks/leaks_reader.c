@@ -198,7 +198,7 @@ static int parse_periods(struct leaks_reader *reader, char *cursor)
 	return wrong ? leaks_reader_reject(reader, wrong) : 0;
 }
 
-/* Whether @symbol is "NAME+0x..." with the name of @module, that is, has no function. */
+/* Whether @symbol is "NAME+0x..." with the name of @module: then the function is not known. */
 static bool is_module_offset(const char *symbol, size_t name_len, const char *module)
 {
 	const char *slash = module ? strrchr(module, '/') : NULL;

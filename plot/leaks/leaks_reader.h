@@ -43,7 +43,7 @@ struct leaks_leak {
 	const char *comm;     /* "?" in version 2 */
 	const char *function; /* of the allocator; NULL in version 2 */
 	const char *verdict;  /* NULL: the file has none */
-	bool has_age;	      /* in version 2, it mostly follows from the end of the process */
+	bool has_age;	      /* in version 2 most ages follow from the end of the process */
 	uint64_t age_ns;      /* from its allocation to the end of the recording or process */
 };
 
@@ -73,7 +73,8 @@ enum leaks_item_kind {
 	LEAKS_END,
 	LEAKS_LEAK,
 	LEAKS_DEFINITION,
-	LEAKS_FRAME, /* innermost first: of the last leak or history; in version 2, definition */
+	LEAKS_FRAME, /* a frame of the last leak or history (version 2: definition), innermost first
+		      */
 	LEAKS_PROCESS,
 	LEAKS_STACK,
 	LEAKS_HISTORY,
@@ -109,8 +110,8 @@ void leaks_reader_close(struct leaks_reader *reader);
 int leaks_reader_next(struct leaks_reader *reader, struct leaks_item *ret);
 
 /*
- * Reports that the line of the last item is wrong, and @why. Returns -EINVAL. For what a reader
- * cannot see that keeps no stacks.
+ * Reports that the line of the last item is wrong, and @why. Returns -EINVAL. The reader itself
+ * keeps no stacks, so the caller finds errors in their numbers.
  */
 int leaks_reader_reject(const struct leaks_reader *reader, const char *why);
 

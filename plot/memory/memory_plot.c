@@ -103,7 +103,7 @@ static int draw_in_window(struct watch *watch)
 		&(struct plot_script){.program = watch->window.program, .output = &watch->output},
 		watch->history, watch->process.name, watch->options->pid);
 	fprintf(watch->window.program, "pause %.3f\n", (double)pause_ns / 1e9 * MOUSE_SHARE);
-	/* The pidfd tells if gnuplot has exited. */
+	/* The pidfd shows whether gnuplot has exited. */
 	fflush(watch->window.program);
 	return gnuplot_check_display(&watch->window);
 }
