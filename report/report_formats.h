@@ -5,7 +5,7 @@
 
 #include "report/formats/report_format.h"
 
-/* X(NAME) for each NAME_format, in the order in which people are told of them. */
+/* X(NAME) for each NAME_format, in the order of help texts and completions. */
 #define REPORT_FORMATS(X)                                                                          \
 	X(tree)                                                                                    \
 	X(html) X(json) X(csv) X(folded) X(pprof) X(callgrind) X(massif) X(heaptrack) X(gprof2dot)

@@ -40,7 +40,7 @@ static void count_stack(struct frame_counts *counts, struct stack_store *stacks,
 	}
 }
 
-/* Of leakrec; perf record's are 528 bytes larger. */
+/* leakrec's largest dump; perf record's is 528 bytes larger. */
 #define MAX_DUMP_BYTES 65000
 
 const char *input_advice_on_losses(const struct analysis *analysis)
@@ -96,8 +96,10 @@ void input_advice_on_recording(const struct analysis *analysis, struct input_adv
 			 quantity_duration((double)analysis->longest_gap_ns / 1e9).text);
 }
 
-/* Who generates code, as the names of its processes and modules begin, and how it tells
- * names. */
+/*
+ * A runtime that generates code: how the names of its processes and modules begin, and how to make
+ * it write the names of functions.
+ */
 static const struct runtime {
 	const char *process, *module, *remedy;
 } runtimes[] = {
@@ -118,7 +120,7 @@ static const struct runtime *find_runtime(const char *name)
 
 struct generated_code {
 	size_t stacks;		       /* with functions without names in it */
-	bool has_names;		       /* of some: a map was read */
+	bool has_names;		       /* some functions have names: a map was read */
 	const struct runtime *runtime; /* NULL: not known */
 };
 

@@ -322,7 +322,7 @@ static void write_site_statistics(FILE *out, const struct analysis *analysis,
 		fputs(" exited=1", out);
 }
 
-/* The least of its blocks; -1: not known. */
+/* The lowest value of its blocks; -1: not known. */
 static double ordinary_share(const struct leak_report *report, const struct site_verdict *verdict)
 {
 	double least = -1;
@@ -370,7 +370,7 @@ static void write_sites(struct writer *writer)
 		write_site(writer, &report->sites[i], i + 1);
 }
 
-/* What most blocks have, a reader takes for granted. */
+/* Readers assume the value that most blocks have, so only others are written. */
 static void write_exceptions(struct writer *writer, size_t index)
 {
 	const struct leak_report *report = writer->report;

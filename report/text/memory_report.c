@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Less is not worth an explanation: threads' stacks, the C library's own buffers. */
+/* Smaller amounts need no explanation: threads' stacks, the C library's own buffers. */
 #define WORTH_BYTES   (INT64_C(1) << 20)
 #define WORTH_PART    10 /* of the growth */
 #define SMALL_PART    64 /* of the largest sum; smaller ones are left out */
@@ -77,7 +77,7 @@ static bool is_worth_it(const struct memory_balance *balance, int64_t bytes)
 	return bytes >= WORTH_BYTES && bytes >= llabs(balance->rss) / WORTH_PART;
 }
 
-/* What else @bytes may be, and what shows it. */
+/* What else @bytes may be, and how to find out. */
 static void write_sources(FILE *out, const struct analysis *analysis,
 			  const struct memory_balance *balance, int64_t bytes)
 {
@@ -93,7 +93,7 @@ static void write_sources(FILE *out, const struct analysis *analysis,
 		      out);
 }
 
-/* What explains the parts, or may. */
+/* What explains the parts, or may explain them. */
 static void write_reason(FILE *out, const struct analysis *analysis,
 			 const struct memory_balance *balance)
 {

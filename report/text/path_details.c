@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 /*
- * The @position-th frame to compare: from the first one outwards, then from there inwards, where
- * wrappers are. NULL: there are fewer.
+ * The @position-th frame to compare: first those from path->first outwards, then those inside it,
+ * which are wrappers. NULL: there are fewer.
  */
 static const struct named_frame *frame_at(const struct stack_path *path, size_t position,
 					  size_t *ret_index)
@@ -23,7 +23,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Equal strings are equal pointers. The order is any. */
+/* Equal strings are equal pointers, and any order will do. */
 static int compare_frames(const struct named_frame *a, const struct named_frame *b,
 			  enum path_detail detail)
 {
@@ -87,8 +87,8 @@ static void add(const struct stack_path *path, size_t position, enum path_detail
 }
 
 /*
- * In their order, a stack has most in common with its neighbours. It differs from the others on one
- * side of it where two neighbours between differ first.
+ * The paths are sorted, so a path has most in common with its neighbours. It first differs from a
+ * path further away where any two neighbours between them first differ.
  */
 static void add_differences(const struct stack_path *paths, const size_t *group, size_t nr,
 			    enum path_detail detail, struct path_details *ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds what tells stacks apart that look the same where they are listed: the functions that only
- * some of them have; else, lines; else, addresses.
+ * Finds what tells stacks apart that would look the same in a list: the functions that only some of
+ * them have; if there are none, source lines; if these are equal, addresses.
  */
 #ifndef LEAKTOOLS_REPORT_PATH_DETAILS_H
 #define LEAKTOOLS_REPORT_PATH_DETAILS_H
@@ -23,7 +23,7 @@ enum path_detail {
 	PATH_DETAIL_ADDRESS,
 };
 
-/* The frames to show of a stack, and what of them. */
+/* Which frames of a stack to show, and in what detail. */
 struct path_details {
 	size_t frames[PATH_MAX_DETAILS];
 	enum path_detail details[PATH_MAX_DETAILS];
@@ -31,8 +31,8 @@ struct path_details {
 };
 
 /*
- * Finds the details of those of @paths that @group names, @nr indices, which it reorders. Adds them
- * to @ret, by the same indices.
+ * Finds the details of the @nr paths whose indices are in @group, which is reordered. Adds them to
+ * @ret, at the same indices.
  */
 void path_details_find(const struct stack_path *paths, size_t *group, size_t nr,
 		       struct path_details *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The `frames` lines of the `leaks` text (docs/leaks-format.md): they define the numbers of stacks,
- * each once, before the first line that has the number.
+ * each once, before the first line that uses the number.
  */
 #ifndef LEAKTOOLS_REPORT_STACK_LINES_H
 #define LEAKTOOLS_REPORT_STACK_LINES_H

@@ -73,7 +73,10 @@ static void print_via(FILE *out, const struct named_frame *frame, enum path_deta
 	}
 }
 
-/* Writes the frames with details that are further out than @shown, or further in than the first. */
+/*
+ * Writes the frames with details that the path does not show: those beyond @shown, and those inside
+ * the first.
+ */
 static void print_others(FILE *out, const struct stack_path *path,
 			 const struct path_details *details, size_t shown)
 {
@@ -148,7 +151,7 @@ static char *path_text(const struct stack_path *path, const struct path_details 
 		over = size > style->max_bytes ? size - style->max_bytes : 0;
 		if (!details->nr || !over || !columns)
 			return steal_ptr(text);
-		/* What tells it apart is at the end: leave out frames before. */
+		/* The details are at the end, so frames before them are left out. */
 		columns = columns > over ? columns - over : 0;
 	}
 }

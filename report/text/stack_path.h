@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 struct stack_path_style {
-	size_t columns;	  /* for frames, but the first one */
-	size_t max_bytes; /* of all; frames that tell rows apart come before others */
+	size_t columns;	  /* for the frames after the first one */
+	size_t max_bytes; /* of the whole text; frames that tell rows apart take precedence */
 	bool has_place;	  /* the first frame has its source line or module */
 };
 
@@ -22,7 +22,7 @@ extern const struct stack_path_style stack_path_summary;
 void stack_path_write(FILE *out, const struct named_stack *stack, size_t first);
 
 /*
- * Makes the texts of @paths, @nr rows of one list. Those that would look the same also have the
+ * Makes the texts of @paths, the @nr rows of one list. Rows that would look the same also get the
  * frames in which they differ: "a < main (x.c:8)", "a < main ... (via load)". Stores @nr strings in
  * *@ret, which the caller frees with stack_paths_free(). Returns 0 or -ENOMEM.
  */

@@ -17,9 +17,9 @@
 #define MIN_ROWS    3
 #define NR_BARS	    16
 #define MAX_HISTORY 6	 /* stacks that changed a reference count */
-#define MAX_TWINS   1000 /* among so many in a row, none looks like another */
+#define MAX_TWINS   1000 /* rows that are compared with each other */
 #define MAX_PARTS   3	 /* of a cause */
-#define MAX_SITES   1000 /* of a cause, which are named to find its parts */
+#define MAX_SITES   1000 /* of a cause whose names are looked up to find its parts */
 /* A cause with this share of what is held is shown even where others come before it. */
 #define LARGE_SHARE 0.2
 
@@ -137,7 +137,7 @@ static int load_frames(const struct leak_report *report, const struct leak_site 
 	if (shared > row->first && shared < row->stack.nr) {
 		row->first = shared;
 		row->inner = shared - 1;
-		/* Where it calls itself, the innermost call tells more. */
+		/* If it is recursive, its innermost call says more. */
 		while (row->inner > 0 &&
 		       row->stack.frames[row->inner].name == row->stack.frames[shared].name)
 			row->inner--;
@@ -147,7 +147,7 @@ static int load_frames(const struct leak_report *report, const struct leak_site 
 
 /* --- parts --- */
 
-/* A callee of a cause's caller; or where it has none in common, a line of the function. */
+/* A part of a cause: a callee of its common caller; or, without one, a line of the function. */
 struct part {
 	const char *name, *file;
 	int line; /* 0: a callee */
@@ -306,7 +306,7 @@ static int write_row(FILE *out, const struct leak_report *report, const struct r
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
 	fprintf(out, "\n   %s", path);
-	/* The stacks differ in what no line has room for; the full text has it. */
+	/* No line has room for the difference between these stacks; the full text shows it. */
 	if (has_twin)
 		fprintf(out, "  (stack %" PRIu32 ")",
 			verdict_of(report, first_site(report, row))->site->stack_id);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The causes that leakparse --summary lists, each with its verdict, its course and its callers. */
+/*
+ * The causes that leakparse --summary lists, each with its verdict, its amounts over time and its
+ * callers.
+ */
 #ifndef LEAKTOOLS_REPORT_SUMMARY_ROWS_H
 #define LEAKTOOLS_REPORT_SUMMARY_ROWS_H
 

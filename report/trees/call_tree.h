@@ -30,7 +30,7 @@ struct call_weights {
 	int64_t of[CALL_NR_WEIGHTS];
 };
 
-/* What makes two frames the same. */
+/* Which frames are merged into one node. */
 enum call_merge {
 	CALL_BY_FUNCTION, /* and module; without a symbol, the address */
 	CALL_BY_FILE,	  /* the source file, or the module if it is unknown */
