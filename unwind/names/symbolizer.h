@@ -47,9 +47,10 @@ int symbolizer_expect(struct symbolizer *symbolizer, struct module *module);
 void symbolizer_open_expected(struct symbolizer *symbolizer);
 
 /*
- * Names the byte at @file_offset of @module. @is_call: it follows a call, whose functions and lines
- * are meant. Fills up to STACK_MAX_INLINED + 1 @frames, except for the address: the functions
- * inlined there, innermost first, then the function around them. Returns 0 or -ENOMEM.
+ * Names the byte at @file_offset of @module. @is_call: the byte follows a call, and the call's
+ * functions and lines are wanted. Fills up to STACK_MAX_INLINED + 1 @frames, except for the
+ * address: the functions inlined there, innermost first, then the function around them. Returns 0
+ * or -ENOMEM.
  */
 int symbolizer_name(struct symbolizer *symbolizer, struct module *module, uint64_t file_offset,
 		    bool is_call, struct stack_frame *frames, size_t *ret_nr);
