@@ -237,7 +237,7 @@ static bool has_tree(const struct leakparse_options *options)
 	return options->format && strcmp(options->format->name, "tree") == 0;
 }
 
-/* Changes have no ages, verdicts, anomalies: options about these do not go with --diff. */
+/* Changes have no ages, verdicts or anomalies, so options about these are refused with --diff. */
 static bool diff_can(const struct leakparse_options *options)
 {
 	const struct leaks_options *leaks = &options->leaks;

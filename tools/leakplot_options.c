@@ -16,21 +16,21 @@
 /* The plots that an option applies to. */
 enum {
 	FOR_LEAKS = 1 << 0,  /* all plots of a file */
-	FOR_POINTS = 1 << 1, /* the plot of a point a leak */
+	FOR_POINTS = 1 << 1, /* the plot with a point per leak */
 	FOR_MEMORY = 1 << 2, /* --mem */
 };
 
 /* A value of --plot that is not an enum history_plot_kind. */
 #define PLOT_LEAKS (HISTORY_LIFETIMES + 1)
 
-/* All options, before it is checked which of them go together. */
+/* All options as given, before the check which of them go together. */
 struct command_line {
 	struct leak_plot_options leaks;
 	struct memory_plot_options memory;
 	unsigned int plot; /* enum history_plot_kind, or PLOT_LEAKS */
 	const char *input, *output, *term, *save;
-	const char *leaks_option;  /* one that was given and applies to files of leaks only */
-	const char *points_option; /* likewise, to the plot of a point a leak only */
+	const char *leaks_option;  /* an option that was given and applies only to files of leaks */
+	const char *points_option; /* likewise, to the plot with a point per leak only */
 	const char *memory_option; /* likewise, to --mem only */
 };
 

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* The session's options, and what is not among them. */
+/* The session's options, and options that are only the command line's. */
 struct command_line {
 	struct session_options session;
 	struct pid_list pids;
