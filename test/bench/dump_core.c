@@ -92,7 +92,7 @@ static int write_core(FILE *out, const struct stack_dump *dump)
 	return ferror(out) ? -EIO : 0;
 }
 
-/* Each module that @stack goes through, once. */
+/* Lists each module that @stack goes through, once. */
 static void write_modules(FILE *out, const struct module_table *modules,
 			  const struct address_space *space, const struct unwound_stack *stack)
 {

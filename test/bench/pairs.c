@@ -15,7 +15,7 @@
  * size has seen the whole time.
  *
  * The threads exist before a recorder attaches, end only with the process, and print nothing in
- * between. So glibc allocates and frees nothing for them meanwhile.
+ * between. So glibc allocates and frees nothing for them during the recording.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define MAX_THREADS 1024
-/* run_thread and start_thread, its caller, are the other two of 12. */
+/* run_thread() and its caller start_thread() are the other two of the 12 frames. */
 #define DEPTH	  10
 #define MAX_PATHS (1L << (DEPTH - 2)) /* of choose_path() below descend() */
 
@@ -138,7 +138,7 @@ static int parse_options(int argc, char **argv)
 	return err || optind < argc || !pairs_each ? -EINVAL : 0;
 }
 
-/* Returns once all threads are there and wait. */
+/* Returns when all threads have started and wait. */
 static int start_threads(void)
 {
 	pthread_barrier_init(&go, NULL, (unsigned)nr_threads + 1);
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 		return 1;
 	printf("ready %d\n", getpid());
 	fflush(stdout);
-	/* Whoever was to say go may be gone. */
+	/* The end of standard input counts as a line: the recorder may have failed. */
 	do {
 		if (read(STDIN_FILENO, &c, 1) != 1)
 			return 1;

@@ -8,7 +8,7 @@
  *	unwind_dumps addresses FILE  by rules; prints addresses like `perf script -F ip --no-inline`
  *	unwind_dumps cores FILE DIR NUMBER...  writes these dumps for gdb (dump_core.h)
  *
- * compare exits with 1 if any stack differs, but not for the way in which it ended.
+ * compare exits with 1 if any stack differs. How unwinding ended does not count.
  */
 #include "common/diag.h"
 #include "common/scope.h"
@@ -42,7 +42,7 @@ struct kept_dump {
 	uint64_t regs[64];
 };
 
-/* An address as it was printed in a state of an address space. */
+/* A line that was printed for an address, in one state of an address space. */
 struct printed_line {
 	uint64_t address;
 	uint64_t generation; /* 0: free */
@@ -225,7 +225,7 @@ static const char *get_line(struct bench *bench, const struct address_space *spa
 	return line->text;
 }
 
-/* Of a call, not of what follows it, as perf. */
+/* The address of the call, not of the instruction after it, as perf prints it. */
 static void print_as_perf(struct bench *bench, const struct address_space *space)
 {
 	const struct unwound_stack *stack = &bench->stack;

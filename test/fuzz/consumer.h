@@ -39,7 +39,7 @@ static inline int fuzz_on_sample(void *context, const struct perf_sample *sample
 	return heap_tracker_sample(context, sample, 1);
 }
 
-/* True, so that small heaps are prefetched, too. */
+/* Returns true, so that small heaps are prefetched, too. */
 static inline bool fuzz_prefetch(const void *context, uint64_t address, bool sooner)
 {
 	const struct block_prefetch *tracker = heap_tracker_block_prefetch(context);

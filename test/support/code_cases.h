@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Code for tests of what reads machine code. It is assembled from the .S file beside the test, with
- * the macros of code_cases.inc.
+ * Code for tests of functions that read machine code. It is assembled from the .S file beside the
+ * test, with the macros of code_cases.inc.
  */
 #ifndef LEAKTOOLS_TEST_SUPPORT_CODE_CASES_H
 #define LEAKTOOLS_TEST_SUPPORT_CODE_CASES_H
@@ -23,7 +23,7 @@ static inline size_t code_case_function_size(const struct code_case *code)
 	return (size_t)(code->function_end - code->code);
 }
 
-/* With the other code of the file. */
+/* The whole code of the file, in which the case lies. */
 static inline size_t code_case_size(const struct code_case *code)
 {
 	return (size_t)(code->end - code->code);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Feeds a heap tracker with a test's own events, in the form in which a recording has the calls of
- * a program. Each event is 10 ns later than the one before.
+ * Feeds a heap tracker with events that a test makes up, as a recording would have them. Each event
+ * is 10 ns later than the one before.
  */
 #ifndef LEAKTOOLS_TEST_SUPPORT_HEAP_FEED_H
 #define LEAKTOOLS_TEST_SUPPORT_HEAP_FEED_H

@@ -25,7 +25,7 @@ struct block {
 
 struct memory {
 	int nr_users; /* processes; 0: this slot is unused */
-	pid_t pid;    /* of the first process: vfork children come later and go first */
+	pid_t pid;    /* of the first process; vfork children join later and leave first */
 	struct block blocks[NR_ADDRESSES];
 	bool busy[NR_ADDRESSES]; /* a call is using it; the program does not touch it */
 };
@@ -81,7 +81,7 @@ struct machine {
 	pid_t next_pid;
 	uint64_t nr_calls, nr_unknown;
 	struct heap_tracker_stats truth;
-	struct heap_block *dead; /* held by processes that have ended */
+	struct heap_block *dead; /* blocks that ended processes held */
 	size_t nr_dead, max_dead;
 	int64_t shown; /* blocks that the observer saw begin, minus those that it saw end */
 };

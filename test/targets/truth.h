@@ -10,11 +10,11 @@
  *   truth held_blocks 20, truth held_bytes 61440, truth held_3072 20 (for each size)
  *   truth null_frees, alloc_failed, free_unknown, double_free, still_held, realloc_unknown
  *
- * The wrappers are macros, so that the call stands in the function that asked, and at its line.
- * Nothing here allocates, and output is by write(2): what stdio would allocate, the recorder would
- * see and the counters not. A process's blocks are kept in a naive table in its own memory (so fork
- * copies it and exec forgets it, as the heap); the counters are in shared memory, so that they are
- * those of all processes together.
+ * The wrappers are macros, so that the call is in the calling function, at its line. Nothing here
+ * allocates, and output is by write(2): the recorder would see what stdio allocates, but the
+ * counters would not. A process's blocks are in a simple table in its own memory, so that fork
+ * copies it and exec drops it, like the heap. The counters are in shared memory: they count all
+ * processes together.
  *
  * A block counts as held until the process that allocated it frees it or calls exec; a forked child
  * that frees its copy releases a block, but its parent's stays held.
@@ -102,7 +102,7 @@ enum truth_block_state { TRUTH_NEVER_USED, TRUTH_HELD, TRUTH_RELEASED };
 struct truth_block {
 	uintptr_t address;
 	size_t size_bytes;
-	int generation; /* of the process that allocated it: see truth_fork() */
+	int generation; /* that of the process that allocated it: see truth_fork() */
 	enum truth_block_state state;
 	bool counted; /* allocated after truth_begin() */
 };
@@ -274,8 +274,8 @@ TRUTH_HELPER void truth_gained(void *p, size_t size_bytes)
 }
 
 /*
- * @p is about to be released; before the call, because right after it another thread may be given
- * the address. Returns what it was.
+ * Notes that @p is about to be released. This comes before the call, because right after it another
+ * thread may get the address. Returns what @p was.
  */
 TRUTH_HELPER struct truth_block truth_lost(void *p)
 {
@@ -312,7 +312,7 @@ TRUTH_HELPER void truth_freeing(void *p)
 		truth_count(TRUTH_FREE_UNKNOWN, 1);
 }
 
-/* A realloc that failed after all: truth_lost() is taken back. */
+/* The realloc failed after all: undoes truth_lost(). */
 TRUTH_HELPER void truth_kept(void *p, const struct truth_block *before)
 {
 	truth_lock();
@@ -326,8 +326,9 @@ TRUTH_HELPER void truth_kept(void *p, const struct truth_block *before)
 }
 
 /*
- * _mid_memalign() in glibc's malloc/malloc.c (2.36) relays alignments that any block has to
- * malloc(), which is called and seen; posix_memalign() has refused what it has to refuse by then.
+ * For an alignment that every block has, _mid_memalign() in glibc's malloc/malloc.c (2.36) calls
+ * malloc(), and the recorder sees that call. posix_memalign() has refused invalid alignments
+ * before.
  */
 TRUTH_HELPER void truth_relay(size_t alignment)
 {
@@ -335,8 +336,10 @@ TRUTH_HELPER void truth_relay(size_t alignment)
 		truth_count(TRUTH_MALLOC, 1);
 }
 
-/* As glibc does it (malloc/malloc.c, 2.36): NULL is malloc(), which is called and seen; size 0
- * frees. */
+/*
+ * As glibc does it (malloc/malloc.c, 2.36): for NULL it calls malloc(), which the recorder sees;
+ * size 0 frees.
+ */
 TRUTH_HELPER struct truth_block truth_reallocating(void *old)
 {
 	truth_count(TRUTH_REALLOC, 1);
@@ -355,7 +358,7 @@ TRUTH_HELPER void truth_reallocated(void *old, const struct truth_block *before,
 		truth_kept(old, before);
 	else if (old && !(before->state == TRUTH_HELD && before->counted))
 		truth_count(TRUTH_REALLOC_UNKNOWN, 1);
-	/* Size 0 is free(), which is called and seen. */
+	/* For size 0 it calls free(), which the recorder sees. */
 	if (old && !p && !size_bytes)
 		truth_count(TRUTH_FREE, 1);
 	else if (p && before->state == TRUTH_HELD && before->counted)
@@ -455,13 +458,13 @@ TRUTH_HELPER void truth_reallocated(void *old, const struct truth_block *before,
 
 /* --- Processes and threads --- */
 
-/* Call in a forked child, first: its blocks are copies of its parent's. */
+/* Call it first in a forked child: its blocks are copies of its parent's. */
 TRUTH_HELPER void truth_forked(void)
 {
 	truth.generation++;
 }
 
-/* Call before exec: this process's own blocks go with its memory. */
+/* Call it before exec, which ends this process's own blocks together with its memory. */
 TRUTH_HELPER void truth_exec(void)
 {
 	for (size_t i = 0; i < TRUTH_NR_BLOCKS; i++) {
@@ -479,10 +482,10 @@ struct truth_thread {
 };
 
 /*
- * Starts a thread on a stack of our own: for those pthread_create() allocates one dtv by calloc()
- * and pthread_join() frees it (_dl_allocate_tls() in glibc's elf/dl-tls.c), whereas glibc's own
- * stacks are cached with their dtv for as long as it likes. What the thread's exit itself frees is
- * glibc's affair and is not counted.
+ * Starts a thread on a stack of our own. For such a stack pthread_create() allocates one dtv by
+ * calloc() and pthread_join() frees it (_dl_allocate_tls() in glibc's elf/dl-tls.c). glibc would
+ * cache stacks of its own, with their dtv, for an unknown time. What glibc frees at the thread's
+ * exit is not counted.
  */
 TRUTH_HELPER void truth_thread_start(struct truth_thread *thread, void *(*run)(void *), void *arg)
 {
@@ -558,8 +561,7 @@ TRUTH_HELPER void truth_init(int argc, char **argv)
 	truth.counting = !truth.wait;
 }
 
-/* Says "ready PID" and waits for a line on stdin: a recorder attaches meanwhile. No-op without
- * --wait. */
+/* With --wait, prints "ready PID" and waits for a line on stdin, so that a recorder can attach. */
 TRUTH_HELPER void truth_begin(void)
 {
 	struct truth_line line = {.len = 0};

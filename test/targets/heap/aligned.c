@@ -2,8 +2,8 @@
 /*
  * aligned_alloc, memalign (in glibc one function with two names), valloc and pvalloc.
  *
- * Exact: every count; aligned_alloc and memalign are told apart only by libraries where they have
- * addresses of their own.
+ * Exact: every count; aligned_alloc and memalign can be told apart only where they have different
+ * addresses.
  */
 #include "truth.h"
 
@@ -17,7 +17,7 @@ static void keep_some(void *block, int nth)
 
 int main(int argc, char **argv)
 {
-	/* jemalloc has no pvalloc, and would not know the blocks of libc's. */
+	/* jemalloc has no pvalloc, and could not free a block of libc's pvalloc. */
 	bool with_pvalloc = truth_option(argc, argv, "--pvalloc", 1);
 
 	truth_init(argc, argv);

@@ -4,8 +4,8 @@
  * forked child, and in a child that posix_spawn() makes and that closes descriptors which its
  * parent still needs.
  *
- * Prints: fd_given, fd_taken, fd_held, and pair_held: those of fd_held that a pipe or a socketpair
- * made.
+ * Prints fd_given, fd_taken, fd_held, and pair_held, the part of fd_held that a pipe or a
+ * socketpair made.
  */
 #include "truth.h"
 

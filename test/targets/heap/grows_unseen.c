@@ -2,10 +2,10 @@
 /*
  * Grows without an allocator, and waits to be killed. --mib N: by N MiB, in one of these ways:
  *
- *   --mapped    it maps memory and writes to it, beside 2 MiB in blocks, which it keeps
+ * --mapped    it maps memory and writes to it; it also keeps 2 MiB in blocks
  *   --own-heap  a heap of its own, as a runtime's: areas of 64 MiB are reserved, made accessible
  *               bit by bit, and cut into blocks. No allocator is called
- *   --older     memory that it has mapped before it began
+ * --older     it writes to memory that it mapped before it began
  *   --file      it reads a file of that size, PATH, that is mapped
  *
  * With --wait it prints "ready PID" and reads a line from stdin before it begins. It prints "done"

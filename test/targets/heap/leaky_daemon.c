@@ -2,17 +2,17 @@
 /*
  * The demo: a small server that leaks. It answers a request every 10 ms or so: parses it, looks its
  * pages up in a cache that it fills on purpose at its start, renders the answer in buffers of
- * various sizes, and frees them. Now and then it asks for a font, and one answer in --leak-every of
- * those that are not found keeps its 3072-byte description for ever.
+ * various sizes, and frees them. Now and then it asks for a font. Of the fonts that are not found,
+ * one in --leak-every keeps its 3072-byte description for ever.
  *
  *   --requests N      ends after N requests (0: goes on until SIGTERM or SIGINT)
  *   --leak-every N    a request in N leaks (5)
  *   --interval-us N   between requests (10000)
- *   --wait            says "ready PID" after filling the cache, and waits for a line on stdin
+ * --wait            prints "ready PID" after filling the cache, and waits for a line on stdin
  *
  * It prints its true counts when it ends, and exits 0.
  *
- * Exact: every count. Told besides: requests, leaked_3072, cached (blocks kept on purpose).
+ * Exact: every count. Also printed: requests, leaked_3072, cached (blocks kept on purpose).
  */
 #include "truth.h"
 

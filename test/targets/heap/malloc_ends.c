@@ -21,8 +21,8 @@
 static void *blocks[NR_BLOCKS];
 
 /*
- * Larger than an object may be, than the address space, and than the memory. Hidden from the
- * compiler.
+ * Sizes larger than an object may be, than the address space, and than the memory. Volatile hides
+ * them from the compiler.
  */
 static const volatile size_t too_big[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX, PTRDIFF_MAX - 4096};
 

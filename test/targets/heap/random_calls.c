@@ -30,7 +30,7 @@ static size_t random_size(void)
 	return kind < 30 ? next_random(20000) : next_random(600);
 }
 
-static bool with_pvalloc; /* jemalloc has no pvalloc, and would not know the blocks of libc's */
+static bool with_pvalloc; /* jemalloc has none, and could not free a block of libc's */
 
 static void *allocate(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Threads that preempt others in the midst of posix_memalign(), and make their own first calls of
- * it then. Prints nothing: all blocks are of 1000 or 2000 bytes.
+ * Threads that preempt others inside posix_memalign(), and then make their own first call of it.
+ * Prints nothing: all blocks have 1000 or 2000 bytes.
  *
  *   --seconds N (2)  how long new threads are made
  *   --busy N (8)     threads that do nothing but call it, on as few CPUs as there are

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Forked processes with threads: some create threads, fork and end, while others of their process
- * continue. Then the first thread of the process ends, and the last ones work on.
+ * Forked processes with threads. Some threads create threads, fork and end, while other threads of
+ * their process continue. Then the first thread of the process ends, and the last ones work on.
  *
  * Exact: held blocks of 4001 to 4006 bytes, of all processes together.
  */

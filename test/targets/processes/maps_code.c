@@ -4,7 +4,7 @@
  * Between two files it allocates a block of 3001 bytes, and at the end it frees half of these. With
  * --early it has mapped them all when it is ready, and allocates as many blocks then.
  *
- * Exact: the calls, and held_*. Told besides: longest_ms, what the slowest of the files took.
+ * Exact: the calls, and held_*. Also printed: longest_ms, the time that the slowest file took.
  */
 #include "truth.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Forks until a child has had an id that the process table of the BPF programs looks up where it
- * looks up init's (1), and has ended: the entry that this leaves must not stand for any process.
- * Each child makes an allocation. Then it prints "truth forked N" and waits for a line on standard
- * input.
+ * Forks until a child has had an id with the same slot in the target table as init's (1), and has
+ * ended. The entry that it leaves must not stand for any process. Each child makes an allocation.
+ * Then it prints "truth forked N" and waits for a line on standard input.
  */
 #include "truth.h"
 

@@ -180,7 +180,7 @@ static void an_old_recording_is_kept(void **state)
 	assert_int_equal(look_at("out").st_mode & 07777, 0600);
 }
 
-/* Somebody who may not open the file any more may still have it open. */
+/* A process that may no longer open the file may still have it open. */
 static void an_empty_file_is_made_anew(void **state)
 {
 	ino_t empty;

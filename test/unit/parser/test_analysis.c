@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an analysis makes of recordings that lack something, and how certain the summary is then. */
+/* Recordings that lack something: what the analysis finds, and how certain the summary is. */
 #include "common/scope.h"
 #include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
@@ -62,7 +62,10 @@ static void add_free(const struct recording *recording, uint64_t time_ns, uint64
 		   (const uint64_t[]){0x7100, block, 0x400020});
 }
 
-/* Writes the recording, and frees it. Returns its path, as @ret_path. */
+/*
+ * Writes the recording to a file, and frees it. Returns the file's path, which is also in
+ * @ret_path.
+ */
 static int end_recording(struct recording *recording, char ret_path[64])
 {
 	int fd = memfd_create("recording", MFD_CLOEXEC);
@@ -246,13 +249,13 @@ static void what_contradicts_certainty(void **state)
 	CHECK(0, ", 0 of them for certain", misses);
 }
 
-/* Three blocks of a process that creates a thread, which @has_events or not. */
+/* Three blocks of a process that creates a thread. @has_events: the thread has events, too. */
 static struct recording threaded(bool inherits, bool has_events)
 {
 	const struct perf_data_options options = {.no_inherit = !inherits};
 	struct recording recording = begin_recording_with(&options);
 
-	/* The thread that perf record knows from before. */
+	/* perf record knew this thread before. */
 	perf_data_fork(recording.writer, PROCESS, PROCESS, 1, 1, 0);
 	for (uint64_t i = 0; i < 3; i++)
 		add_malloc(&recording, 1000 + 10 * i, BLOCK + 0x100 * i);
@@ -320,7 +323,7 @@ static void check_advice(const char *text, uint32_t dump_bytes, const char *on_l
 	analysis.input.command = perf_command_parse(line.section, line.nr);
 	assert_non_null(strstr(input_advice_on_losses(&analysis), on_losses));
 	assert_non_null(strstr(input_advice_on_short_stacks(&analysis), on_short_stacks));
-	/* A section that is cut off says less, and is not read beyond its end. */
+	/* If the section is cut off, less is known, and nothing beyond its end is read. */
 	for (size_t nr = 0; nr < line.nr; nr++) {
 		uint8_t *cut = malloc(nr ? nr : 1);
 
@@ -331,7 +334,7 @@ static void check_advice(const char *text, uint32_t dump_bytes, const char *on_l
 	}
 }
 
-/* Nobody is advised to do what they did, or what cannot be done. */
+/* The advice never is what the user did already, or what cannot be done. */
 static void advice_knows_the_recorder(void **state)
 {
 	const char *longer = "use a larger --call-graph dwarf,BYTES";

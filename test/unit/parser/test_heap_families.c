@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* C++'s operators and the malloc() that they call: what counts once, and what mismatches. */
+/* C++'s operators and the malloc() that they call: which calls count as one, and which mismatch. */
 #include "test/support/heap_feed_tests.h"
 
 #define DELETE_PROBE	   0x7f0000300000u /* in its own library, far from malloc's */

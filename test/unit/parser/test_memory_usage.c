@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* leakrec:memory: what processes grew by, and in which words --summary says it. */
+/* leakrec:memory: how much processes grew, and how --summary says it. */
 #include "common/scope.h"
 #include "report/text/memory_report.h"
 #include "test/support/perf_data_writer.h"

@@ -238,7 +238,7 @@ static void wild_chains_written_twice_are_used_once(void **state)
 	perf_data_writer_destroy(writer);
 }
 
-/* They are queued by their time like others, and found to be unknown when their turn comes. */
+/* Such records are queued by their time like others, and rejected when they are due. */
 static void samples_of_unknown_events_in_between(void **state)
 {
 	struct perf_data_writer *writer = perf_data_writer_create(NULL);

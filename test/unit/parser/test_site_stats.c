@@ -91,7 +91,7 @@ static void bytes_are_known_by_period(void **state)
 	assert_int_equal(held_at(1), 150);
 	assert_int_equal(held_at(2), 180);
 	assert_int_equal(held_at(3), 80);
-	/* Undoes the one's allocation and the other's free. */
+	/* Undoes the allocation of the one and the free of the other. */
 	site_stats_withdraw(stats, &block);
 	site_stats_unleave(stats, &(struct site_block){STACK, 100, 1}, 3 * ms + 1);
 	assert_int_equal(held_at(2), 150);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One user's files may take only a part of what all users share: sites, and time for analysis. */
+/* One user's files get only a share of the probe sites and of the time for analysis. */
 #include "probes/plan/allocator_search.h"
 #include "recorder/programs/bpf_sites.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What precedes the first record of a recording. */
+/* What the writer puts before the first record. */
 #include "common/perf_disk.h"
 #include "common/scope.h"
 #include "recorder/output/perf_writer.h"

@@ -311,7 +311,7 @@ static size_t count(const char *text, const char *part)
 	return nr;
 }
 
-/* However many lines have it, before the first of them. */
+/* The definition comes once, before the first of the lines that use it. */
 static void a_stack_is_written_once(void **state)
 {
 	const struct leaks_options by_verdict = {.list_unknown = true};

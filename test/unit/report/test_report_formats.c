@@ -189,7 +189,10 @@ static void the_page_knows_the_users_frame(void **state)
 {
 	_cleanup_free_ char *page = format_text(make_recording(true), "html", NULL);
 
-	/* Of each stack, malloc and its caller in the same nameless module come before. */
+	/*
+	 * In each stack, malloc and its caller in the same nameless module come before the user's
+	 * frame.
+	 */
 	assert_non_null(strstr(page, "\"user\":2,"));
 }
 

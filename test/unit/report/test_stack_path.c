@@ -73,7 +73,7 @@ static void rows_differ_by_functions(void **state)
 		STACK(SYMBOL("malloc"), SYMBOL("a"), SYMBOL("b"), SYMBOL("load"), SYMBOL("main")),
 		STACK(SYMBOL("malloc"), SYMBOL("a"), SYMBOL("b"), SYMBOL("save"), SYMBOL("main")),
 	};
-	/* Further in: what called the allocator. */
+	/* Frames further inside: the callers of the allocator. */
 	const struct named_stack inner[] = {
 		{.frames = stacks[0].frames, .nr = 0},
 		STACK(SYMBOL("std::map"), SYMBOL("a"), SYMBOL("b")),

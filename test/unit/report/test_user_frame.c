@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which frame of a stack the reports name it after. */
+/* Which frame reports name a stack after. */
 #include "report/names/named_stack.h"
 
 #include "common/scope.h"
@@ -44,7 +44,7 @@ static void wrappers_are_skipped(void **state)
 	/* Functions of the C library other than wrappers say what the memory is for. */
 	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(libc, "fopen"), SYMBOL(server, "f")),
 			 1);
-	/* A program may call its own functions what it likes. */
+	/* A program's own functions may have any name. */
 	assert_int_equal(FIND(SYMBOL(server, "f"), SYMBOL(server, "g")), 1);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Names the stacks of a program built in each way that matters (PIE and not, static, stripped, with
- * a separate debug file, ...), and checks that another file than the recorded one names nothing.
+ * a separate debug file, ...), and checks that no names come from a file that is not the recorded
+ * one.
  */
 #include "unwind/modules/address_space.h"
 #include "unwind/modules/module.h"

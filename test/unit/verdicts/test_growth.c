@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Edge cases of patterns of arrival and of survival. */
+/* Edge cases of how blocks arrive and how long they survive. */
 #include "parser/verdicts/growth.h"
 #include "parser/verdicts/survival.h"
 

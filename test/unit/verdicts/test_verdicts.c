@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Verdicts on what daemons did that were judged wrongly once. */
+/* Programs whose verdicts were wrong in earlier versions. */
 #include "parser/verdicts/verdicts.h"
 
 #include <setjmp.h>
@@ -169,7 +169,10 @@ static void much_of_a_plateau_comes_before_a_little_growth(void **state)
 
 /* --- causes --- */
 
-/* main, one of two functions, and of a stack with a number of 100 or more, its own. */
+/*
+ * The functions of a stack: main, one of two functions, and a function of its own if the stack's
+ * number is 100 or more.
+ */
 static int functions_of(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max, size_t *ret_nr)
 {
 	ret[0] = 1;
@@ -213,7 +216,10 @@ static void leaks_of_their_own_times_are_two_causes(void **state)
 	assert_int_equal(verdicts.sites[0].nr_shared, 0);
 }
 
-/* One leaks in each 97th step of a loop, the other in each 20th: nearly five times as often. */
+/*
+ * One function leaks in each 97th step of a loop, the other in each 20th, nearly five times as
+ * often.
+ */
 static void leaks_at_steady_rates_are_two_causes(void **state)
 {
 	input.functions_of = functions_of;
@@ -227,7 +233,7 @@ static void leaks_at_steady_rates_are_two_causes(void **state)
 	assert_int_equal(verdicts.nr_causes, 2);
 }
 
-/* Three blocks of each of many stacks say nothing one by one. */
+/* Many stacks hold three blocks each, too few to judge a single stack. */
 static void many_stacks_of_a_caller_are_one_cause(void **state)
 {
 	input.functions_of = functions_of;
@@ -243,7 +249,10 @@ static void many_stacks_of_a_caller_are_one_cause(void **state)
 	assert_int_equal(verdicts.blocks_of[VERDICT_GROWTH], 900);
 }
 
-/* The same, but the blocks live for a tenth of the recording: as many stacks free theirs. */
+/*
+ * The same, but blocks live for a tenth of the recording, and as many other stacks have freed
+ * theirs.
+ */
 static void many_stacks_of_sessions_are_no_leak(void **state)
 {
 	input.functions_of = functions_of;

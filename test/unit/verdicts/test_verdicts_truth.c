@@ -44,7 +44,9 @@ static void tell(uint64_t seed, const struct leak_trace *trace, const struct sit
 		       site->p99_s);
 }
 
-/* Makes a program, and judges it; the stacks of spread ones are known. */
+/*
+ * Makes a program and judges it. Functions of stacks are known if the program's blocks are spread.
+ */
 static void init(struct leak_trace *trace, uint64_t seed, bool is_spread, struct verdicts *verdicts)
 {
 	struct verdict_input input;
@@ -126,7 +128,7 @@ struct cause_score {
 	size_t leaks_of[TRACE_TOGETHER + 1], found_of[TRACE_TOGETHER + 1];
 };
 
-/* The part with the most bytes of a cause; *@ret_share is its share of them. */
+/* Finds the part of the program that has most of a cause's bytes; *@ret_share is its share. */
 static uint32_t main_part(const struct leak_trace *trace, const struct verdicts *verdicts,
 			  const struct cause *cause, double *ret_share)
 {
@@ -159,7 +161,7 @@ static double held_of(const struct leak_trace *trace, uint32_t part)
 	return bytes;
 }
 
-/* Each site is in one cause, which holds what its sites do. */
+/* Checks that each site is in exactly one cause, and that a cause holds the sum of its sites. */
 static void check_causes(const struct verdicts *verdicts)
 {
 	size_t site = 0;
