@@ -1,14 +1,14 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: GPL-2.0-or-later
-# test/bench/parser compares leakparse with this script. It is of the common kind: it reads the text of `perf script` once,
-# line by line, and keeps the blocks that are allocated and not freed, with their stacks.
+# test/bench/parser compares leakparse with this script. It works like most such scripts: it reads the text of `perf
+# script` once, line by line, and keeps the blocks that were allocated and not freed, with their stacks.
 use strict;
 use warnings;
 
 my (%held, %size, $address, @stack, $entry);
 my ($events, $allocations, $frees) = (0, 0, 0);
 
-# The event before is complete with its last line of stack.
+# The empty line ends the stack, and so the previous event.
 sub finish {
 	$held{$address} = [$size{$entry} // 0, [@stack]] if defined $address;
 	undef $address;

@@ -28,7 +28,7 @@ what_is() {
 	esac
 }
 
-# Functions that the programs of both tables need.
+# Functions that the awk programs of both tables need.
 # shellcheck disable=SC2016 # awk's
 AWK_MEDIANS='
 	function add(key, value) { values[key, ++count[key]] = value }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The order of the rooms (docs/architecture.md) is kept by the build and by scripts/check-includes. Each test breaks it.
+# The order of the rooms (docs/architecture.md) is enforced by the build and by scripts/check-includes. Each test breaks
+# one rule.
 
 setup()
 {
@@ -55,7 +56,7 @@ setup()
 	[[ "$output" == "check-includes: top/long.c:75: a function of 71 lines"* && ${#lines[@]} -eq 1 ]]
 }
 
-# As parser/heap is compiled, headers of rooms that it links are found, others are not.
+# Compiled like a file of parser/heap, a file finds the headers of the rooms that parser/heap links, and no others.
 @test "the compiler finds no header against the order" {
 	command=$(jq -r '.[] | select(.file | endswith("/parser/heap/heap_model.c")) | .command' \
 		"$BUILD_DIR/compile_commands.json")

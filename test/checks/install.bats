@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What `cmake --install` puts where, and how README.md removes it.
+# What `cmake --install` installs, and how README.md removes it.
 
 bats_require_minimum_version 1.5.0
 tools="leakprobe leakrec leakparse leakfollow leakplot"
@@ -9,9 +9,9 @@ setup_file() {
 	export PREFIX=$BATS_FILE_TMPDIR/prefix
 	local manifest=$BUILD_DIR/install_manifest.txt
 
-	# The manifest is the user's.
+	# The user owns the manifest.
 	[[ ! -e $manifest ]] || cp "$manifest" "$BATS_FILE_TMPDIR/theirs"
-	# Debugging information names the sources, as it should.
+	# Only the debugging information may name the sources.
 	cmake --install "$BUILD_DIR" --prefix "$PREFIX" --strip >"$BATS_FILE_TMPDIR/log"
 	mv "$manifest" "$BATS_FILE_TMPDIR/manifest"
 	[[ ! -e $BATS_FILE_TMPDIR/theirs ]] || cp "$BATS_FILE_TMPDIR/theirs" "$manifest"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# The emulator, for test/vm/run: the machine's own QEMU, or a newer one of Debian's backports, unpacked in the
-# cache folder. Nothing is installed; it uses the libraries that came with the machine's own.
+# The emulator, for test/vm/run: the installed QEMU, or a newer one from Debian's backports, unpacked in the cache
+# folder. Nothing is installed; the newer QEMU uses the libraries of the installed one.
 
-# With QEMU 7.2, guests have ended with "Oops: int3" at an instruction that was no int3: the kernel changes its own
-# code through int3, and a CPU executed one that it had already replaced itself. QEMU 10.0 has not done that in two
-# hours. QEMU 8.1 is said to lock a page before it translates its code.
+# With QEMU 7.2, guests sometimes crashed with "Oops: int3" at an instruction that was no int3: the kernel patches its
+# code through int3, and a CPU executed an int3 that had been replaced already. QEMU 10.0 did not do that in two hours
+# of tests. QEMU 8.1 is said to lock a page before it translates its code.
 QEMU_NEEDED=8.1
 QEMU_PACKAGES=(qemu-system-x86 qemu-system-common qemu-system-data seabios)
 
@@ -18,7 +18,7 @@ is_qemu_needed() {
 	[[ -n $1 && $(printf '%s\n' "$QEMU_NEEDED" "$1" | sort -V | head -n 1) == "$QEMU_NEEDED" ]]
 }
 
-# Sets EMULATOR, the first words of QEMU's command line.
+# Sets EMULATOR to the first words of QEMU's command line.
 find_emulator() {
 	local own fetched=$CACHE/qemu
 

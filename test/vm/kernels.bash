@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Debian's kernels, for test/vm/run: which there are, by apt, and one of them fetched and unpacked. Nothing
-# is installed: apt runs with lists and sources of its own in the cache folder, on the mirror that the
-# machine's own sources name.
+# Debian's kernels, for test/vm/run: lists them by apt, and fetches and unpacks one. Nothing is installed: apt runs with
+# its own lists and sources in the cache folder, and with the mirror of the machine's sources.
 
 CODENAMES=(bookworm trixie)
 SUITES=()
@@ -14,7 +13,7 @@ SUITES+=(sid experimental)
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 LIST_MAX_AGE_MINUTES=$((24 * 60))
 
-# apt_do SUITE COMMAND [ARG...]: apt-get or apt-cache on that suite alone.
+# apt_do SUITE COMMAND [ARG...]: runs apt-get or apt-cache on that suite alone.
 apt_do() {
 	local dir=$CACHE/apt/$1 command=$2
 
@@ -25,7 +24,7 @@ apt_do() {
 		-o Acquire::Retries=3 -o APT::Sandbox::User=root -o Debug::NoLocking=true "$@"
 }
 
-# The base address of the mirror that has such suites; none where apt has no lists yet.
+# Prints the base address of a mirror that has such suites; nothing if apt has no lists yet.
 mirror_of() {
 	local pattern='^[a-z]+(-updates)?$'
 
@@ -52,9 +51,9 @@ update_suite() {
 	fi
 }
 
-# kernels_of SUITE: "RELEASE VERSION SUITE PACKAGE,..." for each kernel; no cloud or realtime kernels, none
-# that only names another one. From 6.18 on a kernel is several packages. What one of them is missing for
-# comes as "RELEASE VERSION SUITE -MISSING"; linux-base-RELEASE has nothing that a guest needs.
+# kernels_of SUITE: prints "RELEASE VERSION SUITE PACKAGE,..." for each kernel, without cloud kernels, realtime kernels
+# and metapackages. From 6.18 on a kernel is several packages. If one of them is missing, prints "RELEASE VERSION SUITE
+# -MISSING". linux-base-RELEASE has nothing that a guest needs.
 kernels_of() {
 	apt_do "$1" apt-cache dumpavail | awk -v suite="$1" 'BEGIN { RS = ""; FS = "\n" }
 		$1 ~ /^Package: linux-(image|base|binary|modules)-[0-9][^ ]*-amd64$/ && $1 !~ /-(cloud|rt)-amd64$/ {
@@ -83,7 +82,8 @@ kernels_of() {
 		}'
 }
 
-# Makes $CACHE/kernels, all there are, the newest last, and $CACHE/kernels.failed: what cannot be had, and why.
+# Makes $CACHE/kernels, a list of all kernels with the newest last, and $CACHE/kernels.failed, a list of those that are
+# not available, with the reasons.
 update_kernel_list() {
 	local suite why dir
 
@@ -98,7 +98,7 @@ update_kernel_list() {
 	done
 	awk '$4 ~ /^-/ { print "Linux", $1, "of", $3 ": no package", substr($4, 2) }' "$dir/kernels" |
 		sort -V >>"$dir/failed"
-	# One that several suites have is named once.
+	# A kernel that several suites have is listed once.
 	awk '$4 !~ /^-/' "$dir/kernels" | sort -s -k 2,2V -k 1,1 | awk '!seen[$1 $2]++' >"$dir/list"
 	mv "$dir/failed" "$CACHE/kernels.failed"
 	if [[ ! -s $dir/list && -s $CACHE/kernels ]]; then
@@ -115,7 +115,7 @@ need_kernel_list() {
 	update_kernel_list
 }
 
-# find_kernel SERIES: the line of the newest whose release is SERIES, or begins with it.
+# find_kernel SERIES: prints the line of the newest kernel whose release is SERIES, or begins with it.
 find_kernel() {
 	awk -v series="$1" '
 		series == "newest" || index($1, series ".") == 1 || index($1, series "-") == 1 ||
@@ -156,7 +156,7 @@ fetch_kernel() {
 	rm -rf "$work"
 }
 
-# collect_kernel UNPACKED DIR RELEASE: the files are in /boot, or all with the modules.
+# collect_kernel UNPACKED DIR RELEASE: collects the files, which are in /boot or beside the modules.
 collect_kernel() {
 	local modules=$1/usr/lib/modules/$3 file
 
@@ -168,8 +168,8 @@ collect_kernel() {
 	[[ -e $2/vmlinuz ]] && mv "$modules" "$2/lib/modules/$3" && /sbin/depmod -b "$2" "$3" 2>/dev/null
 }
 
-# make_initrd DIR RELEASE: busybox, what the root file system's disk takes, and 9p. A module that is not there
-# is built in, or the guest says what it cannot mount.
+# make_initrd DIR RELEASE: makes an initrd of busybox and the modules for the root disk and for 9p. A missing module is
+# built in; if it is not, the guest reports what it cannot mount.
 make_initrd() {
 	local top=$1/initramfs module file number=100
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# The guest's root file systems, for test/vm/run: made by debootstrap, of what the tests need to run.
+# The guest's root file systems, for test/vm/run: made by debootstrap, with what the tests need.
 
 # Programs that the tests use, and the libraries that the build links, by their Debian 12 names.
 ROOT_PACKAGES=(bats binutils bpftool bsdextrautils bsdutils dwz file g++ gcc gdb iproute2 kmod less libc6-dev
@@ -17,7 +17,7 @@ ROOT_LIBRARIES_trixie=(libbpf1 libcap-ng0 libdebuginfod1t64 libdw1t64 libelf1t64
 	libtracefs1 libzstd1 libzydis4.1 musl zlib1g)
 ROOT_SIZE=12G # a sparse file
 
-# make_root SUITE: makes $CACHE/root/SUITE.img where there is none, or an older list's.
+# make_root SUITE: makes $CACHE/root/SUITE.img if it is missing or was made of an older list.
 make_root() {
 	local suite=$1 image=$CACHE/root/$1.img work
 	local -n libraries=ROOT_LIBRARIES_$1
@@ -38,8 +38,8 @@ make_root() {
 	rm -rf --one-file-system "$work"
 }
 
-# fill_root SUITE ROOT PACKAGE...: debootstrap's own way with dependencies is too simple for all of the
-# packages; apt's, from outside, needs no network in the root.
+# fill_root SUITE ROOT PACKAGE...: installs the packages. debootstrap's own resolver is too simple for all of them, so
+# apt does it from outside, without network in the root.
 fill_root() {
 	local suite=$1 root=$2 mirror
 
@@ -50,7 +50,7 @@ fill_root() {
 	apt_do "$suite" apt-get -q -y --no-install-recommends --download-only \
 		-o Dir::State::status="$root/var/lib/dpkg/status" \
 		-o Dir::Cache::archives="$root/var/cache/apt/archives" install "${@:3}" || return
-	# No daemon is to start.
+	# Daemons must not start.
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 	chmod 755 "$root/usr/sbin/policy-rc.d"
 	cp "$CACHE/apt/$suite/sources.list" "$root/etc/apt/sources.list"
@@ -64,7 +64,7 @@ fill_root() {
 	printf '127.0.0.1 localhost leaktools-vm\n::1 localhost\n' >"$root/etc/hosts"
 }
 
-# What debootstrap and packages may leave mounted.
+# Unmounts what debootstrap and packages may have left mounted.
 umount_below() {
 	awk -v dir="${1:?}/" 'index($2, dir) == 1 { print $2 }' /proc/mounts | sort -r | xargs -r umount
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What leakparse says when nothing leaked, or when a recording lacks something.
+# leakparse's advice when nothing leaked, or when a recording lacks something.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -14,7 +14,7 @@ teardown() {
 	common_teardown
 }
 
-# says TEXT: both as leakparse's message and on its screen.
+# says TEXT: leakparse prints it as a message and on the first screen.
 says() {
 	"$BIN/leakparse" -i perf.data >leaks 2>messages
 	grep -qF "$1" messages || fail "not in: $(cat messages)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What can be wrong gives one clear line and a status, never a crash; what was recorded so far is kept.
+# Bad input gives one clear line and an exit status, never a crash. What was recorded before the damage is read.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # each test is a subshell; run sets status and stderr
 # shellcheck disable=SC2016,SC2034 # bash -c's own variables; descriptors that hold a FIFO open
@@ -16,8 +16,8 @@ teardown() {
 	common_teardown
 }
 
-# refused STATUS WORDS COMMAND...: that status, one line on stderr that begins with the tool's name and
-# holds the words, and nothing on stdout.
+# refused STATUS WORDS COMMAND...: the command exits with the status, prints one line on stderr that begins with the
+# tool's name and contains the words, and nothing on stdout.
 refused() {
 	local expected=$1 words=$2
 
@@ -28,7 +28,7 @@ refused() {
 	assert_equal "lines on stderr ($stderr)" "$(wc -l <<<"$stderr")" 1
 	[[ $stderr =~ ^leak(rec|probe|parse|follow|plot):\  ]] || fail "no tool's name: $stderr"
 	grep -qiE -- "$words" <<<"$stderr" || fail "'$words' is not in: $stderr"
-	# leakfollow's header stands before it has read anything.
+	# leakfollow prints its header before it has read anything.
 	[[ $1 == */leakfollow ]] || assert_equal stdout "$output" ""
 }
 
@@ -109,7 +109,7 @@ gone_pid() {
 	refused 1 "permi|root" setpriv --reuid 65534 --regid 65534 --clear-groups \
 		"$PUBLIC_DIR/leakrec" -o perf.data -p "$RECORDED_PID"
 	cd "$BATS_TEST_TMPDIR"
-	# root may.
+	# root may read it.
 	attach
 	go_target
 	finish_target
@@ -165,7 +165,7 @@ gone_pid() {
 	finish_target
 	finish_leakrec
 	size=$(stat -c %s pipe.data)
-	# Within a record: all begin at multiples of four.
+	# This is inside a record: records begin at multiples of four.
 	head -c $((size * 9 / 10 / 4 * 4 + 1)) pipe.data >cut.data
 	run --separate-stderr "$BIN/leakparse" -i cut.data
 	assert_equal status "$status" 1
@@ -234,7 +234,7 @@ gone_pid() {
 		{
 			"$BIN/"$tool <perf.data 2>err 3>&- && echo 0 >status || echo $? >status
 		} | head -c 100 >/dev/null
-		# The reader has read enough, which is no error to speak of.
+		# The reader has read enough: that is not an error to report.
 		grep 'cannot write' err && fail "$(cat err)"
 		assert_equal status "$(cat status)" 1
 	done

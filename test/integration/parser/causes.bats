@@ -17,12 +17,12 @@ teardown() {
 	record_command "many_stacks --leaks 500 --interval-us 2000"
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -q "^1\. growth: 500 blocks, .* in 500 stacks, +" screen || fail "$(cat screen)"
-	# The largest share of a callee is a tenth.
+	# The largest callee has a tenth.
 	grep -qE '^   descend \(many_stacks.c:[0-9]+\) < (descend < )*main' screen || fail "$(cat screen)"
 	grep -qE '^   via level_0_[0-9] 10 %, level_0_[0-9] 10 %, level_0_[0-9] 10 %, 7 more$' screen ||
 		fail "$(cat screen)"
 	! grep -q '^2\.' screen || fail "$(cat screen)"
-	# So is it in the list of stacks.
+	# The list of stacks says the same.
 	"$BIN/leakparse" -i perf.data | grep -c '^# [0-9]*\. growth' >nr
 	assert_equal "stacks that grow" "$(cat nr)" 500
 }

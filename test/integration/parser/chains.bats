@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Whole stacks: programs are generated whose every allocation comes through a chain of calls that is
-# known, function by function and line by line, and are built in all the ways that make unwinding
-# hard. Each stack of --call-graph dwarf must be that chain, and lead on to the program's start.
+# Whole stacks. The tests generate programs in which every allocation comes through a known chain of calls, with known
+# functions and lines, and build them in all the ways that make unwinding hard. Each stack of --call-graph dwarf must be
+# that chain, and go on to the program's start.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -17,7 +17,7 @@ teardown() {
 	common_teardown
 }
 
-# compile_and_check COMPILER OPTION...: one program of it all, in C.
+# compile_and_check COMPILER OPTION...: builds and checks one program, in C.
 compile_and_check() {
 	write_chain c
 	write_main
@@ -111,14 +111,14 @@ compile_and_check() {
 	assert_equal "unwind failures" "$(summary unwind_failures)" "$NR_BLOCKS"
 	grep -q ", $NR_BLOCKS of [0-9]* stacks truncated" leakrec.err || fail "$(cat leakrec.err)"
 	assert_equal "marks" "$(grep -c '^	(truncated: .*)$' leaks)" "$NR_BLOCKS"
-	# More than half of the dump's 65,000 bytes in frames of 16 to 48 bytes, each.
+	# Each takes more than half of the dump's 65,000 bytes, in frames of 16 to 48 bytes.
 	assert_equal "stacks of few frames" "$(awk '
 		/^leak / { few += in_leak && n < 700; n = 0; in_leak = 1; next }
 		/\tdive\+/ { n++ } END { print few + (n < 700) }' leaks)" 0
 }
 
-# Stacks that lie where no thread's does, that take turns, and that are deep one time and shallow the
-# next: how much to dump is found out while recording.
+# Coroutines: their stacks are not where threads' stacks are, take turns, and are sometimes deep and sometimes shallow.
+# leakrec finds out while recording how much to dump.
 @test "chains: coroutines, deep and shallow, in threads" {
 	cat >coroutines.c <<-END
 		#include <pthread.h>
@@ -180,7 +180,7 @@ compile_and_check() {
 	local blocks
 
 	record -- ./coroutines
-	# What is new is guessed: two or three dumps of a stack may be too short. There are sixteen.
+	# The size for a new stack is a guess, so two or three dumps of each of the sixteen stacks may be too short.
 	blocks=$(grep -c '^leak ' leaks)
 	((blocks >= 4 * (397 + 100))) || fail "$blocks blocks"
 	(($(summary unwind_failures) <= 48)) || fail "$(cat leakrec.err)"

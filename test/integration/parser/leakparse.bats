@@ -39,7 +39,7 @@ teardown() {
 	done
 }
 
-# The daemon leaks steadily: recorded again where the machine was so busy that it did not.
+# The daemon must leak steadily. If the machine was too busy for that, this records again.
 record_steadily() {
 	for _ in 1 2 3 4 5; do
 		record_command "leaky_daemon --requests 400 --interval-us 2000"
@@ -53,13 +53,13 @@ record_steadily() {
 	"$BIN/leakparse" <perf.data >leaks
 	assert_equal "verdict" "$(awk '$1 == "stack" { print $3, $4, $5; exit }' leaks)" \
 		"growth firm $(truth leaked_3072)"
-	# Those of the last moment may be freed yet.
+	# The blocks of the last moment may still be freed.
 	(($(grep -c '^leak 3072 .* growth ' leaks) >= $(truth leaked_3072) * 3 / 4))
 	assert_equal "its blocks" "$(grep -c '^leak 3072 .* \(growth\|not-yet\) ' leaks)" "$(truth leaked_3072)"
-	# The cache that was filled at the start, as far as it has not been replaced.
+	# The cache entries from the start that have not been replaced.
 	grep -q '^stack [0-9]* start-up firm ' leaks
 	assert_equal "all are firm" "$(summary firm_blocks)" "$(truth held_blocks)"
-	# A reader that knows nothing of verdicts finds what it always found.
+	# A reader that does not know verdicts finds the same blocks.
 	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
 	"$BIN/leakplot" leaks --term dumb >/dev/null
 
@@ -72,7 +72,7 @@ record_steadily() {
 		"$(awk '$1 == "stack" { print $6 }' leaks | sort -rn)"
 }
 
-# A server in C++ whose sessions and connections hold each other: few stacks, all of them deep.
+# A C++ server with cycles of sessions and connections: few stacks, all of them deep.
 @test "leakparse: however many blocks have it, a stack is written once" {
 	require_program g++
 	cat >cycle.cpp <<-END
@@ -117,7 +117,7 @@ record_steadily() {
 		(($(stat -c %s leaks) * 10 < $(stat -c %s repeated))) ||
 			fail "$order: $(stat -c %s leaks) bytes, of $(stat -c %s repeated) with each block's stack"
 	done
-	# What people look for stands in the lines of the blocks.
+	# The lines of blocks contain what users search for.
 	(($(grep -c '^leak .* handle_request$' leaks) > 450 * 10)) || fail "$(grep -m 5 '^leak' leaks)"
 	# The one-liners of docs/leaks-format.md.
 	# shellcheck disable=SC2016 # the fences of code
@@ -197,7 +197,7 @@ follow_all() {
 	"$BIN/leakfollow" --size 0..1000000000000 <perf.data 2>/dev/null
 }
 
-# held [OPTION...]: the summary's bytes.
+# held [OPTION...]: prints the held bytes of the summary.
 held() {
 	"$BIN/leakparse" "$@" <perf.data 2>/dev/null |
 		sed -nE 's/^# summary.* held_bytes=([0-9]+).*/\1/p'
@@ -223,7 +223,7 @@ held() {
 	((peak > $(held))) || fail "the target should have held more before its end"
 	assert_equal "the peak" "$(held --at peak)" "$peak"
 
-	# When a call has just returned, in a program of one thread: no block is on its way.
+	# At this moment a call has just returned. The program has one thread, so no other call is open.
 	record_command "leaky_daemon --requests 300 --interval-us 200"
 	start=$("$BIN/leakparse" <perf.data 2>/dev/null | sed -nE 's/^# summary.* start=([0-9.]+).*/\1/p')
 	follow_all | awk -v start="$start" '$1 == "enter" && ++nr % 400 == 0 {
@@ -277,7 +277,7 @@ held() {
 	gcc -O1 -o wrapped wrapped.c
 	"$BIN/leakrec" -o perf.data -- ./wrapped 2>leakrec.err
 	"$BIN/leakparse" --summary -i perf.data >screen
-	# Two calls in one function, of which no line is known: the addresses tell them apart.
+	# Two calls in one function without known lines: the addresses tell them apart.
 	grep -oE '^   fill_cache \(wrapped\+0x[0-9a-f]+\) < main < ' screen | sort -u >paths
 	[[ $(wc -l <paths) == 2 ]]
 	"$BIN/leakparse" --format pprof -i perf.data >x.pb.gz

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakrec --with mmap: what a program maps itself, and leaves, by the function that mapped it. What the
-# allocator and the C library have mapped for themselves is told apart.
+# leakrec --with mmap: what a program itself maps and does not unmap, by the function that mapped it. Mappings of the
+# allocator and of the C library are not counted among these.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -17,7 +17,7 @@ teardown() {
 	common_teardown
 }
 
-# As many entries as returns, for perf, too.
+# perf counts as many entries as returns, too.
 assert_perf_reads() {
 	local call
 
@@ -44,7 +44,7 @@ assert_perf_reads() {
 	assert_perf_reads
 }
 
-# Where the break was before it first grows is not known to perf events.
+# Perf events do not record where the break was before it first grew.
 @test "mappings: perf events, attached" {
 	record_attached mappings --with mmap --perf-events
 	sed -i 's/^left keep_break .*/left keep_break 1 24576/' truth

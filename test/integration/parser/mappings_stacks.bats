@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakrec --with mmap: whoever mapped what is left, by stacks of all kinds, and by none.
+# leakrec --with mmap: which function made each mapping that is left, with all kinds of stacks, and without stacks.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -29,7 +29,7 @@ teardown() {
 			END { exit nr < 100 }'
 }
 
-# The call that was left looks open to the parser, but not in the stacks of what is mapped after it.
+# To the parser, the call that was left by a jump looks open. The stacks of later mappings do not contain it.
 @test "mappings: after a jump out of the allocator" {
 	for options in "" --raw-stacks; do
 		# shellcheck disable=SC2086
@@ -45,7 +45,7 @@ teardown() {
 	assert_left
 }
 
-# What has no frame of its own is missed by frame pointers: whoever mapped by mremap and sbrk.
+# Frame pointers miss the callers of frameless functions, such as mremap and sbrk.
 @test "mappings: frame pointers" {
 	record_command mappings --with mmap --call-graph fp
 	assert_left_in_all

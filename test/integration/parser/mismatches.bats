@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# --mismatch: every pair of an allocation and a release that do not go together is reported once, with both
-# stacks; where all go together nothing is; and malloc below operator new still counts once.
+# --mismatch: each release by a wrong function is reported once, with both stacks. Correct pairs are not reported, and malloc called by operator new still counts once.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -15,7 +14,8 @@ teardown() {
 	common_teardown
 }
 
-# "FUNCTION MAKER RELEASER TAKER" for each mismatch: the functions of the allocator, and who called them.
+# Prints "FUNCTION MAKER RELEASER TAKER" for each mismatch: the allocating function and its caller, the releasing
+# function and its caller.
 mismatches() {
 	with_stacks | awk '
 		function flush() { if (line != "" && made != "") print line, made; line = made = "" }
@@ -43,7 +43,7 @@ every_pair() {
 	END
 }
 
-# counts: that of everything else.
+# counts: prints the other counts.
 assert_counts() {
 	local key
 
@@ -144,7 +144,7 @@ assert_every_pair() {
 	assert_every_pair
 	rm target.in target.out
 	start_target mismatches
-	# Somebody who records the whole machine may be using them.
+	# A recorder of the whole machine may be using them.
 	wait_until 60 "$BIN/leakprobe" del --pid "$RECORDED_PID"
 	assert_equal "probes left" "$(our_probes | grep -F -f <(printf '%s\n' "${OWN_EVENTS[@]}"))" ""
 	go_target

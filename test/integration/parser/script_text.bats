@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakparse reads what perf script prints of a recording, and tells the same as of the recording.
+# leakparse reads perf script's text of a recording, and reports the same as for the recording itself.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -15,16 +15,16 @@ teardown() {
 	common_teardown
 }
 
-# The leaks with their stacks, each in a line, but for the stacks' numbers and what depends on exact times: perf
-# script cuts those to microseconds, in which two CPUs may make two leaks. It does not tell where a function is
-# that was recorded at its return only.
+# Prints each leak with its stack in one line, without stack numbers and without what depends on exact times: perf
+# script cuts times to microseconds, so leaks of two CPUs may look simultaneous. Nor does its text show the address of a
+# function that was recorded only at its return.
 told() {
 	with_stacks "$1" | grep -v '^#' | sed -E 's/([0-9]+\.[0-9]{6})[0-9]{3} /\1 /' |
 		awk '$1 == "leak" { NF = 9 } 1' | sed -E 's/^\t(malloc|calloc|realloc)\+0x.*/\t\1/' |
 		awk 'NR > 1 && !/^\t/ { print "" } { printf "%s", $0 } END { print "" }' | sort
 }
 
-# same_from_text PERF-SCRIPT-OPTION...: of perf.data
+# same_from_text PERF-SCRIPT-OPTION...: compares the text of perf.data with perf.data.
 same_from_text() {
 	parse
 	told leaks >told.recording

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A real server whose allocator is not libc's: redis, which Debian links with jemalloc, under load. It counts its
-# memory itself, and so does jemalloc: both are to agree with what is held.
+# A real server whose allocator is not libc's: redis, which Debian links with jemalloc, under load. redis and jemalloc
+# both count the memory; leakparse's held bytes must agree with both.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -26,12 +26,12 @@ answers() {
 	[[ $(ask ping 2>/dev/null) == PONG ]]
 }
 
-# memory KEY: from what the server says of its memory.
+# memory KEY: prints a value of the server's INFO memory.
 memory() {
 	sed -n "s/^$1://p" info
 }
 
-# What jemalloc says is allocated, without what it keeps for threads.
+# The bytes that jemalloc reports as allocated, without its caches for threads.
 allocated() {
 	awk '/^Allocated:/ { all = $2 } /^tcache_bytes:/ && !cached { cached = $2 }
 		END { printf "%d\n", all - cached }' malloc-stats
@@ -41,7 +41,7 @@ has_one_client() {
 	[[ $(ask info clients | sed -n 's/^connected_clients://p') == 1 ]]
 }
 
-# What jemalloc takes for the held blocks: its size classes, of which there are four for each doubling.
+# The bytes that jemalloc uses for the held blocks: it rounds up to size classes, four for each doubling.
 class_bytes() {
 	awk '$1 == "leak" {
 		size = $2
@@ -74,7 +74,7 @@ assert_near() {
 	server=$(pgrep -P "$LEAKREC_PID" redis-server)
 	STARTED_PIDS+=("$server")
 	redis-benchmark -s redis.sock -q -n 5000 -r 20000 -d 200 -t set,lpush,rpop,sadd,hset,zadd,mset >/dev/null
-	# It notices a moment later that the clients have gone, and frees what it had for them.
+	# The server notices a moment later that the clients have gone, and then frees their memory.
 	wait_until 60 has_one_client
 	ask info memory >info
 	ask memory malloc-stats >malloc-stats
@@ -88,7 +88,7 @@ assert_near() {
 		assert_summary "$key" 0
 	done
 	(($(summary held_blocks) > 50000))
-	# Blocks that are cached for threads are allocated in jemalloc's eyes; Lua's are none in redis's.
+	# jemalloc counts blocks in thread caches as allocated; redis does not count Lua's blocks.
 	assert_near "jemalloc's count" "$(class_bytes)" "$(allocated)" 3
 	assert_near "redis's count" "$(class_bytes)" "$(memory used_memory)" 10
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Do the targets count truly? An independent judge, perf stat on uprobes of our own making at the
-# entries of the C library's functions, must have seen as many calls as the target says.
+# Checks the targets' own counts by an independent tool: perf stat, on uprobes that these tests put at the entries of
+# the C library's functions, must see as many calls as the target counted.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -22,7 +22,7 @@ libc_of() {
 	ldd "$1" | awk '$1 ~ /^libc\.so/ { print $3 }'
 }
 
-# probe_entries FILE: an entry probe on each function, at its symbol's address.
+# probe_entries FILE: puts an entry probe on each function, at its symbol's address.
 probe_entries() {
 	local function offset
 
@@ -33,7 +33,7 @@ probe_entries() {
 	done
 }
 
-# check NAME: the events counted, as assert_events wants them.
+# check NAME: counts the events, as assert_events expects them.
 check() {
 	local events
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Allocators that are preloaded: the targets' own counts and what is recorded are the same. jemalloc.bats has that one.
+# Preloaded allocators: the recording has exactly the targets' own counts. jemalloc has a file of its own,
+# jemalloc.bats.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Where allocators are found, and that each is told by its name: in programs linked statically, under a prefix, behind
-# dlmopen(), by symbols in debug files.
+# Where allocators are found, and whether they are named right: in static programs, with a prefix, loaded by dlmopen(),
+# by symbols in debug files.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -17,7 +17,7 @@ teardown() {
 	common_teardown
 }
 
-# told FILE: what leakprobe add said of the file whose name ends so.
+# told FILE: prints what leakprobe add said about the file whose name ends in FILE.
 told() {
 	sed -nE "s,^[^ ]*: (added|all) .*$1[^ ]*: (.*),\2,p" leakprobe.out
 }
@@ -45,7 +45,7 @@ told() {
 	finish_target
 }
 
-# strip_to_debug_file FILE COPY: a stripped copy, and its symbols in COPY.debug.
+# strip_to_debug_file FILE COPY: makes a stripped copy, with its symbols in COPY.debug.
 strip_to_debug_file() {
 	objcopy --only-keep-debug "$1" "$2.debug"
 	objcopy --strip-all --add-gnu-debuglink="$2.debug" "$1" "$2"
@@ -61,18 +61,18 @@ strip_to_debug_file() {
 		assert_equal "symbol tables" "$(readelf -SW "stripped/$target" | grep -c '\.symtab' || true)" 0
 		exact_copy "$PWD/stripped/$target"
 	done
-	# Neither link nor .symtab: nothing tells where the static program's functions are.
+	# Without link and .symtab, nothing shows where the static program's functions are.
 	objcopy --remove-section=.gnu_debuglink stripped/cases_static stripped/alone
 	run ! "$BIN/leakprobe" add --exe stripped/alone --dry-run
 	[[ $output == *"stripped of these symbols"* ]]
-	# By build-id, below /usr/lib/debug, which is only this test's.
+	# By build-id, below /usr/lib/debug, of which this test has a private copy.
 	id=$(readelf -n stripped/alone | awk '/Build ID:/ { print $3 }')
 	place=/usr/lib/debug/.build-id/${id:0:2}
 	mkdir -p "$place"
 	cp stripped/cases_static.debug "$place/${id:2}.debug"
 	BUILD_ID_FILE=$place/${id:2}.debug
 	exact_copy "$PWD/stripped/alone"
-	# Another build's symbols are not taken.
+	# Symbols of another build are not used.
 	cp stripped/prefixed_allocator.debug "$BUILD_ID_FILE"
 	run ! "$BIN/leakprobe" add --exe stripped/alone --dry-run
 }
@@ -84,10 +84,10 @@ strip_to_debug_file() {
 	mkdir stripped
 	strip_to_debug_file "$TARGETS/cases_static" "$program"
 	"$BIN/leakprobe" add --exe "$program" --dry-run
-	# Another user's, beside the system's program.
+	# Another user's debug file, beside the system's program.
 	chown 65534 "$program.debug"
 	run ! "$BIN/leakprobe" add --exe "$program" --dry-run
-	# Beside that user's own.
+	# The same beside that user's own program.
 	chown 65534 "$program"
 	"$BIN/leakprobe" add --exe "$program" --dry-run
 	chmod o+w "$program.debug"
@@ -126,13 +126,13 @@ strip_to_debug_file() {
 	"$BIN/leakprobe" add --exe "$TARGETS/musl_random_calls" --dry-run | grep -q '^# .*/libc.so: musl$'
 }
 
-# places FILE...: "FUNCTION +OFFSET CLASS" of each entry probe.
+# places FILE...: prints "FUNCTION +OFFSET CLASS" for each entry probe.
 places() {
 	"$BIN/leakprobe" add --lib "$1" --dry-run |
 		sed -nE 's,^p:[^ ]* .* # ([a-zA-Z_0-9]+)\+0x([0-9a-f]+) ([a-z0-9]+): .*,\1 \2 \3,p'
 }
 
-# The functions that programs call all the time are to cost one trap (docs/placement.md's table).
+# The functions that programs call most must cost one trap (the table in docs/placement.md).
 @test "allocators: probes are placed where they are cheap" {
 	local name file
 

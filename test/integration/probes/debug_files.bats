@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Where names come from when the program itself has lost them: separate debug files, and what must
-# not be believed. The chain of calls is the generator's (chain_targets.bash).
+# Names of stripped programs: which separate debug files are used, and which must not be. The chain of calls is the
+# generator's (chain_targets.bash).
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -41,7 +41,7 @@ teardown() {
 	into_build_id_dir debug kept/chain.debug
 	parse --debug-dir debug
 	check_chain
-	# Another build in its place names nothing, and hinders nothing.
+	# A debug file of another build gives no names, and does no harm.
 	cc -g -O2 -DPAD=48 -o chain chain.c main.c -pthread -ldl
 	parse
 	check_unnamed
@@ -99,7 +99,7 @@ teardown() {
 	dwz -m common.debug chain.dbg twin.dbg
 	readelf -S chain.dbg | grep -q gnu_debugaltlink || fail "dwz moved nothing"
 	record_only
-	# Where the debug file says that it is: beside itself.
+	# The debug file names it, in its own directory.
 	id=$(build_id chain)
 	into_build_id_dir debug chain.dbg
 	mv common.debug "debug/.build-id/${id:0:2}"
@@ -109,7 +109,7 @@ teardown() {
 	into_build_id_dir debug common.debug
 	parse --debug-dir debug
 	check_chain
-	# Neither is there, but something else in its place: what is left is to be told.
+	# The right file is not there, but another one has its place. A message must say what is missing.
 	id=$(build_id chain)
 	rm -r debug/.build-id/"$(cd debug/.build-id && find . -name '*.debug' ! -path "./${id:0:2}/*" -printf '%h')"
 	mkfifo "debug/.build-id/${id:0:2}/common.debug"
@@ -134,7 +134,7 @@ teardown() {
 }
 
 @test "debug files: code between that of a unit has no line of it" {
-	# main goes before _start, the rest behind it; and main's last line is that of no instruction.
+	# main is placed before _start, the rest after it, and the last line of main belongs to no instruction.
 	cat >around.c <<-'END'
 		#include <stdlib.h>
 		void *kept;

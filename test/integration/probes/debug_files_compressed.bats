@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Names from compressed debug information, and what would fill the memory. The chain of calls is the generator's
-# (chain_targets.bash).
+# Names from compressed debug information, and files that would expand to fill the memory. The chain of calls
+# is the generator's (chain_targets.bash).
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers

@@ -64,7 +64,7 @@ start_server() {
 	assert_equal "requests" "$(grep -c / requests)" 1
 	assert_equal "progress where there is no terminal" "$(grep -c asking leakparse.err)" 0
 
-	# Not that cache: it remembers that there was no answer.
+	# Use another cache: this one remembers that there was no answer.
 	export DEBUGINFOD_CACHE_PATH=$PWD/other-cache
 	script -qec "$BIN/leakparse -i perf.data >leaks" terminal >/dev/null
 	grep -q 'asking debuginfod for chain' terminal || fail "$(cat terminal)"

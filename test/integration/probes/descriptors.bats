@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakrec --with fd: file descriptors, by all that opens and closes them.
+# leakrec --with fd: file descriptors, and all calls that open and close them.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -14,7 +14,7 @@ teardown() {
 	common_teardown
 }
 
-# held_by PID: the descriptors that the recording says process PID holds, but for those of --kind others.
+# held_by PID: lists the descriptors that process PID holds according to the recording.
 held_by() {
 	awk -v pid="$1" '$1 == "leak" && $6 == pid && / kind=fd/ { print $3 }' leaks | sort
 }
@@ -28,15 +28,15 @@ is_listening() {
 	local pid
 
 	record_attached descriptors --no-heap --with fd
-	# What /bin/true opens to load its libc, it closes.
+	# /bin/true closes what it opens to load its libc.
 	assert_equal "held" "$(held fd)" "$(truth fd_held)"
 	assert_no_unexpected
 	with_stacks | grep -A2 '^leak .* openat .* kind=fd' | grep -q 'use_files+0x'
 	rm -f target.in target.out
-	# The kernel's tracepoints do not tell which two a pipe has.
+	# The kernel's tracepoints do not show a pipe's two descriptors.
 	record_attached descriptors --no-heap --with fd --perf-events
 	assert_equal "held" "$(held fd)" $(($(truth fd_held) - $(truth pair_held)))
-	# What is held is what the process has: of files, /proc says so, too.
+	# The held descriptors are those that the process has. For files, /proc shows the same.
 	rm -f target.in target.out
 	start_target descriptors
 	attach --no-heap --with fd

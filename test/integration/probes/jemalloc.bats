@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# jemalloc, preloaded: the targets' own counts and what is recorded are the same. jemalloc has no pvalloc: a program that
-# calls libc's and frees the block by jemalloc's free crashes, so the targets do without.
+# jemalloc, preloaded: the recording has exactly the targets' own counts. jemalloc has no pvalloc. A program crashes if
+# it frees a block of libc's pvalloc by jemalloc's free, so the targets do not call pvalloc.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakprobe: what it registers, lists, removes and finds stale. All on files of the test's own.
+# What leakprobe registers, lists, removes and reports as stale. The test probes only files of its own.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -70,7 +70,7 @@ definitions() {
 @test "leakprobe: list counts hits" {
 	start_target null_free
 	add_probes --pid "$RECORDED_PID"
-	# Hits are counted while somebody records.
+	# Hits are counted while a recorder uses the probe.
 	attach
 	go_target
 	finish_target
@@ -97,7 +97,7 @@ definitions() {
 @test "leakprobe: probes that are at the entries already are used as they are" {
 	local group line
 
-	# As a version that does not look for places would have registered them.
+	# Registers them as a version without placement would have done.
 	"$BIN/leakprobe" add --lib mylibc.so --dry-run >dry-run
 	grep -E '/(free|malloc|malloc_ret) ' dry-run >few
 	while read -r line; do
@@ -207,7 +207,7 @@ definitions() {
 
 @test "leakprobe: check tells a file that was replaced" {
 	add_probes --lib mylibc.so
-	"$BIN/leakprobe" check >check.before || true # others may have stale ones
+	"$BIN/leakprobe" check >check.before || true # other tests may have stale probes
 	grep -q "$PWD/mylibc.so: ok" check.before
 	cp mylibc.so new.so
 	mv new.so mylibc.so

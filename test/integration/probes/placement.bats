@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Where leakprobe puts its probes, against probes at the functions' entries: the same events, with the
-# same arguments, callers and return values. On a copy of libc that only these tests' programs load.
+# Compares leakprobe's probes with probes at the functions' entries: both must give the same events, with the same
+# arguments, callers and return values. Uses a copy of libc that only these tests' programs load.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -20,7 +20,7 @@ teardown() {
 	common_teardown
 }
 
-# add_placed GROUP: leakprobe's probes, in a group of the test's.
+# add_placed GROUP: adds leakprobe's probes, in a group of the test.
 add_placed() {
 	"$BIN/leakprobe" add --lib "$LIBC" --dry-run | grep -v '_store\|^#' |
 		sed -E "s,^([pr]):[^/]*/,\1:$1/," >definitions
@@ -60,7 +60,7 @@ remove_group() {
 	OWN_EVENTS=("${kept[@]}")
 }
 
-# fields_of GROUP TARGET...: what each event records, a line each, without the probe's own address.
+# fields_of GROUP TARGET...: prints a line for each event with its fields, without the probe's own address.
 # Address randomisation is off, so that two runs have the same blocks and stacks.
 fields_of() {
 	perf record -q -m 4096 -o "$1.data" -e "$1:*" -- setarch -R "$LOADER" --library-path "$PWD/lib" \
@@ -107,8 +107,8 @@ same_events() {
 	(($(awk -F, -v e="${name}_placed:malloc" '$3 == e { print $1 }' counts) > 1000))
 }
 
-# first_cheap FUNCTION-OFFSET: as plainly as one can tell from objdump's text: the offset of the first
-# push, jump, call or nop before which nothing writes %rdi, %rsi, %rdx or %rsp; nothing if there is none.
+# first_cheap FUNCTION-OFFSET: finds in objdump's text the offset of the first push, jump, call or nop before which
+# nothing writes %rdi, %rsi, %rdx or %rsp. Prints nothing if there is none.
 first_cheap() {
 	objdump -d --no-show-raw-insn --start-address="$1" --stop-address=$(($1 + 128)) "$LIBC" |
 		awk -v start="$(printf '%x' "$1")" '

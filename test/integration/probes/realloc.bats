@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# realloc: moved, stayed, NULL, size 0, failed, mremapped, of an unknown block, raced for.
+# realloc: moved, in place, of NULL, to size 0, failed, by mremap, of an unknown block, and raced with another thread.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Which functions --pair and --ref name, by symbol, offset and line, and what they give and take.
+# How --pair and --ref name functions, by symbol, offset and line, and what these functions give and take.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -82,13 +82,13 @@ teardown() {
 	parse
 	grep -q '^# resource object: 100 given, 96 taken, 204 references added, 200 dropped; 4 held$' leaks
 	assert_equal "objects" "$(grep -cE '^leak .* kind=object count=1 refs=3 unrefs=2$' leaks)" 4
-	# Of what added references, only this has nothing that drops them.
+	# This is the only stack that adds references and never drops them.
 	assert_equal "culprits" "$(with_stacks | awk '/^refs \+1 -0 g_object_ref / { getline; getline; print $1 }' |
 		grep -c '^remember+')" 4
 }
 
-# The function clears what its argument points to in its first instructions. Of timer_delete() the C library has
-# versions for programs linked long ago, which come first in its table.
+# The function's first instructions clear what its argument points to. The C library also has old versions of
+# timer_delete(), for programs linked long ago, and they come first in its table.
 @test "resources: a taker that clears the handle, and the newest version of a function" {
 	require_program cc
 	cat >clears.c <<-'END'
@@ -123,7 +123,7 @@ teardown() {
 			return 0;
 		}
 	END
-	# A function that ends in another file's (here: a jump to malloc) is left out, and a line says so.
+	# A function that ends by a jump into another file (here: malloc) is left out, and a line says so.
 	cc -O2 -g -rdynamic -o clears clears.c
 	"$BIN/leakrec" --no-heap --pair 'db=db_open:ret / db_close:*arg1' -o perf.data -- ./clears 2>leakrec.err
 	grep -q '^leakrec: .*cannot record db_open of .*/clears: it ends in a function of another file' leakrec.err ||
@@ -173,6 +173,6 @@ teardown() {
 	nm split | grep -q ' grab\.part\.0$' || fail "gcc has not split it"
 	"$BIN/leakrec" --no-heap --pair 'lease=split.c:9:ret / drop:arg1' -o perf.data -- ./split 2>leakrec.err
 	parse
-	# Not one, of the part.
+	# All calls are recorded, not just those of the outlined part.
 	grep -q '^# resource lease: 3 given, 1 taken; ' leaks || fail "$(grep '^# resource' leaks)"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Resources that are no memory: what functions of the user's choice give and take.
+# Resources other than memory: what functions that the user names give and take.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -19,7 +19,7 @@ teardown() {
 	assert_kind file slot widget nested
 	assert_no_unexpected
 	assert_equal "sizes" "$(awk '$1 == "leak" && /kind=slot/ { print $2 }' leaks | sort -u)" 100
-	# A stack says who left it open.
+	# A stack shows which function left it open.
 	with_stacks | grep -A4 '^leak .* kind=file' | grep -q 'open_log'
 	rm -f target.in target.out
 	record_attached resources --perf-events --pair "$FILES" --pair "$NESTED" --ref "$WIDGETS"
@@ -33,7 +33,7 @@ teardown() {
 	assert_summary held_blocks 0
 	assert_summary allocations 0
 	assert_equal "counts" "$(grep -cE '^leak .* kind=widget count=1 refs=3 unrefs=2$' leaks)" 3
-	# Three references from as many stacks, two given back.
+	# Three references from three stacks, two of them dropped.
 	assert_equal "histories" "$(grep -c '^refs ' leaks)" 15
 	with_stacks | awk '/^refs \+1 -0 widget_ref / { getline; getline; if (/forget_a_reference/) n++ }
 		END { exit n != 3 }'
@@ -115,7 +115,7 @@ teardown() {
 		rm -f target.in target.out
 	done
 	"$BIN/leakparse" --kind pool --summary <perf.data 2>/dev/null | grep -q '^   main (pools.c:[0-9]*) < '
-	# Who took it is known, where a pool's function is, and where a line of main() is.
+	# The function that took it is known by symbol, or by a line of main().
 	with_stacks | grep -A3 '^leak 48 .* kind=pool' | grep -q 'use+0x'
 	with_stacks | grep -A1 '^leak 100 .* kind=pool' | grep -q 'main+0x'
 	start_target pools

@@ -14,7 +14,7 @@ teardown() {
 	common_teardown
 }
 
-# The points' offsets in malloc, as leakprobe shows them.
+# Prints the points' offsets in malloc, as leakprobe shows them.
 points() {
 	"$BIN/leakprobe" add --dry-run --exe "$1" | sed -nE 's/^# leakrec: malloc\+(0x[0-9a-f]+) .*/\1/p'
 }
@@ -23,7 +23,7 @@ libc_of() {
 	ldd "$1" | awk '$1 ~ /^libc\.so/ { print $3 }'
 }
 
-# byte_at OFFSET: of the code that RECORDED_PID runs, at that place of its libc.
+# byte_at OFFSET: prints the byte at that offset of libc's code in process RECORDED_PID.
 byte_at() {
 	local libc start
 
@@ -120,7 +120,7 @@ assert_counts() {
 			awk '/malloc_(call|ret):/ { stack = ""; on = 1; next }
 				on && NF { stack = stack " " $2; next }
 				on { print stack; on = 0 }' | sort | uniq -c |
-			sed -E 's/^.* (exhaust )/some \1/' >"stacks$engine" # as many as there is room for
+			sed -E 's/^.* (exhaust )/some \1/' >"stacks$engine" # as many as memory allows
 	done
 	(($(wc -l <stacks) >= 5))
 	diff stacks stacks--perf-events
@@ -131,7 +131,7 @@ assert_counts() {
 	assert_equal "blocks" "$(summary held_blocks)" "$(truth held_3072)"
 	assert_equal "bytes" "$(summary held_bytes)" $((3072 * $(truth held_3072)))
 	assert_summary lost 0
-	# More than there is is seen, too, by what was asked for: once by each thread but the last.
+	# Requests that exceed the memory are seen, too, with their size: one by each thread except the last.
 	record_command malloc_ends --size 4611686018427387904..9223372036854775807
 	assert_summary alloc_failed "$(truth threads)"
 	assert_summary allocations 0

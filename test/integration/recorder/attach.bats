@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakrec -p PID: attached to a process that runs already, equal to what the target counted since.
+# leakrec -p PID attaches to a running process, and records exactly what the target counted since then.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -67,7 +67,7 @@ check() {
 @test "attach: a double free, with both frees' stacks" {
 	check double_free
 	assert_equal "double frees" "$(grep -c '^unexpected double-free ' leaks)" 3
-	# The second free stands first; then the first one, then the allocation.
+	# The report shows the second free first, then the first free, then the allocation.
 	assert_equal "second frees" "$(with_stacks | grep -A 2 '^unexpected double-free ' | grep -c second_free)" 3
 	assert_equal "first frees" "$(with_stacks | grep -A 2 '^freed-before ' | grep -c first_free)" 3
 	assert_equal "still held" "$(grep -c '^unexpected still-held ' leaks)" 3
@@ -89,7 +89,7 @@ check() {
 	exec {first_in}>&"$TARGET_IN" {first_out}<&"$TARGET_OUT" {TARGET_IN}>&- {TARGET_OUT}<&-
 	rm target.in target.out
 	start_target aligned
-	# The second is named twice, and recorded once.
+	# The second process is named twice, but recorded once.
 	attach -p "$first,$RECORDED_PID,$RECORDED_PID"
 	echo >&"$first_in"
 	grep -qx 'truth held_11 1' <&"$first_out"
@@ -117,7 +117,7 @@ has_two_threads() {
 	(($(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l) == 2))
 }
 
-# has_libc PID NAME: it has become that program, and mapped its libraries.
+# has_libc PID NAME: true if the process has become that program and mapped its libraries.
 has_libc() {
 	grep -q "^$2$" "/proc/$1/comm" && grep -q ' r-xp .*/libc\.so' "/proc/$1/maps"
 }
@@ -128,7 +128,7 @@ has_libc() {
 	sleep 1000 &
 	pid=$!
 	STARTED_PIDS+=("$pid")
-	# Before it has its libc, there is nothing to record; and a stop takes a moment.
+	# Without libc there is nothing to record, and the stop takes a moment.
 	wait_until 60 has_libc "$pid" sleep
 	kill -STOP "$pid"
 	wait_until 60 grep -q '^State:[[:space:]]*T' "/proc/$pid/status"
@@ -144,7 +144,7 @@ has_libc() {
 	kill_now "${STARTED_PIDS[@]}"
 }
 
-# As pidof and pgrep -f find it, for who kills the recorder.
+# `pidof` and `pgrep -f` must not find the watchdog when a user kills the recorder.
 @test "attach: the watchdog is not called leakrec" {
 	start_target leaky_daemon --interval-us 1000
 	attach

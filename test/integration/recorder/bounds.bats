@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# When a recording begins and ends, whatever its targets do meanwhile.
+# When a recording begins and ends does not depend on what its targets do.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -18,7 +18,7 @@ recorded_s() {
 	"$BIN/leakparse" --summary "$@" | sed -nE '1s/.*: ?([0-9.]+) s recorded.*|^([0-9.]+) s recorded.*/\1\2/p'
 }
 
-# assert_about SECONDS FROM: not less, and less than a second more, for a busy machine.
+# assert_about SECONDS FROM: at least FROM, and less than a second more, for a busy machine.
 assert_about() {
 	awk -v is="$1" -v from="$2" 'BEGIN { exit !(is >= from && is < from + 1) }' || fail "$1 s, not $2 s"
 }
@@ -34,7 +34,7 @@ assert_about() {
 		assert_about "$(recorded_s perf.data)" 3
 		mv perf.data "perf.data.$((++nr))"
 	done
-	# They are no session: nothing tells what happened between them.
+	# They are not files of one session: what happened between them is not known.
 	run -1 "$BIN/leakparse" perf.data.*
 	[[ $output == *"belongs to another recording than the files before it"* ]] || fail "$output"
 	kill_now "$RECORDED_PID"

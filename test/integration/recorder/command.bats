@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakrec -- COMMAND: recorded from its first instruction, equal to the target's own counts.
+# leakrec -- COMMAND records from the first instruction, exactly what the target itself counted.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -131,7 +131,7 @@ check_daemon() {
 	diff leaks leaks.by-pipe
 }
 
-# Whatever they are to do, the kernel finds nothing wrong with the recording programs.
+# The kernel accepts the recording programs with all options.
 @test "command: programs record in every mode" {
 	local mode options
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Compressed or not a recording holds the same, for leakparse, leakfollow and perf; and what perf has compressed
-# leakparse reads.
+# leakparse, leakfollow and perf read the same from compressed and uncompressed recordings, and leakparse reads what
+# perf has compressed.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 # shellcheck disable=SC2002,SC2086 # cat makes pipes of files, and $DAEMON is a list of words
@@ -18,7 +18,7 @@ teardown() {
 	common_teardown
 }
 
-# The sizes and functions of all leaks, and their stacks by name: no address, which moves.
+# Prints the sizes and functions of all leaks, and their stacks by name, without addresses, which vary.
 leaks_by_name() {
 	with_stacks "$1" |
 		awk '/^leak/ { print $1, $2, $9 } /^\t/ { name = $1; sub(/\+0x.*/, "", name); print "  " name }'
@@ -42,7 +42,7 @@ same_compressed() {
 	"$BIN/leakrec" -z3 -o - --call-graph fp -- "$TARGETS/"$DAEMON 2>leakrec.err >pipe.data
 	"$BIN/leakparse" --order time <pipe.data >leaks
 	leaks_by_name leaks | diff leaks.plain -
-	# And through a pipe, as a file and as what it is.
+	# Through a pipe, too, in the file format and in the pipe format.
 	cat pipe.data | "$BIN/leakparse" --order time >leaks
 	leaks_by_name leaks | diff leaks.plain -
 	cat perf.data | "$BIN/leakparse" --order time >leaks
@@ -97,7 +97,7 @@ same_compressed() {
 		"$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)" "$printed"
 }
 
-# perf_record OUTPUT OPTION...: of the daemon, with leakprobe's probes.
+# perf_record OUTPUT OPTION...: records the daemon with leakprobe's probes.
 perf_record() {
 	perf record -q -m 8192 -e "$GROUP:*" -o "$@" -- "$TARGETS/"$DAEMON 2>truth 3>&-
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Processes in containers, seen from the host: mount, PID and user namespaces of their own, a root that
-# the host has no path to, and a libc of their own there.
+# Processes in containers, recorded from the host. They have mount, PID and user namespaces of their own, a root to
+# which the host has no path, and their own libc there.
 
 # shellcheck disable=SC2030,SC2031,SC2034,SC2094,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -16,7 +16,7 @@ teardown() {
 	common_teardown
 }
 
-# add_file FILE: puts it, and the libraries that it needs, where the container's root is made from.
+# add_file FILE: adds the file, and the libraries that it needs, to the container's root.
 add_file() {
 	local file
 
@@ -52,7 +52,7 @@ record_container() {
 	read -ra target <<<"$1"
 	shift
 	start_container "${target[@]}"
-	# The host has neither that process nor these files.
+	# Afterwards the host has neither the process nor the files.
 	((OWN_PID != RECORDED_PID))
 	[[ ! -e root/bin ]]
 	attach "$@"
@@ -62,7 +62,7 @@ record_container() {
 finish_container() {
 	finish_target
 	finish_leakrec
-	# The names are those in the image, which the host may have anywhere.
+	# The names are the paths in the image, wherever the host keeps it.
 	"$BIN/leakparse" --order time --symfs image <perf.data >leaks
 }
 
@@ -90,7 +90,7 @@ finish_container() {
 	assert_events
 }
 
-# While the container is there, its files are found through its processes.
+# While the container exists, its files are found through its processes.
 @test "containers: names come from the files of the container" {
 	record_container "leaky_daemon --interval-us 1000"
 	wait_until 60 has_grown_to perf.data 300000
@@ -110,7 +110,7 @@ finish_container() {
 	grep -qE ": added [0-9]+ probes to /lib.*/libc\.so\.6 of process $RECORDED_PID \\($OWN_PID in its container\\), here /proc/$RECORDED_PID/root/lib.*/libc\.so\.6: glibc\$" leakprobe.out
 	"$BIN/leakprobe" list >list.out
 	grep -q ":malloc  .* /proc/$RECORDED_PID/root/lib" list.out
-	# Others may have probes that are not as they should be.
+	# Other tests may have stale probes.
 	"$BIN/leakprobe" check --pid "$RECORDED_PID" >check.out || true
 	grep -qE "^process $RECORDED_PID: /lib.*/libc\.so\.6: has all [0-9]+ probes\$" check.out
 	"$BIN/leakprobe" del --pid "$RECORDED_PID"
@@ -120,7 +120,7 @@ finish_container() {
 
 # --- Containers of one image ---
 
-# start_of_image N: a target in the N'th container, a mount of overlayfs over the same image. ITS_PID is
+# start_of_image N: starts a target in the Nth container, whose root is an overlayfs over the shared image. ITS_PID is
 # the host's number of the process.
 start_of_image() {
 	local word
@@ -136,7 +136,7 @@ start_of_image() {
 	[[ $word == ready ]]
 }
 
-# record_image OPTION...: two of them; each mount shows the one libc as a file of its own.
+# record_image OPTION...: records two of them. Each mount shows the shared libc as a separate file.
 record_image() {
 	local pids=() ins=() outs=() n
 
@@ -164,7 +164,7 @@ record_image() {
 
 @test "containers: two of one image, exact counts" {
 	record_image
-	# An event for each malloc, and one for each free: none is there twice.
+	# One event for each malloc, and one for each free: no event is there twice.
 	assert_equal "malloc events" "$(events malloc malloc_call)" "$(awk '$2 == "malloc" { n += $3 } END { print n }' truth)"
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Allocators that come after recording has begun: libraries that are loaded, and programs with another
-# libc, or their own, that recorded processes execute. None of their calls is missed.
+# Allocators that appear after recording has begun: in libraries that are loaded, and in programs with another libc, or
+# their own, that recorded processes execute. None of their calls is missed.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -9,7 +9,7 @@ load ../support/helpers
 
 setup() {
 	common_setup
-	# Files of our own: nobody has looked at them before.
+	# Copies of our own, which no recorder has inspected before.
 	cp "$TARGETS/lib/libpool_allocator.so" libfirst.so
 	cp "$TARGETS/lib/libpool_allocator.so" libsecond.so
 }
@@ -18,7 +18,7 @@ teardown() {
 	common_teardown
 }
 
-# Of the sizes that only the libraries' functions were asked for.
+# Prints the leaks of the sizes that only the libraries' functions were asked for.
 assert_late_truth() {
 	local size
 
@@ -71,8 +71,7 @@ assert_loaded() {
 
 # --- Programs that bring an allocator ---
 
-# run_program PROGRAM...: executed by a shell that leakrec has started; in the shell's child, and then in
-# its place.
+# run_program PROGRAM...: leakrec starts a shell, which runs the program in a child and then executes it itself.
 run_program() {
 	# shellcheck disable=SC2016 # expanded by the inner shell
 	"$BIN/leakrec" -m 512 -o perf.data -- sh -c '"$@" >first; echo $$ >pid; exec "$@"' sh "$@" \
@@ -94,7 +93,7 @@ run_program() {
 		END { for (s in n) print s, n[s] }' | sort | diff sizes.truth -
 }
 
-# --- Files that are made to take long ---
+# --- Files whose analysis takes long ---
 
 @test "dlopen watch: files that take long to look into, and what else their user has" {
 	local i files=()
@@ -106,7 +105,7 @@ run_program() {
 	done
 	start_target maps_code "${files[@]}"
 	attach
-	# The limits are of a CPU's time within a time: on a busy machine leakrec is to have a CPU, too.
+	# The limits are CPU time per window, so leakrec must get a CPU on a busy machine, too.
 	prefer "$LEAKREC_PID"
 	go_target
 	finish_target
@@ -115,7 +114,7 @@ run_program() {
 	assert_equal "leaks" "$(grep -c '^leak 3001 ' leaks)" "$(truth held_3001)"
 	assert_summary lost 0
 	grep -q "slow1.so: .*takes too long to analyse; it is not probed" leakrec.err || fail "$(cat leakrec.err)"
-	# The user's time is used up by then, which is told once.
+	# The user's time is used up by then. One message says so.
 	! grep -q "slow8.so: .*takes too long" leakrec.err || fail "$(cat leakrec.err)"
 	assert_equal "told" "$(grep -c 'files take too long to analyse' leakrec.err)" 1 ||
 		fail "$(cat leakrec.err)"
@@ -124,7 +123,7 @@ run_program() {
 @test "dlopen watch: files of huge code, while another process is recorded" {
 	local i huge huge_pid in out files=()
 
-	# Any byte of it may be a jump.
+	# Any of its bytes may begin a jump.
 	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" huge1.so malloc,free,calloc,realloc,memalign,valloc 0 8
 	for i in 2 3 4; do
 		cp huge1.so "huge$i.so"
@@ -134,7 +133,7 @@ run_program() {
 	huge=$TARGET_PID huge_pid=$RECORDED_PID
 	exec {in}>&"$TARGET_IN" {out}<&"$TARGET_OUT" {TARGET_IN}>&- {TARGET_OUT}<&-
 	rm target.in target.out
-	# Its rings are not full before the files' time is up, however busy the machine is.
+	# Its rings are so large that they do not fill up before the files' time is used up, even on a busy machine.
 	start_target leaky_daemon --interval-us 5000
 	attach -p "$huge_pid,$RECORDED_PID"
 	go_target
@@ -152,7 +151,7 @@ run_program() {
 	mv truth.huge truth
 	assert_held_by "$huge_pid"
 	grep -q "huge1.so: .*takes too long to analyse; it is not probed" leakrec.err || fail "$(cat leakrec.err)"
-	# Nobody waited until the watchdog let them go on.
+	# No process waited until the watchdog continued it.
 	! grep -E 'continued (after|before)' leakrec.err || fail "the longest stop took $(truth longest_ms) ms"
 	(($(truth longest_ms) < 5000)) || fail "stopped for $(truth longest_ms) ms"
 }
@@ -171,7 +170,7 @@ run_program() {
 	record_attached "maps_code ${files[*]} $PWD/late.so"
 	assert_equal "leaks" "$(grep -c '^leak 3001 ' leaks)" "$(truth held_3001)"
 	assert_equal "told" "$(grep -c 'of user 65534.*a user.s files may have' leakrec.err)" 1
-	# The system's come after them, and are recorded.
+	# The system's files come later, and are recorded.
 	grep -q "recording $PWD/late.so, too" leakrec.err || fail "$(cat leakrec.err)"
 	(($(grep -c 'recording .*/small.*, too' leakrec.err) >= 20)) || fail "$(cat leakrec.err)"
 }

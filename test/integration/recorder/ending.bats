@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The time to end: whatever leakrec is doing, it has ended two seconds after SIGINT. The probes are gone
-# soon after, the process runs on, and the recording is whole.
+# Whatever leakrec is doing, it ends within two seconds after SIGINT. The probes are removed soon after, the target runs
+# on, and the recording is whole.
 
 # shellcheck disable=SC2030,SC2031,SC2153,SC2154 # as in bad_input.bats; STATUS is interrupt()'s
 bats_require_minimum_version 1.5.0
@@ -36,7 +36,7 @@ teardown() {
 @test "ending: busy CPUs and a busy disk" {
 	local busy=()
 
-	# One for each CPU, and one that writes.
+	# A process for each CPU, and one that writes.
 	for _ in $(seq "$(nproc)"); do
 		(while :; do :; done) 3>&- &
 		busy+=("$!")
@@ -100,7 +100,7 @@ teardown() {
 
 # --- While setting up ---
 
-# Where leakrec has come to, but no further, is told by what it has registered.
+# The probes that leakrec has registered show how far set-up has come.
 has_events() {
 	! no_events || has_ended "$LEAKREC_PID"
 }
@@ -121,7 +121,7 @@ has_events() {
 
 # --- leak-end ---
 
-# leakrec ends, and leak-end is still there: somebody else uses a probe of this leakrec.
+# leakrec has ended, but leak-end has not, because another process uses a probe of this leakrec.
 hold_up_removal() {
 	start_churn --threads 2
 	attach --perf-events
@@ -135,7 +135,7 @@ hold_up_removal() {
 	find_leak_end || fail "leak-end has not waited: $(cat leakrec.err)"
 }
 
-# Its number is in LEAK_END. It is a child of leakrec's, but not for long.
+# Its process id is in LEAK_END. It is leakrec's child only until leakrec ends.
 find_leak_end() {
 	for LEAK_END in $(pgrep -x leak-end); do
 		! grep -qzx "PWD=$PWD" "/proc/$LEAK_END/environ" || return 0
@@ -143,7 +143,7 @@ find_leak_end() {
 	return 1
 }
 
-# What leak-end has not waited long enough for, the next of the tools removes.
+# The next run of a tool removes what leak-end could not.
 no_events_now() {
 	"$BIN/leakprobe" list >/dev/null && no_events
 }
@@ -167,7 +167,7 @@ no_events_now() {
 	kill_now "$LEAK_END" "$OTHER_PID"
 	wait_until 60 no_events_now
 	assert_runs
-	# What was being closed just then the kernel leaves in the process, until the next ends.
+	# The kernel leaves the breakpoints that were being removed in the process, until the next recorder ends.
 	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 --perf-events -o next.data 2>leakrec.err || fail "$(cat leakrec.err)"
 	assert_let_go
 	finish_churn

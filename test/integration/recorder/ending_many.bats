@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The time to end, as in ending.bats, of recordings of many threads, children, or all processes.
+# As ending.bats, for recordings of many threads, of children, or of all processes.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0

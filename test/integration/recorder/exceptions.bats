@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Exceptions, forced unwinding, longjmp() and coroutines pass the functions that are probed: the program runs as
-# it does alone, and what it holds is recorded to the block.
+# Exceptions, forced unwinding, longjmp() and coroutines leave probed functions. The program runs as it does without a
+# recorder, and the held blocks are recorded exactly.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -19,7 +19,7 @@ teardown() {
 	common_teardown
 }
 
-# assert_things GIVEN: and taken and held, as the target says.
+# assert_things GIVEN: the numbers of things given, taken and held are those that the target counted.
 assert_things() {
 	grep -q "^# resource thing: $(truth thing_given) given, $(truth thing_taken) taken[,;]" leaks ||
 		fail "$(grep '^# resource' leaks); $(tr '\n' ' ' <truth)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Exceptions pass the operators of jemalloc, tcmalloc and libstdc++: the program runs as it does alone, and what
-# it holds is recorded to the block.
+# Exceptions pass the operators of jemalloc, tcmalloc and libstdc++. The program runs as it does without a recorder, and
+# the held blocks are recorded exactly.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -24,7 +24,7 @@ no_return_probes_on_operators() {
 		fail "a return probe on an operator"
 }
 
-# with_allocator LIBRARY [OPTION...]: the target with that library before libc, attached to.
+# with_allocator LIBRARY [OPTION...]: attaches to the target, which has that library before libc.
 with_allocator() {
 	[[ -e $LIBS/$1 ]] || skip "no $1"
 	LD_PRELOAD=$LIBS/$1 start_target throwing

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Recording by --filter: exactly what was asked for is in the recording, and without one everything.
+# --filter: the recording has exactly the events that the filter selects, and without a filter all.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -15,7 +15,7 @@ teardown() {
 	common_teardown
 }
 
-# entries EVENT: the values of its field "bytes".
+# entries EVENT: prints the values of the event's field "bytes".
 entry_bytes() {
 	perf script -i perf.data -F event,trace 2>/dev/null |
 		sed -nE "s/^ *[^ ]*:$1: .* bytes=([0-9]+).*/\\1/p"
@@ -38,7 +38,7 @@ entry_bytes() {
 	assert_equal "frees" "$(events free)" "$(truth null_frees)"
 }
 
-# refused WORDS OPTION...: one line with these words, status 1, no file and no probes left.
+# refused WORDS OPTION...: leakrec prints one line with these words, exits with 1, and leaves no file and no probes.
 refused() {
 	run -1 "$BIN/leakrec" "${@:2}" -o perf.data -- "$TARGETS/null_free"
 	[[ $(grep -v 'has no probes\|twice the cost\|^truth' <<<"$output") == leakrec:*"$1"* ]] ||

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Children that recorded processes fork: none is missed, however they come to be.
+# Children of recorded processes: none is missed, whichever way they are created.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -40,7 +40,7 @@ teardown() {
 	assert_storm
 }
 
-# Before Linux 6.12 perf events have to be kept from being swapped between tasks (recorder/events/context_breakers.h).
+# Before Linux 6.12 something must keep the kernel from swapping perf contexts (recorder/events/context_breakers.h).
 @test "followers: threads of forked children come and go" {
 	local engine
 

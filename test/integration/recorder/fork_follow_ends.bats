@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Processes that fork while others end: their parents, the programs they had, and leakrec. None is missed, and
-# none is left stopped.
+# Processes that fork while their parents, their programs or leakrec end. None is missed, and none stays stopped.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -22,7 +21,7 @@ teardown() {
 	assert_storm
 }
 
-# The kernel hangs up on a process group that is stopped when its last tie to the session ends.
+# The kernel sends SIGHUP to a stopped process group that becomes an orphan.
 @test "followers: a daemon of a shell with job control" {
 	set -m
 	for _ in 1 2 3 4 5; do
@@ -33,7 +32,8 @@ teardown() {
 	done
 }
 
-# Its first process ends when it sees the daemon stopped for the second time (the first: for the fork). That one loads one new file after the other.
+# The job's first process ends when it sees the daemon stopped for the second time (the first stop is for the fork). The
+# daemon loads one new file after the other.
 @test "followers: a daemon of a shell with job control loads libraries" {
 	require_program cc
 	cat >loads.c <<-'END'
@@ -82,7 +82,7 @@ teardown() {
 	assert_storm
 }
 
-# The recorder is killed at some time around the first forks: all processes run on.
+# The recorder is killed at a random moment near the first forks: all processes run on.
 @test "followers: leakrec is killed about the first fork" {
 	local deadline
 
@@ -95,7 +95,7 @@ teardown() {
 		nap "$(printf '0.%03d' $deadline)"
 		kill -KILL "$LEAKREC_PID"
 		wait "$LEAKREC_PID" 2>/dev/null || true
-		# It says how many workers there were only when all of them have ended.
+		# It prints the number of workers only when all of them have ended.
 		timeout 60 cat <&"$TARGET_OUT" >truth || fail "some process is left stopped"
 		wait "$TARGET_PID"
 		exec {TARGET_IN}>&- {TARGET_OUT}<&-

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A target that is held back because its events are not taken: whatever becomes of leakrec, its reader and
-# its disk the target goes on.
+# A target that is stopped because leakrec cannot write its events. Whatever happens to leakrec, its reader or its disk,
+# the target runs on.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0

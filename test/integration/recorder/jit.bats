@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Code that a program has made itself: stacks go through it by its frame pointers, and it is named by what
-# the program writes to /tmp/perf-PID.map.
+# Generated code: stacks pass it by its frame pointers, and its names come from the program's /tmp/perf-PID.map.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -21,8 +20,8 @@ teardown() {
 	common_teardown
 }
 
-# A program whose made code, "jit outer" calling "jit inner", allocates. It prints its pid, and goes on
-# when it reads a line, or without being told where it is given no argument; so it does at its end.
+# A program with generated code: "jit outer" calls "jit inner", which allocates. It prints its pid. With an argument it
+# waits for a line before it goes on, and again before it ends.
 write_jit() {
 	cat >jit.c <<-END
 		#include <stdint.h>
@@ -178,7 +177,7 @@ record_jit() {
 	parse_jit
 	check_named "$RECORDED_PID"
 
-	# Of a process that has ended, its root is gone too.
+	# When a process has ended, its root is gone, too.
 	echo >&"$TARGET_IN"
 	wait "${STARTED_PIDS[0]}"
 	exec {TARGET_IN}>&- {TARGET_OUT}<&-

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakrec --call-graph dwarf unwinds while it records: the stacks are those that leakparse finds in the
-# dumps of --raw-stacks, and the file is as small as fp's.
+# leakrec --call-graph dwarf unwinds while it records. The stacks equal those that leakparse finds in the dumps of
+# --raw-stacks, and the file is as small as with fp.
 
 # shellcheck disable=SC2030,SC2031,SC2034,SC2094,SC2153 # as in bad_input.bats; SIZE is chain_targets'
 bats_require_minimum_version 1.5.0
@@ -17,12 +17,12 @@ teardown() {
 	common_teardown
 }
 
-# Each leak's size, function and stack, by name, offset and line; addresses move.
+# Prints each leak's size, function and stack by name, offset and line, without addresses, which vary.
 stacks() {
 	with_stacks | awk '/^leak/ { print $1, $2, $9 } /^\t/ { print "\t" $1, $2 }'
 }
 
-# same_as_raw OPTION... -- COMMAND...: into a file and into a pipe, by both engines.
+# same_as_raw OPTION... -- COMMAND...: compares a file and a pipe, recorded by BPF programs and by perf events.
 same_as_raw() {
 	local options
 
@@ -41,7 +41,7 @@ same_as_raw() {
 	stacks | diff stacks.raw - || fail "through the pipe, the stacks differ"
 }
 
-# Nothing in the file tells of dumps.
+# The file shows no trace of dumps.
 assert_plain_chains() {
 	! command -v perf >/dev/null || ! perf evlist -v -i perf.data 2>/dev/null |
 		grep -E 'REGS_USER|STACK_USER' || fail "the attributes promise dumps"
@@ -84,7 +84,7 @@ assert_plain_chains() {
 		"$(grep -v 'not valid for .* events. Ignoring' script.err stats.err)" ""
 }
 
-# --- What it costs ---
+# --- Size and time ---
 
 @test "live: the file is a twentieth of that of --raw-stacks" {
 	local raw

@@ -19,7 +19,7 @@ teardown() {
 
 # --- Code that was interrupted ---
 
-# A handler allocates while vdso code runs below it, and some frames, whatever instruction was next.
+# A signal handler allocates. It interrupts vdso code and other frames at any instruction.
 @test "live: a signal's handler, above the vdso" {
 	cat >interrupted.c <<-END
 		#define _GNU_SOURCE
@@ -81,8 +81,8 @@ teardown() {
 
 # --- Probed functions that call each other ---
 
-# A return probe has put the kernel's trampoline in the place of the outer functions' return addresses.
-# The interrupted instruction is its function's first: taken for a return address, it would be the one before.
+# Return probes have replaced the outer functions' return addresses by the kernel's trampoline. The interrupted
+# instruction is the first of its function: taken for a return address, it would be looked up in the function before.
 @test "live: the function that a signal has interrupted" {
 	require_program cc
 	cat >interrupted.c <<-'END'
@@ -123,7 +123,8 @@ teardown() {
 	perf script -i perf.data >/dev/null
 }
 
-# A return probe stays pending when its function is left by a jump. Then another frame's return address is in its place.
+# When longjmp() leaves a function, its return probe stays pending. Another frame's return address may then be in that
+# place.
 @test "live: after a jump out of an allocator" {
 	cat >jumped.c <<-'END'
 		#include <setjmp.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakrec --call-graph dwarf unwinds while it records: each stack against what its process had mapped at that moment.
+# leakrec --call-graph dwarf unwinds each stack against the mappings that the process had at that moment.
 
 # shellcheck disable=SC2030,SC2031,SC2034,SC2094,SC2153 # as in bad_input.bats; SIZE is chain_targets'
 bats_require_minimum_version 1.5.0
@@ -16,8 +16,7 @@ teardown() {
 	common_teardown
 }
 
-# Two libraries take turns at one address, faster than leakrec looks; their frames are laid out
-# differently.
+# Two libraries are mapped at one address in turn, faster than leakrec drains; their frames have different layouts.
 @test "live: dlopen and dlclose, another library at the same address" {
 	local lib pad
 
@@ -77,7 +76,7 @@ teardown() {
 	done
 }
 
-# A child that goes on in the parent's program, and one that becomes another.
+# A child that stays in its parent's program, and a child that executes another one.
 @test "live: fork and exec" {
 	local options
 
@@ -117,7 +116,7 @@ has_grown() {
 	(($(stat -c %s perf.data) > $1))
 }
 
-# A main that runs the chain when it reads a byte, and stays until it reads another.
+# A main that runs the chain when it reads a byte, and waits until it reads another.
 write_waits() {
 	cat >waits.c <<-'END'
 		#include <stdio.h>
@@ -136,7 +135,7 @@ write_waits() {
 	END
 }
 
-# The chain of the target that start_waiting has started.
+# Records the chain of the target that start_waiting has started.
 record_waiting() {
 	local size
 
@@ -144,7 +143,7 @@ record_waiting() {
 	attach -z0
 	size=$(stat -c %s perf.data)
 	echo >&"$TARGET_IN"
-	# Files are found while somebody has them mapped.
+	# Files are found while a process maps them.
 	wait_until 60 has_grown $((size + NR_BLOCKS * 8 * DEPTH))
 	echo >&"$TARGET_IN"
 	wait "$TARGET_PID"
@@ -152,13 +151,13 @@ record_waiting() {
 	"$BIN/leakparse" --order time --size "$SIZE" -i perf.data >leaks 2>leakparse.err
 	expand_stacks
 	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
-	# The files are gone, and with them the names: all frames must be there.
+	# The files are gone, and so are the names. All frames must still be there.
 	assert_equal "frames" "$(grep -c '^	' leaks)" $((NR_BLOCKS * (DEPTH + 7)))
 	assert_equal "unwind failures" "$(summary unwind_failures)" 0
 	! grep -E 'stacks (truncated|incomplete)' leakrec.err || fail "stacks are not whole"
 }
 
-# The unwinder reads a file that its path no longer leads to, of a user whose directories are closed.
+# The unwinder reads a file to which its path no longer leads, of a user whose directories others cannot enter.
 @test "live: a program of another user's, replaced while it runs" {
 	build_chain cc -O2 -fomit-frame-pointer
 	write_waits
@@ -179,7 +178,7 @@ record_waiting() {
 	record_waiting
 }
 
-# Its files are where only its own mount namespace leads, and its root is another.
+# The process's files exist only in its own mount namespace, below another root.
 @test "live: a program in a container" {
 	write_chain c
 	write_waits

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Marks: by a clock, by SIGUSR1; perf reads a recording that has them.
+# Marks, by time and by SIGUSR1. perf reads a recording with marks.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -83,15 +83,15 @@ has_marked() {
 	parse
 	"$BIN/leakparse" --diff -i perf.data >changes
 	(($(grep -c ^interval changes) >= 4)) || fail "$(cat changes)"
-	# "INTERVAL PLACE BLOCKS SHARE" of the leak; and what else changed most.
+	# Prints "INTERVAL PLACE BLOCKS SHARE" of the leak, and the largest other change.
 	awk '$1 == "interval" { nr++; place = 0; next }
 		$1 == "change" { place++; blocks = $3; bytes = $2; share = $5 + 0; next }
 		/^\tquery_font\+/ { if (bytes != blocks * 3072) exit 1; print nr, place, blocks, share }' changes >leak
 	assert_equal "leaked blocks" "$(awk '{ sum += $3 } END { print sum }' leak)" "$(truth held_3072)"
-	# But for its cache, which it fills in the beginning, the daemon holds the same at all times, and what it needs
-	# for a request: less than ten leaked blocks.
+	# Besides its cache, which it fills at the start, and the leak, the daemon holds only what it needs for a
+	# request: less than ten leaked blocks.
 	awk '$1 > 1 && $3 >= 10 { n++; if ($2 != 1 || $4 < 40) exit 1 } END { exit !n }' leak || fail "$(cat leak changes)"
-	# All the changes together are what is held in the end.
+	# The sum of all changes is what is held at the end.
 	assert_equal "bytes" "$(awk '$1 == "interval" { sum += $6 } END { print sum }' changes)" \
 		"$(sed -nE 's/^# summary.* held_bytes=([0-9]+).*/\1/p' leaks)"
 	"$BIN/leakparse" --from 0 --to 1h -i perf.data >all
@@ -102,12 +102,12 @@ has_marked() {
 		"$(truth held_3072)"
 }
 
-# The daemon sleeps between two requests: all that it holds then is its cache and what it has leaked.
+# Between two requests the daemon sleeps, and holds only its cache and what it has leaked.
 is_between_requests() {
 	[[ $(awk '{ print $1 }' "/proc/$RECORDED_PID/syscall") == 230 ]] # clock_nanosleep
 }
 
-# Stops the daemon between two requests, sets a mark, and lets it go on.
+# Stops the daemon between two requests, sets a mark, and continues the daemon.
 mark_between_requests() {
 	local number="$1"
 
@@ -123,7 +123,7 @@ mark_between_requests() {
 	kill -CONT "$RECORDED_PID"
 }
 
-# has_answered N: the daemon has gone to sleep that often, once after each request.
+# has_answered N: true if the daemon has slept N times, once after each request.
 has_answered() {
 	(($(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$RECORDED_PID/status") >= $1))
 }
@@ -134,7 +134,7 @@ has_answered() {
 	start_target leaky_daemon --requests 1000000 --interval-us 2000
 	attach
 	go_target
-	# It has replaced all those of its cache that it ever replaces: 4 of 40, in 40 requests.
+	# By then it has replaced all cache entries that it ever replaces: 4 of 40, in 40 requests.
 	switches=$(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$RECORDED_PID/status")
 	wait_until 60 has_answered $((switches + 100))
 	mark_between_requests 1
@@ -150,7 +150,7 @@ has_answered() {
 	     END { exit n < 1 }' changes || fail "$(cat changes)"
 	sed -n '/^change/,/^change.*/ { /query_font/p; }' changes | grep -q query_font ||
 		fail "the first is not the leak: $(cat changes)"
-	# The same by call paths: nothing that is shown is another's.
+	# The same by call paths: no other changes are shown.
 	"$BIN/leakparse" --diff --format tree -i perf.data |
 		awk '/mark 1\) to .*mark 2\)/ { n = 1 } !NF { n = 0 } n' >paths
 	grep -q query_font paths || fail "$(cat paths)"
@@ -171,13 +171,13 @@ has_answered() {
 	kill -0 "$RECORDED_PID"
 	kill_now "$RECORDED_PID"
 	wait "$parser_pid"
-	# What the daemon holds just then by another function is less than four leaked blocks.
+	# At that moment other functions of the daemon hold less than four leaked blocks.
 	awk '$1 == "change" && $2 == $3 * 3072 { n++; next }
 		$1 == "change" && ($2 > 4 * 3072 || $2 < -4 * 3072) { exit 1 }
 		END { exit !n }' changes || fail "$(cat changes)"
 }
 
-# The program's own marks of perf.data: "PID TEXT" each, in their order.
+# Prints the program's own marks in perf.data, in order: "PID TEXT".
 own_marks() {
 	perf script -i perf.data -F event,tid,trace 2>/dev/null |
 		sed -nE 's/^ *([0-9]+) .*:leak_mark(_[0-9]+)?: \([0-9a-f]+\) text="(.*)"$/\1 \3/p'
@@ -196,7 +196,7 @@ own_marks() {
 		assert_equal "after" "$(grep -c 'after request [123]' listed)" 6
 		assert_equal "what is below a leaf's stack pointer" "$(truth leaf_sum_kept)" 1
 		assert_truth
-		# Request N leaks N blocks; and nothing of this drives a terminal.
+		# Request N leaks N blocks, and the text cannot control a terminal.
 		"$BIN/leakparse" --diff -i perf.data >changes
 		awk '$1 == "interval" && $4 == "mark:before\\x20request" { print $5, $6, $7 }' changes >found
 		for number in 1 2 3 1 2 3; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Where the memory went: what a process grew by, beside what was recorded of it.
+# Compares the growth of a process with what was recorded of it.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -14,7 +14,7 @@ teardown() {
 }
 
 
-# grow TARGET-OPTION LEAKREC-OPTION...: records the growth by 100 MiB, and what --summary says of it.
+# grow TARGET-OPTION LEAKREC-OPTION...: records a growth by 100 MiB, and stores what --summary says about it.
 grow() {
 	start_target grows_unseen --mib 100 "$1"
 	attach "${@:2}"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Targets that somebody else stops, too: what leakrec has not stopped stays stopped, and is let go on by
-# whoever has stopped it.
+# Targets that another process stops, too. leakrec continues only what it has stopped itself.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -18,7 +17,7 @@ teardown() {
 	common_teardown
 }
 
-# Watches for the time of some rounds of leakrec's, which last 100 ms.
+# Watches the target during some rounds of leakrec, which last 100 ms each.
 stays_stopped() {
 	local deadline_ms=$(($(date +%s%3N) + 300))
 
@@ -50,7 +49,7 @@ end_while_stopped() {
 	assert_summary events 0
 }
 
-# Most of the time leakrec holds the target back itself when the other stop comes.
+# leakrec has usually stopped the target itself when the other stop comes.
 
 @test "others' stops: Ctrl-C while somebody else has stopped the target" {
 	start_churn --threads 4
@@ -81,8 +80,8 @@ end_while_stopped() {
 	finish_churn
 }
 
-# For a step gdb lets all threads go on, and stops them again with a SIGSTOP each, which it takes back. A stop
-# of leakrec's that is on its way then may end the step early, as it would end a function that gdb calls.
+# For a step gdb continues all threads, and stops each again with a SIGSTOP, which it suppresses. A stop by leakrec that
+# arrives then may end the step early, and likewise a function that gdb calls.
 @test "others' stops: a target that a debugger has stopped by thread is let go on" {
 	require_program gdb
 	start_churn --threads 4
@@ -101,7 +100,7 @@ end_while_stopped() {
 	assert_summary lost 0
 }
 
-# Nobody reads what is recorded when the other stop comes: leakrec holds the target back for certain.
+# The recording's reader does not read, so leakrec has certainly stopped the target when the other stop comes.
 @test "others' stops: somebody else stops the target while it is held back" {
 	hold_back dwarf
 	kill -STOP "$RECORDED_PID"

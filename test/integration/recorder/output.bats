@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What becomes of a recording on its way out: a full disk, a reader that comes late and one that never comes
-# lose nothing that could be kept, and end when told to. held_back.bats has the same without -z, for the
-# targets' sake.
+# Full disks, late readers and readers that never read: everything is kept that can be kept, and leakrec ends when it is
+# told to. held_back.bats tests the effects on targets, without -z.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -17,7 +16,7 @@ teardown() {
 	common_teardown
 }
 
-# start_own_churn ARG...: endless_churn with a libc whose probes nobody else needs.
+# start_own_churn ARG...: starts endless_churn with a libc of its own, whose probes no other process uses.
 start_own_churn() {
 	own_libc
 	start_churn "$@"
@@ -46,11 +45,11 @@ start_own_churn() {
 	grep -q ' lost, paused ' leakrec.err
 	assert_equal "recorded and lost" $(($(summary events) + $(end_line lost))) \
 		$(($(truth malloc) + $(truth free)))
-	# Unless the machine took longer than a process may be held.
+	# Unless the machine took longer than a process may be stopped.
 	(($(truth long_stops) > 0)) || assert_truth
 }
 
-# A socket, as sshd gives its commands, stays a descriptor whose write() waits, and nobody reads it.
+# A socket, which sshd gives its commands, stays blocking, and nothing reads from it.
 @test "output: Ctrl-C twice ends it where writing cannot be woken" {
 	start_own_churn --threads 4
 	perl -MSocket -e '
@@ -88,7 +87,7 @@ start_own_churn() {
 
 # --- Disks ---
 
-# full_disk SIZE OPTION...: records the running target onto a disk of that size, until it is full.
+# full_disk SIZE OPTION...: records the running target to a disk of that size until the disk is full.
 full_disk() {
 	mkdir -p mnt
 	cat >full <<-'END'
@@ -114,7 +113,7 @@ full_disk() {
 	grep -q '^leak 3072 ' leaks
 	assert_summary lost 0
 	assert_summary truncated 0
-	# Of 2 MiB of compressed records, most of it.
+	# Most of the 2 MiB of compressed records are kept.
 	(($(summary events) > 20000)) || fail "$(summary events) events only"
 	require_program perf
 	perf script -i perf.data -F event >script 2>script.err
@@ -145,7 +144,7 @@ full_disk() {
 	finish_churn
 }
 
-# check_rights CAPABILITIES OPTION...: leakrec has these and no others.
+# check_rights CAPABILITIES OPTION...: leakrec has these capabilities and no others.
 check_rights() {
 	local task tasks=0 writers=0
 
@@ -153,15 +152,15 @@ check_rights() {
 	attach "${@:2}"
 	for task in "/proc/$LEAKREC_PID/task"/*; do
 		tasks=$((tasks + 1))
-		# CAP_KILL, to let go on what was held back, and CAP_PERFMON, for events that children
-		# inherit; the thread that writes needs none.
+		# CAP_KILL continues stopped targets, and CAP_PERFMON opens events that children inherit. The writing
+		# thread needs no capability.
 		if [[ ${task##*/} == "$LEAKREC_PID" ]]; then
 			grep -qE "^CapPrm:[[:space:]]0*$1\$" "$task/status"
 		else
 			writers=$((writers + 1))
-			# It drops them itself, when it first runs.
+			# The thread drops them itself when it first runs.
 			wait_until 60 grep -qE '^CapPrm:[[:space:]]0*$' "$task/status"
-			# All but SIGKILL, SIGSTOP and the two that the C library keeps for itself.
+			# All signals except SIGKILL, SIGSTOP and the two that the C library uses itself.
 			grep -qE '^SigBlk:[[:space:]]fffffffe7ffbfeff$' "$task/status"
 		fi
 		grep -qE '^CapBnd:[[:space:]]0*(20)?$' "$task/status"
@@ -178,8 +177,8 @@ check_rights() {
 	check_rights 20 --perf-events --call-graph fp
 }
 
-# To read the code of other users' processes, in containers, and replaced on disk: to unwind, and to
-# see whether a file that they map later is an allocator.
+# These capabilities read the code of other users' processes, in containers, and replaced on disk, to unwind, and to
+# find allocators that are mapped later.
 @test "output: whoever unwinds keeps the right to read code, no more" {
 	check_rights 14000080024
 }

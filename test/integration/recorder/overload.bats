@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Events that come faster than they can be written: the target is held back and nothing is lost, unless
-# that takes longer than a process may be held.
+# Events come faster than leakrec can write them. The target is stopped and nothing is lost, unless that takes longer
+# than a process may be stopped.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -18,7 +18,7 @@ teardown() {
 	common_teardown
 }
 
-# check_load PAIRS OPTION...: four threads, straight into leakparse.
+# check_load PAIRS OPTION...: records four threads straight into leakparse.
 check_load() {
 	start_reader
 	start_churn --threads 4 --leak-every 1000
@@ -46,7 +46,7 @@ check_load() {
 	check_load 100000 --call-graph dwarf --raw-stacks
 }
 
-# The smaller the rings, the more often the threads are held back, and the less is in reserve.
+# With smaller rings the threads are stopped more often, and less is in reserve.
 @test "overload: four threads, dwarf, small rings" {
 	check_load 100000 -m 64 --call-graph dwarf
 }

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Events of many threads and of children that come faster than they can be written, as in overload.bats; and what
-# is lost where nobody is held back, which is counted.
+# As overload.bats, with many threads and children. Without backpressure events are lost, and counted.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -34,7 +33,7 @@ teardown() {
 @test "overload: a thousand threads" {
 	local threads=1000 began_ms ended_ms
 
-	# Descriptors are threads x CPUs x events.
+	# The number of descriptors is threads x CPUs x events.
 	if ! (ulimit -n 100000) 2>/dev/null; then
 		threads=500
 		echo "# with $threads threads only: the hard limit is $(ulimit -Hn) open files" >&3
@@ -54,7 +53,7 @@ teardown() {
 
 # --- Children ---
 
-# Each process that makes more than there is room for is held back.
+# Each process that makes more events than the rings can hold is stopped.
 @test "overload: children that allocate fast" {
 	EVENTS_PER_MALLOC=1
 	hold_back dwarf --children 3

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# perf reads what leakrec writes, and leakparse reads what perf record writes, with our probes and with
-# those that perf probe makes.
+# perf reads leakrec's recordings, and leakparse reads perf record's, with our probes and with perf probe's.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -18,7 +17,7 @@ teardown() {
 	common_teardown
 }
 
-# perf_reads: perf script prints every event that leakparse counted, perf report --stats counts them.
+# perf_reads: perf script prints every event that leakparse counted, and perf report --stats counts as many.
 perf_reads() {
 	local printed
 
@@ -29,7 +28,7 @@ perf_reads() {
 	assert_equal "samples that perf report counts" \
 		"$(awk '$1 == "SAMPLE" && $2 == "events:" { print $3; exit }' stats)" \
 		"$(($(summary events) + $(events task_newtask recording memory)))"
-	# perf asks for each kind of event that it knows whether its fields can be shown: no complaint.
+	# perf must not complain that it cannot show a field of some event.
 	grep -v 'not valid for .* events. Ignoring' script.err stats.err >complaints || true
 	assert_equal "perf's complaints" "$(cat complaints)" ""
 }
@@ -65,7 +64,7 @@ perf_reads() {
 @test "perf: reads a file of an attached process" {
 	record_attached "$DAEMON"
 	perf_reads
-	# Its mappings were there before: perf must know them.
+	# perf must know the mappings that existed before recording.
 	perf script -i perf.data >stacks 2>stacks.err
 	grep -qE ' query_font\+0x[0-9a-f]+ \(.*/leaky_daemon\)$' stacks
 }
@@ -103,13 +102,13 @@ perf_reads() {
 	grep -qE '^[0-9a-f]{40} .*/libc\.so\.6$' ids
 }
 
-# What two recordings of the same target have in common: sizes, functions, and the stacks by name.
+# Prints what two recordings of the same target have in common: sizes, functions, and stacks by name.
 leaks_without_addresses() {
 	with_stacks "$1" | awk '/^leak/ { print $1, $2, $9 } /^\t/ { name = $1; sub(/\+0x.*/, "", name)
 		if (name != "malloc" && name != "calloc" && name != "realloc") print "  " name }' | grep -vE '^  (_start|__libc.*)$'
 }
 
-# compare_with_leakrec OPTION...: perf.data is perf record's; leakrec's must have the same leaks.
+# compare_with_leakrec OPTION...: perf.data is perf record's. A recording by leakrec must have the same leaks.
 compare_with_leakrec() {
 	parse
 	assert_equal "3072-byte leaks" "$(grep -c '^leak 3072 ' leaks)" "$(truth leaked_3072)"
@@ -121,7 +120,7 @@ compare_with_leakrec() {
 	diff leaks.perf leaks.leakrec
 }
 
-# perf_record OPTION...: with all events of $GROUP, of the demo daemon from its start.
+# perf_record OPTION...: records all events of $GROUP of the demo daemon, from its start.
 perf_record() {
 	# shellcheck disable=SC2086 # a list of words
 	perf record -q -m 8192 -o perf.data -e "$GROUP:*" "$@" -- "$TARGETS/"$DAEMON \
@@ -176,8 +175,8 @@ perf_record() {
 	assert_truth
 }
 
-# perf probe's own probes: its names, its arguments (by register, so that no debug information is needed),
-# its return probes, and whatever locations it thinks of.
+# Probes that perf probe makes: with its names, its arguments (by register, so that no debug information is needed), its
+# return probes, and all locations that it finds.
 perf_probe() {
 	local libc probe
 
@@ -190,7 +189,7 @@ perf_probe() {
 		'posix_memalign_ret=posix_memalign%return $retval' \
 		'memalign=memalign alignment=%di bytes=%si' 'memalign_ret=memalign%return $retval' \
 		'free=free mem=%di'; do
-		# -f: events of the same names in other groups are no hindrance.
+		# -f: accept names that events of other groups have.
 		perf probe -f -x "$libc" --add "$GROUP:$probe" 2>probe.err ||
 			fail "perf probe $probe: $(cat probe.err)"
 	done

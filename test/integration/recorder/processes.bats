@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# fork copies the heap, exec clears it, vfork shares it; pointers of different processes never meet.
+# fork copies the heap, exec clears it, vfork shares it. Equal addresses in different processes are different blocks.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -34,7 +34,7 @@ teardown() {
 	assert_events
 }
 
-# The kernel may drop a forked process's uprobes when a relative ends: once is no proof.
+# The kernel may drop a forked process's uprobes when a relative ends, so one run proves nothing.
 @test "processes: fork, again and again" {
 	for _ in 1 2 3 4 5 6 7 8; do
 		record_command fork_tree --call-graph none
@@ -71,7 +71,7 @@ teardown() {
 	assert_no_unexpected
 }
 
-# What the programs before had is held no more, for whoever looks.
+# All reports agree that what earlier programs held is not held any more.
 @test "processes: exec takes what was held, from changes, curves and peak" {
 	recorded exec exec_self
 	"$BIN/leakfollow" --kind memory -i perf.data 2>/dev/null >follow
@@ -83,7 +83,7 @@ teardown() {
 	"$BIN/leakparse" -i perf.data >all 2>/dev/null
 	assert_equal "curve's end" "$(sed -n 's/^history all .* held_blocks=\([0-9,]*,\)*\([0-9]*\) .*/\2/p' all)" \
 		"$(truth held_blocks)"
-	# Nothing is allocated between the most and the exec.
+	# Nothing is allocated between the peak and the exec.
 	"$BIN/leakparse" --at peak -i perf.data >most 2>/dev/null
 	assert_equal "at the peak" "$(sed -n 's/^# summary .* held_blocks=\([0-9]*\) .*/\1/p' most)" 90
 }

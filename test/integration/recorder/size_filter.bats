@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Recording by size: exactly what was asked for is in the recording, with its frees.
+# --size: the recording has exactly the allocations of the wanted sizes, and their frees.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -15,7 +15,7 @@ teardown() {
 	common_teardown
 }
 
-# calls: "FUNCTION SIZE" a line, for each recorded call of a function that allocates.
+# calls: prints "FUNCTION SIZE" for each recorded call of an allocating function.
 calls() {
 	perf script -i perf.data -F event,trace 2>/dev/null | awk '
 		function field(name,   value) {
@@ -34,13 +34,13 @@ calls() {
 		}' | sort | uniq -c | awk '{ print $2, $3, $1 }' >calls
 }
 
-# The recorded calls are those that the target counted, and no others but reallocs of such blocks.
+# The recorded calls are those that the target counted, and otherwise only reallocs of such blocks.
 assert_calls() { # MIN MAX
 	local name wrong=0
 
 	calls
 	for name in malloc calloc realloc aligned_alloc memalign posix_memalign valloc; do
-		# aligned_alloc is memalign by another name.
+		# aligned_alloc is another name of memalign.
 		[[ $name != aligned_alloc && $name != memalign ]] || continue
 		assert_equal "$name calls" "$(calls_of "$name" "$1" "$2")" "$(truth "matching_$name")" ||
 			wrong=1
@@ -58,7 +58,7 @@ calls_of() { # NAME MIN MAX
 		$1 == name && $2 >= min && $2 <= max { n += $3 } END { print n + 0 }' calls
 }
 
-# Leaks of these sizes are the target's, size by size; nothing about them is unexpected.
+# Leaks of these sizes equal the target's, size by size, and no operation is unexpected.
 assert_leaks_of() { # MIN MAX
 	"$BIN/leakparse" --size "$1..$2" <perf.data >leaks
 	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth |
@@ -125,7 +125,7 @@ check() { # MIN MAX [TARGET-OPTION...]
 	assert_calls 3072 3072
 }
 
-# A realloc that fails leaves its block held.
+# After a realloc that fails, the old block is still held.
 @test "size filter: reallocs of all kinds" {
 	local size
 
@@ -151,7 +151,7 @@ check() { # MIN MAX [TARGET-OPTION...]
 	assert_summary events 0
 }
 
-# musl's blocks have no size word before them.
+# musl has no size word before a block.
 @test "size filter: musl" {
 	command -v musl-gcc >/dev/null || skip "musl-gcc is not installed"
 	cat >churn.c <<-'END'
@@ -185,7 +185,7 @@ check() { # MIN MAX [TARGET-OPTION...]
 	musl-gcc -static -g -fno-builtin -o churn churn.c
 	"$BIN/leakrec" -o perf.data --size 3072 -- ./churn 2>leakrec.err
 	"$BIN/leakparse" --size 3072 <perf.data >leaks
-	# Every fifth is kept: of those, every fourth or seventh has that size.
+	# Every fifth block is kept; every fourth or seventh of those has that size.
 	assert_equal "leaks of 3072 bytes" "$(grep -c '^leak 3072 ' leaks)" \
 		$((2 * $(awk 'BEGIN { for (i = 0; i < 400; i += 5) n += i % 4 == 0 || i % 7 == 0
 			print n }')))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# No process is stopped for longer than a second, whatever becomes of leakrec, nor is any process stopped
-# that must not be, nor recorded that was not named. What is lost for that is counted.
+# Whatever happens to leakrec, no process is stopped for longer than a second. leakrec stops no exempt process, and
+# records no process that was not named. What is lost because of that is counted.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -17,7 +17,7 @@ teardown() {
 	common_teardown
 }
 
-# A second, and what a busy machine takes to run who was let go on.
+# A second, plus the time that a busy machine takes to run a continued process.
 LIMIT_MS=1700
 
 EVENTS_PER_MALLOC=1
@@ -34,7 +34,7 @@ has_stopped_itself() {
 	grep -q '^State:[[:space:]]*T' "/proc/$1/status"
 }
 
-# The target goes on for the time of some stops while leakrec does nothing.
+# Checks that the target makes progress for as long as some stops would last, while leakrec does nothing.
 assert_goes_on() {
 	local deadline=$((SECONDS + 5))
 
@@ -43,7 +43,7 @@ assert_goes_on() {
 	done
 }
 
-# ends_soon PID: within two seconds, or what a busy machine makes of them.
+# ends_soon PID: the process ends within two seconds, or somewhat more on a busy machine.
 ends_soon() {
 	wait_until 3 has_ended "$1"
 }
@@ -87,7 +87,7 @@ check_stopped_recorder() {
 	(($(truth longest_stop_ms) <= LIMIT_MS)) || fail "stopped for $(truth longest_stop_ms) ms"
 }
 
-# A first fork waits for leakrec to give the child events.
+# At its first fork the target waits until leakrec has opened events for the child.
 @test "stops: a process forks while leakrec is stopped" {
 	local shell
 
@@ -135,7 +135,7 @@ start_debugger() {
 	mkfifo debugger.in
 	"$BUILD_DIR/test/targets/debugger" "$RECORDED_PID" <debugger.in >debugger.out 2>debugger.err 3>&- &
 	DEBUGGER_PID=$!
-	# It must see a stop, of a second at most, on a busy machine, too.
+	# It must see a stop, which lasts a second at most, on a busy machine, too.
 	prefer "$DEBUGGER_PID"
 	STARTED_PIDS+=("$DEBUGGER_PID")
 	exec {DEBUGGER_IN}>debugger.in
@@ -148,7 +148,7 @@ end_debugger() {
 		"$(awk '$2 == "sigconts" { print $3 }' debugger.out)" 0
 }
 
-# Attached while leakrec holds the target back, for certain: leakrec does not run.
+# gdb attaches while the target is stopped. leakrec itself is stopped, so that this is certain.
 debug_held_target() {
 	start_churn --threads 2
 	attach -m 64 --call-graph none
@@ -160,7 +160,7 @@ debug_held_target() {
 	kill -CONT "$LEAKREC_PID"
 }
 
-# Several rounds of leakrec, and several looks of its watchdog.
+# Several rounds of leakrec, and several checks by its watchdog.
 let_rounds_pass() {
 	nap 1
 }
@@ -221,7 +221,7 @@ let_rounds_pass() {
 	wait_until 60 has_ended "$reader"
 }
 
-# An orphan of init, which opens files all the time.
+# An orphan, adopted by init, which opens files all the time.
 start_orphan() {
 	bash -c 'setsid bash -c "echo \$\$ >orphan.pid; while [[ ! -e end ]]; do read -rt 0.01 <>/dev/zero; done" &' \
 		>/dev/null 2>&1 3>&-

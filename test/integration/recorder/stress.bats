@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Many threads and busy loops on few CPUs, in every way to record: nothing is lost, nothing is made up, and
-# the kernel does not complain. STRESS_SECONDS is the time of each test's target [3]; test/vm/run runs it for
-# longer, on other kernels.
+# Many threads and busy loops on few CPUs, in every mode of recording. Nothing is lost, nothing is invented, and the
+# kernel does not complain. Each test's target runs for STRESS_SECONDS (3); test/vm/run runs it for longer, on other
+# kernels.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -41,7 +41,7 @@ end_loops() {
 	done
 }
 
-# What the kernel has said since setup is none of test/vm/complaints.
+# Nothing that the kernel has logged since setup matches test/vm/complaints.
 assert_kernel_silent() {
 	dmesg | awk -v last="$last_message" '{ line[NR] = $0 } $0 == last { first = NR }
 		END { for (i = first + 1; i <= NR; i++) print line[i] }' >kernel
@@ -50,7 +50,7 @@ assert_kernel_silent() {
 	fi
 }
 
-# target THREADS ROUNDS [OPTION...]: each thread makes no more than that share of the rounds.
+# target THREADS ROUNDS [OPTION...]: starts the target; the threads share the rounds, which are a maximum.
 target() {
 	echo "heap_stress --seconds $SECONDS_EACH --threads $1 --rounds $(($2 / $1)) ${*:3}"
 }
@@ -59,7 +59,7 @@ check() {
 	end_loops
 	assert_truth
 	assert_no_unexpected
-	# A thread that ends calls free for nothing.
+	# A thread that ends calls free without an allocation.
 	(($(truth threads))) || assert_summary null_frees "$(truth null_frees)"
 	tail -n 1 leakrec.err | grep -q ' 0 lost' || fail "leakrec: $(tail -n 1 leakrec.err)"
 	echo "# $(truth allocations) allocations, $(truth frees) frees, exactly: $BATS_TEST_DESCRIPTION" >&3
@@ -110,7 +110,7 @@ check() {
 	record_attached "$(target 16 1000000 --mappings)" --call-graph fp --with mmap
 	end_loops
 	grep -v '^truth held_\(blocks\|bytes\) ' truth >truth.heap # those of leakparse have the mappings
-	# What perf events record lacks mmap's caller.
+	# Perf events do not record mmap's caller.
 	with_stacks | awk '/^[a-z#]/ { mapped = $1 == "leak" && $9 == "mmap"; size = $2; next }
 		mapped && $1 ~ /^(map_or_unmap|use_heap)\+/ { n++; bytes += size; mapped = 0 }
 		END { print n + 0, bytes + 0 }' >mappings
@@ -136,7 +136,7 @@ check() {
 	assert_kernel_silent
 }
 
-# Where tasks preempt each other in the midst of our programs, a new thread finds no room for its state.
+# If a task preempts another one inside our programs, a new thread may get no storage for its state.
 @test "stress: first calls of threads, of other sizes" {
 	require_programs
 	end_loops

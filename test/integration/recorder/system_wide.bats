@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# All processes of the machine, or of a cgroup: who is there, who comes, who is left out, and that
-# nothing stays stopped.
+# All processes of the machine, or of a cgroup: present ones, new ones and those that are left out. None stays stopped.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -34,7 +33,7 @@ remove_cgroup() {
 	rmdir "$HIERARCHY/$CGROUP/inner" "$HIERARCHY/$CGROUP" 2>/dev/null || [[ ! -e $HIERARCHY/$CGROUP ]]
 }
 
-# enter CGROUP COMMAND...: becomes the command, there from its first instruction.
+# enter CGROUP COMMAND...: executes the command, which is in the cgroup from its first instruction.
 enter() {
 	# shellcheck disable=SC2016 # expanded by the inner shell
 	exec sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' enter "$HIERARCHY/$1" "${@:2}"
@@ -52,7 +51,7 @@ stop_leakrec() {
 	parse
 }
 
-# Nothing of this process is in the recording, but for the bounds, which leakrec itself writes.
+# The recording has nothing of this process, except the bounds, which leakrec itself writes.
 assert_left_out() {
 	assert_equal "leaks of $1" "$(leaks_of "$1")" ""
 	assert_equal "events of $1" "$(perf script -i perf.data -F pid,event 2>/dev/null |
@@ -61,7 +60,7 @@ assert_left_out() {
 
 # --- The whole machine ---
 
-# record_machine OPTION...: a target that is there before and one that comes later.
+# record_machine OPTION...: records a target that runs already and one that starts later.
 record_machine() {
 	local first_pid later_pid
 
@@ -74,11 +73,11 @@ record_machine() {
 	later_pid=$!
 	wait "$later_pid"
 	stop_leakrec
-	# The test's own shell is never stopped, and may lose what it does itself; others lose nothing.
+	# The test's own shell is never stopped, so its own events may be lost; others lose nothing.
 	assert_held_by "$first_pid"
 	grep -q '^truth held_' truth.later
 	mv truth.later truth
-	# Its children hold blocks of their own, of other sizes.
+	# The children hold blocks of other sizes.
 	leaks_of "$later_pid" >sizes.later
 	while read -r size number; do
 		((size < 500)) || continue
@@ -88,7 +87,7 @@ record_machine() {
 	assert_left_out "$LEAKREC_PID"
 }
 
-# attach_all OPTION...: leakrec in the background; returns when it records.
+# attach_all OPTION...: starts leakrec in the background, and returns when it records.
 attach_all() {
 	: >leakrec.err
 	"$BIN/leakrec" -o perf.data "$@" 2>leakrec.err 3>&- &
@@ -142,7 +141,7 @@ attach_all() {
 	assert_summary lost 0
 }
 
-# Whoever records next removes them, be it another test's recorder.
+# The next recorder removes them, which may be another test's.
 @test "machine: a recorder that was killed: its file is read, its probes go next time" {
 	start_target leaky_daemon --interval-us 100
 	attach --perf-events
@@ -164,7 +163,7 @@ attach_all() {
 	(($(grep -c '^leak 3072 ' <<<"$output") > 1))
 }
 
-# --- Numbers of processes, which the target chooses for the whole machine ---
+# --- Process ids that a target chooses for the whole machine ---
 
 # Both are forks of one heap: what they hold has the same addresses.
 assert_two_of_one_pid() {
@@ -197,7 +196,7 @@ assert_two_of_one_pid() {
 @test "machine: a cgroup, exactly" {
 	start_target_there fork_tree
 	attach_all --cgroup "$CGROUP"
-	# The probes are in the file that was looked at, whatever its path leads to.
+	# The probes are on the file that was analysed, wherever its path leads.
 	find "/proc/$LEAKREC_PID/fd" -lname '*/libc*' | grep -q . || fail "leakrec does not hold the C library open"
 	"$TARGETS/sizes" >/dev/null
 	go_target
@@ -235,7 +234,7 @@ assert_two_of_one_pid() {
 	mv truth.inner truth
 	assert_held_by "$pid"
 	assert_no_unexpected
-	# Names, too, though the target was mapped before it came.
+	# Names are found, too, though the target mapped its files before it entered the cgroup.
 	leak_stacks 3072 | grep -q ' main '
 }
 
@@ -271,7 +270,7 @@ assert_two_of_one_pid() {
 	local i size many many_pid in out
 
 	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" many.so malloc,free,calloc,realloc,memalign,aligned_alloc,valloc,pvalloc
-	# More functions than there are places.
+	# More functions than there are probe sites.
 	for i in {1..130}; do
 		cp many.so "many$i.so"
 	done
@@ -294,12 +293,12 @@ assert_two_of_one_pid() {
 	go_target
 	finish_target
 	stop_leakrec
-	# Another user's files have their places, though they come last.
+	# Another user's files get their probe sites, though they come last.
 	for size in 5001 5002 5003; do
 		assert_equal "leaks of $size" "$(grep -c "^leak $size " leaks)" "$(truth "held_$size")"
 		(($(truth "held_$size") > 0))
 	done
-	# So has the C library, to the user of the many files, too.
+	# So does the C library, also for the user with the many files.
 	mv truth.many truth
 	assert_held_by "$many_pid"
 	assert_summary lost 0
@@ -318,7 +317,7 @@ assert_two_of_one_pid() {
 	assert_truth
 }
 
-# attach_unread: to the cgroup, the recording going to somebody who does not read it.
+# attach_unread: attaches to the cgroup; nothing reads the recording.
 attach_unread() {
 	mkfifo unread
 	tail -f /dev/null <unread 3>&- &
@@ -327,7 +326,7 @@ attach_unread() {
 	attach_all --cgroup "$CGROUP" -m 64 -o - >unread
 }
 
-# The recorder waits for a reader who does not read: who is held for that goes on all the same.
+# The recorder waits for a reader that does not read. Processes that are stopped because of that run on all the same.
 @test "machine: nobody is held for long" {
 	start_churn
 	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Threads that free each other's blocks, and threads that end: glibc's own frees are not reported.
+# Threads that free each other's blocks, and threads that end. Frees by glibc itself are not reported.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -79,7 +79,7 @@ overload() {
 	((lost > 0))
 	tail -n 1 leakrec.err | grep -q " $lost lost" ||
 		fail "leakparse: $lost lost, but $(tail -n 1 leakrec.err)"
-	# What was recorded and what was lost is all there was; the threads' exits free some more.
+	# Recorded and lost events together are all calls, and the frees at the threads' exits.
 	all=$(($(events malloc malloc_ret malloc_call calloc calloc_ret free) + lost))
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Probes are placed in the file that was looked at, whatever its path leads to by then, and in no process
-# that is not recorded.
+# Probes are placed on the file that was analysed, wherever its path leads by then, and in no process that is not
+# recorded.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
@@ -28,7 +28,7 @@ no_code_changed() {
 	[[ -z $changed ]] || fail "$changed"
 }
 
-# record_replaced OPTION...: a target that puts a link to the C library in its library's place, and forks.
+# record_replaced OPTION...: records a target that replaces its library by a link to the C library, and forks.
 record_replaced() {
 	local word
 
@@ -58,8 +58,8 @@ record_replaced() {
 	assert_equal "leaks of 5001" "$(grep -c "^leak 5001 " leaks)" "$(truth held_5001)"
 }
 
-# is_on FILE LINE: whether the event that uprobe_events has in this line is on the file. The kernel refuses
-# to add a place to an event if it is the one that the event has already.
+# is_on FILE LINE: true if the event in this line of uprobe_events is on the file. The kernel refuses to add to an event
+# a place that it has already.
 is_on() {
 	local line
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Targets with another allocator than the C library that they were linked with. After helpers.bash.
+# Targets that use another allocator than that of the C library they were linked with. After helpers.bash.
 
-# library NAME: the path of a shared library that ld.so finds.
+# library NAME: prints the path of a shared library that ld.so finds.
 library() {
 	ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'
 }
@@ -28,7 +28,7 @@ exact() {
 	rm target.in target.out
 }
 
-# start_copy FILE [ARG...]: as start_target, of another file.
+# start_copy FILE [ARG...]: as start_target, for another file.
 start_copy() {
 	TARGETS=$(dirname "$1") start_target "$(basename "$1")" "${@:2}"
 }
@@ -46,7 +46,7 @@ exact_copy() {
 	rm target.in target.out
 }
 
-# all_exact LIBRARY: the targets that call every function.
+# all_exact LIBRARY: runs the targets that together call every function.
 all_exact() {
 	local pvalloc=1
 

@@ -26,13 +26,13 @@ class Browser:
         self.profile = tempfile.mkdtemp()
         to_read, self.to = os.pipe()
         self.at, to_write = os.pipe()
-        # The descriptors that Chromium takes: 3 to read from, 4 to write to.
+        # Chromium reads from descriptor 3 and writes to descriptor 4.
         script = 'exec 3<&"$1" 4>&"$2"; shift 2; exec "$@"'
         command = ["chromium", "--headless=new", "--remote-debugging-pipe", "--no-first-run",
                    "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
                    "--force-device-scale-factor=1", f"--user-data-dir={self.profile}", "about:blank"]
         if os.geteuid() == 0:
-            command.insert(1, "--no-sandbox")  # it has none for root
+            command.insert(1, "--no-sandbox")  # Chromium has no sandbox for root
         self.process = subprocess.Popen(
             ["bash", "-c", script, "browser", str(to_read), str(to_write), *command],
             pass_fds=(to_read, to_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -125,7 +125,7 @@ class Browser:
                 if self.evaluate(expression):
                     return
             except RuntimeError as error:
-                # The page that was there before may take the question with it.
+                # The previous page may disappear together with the question.
                 if "context" not in str(error) and "navigated" not in str(error):
                     raise
             if time.monotonic() > deadline:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Loaded by tests of stacks: generates programs whose every allocation of SIZE bytes comes through a
-# chain of calls that is known, function by function and line by line.
+# For tests of stacks: generates programs in which every allocation of SIZE bytes comes through a known chain of calls,
+# with known functions and lines.
 # shellcheck shell=bash disable=SC2034 # used by whoever loads this
 
 SIZE=12345  # of the blocks that come through the chain
 NR_BLOCKS=50
 DEPTH=20
 
-# link LANGUAGE K: the K-th function of the chain, its call on the last line but two.
+# link LANGUAGE K: prints the Kth function of the chain, with its call on the last line but two.
 link() {
 	local call="link_$(($2 - 1))(n + 1)"
 
@@ -35,8 +35,8 @@ link() {
 	END
 }
 
-# write_chain LANGUAGE: chain.c, with run_chain() on top of link_$DEPTH to link_1; expected: each
-# frame's function and line, and whether it is inlined, innermost first.
+# write_chain LANGUAGE: writes chain.c, in which run_chain() calls link_$DEPTH, which calls the next link, down to
+# link_1; and the file "expected" with each frame's function and line, and whether it is inlined, innermost first.
 write_chain() {
 	local source=chain.${1/c++/cc} k middle=middle
 
@@ -121,7 +121,7 @@ write_chain() {
 	echo "run_chain $(wc -l <"$source")" >>expected
 }
 
-# line_of TEXT: the line of $source that has it.
+# line_of TEXT: prints the number of the line of $source that contains TEXT.
 line_of() {
 	grep -nF "$1" "$source" | cut -d: -f1
 }
@@ -156,14 +156,15 @@ write_main() {
 	END
 }
 
-# record OPTION... -- COMMAND...: leaks has the chain's blocks, each with its stack.
+# record OPTION... -- COMMAND...: records into the file "leaks" the chain's blocks, each with its stack.
 record() {
 	"$BIN/leakrec" "$@" 2>leakrec.err || fail "leakrec: $(cat leakrec.err)"
 	"$BIN/leakparse" --order time --size $SIZE -i perf.data >leaks 2>leakparse.err
 	expand_stacks
 }
 
-# Every stack: malloc, the chain with its lines, and the way out to _start (MUST_START='': or elsewhere).
+# Checks that every stack is malloc, then the chain with its lines, then callers up to _start (MUST_START='': up to
+# anywhere).
 check_chain() {
 	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
 	assert_equal "unwind failures" "$(summary unwind_failures)" 0
@@ -199,7 +200,7 @@ check_chain() {
 		fail "$(head -60 leaks)"
 }
 
-# write_recursion: the chain's outermost function, calling itself.
+# write_recursion: writes a program in which the chain's outermost function calls itself.
 write_recursion() {
 	cat >deep.c <<-END
 		#include <stdlib.h>
@@ -225,7 +226,7 @@ write_recursion() {
 	cc -g -O1 -fomit-frame-pointer -fno-optimize-sibling-calls -o deep deep.c
 }
 
-# build_chain COMPILER...: the program chain.
+# build_chain COMPILER...: builds the program "chain".
 build_chain() {
 	write_chain c
 	write_main

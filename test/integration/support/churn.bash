@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Recording under load: the target endless_churn, how to see whether it runs, and what must hold after
-# leakrec was killed. For overload.bats, held_back.bats and others, and test/bench/kill-loop; after helpers.bash.
+# Recording under load: the target endless_churn, whether it runs, and checks after leakrec was killed. For
+# overload.bats, held_back.bats and others, and test/bench/kill-loop; after helpers.bash.
 
-# Gives the targets a libc of their own, which nobody has put probes on: leakrec adds them, and removes
-# them.
+# Gives the targets a libc of their own without probes, so that leakrec adds and removes its own.
 own_libc() {
 	local libc
 
@@ -20,28 +19,28 @@ own_libc() {
 	TARGETS=$PWD/targets
 }
 
-# start_churn [ARG...]: endless_churn, ready to begin.
+# start_churn [ARG...]: starts endless_churn, which waits for a line to begin.
 start_churn() {
 	start_target endless_churn --progress "$PWD/progress" "$@"
 }
 
-# Ends endless_churn and takes its counts.
+# Ends endless_churn and stores its counts.
 finish_churn() {
 	kill -TERM "$RECORDED_PID"
 	finish_target
 }
 
-# How many pairs all of its threads and children have made.
+# Prints how many pairs all threads and children have made.
 progress() {
 	# mawk's %d ends at 2^31.
 	od -An -v -t d8 -w64 -N $((64 * CHURN_RUNNERS)) progress |
 		awk '{ n += $1 } END { printf "%.0f\n", n }'
 }
 
-# endless_churn.c: the numbers of 64 bytes in the file; the number of long stops follows.
+# As in endless_churn.c: numbers 64 bytes apart, then the number of long stops.
 CHURN_RUNNERS=1088
 
-# How often the target was held back for most of the second that leakrec may do that.
+# Prints how often the target was stopped for most of the second that is the limit.
 long_stops() {
 	od -An -v -t d8 -j $((64 * CHURN_RUNNERS)) -N 8 progress | tr -d ' '
 }
@@ -56,7 +55,7 @@ churning_processes() {
 	cat "/proc/$RECORDED_PID/task/$RECORDED_PID/children"
 }
 
-# is_stopped PID: every thread of it is, or it is traced. One that ends meanwhile is not.
+# is_stopped PID: true if every thread is stopped or traced. A process that ends meanwhile is not.
 is_stopped() {
 	local states
 
@@ -71,7 +70,7 @@ all_stopped() {
 	done
 }
 
-# was_held [N]: all are stopped, or since the Nth long stop were for so long that they have to go on.
+# was_held [N]: true if all are stopped, or if there were more than N long stops.
 was_held() {
 	all_stopped || (($(long_stops) > ${1:-0}))
 }
@@ -88,19 +87,19 @@ is_untraced() {
 	! grep -h '^TracerPid:' "/proc/$RECORDED_PID"/task/*/status | grep -v '[[:space:]]0$'
 }
 
-# The target makes progress, be it held back time and again.
+# True if the target makes progress, though it may be stopped again and again.
 assert_advances() {
 	wait_until 60 has_made $(($(progress) + 1000))
 }
 
-# The target goes on, for good: it makes progress, is not stopped, and nobody traces it.
+# True if the target runs freely: it makes progress, and is neither stopped nor traced.
 assert_runs() {
 	assert_advances
 	wait_until 60 none_stopped
 	wait_until 60 is_untraced
 }
 
-# What is left of the target's recorders: their guards have the same command line.
+# Lists the processes of the target's recorders that still exist.
 recorders() {
 	pgrep -f -- "leakrec -p $RECORDED_PID -m"
 }
@@ -109,12 +108,12 @@ no_recorders() {
 	! recorders >/dev/null
 }
 
-# Probes of recorders that are gone and that were not there before.
+# Lists probes of recorders that have ended, without those that existed before.
 probes_left() {
 	abandoned_probes | comm -13 abandoned.before -
 }
 
-# start_recorder OPTION...: leakrec on the target, in the background.
+# start_recorder OPTION...: starts leakrec on the target in the background.
 start_recorder() {
 	: >leakrec.err # as attach() does
 	"$BIN/leakrec" -p "$RECORDED_PID" -m 512 "$@" 2>leakrec.err 3>&- &
@@ -122,8 +121,7 @@ start_recorder() {
 	STARTED_PIDS+=("$LEAKREC_PID")
 }
 
-# SIGKILL for leakrec: the target runs on, and nothing is left but a file and probes. How long the target
-# took is in RAN_AFTER_MS.
+# Kills leakrec by SIGKILL. The target must run on, after RAN_AFTER_MS, and only a file and probes may be left.
 kill_recorder() {
 	local began_ms
 
@@ -137,7 +135,7 @@ kill_recorder() {
 	assert_runs
 }
 
-# What a recorder that was killed has left in a file is read as far as it goes.
+# Checks that leakparse reads what a killed recorder has left in a file.
 assert_readable() {
 	local status=0
 
@@ -150,7 +148,7 @@ assert_readable() {
 	(($(stat -c %s "$1") < 10000000)) || grep -q '^leak 3072 ' leaks || fail "no leaks in $1"
 }
 
-# The next recorder, or leakprobe, removes the probes of one that was killed.
+# Checks that the next recorder, or leakprobe, removes the probes of a killed one.
 maybe_list_probes() {
 	((RANDOM % 2)) || return 0
 	"$BIN/leakprobe" list >/dev/null 2>&1
@@ -167,7 +165,7 @@ kill_once() {
 	maybe_list_probes
 }
 
-# kill_held_once [OPTION...]: the same while the target is held back by a pipe that nobody reads.
+# kill_held_once [OPTION...]: the same while the target is stopped because nothing reads the pipe.
 kill_held_once() {
 	local unread before
 
@@ -182,19 +180,19 @@ kill_held_once() {
 	maybe_list_probes
 }
 
-# After the last kill: a recorder that ends well leaves no probes, not those of others either.
+# After the last kill: a recorder that ends normally leaves no probes, and removes those of killed ones.
 assert_next_recorder_tidies() {
 	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 -o next.data 2>leakrec.err || fail "$(cat leakrec.err)"
 	assert_equal "probes left" "$(probes_left)" ""
 	"$BIN/leakparse" -i next.data >leaks 2>leakparse.err || fail "the next recording is not whole"
 }
 
-# end_line WORD: the number before that word in leakrec's last line.
+# end_line WORD: prints the number before that word in leakrec's last line.
 end_line() {
 	tail -n 1 leakrec.err | grep -oE "[0-9]+ $1" | cut -d ' ' -f 1
 }
 
-# The parts of leakrec that must not grow while it waits: not the rings, which are files to it.
+# Prints the memory of leakrec that must not grow while it waits. The rings are files, so they do not count.
 anonymous_kb() {
 	awk '$1 == "RssAnon:" { print $2 }' "/proc/$LEAKREC_PID/status"
 }

@@ -3,7 +3,7 @@
 #
 # A program without symbols, whose names are in debug files. After helpers.bash and chain_targets.bash.
 
-# build_stripped OPTION...: chain without symbols, and its debug file kept/chain.debug.
+# build_stripped OPTION...: builds "chain" without symbols, and its debug file kept/chain.debug.
 build_stripped() {
 	write_chain c
 	write_main
@@ -28,7 +28,7 @@ build_id() {
 	readelf -n "$1" | awk '/Build ID:/ { print $3 }'
 }
 
-# into_build_id_dir DIR FILE: as DIR/.build-id/12/3456.debug
+# into_build_id_dir DIR FILE: puts the file at DIR/.build-id/12/3456.debug
 into_build_id_dir() {
 	local id
 	id=$(build_id "$2")
@@ -36,7 +36,7 @@ into_build_id_dir() {
 	mv "$2" "$1/.build-id/${id:0:2}/${id:2}.debug"
 }
 
-# The program's frames are all chain+0x1234: none has a name.
+# Checks that no frame of the program has a name: all are like chain+0x1234.
 check_unnamed() {
 	assert_equal "blocks" "$(grep -c '^leak ' leaks)" "$NR_BLOCKS"
 	assert_equal "named frames" "$(grep -cE '	(inner|allocate|link_[0-9]+|main)\+' leaks)" 0

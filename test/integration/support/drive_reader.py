@@ -32,15 +32,14 @@ def main():
     case, command = sys.argv[1], sys.argv[2:]
     terminal = Terminal(command)
     if case == "paged":
-        # less fills the screen and waits; the next page, and the user has seen enough.
+        # less fills the screen and waits. Show the next page, then leave.
         terminal.wait_for(r"^# leaks 2$")
         terminal.wait_for(r"^:")
         terminal.press(" ")
         terminal.wait_without(r"^# leaks 2$")
         terminal.press("q")
     if case == "progress":
-        # It is held while it reads, so that it takes more than a second. On a busy machine, too, it
-        # must not be done before that.
+        # Stop it while it reads, so that reading takes more than a second on every machine.
         run_first()
         wait_for_reader(terminal.pid, command[-1])
         os.kill(terminal.pid, signal.SIGSTOP)

@@ -17,7 +17,7 @@ import sys
 from browser import Browser
 
 LEAKY = "open_session"  # its blocks are all of one size, and many
-# Work for a page that takes REFERENCE_S on the machine that the seconds for `open` are meant for.
+# Work that takes a page REFERENCE_S on the machine for which the limits of `open` are meant.
 REFERENCE_WORK = """(() => {
     const start = performance.now(), words = [], count = new Map();
     for (let i = 0; i < 300000; i++)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash disable=SC2119,SC2120 # a signal is passed elsewhere
 #
-# How a recording has to end, and when. After churn.bash.
+# How, and how soon, a recording must end. After churn.bash.
 
 LIMIT_MS=$((2000 * ${WAIT_FACTOR:-1}))
 
-# interrupt [SIGNAL]: leakrec ends in time. Its status is in STATUS.
+# interrupt [SIGNAL]: sends the signal. leakrec must end in time; its exit status is in STATUS.
 interrupt() {
 	local began_ms took_ms
 
-	# Without a process, which would wait for its turn on a busy machine. So would leakrec.
+	# Start no process below: it would wait for its turn on a busy machine. So would leakrec.
 	prefer "$LEAKREC_PID"
 	began_ms=$((${EPOCHREALTIME/[.,]/} / 1000))
 	kill "-${1:-INT}" "$LEAKREC_PID"
@@ -20,7 +20,7 @@ interrupt() {
 	((took_ms < LIMIT_MS)) || fail "leakrec took $took_ms ms to end: $(tail -n 1 leakrec.err)"
 }
 
-# The target's code of its own libc is the file's: no breakpoint is in it.
+# Checks that libc's code in the target equals the file's, so that no breakpoint is in it.
 is_unprobed() {
 	perl -e 'my ($pid) = @ARGV;
 		open my $maps, "<", "/proc/$pid/maps" or die;
@@ -43,7 +43,7 @@ no_events() {
 	! grep -q ":leakrec${LEAKREC_PID}_" "$TRACEFS/uprobe_events"
 }
 
-# The target runs, and in a while without probes.
+# Checks that the target runs, and after a while without probes.
 assert_let_go() {
 	assert_runs
 	wait_until 60 no_events
@@ -58,9 +58,9 @@ assert_whole() {
 	! grep -q '^# summary .*truncated=1' leaks || fail "the recording is truncated"
 }
 
-# check_ending OPTION...: of a recording that is under way.
+# check_ending OPTION...: checks how a running recording ends.
 check_ending() {
-	# First: set-up takes long while many threads keep the CPUs busy.
+	# Start it first: set-up takes long while many threads keep the CPUs busy.
 	attach "$@"
 	go_target
 	! is_unprobed || fail "no probe is seen where there are some"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What must hold of fork_storm's recordings. After helpers.bash.
+# Checks of fork_storm's recordings. After helpers.bash.
 
-# assert_storm [SIZE...]: blocks of the sizes that only fork_storm's own processes hold, or of these.
+# assert_storm [SIZE...]: compares the held blocks of these sizes; by default those that only fork_storm's own processes
+# hold.
 assert_storm() {
 	local size wrong=0 sizes=(4000 4100 4200)
 

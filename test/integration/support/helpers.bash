@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What the integration tests share: setup and teardown, targets that wait until somebody recorded them,
-# and comparisons of what a target counted itself with what the tools say.
+# What the integration tests share: setup and teardown, targets that wait until they are recorded, and comparisons of
+# the target's own counts with the tools' results.
 #
-# A test runs in $BATS_TEST_TMPDIR and leaves its files under fixed names there: truth (what the target
-# printed), perf.data, leaks, leakrec.err. Waiting is always for a condition.
+# A test runs in $BATS_TEST_TMPDIR. Its files have fixed names there: truth (the target's output), perf.data, leaks,
+# leakrec.err. Tests wait for conditions, never for a time.
 
 BUILD_DIR=${BUILD_DIR:?the build directory}
 SOURCE_DIR=${SOURCE_DIR:?the source directory}
@@ -17,7 +17,7 @@ TRACEFS=/sys/kernel/tracing
 
 # --- Setup and teardown ---
 
-# Skips where uprobes are not to be had; where they have to be (REQUIRE_UPROBES=1), fails.
+# Skips the test if uprobes are not available; fails it if REQUIRE_UPROBES=1.
 require_uprobes() {
 	local why=
 
@@ -35,7 +35,7 @@ require_uprobes() {
 	skip "$why"
 }
 
-# Skips a test for want of a program that only this test needs.
+# Skips a test if a program is missing that only this test needs.
 require_program() {
 	command -v "$1" >/dev/null && return 0
 	if [[ ${REQUIRE_UPROBES:-} == 1 ]]; then
@@ -44,8 +44,8 @@ require_program() {
 	skip "$1 is not installed"
 }
 
-# All uprobe events. The kernel gives a page at a time, and skips an event where one before it was removed
-# meanwhile: what has been read twice is whole.
+# Prints all uprobe events. The kernel returns a page at a time, and skips an event if an earlier one is removed
+# meanwhile. Two equal readings are complete.
 uprobe_events() {
 	local before events
 
@@ -57,14 +57,14 @@ uprobe_events() {
 	[[ -z $events ]] || echo "$events"
 }
 
-# Skips a test of what only recording programs can do, where perf events record instead.
+# Skips a test that needs BPF programs if perf events record instead.
 require_programs() {
 	"$BIN/leakrec" --call-graph none -o programs.data -- true 2>programs.err
 	! grep -q "perf events record" programs.err || skip "the kernel has not what programs take"
 	rm -f programs.data programs.err
 }
 
-# The events that the tools have made, "GROUP/EVENT" a line.
+# Prints the tools' events, a line "GROUP/EVENT" for each.
 our_probes() {
 	uprobe_events | sed -nE 's/^[pr][0-9]*:((leakprobe_|leakrec[0-9])[^ ]*) .*/\1/p' | sort
 }
@@ -82,21 +82,21 @@ common_setup() {
 	abandoned_probes >abandoned.before
 }
 
-# add_probes OPTION...: leakprobe add; what it added is removed after the test.
+# add_probes OPTION...: runs leakprobe add. Teardown removes what it added.
 add_probes() {
 	our_probes >probes.before-add
 	"$BIN/leakprobe" add "$@" >leakprobe.out
-	# Others may be adding theirs.
+	# Other tests may be adding probes.
 	sed -nE 's,^(leakprobe_[^ :]*): added .*,^\1/,p' leakprobe.out >groups
 	mapfile -t -O "${#OWN_EVENTS[@]}" OWN_EVENTS < <(our_probes | comm -13 probes.before-add - | grep -f groups)
 }
 
-# GROUPs of what add_probes added.
+# The groups that add_probes has added.
 added_groups() {
 	printf '%s\n' "${OWN_EVENTS[@]%%/*}" | sort -u
 }
 
-# inode_hash FILE: as the names of groups have it (probes/tracefs/group_name.c).
+# inode_hash FILE: prints the hash that names of groups contain (probes/tracefs/group_name.c).
 inode_hash() {
 	local device inode number shift hash=2166136261
 
@@ -111,8 +111,8 @@ inode_hash() {
 	printf '%08x\n' $hash
 }
 
-# The probes of recorders that are gone: none should be left. Not those of others, who have copies of their own by
-# the same paths.
+# Prints the probes that ended recorders have left, which should be none. Ignores other tests' probes, which are on
+# their own copies at the same paths.
 abandoned_probes() {
 	local pid event path
 	local -A ended=() hashes=() found=()
@@ -125,7 +125,7 @@ abandoned_probes() {
 		[[ -v hashes[$path] ]] || hashes[$path]=$(inode_hash "$path") || true
 		[[ -z ${hashes[$path]} || ${event%/*} != *_"${hashes[$path]}"_* ]] || found[$event]=
 	done < <(uprobe_events | sed -nE 's/^[pr][0-9]*:(leakrec([0-9]+)_[^ ]*) (.*):0x[0-9a-f]+.*/\2 \1 \3/p')
-	# Not those that a recorder has removed meanwhile, and ended.
+	# Ignore probes that a recorder has removed meanwhile.
 	((${#found[@]} == 0)) || our_probes | comm -12 - <(printf '%s\n' "${!found[@]}" | sort)
 }
 
@@ -137,8 +137,8 @@ remove_event() {
 	echo "-:$1" >>"$TRACEFS/uprobe_events"
 }
 
-# Ends what the test started and removes its probes; what a passed test has left behind fails it. Other
-# people's probes are not touched.
+# Ends the test's processes and removes its probes. A test that passed fails if it has left anything behind. Does not
+# touch other users' probes.
 common_teardown() {
 	local pid event left=
 
@@ -151,19 +151,20 @@ common_teardown() {
 	done
 	[[ -z ${RECORDED_PID:-} || ! -e /proc/$RECORDED_PID ]] || kill -KILL "$RECORDED_PID" || true
 	wait
-	# Tests make some by other names than the tools do.
+	# Some tests make probes with names of their own.
 	for event in $(uprobe_events | sed -E 's/^[pr][0-9]*:([^ ]*) .*/\1/' | sort -u |
 		comm -12 - <(printf '%s\n' "${OWN_EVENTS[@]}" | sort -u)); do
 		remove_event "$event"
 	done
-	# leak-end may still be at work. Who looks again may see that of another recorder, on all processes.
+	# leak-end may still be removing probes. A second look may find the leak-end of another recorder, of all
+	# processes.
 	if [[ -z ${BATS_TEST_COMPLETED:-} ]] || ! wait_until 60 none_abandoned; then
 		for event in $(abandoned_probes | comm -13 "$BATS_TEST_TMPDIR/abandoned.before" -); do
 			left+=" probe $event"
 			remove_event "$event" || true
 		done
 	fi
-	# The last command, or followed by "|| return": bats runs teardown where set -e does nothing.
+	# This must be the last command, or be followed by "|| return": bats runs teardown without the effect of set -e.
 	[[ -z $left || -z ${BATS_TEST_COMPLETED:-} ]] || fail "the test left behind:$left"
 }
 
@@ -172,7 +173,7 @@ fail() {
 	return 1
 }
 
-# is_ours PID: and not somebody else's that has got the number since.
+# is_ours PID: true if the process belongs to this test, so that it is not another one that got the same id.
 is_ours() {
 	local session
 
@@ -190,7 +191,7 @@ has_ended() {
 	[[ ! -e /proc/$1 ]] || is_zombie "$1"
 }
 
-# kill_now PID...: returns when they have ended, which SIGKILL takes a moment for.
+# kill_now PID...: sends SIGKILL, and returns when the processes have ended.
 kill_now() {
 	local pid
 
@@ -202,13 +203,14 @@ kill_now() {
 
 NAP=${BATS_FILE_TMPDIR:-$BATS_TEST_TMPDIR}/nap
 
-# nap SECONDS: without a process; nobody writes to the FIFO. Only for who looks again, or is to be late.
+# nap SECONDS: sleeps without a process, by reading a FIFO to which nothing is written. Only for loops that poll, and
+# for processes that must be late.
 nap() {
 	[[ -p $NAP ]] || mkfifo "$NAP" || [[ -p $NAP ]]
 	read -rt "$1" <>"$NAP" || true
 }
 
-# wait_until SECONDS COMMAND...: until the command succeeds. WAIT_FACTOR is for machines that are slow.
+# wait_until SECONDS COMMAND...: waits until the command succeeds. WAIT_FACTOR multiplies the time on slow machines.
 wait_until() {
 	local deadline=$((SECONDS + $1 * ${WAIT_FACTOR:-1}))
 
@@ -222,8 +224,8 @@ wait_until() {
 	done
 }
 
-# prefer PID: it runs when it can, however busy the machine is. The priority is one among those of a session,
-# which has its own (sched(7), "The autogroup feature").
+# prefer PID: lets the process run whenever it can, however busy the machine is. A nice value only counts within a
+# session, which has one of its own (sched(7), "The autogroup feature").
 prefer() {
 	renice -n -20 -p "$1" >/dev/null
 	[[ ! -e /proc/$1/autogroup ]] || echo -20 >"/proc/$1/autogroup"
@@ -236,8 +238,8 @@ has_grown_to() {
 
 # --- Targets ---
 
-# start_target NAME [ARG...]: starts it with --wait and returns when it says that it is ready.
-# RECORDED_PID is the process that does the work, TARGET_PID the one that was started.
+# start_target NAME [ARG...]: starts the target with --wait, and returns when it is ready. RECORDED_PID is the process
+# that does the work, TARGET_PID the one that was started.
 start_target() {
 	local word
 
@@ -255,20 +257,20 @@ go_target() {
 	echo >&"$TARGET_IN"
 }
 
-# Takes the target's true counts and reaps it.
+# Stores the target's true counts and reaps it.
 finish_target() {
 	cat <&"$TARGET_OUT" >truth
 	wait "$TARGET_PID" || fail "the target ended with status $?: $(cat target.err)" || return
 	exec {TARGET_IN}>&- {TARGET_OUT}<&-
 }
 
-# leakrec says when it records; its messages are in leakrec.err.
+# True when leakrec has said that it records; its messages are in leakrec.err.
 is_recording() {
 	[[ $'\n'$(<leakrec.err) == *$'\nleakrec: recording '* ]] || has_ended "$1"
 }
 
-# attach [OPTION...]: leakrec -p on the target (or as the options say), in the background; returns when it
-# records.
+# attach [OPTION...]: starts leakrec in the background, with -p for the target unless the options say otherwise. Returns
+# when leakrec records.
 attach() {
 	local pid=(-p "$RECORDED_PID")
 
@@ -281,7 +283,7 @@ attach() {
 	grep -q '^leakrec: recording ' leakrec.err || fail "leakrec ended before it recorded: $(cat leakrec.err)"
 }
 
-# leakrec ends by itself when its target is gone.
+# leakrec ends by itself when its target has ended.
 finish_leakrec() {
 	wait "$LEAKREC_PID" || {
 		local status=$?
@@ -291,7 +293,7 @@ finish_leakrec() {
 	}
 }
 
-# record_attached "TARGET ARG..." [OPTION...]: the whole life of a target, attached to.
+# record_attached "TARGET ARG..." [OPTION...]: attaches to a target and records it until it ends.
 record_attached() {
 	local target
 
@@ -319,7 +321,7 @@ record_command() {
 	parse
 }
 
-# recorded NAME "TARGET ARG..." [OPTION...]: the same, once for all tests of the file that give that name.
+# recorded NAME "TARGET ARG..." [OPTION...]: the same, but records only once for all tests of the file with that NAME.
 recorded() {
 	local kept=$BATS_FILE_TMPDIR/$1
 
@@ -335,18 +337,19 @@ recorded() {
 
 parse() {
 	rm -f events
-	# In time order recordings of the same program can be compared; verdicts depend on times.
+	# In time order, recordings of the same program can be compared. Other orders use verdicts, which depend on
+	# times.
 	"$BIN/leakparse" --order time <perf.data >leaks
 }
 
 # --- Comparisons ---
 
-# truth NAME: what the target counted; 0 if it did not print it.
+# truth NAME: prints the target's own count; 0 if it printed none.
 truth() {
 	awk -v name="$1" '$1 == "truth" && $2 == name { value = $3 } END { print value + 0 }' truth
 }
 
-# summary KEY: from leakparse's summary line.
+# summary KEY: prints a value of leakparse's summary line.
 summary() {
 	awk -v key="$1" '$1 == "#" && $2 == "summary" {
 		for (i = 3; i <= NF; i++)
@@ -355,7 +358,7 @@ summary() {
 	} END { if (!found) print "missing" }' leaks
 }
 
-# events NAME...: how many events of these names perf script prints of perf.data.
+# events NAME...: prints how many events of these names perf script finds in perf.data.
 events() {
 	[[ -e events ]] || perf script -i perf.data -F event 2>/dev/null |
 		sed -E 's/^ *//; s/: *$//; s/.*://' | sort | uniq -c >events
@@ -372,7 +375,7 @@ assert_summary() {
 	assert_equal "summary $1" "$(summary "$1")" "$2"
 }
 
-# What the target counted and leakparse found must be the same, to the event.
+# Compares the target's counts with leakparse's. They must be equal.
 assert_truth() {
 	local wrong=0
 
@@ -408,8 +411,8 @@ assert_truth() {
 	fi
 }
 
-# The leaks by size: "SIZE NUMBER" a line, from the target and from leakparse. The target does not
-# count sizes of 64 KiB and more one by one.
+# Compares the leaks by size, as lines "SIZE NUMBER" of the target and of leakparse. The target does not count sizes of
+# 64 KiB and more separately.
 assert_sizes() {
 	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
 	awk '$1 == "leak" && $2 < 65536 { n[$2]++ } END { for (s in n) print s, n[s] }' leaks |
@@ -417,24 +420,24 @@ assert_sizes() {
 	diff sizes.truth sizes.leaks || fail "leaks by size differ (<: the target's, >: leakparse's)"
 }
 
-# leaks_of PID: "SIZE NUMBER" a line.
+# leaks_of PID: prints lines "SIZE NUMBER".
 leaks_of() {
 	awk -v pid="$1" '$1 == "leak" && $6 == pid { n[$2]++ } END { for (s in n) print s, n[s] }' leaks | sort
 }
 
-# assert_held_by PID: what the process holds is what it says, whatever others hold.
+# assert_held_by PID: the process holds what it counted itself, whatever other processes hold.
 assert_held_by() {
 	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
 	leaks_of "$1" | diff sizes.truth - || fail "leaks of $1 differ (<: the target's, >: leakparse's)"
 }
 
-# assert_events [--more-frees]: the events of each function, entry and return, are as many as the
-# target's calls. A thread's exit frees what the target did not ask for: --more-frees.
+# assert_events [--more-frees]: each function has as many events, at entry and return, as the target made calls.
+# --more-frees allows more frees, because a thread's exit frees memory by itself.
 assert_events() {
 	local name wrong=0 ret
 
 	for name in malloc calloc realloc posix_memalign valloc pvalloc; do
-		# A call comes as one event, or as two.
+		# A call is recorded as one event or as two.
 		assert_equal "$name events" "$(events $name ${name}_call)" "$(truth $name)" || wrong=1
 		ret=$(events "${name}_ret" "${name}_call")
 		assert_equal "${name}_ret events" "$ret" "$(truth $name)" || wrong=1
@@ -453,7 +456,7 @@ assert_events() {
 	((!wrong)) || fail "the events differ: $(tr '\n' ';' <events)"
 }
 
-# Every free event is something: what realloc released aside, the summary accounts for all of them.
+# Checks that the summary accounts for every free event.
 assert_frees_classified() {
 	local by_realloc accounted
 
@@ -463,25 +466,26 @@ assert_frees_classified() {
 	assert_equal "frees accounted for" "$accounted" "$(events free)"
 }
 
-# assert_no_unexpected: not one operation is listed as unexpected.
+# assert_no_unexpected: no operation is listed as unexpected.
 assert_no_unexpected() {
 	if grep '^unexpected' leaks; then
 		fail "nothing unexpected happened"
 	fi
 }
 
-# with_stacks [FILE]: the leaks of FILE (else: leaks), each line with its function, and its frames below it (version 1).
+# with_stacks [FILE]: prints FILE (by default "leaks") in version 1, in which each leak has its function and is followed
+# by its frames.
 with_stacks() {
 	awk -f "$SOURCE_DIR/test/integration/support/leaks_1.awk" "${1:-leaks}"
 }
 
-# The same in the place of leaks.
+# Replaces the file "leaks" by that.
 expand_stacks() {
 	mv leaks leaks.2
 	with_stacks leaks.2 >leaks
 }
 
-# leak_stacks SIZE: for each leak of that size its functions, innermost first, in one line.
+# leak_stacks SIZE: prints for each leak of that size a line with the functions of its stack, innermost first.
 leak_stacks() {
 	with_stacks | awk -v size="$1" '
 		function flush() { if (stack != "") print stack; stack = "" }
@@ -490,8 +494,8 @@ leak_stacks() {
 		END { flush() }'
 }
 
-# The events that a leaks file is made from, without what differs from one recording to the next of the
-# same process: size, function and stack, without times, in order.
+# Prints the size, function and stack of each leak, sorted and without times, so that recordings of the same process can
+# be compared.
 comparable_leaks() {
 	with_stacks "$1" | awk '$1 == "leak" { print $1, $2, $3, $6, $7, $8, $9 } /^\t/ { print "\t" $1, $2 }'
 }

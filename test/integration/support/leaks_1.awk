@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Turns a `leaks` text of version 2 into one of version 1, which repeats the frames below each line that has a stack. It
-# lacks `ordinary=` of blocks, which version 2 does not have. A text of version 1 stays as it is.
+# lacks `ordinary=` of blocks, which version 2 does not have. A text of version 1 is not changed.
 
-# "612746.918039456" in nanoseconds since the recording's start, which awk's numbers hold exactly.
+# Turns "612746.918039456" into nanoseconds since the recording's start, which awk's numbers can hold exactly.
 function ns(time, parts) {
 	split(time, parts, ".")
 	return (parts[1] - start_s) * 1000000000 + parts[2]
@@ -13,12 +13,12 @@ function age(time, pid, left) {
 	return sprintf("%d.%09d", int(left / 1000000000), left % 1000000000)
 }
 
-# Frames come before their stack's first use, and below it in version 1.
+# Version 2 has frames before the first use of their stack, version 1 after each use.
 function frames_of(stack) {
 	printf "%s", frames[stack]
 }
 
-# The words from @first on.
+# Returns the words from @first on.
 function rest(first, text, i) {
 	for (i = first; i <= NF; i++)
 		text = text " " $i

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What the target "mappings" leaves. After helpers.bash.
+# Checks of what the target "mappings" leaves mapped. After helpers.bash.
 
 LARGE=3145728 # of the target
 
-# What is left of mappings, by function, as the target says it.
+# Prints the mappings that are left, by function, as the target prints them.
 left() {
 	with_stacks | awk '/^[a-z#]/ { kept = $1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/; size = $2; next }
 		kept && $NF ~ /\/mappings(_static)?\)$/ {
@@ -17,7 +17,7 @@ left() {
 		END { for (f in regions) print "left", f, regions[f], bytes[f] }' | sort
 }
 
-# "REGIONS BYTES" of all that is left, by what leakparse says and by the truth.
+# Compares "REGIONS BYTES" of all that is left, by leakparse and by the target.
 left_in_all() {
 	with_stacks | awk '$1 == "leak" && $9 ~ /^(mmap|mremap|brk)$/ { nr++; bytes += $2 } END { print nr, bytes }'
 }
@@ -26,7 +26,7 @@ true_in_all() {
 	awk '$1 == "left" { nr += $3; bytes += $4 } END { print nr, bytes }' truth
 }
 
-# The allocator's blocks count once, its mappings not at all.
+# Each block of the allocator counts once, and its mappings do not count.
 assert_allocator() {
 	assert_equal "large blocks" "$(awk -v large=$LARGE '$1 == "leak" && $2 >= large { nr++; bytes += $2 }
 		END { print nr, bytes }' leaks)" "6 $((8 * LARGE))"

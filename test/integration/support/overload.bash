@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Readers of recordings that come too fast, and what must hold in the end. After churn.bash.
+# Readers of recordings that come too fast, and checks at the end. After churn.bash.
 
 # --- Comparisons ---
 
-# What endless_churn must have caused: an event for each free, and for each allocation one by
-# programs, two (entry and return) by perf events.
+# Prints the number of events that endless_churn must cause: one for each free, and for each allocation one if BPF
+# programs record, or two (entry and return) by perf events.
 EVENTS_PER_MALLOC=1
 expected_events() {
 	echo $((EVENTS_PER_MALLOC * $(truth malloc) + $(truth free)))
 }
 
-# Everything that happened is in the recording, each thing once; "leaks" is leakparse's. What was lost
-# because a busy machine took longer than a process may be held is counted.
+# Checks that every event is in the recording exactly once; the file "leaks" is leakparse's output. What a busy machine
+# loses, because it takes longer than a process may be stopped, must be counted.
 assert_all_recorded() {
 	if (($(truth long_stops) > 0)) || grep -q "watchdog did not run" leakrec.err; then
 		assert_equal "recorded and lost" $(($(end_line events) + $(end_line lost))) "$(expected_events)"
@@ -33,8 +33,7 @@ assert_paused() {
 
 # --- Readers ---
 
-# start_reader [COMMAND...]: leakparse reads from the FIFO "pipe"; the command, if any, runs before it
-# reads.
+# start_reader [COMMAND...]: starts leakparse, which reads from the FIFO "pipe". The command, if any, runs before that.
 start_reader() {
 	mkfifo pipe
 	{
@@ -45,7 +44,7 @@ start_reader() {
 	STARTED_PIDS+=("$READER_PID")
 }
 
-# For start_reader: waits for a line, which let_reader_go sends.
+# A command for start_reader: waits for the line that let_reader_go sends.
 wait_for_line() {
 	read -r _ <go
 }
@@ -58,19 +57,19 @@ finish_reader() {
 	wait "$READER_PID" || fail "leakparse: $(cat leakparse.err)"
 }
 
-# The last of the pipe's sixteen pages has been begun. Before, threads may be held back for a moment only.
+# True if the last of the pipe's sixteen pages is in use. Before that, threads are stopped only for a moment.
 pipe_is_full() {
 	# shellcheck disable=SC2016 # of perl
 	perl -e 'my $n = pack("i", 0); ioctl(STDIN, 0x541b, $n) or die; # FIONREAD
 		exit(unpack("i", $n) <= 15 * 4096)' <pipe
 }
 
-# Attaches to four threads, whose recording goes into a pipe that nobody reads before let_reader_go, and
-# returns when they are held back.
+# Attaches to four threads. The recording goes into a pipe that is not read before let_reader_go. Returns when the
+# threads are stopped.
 hold_back() {
 	local stacks=(--call-graph "$1")
 
-	# Records so large that a pipe hardly ever ends between two of them.
+	# The records are so large that a pipe hardly ever ends between two of them.
 	[[ $1 != raw ]] || stacks=(--call-graph dwarf --raw-stacks)
 	mkfifo go
 	start_reader wait_for_line
@@ -81,7 +80,7 @@ hold_back() {
 	wait_until 60 was_held
 }
 
-# A recorder that keeps up otherwise is behind for certain when it gets no CPU for a while.
+# Makes the recorder fall behind, by giving it no CPU for a while.
 stall_recorder() {
 	local before
 

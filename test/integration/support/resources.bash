@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash disable=SC2034 # whoever loads this uses the kinds
 #
-# What the target "resources" gives and takes. After helpers.bash.
+# Checks of what the target "resources" gives and takes. After helpers.bash.
 
 FILES='file=fopen|fdopen:ret / fclose:arg1'
 SLOTS='slot=slot_get:*arg2 size=arg1 fail<0 / slot_put:*arg1'
 WIDGETS='widget=widget_new:ret | widget_ref:arg1 / widget_unref:arg1'
 NESTED='nested=inner_make|outer_make:ret / inner_drop|outer_drop:arg1'
 
-# held KIND: the leaks of that kind, by the lines.
+# held KIND: prints the number of leaks of that kind, by their lines.
 held() {
 	grep -cE "^leak .* kind=$1( |\$)" leaks || true
 }
 
-# assert_kind KIND...: as many given, taken and held as the target says.
+# assert_kind KIND...: the numbers given, taken and held are those that the target counted.
 assert_kind() {
 	local kind wrong=0
 

@@ -116,7 +116,7 @@ class Screen:
             else:
                 self.cells[self.y][: self.x + 1] = [" "] * (self.x + 1)
         elif name == "r":
-            # It may be meant for the size that the screen had.
+            # This output may be meant for the previous size of the screen.
             bottom = numbers[1] if len(numbers) > 1 and numbers[1] else self.lines
             self.bottom = min(bottom, self.lines) - 1
             self.top = min(max(first, 1) - 1, self.bottom)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Completions of bash, zsh and fish: as the shells call them.
+# Completions of bash, zsh and fish, called as the shells call them.
 
 bats_require_minimum_version 1.5.0
 
-# complete_words WORD...: what the last word is completed to, a line each.
+# complete_words WORD...: prints the completions of the last word, one per line.
 complete_words() {
 	bash -c '
 		source "$1"
@@ -20,7 +20,7 @@ tool() {
 	echo "$BUILD_DIR/bin/$1"
 }
 
-# The same of zsh and fish, which get the line as one word.
+# The same for zsh and fish, which get the line as one word.
 zsh_words() {
 	PATH=$BUILD_DIR/bin:$PATH timeout 60 "$SOURCE_DIR/test/integration/support/zsh_matches" \
 		"$SOURCE_DIR/completions" "$1"
@@ -31,13 +31,13 @@ fish_words() {
 
 	mkdir -p "$folder"
 	cp "$SOURCE_DIR/completions/leaktools.fish" "$folder/$tool.fish"
-	# Prints a word, then a tab and what it means.
+	# fish prints a word, then a tab and its meaning.
 	# shellcheck disable=SC2016 # expanded by fish
 	PATH=$BUILD_DIR/bin:$PATH HOME=$BATS_TEST_TMPDIR XDG_DATA_DIRS=$BATS_TEST_TMPDIR:/usr/share \
 		timeout 60 fish -c 'complete -C $argv' "$1" | cut -f1
 }
 
-# What --help of a tool lists; the manual page lists the same (help.bats).
+# Prints the options that --help of a tool lists; the manual page lists the same (help.bats).
 long_options() {
 	"$(tool "$1")" --help | sed -nE 's/^ {2,6}(-.*)/\1/p' | sed -E 's/  +.*//' | grep -oE -e '--[a-z][a-z-]+' | sort -u
 }
@@ -65,7 +65,7 @@ long_options() {
 	cd "$BATS_TEST_TMPDIR"
 	touch -- a-file
 	for name in leakrec leakparse leakfollow leakplot; do
-		# Long options with a value in capitals.
+		# Long options that take a value, which help shows in capitals.
 		"$(tool $name)" --help | grep -oE -- '--[a-z-]+ ('"'"'|[A-Z])' | cut -d' ' -f1 | sort -u |
 			while read -r option; do
 				complete_words "$(tool $name)" "$option" x | grep '^-' && exit 1
@@ -84,7 +84,7 @@ long_options() {
 			status=0
 			"$(tool leakparse)" $option "$value" --format tree $option "$value" /dev/null \
 				>/dev/null 2>"$BATS_TEST_TMPDIR/err" || status=$?
-			# A recording it is not; but no bad usage either.
+			# The file is no recording, but the usage is right.
 			[[ $status == 1 || $option == --by && $status == 1 ]] || {
 				echo "$option $value: $status, $(cat "$BATS_TEST_TMPDIR/err")"
 				return 1
@@ -122,7 +122,7 @@ long_options() {
 	run -1 grep -v "^leakprobe_" "$BATS_TEST_TMPDIR/words"
 }
 
-# same_words SHELL: its completions are those of the tools' tables.
+# same_words SHELL: the shell's completions are those of the tools' tables.
 same_words() {
 	local words=$1_words name
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The formats that other tools read, each read by its tool. The recording is made up, with names that
-# no format may take for its own syntax (test/unit/report/test_report_formats.c); nothing is recorded here.
+# Each format of another tool, read by that tool. The recording is generated, with names that look like the formats' own
+# syntax (test/unit/report/test_report_formats.c). Nothing is recorded here.
 
 bats_require_minimum_version 1.5.0
 BUILD_DIR=${BUILD_DIR:?the build directory}
@@ -10,7 +10,7 @@ setup_file() {
 	"$BUILD_DIR/test/unit/test_report_formats" "$BATS_FILE_TMPDIR/perf.data"
 }
 
-# What the recording holds: 20 blocks of 3072 bytes by one stack, one of 500, one of 16.
+# The recording holds 20 blocks of 3072 bytes by one stack, one of 500 bytes, and one of 16.
 held_bytes=61956
 
 format() {
@@ -24,7 +24,7 @@ format() {
 	run -0 jq -r '[.version, .summary.held_bytes, (.stacks | length), (.blocks | length),
 		([.blocks[].size] | add)] | join(" ")' "$BATS_TEST_TMPDIR/x.json"
 	[[ $output == "1 $held_bytes 3 22 $held_bytes" ]]
-	# Every key stands in the page.
+	# The documentation names every key.
 	jq -r 'paths | map(select(type == "string")) | last' "$BATS_TEST_TMPDIR/x.json" | sort -u |
 		while read -r key; do
 			grep -q "\`$key\`" "$SOURCE_DIR/docs/json-format.md" ||
@@ -46,7 +46,7 @@ END
 
 @test "formats: folded stacks add up" {
 	format folded x.folded
-	# As flamegraph.pl takes them apart: the last word is the count, semicolons part the frames.
+	# Splits lines as flamegraph.pl does: the last word is the count, semicolons separate the frames.
 	awk -v held="$held_bytes" '
 		!/^[^;]+(;[^;]+)* [0-9]+$/ { exit 1 }
 		{ sum += $NF; frames = gsub(/;/, ";") + 1; if (frames < 4 || frames > 6) exit 1 }
@@ -65,7 +65,7 @@ stacks = [(match[1].split(";"), int(match[2])) for match in parsed]
 assert all(all(frames) for frames, _ in stacks), stacks
 assert len({";".join(frames) for frames, _ in stacks}) == len(stacks), stacks
 assert sum(weight for _, weight in stacks) == int(sys.argv[2])
-# Outermost first; the frames are the tree's.
+# The frames, outermost first, are those of the tree.
 assert all(frames[0] == "server+0x1010" and frames[-1] == "libc.so.6+0x800" for frames, _ in stacks), stacks
 END
 }
@@ -74,7 +74,7 @@ END
 	format gprof2dot x.json
 	python3 - "$BATS_TEST_TMPDIR/x.json" "$held_bytes" <<'END'
 import json, sys
-# What gprof2dot.py's JsonParser takes for granted.
+# Checks what gprof2dot.py's JsonParser assumes.
 profile = json.load(open(sys.argv[1], encoding="utf-8"))
 assert profile["version"] == 0
 assert all(cost["description"] and cost["unit"] for cost in profile["costs"])
@@ -102,7 +102,7 @@ END
 @test "formats: ms_print reads massif" {
 	format massif massif.out
 	run -0 --separate-stderr ms_print --threshold=0 "$BATS_TEST_TMPDIR/massif.out"
-	# The peak is while the block of 100,000 bytes lives, and not the end.
+	# The peak is not at the end, but while the block of 100,000 bytes lives.
 	grep -E 'Detailed snapshots: \[[0-9]+ \(peak\), [0-9]+\]' <<<"$output"
 	grep -E '^ +[0-9]+ +130 +139,936 +139,936 ' <<<"$output"
 	grep -F -e '->71.46% (100,000B) 0x0: =a;b <script>"\x23(1)' <<<"$output"
@@ -130,7 +130,7 @@ END
 	grep -F 's=0(=a;b <script>"#(1)\x5c\x0a\xff,%s.so+0x3030)' <<<"$output"
 	run -0 go tool pprof -top "$BATS_TEST_TMPDIR/x.pb.gz"
 	grep -E '^ +60\.50kB +100% .* libc\.so\.6\+0x800$' <<<"$output"
-	# A terminal is no place for it.
+	# It is not written to a terminal.
 	run -1 script -qec "'$BUILD_DIR/bin/leakparse' -i '$BATS_FILE_TMPDIR/perf.data' --format pprof" /dev/null
 	[[ $output == *"not for a terminal"* ]]
 }

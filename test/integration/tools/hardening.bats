@@ -12,7 +12,7 @@ setup() {
 	grep -q '^LEAKTOOLS_SANITIZE:BOOL=OFF' "$BUILD_DIR/CMakeCache.txt" || skip "sanitizers have their own flags"
 }
 
-# each_tool OPTION PATTERN: what readelf says of every tool has a line with it.
+# each_tool OPTION PATTERN: readelf OPTION prints a line with PATTERN for every tool.
 each_tool() {
 	for tool in "${TOOLS[@]}"; do
 		readelf -W "$1" "$BUILD_DIR/bin/$tool" | grep -qE "$2" || {
@@ -43,7 +43,7 @@ each_tool() {
 	run ! grep -v -e -fstack-clash-protection <(grep '"command".* -o parser/' "$BUILD_DIR/compile_commands.json")
 }
 
-# The linker marks a program only if all of it is marked: Debian 12's crt1.o is not.
+# The linker marks a program only if all its objects are marked, and Debian 12's crt1.o is not.
 @test "hardening: x86's control flow is protected" {
 	[[ $(uname -m) == x86_64 ]] || skip "x86 only"
 	local libraries
@@ -52,7 +52,7 @@ each_tool() {
 
 	((${#libraries[@]} >= 8))
 	for library in "${libraries[@]}"; do
-		# Each member is announced, and has the note.
+		# readelf prints a heading for each member, and each member has the note.
 		[[ $(readelf -n "$library" | grep -c '^File: ') == \
 			$(readelf -n "$library" | grep -c 'x86 feature: IBT, SHSTK') ]] || {
 			echo "$library has members without protection"

@@ -1,17 +1,17 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What --help lists and what the manual page documents are the same, for each tool; nothing is recorded.
+# For each tool, --help and the manual page list the same options. Nothing is recorded.
 
 bats_require_minimum_version 1.5.0
 BUILD_DIR=${BUILD_DIR:?the build directory}
 SOURCE_DIR=${SOURCE_DIR:?the source directory}
 
-# What --help of tool $1 says before the text about each option: "-s, --size SIZE|MIN..MAX".
+# Prints the options as --help of tool $1 shows them, without the text about them: "-s, --size SIZE|MIN..MAX".
 help_options() {
 	"$BUILD_DIR/bin/$1" --help | sed -nE 's/^ {2,6}(-.*)/\1/p' | sed -E 's/  +.*//' | sort
 }
 
-# The lines that begin an option in its manual page, without markup.
+# Prints the lines that begin an option in the manual page, without markup.
 man_options() {
 	grep -E '^\*-' "$SOURCE_DIR/docs/man/$1.1.scd" | tr -d '*_' | sort
 }

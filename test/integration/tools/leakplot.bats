@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leakplot on files made here and on processes of our own. Needs gnuplot, but neither root nor probes.
+# leakplot with generated files and with processes of the tests. Needs gnuplot, but neither root nor probes.
 # shellcheck disable=SC2016,SC2030,SC2031 # awk's $, and STARTED_PIDS in each test's subshell
 
 bats_require_minimum_version 1.5.0
@@ -20,7 +20,7 @@ teardown() {
 	done
 }
 
-# A leaks file of the given number of 3072-byte leaks, two seconds apart.
+# Prints a leaks file with the given number of 3072-byte leaks, two seconds apart.
 make_leaks() {
 	echo '# leaks 1'
 	echo "# summary events=$(($1 * 10)) lost=${2:-0} start=100.000000000 end=$((110 + 2 * $1)).000000000"
@@ -30,7 +30,7 @@ make_leaks() {
 	done
 }
 
-# Fails with the line that is expected on stderr, and no other.
+# Checks that leakplot fails with exactly the expected line on stderr.
 fails_with() {
 	local status="$1" message="$2"
 	shift 2
@@ -83,7 +83,7 @@ has_magic() {
 	run -0 "$leakplot" --term dumb leaks
 	[[ "$output" == *'10 leaks, 30 KiB, in emacs (PID 4165)'* ]]
 	[[ "$output" == *'time since the recording began (seconds)'* ]]
-	# Ten points in one line, and a letter in the legend.
+	# Ten points are in one line, and the legend has the letter.
 	[ "$(tr -cd A <<<"$(grep -E '(A.*){10}' <<<"$output")" | wc -c)" -eq 10 ]
 }
 
@@ -185,7 +185,7 @@ has_magic() {
 		"$leakplot" --save "kept/" -o "picture.$suffix" leaks
 		(cd kept && gnuplot -d leaks.gnuplot)
 		cmp "picture.$suffix" "kept/leaks.$suffix" ||
-			# A PDF has its date.
+			# A PDF contains the date.
 			[ "$suffix" = pdf ]
 	done
 	has_magic kept/leaks.pdf %PDF
@@ -226,7 +226,7 @@ has_magic() {
 			i % 3 ? 3072 : i, i, 200 + i / 1000, i, i, i % 1000 }' >>leaks
 	"$leakplot" --save kept -o picture.svg leaks
 	[ "$(awk '!/^#/ { sum += $8 } END { print sum }' kept/leaks-map.dat)" -eq 1000001 ]
-	# The legend has the cells of the map, whatever it is coloured by.
+	# The legend explains the cells of the map, whatever its colours mean.
 	"$leakplot" --colour verdict --save by-verdict leaks
 	run ! grep -E 'pointtype [^5]' by-verdict/leaks.gnuplot
 	[ "$(stat -c %s picture.svg)" -lt 3000000 ]
@@ -355,8 +355,8 @@ has_magic() {
 	done
 }
 
-# golden KIND: the plot's program and data are as in test/golden/plot.KIND. With UPDATE_GOLDEN=1 that
-# file is written anew: look at the difference, and at the picture, before you commit it.
+# golden KIND: the plot's script and data equal test/golden/plot.KIND. UPDATE_GOLDEN=1 rewrites that file: look at the
+# difference, and at the picture, before you commit it.
 golden() {
 	local expected="$SOURCE_DIR/test/golden/plot.$1"
 
@@ -482,7 +482,7 @@ golden() {
 		echo '# leaks 1'
 		echo '# summary start=5.000000000 end=0.000000000'
 		echo 'periods 2 1.000000000 1.000000000'
-		# More than all hold, more than fits.
+		# More than all stacks hold, and more than fits.
 		echo 'history all held_bytes=5,9223372036854775807'
 		echo 'history 1 held_bytes=9223372036854775807,9223372036854775807 lifetimes=0:1'
 		echo 'history 2 held_bytes=9223372036854775807,1 lifetimes=9223372036854775807:9223372036854775807'
@@ -497,7 +497,8 @@ golden() {
 	done
 }
 
-# start_sleep: its number is SLEEP_PID. Until it is sleep, it is a copy of this shell, and for a moment it has no heap.
+# start_sleep: starts sleep, with its id in SLEEP_PID. Before its exec, the process is a copy of this shell; for a
+# moment after it, it has no heap.
 start_sleep() {
 	sleep 1000 &
 	SLEEP_PID=$!
@@ -506,7 +507,7 @@ start_sleep() {
 	wait_until 60 grep -q '\[heap\]' "/proc/$SLEEP_PID/maps"
 }
 
-# start_mem OPTION...: of that process, into the file numbers.
+# start_mem OPTION...: starts leakplot --mem on that process; its output goes to the file "numbers".
 start_mem() {
 	"$leakplot" --mem "$SLEEP_PID" "$@" >numbers &
 	STARTED_PIDS+=("$!")
@@ -532,7 +533,7 @@ has_lines() {
 
 @test "--mem sees the heap grow by what was allocated" {
 	mkfifo go stop
-	# 20 MiB more, once something comes out of go.
+	# The process allocates 20 MiB more when it reads from the FIFO "go".
 	bash -c 'read -r <go; printf -v text "%20971520s" x; read -r <stop' &
 	STARTED_PIDS+=("$!")
 	"$leakplot" --mem $! --interval 20 >numbers &
@@ -551,7 +552,7 @@ has_lines() {
 		"$leakplot" --mem "${STARTED_PIDS[0]}" --interval 50 -o "$signal.svg" &
 		pid=$!
 		STARTED_PIDS+=("$pid")
-		# Both signals are blocked once it waits for them.
+		# leakplot blocks both signals when it waits for them.
 		wait_until 60 grep -q 'SigBlk:.*00004003$' "/proc/$pid/status"
 		kill -s "$signal" "$pid"
 		wait "$pid"

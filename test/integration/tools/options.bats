@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# An option means the same in each tool that has it. On a recording that a program made up: nothing is recorded.
+# An option means the same in each tool that has it. Uses a generated recording; nothing is recorded.
 
 # shellcheck disable=SC2086 # a tool and its options
 bats_require_minimum_version 1.5.0

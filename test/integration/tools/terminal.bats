@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What leakparse does on a terminal only: a pager, colours.
+# What leakparse does only on a terminal: a pager, colours.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
@@ -17,7 +17,7 @@ teardown() {
 	common_teardown
 }
 
-# on_terminal CASE COMMAND...: the screen at the end is in the file screen.
+# on_terminal CASE COMMAND...: runs a case of drive_reader.py. The last screen is in the file "screen".
 on_terminal() {
 	PYTHONDONTWRITEBYTECODE=1 timeout 300 python3 "$SOURCE_DIR/test/integration/support/drive_reader.py" "$@" \
 		>screen 3>&- || fail "$(cat screen)"
