@@ -6,7 +6,7 @@ set(data_dir ${CMAKE_INSTALL_DATADIR})
 
 install(FILES include/leaktools/leak_probes.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leaktools)
 
-# Where manual pages cite them: in docs/.
+# Manual pages cite these files as docs/NAME.
 install(FILES README.md COPYING DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN docs/man EXCLUDE)
 

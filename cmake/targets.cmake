@@ -4,7 +4,7 @@
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
 
-# Only those who ask for it at their link (parser/CMakeLists.txt) are compiled again there.
+# Only targets that turn it on for their link (parser/CMakeLists.txt) are compiled again there.
 add_link_options(-fno-lto)
 add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 	-Wformat=2 -Wundef -Wpointer-arith -Wwrite-strings -Wno-unused-parameter
@@ -20,7 +20,7 @@ if(LEAKTOOLS_SANITIZE)
 		add_compile_options(-fsanitize=fuzzer-no-link)
 	endif()
 elseif(CMAKE_BUILD_TYPE MATCHES "Rel")
-	# The C library says what it makes of it, with this compiler.
+	# The C library's headers show what level they support with this compiler.
 	set(CMAKE_REQUIRED_FLAGS "-O2 -D_FORTIFY_SOURCE=3 -Werror")
 	check_c_source_compiles("#include <stdio.h>
 		#if __USE_FORTIFY_LEVEL != 3
