@@ -65,7 +65,7 @@ static void warn_of_losses(const struct analysis *analysis)
 static void warn_of_unguarded(const struct analysis *analysis)
 {
 	diag_warn("events may be missing, and their number is unknown: %" PRIu64
-		  " processes or threads were not guarded; " INPUT_ADVICE_UNGUARDED,
+		  " processes or threads were unguarded; " INPUT_ADVICE_UNGUARDED,
 		  analysis->unguarded_tasks);
 }
 

@@ -92,7 +92,7 @@ static const struct option_word term_words[] = {
 
 static const struct option_row rows[] = {
 	{"plot", 0, OPTION_WORD, "WHAT",
-	 "leaks: a point a leak, the default; held: what was held over time, by stack; growth: the "
+	 "leaks: a point per leak, the default; held: what was held over time, by stack; growth: the "
 	 "stacks that grow, each by itself; lifetimes: a histogram of how long blocks live",
 	 FIELD(plot), .words = plot_words, .groups = FOR_LEAKS},
 	{"input", 'i', OPTION_TEXT, "FILE", "read FILE, not standard input", FIELD(input),
@@ -106,8 +106,9 @@ static const struct option_row rows[] = {
 	 .parse = parse_save, .completes = OPTION_COMPLETES_DIRECTORIES},
 	{"colour", 0, OPTION_WORD, "WHAT", "colour the points by stack, or by verdict",
 	 FIELD(leaks.colour), .alias = "color", .words = colour_words, .groups = FOR_POINTS},
-	{"by-event", 0, OPTION_FLAG, .help = "sizes against the event's number, not its time",
-	 FIELD(leaks.by_event), .groups = FOR_POINTS},
+	{"by-event", 0, OPTION_FLAG,
+	 .help = "event numbers instead of times on the horizontal axis", FIELD(leaks.by_event),
+	 .groups = FOR_POINTS},
 	{"size", 's', OPTION_PARSED, "SIZE|MIN..MAX",
 	 "only leaks of this size (3k), or in a range with both ends included (1000..2000)",
 	 .parse = parse_size, .takes = OPTION_TAKES_SIZE_RANGE, .groups = FOR_POINTS},

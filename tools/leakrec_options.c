@@ -76,7 +76,7 @@ static int parse_filter(void *context, const struct option_row *row, const char 
 	if (len == 0 || !text[len] || !text[len + 1])
 		return options_reject(row, text);
 	if (config->nr_filters == RECORD_MAX_FILTERS) {
-		diag_error("--filter can be given %d times", RECORD_MAX_FILTERS);
+		diag_error("--filter can be given %d times at most", RECORD_MAX_FILTERS);
 		return -EINVAL;
 	}
 	config->filters[config->nr_filters++] = text;

@@ -5,20 +5,20 @@ static const struct audit_finding findings[AUDIT_NR_KINDS] = {
 	[AUDIT_ENTRY_THREAD_ENDED] =
 		{
 			.key = "entry-thread-ended",
-			.what = "calls that their thread ended in",
+			.what = "calls that were open when their thread ended",
 			.effect =
 				"none, but a block that such a realloc() released is counted as freed",
 		},
 	[AUDIT_ENTRY_EXECED] =
 		{
 			.key = "entry-execed",
-			.what = "calls that their process executed another program in",
+			.what = "calls that were open when their process executed another program",
 			.effect = "none: the program's memory is gone",
 		},
 	[AUDIT_ENTRY_JUMPED_OVER] =
 		{
 			.key = "entry-jumped-over",
-			.what = "calls that a call around them returned before: longjmp(), an exception, "
+			.what = "calls that were open when an outer call returned: longjmp(), an exception, "
 				"or the return was lost or skipped by the kernel",
 			.effect = "none, if it was an exception; else a block of such a call is "
 				  "missing; its free counts as free-unknown",
@@ -40,7 +40,7 @@ static const struct audit_finding findings[AUDIT_NR_KINDS] = {
 	[AUDIT_RETURN_AT_START] =
 		{
 			.key = "return-at-start",
-			.what = "calls that a thread was in when its recording began",
+			.what = "calls that were open when the recording of their thread began",
 			.effect = "blocks of unknown size (doubtful:unpaired)",
 		},
 	[AUDIT_RETURN_LATER] =
@@ -75,7 +75,7 @@ static const struct audit_finding findings[AUDIT_NR_KINDS] = {
 	[AUDIT_OUT_OF_ORDER] =
 		{
 			.key = "out-of-order",
-			.what = "records that came later than their time",
+			.what = "records that are out of order in time",
 			.effect = "a free that came before its allocation leaves the block held",
 		},
 	[AUDIT_REPEATED] =

@@ -28,7 +28,7 @@ enum audit_kind {
 struct audit_finding {
 	uint64_t count;	    /* 0: none found */
 	const char *key;    /* for programs: "entry-jumped-over" */
-	const char *what;   /* "calls that a call around them returned before: longjmp() ..." */
+	const char *what;   /* "calls that were open when an outer call returned: longjmp() ..." */
 	const char *effect; /* its effect on the result */
 };
 

@@ -228,7 +228,7 @@ static int check_named(struct backpressure *backpressure, const pid_t *pids, siz
 					   (pid_t)backpressure_table(backpressure)->own_session,
 					   NULL);
 		if (why)
-			diag_note("%s is never held back: %s; when it is too fast, events are "
+			diag_note("%s is never stopped: %s; when it is too fast, events are "
 				  "lost, and counted",
 				  name, why);
 	}

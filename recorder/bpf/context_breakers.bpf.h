@@ -129,12 +129,12 @@ int BPF_PROG(after_clone, struct task_struct *task, unsigned long clone_flags)
 		return 0;
 	/* A process that is not in the table is never stopped. */
 	if (!(clone_flags & CLONE_THREAD) && !add_target(BPF_CORE_READ(task, tgid)))
-		__sync_fetch_and_add(&breakers.nr_unprotected, 1);
+		__sync_fetch_and_add(&breakers.nr_unguarded, 1);
 	if (!needs_breaker(clone_flags) || is_initial())
 		return 0;
 	state = state_of_task(0);
 	if (!state || !state->answer || state->answer & BREAKER_REFUSED)
-		__sync_fetch_and_add(&breakers.nr_unprotected, 1);
+		__sync_fetch_and_add(&breakers.nr_unguarded, 1);
 	return 0;
 }
 

@@ -14,7 +14,7 @@ struct breaker_shared {
 	/* CLOCK_MONOTONIC: older threads of recorded processes have breakers already. */
 	unsigned long long attached_ns;
 	unsigned long long nr_requests;
-	unsigned long long nr_unprotected; /* tasks that were created without a breaker */
+	unsigned long long nr_unguarded; /* tasks that were created without a breaker */
 	/* At the request's number: (the number << 1) + enum breaker_answer. */
 	unsigned long long answers[BREAKER_MAX_ANSWERS];
 };

@@ -161,12 +161,11 @@ void context_breakers_handle_task(struct context_breakers *breakers,
 	if (breakers->requests || !breakers->are_needed || breaker ||
 	    (task->pid != task->ppid && task->ptid != task->ppid))
 		return;
-	breakers->nr_unprotected++;
+	breakers->nr_unguarded++;
 	open_late(breakers, (pid_t)task->ptid);
 }
 
-uint64_t context_breakers_nr_unprotected(const struct context_breakers *breakers)
+uint64_t context_breakers_nr_unguarded(const struct context_breakers *breakers)
 {
-	return breakers->requests ? breakers->watch.shared->nr_unprotected
-				  : breakers->nr_unprotected;
+	return breakers->requests ? breakers->watch.shared->nr_unguarded : breakers->nr_unguarded;
 }

@@ -47,9 +47,9 @@ struct context_breakers {
 	struct breaker *by_tid;
 	struct clone_watch watch;
 	struct ring_buffer *requests;
-	bool are_needed;	 /* this kernel swaps contexts */
-	uint64_t nr_unprotected; /* counted without programs */
-	int error;		 /* the first one */
+	bool are_needed;       /* this kernel swaps contexts */
+	uint64_t nr_unguarded; /* counted without programs */
+	int error;	       /* the first one */
 };
 
 /* Opens a breaker for thread @tid. Returns 0, -ESRCH if it is gone, or another negative errno. */
@@ -72,6 +72,6 @@ void context_breakers_handle_task(struct context_breakers *breakers,
 				  const struct perf_disk_task *task);
 
 /* How many tasks were created without a breaker: their events may be missing. */
-uint64_t context_breakers_nr_unprotected(const struct context_breakers *breakers);
+uint64_t context_breakers_nr_unguarded(const struct context_breakers *breakers);
 
 #endif

@@ -163,15 +163,14 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 static int tell_doubts(const struct session *session)
 {
 	const struct ring_reader *reader = &session->rounds.reader;
-	uint64_t nr = context_breakers_nr_unprotected(&session->events.breakers);
+	uint64_t nr = context_breakers_nr_unguarded(&session->events.breakers);
 	uint64_t nr_late =
 		session->recorder ? backpressure_nr_set_up_late(session->backpressure) : 0;
 
 	if (nr)
-		diag_warn(
-			"events may be missing: %" PRIu64 " process%s or thread%s started "
-			"unprotected, so what is held is doubtful; Linux 6.12 has no such problem",
-			nr, quantity_word(nr, "", "es"), quantity_plural(nr));
+		diag_warn("events may be missing: %" PRIu64 " process%s or thread%s started "
+			  "unguarded, so what is held is doubtful; Linux 6.12 has no such problem",
+			  nr, quantity_word(nr, "", "es"), quantity_plural(nr));
 	if (!nr && !nr_late)
 		return 0;
 	return marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late, session->writer);

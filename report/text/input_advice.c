@@ -80,7 +80,7 @@ void input_advice_on_recording(const struct analysis *analysis, struct input_adv
 	*ret = (struct input_advice){0};
 	if (late)
 		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
-			 "%" PRIu64 " record%s came later than their time: a block whose free came "
+			 "%" PRIu64 " record%s out of order in time: a block whose free came "
 			 "before its allocation is listed as held",
 			 late, quantity_plural(late));
 	if (pairing_audit_misses_tasks(analysis))

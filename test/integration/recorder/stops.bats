@@ -206,7 +206,7 @@ let_rounds_pass() {
 		sys.exit(recorder.returncode)
 	END
 	timeout -k 5 30 python3 parent.py "$BIN/leakrec" 2>leakrec.err 3>&- || fail "$(cat leakrec.err)"
-	grep -q 'is never held back: leakrec is its child' leakrec.err || fail "$(cat leakrec.err)"
+	grep -q 'is never stopped: leakrec is its child' leakrec.err || fail "$(cat leakrec.err)"
 }
 
 @test "stops: who reads the recording is not recorded" {

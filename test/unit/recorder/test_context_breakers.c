@@ -53,15 +53,15 @@ static void end(uint64_t time_ns)
 	context_breakers_handle_task(&breakers, &task);
 }
 
-static void assert_unprotected(uint64_t nr)
+static void assert_unguarded(uint64_t nr)
 {
-	assert_int_equal(context_breakers_nr_unprotected(&breakers), nr);
+	assert_int_equal(context_breakers_nr_unguarded(&breakers), nr);
 }
 
 static void nothing_is_counted_where_nothing_is_needed(void **state)
 {
 	create(1000, 1000, (uint32_t)gettid());
-	assert_unprotected(0);
+	assert_unguarded(0);
 	assert_int_equal(context_breakers_fd(&breakers), -1);
 }
 
@@ -70,25 +70,25 @@ static void a_guarded_thread_creates_what_it_likes(void **state)
 	assert_int_equal(context_breakers_add(&breakers, gettid()), 0);
 	create(1000, 1000, (uint32_t)gettid());
 	create((uint32_t)gettid(), 1001, (uint32_t)gettid());
-	assert_unprotected(0);
+	assert_unguarded(0);
 }
 
 static void an_unguarded_one_is_counted_once(void **state)
 {
 	breakers.are_needed = true;
 	create(1000, 1000, (uint32_t)gettid());
-	assert_unprotected(1);
+	assert_unguarded(1);
 	create(1001, 1001, (uint32_t)gettid());
-	assert_unprotected(1);
+	assert_unguarded(1);
 }
 
 static void a_thread_that_is_not_the_first_may_fork_but_not_create_threads(void **state)
 {
 	breakers.are_needed = true;
 	create(1000, 1000, 1);
-	assert_unprotected(0);
+	assert_unguarded(0);
 	create(1, 1001, 1);
-	assert_unprotected(1);
+	assert_unguarded(1);
 }
 
 static void a_thread_that_ends_takes_its_breaker_along(void **state)
@@ -98,10 +98,10 @@ static void a_thread_that_ends_takes_its_breaker_along(void **state)
 	assert_int_equal(context_breakers_add(&breakers, gettid()), 0);
 	end(before_ns); /* the end of the thread that had the number before */
 	create(1000, 1000, (uint32_t)gettid());
-	assert_unprotected(0);
+	assert_unguarded(0);
 	end(UINT64_MAX);
 	create(1001, 1001, (uint32_t)gettid());
-	assert_unprotected(1);
+	assert_unguarded(1);
 }
 
 static void a_thread_that_is_gone_has_none(void **state)
