@@ -46,7 +46,7 @@ static bool is_one_of(const char *function, const char *const *list, size_t nr)
 	return false;
 }
 
-bool mapping_owner_is_allocator(const char *function)
+static bool is_allocator(const char *function)
 {
 	/* Internal functions, for stacks that do not show a public one. */
 	static const char *const others[] = {
@@ -61,7 +61,7 @@ bool mapping_owner_is_allocator(const char *function)
 	       is_one_of(function, others, ARRAY_SIZE(others));
 }
 
-bool mapping_owner_is_wrapper(const char *function)
+static bool is_wrapper(const char *function)
 {
 	static const char *const wrappers[] = {"mmap", "mmap64", "munmap", "mremap",
 					       "brk",  "sbrk",	 "syscall"};
@@ -69,7 +69,7 @@ bool mapping_owner_is_wrapper(const char *function)
 	return function && is_one_of(function, wrappers, ARRAY_SIZE(wrappers));
 }
 
-bool mapping_owner_is_runtime(const char *module)
+static bool is_runtime(const char *module)
 {
 	static const char *const beginnings[] = {
 		"libc.so", "libc-2.", "libc.musl",  "ld-linux",	   "ld-2.",	  "ld-musl",
@@ -105,16 +105,16 @@ static enum mapping_owner judge(struct stack_store *stacks, uint32_t stack_id)
 		if (stack_store_frame(stacks, stack_id, i, &frame) ||
 		    frame.address <= STACK_INCOMPLETE)
 			continue;
-		if (mapping_owner_is_allocator(frame.function))
+		if (is_allocator(frame.function))
 			return MAPPING_IS_OWN;
 		/* The loader has a wrapper of its own. */
 		if (i == 0 && frame.module && strstr(frame.module, "/ld"))
-			nr_callers += mapping_owner_is_runtime(frame.module);
-		else if (i == 0 || (!nr_callers && mapping_owner_is_wrapper(frame.function)))
+			nr_callers += is_runtime(frame.module);
+		else if (i == 0 || (!nr_callers && is_wrapper(frame.function)))
 			continue;
 		else
 			nr_callers++;
-		if (nr_callers == 1 && mapping_owner_is_runtime(frame.module) &&
+		if (nr_callers == 1 && is_runtime(frame.module) &&
 		    !is_caller_of_program(frame.function))
 			return MAPPING_IS_OWN;
 	}

@@ -25,9 +25,4 @@ void mapping_owners_deinit(struct mapping_owners *owners);
 int mapping_owners_find(struct mapping_owners *owners, struct stack_store *stacks,
 			uint32_t stack_id, enum mapping_owner *ret);
 
-/* Judge the name of a frame, which may be NULL. For tests. */
-bool mapping_owner_is_allocator(const char *function);
-bool mapping_owner_is_wrapper(const char *function);
-bool mapping_owner_is_runtime(const char *module);
-
 #endif

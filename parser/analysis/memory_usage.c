@@ -81,7 +81,7 @@ static uint64_t limit(uint64_t bytes)
 	return bytes < MAX_BYTES ? bytes : MAX_BYTES;
 }
 
-uint64_t memory_point_rss(const struct memory_point *point)
+static uint64_t rss(const struct memory_point *point)
 {
 	return point->bytes[MEMORY_ANON] + point->bytes[MEMORY_FILE] + point->bytes[MEMORY_SHARED];
 }
@@ -143,7 +143,7 @@ int memory_usage_add(struct memory_usage *usage, const struct perf_sample *sampl
 	if (!process->nr_samples++)
 		process->first = point;
 	process->last = point;
-	if (memory_point_rss(&point) > memory_point_rss(&process->peak))
+	if (rss(&point) > rss(&process->peak))
 		process->peak = point;
 	add_point(process, &point);
 	return 0;

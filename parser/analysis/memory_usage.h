@@ -64,9 +64,6 @@ int memory_usage_add(struct memory_usage *usage, const struct perf_sample *sampl
 /* Process @pid is a new one, or executes another program: what it had before is gone. */
 void memory_usage_restart(struct memory_usage *usage, pid_t pid);
 
-/* Resident bytes. */
-uint64_t memory_point_rss(const struct memory_point *point);
-
 /* Adds up the processes that were sampled twice, the last time in the last turn. */
 void memory_usage_balance(const struct memory_usage *usage, struct memory_balance *ret);
 

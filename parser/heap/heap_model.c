@@ -392,11 +392,6 @@ size_t heap_nr_blocks(const struct heap *heap)
 	return heap->nr_held;
 }
 
-size_t heap_nr_releases(const struct heap *heap)
-{
-	return heap->nr_releases;
-}
-
 int heap_for_each(const struct heap *heap, int (*visit)(void *context, const struct heap_block *b),
 		  void *context)
 {

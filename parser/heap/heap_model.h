@@ -92,7 +92,6 @@ struct held_memory heap_held_memory(const struct heap *heap);
 /* The heap's memory, including parts shared with others. */
 size_t heap_size_bytes(const struct heap *heap);
 size_t heap_nr_blocks(const struct heap *heap);
-size_t heap_nr_releases(const struct heap *heap);
 
 /*
  * Calls @visit for each held block, in no order. Stops at the first non-zero value and returns it.

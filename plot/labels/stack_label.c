@@ -27,11 +27,6 @@ static bool is_unnamed(const char *symbol)
 	return address[2] && !address[2 + strspn(address + 2, "0123456789abcdef")];
 }
 
-bool stack_label_is_full(const struct stack_label *label)
-{
-	return label->nr == STACK_LABEL_FRAMES;
-}
-
 /*
  * Returns 1 if @frame, named *@name, is the user's frame or one further out, 0 if it comes before
  * the user's, or -ENOMEM.
@@ -77,7 +72,7 @@ int stack_label_add(struct stack_label *label, const struct frame_facts *frame,
 	const char *symbol = frame->name;
 	int is_outside;
 
-	if (stack_label_is_full(label))
+	if (label->nr == STACK_LABEL_FRAMES)
 		return 0;
 	name = frame_name_short(symbol, STACK_LABEL_NAME_CHARS);
 	if (!name)

@@ -47,9 +47,6 @@ struct stack_label {
 int stack_label_add(struct stack_label *label, const struct frame_facts *frame,
 		    const struct stack_label_place *place);
 
-/* Whether further frames change nothing. */
-bool stack_label_is_full(const struct stack_label *label);
-
 /*
  * The text of @label in a legend of @nr labels, which may include it; "" without frames. Sets
  * *@ret_has_twin, unless it is NULL, if another label has the same text. The caller frees the

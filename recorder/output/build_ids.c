@@ -29,7 +29,7 @@ void build_id_read(int fd, struct build_id *ret)
 	elf_end(elf);
 }
 
-int build_ids_add(struct build_ids *ids, const char *path, const struct build_id *id)
+static int add(struct build_ids *ids, const char *path, const struct build_id *id)
 {
 	struct build_id_entry *entry;
 
@@ -62,7 +62,7 @@ int build_ids_add_record(struct build_ids *ids, const struct perf_event_header *
 		return 0;
 	id.size = mmap2->build_id_size <= BUILD_ID_SIZE ? mmap2->build_id_size : 0;
 	memcpy(id.bytes, mmap2->build_id, BUILD_ID_SIZE);
-	return build_ids_add(ids, (const char *)(mmap2 + 1), &id);
+	return add(ids, (const char *)(mmap2 + 1), &id);
 }
 
 void build_ids_deinit(struct build_ids *ids)

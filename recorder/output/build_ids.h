@@ -30,10 +30,10 @@ struct build_ids {
 /* Reads the build-id note of the ELF file @fd; @ret->size is 0 if there is none. */
 void build_id_read(int fd, struct build_id *ret);
 
-/* Adds the build-id of @path, unless the pair is known. Returns 0 or -ENOMEM. */
-int build_ids_add(struct build_ids *ids, const char *path, const struct build_id *id);
-
-/* The same from an MMAP2 record with a build-id. Ignores other records. */
+/*
+ * Adds the path and the build-id of an MMAP2 record that has one, unless the pair is known. Ignores
+ * other records. Returns 0 or -ENOMEM.
+ */
 int build_ids_add_record(struct build_ids *ids, const struct perf_event_header *record);
 
 void build_ids_deinit(struct build_ids *ids);

@@ -24,9 +24,6 @@ struct tree_options {
 
 #define TREE_DEFAULT_THRESHOLD 1.0
 
-/* Parses "function", "file", "module", "thread" or "size". Returns 0 or -EINVAL, unreported. */
-int tree_grouping_parse(const char *name, enum tree_grouping *ret);
-
 /* The options for call_tree_create(). */
 struct call_tree_options tree_options_for_call_tree(const struct tree_options *options);
 

@@ -281,14 +281,3 @@ int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file
 	*ret = entry->rule;
 	return 0;
 }
-
-unsigned cfi_rules_nr(const struct cfi_rules *rules)
-{
-	return HASH_COUNT(rules->known);
-}
-
-size_t cfi_rules_bytes(const struct cfi_rules *rules)
-{
-	return rules->capacity * sizeof(*rules->entries) +
-	       cfi_rules_nr(rules) * sizeof(*rules->known);
-}

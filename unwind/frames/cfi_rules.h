@@ -101,10 +101,6 @@ void cfi_rules_deinit(struct cfi_rules *rules);
 int cfi_rules_find(struct cfi_rules *rules, struct module *module, uint64_t file_offset,
 		   const struct cfi_rule **ret);
 
-/* The number of different rules, and the size of the tables. */
-unsigned cfi_rules_nr(const struct cfi_rules *rules);
-size_t cfi_rules_bytes(const struct cfi_rules *rules);
-
 /*
  * Makes a rule of a row that dwarf_cfi_addrframe() has found. A row that no rule can express
  * becomes CFI_COMPLEX.

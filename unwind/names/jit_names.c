@@ -97,30 +97,6 @@ static int read_text(int fd, char **ret_text, size_t *ret_size)
 	return 0;
 }
 
-int jit_names_init(struct jit_names *names, pid_t pid, const char *symfs)
-{
-	char path[64], *text;
-	size_t size;
-
-	*names = (struct jit_names){0};
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
-	_cleanup_close_ int fd = open_map(pid, symfs, path);
-	if (fd < 0)
-		return 0;
-	int err = read_text(fd, &text, &size);
-	if (err || !text)
-		return err;
-	names->path = strdup(path);
-	if (!names->path) {
-		free(text);
-		return -ENOMEM;
-	}
-	err = jit_names_parse(names, text, size);
-	if (err)
-		jit_names_deinit(names);
-	return err;
-}
-
 void jit_names_deinit(struct jit_names *names)
 {
 	free(names->path);
@@ -184,7 +160,8 @@ static int compare_pieces(const void *a, const void *b)
 	return (x->line > y->line) - (x->line < y->line);
 }
 
-int jit_names_parse(struct jit_names *names, char *text, size_t size)
+/* Parses @text of @size bytes. Takes it over and changes it. Returns 0 or -ENOMEM. */
+static int parse(struct jit_names *names, char *text, size_t size)
 {
 	char *line = text, *newline;
 	uint64_t highest_end = 0;
@@ -208,6 +185,30 @@ int jit_names_parse(struct jit_names *names, char *text, size_t size)
 		names->pieces[i].highest_end = highest_end;
 	}
 	return 0;
+}
+
+int jit_names_init(struct jit_names *names, pid_t pid, const char *symfs)
+{
+	char path[64], *text;
+	size_t size;
+
+	*names = (struct jit_names){0};
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
+	_cleanup_close_ int fd = open_map(pid, symfs, path);
+	if (fd < 0)
+		return 0;
+	int err = read_text(fd, &text, &size);
+	if (err || !text)
+		return err;
+	names->path = strdup(path);
+	if (!names->path) {
+		free(text);
+		return -ENOMEM;
+	}
+	err = parse(names, text, size);
+	if (err)
+		jit_names_deinit(names);
+	return err;
 }
 
 const struct jit_piece *jit_names_find(const struct jit_names *names, uint64_t address)

@@ -40,9 +40,6 @@ struct jit_names {
 int jit_names_init(struct jit_names *names, pid_t pid, const char *symfs);
 void jit_names_deinit(struct jit_names *names);
 
-/* Parses @text of @size bytes. Takes it over and changes it. Returns 0 or -ENOMEM. */
-int jit_names_parse(struct jit_names *names, char *text, size_t size);
-
 /* The piece that holds @address, or NULL. */
 const struct jit_piece *jit_names_find(const struct jit_names *names, uint64_t address);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The heap model alone: counts, remembered releases, copies. */
 #include "parser/heap/heap_model.h"
+#include "parser/heap/heap_table.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ static int alloc_at(struct heap *heap, uint64_t address, uint64_t size, uint64_t
 	return heap_alloc(heap, &block, &previous);
 }
 
-static int release_at(struct heap *heap, uint64_t address, uint64_t sequence)
+static int free_at(struct heap *heap, uint64_t address, uint64_t sequence)
 {
 	struct heap_op released, op = op_at(sequence);
 	struct heap_block block;
@@ -79,7 +80,7 @@ static void holds_and_releases(void **state)
 	assert_null(heap_find(heap, 0x10));
 	assert_int_equal(heap_nr_blocks(heap), 1);
 	assert_int_equal(held_bytes(heap), 50);
-	assert_int_equal(release_at(heap, 0x30, 8), HEAP_UNKNOWN);
+	assert_int_equal(free_at(heap, 0x30, 8), HEAP_UNKNOWN);
 	assert_null(heap_find_release(heap, 0x30));
 }
 
@@ -90,7 +91,7 @@ static void tells_who_released_first(void **state)
 	struct heap_block block;
 
 	alloc_at(heap, 0x10, 100, 1);
-	release_at(heap, 0x10, 5);
+	free_at(heap, 0x10, 5);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(heap_release(heap, 0x10, &op, &block, &released),
 				 HEAP_DOUBLE_FREE);
@@ -100,7 +101,7 @@ static void tells_who_released_first(void **state)
 	assert_int_equal(heap_find_release(heap, 0x10)->sequence, 5);
 	assert_int_equal(alloc_at(heap, 0x10, 1, 10), HEAP_OK);
 	assert_null(heap_find_release(heap, 0x10));
-	assert_int_equal(release_at(heap, 0x10, 11), HEAP_OK);
+	assert_int_equal(free_at(heap, 0x10, 11), HEAP_OK);
 }
 
 static void replaces_a_block_still_held(void **state)
@@ -122,15 +123,15 @@ static void takes_a_release_back(void **state)
 
 	alloc_at(heap, 0x10, 100, 1);
 	block = *heap_find(heap, 0x10);
-	release_at(heap, 0x10, 2);
+	free_at(heap, 0x10, 2);
 	assert_int_equal(heap_unrelease(heap, &block, 99), 0);
 	assert_int_equal(heap_unrelease(heap, &block, 2), 1);
 	assert_memory_equal(heap_find(heap, 0x10), &block, sizeof(block));
-	assert_int_equal(heap_nr_releases(heap), 0);
+	assert_int_equal(heap->nr_releases, 0);
 	assert_int_equal(held_bytes(heap), 100);
 
 	/* Allocated again meanwhile: not changed. */
-	release_at(heap, 0x10, 3);
+	free_at(heap, 0x10, 3);
 	alloc_at(heap, 0x10, 5, 4);
 	assert_int_equal(heap_unrelease(heap, &block, 3), 0);
 	assert_int_equal(heap_find(heap, 0x10)->size_bytes, 5);
@@ -153,7 +154,7 @@ static void withdraws_and_settles(void **state)
 	assert_true(heap_withdraw(heap, 0x10, 3, &ret));
 	assert_int_equal(heap_nr_blocks(heap), 0);
 	assert_int_equal(held_bytes(heap), 0);
-	assert_int_equal(release_at(heap, 0x10, 5), HEAP_UNKNOWN);
+	assert_int_equal(free_at(heap, 0x10, 5), HEAP_UNKNOWN);
 }
 
 static void copies_for_a_child(void **state)
@@ -162,13 +163,13 @@ static void copies_for_a_child(void **state)
 
 	alloc_at(heap, 0x10, 100, 1);
 	alloc_at(heap, 0x20, 50, 2);
-	release_at(heap, 0x20, 3);
+	free_at(heap, 0x20, 3);
 	copy = heap_copy(heap);
 	assert_non_null(copy);
 	assert_true(heap_find(copy, 0x10)->inherited);
 	assert_false(heap_find(heap, 0x10)->inherited);
-	assert_int_equal(release_at(copy, 0x20, 4), HEAP_DOUBLE_FREE);
-	assert_int_equal(release_at(copy, 0x10, 5), HEAP_OK);
+	assert_int_equal(free_at(copy, 0x20, 4), HEAP_DOUBLE_FREE);
+	assert_int_equal(free_at(copy, 0x10, 5), HEAP_OK);
 	assert_non_null(heap_find(heap, 0x10));
 	alloc_at(copy, 0x30, 1, 6);
 	alloc_at(copy, 0x10, 1, 7);
@@ -184,12 +185,12 @@ static void bury_keeps_its_own_blocks_only(void **state)
 
 	alloc_at(heap, 0x10, 100, 1);
 	alloc_at(heap, 0x20, 50, 2);
-	release_at(heap, 0x20, 3);
+	free_at(heap, 0x20, 3);
 	heap_alloc(heap, &block, &ret);
 	heap_bury(heap);
 	assert_int_equal(heap_nr_blocks(heap), 1);
 	assert_int_equal(held_bytes(heap), 100);
-	assert_int_equal(heap_nr_releases(heap), 0);
+	assert_int_equal(heap->nr_releases, 0);
 	assert_non_null(heap_find(heap, 0x10));
 }
 
@@ -200,12 +201,12 @@ static void forgets_the_oldest_releases(void **state)
 
 	for (uint64_t i = 1; i <= nr; i++) {
 		alloc_at(heap, i * 16, 8, i);
-		release_at(heap, i * 16, i);
+		free_at(heap, i * 16, i);
 	}
-	assert_int_equal(heap_nr_releases(heap), HEAP_MAX_RELEASES);
-	assert_int_equal(release_at(heap, 10 * 16, nr + 1), HEAP_UNKNOWN);
-	assert_int_equal(release_at(heap, 11 * 16, nr + 2), HEAP_DOUBLE_FREE);
-	assert_int_equal(release_at(heap, nr * 16, nr + 3), HEAP_DOUBLE_FREE);
+	assert_int_equal(heap->nr_releases, HEAP_MAX_RELEASES);
+	assert_int_equal(free_at(heap, 10 * 16, nr + 1), HEAP_UNKNOWN);
+	assert_int_equal(free_at(heap, 11 * 16, nr + 2), HEAP_DOUBLE_FREE);
+	assert_int_equal(free_at(heap, nr * 16, nr + 3), HEAP_DOUBLE_FREE);
 }
 
 static int count_visits(void *context, const struct heap_block *block)
@@ -222,7 +223,7 @@ static void visits_until_told_to_stop(void **state)
 
 	for (uint64_t i = 1; i <= 5; i++)
 		alloc_at(heap, i, 1, i);
-	release_at(heap, 1, 6);
+	free_at(heap, 1, 6);
 	assert_int_equal(heap_for_each(heap, count_visits, &nr), -1);
 	assert_int_equal(nr, 2);
 	nr = 2; /* so that it never stops: this address is not held */
