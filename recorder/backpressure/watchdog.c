@@ -49,8 +49,8 @@ static void wait_for_recorder(struct target_table *table, int recorder_fd)
 }
 
 /*
- * The watchdog must not be late, however busy the machine is, and works for microseconds only. A nice
- * value counts only among the processes of a session, where these are scheduled together
+ * The watchdog must not be late, however busy the machine is, and works for microseconds only. A
+ * nice value counts only among the processes of a session, where these are scheduled together
  * (sched_autogroup_enabled, sched(7)).
  */
 static void get_cpu_first(void)
