@@ -57,7 +57,7 @@ says_nothing_of() {
 	says "othing was recorded: no probe was hit"
 }
 
-@test "advice: a kind that nobody recorded" {
+@test "advice: a kind that was not recorded" {
 	record_command "descriptors" --no-heap --with fd
 	for tool in leakparse "leakparse --summary" leakfollow; do
 		# shellcheck disable=SC2086
@@ -69,7 +69,7 @@ says_nothing_of() {
 	done
 }
 
-@test "advice: nothing of what was asked for" {
+@test "advice: nothing that the options select" {
 	record_command "leaky_daemon --requests 20 --interval-us 100"
 	"$BIN/leakparse" --size 77777 -i perf.data >leaks 2>messages
 	grep -q 'nothing that the options select is held' messages

@@ -47,14 +47,14 @@ gone_pid() {
 	[[ ! -e perf.data ]]
 }
 
-@test "bad input: what is no PID" {
+@test "bad input: an invalid PID" {
 	refused 2 "process id" "$BIN/leakrec" -p abc
 	refused 2 "process id" "$BIN/leakrec" -p 1,,2
 	refused 2 "" "$BIN/leakrec" -p 0
 	refused 2 "" "$BIN/leakrec" -p -- -1
 }
 
-@test "bad input: -m 3, and others that are no power of two" {
+@test "bad input: -m 3, and other numbers that are no power of two" {
 	local pages
 
 	for pages in 3 0 -1 x 5000 99999999999999999999; do
@@ -62,7 +62,7 @@ gone_pid() {
 	done
 }
 
-@test "bad input: options that are wrong" {
+@test "bad input: wrong options" {
 	refused 2 "call-graph" "$BIN/leakrec" --call-graph lbr -p $$
 	refused 2 "call-graph" "$BIN/leakrec" --call-graph dwarf,99999999 -p $$
 	refused 2 "-d" "$BIN/leakrec" -d never -p $$
@@ -70,7 +70,7 @@ gone_pid() {
 	refused 2 "give either -p PID, -a, --cgroup PATH, or a command" "$BIN/leakrec" -p $$ -- true
 }
 
-@test "bad input: a command that is not there, or maps no allocator" {
+@test "bad input: a command that does not exist, or maps no allocator" {
 	refused 1 "cannot run /nonexistent.*No such file" "$BIN/leakrec" -o perf.data -- /nonexistent
 	[[ ! -e perf.data ]]
 }
@@ -125,12 +125,12 @@ gone_pid() {
 	refused 1 "empty" "$BIN/leakfollow" --size 1 -i empty
 }
 
-@test "bad input: a file that is not there, or a directory" {
+@test "bad input: a file that does not exist, or a directory" {
 	refused 1 "nothere.*No such file" "$BIN/leakparse" -i nothere
 	refused 1 "irectory" "$BIN/leakparse" -i .
 }
 
-@test "bad input: no perf.data" {
+@test "bad input: a file that is no perf.data" {
 	refused 1 "perf" "$BIN/leakparse" -i "$TARGETS/null_free"
 	echo "hello, this is a text of some length, and none of it is perf data at all" >text
 	refused 1 "perf" "$BIN/leakparse" -i text

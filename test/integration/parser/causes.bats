@@ -13,7 +13,7 @@ teardown() {
 	common_teardown
 }
 
-@test "causes: a leak that is spread over 500 stacks is one, of their common caller" {
+@test "causes: a leak that is spread over 500 stacks is one cause, their common caller" {
 	record_command "many_stacks --leaks 500 --interval-us 2000"
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -q "^1\. growth: 500 blocks, .* in 500 stacks, +" screen || fail "$(cat screen)"
@@ -27,13 +27,13 @@ teardown() {
 	assert_equal "stacks that grow" "$(cat nr)" 500
 }
 
-@test "causes: --top counts them" {
+@test "causes: --top counts causes" {
 	record_command "many_stacks --leaks 500 --interval-us 1000"
 	"$BIN/leakparse" --summary --top 1 -i perf.data >screen
 	grep -q '^1\. growth: 500 blocks' screen || fail "$(cat screen)"
 }
 
-@test "causes: leaks that have nothing in common but the loop that calls them are several" {
+@test "causes: leaks with only a calling loop in common are several causes" {
 	record_command "leak_kinds"
 	"$BIN/leakparse" --summary --top 20 -i perf.data >screen
 	for function in open_session enqueue_message 'parse_header|hostile|script'; do

@@ -66,7 +66,7 @@ compile_and_check() {
 	check_chain
 }
 
-@test "chains: a thread's" {
+@test "chains: a thread" {
 	write_chain c
 	write_main
 	cc -g -O2 -fomit-frame-pointer -o chain chain.c main.c -pthread -ldl

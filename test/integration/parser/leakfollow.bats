@@ -56,7 +56,7 @@ count() {
 	assert_equal "operations" "$(($(count enter) + $(count exit)))" 0
 }
 
-@test "leakfollow: sizes that are none" {
+@test "leakfollow: invalid sizes" {
 	local size
 
 	for size in "" 3x 10..5 -1 .. 1... "1 2" 99999999999999999999; do

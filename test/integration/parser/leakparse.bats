@@ -30,7 +30,7 @@ teardown() {
 		"$(awk '/^leak/ && $2 >= 1000 && $2 <= 2000' all)"
 }
 
-@test "leakparse: sizes that are none" {
+@test "leakparse: invalid sizes" {
 	local size
 
 	for size in "" 3x 10..5 -1 .. 1... "1 2" 99999999999999999999; do
@@ -73,7 +73,7 @@ record_steadily() {
 }
 
 # A C++ server with cycles of sessions and connections: few stacks, all of them deep.
-@test "leakparse: however many blocks have it, a stack is written once" {
+@test "leakparse: a stack is written once, however many blocks it has" {
 	require_program g++
 	cat >cycle.cpp <<-END
 		#include <memory>
@@ -137,7 +137,7 @@ record_steadily() {
 	grep -q '^   query_font (leaky_daemon.c:[0-9]*) < load_font < render_answer ' screen || fail "$(cat screen)"
 }
 
-@test "leakparse: what is listed is narrowed" {
+@test "leakparse: options select what is listed" {
 	record_command "leaky_daemon --requests 400 --interval-us 2000"
 	all=("$BIN/leakparse" -i perf.data)
 	"${all[@]}" >leaks.all
@@ -164,7 +164,7 @@ record_steadily() {
 	assert_equal "in an hour" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
 }
 
-@test "leakparse: for scripts" {
+@test "leakparse: options for scripts" {
 	record_command "leaky_daemon --requests 100 --interval-us 0"
 	all=("$BIN/leakparse" -i perf.data)
 	run -3 "${all[@]}" --fail-on-leak
@@ -183,7 +183,7 @@ record_steadily() {
 	run -1 "${all[@]}" --suppressions nothere
 }
 
-@test "leakparse: options that are wrong" {
+@test "leakparse: wrong options" {
 	local option
 
 	for option in --top=0 --top=x --order=age --min-age=x --max-age=3y --stack='(' --verdict=leak \
@@ -255,7 +255,7 @@ held() {
 	run -3 "$BIN/leakparse" --fail-on-leak=10k -i perf.data
 }
 
-@test "leakparse: stacks are called after who asked, not after what wraps malloc" {
+@test "leakparse: a stack is named after the user's frame, not after a wrapper of malloc" {
 	cat >wrapped.c <<-'END'
 		#include <stdlib.h>
 		__attribute__((noinline)) void *zmalloc_usable(size_t size)

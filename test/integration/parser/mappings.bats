@@ -69,7 +69,7 @@ assert_perf_reads() {
 	assert_equal "large blocks" "$(with_stacks | grep -c '^leak .* [a-z_]*alloc ')" 0
 }
 
-@test "mappings: what the allocator has mapped, if asked for" {
+@test "mappings: with --own-mappings, those of the allocator" {
 	recorded mappings mappings --with mmap
 	"$BIN/leakparse" --own-mappings <perf.data >leaks 2>leakparse.err
 	assert_equal "own mappings" "$(summary own_mappings)" missing
@@ -86,7 +86,7 @@ assert {"mmap", "mremap", "brk"} <= {block["allocator"] for block in report["blo
 			"$(summary own_mappings)"
 }
 
-@test "mappings: the life of one size" {
+@test "mappings: leakfollow of one size" {
 	recorded mappings mappings --with mmap
 	"$BIN/leakfollow" --size $((99 * 4096)) <perf.data >follow
 	assert_equal "enters and exits" "$(awk '/^(enter|exit)/ { print $1, $2, $10 }' follow | xargs)" \
@@ -99,7 +99,7 @@ assert {"mmap", "mremap", "brk"} <= {block["allocator"] for block in report["blo
 	assert_equal "by mremap" "$(left | wc -l)" 3
 }
 
-@test "mappings: a kind of their own" {
+@test "mappings: --kind mapping" {
 	recorded mappings mappings --with mmap
 	assert_summary held_blocks "$(with_stacks | grep -c '^leak .* [a-z_]*alloc ')"
 	grep -qE '^# resource mapping: [0-9]+ given, [0-9]+ taken, [34] failed; 31 held$' leaks

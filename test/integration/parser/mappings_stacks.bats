@@ -16,7 +16,7 @@ teardown() {
 	common_teardown
 }
 
-@test "mappings: dumps for others to unwind" {
+@test "mappings: raw dumps" {
 	record_command mappings --with mmap --raw-stacks
 	assert_left
 }

@@ -62,7 +62,7 @@ assert_every_pair() {
 	every_pair | diff - pairs
 }
 
-@test "mismatch: each pair once, with both stacks" {
+@test "mismatch: each wrong pair is reported once, with both stacks" {
 	record_attached mismatches --mismatch
 	assert_equal "pairs made" "$(truth mismatch)" 8
 	assert_every_pair
@@ -70,7 +70,7 @@ assert_every_pair() {
 	"$BIN/leakparse" --format json <perf.data 2>/dev/null | grep -q '"mismatch":8'
 }
 
-@test "mismatch: nothing where all go together" {
+@test "mismatch: correct pairs are not reported" {
 	record_attached "mismatches --clean" --mismatch
 	assert_counts
 	assert_no_unexpected
@@ -103,7 +103,7 @@ assert_every_pair() {
 	with_stacks | grep -q '^leak .* operator_new_array '
 }
 
-@test "mismatch: of functions that share their code nothing is said" {
+@test "mismatch: functions that share their code are not judged" {
 	local library
 
 	for library in libtcmalloc_minimal.so.4 libmimalloc.so.2; do

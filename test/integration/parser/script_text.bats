@@ -55,7 +55,7 @@ FIELDS=comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso
 	same_from_text -F "$FIELDS" --show-task-events
 }
 
-@test "script text: lines that end as on Windows" {
+@test "script text: Windows line ends" {
 	record_command random_calls
 	perf script -i perf.data --ns 2>/dev/null >text
 	"$BIN/leakparse" <text >plain 2>plain.err
@@ -63,7 +63,7 @@ FIELDS=comm,pid,tid,cpu,time,event,trace,ip,sym,symoff,dso
 	diff plain leaks
 }
 
-@test "script text: names are perf's where the files are not there" {
+@test "script text: perf's names are used if files are missing" {
 	record_command "leaky_daemon --requests 60 --interval-us 100" --call-graph fp
 	perf script -i perf.data 2>script.err | sed 's|(/.*/leaky_daemon)|(/gone/leaky_daemon)|' |
 		"$BIN/leakparse" >leaks

@@ -63,7 +63,7 @@ assert_near() {
 	((difference * 100 <= $3 * $4)) || fail "$1: $2, but $3, which is more than $4 % off"
 }
 
-@test "server: redis with jemalloc under load, nothing lost, and the memory is what it says" {
+@test "server: redis with jemalloc under load, nothing lost, held bytes agree with redis" {
 	local server
 
 	"$BIN/leakrec" -z -o perf.data -- ./redis-server --port 0 --unixsocket "$PWD/redis.sock" --save "" \

@@ -33,7 +33,7 @@ told() {
 	done
 }
 
-@test "allocators: a prefix, an indirect function, and libc's besides, exact" {
+@test "allocators: a prefix, an indirect function, and libc's own, exact" {
 	exact_copy "$TARGETS/prefixed_allocator"
 	start_target prefixed_allocator
 	add_probes --pid "$RECORDED_PID"
@@ -77,7 +77,7 @@ strip_to_debug_file() {
 	run ! "$BIN/leakprobe" add --exe stripped/alone --dry-run
 }
 
-@test "allocators: symbols that others could have written are not taken" {
+@test "allocators: symbols that other users could have written are not used" {
 	local program=stripped/cases_static
 
 	require_program objcopy

@@ -30,7 +30,7 @@ teardown() {
 	assert_equal "named by leakfollow" "$(grep -c '	allocate+' followed)" "$NR_BLOCKS"
 }
 
-@test "debug files: of a program that is not there" {
+@test "debug files: the program itself is missing" {
 	build_stripped
 	record_only
 	rm chain
@@ -82,7 +82,7 @@ teardown() {
 	assert_equal "notes" "$(grep -c 'not the debug file of .*/chain' leakparse.err)" 1
 }
 
-@test "debug files: a pipe in a debug file's place" {
+@test "debug files: a FIFO in a debug file's place" {
 	build_stripped -Wl,--build-id=none
 	objcopy --add-gnu-debuglink=kept/chain.debug chain
 	record_only
@@ -91,7 +91,7 @@ teardown() {
 	check_unnamed
 }
 
-@test "debug files: what dwz has moved to a common file" {
+@test "debug files: parts that dwz has moved to a shared file" {
 	require_program dwz
 	build_stripped
 	mv kept/chain.debug chain.dbg
@@ -133,7 +133,7 @@ teardown() {
 	assert_equal "notes" "$(grep -c 'not the one' leakparse.err)" 0
 }
 
-@test "debug files: code between that of a unit has no line of it" {
+@test "debug files: code between the parts of a unit gets no line of the unit" {
 	# main is placed before _start, the rest after it, and the last line of main belongs to no instruction.
 	cat >around.c <<-'END'
 		#include <stdlib.h>

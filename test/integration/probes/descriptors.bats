@@ -51,7 +51,7 @@ is_listening() {
 	done
 }
 
-@test "resources: what handles were held for comes with those that held most first" {
+@test "resources: stacks with the most handles come first" {
 	record_command "descriptors" --no-heap --with fd
 	"$BIN/leakparse" -i perf.data >leaks
 	awk '$1 == "history" && $2 != "all" {
@@ -65,7 +65,7 @@ is_listening() {
 	sort -rn most | diff most -
 }
 
-@test "resources: descriptors of a server that clients make it keep" {
+@test "resources: descriptors that clients make a server keep" {
 	local port=$((20000 + $$ % 20000)) pid idle=() i fd
 
 	require_program tinyproxy

@@ -94,7 +94,7 @@ definitions() {
 	assert_equal "unknown" "$(grep -cE ' \? +\?$' list)" "${#OWN_EVENTS[@]}"
 }
 
-@test "leakprobe: probes that are at the entries already are used as they are" {
+@test "leakprobe: existing probes at the entries are used" {
 	local group line
 
 	# Registers them as a version without placement would have done.
@@ -127,7 +127,7 @@ definitions() {
 	run ! definitions
 }
 
-@test "leakprobe: del of what is not there, or not ours, fails" {
+@test "leakprobe: del fails for probes that do not exist, or are not leakprobe's" {
 	echo "p:notours_$$/x $PWD/mylibc.so:0x$(readelf -W --dyn-syms mylibc.so |
 		awk '$8 ~ /^free@@/ { print $2 }')" >>"$TRACEFS/uprobe_events"
 	OWN_EVENTS+=("notours_$$/x")
@@ -150,7 +150,7 @@ definitions() {
 	finish_target
 }
 
-@test "leakprobe: several processes; one that fails does not keep the others from being done" {
+@test "leakprobe: several processes; a failure does not prevent the others" {
 	start_target cases_static --rounds 1
 	"$BIN/leakprobe" add --dry-run --pid "$$,$RECORDED_PID" >planned
 	grep -q '^# .*/libc.so.6: ' planned
@@ -205,7 +205,7 @@ definitions() {
 	run ! grep -qF " $LIBC" leakrec.err
 }
 
-@test "leakprobe: check tells a file that was replaced" {
+@test "leakprobe: check reports a file that was replaced" {
 	add_probes --lib mylibc.so
 	"$BIN/leakprobe" check >check.before || true # other tests may have stale probes
 	grep -q "$PWD/mylibc.so: ok" check.before
@@ -216,7 +216,7 @@ definitions() {
 	grep -q "$PWD/mylibc.so: the file was replaced" <<<"$output" || fail "$output"
 }
 
-@test "leakprobe: check --pid tells allocators without probes" {
+@test "leakprobe: check --pid reports allocators without probes" {
 	start_target cases_static --rounds 1
 	run "$BIN/leakprobe" check --pid "$RECORDED_PID"
 	assert_equal status "$status" 1
@@ -229,7 +229,7 @@ definitions() {
 	finish_target
 }
 
-@test "leakprobe: mounts tracefs where nobody has" {
+@test "leakprobe: mounts tracefs if it is not mounted" {
 	run unshare -m --propagation private bash -c '
 		umount /sys/kernel/debug/tracing 2>/dev/null
 		umount /sys/kernel/tracing || exit 77

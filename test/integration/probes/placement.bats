@@ -123,7 +123,7 @@ first_cheap() {
 			}'
 }
 
-@test "placement: as good as objdump's text can tell" {
+@test "placement: as good as in objdump's text" {
 	local line place cheap nr=0
 
 	require_program objdump

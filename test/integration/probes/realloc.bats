@@ -34,7 +34,7 @@ teardown() {
 	assert_events --more-frees
 }
 
-@test "realloc: a block that stayed after a failure is held, with its allocation's stack" {
+@test "realloc: after a failure the old block is held, with its allocation's stack" {
 	record_command realloc_cases -m 2048
 	leak_stacks 303 >stacks
 	grep -qE '^( malloc)? failing main' stacks || fail "$(cat stacks)"

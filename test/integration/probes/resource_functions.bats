@@ -26,7 +26,7 @@ teardown() {
 	assert_kind widget
 }
 
-@test "resources: mistakes are told in one line" {
+@test "resources: a wrong definition gives one line" {
 	local spec
 
 	for spec in 'fopen:ret' 'fopen / fclose:arg1' 'fopen:ret / fclose:ret' 'fopen:arg9 / fclose:arg1' \
@@ -89,7 +89,7 @@ teardown() {
 
 # The function's first instructions clear what its argument points to. The C library also has old versions of
 # timer_delete(), for programs linked long ago, and they come first in its table.
-@test "resources: a taker that clears the handle, and the newest version of a function" {
+@test "resources: a taking function that clears the handle, and the newest version of a function" {
 	require_program cc
 	cat >clears.c <<-'END'
 		#include <stdlib.h>

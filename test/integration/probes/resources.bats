@@ -27,7 +27,7 @@ teardown() {
 	assert_no_unexpected
 }
 
-@test "resources: an object's references are told stack by stack" {
+@test "resources: an object's references are listed by stack" {
 	record_attached resources --no-heap --ref "$WIDGETS"
 	assert_kind widget
 	assert_summary held_blocks 0
@@ -39,7 +39,7 @@ teardown() {
 		END { exit n != 3 }'
 }
 
-@test "resources: what leakprobe was told is recorded by any recorder" {
+@test "resources: every recorder records what leakprobe has registered" {
 	start_target resources
 	add_probes --pid "$RECORDED_PID" --pair "$FILES" --ref "$WIDGETS"
 	attach
@@ -51,7 +51,7 @@ teardown() {
 	grep -q "all\|added" leakprobe.out
 }
 
-@test "resources: perf's own recording of them is read, too" {
+@test "resources: perf's recording of them is read, too" {
 	local group events=()
 
 	require_program perf
@@ -103,7 +103,7 @@ teardown() {
 	kill_now "$RECORDED_PID"
 }
 
-@test "resources: a program's own pool, by what it says itself" {
+@test "resources: a program's own pool, by the program's reports" {
 	for engine in "" --perf-events; do
 		# shellcheck disable=SC2086 # none, or one
 		record_attached pools $engine

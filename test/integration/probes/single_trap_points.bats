@@ -82,7 +82,7 @@ assert_counts() {
 	finish_target
 }
 
-@test "single-trap points: each is passed by some way in which malloc ends" {
+@test "single-trap points: each is passed by some path through malloc" {
 	local libc base point
 
 	require_program perf
@@ -109,7 +109,7 @@ assert_counts() {
 	done
 }
 
-@test "single-trap points: as entry and return record it" {
+@test "single-trap points: the same as by entry and return" {
 	local engine
 
 	for engine in "" --perf-events; do

@@ -39,7 +39,7 @@ check() {
 	check "leaky_daemon --requests 60 --interval-us 1000" --call-graph none
 }
 
-@test "attach: blocks from before are no error, counted, and listed on request" {
+@test "attach: frees of earlier blocks are no errors; they are counted, and listed on request" {
 	check null_free
 	assert_summary free_unknown 25
 	assert_equal "unexpected" "$(awk '$1 == "unexpected" { print $2 }' leaks | sort | uniq -c | xargs)" \
@@ -102,7 +102,7 @@ check() {
 	assert_equal "the first's leaks" "$(awk -v pid="$first" '$1 == "leak" && $6 == pid { print $2 }' leaks)" 11
 }
 
-@test "attach: a recording that cannot begin leaves the one before as it is" {
+@test "attach: a recording that cannot begin leaves the previous one unchanged" {
 	start_target leaky_daemon --interval-us 1000
 	echo precious >perf.data
 	run -1 "$BIN/leakrec" -p "$RECORDED_PID" -o perf.data --filter 'nothing:1'
@@ -122,7 +122,7 @@ has_libc() {
 	grep -q "^$2$" "/proc/$1/comm" && grep -q ' r-xp .*/libc\.so' "/proc/$1/maps"
 }
 
-@test "attach: a thread's number, and a process that is stopped" {
+@test "attach: a thread's id is refused; a process that is stopped already" {
 	local pid thread
 
 	sleep 1000 &
@@ -155,7 +155,7 @@ has_libc() {
 	finish_leakrec
 }
 
-@test "attach: SIGINT ends the recording, the target goes on" {
+@test "attach: SIGINT ends the recording, the target runs on" {
 	start_target leaky_daemon --interval-us 1000
 	attach
 	go_target
@@ -170,7 +170,7 @@ has_libc() {
 	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
 }
 
-@test "attach: -d ends the recording, the target goes on" {
+@test "attach: -d ends the recording, the target runs on" {
 	start_target leaky_daemon --interval-us 1000
 	go_target
 	"$BIN/leakrec" -p "$RECORDED_PID" -d 2 -o perf.data 2>leakrec.err

@@ -83,7 +83,7 @@ check_daemon() {
 	done
 }
 
-@test "command: leakrec does not rely on a set of leakprobe's that is no longer whole" {
+@test "command: leakrec does not use an incomplete set of leakprobe's probes" {
 	local engine
 
 	add_probes --exe "$TARGETS/leaky_daemon"
@@ -97,12 +97,12 @@ check_daemon() {
 	done
 }
 
-@test "command: the end line tells events, size, seconds and lost" {
+@test "command: the last line has events, size, seconds and losses" {
 	record_command "null_free"
 	tail -n 1 leakrec.err | grep -qE '^leakrec: [0-9]+ events, [0-9.]+ MB, [0-9.]+ s, 0 lost'
 }
 
-@test "command: its exit status is told and becomes leakrec's, and the recording stands" {
+@test "command: leakrec reports and returns its exit status, and keeps the recording" {
 	run -3 --separate-stderr "$BIN/leakrec" -o perf.data -- sh -c 'exit 3'
 	[[ $stderr == *'ended with status 3'* ]] || fail "$stderr"
 	parse

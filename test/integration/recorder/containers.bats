@@ -104,7 +104,7 @@ finish_container() {
 	grep -qE '^	malloc\+0x0 .*\(/lib/x86_64-linux-gnu/libc\.so\.6\)$' leaks
 }
 
-@test "containers: leakprobe tells both views" {
+@test "containers: leakprobe shows both views" {
 	start_container sizes
 	add_probes --pid "$RECORDED_PID"
 	grep -qE ": added [0-9]+ probes to /lib.*/libc\.so\.6 of process $RECORDED_PID \\($OWN_PID in its container\\), here /proc/$RECORDED_PID/root/lib.*/libc\.so\.6: glibc\$" leakprobe.out

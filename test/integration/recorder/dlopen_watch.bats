@@ -95,7 +95,7 @@ run_program() {
 
 # --- Files whose analysis takes long ---
 
-@test "dlopen watch: files that take long to look into, and what else their user has" {
+@test "dlopen watch: files that take long to analyse, and their user's other files" {
 	local i files=()
 
 	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" slow.so malloc,free,calloc 1000000

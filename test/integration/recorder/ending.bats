@@ -148,7 +148,7 @@ no_events_now() {
 	"$BIN/leakprobe" list >/dev/null && no_events
 }
 
-@test "ending: leak-end outlives leakrec and a signal" {
+@test "ending: leak-end outlives leakrec, and a signal does not end it" {
 	require_program perf
 	hold_up_removal
 	assert_equal "command line" "$(tr -d '\0' <"/proc/$LEAK_END/cmdline")" leak-end

@@ -47,17 +47,17 @@ assert_things() {
 	assert_blocks
 }
 
-@test "functions of the user's throw, are jumped out of, cancelled and left by pthread_exit()" {
+@test "functions of --pair are left by exceptions, longjmp(), cancellation and pthread_exit()" {
 	record_attached "throwing --things" --pair "$THINGS"
 	assert_things
 }
 
-@test "functions of the user's throw, by perf events" {
+@test "functions of --pair throw, by perf events" {
 	record_attached "throwing --things" --pair "$THINGS" --perf-events
 	assert_things
 }
 
-@test "a coroutine leaves a function of the user's on another thread" {
+@test "a coroutine leaves a function of --pair on another thread" {
 	record_attached "throwing --switch" --pair "$THINGS"
 	assert_things
 }

@@ -69,7 +69,7 @@ with_allocator() {
 	assert_summary mismatch 0
 }
 
-@test "perf record reads leakprobe's probes of what throws" {
+@test "perf record uses leakprobe's probes on functions that throw" {
 	[[ -e $LIBS/libjemalloc.so.2 ]] || skip "no libjemalloc.so.2"
 	LD_PRELOAD=$LIBS/libjemalloc.so.2 start_target throwing
 	add_probes --pid "$RECORDED_PID"

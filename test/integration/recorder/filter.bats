@@ -21,7 +21,7 @@ entry_bytes() {
 		sed -nE "s/^ *[^ ]*:$1: .* bytes=([0-9]+).*/\\1/p"
 }
 
-@test "filter: keeps exactly what holds" {
+@test "filter: records exactly the events for which the expression is true" {
 	record_attached sizes --filter "malloc:bytes == 3072 || bytes == 100" \
 		--filter "realloc:bytes > 3072"
 	assert_equal "mallocs of other sizes" "$(entry_bytes malloc | grep -vcE '^(3072|100)$')" 0
@@ -47,15 +47,15 @@ refused() {
 	[[ ! -s perf.data ]] || fail "a file was left"
 }
 
-@test "filter: an event that is none" {
+@test "filter: an unknown event" {
 	refused "there is no event mallocc" --filter "mallocc:bytes > 1"
 }
 
-@test "filter: an expression that is none" {
+@test "filter: an invalid expression" {
 	refused 'cannot filter' --filter "malloc:bytes >"
 }
 
-@test "filter: a field that is none" {
+@test "filter: an unknown field" {
 	refused 'cannot filter' --filter "malloc:size > 1"
 }
 

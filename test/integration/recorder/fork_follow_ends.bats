@@ -83,7 +83,7 @@ teardown() {
 }
 
 # The recorder is killed at a random moment near the first forks: all processes run on.
-@test "followers: leakrec is killed about the first fork" {
+@test "followers: leakrec is killed near the first fork" {
 	local deadline
 
 	for _ in {1..20}; do

@@ -32,15 +32,15 @@ check_late_reader() {
 	assert_paused
 }
 
-@test "held back: a reader that begins late" {
+@test "held back: a reader that starts late" {
 	check_late_reader none
 }
 
-@test "held back: a reader that begins late, dwarf" {
+@test "held back: a reader that starts late, dwarf" {
 	check_late_reader dwarf
 }
 
-@test "held back: a reader that is stopped and goes on" {
+@test "held back: a reader that is stopped and continued" {
 	start_reader
 	start_churn --threads 4 --leak-every 1000
 	attach -o - --call-graph dwarf >pipe
@@ -91,7 +91,7 @@ check_late_reader() {
 	finish_churn
 }
 
-@test "held back: a reader that goes away" {
+@test "held back: a reader that ends" {
 	hold_back dwarf
 	kill -KILL "$READER_PID"
 	wait "$LEAKREC_PID" && fail "leakrec ended with status 0"
@@ -148,7 +148,7 @@ check_late_reader() {
 	finish_churn
 }
 
-@test "held back: children go on when leakrec is killed" {
+@test "held back: children run on when leakrec is killed" {
 	hold_back raw --children 3
 	kill_recorder
 	let_reader_go

@@ -124,7 +124,7 @@ record_jit() {
 	check_named "$PID"
 }
 
-@test "jit: a file that is not to be trusted" {
+@test "jit: an untrusted file" {
 	record_jit --call-graph dwarf
 	mv "$MAP" map
 
@@ -156,7 +156,7 @@ record_jit() {
 	check_named "$PID"
 }
 
-@test "jit: in a container, by the pid that it has there" {
+@test "jit: in a container, by the process id there" {
 	local own_pid line
 
 	mkfifo jit.in jit.out

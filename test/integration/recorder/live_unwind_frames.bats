@@ -20,7 +20,7 @@ teardown() {
 # --- Code that was interrupted ---
 
 # A signal handler allocates. It interrupts vdso code and other frames at any instruction.
-@test "live: a signal's handler, above the vdso" {
+@test "live: a signal handler that has interrupted the vdso" {
 	cat >interrupted.c <<-END
 		#define _GNU_SOURCE
 		#include <signal.h>
@@ -237,7 +237,7 @@ teardown() {
 	assert_equal "marks that perf shows" "$(grep -cE '^\s+0 \[unknown\]' script)" "$NR_BLOCKS"
 }
 
-@test "live: a rule that libdwfl cannot read costs a stack's end, not the recording" {
+@test "live: a rule that libdwfl cannot read truncates a stack, not the recording" {
 	# The frame's address is stored on the stack, and the rule loads it by DW_OP_deref_size.
 	cat >stored.c <<-'END'
 		#include <stdlib.h>

@@ -28,7 +28,7 @@ has_marked() {
 	grep -q "mark $1\$" leakrec.err
 }
 
-@test "marks: SIGUSR1 sets one each time, and the recording goes on" {
+@test "marks: each SIGUSR1 sets one, and recording continues" {
 	local engine
 
 	for engine in "" --perf-events; do
@@ -74,7 +74,7 @@ has_marked() {
 	done
 }
 
-@test "marks: --diff tells what leaked between them, and nothing that did not" {
+@test "marks: --diff shows what leaked between them, and nothing else" {
 	start_target leaky_daemon --requests 1500 --interval-us 1000
 	attach --mark-every 0.4
 	go_target
@@ -128,7 +128,7 @@ has_answered() {
 	(($(awk '/^voluntary_ctxt/ { print $2 }' "/proc/$RECORDED_PID/status") >= $1))
 }
 
-@test "marks: of two moments of equal memory use, the leak comes first and nothing else" {
+@test "marks: between two moments with equal other memory, only the leak shows" {
 	local switches
 
 	start_target leaky_daemon --requests 1000000 --interval-us 2000
@@ -159,7 +159,7 @@ has_answered() {
 		"$(awk '$1 == "interval" { print $7 }' changes)"
 }
 
-@test "marks: --every tells while the recording comes in" {
+@test "marks: --every prints while the recording comes in" {
 	local parser_pid
 
 	start_target leaky_daemon --requests 1000000 --interval-us 1000
@@ -183,7 +183,7 @@ own_marks() {
 		sed -nE 's/^ *([0-9]+) .*:leak_mark(_[0-9]+)?: \([0-9a-f]+\) text="(.*)"$/\1 \3/p'
 }
 
-@test "marks: the program sets its own, and its children do" {
+@test "marks: set by the program and by its children" {
 	local engine
 
 	for engine in "" --perf-events; do
@@ -253,7 +253,7 @@ own_marks() {
 	grep -q 'libmarked.so' leakprobe.out
 }
 
-@test "marks: the header is for C and C++, any compiler, and for other processors nothing" {
+@test "marks: the header works in C and C++ with each compiler, and does nothing on other processors" {
 	cat >user.c <<-'END'
 		#include <leaktools/leak_probes.h>
 		#ifndef __cplusplus

@@ -41,7 +41,7 @@ assert_mib() {
 	END
 }
 
-@test "memory: what is mapped directly is told from blocks" {
+@test "memory: direct mappings are distinguished from blocks" {
 	local engine
 
 	for engine in "" --perf-events; do
@@ -59,7 +59,7 @@ assert_mib() {
 	grep -qx '  leakparse --kind mapping shows what was mapped' screen
 }
 
-@test "memory: growth is named where nothing was recorded" {
+@test "memory: growth is explained though nothing was recorded" {
 	grow --own-heap
 	cat screen
 	assert_equal "lines" "$(sed -n '2,$p' screen | cut -c1-60)" "\
@@ -72,7 +72,7 @@ RSS +100 MiB: 0 bytes in recorded blocks, +100 MiB other ano
 	grep -qx '  Hardly any memory was mapped: it may be older than the recording, and used only now' screen
 }
 
-@test "memory: file pages are named apart, or as shared memory where the file is in tmpfs" {
+@test "memory: file pages are listed separately, in tmpfs as shared memory" {
 	head -c 20M /dev/zero >data
 	start_target grows_unseen --mib 20 --file "$PWD/data"
 	attach
@@ -85,7 +85,7 @@ RSS +100 MiB: 0 bytes in recorded blocks, +100 MiB other ano
 	assert_mib other 0 0.5
 }
 
-@test "memory: perf script shows the samples, of children, too, and not many" {
+@test "memory: perf script shows the samples, also of children, and they are few" {
 	require_program perf
 	start_target grows_unseen --mib 1
 	attach -d 3

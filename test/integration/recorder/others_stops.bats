@@ -36,7 +36,7 @@ end_while_stopped() {
 	finish_churn
 }
 
-@test "others' stops: a target that is stopped already stays so" {
+@test "others' stops: a target that is stopped already stays stopped" {
 	start_churn --threads 4
 	go_target
 	assert_runs
@@ -51,7 +51,7 @@ end_while_stopped() {
 
 # leakrec has usually stopped the target itself when the other stop comes.
 
-@test "others' stops: Ctrl-C while somebody else has stopped the target" {
+@test "others' stops: Ctrl-C while another process has stopped the target" {
 	start_churn --threads 4
 	attach --call-graph none
 	go_target
@@ -61,7 +61,7 @@ end_while_stopped() {
 	end_while_stopped
 }
 
-@test "others' stops: leakrec is killed while somebody else has stopped the target" {
+@test "others' stops: leakrec is killed while another process has stopped the target" {
 	start_churn --threads 4
 	start_recorder -o killed.data --call-graph none
 	wait_until 60 is_recording "$LEAKREC_PID"
@@ -82,7 +82,7 @@ end_while_stopped() {
 
 # For a step gdb continues all threads, and stops each again with a SIGSTOP, which it suppresses. A stop by leakrec that
 # arrives then may end the step early, and likewise a function that gdb calls.
-@test "others' stops: a target that a debugger has stopped by thread is let go on" {
+@test "others' stops: a target that a debugger has stopped thread by thread runs on" {
 	require_program gdb
 	start_churn --threads 4
 	attach --call-graph none
@@ -101,7 +101,7 @@ end_while_stopped() {
 }
 
 # The recording's reader does not read, so leakrec has certainly stopped the target when the other stop comes.
-@test "others' stops: somebody else stops the target while it is held back" {
+@test "others' stops: another process stops the target while leakrec has stopped it" {
 	hold_back dwarf
 	kill -STOP "$RECORDED_PID"
 	let_reader_go
@@ -116,7 +116,7 @@ end_while_stopped() {
 	assert_paused
 }
 
-@test "others' stops: somebody else stops the target and lets it go on while it is held back" {
+@test "others' stops: another process stops and continues the target while leakrec has stopped it" {
 	hold_back dwarf
 	kill -STOP "$RECORDED_PID"
 	kill -CONT "$RECORDED_PID"

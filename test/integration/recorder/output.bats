@@ -50,7 +50,7 @@ start_own_churn() {
 }
 
 # A socket, which sshd gives its commands, stays blocking, and nothing reads from it.
-@test "output: Ctrl-C twice ends it where writing cannot be woken" {
+@test "output: Ctrl-C twice ends leakrec though write() hangs" {
 	start_own_churn --threads 4
 	perl -MSocket -e '
 		socketpair(my $unread, my $out, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die;
@@ -103,7 +103,7 @@ full_disk() {
 	assert_equal "probes left" "$(probes_left)" ""
 }
 
-@test "output: a full disk, -z: what was written whole is read" {
+@test "output: a full disk, -z: whole records are read" {
 	start_own_churn --threads 4 --leak-every 10
 	go_target
 	assert_runs
@@ -131,7 +131,7 @@ full_disk() {
 
 # --- The writing thread ---
 
-@test "output: -z, leakrec is killed, and what is whole is read" {
+@test "output: -z, leakrec is killed, and whole records are read" {
 	start_own_churn --threads 4 --leak-every 100
 	go_target
 	start_recorder -z -o killed.data --call-graph dwarf
@@ -179,10 +179,10 @@ check_rights() {
 
 # These capabilities read the code of other users' processes, in containers, and replaced on disk, to unwind, and to
 # find allocators that are mapped later.
-@test "output: whoever unwinds keeps the right to read code, no more" {
+@test "output: to unwind, leakrec keeps only the right to read code" {
 	check_rights 14000080024
 }
 
-@test "output: whoever looks for allocators keeps the right to read code, no more" {
+@test "output: to look for allocators, leakrec keeps only the right to read code" {
 	check_rights 14000080024 --call-graph fp
 }

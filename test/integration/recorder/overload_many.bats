@@ -19,7 +19,7 @@ teardown() {
 
 # --- Threads ---
 
-@test "overload: more threads than CPUs by far" {
+@test "overload: many more threads than CPUs" {
 	start_reader
 	start_churn --threads 200 --pairs 300
 	attach -o - --call-graph dwarf,2048 >pipe

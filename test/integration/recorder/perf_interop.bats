@@ -33,7 +33,7 @@ perf_reads() {
 	assert_equal "perf's complaints" "$(cat complaints)" ""
 }
 
-@test "perf: reads a file of fp stacks, whole ones" {
+@test "perf: reads a file of whole fp stacks" {
 	record_command "$DAEMON" --call-graph fp
 	perf_reads
 	perf script -i perf.data >stacks 2>stacks.err

@@ -72,7 +72,7 @@ teardown() {
 }
 
 # All reports agree that what earlier programs held is not held any more.
-@test "processes: exec takes what was held, from changes, curves and peak" {
+@test "processes: what exec drops is in no changes, curves or peak" {
 	recorded exec exec_self
 	"$BIN/leakfollow" --kind memory -i perf.data 2>/dev/null >follow
 	assert_equal "by exec" "$(grep -c '^exit .* exec ' follow)" "$(summary dropped_by_exec)"
@@ -116,7 +116,7 @@ teardown() {
 	assert_no_unexpected
 }
 
-@test "processes: the summary says which of them leak" {
+@test "processes: the summary shows which processes leak" {
 	recorded fork fork_tree
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -qx '  13 processes hold blocks; worst leakers first:' screen

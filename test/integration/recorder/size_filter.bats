@@ -205,7 +205,7 @@ check() { # MIN MAX [TARGET-OPTION...]
 	done
 }
 
-@test "size filter: sizes that are none" {
+@test "size filter: invalid sizes" {
 	local size
 
 	for size in "" x -1 5..4 1.. ..5 1..2..3 "1 " 0xg 99999999999999999999; do

@@ -165,7 +165,7 @@ let_rounds_pass() {
 	nap 1
 }
 
-@test "stops: a debugger that attaches to a held process is left alone, and leaves it running" {
+@test "stops: a debugger attaches to a stopped process; leakrec does not interfere, and the process runs afterwards" {
 	debug_held_target
 	let_rounds_pass
 	end_debugger
@@ -175,7 +175,7 @@ let_rounds_pass() {
 	assert_equal "recorded and lost" $(($(end_line events) + $(end_line lost))) "$(expected_events)"
 }
 
-@test "stops: leakrec ends while a debugger has the held process" {
+@test "stops: leakrec ends while a debugger has the stopped process" {
 	local watchdog
 
 	debug_held_target
@@ -209,7 +209,7 @@ let_rounds_pass() {
 	grep -q 'is never stopped: leakrec is its child' leakrec.err || fail "$(cat leakrec.err)"
 }
 
-@test "stops: who reads the recording is not recorded" {
+@test "stops: the reader of the recording is not recorded" {
 	local reader
 
 	mkfifo pipe
@@ -270,7 +270,7 @@ start_orphan() {
 
 # --- Signals while leakrec plans ---
 
-@test "stops: SIGINT while leakrec looks at the files of a process" {
+@test "stops: SIGINT while leakrec analyses the files of a process" {
 	require_program strace
 	local tracer
 

@@ -97,7 +97,7 @@ attach_all() {
 	grep -q '^leakrec: recording ' leakrec.err || fail "leakrec ended before it recorded: $(cat leakrec.err)"
 }
 
-@test "machine: processes that are there, and that come" {
+@test "machine: present and new processes" {
 	record_machine
 	grep -q '^leakrec: recording all processes: [0-9]* processes with [0-9]* allocators* so far;' leakrec.err
 }
@@ -106,7 +106,7 @@ attach_all() {
 	record_machine --perf-events --call-graph none
 }
 
-@test "machine: who reads the recording is left out" {
+@test "machine: the reader of the recording is left out" {
 	local watchdog_pid reader_pid
 
 	mkfifo pipe
@@ -142,7 +142,7 @@ attach_all() {
 }
 
 # The next recorder removes them, which may be another test's.
-@test "machine: a recorder that was killed: its file is read, its probes go next time" {
+@test "machine: a killed recorder: its file is read, the next recorder removes its probes" {
 	start_target leaky_daemon --interval-us 100
 	attach --perf-events
 	go_target
@@ -176,17 +176,17 @@ assert_two_of_one_pid() {
 	assert_equal "addresses" "$(awk '$1 == "leak" { print $3 }' leaks | sort -u | wc -l)" 13
 }
 
-@test "machine: two of one number, started" {
+@test "machine: two processes with one id, started" {
 	record_command pid_reuse
 	assert_two_of_one_pid
 }
 
-@test "machine: two of one number, attached" {
+@test "machine: two processes with one id, attached" {
 	record_attached pid_reuse
 	assert_two_of_one_pid
 }
 
-@test "machine: two of one number, with perf events" {
+@test "machine: two processes with one id, with perf events" {
 	record_attached pid_reuse --perf-events
 	assert_two_of_one_pid
 }
@@ -219,7 +219,7 @@ assert_two_of_one_pid() {
 	assert_events
 }
 
-@test "machine: processes that come to a cgroup, and to one below it" {
+@test "machine: processes that enter a cgroup, and one below it" {
 	local pid
 
 	attach_all --cgroup "$HIERARCHY/$CGROUP"
@@ -249,7 +249,7 @@ assert_two_of_one_pid() {
 	assert_equal "others" "$(grep '^leak' leaks | grep -vcE '^leak [67]00 ')" 0
 }
 
-@test "machine: a cgroup of version 1, and none, are refused" {
+@test "machine: a cgroup of version 1, and what is no cgroup, are refused" {
 	run -1 "$BIN/leakrec" --cgroup "$CGROUP/nosuch"
 	[[ $output == "leakrec: cannot record cgroup $CGROUP/nosuch: No such file or directory;"* ]]
 	mkdir one
@@ -259,7 +259,7 @@ assert_two_of_one_pid() {
 	[[ $output == "leakrec: cannot record cgroup one: it is a cgroup v1; choose a cgroup below $HIERARCHY" ]]
 }
 
-@test "machine: one way to say who is recorded" {
+@test "machine: only one of -p, -a, --cgroup and a command" {
 	run -2 "$BIN/leakrec" -a -p 1
 	run -2 "$BIN/leakrec" -a --cgroup /
 	run -2 "$BIN/leakrec" --cgroup / -- true
@@ -327,7 +327,7 @@ attach_unread() {
 }
 
 # The recorder waits for a reader that does not read. Processes that are stopped because of that run on all the same.
-@test "machine: nobody is held for long" {
+@test "machine: no process is stopped for long" {
 	start_churn
 	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
 	attach_unread
@@ -340,7 +340,7 @@ attach_unread() {
 	finish_churn
 }
 
-@test "machine: a recorder that is killed leaves nobody stopped" {
+@test "machine: a killed recorder leaves no process stopped" {
 	start_churn --threads 2
 	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
 	go_target
@@ -354,7 +354,7 @@ attach_unread() {
 }
 
 # A shell would take that for Ctrl-Z.
-@test "machine: the job of a shell is not held" {
+@test "machine: a shell's job is not stopped" {
 	require_program script
 	local pid script_pid
 

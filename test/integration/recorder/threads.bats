@@ -83,13 +83,13 @@ overload() {
 	all=$(($(events malloc malloc_ret malloc_call calloc calloc_ret free) + lost))
 }
 
-@test "threads: overload is counted and said, not hidden" {
+@test "threads: overload is counted and reported" {
 	overload
 	calls=$(($(truth malloc) + $(truth calloc) * 2 + $(truth free)))
 	((all >= calls && all < calls + 200)) || fail "$all recorded and lost of $calls"
 }
 
-@test "threads: overload of perf events is counted and said, not hidden" {
+@test "threads: overload of perf events is counted and reported" {
 	overload --perf-events
 	calls=$((($(truth malloc) + $(truth calloc)) * 2 + $(truth free)))
 	((all >= calls && all < calls + 200)) || fail "$all recorded and lost of $calls"

@@ -67,7 +67,7 @@ is_on() {
 	! echo "$line" 2>/dev/null >>"$TRACEFS/uprobe_events"
 }
 
-@test "wrong files: leakprobe, while the path leads elsewhere from one moment to the next" {
+@test "wrong files: leakprobe, while the path changes between two files" {
 	local flipper line nr=0
 
 	ln libown.so looked_at.so

@@ -74,7 +74,7 @@ long_options() {
 	done
 }
 
-@test "completions: values are those that the tools take" {
+@test "completions: values are those that the tools accept" {
 	local value status
 
 	for option in --format --order --at --by --verdict; do

@@ -32,7 +32,7 @@ format() {
 		done
 }
 
-@test "formats: csv has as many fields in each line, and no formula" {
+@test "formats: csv has the same number of fields in each line, and no formula" {
 	format csv x.csv
 	python3 - "$BATS_TEST_TMPDIR/x.csv" "$held_bytes" <<'END'
 import csv, sys
@@ -135,7 +135,7 @@ END
 	[[ $output == *"not for a terminal"* ]]
 }
 
-@test "formats: an unknown one is bad usage" {
+@test "formats: an unknown format is bad usage" {
 	run -2 "$BUILD_DIR/bin/leakparse" --format nonsense -i /dev/null
 	[[ $output == *'--format takes tree, html, '*' or gprof2dot, not "nonsense"'* ]]
 	run -2 "$BUILD_DIR/bin/leakparse" --format tree --by nonsense -i /dev/null

@@ -22,7 +22,7 @@ each_tool() {
 	done
 }
 
-@test "hardening: code is anywhere, and what is relocated is read-only from the start" {
+@test "hardening: position-independent, with relocations read-only from the start" {
 	each_tool -h 'Type: *DYN'
 	each_tool -d 'FLAGS_1.* PIE'
 	each_tool -d 'BIND_NOW|FLAGS_1.* NOW'

@@ -37,7 +37,7 @@ same_text() {
 @test "help: leakfollow's options and synopsis are the manual page's" { same_text leakfollow; }
 @test "help: leakplot's options and synopsis are the manual page's" { same_text leakplot; }
 
-@test "help: every tool tells its version" {
+@test "help: every tool prints its version" {
 	for tool in leakprobe leakrec leakparse leakfollow leakplot; do
 		"$BUILD_DIR/bin/$tool" --version | grep -qE "^$tool [0-9]+\.[0-9]+\.[0-9]+$"
 	done
@@ -50,7 +50,7 @@ same_text() {
 	done
 }
 
-@test "help: a misspelt option, and those of perf, name the right one" {
+@test "help: a misspelt option, or one of perf's, gets the right one suggested" {
 	run -2 "$BUILD_DIR/bin/leakparse" --sumary
 	[[ $output == "leakparse: unknown option --sumary: did you mean --summary?" ]] || fail "$output"
 	run -2 "$BUILD_DIR/bin/leakrec" --call-grahp=dwarf
@@ -72,14 +72,14 @@ same_text() {
 	done
 }
 
-@test "help: every tool complains of --size in the same words" {
+@test "help: every tool rejects a wrong --size in the same words" {
 	for tool in leakrec leakparse leakfollow leakplot; do
 		run -2 "$BUILD_DIR/bin/$tool" --size 3x
 		[[ $output == "$tool: --size takes a size like 3072 or 3k, or MIN..MAX, not \"3x\"" ]]
 	done
 }
 
-@test "help: only who is not root is told to become root" {
+@test "help: only users other than root get the advice to become root" {
 	[[ $(id -u) == 0 ]] || skip "needs root"
 	cp "$BUILD_DIR/bin/leakprobe" "$BATS_TEST_TMPDIR"
 	chmod 755 "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" "$BATS_TEST_TMPDIR"

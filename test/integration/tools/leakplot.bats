@@ -71,7 +71,7 @@ has_magic() {
 	run ! grep -E '.{81}' text
 }
 
-@test "standard input, as - and without a name" {
+@test "standard input, as - and by default" {
 	make_leaks 3 | "$leakplot" --term dumb - >with
 	make_leaks 3 | "$leakplot" --term dumb >without
 	cmp with without
@@ -95,7 +95,7 @@ has_magic() {
 	[ "$(tr -d '\r' <<<"$output" | awk '{ if (length($0) > n) n = length($0) } END { print n }')" -eq 131 ]
 }
 
-@test "neither display nor terminal: it says what to do" {
+@test "neither display nor terminal: the message says what to do" {
 	make_leaks 10 >leaks
 	fails_with 1 'write a picture with -o FILE.png, or use --term dumb' "$leakplot" leaks
 }
@@ -115,7 +115,7 @@ has_magic() {
 	[[ "$output" == *'1 of 11 leaks (size 60..70), 64 bytes'* ]]
 }
 
-@test "sizes far apart get a logarithmic axis, unless told otherwise" {
+@test "sizes far apart get a logarithmic axis, unless --linear is given" {
 	make_leaks 2 >leaks
 	echo 'leak 16777216 0x1 104.900000000 99 4165 4165 emacs malloc 14' >>leaks
 	run -0 "$leakplot" --term dumb leaks
@@ -127,7 +127,7 @@ has_magic() {
 	[[ "$output" == *'4 KiB'* ]]
 }
 
-@test "lost events and unknown sizes stand in the picture" {
+@test "lost events and unknown sizes are noted in the picture" {
 	make_leaks 2 17 >leaks
 	echo 'leak ? 0x1 104.900000000 99 4165 4165 emacs malloc 14' >>leaks
 	"$leakplot" -o picture.svg leaks
@@ -135,7 +135,7 @@ has_magic() {
 	grep -q '1 leak of unknown size' picture.svg
 }
 
-@test "no leaks: it says so and still draws" {
+@test "no leaks: the picture says so and has its axes" {
 	make_leaks 0 >leaks
 	run -0 "$leakplot" leaks
 	[[ "$output" == *'Nothing leaked'* ]]
@@ -162,7 +162,7 @@ has_magic() {
 	[[ "$output" == *'takes stack or verdict'* ]]
 }
 
-@test "the legend names who asked for the memory, in short" {
+@test "the legend names the user's frames, shortened" {
 	{
 		make_leaks 0
 		echo 'leak 64 0x1 101.000000000 1 1 1 x malloc 1'
@@ -174,7 +174,7 @@ has_magic() {
 	grep -q '1 x 64 bytes: cache::Map&lt;>::grow &lt;- cache::Map&lt;>::insert' picture.svg
 }
 
-@test "a plot is kept, and gnuplot draws it again" {
+@test "--save keeps a plot, and gnuplot draws it again" {
 	make_leaks 10 >leaks
 	"$leakplot" --save new/kept -o p.png leaks && fail "made two directories"
 	"$leakplot" --save kept leaks
@@ -193,7 +193,7 @@ has_magic() {
 	(cd kept && gnuplot -d leaks.gnuplot) | tr -d '\f' | diff - drawn
 }
 
-@test "a plot is not kept where others could change it" {
+@test "--save refuses a directory that others could change" {
 	make_leaks 3 >leaks
 	mkdir there open
 	ln -s there link
@@ -219,7 +219,7 @@ has_magic() {
 	fi
 }
 
-@test "a million leaks are a map" {
+@test "a million leaks become a map" {
 	make_leaks 1 >leaks
 	awk 'BEGIN { for (i = 0; i < 1000000; i++)
 		printf "leak %d 0x%x %d.%09d %d 1 1 x malloc %d\n",
@@ -263,7 +263,7 @@ has_magic() {
 	run ! grep -q '<script>alert' picture.svg
 }
 
-@test "what is no leaks file is refused in one line" {
+@test "a file that is no leaks file is refused in one line" {
 	: >empty
 	fails_with 1 'empty is empty' "$leakplot" -o p.png empty
 	echo '# leaks 3' >version
@@ -292,7 +292,7 @@ has_magic() {
 	[ ! -e p.png ]
 }
 
-@test "a bad file does not cost the picture that was there" {
+@test "after a bad file, the existing picture is kept" {
 	make_leaks 3 >leaks
 	"$leakplot" -o p.png leaks
 	cp p.png before.png
@@ -326,7 +326,7 @@ has_magic() {
 	[[ -z "$output" ]]
 }
 
-@test "gnuplot missing, or without what is needed" {
+@test "gnuplot is missing, or lacks a terminal" {
 	make_leaks 3 >leaks
 	fails_with 1 'gnuplot is not installed' env PATH=/nonexistent "$leakplot" -o p.png leaks
 	mkdir bin
@@ -338,7 +338,7 @@ has_magic() {
 	[ ! -e p.png ]
 }
 
-@test "the start-up files of gnuplot's users change nothing" {
+@test "start-up files of gnuplot change nothing" {
 	make_leaks 3 >leaks
 	echo 'set title "mine"; set print "-"; print "mine"' >.gnuplot
 	HOME="$PWD" run -0 "$leakplot" --term dumb leaks
@@ -368,7 +368,7 @@ golden() {
 	has_magic "kept/$1.png" $'\x89PNG'
 }
 
-@test "plots of a recording with hostile names are what they were" {
+@test "plots of a recording with hostile names equal the golden files" {
 	for kind in leaks held growth lifetimes; do
 		golden "$kind"
 	done
@@ -392,7 +392,7 @@ golden() {
 	diff -r leaks-1 report.leaks
 }
 
-@test "the beginning of a file is a file" {
+@test "the beginning of a leaks file can be plotted" {
 	head -n 45 "$SOURCE_DIR/test/golden/report.leaks" >leaks
 	run -0 "$leakplot" --term dumb leaks
 	[[ "$output" == *"$(grep -c '^leak ' leaks) leaks"* ]]
@@ -421,7 +421,7 @@ golden() {
 	grep -q '1 leak of unknown size not shown' lifetimes.svg
 }
 
-@test "what has no bytes is counted" {
+@test "resources without bytes are counted" {
 	{
 		echo '# leaks 1'
 		echo 'stack 1 growth firm 5 0 1 fopen blocks_per_s=2.5 bytes_per_s=0'
@@ -440,7 +440,7 @@ golden() {
 	grep -q 'growth, +2.5 blocks/s, 5 blocks held; stack 1' p.svg
 }
 
-@test "leaks of what has no bytes rise, one upon the other, by stack" {
+@test "leaks of resources without bytes are numbered by stack" {
 	{
 		echo '# leaks 1'
 		for i in 4 2 3 1; do
@@ -460,7 +460,7 @@ golden() {
 	run ! grep -q bytes p.svg
 }
 
-@test "lost events stand in every picture" {
+@test "lost events are noted in every picture" {
 	sed 's/ lost=0 / lost=17 /' "$SOURCE_DIR/test/golden/report.leaks" >leaks
 	for kind in leaks held growth lifetimes; do
 		"$leakplot" --plot "$kind" -o p.svg leaks
@@ -468,7 +468,7 @@ golden() {
 	done
 }
 
-@test "plots of histories that are not there, or odd" {
+@test "plots of histories that are missing or malformed" {
 	make_leaks 3 >leaks
 	for kind in held growth lifetimes; do
 		fails_with 1 'run leakparse again' "$leakplot" --plot "$kind" -o p.png leaks
@@ -531,7 +531,7 @@ has_lines() {
 	done
 }
 
-@test "--mem sees the heap grow by what was allocated" {
+@test "--mem shows the heap growing by what was allocated" {
 	mkfifo go stop
 	# The process allocates 20 MiB more when it reads from the FIFO "go".
 	bash -c 'read -r <go; printf -v text "%20971520s" x; read -r <stop' &
@@ -571,7 +571,7 @@ has_lines() {
 	has_magic kept/memory.png $'\x89PNG'
 }
 
-@test "--mem of what is no process" {
+@test "--mem of a process that does not exist" {
 	fails_with 1 'there is no process 4194304' "$leakplot" --mem 4194304
 	fails_with 1 'kernel thread' "$leakplot" --mem 2
 }

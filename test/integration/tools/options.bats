@@ -49,7 +49,7 @@ setup() {
 	"$bin/leakplot" --term dumb -s 1..40 leaks | diff expected -
 }
 
-@test "options: a folder that is missing, or is a file, is an error" {
+@test "options: a folder that is missing or is a file is an error" {
 	for option in --symfs --debug-dir; do
 		for tool in "leakparse" "leakfollow --size 1..40"; do
 			run -1 $bin/$tool $option missing perf.data

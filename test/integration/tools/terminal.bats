@@ -23,18 +23,18 @@ on_terminal() {
 		>screen 3>&- || fail "$(cat screen)"
 }
 
-@test "terminal: less shows what is long, and may be left" {
+@test "terminal: less shows long output, and can be left" {
 	on_terminal paged "$BIN/leakparse" -i perf.data
 	on_terminal paged env PAGER="less -X" "$BIN/leakparse" -i perf.data
 }
 
-@test "terminal: what fits on the screen is just written" {
+@test "terminal: what fits on the screen is written without waiting" {
 	on_terminal coloured "$BIN/leakparse" --summary --top 1 -i perf.data
 	grep -q '^1\. .* blocks' screen
 	run ! grep -q END screen
 }
 
-@test "terminal: the user's pager gets it all, messages too" {
+@test "terminal: the user's pager gets all output and messages" {
 	LEAKTOOLS_PAGER='cat >paged' PAGER='cat >wrong' on_terminal any "$BIN/leakparse" -i perf.data
 	grep -q '^# leaks 2' paged
 	grep -q '^leakparse: .* events, ' paged
@@ -54,7 +54,7 @@ on_terminal() {
 	assert_equal "secure" "$(<secure)" LESSSECURE=1
 }
 
-@test "terminal: no pager and no colour for what is no terminal" {
+@test "terminal: without a terminal, no pager and no colours" {
 	local pager='cat >wrong'
 
 	for format in tree html json; do
@@ -77,7 +77,7 @@ on_terminal() {
 	on_terminal plain env TERM=dumb "$BIN/leakparse" --summary -i perf.data
 }
 
-@test "terminal: how far it is with a large file, and how long it will take" {
+@test "terminal: progress and remaining time for a large file" {
 	"$BUILD_DIR/test/bench/make_stream" --events 1000000 --live 1000 --stacks 50 >large
 	on_terminal progress "$BIN/leakparse" --summary --top 1 large
 	grep -q '^1000 blocks, ' screen
