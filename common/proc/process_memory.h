@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much memory a process has in RAM and in swap, from /proc/PID/status, which anybody may read.
- * The kernel shows counters of the address space: no lock of the process is taken, and the time
- * does not depend on its size (task_mem(), fs/proc/task_mmu.c, 6.1). From Linux 6.2 until 6.16, and
- * 6.15 with its fixes, a counter may lack what each CPU has not added to it yet: 128 KiB and more a
- * CPU ("mm: fix the inaccurate memory statistics issue for users"). Reports nothing.
+ * How much memory a process has in RAM and in swap, from /proc/PID/status, which all users may
+ * read. The kernel shows counters of the address space: no lock of the process is taken, and the
+ * time does not depend on its size (task_mem(), fs/proc/task_mmu.c, 6.1). From Linux 6.2 until
+ * 6.16, and 6.15 with its fixes, a counter may lack what each CPU has not added to it yet: 128 KiB
+ * and more a CPU ("mm: fix the inaccurate memory statistics issue for users"). Reports nothing.
  */
 #ifndef LEAKTOOLS_COMMON_PROCESS_MEMORY_H
 #define LEAKTOOLS_COMMON_PROCESS_MEMORY_H

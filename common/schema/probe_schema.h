@@ -53,8 +53,7 @@ struct probe_schema {
 	const char *function; /* the event's name; usually an ELF symbol */
 	enum heap_effect effect;
 	int nr_args;
-	const char *arg_names[PROBE_MAX_ARGS]; /* the event's fields; glibc's own names, which perf
-						  uses, too */
+	const char *arg_names[PROBE_MAX_ARGS]; /* the event's fields; glibc's names, as perf's */
 	int size_arg;			       /* -1: none */
 	int count_arg;			       /* -1: none */
 	int block_arg;			       /* -1: none */

@@ -28,8 +28,7 @@ struct user_frame_search {
 	enum { BEFORE_INNERMOST, IN_ALLOCATOR, BEFORE_CALLER, IN_CALLERS } at;
 	bool is_rust;		      /* a frame was of Rust's library */
 	bool is_cgo;		      /* a frame was where Go leaves the goroutine's stack */
-	const char *allocator_module; /* the innermost frame's, which must stay valid during the
-					 search */
+	const char *allocator_module; /* the innermost frame's; must stay valid during the search */
 };
 
 /*

@@ -35,8 +35,7 @@ struct analysis {
 	 * last event; 0: there was none. With @until_ns, @end_ns is that moment.
 	 */
 	uint64_t start_ns, end_ns;
-	uint64_t known_end_ns; /* the recording ends no earlier: leakrec has written that it
-				  recorded then; or 0 */
+	uint64_t known_end_ns; /* leakrec has written that it recorded until then at least; or 0 */
 
 	/*
 	 * Pauses between files that are longer than any within the files before: a file between

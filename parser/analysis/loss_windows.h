@@ -26,7 +26,7 @@ enum loss_ring { LOSS_RING_PROBES, LOSS_RING_OTHERS, LOSS_NR_RINGS };
 struct loss_window {
 	uint64_t start_ns; /* exclusive; 0: the start of the recording */
 	uint64_t end_ns;   /* inclusive */
-	uint64_t lost;	   /* events; LOSS_UNKNOWN or more: nobody knows how many */
+	uint64_t lost;	   /* events; LOSS_UNKNOWN or more: the number is not known */
 };
 
 /* More than any recording has. Sums of LOSS_MAX_WINDOWS of them do not overflow. */

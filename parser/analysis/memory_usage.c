@@ -76,6 +76,7 @@ void memory_usage_restart(struct memory_usage *usage, pid_t pid)
 	drop(usage, entry);
 }
 
+/* Bounds a value of a hostile file, so that sums do not overflow. */
 static uint64_t limit(uint64_t bytes)
 {
 	return bytes < MAX_BYTES ? bytes : MAX_BYTES;
@@ -86,7 +87,10 @@ static uint64_t rss(const struct memory_point *point)
 	return point->bytes[MEMORY_ANON] + point->bytes[MEMORY_FILE] + point->bytes[MEMORY_SHARED];
 }
 
-/* Keeps every other point if there are too many. */
+/*
+ * Adds a point to the curve. If the curve is full, drops every other point, and from then on adds
+ * only every other sample.
+ */
 static void add_point(struct memory_process *process, const struct memory_point *point)
 {
 	if ((process->nr_samples - 1) % process->step)

@@ -3,7 +3,7 @@
  * A window maps a part of a file into memory.
  *
  * A mapping shows what others write to the file, even after the reader has checked it. So only
- * files that nobody else can write are mapped. If a file is truncated, or its medium fails, an
+ * files that no other user can write are mapped. If a file is truncated, or its medium fails, an
  * access raises SIGBUS. From there on the window then holds zeros, and the caller's flag is set.
  * This file installs the program's SIGBUS handler for that. A SIGBUS elsewhere does what it did
  * before.

@@ -81,7 +81,9 @@ static struct perf_chunk *acquire_chunk(struct perf_chunks *chunks)
 	return chunk;
 }
 
-/* Makes room after the unread bytes: moves them to the start of a chunk that nobody else holds. */
+/*
+ * Makes room after the unread bytes: moves them to the start of a chunk that has no other holder.
+ */
 static int make_room(struct perf_chunks *chunks)
 {
 	struct perf_chunk *old = chunks->current, *chunk = old;

@@ -5,7 +5,7 @@
  * continue with the next. A pipe that carries a file with a table of contents is copied to a
  * temporary file first.
  *
- * A file that nobody else can change is mapped (file_window.h). Others are read.
+ * A file that no other user can change is mapped (file_window.h). Others are read.
  */
 #ifndef LEAKTOOLS_PARSER_PERF_SOURCE_H
 #define LEAKTOOLS_PARSER_PERF_SOURCE_H

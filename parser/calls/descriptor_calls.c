@@ -109,6 +109,7 @@ static int replace(const struct resource_step *step, const struct descriptor_cal
 	return err ? err : give(step, number);
 }
 
+/* At the exit of a system call, when its new descriptors are known. */
 static int leave(const struct resource_step *step, const struct descriptor_call *call)
 {
 	const struct perf_sample *sample = step->sample;

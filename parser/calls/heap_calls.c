@@ -413,6 +413,10 @@ static int handle_whole_call(struct heap_step *step)
 	return handle_return(step);
 }
 
+/*
+ * Handles an event by its point in the call. An event that is no release also ends what was noted
+ * of the thread's consecutive releases.
+ */
 static int handle_probe_event(struct heap_step *step)
 {
 	bool is_release = step->op.schema->effect == HEAP_RELEASE;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One probe event of an allocator's function on its way to the heap. */
+/*
+ * One probe event of an allocator's function on its way to the heap. heap_calls.c makes a step for
+ * each event; heap_calls.c and heap_releases.c apply it.
+ */
 #ifndef LEAKTOOLS_PARSER_HEAP_STEP_H
 #define LEAKTOOLS_PARSER_HEAP_STEP_H
 
@@ -9,13 +12,17 @@ struct heap_step {
 	struct heap_sink *sink;
 	const struct perf_sample *sample;
 	struct thread *thread;
-	struct heap *heap;
-	struct heap_op op;
-	uint64_t caller; /* 0: not known */
-	struct last_return previous;
-	bool is_first; /* the thread's first event */
+	struct heap *heap;	     /* of the thread's process */
+	struct heap_op op;	     /* the event as an operation */
+	uint64_t caller;	     /* the return address of the call; 0: not known */
+	struct last_return previous; /* the result of the thread's previous event */
+	bool is_first;		     /* the thread's first event */
 };
 
+/*
+ * Adds an anomaly of this event that may be withdrawn later, linked to @previous (an index, or
+ * ANOMALY_NONE). Returns 0 or -ENOMEM.
+ */
 static inline int heap_step_note_anomaly(struct heap_step *step, const struct heap_anomaly *anomaly,
 					 size_t previous, size_t *ret_index)
 {

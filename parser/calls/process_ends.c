@@ -90,6 +90,7 @@ static int end_block(void *context, const struct heap_block *block)
 	return site_stats_exit(end->sink->sites, &site_block, end->op.time_ns);
 }
 
+/* Tells observers and statistics that the process's blocks have ended with it. */
 static int tell_of(struct heap_sink *sink, const struct process *process, uint64_t sequence)
 {
 	struct heap_space *space = process->space;

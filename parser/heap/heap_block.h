@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* An operation on a block: who did it, and when. */
+/* An operation on a block: which thread did it, and when. */
 struct heap_op {
 	uint64_t time_ns;
 	uint64_t sequence; /* the event's number in time order */

@@ -320,7 +320,10 @@ const struct heap_op *heap_find_release(const struct heap *heap, uint64_t addres
 	return entry && entry->state == ENTRY_RELEASED ? &release_at(heap, entry->link)->op : NULL;
 }
 
-/* Moves a heap's own held blocks to a new heap with as few pages as possible. */
+/*
+ * Moves a heap's own held blocks to a new heap with as few pages as possible, which releases the
+ * pages that it shares with other heaps.
+ */
 static int compact(struct heap *heap)
 {
 	struct heap *copy = create_at(heap->memory, heap->depth);

@@ -397,7 +397,7 @@ static int next_decompressed(struct perf_input *input, struct perf_record *ret)
 	int err = perf_chunks_next(&input->decompressed, ret);
 	uint32_t type = err > 0 ? ret->header.type : 0;
 
-	/* A payload after a record would be in the stream, too. Nobody writes that. */
+	/* A payload after a record would be in the stream, too. No recorder writes that. */
 	if (!is_compressed(type) && type != PERF_USER_TRACING_DATA && type != PERF_USER_AUXTRACE)
 		return err;
 	diag_error("%s: corrupted at offset %" PRIu64 ": a record of type %" PRIu32

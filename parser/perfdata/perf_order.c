@@ -135,6 +135,10 @@ static void add_ahead(struct perf_run *run, const struct perf_queued *entry)
 	perf_chunk_hold(entry->record.chunk);
 }
 
+/*
+ * Adds a record to the end of @run. The first one gets an entry at once; later ones are a span, of
+ * which entries are read when their turn comes near.
+ */
 static int push_to_run(struct perf_order *order, struct perf_run *run,
 		       const struct perf_queued *entry)
 {

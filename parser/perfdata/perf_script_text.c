@@ -169,6 +169,7 @@ static bool has_needed(const struct probe_schema *schema, uint32_t found)
 	return true;
 }
 
+/* Copies a probe's arguments into @sample. Returns false if one that is needed is missing. */
 static bool read_fields(const struct text_field *fields, size_t nr,
 			const struct probe_schema *schema, enum probe_point point,
 			struct perf_sample *sample)
@@ -411,6 +412,7 @@ static int name_thread(struct text_reader *reader, const struct perf_origin *ori
 	return reader->consumer->on_comm(reader->consumer->context, &comm);
 }
 
+/* An event's first line: the event before it is complete, and this one begins. */
 static int handle_event(struct text_reader *reader, const struct perf_script_event *event)
 {
 	struct perf_origin *origin = &reader->sample.origin;

@@ -84,7 +84,8 @@ int heap_anomalies_add(struct heap_anomalies *anomalies, const struct heap_anoma
 	return 0;
 }
 
-/* Returns the one linked before it. */
+/* Withdraws one anomaly, whose index becomes free. Returns the index of the one linked before it.
+ */
 static size_t withdraw(struct heap_anomalies *anomalies, size_t index)
 {
 	struct anomaly_note *note = &anomalies->notes[index];

@@ -256,8 +256,8 @@ static bool read_newtask(const struct perf_event *event, const uint8_t *raw, siz
 }
 
 /*
- * Reads what follows the raw data, up to the fields that nobody needs (weights, ...). It gets its
- * own cursor, so that the caller's can stay in registers.
+ * Reads what follows the raw data, up to the fields that no caller needs (weights, ...). It gets
+ * its own cursor, so that the caller's can stay in registers.
  */
 static __attribute__((noinline)) bool read_rest(const struct perf_event *event,
 						struct cursor cursor, struct perf_sample *sample)

@@ -271,6 +271,7 @@ int site_stats_exit(struct site_stats *stats, const struct site_block *block, ui
 	return end_in_period(stats, site, block, time_ns);
 }
 
+/* Undoes end_in_period(). */
 static void unend_in_period(struct site_stats *stats, struct site *site,
 			    const struct site_block *block, uint64_t time_ns)
 {
@@ -331,7 +332,7 @@ const struct site *site_stats_find(const struct site_stats *stats, uint32_t stac
 	return find(stats, stack_id);
 }
 
-/* Adds the history of one site to another's. */
+/* Adds the history of one site to another's, whose periods first become at least as long. */
 static int add_history(struct site_history *sum, const struct site_history *history)
 {
 	while (sum->shift < history->shift)

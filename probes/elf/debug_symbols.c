@@ -50,7 +50,7 @@ static int find_file(const struct elf_image *image, const char *path, const char
 /*
  * Anyone can write a file with the build-id of another one, for instance next to a link to a system
  * program. Its symbols decide where breakpoints go, for all users of the program. So symbols are
- * used only if nobody could write them who cannot write the program itself.
+ * used only if every user who could write them can also write the program itself.
  */
 static bool is_trusted(int debug_fd, int fd)
 {

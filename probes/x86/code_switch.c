@@ -91,7 +91,10 @@ static bool parse_distances(struct search *search, ZydisRegister a, ZydisRegiste
 	return true;
 }
 
-/* Finds the instruction that reads the table. */
+/*
+ * Goes back from the jump to the instruction that reads the table: the jump itself, the load of an
+ * address into the jump's register, or the load of a distance, to which an add adds the base.
+ */
 static bool find_load(struct search *search)
 {
 	const ZydisDecodedOperand *to;

@@ -61,8 +61,10 @@ static void get_cpu_first(void)
 		setpriority(PRIO_PROCESS, 0, WATCHDOG_NICE);
 }
 
+/* The watchdog's life, after fork(): waits for the recorder's end, and continues what it has left.
+ */
 static void __attribute__((noreturn))
-run_guard(struct target_table *table, int recorder_fd, int recorder_pidfd)
+run_watchdog(struct target_table *table, int recorder_fd, int recorder_pidfd)
 {
 	struct pollfd recorder = {.fd = recorder_pidfd, .events = POLLIN};
 	sigset_t all;
@@ -147,7 +149,7 @@ int watchdog_start(struct watchdog *ret, struct target_table *table)
 		return -errno;
 	if (pid == 0) {
 		keep_only(&watchdog_fd, &pidfd);
-		run_guard(table, watchdog_fd, pidfd);
+		run_watchdog(table, watchdog_fd, pidfd);
 	}
 	close(steal_fd(watchdog_fd));
 	*ret = (struct watchdog){.pid = pid, .recorder_fd = steal_fd(own_fd)};

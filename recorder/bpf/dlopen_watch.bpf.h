@@ -74,6 +74,10 @@ ALWAYS_INLINE void forget_code(unsigned int tgid)
 	bpf_map_delete_elem(&code_seen, &tgid);
 }
 
+/*
+ * At a page fault on a file: if the process is recorded and the file's code is new, stores the file
+ * in the target's entry, and stops the process until the recorder has inspected it.
+ */
 static __attribute__((noinline)) int note_use(struct address_space *mapping)
 {
 	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;

@@ -67,7 +67,7 @@ struct raw_head {
 	int pid;
 };
 
-/* Raw data ends at a multiple of eight, counted from its size field: so many bytes behind it. */
+/* Raw data, counted from its size field, is padded to a multiple of eight by this many bytes. */
 #define RAW_PAD	   4
 
 #define MAX_FIELDS 7 /* a power of two, less one */

@@ -70,7 +70,10 @@ int BPF_PROG(signalled, int sig, struct kernel_siginfo *info, struct task_struct
 		target->debugged = 1;
 		return 0;
 	}
-	/* An ignored SIGCONT still continues. A container's init may ignore SIGSTOP. */
+	/*
+	 * A SIGCONT continues the process even if it is ignored. A SIGSTOP counts only if it was
+	 * delivered, because a container's init may ignore it, and if it is not our own.
+	 */
 	if (sig == SIGSTOP && (is_from_kernel(info) || result != TRACE_SIGNAL_DELIVERED))
 		return 0;
 	target->job_stopped = sig == SIGSTOP;

@@ -352,6 +352,10 @@ static void write_ratio(const struct perf_writer *writer)
 		diag_warn("cannot complete %s: %s", writer->name, strerror(errno));
 }
 
+/*
+ * Completes a file: writes the table of sections and the build-ids after the data, then the header
+ * that points to them.
+ */
 static int finish_file(struct perf_writer *writer, const struct build_ids *build_ids)
 {
 	struct byte_buffer out = {0}, ids = {0};

@@ -169,6 +169,8 @@ static void drop_capabilities(void)
 	capng_apply(CAPNG_SELECT_BOTH);
 }
 
+/* The writing thread: writes the queued buffers, and returns them to the pool, until it is stopped.
+ */
 static void *run(void *arg)
 {
 	struct write_queue *queue = arg;
@@ -483,7 +485,7 @@ void write_queue_destroy(struct write_queue *queue)
 
 	if (!queue)
 		return;
-	/* After a failure, or if the recording failed before, nobody needs what is left. */
+	/* After a failure, or if the recording failed before, the rest is not needed. */
 	atomic_compare_exchange_strong(&queue->error, &none, -ECANCELED);
 	pthread_mutex_lock(&queue->lock);
 	queue->stop = true;

@@ -41,6 +41,8 @@ static struct watched_site *find_site(struct watched_sites *sites, const struct 
 	return NULL;
 }
 
+/* Appends the sites for the probes of a file: entry, return and exits of a function are one site.
+ */
 static int find_file(struct watched_sites *sites, const struct probe_file *file)
 {
 	for (size_t j = 0; j < file->nr_probes; j++) {

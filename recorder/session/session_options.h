@@ -28,7 +28,7 @@ struct session_options {
 	char *const *argv;
 	bool with_view;
 	int view_fd; /* a pipe to the viewer, which gets the recording, too; taken over; -1: none */
-	struct live_status *status; /* what the viewer shows besides; or NULL */
+	struct live_status *status; /* counters that the viewer shows, too; or NULL */
 };
 
 #endif

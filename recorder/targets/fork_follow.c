@@ -225,6 +225,10 @@ static int attach_programs(struct fork_follow *fork_follow)
 	return err;
 }
 
+/*
+ * At the first fork of all: registers uprobe events for all recorded probes, and attaches the
+ * programs to them. They record no process until events are opened for threads.
+ */
 static int set_up(struct fork_follow *fork_follow)
 {
 	int err = copy_probes(&fork_follow->own_probes, fork_follow->recorder);

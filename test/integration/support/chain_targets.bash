@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # For tests of stacks: generates programs in which every allocation of SIZE bytes comes through a known chain of calls,
 # with known functions and lines.
-# shellcheck shell=bash disable=SC2034 # used by whoever loads this
+# shellcheck shell=bash disable=SC2034 # used by the file that loads this
 
 SIZE=12345  # of the blocks that come through the chain
 NR_BLOCKS=50

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck shell=bash disable=SC2034 # whoever loads this uses the kinds
+# shellcheck shell=bash disable=SC2034 # the file that loads this uses the kinds
 #
 # Checks of what the target "resources" gives and takes. After helpers.bash.
 

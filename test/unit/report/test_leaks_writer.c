@@ -199,7 +199,10 @@ static void without_losses(void **state)
 	assert_lacks(text, "# lost:");
 }
 
-/* The first thread's name; without one, that of the first that has a name, whoever holds blocks. */
+/*
+ * The name of the first thread; if that has none, of the first thread that has one, whichever holds
+ * blocks.
+ */
 static void processes_have_one_name(void **state)
 {
 	const struct leaks_options options = {0};
