@@ -10,13 +10,27 @@ static _Thread_local struct {
 	bool is_set, is_reached;
 	uint64_t cpu_end_ns, end_ns; /* CPU time of the thread, and elapsed time */
 	uint64_t steps;		     /* since the clocks were read */
+	void (*pause)(void *context);
+	void *context;
+	uint64_t paused_ns; /* CPU time */
 } limit;
+
+void analysis_limit_set_pause(void (*pause)(void *context), void *context)
+{
+	limit.pause = pause;
+	limit.context = context;
+}
+
+uint64_t analysis_limit_thread_ns(void)
+{
+	return clock_thread_ns() - limit.paused_ns;
+}
 
 void analysis_limit_begin(uint64_t cpu_ns)
 {
 	limit.is_set = true;
 	limit.is_reached = false;
-	limit.cpu_end_ns = clock_thread_ns() + cpu_ns;
+	limit.cpu_end_ns = analysis_limit_thread_ns() + cpu_ns;
 	limit.end_ns = clock_now_ns() + TIMES_ELAPSED * cpu_ns;
 	limit.steps = 0;
 }
@@ -27,13 +41,24 @@ bool analysis_limit_end(void)
 	return limit.is_reached;
 }
 
+static void pause_analysis(void)
+{
+	uint64_t begin_ns = clock_thread_ns();
+
+	limit.pause(limit.context);
+	limit.paused_ns += clock_thread_ns() - begin_ns;
+}
+
 bool analysis_limit_is_reached(uint64_t steps)
 {
 	limit.steps += steps;
 	if (!limit.is_set || limit.is_reached || limit.steps < STEPS_BETWEEN_READS)
 		return limit.is_set && limit.is_reached;
 	limit.steps = 0;
-	limit.is_reached = clock_thread_ns() > limit.cpu_end_ns || clock_now_ns() > limit.end_ns;
+	if (limit.pause)
+		pause_analysis();
+	limit.is_reached =
+		analysis_limit_thread_ns() > limit.cpu_end_ns || clock_now_ns() > limit.end_ns;
 	return limit.is_reached;
 }
 

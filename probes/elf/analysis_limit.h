@@ -26,6 +26,15 @@ bool analysis_limit_end(void);
  */
 bool analysis_limit_is_reached(uint64_t steps);
 
+/*
+ * Has @pause called from time to time while a limit is set, for work that cannot wait for the end
+ * of an analysis. The CPU time that it takes does not count. NULL: nothing is called.
+ */
+void analysis_limit_set_pause(void (*pause)(void *context), void *context);
+
+/* The CPU time of this thread without that of pauses. */
+uint64_t analysis_limit_thread_ns(void);
+
 /* Ends the analysis: a table of the file is too large, or is not one that linkers write. */
 void analysis_limit_reach(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/plan/allocator_search.h"
 
+#include "probes/elf/analysis_limit.h"
 #include "probes/plan/allocator_plan.h"
 #include "common/proc/mapped_files.h"
 
@@ -158,7 +159,7 @@ static int plan_in_time(struct allocator_search *search, struct mapped_file *fil
 			struct known_file *known, struct probe_set *set, int64_t *slice_ns)
 {
 	struct user *user = find_user(search, file->stat.st_uid);
-	uint64_t begin_ns = clock_thread_ns(), spent_ns;
+	uint64_t begin_ns = analysis_limit_thread_ns(), spent_ns;
 	int err;
 
 	if (!user)
@@ -172,7 +173,7 @@ static int plan_in_time(struct allocator_search *search, struct mapped_file *fil
 		return 0;
 	}
 	err = plan(search, file, known, set);
-	spent_ns = clock_thread_ns() - begin_ns;
+	spent_ns = analysis_limit_thread_ns() - begin_ns;
 	user->spent_ns += spent_ns;
 	*slice_ns -= (int64_t)spent_ns;
 	return err;

@@ -492,6 +492,11 @@ static void tell_consumed(struct backpressure *backpressure)
 	}
 }
 
+void backpressure_continue_ready(struct backpressure *backpressure)
+{
+	count_pause(backpressure, target_table_continue_ready(backpressure->table));
+}
+
 void backpressure_end_round(struct backpressure *backpressure, uint64_t most_drained_bytes)
 {
 	const struct target_table *table = backpressure->table;
@@ -504,7 +509,7 @@ void backpressure_end_round(struct backpressure *backpressure, uint64_t most_dra
 		return;
 	}
 	backpressure->wants_round = false;
-	count_pause(backpressure, target_table_continue_ready(backpressure->table));
+	backpressure_continue_ready(backpressure);
 	report_limits(backpressure);
 	target_table_end_overdue(backpressure->table);
 }

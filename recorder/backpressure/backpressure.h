@@ -69,6 +69,9 @@ void backpressure_release(struct backpressure *backpressure);
 void backpressure_begin_round(struct backpressure *backpressure);
 void backpressure_end_round(struct backpressure *backpressure, uint64_t most_drained_bytes);
 
+/* Within a round, when the rings were drained: continues targets that wait for nothing else. */
+void backpressure_continue_ready(struct backpressure *backpressure);
+
 /* The watchdog hits no probe, so events that only carry a program may be opened for it. */
 pid_t backpressure_watchdog_pid(const struct backpressure *backpressure);
 

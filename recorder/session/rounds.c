@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/perf_disk.h"
 #include "common/scope.h"
+#include "probes/elf/analysis_limit.h"
 
 #include <errno.h>
 #include <perf/evlist.h>
@@ -31,14 +32,46 @@ static void handle_tasks(struct rounds *rounds)
 	}
 }
 
-/* Does the set-up work that processes wait for. */
-static void serve_targets(struct rounds *rounds)
+static int drain(struct rounds *rounds)
+{
+	int err;
+
+	if (rounds->backpressure)
+		backpressure_begin_round(rounds->backpressure);
+	err = ring_reader_drain_side(&rounds->reader);
+	if (err)
+		return err;
+	handle_tasks(rounds);
+	return ring_reader_drain_samples(&rounds->reader, &rounds->most_bytes);
+}
+
+/*
+ * While a file is analysed, which may take seconds on a busy machine: processes whose rings are
+ * full wait no longer than for a round.
+ */
+static void drain_meanwhile(void *context)
+{
+	struct rounds *rounds = context;
+
+	if (rounds->err || !rounds_are_busy(rounds))
+		return;
+	rounds->err = drain(rounds);
+	if (rounds->backpressure)
+		backpressure_continue_ready(rounds->backpressure);
+}
+
+/* Does the set-up work that processes wait for. Returns 0 or the writer's error. */
+static int serve_targets(struct rounds *rounds)
 {
 	context_breakers_serve(&rounds->reader.events->breakers);
 	if (rounds->fork_follow)
 		fork_follow_serve(rounds->fork_follow);
-	if (rounds->dlopen_watch)
+	if (rounds->dlopen_watch) {
+		analysis_limit_set_pause(drain_meanwhile, rounds);
 		dlopen_watch_serve(rounds->dlopen_watch);
+		analysis_limit_set_pause(NULL, NULL);
+	}
+	return rounds->err;
 }
 
 int rounds_run(struct rounds *rounds)
@@ -46,16 +79,11 @@ int rounds_run(struct rounds *rounds)
 	int err;
 
 	do {
-		if (rounds->backpressure)
-			backpressure_begin_round(rounds->backpressure);
-		err = ring_reader_drain_side(&rounds->reader);
+		err = drain(rounds);
+		if (!err)
+			err = serve_targets(rounds);
 		if (err)
 			return err;
-		handle_tasks(rounds);
-		err = ring_reader_drain_samples(&rounds->reader, &rounds->most_bytes);
-		if (err)
-			return err;
-		serve_targets(rounds);
 		if (rounds->backpressure)
 			backpressure_end_round(rounds->backpressure, rounds->most_bytes);
 	} while (rounds->backpressure && backpressure_wants_round(rounds->backpressure));

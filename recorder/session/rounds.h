@@ -3,7 +3,7 @@
  * The rounds of a recording. Each round drains the rings and then reacts to what it met: it follows
  * forks, inspects new files, opens breakers, and lets stopped processes go on. Reactions come
  * between drains, never inside one, and each of them bounds its own time, so the rings are drained
- * often enough.
+ * often enough. The analysis of a file takes longest: it pauses for rings that are half full.
  */
 #ifndef LEAKTOOLS_RECORDER_ROUNDS_H
 #define LEAKTOOLS_RECORDER_ROUNDS_H
@@ -23,6 +23,7 @@ struct rounds {
 	uint64_t most_bytes;	   /* what the fullest perf ring held in the last round */
 	int marks_fd;		   /* readable when a mark is to be set (marks.h) */
 	uint64_t lost_by_programs; /* set by rounds_stop(), with what no record tells */
+	int err;		   /* the writer's, while a file was analysed */
 };
 
 /* Runs one round, or more where backpressure needs it. Returns 0 or the writer's error. */

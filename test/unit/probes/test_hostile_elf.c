@@ -7,6 +7,7 @@
 #include "probes/plan/allocator_plan.h"
 #include "common/proc/mapped_files.h"
 
+#include "common/clock.h"
 #include "common/scope.h"
 
 #include <elf.h>
@@ -260,6 +261,35 @@ static void a_limit_stays_reached_until_it_ends(void **state)
 	assert_true(analysis_limit_end());
 }
 
+#define PAUSE_NS 20000000ULL
+
+static void take_cpu_time(void *context)
+{
+	uint64_t end_ns = clock_thread_ns() + PAUSE_NS;
+
+	while (clock_thread_ns() < end_ns)
+		;
+	++*(int *)context;
+}
+
+static void pauses_do_not_count(void **state)
+{
+	uint64_t begin_ns = analysis_limit_thread_ns();
+	int nr = 0;
+
+	analysis_limit_set_pause(take_cpu_time, &nr);
+	analysis_limit_begin(3600ull * 1000000000);
+	assert_false(analysis_limit_is_reached(1));
+	assert_int_equal(nr, 0);
+	assert_false(analysis_limit_is_reached(UINT32_MAX));
+	assert_int_equal(nr, 1);
+	assert_true(analysis_limit_thread_ns() < begin_ns + PAUSE_NS);
+	analysis_limit_set_pause(NULL, NULL);
+	assert_false(analysis_limit_is_reached(UINT32_MAX));
+	assert_int_equal(nr, 1);
+	assert_false(analysis_limit_end());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +301,7 @@ int main(void)
 		cmocka_unit_test(numbers_of_sections_are_limited),
 		cmocka_unit_test(notes_that_are_a_hole_take_no_memory),
 		cmocka_unit_test(a_limit_stays_reached_until_it_ends),
+		cmocka_unit_test(pauses_do_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
