@@ -11,6 +11,7 @@
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/output/compressor.h"
 #include "recorder/processes/tasks.h"
+#include "recorder/session/privileges.h"
 #include "recorder/session/session_signals.h"
 #include "recorder/targets/system_wide.h"
 
@@ -255,8 +256,11 @@ static int set_up_probes(struct session *session)
 static int choose_recorder(struct session *session)
 {
 	const struct record_config *config = &session->options->config;
+	/* The verifier takes a second of CPU time: half a minute on a busy machine. */
+	int priority = privileges_raise_priority();
 	int err = config->perf_events ? 0 : bpf_recorder_create(config, &session->recorder);
 
+	privileges_restore_priority(priority);
 	if (err != -EOPNOTSUPP && err != -EPROTONOSUPPORT)
 		return err;
 	if (config->has_sizes) {

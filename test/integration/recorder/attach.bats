@@ -144,6 +144,22 @@ has_libc() {
 	kill_now "${STARTED_PIDS[@]}"
 }
 
+# Loading takes CPU time, and many times as long if it has to share the CPUs with busy processes.
+@test "attach: the programs are loaded at a high priority" {
+	require_program strace
+	require_programs
+	sleep 1000 &
+	STARTED_PIDS+=("$!")
+	wait_until 60 has_libc "$!" sleep
+	strace -o trace -e trace=setpriority,bpf "$BIN/leakrec" -p "$!" -d 0.1 -o perf.data 2>leakrec.err ||
+		fail "$(cat leakrec.err)"
+	awk '/^setpriority\(PRIO_PROCESS, 0, -10\) *= 0/ { high = 1 }
+		/^setpriority\(PRIO_PROCESS, 0, 0\)/ { high = 0 }
+		/BPF_PROG_LOAD.*"(linked|followed)_/ { nr[high]++ }
+		END { exit !(nr[1] > 3 && !nr[0]) }' trace || fail "$(grep -E 'setpriority|PROG_LOAD' trace)"
+	kill_now "${STARTED_PIDS[@]}"
+}
+
 # `pidof` and `pgrep -f` must not find the watchdog when a user kills the recorder.
 @test "attach: the watchdog is not called leakrec" {
 	start_target leaky_daemon --interval-us 1000
