@@ -58,7 +58,8 @@ static const char *skip_part(const char *symbol, const char *at, const char **re
 	/* At the beginning it is Rust's "<T as Trait>::f", not a C++ template. */
 	if (!before || follows_operator(symbol, before))
 		return NULL;
-	if (*at == '<' && is_word(at[-1])) {
+	/* Or after an operator that no bracket could belong to. */
+	if (*at == '<' && (is_word(at[-1]) || strchr("+/%^&|~!)]", at[-1]))) {
 		*ret_instead = "<>";
 		return skip_brackets(at);
 	}
