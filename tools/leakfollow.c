@@ -101,7 +101,7 @@ static void on_change(void *context, const struct heap_change *change)
 	printf("%s %" PRId64 " ", change->enters ? "enter" : "exit", follow->refcount);
 	leaks_write_columns(stdout, &follow->analysis, &change->block, &change->op);
 	putchar('\n');
-	leaks_write_stack(stdout, &follow->analysis, change->op.stack_id);
+	leaks_write_stack(stdout, &follow->analysis, change->op.stack_id, 0);
 }
 
 /* Returns the tool's exit status. */

@@ -52,7 +52,7 @@ static int write_changes(FILE *out, const struct diff_interval *diff)
 		if (change->bytes > 0)
 			fprintf(out, " %.1f%%", 100 * (double)change->bytes / added);
 		fputc('\n', out);
-		leaks_write_stack(out, analysis, change->stack_id);
+		leaks_write_stack(out, analysis, change->stack_id, 0);
 	}
 	return 0;
 }

@@ -232,7 +232,31 @@ static void write_sites(struct stack_lines *lines, const struct leak_report *rep
 		write_site(lines, periods, chosen[i].site);
 }
 
-int history_write(struct stack_lines *lines, const struct leak_report *report)
+static void write_causes(FILE *out, const struct leak_report *report, const struct periods *periods,
+			 const size_t *causes)
+{
+	size_t nr = 0;
+
+	fputs("# columns: cause-history NR KEY=VALUE...\n", out);
+	for (size_t i = 0; i < report->nr_causes && nr < HISTORY_MAX_STACKS; i++) {
+		const struct leak_cause *cause = &report->causes[i];
+		struct history history = {0};
+
+		if (!causes[cause->cause])
+			continue;
+		for (size_t k = 0; k < cause->nr; k++) {
+			uint32_t site = report->sites_by_cause[cause->first + k].site;
+
+			add_site(&history, periods, report->verdicts.sites[site].site);
+		}
+		accumulate(&history);
+		fprintf(out, "cause-history %zu", causes[cause->cause]);
+		write_history(out, periods, &history, NULL);
+		nr++;
+	}
+}
+
+int history_write(struct stack_lines *lines, const struct leak_report *report, const size_t *causes)
 {
 	const struct analysis *analysis = report->analysis;
 	FILE *out = lines->out;
@@ -252,5 +276,6 @@ int history_write(struct stack_lines *lines, const struct leak_report *report)
 	fputs("\n# columns: history STACK KEY=VALUE...\n", out);
 	err = write_all(out, &periods, sites, nr);
 	write_sites(lines, report, &periods, sites, nr);
+	write_causes(out, report, &periods, causes);
 	return err;
 }

@@ -45,9 +45,9 @@ void leaks_write_columns(FILE *out, const struct analysis *analysis, const struc
 	fprintf(out, " %s %" PRIu32, op->schema->function, op->stack_id);
 }
 
-void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stack_id)
+void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stack_id, size_t first)
 {
-	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id);
+	size_t nr = stack_store_nr_frames(analysis->stacks, stack_id), nr_before = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		const struct stack_frame *frames;
@@ -58,6 +58,8 @@ void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stac
 			continue;
 		}
 		for (size_t k = 0; k < nr_frames; k++) {
+			if (nr_before++ < first)
+				continue;
 			fputc('\t', out);
 			stack_frame_print(&frames[k], out);
 			fputc('\n', out);

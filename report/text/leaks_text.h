@@ -29,7 +29,7 @@ void leaks_write_operation(FILE *out, const struct heap_block *block, const stru
 void leaks_write_columns(FILE *out, const struct analysis *analysis, const struct heap_block *block,
 			 const struct heap_op *op);
 
-/* The frames of a stack, one per line, each line after a tab. */
-void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stack_id);
+/* The frames of a stack from number @first outwards, one per line, each line after a tab. */
+void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stack_id, size_t first);
 
 #endif

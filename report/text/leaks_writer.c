@@ -5,6 +5,7 @@
 #include "common/scope.h"
 #include "parser/verdicts/leak_processes.h"
 #include "parser/verdicts/pairing_audit.h"
+#include "report/text/cause_frames.h"
 #include "report/text/history_writer.h"
 #include "report/text/leak_words.h"
 #include "report/text/leaks_text.h"
@@ -23,6 +24,7 @@ struct writer {
 	struct stack_lines stacks;
 	struct leak_process *processes; /* those with listed blocks, by number */
 	size_t nr_processes;
+	size_t *causes; /* the numbers of verdicts.causes in the text; 0: it is one stack */
 };
 
 /* The names of anomalies in `unexpected` lines and in the summary. */
@@ -272,17 +274,15 @@ static void write_suppressions(FILE *out, const struct leak_report *report)
 	}
 }
 
-/* The comment before a stack line, for people. */
-static void write_site_comment(FILE *out, const struct leak_report *report,
-			       const struct leak_site *site, size_t rank)
+/* The comment before the line of a stack or of a cause, for people. */
+static void write_verdict_comment(FILE *out, const struct resource_kind *kind,
+				  const struct site_verdict *verdict, uint64_t blocks,
+				  uint64_t bytes)
 {
-	const struct site_verdict *verdict = &report->verdicts.sites[site->site];
-	const struct resource_kind *kind = leak_report_kind_of(report, site);
-
-	fprintf(out, "# %zu. %s, ", rank, verdict_name(verdict->verdict));
+	fprintf(out, "%s, ", verdict_name(verdict->verdict));
 	leak_words_certainty(out, verdict->doubts);
 	fputs(": ", out);
-	leak_words_held(out, kind, site->blocks, site->bytes);
+	leak_words_held(out, kind, blocks, bytes);
 	if (verdict->has_rate) {
 		fputs(", ", out);
 		leak_words_rate(out, kind, &verdict->rate);
@@ -290,6 +290,15 @@ static void write_site_comment(FILE *out, const struct leak_report *report,
 	fputs("; ", out);
 	leak_words_lifetimes(out, kind, verdict);
 	fputc('\n', out);
+}
+
+static void write_rate(FILE *out, const struct site_verdict *verdict)
+{
+	if (verdict->has_rate)
+		fprintf(out,
+			" blocks_per_s=%.4g blocks_error=%.2g bytes_per_s=%.4g bytes_error=%.2g",
+			verdict->rate.blocks_per_s, verdict->rate.blocks_error,
+			verdict->rate.bytes_per_s, verdict->rate.bytes_error);
 }
 
 static void write_site_statistics(FILE *out, const struct analysis *analysis,
@@ -313,11 +322,7 @@ static void write_site_statistics(FILE *out, const struct analysis *analysis,
 		verdict->suspect_bytes);
 	if (site->frees)
 		fprintf(out, " median=%.3g p99=%.3g", verdict->median_s, verdict->p99_s);
-	if (verdict->has_rate)
-		fprintf(out,
-			" blocks_per_s=%.4g blocks_error=%.2g bytes_per_s=%.4g bytes_error=%.2g",
-			verdict->rate.blocks_per_s, verdict->rate.blocks_error,
-			verdict->rate.bytes_per_s, verdict->rate.bytes_error);
+	write_rate(out, verdict);
 	if (verdict->exited)
 		fputs(" exited=1", out);
 }
@@ -337,6 +342,59 @@ static double ordinary_share(const struct leak_report *report, const struct site
 	return least;
 }
 
+/* A cause of several stacks, and the frames that they have in common. */
+static int write_cause(struct writer *writer, const struct leak_cause *cause, size_t number)
+{
+	const struct leak_report *report = writer->report;
+	const struct site_verdict *verdict = &report->verdicts.causes[cause->cause].verdict;
+	const struct leak_site *site = &report->sites_by_cause[cause->first];
+	struct cause_frames frames = {.stack = {.names = writer->stacks.stack.names}};
+	_cleanup_free_ char *caller = NULL;
+	FILE *out = writer->out;
+	int err = cause_frames_load(&frames, report, cause, site);
+
+	if (!err)
+		caller = stack_lines_name(&frames.stack, frames.first);
+	if (caller) {
+		fprintf(out, "# cause %zu, %zu stacks: ", number, cause->nr);
+		write_verdict_comment(out, leak_report_kind_of(report, site), verdict,
+				      cause->blocks, cause->bytes);
+		fprintf(out, "cause %zu %s ", number, verdict_name(verdict->verdict));
+		leak_words_certainty(out, verdict->doubts);
+		fprintf(out, " %" PRIu64 " %" PRIu64 " %zu %s", cause->blocks, cause->bytes,
+			cause->nr, caller);
+		write_rate(out, verdict);
+		fputc('\n', out);
+		leaks_write_stack(out, report->analysis,
+				  report->verdicts.sites[site->site].site->stack_id, frames.first);
+	}
+	named_stack_deinit(&frames.stack);
+	return caller ? err : -ENOMEM;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int write_causes(struct writer *writer)
+{
+	const struct leak_report *report = writer->report;
+	int err = 0;
+
+	writer->causes = calloc(report->verdicts.nr_causes + 1, sizeof(*writer->causes));
+	if (!writer->causes)
+		return -ENOMEM;
+	/* With --top, the stacks of a cause may be missing. */
+	if (report->nr_listed_sites < report->nr_sites)
+		return 0;
+	fputs("# columns: cause NR VERDICT CERTAINTY BLOCKS BYTES STACKS CALLER KEY=VALUE...\n",
+	      writer->out);
+	for (size_t i = 0; i < report->nr_causes && !err && !ferror(writer->out); i++) {
+		if (report->causes[i].nr < 2)
+			continue;
+		writer->causes[report->causes[i].cause] = i + 1;
+		err = write_cause(writer, &report->causes[i], i + 1);
+	}
+	return err;
+}
+
 static void write_site(struct writer *writer, const struct leak_site *site, size_t rank)
 {
 	const struct leak_report *report = writer->report;
@@ -346,7 +404,9 @@ static void write_site(struct writer *writer, const struct leak_site *site, size
 	uint32_t stack_id = verdict->site->stack_id;
 	FILE *out = writer->out;
 
-	write_site_comment(out, report, site, rank);
+	fprintf(out, "# %zu. ", rank);
+	write_verdict_comment(out, leak_report_kind_of(report, site), verdict, site->blocks,
+			      site->bytes);
 	stack_lines_define(&writer->stacks, stack_id, op->schema->function);
 	fprintf(out, "stack %zu %s ", rank, verdict_name(verdict->verdict));
 	leak_words_certainty(out, verdict->doubts);
@@ -356,6 +416,8 @@ static void write_site(struct writer *writer, const struct leak_site *site, size
 	if (ordinary >= 0)
 		fprintf(out, " ordinary=%.2g", ordinary);
 	write_kind(out, op);
+	if (writer->causes[verdict->cause])
+		fprintf(out, " cause=%zu", writer->causes[verdict->cause]);
 	fputc('\n', out);
 }
 
@@ -453,8 +515,11 @@ static int write_items(struct writer *writer)
 	fputs("# columns: frames STACK FUNCTION CALLER\n", writer->out);
 	/* In time order, the text lists blocks only. */
 	if (report->options->order != LEAK_ORDER_TIME) {
-		write_sites(writer);
-		err = history_write(&writer->stacks, report);
+		err = write_causes(writer);
+		if (!err)
+			write_sites(writer);
+		if (!err)
+			err = history_write(&writer->stacks, report, writer->causes);
 	}
 	write_anomalies(&writer->stacks, report);
 	write_leaks(writer);
@@ -476,5 +541,6 @@ int leaks_write(FILE *out, const struct leak_report *report)
 		err = write_items(&writer);
 	stack_lines_deinit(&writer.stacks);
 	free(writer.processes);
+	free(writer.causes);
 	return fflush(out) || ferror(out) ? -EIO : err;
 }

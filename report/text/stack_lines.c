@@ -59,17 +59,14 @@ static struct stack_line *reserve(struct stack_lines *lines, uint32_t stack_id)
 	return &lines->lines[stack_id];
 }
 
-/* The name of the loaded stack. The caller frees it; NULL if memory is exhausted. */
-static char *caller_of(const struct named_stack *stack, const char *function)
+char *stack_lines_name(const struct named_stack *stack, size_t frame)
 {
 	_cleanup_free_ char *name = NULL, *text = NULL;
 	size_t size;
 	FILE *out;
 
 	if (stack->nr) {
-		size_t user = named_stack_user_frame(stack, function);
-
-		name = frame_name_short(stack->frames[user].name, CALLER_CHARS);
+		name = frame_name_short(stack->frames[frame].name, CALLER_CHARS);
 		if (!name)
 			return NULL;
 	}
@@ -91,14 +88,15 @@ void stack_lines_define(struct stack_lines *lines, uint32_t stack_id, const char
 		return;
 	}
 	line->function = function;
-	line->caller = caller_of(&lines->stack, function);
+	line->caller =
+		stack_lines_name(&lines->stack, named_stack_user_frame(&lines->stack, function));
 	if (!line->caller) {
 		lines->err = -ENOMEM;
 		return;
 	}
 	fprintf(lines->out, "frames %" PRIu32 " %s %s\n", stack_id, function ? function : "?",
 		line->caller);
-	leaks_write_stack(lines->out, lines->analysis, stack_id);
+	leaks_write_stack(lines->out, lines->analysis, stack_id, 0);
 }
 
 const char *stack_lines_caller(const struct stack_lines *lines, uint32_t stack_id)

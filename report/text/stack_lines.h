@@ -32,6 +32,12 @@ void stack_lines_deinit(struct stack_lines *lines);
  */
 void stack_lines_define(struct stack_lines *lines, uint32_t stack_id, const char *function);
 
+/*
+ * The short name of frame number @frame, as one escaped word, "?" without frames. The caller frees
+ * it; NULL if memory is exhausted.
+ */
+char *stack_lines_name(const struct named_stack *stack, size_t frame);
+
 /* The name of a defined stack, as one escaped word. */
 const char *stack_lines_caller(const struct stack_lines *lines, uint32_t stack_id);
 

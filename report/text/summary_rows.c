@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
+#include "report/text/cause_frames.h"
 #include "report/text/leak_words.h"
 #include "report/text/resource_report.h"
 #include "report/text/stack_path.h"
@@ -26,9 +27,7 @@
 /* What a row shows: a cause, and the stack that it is named after. */
 struct row {
 	const struct leak_cause *cause;
-	struct named_stack stack;
-	size_t first; /* the frame that it is named after */
-	size_t inner; /* the frame inside it, in which its stacks differ; SIZE_MAX: there is none */
+	struct cause_frames frames;
 };
 
 static const struct leak_site *first_site(const struct leak_report *report, const struct row *row)
@@ -115,36 +114,6 @@ static int write_references(FILE *out, const struct leak_report *report,
 	return err;
 }
 
-/*
- * Finds the frame that the cause of @site is named after: the user's, or a caller of all its
- * stacks. Returns 0 or -ENOMEM.
- */
-static int load_frames(const struct leak_report *report, const struct leak_site *site,
-		       struct row *row)
-{
-	const struct site_verdict *verdict = verdict_of(report, site);
-	const struct heap_op *op = &report->held[report->verdicts.order[verdict->first]].allocated;
-	int err = named_stack_load(&row->stack, report->analysis->stacks, verdict->site->stack_id);
-	size_t shared;
-
-	if (err)
-		return err;
-	row->first = named_stack_user_frame(&row->stack, op->schema->function);
-	row->inner = SIZE_MAX;
-	if (row->cause->nr < 2 || !verdict->nr_shared)
-		return 0;
-	shared = row->stack.nr - verdict->nr_shared;
-	if (shared > row->first && shared < row->stack.nr) {
-		row->first = shared;
-		row->inner = shared - 1;
-		/* If it is recursive, its innermost call says more. */
-		while (row->inner > 0 &&
-		       row->stack.frames[row->inner].name == row->stack.frames[shared].name)
-			row->inner--;
-	}
-	return 0;
-}
-
 /* --- parts --- */
 
 /* A part of a cause: a callee of its common caller; or, without one, a line of the function. */
@@ -161,7 +130,8 @@ static int compare_parts(const void *a, const void *b)
 	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
-static void add_part(struct part *parts, size_t *nr, const struct row *site, uint64_t bytes)
+static void add_part(struct part *parts, size_t *nr, const struct cause_frames *site,
+		     uint64_t bytes)
 {
 	bool is_callee = site->inner != SIZE_MAX;
 	const struct named_frame *frame =
@@ -181,7 +151,7 @@ static void add_part(struct part *parts, size_t *nr, const struct row *site, uin
 static int find_parts(const struct leak_report *report, const struct row *row, struct part *parts,
 		      size_t *ret_nr)
 {
-	struct row site = {.cause = row->cause, .stack = {.names = row->stack.names}};
+	struct cause_frames site = {.stack = {.names = row->frames.stack.names}};
 	size_t nr_sites = row->cause->nr < MAX_SITES ? row->cause->nr : MAX_SITES;
 	int err = 0;
 
@@ -189,7 +159,7 @@ static int find_parts(const struct leak_report *report, const struct row *row, s
 	for (size_t i = 0; i < nr_sites && !err; i++) {
 		const struct leak_site *of = &report->sites_by_cause[row->cause->first + i];
 
-		err = load_frames(report, of, &site);
+		err = cause_frames_load(&site, report, row->cause, of);
 		if (!err && site.stack.nr)
 			add_part(parts, ret_nr, &site, of->bytes);
 	}
@@ -334,8 +304,9 @@ static int write_batch(FILE *out, const struct leak_report *report, struct row *
 	int err = 0;
 
 	for (size_t i = 0; i < nr && !err; i++) {
-		err = load_frames(report, first_site(report, &rows[i]), &rows[i]);
-		paths[i] = (struct stack_path){&rows[i].stack, rows[i].first};
+		err = cause_frames_load(&rows[i].frames, report, rows[i].cause,
+					first_site(report, &rows[i]));
+		paths[i] = (struct stack_path){&rows[i].frames.stack, rows[i].frames.first};
 	}
 	if (!err)
 		err = stack_paths_texts(paths, nr, &stack_path_summary, &texts);
@@ -346,7 +317,7 @@ static int write_batch(FILE *out, const struct leak_report *report, struct row *
 		err = write_row(out, report, &rows[i], texts[i], has_twin(texts, nr, i),
 				names_process, style);
 		if (!err && kind && kind->counts_refs)
-			err = write_references(out, report, site, &rows[i].stack);
+			err = write_references(out, report, site, &rows[i].frames.stack);
 	}
 	stack_paths_free(texts, nr);
 	return err;
@@ -396,7 +367,7 @@ int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines
 	*ret_nr = nr;
 	for (size_t i = 0; i < nr && !err; i++) {
 		rows[i].cause = &report->causes[i == nr - 1 ? last : i];
-		rows[i].stack.names = names;
+		rows[i].frames.stack.names = names;
 	}
 	for (size_t i = 0; i < nr && !err; i += MAX_TWINS) {
 		size_t nr_left = nr - i < MAX_TWINS ? nr - i : MAX_TWINS;
@@ -404,7 +375,7 @@ int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines
 		err = write_batch(out, report, rows + i, nr_left, names_process, style);
 	}
 	for (size_t i = 0; i < nr && rows; i++)
-		named_stack_deinit(&rows[i].stack);
+		named_stack_deinit(&rows[i].frames.stack);
 	name_pool_destroy(names);
 	return err;
 }

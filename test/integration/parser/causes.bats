@@ -25,6 +25,16 @@ teardown() {
 	# The list of stacks says the same.
 	"$BIN/leakparse" -i perf.data | grep -c '^# [0-9]*\. growth' >nr
 	assert_equal "stacks that grow" "$(cat nr)" 500
+	# The text tells which stacks they are, and what they held together.
+	"$BIN/leakparse" -i perf.data >leaks
+	grep -E "^cause 1 growth firm 500 $(awk '$1 == "leak" { sum += $2 } END { print sum }' leaks) 500 descend " leaks
+	assert_equal "stacks of the cause" "$(grep -c '^stack .* cause=1$' leaks)" 500
+	grep -A1 '^cause 1 ' leaks | grep -qE "^$(printf '\t')descend\+0x[0-9a-f]+  .*many_stacks.c:[0-9]+  "
+	grep -qE '^cause-history 1 held_bytes=[0-9,]*,132750 held_blocks=[0-9,]*,500$' leaks
+	if [[ -n $(command -v gnuplot) ]]; then
+		"$BIN/leakplot" --plot held -o held.svg leaks
+		grep -qE '>129.6 KiB at the end \(growth\): descend &lt;- main \(500 stacks\)<' held.svg
+	fi
 }
 
 @test "causes: --top counts causes" {
