@@ -308,18 +308,12 @@ int gnuplot_terminals(char **ret)
 	return 0;
 }
 
-void gnuplot_print_string(FILE *program, const char *text, size_t max_chars)
+void gnuplot_print_escaped(FILE *program, const char *text, size_t max_chars)
 {
-	_cleanup_free_ char *escaped = NULL;
-	size_t size, chars = 0;
-	FILE *stream = open_memstream(&escaped, &size);
+	size_t chars = 0;
 
 	fputc('"', program);
-	if (stream) {
-		diag_print_escaped(stream, text, NULL);
-		fclose(stream);
-	}
-	for (const char *c = escaped; c && *c; c++) {
+	for (const char *c = text; *c; c++) {
 		/* In UTF-8, bytes 10xxxxxx continue a character. */
 		if (((unsigned char)*c & 0xc0) != 0x80 && ++chars > max_chars) {
 			fputs("...", program);
@@ -332,4 +326,17 @@ void gnuplot_print_string(FILE *program, const char *text, size_t max_chars)
 			fprintf(program, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
 	}
 	fputc('"', program);
+}
+
+void gnuplot_print_string(FILE *program, const char *text, size_t max_chars)
+{
+	_cleanup_free_ char *escaped = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&escaped, &size);
+
+	if (stream) {
+		diag_print_escaped(stream, text, NULL);
+		fclose(stream);
+	}
+	gnuplot_print_escaped(program, escaped ? escaped : "", max_chars);
 }

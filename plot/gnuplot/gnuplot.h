@@ -64,5 +64,7 @@ int gnuplot_terminals(char **ret);
  * another pair. plot_output turns off gnuplot's enhanced text mode.
  */
 void gnuplot_print_string(FILE *program, const char *text, size_t max_chars);
+/* The same for text that diag_print_escaped() has written. */
+void gnuplot_print_escaped(FILE *program, const char *text, size_t max_chars);
 
 #endif

@@ -6,6 +6,8 @@
 #include "plot/gnuplot/gnuplot.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 
@@ -15,6 +17,7 @@
 #define DUMB_ROWS      24
 #define DUMB_SIDE_MIN  20
 #define DUMB_SIDE_MAX  400
+#define TITLE_CHARS    110
 #define LEGEND_CHARS   120
 /*
  * The columns to the left of a line of the legend, with the labels of tics; and the line's minimum
@@ -199,13 +202,38 @@ void plot_output_begin(const struct plot_output *output, FILE *program, const ch
 	}
 }
 
-void plot_output_print_title_font(const struct plot_output *output, FILE *program)
+void plot_output_end_title(const struct plot_output *output, FILE *program)
 {
-	if (output->kind == PLOT_OUTPUT_SVG)
+	if (output->kind == PLOT_OUTPUT_DUMB)
+		fputs(".\"\\n \"", program);
+	else if (output->kind == PLOT_OUTPUT_SVG)
 		/* gnuplot 5.4's svg.trm takes "sans-serif:Bold" for a font's name. */
 		fputs(" font 'sans-serif,17'", program);
 	else if (!has_x_fonts(output))
 		fputs(" font 'sans-serif:Bold'", program);
+}
+
+void plot_output_write_ylabel(const struct plot_output *output, FILE *program, const char *format,
+			      ...)
+{
+	bool is_dumb = output->kind == PLOT_OUTPUT_DUMB;
+	va_list args;
+
+	fputs(is_dumb ? "set label 1 '" : "set ylabel '", program);
+	va_start(args, format);
+	vfprintf(program, format, args);
+	va_end(args);
+	fputs(is_dumb ? "' at graph 0, graph 1 offset character 0,1 left\n" : "'\n", program);
+}
+
+size_t plot_output_title_chars(const struct plot_output *output)
+{
+	int columns, rows;
+
+	if (output->kind != PLOT_OUTPUT_DUMB)
+		return TITLE_CHARS;
+	dumb_size(&columns, &rows);
+	return (size_t)columns - strlen("...");
 }
 
 size_t plot_output_legend_chars(const struct plot_output *output)

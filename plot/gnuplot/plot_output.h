@@ -42,10 +42,18 @@ const char *plot_output_suffix(const struct plot_output *output);
 /* Writes the first commands of the script, which set the output. @title is for a window. */
 void plot_output_begin(const struct plot_output *output, FILE *program, const char *title);
 
-/* Adds a larger or bold font to "set title", if the terminal can show one. */
-void plot_output_print_title_font(const struct plot_output *output, FILE *program);
+/*
+ * Ends "set title": with a larger or bold font, if the terminal can show one, and on a text
+ * terminal with a line for the label of the y axis.
+ */
+void plot_output_end_title(const struct plot_output *output, FILE *program);
 
-/* The number of characters that fit in a line of the legend. */
+/* Labels the y axis. On a text terminal, gnuplot would leave the label out. */
+void plot_output_write_ylabel(const struct plot_output *output, FILE *program, const char *format,
+			      ...) __attribute__((format(printf, 3, 4)));
+
+/* The number of characters that fit in a line of the title, and of the legend. */
+size_t plot_output_title_chars(const struct plot_output *output);
 size_t plot_output_legend_chars(const struct plot_output *output);
 
 /* Writes the common style: a legend below the plot, a faint grid, filled boxes. */

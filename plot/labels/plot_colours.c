@@ -11,11 +11,14 @@
 #define DARKEST 0.75
 
 enum point_type {
+	POINT_PLUS = 1,
 	POINT_SQUARE = 5,
+	POINT_CIRCLE_OPEN = 6,
 	POINT_CIRCLE = 7,
 	POINT_TRIANGLE = 9,
 	POINT_TRIANGLE_DOWN = 11,
 	POINT_DIAMOND = 13,
+	POINT_PENTAGON = 15,
 };
 
 uint32_t plot_rank_colour(size_t rank)
@@ -27,6 +30,16 @@ uint32_t plot_rank_colour(size_t rank)
 	return rank < PLOT_RANKS ? colours[rank] : PLOT_COLOUR_OTHERS;
 }
 
+int plot_rank_point(size_t rank)
+{
+	static const int points[PLOT_RANKS] = {
+		POINT_CIRCLE, POINT_TRIANGLE,	   POINT_DIAMOND,
+		POINT_SQUARE, POINT_TRIANGLE_DOWN, POINT_PENTAGON,
+	};
+
+	return rank < PLOT_RANKS ? points[rank] : PLOT_POINT_OTHERS;
+}
+
 static const struct plot_verdict_look looks[PLOT_NR_VERDICTS] = {
 	[PLOT_GROWTH] = {"growth", "keep accumulating", 0xd55e00, POINT_CIRCLE},
 	[PLOT_OVERDUE] = {"overdue", "held for too long", 0xe69f00, POINT_TRIANGLE},
@@ -34,10 +47,10 @@ static const struct plot_verdict_look looks[PLOT_NR_VERDICTS] = {
 	[PLOT_UNCLEAR] = {"unclear", "too few or too recent to tell", 0x000000, POINT_SQUARE},
 	[PLOT_PLATEAU] = {"plateau", "grew for a while, then stopped", 0x0072b2,
 			  POINT_TRIANGLE_DOWN},
-	[PLOT_STARTUP] = {"start-up", "allocated at the start and kept", 0x56b4e9, POINT_CIRCLE},
-	[PLOT_NOT_YET] = {"not-yet", "not older than usual", 0x009e73, POINT_CIRCLE},
-	[PLOT_AT_EXIT] = {"at-exit", "held by a process that exited early", 0xb0b0b0, POINT_CIRCLE},
-	[PLOT_NO_VERDICT] = {"no verdict", "", PLOT_COLOUR_OTHERS, POINT_CIRCLE},
+	[PLOT_STARTUP] = {"start-up", "allocated at the start and kept", 0x56b4e9, POINT_PENTAGON},
+	[PLOT_NOT_YET] = {"not-yet", "not older than usual", 0x009e73, POINT_CIRCLE_OPEN},
+	[PLOT_AT_EXIT] = {"at-exit", "held by a process that exited early", 0xb0b0b0, POINT_PLUS},
+	[PLOT_NO_VERDICT] = {"no verdict", "", PLOT_COLOUR_OTHERS, PLOT_POINT_OTHERS},
 };
 
 enum plot_verdict plot_verdict_find(const char *name)

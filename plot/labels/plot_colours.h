@@ -14,7 +14,11 @@
 /* The colour of a rank, counted from 0; PLOT_COLOUR_OTHERS beyond the last rank. */
 uint32_t plot_rank_colour(size_t rank);
 
+/* The shape of its points, so that colours are not all that tells ranks apart: gnuplot's number. */
+int plot_rank_point(size_t rank);
+
 #define PLOT_COLOUR_OTHERS 0x8a8a8aU
+#define PLOT_POINT_OTHERS  2 /* a cross */
 #define PLOT_COLOUR_GRID   0xe4e4e4U
 
 /* leakparse's verdicts, the most urgent first. */
@@ -38,7 +42,7 @@ struct plot_verdict_look {
 	const char *name;
 	const char *meaning; /* a few words for the legend */
 	uint32_t colour;
-	int point_type; /* gnuplot's; the most urgent verdicts differ in shape, too */
+	int point_type; /* gnuplot's; verdicts differ in shape, too */
 };
 
 const struct plot_verdict_look *plot_verdict_look(enum plot_verdict verdict);

@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* Of a name with template arguments, which may be long. */
+#define SYMBOL_BYTES_MAX 64
+
 /*
  * Whether @symbol is an address, "libx.so+0x1234" or "0x1234", or a function in which all programs
  * or threads begin.
@@ -27,6 +30,40 @@ static bool is_unnamed(const char *symbol)
 	return address[2] && !address[2 + strspn(address + 2, "0123456789abcdef")];
 }
 
+bool stack_label_is_full(const struct stack_label *label)
+{
+	return label->nr == STACK_LABEL_FRAMES;
+}
+
+/* Keeps the names of a frame inside the user's, instead of the innermost one's if need be. */
+static int add_inner(struct stack_label *label, const char *symbol, const char *name)
+{
+	_cleanup_free_ char *short_name = strdup(name);
+	_cleanup_free_ char *full = strndup(symbol, SYMBOL_BYTES_MAX);
+
+	if (!short_name || !full)
+		return -ENOMEM;
+	if (label->nr_inner == STACK_LABEL_INNER) {
+		free(label->inner[0]);
+		free(label->inner_full[0]);
+		label->nr_inner--;
+		for (int i = 0; i < label->nr_inner; i++) {
+			label->inner[i] = label->inner[i + 1];
+			label->inner_full[i] = label->inner_full[i + 1];
+		}
+	}
+	label->inner[label->nr_inner] = steal_ptr(short_name);
+	label->inner_full[label->nr_inner++] = steal_ptr(full);
+	return 0;
+}
+
+static void drop_inner(struct stack_label *label)
+{
+	label->nr_inner--;
+	free(label->inner[label->nr_inner]);
+	free(label->inner_full[label->nr_inner]);
+}
+
 /*
  * Returns 1 if @frame, named *@name, is the user's frame or one further out, 0 if it comes before
  * the user's, or -ENOMEM.
@@ -37,6 +74,8 @@ static int find_user(struct stack_label *label, const struct frame_facts *frame,
 
 	if (label->search.is_over)
 		return 1;
+	if (add_inner(label, frame->name, *name))
+		return -ENOMEM;
 	/* The search compares with the innermost frame's module. */
 	if (label->search.at == BEFORE_INNERMOST && frame->module) {
 		facts.module = label->module = strdup(frame->module);
@@ -47,6 +86,8 @@ static int find_user(struct stack_label *label, const struct frame_facts *frame,
 		free(label->wrapper);
 		label->wrapper = steal_ptr(*name);
 	}
+	if (label->search.is_over)
+		drop_inner(label);
 	return label->search.is_over;
 }
 
@@ -116,36 +157,53 @@ static bool looks_alike(const struct stack_label *a, const struct stack_label *b
 	return a->nr > 1 || is_same_name(a->unnamed, b->unnamed);
 }
 
-/* A place that tells labels with the same names apart. */
+/* What tells labels with the same names apart. The later ones are for what shares the others. */
+enum detail { DETAIL_NONE, DETAIL_LINE, DETAIL_VIA, DETAIL_VIA_FULL, DETAIL_OFFSET };
+
 struct distinct_place {
-	int name; /* the index of its function; -1: there is none */
-	bool is_offset;
+	enum detail detail;
+	int at; /* the index of a name; with DETAIL_VIA: how far inside the user's frame */
 };
 
-/* Finds the first place that differs; lines say more than offsets. */
+static bool is_via(enum detail detail)
+{
+	return detail == DETAIL_VIA || detail == DETAIL_VIA_FULL;
+}
+
+/* The name of frame number @at inside the user's; NULL if there is none. */
+static const char *inner_name(const struct stack_label *label, enum detail detail, int at)
+{
+	char *const *names = detail == DETAIL_VIA ? label->inner : label->inner_full;
+
+	return at < label->nr_inner ? names[label->nr_inner - 1 - at] : NULL;
+}
+
+/* Finds the first place that differs. */
 static struct distinct_place find_place(const struct stack_label *a, const struct stack_label *b)
 {
 	for (int i = 0; i < a->nr && i < STACK_LABEL_PLACES; i++)
 		if (!is_same_name(a->lines[i], b->lines[i]))
-			return (struct distinct_place){i, false};
+			return (struct distinct_place){DETAIL_LINE, i};
+	for (enum detail detail = DETAIL_VIA; a->nr && is_via(detail); detail++)
+		for (int i = 0; i < STACK_LABEL_INNER; i++)
+			if (!is_same_name(inner_name(a, detail, i), inner_name(b, detail, i)))
+				return (struct distinct_place){detail, i};
 	for (int i = 0; i < a->nr && i < STACK_LABEL_PLACES; i++)
 		if (!is_same_name(a->offsets[i], b->offsets[i]))
-			return (struct distinct_place){i, true};
-	return (struct distinct_place){-1, false};
+			return (struct distinct_place){DETAIL_OFFSET, i};
+	return (struct distinct_place){DETAIL_NONE, 0};
 }
 
 /*
- * The index of the first name that tells @label apart from all others of @legend; 0 if there is
- * none. *@ret_place tells it apart from those with the same names. *@ret_has_twin is true if one of
- * these has the same places, too.
+ * The first name that tells @label apart from all others of @legend; 0 if there is none.
+ * *@ret_place tells it apart from those with the same names.
  */
 static int distinct_name(const struct stack_label *label, const struct stack_label *const *legend,
-			 size_t nr, struct distinct_place *ret_place, bool *ret_has_twin)
+			 size_t nr, struct distinct_place *ret_place)
 {
 	int most = 0;
 
-	*ret_has_twin = false;
-	*ret_place = (struct distinct_place){-1, false};
+	*ret_place = (struct distinct_place){DETAIL_NONE, 0};
 	for (size_t i = 0; i < nr; i++) {
 		int common = nr_common(label, legend[i]);
 
@@ -154,12 +212,9 @@ static int distinct_name(const struct stack_label *label, const struct stack_lab
 		if (common == label->nr && common == legend[i]->nr) {
 			struct distinct_place place = find_place(label, legend[i]);
 
-			if (!looks_alike(label, legend[i]))
-				continue;
-			*ret_has_twin |= place.name < 0;
-			/* Labels that share all lines with it can differ only in offsets. */
-			if (place.is_offset == ret_place->is_offset ? place.name > ret_place->name
-								    : place.is_offset)
+			if (looks_alike(label, legend[i]) &&
+			    (place.detail == ret_place->detail ? place.at > ret_place->at
+							       : place.detail > ret_place->detail))
 				*ret_place = place;
 		} else if (common < label->nr && common > most)
 			most = common;
@@ -167,17 +222,32 @@ static int distinct_name(const struct stack_label *label, const struct stack_lab
 	return most;
 }
 
+/* " (list.c:63, via std::vector<>::push_back)"; nothing without them. */
+static void print_via(FILE *out, const struct stack_label *label,
+		      const struct distinct_place *place)
+{
+	const char *line = label->lines[0], *name = inner_name(label, place->detail, place->at);
+
+	if (line || name)
+		fprintf(out, " (%s%s%s%s)", line ? line : "", line && name ? ", " : "",
+			name ? "via " : "", name ? name : "");
+}
+
 /* Writes name @i, with its place if that tells the label apart. */
 static void print_name(FILE *out, const struct stack_label *label, int i,
 		       const struct distinct_place *place)
 {
-	const char *text = i != place->name   ? NULL
-			   : place->is_offset ? label->offsets[i]
-					      : label->lines[i];
+	const char *text = NULL;
 
 	fputs(label->names[i], out);
+	if (is_via(place->detail) && i == 0)
+		print_via(out, label, place);
+	else if (place->detail == DETAIL_LINE && i == place->at)
+		text = label->lines[i];
+	else if (place->detail == DETAIL_OFFSET && i == place->at)
+		text = label->offsets[i];
 	if (text)
-		fprintf(out, place->is_offset ? " (+%s)" : " (%s)", text);
+		fprintf(out, place->detail == DETAIL_OFFSET ? " (+%s)" : " (%s)", text);
 }
 
 /* Whether there is room for three names; else the middle one is left out. */
@@ -188,23 +258,20 @@ static bool has_room(const struct stack_label *label, int distinct)
 }
 
 char *stack_label_text(const struct stack_label *label, const struct stack_label *const *legend,
-		       size_t nr, bool *ret_has_twin)
+		       size_t nr)
 {
 	_cleanup_free_ char *text = NULL;
 	struct distinct_place place;
-	bool has_twin;
-	int distinct = distinct_name(label, legend, nr, &place, &has_twin);
+	int distinct = distinct_name(label, legend, nr, &place);
 	bool is_short;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return NULL;
-	if (distinct < place.name)
-		distinct = place.name;
+	if (!is_via(place.detail) && distinct < place.at)
+		distinct = place.at;
 	is_short = distinct > 1 && !has_room(label, distinct);
-	if (ret_has_twin)
-		*ret_has_twin = has_twin;
 	if (label->nr == 0 && label->wrapper)
 		fputs(label->wrapper, out);
 	if (label->nr)
@@ -230,6 +297,8 @@ void stack_label_clear(struct stack_label *label)
 		free(label->lines[i]);
 		free(label->offsets[i]);
 	}
+	while (label->nr_inner)
+		drop_inner(label);
 	free(label->module);
 	free(label->wrapper);
 	free(label->unnamed);

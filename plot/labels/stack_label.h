@@ -8,8 +8,9 @@
  * An address without a symbol says little, so the caller is then the next function with a name:
  * "libfont.so+0x234d9 <- ... <- FcFontMatch". If stacks of one legend have both functions in
  * common, for example when they all allocate through a list's insert(), each label also has the
- * first outer function that tells it apart; if all functions are equal, the first line or offset
- * that does: "add (list.c:63) <- put".
+ * first outer function that tells it apart; if all functions are equal, the first line that does,
+ * "add (list.c:63) <- put", else what it called, "add (list.c:63, via std::vector<>::push_back) <-
+ * put", else an offset.
  */
 #ifndef LEAKTOOLS_PLOT_STACK_LABEL_H
 #define LEAKTOOLS_PLOT_STACK_LABEL_H
@@ -22,6 +23,7 @@
 /* Functions kept to tell stacks apart; a label shows at most three. */
 #define STACK_LABEL_FRAMES     8
 #define STACK_LABEL_PLACES     4 /* of the first of them, to tell apart those with equal functions */
+#define STACK_LABEL_INNER      3 /* functions that the user's called, the last ones */
 #define STACK_LABEL_NAME_CHARS 48
 /* The size of three names, beyond which the middle one is left out. */
 #define STACK_LABEL_NAMES_BYTES 48
@@ -37,6 +39,10 @@ struct stack_label {
 	char *names[STACK_LABEL_FRAMES];
 	int nr;
 	char *lines[STACK_LABEL_PLACES], *offsets[STACK_LABEL_PLACES];
+	/* What comes before the user's frame, innermost first: short, and with template arguments.
+	 */
+	char *inner[STACK_LABEL_INNER], *inner_full[STACK_LABEL_INNER];
+	int nr_inner;
 	char *wrapper; /* the allocation function or its caller, for stacks of nothing else */
 	char *unnamed; /* an outer frame without a name, shown if no outer frame has one */
 	char *module;  /* the innermost frame's, for @search */
@@ -48,12 +54,12 @@ int stack_label_add(struct stack_label *label, const struct frame_facts *frame,
 		    const struct stack_label_place *place);
 
 /*
- * The text of @label in a legend of @nr labels, which may include it; "" without frames. Sets
- * *@ret_has_twin, unless it is NULL, if another label has the same text. The caller frees the
+ * The text of @label in a legend of @nr labels, which may include it; "" without frames. Another
+ * may have the same text if their frames differ in nothing that is kept. The caller frees the
  * result, which is NULL if memory is exhausted.
  */
 char *stack_label_text(const struct stack_label *label, const struct stack_label *const *legend,
-		       size_t nr, bool *ret_has_twin);
+		       size_t nr);
 
 /* Frees the contents of @label and zeroes it. */
 void stack_label_clear(struct stack_label *label);

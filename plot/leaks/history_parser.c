@@ -51,7 +51,7 @@ static int parse_lifetimes(char *text, struct leaks_history *history)
 	return 0;
 }
 
-const char *history_parse(char *cursor, const struct leaks_periods *periods,
+const char *history_parse(char *cursor, const struct leaks_periods *periods, bool is_cause,
 			  struct leaks_history *ret)
 {
 	char *word = line_next_field(&cursor);
@@ -59,10 +59,10 @@ const char *history_parse(char *cursor, const struct leaks_periods *periods,
 
 	if (!periods->nr)
 		return "the history comes before the periods";
-	*ret = (struct leaks_history){.nr = periods->nr};
-	ret->is_all = word && strcmp(word, "all") == 0;
+	*ret = (struct leaks_history){.nr = periods->nr, .is_cause = is_cause};
+	ret->is_all = !is_cause && word && strcmp(word, "all") == 0;
 	if (!ret->is_all && field_parse_u32(word, &ret->stack))
-		return "STACK is neither a number nor 'all'";
+		return is_cause ? "NR is not a number" : "STACK is neither a number nor 'all'";
 	while ((word = line_next_field(&cursor))) {
 		char *value = strchr(word, '=');
 		int err = 0;

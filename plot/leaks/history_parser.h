@@ -25,6 +25,7 @@ struct leaks_lifetime {
 
 struct leaks_history {
 	bool is_all;	/* the sum of all stacks */
+	bool is_cause;	/* of the cause with number @stack */
 	uint32_t stack; /* the stack, unless is_all */
 	/* The amounts at the end of each period. The last period ends with the recording. */
 	uint64_t held_bytes[LEAKS_PERIODS_MAX];
@@ -36,7 +37,7 @@ struct leaks_history {
 
 /* Parse a line from @cursor, after its first word. Return NULL, or what is wrong with the line. */
 const char *history_parse_periods(char *cursor, struct leaks_periods *ret);
-const char *history_parse(char *cursor, const struct leaks_periods *periods,
+const char *history_parse(char *cursor, const struct leaks_periods *periods, bool is_cause,
 			  struct leaks_history *ret);
 
 #endif

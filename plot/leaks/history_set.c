@@ -12,7 +12,7 @@
 /* leakparse writes fewer; more than these are ignored to bound memory use. */
 #define STACKS_MAX 1024
 
-int history_set_add_verdict(struct history_set *set, const struct leaks_stack *stack)
+static int add_verdict(struct history_set *set, const struct stack_verdict *verdict)
 {
 	if (set->nr_verdicts == set->nr_verdicts_allocated) {
 		size_t nr = set->nr_verdicts ? set->nr_verdicts * 2 : 64;
@@ -24,22 +24,41 @@ int history_set_add_verdict(struct history_set *set, const struct leaks_stack *s
 		set->verdicts = grown;
 		set->nr_verdicts_allocated = nr;
 	}
-	set->verdicts[set->nr_verdicts++] = (struct stack_verdict){
-		.stack = stack->stack,
-		.verdict = plot_verdict_find(stack->verdict),
-		.is_pool = user_frame_is_pool(stack->function),
-		.has_rate = stack->has_rate,
-		.bytes_per_s = stack->bytes_per_s,
-		.blocks_per_s = stack->blocks_per_s,
-	};
+	set->verdicts[set->nr_verdicts++] = *verdict;
 	return 0;
 }
 
-static void set_verdict(const struct history_set *set, struct stack_history *kept)
+int history_set_add_verdict(struct history_set *set, const struct leaks_stack *stack, bool is_part)
+{
+	return add_verdict(set, &(struct stack_verdict){
+					.stack = stack->stack,
+					.is_part = is_part,
+					.verdict = plot_verdict_find(stack->verdict),
+					.is_pool = user_frame_is_pool(stack->function),
+					.has_rate = stack->has_rate,
+					.bytes_per_s = stack->bytes_per_s,
+					.blocks_per_s = stack->blocks_per_s,
+				});
+}
+
+int history_set_add_cause(struct history_set *set, const struct leaks_cause *cause)
+{
+	return add_verdict(set, &(struct stack_verdict){
+					.stack = cause->number,
+					.is_cause = true,
+					.verdict = plot_verdict_find(cause->verdict),
+					.has_rate = cause->has_rate,
+					.bytes_per_s = cause->bytes_per_s,
+					.blocks_per_s = cause->blocks_per_s,
+				});
+}
+
+static void set_verdict(const struct history_set *set, struct stack_history *kept, bool is_cause)
 {
 	kept->verdict.verdict = PLOT_NO_VERDICT;
 	for (size_t i = 0; i < set->nr_verdicts; i++)
-		if (set->verdicts[i].stack == kept->stack) {
+		if (set->verdicts[i].stack == kept->stack &&
+		    set->verdicts[i].is_cause == is_cause) {
 			kept->verdict = set->verdicts[i];
 			return;
 		}
@@ -108,9 +127,41 @@ int history_set_add(struct history_set *set, const struct leaks_periods *periods
 		return err;
 	set->has_all |= history->is_all;
 	set->nr += !history->is_all;
-	set_verdict(set, kept);
+	set_verdict(set, kept, history->is_cause);
 	*ret = history->is_all ? NULL : kept;
 	return 0;
+}
+
+static int compare_amounts(uint64_t a, uint64_t b)
+{
+	return (a < b) - (a > b);
+}
+
+static int compare_histories(const void *a, const void *b, void *context)
+{
+	const struct history_set *set = context;
+	int order = compare_amounts(stack_history_end(set, a), stack_history_end(set, b));
+
+	if (!order)
+		order = compare_amounts(stack_history_most(set, a), stack_history_most(set, b));
+	return order ? order
+		     : compare_amounts(((const struct stack_history *)b)->stack,
+				       ((const struct stack_history *)a)->stack);
+}
+
+void history_set_arrange(struct history_set *set, bool (*is_part)(const struct leak_group *group))
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < set->nr; i++) {
+		if (is_part(set->stacks[i].group))
+			deinit_history(&set->stacks[i]);
+		else
+			set->stacks[nr++] = set->stacks[i];
+	}
+	set->nr = nr;
+	if (nr)
+		qsort_r(set->stacks, nr, sizeof(*set->stacks), compare_histories, set);
 }
 
 void history_set_deinit(struct history_set *set)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The histories and verdicts of a `leaks` file, in memory for plots. */
+/* The histories and verdicts of a `leaks` file's stacks and causes, in memory for plots. */
 #ifndef LEAKTOOLS_PLOT_HISTORY_SET_H
 #define LEAKTOOLS_PLOT_HISTORY_SET_H
 
@@ -8,8 +8,12 @@
 #include "plot/labels/stack_label.h"
 #include "plot/leaks/leaks_reader.h"
 
+struct leak_group;
+
 struct stack_verdict {
-	uint32_t stack;
+	uint32_t stack; /* or the number of a cause */
+	bool is_cause;
+	bool is_part;		   /* of a cause */
 	enum plot_verdict verdict; /* PLOT_NO_VERDICT: the stack holds nothing */
 	bool is_pool;		   /* its blocks are of the program's own pools */
 	bool has_rate;		   /* the stack grows */
@@ -17,8 +21,8 @@ struct stack_verdict {
 };
 
 struct stack_history {
-	uint32_t stack;
-	const struct stack_label *label; /* not owned; of history_set.all: NULL */
+	uint32_t stack;		  /* or the number of a cause */
+	struct leak_group *group; /* not owned; of history_set.all: NULL */
 	struct stack_verdict verdict;
 	uint64_t *held_bytes; /* history_set.periods.nr entries */
 	uint64_t *held_blocks;
@@ -31,19 +35,29 @@ struct history_set {
 	struct leaks_periods periods; /* nr == 0: the file has no histories */
 	struct stack_history all;     /* the sum of all stacks, including those not in @stacks */
 	bool has_all;
-	struct stack_history *stacks; /* in the file's order: largest peak first */
+	/*
+	 * Of stacks and causes: those that hold most at the end first, then those with the largest
+	 * peaks. Stacks of a cause that has a history are not among them.
+	 */
+	struct stack_history *stacks;
 	size_t nr;
 	struct stack_verdict *verdicts; /* the file has them before the histories */
 	size_t nr_verdicts, nr_verdicts_allocated;
 };
 
 /*
- * Return 0 or -ENOMEM, unreported. *@ret is the stack whose label the caller has to set before it
+ * Return 0 or -ENOMEM, unreported. *@ret is the stack whose group the caller has to set before it
  * adds another, or NULL.
  */
-int history_set_add_verdict(struct history_set *set, const struct leaks_stack *stack);
+int history_set_add_verdict(struct history_set *set, const struct leaks_stack *stack, bool is_part);
+int history_set_add_cause(struct history_set *set, const struct leaks_cause *cause);
 int history_set_add(struct history_set *set, const struct leaks_periods *periods,
 		    const struct leaks_history *history, struct stack_history **ret);
+
+/*
+ * Removes the stacks for which @is_part, and sorts the others. Call it when all have been added.
+ */
+void history_set_arrange(struct history_set *set, bool (*is_part)(const struct leak_group *group));
 
 /* Frees the contents of @set. */
 void history_set_deinit(struct history_set *set);

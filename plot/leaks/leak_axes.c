@@ -11,8 +11,10 @@
 /* Sizes with a larger ratio get a logarithmic axis. */
 #define LOG_SPAN 100
 /* Room above the largest size on a linear axis. */
-#define LINEAR_ROOM 1.15
-#define TIME_ROOM   1.02
+/* A linear axis has at least so many units. */
+#define LINEAR_UNITS 2
+#define LINEAR_ROOM  1.15
+#define TIME_ROOM    1.02
 
 /* The range of sizes. */
 struct size_span {
@@ -59,7 +61,8 @@ static void choose_size_axis(struct leak_axes *axes, const struct leak_set *set,
 		axes->size_max = (double)span.max_bytes * 2;
 		return;
 	}
-	axes->size_unit = quantity_unit_for(span.max_bytes);
+	/* Up to 1 KiB, numbers of bytes are easier to read than 0.2 KiB. */
+	axes->size_unit = quantity_unit_for(span.max_bytes / LINEAR_UNITS);
 	axes->size_max =
 		span.max_bytes ? (double)span.max_bytes / axes->size_unit.bytes * LINEAR_ROOM : 1;
 }
@@ -174,7 +177,7 @@ static void write_log_tics(const struct leak_axes *axes, FILE *program)
 }
 
 void leak_axes_write(const struct leak_axes *axes, const struct leaks_summary *summary,
-		     FILE *program)
+		     const struct plot_output *output, FILE *program)
 {
 	/* y2, on the right, is the same axis with other labels ("set link" takes no log). */
 	fprintf(program, "set xrange [0:%.17g]\nset xtics nomirror\n", leak_axes_x_end(axes));
@@ -187,13 +190,14 @@ void leak_axes_write(const struct leak_axes *axes, const struct leaks_summary *s
 			summary->has_start ? "the recording began" : "the first leak",
 			axes->time.unit);
 	if (axes->log) {
-		fputs("set ylabel 'size of the leaked block'\n", program);
+		plot_output_write_ylabel(output, program, "size of the leaked block");
 		write_log_tics(axes, program);
 	} else if (axes->counts) {
-		fputs("set ylabel 'leaks of the stack so far'\nset ytics nomirror\n", program);
+		plot_output_write_ylabel(output, program, "leaks of the stack so far");
+		fputs("set ytics nomirror\n", program);
 	} else {
-		fprintf(program, "set ylabel 'size of the leaked block (%s)'\n",
-			axes->size_unit.name);
+		plot_output_write_ylabel(output, program, "size of the leaked block (%s)",
+					 axes->size_unit.name);
 		fputs("set ytics nomirror\n", program);
 	}
 }

@@ -4,7 +4,7 @@
 #define LEAKTOOLS_PLOT_LEAK_AXES_H
 
 #include "common/quantity.h"
-#include "plot/leaks/leak_set.h"
+#include "plot/gnuplot/plot_output.h"
 #include "plot/labels/time_axis.h"
 #include "plot/leaks/leak_set.h"
 
@@ -51,6 +51,6 @@ double leak_axes_x_end(const struct leak_axes *axes);
 
 /* Writes gnuplot commands for the ranges, scales and labels of both axes. */
 void leak_axes_write(const struct leak_axes *axes, const struct leaks_summary *summary,
-		     FILE *program);
+		     const struct plot_output *output, FILE *program);
 
 #endif

@@ -48,17 +48,25 @@ static struct leak_group *known_group(const struct leak_set *set, uint32_t stack
 	return group;
 }
 
-/* Adds the group of @stack, whose frames come next. */
-static int add_group(struct reading *reading, uint32_t stack, bool is_pool, struct leak_group **ret)
+static struct leak_group *known_cause(const struct leak_set *set, uint32_t number)
+{
+	struct leak_group *group;
+
+	HASH_FIND(hh, set->causes, &number, sizeof(number), group);
+	return group;
+}
+
+/* Adds the group of a stack or a cause, whose frames come next. */
+static int add_group(struct reading *reading, struct leak_group **groups, uint32_t number,
+		     struct leak_group **ret)
 {
 	struct leak_group *group = calloc(1, sizeof(*group));
 
 	if (!group)
 		return out_of_memory();
-	group->stack = stack;
-	group->label.search.is_pool = is_pool;
+	group->number = number;
 	group->rank = LEAK_SET_RANKS;
-	HASH_ADD(hh, reading->set->groups, stack, sizeof(stack), group);
+	HASH_ADD(hh, *groups, number, sizeof(number), group);
 	if (!group->hh.tbl) {
 		free(group);
 		return out_of_memory();
@@ -68,7 +76,17 @@ static int add_group(struct reading *reading, uint32_t stack, bool is_pool, stru
 	return 0;
 }
 
-/* Version 2 defines each stack once, before the lines that name it. */
+static int add_stack_group(struct reading *reading, uint32_t stack, bool is_pool,
+			   struct leak_group **ret)
+{
+	int err = add_group(reading, &reading->set->groups, stack, ret);
+
+	if (!err)
+		(*ret)->label.search.is_pool = is_pool;
+	return err;
+}
+
+/* Version 2 defines each stack once, before the lines that have it. */
 static int define_stack(struct reading *reading, const struct leaks_definition *definition)
 {
 	struct leak_group *group;
@@ -77,8 +95,8 @@ static int define_stack(struct reading *reading, const struct leaks_definition *
 		return leaks_reader_reject(reading->reader,
 					   "its stack has been defined before: plot joined leaks "
 					   "files one by one");
-	return add_group(reading, definition->stack, user_frame_is_pool(definition->function),
-			 &group);
+	return add_stack_group(reading, definition->stack, user_frame_is_pool(definition->function),
+			       &group);
 }
 
 static int check_stack(const struct reading *reading, uint32_t stack)
@@ -97,8 +115,9 @@ static int find_group(struct reading *reading, uint32_t stack, bool is_pool,
 	*ret = known_group(reading->set, stack);
 	if (*ret)
 		return 0;
-	return leaks_reader_version(reading->reader) == 1 ? add_group(reading, stack, is_pool, ret)
-							  : check_stack(reading, stack);
+	return leaks_reader_version(reading->reader) == 1
+		       ? add_stack_group(reading, stack, is_pool, ret)
+		       : check_stack(reading, stack);
 }
 
 static int add_process(struct leak_set *set, const struct leaks_process *process)
@@ -170,6 +189,8 @@ static uint64_t age_of(const struct reading *reading, const struct leaks_leak *l
 static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 {
 	struct leak_set *set = reading->set;
+	enum plot_verdict verdict = plot_verdict_find(leak->verdict);
+	struct leak_verdict_sum *sum = &set->verdicts[verdict];
 	struct process_name *process;
 	struct leak_group *group;
 	int err;
@@ -185,6 +206,9 @@ static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 	err = find_group(reading, leak->stack, user_frame_is_pool(leak->function), &group);
 	if (err)
 		return err;
+	/* What was left behind by a process is not judged with other stacks. */
+	if (group->cause && verdict != PLOT_AT_EXIT)
+		group = group->cause;
 	if (group->nr_leaks == 0) {
 		group->first_size_bytes = leak->size_bytes;
 		group->same_size = true;
@@ -201,9 +225,6 @@ static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 	err = add_name(set, process ? process->name : leak->comm);
 	if (err)
 		return err;
-	enum plot_verdict verdict = plot_verdict_find(leak->verdict);
-	struct leak_verdict_sum *sum = &set->verdicts[verdict];
-
 	sum->nr_leaks++;
 	sum->total_bytes = add_saturating(sum->total_bytes, leak->size_bytes);
 	return add_point(set, &(struct leak_point){
@@ -218,28 +239,56 @@ static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 
 static int add_stack(struct reading *reading, const struct leaks_stack *stack)
 {
+	struct leak_group *group = known_group(reading->set, stack->stack);
+	struct leak_group *cause = known_cause(reading->set, stack->cause);
 	int err = check_stack(reading, stack->stack);
 
 	if (err)
 		return err;
-	return history_set_add_verdict(&reading->set->histories, stack) ? out_of_memory() : 0;
+	if (group && cause)
+		group->cause = cause;
+	return history_set_add_verdict(&reading->set->histories, stack, cause) ? out_of_memory()
+									       : 0;
+}
+
+static int add_cause(struct reading *reading, const struct leaks_cause *cause)
+{
+	struct leak_group *group;
+	int err;
+
+	if (known_cause(reading->set, cause->number))
+		return leaks_reader_reject(reading->reader, "its cause has been defined before");
+	err = add_group(reading, &reading->set->causes, cause->number, &group);
+	if (err)
+		return err;
+	group->is_cause = true;
+	group->nr_stacks = cause->nr_stacks;
+	/* Its frames begin with the one that it is named after. */
+	group->label.search.is_over = true;
+	return history_set_add_cause(&reading->set->histories, cause) ? out_of_memory() : 0;
+}
+
+static int find_cause(const struct reading *reading, uint32_t number, struct leak_group **ret)
+{
+	*ret = known_cause(reading->set, number);
+	if (!*ret)
+		return leaks_reader_reject(reading->reader, "the file lacks its 'cause' line");
+	(*ret)->has_history = true;
+	return 0;
 }
 
 static int add_history(struct reading *reading, const struct leaks_history *history)
 {
 	struct stack_history *kept;
-	struct leak_group *group;
-	int err;
 
 	if (history_set_add(&reading->set->histories, leaks_reader_periods(reading->reader),
 			    history, &kept))
 		return out_of_memory();
 	if (!kept)
 		return 0;
-	err = find_group(reading, kept->stack, kept->verdict.is_pool, &group);
-	if (!err)
-		kept->label = &group->label;
-	return err;
+	return history->is_cause
+		       ? find_cause(reading, kept->stack, &kept->group)
+		       : find_group(reading, kept->stack, kept->verdict.is_pool, &kept->group);
 }
 
 static int add_item(struct reading *reading, const struct leaks_item *item)
@@ -261,6 +310,8 @@ static int add_item(struct reading *reading, const struct leaks_item *item)
 		return add_process(reading->set, &item->process) ? out_of_memory() : 0;
 	case LEAKS_STACK:
 		return add_stack(reading, &item->stack);
+	case LEAKS_CAUSE:
+		return add_cause(reading, &item->cause);
 	case LEAKS_HISTORY:
 		return add_history(reading, item->history);
 	}
@@ -280,21 +331,21 @@ static int read_leaks(struct reading *reading)
 	return err;
 }
 
-/* Most leaks first, then most bytes, then the smaller stack number. */
+/* Most bytes first, as in the plots of histories, then most leaks, then the smaller number. */
 static bool ranks_before(const struct leak_group *a, const struct leak_group *b)
 {
-	if (!b || a->nr_leaks != b->nr_leaks)
-		return !b || a->nr_leaks > b->nr_leaks;
-	if (a->total_bytes != b->total_bytes)
-		return a->total_bytes > b->total_bytes;
-	return a->stack < b->stack;
+	if (!b || a->total_bytes != b->total_bytes)
+		return !b || a->total_bytes > b->total_bytes;
+	if (a->nr_leaks != b->nr_leaks)
+		return a->nr_leaks > b->nr_leaks;
+	return a->number < b->number;
 }
 
-static void rank_groups(struct leak_set *set)
+static void rank_groups(struct leak_set *set, struct leak_group *groups)
 {
 	struct leak_group *group, *next;
 
-	HASH_ITER (hh, set->groups, group, next) {
+	HASH_ITER (hh, groups, group, next) {
 		size_t i = LEAK_SET_RANKS;
 
 		if (!group->nr_leaks)
@@ -307,8 +358,21 @@ static void rank_groups(struct leak_set *set)
 			set->ranked[j] = set->ranked[j - 1];
 		set->ranked[i] = group;
 	}
+}
+
+/* Whether the history of its cause includes that of the stack. */
+static bool is_in_cause(const struct leak_group *group)
+{
+	return group->cause && group->cause->has_history;
+}
+
+static void arrange(struct leak_set *set)
+{
+	rank_groups(set, set->groups);
+	rank_groups(set, set->causes);
 	for (int i = 0; i < LEAK_SET_RANKS && set->ranked[i]; i++)
 		set->ranked[i]->rank = i;
+	history_set_arrange(&set->histories, is_in_cause);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -355,20 +419,27 @@ int leak_set_init(struct leak_set *set, const char *path, const struct size_rang
 		leak_set_deinit(set);
 		return err;
 	}
-	rank_groups(set);
+	arrange(set);
 	return 0;
+}
+
+static void destroy_groups(struct leak_group *groups)
+{
+	struct leak_group *group, *next;
+
+	HASH_ITER (hh, groups, group, next) {
+		HASH_DEL(groups, group);
+		stack_label_clear(&group->label);
+		free(group);
+	}
 }
 
 void leak_set_deinit(struct leak_set *set)
 {
 	struct process_name *process, *next_process;
-	struct leak_group *group, *next;
 
-	HASH_ITER (hh, set->groups, group, next) {
-		HASH_DEL(set->groups, group);
-		stack_label_clear(&group->label);
-		free(group);
-	}
+	destroy_groups(set->groups);
+	destroy_groups(set->causes);
 	HASH_ITER (hh, set->processes, process, next_process) {
 		HASH_DEL(set->processes, process);
 		free(process);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loads a `leaks` file for plots: a point per leak, grouped by stack and verdict, and recurring
- * sizes.
+ * Loads a `leaks` file for plots: a point per leak, grouped by cause and verdict, and recurring
+ * sizes. A cause is one stack, or several that leakparse judged together.
  */
 #ifndef LEAKTOOLS_PLOT_LEAK_SET_H
 #define LEAKTOOLS_PLOT_LEAK_SET_H
@@ -21,16 +21,20 @@
 /* Groups with a rank have a colour and a line in the legend. */
 #define LEAK_SET_RANKS PLOT_RANKS
 
-/* The leaks of one stack; there may be none. */
+/* The leaks of one stack, or of one cause of several; there may be none. */
 struct leak_group {
-	uint32_t stack;
+	uint32_t number;	  /* of the stack or the cause */
+	struct leak_group *cause; /* that the stack is part of, or NULL */
+	bool is_cause;
+	bool has_history;   /* the cause */
+	uint64_t nr_stacks; /* of the cause */
 	struct stack_label label;
 	uint64_t nr_leaks;
 	uint64_t nr_numbered; /* leaks that have their leak_point.nth */
 	uint64_t total_bytes;
 	uint64_t first_size_bytes;
 	bool same_size; /* all leaks have first_size_bytes */
-	int rank;	/* 0: most leaks; LEAK_SET_RANKS: no rank */
+	int rank;	/* 0: holds most bytes; LEAK_SET_RANKS: no rank */
 	UT_hash_handle hh;
 };
 
@@ -41,7 +45,7 @@ struct leak_point {
 	uint64_t event;
 	uint64_t age_ns; /* at the end of the recording or of its process */
 	enum plot_verdict verdict;
-	struct leak_group *group;
+	struct leak_group *group; /* the cause's, if it is of one */
 };
 
 /* The leaks of one verdict. */
@@ -66,7 +70,7 @@ struct leak_set {
 	bool has_no_bytes;    /* all points are handles or empty blocks */
 	uint64_t nr_outside_range;
 	uint64_t nr_unknown_size;		   /* these have no point */
-	struct leak_group *groups;		   /* by stack */
+	struct leak_group *groups, *causes;	   /* by number */
 	struct leak_group *ranked[LEAK_SET_RANKS]; /* NULL beyond the last group */
 	struct leak_verdict_sum verdicts[PLOT_NR_VERDICTS];
 	struct process_name *processes;

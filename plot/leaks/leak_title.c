@@ -7,8 +7,7 @@
 
 #include <inttypes.h>
 
-#define TITLE_CHARS_MAX 110
-#define NAME_BYTES_MAX	40
+#define NAME_BYTES_MAX 40
 
 void leak_title_print_origin(FILE *out, const struct leak_set *set)
 {
@@ -52,11 +51,11 @@ void leak_title_write(const struct plot_script *script, const char *headline, co
 	FILE *program = script->program;
 
 	fputs("set title ", program);
-	gnuplot_print_string(program, headline, TITLE_CHARS_MAX);
+	gnuplot_print_string(program, headline, plot_output_title_chars(script->output));
 	if (*caveats) {
 		fputs(".\"\\n\".", program);
-		gnuplot_print_string(program, caveats, TITLE_CHARS_MAX);
+		gnuplot_print_string(program, caveats, plot_output_title_chars(script->output));
 	}
-	plot_output_print_title_font(script->output, program);
+	plot_output_end_title(script->output, program);
 	fputc('\n', program);
 }

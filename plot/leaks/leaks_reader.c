@@ -163,6 +163,38 @@ static bool parse_rate(const char *word, const char *key, double *ret)
 	return false;
 }
 
+/* Parses the rate's KEY=VALUE words, and that of a cause, unless @ret_cause is NULL. */
+static bool parse_rates(char *cursor, double *ret_bytes, double *ret_blocks, uint32_t *ret_cause)
+{
+	bool has_rate = false;
+
+	for (char *word; (word = line_next_field(&cursor));) {
+		has_rate |= parse_rate(word, "bytes_per_s=", ret_bytes);
+		parse_rate(word, "blocks_per_s=", ret_blocks);
+		if (ret_cause && strncmp(word, "cause=", 6) == 0 &&
+		    field_parse_u32(word + 6, ret_cause))
+			*ret_cause = 0;
+	}
+	return has_rate;
+}
+
+/* Parses a line after "cause": NR VERDICT CERTAINTY BLOCKS BYTES STACKS CALLER */
+static int parse_cause(struct leaks_reader *reader, char *cursor, struct leaks_cause *ret)
+{
+	struct leaks_cause cause = {0};
+	char *words[7] = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = line_next_field(&cursor);
+	if (field_parse_u32(words[0], &cause.number) || !cause.number || !words[6] ||
+	    field_parse_number(words[5], 10, UINT32_MAX, &cause.nr_stacks))
+		return leaks_reader_reject(reader, "NR, STACKS or CALLER is missing");
+	cause.verdict = words[1];
+	cause.has_rate = parse_rates(cursor, &cause.bytes_per_s, &cause.blocks_per_s, NULL);
+	*ret = cause;
+	return 0;
+}
+
 /* Parses a line after "stack". */
 static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_stack *ret)
 {
@@ -176,17 +208,14 @@ static int parse_stack(struct leaks_reader *reader, char *cursor, struct leaks_s
 		return leaks_reader_reject(reader, "VERDICT or STACK is missing");
 	stack.verdict = words[1];
 	stack.function = words[6];
-	for (char *word; (word = line_next_field(&cursor));) {
-		stack.has_rate |= parse_rate(word, "bytes_per_s=", &stack.bytes_per_s);
-		parse_rate(word, "blocks_per_s=", &stack.blocks_per_s);
-	}
+	stack.has_rate = parse_rates(cursor, &stack.bytes_per_s, &stack.blocks_per_s, &stack.cause);
 	*ret = stack;
 	return 0;
 }
 
-static int parse_history(struct leaks_reader *reader, char *cursor)
+static int parse_history(struct leaks_reader *reader, char *cursor, bool is_cause)
 {
-	const char *wrong = history_parse(cursor, &reader->periods, &reader->history);
+	const char *wrong = history_parse(cursor, &reader->periods, is_cause, &reader->history);
 
 	return wrong ? leaks_reader_reject(reader, wrong) : 0;
 }
@@ -429,11 +458,19 @@ static int parse_item(struct leaks_reader *reader, const char *word, char *curso
 	} else if (strcmp(word, "stack") == 0) {
 		ret->kind = LEAKS_STACK;
 		err = parse_stack(reader, cursor, &ret->stack);
+	} else if (strcmp(word, "cause") == 0 && reader->version > 1) {
+		ret->kind = LEAKS_CAUSE;
+		reader->wants_frames = true;
+		err = parse_cause(reader, cursor, &ret->cause);
 	} else if (strcmp(word, "history") == 0) {
 		ret->kind = LEAKS_HISTORY;
 		ret->history = &reader->history;
 		reader->wants_frames = reader->version == 1;
-		err = parse_history(reader, cursor);
+		err = parse_history(reader, cursor, false);
+	} else if (strcmp(word, "cause-history") == 0 && reader->version > 1) {
+		ret->kind = LEAKS_HISTORY;
+		ret->history = &reader->history;
+		err = parse_history(reader, cursor, true);
 	} else {
 		return strcmp(word, "periods") == 0 ? parse_periods(reader, cursor) : 0;
 	}

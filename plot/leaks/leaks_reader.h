@@ -65,18 +65,29 @@ struct leaks_stack {
 	uint32_t stack;
 	const char *verdict;
 	const char *function; /* of the allocator; NULL: the line has none */
+	uint32_t cause;	      /* a leaks_cause.number; 0: the stack is a cause of its own */
 	bool has_rate;
 	double bytes_per_s, blocks_per_s; /* if has_rate: the stack grows */
+};
+
+/* A cause of several stacks. The frames that they have in common follow. */
+struct leaks_cause {
+	uint32_t number;
+	const char *verdict;
+	uint64_t nr_stacks;
+	bool has_rate;
+	double bytes_per_s, blocks_per_s; /* if has_rate: the cause grows */
 };
 
 enum leaks_item_kind {
 	LEAKS_END,
 	LEAKS_LEAK,
 	LEAKS_DEFINITION,
-	LEAKS_FRAME, /* a frame of the last leak or history (version 2: definition), innermost first
-		      */
+	/* Innermost first: of the last leak or history; in version 2, of the definition or cause */
+	LEAKS_FRAME,
 	LEAKS_PROCESS,
 	LEAKS_STACK,
+	LEAKS_CAUSE,
 	LEAKS_HISTORY,
 };
 
@@ -90,6 +101,7 @@ struct leaks_item {
 		struct frame_facts frame;
 		struct leaks_process process;
 		struct leaks_stack stack;
+		struct leaks_cause cause;
 		const struct leaks_history *history;
 	};
 };

@@ -7,7 +7,6 @@
 #include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
 
-#define TITLE_CHARS_MAX 110
 /* Margin above and below the curves: a part of their span, at least a part of the largest value. */
 #define ROOM_OF_SPAN	0.1
 #define ROOM_OF_LARGEST 0.02
@@ -51,8 +50,8 @@ static void write_title(const struct plot_output *output, const struct memory_hi
 	if (fclose(out) != 0)
 		return;
 	fputs("set title ", program);
-	gnuplot_print_string(program, title, TITLE_CHARS_MAX);
-	plot_output_print_title_font(output, program);
+	gnuplot_print_string(program, title, plot_output_title_chars(output));
+	plot_output_end_title(output, program);
 	fputc('\n', program);
 }
 
@@ -123,8 +122,8 @@ void memory_chart_draw(struct plot_script *script, const struct memory_history *
 	FILE *program = script->program;
 
 	write_title(script->output, history, name, pid, program);
-	fprintf(program, "set xlabel 'time watched (%s)'\nset ylabel 'memory (%s)'\n", axis.unit,
-		unit.name);
+	fprintf(program, "set xlabel 'time watched (%s)'\n", axis.unit);
+	plot_output_write_ylabel(script->output, program, "memory (%s)", unit.name);
 	/* In a window, gnuplot adapts the ranges to the data unless the user has zoomed in. */
 	if (script->output->kind != PLOT_OUTPUT_WINDOW)
 		write_ranges(&span, &unit, end, program);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Growth by stack: a panel per stack with its own axis, so that a slow leak is visible beside a
- * fast one. Growing stacks come first, the fastest first, then those that hold most.
+ * Growth by cause: a panel per stack or joint cause with its own axis, so that a slow leak is
+ * visible beside a fast one. Growing stacks come first, the fastest first, then those that hold
+ * most.
  */
 #include "common/diag.h"
 #include "common/quantity.h"
@@ -9,6 +10,7 @@
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
+#include "plot/leaks/leak_label.h"
 #include "plot/leaks/leak_title.h"
 #include "plot/pictures/history_plot.h"
 
@@ -16,8 +18,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define PANELS_MAX	 6
-#define TITLE_CHARS_MAX	 110
+#define PANELS_MAX	 PLOT_RANKS
 #define PANEL_CHARS_MAX	 100
 #define NARROW_CHARS_MAX 64
 #define BYTES_ROOM	 1.12
@@ -27,8 +28,8 @@ struct growth_plot {
 	const struct stack_history *panels[PANELS_MAX];
 	size_t nr;
 	struct time_axis axis;
-	uint64_t nr_growing;
-	double per_s; /* their sum, in bytes or blocks */
+	uint64_t nr_growing, nr_growing_causes; /* the latter of several stacks */
+	double per_s;				/* their sum, in bytes or blocks */
 };
 
 /* The order of panels. */
@@ -65,8 +66,10 @@ static void choose_panels(struct growth_plot *plot)
 		plot->panels[k] = history;
 	}
 	for (size_t i = 0; i < set->nr_verdicts; i++) {
-		if (!set->verdicts[i].has_rate)
+		/* The rate of a cause is that of its stacks. */
+		if (!set->verdicts[i].has_rate || set->verdicts[i].is_part)
 			continue;
+		plot->nr_growing_causes += set->verdicts[i].is_cause;
 		plot->nr_growing++;
 		plot->per_s += stack_verdict_rate(set, &set->verdicts[i]);
 	}
@@ -87,7 +90,8 @@ static void print_rate(FILE *out, const struct growth_plot *plot, double per_s)
 static void print_headline(FILE *out, const struct growth_plot *plot)
 {
 	if (plot->nr_growing) {
-		fprintf(out, "%" PRIu64 " stack%s grow%s: ", plot->nr_growing,
+		fprintf(out, "%" PRIu64 " %s%s grow%s: ", plot->nr_growing,
+			plot->nr_growing_causes ? "cause" : "stack",
 			quantity_plural(plot->nr_growing),
 			quantity_word(plot->nr_growing, "s", ""));
 		print_rate(out, plot, plot->per_s);
@@ -140,7 +144,7 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 {
 	const struct history_set *histories = &plot->set->histories;
 	const struct stack_history *history = plot->panels[i];
-	const struct stack_label *labels[PANELS_MAX];
+	const struct leak_group *legend[PANELS_MAX];
 	_cleanup_free_ char *stack = NULL, *words = NULL;
 	size_t size, max_chars = plot->nr > 2 ? NARROW_CHARS_MAX : PANEL_CHARS_MAX;
 	FILE *out = open_memstream(&words, &size);
@@ -148,23 +152,25 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 	if (!out)
 		return;
 	for (size_t k = 0; k < plot->nr; k++)
-		labels[k] = plot->panels[k]->label;
-	stack = stack_label_text(history->label, labels, plot->nr, NULL);
+		legend[k] = plot->panels[k]->group;
+	stack = leak_label_text(history->group, legend, plot->nr, max_chars);
 	fprintf(out, "%s, ", plot_verdict_look(history->verdict.verdict)->name);
 	if (history->verdict.has_rate) {
 		print_rate(out, plot, stack_verdict_rate(histories, &history->verdict));
 		fputs(", ", out);
 	}
 	/* The number identifies the stack in the leaks text. */
-	fprintf(out, "%s held; stack %" PRIu32,
+	fprintf(out, "%s held; %s %" PRIu32,
 		history_set_text(histories, stack_history_end(histories, history)).text,
-		history->stack);
+		history->group->is_cause ? "cause" : "stack", history->stack);
 	if (fclose(out) != 0)
 		return;
 	fputs("set title ", script->program);
-	gnuplot_print_string(script->program, stack && *stack ? stack : "no stack", max_chars);
+	gnuplot_print_escaped(script->program, stack ? stack : "", max_chars);
 	fputs(".\"\\n\".", script->program);
 	gnuplot_print_string(script->program, words, max_chars);
+	if (script->output->kind == PLOT_OUTPUT_DUMB)
+		plot_output_end_title(script->output, script->program);
 	fputc('\n', script->program);
 }
 
@@ -193,8 +199,10 @@ static void draw_panel(struct plot_script *script, const struct growth_plot *plo
 
 	snprintf(name, sizeof(name), "panel%zu", i);
 	write_panel_title(script, plot, i);
-	fprintf(program, "set yrange [0:%.10g]\nset ytics %.10g\nset ylabel 'held (%s)'\nplot ",
-		most * BYTES_ROOM, tic_step(most), unit.name);
+	fprintf(program, "set yrange [0:%.10g]\nset ytics %.10g\n", most * BYTES_ROOM,
+		tic_step(most));
+	plot_output_write_ylabel(script->output, program, "held (%s)", unit.name);
+	fputs("plot ", program);
 	plot_script_print_data(script, name);
 	if (script->output->kind == PLOT_OUTPUT_DUMB) {
 		fputs(" using 1:2 with points pointtype 1 notitle\n", program);
@@ -246,12 +254,12 @@ int growth_plot_write(struct plot_script *script, const void *context)
 	columns = plot.nr <= 3 ? 1 : 2;
 	fprintf(program, "set multiplot layout %zu,%zu title ", (plot.nr + columns - 1) / columns,
 		columns);
-	gnuplot_print_string(program, headline, TITLE_CHARS_MAX);
+	gnuplot_print_string(program, headline, plot_output_title_chars(script->output));
 	if (*caveats) {
 		fputs(".\"\\n\".", program);
-		gnuplot_print_string(program, caveats, TITLE_CHARS_MAX);
+		gnuplot_print_string(program, caveats, plot_output_title_chars(script->output));
 	}
-	plot_output_print_title_font(script->output, program);
+	plot_output_end_title(script->output, program);
 	fprintf(program, "\nset xrange [0:%.10g]\n%s",
 		history_plot_period_end(set, &plot.axis, set->histories.periods.nr - 1),
 		/* A fixed margin aligns the time axes of the panels. */

@@ -6,6 +6,7 @@
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/labels/byte_text.h"
 #include "plot/labels/time_axis.h"
+#include "plot/leaks/leak_label.h"
 #include "plot/leaks/leak_title.h"
 #include "plot/pictures/history_plot.h"
 
@@ -16,6 +17,8 @@
 #define BYTES_ROOM 1.08
 /* Lines of the legend on a terminal of 24 lines. */
 #define DUMB_RANKS 3
+/* A layer of a smaller part of the sum would not be seen. */
+#define VISIBLE_SHARE 500
 
 struct held_plot {
 	const struct leak_set *set;
@@ -73,32 +76,39 @@ static void write_layers(struct plot_script *script, const struct held_plot *plo
 	plot_script_end_data(script);
 }
 
-/* "2 MiB at most, 1.9 MiB at the end: grow_pool <- serve (plateau)" */
-static char *rank_label(const struct held_plot *plot, size_t rank)
+/* "2 MiB at most, 1.9 MiB at the end (plateau): " */
+static void print_amounts(FILE *out, const struct held_plot *plot,
+			  const struct stack_history *history)
 {
 	const struct history_set *histories = &plot->set->histories;
-	const struct stack_history *history = &histories->stacks[rank];
-	const struct stack_label *legend[PLOT_RANKS];
-	_cleanup_free_ char *stack = NULL, *label = NULL;
+	uint64_t most = stack_history_most(histories, history);
 	uint64_t end = stack_history_end(histories, history);
-	enum plot_verdict verdict = history->verdict.verdict;
-	bool has_twin;
-	size_t size;
+
+	if (most != end)
+		fprintf(out, "%s at most, ", history_set_text(histories, most).text);
+	fprintf(out, "%s at the end", end ? history_set_text(histories, end).text : "none");
+	if (history->verdict.verdict != PLOT_NO_VERDICT && end)
+		fprintf(out, " (%s)", plot_verdict_look(history->verdict.verdict)->name);
+	fputs(": ", out);
+}
+
+static char *rank_label(const struct plot_script *script, const struct held_plot *plot, size_t rank)
+{
+	const struct history_set *histories = &plot->set->histories;
+	const struct leak_group *legend[PLOT_RANKS];
+	size_t max_chars = plot_output_legend_chars(script->output), size;
+	_cleanup_free_ char *stack = NULL, *label = NULL;
 	FILE *out = open_memstream(&label, &size);
 
 	if (!out)
 		return NULL;
+	print_amounts(out, plot, &histories->stacks[rank]);
+	fflush(out);
 	for (size_t i = 0; i < plot->nr_ranks; i++)
-		legend[i] = histories->stacks[i].label;
-	stack = stack_label_text(history->label, legend, plot->nr_ranks, &has_twin);
-	fprintf(out, "%s at most, ",
-		history_set_text(histories, stack_history_most(histories, history)).text);
-	fprintf(out, "%s at the end: %s", end ? history_set_text(histories, end).text : "none",
-		stack && *stack ? stack : "no stack");
-	if (stack && has_twin)
-		fprintf(out, " (stack %" PRIu32 ")", history->stack);
-	if (verdict != PLOT_NO_VERDICT && end)
-		fprintf(out, " (%s)", plot_verdict_look(verdict)->name);
+		legend[i] = histories->stacks[i].group;
+	stack = leak_label_text(legend[rank], legend, plot->nr_ranks,
+				max_chars > size ? max_chars - size : 0);
+	fputs(stack ? stack : "", out);
 	return fclose(out) == 0 ? steal_ptr(label) : NULL;
 }
 
@@ -132,19 +142,21 @@ static void draw_legend(struct plot_script *script, const struct held_plot *plot
 		fprintf(script->program,
 			", keyentry with boxes linecolor rgb '#%06" PRIx32 "' title ",
 			rank < plot->nr_ranks ? plot_rank_colour(rank) : PLOT_COLOUR_OTHERS);
-	gnuplot_print_string(script->program, text, plot_output_legend_chars(script->output));
+	gnuplot_print_escaped(script->program, text, plot_output_legend_chars(script->output));
 }
 
 static void write_plot_command(struct plot_script *script, const struct held_plot *plot)
 {
+	const struct history_set *histories = &plot->set->histories;
+	uint64_t visible = stack_history_most(histories, &histories->all) / VISIBLE_SHARE;
 	bool has_others = false;
 
-	for (size_t i = 0; i < plot->set->histories.periods.nr; i++)
-		has_others |= of_others(plot, i) != 0;
+	for (size_t i = 0; i < histories->periods.nr; i++)
+		has_others |= of_others(plot, i) > visible;
 	for (size_t layer = 0; layer <= plot->nr_ranks; layer++)
 		draw_layer(script, plot, layer);
 	for (size_t rank = 0; rank < plot->nr_ranks; rank++) {
-		_cleanup_free_ char *label = rank_label(plot, rank);
+		_cleanup_free_ char *label = rank_label(script, plot, rank);
 
 		draw_legend(script, plot, rank, label ? label : "");
 	}
@@ -198,10 +210,10 @@ int held_plot_write(struct plot_script *script, const void *context)
 	plot_output_write_style(script->output, program);
 	fprintf(program,
 		"set xrange [0:%.10g]\nset yrange [0:%.10g]\n"
-		"set xlabel 'time since the recording began (%s)'\nset ylabel 'held (%s)'\n",
+		"set xlabel 'time since the recording began (%s)'\n",
 		history_plot_period_end(set, &plot.axis, histories->periods.nr - 1),
-		most ? (double)most / plot.unit.bytes * BYTES_ROOM : 1, plot.axis.unit,
-		plot.unit.name);
+		most ? (double)most / plot.unit.bytes * BYTES_ROOM : 1, plot.axis.unit);
+	plot_output_write_ylabel(script->output, program, "held (%s)", plot.unit.name);
 	write_layers(script, &plot);
 	write_plot_command(script, &plot);
 	return 0;

@@ -7,6 +7,7 @@
 #include "plot/gnuplot/gnuplot.h"
 #include "plot/gnuplot/plot_draw.h"
 #include "plot/leaks/leak_density.h"
+#include "plot/leaks/leak_label.h"
 #include "plot/leaks/leak_set.h"
 #include "plot/leaks/leak_title.h"
 
@@ -256,7 +257,7 @@ static void draw_legend(const struct leak_plot *plot, FILE *program, int type, d
 		", keyentry with points pointtype %d pointsize %g linecolor rgb '#%06" PRIx32
 		"' title ",
 		type, size, colour);
-	gnuplot_print_string(program, text, plot_output_legend_chars(&plot->output));
+	gnuplot_print_escaped(program, text, plot_output_legend_chars(&plot->output));
 }
 
 /* Explains the shades of a map, in grey. */
@@ -304,7 +305,7 @@ static int write_program(struct plot_script *script, const void *context)
 
 	plot_output_begin(script->output, program, plot->headline);
 	leak_title_write(script, plot->headline, plot->caveats);
-	leak_axes_write(&plot->axes, &plot->set.summary, program);
+	leak_axes_write(&plot->axes, &plot->set.summary, script->output, program);
 	if (plot->is_map)
 		write_map(script, plot);
 	for (uint32_t i = 0; !plot->is_map && i < MAX_SERIES; i++)
@@ -325,25 +326,25 @@ static int write_program(struct plot_script *script, const void *context)
 	return 0;
 }
 
-/* "10 x 3 KiB: _XQueryFont <- XQueryFont" */
+/* "30 KiB, 10 x 3 KiB: _XQueryFont <- XQueryFont" */
 static char *group_label(const struct leak_plot *plot, const struct leak_group *group,
-			 const struct stack_label *const *legend, size_t nr)
+			 const struct leak_group *const *legend, size_t nr)
 {
-	bool has_twin;
-	_cleanup_free_ char *stack = stack_label_text(&group->label, legend, nr, &has_twin);
-	_cleanup_free_ char *label = NULL;
-	size_t size;
+	size_t max_chars = plot_output_legend_chars(&plot->output), size;
+	_cleanup_free_ char *stack = NULL, *label = NULL;
 	FILE *out = open_memstream(&label, &size);
 
 	if (!out)
 		return NULL;
+	if (group->nr_leaks > 1 && !plot->set.has_no_bytes)
+		fprintf(out, "%s, ", quantity_size(group->total_bytes).text);
 	fprintf(out, "%s x ", quantity_count(group->nr_leaks).text);
 	if (!plot->set.has_no_bytes)
 		fprintf(out, "%s%s: ", group->same_size ? "" : "about ",
 			quantity_size(group->total_bytes / group->nr_leaks).text);
-	fputs(stack && *stack ? stack : "no stack", out);
-	if (stack && has_twin)
-		fprintf(out, " (stack %" PRIu32 ")", group->stack);
+	fflush(out);
+	stack = leak_label_text(group, legend, nr, max_chars > size ? max_chars - size : 0);
+	fputs(stack ? stack : "", out);
 	return fclose(out) == 0 ? steal_ptr(label) : NULL;
 }
 
@@ -351,22 +352,20 @@ static void make_stack_series(struct leak_plot *plot)
 {
 	struct series *others = &plot->series[LEAK_SET_RANKS];
 	int max = is_dumb(plot) ? DUMB_RANKS : LEAK_SET_RANKS;
-	const struct stack_label *legend[LEAK_SET_RANKS];
+	const struct leak_group *const *legend = (const struct leak_group *const *)plot->set.ranked;
 
-	while (plot->nr_ranks < max && plot->set.ranked[plot->nr_ranks]) {
-		legend[plot->nr_ranks] = &plot->set.ranked[plot->nr_ranks]->label;
+	while (plot->nr_ranks < max && plot->set.ranked[plot->nr_ranks])
 		plot->nr_ranks++;
-	}
-	*others = (struct series){plot->set.nr_points, PLOT_COLOUR_OTHERS, 7, NULL};
+	*others = (struct series){plot->set.nr_points, PLOT_COLOUR_OTHERS, PLOT_POINT_OTHERS, NULL};
 	for (int i = 0; i < plot->nr_ranks; i++) {
 		const struct leak_group *group = plot->set.ranked[i];
 
-		plot->series[i] =
-			(struct series){group->nr_leaks, plot_rank_colour((size_t)i), 7,
-					group_label(plot, group, legend, (size_t)plot->nr_ranks)};
+		plot->series[i] = (struct series){
+			group->nr_leaks, plot_rank_colour((size_t)i), plot_rank_point((size_t)i),
+			group_label(plot, group, legend, (size_t)plot->nr_ranks)};
 		others->nr_leaks -= group->nr_leaks;
 	}
-	if (asprintf(&others->label, "%s from other stacks",
+	if (asprintf(&others->label, "%s from all other stacks",
 		     quantity_count(others->nr_leaks).text) < 0)
 		others->label = NULL;
 }

@@ -139,8 +139,7 @@ static void write_axes(FILE *program, double min_s, double max_s, uint64_t most)
 		"'100 ms' 0.1, '1 s' 1, '10 s' 10, '1 min' 60, '10 min' 600, '1 h' 3600, "
 		"'10 h' 36000, '1 day' 86400, '10 days' 864000)\n"
 		"set format y '%%.0f'\n"
-		"set xlabel 'lifetime of freed blocks, age of held blocks'\n"
-		"set ylabel 'blocks'\n",
+		"set xlabel 'lifetime of freed blocks, age of held blocks'\n",
 		min_s, max_s, (double)most * 2);
 }
 
@@ -203,6 +202,7 @@ int lifetime_plot_write(struct plot_script *script, const void *context)
 	leak_title_write(script, headline, origin);
 	plot_output_write_style(script->output, script->program);
 	write_axes(script->program, bar_begin_s(first) / 2, bar_begin_s(last + 1) * 2, most);
+	plot_output_write_ylabel(script->output, script->program, "blocks");
 	write_bars(script, &plot, first, last);
 	write_plot_command(script, &plot);
 	return 0;

@@ -67,11 +67,23 @@ has_magic() {
 @test "a legend in the terminal has room for its letters" {
 	make_leaks 10 | sed 's/_XQueryFont/a_function_with_quite_a_long_name::&/; /^leak /n; s/$/\n\tand_its_caller::called_no_less_lengthily+0x1  (a)/' >leaks
 	"$leakplot" --term dumb leaks >text
-	grep -E '^ +A +10 x 3 KiB: ' text
+	grep -E '^ +A +30 KiB, 10 x 3 KiB: ' text
 	run ! grep -E '.{81}' text
 }
 
-@test "standard input, as - and by default" {
+@test "text in the terminal has titles and units, whatever the lengths of names" {
+	make_leaks 10 2000000000 | sed "s/ emacs / $(printf '%0*d' 200 7) /" >leaks
+	"$leakplot" --term dumb leaks >text
+	grep -q '10 leaks, 30 KiB, in 0007\|10 leaks, 30 KiB, in 0000' text
+	grep -q '^ *size of the leaked block (KiB)' text
+	run ! grep -E '.{81}' text
+	for kind in held growth lifetimes; do
+		"$leakplot" --plot "$kind" --term dumb "$SOURCE_DIR/test/golden/report.leaks" >text
+		grep -qE '^ +(held \(KiB\)|blocks)' text
+	done
+}
+
+@test "standard input, as - and without a name" {
 	make_leaks 3 | "$leakplot" --term dumb - >with
 	make_leaks 3 | "$leakplot" --term dumb >without
 	cmp with without
@@ -392,8 +404,8 @@ golden() {
 	diff -r leaks-1 report.leaks
 }
 
-@test "the beginning of a leaks file can be plotted" {
-	head -n 45 "$SOURCE_DIR/test/golden/report.leaks" >leaks
+@test "the beginning of a file is a file" {
+	head -n 47 "$SOURCE_DIR/test/golden/report.leaks" >leaks
 	run -0 "$leakplot" --term dumb leaks
 	[[ "$output" == *"$(grep -c '^leak ' leaks) leaks"* ]]
 }
@@ -408,7 +420,7 @@ golden() {
 		"$leakplot" --plot "$kind" --term dumb "$leaks" | grep -q '(PID 7)'
 	done
 	grep -q 'held: 60.5 KiB at the end' held.svg
-	grep -q '60.1 KiB at most, 60 KiB at the end: server+0x2020 &lt;- server+0x1010' held.svg
+	grep -q '60.1 KiB at most, 60 KiB at the end (growth): server+0x2020 &lt;- server+0x1010' held.svg
 	grep -q '1 stack grows: +' growth.svg
 	grep -q '2 blocks freed, half within' lifetimes.svg
 	grep -q '22 still held, by age' lifetimes.svg
@@ -434,7 +446,7 @@ golden() {
 	"$leakplot" --plot held -o p.svg leaks
 	grep -q 'held: 5 blocks at the end, 5 blocks at most' p.svg
 	grep -q 'held (blocks)' p.svg
-	grep -q '5 blocks at most, 5 blocks at the end: open_log (growth)' p.svg
+	grep -q '>5 blocks at the end (growth): open_log<' p.svg
 	"$leakplot" --plot growth -o p.svg leaks
 	grep -q '1 stack grows: +2.5 blocks/s' p.svg
 	grep -q 'growth, +2.5 blocks/s, 5 blocks held; stack 1' p.svg
@@ -460,7 +472,71 @@ golden() {
 	run ! grep -q bytes p.svg
 }
 
-@test "lost events are noted in every picture" {
+# A worker leaks in 30 stacks, 10 bytes in each, and another function in one.
+make_cause() {
+	echo '# leaks 2'
+	echo '# summary events=31 lost=0 start=1.000000000 end=3.000000000'
+	echo 'process 7 server 31 340'
+	echo 'cause 1 growth firm 30 300 30 worker blocks_per_s=15 bytes_per_s=150'
+	printf '\tworker+0x1  (/x)\n\tmain+0x1  (/x)\n'
+	for ((i = 1; i <= 31; i++)); do
+		((i < 31)) && names=(step$i worker main) cause=cause=1 || names=(load_tables main) cause=
+		echo "frames $i malloc ${names[0]}"
+		printf '\t%s+0x1  (/x)\n' malloc "${names[@]}"
+		echo "stack $i growth firm 1 $((i < 31 ? 10 : 40)) $i malloc ${names[0]} bytes_per_s=1 $cause"
+	done
+	echo 'periods 2 1.000000000 1.000000000'
+	echo 'history all held_bytes=140,340 held_blocks=11,31'
+	for ((i = 1; i <= 8; i++)); do
+		echo "history $i held_bytes=0,10 held_blocks=0,1"
+	done
+	echo 'history 31 held_bytes=40,40 held_blocks=1,1'
+	echo 'cause-history 1 held_bytes=100,300 held_blocks=10,30'
+	for ((i = 1; i <= 31; i++)); do
+		echo "leak $((i < 31 ? 10 : 40)) 0x$i 2.000000000 $i 7 7 $i growth f"
+	done
+}
+
+@test "a leak that is spread over stacks is one, in every plot" {
+	make_cause >leaks
+	"$leakplot" -o p.svg leaks
+	grep -q '>300 bytes, 30 x 10 bytes: worker &lt;- main (30 stacks)<' p.svg
+	grep -q '>1 x 40 bytes: load_tables &lt;- main<' p.svg
+	run ! grep -q 'other stacks' p.svg
+	"$leakplot" --plot held --save kept -o p.svg leaks
+	grep -q '>300 bytes at the end (growth): worker &lt;- main (30 stacks)<' p.svg
+	grep -q '>40 bytes at the end (growth): load_tables &lt;- main<' p.svg
+	run ! grep -q 'other stacks' p.svg
+	run ! grep -q step p.svg
+	[ "$(tail -n 1 kept/held-layers.dat)" = '2 0 40 340' ]
+	"$leakplot" --plot growth -o p.svg leaks
+	grep -q '2 causes grow: +151 bytes/s together' p.svg
+	grep -q '>growth, +150 bytes/s, 300 bytes held; cause 1<' p.svg
+}
+
+# Shapes as well as colours; the largest first, although others have more blocks.
+@test "the largest holders have colours and shapes, the others are grey" {
+	{
+		make_leaks 3
+		for ((i = 1; i <= 8; i++)); do
+			for ((k = 0; k <= i; k++)); do
+				echo "leak $((9000 - 1000 * i)) 0x1 104.900000000 $i 4165 4165 emacs malloc $i"
+				printf '\tf%d+0x1  (/x)\n' $i
+			done
+		done
+	} >leaks
+	"$leakplot" --save kept leaks
+	grep '^plot' kept/leaks.gnuplot | grep -oE "series[^,]*" |
+		sed -E "s/.dat.*pointtype ([0-9]+).*#..([0-9a-f]*).*/ \1 \2/" | sort >seen
+	[ "$(cut -d' ' -f2 seen | sort -u | wc -l)" -eq 7 ]
+	[ "$(cut -d' ' -f3 seen | sort -u | wc -l)" -eq 7 ]
+	grep -qx 'series6 2 8a8a8a' seen
+	"$leakplot" -o p.svg leaks
+	[ "$(grep -oE ' x [0-9.]+ KiB: f[0-9]<' p.svg | grep -o 'f[0-9]' | tr -d '\n')" = f4f5f3f6f2f7 ]
+	grep -q '14 from all other stacks' p.svg
+}
+
+@test "lost events stand in every picture" {
 	sed 's/ lost=0 / lost=17 /' "$SOURCE_DIR/test/golden/report.leaks" >leaks
 	for kind in leaks held growth lifetimes; do
 		"$leakplot" --plot "$kind" -o p.svg leaks

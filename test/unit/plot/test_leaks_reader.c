@@ -248,6 +248,34 @@ static void verdicts_are_read(void **state)
 	leaks_reader_close(reader);
 }
 
+static void causes_are_read(void **state)
+{
+	struct leaks_reader *reader = must_open(
+		"# leaks 2\ncause 3 growth firm 5 3840 4 worker bytes_per_s=1.5e+03 new=1\n"
+		"\tworker+0x1  w.c:5  (/x)\n"
+		"frames 7 malloc f\n"
+		"stack 1 growth firm 5 3840 7 malloc f bytes_per_s=1 cause=3\n"
+		"stack 2 growth firm 5 3840 7 malloc f cause=x\n"
+		"periods 1 1.000000000 1.000000000\n"
+		"cause-history 3 held_bytes=1 held_blocks=1\n");
+	struct leaks_item item = must_next(reader, LEAKS_CAUSE);
+
+	assert_int_equal(item.cause.number, 3);
+	assert_int_equal(item.cause.nr_stacks, 4);
+	assert_string_equal(item.cause.verdict, "growth");
+	assert_true(item.cause.has_rate);
+	assert_int_equal(item.cause.bytes_per_s, 1500);
+	assert_string_equal(must_next(reader, LEAKS_FRAME).frame.name, "worker");
+	must_next(reader, LEAKS_DEFINITION);
+	assert_int_equal(must_next(reader, LEAKS_STACK).stack.cause, 3);
+	assert_int_equal(must_next(reader, LEAKS_STACK).stack.cause, 0);
+	item = must_next(reader, LEAKS_HISTORY);
+	assert_true(item.history->is_cause);
+	assert_int_equal(item.history->stack, 3);
+	must_next(reader, LEAKS_END);
+	leaks_reader_close(reader);
+}
+
 static void places_are_read(void **state)
 {
 	struct leaks_reader *reader = must_open(HEAD "leak 8 0x1 1.000000000 1 1 1 x malloc 7\n"
@@ -531,6 +559,7 @@ int main(void)
 		cmocka_unit_test(frames_may_contain_blanks),
 		cmocka_unit_test(frames_have_modules),
 		cmocka_unit_test(verdicts_are_read),
+		cmocka_unit_test(causes_are_read),
 		cmocka_unit_test(places_are_read),
 		cmocka_unit_test(processes_are_read),
 		cmocka_unit_test(histories_are_read),

@@ -35,6 +35,8 @@ static void names_lose_brackets(void **state)
 	assert_short("a::{lambda(int)#1}::operator()", 40, "a::{lambda#1}::operator()");
 	assert_short("a::operator<< <char>", 40, "a::operator<< <char>");
 	assert_short("a::operator->", 40, "a::operator->");
+	assert_short("a::operator+<char, b<char> >(int)", 40, "a::operator+<>");
+	assert_short("a::operator()<int>", 40, "a::operator()<>");
 	assert_short("server::open::h0123456789abcdef", 40, "server::open");
 	assert_short("<a::B<c> as d::E>::f", 40, "<a::B<> as d::E>::f");
 }
@@ -105,7 +107,7 @@ static void assert_label(const char *const *frames, const char *expected)
 	char *text;
 
 	add_frames(&label, frames);
-	text = stack_label_text(&label, NULL, 0, NULL);
+	text = stack_label_text(&label, NULL, 0);
 	assert_string_equal(text, expected);
 	free(text);
 	stack_label_clear(&label);
@@ -155,13 +157,13 @@ static void a_pool_is_the_user(void **state)
 	char *text;
 
 	add_frames(&label, (const char *[]){"pool_get", "first", NULL});
-	text = stack_label_text(&label, NULL, 0, NULL);
+	text = stack_label_text(&label, NULL, 0);
 	assert_string_equal(text, "pool_get <- first");
 	free(text);
 	stack_label_clear(&label);
 }
 
-/* The labels of a legend; "=" marks those with a twin. */
+/* The labels of a legend. */
 static void assert_legend(const char *const *const *stacks, const char *const *expected)
 {
 	struct stack_label labels[6] = {0};
@@ -173,11 +175,9 @@ static void assert_legend(const char *const *const *stacks, const char *const *e
 		legend[nr] = &labels[nr];
 	}
 	for (size_t i = 0; i < nr; i++) {
-		bool has_twin;
-		char *text = stack_label_text(legend[i], legend, nr, &has_twin);
+		char *text = stack_label_text(legend[i], legend, nr);
 
-		assert_int_equal(has_twin, *expected[i] == '=');
-		assert_string_equal(text, expected[i] + has_twin);
+		assert_string_equal(text, expected[i]);
 		free(text);
 	}
 	for (size_t i = 0; i < nr; i++)
@@ -234,22 +234,51 @@ static void labels_of_a_legend_differ(void **state)
 	assert_legend((const char *const *const[]){STACK("add", "put", "main"),
 						   STACK("add", "put", "main"),
 						   STACK("get", "main"), NULL},
-		      (const char *const[]){"=add <- put", "=add <- put", "get <- main"});
+		      (const char *const[]){"add <- put", "add <- put", "get <- main"});
 	assert_legend(
 		(const char *const *const[]){STACK("1", "2", "3", "4", "5", "6", "7", "8", "9"),
 					     STACK("1", "2", "3", "4", "5", "6", "7", "8"), NULL},
-		(const char *const[]){"=1 <- 2", "=1 <- 2"});
+		(const char *const[]){"1 <- 2", "1 <- 2"});
 	/* Names that are not shown do not tell labels apart. */
-	assert_legend((const char *const *const[]){STACK("malloc", "add", "main"),
-						   STACK("operator new", "add", "main"),
-						   STACK("x+0x1", "x+0x2", "add"),
+	assert_legend((const char *const *const[]){STACK("x+0x1", "x+0x2", "add"),
 						   STACK("x+0x1", "x+0x3", "add"), NULL},
-		      (const char *const[]){"=add <- main", "=add <- main", "=x+0x1 <- ... <- add",
-					    "=x+0x1 <- ... <- add"});
+		      (const char *const[]){"x+0x1 <- ... <- add", "x+0x1 <- ... <- add"});
 	assert_legend((const char *const *const[]){STACK("x+0x1", "x+0x2"), STACK("x+0x1", "x+0x3"),
 						   STACK("malloc"), STACK("operator new"), NULL},
 		      (const char *const[]){"x+0x1 <- x+0x2", "x+0x1 <- x+0x3", "malloc",
 					    "operator new"});
+}
+
+/* They differ in what the user's function called: with template arguments only if need be. */
+static void labels_of_a_legend_differ_in_wrappers(void **state)
+{
+	assert_legend((const char *const *const[]){STACK("operator new", "add", "main"),
+						   STACK("calloc", "add", "main"), NULL},
+		      (const char *const[]){"add (via operator new) <- main",
+					    "add (via calloc) <- main"});
+	assert_legend(
+		(const char *const *const[]){
+			STACK("std::vector<int>::push_back", "serve @s.cc:19#0x1", "main"),
+			STACK("std::make_shared<Session>", "serve @s.cc:19#0x2", "main"),
+			STACK("std::make_shared<Peer>", "serve @s.cc:18#0x3", "main"), NULL},
+		(const char *const[]){"serve (s.cc:19, via std::vector<>::push_back) <- main",
+				      "serve (s.cc:19, via std::make_shared<>) <- main",
+				      "serve (s.cc:18) <- main"});
+	assert_legend(
+		(const char *const *const[]){
+			STACK("std::make_shared<Session>", "serve @s.cc:19#0x2", "main"),
+			STACK("std::make_shared<Peer>", "serve @s.cc:19#0x3", "main"), NULL},
+		(const char *const[]){"serve (s.cc:19, via std::make_shared<Session>) <- main",
+				      "serve (s.cc:19, via std::make_shared<Peer>) <- main"});
+	/* Of many, the outermost are kept. */
+	assert_legend(
+		(const char *const *const[]){STACK("operator new", "std::a<int>", "std::b<int>",
+						   "std::c<int>", "serve", "main"),
+					     STACK("operator new", "std::a<int>", "std::b<int>",
+						   "std::d<int>", "serve", "main"),
+					     NULL},
+		(const char *const[]){"serve (via std::c<>) <- main",
+				      "serve (via std::d<>) <- main"});
 }
 
 int main(void)
@@ -262,6 +291,7 @@ int main(void)
 		cmocka_unit_test(labels_begin_with_the_user),
 		cmocka_unit_test(a_pool_is_the_user),
 		cmocka_unit_test(labels_of_a_legend_differ),
+		cmocka_unit_test(labels_of_a_legend_differ_in_wrappers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/quantity.h"
 #include "plot/leaks/leak_axes.h"
+#include "plot/leaks/leak_label.h"
 #include "plot/leaks/leak_set.h"
 #include "plot/memory/memory_history.h"
 
@@ -52,7 +53,7 @@ static const char three_sizes[] = HEAD "leak 3072 0x1 11.000000000 10 7 7 a mall
 
 static void assert_label(const struct stack_label *label, const char *expected)
 {
-	char *text = stack_label_text(label, NULL, 0, NULL);
+	char *text = stack_label_text(label, NULL, 0);
 
 	assert_string_equal(text, expected);
 	free(text);
@@ -67,14 +68,13 @@ static void leaks_are_grouped_and_ranked(void **state)
 	assert_int_equal(set.total_bytes, 2 * 3072 + 100 + 64);
 	assert_int_equal(set.nr_names, 2);
 	assert_false(set.several_pids);
-	assert_int_equal(set.ranked[0]->stack, 1);
+	assert_int_equal(set.ranked[0]->number, 1);
 	assert_int_equal(set.ranked[0]->nr_leaks, 2);
 	assert_true(set.ranked[0]->same_size);
 	assert_label(&set.ranked[0]->label, "first <- second");
 	assert_label(&set.ranked[1]->label, "");
-	/* With equal counts, more bytes come first. */
-	assert_int_equal(set.ranked[1]->stack, 2);
-	assert_int_equal(set.ranked[2]->stack, 4);
+	assert_int_equal(set.ranked[1]->number, 2);
+	assert_int_equal(set.ranked[2]->number, 4);
 	assert_null(set.ranked[3]);
 	assert_ptr_equal(set.points[2].group, set.ranked[0]);
 	leak_set_deinit(&set);
@@ -113,8 +113,141 @@ static void stacks_are_defined_once(void **state)
 	assert_label(&set.points[0].group->label, "seven <- main");
 	assert_label(&set.points[1].group->label, "");
 	assert_int_equal(set.histories.nr, 2);
-	assert_label(set.histories.stacks[0].label, "seven <- main");
-	assert_label(set.histories.stacks[1].label, "last");
+	assert_label(&set.histories.stacks[0].group->label, "seven <- main");
+	assert_label(&set.histories.stacks[1].group->label, "last");
+	leak_set_deinit(&set);
+}
+
+/* Not those with most leaks. */
+static void the_largest_holders_are_ranked(void **state)
+{
+	static const char text[] = HEAD "leak 10 0x1 11.000000000 1 7 7 a malloc 1\n"
+					"leak 10 0x2 11.000000000 2 7 7 a malloc 1\n"
+					"leak 3000 0x3 11.000000000 3 7 7 a malloc 2\n"
+					"leak 2980 0x4 11.000000000 4 7 7 a malloc 3\n"
+					"leak 20 0x5 11.000000000 5 7 7 a malloc 3\n"
+					"periods 2 10.000000000 30.000000000\n"
+					"history all held_bytes=9000,6020\n"
+					"history 4 held_bytes=9000,0 held_blocks=1,0\n"
+					"history 1 held_bytes=20,20 held_blocks=2,2\n"
+					"history 2 held_bytes=0,3000 held_blocks=0,1\n";
+	struct leak_set set = read_set(text, NULL);
+
+	assert_int_equal(set.ranked[0]->number, 3);
+	assert_int_equal(set.ranked[1]->number, 2);
+	assert_int_equal(set.ranked[2]->number, 1);
+	assert_int_equal(set.histories.nr, 3);
+	assert_int_equal(set.histories.stacks[0].stack, 2);
+	assert_int_equal(set.histories.stacks[1].stack, 1);
+	assert_int_equal(set.histories.stacks[2].stack, 4);
+	leak_set_deinit(&set);
+}
+
+#define STACK(number, function)                                                                    \
+	"frames " number " malloc " function "\n\tmalloc+0x1  (/lib/libc.so.6)\n\t" function       \
+	"+0x1  (/x)\n\tworker+0x5  w.c:5  (/x)\n\tmain+0x1  (/x)\n"
+#define CAUSE                                                                                      \
+	"cause 2 growth firm 2 20 2 worker blocks_per_s=3 bytes_per_s=30\n"                        \
+	"\tworker+0x5  w.c:5  (/x)\n\tmain+0x1  (/x)\n"
+#define CAUSE_STACKS                                                                                                               \
+	STACK("1", "one")                                                                                                          \
+	"stack 1 growth firm 1 10 1 malloc one bytes_per_s=15 cause=2\n" STACK(                                                    \
+		"2",                                                                                                               \
+		"two") "stack 2 growth firm 1 10 2 malloc two cause=2\n" STACK("3",                                                \
+									       "three") "stack 3 at-exit firm 1 10 2 malloc two\n" \
+											"stack 4 plateau firm 1 15 3 malloc three cause=9\n"
+#define CAUSE_HISTORIES                                                                            \
+	"periods 2 10.000000000 30.000000000\n"                                                    \
+	"history all held_bytes=15,35 held_blocks=1,3\n"                                           \
+	"history 3 held_bytes=15,15 held_blocks=1,1\n"                                             \
+	"history 1 held_bytes=0,10 held_blocks=0,1\n"
+#define CAUSE_LEAKS                                                                                \
+	"leak 10 0x1 11.000000000 1 7 7 1 growth one\n"                                            \
+	"leak 10 0x2 12.000000000 2 7 7 2 growth two\n"                                            \
+	"leak 10 0x3 13.000000000 3 7 7 2 at-exit two\n"                                           \
+	"leak 15 0x4 14.000000000 4 7 7 3 plateau three\n"
+
+static void stacks_of_a_cause_are_one(void **state)
+{
+	static const char text[] = HEAD2 CAUSE CAUSE_STACKS CAUSE_HISTORIES
+		"cause-history 2 held_bytes=0,20 held_blocks=0,2\n" CAUSE_LEAKS;
+	struct leak_set set = read_set(text, NULL);
+	const struct stack_history *histories = set.histories.stacks;
+
+	assert_true(set.ranked[0]->is_cause);
+	assert_int_equal(set.ranked[0]->number, 2);
+	assert_int_equal(set.ranked[0]->nr_stacks, 2);
+	assert_int_equal(set.ranked[0]->total_bytes, 20);
+	assert_label(&set.ranked[0]->label, "worker <- main");
+	assert_ptr_equal(set.points[0].group, set.ranked[0]);
+	assert_ptr_equal(set.points[1].group, set.ranked[0]);
+	/* What a process left behind is no part of it, nor what has a cause that is not there. */
+	assert_int_equal(set.ranked[1]->number, 3);
+	assert_int_equal(set.ranked[2]->number, 2);
+	assert_false(set.ranked[2]->is_cause);
+	/* Its history replaces those of its stacks. */
+	assert_int_equal(set.histories.nr, 2);
+	assert_ptr_equal(histories[0].group, set.ranked[0]);
+	assert_int_equal(histories[0].verdict.verdict, PLOT_GROWTH);
+	assert_int_equal(histories[0].verdict.bytes_per_s, 30);
+	assert_int_equal(histories[1].stack, 3);
+	leak_set_deinit(&set);
+}
+
+/* leakparse writes histories of the first causes only. */
+static void a_cause_may_have_no_history(void **state)
+{
+	struct leak_set set = read_set(HEAD2 CAUSE CAUSE_STACKS CAUSE_HISTORIES CAUSE_LEAKS, NULL);
+
+	assert_int_equal(set.histories.nr, 2);
+	assert_int_equal(set.histories.stacks[1].stack, 1);
+	leak_set_deinit(&set);
+}
+
+static void assert_legend(const struct leak_set *set, size_t nr, size_t max_chars,
+			  const char *const *expected)
+{
+	const struct leak_group *const *legend = (const struct leak_group *const *)set->ranked;
+
+	for (size_t i = 0; i < nr; i++) {
+		char *text = leak_label_text(legend[i], legend, nr, max_chars);
+
+		assert_string_equal(text, expected[i]);
+		free(text);
+	}
+}
+
+static void no_two_labels_are_equal(void **state)
+{
+	static const char text[] = HEAD2 CAUSE
+		"cause 5 growth firm 3 7 3 worker\n\tworker+0x5  w.c:5  (/x)\n"
+		"\tmain+0x1  (/x)\n" CAUSE_STACKS STACK(
+			"8", "eight") "stack 5 growth firm 1 7 8 malloc eight cause=5\n" CAUSE_LEAKS
+			STACK("4", "three") "leak 6 0x5 11.000000000 5 7 7 8 growth eight\n"
+					    "leak 5 0x6 11.000000000 6 7 7 4 growth three\n";
+	struct leak_set set = read_set(text, NULL);
+
+	assert_legend(&set, 5, 80,
+		      (const char *const[]){"worker <- main (2 stacks)",
+					    "three <- worker (stack 3)", "two <- worker",
+					    "worker <- main (3 stacks)",
+					    "three <- worker (stack 4)"});
+	/* Nor where they are cut. */
+	assert_legend(&set, 5, 20,
+		      (const char *const[]){"worker... (2 stacks)", "three <... (stack 3)",
+					    "two <- worker", "worker... (3 stacks)",
+					    "three <... (stack 4)"});
+	leak_set_deinit(&set);
+}
+
+static void names_in_labels_are_escaped(void **state)
+{
+	struct leak_set set = read_set(HEAD2 "frames 1 malloc a\n\tmalloc+0x1  (/libc)\n"
+					     "\ta\\x1b\\x0a\xc3\xa4+0x1  (/x)\n"
+					     "leak 8 0x1 11.000000000 1 7 7 1 growth a\n",
+				       NULL);
+
+	assert_legend(&set, 1, 80, (const char *const[]){"a\\x1b\\x0a\xc3\xa4"});
 	leak_set_deinit(&set);
 }
 
@@ -123,6 +256,8 @@ static void wrong_definitions_are_rejected(void **state)
 	static const char *const wrong[] = {
 		/* twice, or too late */
 		HEAD2 SEVEN SEVEN,
+		HEAD2 "cause 2 growth firm 2 20 2 a\ncause 2 growth firm 1 1 2 a\n",
+		HEAD2 "periods 1 10.000000000 60.000000000\ncause-history 2 held_bytes=1\n",
 		HEAD2 SEVEN HEAD2 SEVEN,
 		HEAD2 "leak 1 0x1 1.000000000 1 1 1 7 growth f\n" SEVEN,
 		/* never */
@@ -186,8 +321,8 @@ static void most_frequent_sizes_come_first(void **state)
 	assert_int_equal(leak_set_recurring_sizes(&set, all, 20, &nr), 0);
 	assert_int_equal(nr, 7);
 	/* With more stacks than ranks, the rare ones have none. */
-	assert_int_equal(set.ranked[0]->stack, 8);
-	assert_int_equal(set.ranked[LEAK_SET_RANKS - 1]->stack, 8 - LEAK_SET_RANKS + 1);
+	assert_int_equal(set.ranked[0]->number, 8);
+	assert_int_equal(set.ranked[LEAK_SET_RANKS - 1]->number, 8 - LEAK_SET_RANKS + 1);
 	assert_int_equal(set.points[0].group->rank, LEAK_SET_RANKS);
 	leak_set_deinit(&set);
 }
@@ -297,6 +432,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaks_are_grouped_and_ranked),
 		cmocka_unit_test(stacks_are_defined_once),
+		cmocka_unit_test(the_largest_holders_are_ranked),
+		cmocka_unit_test(stacks_of_a_cause_are_one),
+		cmocka_unit_test(a_cause_may_have_no_history),
+		cmocka_unit_test(no_two_labels_are_equal),
+		cmocka_unit_test(names_in_labels_are_escaped),
 		cmocka_unit_test(wrong_definitions_are_rejected),
 		cmocka_unit_test(processes_have_one_name),
 		cmocka_unit_test(range_filters),
