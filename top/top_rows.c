@@ -102,6 +102,12 @@ int top_rows_update(struct top_rows *rows, const struct site *sites, size_t nr, 
 	return 0;
 }
 
+enum top_order top_rows_next_order(const struct top_rows *rows, enum top_order order)
+{
+	order = (order + 1) % TOP_NR_ORDERS;
+	return order == TOP_BY_MARK && !rows->is_marked ? order + 1 : order;
+}
+
 void top_rows_mark(struct top_rows *rows)
 {
 	rows->is_marked = true;

@@ -6,13 +6,14 @@
 #ifndef LEAKTOOLS_TOP_TOP_ROWS_H
 #define LEAKTOOLS_TOP_TOP_ROWS_H
 
-#include "parser/statistics/site_stats.h"
+#include "parser/statistics/held_bars.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define TOP_SECONDS 10 /* growth is measured over so many */
+#define TOP_BARS    8  /* of what a row held over the whole recording */
 
 enum top_order {
 	TOP_BY_HELD,
@@ -30,6 +31,7 @@ struct top_row {
 	int64_t bytes_per_s;
 	int64_t since_mark; /* bytes */
 	uint64_t marked_bytes;
+	uint16_t bars[TOP_BARS];	 /* of held_bars(); filled for rows on the screen */
 	uint64_t held_then[TOP_SECONDS]; /* a ring, in step with top_rows.then_ns */
 };
 
@@ -47,6 +49,9 @@ void top_rows_deinit(struct top_rows *rows);
 
 /* Updates the rows to the state of @sites at @now_ns, CLOCK_MONOTONIC. Returns 0 or -ENOMEM. */
 int top_rows_update(struct top_rows *rows, const struct site *sites, size_t nr, uint64_t now_ns);
+
+/* The order after @order. What was added since the mark is one only if there is a mark. */
+enum top_order top_rows_next_order(const struct top_rows *rows, enum top_order order);
 
 /* Sets the mark to the current state. */
 void top_rows_mark(struct top_rows *rows);

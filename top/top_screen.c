@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/top_screen.h"
 
+#include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
 #include "report/text/stack_path.h"
+#include "top/top_layout.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +15,12 @@
 #include <wchar.h>
 
 #define HEAD_LINES   4
-#define STACK_COLUMN 45
 #define NUMBER_BYTES (QUANTITY_TEXT_SIZE + 1) /* with a sign */
+/* With fewer lines, rows come before messages. */
+#define MIN_LINES_MESSAGE (HEAD_LINES + 3)
+/* With fewer lines, the head has only the sum and the titles. */
+#define MIN_LINES_HEAD	 8
+#define SHORT_HEAD_LINES 2
 
 static SCREEN *terminal;
 
@@ -101,6 +107,22 @@ static void put_text(int y, int x, int width, const char *text)
 		put_text(y, x, width, line_text);                                                  \
 	} while (0)
 
+/* @name, which is escaped here, and a line unless it is 0. */
+static void put_escaped(int y, int x, int width, const char *name, int line)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	diag_print_escaped(out, name, NULL);
+	if (line)
+		fprintf(out, ":%d", line);
+	if (fclose(out) == 0)
+		put_text(y, x, width, text);
+}
+
 /* "940 KiB"; with a sign, "+183 KiB". */
 static const char *bytes_text(char text[NUMBER_BYTES], double bytes, bool has_sign)
 {
@@ -115,23 +137,56 @@ static const char *bytes_text(char text[NUMBER_BYTES], double bytes, bool has_si
 
 /* --- lines --- */
 
+static struct top_layout choose_layout(const struct top_screen *screen)
+{
+	return top_layout_choose(COLS, screen->order, screen->rows->is_marked);
+}
+
+static int head_lines(void)
+{
+	return LINES >= MIN_LINES_HEAD ? HEAD_LINES : SHORT_HEAD_LINES;
+}
+
+/* The one that rows are sorted by stands out. */
+static void draw_titles(const struct top_screen *screen, int y)
+{
+	struct top_layout layout = choose_layout(screen);
+
+	attron(A_REVERSE);
+	put_format(y, 0, COLS, "%*s", COLS, "");
+	for (enum top_column i = 0; i < TOP_NR_COLUMNS; i++) {
+		bool is_text = i == TOP_COLUMN_TREND || i == TOP_COLUMN_SOURCE;
+
+		if (!layout.width[i])
+			continue;
+		if (i == top_column_of(screen->order))
+			attron(A_BOLD | A_UNDERLINE);
+		put_format(y, layout.x[i], layout.width[i], is_text ? "%-*s" : "%*s",
+			   layout.width[i], top_column_title(i));
+		attroff(A_BOLD | A_UNDERLINE);
+	}
+	put_text(y, layout.stack_x, COLS - layout.stack_x, "STACK");
+	attroff(A_REVERSE);
+}
+
 static void draw_head(const struct top_screen *screen)
 {
 	char held[NUMBER_BYTES], growth[NUMBER_BYTES], pauses[48] = "";
 	unsigned long seconds = (unsigned long)screen->seconds;
+	int end = head_lines();
 
 	if (screen->pauses)
 		snprintf(pauses, sizeof(pauses), "  paused %" PRIu64 " times, %.2f s",
 			 screen->pauses, (double)screen->paused_ns / 1e9);
 	attron(A_BOLD);
-	put_text(0, 0, COLS, screen->title);
+	put_text(end - 4, 0, COLS, screen->title);
 	attroff(A_BOLD);
-	put_format(1, 0, COLS,
+	put_format(end - 3, 0, COLS,
 		   "%lu:%02lu:%02lu  %.0f events/s, %" PRIu64 " in all, %" PRIu64 " lost%s%s%s",
 		   seconds / 3600, seconds / 60 % 60, seconds % 60, screen->events_per_s,
 		   screen->events, screen->lost, pauses, screen->is_frozen ? "  FROZEN" : "",
 		   screen->is_ending ? "  ENDING" : "");
-	put_format(2, 0, COLS, "held %s in %" PRIu64 " blocks, %s/s  %zu stack%s by %s",
+	put_format(end - 2, 0, COLS, "held %s in %" PRIu64 " blocks, %s/s  %zu stack%s by %s",
 		   bytes_text(held, (double)screen->rows->held_bytes, false),
 		   screen->rows->held_blocks,
 		   bytes_text(growth, (double)screen->rows->bytes_per_s, true), screen->nr_shown,
@@ -140,27 +195,69 @@ static void draw_head(const struct top_screen *screen)
 		printw("  with \"%s\"", screen->filter);
 	if (screen->marks)
 		printw("  mark %" PRIu64, screen->marks);
-	attron(A_REVERSE);
-	put_format(3, 0, COLS, "%*s", COLS, "");
-	put_text(3, 0, COLS, "      HELD    BLOCKS       PER S  SINCE MARK  STACK");
-	attroff(A_REVERSE);
+	draw_titles(screen, end - 1);
+}
+
+static void draw_bars(const struct top_screen *screen, int y, int x, const struct top_row *row)
+{
+	for (int i = 0; i < TOP_BARS; i++)
+		put_text(y, x + i, 1, held_bar_text(row->bars[i], screen->is_utf8));
+}
+
+/* "leaky_daemon.c:63", or the module; its end, if there is no room for all. */
+static void draw_source(const struct top_screen *screen, int y, int x, int width, uint32_t index)
+{
+	const struct top_name *name = top_names_get(screen->names, index);
+	const struct named_frame *frame =
+		name && name->first < name->stack.nr ? &name->stack.frames[name->first] : NULL;
+
+	if (frame && frame->file)
+		put_escaped(y, x, width, named_stack_basename(frame->file), frame->line);
+	else if (frame && frame->module)
+		put_escaped(y, x, width, named_stack_basename(frame->module), 0);
+}
+
+static void draw_number(int y, const struct top_layout *layout, enum top_column column,
+			const char *text)
+{
+	int width = layout->width[column];
+
+	if (width)
+		put_format(y, layout->x[column], width, "%*s", width, text);
+}
+
+static void draw_numbers(const struct top_screen *screen, int y, const struct top_layout *layout,
+			 const struct top_row *row)
+{
+	char text[NUMBER_BYTES];
+
+	draw_number(y, layout, TOP_COLUMN_HELD, bytes_text(text, (double)row->held_bytes, false));
+	draw_number(y, layout, TOP_COLUMN_GROWTH, bytes_text(text, (double)row->bytes_per_s, true));
+	draw_number(y, layout, TOP_COLUMN_MARK,
+		    screen->rows->is_marked ? bytes_text(text, (double)row->since_mark, true)
+					    : "-");
+	snprintf(text, sizeof(text), "%" PRIu64, row->held_blocks);
+	draw_number(y, layout, TOP_COLUMN_BLOCKS, text);
+	snprintf(text, sizeof(text), "%" PRIu64, row->allocations);
+	draw_number(y, layout, TOP_COLUMN_ALLOCATIONS, text);
 }
 
 static void draw_row(const struct top_screen *screen, int y, uint32_t index, const char *stack)
 {
+	struct top_layout layout = choose_layout(screen);
 	const struct top_row *row = &screen->rows->rows[index];
-	char held[NUMBER_BYTES], growth[NUMBER_BYTES], since[NUMBER_BYTES] = "-";
 
-	if (screen->rows->is_marked)
-		bytes_text(since, (double)row->since_mark, true);
 	if (index == screen->selected) {
 		attron(A_BOLD);
 		put_text(y, 0, 1, ">");
 	}
-	put_format(y, 1, COLS - 1, "%9s %9" PRIu64 " %11s %11s ",
-		   bytes_text(held, (double)row->held_bytes, false), row->held_blocks,
-		   bytes_text(growth, (double)row->bytes_per_s, true), since);
-	put_text(y, STACK_COLUMN, COLS - STACK_COLUMN, stack);
+	draw_numbers(screen, y, &layout, row);
+	if (layout.width[TOP_COLUMN_TREND])
+		draw_bars(screen, y, layout.x[TOP_COLUMN_TREND], row);
+	if (layout.width[TOP_COLUMN_SOURCE])
+		draw_source(screen, y, layout.x[TOP_COLUMN_SOURCE], layout.width[TOP_COLUMN_SOURCE],
+			    index);
+	put_text(y, layout.stack_x, COLS - layout.stack_x, stack);
 	attroff(A_BOLD);
 }
 
@@ -202,10 +299,9 @@ static void scroll_to_selected(struct top_screen *screen)
 static size_t stack_texts(const struct top_screen *screen, char ***ret)
 {
 	static const struct named_stack unnamed;
-	const struct stack_path_style style = {
-		.columns = COLS > STACK_COLUMN ? (size_t)(COLS - STACK_COLUMN) : 0,
-		.max_bytes = COLS > STACK_COLUMN ? (size_t)(COLS - STACK_COLUMN) : 0,
-	};
+	int stack_x = choose_layout(screen).stack_x;
+	size_t width = COLS > stack_x ? (size_t)(COLS - stack_x) : 0;
+	const struct stack_path_style style = {.columns = width, .max_bytes = width};
 	size_t nr = screen->nr_shown - screen->first;
 	_cleanup_free_ struct stack_path *paths = NULL;
 
@@ -223,9 +319,15 @@ static size_t stack_texts(const struct top_screen *screen, char ***ret)
 	return paths && stack_paths_texts(paths, nr, &style, ret) == 0 ? nr : 0;
 }
 
+/* A message has a line of its own above the keys. */
+static bool has_message(const struct top_screen *screen)
+{
+	return screen->message[0] && LINES >= MIN_LINES_MESSAGE;
+}
+
 static void draw_rows(struct top_screen *screen)
 {
-	int y = HEAD_LINES, end = LINES - 1;
+	int y = head_lines(), end = LINES - 1 - has_message(screen);
 	size_t nr_texts;
 	char **texts = NULL;
 
@@ -249,23 +351,51 @@ static void draw_rows(struct top_screen *screen)
 					       : "nothing allocated yet");
 }
 
+static void draw_help(void)
+{
+	static const char *const lines[] = {
+		"q, Ctrl-C   end the recording, and print what leaked",
+		"s           sort by the next column",
+		"m           set a mark: SINCE MARK shows what came after it",
+		"/ text      only stacks with the text in a frame; Esc: all",
+		"up, down    select a stack; also PgUp, PgDn, Home, End",
+		"Enter       show or hide its frames; a: those of all stacks",
+		"p           freeze the screen; recording goes on",
+		"",
+		"PER S       growth in the last ten seconds",
+		"TREND       blocks held from the beginning until now",
+		"SOURCE      line that asked for the memory, on wide screens",
+	};
+
+	int y = head_lines();
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines) && y < LINES - 1; i++)
+		put_text(y++, 2, COLS - 2, lines[i]);
+}
+
+/* The keys come first that matter where there is no room for all. */
 static void draw_foot(const struct top_screen *screen)
 {
+	if (has_message(screen))
+		put_text(LINES - 2, 0, COLS, screen->message);
 	if (screen->is_editing)
 		put_format(LINES - 1, 0, COLS, "filter: %s_  (Enter: done, Esc: clear)",
 			   screen->filter);
-	else if (screen->message[0])
-		put_text(LINES - 1, 0, COLS, screen->message);
+	else if (screen->is_help)
+		put_text(LINES - 1, 0, COLS, "any key: back");
 	else
 		put_text(LINES - 1, 0, COLS,
-			 "q quit  m mark  s sort  / filter  Enter expand  a all  p freeze");
+			 "? help  q quit  s sort  m mark  / filter  Enter expand  a all  p freeze");
 }
 
 void top_screen_draw(struct top_screen *screen)
 {
 	erase();
 	draw_head(screen);
-	draw_rows(screen);
+	if (screen->is_help)
+		draw_help();
+	else
+		draw_rows(screen);
 	draw_foot(screen);
 	refresh();
 }

@@ -26,6 +26,8 @@ struct top_screen {
 	size_t page;	      /* lines for rows; set by top_screen_draw() */
 	char filter[TOP_FILTER_BYTES];
 	bool is_editing; /* keys go to the filter */
+	bool is_help;	 /* it covers the rows */
+	bool is_utf8;	 /* what the terminal shows */
 	bool is_recording, is_frozen, is_ending;
 	char message[TOP_MESSAGE_BYTES]; /* the last one */
 	double seconds, events_per_s;

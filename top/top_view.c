@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "top/top_terminal.h"
 #include "top/top_viewer.h"
 
 #include <cap-ng.h>
@@ -88,10 +89,13 @@ int top_view_start(const char *title, struct top_view *ret)
 	int err;
 
 	*ret = (struct top_view){.pid = -1, .stream_fd = -1, .stderr_fd = -1};
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
-	    tcgetattr(STDIN_FILENO, &ret->terminal)) {
-		diag_error("--top needs a terminal: standard input or output is not one");
-		return -ENOTTY;
+	err = top_terminal_check();
+	if (err)
+		return err;
+	if (tcgetattr(STDIN_FILENO, &ret->terminal)) {
+		err = -errno;
+		diag_error("cannot read the settings of the terminal: %s", strerror(-err));
+		return err;
 	}
 	fflush(NULL);
 	err = start(title, ret);

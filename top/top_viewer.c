@@ -133,17 +133,32 @@ static int update_rows(struct top_viewer *viewer, uint64_t now_ns)
 	return top_rows_update(&viewer->rows, sites, nr, now_ns);
 }
 
+static void load_bars(struct top_viewer *viewer, size_t row, uint64_t now_ns)
+{
+	const struct site_stats *stats = heap_tracker_sites(viewer->analysis.heaps);
+	size_t nr;
+	const struct site *sites = site_stats_list(stats, &nr);
+	struct top_row *to = &viewer->rows.rows[row];
+
+	if (!held_bars(&sites[row], site_stats_origin(stats), now_ns, to->bars, TOP_BARS))
+		memset(to->bars, 0, sizeof(to->bars));
+}
+
 /* Loads the names on the screen and, for a filter, more of the others with each update. */
-static int load_names(struct top_viewer *viewer)
+static int load_names(struct top_viewer *viewer, uint64_t now_ns)
 {
 	const struct top_screen *screen = &viewer->screen;
 	uint64_t until_ns = clock_now_ns() + NAMING_NS;
 	int err = 0;
 
 	for (size_t i = screen->first;
-	     i < screen->nr_shown && i < screen->first + screen->page && !err; i++)
-		err = top_names_load(&viewer->names, viewer->shown[i],
-				     viewer->rows.rows[viewer->shown[i]].stack_id);
+	     i < screen->nr_shown && i < screen->first + screen->page && !err; i++) {
+		uint32_t row = viewer->shown[i];
+
+		err = top_names_load(&viewer->names, row, viewer->rows.rows[row].stack_id);
+		if (!screen->is_frozen)
+			load_bars(viewer, row, now_ns);
+	}
 	if (!screen->filter[0] && !screen->is_editing)
 		return err;
 	for (size_t i = 0; i < viewer->rows.nr && !err && clock_now_ns() < until_ns; i++)
@@ -203,7 +218,7 @@ static int update(struct top_viewer *viewer)
 		sort_rows(viewer);
 		select_position(&viewer->screen,
 				viewer->screen.is_chosen ? selected_position(&viewer->screen) : 0);
-		err = load_names(viewer);
+		err = load_names(viewer, now_ns);
 	}
 	locked_consumer_release(&viewer->locked);
 	if (!err)
@@ -296,6 +311,11 @@ static void handle_key(struct top_viewer *viewer, int key)
 		edit_filter(screen, key);
 		return;
 	}
+	/* Any key ends the help. A resize is one for curses. */
+	if (screen->is_help && key != KEY_RESIZE) {
+		screen->is_help = false;
+		return;
+	}
 	if (move_selection(screen, key)) {
 		screen->is_chosen = true;
 		return;
@@ -304,11 +324,15 @@ static void handle_key(struct top_viewer *viewer, int key)
 	case 'q':
 		end_recording(viewer);
 		break;
+	case '?':
+	case 'h':
+		screen->is_help = true;
+		break;
 	case 'm':
 		set_mark(viewer);
 		break;
 	case 's':
-		screen->order = (screen->order + 1) % TOP_NR_ORDERS;
+		screen->order = top_rows_next_order(&viewer->rows, screen->order);
 		screen->is_chosen = false;
 		break;
 	case '/':
@@ -453,6 +477,7 @@ int top_viewer_run(const struct top_viewer_options *options)
 		viewer->screen = (struct top_screen){
 			.title = options->title,
 			.order = TOP_BY_HELD,
+			.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
 			.selected = TOP_NO_ROW,
 			.page = 1,
 		};

@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
+#include "parser/statistics/held_bars.h"
 #include "report/text/cause_frames.h"
 #include "report/text/leak_words.h"
 #include "report/text/resource_report.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 
 #define MIN_ROWS    3
-#define NR_BARS	    16
+#define NR_BARS	    HELD_BARS_MAX
 #define MAX_HISTORY 6	 /* stacks that changed a reference count */
 #define MAX_TWINS   1000 /* rows that are compared with each other */
 #define MAX_PARTS   3	 /* of a cause */
@@ -45,35 +46,15 @@ static const struct site_verdict *verdict_of(const struct leak_report *report,
 static void write_bars(FILE *out, const struct leak_report *report, const struct site *site,
 		       bool utf8)
 {
-	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	const struct analysis *analysis = report->analysis;
-	const struct site_history *history = site->history;
-	uint64_t origin_ns = site_stats_origin(heap_tracker_sites(analysis->heaps));
-	int64_t held[SITE_PERIODS] = {0}, most = 1, nr = 0;
-	size_t nr_periods;
+	uint16_t heights[NR_BARS];
 
-	if (!history || analysis->end_ns <= origin_ns)
+	if (!held_bars(site, site_stats_origin(heap_tracker_sites(analysis->heaps)),
+		       analysis->end_ns, heights, NR_BARS))
 		return;
-	nr_periods = ((analysis->end_ns - origin_ns) >> history->shift) + 1;
-	if (nr_periods > SITE_PERIODS)
-		nr_periods = SITE_PERIODS;
-	for (size_t i = 0; i < nr_periods; i++) {
-		nr += (int64_t)history->periods[i].allocated - (int64_t)history->periods[i].ended;
-		held[i] = nr > 0 ? nr : 0;
-		if (held[i] > most)
-			most = held[i];
-	}
 	fputs("  [", out);
-	for (size_t i = 0; i < NR_BARS; i++) {
-		int64_t value = held[((i + 1) * nr_periods - 1) / NR_BARS];
-
-		if (value == 0)
-			fputc(utf8 ? ' ' : '.', out);
-		else if (utf8)
-			fputs(bars[value * 7 / most], out);
-		else
-			fputc((int)('1' + value * 8 / most), out);
-	}
+	for (size_t i = 0; i < NR_BARS; i++)
+		fputs(held_bar_text(heights[i], utf8), out);
 	fputc(']', out);
 }
 

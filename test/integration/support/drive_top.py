@@ -24,19 +24,33 @@ def bytes_of(text):
     return float(number) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
 
 
-def row_of(terminal, function):
-    """Held bytes, blocks, growth, since the mark, of the row of @function."""
+BAR = "[ .1-9\u2581-\u2588]"
+
+
+def row_of(terminal, function, is_marked):
+    """Held bytes, blocks, growth and, if there is a mark, what came since, of the row of @function."""
+    amount = r" +([+-]?[\d.]+ [KMG]?i?B)"
     match = terminal.wait_for(
-        r"^[> ] *([\d.]+ [KMG]?i?B) +(\d+) +([+-]?[\d.]+ [KMG]?i?B) +(-|[+-]?[\d.]+ [KMG]?i?B) "
-        + function
+        r"^[> ] *([\d.]+ [KMG]?i?B) +(\d+)"
+        + amount * (2 if is_marked else 1)
+        + f" {BAR}{{8}} {function}"
     )
     return match.groups()
+
+
+def has_keys(terminal):
+    """The last line is that of the keys."""
+    terminal.wait_for(r"^\? help")
+    assert terminal.screen.text()[-1].startswith("? help"), terminal.screen.text()
 
 
 def keys(terminal):
     terminal.wait_for(r"^leakrec --top: leaky_daemon \(\d+\)$")
     terminal.wait_for(r"^> .* query_font < load_font")
-    assert row_of(terminal, "query_font")[3] == "-"
+    row_of(terminal, "query_font", False)
+    # Messages cover no keys.
+    terminal.wait_for(r"recording process \d+; Ctrl-C ends it")
+    has_keys(terminal)
     terminal.wait_for(r" [1-9]\d* events/s, \d+ in all, 0 lost")
     # Frames of a stack, and hidden again.
     terminal.press("\n")
@@ -51,13 +65,14 @@ def keys(terminal):
     # A mark: since it only what leaks has grown.
     terminal.press("m")
     terminal.wait_for("mark 1$")
-    terminal.wait_for(r" \+[\d.]+ [KM]iB query_font")
-    held, blocks, growth, since = row_of(terminal, "query_font")
+    terminal.wait_for("SINCE MARK")
+    held, blocks, growth, since = row_of(terminal, "query_font", True)
     assert bytes_of(since) < bytes_of(held), (held, since)
     assert bytes_of(held) / int(blocks) - 3072 < 60, (held, blocks)
-    for order in ("growth", "since mark", "blocks", "allocations", "held"):
+    for order, title in ORDERS:
         terminal.press("s")
         terminal.wait_for(rf"stacks? by {order}")
+        terminal.wait_for(rf"^ .*{title} .*STACK")
     # Only what has a text in it.
     terminal.press("/")
     terminal.wait_for("^filter: _")
@@ -78,11 +93,37 @@ def keys(terminal):
     return 0
 
 
+def help_(terminal):
+    terminal.wait_for(r"^> .* query_font < load_font")
+    for key in "?", "h":
+        terminal.press(key)
+        terminal.wait_for("^  s +sort by the next column")
+        terminal.wait_for("^any key: back")
+        terminal.press("x")
+        terminal.wait_for(r"^> .* query_font < load_font")
+        has_keys(terminal)
+    # Without a mark, nothing is sorted by what came after it.
+    for order, title in ORDERS:
+        if order != "since mark":
+            terminal.press("s")
+            terminal.wait_for(rf"stacks? by {order}")
+            terminal.wait_for(rf"^ .*{title} .*STACK")
+    terminal.press("q")
+    return 0
+
+
 def sizes(terminal):
     terminal.wait_for("query_font")
     for lines, columns in ((10, 40), (50, 132), (5, 20), (2, 10), (24, 80)):
         terminal.resize(lines, columns)
-        terminal.wait_for("leakrec --" if columns < 20 else "leakrec --top")
+        terminal.wait_for("^held " if columns < 40 else "leakrec --top")
+        if columns >= 20:
+            terminal.wait_for("STACK$")
+            terminal.wait_for(r"^> +[\d.]+ [KM]iB .*query_fon")
+            has_keys(terminal)
+        if columns > 100:
+            terminal.wait_for(r"SOURCE +STACK$")
+            terminal.wait_for(r" leaky_daemon.c:\d+ +query_font < ")
         terminal.press("\n")
         assert all(len(line) <= columns for line in terminal.screen.text())
     terminal.wait_for("query_font")
@@ -127,8 +168,17 @@ def until_end(terminal):
         return 0
 
 
+ORDERS = (
+    ("growth", "PER S"),
+    ("since mark", "SINCE MARK"),
+    ("blocks", "BLOCKS"),
+    ("allocations", "ALLOCATIONS"),
+    ("held", "HELD"),
+)
+
 CASES = {
     "keys": keys,
+    "help": help_,
     "sizes": sizes,
     "interrupt": interrupt,
     "term": send(signal.SIGTERM, False, 0),

@@ -66,6 +66,12 @@ end_daemon() {
 		"$(sed -nE 's/.* recorded, ([0-9]+) allocations, .*/\1/p' screen)" "$(summary allocations)"
 }
 
+@test "top: help, and only columns that are shown are sorted by" {
+	start_daemon
+	drive help
+	end_daemon
+}
+
 @test "top: any size of the terminal" {
 	start_daemon
 	drive sizes
@@ -149,6 +155,12 @@ end_daemon() {
 	start_daemon
 	run -1 "$BIN/leakrec" -p "$RECORDED_PID" --top
 	[[ $output == *"needs a terminal"* ]]
+	# Nothing is recorded on a terminal that cannot show it.
+	for term in dumb no-such ""; do
+		TERM=$term run -1 script -qec "'$BIN/leakrec' -p $RECORDED_PID --top -o perf.data" /dev/null
+		[[ ${#lines[@]} -eq 1 && $output == *"--top cannot draw on this terminal: TERM=$term "* ]] || fail "$output"
+		[[ ! -e perf.data ]]
+	done
 	run -2 "$BIN/leakrec" --top -- true
 	[[ $output == *"--top needs -p PID"* ]]
 	run -2 "$BIN/leakrec" --top -o - -p "$RECORDED_PID"

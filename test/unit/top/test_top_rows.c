@@ -111,6 +111,45 @@ static void any_numbers_and_many_rows(void **state)
 	free(order);
 }
 
+static void bars_show_what_was_held(void **state)
+{
+	/* Periods of 1024 ns: nothing, then one more block each, then all but one released. */
+	struct site_history history = {.shift = 10};
+	struct site one = {.history = &history};
+	static const uint16_t expected[TOP_BARS] = {0, 166, 333, 500, 666, 833, 1000, 166};
+	uint16_t bars[TOP_BARS];
+
+	for (size_t i = 1; i < 7; i++)
+		history.periods[i].allocated = 1;
+	history.periods[7].ended = 5;
+	assert_true(held_bars(&one, 5000, 5000 + 8 * 1024 - 1, bars, TOP_BARS));
+	assert_memory_equal(bars, expected, sizeof(bars));
+	assert_string_equal(held_bar_text(0, true), " ");
+	assert_string_equal(held_bar_text(1, true), "▁");
+	assert_string_equal(held_bar_text(1000, true), "█");
+	assert_string_equal(held_bar_text(0, false), ".");
+	assert_string_equal(held_bar_text(1000, false), "9");
+	/* One block of a million is not nothing; a recording may end before it begins. */
+	history.periods[0].allocated = 1;
+	history.periods[7].allocated = 1000000;
+	assert_true(held_bars(&one, 5000, 5000 + 8 * 1024 - 1, bars, TOP_BARS));
+	assert_int_equal(bars[0], 1);
+	assert_false(held_bars(&one, 5000, 4000, bars, TOP_BARS));
+	assert_true(held_bars(&one, 0, UINT64_MAX, bars, TOP_BARS));
+	assert_false(held_bars(&(struct site){0}, 0, 1, bars, TOP_BARS));
+}
+
+static void orders_need_what_they_show(void **state)
+{
+	struct top_rows rows = {0};
+
+	assert_int_equal(top_rows_next_order(&rows, TOP_BY_HELD), TOP_BY_GROWTH);
+	assert_int_equal(top_rows_next_order(&rows, TOP_BY_GROWTH), TOP_BY_BLOCKS);
+	assert_int_equal(top_rows_next_order(&rows, TOP_BY_ALLOCATIONS), TOP_BY_HELD);
+	top_rows_mark(&rows);
+	assert_int_equal(top_rows_next_order(&rows, TOP_BY_GROWTH), TOP_BY_MARK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +157,8 @@ int main(void)
 		cmocka_unit_test(changes_count_from_the_mark),
 		cmocka_unit_test(rows_are_sorted),
 		cmocka_unit_test(any_numbers_and_many_rows),
+		cmocka_unit_test(bars_show_what_was_held),
+		cmocka_unit_test(orders_need_what_they_show),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
