@@ -83,7 +83,7 @@ has_magic() {
 	done
 }
 
-@test "standard input, as - and without a name" {
+@test "standard input, as - and by default" {
 	make_leaks 3 | "$leakplot" --term dumb - >with
 	make_leaks 3 | "$leakplot" --term dumb >without
 	cmp with without
@@ -404,7 +404,7 @@ golden() {
 	diff -r leaks-1 report.leaks
 }
 
-@test "the beginning of a file is a file" {
+@test "the beginning of a leaks file can be plotted" {
 	head -n 47 "$SOURCE_DIR/test/golden/report.leaks" >leaks
 	run -0 "$leakplot" --term dumb leaks
 	[[ "$output" == *"$(grep -c '^leak ' leaks) leaks"* ]]
@@ -536,7 +536,7 @@ make_cause() {
 	grep -q '14 from all other stacks' p.svg
 }
 
-@test "lost events stand in every picture" {
+@test "lost events are noted in every picture" {
 	sed 's/ lost=0 / lost=17 /' "$SOURCE_DIR/test/golden/report.leaks" >leaks
 	for kind in leaks held growth lifetimes; do
 		"$leakplot" --plot "$kind" -o p.svg leaks
