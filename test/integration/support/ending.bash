@@ -9,8 +9,7 @@ LIMIT_MS=$((2000 * ${WAIT_FACTOR:-1}))
 interrupt() {
 	local began_ms took_ms
 
-	# Start no process below: it would wait for its turn on a busy machine. So would leakrec.
-	prefer "$LEAKREC_PID"
+	# Start no process below: it would wait for its turn on a busy machine.
 	began_ms=$((${EPOCHREALTIME/[.,]/} / 1000))
 	kill "-${1:-INT}" "$LEAKREC_PID"
 	STATUS=0
