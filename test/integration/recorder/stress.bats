@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Many threads and busy loops on few CPUs, in every mode of recording. Nothing is lost, nothing is invented, and the
-# kernel does not complain. Each test's target runs for STRESS_SECONDS (3); test/vm/run runs it for longer, on other
+# kernel does not complain. Each test's target runs for STRESS_SECONDS (1); test/vm/run runs it for longer, on other
 # kernels.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
-SECONDS_EACH=${STRESS_SECONDS:-3}
+SECONDS_EACH=${STRESS_SECONDS:-1}
 LOOPS=${STRESS_LOOPS:-3}
 
 setup() {
