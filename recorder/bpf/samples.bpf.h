@@ -80,7 +80,6 @@ struct raw_head {
 struct sample {
 	struct bpf_event event;
 	unsigned int nr_fields;
-	unsigned int reserved;
 	unsigned long long caller; /* comes first after ip in a stack by frame pointers, unless 0 */
 	unsigned long long fields[MAX_FIELDS];
 	struct pt_regs regs; /* where its stack begins; all of them only in raw dumps */
