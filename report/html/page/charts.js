@@ -12,6 +12,7 @@ const charts = {
 	cursor: -1,            /* a time in the lower chart */
 	sizes: [1, 2],         /* the size axis, logarithmic */
 	drawn: [],             /* points by verdict */
+	picks: null,           /* by pixel of the upper chart: the leak whose middle is there; -1: none */
 	selected: null,        /* the held series of the selection */
 };
 
@@ -120,6 +121,7 @@ function drawPoints() {
 	const nr = drawDots(context, theme, width);
 	context.restore();
 	drawDrag(context, theme, canvas, POINTS_PX);
+	drawRing();
 	if (!nr) {
 		context.fillStyle = theme["--soft"];
 		context.textAlign = "center";
@@ -130,20 +132,41 @@ function drawPoints() {
 	$("points-legend").replaceChildren(...legend(data.verdicts.filter((v, i) => charts.drawn[i]).map((v) => ["--" + v, v])));
 }
 
-/* Draws blocks by verdict, the least important first. The selected stack stands out. */
-function drawDots(context, theme, width) {
-	const lists = data.verdicts.map(() => []);
-	const chosen = [];
+/*
+ * Stores in charts.picks the leak to show at each pixel: of the selected stack, else of the worst verdict. So
+ * neither drawing nor pointing has more to look at than there are pixels. Returns the number of blocks.
+ */
+function pickPoints(width) {
+	const picks = new Int32Array(width * POINTS_PX).fill(-1);
+	const rank = (i) => leaks.site[i] === selection.site ? -1 : leaks.verdict[i];
 	let nr = 0;
 
+	charts.drawn = data.verdicts.map(() => 0);
 	for (let i = 0; i < nrLeaks; i++) {
 		if (!pointShown(i))
 			continue;
+		const at = Math.round(sizeToY(leaks.size[i])) * width + Math.floor(timeToX(leaks.time_us[i], width));
+
 		nr += leaks.count[i];
-		(leaks.site[i] === selection.site ? chosen : lists[leaks.verdict[i]]).push(i);
+		charts.drawn[leaks.verdict[i]]++;
+		if (picks[at] < 0 || rank(i) <= rank(picks[at]))
+			picks[at] = i;
 	}
-	charts.drawn = lists.map((list, v) => list.length + chosen.filter((i) => leaks.verdict[i] === v).length);
-	const many = Math.min(Math.max((nr - 500) / 20000, 0), 1); /* density instead of points */
+	charts.picks = picks;
+	return nr;
+}
+
+/* Draws blocks by verdict, the least important first. The selected stack stands out. */
+function drawDots(context, theme, width) {
+	const nr = pickPoints(width);
+	const lists = data.verdicts.map(() => []);
+	const chosen = [];
+
+	for (const i of charts.picks)
+		if (i >= 0)
+			(leaks.site[i] === selection.site ? chosen : lists[leaks.verdict[i]]).push(i);
+	const nrDots = lists.reduce((sum, list) => sum + list.length, chosen.length);
+	const many = Math.min(Math.max((nrDots - 500) / 20000, 0), 1); /* density instead of points */
 	const radius = 4.2 - 2.6 * many;
 	const dot = (i, r) => {
 		context.beginPath();
@@ -165,14 +188,19 @@ function drawDots(context, theme, width) {
 		context.fillStyle = theme["--" + data.verdicts[leaks.verdict[i]]];
 		dot(i, 4.5);
 	}
-	if (charts.point >= 0 && pointShown(charts.point)) {
-		context.strokeStyle = theme["--text"];
-		context.lineWidth = 2;
-		context.beginPath();
-		context.arc(timeToX(leaks.time_us[charts.point], width), sizeToY(leaks.size[charts.point]), 7, 0, 7);
-		context.stroke();
-	}
 	return nr;
+}
+
+/* Moves the ring around the point under the pointer. It is an element, so that nothing is drawn again. */
+function drawRing() {
+	const ring = $("point-ring");
+	const i = charts.point;
+
+	ring.hidden = i < 0 || !pointShown(i);
+	if (ring.hidden)
+		return;
+	ring.style.left = timeToX(leaks.time_us[i], $("points").clientWidth) + "px";
+	ring.style.top = sizeToY(leaks.size[i]) + "px";
 }
 
 function pointWords(i) {
@@ -186,16 +214,16 @@ function pointWords(i) {
 
 function pointAt(event) {
 	const width = event.target.clientWidth;
+	const [x, y] = [Math.floor(event.offsetX), Math.floor(event.offsetY)];
 	let [best, found] = [NEAR_PX * NEAR_PX, -1];
 
-	for (let i = 0; i < nrLeaks; i++) {
-		if (!pointShown(i))
-			continue;
-		const dx = timeToX(leaks.time_us[i], width) - event.offsetX;
-		const dy = sizeToY(leaks.size[i]) - event.offsetY;
+	for (let dy = Math.max(-NEAR_PX, -y); dy <= NEAR_PX && y + dy < POINTS_PX; dy++) {
+		for (let dx = Math.max(-NEAR_PX, -x); dx <= NEAR_PX && x + dx < width; dx++) {
+			const distance = dx * dx + dy * dy;
 
-		if (dx * dx + dy * dy < best)
-			[best, found] = [dx * dx + dy * dy, i];
+			if (distance < best && charts.picks[(y + dy) * width + x + dx] >= 0)
+				[best, found] = [distance, charts.picks[(y + dy) * width + x + dx]];
+		}
 	}
 	return found;
 }
@@ -385,7 +413,7 @@ function pointTo(i) {
 	if (i === charts.point)
 		return;
 	charts.point = i;
-	drawPoints();
+	drawRing();
 	$("points-status").textContent = i < 0 ? "" : pointWords(i).slice(0, 3).join("  ·  ");
 }
 

@@ -10,11 +10,12 @@
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const { strings, functions, frames, nodes, sites, leaks } = data;
-/* A column of equal values is written as one number. */
+/* A column of equal values is written as one number. Typed arrays take less memory, and less time. */
 for (const table of [functions, frames, nodes, sites, leaks, data.threads])
 	for (const name in table)
-		if (name !== "nr" && typeof table[name] === "number")
-			table[name] = new Array(table.nr).fill(table[name]);
+		if (name !== "nr")
+			table[name] = typeof table[name] === "number" ? new Float64Array(table.nr).fill(table[name]) :
+				Float64Array.from(table[name]);
 const [nrSites, nrLeaks] = [sites.nr, leaks.nr];
 const duration = Math.max(data.summary.duration_us, 1);
 if (!data.held.end.length) /* no event changed the held amount */

@@ -7,6 +7,7 @@ anew for each check, and uses it as people do. Reports are of test/targets/leak_
   open SECONDS   opens within that time, or as much more as the machine is slower, and prints it
   load, search, flame, points, range, table, hostile, theme, print, offline
   distinct       a report of stacks that look alike in the table
+  hover          a report of a million blocks; prints what the pointer takes
   only_leaky     a report of one stack; before_burst: of an early moment
   clean          a report of a program that leaks nothing
   pictures DIR   writes screenshots, light and dark
@@ -298,6 +299,39 @@ def check_open(browser, seconds, took):
     print(f"opened in {took:.2f} s, of {most:.2f} at most here")
     if took > most:
         raise AssertionError(f"it took {took:.2f} s to open, more than {most:.2f}")
+
+
+# The medians of the milliseconds in which the page finds what is under the pointer, and in which a look at all
+# points would; how many of the moves found something.
+HOVER = """(() => {
+    const median = (list) => list.sort((a, b) => a - b)[list.length >> 1];
+    const clock = (work) => { const start = performance.now(); work(); return performance.now() - start; };
+    const { nr, size, time_us } = JSON.parse(document.querySelector('#data').textContent).leaks;
+    const canvas = document.querySelector('#points canvas'), box = canvas.getBoundingClientRect();
+    const scans = [], moves = [];
+    let nearest = 0, found = 0;
+    for (let k = 0; k < 5; k++)
+        scans.push(clock(() => { for (let i = 0, best = Infinity; i < nr; i++) {
+            const distance = (time_us[i] - 5e4) ** 2 + (Math.log2(size[i]) - k) ** 2;
+            if (distance < best) [best, nearest] = [distance, i];
+        } }));
+    for (let k = 0; k < 100; k++) {
+        const [x, y] = [box.x + 100 + k * 37 % 100 / 100 * (box.width - 120), box.y + 20 + k * 23 % 100 / 100 * 270];
+        moves.push(clock(() => canvas.dispatchEvent(
+            new MouseEvent('mousemove', { clientX: x, clientY: y, bubbles: true }))));
+        found += document.querySelector('#points-status').textContent !== '';
+    }
+    return [median(moves), median(scans), found]; })()"""
+
+
+def check_hover(browser):
+    browser.place("#points canvas")
+    hover, scan, found = browser.evaluate(HOVER)
+    print(f"hover takes {hover:.2f} ms, a look at all points {scan:.1f} ms")
+    if found < 50:
+        raise AssertionError(f"{found} of 100 moves found a point")
+    if hover > scan / 4:
+        raise AssertionError(f"hover takes {hover:.2f} ms, a look at all points {scan:.2f} ms")
 
 
 def check_pictures(browser, directory):

@@ -110,6 +110,12 @@ drive() {
 	fail "$(tail -n 1 open.err)"
 }
 
+@test "html: the pointer finds a point among a million without a look at each" {
+	"$BUILD_DIR/test/bench/make_stream" --events 1000000 --live 1000000 |
+		"$BIN/leakparse" --format html >million.html 2>million.err
+	drive hover million.html | sed 's/^/# /' >&3
+}
+
 @test "html: pictures for docs/" {
 	[[ -n ${PICTURES:-} ]] || PICTURES=.
 	report leak_kinds
