@@ -43,6 +43,7 @@ enum {
 	PERF_FEATURE_CMDLINE = 11,
 	PERF_FEATURE_EVENT_DESC = 12,
 	PERF_FEATURE_COMPRESSED = 27,
+	PERF_FEATURE_CLOCK_DATA = 29,
 	PERF_NR_FEATURES = 256,
 };
 
@@ -50,6 +51,15 @@ struct perf_disk_section {
 	uint64_t offset;
 	uint64_t size;
 };
+
+/* The section CLOCK_DATA: the time of day at a time of the recording's clock. */
+struct perf_clock_data {
+	uint32_t version;
+	uint32_t clockid;
+	uint64_t day_ns;
+	uint64_t clock_ns;
+};
+#define PERF_CLOCK_DATA_VERSION 1
 
 struct perf_disk_header {
 	uint64_t magic;

@@ -5,13 +5,7 @@
 
 #include <string.h>
 
-struct words {
-	const uint8_t *at;
-	size_t left;
-};
-
-/* The next word: its size, and its bytes up to a NUL. NULL: there is none. */
-static const char *next_word(struct words *words)
+const char *perf_words_next(struct perf_words *words)
 {
 	const char *word = (const char *)words->at + sizeof(uint32_t);
 	uint32_t size;
@@ -26,6 +20,14 @@ static const char *next_word(struct words *words)
 	return word;
 }
 
+struct perf_words perf_words_of_command(const uint8_t *section, size_t size_bytes)
+{
+	const size_t number = sizeof(uint32_t);
+
+	return size_bytes < number ? (struct perf_words){section, 0}
+				   : (struct perf_words){section + number, size_bytes - number};
+}
+
 static enum perf_recorder recorder_of(const char *program)
 {
 	const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
@@ -37,7 +39,7 @@ static enum perf_recorder recorder_of(const char *program)
 }
 
 /* The value of @option, which @word begins; NULL: it does not. */
-static const char *value_of(const char *option, const char *word, struct words *words)
+static const char *value_of(const char *option, const char *word, struct perf_words *words)
 {
 	size_t len = strlen(option);
 
@@ -45,27 +47,22 @@ static const char *value_of(const char *option, const char *word, struct words *
 		return NULL;
 	if (word[len] == '=')
 		return word + len + 1;
-	return word[len] == '\0' ? next_word(words) : NULL;
+	return word[len] == '\0' ? perf_words_next(words) : NULL;
 }
 
 struct perf_command perf_command_parse(const uint8_t *section, size_t size_bytes)
 {
-	struct words words = {section, size_bytes};
+	struct perf_words words = perf_words_of_command(section, size_bytes);
 	struct perf_command command = {0};
 	const char *word, *value;
 	uint64_t bytes;
 
-	if (size_bytes < sizeof(uint32_t))
-		return command;
-	/* Their number. */
-	words.at += sizeof(uint32_t);
-	words.left -= sizeof(uint32_t);
-	word = next_word(&words);
+	word = perf_words_next(&words);
 	command.recorder = word ? recorder_of(word) : PERF_RECORDER_UNKNOWN;
 	if (command.recorder != PERF_RECORDER_LEAKREC)
 		return command;
 	command.unwinds = true;
-	while ((word = next_word(&words)) && strcmp(word, "--") != 0) {
+	while ((word = perf_words_next(&words)) && strcmp(word, "--") != 0) {
 		value = value_of("--on-overload", word, &words);
 		if (value)
 			command.drops = strcmp(value, "drop") == 0;

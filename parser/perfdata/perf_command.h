@@ -7,6 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The words of the section, a header's strings. */
+struct perf_words {
+	const uint8_t *at;
+	size_t left;
+};
+
+/* The next word: its size, and its bytes up to a NUL. NULL: there is none. */
+const char *perf_words_next(struct perf_words *words);
+/* The words of the section CMDLINE, which begins with their number. */
+struct perf_words perf_words_of_command(const uint8_t *section, size_t size_bytes);
+
 enum perf_recorder { PERF_RECORDER_UNKNOWN, PERF_RECORDER_PERF, PERF_RECORDER_LEAKREC };
 
 struct perf_command {

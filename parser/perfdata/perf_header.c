@@ -25,6 +25,7 @@ struct header_reader {
 	struct perf_disk_header disk;
 	uint64_t id_bytes; /* of all attributes so far */
 	struct perf_command command;
+	struct recording_origin origin;
 };
 
 static int not_perf_data(const struct perf_source *source, const char *why)
@@ -160,16 +161,6 @@ static int read_build_ids(struct header_reader *reader, const struct perf_disk_s
 	return err == -ENODATA ? 0 : err;
 }
 
-static int read_command(struct header_reader *reader, const struct perf_disk_section *section)
-{
-	_cleanup_free_ uint8_t *bytes = NULL;
-	int err = load_section(reader, section, &bytes);
-
-	if (!err)
-		reader->command = perf_command_parse(bytes, section->size);
-	return err == -ENODATA ? 0 : err;
-}
-
 static int read_feature(struct header_reader *reader, unsigned int feature,
 			const struct perf_disk_section *section)
 {
@@ -178,16 +169,23 @@ static int read_feature(struct header_reader *reader, unsigned int feature,
 
 	if (feature == PERF_FEATURE_BUILD_ID)
 		return read_build_ids(reader, section);
-	if (feature == PERF_FEATURE_CMDLINE)
-		return read_command(reader, section);
-	if (feature != PERF_FEATURE_TRACING_DATA)
+	if (feature != PERF_FEATURE_TRACING_DATA && feature != PERF_FEATURE_CMDLINE &&
+	    feature != PERF_FEATURE_HOSTNAME && feature != PERF_FEATURE_CLOCK_DATA)
 		return 0;
 	err = load_section(reader, section, &bytes);
 	if (err == -ENODATA)
-		return out_of_file(reader, "tracing data", section->offset, section->size);
-	return err ? err
-		   : perf_formats_add(reader->formats, reader->source->name, section->offset, bytes,
-				      section->size);
+		return feature == PERF_FEATURE_TRACING_DATA
+			       ? out_of_file(reader, "tracing data", section->offset, section->size)
+			       : 0;
+	if (err)
+		return err;
+	if (feature == PERF_FEATURE_TRACING_DATA)
+		return perf_formats_add(reader->formats, reader->source->name, section->offset,
+					bytes, section->size);
+	if (feature == PERF_FEATURE_CMDLINE)
+		reader->command = perf_command_parse(bytes, section->size);
+	recording_origin_read(&reader->origin, feature, bytes, section->size);
+	return 0;
 }
 
 static bool has_feature(const struct header_reader *reader, unsigned int feature)
@@ -311,6 +309,7 @@ static int read_file_header(struct header_reader *reader, struct perf_header *he
 	if (!err)
 		err = read_features(reader, header);
 	header->command = reader->command;
+	header->origin = reader->origin;
 	if (header->unfinished)
 		header->data_end = UINT64_MAX;
 	source->position = header->data_offset;

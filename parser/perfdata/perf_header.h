@@ -12,6 +12,7 @@
 
 #include "common/perf_disk.h"
 #include "parser/perfdata/perf_command.h"
+#include "parser/perfdata/recording_origin.h"
 #include "parser/records/perf_formats.h"
 
 struct perf_header {
@@ -23,6 +24,7 @@ struct perf_header {
 	uint64_t data_offset;
 	uint64_t data_end; /* UINT64_MAX: the end of the source */
 	struct perf_command command;
+	struct recording_origin origin;
 };
 
 /*

@@ -350,6 +350,20 @@ static int handle_build_id(struct perf_input *input, const struct perf_record *r
 	return consumer->on_build_id(consumer->context, entry.path, entry.build_id, entry.size);
 }
 
+/* HEADER_FEATURE: the number of a section, then its contents. */
+static void handle_feature(struct perf_input *input, const struct perf_record *record)
+{
+	const uint8_t *section = record->bytes + sizeof(record->header);
+	size_t left = record->header.size - sizeof(record->header);
+	uint64_t feature;
+
+	if (left < sizeof(feature))
+		return;
+	memcpy(&feature, section, sizeof(feature));
+	recording_origin_read(&input->stats->origin, feature, section + sizeof(feature),
+			      left - sizeof(feature));
+}
+
 /* Handles a record of the recorder. */
 static int handle_user_record(struct perf_input *input, const struct perf_record *record)
 {
@@ -360,6 +374,9 @@ static int handle_user_record(struct perf_input *input, const struct perf_record
 		return handle_tracing_data(input, record);
 	case PERF_USER_BUILD_ID:
 		return handle_build_id(input, record);
+	case PERF_USER_HEADER_FEATURE:
+		handle_feature(input, record);
+		return 0;
 	case PERF_USER_AUXTRACE:
 		return skip_auxtrace(input, record);
 	case PERF_USER_FINISHED_ROUND:
@@ -502,6 +519,8 @@ static int read_input(struct perf_input *input)
 					     input->stats);
 	if (input->header.command.recorder != PERF_RECORDER_UNKNOWN)
 		input->stats->command = input->header.command;
+	if (!input->stats->origin.day_ns)
+		input->stats->origin = input->header.origin; /* of the first file */
 	perf_formats_bind(input->formats, input->source.name, &input->events);
 	perf_chunks_init(&input->chunks, &input->source, input->header.data_end);
 	perf_decompressor_init(&input->decompressor, input->source.name);

@@ -4,6 +4,7 @@
 #define LEAKTOOLS_PARSER_PERF_INPUT_STATS_H
 
 #include "parser/perfdata/perf_command.h"
+#include "parser/perfdata/recording_origin.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct perf_input_stats {
 	bool truncated;	    /* the file ends inside a record, or its writer did not finish it */
 	bool not_inherited; /* events stay with the tasks that they were opened for */
 	struct perf_command command;
+	struct recording_origin origin;
 	uint32_t dump_bytes; /* of each stack dump; 0: no dumps, or they differ */
 	uint64_t latest_ns;  /* the latest time delivered */
 	uint64_t recording;  /* identifies it (perf_events_recording()); 0: not known */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/output/perf_features.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/scope.h"
 
@@ -174,6 +175,18 @@ static void add_cmdline(struct byte_buffer *section, int argc, char *const *argv
 		add_string(section, argv[i]);
 }
 
+/* All events have CLOCK_MONOTONIC's times (recorder/events/event_attr.c). */
+static void add_clock(struct byte_buffer *section)
+{
+	struct perf_clock_data data = {PERF_CLOCK_DATA_VERSION, CLOCK_MONOTONIC, 0, 0};
+	struct timespec day;
+
+	clock_gettime(CLOCK_REALTIME, &day);
+	data.clock_ns = clock_now_ns();
+	data.day_ns = (uint64_t)day.tv_sec * 1000000000 + (uint64_t)day.tv_nsec;
+	byte_buffer_add(section, &data, sizeof(data));
+}
+
 int perf_features_collect(struct perf_features *ret, const struct record_events *events, int argc,
 			  char *const *argv)
 {
@@ -197,6 +210,7 @@ int perf_features_collect(struct perf_features *ret, const struct record_events 
 			    (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
 	add_cmdline(&sections[PERF_FEATURE_CMDLINE], argc, argv);
 	add_event_descriptions(&sections[PERF_FEATURE_EVENT_DESC], events);
+	add_clock(&sections[PERF_FEATURE_CLOCK_DATA]);
 
 	for (size_t i = 0; i < PERF_FEATURES_MAX; i++)
 		if (sections[i].failed)
