@@ -18,6 +18,7 @@
 #include "report/text/resource_report.h"
 #include "report/trees/diff_tree.h"
 #include "report/formats/held_history.h"
+#include "report/formats/mark_changes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -202,15 +203,24 @@ struct reader {
 	bool colour;
 };
 
+/* What is collected while the recording is read: changes, or what was held over time. */
+struct reading {
+	struct diff_report diff;      /* --diff */
+	struct held_history *history; /* if the format needs it; with it, the changes by mark */
+	struct mark_changes changes;
+	struct heap_observer observer; /* feeds what is used of them */
+};
+
 /* Returns 0 or a negative errno. After an error, errno is the cause unless it is 0. */
 static int write_to(FILE *out, const struct leakparse_options *options, const struct reader *reader,
-		    const struct leak_report *report, const struct held_history *history)
+		    const struct leak_report *report, const struct reading *reading)
 {
 	struct tree_options appearance = options->tree;
 	const struct report_input input = {
 		.report = report,
 		.tree = &appearance,
-		.history = history,
+		.history = reading->history,
+		.changes = reading->changes.nr ? &reading->changes : NULL,
 	};
 
 	const struct summary_report_style style = {is_utf8(), reader->colour};
@@ -246,8 +256,7 @@ static int redirect_output(const struct leakparse_options *options, struct reade
 
 /* Writes the report. *@ret_leaks is true if --fail-on-leak must fail. */
 static int write_report(const struct leakparse_options *options, struct analysis *analysis,
-			const struct reader *reader, const struct held_history *history,
-			bool *ret_leaks)
+			const struct reader *reader, const struct reading *reading, bool *ret_leaks)
 {
 	struct leak_report report;
 	int err = leak_report_init(&report, analysis, &options->leaks);
@@ -259,7 +268,7 @@ static int write_report(const struct leakparse_options *options, struct analysis
 	}
 	*ret_leaks = options->fail_bytes ? leak_report_all_bytes(&report) > options->fail_bytes
 					 : leak_report_has_held(&report);
-	err = write_to(stdout, options, reader, &report, history);
+	err = write_to(stdout, options, reader, &report, reading);
 	if (err && pager_was_left(&reader->pager, errno)) {
 		err = 0;
 	} else if (err) {
@@ -376,20 +385,32 @@ static void warn_of_end(const struct leakparse_options *options, struct analysis
 
 /* All reports except --diff. */
 static int end_report(const struct leakparse_options *options, struct reader *reader,
-		      struct analysis *analysis, const struct held_history *history,
-		      bool *ret_leaks)
+		      struct analysis *analysis, struct reading *reading, bool *ret_leaks)
 {
 	int err = redirect_output(options, reader);
 
-	return err ? err : write_report(options, analysis, reader, history, ret_leaks);
+	if (!err && reading->changes.intervals &&
+	    mark_changes_finish(&reading->changes, analysis->end_ns)) {
+		diag_error("cannot count changes: out of memory");
+		err = -ENOMEM;
+	}
+	return err ? err : write_report(options, analysis, reader, reading, ret_leaks);
 }
 
-/* What is collected while the recording is read: changes, or what was held over time. */
-struct reading {
-	struct diff_report diff;       /* --diff */
-	struct held_history *history;  /* if the format needs it */
-	struct heap_observer observer; /* feeds one of the two */
-};
+static void on_change_of_history(void *context, const struct heap_change *change)
+{
+	struct reading *reading = context;
+
+	held_history_change(reading->history, change);
+	mark_changes_change(&reading->changes, change);
+}
+
+static void on_time_of_history(void *context, uint64_t time_ns)
+{
+	struct reading *reading = context;
+
+	held_history_time(reading->history, time_ns);
+}
 
 static int begin_reading(struct leakparse_options *options, struct reader *reader,
 			 const struct analysis *analysis, struct reading *reading)
@@ -403,13 +424,13 @@ static int begin_reading(struct leakparse_options *options, struct reader *reade
 	if (!options->format || !options->format->needs_history)
 		return 0;
 	reading->history = held_history_create(options->leaks.size);
-	if (!reading->history) {
+	if (!reading->history || mark_changes_init(&reading->changes, options->leaks.size)) {
 		diag_error("cannot keep the history: out of memory");
 		return -ENOMEM;
 	}
-	reading->observer.context = reading->history;
-	reading->observer.on_change = held_history_change;
-	reading->observer.on_time = held_history_time;
+	reading->observer.context = reading;
+	reading->observer.on_change = on_change_of_history;
+	reading->observer.on_time = on_time_of_history;
 	return 0;
 }
 
@@ -428,7 +449,7 @@ static int read_and_report(struct leakparse_options *options, struct reader *rea
 				    reading->observer.on_change ? &reading->observer : NULL);
 	if (err)
 		return err;
-	analysis->intervals = reading->diff.intervals;
+	analysis->intervals = options->diff ? reading->diff.intervals : reading->changes.intervals;
 	/* No progress with --diff: changes are written meanwhile, perhaps to the same terminal. */
 	analysis->progress = options->diff ? NULL : &progress;
 	analysis->ranks_own_mappings = options->own_mappings;
@@ -439,9 +460,9 @@ static int read_and_report(struct leakparse_options *options, struct reader *rea
 		warn_of_end(options, analysis);
 	/* A corrupted file is still useful up to its defect. */
 	if (!err || (err != -EXDEV && analysis->input.probe_samples)) {
-		int write_err = options->diff ? end_diff(options, reader, &reading->diff)
-					      : end_report(options, reader, analysis,
-							   reading->history, ret_leaks);
+		int write_err = options->diff
+					? end_diff(options, reader, &reading->diff)
+					: end_report(options, reader, analysis, reading, ret_leaks);
 
 		if (write_err)
 			err = write_err;
@@ -462,6 +483,7 @@ static int run(struct leakparse_options *options)
 	analysis_deinit(&analysis);
 	diff_report_deinit(&reading.diff);
 	held_history_destroy(reading.history);
+	mark_changes_deinit(&reading.changes);
 	if (err)
 		return DIAG_EXIT_FAILED;
 	return leaks && options->fail_on_leak ? EXIT_LEAKS : DIAG_EXIT_OK;

@@ -12,11 +12,13 @@
 #include <stdio.h>
 
 struct held_history;
+struct mark_changes;
 
 struct report_input {
 	const struct leak_report *report;
 	const struct tree_options *tree;
 	const struct held_history *history; /* NULL unless the format needs it */
+	const struct mark_changes *changes; /* likewise; may be NULL */
 };
 
 struct report_format {
