@@ -154,6 +154,14 @@ static int64_t site_user(const struct html_tables *tables, size_t index)
 	return tables->sites[index].user;
 }
 
+/* Which of the causes of several stacks, counted from 1; 0: it is one by itself. */
+static int64_t site_cause(const struct html_tables *tables, size_t index)
+{
+	uint32_t cause = tables->sites[index].cause;
+
+	return cause == HTML_NONE ? 0 : (int64_t)(cause - tables->nr_stacks + 1);
+}
+
 static int64_t site_verdict(const struct html_tables *tables, size_t index)
 {
 	const struct site_verdict *verdict = tables->sites[index].verdict;
@@ -273,6 +281,7 @@ static int64_t site_rate_error(const struct html_tables *tables, size_t index)
 static const struct column site_columns[] = {
 	{"node", site_node},
 	{"user", site_user},
+	{"cause", site_cause},
 	{"verdict", site_verdict},
 	{"doubts", site_doubts},
 	{"blocks", site_blocks},

@@ -6,11 +6,15 @@
  */
 #include "report/html/html_format.h"
 
+#include "common/scope.h"
 #include "parser/verdicts/pairing_audit.h"
 #include "report/formats/held_history.h"
 #include "report/formats/json_text.h"
+#include "report/formats/mark_changes.h"
 #include "report/html/html_columns.h"
 #include "report/html/html_page.h"
+#include "report/text/input_advice.h"
+#include "report/text/memory_report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,15 +27,28 @@ static void write_number(FILE *out, const char *name, uint64_t number)
 	fprintf(out, "%" PRIu64 ",", number);
 }
 
+static void write_text(FILE *out, const char *name, const char *text)
+{
+	json_write_key(out, name);
+	json_write_string(out, text);
+	fputc(',', out);
+}
+
 static void write_summary(FILE *out, const struct html_tables *tables)
 {
 	const struct leak_report *report = tables->report;
 	const struct analysis *analysis = report->analysis;
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
 	const struct size_range *size = report->options->size;
+	const struct recording_origin *origin = &analysis->input.origin;
 
 	json_write_key(out, "summary");
 	fputc('{', out);
+	write_number(out, "stacks", tables->nr_stacks);
+	write_number(out, "begin_ms",
+		     recording_origin_time_of_day(origin, analysis->start_ns) / 1000000);
+	write_text(out, "host", origin->host);
+	write_text(out, "command", origin->command);
 	write_number(out, "duration_us", (uint64_t)html_time_us(tables, analysis->end_ns));
 	write_number(out, "events", stats->events);
 	write_number(out, "allocations", stats->allocations);
@@ -49,12 +66,28 @@ static void write_summary(FILE *out, const struct html_tables *tables)
 	fprintf(out, "\"is_narrowed\":%s},\n", leak_report_is_narrowed(report) ? "true" : "false");
 }
 
-/* Sentences without names from the recording. */
+/* Where the processes' memory went, as in leakparse --summary. */
+static int write_memory(FILE *out, const struct leak_report *report)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *stream = open_memstream(&text, &len);
+
+	if (!stream)
+		return -ENOMEM;
+	memory_report_write(stream, report);
+	if (fclose(stream))
+		return -ENOMEM;
+	write_text(out, "memory", text);
+	return 0;
+}
+
 static void write_warnings(FILE *out, const struct html_tables *tables)
 {
 	const struct analysis *analysis = tables->report->analysis;
 	struct audit_finding findings[AUDIT_NR_KINDS];
 	uint64_t failures = analysis_unwind_failures(analysis);
+	struct input_advice advice;
 
 	fputs("\"warnings\":[", out);
 	if (analysis->lost)
@@ -85,6 +118,11 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 		json_write_string(out, findings[i].effect);
 		fputs("],", out);
 	}
+	input_advice_find(tables->report, &advice);
+	for (size_t i = 0; i < advice.nr; i++) {
+		json_write_string(out, advice.lines[i]);
+		fputc(',', out);
+	}
 	fputs("null],\n", out);
 }
 
@@ -108,6 +146,76 @@ static void write_names(FILE *out, const struct html_tables *tables)
 	fputs("],\n", out);
 }
 
+/* Rows of the table of sites, the worst first. */
+static void write_causes(FILE *out, const struct html_tables *tables)
+{
+	json_write_key(out, "causes");
+	for (size_t i = 0; i < tables->nr_causes; i++)
+		fprintf(out, "%c%" PRIu32, i ? ',' : '[', tables->causes[i]);
+	fputs(tables->nr_causes ? "],\n" : "[],\n", out);
+}
+
+/* The row of each stack: of several with the same number, the first. The caller frees it. */
+static uint32_t *index_stacks(const struct html_tables *tables, uint32_t *ret_max)
+{
+	uint32_t max = 0, *rows;
+
+	for (size_t i = 0; i < tables->nr_stacks; i++)
+		if (tables->sites[i].site->stack_id > max)
+			max = tables->sites[i].site->stack_id;
+	rows = calloc((size_t)max + 1, sizeof(*rows));
+	for (size_t i = tables->nr_stacks; rows && i-- > 0;)
+		rows[tables->sites[i].site->stack_id] = (uint32_t)i + 1;
+	*ret_max = max;
+	return rows;
+}
+
+/* [row, change of bytes, change of blocks, row, ...] */
+static void write_interval(FILE *out, const struct html_tables *tables,
+			   const struct marked_interval *interval, const uint32_t *rows,
+			   uint32_t max)
+{
+	const char *separator = "";
+
+	fputc('{', out);
+	write_text(out, "from", interval->begin);
+	write_text(out, "to", interval->end);
+	fprintf(out,
+		"\"from_us\":%" PRId64 ",\"to_us\":%" PRId64 ",\"bytes\":%" PRId64 ",\"changes\":[",
+		html_time_us(tables, interval->begin_ns), html_time_us(tables, interval->end_ns),
+		interval->bytes);
+	for (size_t i = 0; i < interval->nr_changes; i++) {
+		const struct interval_change *change = &interval->changes[i];
+
+		if (change->stack_id > max || !rows[change->stack_id])
+			continue;
+		fprintf(out, "%s%" PRIu32 ",%" PRId64 ",%" PRId64, separator,
+			rows[change->stack_id] - 1, change->bytes, change->blocks);
+		separator = ",";
+	}
+	fputs("]}", out);
+}
+
+/* What changed between marks, if there are any. */
+static int write_intervals(FILE *out, const struct html_tables *tables,
+			   const struct mark_changes *changes)
+{
+	uint32_t max, *rows = index_stacks(tables, &max);
+	size_t nr = changes && changes->nr > 1 ? changes->nr : 0;
+
+	if (!rows)
+		return -ENOMEM;
+	json_write_key(out, "intervals");
+	fputc('[', out);
+	for (size_t i = 0; i < nr; i++) {
+		fputs(i ? ",\n" : "", out);
+		write_interval(out, tables, &changes->list[i], rows, max);
+	}
+	fputs("],\n", out);
+	free(rows);
+	return 0;
+}
+
 /* [length of a period in us, period, change of blocks in it, period, change, ...] */
 static void write_history(FILE *out, const struct site_history *history)
 {
@@ -128,7 +236,7 @@ static void write_histories(FILE *out, const struct html_tables *tables)
 	size_t nr = 0;
 
 	fputs("\"histories\":{", out);
-	for (size_t i = 0; i < tables->nr_sites && nr < MAX_HISTORIES; i++) {
+	for (size_t i = 0; i < tables->nr_stacks && nr < MAX_HISTORIES; i++) {
 		const struct site_history *history = tables->sites[i].site->history;
 
 		if (!history || history->shift > 63)
@@ -159,17 +267,23 @@ static void write_held(FILE *out, const struct html_tables *tables,
 	fputs("]}", out);
 }
 
-static void write_data(FILE *out, const struct html_tables *tables,
-		       const struct held_history *history)
+static int write_data(FILE *out, const struct html_tables *tables, const struct report_input *input)
 {
+	int err;
+
 	fputs("{\"version\":1,\"tool\":\"leakparse " LEAKTOOLS_VERSION "\",\n", out);
 	write_summary(out, tables);
 	write_warnings(out, tables);
 	write_names(out, tables);
 	html_columns_write(out, tables);
+	write_causes(out, tables);
 	write_histories(out, tables);
-	write_held(out, tables, history);
+	err = write_memory(out, tables->report);
+	if (!err)
+		err = write_intervals(out, tables, input->changes);
+	write_held(out, tables, input->history);
 	fputs("}\n", out);
+	return err;
 }
 
 static int write_report(FILE *out, const struct report_input *input)
@@ -182,7 +296,7 @@ static int write_report(FILE *out, const struct report_input *input)
 	err = html_tables_init(&tables, input->report);
 	if (!err) {
 		fwrite(html_page_before, 1, html_page_before_bytes, out);
-		write_data(out, &tables, input->history);
+		err = write_data(out, &tables, input);
 		fwrite(html_page_after, 1, html_page_after_bytes, out);
 	}
 	html_tables_deinit(&tables);

@@ -76,7 +76,10 @@ static int add_stack(struct html_tables *tables, struct html_site *site, const c
 	struct named_stack *stack = &tables->stack;
 	int err = named_stack_load(stack, tables->report->analysis->stacks, site->site->stack_id);
 	size_t i = stack->nr, user = named_stack_user_frame(stack, function);
+	size_t shared = site->verdict ? site->verdict->nr_shared : 0, caller = user;
 
+	if (shared && shared < stack->nr && stack->nr - shared > user)
+		caller = stack->nr - shared;
 	site->node = HTML_NONE;
 	while (!err && i > 0) {
 		uint32_t frame;
@@ -89,6 +92,8 @@ static int add_stack(struct html_tables *tables, struct html_site *site, const c
 		if (!err)
 			err = row_set_add(&tables->nodes, (struct row){{site->node, frame, 0}},
 					  &site->node);
+		if (i >= caller)
+			site->caller = site->node;
 	}
 	/* The page lacks the innermost @i frames. */
 	site->user = (uint32_t)(user > i ? user - i : 0);
@@ -146,7 +151,8 @@ static int add_leaks(struct html_tables *tables, const struct site_verdict *verd
 	return 0;
 }
 
-static int add_held_sites(struct html_tables *tables)
+/* Stores in @rows the row of each of verdicts.sites. */
+static int add_held_sites(struct html_tables *tables, uint32_t *rows)
 {
 	const struct leak_report *report = tables->report;
 	int err = 0;
@@ -163,9 +169,12 @@ static int add_held_sites(struct html_tables *tables)
 			.verdict = verdict,
 			.blocks = listed->blocks,
 			.bytes = listed->bytes,
+			.caller = HTML_NONE,
+			.cause = HTML_NONE,
 			.firm_blocks = verdict->firm_blocks < listed->blocks ? verdict->firm_blocks
 									     : listed->blocks,
 		};
+		rows[listed->site] = (uint32_t)tables->nr_sites;
 		err = add_stack(tables, site, first->allocated.schema->function);
 		if (!err)
 			err = add_leaks(tables, verdict, (uint32_t)tables->nr_sites++);
@@ -194,7 +203,8 @@ static int add_released_sites(struct html_tables *tables, const struct site *lis
 		holds[verdicts->sites[i].site - list] = true;
 	for (size_t i = 0; i < nr; i++)
 		if (!holds[i])
-			first[nr_added++] = (struct html_site){.site = &list[i]};
+			first[nr_added++] =
+				(struct html_site){.site = &list[i], .cause = HTML_NONE};
 	if (nr_added)
 		qsort(first, nr_added, sizeof(*first), compare_allocated);
 	if (nr_added > MAX_RELEASED_SITES) {
@@ -207,25 +217,81 @@ static int add_released_sites(struct html_tables *tables, const struct site *lis
 	return err;
 }
 
+/* Adds a cause: the row of its only listed site, or a new row for all of them. */
+static void add_cause(struct html_tables *tables, const struct leak_cause *cause,
+		      const uint32_t *rows)
+{
+	const struct leak_report *report = tables->report;
+	struct html_site *sum = &tables->sites[tables->nr_sites];
+	uint32_t first = HTML_NONE, nr = 0;
+
+	*sum = (struct html_site){.verdict = &report->verdicts.causes[cause->cause].verdict,
+				  .caller = HTML_NONE,
+				  .cause = HTML_NONE};
+	sum->site = sum->verdict->site;
+	for (size_t i = 0; i < cause->nr; i++) {
+		uint32_t row = rows[report->sites_by_cause[cause->first + i].site];
+
+		if (row == HTML_NONE)
+			continue; /* beyond options.top */
+		first = nr++ ? first : row;
+		sum->blocks += tables->sites[row].blocks;
+		sum->bytes += tables->sites[row].bytes;
+		sum->firm_blocks += tables->sites[row].firm_blocks;
+	}
+	if (nr < 2) {
+		if (nr)
+			tables->causes[tables->nr_causes++] = first;
+		return;
+	}
+	sum->node = tables->sites[first].caller;
+	for (size_t i = 0; i < cause->nr; i++) {
+		uint32_t row = rows[report->sites_by_cause[cause->first + i].site];
+
+		if (row != HTML_NONE)
+			tables->sites[row].cause = (uint32_t)tables->nr_sites;
+	}
+	tables->causes[tables->nr_causes++] = (uint32_t)tables->nr_sites++;
+}
+
+static int add_sites(struct html_tables *tables, const struct site *list, size_t nr, bool *holds,
+		     uint32_t *rows)
+{
+	const struct leak_report *report = tables->report;
+	int err;
+
+	memset(rows, 0xff, report->verdicts.nr_sites * sizeof(*rows)); /* HTML_NONE */
+	err = add_held_sites(tables, rows);
+	if (!err)
+		err = add_released_sites(tables, list, nr, holds);
+	tables->nr_stacks = tables->nr_sites;
+	for (size_t i = 0; !err && i < report->nr_causes; i++)
+		add_cause(tables, &report->causes[i], rows);
+	return err;
+}
+
 int html_tables_init(struct html_tables *tables, const struct leak_report *report)
 {
 	size_t nr;
 	const struct site *list = site_stats_list(heap_tracker_sites(report->analysis->heaps), &nr);
 	bool *holds = calloc(nr + 1, sizeof(*holds));
+	uint32_t *rows = calloc(report->verdicts.nr_sites + 1, sizeof(*rows));
+	/* A site of @list may be listed twice (verdict_types.h). */
+	size_t max_sites = nr + report->nr_listed_sites + report->nr_causes + 1;
 	int err = -ENOMEM;
 
 	*tables = (struct html_tables){
 		.report = report,
 		.names = name_pool_create(),
-		.sites = calloc(nr + 1, sizeof(*tables->sites)),
+		.sites = calloc(max_sites, sizeof(*tables->sites)),
+		.causes = calloc(report->nr_causes + 1, sizeof(*tables->causes)),
 		.leaks = calloc(report->nr_held + 1, sizeof(*tables->leaks)),
 	};
 	tables->stack.names = tables->names;
-	if (holds && tables->names && tables->sites && tables->leaks)
-		err = add_held_sites(tables);
-	if (!err)
-		err = add_released_sites(tables, list, nr, holds);
+	if (holds && rows && tables->names && tables->sites && tables->causes && tables->leaks)
+		err = add_sites(tables, list, nr, holds, rows);
 	free(holds);
+	free(rows);
 	return err;
 }
 
@@ -239,6 +305,7 @@ void html_tables_deinit(struct html_tables *tables)
 	row_set_deinit(&tables->nodes);
 	row_set_deinit(&tables->threads);
 	free(tables->sites);
+	free(tables->causes);
 	free(tables->leaks);
 	*tables = (struct html_tables){0};
 }

@@ -2,7 +2,8 @@
 /*
  * The data of the HTML report as tables that refer to each other by index. Each string, function,
  * frame and call path (node) is stored once, which keeps the file small. A node is a frame called
- * from its parent node; a site's stack is the path from its node to the root.
+ * from its parent node; a site's stack is the path from its node to the root. A cause of several
+ * sites is a row among them, whose stack begins at the function that calls them all.
  */
 #ifndef LEAKTOOLS_REPORT_HTML_TABLES_H
 #define LEAKTOOLS_REPORT_HTML_TABLES_H
@@ -14,12 +15,15 @@
 #define HTML_NONE	  UINT32_MAX
 #define HTML_LINE_INLINED 0x80000000u /* flag in the line of a frame */
 
+/* A stack, or a cause of several: its counts are their sums. */
 struct html_site {
 	const struct site *site;
 	const struct site_verdict *verdict; /* NULL: the site holds nothing */
 	uint64_t blocks, bytes, firm_blocks;
 	uint32_t node;
-	uint32_t user; /* the user's frame: how many of the stack's come before */
+	uint32_t user;	 /* the user's frame: how many of the stack's come before */
+	uint32_t caller; /* the node that its cause is named after */
+	uint32_t cause;	 /* the row of its cause of several sites; HTML_NONE: it is alone */
 };
 
 struct html_leak {
@@ -38,8 +42,12 @@ struct html_tables {
 	struct row_set frames;	  /* function, file, line */
 	struct row_set nodes;	  /* parent, frame */
 	struct row_set threads;	  /* pid, tid, name */
-	struct html_site *sites;  /* the listed ones, then those that hold nothing */
+	/* The listed stacks, those that hold nothing, causes of several stacks. */
+	struct html_site *sites;
 	size_t nr_sites;
+	size_t nr_stacks; /* of them */
+	uint32_t *causes; /* rows of sites, the worst first */
+	size_t nr_causes;
 	struct html_leak *leaks; /* by site, then by time */
 	size_t nr_leaks;
 	size_t nr_cut;	    /* stacks that lost innermost frames to MAX_NODES */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* charts.js: leaks by size and time, and held bytes over time, with a common time axis. */
-const MARGIN = { left: 84, right: 14, top: 10, bottom: 34 };
+const MARGIN = { left: 84, right: 14, top: 16, bottom: 34 };
 const POINTS_PX = 330;
 const HELD_PX = 210;
 const NEAR_PX = 12; /* the pointer picks points within this distance */
@@ -60,8 +60,31 @@ function drawTimeAxis(context, theme, width, height) {
 		context.fillStyle = theme["--soft"];
 		context.fillText(axisTime(t, step), Math.min(Math.max(x, MARGIN.left), width - 28), height - MARGIN.bottom + 7);
 	}
+	drawMarks(context, theme, width, height);
 	context.fillStyle = theme["--line"];
 	context.fillRect(MARGIN.left, height - MARGIN.bottom, width - MARGIN.left - MARGIN.right, 1);
+}
+
+/* Marks of the recording, as lines with names where there is room. */
+function drawMarks(context, theme, width, height) {
+	let free = MARGIN.left;
+
+	context.textAlign = "left";
+	context.fillStyle = theme["--soft"];
+	for (const { to, to_us } of data.intervals) {
+		const x = Math.round(timeToX(to_us, width));
+
+		if (to === null || to_us < charts.from || to_us > charts.to)
+			continue;
+		for (let y = MARGIN.top; y < height - MARGIN.bottom; y += 6)
+			context.fillRect(x, y, 1, 3);
+		const text = fitText(context, to, 110);
+		const left = Math.min(x + 4, width - context.measureText(text).width);
+		if (left < free)
+			continue;
+		context.fillText(text, left, MARGIN.top - 13);
+		free = left + context.measureText(text).width + 12;
+	}
 }
 
 function drawAxisLabel(context, theme, y, text) {
@@ -129,7 +152,7 @@ function drawPoints() {
 	}
 	$("points-count").textContent = selection.site < 0 ? plural(nr, "block") :
 		`${countText(rangeBlocks[selection.site])} of ${plural(nr, "block")}`;
-	$("points-legend").replaceChildren(...legend(data.verdicts.filter((v, i) => charts.drawn[i]).map((v) => ["--" + v, v])));
+	$("points-legend").replaceChildren(...data.verdicts.filter((v, i) => charts.drawn[i]).map((v) => badge(v)));
 }
 
 /*
@@ -138,7 +161,7 @@ function drawPoints() {
  */
 function pickPoints(width) {
 	const picks = new Int32Array(width * POINTS_PX).fill(-1);
-	const rank = (i) => leaks.site[i] === selection.site ? -1 : leaks.verdict[i];
+	const rank = (i) => isSelected(leaks.site[i]) ? -1 : leaks.verdict[i];
 	let nr = 0;
 
 	charts.drawn = data.verdicts.map(() => 0);
@@ -164,29 +187,21 @@ function drawDots(context, theme, width) {
 
 	for (const i of charts.picks)
 		if (i >= 0)
-			(leaks.site[i] === selection.site ? chosen : lists[leaks.verdict[i]]).push(i);
+			(isSelected(leaks.site[i]) ? chosen : lists[leaks.verdict[i]]).push(i);
 	const nrDots = lists.reduce((sum, list) => sum + list.length, chosen.length);
 	const many = Math.min(Math.max((nrDots - 500) / 20000, 0), 1); /* density instead of points */
-	const radius = 4.2 - 2.6 * many;
-	const dot = (i, r) => {
-		context.beginPath();
-		context.arc(timeToX(leaks.time_us[i], width), sizeToY(leaks.size[i]), r, 0, 7);
-		context.fill();
-	};
+	const size = 11 - 6 * many;
+	const places = (list) => list.map((i) => [timeToX(leaks.time_us[i], width), sizeToY(leaks.size[i])]);
+
 	for (let v = lists.length - 1; v >= 0; v--) {
 		context.fillStyle = theme["--" + data.verdicts[v]];
-		context.globalAlpha = (selection.site >= 0 ? 0.13 : 0.72) - (selection.site >= 0 ? 0 : 0.4 * many);
-		if (many > 0.1)
-			for (const i of lists[v])
-				context.fillRect(timeToX(leaks.time_us[i], width) - radius, sizeToY(leaks.size[i]) - radius, 2 * radius, 2 * radius);
-		else
-			for (const i of lists[v])
-				dot(i, radius);
+		context.globalAlpha = selection.site >= 0 ? 0.13 : 0.8 - 0.4 * many;
+		drawShapes(context, data.verdicts[v], size, places(lists[v]));
 	}
 	context.globalAlpha = 1;
 	for (const i of chosen) {
 		context.fillStyle = theme["--" + data.verdicts[leaks.verdict[i]]];
-		dot(i, 4.5);
+		drawShapes(context, data.verdicts[leaks.verdict[i]], 12, places([i]));
 	}
 	return nr;
 }
@@ -361,9 +376,9 @@ function drawHeldLegend(everything, series) {
 	const keys = [];
 
 	if (series)
-		keys.push(["--accent", everything ? "held" : "held by the selection (estimated)"]);
-	keys.push(["--growth", "of these, held to the end"]);
-	$("held-legend").replaceChildren(...legend(keys));
+		keys.push(["line", everything ? "held" : "held by the selection (estimated)"]);
+	keys.push(["area", "of these, held to the end"]);
+	$("held-legend").replaceChildren(...keys.flatMap(([colour, words]) => [element("span", "key " + colour), words]));
 	if (charts.cursor < 0) {
 		$("held-status").textContent = "";
 		return;
@@ -381,7 +396,7 @@ function zoomTime(from, to) {
 		return;
 	[charts.from, charts.to] = [from, to];
 	const whole = from <= 0 && to >= duration;
-	[selection.from, selection.to] = whole ? [0, 0] : [from, to];
+	[selection.from, selection.to, selection.interval] = whole ? [0, 0, -1] : [from, to, -1];
 	selectionChanged();
 }
 

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * flame.js: the call tree as a flame graph on a canvas, callers above their callees. It skips boxes
- * narrower than half a pixel, so the drawing time depends on the number of pixels.
+ * flame.js: the call tree as a flame graph on a canvas: callers above their callees, or, inverted, callers below
+ * what they call, from all that asked for memory or from one function. It skips boxes narrower than half a pixel, so
+ * the drawing time depends on the number of pixels.
  */
 const FRAME_PX = 19;
 
 const flame = {
 	modes: [
-		{ name: "leaked bytes", value: (s) => rangeBytes[s], text: bytesText },
-		{ name: "leaked blocks", value: (s) => rangeBlocks[s], text: (n) => plural(n, "block") },
+		{ name: "held bytes", value: (s) => rangeBytes[s], text: bytesText },
+		{ name: "held blocks", value: (s) => rangeBlocks[s], text: (n) => plural(n, "block") },
 		{ name: "all allocations", value: (s) => sites.allocations[s], text: (n) => plural(n, "allocation") },
 		{ name: "all bytes", value: (s) => sites.allocated_bytes[s], text: bytesText },
 		/* freed before the thread allocated anything else */
 		{ name: "temporaries", value: (s) => sites.temporaries[s], text: (n) => plural(n, "temporary allocation") },
 	],
 	mode: 0,
+	views: [
+		{ name: "from the start", tree: () => callTree },
+		{ name: "inverted", tree: () => buildCallerTree(-1) },
+		{ name: "callers of the selection", tree: () => buildCallerTree(flame.focus) },
+	],
+	view: 0,
+	focus: -1,   /* the function that was selected last */
 	zoom: -1,    /* a node of the tree; -1: all */
 	current: -1, /* under the pointer, or chosen with the keyboard */
 	boxes: [],   /* {id, x, width, depth} of the last layout */
@@ -27,16 +35,15 @@ function makeFlame() {
 	const box = $("flame");
 	const canvas = box.querySelector("canvas");
 
-	flame.modes.forEach((mode, i) => {
-		const button = element("button", "", mode.name);
-
-		button.type = "button";
-		button.setAttribute("role", "radio");
-		button.addEventListener("click", () => {
-			flame.mode = i;
-			updateFlame();
-		});
-		$("flame-modes").append(button);
+	addChoices("flame-views", flame.views, (i) => {
+		flame.view = i;
+		tree = flame.views[i].tree();
+		[selection.node, flame.current] = [-1, -1];
+		selectionChanged();
+	});
+	addChoices("flame-modes", flame.modes, (i) => {
+		flame.mode = i;
+		updateFlame();
 	});
 	box.addEventListener("scroll", drawFlame, { passive: true });
 	canvas.addEventListener("mousemove", (event) => {
@@ -53,12 +60,30 @@ function makeFlame() {
 	canvas.addEventListener("keydown", onFlameKey);
 }
 
+/* Adds a button for each choice to a group, of which one is always chosen. */
+function addChoices(id, choices, choose) {
+	choices.forEach((choice, i) => {
+		const button = element("button", "", choice.name);
+
+		button.type = "button";
+		button.setAttribute("role", "radio");
+		button.addEventListener("click", () => choose(i));
+		$(id).append(button);
+	});
+}
+
+function showChoice(id, chosen) {
+	[...$(id).children].forEach((button, i) => button.setAttribute("aria-checked", i === chosen));
+}
+
 /* Zooms into a box and selects it. The outermost or the zoomed box resets the zoom. */
 function zoomFlame(id) {
 	if (id === flame.zoom || id >= tree.size)
 		id = -1;
 	flame.current = id;
 	selection.node = id;
+	if (id >= 0 && flame.view < 2)
+		flame.focus = tree.func[id];
 	selectionChanged();
 }
 
@@ -101,7 +126,11 @@ function onFlameKey(event) {
 function updateFlame() {
 	const mode = flame.modes[flame.mode];
 
-	[...$("flame-modes").children].forEach((b, i) => b.setAttribute("aria-checked", i === flame.mode));
+	showChoice("flame-modes", flame.mode);
+	showChoice("flame-views", flame.view);
+	const callers = $("flame-views").lastElementChild;
+	callers.hidden = flame.focus < 0;
+	callers.textContent = flame.focus < 0 ? "" : "callers of " + functionName(flame.focus);
 	flame.total = sumTree((s) => shown(s, "flame") ? mode.value(s) : 0);
 	flame.zoom = selection.node;
 	if (flame.zoom >= 0 && !tree.value[flame.zoom])

@@ -16,7 +16,8 @@ for (const table of [functions, frames, nodes, sites, leaks, data.threads])
 		if (name !== "nr")
 			table[name] = typeof table[name] === "number" ? new Float64Array(table.nr).fill(table[name]) :
 				Float64Array.from(table[name]);
-const [nrSites, nrLeaks] = [sites.nr, leaks.nr];
+/* The first nrSites rows of sites are stacks. Then come causes of several stacks, with their sums. */
+const [nrSites, nrLeaks] = [data.summary.stacks, leaks.nr];
 const duration = Math.max(data.summary.duration_us, 1);
 if (!data.held.end.length) /* no event changed the held amount */
 	data.held = { span_us: duration / 128, end: new Array(128).fill(0), peak: 0, peak_us: 0 };
@@ -77,12 +78,23 @@ for (let i = 1; i < nrLeaks; i++) {
 	leaks.site[i] += leaks.site[i - 1];
 	leaks.address[i] += leaks.address[i - 1];
 }
-for (let s = 0; s < nrSites; s++) {
+for (let s = 0; s < sites.nr; s++) {
+	sites.cause[s] = sites.cause[s] ? nrSites + sites.cause[s] - 1 : s; /* a row */
 	sites.allocations[s] += sites.blocks[s] + sites.frees[s];
 	sites.allocated_bytes[s] += sites.bytes[s];
 	sites.peak_bytes[s] += sites.bytes[s];
 	sites.last_us[s] += sites.first_us[s];
 	sites.oldest_us[s] = duration - sites.first_us[s] - sites.oldest_us[s];
+}
+
+/* The stacks of each cause that has several. */
+const stacksOf = new Map();
+for (let s = 0; s < nrSites; s++) {
+	if (sites.cause[s] === s)
+		continue;
+	if (!stacksOf.has(sites.cause[s]))
+		stacksOf.set(sites.cause[s], []);
+	stacksOf.get(sites.cause[s]).push(s);
 }
 
 /* The frames of a site, innermost first. */
@@ -112,6 +124,46 @@ function siteWords(site) {
 
 	return [functionName(f), baseName(sourceOf(list[own]) || moduleName(f)),
 		list.slice(own + 1, own + 4).map((frame) => functionName(frames.function[frame]))];
+}
+
+const knownParts = new Map();
+
+/*
+ * What a cause of several stacks consists of: [[name, bytes], ...], the largest first. Names are the functions that
+ * its function calls; where it calls none in common, lines, as in leakparse --summary.
+ */
+function partsOf(cause) {
+	if (knownParts.has(cause))
+		return knownParts.get(cause);
+	const top = callNodes[sites.node[cause]];
+	const parts = new Map();
+
+	for (const s of stacksOf.get(cause)) {
+		const own = ancestor(sites.node[s], sites.user[s]);
+		let inner = -1, node = own;
+
+		for (; node >= 0 && callNodes[node] !== top; node = parentOf[node])
+			if (nodeFunction(node) !== callTree.func[top])
+				inner = node; /* where it calls itself, the innermost call tells more */
+		const name = node >= 0 && inner >= 0 ? functionName(nodeFunction(inner)) :
+			own < 0 ? "(no stack)" : baseName(sourceOf(nodes.frame[own])) || functionName(nodeFunction(own));
+		parts.set(name, (parts.get(name) || 0) + sites.bytes[s]);
+	}
+	knownParts.set(cause, [...parts].sort((a, b) => b[1] - a[1]));
+	return knownParts.get(cause);
+}
+
+function ancestor(node, steps) {
+	for (; steps > 0 && parentOf[node] >= 0; steps--)
+		node = parentOf[node];
+	return node;
+}
+
+function partsText(cause) {
+	const parts = partsOf(cause);
+	const shown = parts.slice(0, 3).map(([name, bytes]) => `${name} ${shareText(bytes, sites.bytes[cause])}`);
+
+	return parts.length < 2 ? "" : "via " + shown.join(", ") + (parts.length > 3 ? `, ${parts.length - 3} more` : "");
 }
 
 /* What tells frames apart: their functions, else their lines. */
@@ -194,20 +246,15 @@ for (let s = 0; s < nrSites; s++)
 
 /* --- The call tree: nodes merged by function, whatever the line --- */
 
-const tree = buildTree();
-
-function buildTree() {
-	const nr = nodes.nr;
-	const of = new Int32Array(nr);
-	const parent = new Int32Array(nr);
-	const func = new Int32Array(nr);
+/* Builds a tree of at most @max nodes. @fill adds them, callers first, and returns each stack's last one, or -1. */
+function buildTree(max, fill) {
+	const parent = new Int32Array(max);
+	const func = new Int32Array(max);
 	/* A hash table from parent and function to a node: a Map of this size is slow. */
-	const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * nr + 2))).fill(-1);
+	const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * max + 2))).fill(-1);
 	let size = 0;
 
-	for (let i = 0; i < nr; i++) {
-		const f = frames.function[nodes.frame[i]];
-		const up = parentOf[i] < 0 ? -1 : of[parentOf[i]];
+	const leaf = fill((up, f) => {
 		let slot = Math.imul(up + 1, 0x9e3779b1) + Math.imul(f + 1, 0x7feb352d);
 
 		slot = Math.imul(slot ^ slot >>> 16, 0x846ca68b);
@@ -219,8 +266,8 @@ function buildTree() {
 			parent[size] = up;
 			func[size++] = f;
 		}
-		of[i] = slots[slot];
-	}
+		return slots[slot];
+	});
 	/* Children are linked lists. The roots are children of -1, stored at index size. */
 	const child = new Int32Array(size + 1).fill(-1);
 	const next = new Int32Array(size).fill(-1);
@@ -230,8 +277,36 @@ function buildTree() {
 		next[id] = child[up];
 		child[up] = id;
 	}
-	return { of, parent, func, child, next, size, value: new Float64Array(size + 1) };
+	return { leaf, parent, func, child, next, size, value: new Float64Array(size + 1) };
 }
+
+const nodeFunction = (node) => frames.function[nodes.frame[node]];
+
+/* The node of the call tree for each of nodes. */
+const callNodes = new Int32Array(nodes.nr);
+const callTree = buildTree(nodes.nr, (add) => {
+	for (let i = 0; i < nodes.nr; i++)
+		callNodes[i] = add(parentOf[i] < 0 ? -1 : callNodes[parentOf[i]], nodeFunction(i));
+	return Int32Array.from(sites.node, (node) => node < 0 ? -1 : callNodes[node]);
+});
+
+/* The frames from which a stack's callers are followed: all from @func on, or from the user's frame if it is -1. */
+function callersOf(site, func) {
+	const list = framesOf(site);
+	const first = func < 0 ? sites.user[site] : list.findIndex((frame) => frames.function[frame] === func);
+
+	return first < 0 ? [] : list.slice(first);
+}
+
+/* The tree of callers below what they call: of the function @func, or of all that asked for memory (-1). */
+function buildCallerTree(func) {
+	const paths = Array.from({ length: nrSites }, (_, site) => callersOf(site, func));
+
+	return buildTree(paths.reduce((sum, path) => sum + path.length, 0), (add) => Int32Array.from(paths, (path) =>
+		path.reduce((up, frame) => add(up, frames.function[frame]), -1)));
+}
+
+let tree = callTree; /* what the flame graph shows */
 
 /* Sums a number for each site up the tree; returns the total. */
 function sumTree(valueOf) {
@@ -241,8 +316,8 @@ function sumTree(valueOf) {
 	for (let s = 0; s < nrSites; s++) {
 		const v = valueOf(s);
 
-		if (v > 0 && sites.node[s] >= 0)
-			value[tree.of[sites.node[s]]] += v;
+		if (v > 0 && tree.leaf[s] >= 0)
+			value[tree.leaf[s]] += v;
 	}
 	for (let id = size - 1; id >= 0; id--)
 		value[parent[id] < 0 ? size : parent[id]] += value[id];
@@ -256,13 +331,14 @@ const selection = {
 	searchText: "",
 	verdict: -1,
 	node: -1,      /* of the tree: selects stacks through it */
-	site: -1,
+	site: -1,      /* a stack, or a cause of several */
+	interval: -1,  /* between marks: shows changes in place of what is held at the end */
 	from: 0, to: 0, /* µs since the start; to === 0: any time */
 	all: false,    /* include stacks that hold nothing */
 };
-/* By site: matches search and verdict; goes through the node; held amounts in the range of time. */
-const passes = new Uint8Array(nrSites);
-const through = new Uint8Array(nrSites);
+/* By site: matches search and verdict; goes through the node; held amounts in the range of time, or changes. */
+const passes = new Uint8Array(sites.nr);
+const through = new Uint8Array(sites.nr);
 let rangeBytes = sites.bytes;
 let rangeBlocks = sites.blocks;
 let foundFunctions = null; /* by function: whether the search matches */
@@ -318,27 +394,42 @@ function updateNode() {
 	for (let id = selection.node; id < tree.size; id++)
 		below[id] = id === selection.node || (tree.parent[id] >= 0 && below[tree.parent[id]]) ? 1 : 0;
 	for (let s = 0; s < nrSites; s++)
-		through[s] = sites.node[s] >= 0 ? below[tree.of[sites.node[s]]] : 0;
+		through[s] = tree.leaf[s] >= 0 ? below[tree.leaf[s]] : 0;
 }
 
 function updateRange() {
-	if (!selection.to) {
-		rangeBytes = sites.bytes;
-		rangeBlocks = sites.blocks;
-		return;
+	const { from, to, interval } = selection;
+	const whole = !to && interval < 0;
+
+	rangeBytes = whole ? sites.bytes.slice() : new Float64Array(sites.nr);
+	rangeBlocks = whole ? sites.blocks.slice() : new Float64Array(sites.nr);
+	if (interval >= 0) {
+		const { changes } = data.intervals[interval];
+
+		for (let i = 0; i < changes.length; i += 3)
+			[rangeBytes[changes[i]], rangeBlocks[changes[i]]] = [changes[i + 1], changes[i + 2]];
 	}
-	rangeBytes = new Float64Array(nrSites);
-	rangeBlocks = new Float64Array(nrSites);
-	for (let i = 0; i < nrLeaks; i++) {
-		if (leaks.time_us[i] < selection.from || leaks.time_us[i] > selection.to)
+	for (let i = 0; i < nrLeaks && to; i++) {
+		if (leaks.time_us[i] < from || leaks.time_us[i] > to)
 			continue;
 		rangeBytes[leaks.site[i]] += leaks.size[i] * leaks.count[i];
 		rangeBlocks[leaks.site[i]] += leaks.count[i];
 	}
+	/* A cause has what is selected of its stacks. */
+	for (const [cause, stacks] of stacksOf) {
+		const selected = stacks.filter((s) => passes[s] && through[s]);
+
+		passes[cause] = through[cause] = selected.length ? 1 : 0;
+		rangeBytes[cause] = selected.reduce((sum, s) => sum + rangeBytes[s], 0);
+		rangeBlocks[cause] = selected.reduce((sum, s) => sum + rangeBlocks[s], 0);
+	}
 }
+
+/* Whether a site is the selected one, or a stack of the selected cause. */
+const isSelected = (site) => selection.site >= 0 && (site === selection.site || sites.cause[site] === selection.site);
 
 /* Whether a view shows a site. A selection made in a view does not filter that view. */
 function shown(site, view) {
 	return passes[site] && (view === "flame" || through[site]) &&
-		(view === "table" || view === "points" || selection.site < 0 || selection.site === site);
+		(view === "table" || view === "points" || selection.site < 0 || isSelected(site));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* page.js: the summary, the filters, and the coordination of the views. */
-const PRINTED_STACKS = 30;
+const PRINTED_CAUSES = 12;
+const PRINTED_FRAMES = 12;
 
 let printing = false;
 let themeCache = null;
@@ -56,13 +57,12 @@ function tile(name, value, note, className) {
 
 function makeSummary() {
 	const s = data.summary;
-	const suspects = ["growth", "overdue", "burst"];
-	let [suspect, suspectSites, unclear] = [0, 0, 0];
+	let [suspect, suspectCauses, unclear] = [0, 0, 0];
 
-	for (let i = 0; i < nrSites; i++) {
-		if (suspects.includes(verdictOf(i))) {
+	for (const i of data.causes) {
+		if (SUSPECTS.includes(verdictOf(i))) {
 			suspect += sites.bytes[i];
-			suspectSites++;
+			suspectCauses++;
 		} else if (verdictOf(i) === "unclear") {
 			unclear += sites.bytes[i];
 		}
@@ -73,9 +73,12 @@ function makeSummary() {
 		s.sizes ? `only blocks of ${s.sizes[0]}${s.sizes[1] > s.sizes[0] ? " to " + s.sizes[1] : ""} bytes` : "",
 		s.is_narrowed ? "filtered by options" : "",
 		s.suppressed_blocks ? plural(s.suppressed_blocks, "block") + " suppressed" : ""].filter(Boolean).join("  ·  ");
+	$("origin").replaceChildren(...[s.host ? ["on ", s.host] : null,
+		s.begin_ms ? ["from ", new Date(s.begin_ms).toISOString().slice(0, 19).replace("T", " ") + " UTC"] : null,
+		s.command ? ["by ", element("code", "", s.command)] : null].filter(Boolean).map((words) => element("span", "", ...words)));
 	document.title = `Leak report: ${bytesText(s.held_bytes)} held`;
 	$("tiles").replaceChildren(
-		tile("Probably leaked", bytesText(suspect), (suspectSites ? "by " + plural(suspectSites, "stack") : "no suspect stack") +
+		tile("Probably leaked", bytesText(suspect), (suspectCauses ? "by " + plural(suspectCauses, "cause") : "no suspect cause") +
 			(unclear ? `, ${bytesText(unclear)} unclear` : ""), "first" + (suspect ? "" : unclear ? " unsure" : " clean")),
 		tile("Held at the end", bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
 		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
@@ -85,9 +88,15 @@ function makeSummary() {
 	$("warnings").replaceChildren(...data.warnings.filter(Boolean).map((w) => element("p", "warning",
 		typeof w === "string" ? w : `${countText(w[0])} ${w[1]}: ${w[2]}.`)));
 	$("footer").textContent = `${data.tool}. This file is self-contained and loads nothing.`;
-	$("all-label").hidden = !sites.blocks.includes(0);
+	$("all-label").hidden = !sites.blocks.subarray(0, nrSites).includes(0);
+	$("interval-label").hidden = !data.intervals.length;
+	$("interval").append(new Option("what is held at the end", -1), ...data.intervals.map((interval, i) =>
+		new Option(`${(interval.bytes > 0 ? "+" : "") + bytesText(interval.bytes)} ${intervalText(interval)}`, i)));
+	$("memory").textContent = data.memory.trim();
 	makeVerdicts();
 }
+
+const intervalText = ({ from, to }) => `from ${from ?? "the start"} to ${to ?? "the end"}`;
 
 function makeVerdicts() {
 	const bytes = data.verdicts.map(() => 0);
@@ -103,13 +112,13 @@ function makeVerdicts() {
 		if (!stacks[i])
 			return;
 		const part = element("div", "fill v-" + name);
-		const button = element("button", "verdict-button v-" + name, element("span", "badge", name),
+		const button = element("button", "verdict-button", badge(name),
 			element("span", "soft", `${bytesText(bytes[i])}, ${plural(stacks[i], "stack")}`));
 
 		part.style.flexGrow = bytes[i];
 		$("verdict-bar").append(part);
 		button.type = "button";
-		button.title = VERDICTS[name];
+		button.title = VERDICTS[name].words;
 		button.dataset.verdict = i;
 		button.addEventListener("click", () => {
 			selection.verdict = selection.verdict === i ? -1 : i;
@@ -138,7 +147,7 @@ function clearSearch() {
 }
 
 function clearTime() {
-	[selection.from, selection.to, charts.from, charts.to] = [0, 0, 0, duration];
+	[selection.from, selection.to, selection.interval, charts.from, charts.to] = [0, 0, -1, 0, duration];
 }
 
 function clearAll() {
@@ -157,14 +166,17 @@ function drawFilters() {
 	if (selection.node >= 0)
 		chips.push(chip("through " + functionName(tree.func[selection.node]), () => selection.node = -1));
 	if (selection.site >= 0)
-		chips.push(chip("stack: " + siteName(selection.site), () => selection.site = -1));
+		chips.push(chip((stacksOf.has(selection.site) ? "cause: " : "stack: ") + siteName(selection.site), () => selection.site = -1));
 	if (selection.to)
 		chips.push(chip(`allocated ${timeText(selection.from)} to ${timeText(selection.to)}`, clearTime));
+	if (selection.interval >= 0)
+		chips.push(chip("changes " + intervalText(data.intervals[selection.interval]), clearTime));
 	if (chips.length)
 		chips.unshift(element("b", "", "Only"));
 	if (chips.length > 2)
 		chips.push(chip("clear all", clearAll));
 	$("filters").replaceChildren(...chips);
+	$("interval").value = selection.interval;
 	for (const button of $("verdicts").children)
 		button.setAttribute("aria-pressed", +button.dataset.verdict === selection.verdict);
 }
@@ -186,6 +198,7 @@ function selectionChanged() {
 	updateHeld();
 	drawFilters();
 	updateTable();
+	drawSizes();
 	updateFlame();
 	drawPoints();
 	drawHeld();
@@ -197,7 +210,7 @@ function stepBack() {
 		selection.site = -1;
 	else if (selection.node >= 0)
 		selection.node = tree.parent[selection.node];
-	else if (selection.to)
+	else if (selection.to || selection.interval >= 0)
 		clearTime();
 	else if (selection.verdict >= 0)
 		selection.verdict = -1;
@@ -217,15 +230,17 @@ function redraw() {
 }
 
 function beforePrint() {
-	const list = table.rows.slice(0, PRINTED_STACKS);
+	const list = table.rows.slice(0, PRINTED_CAUSES);
 
 	printing = document.documentElement.dataset.theme;
 	[charts.point, charts.cursor, flame.current] = [-1, -1, -1];
 	setTheme("light");
 	$("print").replaceChildren(element("h2", "", list.length < table.rows.length ?
-		`The first ${list.length} of ${countText(table.rows.length)} stacks` : "Stacks"),
-	...list.map((site) => element("article", "", badge(site), " ",
-		element("b", "", `${siteName(site)}: ${bytesText(rangeBytes[site])} in ${plural(rangeBlocks[site], "block")}`), frameList(site))));
+		`The first ${list.length} of ${countText(table.rows.length)} causes` : "Causes"),
+	...list.map((site) => element("article", "", siteBadge(site), " ",
+		element("b", "", `${siteName(site)}: ${amountText(rangeBytes[site])} in ${plural(rangeBlocks[site], "block")}`),
+		stacksOf.has(site) ? element("p", "", `${plural(stacksOf.get(site).length, "stack")}, ${partsText(site)}`) : "",
+		frameList(site, PRINTED_FRAMES))));
 	redraw();
 }
 
@@ -258,6 +273,17 @@ function makePage() {
 			[selection.search, selection.searchText] = [search, text];
 			selectionChanged();
 		}, nrSites > 5000 ? 150 : 0);
+	});
+	$("interval").addEventListener("change", () => {
+		const chosen = +$("interval").value;
+
+		clearTime();
+		if (chosen >= 0) {
+			const { from_us, to_us } = data.intervals[chosen];
+
+			[selection.interval, charts.from, charts.to] = [chosen, from_us, Math.max(to_us, from_us + 2)];
+		}
+		selectionChanged();
 	});
 	$("all").addEventListener("change", () => {
 		selection.all = $("all").checked;

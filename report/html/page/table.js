@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * table.js: the table of stacks, and the details of one. Only visible rows exist as elements, so that
- * 100,000 stacks scroll smoothly.
+ * table.js: the table of causes, in which the selected one shows its stacks, and the details of one. Only visible
+ * rows exist as elements, so that 100,000 stacks scroll smoothly.
  */
 const [ROW_PX, HEAD_PX] = [44, 36]; /* as in report.css */
 const [FEWEST_ROWS, MOST_ROWS] = [5, 10]; /* visible */
-
-/* A legend of coloured squares: [[CSS variable, words], ...]. */
-function legend(keys) {
-	return keys.flatMap(([colour, words]) => {
-		const key = element("span", "key");
-
-		key.style.color = `var(${colour})`;
-		return [key, words];
-	});
-}
 
 /* Creates an element with a class and children; strings become text. */
 function element(tag, className, ...children) {
@@ -26,20 +16,12 @@ function element(tag, className, ...children) {
 	return e;
 }
 
-function badge(site) {
-	const verdict = verdictOf(site);
-	const doubtful = sites.doubts[site] > 0 && sites.verdict[site] >= 0;
-	const e = element("span", "badge v-" + verdict + (doubtful ? " doubtful" : ""), verdict);
-
-	if (doubtful)
-		e.title = "doubtful: " + doubtsOf(sites.doubts[site]).join(", ");
-	return e;
-}
+const siteBadge = (site) => badge(verdictOf(site), sites.verdict[site] >= 0 ? doubtsOf(sites.doubts[site]) : []);
 
 const columns = [
-	{ name: "Verdict", left: true, key: (s) => sites.verdict[s] < 0 ? 99 : sites.verdict[s], up: true, cell: badge },
+	{ name: "Verdict", left: true, key: (s) => sites.verdict[s] < 0 ? 99 : sites.verdict[s], up: true, cell: siteBadge },
 	{ name: "Where", left: true, key: siteName, up: true, cell: whereCell },
-	{ name: "Held", key: (s) => rangeBytes[s], cell: heldCell },
+	{ name: "Held", changed: "Change", key: (s) => rangeBytes[s], cell: heldCell },
 	{ name: "Blocks", key: (s) => rangeBlocks[s], cell: (s) => countText(rangeBlocks[s]) },
 	{ name: "Growth", key: (s) => sites.rate_bytes[s],
 		cell: (s) => sites.rate_bytes[s] > 0 ? bytesText(sites.rate_bytes[s]) + "/s" : "–" },
@@ -53,19 +35,26 @@ const columns = [
 /* sort -1: by verdict */
 const table = { rows: [], sort: -1, down: true, current: 0, differences: new Map() };
 
+/* An amount of rangeBytes. */
+const amountText = (bytes) => (selection.interval >= 0 && bytes > 0 ? "+" : "") + bytesText(bytes);
+
 function whereCell(site) {
 	const [name, place, callers] = siteWords(site);
 	const via = table.differences.get(site);
+	const stacks = stacksOf.get(site);
+	const words = (stacks ? [plural(stacks.length, "stack"), partsText(site), via ? "through " + via : ""] :
+		[via ? "via " + via : "", [place, ...callers].filter(Boolean).join(" ‹ ")]).filter(Boolean).join(" · ");
+	const cell = element("div", "where", element("b", "", name), element("small", "", words));
 
-	return element("div", "where", element("b", "", name),
-		element("small", "", (via ? `via ${via} · ` : "") + [place, ...callers].join(" ‹ ")));
+	cell.title = name + "\n" + words;
+	return cell;
 }
 
 function heldCell(site) {
 	const meter = element("span", "meter v-" + verdictOf(site), element("i"));
 
-	meter.firstChild.style.width = 100 * rangeBytes[site] / Math.max(data.summary.held_bytes, 1) + "%";
-	return element("div", "", bytesText(rangeBytes[site]), meter);
+	meter.firstChild.style.width = 100 * Math.abs(rangeBytes[site]) / Math.max(data.summary.held_bytes, 1) + "%";
+	return element("div", "", amountText(rangeBytes[site]), meter);
 }
 
 function makeTable() {
@@ -129,38 +118,55 @@ function showRow(index) {
 		body.scrollTop = top + ROW_PX - body.clientHeight + HEAD_PX;
 }
 
+/* Whether there is anything to show of a site. */
+function isListed(site) {
+	if (selection.interval >= 0 || selection.to)
+		return rangeBlocks[site] !== 0 || rangeBytes[site] !== 0;
+	return selection.all || sites.blocks[site] > 0;
+}
+
+/* Sorts causes, or the stacks of one, by the chosen column. */
+function sortRows(rows) {
+	const key = table.sort >= 0 ? columns[table.sort].key : selection.interval >= 0 ? (s) => rangeBytes[s] : null;
+	const keys = new Map(key ? rows.map((s) => [s, key(s)]) : []);
+	const sign = table.sort < 0 || table.down ? -1 : 1;
+
+	return key ? rows.sort((a, b) => keys.get(a) < keys.get(b) ? -sign : keys.get(a) > keys.get(b) ? sign : 0) : rows;
+}
+
 function updateTable() {
-	const rows = [];
-	let bytes = 0;
+	const isShown = (s) => shown(s, "table") && isListed(s);
+	const causes = data.causes.filter(isShown);
+	const nrCauses = causes.length;
 
-	for (let s = 0; s < nrSites; s++) {
-		if (!shown(s, "table") || (selection.to ? !rangeBlocks[s] : !selection.all && !sites.blocks[s]))
-			continue;
-		rows.push(s);
-		bytes += rangeBytes[s];
-	}
-	if (table.sort >= 0) {
-		const keys = new Map(rows.map((s) => [s, columns[table.sort].key(s)]));
-		const sign = table.down ? -1 : 1;
-
-		rows.sort((a, b) => (keys.get(a) < keys.get(b) ? -sign : keys.get(a) > keys.get(b) ? sign : a - b));
-	}
-	table.rows = rows;
-	table.current = Math.max(rows.indexOf(selection.site), 0);
+	/* Then the stacks that hold nothing. */
+	for (let s = 0; s < nrSites; s++)
+		if (!sites.blocks[s] && isShown(s))
+			causes.push(s);
+	const selected = selection.site >= 0 ? sites.cause[selection.site] : -1;
+	table.rows = sortRows(causes).flatMap((cause) => cause === selected && stacksOf.has(cause) ?
+		[cause, ...sortRows(stacksOf.get(cause).filter(isShown))] : [cause]);
+	table.current = Math.max(table.rows.indexOf(selection.site), 0);
 	[...$("table-head").children].forEach((head, i) => {
 		const own = i === table.sort;
+		const name = selection.interval >= 0 && columns[i].changed || columns[i].name;
 
 		head.setAttribute("aria-sort", !own ? "none" : table.down ? "descending" : "ascending");
-		head.firstChild.textContent = columns[i].name + (own ? (table.down ? " ↓" : " ↑") : "");
+		head.firstChild.textContent = name + (own ? (table.down ? " ↓" : " ↑") : "");
 	});
-	$("table-room").style.height = rows.length * ROW_PX + "px";
-	$("table-body").style.height = Math.min(Math.max(rows.length, FEWEST_ROWS), MOST_ROWS) * ROW_PX + HEAD_PX + "px";
-	$("table").setAttribute("aria-rowcount", rows.length);
-	$("stacks-count").textContent = plural(rows.length, "stack") + (bytes ? " with " + bytesText(bytes) : "") +
-		(table.sort < 0 ? ", worst first" : "");
+	$("table-room").style.height = table.rows.length * ROW_PX + "px";
+	$("table-body").style.height = Math.min(Math.max(table.rows.length, FEWEST_ROWS), MOST_ROWS) * ROW_PX + HEAD_PX + "px";
+	$("table").setAttribute("aria-rowcount", table.rows.length);
+	const bytes = causes.reduce((sum, s) => sum + rangeBytes[s], 0);
+	$("stacks-count").textContent = plural(nrCauses, "cause") + (bytes ? ", " + amountText(bytes) : "") +
+		(table.sort < 0 ? ", worst first" : "") +
+		(causes.length > nrCauses ? `, and ${plural(causes.length - nrCauses, "stack")} that hold nothing` : "");
 	drawTable();
 	drawDetail();
 }
+
+/* Whether a cause shows its stacks. */
+const isOpen = (cause) => selection.site >= 0 && sites.cause[selection.site] === cause;
 
 function drawTable() {
 	const body = $("table-body");
@@ -173,6 +179,7 @@ function drawTable() {
 	for (let i = first; i < last; i++) {
 		const site = table.rows[i];
 		const row = element("div", "row" + (i === table.current ? " current" : "") +
+			(stacksOf.has(site) ? isOpen(site) ? " open" : " closed" : sites.cause[site] !== site ? " part" : "") +
 			(site === selection.site ? " selected" : ""));
 
 		row.style.top = i * ROW_PX + "px";
@@ -180,6 +187,9 @@ function drawTable() {
 		row.setAttribute("role", "row");
 		row.setAttribute("aria-rowindex", i + 1);
 		row.setAttribute("aria-selected", site === selection.site);
+		row.setAttribute("aria-level", sites.cause[site] === site ? 1 : 2);
+		if (stacksOf.has(site))
+			row.setAttribute("aria-expanded", isOpen(site));
 		for (const column of columns) {
 			const cell = element("div", column.left ? "left" : "", column.cell(site));
 
@@ -189,32 +199,16 @@ function drawTable() {
 		rows.push(row);
 	}
 	room.replaceChildren(...(table.rows.length ? rows : [element("p", "empty", data.summary.held_blocks ?
-		"No stack matches the filters." : "Nothing is held: this recording has no leak.")]));
+		"No cause matches the filters." : "Nothing is held: this recording has no leak.")]));
 }
 
 /* --- Details of one stack --- */
 
-const VERDICTS = {
-	"growth": "Blocks keep accumulating.",
-	"overdue": "Held far longer than other blocks of this stack.",
-	"burst": "Allocated all at once after the start, and kept.",
-	"unclear": "Too few or too recent blocks to tell.",
-	"plateau": "Grew for a while, then stopped: perhaps a cache that is full.",
-	"start-up": "Allocated at the start and kept, perhaps on purpose.",
-	"at-exit": "Held by a process that exited early.",
-	"not-yet": "Not older than other blocks of this stack.",
-	"released": "Holds nothing.",
-};
-const DOUBTS = {
-	"lost": "events were lost, possibly frees",
-	"truncated": "the recording was cut off",
-	"unpaired": "only half of the allocating call was recorded",
-	"unseen-free": "frees of this stack's blocks were not recorded",
-};
-
-function frameList(site) {
-	const list = framesOf(site);
-	const own = sites.user[site];
+/* With @most, only so many frames from the user's outwards. */
+function frameList(site, most) {
+	const all = framesOf(site);
+	const list = most ? all.slice(sites.user[site], sites.user[site] + most) : all;
+	const own = most ? 0 : sites.user[site];
 	const out = element("ol", "frames mono");
 
 	list.forEach((frame, i) => {
@@ -250,6 +244,14 @@ function factsOf(site) {
 	return facts;
 }
 
+function partList(cause) {
+	const list = element("dl", "");
+
+	for (const [name, bytes] of partsOf(cause).slice(0, 8))
+		list.append(element("dt", "", name), element("dd", "", bytesText(bytes)));
+	return list;
+}
+
 function blockList(site) {
 	const list = element("table", "blocks");
 	const [first, last] = [firstLeak[site], firstLeak[site + 1]];
@@ -274,13 +276,16 @@ function drawDetail() {
 	const facts = element("dl", "");
 	for (const [name, value] of factsOf(site))
 		facts.append(element("dt", "", name), element("dd", "", value));
-	const parts = [badge(site), element("h3", "", siteName(site)), element("p", "soft", VERDICTS[verdictOf(site)] || "")];
+	const parts = [siteBadge(site), element("h3", "", siteName(site)), element("p", "soft", VERDICTS[verdictOf(site)].words)];
 	if (sites.blocks[site])
 		parts.splice(2, 0, element("p", "", factsOf(site)[0][1] +
 			(sites.rate_bytes[site] > 0 ? `, growing by ${bytesText(sites.rate_bytes[site])}/s` : "")));
 	if (doubts.length)
 		parts.push(element("p", "soft", "Doubtful: " + doubts.map((d) => DOUBTS[d] || d).join("; ") + "."));
-	parts.push(element("h4", "", "Stack, innermost first"), frameList(site), element("h4", "", "Statistics"), facts);
+	if (stacksOf.has(site))
+		parts.push(element("h4", "", `Its ${plural(stacksOf.get(site).length, "stack")} by what they call`), partList(site));
+	parts.push(element("h4", "", stacksOf.has(site) ? "What calls all of them" : "Stack, innermost first"), frameList(site),
+		element("h4", "", "Statistics"), facts);
 	if (firstLeak[site + 1] > firstLeak[site])
 		parts.push(element("h4", "", sites.blocks[site] > 8 ? "Its oldest blocks" : "Its blocks"), blockList(site));
 	$("detail").replaceChildren(...parts);

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -45,8 +46,7 @@ class Browser:
                                  flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(domain + ".enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=self.size[0], height=self.size[1],
-                  deviceScaleFactor=1, mobile=False)
+        self.set_size(*self.size)
         return self
 
     def __exit__(self, *_):
@@ -143,6 +143,11 @@ class Browser:
     def painted(self):
         self.evaluate("new Promise(d => requestAnimationFrame(() => requestAnimationFrame(() => d(1))))")
 
+    def set_size(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
+        self.painted()
+
     def set_dark(self, dark):
         self.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
@@ -200,6 +205,8 @@ class Browser:
             file.write(base64.b64decode(data))
 
     def print_pdf(self, path):
+        """Returns the number of pages."""
         data = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
+        return len(re.findall(rb"/Type /Page\b", base64.b64decode(data)))
