@@ -196,6 +196,37 @@ static void the_page_knows_the_users_frame(void **state)
 	assert_non_null(strstr(page, "\"user\":2,"));
 }
 
+/* A process that ends, and one that lives: each of three stacks is listed for both. */
+static void the_page_has_room_for_sites_listed_twice(void **state)
+{
+	struct maker maker = {.writer = perf_data_writer_create(NULL), .time_ns = 1000 * MS};
+	_cleanup_free_ char *page = NULL;
+
+	maker.call = perf_data_add_probe(maker.writer, "malloc", PROBE_CALL);
+	for (int pid = 7; pid <= 8; pid++) {
+		perf_data_comm(maker.writer, pid, pid, 1, "server", true);
+		for (uint64_t i = 0; i < 3; i++) {
+			const uint64_t chain[] = {0x101010 + i, 0x201010};
+			const struct perf_data_sample sample = {
+				.event = maker.call,
+				.pid = pid,
+				.tid = pid,
+				.time_ns = maker.time_ns += 10 * MS,
+				.fields = (uint64_t[]){0x100800, chain[0], 64, 0x1000 * (i + 1)},
+				.callchain = chain,
+				.nr_callchain = 2,
+			};
+
+			perf_data_sample(maker.writer, &sample);
+		}
+		if (pid == 7)
+			perf_data_exit(maker.writer, pid, pid, maker.time_ns);
+		maker.time_ns += 1000 * MS;
+	}
+	page = format_text(maker.writer, "html", NULL);
+	assert_non_null(strstr(page, "\"stacks\":6,"));
+}
+
 /* leakplot.bats plots this golden file. */
 static void leaks(void **state)
 {
@@ -279,6 +310,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_leaked),
 		cmocka_unit_test(are_found_by_their_names),
 		cmocka_unit_test(the_page_knows_the_users_frame),
+		cmocka_unit_test(the_page_has_room_for_sites_listed_twice),
 	};
 
 	if (argc > 1) {
