@@ -5,11 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
+bool terminal_can_redraw(int fd)
+{
+	const char *type = getenv("TERM");
+
+	return isatty(fd) && type && strcmp(type, "dumb") != 0;
+}
+
 bool colour_is_wanted(int fd)
 {
-	const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+	const char *none = getenv("NO_COLOR");
 
-	return isatty(fd) && !(none && *none) && terminal && strcmp(terminal, "dumb") != 0;
+	return !(none && *none) && terminal_can_redraw(fd);
 }
 
 void colour_begin(FILE *out, bool is_on, enum colour colour)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Colours on a terminal. */
+/* What a terminal can show. */
 #ifndef LEAKTOOLS_COMMON_COLOUR_H
 #define LEAKTOOLS_COMMON_COLOUR_H
 
@@ -14,6 +14,9 @@ enum colour {
 	COLOUR_BOLD,
 	COLOUR_DIM,
 };
+
+/* True if @fd is a terminal whose lines can be cleared and written anew. */
+bool terminal_can_redraw(int fd);
 
 /* True if @fd is a terminal that has colours and NO_COLOR is not set (https://no-color.org). */
 bool colour_is_wanted(int fd);

@@ -2,11 +2,11 @@
 #include "common/progress.h"
 
 #include "common/clock.h"
+#include "common/colour.h"
 #include "common/quantity.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define SHOW_AFTER_NS 1000000000ULL
@@ -16,10 +16,8 @@
 
 void progress_init(struct progress *ret)
 {
-	const char *terminal = getenv("TERM");
-
 	*ret = (struct progress){
-		.is_wanted = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0,
+		.is_wanted = terminal_can_redraw(STDERR_FILENO),
 		.start_ns = clock_now_ns(),
 	};
 }

@@ -12,11 +12,11 @@
 #include "parser/processes/heap_space.h"
 #include "report/text/input_advice.h"
 #include "report/text/leaks_text.h"
-#include "report/text/summary_report.h"
 #include "tools/leakparse_options.h"
 #include "parser/analysis/peak.h"
 #include "report/text/resource_report.h"
 #include "report/trees/diff_tree.h"
+#include "report/watch/watch.h"
 #include "report/formats/held_history.h"
 #include "report/formats/mark_changes.h"
 
@@ -201,6 +201,7 @@ static bool is_utf8(void)
 struct reader {
 	struct pager pager;
 	bool colour;
+	struct watch watch;
 };
 
 /* What is collected while the recording is read: changes, or what was held over time. */
@@ -212,7 +213,7 @@ struct reading {
 };
 
 /* Returns 0 or a negative errno. After an error, errno is the cause unless it is 0. */
-static int write_to(FILE *out, const struct leakparse_options *options, const struct reader *reader,
+static int write_to(FILE *out, const struct leakparse_options *options, struct reader *reader,
 		    const struct leak_report *report, const struct reading *reading)
 {
 	struct tree_options appearance = options->tree;
@@ -223,14 +224,12 @@ static int write_to(FILE *out, const struct leakparse_options *options, const st
 		.changes = reading->changes.nr ? &reading->changes : NULL,
 	};
 
-	const struct summary_report_style style = {is_utf8(), reader->colour};
-
 	errno = 0;
 	if (options->summary)
-		return summary_report_write(out, report, &style);
+		return watch_draw(&reader->watch, report);
 	if (!options->format)
 		return leaks_write(out, report);
-	appearance.utf8 = style.utf8;
+	appearance.utf8 = is_utf8();
 	appearance.colour = reader->colour;
 	return report_write(out, options->format, &input);
 }
@@ -245,7 +244,7 @@ static int redirect_output(const struct leakparse_options *options, struct reade
 		return -EINVAL;
 	}
 	if (!options->output) {
-		reader->colour = colour_is_wanted(STDOUT_FILENO);
+		reader->colour = reader->watch.style.colour = colour_is_wanted(STDOUT_FILENO);
 		/* --every prints while the recording comes in: the user must see it at once. */
 		if (!options->every_ns)
 			pager_start(&reader->pager);
@@ -254,20 +253,18 @@ static int redirect_output(const struct leakparse_options *options, struct reade
 	return output_file_redirect(options->output);
 }
 
-/* Writes the report. *@ret_leaks is true if --fail-on-leak must fail. */
+/* Writes the report, and judges it. */
 static int write_report(const struct leakparse_options *options, struct analysis *analysis,
-			const struct reader *reader, const struct reading *reading, bool *ret_leaks)
+			struct reader *reader, const struct reading *reading)
 {
 	struct leak_report report;
-	int err = leak_report_init(&report, analysis, &options->leaks);
+	int err = leak_report_init(&report, analysis, &options->leaks), watch_err;
 
 	if (err) {
 		diag_error("cannot classify the leaks: %s", strerror(-err));
 		leak_report_deinit(&report);
 		return err;
 	}
-	*ret_leaks = options->fail_bytes ? leak_report_all_bytes(&report) > options->fail_bytes
-					 : leak_report_has_held(&report);
 	err = write_to(stdout, options, reader, &report, reading);
 	if (err && pager_was_left(&reader->pager, errno)) {
 		err = 0;
@@ -279,8 +276,9 @@ static int write_report(const struct leakparse_options *options, struct analysis
 		resource_report_check_kind(analysis->heaps, options->leaks.kind);
 		warn_of_unused(&options->suppressions);
 	}
+	watch_err = watch_finish(&reader->watch, &report);
 	leak_report_deinit(&report);
-	return err;
+	return err ? err : watch_err;
 }
 
 /* --at peak: the first of two readings finds the peak. */
@@ -385,16 +383,17 @@ static void warn_of_end(const struct leakparse_options *options, struct analysis
 
 /* All reports except --diff. */
 static int end_report(const struct leakparse_options *options, struct reader *reader,
-		      struct analysis *analysis, struct reading *reading, bool *ret_leaks)
+		      struct analysis *analysis, struct reading *reading)
 {
-	int err = redirect_output(options, reader);
+	/* A watch has begun to write. */
+	int err = options->watches ? 0 : redirect_output(options, reader);
 
 	if (!err && reading->changes.intervals &&
 	    mark_changes_finish(&reading->changes, analysis->end_ns)) {
 		diag_error("cannot count changes: out of memory");
 		err = -ENOMEM;
 	}
-	return err ? err : write_report(options, analysis, reader, reading, ret_leaks);
+	return err ? err : write_report(options, analysis, reader, reading);
 }
 
 static void on_change_of_history(void *context, const struct heap_change *change)
@@ -415,11 +414,18 @@ static void on_time_of_history(void *context, uint64_t time_ns)
 static int begin_reading(struct leakparse_options *options, struct reader *reader,
 			 const struct analysis *analysis, struct reading *reading)
 {
+	int err;
+
 	reading->observer.kind = options->leaks.kind;
 	if (options->diff) {
 		reading->observer.context = &reading->diff;
 		reading->observer.on_change = diff_report_change;
 		return begin_diff(options, reader, &reading->diff, analysis);
+	}
+	if (options->watches) {
+		err = redirect_output(options, reader);
+		if (err)
+			return err;
 	}
 	if (!options->format || !options->format->needs_history)
 		return 0;
@@ -436,7 +442,7 @@ static int begin_reading(struct leakparse_options *options, struct reader *reade
 
 /* Reads the recording and writes what was asked for. Returns 0 or a negative errno, reported. */
 static int read_and_report(struct leakparse_options *options, struct reader *reader,
-			   struct analysis *analysis, struct reading *reading, bool *ret_leaks)
+			   struct analysis *analysis, struct reading *reading)
 {
 	struct progress progress = {0};
 	uint64_t peak_sequence = 0;
@@ -450,24 +456,43 @@ static int read_and_report(struct leakparse_options *options, struct reader *rea
 	if (err)
 		return err;
 	analysis->intervals = options->diff ? reading->diff.intervals : reading->changes.intervals;
-	/* No progress with --diff: changes are written meanwhile, perhaps to the same terminal. */
-	analysis->progress = options->diff ? NULL : &progress;
+	/* No progress while reports are written, perhaps to the same terminal. */
+	analysis->progress = options->diff || options->watches ? NULL : &progress;
 	analysis->ranks_own_mappings = options->own_mappings;
 	analysis->until_ns = options->at_ns;
 	analysis->until_sequence = peak_sequence;
+	if (options->watches)
+		analysis->ticks = (struct analysis_ticks){
+			.every_ns = options->every_ns,
+			.on_tick = watch_tick,
+			.context = &reader->watch,
+		};
 	err = analysis_read(analysis, options->inputs, options->nr_inputs);
 	if (!err)
 		warn_of_end(options, analysis);
 	/* A corrupted file is still useful up to its defect. */
 	if (!err || (err != -EXDEV && analysis->input.probe_samples)) {
-		int write_err = options->diff
-					? end_diff(options, reader, &reading->diff)
-					: end_report(options, reader, analysis, reading, ret_leaks);
+		int write_err = options->diff ? end_diff(options, reader, &reading->diff)
+					      : end_report(options, reader, analysis, reading);
 
 		if (write_err)
 			err = write_err;
 	}
 	return !err && analysis->input.truncated ? -ENODATA : err;
+}
+
+static int begin_watch(const struct leakparse_options *options, struct analysis *analysis,
+		       struct reader *reader)
+{
+	reader->watch = (struct watch){
+		.analysis = analysis,
+		.leaks = &options->leaks,
+		.limit = options->limit,
+		.draws = options->summary && options->watches,
+		.style.utf8 = is_utf8(),
+		.command_text = options->on_leak,
+	};
+	return watch_init(&reader->watch);
 }
 
 /* Returns the tool's exit status. */
@@ -476,17 +501,19 @@ static int run(struct leakparse_options *options)
 	struct analysis analysis = {0};
 	struct reading reading = {0};
 	struct reader reader = {0};
-	bool leaks = false;
-	int err = read_and_report(options, &reader, &analysis, &reading, &leaks);
+	int err = begin_watch(options, &analysis, &reader);
 
+	if (!err)
+		err = read_and_report(options, &reader, &analysis, &reading);
 	pager_finish(&reader.pager);
 	analysis_deinit(&analysis);
 	diff_report_deinit(&reading.diff);
 	held_history_destroy(reading.history);
 	mark_changes_deinit(&reading.changes);
+	watch_deinit(&reader.watch);
 	if (err)
 		return DIAG_EXIT_FAILED;
-	return leaks && options->fail_on_leak ? EXIT_LEAKS : DIAG_EXIT_OK;
+	return reader.watch.is_exceeded ? EXIT_LEAKS : DIAG_EXIT_OK;
 }
 
 int main(int argc, char **argv)

@@ -90,10 +90,25 @@ static int parse_threshold(void *context, const struct option_row *row, const ch
 static int parse_fail_on_leak(void *context, const struct option_row *row, const char *text)
 {
 	struct leakparse_options *options = context;
+	_cleanup_free_ char *size = strdup(text ? text : "");
+	char *per_second = size ? strstr(size, "/s") : NULL;
 
-	options->fail_on_leak = true;
-	options->fail_bytes = 0;
-	return text && size_parse(text, &options->fail_bytes) ? options_reject(row, text) : 0;
+	if (!size)
+		return -ENOMEM;
+	options->limit = (struct leak_limit){.is_set = true, .is_rate = per_second != NULL};
+	if (!text)
+		return 0;
+	if (per_second && strcmp(per_second, "/s") == 0)
+		*per_second = '\0';
+	return size_parse(size, &options->limit.bytes) ? options_reject(row, text) : 0;
+}
+
+static int parse_on_leak(void *context, const struct option_row *row, const char *text)
+{
+	struct leakparse_options *options = context;
+
+	options->on_leak = text;
+	return text[strspn(text, " \t\n")] ? 0 : options_reject(row, text);
 }
 
 static int parse_suppressions(void *context, const struct option_row *row, const char *text)
@@ -148,8 +163,9 @@ static const struct option_row rows[] = {
 	{"to", 0, OPTION_TIME, "TIME", "the same, up to this time since the recording's start",
 	 FIELD(to_ns), .groups = CHOOSES_DIFF | CHOOSES_RANGE},
 	{"every", 0, OPTION_TIME, "TIME",
-	 "the same for each period of that length, while the recording comes in", FIELD(every_ns),
-	 .groups = CHOOSES_DIFF},
+	 "the same for each period of that length, while the recording comes in; with --summary, "
+	 "redraw that screen instead; with --fail-on-leak or --on-leak, judge so often",
+	 FIELD(every_ns)},
 	{"top", 0, OPTION_NUMBER, "N", "only the first N stacks", FIELD(leaks.top), .min = 1},
 	{"order", 0, OPTION_WORD, "ORDER",
 	 "verdict (real leaks first), size (those that hold most first), or time (the plain list, "
@@ -204,9 +220,14 @@ static const struct option_row rows[] = {
 	 .parse = parse_threshold, .takes = "a percentage", .groups = SHAPES_TREE},
 
 	{.help = "For scripts:"},
-	{"fail-on-leak", 0, OPTION_PARSED, "[=BYTES]",
-	 "exit with status 3 if anything (more than BYTES) is listed", .parse = parse_fail_on_leak,
-	 .takes = "a size like 4096 or 4k"},
+	{"fail-on-leak", 0, OPTION_PARSED, "[=BYTES[/s]]",
+	 "exit with status 3 if anything (more than BYTES) is listed; with /s, if a cause grows by "
+	 "more than that in a second",
+	 .parse = parse_fail_on_leak, .takes = "a size like 4096 or 4k, or a rate like 1M/s"},
+	{"on-leak", 0, OPTION_PARSED, "COMMAND",
+	 "start that program, with its arguments and without a shell, once for each new cause of a "
+	 "leak, which it reads on standard input",
+	 .parse = parse_on_leak, .takes = "a program and its arguments"},
 	{"suppressions", 0, OPTION_PARSED, "FILE",
 	 "leave out known leaks: lines leak:PATTERN, as LeakSanitizer's",
 	 .parse = parse_suppressions, .completes = OPTION_COMPLETES_FILES},
@@ -246,10 +267,11 @@ static bool diff_can(const struct leakparse_options *options)
 	if (options->format && (!has_tree(options) || options->tree.by == TREE_BY_THREAD ||
 				options->tree.by == TREE_BY_SIZE))
 		return false;
-	return !options->summary && !options->fail_on_leak && !options->at_peak &&
-	       !options->at_ns && !leaks->suppressions && !leaks->list_unknown &&
-	       leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns && !leaks->max_age_ns &&
-	       !leaks->stack && !leaks->thread && !leaks->function && !leaks->verdicts;
+	return !options->summary && !options->limit.is_set && !options->on_leak &&
+	       !options->at_peak && !options->at_ns && !leaks->suppressions &&
+	       !leaks->list_unknown && leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns &&
+	       !leaks->max_age_ns && !leaks->stack && !leaks->thread && !leaks->function &&
+	       !leaks->verdicts;
 }
 
 /* What was held over time can be selected by size only. */
@@ -269,7 +291,8 @@ static int check_combination(const struct leakparse_options *options)
 		diag_error(
 			"--diff, --every, --from and --to report changes: of the options about what "
 			"to list, they go with --size and --top only; of the formats, with tree "
-			"only, not by thread or size; not with --summary or --fail-on-leak");
+			"only, not by thread or size; not with --summary, --fail-on-leak or "
+			"--on-leak, but --every alone does");
 	else if (options->format && options->format->ignores_selections && !history_can(options))
 		diag_error(
 			"--format %s shows the whole recording: of the options about what to list, "
@@ -307,7 +330,10 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 	options->leaks.top_is_of_causes = options->summary;
 	if (options_has(&table, &result, "size"))
 		options->leaks.size = &options->size;
-	options->diff = options_given_in(&table, &result, CHOOSES_DIFF);
+	options->watches = options->every_ns &&
+			   (options->summary || options->limit.is_set || options->on_leak);
+	options->diff = options_given_in(&table, &result, CHOOSES_DIFF) ||
+			(options->every_ns && !options->watches);
 	options->has_range = options_given_in(&table, &result, CHOOSES_RANGE);
 	options->shapes_tree = options_given_in(&table, &result, SHAPES_TREE);
 	for (size_t i = 0; i < result.nr_operands; i++)

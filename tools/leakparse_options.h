@@ -5,6 +5,7 @@
 
 #include "report/text/leaks_writer.h"
 #include "report/report_formats.h"
+#include "report/watch/watch.h"
 
 /* The pointers lead into this structure and into argv. */
 struct leakparse_options {
@@ -22,10 +23,11 @@ struct leakparse_options {
 	uint64_t every_ns; /* changes in each period of that length; 0: between marks */
 	const struct report_format *format; /* NULL: the leaks text */
 	struct tree_options tree;
-	bool shapes_tree;   /* an option for the look of a tree was given */
-	const char *output; /* NULL: standard output */
-	bool fail_on_leak;  /* if more than @fail_bytes are held; 0: if any block is */
-	uint64_t fail_bytes;
+	bool shapes_tree;	 /* an option for the look of a tree was given */
+	const char *output;	 /* NULL: standard output */
+	struct leak_limit limit; /* --fail-on-leak */
+	const char *on_leak;	 /* NULL: no command */
+	bool watches;		 /* --every is about these or --summary, not about changes */
 
 	/* What @leaks points to. */
 	struct size_range size;

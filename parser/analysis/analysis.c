@@ -75,6 +75,29 @@ static bool ends_before(const struct analysis *analysis, const struct perf_origi
 	       (analysis->until_sequence && origin->sequence == analysis->until_sequence);
 }
 
+/* The recording goes on until @time_ns at least. */
+static int pass_time(struct analysis *analysis, uint64_t time_ns)
+{
+	struct analysis_ticks *ticks = &analysis->ticks;
+	uint64_t nr, end_ns = analysis->end_ns;
+	int err;
+
+	if (!ticks->every_ns || !analysis->start_ns || time_ns <= analysis->start_ns)
+		return 0;
+	nr = (time_ns - analysis->start_ns) / ticks->every_ns;
+	if (nr <= ticks->nr)
+		return 0;
+	ticks->nr = nr;
+	ticks->at_ns = nr * ticks->every_ns;
+	analysis->end_ns = analysis->start_ns + ticks->at_ns;
+	err = ticks->on_tick(ticks->context);
+	if (err)
+		return err;
+	ticks->at_ns = 0;
+	analysis->end_ns = end_ns;
+	return 0;
+}
+
 static int on_mark(struct analysis *analysis, const struct perf_sample *sample)
 {
 	const struct perf_event_desc *event = sample->event;
@@ -202,6 +225,10 @@ static int note_known_time(struct analysis *analysis, const struct perf_origin *
 		return ENOUGH_READ;
 	if (!analysis->file.start_ns)
 		err = begin_file(analysis, origin->time_ns);
+	if (!err)
+		err = pass_time(analysis, origin->time_ns);
+	if (err)
+		return err;
 	begin(analysis, origin->time_ns);
 	set_known_end(analysis, origin->time_ns);
 	return err;
@@ -227,15 +254,17 @@ static int on_memory(struct analysis *analysis, const struct perf_sample *sample
 
 static int note_operation(struct analysis *analysis, const struct perf_origin *origin)
 {
-	if (!analysis->file.start_ns) {
-		int err = begin_file(analysis, origin->time_ns);
+	int err = 0;
 
-		if (err)
-			return err;
-	} else if (origin->time_ns > analysis->end_ns &&
-		   origin->time_ns - analysis->end_ns > analysis->file.longest_pause_ns) {
+	if (!analysis->file.start_ns)
+		err = begin_file(analysis, origin->time_ns);
+	else if (origin->time_ns > analysis->end_ns &&
+		 origin->time_ns - analysis->end_ns > analysis->file.longest_pause_ns)
 		analysis->file.longest_pause_ns = origin->time_ns - analysis->end_ns;
-	}
+	if (!err)
+		err = pass_time(analysis, origin->time_ns);
+	if (err)
+		return err;
 	begin(analysis, origin->time_ns);
 	analysis->end_ns =
 		origin->time_ns > analysis->known_end_ns ? origin->time_ns : analysis->known_end_ns;

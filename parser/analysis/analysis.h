@@ -15,6 +15,19 @@
 #include "parser/perfdata/perf_input.h"
 #include "unwind/stacks/stack_store.h"
 
+/* Tells the caller, while a recording is read, that @every_ns more of it have passed. */
+struct analysis_ticks {
+	uint64_t every_ns; /* 0: never */
+	/*
+	 * The analysis is what a recording that ends here would give. Periods without events are
+	 * passed over. Returns 0 to go on, 1 if enough was read, or a negative errno.
+	 */
+	int (*on_tick)(void *context);
+	void *context;
+	uint64_t at_ns; /* during a tick, or where one has ended the reading: since the start */
+	uint64_t nr;	/* so many periods have passed */
+};
+
 struct analysis {
 	struct resource_schemas resources; /* the recording's calls on resources */
 	struct stack_store *stacks;
@@ -57,7 +70,8 @@ struct analysis {
 	 * after the operation of this number. 0: at the end.
 	 */
 	uint64_t until_ns, until_sequence;
-	bool was_enough; /* reading stopped at @until_ns or @until_sequence */
+	struct analysis_ticks ticks; /* set by the caller */
+	bool was_enough; /* reading stopped at @until_ns or @until_sequence, or at a tick */
 	/* Set by the caller: the allocators' own mappings count as the program's. */
 	bool ranks_own_mappings;
 };

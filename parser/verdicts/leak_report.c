@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_IDENTITY_FUNCTIONS 128 /* the outermost ones */
+
 /* Whether a stack is wanted. Each is checked once. */
 enum stack_answer { STACK_NOT_ASKED, STACK_YES, STACK_NO };
 
@@ -224,6 +226,9 @@ static int choose_all(struct leak_report *report)
 
 	if (!fits || !suppression || !known)
 		return -ENOMEM;
+	/* A report before this one may have counted. */
+	if (report->options->suppressions)
+		suppressions_reset(report->options->suppressions);
 	for (size_t i = 0; i < report->nr_held; i++)
 		choose(&chooser, i);
 	return 0;
@@ -358,6 +363,18 @@ static int functions_of(void *context, uint32_t stack_id, uint64_t *ret, size_t 
 	}
 	*ret_nr = nr;
 	return 0;
+}
+
+int leak_report_stack_identity(const struct leak_report *report, uint32_t stack_id, uint64_t *ret)
+{
+	uint64_t functions[MAX_IDENTITY_FUNCTIONS];
+	size_t nr;
+	int err = functions_of(report->analysis->stacks, stack_id, functions, ARRAY_SIZE(functions),
+			       &nr);
+
+	if (!err)
+		*ret = hash_words(functions, nr, hash_seed());
+	return err;
 }
 
 static int judge(struct leak_report *report)

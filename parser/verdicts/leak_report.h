@@ -101,6 +101,12 @@ bool leak_report_wants_kind(const struct leak_report *report, const struct resou
 const struct resource_kind *leak_report_kind_of(const struct leak_report *report,
 						const struct leak_site *site);
 
+/*
+ * A number for the functions of a stack: other processes' stacks with the same functions have it,
+ * too. It is of this run of the tool. Returns 0 or -ENOMEM.
+ */
+int leak_report_stack_identity(const struct leak_report *report, uint32_t stack_id, uint64_t *ret);
+
 /* True if anything wanted and not suppressed is held. */
 bool leak_report_has_held(const struct leak_report *report);
 

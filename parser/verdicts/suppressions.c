@@ -118,3 +118,9 @@ void suppressions_deinit(struct suppressions *suppressions)
 	free(suppressions->list);
 	*suppressions = (struct suppressions){0};
 }
+
+void suppressions_reset(struct suppressions *suppressions)
+{
+	for (size_t i = 0; i < suppressions->nr; i++)
+		suppressions->list[i].blocks = suppressions->list[i].bytes = 0;
+}

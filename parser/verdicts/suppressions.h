@@ -37,4 +37,7 @@ struct suppression *suppressions_find(const struct suppressions *suppressions, c
 /* True if @text (NULL: never) fits @pattern. */
 bool suppression_matches(const char *pattern, const char *text);
 
+/* Sets what they have left out to 0. */
+void suppressions_reset(struct suppressions *suppressions);
+
 #endif

@@ -9,11 +9,13 @@
 
 void leak_words_moment(FILE *out, const struct analysis *analysis)
 {
+	uint64_t at_ns = analysis->ticks.at_ns ? analysis->ticks.at_ns : analysis->until_ns;
+
 	if (analysis->until_sequence) {
 		fputs("at the peak", out);
-	} else if (analysis->until_ns) {
+	} else if (at_ns) {
 		fputs("after ", out);
-		fputs(quantity_duration((double)analysis->until_ns / 1e9).text, out);
+		fputs(quantity_duration((double)at_ns / 1e9).text, out);
 	} else {
 		fputs("at the end", out);
 	}

@@ -360,3 +360,15 @@ int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines
 	name_pool_destroy(names);
 	return err;
 }
+
+int summary_rows_write_one(FILE *out, const struct leak_report *report,
+			   const struct leak_cause *cause, const struct summary_report_style *style)
+{
+	struct name_pool *names = name_pool_create();
+	struct row row = {.cause = cause, .stack.names = names};
+	int err = names ? write_batch(out, report, &row, 1, true, style) : -ENOMEM;
+
+	named_stack_deinit(&row.stack);
+	name_pool_destroy(names);
+	return err;
+}

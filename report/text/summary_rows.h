@@ -24,4 +24,9 @@ struct summary_report_style {
 int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines,
 		       const struct summary_report_style *style, size_t *ret_nr);
 
+/* Writes one cause with its process, as above. Returns 0 or -ENOMEM. */
+int summary_rows_write_one(FILE *out, const struct leak_report *report,
+			   const struct leak_cause *cause,
+			   const struct summary_report_style *style);
+
 #endif

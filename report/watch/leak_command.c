@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/watch/leak_command.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define MAX_DEATH_NS UINT64_C(5000000000) /* after SIGKILL */
+
+struct running {
+	pid_t pid;
+	uint64_t start_ns;
+	bool is_killed;
+};
+
+struct leak_command {
+	char *text; /* its words, each with a zero byte at its end */
+	char **words;
+	struct running running[LEAK_COMMAND_MAX_RUNNING];
+	size_t nr_running;
+	uint64_t max_run_ns;
+	bool has_failed;
+};
+
+int leak_command_create(const char *text, uint64_t max_run_ns, struct leak_command **ret)
+{
+	struct leak_command *command = calloc(1, sizeof(*command));
+	size_t nr = 0;
+	char *rest;
+
+	*ret = command;
+	if (!command)
+		return -ENOMEM;
+	command->max_run_ns = max_run_ns;
+	command->text = strdup(text);
+	command->words = calloc(strlen(text) / 2 + 2, sizeof(char *));
+	if (!command->text || !command->words)
+		return -ENOMEM;
+	for (char *word = strtok_r(command->text, " \t\n", &rest); word;
+	     word = strtok_r(NULL, " \t\n", &rest))
+		command->words[nr++] = word;
+	return 0;
+}
+
+void leak_command_destroy(struct leak_command *command)
+{
+	if (!command)
+		return;
+	free(command->text);
+	free(command->words);
+	free(command);
+}
+
+/* What is wrong with one command is likely to be wrong with all: it is said once. */
+static bool is_first_failure(struct leak_command *command)
+{
+	bool is_first = !command->has_failed;
+
+	command->has_failed = true;
+	return is_first;
+}
+
+static void report_end(struct leak_command *command, bool is_killed, int status)
+{
+	const char *name = command->words[0];
+
+	if ((!is_killed && !status) || !is_first_failure(command))
+		return;
+	if (is_killed)
+		diag_warn("--on-leak: %s was killed after %d s; more failures are not reported",
+			  name, (int)(command->max_run_ns / 1000000000));
+	else if (WIFSIGNALED(status))
+		diag_warn("--on-leak: signal %d killed %s; more failures are not reported",
+			  WTERMSIG(status), name);
+	else
+		diag_warn("--on-leak: %s ended with status %d; more failures are not reported",
+			  name, WEXITSTATUS(status));
+}
+
+/* Forgets the commands that have ended, and kills those that have run for too long. */
+static void reap(struct leak_command *command)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < command->nr_running; i++) {
+		struct running *running = &command->running[i];
+		uint64_t age_ns = clock_now_ns() - running->start_ns;
+		int status = 0;
+		bool has_ended = waitpid(running->pid, &status, WNOHANG) != 0;
+
+		if (!has_ended && !running->is_killed && age_ns > command->max_run_ns) {
+			kill(-running->pid, SIGKILL);
+			running->is_killed = true;
+		}
+		/* The kernel may be unable to end it. */
+		if (has_ended || age_ns > command->max_run_ns + MAX_DEATH_NS)
+			report_end(command, running->is_killed, status);
+		else
+			command->running[nr++] = *running;
+	}
+	command->nr_running = nr;
+}
+
+/*
+ * The command gets @input_fd as its standard input, no other descriptor of ours but standard error,
+ * which is its output, too: ours is the report. It has a process group, so that what it starts can
+ * be killed with it, and signals as they are by default.
+ */
+static int spawn(const struct leak_command *command, int input_fd, pid_t *ret)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t all, none;
+	int err;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	if (posix_spawn_file_actions_init(&files))
+		return ENOMEM;
+	err = posix_spawnattr_init(&attributes);
+	if (err) {
+		posix_spawn_file_actions_destroy(&files);
+		return err;
+	}
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setpgroup(&attributes, 0);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+						      POSIX_SPAWN_SETPGROUP);
+	err = posix_spawn_file_actions_adddup2(&files, input_fd, STDIN_FILENO);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+	if (!err)
+		err = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+	if (!err)
+		err = posix_spawnp(ret, command->words[0], &files, &attributes, command->words,
+				   environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&files);
+	return err;
+}
+
+/* A file in memory, which the command can read without anybody's help. Returns -1 with errno. */
+static int input_file(const char *input, size_t size)
+{
+	_cleanup_close_ int fd = memfd_create("leak", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	for (size_t done = 0; done < size;) {
+		ssize_t nr = write(fd, input + done, size - done);
+
+		if (nr < 0)
+			return -1;
+		done += (size_t)nr;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	return steal_fd(fd);
+}
+
+int leak_command_start(struct leak_command *command, const char *input, size_t size)
+{
+	_cleanup_close_ int fd = -1;
+	pid_t pid = 0;
+	int err;
+
+	reap(command);
+	if (command->nr_running == LEAK_COMMAND_MAX_RUNNING)
+		return -EAGAIN;
+	fd = input_file(input, size);
+	err = fd < 0 ? errno : spawn(command, fd, &pid);
+	if (!err) {
+		command->running[command->nr_running++] =
+			(struct running){.pid = pid, .start_ns = clock_now_ns()};
+	} else if (is_first_failure(command)) {
+		diag_warn("--on-leak: cannot start %s: %s; more failures are not reported",
+			  command->words[0], strerror(err));
+	}
+	return 0;
+}
+
+bool leak_command_wait(struct leak_command *command, size_t nr, uint64_t until_ns)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (;;) {
+		reap(command);
+		if (command->nr_running < nr)
+			return true;
+		if (clock_now_ns() > until_ns)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+}

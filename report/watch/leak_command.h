@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * leakparse --on-leak: a command that is started for each new cause, with a text on its standard
+ * input. It never holds up the reader: nobody waits for it, at most a few run at a time, and each
+ * is killed after a minute. It runs with the rights of this process.
+ */
+#ifndef LEAKTOOLS_REPORT_LEAK_COMMAND_H
+#define LEAKTOOLS_REPORT_LEAK_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEAK_COMMAND_MAX_RUNNING 4
+
+struct leak_command;
+
+/*
+ * @text is the program and its arguments, at least one word, separated by blanks: no shell reads
+ * it. One that runs longer than @max_run_ns is killed. Returns 0 or -ENOMEM.
+ */
+int leak_command_create(const char *text, uint64_t max_run_ns, struct leak_command **ret);
+/* Does not wait for the commands that still run. */
+void leak_command_destroy(struct leak_command *command);
+
+/*
+ * Starts the command. Returns 0, or -EAGAIN if as many run as may. That it cannot be started, fails
+ * or is killed is reported the first time, and is no error.
+ */
+int leak_command_start(struct leak_command *command, const char *input, size_t size);
+
+/* Waits until fewer than @nr run, or until @until_ns (clock.h). Returns whether fewer run. */
+bool leak_command_wait(struct leak_command *command, size_t nr, uint64_t until_ns);
+
+#endif
