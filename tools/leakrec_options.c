@@ -107,6 +107,10 @@ static const struct option_row rows[] = {
 	{"pid", 'p', OPTION_PARSED, "PID[,PID...]", "attach to these processes",
 	 .parse = parse_pids, .takes = "process ids, separated by commas",
 	 .completes = OPTION_COMPLETES_PIDS},
+	{"children", 0, OPTION_FLAG,
+	 .help = "with -p: record the children that they have already, and theirs, too; those that "
+		 "are forked later are recorded anyway",
+	 FIELD(session.with_children)},
 	{"all", 'a', OPTION_FLAG, .help = "record all processes, also those that start later",
 	 FIELD(is_all)},
 	{"cgroup", 0, OPTION_TEXT, "PATH",
@@ -213,6 +217,8 @@ static int check_options(const struct session_options *options, bool is_all)
 	if (nr_ways != 1)
 		wrong = "give either -p PID, -a, --cgroup PATH, or a command to record; see "
 			"leakrec --help";
+	else if (options->with_children && !options->nr_pids)
+		wrong = "--children goes with -p PID; other ways to record have all children";
 	else if (options->with_view && !options->nr_pids)
 		wrong = "--top needs -p PID: a command would use the same terminal";
 	else if (options->with_view && options->output && strcmp(options->output, "-") == 0)

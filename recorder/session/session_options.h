@@ -15,6 +15,7 @@
 struct session_options {
 	const pid_t *pids; /* processes to attach to; none if @command is given */
 	size_t nr_pids;
+	bool with_children;	/* of @pids: those that exist already, and theirs */
 	const char *cgroup;	/* with RECORD_CGROUP: its path */
 	char *const *command;	/* argv to start, or NULL */
 	const char *output;	/* path, or "-"; NULL: only @view_fd */

@@ -124,6 +124,52 @@ static int find_all_allocators(struct session *session)
 	return err;
 }
 
+/* Lists the processes to record: with --children also those that they have, and theirs. */
+static int list_processes(struct session *session)
+{
+	const struct session_options *options = session->options;
+	struct process_list *list = &session->all_processes;
+	int err = 0;
+
+	for (size_t i = 0; i < options->nr_pids && !err; i++)
+		err = process_list_add(list, options->pids[i]);
+	/* The list grows meanwhile. */
+	for (size_t i = 0; i < list->nr && options->with_children && !err; i++) {
+		struct task_list tasks = {0};
+
+		/* What has ended is reported where it is needed. */
+		if (task_list_read(&tasks, &list->pids[i], 1) == -ENOMEM)
+			err = -ENOMEM;
+		for (size_t k = 0; k < tasks.nr_children && !err; k++)
+			if (exempt_processes_is_foreign(tasks.children[k], list->pids, list->nr))
+				err = process_list_add(list, tasks.children[k]);
+		task_list_deinit(&tasks);
+	}
+	session->pids = list->pids;
+	session->nr_pids = list->nr;
+	return err;
+}
+
+/* Plans the probes of the processes. A child that cannot be recorded, or has ended, is left out. */
+static int plan_processes(struct session *session)
+{
+	struct process_list *list = &session->all_processes;
+	size_t nr = 0;
+	int err = list_processes(session);
+
+	for (size_t i = 0; i < list->nr && !err; i++) {
+		bool is_named = i < session->options->nr_pids;
+
+		err = plan_process(session, list->pids[i]);
+		if (!err)
+			list->pids[nr++] = list->pids[i];
+		else if (!is_named && err != -ENOMEM)
+			err = 0;
+	}
+	session->nr_pids = list->nr = nr;
+	return err;
+}
+
 /* Starts the command or checks the processes, and plans the probes for their allocators. */
 static int find_targets(struct session *session)
 {
@@ -155,11 +201,7 @@ static int find_targets(struct session *session)
 		session->nr_pids = 1;
 		return err;
 	}
-	session->pids = options->pids;
-	session->nr_pids = options->nr_pids;
-	for (size_t i = 0; i < options->nr_pids && !err; i++)
-		err = plan_process(session, options->pids[i]);
-	return err;
+	return plan_processes(session);
 }
 
 /* With --no-heap, there may be nothing to record. */
@@ -287,11 +329,11 @@ static void warn_of_stopped(const struct session *session)
 	const struct session_options *options = session->options;
 	struct process_stat status;
 
-	for (size_t i = 0; i < options->nr_pids; i++)
-		if (!process_stat_read(options->pids[i], &status) && status.state == 'T')
+	for (size_t i = 0; i < session->nr_pids && options->nr_pids; i++)
+		if (!process_stat_read(session->pids[i], &status) && status.state == 'T')
 			diag_warn("process %d was stopped already and stays stopped; `kill -CONT "
 				  "%d` continues it",
-				  (int)options->pids[i], (int)options->pids[i]);
+				  (int)session->pids[i], (int)session->pids[i]);
 }
 
 /* Warns of children that exist already: they inherit no event, and are not named. */
@@ -303,23 +345,23 @@ static void warn_of_children(const struct session *session)
 	size_t size, nr = 0;
 	FILE *out;
 
-	if (options->nr_pids && !task_list_read(&list, options->pids, options->nr_pids) &&
+	if (options->nr_pids && !task_list_read(&list, session->pids, session->nr_pids) &&
 	    (out = open_memstream(&text, &size))) {
 		for (size_t i = 0; i < list.nr_children; i++)
-			if (exempt_processes_is_foreign(list.children[i], options->pids,
-							options->nr_pids) &&
+			if (exempt_processes_is_foreign(list.children[i], session->pids,
+							session->nr_pids) &&
 			    ++nr <= MAX_CHILDREN_NAMED)
 				fprintf(out, "%s%d", nr > 1 ? "," : "", (int)list.children[i]);
 		fclose(out);
 	}
 	task_list_deinit(&list);
 	if (nr == 1)
-		diag_warn("an existing child is not recorded; add it with -p %s, or record its "
-			  "--cgroup",
+		diag_warn("an existing child, process %s, is not recorded; --children records it, "
+			  "too",
 			  text);
 	else if (nr > 1)
-		diag_warn("%zu existing children are not recorded; add them with -p %s%s, or "
-			  "record their --cgroup",
+		diag_warn("%zu existing children, processes %s%s, are not recorded; --children "
+			  "records them, too",
 			  nr, text, nr > MAX_CHILDREN_NAMED ? ",..." : "");
 }
 

@@ -82,8 +82,8 @@ static int attach(struct session *session)
 	for (size_t i = 0; i < session->nr_pids && session->backpressure; i++)
 		backpressure_add_target(session->backpressure, session->pids[i],
 					session->recorder != NULL);
-	err = exempt_processes_exempt(session->backpressure, options->output, options->pids,
-				      options->nr_pids);
+	err = exempt_processes_exempt(session->backpressure, options->output, session->pids,
+				      options->nr_pids ? session->nr_pids : 0);
 	if (err)
 		return err;
 	err = attach_events(&session->events, sets, session->recorder ? 0 : ARRAY_SIZE(sets),

@@ -261,11 +261,71 @@ start_orphan() {
 	child=$(<child.pid)
 	STARTED_PIDS+=("$child")
 	"$BIN/leakrec" -p "$parent" -d 0.1 -o perf.data 2>leakrec.err
-	grep -q "an existing child is not recorded; add it with -p $child," leakrec.err ||
+	grep -q "an existing child, process $child, is not recorded; --children" leakrec.err ||
 		fail "$(cat leakrec.err)"
 	"$BIN/leakrec" -p "$parent,$child" -d 0.1 -o perf.data 2>leakrec.err
 	! grep -q 'not recorded' leakrec.err || fail "$(cat leakrec.err)"
 	kill_now "$parent" "$child"
+}
+
+@test "stops: --children records the children that exist, and theirs" {
+	cat >prefork.c <<-'END'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+
+		/* Loses ten blocks when it has read a byte. */
+		static void work(int generation)
+		{
+			char byte;
+
+			printf("%d\n", (int)getpid());
+			fflush(stdout);
+			if (read(0, &byte, 1) != 1)
+				_exit(1);
+			for (int i = 0; i < 10; i++)
+				if (!malloc(1000 + generation))
+					_exit(2);
+			if (write(1, "done\n", 5) == 5)
+				pause();
+		}
+
+		int main(void)
+		{
+			for (int i = 0; i < 5; i++) {
+				if (fork())
+					continue;
+				for (int k = 0; k < 2; k++)
+					if (!fork())
+						work(2);
+				work(1);
+			}
+			work(0);
+		}
+	END
+	gcc -o prefork prefork.c
+	mkfifo lines
+	./prefork <>lines >said 3>&- &
+	RECORDED_PID=$!
+	STARTED_PIDS+=("$RECORDED_PID")
+	wait_until 60 eval '(($(wc -l <said) == 16))'
+	cp said pids
+	attach
+	grep -q '5 existing children, processes [0-9,]*, are not recorded; --children' leakrec.err
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	attach --children
+	run ! grep 'not recorded' leakrec.err
+	grep -q 'recording 16 processes' leakrec.err
+	printf '%16s' '' >lines
+	wait_until 60 eval '(($(grep -c done said) == 16))'
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	parse
+	mapfile -t pids <pids
+	kill_now "${pids[@]}"
+	assert_equal "leaks by size" "$(awk '$1 == "leak" && $2 > 999 && $2 < 1003 { n[$2]++ }
+		END { print n[1000], n[1001], n[1002] }' leaks)" "10 50 100"
 }
 
 # --- Signals while leakrec plans ---
