@@ -4,6 +4,7 @@
 #include "common/options.h"
 #include "common/scope.h"
 #include "common/proc/proc_file.h"
+#include "recorder/events/ring_size.h"
 #include "recorder/processes/cgroup.h"
 #include "recorder/session/session.h"
 #include "tools/leakrec_options.h"
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
 				.cgroup_fd = -1,
 				.on_overload = OVERLOAD_HOLD,
 				.call_graph = CALL_GRAPH_DWARF,
-				.ring_pages = LEAKREC_DEFAULT_RING_PAGES,
+				.ring_pages = ring_size_default(),
 			},
 		.argc = argc,
 		.argv = argv,

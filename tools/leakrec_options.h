@@ -5,8 +5,6 @@
 
 #include "recorder/session/session.h"
 
-#define LEAKREC_DEFAULT_RING_PAGES 512
-
 /*
  * Parses @argv into *@options, which has the defaults; it then points into argv and to *@ret_pids,
  * which the caller frees, also after an error. Returns what options_parse() does.

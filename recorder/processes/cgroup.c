@@ -2,10 +2,13 @@
 #include "recorder/processes/cgroup.h"
 
 #include "common/diag.h"
+#include "common/number.h"
+#include "common/proc/proc_file.h"
 #include "common/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <mntent.h>
 #include <sys/stat.h>
@@ -78,4 +81,46 @@ uint64_t cgroup_id(int fd)
 	struct stat st;
 
 	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+/* The number in @directory/memory.max, or UINT64_MAX. */
+static uint64_t memory_max(const char *directory)
+{
+	char path[PATH_MAX], text[32] = "";
+	_cleanup_close_ int fd = -1;
+	uint64_t limit;
+
+	if (snprintf(path, sizeof(path), "%s/memory.max", directory) >= (int)sizeof(path))
+		return UINT64_MAX;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return UINT64_MAX;
+	text[strcspn(text, "\n")] = '\0';
+	return number_parse(text, &limit) ? UINT64_MAX : limit;
+}
+
+uint64_t cgroup_memory_limit(void)
+{
+	_cleanup_free_ char *hierarchy = find_hierarchy(), *directory = NULL;
+	char text[PATH_MAX] = "";
+	uint64_t lowest = UINT64_MAX, limit;
+	const char *own;
+
+	if (!hierarchy || proc_file_read(getpid(), "cgroup", text, sizeof(text)))
+		return UINT64_MAX;
+	own = proc_file_find(text, "0::");
+	if (!own || asprintf(&directory, "%s%.*s", hierarchy, (int)strcspn(own, "\n"), own) < 0) {
+		directory = NULL;
+		return UINT64_MAX;
+	}
+	/* The root has no limit of its own, but a container sees its own cgroup as the root. */
+	for (size_t len = strlen(directory); len >= strlen(hierarchy);) {
+		limit = memory_max(directory);
+		lowest = limit < lowest ? limit : lowest;
+		while (len > 0 && directory[len - 1] != '/')
+			len--;
+		len -= len > 0;
+		directory[len] = '\0';
+	}
+	return lowest;
 }
