@@ -196,6 +196,7 @@ static void choose(struct chooser *chooser, size_t index)
 	struct leak_report *report = chooser->report;
 	const struct heap_block *block = &report->held[index];
 	struct leak_site *site = &report->sites[report->verdicts.blocks[index].site];
+	enum verdict verdict = (enum verdict)report->verdicts.blocks[index].verdict;
 	struct suppression *suppression = suppression_of(chooser, index);
 
 	if (suppression)
@@ -214,6 +215,10 @@ static void choose(struct chooser *chooser, size_t index)
 	}
 	site->blocks++;
 	site->bytes += block->size_bytes;
+	if (kind_of_schema(block->allocated.schema))
+		return;
+	report->blocks_of[verdict]++;
+	report->bytes_of[verdict] += block->size_bytes;
 }
 
 static int choose_all(struct leak_report *report)
@@ -301,8 +306,6 @@ static void arrange_sites(struct leak_report *report)
 		report->held_blocks += site.blocks;
 		report->held_bytes += site.bytes;
 		report->sites_of[verdict->verdict]++;
-		report->blocks_of[verdict->verdict] += site.blocks;
-		report->bytes_of[verdict->verdict] += site.bytes;
 		report->firm_blocks +=
 			verdict->firm_blocks < site.blocks ? verdict->firm_blocks : site.blocks;
 	}

@@ -79,9 +79,10 @@ struct leak_report {
 	uint64_t held_blocks, held_bytes;
 	uint64_t memory_sites;
 	uint64_t suppressed_blocks, suppressed_bytes;
-	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR]; /* by the site's verdict */
-	uint64_t sites_of[VERDICT_NR];
-	uint64_t firm_blocks; /* those of them that are certainly held (verdicts.h) */
+	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */
+	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR];
+	uint64_t sites_of[VERDICT_NR]; /* by the site's */
+	uint64_t firm_blocks;	       /* those of them that are certainly held (verdicts.h) */
 	uint64_t anomalies[ANOMALY_NR_KINDS]; /* those that the options select */
 };
 

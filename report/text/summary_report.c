@@ -21,8 +21,14 @@
 #define SCREEN_LINES  24
 #define MAX_PROCESSES 5 /* listed one by one */
 
+/* Those that hold blocks, the worst first. */
+struct holders {
+	struct leak_process *list;
+	size_t nr;
+};
+
 /* The process, the duration and the amounts. Returns the number of lines. */
-static int write_head(FILE *out, const struct leak_report *report)
+static int write_head(FILE *out, const struct leak_report *report, const struct holders *holders)
 {
 	const struct analysis *analysis = report->analysis;
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
@@ -30,14 +36,11 @@ static int write_head(FILE *out, const struct leak_report *report)
 				  ? (double)(analysis->end_ns - analysis->start_ns) / 1e9
 				  : 0;
 
-	if (report->nr_sites) {
-		const struct site_verdict *verdict = &report->verdicts.sites[report->sites[0].site];
-		const struct heap_op *op =
-			&report->held[report->verdicts.order[verdict->first]].allocated;
-
-		diag_print_escaped(
-			out, heap_tracker_process_name(analysis->heaps, op->pid, op->tid), NULL);
-		fprintf(out, " (%d): ", op->pid);
+	if (holders->nr > 1) {
+		fprintf(out, "%zu processes: ", holders->nr);
+	} else if (holders->nr) {
+		leak_words_process(out, report, holders->list[0].pid, holders->list[0].tid);
+		fputs(": ", out);
 	}
 	fputs(quantity_duration(length_s).text, out);
 	fprintf(out,
@@ -66,13 +69,14 @@ static int write_head(FILE *out, const struct leak_report *report)
 }
 
 /* The processes that leak most, if there are several. Returns the number of lines. */
-static int write_processes(FILE *out, const struct leak_report *report)
+static int write_processes(FILE *out, const struct leak_report *report,
+			   const struct holders *holders)
 {
-	_cleanup_free_ struct leak_process *processes = NULL;
+	const struct leak_process *processes = holders->list;
+	size_t nr = holders->nr;
 	int nr_lines = 0;
-	size_t nr;
 
-	if (leak_processes_find(report, &processes, &nr) || nr < 2)
+	if (nr < 2)
 		return 0;
 	fprintf(out, "\n  %zu processes hold blocks; worst leakers first:\n", nr);
 	for (size_t i = 0; i < nr && i < MAX_PROCESSES; i++, nr_lines++) {
@@ -114,7 +118,7 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 		size_t len;
 		FILE *stream;
 
-		if (!report->sites_of[verdict])
+		if (!report->sites_of[verdict] && !report->blocks_of[verdict])
 			continue;
 		stream = open_memstream(&bytes, &len);
 		if (stream) {
@@ -182,16 +186,21 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 int summary_report_write(FILE *out, const struct leak_report *report,
 			 const struct summary_report_style *style)
 {
-	int nr_lines = write_head(out, report), err;
+	struct holders holders = {0};
+	int err = leak_processes_find(report, &holders.list, &holders.nr), nr_lines;
 	size_t nr_rows;
 
+	if (err)
+		return err;
+	nr_lines = write_head(out, report, &holders);
 	nr_lines += memory_report_write(out, report);
 	nr_lines += write_own_mappings(out, report);
 	colour_begin(out, style->colour, COLOUR_YELLOW);
 	nr_lines += write_doubts(out, report);
 	colour_end(out, style->colour, COLOUR_YELLOW);
 	nr_lines += write_verdicts(out, report, style);
-	nr_lines += write_processes(out, report);
+	nr_lines += write_processes(out, report, &holders);
+	free(holders.list);
 	if (report->nr_causes)
 		fputc('\n', out);
 	err = summary_rows_write(out, report, SCREEN_LINES - 3 - nr_lines, style, &nr_rows);

@@ -6,6 +6,7 @@
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/written
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -16,23 +17,7 @@ teardown() {
 	[[ ! -e $BATS_TEST_TMPDIR/probes.before ]] || common_teardown
 }
 
-# allocations FUNCTION FROM TO PER-SECOND BYTES: one record in a line, to be sorted.
-allocations() {
-	awk -v name="$1" -v from="$2" -v to="$3" -v rate="$4" -v bytes="$5" -v base=$((++NR_CALLS)) 'BEGIN {
-		for (t = from; t < to; t += 1 / rate)
-			printf "%.6f\tserver 4165 [000] %.6f: probe_libc:malloc_call: (7f01 <- 55d0) bytes=%d ret=0x%x" \
-				"\1\t%x %s+0x10 (/gone/server)\1\t9000 main+0x10 (/gone/server)\1\n", t, 100 + t, bytes,
-				base * 2 ^ 25 + nr++ * 4096, base * 4096, name
-	}'
-}
-
-# recording: what allocations printed
-recording() {
-	sort -n | cut -f 2- | tr '\1' '\n'
-}
-
 @test "watch: a summary for each period, and one at the end" {
-	NR_CALLS=0
 	allocations answer 0 35 10 1000 | recording >text
 	"$BIN/leakparse" --every 10 --summary text >screens
 	assert_equal "summaries" "$(grep -c ' recorded, ' screens)" 4
@@ -44,7 +29,6 @@ recording() {
 }
 
 @test "watch: periods in which nothing happened are passed over" {
-	NR_CALLS=0
 	{
 		allocations answer 0 5 10 1000
 		allocations answer 1000 1005 10 1000
@@ -54,7 +38,6 @@ recording() {
 }
 
 @test "watch: a terminal is redrawn in place" {
-	NR_CALLS=0
 	allocations answer 0 35 10 1000 | recording >text
 	TERM=xterm script -qec "'$BIN/leakparse' --every 10 --summary text" /dev/null </dev/null >screens
 	assert_equal "redrawn" "$(grep -c $'\e\\[H' screens)" 4
@@ -64,7 +47,6 @@ recording() {
 }
 
 @test "watch: --on-leak once for each cause, though others come before it later" {
-	NR_CALLS=0
 	{
 		allocations small_leak 0 60 10 1000
 		allocations large_leak 25 60 10 100000
@@ -89,7 +71,6 @@ recording() {
 }
 
 @test "watch: --on-leak when it fails, or does not exist" {
-	NR_CALLS=0
 	{
 		allocations one 0 60 10 1000
 		allocations two 0 60 20 1000
@@ -113,7 +94,6 @@ exceeds() {
 }
 
 @test "watch: --fail-on-leak with a rate ends at the second period with that growth" {
-	NR_CALLS=0
 	allocations answer 0 60 100 1024 | recording >text # 100 KiB/s
 	exceeds 80k/s
 	assert_equal "after" "$after" "20.0 s recorded"
@@ -123,7 +103,6 @@ exceeds() {
 }
 
 @test "watch: --fail-on-leak with a rate is not deceived by a burst" {
-	NR_CALLS=0
 	{
 		allocations answer 0 60 10 1024
 		allocations load 8 10 1000 1024 # it looks like growth when the first ten seconds are over
@@ -134,7 +113,6 @@ exceeds() {
 }
 
 @test "watch: --fail-on-leak with a size ends as soon as more is held" {
-	NR_CALLS=0
 	allocations answer 0 60 10 1024 | recording >text
 	exceeds 250k
 	assert_equal "after" "$after" "30.0 s recorded"
@@ -142,7 +120,6 @@ exceeds() {
 }
 
 @test "watch: suppressions count what the last period's end has" {
-	NR_CALLS=0
 	allocations answer 0 35 10 1000 | recording >text
 	echo 'leak:answer' >known
 	"$BIN/leakparse" --every 10 --suppressions known --fail-on-leak text >leaks
