@@ -3,13 +3,25 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#define DEFAULT_COLUMNS 80
 
 bool terminal_can_redraw(int fd)
 {
 	const char *type = getenv("TERM");
 
 	return isatty(fd) && type && strcmp(type, "dumb") != 0;
+}
+
+size_t terminal_columns(int fd)
+{
+	struct winsize size;
+
+	if (!isatty(fd))
+		return 0;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : DEFAULT_COLUMNS;
 }
 
 bool colour_is_wanted(int fd)

@@ -4,6 +4,7 @@
 #define LEAKTOOLS_COMMON_COLOUR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 enum colour {
@@ -17,6 +18,9 @@ enum colour {
 
 /* True if @fd is a terminal whose lines can be cleared and written anew. */
 bool terminal_can_redraw(int fd);
+
+/* The columns of the terminal @fd; 0: it is none. */
+size_t terminal_columns(int fd);
 
 /* True if @fd is a terminal that has colours and NO_COLOR is not set (https://no-color.org). */
 bool colour_is_wanted(int fd);

@@ -120,7 +120,7 @@ static int run(struct follow *follow)
 	if (!err)
 		err = follow->output ? output_file_redirect(follow->output) : 0;
 	if (!err) {
-		puts("# columns: enter|exit REFCOUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
+		puts("# columns: enter|exit COUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
 		err = analysis_read(&follow->analysis, follow->inputs, follow->nr_inputs);
 	}
 	if (!err) {

@@ -231,6 +231,7 @@ static int write_to(FILE *out, const struct leakparse_options *options, struct r
 		return leaks_write(out, report);
 	appearance.utf8 = is_utf8();
 	appearance.colour = reader->colour;
+	appearance.columns = reader->watch.style.columns;
 	return report_write(out, options->format, &input);
 }
 
@@ -245,6 +246,7 @@ static int redirect_output(const struct leakparse_options *options, struct reade
 	}
 	if (!options->output) {
 		reader->colour = reader->watch.style.colour = colour_is_wanted(STDOUT_FILENO);
+		reader->watch.style.columns = terminal_columns(STDOUT_FILENO);
 		/* --every prints while the recording comes in: the user must see it at once. */
 		if (!options->every_ns)
 			pager_start(&reader->pager);
@@ -332,6 +334,7 @@ static int begin_diff(struct leakparse_options *options, struct reader *reader,
 
 	options->tree.utf8 = is_utf8();
 	options->tree.colour = reader->colour;
+	options->tree.columns = reader->watch.style.columns;
 	if (!err)
 		err = diff_report_init(diff, analysis, stdout, options->format ? &tree : NULL);
 	if (err)

@@ -414,6 +414,7 @@ static int print_summary(struct top_viewer *viewer)
 	const struct summary_report_style style = {
 		.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
 		.colour = colour_is_wanted(STDOUT_FILENO),
+		.columns = terminal_columns(STDOUT_FILENO),
 	};
 	struct leak_report report;
 	int err = leak_report_init(&report, &viewer->analysis, &options);

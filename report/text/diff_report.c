@@ -74,7 +74,9 @@ static void on_interval(void *context, const struct interval *interval)
 	if (!report->err)
 		report->err = err;
 	report->nr++;
-	fflush(report->out);
+	/* The cause is gone with the next call. */
+	if (fflush(report->out) && !report->write_errno)
+		report->write_errno = errno;
 }
 
 int diff_report_init(struct diff_report *report, const struct analysis *analysis, FILE *out,
@@ -126,8 +128,10 @@ int diff_report_finish(struct diff_report *report)
 	}
 	errno = 0;
 	if (fflush(report->out) || ferror(report->out)) {
-		err = errno ? -errno : -EIO;
-		diag_error("cannot write the changes: %s", strerror(-err));
+		if (!report->write_errno)
+			report->write_errno = errno ? errno : EIO;
+		err = -report->write_errno;
+		diag_output_failed("the changes", report->write_errno);
 	}
 	return err;
 }

@@ -34,6 +34,7 @@ struct diff_report {
 	FILE *out;
 	struct diff_writer writer; /* writer.write == NULL: the `changes` text */
 	int err;		   /* the writer's first error */
+	int write_errno;	   /* of @out, the first one */
 	size_t nr;		   /* intervals written so far */
 };
 

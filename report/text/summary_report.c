@@ -12,6 +12,7 @@
 #include "report/text/memory_report.h"
 #include "report/text/resource_report.h"
 #include "report/text/summary_rows.h"
+#include "report/text/wrapped_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -183,33 +184,64 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	return nr_lines;
 }
 
-int summary_report_write(FILE *out, const struct leak_report *report,
-			 const struct summary_report_style *style)
+/* All but the rows. Returns 0 or -ENOMEM. */
+static int write_overview(FILE *out, const struct leak_report *report,
+			  const struct summary_report_style *style)
 {
+	_cleanup_free_ struct leak_process *processes = NULL;
 	struct holders holders = {0};
-	int err = leak_processes_find(report, &holders.list, &holders.nr), nr_lines;
-	size_t nr_rows;
+	int err = leak_processes_find(report, &processes, &holders.nr);
 
 	if (err)
 		return err;
-	nr_lines = write_head(out, report, &holders);
-	nr_lines += memory_report_write(out, report);
-	nr_lines += write_own_mappings(out, report);
+	holders.list = processes;
+	write_head(out, report, &holders);
+	memory_report_write(out, report);
+	write_own_mappings(out, report);
 	colour_begin(out, style->colour, COLOUR_YELLOW);
-	nr_lines += write_doubts(out, report);
+	write_doubts(out, report);
 	colour_end(out, style->colour, COLOUR_YELLOW);
-	nr_lines += write_verdicts(out, report, style);
-	nr_lines += write_processes(out, report, &holders);
-	free(holders.list);
+	write_verdicts(out, report, style);
+	write_processes(out, report, &holders);
 	if (report->nr_causes)
 		fputc('\n', out);
-	err = summary_rows_write(out, report, SCREEN_LINES - 3 - nr_lines, style, &nr_rows);
+	return 0;
+}
+
+/* Writes the causes for which there is room after @nr_lines. Returns 0 or -ENOMEM. */
+static int write_rows(FILE *out, const struct leak_report *report, int nr_lines,
+		      const struct summary_report_style *style)
+{
+	size_t nr_rows;
+	int err = summary_rows_write(out, report, SCREEN_LINES - 2 - nr_lines, style, &nr_rows);
+
 	if (report->nr_causes > nr_rows)
 		fprintf(out, "and %zu more (--top N)\n", report->nr_causes - nr_rows);
 	if (nr_rows)
 		fputs("Omit --summary to see full stacks and each block; use leakfollow --size N "
 		      "to trace blocks of one size.\n",
 		      out);
+	return err;
+}
+
+int summary_report_write(FILE *out, const struct leak_report *report,
+			 const struct summary_report_style *style)
+{
+	int nr_lines = 0, err = 0;
+
+	for (int part = 0; part < 2 && !err; part++) {
+		_cleanup_free_ char *text = NULL;
+		size_t size;
+		FILE *stream = open_memstream(&text, &size);
+
+		if (!stream)
+			return -ENOMEM;
+		err = part ? write_rows(stream, report, nr_lines, style)
+			   : write_overview(stream, report, style);
+		if (fclose(stream))
+			return -ENOMEM;
+		nr_lines = wrapped_text_write(out, text, style->columns);
+	}
 	if (err)
 		return err;
 	return fflush(out) || ferror(out) ? -EIO : 0;

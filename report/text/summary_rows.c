@@ -21,6 +21,8 @@
 #define MAX_HISTORY 6	 /* stacks that changed a reference count */
 #define MAX_TWINS   1000 /* rows that are compared with each other */
 #define MAX_PARTS   3	 /* of a cause */
+#define FEW_COLUMNS 100
+#define INDENTATION 3
 #define MAX_SITES   1000 /* of a cause whose names are looked up to find its parts */
 /* A cause with this share of what is held is shown even where others come before it. */
 #define LARGE_SHARE 0.2
@@ -280,17 +282,21 @@ static bool has_twin(char *const *paths, size_t nr, size_t i)
 static int write_batch(FILE *out, const struct leak_report *report, struct row *rows, size_t nr,
 		       bool names_process, const struct summary_report_style *style)
 {
+	struct stack_path_style path_style = stack_path_summary;
 	struct stack_path paths[MAX_TWINS];
 	char **texts = NULL;
 	int err = 0;
 
+	if (style->columns && path_style.columns + INDENTATION > style->columns)
+		path_style.columns =
+			style->columns > INDENTATION ? style->columns - INDENTATION : 1;
 	for (size_t i = 0; i < nr && !err; i++) {
 		err = cause_frames_load(&rows[i].frames, report, rows[i].cause,
 					first_site(report, &rows[i]));
 		paths[i] = (struct stack_path){&rows[i].frames.stack, rows[i].frames.first};
 	}
 	if (!err)
-		err = stack_paths_texts(paths, nr, &stack_path_summary, &texts);
+		err = stack_paths_texts(paths, nr, &path_style, &texts);
 	for (size_t i = 0; i < nr && !err; i++) {
 		const struct leak_site *site = first_site(report, &rows[i]);
 		const struct resource_kind *kind = leak_report_kind_of(report, site);
@@ -304,12 +310,14 @@ static int write_batch(FILE *out, const struct leak_report *report, struct row *
 	return err;
 }
 
-static int nr_lines_of(const struct leak_cause *cause)
+/* With its first line broken where there are few columns. */
+static int nr_lines_of(const struct leak_cause *cause, const struct summary_report_style *style)
 {
-	return cause->nr > 1 ? 4 : 3;
+	return (cause->nr > 1 ? 4 : 3) + (style->columns && style->columns < FEW_COLUMNS);
 }
 
-static size_t nr_that_fit(const struct leak_report *report, int nr_lines)
+static size_t nr_that_fit(const struct leak_report *report, int nr_lines,
+			  const struct summary_report_style *style)
 {
 	size_t nr = 0;
 
@@ -317,8 +325,8 @@ static size_t nr_that_fit(const struct leak_report *report, int nr_lines)
 		return report->options->top < report->nr_causes ? report->options->top
 								: report->nr_causes;
 	while (nr < report->nr_causes &&
-	       (nr < MIN_ROWS || nr_lines >= nr_lines_of(&report->causes[nr])))
-		nr_lines -= nr_lines_of(&report->causes[nr++]);
+	       (nr < MIN_ROWS || nr_lines >= nr_lines_of(&report->causes[nr], style)))
+		nr_lines -= nr_lines_of(&report->causes[nr++], style);
 	return nr;
 }
 
@@ -339,7 +347,7 @@ static size_t last_row(const struct leak_report *report, size_t nr)
 int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines,
 		       const struct summary_report_style *style, size_t *ret_nr)
 {
-	size_t nr = nr_that_fit(report, nr_lines), last = nr ? last_row(report, nr) : 0;
+	size_t nr = nr_that_fit(report, nr_lines, style), last = nr ? last_row(report, nr) : 0;
 	_cleanup_free_ struct row *rows = calloc(nr + 1, sizeof(*rows));
 	struct name_pool *names = name_pool_create();
 	int err = rows && names ? 0 : -ENOMEM;

@@ -14,6 +14,7 @@
 struct summary_report_style {
 	bool utf8;
 	bool colour;
+	size_t columns; /* 0: lines may be of any length */
 };
 
 /*

@@ -20,6 +20,7 @@ struct tree_options {
 	double threshold_percent; /* smaller branches are summed up */
 	bool utf8;		  /* the terminal shows UTF-8 */
 	bool colour;		  /* the terminal shows colours */
+	size_t columns;		  /* the terminal has so many; 0: lines may be of any length */
 };
 
 #define TREE_DEFAULT_THRESHOLD 1.0

@@ -4,16 +4,20 @@
 #include "common/colour.h"
 #include "common/diag.h"
 #include "common/quantity.h"
+#include "common/scope.h"
+#include "report/text/wrapped_text.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 /* A chain is a path of nodes with one child each. Long ones lose their middle. */
-#define MAX_CHAIN  12
-#define CHAIN_HEAD 8
-#define CHAIN_TAIL 2
-#define MAX_LEVELS 40 /* deeper levels are not indented further */
+#define MAX_CHAIN	12
+#define CHAIN_HEAD	8
+#define CHAIN_TAIL	2
+#define NUMBERS_COLUMNS 31 /* before a frame */
+#define MIN_NAME	12
+#define MAX_LEVELS	40 /* deeper levels are not indented further */
 
 struct printer {
 	FILE *out;
@@ -121,27 +125,75 @@ static void write_indentation(const struct printer *printer, bool is_branch, boo
 		fputs(utf8 ? "├─ " : "+- ", printer->out);
 }
 
-static void write_name(struct printer *printer, const struct call_node *node)
-{
-	FILE *out = printer->out;
+/* What a line says of a frame besides its name. */
+enum frame_part { PART_NAME, PART_FILE, PART_MODULE, NR_PARTS };
 
-	diag_print_escaped(out, node->name, NULL);
-	if (node->file) {
+static void write_part(FILE *out, const struct call_node *node, enum frame_part part)
+{
+	switch (part) {
+	case PART_FILE:
 		fputs("  ", out);
 		diag_print_escaped(out, named_stack_basename(node->file), NULL);
 		if (node->first_line)
 			fprintf(out, ":%d", node->first_line);
 		if (node->last_line > node->first_line)
 			fprintf(out, "-%d", node->last_line);
-	}
-	if (node->module && (!printer->module || strcmp(printer->module, node->module) != 0)) {
+		break;
+	case PART_MODULE:
 		fputs("  [", out);
 		diag_print_escaped(out, named_stack_basename(node->module), NULL);
 		fputs("]", out);
+		break;
+	default:
+		diag_print_escaped(out, node->name, NULL);
+	}
+}
+
+/* The columns that are left for a frame. */
+static size_t columns_left(const struct printer *printer)
+{
+	size_t level = printer->level < MAX_LEVELS ? printer->level : MAX_LEVELS - 1;
+	size_t used = NUMBERS_COLUMNS + 3 * level, columns = printer->options->columns;
+
+	if (!columns)
+		return SIZE_MAX;
+	return columns > used ? columns - used : 0;
+}
+
+/* Writes as much of a frame as the line has room for, but the beginning of its name in any case. */
+static void write_name(struct printer *printer, const struct call_node *node)
+{
+	const bool has_part[NR_PARTS] = {
+		[PART_NAME] = true,
+		[PART_FILE] = node->file,
+		[PART_MODULE] = node->module &&
+				(!printer->module || strcmp(printer->module, node->module) != 0),
+	};
+	size_t left = columns_left(printer);
+
+	for (enum frame_part part = 0; part < NR_PARTS; part++) {
+		_cleanup_free_ char *text = NULL;
+		size_t size, columns;
+		FILE *out = has_part[part] ? open_memstream(&text, &size) : NULL;
+
+		if (!out)
+			continue;
+		write_part(out, node, part);
+		if (fclose(out))
+			continue;
+		columns = wrapped_text_columns(text);
+		if (columns > left && part == PART_NAME)
+			fprintf(printer->out, "%.*s...",
+				(int)wrapped_text_bytes(text,
+							left > MIN_NAME ? left - 3 : MIN_NAME),
+				text);
+		else if (columns <= left)
+			fputs(text, printer->out);
+		left -= columns < left ? columns : left;
 	}
 	if (node->module)
 		printer->module = node->module;
-	fputc('\n', out);
+	fputc('\n', printer->out);
 }
 
 static bool has_lines_below(const struct call_node *parent, const struct rest *rest)
@@ -151,7 +203,7 @@ static bool has_lines_below(const struct call_node *parent, const struct rest *r
 
 static void begin_continued_line(const struct printer *printer, bool is_last)
 {
-	fprintf(printer->out, "%31s", "");
+	fprintf(printer->out, "%*s", NUMBERS_COLUMNS, "");
 	write_indentation(printer, false, is_last);
 }
 

@@ -40,8 +40,8 @@ on_screen() {
 		allocations answer 0 10 10 100 0 4165
 		allocations answer 0 10 10 100 0 4166
 	} | recording >text
-	"$BIN/leakparse" --summary text | head -n 1 >head
-	grep -q '^2 processes: 9.90 s recorded, 200 allocations' head
-	"$BIN/leakparse" --summary --thread 4166 text | head -n 1 >head
-	grep -q '^server (4166): 9.90 s recorded' head
+	"$BIN/leakparse" --summary text | head -n 1 >first
+	grep -q '^2 processes: 9.90 s recorded, 200 allocations' first
+	"$BIN/leakparse" --summary --thread 4166 text | head -n 1 >first
+	grep -q '^server (4166): 9.90 s recorded' first
 }
