@@ -260,14 +260,18 @@ static int write_report(const struct leakparse_options *options, struct analysis
 			struct reader *reader, const struct reading *reading)
 {
 	struct leak_report report;
-	int err = leak_report_init(&report, analysis, &options->leaks), watch_err;
+	int err, watch_err;
 
+	progress_phase(analysis->progress, "judging what is held");
+	err = leak_report_init(&report, analysis, &options->leaks);
 	if (err) {
 		diag_error("cannot classify the leaks: %s", strerror(-err));
 		leak_report_deinit(&report);
 		return err;
 	}
+	progress_phase(analysis->progress, "writing");
 	err = write_to(stdout, options, reader, &report, reading);
+	progress_end(analysis->progress);
 	if (err && pager_was_left(&reader->pager, errno)) {
 		err = 0;
 	} else if (err) {

@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
+#include "recorder/session/record_line.h"
 #include "recorder/session/session_signals.h"
 
 #include <errno.h>
@@ -73,8 +74,12 @@ static int stop(struct session *session)
 static int record(struct session *session)
 {
 	struct rounds *rounds = &session->rounds;
+	struct record_line line = {0};
 	int err = 0, timeout_ms;
 
+	/* A command, and the view, have the terminal for themselves. */
+	if (!session->options->command && !session->options->with_view)
+		record_line_init(&line, session->start_ns);
 	while (!err && (timeout_ms = remaining_ms(session)) > 0) {
 		err = session_has_signal(session)
 			      ? 1
@@ -94,7 +99,10 @@ static int record(struct session *session)
 		if (!err)
 			err = perf_writer_flush(session->writer);
 		tell_status(session);
+		record_line_update(&line, clock_now_ns(), session_end_ns(session),
+				   rounds->reader.samples);
 	}
+	record_line_end(&line);
 	session_note_signal(session);
 	/* Marks that became due after the last round. */
 	if (!err)

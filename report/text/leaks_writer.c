@@ -16,6 +16,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#define PROGRESS_EVERY	 1024 /* blocks; the clock costs as much as a few */
+
 #define NR_SHOWN_WINDOWS 3 /* the first and the last ones */
 
 struct writer {
@@ -25,6 +27,7 @@ struct writer {
 	struct leak_process *processes; /* those with listed blocks, by number */
 	size_t nr_processes;
 	size_t *causes; /* the numbers of verdicts.causes in the text; 0: it is one stack */
+	uint64_t nr_written; /* blocks */
 };
 
 /* The names of anomalies in `unexpected` lines and in the summary. */
@@ -476,6 +479,9 @@ static void write_leak(struct writer *writer, size_t index)
 	resource_report_write_counts(out, report, block);
 	fputc('\n', out);
 	resource_report_write_history(&writer->stacks, report, block);
+	if (writer->nr_written++ % PROGRESS_EVERY == 0)
+		progress_count(report->analysis->progress, writer->nr_written, report->nr_held,
+			       "blocks");
 }
 
 static void write_leaks_of(struct writer *writer, const struct leak_site *site)

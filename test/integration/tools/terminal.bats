@@ -84,3 +84,34 @@ on_terminal() {
 	"$BIN/leakparse" --summary large >out 2>err
 	[[ ! -s err ]] || fail "$(cat err)"
 }
+
+@test "terminal: after reading, what goes on" {
+	"$BUILD_DIR/test/bench/make_stream" --events 200000 --live 20000 --stacks 50 >large
+	# More than a second has passed when it begins.
+	mkfifo stream
+	{
+		nap 1.2
+		cat large
+	} >stream &
+	TERM=xterm script -qec "'$BIN/leakparse' stream >leaks" /dev/null </dev/null >screen
+	grep -q 'judging what is held' screen
+	grep -qE 'writing, [0-9,]+ of 20,000 blocks' screen
+	head -n 1 leaks | grep -qx '# leaks 2'
+	"$BIN/leakparse" large >leaks 2>messages
+	run ! grep -E 'judging|writing' messages
+}
+
+@test "terminal: leakrec records, and for how long it will" {
+	start_target leaky_daemon --requests 0 --interval-us 1000
+	go_target
+	TERM=xterm script -qec "'$BIN/leakrec' -p $RECORDED_PID -d 2.5 -o perf.data" /dev/null </dev/null >screen
+	grep -qE $'\r\e\\[K[12] s, [1-9][0-9,]* events/s, [012] s left\r' screen
+	# It is gone when the next message comes.
+	sed 's/.*\r\x1b\[K//' screen | grep -q '^leakrec: [0-9]* events, '
+	TERM=xterm script -qec "'$BIN/leakrec' -o perf.data -- '$TARGETS/leaky_daemon' --requests 300" /dev/null \
+		</dev/null >screen
+	TERM=dumb script -qec "'$BIN/leakrec' -p $RECORDED_PID -d 1.5 -o perf.data" /dev/null </dev/null >>screen
+	run ! grep 'events/s' screen
+	kill "$RECORDED_PID"
+	finish_target
+}

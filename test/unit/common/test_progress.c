@@ -37,11 +37,22 @@ static void nothing_done_and_nothing_to_do(void **state)
 	assert_text(0, MIB, 0, "0 %, 0 bytes of 1.00 MiB, 0 bytes/s, ? left");
 }
 
+static void time_left(void **state)
+{
+	char text[48];
+
+	progress_left_text(text, sizeof(text), 59.4);
+	assert_string_equal(text, "59 s");
+	progress_left_text(text, sizeof(text), 59.6);
+	assert_string_equal(text, "1 min 00 s");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rate_and_time_left),
 		cmocka_unit_test(nothing_done_and_nothing_to_do),
+		cmocka_unit_test(time_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
