@@ -101,7 +101,7 @@ static int report_none_found(pid_t pid, const struct mapped_files *files, const 
 	else
 		diag_error("process %d (%s) has mapped no file that defines malloc and free",
 			   (int)pid, exe);
-	return -ENOENT;
+	return -ENODATA;
 }
 
 /* Returns 0 if process @pid has a heap; otherwise reports why not. */

@@ -13,7 +13,7 @@ struct mapped_file;
 /*
  * Plans the probes for the allocators that process @pid has mapped: its libc, or its executable if
  * that is statically linked. @operators sets with_operators of @ret. Returns 0, or -ESRCH, -EACCES,
- * -ENOENT (no allocator found) or another negative errno, reported. Release @ret with
+ * -ENODATA (no allocator found) or another negative errno, reported. Release @ret with
  * probe_set_deinit().
  */
 int allocator_plan_pid(struct probe_set *ret, pid_t pid, bool operators);

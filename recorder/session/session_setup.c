@@ -100,7 +100,12 @@ static int plan_process(struct session *session, pid_t pid)
 		err = allocator_search_skip(session->search, pid);
 	if (!err && !options->config.no_heap)
 		err = allocator_plan_pid(&set, pid, options->mismatch);
-
+	/* What it maps is recorded all the same. */
+	if (err == -ENODATA && options->config.syscalls)
+		err = 0;
+	else if (err == -ENODATA)
+		diag_note("--with mmap records what a process maps without an allocator, as Go's "
+			  "runtime does");
 	if (!err)
 		err = plan_resources(&set, pid, options);
 	if (!err) {
