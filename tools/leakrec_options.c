@@ -14,7 +14,7 @@
 struct command_line {
 	struct session_options session;
 	struct pid_list pids;
-	bool is_all;
+	bool is_all, perf_events;
 };
 
 static int parse_pids(void *context, const struct option_row *row, const char *text)
@@ -80,7 +80,7 @@ static int parse_filter(void *context, const struct option_row *row, const char 
 		return -EINVAL;
 	}
 	config->filters[config->nr_filters++] = text;
-	config->perf_events = true;
+	((struct command_line *)context)->perf_events = true;
 	return 0;
 }
 
@@ -98,6 +98,8 @@ static int parse_resource(void *context, const struct option_row *row, const cha
 
 static const struct option_word with_words[] = {
 	{"mmap", SYSCALL_MAPPINGS}, {"fd", SYSCALL_DESCRIPTORS}, {0}};
+static const struct option_word by_words[] = {
+	{"session", RECORD_BY_SESSION}, {"multi", RECORD_BY_MULTI}, {"perf", RECORD_BY_PERF}, {0}};
 static const struct option_word overload_words[] = {
 	{"hold", OVERLOAD_HOLD}, {"drop", OVERLOAD_DROP}, {0}};
 
@@ -173,7 +175,11 @@ static const struct option_row rows[] = {
 	 .parse = parse_filter, .takes = "EVENT:EXPR, as in \"malloc:bytes > 4096\""},
 	{"perf-events", 0, OPTION_FLAG,
 	 .help = "record with perf events, not with BPF programs (implied by --filter)",
-	 FIELD(session.config.perf_events)},
+	 FIELD(perf_events)},
+	{"record-by", 0, OPTION_WORD, "WAY",
+	 "record by BPF programs on uprobe_multi links with sessions (session), without (multi), "
+	 "or by perf events (perf) [the first that the kernel has]",
+	 FIELD(session.config.by), .words = by_words},
 	{"on-overload", 0, OPTION_WORD, "MODE",
 	 "when a ring fills up: stop the processes for a moment (hold), or drop events [hold]",
 	 FIELD(session.config.on_overload), .words = overload_words},
@@ -228,7 +234,7 @@ static int check_options(const struct session_options *options, bool is_all)
 		wrong = "--pair and --ref need -p PID or a command: they do not go with -a or --cgroup";
 	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
 		wrong = "--raw-stacks needs --call-graph dwarf";
-	else if (config->has_sizes && config->perf_events)
+	else if (config->has_sizes && config->by == RECORD_BY_PERF)
 		wrong = "--size needs BPF programs: it does not go with --perf-events or --filter";
 	if (wrong)
 		diag_error("%s", wrong);
@@ -253,6 +259,8 @@ int leakrec_options_parse(int argc, char **argv, struct session_options *options
 		session->config.scope = RECORD_SYSTEM_WIDE;
 	if (session->cgroup)
 		session->config.scope = RECORD_CGROUP;
+	if (line.perf_events)
+		session->config.by = RECORD_BY_PERF;
 	session->config.has_sizes = options_has(&table, &result, "size");
 	session->config.free_stacks |= session->mismatch;
 	if (!session->output && !session->with_view)

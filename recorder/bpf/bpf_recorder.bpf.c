@@ -5,8 +5,8 @@
  * the kernel fetches and writes to perf's ring.
  *
  * The programs are attached by uprobe_multi links to the named processes, as sessions where entry
- * and return share a cookie, and by inherited perf events of uprobe events to their children
- * (fork_follow.h).
+ * and return share a cookie if the kernel has these, and by inherited perf events of uprobe events
+ * to their children (fork_follow.h).
  *
  * A process that takes a ring past the limit is stopped before it returns to user space
  * (backpressure.h). A sample that has no room even then is counted.
@@ -26,9 +26,13 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 
 struct bpf_site sites[BPF_MAX_SITES];
 
+/* Linux 6.13 to 6.19; only linked_call() needs it, which other kernels do not load. */
+extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms"), weak));
+
+/* Linux 6.13. Where the kernel does not have it, the verifier removes the call. */
+const volatile bool can_signal_tasks = false;
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
-	__attribute__((section(".ksyms")));
-extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms")));
+	__attribute__((section(".ksyms"), weak));
 extern int bpf_copy_from_user_str(void *dst, __u32 dst__sz, const void *unsafe_ptr__ign,
 				  __u64 flags) __attribute__((section(".ksyms")));
 
@@ -172,8 +176,59 @@ ALWAYS_INLINE unsigned long long block_taken(const struct bpf_site *site,
 }
 
 /*
- * With a filter, notes whether the call that begins in a linked process is recorded. It stores its
- * block through a pointer, so its BPF_SITE_STORE needs to know.
+ * With a filter, notes at an entry that is no session's whether the call is recorded, and the block
+ * that it takes and gives back if it fails.
+ */
+ALWAYS_INLINE void push_call(struct pt_regs *regs, bool is_recorded, unsigned long long taken)
+{
+	struct task_state *state = state_of_task();
+
+	if (!state) {
+		/* At its return nothing would show that it was recorded. */
+		if (is_recorded)
+			count_lost();
+		return;
+	}
+	state->open_calls = state->open_calls << 1 | is_recorded;
+	if (taken) {
+		state->taken = taken;
+		state->taken_sp = PT_REGS_SP(regs);
+	}
+}
+
+/*
+ * Removes the note of the call that ends. Returns false if the call was not recorded, else true and
+ * the cookie for record_return().
+ */
+ALWAYS_INLINE bool pop_call(struct pt_regs *regs, unsigned long long *ret_cookie)
+{
+	struct task_state *state = state_of_task();
+	bool is_recorded = state && state->open_calls & 1;
+
+	if (!state)
+		return false;
+	state->open_calls >>= 1;
+	/* The return has popped the return address, or there was none on the stack. */
+	if (state->taken && PT_REGS_SP(regs) - state->taken_sp <= 8) {
+		*ret_cookie = state->taken;
+		state->taken = 0;
+	}
+	return is_recorded;
+}
+
+/* The return of a call that has no session. */
+static __attribute__((noinline)) int at_return(struct pt_regs *regs, unsigned int index)
+{
+	unsigned long long cookie = ENTRY_RECORDED;
+
+	if (!has_filter || pop_call(regs, &cookie))
+		record_return(regs, index, cookie);
+	return 0;
+}
+
+/*
+ * With a filter, notes whether the call that begins is recorded. It stores its block through a
+ * pointer, so its BPF_SITE_STORE needs to know.
  */
 ALWAYS_INLINE void note_last_call(bool is_recorded)
 {
@@ -183,29 +238,6 @@ ALWAYS_INLINE void note_last_call(bool is_recorded)
 		state->open_calls = is_recorded;
 	else
 		count_lost();
-}
-
-/* With a filter, notes whether the call that begins in a followed process is recorded. */
-ALWAYS_INLINE void push_call(bool is_recorded)
-{
-	struct task_state *state = state_of_task();
-
-	if (state)
-		state->open_calls = state->open_calls << 1 | is_recorded;
-	/* At its return nothing would show that it was recorded. */
-	else if (is_recorded)
-		count_lost();
-}
-
-/* Removes the note of the call that ends. Returns true if the call was recorded. */
-ALWAYS_INLINE bool pop_call(void)
-{
-	struct task_state *state = state_of_task();
-	bool is_recorded = state && state->open_calls & 1;
-
-	if (state)
-		state->open_calls >>= 1;
-	return is_recorded;
 }
 
 /*
@@ -279,15 +311,16 @@ static __attribute__((noinline)) int at_entry(struct pt_regs *regs, unsigned int
 		else
 			matches = entry_matches(site, args,
 						is_followed || everywhere || site->is_late, &old);
-		if (is_followed && site->kind != BPF_SITE_STORE && site->kind != BPF_SITE_RELEASE &&
+		/* With sessions, only followed processes get here with such a site. */
+		if (site->kind != BPF_SITE_STORE && site->kind != BPF_SITE_RELEASE &&
 		    !site->has_exits)
-			push_call(matches);
+			push_call(regs, matches, block_taken(site, args, old));
 	}
 	if (site->has_exits && !note_call(regs, index, block_taken(site, args, old), matches))
 		return 0;
 	if (!matches)
 		return 0;
-	return record_entry(regs, index, (is_followed || site->has_exits) && has_filter && !old);
+	return record_entry(regs, index, has_filter && !old);
 }
 
 /*
@@ -352,7 +385,7 @@ int linked_site(struct pt_regs *regs)
 		return record_point(regs, index);
 	if (site->kind == BPF_SITE_RESOURCE)
 		return record_resource_entry(regs, index);
-	return at_entry(regs, index, false);
+	return cookie & BPF_AT_RETURN ? at_return(regs, index) : at_entry(regs, index, false);
 }
 
 /*
@@ -377,10 +410,10 @@ int followed_site(struct pt_regs *regs)
 		record_point(regs, index);
 	else if (site->kind == BPF_SITE_RESOURCE)
 		record_resource_entry(regs, index);
-	else if (!(cookie & BPF_AT_RETURN))
+	else if (cookie & BPF_AT_RETURN)
+		at_return(regs, index);
+	else
 		at_entry(regs, index, true);
-	else if (!has_filter || pop_call())
-		record_return(regs, index, ENTRY_RECORDED);
 	return 0;
 }
 
@@ -417,12 +450,16 @@ ALWAYS_INLINE bool may_hold_fork(struct target *target)
 	       !(BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(task, signal, tty));
 }
 
-/* Stops @task, the process of @target, which is not the current one. */
-ALWAYS_INLINE void hold_other(struct target *target, struct task_struct *task)
+/*
+ * Has @task, the first thread of @target, stop before it runs: by a signal, or in child_begins().
+ */
+ALWAYS_INLINE void hold_child(struct target *target, struct task_struct *task)
 {
+	target->set_up = 1;
+	if (!can_signal_tasks)
+		return;
 	target->stopped_ns = bpf_ktime_get_ns();
 	bpf_send_signal_task(task, SIGSTOP, PIDTYPE_TGID, 0);
-	target->set_up = 1;
 	/* After the signal: a target that gets continued must have been stopped. */
 	target->stopped = 1;
 }
@@ -451,7 +488,7 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 	if (target->forks != TARGET_FORKS_FOLLOWED)
 		target->forks = TARGET_FORKS_WANTED;
 	if (may_hold_fork(target) && !is_exempt(task)) {
-		hold_other(child, task);
+		hold_child(child, task);
 		target->set_up = 1;
 		hold(target);
 	} else {
@@ -459,6 +496,25 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 		shared.any_stopped = 1;
 	}
 	wake_recorder();
+	return 0;
+}
+
+/*
+ * Stops a child that waits for events and could not be sent a signal. A new task calls this
+ * function just before it returns to user space for the first time: schedule_tail(),
+ * kernel/sched/core.c (Linux 5.15 to 7.3).
+ */
+SEC("fentry/calculate_sigpending")
+int BPF_PROG(child_begins)
+{
+	struct target *target = recording ? current_target() : 0;
+
+	if (!target || !target->set_up)
+		return 0;
+	if (target->forks == TARGET_FORKS_WANTED && !shared.closed)
+		hold(target);
+	else
+		target->set_up = 0;
 	return 0;
 }
 
@@ -476,10 +532,12 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	if (!recording || !target || !target->linked || old_tid == task->tgid)
 		return 0;
 	target->forks = TARGET_FORKS_WANTED;
-	if (may_hold_fork(target))
-		hold_other(target, task);
-	else
+	if (may_hold_fork(target)) {
+		target->set_up = 1;
+		hold(target);
+	} else {
 		shared.missed = 1;
+	}
 	shared.any_stopped = 1;
 	wake_recorder();
 	return 0;

@@ -18,8 +18,11 @@ struct task_state {
 	 * where its return address is, or 0, and what it asks for. */
 	unsigned long long frame, bytes;
 	/* With a filter: the calls that the task is in, a bit each, the innermost lowest: recorded?
-	 * Of linked processes, only that of the last call that stores its block. */
+	 * With sessions, only that of the last call that stores its block. */
 	unsigned long long open_calls;
+	/* The block that a call takes and gives back if it fails, or 0, and the stack pointer at
+	 * the call's entry. Not with sessions. */
+	unsigned long long taken, taken_sp;
 };
 
 struct {

@@ -28,6 +28,14 @@ enum record_scope {
 	RECORD_CGROUP, /* all in a cgroup and its descendants, also those that enter it later */
 };
 
+/* What records. */
+enum record_by {
+	RECORD_BY_BEST,	   /* the first of these that the kernel has and permits */
+	RECORD_BY_SESSION, /* BPF programs on uprobe_multi links, sessions where a return counts */
+	RECORD_BY_MULTI,   /* BPF programs on uprobe_multi links, two where a return counts */
+	RECORD_BY_PERF,	   /* perf events */
+};
+
 #define RECORD_MAX_FILTERS 64
 
 struct record_config {
@@ -39,12 +47,12 @@ struct record_config {
 	uint32_t dump_bytes; /* CALL_GRAPH_DWARF: a multiple of 8; 0: the whole stack */
 	bool raw_stacks;     /* CALL_GRAPH_DWARF: the file holds the dumps, for another unwinder */
 	uint32_t ring_pages; /* a power of two */
-	bool perf_events;    /* record by perf events even where BPF programs could */
-	bool no_heap;	     /* record no allocators, nor those mapped later */
-	bool has_sizes;	     /* record only requests of these sizes; BPF programs only */
+	enum record_by by;
+	bool no_heap;	/* record no allocators, nor those mapped later */
+	bool has_sizes; /* record only requests of these sizes; not RECORD_BY_PERF */
 	struct size_range sizes;
 	unsigned int syscalls;			 /* enum syscall_group: the groups to record */
-	const char *filters[RECORD_MAX_FILTERS]; /* "EVENT:EXPR"; perf events only */
+	const char *filters[RECORD_MAX_FILTERS]; /* "EVENT:EXPR"; RECORD_BY_PERF only */
 	size_t nr_filters;
 };
 

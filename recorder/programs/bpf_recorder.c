@@ -6,9 +6,8 @@
 #include "common/scope.h"
 #include "bpf_recorder.skel.h"
 #include "common/proc/process_namespace.h"
-#include "recorder/processes/cgroup.h"
 #include "recorder/bpf/bpf_setup.h"
-#include "recorder/bpf/private_stack.h"
+#include "recorder/programs/bpf_programs.h"
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/programs/bpf_syscalls.h"
 
@@ -16,16 +15,10 @@
 #include <bpf/bpf.h>
 #include <limits.h>
 #include <linux/bpf.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 
-#define MAX_RING_PAGES	65536	   /* the most that the verifier lets programs add to a pointer */
-#define MIN_CHUNK_BYTES 32	   /* glibc's MINSIZE */
-#define MAX_HELD_BLOCKS (4U << 20) /* with a filter, of allocators without a size word */
-
-/* uapi/linux/bpf.h of Linux 6.13; the build's may be older. */
-#define ATTACH_UPROBE_MULTI   48 /* BPF_TRACE_UPROBE_MULTI */
-#define ATTACH_UPROBE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION */
+#define MAX_RING_PAGES	65536 /* the most that the verifier lets programs add to a pointer */
+#define MULTI_AT_RETURN 1     /* BPF_F_UPROBE_MULTI_RETURN, uapi/linux/bpf.h */
 
 /* The attributes of BPF_LINK_CREATE for uprobe_multi. */
 struct link_create_attr {
@@ -39,80 +32,6 @@ struct link_perf_attr {
 	uint32_t program_fd, target_fd, attach_type, flags;
 	uint64_t cookie;
 };
-
-/* glibc's chunk size for a request: malloc/malloc.c, request2size(). */
-static uint64_t size_word(uint64_t bytes)
-{
-	uint64_t chunk = (bytes + 8 + 15) & ~15ULL;
-
-	return chunk < MIN_CHUNK_BYTES ? MIN_CHUNK_BYTES : chunk;
-}
-
-static bool has_tracepoint(const char *name)
-{
-	const char *tracefs = probe_tracefs_dir();
-	char path[PATH_MAX];
-
-	return tracefs &&
-	       snprintf(path, sizeof(path), "%s/events/%s", tracefs, name) < (int)sizeof(path) &&
-	       access(path, F_OK) == 0;
-}
-
-static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *config)
-{
-	uint32_t ring_bytes = config->ring_pages * (uint32_t)getpagesize();
-	const struct size_range *sizes = &config->sizes;
-	uint64_t secret;
-	int err;
-
-	bpf->rodata->dump_bytes =
-		config->call_graph == CALL_GRAPH_DWARF ? record_config_dump_bytes(config, true) : 0;
-	/* perf expects dumps of exactly the size that the event asks for. */
-	bpf->rodata->dumps_fit = record_config_unwinds(config);
-	bpf->rodata->entries_have_stacks = config->free_stacks;
-	/* A reader that wakes up well before the limit makes backpressure (backpressure.c) rare. */
-	bpf->rodata->wakeup_bytes = ring_bytes / 8;
-	bpf->rodata->ring_mask = ring_bytes - 1;
-	bpf->rodata->lost_id = BPF_FIRST_ID;
-	bpf->rodata->has_filter = config->has_sizes;
-	bpf->rodata->filter_min = sizes->min_bytes;
-	bpf->rodata->filter_max = sizes->max_bytes;
-	bpf->rodata->size_word_min = size_word(sizes->min_bytes);
-	/* A remainder too small for a chunk of its own stays with the block. */
-	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
-	bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
-	bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
-	bpf->rodata->cgroup_id = cgroup_id(config->cgroup_fd);
-	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
-		return -EIO;
-	bpf->rodata->ring_secret = secret;
-	err = bpf_map__set_value_size(bpf_map__inner_map(bpf->maps.rings),
-				      (uint32_t)bpf_ring_value_bytes(ring_bytes));
-	if (!err)
-		err = bpf_map__set_max_entries(bpf->maps.rings,
-					       (uint32_t)libbpf_num_possible_cpus());
-	if (err)
-		return err;
-	if (config->has_sizes)
-		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);
-	/* These programs slow down every system call of every process: load them only if needed. */
-	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
-	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
-	/*
-	 * These programs stop processes until dlopen_watch_serve() is called, so load them only if
-	 * it will be. On a kernel without these tracepoints, files that are mapped later are not
-	 * recorded.
-	 */
-	bpf_program__set_autoload(bpf->progs.after_map_pages,
-				  !config->no_heap &&
-					  has_tracepoint("filemap/mm_filemap_map_pages"));
-	bpf_program__set_autoload(bpf->progs.after_file_fault,
-				  !config->no_heap && has_tracepoint("filemap/mm_filemap_fault"));
-	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_site, ATTACH_UPROBE_MULTI);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
-	return 0;
-}
 
 /* Creates the ring of a CPU, if the CPU is present. */
 static int create_ring(struct bpf_recorder *recorder, size_t cpu, uint32_t size_bytes)
@@ -165,7 +84,7 @@ static int create_rings(struct bpf_recorder *recorder, const struct record_confi
 int bpf_recorder_create(const struct record_config *config, struct bpf_recorder **ret)
 {
 	struct bpf_recorder *recorder;
-	int err = 0;
+	int err;
 
 	/* The programs see process ids of the initial PID namespace. */
 	if (!process_namespace_is_initial())
@@ -183,16 +102,7 @@ int bpf_recorder_create(const struct record_config *config, struct bpf_recorder 
 		return -ENOMEM;
 	}
 	bpf_setup_silence_libbpf();
-	recorder->bpf = bpf_recorder_bpf__open();
-	if (!recorder->bpf || configure(recorder->bpf, config) ||
-	    bpf_recorder_bpf__load(recorder->bpf))
-		err = -EOPNOTSUPP;
-	else if (!uprobe_programs_are_safe(recorder->bpf->obj))
-		err = -EPROTONOSUPPORT;
-	if (!err && config->scope == RECORD_CGROUP &&
-	    bpf_setup_set_cgroup(bpf_map__fd(recorder->bpf->maps.recorded_cgroup),
-				 config->cgroup_fd))
-		err = -EOPNOTSUPP;
+	err = bpf_programs_load(config, &recorder->with_sessions, &recorder->bpf);
 	if (!err)
 		err = create_rings(recorder, config);
 	if (!err && bpf_recorder_bpf__attach(recorder->bpf))
@@ -244,16 +154,24 @@ static const struct bpf_program *program_at(const struct bpf_recorder *recorder,
 		return NULL;
 	if (watched->file->has_resources)
 		return recorder->bpf->progs.linked_site;
-	if (watched->ret && watched->ret->point == PROBE_RETURN)
+	if (watched->ret && watched->ret->point == PROBE_RETURN && recorder->with_sessions)
 		return recorder->bpf->progs.linked_call;
+	if (!watched->entry)
+		return NULL;
 	return watched->entry->schema->effect == HEAP_MARK ? recorder->bpf->progs.linked_mark
 							   : recorder->bpf->progs.linked_site;
 }
 
-/* Links @program to @nr offsets of @file. */
+/* Where in a file a program is linked. */
+struct link_sites {
+	uint64_t *offsets, *cookies;
+	size_t nr;
+	bool at_return; /* of the functions that begin there */
+};
+
+/* Links @program to the sites in @file. */
 static int create_link(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
-		       const struct bpf_program *program, const uint64_t *offsets,
-		       const uint64_t *cookies, size_t nr)
+		       const struct bpf_program *program, const struct link_sites *at)
 {
 	char path[PROBE_FD_PATH_MAX];
 	struct link_create_attr attr = {
@@ -261,14 +179,15 @@ static int create_link(struct bpf_recorder *recorder, const struct probe_file *f
 		.attach_type = program == recorder->bpf->progs.linked_call ? ATTACH_UPROBE_SESSION
 									   : ATTACH_UPROBE_MULTI,
 		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)offsets,
-		.cookies = (uintptr_t)cookies,
-		.nr = (uint32_t)nr,
+		.offsets = (uintptr_t)at->offsets,
+		.cookies = (uintptr_t)at->cookies,
+		.nr = (uint32_t)at->nr,
+		.multi_flags = at->at_return ? MULTI_AT_RETURN : 0,
 		.pid = (uint32_t)pid,
 	};
 	int fd, err;
 
-	if (nr == 0)
+	if (at->nr == 0)
 		return 0;
 	if (is_interrupted())
 		return -EINTR;
@@ -297,67 +216,89 @@ static bool is_linked_before(const struct probe_file *file, size_t nth)
 	return false;
 }
 
+static void add_link_site(struct link_sites *to, uint64_t offset, uint64_t cookie)
+{
+	to->offsets[to->nr] = offset;
+	to->cookies[to->nr++] = cookie;
+}
+
 /*
  * Lists the exits of the functions of @file. Functions may share an exit, which is linked once: the
  * notes show whose call ends there (exits.bpf.h).
  */
-static size_t list_exits(const struct probe_file *file, uint64_t *offsets, uint64_t *cookies)
+static void list_exits(const struct probe_file *file, struct link_sites *to)
 {
-	size_t nr = 0;
+	for (size_t i = 0; i < file->nr_probes; i++)
+		if (file->probes[i].point == PROBE_EXIT && !is_linked_before(file, i))
+			add_link_site(to, file->probes[i].offset, BPF_AT_EXIT);
+}
 
-	for (size_t i = 0; i < file->nr_probes; i++) {
-		if (file->probes[i].point != PROBE_EXIT || is_linked_before(file, i))
-			continue;
-		offsets[nr] = file->probes[i].offset;
-		cookies[nr++] = BPF_AT_EXIT;
+/* Without sessions: lists the functions of @file whose returns are probed. */
+static void list_returns(const struct bpf_recorder *recorder, const struct probe_file *file,
+			 struct link_sites *to)
+{
+	to->at_return = true;
+	for (size_t i = 0; i < recorder->sites.nr_watched; i++) {
+		const struct watched_site *watched = &recorder->sites.watched[i];
+
+		if (watched->file == file && !watched->nr_points && watched->ret &&
+		    watched->ret->point == PROBE_RETURN)
+			add_link_site(to, watched->offset, i | BPF_AT_RETURN);
 	}
-	return nr;
 }
 
 /*
- * Links what @program watches in @file: sites, and with linked_site also exits and points. The
+ * Lists what @program watches in @file: sites, and with linked_site also exits and points. The
  * kernel enables them in this order: exits must be first, or the end of a call could go unseen.
  */
-static int link_program(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
-			const struct bpf_program *program)
+static void list_sites(const struct bpf_recorder *recorder, const struct probe_file *file,
+		       const struct bpf_program *program, struct link_sites *to)
 {
-	const bool links_all = program == recorder->bpf->progs.linked_site;
-	size_t max = file->nr_probes + recorder->sites.nr_watched + recorder->sites.nr_points, nr;
+	const bool lists_all = program == recorder->bpf->progs.linked_site;
+
+	if (lists_all)
+		list_exits(file, to);
+	for (size_t i = 0; i < recorder->sites.nr_watched; i++) {
+		const struct watched_site *watched = &recorder->sites.watched[i];
+
+		if (watched->file == file && program_at(recorder, watched) == program)
+			add_link_site(to, watched->offset, i);
+	}
+	for (size_t i = 0; lists_all && i < recorder->sites.nr_points; i++) {
+		const struct watched_point *point = &recorder->sites.points[i];
+
+		if (point->site->file == file)
+			add_link_site(to, watched_point_offset(point), bpf_point_index(i));
+	}
+}
+
+static int link_file(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid)
+{
+	const struct bpf_program *const programs[] = {
+		recorder->bpf->progs.linked_site,
+		recorder->bpf->progs.linked_call,
+		recorder->bpf->progs.linked_mark,
+	};
+	size_t max = file->nr_probes + recorder->sites.nr_watched + recorder->sites.nr_points;
 	_cleanup_free_ uint64_t *offsets = calloc(max, sizeof(*offsets));
 	_cleanup_free_ uint64_t *cookies = calloc(max, sizeof(*cookies));
+	struct link_sites at = {offsets, cookies, 0, false};
+	int err = 0;
 
 	if (!offsets || !cookies) {
 		diag_error("cannot attach to %s: out of memory", file->display);
 		return -ENOMEM;
 	}
-	nr = links_all ? list_exits(file, offsets, cookies) : 0;
-	for (size_t i = 0; i < recorder->sites.nr_watched; i++) {
-		const struct watched_site *watched = &recorder->sites.watched[i];
-
-		if (watched->file != file || program_at(recorder, watched) != program)
-			continue;
-		offsets[nr] = watched->offset;
-		cookies[nr++] = i;
+	/* Returns first: a call whose entry is seen has its return seen, too. */
+	if (!recorder->with_sessions) {
+		list_returns(recorder, file, &at);
+		err = create_link(recorder, file, pid, recorder->bpf->progs.linked_site, &at);
 	}
-	for (size_t i = 0; links_all && i < recorder->sites.nr_points; i++) {
-		const struct watched_point *point = &recorder->sites.points[i];
-
-		if (point->site->file != file)
-			continue;
-		offsets[nr] = watched_point_offset(point);
-		cookies[nr++] = bpf_point_index(i);
+	for (size_t i = 0; i < ARRAY_SIZE(programs) && !err; i++) {
+		at = (struct link_sites){offsets, cookies, 0, false};
+		list_sites(recorder, file, programs[i], &at);
+		err = create_link(recorder, file, pid, programs[i], &at);
 	}
-	return create_link(recorder, file, pid, program, offsets, cookies, nr);
-}
-
-static int link_file(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid)
-{
-	int err = link_program(recorder, file, pid, recorder->bpf->progs.linked_site);
-
-	if (!err)
-		err = link_program(recorder, file, pid, recorder->bpf->progs.linked_call);
-	if (!err)
-		err = link_program(recorder, file, pid, recorder->bpf->progs.linked_mark);
 	return err;
 }
 

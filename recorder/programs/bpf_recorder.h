@@ -3,9 +3,9 @@
  * The recording BPF programs (bpf_recorder.bpf.c), from user space: loading them, linking them to
  * processes, their rings.
  *
- * A link (uprobe_multi, Linux 6.13 for sessions) covers all threads of a process, present and
- * future, also after exec, and all probes of one kind in a file. It needs no event in tracefs, and
- * the kernel removes it with the recorder. It does not cover children: see fork_follow.h.
+ * A link (uprobe_multi, Linux 6.6; sessions, Linux 6.13) covers all threads of a process, present
+ * and future, also after exec, and all probes of one kind in a file. It needs no event in tracefs,
+ * and the kernel removes it with the recorder. It does not cover children: see fork_follow.h.
  */
 #ifndef LEAKTOOLS_RECORDER_BPF_RECORDER_H
 #define LEAKTOOLS_RECORDER_BPF_RECORDER_H
@@ -16,6 +16,7 @@
 
 struct bpf_recorder {
 	struct bpf_recorder_bpf *bpf;
+	bool with_sessions; /* else entries and returns run programs of their own */
 	struct watched_sites sites;
 	bool left_out_late;	/* there was no room for a file that was mapped later */
 	struct bpf_ring *rings; /* by CPU number; those of absent CPUs are empty */
@@ -26,10 +27,10 @@ struct bpf_recorder {
 };
 
 /*
- * Loads the programs. Returns 0; -EOPNOTSUPP if the kernel lacks what they need or does not permit
- * them; -EPROTONOSUPPORT if the kernel could crash when it preempts them (private_stack.h); other
- * errors reported. The first two are not reported: perf events can record instead. Release with
- * bpf_recorder_destroy().
+ * Loads the programs that @config->by names, or the best. Returns 0; -EOPNOTSUPP if the kernel
+ * lacks what they need or does not permit them; -EPROTONOSUPPORT if the kernel could crash when it
+ * preempts them (private_stack.h); other errors reported. The first two are not reported: perf
+ * events can record instead. Release with bpf_recorder_destroy().
  */
 int bpf_recorder_create(const struct record_config *config, struct bpf_recorder **ret);
 

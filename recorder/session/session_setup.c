@@ -303,16 +303,22 @@ static int set_up_probes(struct session *session)
 static int choose_recorder(struct session *session)
 {
 	const struct record_config *config = &session->options->config;
-	/* The verifier takes a second of CPU time: half a minute on a busy machine. */
+	/* The verifier takes CPU time, and many times as long on a busy machine. */
 	int priority = privileges_raise_priority();
-	int err = config->perf_events ? 0 : bpf_recorder_create(config, &session->recorder);
+	int err =
+		config->by == RECORD_BY_PERF ? 0 : bpf_recorder_create(config, &session->recorder);
 
 	privileges_restore_priority(priority);
 	if (err != -EOPNOTSUPP && err != -EPROTONOSUPPORT)
 		return err;
+	if (config->by != RECORD_BY_BEST) {
+		diag_error("cannot record in the way that --record-by names: this kernel does not "
+			   "have it, or does not permit it");
+		return err;
+	}
 	if (config->has_sizes) {
 		diag_error(
-			"cannot record by size: that needs BPF programs (Linux 6.13 and the right "
+			"cannot record by size: that needs BPF programs (Linux 6.12 and the right "
 			"to load them); `leakparse --size` selects from a full recording");
 		return err;
 	}
@@ -321,7 +327,7 @@ static int choose_recorder(struct session *session)
 			  "kernel may run on a stack that tasks share");
 	else
 		diag_note("perf events record, at twice the cost of BPF programs, which need Linux "
-			  "6.13 and the right to load them");
+			  "6.12 to 6.19 and the right to load them");
 	return 0;
 }
 

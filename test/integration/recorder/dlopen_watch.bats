@@ -43,6 +43,11 @@ assert_loaded() {
 	leak_stacks 5001 | grep -q '^ malloc work main'
 }
 
+@test "dlopen watch: the same without sessions" {
+	record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so" --record-by multi
+	assert_late_truth 5001 5002 5003
+}
+
 @test "dlopen watch: the same without stacks, again and again" {
 	for _ in 1 2 3 4; do
 		rm -f target.in target.out

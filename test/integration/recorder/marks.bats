@@ -186,7 +186,7 @@ own_marks() {
 @test "marks: set by the program and by its children" {
 	local engine
 
-	for engine in "" --perf-events; do
+	for engine in "" "--record-by multi" --perf-events; do
 		# shellcheck disable=SC2086 # none, or one
 		record_command "marked_requests --requests 3 --fork 1" $engine
 		own_marks >listed

@@ -86,6 +86,12 @@ check() {
 	check
 }
 
+@test "stress: programs without sessions" {
+	require_programs
+	record_attached "$(target 16 1000000)" --call-graph fp --record-by multi
+	check
+}
+
 @test "stress: perf events, no stacks" {
 	record_attached "$(target 64 2000000)" --perf-events --call-graph none
 	check

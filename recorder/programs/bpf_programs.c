@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/programs/bpf_programs.h"
+
+#include "common/scope.h"
+#include "probes/tracefs/tracefs_uprobes.h"
+#include "recorder/bpf/bpf_setup.h"
+#include "recorder/bpf/private_stack.h"
+#include "recorder/events/event_attr.h"
+#include "recorder/processes/cgroup.h"
+#include "recorder/programs/bpf_ring.h"
+#include "recorder/programs/bpf_sites.h"
+#include "recorder/target_table/target_table_shared.h"
+/* After what they use. */
+#include "bpf_recorder.skel.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MIN_CHUNK_BYTES 32	   /* glibc's MINSIZE */
+#define MAX_HELD_BLOCKS (4U << 20) /* with a filter, of allocators without a size word */
+
+/* glibc's chunk size for a request: malloc/malloc.c, request2size(). */
+static uint64_t size_word(uint64_t bytes)
+{
+	uint64_t chunk = (bytes + 8 + 15) & ~15ULL;
+
+	return chunk < MIN_CHUNK_BYTES ? MIN_CHUNK_BYTES : chunk;
+}
+
+static bool has_tracepoint(const char *name)
+{
+	const char *tracefs = probe_tracefs_dir();
+	char path[PATH_MAX];
+
+	return tracefs &&
+	       snprintf(path, sizeof(path), "%s/events/%s", tracefs, name) < (int)sizeof(path) &&
+	       access(path, F_OK) == 0;
+}
+
+static bool kernel_has(const char *function)
+{
+	return libbpf_find_vmlinux_btf_id(function, BPF_TRACE_FENTRY) > 0;
+}
+
+static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *config,
+		     bool with_sessions)
+{
+	uint32_t ring_bytes = config->ring_pages * (uint32_t)getpagesize();
+	const struct size_range *sizes = &config->sizes;
+	uint64_t secret;
+	int err;
+
+	bpf->rodata->dump_bytes =
+		config->call_graph == CALL_GRAPH_DWARF ? record_config_dump_bytes(config, true) : 0;
+	/* perf expects dumps of exactly the size that the event asks for. */
+	bpf->rodata->dumps_fit = record_config_unwinds(config);
+	bpf->rodata->entries_have_stacks = config->free_stacks;
+	/* A reader that wakes up well before the limit makes backpressure (backpressure.c) rare. */
+	bpf->rodata->wakeup_bytes = ring_bytes / 8;
+	bpf->rodata->ring_mask = ring_bytes - 1;
+	bpf->rodata->lost_id = BPF_FIRST_ID;
+	bpf->rodata->has_filter = config->has_sizes;
+	bpf->rodata->filter_min = sizes->min_bytes;
+	bpf->rodata->filter_max = sizes->max_bytes;
+	bpf->rodata->size_word_min = size_word(sizes->min_bytes);
+	/* A remainder too small for a chunk of its own stays with the block. */
+	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
+	bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
+	bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
+	bpf->rodata->cgroup_id = cgroup_id(config->cgroup_fd);
+	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
+		return -EIO;
+	bpf->rodata->ring_secret = secret;
+	err = bpf_map__set_value_size(bpf_map__inner_map(bpf->maps.rings),
+				      (uint32_t)bpf_ring_value_bytes(ring_bytes));
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.rings,
+					       (uint32_t)libbpf_num_possible_cpus());
+	if (err)
+		return err;
+	if (config->has_sizes)
+		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);
+	bpf->rodata->can_signal_tasks = with_sessions || kernel_has("bpf_send_signal_task");
+	bpf_program__set_autoload(bpf->progs.child_begins, !bpf->rodata->can_signal_tasks);
+	/* These programs slow down every system call of every process: load them only if needed. */
+	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
+	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
+	/*
+	 * These programs stop processes until dlopen_watch_serve() is called, so load them only if
+	 * it will be. On a kernel without these tracepoints, files that are mapped later are not
+	 * recorded.
+	 */
+	bpf_program__set_autoload(bpf->progs.after_map_pages,
+				  !config->no_heap &&
+					  has_tracepoint("filemap/mm_filemap_map_pages"));
+	bpf_program__set_autoload(bpf->progs.after_file_fault,
+				  !config->no_heap && has_tracepoint("filemap/mm_filemap_fault"));
+	bpf_program__set_autoload(bpf->progs.linked_call, with_sessions);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_site, ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
+	return 0;
+}
+
+/*
+ * Hides from libbpf that the programs know bpf_session_cookie(). From Linux 7.0 on the function
+ * takes the context, and libbpf rejects a declaration that differs, even a weak one that no program
+ * uses. Of a function that does not exist it takes a weak declaration.
+ */
+static void hide_session_cookie(char *elf, size_t size_bytes)
+{
+	static const char name[] = "bpf_session_cookie";
+	char *at = elf;
+
+	/* In the names of symbols and of types. */
+	while ((at = memmem(at, size_bytes - (size_t)(at - elf), name, sizeof(name))))
+		*at = '_';
+}
+
+/* Opens the object with the programs. *@ret_elf: its bytes; free them when it is loaded. */
+static struct bpf_recorder_bpf *open_object(bool with_sessions, void **ret_elf)
+{
+	struct bpf_recorder_bpf *bpf = calloc(1, sizeof(*bpf));
+	int err;
+
+	if (!bpf || bpf_recorder_bpf__create_skeleton(bpf)) {
+		free(bpf);
+		return NULL;
+	}
+	*ret_elf = malloc(bpf->skeleton->data_sz);
+	err = *ret_elf ? 0 : -ENOMEM;
+	if (!err) {
+		memcpy(*ret_elf, bpf->skeleton->data, bpf->skeleton->data_sz);
+		if (!with_sessions)
+			hide_session_cookie(*ret_elf, bpf->skeleton->data_sz);
+		bpf->skeleton->data = *ret_elf;
+		err = bpf_object__open_skeleton(bpf->skeleton, NULL);
+	}
+	if (!err)
+		return bpf;
+	bpf_recorder_bpf__destroy(bpf);
+	return NULL;
+}
+
+/* Loads the programs. Returns what bpf_recorder_create() returns. */
+static int load(const struct record_config *config, bool with_sessions,
+		struct bpf_recorder_bpf **ret)
+{
+	_cleanup_free_ void *elf = NULL;
+	struct bpf_recorder_bpf *bpf = open_object(with_sessions, &elf);
+	int err = 0;
+
+	if (!bpf || configure(bpf, config, with_sessions) || bpf_recorder_bpf__load(bpf))
+		err = -EOPNOTSUPP;
+	else if (!uprobe_programs_are_safe(bpf->obj))
+		err = -EPROTONOSUPPORT;
+	else if (config->scope == RECORD_CGROUP &&
+		 bpf_setup_set_cgroup(bpf_map__fd(bpf->maps.recorded_cgroup), config->cgroup_fd))
+		err = -EOPNOTSUPP;
+	if (err)
+		bpf_recorder_bpf__destroy(bpf);
+	else
+		*ret = bpf;
+	return err;
+}
+
+/*
+ * True if programs without sessions are as good as perf events. In kernels before 6.12, the events
+ * that children inherit may vanish (context_breakers.h), and links may watch other processes, too
+ * (46ba0e49b642, "bpf: fix multi-uprobe PID filtering logic", Linux 6.10). Kernels that have
+ * sessions, but in the form of 7.x, may skip programs at tracepoints (bpf_recorder_nr_skipped());
+ * perf events cannot record by size there.
+ */
+static bool prefers_multi(const struct record_config *config)
+{
+	return !event_attr_contexts_swap() &&
+	       (config->has_sizes || !kernel_has("bpf_session_cookie"));
+}
+
+int bpf_programs_load(const struct record_config *config, bool *ret_with_sessions,
+		      struct bpf_recorder_bpf **ret)
+{
+	int err = config->by == RECORD_BY_MULTI ? -EOPNOTSUPP : load(config, true, ret);
+
+	*ret_with_sessions = !err;
+	if (err != -EOPNOTSUPP || config->by == RECORD_BY_SESSION ||
+	    (config->by == RECORD_BY_BEST && !prefers_multi(config)))
+		return err;
+	return load(config, false, ret);
+}
