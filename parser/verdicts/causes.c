@@ -2,6 +2,7 @@
 #include "parser/verdicts/causes.h"
 
 #include "common/schema/resource_schema.h"
+#include "common/scope.h"
 #include "parser/verdicts/cause_together.h"
 #include "parser/verdicts/cause_tree.h"
 
@@ -102,6 +103,62 @@ static int compare_paths(const void *a, const void *b)
 	       (x->counts->stack_id < y->counts->stack_id);
 }
 
+struct numbered {
+	uint64_t function;
+	size_t met;
+};
+
+static int compare_numbered(const void *a, const void *b)
+{
+	const struct numbered *x = a, *y = b;
+
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	return (x->met > y->met) - (x->met < y->met);
+}
+
+static int find_numbered(const void *key, const void *element)
+{
+	uint64_t x = *(const uint64_t *)key, y = ((const struct numbered *)element)->function;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * Numbers functions as they are met. What identifies them comes from hashes with a random seed, but
+ * the same recording must give the same causes each time, and their order has a say in that.
+ */
+static void number_functions(struct cause_finder *finder)
+{
+	_cleanup_free_ struct numbered *numbered = NULL;
+	size_t nr_all = 0, nr = 0;
+
+	for (size_t i = 0; i < finder->nr_members; i++)
+		nr_all += finder->members[i].nr;
+	numbered = calloc(nr_all + 1, sizeof(*numbered));
+	if (!numbered) {
+		finder->err = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < finder->nr_members; i++)
+		for (size_t k = 0; k < finder->members[i].nr; k++, nr++)
+			numbered[nr] = (struct numbered){finder->members[i].path[k], nr};
+	qsort(numbered, nr_all, sizeof(*numbered), compare_numbered);
+	nr = 0;
+	for (size_t i = 0; i < nr_all; i++)
+		if (!i || numbered[i].function != numbered[nr - 1].function)
+			numbered[nr++] = numbered[i];
+	for (size_t i = 0; i < finder->nr_members; i++) {
+		for (size_t k = 0; k < finder->members[i].nr; k++) {
+			uint64_t *function = &finder->members[i].path[k];
+			const struct numbered *found =
+				bsearch(function, numbered, nr, sizeof(*numbered), find_numbered);
+
+			*function = found->met;
+		}
+	}
+}
+
 static int reserve(struct cause_finder *finder)
 {
 	size_t nr_all, nr;
@@ -131,6 +188,8 @@ static void release(struct cause_finder *finder)
 static void find(struct cause_finder *finder)
 {
 	add_members(finder);
+	if (!finder->err)
+		number_functions(finder);
 	if (finder->err || finder->nr_members < 2)
 		return;
 	qsort(finder->members, finder->nr_members, sizeof(*finder->members), compare_paths);
