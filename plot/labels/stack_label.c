@@ -30,11 +30,6 @@ static bool is_unnamed(const char *symbol)
 	return address[2] && !address[2 + strspn(address + 2, "0123456789abcdef")];
 }
 
-bool stack_label_is_full(const struct stack_label *label)
-{
-	return label->nr == STACK_LABEL_FRAMES;
-}
-
 /* Keeps the names of a frame inside the user's, instead of the innermost one's if need be. */
 static int add_inner(struct stack_label *label, const char *symbol, const char *name)
 {

@@ -12,15 +12,16 @@ int cause_frames_load(struct cause_frames *frames, const struct leak_report *rep
 
 	if (err)
 		return err;
-	frames->first = named_stack_user_frame(stack, op->schema->function);
+	frames->first = frames->user = named_stack_user_frame(stack, op->schema->function);
 	frames->inner = SIZE_MAX;
 	if (cause->nr < 2 || !verdict->nr_shared)
 		return 0;
 	shared = stack->nr - verdict->nr_shared;
-	if (shared > frames->first && shared < stack->nr) {
+	/* Stacks that end early share no caller by that. */
+	if (shared > frames->first && shared < stack->nr && !stack->frames[shared].is_mark) {
 		frames->first = shared;
 		frames->inner = shared - 1;
-		/* Where it calls itself, the innermost call tells more. */
+		/* If it is recursive, its innermost call says more. */
 		while (frames->inner > 0 &&
 		       stack->frames[frames->inner].name == stack->frames[shared].name)
 			frames->inner--;

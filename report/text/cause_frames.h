@@ -8,6 +8,7 @@
 
 struct cause_frames {
 	struct named_stack stack; /* of one of the cause's stacks */
+	size_t user;		  /* the frame that asked for the memory */
 	size_t first;		  /* the frame that the cause is named after */
 	size_t inner; /* the frame inside it, in which its stacks differ; SIZE_MAX: there is none */
 };

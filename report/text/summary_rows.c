@@ -24,13 +24,33 @@
 #define FEW_COLUMNS 100
 #define INDENTATION 3
 #define MAX_SITES   1000 /* of a cause whose names are looked up to find its parts */
+#define PART_DEPTH  16	 /* functions of a part that are compared */
+#define PART_NAMES  4	 /* of which are shown, the innermost ones */
 /* A cause with this share of what is held is shown even where others come before it. */
 #define LARGE_SHARE 0.2
+
+/* A part of a cause: a callee of its common caller; or, without one, a line of the function. */
+struct part {
+	const char *names[PART_DEPTH]; /* from the callee inwards: what all its stacks share */
+	size_t nr;
+	const char *file;
+	int line; /* 0: a callee */
+	uint64_t bytes;
+};
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
 
 /* What a row shows: a cause, and the stack that it is named after. */
 struct row {
 	const struct leak_cause *cause;
 	struct cause_frames frames;
+	struct part *parts; /* those with the most bytes first */
+	size_t nr_parts;
 };
 
 static const struct leak_site *first_site(const struct leak_report *report, const struct row *row)
@@ -99,83 +119,159 @@ static int write_references(FILE *out, const struct leak_report *report,
 
 /* --- parts --- */
 
-/* A part of a cause: a callee of its common caller; or, without one, a line of the function. */
-struct part {
-	const char *name, *file;
-	int line; /* 0: a callee */
-	uint64_t bytes;
-};
-
-static int compare_parts(const void *a, const void *b)
+/* The functions of @site from the callee inwards, as far as that which asked for the memory. */
+static struct part part_of(const struct cause_frames *site)
 {
-	const struct part *x = a, *y = b;
+	bool is_callee = site->inner != SIZE_MAX;
+	size_t at = is_callee ? site->inner : site->first;
+	const struct named_frame *frames = site->stack.frames;
+	struct part part = {.file = is_callee ? NULL : frames[at].file};
 
-	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+	part.line = part.file ? frames[at].line : 0;
+	do
+		part.names[part.nr++] = frames[at].name;
+	while (at-- > site->user && part.nr < PART_DEPTH);
+	return part;
 }
 
 static void add_part(struct part *parts, size_t *nr, const struct cause_frames *site,
 		     uint64_t bytes)
 {
-	bool is_callee = site->inner != SIZE_MAX;
-	const struct named_frame *frame =
-		&site->stack.frames[is_callee ? site->inner : site->first];
-	int line = is_callee || !frame->file ? 0 : frame->line;
-	size_t i = 0;
+	struct part part = part_of(site);
+	size_t i = 0, shared = 1;
 
 	/* Names of one pool are equal pointers. */
-	while (i < *nr && (parts[i].name != frame->name || parts[i].line != line))
+	while (i < *nr && (parts[i].names[0] != part.names[0] || parts[i].line != part.line))
 		i++;
 	if (i == *nr)
-		parts[(*nr)++] = (struct part){frame->name, frame->file, line, 0};
+		parts[(*nr)++] = part;
+	while (shared < parts[i].nr && shared < part.nr &&
+	       parts[i].names[shared] == part.names[shared])
+		shared++;
+	parts[i].nr = shared;
 	parts[i].bytes += bytes;
 }
 
+static bool look_alike(const struct part *a, const struct part *b)
+{
+	size_t nr = a->nr < PART_NAMES ? a->nr : PART_NAMES;
+
+	if (a->line || b->line || nr != (b->nr < PART_NAMES ? b->nr : PART_NAMES))
+		return false;
+	for (size_t i = 1; i <= nr; i++)
+		if (a->names[a->nr - i] != b->names[b->nr - i])
+			return false;
+	return true;
+}
+
+/* Different ways to the same function are one part. Returns the number of parts that are left. */
+static size_t merge_parts(struct part *parts, size_t nr)
+{
+	size_t nr_left = 0, k;
+
+	for (size_t i = 0; i < nr; i++) {
+		for (k = 0; k < nr_left && !look_alike(&parts[k], &parts[i]); k++)
+			;
+		if (k == nr_left)
+			parts[nr_left++] = parts[i];
+		else
+			parts[k].bytes += parts[i].bytes;
+	}
+	return nr_left;
+}
+
 /* Finds the parts of a cause, those with the most bytes first. Returns 0 or -ENOMEM. */
-static int find_parts(const struct leak_report *report, const struct row *row, struct part *parts,
-		      size_t *ret_nr)
+static int find_parts(const struct leak_report *report, struct row *row)
 {
 	struct cause_frames site = {.stack = {.names = row->frames.stack.names}};
 	size_t nr_sites = row->cause->nr < MAX_SITES ? row->cause->nr : MAX_SITES;
 	int err = 0;
 
-	*ret_nr = 0;
+	row->parts = calloc(nr_sites + 1, sizeof(*row->parts));
+	if (!row->parts)
+		return -ENOMEM;
 	for (size_t i = 0; i < nr_sites && !err; i++) {
 		const struct leak_site *of = &report->sites_by_cause[row->cause->first + i];
 
 		err = cause_frames_load(&site, report, row->cause, of);
 		if (!err && site.stack.nr)
-			add_part(parts, ret_nr, &site, of->bytes);
+			add_part(row->parts, &row->nr_parts, &site, of->bytes);
 	}
 	named_stack_deinit(&site.stack);
-	qsort(parts, *ret_nr, sizeof(*parts), compare_parts);
+	row->nr_parts = merge_parts(row->parts, row->nr_parts);
+	qsort(row->parts, row->nr_parts, sizeof(*row->parts), compare_parts);
 	return err;
 }
 
-/* "via load_index 40 %, load_font 22 %, 7 more"; "via server.c:19 60 %, server.c:23 40 %" */
-static int write_parts(FILE *out, const struct leak_report *report, const struct row *row)
+/* If all ways lead to one function inside, the row is named after that. */
+static void name_after_only_function(struct row *row)
 {
-	_cleanup_free_ struct part *parts = calloc(MAX_SITES, sizeof(*parts));
-	uint64_t bytes = row->cause->bytes ? row->cause->bytes : 1;
-	size_t nr;
-	int err;
+	const char *name = NULL;
 
-	if (!parts)
-		return -ENOMEM;
-	err = find_parts(report, row, parts, &nr);
-	if (err)
-		return err;
-	for (size_t i = 0; i < nr && i < MAX_PARTS && nr > 1; i++) {
-		fputs(i ? ", " : "\n   via ", out);
-		diag_print_escaped(
-			out, parts[i].line ? named_stack_basename(parts[i].file) : parts[i].name,
-			NULL);
-		if (parts[i].line)
-			fprintf(out, ":%d", parts[i].line);
-		fprintf(out, " %.0f %%", 100 * (double)parts[i].bytes / (double)bytes);
+	for (size_t i = 0; i < row->nr_parts && row->frames.inner != SIZE_MAX; i++) {
+		const char *innermost = row->parts[i].names[row->parts[i].nr - 1];
+
+		if (name && name != innermost)
+			return;
+		name = innermost;
 	}
-	if (nr > MAX_PARTS)
-		fprintf(out, ", %zu more", nr - MAX_PARTS);
-	return 0;
+	for (size_t i = row->frames.inner; name && i >= row->frames.user; i--) {
+		if (row->frames.stack.frames[i].name == name)
+			row->frames.first = i;
+		if (!i)
+			break;
+	}
+	if (row->nr_parts == 1)
+		row->nr_parts = 0;
+}
+
+static int load_row(const struct leak_report *report, struct row *row)
+{
+	int err = cause_frames_load(&row->frames, report, row->cause, first_site(report, row));
+
+	if (!err && row->cause->nr > 1)
+		err = find_parts(report, row);
+	if (!err)
+		name_after_only_function(row);
+	return err;
+}
+
+static void deinit_row(struct row *row)
+{
+	named_stack_deinit(&row->frames.stack);
+	free(row->parts);
+}
+
+/* "server.c:19"; "load_font"; of a part that is all below one function of it "read_glyphs <
+ * load_font" */
+static void write_part(FILE *out, const struct part *part)
+{
+	if (part->line) {
+		diag_print_escaped(out, named_stack_basename(part->file), NULL);
+		fprintf(out, ":%d", part->line);
+		return;
+	}
+	for (size_t i = 0; i < part->nr && i < PART_NAMES; i++) {
+		fputs(i ? " < " : "", out);
+		diag_print_escaped(out, part->names[part->nr - 1 - i], NULL);
+	}
+	if (part->nr > PART_NAMES)
+		fputs(" ...", out);
+}
+
+/* "via read_glyphs < load_font 40 %, load_index 22 %, 7 more"; "via server.c:19 60 %, server.c:23
+ * 40 %" */
+static void write_parts(FILE *out, const struct row *row)
+{
+	uint64_t bytes = row->cause->bytes ? row->cause->bytes : 1;
+
+	for (size_t i = 0; i < row->nr_parts && i < MAX_PARTS; i++) {
+		fputs(i ? ", " : "\n   via ", out);
+		write_part(out, &row->parts[i]);
+		fprintf(out, " %.0f %%", 100 * (double)row->parts[i].bytes / (double)bytes);
+	}
+	if (row->nr_parts > MAX_PARTS)
+		fprintf(out, ", %zu more", row->nr_parts - MAX_PARTS);
 }
 
 /* --- processes --- */
@@ -228,14 +324,13 @@ static void write_process(FILE *out, const struct leak_report *report, const str
 
 /* --- rows --- */
 
-static int write_row(FILE *out, const struct leak_report *report, const struct row *row,
-		     const char *path, bool has_twin, bool names_process,
-		     const struct summary_report_style *style)
+static void write_row(FILE *out, const struct leak_report *report, const struct row *row,
+		      const char *path, bool has_twin, bool names_process,
+		      const struct summary_report_style *style)
 {
 	const struct leak_cause *cause = row->cause;
 	const struct site_verdict *verdict = &report->verdicts.causes[cause->cause].verdict;
 	const struct resource_kind *kind = leak_report_kind_of(report, first_site(report, row));
-	int err = 0;
 
 	fprintf(out, "%zu. ", (size_t)(cause - report->causes) + 1);
 	colour_begin(out, style->colour, leak_words_colour(verdict->verdict));
@@ -263,10 +358,8 @@ static int write_row(FILE *out, const struct leak_report *report, const struct r
 	if (has_twin)
 		fprintf(out, "  (stack %" PRIu32 ")",
 			verdict_of(report, first_site(report, row))->site->stack_id);
-	if (cause->nr > 1)
-		err = write_parts(out, report, row);
+	write_parts(out, row);
 	fputc('\n', out);
-	return err;
 }
 
 /* Whether another of the @nr paths looks like that of row @i. */
@@ -291,8 +384,7 @@ static int write_batch(FILE *out, const struct leak_report *report, struct row *
 		path_style.columns =
 			style->columns > INDENTATION ? style->columns - INDENTATION : 1;
 	for (size_t i = 0; i < nr && !err; i++) {
-		err = cause_frames_load(&rows[i].frames, report, rows[i].cause,
-					first_site(report, &rows[i]));
+		err = load_row(report, &rows[i]);
 		paths[i] = (struct stack_path){&rows[i].frames.stack, rows[i].frames.first};
 	}
 	if (!err)
@@ -301,8 +393,8 @@ static int write_batch(FILE *out, const struct leak_report *report, struct row *
 		const struct leak_site *site = first_site(report, &rows[i]);
 		const struct resource_kind *kind = leak_report_kind_of(report, site);
 
-		err = write_row(out, report, &rows[i], texts[i], has_twin(texts, nr, i),
-				names_process, style);
+		write_row(out, report, &rows[i], texts[i], has_twin(texts, nr, i), names_process,
+			  style);
 		if (!err && kind && kind->counts_refs)
 			err = write_references(out, report, site, &rows[i].frames.stack);
 	}
@@ -364,7 +456,7 @@ int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines
 		err = write_batch(out, report, rows + i, nr_left, names_process, style);
 	}
 	for (size_t i = 0; i < nr && rows; i++)
-		named_stack_deinit(&rows[i].frames.stack);
+		deinit_row(&rows[i]);
 	name_pool_destroy(names);
 	return err;
 }
@@ -373,10 +465,10 @@ int summary_rows_write_one(FILE *out, const struct leak_report *report,
 			   const struct leak_cause *cause, const struct summary_report_style *style)
 {
 	struct name_pool *names = name_pool_create();
-	struct row row = {.cause = cause, .stack.names = names};
+	struct row row = {.cause = cause, .frames.stack.names = names};
 	int err = names ? write_batch(out, report, &row, 1, true, style) : -ENOMEM;
 
-	named_stack_deinit(&row.stack);
+	deinit_row(&row);
 	name_pool_destroy(names);
 	return err;
 }

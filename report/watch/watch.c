@@ -82,7 +82,8 @@ static int cause_text(const struct watch *watch, const struct leak_report *repor
 	fputs(" recorded\n", out);
 	err = summary_rows_write_one(out, report, cause, &style);
 	fputs("\nThe stack that holds most of it:\n", out);
-	leaks_write_stack(out, watch->analysis, report->verdicts.sites[site->site].site->stack_id);
+	leaks_write_stack(out, watch->analysis, report->verdicts.sites[site->site].site->stack_id,
+			  0);
 	return fclose(out) ? -ENOMEM : err;
 }
 

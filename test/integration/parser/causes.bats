@@ -51,3 +51,21 @@ teardown() {
 			grep -qE "^   .*($function)" || fail "$function: $(cat screen)"
 	done
 }
+
+@test "causes: of parts that come together, the functions are named that asked for the memory" {
+	record_command "joint_parts"
+	"$BIN/leakparse" --summary -i perf.data >screen
+	grep -q '^1\. growth: 900 blocks, .* in 3 stacks, +' screen || fail "$(cat screen)"
+	grep -qE '^   handle_request \(joint_parts.c:[0-9]+\) < main' screen || fail "$(cat screen)"
+	grep -qx '   via insert_key < store_value 67 %, copy_name < parse_request 33 %' screen || fail "$(cat screen)"
+}
+
+@test "causes: where all ways lead to one function, the row is named after it" {
+	record_command "joint_parts --ways"
+	"$BIN/leakparse" --summary -i perf.data >screen
+	grep -q '^1\. growth: 1200 blocks, .* in 4 stacks, +' screen || fail "$(cat screen)"
+	grep -qE '^   match_font \(joint_parts.c:[0-9]+\) < draw_(text|menu) < handle_request < main' screen ||
+		fail "$(cat screen)"
+	grep -qE '^   via match_font < draw_(text|menu) 50 %, match_font < draw_(text|menu) 50 %$' screen ||
+		fail "$(cat screen)"
+}
