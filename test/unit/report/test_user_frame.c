@@ -41,6 +41,10 @@ static void wrappers_are_skipped(void **state)
 	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(server, "xmalloc"),
 			      SYMBOL(server, "f"), SYMBOL(server, "main")),
 			 2);
+	/* Interpreters' calls are no wrappers. */
+	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(server, "_PyObject_New"),
+			      SYMBOL(server, "_PyObject_MakeTpCall"), SYMBOL(server, "main")),
+			 2);
 	/* Functions of the C library other than wrappers say what the memory is for. */
 	assert_int_equal(FIND(SYMBOL(libc, "malloc"), SYMBOL(libc, "fopen"), SYMBOL(server, "f")),
 			 1);
