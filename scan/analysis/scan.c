@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/analysis/scan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const scan_class_words[SCAN_NR_CLASSES] = {
+	[SCAN_LOST] = "lost",	      [SCAN_CYCLE] = "cycle", [SCAN_THROUGH] = "lost-through",
+	[SCAN_POSSIBLE] = "possible", [SCAN_WEAK] = "weak",   [SCAN_HELD] = "held",
+	[SCAN_UNKNOWN] = "unknown",
+};
+
+/* What must be so that a block may be called lost (docs/reachability.md). */
+static void decide(struct scan *scan, const struct lost_list *before)
+{
+	const struct snapshot *snapshot = scan->snapshot;
+	const struct heap *heap = &scan->heap;
+
+	if (!heap->allocator)
+		snprintf(scan->why_not, sizeof(scan->why_not),
+			 "no allocator that is known was found in it");
+	else if (!heap->is_whole)
+		snprintf(scan->why_not, sizeof(scan->why_not), "%s", heap->why_not);
+	else if (snapshot->unread_bytes)
+		snprintf(scan->why_not, sizeof(scan->why_not),
+			 "%" PRIu64 " bytes of its memory could not be read",
+			 snapshot->unread_bytes);
+	else if (snapshot->is_core)
+		snprintf(scan->why_not, sizeof(scan->why_not),
+			 "a core file is one moment, and no second one confirms it");
+	else if (!before)
+		snprintf(scan->why_not, sizeof(scan->why_not), "there is one snapshot only");
+	else
+		scan->may_say_lost = true;
+}
+
+static bool was_lost(const struct lost_list *before, uint64_t address, uint64_t size_bytes)
+{
+	size_t low = 0, high = before->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (before->blocks[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < before->nr && before->blocks[low].address == address &&
+	       before->blocks[low].size_bytes == size_bytes;
+}
+
+/* Blocks that had a holder, or did not exist, in the snapshot before. */
+static int mark_unconfirmed(struct scan *scan, const struct lost_list *before)
+{
+	uint32_t nr_blocks = scan->heap.map.nr_blocks, *blocks = NULL;
+	size_t nr = 0, capacity = 0;
+	int err;
+
+	for (uint32_t i = 0; i < nr_blocks; i++) {
+		struct heap_block_view view;
+
+		if (!marking_is_lost(&scan->marking, i))
+			continue;
+		heap_block_view(&scan->heap, i, &view);
+		if (was_lost(before, view.address, view.size_bytes))
+			continue;
+		if (nr == capacity) {
+			uint32_t *grown;
+
+			capacity = capacity ? capacity * 2 : 256;
+			grown = reallocarray(blocks, capacity, sizeof(*blocks));
+			if (!grown) {
+				free(blocks);
+				return -ENOMEM;
+			}
+			blocks = grown;
+		}
+		blocks[nr++] = i;
+	}
+	err = nr ? marking_mark_unconfirmed(&scan->marking, blocks, nr) : 0;
+	free(blocks);
+	return err;
+}
+
+enum scan_class scan_class_of(const struct scan *scan, uint32_t block,
+			      const struct lost_block **ret_lost)
+{
+	uint8_t state = scan->marking.states[block];
+
+	*ret_lost = NULL;
+	if (state & MARK_HELD)
+		return SCAN_HELD;
+	if (state & MARK_POSSIBLE)
+		return SCAN_POSSIBLE;
+	if (state & MARK_WEAK)
+		return SCAN_WEAK;
+	*ret_lost = lost_graph_find(&scan->lost, block);
+	if (!scan->may_say_lost || !*ret_lost)
+		return SCAN_UNKNOWN;
+	switch ((*ret_lost)->kind) {
+	case LOST_CYCLE:
+		return SCAN_CYCLE;
+	case LOST_THROUGH:
+		return SCAN_THROUGH;
+	default:
+		return SCAN_LOST;
+	}
+}
+
+static void count(struct scan *scan)
+{
+	const struct lost_block *lost;
+
+	for (uint32_t i = 0; i < scan->heap.map.nr_blocks; i++) {
+		struct scan_class_total *total = &scan->totals[scan_class_of(scan, i, &lost)];
+
+		total->nr++;
+		total->bytes += heap_block_bytes(&scan->heap, i);
+	}
+}
+
+int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct lost_list *before)
+{
+	int err;
+
+	*ret = (struct scan){.snapshot = snapshot};
+	err = heap_init(&ret->heap, snapshot);
+	if (!err)
+		err = roots_init(&ret->roots, &ret->heap);
+	if (!err)
+		err = marking_init(&ret->marking, &ret->heap, &ret->roots);
+	if (err)
+		return err;
+	decide(ret, before);
+	if (ret->may_say_lost)
+		err = mark_unconfirmed(ret, before);
+	if (!err)
+		err = lost_graph_init(&ret->lost, &ret->marking);
+	if (!err)
+		count(ret);
+	return err;
+}
+
+void scan_deinit(struct scan *scan)
+{
+	lost_graph_deinit(&scan->lost);
+	marking_deinit(&scan->marking);
+	roots_deinit(&scan->roots);
+	heap_deinit(&scan->heap);
+}

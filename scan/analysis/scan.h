@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All that a snapshot says about the blocks of a heap: who holds each, or that nobody does. */
+#ifndef LEAKTOOLS_SCAN_ANALYSIS_SCAN_H
+#define LEAKTOOLS_SCAN_ANALYSIS_SCAN_H
+
+#include "scan/marking/lost_graph.h"
+
+/* What is said of a block. */
+enum scan_class {
+	SCAN_LOST,
+	SCAN_CYCLE,
+	SCAN_THROUGH, /* lost through another block */
+	SCAN_POSSIBLE,
+	SCAN_WEAK,
+	SCAN_HELD,
+	SCAN_UNKNOWN, /* no holder was found, but more cannot be said */
+	SCAN_NR_CLASSES,
+};
+
+/* The word in --blocks and JSON. */
+extern const char *const scan_class_words[SCAN_NR_CLASSES];
+
+/* A block that had no holder in an earlier snapshot. */
+struct lost_before {
+	uint64_t address, size_bytes;
+};
+
+struct lost_list {
+	struct lost_before *blocks; /* by address */
+	size_t nr;
+};
+
+struct scan_class_total {
+	uint64_t nr, bytes;
+};
+
+struct scan {
+	const struct snapshot *snapshot;
+	struct heap heap;
+	struct roots roots;
+	struct marking marking;
+	struct lost_graph lost;
+	/* False: blocks without a holder are SCAN_UNKNOWN, for the reason in @why_not. */
+	bool may_say_lost;
+	char why_not[192];
+	struct scan_class_total totals[SCAN_NR_CLASSES];
+};
+
+/*
+ * Analyses @snapshot. @before: what had no holder in a snapshot before this one; NULL: this is the
+ * only one so far. Returns 0 or a negative errno. Reports nothing. Release with scan_deinit() in
+ * either case.
+ */
+int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct lost_list *before);
+void scan_deinit(struct scan *scan);
+
+/* The class of a block; *@ret_lost is its entry if it is lost, else NULL. */
+enum scan_class scan_class_of(const struct scan *scan, uint32_t block,
+			      const struct lost_block **ret_lost);
+
+#endif

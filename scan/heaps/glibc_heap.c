@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/heaps/glibc_heap.h"
+
+#include "scan/heaps/glibc_arenas.h"
+#include "scan/heaps/glibc_free_lists.h"
+#include "scan/heaps/glibc_walk.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void glibc_doubt(struct glibc *glibc, const char *format, ...)
+{
+	struct heap *heap = glibc->heap;
+	va_list args;
+
+	heap->is_whole = false;
+	if (heap->why_not[0])
+		return;
+	va_start(args, format);
+	vsnprintf(heap->why_not, sizeof(heap->why_not), format, args);
+	va_end(args);
+}
+
+static int add_arenas(struct glibc *glibc)
+{
+	struct heap *heap = glibc->heap;
+
+	heap->arenas = calloc(glibc->nr_arenas, sizeof(*heap->arenas));
+	if (!heap->arenas)
+		return -ENOMEM;
+	heap->nr_arenas = glibc->nr_arenas;
+	for (size_t i = 0; i < glibc->nr_arenas; i++) {
+		heap->arenas[i].address = glibc->arenas[i].address;
+		heap->arenas[i].system_bytes = glibc->arenas[i].system_bytes;
+	}
+	return 0;
+}
+
+static int add_segments(struct glibc *glibc)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < glibc->nr_parts && !err; i++) {
+		const struct glibc_part *part = &glibc->parts[i];
+		uint64_t end = part->end & ~(uint64_t)(HEAP_UNIT - 1);
+
+		err = heap_map_add_segment(
+			&glibc->heap->map,
+			&(struct heap_segment){
+				.start = part->start,
+				.end = end,
+				.bytes = snapshot_bytes(glibc->snapshot, part->start,
+							end - part->start),
+				.arena = part->arena,
+			});
+	}
+	return err;
+}
+
+/* A part whose blocks are set. */
+struct setting {
+	struct heap_map *map;
+	const struct heap_segment *segment;
+	struct heap_arena *arena;
+};
+
+static void count(struct heap_arena *arena, enum chunk_state state, uint64_t bytes)
+{
+	arena->counts[state].nr++;
+	arena->counts[state].bytes += bytes;
+}
+
+static void set_block(void *context, const struct glibc_chunk *chunk)
+{
+	const struct setting *setting = context;
+
+	count(setting->arena,
+	      chunk->is_fencepost ? CHUNK_OVERHEAD
+	      : chunk->is_used	  ? CHUNK_USED
+				  : CHUNK_BIN,
+	      chunk->size_bytes);
+	if (chunk->is_used && !chunk->is_fencepost)
+		heap_map_set(setting->map,
+			     heap_map_unit(setting->segment, chunk->address + GLIBC_HEADER));
+}
+
+static void set_blocks(struct glibc *glibc)
+{
+	struct heap *heap = glibc->heap;
+
+	for (size_t i = 0; i < glibc->nr_parts; i++) {
+		const struct glibc_part *part = &glibc->parts[i];
+		struct setting setting = {&heap->map, heap_map_segment(&heap->map, part->start),
+					  &heap->arenas[part->arena]};
+		uint64_t end;
+
+		if (glibc_walk(glibc->snapshot, part->start, part->top, part->end, set_block,
+			       &setting, &end) == GLIBC_END_TOP)
+			count(setting.arena, CHUNK_TOP, part->end - end);
+	}
+}
+
+static void set_mapped(struct heap *heap)
+{
+	for (size_t i = 0; i < heap->map.nr_segments; i++) {
+		const struct heap_segment *segment = &heap->map.segments[i];
+		uint64_t block;
+
+		if (!segment->is_mapped)
+			continue;
+		/* The header is where glibc_mapped.c has found it: the first one that fits. */
+		for (block = segment->start + GLIBC_HEADER; block < segment->end; block += 16) {
+			const uint8_t *header = segment->bytes + (block - 16 - segment->start);
+			uint64_t head = load_word(header + 8);
+
+			if (load_word(header) == block - 16 - segment->start &&
+			    head == ((segment->end - block + 16) | GLIBC_IS_MAPPED))
+				break;
+		}
+		if (block >= segment->end)
+			continue;
+		heap_map_set(&heap->map, heap_map_unit(segment, block));
+		count(&heap->arenas[0], CHUNK_MAPPED, segment->end - segment->start);
+	}
+}
+
+static void check_coverage(struct glibc *glibc)
+{
+	const struct heap *heap = glibc->heap;
+
+	for (size_t i = 0; i < heap->nr_arenas; i++) {
+		const struct heap_arena *arena = &heap->arenas[i];
+
+		if (arena->walked_bytes != arena->system_bytes)
+			glibc_doubt(glibc,
+				    "the arena at 0x%" PRIx64 " has %" PRIu64
+				    " bytes, and chunks of %" PRIu64 " were found",
+				    arena->address, arena->system_bytes, arena->walked_bytes);
+	}
+}
+
+static int read_heap(struct glibc *glibc)
+{
+	struct heap *heap = glibc->heap;
+	int err = glibc_arenas_find(glibc);
+
+	if (err || !glibc->nr_arenas)
+		return err ? err : heap_map_allocate(&heap->map);
+	heap->allocator = "glibc malloc";
+	heap->is_whole = true;
+	err = add_arenas(glibc);
+	if (!err)
+		err = glibc_find_parts(glibc);
+	if (!err)
+		err = glibc_find_mapped(glibc);
+	if (!err)
+		err = add_segments(glibc);
+	if (!err)
+		err = heap_map_allocate(&heap->map);
+	if (err)
+		return err;
+	set_blocks(glibc);
+	set_mapped(heap);
+	glibc_take_free_chunks(glibc);
+	check_coverage(glibc);
+	return 0;
+}
+
+int glibc_heap_read(struct heap *heap)
+{
+	struct glibc glibc = {.heap = heap, .snapshot = heap->snapshot};
+	int err = read_heap(&glibc);
+
+	free(glibc.arenas);
+	free(glibc.parts);
+	return err;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the parts of glibc's arenas begin and end. */
+#include "scan/heaps/glibc_walk.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define MAX_HEAPS 65536u /* of an arena */
+
+/* How far to look for the end of memory that another user of sbrk() has, 16 bytes a step. */
+#define MAX_FOREIGN_BYTES (64u << 20)
+
+static int add_part(struct glibc *glibc, const struct glibc_part *part)
+{
+	size_t nr = glibc->nr_parts;
+
+	if ((nr & (nr - 1)) == 0) {
+		struct glibc_part *grown =
+			reallocarray(glibc->parts, nr ? nr * 2 : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		glibc->parts = grown;
+	}
+	glibc->parts[glibc->nr_parts++] = *part;
+	return 0;
+}
+
+/* The end of the top chunk; 0: it cannot be one. */
+static uint64_t end_of_top(const struct glibc *glibc, uint64_t top)
+{
+	uint64_t head, size;
+
+	if (top % 16 || !snapshot_word(glibc->snapshot, top + 8, &head))
+		return 0;
+	size = head & GLIBC_SIZE_MASK;
+	return size % 16 || top + size <= top || !snapshot_bytes(glibc->snapshot, top, size)
+		       ? 0
+		       : top + size;
+}
+
+/* True if the main arena's first chunk is at @start. */
+static bool begins_at(const struct glibc *glibc, uint64_t start, uint64_t top, uint64_t end)
+{
+	uint64_t at;
+
+	return glibc_walk(glibc->snapshot, start, top, end, NULL, NULL, &at) != GLIBC_END_BROKEN;
+}
+
+/*
+ * struct malloc_par holds "mmapped_mem; max_mmapped_mem; char *sbrk_base" in a row. Looks for it in
+ * libc's data: @start is the base that is expected, 0 if any that a walk proves will do.
+ */
+static uint64_t find_parameters(struct glibc *glibc, const struct glibc_arena *arena,
+				uint64_t start, uint64_t end)
+{
+	const struct scan_region *region = snapshot_region(glibc->snapshot, arena->address);
+	uint64_t lowest = snapshot_region(glibc->snapshot, arena->top)->start;
+
+	for (uint64_t at = region->start + 16; at + 8 <= region->end; at += 8) {
+		const uint8_t *bytes = region->bytes + (at - region->start);
+		uint64_t base = load_word(bytes), most = load_word(bytes - 8),
+			 now = load_word(bytes - 16), first = (base + 15) & ~15ull;
+
+		if (base < lowest || base > arena->top || now > most ||
+		    (now | most) % SCAN_PAGE_SIZE || (start && first != start) ||
+		    (!start && !begins_at(glibc, first, arena->top, end)))
+			continue;
+		glibc->knows_mapped = true;
+		glibc->mapped_bytes += now;
+		return first;
+	}
+	return 0;
+}
+
+/* Looks behind memory of another user of sbrk() for the main arena's next chunk. */
+static uint64_t find_next(const struct glibc *glibc, uint64_t from, uint64_t top, uint64_t end)
+{
+	for (uint64_t at = from; at < top && at - from < MAX_FOREIGN_BYTES; at += 16)
+		if (begins_at(glibc, at, top, end))
+			return at;
+	return 0;
+}
+
+static int add_main(struct glibc *glibc, struct glibc_arena *arena)
+{
+	struct heap_arena *counted = &glibc->heap->arenas[arena->number];
+	uint64_t end = end_of_top(glibc, arena->top), start = 0, at, part_end;
+	int err = 0;
+
+	/* Nothing was allocated from it yet: top is the first bin. */
+	if (arena->system_bytes == 0)
+		return 0;
+	if (end && end > arena->system_bytes)
+		start = (end - arena->system_bytes + 15) & ~15ull;
+	if (!end || !begins_at(glibc, start, arena->top, end))
+		start = end ? find_parameters(glibc, arena, 0, end) : 0;
+	else
+		find_parameters(glibc, arena, start, end);
+	if (!start) {
+		glibc_doubt(glibc, "the beginning of the main arena was not found");
+		return 0;
+	}
+	for (at = start; at && !err; at = find_next(glibc, part_end, arena->top, end)) {
+		enum glibc_end how =
+			glibc_walk(glibc->snapshot, at, arena->top, end, NULL, NULL, &part_end);
+
+		if (how == GLIBC_END_TOP)
+			part_end = end;
+		err = add_part(glibc,
+			       &(struct glibc_part){at, part_end, arena->top, arena->number});
+		if (how == GLIBC_END_TOP)
+			break;
+	}
+	if (!at)
+		glibc_doubt(glibc, "a part of the main arena was not found");
+	/* What other users of sbrk() have, the arena counts as its own. */
+	counted->walked_bytes = arena->system_bytes;
+	if (end - start > arena->system_bytes || arena->system_bytes - (end - start) >= 16)
+		counted->walked_bytes = end - start;
+	return err;
+}
+
+/* The start of the heap_info that @address belongs to: its first word is the arena. */
+static uint64_t heap_of(const struct glibc *glibc, uint64_t address, uint64_t arena)
+{
+	/* HEAP_MAX_SIZE, and with huge pages four of them (heap_max_size(), 2.35). */
+	static const uint64_t sizes[] = {64ull << 20, 8ull << 20, 4ull << 30, 128ull << 20,
+					 1ull << 20};
+	uint64_t word;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint64_t base = address & ~(sizes[i] - 1);
+
+		if (snapshot_word(glibc->snapshot, base, &word) && word == arena)
+			return base;
+	}
+	return 0;
+}
+
+/* The heaps of another arena, from the one with the top chunk back to the first. */
+static int add_other(struct glibc *glibc, struct glibc_arena *arena)
+{
+	struct heap_arena *counted = &glibc->heap->arenas[arena->number];
+	uint64_t first = arena->address & ~(uint64_t)(SCAN_PAGE_SIZE - 1), info[3];
+	uint64_t base = heap_of(glibc, arena->top, arena->address), top = arena->top;
+	const uint64_t info_bytes = arena->address - first;
+	int err = 0;
+
+	for (size_t nr = 0; base && !err && nr < MAX_HEAPS; nr++) {
+		uint64_t start = base + info_bytes, end, at;
+
+		if (!snapshot_read(glibc->snapshot, base, info, sizeof(info)) ||
+		    info[0] != arena->address || info[2] % SCAN_PAGE_SIZE)
+			break;
+		if (base == first)
+			start = (arena->address + glibc->bins_offset + GLIBC_BINS_BYTES + 56 + 15) &
+				~15ull;
+		end = base + info[2];
+		if (glibc_walk(glibc->snapshot, start, top, end, NULL, NULL, &at) ==
+		    GLIBC_END_BROKEN)
+			break;
+		err = add_part(glibc, &(struct glibc_part){start, end, top, arena->number});
+		if (!err)
+			err = heap_add_own(glibc->heap, base, start);
+		counted->walked_bytes += info[2];
+		if (base == first)
+			return err;
+		base = info[1];
+		top = 0;
+	}
+	if (!err)
+		glibc_doubt(glibc,
+			    "the chunks of the arena at 0x%" PRIx64 " do not follow one another",
+			    arena->address);
+	return err;
+}
+
+int glibc_find_parts(struct glibc *glibc)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < glibc->nr_arenas && !err; i++)
+		err = glibc->arenas[i].is_main ? add_main(glibc, &glibc->arenas[i])
+					       : add_other(glibc, &glibc->arenas[i]);
+	return err;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/heaps/heap.h"
+
+#include "scan/heaps/glibc_heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct heap_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+int heap_init(struct heap *ret, const struct snapshot *snapshot)
+{
+	int err;
+
+	*ret = (struct heap){.snapshot = snapshot};
+	err = glibc_heap_read(ret);
+	if (!err && ret->nr_own)
+		qsort(ret->own, ret->nr_own, sizeof(*ret->own), compare_ranges);
+	return err ? err : heap_map_number(&ret->map);
+}
+
+void heap_deinit(struct heap *heap)
+{
+	heap_map_deinit(&heap->map);
+	free(heap->arenas);
+	free(heap->own);
+	*heap = (struct heap){0};
+}
+
+void heap_block_view(const struct heap *heap, uint32_t nr, struct heap_block_view *ret)
+{
+	ret->segment = heap_map_block(&heap->map, nr, &ret->address);
+	ret->bytes = ret->segment->bytes + (ret->address - ret->segment->start);
+	ret->size_bytes = glibc_block_bytes(ret->segment, ret->bytes);
+}
+
+uint64_t heap_block_bytes(const struct heap *heap, uint32_t nr)
+{
+	struct heap_block_view view;
+
+	heap_block_view(heap, nr, &view);
+	return view.size_bytes;
+}
+
+uint32_t heap_find_block(const struct heap *heap, uint64_t address, uint64_t *ret_offset)
+{
+	const struct heap_segment *segment = heap_map_segment(&heap->map, address);
+	struct heap_block_view view;
+	uint32_t nr;
+
+	if (!segment)
+		return HEAP_NONE;
+	nr = heap_map_find(&heap->map, segment, address);
+	if (nr == HEAP_NONE)
+		return HEAP_NONE;
+	heap_block_view(heap, nr, &view);
+	/* A block of no bytes is found by its start only. */
+	if (address != view.address && address - view.address >= view.size_bytes)
+		return HEAP_NONE;
+	*ret_offset = address - view.address;
+	return nr;
+}
+
+int heap_add_own(struct heap *heap, uint64_t start, uint64_t end)
+{
+	size_t nr = heap->nr_own;
+
+	if ((nr & (nr - 1)) == 0) {
+		struct heap_range *grown = reallocarray(heap->own, nr ? nr * 2 : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		heap->own = grown;
+	}
+	heap->own[heap->nr_own++] = (struct heap_range){start, end};
+	return 0;
+}

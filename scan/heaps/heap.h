@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The heap of a process: which blocks are in use, and what the allocator keeps although it is free.
+ * One file of this room, or several with one prefix, knows one allocator; this is what they share.
+ */
+#ifndef LEAKTOOLS_SCAN_HEAP_H
+#define LEAKTOOLS_SCAN_HEAP_H
+
+#include "scan/heaps/heap_map.h"
+#include "scan/snapshot/snapshot.h"
+
+/* What chunks are, and where the allocator keeps them. */
+enum chunk_state {
+	CHUNK_USED,
+	CHUNK_MAPPED,	/* in use, with a mapping of its own */
+	CHUNK_BIN,	/* free, for any thread */
+	CHUNK_FAST,	/* free, in a fastbin */
+	CHUNK_CACHED,	/* free, in a thread's cache */
+	CHUNK_TOP,	/* not handed out yet */
+	CHUNK_OVERHEAD, /* the allocator's own */
+	CHUNK_NR_STATES,
+};
+
+struct chunk_count {
+	uint64_t nr, bytes; /* with the allocator's headers */
+};
+
+struct heap_arena {
+	uint64_t address;
+	uint64_t system_bytes; /* what the arena says that it has */
+	uint64_t walked_bytes; /* what was found */
+	struct chunk_count counts[CHUNK_NR_STATES];
+};
+
+/* A part of the memory that belongs to the allocator and holds no roots: [start, end). */
+struct heap_range {
+	uint64_t start, end;
+};
+
+struct heap {
+	const struct snapshot *snapshot;
+	const char *allocator; /* "glibc malloc"; NULL: none was found */
+	struct heap_map map;
+	struct heap_arena *arenas; /* the first one is the main arena */
+	size_t nr_arenas;
+	struct heap_range *own; /* arenas, and memory of heaps outside of chunks; by start */
+	size_t nr_own;
+	bool is_whole;	   /* every byte that the allocator has was found */
+	char why_not[160]; /* if it is not whole */
+};
+
+/*
+ * Finds the allocator of @snapshot and its chunks. Returns 0, also if no allocator was found or the
+ * heap is not whole; or a negative errno. Reports nothing. Release with heap_deinit() in either
+ * case.
+ */
+int heap_init(struct heap *ret, const struct snapshot *snapshot);
+void heap_deinit(struct heap *heap);
+
+/* The bytes of block @nr that the program may use. */
+uint64_t heap_block_bytes(const struct heap *heap, uint32_t nr);
+
+/* The same, and where it is, and its copy. */
+struct heap_block_view {
+	uint64_t address, size_bytes;
+	const uint8_t *bytes;
+	const struct heap_segment *segment;
+};
+void heap_block_view(const struct heap *heap, uint32_t nr, struct heap_block_view *ret);
+
+/* The block that holds @address, or HEAP_NONE; *@ret_offset is the distance from its start. */
+uint32_t heap_find_block(const struct heap *heap, uint64_t address, uint64_t *ret_offset);
+
+int heap_add_own(struct heap *heap, uint64_t start, uint64_t end);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/names/object_types.h"
+
+#include "common/scope.h"
+#include "unwind/names/demangler.h"
+
+#include <ctype.h>
+
+#define MAX_NAME   1024
+#define MAX_TABLES (1u << 20)
+
+/* A word that was looked at as a table. */
+struct known_table {
+	uint64_t address;
+	char *name; /* NULL: no table */
+	UT_hash_handle hh;
+};
+
+void object_types_init(struct object_types *ret, const struct snapshot *snapshot)
+{
+	*ret = (struct object_types){.snapshot = snapshot};
+}
+
+void object_types_deinit(struct object_types *types)
+{
+	struct known_table *table, *next;
+
+	HASH_ITER (hh, types->by_address, table, next) {
+		HASH_DEL(types->by_address, table);
+		free(table->name);
+		free(table);
+	}
+}
+
+/* In a file's memory that the program does not write. */
+static const struct scan_region *constant_region(const struct object_types *types, uint64_t address)
+{
+	const struct scan_region *region = snapshot_region(types->snapshot, address);
+
+	return region && region->inode && !region->is_writable ? region : NULL;
+}
+
+static bool read_name(const struct object_types *types, uint64_t address, char *ret, size_t size)
+{
+	if (!constant_region(types, address))
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (!snapshot_read(types->snapshot, address + i, &ret[i], 1))
+			return false;
+		if (!ret[i])
+			return i > 0;
+		if (!isalnum((unsigned char)ret[i]) && !strchr("_.$*", ret[i]))
+			return false;
+	}
+	return false;
+}
+
+/* The name of the type whose table is at @table; the caller frees it. */
+static char *name_of_table(const struct object_types *types, uint64_t table)
+{
+	static const char prefix[] = "typeinfo name for ";
+	char mangled[MAX_NAME + 4] = "_ZTS", *name = NULL;
+	_cleanup_free_ char *full = NULL;
+	uint64_t to_top, info, words[2];
+
+	if (!snapshot_word(types->snapshot, table - 16, &to_top) || to_top != 0 ||
+	    !snapshot_word(types->snapshot, table - 8, &info) || info % 8 ||
+	    !constant_region(types, info) ||
+	    !snapshot_read(types->snapshot, info, words, sizeof(words)) ||
+	    !constant_region(types, words[0]) || !read_name(types, words[1], mangled + 4, MAX_NAME))
+		return NULL;
+	/* A star marks names that are compared by address. */
+	if (mangled[4] == '*')
+		memmove(mangled + 4, mangled + 5, strlen(mangled + 5) + 1);
+	full = demangle(mangled);
+	if (full && strncmp(full, prefix, strlen(prefix)) == 0)
+		name = strdup(full + strlen(prefix));
+	return name;
+}
+
+const char *object_type(struct object_types *types, const struct heap_block_view *block)
+{
+	uint64_t address = block->size_bytes >= 8 ? load_word(block->bytes) : 0;
+	struct known_table *table;
+
+	if (address % 8 || !address)
+		return NULL;
+	if (!types->last || address < types->last->start || address >= types->last->end) {
+		const struct scan_region *region = constant_region(types, address);
+
+		if (!region)
+			return NULL;
+		types->last = region;
+	}
+	HASH_FIND(hh, types->by_address, &address, sizeof(address), table);
+	if (table)
+		return table->name;
+	if (HASH_COUNT(types->by_address) >= MAX_TABLES)
+		return NULL;
+	table = calloc(1, sizeof(*table));
+	if (!table)
+		return NULL;
+	table->address = address;
+	table->name = name_of_table(types, address);
+	HASH_ADD(hh, types->by_address, address, sizeof(table->address), table);
+	if (!hash_added(table)) {
+		free(table->name);
+		free(table);
+		return NULL;
+	}
+	return table->name;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The first screen: what is in the heap, what nothing points to. */
+#ifndef LEAKTOOLS_SCAN_SCREEN_H
+#define LEAKTOOLS_SCAN_SCREEN_H
+
+#include "scan/report/holder_text.h"
+
+/* Writes one screen, or with @all every row of it. Returns 0 or -ENOMEM. */
+int screen_write(FILE *out, struct scan_report *report, bool all);
+
+#endif

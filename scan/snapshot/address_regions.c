@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/snapshot/address_regions.h"
+
+#include "scan/snapshot/populated_pages.h"
+
+#include "common/proc/proc_file.h"
+#include "common/proc/process_maps.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* A heap may grow between the preparation and the stop. */
+#define GROWTH_BYTES(size) ((size) / 8 + (1u << 20))
+
+/*
+ * Private memory holds pointers wherever it is. Shared memory may: that of a device is not memory
+ * that a program keeps pointers in, and to read it may have effects.
+ */
+static bool is_worth_reading(const struct scan_region *region)
+{
+	static const char *const special[] = {"[vvar]", "[vvar_vclock]", "[vdso]", "[vsyscall]"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
+		if (strcmp(region->path, special[i]) == 0)
+			return false;
+	if (!region->is_shared)
+		return true;
+	return region->is_writable && (strncmp(region->path, "/dev/", 5) != 0 ||
+				       strncmp(region->path, "/dev/shm/", 9) == 0 ||
+				       strncmp(region->path, "/dev/zero", 9) == 0);
+}
+
+static int add_region(struct address_regions *regions, const struct process_mapping *mapping)
+{
+	struct scan_region *region;
+
+	if (regions->nr == regions->capacity) {
+		size_t capacity = regions->capacity ? regions->capacity * 2 : 64;
+
+		region = reallocarray(regions->regions, capacity, sizeof(*region));
+		if (!region)
+			return -ENOMEM;
+		regions->regions = region;
+		regions->capacity = capacity;
+	}
+	region = &regions->regions[regions->nr];
+	*region = (struct scan_region){
+		.start = mapping->start,
+		.end = mapping->end,
+		.is_readable = mapping->permissions[0] == 'r',
+		.is_writable = mapping->permissions[1] == 'w',
+		.is_executable = mapping->permissions[2] == 'x',
+		.is_shared = mapping->permissions[3] == 's',
+		.file_offset = mapping->file_offset,
+		.inode = mapping->inode,
+		.path = strdup(mapping->path),
+	};
+	if (!region->path)
+		return -ENOMEM;
+	regions->nr++;
+	return 0;
+}
+
+static int find_pages(struct address_regions *regions, struct scan_region *region, int pagemap_fd)
+{
+	int err;
+
+	if (!is_worth_reading(region))
+		return 0;
+	err = populated_pages_find(pagemap_fd, region);
+	if (err == -ENOMEM)
+		return err;
+	if (err && !region->is_shared)
+		regions->unknown_bytes += region->end - region->start;
+	for (size_t i = 0; i < region->nr_runs; i++)
+		regions->populated_bytes += region->runs[i].end - region->runs[i].start;
+	return 0;
+}
+
+/*
+ * True if the kernel has two mappings for what the process sees as one: flags that do not matter
+ * here differ. A heap may be such a one.
+ */
+static bool are_one(const struct scan_region *region, const struct scan_region *next)
+{
+	return region->end == next->start && region->inode == 0 && next->inode == 0 &&
+	       !region->is_shared && !next->is_shared && region->is_readable == next->is_readable &&
+	       region->is_writable == next->is_writable &&
+	       region->is_executable == next->is_executable &&
+	       strcmp(region->path, next->path) == 0;
+}
+
+/* Makes the last region a part of the one before it, if they are one. */
+static int merge_last(struct address_regions *regions)
+{
+	struct scan_region *last, *region;
+	int err = 0;
+
+	if (regions->nr < 2)
+		return 0;
+	last = &regions->regions[regions->nr - 1];
+	region = last - 1;
+	if (!are_one(region, last))
+		return 0;
+	for (size_t i = 0; i < last->nr_runs && !err; i++)
+		err = scan_region_add_run(region, last->runs[i].start, last->runs[i].end);
+	region->end = last->end;
+	free(last->runs);
+	free(last->path);
+	regions->nr--;
+	return err;
+}
+
+int address_regions_read(struct address_regions *ret, pid_t pid, int pagemap_fd)
+{
+	_cleanup_fclose_ FILE *maps = proc_file_open(pid, "maps");
+	_cleanup_free_ char *line = NULL;
+	struct process_mapping mapping;
+	size_t capacity = 0;
+	uint64_t end = 0;
+	int err = 0;
+
+	*ret = (struct address_regions){0};
+	if (!maps)
+		return -errno;
+	while (!err && getline(&line, &capacity, maps) > 0) {
+		/* A list that is read while it changes may repeat itself. */
+		if (process_maps_parse_line(line, &mapping) || mapping.start < end)
+			continue;
+		end = mapping.end;
+		err = add_region(ret, &mapping);
+		if (!err)
+			err = find_pages(ret, &ret->regions[ret->nr - 1], pagemap_fd);
+		if (!err)
+			err = merge_last(ret);
+	}
+	return err ? err : ret->nr ? 0 : -ESRCH;
+}
+
+void address_regions_deinit(struct address_regions *regions)
+{
+	scan_regions_free(regions->regions, regions->nr);
+	*regions = (struct address_regions){0};
+}
+
+static int prepare_region(struct scan_region *region)
+{
+	size_t size = region->end - region->start;
+	int err = scan_region_reserve(region, size + GROWTH_BYTES(size));
+
+	if (err)
+		return err;
+	madvise(region->bytes, region->buffer_bytes, MADV_HUGEPAGE);
+	for (size_t i = 0; i < region->nr_runs; i++) {
+		const struct page_run *run = &region->runs[i];
+
+		if (madvise(region->bytes + (run->start - region->start), run->end - run->start,
+			    MADV_POPULATE_WRITE) < 0 &&
+		    errno == ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int address_regions_prepare(struct address_regions *regions)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < regions->nr && !err; i++)
+		if (regions->regions[i].nr_runs)
+			err = prepare_region(&regions->regions[i]);
+	return err;
+}
+
+void address_regions_take(struct address_regions *regions, struct address_regions *prepared)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < regions->nr; i++) {
+		struct scan_region *region = &regions->regions[i], *from;
+
+		while (at < prepared->nr && prepared->regions[at].start < region->start)
+			at++;
+		if (at == prepared->nr)
+			return;
+		from = &prepared->regions[at];
+		if (!region->nr_runs || from->start != region->start ||
+		    from->buffer_bytes < region->end - region->start)
+			continue;
+		region->bytes = steal_ptr(from->bytes);
+		region->buffer_bytes = from->buffer_bytes;
+	}
+}
+
+int address_regions_reserve(struct address_regions *regions)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < regions->nr && !err; i++) {
+		struct scan_region *region = &regions->regions[i];
+
+		if (region->nr_runs && !region->bytes)
+			err = scan_region_reserve(region, region->end - region->start);
+	}
+	return err;
+}

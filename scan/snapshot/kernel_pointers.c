@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/snapshot/kernel_pointers.h"
+
+#include "common/proc/proc_file.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+
+#define MAX_POINTERS (1u << 22)
+
+static int add(struct snapshot *snapshot, enum kernel_pointer_kind kind, int id, uint64_t value)
+{
+	size_t nr = snapshot->nr_kernel_pointers;
+	struct kernel_pointer *grown;
+
+	if (nr >= MAX_POINTERS)
+		return 0;
+	if ((nr & (nr - 1)) == 0) {
+		grown = reallocarray(snapshot->kernel_pointers, nr ? nr * 2 : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		snapshot->kernel_pointers = grown;
+	}
+	snapshot->kernel_pointers[nr] = (struct kernel_pointer){kind, id, value};
+	snapshot->nr_kernel_pointers++;
+	return 0;
+}
+
+bool kernel_pointer_parse_epoll(const char *line, uint64_t *ret)
+{
+	return sscanf(line, "tfd: %*d events: %*x data: %16" SCNx64, ret) == 1;
+}
+
+bool kernel_pointer_parse_timer(const char *line, uint64_t *ret)
+{
+	return sscanf(line, "signal: %*d/%16" SCNx64, ret) == 1;
+}
+
+static int read_epoll(struct snapshot *snapshot, int fd)
+{
+	_cleanup_fclose_ FILE *info = NULL;
+	char line[256], name[32];
+	uint64_t value;
+	int err = 0;
+
+	snprintf(name, sizeof(name), "fdinfo/%d", fd);
+	info = proc_file_open(snapshot->pid, name);
+	while (info && !err && fgets(line, sizeof(line), info))
+		if (kernel_pointer_parse_epoll(line, &value))
+			err = add(snapshot, KERNEL_POINTER_EPOLL, fd, value);
+	return err;
+}
+
+static int read_all_epoll(struct snapshot *snapshot)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct dirent *entry;
+	char path[32], link[32];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", snapshot->pid);
+	dir = opendir(path);
+	while (dir && !err && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link));
+
+		if (len > 0 && strncmp(link, "anon_inode:[eventpoll]", (size_t)len) == 0)
+			err = read_epoll(snapshot, (int)strtol(entry->d_name, NULL, 10));
+	}
+	return err;
+}
+
+static int read_timers(struct snapshot *snapshot)
+{
+	_cleanup_fclose_ FILE *timers = proc_file_open(snapshot->pid, "timers");
+	uint64_t value;
+	char line[256];
+	int id = 0, err = 0;
+
+	while (timers && !err && fgets(line, sizeof(line), timers))
+		if (sscanf(line, "ID: %d", &id) != 1 && kernel_pointer_parse_timer(line, &value))
+			err = add(snapshot, KERNEL_POINTER_TIMER, id, value);
+	return err;
+}
+
+int kernel_pointers_read(struct snapshot *snapshot)
+{
+	int err = read_all_epoll(snapshot);
+
+	return err ? err : read_timers(snapshot);
+}

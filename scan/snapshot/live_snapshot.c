@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/snapshot/live_snapshot.h"
+
+#include "scan/snapshot/address_regions.h"
+#include "scan/snapshot/kernel_pointers.h"
+#include "scan/snapshot/memory_copy.h"
+#include "scan/snapshot/pause_guard.h"
+#include "scan/snapshot/thread_stop.h"
+
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/proc/proc_file.h"
+#include "common/proc/process_memory.h"
+#include "common/proc/process_stat.h"
+#include "common/proc/process_status.h"
+#include "common/quantity.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+
+/* A snapshot while it is taken. */
+struct taking {
+	struct snapshot *snapshot;
+	struct address_regions prepared, regions;
+	struct thread_stop stop;
+	int pagemap_fd;
+	uint64_t start_ns, end_ns, limit_ns;
+};
+
+int live_snapshot_check(pid_t *pid)
+{
+	struct process_status status;
+	struct process_stat stat;
+	int err = process_status_read(*pid, &status);
+
+	if (!err)
+		err = process_stat_read(status.tgid, &stat);
+	if (err) {
+		diag_error("cannot scan process %d: %s", *pid,
+			   err == -ESRCH ? "there is no such process" : strerror(-err));
+		return err;
+	}
+	*pid = status.tgid;
+	if (*pid == getpid()) {
+		diag_error("cannot scan process %d: that is leakscan itself", *pid);
+		return -EINVAL;
+	}
+	if (stat.kernel_thread) {
+		diag_error("cannot scan process %d: it is a kernel thread and has no heap", *pid);
+		return -EINVAL;
+	}
+	if (process_stat_is_dead(&stat)) {
+		diag_error("cannot scan process %d: it has ended, its parent has not waited for it",
+			   *pid);
+		return -ESRCH;
+	}
+	if (status.tracer) {
+		diag_error(
+			"cannot scan process %d: process %d is tracing it (a debugger, strace?); "
+			"detach that, or write a core file with it and scan that by --core",
+			*pid, status.tracer);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static int open_files(struct taking *taking)
+{
+	struct snapshot *snapshot = taking->snapshot;
+	char path[40];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", snapshot->pid);
+	snapshot->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (snapshot->mem_fd < 0)
+		err = -errno;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", snapshot->pid);
+	taking->pagemap_fd = err ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (!err && taking->pagemap_fd < 0)
+		err = -errno;
+	if (err)
+		diag_error("cannot read the memory of process %d: %s%s", snapshot->pid,
+			   strerror(-err), diag_rights_hint(err));
+	return err;
+}
+
+static void read_name(struct snapshot *snapshot)
+{
+	char text[PROC_FILE_STATUS_SIZE];
+	struct process_memory memory;
+
+	if (proc_file_read(snapshot->pid, "comm", snapshot->name, sizeof(snapshot->name)) == 0)
+		snapshot->name[strcspn(snapshot->name, "\n")] = '\0';
+	if (proc_file_read(snapshot->pid, "status", text, sizeof(text)) ||
+	    process_memory_parse(text, &memory))
+		return;
+	snapshot->anon_bytes = memory.anon_bytes;
+	snapshot->file_bytes = memory.file_bytes;
+	snapshot->shared_bytes = memory.shared_bytes;
+	snapshot->swap_bytes = memory.swap_bytes;
+}
+
+/* What happens while the process stands still. */
+static int take_stopped(struct taking *taking)
+{
+	struct snapshot *snapshot = taking->snapshot;
+	int err = thread_stop_all(&taking->stop, snapshot->pid, taking->end_ns);
+
+	if (!err)
+		err = thread_stop_read_registers(&taking->stop, snapshot);
+	if (!err)
+		err = address_regions_read(&taking->regions, snapshot->pid, taking->pagemap_fd);
+	if (err)
+		return err;
+	address_regions_take(&taking->regions, &taking->prepared);
+	err = address_regions_reserve(&taking->regions);
+	if (!err)
+		err = kernel_pointers_read(snapshot);
+	snapshot->regions = taking->regions.regions;
+	snapshot->nr_regions = taking->regions.nr;
+	snapshot->unread_bytes = taking->regions.unknown_bytes;
+	taking->regions.regions = NULL;
+	taking->regions.nr = 0;
+	return err ? err : memory_copy(snapshot, taking->end_ns);
+}
+
+static void report_limit(const struct taking *taking)
+{
+	const struct snapshot *snapshot = taking->snapshot;
+	struct quantity_text limit = quantity_duration((double)taking->limit_ns / 1e9);
+	uint64_t total = taking->regions.populated_bytes, done = snapshot->copied_bytes;
+
+	if (taking->stop.late)
+		diag_error("process %d was let go after %s: its thread %d did not stop (in an "
+			   "uninterruptible system call?); try again",
+			   snapshot->pid, limit.text, taking->stop.late);
+	else if (!done)
+		diag_error("process %d was let go after %s, before its memory was copied: give "
+			   "--pause-limit more than that",
+			   snapshot->pid, limit.text);
+	else
+		diag_error("process %d was let go after %s, with %s of %s copied: "
+			   "--pause-limit %.1f would probably do",
+			   snapshot->pid, limit.text, quantity_bytes((double)done).text,
+			   quantity_bytes((double)total).text,
+			   (double)taking->limit_ns / 1e9 * 1.5 * (double)total / (double)done);
+}
+
+static void report(const struct taking *taking, int err)
+{
+	if (err == -ETIMEDOUT)
+		report_limit(taking);
+	else if (err == -ESRCH)
+		diag_error("cannot scan process %d: it has ended", taking->snapshot->pid);
+	else if (err == -ENOMEM)
+		diag_error("cannot scan process %d: out of memory: a copy of its memory takes %s",
+			   taking->snapshot->pid,
+			   quantity_bytes((double)taking->prepared.populated_bytes).text);
+	else
+		diag_error("cannot scan process %d: %s%s", taking->snapshot->pid, strerror(-err),
+			   diag_rights_hint(err));
+}
+
+/* Ctrl-C and Ctrl-Z must not come between stopping the process and letting it go. */
+static int take_guarded(struct taking *taking)
+{
+	struct pause_guard guard;
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	err = pause_guard_start(&guard, taking->limit_ns);
+	if (!err) {
+		taking->start_ns = clock_now_ns();
+		taking->end_ns = taking->start_ns + taking->limit_ns;
+		err = take_stopped(taking);
+		if (err)
+			report(taking, err);
+		thread_stop_release(&taking->stop);
+		taking->snapshot->taken_ns = clock_now_ns();
+		taking->snapshot->pause_ns = taking->snapshot->taken_ns - taking->start_ns;
+		pause_guard_end(&guard);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns)
+{
+	struct taking taking = {.snapshot = ret, .pagemap_fd = -1, .limit_ns = limit_ns};
+	int err;
+
+	snapshot_init(ret);
+	ret->pid = pid;
+	err = open_files(&taking);
+	if (err)
+		return err;
+	read_name(ret);
+	err = address_regions_read(&taking.prepared, pid, taking.pagemap_fd);
+	if (!err)
+		err = address_regions_prepare(&taking.prepared);
+	if (err)
+		report(&taking, err);
+	else
+		err = take_guarded(&taking);
+	address_regions_deinit(&taking.prepared);
+	address_regions_deinit(&taking.regions);
+	close(taking.pagemap_fd);
+	return err;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/snapshot/memory_copy.h"
+
+#include "common/clock.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define NR_PIECES   64	       /* of one call */
+#define PIECE_BYTES (1u << 20) /* so that the clock is looked at often */
+
+struct pieces {
+	struct iovec local[NR_PIECES], remote[NR_PIECES];
+	size_t nr;
+	uint64_t bytes;
+};
+
+/*
+ * Reads a piece page by page through /proc/PID/mem, which also reads what the process itself may
+ * not (PROT_NONE). Returns how many bytes could not be read.
+ */
+static uint64_t copy_by_pages(int mem_fd, const struct iovec *local, uint64_t address)
+{
+	uint64_t unread = 0;
+	size_t done = 0;
+
+	while (done < local->iov_len) {
+		ssize_t len = pread(mem_fd, (char *)local->iov_base + done, local->iov_len - done,
+				    (off_t)(address + done));
+
+		if (len > 0) {
+			done += (size_t)len;
+			continue;
+		}
+		unread += SCAN_PAGE_SIZE;
+		done += SCAN_PAGE_SIZE;
+	}
+	return unread;
+}
+
+/* Returns how many bytes could not be read. */
+static uint64_t copy_pieces(const struct snapshot *snapshot, struct pieces *pieces)
+{
+	uint64_t unread = 0;
+	size_t first = 0;
+
+	while (first < pieces->nr) {
+		ssize_t len =
+			process_vm_readv(snapshot->pid, &pieces->local[first], pieces->nr - first,
+					 &pieces->remote[first], pieces->nr - first, 0);
+		uint64_t left = len > 0 ? (uint64_t)len : 0;
+
+		while (first < pieces->nr && left >= pieces->local[first].iov_len)
+			left -= pieces->local[first++].iov_len;
+		if (first == pieces->nr)
+			break;
+		unread += copy_by_pages(snapshot->mem_fd, &pieces->local[first],
+					(uintptr_t)pieces->remote[first].iov_base);
+		first++;
+	}
+	pieces->nr = 0;
+	pieces->bytes = 0;
+	return unread;
+}
+
+static void add_piece(struct pieces *pieces, const struct scan_region *region, uint64_t address,
+		      uint64_t size)
+{
+	pieces->local[pieces->nr] = (struct iovec){region->bytes + (address - region->start), size};
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the process */
+	pieces->remote[pieces->nr] = (struct iovec){(void *)(uintptr_t)address, size};
+	pieces->nr++;
+	pieces->bytes += size;
+}
+
+static int copy_region(struct snapshot *snapshot, const struct scan_region *region, uint64_t end_ns)
+{
+	struct pieces pieces = {.nr = 0};
+	uint64_t unread = 0;
+
+	for (size_t i = 0; i < region->nr_runs; i++) {
+		uint64_t end = region->runs[i].end, size;
+
+		for (uint64_t at = region->runs[i].start; at < end; at += size) {
+			size = end - at < PIECE_BYTES ? end - at : PIECE_BYTES;
+			add_piece(&pieces, region, at, size);
+			snapshot->copied_bytes += size;
+			if (pieces.nr < NR_PIECES && pieces.bytes < 16 * (uint64_t)PIECE_BYTES)
+				continue;
+			unread += copy_pieces(snapshot, &pieces);
+			if (clock_now_ns() > end_ns)
+				return -ETIMEDOUT;
+		}
+	}
+	unread += copy_pieces(snapshot, &pieces);
+	if (!region->is_shared)
+		snapshot->unread_bytes += unread;
+	return clock_now_ns() > end_ns ? -ETIMEDOUT : 0;
+}
+
+int memory_copy(struct snapshot *snapshot, uint64_t end_ns)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < snapshot->nr_regions && !err; i++)
+		err = copy_region(snapshot, &snapshot->regions[i], end_ns);
+	return err;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copies the memory of a process that stands still. */
+#ifndef LEAKTOOLS_SCAN_MEMORY_COPY_H
+#define LEAKTOOLS_SCAN_MEMORY_COPY_H
+
+#include "scan/snapshot/snapshot.h"
+
+/*
+ * Copies the runs of all regions, whose memory is reserved. Private memory that cannot be read is
+ * counted. Returns 0, or -ETIMEDOUT after @end_ns.
+ */
+int memory_copy(struct snapshot *snapshot, uint64_t end_ns);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which pages of a process hold something that is its own: /proc/PID/pagemap. */
+#ifndef LEAKTOOLS_SCAN_POPULATED_PAGES_H
+#define LEAKTOOLS_SCAN_POPULATED_PAGES_H
+
+#include "scan/snapshot/snapshot.h"
+
+/*
+ * Adds the pages of @region that are in RAM or swap to its runs: those that the process wrote; of
+ * shared memory all that it mapped. @pagemap_fd: an open /proc/PID/pagemap. Returns 0; -EFBIG if
+ * the region is too large for this kernel (before Linux 6.7); or another negative errno.
+ */
+int populated_pages_find(int pagemap_fd, struct scan_region *region);
+
+#endif

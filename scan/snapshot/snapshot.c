@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/snapshot/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void snapshot_init(struct snapshot *ret)
+{
+	*ret = (struct snapshot){.mem_fd = -1};
+}
+
+void scan_regions_free(struct scan_region *regions, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (regions[i].bytes)
+			munmap(regions[i].bytes, regions[i].buffer_bytes);
+		free(regions[i].runs);
+		free(regions[i].path);
+	}
+	free(regions);
+}
+
+void snapshot_deinit(struct snapshot *snapshot)
+{
+	scan_regions_free(snapshot->regions, snapshot->nr_regions);
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		thread_registers_deinit(&snapshot->threads[i].registers);
+	free(snapshot->threads);
+	free(snapshot->kernel_pointers);
+	if (snapshot->mem_fd >= 0)
+		close(snapshot->mem_fd);
+	snapshot_init(snapshot);
+}
+
+size_t snapshot_region_index(const struct snapshot *snapshot, uint64_t address)
+{
+	size_t low = 0, high = snapshot->nr_regions;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (snapshot->regions[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct scan_region *snapshot_region(const struct snapshot *snapshot, uint64_t address)
+{
+	size_t i = snapshot_region_index(snapshot, address);
+
+	return i < snapshot->nr_regions && snapshot->regions[i].start <= address
+		       ? &snapshot->regions[i]
+		       : NULL;
+}
+
+const uint8_t *snapshot_bytes(const struct snapshot *snapshot, uint64_t address, uint64_t size)
+{
+	const struct scan_region *region = snapshot_region(snapshot, address);
+
+	if (!region || !region->bytes || size > region->end - address)
+		return NULL;
+	return region->bytes + (address - region->start);
+}
+
+/* True if the page of @address was copied. */
+static bool was_copied(const struct scan_region *region, uint64_t address)
+{
+	size_t low = 0, high = region->nr_runs;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (region->runs[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < region->nr_runs && region->runs[low].start <= address;
+}
+
+bool snapshot_read(const struct snapshot *snapshot, uint64_t address, void *to, size_t size)
+{
+	char *out = to;
+
+	while (size > 0) {
+		const struct scan_region *region = snapshot_region(snapshot, address);
+		size_t part = SCAN_PAGE_SIZE - address % SCAN_PAGE_SIZE;
+
+		if (part > size)
+			part = size;
+		if (!region)
+			return false;
+		if (region->bytes && (was_copied(region, address) || region->inode == 0))
+			memcpy(out, region->bytes + (address - region->start), part);
+		else if (snapshot->mem_fd < 0 || region->inode == 0 ||
+			 pread(snapshot->mem_fd, out, part, (off_t)address) != (ssize_t)part)
+			return false;
+		out += part;
+		address += part;
+		size -= part;
+	}
+	return true;
+}
+
+int scan_region_reserve(struct scan_region *region, size_t buffer_bytes)
+{
+	void *bytes = mmap(NULL, buffer_bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (bytes == MAP_FAILED)
+		return -errno;
+	/* A forked child would make every page that is written later a copy. */
+	madvise(bytes, buffer_bytes, MADV_DONTFORK);
+	region->bytes = bytes;
+	region->buffer_bytes = buffer_bytes;
+	return 0;
+}
+
+int scan_region_add_run(struct scan_region *region, uint64_t start, uint64_t end)
+{
+	struct page_run *grown;
+
+	if (region->nr_runs && region->runs[region->nr_runs - 1].end == start) {
+		region->runs[region->nr_runs - 1].end = end;
+		return 0;
+	}
+	/* Grows by doubling, whenever the number is a power of two. */
+	if ((region->nr_runs & (region->nr_runs - 1)) == 0) {
+		grown = reallocarray(region->runs, region->nr_runs ? region->nr_runs * 2 : 1,
+				     sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		region->runs = grown;
+	}
+	region->runs[region->nr_runs++] = (struct page_run){start, end};
+	return 0;
+}

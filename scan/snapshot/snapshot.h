@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A process at one moment: its memory, its threads' registers, and what the kernel keeps for it.
+ * live_snapshot.h and core_file.h take one. All of it is hostile input.
+ */
+#ifndef LEAKTOOLS_SCAN_SNAPSHOT_H
+#define LEAKTOOLS_SCAN_SNAPSHOT_H
+
+#include "scan/snapshot/thread_registers.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+#define SCAN_PAGE_SIZE 4096u
+
+/* Pages that were copied: [start, end). */
+struct page_run {
+	uint64_t start, end;
+};
+
+/* A mapping of the process. */
+struct scan_region {
+	uint64_t start, end;
+	uint8_t *bytes;	       /* of @start and what follows; NULL: nothing was copied */
+	size_t buffer_bytes;   /* of @bytes; it may be larger than the region */
+	struct page_run *runs; /* what was copied; the rest of @bytes is zeros */
+	size_t nr_runs;
+	bool is_readable, is_writable, is_executable, is_shared;
+	uint64_t file_offset;
+	uint64_t inode; /* 0: no file */
+	char *path;	/* "" if it has none, "[heap]" */
+};
+
+/* A pointer that the kernel keeps for the process and hands back one day. */
+enum kernel_pointer_kind {
+	KERNEL_POINTER_EPOLL, /* the data of epoll_ctl() */
+	KERNEL_POINTER_TIMER, /* the value of timer_create() */
+};
+
+struct kernel_pointer {
+	enum kernel_pointer_kind kind;
+	int id; /* the epoll descriptor, or the timer */
+	uint64_t value;
+};
+
+struct scan_thread {
+	pid_t tid;
+	struct thread_registers registers;
+};
+
+struct snapshot {
+	pid_t pid; /* 0: not known */
+	char name[64];
+	bool is_core;
+	struct scan_region *regions; /* by start; they do not overlap */
+	size_t nr_regions;
+	struct scan_thread *threads;
+	size_t nr_threads;
+	struct kernel_pointer *kernel_pointers;
+	size_t nr_kernel_pointers;
+	int mem_fd; /* for pages of files, which were not copied; or -1 */
+
+	uint64_t copied_bytes;
+	uint64_t unread_bytes; /* private memory that could not be read */
+	uint64_t pause_ns;
+	uint64_t taken_ns;					   /* CLOCK_MONOTONIC */
+	uint64_t anon_bytes, file_bytes, shared_bytes, swap_bytes; /* of RAM and swap; 0: unknown */
+};
+
+void snapshot_init(struct snapshot *ret);
+void snapshot_deinit(struct snapshot *snapshot);
+
+/* Index of the region that holds @address, or of the next one; nr_regions: none. */
+size_t snapshot_region_index(const struct snapshot *snapshot, uint64_t address);
+
+/* The region that holds @address, or NULL. */
+const struct scan_region *snapshot_region(const struct snapshot *snapshot, uint64_t address);
+
+/*
+ * The copy of [address, address + size), which lies in one region; NULL: it was not copied. Pages
+ * that the process never touched are zeros.
+ */
+const uint8_t *snapshot_bytes(const struct snapshot *snapshot, uint64_t address, uint64_t size);
+
+/*
+ * Copies memory, also pages of files that the process did not change. Returns false if there is
+ * none.
+ */
+bool snapshot_read(const struct snapshot *snapshot, uint64_t address, void *to, size_t size);
+
+static inline bool snapshot_word(const struct snapshot *snapshot, uint64_t address, uint64_t *ret)
+{
+	return snapshot_read(snapshot, address, ret, sizeof(*ret));
+}
+
+static inline uint64_t load_word(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+void scan_regions_free(struct scan_region *regions, size_t nr);
+
+/* Reserves memory for the copy; it costs nothing until it is written. Returns 0 or -errno. */
+int scan_region_reserve(struct scan_region *region, size_t buffer_bytes);
+
+/* Appends pages to the runs of @region, in ascending order. Returns 0 or -ENOMEM. */
+int scan_region_add_run(struct scan_region *region, uint64_t start, uint64_t end);
+
+#endif

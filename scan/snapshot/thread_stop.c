@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/snapshot/thread_stop.h"
+
+#include "common/clock.h"
+#include "common/proc/process_stat.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#define POLL_NS 200000
+
+static bool is_stopped(const struct thread_stop *stop, pid_t tid)
+{
+	for (size_t i = 0; i < stop->nr; i++)
+		if (stop->threads[i].tid == tid)
+			return true;
+	return false;
+}
+
+/*
+ * Waits until the thread stops. Returns 1; 0 if it has ended; -ETIMEDOUT. It is not waited for in
+ * the kernel, because a thread in an uninterruptible call would never answer.
+ */
+static int wait_for(pid_t tid, uint64_t end_ns, int *ret_signal)
+{
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+	int status;
+
+	for (;;) {
+		pid_t pid = waitpid(tid, &status, __WALL | WNOHANG);
+
+		if (pid < 0 || (pid == tid && !WIFSTOPPED(status)))
+			return 0;
+		if (pid == tid) {
+			/* A stop other than PTRACE_EVENT_STOP is a signal: it must not get lost. */
+			*ret_signal = status >> 16 ? 0 : WSTOPSIG(status);
+			return 1;
+		}
+		if (clock_now_ns() >= end_ns)
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int append(struct thread_stop *stop, pid_t tid)
+{
+	if ((stop->nr & (stop->nr - 1)) == 0) {
+		struct stopped_thread *grown =
+			reallocarray(stop->threads, stop->nr ? stop->nr * 2 : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		stop->threads = grown;
+	}
+	stop->threads[stop->nr++] = (struct stopped_thread){.tid = tid};
+	return 0;
+}
+
+/* Asks the thread to stop. Returns 1, 0 if it has ended, or a negative errno. */
+static int interrupt(struct thread_stop *stop, pid_t tid)
+{
+	struct process_stat stat;
+	int err;
+
+	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
+		err = -errno;
+		/* An ended thread cannot be seized, but its leader is listed until all end. */
+		if (err == -ESRCH || process_stat_read(tid, &stat) || strchr("ZX", stat.state))
+			return 0;
+		return err;
+	}
+	err = append(stop, tid);
+	if (err || ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0) {
+		ptrace(PTRACE_DETACH, tid, 0, 0);
+		return err;
+	}
+	return 1;
+}
+
+/* Interrupts the threads that are listed and not stopped yet. Returns how many, or an error. */
+static int interrupt_new(struct thread_stop *stop)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct dirent *entry;
+	char path[32];
+	int nr = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", stop->pid);
+	dir = opendir(path);
+	if (!dir)
+		return -ESRCH;
+	while ((entry = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		int err = tid > 0 && !is_stopped(stop, tid) ? interrupt(stop, tid) : 0;
+
+		if (err < 0)
+			return err;
+		nr += err;
+	}
+	return nr;
+}
+
+/* Waits for the threads from @first on; forgets those that ended. */
+static int wait_for_new(struct thread_stop *stop, size_t first, uint64_t end_ns)
+{
+	size_t kept = first;
+	int err = 0;
+
+	for (size_t i = first; i < stop->nr; i++) {
+		struct stopped_thread *thread = &stop->threads[i];
+		int state = err ? 1 : wait_for(thread->tid, end_ns, &thread->signal);
+
+		if (state < 0) {
+			err = state;
+			stop->late = thread->tid;
+		}
+		if (state)
+			stop->threads[kept++] = *thread;
+	}
+	stop->nr = kept;
+	return err;
+}
+
+int thread_stop_all(struct thread_stop *ret, pid_t pid, uint64_t end_ns)
+{
+	int more;
+
+	*ret = (struct thread_stop){.pid = pid};
+	/* A running thread may create another: repeat until a list shows no new one. */
+	do {
+		size_t first = ret->nr;
+		int err;
+
+		more = interrupt_new(ret);
+		err = wait_for_new(ret, first, end_ns);
+		if (more < 0 || err)
+			return more < 0 ? more : err;
+	} while (more > 0);
+	return ret->nr ? 0 : -ESRCH;
+}
+
+int thread_stop_read_registers(const struct thread_stop *stop, struct snapshot *snapshot)
+{
+	snapshot->threads = calloc(stop->nr, sizeof(*snapshot->threads));
+	if (!snapshot->threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < stop->nr; i++) {
+		struct scan_thread *thread = &snapshot->threads[snapshot->nr_threads];
+		int err = thread_registers_read(stop->threads[i].tid, &thread->registers);
+
+		/* SIGKILL ends threads also while they are stopped. */
+		if (err)
+			return err;
+		thread->tid = stop->threads[i].tid;
+		snapshot->nr_threads++;
+	}
+	return 0;
+}
+
+void thread_stop_release(struct thread_stop *stop)
+{
+	for (size_t i = 0; i < stop->nr; i++)
+		if (ptrace(PTRACE_DETACH, stop->threads[i].tid, 0, stop->threads[i].signal) < 0 &&
+		    stop->threads[i].tid == stop->late) {
+			/*
+			 * It is not stopped, so it cannot be detached. When this process ends, the
+			 * kernel does it.
+			 */
+			continue;
+		}
+	free(stop->threads);
+	*stop = (struct thread_stop){0};
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * leakscan: what is in a process's heap, and what nothing points to any more.
+ *
+ * This process takes snapshots and has the rights to do so. It reads nothing of what is in them:
+ * child processes without privileges do, one for each snapshot.
+ */
+#include "common/clock.h"
+#include "common/diag.h"
+#include "common/options.h"
+#include "common/output_file.h"
+#include "scan/analysis/analyst.h"
+#include "scan/report/block_lines.h"
+#include "scan/report/screen.h"
+#include "scan/snapshot/core_file.h"
+#include "scan/snapshot/live_snapshot.h"
+#include "tools/leakscan_options.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Two snapshots a second apart agree, or a block is not called lost. */
+#define BETWEEN_NS 1000000000ull
+
+/* A thread that stood still in the midst of malloc() may leave the heap inconsistent. */
+#define MAX_TRIES 5
+
+struct run {
+	const struct leakscan_options *options;
+	pid_t pid;
+	struct module_symbols symbols;
+};
+
+/* Writes what was asked for; in the process that has no privileges. */
+static int write_report(void *context, const struct scan *scan)
+{
+	const struct run *run = context;
+	const struct leakscan_options *options = run->options;
+	struct module_symbols symbols = run->symbols;
+	struct scan_report report = {.scan = scan, .symbols = &symbols};
+	int err = 0;
+
+	object_types_init(&report.types, scan->snapshot);
+	if (options->blocks)
+		block_lines_write(stdout, &report);
+	else if (options->has_why)
+		err = block_path_write(stdout, &report, options->why);
+	else
+		err = screen_write(stdout, &report, options->all);
+	object_types_deinit(&report.types);
+	errno = 0;
+	if (!err && (fflush(stdout) || ferror(stdout))) {
+		err = errno ? -errno : -EIO;
+		diag_output_failed("the report", -err);
+	}
+	return err;
+}
+
+static void wait_until(uint64_t time_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct timespec pause = {
+		.tv_sec = time_ns > now_ns ? (time_t)((time_ns - now_ns) / 1000000000) : 0,
+		.tv_nsec = time_ns > now_ns ? (long)((time_ns - now_ns) % 1000000000) : 0,
+	};
+
+	nanosleep(&pause, NULL);
+}
+
+/* Takes a snapshot and has it analysed, again if the heap was not whole. */
+static int take(struct run *run, const struct lost_list *before, struct analyst_task *task)
+{
+	int err = 0;
+
+	for (int nr = 1; nr <= MAX_TRIES; nr++) {
+		struct snapshot snapshot;
+
+		err = live_snapshot_take(&snapshot, run->pid, run->options->pause_limit_ns);
+		task->accepts_doubt = nr == MAX_TRIES;
+		task->taken_ns = snapshot.taken_ns;
+		if (!err)
+			err = analyst_run(task, &snapshot, before);
+		snapshot_deinit(&snapshot);
+		if (err != -EAGAIN)
+			return err;
+	}
+	return err;
+}
+
+static int scan_process(struct run *run)
+{
+	struct analyst_task first = {0}, last = {.write = write_report, .context = run};
+	int err;
+
+	run->pid = run->options->pid;
+	err = live_snapshot_check(&run->pid);
+	if (err)
+		return err;
+	module_symbols_open(&run->symbols, run->pid);
+	if (!run->options->once)
+		err = take(run, NULL, &first);
+	if (!err && !run->options->once)
+		wait_until(first.taken_ns + BETWEEN_NS);
+	if (!err)
+		err = take(run, run->options->once ? NULL : &first.lost, &last);
+	analyst_task_deinit(&first);
+	module_symbols_deinit(&run->symbols);
+	return err;
+}
+
+static int scan_core(struct run *run)
+{
+	struct analyst_task task = {.write = write_report, .context = run, .accepts_doubt = true};
+	struct snapshot snapshot;
+	int err = core_file_read(&snapshot, run->options->core);
+
+	if (!err)
+		err = analyst_run(&task, &snapshot, NULL);
+	snapshot_deinit(&snapshot);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct leakscan_options options;
+	struct run run = {.options = &options};
+	int err;
+
+	diag_set_tool("leakscan");
+	signal(SIGPIPE, SIG_IGN);
+	err = leakscan_options_parse(argc, argv, &options);
+	if (err)
+		return options_exit_status(err);
+	if (options.output)
+		err = output_file_redirect(options.output);
+	if (!err)
+		err = options.core ? scan_core(&run) : scan_process(&run);
+	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
+}
