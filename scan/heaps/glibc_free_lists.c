@@ -27,7 +27,7 @@ static const struct heap_segment *used_block(const struct glibc *glibc, uint64_t
 	const struct heap_segment *segment =
 		address % HEAP_UNIT ? NULL : heap_map_segment(&glibc->heap->map, address);
 
-	return segment && !segment->is_mapped &&
+	return segment && !segment->mapped_block &&
 			       heap_map_is_set(&glibc->heap->map, heap_map_unit(segment, address))
 		       ? segment
 		       : NULL;

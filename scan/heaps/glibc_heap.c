@@ -107,22 +107,10 @@ static void set_mapped(struct heap *heap)
 {
 	for (size_t i = 0; i < heap->map.nr_segments; i++) {
 		const struct heap_segment *segment = &heap->map.segments[i];
-		uint64_t block;
 
-		if (!segment->is_mapped)
+		if (!segment->mapped_block)
 			continue;
-		/* The header is where glibc_mapped.c has found it: the first one that fits. */
-		for (block = segment->start + GLIBC_HEADER; block < segment->end; block += 16) {
-			const uint8_t *header = segment->bytes + (block - 16 - segment->start);
-			uint64_t head = load_word(header + 8);
-
-			if (load_word(header) == block - 16 - segment->start &&
-			    head == ((segment->end - block + 16) | GLIBC_IS_MAPPED))
-				break;
-		}
-		if (block >= segment->end)
-			continue;
-		heap_map_set(&heap->map, heap_map_unit(segment, block));
+		heap_map_set(&heap->map, heap_map_unit(segment, segment->mapped_block));
 		count(&heap->arenas[0], CHUNK_MAPPED, segment->end - segment->start);
 	}
 }

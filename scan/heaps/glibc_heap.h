@@ -58,7 +58,7 @@ static inline uint64_t glibc_block_bytes(const struct heap_segment *segment, con
 	uint64_t size = load_word(bytes - 8) & GLIBC_SIZE_MASK;
 
 	/* A chunk in use also has the first word of the next chunk's header. */
-	return size - (segment->is_mapped ? GLIBC_HEADER : 8);
+	return size - (segment->mapped_block ? GLIBC_HEADER : 8);
 }
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Chunks with a mapping of their own. Nothing lists them, and neighbours become one mapping. A
- * header is one whose sizes fit pages: the first word says how far it is from the mapping's start
- * (memalign() moves it), the second is the rest of the mapping, with a flag.
+ * Chunks with a mapping of their own. Nothing lists them, and neighbours become one mapped. Such a
+ * mapping begins with a header: a word of 0, the mapping's size and a flag. memalign() moves the
+ * chunk to an aligned place and writes another header there, whose first word is the distance from
+ * the mapping's start; the first header stays, and is out of date after a realloc().
  */
 #include "scan/heaps/glibc_walk.h"
 
@@ -16,56 +17,68 @@ struct search {
 	uint64_t found_bytes;
 };
 
-/* True if a header is at @at; its mapping is *@ret. */
-static bool is_header(const struct search *search, uint64_t at, struct heap_range *ret)
-{
-	const struct scan_region *region = search->region;
-	const uint8_t *bytes = region->bytes + (at - region->start);
-	uint64_t before = load_word(bytes), head = load_word(bytes + 8),
-		 size = head & GLIBC_SIZE_MASK;
+/* A mapping with its chunk: the block is behind the header. */
+struct mapped {
+	uint64_t start, end, block;
+};
 
-	if ((head & ~GLIBC_SIZE_MASK) != GLIBC_IS_MAPPED || size < GLIBC_MIN_CHUNK || size % 16 ||
-	    before > at - search->free_from || size > region->end - at ||
-	    (at - before) % SCAN_PAGE_SIZE || (at + size) % SCAN_PAGE_SIZE)
+/* True if the chunk of the mapping that begins at @start has its header at @at. */
+static bool is_header(const struct scan_region *region, uint64_t start, uint64_t at,
+		      struct mapped *ret)
+{
+	const uint8_t *bytes = region->bytes + (at - region->start);
+	uint64_t head = load_word(bytes + 8), size = head & GLIBC_SIZE_MASK;
+
+	if (load_word(bytes) != at - start || (head & ~GLIBC_SIZE_MASK) != GLIBC_IS_MAPPED ||
+	    size < GLIBC_MIN_CHUNK || size % 16 || size > region->end - at ||
+	    (at + size) % SCAN_PAGE_SIZE)
 		return false;
-	*ret = (struct heap_range){at - before, at + size};
+	*ret = (struct mapped){start, at + size, at + GLIBC_HEADER};
 	return true;
 }
 
-/* Looks at the places of the page @page where a header can be: 16 bytes before a power of two. */
-static bool find_in_page(const struct search *search, uint64_t page, uint64_t *ret_header,
-			 struct heap_range *ret)
+/* Finds the chunk whose mapping begins at @page. */
+static bool find_at(const struct scan_region *region, uint64_t page, struct mapped *ret)
 {
-	for (uint64_t alignment = 16; alignment <= SCAN_PAGE_SIZE; alignment *= 2) {
-		*ret_header = page + alignment - 16;
-		if (is_header(search, *ret_header, ret))
+	const uint8_t *bytes = region->bytes + (page - region->start);
+	uint64_t head = load_word(bytes + 8);
+
+	if (load_word(bytes) != 0 || (head & (SCAN_PAGE_SIZE - 1)) != GLIBC_IS_MAPPED)
+		return false;
+	/* _int_memalign(): the first aligned place that leaves room for a chunk before it. */
+	for (uint64_t alignment = 2 * GLIBC_HEADER; alignment < region->end - page;
+	     alignment *= 2) {
+		uint64_t block = (page + GLIBC_HEADER + alignment - 1) & ~(alignment - 1);
+
+		if (block - page < GLIBC_MIN_CHUNK + GLIBC_HEADER)
+			block += alignment;
+		if (block < region->end && is_header(region, page, block - GLIBC_HEADER, ret))
 			return true;
 	}
-	return false;
+	return is_header(region, page, page, ret);
 }
 
 static int search_run(struct search *search, const struct page_run *run)
 {
 	uint64_t page = run->start > search->free_from ? run->start : search->free_from;
-	struct heap_range mapping;
-	uint64_t header;
+	struct mapped mapped;
 	int err = 0;
 
 	while (page < run->end && !err) {
-		if (!find_in_page(search, page, &header, &mapping)) {
+		if (!find_at(search->region, page, &mapped)) {
 			page += SCAN_PAGE_SIZE;
 			continue;
 		}
 		err = heap_map_add_segment(&search->glibc->heap->map,
 					   &(struct heap_segment){
-						   .start = mapping.start,
-						   .end = mapping.end,
+						   .start = mapped.start,
+						   .end = mapped.end,
 						   .bytes = search->region->bytes +
-							    (mapping.start - search->region->start),
-						   .is_mapped = true,
+							    (mapped.start - search->region->start),
+						   .mapped_block = mapped.block,
 					   });
-		search->found_bytes += mapping.end - mapping.start;
-		page = search->free_from = mapping.end;
+		search->found_bytes += mapped.end - mapped.start;
+		page = search->free_from = mapped.end;
 	}
 	return err;
 }

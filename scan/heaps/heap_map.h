@@ -17,11 +17,11 @@
 
 /* A part of the address space that holds chunks. */
 struct heap_segment {
-	uint64_t start, end;  /* multiples of HEAP_UNIT */
-	uint64_t first_unit;  /* the number of its first unit, a multiple of 64 */
-	const uint8_t *bytes; /* the copy of @start and what follows */
-	unsigned arena;	      /* index in struct heap */
-	bool is_mapped;	      /* one chunk with a mapping of its own */
+	uint64_t start, end;   /* multiples of HEAP_UNIT */
+	uint64_t first_unit;   /* the number of its first unit, a multiple of 64 */
+	const uint8_t *bytes;  /* the copy of @start and what follows */
+	unsigned arena;	       /* index in struct heap */
+	uint64_t mapped_block; /* of a chunk with a mapping of its own; else 0 */
 };
 
 struct heap_map {

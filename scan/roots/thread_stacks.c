@@ -13,7 +13,9 @@
 #define TID_AT		(TCB_BYTES + 16)
 #define CONTROL_BYTES	2304
 #define CONTROL_ALIGNED 64
+#define MIN_STACK_BYTES 16384 /* PTHREAD_STACK_MIN */
 #define MAX_STACK_BYTES (1ull << 40)
+#define MAX_ABOVE_BYTES 65536 /* of the stack, from the control block to its end */
 #define MAX_LIST	(1u << 20)
 
 static int add(struct thread_stacks *stacks, const struct thread_stack *stack)
@@ -57,8 +59,9 @@ static bool find_block(const struct snapshot *snapshot, uint64_t control, uint64
 		uint64_t start = load_word(bytes + at), length = load_word(bytes + at + 8),
 			 guard = load_word(bytes + at + 16);
 
-		if (!start || start % 16 || length % 16 || start > control || guard >= length ||
-		    length > MAX_STACK_BYTES || control - start >= length)
+		if (!start || start > control || length < MIN_STACK_BYTES ||
+		    length > MAX_STACK_BYTES || guard >= length || control - start >= length ||
+		    start + length - control > MAX_ABOVE_BYTES)
 			continue;
 		*ret_start = start;
 		*ret_end = start + length;

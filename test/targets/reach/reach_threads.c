@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Blocks held by threads: registers, stacks, thread-local variables, coroutines, ended threads. */
+#include "reach.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+static sem_t ready;
+static __thread void *volatile local, *volatile local_array[40];
+static pthread_key_t near_key, far_key;
+
+static void start(void *(*run)(void *), void *arg, const pthread_attr_t *attributes, pthread_t *ret)
+{
+	pthread_t thread;
+
+	if (pthread_create(ret ? ret : &thread, attributes, run, arg))
+		abort();
+}
+
+static REACH_CASE void start_and_wait(void *(*run)(void *))
+{
+	start(run, NULL, NULL, NULL);
+	sem_wait(&ready);
+}
+
+static REACH_CASE void sleep_for_ever(void)
+{
+	sem_post(&ready);
+	for (;;)
+		pause();
+}
+
+/* --- Registers --- */
+
+/*
+ * Puts the address in rax by INSTRUCTION somewhere, clears every other register that C code uses,
+ * and the variable at rdx, and sleeps.
+ */
+#define HOLD_IN(instruction, block)                                                                \
+	__asm__ volatile(instruction                                                               \
+			 "movq $0, (%%rdx)\n"                                                      \
+			 "xor %%ebx, %%ebx\n xor %%ecx, %%ecx\n xor %%edx, %%edx\n"                \
+			 "xor %%edi, %%edi\n xor %%esi, %%esi\n xor %%ebp, %%ebp\n"                \
+			 "xor %%r8d, %%r8d\n xor %%r9d, %%r9d\n xor %%r10d, %%r10d\n"              \
+			 "xor %%r13d, %%r13d\n xor %%r14d, %%r14d\n xor %%r15d, %%r15d\n"          \
+			 "1: mov $34, %%eax\n syscall\n jmp 1b\n"                                  \
+			 :                                                                         \
+			 : "a"(block), "d"(&(block))                                               \
+			 : "memory")
+
+static REACH_CASE void *in_register(void *unused)
+{
+	void *block = block_of(24);
+
+	expect("register", "held", block);
+	clear_stack();
+	sem_post(&ready);
+	HOLD_IN("mov %%rax, %%r12\n", block);
+	return unused;
+}
+
+static REACH_CASE void *in_vector(void *unused)
+{
+	void *block = block_of(24);
+
+	expect("vector-register", "held", block);
+	clear_stack();
+	sem_post(&ready);
+	HOLD_IN("movq %%rax, %%xmm6\n xor %%r12d, %%r12d\n", block);
+	return unused;
+}
+
+static REACH_CASE void *in_red_zone(void *unused)
+{
+	void *block = block_of(24);
+
+	expect("red-zone", "weak", block);
+	clear_stack();
+	sem_post(&ready);
+	HOLD_IN("mov %%rax, -64(%%rsp)\n xor %%r12d, %%r12d\n", block);
+	return unused;
+}
+
+/* --- Stacks and thread-local variables --- */
+
+static REACH_CASE void leave_on_stack(void)
+{
+	void *volatile blocks[200]; /* far below what is called next */
+
+	expect("stale-stack", "lost", blocks[3] = block_of(24));
+}
+
+static REACH_CASE void *on_stack(void *unused)
+{
+	void *volatile block = block_of(24);
+	void *volatile *dynamic = __builtin_alloca(64);
+
+	expect("thread-stack", "held", block);
+	expect("alloca", "held", dynamic[3] = block_of(24));
+	expect("thread-local", "held", local = block_of(24));
+	expect("thread-local-array", "held", local_array[39] = block_of(24));
+	pthread_setspecific(near_key, block_of(24));
+	expect("thread-specific", "held", pthread_getspecific(near_key));
+	pthread_setspecific(far_key, block_of(24));
+	expect("thread-specific-far", "held", pthread_getspecific(far_key));
+	expect("thread-arena-lost", "lost", block_of(1000));
+	leave_on_stack();
+	sleep_for_ever();
+	(void)block;
+	(void)dynamic;
+	return unused;
+}
+
+static REACH_CASE void *has_argument(void *argument)
+{
+	sleep_for_ever();
+	return argument;
+}
+
+static REACH_CASE void start_with_argument(void)
+{
+	void *block = block_of(24);
+
+	expect("thread-argument", "held", block);
+	start(has_argument, block, NULL, NULL);
+	block = NULL;
+	sem_wait(&ready);
+}
+
+static REACH_CASE void start_on_own_stack(void)
+{
+	pthread_attr_t attributes;
+	char *stack =
+		mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *block = block_of(24);
+
+	if (stack == MAP_FAILED)
+		abort();
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, stack, 1 << 20);
+	expect("own-stack", "held", block);
+	start(has_argument, block, &attributes, NULL);
+	block = NULL;
+	sem_wait(&ready);
+}
+
+/* --- Threads that have ended --- */
+
+static REACH_CASE void *ends(void *argument)
+{
+	void *volatile block = block_of(24);
+
+	expect("ended-thread-stack", "lost", block);
+	expect("ended-thread-local", "lost", local = block_of(24));
+	(void)argument;
+	return NULL;
+}
+
+static REACH_CASE void end_one(void)
+{
+	void *argument = block_of(24);
+	pthread_t thread;
+
+	expect("ended-thread-argument", "lost", argument);
+	start(ends, argument, NULL, &thread);
+	argument = NULL;
+	pthread_join(thread, NULL);
+}
+
+static REACH_CASE void *returns_block(void *unused)
+{
+	void *block = block_of(24);
+
+	expect("thread-result", "held", block);
+	(void)unused;
+	return block;
+}
+
+static pthread_t not_joined;
+
+static REACH_CASE void end_unjoined(void)
+{
+	char path[64];
+
+	start(returns_block, NULL, NULL, &not_joined);
+	/* Until the kernel does not list it any more. */
+	snprintf(path, sizeof(path), "/proc/self/task/%d", ((int *)not_joined)[720 / 4]);
+	while (access(path, F_OK) == 0 && ((volatile int *)not_joined)[720 / 4])
+		usleep(1000);
+}
+
+/* --- Other stacks --- */
+
+static REACH_CASE void handler(int signal)
+{
+	void *volatile block = block_of(24);
+
+	expect("signal-stack", "held", block);
+	sleep_for_ever();
+	(void)signal;
+	(void)block;
+}
+
+static REACH_CASE void *interrupted(void *unused)
+{
+	stack_t stack = {.ss_sp = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			 .ss_size = 65536};
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+	void *volatile block = block_of(24);
+
+	expect("interrupted-stack", "held", block);
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR2, &action, NULL);
+	raise(SIGUSR2);
+	(void)block;
+	return unused;
+}
+
+static ucontext_t main_context, contexts[2];
+
+static REACH_CASE void coroutine(int nr)
+{
+	void *volatile block = block_of(24);
+
+	expect(nr ? "coroutine-mapped" : "coroutine-malloc", "held", block);
+	swapcontext(&contexts[nr], &main_context);
+	(void)block;
+}
+
+static REACH_CASE void start_coroutine(int nr, void *stack)
+{
+	getcontext(&contexts[nr]);
+	contexts[nr].uc_stack.ss_sp = stack;
+	contexts[nr].uc_stack.ss_size = 65536;
+	contexts[nr].uc_link = &main_context;
+	makecontext(&contexts[nr], (void (*)(void))coroutine, 1, nr);
+	swapcontext(&main_context, &contexts[nr]);
+}
+
+/* A thread that runs on a stack in the heap now. */
+static ucontext_t back, on_heap;
+
+static REACH_CASE void heap_coroutine(void)
+{
+	void *volatile block = block_of(24);
+
+	expect("running-on-heap-stack", "held", block);
+	sleep_for_ever();
+	(void)block;
+}
+
+static REACH_CASE void *on_heap_stack(void *unused)
+{
+	getcontext(&on_heap);
+	on_heap.uc_stack.ss_sp = block_of(65536);
+	on_heap.uc_stack.ss_size = 65536;
+	on_heap.uc_link = &back;
+	makecontext(&on_heap, heap_coroutine, 0);
+	swapcontext(&back, &on_heap);
+	return unused;
+}
+
+/* --- Libraries --- */
+
+typedef void library_set(int, void *);
+
+static REACH_CASE void libraries(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW), *block;
+	library_set *set = library ? (library_set *)dlsym(library, "reach_set") : NULL;
+
+	if (!set) {
+		fprintf(stderr, "%s\n", dlerror());
+		abort();
+	}
+	set(0, block = block_of(24));
+	expect("library-data", "held", block);
+	set(1, block = block_of(24));
+	expect("library-thread-local", "held", block);
+}
+
+/* --- The main thread --- */
+
+static REACH_CASE void deep(int levels, const char *library)
+{
+	void *volatile block = block_of(24);
+
+	if (levels) {
+		deep(levels - 1, library);
+	} else {
+		start_and_wait(in_register);
+		start_and_wait(in_vector);
+		start_and_wait(in_red_zone);
+		start_and_wait(on_stack);
+		start_with_argument();
+		start_on_own_stack();
+		start_and_wait(interrupted);
+		start_and_wait(on_heap_stack);
+		start_coroutine(0, block_of(65536));
+		start_coroutine(1, mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+		if (library)
+			libraries(library);
+		end_one();
+		end_unjoined();
+		expect("main-local", "held", local = block_of(24));
+		pthread_setspecific(near_key, block_of(24));
+		expect("main-specific", "held", pthread_getspecific(near_key));
+		leave_on_stack();
+		expect("main-stack", "held", block);
+		wait_for_line();
+	}
+	(void)block;
+}
+
+int main(int argc, char **argv)
+{
+	sem_init(&ready, 0, 0);
+	pthread_key_create(&near_key, NULL);
+	for (int i = 0; i < 40; i++)
+		pthread_key_create(&far_key, NULL);
+	deep(3, argc > 1 ? argv[1] : NULL);
+	return 0;
+}
