@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What is installed beside the tools: the header, manual pages, the documents that they cite, completions.
 include(GNUInstallDirs)
-set(tools leakprobe leakrec leakparse leakfollow leakplot)
+set(tools leakprobe leakrec leakparse leakfollow leakplot leakscan)
 set(data_dir ${CMAKE_INSTALL_DATADIR})
 
 install(FILES include/leaktools/leak_probes.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leaktools)

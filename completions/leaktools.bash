@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Completions of bash for leakprobe, leakrec, leakparse, leakfollow and leakplot. The options and their values come from
+# Completions of bash for leakprobe, leakrec, leakparse, leakfollow, leakplot and leakscan. The options and their values come from
 # the tool's own table (--options-table). Needs no bash-completion package.
 
 # Prints the options of tool $1, one word each.
@@ -113,4 +113,4 @@ _leaktools() {
 	fi
 }
 
-complete -F _leaktools leakprobe leakrec leakparse leakfollow leakplot
+complete -F _leaktools leakprobe leakrec leakparse leakfollow leakplot leakscan

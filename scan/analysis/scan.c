@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/analysis/scan.h"
 
+#include "scan/heaps/heap_read.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -127,7 +129,7 @@ int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct lo
 	int err;
 
 	*ret = (struct scan){.snapshot = snapshot};
-	err = heap_init(&ret->heap, snapshot);
+	err = heap_read(&ret->heap, snapshot);
 	if (!err)
 		err = roots_init(&ret->roots, &ret->heap);
 	if (!err)

@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_SCAN_GLIBC_ARENAS_H
 #define LEAKTOOLS_SCAN_GLIBC_ARENAS_H
 
-#include "scan/heaps/glibc_heap.h"
+#include "scan/heaps/glibc.h"
 
 /* Finds the arenas of every libc in the process. Returns 0, also if there is none, or -ENOMEM. */
 int glibc_arenas_find(struct glibc *glibc);

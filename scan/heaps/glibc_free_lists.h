@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_SCAN_GLIBC_FREE_LISTS_H
 #define LEAKTOOLS_SCAN_GLIBC_FREE_LISTS_H
 
-#include "scan/heaps/glibc_heap.h"
+#include "scan/heaps/glibc.h"
 
 /*
  * Takes them out of the heap's map. Every block is set in the map by now, and nothing is numbered.

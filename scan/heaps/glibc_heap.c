@@ -3,25 +3,20 @@
 
 #include "scan/heaps/glibc_arenas.h"
 #include "scan/heaps/glibc_free_lists.h"
+#include "scan/heaps/glibc_mapped.h"
+#include "scan/heaps/glibc_parts.h"
 #include "scan/heaps/glibc_walk.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-void glibc_doubt(struct glibc *glibc, const char *format, ...)
+static uint64_t block_bytes(const struct heap_segment *segment, const uint8_t *bytes)
 {
-	struct heap *heap = glibc->heap;
-	va_list args;
+	uint64_t size = load_word(bytes - 8) & GLIBC_SIZE_MASK;
 
-	heap->is_whole = false;
-	if (heap->why_not[0])
-		return;
-	va_start(args, format);
-	vsnprintf(heap->why_not, sizeof(heap->why_not), format, args);
-	va_end(args);
+	/* A chunk in use also has the first word of the next chunk's header. */
+	return size - (segment->mapped_block ? GLIBC_HEADER : 8);
 }
 
 static int add_arenas(struct glibc *glibc)
@@ -138,6 +133,7 @@ static int read_heap(struct glibc *glibc)
 	if (err || !glibc->nr_arenas)
 		return err ? err : heap_map_allocate(&heap->map);
 	heap->allocator = "glibc malloc";
+	heap->block_bytes = block_bytes;
 	heap->is_whole = true;
 	err = add_arenas(glibc);
 	if (!err)

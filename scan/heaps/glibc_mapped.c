@@ -5,7 +5,7 @@
  * chunk to an aligned place and writes another header there, whose first word is the distance from
  * the mapping's start; the first header stays, and is out of date after a realloc().
  */
-#include "scan/heaps/glibc_walk.h"
+#include "scan/heaps/glibc_mapped.h"
 
 #include <errno.h>
 #include <inttypes.h>

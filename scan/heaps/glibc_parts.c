@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the parts of glibc's arenas begin and end. */
+#include "scan/heaps/glibc_parts.h"
+
 #include "scan/heaps/glibc_walk.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_SCAN_GLIBC_WALK_H
 #define LEAKTOOLS_SCAN_GLIBC_WALK_H
 
-#include "scan/heaps/glibc_heap.h"
+#include "scan/heaps/glibc.h"
 
 /* How a walk ends. */
 enum glibc_end {
@@ -26,11 +26,5 @@ typedef void glibc_visit(void *context, const struct glibc_chunk *chunk);
  */
 enum glibc_end glibc_walk(const struct snapshot *snapshot, uint64_t from, uint64_t top,
 			  uint64_t end, glibc_visit *visit, void *context, uint64_t *ret_end);
-
-/* Finds the parts of all arenas. Returns 0 or -ENOMEM; doubts are noted. */
-int glibc_find_parts(struct glibc *glibc);
-
-/* Finds the chunks that have mappings of their own. Returns 0 or -ENOMEM. */
-int glibc_find_mapped(struct glibc *glibc);
 
 #endif

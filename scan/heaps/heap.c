@@ -1,28 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/heaps/heap.h"
 
-#include "scan/heaps/glibc_heap.h"
-
 #include <errno.h>
 #include <stdlib.h>
-
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct heap_range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-int heap_init(struct heap *ret, const struct snapshot *snapshot)
-{
-	int err;
-
-	*ret = (struct heap){.snapshot = snapshot};
-	err = glibc_heap_read(ret);
-	if (!err && ret->nr_own)
-		qsort(ret->own, ret->nr_own, sizeof(*ret->own), compare_ranges);
-	return err ? err : heap_map_number(&ret->map);
-}
 
 void heap_deinit(struct heap *heap)
 {
@@ -36,7 +16,7 @@ void heap_block_view(const struct heap *heap, uint32_t nr, struct heap_block_vie
 {
 	ret->segment = heap_map_block(&heap->map, nr, &ret->address);
 	ret->bytes = ret->segment->bytes + (ret->address - ret->segment->start);
-	ret->size_bytes = glibc_block_bytes(ret->segment, ret->bytes);
+	ret->size_bytes = heap->block_bytes(ret->segment, ret->bytes);
 }
 
 uint64_t heap_block_bytes(const struct heap *heap, uint32_t nr)

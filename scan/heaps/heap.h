@@ -40,6 +40,8 @@ struct heap_range {
 struct heap {
 	const struct snapshot *snapshot;
 	const char *allocator; /* "glibc malloc"; NULL: none was found */
+	/* The bytes of a block that the program may use. */
+	uint64_t (*block_bytes)(const struct heap_segment *segment, const uint8_t *bytes);
 	struct heap_map map;
 	struct heap_arena *arenas; /* the first one is the main arena */
 	size_t nr_arenas;
@@ -49,12 +51,6 @@ struct heap {
 	char why_not[160]; /* if it is not whole */
 };
 
-/*
- * Finds the allocator of @snapshot and its chunks. Returns 0, also if no allocator was found or the
- * heap is not whole; or a negative errno. Reports nothing. Release with heap_deinit() in either
- * case.
- */
-int heap_init(struct heap *ret, const struct snapshot *snapshot);
 void heap_deinit(struct heap *heap);
 
 /* The bytes of block @nr that the program may use. */

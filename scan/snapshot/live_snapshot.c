@@ -20,6 +20,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <sys/resource.h>
+
+/* The niceness of this process while it makes another one wait. */
+#define PAUSE_NICE (-20)
 
 /* A snapshot while it is taken. */
 struct taking {
@@ -134,8 +138,9 @@ static void report_limit(const struct taking *taking)
 	uint64_t total = taking->regions.populated_bytes, done = snapshot->copied_bytes;
 
 	if (taking->stop.late)
-		diag_error("process %d was let go after %s: its thread %d did not stop (in an "
-			   "uninterruptible system call?); try again",
+		diag_error("process %d was let go after %s: its thread %d had not stopped; it "
+			   "may be in an uninterruptible system call, or the machine is busy: "
+			   "try again, or give --pause-limit more",
 			   snapshot->pid, limit.text, taking->stop.late);
 	else if (!done)
 		diag_error("process %d was let go after %s, before its memory was copied: give "
@@ -168,13 +173,15 @@ static void report(const struct taking *taking, int err)
 static int take_guarded(struct taking *taking)
 {
 	struct pause_guard guard;
+	int priority = getpriority(PRIO_PROCESS, 0), err;
 	sigset_t all, before;
-	int err;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	err = pause_guard_start(&guard, taking->limit_ns);
 	if (!err) {
+		/* On busy CPUs, the process would wait longer than the work takes. */
+		setpriority(PRIO_PROCESS, 0, PAUSE_NICE);
 		taking->start_ns = clock_now_ns();
 		taking->end_ns = taking->start_ns + taking->limit_ns;
 		err = take_stopped(taking);
@@ -183,6 +190,7 @@ static int take_guarded(struct taking *taking)
 		thread_stop_release(&taking->stop);
 		taking->snapshot->taken_ns = clock_now_ns();
 		taking->snapshot->pause_ns = taking->snapshot->taken_ns - taking->start_ns;
+		setpriority(PRIO_PROCESS, 0, priority);
 		pause_guard_end(&guard);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /*
- * The ioctl PAGEMAP_SCAN of Linux 6.7 (include/uapi/linux/fs.h), which skips what is not mapped.
+ * The ioctl PAGEMAP_SCAN of Linux 6.7 (linux/fs.h), which skips what is not mapped.
  * Our build may have older headers.
  */
 struct scan_request {

@@ -3,7 +3,7 @@
 # What `cmake --install` installs, and how README.md removes it.
 
 bats_require_minimum_version 1.5.0
-tools="leakprobe leakrec leakparse leakfollow leakplot"
+tools="leakprobe leakrec leakparse leakfollow leakplot leakscan"
 
 setup_file() {
 	export PREFIX=$BATS_FILE_TMPDIR/prefix

@@ -45,7 +45,7 @@ long_options() {
 @test "completions: every option that --help lists, of each tool" {
 	local name listed
 
-	for name in leakprobe leakrec leakparse leakfollow leakplot; do
+	for name in leakprobe leakrec leakparse leakfollow leakplot leakscan; do
 		listed=$(long_options $name)
 		[[ $(wc -w <<<"$listed") -ge 4 ]]
 		complete_words "$(tool $name)" -- | grep '^--' | sort -u >"$BATS_TEST_TMPDIR/completed"
@@ -64,7 +64,7 @@ long_options() {
 
 	cd "$BATS_TEST_TMPDIR"
 	touch -- a-file
-	for name in leakrec leakparse leakfollow leakplot; do
+	for name in leakrec leakparse leakfollow leakplot leakscan; do
 		# Long options that take a value, which help shows in capitals.
 		"$(tool $name)" --help | grep -oE -- '--[a-z-]+ ('"'"'|[A-Z])' | cut -d' ' -f1 | sort -u |
 			while read -r option; do
@@ -126,7 +126,7 @@ long_options() {
 same_words() {
 	local words=$1_words name
 
-	for name in leakprobe leakrec leakparse leakfollow leakplot; do
+	for name in leakprobe leakrec leakparse leakfollow leakplot leakscan; do
 		diff <(long_options $name) <($words "$name --" | grep -e '^--' | sort -u) || { echo "$name"; return 1; }
 		$words "$name -" | grep -qx -e -h
 	done

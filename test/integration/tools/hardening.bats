@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 BUILD_DIR=${BUILD_DIR:?the build directory}
 SOURCE_DIR=${SOURCE_DIR:?the source directory}
 
-TOOLS=(leakprobe leakrec leakparse leakfollow leakplot)
+TOOLS=(leakprobe leakrec leakparse leakfollow leakplot leakscan)
 
 setup() {
 	grep -q '^LEAKTOOLS_SANITIZE:BOOL=OFF' "$BUILD_DIR/CMakeCache.txt" || skip "sanitizers have their own flags"

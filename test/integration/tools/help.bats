@@ -36,15 +36,16 @@ same_text() {
 @test "help: leakparse's options and synopsis are the manual page's" { same_text leakparse; }
 @test "help: leakfollow's options and synopsis are the manual page's" { same_text leakfollow; }
 @test "help: leakplot's options and synopsis are the manual page's" { same_text leakplot; }
+@test "help: leakscan's options and synopsis are the manual page's" { same_text leakscan; }
 
 @test "help: every tool prints its version" {
-	for tool in leakprobe leakrec leakparse leakfollow leakplot; do
+	for tool in leakprobe leakrec leakparse leakfollow leakplot leakscan; do
 		"$BUILD_DIR/bin/$tool" --version | grep -qE "^$tool [0-9]+\.[0-9]+\.[0-9]+$"
 	done
 }
 
 @test "help: an unknown option is bad usage" {
-	for tool in leakprobe leakrec leakparse leakfollow leakplot; do
+	for tool in leakprobe leakrec leakparse leakfollow leakplot leakscan; do
 		run -2 "$BUILD_DIR/bin/$tool" --no-such-option
 		[[ $output == "$tool: unknown option --no-such-option; see $tool --help" ]]
 	done
@@ -66,7 +67,7 @@ same_text() {
 }
 
 @test "help: a full disk is a failure" {
-	for tool in leakprobe leakrec leakparse leakfollow leakplot; do
+	for tool in leakprobe leakrec leakparse leakfollow leakplot leakscan; do
 		# shellcheck disable=SC2016 # expanded by the inner shell
 		run -1 bash -c '"$1" --help >/dev/full' bash "$BUILD_DIR/bin/$tool"
 	done

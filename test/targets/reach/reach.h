@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Programs whose blocks are held, or not, in ways that they know. They print a line "case NAME CLASS
- * 0xADDRESS" for each block, CLASS being leakscan's word, then "ready PID", and wait for a line on
- * stdin. The address is nowhere in the process but where the case says.
+ * Programs whose blocks are held, or not, in ways that they know. They print a line "case NAME
+ * CLASS 0xADDRESS" for each block, CLASS being leakscan's word, then "ready PID", and wait for a
+ * line on stdin. The address is nowhere in the process but where the case says.
  */
 #ifndef LEAKTOOLS_TARGETS_REACH_H
 #define LEAKTOOLS_TARGETS_REACH_H
@@ -52,16 +52,22 @@ static REACH_CASE void *block_of(size_t size)
 	return need(calloc(1, size));
 }
 
-static REACH_CASE void wait_for_line(void)
+static REACH_CASE void wait_now(void)
 {
 	char line[32];
 	int len = snprintf(line, sizeof(line), "ready %d\n", getpid());
 
-	clear_stack();
 	if (write(STDOUT_FILENO, line, (size_t)len) != len)
 		abort();
 	while (read(STDIN_FILENO, line, 1) < 0)
 		;
+}
+
+static REACH_CASE void wait_for_line(void)
+{
+	clear_stack();
+	wait_now();
+	clear_stack(); /* no tail call: the frame stays */
 }
 
 #endif

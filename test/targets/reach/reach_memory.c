@@ -343,12 +343,12 @@ int main(void)
 	cycles();
 	interior();
 	kinds();
-	freed();
 	hidden_pointers();
 	mappings();
 	kernel();
 	libc_keeps();
 	foreign_break();
+	freed();
 	wait_for_line();
 	return 0;
 }

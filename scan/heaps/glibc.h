@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * glibc's malloc, malloc/malloc.c and malloc/arena.c of 2.31 to 2.42, without symbols: what its
+ * structures look like is known by what points to what. A chunk has a header of two words (the size
+ * of the chunk before it if that is free; its own size and three flags), then the block.
+ */
+#ifndef LEAKTOOLS_SCAN_GLIBC_H
+#define LEAKTOOLS_SCAN_GLIBC_H
+
+#include "scan/heaps/heap.h"
+
+#define GLIBC_HEADER	  16u
+#define GLIBC_MIN_CHUNK	  32u
+#define GLIBC_FENCEPOST	  16u
+#define GLIBC_PREV_IN_USE 1u
+#define GLIBC_IS_MAPPED	  2u
+#define GLIBC_OTHER_ARENA 4u
+#define GLIBC_SIZE_MASK	  (~7ull)
+#define GLIBC_NR_BINS	  127u
+#define GLIBC_BINS_BYTES  (GLIBC_NR_BINS * 16)
+#define GLIBC_NR_FASTBINS 10u
+
+/* struct malloc_state as it was found. */
+struct glibc_arena {
+	uint64_t address, top, system_bytes;
+	unsigned number; /* in struct heap */
+	bool is_main;
+};
+
+/* A part of an arena that is walked from its first chunk. */
+struct glibc_part {
+	uint64_t start, end;
+	uint64_t top; /* the chunk that ends the walk; 0: a fencepost does */
+	unsigned arena;
+};
+
+struct glibc {
+	struct heap *heap;
+	const struct snapshot *snapshot;
+	uint64_t bins_offset; /* in struct malloc_state */
+	struct glibc_arena *arenas;
+	size_t nr_arenas;
+	struct glibc_part *parts;
+	size_t nr_parts;
+	bool knows_mapped; /* mp_ was found */
+	uint64_t mapped_bytes;
+};
+
+/* The heap is not whole, for a first reason. */
+void glibc_doubt(struct glibc *glibc, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

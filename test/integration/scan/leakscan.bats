@@ -1,0 +1,153 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What leakscan does to the process that it scans, what it refuses, and what it does with bad input.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/scan
+
+state_of() {
+	awk '$1 == "State:" { print $2 }' "/proc/$1/status"
+}
+
+is_traced() {
+	grep -q '^State:[[:space:]]*t' /proc/"$1"/task/*/status
+}
+
+# The target's own count grows: it runs.
+assert_runs() {
+	local before
+
+	before=$(grep -c '^truth rounds' truth || true)
+	echo >&"$REACH_IN"
+	wait_until 60 eval "(( \$(grep -c '^truth rounds' truth) > $before ))"
+	before=$(tail -n 1 truth)
+	wait_until 60 eval "echo >&$REACH_IN; [[ \$(tail -n 1 truth) != '$before' ]]"
+	! is_traced "$REACH_PID"
+}
+
+refused() {
+	run ! "$BIN/leakscan" "${@:2}"
+	echo "$output"
+	[[ $output == *"$1"* && $output != *$'\n'* ]]
+}
+
+@test "leakscan: refuses what it cannot scan, with the reason" {
+	refused "there is no such process" -p 4194303
+	[[ ! -d /proc/2 ]] || [[ $(cat /proc/2/comm) != kthreadd ]] || refused "it is a kernel thread" -p 2
+	refused "give a process (-p PID) or a core file" --blocks
+	refused "give one of --blocks, --why and --all" -p 1 --blocks --all
+	refused "takes an address like" -p 1 --why 55
+	refused "for running processes" --core x --once
+	refused "No such file" --core missing
+}
+
+@test "leakscan: refuses a process that is traced" {
+	start_reach reach_churn
+	"$TARGETS/debugger" "$REACH_PID" >debugger.out 2>&1 < <(sleep 60) &
+	STARTED_PIDS+=($!)
+	kill -STOP "$REACH_PID"
+	wait_until 60 grep -q attached debugger.out
+	refused "is tracing it" -p "$REACH_PID"
+	kill_now "$REACH_PID"
+}
+
+@test "leakscan: a process that is stopped stays so, one that runs goes on" {
+	start_reach reach_churn
+	leakscan >screen
+	assert_runs
+	kill -STOP "$REACH_PID"
+	wait_until 60 grep -q '^State:[[:space:]]*T' "/proc/$REACH_PID/status"
+	leakscan >screen
+	grep -q '^  held ' screen
+	[[ $(state_of "$REACH_PID") == T ]]
+	kill -CONT "$REACH_PID"
+	assert_runs
+	stop_reach
+}
+
+@test "leakscan: --pause-limit lets the process go" {
+	start_reach reach_churn --mib 100
+	refused "--pause-limit" -p "$REACH_PID" --pause-limit 2ms
+	assert_runs
+	leakscan --pause-limit 20 --once >screen
+	grep -qE '^  held +819,[0-9]{3} blocks' screen || grep -qE '^  held +82[0-9],[0-9]{3} blocks' screen
+	stop_reach
+}
+
+# disturb SIGNAL: sends it to a leakscan that has stopped the target. Fails if it was too late.
+disturb() {
+	local state scan
+
+	"$BIN/leakscan" -p "$REACH_PID" --pause-limit 3 --once >/dev/null 2>&1 3>&- &
+	scan=$!
+	STARTED_PIDS+=("$scan")
+	until read -r _ _ state _ <"/proc/$REACH_PID/stat" && [[ $state == t ]]; do
+		! has_ended "$scan" || return 1
+	done
+	kill "-$1" "$scan"
+	wait_until 20 has_ended "$scan"
+	! wait "$scan"
+}
+
+@test "leakscan: when it is killed or stopped, the process goes on" {
+	start_reach reach_churn --mib 200
+	wait_until 60 disturb KILL
+	assert_runs
+	wait_until 60 disturb STOP
+	assert_runs
+	stop_reach
+}
+
+@test "leakscan: works without privileges for one's own processes" {
+	[[ $(id -u) == 0 ]] || skip "only root can become somebody else"
+	chmod 755 . "$BATS_TEST_TMPDIR"
+	mkfifo in
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$TARGETS/reach_memory" <in >truth 3>&- &
+	REACH_PID=$!
+	STARTED_PIDS+=("$REACH_PID")
+	exec {REACH_IN}>in
+	wait_until 60 says_ready "$REACH_PID"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$BIN/leakscan" -p "$REACH_PID" --blocks >blocks
+	compare_cases
+	stop_reach
+}
+
+@test "leakscan: an allocator that it does not know" {
+	start_target musl_cases_static
+	REACH_PID=$RECORDED_PID
+	leakscan --once >screen
+	grep -q "No allocator that leakscan knows was found" screen
+}
+
+@test "leakscan: damaged core files end in a message or a result" {
+	require_program gcore
+	start_reach reach_memory_static
+	gcore -o core "$REACH_PID" >gcore.out 2>&1
+	stop_reach
+	mv core.* good.core
+	python3 - "$BIN/leakscan" <<-'END'
+		import random, subprocess, sys
+		good = open("good.core", "rb").read()
+		rng = random.Random(7)
+		for i in range(40):
+		    bad = bytearray(good)
+		    if i % 4 == 0:
+		        del bad[rng.randrange(len(bad)):]
+		    for _ in range(rng.choice((1, 20, 2000))):
+		        at = rng.randrange(min(len(bad), 8192 if i % 2 else len(bad)) or 1)
+		        if at < len(bad):
+		            bad[at] = rng.choice((0, 255, 1, 127, rng.randrange(256)))
+		    open("bad.core", "wb").write(bad)
+		    done = subprocess.run([sys.argv[1], "--core", "bad.core", "--all"], timeout=60, capture_output=True)
+		    assert done.returncode in (0, 1), (i, done.returncode, done.stderr)
+		    assert b"ended by signal" not in done.stderr, (i, done.stderr)
+	END
+}
+
+@test "leakscan: a full disk is reported" {
+	start_reach reach_memory
+	run ! leakscan --once --blocks -o /dev/full
+	[[ $output == *"No space left on device"* ]]
+	stop_reach
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakscan agrees with programs that know which of their blocks are held, and by what.
+
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/scan
+
+# scan_cases TARGET [ARG...]
+scan_cases() {
+	start_reach "$@"
+	leakscan --blocks >blocks
+	compare_cases
+	stop_reach
+}
+
+# scan_core TARGET [ARG...]: a core file does not say what the kernel keeps, and is one moment.
+scan_core() {
+	require_program gcore
+	start_reach "$@"
+	gcore -o core "$REACH_PID" >gcore.out 2>&1
+	"$BIN/leakscan" --core "core.$REACH_PID" --blocks >blocks
+	compare_cases any-lost=unknown epoll=unknown timer=unknown
+	stop_reach
+}
+
+@test "reach: data, blocks, cycles, pointers into blocks, mappings, the kernel" {
+	scan_cases reach_memory
+}
+
+@test "reach: registers, stacks, thread-local variables, coroutines, ended threads, libraries" {
+	scan_cases reach_threads "$TARGETS/lib/libreach_library.so"
+}
+
+@test "reach: C++ containers and objects" {
+	scan_cases reach_cxx
+}
+
+@test "reach: a static program" {
+	scan_cases reach_memory_static
+}
+
+@test "reach: a core file" {
+	scan_core reach_memory
+}
+
+@test "reach: a core file with threads" {
+	scan_core reach_threads "$TARGETS/lib/libreach_library.so"
+}
+
+@test "reach: threads inside malloc lose nothing" {
+	local i
+
+	start_reach reach_churn
+	for i in {1..25}; do
+		leakscan --once --blocks >"blocks.$i"
+	done
+	cat blocks.* >blocks
+	(($(grep -c ^held blocks) > 25000))
+	run ! grep -v ^held blocks
+	stop_reach
+}
+
+@test "reach: --why shows the way to a block, and that there is none" {
+	local last lost child
+
+	start_reach reach_memory
+	read -r _ _ _ last < <(grep "^case list-last " truth)
+	read -r _ _ _ lost < <(grep "^case lost " truth)
+	read -r _ _ _ child < <(grep "^case lost-child " truth)
+	leakscan --why "$last" >why
+	cat why
+	grep -qx "block $last of 56 bytes: held" why
+	grep -qE "^  and 99[0-9]{2} more blocks$" why
+	grep -qx "  in reach_memory list" why
+	leakscan --why "$lost" >why
+	grep -qx "block $lost of 56 bytes: lost: nothing points to it" why
+	leakscan --why "$child" >why
+	grep -qx "  through block $lost of 56 bytes" why
+	run ! leakscan --why 0x10
+	[[ $output == *"no block in use is at 0x10"* ]]
+	stop_reach
+}
+
+@test "reach: the screen names types, and what is lost through what" {
+	start_reach reach_cxx
+	leakscan --all >screen
+	cat screen
+	grep -qE '^ +64 bytes +24 +1  0x[0-9a-f]+ +reach::holder<reach::derived>$' screen
+	grep -qE ' 40 +[0-9]+  reach::derived$' screen
+	grep -qE ' 40 +0  0x[0-9a-f]+ +std::_Sp_counted_ptr_inplace<.*, a cycle of 2 blocks$' screen
+	stop_reach
+}
