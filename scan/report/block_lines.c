@@ -71,8 +71,7 @@ int block_path_write(FILE *out, struct scan_report *report, uint64_t address)
 		[SCAN_LOST] = "lost: nothing points to it",
 		[SCAN_CYCLE] = "lost in a cycle: only blocks that it leads to lead to it",
 		[SCAN_THROUGH] = "lost through another block",
-		[SCAN_POSSIBLE] = "possibly held: a pointer on the way leads into a block, not to "
-				  "its start",
+		[SCAN_POSSIBLE] = "possibly held: a pointer on the way leads into a block",
 		[SCAN_WEAK] = "weakly held: from below a stack pointer only",
 		[SCAN_HELD] = "held",
 		[SCAN_UNKNOWN] = "not known: no holder was found",

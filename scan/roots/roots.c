@@ -170,7 +170,7 @@ static int add_stack(struct building *building, const struct thread_stack *stack
 	err = add_memory(building, ROOT_STACK, stack->sp, frames, stack->thread, has_chunks);
 	if (!err)
 		err = add_memory(building, ROOT_STACK, frames, stack->end, stack->thread, false);
-	if (!err && THREAD_RED_ZONE)
+	if (!err)
 		err = add_memory(building, ROOT_RED_ZONE,
 				 stack->sp - stack->start < THREAD_RED_ZONE
 					 ? stack->start

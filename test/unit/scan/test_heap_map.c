@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Blocks are found by their starts and by addresses in them; notes of core files may be anything.
+ */
+#include "scan/heaps/heap_map.h"
+#include "scan/snapshot/core_notes.h"
+#include "scan/snapshot/kernel_pointers.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#define FIRST  0x100000ull
+#define SECOND 0x7f0000000000ull
+#define BYTES  (64ull << 20)
+
+static void add(struct heap_map *map, uint64_t start, uint64_t end)
+{
+	assert_int_equal(
+		heap_map_add_segment(map, &(struct heap_segment){.start = start, .end = end}), 0);
+}
+
+static void blocks_are_found_from_their_addresses(void **state)
+{
+	/* The distances make every level of the search necessary. */
+	static const uint64_t blocks[] = {
+		FIRST + 16,	    FIRST + 48,	 FIRST + 5000 * 16,    FIRST + 0x80000,
+		FIRST + BYTES - 16, SECOND + 32, SECOND + BYTES - 4096};
+	const size_t nr = sizeof(blocks) / sizeof(blocks[0]);
+	struct heap_map map = {0};
+
+	add(&map, SECOND, SECOND + BYTES);
+	add(&map, FIRST, FIRST + BYTES);
+	assert_int_equal(heap_map_allocate(&map), 0);
+	for (size_t i = 0; i < nr; i++)
+		heap_map_set(&map, heap_map_unit(heap_map_segment(&map, blocks[i]), blocks[i]));
+	assert_int_equal(heap_map_number(&map), 0);
+	assert_int_equal(map.nr_blocks, nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct heap_segment *segment = heap_map_segment(&map, blocks[i]);
+		uint64_t address, next = i + 1 < nr && blocks[i + 1] < segment->end ? blocks[i + 1]
+										    : segment->end;
+
+		assert_ptr_equal(heap_map_block(&map, i, &address), segment);
+		assert_int_equal(address, blocks[i]);
+		assert_int_equal(heap_map_find(&map, segment, blocks[i]), i);
+		assert_int_equal(heap_map_find(&map, segment, next - 1), i);
+	}
+	/* Before the first block of a segment there is none, also not of the segment before. */
+	assert_int_equal(heap_map_find(&map, heap_map_segment(&map, FIRST), FIRST + 15), HEAP_NONE);
+	assert_int_equal(heap_map_find(&map, heap_map_segment(&map, SECOND), SECOND + 31),
+			 HEAP_NONE);
+	assert_null(heap_map_segment(&map, FIRST - 1));
+	assert_null(heap_map_segment(&map, FIRST + BYTES));
+	assert_null(heap_map_segment(&map, SECOND + BYTES));
+	heap_map_deinit(&map);
+}
+
+static void segments_that_contradict_each_other_are_refused(void **state)
+{
+	struct heap_map map = {0};
+
+	add(&map, FIRST, FIRST + 4096);
+	add(&map, FIRST + 2048, FIRST + 8192);
+	assert_int_equal(heap_map_allocate(&map), -EEXIST);
+	heap_map_deinit(&map);
+	add(&map, 16, 16 + (1ull << 40));
+	assert_int_equal(heap_map_allocate(&map), -E2BIG);
+	heap_map_deinit(&map);
+	assert_int_equal(heap_map_allocate(&map), 0);
+	assert_int_equal(heap_map_number(&map), 0);
+	assert_null(heap_map_segment(&map, 0));
+	heap_map_deinit(&map);
+}
+
+/* Random notes, with valid types, of random sizes. */
+static void notes_are_checked_against_their_bounds(void **state)
+{
+	static const uint32_t types[] = {NT_PRSTATUS, NT_PRPSINFO, NT_FILE, NT_X86_XSTATE,
+					 NT_FPREGSET};
+
+	srandom(7);
+	for (int round = 0; round < 2000; round++) {
+		size_t size = (size_t)random() % 4096;
+		uint32_t *notes = malloc(size + sizeof(Elf64_Nhdr));
+		struct snapshot snapshot;
+
+		assert_non_null(notes);
+		for (size_t i = 0; i < size / 4; i++)
+			notes[i] = (uint32_t)random() % (random() % 2 ? 16 : 1024);
+		notes[0] = 5;
+		notes[1] = (uint32_t)random() % 2048;
+		notes[2] = types[round % 5];
+		snapshot_init(&snapshot);
+		assert_int_equal(core_notes_parse(&snapshot, (const char *)notes, size), 0);
+		snapshot_deinit(&snapshot);
+		free(notes);
+	}
+}
+
+static void lines_of_the_kernel_hold_pointers(void **state)
+{
+	uint64_t value = 0;
+
+	assert_true(kernel_pointer_parse_epoll(
+		"tfd:        5 events:       19 data:     7f0012345678  pos:0 ino:61af sdev:7",
+		&value));
+	assert_int_equal(value, 0x7f0012345678);
+	assert_false(kernel_pointer_parse_epoll("pos:\t0", &value));
+	assert_true(kernel_pointer_parse_timer("signal: 60/00007fff86e452a8", &value));
+	assert_int_equal(value, 0x7fff86e452a8);
+	assert_false(kernel_pointer_parse_timer("notify: signal/pid.2634", &value));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks_are_found_from_their_addresses),
+		cmocka_unit_test(segments_that_contradict_each_other_are_refused),
+		cmocka_unit_test(notes_are_checked_against_their_bounds),
+		cmocka_unit_test(lines_of_the_kernel_hold_pointers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
