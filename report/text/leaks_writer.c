@@ -26,7 +26,7 @@ struct writer {
 	struct stack_lines stacks;
 	struct leak_process *processes; /* those with listed blocks, by number */
 	size_t nr_processes;
-	size_t *causes; /* the numbers of verdicts.causes in the text; 0: it is one stack */
+	size_t *causes;	     /* the numbers of verdicts.causes in the text; 0: it is one stack */
 	uint64_t nr_written; /* blocks */
 };
 
