@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What leakscan does to the process that it scans, what it refuses, and what it does with bad input.
 
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/scan

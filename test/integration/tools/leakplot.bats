@@ -480,7 +480,7 @@ make_cause() {
 	echo 'cause 1 growth firm 30 300 30 worker blocks_per_s=15 bytes_per_s=150'
 	printf '\tworker+0x1  (/x)\n\tmain+0x1  (/x)\n'
 	for ((i = 1; i <= 31; i++)); do
-		((i < 31)) && names=(step$i worker main) cause=cause=1 || names=(load_tables main) cause=
+		((i < 31)) && names=("step$i" worker main) cause=cause=1 || names=(load_tables main) cause=
 		echo "frames $i malloc ${names[0]}"
 		printf '\t%s+0x1  (/x)\n' malloc "${names[@]}"
 		echo "stack $i growth firm 1 $((i < 31 ? 10 : 40)) $i malloc ${names[0]} bytes_per_s=1 $cause"
