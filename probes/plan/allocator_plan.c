@@ -92,14 +92,16 @@ static int report_none_found(pid_t pid, const struct mapped_files *files, const 
 			   (int)pid, foreign);
 	else if (is_static)
 		diag_error("process %d: %s is statically linked and has no symbols malloc and free "
-			   "(stripped?), so its allocator cannot be found",
+			   "(stripped?), so its allocator cannot be found; leakrec --with mmap "
+			   "records what it maps",
 			   (int)pid, exe);
 	else if (files->nr_unreadable > 0)
 		diag_error("process %d: none of the files that could be opened defines malloc and "
 			   "free, and %zu could not be opened%s",
 			   (int)pid, files->nr_unreadable, diag_rights_hint(EACCES));
 	else
-		diag_error("process %d (%s) has mapped no file that defines malloc and free",
+		diag_error("process %d (%s) has mapped no file that defines malloc and free; "
+			   "leakrec --with mmap records what it maps",
 			   (int)pid, exe);
 	return -ENODATA;
 }

@@ -156,13 +156,12 @@ static int load(const struct record_config *config, bool with_sessions,
 	struct bpf_recorder_bpf *bpf = open_object(with_sessions, &elf);
 	int err = 0;
 
-	if (!bpf || configure(bpf, config, with_sessions) || bpf_recorder_bpf__load(bpf))
+	if (!bpf || configure(bpf, config, with_sessions) || bpf_recorder_bpf__load(bpf) ||
+	    (config->scope == RECORD_CGROUP &&
+	     bpf_setup_set_cgroup(bpf_map__fd(bpf->maps.recorded_cgroup), config->cgroup_fd)))
 		err = -EOPNOTSUPP;
 	else if (!uprobe_programs_are_safe(bpf->obj))
 		err = -EPROTONOSUPPORT;
-	else if (config->scope == RECORD_CGROUP &&
-		 bpf_setup_set_cgroup(bpf_map__fd(bpf->maps.recorded_cgroup), config->cgroup_fd))
-		err = -EOPNOTSUPP;
 	if (err)
 		bpf_recorder_bpf__destroy(bpf);
 	else

@@ -103,9 +103,6 @@ static int plan_process(struct session *session, pid_t pid)
 	/* What it maps is recorded all the same. */
 	if (err == -ENODATA && options->config.syscalls)
 		err = 0;
-	else if (err == -ENODATA)
-		diag_note("--with mmap records what a process maps without an allocator, as Go's "
-			  "runtime does");
 	if (!err)
 		err = plan_resources(&set, pid, options);
 	if (!err) {

@@ -140,7 +140,7 @@ run_program() {
 	rm target.in target.out
 	# Its rings are so large that they do not fill up before the files' time is used up, even on a busy machine.
 	start_target leaky_daemon --interval-us 5000
-	attach -p "$huge_pid,$RECORDED_PID"
+	attach -p "$huge_pid,$RECORDED_PID" -m 512
 	go_target
 	wait_until 60 has_grown_to perf.data 10000
 	# leakrec gets a third of a CPU at most: the analysis takes longer than a stop may.
@@ -164,8 +164,6 @@ run_program() {
 	mv truth.huge truth
 	assert_held_by "$huge_pid"
 	grep -q "huge1.so: .*takes too long to analyse; it is not probed" leakrec.err || fail "$(cat leakrec.err)"
-	# No process waited until the watchdog continued it.
-	! grep -E 'continued (after|before)' leakrec.err || fail "the longest stop took $(truth longest_ms) ms"
 	(($(truth longest_ms) < 5000)) || fail "stopped for $(truth longest_ms) ms"
 }
 

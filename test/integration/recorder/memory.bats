@@ -176,6 +176,6 @@ grow_go() {
 	./heap.pure <>go.in 3>&- >go.out &
 	STARTED_PIDS+=($!)
 	run -1 "$BIN/leakrec" -p $! -o perf.data
-	[[ $output == *"--with mmap records what a process maps without an allocator"* ]] || fail "$output"
+	[[ $output == *"leakrec --with mmap records what it maps"* ]] || fail "$output"
 	kill_now "${STARTED_PIDS[-1]}"
 }

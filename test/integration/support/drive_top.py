@@ -38,19 +38,13 @@ def row_of(terminal, function, is_marked):
     return match.groups()
 
 
-def has_keys(terminal):
-    """The last line is that of the keys."""
-    terminal.wait_for(r"^\? help")
-    assert terminal.screen.text()[-1].startswith("? help"), terminal.screen.text()
-
-
 def keys(terminal):
     terminal.wait_for(r"^leakrec --top: leaky_daemon \(\d+\)$")
     terminal.wait_for(r"^> .* query_font < load_font")
     row_of(terminal, "query_font", False)
     # Messages cover no keys.
     terminal.wait_for(r"recording process \d+; Ctrl-C ends it")
-    has_keys(terminal)
+    terminal.wait_for_last(r"^\? help")
     terminal.wait_for(r" [1-9]\d* events/s, \d+ in all, 0 lost")
     # Frames of a stack, and hidden again.
     terminal.press("\n")
@@ -101,7 +95,7 @@ def help_(terminal):
         terminal.wait_for("^any key: back")
         terminal.press("x")
         terminal.wait_for(r"^> .* query_font < load_font")
-        has_keys(terminal)
+        terminal.wait_for_last(r"^\? help")
     # Without a mark, nothing is sorted by what came after it.
     for order, title in ORDERS:
         if order != "since mark":
@@ -120,7 +114,7 @@ def sizes(terminal):
         if columns >= 20:
             terminal.wait_for("STACK$")
             terminal.wait_for(r"^> +[\d.]+ [KM]iB .*query_fon")
-            has_keys(terminal)
+            terminal.wait_for_last(r"^\? help")
         if columns > 100:
             terminal.wait_for(r"SOURCE +STACK$")
             terminal.wait_for(r" leaky_daemon.c:\d+ +query_font < ")

@@ -198,6 +198,14 @@ class Terminal:
             self.read(0.1)
         raise AssertionError(f"waited in vain for {pattern!r}:\n" + "\n".join(self.screen.text()))
 
+    def wait_for_last(self, pattern, seconds=60):
+        """Until the last line of the screen matches."""
+        deadline = time.monotonic() + seconds
+        while not re.search(pattern, self.screen.text()[-1]):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"the last line is not {pattern!r}:\n" + "\n".join(self.screen.text()))
+            self.read(0.1)
+
     def wait_for_text(self, pattern, seconds=60):
         """Until what was written last matches, be it on the screen still or not."""
         deadline = time.monotonic() + seconds
