@@ -177,7 +177,7 @@ static void *run(void *context)
 /* Runs one pass; @seeds are blocks to begin with, which are marked. */
 static int run_pass(struct pass *pass, const uint32_t *seeds, size_t nr_seeds)
 {
-	struct marker markers[MAX_THREADS] = {0};
+	struct marker markers[MAX_THREADS] = {{.pass = pass}};
 	pthread_t threads[MAX_THREADS];
 	unsigned nr = pass->marking->nr_threads, started = 0;
 	int err = 0;

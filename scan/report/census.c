@@ -84,7 +84,7 @@ int census_init(struct census *ret, struct scan_report *report)
 		if (table.rows[i].nr)
 			table.rows[ret->nr++] = table.rows[i];
 	ret->rows = table.rows;
-	if (ret->nr)
+	if (ret->rows)
 		qsort(ret->rows, ret->nr, sizeof(*ret->rows), compare);
 	return 0;
 }

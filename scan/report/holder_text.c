@@ -44,8 +44,9 @@ void holder_write_root(FILE *out, struct scan_report *report, uint64_t slot)
 	const struct snapshot *snapshot = report->scan->snapshot;
 	const struct root_range *range = roots_range_of(roots, slot);
 	uint64_t offset = (slot - range->first_slot) * 8;
+	const struct scan_thread none = {0};
 	const struct scan_thread *thread =
-		range->owner < snapshot->nr_threads ? &snapshot->threads[range->owner] : NULL;
+		range->owner < snapshot->nr_threads ? &snapshot->threads[range->owner] : &none;
 
 	switch (range->kind) {
 	case ROOT_REGISTER:
@@ -64,7 +65,7 @@ void holder_write_root(FILE *out, struct scan_report *report, uint64_t slot)
 			thread->registers.sp - range->address - offset);
 		break;
 	case ROOT_DTV:
-		if (thread)
+		if (thread->tid)
 			fprintf(out, "thread-local variables of thread %d", thread->tid);
 		else
 			fputs("thread-local variables of a thread that has ended", out);

@@ -44,7 +44,7 @@ static int add_thread(struct snapshot *snapshot, const struct note *note)
 	if (note->size < sizeof(status) || nr >= MAX_THREADS)
 		return 0;
 	memcpy(&status, note->data, sizeof(status));
-	if ((nr & (nr - 1)) == 0) {
+	if (!snapshot->threads || (nr & (nr - 1)) == 0) {
 		thread = reallocarray(snapshot->threads, nr ? nr * 2 : 1, sizeof(*thread));
 		if (!thread)
 			return -ENOMEM;
