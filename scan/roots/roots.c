@@ -114,7 +114,7 @@ static int add_thread(struct building *building, size_t i)
 	const struct scan_thread *thread = &snapshot->threads[i];
 	const struct thread_registers *registers = &thread->registers;
 	bool has_chunks = may_be_in_malloc(building->heap, thread);
-	uint64_t values[THREAD_MAX_GENERAL], dtv;
+	uint64_t values[THREAD_MAX_GENERAL] = {0}, dtv;
 	int err;
 
 	for (size_t j = 0; j < registers->nr_general; j++)
