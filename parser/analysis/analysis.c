@@ -231,7 +231,7 @@ static int note_known_time(struct analysis *analysis, const struct perf_origin *
 		return err;
 	begin(analysis, origin->time_ns);
 	set_known_end(analysis, origin->time_ns);
-	return err;
+	return 0;
 }
 
 /* leakrec's recording begins or ends. */
