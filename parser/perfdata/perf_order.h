@@ -31,7 +31,10 @@ struct perf_queued {
 	struct perf_event *event;  /* NULL: unknown */
 };
 
-/* Records in the same order in time, in memory and in the recording. */
+/*
+ * Records that follow each other directly in memory and in the recording, in time order; not
+ * decoded yet.
+ */
 struct perf_span {
 	struct perf_chunk *chunk; /* is held */
 	uint8_t *bytes, *end;
@@ -65,11 +68,18 @@ struct perf_order {
 	size_t nr_runs;
 	size_t last_run; /* the last run that a record was pushed to */
 
-	struct perf_order_key *heap; /* after the @nr used ones, the keys of unused slots */
+	/*
+	 * Entries that fit no run: a heap of keys, and the entries, in slots that never move. After
+	 * the @nr used keys come those of unused slots.
+	 */
+	struct perf_order_key *heap;
 	struct perf_queued *slots;
 	size_t nr, capacity;
 
-	/* The run with the first of all entries, and the next entry elsewhere. NULL: not known. */
+	/*
+	 * The run with the first of all entries (NULL: not known, or the first is in the heap), and
+	 * time and sequence of the next entry outside of it.
+	 */
 	struct perf_run *current;
 	uint64_t next_ns, next_sequence;
 
@@ -101,7 +111,8 @@ static inline bool perf_order_continues(const struct perf_order *order,
 	       span->end_sequence == order->nr_pushed;
 }
 
-/* Pushes @nr such records of @size_bytes together; @time_ns is that of the last one. */
+/* Pushes @nr records for which perf_order_continues() holds, of @size_bytes together; @time_ns is
+ * that of the last one. */
 static inline void perf_order_continue(struct perf_order *order, size_t nr, size_t size_bytes,
 				       uint64_t time_ns)
 {

@@ -74,8 +74,8 @@ static bool is_plain_declaration(const char *declaration)
 }
 
 /*
- * libtraceevent (1.7.1, __read_token()) treats these words specially, for old kernels. It does not
- * expect them as names, and leaks what it has read.
+ * libtraceevent (1.7.1, __read_token()) treats words that contain _PR_FMT specially, for old
+ * kernels. It does not expect them as names, and leaks what it has read.
  */
 static bool has_special_word(const char *text)
 {
@@ -83,8 +83,8 @@ static bool has_special_word(const char *text)
 }
 
 /*
- * A string's field is a 32-bit word: its length, and its offset in the raw data. Only a mark's
- * string is needed. Its field is declared as a number.
+ * A string's field is a 32-bit word: its length, and its offset in the raw data. Only the
+ * string of LEAK_MARK() is needed. Its field is declared as a number.
  */
 static bool reduce_text_field(const char *line, FILE *out)
 {

@@ -94,8 +94,9 @@ static double dispersion_of(const struct window *window)
 }
 
 /*
- * The log likelihood ratio of a steady rate against one that falls as it has fallen from before the
- * window.
+ * The log likelihood ratio of a steady rate against an exponential decline; < 0: a decline is
+ * likelier. From the time before to the window the rate fell by nr / nr_before; from one half of
+ * the window to the next, by the root of that.
  */
 static double steady_against_decay(const struct window *window, size_t nr_before)
 {
@@ -160,6 +161,7 @@ static bool is_steady(const struct window *window, size_t nr_before, struct grow
 	dispersion = dispersion_of(window);
 	if (nr / dispersion < MIN_CLUMPS)
 		return false;
+	/* Laplace's trend test, in standard deviations (docs/verdicts.md). */
 	trend = (mean_s - (window->start_s + window->end_s) / 2) / (width_s / sqrt(12)) *
 		sqrt(nr / dispersion);
 	if ((trend < MIN_TREND && halves_ratio(window) < MIN_RATIO) ||
