@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void label(const struct stack_label *label)
 {
-	free(stack_label_text(label, &label, 1, NULL));
+	free(stack_label_text(label, &label, 1));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t i = 0; i < LEAK_SET_RANKS && set.ranked[i]; i++)
 			label(&set.ranked[i]->label);
 		for (size_t i = 0; i < set.histories.nr; i++)
-			label(set.histories.stacks[i].label);
+			label(&set.histories.stacks[i].group->label);
 		leak_set_deinit(&set);
 	}
 	close(fd);
