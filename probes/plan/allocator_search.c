@@ -194,7 +194,7 @@ static int analyse(struct allocator_search *search, struct mapped_file *file, st
 		return 1;
 	known = describe(&file->stat,
 			 fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC);
-	/* Files that were planned elsewhere count as planned. */
+	/* Without a set, the caller plans the file itself: allocator_search_skip(). */
 	known.is_probed = !set;
 	err = set ? plan_in_time(search, file, &known, set, slice_ns) : 0;
 	if (err)

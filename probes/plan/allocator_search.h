@@ -19,7 +19,8 @@ void allocator_search_destroy(struct allocator_search *search);
 /* CPU times that analysing files may take; 0: no limit. */
 struct allocator_search_limits {
 	uint64_t slice_ns; /* then allocator_search_process() returns, after at least one file */
-	uint64_t user_ns; /* for the files of one owner; more of them are skipped, with a message */
+	uint64_t user_ns; /* for the files of one owner; more of them are never probed, as a message
+			     says */
 	uint64_t window_ns; /* after this time, the owner's limit starts anew */
 };
 

@@ -3,7 +3,8 @@
  * The instructions of one x86-64 function: which of its bytes begin one, and where its jumps go.
  *
  * Only what control flow reaches from the function's entry counts, so data and padding between
- * instructions are never taken for code. The bytes are hostile: every offset is checked.
+ * instructions are never taken for code. A call is taken to return: what follows one that never
+ * does is decoded, too. The bytes are hostile: every offset is checked.
  */
 #ifndef LEAKTOOLS_PROBES_CODE_FLOW_H
 #define LEAKTOOLS_PROBES_CODE_FLOW_H

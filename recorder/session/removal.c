@@ -104,7 +104,7 @@ void removal_begin(struct removal *ret, struct probe_set *first, struct probe_se
 		ret->pid = 0;
 }
 
-/* Prints the child's messages: the child itself has no terminal or pipe. */
+/* Prints the child's messages. The child writes to no pipe whose reader would wait for its end. */
 static void pass_on(int messages_fd)
 {
 	char text[4096];

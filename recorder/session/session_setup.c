@@ -139,7 +139,7 @@ static int list_processes(struct session *session)
 	for (size_t i = 0; i < list->nr && options->with_children && !err; i++) {
 		struct task_list tasks = {0};
 
-		/* What has ended is reported where it is needed. */
+		/* A named process that has ended is reported by plan_process(). */
 		if (task_list_read(&tasks, &list->pids[i], 1) == -ENOMEM)
 			err = -ENOMEM;
 		for (size_t k = 0; k < tasks.nr_children && !err; k++)

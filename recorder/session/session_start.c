@@ -185,6 +185,10 @@ static int begin_memory(struct session *session)
 	return err ? err : memory_samples_write(&session->memory, session->writer);
 }
 
+/*
+ * Lets the events flow. The start is noted last: samples from before it are dropped
+ * (ring_reader.c).
+ */
 static int enable(struct session *session)
 {
 	int err;
@@ -204,7 +208,8 @@ static int enable(struct session *session)
 }
 
 /*
- * Keeps the capabilities that recording needs: to continue stopped processes, to open events at
+ * Raises limits while that is permitted, then drops all capabilities but those that recording
+ * needs: to continue stopped processes, to open events at
  * first forks, and to read the code of processes for unwinding and for new allocators.
  */
 static void limit_rights(const struct session *session)

@@ -17,9 +17,9 @@
 
 struct session {
 	const struct session_options *options;
-	const pid_t *pids; /* the processes to record; where all are recorded, set at the start */
+	const pid_t *pids; /* the processes to record; if all are, set at the start */
 	size_t nr_pids;
-	struct process_list all_processes; /* holds @pids if all are recorded */
+	struct process_list all_processes; /* holds @pids, unless a command is recorded */
 	size_t nr_found; /* if all are recorded: how many were searched for allocators */
 	struct launched command;
 	struct allocator_search *search; /* knows the files of allocators */
