@@ -87,7 +87,11 @@ disturb() {
 		! has_ended "$scan" || return 1
 	done
 	kill "-$1" "$scan"
-	wait_until 20 has_ended "$scan"
+	if ! wait_until 10 has_ended "$scan"; then
+		[[ $(state_of "$REACH_PID") != t ]] || touch left-stopped
+		kill_now "$scan"
+		return 1
+	fi
 	! wait "$scan"
 }
 
@@ -97,6 +101,7 @@ disturb() {
 	assert_runs
 	wait_until 60 disturb STOP
 	assert_runs
+	[[ ! -e left-stopped ]] || fail "leakscan was stopped, and the process with it"
 	stop_reach
 }
 
