@@ -45,7 +45,8 @@ refused() {
 
 @test "leakscan: refuses a process that is traced" {
 	start_reach reach_churn
-	"$TARGETS/debugger" "$REACH_PID" >debugger.out 2>&1 < <(sleep 60) &
+	mkfifo commands
+	"$TARGETS/debugger" "$REACH_PID" <>commands >debugger.out 2>&1 3>&- &
 	STARTED_PIDS+=($!)
 	kill -STOP "$REACH_PID"
 	wait_until 60 grep -q attached debugger.out
