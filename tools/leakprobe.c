@@ -224,6 +224,15 @@ static void report_busy(const struct uprobe *first, size_t nr)
 			   first->group, first->event, nr - 1);
 }
 
+/* An earlier version registered it, and the kernel does not see whether it is in use. */
+static int report_several_places(const struct uprobe *probe)
+{
+	diag_error("cannot remove %s:%s safely: it has several places; end all recorders, then: "
+		   "echo '-:%s/%s' >>%s/uprobe_events",
+		   probe->group, probe->event, probe->group, probe->event, probe_tracefs_dir());
+	return -EEXIST;
+}
+
 /* Removes leakprobe's probes for which @matches is true. Tries all, returns the first error. */
 static int delete_matching(const struct uprobe_list *list,
 			   bool (*matches)(const struct uprobe *probe,
@@ -242,7 +251,9 @@ static int delete_matching(const struct uprobe_list *list,
 		if (group_name_parse(probe->group, &group) || group.owner != GROUP_OF_LEAKPROBE ||
 		    !matches(probe, &group, context))
 			continue;
-		err = tracefs_uprobe_destroy(probe->group, probe->event);
+		err = uprobe_list_has_others(list, probe)
+			      ? report_several_places(probe)
+			      : tracefs_uprobe_destroy(probe->group, probe->event);
 		*nr_deleted += !err;
 		if (err && !first_err)
 			first_err = err;

@@ -11,6 +11,7 @@
 
 #define SEPARATOR  "__"
 #define FAIL_INFIX "_fail_"
+#define STAGE_MAX  (sizeof("_exit99") - 1)
 #define HASH_CHARS 9 /* "_xxxxxxxx" */
 
 static const char *const role_names[RESOURCE_NR_ROLES] = {
@@ -60,23 +61,39 @@ bool resource_kind_is_valid(const char *name, size_t len)
 	return true;
 }
 
+/* Parses "_exit" or "_exitNUMBER"; the number of the first exit, 0, is left out. */
+static bool parse_stage(const char *text, size_t len, struct resource_event *ret)
+{
+	unsigned int number = 0;
+	size_t end = len;
+
+	while (end > 0 && isdigit((unsigned char)text[end - 1]))
+		end--;
+	if (len - end > 2 || (end < len && text[end] == '0'))
+		return false;
+	for (size_t i = end; i < len; i++)
+		number = 10 * number + (unsigned int)(text[i] - '0');
+	for (size_t stage = 0; stage < ARRAY_SIZE(stage_suffixes); stage++) {
+		if (strlen(stage_suffixes[stage]) != end ||
+		    memcmp(text, stage_suffixes[stage], end) != 0)
+			continue;
+		ret->stage = (enum resource_stage)stage;
+		ret->exit_number = number;
+		return number == 0 || ret->stage == RESOURCE_EXIT;
+	}
+	return false;
+}
+
 static bool parse_role(const char *word, size_t len, struct resource_event *ret)
 {
 	for (enum resource_role role = 0; role < RESOURCE_NR_ROLES; role++) {
 		size_t role_len = strlen(role_names[role]);
 
-		if (len < role_len || memcmp(word, role_names[role], role_len) != 0)
+		if (len < role_len || memcmp(word, role_names[role], role_len) != 0 ||
+		    !parse_stage(word + role_len, len - role_len, ret))
 			continue;
-		for (size_t stage = 0; stage < ARRAY_SIZE(stage_suffixes); stage++) {
-			const char *suffix = stage_suffixes[stage];
-
-			if (strlen(suffix) != len - role_len ||
-			    memcmp(word + role_len, suffix, len - role_len) != 0)
-				continue;
-			ret->role = role;
-			ret->stage = (enum resource_stage)stage;
-			return true;
-		}
+		ret->role = role;
+		return true;
 	}
 	return false;
 }
@@ -130,14 +147,19 @@ static uint32_t hash_name(const char *name)
 void resource_event_format(const struct resource_event *event,
 			   char buffer[static RESOURCE_EVENT_MAX + 1])
 {
-	int head = snprintf(buffer, RESOURCE_EVENT_MAX + 1, "%s" SEPARATOR "%s%s" SEPARATOR,
-			    event->kind, role_names[event->role], stage_suffixes[event->stage]);
+	const char *role = role_names[event->role], *stage = stage_suffixes[event->stage];
 	/* The same room for all stages, so that a function has the same name in all of them. */
-	size_t len = (size_t)head, room = RESOURCE_EVENT_MAX - len +
-					  strlen(stage_suffixes[event->stage]) -
-					  strlen(stage_suffixes[RESOURCE_ENTRY]);
+	size_t room = RESOURCE_EVENT_MAX - strlen(event->kind) - strlen(role) - STAGE_MAX -
+		      2 * strlen(SEPARATOR);
+	char number[sizeof("99")] = "";
 	const char *from = event->function;
 	bool is_changed = strlen(from) > room;
+	size_t len;
+
+	if (event->exit_number)
+		snprintf(number, sizeof(number), "%u", event->exit_number % 100);
+	len = (size_t)snprintf(buffer, RESOURCE_EVENT_MAX + 1, "%s" SEPARATOR "%s%s%s" SEPARATOR,
+			       event->kind, role, stage, number);
 
 	for (const char *c = from; *c; c++)
 		is_changed |= !is_name_char(*c);

@@ -9,7 +9,8 @@
  *   KIND__ROLE__FUNCTION       a call that takes effect at its entry
  *   KIND__ROLE_call__FUNCTION  the entry of a call that takes effect at its return
  *   KIND__ROLE_ret__FUNCTION   its return
- *   KIND__ROLE_exit__FUNCTION  its return, at an instruction that returns (PROBE_EXIT)
+ *   KIND__ROLE_exit__FUNCTION  its return, at an instruction that returns (PROBE_EXIT); ROLE_exit1,
+ *                              ROLE_exit2, ... are the others
  */
 #ifndef LEAKTOOLS_COMMON_RESOURCE_SCHEMA_H
 #define LEAKTOOLS_COMMON_RESOURCE_SCHEMA_H
@@ -118,6 +119,7 @@ struct resource_event {
 	enum resource_role role;
 	enum resource_stage stage;
 	char function[RESOURCE_EVENT_MAX + 1];
+	unsigned int exit_number; /* of RESOURCE_EXIT: from 0, below 100 */
 };
 
 /* True if @name can name a kind: a letter, then letters, digits and single '_' inside. */

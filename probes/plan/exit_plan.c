@@ -57,30 +57,27 @@ static void describe(const struct elf_image *image, uint64_t offset,
 	probe_arch_describe(probe_arch_native(), code, size_bytes, ret);
 }
 
-int exit_plan_append(struct probe_file *file, const struct exit_planner *planner,
-		     const struct function_exits *exits, const struct probe *model,
-		     uint64_t entry_offset, const char *result_field, const char *result_type)
+int exit_plan_append(struct probe_file *file, const struct exit_planner *planner, uint64_t offset,
+		     const struct probe *model, uint64_t entry_offset, const char *result_field,
+		     const char *result_type)
 {
 	const struct probe_arch *arch = probe_arch_native();
+	struct probe *probe = probe_file_append(file);
 
-	for (size_t i = 0; i < exits->nr; i++) {
-		struct probe *probe = probe_file_append(file);
-
-		if (!probe)
-			return -ENOMEM;
-		*probe = *model;
-		probe->point = PROBE_EXIT;
-		probe->offset = exits->offsets[i];
-		describe(planner->image, probe->offset, &probe->instruction);
-		/* The last field is an immediate value (Linux 5.4 and later). */
-		if (asprintf(&probe->fetch_args,
-			     "%s=%s:%s " PROBE_FIELD_CALLER "=%s:x64 " PROBE_FIELD_FROM_ENTRY
-			     "=\\%" PRId64 ":s64",
-			     result_field, arch->result, result_type, arch->caller,
-			     (int64_t)(probe->offset - entry_offset)) < 0) {
-			probe->fetch_args = NULL;
-			return -ENOMEM;
-		}
+	if (!probe)
+		return -ENOMEM;
+	*probe = *model;
+	probe->point = PROBE_EXIT;
+	probe->offset = offset;
+	describe(planner->image, offset, &probe->instruction);
+	/* The last field is an immediate value (Linux 5.4 and later). */
+	if (asprintf(&probe->fetch_args,
+		     "%s=%s:%s " PROBE_FIELD_CALLER "=%s:x64 " PROBE_FIELD_FROM_ENTRY "=\\%" PRId64
+		     ":s64",
+		     result_field, arch->result, result_type, arch->caller,
+		     (int64_t)(offset - entry_offset)) < 0) {
+		probe->fetch_args = NULL;
+		return -ENOMEM;
 	}
 	return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Plans probes at the exits of functions that must have no return probe (function_exits.h). The
- * exits of a function are one tracefs event with several places.
+ * Plans probes at the exits of functions that must have no return probe (function_exits.h).
  */
 #ifndef LEAKTOOLS_PROBES_EXIT_PLAN_H
 #define LEAKTOOLS_PROBES_EXIT_PLAN_H
@@ -31,13 +30,13 @@ int exit_planner_find(struct exit_planner *planner, const struct elf_function *f
 		      const char *symbol, struct function_exits *ret);
 
 /*
- * Appends the probes at @exits. They are copies of @model, except for the place and what is
- * recorded: the result as "RESULT_FIELD:RESULT_TYPE", the caller, and the distance from
- * @entry_offset, the offset of the entry's probe. Returns 0 or a negative errno.
+ * Appends the probe at one exit, which is at @offset in the file. It is a copy of @model, except
+ * for the place and what is recorded: the result as "RESULT_FIELD:RESULT_TYPE", the caller, and the
+ * distance from @entry_offset, the offset of the entry's probe. Returns 0 or a negative errno.
  */
-int exit_plan_append(struct probe_file *file, const struct exit_planner *planner,
-		     const struct function_exits *exits, const struct probe *model,
-		     uint64_t entry_offset, const char *result_field, const char *result_type);
+int exit_plan_append(struct probe_file *file, const struct exit_planner *planner, uint64_t offset,
+		     const struct probe *model, uint64_t entry_offset, const char *result_field,
+		     const char *result_type);
 
 /* The distance from the probe of the function's entry to the one that records @fetch_args, or 0. */
 uint64_t exit_plan_from_entry(const char *fetch_args);

@@ -71,9 +71,10 @@ int probe_file_set_source(struct probe_file *file, const struct probe_source *so
 	return elf_image_build_hash(source->image, &ret->build_hash);
 }
 
-bool probe_shares_event(const struct probe *a, const struct probe *b)
+bool probe_is_exit_of_same(const struct probe *a, const struct probe *b)
 {
-	return a->point == PROBE_EXIT && b->point == PROBE_EXIT && strcmp(a->event, b->event) == 0;
+	return a->point == PROBE_EXIT && b->point == PROBE_EXIT && a->schema == b->schema &&
+	       a->function_offset == b->function_offset;
 }
 
 void probe_file_deinit(struct probe_file *file)

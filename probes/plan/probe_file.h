@@ -18,8 +18,9 @@
 #include <sys/types.h>
 
 /*
- * One uprobe or uretprobe. Usually that is one tracefs event; but the exits of a function share an
- * event, and follow each other in the array.
+ * One uprobe or uretprobe, which is one tracefs event. The kernel would also take several places in
+ * one event, but it frees them while they are in use: see tracefs_uprobes.h. The exits of a
+ * function follow each other in the array.
  */
 struct probe {
 	const struct probe_schema *schema;
@@ -82,7 +83,7 @@ struct uprobe_spec probe_file_spec(const struct probe_file *file, const struct p
 
 void probe_file_deinit(struct probe_file *file);
 
-/* True if both belong to one event: they are two exits of one function. */
-bool probe_shares_event(const struct probe *a, const struct probe *b);
+/* True if both are exits of one function. */
+bool probe_is_exit_of_same(const struct probe *a, const struct probe *b);
 
 #endif

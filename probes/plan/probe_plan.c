@@ -194,16 +194,22 @@ static int plan_stores(struct probe_file *file, const struct planned_function *f
 	return 0;
 }
 
-/* Plans the probes at the exits. */
+/* Plans the probes at the exits: "new_exit", "new_exit_1", ... */
 static int plan_exits(struct probe_file *file, const struct exit_planner *planner,
 		      const struct planned_function *function)
 {
-	struct probe model;
-	int err = init_probe(file, function, PROBE_EXIT, &model);
+	int err = 0;
 
-	return err ? err
-		   : exit_plan_append(file, planner, &function->exits, &model,
-				      function->offset + function->place, PROBE_FIELD_RET, "x64");
+	for (size_t i = 0; i < function->exits.nr && !err; i++) {
+		struct probe model;
+
+		err = init_probe(file, function, PROBE_EXIT, &model);
+		if (!err)
+			err = exit_plan_append(file, planner, function->exits.offsets[i], &model,
+					       function->offset + function->place, PROBE_FIELD_RET,
+					       "x64");
+	}
+	return err;
 }
 
 /*

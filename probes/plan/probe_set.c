@@ -51,7 +51,8 @@ int probe_set_make_own(struct probe_set *set)
 static bool is_as_planned(const struct probe *probe, const struct uprobe *there)
 {
 	if (probe->point == PROBE_EXIT)
-		return !there->is_return && strcmp(there->fetch_args, probe->fetch_args) == 0;
+		return there->offset == probe->offset && !there->is_return &&
+		       strcmp(there->fetch_args, probe->fetch_args) == 0;
 	return there->offset - probe->function_offset < CODE_FLOW_MAX_BYTES &&
 	       there->is_return == (probe->point == PROBE_RETURN) &&
 	       strcmp(there->fetch_args, probe->fetch_args) == 0;
@@ -77,14 +78,11 @@ static int check_file(const struct probe_file *file, const struct probe *probe,
 static int find_probe(const struct uprobe_list *list, const struct probe_file *file,
 		      struct probe *probe)
 {
-	const struct uprobe *there =
-		probe->point == PROBE_EXIT
-			? uprobe_list_find_at(list, file->group, probe->event, probe->offset)
-			: uprobe_list_find(list, file->group, probe->event);
+	const struct uprobe *there = uprobe_list_find(list, file->group, probe->event);
 	int64_t id;
 	int err;
 
-	if (!there || !is_as_planned(probe, there))
+	if (!there || !is_as_planned(probe, there) || uprobe_list_has_others(list, there))
 		return 0;
 	err = check_file(file, probe, there);
 	if (err)
@@ -233,13 +231,6 @@ int probe_set_unregister(struct probe_set *set)
 
 			if (!probe->registered_here)
 				continue;
-			/* The event is removed with its first place, which comes last. */
-			if (j > 0 && probe_shares_event(probe, &file->probes[j - 1]) &&
-			    file->probes[j - 1].registered_here) {
-				probe->registered_here = false;
-				probe->tracefs_id = -1;
-				continue;
-			}
 			err = destroy_released(file->group, probe->event, &nr_waits);
 			if (err == -EBUSY)
 				diag_error("cannot remove %s/%s: another recorder uses it",
@@ -328,7 +319,8 @@ int probe_set_reap(void)
 	for (size_t i = 0; !err && i < list.nr; i++) {
 		int destroyed;
 
-		if (!is_orphaned(list.probes[i].group))
+		if (!is_orphaned(list.probes[i].group) ||
+		    uprobe_list_has_others(&list, &list.probes[i]))
 			continue;
 		destroyed = destroy_released(list.probes[i].group, list.probes[i].event, &nr_waits);
 		if (destroyed == 0)

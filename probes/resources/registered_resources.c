@@ -92,6 +92,14 @@ static int add_file(struct probe_set *set, const struct mapped_file *mapped,
 		if (!is_on_file(&list->probes[i], inode_hash, &group) ||
 		    is_planned(set, &list->probes[i]))
 			continue;
+		if (uprobe_list_has_others(list, &list->probes[i])) {
+			diag_error("%s/%s has several places: another version registered it; "
+				   "remove it: leakprobe del %s",
+				   list->probes[i].group, list->probes[i].event,
+				   list->probes[i].group);
+			err = -EEXIST;
+			break;
+		}
 		if (!file.path) {
 			struct elf_image image;
 

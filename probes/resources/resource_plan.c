@@ -189,14 +189,20 @@ static int entry_args(const struct pair_call *call, char **ret)
 /* Plans the probes at the exits, as @model. */
 static int plan_exits(struct probe_file *file, const struct file_plan *plan,
 		      const struct target *target, const struct resource_call *row,
-		      const struct probe *model)
+		      struct resource_event *event, struct probe *model)
 {
 	char field[RESOURCE_FIELD_MAX + 1];
+	int err = 0;
 
 	resource_return_field(row, field);
-	return exit_plan_append(file, &plan->exits, &target->exits, model,
-				target->function.offset + target->place, field,
-				row->failure == RESOURCE_FAILS_BY_NULL ? "x64" : "s64");
+	for (size_t i = 0; i < target->exits.nr && !err; i++) {
+		event->exit_number = (unsigned int)i;
+		resource_event_format(event, model->event);
+		err = exit_plan_append(file, &plan->exits, target->exits.offsets[i], model,
+				       target->function.offset + target->place, field,
+				       row->failure == RESOURCE_FAILS_BY_NULL ? "x64" : "s64");
+	}
+	return err;
 }
 
 static int plan_event(struct probe_file *file, const struct file_plan *plan,
@@ -225,9 +231,9 @@ static int plan_event(struct probe_file *file, const struct file_plan *plan,
 		 event.function);
 	planned.schema = &row->schema;
 	planned.point = PROBE_ENTRY;
-	resource_event_format(&event, planned.event);
 	if (stage == RESOURCE_EXIT)
-		return plan_exits(file, plan, target, row, &planned);
+		return plan_exits(file, plan, target, row, &event, &planned);
+	resource_event_format(&event, planned.event);
 	probe = probe_file_append(file);
 	if (!probe)
 		return -ENOMEM;

@@ -194,24 +194,46 @@ char *tracefs_error_reason(const char *before, const char *after, const char *co
 	return steal_ptr(last);
 }
 
+/* Removes the place of an event that was added through @link. Returns 0 or a negative errno. */
+static int remove_place(const struct uprobe_spec *spec, const char *link)
+{
+	_cleanup_free_ char *command = NULL;
+
+	if (asprintf(&command, "-:%s/%s %s:0x%0*" PRIx64 "\n", spec->group, spec->event, link,
+		     (int)(2 * sizeof(void *)), spec->offset) < 0) {
+		command = NULL;
+		return -ENOMEM;
+	}
+	errno = 0;
+	return tracefs_instance_file_append(NULL, "uprobe_events", command) < 0
+		       ? -(errno ? errno : EIO)
+		       : 0;
+}
+
 /*
  * The kernel keeps the file that it found at a path, and shows the text of the path. No interface
  * shows which file it is. But if the same place is added to the event through our descriptor, the
  * kernel refuses with EEXIST only if both are one inode (trace_uprobe_has_same_uprobe(),
- * kernel/trace/trace_uprobe.c, 5.15 to 6.18). The event is not enabled meanwhile, so no code
- * changes, whichever file it is.
+ * kernel/trace/trace_uprobe.c, 5.15 to 6.18). A place that was added in spite of that is removed
+ * alone, before the event: see tracefs_uprobe_destroy(). The kernel finds it by the text of its
+ * path (trace_uprobe_match_command_head()), which no other place has: others are registered by
+ * probe_fd_path(). It is not in use, whoever uses the event: the kernel enables the places that an
+ * event has when its first user comes.
  */
 int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec)
 {
 	char link[PROBE_FD_PATH_MAX];
 	int err;
 
-	probe_fd_path(spec->fd, link);
+	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", spec->fd);
 	err = register_event(spec, link);
 	if (err == -EEXIST)
 		return 1;
-	if (!err)
-		return tracefs_uprobe_destroy(spec->group, spec->event);
+	if (!err) {
+		err = remove_place(spec, link);
+		if (!err)
+			return tracefs_uprobe_destroy(spec->group, spec->event);
+	}
 	diag_error("cannot tell which file %s/%s is on: %s", spec->group, spec->event,
 		   strerror(-err));
 	return err;

@@ -50,7 +50,7 @@ int tracefs_uprobe_create(const struct uprobe_spec *spec, const char *errors_bef
 /*
  * Tests whether the existing event of that name, with this offset and these arguments, is on the
  * file at @spec->fd. Returns 1; 0, and then the event has been removed; or a negative errno,
- * reported.
+ * reported unless it is -EBUSY: the event is on another file, and in use.
  */
 int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec);
 
@@ -58,8 +58,11 @@ int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec);
 int64_t tracefs_uprobe_id(const char *group, const char *event);
 
 /*
- * Removes the event. Returns 0, also if it did not exist; -EBUSY, not reported, if a recorder uses
- * it; or another negative errno, reported.
+ * Removes the event, which must have one place only. Of an event with several, the kernel frees all
+ * but the last without a look at whether they are in use, and a list of consumers then leads
+ * through freed memory: unregister_trace_uprobe() in kernel/trace/trace_uprobe.c, 5.5 to 7.3.
+ * Returns 0, also if the event did not exist; -EBUSY, not reported, if a recorder uses it; or
+ * another negative errno, reported.
  */
 int tracefs_uprobe_destroy(const char *group, const char *event);
 

@@ -128,12 +128,11 @@ const struct uprobe *uprobe_list_find(const struct uprobe_list *list, const char
 	return NULL;
 }
 
-const struct uprobe *uprobe_list_find_at(const struct uprobe_list *list, const char *group,
-					 const char *event, uint64_t offset)
+bool uprobe_list_has_others(const struct uprobe_list *list, const struct uprobe *probe)
 {
 	for (size_t i = 0; i < list->nr; i++)
-		if (list->probes[i].offset == offset && strcmp(list->probes[i].group, group) == 0 &&
-		    strcmp(list->probes[i].event, event) == 0)
-			return &list->probes[i];
-	return NULL;
+		if (&list->probes[i] != probe && strcmp(list->probes[i].group, probe->group) == 0 &&
+		    strcmp(list->probes[i].event, probe->event) == 0)
+			return true;
+	return false;
 }

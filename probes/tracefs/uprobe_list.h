@@ -43,8 +43,10 @@ int uprobe_list_add_profile(struct uprobe_list *list, const char *profile);
 const struct uprobe *uprobe_list_find(const struct uprobe_list *list, const char *group,
 				      const char *event);
 
-/* The probe of that name at @offset, or NULL. An event may have several probes. */
-const struct uprobe *uprobe_list_find_at(const struct uprobe_list *list, const char *group,
-					 const char *event, uint64_t offset);
+/*
+ * True if @probe's event has other places, too. Such an event must not be removed: see
+ * tracefs_uprobe_destroy().
+ */
+bool uprobe_list_has_others(const struct uprobe_list *list, const struct uprobe *probe);
 
 #endif

@@ -172,9 +172,7 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			struct perf_event_attr attr;
 			int err;
 
-			/* The exits of a function are one event. */
-			if (probe->tracefs_id < 0 ||
-			    (j > 0 && probe_shares_event(probe, &file->probes[j - 1])))
+			if (probe->tracefs_id < 0)
 				continue;
 			event_attr_init(&attr, format);
 			attr.type = PERF_TYPE_TRACEPOINT;

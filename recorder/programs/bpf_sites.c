@@ -94,7 +94,7 @@ size_t watched_site_nr_exits(const struct watched_site *watched)
 
 	if (!exit || exit->point != PROBE_EXIT)
 		return 0;
-	while (exit + nr < end && probe_shares_event(exit, exit + nr))
+	while (exit + nr < end && probe_is_exit_of_same(exit, exit + nr))
 		nr++;
 	return nr;
 }
@@ -159,6 +159,7 @@ static void name_return(const struct probe *exit, char event[static PROBE_NAME_M
 
 	if (resource_event_parse(exit->event, &parsed) == 0) {
 		parsed.stage = RESOURCE_RETURN;
+		parsed.exit_number = 0;
 		resource_event_format(&parsed, event);
 		return;
 	}

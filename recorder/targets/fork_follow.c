@@ -202,7 +202,6 @@ static size_t count_copies(const struct watched_site *watched)
 static int attach_programs(struct fork_follow *fork_follow)
 {
 	const struct bpf_recorder *recorder = fork_follow->recorder;
-	const struct probe none = {.point = PROBE_ENTRY}, *probe, *before = &none;
 	size_t file = 0, nr = 0;
 	int err = 0;
 
@@ -210,11 +209,9 @@ static int attach_programs(struct fork_follow *fork_follow)
 		const struct watched_site *watched = &recorder->sites.watched[i];
 		size_t nr_probes = count_copies(watched);
 
-		for (size_t j = 0; j < nr_probes && !err; j++, before = probe) {
-			probe = next_copy(&fork_follow->own_probes, &file, &nr);
-			/* The exits of a function are one event. */
-			if (probe_shares_event(before, probe))
-				continue;
+		for (size_t j = 0; j < nr_probes && !err; j++) {
+			const struct probe *probe = next_copy(&fork_follow->own_probes, &file, &nr);
+
 			if (is_interrupted())
 				return -EINTR;
 			err = attach_program(
@@ -249,12 +246,8 @@ static int follow_thread(struct fork_follow *fork_follow, pid_t tid)
 		const struct probe_file *file = &fork_follow->own_probes.files[i];
 
 		for (size_t j = 0; j < file->nr_probes; j++) {
-			int fd, err;
-
-			if (j > 0 && probe_shares_event(&file->probes[j - 1], &file->probes[j]))
-				continue;
-			fd = open_event(&file->probes[j], tid, true);
-			err = fd < 0 ? fd : add_fd(fork_follow, fd);
+			int fd = open_event(&file->probes[j], tid, true);
+			int err = fd < 0 ? fd : add_fd(fork_follow, fd);
 
 			if (err)
 				return err == -ESRCH ? 0 : err;

@@ -29,3 +29,22 @@ teardown() {
 	parse
 	assert_truth
 }
+
+# Of an event with several places, the kernel frees places that are in use (probes/tracefs/tracefs_uprobes.h). Such a
+# removal may crash the machine, so this tries none before it has seen that each event has one place.
+@test "each exit is an event of its own, which is not removed while it is in use" {
+	local event
+	with_library libjemalloc.so.2 random_calls --rounds 3000 --pvalloc 0
+	attach --perf-events
+	grep -o "^p:leakrec${LEAKREC_PID}_[^ ]*" "$TRACEFS/uprobe_events" | sort >events
+	grep -q '/new_exit_1$' events
+	[ -z "$(uniq -d events)" ]
+	while read -r event; do
+		! echo "-${event#p}" >>"$TRACEFS/uprobe_events" || fail "$event was removed"
+	done <events
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	assert_truth
+}

@@ -200,7 +200,7 @@ static void any_text_is_survived(void **state)
 
 static void event_names_are_read_as_they_are_written(void **state)
 {
-	const struct resource_event event = {"file", RESOURCE_GIVE, RESOURCE_RETURN, "fopen"};
+	const struct resource_event event = {"file", RESOURCE_GIVE, RESOURCE_RETURN, "fopen", 0};
 	struct resource_event parsed;
 	char name[RESOURCE_EVENT_MAX + 1];
 
@@ -212,6 +212,25 @@ static void event_names_are_read_as_they_are_written(void **state)
 	assert_int_equal(parsed.role, RESOURCE_UNREF);
 	assert_int_equal(parsed.stage, RESOURCE_WHOLE);
 	assert_string_equal(parsed.function, "a__b");
+}
+
+/* Each exit has an event of its own, of one function. */
+static void exits_are_numbered(void **state)
+{
+	struct resource_event event = {"file", RESOURCE_NEW, RESOURCE_EXIT, "", 0}, parsed;
+	char name[RESOURCE_EVENT_MAX + 1];
+
+	snprintf(event.function, sizeof(event.function), "make_a_file_whose_name_is_very_long_%d",
+		 1);
+	resource_event_format(&event, name);
+	assert_string_equal(name, "file__new_exit__make_a_file_whose_name_is_very_long_1");
+	for (event.exit_number = 1; event.exit_number < 100; event.exit_number++) {
+		resource_event_format(&event, name);
+		assert_int_equal(resource_event_parse(name, &parsed), 0);
+		assert_int_equal(parsed.stage, RESOURCE_EXIT);
+		assert_int_equal(parsed.exit_number, event.exit_number);
+		assert_string_equal(parsed.function, event.function);
+	}
 }
 
 static void other_names_are_no_resources(void **state)
@@ -227,6 +246,10 @@ static void other_names_are_no_resources(void **state)
 		"1a__give__f",
 		"a_____give__f",
 		"abcdefghijklmnopq__give__f",
+		"a__give_exit0__f",
+		"a__give_exit100__f",
+		"a__give_ret1__f",
+		"a__give1__f",
 	};
 	struct resource_event parsed;
 
@@ -238,7 +261,7 @@ static void other_names_are_no_resources(void **state)
 /* Long and unusual function names give names that the kernel accepts, equal at entry and return. */
 static void every_function_has_a_name(void **state)
 {
-	struct resource_event event = {"abcdefghijklmnop", RESOURCE_UNREF, RESOURCE_ENTRY, ""};
+	struct resource_event event = {"abcdefghijklmnop", RESOURCE_UNREF, RESOURCE_ENTRY, "", 0};
 	char entry[RESOURCE_EVENT_MAX + 1], other[RESOURCE_EVENT_MAX + 1];
 	struct resource_event at_entry, at_return;
 
@@ -250,6 +273,11 @@ static void every_function_has_a_name(void **state)
 			 strlen(entry));
 	assert_int_equal(resource_event_parse(entry, &at_entry), 0);
 	event.stage = RESOURCE_RETURN;
+	resource_event_format(&event, other);
+	assert_int_equal(resource_event_parse(other, &at_return), 0);
+	assert_string_equal(at_entry.function, at_return.function);
+	event.stage = RESOURCE_EXIT;
+	event.exit_number = 63;
 	resource_event_format(&event, other);
 	assert_int_equal(resource_event_parse(other, &at_return), 0);
 	assert_string_equal(at_entry.function, at_return.function);
@@ -315,7 +343,7 @@ static void an_int_fails_as_an_int(void **state)
 static void calls_have_a_limit(void **state)
 {
 	struct resource_schemas schemas = {0};
-	struct resource_event event = {"a", RESOURCE_GIVE, RESOURCE_WHOLE, ""};
+	struct resource_event event = {"a", RESOURCE_GIVE, RESOURCE_WHOLE, "", 0};
 	struct resource_call *call, *again;
 
 	for (int i = 0; i < RESOURCE_MAX_CALLS; i++) {
@@ -348,6 +376,7 @@ int main(void)
 		cmocka_unit_test(too_much_is_refused),
 		cmocka_unit_test(any_text_is_survived),
 		cmocka_unit_test(event_names_are_read_as_they_are_written),
+		cmocka_unit_test(exits_are_numbered),
 		cmocka_unit_test(other_names_are_no_resources),
 		cmocka_unit_test(every_function_has_a_name),
 		cmocka_unit_test(return_fields_say_what_means_failure),
