@@ -44,7 +44,7 @@ static int write_report(void *context, const struct scan *scan)
 
 	object_types_init(&report.types, scan->snapshot);
 	if (options->blocks)
-		block_lines_write(stdout, &report);
+		block_lines_write(stdout, &report, options->without_held);
 	else if (options->has_why)
 		err = block_path_write(stdout, &report, options->why);
 	else

@@ -38,6 +38,8 @@ static const struct option_row rows[] = {
 	 .help = "stop the process once, not twice; no block is called lost then", FIELD(once)},
 	{.help = "What is shown:"},
 	{"blocks", 0, OPTION_FLAG, .help = "a line for each block in use", FIELD(blocks)},
+	{"not-held", 0, OPTION_FLAG, .help = "with --blocks: only blocks that are not held",
+	 FIELD(without_held)},
 	{"why", 0, OPTION_PARSED, "0xADDRESS", "how the program gets to the block at ADDRESS",
 	 .parse = parse_why, .takes = "an address like 0x55d2c0a8"},
 	{"all", 'a', OPTION_FLAG, .help = "every row, not the ten largest", FIELD(all)},
@@ -77,6 +79,8 @@ int leakscan_options_parse(int argc, char **argv, struct leakscan_options *optio
 		return bad_usage("give a process (-p PID) or a core file (--core FILE)");
 	if (options->core && (options->once || options_has(&table, &result, "pause-limit")))
 		return bad_usage("--once and --pause-limit are for running processes");
+	if (options->without_held && !options->blocks)
+		return bad_usage("--not-held goes with --blocks");
 	if (options->blocks + options->has_why + options->all > 1)
 		return bad_usage("give one of --blocks, --why and --all");
 	return 0;

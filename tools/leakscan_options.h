@@ -12,9 +12,10 @@ struct leakscan_options {
 	pid_t pid;	  /* 0: a core file */
 	const char *core; /* NULL: a process */
 	uint64_t pause_limit_ns;
-	bool once;   /* one snapshot, so no block is called lost */
-	bool blocks; /* a line for each block */
-	bool all;    /* every row of the screen */
+	bool once;	   /* one snapshot, so no block is called lost */
+	bool blocks;	   /* a line for each block */
+	bool without_held; /* of these, only blocks that are not held */
+	bool all;	   /* every row of the screen */
 	bool has_why;
 	uint64_t why;	    /* --why: an address */
 	const char *output; /* NULL: standard output */

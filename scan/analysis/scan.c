@@ -8,12 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const scan_class_words[SCAN_NR_CLASSES] = {
-	[SCAN_LOST] = "lost",	      [SCAN_CYCLE] = "cycle", [SCAN_THROUGH] = "lost-through",
-	[SCAN_POSSIBLE] = "possible", [SCAN_WEAK] = "weak",   [SCAN_HELD] = "held",
-	[SCAN_UNKNOWN] = "unknown",
-};
-
 /* What must be so that a block may be called lost (docs/reachability.md). */
 static void decide(struct scan *scan, const struct lost_list *before)
 {
@@ -87,28 +81,28 @@ static int mark_unconfirmed(struct scan *scan, const struct lost_list *before)
 	return err;
 }
 
-enum scan_class scan_class_of(const struct scan *scan, uint32_t block,
-			      const struct lost_block **ret_lost)
+enum reach_class scan_class_of(const struct scan *scan, uint32_t block,
+			       const struct lost_block **ret_lost)
 {
 	uint8_t state = scan->marking.states[block];
 
 	*ret_lost = NULL;
 	if (state & MARK_HELD)
-		return SCAN_HELD;
+		return REACH_HELD;
 	if (state & MARK_POSSIBLE)
-		return SCAN_POSSIBLE;
+		return REACH_POSSIBLE;
 	if (state & MARK_WEAK)
-		return SCAN_WEAK;
+		return REACH_WEAK;
 	*ret_lost = lost_graph_find(&scan->lost, block);
 	if (!scan->may_say_lost || !*ret_lost)
-		return SCAN_UNKNOWN;
+		return REACH_UNKNOWN;
 	switch ((*ret_lost)->kind) {
 	case LOST_CYCLE:
-		return SCAN_CYCLE;
+		return REACH_CYCLE;
 	case LOST_THROUGH:
-		return SCAN_THROUGH;
+		return REACH_THROUGH;
 	default:
-		return SCAN_LOST;
+		return REACH_LOST;
 	}
 }
 

@@ -3,22 +3,8 @@
 #ifndef LEAKTOOLS_SCAN_ANALYSIS_SCAN_H
 #define LEAKTOOLS_SCAN_ANALYSIS_SCAN_H
 
+#include "common/schema/reach_class.h"
 #include "scan/marking/lost_graph.h"
-
-/* What is said of a block. */
-enum scan_class {
-	SCAN_LOST,
-	SCAN_CYCLE,
-	SCAN_THROUGH, /* lost through another block */
-	SCAN_POSSIBLE,
-	SCAN_WEAK,
-	SCAN_HELD,
-	SCAN_UNKNOWN, /* no holder was found, but more cannot be said */
-	SCAN_NR_CLASSES,
-};
-
-/* The word in --blocks and JSON. */
-extern const char *const scan_class_words[SCAN_NR_CLASSES];
 
 /* A block that had no holder in an earlier snapshot. */
 struct lost_before {
@@ -40,10 +26,10 @@ struct scan {
 	struct roots roots;
 	struct marking marking;
 	struct lost_graph lost;
-	/* False: blocks without a holder are SCAN_UNKNOWN, for the reason in @why_not. */
+	/* False: blocks without a holder are REACH_UNKNOWN, for the reason in @why_not. */
 	bool may_say_lost;
 	char why_not[192];
-	struct scan_class_total totals[SCAN_NR_CLASSES];
+	struct scan_class_total totals[REACH_NR_CLASSES];
 };
 
 /*
@@ -55,7 +41,7 @@ int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct lo
 void scan_deinit(struct scan *scan);
 
 /* The class of a block; *@ret_lost is its entry if it is lost, else NULL. */
-enum scan_class scan_class_of(const struct scan *scan, uint32_t block,
-			      const struct lost_block **ret_lost);
+enum reach_class scan_class_of(const struct scan *scan, uint32_t block,
+			       const struct lost_block **ret_lost);
 
 #endif

@@ -9,18 +9,40 @@
 /* Of a path; long lists would fill the screen. */
 #define MAX_STEPS_SHOWN 32
 
-void block_lines_write(FILE *out, struct scan_report *report)
+static void write_comments(FILE *out, const struct scan *scan)
+{
+	const struct snapshot *snapshot = scan->snapshot;
+	uint64_t stopped_ns = snapshot->taken_ns - snapshot->pause_ns;
+
+	if (snapshot->taken_ns)
+		fprintf(out, "# stopped %" PRIu64 ".%09" PRIu64 "\n", stopped_ns / 1000000000,
+			stopped_ns % 1000000000);
+	if (!scan->may_say_lost)
+		fprintf(out, "# no block is called lost: %s\n", scan->why_not);
+	for (size_t i = 0; i < scan->heap.map.nr_segments && scan->heap.is_whole; i++) {
+		const struct heap_segment *segment = &scan->heap.map.segments[i];
+
+		fprintf(out, "# heap %" PRIu64 " 0x%" PRIx64 "\n", segment->end - segment->start,
+			segment->start);
+	}
+}
+
+void block_lines_write(FILE *out, struct scan_report *report, bool without_held)
 {
 	const struct scan *scan = report->scan;
 	const struct lost_block *lost;
 
+	if (without_held)
+		write_comments(out, scan);
 	for (uint32_t i = 0; i < scan->heap.map.nr_blocks; i++) {
+		enum reach_class class = scan_class_of(scan, i, &lost);
 		struct heap_block_view view;
 
+		if (without_held && class == REACH_HELD)
+			continue;
 		heap_block_view(&scan->heap, i, &view);
-		fprintf(out, "%s %" PRIu64 " 0x%" PRIx64 " ",
-			scan_class_words[scan_class_of(scan, i, &lost)], view.size_bytes,
-			view.address);
+		fprintf(out, "%s %" PRIu64 " 0x%" PRIx64 " ", reach_class_words[class],
+			view.size_bytes, view.address);
 		holder_write(out, report, i);
 		putc('\n', out);
 	}
@@ -67,20 +89,20 @@ static void write_steps(FILE *out, struct scan_report *report, uint32_t block)
 
 int block_path_write(FILE *out, struct scan_report *report, uint64_t address)
 {
-	static const char *const phrases[SCAN_NR_CLASSES] = {
-		[SCAN_LOST] = "lost: nothing points to it",
-		[SCAN_CYCLE] = "lost in a cycle: only blocks that it leads to lead to it",
-		[SCAN_THROUGH] = "lost through another block",
-		[SCAN_POSSIBLE] = "possibly held: a pointer on the way leads into a block",
-		[SCAN_WEAK] = "weakly held: from below a stack pointer only",
-		[SCAN_HELD] = "held",
-		[SCAN_UNKNOWN] = "not known: no holder was found",
+	static const char *const phrases[REACH_NR_CLASSES] = {
+		[REACH_LOST] = "lost: nothing points to it",
+		[REACH_CYCLE] = "lost in a cycle: only blocks that it leads to lead to it",
+		[REACH_THROUGH] = "lost through another block",
+		[REACH_POSSIBLE] = "possibly held: a pointer on the way leads into a block",
+		[REACH_WEAK] = "weakly held: from below a stack pointer only",
+		[REACH_HELD] = "held",
+		[REACH_UNKNOWN] = "not known: no holder was found",
 	};
 	const struct scan *scan = report->scan;
 	const struct lost_block *lost;
 	uint64_t offset;
 	uint32_t block = heap_find_block(&scan->heap, address, &offset);
-	enum scan_class class;
+	enum reach_class class;
 
 	if (block == HEAP_NONE) {
 		diag_error("no block in use is at 0x%" PRIx64, address);
@@ -89,11 +111,11 @@ int block_path_write(FILE *out, struct scan_report *report, uint64_t address)
 	write_block(out, report, block);
 	class = scan_class_of(scan, block, &lost);
 	fprintf(out, ": %s\n", phrases[class]);
-	if (class == SCAN_THROUGH) {
+	if (class == REACH_THROUGH) {
 		fputs("  through ", out);
 		write_block(out, report, lost->root);
 		putc('\n', out);
-	} else if (class == SCAN_HELD || class == SCAN_POSSIBLE || class == SCAN_WEAK) {
+	} else if (class == REACH_HELD || class == REACH_POSSIBLE || class == REACH_WEAK) {
 		write_steps(out, report, block);
 	}
 	return 0;

@@ -78,7 +78,7 @@ int census_init(struct census *ret, struct scan_report *report)
 		row->size_bytes = view.size_bytes;
 		row->type = type;
 		row->nr++;
-		row->nr_lost += scan_class_of(scan, i, &lost) <= SCAN_THROUGH;
+		row->nr_lost += scan_class_of(scan, i, &lost) <= REACH_THROUGH;
 	}
 	for (size_t i = 0; i < table.capacity; i++)
 		if (table.rows[i].nr)

@@ -102,7 +102,7 @@ void holder_write(FILE *out, struct scan_report *report, uint32_t block)
 	struct heap_block_view view;
 	uint64_t slot;
 
-	if (scan_class_of(scan, block, &lost) != SCAN_UNKNOWN && lost) {
+	if (scan_class_of(scan, block, &lost) != REACH_UNKNOWN && lost) {
 		heap_block_view(&scan->heap, lost->root, &view);
 		if (lost->root == block)
 			fputs("nothing", out);

@@ -105,14 +105,14 @@ static int write_census(FILE *out, struct scan_report *report, bool all)
 	return err;
 }
 
-static void write_total(FILE *out, const struct scan *scan, enum scan_class class,
+static void write_total(FILE *out, const struct scan *scan, enum reach_class class,
 			const char *explanation)
 {
 	const struct scan_class_total *total = &scan->totals[class];
 
 	if (!total->nr)
 		return;
-	fprintf(out, "  %-13s ", scan_class_words[class]);
+	fprintf(out, "  %-13s ", reach_class_words[class]);
 	write_amount(out, total->nr, total->bytes, "block", "blocks");
 	fprintf(out, ": %s\n", explanation);
 }
@@ -120,14 +120,14 @@ static void write_total(FILE *out, const struct scan *scan, enum scan_class clas
 static void write_totals(FILE *out, const struct scan *scan)
 {
 	fputs("\nWhat points to them:\n", out);
-	write_total(out, scan, SCAN_HELD, "the program can get to it");
-	write_total(out, scan, SCAN_POSSIBLE,
+	write_total(out, scan, REACH_HELD, "the program can get to it");
+	write_total(out, scan, REACH_POSSIBLE,
 		    "held only through pointers into blocks, not to their starts");
-	write_total(out, scan, SCAN_WEAK, "held only from below a stack pointer");
-	write_total(out, scan, SCAN_LOST, "nothing points to it");
-	write_total(out, scan, SCAN_CYCLE, "only blocks that it leads to point to it");
-	write_total(out, scan, SCAN_THROUGH, "only lost blocks lead to it");
-	write_total(out, scan, SCAN_UNKNOWN,
+	write_total(out, scan, REACH_WEAK, "held only from below a stack pointer");
+	write_total(out, scan, REACH_LOST, "nothing points to it");
+	write_total(out, scan, REACH_CYCLE, "only blocks that it leads to point to it");
+	write_total(out, scan, REACH_THROUGH, "only lost blocks lead to it");
+	write_total(out, scan, REACH_UNKNOWN,
 		    scan->may_say_lost ? "no holder was found, but the first snapshot had one, or "
 					 "not yet this block"
 				       : "no holder was found");

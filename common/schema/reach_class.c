@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/schema/reach_class.h"
+
+#include <string.h>
+
+const char *const reach_class_words[REACH_NR_CLASSES] = {
+	[REACH_LOST] = "lost",	       [REACH_CYCLE] = "cycle", [REACH_THROUGH] = "lost-through",
+	[REACH_POSSIBLE] = "possible", [REACH_WEAK] = "weak",	[REACH_HELD] = "held",
+	[REACH_UNKNOWN] = "unknown",
+};
+
+enum reach_class reach_class_parse(const char *word, size_t len)
+{
+	for (enum reach_class class = 0; class < REACH_NR_CLASSES; class ++)
+		if (strlen(reach_class_words[class]) == len &&
+		    memcmp(reach_class_words[class], word, len) == 0)
+			return class;
+	return REACH_NOT_SCANNED;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What leakscan says of a block: whether the program can still get to it (docs/reachability.md).
+ * The words are those of `leakscan --blocks`, of reports, and of samples leakrec:reach.
+ */
+#ifndef LEAKTOOLS_SCHEMA_REACH_CLASS_H
+#define LEAKTOOLS_SCHEMA_REACH_CLASS_H
+
+#include <stddef.h>
+
+enum reach_class {
+	REACH_LOST,
+	REACH_CYCLE,
+	REACH_THROUGH, /* lost through another block */
+	REACH_POSSIBLE,
+	REACH_WEAK,
+	REACH_HELD,
+	REACH_UNKNOWN, /* no holder was found, but more cannot be said */
+	REACH_NR_CLASSES,
+	/* Not of a block: a part of the heap, all of whose other blocks are held. */
+	REACH_HEAP = REACH_NR_CLASSES,
+	REACH_NOT_SCANNED,
+};
+
+extern const char *const reach_class_words[REACH_NR_CLASSES];
+
+/* The class that @word, of @len bytes, stands for; REACH_NOT_SCANNED: none. */
+enum reach_class reach_class_parse(const char *word, size_t len);
+
+/* The fields of leakrec:reach, after "class". */
+enum reach_value {
+	REACH_ADDRESS,
+	REACH_BYTES,   /* that the program may use; of a heap, all */
+	REACH_STOPPED, /* when the process was stopped: CLOCK_MONOTONIC, in ns */
+	REACH_NR_VALUES,
+};
+
+#define REACH_FIELD_CLASS "class"
+#define REACH_VALUE_NAMES                                                                          \
+	{                                                                                          \
+		"address", "bytes", "stopped"                                                      \
+	}
+
+#endif
