@@ -7,6 +7,7 @@
 #include "common/pid_list.h"
 #include "common/scope.h"
 #include "recorder/output/compressor.h"
+#include "recorder/session/heap_scan.h"
 
 #include <errno.h>
 
@@ -150,6 +151,10 @@ static const struct option_row rows[] = {
 	 .help = "record C++'s operators, too: finds blocks of new[], new and malloc that are "
 		 "released by the wrong function",
 	 FIELD(session.mismatch)},
+	{"scan", 0, OPTION_FLAG,
+	 .help = "at the end, stop the process twice for a moment, and find out which blocks nothing "
+		 "points to any more: reports then say what is proven lost (leakscan(1))",
+	 FIELD(session.scan)},
 	{"free-stacks", 0, OPTION_FLAG,
 	 .help = "record the stacks of frees, too, not just their callers",
 	 FIELD(session.config.free_stacks)},
@@ -232,6 +237,10 @@ static int check_options(const struct session_options *options, bool is_all)
 		wrong = "--top draws on standard output: give -o a file";
 	else if (config->scope != RECORD_PROCESSES && options->resources->nr)
 		wrong = "--pair and --ref need -p PID or a command: they do not go with -a or --cgroup";
+	else if (options->scan && config->scope != RECORD_PROCESSES)
+		wrong = "--scan needs -p PID or a command: it does not go with -a or --cgroup";
+	else if (options->scan && options->nr_pids > HEAP_SCAN_MAX_PROCESSES)
+		wrong = "--scan goes with 16 processes at most";
 	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
 		wrong = "--raw-stacks needs --call-graph dwarf";
 	else if (config->has_sizes && config->by == RECORD_BY_PERF)

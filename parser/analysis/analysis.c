@@ -39,7 +39,8 @@ int analysis_init(struct analysis *analysis, const struct stack_store_options *o
 	if (!err) {
 		analysis->loss_windows = loss_windows_create();
 		analysis->memory = memory_usage_create();
-		err = analysis->loss_windows && analysis->memory ? 0 : -ENOMEM;
+		analysis->reach = reach_create();
+		err = analysis->loss_windows && analysis->memory && analysis->reach ? 0 : -ENOMEM;
 		heap_tracker_set_losses(analysis->heaps, &losses);
 	}
 	if (err)
@@ -252,6 +253,13 @@ static int on_memory(struct analysis *analysis, const struct perf_sample *sample
 	return err ? err : memory_usage_add(analysis->memory, sample, analysis->heaps);
 }
 
+static int on_reach(struct analysis *analysis, const struct perf_sample *sample)
+{
+	int err = note_known_time(analysis, &sample->origin);
+
+	return err ? err : reach_add(analysis->reach, sample);
+}
+
 static int note_operation(struct analysis *analysis, const struct perf_origin *origin)
 {
 	int err = 0;
@@ -286,6 +294,8 @@ static int on_sample(void *context, const struct perf_sample *sample)
 		return on_bound(analysis, sample);
 	if (event->is_memory)
 		return on_memory(analysis, sample);
+	if (event->is_reach)
+		return on_reach(analysis, sample);
 	if (event->is_mark)
 		return on_mark(analysis, sample);
 	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
@@ -484,6 +494,7 @@ void analysis_deinit(struct analysis *analysis)
 	stack_store_destroy(analysis->stacks);
 	loss_windows_destroy(analysis->loss_windows);
 	memory_usage_destroy(analysis->memory);
+	reach_destroy(analysis->reach);
 	resource_schemas_deinit(&analysis->resources);
 	mapping_owners_deinit(&analysis->mapping_owners);
 	*analysis = (struct analysis){0};

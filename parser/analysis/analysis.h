@@ -12,6 +12,7 @@
 #include "parser/analysis/loss_windows.h"
 #include "parser/analysis/mapping_owners.h"
 #include "parser/analysis/memory_usage.h"
+#include "parser/analysis/reach.h"
 #include "parser/perfdata/perf_input.h"
 #include "unwind/stacks/stack_store.h"
 
@@ -41,6 +42,7 @@ struct analysis {
 	struct intervals *intervals; /* set by the caller; gets the marks; NULL: none */
 	struct mapping_owners mapping_owners;
 	struct memory_usage *memory;
+	struct reach *reach;	    /* what a scan has said of the blocks */
 	bool has_mappings;	    /* mmap() and the like were recorded, and called */
 	uint64_t incomplete_chains; /* callchains that the recorder marked as incomplete */
 	/*

@@ -35,6 +35,7 @@ struct perf_event_desc {
 	bool is_doubt;	    /* leakrec:doubt: read like a mark, but it is none */
 	bool is_bound;	    /* leakrec:recording, likewise: 0 at the start, 1 at the end */
 	bool is_memory;	    /* leakrec:memory, likewise: its turn; args[] by enum memory_value */
+	bool is_reach;	    /* leakrec:reach, likewise: its class; args[] by enum reach_value */
 };
 
 /* True for an allocation, a release or the like. */

@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/schema/probe_events.h"
+#include "common/schema/reach_class.h"
 #include "common/scope.h"
 #include "parser/records/tracing_data.h"
 
@@ -326,6 +327,17 @@ static bool bind_memory(struct tep_event *format, struct perf_event_fields *fiel
 	return find_field(format, MEMORY_FIELD_TURN, &fields->mark_number);
 }
 
+/* The same for what leakscan has said. */
+static bool bind_reach(struct tep_event *format, struct perf_event_fields *fields)
+{
+	static const char *const names[REACH_NR_VALUES] = REACH_VALUE_NAMES;
+
+	for (size_t i = 0; i < REACH_NR_VALUES; i++)
+		if (!find_field(format, names[i], &fields->args[i]))
+			return false;
+	return find_field(format, REACH_FIELD_CLASS, &fields->mark_number);
+}
+
 /*
  * What leakrec itself writes (recorder/output/own_samples.h). Probes may be of the same system.
  * Returns whether the event is bound.
@@ -345,6 +357,8 @@ static bool bind_own(struct tep_event *format, struct perf_event *event)
 		desc->is_mark = desc->is_bound = find_field(format, "end", number);
 	else if (strcmp(format->name, "memory") == 0)
 		desc->is_mark = desc->is_memory = bind_memory(format, &event->fields);
+	else if (strcmp(format->name, "reach") == 0)
+		desc->is_mark = desc->is_reach = bind_reach(format, &event->fields);
 	return desc->is_mark;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/records/perf_sample.h"
 
+#include "common/schema/reach_class.h"
 #include "parser/records/perf_formats.h"
 
 #include <errno.h>
@@ -281,11 +282,17 @@ static __attribute__((noinline)) bool read_others(const struct perf_event *event
 						  const uint8_t *raw, size_t raw_bytes,
 						  struct perf_sample *sample)
 {
+	size_t nr_values = 0;
+
 	if (event->desc.is_newtask && !read_newtask(event, raw, raw_bytes, sample))
 		return false;
 	if (event->desc.is_probe_mark)
 		return read_mark_text(event, raw, raw_bytes, sample);
-	for (size_t i = 0; i < MEMORY_NR_VALUES && event->desc.is_memory; i++)
+	if (event->desc.is_memory)
+		nr_values = MEMORY_NR_VALUES;
+	else if (event->desc.is_reach)
+		nr_values = REACH_NR_VALUES;
+	for (size_t i = 0; i < nr_values; i++)
 		if (!perf_field_read(&event->fields.args[i], raw, raw_bytes, &sample->args[i]))
 			return false;
 	return !event->desc.is_mark ||

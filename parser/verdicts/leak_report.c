@@ -191,6 +191,37 @@ static struct suppression *suppression_of(struct chooser *chooser, size_t index)
 	return chooser->suppression[site];
 }
 
+static void count_reach(struct leak_reach *to, enum reach_class class, uint64_t bytes)
+{
+	bool is_lost = reach_class_is_lost(class);
+
+	to->lost_blocks += is_lost;
+	to->lost_bytes += is_lost ? bytes : 0;
+	to->held_blocks += class == REACH_HELD;
+}
+
+static void add_reach(struct leak_reach *to, const struct leak_reach *from)
+{
+	to->lost_blocks += from->lost_blocks;
+	to->lost_bytes += from->lost_bytes;
+	to->held_blocks += from->held_blocks;
+}
+
+/* Asks for each held block what a scan has said. Returns 0 or -ENOMEM. */
+static int read_reach(struct leak_report *report)
+{
+	struct reach *reach = report->analysis->reach;
+
+	if (!reach_has_any(reach))
+		return 0;
+	report->reach = calloc(report->nr_held + 1, sizeof(*report->reach));
+	if (!report->reach)
+		return -ENOMEM;
+	for (size_t i = 0; i < report->nr_held; i++)
+		report->reach[i] = (uint8_t)reach_of(reach, &report->held[i]);
+	return 0;
+}
+
 static void choose(struct chooser *chooser, size_t index)
 {
 	struct leak_report *report = chooser->report;
@@ -215,6 +246,9 @@ static void choose(struct chooser *chooser, size_t index)
 	}
 	site->blocks++;
 	site->bytes += block->size_bytes;
+	if (report->reach)
+		count_reach(&site->reach, (enum reach_class)report->reach[index],
+			    block->size_bytes);
 	if (kind_of_schema(block->allocated.schema))
 		return;
 	report->blocks_of[verdict]++;
@@ -257,6 +291,28 @@ static int compare_cause_bytes(const void *a, const void *b)
 	return (x->cause > y->cause) - (x->cause < y->cause);
 }
 
+/* What is proven lost comes first; the rest stays in its order. */
+static int compare_lost(const struct leak_reach *x, const struct leak_reach *y)
+{
+	return (x->lost_bytes < y->lost_bytes) - (x->lost_bytes > y->lost_bytes);
+}
+
+static int compare_lost_sites(const void *a, const void *b)
+{
+	const struct leak_site *x = a, *y = b;
+	int order = compare_lost(&x->reach, &y->reach);
+
+	return order ? order : (x->site > y->site) - (x->site < y->site);
+}
+
+static int compare_lost_causes(const void *a, const void *b)
+{
+	const struct leak_cause *x = a, *y = b;
+	int order = compare_lost(&x->reach, &y->reach);
+
+	return order ? order : (x->first > y->first) - (x->first < y->first);
+}
+
 /* Groups the listed sites, which are in the order of causes. */
 static void arrange_causes(struct leak_report *report)
 {
@@ -275,10 +331,14 @@ static void arrange_causes(struct leak_report *report)
 		cause->nr++;
 		cause->blocks += site->blocks;
 		cause->bytes += site->bytes;
+		add_reach(&cause->reach, &site->reach);
 	}
 	if (report->options->order == LEAK_ORDER_SIZE)
 		qsort(report->causes, report->nr_causes, sizeof(*report->causes),
 		      compare_cause_bytes);
+	else if (report->reach)
+		qsort(report->causes, report->nr_causes, sizeof(*report->causes),
+		      compare_lost_causes);
 }
 
 /* Keeps the sites with listed blocks, sorts them, and adds up. */
@@ -305,6 +365,7 @@ static void arrange_sites(struct leak_report *report)
 		report->memory_sites++;
 		report->held_blocks += site.blocks;
 		report->held_bytes += site.bytes;
+		add_reach(&report->reach_total, &site.reach);
 		report->sites_of[verdict->verdict]++;
 		report->firm_blocks +=
 			verdict->firm_blocks < site.blocks ? verdict->firm_blocks : site.blocks;
@@ -312,6 +373,8 @@ static void arrange_sites(struct leak_report *report)
 	arrange_causes(report);
 	if (report->options->order == LEAK_ORDER_SIZE)
 		qsort(report->sites, report->nr_sites, sizeof(*report->sites), compare_bytes);
+	else if (report->reach)
+		qsort(report->sites, report->nr_sites, sizeof(*report->sites), compare_lost_sites);
 	report->nr_listed_sites = report->nr_sites;
 	if (report->options->top && !report->options->top_is_of_causes &&
 	    report->options->top < report->nr_sites)
@@ -439,7 +502,9 @@ int leak_report_init(struct leak_report *report, struct analysis *analysis,
 	report->causes = calloc(report->verdicts.nr_causes + 1, sizeof(*report->causes));
 	if (!report->choices || !report->sites || !report->sites_by_cause || !report->causes)
 		return -ENOMEM;
-	err = choose_all(report);
+	err = read_reach(report);
+	if (!err)
+		err = choose_all(report);
 	if (err)
 		return err;
 	arrange_sites(report);
@@ -451,6 +516,7 @@ void leak_report_deinit(struct leak_report *report)
 {
 	verdicts_deinit(&report->verdicts);
 	free(report->choices);
+	free(report->reach);
 	free(report->sites);
 	free(report->sites_by_cause);
 	free(report->causes);

@@ -43,10 +43,16 @@ enum leak_choice {
 	LEAK_SUPPRESSED, /* by a suppression */
 };
 
+/* Of which a scan has said that nothing leads to them, or that something does. */
+struct leak_reach {
+	uint64_t lost_blocks, lost_bytes, held_blocks;
+};
+
 /* The listed blocks of a stack. */
 struct leak_site {
 	uint32_t site; /* index into verdicts.sites */
 	uint64_t blocks, bytes;
+	struct leak_reach reach;
 };
 
 /* A cause with listed blocks (verdicts.h). */
@@ -54,6 +60,7 @@ struct leak_cause {
 	uint32_t cause;	  /* index into verdicts.causes */
 	size_t first, nr; /* sites: leak_report.sites_by_cause[first] ..., the largest first */
 	uint64_t blocks, bytes;
+	struct leak_reach reach;
 };
 
 /* The listed blocks of a kind of resource other than memory. */
@@ -68,6 +75,7 @@ struct leak_report {
 	size_t nr_held;
 	struct verdicts verdicts;
 	uint8_t *choices;	 /* enum leak_choice of each of @held */
+	uint8_t *reach;		 /* enum reach_class of each of @held; NULL: nothing was scanned */
 	struct leak_site *sites; /* those with listed blocks, in the wanted order */
 	size_t nr_sites;
 	size_t nr_listed_sites;		  /* the first ones; the others are beyond options.top */
@@ -78,6 +86,7 @@ struct leak_report {
 	/* Totals of the listed memory. */
 	uint64_t held_blocks, held_bytes;
 	uint64_t memory_sites;
+	struct leak_reach reach_total;
 	uint64_t suppressed_blocks, suppressed_bytes;
 	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */
 	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR];

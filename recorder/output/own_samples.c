@@ -2,6 +2,7 @@
 #include "recorder/output/own_samples.h"
 
 #include "common/perf_disk.h"
+#include "common/schema/reach_class.h"
 #include "common/scope.h"
 #include "recorder/programs/bpf_sites.h"
 
@@ -19,6 +20,7 @@ static const struct {
 	[OWN_DOUBT] = {"doubt", "by_signal", {"number"}},
 	[OWN_RECORDING] = {"recording", "end", {NULL}},
 	[OWN_MEMORY] = {"memory", MEMORY_FIELD_TURN, MEMORY_VALUE_NAMES},
+	[OWN_REACH] = {"reach", REACH_FIELD_CLASS, REACH_VALUE_NAMES},
 };
 
 /* The layout of perf_event_open(2) for RECORD_SAMPLE_TYPE, with the raw data of the format. */

@@ -14,6 +14,7 @@ enum own_sample {
 	OWN_DOUBT,     /* the same */
 	OWN_RECORDING, /* end: 0 where the recording begins, 1 where it ends */
 	OWN_MEMORY,    /* turn; enum memory_value's */
+	OWN_REACH,     /* enum reach_class; enum reach_value's */
 	OWN_SAMPLE_NR,
 };
 

@@ -70,6 +70,43 @@ static int stop(struct session *session)
 	return err ? err : rounds_finish(rounds);
 }
 
+/*
+ * Has the processes scanned, while they are still recorded: what they allocate and release
+ * meanwhile is in the recording. A second signal ends it. Returns 0 or the writer's error.
+ */
+static int scan_heaps(struct session *session)
+{
+	struct rounds *rounds = &session->rounds;
+	int err = 0, lines_fd;
+
+	if (!session->options->scan || session->targets_gone)
+		return 0;
+	session_consume_signals(session->signal_fd);
+	diag_note("scanning what the process%s can still get to; Ctrl-C leaves that out",
+		  session->nr_pids > 1 ? "es" : "");
+	lines_fd = heap_scan_next(&session->heap_scan);
+	while (lines_fd >= 0 && !session_has_signal(session)) {
+		err = rounds_wait(rounds, lines_fd, ROUND_MS);
+		if (err == -ESRCH)
+			return 0;
+		if (err == 1)
+			err = heap_scan_read(&session->heap_scan, session->writer);
+		if (err == 1) {
+			lines_fd = heap_scan_next(&session->heap_scan);
+			err = 0;
+		}
+		if (!err)
+			err = rounds_run(rounds);
+		if (!err)
+			err = perf_writer_flush(session->writer);
+		if (err)
+			return err;
+	}
+	if (lines_fd >= 0)
+		diag_warn("the scan was left out");
+	return 0;
+}
+
 /* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
 static int record(struct session *session)
 {
@@ -107,6 +144,9 @@ static int record(struct session *session)
 	/* Marks that became due after the last round. */
 	if (!err)
 		err = marks_write(&session->marks, session->writer);
+	if (!err)
+		err = scan_heaps(session);
+	heap_scan_deinit(&session->heap_scan);
 	if (!err)
 		err = stop(session);
 	if (err)

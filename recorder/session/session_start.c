@@ -135,6 +135,8 @@ static int begin_output(struct session *session)
 		err = own_samples_describe(&session->events, &options->config, OWN_RECORDING);
 	if (!err)
 		err = own_samples_describe(&session->events, &options->config, OWN_MEMORY);
+	if (!err && options->scan)
+		err = own_samples_describe(&session->events, &options->config, OWN_REACH);
 	return err ? err
 		   : perf_writer_begin(session->writer, &session->events, options->argc,
 				       options->argv);
@@ -238,6 +240,10 @@ int session_start(struct session *session)
 	if (err)
 		return err;
 	launch_release(&session->command);
+	if (session->options->scan)
+		err = heap_scan_prepare(&session->heap_scan, session->pids, session->nr_pids);
+	if (err)
+		return err;
 	limit_rights(session);
 	report_start(session);
 	return 0;

@@ -12,6 +12,7 @@
 #include "recorder/output/own_samples.h"
 #include "recorder/processes/launch.h"
 #include "recorder/processes/process_list.h"
+#include "recorder/session/heap_scan.h"
 #include "recorder/session/rounds.h"
 #include "recorder/session/session_options.h"
 
@@ -38,6 +39,7 @@ struct session {
 	int view_fd; /* the viewer's pipe, until there is a writer for it */
 	struct marks marks;
 	struct memory_samples memory;
+	struct heap_scan heap_scan; /* with @options->scan */
 	uint64_t start_ns;
 	bool targets_gone;	 /* recording ended because no target is left */
 	uint64_t interrupted_ns; /* when a signal ended it; 0: none has */

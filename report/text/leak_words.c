@@ -141,3 +141,18 @@ void leak_words_process(FILE *out, const struct leak_report *report, pid_t pid, 
 	diag_print_escaped(out, heap_tracker_process_name(report->analysis->heaps, pid, tid), NULL);
 	fprintf(out, " (%d)", pid);
 }
+
+void leak_words_reach(FILE *out, const struct leak_report *report, const struct leak_reach *reach,
+		      uint64_t blocks)
+{
+	if (!report->reach)
+		return;
+	if (reach->lost_blocks)
+		fprintf(out, "; %" PRIu64 " of %" PRIu64 " proven lost", reach->lost_blocks,
+			blocks);
+	if (reach->held_blocks)
+		fprintf(out, "; %" PRIu64 " of %" PRIu64 " can still be reached",
+			reach->held_blocks, blocks);
+	if (!reach->lost_blocks && !reach->held_blocks)
+		fputs("; not scanned", out);
+}

@@ -419,6 +419,10 @@ static void write_site(struct writer *writer, const struct leak_site *site, size
 	if (ordinary >= 0)
 		fprintf(out, " ordinary=%.2g", ordinary);
 	write_kind(out, op);
+	if (report->reach)
+		fprintf(out,
+			" lost_blocks=%" PRIu64 " lost_bytes=%" PRIu64 " reached_blocks=%" PRIu64,
+			site->reach.lost_blocks, site->reach.lost_bytes, site->reach.held_blocks);
 	if (writer->causes[verdict->cause])
 		fprintf(out, " cause=%zu", writer->causes[verdict->cause]);
 	fputc('\n', out);
@@ -475,6 +479,8 @@ static void write_leak(struct writer *writer, size_t index)
 		verdict_name((enum verdict)report->verdicts.blocks[index].verdict),
 		stack_lines_caller(&writer->stacks, op->stack_id));
 	write_exceptions(writer, index);
+	if (report->reach && report->reach[index] < REACH_NR_CLASSES)
+		fprintf(out, " reach=%s", reach_class_words[report->reach[index]]);
 	write_kind(out, op);
 	resource_report_write_counts(out, report, block);
 	fputc('\n', out);

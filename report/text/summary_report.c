@@ -95,6 +95,38 @@ static int write_processes(FILE *out, const struct leak_report *report,
 	return nr_lines + 2 + (nr > MAX_PROCESSES);
 }
 
+/* What a scan has proven of the causes that leak, and of all that is held. */
+static void write_reach(FILE *out, const struct leak_report *report)
+{
+	const struct leak_reach *all = &report->reach_total;
+	struct leak_reach growing = {0};
+	uint64_t growing_bytes = 0;
+
+	if (!report->reach)
+		return;
+	for (size_t i = 0; i < report->nr_causes; i++) {
+		const struct leak_cause *cause = &report->causes[i];
+
+		if (report->verdicts.causes[cause->cause].verdict.verdict != VERDICT_GROWTH)
+			continue;
+		growing_bytes += cause->bytes;
+		growing.lost_bytes += cause->reach.lost_bytes;
+	}
+	fputs("Scanned: ", out);
+	if (growing_bytes) {
+		fputs(quantity_bytes((double)growing.lost_bytes).text, out);
+		fputs(" of the ", out);
+		fputs(quantity_bytes((double)growing_bytes).text, out);
+		fputs(" of growth are proven lost: nothing points to them; of all held, ", out);
+	}
+	fprintf(out, "%" PRIu64 " blocks are proven lost, %" PRIu64 " can still be reached",
+		all->lost_blocks, all->held_blocks);
+	if (all->lost_blocks + all->held_blocks < report->held_blocks)
+		fprintf(out, ", of %" PRIu64 " it is not known",
+			report->held_blocks - all->lost_blocks - all->held_blocks);
+	fputc('\n', out);
+}
+
 /* Returns the number of lines. */
 static int write_own_mappings(FILE *out, const struct leak_report *report)
 {
@@ -197,6 +229,7 @@ static int write_overview(FILE *out, const struct leak_report *report,
 	holders.list = processes;
 	write_head(out, report, &holders);
 	memory_report_write(out, report);
+	write_reach(out, report);
 	write_own_mappings(out, report);
 	colour_begin(out, style->colour, COLOUR_YELLOW);
 	write_doubts(out, report);

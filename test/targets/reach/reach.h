@@ -20,7 +20,8 @@
 #define REACH_CASE __attribute__((noinline))
 
 /* The text is made digit by digit: nothing keeps the number. */
-static REACH_CASE void expect(const char *name, const char *expected, const volatile void *block)
+static __attribute__((unused)) REACH_CASE void expect(const char *name, const char *expected,
+						      const volatile void *block)
 {
 	char line[128];
 	int len = snprintf(line, sizeof(line), "case %s %s 0x%" PRIxPTR "\n", name, expected,

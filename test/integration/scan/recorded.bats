@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leakrec --scan: a recording also says which of its blocks nothing points to any more.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# start_leaker LOST KEPT: returns when the target waits.
+start_leaker() {
+	mkfifo reach.in
+	"$TARGETS/reach_leaks" "$1" "$2" <reach.in >truth 2>reach.err 3>&- &
+	RECORDED_PID=$!
+	STARTED_PIDS+=("$RECORDED_PID")
+	exec {REACH_IN}>reach.in
+	wait_until 60 grep -q waits truth
+}
+
+go_leaker() {
+	echo go >&"$REACH_IN"
+	wait_until 60 grep -q '^ready ' truth
+}
+
+end_leaker() {
+	exec {REACH_IN}>&-
+}
+
+# record_scanned LOST KEPT [OPTION...]: the target loses and keeps blocks, and is scanned where the recording ends.
+record_scanned() {
+	start_leaker "$1" "$2"
+	attach --scan "${@:3}"
+	go_leaker
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	end_leaker
+	parse
+}
+
+# The words of the blocks of one size.
+reach_of() {
+	awk -v size="$1" '$1 == "leak" && $2 == size { print $NF }' leaks | sort | uniq -c | awk '{ print $1, $2 }'
+}
+
+@test "scan: lost blocks are proven lost and come first, kept ones are not" {
+	record_scanned 50 40
+	[[ $(reach_of 3000) == "50 reach=lost" ]]
+	[[ $(reach_of 3008) == "40 reach=held" ]]
+	"$BIN/leakparse" <perf.data >by-verdict
+	grep -q '^stack 1 .* lost_blocks=50 lost_bytes=150000 reached_blocks=0' by-verdict
+	grep -q '^stack 2 .* lost_blocks=0 lost_bytes=0 reached_blocks=40' by-verdict
+	"$BIN/leakparse" --summary <perf.data >screen
+	cat screen
+	grep -q '^Scanned: .*50 blocks are proven lost, 40 can still be reached' screen
+	grep -A1 '^1\. ' screen | grep -q '; 50 of 50 proven lost'
+	grep -q '; 40 of 40 can still be reached' screen
+	[[ ! -s reach.err ]]
+}
+
+@test "scan: perf events record it, too" {
+	record_scanned 20 10 --perf-events
+	[[ $(reach_of 3000) == "20 reach=lost" ]]
+	[[ $(reach_of 3008) == "10 reach=held" ]]
+}
+
+@test "scan: of an allocator that is not known, nothing is said" {
+	library=libjemalloc.so.2
+	LD_PRELOAD=$(ldconfig -p | awk -v name=$library '$1 == name { print $NF; exit }') record_scanned 20 10
+	grep -q 'no block is called lost: ' leakrec.err
+	[[ $(reach_of 3000) == 20\ * ]]
+	run ! grep -q 'reach=' leaks
+}
+
+@test "scan: a second signal leaves it out, and the process goes on" {
+	start_leaker 5 5
+	attach --scan
+	go_leaker
+	kill -INT "$LEAKREC_PID"
+	wait_until 60 grep -q scanning leakrec.err
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	grep -q 'the scan was left out' leakrec.err || grep -q ' 0 lost: perf.data' leakrec.err
+	wait_until 60 eval '! grep -q "^TracerPid:[[:space:]]*[1-9]" "/proc/$RECORDED_PID/status"'
+	end_leaker
+	wait_until 60 has_ended "$RECORDED_PID"
+	wait "$RECORDED_PID"
+	parse
+}
+
+@test "scan: only of processes that are named" {
+	run -2 "$BIN/leakrec" -a --scan -o perf.data
+	[[ $output == *"--scan needs -p PID or a command"* ]]
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Loses blocks, and keeps others, for a recording that begins when it waits: reach_leaks LOST KEPT.
+ * "go" on stdin makes it allocate; then it says "ready" and waits for the end of stdin.
+ */
+#include "reach.h"
+
+#define BLOCK_BYTES 3000
+
+struct kept {
+	struct kept *next;
+	char bytes[BLOCK_BYTES];
+};
+
+static struct kept *cache;
+
+static REACH_CASE void lose(void)
+{
+	memset(block_of(BLOCK_BYTES), 'l', BLOCK_BYTES);
+}
+
+static REACH_CASE void keep(void)
+{
+	struct kept *kept = block_of(sizeof(*kept));
+
+	kept->next = cache;
+	cache = kept;
+}
+
+static void wait_for(const char *word)
+{
+	char line[32];
+
+	if (!fgets(line, sizeof(line), stdin) || strncmp(line, word, strlen(word)) != 0)
+		exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	long lost = argc > 1 ? atol(argv[1]) : 0, kept = argc > 2 ? atol(argv[2]) : 0;
+
+	free(malloc(1));
+	puts("waits");
+	fflush(stdout);
+	wait_for("go");
+	for (long i = 0; i < lost; i++) {
+		lose();
+		usleep(1000);
+	}
+	for (long i = 0; i < kept; i++)
+		keep();
+	wait_for_line();
+	return 0;
+}

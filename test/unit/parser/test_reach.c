@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a scan said of recorded blocks: only of those that it can have seen. */
+#include "parser/analysis/reach.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#define PID	   7
+#define STOPPED_NS 1000
+#define HEAP	   0x10000
+#define HEAP_BYTES 0x10000
+
+static const struct probe_schema malloc_schema = {.function = "malloc", .effect = HEAP_ALLOC};
+
+static void add(struct reach *reach, enum reach_class class, uint64_t address, uint64_t bytes)
+{
+	const struct perf_sample sample = {
+		.origin.pid = PID,
+		.mark_number = class,
+		.args = {[REACH_ADDRESS] = address,
+			 [REACH_BYTES] = bytes,
+			 [REACH_STOPPED] = STOPPED_NS},
+	};
+
+	assert_int_equal(reach_add(reach, &sample), 0);
+}
+
+static struct heap_block block(uint64_t address, uint64_t bytes)
+{
+	return (struct heap_block){
+		.address = address,
+		.size_bytes = bytes,
+		.size_known = true,
+		.allocated = {.pid = PID, .time_ns = STOPPED_NS - 1, .schema = &malloc_schema},
+	};
+}
+
+static struct reach *scanned(void)
+{
+	struct reach *reach = reach_create();
+
+	assert_non_null(reach);
+	add(reach, REACH_LOST, HEAP + 0x100, 24);
+	add(reach, REACH_POSSIBLE, HEAP + 0x80, 104);
+	add(reach, REACH_HEAP, HEAP, HEAP_BYTES);
+	return reach;
+}
+
+static void what_was_not_named_is_held(void **state)
+{
+	struct reach *reach = scanned();
+	struct heap_block lost = block(HEAP + 0x100, 20), held = block(HEAP + 0x110, 20),
+			  possible = block(HEAP + 0x80, 100);
+
+	assert_true(reach_has_any(reach));
+	assert_int_equal(reach_of(reach, &lost), REACH_LOST);
+	assert_int_equal(reach_of(reach, &possible), REACH_POSSIBLE);
+	assert_int_equal(reach_of(reach, &held), REACH_HELD);
+	reach_destroy(reach);
+}
+
+static void what_the_scan_cannot_have_seen_is_not_scanned(void **state)
+{
+	struct reach *reach = scanned();
+	struct heap_block outside = block(HEAP + HEAP_BYTES, 20), before = block(HEAP - 1, 20),
+			  later = block(HEAP + 0x100, 20), other = block(HEAP + 0x100, 20),
+			  larger = block(HEAP + 0x100, 25), smaller = block(HEAP + 0x80, 20),
+			  copy = block(HEAP + 0x100, 20);
+
+	later.allocated.time_ns = STOPPED_NS;
+	other.allocated.pid = PID + 1;
+	copy.inherited = true;
+	assert_int_equal(reach_of(reach, &outside), REACH_NOT_SCANNED);
+	assert_int_equal(reach_of(reach, &before), REACH_NOT_SCANNED);
+	assert_int_equal(reach_of(reach, &later), REACH_NOT_SCANNED);
+	assert_int_equal(reach_of(reach, &other), REACH_NOT_SCANNED);
+	assert_int_equal(reach_of(reach, &larger), REACH_NOT_SCANNED);
+	assert_int_equal(reach_of(reach, &smaller), REACH_NOT_SCANNED);
+	assert_int_equal(reach_of(reach, &copy), REACH_NOT_SCANNED);
+	reach_destroy(reach);
+}
+
+static void hostile_samples_are_left_out(void **state)
+{
+	struct reach *reach = reach_create();
+
+	assert_non_null(reach);
+	add(reach, REACH_NOT_SCANNED, HEAP, HEAP_BYTES);
+	add(reach, (enum reach_class)UINT32_MAX, HEAP, HEAP_BYTES);
+	add(reach, REACH_HEAP, UINT64_MAX, 2);
+	assert_false(reach_has_any(reach));
+	reach_destroy(reach);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_not_named_is_held),
+		cmocka_unit_test(what_the_scan_cannot_have_seen_is_not_scanned),
+		cmocka_unit_test(hostile_samples_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
