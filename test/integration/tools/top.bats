@@ -14,10 +14,14 @@ teardown() {
 	common_teardown
 }
 
-# drive CASE [OPTION...]: on RECORDED_PID; the screen at the end is in the file screen.
+# drive CASE [OPTION...]: on RECORDED_PID; the screen at the end is in the file screen. A machine so busy that leakrec
+# gets no CPU for longer than a process may be held loses events, and says so in place of the message that is expected.
 drive() {
-	PYTHONDONTWRITEBYTECODE=1 timeout 300 python3 "$SOURCE_DIR/test/integration/support/drive_top.py" \
-		"$BIN/leakrec" "$1" "$RECORDED_PID" "${@:2}" >screen 3>&- || fail "$1: $(cat screen)"
+	(
+		prefer "$BASHPID"
+		PYTHONDONTWRITEBYTECODE=1 exec timeout 300 python3 "$SOURCE_DIR/test/integration/support/drive_top.py" \
+			"$BIN/leakrec" "$1" "$RECORDED_PID" "${@:2}" >screen 3>&-
+	) || fail "$1: $(cat screen)"
 }
 
 start_hostile() {
@@ -38,6 +42,12 @@ end_daemon() {
 	rm -f target.in target.out
 }
 
+# first_cause_is FUNCTION: whatever its verdict, which depends on how evenly the daemon's requests came.
+first_cause_is() {
+	sed -n '/^1\. [a-z-]*: .* blocks/,/^2\. /p' screen | grep -q "^ *$1 (leaky_daemon.c:[0-9]*) < load_font" ||
+		fail "$(cat screen)"
+}
+
 @test "top: keys select, expand, sort, filter, mark; the end is a report" {
 	local engine
 
@@ -47,9 +57,7 @@ end_daemon() {
 		drive keys $engine
 		end_daemon
 		grep -q 'leakrec: .* events, .* 0 lost.*: shown, not kept' screen || fail "$(cat screen)"
-		# On a busy machine the requests may have become fewer.
-		grep -qE '^1\. (growth|overdue): .* blocks' screen || fail "$(cat screen)"
-		grep -q 'query_font (leaky_daemon.c:[0-9]*) < load_font' screen || fail "$(cat screen)"
+		first_cause_is query_font
 		[[ ! -e perf.data ]]
 	done
 }
@@ -98,11 +106,7 @@ end_daemon() {
 	local driver
 
 	start_target random_calls --threads 2 --rounds 30000
-	# A machine so busy that leakrec gets no CPU for longer than a process may be held loses something.
-	{
-		prefer "$BASHPID"
-		drive until-end -o perf.data
-	} &
+	drive until-end -o perf.data &
 	driver=$!
 	wait_until 60 test -e shown
 	go_target
