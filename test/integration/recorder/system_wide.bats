@@ -107,7 +107,7 @@ attach_all() {
 }
 
 @test "machine: the reader of the recording is left out" {
-	local watchdog_pid reader_pid
+	local watchdog_pid reader_pid out
 
 	mkfifo pipe
 	{
@@ -115,7 +115,11 @@ attach_all() {
 		exec "$BIN/leakparse" --order time >leaks 2>leakparse.err
 	} <pipe 3>&- &
 	STARTED_PIDS+=($!)
-	attach_all -a -o - >pipe
+	# As in a shell's pipeline, the reader must have the pipe when leakrec looks for it.
+	exec {out}>pipe
+	wait_until 60 test -s reader.pid
+	attach_all -a -o - >&"$out"
+	exec {out}>&-
 	watchdog_pid=$(pgrep -P "$LEAKREC_PID" -x leak-watchdog)
 	"$TARGETS/sizes" >truth &
 	wait $!
