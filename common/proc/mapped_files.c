@@ -139,7 +139,7 @@ static int read_maps(struct mapped_files *files, pid_t pid, FILE *maps)
 		if (err)
 			return err;
 	}
-	return ferror(maps) ? -EIO : 0;
+	return ferror(maps) ? -errno : 0;
 }
 
 int mapped_files_try_open(struct mapped_files *ret, pid_t pid)

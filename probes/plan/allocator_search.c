@@ -207,19 +207,26 @@ static int analyse(struct allocator_search *search, struct mapped_file *file, st
 	return 0;
 }
 
+/* True if a process that is not there any more, or must not be read, gives this error. */
+static bool is_skipped(int err)
+{
+	return err == -ENOENT || err == -ESRCH || err == -EACCES || err == -EPERM;
+}
+
 static int analyse_process(struct allocator_search *search, pid_t pid, struct probe_set *set)
 {
 	int64_t slice_ns = (int64_t)search->limits.slice_ns;
 	struct mapped_files files;
 	int err = mapped_files_try_open(&files, pid);
 
-	if (err)
+	if (is_skipped(err))
 		return 0;
 	for (size_t i = 0; i < files.nr && !err; i++)
 		err = analyse(search, &files.files[i], set, &slice_ns);
 	mapped_files_deinit(&files);
 	if (err < 0)
-		diag_error("cannot look for allocators: out of memory");
+		diag_error("cannot look for allocators in process %d: %s", (int)pid,
+			   strerror(-err));
 	return err;
 }
 

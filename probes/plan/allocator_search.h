@@ -31,7 +31,8 @@ void allocator_search_limit(struct allocator_search *search,
 /*
  * Appends to @set the allocators that process @pid maps, except in files that are known already.
  * The files stay open, whatever happens to the process. A process that has ended or cannot be read
- * is skipped. Returns 0; 1 if there is more to analyse: call it again; or -ENOMEM, reported.
+ * is skipped. Returns 0; 1 if there is more to analyse: call it again; or a negative errno,
+ * reported.
  */
 int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set);
 
@@ -42,7 +43,7 @@ void allocator_search_drop_seen(const struct allocator_search *search, struct pr
 bool allocator_search_file(const struct allocator_search *search, size_t nr, dev_t *ret_device,
 			   ino_t *ret_inode);
 
-/* Marks the files that @pid maps as known. Returns 0 or -ENOMEM, reported. */
+/* Marks the files that @pid maps as known. Returns 0 or a negative errno, reported. */
 int allocator_search_skip(struct allocator_search *search, pid_t pid);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One user's files get only a share of the probe sites and of the time for analysis. */
+/* The search for allocators: each user's files get only a share of the probe sites and of the time.
+ */
 #include "probes/plan/allocator_search.h"
 #include "recorder/programs/bpf_sites.h"
 
@@ -14,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -160,11 +163,34 @@ static void a_user_has_a_share_of_the_time(void **state)
 		unlink(copies[i]);
 }
 
+/* Too many open files, here, must not look like a process without allocators. */
+static void only_processes_that_cannot_be_read_are_skipped(void **state)
+{
+	struct rlimit before, none;
+	struct allocator_search *search;
+	struct probe_set set = {0};
+	pid_t ended = fork();
+
+	if (ended == 0)
+		_exit(0);
+	assert_int_equal(waitpid(ended, NULL, 0), ended);
+	assert_int_equal(allocator_search_create(&search), 0);
+	assert_int_equal(allocator_search_process(search, ended, &set), 0);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+	assert_int_equal(allocator_search_process(search, getpid(), &set), -EMFILE);
+	setrlimit(RLIMIT_NOFILE, &before);
+	probe_set_deinit(&set);
+	allocator_search_destroy(search);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_user_has_a_share_of_the_sites),
 		cmocka_unit_test(a_user_has_a_share_of_the_time),
+		cmocka_unit_test(only_processes_that_cannot_be_read_are_skipped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
