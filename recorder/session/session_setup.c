@@ -172,6 +172,33 @@ static int plan_processes(struct session *session)
 	return err;
 }
 
+/*
+ * Starts the command, which is then the only process to record, and plans its probes. It stays
+ * stopped before its first allocation (launch.h) until all events are set up. Launching plans the
+ * allocators, which --no-heap drops. The files that it maps by now are known to the search, which
+ * finds those that it maps later.
+ */
+static int start_command(struct session *session)
+{
+	const struct session_options *options = session->options;
+	const struct launch_options launch = {
+		.own_stdout = strcmp(options->output, "-") == 0,
+		.operators = options->mismatch,
+		.resources = options->resources,
+	};
+	int err = launch_command(options->command, &launch, &session->command, &session->probes);
+
+	if (!err && options->config.no_heap)
+		probe_set_deinit(&session->probes);
+	if (!err)
+		err = allocator_search_skip(session->search, session->command.pid);
+	if (!err)
+		err = plan_resources(&session->probes, session->command.pid, options);
+	session->pids = &session->command.pid;
+	session->nr_pids = 1;
+	return err;
+}
+
 /* Starts the command or checks the processes, and plans the probes for their allocators. */
 static int find_targets(struct session *session)
 {
@@ -182,28 +209,7 @@ static int find_targets(struct session *session)
 		return err;
 	if (session_is_system_wide(session))
 		return find_all_allocators(session);
-	if (options->command) {
-		const struct launch_options launch = {
-			.own_stdout = strcmp(options->output, "-") == 0,
-			.operators = options->mismatch,
-			.resources = options->resources,
-		};
-
-		err = launch_command(options->command, &launch, &session->command,
-				     &session->probes);
-
-		if (!err && options->config.no_heap)
-			probe_set_deinit(&session->probes);
-		if (!err)
-			err = allocator_search_skip(session->search, session->command.pid);
-		if (!err)
-			err = plan_resources(&session->probes, session->command.pid, options);
-
-		session->pids = &session->command.pid;
-		session->nr_pids = 1;
-		return err;
-	}
-	return plan_processes(session);
+	return options->command ? start_command(session) : plan_processes(session);
 }
 
 /* With --no-heap, there may be nothing to record. */
