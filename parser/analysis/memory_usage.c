@@ -27,7 +27,7 @@ struct entry {
 struct memory_usage {
 	struct entry *entries;
 	uint64_t turns_before; /* in former files of the session */
-	uint64_t last_turn;
+	uint64_t last_turn;    /* of any process; a turn samples them all */
 	size_t nr_restarted;
 };
 

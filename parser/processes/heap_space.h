@@ -82,7 +82,7 @@ int heap_space_put(struct heap_spaces *spaces, struct heap_space *space);
 
 /*
  * Calls @visit for what @space holds, as heap_spaces_list_held() lists it, in no order. @space must
- * be buried. Returns 0, or @visit's non-zero value.
+ * have gone through heap_space_bury(). Returns 0, or @visit's non-zero value.
  */
 int heap_space_for_each(const struct heap_space *space,
 			int (*visit)(void *context, const struct heap_block *block), void *context);

@@ -108,8 +108,8 @@ static bool has_all_exits(const struct probe_file *file, const struct probe *pro
 }
 
 /*
- * Another version may have registered the entry of a function, but not these exits. Such a function
- * counts as not registered. Returns how many probes that removes.
+ * A leakprobe of another version may have registered the entry of a function, but not all of these
+ * exits. Then its entry counts as not registered, too. Returns how many probes that concerns.
  */
 static int drop_incomplete(struct probe_file *file)
 {

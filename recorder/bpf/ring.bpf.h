@@ -64,6 +64,10 @@ ALWAYS_INLINE void *ring_reserve(struct bpf_ring_control *ring, unsigned int siz
 
 		ret->at = at;
 		ret->filled = at + bytes - ring->seen_tail;
+		/*
+		 * The recorder's tail is in another cache line, which the recorder's CPU writes:
+		 * look at it only if the ring may be so full that the recorder must be woken.
+		 */
 		if (ret->filled >= wakeup_bytes) {
 			ring->seen_tail = *(volatile unsigned long long *)&ring->tail;
 			ret->filled = at + bytes - ring->seen_tail;

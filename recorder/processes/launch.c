@@ -97,6 +97,7 @@ static int wait_for_stop(struct launch *launch, int *ret_status)
 		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8) ||
 		    WSTOPSIG(status) == (SIGTRAP | 0x80))
 			return 0;
+		/* Stops of other ptrace events, and of a whole process, deliver no signal. */
 		signal_to_pass = status >> 16 ? 0 : WSTOPSIG(status);
 		ptrace(PTRACE_SYSCALL, launch->pid, 0, signal_to_pass);
 	}

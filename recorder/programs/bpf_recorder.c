@@ -164,7 +164,8 @@ static const struct bpf_program *program_at(const struct bpf_recorder *recorder,
 
 /* Where in a file a program is linked. */
 struct link_sites {
-	uint64_t *offsets, *cookies;
+	uint64_t *offsets;
+	uint64_t *cookies; /* tell the program where it runs: a site's index, or BPF_AT_* flags */
 	size_t nr;
 	bool at_return; /* of the functions that begin there */
 };
