@@ -15,11 +15,7 @@ setup() {
 	common_setup
 	last_message=$(dmesg | tail -n 1)
 	CGROUP=
-	for ((i = 0; i < LOOPS; i++)); do
-		(while :; do :; done) 3>&- &
-		STARTED_PIDS+=($!)
-		disown # bash is not to tell that it was killed
-	done
+	BUSY=()
 }
 
 teardown() {
@@ -33,12 +29,34 @@ teardown() {
 	return $status
 }
 
-end_loops() {
-	local pid
-
-	for pid in "${STARTED_PIDS[@]:0:LOOPS}"; do
-		has_ended "$pid" || kill_now "$pid"
+# The loops run while the target does. Setting up and reading the recording need no load, but would take long beside it.
+start_loops() {
+	for ((i = 0; i < LOOPS; i++)); do
+		(while :; do :; done) 3>&- &
+		BUSY+=($!)
+		STARTED_PIDS+=($!)
+		disown # bash is not to tell that it was killed
 	done
+}
+
+end_loops() {
+	((${#BUSY[@]} == 0)) || kill_now "${BUSY[@]}"
+	BUSY=()
+}
+
+# record_busy "TARGET ARG..." [OPTION...]: as record_attached, beside the loops.
+record_busy() {
+	local target
+
+	read -ra target <<<"$1"
+	start_target "${target[@]}"
+	attach "${@:2}"
+	start_loops
+	go_target
+	finish_target
+	end_loops
+	finish_leakrec
+	parse
 }
 
 # Nothing that the kernel has logged since setup matches test/vm/complaints.
@@ -56,7 +74,6 @@ target() {
 }
 
 check() {
-	end_loops
 	assert_truth
 	assert_no_unexpected
 	# A thread that ends calls free without an allocation.
@@ -67,54 +84,55 @@ check() {
 }
 
 @test "stress: no stacks" {
-	record_attached "$(target 64 4000000)" --call-graph none
+	record_busy "$(target 64 4000000)" --call-graph none
 	check
 }
 
 @test "stress: stacks by frame pointers" {
-	record_attached "$(target 32 2000000)" --call-graph fp
+	record_busy "$(target 32 2000000)" --call-graph fp
 	check
 }
 
 @test "stress: stacks by call frame information" {
-	record_attached "$(target 16 300000)" -m 1024 --call-graph dwarf
+	record_busy "$(target 16 300000)" -m 1024 --call-graph dwarf
 	check
 }
 
 @test "stress: frees with stacks" {
-	record_attached "$(target 8 300000)" -m 1024 --free-stacks
+	record_busy "$(target 8 300000)" -m 1024 --free-stacks
 	check
 }
 
 @test "stress: programs without sessions" {
 	require_programs
-	record_attached "$(target 16 1000000)" --call-graph fp --record-by multi
+	record_busy "$(target 16 1000000)" --call-graph fp --record-by multi
 	check
 }
 
 @test "stress: perf events, no stacks" {
-	record_attached "$(target 64 2000000)" --perf-events --call-graph none
+	record_busy "$(target 64 2000000)" --perf-events --call-graph none
 	check
 }
 
 @test "stress: perf events, stacks by frame pointers" {
-	record_attached "$(target 32 1000000)" --perf-events --call-graph fp
+	record_busy "$(target 32 1000000)" --perf-events --call-graph fp
 	check
 }
 
 @test "stress: perf events, stacks by call frame information" {
-	record_attached "$(target 16 100000)" -m 1024 --perf-events --call-graph dwarf,2048
+	record_busy "$(target 16 100000)" -m 1024 --perf-events --call-graph dwarf,2048
 	check
 }
 
 @test "stress: a started program, whose threads end" {
+	start_loops
 	record_command "$(target 16 1000000)" --call-graph fp
+	end_loops
 	check
 }
 
 @test "stress: mappings" {
-	record_attached "$(target 16 1000000 --mappings)" --call-graph fp --with mmap
-	end_loops
+	record_busy "$(target 16 1000000 --mappings)" --call-graph fp --with mmap
 	grep -v '^truth held_\(blocks\|bytes\) ' truth >truth.heap # those of leakparse have the mappings
 	# Perf events do not record mmap's caller.
 	with_stacks | awk '/^[a-z#]/ { mapped = $1 == "leak" && $9 == "mmap"; size = $2; next }
@@ -130,8 +148,7 @@ check() {
 
 @test "stress: blocks of some sizes" {
 	require_programs
-	record_attached "$(target 16 4000000 --min 100 --max 300)" --call-graph fp --size 100..300
-	end_loops
+	record_busy "$(target 16 4000000 --min 100 --max 300)" --call-graph fp --size 100..300
 	"$BIN/leakparse" --size 100..300 --order time <perf.data >leaks
 	assert_summary allocations "$(truth matching_allocations)"
 	assert_summary frees "$(truth matching_frees)"
@@ -145,7 +162,6 @@ check() {
 # If a task preempts another one inside our programs, a new thread may get no storage for its state.
 @test "stress: first calls of threads, of other sizes" {
 	require_programs
-	end_loops
 	record_command "first_calls --seconds $SECONDS_EACH" --call-graph none --size 77777
 	assert_summary events 0
 	assert_summary lost 0
@@ -153,12 +169,12 @@ check() {
 }
 
 @test "stress: forked children" {
-	record_attached "$(target 4 100000 --processes 8)" --call-graph fp
+	record_busy "$(target 4 100000 --processes 8)" --call-graph fp
 	check
 }
 
 @test "stress: forked children, perf events" {
-	record_attached "$(target 4 50000 --processes 8)" --perf-events --call-graph fp
+	record_busy "$(target 4 50000 --processes 8)" --perf-events --call-graph fp
 	check
 }
 
@@ -173,8 +189,10 @@ check() {
 	start_target "${words[@]}"
 	echo "$RECORDED_PID" >"$CGROUP/cgroup.procs"
 	attach --cgroup "$CGROUP" --call-graph fp
+	start_loops
 	go_target
 	finish_target
+	end_loops
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	parse
