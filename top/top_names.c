@@ -7,6 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
+/* The search for wrappers names stacks, so it takes those that came first, and seldom. */
+#define MAX_SITES 256
+#define SEARCH_NS 5000000000ULL
+
 static void name_deinit(struct top_name *name)
 {
 	for (size_t i = 0; name->frames && i < name->nr_frames; i++)
@@ -20,6 +24,31 @@ int top_names_init(struct top_names *names, struct stack_store *stacks)
 {
 	*names = (struct top_names){.stacks = stacks, .pool = name_pool_create()};
 	return names->pool ? 0 : -ENOMEM;
+}
+
+int top_names_find_wrappers(struct top_names *names, const struct site *sites, size_t nr,
+			    uint64_t now_ns)
+{
+	const struct own_wrappers_input input = {
+		.sites = sites,
+		.nr_sites = nr < MAX_SITES ? nr : MAX_SITES,
+		.frames_of = own_wrappers_frames,
+		.stacks = names->stacks,
+	};
+	size_t nr_before = names->wrappers.nr;
+	int err;
+
+	if (now_ns < names->next_search_ns)
+		return 0;
+	err = own_wrappers_find(&names->wrappers, &input);
+	names->next_search_ns = now_ns + SEARCH_NS;
+	if (err || (!names->wrappers.nr && !nr_before))
+		return err;
+	for (size_t i = 0; i < names->nr; i++)
+		if (names->names[i].frames)
+			names->names[i].first =
+				named_stack_user_frame(&names->names[i].stack, NULL);
+	return 0;
 }
 
 bool top_names_has(const struct top_names *names, size_t row)
@@ -108,6 +137,7 @@ int top_names_load(struct top_names *names, size_t row, uint32_t stack_id)
 	if (err || name->frames)
 		return err;
 	name->stack.names = names->pool;
+	name->stack.wrappers = &names->wrappers;
 	err = named_stack_load(&name->stack, names->stacks, stack_id);
 	if (!err)
 		shrink(&name->stack);

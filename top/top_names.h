@@ -6,6 +6,8 @@
 #ifndef LEAKTOOLS_TOP_TOP_NAMES_H
 #define LEAKTOOLS_TOP_TOP_NAMES_H
 
+#include "parser/statistics/site_stats.h"
+#include "parser/verdicts/own_wrappers.h"
 #include "report/names/named_stack.h"
 
 #include <stdbool.h>
@@ -22,10 +24,19 @@ struct top_names {
 	struct name_pool *pool;
 	struct top_name *names; /* by row */
 	size_t nr;
+	struct own_wrappers wrappers;
+	uint64_t next_search_ns; /* for these */
 };
 
 /* Returns 0 or -ENOMEM. */
 int top_names_init(struct top_names *names, struct stack_store *stacks);
+
+/*
+ * Looks for the program's own wrappers from time to time, and names the rows after other frames if
+ * need be. Sites are in the order of rows. Returns 0 or -ENOMEM.
+ */
+int top_names_find_wrappers(struct top_names *names, const struct site *sites, size_t nr,
+			    uint64_t now_ns);
 
 /* Whether the name of @row is loaded. */
 bool top_names_has(const struct top_names *names, size_t row);

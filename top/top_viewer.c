@@ -144,12 +144,20 @@ static void load_bars(struct top_viewer *viewer, size_t row, uint64_t now_ns)
 		memset(to->bars, 0, sizeof(to->bars));
 }
 
+static int find_wrappers(struct top_viewer *viewer)
+{
+	size_t nr;
+	const struct site *sites = site_stats_list(heap_tracker_sites(viewer->analysis.heaps), &nr);
+
+	return top_names_find_wrappers(&viewer->names, sites, nr, clock_now_ns());
+}
+
 /* Loads the names on the screen and, for a filter, more of the others with each update. */
 static int load_names(struct top_viewer *viewer, uint64_t now_ns)
 {
 	const struct top_screen *screen = &viewer->screen;
 	uint64_t until_ns = clock_now_ns() + NAMING_NS;
-	int err = 0;
+	int err = find_wrappers(viewer);
 
 	for (size_t i = screen->first;
 	     i < screen->nr_shown && i < screen->first + screen->page && !err; i++) {

@@ -22,7 +22,7 @@ static bool is_user(struct user_frame_search *search, const struct frame_facts *
 	bool is_junk = search->is_cgo && (!frame->module || strncmp(frame->name, "runtime.",
 								    strlen("runtime.")) == 0);
 
-	if (is_allocator || is_junk || is_mark(frame->name))
+	if (is_allocator || is_junk || is_mark(frame->name) || frame->is_own_wrapper)
 		return false;
 	switch (wrapper_names_find(frame->name, frame->module)) {
 	case WRAPPER_NONE:

@@ -2,11 +2,11 @@
 /*
  * Decides which frame of a stack asked for the memory; reports and plots name the stack after it.
  *
- * That is the first frame after the allocation function that is neither a known wrapper
- * (wrapper_names.h), nor code without a symbol in the allocator's own module, nor a mark. If there
- * is no such frame, it is the caller of the allocation function; if that has no caller, the
- * innermost frame. A program that reports the blocks of its own pools (leak_probes.h) is the user
- * itself: for these blocks it is the innermost frame, too.
+ * That is the first frame after the allocation function that is neither a wrapper, known by its
+ * name (wrapper_names.h) or by what it does, nor code without a symbol in the allocator's own
+ * module, nor a mark. If there is no such frame, it is the caller of the allocation function; if
+ * that has no caller, the innermost frame. A program that reports the blocks of its own pools
+ * (leak_probes.h) is the user itself: for these blocks it is the innermost frame, too.
  */
 #ifndef LEAKTOOLS_COMMON_USER_FRAME_H
 #define LEAKTOOLS_COMMON_USER_FRAME_H
@@ -19,6 +19,8 @@ struct frame_facts {
 	const char *module; /* equal for frames of the same module; NULL: unknown */
 	bool has_symbol;
 	bool inlined; /* into the next frame */
+	/* The program's own wrapper, which behaves like one (parser/verdicts/own_wrappers.h). */
+	bool is_own_wrapper;
 };
 
 /* The state of a search through the frames of a stack. Zero it before the innermost frame. */

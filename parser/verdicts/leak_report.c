@@ -468,6 +468,30 @@ static int judge(struct leak_report *report)
 	return verdicts_init(&report->verdicts, &input);
 }
 
+static bool is_leak(enum verdict verdict)
+{
+	return verdict == VERDICT_GROWTH || verdict == VERDICT_OVERDUE || verdict == VERDICT_BURST;
+}
+
+static int find_own_wrappers(struct leak_report *report)
+{
+	const struct verdicts *verdicts = &report->verdicts;
+	struct own_wrappers_input input = {
+		.frames_of = own_wrappers_frames,
+		.stacks = report->analysis->stacks,
+	};
+	_cleanup_free_ bool *leaks = NULL;
+
+	input.sites = site_stats_list(heap_tracker_sites(report->analysis->heaps), &input.nr_sites);
+	leaks = calloc(input.nr_sites + 1, sizeof(*leaks));
+	if (!leaks)
+		return -ENOMEM;
+	for (size_t i = 0; i < verdicts->nr_sites; i++)
+		leaks[verdicts->sites[i].site - input.sites] |= is_leak(verdicts->sites[i].verdict);
+	input.leaks = leaks;
+	return own_wrappers_find(&report->wrappers, &input);
+}
+
 /* Anomalies that were not listed cannot be filtered, so they count only without filters. */
 static void count_anomalies(struct leak_report *report)
 {
@@ -494,6 +518,8 @@ int leak_report_init(struct leak_report *report, struct analysis *analysis,
 	err = heap_tracker_held(analysis->heaps, &report->held, &report->nr_held);
 	if (!err)
 		err = judge(report);
+	if (!err)
+		err = find_own_wrappers(report);
 	if (err)
 		return err;
 	report->choices = calloc(report->nr_held + 1, sizeof(*report->choices));

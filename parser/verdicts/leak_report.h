@@ -9,6 +9,7 @@
 
 #include "common/size_range.h"
 #include "parser/analysis/analysis.h"
+#include "parser/verdicts/own_wrappers.h"
 #include "parser/verdicts/suppressions.h"
 #include "parser/verdicts/verdicts.h"
 
@@ -74,6 +75,7 @@ struct leak_report {
 	const struct heap_block *held; /* in time order */
 	size_t nr_held;
 	struct verdicts verdicts;
+	struct own_wrappers wrappers;
 	uint8_t *choices;	 /* enum leak_choice of each of @held */
 	uint8_t *reach;		 /* enum reach_class of each of @held; NULL: nothing was scanned */
 	struct leak_site *sites; /* those with listed blocks, in the wanted order */

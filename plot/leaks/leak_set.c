@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "plot/leaks/wrapper_set.h"
 
 #include <errno.h>
 
@@ -38,6 +39,7 @@ struct reading {
 	struct leaks_reader *reader;
 	const struct size_range *range; /* NULL: all */
 	struct stack_label *label;	/* gets the frames that follow; NULL: they are skipped */
+	struct wrapper_set wrappers;
 };
 
 static struct leak_group *known_group(const struct leak_set *set, uint32_t stack)
@@ -291,6 +293,16 @@ static int add_history(struct reading *reading, const struct leaks_history *hist
 		       : find_group(reading, kept->stack, kept->verdict.is_pool, &kept->group);
 }
 
+static int add_frame(struct reading *reading, const struct leaks_item *item)
+{
+	struct frame_facts frame = item->frame;
+
+	if (!reading->label)
+		return 0;
+	frame.is_own_wrapper = wrapper_set_has(&reading->wrappers, frame.name, frame.module);
+	return stack_label_add(reading->label, &frame, &item->place) ? out_of_memory() : 0;
+}
+
 static int add_item(struct reading *reading, const struct leaks_item *item)
 {
 	if (item->kind != LEAKS_FRAME)
@@ -303,7 +315,10 @@ static int add_item(struct reading *reading, const struct leaks_item *item)
 	case LEAKS_DEFINITION:
 		return define_stack(reading, &item->definition);
 	case LEAKS_FRAME:
-		return reading->label && stack_label_add(reading->label, &item->frame, &item->place)
+		return add_frame(reading, item);
+	case LEAKS_WRAPPER:
+		return wrapper_set_add(&reading->wrappers, item->wrapper.function,
+				       item->wrapper.module)
 			       ? out_of_memory()
 			       : 0;
 	case LEAKS_PROCESS:
@@ -410,6 +425,7 @@ int leak_set_init(struct leak_set *set, const char *path, const struct size_rang
 		return err;
 	*set = (struct leak_set){0};
 	err = read_leaks(&reading);
+	wrapper_set_deinit(&reading.wrappers);
 	set->summary = *leaks_reader_summary(reading.reader);
 	leaks_reader_close(reading.reader);
 	set->has_no_bytes = set->nr_points && !set->total_bytes;

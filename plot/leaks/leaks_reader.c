@@ -135,6 +135,15 @@ static int parse_definition(struct leaks_reader *reader, char *cursor, struct le
 	return 0;
 }
 
+/* Parses a line after "wrapper". */
+static int parse_wrapper(struct leaks_reader *reader, char *cursor, struct leaks_wrapper *ret)
+{
+	if (field_parse_name(line_next_field(&cursor), &ret->function) || !cursor || !*cursor)
+		return leaks_reader_reject(reader, "FUNCTION or MODULE is missing");
+	ret->module = cursor;
+	return 0;
+}
+
 /* Parses a line after "process". */
 static int parse_process(struct leaks_reader *reader, char *cursor, struct leaks_process *ret)
 {
@@ -452,6 +461,9 @@ static int parse_item(struct leaks_reader *reader, const char *word, char *curso
 		ret->kind = LEAKS_DEFINITION;
 		reader->wants_frames = true;
 		err = parse_definition(reader, cursor, &ret->definition);
+	} else if (strcmp(word, "wrapper") == 0) {
+		ret->kind = LEAKS_WRAPPER;
+		err = parse_wrapper(reader, cursor, &ret->wrapper);
 	} else if (strcmp(word, "process") == 0) {
 		ret->kind = LEAKS_PROCESS;
 		err = parse_process(reader, cursor, &ret->process);

@@ -53,6 +53,12 @@ struct leaks_definition {
 	const char *function; /* of the allocator */
 };
 
+/* A function of the program that is a wrapper; before all stacks. */
+struct leaks_wrapper {
+	const char *function;
+	const char *module; /* as that of a frame */
+};
+
 /* A process that holds blocks. */
 struct leaks_process {
 	int32_t pid;
@@ -83,6 +89,7 @@ enum leaks_item_kind {
 	LEAKS_END,
 	LEAKS_LEAK,
 	LEAKS_DEFINITION,
+	LEAKS_WRAPPER,
 	/* Innermost first: of the last leak or history; in version 2, of the definition or cause */
 	LEAKS_FRAME,
 	LEAKS_PROCESS,
@@ -98,6 +105,7 @@ struct leaks_item {
 	union {
 		struct leaks_leak leak;
 		struct leaks_definition definition;
+		struct leaks_wrapper wrapper;
 		struct frame_facts frame;
 		struct leaks_process process;
 		struct leaks_stack stack;

@@ -93,7 +93,7 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 static int write_report(FILE *out, const struct report_input *input)
 {
 	const struct leak_report *report = input->report;
-	struct named_stack stack = {.names = name_pool_create()};
+	struct named_stack stack = {.names = name_pool_create(), .wrappers = &report->wrappers};
 	int err = stack.names ? 0 : -ENOMEM;
 
 	fputs("rank,verdict,certainty,held_blocks,held_bytes,firm_blocks,allocations,frees,"

@@ -288,6 +288,7 @@ int html_tables_init(struct html_tables *tables, const struct leak_report *repor
 		.leaks = calloc(report->nr_held + 1, sizeof(*tables->leaks)),
 	};
 	tables->stack.names = tables->names;
+	tables->stack.wrappers = &report->wrappers;
 	if (holds && rows && tables->names && tables->sites && tables->causes && tables->leaks)
 		err = add_sites(tables, list, nr, holds, rows);
 	free(holds);

@@ -112,6 +112,8 @@ size_t named_stack_user_frame(const struct named_stack *stack, const char *funct
 			.module = frame->module,
 			.has_symbol = frame->has_symbol,
 			.inlined = frame->inlined,
+			.is_own_wrapper =
+				own_wrappers_has(stack->wrappers, frame->name, frame->module),
 		};
 
 		if (user_frame_is_better(&search, &facts))

@@ -7,6 +7,7 @@
 #ifndef LEAKTOOLS_REPORT_NAMED_STACK_H
 #define LEAKTOOLS_REPORT_NAMED_STACK_H
 
+#include "parser/verdicts/own_wrappers.h"
 #include "report/names/name_pool.h"
 #include "unwind/stacks/stack_store.h"
 
@@ -28,8 +29,10 @@ struct named_frame {
 };
 
 struct named_stack {
-	struct name_pool *names;    /* owned by the caller */
-	struct named_frame *frames; /* innermost first */
+	/* Owned by the caller. */
+	struct name_pool *names;
+	const struct own_wrappers *wrappers; /* of the recording; NULL: not known */
+	struct named_frame *frames;	     /* innermost first */
 	size_t nr, max;
 };
 

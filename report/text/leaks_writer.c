@@ -351,7 +351,8 @@ static int write_cause(struct writer *writer, const struct leak_cause *cause, si
 	const struct leak_report *report = writer->report;
 	const struct site_verdict *verdict = &report->verdicts.causes[cause->cause].verdict;
 	const struct leak_site *site = &report->sites_by_cause[cause->first];
-	struct cause_frames frames = {.stack = {.names = writer->stacks.stack.names}};
+	struct cause_frames frames = {
+		.stack = {.names = writer->stacks.stack.names, .wrappers = &report->wrappers}};
 	_cleanup_free_ char *caller = NULL;
 	FILE *out = writer->out;
 	int err = cause_frames_load(&frames, report, cause, site);
@@ -514,6 +515,20 @@ static void write_leaks(struct writer *writer)
 			write_leaks_of(writer, &report->sites[i]);
 }
 
+/* Readers name stacks as this text does. */
+static void write_wrappers(FILE *out, const struct own_wrappers *wrappers)
+{
+	if (wrappers->nr)
+		fputs("# columns: wrapper FUNCTION MODULE\n", out);
+	for (size_t i = 0; i < wrappers->nr; i++) {
+		fputs("wrapper ", out);
+		diag_print_escaped(out, wrappers->list[i].function, " \t");
+		fputs(" (", out);
+		diag_print_escaped(out, wrappers->list[i].module, NULL);
+		fputs(")\n", out);
+	}
+}
+
 /* All lines after the summary and its comments. */
 static int write_items(struct writer *writer)
 {
@@ -524,6 +539,7 @@ static int write_items(struct writer *writer)
 		err = write_threads(writer->out, report);
 	if (err)
 		return err;
+	write_wrappers(writer->out, &report->wrappers);
 	fputs("# columns: frames STACK FUNCTION CALLER\n", writer->out);
 	/* In time order, the text lists blocks only. */
 	if (report->options->order != LEAK_ORDER_TIME) {
@@ -549,6 +565,7 @@ int leaks_write(FILE *out, const struct leak_report *report)
 	write_losses(out, report->analysis);
 	write_audit(out, report);
 	write_suppressions(out, report);
+	writer.stacks.stack.wrappers = &report->wrappers;
 	if (!err)
 		err = write_items(&writer);
 	stack_lines_deinit(&writer.stacks);

@@ -183,7 +183,8 @@ static size_t merge_parts(struct part *parts, size_t nr)
 /* Finds the parts of a cause, those with the most bytes first. Returns 0 or -ENOMEM. */
 static int find_parts(const struct leak_report *report, struct row *row)
 {
-	struct cause_frames site = {.stack = {.names = row->frames.stack.names}};
+	struct cause_frames site = {
+		.stack = {.names = row->frames.stack.names, .wrappers = &report->wrappers}};
 	size_t nr_sites = row->cause->nr < MAX_SITES ? row->cause->nr : MAX_SITES;
 	int err = 0;
 
@@ -450,6 +451,7 @@ int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines
 	for (size_t i = 0; i < nr && !err; i++) {
 		rows[i].cause = &report->causes[i == nr - 1 ? last : i];
 		rows[i].frames.stack.names = names;
+		rows[i].frames.stack.wrappers = &report->wrappers;
 	}
 	for (size_t i = 0; i < nr && !err; i += MAX_TWINS) {
 		size_t nr_left = nr - i < MAX_TWINS ? nr - i : MAX_TWINS;
@@ -466,7 +468,10 @@ int summary_rows_write_one(FILE *out, const struct leak_report *report,
 			   const struct leak_cause *cause, const struct summary_report_style *style)
 {
 	struct name_pool *names = name_pool_create();
-	struct row row = {.cause = cause, .frames.stack.names = names};
+	struct row row = {
+		.cause = cause,
+		.frames.stack = {.names = names, .wrappers = &report->wrappers},
+	};
 	int err = names ? write_batch(out, report, &row, 1, true, style) : -ENOMEM;
 
 	deinit_row(&row);

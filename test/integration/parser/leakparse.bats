@@ -287,3 +287,21 @@ held() {
 	"$BIN/leakrec" -o perf.data -- ./wrapped 2>leakrec.err
 	"$BIN/leakparse" --summary -i perf.data | grep -cE '^   fill_cache \(wrapped.c:(9|10)\) < main < ' | grep -qx 2
 }
+
+@test "leakparse: a wrapper without a known name is recognised by what it does" {
+	record_command own_wrapper
+	"$BIN/leakparse" --summary -i perf.data >screen
+	grep -q '^1\. .*growth: 500 blocks' screen
+	grep -qE '^   remember_session \(own_wrapper.c:[0-9]+\) < main < ' screen
+	"$BIN/leakparse" -i perf.data >leaks
+	grep -qE '^wrapper grab \(/.*/own_wrapper\)$' leaks
+	grep -qE '^leak 96 .* growth remember_session' leaks
+	"$BIN/leakplot" --term dumb leaks | grep -q 'remember_session <- main'
+	"$BIN/leakparse" --format csv -i perf.data | grep -q '"remember_session"'
+	# What leaks whoever calls it is no mere wrapper.
+	record_command "own_wrapper all"
+	"$BIN/leakparse" --summary -i perf.data >screen
+	grep -q '^   grab ' screen
+	"$BIN/leakparse" -i perf.data >leaks
+	! grep -q '^wrapper ' leaks
+}
