@@ -14,7 +14,10 @@ struct site_stats {
 	size_t nr, capacity;
 	uint32_t *site_of_stack; /* [stack id] */
 	size_t nr_stacks;
-	uint64_t origin_ns; /* the start of the first period; 0: none yet */
+	uint64_t origin_ns;	/* the start of the first period; 0: none yet */
+	uint64_t present_bytes; /* of all sites */
+	struct site_peak peak;
+	uint32_t nr_peaks;
 };
 
 struct site_stats *site_stats_create(void)
@@ -97,6 +100,29 @@ static inline struct site *find(const struct site_stats *stats, uint32_t stack_i
 	return index == NO_SITE ? NULL : &stats->sites[index - 1];
 }
 
+/*
+ * Call it before the present amounts of @site change. A new peak copies nothing: a site saves its
+ * amounts when it first changes after the peak.
+ */
+static inline void save_at_peak(const struct site_stats *stats, struct site *site)
+{
+	if (site->peak_nr == stats->nr_peaks)
+		return;
+	site->at_peak_bytes = site_present_bytes(site);
+	site->at_peak_blocks = site_present_blocks(site);
+	site->peak_nr = stats->nr_peaks;
+}
+
+/* The program chooses sizes, so sums may wrap; such a sum is no peak. */
+static inline void add_present(struct site_stats *stats, uint64_t bytes, uint64_t time_ns)
+{
+	stats->present_bytes += bytes;
+	if ((int64_t)stats->present_bytes <= 0 || stats->present_bytes <= stats->peak.bytes)
+		return;
+	stats->peak = (struct site_peak){stats->present_bytes, time_ns};
+	stats->nr_peaks++;
+}
+
 /* Doubles the periods. */
 static void fold(struct site_history *history)
 {
@@ -172,9 +198,11 @@ int site_stats_enter(struct site_stats *stats, const struct site_block *block)
 		period->allocated++;
 		add_bytes(period, block->size_bytes);
 	}
+	save_at_peak(stats, site);
 	site->allocations++;
 	site->allocated_bytes += block->size_bytes;
 	site->held_bytes += block->size_bytes;
+	add_present(stats, block->size_bytes, block->time_ns);
 	if (site_present_bytes(site) > site->peak_bytes)
 		site->peak_bytes = site_present_bytes(site);
 	if (site_present_blocks(site) > site->peak_blocks)
@@ -200,6 +228,7 @@ static inline int end_in_period(struct site_stats *stats, struct site *site,
 	period = period_of(stats, site->history, time_ns);
 	period->ended++;
 	add_bytes(period, -block->size_bytes);
+	stats->present_bytes -= block->size_bytes;
 	return 0;
 }
 
@@ -225,6 +254,7 @@ int site_stats_leave(struct site_stats *stats, const struct site_block *block, u
 
 	if (!site)
 		return 0;
+	save_at_peak(stats, site);
 	err = end_block(stats, site, block, time_ns);
 	if (err)
 		return err;
@@ -246,6 +276,7 @@ int site_stats_vanish(struct site_stats *stats, const struct site_block *block, 
 
 	if (!site)
 		return 0;
+	save_at_peak(stats, site);
 	site->vanished++;
 	return end_block(stats, site, block, time_ns);
 }
@@ -256,6 +287,7 @@ int site_stats_drop(struct site_stats *stats, const struct site_block *block, ui
 
 	if (!site)
 		return 0;
+	save_at_peak(stats, site);
 	site->dropped++;
 	return end_block(stats, site, block, time_ns);
 }
@@ -266,6 +298,7 @@ int site_stats_exit(struct site_stats *stats, const struct site_block *block, ui
 
 	if (!site)
 		return 0;
+	save_at_peak(stats, site);
 	site->exited++;
 	site->exited_bytes += block->size_bytes;
 	return end_in_period(stats, site, block, time_ns);
@@ -287,9 +320,11 @@ void site_stats_unexit(struct site_stats *stats, const struct site_block *block,
 
 	if (!site || !site->history || !site->exited)
 		return;
+	save_at_peak(stats, site);
 	unend_in_period(stats, site, block, time_ns);
 	site->exited--;
 	site->exited_bytes -= block->size_bytes;
+	add_present(stats, block->size_bytes, time_ns);
 }
 
 void site_stats_withdraw(struct site_stats *stats, const struct site_block *block)
@@ -298,6 +333,8 @@ void site_stats_withdraw(struct site_stats *stats, const struct site_block *bloc
 
 	if (!site || !site->allocations)
 		return;
+	save_at_peak(stats, site);
+	stats->present_bytes -= block->size_bytes;
 	site->allocations--;
 	site->allocated_bytes -= block->size_bytes;
 	site->held_bytes -= block->size_bytes;
@@ -315,9 +352,11 @@ void site_stats_unleave(struct site_stats *stats, const struct site_block *block
 
 	if (!site || !site->history || !site->frees)
 		return;
+	save_at_peak(stats, site);
 	unend_in_period(stats, site, block, time_ns);
 	site->frees--;
 	site->held_bytes += block->size_bytes;
+	add_present(stats, block->size_bytes, time_ns);
 	lifetime_sketch_remove(&site->history->lifetimes, lifetime_ns(block, time_ns));
 }
 
@@ -381,6 +420,20 @@ int site_stats_sum(const struct site_stats *stats, struct site *sum, const struc
 void site_sum_deinit(struct site *sum)
 {
 	free_history(sum->history);
+}
+
+struct site_peak site_stats_peak(const struct site_stats *stats)
+{
+	return stats->peak;
+}
+
+void site_at_peak(const struct site_stats *stats, const struct site *site, uint64_t *ret_bytes,
+		  uint64_t *ret_blocks)
+{
+	bool has_changed = site->peak_nr == stats->nr_peaks;
+
+	*ret_bytes = has_changed ? site->at_peak_bytes : site_present_bytes(site);
+	*ret_blocks = has_changed ? site->at_peak_blocks : site_present_blocks(site);
 }
 
 uint64_t site_stats_origin(const struct site_stats *stats)

@@ -34,6 +34,7 @@ struct site_history {
 
 struct site {
 	uint32_t stack_id;
+	uint32_t peak_nr;  /* the last peak before the last change; private to site_stats */
 	uint32_t vanished; /* blocks whose free was missed: their address was allocated again */
 	uint64_t allocations, frees;
 	uint64_t dropped; /* blocks that ended when their process executed another program */
@@ -41,9 +42,10 @@ struct site {
 	uint64_t temporaries;	       /* frees before the thread's next allocation */
 	uint64_t allocated_bytes;      /* blocks of unknown size count as 0 */
 	uint64_t held_bytes, peak_bytes;
-	uint64_t peak_blocks;	      /* the most held at any time by living processes */
-	uint64_t first_ns, last_ns;   /* of the allocations */
-	struct site_history *history; /* NULL: at most one allocation, and no free */
+	uint64_t peak_blocks;			/* the most held at any time by living processes */
+	uint64_t first_ns, last_ns;		/* of the allocations */
+	uint64_t at_peak_bytes, at_peak_blocks; /* private: see site_at_peak() */
+	struct site_history *history;		/* NULL: at most one allocation, and no free */
 };
 
 /* The held blocks of @site. */
@@ -111,6 +113,18 @@ const struct site *site_stats_find(const struct site_stats *stats, uint32_t stac
  */
 int site_stats_sum(const struct site_stats *stats, struct site *sum, const struct site *site);
 void site_sum_deinit(struct site *sum);
+
+/* When living processes held the most bytes, and how many. The first such moment. */
+struct site_peak {
+	uint64_t bytes;
+	uint64_t time_ns;
+};
+
+/* Zero if no bytes were ever held. */
+struct site_peak site_stats_peak(const struct site_stats *stats);
+/* What @site, one of the list, held then. */
+void site_at_peak(const struct site_stats *stats, const struct site *site, uint64_t *ret_bytes,
+		  uint64_t *ret_blocks);
 
 /* The start of the first period. */
 uint64_t site_stats_origin(const struct site_stats *stats);

@@ -19,6 +19,9 @@ const char *history_parse_periods(char *cursor, struct leaks_periods *ret)
 	    __builtin_mul_overflow(periods.length_ns, nr, &end_ns) ||
 	    __builtin_add_overflow(periods.begin_ns, end_ns, &end_ns))
 		return "BEGIN and LENGTH are not times in seconds with nine decimals";
+	for (char *word; (word = line_next_field(&cursor));)
+		if (strncmp(word, "peak=", 5) == 0 && field_parse_time(word + 5, &periods.peak_ns))
+			return "the peak is not a time in seconds with nine decimals";
 	*ret = periods;
 	return NULL;
 }
@@ -75,6 +78,10 @@ const char *history_parse(char *cursor, const struct leaks_periods *periods, boo
 			has_bytes = true;
 		} else if (strcmp(word, "held_blocks") == 0) {
 			err = parse_amounts(value, ret->held_blocks, ret->nr);
+		} else if (strcmp(word, "at_peak_bytes") == 0) {
+			err = field_parse_number(value, 10, INT64_MAX, &ret->at_peak_bytes);
+		} else if (strcmp(word, "at_peak_blocks") == 0) {
+			err = field_parse_number(value, 10, INT64_MAX, &ret->at_peak_blocks);
 		} else if (strcmp(word, "lifetimes") == 0) {
 			ret->nr_lifetimes = 0;
 			err = parse_lifetimes(value, ret);

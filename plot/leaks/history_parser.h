@@ -15,6 +15,7 @@
 struct leaks_periods {
 	size_t nr; /* 0: the file has none */
 	uint64_t begin_ns, length_ns;
+	uint64_t peak_ns; /* when all stacks together held the most bytes; 0: not known */
 };
 
 /* The number of blocks that lived for @ns or longer, but less than the next entry. */
@@ -30,7 +31,8 @@ struct leaks_history {
 	/* The amounts at the end of each period. The last period ends with the recording. */
 	uint64_t held_bytes[LEAKS_PERIODS_MAX];
 	uint64_t held_blocks[LEAKS_PERIODS_MAX];
-	size_t nr; /* number of periods, as in leaks_periods */
+	size_t nr;				/* number of periods, as in leaks_periods */
+	uint64_t at_peak_bytes, at_peak_blocks; /* at leaks_periods.peak_ns */
 	struct leaks_lifetime lifetimes[LEAKS_LIFETIMES_MAX]; /* of freed blocks, shortest first */
 	size_t nr_lifetimes;
 };

@@ -88,6 +88,10 @@ static int keep(const struct leaks_history *history, struct stack_history *ret)
 		.lifetimes = copy(history->lifetimes, history->nr_lifetimes,
 				  sizeof(*history->lifetimes)),
 		.nr_lifetimes = history->nr_lifetimes,
+		.at_peak_bytes = history->at_peak_bytes,
+		.at_peak_blocks = history->at_peak_blocks,
+		.most_bytes = history->at_peak_bytes,
+		.most_blocks = history->at_peak_blocks,
 	};
 	if (!ret->held_bytes || !ret->held_blocks || !ret->lifetimes) {
 		deinit_history(ret);
@@ -183,6 +187,11 @@ const uint64_t *stack_history_amounts(const struct history_set *set,
 				      const struct stack_history *history)
 {
 	return history_set_counts_blocks(set) ? history->held_blocks : history->held_bytes;
+}
+
+uint64_t stack_history_at_peak(const struct history_set *set, const struct stack_history *history)
+{
+	return history_set_counts_blocks(set) ? history->at_peak_blocks : history->at_peak_bytes;
 }
 
 uint64_t stack_history_most(const struct history_set *set, const struct stack_history *history)

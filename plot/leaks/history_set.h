@@ -26,7 +26,8 @@ struct stack_history {
 	struct stack_verdict verdict;
 	uint64_t *held_bytes; /* history_set.periods.nr entries */
 	uint64_t *held_blocks;
-	uint64_t most_bytes, most_blocks; /* the maxima of these */
+	uint64_t at_peak_bytes, at_peak_blocks; /* at history_set.periods.peak_ns */
+	uint64_t most_bytes, most_blocks;	/* the maxima of these */
 	struct leaks_lifetime *lifetimes;
 	size_t nr_lifetimes;
 };
@@ -64,11 +65,13 @@ void history_set_deinit(struct history_set *set);
 
 /*
  * Plots show bytes, or blocks if no block ever had bytes, as with file handles. These return the
- * amounts of a history, their maximum, and the last one, in bytes or blocks accordingly.
+ * amounts of a history, that at the peak, their maximum, and the last one, in bytes or blocks
+ * accordingly.
  */
 bool history_set_counts_blocks(const struct history_set *set);
 const uint64_t *stack_history_amounts(const struct history_set *set,
 				      const struct stack_history *history);
+uint64_t stack_history_at_peak(const struct history_set *set, const struct stack_history *history);
 uint64_t stack_history_most(const struct history_set *set, const struct stack_history *history);
 uint64_t stack_history_end(const struct history_set *set, const struct stack_history *history);
 double stack_verdict_rate(const struct history_set *set, const struct stack_verdict *verdict);

@@ -17,6 +17,8 @@
 #define BYTES_ROOM 1.08
 /* Lines of the legend on a terminal of 24 lines. */
 #define DUMB_RANKS 3
+/* A row of the data that is not the end of a period, but the peak between two. */
+#define AT_PEAK SIZE_MAX
 /* A layer of a smaller part of the sum would not be seen. */
 #define VISIBLE_SHARE 500
 
@@ -27,18 +29,24 @@ struct held_plot {
 	struct quantity_unit unit;
 };
 
-static uint64_t of_rank(const struct held_plot *plot, size_t rank, size_t period)
+static uint64_t amount_of(const struct held_plot *plot, const struct stack_history *history,
+			  size_t period)
 {
 	const struct history_set *histories = &plot->set->histories;
 
-	return stack_history_amounts(histories, &histories->stacks[rank])[period];
+	return period == AT_PEAK ? stack_history_at_peak(histories, history)
+				 : stack_history_amounts(histories, history)[period];
+}
+
+static uint64_t of_rank(const struct held_plot *plot, size_t rank, size_t period)
+{
+	return amount_of(plot, &plot->set->histories.stacks[rank], period);
 }
 
 /* What the other stacks held. The file is untrusted, so the sum may be too small. */
 static uint64_t of_others(const struct held_plot *plot, size_t period)
 {
-	const struct history_set *histories = &plot->set->histories;
-	uint64_t rest = stack_history_amounts(histories, &histories->all)[period];
+	uint64_t rest = amount_of(plot, &plot->set->histories.all, period);
 
 	for (size_t i = 0; i < plot->nr_ranks; i++) {
 		uint64_t part = of_rank(plot, i, period);
@@ -48,30 +56,41 @@ static uint64_t of_others(const struct held_plot *plot, size_t period)
 	return rest;
 }
 
-/* Writes a row per period: its end, then the top of each layer, the lowest first. */
+/* Writes the time @at and, for that moment, the top of each layer, the lowest first. */
+static void write_row(FILE *data, const struct held_plot *plot, double at, size_t period)
+{
+	double sum = (double)of_others(plot, period) / plot->unit.bytes;
+
+	fprintf(data, "%.10g %.10g", at, sum);
+	for (size_t rank = plot->nr_ranks; rank-- > 0;) {
+		sum += (double)of_rank(plot, rank, period) / plot->unit.bytes;
+		fprintf(data, " %.10g", sum);
+	}
+	fputc('\n', data);
+}
+
+/* Writes a row for the end of each period, and one for the peak, which no period's end may show. */
 static void write_layers(struct plot_script *script, const struct held_plot *plot)
 {
-	size_t nr = plot->set->histories.periods.nr;
+	const struct leaks_periods *periods = &plot->set->histories.periods;
+	double peak = time_axis_value(&plot->axis, periods->peak_ns), begin = 0;
 	FILE *data;
 
 	data = plot_script_begin_data(
 		script, "layers",
 		"time, then the top of each layer: other stacks, the last stack "
 		"of the legend, ..., the first one");
-	for (size_t i = 0; data && i < nr; i++) {
-		double sum = (double)of_others(plot, i) / plot->unit.bytes;
+	for (size_t i = 0; data && i < periods->nr; i++) {
+		double end = history_plot_period_end(plot->set, &plot->axis, i);
 
 		/* The recording began with nothing held. */
 		if (i == 0)
 			for (size_t k = 0; k <= plot->nr_ranks + 1; k++)
 				fputs(k <= plot->nr_ranks ? "0 " : "0\n", data);
-		fprintf(data, "%.10g %.10g", history_plot_period_end(plot->set, &plot->axis, i),
-			sum);
-		for (size_t rank = plot->nr_ranks; rank-- > 0;) {
-			sum += (double)of_rank(plot, rank, i) / plot->unit.bytes;
-			fprintf(data, " %.10g", sum);
-		}
-		fputc('\n', data);
+		if (periods->peak_ns && peak >= begin && peak < end)
+			write_row(data, plot, peak, AT_PEAK);
+		write_row(data, plot, end, i);
+		begin = end;
 	}
 	plot_script_end_data(script);
 }

@@ -16,6 +16,7 @@
 /* The amounts held at the end of each period. */
 struct history {
 	uint64_t bytes[SITE_PERIODS], blocks[SITE_PERIODS];
+	uint64_t peak_bytes, peak_blocks; /* at the peak of all stacks together */
 };
 
 /* The periods of the text. They are as long as the longest of any site's own. */
@@ -23,6 +24,7 @@ struct periods {
 	uint64_t origin_ns;
 	unsigned int shift;
 	size_t nr;
+	const struct site_stats *stats; /* of all sites */
 };
 
 struct chosen_site {
@@ -34,6 +36,7 @@ static struct periods choose_periods(const struct analysis *analysis, const stru
 				     size_t nr_sites)
 {
 	struct periods periods = {
+		.stats = heap_tracker_sites(analysis->heaps),
 		.origin_ns = site_stats_origin(heap_tracker_sites(analysis->heaps)),
 		.shift = FIRST_SHIFT,
 	};
@@ -61,7 +64,11 @@ static size_t period_of(const struct periods *periods, const struct site_history
 static void add_site(struct history *sum, const struct periods *periods, const struct site *site)
 {
 	const struct site_history *history = site->history;
+	uint64_t peak_bytes, peak_blocks;
 
+	site_at_peak(periods->stats, site, &peak_bytes, &peak_blocks);
+	sum->peak_bytes += peak_bytes;
+	sum->peak_blocks += peak_blocks;
 	if (!history) {
 		uint64_t since_ns = site->first_ns > periods->origin_ns
 					    ? site->first_ns - periods->origin_ns
@@ -140,6 +147,9 @@ static void write_history(FILE *out, const struct periods *periods, const struct
 {
 	write_amounts(out, "held_bytes", history->bytes, periods->nr);
 	write_amounts(out, "held_blocks", history->blocks, periods->nr);
+	if (site_stats_peak(periods->stats).bytes)
+		fprintf(out, " at_peak_bytes=%" PRIu64 " at_peak_blocks=%" PRIu64,
+			amount(history->peak_bytes), amount(history->peak_blocks));
 	if (lifetimes)
 		write_lifetimes(out, lifetimes);
 	fputc('\n', out);
@@ -269,10 +279,14 @@ int history_write(struct stack_lines *lines, const struct leak_report *report, c
 	if (!nr || report->options->size || leak_report_is_narrowed(report))
 		return 0;
 	periods = choose_periods(analysis, sites, nr);
-	fprintf(out, "# columns: periods NR BEGIN LENGTH\nperiods %zu ", periods.nr);
+	fprintf(out, "# columns: periods NR BEGIN LENGTH KEY=VALUE...\nperiods %zu ", periods.nr);
 	leaks_write_time(out, periods.origin_ns);
 	fputc(' ', out);
 	leaks_write_time(out, UINT64_C(1) << periods.shift);
+	if (site_stats_peak(periods.stats).bytes) {
+		fputs(" peak=", out);
+		leaks_write_time(out, site_stats_peak(periods.stats).time_ns);
+	}
 	fputs("\n# columns: history STACK KEY=VALUE...\n", out);
 	err = write_all(out, &periods, sites, nr);
 	write_sites(lines, report, &periods, sites, nr);

@@ -222,6 +222,16 @@ held() {
 	peak=$(cat peak)
 	((peak > $(held))) || fail "the target should have held more before its end"
 	assert_equal "the peak" "$(held --at peak)" "$peak"
+	# The plot's periods end before and after it, but it shows the peak, too.
+	"$BIN/leakparse" -i perf.data >leaks 2>/dev/null
+	assert_equal "the peak in the history" \
+		"$(sed -nE 's/^history all .* at_peak_bytes=([0-9]+).*/\1/p' leaks)" "$peak"
+	! grep -E "^history all .*held_bytes=([0-9]+,)*$peak[, ]" leaks
+	"$BIN/leakplot" --plot held --save kept -o held.svg leaks
+	assert_equal "the peak in the plot" "$peak" "$(awk -v unit="$(sed -nE "s/.*held \((.*)\).*/\1/p" kept/*.gnuplot | head -1)" '
+		BEGIN { bytes = unit ~ /^MiB/ ? 1048576 : unit ~ /^KiB/ ? 1024 : 1 }
+		!/^#/ && $NF > most { most = $NF }
+		END { printf "%.0f", most * bytes }' kept/*layers.dat)"
 
 	# At this moment a call has just returned. The program has one thread, so no other call is open.
 	record_command "leaky_daemon --requests 300 --interval-us 200"

@@ -57,6 +57,39 @@ static void counts_of_a_stack(void **state)
 	assert_null(site_stats_find(stats, UINT32_MAX));
 }
 
+static void expect_at_peak(uint32_t stack_id, uint64_t bytes, uint64_t blocks)
+{
+	uint64_t at_peak_bytes, at_peak_blocks;
+
+	site_at_peak(stats, site_stats_find(stats, stack_id), &at_peak_bytes, &at_peak_blocks);
+	assert_int_equal(at_peak_bytes, bytes);
+	assert_int_equal(at_peak_blocks, blocks);
+}
+
+static void the_peak_is_that_of_all_stacks_together(void **state)
+{
+	const struct site_block other = {STACK + 1, 40, 2000}, late = {STACK + 2, 5, 9000};
+
+	enter(100, 1000);
+	assert_int_equal(site_stats_enter(stats, &other), 0);
+	enter(50, 3000);
+	leave(100, 1000, 4000);
+	assert_int_equal(site_stats_exit(stats, &other, 5000), 0);
+	enter(70, 6000);
+	assert_int_equal(site_stats_enter(stats, &late), 0);
+	assert_int_equal(site_stats_peak(stats).bytes, 190);
+	assert_int_equal(site_stats_peak(stats).time_ns, 3000);
+	expect_at_peak(STACK, 150, 2);
+	expect_at_peak(STACK + 1, 40, 1);
+	expect_at_peak(STACK + 2, 0, 0);
+	/* The process that exited lives after all, so there is a higher peak. */
+	site_stats_unexit(stats, &other, 5000);
+	enter(30, 10000);
+	assert_int_equal(site_stats_peak(stats).bytes, 195);
+	expect_at_peak(STACK, 150, 3);
+	expect_at_peak(STACK + 2, 5, 1);
+}
+
 static void one_allocation_needs_no_history(void **state)
 {
 	enter(100, 1000);
@@ -299,6 +332,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(counts_of_a_stack, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_peak_is_that_of_all_stacks_together, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(one_allocation_needs_no_history, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes_are_known_by_period, setup, teardown),
 		cmocka_unit_test_setup_teardown(periods_grow_with_the_recording, setup, teardown),

@@ -316,12 +316,13 @@ static void processes_are_read(void **state)
 	leaks_reader_close(reader);
 }
 
-#define PERIODS "periods 3 10.000000000 2.000000000\n"
+#define PERIODS "periods 3 10.000000000 2.000000000 new=1 peak=11.500000000\n"
 
 static void histories_are_read(void **state)
 {
 	struct leaks_reader *reader =
 		must_open(HEAD PERIODS "history all held_bytes=1,2,3 held_blocks=4,5,6 new=1 "
+				       "at_peak_bytes=9 at_peak_blocks=7 "
 				       "lifetimes=1024:7,1536:8\n"
 				       "history 12 held_bytes=0,0,1\n"
 				       "\tf+0x1  (/x)\n");
@@ -331,7 +332,10 @@ static void histories_are_read(void **state)
 	assert_int_equal(periods->nr, 3);
 	assert_int_equal(periods->begin_ns, 10000000000);
 	assert_int_equal(periods->length_ns, 2000000000);
+	assert_int_equal(periods->peak_ns, 11500000000);
 	assert_true(history->is_all);
+	assert_int_equal(history->at_peak_bytes, 9);
+	assert_int_equal(history->at_peak_blocks, 7);
 	assert_int_equal(history->nr, 3);
 	assert_int_equal(history->held_bytes[2], 3);
 	assert_int_equal(history->held_blocks[0], 4);
@@ -359,6 +363,8 @@ static void wrong_histories_are_rejected(void **state)
 		PERIODS "history x held_bytes=1,2,3\n",
 		PERIODS "history all held_bytes=1,2\n",
 		PERIODS "history all held_bytes=1,2,3,4\n",
+		"periods 3 10.000000000 2.000000000 peak=11\n",
+		PERIODS "history all held_bytes=1,2,3 at_peak_bytes=x\n",
 		PERIODS "history all held_bytes=1,2,-3\n",
 		PERIODS "history all held_bytes=1,2,18446744073709551615\n",
 		PERIODS "history all held_bytes=1,2,3 lifetimes=5\n",
