@@ -4,7 +4,7 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
-#include "report/text/stack_path.h"
+#include "report/names/stack_path.h"
 #include "top/top_layout.h"
 
 #include <errno.h>

@@ -7,9 +7,10 @@
 #include "common/scope.h"
 #include "parser/statistics/held_bars.h"
 #include "report/text/cause_frames.h"
+#include "report/text/cause_parts.h"
 #include "report/text/leak_words.h"
 #include "report/text/resource_report.h"
-#include "report/text/stack_path.h"
+#include "report/names/stack_path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,37 +21,16 @@
 #define NR_BARS	    HELD_BARS_MAX
 #define MAX_HISTORY 6	 /* stacks that changed a reference count */
 #define MAX_TWINS   1000 /* rows that are compared with each other */
-#define MAX_PARTS   3	 /* of a cause */
 #define FEW_COLUMNS 100
 #define INDENTATION 3
-#define MAX_SITES   1000 /* of a cause whose names are looked up to find its parts */
-#define PART_DEPTH  16	 /* functions of a part that are compared */
-#define PART_NAMES  4	 /* of which are shown, the innermost ones */
 /* A cause with this share of what is held is shown even where others come before it. */
 #define LARGE_SHARE 0.2
-
-/* A part of a cause: a callee of its common caller; or, without one, a line of the function. */
-struct part {
-	const char *names[PART_DEPTH]; /* from the callee inwards: what all its stacks share */
-	size_t nr;
-	const char *file;
-	int line; /* 0: a callee */
-	uint64_t bytes;
-};
-
-static int compare_parts(const void *a, const void *b)
-{
-	const struct part *x = a, *y = b;
-
-	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
 
 /* What a row shows: a cause, and the stack that it is named after. */
 struct row {
 	const struct leak_cause *cause;
 	struct cause_frames frames;
-	struct part *parts; /* those with the most bytes first */
-	size_t nr_parts;
+	struct cause_parts parts;
 };
 
 static const struct leak_site *first_site(const struct leak_report *report, const struct row *row)
@@ -117,113 +97,19 @@ static int write_references(FILE *out, const struct leak_report *report,
 	return err;
 }
 
-/* --- parts --- */
-
-/* The functions of @site from the callee inwards, as far as that which asked for the memory. */
-static struct part part_of(const struct cause_frames *site)
-{
-	bool is_callee = site->inner != SIZE_MAX;
-	size_t at = is_callee ? site->inner : site->first;
-	const struct named_frame *frames = site->stack.frames;
-	struct part part = {.file = is_callee ? NULL : frames[at].file};
-
-	part.line = part.file ? frames[at].line : 0;
-	do
-		part.names[part.nr++] = frames[at].name;
-	while (at-- > site->user && part.nr < PART_DEPTH);
-	return part;
-}
-
-static void add_part(struct part *parts, size_t *nr, const struct cause_frames *site,
-		     uint64_t bytes)
-{
-	struct part part = part_of(site);
-	size_t i = 0, shared = 1;
-
-	/* Names of one pool are equal pointers. */
-	while (i < *nr && (parts[i].names[0] != part.names[0] || parts[i].line != part.line))
-		i++;
-	if (i == *nr)
-		parts[(*nr)++] = part;
-	while (shared < parts[i].nr && shared < part.nr &&
-	       parts[i].names[shared] == part.names[shared])
-		shared++;
-	parts[i].nr = shared;
-	parts[i].bytes += bytes;
-}
-
-static bool look_alike(const struct part *a, const struct part *b)
-{
-	size_t nr = a->nr < PART_NAMES ? a->nr : PART_NAMES;
-
-	if (a->line || b->line || nr != (b->nr < PART_NAMES ? b->nr : PART_NAMES))
-		return false;
-	for (size_t i = 1; i <= nr; i++)
-		if (a->names[a->nr - i] != b->names[b->nr - i])
-			return false;
-	return true;
-}
-
-/* Different ways to the same function are one part. Returns the number of parts that are left. */
-static size_t merge_parts(struct part *parts, size_t nr)
-{
-	size_t nr_left = 0, k;
-
-	for (size_t i = 0; i < nr; i++) {
-		for (k = 0; k < nr_left && !look_alike(&parts[k], &parts[i]); k++)
-			;
-		if (k == nr_left)
-			parts[nr_left++] = parts[i];
-		else
-			parts[k].bytes += parts[i].bytes;
-	}
-	return nr_left;
-}
-
-/* Finds the parts of a cause, those with the most bytes first. Returns 0 or -ENOMEM. */
-static int find_parts(const struct leak_report *report, struct row *row)
-{
-	struct cause_frames site = {
-		.stack = {.names = row->frames.stack.names, .wrappers = &report->wrappers}};
-	size_t nr_sites = row->cause->nr < MAX_SITES ? row->cause->nr : MAX_SITES;
-	int err = 0;
-
-	row->parts = calloc(nr_sites + 1, sizeof(*row->parts));
-	if (!row->parts)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr_sites && !err; i++) {
-		const struct leak_site *of = &report->sites_by_cause[row->cause->first + i];
-
-		err = cause_frames_load(&site, report, row->cause, of);
-		if (!err && site.stack.nr)
-			add_part(row->parts, &row->nr_parts, &site, of->bytes);
-	}
-	named_stack_deinit(&site.stack);
-	row->nr_parts = merge_parts(row->parts, row->nr_parts);
-	qsort(row->parts, row->nr_parts, sizeof(*row->parts), compare_parts);
-	return err;
-}
-
 /* If all ways lead to one function inside, the row is named after that. */
 static void name_after_only_function(struct row *row)
 {
 	const char *name = NULL;
 
-	for (size_t i = 0; i < row->nr_parts && row->frames.inner != SIZE_MAX; i++) {
-		const char *innermost = row->parts[i].names[row->parts[i].nr - 1];
-
-		if (name && name != innermost)
-			return;
-		name = innermost;
-	}
+	if (row->frames.inner != SIZE_MAX)
+		name = cause_parts_only_function(&row->parts);
 	for (size_t i = row->frames.inner; name && i >= row->frames.user; i--) {
 		if (row->frames.stack.frames[i].name == name)
 			row->frames.first = i;
 		if (!i)
 			break;
 	}
-	if (row->nr_parts == 1)
-		row->nr_parts = 0;
 }
 
 static int load_row(const struct leak_report *report, struct row *row)
@@ -231,7 +117,7 @@ static int load_row(const struct leak_report *report, struct row *row)
 	int err = cause_frames_load(&row->frames, report, row->cause, first_site(report, row));
 
 	if (!err && row->cause->nr > 1)
-		err = find_parts(report, row);
+		err = cause_parts_find(&row->parts, report, row->cause, &row->frames.stack);
 	if (!err)
 		name_after_only_function(row);
 	return err;
@@ -240,39 +126,7 @@ static int load_row(const struct leak_report *report, struct row *row)
 static void deinit_row(struct row *row)
 {
 	named_stack_deinit(&row->frames.stack);
-	free(row->parts);
-}
-
-/* "server.c:19"; "load_font"; of a part that is all below one function of it "read_glyphs <
- * load_font" */
-static void write_part(FILE *out, const struct part *part)
-{
-	if (part->line) {
-		diag_print_escaped(out, named_stack_basename(part->file), NULL);
-		fprintf(out, ":%d", part->line);
-		return;
-	}
-	for (size_t i = 0; i < part->nr && i < PART_NAMES; i++) {
-		fputs(i ? " < " : "", out);
-		diag_print_escaped(out, part->names[part->nr - 1 - i], NULL);
-	}
-	if (part->nr > PART_NAMES)
-		fputs(" ...", out);
-}
-
-/* "via read_glyphs < load_font 40 %, load_index 22 %, 7 more"; "via server.c:19 60 %, server.c:23
- * 40 %" */
-static void write_parts(FILE *out, const struct row *row)
-{
-	uint64_t bytes = row->cause->bytes ? row->cause->bytes : 1;
-
-	for (size_t i = 0; i < row->nr_parts && i < MAX_PARTS; i++) {
-		fputs(i ? ", " : "\n   via ", out);
-		write_part(out, &row->parts[i]);
-		fprintf(out, " %.0f %%", 100 * (double)row->parts[i].bytes / (double)bytes);
-	}
-	if (row->nr_parts > MAX_PARTS)
-		fprintf(out, ", %zu more", row->nr_parts - MAX_PARTS);
+	cause_parts_deinit(&row->parts);
 }
 
 /* --- processes --- */
@@ -360,7 +214,10 @@ static void write_row(FILE *out, const struct leak_report *report, const struct 
 	if (has_twin)
 		fprintf(out, "  (stack %" PRIu32 ")",
 			verdict_of(report, first_site(report, row))->site->stack_id);
-	write_parts(out, row);
+	if (row->parts.nr > 1) {
+		fputs("\n   via ", out);
+		cause_parts_write(out, &row->parts);
+	}
 	fputc('\n', out);
 }
 

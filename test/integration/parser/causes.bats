@@ -30,11 +30,19 @@ teardown() {
 	grep -E "^cause 1 growth firm 500 $(awk '$1 == "leak" { sum += $2 } END { print sum }' leaks) 500 descend " leaks
 	assert_equal "stacks of the cause" "$(grep -c '^stack .* cause=1$' leaks)" 500
 	grep -A1 '^cause 1 ' leaks | grep -qE "^$(printf '\t')descend\+0x[0-9a-f]+  .*many_stacks.c:[0-9]+  "
-	grep -qE '^cause-history 1 held_bytes=[0-9,]*,132750 held_blocks=[0-9,]*,500$' leaks
+	grep -qE '^cause-history 1 held_bytes=[0-9,]*,132750 held_blocks=[0-9,]*,500 at_peak_bytes=132750 at_peak_blocks=500$' leaks
 	if [[ -n $(command -v gnuplot) ]]; then
 		"$BIN/leakplot" --plot held -o held.svg leaks
 		grep -qE '>129.6 KiB at the end \(growth\): descend &lt;- main \(500 stacks\)<' held.svg
 	fi
+}
+
+@test "causes: the shares of parts are those of all stacks, however many" {
+	record_command "many_stacks --leaks 1500 --interval-us 500"
+	"$BIN/leakparse" --summary -i perf.data >screen
+	grep -qE '^1\. growth: 1,?500 blocks, .* in 1500 stacks' screen || fail "$(cat screen)"
+	grep -qE '^   via level_0_[0-9] 10 %, level_0_[0-9] 10 %, level_0_[0-9] 10 %, 7 more$' screen ||
+		fail "$(cat screen)"
 }
 
 @test "causes: --top counts causes" {

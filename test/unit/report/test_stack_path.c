@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks on one line, and how rows of a list differ. */
-#include "report/text/stack_path.h"
+#include "report/names/stack_path.h"
 
 #include "common/scope.h"
 

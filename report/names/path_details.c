@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/text/path_details.h"
+#include "report/names/path_details.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/text/stack_path.h"
+#include "report/names/stack_path.h"
 
 #include "common/diag.h"
 #include "common/scope.h"

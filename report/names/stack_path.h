@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_REPORT_STACK_PATH_H
 #define LEAKTOOLS_REPORT_STACK_PATH_H
 
-#include "report/text/path_details.h"
+#include "report/names/path_details.h"
 
 #include <stdio.h>
 
