@@ -46,6 +46,7 @@ struct record_ring {
 	const char *data;		      /* its bytes; set with the first record */
 	uint64_t offset;		      /* of the next record; does not wrap */
 	uint64_t consumed;		      /* space up to here was given back to the kernel */
+	uint64_t nr_lost;		      /* samples that found no room, as records say */
 	uint64_t round_start;		      /* @offset when the round began */
 	const struct perf_event_header *next; /* at @offset, seen but not consumed; or NULL */
 	int *fds;			      /* events that write to it, one for each thread */

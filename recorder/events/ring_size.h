@@ -14,4 +14,8 @@ uint32_t ring_size_for(uint64_t memory_bytes, uint64_t nr_cpus, uint64_t page_by
 /* The same for this machine, and the cgroups that this process is in. */
 uint32_t ring_size_default(void);
 
+/* The most that is worth trying on this machine: the rings take a quarter of the memory together.
+ */
+uint32_t ring_size_most(void);
+
 #endif

@@ -16,7 +16,8 @@ struct bpf_ring {
 	size_t size_bytes; /* a power of two */
 	uint64_t secret;
 	uint64_t at;	  /* of the next record to read */
-	uint64_t nr_read; /* records that were consumed; the reader counts them */
+	uint64_t nr_read; /* records that were consumed; the reader counts them, */
+	uint64_t nr_lost; /* and samples that found no room */
 };
 
 /* The bytes of a ring's value in its map, for @size_bytes of records. */

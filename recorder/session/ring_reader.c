@@ -4,12 +4,14 @@
 #include "common/clock.h"
 #include "common/scope.h"
 #include "common/perf_disk.h"
+#include "recorder/events/ring_size.h"
 
 #include <errno.h>
 #include <perf/event.h>
 #include <perf/evlist.h>
 #include <perf/evsel.h>
 #include <perf/mmap.h>
+#include <unistd.h>
 
 /* Bytes to consume before the space is given back to the kernel; less in a small ring. */
 #define CONSUME_BYTES (64 << 10)
@@ -40,6 +42,16 @@ static int keep_task(struct task_records *tasks, const struct perf_disk_task *ta
 	return 0;
 }
 
+/* The number of samples that @record says were lost; 0 if it is another kind of record. */
+static uint64_t lost_of(const struct perf_event_header *record)
+{
+	if (record->type == PERF_RECORD_LOST)
+		return ((const struct perf_disk_lost *)record)->lost;
+	if (record->type == PERF_RECORD_LOST_SAMPLES)
+		return ((const struct perf_disk_lost_samples *)record)->lost;
+	return 0;
+}
+
 /* Counts a record. Returns 1 to write it, 0 to leave it out, or -ENOMEM. */
 static int inspect_record(struct ring_reader *reader, const struct perf_event_header *record,
 			  bool is_probe)
@@ -47,15 +59,14 @@ static int inspect_record(struct ring_reader *reader, const struct perf_event_he
 	switch (record->type) {
 	case PERF_RECORD_SAMPLE:
 		reader->consumed += is_probe;
+		reader->sample_bytes += is_probe ? record->size : 0;
 		if (is_probe && is_outside(reader, record))
 			return 0;
 		reader->samples += is_probe;
 		break;
 	case PERF_RECORD_LOST:
-		reader->lost += ((const struct perf_disk_lost *)record)->lost;
-		break;
 	case PERF_RECORD_LOST_SAMPLES:
-		reader->lost += ((const struct perf_disk_lost_samples *)record)->lost;
+		reader->lost += lost_of(record);
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
@@ -109,6 +120,7 @@ static int consume_record(struct ring_reader *reader, const struct record_group 
 	int wanted = inspect_record(reader, record, is_probe);
 
 	ring->offset += record->size;
+	ring->nr_lost += is_probe ? lost_of(record) : 0;
 	ring->next = NULL;
 	if (wanted <= 0)
 		return wanted;
@@ -188,10 +200,13 @@ static int drain_bpf_ring(struct ring_reader *reader, size_t cpu, uint64_t until
 			break;
 		}
 		ring->nr_read++;
-		if (record->type == PERF_RECORD_LOST)
-			reader->lost += ((const struct perf_disk_lost *)record)->lost;
-		else
+		if (record->type == PERF_RECORD_LOST) {
+			reader->lost += lost_of(record);
+			ring->nr_lost += lost_of(record);
+		} else {
 			reader->samples++;
+			reader->sample_bytes += record->size;
+		}
 		err = write_sample(reader, record);
 		at = ring->at;
 		if (at - consumed >= CONSUME_BYTES) {
@@ -293,4 +308,24 @@ void ring_reader_deinit(struct ring_reader *reader)
 {
 	free(reader->tasks.records);
 	reader->tasks = (struct task_records){0};
+}
+
+struct ring_losses ring_reader_losses(const struct ring_reader *reader, uint32_t ring_pages)
+{
+	const struct record_group *probes = &reader->events->probes;
+	uint64_t nr = reader->recorder ? reader->samples : reader->consumed;
+	struct ring_losses losses = {
+		.sample_bytes = nr ? reader->sample_bytes / nr + 1 : 0,
+		.pages = ring_pages,
+		.page_bytes = (uint32_t)getpagesize(),
+		.most_pages = ring_size_most(),
+	};
+
+	for (size_t i = 0; !reader->recorder && i < probes->nr_rings; i++)
+		if (probes->rings[i].nr_lost > losses.most_lost)
+			losses.most_lost = probes->rings[i].nr_lost;
+	for (size_t i = 0; reader->recorder && i < reader->recorder->nr_rings; i++)
+		if (reader->recorder->rings[i].nr_lost > losses.most_lost)
+			losses.most_lost = reader->recorder->rings[i].nr_lost;
+	return losses;
 }

@@ -21,6 +21,7 @@
 #include "recorder/output/live_unwinder.h"
 #include "recorder/output/perf_writer.h"
 #include "recorder/programs/bpf_recorder.h"
+#include "recorder/session/ring_advice.h"
 
 /* FORK and EXIT records. */
 struct task_records {
@@ -37,15 +38,19 @@ struct ring_reader {
 	bool stopped;			/* nothing is recorded any more */
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC, as the samples' */
 	/* Counts. */
-	uint64_t samples;  /* of probes */
-	uint64_t consumed; /* samples from perf rings, with those left out */
-	uint64_t lost;	   /* as LOST records say */
+	uint64_t samples;      /* of probes */
+	uint64_t consumed;     /* samples from perf rings, with those left out */
+	uint64_t lost;	       /* as LOST records say */
+	uint64_t sample_bytes; /* of @samples and of those left out, in the rings */
 	/* state of this round */
 	struct task_records tasks;
 	uint64_t round_ns; /* when it began; UINT64_MAX: the last one */
 	bool any, busy;	   /* there were records; one was still being written */
 	uint64_t wrapped[UINT16_MAX / sizeof(uint64_t) + 1]; /* a record, in one piece */
 };
+
+/* What the fullest ring had no room for. */
+struct ring_losses ring_reader_losses(const struct ring_reader *reader, uint32_t ring_pages);
 
 /*
  * Begins a round: drains the side rings. The caller handles reader->tasks. Returns 0 or the

@@ -163,14 +163,16 @@ static bool are_rings_empty(const struct bpf_recorder *recorder)
 }
 
 /* Counts losses that are in no record: samples without room, unread records, skipped hits. */
-static uint64_t consume_lost_by_programs(const struct ring_reader *reader)
+static uint64_t consume_lost_by_programs(struct ring_reader *reader)
 {
 	uint64_t lost = bpf_recorder_nr_skipped(reader->recorder);
 
 	for (size_t cpu = 0; cpu < reader->recorder->nr_rings; cpu++) {
-		const struct bpf_ring *ring = &reader->recorder->rings[cpu];
+		struct bpf_ring *ring = &reader->recorder->rings[cpu];
+		uint64_t without_room = bpf_recorder_consume_lost(reader->recorder, cpu);
 
-		lost += bpf_recorder_consume_lost(reader->recorder, cpu);
+		ring->nr_lost += without_room;
+		lost += without_room;
 		if (ring->control)
 			lost += bpf_ring_nr_unread(ring);
 	}

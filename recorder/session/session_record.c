@@ -224,6 +224,19 @@ static int tell_doubts(const struct session *session)
 	return marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late, session->writer);
 }
 
+/* Before the last line, which scripts read. */
+static void advise_rings(const struct session *session)
+{
+	const struct ring_reader *reader = &session->rounds.reader;
+	const struct ring_losses losses =
+		ring_reader_losses(reader, session->options->config.ring_pages);
+	char advice[192];
+
+	ring_advice_text(advice, sizeof(advice), &losses);
+	if (*advice)
+		diag_warn("events were lost: %s", advice);
+}
+
 static void report_end(const struct session *session)
 {
 	const struct ring_reader *reader = &session->rounds.reader;
@@ -236,6 +249,7 @@ static void report_end(const struct session *session)
 		snprintf(pauses, sizeof(pauses), ", paused %" PRIu64 " time%s for %.3f s",
 			 nr_pauses, quantity_plural(nr_pauses),
 			 (double)backpressure_paused_ns(session->backpressure) / 1e9);
+	advise_rings(session);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
 	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost%s%s: %s", reader->samples,

@@ -101,6 +101,8 @@ teardown() {
 	assert_equal "events, by leakparse" "$(summary events)" "$(end_line events)"
 	assert_equal "SIGCONTs" "$(truth continued)" 0
 	! grep paused leakrec.err || fail "the target was held back"
+	# It says what would have been enough.
+	grep -qE ': events were lost: a ring of 16 pages had no room for [0-9]+ events; (-m [0-9]+ has room|that is more)' leakrec.err
 }
 
 # bpf(2) is denied by taking the capabilities for it; for perf, CAP_PERFMON is enough.

@@ -14,6 +14,12 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
+static void test_most(void **state)
+{
+	assert_true(ring_size_most() >= ring_size_default());
+	assert_true(ring_size_most() <= 65536);
+}
+
 static void test_by_memory(void **state)
 {
 	/* Enough memory: 8 MiB each. */
@@ -41,6 +47,7 @@ static void test_here(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_most),
 		cmocka_unit_test(test_by_memory),
 		cmocka_unit_test(test_here),
 	};
