@@ -6,10 +6,11 @@
 
 #include <string.h>
 
-/* "(truncated)", "(incomplete: ...)": not "(anonymous namespace)::f". */
+/* "(truncated)", "(incomplete: ...)", "(elsewhere)": not "(anonymous namespace)::f". */
 static bool is_mark(const char *name)
 {
-	return strncmp(name, "(truncated", 10) == 0 || strncmp(name, "(incomplete", 11) == 0;
+	return strncmp(name, "(truncated", 10) == 0 || strncmp(name, "(incomplete", 11) == 0 ||
+	       strncmp(name, "(elsewhere", 10) == 0;
 }
 
 static bool is_user(struct user_frame_search *search, const struct frame_facts *frame)

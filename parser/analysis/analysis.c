@@ -145,7 +145,7 @@ static bool is_outside_open_calls(const struct analysis *analysis, const struct 
 		    heap_tracker_has_frame(analysis->heaps, sample->origin.tid, inner,
 					   frame.address))
 			return false;
-	return frame.address > STACK_INCOMPLETE;
+	return frame.address > STACK_LAST_MARK;
 }
 
 static int on_syscall(struct analysis *analysis, const struct perf_sample *sample)

@@ -103,7 +103,7 @@ static enum mapping_owner judge(struct stack_store *stacks, uint32_t stack_id)
 
 	for (size_t i = 0; i < nr && i < MAX_FRAMES; i++) {
 		if (stack_store_frame(stacks, stack_id, i, &frame) ||
-		    frame.address <= STACK_INCOMPLETE)
+		    frame.address <= STACK_LAST_MARK)
 			continue;
 		if (is_allocator(frame.function))
 			return MAPPING_IS_OWN;

@@ -381,8 +381,10 @@ static int write_chain(struct live_unwinder *unwinder, const struct perf_event_h
 	 */
 	const size_t max = UINT16_MAX / sizeof(uint64_t) - FIXED_WORDS - 3 - end->nr_interrupted;
 	uint64_t *out = unwinder->out, *length,
-		 mark = end->is_truncated ? STACK_TRUNCATED : STACK_INCOMPLETE;
-	bool is_whole = end->is_whole;
+		 mark = end->is_elsewhere   ? STACK_ELSEWHERE
+			: end->is_truncated ? STACK_TRUNCATED
+					    : STACK_INCOMPLETE;
+	bool is_whole = end->is_whole && !end->is_elsewhere;
 	size_t size;
 
 	if (sample->raw_words + nr > max) {

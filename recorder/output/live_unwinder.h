@@ -2,7 +2,8 @@
 /*
  * Unwinds the stack dumps of samples while recording, and writes them as ordinary callchains:
  * PERF_CONTEXT_USER, the instruction, return addresses. A chain that does not reach the outermost
- * frame ends with an address of 0 or 1 (STACK_TRUNCATED, STACK_INCOMPLETE; docs/perf-data.md).
+ * frame ends with an address of 0 to 2 (STACK_TRUNCATED, STACK_INCOMPLETE, STACK_ELSEWHERE;
+ * docs/perf-data.md).
  *
  * A stack must be unwound against the mappings of its time. So records of mappings, forks and execs
  * wait here until all older samples have been written; ring_reader.c decides when that is.

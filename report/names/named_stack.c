@@ -27,6 +27,8 @@ static void name_address(char *text, size_t size, const struct stack_frame *fram
 		snprintf(text, size, "(truncated)");
 	else if (frame->address == STACK_INCOMPLETE)
 		snprintf(text, size, "(incomplete)");
+	else if (frame->address == STACK_ELSEWHERE)
+		snprintf(text, size, "(elsewhere)");
 	else
 		snprintf(text, size, "0x%" PRIx64, frame->address);
 }
@@ -44,7 +46,7 @@ static int name_frame(struct named_stack *stack, const struct stack_frame *frame
 		.module_offset = frame->module ? frame->module_offset : 0,
 		.has_symbol = function != NULL,
 		.inlined = frame->inlined,
-		.is_mark = !frame->module && frame->address <= STACK_INCOMPLETE,
+		.is_mark = !frame->module && frame->address <= STACK_LAST_MARK,
 	};
 	if (!function)
 		name_address(address, sizeof(address), frame);

@@ -15,7 +15,7 @@
 struct named_frame {
 	/*
 	 * The function; "libx.so+0x1234" without a symbol, "0x7f0012345678" without a module,
-	 * "(truncated)" or "(incomplete)" for a mark.
+	 * "(truncated)", "(incomplete)" or "(elsewhere)" for a mark.
 	 */
 	const char *name;
 	const char *module;	/* a path; NULL: unknown */

@@ -141,8 +141,8 @@ static void add_generated(struct generated_code *code, struct stack_store *stack
 		if (stack_store_frame(stacks, stack_id, i, &frame))
 			continue;
 		if (!frame.module) {
-			is_unknown |= frame.address > STACK_INCOMPLETE;
-			is_whole &= frame.address > STACK_INCOMPLETE;
+			is_unknown |= frame.address > STACK_LAST_MARK;
+			is_whole &= frame.address > STACK_LAST_MARK;
 			continue;
 		}
 		is_inside |= is_unknown;

@@ -6,6 +6,7 @@
 #include "unwind/modules/module_segments.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -33,6 +34,7 @@ struct module_cfi {
 	Dwfl_Module *module;
 	Elf *vdso;
 	Dwarf_CFI *vdso_cfi;
+	uint64_t switch_begin, switch_end; /* of runtime.asmcgocall(); equal: there is none */
 };
 
 _Static_assert(sizeof(struct cfi_saved) == 8, "cfi_saved has padding");
@@ -121,6 +123,54 @@ static void load_vdso(struct cfi_rules *rules, struct module_cfi *cfi)
 #endif
 }
 
+/*
+ * runtime.asmcgocall() calls C on the thread's own stack. By the CFI its caller is there, too, but
+ * that is on the goroutine's (Go 1.19, src/runtime/asm_amd64.s).
+ */
+static void note_symbols(struct module_cfi *cfi, Elf_Scn *section, const GElf_Shdr *header,
+			 Elf *elf)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t nr = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+	GElf_Sym symbol;
+
+	for (size_t i = 0; i < nr && i <= INT_MAX && gelf_getsym(data, (int)i, &symbol); i++) {
+		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+
+		if (!name || (strcmp(name, "runtime.asmcgocall") != 0 &&
+			      strcmp(name, "runtime.asmcgocall.abi0") != 0))
+			continue;
+		cfi->switch_begin = symbol.st_value;
+		cfi->switch_end = symbol.st_value + symbol.st_size;
+		return;
+	}
+}
+
+/* Only programs that Go's linker made have this function, and the section. */
+static void find_switch(struct module_cfi *cfi)
+{
+	GElf_Addr bias;
+	Elf *elf = cfi->module ? dwfl_module_getelf(cfi->module, &bias) : NULL;
+	Elf_Scn *section = NULL, *symbols = NULL;
+	GElf_Shdr header, symbols_header = {0};
+	bool is_go = false;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return;
+	while ((section = elf_nextscn(elf, section)) && gelf_getshdr(section, &header)) {
+		const char *name = elf_strptr(elf, names, header.sh_name);
+
+		is_go |= name && strcmp(name, ".gopclntab") == 0;
+		if (header.sh_type != SHT_SYMTAB)
+			continue;
+		symbols = section;
+		symbols_header = header;
+	}
+	if (is_go && symbols)
+		note_symbols(cfi, symbols, &symbols_header, elf);
+}
+
 static int get_module_cfi(struct cfi_rules *rules, struct module *module, struct module_cfi **ret)
 {
 	struct module_cfi **slot;
@@ -147,6 +197,8 @@ static int get_module_cfi(struct cfi_rules *rules, struct module *module, struct
 			load_vdso(rules, cfi);
 		else if (!err)
 			err = load_file(rules, module, cfi);
+		if (!err)
+			find_switch(cfi);
 		if (err) {
 			module_cfi_destroy(cfi);
 			return err;
@@ -188,6 +240,11 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 	ret->kind = CFI_ABSENT;
 	if (err || (!cfi->vdso_cfi && !module_vaddr(module, file_offset, &vaddr)))
 		return err;
+
+	if (vaddr >= cfi->switch_begin && vaddr < cfi->switch_end) {
+		ret->kind = CFI_ELSEWHERE;
+		return 0;
+	}
 
 	_cleanup_free_ Dwarf_Frame *row = find_row(cfi, vaddr);
 	if (row)

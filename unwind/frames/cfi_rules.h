@@ -27,6 +27,7 @@ enum cfi_kind {
 	CFI_FRAME,     /* the rest of the rule finds the caller */
 	CFI_OUTERMOST, /* no caller: _start, a thread's start */
 	CFI_ABSENT,    /* no call frame information */
+	CFI_ELSEWHERE, /* the caller is on another stack: Go's runtime.asmcgocall() */
 	CFI_COMPLEX,   /* a row that no rule can express */
 };
 

@@ -31,6 +31,8 @@ int dump_unwinder_unwind(struct dump_unwinder *unwinder, const struct address_sp
 {
 	int err = -EOPNOTSUPP;
 
+	ret->elsewhere = false;
+
 	for (size_t i = 0; err == -EOPNOTSUPP && i < NR_UNWINDERS; i++) {
 		const struct unwinder *next = &unwinder->unwinders[i];
 

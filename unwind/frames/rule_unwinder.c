@@ -158,6 +158,14 @@ static inline void note_frame(struct walk *walk, const struct cfi_rule *rule, si
 	}
 }
 
+/* The frames outside an interrupted one are on its stack. */
+static enum step end_of(const struct walk *walk, enum step step)
+{
+	return walk->is_elsewhere && step != STEP_OUTERMOST && step != STEP_NO_MEMORY
+		       ? STEP_ELSEWHERE
+		       : step;
+}
+
 static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
 {
 	struct frame *frame = &walk->frame;
@@ -177,6 +185,8 @@ static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
 			step = walk_by_rule(walk, rule);
 		else if (rule->kind == CFI_OUTERMOST)
 			step = STEP_OUTERMOST;
+		else if (rule->kind == CFI_ELSEWHERE)
+			step = STEP_ELSEWHERE;
 		else if (rule->kind == CFI_ABSENT)
 			step = walk_by_frame_pointer(walk);
 		else
@@ -184,7 +194,7 @@ static enum step walk_stack(struct walk *walk, struct unwound_stack *ret)
 		if (step == STEP_DONE && is_begin(walk))
 			step = STEP_OUTERMOST;
 		if (step != STEP_DONE)
-			return step;
+			return end_of(walk, step);
 		walk->is_made = false;
 		/* The kernel jumped to a signal's trampoline; nothing called it. */
 		if (rule->signal_frame)
@@ -234,7 +244,8 @@ static int make_walk(struct rule_unwinder *unwinder, const struct address_space 
 
 	start_walk(&walk, &unwinder->registers);
 	step = walk_stack(&walk, ret);
-	ret->complete = step == STEP_OUTERMOST;
+	ret->elsewhere = step == STEP_ELSEWHERE;
+	ret->complete = step == STEP_OUTERMOST || ret->elsewhere;
 	ret->truncated = step == STEP_TRUNCATED;
 	ret->top = walk.top;
 	if (!ret->truncated && !walk.top && (walk.frame.known & (1u << CFI_STACK_POINTER)))

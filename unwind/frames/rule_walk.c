@@ -4,8 +4,11 @@
 #include "unwind/frames/dump_registers.h"
 #include "unwind/modules/module_segments.h"
 
-#define CACHE_LINE_BYTES  64
-#define FETCH_AHEAD_BYTES 1024
+#define CACHE_LINE_BYTES     64
+#define FETCH_AHEAD_BYTES    1024
+
+#define SIGNAL_CONTEXT_BYTES 1024	/* siginfo_t and ucontext_t, which unwinding needs */
+#define SIGNAL_MAX_BYTES     (64 << 10) /* of a signal's frame, with all registers */
 
 /*
  * Explains a word that cannot be read. libdwfl's reader also knows memory that a module's file
@@ -175,6 +178,22 @@ static inline void fetch_ahead(struct walk *walk, uint64_t cfa)
 }
 
 /*
+ * A signal's frame lies right below what it interrupted, unless the handler has a stack of its own
+ * (SA_ONSTACK). The registers of AVX-512 and AMX are between them (Linux 6.18,
+ * arch/x86/kernel/signal.c, get_sigframe()).
+ */
+static void note_signal(struct walk *walk, uint64_t old_sp)
+{
+	uint64_t sp = walk->frame.registers[CFI_STACK_POINTER];
+
+	if (sp - walk->dump_start < walk->dump->nr_bytes ||
+	    (sp > old_sp && sp - old_sp <= SIGNAL_MAX_BYTES))
+		return;
+	walk->is_elsewhere = true;
+	walk->top = old_sp + SIGNAL_CONTEXT_BYTES;
+}
+
+/*
  * The stack pointer must rise, which ends every cycle. Only a signal may have switched to another
  * stack.
  */
@@ -211,6 +230,8 @@ enum step walk_by_rule(struct walk *walk, const struct cfi_rule *rule)
 		return explain_loss(walk, rule, cfa);
 	if (had_sp && !rule->signal_frame && frame->registers[CFI_STACK_POINTER] <= old_sp)
 		return STEP_LOST;
+	if (had_sp && rule->signal_frame)
+		note_signal(walk, old_sp);
 
 	frame->pc = register_value(walk, CFI_RETURN_ADDRESS);
 	frame->is_return = !rule->signal_frame;

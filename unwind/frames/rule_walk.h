@@ -20,6 +20,7 @@ enum step {
 	STEP_OUTERMOST,	  /* there is none */
 	STEP_TRUNCATED,	  /* there may be one, above the end of the dump */
 	STEP_LOST,	  /* it cannot be found */
+	STEP_ELSEWHERE,	  /* it is on another stack, which the dump does not hold */
 	STEP_TOO_COMPLEX, /* no rule can handle it */
 	STEP_NO_MEMORY,
 };
@@ -51,6 +52,7 @@ struct walk {
 	size_t nr_pending; /* pending returns used so far */
 	uint64_t top;	   /* as in struct unwound_stack */
 	bool is_made;	   /* this frame's function was not called */
+	bool is_elsewhere; /* a signal has interrupted this frame on another stack */
 	struct frame frame;
 
 	bool is_plain; /* the walk cache is in use, and can express this walk */

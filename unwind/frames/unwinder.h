@@ -16,6 +16,7 @@ struct unwound_stack {
 	size_t nr;
 	bool complete;	/* ends where the CFI says that the stack ends */
 	bool truncated; /* goes on past the end of the dump */
+	bool elsewhere; /* complete, but goes on on another stack, which the dump does not hold */
 	/*
 	 * Truncated: the end of the first missing word. Otherwise: the end of the part of the stack
 	 * that unwinding needed. 0: not known.

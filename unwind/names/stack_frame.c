@@ -9,13 +9,15 @@
 
 int stack_frame_print(const struct stack_frame *frame, FILE *out)
 {
+	static const char *const marks[] = {
+		[STACK_TRUNCATED] = "(truncated: the stack is longer than the recorded part)",
+		[STACK_INCOMPLETE] = "(incomplete: the next frame is not known)",
+		[STACK_ELSEWHERE] = "(elsewhere: the caller is on another stack)",
+	};
 	const char *slash;
 
-	if (!frame->module && frame->address <= STACK_INCOMPLETE) {
-		fputs(frame->address == STACK_TRUNCATED
-			      ? "(truncated: the stack is longer than the recorded part)"
-			      : "(incomplete: the next frame is not known)",
-		      out);
+	if (!frame->module && frame->address <= STACK_LAST_MARK) {
+		fputs(marks[frame->address], out);
 		return ferror(out) ? -EIO : 0;
 	}
 	if (!frame->module) {

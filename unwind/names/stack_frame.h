@@ -11,11 +11,14 @@
 
 /*
  * Marks in the place of a stack's last address: the stack was not unwound to its outermost frame,
- * because the dump was too short, or because the next frame could not be found. A mark is a frame
- * like others.
+ * because the dump was too short, because the next frame could not be found, or because the frames
+ * further out are on another stack, which the dump does not hold: a signal's handler or cgo has
+ * switched stacks. The last one is no failure. A mark is a frame like others.
  */
 #define STACK_TRUNCATED	 0ULL
 #define STACK_INCOMPLETE 1ULL
+#define STACK_ELSEWHERE	 2ULL
+#define STACK_LAST_MARK	 STACK_ELSEWHERE
 
 /* Strings live as long as the store. */
 struct stack_frame {
@@ -37,7 +40,7 @@ struct stack_frame {
  *   function+0x1a  file.c:12  (/path/of/module)  inlined
  *   module+0x1234  (/path/of/module)              no symbol: the ELF address, as addr2line takes it
  *   0x7f0012345678  (unknown)                     no module
- *   (truncated: ...)  or  (incomplete: ...)       a mark
+ *   (truncated: ...), (incomplete: ...), (elsewhere: ...)  a mark
  *
  * Returns 0, or -EIO if the stream failed.
  */

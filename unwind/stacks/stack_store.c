@@ -268,14 +268,16 @@ static void push_function(struct unwound_stack *stack, uint64_t address)
 	stack->nr = nr + 1;
 }
 
-/* Marks a stack that does not reach its end. */
+/* Marks a stack that does not reach its end, or goes on elsewhere. */
 static void mark_end(struct unwound_stack *stack)
 {
 	size_t last = stack->nr < STACK_MAX_FRAMES ? stack->nr : STACK_MAX_FRAMES - 1;
 
-	if (stack->complete)
+	if (stack->complete && !stack->elsewhere)
 		return;
-	stack->addresses[last] = stack->truncated ? STACK_TRUNCATED : STACK_INCOMPLETE;
+	stack->addresses[last] = stack->elsewhere   ? STACK_ELSEWHERE
+				 : stack->truncated ? STACK_TRUNCATED
+						    : STACK_INCOMPLETE;
 	stack->is_call[last] = last > 0;
 	stack->nr = last + 1;
 }
@@ -344,6 +346,7 @@ int stack_store_unwind_dump(struct stack_store *store, pid_t pid, const struct s
 	*ret_end = (struct stack_end){
 		.is_whole = unwound->complete,
 		.is_truncated = unwound->truncated,
+		.is_elsewhere = unwound->elsewhere,
 		.nr_interrupted = mark_interrupted(unwound),
 		.top = unwound->top,
 	};

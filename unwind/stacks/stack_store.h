@@ -93,6 +93,7 @@ int stack_store_add_dump(struct stack_store *store, pid_t pid, const struct stac
 struct stack_end {
 	bool is_whole;
 	bool is_truncated;     /* the dump ended before the stack did */
+	bool is_elsewhere;     /* whole, and goes on on another stack */
 	size_t nr_interrupted; /* number of STACK_INTERRUPTED addresses */
 	/*
 	 * An address. Truncated: the dump should have reached it. Otherwise: the needed part of the

@@ -79,6 +79,80 @@ teardown() {
 	done
 }
 
+# The handler has a stack of its own, of which a dump cannot show what it interrupted.
+@test "live: a signal handler on its own stack" {
+	cat >own_stack.c <<-END
+		#define _GNU_SOURCE
+		#include <signal.h>
+		#include <stdlib.h>
+		static void *volatile held;
+		static char stack[1 << 16];
+		static void handle(int sig) { held = malloc($SIZE); }
+		__attribute__((noipa)) static void work(void) { raise(SIGUSR1); }
+		int main(void)
+		{
+			const stack_t own = {.ss_sp = stack, .ss_size = sizeof(stack)};
+			struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+			sigaltstack(&own, NULL);
+			sigaction(SIGUSR1, &action, NULL);
+			for (int i = 0; i < 100; i++)
+				work();
+			return 0;
+		}
+	END
+	cc -g -O1 -o own_stack own_stack.c
+	for options in '' --raw-stacks --perf-events; do
+		# shellcheck disable=SC2086
+		"$BIN/leakrec" --call-graph dwarf $options -o perf.data -- ./own_stack 2>leakrec.err ||
+			fail "leakrec: $(cat leakrec.err)"
+		! grep -E 'truncated|incomplete' leakrec.err
+		"$BIN/leakparse" --order time --size "$SIZE" -i perf.data >leaks 2>leakparse.err
+		assert_equal "unwind failures" "$(summary unwind_failures)" 0
+		assert_equal "stacks" "$(leak_stacks "$SIZE" | sort | uniq -c | sed 's/^ *//')" \
+			"$(leak_stacks "$SIZE" | sed 's/^/100 /' | head -1)"
+		leak_stacks "$SIZE" | grep -qE '^ malloc handle .*(elsewhere:$' || fail "$(leak_stacks "$SIZE" | head -1)"
+	done
+}
+
+# C runs on the thread's stack, and Go on the goroutine's, which moves.
+@test "live: C that Go calls" {
+	require_program go
+	mkdir cgo
+	cat >cgo/main.go <<-'END'
+		package main
+
+		// #include <stdlib.h>
+		// static void *volatile held;
+		// static void keep(void) { held = malloc(96); }
+		import "C"
+		import "sync"
+
+		func deep(n int) {
+			var pad [64]byte
+			if n > 0 {
+				deep(n - 1 + int(pad[n%64]))
+				return
+			}
+			C.keep()
+		}
+
+		func main() {
+			var all sync.WaitGroup
+			for i := 0; i < 50; i++ {
+				all.Add(1)
+				go func(n int) { deep(n); all.Done() }(i)
+			}
+			all.Wait()
+		}
+	END
+	(cd cgo && HOME=$PWD GOCACHE=$BUILD_DIR/test/go-cache GO111MODULE=off CGO_ENABLED=1 go build -o ../calls_c .)
+	"$BIN/leakrec" --call-graph dwarf -o perf.data -- ./calls_c 2>leakrec.err || fail "leakrec: $(cat leakrec.err)"
+	"$BIN/leakparse" --order time --size 96 -i perf.data >leaks 2>leakparse.err
+	leak_stacks 96 | sort | uniq -c >stacks
+	assert_equal "stacks" "$(wc -l <stacks)" 1
+	grep -qE '^ *50  malloc keep _cgo_.*_Cfunc_keep runtime.asmcgocall.abi0 \(elsewhere:$' stacks || fail "$(cat stacks)"
+}
+
 # --- Probed functions that call each other ---
 
 # Return probes have replaced the outer functions' return addresses by the kernel's trampoline. The interrupted

@@ -308,6 +308,8 @@ static void frames_print_for_people_and_awk(void **state)
 	assert_printed(&frame, "(truncated: the stack is longer than the recorded part)");
 	frame.address = STACK_INCOMPLETE;
 	assert_printed(&frame, "(incomplete: the next frame is not known)");
+	frame.address = STACK_ELSEWHERE;
+	assert_printed(&frame, "(elsewhere: the caller is on another stack)");
 	frame.address = 0x7f1234;
 	frame.module = "/usr/lib/libx.so.1";
 	assert_printed(&frame, "libx.so.1+0x1234  (/usr/lib/libx.so.1)");

@@ -316,6 +316,33 @@ static void unwinds_through_signals(void **state)
 #endif
 }
 
+/* The dump holds nothing of the stack that was interrupted. */
+static void a_signals_own_stack_ends_elsewhere(void **state)
+{
+#if defined(__x86_64__)
+	static char own_stack[1 << 20];
+	const stack_t stack = {.ss_sp = own_stack, .ss_size = sizeof(own_stack) / 2};
+	const stack_t none = {.ss_flags = SS_DISABLE};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK}, old;
+	struct stack_store *store = *state;
+	size_t nr;
+
+	assert_int_equal(sigaltstack(&stack, NULL), 0);
+	assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
+	level_12(trap);
+	sigaction(SIGTRAP, &old, NULL);
+	sigaltstack(&none, NULL);
+	uint32_t id = add_dump(store);
+	assert_int_equal(stack_store_unwind_failures(store), 0);
+	assert_levels(store, id, 1);
+	assert_function(store, id, 13, "on_signal");
+	nr = stack_store_nr_frames(store, id);
+	assert_int_equal(nr, 17);
+	assert_string_equal(frame_at(store, id, 15).function, "after_trap");
+	assert_int_equal(frame_at(store, id, 16).address, STACK_ELSEWHERE);
+#endif
+}
+
 static void same_stack_same_id(void **state)
 {
 	struct stack_store *store = *state;
@@ -571,6 +598,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unwinds_to_the_start, setup, teardown),
 		cmocka_unit_test_setup_teardown(unwinds_threads, setup, teardown),
 		cmocka_unit_test_setup_teardown(unwinds_through_signals, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_signals_own_stack_ends_elsewhere, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(same_stack_same_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(short_dumps_count_as_failures, setup, teardown),
 		cmocka_unit_test_setup_teardown(unwinds_to_addresses, setup, teardown),
