@@ -11,7 +11,7 @@ library() {
 # with_library NAME TARGET [ARG...]: starts the target with that library preloaded.
 with_library() {
 	PRELOADED=$(library "$1")
-	[[ -n $PRELOADED ]] || fail "$1 is not installed; scripts/setup installs it"
+	[[ -n $PRELOADED ]] || fail "$1 is not installed; scripts/setup --test installs it"
 	LD_PRELOAD=$PRELOADED start_target "${@:2}"
 }
 

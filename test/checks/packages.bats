@@ -1,0 +1,50 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck disable=SC2016 # awk and sh expand it
+# The tables of scripts/setup. Whether the packages can be built and installed is tested by scripts/package --check.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	cd "$SOURCE_DIR" || return
+}
+
+@test "setup: nothing that the tests need is missing here" {
+	run -0 scripts/setup --test --list
+	[[ -z $output ]]
+}
+
+@test "setup: each system has names, and the build needs fewer than the tests" {
+	local system
+
+	for system in debian ubuntu fedora arch; do
+		run -0 scripts/setup --names "$system"
+		((${#lines[@]} > 15))
+		[[ $output != *"|"* && $output == *clang* && $output != *chromium* && $output != *valgrind* ]]
+		build=${#lines[@]}
+		run -0 scripts/setup --test --names "$system"
+		((${#lines[@]} > build + 10))
+		[[ $output == *chromium* && $output == *valgrind* ]]
+	done
+	run -1 scripts/setup --names plan9
+	run -1 scripts/setup --tset
+}
+
+@test "setup: each line of the table has a set, what it provides, and three systems" {
+	run -0 awk '!/^#/ && NF && (NF != 5 || $1 !~ /^(build|test|package|dev|bench|docs|cases|vm)$/)' scripts/packages
+	[[ -z $output ]]
+}
+
+@test "setup: lists what is missing, the name that the system has" {
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	printf '#!/bin/sh\ncase $2 in libmimalloc3) echo "  Candidate: 3.0" ;; *) echo "  Candidate: (none)" ;; esac\n' \
+		>"$BATS_TEST_TMPDIR/bin/apt-cache"
+	chmod +x "$BATS_TEST_TMPDIR/bin/apt-cache"
+	cp -r scripts "$BATS_TEST_TMPDIR"
+	printf 'test lib:libnone.so.1 libmimalloc2.0|libmimalloc3 mimalloc mimalloc\ntest bash bash bash bash\n' \
+		>"$BATS_TEST_TMPDIR/scripts/packages"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH run -0 "$BATS_TEST_TMPDIR/scripts/setup" --test --list
+	[[ $output == libmimalloc3 ]]
+	run -0 "$BATS_TEST_TMPDIR/scripts/setup" --list
+	[[ -z $output ]]
+}
