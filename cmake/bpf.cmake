@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # BPF programs: built by clang, turned into a C header (a libbpf skeleton) by bpftool.
-pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf)
 find_program(BPF_CLANG NAMES clang REQUIRED)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
 	set(BPF_TARGET_ARCH arm64)

@@ -43,6 +43,14 @@ each_tool() {
 	run ! grep -v -e -fstack-clash-protection <(grep '"command".* -o parser/' "$BUILD_DIR/compile_commands.json")
 }
 
+# The tools start on a system that has another version of these.
+@test "hardening: no library without a stable ABI is needed" {
+	grep -q '^LEAKTOOLS_STATIC:BOOL=ON' "$BUILD_DIR/CMakeCache.txt" || skip "release builds only"
+	for tool in "${TOOLS[@]}"; do
+		run ! grep -E 'NEEDED.*\[lib(bpf|traceevent|tracefs|perf)\.' <(readelf -dW "$BUILD_DIR/bin/$tool")
+	done
+}
+
 # The linker marks a program only if all its objects are marked, and Debian 12's crt1.o is not.
 @test "hardening: x86's control flow is protected" {
 	[[ $(uname -m) == x86_64 ]] || skip "x86 only"
