@@ -35,3 +35,6 @@ foreach(tool IN LISTS tools)
 		DESTINATION ${data_dir}/fish/vendor_completions.d)
 endforeach()
 install(FILES completions/_leaktools DESTINATION ${data_dir}/zsh/site-functions)
+
+add_custom_target(uninstall
+	COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake VERBATIM)

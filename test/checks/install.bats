@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What `cmake --install` installs, and how README.md removes it.
+# What `cmake --install` installs, and what uninstalling leaves.
 
 bats_require_minimum_version 1.5.0
 tools="leakprobe leakrec leakparse leakfollow leakplot leakscan"
@@ -13,7 +13,7 @@ setup_file() {
 	[[ ! -e $manifest ]] || cp "$manifest" "$BATS_FILE_TMPDIR/theirs"
 	# Only the debugging information may name the sources.
 	cmake --install "$BUILD_DIR" --prefix "$PREFIX" --strip >"$BATS_FILE_TMPDIR/log"
-	mv "$manifest" "$BATS_FILE_TMPDIR/manifest"
+	mv "$manifest" "$BATS_FILE_TMPDIR/install_manifest.txt"
 	[[ ! -e $BATS_FILE_TMPDIR/theirs ]] || cp "$BATS_FILE_TMPDIR/theirs" "$manifest"
 }
 
@@ -55,9 +55,18 @@ setup_file() {
 	run -1 grep -rlF -e "$BUILD_DIR" -e "$SOURCE_DIR" "$PREFIX"
 }
 
-@test "install: the manifest lists all that uninstalling has to remove" {
-	cp -a "$PREFIX" "$BATS_TEST_TMPDIR/copy"
-	sed "s|^$PREFIX|$BATS_TEST_TMPDIR/copy|" "$BATS_FILE_TMPDIR/manifest" >"$BATS_TEST_TMPDIR/manifest"
-	xargs -d '\n' rm <"$BATS_TEST_TMPDIR/manifest"
-	[[ -z $(find "$BATS_TEST_TMPDIR/copy" ! -type d) ]]
+# With DESTDIR, as packages are made: the names in the manifest do not have it.
+@test "install: uninstalling removes all that was installed, and nothing else" {
+	local root=$BATS_TEST_TMPDIR/root
+
+	mkdir -p "$root${PREFIX%/*}"
+	cp -a "$PREFIX" "$root$PREFIX"
+	echo theirs >"$root$PREFIX/bin/other"
+	cp "$BATS_FILE_TMPDIR/install_manifest.txt" "$BATS_TEST_TMPDIR"
+	DESTDIR=$root cmake -D BUILD="$BATS_TEST_TMPDIR" -P "$SOURCE_DIR/cmake/uninstall.cmake"
+	[[ $(find "$root" ! -type d) == "$root$PREFIX/bin/other" ]]
+	[[ -z $(find "$root$PREFIX" -name '*leaktools*') ]]
+	[[ -e $PREFIX/bin/leakrec ]]
+	run -1 env DESTDIR="$root" cmake -D BUILD="$BATS_TEST_TMPDIR" -P "$SOURCE_DIR/cmake/uninstall.cmake"
+	[[ $output == *"nothing was installed"* ]]
 }

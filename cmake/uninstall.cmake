@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The target uninstall runs this: it removes the files of the last `cmake --install`, and the folders that are empty then
+# and bear the tools' name. DESTDIR is as for the installation.
+set(manifest ${BUILD}/install_manifest.txt)
+if(NOT EXISTS ${manifest})
+	message(FATAL_ERROR "uninstall: nothing was installed from ${BUILD}: there is no install_manifest.txt")
+endif()
+file(STRINGS ${manifest} files)
+foreach(file IN LISTS files)
+	# cmake writes the names without DESTDIR.
+	set(path $ENV{DESTDIR}${file})
+	if(EXISTS ${path} OR IS_SYMLINK ${path})
+		file(REMOVE ${path})
+		if(EXISTS ${path})
+			message(FATAL_ERROR "uninstall: ${path} cannot be removed: run it as the user who installed")
+		endif()
+	endif()
+	cmake_path(GET path PARENT_PATH folder)
+	while(folder MATCHES "/leaktools(/|$)")
+		list(APPEND folders ${folder})
+		cmake_path(GET folder PARENT_PATH folder)
+	endwhile()
+endforeach()
+list(REMOVE_DUPLICATES folders)
+list(SORT folders ORDER DESCENDING) # what is inside a folder comes before it
+foreach(folder IN LISTS folders)
+	file(GLOB content ${folder}/*)
+	if(NOT content AND IS_DIRECTORY ${folder})
+		file(REMOVE_RECURSE ${folder})
+	endif()
+endforeach()
+file(REMOVE ${manifest})
