@@ -21,16 +21,17 @@ static void drop_capabilities(void)
 {
 	static const unsigned int kept[] = {CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
 					    CAP_CHECKPOINT_RESTORE};
+	bool known = capng_get_caps_process() == 0;
 	bool has[ARRAY_SIZE(kept)];
 
-	capng_get_caps_process();
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		has[i] = capng_have_capability(CAPNG_PERMITTED, kept[i]);
+		has[i] = known && capng_have_capability(CAPNG_PERMITTED, kept[i]);
 	capng_clear(CAPNG_SELECT_BOTH);
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		if (has[i])
 			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i]);
-	capng_apply(CAPNG_SELECT_BOTH);
+	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
+		diag_warn("the view keeps its capabilities: they cannot be dropped");
 }
 
 static void __attribute__((noreturn))

@@ -2,6 +2,7 @@
 #include "recorder/backpressure/watchdog.h"
 
 #include "common/clock.h"
+#include "common/diag.h"
 #include "common/scope.h"
 #include "common/proc/process_status.h"
 #include "recorder/processes/helper_name.h"
@@ -21,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /*
  * How often, and how far apart, the watchdog looks for stopped targets after the recorder's end. A
@@ -79,7 +81,8 @@ run_watchdog(struct target_table *table, int recorder_fd, int recorder_pidfd)
 	target_table_note_watchdog(table, clock_now_ns());
 	capng_clear(CAPNG_SELECT_BOTH);
 	capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
-	capng_apply(CAPNG_SELECT_BOTH);
+	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
+		diag_warn("the watchdog keeps its capabilities: they cannot be dropped");
 
 	/* The watchdog is ready. From here on it allocates nothing, so it hits no probe. */
 	if (write(recorder_fd, &byte, 1) != 1)

@@ -26,7 +26,7 @@ struct ring {
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(unsigned int));
 	__uint(value_size,
-	       sizeof(struct bpf_ring_control)); /* the size is set when loading: bpf_recorder.c */
+	       sizeof(struct bpf_ring_control)); /* the size is set when loading: bpf_programs.c */
 };
 
 /* A ring for each CPU. */

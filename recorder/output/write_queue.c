@@ -17,6 +17,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 /* After a signal: the time until the user is told that the output is slow. */
 #define TELL_AFTER_MS 300
@@ -160,13 +161,13 @@ static void write_buffer(struct write_queue *queue, const struct write_buffer *b
 }
 
 /*
- * Drops the capabilities of this thread: the session can only drop those of its own. It reports a
- * failure, which this thread would share.
+ * Drops the capabilities of this thread: the session can only drop those of its own.
  */
 static void drop_capabilities(void)
 {
 	capng_clear(CAPNG_SELECT_BOTH);
-	capng_apply(CAPNG_SELECT_BOTH);
+	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
+		diag_warn("the writing thread keeps its capabilities: they cannot be dropped");
 }
 
 /* The writing thread: writes the queued buffers, and returns them to the pool, until it is stopped.

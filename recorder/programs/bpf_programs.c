@@ -48,8 +48,22 @@ static bool kernel_has(const char *function)
 	return libbpf_find_vmlinux_btf_id(function, BPF_TRACE_FENTRY) > 0;
 }
 
+/*
+ * Tells libbpf how large the rings are. It has no inner map to change before it loads the object
+ * (libbpf 1.5: bpf_map__set_value_size() crashes), but takes one like it. *@ret_ring_fd: the caller
+ * closes it when the object is loaded.
+ */
+static int set_ring_size(struct bpf_map *rings, uint32_t ring_bytes, int *ret_ring_fd)
+{
+	*ret_ring_fd = bpf_ring_create_map(ring_bytes);
+	if (*ret_ring_fd < 0)
+		return *ret_ring_fd;
+	return bpf_map__set_inner_map_fd(rings, *ret_ring_fd)
+		       ?: bpf_map__set_max_entries(rings, (uint32_t)libbpf_num_possible_cpus());
+}
+
 static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *config,
-		     bool with_sessions)
+		     bool with_sessions, int *ret_ring_fd)
 {
 	uint32_t ring_bytes = config->ring_pages * (uint32_t)getpagesize();
 	const struct size_range *sizes = &config->sizes;
@@ -77,11 +91,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
 		return -EIO;
 	bpf->rodata->ring_secret = secret;
-	err = bpf_map__set_value_size(bpf_map__inner_map(bpf->maps.rings),
-				      (uint32_t)bpf_ring_value_bytes(ring_bytes));
-	if (!err)
-		err = bpf_map__set_max_entries(bpf->maps.rings,
-					       (uint32_t)libbpf_num_possible_cpus());
+	err = set_ring_size(bpf->maps.rings, ring_bytes, ret_ring_fd);
 	if (err)
 		return err;
 	if (config->has_sizes)
@@ -152,11 +162,13 @@ static struct bpf_recorder_bpf *open_object(bool with_sessions, void **ret_elf)
 static int load(const struct record_config *config, bool with_sessions,
 		struct bpf_recorder_bpf **ret)
 {
+	_cleanup_close_ int ring_fd = -1;
 	_cleanup_free_ void *elf = NULL;
 	struct bpf_recorder_bpf *bpf = open_object(with_sessions, &elf);
 	int err = 0;
 
-	if (!bpf || configure(bpf, config, with_sessions) || bpf_recorder_bpf__load(bpf) ||
+	if (!bpf || configure(bpf, config, with_sessions, &ring_fd) ||
+	    bpf_recorder_bpf__load(bpf) ||
 	    (config->scope == RECORD_CGROUP &&
 	     bpf_setup_set_cgroup(bpf_map__fd(bpf->maps.recorded_cgroup), config->cgroup_fd)))
 		err = -EOPNOTSUPP;

@@ -36,7 +36,6 @@ struct link_perf_attr {
 /* Creates the ring of a CPU, if the CPU is present. */
 static int create_ring(struct bpf_recorder *recorder, size_t cpu, uint32_t size_bytes)
 {
-	const struct bpf_map_create_opts opts = {.sz = sizeof(opts), .map_flags = BPF_F_MMAPABLE};
 	char path[64];
 	_cleanup_close_ int fd = -1;
 	uint32_t key = (uint32_t)cpu;
@@ -45,8 +44,7 @@ static int create_ring(struct bpf_recorder *recorder, size_t cpu, uint32_t size_
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu", cpu);
 	if (access(path, F_OK) < 0)
 		return 0;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ring", sizeof(key),
-			    (uint32_t)bpf_ring_value_bytes(size_bytes), 1, &opts);
+	fd = bpf_ring_create_map(size_bytes);
 	if (fd < 0)
 		return fd;
 	err = bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.rings), &key, &fd, BPF_ANY);

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/programs/bpf_ring.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <sys/mman.h>
+
+int bpf_ring_create_map(size_t size_bytes)
+{
+	const struct bpf_map_create_opts opts = {.sz = sizeof(opts), .map_flags = BPF_F_MMAPABLE};
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "ring", sizeof(uint32_t),
+			      (uint32_t)bpf_ring_value_bytes(size_bytes), 1, &opts);
+}
 
 int bpf_ring_init(struct bpf_ring *ret, int map_fd, size_t size_bytes, uint64_t secret)
 {

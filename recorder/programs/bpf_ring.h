@@ -26,6 +26,9 @@ static inline size_t bpf_ring_value_bytes(size_t size_bytes)
 	return BPF_RING_DATA_OFFSET + size_bytes + BPF_RING_SLACK_BYTES;
 }
 
+/* Creates the map of a ring. Returns its descriptor or a negative errno, not reported. */
+int bpf_ring_create_map(size_t size_bytes);
+
 /*
  * Maps the ring of @size_bytes from the BPF array @map_fd. The programs know the same @secret.
  * Returns 0 or a negative errno, not reported.

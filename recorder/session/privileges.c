@@ -39,7 +39,10 @@ void privileges_drop(const struct privileges_kept *kept)
 	};
 	bool keep[ARRAY_SIZE(capabilities)];
 
-	capng_get_caps_process();
+	if (capng_get_caps_process() < 0) {
+		diag_warn("cannot read capabilities: recording with all of them");
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
 		keep[i] = capabilities[i].wanted &&
 			  capng_have_capability(CAPNG_PERMITTED, capabilities[i].capability);
