@@ -63,8 +63,12 @@ static void warn_of_losses(const struct analysis *analysis)
 		  analysis->lost, windows ? windows : "", input_advice_on_losses(analysis));
 }
 
-static void warn_of_unguarded(const struct analysis *analysis)
+static void warn_of_uncounted(const struct analysis *analysis)
 {
+	if (analysis->may_miss && !analysis->unguarded_tasks)
+		diag_warn(INPUT_ADVICE_FIRST_CALLS);
+	if (!analysis->unguarded_tasks)
+		return;
 	diag_warn("events may be missing, and their number is unknown: %" PRIu64
 		  " processes or threads were unguarded; " INPUT_ADVICE_UNGUARDED,
 		  analysis->unguarded_tasks);
@@ -155,12 +159,13 @@ static void print_summary(const struct leak_report *report)
 			unexpected += report->anomalies[i];
 	diag_note("%" PRIu64 " events, %" PRIu64 " allocations, %" PRIu64 " frees%s: %" PRIu64
 		  " block%s%s with %" PRIu64 " bytes still held, %" PRIu64
-		  " unexpected operations%s, %" PRIu64 " events lost, %" PRIu64 " unwind failures",
+		  " unexpected operations%s, %" PRIu64 "%s events lost, %" PRIu64
+		  " unwind failures",
 		  stats->events, stats->allocations, stats->frees,
 		  options->size ? " of all sizes" : "", report->held_blocks,
 		  quantity_plural(report->held_blocks), of_size, report->held_bytes, unexpected,
 		  *of_size ? " on such blocks" : "", analysis->lost,
-		  analysis_unwind_failures(analysis));
+		  analysis->may_miss ? " or more" : "", analysis_unwind_failures(analysis));
 	print_resources(report);
 	if (stats->own_mappings)
 		diag_note("%" PRIu64 " more mapping%s with %" PRIu64
@@ -177,8 +182,7 @@ static void print_summary(const struct leak_report *report)
 			  stats->forgetful_children, MAX_COPIED_BYTES >> 20);
 	if (analysis->lost)
 		warn_of_losses(analysis);
-	if (analysis->unguarded_tasks)
-		warn_of_unguarded(analysis);
+	warn_of_uncounted(analysis);
 	print_advice(report);
 }
 
@@ -365,8 +369,7 @@ static int end_diff(const struct leakparse_options *options, const struct reader
 			"the recording has no marks: these are the changes in the whole recording");
 	if (diff->analysis->lost)
 		warn_of_losses(diff->analysis);
-	if (diff->analysis->unguarded_tasks)
-		warn_of_unguarded(diff->analysis);
+	warn_of_uncounted(diff->analysis);
 	input_advice_on_recording(diff->analysis, &advice);
 	print_advice_lines(&advice);
 	return err;

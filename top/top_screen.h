@@ -32,6 +32,7 @@ struct top_screen {
 	char message[TOP_MESSAGE_BYTES]; /* the last one */
 	double seconds, events_per_s;
 	uint64_t events, lost, pauses, paused_ns, marks;
+	bool may_miss; /* more may be lost than @lost */
 };
 
 /* Switches the terminal to the view, and back. Returns 0, or -ENOTTY if that is impossible. */

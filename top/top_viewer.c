@@ -128,6 +128,7 @@ static int update_rows(struct top_viewer *viewer, uint64_t now_ns)
 	screen->is_recording = start_ns > 0 && start_ns <= now_ns;
 	screen->seconds = screen->is_recording ? (double)(now_ns - start_ns) / 1e9 : 0;
 	screen->lost = live_status_get(&viewer->options->status->lost);
+	screen->may_miss = live_status_get(&viewer->options->status->may_miss);
 	screen->pauses = live_status_get(&viewer->options->status->pauses);
 	screen->paused_ns = live_status_get(&viewer->options->status->paused_ns);
 	return top_rows_update(&viewer->rows, sites, nr, now_ns);

@@ -287,6 +287,7 @@ static int on_sample(void *context, const struct perf_sample *sample)
 	int err = 0;
 
 	if (event->is_doubt) {
+		analysis->may_miss = true;
 		analysis->unguarded_tasks += sample->mark_number;
 		return 0;
 	}

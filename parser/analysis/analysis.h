@@ -36,6 +36,7 @@ struct analysis {
 	struct perf_input_stats input;
 	uint64_t lost;		/* samples that the kernel could not write */
 	uint64_t lost_any_time; /* the ones of @lost without a known window */
+	bool may_miss;		/* events may be missing that are in no count */
 	/* Tasks whose events may have been lost; the number of events is unknown. */
 	uint64_t unguarded_tasks;
 	struct loss_windows *loss_windows;

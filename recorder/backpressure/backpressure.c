@@ -445,7 +445,8 @@ static void report_limits(struct backpressure *backpressure)
 	if (backpressure->table->missed && !backpressure->told_missed) {
 		backpressure->told_missed = true;
 		diag_warn("a process continued before its child or its new file was set up for "
-			  "recording: the first calls there may be missed");
+			  "recording: the first calls there may be missing, and are not counted as "
+			  "lost");
 	}
 	if ((unsigned int)nr_suspensions != backpressure->nr_suspensions_told) {
 		backpressure->nr_suspensions_told = (unsigned int)nr_suspensions;
@@ -522,6 +523,11 @@ bool backpressure_wants_round(const struct backpressure *backpressure)
 uint64_t backpressure_nr_set_up_late(const struct backpressure *backpressure)
 {
 	return backpressure->table->nr_set_up_late;
+}
+
+bool backpressure_may_miss(const struct backpressure *backpressure)
+{
+	return backpressure->table->missed;
 }
 
 uint64_t backpressure_nr_pauses(const struct backpressure *backpressure)

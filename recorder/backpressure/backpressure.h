@@ -87,6 +87,9 @@ bool backpressure_wants_round(const struct backpressure *backpressure);
 /* How many processes continued before their set-up was done, after the longest stop. */
 uint64_t backpressure_nr_set_up_late(const struct backpressure *backpressure);
 
+/* True if events may be missing that no count shows: target_table.missed. */
+bool backpressure_may_miss(const struct backpressure *backpressure);
+
 /* How often targets were stopped, and for how long. */
 uint64_t backpressure_nr_pauses(const struct backpressure *backpressure);
 uint64_t backpressure_paused_ns(const struct backpressure *backpressure);

@@ -478,11 +478,12 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 		return 0;
 	/* Add the child before its first system call, whether or not its parent lives on. */
 	child = add_target(task->tgid);
-	if (!target->linked)
+	/* Without an entry it is not recorded. */
+	if (!child)
+		shared.missed = 1;
+	if (!child || !target->linked)
 		return 0;
 	if (target->forks == TARGET_FORKS_FOLLOWED && !was_overtaken(task))
-		return 0;
-	if (!child)
 		return 0;
 	child->forks = TARGET_FORKS_WANTED;
 	if (target->forks != TARGET_FORKS_FOLLOWED)

@@ -93,8 +93,11 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 	if (state || has_no_new_code(tgid))
 		return 0;
 	target = add_target(tgid);
-	if (!target)
+	/* Without an entry its file is not inspected. */
+	if (!target) {
+		shared.missed = 1;
 		return 0;
+	}
 	target->mapped_device = key.device;
 	target->mapped_inode = key.inode;
 	target->has_mapped = 1;
@@ -103,7 +106,8 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 		target->set_up = 1;
 		hold(target);
 	} else {
-		shared.missed = 1;
+		/* Something is missing if such a file turns out to be an allocator. */
+		shared.files_unheld = 1;
 	}
 	wake_recorder();
 	return 0;

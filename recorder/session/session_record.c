@@ -31,6 +31,17 @@ static int remaining_ms(const struct session *session)
 						    : (int)((end_ns - now) / 1000000) + 1;
 }
 
+/*
+ * True if events may be missing that no count shows, so that "0 lost" would promise too much. What
+ * may be missing was reported.
+ */
+static bool may_miss(const struct session *session)
+{
+	return session->fork_follow.error ||
+	       context_breakers_nr_unguarded(&session->events.breakers) ||
+	       (session->backpressure && backpressure_may_miss(session->backpressure));
+}
+
 /* Tells the viewer what the recording does not contain. */
 static void tell_status(const struct session *session)
 {
@@ -40,6 +51,7 @@ static void tell_status(const struct session *session)
 	if (!status)
 		return;
 	live_status_set(&status->lost, reader->lost);
+	live_status_set(&status->may_miss, may_miss(session));
 	if (!session->backpressure)
 		return;
 	live_status_set(&status->pauses, backpressure_nr_pauses(session->backpressure));
@@ -204,9 +216,9 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 }
 
 /*
- * Reports events that may be missing although no counter shows it: of tasks that were created
- * without a breaker, before Linux 6.12 (context_breakers.h); and, if BPF programs record, of
- * processes that continued before their set-up was done.
+ * Notes in the recording that events may be missing. What is held is doubtful if tasks were created
+ * without a breaker, before Linux 6.12 (context_breakers.h), or if BPF programs record and a stop
+ * for set-up took too long. Otherwise only first calls of children and of new files are in question.
  */
 static int tell_doubts(const struct session *session)
 {
@@ -219,7 +231,7 @@ static int tell_doubts(const struct session *session)
 		diag_warn("events may be missing: %" PRIu64 " process%s or thread%s started "
 			  "unguarded, so what is held is doubtful; Linux 6.12 has no such problem",
 			  nr, quantity_word(nr, "", "es"), quantity_plural(nr));
-	if (!nr && !nr_late)
+	if (!may_miss(session))
 		return 0;
 	return marks_write_doubt(session->marks.pid, reader->end_ns, nr + nr_late, session->writer);
 }
@@ -252,9 +264,10 @@ static void report_end(const struct session *session)
 	advise_rings(session);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
-	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " lost%s%s: %s", reader->samples,
+	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " %slost%s%s: %s", reader->samples,
 		  (double)perf_writer_size_bytes(session->writer) / 1e6,
-		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost, pauses, stacks,
+		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost, may_miss(session) ? "or more " : "",
+		  pauses, stacks,
 		  !output		     ? "shown, not kept"
 		  : strcmp(output, "-") == 0 ? "standard output"
 					     : output);

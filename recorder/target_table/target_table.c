@@ -21,7 +21,9 @@ void target_table_add_process(struct target_table *table, pid_t pid, bool linked
 {
 	struct target *target = target_table_add(table, (unsigned int)pid);
 
-	if (target && linked)
+	if (!target)
+		target_table_note_missed(table);
+	else if (linked)
 		target->linked = 1;
 }
 
@@ -221,6 +223,12 @@ bool target_table_consume_mapped(struct target_table *table)
 void target_table_postpone_inspection(struct target_table *table)
 {
 	table->any_mapped = 1;
+}
+
+void target_table_note_missed(struct target_table *table)
+{
+	if (!table->missed)
+		table->missed = 1;
 }
 
 void target_table_begin_inspection(struct target *target)

@@ -17,7 +17,9 @@
 /* Returns the process's entry after @after (NULL: the first one), or NULL. */
 struct target *target_table_next(struct target_table *table, const struct target *after);
 
-/* Adds a process. @linked: it is recorded through links. Does nothing where there is no room. */
+/*
+ * Adds a process. @linked: it is recorded through links. Where there is no room, events are missed.
+ */
 void target_table_add_process(struct target_table *table, pid_t pid, bool linked);
 
 void target_set_role(struct target *target, enum target_role role);
@@ -82,6 +84,9 @@ bool target_table_has_mapped(const struct target_table *table);
 /* The same, and forgets it: the caller inspects the files, or postpones that. */
 bool target_table_consume_mapped(struct target_table *table);
 void target_table_postpone_inspection(struct target_table *table);
+
+/* Events that should have been recorded may be missing, and no count shows it. */
+void target_table_note_missed(struct target_table *table);
 
 /*
  * Call these around the inspection of the file that @target has mapped. If it maps another file

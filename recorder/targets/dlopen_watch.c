@@ -127,8 +127,11 @@ static void record_files(struct dlopen_watch *watch, struct probe_set *set, pid_
 				 : bpf_recorder_add_late(watch->recorder, file);
 
 		if (nr > 0) {
+			watch->nr_recorded++;
 			diag_note("recording %s, too, which %s has loaded", file->display, name);
-		} else if (nr == 0 || nr == -E2BIG) {
+		} else if (nr < 0 && nr != -E2BIG) {
+			target_table_note_missed(backpressure_table(watch->backpressure));
+		} else {
 			probe_file_deinit(file);
 			*file = (struct probe_file){.fd = -1};
 		}
@@ -143,11 +146,13 @@ static bool look_at_process(struct dlopen_watch *watch, pid_t pid)
 
 	if (found >= 0 && set.nr_files) {
 		kept = keep(watch, &set);
-		if (kept)
+		if (kept) {
 			record_files(watch, kept, pid);
-		else
+		} else {
 			diag_error("cannot record what process %d has loaded: out of memory",
 				   (int)pid);
+			target_table_note_missed(backpressure_table(watch->backpressure));
+		}
 	}
 	probe_set_deinit(&set);
 	return found > 0;
@@ -194,4 +199,7 @@ void dlopen_watch_serve(struct dlopen_watch *watch)
 		if (!serve_target(watch, target))
 			break;
 	}
+	/* Not each process that maps a file shows which one it was: one for all. */
+	if (table->files_unheld && watch->nr_recorded)
+		target_table_note_missed(table);
 }

@@ -268,11 +268,13 @@ static bool has_tid(const struct task_list *list, pid_t tid)
 static int follow_process(struct fork_follow *fork_follow, pid_t pid)
 {
 	struct task_list known = {0};
+	size_t nr_new = 1;
 	int err = 0;
 
-	for (int i = 0; i < MAX_ATTEMPTS && !err; i++) {
+	for (int i = 0; i < MAX_ATTEMPTS && nr_new && !err; i++) {
 		struct task_list now = {0};
-		size_t nr_new = 0;
+
+		nr_new = 0;
 
 		err = task_list_read(&now, &pid, 1);
 		for (size_t j = 0; j < now.nr_tids && !err; j++) {
@@ -283,10 +285,10 @@ static int follow_process(struct fork_follow *fork_follow, pid_t pid)
 		}
 		task_list_deinit(&known);
 		known = now;
-		if (nr_new == 0)
-			break;
 	}
 	task_list_deinit(&known);
+	if (nr_new && !err)
+		target_table_note_missed(backpressure_table(fork_follow->backpressure));
 	return err == -ESRCH ? 0 : err;
 }
 

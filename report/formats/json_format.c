@@ -85,6 +85,8 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	if (stats->forgetful_children)
 		write_u64(out, "forgetful_children", stats->forgetful_children);
 	write_u64(out, "lost", analysis->lost);
+	if (analysis->may_miss)
+		write_u64(out, "lost_more", 1);
 	if (analysis->unguarded_tasks)
 		write_u64(out, "unguarded_tasks", analysis->unguarded_tasks);
 	write_u64(out, "unwind_failures", analysis_unwind_failures(analysis));

@@ -95,6 +95,10 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 			analysis->lost);
 	if (analysis->unguarded_tasks)
 		fputs("\"Events may be missing: all results are doubtful.\",", out);
+	else if (analysis->may_miss)
+		fputs("\"First calls of forked processes or of files loaded meanwhile may be "
+		      "missing.\",",
+		      out);
 	if (analysis->input.truncated)
 		fputs("\"The recording was cut off: its end is missing.\",", out);
 	if (failures)

@@ -12,6 +12,10 @@
 
 /* Where to read about events that may be missing: analysis.unguarded_tasks. */
 #define INPUT_ADVICE_UNGUARDED "leakrec's warnings say why"
+/* What analysis.may_miss means without them. */
+#define INPUT_ADVICE_FIRST_CALLS                                                                   \
+	"first calls of forked processes or of files loaded meanwhile may be missing: leakrec's "  \
+	"warnings say why"
 
 struct input_advice {
 	char lines[INPUT_ADVICE_MAX]

@@ -7,6 +7,7 @@
 #include "parser/verdicts/pairing_audit.h"
 #include "report/text/cause_frames.h"
 #include "report/text/history_writer.h"
+#include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
 #include "report/text/leaks_text.h"
 #include "report/text/resource_report.h"
@@ -69,6 +70,8 @@ static void write_losses(FILE *out, const struct analysis *analysis)
 			"# lost: possibly uncounted events: %" PRIu64
 			" processes or threads were unguarded\n",
 			analysis->unguarded_tasks);
+	else if (analysis->may_miss)
+		fputs("# lost: possibly uncounted events: " INPUT_ADVICE_FIRST_CALLS "\n", out);
 }
 
 /* "start-up" becomes "start_up". */
@@ -116,6 +119,8 @@ static void write_summary(FILE *out, const struct leak_report *report)
 		" suppressed_bytes=%" PRIu64,
 		report->firm_blocks, report->nr_sites, report->suppressed_blocks,
 		report->suppressed_bytes);
+	if (analysis->may_miss)
+		fputs(" lost_more=1", out);
 	if (analysis->unguarded_tasks)
 		fprintf(out, " unguarded_tasks=%" PRIu64, analysis->unguarded_tasks);
 	if (stats->own_mappings)

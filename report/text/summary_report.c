@@ -45,8 +45,10 @@ static int write_head(FILE *out, const struct leak_report *report, const struct 
 	}
 	fputs(quantity_duration(length_s).text, out);
 	fprintf(out,
-		" recorded, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64 " events lost\n",
-		stats->allocations, stats->frees, analysis->lost);
+		" recorded, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
+		"%s events lost\n",
+		stats->allocations, stats->frees, analysis->lost,
+		analysis->may_miss ? " or more" : "");
 	if (!stats->events && !analysis->was_enough) {
 		fputs("Nothing was recorded: no probe was hit\n", out);
 		return 2;
@@ -190,6 +192,8 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 		fprintf(out,
 			"! events may be missing: all results are doubtful; " INPUT_ADVICE_UNGUARDED
 			"\n");
+	else if (analysis->may_miss && ++nr_lines)
+		fputs("! " INPUT_ADVICE_FIRST_CALLS "\n", out);
 	if (analysis->input.truncated && ++nr_lines)
 		fputs("! the recording was cut off: its end is missing\n", out);
 	if (analysis_unwind_failures(analysis) && ++nr_lines)

@@ -209,6 +209,30 @@ let_rounds_pass() {
 	grep -q 'is never stopped: leakrec is its child' leakrec.err || fail "$(cat leakrec.err)"
 }
 
+# A process that must not be stopped forks: what the child does before it has events is missing, and not counted.
+@test "stops: first calls that may be missing are not 0 lost" {
+	cat >parent.py <<-'END'
+		import os, subprocess, sys
+		recorder = subprocess.Popen([sys.argv[1], "-p", str(os.getpid()), "-d", "2", "-o", "perf.data"],
+		                            stderr=subprocess.PIPE, text=True)
+		for line in recorder.stderr:
+		    sys.stderr.write(line)
+		    if "Ctrl-C ends it" in line:
+		        for _ in range(3):
+		            if os.fork() == 0:
+		                os._exit(0)
+		            os.wait()
+		sys.exit(recorder.wait())
+	END
+	timeout -k 5 60 python3 parent.py "$BIN/leakrec" 2>leakrec.err 3>&- || fail "$(cat leakrec.err)"
+	tail -n 1 leakrec.err | grep -q '[0-9] s, 0 or more lost' || fail "$(cat leakrec.err)"
+	"$BIN/leakparse" --summary -i perf.data >summary.txt
+	grep -q ' frees, 0 or more events lost' summary.txt || fail "$(cat summary.txt)"
+	parse
+	assert_summary lost_more 1
+	! grep -q unguarded_tasks leaks || fail "leakparse doubts what is held"
+}
+
 @test "stops: the reader of the recording is not recorded" {
 	local reader
 

@@ -471,6 +471,23 @@ static void unguarded_tasks_make_all_doubtful(void **state)
 	assert_lacks(text, " firm ");
 }
 
+/* leakrec:doubt with 0: first calls may be missing, but what is held is certain. */
+static void missing_first_calls_are_told(void **state)
+{
+	const struct leaks_options options = {0};
+	int doubt = perf_data_add_event(writer, "leakrec", "doubt", "u32 by_signal\nu64 number");
+	_cleanup_free_ char *text = NULL;
+
+	add_call(10 * SECOND, 1, 0xa00);
+	add(doubt, 12 * SECOND, (uint64_t[]){0, 0});
+	text = leaks_text(&options);
+	assert_has(text, " lost=0 ");
+	assert_has(text, " firm_blocks=1 ");
+	assert_has(text, " lost_more=1 ");
+	assert_has(text, "\n# lost: possibly uncounted events: first calls of ");
+	assert_lacks(text, "unguarded");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 static void histories_are_of_whole_stacks(void **state)
@@ -519,6 +536,7 @@ int main(void)
 		TEST(what_was_lost_on_one_cpu_is_apart_where_times_are),
 		TEST(lost_on_a_cpu_that_had_no_event),
 		TEST(unguarded_tasks_make_all_doubtful),
+		TEST(missing_first_calls_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
