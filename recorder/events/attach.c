@@ -34,8 +34,8 @@ static int attach_once(struct record_events *ret, const struct probe_set *const 
 	}
 	task_list_deinit(&before);
 	task_list_deinit(&after);
-	if (err == -EAGAIN)
-		record_events_close(ret);
+	if (err == -EAGAIN && record_events_give_up(ret))
+		err = -EINTR;
 	return err;
 }
 

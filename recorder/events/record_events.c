@@ -217,8 +217,11 @@ static int read_ids(struct record_group *group, size_t nr_cpus, size_t nr_thread
 		for (size_t cpu = 0; cpu < nr_cpus; cpu++) {
 			for (size_t thread = 0; thread < nr_threads; thread++) {
 				struct perf_counts_values count = {0};
-				int err = perf_evsel__read(event->evsel, (int)cpu, (int)thread,
-							   &count);
+				int err;
+
+				if (is_interrupted())
+					return -EINTR;
+				err = perf_evsel__read(event->evsel, (int)cpu, (int)thread, &count);
 
 				if (err < 0) {
 					diag_error("cannot read the id of event %s: %s",
@@ -315,6 +318,8 @@ static int collect_fds(struct record_events *events)
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 		uint64_t id;
 
+		if (is_interrupted())
+			return -EINTR;
 		if (readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1) < 0 ||
 		    strcmp(link, "anon_inode:[perf_event]") != 0 ||
 		    ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
@@ -457,6 +462,39 @@ out:
 		diag_error("cannot open the perf events: out of memory");
 	perf_thread_map__put(threads);
 	perf_cpu_map__put(cpus);
+	return err;
+}
+
+int record_events_enable(struct record_group *group)
+{
+	for (size_t i = 0; i < group->nr_events; i++) {
+		if (is_interrupted())
+			return -EINTR;
+		if (group->events[i].evsel)
+			perf_evsel__enable(group->events[i].evsel);
+	}
+	return 0;
+}
+
+static int close_evsels(struct record_group *group)
+{
+	for (size_t i = 0; i < group->nr_events; i++) {
+		if (is_interrupted())
+			return -EINTR;
+		if (group->events[i].evsel)
+			perf_evsel__close(group->events[i].evsel);
+	}
+	return 0;
+}
+
+int record_events_give_up(struct record_events *events)
+{
+	int err = close_evsels(&events->side);
+
+	if (!err)
+		err = close_evsels(&events->probes);
+	if (!err)
+		record_events_close(events);
 	return err;
 }
 

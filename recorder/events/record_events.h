@@ -81,6 +81,15 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 		       size_t nr_tids);
 void record_events_close(struct record_events *events);
 
+/*
+ * The same for events that have to be opened again. Closing many takes long: returns 0, or -EINTR
+ * if a signal came meanwhile, and then they still have to be closed.
+ */
+int record_events_give_up(struct record_events *events);
+
+/* Enables the events of a group. Returns 0, or -EINTR if a signal came meanwhile. */
+int record_events_enable(struct record_group *group);
+
 /* Raises the limit of open files to @wanted. Root may exceed the hard limit. */
 void record_events_raise_fd_limit(size_t wanted);
 

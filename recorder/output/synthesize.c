@@ -2,6 +2,7 @@
 #include "recorder/output/synthesize.h"
 
 #include "common/elf/elf_file.h"
+#include "common/interrupted.h"
 #include "common/perf_disk.h"
 #include "common/scope.h"
 #include "common/proc/process_maps.h"
@@ -148,6 +149,8 @@ static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
 	while (maps && !err && getline(&line, &size, maps) > 0) {
 		struct process_mapping mapping;
 
+		if (is_interrupted())
+			return -EINTR;
 		if (process_maps_parse_line(line, &mapping) || !is_recorded(&mapping, with_data))
 			continue;
 		err = write_mapping(writer, pid, &namespace, &mapping, build_ids, unwinder);

@@ -218,7 +218,8 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 /*
  * Notes in the recording that events may be missing. What is held is doubtful if tasks were created
  * without a breaker, before Linux 6.12 (context_breakers.h), or if BPF programs record and a stop
- * for set-up took too long. Otherwise only first calls of children and of new files are in question.
+ * for set-up took too long. Otherwise only first calls of children and of new files are in
+ * question.
  */
 static int tell_doubts(const struct session *session)
 {
@@ -264,10 +265,10 @@ static void report_end(const struct session *session)
 	advise_rings(session);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
-	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " %slost%s%s: %s", reader->samples,
-		  (double)perf_writer_size_bytes(session->writer) / 1e6,
-		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost, may_miss(session) ? "or more " : "",
-		  pauses, stacks,
+	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " %slost%s%s: %s",
+		  reader->samples, (double)perf_writer_size_bytes(session->writer) / 1e6,
+		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost,
+		  may_miss(session) ? "or more " : "", pauses, stacks,
 		  !output		     ? "shown, not kept"
 		  : strcmp(output, "-") == 0 ? "standard output"
 					     : output);

@@ -302,16 +302,23 @@ static int set_up_probes(struct session *session)
 	return err;
 }
 
+/*
+ * Loading programs and opening events take CPU time, and many times as long on a busy machine. A
+ * signal would wait for that. Busy threads of the targets would run between two events.
+ */
+static int raise_priority(struct session *session)
+{
+	session->priority_before = privileges_raise_priority();
+	return 0;
+}
+
 /* Loads the recording programs if the kernel supports them; else perf events record. */
 static int choose_recorder(struct session *session)
 {
 	const struct record_config *config = &session->options->config;
-	/* The verifier takes CPU time, and many times as long on a busy machine. */
-	int priority = privileges_raise_priority();
 	int err =
 		config->by == RECORD_BY_PERF ? 0 : bpf_recorder_create(config, &session->recorder);
 
-	privileges_restore_priority(priority);
 	if (err != -EOPNOTSUPP && err != -EPROTONOSUPPORT)
 		return err;
 	if (config->by != RECORD_BY_BEST) {
@@ -417,9 +424,12 @@ static int create_unwinder(struct session *session)
 
 int session_set_up(struct session *session)
 {
+	/* Signals end the process at once until there is something to remove, and to be looked for.
+	 */
 	static int (*const steps[])(struct session *) = {
-		reap_registry, find_targets,  check_targets, warn_of_processes,	   choose_recorder,
-		watch_signals, set_up_probes, open_output,   prepare_backpressure, create_unwinder,
+		reap_registry,	find_targets,	 check_targets,	       warn_of_processes,
+		raise_priority, choose_recorder, prepare_backpressure, create_unwinder,
+		watch_signals,	set_up_probes,	 open_output,
 	};
 	int err = 0;
 

@@ -99,17 +99,6 @@ static int attach(struct session *session)
 	return err;
 }
 
-/* Attaches at a raised priority: otherwise, busy threads of the processes run between two events.
- */
-static int attach_first(struct session *session)
-{
-	int priority = privileges_raise_priority(), err = attach(session);
-
-	/* The writing thread, which starts later, gets the ordinary priority. */
-	privileges_restore_priority(priority);
-	return err;
-}
-
 static int prepare_unwinder(struct session *session)
 {
 	const struct record_config *config = &session->options->config;
@@ -137,9 +126,13 @@ static int begin_output(struct session *session)
 		err = own_samples_describe(&session->events, &options->config, OWN_MEMORY);
 	if (!err && options->scan)
 		err = own_samples_describe(&session->events, &options->config, OWN_REACH);
-	return err ? err
-		   : perf_writer_begin(session->writer, &session->events, options->argc,
-				       options->argv);
+	if (err)
+		return err;
+	/* The writing thread gets the ordinary priority. */
+	privileges_restore_priority(session->priority_before);
+	err = perf_writer_begin(session->writer, &session->events, options->argc, options->argv);
+	privileges_raise_priority();
+	return err;
 }
 
 /*
@@ -149,10 +142,10 @@ static int begin_output(struct session *session)
 static int synthesize_processes(struct session *session)
 {
 	bool with_data = record_config_keeps_dumps(&session->options->config);
-	int err = 0;
+	int err;
 
-	perf_evlist__enable(session->events.side.evlist);
-	if (session_is_system_wide(session)) {
+	err = record_events_enable(&session->events.side);
+	if (!err && session_is_system_wide(session)) {
 		/* All processes, not just those in the cgroup: others may enter it later. */
 		err = process_list_add_all(&session->all_processes);
 		session->pids = session->all_processes.pids;
@@ -193,9 +186,10 @@ static int begin_memory(struct session *session)
  */
 static int enable(struct session *session)
 {
-	int err;
+	int err = record_events_enable(&session->events.probes);
 
-	perf_evlist__enable(session->events.probes.evlist);
+	if (err)
+		return err;
 	for (size_t i = 0; i < session->nr_pids && session->recorder; i++)
 		dlopen_watch_know_process(&session->dlopen_watch, session->pids[i]);
 	if (session->recorder)
@@ -220,7 +214,6 @@ static void limit_rights(const struct session *session)
 
 	if (opens_events)
 		record_events_raise_fd_limit(FOLLOW_FDS);
-	privileges_raise_priority();
 	privileges_drop(&(struct privileges_kept){
 		.kill = session->backpressure != NULL,
 		.perfmon = opens_events,
@@ -231,7 +224,7 @@ static void limit_rights(const struct session *session)
 int session_start(struct session *session)
 {
 	static int (*const steps[])(struct session *) = {
-		attach_first, prepare_unwinder, begin_output, synthesize_processes, enable,
+		attach, prepare_unwinder, begin_output, synthesize_processes, enable,
 	};
 	int err = 0;
 

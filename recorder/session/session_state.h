@@ -36,7 +36,8 @@ struct session {
 	struct build_ids build_ids;
 	struct rounds rounds;
 	int signal_fd;
-	int view_fd; /* the viewer's pipe, until there is a writer for it */
+	int priority_before; /* the niceness of the writer's thread */
+	int view_fd;	     /* the viewer's pipe, until there is a writer for it */
 	struct marks marks;
 	struct memory_samples memory;
 	struct heap_scan heap_scan; /* with @options->scan */

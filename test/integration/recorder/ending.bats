@@ -55,7 +55,7 @@ teardown() {
 		>out 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
-	exec {TARGET_OUT}<out
+	exec {TARGET_OUT}<>out
 	wait_until 60 is_recording "$LEAKREC_PID"
 	RECORDED_PID=$(sed -nE 's/^leakrec: recording .*process ([0-9]+).*/\1/p' leakrec.err | head -n 1)
 	STARTED_PIDS+=("$RECORDED_PID")
@@ -99,11 +99,6 @@ teardown() {
 }
 
 # --- While setting up ---
-
-# The probes that leakrec has registered show how far set-up has come.
-has_events() {
-	! no_events || has_ended "$LEAKREC_PID"
-}
 
 @test "ending: during set-up" {
 	start_churn --threads 2

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # As ending.bats, for recordings of many threads, of children, or of all processes.
 
-# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/churn
@@ -40,4 +40,42 @@ teardown() {
 @test "ending of many: all processes, by perf events" {
 	start_churn --threads 2
 	check_ending -a --perf-events
+}
+
+# wait_for_files N: waits until leakrec has more open: events, one for each thread and CPU. Starts no process, which would
+# wait for the CPUs longer than leakrec.
+wait_for_files() {
+	local files=()
+
+	until ((${#files[@]} > $1)) || [[ ! -e /proc/$LEAKREC_PID/fd/2 ]]; do
+		files=("/proc/$LEAKREC_PID/fd"/*)
+	done
+}
+
+# Each signal comes while leakrec does something else: registers probes, opens the first events, and others.
+@test "ending of many: while set-up has to wait for the CPUs" {
+	local busy=() nr
+
+	start_churn --threads 64
+	go_target
+	for _ in {1..20}; do
+		(while :; do :; done) 3>&- &
+		busy+=("$!")
+	done
+	STARTED_PIDS+=("${busy[@]}")
+	for nr in 9 20 500 1500; do
+		start_recorder --perf-events -o perf.data
+		wait_for_files "$nr"
+		# Else it has been faster than this test.
+		if ! grep -q '^leakrec: recording ' leakrec.err; then
+			interrupt TERM
+			((STATUS > 128)) || grep -q 'by a signal before anything was recorded' leakrec.err || fail "$(cat leakrec.err)"
+		else
+			kill -TERM "$LEAKREC_PID"
+			wait "$LEAKREC_PID"
+		fi
+	done
+	kill_now "${busy[@]}"
+	assert_let_go
+	finish_churn
 }

@@ -42,6 +42,11 @@ no_events() {
 	! grep -q ":leakrec${LEAKREC_PID}_" "$TRACEFS/uprobe_events"
 }
 
+# The probes that leakrec has registered show how far set-up has come.
+has_events() {
+	! no_events || has_ended "$LEAKREC_PID"
+}
+
 # Checks that the target runs, and after a while without probes.
 assert_let_go() {
 	assert_runs
