@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "recorder/processes/tasks.h"
+#include "recorder/processes/tracer.h"
 
 #include <errno.h>
 
@@ -39,6 +40,22 @@ static int attach_once(struct record_events *ret, const struct probe_set *const 
 	return err;
 }
 
+/* The threads of a process that another one traces could not be held. */
+static void report_restless(const pid_t *pids, size_t nr_pids)
+{
+	char tracer[TRACER_NAME_MAX];
+
+	for (size_t i = 0; i < nr_pids; i++) {
+		if (!tracer_name(pids[i], tracer))
+			continue;
+		diag_error("cannot attach: threads of process %d come and go, and leakrec cannot "
+			   "stop it meanwhile, because %s traces it; end that, or try again",
+			   (int)pids[i], tracer);
+		return;
+	}
+	diag_error("cannot attach: threads come and go too fast; try again");
+}
+
 int attach_events(struct record_events *ret, const struct probe_set *const *probes,
 		  size_t nr_probes, const struct record_config *config, const pid_t *pids,
 		  size_t nr_pids)
@@ -62,6 +79,6 @@ int attach_events(struct record_events *ret, const struct probe_set *const *prob
 		err = attach_once(ret, probes, nr_probes, config, pids, nr_pids);
 	task_hold_release(&hold);
 	if (err == -EAGAIN)
-		diag_error("cannot attach: threads come and go too fast; try again");
+		report_restless(pids, nr_pids);
 	return err;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/processes/launch.h"
 
+#include "recorder/processes/tracer.h"
+
 #include "probes/plan/allocator_plan.h"
 #include "probes/resources/resource_functions.h"
 
@@ -196,6 +198,23 @@ static int start(struct launch *launch, char *const *argv, bool own_stdout)
 	return err;
 }
 
+/* Under `strace -f` the command has a tracer as soon as it exists. */
+static void report_start(const struct launch *launch, int err)
+{
+	char tracer[TRACER_NAME_MAX];
+
+	if (err == -EPERM && launch->pid > 0 && tracer_name(launch->pid, tracer))
+		diag_error("cannot start %s: %s traces leakrec and what it starts, and leakrec has "
+			   "to trace the command itself; start it first and record it with -p, or "
+			   "trace leakrec alone (strace without -f)",
+			   launch->command, tracer);
+	else
+		diag_error("cannot start %s: %s%s", launch->command, strerror(-err),
+			   err == -EPERM ? "; if this system forbids to trace it, start it first "
+					   "and record it with -p"
+					 : "");
+}
+
 int launch_command(char *const *argv, const struct launch_options *options, struct launched *ret,
 		   struct probe_set *ret_probes)
 {
@@ -204,7 +223,7 @@ int launch_command(char *const *argv, const struct launch_options *options, stru
 
 	*ret_probes = (struct probe_set){0};
 	if (err)
-		diag_error("cannot start %s: %s", argv[0], strerror(-err));
+		report_start(&launch, err);
 	else
 		err = reach_allocator(&launch, ret_probes);
 	if (launch.status_fd >= 0)

@@ -111,6 +111,15 @@ check_daemon() {
 	parse
 }
 
+# A process has one tracer.
+@test "command: another tracer has the command" {
+	require_program strace
+	run -1 --separate-stderr strace -f -o strace.out "$BIN/leakrec" -o perf.data -- "$TARGETS/null_free"
+	[[ $stderr == "leakrec: cannot start "*" (strace) traces leakrec and what it starts, "*" with -p"* ]] ||
+		fail "$stderr"
+	[[ $stderr != *$'\n'* ]] || fail "more than one line: $stderr"
+}
+
 @test "command: -o - is a pipe that leakparse reads, the target's output goes to stderr" {
 	"$BIN/leakrec" -o - -- "$TARGETS/leaky_daemon" --requests 50 --interval-us 100 \
 		2>leakrec.err | "$BIN/leakparse" >leaks
