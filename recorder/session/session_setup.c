@@ -10,6 +10,7 @@
 #include "probes/resources/resource_plan.h"
 #include "recorder/backpressure/exempt_processes.h"
 #include "recorder/output/compressor.h"
+#include "recorder/processes/return_syscall.h"
 #include "recorder/processes/tasks.h"
 #include "recorder/session/privileges.h"
 #include "recorder/session/session_signals.h"
@@ -302,6 +303,48 @@ static int set_up_probes(struct session *session)
 	return err;
 }
 
+static bool has_return_probes(const struct probe_set *set)
+{
+	for (size_t i = 0; i < set->nr_files; i++)
+		for (size_t j = 0; j < set->files[i].nr_probes; j++)
+			if (set->files[i].probes[j].point == PROBE_RETURN)
+				return true;
+	return false;
+}
+
+/* Rejects targets that return probes could end (return_syscall.h). */
+static int check_filters(struct session *session)
+{
+	static const char remedy[] = "Linux 6.12.14, 6.13.3 and 6.14 have that corrected";
+
+	if (!has_return_probes(&session->probes))
+		return 0;
+	session->return_syscall = return_syscall_find();
+	for (size_t i = 0; i < session->nr_pids; i++) {
+		if (!return_syscall_kills(session->return_syscall, session->pids[i]))
+			continue;
+		diag_error("cannot record process %d: seccomp could end it at a return "
+			   "probe; %s",
+			   (int)session->pids[i],
+			   session->return_syscall == RETURN_FILTERED
+				   ? remedy
+				   : "that holds for strict mode on any kernel since 6.11");
+		return -EPERM;
+	}
+	if (session->return_syscall != RETURN_FILTERED)
+		return 0;
+	if (session_is_system_wide(session)) {
+		diag_error("cannot record all processes: this kernel lets seccomp filters end "
+			   "processes at return probes; %s",
+			   remedy);
+		return -EPERM;
+	}
+	diag_warn("if a recorded process installs a seccomp filter now, that could end it at a "
+		  "return probe; %s",
+		  remedy);
+	return 0;
+}
+
 /*
  * Loading programs and opening events take CPU time, and many times as long on a busy machine. A
  * signal would wait for that. Busy threads of the targets would run between two events.
@@ -316,8 +359,12 @@ static int raise_priority(struct session *session)
 static int choose_recorder(struct session *session)
 {
 	const struct record_config *config = &session->options->config;
-	int err =
-		config->by == RECORD_BY_PERF ? 0 : bpf_recorder_create(config, &session->recorder);
+	/* Links to files that are mapped later would cover processes that are not recorded. */
+	bool by_perf = config->by == RECORD_BY_PERF || session->return_syscall == RETURN_FILTERED;
+	int err = by_perf ? 0 : bpf_recorder_create(config, &session->recorder);
+
+	if (by_perf && config->by != RECORD_BY_PERF)
+		err = -EOPNOTSUPP;
 
 	if (err != -EOPNOTSUPP && err != -EPROTONOSUPPORT)
 		return err;
@@ -427,9 +474,9 @@ int session_set_up(struct session *session)
 	/* Signals end the process at once until there is something to remove, and to be looked for.
 	 */
 	static int (*const steps[])(struct session *) = {
-		reap_registry,	find_targets,	 check_targets,	       warn_of_processes,
-		raise_priority, choose_recorder, prepare_backpressure, create_unwinder,
-		watch_signals,	set_up_probes,	 open_output,
+		reap_registry,	   find_targets,   check_targets,   check_filters,
+		warn_of_processes, raise_priority, choose_recorder, prepare_backpressure,
+		create_unwinder,   watch_signals,  set_up_probes,   open_output,
 	};
 	int err = 0;
 

@@ -23,6 +23,7 @@ struct session {
 	struct process_list all_processes; /* holds @pids, unless a command is recorded */
 	size_t nr_found; /* if all are recorded: how many were searched for allocators */
 	struct launched command;
+	int return_syscall;		 /* enum return_syscall, if there are return probes */
 	struct allocator_search *search; /* knows the files of allocators */
 	struct probe_set probes;     /* of all functions that are recorded, without @own_probes */
 	struct probe_set own_probes; /* files whose probes this recording adds and removes */
