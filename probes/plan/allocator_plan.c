@@ -71,6 +71,28 @@ int allocator_plan_mapped(struct probe_set *set, const struct mapped_file *file)
 	return planned < 0 ? planned : 0;
 }
 
+int allocator_plan_check_program(pid_t pid)
+{
+	struct elf_image image;
+	char link[PROC_FILE_PATH_SIZE], exe[PATH_MAX];
+	bool is_native;
+	ssize_t len;
+
+	proc_file_path(link, pid, "exe");
+	if (elf_image_open(&image, link))
+		return 0;
+	is_native = image.is_native;
+	elf_image_deinit(&image);
+	if (is_native)
+		return 0;
+	len = readlink(link, exe, sizeof(exe) - 1);
+	exe[len > 0 ? len : 0] = '\0';
+	diag_error("cannot record process %d: %s is 32-bit code or another architecture's; only "
+		   "this machine's 64-bit programs can be recorded",
+		   (int)pid, exe);
+	return -ENOEXEC;
+}
+
 /* Reports why nothing was found in process @pid; the likeliest cause first. */
 static int report_none_found(pid_t pid, const struct mapped_files *files, const char *foreign)
 {

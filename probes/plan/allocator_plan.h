@@ -18,7 +18,13 @@ struct mapped_file;
  */
 int allocator_plan_pid(struct probe_set *ret, pid_t pid, bool operators);
 
-/* The same for the ELF file at @path. */
+/*
+ * Returns -ENOEXEC, reported, if process @pid runs a program that cannot be recorded: one of 32
+ * bits or of another architecture. Returns 0 also if that cannot be read.
+ */
+int allocator_plan_check_program(pid_t pid);
+
+/* The same as allocator_plan_pid() for the ELF file at @path. */
 int allocator_plan_file(struct probe_set *ret, const char *path, bool operators);
 
 /*

@@ -151,6 +151,10 @@ static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 		if (err)
 			return err;
 		exec = status >> 16 == PTRACE_EVENT_EXEC;
+		if (exec)
+			err = allocator_plan_check_program(launch->pid);
+		if (err)
+			return err;
 		if (exec && is_static(launch->pid))
 			return plan_probes(launch, ret_probes);
 		launch->has_unmapped &= !exec;

@@ -92,7 +92,7 @@ static int plan_process(struct session *session, pid_t pid)
 {
 	const struct session_options *options = session->options;
 	struct probe_set set = {0};
-	int err = 0;
+	int err = allocator_plan_check_program(pid);
 
 	/*
 	 * Done before planning: a file that is mapped in between is found twice rather than never.

@@ -111,6 +111,33 @@ check_daemon() {
 	parse
 }
 
+@test "command: a 32-bit program is rejected, started or attached" {
+	local pid options
+
+	[[ $(uname -m) == x86_64 ]] || skip "only x86-64 runs other code"
+	cat >prog32.c <<-'END'
+		void _start(void)
+		{
+			for (;;)
+				__asm__ volatile("int $0x80" : : "a"(SYSCALL), "b"(0));
+		}
+	END
+	# exit() and pause()
+	cc -m32 -DSYSCALL=1 -static -nostdlib -fno-pic -no-pie -o ends32 prog32.c || skip "the compiler makes no 32-bit code"
+	cc -m32 -DSYSCALL=29 -static -nostdlib -fno-pic -no-pie -o prog32 prog32.c
+	./ends32 || skip "this kernel runs no 32-bit code"
+	./prog32 3>&- &
+	pid=$!
+	STARTED_PIDS+=("$pid")
+	wait_until 60 grep -q prog32 "/proc/$pid/comm"
+	for options in "-- ./prog32" "-p $pid" "-p $pid --with mmap" "--no-heap --with mmap -p $pid"; do
+		# shellcheck disable=SC2086 # several words
+		run -1 --separate-stderr timeout -k 5 20 "$BIN/leakrec" -o perf.data $options
+		[[ $stderr == "leakrec: cannot record process "*": $PWD/prog32 is 32-bit code or "* ]] || fail "$options: $stderr"
+		[[ $stderr != *$'\n'* ]] || fail "$options: more than one line: $stderr"
+	done
+}
+
 # A process has one tracer.
 @test "command: another tracer has the command" {
 	require_program strace
