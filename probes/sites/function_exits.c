@@ -234,9 +234,7 @@ static int follow_step(struct search *search, uint32_t index)
 		return is_through_pointer(search, offset, &instruction, &target)
 			       ? follow_pointer(search, index, target)
 			       : follow_switch(search, index);
-	case ZYDIS_CATEGORY_INTERRUPT:
-		return 0;
-	default:
+	default: /* An `int` may return. */
 		break;
 	}
 	if (instruction_traps(&instruction))

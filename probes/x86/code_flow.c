@@ -105,6 +105,11 @@ static void follow(struct code_flow *flow, struct work_list *work, uint64_t offs
 	ZydisInstructionCategory category = instruction->info.meta.category;
 	uint64_t target;
 
+	/* Not even its length is known. */
+	if (instruction_is_ambiguous(instruction)) {
+		flow->is_complete = false;
+		return;
+	}
 	if (instruction_target(instruction, offset, &target)) {
 		if (target < flow->size_bytes)
 			flow->is_target[target] = true;
@@ -113,8 +118,9 @@ static void follow(struct code_flow *flow, struct work_list *work, uint64_t offs
 	} else if (category == ZYDIS_CATEGORY_UNCOND_BR && !leaves_function(flow, instruction)) {
 		flow->is_complete = false;
 	}
+	/* An `int` may return: a system call, or a signal handler or debugger that continues. */
 	if (category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_RET ||
-	    category == ZYDIS_CATEGORY_INTERRUPT || instruction_traps(instruction))
+	    instruction_traps(instruction))
 		return;
 	work_list_add(work, flow, offset + instruction->info.length);
 }

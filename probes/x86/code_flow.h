@@ -49,8 +49,8 @@ bool instruction_target(const struct instruction *instruction, uint64_t offset,
 			uint64_t *ret_target);
 
 /*
- * True for a jump, call or return with an operand-size prefix: its target differs between
- * processors.
+ * True for a jump, call or return with an operand-size prefix. Intel's processors ignore the
+ * prefix; AMD's take a shorter offset, and truncate the target to 16 bits.
  */
 bool instruction_is_ambiguous(const struct instruction *instruction);
 

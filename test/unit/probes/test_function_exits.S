@@ -63,6 +63,16 @@
 	jmp	*0x1000(%rip)
 	END
 
+	CODE int_returns
+	int	$0x80
+	ret
+	END
+
+	CODE int3_continues
+	int3
+	ret
+	END
+
 	CODE never
 	je	1f
 	ud2

@@ -40,6 +40,8 @@ static const struct exits_case cases[] = {
 	{"jmp_rax", -ENOTSUP, {0}},
 	{"jmp_8_rax", -ENOTSUP, {0}},
 	{"jmp_pointer_rip_which_nothing_fills", -ENOTSUP, {0}},
+	{"int_returns", 1, {2}},
+	{"int3_continues", 1, {1}},
 	{"never", -ENOTSUP, {0}},
 	{"no_instruction", -ENOTSUP, {0}},
 	{"cut_off", -ENOTSUP, {0}},

@@ -210,6 +210,22 @@
 2:	ret
 	END
 
+	CODE loop_after_int
+	test	%rdi, %rdi
+1:	je	2f
+	int	$0x80
+	jmp	1b
+2:	ret
+	END
+
+	CODE loop_after_int3
+	test	%rdi, %rdi
+1:	je	2f
+	int3
+	jmp	1b
+2:	ret
+	END
+
 	CODE loop_between
 	xor	%eax, %eax
 1:	test	%rcx, %rcx
@@ -329,6 +345,15 @@
 	CODE sixteen_bit
 	test	%rdi, %rdi
 	data16 je 1f
+	push	%rbx
+	pop	%rbx
+1:	ret
+	END
+
+	CODE sixteen_bit_later
+	test	%rdi, %rdi
+	je	1f
+	data16 jne 1f
 	push	%rbx
 	pop	%rbx
 1:	ret

@@ -48,6 +48,8 @@ static const struct placement_case cases[] = {
 	{"strings", 1, 0, PLACEMENT_STEPPED},
 	{"system_call", 1, 0, PLACEMENT_STEPPED},
 	{"loop_to_place", 1, 0, PLACEMENT_STEPPED},
+	{"loop_after_int", 1, 0, PLACEMENT_STEPPED},
+	{"loop_after_int3", 1, 0, PLACEMENT_STEPPED},
 	{"loop_between", 1, 0, PLACEMENT_STEPPED},
 	{"loop_to_entry", 1, 3, PLACEMENT_EMULATED},
 	{"loop_instruction", 1, 0, PLACEMENT_STEPPED},
@@ -63,6 +65,7 @@ static const struct placement_case cases[] = {
 	{"red_zone", 1, 0, PLACEMENT_STEPPED},
 	{"hinted", 1, 0, PLACEMENT_STEPPED},
 	{"sixteen_bit", 1, 0, PLACEMENT_STEPPED},
+	{"sixteen_bit_later", 1, 0, PLACEMENT_STEPPED},
 	{"exchange_r8", 1, 2, PLACEMENT_EMULATED},
 	{"pushes_memory", 1, 0, PLACEMENT_STEPPED},
 };
