@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,7 +62,7 @@ become_leakscan(int program_fd, int go_fd, int lines_fd, pid_t pid)
 	_exit(DIAG_EXIT_FAILED);
 }
 
-static int start_scanner(struct scanner *scanner, int program_fd)
+static int start_scanner(struct scanner *scanner, int program_fd, int priority)
 {
 	_cleanup_close_ int go_end = -1, lines_end = -1;
 	int go[2], lines[2];
@@ -76,12 +77,14 @@ static int start_scanner(struct scanner *scanner, int program_fd)
 	lines_end = lines[1];
 	fcntl(scanner->lines_fd, F_SETFL, O_NONBLOCK);
 	scanner->child = fork();
-	if (scanner->child == 0)
+	if (scanner->child == 0) {
+		setpriority(PRIO_PROCESS, 0, priority);
 		become_leakscan(program_fd, go_end, lines_end, scanner->pid);
+	}
 	return scanner->child < 0 ? -errno : 0;
 }
 
-int heap_scan_prepare(struct heap_scan *ret, const pid_t *pids, size_t nr_pids)
+int heap_scan_prepare(struct heap_scan *ret, const pid_t *pids, size_t nr_pids, int priority)
 {
 	_cleanup_close_ int program_fd = open_leakscan();
 	int err = program_fd < 0 ? program_fd : 0;
@@ -90,7 +93,7 @@ int heap_scan_prepare(struct heap_scan *ret, const pid_t *pids, size_t nr_pids)
 		struct scanner *scanner = &ret->scanners[ret->nr++];
 
 		*scanner = (struct scanner){.pid = pids[i], .go_fd = -1, .lines_fd = -1};
-		err = start_scanner(scanner, program_fd);
+		err = start_scanner(scanner, program_fd, priority);
 	}
 	if (err)
 		diag_error("cannot start leakscan, for --scan: %s", strerror(-err));

@@ -31,11 +31,11 @@ struct heap_scan {
 };
 
 /*
- * Starts the scanners, which wait. Call it before rights are dropped, as leakscan needs them, and
- * while this process has one thread. Returns 0 or a negative errno, reported. Release with
- * heap_scan_deinit(), which also ends scanners that are at work.
+ * Starts the scanners, which wait. Call it before rights are dropped, as leakscan needs them.
+ * @priority is the niceness that they work with. Returns 0 or a negative errno, reported. Release
+ * with heap_scan_deinit(), which also ends scanners that are at work.
  */
-int heap_scan_prepare(struct heap_scan *ret, const pid_t *pids, size_t nr_pids);
+int heap_scan_prepare(struct heap_scan *ret, const pid_t *pids, size_t nr_pids, int priority);
 void heap_scan_deinit(struct heap_scan *scan);
 
 /* Lets the next scanner begin. Returns the descriptor of its lines, or -1: all have ended. */

@@ -234,7 +234,8 @@ int session_start(struct session *session)
 		return err;
 	launch_release(&session->command);
 	if (session->options->scan)
-		err = heap_scan_prepare(&session->heap_scan, session->pids, session->nr_pids);
+		err = heap_scan_prepare(&session->heap_scan, session->pids, session->nr_pids,
+					session->priority_before);
 	if (err)
 		return err;
 	limit_rights(session);
