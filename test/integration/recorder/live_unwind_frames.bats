@@ -81,7 +81,7 @@ teardown() {
 
 # The handler has a stack of its own, of which a dump cannot show what it interrupted.
 @test "live: a signal handler on its own stack" {
-	cat >own_stack.c <<-END
+	cat >handler.c <<-END
 		#define _GNU_SOURCE
 		#include <signal.h>
 		#include <stdlib.h>
@@ -100,17 +100,17 @@ teardown() {
 			return 0;
 		}
 	END
-	cc -g -O1 -o own_stack own_stack.c
+	cc -g -O1 -o handler handler.c
 	for options in '' --raw-stacks --perf-events; do
 		# shellcheck disable=SC2086
-		"$BIN/leakrec" --call-graph dwarf $options -o perf.data -- ./own_stack 2>leakrec.err ||
+		"$BIN/leakrec" --call-graph dwarf $options -o perf.data -- ./handler 2>leakrec.err ||
 			fail "leakrec: $(cat leakrec.err)"
 		! grep -E 'truncated|incomplete' leakrec.err
 		"$BIN/leakparse" --order time --size "$SIZE" -i perf.data >leaks 2>leakparse.err
 		assert_equal "unwind failures" "$(summary unwind_failures)" 0
 		assert_equal "stacks" "$(leak_stacks "$SIZE" | sort | uniq -c | sed 's/^ *//')" \
 			"$(leak_stacks "$SIZE" | sed 's/^/100 /' | head -1)"
-		leak_stacks "$SIZE" | grep -qE '^ malloc handle .*(elsewhere:$' || fail "$(leak_stacks "$SIZE" | head -1)"
+		leak_stacks "$SIZE" | grep -q '^ malloc handle .* (elsewhere:$' || fail "$(leak_stacks "$SIZE" | head -1)"
 	done
 }
 

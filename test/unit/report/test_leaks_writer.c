@@ -502,10 +502,11 @@ static void histories_are_of_whole_stacks(void **state)
 	add_free(3 * SECOND, 0xb00);
 	text = leaks_text(&all);
 	/* With periods of 2^25 ns, at most 64 reach that far. */
-	assert_has(text, "\nperiods 60 1.000000000 0.033554432\n# columns: history ");
+	assert_has(text,
+		   "\nperiods 60 1.000000000 0.033554432 peak=2.000000000\n# columns: history ");
 	assert_has(text, "history all held_bytes=30,");
 	assert_has(text, ",70,70,30 held_blocks=1,");
-	assert_has(text, ",2,2,1 lifetimes=805306368:1\n");
+	assert_has(text, ",2,2,1 at_peak_bytes=70 at_peak_blocks=2 lifetimes=805306368:1\n");
 	assert_has(text, "\n# columns: history STACK KEY=VALUE...\n");
 	sized = leaks_text(&of_size);
 	assert_lacks(sized, "history");
