@@ -6,7 +6,8 @@
  * calls until then.
  *
  * The first page fault on the file shows the use, before any of its code has run. A file that is
- * mapped as data does not count: the process has no more code than before.
+ * mapped as data does not count: the process has as much code as before, and no process has mapped
+ * the file as code.
  */
 #ifndef LEAKTOOLS_RECORDER_DLOPEN_WATCH_BPF_H
 #define LEAKTOOLS_RECORDER_DLOPEN_WATCH_BPF_H
@@ -26,9 +27,29 @@ struct inode {
 	struct super_block *i_sb;
 } __attribute__((preserve_access_index));
 
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+} __attribute__((preserve_access_index));
+
+struct rb_root_cached {
+	struct {
+		struct rb_node *rb_node;
+	} rb_root;
+} __attribute__((preserve_access_index));
+
 struct address_space {
 	struct inode *host;
+	struct rb_root_cached i_mmap; /* its mappings in all processes */
 } __attribute__((preserve_access_index));
+
+struct vm_area_struct {
+	unsigned long vm_flags;
+	struct {
+		struct rb_node rb;
+	} shared;
+} __attribute__((preserve_access_index));
+
+#define VM_EXEC 4 /* include/linux/mm.h */
 
 /* Inspected files, by the inode that uprobes use: on overlayfs, that of the lower file. */
 struct {
@@ -68,6 +89,47 @@ ALWAYS_INLINE bool has_no_new_code(unsigned int tgid)
 	return false;
 }
 
+/* The mapping that @node of mapping->i_mmap stands for is one of code. */
+ALWAYS_INLINE bool is_code(struct rb_node *node)
+{
+	struct vm_area_struct *mapping;
+
+	if (!node)
+		return false;
+	mapping = (void *)node - bpf_core_field_offset(struct vm_area_struct, shared.rb);
+	return BPF_CORE_READ(mapping, vm_flags) & VM_EXEC;
+}
+
+/* The same for @node and the nodes below it. Without looking at all of them: true. */
+static __attribute__((noinline)) int has_code_below(struct rb_node *node)
+{
+	struct rb_node *left, *right;
+
+	if (!node)
+		return 0;
+	left = BPF_CORE_READ(node, rb_left);
+	right = BPF_CORE_READ(node, rb_right);
+	return is_code(node) || is_code(left) || is_code(right) ||
+	       (left && (BPF_CORE_READ(left, rb_left) || BPF_CORE_READ(left, rb_right))) ||
+	       (right && (BPF_CORE_READ(right, rb_left) || BPF_CORE_READ(right, rb_right)));
+}
+
+/*
+ * True if some process has mapped the file as code. A library may take the place of another one
+ * that had as much code. The tree (mm/interval_tree.c) may change meanwhile; one process's few
+ * mappings of a file are in its upper three levels.
+ */
+ALWAYS_INLINE bool is_mapped_as_code(struct address_space *mapping)
+{
+	struct rb_node *root;
+
+	if (!bpf_core_field_exists(struct vm_area_struct, vm_flags))
+		return false;
+	root = BPF_CORE_READ(mapping, i_mmap.rb_root.rb_node);
+	return root && (is_code(root) || has_code_below(BPF_CORE_READ(root, rb_left)) ||
+			has_code_below(BPF_CORE_READ(root, rb_right)));
+}
+
 /* A process has become another program, whose code may be as much. */
 ALWAYS_INLINE void forget_code(unsigned int tgid)
 {
@@ -90,7 +152,7 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 	key.device = BPF_CORE_READ(mapping, host, i_sb, s_dev);
 	key.inode = BPF_CORE_READ(mapping, host, i_ino);
 	state = bpf_map_lookup_elem(&files_seen, &key);
-	if (state || has_no_new_code(tgid))
+	if (state || (has_no_new_code(tgid) && !is_mapped_as_code(mapping)))
 		return 0;
 	target = add_target(tgid);
 	/* Without an entry its file is not inspected. */

@@ -63,6 +63,76 @@ assert_loaded() {
 	assert_late_truth 5001 5002
 }
 
+# The process has as much code with the second library as it had with the first. Both are as small as can be; the second
+# one also defines C++'s operators.
+@test "dlopen watch: a small library in the place of another" {
+	local name size
+
+	require_program cc
+	require_program g++
+	cat >small.c <<-'END'
+		#include <stddef.h>
+		#include <sys/mman.h>
+		#define FRESH NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0
+		void *malloc(size_t size) { return size ? mmap(FRESH) : NULL; }
+		void free(void *block) { if (block) munmap(block, 8192); }
+	END
+	cat >operators.cc <<-'END'
+		#include <new>
+		extern "C" void *malloc(std::size_t);
+		extern "C" void free(void *);
+		void *operator new(std::size_t size) { return malloc(size); }
+		void operator delete(void *block) noexcept { free(block); }
+	END
+	cat >serial.c <<-'END'
+		#include <dlfcn.h>
+		#include <stdio.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			size_t size = 5001;
+			char byte;
+			setvbuf(stdout, NULL, _IONBF, 0);
+			printf("ready %d\n", getpid());
+			if (read(0, &byte, 1) != 1)
+				return 1;
+			for (int i = 1; i < argc; i++, size++) {
+				void *library, *(*allocate)(size_t);
+				void (*release)(void *), *(*create)(size_t);
+				if (argv[i][0] == '-')
+					continue;
+				library = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+				if (!library)
+					return 1;
+				allocate = (void *(*)(size_t))dlsym(library, "malloc");
+				release = (void (*)(void *))dlsym(library, "free");
+				create = (void *(*)(size_t))dlsym(library, "_Znwm");
+				allocate(size);
+				release(allocate(size));
+				if (create)
+					create(size + 1000);
+				dlclose(library);
+			}
+			printf("truth done 1\n");
+			return 0;
+		}
+	END
+	cc -O1 -fno-builtin -o serial serial.c
+	cc -O1 -fno-builtin -shared -fPIC -o libfirst.so small.c
+	cc -O1 -fno-builtin -c -fPIC -o small.o small.c
+	g++ -O1 -shared -fPIC -o libsecond.so operators.cc small.o
+	TARGETS=$PWD record_attached "serial $PWD/libfirst.so $PWD/libsecond.so $PWD/libfirst.so"
+	for name in first second; do
+		assert_loaded "$PWD/lib$name.so" "$RECORDED_PID"
+	done
+	assert_summary lost 0
+	assert_no_unexpected
+	# 5001 is --wait's.
+	for size in 5002 5003 5004 6003; do
+		assert_equal "leaks of $size" "$(grep -c "^leak $size " leaks)" 1
+	done
+}
+
 @test "dlopen watch: by size" {
 	record_attached "late_allocator $PWD/libfirst.so $PWD/libsecond.so" --size 5002..5003
 	assert_late_truth 5002 5003
