@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A target that is stopped because leakrec cannot write its events. Whatever happens to leakrec, its reader or its disk,
+# A target that is stopped because leakrec cannot write its events. Whatever happens to leakrec's reader or its disk,
 # the target runs on.
 
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
@@ -17,8 +17,6 @@ setup() {
 teardown() {
 	common_teardown
 }
-
-# --- Slow readers, full disks ---
 
 # check_late_reader CALL-GRAPH
 check_late_reader() {
@@ -120,40 +118,4 @@ check_late_reader() {
 	"$BIN/leakparse" -i perf.data >leaks 2>leakparse.err || true
 	grep -q '^leak 3072 ' leaks || fail "$(cat leakparse.err)"
 	assert_equal "probes left" "$(probes_left)" ""
-}
-
-# --- Kills ---
-
-@test "held back: leakrec is killed, and the target runs on" {
-	local mode
-
-	start_churn --threads 4 --leak-every 100
-	go_target
-	for mode in fp dwarf none fp dwarf none dwarf; do
-		kill_once $((RANDOM % 600)) --call-graph $mode
-	done
-	assert_next_recorder_tidies
-	finish_churn
-}
-
-@test "held back: leakrec is killed while the target is held back" {
-	local mode
-
-	start_churn --threads 4
-	go_target
-	for mode in fp dwarf none; do
-		kill_held_once --call-graph $mode
-	done
-	assert_next_recorder_tidies
-	finish_churn
-}
-
-@test "held back: children run on when leakrec is killed" {
-	hold_back raw --children 3
-	kill_recorder
-	let_reader_go
-	wait "$READER_PID" || true
-	grep -q '^# summary .*truncated=1' leaks || fail "$(head -n 3 leaks leakparse.err)"
-	assert_next_recorder_tidies
-	finish_churn
 }

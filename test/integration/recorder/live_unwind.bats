@@ -7,6 +7,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/chain_targets
+load ../support/live_unwind
 
 setup() {
 	common_setup
@@ -17,58 +18,9 @@ teardown() {
 	common_teardown
 }
 
-# Prints each leak's size, function and stack by name, offset and line, without addresses, which vary.
-stacks() {
-	with_stacks | awk '/^leak/ { print $1, $2, $9 } /^\t/ { print "\t" $1, $2 }'
-}
-
-# same_as_raw OPTION... -- COMMAND...: compares a file and a pipe, recorded by BPF programs and by perf events.
-same_as_raw() {
-	local options
-
-	record --call-graph dwarf --raw-stacks "$@"
-	check_chain
-	stacks >stacks.raw
-	for options in '' --perf-events; do
-		# shellcheck disable=SC2086
-		record --call-graph dwarf $options "$@"
-		check_chain
-		stacks | diff stacks.raw - || fail "the stacks differ from those of --raw-stacks"
-		assert_plain_chains
-	done
-	"$BIN/leakrec" -o - --call-graph dwarf "$@" 2>leakrec.err | "$BIN/leakparse" --order time --size "$SIZE" >leaks
-	check_chain
-	stacks | diff stacks.raw - || fail "through the pipe, the stacks differ"
-}
-
-# The file shows no trace of dumps.
-assert_plain_chains() {
-	! command -v perf >/dev/null || ! perf evlist -v -i perf.data 2>/dev/null |
-		grep -E 'REGS_USER|STACK_USER' || fail "the attributes promise dumps"
-}
-
 @test "live: cc -O2 -fomit-frame-pointer" {
 	build_chain cc -O2 -fomit-frame-pointer
 	same_as_raw -- ./chain
-}
-
-@test "live: a static program" {
-	build_chain cc -O2 -fomit-frame-pointer -static
-	same_as_raw -- ./chain
-}
-
-@test "live: clang, no PIE" {
-	require_program clang
-	build_chain clang -O2 -fno-pie -no-pie
-	same_as_raw -- ./chain
-}
-
-@test "live: a library opened with dlopen" {
-	write_chain c
-	write_main
-	cc -g -O2 -fomit-frame-pointer -fPIC -shared -o libchain.so chain.c
-	cc -g -O2 -o chain main.c -pthread -ldl
-	same_as_raw -- ./chain ./libchain.so
 }
 
 @test "live: perf script reads the chains" {

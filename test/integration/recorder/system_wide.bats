@@ -1,55 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# All processes of the machine, or of a cgroup: present ones, new ones and those that are left out. None stays stopped.
+# All processes of the machine: present ones, new ones and those that are left out. For those of a cgroup see cgroup.bats.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-load ../support/churn
 load ../support/mappings
-
-setup() {
-	common_setup
-	require_program perf
-	HIERARCHY=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-	if [[ -z $HIERARCHY ]]; then
-		mkdir cgroup2
-		mount -t cgroup2 none cgroup2
-		HIERARCHY=$PWD/cgroup2
-	fi
-	CGROUP=leaktools-test-$$-$BATS_TEST_NUMBER
-	mkdir "$HIERARCHY/$CGROUP" "$HIERARCHY/$CGROUP/inner"
-}
-
-teardown() {
-	local status=0
-
-	common_teardown || status=1
-	wait_until 60 remove_cgroup || status=1
-	return $status
-}
-
-remove_cgroup() {
-	rmdir "$HIERARCHY/$CGROUP/inner" "$HIERARCHY/$CGROUP" 2>/dev/null || [[ ! -e $HIERARCHY/$CGROUP ]]
-}
-
-# enter CGROUP COMMAND...: executes the command, which is in the cgroup from its first instruction.
-enter() {
-	# shellcheck disable=SC2016 # expanded by the inner shell
-	exec sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' enter "$HIERARCHY/$1" "${@:2}"
-}
-
-# The target is moved while it waits.
-start_target_there() {
-	start_target "$@"
-	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
-}
-
-stop_leakrec() {
-	kill -INT "$LEAKREC_PID"
-	finish_leakrec
-	parse
-}
+load ../support/system_wide
 
 # The recording has nothing of this process, except the bounds, which leakrec itself writes.
 assert_left_out() {
@@ -85,16 +42,6 @@ record_machine() {
 	done <sizes.later
 	assert_equal "processes" "$(with_stacks | awk '$1 == "leak" && $8 == "fork_tree" { print $6 }' | sort -u | wc -l)" 13
 	assert_left_out "$LEAKREC_PID"
-}
-
-# attach_all OPTION...: starts leakrec in the background, and returns when it records.
-attach_all() {
-	: >leakrec.err
-	"$BIN/leakrec" -o perf.data "$@" 2>leakrec.err 3>&- &
-	LEAKREC_PID=$!
-	STARTED_PIDS+=("$LEAKREC_PID")
-	wait_until 60 is_recording "$LEAKREC_PID"
-	grep -q '^leakrec: recording ' leakrec.err || fail "leakrec ended before it recorded: $(cat leakrec.err)"
 }
 
 @test "machine: present and new processes" {
@@ -195,184 +142,9 @@ assert_two_of_one_pid() {
 	assert_two_of_one_pid
 }
 
-# --- A cgroup ---
-
-@test "machine: a cgroup, exactly" {
-	start_target_there fork_tree
-	attach_all --cgroup "$CGROUP"
-	# The probes are on the file that was analysed, wherever its path leads.
-	find "/proc/$LEAKREC_PID/fd" -lname '*/libc*' | grep -q . || fail "leakrec does not hold the C library open"
-	"$TARGETS/sizes" >/dev/null
-	go_target
-	finish_target
-	stop_leakrec
-	assert_truth
-	assert_events
-	assert_no_unexpected
-	grep -q "^leakrec: recording cgroup $CGROUP: 1 process with 1 allocator so far;" leakrec.err
-}
-
-@test "machine: a cgroup, exactly, with perf events" {
-	start_target_there fork_tree
-	attach_all --cgroup "$CGROUP" --perf-events
-	"$TARGETS/sizes" >/dev/null
-	go_target
-	finish_target
-	stop_leakrec
-	assert_truth
-	assert_events
-}
-
-@test "machine: processes that enter a cgroup, and one below it" {
-	local pid
-
-	attach_all --cgroup "$HIERARCHY/$CGROUP"
-	start_target_there sizes
-	go_target
-	finish_target
-	enter "$CGROUP/inner" "$TARGETS/sizes" >truth.inner &
-	pid=$!
-	wait "$pid"
-	stop_leakrec
-	assert_held_by "$RECORDED_PID"
-	mv truth.inner truth
-	assert_held_by "$pid"
-	assert_no_unexpected
-	# Names are found, too, though the target mapped its files before it entered the cgroup.
-	leak_stacks 3072 | grep -q ' main '
-}
-
-@test "machine: by size" {
-	start_target_there fork_tree
-	attach_all --cgroup "$CGROUP" --size 600..700
-	go_target
-	finish_target
-	stop_leakrec
-	assert_equal "blocks of 600 bytes" "$(grep -c '^leak 600 ' leaks)" "$(truth held_600)"
-	assert_equal "blocks of 700 bytes" "$(grep -c '^leak 700 ' leaks)" "$(truth held_700)"
-	assert_equal "others" "$(grep '^leak' leaks | grep -vcE '^leak [67]00 ')" 0
-}
-
-@test "machine: a cgroup of version 1, and what is no cgroup, are refused" {
-	run -1 "$BIN/leakrec" --cgroup "$CGROUP/nosuch"
-	[[ $output == "leakrec: cannot record cgroup $CGROUP/nosuch: No such file or directory;"* ]]
-	mkdir one
-	mount -t cgroup -o none,name=leaktools-test none one || skip "this kernel has no cgroups of version 1"
-	run -1 "$BIN/leakrec" --cgroup one
-	umount one
-	[[ $output == "leakrec: cannot record cgroup one: it is a cgroup v1; choose a cgroup below $HIERARCHY" ]]
-}
-
 @test "machine: only one of -p, -a, --cgroup and a command" {
 	run -2 "$BIN/leakrec" -a -p 1
 	run -2 "$BIN/leakrec" -a --cgroup /
 	run -2 "$BIN/leakrec" --cgroup / -- true
 	[[ $output == "leakrec: give either -p PID, -a, --cgroup PATH, or a command to record;"* ]]
-}
-
-@test "machine: a cgroup that begins with many files of one user" {
-	local i size many many_pid in out
-
-	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" many.so malloc,free,calloc,realloc,memalign,aligned_alloc,valloc,pvalloc
-	# More functions than there are probe sites.
-	for i in {1..130}; do
-		cp many.so "many$i.so"
-	done
-	for i in 1 2 3; do
-		cp "$TARGETS/lib/libpool_allocator.so" "late$i.so"
-	done
-	chown 65534 many*.so
-	chown 65533 late*.so
-	start_target_there maps_code --early many?*.so
-	many=$TARGET_PID many_pid=$RECORDED_PID
-	exec {in}>&"$TARGET_IN" {out}<&"$TARGET_OUT" {TARGET_IN}>&- {TARGET_OUT}<&-
-	rm target.in target.out
-	start_target_there late_allocator "$PWD"/late[123].so
-	attach_all --cgroup "$CGROUP"
-	assert_equal "told" "$(grep -c "of user 65534 and other files are not recorded: a user's files may" leakrec.err)" 1
-	echo >&"$in"
-	cat <&"$out" >truth.many
-	wait "$many"
-	exec {in}>&- {out}<&-
-	go_target
-	finish_target
-	stop_leakrec
-	# Another user's files get their probe sites, though they come last.
-	for size in 5001 5002 5003; do
-		assert_equal "leaks of $size" "$(grep -c "^leak $size " leaks)" "$(truth "held_$size")"
-		(($(truth "held_$size") > 0))
-	done
-	# So does the C library, also for the user with the many files.
-	mv truth.many truth
-	assert_held_by "$many_pid"
-	assert_summary lost 0
-	assert_no_unexpected
-}
-
-# --- Overload ---
-
-@test "machine: under load nothing is lost" {
-	start_churn --threads 2 --pairs 100000 --leak-every 1000
-	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
-	attach_all --cgroup "$CGROUP" -m 64
-	go_target
-	finish_target
-	stop_leakrec
-	assert_truth
-}
-
-# attach_unread: attaches to the cgroup; nothing reads the recording.
-attach_unread() {
-	mkfifo unread
-	tail -f /dev/null <unread 3>&- &
-	UNREAD_PID=$!
-	STARTED_PIDS+=("$UNREAD_PID")
-	attach_all --cgroup "$CGROUP" -m 64 -o - >unread
-}
-
-# The recorder waits for a reader that does not read. Processes that are stopped because of that run on all the same.
-@test "machine: no process is stopped for long" {
-	start_churn
-	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
-	attach_unread
-	go_target
-	wait_until 60 was_held
-	assert_advances
-	kill_now "$LEAKREC_PID" "$UNREAD_PID"
-	wait "$LEAKREC_PID" || true
-	assert_runs
-	finish_churn
-}
-
-@test "machine: a killed recorder leaves no process stopped" {
-	start_churn --threads 2
-	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
-	go_target
-	for _ in 1 2 3 4 5; do
-		attach_all --cgroup "$CGROUP" -m 64
-		kill -KILL "$LEAKREC_PID"
-		wait "$LEAKREC_PID" || true
-		assert_runs
-	done
-	finish_churn
-}
-
-# A shell would take that for Ctrl-Z.
-@test "machine: a shell's job is not stopped" {
-	require_program script
-	local pid script_pid
-
-	attach_unread
-	script -qec "sh -c 'echo \$\$ >$HIERARCHY/$CGROUP/cgroup.procs; echo \$\$ >job.pid; exec $TARGETS/endless_churn --pairs 300000'" /dev/null >truth 3>&- &
-	script_pid=$!
-	wait_until 60 test -s job.pid
-	pid=$(cat job.pid)
-	while [[ -e /proc/$pid ]] && ! is_zombie "$pid"; do
-		! is_stopped "$pid" || fail "the job was stopped"
-	done
-	wait "$script_pid"
-	tr -d '\r' <truth >truth.job
-	grep -q '^truth malloc 600000' truth.job
-	kill_now "$LEAKREC_PID" "$UNREAD_PID"
-	wait "$LEAKREC_PID" || true
 }

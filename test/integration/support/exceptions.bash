@@ -17,3 +17,25 @@ assert_blocks() {
 	# As many exceptions were thrown as without a recorder.
 	assert_equal "exceptions" "$(truth thrown)" 520
 }
+
+# --- With another allocator ---
+
+LIBS=/usr/lib/x86_64-linux-gnu
+
+no_return_probes_on_operators() {
+	! "$BIN/leakprobe" add --pid "$RECORDED_PID" --dry-run | grep -E '^r:[^ ]*/(operator_)?new' ||
+		fail "a return probe on an operator"
+}
+
+# with_allocator LIBRARY [OPTION...]: attaches to the target, which has that library before libc.
+with_allocator() {
+	[[ -e $LIBS/$1 ]] || skip "no $1"
+	LD_PRELOAD=$LIBS/$1 start_target throwing
+	no_return_probes_on_operators
+	attach "${@:2}"
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	assert_blocks
+}
