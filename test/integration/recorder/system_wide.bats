@@ -65,6 +65,8 @@ record_machine() {
 	# As in a shell's pipeline, the reader must have the pipe when leakrec looks for it.
 	exec {out}>pipe
 	wait_until 60 test -s reader.pid
+	# After Ctrl-C leakrec gives up a reader that takes nothing for 0.7 s, as one that gets no CPU.
+	prefer "$(cat reader.pid)"
 	attach_all -a -o - >&"$out"
 	exec {out}>&-
 	watchdog_pid=$(pgrep -P "$LEAKREC_PID" -x leak-watchdog)
