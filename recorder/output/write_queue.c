@@ -77,8 +77,8 @@ static void signal_event(int fd)
 		return;
 }
 
-/* Records the first failure of either thread, and reports it. */
-static int fail(struct write_queue *queue, int err)
+/* Records the first failure of either thread, and reports it: @why, or what @err says. */
+static int fail_because(struct write_queue *queue, int err, const char *why)
 {
 	static const char *const advice[] = {
 		[EINTR] = "; what its reader has not taken is dropped",
@@ -91,8 +91,13 @@ static int fail(struct write_queue *queue, int err)
 	if (err == EINTR && queue->is_regular)
 		hint = "; what is not written yet is dropped";
 	if (atomic_compare_exchange_strong(&queue->error, &none, -err))
-		diag_error("cannot write %s: %s%s", queue->name, strerror(err), hint);
+		diag_error("cannot write %s: %s%s", queue->name, why ? why : strerror(err), hint);
 	return -err;
+}
+
+static int fail(struct write_queue *queue, int err)
+{
+	return fail_because(queue, err, NULL);
 }
 
 /* --- The thread that writes --- */
@@ -209,9 +214,9 @@ static void *run(void *arg)
 
 /* --- The thread that adds --- */
 
-static void give_up(struct write_queue *queue)
+static void give_up(struct write_queue *queue, const char *why)
 {
-	fail(queue, EINTR);
+	fail_because(queue, EINTR, why);
 	signal_event(queue->stop_fd);
 }
 
@@ -223,7 +228,7 @@ static void consume_signal(struct write_queue *queue)
 	if (read(queue->signal_fd, &signal, sizeof(signal)) != sizeof(signal))
 		return;
 	if (queue->interrupted)
-		give_up(queue);
+		give_up(queue, "a second signal came");
 	queue->interrupted = true;
 	queue->progress_bytes = write_queue_written(queue);
 	queue->progress_ns = clock_now_ns();
@@ -247,7 +252,7 @@ static void check_progress(struct write_queue *queue)
 		queue->progress_bytes = written;
 		queue->progress_ns = now_ns;
 	} else if (!queue->is_regular && now_ns - queue->progress_ns > GIVE_UP_NS) {
-		give_up(queue);
+		give_up(queue, "its reader takes nothing after the signal");
 	}
 }
 

@@ -235,8 +235,25 @@ static void two_signals(void **state)
 		assert_int_equal(write_queue_drain(fixture.queue), -EINTR);
 		end(&fixture);
 		/* The thread that is left still has its descriptors, so they stay open. */
-		assert_told(&fixture, "what its reader has not taken is dropped");
+		assert_told(&fixture, "cannot write output: a second signal came; "
+				      "what its reader has not taken is dropped");
 	}
+}
+
+static void one_signal_and_a_reader_that_takes_nothing(void **state)
+{
+	struct fixture fixture = {0};
+
+	begin(&fixture, O_NONBLOCK);
+	send_signal(&fixture);
+	assert_int_equal(add_numbers(fixture.queue, 0, 2 * POOL_BYTES), -EINTR);
+	assert_int_equal(write_queue_drain(fixture.queue), -EINTR);
+	end(&fixture);
+	/* After the note that the recording waits for the reader. */
+	assert_non_null(strstr(fixture.text, "cannot write output: its reader takes nothing after "
+					     "the signal; what its reader has not taken is "
+					     "dropped\n"));
+	free(fixture.text);
 }
 
 static void a_reader_that_goes_away(void **state)
@@ -361,6 +378,7 @@ int main(void)
 		cmocka_unit_test(one_signal),
 		cmocka_unit_test(a_signal_of_the_callers),
 		cmocka_unit_test(two_signals),
+		cmocka_unit_test(one_signal_and_a_reader_that_takes_nothing),
 		cmocka_unit_test(a_reader_that_goes_away),
 		cmocka_unit_test(a_full_disk),
 		cmocka_unit_test(compressed_records),
