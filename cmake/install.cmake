@@ -18,7 +18,8 @@ if(SCDOC)
 		set(page ${PROJECT_BINARY_DIR}/man/${tool}.1)
 		add_custom_command(OUTPUT ${page} DEPENDS ${source} VERBATIM
 			COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/man
-			COMMAND ${SCDOC} < ${source} > ${page})
+			COMMAND ${CMAKE_COMMAND} -E echo "'\\\" t" > ${page} # man runs tbl
+			COMMAND ${SCDOC} < ${source} >> ${page})
 		list(APPEND pages ${page})
 	endforeach()
 	add_custom_target(man ALL DEPENDS ${pages})
