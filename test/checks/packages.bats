@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck disable=SC2016 # awk and sh expand it
-# The tables of scripts/setup. Whether the packages can be built and installed is tested by scripts/package --check.
+# The tables of scripts/setup, and what packages say of themselves. Whether the packages can be built and installed is tested by scripts/package --check.
 
 bats_require_minimum_version 1.5.0
 
@@ -47,4 +47,42 @@ setup() {
 	[[ $output == libmimalloc3 ]]
 	run -0 "$BATS_TEST_TMPDIR/scripts/setup" --list
 	[[ -z $output ]]
+}
+
+@test "packages: they have the version of the sources" {
+	local version
+
+	version=$(sed -n 's/^project(leaktools VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
+	[[ -n $version ]]
+	grep -qxE "Version: +$version" packaging/leaktools.spec
+	[[ $(head -n 1 packaging/debian/changelog) == "leaktools ($version) "* ]]
+}
+
+@test "packages: the build of Debian's package depends on all that setup installs for the build" {
+	local alternatives
+
+	# The essential packages of a build, and what only the demo needs.
+	awk '$1 == "build" { print $3 }' scripts/packages | grep -vxE 'gcc|libc6-dev|make|gnuplot-nox' | sort -u >"$BATS_TEST_TMPDIR/needs"
+	(($(wc -l <"$BATS_TEST_TMPDIR/needs") > 15))
+	sed -n '/^Build-Depends:/,/^$/p' packaging/debian/control | sed 's/Build-Depends://; s/([^)]*)//g; s/ //g' |
+		tr , '\n' | sed '/^$/d' >"$BATS_TEST_TMPDIR/depends"
+	while read -r alternatives; do
+		grep -qxF -e "$alternatives" -e "${alternatives%%|*}" "$BATS_TEST_TMPDIR/depends" || { echo "$alternatives"; return 1; }
+	done <"$BATS_TEST_TMPDIR/needs"
+}
+
+@test "packages: the tarball has the sources, and nothing of the build" {
+	run -0 scripts/package --tarball "$BATS_TEST_TMPDIR"
+	[[ $output == "$BATS_TEST_TMPDIR"/leaktools-*.tar.gz ]]
+	tar -tf "$output" >"$BATS_TEST_TMPDIR/list"
+	grep -qx 'leaktools-[0-9.]*/packaging/debian/rules' "$BATS_TEST_TMPDIR/list"
+	grep -qx 'leaktools-[0-9.]*/packaging/leaktools.spec' "$BATS_TEST_TMPDIR/list"
+	run ! grep -E '^leaktools-[0-9.]*/(build|\.git)/' "$BATS_TEST_TMPDIR/list"
+}
+
+@test "packages: wrong options are refused before anything is made" {
+	run -1 scripts/package --in trixie
+	run -1 scripts/package --check
+	run -1 scripts/package --in ../../etc -- true
+	run -1 scripts/package --nonsense
 }
