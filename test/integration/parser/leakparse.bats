@@ -226,7 +226,7 @@ held() {
 	"$BIN/leakparse" -i perf.data >leaks 2>/dev/null
 	assert_equal "the peak in the history" \
 		"$(sed -nE 's/^history all .* at_peak_bytes=([0-9]+).*/\1/p' leaks)" "$peak"
-	! grep -E "^history all .*held_bytes=([0-9]+,)*$peak[, ]" leaks
+	run ! grep -E "^history all .*held_bytes=([0-9]+,)*${peak}[, ]" leaks
 	"$BIN/leakplot" --plot held --save kept -o held.svg leaks
 	assert_equal "the peak in the plot" "$peak" "$(awk -v unit="$(sed -nE "s/.*held \((.*)\).*/\1/p" kept/*.gnuplot | head -1)" '
 		BEGIN { bytes = unit ~ /^MiB/ ? 1048576 : unit ~ /^KiB/ ? 1024 : 1 }
@@ -313,5 +313,5 @@ held() {
 	"$BIN/leakparse" --summary -i perf.data >screen
 	grep -q '^   grab ' screen
 	"$BIN/leakparse" -i perf.data >leaks
-	! grep -q '^wrapper ' leaks
+	run ! grep -q '^wrapper ' leaks
 }

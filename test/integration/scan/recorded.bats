@@ -78,6 +78,10 @@ reach_of() {
 	run ! grep -q 'reach=' leaks
 }
 
+is_not_traced() {
+	grep -q '^TracerPid:[[:space:]]*0$' "/proc/$RECORDED_PID/status"
+}
+
 @test "scan: a second signal leaves it out, and the process goes on" {
 	start_leaker 5 5
 	attach --scan
@@ -87,7 +91,7 @@ reach_of() {
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	grep -q 'the scan was left out' leakrec.err || grep -q ' 0 lost: perf.data' leakrec.err
-	wait_until 60 eval '! grep -q "^TracerPid:[[:space:]]*[1-9]" "/proc/$RECORDED_PID/status"'
+	wait_until 60 is_not_traced
 	end_leaker
 	wait_until 60 has_ended "$RECORDED_PID"
 	wait "$RECORDED_PID"
