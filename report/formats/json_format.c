@@ -226,6 +226,11 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	write_u64(out, "firm_blocks", verdict->firm_blocks);
 	write_u64(out, "suspect_blocks", verdict->suspect_blocks);
 	write_u64(out, "suspect_bytes", verdict->suspect_bytes);
+	if (report->reach) {
+		write_u64(out, "lost_blocks", listed->reach.lost_blocks);
+		write_u64(out, "lost_bytes", listed->reach.lost_bytes);
+		write_u64(out, "reached_blocks", listed->reach.held_blocks);
+	}
 	write_u64(out, "allocations", site->allocations);
 	write_u64(out, "frees", site->frees);
 	write_u64(out, "allocated_bytes", site->allocated_bytes);
@@ -287,6 +292,8 @@ static void write_block(FILE *out, const struct leak_report *report, size_t inde
 	write_kind(out, block->allocated.schema);
 	fprintf(out, ",\"stack_id\":%" PRIu32 ",\"verdict\":\"%s\",", block->allocated.stack_id,
 		verdict_name(verdict->verdict));
+	if (report->reach && report->reach[index] < REACH_NR_CLASSES)
+		fprintf(out, "\"reach\":\"%s\",", reach_class_words[report->reach[index]]);
 	write_doubts(out, verdict->doubts);
 	fputs("}", out);
 }
