@@ -51,6 +51,7 @@ teardown() {
 
 @test "ending: a command" {
 	mkfifo out
+	: >leakrec.err
 	"$BIN/leakrec" -o perf.data -- "$TARGETS/endless_churn" --progress "$PWD/progress" --threads 2 \
 		>out 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
