@@ -191,7 +191,7 @@ static struct place_facts look_at(struct search *search, const struct passage *a
 			leaks |= at[next].leaks;
 			is_clean |= at[next].is_clean;
 		}
-		search->sizes[facts.nr_callers++] = bytes / allocations;
+		search->sizes[facts.nr_callers++] = bytes / (allocations ? allocations : 1);
 		facts.allocations += allocations;
 		facts.bytes += bytes;
 		facts.nr_leaking += leaks;

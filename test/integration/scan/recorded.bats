@@ -61,9 +61,9 @@ reach_of() {
 	grep -q '^Scanned: .*50 blocks are proven lost, 40 can still be reached' screen
 	grep -A1 '^1\. ' screen | grep -q '; 50 of 50 proven lost'
 	grep -q '; 40 of 40 can still be reached' screen
-	"$BIN/leakparse" --format json <perf.data >json
-	[[ $(jq '[.blocks[] | select(.reach == "lost")] | length' json) == 50 ]]
-	[[ $(jq '[.stacks[].lost_bytes] | add' json) == 150000 ]]
+	"$BIN/leakparse" --format json <perf.data >report.json
+	[[ $(jq '[.blocks[] | select(.reach == "lost")] | length' report.json) == 50 ]]
+	[[ $(jq '[.stacks[].lost_bytes] | add' report.json) == 150000 ]]
 }
 
 @test "scan: perf events record it, too" {
