@@ -197,7 +197,7 @@ static void count_reach(struct leak_reach *to, enum reach_class class, uint64_t 
 
 	to->lost_blocks += is_lost;
 	to->lost_bytes += is_lost ? bytes : 0;
-	to->held_blocks += class == REACH_HELD;
+	to->held_blocks += class == REACH_HELD || class == REACH_POSSIBLE;
 }
 
 static void add_reach(struct leak_reach *to, const struct leak_reach *from)

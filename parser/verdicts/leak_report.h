@@ -44,7 +44,8 @@ enum leak_choice {
 	LEAK_SUPPRESSED, /* by a suppression */
 };
 
-/* Of which a scan has said that nothing leads to them, or that something does. */
+/* Of which a scan has said that nothing leads to them, or that something does, if only into them.
+ */
 struct leak_reach {
 	uint64_t lost_blocks, lost_bytes, held_blocks;
 };

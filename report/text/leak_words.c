@@ -151,8 +151,8 @@ void leak_words_reach(FILE *out, const struct leak_report *report, const struct 
 		fprintf(out, "; %" PRIu64 " of %" PRIu64 " proven lost", reach->lost_blocks,
 			blocks);
 	if (reach->held_blocks)
-		fprintf(out, "; %" PRIu64 " of %" PRIu64 " can still be reached",
-			reach->held_blocks, blocks);
+		fprintf(out, "; %" PRIu64 " of %" PRIu64 " still pointed to", reach->held_blocks,
+			blocks);
 	if (!reach->lost_blocks && !reach->held_blocks)
 		fputs("; not scanned", out);
 }

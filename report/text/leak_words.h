@@ -43,7 +43,7 @@ void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
 			  const struct site_verdict *verdict);
 
 /*
- * "; 50 of 54 proven lost: nothing points to them" or "; 54 of 54 can still be reached", if a scan
+ * "; 50 of 54 proven lost: nothing points to them" or "; 54 of 54 still pointed to", if a scan
  * has said so of some of the @blocks.
  */
 void leak_words_reach(FILE *out, const struct leak_report *report, const struct leak_reach *reach,

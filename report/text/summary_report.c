@@ -121,7 +121,7 @@ static void write_reach(FILE *out, const struct leak_report *report)
 		fputs(quantity_bytes((double)growing_bytes).text, out);
 		fputs(" of growth are proven lost: nothing points to them; of all held, ", out);
 	}
-	fprintf(out, "%" PRIu64 " blocks are proven lost, %" PRIu64 " can still be reached",
+	fprintf(out, "%" PRIu64 " blocks are proven lost, %" PRIu64 " are still pointed to",
 		all->lost_blocks, all->held_blocks);
 	if (all->lost_blocks + all->held_blocks < report->held_blocks)
 		fprintf(out, ", of %" PRIu64 " it is not known",

@@ -58,9 +58,9 @@ reach_of() {
 	grep -q '^stack 2 .* lost_blocks=0 lost_bytes=0 reached_blocks=40' by-verdict
 	"$BIN/leakparse" --summary <perf.data >screen
 	cat screen
-	grep -q '^Scanned: .*50 blocks are proven lost, 40 can still be reached' screen
+	grep -q '^Scanned: .*50 blocks are proven lost, 40 are still pointed to' screen
 	grep -A1 '^1\. ' screen | grep -q '; 50 of 50 proven lost'
-	grep -q '; 40 of 40 can still be reached' screen
+	grep -q '; 40 of 40 still pointed to' screen
 	"$BIN/leakparse" --format json <perf.data >report.json
 	[[ $(jq '[.blocks[] | select(.reach == "lost")] | length' report.json) == 50 ]]
 	[[ $(jq '[.stacks[].lost_bytes] | add' report.json) == 150000 ]]
