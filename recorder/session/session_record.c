@@ -110,6 +110,8 @@ static int scan_heaps(struct session *session)
 		if (!err)
 			err = rounds_run(rounds);
 		if (!err)
+			err = marks_write(&session->marks, session->writer);
+		if (!err)
 			err = perf_writer_flush(session->writer);
 		if (err)
 			return err;

@@ -154,5 +154,5 @@ void leak_words_reach(FILE *out, const struct leak_report *report, const struct 
 		fprintf(out, "; %" PRIu64 " of %" PRIu64 " still pointed to", reach->held_blocks,
 			blocks);
 	if (!reach->lost_blocks && !reach->held_blocks)
-		fputs("; not scanned", out);
+		fputs("; the scan cannot tell", out);
 }

@@ -101,8 +101,7 @@ static int write_processes(FILE *out, const struct leak_report *report,
 static void write_reach(FILE *out, const struct leak_report *report)
 {
 	const struct leak_reach *all = &report->reach_total;
-	struct leak_reach growing = {0};
-	uint64_t growing_bytes = 0;
+	uint64_t growing_bytes = 0, lost_bytes = 0; /* of causes that grow */
 
 	if (!report->reach)
 		return;
@@ -112,11 +111,11 @@ static void write_reach(FILE *out, const struct leak_report *report)
 		if (report->verdicts.causes[cause->cause].verdict.verdict != VERDICT_GROWTH)
 			continue;
 		growing_bytes += cause->bytes;
-		growing.lost_bytes += cause->reach.lost_bytes;
+		lost_bytes += cause->reach.lost_bytes;
 	}
 	fputs("Scanned: ", out);
 	if (growing_bytes) {
-		fputs(quantity_bytes((double)growing.lost_bytes).text, out);
+		fputs(quantity_bytes((double)lost_bytes).text, out);
 		fputs(" of the ", out);
 		fputs(quantity_bytes((double)growing_bytes).text, out);
 		fputs(" of growth are proven lost: nothing points to them; of all held, ", out);
