@@ -400,7 +400,7 @@ static int handle_whole_call(struct heap_step *step)
 	struct open_call *call;
 	int err;
 
-	if (call_is_jumped_to(step->thread->calls, step->caller))
+	if (call_stack_jumps_to(step->thread->calls, step->caller))
 		step->caller = 0;
 	err = handle_entry(step);
 	if (err)

@@ -154,7 +154,7 @@ bool call_is_inside(const struct open_call *outer, uint64_t caller)
 	return call_is_from(caller, outer->probe_address, outer->is_inner ? 0 : outer->caller);
 }
 
-bool call_is_jumped_to(const struct call_stack *stack, uint64_t return_address)
+bool call_stack_jumps_to(const struct call_stack *stack, uint64_t return_address)
 {
 	int i = stack->depth - 1;
 

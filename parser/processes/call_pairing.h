@@ -30,11 +30,11 @@ struct open_call {
 	uint64_t caller;	/* the return address; 0: not known */
 	uint64_t probe_address; /* 0: not known */
 	struct heap_op op;	/* the entry */
-	bool entry_seen;	/* false: substitutes for a missing entry */
+	bool entry_seen;	/* false only in call_stack.made_up */
 	bool is_jumped_to;	/* by the call before, which ends with it */
-	bool is_inner;		/* the call before has made it */
+	bool is_inner;		/* the call before may have made it: call_is_inside() */
 
-	bool stored; /* HEAP_ALLOC_TO_PTR: PROBE_STORE gave the block */
+	bool stored; /* HEAP_ALLOC_TO_PTR: @stored_block is known, by PROBE_STORE or PROBE_CALL */
 	uint64_t stored_block;
 
 	bool released; /* HEAP_REALLOC: it has released @old_block */
@@ -42,14 +42,15 @@ struct open_call {
 
 	struct inner_block inner[CALL_MAX_INNER];
 	int nr_inner;
-	size_t inner_failure; /* the newest (heap_anomalies.h), or ANOMALY_NONE */
+	size_t inner_failure; /* the newest allocation in it that failed, by its number in
+				 heap_anomalies.h; or ANOMALY_NONE */
 };
 
 struct call_stack {
 	struct open_call calls[CALL_MAX_DEPTH]; /* outermost first */
 	int depth;
 	struct open_call made_up; /* for a return without an entry */
-	bool entered_last;	  /* the thread's last event was an entry */
+	bool entered_last; /* the thread's last event was an entry of a function with a return */
 	/*
 	 * If the thread's last event was an exit: its address, and the call that ended. Otherwise
 	 * @at is 0.
@@ -61,7 +62,7 @@ struct call_stack {
 };
 
 /*
- * The return address in the entry @sample. 0: not recorded, or replaced by a return probe's (a
+ * From an entry: the return address. 0: not recorded, or replaced by a return probe's (a
  * probed function jumped here).
  */
 uint64_t call_caller_of(const struct perf_sample *sample);
@@ -84,48 +85,49 @@ int call_stack_match(const struct call_stack *stack, const struct probe_schema *
 		     uint64_t return_address);
 
 /*
- * The address that the call in @sample, a return, returns to. 0: not known, or replaced by a return
- * probe's.
+ * From a return or an exit: the address that the call returns to. 0: not known, or replaced by a
+ * return probe's.
  */
 uint64_t call_return_of(const struct perf_sample *sample);
 
 /*
- * True if an exit, a `ret` to @return_address, may end an open call of its function that returns to
- * @caller. If one of the two is not known, only the thread's newest call qualifies, because a
- * function with a return probe may end in the same code.
+ * True if an exit, a `ret` to @return_address, may end an open call that returns to @caller. If
+ * both are known, they must be equal. If not, only the newest call may end: the `ret` may belong to
+ * another function, too.
  */
 bool call_exit_may_end(uint64_t caller, uint64_t return_address, bool is_newest);
 
 /*
  * True if @sample, a PROBE_EXIT, ends an open call of its function. Other exits end calls of other
- * functions that share the code, or calls from before the recording. Each call causes the events of
- * all functions that end there, in any order. More than one counts only if one function has jumped
- * to the other.
+ * functions that share the code, or calls from before the recording. A `ret` that several functions
+ * share causes one event for each, in any order. The first that fits ends a call. A second one, to
+ * the same address, ends the call on top only if the call that ended was jumped to.
  */
 bool call_stack_has_exit(const struct call_stack *stack, const struct perf_sample *sample);
 
-/* Notes @sample as the thread's last event. An exit has ended @call. */
+/* Notes @sample as the thread's last event; call_stack_note_exit(): an exit, which ended @call. */
 void call_stack_note_event(struct call_stack *stack, const struct perf_sample *sample);
 void call_stack_note_exit(struct call_stack *stack, const struct perf_sample *sample,
 			  const struct open_call *call);
 
 /*
- * True if a call from @caller (0: unknown) may come from inside @outer: from the allocator's own
- * code, or by a jump from @outer's first instructions (a PLT stub).
+ * True if @outer may have made a call from @caller: @caller is not known (0), or in the allocator's
+ * own code, or where @outer was called from (@outer has jumped on, as a PLT stub does).
  */
 bool call_is_inside(const struct open_call *outer, uint64_t caller);
 
 /*
- * True if @address lies in the object file that holds the function at @probe_address. So small an
- * object is the allocator itself. Both must be known.
+ * True if @address is so near to @probe_address (less than 64 KiB) that it probably is in the same
+ * object file, which is the allocator's own code. Both must be known.
  */
 bool call_is_near(uint64_t address, uint64_t probe_address);
 
 /*
- * True if a call from @caller comes from the object file of the function at @outer_probe, and not
- * from the function that called that one, from @outer_caller (0: not known, or in that file, too).
- * Small static programs have both within the distance of call_is_near(). Then the caller must not
- * be much nearer to @outer_caller. (A call's return address is after the function's start.)
+ * True if a call from @caller comes from the allocator's own code, where the function at
+ * @outer_probe is, and not from the function that called that one, from @outer_caller (0: not
+ * known, or in that code, too). Small static programs have both within the distance of
+ * call_is_near(). Then the caller must not be much nearer to @outer_caller. (A call's return
+ * address is after the function's start.)
  */
 bool call_is_from(uint64_t caller, uint64_t outer_probe, uint64_t outer_caller);
 
@@ -134,7 +136,7 @@ bool call_is_from(uint64_t caller, uint64_t outer_probe, uint64_t outer_caller);
  * where that call does. (At its entry a return probe's trampoline was the return address, so its
  * caller is not known.)
  */
-bool call_is_jumped_to(const struct call_stack *stack, uint64_t return_address);
+bool call_stack_jumps_to(const struct call_stack *stack, uint64_t return_address);
 
 /* Remembers a block allocated inside @call. Returns false if there is no room. */
 bool call_add_inner(struct open_call *call, uint64_t address, uint64_t sequence);

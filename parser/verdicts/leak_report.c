@@ -197,14 +197,14 @@ static void count_reach(struct leak_reach *to, enum reach_class class, uint64_t 
 
 	to->lost_blocks += is_lost;
 	to->lost_bytes += is_lost ? bytes : 0;
-	to->held_blocks += class == REACH_HELD || class == REACH_POSSIBLE;
+	to->reachable_blocks += class == REACH_HELD || class == REACH_POSSIBLE;
 }
 
 static void add_reach(struct leak_reach *to, const struct leak_reach *from)
 {
 	to->lost_blocks += from->lost_blocks;
 	to->lost_bytes += from->lost_bytes;
-	to->held_blocks += from->held_blocks;
+	to->reachable_blocks += from->reachable_blocks;
 }
 
 /* Asks for each held block what a scan has said. Returns 0 or -ENOMEM. */

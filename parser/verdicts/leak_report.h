@@ -16,7 +16,7 @@
 #include <regex.h>
 
 enum leak_order {
-	LEAK_ORDER_VERDICT, /* grouped by stack, real leaks first */
+	LEAK_ORDER_VERDICT, /* grouped by stack: lost bytes, if scanned, then by verdict */
 	LEAK_ORDER_TIME,    /* block by block, by allocation */
 	LEAK_ORDER_SIZE,    /* grouped by stack, the largest first */
 };
@@ -33,21 +33,24 @@ struct leaks_options {
 	const char *kind;      /* a resource's, or HEAP_KIND_MEMORY; NULL: all */
 	unsigned int verdicts; /* a bit for each wanted; 0: all */
 	size_t top;	       /* the number of stacks; 0: all */
-	bool top_is_of_causes; /* @top is not applied here */
+	bool top_is_of_causes; /* @top counts causes: the writer applies it */
 	enum leak_order order;
 	struct suppressions *suppressions; /* NULL: none; they count what they hide */
 };
 
 enum leak_choice {
 	LEAK_LISTED,
-	LEAK_FILTERED,	 /* by the options */
+	LEAK_FILTERED,	 /* by the options, @top included */
 	LEAK_SUPPRESSED, /* by a suppression */
 };
 
-/* Of which a scan has said that nothing leads to them, or that something does, if only into them.
+/*
+ * Blocks by what a scan said. Lost: the program cannot get to them any more, directly or through
+ * others (reach_class_is_lost()). Reachable: it can, or a pointer leads into them. The rest is
+ * neither.
  */
 struct leak_reach {
-	uint64_t lost_blocks, lost_bytes, held_blocks;
+	uint64_t lost_blocks, lost_bytes, reachable_blocks;
 };
 
 /* The listed blocks of a stack. */
@@ -82,19 +85,19 @@ struct leak_report {
 	struct leak_site *sites; /* those with listed blocks, in the wanted order */
 	size_t nr_sites;
 	size_t nr_listed_sites;		  /* the first ones; the others are beyond options.top */
-	struct leak_site *sites_by_cause; /* the same as @sites */
+	struct leak_site *sites_by_cause; /* @sites, grouped by cause */
 	struct leak_cause *causes;	  /* in the wanted order */
 	size_t nr_causes;
 	struct leak_resource resources[RESOURCE_MAX_KINDS]; /* by the kind's number - 1 */
-	/* Totals of the listed memory. */
+	/* Totals of the memory that no filter or suppression hides, also beyond options.top. */
 	uint64_t held_blocks, held_bytes;
 	uint64_t memory_sites;
 	struct leak_reach reach_total;
 	uint64_t suppressed_blocks, suppressed_bytes;
 	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */
 	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR];
-	uint64_t sites_of[VERDICT_NR]; /* by the site's */
-	uint64_t firm_blocks;	       /* those of them that are certainly held (verdicts.h) */
+	uint64_t sites_of[VERDICT_NR]; /* by the site's verdict */
+	uint64_t firm_blocks; /* those of @held_blocks that are certainly held (verdict_types.h) */
 	uint64_t anomalies[ANOMALY_NR_KINDS]; /* those that the options select */
 };
 

@@ -10,11 +10,13 @@
 double survival_opportunities(const struct survival *survival, double age_ns)
 {
 	const struct site_history *history = survival->site->history;
+	/* Blocks of this first part of the recording had the time to become as old. */
 	double before_ns = survival->elapsed_ns - age_ns, period_ns, nr = 0;
 	size_t whole;
 
 	if (before_ns < 0)
 		return 0;
+	/* At most one block, which was not freed (site_stats.h). */
 	if (!history)
 		return (double)survival->site->allocations;
 	period_ns = (double)(UINT64_C(1) << history->shift);
@@ -35,8 +37,10 @@ double survival_opportunities(const struct survival *survival, double age_ns)
 }
 
 /*
- * Computes the weights, longest lifetimes first. At least as many blocks could be seen to live so
- * long as were seen. Where only a few could be, one that was says little of all others.
+ * Computes the weights, longest lifetimes first. A block that was freed at age x weighs N / N(x):
+ * of N blocks, the N(x) that were allocated at least x before the end could be seen to live so
+ * long. N(x) is an estimate. It is never less than the number that was seen, nor less than N / 20:
+ * no block may speak for more than 20.
  */
 static void weigh(struct survival *survival, const struct lifetime_sketch *lifetimes)
 {
@@ -57,8 +61,8 @@ static void weigh(struct survival *survival, const struct lifetime_sketch *lifet
 }
 
 /*
- * Hill's estimator over the longest lifetimes; their number is the square root of the number of
- * all.
+ * Hill's estimator over the longest lifetimes, as many as the square root of all or
+ * MIN_TAIL_DEATHS, rounded up to whole buckets. A death is a block that was freed.
  */
 static void fit_tail(struct survival *survival, const struct lifetime_sketch *lifetimes)
 {

@@ -63,12 +63,12 @@ static int check_file(const struct probe_file *file, const struct probe *probe,
 		      const struct uprobe *there)
 {
 	struct uprobe_spec spec = probe_file_spec(file, probe);
-	int is_on_file;
+	int is_here;
 
 	spec.offset = there->offset;
-	is_on_file = tracefs_uprobe_is_on_file(&spec);
-	if (is_on_file)
-		return is_on_file < 0 ? is_on_file : 0;
+	is_here = tracefs_uprobe_remove_if_elsewhere(&spec);
+	if (is_here)
+		return is_here < 0 ? is_here : 0;
 	diag_error("removed %s/%s: it was on another file than %s; try again", file->group,
 		   probe->event, file->display);
 	return -ESTALE;

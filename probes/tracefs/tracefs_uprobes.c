@@ -220,11 +220,12 @@ static int remove_place(const struct uprobe_spec *spec, const char *link)
  * probe_fd_path(). It is not in use, whoever uses the event: the kernel enables the places that an
  * event has when its first user comes.
  */
-int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec)
+int tracefs_uprobe_remove_if_elsewhere(const struct uprobe_spec *spec)
 {
 	char link[PROBE_FD_PATH_MAX];
 	int err;
 
+	/* Not probe_fd_path(): no other place may have this text. */
 	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", spec->fd);
 	err = register_event(spec, link);
 	if (err == -EEXIST)
@@ -240,13 +241,13 @@ int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec)
 }
 
 /*
- * Registers by the path, for readers of tracefs; by the descriptor if the path leads to another
- * file by now.
+ * Registers by the path, for readers of tracefs; by the descriptor if the path leads nowhere, or to
+ * another file by now.
  */
 static int register_on_file(const struct uprobe_spec *spec)
 {
 	char link[PROBE_FD_PATH_MAX];
-	int err, is_on_file;
+	int err, is_here;
 
 	probe_fd_path(spec->fd, link);
 	err = register_event(spec, spec->path);
@@ -254,9 +255,9 @@ static int register_on_file(const struct uprobe_spec *spec)
 		return register_event(spec, link);
 	if (err || strcmp(spec->path, link) == 0)
 		return err;
-	is_on_file = tracefs_uprobe_is_on_file(spec);
-	if (is_on_file)
-		return is_on_file < 0 ? is_on_file : 0;
+	is_here = tracefs_uprobe_remove_if_elsewhere(spec);
+	if (is_here)
+		return is_here < 0 ? is_here : 0;
 	return register_event(spec, link);
 }
 
@@ -311,6 +312,7 @@ int64_t tracefs_uprobe_id(const char *group, const char *event)
 
 int tracefs_uprobe_destroy(const char *group, const char *event)
 {
+	/* The event is found by its name. The path has to be there. */
 	struct tracefs_dynevent *handle = tracefs_uprobe_alloc(group, event, "/", 0, NULL);
 	int err = -ENOMEM;
 

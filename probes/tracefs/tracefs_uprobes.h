@@ -48,11 +48,11 @@ char *tracefs_uprobe_definition(const struct uprobe_spec *spec);
 int tracefs_uprobe_create(const struct uprobe_spec *spec, const char *errors_before);
 
 /*
- * Tests whether the existing event of that name, with this offset and these arguments, is on the
- * file at @spec->fd. Returns 1; 0, and then the event has been removed; or a negative errno,
- * reported unless it is -EBUSY: the event is on another file, and in use.
+ * Removes the event of that name, with this offset and these arguments, unless it is on the file at
+ * @spec->fd. Returns 1 if it is there, 0 if it has been removed, or a negative errno, reported
+ * unless it is -EBUSY: the event is on another file, and in use.
  */
-int tracefs_uprobe_is_on_file(const struct uprobe_spec *spec);
+int tracefs_uprobe_remove_if_elsewhere(const struct uprobe_spec *spec);
 
 /* The id for perf_event_attr.config, or a negative errno, reported. */
 int64_t tracefs_uprobe_id(const char *group, const char *event);

@@ -12,7 +12,7 @@ struct search {
 
 	ZydisRegister index, base; /* 64-bit registers; base: NONE once the table is known */
 	uint64_t table;		   /* its address */
-	unsigned int entry_bytes;  /* 4: offsets from the table; 8: addresses */
+	unsigned int entry_bytes;  /* 4: distances from the table; 8: addresses */
 	bool is_bounded;
 	uint64_t nr_entries;
 	ZydisMnemonic branch; /* passed on the way, its flags not yet found; or INVALID */
@@ -74,7 +74,8 @@ static bool parse_absolute(struct search *search, const ZydisDecodedOperand *fro
 }
 
 /*
- * Gets the base and the index from `movslq (%B,%I,4),%T`, with @a and @b being B and T, or T and B.
+ * Gets B, which holds the table's address, and the index from `movslq (%B,%I,4),%T`. The `add` has
+ * @a and @b: B and T, or T and B.
  */
 static bool parse_distances(struct search *search, ZydisRegister a, ZydisRegister b)
 {
@@ -98,7 +99,7 @@ static bool parse_distances(struct search *search, ZydisRegister a, ZydisRegiste
 static bool find_load(struct search *search)
 {
 	const ZydisDecodedOperand *to;
-	ZydisRegister target, added = ZYDIS_REGISTER_NONE;
+	ZydisRegister target, addend = ZYDIS_REGISTER_NONE;
 
 	search->at = 0;
 	if (!code_segment_decode(search->segment, search->path[0], &search->instruction))
@@ -109,23 +110,26 @@ static bool find_load(struct search *search)
 	target = to->reg.value;
 	while (step_back(search)) {
 		bool sets_target = writes(search, target);
-		bool sets_added = added != ZYDIS_REGISTER_NONE && writes(search, added);
+		bool sets_addend = addend != ZYDIS_REGISTER_NONE && writes(search, addend);
 
-		if (!sets_target && !sets_added)
+		if (!sets_target && !sets_addend)
 			continue;
-		if (added != ZYDIS_REGISTER_NONE)
-			return parse_distances(search, target, added);
+		if (addend != ZYDIS_REGISTER_NONE)
+			return parse_distances(search, target, addend);
 		if (search->instruction.info.mnemonic == ZYDIS_MNEMONIC_MOV)
 			return parse_absolute(search, operand(search, 1));
 		if (search->instruction.info.mnemonic != ZYDIS_MNEMONIC_ADD ||
 		    !is_register(operand(search, 1)))
 			return false;
-		added = operand(search, 1)->reg.value;
+		addend = operand(search, 1)->reg.value;
 	}
 	return false;
 }
 
-/* Follows an instruction that writes the base. Returns false if it is not understood. */
+/*
+ * The present instruction writes the base: takes its source as the base, or the table's address if
+ * it is a `lea` of one. Returns false if it is not understood.
+ */
 static bool follow_base(struct search *search)
 {
 	const ZydisDecodedOperand *from = operand(search, 1);
@@ -144,7 +148,10 @@ static bool follow_base(struct search *search)
 	return true;
 }
 
-/* The same for the index: a copy of (part of) a register, or a mask. */
+/*
+ * The same for the index. It may copy a register or a part of one, or be an `and` with a constant,
+ * which bounds the index as a comparison does.
+ */
 static bool follow_index(struct search *search)
 {
 	const ZydisDecodedOperand *from = operand(search, 1);

@@ -4,9 +4,10 @@
  *
  *	cmp $N,%I; ja default; lea table(%rip),%B; movslq (%B,%I,4),%T; add %B,%T; jmp *%T
  *	cmp $N,%I; ja default; jmp *table(,%I,8)         (programs that are linked to one address)
+ *	cmp $N,%I; ja default; mov table(,%I,8),%T; jmp *%T                            (the same)
  *
- * The whole pattern must be recognised, with the comparison that bounds the index. The file is
- * hostile.
+ * The whole pattern must be recognised, with the comparison, or an `and`, that bounds the index.
+ *The file is hostile.
  */
 #ifndef LEAKTOOLS_PROBES_CODE_SWITCH_H
 #define LEAKTOOLS_PROBES_CODE_SWITCH_H

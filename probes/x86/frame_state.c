@@ -187,6 +187,10 @@ static bool step_call(struct frame_state *state, const struct instruction *instr
 	return true;
 }
 
+/*
+ * Follows a `lea` that has nothing to do with the stack, or that sets the stack pointer to a
+ * register plus a constant.
+ */
 static bool step_lea(struct frame_state *state, const struct instruction *instruction)
 {
 	const ZydisDecodedOperand *from = &instruction->operands[1];
@@ -204,7 +208,7 @@ static bool step_lea(struct frame_state *state, const struct instruction *instru
 			       from->mem.disp.value);
 }
 
-/* Copies a stack address between the stack pointer and the frame pointer. */
+/* Follows `mov %rsp,%rbp` and `mov %rbp,%rsp`. Stack addresses may go nowhere else. */
 static bool move_stack_address(struct frame_state *state, int target, int source)
 {
 	struct value value = state->registers.values[source];
@@ -224,12 +228,14 @@ static bool step_move(struct frame_state *state, const struct instruction *instr
 	const ZydisDecodedOperand *operands = instruction->operands;
 	int target = whole_register(&operands[0]);
 	int source = whole_register(&operands[1]);
+	/* Now, as the instruction may change the register that the place is relative to. */
 	struct stack_bytes place = find_bytes(state, &operands[target == NO_REGISTER ? 0 : 1]);
 	struct value *slot = find_slot(state, &place);
 
 	if (target != NO_REGISTER && source != NO_REGISTER &&
 	    (target == REGISTER_SP || state->registers.values[source].kind == VALUE_STACK))
 		return move_stack_address(state, target, source);
+	/* This forgets the target, of which more is known if all 8 bytes are moved. */
 	if (!step_other(state, instruction))
 		return false;
 	if (slot && source != NO_REGISTER)
@@ -249,6 +255,7 @@ static bool step_add(struct frame_state *state, const struct instruction *instru
 	if (amount->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || amount->imm.value.s > MAX_FRAME_BYTES ||
 	    amount->imm.value.s < -MAX_FRAME_BYTES)
 		return false;
+	/* The flags do not tell of the tested register any more. */
 	state->registers.tested = NO_REGISTER;
 	return set_stack_pointer(state,
 				 frame_state_stack_pointer(state) +

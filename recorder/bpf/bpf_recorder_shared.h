@@ -22,7 +22,7 @@
 enum bpf_event_kind {
 	BPF_EVENT_ENTRY,  /* a function's entry, or a store in it */
 	BPF_EVENT_RETURN, /* its return */
-	BPF_EVENT_CALL,	  /* both in one, at the return */
+	BPF_EVENT_CALL,	  /* both in one, at the return or at a point inside (points.bpf.h) */
 	BPF_NR_EVENTS,
 };
 
@@ -39,13 +39,14 @@ enum bpf_site_kind {
 	BPF_SITE_RELEASE,      /* arguments at the entry only */
 	BPF_SITE_STORE,	       /* two registers */
 	BPF_SITE_MARK,	       /* the text that the first argument points to */
-	BPF_SITE_RESOURCE,     /* resources.bpf.h's */
-	BPF_SITE_POINT,	       /* points.bpf.h's */
+	BPF_SITE_RESOURCE,     /* a function of --pair or --ref (resources.bpf.h) */
+	BPF_SITE_POINT, /* inside of malloc and others, where registers have size and block */
 };
 
 /*
- * Where a value is at a function's entry: in the register at this offset in struct pt_regs, or
- * where the register points to. 0: nowhere.
+ * Where a value is at a function's entry (bpf_site.reads). 0: nowhere. Otherwise the low byte is
+ * the offset of a register in struct pt_regs. The register holds the value (BPF_READ_REGISTER), or
+ * points to it (both).
  */
 #define BPF_READ_REGISTER 0x100
 #define BPF_READ_POINTED  0x200
@@ -59,30 +60,36 @@ struct bpf_site {
 	unsigned int registers[2]; /* BPF_SITE_STORE: offsets in struct pt_regs of address, value */
 	/* The arguments with size, count and block; -1: none (probe_schema.h). */
 	int size_arg, count_arg, block_arg;
-	/* With a filter: the word before a block holds its size, as glibc's allocator has it. */
+	/* With --size: the word before a block holds its size, as glibc's allocator has it. */
 	unsigned int has_size_word;
 	/* BPF_SITE_RESOURCE: the handle, or where it will be stored, and the size. */
 	unsigned int reads[2];
 	unsigned int stores;	 /* what is stored there is recorded at the return */
-	unsigned int has_caller; /* the site is a function's entry */
-	unsigned int has_exits;	 /* returns are seen there (exits.bpf.h) */
+	unsigned int has_caller; /* BPF_SITE_RESOURCE: the sample has the return address */
+	unsigned int has_exits;	 /* its returns are seen at the function's exits (exits.bpf.h) */
 	/* The file was mapped while recording (dlopen_watch.h): every process that uses it hits
 	 * this site, recorded or not. */
 	unsigned int is_late;
-	/* Another allocator may call this one. Its entry must come first: no BPF_EVENT_CALL. */
+	/*
+	 * An allocator in a late file may call this function. The outer entry must come first in
+	 * the recording, so that entry and return are two events here, not a BPF_EVENT_CALL.
+	 */
 	unsigned int may_be_inner;
 	/* BPF_SITE_POINT (probes/sites/single_trap_points.h): the numbers, plus 1, of the registers
 	 * that hold size and block; 0: none does. */
 	unsigned int size_register, block_register;
 	unsigned int has_block;	  /* the block is known, though it may be NULL */
 	unsigned int frame_words; /* of the stack up to the return address, without it */
-	unsigned int distance;	  /* in bytes, from where the function would be probed otherwise */
+	unsigned int distance;	  /* of this point from the function's entry probe, in bytes */
 	/* The number, plus 1, of the frame's word that holds the caller's register; 0: unchanged.
 	 */
 	unsigned char saved[BPF_SAVED_REGISTERS];
 };
 
-/* In a cookie, beside the index of the site: where the program runs. Exits have no index. */
+/*
+ * Flags in a cookie, beside the index of the site: the program runs at an exit, or at a return. At
+ * an exit it ignores the index: notes tell whose call ends (exits.bpf.h).
+ */
 #define BPF_AT_EXIT   (2 * BPF_MAX_SITES)
 #define BPF_AT_RETURN (4 * BPF_MAX_SITES)
 
@@ -97,8 +104,10 @@ struct bpf_file {
 struct bpf_syscall {
 	unsigned int pair_arg; /* the argument (from 1) that two descriptors go to; 0: none */
 	struct bpf_event enter, exit; /* of type 0: it is not recorded */
-	/* With a filter: the argument whose size decides, or -1; and an argument with a bit that
-	 * has the call recorded whatever the size. */
+	/*
+	 * With --size: argument @size_arg decides; -1: the call is recorded. It is recorded, too,
+	 * if argument @replaces_arg has @replaces_bit (mmap: MAP_FIXED).
+	 */
 	int size_arg, replaces_arg;
 	unsigned long long replaces_bit;
 	unsigned int is_brk; /* the current break is recorded after the argument */

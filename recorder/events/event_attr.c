@@ -33,8 +33,9 @@ uint64_t event_attr_read_format(void)
 }
 
 /*
- * Since Linux 6.12 an inherited event may have PERF_SAMPLE_READ, and then the kernel does not swap
- * its context (nr_no_switch_fast in kernel/events/core.c).
+ * A context with an inherited event that has PERF_SAMPLE_READ is not swapped (nr_no_switch_fast,
+ * kernel/events/core.c). Linux 6.12 is the first to accept such an event; record_events.c then
+ * opens one. Older kernels swap contexts, which loses events (context_breakers.h).
  */
 bool event_attr_contexts_swap(void)
 {
@@ -74,6 +75,7 @@ void event_attr_want_stack(struct perf_event_attr *attr, const struct record_con
 		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		attr->exclude_callchain_user = 1;
 		attr->sample_regs_user = RECORD_REGS_MASK;
+		/* The kernel writes the dump, not our programs. */
 		attr->sample_stack_user = record_config_dump_bytes(config, false);
 	}
 }
@@ -89,8 +91,9 @@ void event_attr_describe_stack(struct perf_event_attr *attr, const struct record
 }
 
 /*
- * An allocation's stack is taken at its return, where the caller's frame is complete. A stack costs
- * more than the rest of an event, so a release has only its caller's address unless asked for.
+ * An allocation has its stack at its return: at the entry, a walk by frame pointers misses the
+ * caller. A stack costs more than the rest of an event, so a release has only its caller's address
+ * without --free-stacks.
  */
 bool event_attr_entry_has_stack(const struct probe *probe, const struct record_config *config)
 {
@@ -99,6 +102,7 @@ bool event_attr_entry_has_stack(const struct probe *probe, const struct record_c
 	if (call)
 		return probe->point == PROBE_ENTRY && !call->has_return &&
 		       (call->role != RESOURCE_TAKE || config->free_stacks);
+	/* It releases a block. posix_memalign()'s argument says where a block will be stored. */
 	return config->free_stacks && probe->point == PROBE_ENTRY &&
 	       probe->schema->block_arg >= 0 && probe->schema->effect != HEAP_ALLOC_TO_PTR;
 }

@@ -44,6 +44,10 @@ static int filter_call(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
+/*
+ * Ends this child with an enum outcome as its status. If the kernel has the system call, it sends
+ * SIGILL, as no return probe led here: on_illegal() ends the child.
+ */
 static void __attribute__((noreturn)) call_in_child(bool with_filter)
 {
 	signal(SIGILL, on_illegal);
@@ -66,7 +70,7 @@ static enum outcome try_call(bool with_filter)
 	return (enum outcome)WEXITSTATUS(status);
 }
 
-/* The value of "Seccomp:" (proc_pid_status(), fs/proc/array.c): 0, 1: strict, 2: a filter. */
+/* The value of "Seccomp:" (task_seccomp(), fs/proc/array.c): SECCOMP_MODE_DISABLED, for example. */
 static int seccomp_mode(pid_t tid, uint64_t *ret)
 {
 	char text[PROC_FILE_STATUS_SIZE];
@@ -85,7 +89,8 @@ enum return_syscall return_syscall_find(void)
 	struct utsname name;
 	uint64_t own_mode;
 
-	if (seccomp_mode(getpid(), &own_mode) == 0 && own_mode == 0) {
+	/* A filter of our own would falsify the test. */
+	if (seccomp_mode(getpid(), &own_mode) == 0 && own_mode == SECCOMP_MODE_DISABLED) {
 		enum outcome plain = try_call(false);
 		enum outcome filtered = plain == CALL_HAS_RUN ? try_call(true) : CALL_UNCLEAR;
 
@@ -121,7 +126,10 @@ enum return_syscall return_syscall_of_release(const char *release)
 		return RETURN_PASSES;
 	if (number[0] < 6 || number[1] < 11)
 		return RETURN_TRAPS;
-	/* Distributions that keep the third number at 0 may have the correction all the same. */
+	/*
+	 * Filters let the call pass in these releases. A distribution that keeps the third number
+	 * at 0 may have the correction, too: then this errs on the safe side.
+	 */
 	return (number[1] == 12 && number[2] >= 14) || (number[1] == 13 && number[2] >= 3)
 		       ? RETURN_PASSES
 		       : RETURN_FILTERED;

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 enum return_syscall {
-	RETURN_TRAPS,	 /* there is no such system call */
+	RETURN_TRAPS,	 /* no such system call: a return probe is a trap, which no filter sees */
 	RETURN_PASSES,	 /* filters let it pass */
 	RETURN_FILTERED, /* they do not */
 };

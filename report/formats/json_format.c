@@ -229,7 +229,7 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	if (report->reach) {
 		write_u64(out, "lost_blocks", listed->reach.lost_blocks);
 		write_u64(out, "lost_bytes", listed->reach.lost_bytes);
-		write_u64(out, "reached_blocks", listed->reach.held_blocks);
+		write_u64(out, "reached_blocks", listed->reach.reachable_blocks);
 	}
 	write_u64(out, "allocations", site->allocations);
 	write_u64(out, "frees", site->frees);

@@ -150,9 +150,9 @@ void leak_words_reach(FILE *out, const struct leak_report *report, const struct 
 	if (reach->lost_blocks)
 		fprintf(out, "; %" PRIu64 " of %" PRIu64 " proven lost", reach->lost_blocks,
 			blocks);
-	if (reach->held_blocks)
-		fprintf(out, "; %" PRIu64 " of %" PRIu64 " still pointed to", reach->held_blocks,
-			blocks);
-	if (!reach->lost_blocks && !reach->held_blocks)
+	if (reach->reachable_blocks)
+		fprintf(out, "; %" PRIu64 " of %" PRIu64 " still pointed to",
+			reach->reachable_blocks, blocks);
+	if (!reach->lost_blocks && !reach->reachable_blocks)
 		fputs("; the scan cannot tell", out);
 }

@@ -121,10 +121,10 @@ static void write_reach(FILE *out, const struct leak_report *report)
 		fputs(" of growth are proven lost: nothing points to them; of all held, ", out);
 	}
 	fprintf(out, "%" PRIu64 " blocks are proven lost, %" PRIu64 " are still pointed to",
-		all->lost_blocks, all->held_blocks);
-	if (all->lost_blocks + all->held_blocks < report->held_blocks)
+		all->lost_blocks, all->reachable_blocks);
+	if (all->lost_blocks + all->reachable_blocks < report->held_blocks)
 		fprintf(out, ", of %" PRIu64 " it is not known",
-			report->held_blocks - all->lost_blocks - all->held_blocks);
+			report->held_blocks - all->lost_blocks - all->reachable_blocks);
 	fputc('\n', out);
 }
 
