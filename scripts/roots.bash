@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Root file systems of Debian's releases, for scripts/package: made once by debootstrap, from the mirror of the machine's
-# apt, and copied. All that is mounted in them is so in a mount namespace of the command that runs there: it is gone when
-# the command has ended, however it ends, and nobody else sees it.
+# Root file systems of Debian's releases, for scripts/package. debootstrap makes each once, from the mirror of the
+# machine's apt; a root is a copy of that. A command runs in a root with a mount namespace of its own. So nobody else
+# sees what is mounted there, and it is gone when the command has ended, however it ends.
 
-# shellcheck disable=SC1091 # is checked by itself
+# shellcheck disable=SC1091 # it is checked separately
 source test/vm/kernels.bash # mirror_of, KEYRING
 ROOTS=${LEAKTOOLS_ROOTS:-${XDG_CACHE_HOME:-$HOME/.cache}/leaktools-roots}
 # shellcheck disable=SC2034 # for scripts/package
@@ -16,17 +16,17 @@ private() {
 	unshare --mount --propagation private "$@"
 }
 
-# need_root SUITE ROOT: makes the root, and what it is a copy of, unless they are there.
+# need_root SUITE ROOT: makes the root, and the base that it is a copy of, unless they exist.
 need_root() {
 	local suite=$1 root=$2 base=$ROOTS/$1
 
-	[[ $(id -u) == 0 ]] || fail "only root may make a root file system"
+	[[ $(id -u) == 0 ]] || fail "only root may make a root file system: run it with sudo"
 	[[ ! -d $root ]] || return 0
 	mkdir -p "$ROOTS"
 	if [[ ! -d $base ]]; then
 		make_base "$suite" "$base.new" >"$ROOTS/$suite.log" 2>&1 || {
 			tail -n 20 "$ROOTS/$suite.log" >&2
-			fail "no root file system of $suite can be made: see $ROOTS/$suite.log"
+			fail "making a root file system of $suite failed: see $ROOTS/$suite.log"
 		}
 		mv "$base.new" "$base"
 	fi
@@ -45,14 +45,14 @@ make_base() {
 	rm -rf --one-file-system "$base"
 	private debootstrap --variant=minbase --keyring="$KEYRING" "$suite" "$base" "$mirror" || return
 	rm -f "$base"/var/cache/apt/archives/*.deb
-	# The way of this machine to its mirror.
+	# How this machine reaches its mirror, for instance through a proxy.
 	apt-config dump | grep '^Acquire::https\?::' >"$base/etc/apt/apt.conf.d/90machine" || true
-	# Daemons must not start.
+	# Packages must not start daemons: 101 forbids it.
 	printf '#!/bin/sh\nexit 101\n' >"$base/usr/sbin/policy-rc.d"
 	chmod 755 "$base/usr/sbin/policy-rc.d"
 }
 
-# copy_source DIRECTORY: copies the work tree there as it is, but keeps what was built in that copy.
+# copy_source DIRECTORY: copies the work tree there with its uncommitted changes. Keeps the build folder of that copy.
 copy_source() {
 	local file
 
@@ -63,7 +63,7 @@ copy_source() {
 	done | tar -c --null --files-from=- | tar -x -C "$1"
 }
 
-# enter ROOT COMMAND...: runs the command there. apt's downloads are kept for all roots of the suite.
+# enter ROOT COMMAND...: runs the command there. All roots of a suite share apt's downloads.
 enter() {
 	local root=$1 suite=${1##*/}
 

@@ -26,7 +26,7 @@ as_root() {
 	fi
 }
 
-# Makes the private directory. Its name in /tmp is predictable, so a directory that somebody else made is rejected.
+# Makes the private directory. Its name in /tmp is predictable, so a directory that somebody else has made is rejected.
 make_state() {
 	mkdir -m 0700 "$state" 2>/dev/null || true
 	if [ -L "$state" ] || [ ! -d "$state" ] || [ ! -O "$state" ]; then
@@ -58,7 +58,7 @@ daemon_pid() {
 	lisp '(emacs-pid)'
 }
 
-# is_process PID NAME: true if PID runs and is called NAME. Another program may have got the number meanwhile.
+# is_process PID NAME: true if PID exists and is called NAME: the kernel reuses PIDs.
 is_process() {
 	[ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ]
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Calls malloc_trim(0) in the process that gdb is attached to, unless a thread is inside malloc:
-# the allocator's locks are not recursive, the call would never return.
+# Calls malloc_trim(0) in the process that gdb is attached to, unless a thread is inside malloc: the
+# allocator's locks are not recursive, so the call would never return.
 python
 import re
 
