@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# The emulator, for test/vm/run: the installed QEMU, or a newer one from Debian's backports, unpacked in the cache
-# folder. Nothing is installed; the newer QEMU uses the libraries of the installed one.
+# The emulator, for test/vm/run: the installed QEMU or, if that is too old, one from Debian's backports, unpacked in the
+# cache folder. Nothing is installed; the newer QEMU uses the libraries of the installed one.
 
 # With QEMU 7.2, guests sometimes crashed with "Oops: int3" at an instruction that was no int3: the kernel patches its
 # code through int3, and a CPU executed an int3 that had been replaced already. QEMU 10.0 did not do that in two hours
@@ -31,10 +31,10 @@ find_emulator() {
 			-L "$fetched/usr/share/qemu")
 		return
 	fi
-	echo "run: QEMU $own: a guest's \"Oops: int3\" may be its fault; $QEMU_NEEDED or newer cannot be fetched" >&2
+	echo "run: QEMU $own may cause a guest's \"Oops: int3\", and $QEMU_NEEDED or newer cannot be fetched" >&2
 }
 
-# fetch_emulator DIR
+# fetch_emulator DIR: downloads a newer QEMU and unpacks it in DIR.
 fetch_emulator() {
 	local suite work
 

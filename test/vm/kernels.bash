@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Debian's kernels, for test/vm/run: lists them by apt, and fetches and unpacks one. Nothing is installed: apt runs with
-# its own lists and sources in the cache folder, and with the mirror of the machine's sources.
+# Debian's kernels, for test/vm/run: lists them with apt, and downloads and unpacks one. Nothing is installed: apt runs
+# with its own lists and sources in the cache folder, and with the mirror of the machine's sources.
 
 CODENAMES=(bookworm trixie)
 SUITES=()
@@ -24,7 +24,7 @@ apt_do() {
 		-o Acquire::Retries=3 -o APT::Sandbox::User=root -o Debug::NoLocking=true "$@"
 }
 
-# Prints the base address of a mirror that has such suites; nothing if apt has no lists yet.
+# mirror_of SUITE: prints the URL of the mirror for suites like this one, or nothing if apt has no lists yet.
 mirror_of() {
 	local pattern='^[a-z]+(-updates)?$'
 
@@ -34,13 +34,13 @@ mirror_of() {
 		awk -v pattern="$pattern" '$2 ~ pattern && $3 == "Debian" { print $1; exit }'
 }
 
-# update_suite SUITE: fetches its list of packages.
+# update_suite SUITE: downloads its list of packages. Prints the reason if that fails.
 update_suite() {
 	local dir=$CACHE/apt/$1 mirror
 
 	mirror=$(mirror_of "$1")
 	if [[ -z $mirror ]]; then
-		echo "the machine's apt knows no Debian mirror for it: run apt-get update"
+		echo "the machine's apt knows no Debian mirror: run apt-get update"
 		return 1
 	fi
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
@@ -51,9 +51,9 @@ update_suite() {
 	fi
 }
 
-# kernels_of SUITE: prints "RELEASE VERSION SUITE PACKAGE,..." for each kernel, without cloud kernels, realtime kernels
-# and metapackages. From 6.18 on a kernel is several packages. If one of them is missing, prints "RELEASE VERSION SUITE
-# -MISSING". linux-base-RELEASE has nothing that a guest needs.
+# kernels_of SUITE: prints "RELEASE VERSION SUITE PACKAGE,..." for each kernel, except cloud kernels, realtime kernels
+# and metapackages. From 6.18 on, a kernel consists of several packages. If one of them is missing, prints "RELEASE
+# VERSION SUITE -MISSING". linux-base-RELEASE may be missing, because it has nothing that a guest needs.
 kernels_of() {
 	apt_do "$1" apt-cache dumpavail | awk -v suite="$1" 'BEGIN { RS = ""; FS = "\n" }
 		$1 ~ /^Package: linux-(image|base|binary|modules)-[0-9][^ ]*-amd64$/ && $1 !~ /-(cloud|rt)-amd64$/ {
@@ -93,7 +93,7 @@ update_kernel_list() {
 		if why=$(update_suite "$suite"); then
 			kernels_of "$suite" >>"$dir/kernels"
 		else
-			echo "$suite cannot be asked: $why" >>"$dir/failed"
+			echo "apt cannot read $suite: $why" >>"$dir/failed"
 		fi
 	done
 	awk '$4 ~ /^-/ { print "Linux", $1, "of", $3 ": no package", substr($4, 2) }' "$dir/kernels" |
@@ -102,7 +102,7 @@ update_kernel_list() {
 	awk '$4 !~ /^-/' "$dir/kernels" | sort -s -k 2,2V -k 1,1 | awk '!seen[$1 $2]++' >"$dir/list"
 	mv "$dir/failed" "$CACHE/kernels.failed"
 	if [[ ! -s $dir/list && -s $CACHE/kernels ]]; then
-		echo "run: apt cannot tell: the list is that of $(stat -c %y "$CACHE/kernels")" >&2
+		echo "run: apt found no kernels: using the list of $(stat -c %y "$CACHE/kernels")" >&2
 		return
 	fi
 	mv "$dir/list" "$CACHE/kernels"
@@ -111,11 +111,11 @@ update_kernel_list() {
 need_kernel_list() {
 	[[ -n ${1:-} || ! -s $CACHE/kernels ||
 		-n $(find "$CACHE/kernels" -mmin +$LIST_MAX_AGE_MINUTES) ]] || return 0
-	echo "run: asking apt which kernels there are" >&2
+	echo "run: asking apt which kernels are available" >&2
 	update_kernel_list
 }
 
-# find_kernel SERIES: prints the line of the newest kernel whose release is SERIES, or begins with it.
+# find_kernel SERIES: prints the line of the newest kernel whose release is SERIES or begins with it.
 find_kernel() {
 	awk -v series="$1" '
 		series == "newest" || index($1, series ".") == 1 || index($1, series "-") == 1 ||
@@ -145,10 +145,10 @@ fetch_kernel() {
 	IFS=, read -ra packages <<<"$4"
 	if ! unpack_packages "$3" "$work" "${packages[@]/%/=$2}"; then
 		cat "$work/log" >&2
-		fail "Linux $release cannot be fetched"
+		fail "fetching Linux $release failed: see above"
 	fi
 	if ! collect_kernel "$work/root" "$work/kernel" "$release" || ! make_initrd "$work/kernel" "$release"; then
-		fail "the packages of Linux $release cannot be used"
+		fail "the packages of Linux $release have no bootable kernel"
 	fi
 	echo "$2" >"$work/kernel/version"
 	rm -rf "$dir"
@@ -168,8 +168,8 @@ collect_kernel() {
 	[[ -e $2/vmlinuz ]] && mv "$modules" "$2/lib/modules/$3" && /sbin/depmod -b "$2" "$3" 2>/dev/null
 }
 
-# make_initrd DIR RELEASE: makes an initrd of busybox and the modules for the root disk and for 9p. A missing module is
-# built in; if it is not, the guest reports what it cannot mount.
+# make_initrd DIR RELEASE: makes an initrd of busybox and the modules for the root disk and for 9p. A module that is not
+# found is assumed to be built in. If that is wrong, the guest reports what it cannot mount.
 make_initrd() {
 	local top=$1/initramfs module file number=100
 

@@ -17,7 +17,7 @@ ROOT_LIBRARIES_trixie=(libbpf1 libcap-ng0 libdebuginfod1t64 libdw1t64 libelf1t64
 	libtracefs1 libzstd1 libzydis4.1 musl zlib1g)
 ROOT_SIZE=12G # a sparse file
 
-# make_root SUITE: makes $CACHE/root/SUITE.img if it is missing or was made of an older list.
+# make_root SUITE: makes $CACHE/root/SUITE.img if it is missing or was made from another list of packages.
 make_root() {
 	local suite=$1 image=$CACHE/root/$1.img work
 	local -n libraries=ROOT_LIBRARIES_$1
@@ -29,7 +29,7 @@ make_root() {
 	work=$(mktemp -d "$RUN_DIR/root.XXXXXX")
 	if ! fill_root "$suite" "$work/root" "${packages[@]}" >"$CACHE/root/$suite.log" 2>&1; then
 		tail -n 20 "$CACHE/root/$suite.log" >&2
-		fail "the root file system cannot be made: see $CACHE/root/$suite.log"
+		fail "making the root file system failed: see $CACHE/root/$suite.log"
 	fi
 	truncate -s "$ROOT_SIZE" "$work/image"
 	mkfs.ext4 -q -F -E lazy_itable_init=1,lazy_journal_init=1 -d "$work/root" "$work/image"
@@ -39,7 +39,7 @@ make_root() {
 }
 
 # fill_root SUITE ROOT PACKAGE...: installs the packages. debootstrap's own resolver is too simple for all of them, so
-# apt does it from outside, without network in the root.
+# apt downloads them from outside; the root needs no network.
 fill_root() {
 	local suite=$1 root=$2 mirror
 
@@ -50,7 +50,7 @@ fill_root() {
 	apt_do "$suite" apt-get -q -y --no-install-recommends --download-only \
 		-o Dir::State::status="$root/var/lib/dpkg/status" \
 		-o Dir::Cache::archives="$root/var/cache/apt/archives" install "${@:3}" || return
-	# Daemons must not start.
+	# Packages must not start daemons: 101 forbids it.
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 	chmod 755 "$root/usr/sbin/policy-rc.d"
 	cp "$CACHE/apt/$suite/sources.list" "$root/etc/apt/sources.list"
