@@ -56,7 +56,7 @@ setup()
 	[[ "$output" == "check-includes: top/long.c:75: a function of 71 lines"* && ${#lines[@]} -eq 1 ]]
 }
 
-# Compiled like a file of parser/heap, a file finds the headers of the rooms that parser/heap links, and no others.
+# A file compiled like those of parser/heap finds the headers of the rooms that parser/heap links, and no others.
 @test "the compiler finds no header against the order" {
 	command=$(jq -r '.[] | select(.file | endswith("/parser/heap/heap_model.c")) | .command' \
 		"$BUILD_DIR/compile_commands.json")

@@ -9,9 +9,9 @@ setup_file() {
 	export PREFIX=$BATS_FILE_TMPDIR/prefix
 	local manifest=$BUILD_DIR/install_manifest.txt
 
-	# The user owns the manifest.
+	# The manifest is the user's, for uninstalling: restore it.
 	[[ ! -e $manifest ]] || cp "$manifest" "$BATS_FILE_TMPDIR/theirs"
-	# Only the debugging information may name the sources.
+	# --strip, because only debugging information may contain the path of the sources.
 	cmake --install "$BUILD_DIR" --prefix "$PREFIX" --strip >"$BATS_FILE_TMPDIR/log"
 	mv "$manifest" "$BATS_FILE_TMPDIR/install_manifest.txt"
 	[[ ! -e $BATS_FILE_TMPDIR/theirs ]] || cp "$BATS_FILE_TMPDIR/theirs" "$manifest"
@@ -55,7 +55,7 @@ setup_file() {
 	run -1 grep -rlF -e "$BUILD_DIR" -e "$SOURCE_DIR" "$PREFIX"
 }
 
-# With DESTDIR, as packages are made: the names in the manifest do not have it.
+# With DESTDIR, as builds of packages use it: the paths in the manifest are without it.
 @test "install: uninstalling removes all that was installed, and nothing else" {
 	local root=$BATS_TEST_TMPDIR/root
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck disable=SC2016 # awk and sh expand it
-# The tables of scripts/setup, and what packages say of themselves. Whether the packages can be built and installed is tested by scripts/package --check.
+# The table of scripts/setup, and the metadata of packages. scripts/package --check tests whether packages can be built
+# and installed.
 
 bats_require_minimum_version 1.5.0
 
@@ -61,7 +62,7 @@ setup() {
 @test "packages: the build of Debian's package depends on all that setup installs for the build" {
 	local alternatives
 
-	# The essential packages of a build, and what only the demo needs.
+	# Leaves out build-essential packages, which need not be listed, and what only the demo needs.
 	awk '$1 == "build" { print $3 }' scripts/packages | grep -vxE 'gcc|libc6-dev|make|gnuplot-nox' | sort -u >"$BATS_TEST_TMPDIR/needs"
 	(($(wc -l <"$BATS_TEST_TMPDIR/needs") > 15))
 	sed -n '/^Build-Depends:/,/^$/p' packaging/debian/control | sed 's/Build-Depends://; s/([^)]*)//g; s/ //g' |
