@@ -14,8 +14,8 @@ function(leaktools_bpf target path)
 	cmake_path(GET path FILENAME name)
 	set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.bpf.o)
 	set(skeleton ${CMAKE_CURRENT_BINARY_DIR}/skeletons/${name}.skel.h)
-	# -mcpu=v3: compare-and-swap, Linux 5.12. The multiarch directory is for asm/types.h. The programs' BTF, which is
-	# in the tool, has no path of the build.
+	# -mcpu=v3: for compare-and-swap, Linux 5.12. The multiarch directory is for asm/types.h. -ffile-prefix-map: the
+	# tool contains the programs' BTF, which must not show the path of the build.
 	add_custom_command(OUTPUT ${skeleton}
 		COMMAND ${BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Werror
 			-Wno-unused-parameter -D__TARGET_ARCH_${BPF_TARGET_ARCH}

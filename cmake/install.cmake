@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What is installed beside the tools: the header, manual pages, the documents that they cite, completions.
+# Installs what comes with the tools: the header, manual pages, the documents that they cite, completions.
 include(GNUInstallDirs)
 set(tools leakprobe leakrec leakparse leakfollow leakplot leakscan)
 set(data_dir ${CMAKE_INSTALL_DATADIR})
@@ -28,7 +28,7 @@ else()
 	message(WARNING "scdoc is not installed: the manual pages are neither built nor installed")
 endif()
 
-# bash and fish look for a file of the command's name; zsh's names its commands itself.
+# bash and fish look for a file with the command's name. The file for zsh lists its commands itself.
 foreach(tool IN LISTS tools)
 	install(FILES completions/leaktools.bash RENAME ${tool}
 		DESTINATION ${data_dir}/bash-completion/completions)

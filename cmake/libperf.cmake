@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# libperf: the system's if pkg-config finds one, else built from the kernel source package (Debian's
-# linux-source) by scripts/build-libperf, once for all presets.
+# libperf: the system's if pkg-config finds one. Otherwise scripts/build-libperf builds it from the kernel source
+# package (Debian's linux-source), once for all presets.
 add_library(libperf INTERFACE)
 pkg_check_modules(LIBPERF IMPORTED_TARGET libperf)
 if(LIBPERF_FOUND)

@@ -11,7 +11,7 @@ function(leaktools_room folder)
 	cmake_path(GET folder PARENT_PATH parent)
 	file(MAKE_DIRECTORY ${include_dir}/${parent})
 	if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
-		# A room that has rooms below it shows its own headers only.
+		# A room that contains other rooms exposes only its own headers.
 		file(MAKE_DIRECTORY ${include_dir}/${folder})
 		file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.h)
 		foreach(header IN LISTS headers)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Compiler flags of everything that is built.
+# Compiler flags for everything that is built.
 
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
 
-# Only targets that turn it on for their link (parser/CMakeLists.txt) are compiled again there.
+# Links take the ordinary code of objects. Targets that use link-time optimisation turn it on (tools/CMakeLists.txt).
 add_link_options(-fno-lto)
 add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 	-Wformat=2 -Wundef -Wpointer-arith -Wwrite-strings -Wno-unused-parameter
@@ -20,7 +20,7 @@ if(LEAKTOOLS_SANITIZE)
 		add_compile_options(-fsanitize=fuzzer-no-link)
 	endif()
 elseif(CMAKE_BUILD_TYPE MATCHES "Rel")
-	# The C library's headers show what level they support with this compiler.
+	# The C library's headers show which level they support with this compiler.
 	set(CMAKE_REQUIRED_FLAGS "-O2 -D_FORTIFY_SOURCE=3 -Werror")
 	check_c_source_compiles("#include <stdio.h>
 		#if __USE_FORTIFY_LEVEL != 3
@@ -35,8 +35,8 @@ elseif(CMAKE_BUILD_TYPE MATCHES "Rel")
 	endif()
 endif()
 
-# The hardening flags of Debian's packages (dpkg-buildflags(1), hardening=+all), for the tools and their libraries. Programs
-# that tests record are compiled without them.
+# The hardening flags of Debian's packages (dpkg-buildflags(1), hardening=+all), for the tools and their libraries. The
+# programs that tests record are compiled without them.
 set(LEAKTOOLS_HARDENING -fPIE)
 foreach(flag -fstack-clash-protection -fcf-protection)
 	string(MAKE_C_IDENTIFIER "LEAKTOOLS_HAS${flag}" name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The target uninstall runs this: it removes the files of the last `cmake --install`, and the folders that are empty then
-# and bear the tools' name. DESTDIR is as for the installation.
+# The target uninstall runs this. It removes the files of the last `cmake --install`, and then the empty folders with
+# "leaktools" in their path. DESTDIR must be the same as for the installation.
 set(manifest ${BUILD}/install_manifest.txt)
 if(NOT EXISTS ${manifest})
 	message(FATAL_ERROR "uninstall: nothing was installed from ${BUILD}: there is no install_manifest.txt")
@@ -12,7 +12,7 @@ foreach(file IN LISTS files)
 	if(EXISTS ${path} OR IS_SYMLINK ${path})
 		file(REMOVE ${path})
 		if(EXISTS ${path})
-			message(FATAL_ERROR "uninstall: ${path} cannot be removed: run it as the user who installed")
+			message(FATAL_ERROR "uninstall: cannot remove ${path}: run it as the user who installed it")
 		endif()
 	endif()
 	cmake_path(GET path PARENT_PATH folder)
