@@ -16,6 +16,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -27,7 +28,7 @@
 
 /* In the child: waits for the tracer, then becomes the command. Writes errno to @status_fd. */
 static void __attribute__((noreturn))
-run_child(char *const *argv, bool own_stdout, int go_fd, int status_fd)
+run_child(char *const *argv, const struct launch_options *options, int go_fd, int status_fd)
 {
 	sigset_t none;
 	char byte;
@@ -36,7 +37,8 @@ run_child(char *const *argv, bool own_stdout, int go_fd, int status_fd)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	if (own_stdout)
+	setpriority(PRIO_PROCESS, 0, options->niceness);
+	if (options->own_stdout)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	/* If the tracer has ended, read() returns 0. */
 	if (read(go_fd, &byte, 1) == 1)
@@ -172,7 +174,7 @@ static int reach_allocator(struct launch *launch, struct probe_set *ret_probes)
 }
 
 /* Forks, seizes the child and lets it exec. */
-static int start(struct launch *launch, char *const *argv, bool own_stdout)
+static int start(struct launch *launch, char *const *argv)
 {
 	_cleanup_close_ int go_read = -1, go_write = -1, status_write = -1;
 	int go[2], status[2];
@@ -192,7 +194,7 @@ static int start(struct launch *launch, char *const *argv, bool own_stdout)
 		return -errno;
 	if (launch->pid == 0) {
 		close(go_write);
-		run_child(argv, own_stdout, go_read, status_write);
+		run_child(argv, launch->options, go_read, status_write);
 	}
 	/* If the recorder is killed, the command ends: it was started only for the recording. */
 	if (ptrace(PTRACE_SEIZE, launch->pid, 0,
@@ -223,7 +225,7 @@ int launch_command(char *const *argv, const struct launch_options *options, stru
 		   struct probe_set *ret_probes)
 {
 	struct launch launch = {.command = argv[0], .pid = -1, .status_fd = -1, .options = options};
-	int err = start(&launch, argv, options->own_stdout);
+	int err = start(&launch, argv);
 
 	*ret_probes = (struct probe_set){0};
 	if (err)

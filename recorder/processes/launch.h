@@ -20,6 +20,7 @@ struct launched {
 
 struct launch_options {
 	bool own_stdout; /* the recording goes to our stdout: the command gets our stderr instead */
+	int niceness;	 /* of the command: the recorder has raised its own priority */
 	bool operators;	 /* probe C++'s operators, too: as in allocator_plan_pid() */
 	const struct resource_specs *resources;
 };

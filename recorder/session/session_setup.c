@@ -184,6 +184,7 @@ static int start_command(struct session *session)
 	const struct session_options *options = session->options;
 	const struct launch_options launch = {
 		.own_stdout = strcmp(options->output, "-") == 0,
+		.niceness = session->priority_before,
 		.operators = options->mismatch,
 		.resources = options->resources,
 	};
@@ -346,8 +347,9 @@ static int check_filters(struct session *session)
 }
 
 /*
- * Loading programs and opening events take CPU time, and many times as long on a busy machine. A
- * signal would wait for that. Busy threads of the targets would run between two events.
+ * Analysing files, loading programs and opening events take CPU time, and many times as long on a
+ * busy machine. An analysis would reach its limit, a signal would have to wait, and busy threads of
+ * the targets would run between two events.
  */
 static int raise_priority(struct session *session)
 {
@@ -474,9 +476,9 @@ int session_set_up(struct session *session)
 	/* Signals end the process at once until there is something to remove, and to be looked for.
 	 */
 	static int (*const steps[])(struct session *) = {
-		reap_registry,	   find_targets,   check_targets,   check_filters,
-		warn_of_processes, raise_priority, choose_recorder, prepare_backpressure,
-		create_unwinder,   watch_signals,  set_up_probes,   open_output,
+		reap_registry,	 raise_priority,    find_targets,    check_targets,
+		check_filters,	 warn_of_processes, choose_recorder, prepare_backpressure,
+		create_unwinder, watch_signals,	    set_up_probes,   open_output,
 	};
 	int err = 0;
 

@@ -111,6 +111,13 @@ check_daemon() {
 	parse
 }
 
+@test "command: leakrec does not run it with its own priority" {
+	"$BIN/leakrec" -o perf.data -- nice >niceness
+	assert_equal "niceness" "$(<niceness)" "$(nice)"
+	nice -n 3 "$BIN/leakrec" -o perf.data -- nice >niceness
+	assert_equal "niceness" "$(<niceness)" "$(nice -n 3 nice)"
+}
+
 @test "command: a 32-bit program is rejected, started or attached" {
 	local pid options
 
