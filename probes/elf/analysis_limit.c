@@ -4,7 +4,12 @@
 #include "common/clock.h"
 
 #define STEPS_BETWEEN_READS 1000000
-#define TIMES_ELAPSED	    4 /* elapsed time per CPU time: the machine may be busy */
+/*
+ * Elapsed time per CPU time: the machine may be busy. Processes that are recorded wait for the
+ * analysis of a file that they have just mapped, which has a short limit.
+ */
+#define TIMES_ELAPSED	    15
+#define TIMES_ELAPSED_SHORT 4
 
 static _Thread_local struct {
 	bool is_set, is_reached;
@@ -31,7 +36,8 @@ void analysis_limit_begin(uint64_t cpu_ns)
 	limit.is_set = true;
 	limit.is_reached = false;
 	limit.cpu_end_ns = analysis_limit_thread_ns() + cpu_ns;
-	limit.end_ns = clock_now_ns() + TIMES_ELAPSED * cpu_ns;
+	limit.end_ns = clock_now_ns() +
+		       cpu_ns * (cpu_ns < ANALYSIS_LIMIT_NS ? TIMES_ELAPSED_SHORT : TIMES_ELAPSED);
 	limit.steps = 0;
 }
 

@@ -14,7 +14,10 @@
 /* The largest debug files of Debian 12 take a tenth of it. */
 #define ANALYSIS_LIMIT_NS 2000000000ULL
 
-/* Starts the limit. @cpu_ns is CPU time of this thread; elapsed time may be 4 times as long. */
+/*
+ * Starts the limit. @cpu_ns is CPU time of this thread; elapsed time may be 15 times as long, or 4
+ * times if @cpu_ns is less than ANALYSIS_LIMIT_NS.
+ */
 void analysis_limit_begin(uint64_t cpu_ns);
 
 /* Ends the limit. Returns true if it was reached. */
