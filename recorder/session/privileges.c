@@ -5,12 +5,18 @@
 #include "common/scope.h"
 
 #include <cap-ng.h>
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The niceness of the thread that opens the events and drains the rings. */
+/*
+ * The niceness of the thread that drains the rings, and of what processes or users wait for: set-up
+ * and the end.
+ */
 #define READER_NICE (-10)
+#define URGENT_NICE (-20)
 
 /*
  * Debian's and Ubuntu's kernels have levels above 2, at which perf_event_open() demands
@@ -31,6 +37,7 @@ void privileges_drop(const struct privileges_kept *kept)
 		bool wanted;
 	} capabilities[] = {
 		{CAP_KILL, kept->kill},
+		{CAP_SYS_NICE, true}, /* for privileges_raise_all() */
 		{CAP_PERFMON, kept->perfmon},
 		{CAP_SYS_ADMIN, kept->perfmon && !perfmon_is_enough()},
 		{CAP_DAC_READ_SEARCH, kept->read_code},
@@ -59,9 +66,26 @@ int privileges_raise_priority(void)
 {
 	int before = getpriority(PRIO_PROCESS, 0);
 
-	if (before > READER_NICE)
-		setpriority(PRIO_PROCESS, 0, READER_NICE);
+	setpriority(PRIO_PROCESS, 0, URGENT_NICE);
 	return before;
+}
+
+void privileges_raise_all(void)
+{
+	_cleanup_closedir_ DIR *threads = opendir("/proc/self/task");
+	const struct dirent *entry;
+
+	while (threads && (entry = readdir(threads))) {
+		id_t tid = (id_t)strtoul(entry->d_name, NULL, 10);
+
+		if (tid)
+			setpriority(PRIO_PROCESS, tid, URGENT_NICE);
+	}
+}
+
+void privileges_ease_priority(int before)
+{
+	setpriority(PRIO_PROCESS, 0, before < READER_NICE ? before : READER_NICE);
 }
 
 void privileges_restore_priority(int before)

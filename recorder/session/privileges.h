@@ -19,12 +19,24 @@ struct privileges_kept {
 void privileges_drop(const struct privileges_kept *kept);
 
 /*
- * Raises the priority of this thread, which opens the events and drains the rings. On busy CPUs it
- * would otherwise wait for its turn after each event, and while the rings fill up: the processes
- * would be stopped for longer than draining takes. Without the right to do so, it does nothing.
- * Returns the priority before, for privileges_restore_priority(): new threads inherit it.
+ * Raises the priority of this thread for set-up. On busy CPUs it would otherwise wait for its turn
+ * after each event that it opens. Without the right to do so, it does nothing. Returns the niceness
+ * before, for privileges_restore_priority(): new threads inherit it.
  */
 int privileges_raise_priority(void);
 void privileges_restore_priority(int before);
+
+/*
+ * Lowers the priority of this thread to what draining the rings takes. It stays above others, whose
+ * rings would fill up while this thread waits for its turn: they would be stopped for longer than
+ * draining takes. @before is what privileges_raise_priority() returned.
+ */
+void privileges_ease_priority(int before);
+
+/*
+ * Raises the priority of all threads of this process, also after privileges_drop(): the end of a
+ * recording waits for the thread that writes.
+ */
+void privileges_raise_all(void);
 
 #endif

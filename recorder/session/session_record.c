@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/quantity.h"
 #include "common/scope.h"
+#include "recorder/session/privileges.h"
 #include "recorder/session/record_line.h"
 #include "recorder/session/session_signals.h"
 
@@ -73,6 +74,7 @@ static int stop(struct session *session)
 	struct rounds *rounds = &session->rounds;
 	int err = sample_memory(session, true);
 
+	privileges_raise_all();
 	rounds->reader.end_ns = clock_now_ns();
 	/* Before the last rounds, as no later one may bring anything older (ring_reader.h). */
 	if (!err)

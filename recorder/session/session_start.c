@@ -239,6 +239,7 @@ int session_start(struct session *session)
 	if (err)
 		return err;
 	limit_rights(session);
+	privileges_ease_priority(session->priority_before);
 	report_start(session);
 	return 0;
 }
