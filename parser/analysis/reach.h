@@ -34,4 +34,10 @@ static inline bool reach_class_is_lost(enum reach_class class)
 	return class == REACH_LOST || class == REACH_CYCLE || class == REACH_THROUGH;
 }
 
+/* True if something leads to the block, if only into it. */
+static inline bool reach_class_is_reachable(enum reach_class class)
+{
+	return class == REACH_HELD || class == REACH_POSSIBLE;
+}
+
 #endif

@@ -96,7 +96,26 @@ bool cause_is_weak(const struct site_verdict *verdict)
 			: verdict->held_blocks + verdict->site->frees) < WEAK_BLOCKS;
 }
 
-/* The sites take the verdict of all blocks together, each block by its age. */
+/* The site takes the verdict, each of its blocks by its age. */
+static void adopt_one(struct cause_finder *finder, struct site_verdict *site, enum verdict verdict,
+		      const struct judged_ages *ages)
+{
+	site->verdict = verdict;
+	site->has_rate = false;
+	site->suspect_blocks = site->suspect_bytes = 0;
+	for (size_t k = 0; k < site->held_blocks; k++) {
+		uint32_t index = finder->verdicts->order[site->first + k];
+		const struct heap_block *block = &finder->input->held[index];
+		bool is_suspect = (double)judge_age_ns(finder->judge, block) >= ages->suspect_ns;
+
+		finder->verdicts->blocks[index].verdict =
+			(uint8_t)(is_suspect ? verdict : VERDICT_NOT_YET);
+		site->suspect_blocks += is_suspect;
+		site->suspect_bytes += is_suspect ? block->size_bytes : 0;
+	}
+}
+
+/* The sites take the verdict of all blocks together. */
 static void adopt(struct cause_finder *finder, const struct cause_found *found,
 		  const struct judged_ages *ages)
 {
@@ -106,20 +125,7 @@ static void adopt(struct cause_finder *finder, const struct cause_found *found,
 		if (!site ||
 		    (cause_is_leak(site->verdict) && cause_is_leak(found->verdict.verdict)))
 			continue;
-		site->verdict = found->verdict.verdict;
-		site->has_rate = false;
-		site->suspect_blocks = site->suspect_bytes = 0;
-		for (size_t k = 0; k < site->held_blocks; k++) {
-			uint32_t index = finder->verdicts->order[site->first + k];
-			const struct heap_block *block = &finder->input->held[index];
-			bool is_suspect =
-				(double)judge_age_ns(finder->judge, block) >= ages->suspect_ns;
-
-			finder->verdicts->blocks[index].verdict =
-				(uint8_t)(is_suspect ? site->verdict : VERDICT_NOT_YET);
-			site->suspect_blocks += is_suspect;
-			site->suspect_bytes += is_suspect ? block->size_bytes : 0;
-		}
+		adopt_one(finder, site, found->verdict.verdict, ages);
 	}
 }
 
@@ -144,6 +150,28 @@ bool cause_become(struct cause_finder *finder, const struct cause_bag *bag,
 	adopt(finder, found, &ages);
 	finder->nr_found++;
 	return true;
+}
+
+void cause_become_part(struct cause_finder *finder, const struct cause_bag *bag,
+		       struct cause_found *found)
+{
+	struct judged_ages ages;
+	struct site_verdict *site;
+
+	finder->err = cause_judge(finder, bag, found, &ages);
+	if (finder->err)
+		return;
+	if (bag->nr > 1) {
+		adopt(finder, found, &ages);
+		return;
+	}
+	site = finder->members[bag->lowest].site;
+	adopt_one(finder, site, found->verdict.verdict, &ages);
+	site->has_rate = found->verdict.has_rate;
+	site->rate = found->verdict.rate;
+	found->verdict = *site;
+	site_sum_deinit(&found->sum);
+	found->sum = (struct site){0};
 }
 
 void cause_become_single(struct cause_finder *finder, size_t index)

@@ -94,6 +94,13 @@ enum cause_wanted { CAUSE_THAT_LEAKS, CAUSE_WITHOUT_LEAK };
 bool cause_become(struct cause_finder *finder, const struct cause_bag *bag,
 		  enum cause_wanted wanted, bool is_trial);
 
+/*
+ * Makes the bag, which holds something, the cause *@found, whatever its verdict. Of a bag with one
+ * member that holds blocks, it is the member's own. Errors go to finder->err.
+ */
+void cause_become_part(struct cause_finder *finder, const struct cause_bag *bag,
+		       struct cause_found *found);
+
 /* Makes one member a cause of its own, if it holds anything. */
 void cause_become_single(struct cause_finder *finder, size_t index);
 

@@ -3,6 +3,7 @@
 
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
+#include "parser/verdicts/cause_reach.h"
 #include "parser/verdicts/cause_together.h"
 #include "parser/verdicts/cause_tree.h"
 
@@ -167,7 +168,8 @@ static int reserve(struct cause_finder *finder)
 	nr = nr_all + finder->verdicts->nr_sites + 1;
 	finder->members = calloc(nr, sizeof(*finder->members));
 	finder->weight_before = calloc(nr, sizeof(*finder->weight_before));
-	finder->found = calloc(finder->verdicts->nr_sites + 1, sizeof(*finder->found));
+	/* At most one for each site; those that another has taken over, as many; and a trial. */
+	finder->found = calloc(2 * finder->verdicts->nr_sites + 1, sizeof(*finder->found));
 	finder->order = calloc(finder->input->nr_held + 1, sizeof(*finder->order));
 	return finder->members && finder->weight_before && finder->found && finder->order ? 0
 											  : -ENOMEM;
@@ -197,6 +199,7 @@ static void find(struct cause_finder *finder)
 		finder->weight_before[i + 1] = finder->weight_before[i] + finder->members[i].weight;
 	cause_tree_explore(finder);
 	cause_together_join(finder);
+	cause_reach_split(finder);
 }
 
 static void add_cause(struct cause_finder *finder, struct cause_found *found)

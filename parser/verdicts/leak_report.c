@@ -197,7 +197,7 @@ static void count_reach(struct leak_reach *to, enum reach_class class, uint64_t 
 
 	to->lost_blocks += is_lost;
 	to->lost_bytes += is_lost ? bytes : 0;
-	to->reachable_blocks += class == REACH_HELD || class == REACH_POSSIBLE;
+	to->reachable_blocks += reach_class_is_reachable(class);
 }
 
 static void add_reach(struct leak_reach *to, const struct leak_reach *from)
@@ -457,6 +457,7 @@ static int judge(struct leak_report *report)
 		.context = analysis->heaps,
 		.functions_of = functions_of,
 		.stacks = analysis->stacks,
+		.reach = report->reach,
 		.loss_windows = analysis->loss_windows,
 		.lost_any_time = analysis->lost_any_time,
 		.lost_unknown = analysis->unguarded_tasks > 0,
@@ -517,6 +518,8 @@ int leak_report_init(struct leak_report *report, struct analysis *analysis,
 	*report = (struct leak_report){.analysis = analysis, .options = options};
 	err = heap_tracker_held(analysis->heaps, &report->held, &report->nr_held);
 	if (!err)
+		err = read_reach(report);
+	if (!err)
 		err = judge(report);
 	if (!err)
 		err = find_own_wrappers(report);
@@ -528,9 +531,7 @@ int leak_report_init(struct leak_report *report, struct analysis *analysis,
 	report->causes = calloc(report->verdicts.nr_causes + 1, sizeof(*report->causes));
 	if (!report->choices || !report->sites || !report->sites_by_cause || !report->causes)
 		return -ENOMEM;
-	err = read_reach(report);
-	if (!err)
-		err = choose_all(report);
+	err = choose_all(report);
 	if (err)
 		return err;
 	arrange_sites(report);

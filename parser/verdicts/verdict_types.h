@@ -93,6 +93,7 @@ struct verdict_input {
 	int (*functions_of)(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max,
 			    size_t *ret_nr);
 	void *stacks;
+	const uint8_t *reach; /* enum reach_class of each of @held; NULL: nothing was scanned */
 	/* Causes of doubt. */
 	const struct loss_windows *loss_windows; /* may be NULL */
 	uint64_t lost_any_time;

@@ -14,10 +14,10 @@ teardown() {
 	common_teardown
 }
 
-# start_leaker LOST KEPT: returns when the target waits.
+# start_leaker LOST KEPT [ROUNDS]: returns when the target waits.
 start_leaker() {
 	mkfifo reach.in
-	"$TARGETS/reach_leaks" "$1" "$2" <reach.in >truth 2>reach.err 3>&- &
+	"$TARGETS/reach_leaks" "$@" <reach.in >truth 2>reach.err 3>&- &
 	RECORDED_PID=$!
 	STARTED_PIDS+=("$RECORDED_PID")
 	exec {REACH_IN}>reach.in
@@ -64,6 +64,26 @@ reach_of() {
 	"$BIN/leakparse" --format json <perf.data >report.json
 	[[ $(jq '[.blocks[] | select(.reach == "lost")] | length' report.json) == 50 ]]
 	[[ $(jq '[.stacks[].lost_bytes] | add' report.json) == 150000 ]]
+}
+
+@test "scan: what is lost is a cause of its own, although kept blocks come with it" {
+	start_leaker 0 0 200
+	attach --scan
+	go_leaker
+	kill -INT "$LEAKREC_PID"
+	finish_leakrec
+	end_leaker
+	parse
+	"$BIN/leakparse" <perf.data >by-verdict
+	# A cause of several stacks would have a line.
+	run ! grep '^cause ' by-verdict
+	grep -q '^stack 1 .* lost_blocks=[1-9]' by-verdict
+	grep -q '^stack 2 .* lost_blocks=0 lost_bytes=0 reached_blocks=[1-9]' by-verdict
+	"$BIN/leakparse" --summary <perf.data >screen
+	cat screen
+	grep -A2 '^1\. ' screen >first
+	grep -q ' proven lost' first
+	grep -q ' < lose < ' first
 }
 
 @test "scan: perf events record it, too" {

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loses blocks, and keeps others, for a recording that begins when it waits: reach_leaks LOST KEPT.
- * "go" on stdin makes it allocate; then it says "ready" and waits for the end of stdin.
+ * Loses blocks, and keeps others, for a recording that begins when it waits: reach_leaks LOST KEPT
+ * [ROUNDS]. "go" on stdin makes it allocate; then it says "ready" and waits for the end of stdin.
+ * With ROUNDS it also loses one block and keeps another in each round of a loop. After as many it
+ * says "ready", and goes on until stdin ends.
  */
 #include "reach.h"
+
+#include <poll.h>
 
 #define BLOCK_BYTES 3000
 
@@ -35,9 +39,24 @@ static void wait_for(const char *word)
 		exit(0);
 }
 
+static void go_on(long rounds)
+{
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	for (long i = 0; poll(&in, 1, 5) == 0; i++) {
+		lose();
+		keep();
+		if (i == rounds) {
+			printf("ready %d\n", getpid());
+			fflush(stdout);
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	long lost = argc > 1 ? atol(argv[1]) : 0, kept = argc > 2 ? atol(argv[2]) : 0;
+	long rounds = argc > 3 ? atol(argv[3]) : 0;
 
 	free(malloc(1));
 	puts("waits");
@@ -49,6 +68,9 @@ int main(int argc, char **argv)
 	}
 	for (long i = 0; i < kept; i++)
 		keep();
-	wait_for_line();
+	if (rounds)
+		go_on(rounds);
+	else
+		wait_for_line();
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Programs whose verdicts were wrong in earlier versions. */
+#include "common/schema/reach_class.h"
 #include "parser/verdicts/verdicts.h"
 
 #include <setjmp.h>
@@ -16,6 +17,7 @@
 #define FOREVER 1e9
 
 static struct heap_block held[MAX];
+static uint8_t reach[MAX];
 static struct verdict_input input;
 static struct verdicts verdicts;
 
@@ -304,6 +306,97 @@ static void many_stacks_of_sessions_are_no_leak(void **state)
 			    verdicts.causes[i].verdict.verdict == VERDICT_UNCLEAR);
 }
 
+/* --- what a scan has said --- */
+
+static void say(uint32_t stack_id, enum reach_class said)
+{
+	for (size_t i = 0; i < input.nr_held; i++)
+		if (held[i].allocated.stack_id == stack_id)
+			reach[i] = (uint8_t)said;
+	input.reach = reach;
+}
+
+static const struct cause *cause_of(uint32_t stack_id)
+{
+	return &verdicts.causes[verdict_of(stack_id)->cause];
+}
+
+/*
+ * Four stacks come together: two lose their blocks, one of them most only, and the others keep
+ * them. The last block of each is too young for the scan.
+ */
+static void what_is_lost_is_a_cause_of_its_own(void **state)
+{
+	input.functions_of = functions_of;
+	for (size_t i = 0; i < 200; i++)
+		for (uint32_t k = 0; k < 4; k++)
+			add(101 + 2 * k, 1, 100 << k, 0.5 * (double)i + 0.00001 * k, FOREVER);
+	say(101, REACH_LOST);
+	say(103, REACH_THROUGH);
+	say(105, REACH_HELD);
+	say(107, REACH_POSSIBLE);
+	reach[1] = REACH_HELD;
+	for (uint32_t k = 1; k <= 4; k++)
+		reach[input.nr_held - k] = REACH_NOT_SCANNED;
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_causes, 2);
+	assert_ptr_equal(cause_of(101), cause_of(103));
+	assert_ptr_equal(cause_of(105), cause_of(107));
+	assert_ptr_not_equal(cause_of(101), cause_of(105));
+	assert_int_equal(cause_of(101)->nr, 2);
+	assert_int_equal(cause_of(101)->verdict.verdict, VERDICT_GROWTH);
+	assert_int_equal(cause_of(101)->verdict.held_bytes, 200 * 300);
+	assert_int_equal(cause_of(105)->verdict.held_bytes, 200 * 1200);
+	assert_ptr_equal(cause_of(105)->verdict.site, &cause_of(105)->sum);
+}
+
+/* Of stacks that say little by themselves, one has more blocks, which are lost. */
+static void a_lost_stack_leaves_its_many_relatives(void **state)
+{
+	input.functions_of = functions_of;
+	for (size_t i = 0; i < 900; i++) {
+		double time_s = (double)i / 9;
+
+		add(2, 1, 100, time_s, 0.001);
+		add(101 + 2 * ((uint32_t)i * 7 % 300), 1, 64, time_s, FOREVER);
+		if (i % 36 == 0)
+			add(999, 1, 640, time_s, FOREVER);
+	}
+	memset(reach, REACH_HELD, sizeof(reach));
+	say(999, REACH_LOST);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdicts.nr_causes, 2);
+	assert_int_equal(cause_of(999)->nr, 1);
+	assert_int_equal(cause_of(999)->verdict.held_blocks, 25);
+	assert_int_equal(cause_of(999)->verdict.verdict, VERDICT_GROWTH);
+	assert_true(cause_of(999)->verdict.has_rate);
+	assert_ptr_equal(cause_of(999)->verdict.site, verdict_of(999)->site);
+	assert_int_equal(cause_of(101)->nr, 300);
+	assert_int_equal(cause_of(101)->verdict.verdict, VERDICT_GROWTH);
+	assert_int_equal(verdict_of(101)->nr_shared, 2);
+}
+
+/* Nothing is known of the others, or nothing is lost. */
+static void what_may_be_lost_splits_no_cause(void **state)
+{
+	static const enum reach_class others[] = {REACH_UNKNOWN, REACH_WEAK, REACH_NOT_SCANNED,
+						  REACH_CYCLE};
+
+	input.functions_of = functions_of;
+	for (size_t i = 0; i < 200; i++)
+		for (uint32_t k = 0; k < 2; k++)
+			add(101 + 2 * k, 1, 100, 0.5 * (double)i + 0.00001 * k, FOREVER);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		say(101, i % 2 ? REACH_HELD : REACH_LOST);
+		say(103, others[i]);
+		if (others[i] == REACH_CYCLE)
+			say(101, REACH_LOST);
+		assert_int_equal(verdicts_init(&verdicts, &input), 0);
+		assert_int_equal(verdicts.nr_causes, 1);
+		verdicts_deinit(&verdicts);
+	}
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
 int main(void)
@@ -321,6 +414,9 @@ int main(void)
 		TEST(leaks_at_steady_rates_are_two_causes),
 		TEST(many_stacks_of_a_caller_are_one_cause),
 		TEST(many_stacks_of_sessions_are_no_leak),
+		TEST(what_is_lost_is_a_cause_of_its_own),
+		TEST(a_lost_stack_leaves_its_many_relatives),
+		TEST(what_may_be_lost_splits_no_cause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

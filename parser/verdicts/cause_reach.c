@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser/verdicts/cause_reach.h"
+
+#include "parser/analysis/reach.h"
+
+/* True if a scan has said of one of the site's blocks what @is wants. */
+static bool has_block(const struct cause_finder *finder, const struct site_verdict *site,
+		      bool (*is)(enum reach_class class))
+{
+	for (size_t i = 0; i < site->held_blocks; i++) {
+		uint32_t index = finder->verdicts->order[site->first + i];
+
+		if (is((enum reach_class)finder->input->reach[index]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_mixed(const struct cause_finder *finder, const struct cause_found *found)
+{
+	bool has_lost = false, has_reachable = false;
+
+	for (size_t i = found->bag.first; i != CAUSE_NO_MEMBER; i = finder->members[i].next) {
+		const struct site_verdict *site = finder->members[i].site;
+
+		if (site && has_block(finder, site, reach_class_is_lost))
+			has_lost = true;
+		else if (site)
+			has_reachable |= has_block(finder, site, reach_class_is_reachable);
+	}
+	return has_lost && has_reachable;
+}
+
+static void split(struct cause_finder *finder, struct cause_found *found)
+{
+	struct cause_bag lost = cause_bag_empty(), others = cause_bag_empty(),
+			 empty = cause_bag_empty();
+
+	for (size_t i = found->bag.first, next; i != CAUSE_NO_MEMBER; i = next) {
+		const struct site_verdict *site = finder->members[i].site;
+
+		next = finder->members[i].next;
+		cause_bag_put(finder,
+			      !site					     ? &empty
+			      : has_block(finder, site, reach_class_is_lost) ? &lost
+									     : &others,
+			      i);
+	}
+	/*
+	 * What the callers' other sites have freed says something about both, unless a single site
+	 * speaks for itself. The lists can share their ends, where these sites are.
+	 */
+	if (lost.nr > 1)
+		cause_bag_pour(finder, &lost, &empty);
+	if (others.nr > 1)
+		cause_bag_pour(finder, &others, &empty);
+	site_sum_deinit(&found->sum);
+	found->sum = (struct site){0};
+	cause_become_part(finder, &lost, found);
+	if (!finder->err)
+		cause_become_part(finder, &others, &finder->found[finder->nr_found++]);
+}
+
+void cause_reach_split(struct cause_finder *finder)
+{
+	size_t nr = finder->nr_found;
+
+	for (size_t i = 0; i < nr && finder->input->reach && !finder->err; i++)
+		if (!finder->found[i].is_dropped && is_mixed(finder, &finder->found[i]))
+			split(finder, &finder->found[i]);
+}
