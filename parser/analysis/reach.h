@@ -29,15 +29,31 @@ enum reach_class reach_of(struct reach *reach, const struct heap_block *block);
 /* True if anything was scanned. */
 bool reach_has_any(const struct reach *reach);
 
-static inline bool reach_class_is_lost(enum reach_class class)
-{
-	return class == REACH_LOST || class == REACH_CYCLE || class == REACH_THROUGH;
-}
+/* What reports tell apart. */
+enum reach_group {
+	REACH_GROUP_LOST, /* the program cannot get to it any more: lost, cycle, lost-through */
+	REACH_GROUP_REACHABLE, /* it can, or a pointer leads into it: held, possible */
+	REACH_GROUP_UNDECIDED, /* weak, unknown */
+	REACH_GROUP_NOT_SCANNED,
+	REACH_NR_GROUPS,
+};
 
-/* True if something leads to the block, if only into it. */
-static inline bool reach_class_is_reachable(enum reach_class class)
+static inline enum reach_group reach_group_of(enum reach_class class)
 {
-	return class == REACH_HELD || class == REACH_POSSIBLE;
+	switch (class) {
+	case REACH_LOST:
+	case REACH_CYCLE:
+	case REACH_THROUGH:
+		return REACH_GROUP_LOST;
+	case REACH_HELD:
+	case REACH_POSSIBLE:
+		return REACH_GROUP_REACHABLE;
+	case REACH_WEAK:
+	case REACH_UNKNOWN:
+		return REACH_GROUP_UNDECIDED;
+	default:
+		return REACH_GROUP_NOT_SCANNED;
+	}
 }
 
 #endif

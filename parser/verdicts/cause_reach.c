@@ -3,14 +3,13 @@
 
 #include "parser/analysis/reach.h"
 
-/* True if a scan has said of one of the site's blocks what @is wants. */
 static bool has_block(const struct cause_finder *finder, const struct site_verdict *site,
-		      bool (*is)(enum reach_class class))
+		      enum reach_group group)
 {
 	for (size_t i = 0; i < site->held_blocks; i++) {
 		uint32_t index = finder->verdicts->order[site->first + i];
 
-		if (is((enum reach_class)finder->input->reach[index]))
+		if (reach_group_of((enum reach_class)finder->input->reach[index]) == group)
 			return true;
 	}
 	return false;
@@ -23,10 +22,10 @@ static bool is_mixed(const struct cause_finder *finder, const struct cause_found
 	for (size_t i = found->bag.first; i != CAUSE_NO_MEMBER; i = finder->members[i].next) {
 		const struct site_verdict *site = finder->members[i].site;
 
-		if (site && has_block(finder, site, reach_class_is_lost))
+		if (site && has_block(finder, site, REACH_GROUP_LOST))
 			has_lost = true;
 		else if (site)
-			has_reachable |= has_block(finder, site, reach_class_is_reachable);
+			has_reachable |= has_block(finder, site, REACH_GROUP_REACHABLE);
 	}
 	return has_lost && has_reachable;
 }
@@ -41,9 +40,9 @@ static void split(struct cause_finder *finder, struct cause_found *found)
 
 		next = finder->members[i].next;
 		cause_bag_put(finder,
-			      !site					     ? &empty
-			      : has_block(finder, site, reach_class_is_lost) ? &lost
-									     : &others,
+			      !site					  ? &empty
+			      : has_block(finder, site, REACH_GROUP_LOST) ? &lost
+									  : &others,
 			      i);
 	}
 	/*

@@ -191,20 +191,18 @@ static struct suppression *suppression_of(struct chooser *chooser, size_t index)
 	return chooser->suppression[site];
 }
 
-static void count_reach(struct leak_reach *to, enum reach_class class, uint64_t bytes)
+static void count_reach(struct leak_reach *to, enum reach_group group, uint64_t bytes)
 {
-	bool is_lost = reach_class_is_lost(class);
-
-	to->lost_blocks += is_lost;
-	to->lost_bytes += is_lost ? bytes : 0;
-	to->reachable_blocks += reach_class_is_reachable(class);
+	to->blocks[group]++;
+	to->bytes[group] += bytes;
 }
 
 static void add_reach(struct leak_reach *to, const struct leak_reach *from)
 {
-	to->lost_blocks += from->lost_blocks;
-	to->lost_bytes += from->lost_bytes;
-	to->reachable_blocks += from->reachable_blocks;
+	for (int i = 0; i < REACH_NR_GROUPS; i++) {
+		to->blocks[i] += from->blocks[i];
+		to->bytes[i] += from->bytes[i];
+	}
 }
 
 /* Asks for each held block what a scan has said. Returns 0 or -ENOMEM. */
@@ -229,6 +227,7 @@ static void choose(struct chooser *chooser, size_t index)
 	struct leak_site *site = &report->sites[report->verdicts.blocks[index].site];
 	enum verdict verdict = (enum verdict)report->verdicts.blocks[index].verdict;
 	struct suppression *suppression = suppression_of(chooser, index);
+	enum reach_group group = REACH_GROUP_NOT_SCANNED;
 
 	if (suppression)
 		suppression->used = true;
@@ -247,12 +246,13 @@ static void choose(struct chooser *chooser, size_t index)
 	site->blocks++;
 	site->bytes += block->size_bytes;
 	if (report->reach)
-		count_reach(&site->reach, (enum reach_class)report->reach[index],
-			    block->size_bytes);
+		group = reach_group_of((enum reach_class)report->reach[index]);
+	count_reach(&site->reach, group, block->size_bytes);
 	if (kind_of_schema(block->allocated.schema))
 		return;
 	report->blocks_of[verdict]++;
 	report->bytes_of[verdict] += block->size_bytes;
+	count_reach(&report->reach_of[verdict], group, block->size_bytes);
 }
 
 static int choose_all(struct leak_report *report)
@@ -294,7 +294,9 @@ static int compare_cause_bytes(const void *a, const void *b)
 /* What is proven lost comes first; the rest stays in its order. */
 static int compare_lost(const struct leak_reach *x, const struct leak_reach *y)
 {
-	return (x->lost_bytes < y->lost_bytes) - (x->lost_bytes > y->lost_bytes);
+	uint64_t x_bytes = x->bytes[REACH_GROUP_LOST], y_bytes = y->bytes[REACH_GROUP_LOST];
+
+	return (x_bytes < y_bytes) - (x_bytes > y_bytes);
 }
 
 static int compare_lost_sites(const void *a, const void *b)
@@ -365,7 +367,6 @@ static void arrange_sites(struct leak_report *report)
 		report->memory_sites++;
 		report->held_blocks += site.blocks;
 		report->held_bytes += site.bytes;
-		add_reach(&report->reach_total, &site.reach);
 		report->sites_of[verdict->verdict]++;
 		report->firm_blocks +=
 			verdict->firm_blocks < site.blocks ? verdict->firm_blocks : site.blocks;

@@ -44,13 +44,9 @@ enum leak_choice {
 	LEAK_SUPPRESSED, /* by a suppression */
 };
 
-/*
- * Blocks by what a scan said. Lost: the program cannot get to them any more, directly or through
- * others (reach_class_is_lost()). Reachable: it can, or a pointer leads into them. The rest is
- * neither.
- */
+/* Blocks by what a scan has said of them: enum reach_group. */
 struct leak_reach {
-	uint64_t lost_blocks, lost_bytes, reachable_blocks;
+	uint64_t blocks[REACH_NR_GROUPS], bytes[REACH_NR_GROUPS];
 };
 
 /* The listed blocks of a stack. */
@@ -92,10 +88,10 @@ struct leak_report {
 	/* Totals of the memory that no filter or suppression hides, also beyond options.top. */
 	uint64_t held_blocks, held_bytes;
 	uint64_t memory_sites;
-	struct leak_reach reach_total;
 	uint64_t suppressed_blocks, suppressed_bytes;
 	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */
 	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR];
+	struct leak_reach reach_of[VERDICT_NR];
 	uint64_t sites_of[VERDICT_NR]; /* by the site's verdict */
 	uint64_t firm_blocks; /* those of @held_blocks that are certainly held (verdict_types.h) */
 	uint64_t anomalies[ANOMALY_NR_KINDS]; /* those that the options select */

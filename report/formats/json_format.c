@@ -227,9 +227,9 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	write_u64(out, "suspect_blocks", verdict->suspect_blocks);
 	write_u64(out, "suspect_bytes", verdict->suspect_bytes);
 	if (report->reach) {
-		write_u64(out, "lost_blocks", listed->reach.lost_blocks);
-		write_u64(out, "lost_bytes", listed->reach.lost_bytes);
-		write_u64(out, "reached_blocks", listed->reach.reachable_blocks);
+		write_u64(out, "lost_blocks", listed->reach.blocks[REACH_GROUP_LOST]);
+		write_u64(out, "lost_bytes", listed->reach.bytes[REACH_GROUP_LOST]);
+		write_u64(out, "reached_blocks", listed->reach.blocks[REACH_GROUP_REACHABLE]);
 	}
 	write_u64(out, "allocations", site->allocations);
 	write_u64(out, "frees", site->frees);

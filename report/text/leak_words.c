@@ -142,17 +142,30 @@ void leak_words_process(FILE *out, const struct leak_report *report, pid_t pid, 
 	fprintf(out, " (%d)", pid);
 }
 
+const char *leak_words_proof(enum reach_group group)
+{
+	static const char *const words[REACH_NR_GROUPS] = {
+		[REACH_GROUP_LOST] = "proven lost",
+		[REACH_GROUP_REACHABLE] = "still reachable",
+		[REACH_GROUP_UNDECIDED] = "not decided",
+		[REACH_GROUP_NOT_SCANNED] = "not scanned",
+	};
+
+	return words[group];
+}
+
 void leak_words_reach(FILE *out, const struct leak_report *report, const struct leak_reach *reach,
 		      uint64_t blocks)
 {
-	if (!report->reach)
-		return;
-	if (reach->lost_blocks)
-		fprintf(out, "; %" PRIu64 " of %" PRIu64 " proven lost", reach->lost_blocks,
-			blocks);
-	if (reach->reachable_blocks)
-		fprintf(out, "; %" PRIu64 " of %" PRIu64 " still pointed to",
-			reach->reachable_blocks, blocks);
-	if (!reach->lost_blocks && !reach->reachable_blocks)
-		fputs("; the scan cannot tell", out);
+	bool is_first = true;
+
+	for (enum reach_group group = 0; group < REACH_NR_GROUPS && report->reach; group++) {
+		if (!reach->blocks[group])
+			continue;
+		fprintf(out, "%s %" PRIu64, is_first ? ";" : ",", reach->blocks[group]);
+		if (is_first)
+			fprintf(out, " of %" PRIu64, blocks);
+		fprintf(out, " %s", leak_words_proof(group));
+		is_first = false;
+	}
 }

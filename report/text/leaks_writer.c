@@ -428,8 +428,8 @@ static void write_site(struct writer *writer, const struct leak_site *site, size
 	if (report->reach)
 		fprintf(out,
 			" lost_blocks=%" PRIu64 " lost_bytes=%" PRIu64 " reached_blocks=%" PRIu64,
-			site->reach.lost_blocks, site->reach.lost_bytes,
-			site->reach.reachable_blocks);
+			site->reach.blocks[REACH_GROUP_LOST], site->reach.bytes[REACH_GROUP_LOST],
+			site->reach.blocks[REACH_GROUP_REACHABLE]);
 	if (writer->causes[verdict->cause])
 		fprintf(out, " cause=%zu", writer->causes[verdict->cause]);
 	fputc('\n', out);

@@ -20,7 +20,8 @@
 #include <string.h>
 
 #define SCREEN_LINES  24
-#define MAX_PROCESSES 5 /* listed one by one */
+#define MAX_PROCESSES 5	 /* listed one by one */
+#define PROOF_COLUMNS 17 /* of each of the four kinds; with the verdict they fit in 80 */
 
 /* Those that hold blocks, the worst first. */
 struct holders {
@@ -97,35 +98,25 @@ static int write_processes(FILE *out, const struct leak_report *report,
 	return nr_lines + 2 + (nr > MAX_PROCESSES);
 }
 
-/* What a scan has proven of the causes that leak, and of all that is held. */
+/* What a scan has proven of all that is held. */
 static void write_reach(FILE *out, const struct leak_report *report)
 {
-	const struct leak_reach *all = &report->reach_total;
-	uint64_t growing_bytes = 0, lost_bytes = 0; /* of causes that grow */
+	uint64_t blocks = 0, bytes = 0;
 
 	if (!report->reach)
 		return;
-	for (size_t i = 0; i < report->nr_causes; i++) {
-		const struct leak_cause *cause = &report->causes[i];
-
-		if (report->verdicts.causes[cause->cause].verdict.verdict != VERDICT_GROWTH)
-			continue;
-		growing_bytes += cause->bytes;
-		lost_bytes += cause->reach.lost_bytes;
+	for (int i = 0; i < VERDICT_NR; i++) {
+		blocks += report->reach_of[i].blocks[REACH_GROUP_LOST];
+		bytes += report->reach_of[i].bytes[REACH_GROUP_LOST];
 	}
 	fputs("Scanned: ", out);
-	if (growing_bytes) {
-		fputs(quantity_bytes((double)lost_bytes).text, out);
-		fputs(" of the ", out);
-		fputs(quantity_bytes((double)growing_bytes).text, out);
-		fputs(" of growth are proven lost: nothing points to them; of all held, ", out);
+	if (!blocks) {
+		fputs("no block is proven lost\n", out);
+		return;
 	}
-	fprintf(out, "%" PRIu64 " blocks are proven lost, %" PRIu64 " are still pointed to",
-		all->lost_blocks, all->reachable_blocks);
-	if (all->lost_blocks + all->reachable_blocks < report->held_blocks)
-		fprintf(out, ", of %" PRIu64 " it is not known",
-			report->held_blocks - all->lost_blocks - all->reachable_blocks);
-	fputc('\n', out);
+	leak_words_held(out, NULL, blocks, bytes);
+	fprintf(out, ", %s proven lost: the program cannot get to them any more\n",
+		quantity_word(blocks, "is", "are"));
 }
 
 /* Returns the number of lines. */
@@ -172,6 +163,38 @@ static int write_verdicts(FILE *out, const struct leak_report *report,
 		nr_lines += nr_lines ? 1 : 2;
 	}
 	return nr_lines;
+}
+
+/* The same with a scan: what it has said of each verdict's blocks. */
+static void write_proof(FILE *out, const struct leak_report *report,
+			const struct summary_report_style *style)
+{
+	if (!report->held_blocks)
+		return;
+	fprintf(out, "\n  %8s", "");
+	for (enum reach_group group = 0; group < REACH_NR_GROUPS; group++)
+		fprintf(out, "%*s", PROOF_COLUMNS, leak_words_proof(group));
+	fputc('\n', out);
+	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
+		const struct leak_reach *reach = &report->reach_of[verdict];
+
+		if (!report->blocks_of[verdict])
+			continue;
+		fputs("  ", out);
+		colour_begin(out, style->colour, leak_words_colour(verdict));
+		fprintf(out, "%-8s", verdict_name(verdict));
+		colour_end(out, style->colour, leak_words_colour(verdict));
+		for (enum reach_group group = 0; group < REACH_NR_GROUPS; group++) {
+			char cell[64] = "-";
+
+			if (reach->blocks[group])
+				snprintf(cell, sizeof(cell), "%" PRIu64 " %9s",
+					 reach->blocks[group],
+					 quantity_bytes((double)reach->bytes[group]).text);
+			fprintf(out, " %*s", PROOF_COLUMNS - 1, cell);
+		}
+		fputc('\n', out);
+	}
 }
 
 /* Reasons to doubt the result. Returns the number of lines. */
@@ -237,7 +260,10 @@ static int write_overview(FILE *out, const struct leak_report *report,
 	colour_begin(out, style->colour, COLOUR_YELLOW);
 	write_doubts(out, report);
 	colour_end(out, style->colour, COLOUR_YELLOW);
-	write_verdicts(out, report, style);
+	if (report->reach)
+		write_proof(out, report, style);
+	else
+		write_verdicts(out, report, style);
 	write_processes(out, report, &holders);
 	if (report->nr_causes)
 		fputc('\n', out);

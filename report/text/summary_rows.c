@@ -208,7 +208,8 @@ static void write_row(FILE *out, const struct leak_report *report, const struct 
 		write_process(out, report, row);
 	fputs("\n   ", out);
 	leak_words_lifetimes(out, kind, verdict);
-	leak_words_reach(out, report, &cause->reach, cause->blocks);
+	if (!kind)
+		leak_words_reach(out, report, &cause->reach, cause->blocks);
 	fprintf(out, "\n   %s", path);
 	/* No line has room for the difference between these stacks; the full text shows it. */
 	if (has_twin)
