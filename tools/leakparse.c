@@ -285,6 +285,8 @@ static int write_report(const struct leakparse_options *options, struct analysis
 			print_summary(&report);
 		resource_report_check_kind(analysis->heaps, options->leaks.kind);
 		warn_of_unused(&options->suppressions);
+		if (options->leaks.reach && !report.reach)
+			diag_warn("--reach: the recording has no scan: record with leakrec --scan");
 	}
 	watch_err = watch_finish(&reader->watch, &report);
 	leak_report_deinit(&report);

@@ -133,6 +133,14 @@ static const struct option_word verdict_words[] = {{"growth", 1u << VERDICT_GROW
 						   {"not-yet", 1u << VERDICT_NOT_YET},
 						   {"at-exit", 1u << VERDICT_AT_EXIT},
 						   {0}};
+static const struct option_word reach_words[] = {
+	{"lost", 1u << REACH_LOST | 1u << REACH_CYCLE | 1u << REACH_THROUGH},
+	{"held", 1u << REACH_HELD},
+	{"possible", 1u << REACH_POSSIBLE},
+	{"weak", 1u << REACH_WEAK},
+	{"unknown", 1u << REACH_UNKNOWN},
+	{"not-scanned", 1u << REACH_NOT_SCANNED},
+	{0}};
 /* report_format_find() gives each its meaning. */
 #define FORMAT_WORD(name) {#name, 0},
 static const struct option_word format_words[] = {REPORT_FORMATS(FORMAT_WORD){0}};
@@ -207,6 +215,10 @@ static const struct option_row rows[] = {
 	 "only blocks of these verdicts: growth, overdue, burst, unclear, plateau, start-up, "
 	 "not-yet, at-exit",
 	 FIELD(leaks.verdicts), .words = verdict_words},
+	{"reach", 0, OPTION_WORD_SET, "LIST",
+	 "only blocks of which leakrec --scan said that: lost, held, possible, weak, unknown, "
+	 "not-scanned",
+	 FIELD(leaks.reach), .words = reach_words},
 
 	{.help = "How --format tree shows it:"},
 	{"inverted", 0, OPTION_FLAG,
@@ -271,7 +283,7 @@ static bool diff_can(const struct leakparse_options *options)
 	       !options->at_peak && !options->at_ns && !leaks->suppressions &&
 	       !leaks->list_unknown && leaks->order == LEAK_ORDER_VERDICT && !leaks->min_age_ns &&
 	       !leaks->max_age_ns && !leaks->stack && !leaks->thread && !leaks->function &&
-	       !leaks->verdicts;
+	       !leaks->verdicts && !leaks->reach;
 }
 
 /* What was held over time can be selected by size only. */
@@ -281,7 +293,7 @@ static bool history_can(const struct leakparse_options *options)
 
 	return !options->at_peak && !options->at_ns && !leaks->suppressions && !leaks->min_age_ns &&
 	       !leaks->max_age_ns && !leaks->stack && !leaks->thread && !leaks->function &&
-	       !leaks->verdicts && !leaks->top;
+	       !leaks->verdicts && !leaks->reach && !leaks->top;
 }
 
 /* Checks which options go together. Returns 0, or -EINVAL, reported. */

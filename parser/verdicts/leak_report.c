@@ -141,7 +141,7 @@ bool leak_report_is_narrowed(const struct leak_report *report)
 	const struct leaks_options *options = report->options;
 
 	return options->min_age_ns || options->max_age_ns || options->stack || options->thread ||
-	       options->function || options->kind || options->verdicts;
+	       options->function || options->kind || options->verdicts || options->reach;
 }
 
 uint64_t leak_report_age_ns(const struct leak_report *report, const struct heap_block *block)
@@ -156,6 +156,11 @@ uint64_t leak_report_age_ns(const struct leak_report *report, const struct heap_
 	return end_ns > block->allocated.time_ns ? end_ns - block->allocated.time_ns : 0;
 }
 
+static enum reach_class reach_class_of(const struct leak_report *report, size_t index)
+{
+	return report->reach ? (enum reach_class)report->reach[index] : REACH_NOT_SCANNED;
+}
+
 static bool is_wanted(struct chooser *chooser, size_t index)
 {
 	const struct leak_report *report = chooser->report;
@@ -167,6 +172,7 @@ static bool is_wanted(struct chooser *chooser, size_t index)
 
 	if (age_ns < options->min_age_ns || (options->max_age_ns && age_ns > options->max_age_ns) ||
 	    (options->verdicts && !(options->verdicts & 1u << verdict->verdict)) ||
+	    (options->reach && !(options->reach & 1u << reach_class_of(report, index))) ||
 	    !wants_block(report, block, &block->allocated))
 		return false;
 	if (*fits == STACK_NOT_ASKED)
@@ -227,7 +233,7 @@ static void choose(struct chooser *chooser, size_t index)
 	struct leak_site *site = &report->sites[report->verdicts.blocks[index].site];
 	enum verdict verdict = (enum verdict)report->verdicts.blocks[index].verdict;
 	struct suppression *suppression = suppression_of(chooser, index);
-	enum reach_group group = REACH_GROUP_NOT_SCANNED;
+	enum reach_group group = reach_group_of(reach_class_of(report, index));
 
 	if (suppression)
 		suppression->used = true;
@@ -245,8 +251,6 @@ static void choose(struct chooser *chooser, size_t index)
 	}
 	site->blocks++;
 	site->bytes += block->size_bytes;
-	if (report->reach)
-		group = reach_group_of((enum reach_class)report->reach[index]);
 	count_reach(&site->reach, group, block->size_bytes);
 	if (kind_of_schema(block->allocated.schema))
 		return;

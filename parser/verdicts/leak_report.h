@@ -32,6 +32,7 @@ struct leaks_options {
 	const char *function;  /* the allocating function; NULL: all */
 	const char *kind;      /* a resource's, or HEAP_KIND_MEMORY; NULL: all */
 	unsigned int verdicts; /* a bit for each wanted; 0: all */
+	unsigned int reach;    /* the same of enum reach_class */
 	size_t top;	       /* the number of stacks; 0: all */
 	bool top_is_of_causes; /* @top counts causes: the writer applies it */
 	enum leak_order order;

@@ -148,6 +148,11 @@ record_steadily() {
 	assert_equal "of no stack" "$(grep -c '^leak ' leaks)" 0
 	"${all[@]}" --verdict growth >leaks
 	assert_equal "of a verdict" "$(grep -c '^leak ' leaks)" "$(grep -c '^leak .* growth ' leaks.all)"
+	"${all[@]}" --reach lost >leaks 2>err
+	assert_equal "lost without a scan" "$(grep -c '^leak ' leaks)" 0
+	grep -q 'no scan' err
+	"${all[@]}" --reach lost,not-scanned >leaks
+	assert_equal "not scanned" "$(grep -c '^leak ' leaks)" "$(grep -c '^leak ' leaks.all)"
 	"${all[@]}" --func malloc >leaks
 	assert_equal "of malloc" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
 	"${all[@]}" --func calloc >leaks

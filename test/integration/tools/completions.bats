@@ -77,7 +77,7 @@ long_options() {
 @test "completions: values are those that the tools accept" {
 	local value status
 
-	for option in --format --order --at --by --verdict; do
+	for option in --format --order --at --by --verdict --reach; do
 		complete_words "$(tool leakparse)" $option "" >"$BATS_TEST_TMPDIR/values"
 		[[ $(wc -l <"$BATS_TEST_TMPDIR/values") -ge 2 ]]
 		while read -r value; do
