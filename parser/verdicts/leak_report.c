@@ -161,6 +161,11 @@ static enum reach_class reach_class_of(const struct leak_report *report, size_t 
 	return report->reach ? (enum reach_class)report->reach[index] : REACH_NOT_SCANNED;
 }
 
+enum reach_group leak_report_group_of(const struct leak_report *report, size_t index)
+{
+	return reach_group_of(reach_class_of(report, index));
+}
+
 static bool is_wanted(struct chooser *chooser, size_t index)
 {
 	const struct leak_report *report = chooser->report;
@@ -233,7 +238,7 @@ static void choose(struct chooser *chooser, size_t index)
 	struct leak_site *site = &report->sites[report->verdicts.blocks[index].site];
 	enum verdict verdict = (enum verdict)report->verdicts.blocks[index].verdict;
 	struct suppression *suppression = suppression_of(chooser, index);
-	enum reach_group group = reach_group_of(reach_class_of(report, index));
+	enum reach_group group = leak_report_group_of(report, index);
 
 	if (suppression)
 		suppression->used = true;

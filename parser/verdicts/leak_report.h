@@ -120,6 +120,9 @@ const struct resource_kind *leak_report_kind_of(const struct leak_report *report
  */
 int leak_report_stack_identity(const struct leak_report *report, uint32_t stack_id, uint64_t *ret);
 
+/* What a scan has said of held[@index]. */
+enum reach_group leak_report_group_of(const struct leak_report *report, size_t index);
+
 /* True if anything wanted and not suppressed is held. */
 bool leak_report_has_held(const struct leak_report *report);
 

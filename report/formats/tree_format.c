@@ -28,7 +28,7 @@ static int write_nothing(FILE *out, const struct leak_report *report)
 
 static int write_report(FILE *out, const struct report_input *input)
 {
-	struct tree_look look = {.options = input->tree};
+	struct tree_look look = {.options = input->tree, .has_lost = input->report->reach};
 	struct call_tree *tree;
 	int err;
 

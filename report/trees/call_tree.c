@@ -277,7 +277,8 @@ int call_tree_add_report(struct call_tree *tree, const struct leak_report *repor
 			.of = {[CALL_HELD_BYTES] = clamp(listed->bytes),
 			       [CALL_HELD_BLOCKS] = clamp(listed->blocks),
 			       [CALL_ALLOCATED_BYTES] = clamp(site->allocated_bytes),
-			       [CALL_ALLOCATIONS] = clamp(site->allocations)},
+			       [CALL_ALLOCATIONS] = clamp(site->allocations),
+			       [CALL_LOST_BYTES] = clamp(listed->reach.bytes[REACH_GROUP_LOST])},
 		};
 
 		err = call_tree_add(tree, NULL, report->analysis->stacks, site->stack_id, &weights);

@@ -22,6 +22,7 @@ enum call_weight {
 	CALL_HELD_BLOCKS,
 	CALL_ALLOCATED_BYTES, /* by all allocations, freed or not */
 	CALL_ALLOCATIONS,
+	CALL_LOST_BYTES, /* of the held ones, by a scan; trees are not sorted by them */
 	CALL_NR_WEIGHTS,
 };
 

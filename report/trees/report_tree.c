@@ -35,12 +35,20 @@ static void name_group(const struct leak_report *report, enum tree_grouping by, 
 	}
 }
 
+static void add_bytes(int64_t *sum, const struct heap_block *block)
+{
+	if (block->size_known)
+		*sum = call_weight_sum(*sum, block->size_bytes > INT64_MAX
+						     ? INT64_MAX
+						     : (int64_t)block->size_bytes);
+}
+
 /* Adds a listed block to its group. */
-static int count_block(struct group **groups, enum tree_grouping by, const struct heap_block *block)
+static int count_block(struct group **groups, enum tree_grouping by, const struct heap_block *block,
+		       bool is_lost)
 {
 	uint64_t key = key_of(by, block);
 	struct group *group;
-	int64_t *bytes;
 
 	WORD_TABLE_FIND(*groups, &key, group);
 	if (!group) {
@@ -54,11 +62,9 @@ static int count_block(struct group **groups, enum tree_grouping by, const struc
 			return -ENOMEM;
 		}
 	}
-	bytes = &group->weights.of[CALL_HELD_BYTES];
-	if (block->size_known)
-		*bytes = call_weight_sum(*bytes, block->size_bytes > INT64_MAX
-							 ? INT64_MAX
-							 : (int64_t)block->size_bytes);
+	add_bytes(&group->weights.of[CALL_HELD_BYTES], block);
+	if (is_lost)
+		add_bytes(&group->weights.of[CALL_LOST_BYTES], block);
 	group->weights.of[CALL_HELD_BLOCKS]++;
 	return 0;
 }
@@ -73,7 +79,8 @@ static int add_site_by_group(const struct leak_report *report, enum tree_groupin
 		uint32_t index = report->verdicts.order[site->first + i];
 
 		if (report->choices[index] == LEAK_LISTED)
-			err = count_block(&groups, by, &report->held[index]);
+			err = count_block(&groups, by, &report->held[index],
+					  leak_report_group_of(report, index) == REACH_GROUP_LOST);
 	}
 	HASH_ITER (hh, groups, group, next) {
 		char name[128];

@@ -16,6 +16,7 @@
 #define CHAIN_HEAD	8
 #define CHAIN_TAIL	2
 #define NUMBERS_COLUMNS 31 /* before a frame */
+#define LOST_COLUMNS	12 /* more of them */
 #define MIN_NAME	12
 #define MAX_LEVELS	40 /* deeper levels are not indented further */
 
@@ -32,7 +33,7 @@ struct printer {
 /* The children of a node that are too small to be shown. */
 struct rest {
 	uint64_t nr;
-	int64_t bytes, blocks;
+	struct call_weights total;
 };
 
 static bool is_shown(const struct printer *printer, const struct call_node *node)
@@ -68,8 +69,8 @@ static struct rest rest_of(const struct printer *printer, const struct call_node
 		    (!child->total.of[CALL_HELD_BYTES] && !child->total.of[CALL_HELD_BLOCKS]))
 			continue;
 		rest.nr++;
-		rest.bytes = call_weight_sum(rest.bytes, child->total.of[CALL_HELD_BYTES]);
-		rest.blocks = call_weight_sum(rest.blocks, child->total.of[CALL_HELD_BLOCKS]);
+		for (int i = 0; i < CALL_NR_WEIGHTS; i++)
+			rest.total.of[i] = call_weight_sum(rest.total.of[i], child->total.of[i]);
 	}
 	return rest;
 }
@@ -86,10 +87,16 @@ static enum colour colour_of(double percent)
 	return fabs(percent) >= 5 ? COLOUR_RED : fabs(percent) >= 0.5 ? COLOUR_GREEN : COLOUR_NONE;
 }
 
-static void write_numbers(const struct printer *printer, int64_t bytes, int64_t blocks)
+static int numbers_columns(const struct printer *printer)
+{
+	return NUMBERS_COLUMNS + (printer->look->has_lost ? LOST_COLUMNS : 0);
+}
+
+static void write_numbers(const struct printer *printer, const struct call_weights *weights)
 {
 	const struct tree_look *look = printer->look;
-	double amount = (double)(look->weight == CALL_HELD_BYTES ? bytes : blocks);
+	int64_t bytes = weights->of[CALL_HELD_BYTES], blocks = weights->of[CALL_HELD_BLOCKS];
+	double amount = (double)weights->of[look->weight];
 	double percent = look->whole > 0 ? 100 * amount / look->whole : 0;
 	char words[32] = "";
 	FILE *memory = fmemopen(words, sizeof(words), "w");
@@ -104,7 +111,13 @@ static void write_numbers(const struct printer *printer, int64_t bytes, int64_t 
 	colour_begin(printer->out, printer->options->colour, colour_of(percent));
 	fprintf(printer->out, "%6.1f", percent);
 	colour_end(printer->out, printer->options->colour, colour_of(percent));
-	fprintf(printer->out, look->is_change ? " %+9" PRId64 "  " : " %9" PRId64 "  ", blocks);
+	fprintf(printer->out, look->is_change ? " %+9" PRId64 : " %9" PRId64, blocks);
+	if (look->has_lost)
+		fprintf(printer->out, "%*s", LOST_COLUMNS,
+			weights->of[CALL_LOST_BYTES]
+				? quantity_bytes((double)weights->of[CALL_LOST_BYTES]).text
+				: "-");
+	fputs("  ", printer->out);
 }
 
 static void write_indentation(const struct printer *printer, bool is_branch, bool is_last)
@@ -153,7 +166,8 @@ static void write_part(FILE *out, const struct call_node *node, enum frame_part 
 static size_t columns_left(const struct printer *printer)
 {
 	size_t level = printer->level < MAX_LEVELS ? printer->level : MAX_LEVELS - 1;
-	size_t used = NUMBERS_COLUMNS + 3 * level, columns = printer->options->columns;
+	size_t used = (size_t)numbers_columns(printer) + 3 * level,
+	       columns = printer->options->columns;
 
 	if (!columns)
 		return SIZE_MAX;
@@ -203,7 +217,7 @@ static bool has_lines_below(const struct call_node *parent, const struct rest *r
 
 static void begin_continued_line(const struct printer *printer, bool is_last)
 {
-	fprintf(printer->out, "%*s", NUMBERS_COLUMNS, "");
+	fprintf(printer->out, "%*s", numbers_columns(printer), "");
 	write_indentation(printer, false, is_last);
 }
 
@@ -226,7 +240,7 @@ static const struct call_node *write_branch(struct printer *printer, const struc
 	size_t length = chain_length(node);
 	bool is_cut = length > MAX_CHAIN && printer->options->threshold_percent > 0;
 
-	write_numbers(printer, node->total.of[CALL_HELD_BYTES], node->total.of[CALL_HELD_BLOCKS]);
+	write_numbers(printer, &node->total);
 	write_indentation(printer, true, is_last);
 	write_name(printer, node);
 	for (size_t i = 0; i < length; i++) {
@@ -250,13 +264,12 @@ static void write_rest(struct printer *printer, const struct call_node *parent,
 		       const struct rest *rest)
 {
 	if (ends_here(parent) && parent->nr_children) {
-		write_numbers(printer, parent->self.of[CALL_HELD_BYTES],
-			      parent->self.of[CALL_HELD_BLOCKS]);
+		write_numbers(printer, &parent->self);
 		write_indentation(printer, true, !rest->nr);
 		fputs("(stacks that end here)\n", printer->out);
 	}
 	if (rest->nr) {
-		write_numbers(printer, rest->bytes, rest->blocks);
+		write_numbers(printer, &rest->total);
 		write_indentation(printer, true, true);
 		fprintf(printer->out, "(%" PRIu64 " %s, each below %g %%)\n", rest->nr,
 			quantity_word(rest->nr, "other", "others"),
@@ -317,14 +330,16 @@ void tree_print(FILE *out, const struct call_tree *tree, const struct tree_look 
 	};
 
 	colour_begin(out, look->options->colour, COLOUR_BOLD);
-	fprintf(out, "%12s %6s %9s  %s", look->is_change ? "ADDED" : "HELD", "%", "BLOCKS",
+	fprintf(out, "%12s %6s %9s", look->is_change ? "ADDED" : "HELD", "%", "BLOCKS");
+	if (look->has_lost)
+		fprintf(out, "%*s", LOST_COLUMNS, "PROVEN LOST");
+	fprintf(out, "  %s",
 		look->options->main_first ? "FROM main DOWN TO THE ALLOCATOR"
 					  : "FROM THE ALLOCATOR TO ITS CALLERS");
 	colour_end(out, look->options->colour, COLOUR_BOLD);
 	fputc('\n', out);
 	write_tree(&printer);
-	write_numbers(&printer, printer.root->total.of[CALL_HELD_BYTES],
-		      printer.root->total.of[CALL_HELD_BLOCKS]);
+	write_numbers(&printer, &printer.root->total);
 	fputs("total\n", out);
 	if (call_tree_nr_cut(tree))
 		fprintf(out, "%" PRIu64 " stacks are cut short: the tree is too large\n",

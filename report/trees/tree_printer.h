@@ -13,6 +13,7 @@ struct tree_look {
 	enum call_weight weight; /* CALL_HELD_BYTES, or CALL_HELD_BLOCKS without bytes */
 	double whole;		 /* 100 %, in units of the weight */
 	bool is_change;		 /* amounts are signed changes */
+	bool has_lost;		 /* there is CALL_LOST_BYTES to show */
 };
 
 /* Prints @tree, which must be sorted by the weight. */

@@ -67,12 +67,15 @@ reach_of() {
 		END { print text; exit !(lines && !wide && text ~ / 50 +146 KiB/ && text ~ / 40 +118 KiB/) }' screen
 	grep -A1 '^1\. ' screen | grep -q '; 50 of 50 proven lost$'
 	grep -q '; 40 of 40 still reachable$' screen
-	"$BIN/leakparse" --reach lost <perf.data >lost
-	[[ $(grep -c '^leak ' lost) == $(grep -c ' reach=lost$' leaks) ]]
-	run ! grep 'reach=held' lost
-	"$BIN/leakparse" --format tree --reach lost --fail-on-leak <perf.data >tree && exit 1
-	grep -q ' lose ' tree
-	run ! grep ' keep ' tree
+	"$BIN/leakparse" --reach lost <perf.data >only-lost
+	[[ $(grep -c "^leak " only-lost) == $(grep -c ' reach=lost$' leaks) ]]
+	run ! grep reach=held only-lost
+	run -3 "$BIN/leakparse" -i perf.data --format tree --reach lost --fail-on-leak
+	[[ $output == *" lose "* && $output != *" keep "* ]]
+	"$BIN/leakparse" --format tree <perf.data >calls
+	grep -q ' PROVEN LOST ' calls
+	grep -q ' 50 *146 KiB .* lose ' calls
+	grep -q ' 40 *- .* keep ' calls
 	"$BIN/leakparse" --format json <perf.data >report.json
 	[[ $(jq '[.blocks[] | select(.reach == "lost")] | length' report.json) == 50 ]]
 	[[ $(jq '[.stacks[].lost_bytes] | add' report.json) == 150000 ]]
