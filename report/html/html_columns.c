@@ -350,15 +350,22 @@ static int64_t leak_doubts(const struct html_tables *tables, size_t index)
 	return tables->report->verdicts.blocks[tables->leaks[index].block].doubts;
 }
 
+static int64_t leak_reach(const struct html_tables *tables, size_t index)
+{
+	return leak_report_group_of(tables->report, tables->leaks[index].block);
+}
+
 static int64_t leak_count(const struct html_tables *tables, size_t index)
 {
 	return tables->leaks[index].count;
 }
 
 static const struct column leak_columns[] = {
-	{"site", leak_site},	   {"size", leak_size},	    {"time_us", leak_time_us},
-	{"address", leak_address}, {"thread", leak_thread}, {"verdict", leak_verdict},
-	{"doubts", leak_doubts},   {"count", leak_count},   {0},
+	{"site", leak_site},	   {"size", leak_size},
+	{"time_us", leak_time_us}, {"address", leak_address},
+	{"thread", leak_thread},   {"verdict", leak_verdict},
+	{"doubts", leak_doubts},   {"reach", leak_reach},
+	{"count", leak_count},	   {0},
 };
 
 void html_columns_write(FILE *out, const struct html_tables *tables)

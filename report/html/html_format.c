@@ -14,6 +14,7 @@
 #include "report/html/html_columns.h"
 #include "report/html/html_page.h"
 #include "report/text/input_advice.h"
+#include "report/text/leak_words.h"
 #include "report/text/memory_report.h"
 
 #include <errno.h>
@@ -141,6 +142,12 @@ static void write_names(FILE *out, const struct html_tables *tables)
 	for (unsigned int i = 0; i < DOUBT_NR; i++) {
 		fputs(i ? "," : "", out);
 		json_write_string(out, doubt_name(i));
+	}
+	fputs("],\"reach\":[", out);
+	for (enum reach_group group = 0; group < REACH_NR_GROUPS && tables->report->reach;
+	     group++) {
+		fputs(group ? "," : "", out);
+		json_write_string(out, leak_words_proof(group));
 	}
 	fputs("],\n\"strings\":[", out);
 	for (size_t i = 0; i < tables->nr_strings; i++) {

@@ -124,6 +124,8 @@ static bool is_alike(const struct html_tables *tables, const struct html_leak *l
 	return leak->site == next->site && leak->thread == next->thread &&
 	       a->size_bytes == b->size_bytes && va->verdict == vb->verdict &&
 	       va->doubts == vb->doubts &&
+	       leak_report_group_of(report, leak->block) ==
+		       leak_report_group_of(report, next->block) &&
 	       a->allocated.time_ns / step_ns == b->allocated.time_ns / step_ns;
 }
 

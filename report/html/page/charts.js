@@ -122,7 +122,7 @@ function updateSizes() {
 	charts.sizes = max ? [Math.floor(Math.log2(Math.max(min, 1)) - 0.3), Math.ceil(Math.log2(max) + 0.3)] : [4, 12];
 }
 
-const pointShown = (i) => shown(leaks.site[i], "points") && leaks.time_us[i] >= charts.from && leaks.time_us[i] <= charts.to;
+const pointShown = (i) => leakPasses(i) && shown(leaks.site[i], "points") && leaks.time_us[i] >= charts.from && leaks.time_us[i] <= charts.to;
 
 function drawPoints() {
 	const theme = readTheme();
@@ -223,7 +223,8 @@ function pointWords(i) {
 
 	return [siteName(leaks.site[i]), `${leaks.count[i] > 1 ? leaks.count[i] + " × " : ""}${bytesText(leaks.size[i])}, ` +
 		`${timeText(leaks.time_us[i])} after the start, by ${threadName(leaks.thread[i])}`,
-		data.verdicts[leaks.verdict[i]] + (doubts.length ? ", doubtful: " + doubts.join(", ") : ", firm"),
+		data.verdicts[leaks.verdict[i]] + (doubts.length ? ", doubtful: " + doubts.join(", ") : ", firm") +
+			(data.reach.length ? ", " + data.reach[leaks.reach[i]] : ""),
 		framesOf(leaks.site[i]).slice(0, 7).map((f) => functionName(frames.function[f])).join(" ‹ ")];
 }
 
@@ -265,17 +266,19 @@ function stepPoint(step) {
  */
 function updateHeld() {
 	const { span_us: bucket, end } = data.held;
-	const everything = selection.site < 0 && selection.node < 0 && selection.verdict < 0 && !selection.search;
+	const everything = selection.site < 0 && selection.node < 0 && selection.verdict < 0 &&
+		selection.reach < 0 && !selection.search;
 	const stays = new Float64Array(end.length + 1);
 	const held = new Float64Array(end.length + 1);
 	let known = true;
 
 	for (let i = 0; i < nrLeaks; i++)
-		if (shown(leaks.site[i], "held"))
+		if (leakPasses(i) && shown(leaks.site[i], "held"))
 			stays[Math.min(Math.floor(leaks.time_us[i] / bucket), end.length)] += leaks.size[i] * leaks.count[i];
 	for (let i = 1; i < stays.length; i++)
 		stays[i] += stays[i - 1];
-	for (let s = 0; s < nrSites && !everything; s++) {
+	/* What a scan has said, it said of blocks that are held to the end. */
+	for (let s = 0; s < nrSites && !everything && selection.reach < 0; s++) {
 		const history = data.histories[s];
 
 		if (!shown(s, "held"))

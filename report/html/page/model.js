@@ -97,6 +97,19 @@ for (let s = 0; s < nrSites; s++) {
 	stacksOf.get(sites.cause[s]).push(s);
 }
 
+/*
+ * What a scan has said of each site's blocks: data.reach has the words, and is empty without a scan. Each word has
+ * the blocks and bytes of each site.
+ */
+const reachBlocks = data.reach.map(() => new Float64Array(sites.nr));
+const reachBytes = data.reach.map(() => new Float64Array(sites.nr));
+for (let i = 0; i < nrLeaks && data.reach.length; i++) {
+	for (const site of new Set([leaks.site[i], sites.cause[leaks.site[i]]])) {
+		reachBlocks[leaks.reach[i]][site] += leaks.count[i];
+		reachBytes[leaks.reach[i]][site] += leaks.count[i] * leaks.size[i];
+	}
+}
+
 /* The frames of a site, innermost first. */
 function framesOf(site) {
 	const list = [];
@@ -330,6 +343,7 @@ const selection = {
 	search: null,  /* a function that tests a string */
 	searchText: "",
 	verdict: -1,
+	reach: -1,     /* index into data.reach: only such blocks */
 	node: -1,      /* of the tree: selects stacks through it */
 	site: -1,      /* a stack, or a cause of several */
 	interval: -1,  /* between marks: shows changes in place of what is held at the end */
@@ -383,6 +397,9 @@ function updateSearch() {
 	if (selection.verdict >= 0)
 		for (let s = 0; s < nrSites; s++)
 			passes[s] &= sites.verdict[s] === selection.verdict ? 1 : 0;
+	if (selection.reach >= 0)
+		for (let s = 0; s < nrSites; s++)
+			passes[s] &= reachBlocks[selection.reach][s] ? 1 : 0;
 }
 
 function updateNode() {
@@ -397,9 +414,12 @@ function updateNode() {
 		through[s] = tree.leaf[s] >= 0 ? below[tree.leaf[s]] : 0;
 }
 
+/* Whether a scan has said of a block what is selected. */
+const leakPasses = (i) => selection.reach < 0 || leaks.reach[i] === selection.reach;
+
 function updateRange() {
-	const { from, to, interval } = selection;
-	const whole = !to && interval < 0;
+	const { from, to, interval, reach } = selection;
+	const whole = !to && interval < 0 && reach < 0;
 
 	rangeBytes = whole ? sites.bytes.slice() : new Float64Array(sites.nr);
 	rangeBlocks = whole ? sites.blocks.slice() : new Float64Array(sites.nr);
@@ -409,8 +429,8 @@ function updateRange() {
 		for (let i = 0; i < changes.length; i += 3)
 			[rangeBytes[changes[i]], rangeBlocks[changes[i]]] = [changes[i + 1], changes[i + 2]];
 	}
-	for (let i = 0; i < nrLeaks && to; i++) {
-		if (leaks.time_us[i] < from || leaks.time_us[i] > to)
+	for (let i = 0; i < nrLeaks && interval < 0 && !whole; i++) {
+		if (!leakPasses(i) || (to && (leaks.time_us[i] < from || leaks.time_us[i] > to)))
 			continue;
 		rangeBytes[leaks.site[i]] += leaks.size[i] * leaks.count[i];
 		rangeBlocks[leaks.site[i]] += leaks.count[i];

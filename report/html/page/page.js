@@ -55,6 +55,9 @@ function tile(name, value, note, className) {
 		element("div", "value", value), element("div", "note", note));
 }
 
+/* Of all stacks. */
+const sumOf = (column) => column.subarray(0, nrSites).reduce((sum, value) => sum + value, 0);
+
 function makeSummary() {
 	const s = data.summary;
 	let [suspect, suspectCauses, unclear] = [0, 0, 0];
@@ -80,6 +83,7 @@ function makeSummary() {
 	$("tiles").replaceChildren(
 		tile("Probably leaked", bytesText(suspect), (suspectCauses ? "by " + plural(suspectCauses, "cause") : "no suspect cause") +
 			(unclear ? `, ${bytesText(unclear)} unclear` : ""), "first" + (suspect ? "" : unclear ? " unsure" : " clean")),
+		...(data.reach.length ? [tile("Proven lost", bytesText(sumOf(reachBytes[0])), `in ${plural(sumOf(reachBlocks[0]), "block")}`)] : []),
 		tile("Held at the end", bytesText(s.held_bytes), `in ${plural(s.held_blocks, "block")}`),
 		tile("Certain", shareText(s.firm_blocks, s.held_blocks || 1), `${countText(s.firm_blocks)} blocks are firm`),
 		tile("Held at most", bytesText(data.held.peak), `${timeText(data.held.peak_us)} after the start`),
@@ -94,6 +98,7 @@ function makeSummary() {
 		new Option(`${(interval.bytes > 0 ? "+" : "") + bytesText(interval.bytes)} ${intervalText(interval)}`, i)));
 	$("memory").textContent = data.memory.trim();
 	makeVerdicts();
+	makeReach();
 }
 
 const intervalText = ({ from, to }) => `from ${from ?? "the start"} to ${to ?? "the end"}`;
@@ -128,6 +133,24 @@ function makeVerdicts() {
 	});
 }
 
+/* A button for each word of a scan. */
+function makeReach() {
+	document.body.classList.toggle("scanned", data.reach.length > 0);
+	data.reach.forEach((words, i) => {
+		const blocks = sumOf(reachBlocks[i]);
+		const button = element("button", "verdict-button", element("span", "badge", words),
+			element("span", "soft", `${bytesText(sumOf(reachBytes[i]))}, ${plural(blocks, "block")}`));
+
+		button.type = "button";
+		button.hidden = !blocks;
+		button.addEventListener("click", () => {
+			selection.reach = selection.reach === i ? -1 : i;
+			selectionChanged();
+		});
+		$("reach").append(button);
+	});
+}
+
 /* --- Filters --- */
 
 function chip(words, clear) {
@@ -153,7 +176,7 @@ function clearTime() {
 function clearAll() {
 	clearSearch();
 	clearTime();
-	[selection.verdict, selection.node, selection.site, flame.current] = [-1, -1, -1, -1];
+	[selection.verdict, selection.reach, selection.node, selection.site, flame.current] = [-1, -1, -1, -1, -1];
 }
 
 function drawFilters() {
@@ -163,6 +186,8 @@ function drawFilters() {
 		chips.push(chip("contains " + selection.searchText, clearSearch));
 	if (selection.verdict >= 0)
 		chips.push(chip("verdict: " + data.verdicts[selection.verdict], () => selection.verdict = -1));
+	if (selection.reach >= 0)
+		chips.push(chip("blocks " + data.reach[selection.reach], () => selection.reach = -1));
 	if (selection.node >= 0)
 		chips.push(chip("through " + functionName(tree.func[selection.node]), () => selection.node = -1));
 	if (selection.site >= 0)
@@ -179,6 +204,7 @@ function drawFilters() {
 	$("interval").value = selection.interval;
 	for (const button of $("verdicts").children)
 		button.setAttribute("aria-pressed", +button.dataset.verdict === selection.verdict);
+	[...$("reach").children].forEach((button, i) => button.setAttribute("aria-pressed", i === selection.reach));
 }
 
 /* Selects a stack, or deselects it. */
@@ -214,6 +240,8 @@ function stepBack() {
 		clearTime();
 	else if (selection.verdict >= 0)
 		selection.verdict = -1;
+	else if (selection.reach >= 0)
+		selection.reach = -1;
 	else
 		clearSearch();
 	selectionChanged();

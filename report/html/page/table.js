@@ -23,10 +23,12 @@ const columns = [
 	{ name: "Where", left: true, key: siteName, up: true, cell: whereCell },
 	{ name: "Held", changed: "Change", key: (s) => rangeBytes[s], cell: heldCell },
 	{ name: "Blocks", key: (s) => rangeBlocks[s], cell: (s) => countText(rangeBlocks[s]) },
+	...(data.reach.length ? [{ name: "Proven lost", title: "by a scan: the program cannot get to these bytes any more",
+		key: (s) => reachBytes[0][s], cell: (s) => reachBytes[0][s] ? bytesText(reachBytes[0][s]) : "–" }] : []),
 	{ name: "Growth", key: (s) => sites.rate_bytes[s],
 		cell: (s) => sites.rate_bytes[s] > 0 ? bytesText(sites.rate_bytes[s]) + "/s" : "–" },
-	{ name: "Oldest", key: (s) => sites.oldest_us[s],
-		cell: (s) => sites.blocks[s] ? timeText(sites.oldest_us[s]) : "–" },
+	...(data.reach.length ? [] : [{ name: "Oldest", key: (s) => sites.oldest_us[s],
+		cell: (s) => sites.blocks[s] ? timeText(sites.oldest_us[s]) : "–" }]),
 	{ name: "Allocations", key: (s) => sites.allocations[s], cell: (s) => countText(sites.allocations[s]) },
 	{ name: "Lifetime", title: "median of freed blocks", key: (s) => sites.median_us[s],
 		cell: (s) => sites.median_us[s] >= 0 ? timeText(sites.median_us[s]) : "never freed" },
@@ -232,6 +234,9 @@ function factsOf(site) {
 		facts.push(["Certain", `${countText(sites.blocks[site] - sites.doubtful[site])} of ${countText(sites.blocks[site])}`]);
 		facts.push(["Oldest", timeText(sites.oldest_us[site])]);
 	}
+	const said = data.reach.map((words, i) => [words, reachBlocks[i][site]]).filter(([, blocks]) => blocks);
+	if (said.length)
+		facts.push(["Scan", said.map(([words, blocks]) => `${countText(blocks)} ${words}`).join(", ")]);
 	if (rate > 0)
 		facts.push(["Growth", `${bytesText(rate)}/s ± ${bytesText(sites.rate_error[site])}/s`]);
 	facts.push(["Allocated", `${bytesText(sites.allocated_bytes[site])} in ${plural(sites.allocations[site], "block")}`],

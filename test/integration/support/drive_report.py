@@ -484,6 +484,19 @@ def check_clean(browser):
     expect("rows", nr_rows(browser), 0)
 
 
+def check_scanned(browser):
+    rows = nr_rows(browser)
+    expect_in("the lost bytes", "87.9 KiB", text(browser, "#tiles"))
+    expect_in("the column", "Proven lost", text(browser, "#table-head"))
+    expect_in("the cause that has lost its blocks", "lose", text(browser, ".row[data-index='0']"))
+    expect_in("the details", "30 proven lost", text(browser, "#detail"))
+    browser.evaluate("document.querySelector('#reach button').click()")
+    expect("causes with lost blocks", nr_rows(browser), 1)
+    expect_in("the chip", "proven lost", text(browser, "#filters"))
+    expect("their points", text(browser, "#points-count"), "30 blocks")
+    back_to_all(browser, rows)
+
+
 def check_only_leaky(browser):
     expect("rows", nr_rows(browser), 1)
     expect_in("the only stack", LEAKY, text(browser, ".row"))

@@ -20,6 +20,22 @@ record() {
 	leakrec -m 512 -o "$1.data" -- "$2" "${@:3}" >"$1.truth" 2>"$1.rec" && report "$1"
 }
 
+# The target loses 30 blocks, keeps 20, and is scanned.
+record_scanned() {
+	mkfifo in
+	reach_leaks 30 20 <in >scanned.truth 2>&1 3>&- &
+	exec {SCANNED_IN}>in
+	wait_until 60 grep -q waits scanned.truth
+	leakrec --scan -p $! -o scanned.data 2>scanned.rec &
+	wait_until 60 grep -q 'recording process' scanned.rec
+	echo go >&"$SCANNED_IN"
+	wait_until 60 grep -q '^ready' scanned.truth
+	kill -INT $!
+	wait $!
+	exec {SCANNED_IN}>&-
+	report scanned
+}
+
 record_all() {
 	local moment PATH=$BIN:$TARGETS:$PATH # the page shows the command line
 
@@ -27,6 +43,7 @@ record_all() {
 	record some many_stacks --leaks 2000 && record marks marked_requests &
 	leakrec -m 512 -o - -- many_stacks --leaks 0 >clean.data 2>clean.rec && report clean &
 	"$BUILD_DIR/test/bench/make_stream" --events 1000000 --live 1000000 >million.data && report million &
+	record_scanned &
 	record kinds leak_kinds || return
 	ln -s kinds.data one.data
 	ln -s kinds.data early.data
@@ -52,7 +69,7 @@ setup_file() {
 		finding:kinds.html:search,range,table flame:kinds.html:flame points:kinds.html:points \
 		verdicts:kinds.html:verdicts sizes:kinds.html:sizes hostile:kinds.html:hostile \
 		looks:kinds.html:narrow,print,theme causes:some.html:causes,narrow marks:marks.html:marks \
-		clean:clean.html:clean none:none.html:clean one:one.html:only_leaky early:early.html:before_burst \
+		clean:clean.html:clean none:none.html:clean scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
 		"open:many.html:open:$MOST_SECONDS" hover:million.html:hover \
 		"pictures:kinds.html:pictures:${PICTURES:-.}" || true # each test says what is wrong
 }
@@ -122,6 +139,10 @@ seen() {
 @test "html: options select what is in it" {
 	seen one
 	seen early
+}
+
+@test "html: what a scan has proven: a column, and a selection of blocks" {
+	seen scanned
 }
 
 @test "html: no events at all" {
