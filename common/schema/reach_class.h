@@ -27,6 +27,33 @@ extern const char *const reach_class_words[REACH_NR_CLASSES];
 /* The class that @word, of @len bytes, stands for; REACH_NOT_SCANNED: none. */
 enum reach_class reach_class_parse(const char *word, size_t len);
 
+/* What reports tell apart. */
+enum reach_group {
+	REACH_GROUP_LOST, /* the program cannot get to it any more: lost, cycle, lost-through */
+	REACH_GROUP_REACHABLE, /* it can, or a pointer leads into it: held, possible */
+	REACH_GROUP_UNDECIDED, /* weak, unknown */
+	REACH_GROUP_NOT_SCANNED,
+	REACH_NR_GROUPS,
+};
+
+static inline enum reach_group reach_group_of(enum reach_class class)
+{
+	switch (class) {
+	case REACH_LOST:
+	case REACH_CYCLE:
+	case REACH_THROUGH:
+		return REACH_GROUP_LOST;
+	case REACH_HELD:
+	case REACH_POSSIBLE:
+		return REACH_GROUP_REACHABLE;
+	case REACH_WEAK:
+	case REACH_UNKNOWN:
+		return REACH_GROUP_UNDECIDED;
+	default:
+		return REACH_GROUP_NOT_SCANNED;
+	}
+}
+
 /* The fields of leakrec:reach, after "class". */
 enum reach_value {
 	REACH_ADDRESS,

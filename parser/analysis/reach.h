@@ -29,31 +29,4 @@ enum reach_class reach_of(struct reach *reach, const struct heap_block *block);
 /* True if anything was scanned. */
 bool reach_has_any(const struct reach *reach);
 
-/* What reports tell apart. */
-enum reach_group {
-	REACH_GROUP_LOST, /* the program cannot get to it any more: lost, cycle, lost-through */
-	REACH_GROUP_REACHABLE, /* it can, or a pointer leads into it: held, possible */
-	REACH_GROUP_UNDECIDED, /* weak, unknown */
-	REACH_GROUP_NOT_SCANNED,
-	REACH_NR_GROUPS,
-};
-
-static inline enum reach_group reach_group_of(enum reach_class class)
-{
-	switch (class) {
-	case REACH_LOST:
-	case REACH_CYCLE:
-	case REACH_THROUGH:
-		return REACH_GROUP_LOST;
-	case REACH_HELD:
-	case REACH_POSSIBLE:
-		return REACH_GROUP_REACHABLE;
-	case REACH_WEAK:
-	case REACH_UNKNOWN:
-		return REACH_GROUP_UNDECIDED;
-	default:
-		return REACH_GROUP_NOT_SCANNED;
-	}
-}
-
 #endif

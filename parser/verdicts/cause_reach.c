@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/verdicts/cause_reach.h"
 
-#include "parser/analysis/reach.h"
+#include "common/schema/reach_class.h"
 
 static bool has_block(const struct cause_finder *finder, const struct site_verdict *site,
 		      enum reach_group group)

@@ -30,6 +30,7 @@ struct leak_group {
 	uint64_t nr_stacks; /* of the cause */
 	struct stack_label label;
 	uint64_t nr_leaks;
+	uint64_t nr_lost;     /* of them, by a scan */
 	uint64_t nr_numbered; /* leaks that have their leak_point.nth */
 	uint64_t total_bytes;
 	uint64_t first_size_bytes;
@@ -51,6 +52,7 @@ struct leak_point {
 /* The leaks of one verdict. */
 struct leak_verdict_sum {
 	uint64_t nr_leaks;
+	uint64_t nr_lost;
 	uint64_t total_bytes;
 };
 

@@ -2,6 +2,7 @@
 #include "plot/leaks/leaks_reader.h"
 
 #include "common/diag.h"
+#include "common/schema/reach_class.h"
 #include "common/scope.h"
 #include "plot/leaks/line_fields.h"
 
@@ -64,9 +65,14 @@ static int read_line(struct leaks_reader *reader)
 /* Parses the words with a key. */
 static void parse_leak_keys(char *cursor, struct leaks_leak *leak)
 {
-	for (char *word; (word = line_next_field(&cursor));)
+	for (char *word; (word = line_next_field(&cursor));) {
 		if (strncmp(word, "age=", 4) == 0)
 			leak->has_age = field_parse_time(word + 4, &leak->age_ns) == 0;
+		if (strncmp(word, "reach=", 6) == 0)
+			leak->is_lost =
+				reach_group_of(reach_class_parse(word + 6, strlen(word + 6))) ==
+				REACH_GROUP_LOST;
+	}
 }
 
 /* In version 1: "COMM FUNCTION STACK CERTAINTY VERDICT KEY=VALUE..." */

@@ -43,6 +43,7 @@ struct leaks_leak {
 	const char *comm;     /* "?" in version 2 */
 	const char *function; /* of the allocator; NULL in version 2 */
 	const char *verdict;  /* NULL: the file has none */
+	bool is_lost;	      /* a scan has proven it */
 	bool has_age;	      /* in version 2 most ages follow from the end of the process */
 	uint64_t age_ns;      /* from its allocation to the end of the recording or process */
 };

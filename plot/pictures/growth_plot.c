@@ -138,7 +138,7 @@ static void write_panel_data(struct plot_script *script, const struct growth_plo
 	plot_script_end_data(script);
 }
 
-/* The functions; below them "growth, +433 KiB/s, 999 KiB held; stack 9". */
+/* The functions; below them "growth, +433 KiB/s, 999 KiB held, 300 proven lost; stack 9". */
 static void write_panel_title(const struct plot_script *script, const struct growth_plot *plot,
 			      size_t i)
 {
@@ -159,10 +159,12 @@ static void write_panel_title(const struct plot_script *script, const struct gro
 		print_rate(out, plot, stack_verdict_rate(histories, &history->verdict));
 		fputs(", ", out);
 	}
+	fprintf(out, "%s held",
+		history_set_text(histories, stack_history_end(histories, history)).text);
+	if (history->group->nr_lost)
+		fprintf(out, ", %s proven lost", quantity_count(history->group->nr_lost).text);
 	/* The number identifies the stack in the leaks text. */
-	fprintf(out, "%s held; %s %" PRIu32,
-		history_set_text(histories, stack_history_end(histories, history)).text,
-		history->group->is_cause ? "cause" : "stack", history->stack);
+	fprintf(out, "; %s %" PRIu32, history->group->is_cause ? "cause" : "stack", history->stack);
 	if (fclose(out) != 0)
 		return;
 	fputs("set title ", script->program);

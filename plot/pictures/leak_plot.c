@@ -75,11 +75,18 @@ static uint32_t series_of(const struct leak_plot *plot, const struct leak_point 
 							      : LEAK_SET_RANKS);
 }
 
+/* What a scan has proven. */
+static void print_lost(FILE *out, uint64_t nr_lost)
+{
+	if (nr_lost)
+		fprintf(out, ", %s proven lost", quantity_count(nr_lost).text);
+}
+
 /* "12 of 340 leaks (size 3072), 36 KiB, in emacs, python3 (PID 4165)" */
 static void print_headline(FILE *out, const struct leak_plot *plot)
 {
 	const struct leak_set *set = &plot->set;
-	uint64_t nr_all = set->nr_points + set->nr_outside_range;
+	uint64_t nr_all = set->nr_points + set->nr_outside_range, nr_lost = 0;
 
 	if (nr_all == 0 && set->nr_unknown_size == 0) {
 		fputs("Nothing leaked", out);
@@ -94,6 +101,9 @@ static void print_headline(FILE *out, const struct leak_plot *plot)
 			quantity_plural(set->nr_points));
 	if (!set->has_no_bytes)
 		fprintf(out, ", %s", quantity_size(set->total_bytes).text);
+	for (enum plot_verdict verdict = 0; verdict < PLOT_NR_VERDICTS; verdict++)
+		nr_lost += set->verdicts[verdict].nr_lost;
+	print_lost(out, nr_lost);
 	leak_title_print_origin(out, set);
 }
 
@@ -326,7 +336,7 @@ static int write_program(struct plot_script *script, const void *context)
 	return 0;
 }
 
-/* "30 KiB, 10 x 3 KiB: _XQueryFont <- XQueryFont" */
+/* "30 KiB, 10 x 3 KiB, 8 proven lost: _XQueryFont <- XQueryFont" */
 static char *group_label(const struct leak_plot *plot, const struct leak_group *group,
 			 const struct leak_group *const *legend, size_t nr)
 {
@@ -339,9 +349,12 @@ static char *group_label(const struct leak_plot *plot, const struct leak_group *
 	if (group->nr_leaks > 1 && !plot->set.has_no_bytes)
 		fprintf(out, "%s, ", quantity_size(group->total_bytes).text);
 	fprintf(out, "%s x ", quantity_count(group->nr_leaks).text);
-	if (!plot->set.has_no_bytes)
-		fprintf(out, "%s%s: ", group->same_size ? "" : "about ",
+	if (!plot->set.has_no_bytes) {
+		fprintf(out, "%s%s", group->same_size ? "" : "about ",
 			quantity_size(group->total_bytes / group->nr_leaks).text);
+		print_lost(out, group->nr_lost);
+		fputs(": ", out);
+	}
 	fflush(out);
 	stack = leak_label_text(group, legend, nr, max_chars > size ? max_chars - size : 0);
 	fputs(stack ? stack : "", out);
@@ -370,22 +383,35 @@ static void make_stack_series(struct leak_plot *plot)
 		others->label = NULL;
 }
 
-/* "growth: 300 leaks, 900 KiB (keep accumulating)" */
+/* "growth: 300 leaks, 900 KiB, 200 proven lost (keep accumulating)" */
+static char *verdict_label(const struct leak_plot *plot, enum plot_verdict verdict)
+{
+	const struct plot_verdict_look *look = plot_verdict_look(verdict);
+	const struct leak_verdict_sum *sum = &plot->set.verdicts[verdict];
+	_cleanup_free_ char *label = NULL;
+	size_t size;
+	FILE *out = open_memstream(&label, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s: %s leak%s", look->name, quantity_count(sum->nr_leaks).text,
+		quantity_plural(sum->nr_leaks));
+	if (!plot->set.has_no_bytes)
+		fprintf(out, ", %s", quantity_size(sum->total_bytes).text);
+	print_lost(out, sum->nr_lost);
+	if (*look->meaning)
+		fprintf(out, " (%s)", look->meaning);
+	return fclose(out) == 0 ? steal_ptr(label) : NULL;
+}
+
 static void make_verdict_series(struct leak_plot *plot)
 {
 	for (enum plot_verdict verdict = 0; verdict < PLOT_NR_VERDICTS; verdict++) {
 		const struct plot_verdict_look *look = plot_verdict_look(verdict);
-		const struct leak_verdict_sum *sum = &plot->set.verdicts[verdict];
-		struct series *series = &plot->series[verdict];
 
-		*series = (struct series){sum->nr_leaks, look->colour, look->point_type, NULL};
-		if (asprintf(&series->label, "%s: %s leak%s%s%s%s%s%s", look->name,
-			     quantity_count(sum->nr_leaks).text, quantity_plural(sum->nr_leaks),
-			     plot->set.has_no_bytes ? "" : ", ",
-			     plot->set.has_no_bytes ? "" : quantity_size(sum->total_bytes).text,
-			     *look->meaning ? " (" : "", look->meaning,
-			     *look->meaning ? ")" : "") < 0)
-			series->label = NULL;
+		plot->series[verdict] =
+			(struct series){plot->set.verdicts[verdict].nr_leaks, look->colour,
+					look->point_type, verdict_label(plot, verdict)};
 	}
 }
 

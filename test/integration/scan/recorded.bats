@@ -76,6 +76,10 @@ reach_of() {
 	grep -q ' PROVEN LOST ' calls
 	grep -q ' 50 *146 KiB .* lose ' calls
 	grep -q ' 40 *- .* keep ' calls
+	"$BIN/leakplot" leaks -o leaks.svg
+	grep -q '90 leaks, .* 50 proven lost' leaks.svg
+	grep -q '50 x 2.9 KiB, 50 proven lost: .*lose' leaks.svg
+	grep -q '40 x 2.9 KiB: .*keep' leaks.svg
 	"$BIN/leakparse" --format json <perf.data >report.json
 	[[ $(jq '[.blocks[] | select(.reach == "lost")] | length' report.json) == 50 ]]
 	[[ $(jq '[.stacks[].lost_bytes] | add' report.json) == 150000 ]]

@@ -194,6 +194,28 @@ static void stacks_of_a_cause_are_one(void **state)
 	leak_set_deinit(&set);
 }
 
+/* As a scan has said; what else it says is no proof. */
+static void lost_leaks_are_counted(void **state)
+{
+	static const char text[] =
+		HEAD2 "frames 1 malloc f\n\tf+0x1  (/x)\n"
+		      "leak 10 0x1 11.000000000 10 7 7 1 growth f reach=lost\n"
+		      "leak 10 0x2 12.000000000 20 7 7 1 growth f age=3.000000000 reach=cycle\n"
+		      "leak 10 0x3 13.000000000 30 7 7 1 growth f reach=lost-through\n"
+		      "leak 10 0x4 14.000000000 40 7 7 1 growth f reach=held\n"
+		      "leak 10 0x5 15.000000000 50 7 7 1 growth f reach=unknown\n"
+		      "leak 10 0x6 15.000000000 60 7 7 1 burst f reach=lost,\n"
+		      "leak 10 0x7 16.000000000 70 7 7 1 burst f\n";
+	struct leak_set set = read_set(text, NULL);
+
+	assert_int_equal(set.ranked[0]->nr_leaks, 7);
+	assert_int_equal(set.ranked[0]->nr_lost, 3);
+	assert_int_equal(set.verdicts[PLOT_GROWTH].nr_lost, 3);
+	assert_int_equal(set.verdicts[PLOT_BURST].nr_lost, 0);
+	assert_int_equal(set.points[1].age_ns, 3000000000);
+	leak_set_deinit(&set);
+}
+
 /* leakparse writes histories of the first causes only. */
 static void a_cause_may_have_no_history(void **state)
 {
@@ -434,6 +456,7 @@ int main(void)
 		cmocka_unit_test(stacks_are_defined_once),
 		cmocka_unit_test(the_largest_holders_are_ranked),
 		cmocka_unit_test(stacks_of_a_cause_are_one),
+		cmocka_unit_test(lost_leaks_are_counted),
 		cmocka_unit_test(a_cause_may_have_no_history),
 		cmocka_unit_test(no_two_labels_are_equal),
 		cmocka_unit_test(names_in_labels_are_escaped),
