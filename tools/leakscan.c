@@ -11,6 +11,7 @@
 #include "common/output_file.h"
 #include "scan/analysis/analyst.h"
 #include "scan/report/block_lines.h"
+#include "scan/report/census_json.h"
 #include "scan/report/screen.h"
 #include "scan/snapshot/core_file.h"
 #include "scan/snapshot/live_snapshot.h"
@@ -47,6 +48,8 @@ static int write_report(void *context, const struct scan *scan)
 		block_lines_write(stdout, &report, options->without_held);
 	else if (options->has_why)
 		err = block_path_write(stdout, &report, options->why);
+	else if (options->format == LEAKSCAN_JSON)
+		err = census_json_write(stdout, &report);
 	else
 		err = screen_write(stdout, &report, options->all);
 	object_types_deinit(&report.types);

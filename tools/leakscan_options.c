@@ -25,6 +25,8 @@ static int parse_why(void *context, const struct option_row *row, const char *te
 	return 0;
 }
 
+static const struct option_word formats[] = {{"json", LEAKSCAN_JSON}, {NULL, 0}};
+
 static const struct option_row rows[] = {
 	{.help = "What is scanned:"},
 	{"pid", 'p', OPTION_NUMBER, "PID", "a running process", FIELD(pid), .min = 1,
@@ -43,6 +45,8 @@ static const struct option_row rows[] = {
 	{"why", 0, OPTION_PARSED, "0xADDRESS", "how the program gets to the block at ADDRESS",
 	 .parse = parse_why, .takes = "an address like 0x55d2c0a8"},
 	{"all", 'a', OPTION_FLAG, .help = "every row, not the ten largest", FIELD(all)},
+	{"format", 0, OPTION_WORD, "FORMAT", "another format than the screen: json", FIELD(format),
+	 .words = formats},
 	{"output", 'o', OPTION_TEXT, "FILE", "write FILE, not standard output", FIELD(output),
 	 .completes = OPTION_COMPLETES_FILES},
 };
@@ -81,7 +85,7 @@ int leakscan_options_parse(int argc, char **argv, struct leakscan_options *optio
 		return bad_usage("--once and --pause-limit are for running processes");
 	if (options->without_held && !options->blocks)
 		return bad_usage("--not-held goes with --blocks");
-	if (options->blocks + options->has_why + options->all > 1)
-		return bad_usage("give one of --blocks, --why and --all");
+	if (options->blocks + options->has_why + options->all + (options->format != 0) > 1)
+		return bad_usage("give one of --blocks, --why, --all and --format");
 	return 0;
 }

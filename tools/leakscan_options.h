@@ -7,6 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum leakscan_format {
+	LEAKSCAN_SCREEN,
+	LEAKSCAN_JSON,
+};
+
 /* The pointers lead into argv. */
 struct leakscan_options {
 	pid_t pid;	  /* 0: a core file */
@@ -17,7 +22,8 @@ struct leakscan_options {
 	bool without_held; /* of these, only blocks that are not held */
 	bool all;	   /* every row of the screen */
 	bool has_why;
-	uint64_t why;	    /* --why: an address */
+	uint64_t why; /* --why: an address */
+	enum leakscan_format format;
 	const char *output; /* NULL: standard output */
 };
 

@@ -3,8 +3,8 @@
  * The gprof2dot format, JSON as in gprof2dot's schema.json, version 0: the functions, then each
  * stack as indices of functions, innermost first, with its held bytes and blocks.
  */
+#include "common/json/json_text.h"
 #include "report/formats/formats.h"
-#include "report/formats/json_text.h"
 #include "report/names/named_stack.h"
 #include "report/names/word_table.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The JSON format (docs/json-format.md), written without building a document in memory. */
+#include "common/json/json_text.h"
 #include "report/formats/formats.h"
-#include "report/formats/json_text.h"
 #include "report/names/named_stack.h"
 #include "report/text/leak_words.h"
 

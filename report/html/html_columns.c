@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/html/html_columns.h"
 
-#include "report/formats/json_text.h"
+#include "common/json/json_text.h"
 
 #include <inttypes.h>
 

@@ -6,10 +6,10 @@
  */
 #include "report/html/html_format.h"
 
+#include "common/json/json_text.h"
 #include "common/scope.h"
 #include "parser/verdicts/pairing_audit.h"
 #include "report/formats/held_history.h"
-#include "report/formats/json_text.h"
 #include "report/formats/mark_changes.h"
 #include "report/html/html_columns.h"
 #include "report/html/html_page.h"

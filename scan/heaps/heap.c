@@ -12,6 +12,25 @@ void heap_deinit(struct heap *heap)
 	*heap = (struct heap){0};
 }
 
+void heap_sum_chunks(const struct heap *heap, struct chunk_count ret[static CHUNK_NR_STATES])
+{
+	memset(ret, 0, CHUNK_NR_STATES * sizeof(*ret));
+	for (size_t i = 0; i < heap->nr_arenas; i++)
+		for (int state = 0; state < CHUNK_NR_STATES; state++) {
+			ret[state].nr += heap->arenas[i].counts[state].nr;
+			ret[state].bytes += heap->arenas[i].counts[state].bytes;
+		}
+}
+
+uint64_t heap_retained_bytes(const struct chunk_count chunks[static CHUNK_NR_STATES])
+{
+	uint64_t bytes = 0;
+
+	for (int state = CHUNK_BIN; state <= CHUNK_TOP; state++)
+		bytes += chunks[state].bytes;
+	return bytes;
+}
+
 void heap_block_view(const struct heap *heap, uint32_t nr, struct heap_block_view *ret)
 {
 	ret->segment = heap_map_block(&heap->map, nr, &ret->address);

@@ -53,6 +53,12 @@ struct heap {
 
 void heap_deinit(struct heap *heap);
 
+/* The chunks of all arenas, by state. */
+void heap_sum_chunks(const struct heap *heap, struct chunk_count ret[static CHUNK_NR_STATES]);
+
+/* Of these, what is free and not given back to the kernel. */
+uint64_t heap_retained_bytes(const struct chunk_count chunks[static CHUNK_NR_STATES]);
+
 /* The bytes of block @nr that the program may use. */
 uint64_t heap_block_bytes(const struct heap *heap, uint32_t nr);
 

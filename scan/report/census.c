@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* An open-addressed table: nothing but a few loads for each block. */
+/* An open-addressed table: nothing but a few loads for each block. Types are told by address. */
 struct table {
 	struct census_row *rows;
 	size_t nr, capacity; /* a power of two */
@@ -15,7 +15,6 @@ struct table {
 static struct census_row *find_slot(const struct table *table, uint64_t size_bytes,
 				    const char *type)
 {
-	/* The types' names are unique, by address. */
 	uint64_t key[2] = {size_bytes, (uintptr_t)type};
 	size_t i = hash_words(key, 2, table->seed) & (table->capacity - 1);
 
@@ -43,16 +42,43 @@ static int grow(struct table *table)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
+{
+	const struct census_row *x = a, *y = b;
+
+	if (x->size_bytes != y->size_bytes)
+		return x->size_bytes < y->size_bytes ? -1 : 1;
+	return strcmp(x->type ? x->type : "", y->type ? y->type : "");
+}
+
+static int compare_bytes(const void *a, const void *b)
 {
 	const struct census_row *x = a, *y = b;
 	uint64_t x_bytes = x->nr * x->size_bytes, y_bytes = y->nr * y->size_bytes;
 
 	if (x_bytes != y_bytes)
 		return x_bytes > y_bytes ? -1 : 1;
-	if (x->size_bytes != y->size_bytes)
-		return x->size_bytes < y->size_bytes ? -1 : 1;
-	return strcmp(x->type ? x->type : "", y->type ? y->type : "");
+	return compare_keys(a, b);
+}
+
+/* A type that several files have, or with several tables of functions, has one name. */
+static void merge(struct census *census)
+{
+	size_t kept = 0;
+
+	if (census->nr)
+		qsort(census->rows, census->nr, sizeof(*census->rows), compare_keys);
+	for (size_t i = 0; i < census->nr; i++) {
+		struct census_row *row = &census->rows[i];
+
+		if (kept && compare_keys(&census->rows[kept - 1], row) == 0) {
+			census->rows[kept - 1].nr += row->nr;
+			census->rows[kept - 1].nr_lost += row->nr_lost;
+		} else {
+			census->rows[kept++] = *row;
+		}
+	}
+	census->nr = kept;
 }
 
 int census_init(struct census *ret, struct scan_report *report)
@@ -84,8 +110,9 @@ int census_init(struct census *ret, struct scan_report *report)
 		if (table.rows[i].nr)
 			table.rows[ret->nr++] = table.rows[i];
 	ret->rows = table.rows;
-	if (ret->rows)
-		qsort(ret->rows, ret->nr, sizeof(*ret->rows), compare);
+	merge(ret);
+	if (ret->nr)
+		qsort(ret->rows, ret->nr, sizeof(*ret->rows), compare_bytes);
 	return 0;
 }
 

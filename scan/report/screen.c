@@ -16,16 +16,6 @@ static void write_amount(FILE *out, uint64_t nr, uint64_t bytes, const char *one
 		quantity_bytes((double)bytes).text);
 }
 
-static void sum_chunks(const struct heap *heap, struct chunk_count ret[static CHUNK_NR_STATES])
-{
-	memset(ret, 0, CHUNK_NR_STATES * sizeof(*ret));
-	for (size_t i = 0; i < heap->nr_arenas; i++)
-		for (int state = 0; state < CHUNK_NR_STATES; state++) {
-			ret[state].nr += heap->arenas[i].counts[state].nr;
-			ret[state].bytes += heap->arenas[i].counts[state].bytes;
-		}
-}
-
 static void write_title(FILE *out, const struct snapshot *snapshot)
 {
 	if (snapshot->pid)
@@ -49,11 +39,10 @@ static void write_heap(FILE *out, const struct scan *scan)
 {
 	const struct snapshot *snapshot = scan->snapshot;
 	struct chunk_count chunks[CHUNK_NR_STATES];
-	uint64_t retained = 0, memory = snapshot->anon_bytes + snapshot->swap_bytes, known;
+	uint64_t memory = snapshot->anon_bytes + snapshot->swap_bytes, retained, known;
 
-	sum_chunks(&scan->heap, chunks);
-	for (int state = CHUNK_BIN; state <= CHUNK_TOP; state++)
-		retained += chunks[state].bytes;
+	heap_sum_chunks(&scan->heap, chunks);
+	retained = heap_retained_bytes(chunks);
 	fprintf(out, "\nHeap (%s, %zu arena%s):\n", scan->heap.allocator, scan->heap.nr_arenas,
 		quantity_plural(scan->heap.nr_arenas));
 	fputs("  in use    ", out);

@@ -91,11 +91,14 @@ static int open_files(struct taking *taking)
 	return err;
 }
 
-static void read_name(struct snapshot *snapshot)
+static void read_identity(struct snapshot *snapshot)
 {
 	char text[PROC_FILE_STATUS_SIZE];
 	struct process_memory memory;
+	struct process_stat stat;
 
+	if (process_stat_read(snapshot->pid, &stat) == 0)
+		snapshot->start_ticks = stat.start_time_ticks;
 	if (proc_file_read(snapshot->pid, "comm", snapshot->name, sizeof(snapshot->name)) == 0)
 		snapshot->name[strcspn(snapshot->name, "\n")] = '\0';
 	if (proc_file_read(snapshot->pid, "status", text, sizeof(text)) ||
@@ -189,6 +192,7 @@ static int take_guarded(struct taking *taking)
 			report(taking, err);
 		thread_stop_release(&taking->stop);
 		taking->snapshot->taken_ns = clock_now_ns();
+		taking->snapshot->taken_s = (uint64_t)time(NULL);
 		taking->snapshot->pause_ns = taking->snapshot->taken_ns - taking->start_ns;
 		setpriority(PRIO_PROCESS, 0, priority);
 		pause_guard_end(&guard);
@@ -207,7 +211,7 @@ int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns)
 	err = open_files(&taking);
 	if (err)
 		return err;
-	read_name(ret);
+	read_identity(ret);
 	err = address_regions_read(&taking.prepared, pid, taking.pagemap_fd);
 	if (!err)
 		err = address_regions_prepare(&taking.prepared);

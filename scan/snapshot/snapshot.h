@@ -66,7 +66,9 @@ struct snapshot {
 	uint64_t copied_bytes;
 	uint64_t unread_bytes; /* private memory that could not be read */
 	uint64_t pause_ns;
-	uint64_t taken_ns;					   /* CLOCK_MONOTONIC */
+	uint64_t taken_ns;    /* CLOCK_MONOTONIC */
+	uint64_t taken_s;     /* since 1970; 0: unknown */
+	uint64_t start_ticks; /* struct process_stat; 0: unknown */
 	uint64_t anon_bytes, file_bytes, shared_bytes, swap_bytes; /* of RAM and swap; 0: unknown */
 };
 

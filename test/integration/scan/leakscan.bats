@@ -37,7 +37,9 @@ refused() {
 	refused "there is no such process" -p 4194303
 	[[ ! -d /proc/2 ]] || [[ $(cat /proc/2/comm) != kthreadd ]] || refused "it is a kernel thread" -p 2
 	refused "give a process (-p PID) or a core file" --blocks
-	refused "give one of --blocks, --why and --all" -p 1 --blocks --all
+	refused "give one of --blocks, --why, --all and --format" -p 1 --blocks --all
+	refused "give one of --blocks, --why, --all and --format" -p 1 --format json --all
+	refused "--format takes json" -p 1 --format xml
 	refused "takes an address like" -p 1 --why 55
 	refused "for running processes" --core x --once
 	refused "No such file" --core missing

@@ -82,6 +82,26 @@ scan_core() {
 	stop_reach
 }
 
+@test "reach: JSON adds up, and escapes names" {
+	start_reach reach_cxx
+	leakscan --format json >census.json
+	python3 -m json.tool census.json >/dev/null
+	[[ $(jq -c '[.format, .version, .pid, .why_not_lost, .process.threads]' census.json) == \
+		"[\"leakscan\",1,$REACH_PID,null,1]" ]]
+	jq -r .start census.json | grep -qx "$(LC_ALL=C sed 's/.*) //' "/proc/$REACH_PID/stat" | awk '{ print $20 }')"
+	jq -e '[.rows[].blocks] | add > 1000' census.json
+	jq -e '([.rows[].blocks] | add) == .heap.used.blocks + .heap.mapped.blocks' census.json
+	jq -e '([.rows[].blocks] | add) == ([.classes[].blocks] | add)' census.json
+	jq -e '([.rows[] | .size * .blocks] | add) == ([.classes[].bytes] | add)' census.json
+	jq -e '([.lost[].total_bytes] | add) == ([.classes | .lost, .cycle, .["lost-through"] | .bytes] | add)' census.json
+	jq -e '.process.name == "\"\\<\u001b\ufffd\u2028"' census.json
+	jq -e '.lost[] | select(.type == "reach::operator\"\" _quoted(unsigned long long)::quoted") | .size == 216' census.json
+	jq -e '.lost[] | select(.cycle_blocks == 2)' census.json
+	jq -e '.rows[] | select(.type == "reach::derived") | .lost == 1' census.json
+	LC_ALL=C run ! grep -qP '[\x00-\x08\x0b-\x1f\x7f-\xff<]' census.json
+	stop_reach
+}
+
 @test "reach: the screen names types, and what is lost through what" {
 	start_reach reach_cxx
 	leakscan --all >screen

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <sys/prctl.h>
 #include <unordered_map>
 #include <vector>
 
@@ -35,6 +36,16 @@ template <typename T> struct holder {
 	virtual ~holder() = default;
 	T *value = nullptr;
 };
+// The type's name has quotes, which are syntax to JSON.
+static base *operator""_quoted(unsigned long long number)
+{
+	struct quoted : base {
+		char more[200] = {};
+	};
+	base *b = new quoted;
+	b->number = (long)number;
+	return b;
+}
 } // namespace reach
 
 static reach::base *volatile object;
@@ -98,6 +109,8 @@ static REACH_CASE void objects()
 
 static REACH_CASE void lost()
 {
+	using reach::operator""_quoted;
+	expect("quoted-type", "lost", 7_quoted);
 	auto *h = new reach::holder<reach::derived>;
 	h->value = new reach::derived;
 	expect("lost-object", "lost", h);
@@ -128,6 +141,7 @@ static REACH_CASE void lost()
 
 int main()
 {
+	prctl(PR_SET_NAME, "\"\\<\x1b\xff\xe2\x80\xa8");
 	containers();
 	objects();
 	lost();

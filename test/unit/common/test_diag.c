@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Escaped text cannot control a terminal, nor make one line look like another. */
 #include "common/diag.h"
+#include "common/json/json_text.h"
 #include "common/scope.h"
-#include "report/formats/json_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

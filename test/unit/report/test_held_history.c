@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Compares the history of held amounts with a naive model. Also tests JSON strings. */
+#include "common/json/json_text.h"
 #include "common/scope.h"
 #include "report/formats/held_history.h"
-#include "report/formats/json_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/formats/json_text.h"
+#include "common/json/json_text.h"
 
 #include "common/diag.h"
 

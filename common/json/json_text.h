@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes JSON strings from untrusted text. */
-#ifndef LEAKTOOLS_REPORT_JSON_TEXT_H
-#define LEAKTOOLS_REPORT_JSON_TEXT_H
+#ifndef LEAKTOOLS_COMMON_JSON_TEXT_H
+#define LEAKTOOLS_COMMON_JSON_TEXT_H
 
 #include <stdio.h>
 
