@@ -9,9 +9,11 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/output_file.h"
+#include "common/proc/process_stat.h"
 #include "scan/analysis/analyst.h"
 #include "scan/report/block_lines.h"
 #include "scan/report/census_json.h"
+#include "scan/report/growth.h"
 #include "scan/report/screen.h"
 #include "scan/snapshot/core_file.h"
 #include "scan/snapshot/live_snapshot.h"
@@ -32,6 +34,7 @@ struct run {
 	const struct leakscan_options *options;
 	pid_t pid;
 	struct module_symbols symbols;
+	struct census_file before; /* --diff */
 };
 
 /* Writes what was asked for; in the process that has no privileges. */
@@ -48,6 +51,8 @@ static int write_report(void *context, const struct scan *scan)
 		block_lines_write(stdout, &report, options->without_held);
 	else if (options->has_why)
 		err = block_path_write(stdout, &report, options->why);
+	else if (options->diff)
+		err = growth_write(stdout, &report, &run->before, options->all);
 	else if (options->format == LEAKSCAN_JSON)
 		err = census_json_write(stdout, &report);
 	else
@@ -59,6 +64,26 @@ static int write_report(void *context, const struct scan *scan)
 		diag_output_failed("the report", -err);
 	}
 	return err;
+}
+
+/* A process is named by its id and its start. */
+static int check_before(const struct run *run)
+{
+	const struct census_file *before = &run->before;
+	struct process_stat stat;
+	int err;
+
+	if (!run->options->diff || run->options->other_process)
+		return 0;
+	err = process_stat_read(run->pid, &stat);
+	if (!err && before->pid == (uint64_t)run->pid &&
+	    before->start_ticks == stat.start_time_ticks)
+		return 0;
+	diag_error("cannot compare with %s: it is of %s; --other-process does so all the same",
+		   before->path,
+		   before->pid == (uint64_t)run->pid ? "an earlier process with this id"
+						     : "another process");
+	return -EINVAL;
 }
 
 static void wait_until(uint64_t time_ns)
@@ -99,6 +124,8 @@ static int scan_process(struct run *run)
 
 	run->pid = run->options->pid;
 	err = live_snapshot_check(&run->pid);
+	if (!err)
+		err = check_before(run);
 	if (err)
 		return err;
 	module_symbols_open(&run->symbols, run->pid);
@@ -128,7 +155,7 @@ static int scan_core(struct run *run)
 int main(int argc, char **argv)
 {
 	struct leakscan_options options;
-	struct run run = {.options = &options};
+	struct run run = {.options = &options, .before.fd = -1};
 	int err;
 
 	diag_set_tool("leakscan");
@@ -136,9 +163,12 @@ int main(int argc, char **argv)
 	err = leakscan_options_parse(argc, argv, &options);
 	if (err)
 		return options_exit_status(err);
-	if (options.output)
+	if (options.diff)
+		err = census_file_open(&run.before, options.diff);
+	if (!err && options.output)
 		err = output_file_redirect(options.output);
 	if (!err)
 		err = options.core ? scan_core(&run) : scan_process(&run);
+	census_file_close(&run.before);
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }

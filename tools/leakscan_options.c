@@ -47,6 +47,11 @@ static const struct option_row rows[] = {
 	{"all", 'a', OPTION_FLAG, .help = "every row, not the ten largest", FIELD(all)},
 	{"format", 0, OPTION_WORD, "FORMAT", "another format than the screen: json", FIELD(format),
 	 .words = formats},
+	{"diff", 0, OPTION_TEXT, "BEFORE",
+	 "what grew since BEFORE, a file that --format json wrote of this process", FIELD(diff),
+	 .completes = OPTION_COMPLETES_FILES},
+	{"other-process", 0, OPTION_FLAG, .help = "with --diff: BEFORE may be of another process",
+	 FIELD(other_process)},
 	{"output", 'o', OPTION_TEXT, "FILE", "write FILE, not standard output", FIELD(output),
 	 .completes = OPTION_COMPLETES_FILES},
 };
@@ -85,7 +90,15 @@ int leakscan_options_parse(int argc, char **argv, struct leakscan_options *optio
 		return bad_usage("--once and --pause-limit are for running processes");
 	if (options->without_held && !options->blocks)
 		return bad_usage("--not-held goes with --blocks");
-	if (options->blocks + options->has_why + options->all + (options->format != 0) > 1)
-		return bad_usage("give one of --blocks, --why, --all and --format");
+	if (options->blocks + options->has_why + (options->format != 0) +
+		    (options->all || options->diff) >
+	    1)
+		return bad_usage(
+			"--blocks, --why, --format, and --diff or --all, exclude each other");
+	if (options->other_process && !options->diff)
+		return bad_usage("--other-process goes with --diff");
+	if (options->diff && options->core && !options->other_process)
+		return bad_usage("a core file does not say which process it is of: --diff needs "
+				 "--other-process");
 	return 0;
 }

@@ -24,6 +24,8 @@ struct leakscan_options {
 	bool has_why;
 	uint64_t why; /* --why: an address */
 	enum leakscan_format format;
+	const char *diff;   /* NULL: no comparison */
+	bool other_process; /* compares with another process, too */
 	const char *output; /* NULL: standard output */
 };
 

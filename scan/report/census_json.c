@@ -24,15 +24,19 @@ static void write_amount(FILE *out, const char *key, uint64_t blocks, uint64_t b
 	fprintf(out, "{\"blocks\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", blocks, bytes);
 }
 
-static void write_process(FILE *out, const struct snapshot *snapshot)
+static void write_process(FILE *out, const struct scan *scan)
 {
+	const struct snapshot *snapshot = scan->snapshot;
+
+	/* census_file.h reads this line. */
 	fprintf(out, "{\"format\":\"leakscan\",\"version\":%d,", VERSION);
 	write_known(out, "pid", (uint64_t)snapshot->pid);
 	putc(',', out);
 	write_known(out, "start", snapshot->start_ticks);
 	putc(',', out);
 	write_known(out, "time_s", snapshot->taken_s);
-	fputs(",\n\"process\":{\"name\":", out);
+	fprintf(out,
+		",\"whole\":%s,\n\"process\":{\"name\":", scan->heap.is_whole ? "true" : "false");
 	json_write_string(out, snapshot->name);
 	fprintf(out, ",\"threads\":%zu,", snapshot->nr_threads);
 	write_known(out, "pause_us", snapshot->pause_ns / 1000);
@@ -124,7 +128,7 @@ static int write_rows(FILE *out, struct scan_report *report)
 
 int census_json_write(FILE *out, struct scan_report *report)
 {
-	write_process(out, report->scan->snapshot);
+	write_process(out, report->scan);
 	write_heap(out, &report->scan->heap);
 	write_classes(out, report->scan);
 	write_lost(out, report);

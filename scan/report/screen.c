@@ -8,16 +8,16 @@
 
 #include <inttypes.h>
 
-#define ROWS_SHOWN 10
-
 static void write_amount(FILE *out, uint64_t nr, uint64_t bytes, const char *one, const char *many)
 {
 	fprintf(out, "%s %s, %s", quantity_count(nr).text, quantity_word(nr, one, many),
 		quantity_bytes((double)bytes).text);
 }
 
-static void write_title(FILE *out, const struct snapshot *snapshot)
+bool screen_begin(FILE *out, const struct scan *scan)
 {
+	const struct snapshot *snapshot = scan->snapshot;
+
 	if (snapshot->pid)
 		fprintf(out, "process %d", snapshot->pid);
 	else
@@ -32,6 +32,10 @@ static void write_title(FILE *out, const struct snapshot *snapshot)
 		fprintf(out, "; it stood still for %s",
 			quantity_duration((double)snapshot->pause_ns / 1e9).text);
 	putc('\n', out);
+	if (!scan->heap.allocator)
+		fputs("No allocator that leakscan knows was found: it knows glibc's malloc.\n",
+		      out);
+	return scan->heap.allocator;
 }
 
 /* Leak or fragmentation: what is in use, what the allocator keeps, what is neither. */
@@ -73,7 +77,7 @@ static int write_census(FILE *out, struct scan_report *report, bool all)
 {
 	struct census census;
 	int err = census_init(&census, report);
-	size_t nr = all || census.nr < ROWS_SHOWN ? census.nr : ROWS_SHOWN;
+	size_t nr = all || census.nr < SCREEN_ROWS ? census.nr : SCREEN_ROWS;
 
 	if (nr)
 		fputs("\nIn use, by size and type:\n       BYTES      BLOCKS        SIZE        LOST  TYPE\n",
@@ -130,7 +134,7 @@ static void write_totals(FILE *out, const struct scan *scan)
 static void write_lost(FILE *out, struct scan_report *report, bool all)
 {
 	const struct lost_graph *lost = &report->scan->lost;
-	size_t nr = all || lost->nr_roots < ROWS_SHOWN ? lost->nr_roots : ROWS_SHOWN;
+	size_t nr = all || lost->nr_roots < SCREEN_ROWS ? lost->nr_roots : SCREEN_ROWS;
 
 	if (!report->scan->may_say_lost || !nr)
 		return;
@@ -166,12 +170,8 @@ int screen_write(FILE *out, struct scan_report *report, bool all)
 	const struct scan *scan = report->scan;
 	int err;
 
-	write_title(out, scan->snapshot);
-	if (!scan->heap.allocator) {
-		fputs("No allocator that leakscan knows was found: it knows glibc's malloc.\n",
-		      out);
+	if (!screen_begin(out, scan))
 		return 0;
-	}
 	write_heap(out, scan);
 	write_totals(out, scan);
 	write_lost(out, report, all);

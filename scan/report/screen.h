@@ -5,6 +5,12 @@
 
 #include "scan/report/holder_text.h"
 
+/* Of a table, unless all rows are asked for. */
+#define SCREEN_ROWS 10
+
+/* Writes a line that names the process. Returns false, and says so, if its heap is not known. */
+bool screen_begin(FILE *out, const struct scan *scan);
+
 /* Writes one screen, or with @all every row of it. Returns 0 or -ENOMEM. */
 int screen_write(FILE *out, struct scan_report *report, bool all);
 

@@ -37,8 +37,10 @@ refused() {
 	refused "there is no such process" -p 4194303
 	[[ ! -d /proc/2 ]] || [[ $(cat /proc/2/comm) != kthreadd ]] || refused "it is a kernel thread" -p 2
 	refused "give a process (-p PID) or a core file" --blocks
-	refused "give one of --blocks, --why, --all and --format" -p 1 --blocks --all
-	refused "give one of --blocks, --why, --all and --format" -p 1 --format json --all
+	refused "exclude each other" -p 1 --blocks --all
+	refused "exclude each other" -p 1 --format json --diff x
+	refused "--diff needs --other-process" --core x --diff x
+	refused "No such file" -p 1 --diff missing
 	refused "--format takes json" -p 1 --format xml
 	refused "takes an address like" -p 1 --why 55
 	refused "for running processes" --core x --once

@@ -20,10 +20,10 @@ teardown() {
 }
 
 says_ready() {
-	grep -q '^ready ' truth || has_ended "$1"
+	grep -q "^${REACH_WORD:-ready}" truth || has_ended "$1"
 }
 
-# start_reach TARGET [ARG...]: starts it, and returns when it is ready. What it said is in truth.
+# start_reach TARGET [ARG...]: starts it, and returns when it is ready, or has said REACH_WORD. What it said is in truth.
 start_reach() {
 	rm -f reach.in
 	mkfifo reach.in
@@ -32,7 +32,7 @@ start_reach() {
 	STARTED_PIDS+=("$REACH_PID")
 	exec {REACH_IN}>reach.in
 	wait_until 60 says_ready "$REACH_PID"
-	grep -q '^ready ' truth || fail "$1 ended before it was ready: $(cat reach.err)"
+	grep -q "^${REACH_WORD:-ready}" truth || fail "$1 ended before it was ready: $(cat reach.err)"
 }
 
 # It ends with its standard input.
