@@ -15,17 +15,22 @@
 #define SYSTEM_AT (NEXT_AT + 24)
 #define STATE_END (SYSTEM_AT + 16)
 
-/* True if all bins from @bins on are rings: an empty one points to itself, no other does. */
+/*
+ * True if all bins from @bins on are rings: an empty one points to itself, no other does. A thread
+ * may have changed one half of one bin.
+ */
 static bool are_bins(const struct snapshot *snapshot, uint64_t bins)
 {
 	uint64_t words[GLIBC_NR_BINS * 2];
+	unsigned nr_halves = 0;
 
 	if (!snapshot_read(snapshot, bins, words, sizeof(words)))
 		return false;
 	for (uint64_t i = 0; i < GLIBC_NR_BINS; i++) {
 		uint64_t self = bins + i * 16 - 16, first = words[2 * i], last = words[2 * i + 1];
 
-		if ((first == self) != (last == self) || first % 16 || last % 16 || !first || !last)
+		nr_halves += (first == self) != (last == self);
+		if (nr_halves > 1 || first % 16 || last % 16 || !first || !last)
 			return false;
 	}
 	return true;

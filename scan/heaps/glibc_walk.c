@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/heaps/glibc_walk.h"
 
+/*
+ * True if the chunk is not what a free one is. A thread that is just splitting a chunk leaves old
+ * headers to read; two that are free side by side, or a size that is not repeated behind, never
+ * stand for long. Before the top there may be one that is just being cut off, without a header
+ * behind.
+ */
+static bool is_contradictory(const struct glibc_chunk *chunk, const uint8_t *behind, bool was_free,
+			     uint64_t top)
+{
+	return !chunk->is_used && chunk->address + chunk->size_bytes != top &&
+	       (was_free || load_word(behind) != chunk->size_bytes);
+}
+
 enum glibc_end glibc_walk(const struct snapshot *snapshot, uint64_t from, uint64_t top,
 			  uint64_t end, glibc_visit *visit, void *context, uint64_t *ret_end)
 {
 	const uint8_t *bytes;
 	uint64_t at = from, head;
+	bool was_free = false;
 
 	if (from >= end || end - from < GLIBC_HEADER || from % 16)
 		return GLIBC_END_BROKEN;
@@ -27,6 +41,9 @@ enum glibc_end glibc_walk(const struct snapshot *snapshot, uint64_t from, uint64
 			return GLIBC_END_BROKEN;
 		head = load_word(bytes + (at - from) + chunk.size_bytes + 8);
 		chunk.is_used = head & GLIBC_PREV_IN_USE;
+		if (is_contradictory(&chunk, bytes + (at - from) + chunk.size_bytes, was_free, top))
+			return GLIBC_END_BROKEN;
+		was_free = !chunk.is_used;
 		chunk.is_fencepost =
 			chunk.size_bytes == GLIBC_FENCEPOST || (head & GLIBC_SIZE_MASK) == 0;
 		if (visit)
