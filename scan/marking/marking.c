@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/marking/marking.h"
 
+#include "scan/marking/chunks_in_flight.h"
 #include "scan/marking/interior_pointers.h"
 #include "scan/marking/work_queue.h"
 
@@ -11,6 +12,9 @@
 
 #define PIECE_BYTES (256u << 10) /* of a root, for one thread at a time */
 #define MAX_THREADS 16
+
+/* glibc's struct tcache_perthread_struct has 576 to 752 bytes. */
+#define MAX_CACHE_BYTES 1024
 
 /* What all threads of one pass share. */
 struct pass {
@@ -80,6 +84,44 @@ static int mark_inside(struct marker *marker, const struct heap_segment *segment
 	return 0;
 }
 
+/* Marks a free list, from @block on. */
+static int mark_list(struct marker *marker, uint32_t block, uint32_t holder)
+{
+	struct marking *marking = marker->pass->marking;
+	int err = 0;
+
+	while (block != HEAP_NONE && !err &&
+	       !(atomic_fetch_or_explicit(&marking->states[block], MARK_FOLLOWED,
+					  memory_order_relaxed) &
+		 MARK_FOLLOWED)) {
+		err = mark_block(marker, block, holder);
+		block = chunk_next_in_list(marking->heap, block);
+	}
+	return err;
+}
+
+/* @value is a word of a thread inside malloc() or free(). */
+static int mark_in_flight(struct marker *marker, uint64_t value, uint32_t holder)
+{
+	const struct heap *heap = marker->pass->marking->heap;
+	uint32_t cache = chunk_block_at(heap, value), behind;
+	struct heap_block_view view;
+	int err = mark_list(marker, chunk_block_at(heap, value + 16), holder);
+
+	if (!err && cache == HEAP_NONE) {
+		behind = chunk_behind_free(heap, value);
+		return behind == HEAP_NONE ? 0 : mark_block(marker, behind, holder);
+	}
+	if (!err)
+		err = mark_list(marker, cache, holder);
+	if (err || heap_block_bytes(heap, cache) > MAX_CACHE_BYTES)
+		return err;
+	heap_block_view(heap, cache, &view);
+	for (uint64_t at = 0; at + 8 <= view.size_bytes && !err; at += 8)
+		err = mark_list(marker, chunk_block_at(heap, load_word(view.bytes + at)), holder);
+	return err;
+}
+
 static inline int mark_value(struct marker *marker, uint64_t value, uint32_t holder)
 {
 	const struct heap_map *map = &marker->pass->marking->heap->map;
@@ -91,10 +133,8 @@ static inline int mark_value(struct marker *marker, uint64_t value, uint32_t hol
 	segment = heap_map_segment(map, value);
 	if (!segment)
 		return 0;
-	if (marker->has_chunks && value % HEAP_UNIT == 0 && value + 16 < segment->end &&
-	    heap_map_is_set(map, heap_map_unit(segment, value + 16)))
-		err = mark_block(marker, heap_map_block_at(map, heap_map_unit(segment, value + 16)),
-				 holder);
+	if (marker->has_chunks)
+		err = mark_in_flight(marker, value, holder);
 	if (err)
 		return err;
 	if (value % HEAP_UNIT == 0 && heap_map_is_set(map, heap_map_unit(segment, value)))

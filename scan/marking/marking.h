@@ -17,6 +17,7 @@ enum {
 	MARK_WEAK = 4,	      /* from a red zone */
 	MARK_UNCONFIRMED = 8, /* nothing points to it, but that was not so in the first snapshot */
 	MARK_ALL = 15,
+	MARK_FOLLOWED = 64,	/* the free list that it is in is marked */
 	MARK_SEEN_INSIDE = 128, /* a held block has a pointer into it */
 };
 

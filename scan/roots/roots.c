@@ -154,12 +154,12 @@ static int add_stack(struct building *building, const struct thread_stack *stack
 	int err;
 
 	if (stack->thread == SIZE_MAX) {
-		if (stack->waits_for_join)
-			return add_memory(building, ROOT_THREAD, stack->control, stack->end, 0,
-					  false);
-		/* The next thread on this stack uses the table again. */
-		if (!snapshot_word(snapshot, stack->control + 8, &dtv))
-			return 0;
+		err = stack->waits_for_join ? add_memory(building, ROOT_THREAD, stack->control,
+							 stack->end, 0, false)
+					    : 0;
+		/* Until the join it is the thread's, then the next thread on this stack uses it. */
+		if (err || !snapshot_word(snapshot, stack->control + 8, &dtv))
+			return err;
 		dtv -= 16;
 		return add_values(building, ROOT_DTV, &dtv, 1, SIZE_MAX, false);
 	}
@@ -175,7 +175,7 @@ static int add_stack(struct building *building, const struct thread_stack *stack
 				 stack->sp - stack->start < THREAD_RED_ZONE
 					 ? stack->start
 					 : stack->sp - THREAD_RED_ZONE,
-				 stack->sp, stack->thread, false);
+				 stack->sp, stack->thread, has_chunks);
 	return err;
 }
 

@@ -48,19 +48,6 @@ scan_core() {
 	scan_core reach_threads "$TARGETS/lib/libreach_library.so"
 }
 
-@test "reach: threads inside malloc lose nothing" {
-	local i
-
-	start_reach reach_churn
-	for i in {1..25}; do
-		leakscan --once --blocks >"blocks.$i"
-	done
-	cat blocks.* >blocks
-	(($(grep -c ^held blocks) > 25000))
-	run ! grep -v ^held blocks
-	stop_reach
-}
-
 @test "reach: --why shows the way to a block, and that there is none" {
 	local last lost child
 

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Four threads that allocate and release all the time, and lose nothing. With --mib N, also as much
- * memory in small blocks. Prints "truth rounds N" for each line on stdin.
+ * memory in small blocks. With --fastbins, what they release goes through fastbins, which glibc
+ * empties again and again. With --threads, they start threads that fill their caches and end.
+ * Prints "truth rounds N" for each line on stdin.
  */
 #include "truth.h"
 
+#include <malloc.h>
 #include <stdio.h>
 
 #define NR_SLOTS 1000
+#define NR_BINS	 20
+#define CACHED	 100
 
 static _Atomic long rounds;
 
@@ -35,14 +40,69 @@ static void *churn(void *context)
 	return NULL;
 }
 
+/* Holds some blocks on the way, so that there is something to merge around. */
+static void fill_and_release(void *volatile *held, long nr, long keeps_each)
+{
+	for (long i = 0; i < nr; i++)
+		if (!held[i])
+			held[i] = malloc((size_t)(i * 16 % 128 + 16));
+	for (long i = 0; i < nr; i++) {
+		if (i % keeps_each == 0)
+			continue;
+		free(held[i]);
+		held[i] = NULL;
+	}
+}
+
+static void *churn_fastbins(void *context)
+{
+	void *volatile *held = calloc(NR_SLOTS, sizeof(*held));
+
+	for (;;) {
+		fill_and_release(held, NR_SLOTS, 7);
+		/* A large chunk makes glibc empty the fastbins. */
+		free(malloc(100000));
+		atomic_fetch_add(&rounds, 1);
+	}
+	return context;
+}
+
+/* To fill the cache takes glibc.malloc.tcache_count=CACHED. */
+static void *fill_cache(void *context)
+{
+	void *volatile held[NR_BINS * CACHED];
+
+	for (size_t i = 0; i < NR_BINS * CACHED; i++)
+		held[i] = malloc(i / CACHED * 16 + 16);
+	for (size_t i = 0; i < NR_BINS * CACHED; i++)
+		free(held[i]);
+	return context;
+}
+
+static void *churn_threads(void *context)
+{
+	for (;;) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, fill_cache, NULL) || pthread_join(thread, NULL))
+			abort();
+		atomic_fetch_add(&rounds, 1);
+	}
+	return context;
+}
+
 static void **volatile kept;
 
 int main(int argc, char **argv)
 {
 	long mib = truth_option(argc, argv, "--mib", 0);
+	bool fastbins = truth_flag(argc, argv, "--fastbins");
+	bool threads = truth_flag(argc, argv, "--threads");
 	char line[16];
 
 	setvbuf(stdout, NULL, _IONBF, 0);
+	if (fastbins && !mallopt(M_MXFAST, 160))
+		return 1;
 	for (long i = 0; i < mib * 8192; i++) {
 		void **block = calloc(1, 112);
 
@@ -54,7 +114,11 @@ int main(int argc, char **argv)
 	for (uintptr_t i = 0; i < 4; i++) {
 		pthread_t thread;
 
-		if (pthread_create(&thread, NULL, churn, (void *)i))
+		if (pthread_create(&thread, NULL,
+				   fastbins  ? churn_fastbins
+				   : threads ? churn_threads
+					     : churn,
+				   (void *)i))
 			return 1;
 	}
 	printf("ready %d\n", getpid());
