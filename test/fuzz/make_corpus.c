@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * make_corpus DIR: writes the fuzzers' first inputs below DIR/file, DIR/event and DIR/script. The
- * unit tests' writer makes the recordings.
+ * make_corpus DIR: writes the fuzzers' first inputs below DIR/file, DIR/event, DIR/script and
+ * DIR/core. The unit tests' writers make the recordings and the core file.
  */
+#include "test/support/heap_image.h"
 #include "test/support/perf_data_writer.h"
 
 #include <errno.h>
@@ -96,6 +97,34 @@ static void write_recordings(const char *dir, const char *prefix,
 	perf_data_writer_destroy(writer);
 }
 
+/* A heap with a free list, a free chunk, a cycle and lost blocks, and a thread in free(). */
+static void write_core(const char *dir)
+{
+	struct heap_image image;
+	uint64_t blocks[8];
+	uint8_t *core;
+	size_t nr;
+
+	heap_image_init(&image);
+	for (int i = 0; i < 8; i++)
+		blocks[i] = heap_image_add(&image, 56);
+	heap_image_add_free(&image, 104);
+	heap_image_add(&image, 0x288);
+	heap_image_end(&image);
+	heap_image_set(&image, blocks[0], heap_image_link(blocks[0], blocks[1], 16));
+	heap_image_set(&image, blocks[1], heap_image_link(blocks[1], 0, 16));
+	heap_image_set_fastbin(&image, blocks[0]);
+	heap_image_set(&image, blocks[2], blocks[3]);
+	heap_image_set(&image, blocks[3], blocks[2]);
+	heap_image_set(&image, blocks[3] + 8, blocks[4]);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 8, blocks[5]);
+	image.snapshot.threads[0].registers.general[0].value = blocks[6] - 16;
+	core = heap_image_core(&image, &nr);
+	write_file(dir, "heap", core, nr);
+	free(core);
+	heap_image_deinit(&image);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct perf_data_options dumps = {
@@ -103,8 +132,8 @@ int main(int argc, char **argv)
 			       PERF_SAMPLE_STACK_USER,
 		.regs_mask = 0x1c0,
 	};
-	static const char *const kinds[] = {"file", "event", "script"};
-	char dirs[3][4000];
+	static const char *const kinds[] = {"file", "event", "script", "core"};
+	char dirs[4][4000];
 	uint64_t event[64] = {PERF_DATA_DEFAULT_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN};
 
 	if (argc != 2) {
@@ -112,7 +141,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	mkdir(argv[1], 0777);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		snprintf(dirs[i], sizeof(dirs[i]), "%s/%s", argv[1], kinds[i]);
 		mkdir(dirs[i], 0777);
 	}
@@ -120,6 +149,7 @@ int main(int argc, char **argv)
 	write_recordings(dirs[0], "dumps", &dumps);
 	event[9] = PERF_RECORD_SAMPLE;
 	write_file(dirs[1], "sample", event, sizeof(event));
+	write_core(dirs[3]);
 	write_file(dirs[2], "text", script, sizeof(script) - 1);
 	return 0;
 }

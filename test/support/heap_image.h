@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A made-up process with a heap of glibc's: one page each of the libc's code and data, of chunks,
+ * of a module's data and of the main thread's stack.
+ */
+#ifndef LEAKTOOLS_TEST_HEAP_IMAGE_H
+#define LEAKTOOLS_TEST_HEAP_IMAGE_H
+
+#include "scan/snapshot/snapshot.h"
+
+#define HEAP_IMAGE_CODE	 0x7f0000000000ull
+#define HEAP_IMAGE_LIBC	 0x7f0000001000ull
+#define HEAP_IMAGE_HEAP	 0x555500000000ull
+#define HEAP_IMAGE_DATA	 0x555400000000ull
+#define HEAP_IMAGE_STACK 0x7ffe00000000ull
+
+/* The thread's control block, below which its variables are; and its stack pointer. */
+#define HEAP_IMAGE_TLS (HEAP_IMAGE_DATA + 0xc00)
+#define HEAP_IMAGE_SP  (HEAP_IMAGE_STACK + 0x800)
+
+struct heap_image {
+	struct snapshot snapshot;
+	uint64_t at; /* the next chunk */
+	bool was_free;
+};
+
+/* Begins with an empty heap. Release with heap_image_deinit(). */
+void heap_image_init(struct heap_image *ret);
+void heap_image_deinit(struct heap_image *image);
+
+/* Appends a chunk with a block of @size_bytes, 24 or 16 more and so on. Returns the block. */
+uint64_t heap_image_add(struct heap_image *image, uint64_t size_bytes);
+
+/* Appends one that is free: in a bin, as far as can be seen. */
+uint64_t heap_image_add_free(struct heap_image *image, uint64_t size_bytes);
+
+/* Makes the rest the top chunk. */
+void heap_image_end(struct heap_image *image);
+
+/* Writes a word of the process. */
+void heap_image_set(struct heap_image *image, uint64_t address, uint64_t word);
+uint64_t heap_image_get(const struct heap_image *image, uint64_t address);
+
+/* Makes the free list from the fastbin of that size; the blocks have to be of it. */
+void heap_image_set_fastbin(struct heap_image *image, uint64_t first);
+
+/* The link to @next that glibc writes into the free block @block; @bias: 16 in fastbins. */
+uint64_t heap_image_link(uint64_t block, uint64_t next, uint64_t bias);
+
+/* The process as a core file, which the caller frees. */
+uint8_t *heap_image_core(const struct heap_image *image, size_t *ret_size);
+
+#endif
