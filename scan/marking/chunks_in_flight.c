@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/marking/chunks_in_flight.h"
 
-#define HEADER	    16u
-#define SIZE_MASK   (~7ull)
-#define PREV_IN_USE 1u
+#include "scan/heaps/glibc.h"
 
 uint32_t chunk_block_at(const struct heap *heap, uint64_t address)
 {
@@ -25,8 +23,8 @@ uint32_t chunk_next_in_list(const struct heap *heap, uint32_t block)
 		return HEAP_NONE;
 	word = load_word(view.bytes);
 	/* PROTECT_PTR(), since 2.32. Fastbins link chunks, caches link blocks. */
-	const uint64_t links[] = {(word ^ view.address >> 12) + HEADER, word ^ view.address >> 12,
-				  word + HEADER};
+	const uint64_t links[] = {(word ^ view.address >> 12) + GLIBC_HEADER,
+				  word ^ view.address >> 12, word + GLIBC_HEADER};
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		uint32_t next = chunk_block_at(heap, links[i]);
@@ -43,13 +41,13 @@ uint32_t chunk_behind_free(const struct heap *heap, uint64_t address)
 	const uint8_t *next;
 	uint64_t size;
 
-	if (!segment || address % HEAP_UNIT || segment->end - address < 4 * HEADER)
+	if (!segment || address % HEAP_UNIT || segment->end - address < 4 * GLIBC_HEADER)
 		return HEAP_NONE;
-	size = load_word(segment->bytes + (address - segment->start) + 8) & SIZE_MASK;
-	if (!size || size > segment->end - address - 2 * HEADER)
+	size = load_word(segment->bytes + (address - segment->start) + 8) & GLIBC_SIZE_MASK;
+	if (!size || size > segment->end - address - 2 * GLIBC_HEADER)
 		return HEAP_NONE;
 	next = segment->bytes + (address - segment->start) + size;
-	return load_word(next) == size && !(load_word(next + 8) & PREV_IN_USE)
-		       ? chunk_block_at(heap, address + size + HEADER)
+	return load_word(next) == size && !(load_word(next + 8) & GLIBC_PREV_IN_USE)
+		       ? chunk_block_at(heap, address + size + GLIBC_HEADER)
 		       : HEAP_NONE;
 }

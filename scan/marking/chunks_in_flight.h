@@ -5,8 +5,7 @@
  *  - the chunk's address, which is 16 less than the block's,
  *  - the first of a list: malloc_consolidate() takes a whole fastbin and gives back one chunk after
  *    the other; the links are mangled,
- *  - a thread's cache, the heads of many such lists: tcache_thread_shutdown() frees what is in
- * them,
+ *  - a thread's cache, the heads of many such lists, which tcache_thread_shutdown() frees,
  *  - the free chunk before it, with which free() is about to merge it
  * (malloc/malloc.c of glibc 2.31 to 2.42).
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/marking/marking.h"
 
+#include "scan/heaps/glibc.h"
 #include "scan/marking/chunks_in_flight.h"
 #include "scan/marking/interior_pointers.h"
 #include "scan/marking/work_queue.h"
@@ -106,7 +107,7 @@ static int mark_in_flight(struct marker *marker, uint64_t value, uint32_t holder
 	const struct heap *heap = marker->pass->marking->heap;
 	uint32_t cache = chunk_block_at(heap, value), behind;
 	struct heap_block_view view;
-	int err = mark_list(marker, chunk_block_at(heap, value + 16), holder);
+	int err = mark_list(marker, chunk_block_at(heap, value + GLIBC_HEADER), holder);
 
 	if (!err && cache == HEAP_NONE) {
 		behind = chunk_behind_free(heap, value);
