@@ -79,7 +79,7 @@ gone_pid() {
 	run --separate-stderr "$BIN/leakrec" -o nowhere/perf.data -- "$TARGETS/null_free"
 	assert_equal status "$status" 1
 	[[ $stderr == *nowhere/perf.data* ]]
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+	assert_no_probes_left
 }
 
 @test "bad input: not permitted" {
@@ -214,7 +214,7 @@ gone_pid() {
 	run --separate-stderr "$BIN/leakparse" -i perf.data
 	((status < 128))
 	(($(grep -c '^leak 3072 ' <<<"$output") > 5)) || fail "$stderr"
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+	assert_no_probes_left
 }
 
 @test "bad input: a closed pipe ends leakrec" {

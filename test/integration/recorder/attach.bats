@@ -183,7 +183,7 @@ has_libc() {
 	finish_target
 	parse
 	assert_summary lost 0
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+	assert_no_probes_left
 }
 
 @test "attach: -d ends the recording, the target runs on" {

@@ -63,13 +63,13 @@ check_daemon() {
 @test "command: leakrec leaves no probes" {
 	record_command "null_free"
 	run ! grep 'adding them' leakrec.err
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+	assert_no_probes_left
 }
 
 @test "command: leakrec --perf-events adds probes, says so, and removes them" {
 	record_command "null_free" --perf-events
 	grep -q '^leakrec: .*has no probes: adding them' leakrec.err
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+	assert_no_probes_left
 }
 
 @test "command: leakrec uses leakprobe's probes and leaves them" {

@@ -43,7 +43,7 @@ refused() {
 	run -1 "$BIN/leakrec" "${@:2}" -o perf.data -- "$TARGETS/null_free"
 	[[ $(grep -v 'has no probes\|twice the cost\|^truth' <<<"$output") == leakrec:*"$1"* ]] ||
 		fail "$output"
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+	assert_no_probes_left
 	[[ ! -s perf.data ]] || fail "a file was left"
 }
 

@@ -19,7 +19,7 @@ teardown() {
 	record_attached "fork_storm --threads 4 --forks 12"
 	(($(truth workers) > 30))
 	assert_storm
-	no_probes_left
+	assert_no_probes_left
 }
 
 @test "followers: many children at once, again and again" {

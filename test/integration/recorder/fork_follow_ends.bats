@@ -102,5 +102,5 @@ teardown() {
 		assert_equal "workers" "$(truth workers)" 11
 	done
 	"$BIN/leakprobe" list >/dev/null
-	no_probes_left
+	assert_no_probes_left
 }

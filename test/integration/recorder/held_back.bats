@@ -84,7 +84,7 @@ check_late_reader() {
 	wait "$LEAKREC_PID" && fail "leakrec ended with status 0"
 	assert_equal "words about it" "$(grep -c 'what its reader has not taken is dropped' leakrec.err)" 1
 	assert_runs
-	assert_equal "probes left" "$(probes_left)" ""
+	assert_no_probes_left
 	let_reader_go
 	wait "$READER_PID" || true
 	grep -q '^# summary .*truncated=1' leaks
@@ -97,7 +97,7 @@ check_late_reader() {
 	wait "$LEAKREC_PID" && fail "leakrec ended with status 0"
 	assert_equal "complaints" "$(grep -c 'its reader is gone' leakrec.err)" 1
 	assert_runs
-	assert_equal "probes left" "$(probes_left)" ""
+	assert_no_probes_left
 	finish_churn
 }
 
@@ -119,5 +119,5 @@ check_late_reader() {
 	finish_churn
 	"$BIN/leakparse" -i perf.data >leaks 2>leakparse.err || true
 	grep -q '^leak 3072 ' leaks || fail "$(cat leakparse.err)"
-	assert_equal "probes left" "$(probes_left)" ""
+	assert_no_probes_left
 }

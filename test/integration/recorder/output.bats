@@ -81,7 +81,7 @@ start_own_churn() {
 	wait_until 60 has_ended "$LEAKREC_PID"
 	wait "$PERL_PID" && fail "leakrec ended with status 0"
 	assert_runs
-	assert_equal "probes left" "$(probes_left)" ""
+	assert_no_probes_left
 	finish_churn
 }
 
@@ -100,7 +100,7 @@ full_disk() {
 	assert_equal "leakrec's status" "$(cat status)" 1
 	assert_equal "lines about it" "$(grep -ci 'no space left' leakrec.err)" 1
 	assert_runs
-	assert_equal "probes left" "$(probes_left)" ""
+	assert_no_probes_left
 }
 
 @test "output: a full disk, -z: whole records are read" {

@@ -106,7 +106,7 @@ record_machine() {
 	our_probes | grep -q "^leakrec${LEAKREC_PID}_"
 	"$BIN/leakprobe" list >/dev/null
 	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 -o next.data
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
+	assert_no_probes_left
 	kill -TERM "$RECORDED_PID"
 	finish_target
 	run --separate-stderr "$BIN/leakparse" -i perf.data

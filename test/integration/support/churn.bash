@@ -108,11 +108,6 @@ no_recorders() {
 	! recorders >/dev/null
 }
 
-# Lists probes of recorders that have ended, without those that existed before.
-probes_left() {
-	abandoned_probes | comm -13 abandoned.before -
-}
-
 # start_recorder OPTION...: starts leakrec on the target in the background.
 start_recorder() {
 	: >leakrec.err # as attach() does
@@ -152,7 +147,7 @@ assert_readable() {
 maybe_list_probes() {
 	((RANDOM % 2)) || return 0
 	"$BIN/leakprobe" list >/dev/null 2>&1
-	assert_equal "probes left" "$(probes_left)" ""
+	assert_no_probes_left
 }
 
 # kill_once MILLISECONDS [OPTION...]: starts leakrec on the running target and kills it after that time.
@@ -183,7 +178,7 @@ kill_held_once() {
 # After the last kill: a recorder that ends normally leaves no probes, and removes those of killed ones.
 assert_next_recorder_tidies() {
 	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 -o next.data 2>leakrec.err || fail "$(cat leakrec.err)"
-	assert_equal "probes left" "$(probes_left)" ""
+	assert_no_probes_left
 	"$BIN/leakparse" -i next.data >leaks 2>leakparse.err || fail "the next recording is not whole"
 }
 

@@ -17,7 +17,3 @@ assert_storm() {
 	((!wrong)) || fail "$(cat leakrec.err)"
 	assert_no_unexpected
 }
-
-no_probes_left() {
-	assert_equal "probes left" "$(abandoned_probes | comm -13 abandoned.before -)" ""
-}

@@ -21,7 +21,7 @@ TRACEFS=/sys/kernel/tracing
 require_uprobes() {
 	local why=
 
-	if [[ $(id -u) != 0 ]]; then
+	if ((EUID)); then
 		why="only root may set uprobes"
 	elif [[ ! -e $TRACEFS/uprobe_events ]]; then
 		mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null
@@ -44,17 +44,22 @@ require_program() {
 	skip "$1 is not installed"
 }
 
-# Prints all uprobe events. The kernel returns a page at a time, and skips an event if an earlier one is removed
-# meanwhile. Two equal readings are complete.
-uprobe_events() {
-	local before events
+# Stores all uprobe events in EVENTS, a line for each. The kernel returns a page at a time, and skips an event if an
+# earlier one is removed meanwhile. Two equal readings are complete.
+read_events() {
+	local before
 
-	events=$(<"$TRACEFS/uprobe_events")
-	until [[ ${before-none} == "$events" ]]; do
-		before=$events
-		events=$(<"$TRACEFS/uprobe_events")
+	mapfile -t EVENTS <"$TRACEFS/uprobe_events"
+	until [[ ${before-none} == "${EVENTS[*]}" ]]; do
+		before=${EVENTS[*]}
+		mapfile -t EVENTS <"$TRACEFS/uprobe_events"
 	done
-	[[ -z $events ]] || echo "$events"
+}
+
+# Prints them.
+uprobe_events() {
+	read_events
+	((!${#EVENTS[@]})) || printf '%s\n' "${EVENTS[@]}"
 }
 
 # Skips a test that needs BPF programs if perf events record instead.
@@ -66,29 +71,48 @@ require_programs() {
 
 # Prints the tools' events, a line "GROUP/EVENT" for each.
 our_probes() {
-	uprobe_events | sed -nE 's/^[pr][0-9]*:((leakprobe_|leakrec[0-9])[^ ]*) .*/\1/p' | sort
+	local line event
+
+	read_events
+	for line in "${EVENTS[@]}"; do
+		event=${line#*:} event=${event%% *}
+		[[ $event != leakprobe_* && $event != leakrec[0-9]* ]] || echo "$event"
+	done
 }
 
+# Setup and teardown start no process if the test leaves nothing behind: on a busy machine a process costs more than
+# most tests' own work.
 common_setup() {
 	# bats notes its position before each command, which costs more than most commands here. That in the test itself
-	# is enough.
+	# is enough. Scripts of test/bench have none.
 	set +T
-	declare -ft "$BATS_TEST_NAME"
+	[[ -z ${BATS_TEST_NAME:-} ]] || declare -ft "$BATS_TEST_NAME"
 	require_uprobes
 	cd "$BATS_TEST_TMPDIR" || return
 	STARTED_PIDS=()
 	OWN_EVENTS=()
-	our_probes >probes.before
-	abandoned_probes >abandoned.before
+	ABANDONED_BEFORE=()
+	find_abandoned
+	ABANDONED_BEFORE=("${ABANDONED[@]}")
+	IS_SET_UP=yes
 }
 
 # add_probes OPTION...: runs leakprobe add. Teardown removes what it added.
 add_probes() {
-	our_probes >probes.before-add
+	local line event
+	local -A before=() added=()
+
+	for event in $(our_probes); do
+		before[$event]=
+	done
 	"$BIN/leakprobe" add "$@" >leakprobe.out
 	# Other tests may be adding probes.
-	sed -nE 's,^(leakprobe_[^ :]*): added .*,^\1/,p' leakprobe.out >groups
-	mapfile -t -O "${#OWN_EVENTS[@]}" OWN_EVENTS < <(our_probes | comm -13 probes.before-add - | grep -f groups)
+	while read -r line; do
+		[[ $line != leakprobe_*": added "* ]] || added[${line%%:*}]=
+	done <leakprobe.out
+	for event in $(our_probes); do
+		[[ -v before[$event] || ! -v added[${event%%/*}] ]] || OWN_EVENTS+=("$event")
+	done
 }
 
 # The groups that add_probes has added.
@@ -111,26 +135,40 @@ inode_hash() {
 	printf '%08x\n' $hash
 }
 
-# Prints the probes that ended recorders have left, which should be none. Ignores other tests' probes, which are on
-# their own copies at the same paths.
-abandoned_probes() {
-	local pid event path
+# Stores in ABANDONED the probes that recorders have left which ended since setup, which should be none. Ignores other
+# tests' probes, which are on their own copies at the same paths.
+find_abandoned() {
+	local line event pid path
 	local -A ended=() hashes=() found=()
 
-	while read -r pid event path; do
-		if [[ -z ${ended[$pid]-} ]]; then
+	ABANDONED=()
+	read_events
+	for line in "${EVENTS[@]}"; do
+		event=${line#*:} event=${event%% *}
+		[[ $event == leakrec[0-9]* ]] || continue
+		pid=${event#leakrec} pid=${pid%%_*}
+		if [[ ! -v ended[$pid] ]]; then
 			has_ended "$pid" && ended[$pid]=yes || ended[$pid]=no
 		fi
-		[[ ${ended[$pid]} == yes ]] || continue
+		[[ ${ended[$pid]} == yes && " ${ABANDONED_BEFORE[*]} " != *" $event "* ]] || continue
+		path=${line#* } path=${path%:0x*}
 		[[ -v hashes[$path] ]] || hashes[$path]=$(inode_hash "$path") || true
 		[[ -z ${hashes[$path]} || ${event%/*} != *_"${hashes[$path]}"_* ]] || found[$event]=
-	done < <(uprobe_events | sed -nE 's/^[pr][0-9]*:(leakrec([0-9]+)_[^ ]*) (.*):0x[0-9a-f]+.*/\2 \1 \3/p')
+	done
+	((${#found[@]})) || return 0
 	# Ignore probes that a recorder has removed meanwhile.
-	((${#found[@]} == 0)) || our_probes | comm -12 - <(printf '%s\n' "${!found[@]}" | sort)
+	for event in $(our_probes); do
+		[[ ! -v found[$event] ]] || ABANDONED+=("$event")
+	done
 }
 
 none_abandoned() {
-	[[ -z $(abandoned_probes | comm -13 "$BATS_TEST_TMPDIR/abandoned.before" -) ]]
+	find_abandoned
+	((!${#ABANDONED[@]}))
+}
+
+assert_no_probes_left() {
+	none_abandoned || fail "probes are left: ${ABANDONED[*]}"
 }
 
 remove_event() {
@@ -140,9 +178,10 @@ remove_event() {
 # Ends the test's processes and removes its probes. A test that passed fails if it has left anything behind. Does not
 # touch other users' probes.
 common_teardown() {
-	local pid event left=
+	local pid line event left=
+	local -A own=()
 
-	[[ -e $BATS_TEST_TMPDIR/probes.before ]] || return 0 # skipped
+	[[ ${IS_SET_UP:-} == yes ]] || return 0 # skipped
 	for pid in "${STARTED_PIDS[@]}"; do
 		if ! has_ended "$pid" && is_ours "$pid"; then
 			left+=" process $pid ($(tr '\0' ' ' <"/proc/$pid/cmdline"))"
@@ -152,14 +191,22 @@ common_teardown() {
 	[[ -z ${RECORDED_PID:-} || ! -e /proc/$RECORDED_PID ]] || kill -KILL "$RECORDED_PID" || true
 	wait
 	# Some tests make probes with names of their own.
-	for event in $(uprobe_events | sed -E 's/^[pr][0-9]*:([^ ]*) .*/\1/' | sort -u |
-		comm -12 - <(printf '%s\n' "${OWN_EVENTS[@]}" | sort -u)); do
+	for event in "${OWN_EVENTS[@]}"; do
+		own[$event]=
+	done
+	EVENTS=()
+	((!${#own[@]})) || read_events
+	for line in "${EVENTS[@]}"; do
+		event=${line#*:} event=${event%% *}
+		[[ -v own[$event] ]] || continue
+		unset "own[$event]" # an event may have several lines
 		remove_event "$event"
 	done
 	# leak-end may still be removing probes. A second look may find the leak-end of another recorder, of all
 	# processes.
 	if [[ -z ${BATS_TEST_COMPLETED:-} ]] || ! wait_until 60 none_abandoned; then
-		for event in $(abandoned_probes | comm -13 "$BATS_TEST_TMPDIR/abandoned.before" -); do
+		find_abandoned
+		for event in "${ABANDONED[@]}"; do
 			left+=" probe $event"
 			remove_event "$event" || true
 		done
@@ -175,9 +222,13 @@ fail() {
 
 # is_ours PID: true if the process belongs to this test, so that it is not another one that got the same id.
 is_ours() {
-	local session
+	local mine its
 
-	session=$(ps -o sid= -p "$1") && ((session == $(ps -o sid= -p $$)))
+	{ read -r mine <"/proc/$$/stat" && read -r its <"/proc/$1/stat"; } 2>/dev/null || return
+	# After the name: state, parent, process group, session.
+	read -r _ _ _ mine _ <<<"${mine##*) }"
+	read -r _ _ _ its _ <<<"${its##*) }"
+	[[ $mine == "$its" ]]
 }
 
 # Without a process, as other conditions to wait for.
@@ -231,6 +282,14 @@ prefer() {
 	[[ ! -e /proc/$1/autogroup ]] || echo -20 >"/proc/$1/autogroup"
 }
 
+# contains FILE TEXT: without a process, as other conditions to wait for.
+contains() {
+	local contents
+
+	IFS= read -rd '' contents <"$1" || true
+	[[ $contents == *"$2"* ]]
+}
+
 # has_grown_to FILE BYTES
 has_grown_to() {
 	(($(stat -c %s "$1") >= $2))
@@ -266,7 +325,7 @@ finish_target() {
 
 # True when leakrec has said that it records; its messages are in leakrec.err.
 is_recording() {
-	[[ $'\n'$(<leakrec.err) == *$'\nleakrec: recording '* ]] || has_ended "$1"
+	contains leakrec.err 'leakrec: recording ' || has_ended "$1"
 }
 
 # attach [OPTION...]: starts leakrec in the background, with -p for the target unless the options say otherwise. Returns
@@ -280,7 +339,7 @@ attach() {
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
 	wait_until 60 is_recording "$LEAKREC_PID"
-	grep -q '^leakrec: recording ' leakrec.err || fail "leakrec ended before it recorded: $(cat leakrec.err)"
+	contains leakrec.err 'leakrec: recording ' || fail "leakrec ended before it recorded: $(cat leakrec.err)"
 }
 
 # leakrec ends by itself when its target has ended.
@@ -346,24 +405,43 @@ parse() {
 
 # truth NAME: prints the target's own count; 0 if it printed none.
 truth() {
-	awk -v name="$1" '$1 == "truth" && $2 == name { value = $3 } END { print value + 0 }' truth
+	local lines line value=0
+
+	mapfile -t lines <truth
+	for line in "${lines[@]}"; do
+		[[ $line != "truth $1 "* ]] || value=${line#"truth $1 "}
+	done
+	echo "$value"
 }
 
 # summary KEY: prints a value of leakparse's summary line.
 summary() {
-	awk -v key="$1" '$1 == "#" && $2 == "summary" {
-		for (i = 3; i <= NF; i++)
-			if (index($i, key "=") == 1) { print substr($i, length(key) + 2); found = 1 }
-		exit
-	} END { if (!found) print "missing" }' leaks
+	summary_value "$1"
+	echo "$REPLY"
+}
+
+# Stores it in REPLY.
+summary_value() {
+	local line
+
+	REPLY=missing
+	while read -r line; do
+		[[ $line == "# summary "* ]] || continue
+		[[ " $line " != *" $1="* ]] || REPLY=${line#*" $1="} REPLY=${REPLY%% *}
+		break
+	done <leaks
 }
 
 # events NAME...: prints how many events of these names perf script finds in perf.data.
 events() {
+	local nr name sum=0
+
 	[[ -e events ]] || perf script -i perf.data -F event 2>/dev/null |
-		sed -E 's/^ *//; s/: *$//; s/.*://' | sort | uniq -c >events
-	awk -v names="$*" 'BEGIN { split(names, list, " "); for (i in list) wanted[list[i]] = 1 }
-		$2 in wanted { n += $1 } END { print n + 0 }' events
+		awk '{ sub(/: *$/, ""); sub(/.*[: ]/, ""); n[$0]++ } END { for (name in n) print n[name], name }' >events
+	while read -r nr name; do
+		[[ " $* " != *" $name "* ]] || sum=$((sum + nr))
+	done <events
+	echo $sum
 }
 
 # assert_equal WHAT ACTUAL EXPECTED
@@ -372,14 +450,16 @@ assert_equal() {
 }
 
 assert_summary() {
-	assert_equal "summary $1" "$(summary "$1")" "$2"
+	summary_value "$1"
+	assert_equal "summary $1" "$REPLY" "$2"
 }
 
 # Compares the target's counts with leakparse's. They must be equal.
 assert_truth() {
-	local wrong=0
+	local wrong=0 line
 
-	head -n 1 leaks | grep -qx '# leaks 2' || fail "no leaks file"
+	read -r line <leaks || true
+	[[ $line == '# leaks 2' ]] || fail "no leaks file"
 	awk 'BEGIN {
 		n = split("allocations frees held_blocks held_bytes alloc_failed free_unknown double_free still_held" \
 			" realloc_unknown lost", keys)
@@ -414,10 +494,19 @@ assert_truth() {
 # Compares the leaks by size, as lines "SIZE NUMBER" of the target and of leakparse. The target does not count sizes of
 # 64 KiB and more separately.
 assert_sizes() {
-	sed -nE 's/^truth held_([0-9]+) ([0-9]+)$/\1 \2/p' truth | sort >sizes.truth
-	awk '$1 == "leak" && $2 < 65536 { n[$2]++ } END { for (s in n) print s, n[s] }' leaks |
-		sort >sizes.leaks
-	diff sizes.truth sizes.leaks || fail "leaks by size differ (<: the target's, >: leakparse's)"
+	awk 'FILENAME == "truth" && $1 == "truth" && $2 ~ /^held_[0-9]+$/ { held[substr($2, 6)] += $3 }
+	FILENAME == "leaks" && $1 == "leak" && $2 < 65536 { leaks[$2]++ }
+	END {
+		for (size in held)
+			if (held[size] != leaks[size] + 0)
+				wrong = wrong sprintf("\n%s bytes: %s leaks, but it should be %s", size, leaks[size] + 0, held[size])
+		for (size in leaks)
+			if (!(size in held))
+				wrong = wrong sprintf("\n%s bytes: %s leaks, but it should be none", size, leaks[size])
+		if (wrong != "")
+			print "leaks by size differ:" wrong >"/dev/stderr"
+		exit wrong != ""
+	}' truth leaks
 }
 
 # leaks_of PID: prints lines "SIZE NUMBER".
