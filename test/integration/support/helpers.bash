@@ -282,6 +282,12 @@ prefer() {
 	[[ ! -e /proc/$1/autogroup ]] || echo -20 >"/proc/$1/autogroup"
 }
 
+# set_niceness N: of the test's own shell, and of what it starts from now on. A shell that waits for its turn behind a
+# busy target lets the target fill the recording meanwhile.
+set_niceness() {
+	renice -n "$1" -p "$BASHPID" >/dev/null
+}
+
 # contains FILE TEXT: without a process, as other conditions to wait for.
 contains() {
 	local contents
