@@ -1,14 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Many threads and busy loops on few CPUs, in every mode of recording. Nothing is lost, nothing is invented, and the
-# kernel does not complain. Each test's target runs for STRESS_SECONDS (1); test/vm/run runs it for longer, on other
-# kernels.
+# kernel does not complain. Each test's target runs for half a second, or for STRESS_SECONDS; test/vm/run runs it
+# for longer, on other kernels.
 
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
-SECONDS_EACH=${STRESS_SECONDS:-1}
+MS_EACH=500
+[[ -z ${STRESS_SECONDS:-} ]] || MS_EACH=$((STRESS_SECONDS * 1000))
 LOOPS=${STRESS_LOOPS:-3}
 
 setup() {
@@ -70,7 +71,7 @@ assert_kernel_silent() {
 
 # target THREADS ROUNDS [OPTION...]: starts the target; the threads share the rounds, which are a maximum.
 target() {
-	echo "heap_stress --seconds $SECONDS_EACH --threads $1 --rounds $(($2 / $1)) ${*:3}"
+	echo "heap_stress --ms $MS_EACH --threads $1 --rounds $(($2 / $1)) ${*:3}"
 }
 
 check() {
@@ -162,7 +163,7 @@ check() {
 # If a task preempts another one inside our programs, a new thread may get no storage for its state.
 @test "stress: first calls of threads, of other sizes" {
 	require_programs
-	record_command "first_calls --seconds $SECONDS_EACH" --call-graph none --size 77777
+	record_command "first_calls --seconds ${STRESS_SECONDS:-1}" --call-graph none --size 77777
 	assert_summary events 0
 	assert_summary lost 0
 	assert_kernel_silent

@@ -6,7 +6,7 @@
  *
  *   --threads N (8)     of each process
  *   --processes N (0)   forked after the beginning; 0: the first process does the work
- *   --seconds N (2)     the time that each thread works, but not longer than
+ *   --ms N (2000)       the time that each thread works, but not longer than
  *   --rounds N          (1000000) so many calls
  *   --depth N (40)      of the deepest stack
  *   --mappings          maps and unmaps memory, too
@@ -49,7 +49,7 @@ struct runner {
 	struct mapping mappings[NR_MAPPINGS];
 };
 
-static long nr_threads, nr_seconds, nr_rounds, max_depth, min_bytes, max_bytes;
+static long nr_threads, work_ms, nr_rounds, max_depth, min_bytes, max_bytes;
 static bool with_mappings, joined;
 static struct runner runners[MAX_THREADS];
 static struct header *_Atomic shared[NR_SHARED];
@@ -214,7 +214,7 @@ static void *run(void *arg)
 	long end_ms;
 
 	pthread_barrier_wait(&go);
-	end_ms = now_ms() + nr_seconds * 1000;
+	end_ms = now_ms() + work_ms;
 	for (long i = 0; i < nr_rounds; i++) {
 		descend(runner, next_random(runner, 8), next_random(runner, (uint32_t)max_depth));
 		/* The thread that wakes up preempts another one, anywhere in its code. */
@@ -302,7 +302,7 @@ static void run_processes(long nr_processes)
 static void parse_options(int argc, char **argv)
 {
 	nr_threads = truth_option(argc, argv, "--threads", 8);
-	nr_seconds = truth_option(argc, argv, "--seconds", 2);
+	work_ms = truth_option(argc, argv, "--ms", 2000);
 	nr_rounds = truth_option(argc, argv, "--rounds", 1000000);
 	max_depth = truth_option(argc, argv, "--depth", 40);
 	min_bytes = truth_option(argc, argv, "--min", 0);
