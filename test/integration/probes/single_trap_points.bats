@@ -23,20 +23,21 @@ libc_of() {
 	ldd "$1" | awk '$1 ~ /^libc\.so/ { print $3 }'
 }
 
-# byte_at OFFSET: prints the byte at that offset of libc's code in process RECORDED_PID.
-byte_at() {
+# bytes_at OFFSET...: prints the bytes at these offsets of libc's code in process RECORDED_PID.
+bytes_at() {
 	local libc start
 
 	libc=$(libc_of "$TARGETS/malloc_ends")
 	libc=$(readlink -f "$libc")
-	start=$(awk -v path="$libc" -v offset="$1" '
+	start=$(awk -v path="$libc" '
 		$2 ~ /x/ && $6 == path { print $1 "-" $3 }' "/proc/$RECORDED_PID/maps")
-	python3 - "$RECORDED_PID" "$start" "$1" <<-'END'
+	python3 - "$RECORDED_PID" "$start" "$@" <<-'END'
 		import sys
-		pid, span, at = sys.argv[1], sys.argv[2].split("-"), int(sys.argv[3], 16)
+		pid, span = sys.argv[1], sys.argv[2].split("-")
 		with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-		    memory.seek(int(span[0], 16) + at - int(span[2], 16))
-		    print(f"{memory.read(1)[0]:02x}")
+		    for at in sys.argv[3:]:
+		        memory.seek(int(span[0], 16) + int(at) - int(span[2], 16))
+		        print(f"{memory.read(1)[0]:02x}")
 	END
 }
 
@@ -57,27 +58,23 @@ assert_counts() {
 }
 
 @test "single-trap points: malloc has one trap, and none when leakrec is gone" {
-	local base point places before=() during=()
+	local base point places=() before during after
 
 	base=$(malloc_offset)
-	mapfile -t places < <(points "$(libc_of "$TARGETS/malloc_ends")")
+	for point in $(points "$(libc_of "$TARGETS/malloc_ends")"); do
+		places+=($((base + point)))
+	done
 	((${#places[@]} >= 3))
 	start_target malloc_ends
-	for point in 0 "${places[@]}"; do
-		before+=("$(byte_at "$(printf '0x%x' $((base + point)))")")
-	done
-	[[ " ${before[*]} " != *" cc "* ]]
+	before=$(bytes_at $((base)) "${places[@]}")
+	run ! grep -x cc <<<"$before"
 	attach
-	assert_equal "the entry" "$(byte_at "$base")" "${before[0]}"
-	for point in "${places[@]}"; do
-		assert_equal "+$point" "$(byte_at "$(printf '0x%x' $((base + point)))")" cc
-	done
+	during=$(bytes_at $((base)) "${places[@]}")
+	assert_equal "code" "$during" "${before%%$'\n'*}$(printf '\ncc%.0s' "${places[@]}")"
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
-	for point in 0 "${places[@]}"; do
-		during+=("$(byte_at "$(printf '0x%x' $((base + point)))")")
-	done
-	assert_equal "code" "${during[*]}" "${before[*]}"
+	after=$(bytes_at $((base)) "${places[@]}")
+	assert_equal "code" "$after" "$before"
 	go_target
 	finish_target
 }
@@ -104,15 +101,12 @@ assert_counts() {
 }
 
 @test "single-trap points: every way in which malloc ends, exactly" {
-	local graph
-
-	for graph in fp dwarf none; do
-		record_command malloc_ends --call-graph $graph
-		assert_counts
-		record_attached malloc_ends --call-graph $graph
-		assert_counts
-		rm target.in target.out
-	done
+	record_attached malloc_ends --call-graph fp
+	assert_counts
+	record_command malloc_ends --call-graph dwarf
+	assert_counts
+	record_command malloc_ends --call-graph none
+	assert_counts
 }
 
 @test "single-trap points: the same as by entry and return" {
