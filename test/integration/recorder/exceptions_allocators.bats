@@ -34,24 +34,3 @@ teardown() {
 	assert_blocks
 	assert_summary mismatch 0
 }
-
-@test "jemalloc, mapped while recording" {
-	[[ -e $LIBS/libjemalloc.so.2 ]] || skip "no libjemalloc.so.2"
-	"$BIN/leakrec" -m 512 -o perf.data -- env LD_PRELOAD="$LIBS/libjemalloc.so.2" "$TARGETS/throwing" \
-		>truth 2>leakrec.err || fail "$(cat leakrec.err)"
-	parse
-	assert_blocks
-}
-
-@test "jemalloc and libstdc++, in a forked child" {
-	local program
-
-	[[ -e $LIBS/libjemalloc.so.2 ]] || skip "no libjemalloc.so.2"
-	for program in "LD_PRELOAD=$LIBS/libjemalloc.so.2 $TARGETS/throwing" "$TARGETS/throwing_own" \
-		"$TARGETS/throwing"; do
-		"$BIN/leakrec" -m 512 --mismatch -o perf.data -- sh -c "$program; exit \$?" >truth 2>leakrec.err ||
-			fail "$program: $(cat leakrec.err)"
-		parse
-		assert_blocks
-	done
-}

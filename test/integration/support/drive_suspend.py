@@ -12,7 +12,7 @@ import time
 
 from terminal import Terminal
 
-SECONDS = 3  # of suspension: more than any stop may last
+SECONDS = 2  # of suspension: more than any stop may last
 
 
 def progress(path):

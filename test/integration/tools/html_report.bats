@@ -2,13 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # leakparse --format html, opened and used in headless Chromium (drive_report.py). Its start takes longer than most
 # tests, so one does for all of them, before the first: each test looks at what was found. With PICTURES=DIR the
-# screenshots for docs/ go there.
+# screenshots for docs/ go there. For reports of many leaks see html_report_large.bats.
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-
-MOST_SECONDS=2
-MOST_BYTES=20000000
 
 # report NAME [ARG...]: makes NAME.html of NAME.data with more options.
 report() {
@@ -39,10 +36,8 @@ record_scanned() {
 record_all() {
 	local moment PATH=$BIN:$TARGETS:$PATH # the page shows the command line
 
-	record many many_stacks &
 	record some many_stacks --leaks 2000 && record marks marked_requests &
 	leakrec -m 512 -o - -- many_stacks --leaks 0 >clean.data 2>clean.rec && report clean &
-	"$BUILD_DIR/test/bench/make_stream" --events 1000000 --live 1000000 >million.data && report million &
 	record_scanned &
 	record kinds leak_kinds || return
 	ln -s kinds.data one.data
@@ -56,7 +51,6 @@ record_all() {
 	report early --at "$moment"
 	wait
 	report none --size 1
-	rm million.data many.data
 }
 
 setup_file() {
@@ -70,7 +64,6 @@ setup_file() {
 		verdicts:kinds.html:verdicts sizes:kinds.html:sizes hostile:kinds.html:hostile \
 		looks:kinds.html:narrow,print,theme causes:some.html:causes,narrow marks:marks.html:marks \
 		clean:clean.html:clean none:none.html:clean scanned:scanned.html:scanned one:one.html:only_leaky early:early.html:before_burst \
-		"open:many.html:open:$MOST_SECONDS" hover:million.html:hover \
 		"pictures:kinds.html:pictures:${PICTURES:-.}" || true # each test says what is wrong
 }
 
@@ -147,22 +140,6 @@ seen() {
 
 @test "html: no events at all" {
 	seen none
-}
-
-# Two seconds on a machine of our day, which has nothing else to do.
-@test "html: 100,000 leaks from as many stacks open in less than two seconds" {
-	local bytes
-
-	assert_equal "leaks" "$(awk '$2 == "held_blocks" { print $3 }' many.truth)" 100000
-	bytes=$(stat -c %s many.html)
-	((bytes < MOST_BYTES)) || fail "the report has $bytes bytes"
-	echo "# $bytes bytes, $(head -n 1 seen/open)" >&3
-	seen open
-}
-
-@test "html: the pointer finds a point among a million without a look at each; 500 causes are printed on few pages" {
-	echo "# $(head -n 1 seen/hover)" >&3
-	seen hover
 }
 
 @test "html: pictures for docs/" {

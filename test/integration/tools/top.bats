@@ -86,36 +86,6 @@ first_cause_is() {
 	end_daemon
 }
 
-@test "top: every end leaves the terminal as it was" {
-	local case
-
-	start_daemon
-	for case in interrupt term term-viewer hangup kill-viewer kill; do
-		drive $case
-		kill -0 "$RECORDED_PID"
-	done
-	drive kill-viewer -o perf.data
-	grep -q 'killed by signal 9' screen
-	"$BIN/leakparse" --summary -i perf.data | grep -q query_font
-	drive end-of-target
-	grep -qE '^1\. .* blocks' screen
-	wait "$TARGET_PID"
-}
-
-@test "top: nothing is lost to it" {
-	local driver
-
-	start_target random_calls --threads 2 --rounds 30000
-	drive until-end -o perf.data &
-	driver=$!
-	wait_until 60 test -e shown
-	go_target
-	finish_target
-	wait "$driver" || fail "$(cat screen)"
-	parse
-	assert_truth
-}
-
 @test "top: resources count, too" {
 	local driver
 
@@ -153,21 +123,4 @@ first_cause_is() {
 	start_hostile
 	drive hostile
 	kill_now "$RECORDED_PID"
-}
-
-@test "top: what it needs is said" {
-	start_daemon
-	run -1 "$BIN/leakrec" -p "$RECORDED_PID" --top
-	[[ $output == *"needs a terminal"* ]]
-	# Nothing is recorded on a terminal that cannot show it.
-	for term in dumb no-such ""; do
-		TERM=$term run -1 script -qec "'$BIN/leakrec' -p $RECORDED_PID --top -o perf.data" /dev/null
-		[[ ${#lines[@]} -eq 1 && $output == *"--top cannot draw on this terminal: TERM=$term "* ]] || fail "$output"
-		[[ ! -e perf.data ]]
-	done
-	run -2 "$BIN/leakrec" --top -- true
-	[[ $output == *"--top needs -p PID"* ]]
-	run -2 "$BIN/leakrec" --top -o - -p "$RECORDED_PID"
-	[[ $output == *"give -o a file"* ]]
-	end_daemon
 }
