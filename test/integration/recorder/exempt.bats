@@ -70,7 +70,8 @@ teardown() {
 
 # An orphan, adopted by init, which opens files all the time.
 start_orphan() {
-	bash -c 'setsid bash -c "echo \$\$ >orphan.pid; while [[ ! -e end ]]; do read -rt 0.01 <>/dev/zero; done" &' \
+	mkfifo nothing
+	bash -c 'setsid bash -c "echo \$\$ >orphan.pid; while [[ ! -e end ]]; do read -rt 0.01 <>nothing; done" &' \
 		>/dev/null 2>&1 3>&-
 	wait_until 60 test -s orphan.pid
 	ORPHAN_PID=$(<orphan.pid)

@@ -9,7 +9,7 @@ setup() {
 	common_setup
 	require_program python3
 	require_program less
-	record_command "leaky_daemon --requests 200 --interval-us 100"
+	recorded daemon "leaky_daemon --requests 200 --interval-us 100"
 	unset PAGER LEAKTOOLS_PAGER LESS NO_COLOR
 }
 
