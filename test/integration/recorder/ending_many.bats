@@ -69,7 +69,8 @@ has_files() {
 		# Else it has been faster than this test.
 		if ! grep -q '^leakrec: recording ' leakrec.err; then
 			interrupt TERM
-			((STATUS > 128)) || grep -q 'by a signal before anything was recorded' leakrec.err || fail "$(cat leakrec.err)"
+			((STATUS > 128)) || grep -qE 'by a signal before anything was recorded|^leakrec: recording ' leakrec.err ||
+				fail "$(cat leakrec.err)"
 		else
 			kill -TERM "$LEAKREC_PID"
 			wait "$LEAKREC_PID"
