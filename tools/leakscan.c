@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Two snapshots a second apart agree, or a block is not called lost. */
@@ -152,6 +153,21 @@ static int scan_core(struct run *run)
 	return err;
 }
 
+/* Opens the file of --diff. Writing the output must not destroy it before it is read. */
+static int open_before(struct run *run)
+{
+	const struct leakscan_options *options = run->options;
+	struct stat before, output;
+	int err = census_file_open(&run->before, options->diff);
+
+	if (err || !options->output || fstat(run->before.fd, &before) < 0 ||
+	    stat(options->output, &output) < 0 || before.st_dev != output.st_dev ||
+	    before.st_ino != output.st_ino)
+		return err;
+	diag_error("cannot write %s: --diff reads it; give -o another file", options->output);
+	return -EINVAL;
+}
+
 int main(int argc, char **argv)
 {
 	struct leakscan_options options;
@@ -164,7 +180,7 @@ int main(int argc, char **argv)
 	if (err)
 		return options_exit_status(err);
 	if (options.diff)
-		err = census_file_open(&run.before, options.diff);
+		err = open_before(&run);
 	if (!err && options.output)
 		err = output_file_redirect(options.output);
 	if (!err)

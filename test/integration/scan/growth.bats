@@ -74,6 +74,10 @@ refused_file() {
 	refused_file "it is not as leakscan --format json writes it"
 	truncate -s 257M changed.json
 	refused_file "it has more than 256 MiB"
+	cp before.json changed.json
+	run ! leakscan --diff changed.json -o changed.json
+	[[ $output == *"--diff reads it; give -o another file" ]]
+	cmp before.json changed.json
 	mkfifo fifo
 	run ! leakscan --diff fifo
 	[[ $output == *"it is no file" ]]
