@@ -51,7 +51,7 @@ has_files() {
 }
 
 # Each signal comes while leakrec does something else: registers probes, opens the first events, and others.
-@test "ending of many: while set-up has to wait for the CPUs" {
+@test "ending of many: where leakrec has to wait for the CPUs" {
 	local busy=() nr
 
 	start_churn --threads 32
@@ -77,7 +77,15 @@ has_files() {
 		fi
 		set_niceness 0
 	done
+	# While it records, too. Reading perf's counts and writing the rest takes the more CPU time the more threads there are.
+	start_recorder --perf-events -o perf.data
+	set_niceness -20
+	wait_until 60 is_recording "$LEAKREC_PID"
+	wait_until 60 has_made $(($(progress) + 100000))
+	interrupt TERM
+	set_niceness 0
 	kill_now "${busy[@]}"
 	assert_let_go
+	assert_whole
 	finish_churn
 }
