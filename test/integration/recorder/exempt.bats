@@ -56,13 +56,20 @@ teardown() {
 	! grep -q unguarded_tasks leaks || fail "leakparse doubts what is held"
 }
 
+# Not the shell that it was forked from.
+waits_for_pipe() {
+	grep -q 'exec <pipe' "/proc/$1/cmdline" && grep -q ' r-xp .*/libc\.so' "/proc/$1/maps"
+}
+
 @test "exempt: the reader of the recording is not recorded" {
 	local reader
 
 	mkfifo pipe
-	bash -c 'cat >/dev/null; exit' <pipe 3>&- &
+	# It opens the pipe when leakrec does, and must have its libraries by then.
+	bash -c 'exec <pipe; cat >/dev/null; exit' 3>&- &
 	reader=$!
 	STARTED_PIDS+=("$reader")
+	wait_until 60 waits_for_pipe "$reader"
 	run -1 timeout -k 5 20 bash -c "exec '$BIN/leakrec' -d 1 -o - -p $reader 2>&1 >pipe"
 	[[ $output == *"cannot record process $reader: it reads the recording"* ]] || fail "$output"
 	wait_until 60 has_ended "$reader"
