@@ -8,7 +8,7 @@
  * Each call remembers the blocks and the failures of the calls inside it, because these may turn
  * out to be part of the outer call.
  *
- * heap_calls.c decides what becomes of a call that leaves the stack.
+ * parser/calls/heap_calls.c decides what becomes of a call that leaves the stack.
  */
 #ifndef LEAKTOOLS_PARSER_CALL_PAIRING_H
 #define LEAKTOOLS_PARSER_CALL_PAIRING_H
@@ -50,7 +50,8 @@ struct call_stack {
 	struct open_call calls[CALL_MAX_DEPTH]; /* outermost first */
 	int depth;
 	struct open_call made_up; /* for a return without an entry */
-	bool entered_last; /* the thread's last event was an entry of a function with a return */
+	bool entered_last;	  /* the thread's last event was the entry of a call whose return is
+				     recorded, too */
 	/*
 	 * If the thread's last event was an exit: its address, and the call that ended. Otherwise
 	 * @at is 0.
@@ -111,8 +112,9 @@ void call_stack_note_exit(struct call_stack *stack, const struct perf_sample *sa
 			  const struct open_call *call);
 
 /*
- * True if @outer may have made a call from @caller: @caller is not known (0), or in the allocator's
- * own code, or where @outer was called from (@outer has jumped on, as a PLT stub does).
+ * True if @outer may have made a call from @caller: @caller or @outer's probe address is not known
+ * (0), or @caller is in the allocator's own code (call_is_from()), or where @outer was called from
+ * (@outer has jumped on, as a PLT stub does).
  */
 bool call_is_inside(const struct open_call *outer, uint64_t caller);
 
@@ -132,9 +134,9 @@ bool call_is_near(uint64_t address, uint64_t probe_address);
 bool call_is_from(uint64_t caller, uint64_t outer_probe, uint64_t outer_caller);
 
 /*
- * True if the innermost open call jumped to a function that returns to @return_address: it returns
- * where that call does. (At its entry a return probe's trampoline was the return address, so its
- * caller is not known.)
+ * True if the innermost open call with a known caller returns to @return_address: it may have
+ * jumped to a function that returns there. Open calls without a caller are skipped: they were
+ * jumped to, and a return probe's trampoline was the return address at their entry.
  */
 bool call_stack_jumps_to(const struct call_stack *stack, uint64_t return_address);
 

@@ -41,7 +41,7 @@ struct leaks_options {
 
 enum leak_choice {
 	LEAK_LISTED,
-	LEAK_FILTERED,	 /* by the options, @top included */
+	LEAK_FILTERED,	 /* by the options, also by @top if it counts stacks */
 	LEAK_SUPPRESSED, /* by a suppression */
 };
 
@@ -50,14 +50,14 @@ struct leak_reach {
 	uint64_t blocks[REACH_NR_GROUPS], bytes[REACH_NR_GROUPS];
 };
 
-/* The listed blocks of a stack. */
+/* The blocks of a stack that no filter or suppression hides, also beyond options.top. */
 struct leak_site {
 	uint32_t site; /* index into verdicts.sites */
 	uint64_t blocks, bytes;
 	struct leak_reach reach;
 };
 
-/* A cause with listed blocks (verdicts.h). */
+/* A cause with such blocks (verdicts.h). */
 struct leak_cause {
 	uint32_t cause;	  /* index into verdicts.causes */
 	size_t first, nr; /* sites: leak_report.sites_by_cause[first] ..., the largest first */
@@ -65,7 +65,7 @@ struct leak_cause {
 	struct leak_reach reach;
 };
 
-/* The listed blocks of a kind of resource other than memory. */
+/* Such blocks of a kind of resource other than memory. */
 struct leak_resource {
 	uint64_t held, bytes, sites;
 };
@@ -79,7 +79,7 @@ struct leak_report {
 	struct own_wrappers wrappers;
 	uint8_t *choices;	 /* enum leak_choice of each of @held */
 	uint8_t *reach;		 /* enum reach_class of each of @held; NULL: nothing was scanned */
-	struct leak_site *sites; /* those with listed blocks, in the wanted order */
+	struct leak_site *sites; /* those with such blocks, in the wanted order */
 	size_t nr_sites;
 	size_t nr_listed_sites;		  /* the first ones; the others are beyond options.top */
 	struct leak_site *sites_by_cause; /* @sites, grouped by cause */
@@ -89,12 +89,14 @@ struct leak_report {
 	/* Totals of the memory that no filter or suppression hides, also beyond options.top. */
 	uint64_t held_blocks, held_bytes;
 	uint64_t memory_sites;
+	/* What suppressions hide of what the filters let pass, other resources included. */
 	uint64_t suppressed_blocks, suppressed_bytes;
 	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */
 	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR];
 	struct leak_reach reach_of[VERDICT_NR];
 	uint64_t sites_of[VERDICT_NR]; /* by the site's verdict */
-	uint64_t firm_blocks; /* those of @held_blocks that are certainly held (verdict_types.h) */
+	uint64_t firm_blocks; /* at least so many of @held_blocks are certainly held; an estimate if
+				 blocks are hidden */
 	uint64_t anomalies[ANOMALY_NR_KINDS]; /* those that the options select */
 };
 

@@ -48,7 +48,7 @@ static void weigh(struct survival *survival, const struct lifetime_sketch *lifet
 
 	for (unsigned int i = LIFETIME_BUCKETS; i-- > 0;) {
 		uint32_t count = lifetime_sketch_count(lifetimes, i);
-		double start_ns = lifetime_bucket_value(i);
+		double value_ns = lifetime_bucket_value(i);
 
 		survival->weight_from[i] = survival->weight_from[i + 1];
 		if (!count)
@@ -56,12 +56,12 @@ static void weigh(struct survival *survival, const struct lifetime_sketch *lifet
 		nr += count;
 		survival->weight_from[i] +=
 			count * survival->allocations /
-			fmax(fmax(nr, fewest), survival_opportunities(survival, start_ns));
+			fmax(fmax(nr, fewest), survival_opportunities(survival, value_ns));
 	}
 }
 
 /*
- * Hill's estimator over the longest lifetimes, as many as the square root of all or
+ * Hill's estimator over the longest lifetimes: the square root of the number of all, at least
  * MIN_TAIL_DEATHS, rounded up to whole buckets. A death is a block that was freed.
  */
 static void fit_tail(struct survival *survival, const struct lifetime_sketch *lifetimes)

@@ -212,13 +212,14 @@ static int remove_place(const struct uprobe_spec *spec, const char *link)
 
 /*
  * The kernel keeps the file that it found at a path, and shows the text of the path. No interface
- * shows which file it is. But if the same place is added to the event through our descriptor, the
- * kernel refuses with EEXIST only if both are one inode (trace_uprobe_has_same_uprobe(),
- * kernel/trace/trace_uprobe.c, 5.15 to 6.18). A place that was added in spite of that is removed
- * alone, before the event: see tracefs_uprobe_destroy(). The kernel finds it by the text of its
- * path (trace_uprobe_match_command_head()), which no other place has: others are registered by
- * probe_fd_path(). It is not in use, whoever uses the event: the kernel enables the places that an
- * event has when its first user comes.
+ * shows which file it is. But the same place can be added to the event through our descriptor. The
+ * kernel refuses that with EEXIST if the event is on our inode (trace_uprobe_has_same_uprobe(),
+ * kernel/trace/trace_uprobe.c, 5.15 to 6.18). If it adds the place, the event is on another file,
+ * and both have to go: first the new place alone, because an event with two places must not be
+ * removed (see tracefs_uprobe_destroy()). The kernel finds the new place by the text of its path
+ * (trace_uprobe_match_command_head()), which no other place has: others are registered by
+ * probe_fd_path(). The new place is not in use, whoever uses the event: the kernel enables the
+ * places that an event has when its first user comes.
  */
 int tracefs_uprobe_remove_if_elsewhere(const struct uprobe_spec *spec)
 {
@@ -312,7 +313,7 @@ int64_t tracefs_uprobe_id(const char *group, const char *event)
 
 int tracefs_uprobe_destroy(const char *group, const char *event)
 {
-	/* The event is found by its name. The path has to be there. */
+	/* The event is found by its name. libtracefs wants a path, but does not use it here. */
 	struct tracefs_dynevent *handle = tracefs_uprobe_alloc(group, event, "/", 0, NULL);
 	int err = -ENOMEM;
 

@@ -7,7 +7,7 @@
  *	cmp $N,%I; ja default; mov table(,%I,8),%T; jmp *%T                            (the same)
  *
  * The whole pattern must be recognised, with the comparison, or an `and`, that bounds the index.
- *The file is hostile.
+ * The file is hostile: it may hold anything (elf_image.h).
  */
 #ifndef LEAKTOOLS_PROBES_CODE_SWITCH_H
 #define LEAKTOOLS_PROBES_CODE_SWITCH_H

@@ -16,7 +16,7 @@
 #define BPF_FRAME_WORDS                                                                            \
 	16 /* with the return address: SINGLE_TRAP_MAX_FRAME_BYTES; a power of two */
 
-#define BPF_TEXT_BYTES 64 /* of a mark, with its end: PROBE_TEXT_BYTES */
+#define BPF_TEXT_BYTES 64 /* of a mark, with its NUL: PROBE_TEXT_BYTES */
 
 /* The events of a site. */
 enum bpf_event_kind {
@@ -40,7 +40,7 @@ enum bpf_site_kind {
 	BPF_SITE_STORE,	       /* two registers */
 	BPF_SITE_MARK,	       /* the text that the first argument points to */
 	BPF_SITE_RESOURCE,     /* a function of --pair or --ref (resources.bpf.h) */
-	BPF_SITE_POINT, /* inside of malloc and others, where registers have size and block */
+	BPF_SITE_POINT, /* inside of malloc and others, where registers have size, block or both */
 };
 
 /*
@@ -56,7 +56,8 @@ struct bpf_site {
 	struct bpf_event events[BPF_NR_EVENTS];
 	unsigned int kind; /* enum bpf_site_kind */
 	unsigned int nr_args;
-	unsigned int first_arg;	   /* of the function's arguments: 0 or 1 */
+	unsigned int
+		first_arg; /* of the function's arguments; 1: as of mi_heap_malloc(heap, size) */
 	unsigned int registers[2]; /* BPF_SITE_STORE: offsets in struct pt_regs of address, value */
 	/* The arguments with size, count and block; -1: none (probe_schema.h). */
 	int size_arg, count_arg, block_arg;
@@ -78,7 +79,8 @@ struct bpf_site {
 	/* BPF_SITE_POINT (probes/sites/single_trap_points.h): the numbers, plus 1, of the registers
 	 * that hold size and block; 0: none does. */
 	unsigned int size_register, block_register;
-	unsigned int has_block;	  /* the block is known, though it may be NULL */
+	unsigned int
+		has_block; /* 0: the size is noted for a later point, and nothing is recorded */
 	unsigned int frame_words; /* of the stack up to the return address, without it */
 	unsigned int distance;	  /* of this point from the function's entry probe, in bytes */
 	/* The number, plus 1, of the frame's word that holds the caller's register; 0: unchanged.
@@ -116,7 +118,7 @@ struct bpf_syscall {
 /* One CPU, a cache line. */
 struct bpf_cpu {
 	unsigned long long lost;  /* samples that found no room, not in a LOST record yet */
-	unsigned long long woken; /* leakrec was woken because the ring is filling up */
+	unsigned long long woken; /* 1: leakrec was woken, and has not drained the ring since */
 	unsigned long long pad[6];
 };
 

@@ -93,7 +93,8 @@ void event_attr_describe_stack(struct perf_event_attr *attr, const struct record
 /*
  * An allocation has its stack at its return: at the entry, a walk by frame pointers misses the
  * caller. A stack costs more than the rest of an event, so a release has only its caller's address
- * without --free-stacks.
+ * without --free-stacks. A resource's call that has no return event has its stack at the entry; one
+ * that gives the resource back, only with --free-stacks.
  */
 bool event_attr_entry_has_stack(const struct probe *probe, const struct record_config *config)
 {

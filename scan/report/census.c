@@ -66,8 +66,7 @@ static void merge(struct census *census)
 {
 	size_t kept = 0;
 
-	if (census->nr)
-		qsort(census->rows, census->nr, sizeof(*census->rows), compare_keys);
+	qsort(census->rows, census->nr, sizeof(*census->rows), compare_keys);
 	for (size_t i = 0; i < census->nr; i++) {
 		struct census_row *row = &census->rows[i];
 
@@ -110,9 +109,10 @@ int census_init(struct census *ret, struct scan_report *report)
 		if (table.rows[i].nr)
 			table.rows[ret->nr++] = table.rows[i];
 	ret->rows = table.rows;
+	if (!ret->rows)
+		return 0;
 	merge(ret);
-	if (ret->nr)
-		qsort(ret->rows, ret->nr, sizeof(*ret->rows), compare_bytes);
+	qsort(ret->rows, ret->nr, sizeof(*ret->rows), compare_bytes);
 	return 0;
 }
 
