@@ -6,11 +6,7 @@
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-
-# report NAME [ARG...]: makes NAME.html of NAME.data with more options.
-report() {
-	"$BIN/leakparse" --format html -i "$1.data" "${@:2}" >"$1.html" 2>"$1.err"
-}
+load ../support/html
 
 # record NAME TARGET [ARG...]: makes NAME.data and NAME.html.
 record() {
@@ -76,11 +72,6 @@ setup() {
 teardown() {
 	cd "$BATS_TEST_TMPDIR" || return
 	common_teardown
-}
-
-# seen NAME: fails unless that job of drive_report.py passed.
-seen() {
-	[[ $(tail -n 1 "seen/$1") == ok ]] || fail "$(cat "seen/$1")"
 }
 
 @test "html: the report loads, says where it is from, and asks for nothing but itself" {

@@ -4,15 +4,11 @@
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/html
 
 MOST_SECONDS=2
 
 MOST_BYTES=20000000
-
-# report NAME: makes NAME.html of NAME.data.
-report() {
-	"$BIN/leakparse" --format html -i "$1.data" >"$1.html" 2>"$1.err"
-}
 
 setup_file() {
 	[[ $(id -u) == 0 ]] && command -v chromium >/dev/null || return 0
@@ -36,11 +32,6 @@ setup() {
 teardown() {
 	cd "$BATS_TEST_TMPDIR" || return
 	common_teardown
-}
-
-# seen NAME: fails unless that job of drive_report.py passed.
-seen() {
-	[[ $(tail -n 1 "seen/$1") == ok ]] || fail "$(cat "seen/$1")"
 }
 
 # Two seconds on a machine of our day, which has nothing else to do.

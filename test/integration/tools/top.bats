@@ -4,6 +4,7 @@
 
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/top
 
 setup() {
 	common_setup
@@ -14,32 +15,11 @@ teardown() {
 	common_teardown
 }
 
-# drive CASE [OPTION...]: on RECORDED_PID; the screen at the end is in the file screen. A machine so busy that leakrec
-# gets no CPU for longer than a process may be held loses events, and says so in place of the message that is expected.
-drive() {
-	(
-		prefer "$BASHPID"
-		PYTHONDONTWRITEBYTECODE=1 exec timeout 300 python3 "$SOURCE_DIR/test/integration/support/drive_top.py" \
-			"$BIN/leakrec" "$1" "$RECORDED_PID" "${@:2}" >screen 3>&-
-	) || fail "$1: $(cat screen)"
-}
-
 start_hostile() {
 	./hostile 3>&- &
 	RECORDED_PID=$!
 	# Until then it is a copy of this shell.
 	wait_until 60 grep -q hostile "/proc/$RECORDED_PID/comm"
-}
-
-start_daemon() {
-	start_target leaky_daemon --requests 1000000 --interval-us 1000
-	go_target
-}
-
-end_daemon() {
-	kill_now "$RECORDED_PID"
-	wait "$TARGET_PID" 2>/dev/null || true
-	rm -f target.in target.out
 }
 
 # first_cause_is FUNCTION: whatever its verdict, which depends on how evenly the daemon's requests came.
