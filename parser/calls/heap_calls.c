@@ -302,7 +302,7 @@ static void note_unpaired_return(struct heap_step *step)
 static struct open_call *pop_call(struct heap_step *step)
 {
 	struct call_stack *calls = step->thread->calls;
-	int index = call_stack_match(calls, step->op.schema, call_return_of(step->sample));
+	int index = call_stack_match(calls, step->sample);
 
 	if (index < 0) {
 		note_unpaired_return(step);

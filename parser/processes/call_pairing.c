@@ -61,20 +61,6 @@ void call_stack_remove_bottom(struct call_stack *stack)
 	memmove(&stack->calls[0], &stack->calls[1], (size_t)stack->depth * sizeof(stack->calls[0]));
 }
 
-int call_stack_match(const struct call_stack *stack, const struct probe_schema *schema,
-		     uint64_t return_address)
-{
-	for (int i = stack->depth - 1; i >= 0; i--) {
-		const struct open_call *call = &stack->calls[i];
-
-		if (call->schema != schema)
-			continue;
-		if (!call->caller || !return_address || call->caller == return_address)
-			return i;
-	}
-	return -1;
-}
-
 uint64_t call_return_of(const struct perf_sample *sample)
 {
 	uint64_t address = sample->return_address;
@@ -85,6 +71,28 @@ uint64_t call_return_of(const struct perf_sample *sample)
 bool call_exit_may_end(uint64_t caller, uint64_t return_address, bool is_newest)
 {
 	return caller && return_address ? caller == return_address : is_newest;
+}
+
+static bool may_end(const struct call_stack *stack, int index, const struct perf_sample *sample)
+{
+	const struct open_call *call = &stack->calls[index];
+	uint64_t return_address = call_return_of(sample);
+
+	if (call->schema != sample->event->schema)
+		return false;
+	if (sample->event->point == PROBE_EXIT)
+		return call->probe_address == sample->probe_address &&
+		       call_exit_may_end(call->caller, return_address, index == stack->depth - 1);
+	return !call->caller || !return_address || call->caller == return_address;
+}
+
+int call_stack_match(const struct call_stack *stack, const struct perf_sample *sample)
+{
+	for (int i = stack->depth - 1; i >= 0; i--) {
+		if (may_end(stack, i, sample))
+			return i;
+	}
+	return -1;
 }
 
 /* The address of the instruction. */
@@ -111,23 +119,13 @@ void call_stack_note_exit(struct call_stack *stack, const struct perf_sample *sa
 
 bool call_stack_has_exit(const struct call_stack *stack, const struct perf_sample *sample)
 {
-	uint64_t return_address = call_return_of(sample);
 	bool is_same = stack->last_exit.at == exit_address(sample) &&
 		       stack->last_exit.return_address == sample->return_address;
+	int index = call_stack_match(stack, sample);
 
-	if (is_same && !stack->last_exit.was_jumped_to)
+	if (is_same && (!stack->last_exit.was_jumped_to || index != stack->depth - 1))
 		return false;
-	for (int i = stack->depth - 1; i >= 0; i--) {
-		const struct open_call *call = &stack->calls[i];
-
-		if (is_same && i != stack->depth - 1)
-			return false;
-		if (call->schema == sample->event->schema &&
-		    call->probe_address == sample->probe_address &&
-		    call_exit_may_end(call->caller, return_address, i == stack->depth - 1))
-			return true;
-	}
-	return false;
+	return index >= 0;
 }
 
 bool call_is_near(uint64_t address, uint64_t probe_address)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The open calls of a thread: entered, and not seen to return. Calls nest, so they form a stack. A
- * return belongs to the newest open call of its function. If both the entry's and the return's
- * return addresses are recorded, they must be equal, so that an entry whose return was lost takes
- * no other call's return.
+ * The open calls of a thread: entered, and not seen to end. Calls nest, so they form a stack. A
+ * call ends by the event of a return probe (a return), or of a probe on a `ret` instruction (an
+ * exit). Either belongs to the newest open call of its function. If both the entry's and the end's
+ * return addresses are recorded, they must be equal, so that an entry whose end was lost takes no
+ * other call's end.
  *
  * Each call remembers the blocks and the failures of the calls inside it, because these may turn
  * out to be part of the outer call.
@@ -17,7 +18,7 @@
 #include "parser/records/perf_event_types.h"
 
 #define CALL_MAX_DEPTH 16
-#define CALL_MAX_INNER 8
+#define CALL_MAX_INNER 8 /* a call with more of them has lost its end: heap_calls.c gives it up */
 
 struct inner_block {
 	uint64_t address;
@@ -31,30 +32,41 @@ struct open_call {
 	uint64_t probe_address; /* 0: not known */
 	struct heap_op op;	/* the entry */
 	bool entry_seen;	/* false only in call_stack.made_up */
-	bool is_jumped_to;	/* by the call before, which ends with it */
-	bool is_inner;		/* the call before may have made it: call_is_inside() */
+	bool is_jumped_to;	/* by the next outer call, which ends with it */
+	bool is_inner;		/* the next outer call may have made it: call_is_inside() */
 
-	bool stored; /* HEAP_ALLOC_TO_PTR: @stored_block is known, by PROBE_STORE or PROBE_CALL */
+	/*
+	 * HEAP_ALLOC_TO_PTR: @stored_block is known, by PROBE_STORE or PROBE_CALL. If not, the
+	 * stack dump of the end may show it.
+	 */
+	bool stored;
 	uint64_t stored_block;
 
-	bool released; /* HEAP_REALLOC: it has released @old_block */
+	bool released; /* HEAP_REALLOC: its entry released @old_block; undone if it fails */
 	struct heap_block old_block;
 
 	struct inner_block inner[CALL_MAX_INNER];
 	int nr_inner;
-	size_t inner_failure; /* the newest allocation in it that failed, by its number in
-				 heap_anomalies.h; or ANOMALY_NONE */
+	/*
+	 * The newest allocation in it that failed, by its number in heap_anomalies.h, which leads
+	 * to the earlier ones; or ANOMALY_NONE.
+	 */
+	size_t inner_failure;
 };
 
 struct call_stack {
 	struct open_call calls[CALL_MAX_DEPTH]; /* outermost first */
 	int depth;
 	struct open_call made_up; /* for a return without an entry */
-	bool entered_last;	  /* the thread's last event was the entry of a call whose return is
-				     recorded, too */
 	/*
-	 * If the thread's last event was an exit: its address, and the call that ended. Otherwise
-	 * @at is 0.
+	 * The thread's last event was the entry of a call whose end is recorded, too. If the next
+	 * one is an entry with the same caller, the call has jumped there.
+	 */
+	bool entered_last;
+	/*
+	 * The exit that ended a call last, unless another event came after it: the address of the
+	 * `ret`, where it returned to, and whether that call was jumped to. Otherwise @at is 0. It
+	 * tells the events of functions that share a `ret`: call_stack_has_exit().
 	 */
 	struct {
 		uint64_t at, return_address;
@@ -63,8 +75,8 @@ struct call_stack {
 };
 
 /*
- * From an entry: the return address. 0: not recorded, or replaced by a return probe's (a
- * probed function jumped here).
+ * From an entry: the return address. 0: not recorded, or a return probe has replaced it by its
+ * trampoline's (a probed function jumped here).
  */
 uint64_t call_caller_of(const struct perf_sample *sample);
 
@@ -75,38 +87,38 @@ struct open_call *call_stack_push(struct call_stack *stack, const struct perf_sa
 /* The innermost open call, or NULL. */
 struct open_call *call_stack_top(struct call_stack *stack);
 
-/* Removes the outermost call. */
+/* Removes the outermost call, which the caller has given up. */
 void call_stack_remove_bottom(struct call_stack *stack);
 
-/*
- * Finds the open call that a return of @schema to @return_address (0: unknown) ends. Returns its
- * index or -1.
- */
-int call_stack_match(const struct call_stack *stack, const struct probe_schema *schema,
-		     uint64_t return_address);
+/* Finds the open call that @sample, a return or an exit, ends. Returns its index or -1. */
+int call_stack_match(const struct call_stack *stack, const struct perf_sample *sample);
 
 /*
  * From a return or an exit: the address that the call returns to. 0: not known, or replaced by a
- * return probe's.
+ * return probe's trampoline.
  */
 uint64_t call_return_of(const struct perf_sample *sample);
 
 /*
  * True if an exit, a `ret` to @return_address, may end an open call that returns to @caller. If
- * both are known, they must be equal. If not, only the newest call may end: the `ret` may belong to
- * another function, too.
+ * both are known, they must be equal. If one is not known, only the newest call may end: the `ret`
+ * may belong to another function, too.
  */
 bool call_exit_may_end(uint64_t caller, uint64_t return_address, bool is_newest);
 
 /*
- * True if @sample, a PROBE_EXIT, ends an open call of its function. Other exits end calls of other
- * functions that share the code, or calls from before the recording. A `ret` that several functions
- * share causes one event for each, in any order. The first that fits ends a call. A second one, to
- * the same address, ends the call on top only if the call that ended was jumped to.
+ * True if @sample, an exit, ends an open call of its function. Ignore the other ones: they end
+ * calls of other functions that share the code, or calls from before the recording. A `ret` that
+ * several functions share causes one event for each, in any order. The first that fits ends a call.
+ * A second one, to the same address, ends the call on top only if the call that ended was jumped
+ * to.
  */
 bool call_stack_has_exit(const struct call_stack *stack, const struct perf_sample *sample);
 
-/* Notes @sample as the thread's last event; call_stack_note_exit(): an exit, which ended @call. */
+/*
+ * Notes @sample as the thread's last event. After an exit that ended @call, call
+ * call_stack_note_exit() first.
+ */
 void call_stack_note_event(struct call_stack *stack, const struct perf_sample *sample);
 void call_stack_note_exit(struct call_stack *stack, const struct perf_sample *sample,
 			  const struct open_call *call);

@@ -150,8 +150,9 @@ static void nothing_is_released_once(void **state)
 
 /* Exits: each call sends the events of all functions that end at an instruction */
 
-#define EXIT_AT	     (NEW_PROBE + 0x70)
-#define OTHER_CALLER (FEED_PROGRAM + 0x80)
+#define EXIT_AT		(NEW_PROBE + 0x70)
+#define OTHER_CALLER	(FEED_PROGRAM + 0x80)
+#define OTHER_NEW_PROBE (NEW_PROBE + 0x100000) /* of another library */
 
 static void leave_by_exit(const char *function, uint64_t probe, uint64_t caller, uint64_t block)
 {
@@ -188,6 +189,16 @@ static void exits_of_other_calls_are_ignored(void **state)
 	feed_finish(&feed);
 	assert_int_equal(feed_only_held(&feed)->address, 0xe0);
 	assert_int_equal(feed_nr_anomalies(&feed), 0);
+}
+
+static void an_exit_ends_a_call_of_its_own_function(void **state)
+{
+	enter("operator_new", NEW_PROBE, FEED_PROGRAM, 100);
+	enter("operator_new", OTHER_NEW_PROBE, 0x7ffff000, 60); /* it threw */
+	leave_by_exit("operator_new", NEW_PROBE, FEED_PROGRAM, 0xa0);
+	feed_finish(&feed);
+	assert_int_equal(feed_only_held(&feed)->address, 0xa0);
+	assert_int_equal(feed_only_held(&feed)->size_bytes, 100);
 }
 
 /* Its return address is not known: a return probe's trampoline was there. */
@@ -252,6 +263,7 @@ int main(void)
 		TEST(headers_before_blocks_are_the_operators_own),
 		TEST(nothing_is_released_once),
 		TEST(exits_of_other_calls_are_ignored),
+		TEST(an_exit_ends_a_call_of_its_own_function),
 		TEST(an_exit_of_malloc_ends_no_call_that_threw),
 		TEST(calls_that_threw_end_with_no_other),
 		TEST(calls_that_share_an_exit_both_end),
