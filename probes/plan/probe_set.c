@@ -67,6 +67,11 @@ static int check_file(const struct probe_file *file, const struct probe *probe,
 
 	spec.offset = there->offset;
 	is_here = tracefs_uprobe_remove_if_elsewhere(&spec);
+	if (is_here == -EBUSY)
+		diag_error(
+			"cannot remove %s/%s, which is on another file than %s: a recorder uses it; "
+			"end that recorder",
+			file->group, probe->event, file->display);
 	if (is_here)
 		return is_here < 0 ? is_here : 0;
 	diag_error("removed %s/%s: it was on another file than %s; try again", file->group,

@@ -211,15 +211,16 @@ static int remove_place(const struct uprobe_spec *spec, const char *link)
 }
 
 /*
- * The kernel keeps the file that it found at a path, and shows the text of the path. No interface
- * shows which file it is. But the same place can be added to the event through our descriptor. The
- * kernel refuses that with EEXIST if the event is on our inode (trace_uprobe_has_same_uprobe(),
- * kernel/trace/trace_uprobe.c, 5.15 to 6.18). If it adds the place, the event is on another file,
- * and both have to go: first the new place alone, because an event with two places must not be
- * removed (see tracefs_uprobe_destroy()). The kernel finds the new place by the text of its path
- * (trace_uprobe_match_command_head()), which no other place has: others are registered by
- * probe_fd_path(). The new place is not in use, whoever uses the event: the kernel enables the
- * places that an event has when its first user comes.
+ * An event can have several places (file and offset). The kernel keeps the file that it found at a
+ * path, and shows the text of the path. No interface shows which file it is. But the same place can
+ * be added to the event through our descriptor. The kernel refuses that with EEXIST if the event is
+ * on our inode (trace_uprobe_has_same_uprobe(), kernel/trace/trace_uprobe.c, 5.15 to 6.18), or if
+ * its kind or its arguments differ, which the caller has compared. If it adds the place, the event
+ * is on another file, would record that, and both have to go: first the new place alone, because an
+ * event with two places must not be removed (see tracefs_uprobe_destroy()). The kernel finds the
+ * new place by the text of its path (trace_uprobe_match_command_head()), which no other place has:
+ * others have the path of a file, or probe_fd_path(). The new place is not in use, whoever uses the
+ * event: the kernel enables the places that an event has when its first user comes.
  */
 int tracefs_uprobe_remove_if_elsewhere(const struct uprobe_spec *spec)
 {
@@ -242,8 +243,8 @@ int tracefs_uprobe_remove_if_elsewhere(const struct uprobe_spec *spec)
 }
 
 /*
- * Registers by the path, for readers of tracefs; by the descriptor if the path leads nowhere, or to
- * another file by now.
+ * Registers by the path, so that people who read tracefs see which file it is; by the descriptor if
+ * the path leads nowhere, or to another file by now. Returns 0 or a negative errno.
  */
 static int register_on_file(const struct uprobe_spec *spec)
 {
@@ -294,6 +295,7 @@ int64_t tracefs_uprobe_id(const char *group, const char *event)
 		return -ENODEV;
 	if (asprintf(&name, "events/%s/%s/id", group, event) < 0) {
 		name = NULL;
+		diag_error("cannot read the id of %s/%s: %s", group, event, strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	text = read_file(dir, name);

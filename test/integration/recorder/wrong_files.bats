@@ -90,3 +90,30 @@ is_on() {
 	go_target
 	finish_target
 }
+
+@test "wrong files: leakprobe, with events that are on another file" {
+	local event
+
+	cp libown.so other.so
+	start_target replaced_library "$PWD/libown.so" "$C_LIBRARY"
+	add_probes --pid "$RECORDED_PID"
+	uprobe_events | grep -E ":leakprobe_[a-z_0-9]*libown_so_" >events
+	"$BIN/leakprobe" del --pid "$RECORDED_PID" >/dev/null
+	mv libown.so kept.so
+	mv other.so libown.so
+	cat events >>"$TRACEFS/uprobe_events"
+	mv kept.so libown.so
+	event=$(sed -nE '1s,^[a-z]+:([^ ]*) .*,\1,p' events)
+	echo 1 >"$TRACEFS/events/$event/enable"
+	run --separate-stderr "$BIN/leakprobe" add --pid "$RECORDED_PID"
+	echo 0 >"$TRACEFS/events/$event/enable"
+	assert_equal status "$status" 1
+	assert_equal message "$stderr" "leakprobe: cannot remove $event, which is on another file than $PWD/libown.so: a \
+recorder uses it; end that recorder"
+	run --separate-stderr "$BIN/leakprobe" add --pid "$RECORDED_PID"
+	assert_equal status "$status" 1
+	assert_equal message "$stderr" "leakprobe: removed $event: it was on another file than $PWD/libown.so; try again"
+	go_target
+	go_target
+	finish_target
+}
