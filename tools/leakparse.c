@@ -103,7 +103,7 @@ static void print_resources(const struct leak_report *report)
 			diag_note("%s: %" PRIu64 " given, %" PRIu64 " taken, %" PRIu64
 				  " still held",
 				  counts[i].kind->name, counts[i].gives, counts[i].takes,
-				  report->resources[i].held);
+				  report->resources[i].blocks);
 }
 
 /* If nothing is held, says whether that means that nothing leaked. */

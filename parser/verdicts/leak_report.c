@@ -256,6 +256,7 @@ static void choose(struct chooser *chooser, size_t index)
 	}
 	site->blocks++;
 	site->bytes += block->size_bytes;
+	site->firm_blocks += !report->verdicts.blocks[index].doubts;
 	count_reach(&site->reach, group, block->size_bytes);
 	if (kind_of_schema(block->allocated.schema))
 		return;
@@ -358,17 +359,21 @@ static void arrange_sites(struct leak_report *report)
 	for (size_t i = 0; i < report->verdicts.nr_sites; i++) {
 		const struct site_verdict *verdict = &report->verdicts.sites[i];
 		struct leak_site site = report->sites[i];
+		uint64_t explained = verdict->held_blocks - verdict->firm_blocks;
 		const struct resource_kind *kind;
 
 		site.site = (uint32_t)i;
 		if (!site.blocks)
 			continue;
+		/* What explains some of its doubtful blocks may explain just the shown ones. */
+		if (site.blocks > site.firm_blocks + explained)
+			site.firm_blocks = site.blocks - explained;
 		report->sites[report->nr_sites++] = site;
 		kind = leak_report_kind_of(report, &site);
 		if (kind) {
 			struct leak_resource *resource = &report->resources[kind->number - 1];
 
-			resource->held += site.blocks;
+			resource->blocks += site.blocks;
 			resource->bytes += site.bytes;
 			resource->sites++;
 			continue;
@@ -377,8 +382,7 @@ static void arrange_sites(struct leak_report *report)
 		report->held_blocks += site.blocks;
 		report->held_bytes += site.bytes;
 		report->sites_of[verdict->verdict]++;
-		report->firm_blocks +=
-			verdict->firm_blocks < site.blocks ? verdict->firm_blocks : site.blocks;
+		report->firm_blocks += site.firm_blocks;
 	}
 	arrange_causes(report);
 	if (report->options->order == LEAK_ORDER_SIZE)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The results of a finished analysis, filtered by the options: the held blocks with their verdicts,
- * apart from filtered and suppressed ones. The writers (leaks_writer.h, summary_report.h) print
- * them.
+ * apart from filtered and suppressed ones. All reports and formats (report/) print from it, so that
+ * they show the same blocks.
  */
 #ifndef LEAKTOOLS_PARSER_LEAK_REPORT_H
 #define LEAKTOOLS_PARSER_LEAK_REPORT_H
@@ -16,7 +16,7 @@
 #include <regex.h>
 
 enum leak_order {
-	LEAK_ORDER_VERDICT, /* grouped by stack: lost bytes, if scanned, then by verdict */
+	LEAK_ORDER_VERDICT, /* grouped by stack: lost bytes, if scanned, then the worst first */
 	LEAK_ORDER_TIME,    /* block by block, by allocation */
 	LEAK_ORDER_SIZE,    /* grouped by stack, the largest first */
 };
@@ -31,8 +31,8 @@ struct leaks_options {
 	const char *thread;    /* by number or name; NULL: all threads */
 	const char *function;  /* the allocating function; NULL: all */
 	const char *kind;      /* a resource's, or HEAP_KIND_MEMORY; NULL: all */
-	unsigned int verdicts; /* a bit for each wanted; 0: all */
-	unsigned int reach;    /* the same of enum reach_class */
+	unsigned int verdicts; /* 1 << enum verdict for each wanted; 0: all */
+	unsigned int reach;    /* the same with enum reach_class */
 	size_t top;	       /* the number of stacks; 0: all */
 	bool top_is_of_causes; /* @top counts causes: the writer applies it */
 	enum leak_order order;
@@ -50,24 +50,28 @@ struct leak_reach {
 	uint64_t blocks[REACH_NR_GROUPS], bytes[REACH_NR_GROUPS];
 };
 
-/* The blocks of a stack that no filter or suppression hides, also beyond options.top. */
+/*
+ * The shown blocks of a site. A block is shown if no filter and no suppression hides it, also
+ * beyond options.top.
+ */
 struct leak_site {
 	uint32_t site; /* index into verdicts.sites */
 	uint64_t blocks, bytes;
+	uint64_t firm_blocks; /* at least so many of @blocks are certainly held */
 	struct leak_reach reach;
 };
 
-/* A cause with such blocks (verdicts.h). */
+/* A cause with shown blocks (verdict_types.h). */
 struct leak_cause {
 	uint32_t cause;	  /* index into verdicts.causes */
-	size_t first, nr; /* sites: leak_report.sites_by_cause[first] ..., the largest first */
+	size_t first, nr; /* sites: leak_report.sites_by_cause[first] ..., the worst first */
 	uint64_t blocks, bytes;
 	struct leak_reach reach;
 };
 
-/* Such blocks of a kind of resource other than memory. */
+/* The shown blocks of a kind of resource other than memory. */
 struct leak_resource {
-	uint64_t held, bytes, sites;
+	uint64_t blocks, bytes, sites;
 };
 
 struct leak_report {
@@ -76,31 +80,33 @@ struct leak_report {
 	const struct heap_block *held; /* in time order */
 	size_t nr_held;
 	struct verdicts verdicts;
-	struct own_wrappers wrappers;
-	uint8_t *choices;	 /* enum leak_choice of each of @held */
+	struct own_wrappers wrappers; /* the program's own: they do not name a stack */
+	uint8_t *choices;	      /* enum leak_choice of each of @held */
 	uint8_t *reach;		 /* enum reach_class of each of @held; NULL: nothing was scanned */
-	struct leak_site *sites; /* those with such blocks, in the wanted order */
+	struct leak_site *sites; /* memory's and other resources', in the wanted order */
 	size_t nr_sites;
 	size_t nr_listed_sites;		  /* the first ones; the others are beyond options.top */
 	struct leak_site *sites_by_cause; /* @sites, grouped by cause */
 	struct leak_cause *causes;	  /* in the wanted order */
 	size_t nr_causes;
-	struct leak_resource resources[RESOURCE_MAX_KINDS]; /* by the kind's number - 1 */
-	/* Totals of the memory that no filter or suppression hides, also beyond options.top. */
-	uint64_t held_blocks, held_bytes;
-	uint64_t memory_sites;
+	struct leak_resource resources[RESOURCE_MAX_KINDS]; /* by the kind's number, which
+							       begins at 1, minus 1 */
 	/* What suppressions hide of what the filters let pass, other resources included. */
 	uint64_t suppressed_blocks, suppressed_bytes;
+	/* The rest is about shown blocks of memory only. */
+	uint64_t held_blocks, held_bytes;
+	uint64_t memory_sites;
 	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */
 	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR];
 	struct leak_reach reach_of[VERDICT_NR];
 	uint64_t sites_of[VERDICT_NR]; /* by the site's verdict */
-	uint64_t firm_blocks; /* at least so many of @held_blocks are certainly held; an estimate if
-				 blocks are hidden */
-	uint64_t anomalies[ANOMALY_NR_KINDS]; /* those that the options select */
+	uint64_t firm_blocks;	       /* sum of the sites' */
+	/* Those that the options select. Suppressions hide none. */
+	uint64_t anomalies[ANOMALY_NR_KINDS];
 };
 
-/* @analysis and @options must outlive it. Returns 0 or a negative errno (not reported). */
+/* @analysis and @options must outlive it. Returns 0 or a negative errno (not reported); then,
+ * too, the caller calls leak_report_deinit(). */
 int leak_report_init(struct leak_report *report, struct analysis *analysis,
 		     const struct leaks_options *options);
 void leak_report_deinit(struct leak_report *report);

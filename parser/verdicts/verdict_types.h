@@ -74,7 +74,7 @@ struct site_verdict {
 struct cause {
 	struct site_verdict verdict; /* of all blocks; its @first and @cause mean nothing */
 	struct site sum;	     /* verdict.site, if there are several sites */
-	size_t first, nr; /* verdicts.sites[first] ..., those with the most bytes first */
+	size_t first, nr;	     /* verdicts.sites[first] ..., the worst first */
 };
 
 struct verdict_input {

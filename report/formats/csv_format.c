@@ -70,7 +70,7 @@ static void write_site(FILE *out, const struct leak_report *report, size_t rank,
 	fprintf(out,
 		"\",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
 		",%" PRIu64 ",%" PRIu64,
-		listed->blocks, listed->bytes, verdict->firm_blocks, site->allocations, site->frees,
+		listed->blocks, listed->bytes, listed->firm_blocks, site->allocations, site->frees,
 		site->allocated_bytes, site->peak_blocks, site->peak_bytes);
 	write_seconds(out, since_start(report, site->first_ns), true);
 	write_seconds(out, since_start(report, site->last_ns), true);

@@ -223,7 +223,7 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 	fputc(',', out);
 	write_u64(out, "held_blocks", listed->blocks);
 	write_u64(out, "held_bytes", listed->bytes);
-	write_u64(out, "firm_blocks", verdict->firm_blocks);
+	write_u64(out, "firm_blocks", listed->firm_blocks);
 	write_u64(out, "suspect_blocks", verdict->suspect_blocks);
 	write_u64(out, "suspect_bytes", verdict->suspect_bytes);
 	if (report->reach) {

@@ -173,8 +173,7 @@ static int add_held_sites(struct html_tables *tables, uint32_t *rows)
 			.bytes = listed->bytes,
 			.caller = HTML_NONE,
 			.cause = HTML_NONE,
-			.firm_blocks = verdict->firm_blocks < listed->blocks ? verdict->firm_blocks
-									     : listed->blocks,
+			.firm_blocks = listed->firm_blocks,
 		};
 		rows[listed->site] = (uint32_t)tables->nr_sites;
 		err = add_stack(tables, site, first->allocated.schema->function);

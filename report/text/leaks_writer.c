@@ -310,7 +310,7 @@ static void write_rate(FILE *out, const struct site_verdict *verdict)
 }
 
 static void write_site_statistics(FILE *out, const struct analysis *analysis,
-				  const struct site_verdict *verdict)
+				  const struct site_verdict *verdict, uint64_t firm_blocks)
 {
 	const struct site *site = verdict->site;
 
@@ -326,8 +326,7 @@ static void write_site_statistics(FILE *out, const struct analysis *analysis,
 	fprintf(out,
 		" oldest=%.9g firm_blocks=%" PRIu64 " suspect_blocks=%" PRIu64
 		" suspect_bytes=%" PRIu64,
-		verdict->oldest_s, verdict->firm_blocks, verdict->suspect_blocks,
-		verdict->suspect_bytes);
+		verdict->oldest_s, firm_blocks, verdict->suspect_blocks, verdict->suspect_bytes);
 	if (site->frees)
 		fprintf(out, " median=%.3g p99=%.3g", verdict->median_s, verdict->p99_s);
 	write_rate(out, verdict);
@@ -421,7 +420,7 @@ static void write_site(struct writer *writer, const struct leak_site *site, size
 	leak_words_certainty(out, verdict->doubts);
 	fprintf(out, " %" PRIu64 " %" PRIu64 " %" PRIu32 " %s %s", site->blocks, site->bytes,
 		stack_id, op->schema->function, stack_lines_caller(&writer->stacks, stack_id));
-	write_site_statistics(out, report->analysis, verdict);
+	write_site_statistics(out, report->analysis, verdict, site->firm_blocks);
 	if (ordinary >= 0)
 		fprintf(out, " ordinary=%.2g", ordinary);
 	write_kind(out, op);

@@ -65,7 +65,7 @@ void resource_report_write_kinds(FILE *out, const struct leak_report *report)
 			continue;
 		fprintf(out, "# resource %s: ", counts[i].kind->name);
 		write_counts(out, &counts[i]);
-		fprintf(out, "; %" PRIu64 " held\n", report->resources[i].held);
+		fprintf(out, "; %" PRIu64 " held\n", report->resources[i].blocks);
 	}
 }
 
@@ -79,8 +79,8 @@ int resource_report_write_summary(FILE *out, const struct leak_report *report)
 
 		if (!counts[i].kind || !leak_report_wants_kind(report, counts[i].kind))
 			continue;
-		leak_words_held(out, counts[i].kind, held->held, held->bytes);
-		if (held->held)
+		leak_words_held(out, counts[i].kind, held->blocks, held->bytes);
+		if (held->blocks)
 			fprintf(out, " in %" PRIu64 " stack%s,", held->sites,
 				quantity_plural(held->sites));
 		fputs(" held ", out);

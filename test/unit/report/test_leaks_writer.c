@@ -265,6 +265,25 @@ static void what_losses_make_doubtful(void **state)
 	assert_has(text, "leak 7 0xb00 40.000000000 11 7 8 1 plateau 0x4010\n");
 }
 
+/* Two lost events can explain two of any three. */
+static void of_what_is_shown_so_many_are_certain(void **state)
+{
+	const struct size_range sizes[] = {{100, 102}, {107, 111}, {110, 110}, {0, 1000}};
+	const char *const firm[] = {" firm_blocks=1 ", " firm_blocks=2 ", " firm_blocks=1 ",
+				    " firm_blocks=9 "};
+
+	for (uint64_t i = 0; i < 10; i++)
+		add_call((10 + i) * SECOND, 100 + i, 0xa000 + 0x100 * i);
+	perf_data_lost_on(writer, free_entry, 0, 30 * SECOND, 2);
+	add_call(40 * SECOND, 110, 0xb00);
+	for (int i = 0; i < 4; i++) {
+		const struct leaks_options options = {.size = &sizes[i]};
+		_cleanup_free_ char *text = leaks_text(&options);
+
+		assert_has(text, firm[i]);
+	}
+}
+
 static void halves_of_calls_are_audited(void **state)
 {
 	const struct leaks_options options = {0};
@@ -527,6 +546,7 @@ int main(void)
 		TEST(processes_have_one_name),
 		TEST(when_events_were_lost),
 		TEST(what_losses_make_doubtful),
+		TEST(of_what_is_shown_so_many_are_certain),
 		TEST(halves_of_calls_are_audited),
 		TEST(what_went_with_its_process),
 		TEST(a_stack_is_written_once),
