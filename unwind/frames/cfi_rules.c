@@ -2,6 +2,7 @@
 #include "unwind/frames/cfi_rules.h"
 
 #include "common/scope.h"
+#include "unwind/frames/first_function.h"
 #include "unwind/modules/module_file.h"
 #include "unwind/modules/module_segments.h"
 
@@ -229,6 +230,16 @@ static Dwarf_Frame *find_row(const struct module_cfi *cfi, uint64_t vaddr)
 	return NULL;
 }
 
+/* True if the instruction is the call of a program's or a thread's first function. */
+static bool is_first_call(const struct module_cfi *cfi, uint64_t file_offset, uint64_t vaddr)
+{
+	GElf_Addr bias;
+	Elf *elf = cfi->module ? dwfl_module_getelf(cfi->module, &bias) : NULL;
+
+	/* @file_offset is that of the call's last byte. */
+	return elf && first_function_returns_to(elf, file_offset + 1, vaddr + 1);
+}
+
 static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t file_offset,
 		     struct cfi_rule *ret)
 {
@@ -249,6 +260,8 @@ static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t fi
 	_cleanup_free_ Dwarf_Frame *row = find_row(cfi, vaddr);
 	if (row)
 		cfi_rule_read(row, ret);
+	else if (is_first_call(cfi, file_offset, vaddr))
+		ret->kind = CFI_OUTERMOST;
 	return 0;
 }
 

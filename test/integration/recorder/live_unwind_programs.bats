@@ -22,6 +22,34 @@ teardown() {
 	same_as_raw -- ./chain
 }
 
+# musl has no call frame information.
+@test "live: musl, whose stacks end below main and a thread's first function" {
+	local how
+
+	command -v musl-gcc >/dev/null || skip "musl-gcc is not installed"
+	cat >two.c <<-END
+		#include <pthread.h>
+		#include <stdlib.h>
+		__attribute__((noinline)) void *keep(int size) { return malloc(size); }
+		static void *work(void *unused) { void *volatile block = keep(1001); return block; }
+		int main(void)
+		{
+			pthread_t thread;
+			void *volatile block = keep(1000);
+			return pthread_create(&thread, NULL, work, NULL) || pthread_join(thread, NULL);
+		}
+	END
+	for how in -O2 "-Os -static"; do
+		# shellcheck disable=SC2086 # two words
+		musl-gcc -g $how -o two two.c
+		"$BIN/leakrec" -o perf.data -- ./two 2>leakrec.err
+		tail -n 1 leakrec.err | grep -q '[0-9] lost: perf.data$' || fail "$(cat leakrec.err)"
+		"$BIN/leakparse" <perf.data >leaks 2>/dev/null
+		leak_stacks 1000 | grep -qE ' main [^ ]+$'
+		leak_stacks 1001 | grep -qE ' work [^ ]+$'
+	done
+}
+
 @test "live: clang, no PIE" {
 	require_program clang
 	build_chain clang -O2 -fno-pie -no-pie
