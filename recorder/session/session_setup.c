@@ -97,7 +97,7 @@ static int plan_process(struct session *session, pid_t pid)
 	/*
 	 * Done before planning: a file that is mapped in between is found twice rather than never.
 	 */
-	if (!options->config.no_heap)
+	if (!err && !options->config.no_heap)
 		err = allocator_search_skip(session->search, pid);
 	if (!err && !options->config.no_heap)
 		err = allocator_plan_pid(&set, pid, options->mismatch);

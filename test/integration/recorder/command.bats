@@ -61,6 +61,7 @@ check_daemon() {
 }
 
 @test "command: leakrec leaves no probes" {
+	require_programs
 	record_command "null_free"
 	run ! grep 'adding them' leakrec.err
 	assert_no_probes_left
