@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Chunks with a mapping of their own. Nothing lists them, and neighbours become one mapped. Such a
- * mapping begins with a header: a word of 0, the mapping's size and a flag. memalign() moves the
- * chunk to an aligned place and writes another header there, whose first word is the distance from
- * the mapping's start; the first header stays, and is out of date after a realloc().
+ * Chunks with a mapping of their own. Nothing lists them. Neighbours become one mapping, and a
+ * neighbour may be an arena. Such a mapping begins with a header:
+ * a word of 0, the mapping's size and a flag. memalign() moves the chunk to an aligned place and
+ * writes another header there, whose first word is the distance from the mapping's start; the first
+ * header stays, and is out of date after a realloc().
  */
 #include "scan/heaps/glibc_mapped.h"
 
@@ -13,7 +14,8 @@
 struct search {
 	struct glibc *glibc;
 	const struct scan_region *region;
-	uint64_t free_from; /* what lies before belongs to a chunk that was found */
+	struct heap_range part; /* the next one of an arena */
+	uint64_t free_from;	/* what lies before belongs to a chunk that was found */
 	uint64_t found_bytes;
 };
 
@@ -22,29 +24,35 @@ struct mapped {
 	uint64_t start, end, block;
 };
 
-/* True if the chunk of the mapping that begins at @start has its header at @at. */
-static bool is_header(const struct scan_region *region, uint64_t start, uint64_t at,
+/*
+ * True if the chunk of the mapping that begins at @start, and ends at @limit or before, has its
+ * header at @at.
+ */
+static bool is_header(const struct scan_region *region, uint64_t limit, uint64_t start, uint64_t at,
 		      struct mapped *ret)
 {
 	const uint8_t *bytes = region->bytes + (at - region->start);
 	uint64_t head = load_word(bytes + 8), size = head & GLIBC_SIZE_MASK;
 
-	if (load_word(bytes) != at - start || (head & ~GLIBC_SIZE_MASK) != GLIBC_IS_MAPPED ||
-	    size < GLIBC_MIN_CHUNK || size % 16 || size > region->end - at ||
-	    (at + size) % SCAN_PAGE_SIZE)
+	if (at >= limit || load_word(bytes) != at - start ||
+	    (head & ~GLIBC_SIZE_MASK) != GLIBC_IS_MAPPED || size < GLIBC_MIN_CHUNK || size % 16 ||
+	    size > limit - at || (at + size) % SCAN_PAGE_SIZE)
 		return false;
 	*ret = (struct mapped){start, at + size, at + GLIBC_HEADER};
 	return true;
 }
 
 /* Finds the chunk whose mapping begins at @page. */
-static bool find_at(const struct scan_region *region, uint64_t page, struct mapped *ret)
+static bool find_at(const struct search *search, uint64_t page, struct mapped *ret)
 {
+	const struct scan_region *region = search->region;
 	const uint8_t *bytes = region->bytes + (page - region->start);
-	uint64_t head = load_word(bytes + 8);
+	uint64_t head = load_word(bytes + 8), limit = region->end;
 
 	if (load_word(bytes) != 0 || (head & (SCAN_PAGE_SIZE - 1)) != GLIBC_IS_MAPPED)
 		return false;
+	if (limit > search->part.start)
+		limit = search->part.start;
 	/* _int_memalign(): the first aligned place that leaves room for a chunk before it. */
 	for (uint64_t alignment = 2 * GLIBC_HEADER; alignment < region->end - page;
 	     alignment *= 2) {
@@ -52,10 +60,35 @@ static bool find_at(const struct scan_region *region, uint64_t page, struct mapp
 
 		if (block - page < GLIBC_MIN_CHUNK + GLIBC_HEADER)
 			block += alignment;
-		if (block < region->end && is_header(region, page, block - GLIBC_HEADER, ret))
+		if (block < region->end &&
+		    is_header(region, limit, page, block - GLIBC_HEADER, ret))
 			return true;
 	}
-	return is_header(region, page, page, ret);
+	return is_header(region, limit, page, page, ret);
+}
+
+static int add_mapped(struct search *search, const struct mapped *mapped)
+{
+	struct heap *heap = search->glibc->heap;
+	struct heap_segment segment = {
+		.start = mapped->start,
+		.end = mapped->end,
+		.bytes = search->region->bytes + (mapped->start - search->region->start),
+		.mapped_block = mapped->block,
+	};
+
+	search->found_bytes += mapped->end - mapped->start;
+	search->free_from = mapped->end;
+	return heap_map_add_segment(&heap->map, &segment);
+}
+
+/* Finds the first part of an arena that ends behind @address. */
+static void find_part(const struct glibc *glibc, uint64_t address, struct heap_range *ret)
+{
+	*ret = (struct heap_range){UINT64_MAX, UINT64_MAX};
+	for (size_t i = 0; i < glibc->nr_parts; i++)
+		if (glibc->parts[i].end > address && glibc->parts[i].end < ret->end)
+			*ret = (struct heap_range){glibc->parts[i].start, glibc->parts[i].end};
 }
 
 static int search_run(struct search *search, const struct page_run *run)
@@ -65,34 +98,25 @@ static int search_run(struct search *search, const struct page_run *run)
 	int err = 0;
 
 	while (page < run->end && !err) {
-		if (!find_at(search->region, page, &mapped)) {
+		if (page >= search->part.end)
+			find_part(search->glibc, page, &search->part);
+		if (page + SCAN_PAGE_SIZE > search->part.start) {
+			page = (search->part.end + SCAN_PAGE_SIZE - 1) & ~(SCAN_PAGE_SIZE - 1ull);
+		} else if (find_at(search, page, &mapped)) {
+			err = add_mapped(search, &mapped);
+			page = mapped.end;
+		} else {
 			page += SCAN_PAGE_SIZE;
-			continue;
 		}
-		err = heap_map_add_segment(&search->glibc->heap->map,
-					   &(struct heap_segment){
-						   .start = mapped.start,
-						   .end = mapped.end,
-						   .bytes = search->region->bytes +
-							    (mapped.start - search->region->start),
-						   .mapped_block = mapped.block,
-					   });
-		search->found_bytes += mapped.end - mapped.start;
-		page = search->free_from = mapped.end;
 	}
 	return err;
 }
 
-/* True if the region is of an arena, or its pages cannot be of mapped chunks. */
-static bool is_excluded(const struct glibc *glibc, const struct scan_region *region)
+/* True if the region's pages cannot be of mapped chunks. */
+static bool is_excluded(const struct scan_region *region)
 {
-	if (!region->bytes || region->inode || region->is_shared || !region->is_writable ||
-	    strncmp(region->path, "[stack", 6) == 0)
-		return true;
-	for (size_t i = 0; i < glibc->nr_parts; i++)
-		if (glibc->parts[i].start >= region->start && glibc->parts[i].start < region->end)
-			return true;
-	return false;
+	return !region->bytes || region->inode || region->is_shared || !region->is_writable ||
+	       strncmp(region->path, "[stack", 6) == 0;
 }
 
 int glibc_find_mapped(struct glibc *glibc)
@@ -103,8 +127,7 @@ int glibc_find_mapped(struct glibc *glibc)
 
 	for (size_t i = 0; i < snapshot->nr_regions && !err; i++) {
 		search.region = &snapshot->regions[i];
-		search.free_from = search.region->start;
-		if (is_excluded(glibc, search.region))
+		if (is_excluded(search.region))
 			continue;
 		for (size_t j = 0; j < search.region->nr_runs && !err; j++)
 			err = search_run(&search, &search.region->runs[j]);

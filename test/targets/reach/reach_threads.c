@@ -12,6 +12,7 @@
 static sem_t ready;
 static __thread void *volatile local, *volatile local_array[40];
 static pthread_key_t near_key, far_key;
+void *below_arena;
 
 static void start(void *(*run)(void *), void *arg, const pthread_attr_t *attributes, pthread_t *ret)
 {
@@ -311,6 +312,8 @@ static REACH_CASE void deep(int levels, const char *library)
 		expect("main-local", "held", local = block_of(24));
 		pthread_setspecific(near_key, block_of(24));
 		expect("main-specific", "held", pthread_getspecific(near_key));
+		/* Larger than the gaps between arenas, so it lies directly below the lowest one. */
+		expect("mapped-below-arena", "held", below_arena = need(malloc(65 << 20)));
 		leave_on_stack();
 		expect("main-stack", "held", block);
 		wait_for_line();
