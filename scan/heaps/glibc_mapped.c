@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Chunks with a mapping of their own. Nothing lists them. Neighbours become one mapping, and a
- * neighbour may be an arena. Such a mapping begins with a header:
+ * neighbour may be an arena; mprotect() makes several of one. Such a mapping begins with a header:
  * a word of 0, the mapping's size and a flag. memalign() moves the chunk to an aligned place and
  * writes another header there, whose first word is the distance from the mapping's start; the first
  * header stays, and is out of date after a realloc().
@@ -10,10 +10,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 struct search {
 	struct glibc *glibc;
 	const struct scan_region *region;
+	uint64_t reach;		/* the end of memory that may be one mapping to the program */
 	struct heap_range part; /* the next one of an arena */
 	uint64_t free_from;	/* what lies before belongs to a chunk that was found */
 	uint64_t found_bytes;
@@ -47,7 +49,7 @@ static bool find_at(const struct search *search, uint64_t page, struct mapped *r
 {
 	const struct scan_region *region = search->region;
 	const uint8_t *bytes = region->bytes + (page - region->start);
-	uint64_t head = load_word(bytes + 8), limit = region->end;
+	uint64_t head = load_word(bytes + 8), limit = search->reach;
 
 	if (load_word(bytes) != 0 || (head & (SCAN_PAGE_SIZE - 1)) != GLIBC_IS_MAPPED)
 		return false;
@@ -67,6 +69,43 @@ static bool find_at(const struct search *search, uint64_t page, struct mapped *r
 	return is_header(region, limit, page, page, ret);
 }
 
+/* Copies a chunk whose pages are in several regions. */
+static int join(struct heap *heap, const struct mapped *mapped, const uint8_t **ret)
+{
+	const struct snapshot *snapshot = heap->snapshot;
+	struct scan_region *joined =
+		reallocarray(heap->joined, heap->nr_joined + 1, sizeof(*joined));
+	int err;
+
+	if (!joined)
+		return -ENOMEM;
+	heap->joined = joined;
+	joined += heap->nr_joined;
+	*joined = (struct scan_region){.start = mapped->start, .end = mapped->end};
+	err = scan_region_reserve(joined, mapped->end - mapped->start);
+	if (err)
+		return err;
+	heap->nr_joined++;
+	*ret = joined->bytes;
+	for (size_t i = snapshot_region_index(snapshot, mapped->start);
+	     i < snapshot->nr_regions && snapshot->regions[i].start < mapped->end; i++) {
+		const struct scan_region *region = &snapshot->regions[i];
+
+		for (size_t j = 0; region->bytes && j < region->nr_runs; j++) {
+			uint64_t start = region->runs[j].start, end = region->runs[j].end;
+
+			if (start < mapped->start)
+				start = mapped->start;
+			if (end > mapped->end)
+				end = mapped->end;
+			if (start < end)
+				memcpy(joined->bytes + (start - mapped->start),
+				       region->bytes + (start - region->start), end - start);
+		}
+	}
+	return 0;
+}
+
 static int add_mapped(struct search *search, const struct mapped *mapped)
 {
 	struct heap *heap = search->glibc->heap;
@@ -76,10 +115,13 @@ static int add_mapped(struct search *search, const struct mapped *mapped)
 		.bytes = search->region->bytes + (mapped->start - search->region->start),
 		.mapped_block = mapped->block,
 	};
+	int err = 0;
 
+	if (mapped->end > search->region->end)
+		err = join(heap, mapped, &segment.bytes);
 	search->found_bytes += mapped->end - mapped->start;
 	search->free_from = mapped->end;
-	return heap_map_add_segment(&heap->map, &segment);
+	return err ? err : heap_map_add_segment(&heap->map, &segment);
 }
 
 /* Finds the first part of an arena that ends behind @address. */
@@ -112,11 +154,31 @@ static int search_run(struct search *search, const struct page_run *run)
 	return err;
 }
 
-/* True if the region's pages cannot be of mapped chunks. */
-static bool is_excluded(const struct scan_region *region)
+static bool may_be_mapped(const struct scan_region *region)
 {
-	return !region->bytes || region->inode || region->is_shared || !region->is_writable ||
-	       strncmp(region->path, "[stack", 6) == 0;
+	return !region->inode && !region->is_shared && strncmp(region->path, "[stack", 6) != 0;
+}
+
+/* Searches the regions from number @first on that the program may see as one. */
+static int search_neighbours(struct search *search, size_t first, size_t *ret_next)
+{
+	const struct snapshot *snapshot = search->glibc->snapshot;
+	size_t next = first + 1;
+	int err = 0;
+
+	while (next < snapshot->nr_regions && may_be_mapped(&snapshot->regions[next]) &&
+	       snapshot->regions[next].start == snapshot->regions[next - 1].end)
+		next++;
+	search->reach = snapshot->regions[next - 1].end;
+	for (size_t i = first; i < next && !err; i++) {
+		search->region = &snapshot->regions[i];
+		if (!search->region->bytes)
+			continue;
+		for (size_t j = 0; j < search->region->nr_runs && !err; j++)
+			err = search_run(search, &search->region->runs[j]);
+	}
+	*ret_next = next;
+	return err;
 }
 
 int glibc_find_mapped(struct glibc *glibc)
@@ -125,12 +187,11 @@ int glibc_find_mapped(struct glibc *glibc)
 	struct search search = {.glibc = glibc};
 	int err = 0;
 
-	for (size_t i = 0; i < snapshot->nr_regions && !err; i++) {
-		search.region = &snapshot->regions[i];
-		if (is_excluded(search.region))
-			continue;
-		for (size_t j = 0; j < search.region->nr_runs && !err; j++)
-			err = search_run(&search, &search.region->runs[j]);
+	for (size_t i = 0; i < snapshot->nr_regions && !err;) {
+		if (may_be_mapped(&snapshot->regions[i]))
+			err = search_neighbours(&search, i, &i);
+		else
+			i++;
 	}
 	if (!glibc->knows_mapped)
 		glibc_doubt(glibc, "the libc's count of mapped chunks was not found");

@@ -47,6 +47,8 @@ struct heap {
 	size_t nr_arenas;
 	struct heap_range *own; /* arenas, and memory of heaps outside of chunks; by start */
 	size_t nr_own;
+	struct scan_region *joined; /* copies of blocks that lie in several regions */
+	size_t nr_joined;
 	bool is_whole;	   /* every byte that the allocator has was found */
 	char why_not[160]; /* if it is not whole */
 };

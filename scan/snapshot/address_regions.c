@@ -84,15 +84,16 @@ static int find_pages(struct address_regions *regions, struct scan_region *regio
 
 /*
  * True if the kernel has two mappings for what the process sees as one: flags that do not matter
- * here differ. A heap may be such a one.
+ * here differ. A heap may be such a one; in it, programs also forbid access to pages of blocks.
  */
 static bool are_one(const struct scan_region *region, const struct scan_region *next)
 {
 	return region->end == next->start && region->inode == 0 && next->inode == 0 &&
-	       !region->is_shared && !next->is_shared && region->is_readable == next->is_readable &&
-	       region->is_writable == next->is_writable &&
-	       region->is_executable == next->is_executable &&
-	       strcmp(region->path, next->path) == 0;
+	       !region->is_shared && !next->is_shared && strcmp(region->path, next->path) == 0 &&
+	       (strcmp(region->path, "[heap]") == 0 ||
+		(region->is_readable == next->is_readable &&
+		 region->is_writable == next->is_writable &&
+		 region->is_executable == next->is_executable));
 }
 
 /* Makes the last region a part of the one before it, if they are one. */
@@ -110,6 +111,9 @@ static int merge_last(struct address_regions *regions)
 	for (size_t i = 0; i < last->nr_runs && !err; i++)
 		err = scan_region_add_run(region, last->runs[i].start, last->runs[i].end);
 	region->end = last->end;
+	region->is_readable |= last->is_readable;
+	region->is_writable |= last->is_writable;
+	region->is_executable |= last->is_executable;
 	free(last->runs);
 	free(last->path);
 	regions->nr--;
