@@ -35,6 +35,11 @@ start_reach() {
 	grep -q "^${REACH_WORD:-ready}" truth || fail "$1 ended before it was ready: $(cat reach.err)"
 }
 
+# Afterwards, what is scanned is the child process that has said that it is ready.
+scan_child() {
+	REACH_PID=$(awk '/^ready/ { print $2 }' truth)
+}
+
 # It ends with its standard input.
 stop_reach() {
 	exec {REACH_IN}>&-
