@@ -14,6 +14,7 @@
 #include "bpf_recorder.skel.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -182,16 +183,30 @@ static int load(const struct record_config *config, bool with_sessions,
 }
 
 /*
+ * True if bpf_session_cookie() takes the context, as from Linux 7.0 on. It has no argument in 6.10,
+ * which has sessions of kprobes only, to 6.19 (kernel/trace/bpf_trace.c).
+ */
+static bool session_takes_context(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, "bpf_session_cookie", BTF_KIND_FUNC) : -1;
+	const struct btf_type *function = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	const struct btf_type *prototype = function ? btf__type_by_id(btf, function->type) : NULL;
+	bool ret = prototype && btf_vlen(prototype) > 0;
+
+	btf__free(btf);
+	return ret;
+}
+
+/*
  * True if programs without sessions are as good as perf events. In kernels before 6.12, the events
  * that children inherit may vanish (context_breakers.h), and links may watch other processes, too
- * (46ba0e49b642, "bpf: fix multi-uprobe PID filtering logic", Linux 6.10). Kernels that have
- * sessions, but in the form of 7.x, may skip programs at tracepoints (bpf_recorder_nr_skipped());
- * perf events cannot record by size there.
+ * (46ba0e49b642, "bpf: fix multi-uprobe PID filtering logic", Linux 6.10). 7.x may skip programs at
+ * tracepoints (bpf_recorder_nr_skipped()); perf events cannot record by size there.
  */
 static bool prefers_multi(const struct record_config *config)
 {
-	return !event_attr_contexts_swap() &&
-	       (config->has_sizes || !kernel_has("bpf_session_cookie"));
+	return !event_attr_contexts_swap() && (config->has_sizes || !session_takes_context());
 }
 
 int bpf_programs_load(const struct record_config *config, bool *ret_with_sessions,
