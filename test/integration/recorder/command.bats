@@ -144,6 +144,7 @@ check_daemon() {
 		[[ $stderr == "leakrec: cannot record process "*": $PWD/prog32 is 32-bit code or "* ]] || fail "$options: $stderr"
 		[[ $stderr != *$'\n'* ]] || fail "$options: more than one line: $stderr"
 	done
+	kill_now "$pid"
 }
 
 # A process has one tracer.
