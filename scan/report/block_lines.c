@@ -2,6 +2,7 @@
 #include "scan/report/block_lines.h"
 
 #include "common/diag.h"
+#include "scan/report/holders.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,6 +47,9 @@ void block_lines_write(FILE *out, struct scan_report *report, bool without_held)
 		holder_write(out, report, i);
 		putc('\n', out);
 	}
+	/* Nobody is asked about blocks of a heap that is not whole. */
+	if (without_held && scan->heap.is_whole)
+		holders_write(out, report);
 }
 
 static void write_block(FILE *out, struct scan_report *report, uint32_t block)
