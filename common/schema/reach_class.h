@@ -59,13 +59,23 @@ enum reach_value {
 	REACH_ADDRESS,
 	REACH_BYTES,   /* that the program may use; of a heap, all */
 	REACH_STOPPED, /* when the process was stopped: CLOCK_MONOTONIC, in ns */
+	/*
+	 * With REACH_HELD: the number of what leads to the held and possible blocks that begin in
+	 * these bytes, in this process; 0: it has no name. leakrec:holder names it.
+	 */
+	REACH_HOLDER,
 	REACH_NR_VALUES,
 };
 
 #define REACH_FIELD_CLASS "class"
 #define REACH_VALUE_NAMES                                                                          \
 	{                                                                                          \
-		"address", "bytes", "stopped"                                                      \
+		"address", "bytes", "stopped", "holder"                                            \
 	}
+
+/* The fields of leakrec:holder: its number; PROBE_FIELD_TEXT is its name, of less than these bytes.
+ */
+#define HOLDER_FIELD_NUMBER "number"
+#define HOLDER_TEXT_BYTES   128
 
 #endif

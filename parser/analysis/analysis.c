@@ -257,6 +257,8 @@ static int on_reach(struct analysis *analysis, const struct perf_sample *sample)
 {
 	int err = note_known_time(analysis, &sample->origin);
 
+	if (!err && sample->event->is_holder)
+		return reach_add_holder(analysis->reach, sample);
 	return err ? err : reach_add(analysis->reach, sample);
 }
 
@@ -295,7 +297,7 @@ static int on_sample(void *context, const struct perf_sample *sample)
 		return on_bound(analysis, sample);
 	if (event->is_memory)
 		return on_memory(analysis, sample);
-	if (event->is_reach)
+	if (event->is_reach || event->is_holder)
 		return on_reach(analysis, sample);
 	if (event->is_mark)
 		return on_mark(analysis, sample);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/analysis/reach.h"
 
+#include "common/hash.h"
+#include "common/scope.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * A chunk of glibc has at most this much more than what was asked for: its size is a multiple of
@@ -11,11 +15,29 @@
 #define MAX_MORE_BYTES 56
 #define PAGE_BYTES     4096 /* a chunk with a mapping of its own fills pages */
 
-/* A block that is not held, or a part of a heap. */
+/* leakscan names 256 of a process. */
+#define MAX_HOLDERS 16384
+
+/* A block that is not held, a part of a heap, or blocks with one holder. */
 struct reach_entry {
 	pid_t pid;
 	uint64_t address, size_bytes, stopped_ns;
 	enum reach_class class;
+	uint64_t number; /* the process's, of the holder */
+};
+
+/* A holder's name. */
+struct holder_name {
+	char text[HOLDER_TEXT_BYTES];
+	uint32_t holder;
+	UT_hash_handle hh;
+};
+
+/* Which holder a process's number stands for. */
+struct holder_number {
+	uint64_t key[2]; /* process, number */
+	uint32_t holder;
+	UT_hash_handle hh;
 };
 
 struct reach_list {
@@ -24,8 +46,12 @@ struct reach_list {
 };
 
 struct reach {
-	struct reach_list blocks, heaps;
+	struct reach_list blocks, heaps, held;
 	bool is_sorted;
+	struct holder_number *numbers;
+	struct holder_name *names;	     /* by text */
+	struct holder_name **names_in_order; /* [holder - HOLDER_FIRST] */
+	uint32_t nr_names;
 };
 
 struct reach *reach_create(void)
@@ -35,8 +61,19 @@ struct reach *reach_create(void)
 
 void reach_destroy(struct reach *reach)
 {
+	struct holder_number *number, *next;
+
 	if (!reach)
 		return;
+	HASH_ITER (hh, reach->numbers, number, next) {
+		HASH_DEL(reach->numbers, number);
+		free(number);
+	}
+	HASH_CLEAR(hh, reach->names);
+	for (uint32_t i = 0; i < reach->nr_names; i++)
+		free(reach->names_in_order[i]);
+	free(reach->names_in_order);
+	free(reach->held.entries);
 	free(reach->blocks.entries);
 	free(reach->heaps.entries);
 	free(reach);
@@ -50,11 +87,13 @@ int reach_add(struct reach *reach, const struct perf_sample *sample)
 		.size_bytes = sample->args[REACH_BYTES],
 		.stopped_ns = sample->args[REACH_STOPPED],
 		.class = (enum reach_class)sample->mark_number,
+		.number = sample->args[REACH_HOLDER],
 	};
-	struct reach_list *list = entry.class == REACH_HEAP ? &reach->heaps : &reach->blocks;
+	struct reach_list *list = entry.class == REACH_HEAP   ? &reach->heaps
+				  : entry.class == REACH_HELD ? &reach->held
+							      : &reach->blocks;
 
-	if (sample->mark_number > REACH_HEAP || entry.class == REACH_HELD ||
-	    entry.size_bytes > UINT64_MAX - entry.address)
+	if (sample->mark_number > REACH_HEAP || entry.size_bytes > UINT64_MAX - entry.address)
 		return 0;
 	if (list->nr == list->capacity) {
 		size_t capacity = list->capacity ? 2 * list->capacity : 256;
@@ -68,6 +107,69 @@ int reach_add(struct reach *reach, const struct perf_sample *sample)
 	list->entries[list->nr++] = entry;
 	reach->is_sorted = false;
 	return 0;
+}
+
+/* The holder with that name, which is added if there is none; NULL: no memory. */
+static const struct holder_name *intern(struct reach *reach, const char *text)
+{
+	struct holder_name *name, **grown;
+	uint32_t nr = reach->nr_names;
+
+	HASH_FIND_STR(reach->names, text, name);
+	if (name)
+		return name;
+	if ((nr & (nr - 1)) == 0) {
+		grown = reallocarray(reach->names_in_order, nr ? nr * 2 : 1,
+				     sizeof(struct holder_name *));
+		if (!grown)
+			return NULL;
+		reach->names_in_order = grown;
+	}
+	name = calloc(1, sizeof(*name));
+	if (!name)
+		return NULL;
+	snprintf(name->text, sizeof(name->text), "%s", text);
+	name->holder = HOLDER_FIRST + nr;
+	HASH_ADD_STR(reach->names, text, name);
+	if (!hash_added(name)) {
+		free(name);
+		return NULL;
+	}
+	reach->names_in_order[reach->nr_names++] = name;
+	return name;
+}
+
+static struct holder_number *find_number(const struct reach *reach, pid_t pid, uint64_t number)
+{
+	const uint64_t key[2] = {(uint64_t)pid, number};
+	struct holder_number *found;
+
+	HASH_FIND_BYHASHVALUE(hh, reach->numbers, key, sizeof(key),
+			      (unsigned)hash_words(key, 2, hash_seed()), found);
+	return found;
+}
+
+int reach_add_holder(struct reach *reach, const struct perf_sample *sample)
+{
+	const struct holder_name *name;
+	struct holder_number *number;
+
+	if (find_number(reach, sample->origin.pid, sample->mark_number) ||
+	    HASH_COUNT(reach->numbers) >= MAX_HOLDERS || !sample->mark_text[0])
+		return 0;
+	name = intern(reach, sample->mark_text);
+	number = name ? calloc(1, sizeof(*number)) : NULL;
+	if (!number)
+		return -ENOMEM;
+	number->key[0] = (uint64_t)sample->origin.pid;
+	number->key[1] = sample->mark_number;
+	number->holder = name->holder;
+	HASH_ADD_BYHASHVALUE(hh, reach->numbers, key, sizeof(number->key),
+			     (unsigned)hash_words(number->key, 2, hash_seed()), number);
+	if (hash_added(number))
+		return 0;
+	free(number);
+	return -ENOMEM;
 }
 
 static int compare(const void *a, const void *b)
@@ -115,9 +217,9 @@ enum reach_class reach_of(struct reach *reach, const struct heap_block *block)
 	pid_t pid = block->allocated.pid;
 
 	if (!reach->is_sorted) {
-		struct reach_list *const lists[] = {&reach->blocks, &reach->heaps};
+		struct reach_list *const lists[] = {&reach->blocks, &reach->heaps, &reach->held};
 
-		for (size_t i = 0; i < 2; i++)
+		for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 			if (lists[i]->nr)
 				qsort(lists[i]->entries, lists[i]->nr, sizeof(*lists[i]->entries),
 				      compare);
@@ -132,6 +234,27 @@ enum reach_class reach_of(struct reach *reach, const struct heap_block *block)
 	if (!entry || entry->address != block->address)
 		return REACH_HELD;
 	return fits(entry, block) ? entry->class : REACH_NOT_SCANNED;
+}
+
+uint32_t reach_holder_of(const struct reach *reach, const struct heap_block *block)
+{
+	const struct reach_entry *entry = find(&reach->held, block->allocated.pid, block->address);
+	const struct holder_number *number;
+
+	if (!entry || block->address - entry->address >= entry->size_bytes)
+		return HOLDER_NOT_KNOWN;
+	number = find_number(reach, entry->pid, entry->number);
+	return number ? number->holder : HOLDER_WITHOUT_NAME;
+}
+
+uint32_t reach_nr_holders(const struct reach *reach)
+{
+	return HOLDER_FIRST + reach->nr_names;
+}
+
+const char *reach_holder_name(const struct reach *reach, uint32_t holder)
+{
+	return holder < HOLDER_FIRST ? NULL : reach->names_in_order[holder - HOLDER_FIRST]->text;
 }
 
 bool reach_has_any(const struct reach *reach)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What leakscan has said of the blocks of a recording (leakrec:reach, of leakrec --scan). It is
- * evidence of its own: it does not depend on how blocks came and went.
+ * What leakscan has said of the blocks of a recording (leakrec:reach and leakrec:holder, of leakrec
+ * --scan). It is evidence of its own: it does not depend on how blocks came and went.
  */
 #ifndef LEAKTOOLS_PARSER_REACH_H
 #define LEAKTOOLS_PARSER_REACH_H
@@ -25,6 +25,25 @@ int reach_add(struct reach *reach, const struct perf_sample *sample);
  * or the scan had another block there. Sorts what was added when it is first called.
  */
 enum reach_class reach_of(struct reach *reach, const struct heap_block *block);
+
+/* What leads to a block. Holders of several processes with one name are one. */
+enum {
+	HOLDER_NOT_KNOWN,    /* the scan has named it for other blocks only */
+	HOLDER_WITHOUT_NAME, /* it is none of the largest, or nothing is known to lead there */
+	HOLDER_FIRST,	     /* from here on they have names */
+};
+
+/* Adds a sample of leakrec:holder; after many, it is left out. Returns 0 or -ENOMEM. */
+int reach_add_holder(struct reach *reach, const struct perf_sample *sample);
+
+/* What leads to @block, of which reach_of() has said that something does. */
+uint32_t reach_holder_of(const struct reach *reach, const struct heap_block *block);
+
+/* Holders are less than this. */
+uint32_t reach_nr_holders(const struct reach *reach);
+
+/* The name, which is untrusted; NULL: it has none. */
+const char *reach_holder_name(const struct reach *reach, uint32_t holder);
 
 /* True if anything was scanned. */
 bool reach_has_any(const struct reach *reach);

@@ -7,6 +7,7 @@
 #define LEAKTOOLS_PARSER_PERF_EVENT_TYPES_H
 
 #include "common/schema/memory_values.h"
+#include "common/schema/reach_class.h"
 #include "common/schema/resource_schema.h"
 #include "common/schema/probe_schema.h"
 #include "common/schema/syscall_schema.h"
@@ -36,6 +37,7 @@ struct perf_event_desc {
 	bool is_bound;	    /* leakrec:recording, likewise: 0 at the start, 1 at the end */
 	bool is_memory;	    /* leakrec:memory, likewise: its turn; args[] by enum memory_value */
 	bool is_reach;	    /* leakrec:reach, likewise: its class; args[] by enum reach_value */
+	bool is_holder;	    /* leakrec:holder, likewise: its number; mark_text: its name */
 };
 
 /* True for an allocation, a release or the like. */
@@ -83,8 +85,8 @@ struct perf_sample {
 	pid_t newtask_pid; /* the new task's tid */
 	uint64_t newtask_clone_flags;
 
-	uint64_t mark_number;		  /* event->is_mark; 0 for LEAK_MARK() */
-	char mark_text[PROBE_TEXT_BYTES]; /* event->is_probe_mark: its name */
+	uint64_t mark_number;		   /* event->is_mark; 0 for LEAK_MARK() */
+	char mark_text[HOLDER_TEXT_BYTES]; /* event->is_probe_mark, is_holder: its name */
 };
 
 struct perf_mmap_record {

@@ -333,7 +333,8 @@ static bool bind_reach(struct tep_event *format, struct perf_event_fields *field
 	static const char *const names[REACH_NR_VALUES] = REACH_VALUE_NAMES;
 
 	for (size_t i = 0; i < REACH_NR_VALUES; i++)
-		if (!find_field(format, names[i], &fields->args[i]))
+		/* Older recordings have no holders. */
+		if (!find_field(format, names[i], &fields->args[i]) && i != REACH_HOLDER)
 			return false;
 	return find_field(format, REACH_FIELD_CLASS, &fields->mark_number);
 }
@@ -359,6 +360,10 @@ static bool bind_own(struct tep_event *format, struct perf_event *event)
 		desc->is_mark = desc->is_memory = bind_memory(format, &event->fields);
 	else if (strcmp(format->name, "reach") == 0)
 		desc->is_mark = desc->is_reach = bind_reach(format, &event->fields);
+	else if (strcmp(format->name, "holder") == 0)
+		desc->is_mark = desc->is_holder =
+			find_field(format, HOLDER_FIELD_NUMBER, number) &&
+			find_field(format, PROBE_FIELD_TEXT, &event->fields.mark_text);
 	return desc->is_mark;
 }
 

@@ -229,8 +229,8 @@ static bool read_probe(const struct perf_event *event, const uint8_t *raw, size_
 static bool read_mark_text(const struct perf_event *event, const uint8_t *raw, size_t raw_bytes,
 			   struct perf_sample *sample)
 {
+	size_t max = event->desc.is_holder ? HOLDER_TEXT_BYTES : PROBE_TEXT_BYTES, at, len;
 	uint64_t place;
-	size_t at, len;
 
 	if (!perf_field_read(&event->fields.mark_text, raw, raw_bytes, &place))
 		return false;
@@ -238,8 +238,7 @@ static bool read_mark_text(const struct perf_event *event, const uint8_t *raw, s
 	len = place >> 16 & 0xffff;
 	if (at > raw_bytes || len > raw_bytes - at)
 		return false;
-	snprintf(sample->mark_text, sizeof(sample->mark_text), "%.*s", (int)len,
-		 (const char *)raw + at);
+	snprintf(sample->mark_text, max, "%.*s", (int)len, (const char *)raw + at);
 	return true;
 }
 
@@ -288,6 +287,8 @@ static __attribute__((noinline)) bool read_others(const struct perf_event *event
 		return false;
 	if (event->desc.is_probe_mark)
 		return read_mark_text(event, raw, raw_bytes, sample);
+	if (event->desc.is_holder && !read_mark_text(event, raw, raw_bytes, sample))
+		return false;
 	if (event->desc.is_memory)
 		nr_values = MEMORY_NR_VALUES;
 	else if (event->desc.is_reach)

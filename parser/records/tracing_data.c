@@ -83,8 +83,8 @@ static bool has_special_word(const char *text)
 }
 
 /*
- * A string's field is a 32-bit word: its length, and its offset in the raw data. Only the
- * string of LEAK_MARK() is needed. Its field is declared as a number.
+ * A string's field is a 32-bit word: its length, and its offset in the raw data. Only the strings
+ * of LEAK_MARK() and leakrec:holder are needed. Their field is declared as a number.
  */
 static bool reduce_text_field(const char *line, FILE *out)
 {
@@ -123,7 +123,7 @@ static void reduce_field(const char *line, FILE *out)
  */
 static void reduce_format(char *text, FILE *out)
 {
-	bool is_mark;
+	bool has_text;
 	char name[MAX_NAME_BYTES];
 	const char *line = strsep(&text, "\n");
 	unsigned int id;
@@ -141,9 +141,9 @@ static void reduce_format(char *text, FILE *out)
 	while ((line = strsep(&text, "\n")) && *line)
 		reduce_field(line, out);
 	fputc('\n', out);
-	is_mark = probe_schema_is_mark(name);
+	has_text = probe_schema_is_mark(name) || strcmp(name, "holder") == 0;
 	while ((line = strsep(&text, "\n")) && *line)
-		if (!is_mark || !reduce_text_field(line, out))
+		if (!has_text || !reduce_text_field(line, out))
 			reduce_field(line, out);
 	fputs("\nprint fmt: \"\"\n", out);
 }

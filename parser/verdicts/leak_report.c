@@ -224,10 +224,14 @@ static int read_reach(struct leak_report *report)
 	if (!reach_has_any(reach))
 		return 0;
 	report->reach = calloc(report->nr_held + 1, sizeof(*report->reach));
-	if (!report->reach)
+	report->holders = calloc(report->nr_held + 1, sizeof(*report->holders));
+	if (!report->reach || !report->holders)
 		return -ENOMEM;
-	for (size_t i = 0; i < report->nr_held; i++)
+	for (size_t i = 0; i < report->nr_held; i++) {
 		report->reach[i] = (uint8_t)reach_of(reach, &report->held[i]);
+		if (leak_report_group_of(report, i) == REACH_GROUP_REACHABLE)
+			report->holders[i] = reach_holder_of(reach, &report->held[i]);
+	}
 	return 0;
 }
 
@@ -558,6 +562,7 @@ void leak_report_deinit(struct leak_report *report)
 	verdicts_deinit(&report->verdicts);
 	free(report->choices);
 	free(report->reach);
+	free(report->holders);
 	free(report->sites);
 	free(report->sites_by_cause);
 	free(report->causes);

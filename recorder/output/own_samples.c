@@ -2,6 +2,7 @@
 #include "recorder/output/own_samples.h"
 
 #include "common/perf_disk.h"
+#include "common/schema/probe_schema.h"
 #include "common/schema/reach_class.h"
 #include "common/scope.h"
 #include "recorder/programs/bpf_sites.h"
@@ -15,12 +16,14 @@ static const struct {
 	const char *name;
 	const char *first;			   /* a field of 32 bits */
 	const char *others[OWN_SAMPLE_MAX_VALUES]; /* of 64 bits; NULL: there is none */
+	bool has_text;				   /* in place of the others */
 } layouts[OWN_SAMPLE_NR] = {
 	[OWN_MARK] = {"mark", "by_signal", {"number"}},
 	[OWN_DOUBT] = {"doubt", "by_signal", {"number"}},
 	[OWN_RECORDING] = {"recording", "end", {NULL}},
 	[OWN_MEMORY] = {"memory", MEMORY_FIELD_TURN, MEMORY_VALUE_NAMES},
 	[OWN_REACH] = {"reach", REACH_FIELD_CLASS, REACH_VALUE_NAMES},
+	[OWN_HOLDER] = {"holder", HOLDER_FIELD_NUMBER, {NULL}, .has_text = true},
 };
 
 /* The layout of perf_event_open(2) for RECORD_SAMPLE_TYPE, with the raw data of the format. */
@@ -35,10 +38,18 @@ struct own_record {
 	uint8_t common_flags, common_preempt_count;
 	int32_t common_pid;
 	uint32_t first;
-	uint64_t values[OWN_SAMPLE_MAX_VALUES];
+	union {
+		uint64_t values[OWN_SAMPLE_MAX_VALUES];
+		struct {
+			uint32_t text_place; /* its size << 16, and its offset in the raw data */
+			char text[HOLDER_TEXT_BYTES + 4];
+		};
+	};
 };
 
-_Static_assert(sizeof(struct own_record) == 64 + 8 * OWN_SAMPLE_MAX_VALUES, "no padding");
+_Static_assert(offsetof(struct own_record, values) == 64 &&
+		       offsetof(struct own_record, text) == 68 && sizeof(struct own_record) == 200,
+	       "no padding");
 
 static const char common_fields[] =
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -83,10 +94,18 @@ static char *make_format(enum own_sample kind)
 	for (size_t i = 0; i < nr; i++)
 		fprintf(out, "\tfield:u64 %s;\toffset:%zu;\tsize:8;\tsigned:0;\n", others[i],
 			12 + 8 * i);
+	if (layouts[kind].has_text)
+		fputs("\tfield:__data_loc char[] " PROBE_FIELD_TEXT
+		      ";\toffset:12;\tsize:4;\tsigned:1;\n",
+		      out);
 	fputs("\nprint fmt: \"", out);
+	if (layouts[kind].has_text)
+		fputs(PROBE_FIELD_TEXT "=%s ", out);
 	for (size_t i = 0; i < nr; i++)
 		fprintf(out, "%s=%%Lu ", others[i]);
 	fprintf(out, "%s=%%u\"", layouts[kind].first);
+	if (layouts[kind].has_text)
+		fputs(", __get_str(" PROBE_FIELD_TEXT ")", out);
 	for (size_t i = 0; i < nr; i++)
 		fprintf(out, ", REC->%s", others[i]);
 	fprintf(out, ", REC->%s\n", layouts[kind].first);
@@ -104,11 +123,10 @@ int own_samples_describe(struct record_events *events, const struct record_confi
 					 type_of(kind), id_of(kind), false);
 }
 
-int own_samples_write(struct perf_writer *writer, enum own_sample kind, pid_t pid, uint64_t time_ns,
-		      uint32_t first, const uint64_t *values)
+static struct own_record make_record(enum own_sample kind, pid_t pid, uint64_t time_ns,
+				     uint32_t first, size_t end)
 {
-	size_t nr = nr_values(kind), end = offsetof(struct own_record, values) + 8 * nr;
-	struct own_record record = {
+	return (struct own_record){
 		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)end},
 		.id = id_of(kind),
 		.pid = (uint32_t)pid,
@@ -119,8 +137,28 @@ int own_samples_write(struct perf_writer *writer, enum own_sample kind, pid_t pi
 		.common_pid = pid,
 		.first = first,
 	};
+}
+
+int own_samples_write(struct perf_writer *writer, enum own_sample kind, pid_t pid, uint64_t time_ns,
+		      uint32_t first, const uint64_t *values)
+{
+	size_t nr = nr_values(kind), end = offsetof(struct own_record, values) + 8 * nr;
+	struct own_record record = make_record(kind, pid, time_ns, first, end);
 
 	if (nr)
 		memcpy(record.values, values, nr * sizeof(*values));
+	return perf_writer_add_record(writer, &record.header);
+}
+
+int own_samples_write_text(struct perf_writer *writer, enum own_sample kind, pid_t pid,
+			   uint64_t time_ns, uint32_t first, const char *text)
+{
+	size_t len = strnlen(text, HOLDER_TEXT_BYTES - 1);
+	size_t at = offsetof(struct own_record, text), end = (at + len + 1 + 7) & ~(size_t)7;
+	struct own_record record = make_record(kind, pid, time_ns, first, end);
+
+	record.text_place =
+		(uint32_t)((len + 1) << 16 | (at - offsetof(struct own_record, common_type)));
+	memcpy(record.text, text, len);
 	return perf_writer_add_record(writer, &record.header);
 }

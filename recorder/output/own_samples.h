@@ -15,6 +15,7 @@ enum own_sample {
 	OWN_RECORDING, /* end: 0 where the recording begins, 1 where it ends */
 	OWN_MEMORY,    /* turn; enum memory_value's */
 	OWN_REACH,     /* enum reach_class; enum reach_value's */
+	OWN_HOLDER,    /* number; a text */
 	OWN_SAMPLE_NR,
 };
 
@@ -30,5 +31,9 @@ int own_samples_describe(struct record_events *events, const struct record_confi
  */
 int own_samples_write(struct perf_writer *writer, enum own_sample kind, pid_t pid, uint64_t time_ns,
 		      uint32_t first, const uint64_t *values);
+
+/* The same for a sample with a text, of less than HOLDER_TEXT_BYTES; a longer one is cut. */
+int own_samples_write_text(struct perf_writer *writer, enum own_sample kind, pid_t pid,
+			   uint64_t time_ns, uint32_t first, const char *text);
 
 #endif

@@ -164,14 +164,27 @@ static uint64_t parse_time(const char *text)
 	return sscanf(text, "%llu.%9llu", &seconds, &ns) == 2 ? seconds * 1000000000 + ns : 0;
 }
 
+/* "NR NAME..." */
+static int use_name(const struct scanner *scanner, const char *text, struct perf_writer *writer)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (end == text || *end != ' ')
+		return 0;
+	return own_samples_write_text(writer, OWN_HOLDER, scanner->pid, clock_now_ns(),
+				      (uint32_t)number, end + 1);
+}
+
 static int use_line(struct heap_scan *scan, const char *line, struct perf_writer *writer)
 {
 	static const char stopped[] = "# stopped ",
-			  no_lost[] = "# no block is called lost: ", heap[] = "# heap ";
+			  no_lost[] = "# no block is called lost: ", heap[] = "# heap ",
+			  holder[] = "# holder ", held[] = "# held ";
 	const struct scanner *scanner = &scan->scanners[scan->at];
 	size_t word_len = strcspn(line, " ");
 	enum reach_class class = reach_class_parse(line, word_len);
-	uint64_t values[REACH_NR_VALUES];
+	uint64_t values[REACH_NR_VALUES] = {0};
 
 	if (strncmp(line, stopped, strlen(stopped)) == 0)
 		scan->stopped_ns = parse_time(line + strlen(stopped));
@@ -181,6 +194,13 @@ static int use_line(struct heap_scan *scan, const char *line, struct perf_writer
 	if (strncmp(line, heap, strlen(heap)) == 0) {
 		class = REACH_HEAP;
 		word_len = strlen(heap) - 1;
+	}
+	if (strncmp(line, holder, strlen(holder)) == 0)
+		return use_name(scanner, line + strlen(holder), writer);
+	if (strncmp(line, held, strlen(held)) == 0) {
+		class = REACH_HELD;
+		values[REACH_HOLDER] = strtoull(line + strlen(held), NULL, 10);
+		word_len = strlen(held) + strcspn(line + strlen(held), " ");
 	}
 	if (class == REACH_NOT_SCANNED || !scan->stopped_ns ||
 	    !parse_place(line + word_len + 1, values))

@@ -126,6 +126,8 @@ static int begin_output(struct session *session)
 		err = own_samples_describe(&session->events, &options->config, OWN_MEMORY);
 	if (!err && options->scan)
 		err = own_samples_describe(&session->events, &options->config, OWN_REACH);
+	if (!err && options->scan)
+		err = own_samples_describe(&session->events, &options->config, OWN_HOLDER);
 	if (err)
 		return err;
 	/* The writing thread gets the ordinary priority. */

@@ -82,6 +82,62 @@ static void what_the_scan_cannot_have_seen_is_not_scanned(void **state)
 	reach_destroy(reach);
 }
 
+static void name(struct reach *reach, pid_t pid, uint64_t number, const char *text)
+{
+	struct perf_sample sample = {.origin.pid = pid, .mark_number = number};
+
+	snprintf(sample.mark_text, sizeof(sample.mark_text), "%s", text);
+	assert_int_equal(reach_add_holder(reach, &sample), 0);
+}
+
+static void hold(struct reach *reach, uint64_t address, uint64_t bytes, uint64_t number)
+{
+	const struct perf_sample sample = {
+		.origin.pid = PID,
+		.mark_number = REACH_HELD,
+		.args = {[REACH_ADDRESS] = address,
+			 [REACH_BYTES] = bytes,
+			 [REACH_STOPPED] = STOPPED_NS,
+			 [REACH_HOLDER] = number},
+	};
+
+	assert_int_equal(reach_add(reach, &sample), 0);
+}
+
+static const char *name_of(struct reach *reach, uint64_t address, uint32_t *ret)
+{
+	struct heap_block held = block(address, 20);
+
+	assert_int_equal(reach_of(reach, &held), REACH_HELD);
+	*ret = reach_holder_of(reach, &held);
+	return reach_holder_name(reach, *ret);
+}
+
+static void holders_have_names(void **state)
+{
+	struct reach *reach = scanned();
+	uint32_t first, second;
+
+	hold(reach, HEAP + 0x400, 0x100, 2);
+	hold(reach, HEAP + 0x200, 0x100, 1);
+	hold(reach, HEAP + 0x500, 0x100, 0);
+	name(reach, PID, 1, "cache (server)");
+	name(reach, PID, 2, "list (server)");
+	/* Another process has the same variables. */
+	name(reach, PID + 1, 7, "list (server)");
+	name(reach, PID + 1, 0, "");
+	assert_string_equal(name_of(reach, HEAP + 0x200, &first), "cache (server)");
+	assert_string_equal(name_of(reach, HEAP + 0x4f8, &second), "list (server)");
+	assert_int_not_equal(first, second);
+	assert_int_equal(reach_nr_holders(reach), HOLDER_FIRST + 2);
+	assert_null(name_of(reach, HEAP + 0x500, &first));
+	assert_int_equal(first, HOLDER_WITHOUT_NAME);
+	/* Between them, of what was said nothing. */
+	assert_null(name_of(reach, HEAP + 0x300, &first));
+	assert_int_equal(first, HOLDER_NOT_KNOWN);
+	reach_destroy(reach);
+}
+
 static void hostile_samples_are_left_out(void **state)
 {
 	struct reach *reach = reach_create();
@@ -90,6 +146,7 @@ static void hostile_samples_are_left_out(void **state)
 	add(reach, REACH_NOT_SCANNED, HEAP, HEAP_BYTES);
 	add(reach, (enum reach_class)UINT32_MAX, HEAP, HEAP_BYTES);
 	add(reach, REACH_HEAP, UINT64_MAX, 2);
+	hold(reach, UINT64_MAX, 2, 1);
 	assert_false(reach_has_any(reach));
 	reach_destroy(reach);
 }
@@ -99,6 +156,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_not_named_is_held),
 		cmocka_unit_test(what_the_scan_cannot_have_seen_is_not_scanned),
+		cmocka_unit_test(holders_have_names),
 		cmocka_unit_test(hostile_samples_are_left_out),
 	};
 
