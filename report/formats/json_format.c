@@ -3,6 +3,7 @@
 #include "common/json/json_text.h"
 #include "report/formats/formats.h"
 #include "report/names/named_stack.h"
+#include "report/text/cause_holder.h"
 #include "report/text/leak_words.h"
 
 #include <errno.h>
@@ -206,6 +207,16 @@ static void write_kind(FILE *out, const struct probe_schema *schema)
 	json_write_string(out, call->kind->name);
 }
 
+/* What leads to blocks that are still reachable; NULL: that is not known. */
+static void write_holder(FILE *out, const char *name)
+{
+	if (!name)
+		return;
+	fputs("\"holder\":", out);
+	json_write_string(out, name);
+	fputc(',', out);
+}
+
 static void write_site(FILE *out, const struct leak_report *report, const struct leak_site *listed,
 		       const struct named_stack *stack)
 {
@@ -230,6 +241,7 @@ static void write_site(FILE *out, const struct leak_report *report, const struct
 		write_u64(out, "lost_blocks", listed->reach.blocks[REACH_GROUP_LOST]);
 		write_u64(out, "lost_bytes", listed->reach.bytes[REACH_GROUP_LOST]);
 		write_u64(out, "reached_blocks", listed->reach.blocks[REACH_GROUP_REACHABLE]);
+		write_holder(out, cause_holder_find(report, listed, 1).name);
 	}
 	write_u64(out, "allocations", site->allocations);
 	write_u64(out, "frees", site->frees);
@@ -294,6 +306,9 @@ static void write_block(FILE *out, const struct leak_report *report, size_t inde
 		verdict_name(verdict->verdict));
 	if (report->reach && report->reach[index] < REACH_NR_CLASSES)
 		fprintf(out, "\"reach\":\"%s\",", reach_class_words[report->reach[index]]);
+	if (report->holders)
+		write_holder(out,
+			     reach_holder_name(report->analysis->reach, report->holders[index]));
 	write_doubts(out, verdict->doubts);
 	fputs("}", out);
 }

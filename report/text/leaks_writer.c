@@ -6,6 +6,7 @@
 #include "parser/verdicts/leak_processes.h"
 #include "parser/verdicts/pairing_audit.h"
 #include "report/text/cause_frames.h"
+#include "report/text/cause_holder.h"
 #include "report/text/history_writer.h"
 #include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
@@ -372,6 +373,7 @@ static int write_cause(struct writer *writer, const struct leak_cause *cause, si
 		fprintf(out, " %" PRIu64 " %" PRIu64 " %zu %s", cause->blocks, cause->bytes,
 			cause->nr, caller);
 		write_rate(out, verdict);
+		cause_holder_write_key(out, cause_holder_find(report, site, cause->nr).holder);
 		fputc('\n', out);
 		leaks_write_stack(out, report->analysis,
 				  report->verdicts.sites[site->site].site->stack_id, frames.first);
@@ -429,6 +431,7 @@ static void write_site(struct writer *writer, const struct leak_site *site, size
 			" lost_blocks=%" PRIu64 " lost_bytes=%" PRIu64 " reached_blocks=%" PRIu64,
 			site->reach.blocks[REACH_GROUP_LOST], site->reach.bytes[REACH_GROUP_LOST],
 			site->reach.blocks[REACH_GROUP_REACHABLE]);
+	cause_holder_write_key(out, cause_holder_find(report, site, 1).holder);
 	if (writer->causes[verdict->cause])
 		fprintf(out, " cause=%zu", writer->causes[verdict->cause]);
 	fputc('\n', out);
@@ -487,6 +490,8 @@ static void write_leak(struct writer *writer, size_t index)
 	write_exceptions(writer, index);
 	if (report->reach && report->reach[index] < REACH_NR_CLASSES)
 		fprintf(out, " reach=%s", reach_class_words[report->reach[index]]);
+	if (report->holders)
+		cause_holder_write_key(out, report->holders[index]);
 	write_kind(out, op);
 	resource_report_write_counts(out, report, block);
 	fputc('\n', out);
@@ -545,6 +550,7 @@ static int write_items(struct writer *writer)
 	if (err)
 		return err;
 	write_wrappers(writer->out, &report->wrappers);
+	cause_holder_define(writer->out, report);
 	fputs("# columns: frames STACK FUNCTION CALLER\n", writer->out);
 	/* In time order, the text lists blocks only. */
 	if (report->options->order != LEAK_ORDER_TIME) {

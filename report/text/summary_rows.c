@@ -7,22 +7,25 @@
 #include "common/scope.h"
 #include "parser/statistics/held_bars.h"
 #include "report/text/cause_frames.h"
+#include "report/text/cause_holder.h"
 #include "report/text/cause_parts.h"
 #include "report/text/leak_words.h"
 #include "report/text/resource_report.h"
 #include "report/names/stack_path.h"
+#include "report/text/wrapped_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_ROWS    3
-#define NR_BARS	    HELD_BARS_MAX
-#define MAX_HISTORY 6	 /* stacks that changed a reference count */
-#define MAX_TWINS   1000 /* rows that are compared with each other */
-#define FEW_COLUMNS 100
-#define INDENTATION 3
+#define MIN_ROWS       3
+#define NR_BARS	       HELD_BARS_MAX
+#define MAX_HISTORY    6    /* stacks that changed a reference count */
+#define MAX_TWINS      1000 /* rows that are compared with each other */
+#define FEW_COLUMNS    100
+#define INDENTATION    3
+#define HOLDER_COLUMNS 80
 /* A cause with this share of what is held is shown even where others come before it. */
 #define LARGE_SHARE 0.2
 
@@ -177,6 +180,45 @@ static void write_process(FILE *out, const struct leak_report *report, const str
 		fputs(" and others", out);
 }
 
+/* --- holders --- */
+
+/* What still leads to most of the cause's bytes; without a name: nothing, or it is not known. */
+static struct cause_holder holder_of(const struct leak_report *report,
+				     const struct leak_cause *cause)
+{
+	if (cause->reach.bytes[REACH_GROUP_REACHABLE] * 2 <= cause->bytes)
+		return (struct cause_holder){0};
+	return cause_holder_find(report, &report->sites_by_cause[cause->first], cause->nr);
+}
+
+/* "   held by query_cache (server)", in one line. Returns 0 or -ENOMEM. */
+static int write_holder(FILE *out, const struct leak_report *report, const struct leak_cause *cause)
+{
+	static const char head[] = "   held by ", others[] = " and others";
+	struct cause_holder holder = holder_of(report, cause);
+	size_t room = HOLDER_COLUMNS - strlen(head) - (holder.has_others ? strlen(others) : 0);
+	_cleanup_free_ char *name = NULL;
+	size_t len;
+	FILE *stream;
+
+	if (!holder.name)
+		return 0;
+	stream = open_memstream(&name, &len);
+	if (!stream)
+		return -ENOMEM;
+	diag_print_escaped(stream, holder.name, NULL);
+	if (fclose(stream))
+		return -ENOMEM;
+	fputs(head, out);
+	if (wrapped_text_columns(name) <= room)
+		fputs(name, out);
+	else
+		fprintf(out, "%.*s...", (int)wrapped_text_bytes(name, room - 3), name);
+	fputs(holder.has_others ? others : "", out);
+	fputc('\n', out);
+	return 0;
+}
+
 /* --- rows --- */
 
 static void write_row(FILE *out, const struct leak_report *report, const struct row *row,
@@ -255,6 +297,7 @@ static int write_batch(FILE *out, const struct leak_report *report, struct row *
 
 		write_row(out, report, &rows[i], texts[i], has_twin(texts, nr, i), names_process,
 			  style);
+		err = write_holder(out, report, rows[i].cause);
 		if (!err && kind && kind->counts_refs)
 			err = write_references(out, report, site, &rows[i].frames.stack);
 	}
@@ -263,9 +306,11 @@ static int write_batch(FILE *out, const struct leak_report *report, struct row *
 }
 
 /* With its first line broken where there are few columns. */
-static int nr_lines_of(const struct leak_cause *cause, const struct summary_report_style *style)
+static int nr_lines_of(const struct leak_report *report, const struct leak_cause *cause,
+		       const struct summary_report_style *style)
 {
-	return (cause->nr > 1 ? 4 : 3) + (style->columns && style->columns < FEW_COLUMNS);
+	return (cause->nr > 1 ? 4 : 3) + (holder_of(report, cause).name != NULL) +
+	       (style->columns && style->columns < FEW_COLUMNS);
 }
 
 static size_t nr_that_fit(const struct leak_report *report, int nr_lines,
@@ -276,9 +321,13 @@ static size_t nr_that_fit(const struct leak_report *report, int nr_lines,
 	if (report->options->top)
 		return report->options->top < report->nr_causes ? report->options->top
 								: report->nr_causes;
-	while (nr < report->nr_causes &&
-	       (nr < MIN_ROWS || nr_lines >= nr_lines_of(&report->causes[nr], style)))
-		nr_lines -= nr_lines_of(&report->causes[nr++], style);
+	for (; nr < report->nr_causes; nr++) {
+		int needed = nr_lines_of(report, &report->causes[nr], style);
+
+		if (nr >= MIN_ROWS && nr_lines < needed)
+			break;
+		nr_lines -= needed;
+	}
 	return nr;
 }
 

@@ -5,6 +5,7 @@
 # shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/recorded
 
 setup() {
 	common_setup
@@ -14,39 +15,21 @@ teardown() {
 	common_teardown
 }
 
-# start_leaker LOST KEPT [ROUNDS]: returns when the target waits.
+# start_leaker LOST KEPT [ROUNDS]
 start_leaker() {
-	mkfifo reach.in
-	"$TARGETS/reach_leaks" "$@" <reach.in >truth 2>reach.err 3>&- &
-	RECORDED_PID=$!
-	STARTED_PIDS+=("$RECORDED_PID")
-	exec {REACH_IN}>reach.in
-	wait_until 60 grep -q waits truth
-}
-
-go_leaker() {
-	echo go >&"$REACH_IN"
-	wait_until 60 grep -q '^ready ' truth
-}
-
-end_leaker() {
-	exec {REACH_IN}>&-
+	start_waiting "$TARGETS/reach_leaks" "$@"
 }
 
 # record_scanned LOST KEPT [OPTION...]: the target loses and keeps blocks, and is scanned where the recording ends.
 record_scanned() {
 	start_leaker "$1" "$2"
 	attach --scan "${@:3}"
-	go_leaker
-	kill -INT "$LEAKREC_PID"
-	finish_leakrec
-	end_leaker
-	parse
+	finish_scanned
 }
 
 # The words of the blocks of one size.
 reach_of() {
-	awk -v size="$1" '$1 == "leak" && $2 == size { print $NF }' leaks | sort | uniq -c | awk '{ print $1, $2 }'
+	awk -v size="$1" '$1 == "leak" && $2 == size' leaks | grep -o 'reach=[a-z-]*' | sort | uniq -c | awk '{ print $1, $2 }'
 }
 
 @test "scan: lost blocks are proven lost and come first, kept ones are not" {
@@ -88,11 +71,7 @@ reach_of() {
 @test "scan: what is lost is a cause of its own, although kept blocks come with it" {
 	start_leaker 0 0 200
 	attach --scan
-	go_leaker
-	kill -INT "$LEAKREC_PID"
-	finish_leakrec
-	end_leaker
-	parse
+	finish_scanned
 	"$BIN/leakparse" <perf.data >by-verdict
 	# A cause of several stacks would have a line.
 	run ! grep '^cause ' by-verdict
@@ -115,7 +94,7 @@ reach_of() {
 	library=libjemalloc.so.2
 	LD_PRELOAD=$(ldconfig -p | awk -v name=$library '$1 == name { print $NF; exit }') record_scanned 20 10
 	grep -q 'no block is called lost: ' leakrec.err
-	[[ $(reach_of 3000) == 20\ * ]]
+	[[ $(grep -c "^leak 3000 " leaks) == 20 ]]
 	run ! grep -q 'reach=' leaks
 }
 
@@ -126,14 +105,14 @@ is_not_traced() {
 @test "scan: a second signal leaves it out, and the process goes on" {
 	start_leaker 5 5
 	attach --scan
-	go_leaker
+	go_waiting
 	kill -INT "$LEAKREC_PID"
 	wait_until 60 grep -q scanning leakrec.err
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
 	grep -q 'the scan was left out' leakrec.err || grep -q ' 0 lost: perf.data' leakrec.err
 	wait_until 60 is_not_traced
-	end_leaker
+	end_waiting
 	wait_until 60 has_ended "$RECORDED_PID"
 	wait "$RECORDED_PID"
 	parse
