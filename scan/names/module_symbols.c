@@ -171,9 +171,15 @@ void module_symbols_find(struct module_symbols *symbols, const struct snapshot *
 			continue;
 		if (!module->is_read)
 			read_module(module, &symbols->files.files[i]);
-		if (!module->is_open || !linked_address(&module->image, region->file_offset,
-							address - region->start, &linked))
+		if (!module->is_open)
 			continue;
+		if (!linked_address(&module->image, region->file_offset, address - region->start,
+				    &linked)) {
+			/* Memory of no file often follows the module's data, in one mapping. */
+			if (address >= region->end)
+				*ret = (struct module_place){0};
+			return;
+		}
 		ret->offset = linked;
 		symbol = find_symbol(module, linked);
 		if (symbol) {

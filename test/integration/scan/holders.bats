@@ -30,20 +30,22 @@ holders_of() {
 		END { for (holder in nr) print nr[holder], holder }' leaks
 }
 
-@test "holders: each cache is held by its variable, or by the stack of its thread" {
+@test "holders: each cache is held by its variable, the stack of its thread, or a mapping" {
 	record_holders 60
 	thread=$(awk '$1 == "leak" && $2 == 5008 { print $7; exit }' leaks)
 	[[ $(holders_of 3000) == "60 query_cache (reach_holders)" ]]
 	[[ $(holders_of 4008) == "60 session_list (reach_holders)" ]]
+	[[ $(holders_of 6008) == "60 memory without a file" ]]
 	[[ $(holders_of 5008) == "60 the stack of thread $thread" ]]
-	"$BIN/leakparse" --summary <perf.data >screen
+	"$BIN/leakparse" --summary --top 9 <perf.data >screen
 	cat screen
 	# Below the path of its stack.
 	grep -A1 '^   .*cache_query <' screen | grep -qx '   held by query_cache (reach_holders)'
 	grep -A1 '^   .*begin_session <' screen | grep -qx '   held by session_list (reach_holders)'
 	grep -A1 '^   .*add_job <' screen | grep -qx "   held by the stack of thread $thread"
+	grep -A1 '^   .*add_note <' screen | grep -qx '   held by memory without a file'
 	"$BIN/leakparse" <perf.data >by-verdict
-	[[ $(grep -c '^stack .* reached_blocks=60 .*holder=[1-9]' by-verdict) == 3 ]]
+	[[ $(grep -c '^stack .* reached_blocks=60 .*holder=[1-9]' by-verdict) == 4 ]]
 	"$BIN/leakparse" --format json <perf.data >report.json
 	[[ $(jq -r '.stacks[] | select(.held_bytes == 180000) | .holder' report.json) == "query_cache (reach_holders)" ]]
 	[[ $(jq '[.blocks[] | select(.holder == "session_list (reach_holders)")] | length' report.json) == 60 ]]
@@ -51,7 +53,7 @@ holders_of() {
 
 @test "holders: a heap of many blocks is described by some of them" {
 	record_holders 9000
-	"$BIN/leakparse" --summary <perf.data >screen
+	"$BIN/leakparse" --summary --top 9 <perf.data >screen
 	cat screen
 	grep -A1 '^   .*cache_query <' screen | grep -qx '   held by query_cache (reach_holders)'
 	grep -A1 '^   .*begin_session <' screen | grep -qx '   held by session_list (reach_holders)'
@@ -66,7 +68,7 @@ holders_of() {
 	long=$(printf 'x%.0s' {1..3000})
 	objcopy --redefine-sym query_cache="$evil" --redefine-sym session_list="$long" "$TARGETS/reach_holders" hostile
 	record_holders 60 ./hostile
-	"$BIN/leakparse" --summary <perf.data >screen
+	"$BIN/leakparse" --summary --top 9 <perf.data >screen
 	cat -v screen
 	run ! grep -q $'\e' screen leaks
 	[[ $(grep -c '^leak ' leaks) == $(grep -c '^leak .* 0x' leaks) ]]

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fills two caches that variables hold, and one that only a thread's stack does, for a recording
- * that begins when it waits: reach_holders BLOCKS. After "go" on stdin it allocates BLOCKS blocks
- * for each, in turn; then it says "ready" and waits for the end of stdin.
+ * Fills two caches that variables hold, one that only a thread's stack does, and one whose first
+ * block is known to a mapping right behind the variables, for a recording that begins when it
+ * waits: reach_holders BLOCKS. After "go" on stdin it allocates BLOCKS blocks for each; then it
+ * says "ready" and waits for the end of stdin.
  */
 #include "reach.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 struct query {
 	char bytes[3000];
@@ -22,6 +24,11 @@ struct job {
 	char bytes[5000];
 };
 
+struct note {
+	struct note *next;
+	char bytes[6000];
+};
+
 static struct {
 	long nr;
 	struct query **queries;
@@ -30,6 +37,8 @@ static struct {
 static struct session *session_list;
 static long nr_blocks;
 static pthread_barrier_t barrier;
+
+extern char _end[]; /* the linker's: behind all variables */
 
 static REACH_CASE void cache_query(void)
 {
@@ -42,6 +51,25 @@ static REACH_CASE void begin_session(void)
 
 	session->next = session_list;
 	session_list = session;
+}
+
+/* The kernel makes one mapping of this and the variables without a value, if there is room. */
+static REACH_CASE struct note **map_behind_variables(void)
+{
+	char *end = _end + (-(uintptr_t)_end & 4095);
+	void *page = mmap(end, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		abort();
+	return page;
+}
+
+static REACH_CASE void add_note(struct note **first)
+{
+	struct note *note = block_of(sizeof(*note));
+
+	note->next = *first;
+	*first = note;
 }
 
 static REACH_CASE struct job *add_job(struct job *first)
@@ -66,6 +94,7 @@ static void *serve(void *unused)
 
 int main(int argc, char **argv)
 {
+	struct note **notes = map_behind_variables();
 	char line[32];
 	pthread_t thread;
 
@@ -81,6 +110,7 @@ int main(int argc, char **argv)
 	for (long i = 0; i < nr_blocks; i++) {
 		cache_query();
 		begin_session();
+		add_note(notes);
 	}
 	pthread_barrier_wait(&barrier);
 	wait_for_line();
