@@ -162,6 +162,12 @@ static int64_t site_cause(const struct html_tables *tables, size_t index)
 	return cause == HTML_NONE ? 0 : (int64_t)(cause - tables->nr_stacks + 1);
 }
 
+/* Counted from 0; negative: none. */
+static int64_t site_holder(const struct html_tables *tables, size_t index)
+{
+	return (int64_t)tables->sites[index].holder - HOLDER_FIRST;
+}
+
 static int64_t site_verdict(const struct html_tables *tables, size_t index)
 {
 	const struct site_verdict *verdict = tables->sites[index].verdict;
@@ -299,6 +305,7 @@ static const struct column site_columns[] = {
 	{"p99_us", site_p99_us},
 	{"rate_bytes", site_rate_bytes},
 	{"rate_error", site_rate_error},
+	{"holder", site_holder},
 	{0},
 };
 

@@ -133,6 +133,8 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 
 static void write_names(FILE *out, const struct html_tables *tables)
 {
+	const struct reach *reach = tables->report->analysis->reach;
+
 	fputs("\"verdicts\":[", out);
 	for (int i = 0; i < VERDICT_NR; i++) {
 		fputs(i ? "," : "", out);
@@ -148,6 +150,11 @@ static void write_names(FILE *out, const struct html_tables *tables)
 	     group++) {
 		fputs(group ? "," : "", out);
 		json_write_string(out, leak_words_proof(group));
+	}
+	fputs("],\"holders\":[", out);
+	for (uint32_t i = HOLDER_FIRST; i < reach_nr_holders(reach); i++) {
+		fputs(i > HOLDER_FIRST ? "," : "", out);
+		json_write_string(out, reach_holder_name(reach, i));
 	}
 	fputs("],\n\"strings\":[", out);
 	for (size_t i = 0; i < tables->nr_strings; i++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/html/html_tables.h"
 
+#include "report/text/cause_holder.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +174,7 @@ static int add_held_sites(struct html_tables *tables, uint32_t *rows)
 			.blocks = listed->blocks,
 			.bytes = listed->bytes,
 			.caller = HTML_NONE,
+			.holder = cause_holder_find(report, listed, 1).holder,
 			.cause = HTML_NONE,
 			.firm_blocks = listed->firm_blocks,
 		};
@@ -246,6 +249,8 @@ static void add_cause(struct html_tables *tables, const struct leak_cause *cause
 		return;
 	}
 	sum->node = tables->sites[first].caller;
+	sum->holder =
+		cause_holder_find(report, &report->sites_by_cause[cause->first], cause->nr).holder;
 	for (size_t i = 0; i < cause->nr; i++) {
 		uint32_t row = rows[report->sites_by_cause[cause->first + i].site];
 

@@ -23,6 +23,7 @@ struct html_site {
 	uint32_t node;
 	uint32_t user;	 /* the user's frame: how many of the stack's come before */
 	uint32_t caller; /* the node that its cause is named after */
+	uint32_t holder; /* of the largest part of what is still reachable (reach.h) */
 	uint32_t cause;	 /* the row of its cause of several sites; HTML_NONE: it is alone */
 };
 

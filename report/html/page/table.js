@@ -237,6 +237,8 @@ function factsOf(site) {
 	const said = data.reach.map((words, i) => [words, reachBlocks[i][site]]).filter(([, blocks]) => blocks);
 	if (said.length)
 		facts.push(["Scan", said.map(([words, blocks]) => `${countText(blocks)} ${words}`).join(", ")]);
+	if (sites.holder[site] >= 0)
+		facts.push(["Held by", data.holders[sites.holder[site]]]);
 	if (rate > 0)
 		facts.push(["Growth", `${bytesText(rate)}/s ± ${bytesText(sites.rate_error[site])}/s`]);
 	facts.push(["Allocated", `${bytesText(sites.allocated_bytes[site])} in ${plural(sites.allocations[site], "block")}`],

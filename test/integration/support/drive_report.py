@@ -495,6 +495,8 @@ def check_scanned(browser):
     expect_in("the chip", "proven lost", text(browser, "#filters"))
     expect("their points", text(browser, "#points-count"), "30 blocks")
     back_to_all(browser, rows)
+    browser.evaluate("document.querySelector(`.row[data-index='1']`).click()")
+    expect_in("what holds the others", "cache (reach_leaks)", text(browser, "#detail"))
 
 
 def check_only_leaky(browser):
