@@ -18,12 +18,12 @@ static const struct {
 	const char *others[OWN_SAMPLE_MAX_VALUES]; /* of 64 bits; NULL: there is none */
 	bool has_text;				   /* in place of the others */
 } layouts[OWN_SAMPLE_NR] = {
-	[OWN_MARK] = {"mark", "by_signal", {"number"}},
-	[OWN_DOUBT] = {"doubt", "by_signal", {"number"}},
-	[OWN_RECORDING] = {"recording", "end", {NULL}},
-	[OWN_MEMORY] = {"memory", MEMORY_FIELD_TURN, MEMORY_VALUE_NAMES},
-	[OWN_REACH] = {"reach", REACH_FIELD_CLASS, REACH_VALUE_NAMES},
-	[OWN_HOLDER] = {"holder", HOLDER_FIELD_NUMBER, {NULL}, .has_text = true},
+	[OWN_MARK] = {"mark", "by_signal", {"number"}, false},
+	[OWN_DOUBT] = {"doubt", "by_signal", {"number"}, false},
+	[OWN_RECORDING] = {"recording", "end", {NULL}, false},
+	[OWN_MEMORY] = {"memory", MEMORY_FIELD_TURN, MEMORY_VALUE_NAMES, false},
+	[OWN_REACH] = {"reach", REACH_FIELD_CLASS, REACH_VALUE_NAMES, false},
+	[OWN_HOLDER] = {"holder", HOLDER_FIELD_NUMBER, {NULL}, true},
 };
 
 /* The layout of perf_event_open(2) for RECORD_SAMPLE_TYPE, with the raw data of the format. */
