@@ -76,14 +76,13 @@ static bool ends_before(const struct analysis *analysis, const struct perf_origi
 	       (analysis->until_sequence && origin->sequence == analysis->until_sequence);
 }
 
-/* The recording goes on until @time_ns at least. */
-static int pass_time(struct analysis *analysis, uint64_t time_ns)
+static int pass_ticks(struct analysis *analysis, uint64_t time_ns)
 {
 	struct analysis_ticks *ticks = &analysis->ticks;
 	uint64_t nr, end_ns = analysis->end_ns;
 	int err;
 
-	if (!ticks->every_ns || !analysis->start_ns || time_ns <= analysis->start_ns)
+	if (!analysis->start_ns || time_ns <= analysis->start_ns)
 		return 0;
 	nr = (time_ns - analysis->start_ns) / ticks->every_ns;
 	if (nr <= ticks->nr)
@@ -97,6 +96,12 @@ static int pass_time(struct analysis *analysis, uint64_t time_ns)
 	ticks->at_ns = 0;
 	analysis->end_ns = end_ns;
 	return 0;
+}
+
+/* The recording goes on until @time_ns at least. */
+static inline int pass_time(struct analysis *analysis, uint64_t time_ns)
+{
+	return analysis->ticks.every_ns ? pass_ticks(analysis, time_ns) : 0;
 }
 
 static int on_mark(struct analysis *analysis, const struct perf_sample *sample)
@@ -281,12 +286,10 @@ static int note_operation(struct analysis *analysis, const struct perf_origin *o
 	return origin->sequence == BEGIN_NAMING_AT ? stack_store_begin_naming(analysis->stacks) : 0;
 }
 
-static int on_sample(void *context, const struct perf_sample *sample)
+/* A sample that leakrec itself has written, or one of LEAK_MARK(). */
+static int on_own_sample(struct analysis *analysis, const struct perf_sample *sample)
 {
-	struct analysis *analysis = context;
 	const struct perf_event_desc *event = sample->event;
-	uint32_t stack_id = STACK_NONE;
-	int err = 0;
 
 	if (event->is_doubt) {
 		analysis->may_miss = true;
@@ -299,8 +302,18 @@ static int on_sample(void *context, const struct perf_sample *sample)
 		return on_memory(analysis, sample);
 	if (event->is_reach || event->is_holder)
 		return on_reach(analysis, sample);
+	return on_mark(analysis, sample);
+}
+
+static int on_sample(void *context, const struct perf_sample *sample)
+{
+	struct analysis *analysis = context;
+	const struct perf_event_desc *event = sample->event;
+	uint32_t stack_id = STACK_NONE;
+	int err = 0;
+
 	if (event->is_mark)
-		return on_mark(analysis, sample);
+		return on_own_sample(analysis, sample);
 	loss_windows_note(analysis->loss_windows, ring_of(event), sample->origin.cpu,
 			  sample->origin.time_ns);
 	if (perf_event_is_operation(event) && is_enough(analysis, &sample->origin))

@@ -73,23 +73,34 @@ bool call_exit_may_end(uint64_t caller, uint64_t return_address, bool is_newest)
 	return caller && return_address ? caller == return_address : is_newest;
 }
 
-static bool may_end(const struct open_call *call, const struct perf_sample *sample,
-		    uint64_t return_address, bool is_newest)
-{
-	if (call->schema != sample->event->schema)
-		return false;
-	if (sample->event->point == PROBE_EXIT)
-		return call->probe_address == sample->probe_address &&
-		       call_exit_may_end(call->caller, return_address, is_newest);
-	return !call->caller || !return_address || call->caller == return_address;
-}
-
-int call_stack_match(const struct call_stack *stack, const struct perf_sample *sample)
+static int match_exit(const struct call_stack *stack, const struct perf_sample *sample)
 {
 	uint64_t return_address = call_return_of(sample);
 
 	for (int i = stack->depth - 1; i >= 0; i--) {
-		if (may_end(&stack->calls[i], sample, return_address, i == stack->depth - 1))
+		const struct open_call *call = &stack->calls[i];
+
+		if (call->schema == sample->event->schema &&
+		    call->probe_address == sample->probe_address &&
+		    call_exit_may_end(call->caller, return_address, i == stack->depth - 1))
+			return i;
+	}
+	return -1;
+}
+
+int call_stack_match(const struct call_stack *stack, const struct perf_sample *sample)
+{
+	const struct probe_schema *schema = sample->event->schema;
+	uint64_t return_address = sample->return_address;
+
+	if (sample->event->point == PROBE_EXIT)
+		return match_exit(stack, sample);
+	for (int i = stack->depth - 1; i >= 0; i--) {
+		const struct open_call *call = &stack->calls[i];
+
+		if (call->schema != schema)
+			continue;
+		if (!call->caller || !return_address || call->caller == return_address)
 			return i;
 	}
 	return -1;

@@ -31,7 +31,7 @@ struct perf_event_desc {
 	const struct syscall_schema *syscall;
 	bool is_syscall_exit;
 	bool is_newtask;    /* task:task_newtask */
-	bool is_mark;	    /* leakrec:mark or LEAK_MARK() */
+	bool is_mark;	    /* LEAK_MARK(), or of leakrec itself: leakrec:mark and the next ones */
 	bool is_probe_mark; /* LEAK_MARK() */
 	bool is_doubt;	    /* leakrec:doubt: read like a mark, but it is none */
 	bool is_bound;	    /* leakrec:recording, likewise: 0 at the start, 1 at the end */
