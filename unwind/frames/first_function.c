@@ -34,7 +34,9 @@ static bool has_symbol(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, uint
 	for (size_t i = 0; i < nr && i <= INT_MAX && gelf_getsym(data, (int)i, &symbol); i++) {
 		const char *name;
 
-		if (symbol.st_value != vaddr)
+		/* Of an undefined symbol it is the address of a PLT entry: another library's
+		 * exit(). */
+		if (symbol.st_value != vaddr || symbol.st_shndx == SHN_UNDEF)
 			continue;
 		name = elf_strptr(elf, header->sh_link, symbol.st_name);
 		for (size_t j = 0; name && j < sizeof(names) / sizeof(names[0]); j++)

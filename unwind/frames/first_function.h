@@ -13,7 +13,7 @@
 /*
  * True if the code at @file_offset, ELF address @vaddr, where a function returns to, hands the
  * function's result to exit() or pthread_exit(): it called main() or a thread's first function, and
- * nothing further out matters. These two must have symbols.
+ * nothing further out matters. These two must be in the same file, and have symbols.
  */
 bool first_function_returns_to(Elf *elf, uint64_t file_offset, uint64_t vaddr);
 
