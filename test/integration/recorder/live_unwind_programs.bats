@@ -50,6 +50,19 @@ teardown() {
 	done
 }
 
+@test "live: a program without call frame information goes on where it calls exit()" {
+	cat >exits.c <<-END
+		#include <stdlib.h>
+		__attribute__((noinline)) int work(void) { void *volatile block = malloc(1000); return !block; }
+		__attribute__((noinline)) void run(void) { exit(work()); }
+		int main(void) { run(); return 1; }
+	END
+	cc -O1 -fno-asynchronous-unwind-tables -fno-omit-frame-pointer -o exits exits.c
+	"$BIN/leakrec" -o perf.data -- ./exits 2>leakrec.err
+	"$BIN/leakparse" <perf.data >leaks 2>/dev/null
+	leak_stacks 1000 | grep -q ' work run main ' || fail "$(cat leakrec.err leaks)"
+}
+
 @test "live: clang, no PIE" {
 	require_program clang
 	build_chain clang -O2 -fno-pie -no-pie
