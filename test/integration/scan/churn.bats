@@ -12,7 +12,7 @@ hold_everything() {
 
 	start_reach reach_churn "${@:3}"
 	for ((i = 0; i < $1; i++)); do
-		leakscan --once --blocks --pause-limit 2 >"blocks.$i"
+		leakscan --once --blocks >"blocks.$i"
 	done
 	cat blocks.* >blocks
 	(($(grep -c ^held blocks) > $1 * $2))

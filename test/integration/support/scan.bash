@@ -46,9 +46,9 @@ stop_reach() {
 	wait_until 60 has_ended "$REACH_PID"
 }
 
-# leakscan [OPTION...]: scans what start_reach has started.
+# leakscan [OPTION...]: scans what start_reach has started. On a busy machine, its threads may take long to stop.
 leakscan() {
-	"$BIN/leakscan" -p "$REACH_PID" "$@"
+	"$BIN/leakscan" -p "$REACH_PID" --pause-limit 30 "$@"
 }
 
 # Compares `leakscan --blocks` in the file blocks with what the target said. "NAME=CLASS" are cases where another
