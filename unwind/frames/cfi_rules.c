@@ -36,6 +36,7 @@ struct module_cfi {
 	Elf *vdso;
 	Dwarf_CFI *vdso_cfi;
 	uint64_t switch_begin, switch_end; /* of runtime.asmcgocall(); equal: there is none */
+	struct exit_functions exits;
 };
 
 _Static_assert(sizeof(struct cfi_saved) == 8, "cfi_saved has padding");
@@ -231,13 +232,13 @@ static Dwarf_Frame *find_row(const struct module_cfi *cfi, uint64_t vaddr)
 }
 
 /* True if the instruction is the call of a program's or a thread's first function. */
-static bool is_first_call(const struct module_cfi *cfi, uint64_t file_offset, uint64_t vaddr)
+static bool is_first_call(struct module_cfi *cfi, uint64_t file_offset, uint64_t vaddr)
 {
 	GElf_Addr bias;
 	Elf *elf = cfi->module ? dwfl_module_getelf(cfi->module, &bias) : NULL;
 
 	/* @file_offset is that of the call's last byte. */
-	return elf && first_function_returns_to(elf, file_offset + 1, vaddr + 1);
+	return elf && first_function_returns_to(elf, &cfi->exits, file_offset + 1, vaddr + 1);
 }
 
 static int read_rule(struct cfi_rules *rules, struct module *module, uint64_t file_offset,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/frames/first_function.h"
 
+#include "common/scope.h"
+
 #include <gelf.h>
 #include <limits.h>
 #include <string.h>
 
-#define CALL_BYTES 5 /* e8, and the distance */
+#define MOVE_MAX_BYTES 5 /* skip_move() */
+#define CALL_BYTES     5 /* e8, and the distance */
 
 /* Skips @bytes if the code at *@at begins with them. */
 static bool skip(const uint8_t **at, const char *bytes, size_t nr)
@@ -24,7 +27,8 @@ static bool skip_move(const uint8_t **at)
 	return skip(at, "\x89\xc7", 2); /* mov %eax,%edi */
 }
 
-static bool has_symbol(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, uint64_t vaddr)
+static void note_symbols(struct exit_functions *exits, Elf *elf, Elf_Scn *section,
+			 const GElf_Shdr *header)
 {
 	static const char *const names[] = {"exit", "pthread_exit", "__pthread_exit"};
 	Elf_Data *data = elf_getdata(section, NULL);
@@ -32,40 +36,48 @@ static bool has_symbol(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, uint
 	GElf_Sym symbol;
 
 	for (size_t i = 0; i < nr && i <= INT_MAX && gelf_getsym(data, (int)i, &symbol); i++) {
-		const char *name;
+		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
 
-		/* Of an undefined symbol it is the address of a PLT entry: another library's
-		 * exit(). */
-		if (symbol.st_value != vaddr || symbol.st_shndx == SHN_UNDEF)
+		/* An undefined symbol is of another library. Its address may be a PLT entry's. */
+		if (!name || symbol.st_shndx == SHN_UNDEF)
 			continue;
-		name = elf_strptr(elf, header->sh_link, symbol.st_name);
-		for (size_t j = 0; name && j < sizeof(names) / sizeof(names[0]); j++)
-			if (strcmp(name, names[j]) == 0)
-				return true;
+		for (size_t j = 0; j < ARRAY_SIZE(names); j++)
+			if (exits->nr < EXIT_FUNCTIONS_MAX && strcmp(name, names[j]) == 0)
+				exits->at[exits->nr++] = symbol.st_value;
 	}
-	return false;
 }
 
-bool first_function_returns_to(Elf *elf, uint64_t file_offset, uint64_t vaddr)
+/* Once for each file, which may have any number of symbols. */
+static void find_exits(struct exit_functions *exits, Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	exits->is_known = true;
+	while ((section = elf_nextscn(elf, section)) && gelf_getshdr(section, &header))
+		if (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB)
+			note_symbols(exits, elf, section, &header);
+}
+
+bool first_function_returns_to(Elf *elf, struct exit_functions *exits, uint64_t file_offset,
+			       uint64_t vaddr)
 {
 	size_t size;
 	const char *file = elf_rawfile(elf, &size);
 	const uint8_t *start, *at;
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
 	int32_t distance;
 
-	/* The longest code is 10 bytes. */
-	if (!file || file_offset > size || size - file_offset < 5 + CALL_BYTES)
+	if (!file || file_offset > size || size - file_offset < MOVE_MAX_BYTES + CALL_BYTES)
 		return false;
 	start = at = (const uint8_t *)file + file_offset;
 	if (!skip_move(&at) || *at != 0xe8)
 		return false;
 	memcpy(&distance, at + 1, sizeof(distance));
 	vaddr += (uint64_t)(at - start) + CALL_BYTES + (uint64_t)(int64_t)distance;
-	while ((section = elf_nextscn(elf, section)) && gelf_getshdr(section, &header))
-		if ((header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB) &&
-		    has_symbol(elf, section, &header, vaddr))
+	if (!exits->is_known)
+		find_exits(exits, elf);
+	for (size_t i = 0; i < exits->nr; i++)
+		if (exits->at[i] == vaddr)
 			return true;
 	return false;
 }
