@@ -135,10 +135,10 @@ class Screen:
 
 def run_first():
     """However busy the machine is: as prefer() of helpers.bash."""
-    os.setpriority(os.PRIO_PROCESS, 0, -20)
-    if os.path.exists("/proc/self/autogroup"):
-        with open("/proc/self/autogroup", "w") as autogroup:
-            autogroup.write("-20")
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
 
 
 class Terminal:
@@ -153,8 +153,6 @@ class Terminal:
         self.pid = os.fork()
         if self.pid == 0:
             os.setsid()
-            if os.getpriority(os.PRIO_PROCESS, 0) < 0:
-                run_first()  # in its own session, too
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
             for fd in (0, 1):
                 os.dup2(slave, fd)
