@@ -22,7 +22,8 @@
 #define NEVER_FREED_SHARE 0.9
 #define YOUNG_SHARE	  0.5  /* share of the recording; an older block is not young */
 #define TOO_YOUNG_SHARE	  0.05 /* share of the recording */
-/* A period with a smaller share of the mean period's allocations is idle. */
+/* A time at the end is idle if the mean rate of allocations in it is a smaller share of the whole
+ * one. */
 #define ACTIVE_SHARE 0.05
 /* A program that is idle for longer at the end, as a share of the recording, has stopped. */
 #define IDLE_SHARE 0.2
@@ -44,7 +45,7 @@ struct judge {
 	const struct verdict_input *input;
 	double common_p99_ns; /* of all lifetimes */
 	double length_ns;     /* of the recording */
-	uint64_t active_ns;   /* when the program ceased to allocate, if that was near the end */
+	uint64_t active_ns;   /* when the program became idle, if that was near the end */
 	/* Events lost in the loss windows from [i] on. */
 	uint64_t lost_from[LOSS_MAX_WINDOWS + 1];
 	const struct loss_window *windows;
@@ -234,15 +235,32 @@ static void look_at_blocks(struct judge *judge, struct site_verdict *verdict)
 }
 
 /*
+ * Returns the time after which the program was idle: what came then is no part of its work. A site
+ * whose arrivals go on was not idle.
+ */
+static double active_until_s(const struct judge *judge, size_t nr, double start_s, double end_s)
+{
+	double active_s = (double)(judge->active_ns - judge->input->start_ns) / NS_PER_S;
+	size_t nr_later = 0;
+
+	if (active_s >= end_s || active_s <= start_s)
+		return end_s;
+	for (size_t i = 0; i < nr; i++)
+		nr_later += judge->arrivals[i].time_s > active_s;
+	return (double)nr_later < ACTIVE_SHARE * (double)nr * (end_s - active_s) / (end_s - start_s)
+		       ? active_s
+		       : end_s;
+}
+
+/*
  * Collects the blocks of at least that age and their arrivals. *@ret_start_s to *@ret_end_s is the
- * time in which they could arrive. Returns their number.
+ * time in which they could arrive. Returns the number of arrivals in it.
  */
 static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict, double min_age_ns,
 			       double *ret_start_s, double *ret_end_s)
 {
 	uint64_t zero_ns = judge->input->start_ns, start_ns = UINT64_MAX, end_ns = zero_ns;
-	uint64_t active_ns = judge->active_ns;
-	size_t nr = 0;
+	size_t nr = 0, nr_active = 0;
 
 	for (size_t i = 0; i < judge->nr; i++) {
 		const struct heap_block *block = block_at(judge, i);
@@ -255,8 +273,6 @@ static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict
 			end_ns = view.end_ns;
 		if ((double)age_in(&view, block) < min_age_ns)
 			continue;
-		if (time_ns > active_ns)
-			active_ns = time_ns;
 		judge->arrivals[nr++] = (struct arrival){
 			.time_s = (double)(time_ns > zero_ns ? time_ns - zero_ns : 0) / NS_PER_S,
 			.bytes = (double)block->size_bytes,
@@ -265,9 +281,12 @@ static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict
 	}
 	verdict->suspect_blocks = nr;
 	*ret_start_s = (double)(start_ns - zero_ns) / NS_PER_S;
-	*ret_end_s = fmin((double)(end_ns - zero_ns) - min_age_ns, (double)(active_ns - zero_ns)) /
-		     NS_PER_S;
-	return nr;
+	*ret_end_s = ((double)(end_ns - zero_ns) - min_age_ns) / NS_PER_S;
+	*ret_end_s = active_until_s(judge, nr, *ret_start_s, *ret_end_s);
+	for (size_t i = 0; i < nr; i++)
+		if (judge->arrivals[i].time_s <= *ret_end_s)
+			judge->arrivals[nr_active++] = judge->arrivals[i];
+	return nr_active;
 }
 
 /* The verdict of a site that frees, with overdue blocks. */
@@ -346,43 +365,58 @@ void judge_blocks(struct judge *judge, const uint32_t *order, struct site_verdic
 	if (pattern == GROWTH_STEADY &&
 	    (end_s - start_s) * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
 		pattern = GROWTH_FEW;
-	verdict->verdict = freed && (double)nr < NEVER_FREED_SHARE * (double)site->allocations
+	verdict->verdict = freed && (double)verdict->suspect_blocks <
+						   NEVER_FREED_SHARE * (double)site->allocations
 				   ? judge_overdue(judge, pattern, nr, start_s, end_s)
 				   : judge_kept(judge, verdict, pattern);
 	verdict->has_rate = pattern == GROWTH_STEADY;
 }
 
 /*
- * Sums up all sites. Where they all ceased to allocate shortly before the end, a pause of one of
- * them says nothing: its work had ended.
+ * Returns when the program became idle, or the end of the recording. @all has the sums of all
+ * sites. A leak that ends with the work has not stopped, even if the program goes on doing a
+ * little.
  */
+static uint64_t idle_since_ns(const struct verdict_input *input, const struct site *all)
+{
+	const struct site_history *history = all->history;
+	uint64_t origin_ns = site_stats_origin(input->sites), period_ns = 1ULL << history->shift;
+	size_t nr = (size_t)((input->end_ns - origin_ns) >> history->shift) + 1, first = nr,
+	       nr_sites;
+	const struct site *sites = site_stats_list(input->sites, &nr_sites);
+	double mean = (double)all->allocations / (double)nr, allocated = 0;
+	uint64_t idle_ns, work_ns = 0;
+
+	for (size_t i = nr; i-- > 0 && (double)(nr - i) <= IDLE_SHARE * (double)nr;) {
+		allocated += i < SITE_PERIODS ? history->periods[i].allocated : 0;
+		if (allocated < ACTIVE_SHARE * mean * (double)(nr - i))
+			first = i;
+	}
+	if (first == nr)
+		return input->end_ns;
+	idle_ns = origin_ns + first * period_ns;
+	/* The work ended within the period before. */
+	for (size_t i = 0; i < nr_sites; i++)
+		if (sites[i].last_ns <= idle_ns && sites[i].last_ns > work_ns)
+			work_ns = sites[i].last_ns;
+	return work_ns + period_ns < idle_ns ? idle_ns : work_ns;
+}
+
 static int look_at_all(struct judge *judge)
 {
 	const struct verdict_input *input = judge->input;
 	struct site all = {0};
-	size_t nr, nr_periods = SITE_PERIODS;
+	size_t nr;
 	const struct site *sites = site_stats_list(input->sites, &nr);
-	uint64_t idle_ns;
 	int err = 0;
 
 	judge->active_ns = input->end_ns;
 	for (size_t i = 0; i < nr && !err; i++)
 		err = site_stats_sum(input->sites, &all, &sites[i]);
-	if (err || !all.history)
-		goto out;
-	judge->common_p99_ns = lifetime_sketch_quantile(&all.history->lifetimes, 0.99);
-	while (nr_periods > 0 && all.history->periods[nr_periods - 1].allocated <
-					 ACTIVE_SHARE * (double)all.allocations / SITE_PERIODS)
-		nr_periods--;
-	idle_ns = site_stats_origin(input->sites) + (nr_periods << all.history->shift);
-	judge->active_ns = 0;
-	for (size_t i = 0; i < nr; i++)
-		if (sites[i].last_ns <= idle_ns && sites[i].last_ns > judge->active_ns)
-			judge->active_ns = sites[i].last_ns;
-	if (judge->active_ns > input->end_ns ||
-	    (double)(input->end_ns - judge->active_ns) > IDLE_SHARE * judge->length_ns)
-		judge->active_ns = input->end_ns;
-out:
+	if (!err && all.history) {
+		judge->common_p99_ns = lifetime_sketch_quantile(&all.history->lifetimes, 0.99);
+		judge->active_ns = idle_since_ns(input, &all);
+	}
 	site_sum_deinit(&all);
 	return err;
 }

@@ -154,6 +154,32 @@ static void a_leak_that_ends_before_the_work_has_stopped(void **state)
 	assert_int_equal(of_leak(100), VERDICT_PLATEAU);
 }
 
+/* After the load, a client asks for statistics: a little work, also by the stack that leaks. */
+static void a_little_work_after_the_load_stops_no_leak(void **state)
+{
+	for (size_t i = 0; i < 900; i++) {
+		double time_s = (double)i / 10 + 0.01;
+
+		add(1, 1, 20, time_s, i % 3 ? 0.001 : FOREVER);
+		add(2, 1, 100, time_s, 0.001);
+	}
+	add(1, 1, 20, 95, FOREVER);
+	for (size_t i = 0; i < 8; i++)
+		add(2, 1, 100, 99.5, 0.001);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdict_of(1)->verdict, VERDICT_GROWTH);
+}
+
+static void a_slow_leak_goes_on_after_the_load(void **state)
+{
+	for (size_t i = 0; i < 9000; i++)
+		add(2, 1, 100, (double)i / 100 + 0.01, 0.001);
+	for (size_t i = 0; i < 50; i++)
+		add(1, 1, 20, 2 * (double)i + 0.5, FOREVER);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdict_of(1)->verdict, VERDICT_GROWTH);
+}
+
 static void much_of_a_plateau_comes_before_a_little_growth(void **state)
 {
 	for (size_t i = 0; i < 100; i++) {
@@ -407,6 +433,8 @@ int main(void)
 		TEST(what_others_left_behind_hides_no_growth),
 		TEST(a_leak_that_ends_with_the_work_has_not_stopped),
 		TEST(a_leak_that_ends_before_the_work_has_stopped),
+		TEST(a_little_work_after_the_load_stops_no_leak),
+		TEST(a_slow_leak_goes_on_after_the_load),
 		TEST(much_of_a_plateau_comes_before_a_little_growth),
 		TEST(stacks_that_come_together_are_one_cause),
 		TEST(causes_do_not_depend_on_hashes),
