@@ -9,6 +9,13 @@ const char *const reach_class_words[REACH_NR_CLASSES] = {
 	[REACH_UNKNOWN] = "unknown",
 };
 
+const char *const reach_group_words[REACH_NR_GROUPS] = {
+	[REACH_GROUP_LOST] = "proven lost",
+	[REACH_GROUP_REACHABLE] = "still reachable",
+	[REACH_GROUP_UNDECIDED] = "not decided",
+	[REACH_GROUP_NOT_SCANNED] = "not scanned",
+};
+
 enum reach_class reach_class_parse(const char *word, size_t len)
 {
 	for (enum reach_class class = 0; class < REACH_NR_CLASSES; class ++)

@@ -36,6 +36,9 @@ enum reach_group {
 	REACH_NR_GROUPS,
 };
 
+/* "proven lost", "still reachable" and so on: what people read. */
+extern const char *const reach_group_words[REACH_NR_GROUPS];
+
 static inline enum reach_group reach_group_of(enum reach_class class)
 {
 	switch (class) {

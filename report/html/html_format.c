@@ -7,6 +7,7 @@
 #include "report/html/html_format.h"
 
 #include "common/json/json_text.h"
+#include "common/schema/reach_class.h"
 #include "common/scope.h"
 #include "parser/verdicts/pairing_audit.h"
 #include "report/formats/held_history.h"
@@ -14,7 +15,6 @@
 #include "report/html/html_columns.h"
 #include "report/html/html_page.h"
 #include "report/text/input_advice.h"
-#include "report/text/leak_words.h"
 #include "report/text/memory_report.h"
 
 #include <errno.h>
@@ -149,7 +149,7 @@ static void write_names(FILE *out, const struct html_tables *tables)
 	for (enum reach_group group = 0; group < REACH_NR_GROUPS && tables->report->reach;
 	     group++) {
 		fputs(group ? "," : "", out);
-		json_write_string(out, leak_words_proof(group));
+		json_write_string(out, reach_group_words[group]);
 	}
 	fputs("],\"holders\":[", out);
 	for (uint32_t i = HOLDER_FIRST; i < reach_nr_holders(reach); i++) {

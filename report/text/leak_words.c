@@ -142,18 +142,6 @@ void leak_words_process(FILE *out, const struct leak_report *report, pid_t pid, 
 	fprintf(out, " (%d)", pid);
 }
 
-const char *leak_words_proof(enum reach_group group)
-{
-	static const char *const words[REACH_NR_GROUPS] = {
-		[REACH_GROUP_LOST] = "proven lost",
-		[REACH_GROUP_REACHABLE] = "still reachable",
-		[REACH_GROUP_UNDECIDED] = "not decided",
-		[REACH_GROUP_NOT_SCANNED] = "not scanned",
-	};
-
-	return words[group];
-}
-
 void leak_words_reach(FILE *out, const struct leak_report *report, const struct leak_reach *reach,
 		      uint64_t blocks)
 {
@@ -165,7 +153,7 @@ void leak_words_reach(FILE *out, const struct leak_report *report, const struct 
 		fprintf(out, "%s %" PRIu64, is_first ? ";" : ",", reach->blocks[group]);
 		if (is_first)
 			fprintf(out, " of %" PRIu64, blocks);
-		fprintf(out, " %s", leak_words_proof(group));
+		fprintf(out, " %s", reach_group_words[group]);
 		is_first = false;
 	}
 }

@@ -42,9 +42,6 @@ void leak_words_rate(FILE *out, const struct resource_kind *kind, const struct g
 void leak_words_lifetimes(FILE *out, const struct resource_kind *kind,
 			  const struct site_verdict *verdict);
 
-/* "proven lost", "still reachable" */
-const char *leak_words_proof(enum reach_group group);
-
 /* If there was a scan: "; 50 of 54 proven lost, 4 not scanned". */
 void leak_words_reach(FILE *out, const struct leak_report *report, const struct leak_reach *reach,
 		      uint64_t blocks);

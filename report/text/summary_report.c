@@ -173,7 +173,7 @@ static void write_proof(FILE *out, const struct leak_report *report,
 		return;
 	fprintf(out, "\n  %8s", "");
 	for (enum reach_group group = 0; group < REACH_NR_GROUPS; group++)
-		fprintf(out, "%*s", PROOF_COLUMNS, leak_words_proof(group));
+		fprintf(out, "%*s", PROOF_COLUMNS, reach_group_words[group]);
 	fputc('\n', out);
 	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
 		const struct leak_reach *reach = &report->reach_of[verdict];
