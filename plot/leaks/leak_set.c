@@ -217,7 +217,7 @@ static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 	}
 	group->same_size &= group->first_size_bytes == leak->size_bytes;
 	group->nr_leaks++;
-	group->nr_lost += leak->is_lost;
+	group->nr_lost += leak->reach == REACH_GROUP_LOST;
 	group->total_bytes = add_saturating(group->total_bytes, leak->size_bytes);
 	set->total_bytes = add_saturating(set->total_bytes, leak->size_bytes);
 	if (set->nr_points == 0)
@@ -229,7 +229,8 @@ static int add_leak(struct reading *reading, const struct leaks_leak *leak)
 	if (err)
 		return err;
 	sum->nr_leaks++;
-	sum->nr_lost += leak->is_lost;
+	sum->nr_lost += leak->reach == REACH_GROUP_LOST;
+	set->nr_of_reach[leak->reach]++;
 	sum->total_bytes = add_saturating(sum->total_bytes, leak->size_bytes);
 	return add_point(set, &(struct leak_point){
 				      .size_bytes = leak->size_bytes,

@@ -75,6 +75,7 @@ struct leak_set {
 	struct leak_group *groups, *causes;	   /* by number */
 	struct leak_group *ranked[LEAK_SET_RANKS]; /* NULL beyond the last group */
 	struct leak_verdict_sum verdicts[PLOT_NR_VERDICTS];
+	uint64_t nr_of_reach[REACH_NR_GROUPS]; /* points by what a scan said */
 	struct process_name *processes;
 	/*
 	 * The names of the processes with leaks, in order of appearance; in older files those of

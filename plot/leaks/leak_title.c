@@ -34,6 +34,21 @@ void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_si
 			quantity_plural(set->nr_unknown_size));
 }
 
+void leak_title_print_reach(FILE *out, const struct leak_set *set)
+{
+	const char *separator = "";
+
+	if (set->nr_of_reach[REACH_GROUP_NOT_SCANNED] == set->nr_points)
+		return;
+	for (enum reach_group group = 0; group < REACH_NR_GROUPS; group++) {
+		if (!set->nr_of_reach[group])
+			continue;
+		fprintf(out, "%s%s %s", separator, quantity_count(set->nr_of_reach[group]).text,
+			reach_group_words[group]);
+		separator = ", ";
+	}
+}
+
 char *leak_title_caveats(const struct leak_set *set, bool has_sizes)
 {
 	_cleanup_free_ char *text = NULL;
@@ -46,15 +61,19 @@ char *leak_title_caveats(const struct leak_set *set, bool has_sizes)
 	return fclose(out) == 0 ? steal_ptr(text) : NULL;
 }
 
-void leak_title_write(const struct plot_script *script, const char *headline, const char *caveats)
+void leak_title_write(const struct plot_script *script, const char *headline, const char *reach,
+		      const char *caveats)
 {
+	const char *const more[] = {reach, caveats};
 	FILE *program = script->program;
 
 	fputs("set title ", program);
 	gnuplot_print_string(program, headline, plot_output_title_chars(script->output));
-	if (*caveats) {
+	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
+		if (!*more[i])
+			continue;
 		fputs(".\"\\n\".", program);
-		gnuplot_print_string(program, caveats, plot_output_title_chars(script->output));
+		gnuplot_print_string(program, more[i], plot_output_title_chars(script->output));
 	}
 	plot_output_end_title(script->output, program);
 	fputc('\n', program);

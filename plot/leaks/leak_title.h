@@ -18,8 +18,15 @@ void leak_title_print_caveats(FILE *out, const struct leak_set *set, bool has_si
 /* The same as a string that the caller frees; NULL if memory is exhausted. */
 char *leak_title_caveats(const struct leak_set *set, bool has_sizes);
 
-/* Writes "set title". @caveats may be empty. */
-void leak_title_write(const struct plot_script *script, const char *headline, const char *caveats);
+/*
+ * "50 proven lost, 40 still reachable, 7 not scanned": what a scan said of the points. Nothing if
+ * it said nothing.
+ */
+void leak_title_print_reach(FILE *out, const struct leak_set *set);
+
+/* Writes "set title", of up to three lines. @reach and @caveats may be empty. */
+void leak_title_write(const struct plot_script *script, const char *headline, const char *reach,
+		      const char *caveats);
 
 /* The plural's "s"; "" for 1. */
 static inline const char *leak_title_plural(uint64_t nr)

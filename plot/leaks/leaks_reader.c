@@ -2,7 +2,6 @@
 #include "plot/leaks/leaks_reader.h"
 
 #include "common/diag.h"
-#include "common/schema/reach_class.h"
 #include "common/scope.h"
 #include "plot/leaks/line_fields.h"
 
@@ -69,9 +68,7 @@ static void parse_leak_keys(char *cursor, struct leaks_leak *leak)
 		if (strncmp(word, "age=", 4) == 0)
 			leak->has_age = field_parse_time(word + 4, &leak->age_ns) == 0;
 		if (strncmp(word, "reach=", 6) == 0)
-			leak->is_lost =
-				reach_group_of(reach_class_parse(word + 6, strlen(word + 6))) ==
-				REACH_GROUP_LOST;
+			leak->reach = reach_group_of(reach_class_parse(word + 6, strlen(word + 6)));
 	}
 }
 
@@ -107,7 +104,7 @@ static int parse_leak_end(struct leaks_reader *reader, char *cursor, struct leak
 /* Parses a line after "leak". */
 static int parse_leak(struct leaks_reader *reader, char *cursor, struct leaks_leak *ret)
 {
-	struct leaks_leak leak = {.has_size = true};
+	struct leaks_leak leak = {.has_size = true, .reach = REACH_GROUP_NOT_SCANNED};
 	int err;
 
 	char *size = line_next_field(&cursor);

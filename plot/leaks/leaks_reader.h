@@ -9,6 +9,7 @@
 #ifndef LEAKTOOLS_PLOT_LEAKS_READER_H
 #define LEAKTOOLS_PLOT_LEAKS_READER_H
 
+#include "common/schema/reach_class.h"
 #include "common/schema/user_frame.h"
 #include "plot/labels/stack_label.h"
 #include "plot/leaks/history_parser.h"
@@ -43,9 +44,9 @@ struct leaks_leak {
 	const char *comm;     /* "?" in version 2 */
 	const char *function; /* of the allocator; NULL in version 2 */
 	const char *verdict;  /* NULL: the file has none */
-	bool is_lost;	      /* a scan has proven it */
 	bool has_age;	      /* in version 2 most ages follow from the end of the process */
 	uint64_t age_ns;      /* from its allocation to the end of the recording or process */
+	enum reach_group reach;
 };
 
 /* The number of a stack, whose frames follow; only in version 2, before all other uses. */

@@ -222,7 +222,7 @@ static void draw_panel(struct plot_script *script, const struct growth_plot *plo
 
 static void write_nothing(struct plot_script *script, const char *headline, const char *caveats)
 {
-	leak_title_write(script, headline, caveats);
+	leak_title_write(script, headline, "", caveats);
 	fputs("set xrange [0:1]\nset yrange [0:1]\nunset tics\n"
 	      "set label 'nothing is held' at graph 0.5,0.5 center\nplot NaN notitle\n",
 	      script->program);

@@ -225,7 +225,7 @@ int held_plot_write(struct plot_script *script, const void *context)
 	       stack_history_most(histories, &histories->stacks[plot.nr_ranks]))
 		plot.nr_ranks++;
 	plot_output_begin(script->output, program, title);
-	leak_title_write(script, title, caveats);
+	leak_title_write(script, title, "", caveats);
 	plot_output_write_style(script->output, program);
 	fprintf(program,
 		"set xrange [0:%.10g]\nset yrange [0:%.10g]\n"

@@ -51,7 +51,7 @@ struct leak_plot {
 	struct plot_output output;
 	int nr_ranks; /* stacks with a series of their own */
 	struct series series[MAX_SERIES];
-	char *headline, *caveats;
+	char *headline, *reach, *caveats;
 	bool is_map;
 	struct leak_density density; /* if is_map */
 };
@@ -86,7 +86,7 @@ static void print_lost(FILE *out, uint64_t nr_lost)
 static void print_headline(FILE *out, const struct leak_plot *plot)
 {
 	const struct leak_set *set = &plot->set;
-	uint64_t nr_all = set->nr_points + set->nr_outside_range, nr_lost = 0;
+	uint64_t nr_all = set->nr_points + set->nr_outside_range;
 
 	if (nr_all == 0 && set->nr_unknown_size == 0) {
 		fputs("Nothing leaked", out);
@@ -101,10 +101,12 @@ static void print_headline(FILE *out, const struct leak_plot *plot)
 			quantity_plural(set->nr_points));
 	if (!set->has_no_bytes)
 		fprintf(out, ", %s", quantity_size(set->total_bytes).text);
-	for (enum plot_verdict verdict = 0; verdict < PLOT_NR_VERDICTS; verdict++)
-		nr_lost += set->verdicts[verdict].nr_lost;
-	print_lost(out, nr_lost);
 	leak_title_print_origin(out, set);
+}
+
+static void print_reach(FILE *out, const struct leak_plot *plot)
+{
+	leak_title_print_reach(out, &plot->set);
 }
 
 static void print_caveats(FILE *out, const struct leak_plot *plot)
@@ -314,7 +316,7 @@ static int write_program(struct plot_script *script, const void *context)
 	FILE *program = script->program;
 
 	plot_output_begin(script->output, program, plot->headline);
-	leak_title_write(script, plot->headline, plot->caveats);
+	leak_title_write(script, plot->headline, plot->reach, plot->caveats);
 	leak_axes_write(&plot->axes, &plot->set.summary, script->output, program);
 	if (plot->is_map)
 		write_map(script, plot);
@@ -426,8 +428,9 @@ static int draw(struct leak_plot *plot)
 	};
 
 	plot->headline = text_of(print_headline, plot);
+	plot->reach = text_of(print_reach, plot);
 	plot->caveats = text_of(print_caveats, plot);
-	if (!plot->headline || !plot->caveats) {
+	if (!plot->headline || !plot->reach || !plot->caveats) {
 		diag_error("cannot draw the plot: out of memory");
 		return -ENOMEM;
 	}
@@ -455,6 +458,7 @@ static void deinit(struct leak_plot *plot)
 	for (uint32_t i = 0; i < MAX_SERIES; i++)
 		free(plot->series[i].label);
 	free(plot->headline);
+	free(plot->reach);
 	free(plot->caveats);
 	leak_density_deinit(&plot->density);
 	leak_set_deinit(&plot->set);

@@ -199,7 +199,7 @@ int lifetime_plot_write(struct plot_script *script, const void *context)
 	if (first > last)
 		first = bar_of(1000), last = bar_of(1000000000);
 	plot_output_begin(script->output, script->program, headline);
-	leak_title_write(script, headline, origin);
+	leak_title_write(script, headline, "", origin);
 	plot_output_write_style(script->output, script->program);
 	write_axes(script->program, bar_begin_s(first) / 2, bar_begin_s(last + 1) * 2, most);
 	plot_output_write_ylabel(script->output, script->program, "blocks");

@@ -3,6 +3,7 @@
 #include "plot/leaks/leak_axes.h"
 #include "plot/leaks/leak_label.h"
 #include "plot/leaks/leak_set.h"
+#include "plot/leaks/leak_title.h"
 #include "plot/memory/memory_history.h"
 
 #include <errno.h>
@@ -194,6 +195,27 @@ static void stacks_of_a_cause_are_one(void **state)
 	leak_set_deinit(&set);
 }
 
+static void assert_reach(const struct leak_set *set, const char *expected)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	leak_title_print_reach(out, set);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void without_a_scan_the_title_says_nothing_of_one(void **state)
+{
+	struct leak_set set = read_set(three_sizes, NULL);
+
+	assert_reach(&set, "");
+	leak_set_deinit(&set);
+}
+
 /* As a scan has said; what else it says is no proof. */
 static void lost_leaks_are_counted(void **state)
 {
@@ -212,6 +234,7 @@ static void lost_leaks_are_counted(void **state)
 	assert_int_equal(set.ranked[0]->nr_lost, 3);
 	assert_int_equal(set.verdicts[PLOT_GROWTH].nr_lost, 3);
 	assert_int_equal(set.verdicts[PLOT_BURST].nr_lost, 0);
+	assert_reach(&set, "3 proven lost, 1 still reachable, 1 not decided, 2 not scanned");
 	assert_int_equal(set.points[1].age_ns, 3000000000);
 	leak_set_deinit(&set);
 }
@@ -456,6 +479,7 @@ int main(void)
 		cmocka_unit_test(stacks_are_defined_once),
 		cmocka_unit_test(the_largest_holders_are_ranked),
 		cmocka_unit_test(stacks_of_a_cause_are_one),
+		cmocka_unit_test(without_a_scan_the_title_says_nothing_of_one),
 		cmocka_unit_test(lost_leaks_are_counted),
 		cmocka_unit_test(a_cause_may_have_no_history),
 		cmocka_unit_test(no_two_labels_are_equal),
