@@ -16,6 +16,16 @@ const char *const reach_group_words[REACH_NR_GROUPS] = {
 	[REACH_GROUP_NOT_SCANNED] = "not scanned",
 };
 
+/* Behind a word they fit in 80 columns. */
+const char *const reach_group_meanings[REACH_NR_GROUPS] = {
+	[REACH_GROUP_LOST] = "the program cannot get to them any more",
+	[REACH_GROUP_REACHABLE] = "something still points to them",
+	[REACH_GROUP_UNDECIDED] =
+		"mostly allocated or lost between the scan's looks, a second apart",
+	[REACH_GROUP_NOT_SCANNED] =
+		"newer than the scan, of another process, or outside glibc's heap",
+};
+
 enum reach_class reach_class_parse(const char *word, size_t len)
 {
 	for (enum reach_class class = 0; class < REACH_NR_CLASSES; class ++)

@@ -36,8 +36,9 @@ enum reach_group {
 	REACH_NR_GROUPS,
 };
 
-/* "proven lost", "still reachable" and so on: what people read. */
+/* "proven lost", "still reachable" and so on: what people read; and what that means. */
 extern const char *const reach_group_words[REACH_NR_GROUPS];
+extern const char *const reach_group_meanings[REACH_NR_GROUPS];
 
 static inline enum reach_group reach_group_of(enum reach_class class)
 {

@@ -131,9 +131,18 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 	fputs("null],\n", out);
 }
 
+static void write_words(FILE *out, const char *const *words, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		fputs(i ? "," : "", out);
+		json_write_string(out, words[i]);
+	}
+}
+
 static void write_names(FILE *out, const struct html_tables *tables)
 {
 	const struct reach *reach = tables->report->analysis->reach;
+	size_t nr_groups = tables->report->reach ? REACH_NR_GROUPS : 0;
 
 	fputs("\"verdicts\":[", out);
 	for (int i = 0; i < VERDICT_NR; i++) {
@@ -146,11 +155,9 @@ static void write_names(FILE *out, const struct html_tables *tables)
 		json_write_string(out, doubt_name(i));
 	}
 	fputs("],\"reach\":[", out);
-	for (enum reach_group group = 0; group < REACH_NR_GROUPS && tables->report->reach;
-	     group++) {
-		fputs(group ? "," : "", out);
-		json_write_string(out, reach_group_words[group]);
-	}
+	write_words(out, reach_group_words, nr_groups);
+	fputs("],\"reach_meanings\":[", out);
+	write_words(out, reach_group_meanings, nr_groups);
 	fputs("],\"holders\":[", out);
 	for (uint32_t i = HOLDER_FIRST; i < reach_nr_holders(reach); i++) {
 		fputs(i > HOLDER_FIRST ? "," : "", out);

@@ -115,8 +115,22 @@ static void write_reach(FILE *out, const struct leak_report *report)
 		return;
 	}
 	leak_words_held(out, NULL, blocks, bytes);
-	fprintf(out, ", %s proven lost: the program cannot get to them any more\n",
-		quantity_word(blocks, "is", "are"));
+	fprintf(out, ", %s %s: %s\n", quantity_word(blocks, "is", "are"),
+		reach_group_words[REACH_GROUP_LOST], reach_group_meanings[REACH_GROUP_LOST]);
+}
+
+/* Of which blocks it has proven nothing. */
+static void write_limits(FILE *out, const struct leak_report *report)
+{
+	for (enum reach_group group = REACH_GROUP_UNDECIDED; group < REACH_NR_GROUPS; group++) {
+		uint64_t blocks = 0;
+
+		for (int i = 0; i < VERDICT_NR; i++)
+			blocks += report->reach_of[i].blocks[group];
+		if (blocks)
+			fprintf(out, "  %s: %s\n", reach_group_words[group],
+				reach_group_meanings[group]);
+	}
 }
 
 /* Returns the number of lines. */
@@ -195,6 +209,7 @@ static void write_proof(FILE *out, const struct leak_report *report,
 		}
 		fputc('\n', out);
 	}
+	write_limits(out, report);
 }
 
 /* Reasons to doubt the result. Returns the number of lines. */

@@ -142,6 +142,7 @@ function makeReach() {
 			element("span", "soft", `${bytesText(sumOf(reachBytes[i]))}, ${plural(blocks, "block")}`));
 
 		button.type = "button";
+		button.title = data.reach_meanings[i];
 		button.hidden = !blocks;
 		button.addEventListener("click", () => {
 			selection.reach = selection.reach === i ? -1 : i;

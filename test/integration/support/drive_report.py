@@ -490,6 +490,8 @@ def check_scanned(browser):
     expect_in("the column", "Proven lost", text(browser, "#table-head"))
     expect_in("the cause that has lost its blocks", "lose", text(browser, ".row[data-index='0']"))
     expect_in("the details", "30 proven lost", text(browser, "#detail"))
+    expect("what a button means", browser.evaluate("document.querySelector('#reach button').title"),
+           "the program cannot get to them any more")
     browser.evaluate("document.querySelector('#reach button').click()")
     expect("causes with lost blocks", nr_rows(browser), 1)
     expect_in("the chip", "proven lost", text(browser, "#filters"))

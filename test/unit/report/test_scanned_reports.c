@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What reports say of a recording with a scan: leakrec --scan. */
+#include "common/scope.h"
+#include "report/text/summary_report.h"
+#include "test/support/perf_data_writer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define SECOND UINT64_C(1000000000)
+#define PID    7
+/* Block N is at HEAP + N * APART, and was allocated N seconds after the start. */
+#define HEAP	   0x10000
+#define APART	   0x1000
+#define BYTES	   100
+#define NR_BLOCKS  12
+#define NR_SCANNED 10
+
+static const uint64_t to_cache[] = {0x101010, 0x201010}, to_lose[] = {0x102020, 0x201010};
+
+static struct analysis analysis;
+static struct leak_report report;
+
+/* Even blocks are for a cache, odd ones for nothing. */
+static struct perf_data_writer *make_recording(void)
+{
+	struct perf_data_writer *writer = perf_data_writer_create(NULL);
+	int call = perf_data_add_probe(writer, "malloc", PROBE_CALL);
+
+	perf_data_comm(writer, PID, PID, 1, "server", true);
+	perf_data_mmap(writer, PID, 1, 0x100000, 0x200000, 0, "/nowhere/server");
+	for (uint64_t i = 0; i < NR_BLOCKS; i++) {
+		const uint64_t *stack = i % 2 ? to_lose : to_cache;
+		const struct perf_data_sample sample = {
+			.event = call,
+			.pid = PID,
+			.tid = PID,
+			.time_ns = (i + 1) * SECOND,
+			.fields = (uint64_t[]){0x100800, stack[0], BYTES, HEAP + i * APART},
+			.callchain = stack,
+			.nr_callchain = 2,
+		};
+
+		perf_data_sample(writer, &sample);
+	}
+	return writer;
+}
+
+static void say(enum reach_class class, uint64_t address, uint64_t bytes)
+{
+	const struct perf_sample sample = {
+		.origin.pid = PID,
+		.mark_number = class,
+		.args = {[REACH_ADDRESS] = address,
+			 [REACH_BYTES] = bytes,
+			 [REACH_STOPPED] = NR_SCANNED * SECOND + 1,
+			 [REACH_HOLDER] = 1},
+	};
+
+	assert_int_equal(reach_add(analysis.reach, &sample), 0);
+}
+
+/* The scan has seen the first NR_SCANNED blocks. Tests add what it said besides that they are held.
+ */
+static int setup(void **state)
+{
+	const struct stack_store_options stacks = {0};
+	struct perf_data_writer *writer = make_recording();
+	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
+	char path[64];
+
+	assert_int_equal(perf_data_write(writer, PERF_DATA_FILE, fd), 0);
+	perf_data_writer_destroy(writer);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(analysis_init(&analysis, &stacks, NULL), 0);
+	assert_int_equal(analysis_read(&analysis, (const char *[]){path}, 1), 0);
+	say(REACH_HEAP, HEAP, NR_BLOCKS * APART);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	leak_report_deinit(&report);
+	analysis_deinit(&analysis);
+	return 0;
+}
+
+static void make_report(void)
+{
+	static const struct leaks_options all = {0};
+
+	assert_int_equal(leak_report_init(&report, &analysis, &all), 0);
+}
+
+static char *summary_text(void)
+{
+	const struct summary_report_style style = {0};
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(summary_report_write(out, &report, &style), 0);
+	fclose(out);
+	return text;
+}
+
+static void assert_contains(const char *text, const char *expected)
+{
+	if (!strstr(text, expected))
+		fail_msg("no \"%s\" in:\n%s", expected, text);
+}
+
+static void the_summary_explains_what_was_not_decided(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+
+	say(REACH_UNKNOWN, HEAP + 3 * APART, BYTES);
+	make_report();
+	text = summary_text();
+	assert_contains(text, "\n  not decided: mostly allocated or lost between ");
+	assert_contains(text, "\n  not scanned: newer than the scan, ");
+}
+
+static void the_summary_does_not_explain_what_there_is_not(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+
+	say(REACH_LOST, HEAP + 3 * APART, BYTES);
+	make_report();
+	text = summary_text();
+	assert_contains(text, "Scanned: 1 block, 100 bytes, is proven lost: ");
+	assert_null(strstr(text, "not decided: "));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_summary_explains_what_was_not_decided, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_summary_does_not_explain_what_there_is_not,
+						setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
