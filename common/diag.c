@@ -3,6 +3,7 @@
 
 #include "common/scope.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -86,6 +87,27 @@ int diag_print_escaped(FILE *out, const char *text, const char *also)
 		s += len ? len : 1;
 	}
 	return ferror(out) ? -EIO : 0;
+}
+
+static int hex_digit(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
+}
+
+void diag_unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; to++) {
+		if (from[0] == '\\' && from[1] == 'x' && isxdigit((unsigned char)from[2]) &&
+		    isxdigit((unsigned char)from[3]) && strncmp(from + 2, "00", 2) != 0) {
+			*to = (char)(hex_digit(from[2]) << 4 | hex_digit(from[3]));
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
 }
 
 static void __attribute__((format(printf, 2, 0)))

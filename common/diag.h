@@ -49,6 +49,9 @@ void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 int diag_print_escaped(FILE *out, const char *text, const char *also);
 
+/* Decodes \xNN in place, except an escaped NUL, which would end the text. */
+void diag_unescape(char *text);
+
 /* True for a Unicode character that is invisible but may change how others are shown. */
 bool diag_is_invisible(uint32_t character);
 

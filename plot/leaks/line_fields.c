@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "plot/leaks/line_fields.h"
 
+#include "common/diag.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -81,33 +83,11 @@ int field_parse_time(char *text, uint64_t *ret_ns)
 	return 0;
 }
 
-static int hex_digit(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
-}
-
-/* Decodes \xNN in place, except an escaped NUL, which would end the name. */
-static void unescape(char *name)
-{
-	char *to = name;
-
-	for (const char *from = name; *from; to++) {
-		if (from[0] == '\\' && from[1] == 'x' && isxdigit((unsigned char)from[2]) &&
-		    isxdigit((unsigned char)from[3]) && strncmp(from + 2, "00", 2) != 0) {
-			*to = (char)(hex_digit(from[2]) << 4 | hex_digit(from[3]));
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-}
-
 int field_parse_name(char *word, const char **ret)
 {
 	if (!word)
 		return -EINVAL;
-	unescape(word);
+	diag_unescape(word);
 	*ret = word;
 	return 0;
 }

@@ -55,6 +55,16 @@ static void what_drives_a_terminal_is_escaped(void **state)
 	assert_escaped("a\\b c", " ", "a\\x5cb\\x20c");
 }
 
+static void what_was_escaped_comes_back(void **state)
+{
+	char text[] = "a\\x1b[2J\\x0a\\xC3\\xa4\\x5cx41", unfinished[] = "\\x00\\x4g\\x4";
+
+	diag_unescape(text);
+	assert_string_equal(text, "a\033[2J\n\u00e4\\x41");
+	diag_unescape(unfinished);
+	assert_string_equal(unfinished, "\\x00\\x4g\\x4");
+}
+
 /* Both ends of each range. The characters next to them are printed, or not assigned. */
 static void what_is_invisible_is_escaped(void **state)
 {
@@ -82,6 +92,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_readable_stays),
 		cmocka_unit_test(what_drives_a_terminal_is_escaped),
+		cmocka_unit_test(what_was_escaped_comes_back),
 		cmocka_unit_test(what_is_invisible_is_escaped),
 		cmocka_unit_test(json_has_no_invisible_characters_either),
 	};
