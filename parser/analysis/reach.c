@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/analysis/reach.h"
 
+#include "common/diag.h"
 #include "common/hash.h"
 #include "common/scope.h"
 
@@ -153,11 +154,15 @@ int reach_add_holder(struct reach *reach, const struct perf_sample *sample)
 {
 	const struct holder_name *name;
 	struct holder_number *number;
+	char text[HOLDER_TEXT_BYTES];
 
 	if (find_number(reach, sample->origin.pid, sample->mark_number) ||
 	    HASH_COUNT(reach->numbers) >= MAX_HOLDERS || !sample->mark_text[0])
 		return 0;
-	name = intern(reach, sample->mark_text);
+	/* As the line of leakscan that it is from. Each report escapes it in its own way. */
+	snprintf(text, sizeof(text), "%s", sample->mark_text);
+	diag_unescape(text);
+	name = intern(reach, text);
 	number = name ? calloc(1, sizeof(*number)) : NULL;
 	if (!number)
 		return -ENOMEM;

@@ -72,8 +72,11 @@ holders_of() {
 	cat -v screen
 	run ! grep -q $'\e' screen leaks
 	[[ $(grep -c '^leak ' leaks) == $(grep -c '^leak .* 0x' leaks) ]]
-	grep -q '^   held by .*evil.*leak 1 name (hostile)$' screen
+	grep -qxF '   held by \x1b[2Jevil\x0aleak 1 name (hostile)' screen
+	grep -q '^holder [0-9]* \\x1b\[2Jevil\\x0aleak 1 name (hostile)$' leaks
 	grep -q '^   held by xxx*\.\.\.' screen
 	[[ $(awk '/held by/ && length($0) > 80' screen) == "" ]]
-	"$BIN/leakparse" --format json <perf.data | jq -e '[.stacks[] | select(.holder)] | length >= 3'
+	"$BIN/leakparse" --format json <perf.data >report.json
+	jq -e '[.stacks[] | select(.holder)] | length >= 3' report.json
+	jq -e 'any(.stacks[]; .holder == "\u001b[2Jevil\nleak 1 name (hostile)")' report.json
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What reports say of a recording with a scan: leakrec --scan. */
 #include "common/scope.h"
+#include "report/formats/held_history.h"
+#include "report/report_formats.h"
+#include "report/text/leaks_writer.h"
 #include "report/text/summary_report.h"
 #include "test/support/perf_data_writer.h"
 
@@ -93,6 +96,15 @@ static int teardown(void **state)
 	return 0;
 }
 
+static void name_holder(const char *text)
+{
+	struct perf_sample sample = {.origin.pid = PID, .mark_number = 1};
+
+	snprintf(sample.mark_text, sizeof(sample.mark_text), "%s", text);
+	assert_int_equal(reach_add_holder(analysis.reach, &sample), 0);
+	say(REACH_HELD, HEAP, NR_BLOCKS * APART);
+}
+
 static void make_report(void)
 {
 	static const struct leaks_options all = {0};
@@ -141,6 +153,57 @@ static void the_summary_does_not_explain_what_there_is_not(void **state)
 	assert_null(strstr(text, "not decided: "));
 }
 
+/* In another format; the caller frees it. */
+static char *format_text(const char *name)
+{
+	const struct tree_options tree = {0};
+	struct held_history *history = held_history_create(NULL);
+	const struct report_input input = {.report = &report, .tree = &tree, .history = history};
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(report_write(out, report_format_find(name), &input), 0);
+	fclose(out);
+	held_history_destroy(history);
+	return text;
+}
+
+static char *leaks_text(void)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(leaks_write(out, &report), 0);
+	fclose(out);
+	return text;
+}
+
+/* leakscan's line is text, so the recording has the name with escapes: no report escapes those. */
+static void a_hostile_name_is_escaped_once(void **state)
+{
+	static const char escaped[] = "e\\x0a<b>\"'\\x1b[2J\\x5c\u00e4\\xff (server)",
+			  json[] = "\"e\\n\\u003cb>\\\"'\\u001b[2J\\\\\u00e4\\ufffd (server)\"";
+	_cleanup_free_ char *summary = NULL, *leaks = NULL, *object = NULL, *page = NULL;
+	_cleanup_free_ char *line = NULL, *row = NULL;
+
+	name_holder(escaped);
+	make_report();
+	summary = summary_text();
+	leaks = leaks_text();
+	object = format_text("json");
+	page = format_text("html");
+	assert_true(asprintf(&row, "\n   held by %s\n", escaped) > 0);
+	assert_true(asprintf(&line, "\nholder 1 %s\n", escaped) > 0);
+	assert_contains(summary, row);
+	assert_contains(leaks, line);
+	assert_contains(object, json);
+	assert_contains(page, json);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +211,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(the_summary_does_not_explain_what_there_is_not,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_hostile_name_is_escaped_once, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
