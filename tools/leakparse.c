@@ -107,21 +107,23 @@ static void print_resources(const struct leak_report *report)
 }
 
 /* If nothing is held, says whether that means that nothing leaked. */
-static void explain_no_leaks(const struct leak_report *report)
+static void explain_no_leaks(const struct leak_report *report, bool says_why_empty)
 {
 	const struct heap_tracker_stats *stats = heap_tracker_stats(report->analysis->heaps);
 
 	if (leak_report_has_held(report))
 		return;
-	if (report->nr_held)
-		diag_note("nothing that the options select is held");
-	else if (!stats->events && !report->analysis->was_enough)
-		diag_note("nothing was recorded: no probe was hit");
-	else if (!stats->allocations && stats->entries_without_return)
+	if (!report->nr_held && !stats->allocations && stats->entries_without_return)
 		diag_warn(
 			"no allocation was recorded completely, so leaks cannot be found: record "
 			"the returns of the allocator's functions, too (*_ret), and not in a group "
 			"with :S");
+	else if (says_why_empty)
+		return;
+	else if (report->nr_held)
+		diag_note("nothing that the options select is held");
+	else if (!stats->events && !report->analysis->was_enough)
+		diag_note("nothing was recorded: no probe was hit");
 	else
 		diag_note(
 			"nothing leaked: all blocks that were allocated during the recording have been freed");
@@ -137,13 +139,12 @@ static void print_advice(const struct leak_report *report)
 {
 	struct input_advice advice;
 
-	explain_no_leaks(report);
 	input_advice_find(report, &advice);
 	print_advice_lines(&advice);
 }
 
-/* The short answer on standard error. */
-static void print_summary(const struct leak_report *report)
+/* The short answer on standard error. @says_why_empty: that of the report's format. */
+static void print_summary(const struct leak_report *report, bool says_why_empty)
 {
 	const struct analysis *analysis = report->analysis;
 	const struct leaks_options *options = report->options;
@@ -183,6 +184,7 @@ static void print_summary(const struct leak_report *report)
 	if (analysis->lost)
 		warn_of_losses(analysis);
 	warn_of_uncounted(analysis);
+	explain_no_leaks(report, says_why_empty);
 	print_advice(report);
 }
 
@@ -282,7 +284,7 @@ static int write_report(const struct leakparse_options *options, struct analysis
 		diag_output_failed("the leaks", errno ? errno : -err);
 	} else {
 		if (!options->summary)
-			print_summary(&report);
+			print_summary(&report, options->format && options->format->says_why_empty);
 		resource_report_check_kind(analysis->heaps, options->leaks.kind);
 		warn_of_unused(&options->suppressions);
 		if (options->leaks.reach && !report.reach)

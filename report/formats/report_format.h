@@ -26,6 +26,7 @@ struct report_format {
 	bool is_binary;		 /* unfit for a terminal */
 	bool needs_history;	 /* report_input.history must be set (held_history.h) */
 	bool ignores_selections; /* of the options that select blocks, only --size applies */
+	bool says_why_empty;	 /* people read in it why nothing is listed */
 	/* Returns 0, -ENOMEM, or -EIO if the stream failed; prints no message. */
 	int (*write)(FILE *out, const struct report_input *input);
 };

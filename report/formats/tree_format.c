@@ -44,4 +44,5 @@ static int write_report(FILE *out, const struct report_input *input)
 	return ferror(out) ? -EIO : 0;
 }
 
-const struct report_format tree_format = {.name = "tree", .write = write_report};
+const struct report_format tree_format = {
+	.name = "tree", .says_why_empty = true, .write = write_report};

@@ -46,7 +46,8 @@ says_nothing_of() {
 	grep -q 'nothing leaked' messages
 	"$BIN/leakparse" --summary -i perf.data | grep -q '^Nothing held at the end'
 	"$BIN/leakparse" --format tree -i perf.data 2>messages | grep -q 'no leaks'
-	grep -q 'nothing leaked' messages
+	grep -q ' 0 blocks ' messages
+	run ! grep 'nothing leaked' messages
 }
 
 @test "advice: nothing was recorded" {
@@ -73,6 +74,10 @@ says_nothing_of() {
 	record_command "leaky_daemon --requests 20 --interval-us 100"
 	"$BIN/leakparse" --size 77777 -i perf.data >leaks 2>messages
 	grep -q 'nothing that the options select is held' messages
+	# Once, and not in other words elsewhere.
+	"$BIN/leakparse" --format tree --size 77777 -i perf.data >calls 2>messages
+	grep -qx 'No held block matches the given filters.' calls
+	run ! grep 'nothing ' messages
 	says_nothing_of "nothing "
 }
 
