@@ -45,6 +45,19 @@ struct cause_holder cause_holder_find(const struct leak_report *report,
 				     bytes_of[most] < 0.9 * known};
 }
 
+struct cause_holder cause_holder_of_most(const struct leak_report *report,
+					 const struct leak_site *sites, size_t nr)
+{
+	uint64_t bytes = 0, reachable = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		bytes += sites[i].bytes;
+		reachable += sites[i].reach.bytes[REACH_GROUP_REACHABLE];
+	}
+	return reachable > bytes / 2 ? cause_holder_find(report, sites, nr)
+				     : (struct cause_holder){0};
+}
+
 void cause_holder_define(FILE *out, const struct leak_report *report)
 {
 	const struct reach *reach = report->analysis->reach;

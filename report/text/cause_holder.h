@@ -20,6 +20,10 @@ struct cause_holder {
 struct cause_holder cause_holder_find(const struct leak_report *report,
 				      const struct leak_site *sites, size_t nr);
 
+/* The same for people, to whom it matters only if most of the bytes are still reachable. */
+struct cause_holder cause_holder_of_most(const struct leak_report *report,
+					 const struct leak_site *sites, size_t nr);
+
 /* Writes the lines "holder NR NAME..." of `leaks`. */
 void cause_holder_define(FILE *out, const struct leak_report *report);
 

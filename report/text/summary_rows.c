@@ -182,13 +182,10 @@ static void write_process(FILE *out, const struct leak_report *report, const str
 
 /* --- holders --- */
 
-/* What still leads to most of the cause's bytes; without a name: nothing, or it is not known. */
 static struct cause_holder holder_of(const struct leak_report *report,
 				     const struct leak_cause *cause)
 {
-	if (cause->reach.bytes[REACH_GROUP_REACHABLE] * 2 <= cause->bytes)
-		return (struct cause_holder){0};
-	return cause_holder_find(report, &report->sites_by_cause[cause->first], cause->nr);
+	return cause_holder_of_most(report, &report->sites_by_cause[cause->first], cause->nr);
 }
 
 /* "   held by query_cache (server)", in one line. Returns 0 or -ENOMEM. */

@@ -2,6 +2,7 @@
 #include "report/trees/call_tree.h"
 
 #include "report/names/word_table.h"
+#include "report/text/cause_holder.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ struct call_tree {
 	size_t max_path;
 	struct node root;
 	struct node *nodes; /* all but the root */
+	struct node *last;  /* where the path ends that was added last */
 	uint64_t nr_cut;
 };
 
@@ -248,6 +250,7 @@ int call_tree_add_frames(struct call_tree *tree, const char *group,
 	if (err)
 		return err;
 	add_weights(&node->shown.self, weights);
+	tree->last = node;
 	tree->nr_cut += cut;
 	return 0;
 }
@@ -266,6 +269,21 @@ static int64_t clamp(uint64_t amount)
 	return amount > INT64_MAX ? INT64_MAX : (int64_t)amount;
 }
 
+/* Of the path that ends at @end. */
+static void note_holder(struct node *end, const struct cause_holder *holder)
+{
+	static const char none[] = "";
+	const char *name = holder->name ? holder->name : none;
+
+	for (struct call_node *node = &end->shown; node; node = node->parent) {
+		if (node->holder && node->holder != name)
+			node->holder = none;
+		else
+			node->holder = name;
+		node->has_other_holders |= holder->has_others;
+	}
+}
+
 int call_tree_add_report(struct call_tree *tree, const struct leak_report *report)
 {
 	int err = 0;
@@ -282,6 +300,11 @@ int call_tree_add_report(struct call_tree *tree, const struct leak_report *repor
 		};
 
 		err = call_tree_add(tree, NULL, report->analysis->stacks, site->stack_id, &weights);
+		if (!err && report->holders) {
+			struct cause_holder holder = cause_holder_of_most(report, listed, 1);
+
+			note_holder(tree->last, &holder);
+		}
 	}
 	return err;
 }

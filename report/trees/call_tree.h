@@ -48,6 +48,9 @@ struct call_node {
 	struct call_node *first, *next; /* first child, next sibling; see call_tree_sort() */
 	uint32_t nr_children;
 	uint32_t depth; /* 0 for the root */
+	/* What leads to the bytes of all paths through it; NULL or "": not known, or several. */
+	const char *holder;
+	bool has_other_holders; /* they lead to more than a tenth */
 };
 
 struct call_tree_options {
@@ -76,7 +79,7 @@ int call_tree_add_frames(struct call_tree *tree, const char *group,
 			 const struct named_frame *frames, size_t nr,
 			 const struct call_weights *weights);
 
-/* Adds the listed blocks of @report. Returns 0 or -ENOMEM. */
+/* Adds the listed blocks of @report, which must outlive the tree. Returns 0 or -ENOMEM. */
 int call_tree_add_report(struct call_tree *tree, const struct leak_report *report);
 
 /* Sorts all children by descending @weight, then by name. */

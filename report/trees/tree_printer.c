@@ -174,6 +174,16 @@ static size_t columns_left(const struct printer *printer)
 	return columns > used ? columns - used : 0;
 }
 
+/* Writes @text, or as much of it as there is room for, but not too little. */
+static void write_cut(const struct printer *printer, const char *text, size_t left)
+{
+	if (wrapped_text_columns(text) <= left)
+		fputs(text, printer->out);
+	else
+		fprintf(printer->out, "%.*s...",
+			(int)wrapped_text_bytes(text, left > MIN_NAME ? left - 3 : MIN_NAME), text);
+}
+
 /* Writes as much of a frame as the line has room for, but the beginning of its name in any case. */
 static void write_name(struct printer *printer, const struct call_node *node)
 {
@@ -196,11 +206,8 @@ static void write_name(struct printer *printer, const struct call_node *node)
 		if (fclose(out))
 			continue;
 		columns = wrapped_text_columns(text);
-		if (columns > left && part == PART_NAME)
-			fprintf(printer->out, "%.*s...",
-				(int)wrapped_text_bytes(text,
-							left > MIN_NAME ? left - 3 : MIN_NAME),
-				text);
+		if (part == PART_NAME)
+			write_cut(printer, text, left);
 		else if (columns <= left)
 			fputs(text, printer->out);
 		left -= columns < left ? columns : left;
@@ -221,6 +228,31 @@ static void begin_continued_line(const struct printer *printer, bool is_last)
 	write_indentation(printer, false, is_last);
 }
 
+static bool has_holder(const struct call_node *node)
+{
+	return node->parent && node->holder && *node->holder;
+}
+
+/* What a scan named, where all paths of a branch have it, and not again in its branches. */
+static void write_holder(const struct printer *printer, const struct call_node *node, bool is_last)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out =
+		has_holder(node) && !has_holder(node->parent) ? open_memstream(&text, &size) : NULL;
+
+	if (!out)
+		return;
+	fputs("(held by ", out);
+	diag_print_escaped(out, node->holder, NULL);
+	fputs(node->has_other_holders ? " and others)" : ")", out);
+	if (fclose(out))
+		return;
+	begin_continued_line(printer, is_last);
+	write_cut(printer, text, columns_left(printer));
+	fputc('\n', printer->out);
+}
+
 static size_t chain_length(const struct call_node *node)
 {
 	size_t length = 0;
@@ -237,6 +269,7 @@ static size_t chain_length(const struct call_node *node)
 static const struct call_node *write_branch(struct printer *printer, const struct call_node *node,
 					    bool is_last)
 {
+	const struct call_node *first = node;
 	size_t length = chain_length(node);
 	bool is_cut = length > MAX_CHAIN && printer->options->threshold_percent > 0;
 
@@ -256,6 +289,7 @@ static const struct call_node *write_branch(struct printer *printer, const struc
 		begin_continued_line(printer, is_last);
 		write_name(printer, node);
 	}
+	write_holder(printer, first, is_last);
 	return node;
 }
 

@@ -57,22 +57,21 @@ static struct perf_data_writer *make_recording(void)
 	return writer;
 }
 
-static void say(enum reach_class class, uint64_t address, uint64_t bytes)
+static void say(enum reach_class class, uint64_t block, uint64_t bytes, uint64_t holder)
 {
 	const struct perf_sample sample = {
 		.origin.pid = PID,
 		.mark_number = class,
-		.args = {[REACH_ADDRESS] = address,
+		.args = {[REACH_ADDRESS] = HEAP + block * APART,
 			 [REACH_BYTES] = bytes,
 			 [REACH_STOPPED] = NR_SCANNED * SECOND + 1,
-			 [REACH_HOLDER] = 1},
+			 [REACH_HOLDER] = holder},
 	};
 
 	assert_int_equal(reach_add(analysis.reach, &sample), 0);
 }
 
-/* The scan has seen the first NR_SCANNED blocks. Tests add what it said besides that they are held.
- */
+/* The scan has seen the first NR_SCANNED blocks. Tests add which of them it did not find held. */
 static int setup(void **state)
 {
 	const struct stack_store_options stacks = {0};
@@ -85,7 +84,7 @@ static int setup(void **state)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(analysis_init(&analysis, &stacks, NULL), 0);
 	assert_int_equal(analysis_read(&analysis, (const char *[]){path}, 1), 0);
-	say(REACH_HEAP, HEAP, NR_BLOCKS * APART);
+	say(REACH_HEAP, 0, NR_BLOCKS * APART, 0);
 	return 0;
 }
 
@@ -96,13 +95,14 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void name_holder(const char *text)
+/* The blocks from @first on are held by @text, if they are held. */
+static void name_holder(uint32_t first, const char *text)
 {
-	struct perf_sample sample = {.origin.pid = PID, .mark_number = 1};
+	struct perf_sample sample = {.origin.pid = PID, .mark_number = first + 1};
 
 	snprintf(sample.mark_text, sizeof(sample.mark_text), "%s", text);
 	assert_int_equal(reach_add_holder(analysis.reach, &sample), 0);
-	say(REACH_HELD, HEAP, NR_BLOCKS * APART);
+	say(REACH_HELD, first, (NR_BLOCKS - first) * APART, first + 1);
 }
 
 static void make_report(void)
@@ -135,7 +135,7 @@ static void the_summary_explains_what_was_not_decided(void **state)
 {
 	_cleanup_free_ char *text = NULL;
 
-	say(REACH_UNKNOWN, HEAP + 3 * APART, BYTES);
+	say(REACH_UNKNOWN, 3, BYTES, 0);
 	make_report();
 	text = summary_text();
 	assert_contains(text, "\n  not decided: mostly allocated or lost between ");
@@ -146,7 +146,7 @@ static void the_summary_does_not_explain_what_there_is_not(void **state)
 {
 	_cleanup_free_ char *text = NULL;
 
-	say(REACH_LOST, HEAP + 3 * APART, BYTES);
+	say(REACH_LOST, 3, BYTES, 0);
 	make_report();
 	text = summary_text();
 	assert_contains(text, "Scanned: 1 block, 100 bytes, is proven lost: ");
@@ -154,11 +154,10 @@ static void the_summary_does_not_explain_what_there_is_not(void **state)
 }
 
 /* In another format; the caller frees it. */
-static char *format_text(const char *name)
+static char *format_text(const char *name, const struct tree_options *tree)
 {
-	const struct tree_options tree = {0};
 	struct held_history *history = held_history_create(NULL);
-	const struct report_input input = {.report = &report, .tree = &tree, .history = history};
+	const struct report_input input = {.report = &report, .tree = tree, .history = history};
 	char *text;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -190,18 +189,73 @@ static void a_hostile_name_is_escaped_once(void **state)
 	_cleanup_free_ char *summary = NULL, *leaks = NULL, *object = NULL, *page = NULL;
 	_cleanup_free_ char *line = NULL, *row = NULL;
 
-	name_holder(escaped);
+	name_holder(0, escaped);
 	make_report();
 	summary = summary_text();
 	leaks = leaks_text();
-	object = format_text("json");
-	page = format_text("html");
+	object = format_text("json", NULL);
+	page = format_text("html", NULL);
 	assert_true(asprintf(&row, "\n   held by %s\n", escaped) > 0);
 	assert_true(asprintf(&line, "\nholder 1 %s\n", escaped) > 0);
 	assert_contains(summary, row);
 	assert_contains(leaks, line);
 	assert_contains(object, json);
 	assert_contains(page, json);
+}
+
+static void assert_tree(const struct tree_options *options, const char *expected)
+{
+	_cleanup_free_ char *text = format_text("tree", options);
+
+	assert_string_equal(text, expected);
+}
+
+static void a_tree_names_the_holder_of_a_branch_once(void **state)
+{
+	struct tree_options options = {0};
+
+	for (uint64_t i = 1; i < NR_SCANNED; i += 2)
+		say(REACH_LOST, i, BYTES, 0);
+	name_holder(0, "cache (server)");
+	make_report();
+	assert_tree(&options,
+		    "        HELD      %    BLOCKS PROVEN LOST  FROM THE ALLOCATOR TO ITS CALLERS\n"
+		    "    1.17 KiB  100.0        12   500 bytes  server+0x800  [server]\n"
+		    "   600 bytes   50.0         6           -  +- server+0x1010\n"
+		    "                                           |  server+0x101010\n"
+		    "                                           |  (held by cache (server))\n"
+		    "   600 bytes   50.0         6   500 bytes  `- server+0x2020\n"
+		    "                                              server+0x101010\n"
+		    "    1.17 KiB  100.0        12   500 bytes  total\n");
+	options.main_first = true;
+	assert_tree(&options,
+		    "        HELD      %    BLOCKS PROVEN LOST  FROM main DOWN TO THE ALLOCATOR\n"
+		    "    1.17 KiB  100.0        12   500 bytes  server+0x101010  [server]\n"
+		    "   600 bytes   50.0         6           -  +- server+0x1010\n"
+		    "                                           |  server+0x800\n"
+		    "                                           |  (held by cache (server))\n"
+		    "   600 bytes   50.0         6   500 bytes  `- server+0x2020\n"
+		    "                                              server+0x800\n"
+		    "    1.17 KiB  100.0        12   500 bytes  total\n");
+}
+
+static void a_tree_names_the_largest_of_several_holders(void **state)
+{
+	const struct tree_options options = {0};
+
+	name_holder(0, "cache (server)");
+	name_holder(7, "other (server)");
+	make_report();
+	assert_tree(
+		&options,
+		"        HELD      %    BLOCKS PROVEN LOST  FROM THE ALLOCATOR TO ITS CALLERS\n"
+		"    1.17 KiB  100.0        12           -  server+0x800  [server]\n"
+		"                                           (held by cache (server) and others)\n"
+		"   600 bytes   50.0         6           -  +- server+0x1010\n"
+		"                                           |  server+0x101010\n"
+		"   600 bytes   50.0         6           -  `- server+0x2020\n"
+		"                                              server+0x101010\n"
+		"    1.17 KiB  100.0        12           -  total\n");
 }
 
 int main(void)
@@ -212,6 +266,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_summary_does_not_explain_what_there_is_not,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_hostile_name_is_escaped_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_tree_names_the_holder_of_a_branch_once, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_tree_names_the_largest_of_several_holders, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
