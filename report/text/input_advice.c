@@ -86,8 +86,8 @@ void input_advice_on_recording(const struct analysis *analysis, struct input_adv
 	if (pairing_audit_misses_tasks(analysis))
 		snprintf(next_line(ret), INPUT_ADVICE_BYTES,
 			 "threads and processes that were created meanwhile (%" PRIu64
-			 " or more) are not recorded: perf record without --no-inherit (-i) and "
-			 "--per-thread",
+			 " or more) are not recorded: use perf record without --no-inherit (-i) "
+			 "and --per-thread",
 			 heap_tracker_stats(analysis->heaps)->created_tasks);
 	if (analysis->nr_gaps)
 		snprintf(next_line(ret), INPUT_ADVICE_BYTES,

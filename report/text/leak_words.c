@@ -53,7 +53,7 @@ const char *leak_words_meaning(enum verdict verdict)
 		[VERDICT_OVERDUE] = "held far longer than others of their stack",
 		[VERDICT_BURST] = "allocated all at once and kept",
 		[VERDICT_UNCLEAR] = "too few or too recent to tell",
-		[VERDICT_PLATEAU] = "grew for a while, then stopped: a filled pool or cache",
+		[VERDICT_PLATEAU] = "grew for a while, then stopped: perhaps a full pool or cache",
 		[VERDICT_STARTUP] = "allocated at the start and kept",
 		[VERDICT_AT_EXIT] = "held by a process that exited early",
 		[VERDICT_NOT_YET] = "no older than others of their stack",
