@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-const char *const reach_class_words[REACH_NR_CLASSES] = {
+const char *const reach_class_words[REACH_GONE + 1] = {
 	[REACH_LOST] = "lost",	       [REACH_CYCLE] = "cycle", [REACH_THROUGH] = "lost-through",
 	[REACH_POSSIBLE] = "possible", [REACH_WEAK] = "weak",	[REACH_HELD] = "held",
-	[REACH_UNKNOWN] = "unknown",
+	[REACH_UNKNOWN] = "unknown",   [REACH_GONE] = "gone",
 };
 
 const char *const reach_group_words[REACH_NR_GROUPS] = {
@@ -14,6 +14,7 @@ const char *const reach_group_words[REACH_NR_GROUPS] = {
 	[REACH_GROUP_REACHABLE] = "still reachable",
 	[REACH_GROUP_UNDECIDED] = "not decided",
 	[REACH_GROUP_NOT_SCANNED] = "not scanned",
+	[REACH_GROUP_GONE] = "gone",
 };
 
 /* Behind a word they fit in 80 columns. */

@@ -20,9 +20,12 @@ enum reach_class {
 	/* Not of a block: a part of the heap, all of whose other blocks are held. */
 	REACH_HEAP = REACH_NR_CLASSES,
 	REACH_NOT_SCANNED,
+	/* A scan after the recording found no such block there any more. Not in recordings. */
+	REACH_GONE,
 };
 
-extern const char *const reach_class_words[REACH_NR_CLASSES];
+/* NULL: nothing was said of the block. */
+extern const char *const reach_class_words[REACH_GONE + 1];
 
 /* The class that @word, of @len bytes, stands for; REACH_NOT_SCANNED: none. */
 enum reach_class reach_class_parse(const char *word, size_t len);
@@ -33,10 +36,13 @@ enum reach_group {
 	REACH_GROUP_REACHABLE, /* it can, or a pointer leads into it: held, possible */
 	REACH_GROUP_UNDECIDED, /* weak, unknown */
 	REACH_GROUP_NOT_SCANNED,
+	REACH_NR_PROOFS,
+	REACH_GROUP_GONE = REACH_NR_PROOFS, /* only a scan after the recording says so */
 	REACH_NR_GROUPS,
 };
 
-/* "proven lost", "still reachable" and so on: what people read; and what that means. */
+/* "proven lost", "still reachable" and so on: what people read; and what that means, NULL if the
+ * word says all. */
 extern const char *const reach_group_words[REACH_NR_GROUPS];
 extern const char *const reach_group_meanings[REACH_NR_GROUPS];
 
@@ -53,6 +59,8 @@ static inline enum reach_group reach_group_of(enum reach_class class)
 	case REACH_WEAK:
 	case REACH_UNKNOWN:
 		return REACH_GROUP_UNDECIDED;
+	case REACH_GONE:
+		return REACH_GROUP_GONE;
 	default:
 		return REACH_GROUP_NOT_SCANNED;
 	}

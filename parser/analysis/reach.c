@@ -48,7 +48,7 @@ struct reach_list {
 
 struct reach {
 	struct reach_list blocks, heaps, held;
-	bool is_sorted;
+	bool is_sorted, is_later;
 	struct holder_number *numbers;
 	struct holder_name *names;	     /* by text */
 	struct holder_name **names_in_order; /* [holder - HOLDER_FIRST] */
@@ -80,21 +80,13 @@ void reach_destroy(struct reach *reach)
 	free(reach);
 }
 
-int reach_add(struct reach *reach, const struct perf_sample *sample)
+static int add_entry(struct reach *reach, const struct reach_entry *entry)
 {
-	const struct reach_entry entry = {
-		.pid = sample->origin.pid,
-		.address = sample->args[REACH_ADDRESS],
-		.size_bytes = sample->args[REACH_BYTES],
-		.stopped_ns = sample->args[REACH_STOPPED],
-		.class = (enum reach_class)sample->mark_number,
-		.number = sample->args[REACH_HOLDER],
-	};
-	struct reach_list *list = entry.class == REACH_HEAP   ? &reach->heaps
-				  : entry.class == REACH_HELD ? &reach->held
-							      : &reach->blocks;
+	struct reach_list *list = entry->class == REACH_HEAP   ? &reach->heaps
+				  : entry->class == REACH_HELD ? &reach->held
+							       : &reach->blocks;
 
-	if (sample->mark_number > REACH_HEAP || entry.size_bytes > UINT64_MAX - entry.address)
+	if (entry->size_bytes > UINT64_MAX - entry->address)
 		return 0;
 	if (list->nr == list->capacity) {
 		size_t capacity = list->capacity ? 2 * list->capacity : 256;
@@ -105,9 +97,46 @@ int reach_add(struct reach *reach, const struct perf_sample *sample)
 		list->entries = grown;
 		list->capacity = capacity;
 	}
-	list->entries[list->nr++] = entry;
+	list->entries[list->nr++] = *entry;
 	reach->is_sorted = false;
 	return 0;
+}
+
+int reach_add(struct reach *reach, const struct perf_sample *sample)
+{
+	const struct reach_entry entry = {
+		.pid = sample->origin.pid,
+		.address = sample->args[REACH_ADDRESS],
+		.size_bytes = sample->args[REACH_BYTES],
+		.stopped_ns = sample->args[REACH_STOPPED],
+		.class = (enum reach_class)sample->mark_number,
+		.number = sample->args[REACH_HOLDER],
+	};
+
+	return sample->mark_number > REACH_HEAP ? 0 : add_entry(reach, &entry);
+}
+
+int reach_say(struct reach *reach, const struct heap_block *block, enum reach_class class,
+	      uint64_t holder)
+{
+	/* As a heap of one byte: of what else is in the block, nothing is said. */
+	struct reach_entry entry = {
+		.pid = block->allocated.pid,
+		.address = block->address,
+		.size_bytes = 1,
+		.stopped_ns = UINT64_MAX,
+		.class = REACH_HEAP,
+		.number = holder,
+	};
+	int err = add_entry(reach, &entry);
+
+	reach->is_later = true;
+	entry.class = REACH_HELD;
+	if (!err && reach_group_of(class) == REACH_GROUP_REACHABLE)
+		err = add_entry(reach, &entry);
+	entry.class = class;
+	entry.size_bytes = block->size_bytes;
+	return err || class == REACH_HELD ? err : add_entry(reach, &entry);
 }
 
 /* The holder with that name, which is added if there is none; NULL: no memory. */
@@ -150,31 +179,36 @@ static struct holder_number *find_number(const struct reach *reach, pid_t pid, u
 	return found;
 }
 
-int reach_add_holder(struct reach *reach, const struct perf_sample *sample)
+int reach_name_holder(struct reach *reach, pid_t pid, uint64_t number, const char *text)
 {
 	const struct holder_name *name;
-	struct holder_number *number;
-	char text[HOLDER_TEXT_BYTES];
+	struct holder_number *added;
+	char unescaped[HOLDER_TEXT_BYTES];
 
-	if (find_number(reach, sample->origin.pid, sample->mark_number) ||
-	    HASH_COUNT(reach->numbers) >= MAX_HOLDERS || !sample->mark_text[0])
+	if (find_number(reach, pid, number) || HASH_COUNT(reach->numbers) >= MAX_HOLDERS ||
+	    !text[0])
 		return 0;
 	/* As the line of leakscan that it is from. Each report escapes it in its own way. */
-	snprintf(text, sizeof(text), "%s", sample->mark_text);
-	diag_unescape(text);
-	name = intern(reach, text);
-	number = name ? calloc(1, sizeof(*number)) : NULL;
-	if (!number)
+	snprintf(unescaped, sizeof(unescaped), "%s", text);
+	diag_unescape(unescaped);
+	name = intern(reach, unescaped);
+	added = name ? calloc(1, sizeof(*added)) : NULL;
+	if (!added)
 		return -ENOMEM;
-	number->key[0] = (uint64_t)sample->origin.pid;
-	number->key[1] = sample->mark_number;
-	number->holder = name->holder;
-	HASH_ADD_BYHASHVALUE(hh, reach->numbers, key, sizeof(number->key),
-			     (unsigned)hash_words(number->key, 2, hash_seed()), number);
-	if (hash_added(number))
+	added->key[0] = (uint64_t)pid;
+	added->key[1] = number;
+	added->holder = name->holder;
+	HASH_ADD_BYHASHVALUE(hh, reach->numbers, key, sizeof(added->key),
+			     (unsigned)hash_words(added->key, 2, hash_seed()), added);
+	if (hash_added(added))
 		return 0;
-	free(number);
+	free(added);
 	return -ENOMEM;
+}
+
+int reach_add_holder(struct reach *reach, const struct perf_sample *sample)
+{
+	return reach_name_holder(reach, sample->origin.pid, sample->mark_number, sample->mark_text);
 }
 
 static int compare(const void *a, const void *b)
@@ -206,14 +240,14 @@ static const struct reach_entry *find(const struct reach_list *list, pid_t pid, 
 }
 
 /* The scan shows a block's usable size, which is a little more than what was asked for. */
-static bool fits(const struct reach_entry *entry, const struct heap_block *block)
+bool reach_fits(const struct heap_block *block, uint64_t usable_bytes)
 {
-	uint64_t more = entry->size_bytes - block->size_bytes;
+	uint64_t more = usable_bytes - block->size_bytes;
 
 	return !block->size_known ||
-	       (entry->size_bytes >= block->size_bytes &&
+	       (usable_bytes >= block->size_bytes &&
 		(more < MAX_MORE_BYTES ||
-		 (entry->size_bytes >= 16 * PAGE_BYTES && more < PAGE_BYTES + MAX_MORE_BYTES)));
+		 (usable_bytes >= 16 * PAGE_BYTES && more < PAGE_BYTES + MAX_MORE_BYTES)));
 }
 
 enum reach_class reach_of(struct reach *reach, const struct heap_block *block)
@@ -238,7 +272,7 @@ enum reach_class reach_of(struct reach *reach, const struct heap_block *block)
 	entry = find(&reach->blocks, pid, block->address);
 	if (!entry || entry->address != block->address)
 		return REACH_HELD;
-	return fits(entry, block) ? entry->class : REACH_NOT_SCANNED;
+	return reach_fits(block, entry->size_bytes) ? entry->class : REACH_NOT_SCANNED;
 }
 
 uint32_t reach_holder_of(const struct reach *reach, const struct heap_block *block)
@@ -260,6 +294,11 @@ uint32_t reach_nr_holders(const struct reach *reach)
 const char *reach_holder_name(const struct reach *reach, uint32_t holder)
 {
 	return holder < HOLDER_FIRST ? NULL : reach->names_in_order[holder - HOLDER_FIRST]->text;
+}
+
+bool reach_is_later(const struct reach *reach)
+{
+	return reach->is_later;
 }
 
 bool reach_has_any(const struct reach *reach)

@@ -42,6 +42,23 @@ uint32_t reach_holder_of(const struct reach *reach, const struct heap_block *blo
 /* Holders are less than this. */
 uint32_t reach_nr_holders(const struct reach *reach);
 
+/*
+ * What a scan after the recording says (leakscan --recording), of each block that it knows
+ * something about: @class, also REACH_GONE; @holder is the process's number of what leads to it, or
+ * 0. Returns 0 or -ENOMEM.
+ */
+int reach_say(struct reach *reach, const struct heap_block *block, enum reach_class class,
+	      uint64_t holder);
+
+/* Names process @pid's holder @number, as reach_add_holder(). */
+int reach_name_holder(struct reach *reach, pid_t pid, uint64_t number, const char *text);
+
+/* True if the scan was after the recording: nobody saw what the process freed in between. */
+bool reach_is_later(const struct reach *reach);
+
+/* True if malloc() of @block may give a block of which the program may use @usable_bytes. */
+bool reach_fits(const struct heap_block *block, uint64_t usable_bytes);
+
 /* The name, which is untrusted; NULL: it has none. */
 const char *reach_holder_name(const struct reach *reach, uint32_t holder);
 

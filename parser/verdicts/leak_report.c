@@ -125,6 +125,7 @@ static bool wants_block(const struct leak_report *report, const struct heap_bloc
 
 	return (!options->size ||
 		(block->size_known && size_range_has(options->size, block->size_bytes))) &&
+	       (!options->pid || options->pid == op->pid) &&
 	       (!options->function || strcmp(options->function, op->schema->function) == 0) &&
 	       leak_report_wants_kind(report, kind_of_schema(op->schema)) &&
 	       wants_thread(report, op->tid);
@@ -140,8 +141,9 @@ bool leak_report_is_narrowed(const struct leak_report *report)
 {
 	const struct leaks_options *options = report->options;
 
-	return options->min_age_ns || options->max_age_ns || options->stack || options->thread ||
-	       options->function || options->kind || options->verdicts || options->reach;
+	return options->min_age_ns || options->max_age_ns || options->stack || options->pid ||
+	       options->thread || options->function || options->kind || options->verdicts ||
+	       options->reach;
 }
 
 uint64_t leak_report_age_ns(const struct leak_report *report, const struct heap_block *block)

@@ -28,6 +28,7 @@ struct leaks_options {
 	uint64_t min_age_ns;
 	uint64_t max_age_ns;   /* 0: no limit */
 	regex_t *stack;	       /* function, file or module of any frame; NULL: all stacks */
+	pid_t pid;	       /* the process; 0: all */
 	const char *thread;    /* by number or name; NULL: all threads */
 	const char *function;  /* the allocating function; NULL: all */
 	const char *kind;      /* a resource's, or HEAP_KIND_MEMORY; NULL: all */

@@ -142,7 +142,7 @@ static void write_words(FILE *out, const char *const *words, size_t nr)
 static void write_names(FILE *out, const struct html_tables *tables)
 {
 	const struct reach *reach = tables->report->analysis->reach;
-	size_t nr_groups = tables->report->reach ? REACH_NR_GROUPS : 0;
+	size_t nr_groups = tables->report->reach ? REACH_NR_PROOFS : 0;
 
 	fputs("\"verdicts\":[", out);
 	for (int i = 0; i < VERDICT_NR; i++) {

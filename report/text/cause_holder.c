@@ -51,7 +51,7 @@ struct cause_holder cause_holder_of_most(const struct leak_report *report,
 	uint64_t bytes = 0, reachable = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		bytes += sites[i].bytes;
+		bytes += sites[i].bytes - sites[i].reach.bytes[REACH_GROUP_GONE];
 		reachable += sites[i].reach.bytes[REACH_GROUP_REACHABLE];
 	}
 	return reachable > bytes / 2 ? cause_holder_find(report, sites, nr)

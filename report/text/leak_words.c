@@ -145,7 +145,7 @@ void leak_words_process(FILE *out, const struct leak_report *report, pid_t pid, 
 void leak_words_reach(FILE *out, const struct leak_report *report, const struct leak_reach *reach,
 		      uint64_t blocks)
 {
-	bool is_first = true;
+	bool is_later = reach_is_later(report->analysis->reach), is_first = true;
 
 	for (enum reach_group group = 0; group < REACH_NR_GROUPS && report->reach; group++) {
 		if (!reach->blocks[group])
@@ -153,7 +153,11 @@ void leak_words_reach(FILE *out, const struct leak_report *report, const struct 
 		fprintf(out, "%s %" PRIu64, is_first ? ";" : ",", reach->blocks[group]);
 		if (is_first)
 			fprintf(out, " of %" PRIu64, blocks);
-		fprintf(out, " %s", reach_group_words[group]);
+		fprintf(out, " %s",
+			is_later && group == REACH_GROUP_LOST ? "lost now"
+							      : reach_group_words[group]);
+		if (is_later)
+			fprintf(out, " (%s)", quantity_bytes((double)reach->bytes[group]).text);
 		is_first = false;
 	}
 }

@@ -431,6 +431,8 @@ static void write_site(struct writer *writer, const struct leak_site *site, size
 			" lost_blocks=%" PRIu64 " lost_bytes=%" PRIu64 " reached_blocks=%" PRIu64,
 			site->reach.blocks[REACH_GROUP_LOST], site->reach.bytes[REACH_GROUP_LOST],
 			site->reach.blocks[REACH_GROUP_REACHABLE]);
+	if (reach_is_later(report->analysis->reach))
+		fprintf(out, " gone_blocks=%" PRIu64, site->reach.blocks[REACH_GROUP_GONE]);
 	cause_holder_write_key(out, cause_holder_find(report, site, 1).holder);
 	if (writer->causes[verdict->cause])
 		fprintf(out, " cause=%zu", writer->causes[verdict->cause]);
@@ -488,7 +490,7 @@ static void write_leak(struct writer *writer, size_t index)
 		verdict_name((enum verdict)report->verdicts.blocks[index].verdict),
 		stack_lines_caller(&writer->stacks, op->stack_id));
 	write_exceptions(writer, index);
-	if (report->reach && report->reach[index] < REACH_NR_CLASSES)
+	if (report->reach && reach_class_words[report->reach[index]])
 		fprintf(out, " reach=%s", reach_class_words[report->reach[index]]);
 	if (report->holders)
 		cause_holder_write_key(out, report->holders[index]);
@@ -575,6 +577,9 @@ int leaks_write(FILE *out, const struct leak_report *report)
 	resource_report_write_kinds(out, report);
 	write_losses(out, report->analysis);
 	write_audit(out, report);
+	if (reach_is_later(report->analysis->reach))
+		fputs("# scanned: after the recording; reach= is about what has the address then\n",
+		      out);
 	write_suppressions(out, report);
 	writer.stacks.stack.wrappers = &report->wrappers;
 	if (!err)

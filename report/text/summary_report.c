@@ -122,7 +122,7 @@ static void write_reach(FILE *out, const struct leak_report *report)
 /* Of which blocks it has proven nothing. */
 static void write_limits(FILE *out, const struct leak_report *report)
 {
-	for (enum reach_group group = REACH_GROUP_UNDECIDED; group < REACH_NR_GROUPS; group++) {
+	for (enum reach_group group = REACH_GROUP_UNDECIDED; group < REACH_NR_PROOFS; group++) {
 		uint64_t blocks = 0;
 
 		for (int i = 0; i < VERDICT_NR; i++)
@@ -186,7 +186,7 @@ static void write_proof(FILE *out, const struct leak_report *report,
 	if (!report->held_blocks)
 		return;
 	fprintf(out, "\n  %8s", "");
-	for (enum reach_group group = 0; group < REACH_NR_GROUPS; group++)
+	for (enum reach_group group = 0; group < REACH_NR_PROOFS; group++)
 		fprintf(out, "%*s", PROOF_COLUMNS, reach_group_words[group]);
 	fputc('\n', out);
 	for (enum verdict verdict = 0; verdict < VERDICT_NR; verdict++) {
@@ -198,7 +198,7 @@ static void write_proof(FILE *out, const struct leak_report *report,
 		colour_begin(out, style->colour, leak_words_colour(verdict));
 		fprintf(out, "%-8s", verdict_name(verdict));
 		colour_end(out, style->colour, leak_words_colour(verdict));
-		for (enum reach_group group = 0; group < REACH_NR_GROUPS; group++) {
+		for (enum reach_group group = 0; group < REACH_NR_PROOFS; group++) {
 			char cell[64] = "-";
 
 			if (reach->blocks[group])

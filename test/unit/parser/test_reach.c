@@ -137,6 +137,30 @@ static void holders_have_names(void **state)
 	assert_int_equal(first, HOLDER_NOT_KNOWN);
 	reach_destroy(reach);
 }
+static void a_later_scan_speaks_of_what_it_was_asked(void **state)
+{
+	struct reach *reach = reach_create();
+	struct heap_block lost = block(HEAP, 20), gone = block(HEAP + 0x20, 20),
+			  held = block(HEAP + 0x40, 0), inside = block(HEAP + 8, 12),
+			  other = block(HEAP + 0x60, 20);
+
+	assert_non_null(reach);
+	assert_false(reach_is_later(reach));
+	assert_int_equal(reach_say(reach, &lost, REACH_LOST, 0), 0);
+	assert_int_equal(reach_say(reach, &gone, REACH_GONE, 0), 0);
+	assert_int_equal(reach_say(reach, &held, REACH_HELD, 3), 0);
+	assert_int_equal(reach_name_holder(reach, PID, 3, "cache (server)"), 0);
+	assert_true(reach_is_later(reach) && reach_has_any(reach));
+	assert_int_equal(reach_of(reach, &lost), REACH_LOST);
+	assert_int_equal(reach_of(reach, &gone), REACH_GONE);
+	assert_int_equal(reach_of(reach, &held), REACH_HELD);
+	assert_string_equal(reach_holder_name(reach, reach_holder_of(reach, &held)),
+			    "cache (server)");
+	/* sqlite3_malloc() gives out a part of what malloc() gave it. */
+	assert_int_equal(reach_of(reach, &inside), REACH_NOT_SCANNED);
+	assert_int_equal(reach_of(reach, &other), REACH_NOT_SCANNED);
+	reach_destroy(reach);
+}
 
 static void hostile_samples_are_left_out(void **state)
 {
@@ -144,6 +168,7 @@ static void hostile_samples_are_left_out(void **state)
 
 	assert_non_null(reach);
 	add(reach, REACH_NOT_SCANNED, HEAP, HEAP_BYTES);
+	add(reach, REACH_GONE, HEAP, HEAP_BYTES);
 	add(reach, (enum reach_class)UINT32_MAX, HEAP, HEAP_BYTES);
 	add(reach, REACH_HEAP, UINT64_MAX, 2);
 	hold(reach, UINT64_MAX, 2, 1);
@@ -157,6 +182,7 @@ int main(void)
 		cmocka_unit_test(what_was_not_named_is_held),
 		cmocka_unit_test(what_the_scan_cannot_have_seen_is_not_scanned),
 		cmocka_unit_test(holders_have_names),
+		cmocka_unit_test(a_later_scan_speaks_of_what_it_was_asked),
 		cmocka_unit_test(hostile_samples_are_left_out),
 	};
 
