@@ -241,22 +241,46 @@ static int compare_holders(const void *a, const void *b)
 	return (x->group > y->group) - (x->group < y->group);
 }
 
-static int write_names(FILE *out, struct holders *holders)
+static int call_with_name(struct holders *holders, const struct holder *holder,
+			  int (*on_name)(void *context, unsigned number, const char *name),
+			  void *context)
+{
+	_cleanup_free_ char *name = NULL;
+	size_t size;
+	FILE *out = open_memstream(&name, &size);
+
+	if (!out)
+		return -ENOMEM;
+	write_name(out, holders->report, holder);
+	return fclose(out) ? -ENOMEM : on_name(context, holder->number, name);
+}
+
+/* Numbers and names those with the most bytes. */
+static int name_largest(struct holders *holders,
+			int (*on_name)(void *context, unsigned number, const char *name),
+			void *context)
 {
 	size_t nr = holders->nr ? holders->nr - 1 : 0;
 	_cleanup_free_ struct holder **order = calloc(nr + 1, sizeof(struct holder *));
+	int err = order ? 0 : -ENOMEM;
 
-	if (!order)
-		return -ENOMEM;
+	if (err)
+		return err;
 	if (nr)
 		memcpy(order, holders->by_group + 1, nr * sizeof(struct holder *));
 	qsort(order, nr, sizeof(struct holder *), compare_holders);
-	for (size_t i = 0; i < nr && i < HOLDERS_MAX; i++) {
+	for (size_t i = 0; i < nr && i < HOLDERS_MAX && order[i]->bytes && !err; i++) {
 		order[i]->number = (unsigned)i + 1;
-		fprintf(out, "# holder %u ", order[i]->number);
-		write_name(out, holders->report, order[i]);
-		fputc('\n', out);
+		err = call_with_name(holders, order[i], on_name, context);
 	}
+	return err;
+}
+
+static int write_numbered(void *context, unsigned number, const char *name)
+{
+	FILE *out = context;
+
+	fprintf(out, "# holder %u %s\n", number, name);
 	return 0;
 }
 
@@ -334,14 +358,20 @@ static void write_sample(FILE *out, const struct holders *holders, const uint16_
 	}
 }
 
+static int find_groups(struct holders *holders, uint16_t **ret)
+{
+	const struct root_groups root_groups = {holders, rank_of, NR_RANKS, group_of};
+
+	return nearest_roots_find(&holders->report->scan->marking, &root_groups, ret);
+}
+
 void holders_write(FILE *out, struct scan_report *report)
 {
 	const struct scan *scan = report->scan;
 	struct holders holders = {.report = report};
-	const struct root_groups root_groups = {&holders, rank_of, NR_RANKS, group_of};
 	_cleanup_free_ uint16_t *groups = NULL;
 	uint64_t bytes = 0;
-	int err = nearest_roots_find(&scan->marking, &root_groups, &groups);
+	int err = find_groups(&holders, &groups);
 
 	for (uint32_t i = 0; i < scan->heap.map.nr_blocks && !err; i++) {
 		uint64_t block_bytes = is_reachable(scan, i) ? heap_block_bytes(&scan->heap, i) : 0;
@@ -351,7 +381,7 @@ void holders_write(FILE *out, struct scan_report *report)
 			holders.by_group[groups[i]]->bytes += block_bytes;
 	}
 	if (!err)
-		err = write_names(out, &holders);
+		err = name_largest(&holders, write_numbered, out);
 	if (!err && write_runs(NULL, &holders, groups) <= HOLDERS_MAX_LINES)
 		write_runs(out, &holders, groups);
 	else if (!err)
@@ -359,4 +389,28 @@ void holders_write(FILE *out, struct scan_report *report)
 	deinit_holders(&holders);
 	if (err)
 		diag_warn("what leads to the blocks is not known: out of memory");
+}
+
+int holders_name(struct scan_report *report, const uint32_t *blocks, size_t nr,
+		 int (*on_name)(void *context, unsigned number, const char *name), void *context,
+		 unsigned *ret_numbers)
+{
+	const struct scan *scan = report->scan;
+	struct holders holders = {.report = report};
+	_cleanup_free_ uint16_t *groups = NULL;
+	int err = find_groups(&holders, &groups);
+
+	for (size_t i = 0; i < nr && !err; i++)
+		if (blocks[i] != HEAP_NONE && groups[blocks[i]] != NEAREST_NONE &&
+		    is_reachable(scan, blocks[i]))
+			holders.by_group[groups[blocks[i]]]->bytes +=
+				heap_block_bytes(&scan->heap, blocks[i]);
+	if (!err)
+		err = name_largest(&holders, on_name, context);
+	for (size_t i = 0; i < nr && !err; i++)
+		ret_numbers[i] = blocks[i] != HEAP_NONE && is_reachable(scan, blocks[i])
+					 ? number_of(&holders, groups[blocks[i]])
+					 : 0;
+	deinit_holders(&holders);
+	return err;
 }

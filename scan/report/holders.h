@@ -18,4 +18,14 @@
  */
 void holders_write(FILE *out, struct scan_report *report);
 
+/*
+ * The largest holders of the blocks @blocks (HEAP_NONE: none), for a caller that asks about some
+ * only. @on_name gets each one's number, from 1 on, and name; if it returns not 0, that is
+ * returned.
+ * @ret_numbers[i] is the number for @blocks[i], or 0. Returns 0 or -ENOMEM.
+ */
+int holders_name(struct scan_report *report, const uint32_t *blocks, size_t nr,
+		 int (*on_name)(void *context, unsigned number, const char *name), void *context,
+		 unsigned *ret_numbers);
+
 #endif

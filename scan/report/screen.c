@@ -110,6 +110,15 @@ static void write_total(FILE *out, const struct scan *scan, enum reach_class cla
 	fprintf(out, ": %s\n", explanation);
 }
 
+void screen_write_why_not(FILE *out, const struct scan *scan)
+{
+	if (scan->may_say_lost)
+		return;
+	fputs("No block is called lost: ", out);
+	diag_print_escaped(out, scan->why_not, NULL);
+	fputs(".\n", out);
+}
+
 static void write_totals(FILE *out, const struct scan *scan)
 {
 	fputs("\nWhat points to them:\n", out);
@@ -124,11 +133,7 @@ static void write_totals(FILE *out, const struct scan *scan)
 		    scan->may_say_lost ? "no holder was found, but the first snapshot had one, or "
 					 "not yet this block"
 				       : "no holder was found");
-	if (!scan->may_say_lost) {
-		fputs("No block is called lost: ", out);
-		diag_print_escaped(out, scan->why_not, NULL);
-		fputs(".\n", out);
-	}
+	screen_write_why_not(out, scan);
 }
 
 static void write_lost(FILE *out, struct scan_report *report, bool all)
