@@ -11,6 +11,7 @@
 #include "common/output_file.h"
 #include "common/proc/process_stat.h"
 #include "scan/analysis/analyst.h"
+#include "scan/recording/recording_report.h"
 #include "scan/report/block_lines.h"
 #include "scan/report/census_json.h"
 #include "scan/report/growth.h"
@@ -35,7 +36,8 @@ struct run {
 	const struct leakscan_options *options;
 	pid_t pid;
 	struct module_symbols symbols;
-	struct census_file before; /* --diff */
+	struct census_file before;	 /* --diff */
+	struct recording_file recording; /* --recording */
 };
 
 /* Writes what was asked for; in the process that has no privileges. */
@@ -48,7 +50,12 @@ static int write_report(void *context, const struct scan *scan)
 	int err = 0;
 
 	object_types_init(&report.types, scan->snapshot);
-	if (options->blocks)
+	if (options->recording)
+		err = recording_report_write(stdout, &report, &run->recording,
+					     options->blocks ? RECORDING_REPORT_BLOCKS
+					     : options->all  ? RECORDING_REPORT_ALL
+							     : RECORDING_REPORT_SCREEN);
+	else if (options->blocks)
 		block_lines_write(stdout, &report, options->without_held);
 	else if (options->has_why)
 		err = block_path_write(stdout, &report, options->why);
@@ -153,25 +160,29 @@ static int scan_core(struct run *run)
 	return err;
 }
 
-/* Opens the file of --diff. Writing the output must not destroy it before it is read. */
-static int open_before(struct run *run)
+/* Opens the file that is read. Writing the output must not destroy it before that. */
+static int open_input(struct run *run)
 {
 	const struct leakscan_options *options = run->options;
-	struct stat before, output;
-	int err = census_file_open(&run->before, options->diff);
+	struct stat input, output;
+	int err = options->diff	       ? census_file_open(&run->before, options->diff)
+		  : options->recording ? recording_file_open(&run->recording, options->recording)
+				       : 0;
 
-	if (err || !options->output || fstat(run->before.fd, &before) < 0 ||
-	    stat(options->output, &output) < 0 || before.st_dev != output.st_dev ||
-	    before.st_ino != output.st_ino)
+	if (err || !options->output ||
+	    fstat(options->diff ? run->before.fd : run->recording.fd, &input) < 0 ||
+	    stat(options->output, &output) < 0 || input.st_dev != output.st_dev ||
+	    input.st_ino != output.st_ino)
 		return err;
-	diag_error("cannot write %s: --diff reads it; give -o another file", options->output);
+	diag_error("cannot write %s: %s reads it; give -o another file", options->output,
+		   options->diff ? "--diff" : "--recording");
 	return -EINVAL;
 }
 
 int main(int argc, char **argv)
 {
 	struct leakscan_options options;
-	struct run run = {.options = &options, .before.fd = -1};
+	struct run run = {.options = &options, .before.fd = -1, .recording.fd = -1};
 	int err;
 
 	diag_set_tool("leakscan");
@@ -179,12 +190,12 @@ int main(int argc, char **argv)
 	err = leakscan_options_parse(argc, argv, &options);
 	if (err)
 		return options_exit_status(err);
-	if (options.diff)
-		err = open_before(&run);
+	err = open_input(&run);
 	if (!err && options.output)
 		err = output_file_redirect(options.output);
 	if (!err)
 		err = options.core ? scan_core(&run) : scan_process(&run);
 	census_file_close(&run.before);
+	recording_file_close(&run.recording);
 	return err ? DIAG_EXIT_FAILED : DIAG_EXIT_OK;
 }

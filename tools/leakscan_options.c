@@ -52,6 +52,9 @@ static const struct option_row rows[] = {
 	 .completes = OPTION_COMPLETES_FILES},
 	{"other-process", 0, OPTION_FLAG, .help = "with --diff: BEFORE may be of another process",
 	 FIELD(other_process)},
+	{"recording", 0, OPTION_TEXT, "FILE",
+	 "what has become of the blocks that FILE, a recording of this process, held at its end",
+	 FIELD(recording), .completes = OPTION_COMPLETES_FILES},
 	{"output", 'o', OPTION_TEXT, "FILE", "write FILE, not standard output", FIELD(output),
 	 .completes = OPTION_COMPLETES_FILES},
 };
@@ -95,6 +98,9 @@ int leakscan_options_parse(int argc, char **argv, struct leakscan_options *optio
 	    1)
 		return bad_usage(
 			"--blocks, --why, --format, and --diff or --all, exclude each other");
+	if (options->recording && (options->core || options->without_held || options->has_why ||
+				   options->format || options->diff))
+		return bad_usage("--recording goes with -p PID, and with --blocks or --all only");
 	if (options->other_process && !options->diff)
 		return bad_usage("--other-process goes with --diff");
 	if (options->diff && options->core && !options->other_process)

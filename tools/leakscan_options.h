@@ -24,9 +24,10 @@ struct leakscan_options {
 	bool has_why;
 	uint64_t why; /* --why: an address */
 	enum leakscan_format format;
-	const char *diff;   /* NULL: no comparison */
-	bool other_process; /* compares with another process, too */
-	const char *output; /* NULL: standard output */
+	const char *diff;      /* NULL: no comparison */
+	const char *recording; /* NULL: none */
+	bool other_process;    /* compares with another process, too */
+	const char *output;    /* NULL: standard output */
 };
 
 /*
