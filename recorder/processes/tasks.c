@@ -2,6 +2,7 @@
 #include "recorder/processes/tasks.h"
 
 #include "common/clock.h"
+#include "common/interrupted.h"
 #include "common/scope.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/proc_file.h"
@@ -12,9 +13,14 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
-#define MAX_HOLD_NS 900000000ULL
+#define MAX_HOLD_US 900000
+#define MAX_WAIT_NS 1000000000ULL /* for the holder, which may not keep its limit */
+#define MAX_STOP_NS 100000000ULL
+#define POLL_NS	    200000
+#define SIGNALS_MS  10 /* between two looks for signals */
 
 static int compare_pids(const void *a, const void *b)
 {
@@ -110,83 +116,83 @@ bool task_list_has_grown(const struct task_list *before, const struct task_list 
 	       !all_in(now->children, now->nr_children, before->children, before->nr_children);
 }
 
-struct held_task {
-	pid_t tid;
-	int signal; /* the signal that it was about to receive; delivered when it is released */
-};
-
-/* Seizes and stops one thread. Returns false if it has ended or cannot be stopped. */
-static bool hold_one(pid_t tid, struct held_task *ret)
+/* Tells a thread to stop. Returns false if it has ended or cannot be stopped. */
+static bool interrupt(pid_t tid)
 {
 	struct process_stat task;
-	int status;
 
-	if (process_stat_read(tid, &task) || strchr("DZX", task.state) ||
-	    ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
-		return false;
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || waitpid(tid, &status, __WALL) != tid ||
-	    !WIFSTOPPED(status)) {
-		ptrace(PTRACE_DETACH, tid, 0, 0);
-		return false;
-	}
-	/* A stop other than PTRACE_EVENT_STOP is a signal, which must not get lost. */
-	*ret = (struct held_task){tid, status >> 16 ? 0 : WSTOPSIG(status)};
-	return true;
+	return !process_stat_read(tid, &task) && !strchr("DZX", task.state) &&
+	       ptrace(PTRACE_SEIZE, tid, 0, 0) == 0 && ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0;
 }
 
 /* Threads that this process, a child of the recorder, holds stopped. */
 struct held_tasks {
-	struct held_task *tasks;
+	pid_t *tids;
 	size_t nr;
 };
 
 static bool is_held(const struct held_tasks *held, pid_t tid)
 {
 	for (size_t i = 0; i < held->nr; i++)
-		if (held->tasks[i].tid == tid)
+		if (held->tids[i] == tid)
 			return true;
 	return false;
 }
 
-static void release_one(const struct held_task *task)
+/*
+ * Waits until the thread has stopped or ended, at most until @end_ns. A call that signals do not
+ * interrupt may take longer. The thread then stops when the call returns, before it can create
+ * another thread. Its status is left in place: if that is a signal, the kernel delivers it when
+ * this process ends.
+ */
+static void wait_for_stop(pid_t tid, uint64_t end_ns)
 {
-	ptrace(PTRACE_DETACH, task->tid, 0, task->signal);
+	const int what = WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL;
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+	siginfo_t info = {0};
+
+	while (waitid(P_PID, (id_t)tid, &info, what) == 0 && !info.si_pid &&
+	       clock_now_ns() < end_ns)
+		nanosleep(&pause, NULL);
 }
 
 /* Stops the threads of @list that are not stopped yet. Returns how many, or -ENOMEM. */
-static int hold_more(struct held_tasks *held, const struct task_list *list, uint64_t end_ns)
+static int hold_more(struct held_tasks *held, const struct task_list *list)
 {
-	int nr = 0;
+	size_t first = held->nr;
+	uint64_t end_ns;
 
-	for (size_t i = 0; i < list->nr_tids && clock_now_ns() < end_ns; i++) {
-		struct held_task task, *grown;
-
-		if (is_held(held, list->tids[i]) || !hold_one(list->tids[i], &task))
-			continue;
-		grown = reallocarray(held->tasks, held->nr + 1, sizeof(*grown));
-		if (!grown) {
-			release_one(&task);
+	for (size_t i = 0; i < list->nr_tids; i++)
+		if (!is_held(held, list->tids[i]) && interrupt(list->tids[i]) &&
+		    append(&held->tids, &held->nr, list->tids[i]))
 			return -ENOMEM;
-		}
-		held->tasks = grown;
-		held->tasks[held->nr++] = task;
-		nr++;
-	}
-	return nr;
+	end_ns = clock_now_ns() + MAX_STOP_NS;
+	for (size_t i = first; i < held->nr; i++)
+		wait_for_stop(held->tids[i], end_ns);
+	return (int)(held->nr - first);
 }
 
-/* Holds the threads until the recorder closes its end of @fd, at most for MAX_HOLD_NS. */
+/*
+ * Holds the threads until the recorder ends this process or itself, at most for MAX_HOLD_US. The
+ * end of this process releases them.
+ */
 static void __attribute__((noreturn)) hold_and_wait(int fd, const pid_t *pids, size_t nr_pids)
 {
-	uint64_t end_ns = clock_now_ns() + MAX_HOLD_NS, now_ns;
+	const struct itimerval limit = {.it_value.tv_usec = MAX_HOLD_US};
 	struct pollfd recorder = {.fd = fd, .events = POLLIN};
 	struct held_tasks held = {0};
 	sigset_t all;
 	int more = 1;
 
-	/* Signals from the recorder's terminal must not end or stop this process. */
+	/*
+	 * Signals from the recorder's terminal must not end or stop this process. SIGALRM ends it
+	 * even in ptrace(), which waits while the target executes a program.
+	 */
 	sigfillset(&all);
+	sigdelset(&all, SIGALRM);
+	signal(SIGALRM, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &all, NULL);
+	setitimer(ITIMER_REAL, &limit, NULL);
 	setsid();
 	/* A running thread may create another: repeat until a list shows none running. */
 	while (more > 0) {
@@ -194,25 +200,33 @@ static void __attribute__((noreturn)) hold_and_wait(int fd, const pid_t *pids, s
 
 		more = task_list_read(&list, pids, nr_pids);
 		if (!more)
-			more = hold_more(&held, &list, end_ns);
+			more = hold_more(&held, &list);
 		task_list_deinit(&list);
 	}
-	now_ns = clock_now_ns();
-	if (more != -ENOMEM && write(fd, "", 1) == 1 && now_ns < end_ns)
-		poll(&recorder, 1, (int)((end_ns - now_ns) / 1000000));
-	for (size_t i = 0; i < held.nr; i++)
-		release_one(&held.tasks[i]);
+	if (more != -ENOMEM && write(fd, "", 1) == 1)
+		poll(&recorder, 1, -1);
 	_exit(0);
+}
+
+/* Waits for the holder's byte, or its end. Returns false if a signal or the limit comes first. */
+static bool wait_for_holder(int fd)
+{
+	uint64_t end_ns = clock_now_ns() + MAX_WAIT_NS;
+	struct pollfd holder = {.fd = fd, .events = POLLIN};
+
+	while (poll(&holder, 1, SIGNALS_MS) == 0)
+		if (is_interrupted() || clock_now_ns() >= end_ns)
+			return false;
+	return true;
 }
 
 int task_hold_all(struct task_hold *ret, const pid_t *pids, size_t nr_pids)
 {
 	int fds[2];
-	char byte;
 
 	*ret = (struct task_hold){.pid = -1, .fd = -1};
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
-		return -errno;
+		return 0;
 	ret->fd = fds[0];
 	ret->pid = fork();
 	if (ret->pid == 0) {
@@ -220,18 +234,21 @@ int task_hold_all(struct task_hold *ret, const pid_t *pids, size_t nr_pids)
 		hold_and_wait(fds[1], pids, nr_pids);
 	}
 	close(fds[1]);
-	if (ret->pid > 0 && read(ret->fd, &byte, 1) == 1)
-		return 0;
-	task_hold_release(ret);
-	return -ENOMEM;
+	if (ret->pid < 0 || !wait_for_holder(ret->fd))
+		task_hold_release(ret);
+	return is_interrupted() ? -EINTR : 0;
 }
 
 void task_hold_release(struct task_hold *hold)
 {
 	if (hold->fd >= 0)
 		close(hold->fd);
-	while (hold->pid > 0 && waitpid(hold->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (hold->pid > 0) {
+		/* It may be stopped, or wait in ptrace(). */
+		kill(hold->pid, SIGKILL);
+		while (waitpid(hold->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
 	*hold = (struct task_hold){.pid = -1, .fd = -1};
 }
 

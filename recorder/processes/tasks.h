@@ -32,8 +32,8 @@ void task_list_deinit(struct task_list *list);
 bool task_list_has_grown(const struct task_list *before, const struct task_list *now);
 
 /*
- * Threads that a child of this process holds stopped by ptrace. The child releases them on request,
- * when this process ends, or after a second, also if this process is stopped.
+ * Threads that a child of this process, the holder, holds stopped by ptrace. It releases them on
+ * request, when this process ends, or after a second, also if this process is stopped.
  */
 struct task_hold {
 	pid_t pid;
@@ -42,8 +42,10 @@ struct task_hold {
 
 /*
  * Stops every thread of @pids, also new ones, except threads that have another tracer or that sleep
- * uninterruptibly: these could not be waited for. Returns 0 or -ENOMEM. Call it while this process
- * has one thread.
+ * uninterruptibly. A thread that does not stop within 0.1 seconds stops later, when its system call
+ * returns. Returns within a second: 0, even if no thread could be stopped, or -EINTR if a signal
+ * asks this process to end. Call it while this process has one thread. Release with
+ * task_hold_release() in either case.
  */
 int task_hold_all(struct task_hold *ret, const pid_t *pids, size_t nr_pids);
 void task_hold_release(struct task_hold *hold);

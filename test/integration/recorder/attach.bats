@@ -5,6 +5,7 @@
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/churn
 
 setup() {
 	common_setup
@@ -142,6 +143,28 @@ has_libc() {
 	run -1 "$BIN/leakrec" -p "$thread" -o thread.data
 	[[ $output == *"$thread is a thread of process $pid: give that process"* ]] || fail "$output"
 	kill_now "${STARTED_PIDS[@]}"
+}
+
+# Ends leakrec, which must take two seconds at most.
+interrupt() {
+	kill -INT "$LEAKREC_PID"
+	wait_until 2 has_ended "$LEAKREC_PID"
+}
+
+@test "attach: threads come and go, and one does not stop" {
+	start_target restless_threads
+	go_target
+	start_recorder -o perf.data
+	wait_until 60 contains leakrec.err 'stopping the process while its events are opened'
+	interrupt
+	attach
+	contains leakrec.err 'stopping the process while its events are opened' || fail "$(cat leakrec.err)"
+	interrupt
+	finish_leakrec
+	kill -TERM "$RECORDED_PID"
+	finish_target
+	# A second, plus the time that a busy machine takes to run a continued process.
+	(($(truth longest_stop_ms) <= 1700)) || fail "stopped for $(truth longest_stop_ms) ms"
 }
 
 # Set-up takes CPU time, and many times as long if it has to share the CPUs with busy processes. So does the end, for the

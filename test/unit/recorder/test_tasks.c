@@ -4,6 +4,7 @@
 #include "common/proc/process_status.h"
 #include "recorder/processes/tasks.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -69,11 +70,30 @@ static void held_no_longer_than_a_second(void **state)
 	end_child(pid);
 }
 
+static void a_signal_ends_the_wait(void **state)
+{
+	pid_t pid = start_child();
+	struct task_hold hold;
+	sigset_t set;
+	int number;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGINT);
+	assert_int_equal(task_hold_all(&hold, &pid, 1), -EINTR);
+	task_hold_release(&hold);
+	assert_int_equal(process_status_tracer(pid), 0);
+	sigwait(&set, &number);
+	end_child(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(held_until_released),
 		cmocka_unit_test(held_no_longer_than_a_second),
+		cmocka_unit_test(a_signal_ends_the_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
