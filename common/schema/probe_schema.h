@@ -7,6 +7,7 @@
 #ifndef LEAKTOOLS_COMMON_PROBE_SCHEMA_H
 #define LEAKTOOLS_COMMON_PROBE_SCHEMA_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -120,7 +121,8 @@ static inline bool probe_point_is_return(enum probe_point point)
 #define PROBE_FIELD_CALLER     "caller" /* entry, exit: the return address, in the caller */
 #define PROBE_FIELD_RET	       "ret"	/* return, call, exit: the return value */
 #define PROBE_FIELD_FROM_ENTRY "from_entry"
-#define PROBE_FIELD_TEXT       "text"  /* of a mark: a string of less than PROBE_TEXT_BYTES */
+#define PROBE_FIELD_TEXT       "text" /* of a mark: a string of less than PROBE_TEXT_BYTES */
+#define PROBE_UNREAD_TEXT      "(text at 0x%" PRIx64 " not read)"
 #define PROBE_FIELD_BLOCK      "block" /* store, call of a HEAP_ALLOC_TO_PTR: the new block */
 
 #endif

@@ -20,9 +20,8 @@
 /* include/linux/pid_types.h */
 enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 
-#define BPF_F_PAD_ZEROS 1ULL	   /* uapi/linux/bpf.h */
-#define CLONE_THREAD	0x00010000 /* uapi/linux/sched.h */
-#define ENTRY_RECORDED	(~0ULL)	   /* the cookie of a session whose entry has a sample of its own */
+#define CLONE_THREAD   0x00010000 /* uapi/linux/sched.h */
+#define ENTRY_RECORDED (~0ULL)	  /* the cookie of a session whose entry has a sample of its own */
 
 struct bpf_site sites[BPF_MAX_SITES];
 
@@ -33,8 +32,6 @@ extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms"), weak));
 const volatile bool can_signal_tasks = false;
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, __u64 value)
 	__attribute__((section(".ksyms"), weak));
-extern int bpf_copy_from_user_str(void *dst, __u32 dst__sz, const void *unsafe_ptr__ign,
-				  __u64 flags) __attribute__((section(".ksyms")));
 
 /*
  * The register at @offset of struct pt_regs. The verifier does not permit direct access to a
@@ -323,40 +320,6 @@ static __attribute__((noinline)) int at_entry(struct pt_regs *regs, unsigned int
 	return record_entry(regs, index, has_filter && !old);
 }
 
-/*
- * Writes the sample of a mark (<leaktools/leak_probes.h>). The programs that call it are sleepable:
- * a text that was never accessed has to be read from its file first.
- */
-static __attribute__((noinline)) int record_mark(struct pt_regs *regs, unsigned int index)
-{
-	struct mark *mark = mark_of_task(BPF_LOCAL_STORAGE_GET_F_CREATE);
-	int len;
-
-	if (!mark) {
-		count_lost();
-		return 0;
-	}
-	mark->ip = PT_REGS_IP(regs);
-	len = bpf_copy_from_user_str(mark->text, BPF_TEXT_BYTES, (void *)PT_REGS_PARM1(regs),
-				     BPF_F_PAD_ZEROS);
-	if (len < 1 || len > BPF_TEXT_BYTES) {
-		mark->text[0] = 0;
-		len = 1;
-	}
-	mark->text_bytes = len;
-	return write_mark(&sites[index & (BPF_MAX_SITES - 1)].events[BPF_EVENT_ENTRY]);
-}
-
-SEC("uprobe.s")
-int linked_mark(struct pt_regs *regs)
-{
-	unsigned int index = bpf_get_attach_cookie(regs) & (BPF_MAX_SITES - 1);
-
-	if (recording && (!everywhere || is_in_scope_sleepable()))
-		record_mark(regs, index);
-	return 0;
-}
-
 #include "recorder/bpf/points.bpf.h"
 #include "recorder/bpf/resources.bpf.h"
 
@@ -385,12 +348,14 @@ int linked_site(struct pt_regs *regs)
 		return record_point(regs, index);
 	if (site->kind == BPF_SITE_RESOURCE)
 		return record_resource_entry(regs, index);
+	if (site->kind == BPF_SITE_MARK)
+		return write_mark(regs, &site->events[BPF_EVENT_ENTRY], index);
 	return cookie & BPF_AT_RETURN ? at_return(regs, index) : at_entry(regs, index, false);
 }
 
 /*
- * Runs at each site of followed processes, but for marks. Like all programs on perf events it
- * returns 0, so that the kernel writes no sample of its own.
+ * Runs at each site of followed processes. Like all programs on perf events it returns 0, so that
+ * the kernel writes no sample of its own.
  */
 SEC("kprobe")
 int followed_site(struct pt_regs *regs)
@@ -410,18 +375,12 @@ int followed_site(struct pt_regs *regs)
 		record_point(regs, index);
 	else if (site->kind == BPF_SITE_RESOURCE)
 		record_resource_entry(regs, index);
+	else if (site->kind == BPF_SITE_MARK)
+		write_mark(regs, &site->events[BPF_EVENT_ENTRY], index);
 	else if (cookie & BPF_AT_RETURN)
 		at_return(regs, index);
 	else
 		at_entry(regs, index, true);
-	return 0;
-}
-
-SEC("uprobe.s")
-int followed_mark(struct pt_regs *regs)
-{
-	if (is_followed())
-		record_mark(regs, bpf_get_attach_cookie(regs));
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "recorder/bpf/pending_returns.bpf.h"
 #include "recorder/bpf/bpf_recorder_shared.h"
 #include "recorder/bpf/ring.bpf.h"
+#include "recorder/bpf/samples_shared.h"
 #include "recorder/bpf/stack_bases.bpf.h"
 #include "recorder/bpf/task_stack.bpf.h"
 
@@ -30,15 +31,6 @@ struct {
 	__uint(max_entries, 4096);
 } wakeups SEC(".maps");
 
-/* Without a stack: IDENTIFIER | IP | TID | TIME | CPU | RAW. */
-struct plain_head {
-	struct perf_event_header header;
-	unsigned long long id, ip;
-	unsigned int pid, tid;
-	unsigned long long time_ns;
-	unsigned int cpu, reserved;
-};
-
 /* With one: CALLCHAIN, too. */
 struct stack_head {
 	struct perf_event_header header;
@@ -57,14 +49,6 @@ struct lost_record {
 	unsigned long long time_ns;
 	unsigned int cpu, reserved;
 	unsigned long long trailer_id;
-};
-
-/* The beginning of RAW: its size, and the fields that every tracepoint has. */
-struct raw_head {
-	unsigned int size;
-	unsigned short type;
-	unsigned char flags, preempt_count;
-	int pid;
 };
 
 /* Raw data, counted from its size field, is padded to a multiple of eight by this many bytes. */
@@ -374,48 +358,16 @@ ALWAYS_INLINE void write_frames(const struct sample *sample)
 
 /* --- marks --- */
 
-#define TEXT_WORDS (BPF_TEXT_BYTES / 8)
-
-/* The sample of a mark. Its string is as in tracefs (__data_loc): the text follows the fields. */
-struct mark_record {
-	struct plain_head head;
-	struct raw_head raw;
-	unsigned int ip_words[2]; /* 64 bits, not aligned to eight bytes */
-	unsigned int data_loc;	  /* the text's offset in the raw data, and its size << 16 */
-	unsigned int text_words[2 * TEXT_WORDS];
-};
-
-/*
- * The current mark of a task. It is not on the stack, of which sleepable programs may use little
- * (task_stack.bpf.h).
- */
-struct mark {
-	unsigned long long ip;
-	unsigned int text_bytes; /* with the terminating NUL */
-	unsigned int text[2 * TEXT_WORDS];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct mark);
-} marks SEC(".maps");
-
-ALWAYS_INLINE struct mark *mark_of_task(unsigned long long flags)
+/* Writes the sample of a mark (<leaktools/leak_probes.h>), which the current task has set. */
+static __attribute__((noinline)) int write_mark(const struct pt_regs *regs,
+						const struct bpf_event *event, unsigned int index)
 {
-	return bpf_task_storage_get(&marks, bpf_get_current_task_btf(), 0, flags);
-}
-
-/* Writes the task's mark. It is a separate function because of its stack. */
-static __attribute__((noinline)) int write_mark(const struct bpf_event *event)
-{
+	unsigned long long ip = PT_REGS_IP(regs), text = PT_REGS_PARM1(regs);
 	unsigned int cpu = bpf_get_smp_processor_id();
 	struct bpf_ring_control *ring = ring_to_fill(cpu);
 	struct mark_record *record = 0;
-	struct mark *mark;
-	unsigned long long ip;
 	struct room room;
+	long len;
 
 	if (ring)
 		record = ring_reserve(ring, sizeof(*record), &room);
@@ -423,23 +375,21 @@ static __attribute__((noinline)) int write_mark(const struct bpf_event *event)
 		no_room(cpu);
 		return 0;
 	}
-	fill_plain_head(&record->head, event, sizeof(*record), 0, bpf_get_current_pid_tgid(), cpu);
+	fill_plain_head(&record->head, event, sizeof(*record), ip, bpf_get_current_pid_tgid(), cpu);
 	record->raw.size = sizeof(*record) - sizeof(record->head) - sizeof(record->raw.size);
 	record->raw.type = event->type;
 	record->raw.flags = record->raw.preempt_count = 0;
 	record->raw.pid = (int)record->head.tid;
-	/* Read here rather than before: a value kept across the reservation takes stack. */
-	mark = mark_of_task(0);
-	ip = mark ? mark->ip : 0;
-	record->head.ip = ip;
 	record->ip_words[0] = (unsigned int)ip;
 	record->ip_words[1] = (unsigned int)(ip >> 32);
-	record->data_loc = (offsetof(struct mark_record, text_words) -
-			    offsetof(struct mark_record, raw.type)) |
-			   (mark ? mark->text_bytes : 1) << 16;
-#pragma unroll
-	for (int i = 0; i < 2 * TEXT_WORDS; i++)
-		record->text_words[i] = mark ? mark->text[i] : 0;
+	__builtin_memset(record->text, 0, sizeof(record->text));
+	len = bpf_probe_read_user_str(record->text, sizeof(record->text), (void *)text);
+	if (len < 1) {
+		record->head.header.misc |= MARK_IS_UNREAD;
+		record->head.reserved = index;
+		record->address = text;
+	}
+	record->data_loc = MARK_DATA_LOC(len);
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
 	return 0;

@@ -92,7 +92,6 @@ struct target_table shared;
 /* All processes hit the probes; with @in_cgroup only those in the cgroup are recorded. */
 const volatile bool everywhere = false;
 const volatile bool in_cgroup = false;
-const volatile unsigned long long cgroup_id = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
@@ -129,19 +128,6 @@ static __attribute__((unused)) bool is_in_scope(void)
 {
 	return !is_left_out() &&
 	       (!in_cgroup || bpf_current_task_under_cgroup(&recorded_cgroup, 0) == 1);
-}
-
-#define MAX_CGROUP_DEPTH 32
-
-/* The same, slower, for sleepable programs, which must not read that map. */
-static __attribute__((unused)) bool is_in_scope_sleepable(void)
-{
-	if (is_left_out())
-		return false;
-	for (int level = 0; in_cgroup && level < MAX_CGROUP_DEPTH; level++)
-		if (bpf_get_current_ancestor_cgroup_id(level) == cgroup_id)
-			return true;
-	return !in_cgroup;
 }
 
 /* True if the current process is recorded, at a hook that all processes hit. */

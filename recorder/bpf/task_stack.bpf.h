@@ -11,10 +11,8 @@
  * records, then a wild pointer in the kernel.
  *
  * A program that contains a tail call, reachable or not, never gets a private stack:
- * check_max_stack_depth() in kernel/bpf/verifier.c (Linux 6.12.107 and 7.3). Sleepable programs may
- * have no tail call before 7.x. No function of theirs may use 64 bytes of stack or more
- * (BPF_PRIV_STACK_MIN_SIZE, same file). The recorder reads the machine code to see whether all this
- * held (private_stack.h).
+ * check_max_stack_depth() in kernel/bpf/verifier.c (Linux 6.12.107 and 7.3). The recorder reads the
+ * machine code to see whether this held (private_stack.h).
  */
 #ifndef LEAKTOOLS_RECORDER_TASK_STACK_BPF_H
 #define LEAKTOOLS_RECORDER_TASK_STACK_BPF_H
@@ -39,7 +37,7 @@ struct no_programs at_sessions SEC(".maps"), at_links SEC(".maps"), at_events SE
 /* A constant for the verifier, which removes the tail call after it has noted it. */
 const volatile bool makes_tail_calls = false;
 
-/* Must be first in each program at a uprobe that is not sleepable. */
+/* Must be first in each program at a uprobe. */
 #define KEEP_TASK_STACK(context, map)                                                              \
 	do {                                                                                       \
 		if (makes_tail_calls)                                                              \

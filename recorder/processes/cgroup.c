@@ -75,14 +75,6 @@ int cgroup_open(const char *path)
 	return fd;
 }
 
-/* A cgroup's id is the number of its inode: cgroup_id() in include/linux/cgroup.h. */
-uint64_t cgroup_id(int fd)
-{
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_ino : 0;
-}
-
 /* The number in @directory/memory.max, or UINT64_MAX. */
 static uint64_t memory_max(const char *directory)
 {

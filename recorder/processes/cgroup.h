@@ -11,9 +11,6 @@
  */
 int cgroup_open(const char *path);
 
-/* The id by which BPF programs know the cgroup @fd; 0 if there is none. */
-uint64_t cgroup_id(int fd);
-
 /* The lowest memory limit of the cgroups that this process is in; UINT64_MAX: there is none. */
 uint64_t cgroup_memory_limit(void);
 

@@ -6,7 +6,6 @@
 #include "recorder/bpf/bpf_setup.h"
 #include "recorder/bpf/private_stack.h"
 #include "recorder/events/event_attr.h"
-#include "recorder/processes/cgroup.h"
 #include "recorder/programs/bpf_ring.h"
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/target_table/target_table_shared.h"
@@ -88,7 +87,6 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf->rodata->size_word_max = size_word(sizes->max_bytes) + MIN_CHUNK_BYTES;
 	bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
 	bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
-	bpf->rodata->cgroup_id = cgroup_id(config->cgroup_fd);
 	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
 		return -EIO;
 	bpf->rodata->ring_secret = secret;
@@ -115,7 +113,6 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 	bpf_program__set_autoload(bpf->progs.linked_call, with_sessions);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_site, ATTACH_UPROBE_MULTI);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_mark, ATTACH_UPROBE_MULTI);
 	return 0;
 }
 

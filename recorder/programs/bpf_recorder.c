@@ -154,10 +154,7 @@ static const struct bpf_program *program_at(const struct bpf_recorder *recorder,
 		return recorder->bpf->progs.linked_site;
 	if (watched->ret && watched->ret->point == PROBE_RETURN && recorder->with_sessions)
 		return recorder->bpf->progs.linked_call;
-	if (!watched->entry)
-		return NULL;
-	return watched->entry->schema->effect == HEAP_MARK ? recorder->bpf->progs.linked_mark
-							   : recorder->bpf->progs.linked_site;
+	return watched->entry ? recorder->bpf->progs.linked_site : NULL;
 }
 
 /* Where in a file a program is linked. */
@@ -276,7 +273,6 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 	const struct bpf_program *const programs[] = {
 		recorder->bpf->progs.linked_site,
 		recorder->bpf->progs.linked_call,
-		recorder->bpf->progs.linked_mark,
 	};
 	size_t max = file->nr_probes + recorder->sites.nr_watched + recorder->sites.nr_points;
 	_cleanup_free_ uint64_t *offsets = calloc(max, sizeof(*offsets));
@@ -301,23 +297,11 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 	return err;
 }
 
-/* True if followed children run a program of its own at the site. */
-static bool is_mark(const struct bpf_recorder *recorder, size_t site)
-{
-	const struct watched_site *watched = &recorder->sites.watched[site];
-
-	return site < recorder->sites.nr_watched && !watched->file->has_resources &&
-	       watched->entry && watched->entry->schema->effect == HEAP_MARK;
-}
-
 int bpf_recorder_attach(const struct bpf_recorder *recorder, int fd, enum probe_point point,
 			size_t site)
 {
-	const struct bpf_program *program = is_mark(recorder, site)
-						    ? recorder->bpf->progs.followed_mark
-						    : recorder->bpf->progs.followed_site;
 	struct link_perf_attr attr = {
-		.program_fd = (uint32_t)bpf_program__fd(program),
+		.program_fd = (uint32_t)bpf_program__fd(recorder->bpf->progs.followed_site),
 		.target_fd = (uint32_t)fd,
 		.attach_type = BPF_PERF_EVENT,
 		.cookie = site | (point == PROBE_EXIT	  ? BPF_AT_EXIT

@@ -206,6 +206,10 @@ static int drain_bpf_ring(struct ring_reader *reader, size_t cpu, uint64_t until
 		} else {
 			reader->samples++;
 			reader->sample_bytes += record->size;
+			if (record->misc & MARK_IS_UNREAD)
+				record = mark_texts_complete(&reader->mark_texts,
+							     &reader->recorder->sites,
+							     (const void *)record);
 		}
 		err = write_sample(reader, record);
 		at = ring->at;
@@ -306,6 +310,7 @@ int ring_reader_drain_samples(struct ring_reader *reader, uint64_t *ret_most_byt
 
 void ring_reader_deinit(struct ring_reader *reader)
 {
+	mark_texts_deinit(&reader->mark_texts);
 	free(reader->tasks.records);
 	reader->tasks = (struct task_records){0};
 }

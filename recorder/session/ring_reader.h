@@ -21,6 +21,7 @@
 #include "recorder/output/live_unwinder.h"
 #include "recorder/output/perf_writer.h"
 #include "recorder/programs/bpf_recorder.h"
+#include "recorder/session/mark_texts.h"
 #include "recorder/session/ring_advice.h"
 
 /* FORK and EXIT records. */
@@ -42,6 +43,7 @@ struct ring_reader {
 	uint64_t consumed;     /* samples from perf rings, with those left out */
 	uint64_t lost;	       /* as LOST records say */
 	uint64_t sample_bytes; /* of @samples and of those left out, in the rings */
+	struct mark_texts mark_texts;
 	/* state of this round */
 	struct task_records tasks;
 	uint64_t round_ns; /* when it began; UINT64_MAX: the last one */

@@ -253,6 +253,83 @@ own_marks() {
 	grep -q 'libmarked.so' leakprobe.out
 }
 
+@test "marks: a text that is not in memory is not waited for" {
+	local engine
+
+	# A thread counts the accesses to the missing page that wait for it, and ends the wait.
+	cat >unread.c <<-'END'
+		#include <leaktools/leak_probes.h>
+		#include <fcntl.h>
+		#include <linux/userfaultfd.h>
+		#include <poll.h>
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <sys/ioctl.h>
+		#include <sys/mman.h>
+		#include <sys/syscall.h>
+		#include <sys/wait.h>
+		#include <unistd.h>
+		static const char constant[4096] __attribute__((aligned(4096))) = "in the file";
+		static char changed[32], *missing;
+		static int nr_waits;
+		static void *serve(void *fd)
+		{
+			struct pollfd wanted = {*(int *)fd, POLLIN, 0};
+			struct uffdio_zeropage zero = {{(unsigned long)missing, 4096}, 0, 0};
+			struct uffd_msg message;
+			while (poll(&wanted, 1, -1) == 1 && read(wanted.fd, &message, sizeof(message)) > 0) {
+				__atomic_add_fetch(&nr_waits, 1, __ATOMIC_SEQ_CST);
+				ioctl(wanted.fd, UFFDIO_ZEROPAGE, &zero);
+			}
+			return NULL;
+		}
+		static void set_marks(void)
+		{
+			char on_stack[32];
+			madvise((void *)constant, sizeof(constant), MADV_DONTNEED);
+			LEAK_MARK(constant);
+			LEAK_MARK(missing);
+			LEAK_MARK(NULL);
+			snprintf(changed, sizeof(changed), "changed");
+			LEAK_MARK(changed);
+			snprintf(on_stack, sizeof(on_stack), "on the stack");
+			LEAK_MARK(on_stack);
+		}
+		int main(void)
+		{
+			int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+			struct uffdio_api api = {UFFD_API, 0, 0};
+			struct uffdio_register range = {{0, 4096}, UFFDIO_REGISTER_MODE_MISSING, 0};
+			pthread_t thread;
+			missing = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			range.range.start = (unsigned long)missing;
+			if (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range) ||
+			    pthread_create(&thread, NULL, serve, &fd))
+				return 1;
+			set_marks();
+			if (fork() == 0) {
+				set_marks();
+				_exit(0);
+			}
+			wait(NULL);
+			printf("missing %p\nwaits %d\n", missing, nr_waits);
+			return 0;
+		}
+	END
+	gcc -O2 -D_GNU_SOURCE -I"$SOURCE_DIR/include" -o unread unread.c -lpthread
+	for engine in "" "--record-by multi"; do
+		# shellcheck disable=SC2086 # words
+		"$BIN/leakrec" $engine -o perf.data -- ./unread >unread.out 2>leakrec.err
+		own_marks | cut -d' ' -f2- >found
+		for _ in parent child; do
+			printf '%s\n' "in the file" "(text at $(sed -n 's/^missing //p' unread.out) not read)" \
+				"(text at 0x0 not read)" changed "on the stack"
+		done >expected
+		grep -qx 'waits 0' unread.out || fail "$(cat unread.out)"
+		diff expected found
+	done
+}
+
 @test "marks: the header works in C and C++ with each compiler, and does nothing on other processors" {
 	cat >user.c <<-'END'
 		#include <leaktools/leak_probes.h>

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Completes marks (LEAK_MARK()) whose text the kernel has not read: it must not wait for a page
+ * that is not in memory (samples_shared.h).
+ *
+ * A text that the program cannot change is in the file that has the mark; others may have changed
+ * since, so they are not read later. A mark whose text is not found gets one that says so.
+ */
+#ifndef LEAKTOOLS_RECORDER_MARK_TEXTS_H
+#define LEAKTOOLS_RECORDER_MARK_TEXTS_H
+
+#include "recorder/bpf/samples_shared.h"
+#include "recorder/programs/bpf_sites.h"
+
+struct mark_texts {
+	const struct probe_file *file; /* that @image is of; NULL: none */
+	struct elf_image image;
+	struct mark_record record; /* the last one that was completed */
+};
+
+void mark_texts_deinit(struct mark_texts *texts);
+
+/* Completes a mark that a recording program has written. */
+const struct perf_event_header *mark_texts_complete(struct mark_texts *texts,
+						    const struct watched_sites *sites,
+						    const struct mark_record *unread);
+
+#endif
