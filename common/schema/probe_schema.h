@@ -66,7 +66,8 @@ const struct probe_schema *probe_schema_table(size_t *ret_nr);
 
 /*
  * The row of LEAK_MARK() (<leaktools/leak_probes.h>), which is no function and is not in the table.
- * It only gives its event a name. In the event, a string (__data_loc) is PROBE_FIELD_TEXT.
+ * It only gives its event a name. In the event, PROBE_FIELD_TEXT is a string (__data_loc), or in
+ * tracefs, which cannot read one without waiting for its page, its address.
  */
 extern const struct probe_schema probe_schema_mark;
 

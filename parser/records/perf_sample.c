@@ -234,6 +234,11 @@ static bool read_mark_text(const struct perf_event *event, const uint8_t *raw, s
 
 	if (!perf_field_read(&event->fields.mark_text, raw, raw_bytes, &place))
 		return false;
+	/* perf record on leakprobe's probes: only the address is known. */
+	if (event->fields.mark_text.size_bytes == sizeof(place)) {
+		snprintf(sample->mark_text, max, PROBE_UNREAD_TEXT, place);
+		return true;
+	}
 	at = place & 0xffff;
 	len = place >> 16 & 0xffff;
 	if (at > raw_bytes || len > raw_bytes - at)

@@ -53,7 +53,12 @@ static int plan_mark(struct probe_file *file, const struct elf_image *image,
 	len = strlen(probe->event);
 	if (nth > 0)
 		snprintf(probe->event + len, sizeof(probe->event) - len, "_%zu", nth);
-	return asprintf(&probe->fetch_args, PROBE_FIELD_TEXT "=+0(%s):ustring",
+	/*
+	 * Only the address: the kernel waits for the page of what it reads (strncpy_from_user(),
+	 * copy_from_user() in kernel/trace/trace_uprobe.c, Linux 6.1 and 6.12). While it does, no
+	 * uprobe can be removed on the whole machine.
+	 */
+	return asprintf(&probe->fetch_args, PROBE_FIELD_TEXT "=%s:x64",
 			probe_arch_native()->arguments[0]) < 0
 		       ? -ENOMEM
 		       : 0;

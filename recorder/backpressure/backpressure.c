@@ -28,6 +28,7 @@
 
 /* Upper bounds of a sample's parts, in bytes. */
 #define PLAIN_SAMPLE_BYTES 128
+#define MARK_SAMPLE_BYTES  (PLAIN_SAMPLE_BYTES + EVENT_ATTR_TEXT_STACK_BYTES)
 #define REGS_BYTES	   (8 + 8 * 32)
 /*
  * With fewer, the samples that are written after the limit is reached overflow the last quarter of
@@ -94,6 +95,7 @@ static void load_programs(struct backpressure *backpressure, const struct record
 	choose_clone_programs(backpressure->bpf, at_clone);
 	backpressure->bpf->rodata->plain_bytes = PLAIN_SAMPLE_BYTES;
 	backpressure->bpf->rodata->stack_bytes = stack_sample_bytes(config, false);
+	backpressure->bpf->rodata->mark_bytes = MARK_SAMPLE_BYTES;
 	backpressure->bpf->rodata->everywhere = config->scope != RECORD_PROCESSES;
 	backpressure->bpf->rodata->in_cgroup = config->scope == RECORD_CGROUP;
 	if (backpressure_bpf__load(backpressure->bpf) ||
@@ -364,6 +366,8 @@ static const struct bpf_program *program_for(const struct backpressure *backpres
 	if (event->is_syscall)
 		return event->has_stack ? backpressure->bpf->progs.backpressure_syscall_stack
 					: backpressure->bpf->progs.backpressure_syscall_plain;
+	if (event->mark)
+		return backpressure->bpf->progs.backpressure_mark;
 	return event->has_stack ? backpressure->bpf->progs.backpressure_stack
 				: backpressure->bpf->progs.backpressure_plain;
 }

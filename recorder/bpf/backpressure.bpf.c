@@ -9,9 +9,10 @@
 #include "recorder/bpf/target_lifetime.bpf.h"
 #include "recorder/bpf/task_stack.bpf.h"
 
-/* Upper bounds of a record, with and without a stack. */
+/* Upper bounds of a record, with and without a stack, and of a mark's. */
 const volatile unsigned int plain_bytes = 0;
 const volatile unsigned int stack_bytes = 0;
+const volatile unsigned int mark_bytes = 0;
 
 struct backpressure_cpu cpus[BACKPRESSURE_MAX_CPUS];
 
@@ -48,6 +49,13 @@ int backpressure_stack(void *regs)
 {
 	KEEP_TASK_STACK(regs, at_events);
 	return backpressure(stack_bytes);
+}
+
+SEC("kprobe")
+int backpressure_mark(void *regs)
+{
+	KEEP_TASK_STACK(regs, at_events);
+	return backpressure(mark_bytes);
 }
 
 /* The same at system calls, whose events accept only programs of this type. */

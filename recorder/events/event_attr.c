@@ -84,8 +84,21 @@ void event_attr_describe_stack(struct perf_event_attr *attr, const struct record
 {
 	if (!(attr->sample_type & PERF_SAMPLE_STACK_USER) || !record_config_unwinds(config))
 		return;
-	attr->sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	event_attr_describe_text(attr);
 	attr->exclude_callchain_user = 0;
+}
+
+/* A dump ends where a page is not in memory (perf_output_sample_ustack(), Linux 6.1). */
+void event_attr_want_text(struct perf_event_attr *attr)
+{
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = 1ULL << RECORD_REG_SP;
+	attr->sample_stack_user = EVENT_ATTR_TEXT_STACK_BYTES;
+}
+
+void event_attr_describe_text(struct perf_event_attr *attr)
+{
+	attr->sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
 	attr->sample_regs_user = 0;
 	attr->sample_stack_user = 0;
 }

@@ -35,6 +35,15 @@ void event_attr_want_wakeup(struct perf_event_attr *attr, const struct record_co
  */
 void event_attr_describe_stack(struct perf_event_attr *attr, const struct record_config *config);
 
+#define EVENT_ATTR_TEXT_STACK_BYTES 1024
+
+/*
+ * Adds the top of the stack to the samples of a mark, for its text (mark_texts.h). The attribute in
+ * perf.data has none.
+ */
+void event_attr_want_text(struct perf_event_attr *attr);
+void event_attr_describe_text(struct perf_event_attr *attr);
+
 /* True if samples of @probe, which is not a return probe, have a stack if stacks are recorded. */
 bool event_attr_entry_has_stack(const struct probe *probe, const struct record_config *config);
 

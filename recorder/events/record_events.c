@@ -7,6 +7,7 @@
 #include "common/schema/syscall_schema.h"
 #include "probes/plan/probe_file.h"
 #include "recorder/events/event_attr.h"
+#include "recorder/events/mark_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,6 +162,17 @@ static int add_syscall_events(struct record_group *group, const struct record_co
 	return err;
 }
 
+/* leakrec writes the samples of marks as programs do (mark_texts.h). */
+static int describe_mark(struct record_event *event, const struct probe_file *file,
+			 const struct probe *mark)
+{
+	event_attr_describe_text(&event->attr);
+	event->mark = mark;
+	event->file = file;
+	event->format = mark_format_text(mark->event, event->attr.config);
+	return event->format ? 0 : -ENOMEM;
+}
+
 static int add_probe_events(struct record_group *group, const struct probe_set *probes,
 			    const struct record_config *config, uint64_t format)
 {
@@ -170,6 +182,7 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 		for (size_t j = 0; j < file->nr_probes; j++) {
 			const struct probe *probe = &file->probes[j];
 			struct perf_event_attr attr;
+			struct record_event *event;
 			int err;
 
 			if (probe->tracefs_id < 0)
@@ -179,14 +192,21 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			attr.config = (uint64_t)probe->tracefs_id;
 			attr.sample_type |= PERF_SAMPLE_RAW;
 			event_attr_want_wakeup(&attr, config);
-			if (probe_point_is_return(probe->point) ||
-			    event_attr_entry_has_stack(probe, config))
+			if (probe->schema->effect == HEAP_MARK)
+				event_attr_want_text(&attr);
+			else if (probe_point_is_return(probe->point) ||
+				 event_attr_entry_has_stack(probe, config))
 				event_attr_want_stack(&attr, config);
 			err = add_event(group, &attr, "%s:%s", file->group, probe->event);
 			if (err)
 				return err;
-			event_attr_describe_stack(&group->events[group->nr_events - 1].attr,
-						  config);
+			event = &group->events[group->nr_events - 1];
+			if (probe->schema->effect == HEAP_MARK)
+				err = describe_mark(event, file, probe);
+			else
+				event_attr_describe_stack(&event->attr, config);
+			if (err)
+				return err;
 		}
 	}
 	return 0;

@@ -36,6 +36,9 @@ struct record_event {
 	char *format;		     /* as in tracefs' format file; NULL: tracefs has it */
 	uint64_t *ids;		     /* one for each CPU and thread */
 	size_t nr_ids;
+	/* If perf events record a mark: the mark, and the file that has it; else NULL. */
+	const struct probe *mark;
+	const struct probe_file *file;
 	bool is_syscall; /* a tracepoint: BPF programs of another type, hit by other processes */
 	bool has_stack;	 /* its samples have a callchain or a dump */
 };
@@ -72,9 +75,10 @@ struct record_events {
 };
 
 /*
- * Opens all events, disabled, for the registered probes of the sets and the threads @tids, and maps
- * the rings. Returns 0; -ESRCH if a thread has ended (not reported: list the threads again and
- * retry); other errors reported. Release with record_events_close() in either case.
+ * Opens all events, disabled, for the registered probes of the sets, which must outlive @ret, and
+ * the threads @tids, and maps the rings. Returns 0; -ESRCH if a thread has ended (not reported:
+ * list the threads again and retry); other errors reported. Release with record_events_close() in
+ * either case.
  */
 int record_events_open(struct record_events *ret, const struct probe_set *const *probes,
 		       size_t nr_probes, const struct record_config *config, const pid_t *tids,

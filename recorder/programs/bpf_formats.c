@@ -3,15 +3,9 @@
 
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
+#include "recorder/events/mark_format.h"
 
 #include <inttypes.h>
-
-/* The fields that all tracepoints have. */
-#define COMMON_FIELDS                                                                              \
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
 /* A field of an event; it has 64 bits. */
 struct field {
@@ -145,21 +139,6 @@ static char *format_text(const char *event, uint64_t type, enum probe_point poin
 		return text;
 	free(text);
 	return NULL;
-}
-
-/* The format of a mark. */
-static char *mark_format_text(const char *event, uint64_t type)
-{
-	static const char format[] =
-		"name: %s\nID: %" PRIu64 "\nformat:\n" COMMON_FIELDS
-		"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-		"\tfield:__data_loc char[] " PROBE_FIELD_TEXT
-		";\toffset:16;\tsize:4;\tsigned:1;\n\n"
-		"print fmt: \"(%%lx) " PROBE_FIELD_TEXT
-		"=\\\"%%s\\\"\", REC->__probe_ip, __get_str(" PROBE_FIELD_TEXT ")\n";
-	char *text = NULL;
-
-	return asprintf(&text, format, event, type) < 0 ? NULL : text;
 }
 
 char *bpf_format_text(const struct probe *probe, enum probe_point point, const char *event,

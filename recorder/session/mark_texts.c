@@ -3,6 +3,20 @@
 
 #include <string.h>
 
+/* The sample of a mark's perf event (event_attr_want_text()); its size varies. */
+struct kernel_sample {
+	struct plain_head head;
+	struct raw_head raw;
+	uint32_t ip_words[2];
+	uint32_t address_words[2];
+	uint32_t pad;
+	uint64_t regs_abi, sp; /* there is no sp without an ABI */
+	uint64_t stack_bytes;
+	char stack[]; /* and how many bytes of it are valid */
+};
+
+_Static_assert(offsetof(struct kernel_sample, regs_abi) % sizeof(uint64_t) == 0, "words follow");
+
 void mark_texts_deinit(struct mark_texts *texts)
 {
 	if (texts->file)
@@ -58,6 +72,18 @@ static bool find_in_file(struct mark_texts *texts, const struct probe_file *file
 			elf_image_read_address(&texts->image, address, bytes, sizeof(bytes)));
 }
 
+static const struct perf_event_header *
+finish(struct mark_texts *texts, const struct probe_file *file, uint64_t offset, uint64_t address)
+{
+	struct mark_record *record = &texts->record;
+	char text[BPF_TEXT_BYTES];
+
+	if (!file || !find_in_file(texts, file, offset, address))
+		set_text(record, text,
+			 (size_t)snprintf(text, sizeof(text), PROBE_UNREAD_TEXT, address) + 1);
+	return &record->head.header;
+}
+
 const struct perf_event_header *mark_texts_complete(struct mark_texts *texts,
 						    const struct watched_sites *sites,
 						    const struct mark_record *unread)
@@ -65,15 +91,63 @@ const struct perf_event_header *mark_texts_complete(struct mark_texts *texts,
 	struct mark_record *record = &texts->record;
 	const struct watched_site *site =
 		&sites->watched[unread->head.reserved & (BPF_MAX_SITES - 1)];
-	char text[BPF_TEXT_BYTES];
 
 	*record = *unread;
 	record->head.header.misc &= (uint16_t)~MARK_IS_UNREAD;
 	record->head.reserved = 0;
-	if (!site->file || !find_in_file(texts, site->file, site->offset, unread->address))
-		set_text(record, text,
-			 (size_t)snprintf(text, sizeof(text), PROBE_UNREAD_TEXT,
-					  (uint64_t)unread->address) +
-				 1);
-	return &record->head.header;
+	return finish(texts, site->file, site->offset, unread->address);
+}
+
+/* The event of marks with that type, or NULL. */
+static const struct record_event *find_event(const struct record_group *probes, uint16_t type)
+{
+	for (size_t i = 0; i < probes->nr_events; i++)
+		if (probes->events[i].mark && probes->events[i].attr.config == type)
+			return &probes->events[i];
+	return NULL;
+}
+
+/* Looks for the text in the top of the stack. */
+static bool find_in_stack(struct mark_record *record, const struct kernel_sample *sample,
+			  uint64_t address)
+{
+	size_t size = sample->head.header.size, max = size - sizeof(*sample) - sizeof(uint64_t);
+	uint64_t at, valid;
+
+	if (size < sizeof(*sample) + sizeof(valid) ||
+	    sample->regs_abi == PERF_SAMPLE_REGS_ABI_NONE || sample->stack_bytes > max)
+		return false;
+	memcpy(&valid, sample->stack + sample->stack_bytes, sizeof(valid));
+	at = address - sample->sp;
+	return valid <= sample->stack_bytes && at < valid &&
+	       set_text(record, sample->stack + at, valid - at);
+}
+
+const struct perf_event_header *mark_texts_convert(struct mark_texts *texts,
+						   const struct record_group *probes,
+						   const struct perf_event_header *header)
+{
+	const struct kernel_sample *sample = (const void *)header;
+	const struct record_event *event;
+	struct mark_record *record = &texts->record;
+	uint64_t address;
+
+	/* Another event's sample has half of a callchain's length in place of the type: 0. */
+	if (header->type != PERF_RECORD_SAMPLE ||
+	    header->size < offsetof(struct kernel_sample, regs_abi))
+		return header;
+	event = find_event(probes, sample->raw.type);
+	if (!event)
+		return header;
+	*record = (struct mark_record){
+		.head = sample->head,
+		.raw = sample->raw,
+		.ip_words = {sample->ip_words[0], sample->ip_words[1]},
+	};
+	record->head.header.size = sizeof(*record);
+	record->raw.size = sizeof(*record) - offsetof(struct mark_record, raw.type);
+	memcpy(&address, sample->address_words, sizeof(address));
+	return find_in_stack(record, sample, address)
+		       ? &record->head.header
+		       : finish(texts, event->file, event->mark->offset, address);
 }

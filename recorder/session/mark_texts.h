@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Completes marks (LEAK_MARK()) whose text the kernel has not read: it must not wait for a page
- * that is not in memory (samples_shared.h).
+ * that is not in memory (samples_shared.h). Perf events cannot read a text without waiting, so they
+ * record its address and the top of the stack.
  *
  * A text that the program cannot change is in the file that has the mark; others may have changed
  * since, so they are not read later. A mark whose text is not found gets one that says so.
@@ -10,6 +11,7 @@
 #define LEAKTOOLS_RECORDER_MARK_TEXTS_H
 
 #include "recorder/bpf/samples_shared.h"
+#include "recorder/events/record_events.h"
 #include "recorder/programs/bpf_sites.h"
 
 struct mark_texts {
@@ -24,5 +26,10 @@ void mark_texts_deinit(struct mark_texts *texts);
 const struct perf_event_header *mark_texts_complete(struct mark_texts *texts,
 						    const struct watched_sites *sites,
 						    const struct mark_record *unread);
+
+/* Turns a perf event's sample into a whole mark, if it is one of a mark. Else returns @sample. */
+const struct perf_event_header *mark_texts_convert(struct mark_texts *texts,
+						   const struct record_group *probes,
+						   const struct perf_event_header *sample);
 
 #endif

@@ -125,7 +125,7 @@ static int consume_record(struct ring_reader *reader, const struct record_group 
 	if (wanted <= 0)
 		return wanted;
 	if (is_probe)
-		return write_sample(reader, record);
+		return write_sample(reader, mark_texts_convert(&reader->mark_texts, group, record));
 	if (reader->unwinder && live_unwinder_note(reader->unwinder, record))
 		return -ENOMEM;
 	return perf_writer_add_record(reader->writer, record);
