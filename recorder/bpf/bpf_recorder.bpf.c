@@ -503,4 +503,6 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	return 0;
 }
 
+#include "recorder/bpf/first_thread.bpf.h"
+
 char LICENSE[] SEC("license") = "GPL";

@@ -64,6 +64,7 @@ struct signal_struct {
 	struct pid *pids[4];
 	int leader; /* of a session */
 	unsigned int flags;
+	struct task_struct *group_exec_task;
 } __attribute__((preserve_access_index));
 
 #if defined(__TARGET_ARCH_x86)

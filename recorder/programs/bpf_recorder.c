@@ -463,9 +463,10 @@ static uint64_t nr_skipped(const struct bpf_program *program)
 uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder)
 {
 	const struct bpf_program *const watched[] = {
-		recorder->bpf->progs.syscall_enter,   recorder->bpf->progs.syscall_exit,
-		recorder->bpf->progs.after_fork,      recorder->bpf->progs.after_exec,
-		recorder->bpf->progs.after_map_pages, recorder->bpf->progs.after_file_fault,
+		recorder->bpf->progs.syscall_enter,	 recorder->bpf->progs.syscall_exit,
+		recorder->bpf->progs.after_fork,	 recorder->bpf->progs.after_exec,
+		recorder->bpf->progs.after_map_pages,	 recorder->bpf->progs.after_file_fault,
+		recorder->bpf->progs.after_first_thread,
 	};
 	uint64_t sum = 0;
 

@@ -194,8 +194,11 @@ static int enable(struct session *session)
 		return err;
 	for (size_t i = 0; i < session->nr_pids && session->recorder; i++)
 		dlopen_watch_know_process(&session->dlopen_watch, session->pids[i]);
-	if (session->recorder)
+	if (session->recorder) {
 		bpf_recorder_start(session->recorder);
+		/* The first thread of a process may have ended since that was linked. */
+		fork_follow_serve(&session->fork_follow);
+	}
 	session->start_ns = clock_now_ns();
 	marks_start(&session->marks, session->start_ns, session_end_ns(session),
 		    session_is_system_wide(session) ? getpid() : session->pids[0]);

@@ -55,7 +55,7 @@ enum target_role {
 /* Whether a linked process may fork. Its children must inherit events first (fork_follow.h). */
 enum target_forks {
 	TARGET_FORKS_UNSEEN,
-	TARGET_FORKS_WANTED, /* it is stopped at its first fork */
+	TARGET_FORKS_WANTED, /* it is stopped, for instance at its first fork */
 	TARGET_FORKS_FOLLOWED,
 };
 

@@ -315,10 +315,12 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 			return;
 		}
 		if (err && !fork_follow->error)
-			diag_error(
-				"cannot follow the children that the processes fork: %s; they are "
-				"not recorded",
-				strerror(-err));
+			diag_error("cannot open events for processes that fork, or whose first "
+				   "thread ends: %s; children are not recorded, and events may be "
+				   "missing",
+				   strerror(-err));
+		if (err)
+			target_table_note_missed(table);
 		fork_follow->error = err;
 		/* The process may have ended meanwhile, and the entry may be another process's. */
 		target_table_let_fork(table, target, pid);

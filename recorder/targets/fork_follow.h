@@ -5,6 +5,9 @@
  * These events are set up when a process forks for the first time. The process and its child are
  * stopped meanwhile (after_fork() in bpf_recorder.bpf.c), so nothing of the child is missed. The
  * uprobe events are the recorder's own and disturb no other user of a probe.
+ *
+ * A linked process also gets such events when its first thread ends or another thread execs: by
+ * that thread the kernel knows where the link's breakpoints belong.
  */
 #ifndef LEAKTOOLS_RECORDER_FORK_FOLLOW_H
 #define LEAKTOOLS_RECORDER_FORK_FOLLOW_H
