@@ -363,6 +363,21 @@ static int fill_file(struct probe_file *file, const struct probe_source *source,
 	return err ? err : probe_file_set_group(file, &name);
 }
 
+/* Returns 0, or -ENOTSUP, reported, if the kernel would refuse one of the probes. */
+static int check_instructions(const struct probe_file *file)
+{
+	for (size_t i = 0; i < file->nr_probes; i++) {
+		const struct probe *probe = &file->probes[i];
+
+		if (probe->instruction.class != PLACEMENT_REFUSED)
+			continue;
+		diag_error("cannot probe %s: the kernel refuses probes on \"%s\" in %s",
+			   file->display, probe->instruction.text, probe->symbol);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
 int probe_plan_file(struct probe_set *set, const struct probe_source *source,
 		    const struct allocator *allocator)
 {
@@ -371,10 +386,12 @@ int probe_plan_file(struct probe_set *set, const struct probe_source *source,
 
 	if (!err)
 		err = fill_file(&file, source, allocator);
-	if (!err && file.nr_probes)
-		err = probe_set_append(set, &file);
 	if (err)
 		diag_error("cannot plan probes for %s: %s", source->display, strerror(-err));
+	else
+		err = check_instructions(&file);
+	if (!err && file.nr_probes)
+		err = probe_set_append(set, &file);
 	probe_file_deinit(&file);
 	return err;
 }

@@ -112,7 +112,7 @@ static bool is_simple(const struct flow_node *node)
 {
 	const ZydisDecodedInstruction *info = &node->instruction.info;
 
-	if (node->class != PLACEMENT_STEPPED || placement_is_refused(&node->instruction) ||
+	if (node->class != PLACEMENT_STEPPED ||
 	    info->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
 	    info->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
 		return false;

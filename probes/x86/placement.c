@@ -32,9 +32,8 @@ struct placement_kernel placement_kernel_running(void)
 const char *placement_class_name(enum placement_class class)
 {
 	static const char *const names[] = {
-		[PLACEMENT_NOP5] = "nop5",
-		[PLACEMENT_EMULATED] = "emulated",
-		[PLACEMENT_STEPPED] = "stepped",
+		[PLACEMENT_NOP5] = "nop5",	 [PLACEMENT_EMULATED] = "emulated",
+		[PLACEMENT_STEPPED] = "stepped", [PLACEMENT_REFUSED] = "refused",
 		[PLACEMENT_UNKNOWN] = "?",
 	};
 
@@ -77,8 +76,11 @@ static bool is_emulated_push(const ZydisDecodedInstruction *info, const uint8_t 
 	       (info->length == 1 || (info->length == 2 && code[0] == 0x41));
 }
 
-/* is_prefix_bad() there: segment overrides, branch hints and lock cannot be probed at all. */
-bool placement_is_refused(const struct instruction *instruction)
+/*
+ * is_prefix_bad() there: segment overrides, branch hints and lock. The kernel also refuses what no
+ * allocator's function begins with, such as `out`; then attaching fails.
+ */
+static bool is_refused(const struct instruction *instruction)
 {
 	for (int i = 0; i < instruction->info.raw.prefix_count; i++)
 		if (strchr("\x26\x2e\x36\x3e\xf0", instruction->info.raw.prefixes[i].value))
@@ -91,8 +93,9 @@ enum placement_class placement_classify(const struct instruction *instruction, c
 {
 	const ZydisDecodedInstruction *info = &instruction->info;
 
-	if (info->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
-	    placement_is_refused(instruction))
+	if (is_refused(instruction))
+		return PLACEMENT_REFUSED;
+	if (info->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
 		return PLACEMENT_STEPPED;
 	if (kernel->emulates_long_nops && is_kernel_nop(code, info->length))
 		return info->length == 5 ? PLACEMENT_NOP5 : PLACEMENT_EMULATED;
@@ -137,11 +140,16 @@ static bool may_precede(const struct instruction *instruction, const struct kept
 	return true;
 }
 
-/* The first cheap instruction to which only a straight path from @start leads; otherwise @start. */
+/*
+ * The first cheap instruction to which only a straight path from @start leads. Otherwise @start, or
+ * if the kernel refuses it, the first on that path that it takes.
+ */
 static uint64_t find_cheap(const struct code_flow *flow, uint64_t start,
 			   const struct kept_state *kept, const struct placement_kernel *kernel)
 {
 	struct instruction instruction;
+	uint64_t first = start;
+	bool has_first = false;
 
 	for (uint64_t offset = start; code_flow_decode(flow, offset, &instruction);
 	     offset += instruction.info.length) {
@@ -153,10 +161,14 @@ static uint64_t find_cheap(const struct code_flow *flow, uint64_t start,
 			break;
 		if (class == PLACEMENT_EMULATED || (class == PLACEMENT_NOP5 && kept->may_use_nop5))
 			return offset;
+		if (!has_first && class != PLACEMENT_REFUSED) {
+			first = offset;
+			has_first = true;
+		}
 		if (!may_precede(&instruction, kept))
 			break;
 	}
-	return start;
+	return first;
 }
 
 int placement_find_entry(const uint8_t *code, size_t size_bytes, int nr_args,

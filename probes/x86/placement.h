@@ -20,6 +20,7 @@ enum placement_class {
 	PLACEMENT_NOP5,	    /* becomes a call of a trampoline that makes a system call */
 	PLACEMENT_EMULATED, /* in the trap of the breakpoint */
 	PLACEMENT_STEPPED,  /* in a second trap */
+	PLACEMENT_REFUSED,  /* not at all: it refuses the probe */
 	PLACEMENT_UNKNOWN,  /* not decoded */
 };
 
@@ -39,7 +40,7 @@ struct placement_kernel {
 /* The running kernel. */
 struct placement_kernel placement_kernel_running(void);
 
-/* "nop5", "emulated", "stepped" or "?". */
+/* "nop5", "emulated", "stepped", "refused" or "?". */
 const char *placement_class_name(enum placement_class class);
 
 struct instruction;
@@ -48,13 +49,11 @@ struct instruction;
 enum placement_class placement_classify(const struct instruction *instruction, const uint8_t *code,
 					const struct placement_kernel *kernel);
 
-/* True if the kernel refuses probes on @instruction because of a prefix. */
-bool placement_is_refused(const struct instruction *instruction);
-
 /*
  * Finds the offset, in the function of @size_bytes at @code, for probes that record the first
- * @nr_args integer arguments, the return address at (%rsp) and the return. 0, the entry, is always
- * valid. Returns 0, -E2BIG (more than CODE_FLOW_MAX_BYTES) or -ENOMEM.
+ * @nr_args integer arguments, the return address at (%rsp) and the return. 0, the entry, is valid
+ * unless the kernel refuses it; that is found if nothing else is. Returns 0, -E2BIG (more than
+ * CODE_FLOW_MAX_BYTES) or -ENOMEM.
  */
 int placement_find_entry(const uint8_t *code, size_t size_bytes, int nr_args,
 			 const struct placement_kernel *kernel, uint64_t *ret_offset);

@@ -359,6 +359,25 @@
 1:	ret
 	END
 
+	CODE refused_entry
+	cs nopl	0x0(%rax, %rax, 1)
+	xor	%eax, %eax
+	ret
+	END
+
+	/* The instruction after the entry also runs again. */
+	CODE refused_loop
+	cs nopl	0x0(%rax, %rax, 1)
+1:	dec	%eax
+	jne	1b
+	ret
+	END
+
+	CODE refused_all
+	lock incl	(%rdi)
+	cs ret
+	END
+
 	CODE exchange_r8
 	xchg	%r8d, %eax
 	push	%rbx

@@ -68,6 +68,9 @@ static const struct placement_case cases[] = {
 	{"sixteen_bit_later", 1, 0, PLACEMENT_STEPPED},
 	{"exchange_r8", 1, 2, PLACEMENT_EMULATED},
 	{"pushes_memory", 1, 0, PLACEMENT_STEPPED},
+	{"refused_entry", 1, 5, PLACEMENT_STEPPED},
+	{"refused_loop", 1, 0, PLACEMENT_REFUSED},
+	{"refused_all", 1, 0, PLACEMENT_REFUSED},
 };
 
 static void assert_place(const struct placement_case *test, const struct placement_kernel *kernel)
@@ -146,7 +149,7 @@ static void classes_are_the_kernels(void **state)
 		{"form_jne", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
 		{"form_jne_32_bits", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
 		{"form_data16_jne", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
-		{"form_hinted_jne", PLACEMENT_STEPPED, PLACEMENT_STEPPED},
+		{"form_hinted_jne", PLACEMENT_REFUSED, PLACEMENT_REFUSED},
 		{"form_jmp", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
 		{"form_bnd_jmp", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
 		{"form_jmp_32_bits", PLACEMENT_EMULATED, PLACEMENT_EMULATED},
@@ -283,7 +286,10 @@ static void size_limits_hold(void **state)
 	assert_int_equal(offset, 1000);
 }
 
-/* In random bytes, the place is an instruction that the kernel emulates, or the entry. */
+/*
+ * In random bytes, the place is an instruction that the kernel emulates, or the entry, or after a
+ * refused entry one that the kernel takes.
+ */
 static void random_bytes_are_survived(void **state)
 {
 	uint32_t seed = 4711;
@@ -301,7 +307,11 @@ static void random_bytes_are_survived(void **state)
 				 0);
 		assert_true(offset < sizeof(code));
 		placement_describe(code + offset, sizeof(code) - offset, &new_kernel, &is);
-		assert_true(offset == 0 || is.class <= PLACEMENT_EMULATED);
+		if (offset > 0 && is.class > PLACEMENT_EMULATED) {
+			assert_int_equal(is.class, PLACEMENT_STEPPED);
+			placement_describe(code, sizeof(code), &new_kernel, &is);
+			assert_int_equal(is.class, PLACEMENT_REFUSED);
+		}
 		placement_find_store(code, sizeof(code), seed % sizeof(code), &new_kernel, &offset);
 		assert_true(offset < sizeof(code));
 	}
