@@ -77,6 +77,12 @@ bool probe_is_exit_of_same(const struct probe *a, const struct probe *b)
 	       a->function_offset == b->function_offset;
 }
 
+const char *probe_file_attach_error(int err)
+{
+	/* ENOTSUPP: include/linux/errno.h (6.18) */
+	return err == 524 ? "the kernel does not take a probe there" : strerror(err);
+}
+
 void probe_file_deinit(struct probe_file *file)
 {
 	for (size_t i = 0; i < file->nr_probes; i++) {

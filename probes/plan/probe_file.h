@@ -81,6 +81,12 @@ int probe_file_set_group(struct probe_file *file, const struct group_name *name)
 /* The uprobe to register for @probe. It points into both arguments. */
 struct uprobe_spec probe_file_spec(const struct probe_file *file, const struct probe *probe);
 
+/*
+ * The text of @err, an errno value, after an attempt to attach to a file. It also knows ENOTSUPP,
+ * which strerror() does not: the kernel cannot probe an instruction.
+ */
+const char *probe_file_attach_error(int err);
+
 void probe_file_deinit(struct probe_file *file);
 
 /* True if both are exits of one function. */

@@ -163,12 +163,10 @@ static int add_syscall_events(struct record_group *group, const struct record_co
 }
 
 /* leakrec writes the samples of marks as programs do (mark_texts.h). */
-static int describe_mark(struct record_event *event, const struct probe_file *file,
-			 const struct probe *mark)
+static int describe_mark(struct record_event *event, const struct probe *mark)
 {
 	event_attr_describe_text(&event->attr);
 	event->mark = mark;
-	event->file = file;
 	event->format = mark_format_text(mark->event, event->attr.config);
 	return event->format ? 0 : -ENOMEM;
 }
@@ -201,8 +199,9 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			if (err)
 				return err;
 			event = &group->events[group->nr_events - 1];
+			event->file = file;
 			if (probe->schema->effect == HEAP_MARK)
-				err = describe_mark(event, file, probe);
+				err = describe_mark(event, probe);
 			else
 				event_attr_describe_stack(&event->attr, config);
 			if (err)
@@ -221,7 +220,7 @@ static int report_open_failure(int err)
 			"cannot open the perf events: %s; raise the limit on open files (ulimit -n)",
 			strerror(err));
 	else
-		diag_error("cannot open the perf events: %s%s", strerror(err),
+		diag_error("cannot open the perf events: %s%s", probe_file_attach_error(err),
 			   diag_rights_hint(err));
 	return -err;
 }
@@ -377,20 +376,8 @@ static int assign_filters(struct record_group *group, const struct record_config
 	return 0;
 }
 
-/* Does what perf_evlist__open() does, but checks for signals: many threads have many events. */
-static int open_evsels(struct record_group *group, struct perf_cpu_map *cpus,
-		       struct perf_thread_map *threads)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < group->nr_events && err >= 0; i++)
-		err = is_interrupted() ? -EINTR
-				       : perf_evsel__open(group->events[i].evsel, cpus, threads);
-	return err;
-}
-
 static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
-		      struct perf_thread_map *threads, uint32_t pages)
+		      struct perf_thread_map *threads, uint32_t pages, size_t *nr_left_out)
 {
 	int err;
 
@@ -398,7 +385,7 @@ static int open_group(struct record_group *group, struct perf_cpu_map *cpus,
 	group->ring_bytes = (size_t)pages * (size_t)getpagesize();
 	perf_evlist__set_maps(group->evlist, perf_cpu_map__get(cpus),
 			      perf_thread_map__get(threads));
-	err = open_evsels(group, cpus, threads);
+	err = record_group_open(group, cpus, threads, nr_left_out);
 	if (err < 0)
 		return err == -EINTR ? err : report_open_failure(-err);
 	errno = 0;
@@ -472,9 +459,11 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 	if (!err)
 		err = open_group(&ret->side, cpus, threads,
 				 config->scope == RECORD_PROCESSES ? SIDE_RING_PAGES
-								   : SIDE_RING_PAGES_ALL);
+								   : SIDE_RING_PAGES_ALL,
+				 NULL);
 	if (!err && ret->probes.nr_events)
-		err = open_group(&ret->probes, cpus, threads, config->ring_pages);
+		err = open_group(&ret->probes, cpus, threads, config->ring_pages,
+				 config->scope == RECORD_PROCESSES ? NULL : &ret->nr_left_out);
 	if (!err)
 		err = collect_fds(ret);
 out:

@@ -20,6 +20,7 @@
 #include "probes/plan/probe_set.h"
 #include "recorder/events/context_breakers.h"
 #include "recorder/events/record_config.h"
+#include "recorder/events/record_group.h"
 #include "recorder/events/sample_format.h"
 
 #include <linux/perf_event.h>
@@ -27,58 +28,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One kind of event: an evsel, or an event that the recording programs write (bpf_recorder.h). */
-struct record_event {
-	struct perf_event_attr attr; /* as in the file */
-	struct perf_evsel *evsel;    /* the evlist's, or NULL */
-	char *name;		     /* "group:event", "dummy:HG" */
-	const char *filter;	     /* tracefs' expression, or NULL */
-	char *format;		     /* as in tracefs' format file; NULL: tracefs has it */
-	uint64_t *ids;		     /* one for each CPU and thread */
-	size_t nr_ids;
-	/* If perf events record a mark: the mark, and the file that has it; else NULL. */
-	const struct probe *mark;
-	const struct probe_file *file;
-	bool is_syscall; /* a tracepoint: BPF programs of another type, hit by other processes */
-	bool has_stack;	 /* its samples have a callchain or a dump */
-};
-
-/* One ring: one CPU of one evlist. */
-struct record_ring {
-	struct perf_mmap *map;		      /* the evlist's */
-	const char *data;		      /* its bytes; set with the first record */
-	uint64_t offset;		      /* of the next record; does not wrap */
-	uint64_t consumed;		      /* space up to here was given back to the kernel */
-	uint64_t nr_lost;		      /* samples that found no room, as records say */
-	uint64_t round_start;		      /* @offset when the round began */
-	const struct perf_event_header *next; /* at @offset, seen but not consumed; or NULL */
-	int *fds;			      /* events that write to it, one for each thread */
-	size_t nr_fds;
-	size_t current; /* the index of the fd to poll: the first one whose tasks are not all gone
-			 */
-};
-
-struct record_group {
-	struct perf_evlist *evlist;
-	struct record_event *events;
-	size_t nr_events;
-	struct record_ring *rings;
-	size_t nr_rings;
-	size_t ring_bytes;
-};
-
 struct record_events {
 	struct record_group side;
 	struct record_group probes;
 	size_t nr_threads;
+	size_t nr_left_out;		  /* files of @probes, if all processes are recorded */
 	struct context_breakers breakers; /* if perf events record named processes */
 };
 
 /*
  * Opens all events, disabled, for the registered probes of the sets, which must outlive @ret, and
- * the threads @tids, and maps the rings. Returns 0; -ESRCH if a thread has ended (not reported:
- * list the threads again and retry); other errors reported. Release with record_events_close() in
- * either case.
+ * the threads @tids, and maps the rings. If all processes are recorded, files whose events cannot
+ * be opened are left out, with a warning, unless none is left. Returns 0; -ESRCH if a thread has
+ * ended (not reported: list the threads again and retry); other errors reported. Release with
+ * record_events_close() in either case.
  */
 int record_events_open(struct record_events *ret, const struct probe_set *const *probes,
 		       size_t nr_probes, const struct record_config *config, const pid_t *tids,

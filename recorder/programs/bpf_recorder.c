@@ -117,8 +117,8 @@ void bpf_recorder_destroy(struct bpf_recorder *recorder)
 {
 	if (!recorder)
 		return;
-	for (size_t i = 0; i < recorder->nr_links; i++)
-		close(recorder->link_fds[i]);
+	while (recorder->nr_links)
+		close(recorder->link_fds[--recorder->nr_links]);
 	free(recorder->link_fds);
 	for (size_t i = 0; i < recorder->nr_rings; i++)
 		bpf_ring_deinit(&recorder->rings[i]);
@@ -165,7 +165,7 @@ struct link_sites {
 	bool at_return; /* of the functions that begin there */
 };
 
-/* Links @program to the sites in @file. */
+/* Links @program to the sites in @file. Returns 0 or a negative errno, not reported. */
 static int create_link(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
 		       const struct bpf_program *program, const struct link_sites *at)
 {
@@ -181,7 +181,7 @@ static int create_link(struct bpf_recorder *recorder, const struct probe_file *f
 		.multi_flags = at->at_return ? MULTI_AT_RETURN : 0,
 		.pid = (uint32_t)pid,
 	};
-	int fd, err;
+	int fd;
 
 	if (at->nr == 0)
 		return 0;
@@ -189,17 +189,7 @@ static int create_link(struct bpf_recorder *recorder, const struct probe_file *f
 		return -EINTR;
 	probe_fd_path(file->fd, path);
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	err = errno;
-	if (fd >= 0)
-		return add_link(recorder, fd);
-	if (err == ESRCH)
-		diag_error("cannot attach: process %d has ended", pid);
-	else if (!pid)
-		diag_error("cannot attach to %s: %s", file->display, strerror(err));
-	else
-		diag_error("cannot attach to %s in process %d: %s", file->display, pid,
-			   strerror(err));
-	return -err;
+	return fd < 0 ? -errno : add_link(recorder, fd);
 }
 
 /* True if an exit before the @nth probe of @file is at the same offset. */
@@ -268,6 +258,14 @@ static void list_sites(const struct bpf_recorder *recorder, const struct probe_f
 	}
 }
 
+/* Removes all links but the first @nr_kept. */
+static void drop_links(struct bpf_recorder *recorder, size_t nr_kept)
+{
+	while (recorder->nr_links > nr_kept)
+		close(recorder->link_fds[--recorder->nr_links]);
+}
+
+/* Creates all links of @file, or none. Returns 0 or a negative errno, not reported. */
 static int link_file(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid)
 {
 	const struct bpf_program *const programs[] = {
@@ -275,15 +273,14 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 		recorder->bpf->progs.linked_call,
 	};
 	size_t max = file->nr_probes + recorder->sites.nr_watched + recorder->sites.nr_points;
+	size_t nr_before = recorder->nr_links;
 	_cleanup_free_ uint64_t *offsets = calloc(max, sizeof(*offsets));
 	_cleanup_free_ uint64_t *cookies = calloc(max, sizeof(*cookies));
 	struct link_sites at = {offsets, cookies, 0, false};
 	int err = 0;
 
-	if (!offsets || !cookies) {
-		diag_error("cannot attach to %s: out of memory", file->display);
+	if (!offsets || !cookies)
 		return -ENOMEM;
-	}
 	/* Returns first: a call whose entry is seen has its return seen, too. */
 	if (!recorder->with_sessions) {
 		list_returns(recorder, file, &at);
@@ -294,6 +291,8 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 		list_sites(recorder, file, programs[i], &at);
 		err = create_link(recorder, file, pid, programs[i], &at);
 	}
+	if (err)
+		drop_links(recorder, nr_before);
 	return err;
 }
 
@@ -316,19 +315,68 @@ int bpf_recorder_attach(const struct bpf_recorder *recorder, int fd, enum probe_
 	return link_fd < 0 ? -errno : link_fd;
 }
 
-int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid)
+static void report_unlinked(const struct probe_file *file, pid_t pid, int err)
+{
+	if (err == -EINTR && is_interrupted())
+		return;
+	if (err == -ESRCH && pid)
+		diag_error("cannot attach: process %d has ended", pid);
+	else if (!pid)
+		diag_error("cannot attach to %s: %s", file->display, probe_file_attach_error(-err));
+	else
+		diag_error("cannot attach to %s in process %d: %s", file->display, pid,
+			   probe_file_attach_error(-err));
+}
+
+/* Goes to the next watched file; NULL: there is none. The sites of a file follow each other. */
+static const struct probe_file *next_file(const struct bpf_recorder *recorder, size_t *site)
 {
 	const struct probe_file *file = NULL;
+
+	for (; *site < recorder->sites.nr_watched; ++*site) {
+		if (file && recorder->sites.watched[*site].file != file)
+			break;
+		file = recorder->sites.watched[*site].file;
+	}
+	return file;
+}
+
+int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid)
+{
+	const struct probe_file *file;
+	size_t site = 0;
 	int err = 0;
 
-	/* The sites of a file follow each other. */
-	for (size_t i = 0; i < recorder->sites.nr_watched && !err; i++) {
-		if (recorder->sites.watched[i].file == file)
-			continue;
-		file = recorder->sites.watched[i].file;
+	while (!err && (file = next_file(recorder, &site))) {
 		err = link_file(recorder, file, pid);
+		if (err)
+			report_unlinked(file, pid, err);
 	}
 	return err;
+}
+
+int bpf_recorder_link_all(struct bpf_recorder *recorder)
+{
+	const struct probe_file *file, *failed = NULL;
+	size_t site = 0, nr_linked = 0;
+	int err, first_err = 0;
+
+	while ((file = next_file(recorder, &site))) {
+		err = link_file(recorder, file, 0);
+		if (err == -EINTR && is_interrupted())
+			return err;
+		if (!err) {
+			nr_linked++;
+		} else if (recorder->nr_unlinked++ == 0) {
+			failed = file;
+			first_err = err;
+		}
+	}
+	if (failed && !nr_linked)
+		report_unlinked(failed, 0, first_err);
+	else if (failed)
+		record_group_warn_left_out(failed, recorder->nr_unlinked, first_err);
+	return nr_linked ? 0 : first_err;
 }
 
 static void warn_of_left_out(size_t nr, const struct probe_file *first)
@@ -354,6 +402,8 @@ int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file
 	}
 	nr = bpf_sites_fill_late(&recorder->sites, recorder->bpf->bss->sites, first);
 	err = link_file(recorder, file, 0);
+	if (err)
+		report_unlinked(file, 0, err);
 	return err ? err : (int)nr;
 }
 

@@ -24,6 +24,7 @@ struct bpf_recorder {
 	struct ring_buffer *wakeups;
 	int *link_fds;
 	size_t nr_links;
+	size_t nr_unlinked; /* files that bpf_recorder_link_all() left out */
 };
 
 /*
@@ -57,11 +58,15 @@ void bpf_recorder_know_code(struct bpf_recorder *recorder, pid_t pid, uint64_t p
 /* The file is inspected; mapping it no longer stops a process. */
 void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file *file);
 
-/*
- * Watches process @pid, or with 0 all processes, present and future. Returns 0 or a negative errno,
- * reported.
- */
+/* Watches process @pid. Returns 0 or a negative errno, reported. */
 int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid);
+
+/*
+ * Watches all processes, present and future. Any user may have mapped a file that the kernel does
+ * not take probes in, so such files are left out, with a warning. Returns 0, or a negative errno,
+ * reported, if no file is watched.
+ */
+int bpf_recorder_link_all(struct bpf_recorder *recorder);
 
 /*
  * Runs the program for @site at each hit of the uprobe event that perf event @fd carries and that

@@ -38,7 +38,8 @@ static int remaining_ms(const struct session *session)
  */
 static bool may_miss(const struct session *session)
 {
-	return session->fork_follow.error ||
+	return session->fork_follow.error || session->events.nr_left_out ||
+	       (session->recorder && session->recorder->nr_unlinked) ||
 	       context_breakers_nr_unguarded(&session->events.breakers) ||
 	       (session->backpressure && backpressure_may_miss(session->backpressure));
 }

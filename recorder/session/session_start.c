@@ -35,7 +35,7 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 	}
 	/* One link covers all processes, also their children. */
 	if (!err && session_is_system_wide(session))
-		err = bpf_recorder_link(session->recorder, 0);
+		err = bpf_recorder_link_all(session->recorder);
 	fork_follow_init(&session->fork_follow, session->recorder, session->backpressure);
 	dlopen_watch_init(&session->dlopen_watch, session->recorder, session->backpressure,
 			  session->search);

@@ -113,6 +113,51 @@ load ../support/system_wide
 	assert_no_unexpected
 }
 
+# assert_others_recorded OPTION...: one of two files does not hold up the recording of the other.
+assert_others_recorded() {
+	start_target_there maps_code --early "$PWD/refused.so"
+	attach_all --cgroup "$CGROUP" "$@"
+	go_target
+	finish_target
+	stop_leakrec
+	assert_equal "leaks" "$(grep -c '^leak 3001 ' leaks)" "$(truth held_3001)"
+	rm target.in target.out
+}
+
+# make_refused CODE: makes refused.so, whose malloc consists of CODE.
+make_refused() {
+	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" refused.so malloc,free,calloc,realloc
+	printf '%b' "$1" | dd of=refused.so bs=1 seek=$((0x1000)) conv=notrunc status=none
+}
+
+@test "cgroup: a file that the kernel does not take probes in" {
+	local mode
+
+	# out, which only the kernel may use
+	make_refused '\xee\xc3'
+	for mode in --call-graph=fp --perf-events; do
+		assert_others_recorded "$mode"
+		assert_equal "told" "$(grep -c 'refused.so is not recorded: cannot attach: the kernel does not take' leakrec.err)" 1
+		grep -q ' 0 or more lost' leakrec.err || fail "$(cat leakrec.err)"
+	done
+}
+
+@test "cgroup: a file whose code shows that the kernel does not take probes in it" {
+	# cs ret
+	make_refused '\x2e\xc3'
+	assert_others_recorded
+	grep -q 'cannot probe .*/refused.so: the kernel refuses probes on ".*ret" in malloc$' leakrec.err || fail "$(cat leakrec.err)"
+}
+
+@test "cgroup: a named process with such a file is refused" {
+	make_refused '\xee\xc3'
+	start_target maps_code --early "$PWD/refused.so"
+	run -1 "$BIN/leakrec" -p "$RECORDED_PID" -d 0.1
+	[[ $output == *"cannot attach to $PWD/refused.so in process $RECORDED_PID: the kernel does not take a probe there" ]]
+	go_target
+	finish_target
+}
+
 # --- Overload ---
 
 @test "cgroup: under load nothing is lost" {

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/events/record_group.h"
+
+#include "common/diag.h"
+#include "common/interrupted.h"
+
+#include <errno.h>
+#include <perf/evlist.h>
+#include <perf/evsel.h>
+
+/* Removes the events of @file, which follow each other. Returns the index of the next event. */
+static size_t remove_file(struct record_group *group, const struct probe_file *file)
+{
+	size_t nr = 0, next = 0;
+
+	for (size_t i = 0; i < group->nr_events; i++) {
+		struct record_event *event = &group->events[i];
+
+		if (event->file != file) {
+			group->events[nr++] = *event;
+			continue;
+		}
+		next = nr;
+		perf_evlist__remove(group->evlist, event->evsel);
+		perf_evsel__close(event->evsel);
+		perf_evsel__delete(event->evsel);
+		free(event->name);
+		free(event->format);
+	}
+	group->nr_events = nr;
+	return next;
+}
+
+/* True if the event cannot be opened because of what its file contains. */
+static bool is_fault_of_file(const struct record_event *event, int err)
+{
+	return event->file && err != -EINTR && err != -ENOMEM && err != -EMFILE && err != -ENFILE &&
+	       err != -EPERM && err != -EACCES;
+}
+
+void record_group_warn_left_out(const struct probe_file *file, size_t nr, int err)
+{
+	diag_warn("%s%s not recorded: cannot attach: %s", file->display,
+		  nr > 1 ? " and other files are" : " is", probe_file_attach_error(-err));
+}
+
+/* Does what perf_evlist__open() does, but checks for signals: many threads have many events. */
+int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
+		      struct perf_thread_map *threads, size_t *nr_left_out)
+{
+	const struct probe_file *failed = NULL;
+	int err, first_err = 0;
+
+	for (size_t i = 0; i < group->nr_events;) {
+		const struct record_event *event = &group->events[i];
+
+		err = is_interrupted() ? -EINTR : perf_evsel__open(event->evsel, cpus, threads);
+		if (err >= 0) {
+			i++;
+			continue;
+		}
+		if (!nr_left_out || !is_fault_of_file(event, err))
+			return err;
+		if ((*nr_left_out)++ == 0) {
+			failed = event->file;
+			first_err = err;
+		}
+		i = remove_file(group, event->file);
+	}
+	if (!failed)
+		return 0;
+	if (!group->nr_events)
+		return first_err;
+	record_group_warn_left_out(failed, *nr_left_out, first_err);
+	return 0;
+}

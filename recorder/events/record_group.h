@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Perf events that write to the same rings: one libperf evlist. */
+#ifndef LEAKTOOLS_RECORDER_RECORD_GROUP_H
+#define LEAKTOOLS_RECORDER_RECORD_GROUP_H
+
+#include "probes/plan/probe_file.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct perf_cpu_map;
+struct perf_thread_map;
+
+/* One kind of event: an evsel, or an event that the recording programs write (bpf_recorder.h). */
+struct record_event {
+	struct perf_event_attr attr; /* as in the file */
+	struct perf_evsel *evsel;    /* the evlist's, or NULL */
+	char *name;		     /* "group:event", "dummy:HG" */
+	const char *filter;	     /* tracefs' expression, or NULL */
+	char *format;		     /* as in tracefs' format file; NULL: tracefs has it */
+	uint64_t *ids;		     /* one for each CPU and thread */
+	size_t nr_ids;
+	const struct probe_file *file; /* of a uprobe; else NULL */
+	const struct probe *mark;      /* that the perf event records; else NULL */
+	bool is_syscall; /* a tracepoint: BPF programs of another type, hit by other processes */
+	bool has_stack;	 /* its samples have a callchain or a dump */
+};
+
+/* One ring: one CPU of one evlist. */
+struct record_ring {
+	struct perf_mmap *map;		      /* the evlist's */
+	const char *data;		      /* its bytes; set with the first record */
+	uint64_t offset;		      /* of the next record; does not wrap */
+	uint64_t consumed;		      /* space up to here was given back to the kernel */
+	uint64_t nr_lost;		      /* samples that found no room, as records say */
+	uint64_t round_start;		      /* @offset when the round began */
+	const struct perf_event_header *next; /* at @offset, seen but not consumed; or NULL */
+	int *fds;			      /* events that write to it, one for each thread */
+	size_t nr_fds;
+	size_t current; /* the index of the fd to poll: the first one whose tasks are not all gone
+			 */
+};
+
+struct record_group {
+	struct perf_evlist *evlist;
+	struct record_event *events;
+	size_t nr_events;
+	struct record_ring *rings;
+	size_t nr_rings;
+	size_t ring_bytes;
+};
+
+/*
+ * Opens all events of the group. Any user may have mapped a file that the kernel does not take
+ * probes in: with @nr_left_out, it counts such files, and their events are removed, with a warning.
+ * Returns 0 or a negative errno, not reported: -EINTR if a signal came.
+ */
+int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
+		      struct perf_thread_map *threads, size_t *nr_left_out);
+
+/* Warns that @nr files, the first of which is @file, are not recorded because of @err. */
+void record_group_warn_left_out(const struct probe_file *file, size_t nr, int err);
+
+#endif
