@@ -19,11 +19,8 @@
 
 /* A known file. */
 struct known_file {
-	dev_t device;
-	ino_t inode;
+	struct stat stat;
 	bool is_probed, on_overlay;
-	off_t size;
-	struct timespec modified, changed;
 };
 
 /* An owner of analysed files, and the CPU time that they have taken. */
@@ -101,12 +98,21 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
+/*
+ * True if the two, with one inode number, are also otherwise alike. A new file that has the number
+ * of a removed one was changed later.
+ */
+static bool is_alike(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       is_same_time(&a->st_mtim, &b->st_mtim) && is_same_time(&a->st_ctim, &b->st_ctim);
+}
+
 /* True if the two are one file, through different mounts. */
 static bool is_same_file(const struct known_file *a, const struct known_file *b)
 {
-	return (a->on_overlay || b->on_overlay) && a->device != b->device && a->inode == b->inode &&
-	       a->size == b->size && is_same_time(&a->modified, &b->modified) &&
-	       is_same_time(&a->changed, &b->changed);
+	return (a->on_overlay || b->on_overlay) && a->stat.st_dev != b->stat.st_dev &&
+	       is_alike(&a->stat, &b->stat);
 }
 
 /* True if @file was planned before, through another mount. */
@@ -116,18 +122,6 @@ static bool is_planned(const struct allocator_search *search, const struct known
 		if (search->files[i].is_probed && is_same_file(&search->files[i], file))
 			return true;
 	return false;
-}
-
-static struct known_file describe(const struct stat *stat, bool on_overlay)
-{
-	return (struct known_file){
-		.device = stat->st_dev,
-		.inode = stat->st_ino,
-		.on_overlay = on_overlay,
-		.size = stat->st_size,
-		.modified = stat->st_mtim,
-		.changed = stat->st_ctim,
-	};
 }
 
 /* Plans @file, unless it was planned through another mount. */
@@ -148,8 +142,8 @@ static int plan(struct allocator_search *search, struct mapped_file *file, struc
 static bool is_known(const struct allocator_search *search, const struct stat *stat)
 {
 	for (size_t i = 0; i < search->nr_files; i++)
-		if (search->files[i].inode == stat->st_ino &&
-		    search->files[i].device == stat->st_dev)
+		if (search->files[i].stat.st_dev == stat->st_dev &&
+		    is_alike(&search->files[i].stat, stat))
 			return true;
 	return false;
 }
@@ -192,10 +186,12 @@ static int analyse(struct allocator_search *search, struct mapped_file *file, st
 	/* At least one file is analysed in each slice. */
 	if (search->limits.slice_ns && *slice_ns < 0)
 		return 1;
-	known = describe(&file->stat,
-			 fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC);
-	/* Without a set, the caller plans the file itself: allocator_search_skip(). */
-	known.is_probed = !set;
+	known = (struct known_file){
+		.stat = file->stat,
+		.on_overlay = fstatfs(file->fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC,
+		/* Without a set, the caller plans the file itself: allocator_search_skip(). */
+		.is_probed = !set,
+	};
 	err = set ? plan_in_time(search, file, &known, set, slice_ns) : 0;
 	if (err)
 		return err;
@@ -240,25 +236,22 @@ int allocator_search_skip(struct allocator_search *search, pid_t pid)
 	return analyse_process(search, pid, NULL);
 }
 
-bool allocator_search_file(const struct allocator_search *search, size_t nr, dev_t *ret_device,
-			   ino_t *ret_inode)
+bool allocator_search_file(const struct allocator_search *search, size_t nr, struct stat *ret)
 {
 	if (nr >= search->nr_files)
 		return false;
-	*ret_device = search->files[nr].device;
-	*ret_inode = search->files[nr].inode;
+	*ret = search->files[nr].stat;
 	return true;
 }
 
 static bool was_seen(const struct allocator_search *search, const struct probe_file *file)
 {
-	struct known_file known;
+	struct known_file known = {0};
 	struct statfs fs;
-	struct stat st;
 
-	if (fstat(file->fd, &st) < 0 || fstatfs(file->fd, &fs) < 0)
+	if (fstat(file->fd, &known.stat) < 0 || fstatfs(file->fd, &fs) < 0)
 		return false;
-	known = describe(&st, fs.f_type == OVERLAYFS_SUPER_MAGIC);
+	known.on_overlay = fs.f_type == OVERLAYFS_SUPER_MAGIC;
 	return is_planned(search, &known);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Finds the allocators of many processes, containers included, and analyses each file once. Files
- * are identified by their inodes. On overlayfs, the root file system of containers, the same lower
- * inode appears through several mounts as several. There, files whose attributes are all equal are
- * the same, since a uprobe is on the lower inode.
+ * are identified by their inodes, and by size and times, since a new file may get the inode number
+ * of a removed one. On overlayfs, the root file system of containers, the same lower inode appears
+ * through several mounts as several. There, files whose attributes are all equal are the same,
+ * since a uprobe is on the lower inode.
  */
 #ifndef LEAKTOOLS_PROBES_ALLOCATOR_SEARCH_H
 #define LEAKTOOLS_PROBES_ALLOCATOR_SEARCH_H
@@ -40,8 +41,7 @@ int allocator_search_process(struct allocator_search *search, pid_t pid, struct 
 void allocator_search_drop_seen(const struct allocator_search *search, struct probe_set *set);
 
 /* Gets the @nr'th known file; false: there are not so many. */
-bool allocator_search_file(const struct allocator_search *search, size_t nr, dev_t *ret_device,
-			   ino_t *ret_inode);
+bool allocator_search_file(const struct allocator_search *search, size_t nr, struct stat *ret);
 
 /* Marks the files that @pid maps as known. Returns 0 or a negative errno, reported. */
 int allocator_search_skip(struct allocator_search *search, pid_t pid);

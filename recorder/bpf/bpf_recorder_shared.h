@@ -97,7 +97,12 @@ struct bpf_site {
 
 /* A mapped file, as the kernel identifies it. */
 struct bpf_file {
-	unsigned long long device, inode;
+	unsigned long long device, inode; /* the device as in include/linux/kdev_t.h */
+};
+
+/* Tells a new file from a removed one that had its inode number, and from what it was before. */
+struct bpf_file_version {
+	unsigned long long size_bytes, changed_ns;
 };
 
 #define BPF_MAX_SYSCALLS 512 /* a power of two: SYSCALL_MAX_NUMBER and below */

@@ -25,6 +25,9 @@ struct super_block {
 struct inode {
 	unsigned long i_ino;
 	struct super_block *i_sb;
+	long long i_size;
+	long long i_ctime_sec;
+	unsigned int i_ctime_nsec;
 } __attribute__((preserve_access_index));
 
 struct rb_node {
@@ -51,12 +54,15 @@ struct vm_area_struct {
 
 #define VM_EXEC 4 /* include/linux/mm.h */
 
+/* The highest bit is a flag: I_CTIME_QUERIED, include/linux/fs.h (6.13). */
+#define CTIME_NSEC_MASK 0x7fffffff
+
 /* Inspected files, by the inode that uprobes use: on overlayfs, that of the lower file. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_FILES_SEEN);
 	__type(key, struct bpf_file);
-	__type(value, unsigned char);
+	__type(value, struct bpf_file_version);
 } files_seen SEC(".maps");
 
 /* How much code a process had mapped at the last look, in pages. */
@@ -136,6 +142,15 @@ ALWAYS_INLINE void forget_code(unsigned int tgid)
 	bpf_map_delete_elem(&code_seen, &tgid);
 }
 
+ALWAYS_INLINE struct bpf_file_version version_of(struct inode *inode)
+{
+	return (struct bpf_file_version){
+		.size_bytes = BPF_CORE_READ(inode, i_size),
+		.changed_ns = BPF_CORE_READ(inode, i_ctime_sec) * 1000000000ULL +
+			      (BPF_CORE_READ(inode, i_ctime_nsec) & CTIME_NSEC_MASK),
+	};
+}
+
 /*
  * At a page fault on a file: if the process is recorded and the file's code is new, stores the file
  * in the target's entry, and stops the process until the recorder has inspected it.
@@ -143,16 +158,23 @@ ALWAYS_INLINE void forget_code(unsigned int tgid)
 static __attribute__((noinline)) int note_use(struct address_space *mapping)
 {
 	unsigned int tgid = bpf_get_current_pid_tgid() >> 32;
-	unsigned char *state;
+	struct bpf_file_version version, *seen;
 	struct target *target;
 	struct bpf_file key;
+	struct inode *inode;
 
 	if (!recording || shared.closed || !is_recorded())
 		return 0;
-	key.device = BPF_CORE_READ(mapping, host, i_sb, s_dev);
-	key.inode = BPF_CORE_READ(mapping, host, i_ino);
-	state = bpf_map_lookup_elem(&files_seen, &key);
-	if (state || (has_no_new_code(tgid) && !is_mapped_as_code(mapping)))
+	inode = BPF_CORE_READ(mapping, host);
+	key.device = BPF_CORE_READ(inode, i_sb, s_dev);
+	key.inode = BPF_CORE_READ(inode, i_ino);
+	version = version_of(inode);
+	seen = bpf_map_lookup_elem(&files_seen, &key);
+	if (seen && seen->size_bytes == version.size_bytes &&
+	    seen->changed_ns == version.changed_ns)
+		return 0;
+	/* Files of data may change often. */
+	if ((seen || has_no_new_code(tgid)) && !is_mapped_as_code(mapping))
 		return 0;
 	target = add_target(tgid);
 	/* Without an entry its file is not inspected. */
@@ -162,6 +184,8 @@ static __attribute__((noinline)) int note_use(struct address_space *mapping)
 	}
 	target->mapped_device = key.device;
 	target->mapped_inode = key.inode;
+	target->mapped_size_bytes = version.size_bytes;
+	target->mapped_changed_ns = version.changed_ns;
 	target->has_mapped = 1;
 	shared.any_mapped = 1;
 	if (may_hold_for_set_up() && target_to_hold()) {

@@ -414,12 +414,11 @@ void bpf_recorder_know_code(struct bpf_recorder *recorder, pid_t pid, uint64_t p
 	bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.code_seen), &tgid, &pages, BPF_ANY);
 }
 
-void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file *file)
+void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file *file,
+			    const struct bpf_file_version *version)
 {
-	const unsigned char known = 1;
-
 	/* If there is no room, a process that maps the file later is stopped needlessly. */
-	bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.files_seen), file, &known, BPF_ANY);
+	bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.files_seen), file, version, BPF_ANY);
 }
 
 int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *const *sets,

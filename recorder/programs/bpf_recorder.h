@@ -56,7 +56,8 @@ int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file
 void bpf_recorder_know_code(struct bpf_recorder *recorder, pid_t pid, uint64_t pages);
 
 /* The file is inspected; mapping it no longer stops a process. */
-void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file *file);
+void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file *file,
+			    const struct bpf_file_version *version);
 
 /* Watches process @pid. Returns 0 or a negative errno, reported. */
 int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid);

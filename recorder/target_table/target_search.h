@@ -50,6 +50,7 @@ TARGET_INLINE void target_clear(struct target *target)
 	target->role = target->has_mapped = target->looked_at = target->set_up = 0;
 	target->debugged = 0;
 	target->mapped_device = target->mapped_inode = 0;
+	target->mapped_size_bytes = target->mapped_changed_ns = 0;
 }
 
 /* Returns the entry of @tgid, adding it if needed, or NULL if there is no room. */

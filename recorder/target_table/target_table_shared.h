@@ -42,7 +42,8 @@ struct target {
 	unsigned int looked_at;	       /* the recorder inspects that file now */
 	unsigned int set_up;	       /* stopped for set-up work, not because a ring is full */
 	unsigned int debugged;	       /* a debugger has attached (PTRACE_ATTACH) */
-	unsigned long long mapped_device, mapped_inode; /* the file (dlopen_watch.h) */
+	/* The file, as in struct bpf_file and bpf_file_version (dlopen_watch.h). */
+	unsigned long long mapped_device, mapped_inode, mapped_size_bytes, mapped_changed_ns;
 };
 
 /* The role of a process in the recording (exempt_processes.h). */

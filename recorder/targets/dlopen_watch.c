@@ -32,15 +32,16 @@
  */
 static void tell_programs(struct dlopen_watch *watch)
 {
-	dev_t device;
-	ino_t inode;
+	struct stat stat;
 
-	for (; allocator_search_file(watch->search, watch->nr_known, &device, &inode);
-	     watch->nr_known++) {
-		/* The kernel's dev_t: include/linux/kdev_t.h. */
-		struct bpf_file file = {(uint64_t)major(device) << 20 | minor(device), inode};
+	for (; allocator_search_file(watch->search, watch->nr_known, &stat); watch->nr_known++) {
+		const struct bpf_file file = {
+			(uint64_t)major(stat.st_dev) << 20 | minor(stat.st_dev), stat.st_ino};
+		const struct bpf_file_version version = {
+			(uint64_t)stat.st_size, (uint64_t)stat.st_ctim.tv_sec * 1000000000 +
+							(uint64_t)stat.st_ctim.tv_nsec};
 
-		bpf_recorder_know_file(watch->recorder, &file);
+		bpf_recorder_know_file(watch->recorder, &file, &version);
 	}
 }
 
@@ -167,14 +168,16 @@ bool dlopen_watch_is_waiting(const struct dlopen_watch *watch)
 static bool serve_target(struct dlopen_watch *watch, struct target *target)
 {
 	struct target_table *table = backpressure_table(watch->backpressure);
+	struct bpf_file_version version;
 	struct bpf_file file;
 	bool is_done;
 
 	target_table_begin_inspection(target);
 	file = (struct bpf_file){target->mapped_device, target->mapped_inode};
+	version = (struct bpf_file_version){target->mapped_size_bytes, target->mapped_changed_ns};
 	is_done = !look_at_process(watch, (pid_t)target->tgid);
 	if (is_done)
-		bpf_recorder_know_file(watch->recorder, &file);
+		bpf_recorder_know_file(watch->recorder, &file, &version);
 	tell_programs(watch);
 	target_table_end_inspection(table, target, is_done);
 	return is_done;
