@@ -36,6 +36,7 @@ struct allocator_search {
 	struct allocator_search_limits limits;
 	struct user *users;
 	size_t nr_users;
+	bool has_warned_of_fuse;
 };
 
 int allocator_search_create(struct allocator_search **ret)
@@ -133,6 +134,15 @@ static int plan(struct allocator_search *search, struct mapped_file *file, struc
 
 	if (is_planned(search, known))
 		return 0;
+	if (probe_file_is_on_fuse(file->fd)) {
+		if (!search->has_warned_of_fuse)
+			diag_warn("%s and other files on FUSE are not probed: a server that does "
+				  "not answer could block all forks; -p records those that a "
+				  "process has mapped before",
+				  file->display);
+		search->has_warned_of_fuse = true;
+		return 0;
+	}
 	err = allocator_plan_mapped(set, file);
 	/* Invalid files are reported, but the others are recorded. */
 	known->is_probed = set->nr_files > nr_before;

@@ -30,7 +30,8 @@ void allocator_search_limit(struct allocator_search *search,
 			    const struct allocator_search_limits *limits);
 
 /*
- * Appends to @set the allocators that process @pid maps, except in files that are known already.
+ * Appends to @set the allocators that process @pid maps, except in files that are known already,
+ * and in those on FUSE: any user may serve these, and nobody named the process for them.
  * The files stay open, whatever happens to the process. A process that has ended or cannot be read
  * is skipped. Returns 0; 1 if there is more to analyse: call it again; or a negative errno,
  * reported.

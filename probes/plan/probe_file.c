@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
 
 struct probe *probe_file_append(struct probe_file *file)
 {
@@ -77,8 +80,56 @@ bool probe_is_exit_of_same(const struct probe *a, const struct probe *b)
 	       a->function_offset == b->function_offset;
 }
 
+bool probe_file_is_on_fuse(int fd)
+{
+	struct statfs fs;
+
+	/* It fails only on FUSE, whose server may answer with an error. */
+	return fstatfs(fd, &fs) < 0 || fs.f_type == FUSE_SUPER_MAGIC;
+}
+
+/* Reads a byte of the file; if the server does not answer, only we wait. True if its page stays. */
+static bool is_cached(int fd, uint64_t offset)
+{
+	const size_t size = (size_t)getpagesize();
+	unsigned char byte, state = 0;
+	void *page = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, (off_t)(offset & ~(size - 1)));
+
+	if (page == MAP_FAILED)
+		return false;
+	if (pread(fd, &byte, 1, (off_t)offset) < 0 || mincore(page, size, &state))
+		state = 0;
+	munmap(page, size);
+	return state & 1;
+}
+
+/* The kernel reads as much as an instruction may have: copy_insn() in kernel/events/uprobes.c. */
+static bool is_instruction_cached(int fd, uint64_t offset)
+{
+	return is_cached(fd, offset) && is_cached(fd, offset + PLACEMENT_MAX_INSTRUCTION_BYTES);
+}
+
+int probe_file_check_blocking(const struct probe_file *file)
+{
+	if (!probe_file_is_on_fuse(file->fd))
+		return 0;
+	for (size_t i = 0; i < file->nr_probes; i++) {
+		const struct probe *probe = &file->probes[i];
+
+		if (!is_instruction_cached(file->fd, probe->offset))
+			return -EREMOTE;
+		for (size_t j = 0; j < probe->nr_points; j++)
+			if (!is_instruction_cached(file->fd, probe->function_offset +
+								     probe->points[j].offset))
+				return -EREMOTE;
+	}
+	return 0;
+}
+
 const char *probe_file_attach_error(int err)
 {
+	if (err == EREMOTE)
+		return "it is on FUSE and not in memory: all forks would wait for its server";
 	/* ENOTSUPP: include/linux/errno.h (6.18) */
 	return err == 524 ? "the kernel does not take a probe there" : strerror(err);
 }

@@ -81,9 +81,18 @@ int probe_file_set_group(struct probe_file *file, const struct group_name *name)
 /* The uprobe to register for @probe. It points into both arguments. */
 struct uprobe_spec probe_file_spec(const struct probe_file *file, const struct probe *probe);
 
+/* True if the process that serves the file system has to answer when @fd's file is read. */
+bool probe_file_is_on_fuse(int fd);
+
 /*
- * The text of @err, an errno value, after an attempt to attach to a file. It also knows ENOTSUPP,
- * which strerror() does not: the kernel cannot probe an instruction.
+ * Call it just before attaching. Returns 0, or -EREMOTE if a process would have to answer meanwhile
+ * (FUSE): while the kernel reads the instructions, every fork on the machine waits.
+ */
+int probe_file_check_blocking(const struct probe_file *file);
+
+/*
+ * The text of @err, an errno value, after an attempt to attach to a file. It also knows EREMOTE
+ * from above, and ENOTSUPP, which strerror() does not: the kernel cannot probe an instruction.
  */
 const char *probe_file_attach_error(int err);
 

@@ -54,7 +54,11 @@ int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 	for (size_t i = 0; i < group->nr_events;) {
 		const struct record_event *event = &group->events[i];
 
-		err = is_interrupted() ? -EINTR : perf_evsel__open(event->evsel, cpus, threads);
+		err = is_interrupted() ? -EINTR
+		      : event->file    ? probe_file_check_blocking(event->file)
+				       : 0;
+		if (!err)
+			err = perf_evsel__open(event->evsel, cpus, threads);
 		if (err >= 0) {
 			i++;
 			continue;

@@ -277,10 +277,12 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 	_cleanup_free_ uint64_t *offsets = calloc(max, sizeof(*offsets));
 	_cleanup_free_ uint64_t *cookies = calloc(max, sizeof(*cookies));
 	struct link_sites at = {offsets, cookies, 0, false};
-	int err = 0;
+	int err = probe_file_check_blocking(file);
 
-	if (!offsets || !cookies)
-		return -ENOMEM;
+	if (!err && (!offsets || !cookies))
+		err = -ENOMEM;
+	if (err)
+		return err;
 	/* Returns first: a call whose entry is seen has its return seen, too. */
 	if (!recorder->with_sessions) {
 		list_returns(recorder, file, &at);

@@ -1,0 +1,74 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Files that a process serves (FUSE). While the kernel attaches a probe it may read from the file, and all forks wait.
+
+# shellcheck disable=SC2030,SC2031,SC2154 # as in bad_input.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/system_wide
+
+teardown() {
+	local status=0
+
+	[[ -z ${SERVER:-} ]] || kill_now "$SERVER"
+	umount -l served 2>/dev/null || true
+	common_teardown || status=1
+	wait_until 60 remove_cgroup || status=1
+	return $status
+}
+
+# serve [OPEN_FLAGS]: serves an allocator as served/library.
+serve() {
+	[[ -e /dev/fuse ]] || skip "there is no /dev/fuse"
+	python3 "$SOURCE_DIR/test/integration/support/make_elf.py" library malloc,free,calloc,realloc
+	mkdir served
+	python3 "$SOURCE_DIR/test/integration/support/fuse_server.py" library served "$@" 3>&- &
+	SERVER=$!
+	STARTED_PIDS+=("$SERVER")
+	wait_until 60 test -e served/library
+}
+
+@test "FUSE: with --cgroup, its files are not probed, and others are" {
+	serve
+	start_target_there maps_code --early "$PWD/served/library"
+	attach_all --cgroup "$CGROUP"
+	grep -q "served/library and other files on FUSE are not probed: " leakrec.err || fail "$(cat leakrec.err)"
+	grep -q '1 process with 1 allocator so far' leakrec.err || fail "$(cat leakrec.err)"
+	go_target
+	finish_target
+	stop_leakrec
+	assert_equal "leaks" "$(grep -c '^leak 3001 ' leaks)" "$(truth held_3001)"
+}
+
+@test "FUSE: a file that a named process has mapped is probed" {
+	serve
+	start_target maps_code --early "$PWD/served/library"
+	attach
+	find "/proc/$LEAKREC_PID/fd" -lname '*/served/library' | grep -q . || fail "leakrec does not hold the file open"
+	go_target
+	finish_target
+	finish_leakrec
+}
+
+@test "FUSE: a file of a named process is not probed if it is not in memory" {
+	local mode
+
+	serve 1
+	start_target maps_code --early "$PWD/served/library"
+	for mode in --call-graph=fp --perf-events; do
+		run -1 "$BIN/leakrec" -p "$RECORDED_PID" "$mode" -d 0.1
+		[[ $output == *": it is on FUSE and not in memory: all forks would wait for its server" ]] || fail "$output"
+	done
+	go_target
+	finish_target
+}
+
+@test "FUSE: a file that a process maps later is not probed" {
+	serve
+	start_target maps_code "$PWD/served/library"
+	attach
+	go_target
+	finish_target
+	finish_leakrec
+	grep -q "served/library and other files on FUSE are not probed: " leakrec.err || fail "$(cat leakrec.err)"
+}
