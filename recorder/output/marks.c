@@ -34,12 +34,11 @@ void marks_deinit(struct marks *marks)
 	marks->fd = -1;
 }
 
-int marks_describe(struct record_events *events, const struct record_config *config,
-		   bool with_doubts)
+int marks_describe(struct record_events *events, const struct record_config *config)
 {
 	int err = own_samples_describe(events, config, OWN_MARK);
 
-	return !err && with_doubts ? own_samples_describe(events, config, OWN_DOUBT) : err;
+	return err ? err : own_samples_describe(events, config, OWN_DOUBT);
 }
 
 void marks_start(struct marks *marks, uint64_t start_ns, uint64_t end_ns, pid_t pid)

@@ -26,11 +26,10 @@ int marks_init(struct marks *ret, uint64_t every_ns);
 void marks_deinit(struct marks *marks);
 
 /*
- * Adds the events to @events, before the header is written: that of marks, and that of doubts if
- * @with_doubts. Returns 0 or -ENOMEM.
+ * Adds the events of marks and doubts to @events, before the header is written. Returns 0 or
+ * -ENOMEM.
  */
-int marks_describe(struct record_events *events, const struct record_config *config,
-		   bool with_doubts);
+int marks_describe(struct record_events *events, const struct record_config *config);
 
 /*
  * Writes a sample of leakrec:doubt, which says that events of @nr tasks may be missing although no

@@ -117,8 +117,7 @@ static int prepare_unwinder(struct session *session)
 static int begin_output(struct session *session)
 {
 	const struct session_options *options = session->options;
-	bool with_doubts = session->recorder || session->events.breakers.are_needed;
-	int err = marks_describe(&session->events, &options->config, with_doubts);
+	int err = marks_describe(&session->events, &options->config);
 
 	if (!err)
 		err = own_samples_describe(&session->events, &options->config, OWN_RECORDING);
