@@ -10,6 +10,7 @@
 #include "common/proc/process_stat.h"
 #include "common/proc/process_namespace.h"
 #include "recorder/events/event_attr.h"
+#include "recorder/events/event_removal.h"
 #include "recorder/processes/exempt.h"
 #include "recorder/backpressure/watchdog.h"
 #include "recorder/target_table/target_table.h"
@@ -37,12 +38,18 @@
 #define MIN_SAMPLES_IN_RING 16
 #define MAX_CALLCHAIN	    127 /* kernel.perf_event_max_stack's default */
 
+/* An event that carries a program. */
+struct program_event {
+	int fd;
+	uint64_t config; /* of the recording's event on the same probe */
+};
+
 struct backpressure {
 	struct backpressure_bpf *bpf; /* NULL: the recorder stops the targets itself */
 	struct target_table *table;
 	struct watchdog watchdog;
-	int *fds; /* events that carry the programs; opened for the watchdog */
-	size_t nr_fds;
+	struct program_event *events; /* opened for the watchdog */
+	size_t nr_events;
 	bool is_own_table; /* there are no programs: the recorder stops the targets */
 	bool is_system_wide;
 	bool told_overdue, told_late, told_missed;
@@ -276,9 +283,9 @@ void backpressure_destroy(struct backpressure *backpressure)
 		continue_all(backpressure->table);
 		unwatch_suspension();
 	}
-	for (size_t i = 0; i < backpressure->nr_fds; i++)
-		close(backpressure->fds[i]);
-	free(backpressure->fds);
+	for (size_t i = 0; i < backpressure->nr_events; i++)
+		close(backpressure->events[i].fd);
+	free(backpressure->events);
 	watchdog_stop(&backpressure->watchdog, backpressure->table);
 	if (backpressure->bpf)
 		backpressure_bpf__destroy(backpressure->bpf);
@@ -388,19 +395,21 @@ static int attach_program(struct backpressure *backpressure, const struct record
 	int fd = (int)syscall(SYS_perf_event_open, &attr,
 			      task_for_programs(backpressure->watchdog.pid), -1, -1,
 			      PERF_FLAG_FD_CLOEXEC);
-	int *fds = fd < 0 ? NULL
-			  : reallocarray(backpressure->fds, backpressure->nr_fds + 1, sizeof(*fds));
+	struct program_event *events =
+		fd < 0 ? NULL
+		       : reallocarray(backpressure->events, backpressure->nr_events + 1,
+				      sizeof(*events));
 
-	if (fds) {
-		backpressure->fds = fds;
-		backpressure->fds[backpressure->nr_fds++] = fd;
+	if (events) {
+		backpressure->events = events;
+		events[backpressure->nr_events++] = (struct program_event){fd, attr.config};
 	}
-	if (!fds || ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program)) < 0) {
+	if (!events || ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(program)) < 0) {
 		int err = errno;
 
 		diag_error("cannot control overload at %s: %s; try --on-overload drop", event->name,
 			   strerror(err));
-		if (fd >= 0 && !fds)
+		if (fd >= 0 && !events)
 			close(fd);
 		return -err;
 	}
@@ -415,10 +424,34 @@ int backpressure_attach(struct backpressure *backpressure, const struct record_e
 	if (backpressure->bpf && !backpressure->bpf->rodata->everywhere &&
 	    !backpressure->table->limit_bytes)
 		return 0;
-	for (size_t i = 0; backpressure->bpf && i < events->probes.nr_events && !err; i++)
+	for (size_t i = 0; backpressure->bpf && i < events->probes.nr_events && !err; i++) {
+		if (events->probes.events[i].attr.type != PERF_TYPE_TRACEPOINT)
+			continue;
 		err = is_interrupted() ? -EINTR
 				       : attach_program(backpressure, &events->probes.events[i]);
+	}
 	return err;
+}
+
+static void close_event(struct backpressure *backpressure, uint64_t config)
+{
+	for (size_t i = 0; i < backpressure->nr_events; i++) {
+		struct program_event *event = &backpressure->events[i];
+
+		if (event->config != config)
+			continue;
+		close(event->fd);
+		*event = backpressure->events[--backpressure->nr_events];
+		return;
+	}
+}
+
+void backpressure_remove_file(struct backpressure *backpressure, const struct record_events *events,
+			      const struct probe_file *file)
+{
+	for (size_t i = 0; i < events->probes.nr_events; i++)
+		if (record_event_is_on(&events->probes.events[i], file))
+			close_event(backpressure, events->probes.events[i].attr.config);
 }
 
 static void count_pause(struct backpressure *backpressure, uint64_t longest_ns)

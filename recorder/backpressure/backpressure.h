@@ -59,6 +59,10 @@ void backpressure_set_role(struct backpressure *backpressure, pid_t pid, enum ta
 /* Attaches the programs to the probes' events. Returns 0 or a negative errno, reported. */
 int backpressure_attach(struct backpressure *backpressure, const struct record_events *events);
 
+/* Closes the programs' events on the probes of @file, which gives up its other events, too. */
+void backpressure_remove_file(struct backpressure *backpressure, const struct record_events *events,
+			      const struct probe_file *file);
+
 /* Continues all targets and stops none from now on. */
 void backpressure_release(struct backpressure *backpressure);
 

@@ -111,6 +111,20 @@ static int add_side_events(struct record_group *group, const struct record_confi
 	return add_event(group, &attr, "task:task_newtask");
 }
 
+/* Adds the event to which the rings belong. It counts nothing. */
+static int add_ring_event(struct record_group *group, const struct record_config *config,
+			  uint64_t format)
+{
+	struct perf_event_attr attr;
+
+	event_attr_init(&attr, format);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.exclude_kernel = 1;
+	event_attr_want_wakeup(&attr, config);
+	return add_event(group, &attr, "dummy:u");
+}
+
 /* Adds the event of one end of a system call. */
 static int add_syscall_event(struct record_group *group, const struct syscall_schema *schema,
 			     bool is_exit, const struct record_config *config, uint64_t format)
@@ -442,6 +456,8 @@ int record_events_open(struct record_events *ret, const struct probe_set *const 
 	if (!cpus || !threads || !ret->side.evlist || !ret->probes.evlist)
 		goto out;
 	err = add_side_events(&ret->side, config, format);
+	if (!err && nr_probes)
+		err = add_ring_event(&ret->probes, config, format);
 	for (size_t i = 0; i < nr_probes && !err; i++)
 		err = add_probe_events(&ret->probes, probes[i], config, format);
 	/* If BPF programs record probes, they record system calls, too. */
@@ -562,25 +578,25 @@ int record_events_add_written(struct record_events *events, const struct record_
 	return 0;
 }
 
+void record_event_add_totals(const struct record_event *event, size_t nr_threads,
+			     struct record_totals *totals)
+{
+	for (size_t i = 0; event->evsel && i < event->nr_ids; i++) {
+		struct perf_counts_values count = {0};
+
+		if (perf_evsel__read(event->evsel, (int)(i / nr_threads), (int)(i % nr_threads),
+				     &count) < 0)
+			continue;
+		totals->hits += count.val;
+		totals->lost += count.lost;
+	}
+}
+
 struct record_totals record_events_totals(const struct record_events *events)
 {
-	const struct record_group *group = &events->probes;
-	struct record_totals totals = {0};
+	struct record_totals totals = events->removed;
 
-	for (size_t i = 0; i < group->nr_events && group->events[i].evsel; i++) {
-		struct record_event *event = &group->events[i];
-		size_t nr_cpus = event->nr_ids / events->nr_threads;
-
-		for (size_t j = 0; j < event->nr_ids; j++) {
-			struct perf_counts_values count = {0};
-
-			if (!nr_cpus ||
-			    perf_evsel__read(event->evsel, (int)(j / events->nr_threads),
-					     (int)(j % events->nr_threads), &count) < 0)
-				continue;
-			totals.hits += count.val;
-			totals.lost += count.lost;
-		}
-	}
+	for (size_t i = 0; i < events->probes.nr_events; i++)
+		record_event_add_totals(&events->probes.events[i], events->nr_threads, &totals);
 	return totals;
 }

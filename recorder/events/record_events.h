@@ -5,7 +5,8 @@
  *   side     A dummy event for MMAP2, COMM, FORK and EXIT records, and task:task_newtask, whose
  *            clone flags tell vfork from fork. Its rings are small and hold no samples of probes,
  *            so an overload cannot cost a mapping or a fork.
- *   probes   One event for each uprobe and system call.
+ *   probes   One event for each uprobe and system call. The rings belong to another dummy event,
+ *            because those of a file may be closed (event_removal.h).
  *
  * Every event is opened for each thread on each CPU, and the threads and processes that these
  * create inherit it. One event for each CPU is needed because the kernel maps no ring of an
@@ -28,12 +29,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The kernel's counts of the probes' perf events, with those of children. */
+struct record_totals {
+	uint64_t hits; /* each made a sample or lost one: the period is 1 */
+	uint64_t lost; /* samples without room; 0 before Linux 6.0 */
+};
+
 struct record_events {
 	struct record_group side;
 	struct record_group probes;
 	size_t nr_threads;
 	size_t nr_left_out;		  /* files of @probes, if all processes are recorded */
 	struct context_breakers breakers; /* if perf events record named processes */
+	struct record_totals removed;	  /* the totals of events that are closed */
 };
 
 /*
@@ -69,11 +77,9 @@ void record_events_raise_fd_limit(size_t wanted);
 int record_events_add_written(struct record_events *events, const struct record_config *config,
 			      char *name, char *format, uint64_t type, uint64_t id, bool has_stack);
 
-/* The kernel's counts of the probes' perf events, with those of children. */
-struct record_totals {
-	uint64_t hits; /* each made a sample or lost one: the period is 1 */
-	uint64_t lost; /* samples without room; 0 before Linux 6.0 */
-};
+/* Adds the counts of an event, which was opened for @nr_threads. */
+void record_event_add_totals(const struct record_event *event, size_t nr_threads,
+			     struct record_totals *totals);
 
 struct record_totals record_events_totals(const struct record_events *events);
 

@@ -15,7 +15,7 @@ struct perf_thread_map;
 /* One kind of event: an evsel, or an event that the recording programs write (bpf_recorder.h). */
 struct record_event {
 	struct perf_event_attr attr; /* as in the file */
-	struct perf_evsel *evsel;    /* the evlist's, or NULL */
+	struct perf_evsel *evsel;    /* the evlist's; NULL: there is none, or it is closed */
 	char *name;		     /* "group:event", "dummy:HG" */
 	const char *filter;	     /* tracefs' expression, or NULL */
 	char *format;		     /* as in tracefs' format file; NULL: tracefs has it */
