@@ -246,6 +246,14 @@ int allocator_search_skip(struct allocator_search *search, pid_t pid)
 	return analyse_process(search, pid, NULL);
 }
 
+void allocator_search_forget(struct allocator_search *search, const struct stat *stat)
+{
+	for (size_t i = 0; i < search->nr_files; i++)
+		if (search->files[i].stat.st_ino == stat->st_ino &&
+		    search->files[i].stat.st_dev == stat->st_dev)
+			search->files[i] = (struct known_file){0};
+}
+
 bool allocator_search_file(const struct allocator_search *search, size_t nr, struct stat *ret)
 {
 	if (nr >= search->nr_files)

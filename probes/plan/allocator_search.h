@@ -38,6 +38,9 @@ void allocator_search_limit(struct allocator_search *search,
  */
 int allocator_search_process(struct allocator_search *search, pid_t pid, struct probe_set *set);
 
+/* The file's content is changing: it is not known any more. */
+void allocator_search_forget(struct allocator_search *search, const struct stat *stat);
+
 /* Removes from @set the files that are known from other processes, through another mount. */
 void allocator_search_drop_seen(const struct allocator_search *search, struct probe_set *set);
 

@@ -53,6 +53,7 @@ struct probe_file {
 	char group[PROBE_NAME_MAX];
 	bool has_size_word; /* glibc's allocator: the word before a block has its size */
 	bool has_resources; /* its probes are on resources; others are another probe_file */
+	bool is_given_up;   /* it is being overwritten: it is not probed any more */
 	struct probe *probes;
 	size_t nr_probes;
 };

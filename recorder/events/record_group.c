@@ -31,6 +31,14 @@ static size_t remove_file(struct record_group *group, const struct probe_file *f
 	return next;
 }
 
+static bool has_files(const struct record_group *group)
+{
+	for (size_t i = 0; i < group->nr_events; i++)
+		if (group->events[i].file)
+			return true;
+	return false;
+}
+
 /* True if the event cannot be opened because of what its file contains. */
 static bool is_fault_of_file(const struct record_event *event, int err)
 {
@@ -73,7 +81,7 @@ int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 	}
 	if (!failed)
 		return 0;
-	if (!group->nr_events)
+	if (!has_files(group))
 		return first_err;
 	record_group_warn_left_out(failed, *nr_left_out, first_err);
 	return 0;

@@ -117,9 +117,9 @@ void bpf_recorder_destroy(struct bpf_recorder *recorder)
 {
 	if (!recorder)
 		return;
-	while (recorder->nr_links)
-		close(recorder->link_fds[--recorder->nr_links]);
-	free(recorder->link_fds);
+	for (size_t i = 0; i < recorder->nr_links; i++)
+		close(recorder->links[i].fd);
+	free(recorder->links);
 	for (size_t i = 0; i < recorder->nr_rings; i++)
 		bpf_ring_deinit(&recorder->rings[i]);
 	free(recorder->rings);
@@ -129,17 +129,31 @@ void bpf_recorder_destroy(struct bpf_recorder *recorder)
 	free(recorder);
 }
 
-static int add_link(struct bpf_recorder *recorder, int fd)
+static int add_link(struct bpf_recorder *recorder, int fd, const struct probe_file *file)
 {
-	int *fds = reallocarray(recorder->link_fds, recorder->nr_links + 1, sizeof(*fds));
+	struct bpf_file_link *links =
+		reallocarray(recorder->links, recorder->nr_links + 1, sizeof(*links));
 
-	if (!fds) {
+	if (!links) {
 		close(fd);
 		return -ENOMEM;
 	}
-	recorder->link_fds = fds;
-	fds[recorder->nr_links++] = fd;
+	recorder->links = links;
+	links[recorder->nr_links++] = (struct bpf_file_link){fd, file};
 	return 0;
+}
+
+void bpf_recorder_unlink(struct bpf_recorder *recorder, const struct probe_file *file)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < recorder->nr_links; i++) {
+		if (recorder->links[i].file == file)
+			close(recorder->links[i].fd);
+		else
+			recorder->links[nr++] = recorder->links[i];
+	}
+	recorder->nr_links = nr;
 }
 
 /*
@@ -189,7 +203,7 @@ static int create_link(struct bpf_recorder *recorder, const struct probe_file *f
 		return -EINTR;
 	probe_fd_path(file->fd, path);
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return fd < 0 ? -errno : add_link(recorder, fd);
+	return fd < 0 ? -errno : add_link(recorder, fd, file);
 }
 
 /* True if an exit before the @nth probe of @file is at the same offset. */
@@ -262,7 +276,7 @@ static void list_sites(const struct bpf_recorder *recorder, const struct probe_f
 static void drop_links(struct bpf_recorder *recorder, size_t nr_kept)
 {
 	while (recorder->nr_links > nr_kept)
-		close(recorder->link_fds[--recorder->nr_links]);
+		close(recorder->links[--recorder->nr_links].fd);
 }
 
 /* Creates all links of @file, or none. Returns 0 or a negative errno, not reported. */
@@ -421,6 +435,11 @@ void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file
 {
 	/* If there is no room, a process that maps the file later is stopped needlessly. */
 	bpf_map_update_elem(bpf_map__fd(recorder->bpf->maps.files_seen), file, version, BPF_ANY);
+}
+
+void bpf_recorder_forget_file(struct bpf_recorder *recorder, const struct bpf_file *file)
+{
+	bpf_map_delete_elem(bpf_map__fd(recorder->bpf->maps.files_seen), file);
 }
 
 int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *const *sets,

@@ -14,6 +14,12 @@
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/target_table/target_table_shared.h"
 
+/* Programs that are linked to a file's sites. */
+struct bpf_file_link {
+	int fd;
+	const struct probe_file *file;
+};
+
 struct bpf_recorder {
 	struct bpf_recorder_bpf *bpf;
 	bool with_sessions; /* else entries and returns run programs of their own */
@@ -22,7 +28,7 @@ struct bpf_recorder {
 	struct bpf_ring *rings; /* by CPU number; those of absent CPUs are empty */
 	size_t nr_rings;
 	struct ring_buffer *wakeups;
-	int *link_fds;
+	struct bpf_file_link *links;
 	size_t nr_links;
 	size_t nr_unlinked; /* files that bpf_recorder_link_all() left out */
 };
@@ -52,6 +58,9 @@ int bpf_recorder_plan(struct bpf_recorder *recorder, const struct probe_set *con
  */
 int bpf_recorder_add_late(struct bpf_recorder *recorder, const struct probe_file *file);
 
+/* Ends all links to @file. When it returns, the kernel has removed the breakpoints. */
+void bpf_recorder_unlink(struct bpf_recorder *recorder, const struct probe_file *file);
+
 /* Records the code size of process @pid, in pages; growth means new code. */
 void bpf_recorder_know_code(struct bpf_recorder *recorder, pid_t pid, uint64_t pages);
 
@@ -61,6 +70,9 @@ void bpf_recorder_know_file(struct bpf_recorder *recorder, const struct bpf_file
 
 /* Watches process @pid. Returns 0 or a negative errno, reported. */
 int bpf_recorder_link(struct bpf_recorder *recorder, pid_t pid);
+
+/* The file's content is changing: it has to be inspected again. */
+void bpf_recorder_forget_file(struct bpf_recorder *recorder, const struct bpf_file *file);
 
 /*
  * Watches all processes, present and future. Any user may have mapped a file that the kernel does

@@ -26,11 +26,48 @@ void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *recorder,
 int fork_follow_close(struct fork_follow *fork_follow)
 {
 	for (size_t i = 0; i < fork_follow->nr_fds; i++)
-		close(fork_follow->fds[i]);
+		close(fork_follow->fds[i].fd);
 	free(fork_follow->fds);
 	fork_follow->fds = NULL;
 	fork_follow->nr_fds = 0;
 	return fork_follow->error;
+}
+
+static bool is_same_file(const struct probe_file *a, const struct probe_file *b)
+{
+	struct stat x, y;
+
+	return fstat(a->fd, &x) == 0 && fstat(b->fd, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* Closes what is open for @file, one of own_probes. */
+static void close_file(struct fork_follow *fork_follow, const struct probe_file *file)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < fork_follow->nr_fds; i++) {
+		if (fork_follow->fds[i].file == file)
+			close(fork_follow->fds[i].fd);
+		else
+			fork_follow->fds[nr++] = fork_follow->fds[i];
+	}
+	fork_follow->nr_fds = nr;
+}
+
+void fork_follow_give_up(struct fork_follow *fork_follow, const struct probe_file *file)
+{
+	for (size_t i = 0; i < fork_follow->own_probes.nr_files; i++) {
+		struct probe_file *copy = &fork_follow->own_probes.files[i];
+		struct probe_set set = {.files = copy, .nr_files = 1};
+
+		if (copy->is_given_up || !is_same_file(copy, file))
+			continue;
+		copy->is_given_up = true;
+		close_file(fork_follow, copy);
+		/* The kernel has removed the breakpoints when it lets go of the events. */
+		probe_set_unregister(&set);
+	}
 }
 
 void fork_follow_deinit(struct fork_follow *fork_follow)
@@ -127,6 +164,8 @@ static int copy_probes(struct probe_set *to, const struct bpf_recorder *recorder
 	for (size_t i = 0; i < recorder->sites.nr_initial && !err; i++) {
 		const struct watched_site *watched = &recorder->sites.watched[i];
 
+		if (watched->file->is_given_up)
+			continue;
 		if (watched->file != file) {
 			file = watched->file;
 			copy = copy_file(to, file, file->nr_probes + recorder->sites.nr_points);
@@ -137,16 +176,17 @@ static int copy_probes(struct probe_set *to, const struct bpf_recorder *recorder
 }
 
 /* Takes over @fd. */
-static int add_fd(struct fork_follow *fork_follow, int fd)
+static int add_fd(struct fork_follow *fork_follow, int fd, const struct probe_file *file)
 {
-	int *fds = reallocarray(fork_follow->fds, fork_follow->nr_fds + 1, sizeof(*fds));
+	struct follow_fd *fds =
+		reallocarray(fork_follow->fds, fork_follow->nr_fds + 1, sizeof(*fds));
 
 	if (!fds) {
 		close(fd);
 		return -ENOMEM;
 	}
 	fork_follow->fds = fds;
-	fds[fork_follow->nr_fds++] = fd;
+	fds[fork_follow->nr_fds++] = (struct follow_fd){fd, file};
 	return 0;
 }
 
@@ -168,17 +208,18 @@ static int open_event(const struct probe *probe, pid_t tid, bool inherit)
  * The event must not be inherited: it would detach the program when its task ends
  * (perf_event_free_bpf_prog(), Linux 6.18).
  */
-static int attach_program(struct fork_follow *fork_follow, const struct probe *probe, size_t site)
+static int attach_program(struct fork_follow *fork_follow, const struct probe_file *file,
+			  const struct probe *probe, size_t site)
 {
 	int fd = open_event(probe,
 			    task_for_programs(backpressure_watchdog_pid(fork_follow->backpressure)),
 			    false);
-	int err = fd < 0 ? fd : add_fd(fork_follow, fd);
+	int err = fd < 0 ? fd : add_fd(fork_follow, fd, file);
 
 	if (err)
 		return err;
 	fd = bpf_recorder_attach(fork_follow->recorder, fd, probe->point, site);
-	return fd < 0 ? fd : add_fd(fork_follow, fd);
+	return fd < 0 ? fd : add_fd(fork_follow, fd, file);
 }
 
 /* The next of the copies, which are in the order of the sites. */
@@ -207,7 +248,7 @@ static int attach_programs(struct fork_follow *fork_follow)
 
 	for (size_t i = 0; i < recorder->sites.nr_initial && !err; i++) {
 		const struct watched_site *watched = &recorder->sites.watched[i];
-		size_t nr_probes = count_copies(watched);
+		size_t nr_probes = watched->file->is_given_up ? 0 : count_copies(watched);
 
 		for (size_t j = 0; j < nr_probes && !err; j++) {
 			const struct probe *probe = next_copy(&fork_follow->own_probes, &file, &nr);
@@ -215,7 +256,7 @@ static int attach_programs(struct fork_follow *fork_follow)
 			if (is_interrupted())
 				return -EINTR;
 			err = attach_program(
-				fork_follow, probe,
+				fork_follow, &fork_follow->own_probes.files[file], probe,
 				watched->nr_points ? bpf_point_index(watched->first_point + j) : i);
 		}
 	}
@@ -245,9 +286,9 @@ static int follow_thread(struct fork_follow *fork_follow, pid_t tid)
 	for (size_t i = 0; i < fork_follow->own_probes.nr_files; i++) {
 		const struct probe_file *file = &fork_follow->own_probes.files[i];
 
-		for (size_t j = 0; j < file->nr_probes; j++) {
+		for (size_t j = 0; j < file->nr_probes && !file->is_given_up; j++) {
 			int fd = open_event(&file->probes[j], tid, true);
-			int err = fd < 0 ? fd : add_fd(fork_follow, fd);
+			int err = fd < 0 ? fd : add_fd(fork_follow, fd, file);
 
 			if (err)
 				return err == -ESRCH ? 0 : err;

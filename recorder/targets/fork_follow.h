@@ -15,12 +15,17 @@
 #include "recorder/backpressure/backpressure.h"
 #include "recorder/programs/bpf_recorder.h"
 
+/* An event: the watchdog's, a program's link to it, or one to inherit. */
+struct follow_fd {
+	int fd;
+	const struct probe_file *file; /* of own_probes */
+};
+
 struct fork_follow {
 	struct bpf_recorder *recorder;
 	struct backpressure *backpressure;
 	struct probe_set own_probes; /* registered at the first fork */
-	int *fds; /* events: the watchdog's, with the programs' links to them, and those to inherit
-		   */
+	struct follow_fd *fds;
 	size_t nr_fds;
 	int error;	  /* the first one; no children are recorded after it */
 	bool interrupted; /* a signal ends the recording: follow no more processes */
@@ -32,6 +37,9 @@ void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *recorder,
 
 /* Closes the events. Returns 0 or the first error of fork_follow_serve(), already reported. */
 int fork_follow_close(struct fork_follow *fork_follow);
+
+/* Removes the probes of the file, also from children. It is about to be overwritten. */
+void fork_follow_give_up(struct fork_follow *fork_follow, const struct probe_file *file);
 
 /* Call it after @own_probes has been unregistered. */
 void fork_follow_deinit(struct fork_follow *fork_follow);
