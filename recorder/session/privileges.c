@@ -36,6 +36,7 @@ void privileges_drop(const struct privileges_kept *kept)
 		unsigned int capability;
 		bool wanted;
 	} capabilities[] = {
+		{CAP_LEASE, true}, /* for file_leases.h */
 		{CAP_KILL, kept->kill},
 		{CAP_SYS_NICE, true}, /* for privileges_raise_all() */
 		{CAP_PERFMON, kept->perfmon},

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,24 +54,28 @@ static void become_leak_end(int messages_fd)
 }
 
 /*
- * Closes events, links and all other descriptors, one by one. The kernel does not take breakpoints
- * out of a process when a fatal signal is waiting (uprobe_write_opcode() fails with EINTR in
+ * Closes events, links and all other descriptors, one by one, but not files: a lease
+ * (file_leases.h) has to outlast the probes. The kernel does not take breakpoints out of a process
+ * when a fatal signal is waiting (uprobe_write_opcode() fails with EINTR in
  * kernel/events/uprobes.c, and nothing tries again), so that all that one close_range() closes
  * would stay in the process if leak-end were killed meanwhile.
  */
 static void close_all(void)
 {
+	struct stat st;
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 
-		if (fd > STDERR_FILENO && fd != dirfd(dir))
+		if (fd > STDERR_FILENO && fd != dirfd(dir) && fstat(fd, &st) == 0 &&
+		    !S_ISREG(st.st_mode))
 			close(fd);
 	}
-	/* Without /proc, close the rest here. */
-	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+	/* Without /proc, close all here. */
+	if (!dir)
+		syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
 }
 
 static void __attribute__((noreturn))

@@ -2,8 +2,10 @@
 #include "recorder/session/rounds.h"
 
 #include "common/clock.h"
+#include "common/diag.h"
 #include "common/perf_disk.h"
 #include "common/scope.h"
+#include "recorder/events/event_removal.h"
 #include "probes/elf/analysis_limit.h"
 
 #include <errno.h>
@@ -60,10 +62,47 @@ static void drain_meanwhile(void *context)
 		backpressure_continue_ready(rounds->backpressure);
 }
 
+static void remove_events(struct rounds *rounds, struct probe_file *file)
+{
+	struct probe_set set = {.files = file, .nr_files = 1};
+
+	if (rounds->backpressure)
+		backpressure_remove_file(rounds->backpressure, rounds->reader.events, file);
+	record_events_remove_file(rounds->reader.events, file);
+	/* The kernel has removed the breakpoints when it lets go of the events. */
+	probe_set_unregister(&set);
+}
+
+/*
+ * Removes the probes of files that are about to be overwritten. Processes that map the new content
+ * would crash (file_leases.h).
+ */
+static void give_up_files(struct rounds *rounds)
+{
+	struct bpf_recorder *recorder = rounds->reader.recorder;
+	struct probe_file *file;
+
+	while ((file = file_leases_next_wanted(rounds->leases))) {
+		file->is_given_up = true;
+		if (recorder)
+			bpf_recorder_unlink(recorder, file);
+		else
+			remove_events(rounds, file);
+		if (rounds->fork_follow)
+			fork_follow_give_up(rounds->fork_follow, file);
+		if (rounds->dlopen_watch)
+			dlopen_watch_forget(rounds->dlopen_watch, file);
+		file_leases_give(rounds->leases, file);
+		rounds->nr_overwritten++;
+		diag_note("no longer recording %s, which is being overwritten", file->display);
+	}
+}
+
 /* Does the set-up work that processes wait for. Returns 0 or the writer's error. */
 static int serve_targets(struct rounds *rounds)
 {
 	context_breakers_serve(&rounds->reader.events->breakers);
+	give_up_files(rounds);
 	if (rounds->fork_follow)
 		fork_follow_serve(rounds->fork_follow);
 	if (rounds->dlopen_watch) {
@@ -110,7 +149,7 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 	struct ring_reader *reader = &rounds->reader;
 	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
 	size_t nr_rings = groups[0]->nr_rings + groups[1]->nr_rings, nr = 0, nr_live = 0;
-	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 4, sizeof(*fds));
+	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 5, sizeof(*fds));
 	_cleanup_free_ struct record_ring **rings =
 		calloc(nr_rings + 1, sizeof(struct record_ring *));
 
@@ -136,7 +175,8 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 	/* For marks, poll() only wakes up in time; marks_write() reads the descriptor. */
 	fds[nr + 2] = (struct pollfd){rounds->marks_fd, POLLIN, 0};
 	fds[nr + 3] = (struct pollfd){context_breakers_fd(&reader->events->breakers), POLLIN, 0};
-	if (poll(fds, nr + 4, timeout_ms) < 0)
+	fds[nr + 4] = (struct pollfd){rounds->leases->fd, POLLIN, 0};
+	if (poll(fds, nr + 5, timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[nr].revents)
 		return 1;

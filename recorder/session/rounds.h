@@ -19,6 +19,8 @@ struct rounds {
 	struct backpressure *backpressure; /* or NULL */
 	struct fork_follow *fork_follow;   /* or NULL */
 	struct dlopen_watch *dlopen_watch; /* or NULL */
+	struct file_leases *leases;
+	size_t nr_overwritten; /* files that are not recorded any more */
 	struct memory_samples *memory;
 	uint64_t most_bytes;	   /* what the fullest perf ring held in the last round */
 	int marks_fd;		   /* readable when a mark is to be set (marks.h) */

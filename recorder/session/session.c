@@ -80,6 +80,7 @@ int session_run(const struct session_options *options, int *ret_command_status)
 		.marks.fd = -1,
 		.view_fd = options->view_fd,
 		.signal_fd = -1,
+		.leases.fd = -1,
 	};
 	int err, err_remove;
 
@@ -98,6 +99,7 @@ int session_run(const struct session_options *options, int *ret_command_status)
 	live_unwinder_destroy(session.unwinder);
 	err_remove = remove_probes(&session);
 	dlopen_watch_deinit(&session.dlopen_watch);
+	file_leases_deinit(&session.leases);
 	probe_set_deinit(&session.own_probes);
 	probe_set_deinit(&session.probes);
 	allocator_search_destroy(session.search);

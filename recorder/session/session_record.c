@@ -39,6 +39,7 @@ static int remaining_ms(const struct session *session)
 static bool may_miss(const struct session *session)
 {
 	return session->fork_follow.error || session->events.nr_left_out ||
+	       session->rounds.nr_overwritten ||
 	       (session->recorder && session->recorder->nr_unlinked) ||
 	       context_breakers_nr_unguarded(&session->events.breakers) ||
 	       (session->backpressure && backpressure_may_miss(session->backpressure));
@@ -294,6 +295,7 @@ static void init_rounds(struct session *session)
 	};
 	rounds->memory = &session->memory;
 	rounds->marks_fd = session->marks.fd;
+	rounds->leases = &session->leases;
 	rounds->backpressure = session->backpressure;
 	if (session->recorder && !session_is_system_wide(session))
 		rounds->fork_follow = &session->fork_follow;

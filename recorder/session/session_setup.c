@@ -451,6 +451,10 @@ static int warn_of_processes(struct session *session)
 
 static int watch_signals(struct session *session)
 {
+	int err = file_leases_init(&session->leases);
+
+	if (err)
+		return err;
 	session->signal_fd = session_open_signals();
 	return session->signal_fd < 0 ? session->signal_fd : 0;
 }

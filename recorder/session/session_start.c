@@ -38,7 +38,7 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 		err = bpf_recorder_link_all(session->recorder);
 	fork_follow_init(&session->fork_follow, session->recorder, session->backpressure);
 	dlopen_watch_init(&session->dlopen_watch, session->recorder, session->backpressure,
-			  session->search);
+			  session->search, &session->leases);
 	session->dlopen_watch.operators = session->options->mismatch;
 	return err;
 }
@@ -73,8 +73,12 @@ static int attach(struct session *session)
 {
 	const struct session_options *options = session->options;
 	const struct probe_set *sets[] = {&session->probes, &session->own_probes};
-	int err;
+	int err = file_leases_take_all(&session->leases, &session->probes);
 
+	if (!err)
+		err = file_leases_take_all(&session->leases, &session->own_probes);
+	if (err)
+		return err;
 	/*
 	 * Done before the events are opened: backpressure then knows the children that inherit
 	 * some.

@@ -28,9 +28,10 @@ struct session {
 	struct probe_set probes;     /* of all functions that are recorded, without @own_probes */
 	struct probe_set own_probes; /* files whose probes this recording adds and removes */
 	struct record_events events;
-	struct bpf_recorder *recorder;	   /* or NULL: perf events record */
-	struct fork_follow fork_follow;	   /* with @recorder */
-	struct dlopen_watch dlopen_watch;  /* with @recorder */
+	struct bpf_recorder *recorder;	  /* or NULL: perf events record */
+	struct fork_follow fork_follow;	  /* with @recorder */
+	struct dlopen_watch dlopen_watch; /* with @recorder */
+	struct file_leases leases;
 	struct backpressure *backpressure; /* NULL: samples without room are dropped */
 	struct live_unwinder *unwinder;	   /* NULL: there are no dumps, or the file keeps them */
 	struct perf_writer *writer;

@@ -25,6 +25,12 @@
 #define USER_NS	  1500000000ULL
 #define WINDOW_NS 10000000000ULL
 
+/* The kernel's dev_t: include/linux/kdev_t.h. */
+static struct bpf_file kernel_file(dev_t device, ino_t inode)
+{
+	return (struct bpf_file){(uint64_t)major(device) << 20 | minor(device), inode};
+}
+
 /*
  * Avoids stopping processes for files that are already inspected. On btrfs and overlayfs, stat()
  * shows another device than the kernel's inode, so the first process to map such a file is stopped
@@ -35,8 +41,7 @@ static void tell_programs(struct dlopen_watch *watch)
 	struct stat stat;
 
 	for (; allocator_search_file(watch->search, watch->nr_known, &stat); watch->nr_known++) {
-		const struct bpf_file file = {
-			(uint64_t)major(stat.st_dev) << 20 | minor(stat.st_dev), stat.st_ino};
+		const struct bpf_file file = kernel_file(stat.st_dev, stat.st_ino);
 		const struct bpf_file_version version = {
 			(uint64_t)stat.st_size, (uint64_t)stat.st_ctim.tv_sec * 1000000000 +
 							(uint64_t)stat.st_ctim.tv_nsec};
@@ -46,12 +51,15 @@ static void tell_programs(struct dlopen_watch *watch)
 }
 
 void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *recorder,
-		       struct backpressure *backpressure, struct allocator_search *search)
+		       struct backpressure *backpressure, struct allocator_search *search,
+		       struct file_leases *leases)
 {
 	const struct allocator_search_limits limits = {SLICE_NS, USER_NS, WINDOW_NS};
 
-	*ret = (struct dlopen_watch){
-		.recorder = recorder, .backpressure = backpressure, .search = search};
+	*ret = (struct dlopen_watch){.recorder = recorder,
+				     .backpressure = backpressure,
+				     .search = search,
+				     .leases = leases};
 	if (recorder)
 		tell_programs(ret);
 	allocator_search_limit(search, &limits);
@@ -109,10 +117,24 @@ static bool is_recorded(const struct bpf_recorder *recorder, const struct probe_
 	if (group_name_parse(file->group, &name))
 		return false;
 	for (size_t i = 0; i < recorder->sites.nr_watched; i++)
-		if (group_name_parse(recorder->sites.watched[i].file->group, &other) == 0 &&
+		if (!recorder->sites.watched[i].file->is_given_up &&
+		    group_name_parse(recorder->sites.watched[i].file->group, &other) == 0 &&
 		    other.inode_hash == name.inode_hash && other.build_hash == name.build_hash)
 			return true;
 	return false;
+}
+
+/* Returns how many of the file's functions are recorded from now on, or a negative errno. */
+static int record_file(struct dlopen_watch *watch, struct probe_file *file)
+{
+	if (is_recorded(watch->recorder, file))
+		return 0;
+	/* It may not be what was analysed. */
+	if (file_leases_take(watch->leases, file) == -EAGAIN) {
+		diag_note("not recording %s: it is open for writing", file->display);
+		return -EAGAIN;
+	}
+	return bpf_recorder_add_late(watch->recorder, file);
 }
 
 /* Closes the files that are not recorded: a process that loads many must not exhaust ours. */
@@ -123,9 +145,7 @@ static void record_files(struct dlopen_watch *watch, struct probe_set *set, pid_
 	process_namespace_format_name(pid, name);
 	for (size_t i = 0; i < set->nr_files; i++) {
 		struct probe_file *file = &set->files[i];
-		int nr = is_recorded(watch->recorder, file)
-				 ? 0
-				 : bpf_recorder_add_late(watch->recorder, file);
+		int nr = record_file(watch, file);
 
 		if (nr > 0) {
 			watch->nr_recorded++;
@@ -133,6 +153,7 @@ static void record_files(struct dlopen_watch *watch, struct probe_set *set, pid_
 		} else if (nr < 0 && nr != -E2BIG) {
 			target_table_note_missed(backpressure_table(watch->backpressure));
 		} else {
+			file_leases_give(watch->leases, file);
 			probe_file_deinit(file);
 			*file = (struct probe_file){.fd = -1};
 		}
@@ -157,6 +178,18 @@ static bool look_at_process(struct dlopen_watch *watch, pid_t pid)
 	}
 	probe_set_deinit(&set);
 	return found > 0;
+}
+
+void dlopen_watch_forget(struct dlopen_watch *watch, const struct probe_file *file)
+{
+	struct bpf_file known;
+	struct stat st;
+
+	if (fstat(file->fd, &st) < 0)
+		return;
+	known = kernel_file(st.st_dev, st.st_ino);
+	allocator_search_forget(watch->search, &st);
+	bpf_recorder_forget_file(watch->recorder, &known);
 }
 
 bool dlopen_watch_is_waiting(const struct dlopen_watch *watch)

@@ -12,13 +12,15 @@
 #include "probes/plan/allocator_search.h"
 #include "recorder/backpressure/backpressure.h"
 #include "recorder/programs/bpf_recorder.h"
+#include "recorder/targets/file_leases.h"
 
 struct dlopen_watch {
 	struct bpf_recorder *recorder;
 	struct backpressure *backpressure;
 	struct allocator_search *search;
-	bool operators;		 /* with C++'s operators: probe_set.h */
-	struct probe_set **sets; /* the sites point into the sets, which must not move */
+	struct file_leases *leases; /* of the files found, too */
+	bool operators;		    /* with C++'s operators: probe_set.h */
+	struct probe_set **sets;    /* the sites point into the sets, which must not move */
 	size_t nr_sets;
 	size_t nr_known;    /* files of @search that the programs know */
 	size_t nr_recorded; /* files that were mapped while recording */
@@ -26,7 +28,8 @@ struct dlopen_watch {
 
 /* @search knows the files that are recorded already. Release with dlopen_watch_deinit(). */
 void dlopen_watch_init(struct dlopen_watch *ret, struct bpf_recorder *recorder,
-		       struct backpressure *backpressure, struct allocator_search *search);
+		       struct backpressure *backpressure, struct allocator_search *search,
+		       struct file_leases *leases);
 
 /* Takes the present code of process @pid for inspected. Call it before the process continues. */
 void dlopen_watch_know_process(struct dlopen_watch *watch, pid_t pid);
@@ -40,6 +43,9 @@ void dlopen_watch_deinit(struct dlopen_watch *watch);
  * processes whose files take long wait for them.
  */
 void dlopen_watch_serve(struct dlopen_watch *watch);
+
+/* The content of @file is changing: it is inspected again when a process next maps its code. */
+void dlopen_watch_forget(struct dlopen_watch *watch, const struct probe_file *file);
 
 /* True if dlopen_watch_serve() has to be called again at once. */
 bool dlopen_watch_is_waiting(const struct dlopen_watch *watch);

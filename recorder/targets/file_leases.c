@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder/targets/file_leases.h"
+
+#include "common/diag.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+int file_leases_init(struct file_leases *ret)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	*ret = (struct file_leases){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+	if (ret->fd >= 0)
+		return 0;
+	diag_error("cannot watch files: %s", strerror(errno));
+	return -errno;
+}
+
+void file_leases_deinit(struct file_leases *leases)
+{
+	if (leases->fd >= 0)
+		close(leases->fd);
+	free(leases->files);
+	*leases = (struct file_leases){.fd = -1};
+}
+
+int file_leases_take(struct file_leases *leases, struct probe_file *file)
+{
+	struct probe_file **grown =
+		reallocarray(leases->files, leases->nr_files + 1, sizeof(struct probe_file *));
+
+	if (!grown)
+		return -ENOMEM;
+	leases->files = grown;
+	if (fcntl(file->fd, F_SETLEASE, F_RDLCK) < 0)
+		return -errno;
+	leases->files[leases->nr_files++] = file;
+	return 0;
+}
+
+int file_leases_take_all(struct file_leases *leases, struct probe_set *set)
+{
+	for (size_t i = 0; i < set->nr_files; i++) {
+		int err = file_leases_take(leases, &set->files[i]);
+
+		if (err == -ENOMEM)
+			return err;
+		/* Without CAP_LEASE, only root can overwrite the usual files. */
+		if (err && err != -EACCES)
+			diag_warn("do not overwrite %s in place, because processes that use it "
+				  "then could crash: it cannot be watched: %s; a new file in its "
+				  "place does no harm",
+				  set->files[i].display, strerror(-err));
+	}
+	return 0;
+}
+
+struct probe_file *file_leases_next_wanted(struct file_leases *leases)
+{
+	struct signalfd_siginfo info;
+
+	/* One signal may stand for several files. */
+	while (read(leases->fd, &info, sizeof(info)) == sizeof(info))
+		leases->is_wanted = true;
+	for (size_t i = 0; i < leases->nr_files && leases->is_wanted; i++)
+		/* This is what the lease is about to become, or has become. */
+		if (fcntl(leases->files[i]->fd, F_GETLEASE) != F_RDLCK)
+			return leases->files[i];
+	leases->is_wanted = false;
+	return NULL;
+}
+
+void file_leases_give(struct file_leases *leases, const struct probe_file *file)
+{
+	for (size_t i = 0; i < leases->nr_files; i++) {
+		if (leases->files[i] != file)
+			continue;
+		fcntl(file->fd, F_SETLEASE, F_UNLCK);
+		leases->files[i] = leases->files[--leases->nr_files];
+		return;
+	}
+}
