@@ -578,20 +578,6 @@ int record_events_add_written(struct record_events *events, const struct record_
 	return 0;
 }
 
-void record_event_add_totals(const struct record_event *event, size_t nr_threads,
-			     struct record_totals *totals)
-{
-	for (size_t i = 0; event->evsel && i < event->nr_ids; i++) {
-		struct perf_counts_values count = {0};
-
-		if (perf_evsel__read(event->evsel, (int)(i / nr_threads), (int)(i % nr_threads),
-				     &count) < 0)
-			continue;
-		totals->hits += count.val;
-		totals->lost += count.lost;
-	}
-}
-
 struct record_totals record_events_totals(const struct record_events *events)
 {
 	struct record_totals totals = events->removed;

@@ -29,12 +29,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The kernel's counts of the probes' perf events, with those of children. */
-struct record_totals {
-	uint64_t hits; /* each made a sample or lost one: the period is 1 */
-	uint64_t lost; /* samples without room; 0 before Linux 6.0 */
-};
-
 struct record_events {
 	struct record_group side;
 	struct record_group probes;
@@ -76,10 +70,6 @@ void record_events_raise_fd_limit(size_t wanted);
  */
 int record_events_add_written(struct record_events *events, const struct record_config *config,
 			      char *name, char *format, uint64_t type, uint64_t id, bool has_stack);
-
-/* Adds the counts of an event, which was opened for @nr_threads. */
-void record_event_add_totals(const struct record_event *event, size_t nr_threads,
-			     struct record_totals *totals);
 
 struct record_totals record_events_totals(const struct record_events *events);
 

@@ -86,3 +86,17 @@ int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 	record_group_warn_left_out(failed, *nr_left_out, first_err);
 	return 0;
 }
+
+void record_event_add_totals(const struct record_event *event, size_t nr_threads,
+			     struct record_totals *totals)
+{
+	for (size_t i = 0; event->evsel && i < event->nr_ids; i++) {
+		struct perf_counts_values count = {0};
+
+		if (perf_evsel__read(event->evsel, (int)(i / nr_threads), (int)(i % nr_threads),
+				     &count) < 0)
+			continue;
+		totals->hits += count.val;
+		totals->lost += count.lost;
+	}
+}

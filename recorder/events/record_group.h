@@ -42,6 +42,12 @@ struct record_ring {
 			 */
 };
 
+/* The kernel's counts of the probes' perf events, with those of children. */
+struct record_totals {
+	uint64_t hits; /* each made a sample or lost one: the period is 1 */
+	uint64_t lost; /* samples without room; 0 before Linux 6.0 */
+};
+
 struct record_group {
 	struct perf_evlist *evlist;
 	struct record_event *events;
@@ -61,5 +67,9 @@ int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 
 /* Warns that @nr files, the first of which is @file, are not recorded because of @err. */
 void record_group_warn_left_out(const struct probe_file *file, size_t nr, int err);
+
+/* Adds the counts of an event, which was opened for @nr_threads. */
+void record_event_add_totals(const struct record_event *event, size_t nr_threads,
+			     struct record_totals *totals);
 
 #endif
