@@ -373,26 +373,32 @@ void judge_blocks(struct judge *judge, const uint32_t *order, struct site_verdic
 }
 
 /*
- * Returns when the program became idle, or the end of the recording. @all has the sums of all
- * sites. A leak that ends with the work has not stopped, even if the program goes on doing a
- * little.
+ * Returns when the program became idle, or the end of the recording: it was not, or for too long.
+ * @all has the sums of all sites. A leak that ends with the work has not stopped, even if the
+ * program goes on doing a little.
  */
 static uint64_t idle_since_ns(const struct verdict_input *input, const struct site *all)
 {
 	const struct site_history *history = all->history;
 	uint64_t origin_ns = site_stats_origin(input->sites), period_ns = 1ULL << history->shift;
-	size_t nr = (size_t)((input->end_ns - origin_ns) >> history->shift) + 1, first = nr,
-	       nr_sites;
+	size_t nr_sites;
 	const struct site *sites = site_stats_list(input->sites, &nr_sites);
-	double mean = (double)all->allocations / (double)nr, allocated = 0;
-	uint64_t idle_ns, work_ns = 0;
+	uint64_t nr, earliest, first, idle_ns, work_ns = 0;
+	double allocated = 0;
 
-	for (size_t i = nr; i-- > 0 && (double)(nr - i) <= IDLE_SHARE * (double)nr;) {
-		allocated += i < SITE_PERIODS ? history->periods[i].allocated : 0;
-		if (allocated < ACTIVE_SHARE * mean * (double)(nr - i))
+	if (input->end_ns <= origin_ns)
+		return input->end_ns;
+	nr = ((input->end_ns - origin_ns) >> history->shift) + 1;
+	earliest = (uint64_t)ceil((double)nr * (1 - IDLE_SHARE));
+	/* Nothing was allocated after the periods that are kept. */
+	first = nr < SITE_PERIODS ? nr : SITE_PERIODS;
+	for (uint64_t i = first; i-- > 0 && i + 1 >= earliest;) {
+		allocated += history->periods[i].allocated;
+		if (allocated <
+		    ACTIVE_SHARE * (double)all->allocations * (double)(nr - i) / (double)nr)
 			first = i;
 	}
-	if (first == nr)
+	if (first == nr || first < earliest)
 		return input->end_ns;
 	idle_ns = origin_ns + first * period_ns;
 	/* The work ended within the period before. */
