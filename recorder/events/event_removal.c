@@ -2,14 +2,10 @@
 #include "recorder/events/event_removal.h"
 
 #include <perf/evsel.h>
-#include <string.h>
 
 bool record_event_is_on(const struct record_event *event, const struct probe_file *file)
 {
-	size_t len = strlen(file->group);
-
-	return event->evsel && strncmp(event->name, file->group, len) == 0 &&
-	       event->name[len] == ':';
+	return event->evsel && event->file == file;
 }
 
 void record_events_remove_file(struct record_events *events, const struct probe_file *file)
