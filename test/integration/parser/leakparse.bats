@@ -227,11 +227,10 @@ held() {
 	peak=$(cat peak)
 	((peak > $(held))) || fail "the target should have held more before its end"
 	assert_equal "the peak" "$(held --at peak)" "$peak"
-	# The plot's periods end before and after it, but it shows the peak, too.
+	# The plot shows the peak, too, though its periods seldom end there.
 	"$BIN/leakparse" -i perf.data >leaks 2>/dev/null
 	assert_equal "the peak in the history" \
 		"$(sed -nE 's/^history all .* at_peak_bytes=([0-9]+).*/\1/p' leaks)" "$peak"
-	run ! grep -E "^history all .*held_bytes=([0-9]+,)*${peak}[, ]" leaks
 	"$BIN/leakplot" --plot held --save kept -o held.svg leaks
 	assert_equal "the peak in the plot" "$peak" "$(awk -v unit="$(sed -nE "s/.*held \((.*)\).*/\1/p" kept/*.gnuplot | head -1)" '
 		BEGIN { bytes = unit ~ /^MiB/ ? 1048576 : unit ~ /^KiB/ ? 1024 : 1 }
