@@ -352,7 +352,7 @@ static int begin_diff(struct leakparse_options *options, struct reader *reader,
 	if (err)
 		return err;
 	diff->size = options->leaks.size;
-	diff->top = options->leaks.top;
+	diff->limit = options->leaks.limit;
 	if (options->has_range)
 		intervals_set_range(diff->intervals, options->from_ns, options->to_ns);
 	if (options->every_ns)

@@ -174,7 +174,7 @@ static const struct option_row rows[] = {
 	 "the same for each period of that length, while the recording comes in; with --summary, "
 	 "redraw that screen instead; with --fail-on-leak or --on-leak, judge so often",
 	 FIELD(every_ns)},
-	{"top", 0, OPTION_NUMBER, "N", "only the first N stacks", FIELD(leaks.top), .min = 1},
+	{"limit", 0, OPTION_NUMBER, "N", "only the first N stacks", FIELD(leaks.limit), .min = 1},
 	{"order", 0, OPTION_WORD, "ORDER",
 	 "verdict (real leaks first), size (those that hold most first), or time (the plain list, "
 	 "block by block)",
@@ -293,7 +293,7 @@ static bool history_can(const struct leakparse_options *options)
 
 	return !options->at_peak && !options->at_ns && !leaks->suppressions && !leaks->min_age_ns &&
 	       !leaks->max_age_ns && !leaks->stack && !leaks->thread && !leaks->function &&
-	       !leaks->verdicts && !leaks->reach && !leaks->top;
+	       !leaks->verdicts && !leaks->reach && !leaks->limit;
 }
 
 /* Checks which options go together. Returns 0, or -EINVAL, reported. */
@@ -302,7 +302,7 @@ static int check_combination(const struct leakparse_options *options)
 	if (options->diff && !diff_can(options))
 		diag_error(
 			"--diff, --every, --from and --to report changes: of the options about what "
-			"to list, they go with --size and --top only; of the formats, with tree "
+			"to list, they go with --size and --limit only; of the formats, with tree "
 			"only, not by thread or size; not with --summary, --fail-on-leak or "
 			"--on-leak, but --every alone does");
 	else if (options->format && options->format->ignores_selections && !history_can(options))
@@ -339,7 +339,7 @@ int leakparse_options_parse(int argc, char **argv, struct leakparse_options *opt
 	err = options_parse(&table, argc, argv, options, &result);
 	if (err)
 		return err;
-	options->leaks.top_is_of_causes = options->summary;
+	options->leaks.limit_is_of_causes = options->summary;
 	if (options_has(&table, &result, "size"))
 		options->leaks.size = &options->size;
 	options->watches = options->every_ns &&

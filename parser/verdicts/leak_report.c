@@ -396,9 +396,9 @@ static void arrange_sites(struct leak_report *report)
 	else if (report->reach)
 		qsort(report->sites, report->nr_sites, sizeof(*report->sites), compare_lost_sites);
 	report->nr_listed_sites = report->nr_sites;
-	if (report->options->top && !report->options->top_is_of_causes &&
-	    report->options->top < report->nr_sites)
-		report->nr_listed_sites = report->options->top;
+	if (report->options->limit && !report->options->limit_is_of_causes &&
+	    report->options->limit < report->nr_sites)
+		report->nr_listed_sites = report->options->limit;
 	/* The sites after them are not listed. */
 	for (size_t i = report->nr_listed_sites; i < report->nr_sites; i++) {
 		const struct site_verdict *site = &report->verdicts.sites[report->sites[i].site];

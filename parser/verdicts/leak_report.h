@@ -26,23 +26,23 @@ struct leaks_options {
 	bool list_unknown; /* list frees of unknown blocks, too; they are always counted */
 	const struct size_range *size; /* of blocks and unexpected operations; NULL: all sizes */
 	uint64_t min_age_ns;
-	uint64_t max_age_ns;   /* 0: no limit */
-	regex_t *stack;	       /* function, file or module of any frame; NULL: all stacks */
-	pid_t pid;	       /* the process; 0: all */
-	const char *thread;    /* by number or name; NULL: all threads */
-	const char *function;  /* the allocating function; NULL: all */
-	const char *kind;      /* a resource's, or HEAP_KIND_MEMORY; NULL: all */
-	unsigned int verdicts; /* 1 << enum verdict for each wanted; 0: all */
-	unsigned int reach;    /* the same with enum reach_class */
-	size_t top;	       /* the number of stacks; 0: all */
-	bool top_is_of_causes; /* @top counts causes: the writer applies it */
+	uint64_t max_age_ns;	 /* 0: no limit */
+	regex_t *stack;		 /* function, file or module of any frame; NULL: all stacks */
+	pid_t pid;		 /* the process; 0: all */
+	const char *thread;	 /* by number or name; NULL: all threads */
+	const char *function;	 /* the allocating function; NULL: all */
+	const char *kind;	 /* a resource's, or HEAP_KIND_MEMORY; NULL: all */
+	unsigned int verdicts;	 /* 1 << enum verdict for each wanted; 0: all */
+	unsigned int reach;	 /* the same with enum reach_class */
+	size_t limit;		 /* the number of stacks; 0: all */
+	bool limit_is_of_causes; /* @limit counts causes: the writer applies it */
 	enum leak_order order;
 	struct suppressions *suppressions; /* NULL: none; they count what they hide */
 };
 
 enum leak_choice {
 	LEAK_LISTED,
-	LEAK_FILTERED,	 /* by the options, also by @top if it counts stacks */
+	LEAK_FILTERED,	 /* by the options, also by @limit if it counts stacks */
 	LEAK_SUPPRESSED, /* by a suppression */
 };
 
@@ -53,7 +53,7 @@ struct leak_reach {
 
 /*
  * The shown blocks of a site. A block is shown if no filter and no suppression hides it, also
- * beyond options.top.
+ * beyond options.limit.
  */
 struct leak_site {
 	uint32_t site; /* index into verdicts.sites */
@@ -87,7 +87,7 @@ struct leak_report {
 	uint32_t *holders;	 /* what leads to each of @held (reach.h); NULL if @reach is */
 	struct leak_site *sites; /* memory's and other resources', in the wanted order */
 	size_t nr_sites;
-	size_t nr_listed_sites;		  /* the first ones; the others are beyond options.top */
+	size_t nr_listed_sites;		  /* the first ones; the others are beyond options.limit */
 	struct leak_site *sites_by_cause; /* @sites, grouped by cause */
 	struct leak_cause *causes;	  /* in the wanted order */
 	size_t nr_causes;

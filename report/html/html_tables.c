@@ -237,7 +237,7 @@ static void add_cause(struct html_tables *tables, const struct leak_cause *cause
 		uint32_t row = rows[report->sites_by_cause[cause->first + i].site];
 
 		if (row == HTML_NONE)
-			continue; /* beyond options.top */
+			continue; /* beyond options.limit */
 		first = nr++ ? first : row;
 		sum->blocks += tables->sites[row].blocks;
 		sum->bytes += tables->sites[row].bytes;

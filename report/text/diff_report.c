@@ -64,8 +64,8 @@ static void on_interval(void *context, const struct interval *interval)
 	const struct diff_interval diff = {
 		.analysis = report->analysis,
 		.interval = interval,
-		.nr_shown = report->top && report->top < interval->nr_changes
-				    ? report->top
+		.nr_shown = report->limit && report->limit < interval->nr_changes
+				    ? report->limit
 				    : interval->nr_changes,
 	};
 	int err = writer->write ? writer->write(writer->context, report->out, &diff)

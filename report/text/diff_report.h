@@ -30,7 +30,7 @@ struct diff_report {
 	struct intervals *intervals; /* owned; to be set as analysis->intervals */
 	const struct analysis *analysis;
 	const struct size_range *size; /* counts only blocks of these sizes; NULL: all */
-	size_t top;		       /* the most changes per interval; 0: all */
+	size_t limit;		       /* the most changes per interval; 0: all */
 	FILE *out;
 	struct diff_writer writer; /* writer.write == NULL: the `changes` text */
 	int err;		   /* the writer's first error */

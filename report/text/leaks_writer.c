@@ -391,7 +391,7 @@ static int write_causes(struct writer *writer)
 	writer->causes = calloc(report->verdicts.nr_causes + 1, sizeof(*writer->causes));
 	if (!writer->causes)
 		return -ENOMEM;
-	/* With --top, the stacks of a cause may be missing. */
+	/* With --limit, the stacks of a cause may be missing. */
 	if (report->nr_listed_sites < report->nr_sites)
 		return 0;
 	fputs("# columns: cause NR VERDICT CERTAINTY BLOCKS BYTES STACKS CALLER KEY=VALUE...\n",

@@ -293,7 +293,7 @@ static int write_rows(FILE *out, const struct leak_report *report, int nr_lines,
 	int err = summary_rows_write(out, report, SCREEN_LINES - 2 - nr_lines, style, &nr_rows);
 
 	if (report->nr_causes > nr_rows)
-		fprintf(out, "and %zu more (--top N)\n", report->nr_causes - nr_rows);
+		fprintf(out, "and %zu more (--limit N)\n", report->nr_causes - nr_rows);
 	if (nr_rows)
 		fputs("Omit --summary to see full stacks and each block; use leakfollow --size N "
 		      "to trace blocks of one size.\n",

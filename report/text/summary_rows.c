@@ -315,9 +315,9 @@ static size_t nr_that_fit(const struct leak_report *report, int nr_lines,
 {
 	size_t nr = 0;
 
-	if (report->options->top)
-		return report->options->top < report->nr_causes ? report->options->top
-								: report->nr_causes;
+	if (report->options->limit)
+		return report->options->limit < report->nr_causes ? report->options->limit
+								  : report->nr_causes;
 	for (; nr < report->nr_causes; nr++) {
 		int needed = nr_lines_of(report, &report->causes[nr], style);
 

@@ -96,8 +96,8 @@ int recording_report_write(FILE *out, struct scan_report *report, const struct r
 	const struct leaks_options options = {
 		.pid = report->scan->snapshot->pid,
 		.kind = HEAP_KIND_MEMORY,
-		.top = rows == RECORDING_REPORT_ALL ? SIZE_MAX : 0,
-		.top_is_of_causes = true,
+		.limit = rows == RECORDING_REPORT_ALL ? SIZE_MAX : 0,
+		.limit_is_of_causes = true,
 	};
 	struct analysis analysis;
 	struct leak_report leaks = {0};

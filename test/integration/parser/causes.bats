@@ -45,15 +45,15 @@ teardown() {
 		fail "$(cat screen)"
 }
 
-@test "causes: --top counts causes" {
+@test "causes: --limit counts causes" {
 	record_command "many_stacks --leaks 500 --interval-us 1000"
-	"$BIN/leakparse" --summary --top 1 -i perf.data >screen
+	"$BIN/leakparse" --summary --limit 1 -i perf.data >screen
 	grep -q '^1\. growth: 500 blocks' screen || fail "$(cat screen)"
 }
 
 @test "causes: leaks with only a calling loop in common are several causes" {
 	record_command "leak_kinds"
-	"$BIN/leakparse" --summary --top 20 -i perf.data >screen
+	"$BIN/leakparse" --summary --limit 20 -i perf.data >screen
 	for function in open_session enqueue_message 'parse_header|hostile|script'; do
 		grep -A2 -E '^[0-9]+\. (growth|overdue): [0-9]+ blocks, [0-9.]+ [a-zA-Z]+,? ' screen |
 			grep -qE "^   .*($function)" || fail "$function: $(cat screen)"

@@ -161,7 +161,7 @@ record_steadily() {
 	assert_equal "of a thread" "$(grep -c '^leak ' leaks)" "$(truth held_blocks)"
 	"${all[@]}" --thread 1 >leaks
 	assert_equal "of another" "$(grep -c '^leak ' leaks)" 0
-	"${all[@]}" --top 1 >leaks
+	"${all[@]}" --limit 1 >leaks
 	assert_equal "of the first stack" "$(grep -c '^leak ' leaks)" "$(truth leaked_3072)"
 	"${all[@]}" --min-age 1h >leaks
 	assert_equal "of an hour" "$(grep -c '^leak ' leaks)" 0
@@ -191,7 +191,7 @@ record_steadily() {
 @test "leakparse: wrong options" {
 	local option
 
-	for option in --top=0 --top=x --order=age --min-age=x --max-age=3y --stack='(' --verdict=leak \
+	for option in --limit=0 --limit=x --order=age --min-age=x --max-age=3y --stack='(' --verdict=leak \
 		--verdict=grow --fail-on-leak=x; do
 		run --separate-stderr "$BIN/leakparse" "$option" </dev/null
 		assert_equal "status of $option" "$status" 2

@@ -97,7 +97,7 @@ has_marked() {
 	"$BIN/leakparse" --from 0 --to 1h -i perf.data >all
 	assert_equal "in one interval" "$(awk '$1 == "interval" { print $6, $7 }' all)" \
 		"$(awk '$1 == "interval" { a += $6; b += $7 } END { printf "%+d %+d", a, b }' changes)"
-	"$BIN/leakparse" --diff --size 3072 --top 1 -i perf.data | awk '$1 == "change"' >sized
+	"$BIN/leakparse" --diff --size 3072 --limit 1 -i perf.data | awk '$1 == "change"' >sized
 	assert_equal "of one size" "$(awk '{ sum += $3 } END { print sum }' sized)" \
 		"$(truth held_3072)"
 }
@@ -165,7 +165,7 @@ has_answered() {
 	start_target leaky_daemon --requests 1000000 --interval-us 1000
 	go_target
 	"$BIN/leakrec" -p "$RECORDED_PID" -o - 2>leakrec.err |
-		"$BIN/leakparse" --every 0.2 --top 1 >changes 2>leakparse.err &
+		"$BIN/leakparse" --every 0.2 --limit 1 >changes 2>leakparse.err &
 	parser_pid=$!
 	wait_until 60 has_intervals 4
 	kill -0 "$RECORDED_PID"

@@ -37,7 +37,7 @@ holders_of() {
 	[[ $(holders_of 4008) == "60 session_list (reach_holders)" ]]
 	[[ $(holders_of 6008) == "60 memory without a file" ]]
 	[[ $(holders_of 5008) == "60 the stack of thread $thread" ]]
-	"$BIN/leakparse" --summary --top 9 <perf.data >screen
+	"$BIN/leakparse" --summary --limit 9 <perf.data >screen
 	cat screen
 	# Below the path of its stack.
 	grep -A1 '^   .*cache_query <' screen | grep -qx '   held by query_cache (reach_holders)'
@@ -53,7 +53,7 @@ holders_of() {
 
 @test "holders: a heap of many blocks is described by some of them" {
 	record_holders 9000
-	"$BIN/leakparse" --summary --top 9 <perf.data >screen
+	"$BIN/leakparse" --summary --limit 9 <perf.data >screen
 	cat screen
 	grep -A1 '^   .*cache_query <' screen | grep -qx '   held by query_cache (reach_holders)'
 	grep -A1 '^   .*begin_session <' screen | grep -qx '   held by session_list (reach_holders)'
@@ -68,7 +68,7 @@ holders_of() {
 	long=$(printf 'x%.0s' {1..3000})
 	objcopy --redefine-sym query_cache="$evil" --redefine-sym session_list="$long" "$TARGETS/reach_holders" hostile
 	record_holders 60 ./hostile
-	"$BIN/leakparse" --summary --top 9 <perf.data >screen
+	"$BIN/leakparse" --summary --limit 9 <perf.data >screen
 	cat -v screen
 	run ! grep -q $'\e' screen leaks
 	[[ $(grep -c '^leak ' leaks) == $(grep -c '^leak .* 0x' leaks) ]]

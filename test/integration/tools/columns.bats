@@ -39,9 +39,9 @@ assert_fits() {
 	assert_fits 80
 	grep -q ' < main$' screen
 	# The same words as without a terminal.
-	on_screen 200 "$BIN/leakparse" --summary --top 4 text
+	on_screen 200 "$BIN/leakparse" --summary --limit 4 text
 	cp screen wide
-	on_screen 80 "$BIN/leakparse" --summary --top 4 text
+	on_screen 80 "$BIN/leakparse" --summary --limit 4 text
 	diff <(tr -s ' \n' '\n' <wide) <(tr -s ' \n' '\n' <screen)
 	on_screen 50 "$BIN/leakparse" --summary text
 	assert_fits 50

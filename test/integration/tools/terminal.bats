@@ -29,7 +29,7 @@ on_terminal() {
 }
 
 @test "terminal: what fits on the screen is written without waiting" {
-	on_terminal coloured "$BIN/leakparse" --summary --top 1 -i perf.data
+	on_terminal coloured "$BIN/leakparse" --summary --limit 1 -i perf.data
 	grep -q '^1\. .* blocks' screen
 	run ! grep -q END screen
 }
@@ -79,7 +79,7 @@ on_terminal() {
 
 @test "terminal: progress and remaining time for a large file" {
 	"$BUILD_DIR/test/bench/make_stream" --events 1000000 --live 1000 --stacks 50 >large
-	on_terminal progress "$BIN/leakparse" --summary --top 1 large
+	on_terminal progress "$BIN/leakparse" --summary --limit 1 large
 	grep -q '^1000 blocks, ' screen
 	"$BIN/leakparse" --summary large >out 2>err
 	[[ ! -s err ]] || fail "$(cat err)"
