@@ -47,6 +47,21 @@ static bool is_cgo_helper(const char *symbol)
 	       strcmp(function, "CBytes") == 0;
 }
 
+/* "node::TCPWrap::New", which JavaScript's "new" calls. */
+static bool is_node_constructor(const char *symbol)
+{
+	const char *function = begins(symbol, "node::") ? strstr(symbol, "::New") : NULL;
+
+	return function && (!function[5] || function[5] == '(' || function[5] == ' ');
+}
+
+/* Functions of Node's own JavaScript, as V8 names them: "JS:allocate node:buffer:429:18". */
+static bool is_javascript_of_node(const char *symbol)
+{
+	return (begins(symbol, "JS:") || begins(symbol, "LazyCompile:")) &&
+	       strstr(symbol, " node:");
+}
+
 /* Compilers' marks of parts and clones: "zmalloc.part.0". */
 static bool is_clone_suffix(const char *text)
 {
@@ -229,12 +244,15 @@ enum wrapper_kind wrapper_names_find(const char *symbol, const char *module)
 
 	if (*symbol == '<')
 		return find_in_angles(symbol);
+	if (is_javascript_of_node(symbol))
+		return WRAPPER_ANYWHERE;
 	if (strchr(symbol, ' '))
 		name = skip_return_type(symbol);
 	rows = wrapper_table_beginnings(&nr);
 	row = bsearch(name, rows, nr, sizeof(*rows), compare_beginnings);
 	if (row)
 		return is_in_module(row, module) ? row->kind : WRAPPER_NONE;
-	return has_exact_name(name, module) || is_cgo_helper(name) ? WRAPPER_ANYWHERE
-								   : WRAPPER_NONE;
+	return has_exact_name(name, module) || is_cgo_helper(name) || is_node_constructor(name)
+		       ? WRAPPER_ANYWHERE
+		       : WRAPPER_NONE;
 }

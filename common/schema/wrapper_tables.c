@@ -175,7 +175,8 @@ static const struct wrapper_row exact_names[] = {
 
 /*
  * Besides beginnings of C functions: types and namespaces, as long as needed to be unmistakable.
- * For V8: the builtins, which JavaScript code calls without naming them.
+ * For V8: the builtins, which JavaScript code calls without naming them, and what is between
+ * JavaScript and the native functions that it calls.
  */
 static const struct wrapper_row beginnings[] = {
 	{"AllocSetAlloc", WRAPPER_ANYWHERE, NULL},
@@ -273,6 +274,8 @@ static const struct wrapper_row beginnings[] = {
 	{"ngx_alloc", WRAPPER_ANYWHERE, NULL},
 	{"ngx_calloc", WRAPPER_ANYWHERE, NULL},
 	{"ngx_memalign", WRAPPER_ANYWHERE, NULL},
+	{"node::AsyncWrap::AsyncWrap", WRAPPER_ANYWHERE, NULL},
+	{"node::BaseObject::", WRAPPER_ANYWHERE, NULL},
 	{"node::Buffer::", WRAPPER_ANYWHERE, NULL},
 	{"node::Calloc<", WRAPPER_ANYWHERE, NULL},
 	{"node::DebuggingArrayBufferAllocator::", WRAPPER_ANYWHERE, NULL},
@@ -305,8 +308,10 @@ static const struct wrapper_row beginnings[] = {
 	{"v8::ArrayBuffer::Allocator", WRAPPER_ANYWHERE, NULL},
 	{"v8::ArrayBuffer::New", WRAPPER_ANYWHERE, NULL},
 	{"v8::BackingStore", WRAPPER_ANYWHERE, NULL},
+	{"v8::api_internal::", WRAPPER_ANYWHERE, NULL},
 	{"v8::base::", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::(anonymous namespace)::ConstructBuffer", WRAPPER_ANYWHERE, NULL},
+	{"v8::internal::(anonymous namespace)::HandleApiCallHelper", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::AccountingAllocator::", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::AlignedAlloc", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::AllocAtLeastWithRetry", WRAPPER_ANYWHERE, NULL},
@@ -314,10 +319,13 @@ static const struct wrapper_row beginnings[] = {
 	{"v8::internal::BackingStore::", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::Builtin_", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::Factory::", WRAPPER_ANYWHERE, NULL},
+	{"v8::internal::FunctionCallbackArguments::", WRAPPER_ANYWHERE, NULL},
+	{"v8::internal::GlobalHandles::", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::Heap::AllocateExternalBackingStore", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::JSArrayBuffer::", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::Malloced", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::NewArray<", WRAPPER_ANYWHERE, NULL},
+	{"v8::internal::PropertyCallbackArguments::", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::Runtime_", WRAPPER_ANYWHERE, NULL},
 	{"v8::internal::Zone::", WRAPPER_ANYWHERE, NULL},
 };

@@ -159,8 +159,19 @@ static void other_runtimes(void **state)
 	       "node::NodeArrayBufferAllocator::AllocateUninitialized",
 	       "node::Buffer::(anonymous namespace)::CreateUnsafeArrayBuffer",
 	       "char* node::UncheckedMalloc<char>(unsigned long)");
+	/* Between JavaScript and native functions. */
+	EXPECT(WRAPPER_ANYWHERE, "v8::internal::FunctionCallbackArguments::Call",
+	       "v8::internal::(anonymous namespace)::HandleApiCallHelper<false>",
+	       "v8::internal::GlobalHandles::Create", "v8::api_internal::GlobalizeReference",
+	       "node::BaseObject::BaseObject", "node::AsyncWrap::AsyncWrap",
+	       "node::crypto::Hash::New", "node::(anonymous namespace)::ZlibStream::New",
+	       "node::TCPWrap::New(v8::FunctionCallbackInfo<v8::Value> const&)");
+	/* Node's own JavaScript */
+	EXPECT(WRAPPER_ANYWHERE, "JS:^allocate node:buffer:429:18",
+	       "JS: node:internal/timers:524:25", "LazyCompile:*Zlib node:zlib:607:14");
 	EXPECT(WRAPPER_NONE, "v8::internal::Compiler::Compile", "node::LoadEnvironment",
-	       "LazyCompile:*handle /srv/std::app.js:12:3", "JS:~handle /srv/app.js:3:1");
+	       "LazyCompile:*handle /srv/std::app.js:12:3", "JS:~handle /srv/app.js:3:1",
+	       "JS:node /srv/node:app.js:3:1", "app::New", "node::Renewed", "read node:fs:1:1");
 }
 
 static void some_names_are_of_one_module(void **state)
