@@ -75,6 +75,7 @@ struct launch {
 	bool last_maps_code; /* its current system call is an mmap() of code */
 	bool has_unmapped; /* it has called munmap(): glibc's dynamic linker does so when everything
 			      is loaded */
+	char tracer[TRACER_NAME_MAX]; /* of the child, if it cannot be traced; "": nobody */
 	const struct launch_options *options;
 };
 
@@ -201,19 +202,21 @@ static int start(struct launch *launch, char *const *argv)
 		   PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) < 0 ||
 	    write(go_write, "", 1) != 1)
 		err = -errno;
+	/* The child waits until go_write is closed. Then it ends, and its tracer is no longer
+	 * known. */
+	if (err == -EPERM)
+		tracer_name(launch->pid, launch->tracer);
 	return err;
 }
 
 /* Under `strace -f` the command has a tracer as soon as it exists. */
 static void report_start(const struct launch *launch, int err)
 {
-	char tracer[TRACER_NAME_MAX];
-
-	if (err == -EPERM && launch->pid > 0 && tracer_name(launch->pid, tracer))
+	if (launch->tracer[0])
 		diag_error("cannot start %s: %s traces leakrec and what it starts, and leakrec has "
 			   "to trace the command itself; start it first and record it with -p, or "
 			   "trace leakrec alone (strace without -f)",
-			   launch->command, tracer);
+			   launch->command, launch->tracer);
 	else
 		diag_error("cannot start %s: %s%s", launch->command, strerror(-err),
 			   err == -EPERM ? "; if this system forbids to trace it, start it first "
