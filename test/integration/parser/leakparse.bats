@@ -208,10 +208,23 @@ held() {
 		sed -nE 's/^# summary.* held_bytes=([0-9]+).*/\1/p'
 }
 
+# a_period_ends_at_peak LEAKS
+a_period_ends_at_peak() {
+	local peak
+
+	peak=$(sed -nE 's/^history all .* at_peak_bytes=([0-9]+).*/\1/p' "$1")
+	grep -qE "^history all .*held_bytes=([0-9]+,)*${peak}[, ]" "$1"
+}
+
 @test "leakparse: --at a time, the peak, the end" {
 	local peak start time
 
-	record_command "random_calls --seed 4711"
+	# On a busy machine a period of the plot may end at the peak. Then the plot would show it anyway.
+	for _ in {1..5}; do
+		record_command "random_calls --seed 4711"
+		"$BIN/leakparse" -i perf.data >leaks 2>/dev/null
+		a_period_ends_at_peak leaks || break
+	done
 	assert_equal "at the end" "$(held --at end)" "$(held)"
 	assert_equal "long after" "$(held --at 1h)" "$(held)"
 	run -0 --separate-stderr "$BIN/leakparse" --at 1h --summary -i perf.data
@@ -227,10 +240,10 @@ held() {
 	peak=$(cat peak)
 	((peak > $(held))) || fail "the target should have held more before its end"
 	assert_equal "the peak" "$(held --at peak)" "$peak"
-	# The plot shows the peak, too, though its periods seldom end there.
-	"$BIN/leakparse" -i perf.data >leaks 2>/dev/null
+	# The plot's periods end before and after it, but it shows the peak, too.
 	assert_equal "the peak in the history" \
 		"$(sed -nE 's/^history all .* at_peak_bytes=([0-9]+).*/\1/p' leaks)" "$peak"
+	run ! a_period_ends_at_peak leaks
 	"$BIN/leakplot" --plot held --save kept -o held.svg leaks
 	assert_equal "the peak in the plot" "$peak" "$(awk -v unit="$(sed -nE "s/.*held \((.*)\).*/\1/p" kept/*.gnuplot | head -1)" '
 		BEGIN { bytes = unit ~ /^MiB/ ? 1048576 : unit ~ /^KiB/ ? 1024 : 1 }

@@ -408,7 +408,7 @@ def check_verdicts(browser):
     for i, name in enumerate(browser.evaluate("[...document.querySelectorAll('.row .badge')].map((b) => b.textContent)")):
         expect("the badge's shape", browser.evaluate(
             f"document.querySelectorAll('.row .badge path')[{i}].getAttribute('d')"), shapes[name.split(" ")[0]])
-    # What the canvas is filled with. Its pixels would not tell if points overlap.
+    # Note the shapes that the canvas is filled with. If points overlap, its pixels tell nothing.
     browser.evaluate(
         "(() => { const Path = Path2D, context = CanvasRenderingContext2D.prototype, fill = context.fill;"
         "window.filled = [];"
