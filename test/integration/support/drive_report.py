@@ -413,17 +413,19 @@ def check_verdicts(browser):
         "(() => { const Path = Path2D, context = CanvasRenderingContext2D.prototype, fill = context.fill;"
         "window.filled = [];"
         "window.Path2D = function (d) { const path = new Path(d); path.d = d; return path; };"
-        "context.fill = function (...given) { if (this.canvas.closest('#points') && given[0]?.d) filled.push(given[0].d);"
+        "context.fill = function (...given) { if (this.canvas.closest('#points') && given[0]?.d) filled.push([this.fillStyle, given[0].d]);"
         "return fill.apply(this, given); }; })()")
     search(browser, "copy_message")
     browser.wait_for("document.querySelector('#filters').textContent !== ''")
     browser.painted()
     browser.evaluate("filled.length = 0, dispatchEvent(new Event('resize'))")
     browser.wait_for("filled.length > 0")
-    # The stack is growth. Each of its blocks has a verdict of its own: the last ones may be "not-yet".
-    filled = browser.evaluate("filled")
-    expect("the shape of most points", max(set(filled), key=filled.count), shapes["growth"])
-    expect("shapes of no verdict", set(filled) - set(shapes.values()), set())
+    # Each block has its own verdict: those that are still queued are "not-yet".
+    looks = {(browser.evaluate("getComputedStyle(document.documentElement)"
+                               f".getPropertyValue('--{name}').trim().toLowerCase()"), shapes[name]): name for name in names}
+    drawn = {looks.get((colour, shape)) for colour, shape in browser.evaluate("filled")}
+    if None in drawn or "growth" not in drawn:
+        raise AssertionError(f"points of {drawn}: they should be of growth, and look as their verdicts do")
 
 
 # Cells that the table cuts off, texts that are elided.
