@@ -204,6 +204,8 @@ static int begin_file(struct analysis *analysis, uint64_t time_ns)
 	uint64_t before_ns = analysis->file.start_before_ns;
 
 	analysis->file.start_ns = time_ns;
+	if (analysis->input.command.has_sizes)
+		heap_tracker_limit_sizes(analysis->heaps, &analysis->input.command.sizes);
 	if (!before_ns)
 		return 0;
 	/* Consecutive files may overlap by the contents of the rings. */

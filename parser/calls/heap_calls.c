@@ -69,7 +69,8 @@ static void uncount(struct heap_sink *sink, const struct heap_block *block)
 
 	sink->stats.allocations--;
 	sink->stats.allocated_bytes -= block->size_bytes;
-	site_stats_withdraw(sink->sites, &site_block);
+	if (!block->inherited)
+		site_stats_withdraw(sink->sites, &site_block);
 }
 
 /*
@@ -189,6 +190,8 @@ static int enter_block(struct heap_step *step, struct open_call *call, uint64_t 
 
 	if (block.allocated.stack_id == STACK_NONE)
 		block.allocated.stack_id = call->op.stack_id;
+	block.inherited = step->sink->has_sizes && block.size_known &&
+			  !size_range_has(&step->sink->sizes, block.size_bytes);
 	withdraw_inner(step, call, address);
 	if (is_around_previous(step))
 		withdraw_previous(step, address);
@@ -205,6 +208,8 @@ static int enter_block(struct heap_step *step, struct open_call *call, uint64_t 
 	if (!block.provisional)
 		heap_sink_tell(step->sink, true, &block, &block.allocated);
 	step->thread->last_allocation = block.allocated.sequence;
+	if (block.inherited)
+		return 0;
 	site_block = site_block_of(&block);
 	return site_stats_enter(step->sink->sites, &site_block);
 }

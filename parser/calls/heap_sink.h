@@ -3,6 +3,7 @@
 #ifndef LEAKTOOLS_PARSER_HEAP_SINK_H
 #define LEAKTOOLS_PARSER_HEAP_SINK_H
 
+#include "common/size_range.h"
 #include "parser/calls/tracker_types.h"
 #include "parser/processes/process_table.h"
 #include "parser/statistics/ref_counts.h"
@@ -11,6 +12,8 @@
 struct heap_sink {
 	struct heap_observer observer;
 	struct heap_losses losses;
+	struct size_range sizes; /* of the recorded blocks, if there is a limit */
+	bool has_sizes;
 	struct heap_anomalies anomalies;
 	struct heap_tracker_stats stats;
 	struct site_stats *sites;

@@ -70,6 +70,12 @@ void heap_tracker_set_losses(struct heap_tracker *tracker, const struct heap_los
 	tracker->sink.losses = *losses;
 }
 
+void heap_tracker_limit_sizes(struct heap_tracker *tracker, const struct size_range *sizes)
+{
+	tracker->sink.sizes = *sizes;
+	tracker->sink.has_sizes = true;
+}
+
 /* The thread or the recording has ended: decides what waited for more events of the thread. */
 static int settle_thread(struct heap_tracker *tracker, struct thread *thread, bool exited)
 {

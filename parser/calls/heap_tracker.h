@@ -16,6 +16,7 @@
 #ifndef LEAKTOOLS_PARSER_HEAP_TRACKER_H
 #define LEAKTOOLS_PARSER_HEAP_TRACKER_H
 
+#include "common/size_range.h"
 #include "parser/calls/tracker_types.h"
 #include "parser/records/block_prefetch.h"
 #include "parser/records/perf_event_types.h"
@@ -29,6 +30,11 @@ void heap_tracker_destroy(struct heap_tracker *tracker);
 
 /* Call it before the first event. @losses is copied. */
 void heap_tracker_set_losses(struct heap_tracker *tracker, const struct heap_losses *losses);
+/*
+ * Only blocks of @sizes are recorded. Those that a realloc() takes out of them count as freed:
+ * other blocks of their new sizes are not recorded. Call it before the first event.
+ */
+void heap_tracker_limit_sizes(struct heap_tracker *tracker, const struct size_range *sizes);
 
 /*
  * Handles the next event in time order. @stack_id is the sample's interned stack. Returns 0 or

@@ -21,8 +21,12 @@ struct heap_op {
 struct heap_block {
 	uint64_t address; /* or a handle; within a heap, its key (resource_key.h) */
 	uint64_t size_bytes;
-	bool size_known;  /* false: the entry, which has the size, was missed */
-	bool inherited;	  /* copied by fork(): the parent's allocation */
+	bool size_known; /* false: the entry, which has the size, was missed */
+	/*
+	 * Not listed: copied by fork(), the parent's allocation; or realloc() took it out of the
+	 * sizes that were recorded.
+	 */
+	bool inherited;
 	bool provisional; /* made inside an open call, which may turn out to own it */
 	struct heap_op allocated;
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/perfdata/perf_command.h"
 
-#include "common/size_range.h"
-
 #include <string.h>
 
 const char *perf_words_next(struct perf_words *words)
@@ -50,6 +48,15 @@ static const char *value_of(const char *option, const char *word, struct perf_wo
 	return word[len] == '\0' ? perf_words_next(words) : NULL;
 }
 
+/* The same of a short option, whose value may follow at once. */
+static const char *value_of_letter(const char *option, const char *word, struct perf_words *words)
+{
+	if (strncmp(word, option, strlen(option)) != 0)
+		return NULL;
+	word += strlen(option);
+	return *word ? word : perf_words_next(words);
+}
+
 struct perf_command perf_command_parse(const uint8_t *section, size_t size_bytes)
 {
 	struct perf_words words = perf_words_of_command(section, size_bytes);
@@ -62,10 +69,19 @@ struct perf_command perf_command_parse(const uint8_t *section, size_t size_bytes
 	if (command.recorder != PERF_RECORDER_LEAKREC)
 		return command;
 	command.unwinds = true;
-	while ((word = perf_words_next(&words)) && strcmp(word, "--") != 0) {
+	while ((word = perf_words_next(&words))) {
+		if (strcmp(word, "--") == 0) {
+			command.starts_command = perf_words_next(&words) != NULL;
+			break;
+		}
 		value = value_of("--on-overload", word, &words);
 		if (value)
 			command.drops = strcmp(value, "drop") == 0;
+		value = value_of("--size", word, &words);
+		if (!value)
+			value = value_of_letter("-s", word, &words);
+		if (value)
+			command.has_sizes = size_range_parse(value, &command.sizes) == 0;
 		value = value_of("--call-graph", word, &words);
 		if (!value)
 			continue;

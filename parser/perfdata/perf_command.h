@@ -3,6 +3,8 @@
 #ifndef LEAKTOOLS_PARSER_PERF_COMMAND_H
 #define LEAKTOOLS_PARSER_PERF_COMMAND_H
 
+#include "common/size_range.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +27,9 @@ struct perf_command {
 	bool unwinds; /* leakrec with --call-graph dwarf, the default: stacks have all frames */
 	bool drops;   /* leakrec --on-overload drop */
 	uint32_t dump_bytes; /* leakrec --call-graph dwarf,BYTES; 0: none */
+	bool starts_command; /* leakrec COMMAND: no target is older than the recording */
+	bool has_sizes;	     /* leakrec --size: */
+	struct size_range sizes;
 };
 
 /* Parses the section CMDLINE, which may be malformed. */

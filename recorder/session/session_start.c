@@ -12,7 +12,10 @@
 #include "recorder/session/session_signals.h"
 #include "recorder/targets/system_wide.h"
 
+#include <errno.h>
 #include <perf/evlist.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /*
@@ -118,9 +121,34 @@ static int prepare_unwinder(struct session *session)
 	return err;
 }
 
+/*
+ * The tool's command line with "--" before the command, so that readers know where the tool's own
+ * options end. The caller frees it. NULL: out of memory.
+ */
+static char **command_line(const struct session_options *options, int *ret_argc)
+{
+	size_t nr = (size_t)options->argc;
+	size_t nr_before = options->command ? (size_t)(options->command - options->argv) : nr;
+	size_t nr_own = nr_before;
+	static char end[] = "--";
+	char **words = calloc(nr + 1, sizeof(*words));
+
+	if (!words)
+		return NULL;
+	memcpy(words, options->argv, nr_own * sizeof(*words));
+	if (nr_own < nr && strcmp(words[nr_own - 1], "--") != 0)
+		words[nr_own++] = end;
+	if (options->command)
+		memcpy(words + nr_own, options->command, (nr - nr_before) * sizeof(*words));
+	*ret_argc = (int)(nr - nr_before + nr_own);
+	return words;
+}
+
 static int begin_output(struct session *session)
 {
 	const struct session_options *options = session->options;
+	_cleanup_free_ char **words = NULL;
+	int nr_words = 0;
 	int err = marks_describe(&session->events, &options->config);
 
 	if (!err)
@@ -135,7 +163,9 @@ static int begin_output(struct session *session)
 		return err;
 	/* The writing thread gets the ordinary priority. */
 	privileges_restore_priority(session->priority_before);
-	err = perf_writer_begin(session->writer, &session->events, options->argc, options->argv);
+	words = command_line(options, &nr_words);
+	err = words ? perf_writer_begin(session->writer, &session->events, nr_words, words)
+		    : -ENOMEM;
 	privileges_raise_priority();
 	return err;
 }

@@ -96,6 +96,10 @@ static void write_summary(FILE *out, const struct leak_report *report)
 		fputs(" size=", out);
 		leaks_write_size(out, options->size);
 	}
+	if (analysis->input.command.has_sizes) {
+		fputs(" recorded_size=", out);
+		leaks_write_size(out, &analysis->input.command.sizes);
+	}
 	fprintf(out,
 		" events=%" PRIu64 " allocations=%" PRIu64 " frees=%" PRIu64 " held_blocks=%" PRIu64
 		" held_bytes=%" PRIu64 " lost=%" PRIu64 " unwind_failures=%" PRIu64,

@@ -9,6 +9,7 @@
 #include "parser/verdicts/pairing_audit.h"
 #include "report/text/input_advice.h"
 #include "report/text/leak_words.h"
+#include "report/text/leaks_text.h"
 #include "report/text/memory_report.h"
 #include "report/text/resource_report.h"
 #include "report/text/summary_rows.h"
@@ -29,8 +30,8 @@ struct holders {
 	size_t nr;
 };
 
-/* The process, the duration and the amounts. Returns the number of lines. */
-static int write_head(FILE *out, const struct leak_report *report, const struct holders *holders)
+/* The process, the duration and the amounts. */
+static void write_head(FILE *out, const struct leak_report *report, const struct holders *holders)
 {
 	const struct analysis *analysis = report->analysis;
 	const struct heap_tracker_stats *stats = heap_tracker_stats(analysis->heaps);
@@ -50,9 +51,14 @@ static int write_head(FILE *out, const struct leak_report *report, const struct 
 		"%s events lost\n",
 		stats->allocations, stats->frees, analysis->lost,
 		analysis->may_miss ? " or more" : "");
+	if (analysis->input.command.has_sizes) {
+		fputs("Only blocks of ", out);
+		leaks_write_size(out, &analysis->input.command.sizes);
+		fputs(" bytes were recorded (leakrec --size)\n", out);
+	}
 	if (!stats->events && !analysis->was_enough) {
 		fputs("Nothing was recorded: no probe was hit\n", out);
-		return 2;
+		return;
 	}
 	if (!report->held_blocks) {
 		fputs(resource_report_has_any(report) ? "No memory" : "Nothing", out);
@@ -69,7 +75,7 @@ static int write_head(FILE *out, const struct leak_report *report, const struct 
 	if (leak_report_is_narrowed(report) || report->options->size)
 		fputs(" (filtered)", out);
 	fputc('\n', out);
-	return 2 + resource_report_write_summary(out, report);
+	resource_report_write_summary(out, report);
 }
 
 /* The processes that leak most, if there are several. Returns the number of lines. */

@@ -35,6 +35,22 @@ check_reallocs() {
 	done
 }
 
+# realloc() takes one block of 200 bytes out of the wanted sizes; other blocks of its new size are not recorded.
+@test "size filter: reports list recorded sizes only, and name them" {
+	"$BIN/leakrec" --size 200 "$TARGETS/realloc_cases" >truth 2>leakrec.err
+	assert_equal "blocks of 3072 bytes" "$(truth held_3072)" 1
+	"$BIN/leakparse" perf.data >leaks
+	assert_equal "leaks" "$(grep -c '^leak ' leaks)" 0
+	grep -q '^# summary recorded_size=200 ' leaks
+	"$BIN/leakparse" --summary perf.data >screen
+	contains screen 'Only blocks of 200 bytes were recorded (leakrec --size)'
+	grep -qx 'Nothing held at the end' screen
+	assert_equal "bytes at the peak" "$("$BIN/leakparse" --at peak --format csv perf.data | grep -c 3072)" 0
+	# The command has an option of that name, too.
+	"$BIN/leakrec" -o other.data sort -s /dev/null
+	"$BIN/leakparse" --summary other.data | run ! grep 'Only blocks'
+}
+
 @test "size filter: without sessions" {
 	record_attached "many_sizes $(options 500 1500 --children 2 --rounds 1000)" --size 500..1500 --record-by multi
 	assert_leaks_of 500 1500

@@ -334,6 +334,26 @@ static void check_advice(const char *text, uint32_t dump_bytes, const char *on_l
 	}
 }
 
+static void check_sizes(const char *text, uint64_t min_bytes, uint64_t max_bytes)
+{
+	const struct command_line line = command_line(text);
+	struct perf_command command = perf_command_parse(line.section, line.nr);
+
+	assert_int_equal(command.has_sizes, max_bytes != 0);
+	assert_int_equal(command.sizes.min_bytes, min_bytes);
+	assert_int_equal(command.sizes.max_bytes, max_bytes);
+}
+
+static void recorded_sizes_are_known(void **state)
+{
+	check_sizes("leakrec --size 200 -p 10", 200, 200);
+	check_sizes("leakrec --size=4..8k -p 10", 4096, 8192);
+	check_sizes("leakrec -s 3k -- ls -s 5", 3072, 3072);
+	check_sizes("leakrec -s200 ls", 200, 200);
+	check_sizes("leakrec -- ls -s 5", 0, 0);
+	check_sizes("perf record --size 5", 0, 0);
+}
+
 /* The advice never is what the user did already, or what cannot be done. */
 static void advice_knows_the_recorder(void **state)
 {
@@ -362,6 +382,7 @@ int main(void)
 		cmocka_unit_test(files_that_do_not_belong_together),
 		cmocka_unit_test(what_contradicts_certainty),
 		cmocka_unit_test(threads_that_are_not_recorded),
+		cmocka_unit_test(recorded_sizes_are_known),
 		cmocka_unit_test(advice_knows_the_recorder),
 	};
 

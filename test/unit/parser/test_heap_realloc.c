@@ -36,6 +36,26 @@ static void realloc_of_null_is_malloc(void **state)
 	assert_int_equal(feed_nr_anomalies(&feed), 0);
 }
 
+/* Other blocks of such sizes are not recorded: what is held of them is not known. */
+static void realloc_out_of_the_recorded_sizes_is_free(void **state)
+{
+	const struct size_range sizes = {10, 20};
+
+	heap_tracker_limit_sizes(feed.tracker, &sizes);
+	feed_malloc(&feed, 10, 0xa0);
+	feed_realloc(&feed, 0xa0, 30, 0xb0);
+	assert_int_equal(feed_nr_held(&feed), 0);
+	feed_realloc(&feed, 0xb0, 20, 0xc0);
+	assert_int_equal(feed_only_held(&feed)->address, 0xc0);
+	feed_realloc(&feed, 0xc0, 40, 0xa0);
+	feed_free(&feed, 0xa0);
+	feed_malloc(&feed, 12, 0xd0);
+	feed_realloc(&feed, 0xd0, 50, 0xd0);
+	feed_finish(&feed);
+	assert_int_equal(feed_nr_held(&feed), 0);
+	assert_int_equal(feed_nr_anomalies(&feed), 0);
+}
+
 static void realloc_to_zero_is_free(void **state)
 {
 	uint64_t first;
@@ -192,6 +212,7 @@ int main(void)
 		TEST(realloc_moves),
 		TEST(realloc_stays),
 		TEST(realloc_of_null_is_malloc),
+		TEST(realloc_out_of_the_recorded_sizes_is_free),
 		TEST(realloc_to_zero_is_free),
 		TEST(realloc_to_zero_may_be_a_block),
 		TEST(failed_realloc_leaves_the_old_block),
