@@ -158,6 +158,16 @@ uint64_t leak_report_age_ns(const struct leak_report *report, const struct heap_
 	return end_ns > block->allocated.time_ns ? end_ns - block->allocated.time_ns : 0;
 }
 
+/* True if the process that held @block has exited. */
+static bool has_exited(const struct leak_report *report, const struct heap_block *block)
+{
+	uint64_t end_ns = heap_tracker_life(report->analysis->heaps, block->allocated.pid,
+					    block->allocated.time_ns)
+				  .end_ns;
+
+	return end_ns && end_ns <= report->analysis->end_ns;
+}
+
 static enum reach_class reach_class_of(const struct leak_report *report, size_t index)
 {
 	return report->reach ? (enum reach_class)report->reach[index] : REACH_NOT_SCANNED;
@@ -266,6 +276,7 @@ static void choose(struct chooser *chooser, size_t index)
 	count_reach(&site->reach, group, block->size_bytes);
 	if (kind_of_schema(block->allocated.schema))
 		return;
+	report->exited_blocks += has_exited(report, block);
 	report->blocks_of[verdict]++;
 	report->bytes_of[verdict] += block->size_bytes;
 	count_reach(&report->reach_of[verdict], group, block->size_bytes);

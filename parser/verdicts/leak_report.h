@@ -97,6 +97,7 @@ struct leak_report {
 	uint64_t suppressed_blocks, suppressed_bytes;
 	/* The rest is about shown blocks of memory only. */
 	uint64_t held_blocks, held_bytes;
+	uint64_t exited_blocks; /* of these: held by a process until it exited */
 	uint64_t memory_sites;
 	/* By the block's verdict: a site that leaks may also hold young blocks, which do not. */
 	uint64_t blocks_of[VERDICT_NR], bytes_of[VERDICT_NR];

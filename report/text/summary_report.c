@@ -30,6 +30,27 @@ struct holders {
 	size_t nr;
 };
 
+/*
+ * When the blocks were held. Where blocks of a process that has exited are listed, they were held
+ * until then.
+ */
+static void write_when(FILE *out, const struct leak_report *report, size_t nr_holders)
+{
+	const char *owner = nr_holders > 1 ? "their processes" : "its process";
+	uint64_t exited = report->exited_blocks;
+
+	if (exited && exited < report->held_blocks)
+		fprintf(out, " %" PRIu64, report->held_blocks - exited);
+	if (!exited || exited < report->held_blocks) {
+		fputs(" held ", out);
+		leak_words_moment(out, report->analysis);
+	}
+	if (exited && exited < report->held_blocks)
+		fprintf(out, ", %" PRIu64 " when %s exited", exited, owner);
+	else if (exited)
+		fprintf(out, " held when %s exited", owner);
+}
+
 /* The process, the duration and the amounts. */
 static void write_head(FILE *out, const struct leak_report *report, const struct holders *holders)
 {
@@ -67,8 +88,7 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 		fprintf(out, " in %" PRIu64 " stack%s,", report->memory_sites,
 			quantity_plural(report->memory_sites));
 	}
-	fputs(" held ", out);
-	leak_words_moment(out, analysis);
+	write_when(out, report, holders->nr);
 	leak_words_certain(out, report);
 	if (report->suppressed_blocks)
 		fprintf(out, "; %" PRIu64 " suppressed", report->suppressed_blocks);

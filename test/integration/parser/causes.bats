@@ -77,3 +77,14 @@ teardown() {
 	grep -qE '^   via match_font < draw_(text|menu) 50 %, match_font < draw_(text|menu) 50 %$' screen ||
 		fail "$(cat screen)"
 }
+
+@test "causes: what an exited process held is not held at the end" {
+	"$BIN/leakrec" bash -c 'for i in 1 2 3; do sort </dev/null; done; :' 2>leakrec.err
+	"$BIN/leakparse" --summary perf.data >screen
+	grep -qE ' stacks, held when their processes exited, for certain$' screen || fail "$(cat screen)"
+	run ! grep 'held at the end' screen
+	"$BIN/leakrec" -d 2 bash -c 'for i in 1 2 3; do sort </dev/null; done; sleep 5; :' 2>leakrec.err
+	"$BIN/leakparse" --summary perf.data >screen
+	grep -qE ' stacks, [0-9]+ held at the end, [0-9]+ when their processes exited, for certain$' screen ||
+		fail "$(cat screen)"
+}
