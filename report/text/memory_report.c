@@ -84,9 +84,10 @@ static void write_sources(FILE *out, const struct analysis *analysis,
 	if (analysis->has_mappings)
 		fputs("  leakparse --kind mapping shows what was mapped\n", out);
 	else if (balance->data - balance->recorded < bytes / 2)
-		fputs("  Hardly any memory was mapped: it may be older than the recording, and used "
-		      "only now\n",
-		      out);
+		fprintf(out, "  Hardly any memory was mapped: it %s, and used only now\n",
+			analysis->input.command.starts_command
+				? "may be the program's own variables"
+				: "may be older than the recording");
 	else
 		fputs("  leakrec --with mmap shows what is mapped directly, by a runtime such as "
 		      "Go's or\n  Java's, or by an allocator that is not recorded\n",

@@ -94,6 +94,8 @@ static void finish(struct maker *maker, struct analysis *ret)
 	assert_int_equal(analysis_read(ret, (const char *[]){path}, 1), 0);
 }
 
+static bool is_started; /* by leakrec */
+
 /* Checks and frees what --summary says of the recording. */
 static void assert_words(struct maker maker, const char *expected)
 {
@@ -106,6 +108,7 @@ static void assert_words(struct maker maker, const char *expected)
 	FILE *out = open_memstream(&text, &size);
 
 	finish(&maker, &analysis);
+	analysis.input.command.starts_command = is_started;
 	assert_int_equal(leak_report_init(&report, &analysis, &all), 0);
 	assert_non_null(out);
 	nr_lines = memory_report_write(out, &report);
@@ -152,6 +155,19 @@ static void memory_that_was_mapped_before(void **state)
 		     "  At least 99.5 MiB of it belongs to no block that was recorded\n"
 		     "  Hardly any memory was mapped: it may be older than the recording, and used "
 		     "only now\n");
+}
+
+static void a_started_command_is_not_older(void **state)
+{
+	is_started = true;
+	assert_words(
+		make_growth((struct mib){10, 0, 0, 0, 500}, (struct mib){112, 0, 0, 0, 502}),
+		"RSS +102 MiB: +2.00 MiB in recorded blocks, +100 MiB other anonymous "
+		"memory\n"
+		"  At least 99.5 MiB of it belongs to no block that was recorded\n"
+		"  Hardly any memory was mapped: it may be the program's own variables, and used "
+		"only now\n");
+	is_started = false;
 }
 
 static void mappings_that_were_recorded(void **state)
@@ -339,6 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(growth_is_divided),
 		cmocka_unit_test(memory_that_was_mapped_before),
+		cmocka_unit_test(a_started_command_is_not_older),
 		cmocka_unit_test(mappings_that_were_recorded),
 		cmocka_unit_test(memory_that_the_allocator_keeps),
 		cmocka_unit_test(blocks_that_are_not_used),
