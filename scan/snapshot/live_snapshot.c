@@ -134,6 +134,7 @@ static int take_stopped(struct taking *taking)
 	return err ? err : memory_copy(snapshot, taking->end_ns);
 }
 
+/* leakrec --scan has no such option, so the advice names the tool that has it. */
 static void report_limit(const struct taking *taking)
 {
 	const struct snapshot *snapshot = taking->snapshot;
@@ -143,17 +144,17 @@ static void report_limit(const struct taking *taking)
 	if (taking->stop.late)
 		diag_error("process %d was let go after %s: its thread %d had not stopped; it "
 			   "may be in an uninterruptible system call, or the machine is busy: "
-			   "try again, or give --pause-limit more",
-			   snapshot->pid, limit.text, taking->stop.late);
+			   "try again, or use leakscan -p %d with a larger --pause-limit",
+			   snapshot->pid, limit.text, taking->stop.late, snapshot->pid);
 	else if (!done)
-		diag_error("process %d was let go after %s, before its memory was copied: give "
-			   "--pause-limit more than that",
-			   snapshot->pid, limit.text);
+		diag_error("process %d was let go after %s, before its memory was copied: use "
+			   "leakscan -p %d with a --pause-limit of more than that",
+			   snapshot->pid, limit.text, snapshot->pid);
 	else
 		diag_error("process %d was let go after %s, with %s of %s copied: "
-			   "--pause-limit %.1f would probably do",
+			   "leakscan -p %d --pause-limit %.1f would probably do",
 			   snapshot->pid, limit.text, quantity_bytes((double)done).text,
-			   quantity_bytes((double)total).text,
+			   quantity_bytes((double)total).text, snapshot->pid,
 			   (double)taking->limit_ns / 1e9 * 1.5 * (double)total / (double)done);
 }
 
