@@ -342,18 +342,42 @@ static size_t last_row(const struct leak_report *report, size_t nr)
 		       : nr - 1;
 }
 
+static bool is_growth(const struct leak_report *report, const struct leak_cause *cause)
+{
+	return report->verdicts.causes[cause->cause].verdict.verdict == VERDICT_GROWTH;
+}
+
+/*
+ * Chooses the causes to show in @rows, which has room for all. Returns how many. Nobody sees where
+ * a pipe or a file ends: all that grows is in it.
+ */
+static size_t choose_rows(const struct leak_report *report, int nr_lines,
+			  const struct summary_report_style *style, struct row *rows)
+{
+	size_t nr = nr_that_fit(report, nr_lines, style), nr_fitting = nr;
+	size_t last = nr ? last_row(report, nr) : 0;
+
+	for (size_t i = 0; i < nr_fitting; i++)
+		rows[i].cause = &report->causes[i == nr_fitting - 1 ? last : i];
+	if (report->options->limit || style->columns || !nr)
+		return nr;
+	for (size_t i = nr_fitting - 1; i < report->nr_causes; i++)
+		if (i != last && is_growth(report, &report->causes[i]))
+			rows[nr++].cause = &report->causes[i];
+	return nr;
+}
+
 int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines,
 		       const struct summary_report_style *style, size_t *ret_nr)
 {
-	size_t nr = nr_that_fit(report, nr_lines, style), last = nr ? last_row(report, nr) : 0;
-	_cleanup_free_ struct row *rows = calloc(nr + 1, sizeof(*rows));
+	_cleanup_free_ struct row *rows = calloc(report->nr_causes + 1, sizeof(*rows));
+	size_t nr = rows ? choose_rows(report, nr_lines, style, rows) : 0;
 	struct name_pool *names = name_pool_create();
 	int err = rows && names ? 0 : -ENOMEM;
 	bool names_process = has_several_processes(report);
 
 	*ret_nr = nr;
 	for (size_t i = 0; i < nr && !err; i++) {
-		rows[i].cause = &report->causes[i == nr - 1 ? last : i];
 		rows[i].frames.stack.names = names;
 		rows[i].frames.stack.wrappers = &report->wrappers;
 	}

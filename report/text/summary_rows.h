@@ -19,8 +19,8 @@ struct summary_report_style {
 
 /*
  * Writes as many causes as fit in @nr_lines, but at least three; or options.limit, if it is set.
- * The one that holds most is among them. Stores in *@ret_nr how many it wrote. Returns 0 or
- * -ENOMEM; errors of @out are the caller's to check.
+ * The one that holds most is among them, and so is all growth if there is no terminal. Stores in
+ * *@ret_nr how many it wrote. Returns 0 or -ENOMEM; errors of @out are the caller's to check.
  */
 int summary_rows_write(FILE *out, const struct leak_report *report, int nr_lines,
 		       const struct summary_report_style *style, size_t *ret_nr);

@@ -78,6 +78,30 @@ teardown() {
 		fail "$(cat screen)"
 }
 
+# Twelve leaks of very different sizes, at times of their own: twelve causes.
+@test "causes: into a file, all growth is listed" {
+	cat >twelve.c <<-'END'
+		#include <stdlib.h>
+		#include <unistd.h>
+		#define LEAK(n) __attribute__((noinline)) void leak_##n(void) \
+			{ void *volatile p = malloc(16ul << 2 * n); (void)p; }
+		LEAK(0) LEAK(1) LEAK(2) LEAK(3) LEAK(4) LEAK(5) LEAK(6) LEAK(7) LEAK(8) LEAK(9) LEAK(10) LEAK(11)
+		int main(void)
+		{
+			void (*const leaks[])(void) = {leak_0, leak_1, leak_2, leak_3, leak_4, leak_5,
+						       leak_6, leak_7, leak_8, leak_9, leak_10, leak_11};
+			for (int i = 0; i < 1200; i++, usleep(1500))
+				leaks[random() % 12]();
+		}
+	END
+	cc -g -O1 -fno-optimize-sibling-calls -o twelve twelve.c
+	"$BIN/leakrec" ./twelve 2>leakrec.err
+	"$BIN/leakparse" --summary perf.data >screen
+	for function in leak_{0..11}; do
+		grep -q "$function\b" screen || fail "$function: $(cat screen)"
+	done
+}
+
 @test "causes: what an exited process held is not held at the end" {
 	"$BIN/leakrec" bash -c 'for i in 1 2 3; do sort </dev/null; done; :' 2>leakrec.err
 	"$BIN/leakparse" --summary perf.data >screen
