@@ -150,3 +150,65 @@ assert_every_pair() {
 	go_target
 	finish_target
 }
+
+# malloc() of a small static program is near main(): main's calls must not count as its inner ones.
+@test "failures: of an allocator next to main" {
+	cat >near.c <<-'END'
+		#include <setjmp.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <unistd.h>
+		#define OUT_OF_LINE __attribute__((noinline))
+		static char pool[1 << 20];
+		static size_t used;
+		static int jumps;
+		static jmp_buf back;
+		OUT_OF_LINE void *malloc(size_t n)
+		{
+			if (jumps) {
+				jumps = 0;
+				longjmp(back, 1);
+			}
+			if (used + n > sizeof(pool))
+				return NULL;
+			used += (n + 15) & ~15ul;
+			return pool + used - ((n + 15) & ~15ul);
+		}
+		OUT_OF_LINE void free(void *p) { __asm__ volatile(""); }
+		OUT_OF_LINE void *calloc(size_t a, size_t b) { return malloc(a * b); }
+		OUT_OF_LINE void *realloc(void *old, size_t n)
+		{
+			void *p = malloc(n);
+			if (p)
+				memcpy(p, old, 16);
+			return p;
+		}
+		int main(int argc, char **argv)
+		{
+			void *volatile kept = malloc(32), *volatile p;
+			for (int i = 0; i < 10; i++) {
+				if (argc == 1) {
+					p = realloc(kept, 64 << 20);
+				} else if (!setjmp(back)) {
+					jumps = 1;
+					p = malloc(100);
+				}
+				p = malloc(64 << 20);
+			}
+			(void)p;
+			_exit(0);
+		}
+	END
+	cc -static -O1 -o near near.c
+	for way in session perf; do
+		"$BIN/leakrec" --record-by $way ./near 2>leakrec.err
+		"$BIN/leakparse" perf.data >leaks
+		assert_summary alloc_failed 20
+		"$BIN/leakrec" --record-by $way ./near jump 2>leakrec.err
+		"$BIN/leakparse" perf.data >leaks
+		assert_summary alloc_failed 10
+	done
+	# With perf events, entries are recorded also of calls that longjmp() left.
+	assert_summary unpaired_entries 10
+	assert_equal "calls without a return" "$(awk '$2 == "audit:" && $3 ~ /^entry-/ { n += $4 } END { print n }' leaks)" 10
+}
