@@ -185,3 +185,33 @@ compile_and_check() {
 	((blocks >= 4 * (397 + 100))) || fail "$blocks blocks"
 	(($(summary unwind_failures) <= 48)) || fail "$(cat leakrec.err)"
 }
+
+# A dump of a stack has up to 65,000 bytes. Reports say so if a frame is larger.
+@test "chains: a frame larger than a dump" {
+	cat >large.c <<-'END'
+		#include <stdlib.h>
+		__attribute__((noinline)) static void *fill(void)
+		{
+			volatile char large[128 << 10];
+			void *volatile p;
+			large[0] = large[sizeof(large) - 1] = 1;
+			p = malloc(4321);
+			return large[0] ? p : NULL;
+		}
+		__attribute__((noinline)) static void *above(void)
+		{
+			void *volatile p = fill();
+			return p;
+		}
+		int main(void)
+		{
+			for (int i = 0; i < 20; i++)
+				above();
+		}
+	END
+	cc -g -O1 -fomit-frame-pointer -fno-optimize-sibling-calls -o large large.c
+	"$BIN/leakrec" ./large 2>leakrec.err
+	"$BIN/leakparse" --summary perf.data >screen
+	grep -q '^! 20 stacks end early: ' screen || fail "$(cat screen)"
+	grep -q '^   fill (large.c:' screen || fail "$(cat screen)"
+}
