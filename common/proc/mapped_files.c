@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
+#include "common/proc/living_thread.h"
 #include "common/proc/process_maps.h"
 #include "common/proc/process_namespace.h"
 #include "common/proc/proc_file.h"
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 
 #define MAX_MAPPED_FILES 4096
+#define MAX_ATTEMPTS	 10
 #define DELETED_SUFFIX	 " (deleted)"
 
 bool mapped_file_path_fits_tracefs(const char *path)
@@ -116,12 +118,15 @@ static int add_mapping(struct mapped_files *files, pid_t pid,
 	return 0;
 }
 
-static int read_maps(struct mapped_files *files, pid_t pid, FILE *maps)
+static int read_maps(struct mapped_files *files, pid_t pid)
 {
+	_cleanup_fclose_ FILE *maps = proc_file_open(pid, "maps");
 	_cleanup_free_ char *line = NULL;
 	struct process_namespace namespace;
 	size_t size = 0;
 
+	if (!maps)
+		return -errno;
 	process_namespace_read(pid, &namespace);
 	while (getline(&line, &size, maps) > 0) {
 		struct process_mapping mapping;
@@ -144,11 +149,17 @@ static int read_maps(struct mapped_files *files, pid_t pid, FILE *maps)
 
 int mapped_files_try_open(struct mapped_files *ret, pid_t pid)
 {
-	_cleanup_fclose_ FILE *maps = proc_file_open(pid, "maps");
-	int err;
+	pid_t thread = living_thread(pid), ended = -1;
+	int err = 0;
 
 	*ret = (struct mapped_files){0};
-	err = maps ? read_maps(ret, pid, maps) : -errno;
+	/* If the thread has ended meanwhile, files are missing. */
+	for (int i = 0; i < MAX_ATTEMPTS && thread != ended && !err; i++) {
+		mapped_files_deinit(ret);
+		err = read_maps(ret, thread);
+		ended = thread;
+		thread = living_thread(pid);
+	}
 	if (err)
 		mapped_files_deinit(ret);
 	return err;

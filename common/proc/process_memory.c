@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/proc/process_memory.h"
 
+#include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 #include "common/scope.h"
 
@@ -31,7 +32,18 @@ int process_memory_parse(const char *text, struct process_memory *ret)
 int process_memory_read_at(int proc_fd, struct process_memory *ret)
 {
 	char text[PROC_FILE_STATUS_SIZE];
+	char name[PROC_FILE_PATH_SIZE];
 	int err = proc_file_read_at(proc_fd, "status", text, sizeof(text));
+	pid_t thread;
 
+	if (!err)
+		err = process_memory_parse(text, ret);
+	if (err != -ENODATA)
+		return err;
+	thread = living_thread_at(proc_fd);
+	if (!thread)
+		return -ENODATA;
+	snprintf(name, sizeof(name), "task/%d/status", (int)thread);
+	err = proc_file_read_at(proc_fd, name, text, sizeof(text));
 	return err ? err : process_memory_parse(text, ret);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/proc/process_namespace.h"
 
+#include "common/proc/living_thread.h"
 #include "common/proc/process_status.h"
 #include "common/proc/proc_file.h"
 
@@ -19,7 +20,7 @@ void process_namespace_read(pid_t pid, struct process_namespace *ret)
 	ssize_t len;
 
 	ret->own_pid = process_status_read(pid, &status) ? pid : status.own_pid;
-	proc_file_path(link, pid, "root");
+	proc_file_path(link, living_thread(pid), "root");
 	len = readlink(link, ret->root, sizeof(ret->root) - 1);
 	ret->root[len > 0 ? len : 0] = '\0';
 	if (strcmp(ret->root, "/") == 0)

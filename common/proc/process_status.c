@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/proc/process_status.h"
 
+#include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 
 #include <errno.h>
@@ -64,7 +65,8 @@ int process_status_read(pid_t pid, struct process_status *ret)
 pid_t process_status_tracer(pid_t pid)
 {
 	struct process_status status;
-	int err = process_status_read(pid, &status);
+	/* A thread that has ended is not traced, others may be. */
+	int err = process_status_read(living_thread(pid), &status);
 
 	return err ? err : status.tracer;
 }

@@ -4,6 +4,7 @@
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/debug_symbols.h"
 #include "probes/plan/probe_plan.h"
+#include "common/proc/living_thread.h"
 #include "common/proc/mapped_files.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/process_status.h"
@@ -78,7 +79,7 @@ int allocator_plan_check_program(pid_t pid)
 	bool is_native;
 	ssize_t len;
 
-	proc_file_path(link, pid, "exe");
+	proc_file_path(link, living_thread(pid), "exe");
 	if (elf_image_open(&image, link))
 		return 0;
 	is_native = image.is_native;
@@ -101,7 +102,7 @@ static int report_none_found(pid_t pid, const struct mapped_files *files, const 
 	ssize_t len;
 	bool is_static = false;
 
-	proc_file_path(link, pid, "exe");
+	proc_file_path(link, living_thread(pid), "exe");
 	len = readlink(link, exe, sizeof(exe) - 1);
 	exe[len > 0 ? len : 0] = '\0';
 	if (elf_image_open(&image, link) == 0) {
@@ -146,12 +147,6 @@ static int check_process(pid_t pid)
 	} else if (process != pid) {
 		diag_error("%d is a thread of process %d: give that process", (int)pid,
 			   (int)process);
-		err = -ENOENT;
-	} else if (stat.state == 'Z') {
-		diag_error(
-			"process %d cannot be probed: its first thread has ended before the others, "
-			"and Linux shows no mappings of it",
-			(int)pid);
 		err = -ENOENT;
 	} else if (stat.kernel_thread) {
 		diag_error("process %d is a kernel thread and has no heap", (int)pid);

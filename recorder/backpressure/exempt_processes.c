@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/scope.h"
+#include "common/proc/living_thread.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/process_namespace.h"
 #include "common/proc/proc_file.h"
@@ -86,6 +87,7 @@ static int add_ends_of(struct pipe_ends *ends, pid_t pid)
 	char path[PROC_FILE_PATH_SIZE];
 	int err = 0;
 
+	pid = living_thread(pid);
 	proc_file_path(path, pid, "fd");
 	dir = opendir(path);
 	while (dir && !err && (entry = readdir(dir))) {
@@ -188,7 +190,7 @@ static int find_recorders(struct process_list *ret)
 	for (size_t i = 0; i < all.nr && !err; i++) {
 		char path[PROC_FILE_PATH_SIZE];
 
-		proc_file_path(path, all.pids[i], "exe");
+		proc_file_path(path, living_thread(all.pids[i]), "exe");
 		if (stat(path, &other) == 0 && other.st_dev == own.st_dev &&
 		    other.st_ino == own.st_ino)
 			err = process_list_add(ret, all.pids[i]);

@@ -5,6 +5,7 @@
 #include "common/interrupted.h"
 #include "common/perf_disk.h"
 #include "common/scope.h"
+#include "common/proc/living_thread.h"
 #include "common/proc/process_maps.h"
 #include "common/proc/process_namespace.h"
 #include "common/proc/proc_file.h"
@@ -66,14 +67,14 @@ static int write_comm(struct perf_writer *writer, pid_t pid, pid_t tid)
  * Reads the build-id of a mapped file. map_files opens exactly that file, even if its path is in
  * another mount namespace or names another file by now.
  */
-static void mapping_build_id(pid_t pid, uint64_t start, uint64_t end, struct build_id *ret)
+static void mapping_build_id(pid_t thread, uint64_t start, uint64_t end, struct build_id *ret)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 	char path[PROC_FILE_PATH_SIZE];
 
 	ret->size = 0;
-	proc_file_mapping_path(path, pid, start, end);
+	proc_file_mapping_path(path, thread, start, end);
 	fd = elf_file_open(path, &st);
 	if (fd >= 0)
 		build_id_read(fd, ret);
@@ -89,7 +90,7 @@ static bool is_recorded(const struct process_mapping *mapping, bool with_data)
 }
 
 /* Paths are those that the process sees, as in the kernel's records. */
-static int write_mapping(struct perf_writer *writer, pid_t pid,
+static int write_mapping(struct perf_writer *writer, pid_t pid, pid_t thread,
 			 const struct process_namespace *namespace,
 			 const struct process_mapping *mapping, struct build_ids *build_ids,
 			 struct live_unwinder *unwinder)
@@ -121,7 +122,7 @@ static int write_mapping(struct perf_writer *writer, pid_t pid,
 	record->flags = mapping->permissions[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
 	memcpy(path_in_record, path, len);
 
-	mapping_build_id(pid, mapping->start, mapping->end, &id);
+	mapping_build_id(thread, mapping->start, mapping->end, &id);
 	if (id.size) {
 		record->header.misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
 		memset(&record->major, 0, 24);
@@ -139,7 +140,8 @@ static int write_mapping(struct perf_writer *writer, pid_t pid,
 static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
 			  struct build_ids *build_ids, struct live_unwinder *unwinder)
 {
-	_cleanup_fclose_ FILE *maps = proc_file_open(pid, "maps");
+	pid_t thread = living_thread(pid);
+	_cleanup_fclose_ FILE *maps = proc_file_open(thread, "maps");
 	_cleanup_free_ char *line = NULL;
 	struct process_namespace namespace;
 	size_t size = 0;
@@ -153,7 +155,7 @@ static int write_mappings(struct perf_writer *writer, pid_t pid, bool with_data,
 			return -EINTR;
 		if (process_maps_parse_line(line, &mapping) || !is_recorded(&mapping, with_data))
 			continue;
-		err = write_mapping(writer, pid, &namespace, &mapping, build_ids, unwinder);
+		err = write_mapping(writer, pid, thread, &namespace, &mapping, build_ids, unwinder);
 	}
 	return err;
 }

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/interrupted.h"
 #include "common/scope.h"
+#include "common/proc/living_thread.h"
 #include "common/proc/process_stat.h"
 #include "common/proc/proc_file.h"
 
@@ -71,7 +72,9 @@ static int append_process(struct task_list *list, pid_t pid)
 
 		if (tid <= 0)
 			continue;
-		err = append(&list->tids, &list->nr_tids, tid);
+		/* The first thread stays in the list when it has ended before others. */
+		if (tid != pid || living_thread(pid) == pid)
+			err = append(&list->tids, &list->nr_tids, tid);
 		if (!err)
 			err = append_children(list, pid, tid);
 	}

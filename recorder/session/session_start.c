@@ -225,8 +225,10 @@ static int enable(struct session *session)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < session->nr_pids && session->recorder; i++)
+	for (size_t i = 0; i < session->nr_pids && session->recorder; i++) {
 		dlopen_watch_know_process(&session->dlopen_watch, session->pids[i]);
+		fork_follow_know_process(&session->fork_follow, session->pids[i]);
+	}
 	if (session->recorder) {
 		bpf_recorder_start(session->recorder);
 		/* The first thread of a process may have ended since that was linked. */

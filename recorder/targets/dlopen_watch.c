@@ -7,6 +7,7 @@
 #include "common/scope.h"
 #include "probes/tracefs/group_name.h"
 #include "probes/plan/probe_set.h"
+#include "common/proc/living_thread.h"
 #include "common/proc/process_namespace.h"
 #include "common/proc/process_status.h"
 #include "recorder/target_table/target_table.h"
@@ -73,7 +74,9 @@ static uint64_t code_pages(pid_t pid)
 {
 	struct process_status status;
 
-	return process_status_read(pid, &status) ? 0 : status.code_bytes / (uint64_t)getpagesize();
+	return process_status_read(living_thread(pid), &status)
+		       ? 0
+		       : status.code_bytes / (uint64_t)getpagesize();
 }
 
 void dlopen_watch_know_process(struct dlopen_watch *watch, pid_t pid)

@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/interrupted.h"
 #include "common/scope.h"
+#include "common/proc/living_thread.h"
 #include "probes/plan/probe_file.h"
 #include "recorder/target_table/target_table.h"
 #include "recorder/programs/bpf_sites.h"
@@ -331,6 +332,18 @@ static int follow_process(struct fork_follow *fork_follow, pid_t pid)
 	if (nr_new && !err)
 		target_table_note_missed(backpressure_table(fork_follow->backpressure));
 	return err == -ESRCH ? 0 : err;
+}
+
+void fork_follow_know_process(struct fork_follow *fork_follow, pid_t pid)
+{
+	struct target_table *table = backpressure_table(fork_follow->backpressure);
+	struct target *target = target_table_find(table, (unsigned int)pid);
+
+	if (!target || !target->linked || target->forks != TARGET_FORKS_UNSEEN ||
+	    living_thread(pid) == pid)
+		return;
+	target->forks = TARGET_FORKS_WANTED;
+	table->any_stopped = 1;
 }
 
 void fork_follow_serve(struct fork_follow *fork_follow)

@@ -45,6 +45,12 @@ void fork_follow_give_up(struct fork_follow *fork_follow, const struct probe_fil
 void fork_follow_deinit(struct fork_follow *fork_follow);
 
 /*
+ * Has events opened for a linked process whose first thread has ended by now: its links put no
+ * breakpoints into it (first_thread.bpf.h).
+ */
+void fork_follow_know_process(struct fork_follow *fork_follow, pid_t pid);
+
+/*
  * Opens events for the processes that wait for them. Backpressure continues the processes after
  * that. The first failure is reported, and kept for fork_follow_close().
  */

@@ -3,6 +3,7 @@
 
 #include "scan/snapshot/populated_pages.h"
 
+#include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 #include "common/proc/process_maps.h"
 #include "common/scope.h"
@@ -122,7 +123,7 @@ static int merge_last(struct address_regions *regions)
 
 int address_regions_read(struct address_regions *ret, pid_t pid, int pagemap_fd)
 {
-	_cleanup_fclose_ FILE *maps = proc_file_open(pid, "maps");
+	_cleanup_fclose_ FILE *maps = proc_file_open(living_thread(pid), "maps");
 	_cleanup_free_ char *line = NULL;
 	struct process_mapping mapping;
 	size_t capacity = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/snapshot/kernel_pointers.h"
 
+#include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 #include "common/scope.h"
 
@@ -38,7 +39,7 @@ bool kernel_pointer_parse_timer(const char *line, uint64_t *ret)
 	return sscanf(line, "signal: %*d/%16" SCNx64, ret) == 1;
 }
 
-static int read_epoll(struct snapshot *snapshot, int fd)
+static int read_epoll(struct snapshot *snapshot, pid_t thread, int fd)
 {
 	_cleanup_fclose_ FILE *info = NULL;
 	char line[256], name[32];
@@ -46,34 +47,34 @@ static int read_epoll(struct snapshot *snapshot, int fd)
 	int err = 0;
 
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	info = proc_file_open(snapshot->pid, name);
+	info = proc_file_open(thread, name);
 	while (info && !err && fgets(line, sizeof(line), info))
 		if (kernel_pointer_parse_epoll(line, &value))
 			err = add(snapshot, KERNEL_POINTER_EPOLL, fd, value);
 	return err;
 }
 
-static int read_all_epoll(struct snapshot *snapshot)
+static int read_all_epoll(struct snapshot *snapshot, pid_t thread)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct dirent *entry;
 	char path[32], link[32];
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", snapshot->pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", thread);
 	dir = opendir(path);
 	while (dir && !err && (entry = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link));
 
 		if (len > 0 && strncmp(link, "anon_inode:[eventpoll]", (size_t)len) == 0)
-			err = read_epoll(snapshot, (int)strtol(entry->d_name, NULL, 10));
+			err = read_epoll(snapshot, thread, (int)strtol(entry->d_name, NULL, 10));
 	}
 	return err;
 }
 
-static int read_timers(struct snapshot *snapshot)
+static int read_timers(struct snapshot *snapshot, pid_t thread)
 {
-	_cleanup_fclose_ FILE *timers = proc_file_open(snapshot->pid, "timers");
+	_cleanup_fclose_ FILE *timers = proc_file_open(thread, "timers");
 	uint64_t value;
 	char line[256];
 	int id = 0, err = 0;
@@ -86,7 +87,8 @@ static int read_timers(struct snapshot *snapshot)
 
 int kernel_pointers_read(struct snapshot *snapshot)
 {
-	int err = read_all_epoll(snapshot);
+	pid_t thread = living_thread(snapshot->pid);
+	int err = read_all_epoll(snapshot, thread);
 
-	return err ? err : read_timers(snapshot);
+	return err ? err : read_timers(snapshot, thread);
 }

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 #include "common/proc/process_memory.h"
 #include "common/proc/process_stat.h"
@@ -38,6 +39,7 @@ int live_snapshot_check(pid_t *pid)
 {
 	struct process_status status;
 	struct process_stat stat;
+	pid_t tracer;
 	int err = process_status_read(*pid, &status);
 
 	if (!err)
@@ -61,11 +63,12 @@ int live_snapshot_check(pid_t *pid)
 			   *pid);
 		return -ESRCH;
 	}
-	if (status.tracer) {
+	tracer = process_status_tracer(*pid);
+	if (tracer > 0) {
 		diag_error(
 			"cannot scan process %d: process %d is tracing it (a debugger, strace?); "
 			"detach that, or write a core file with it and scan that by --core",
-			*pid, status.tracer);
+			*pid, tracer);
 		return -EBUSY;
 	}
 	return 0;
@@ -74,14 +77,15 @@ int live_snapshot_check(pid_t *pid)
 static int open_files(struct taking *taking)
 {
 	struct snapshot *snapshot = taking->snapshot;
+	pid_t thread = living_thread(snapshot->pid);
 	char path[40];
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", snapshot->pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", thread);
 	snapshot->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (snapshot->mem_fd < 0)
 		err = -errno;
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", snapshot->pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", thread);
 	taking->pagemap_fd = err ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	if (!err && taking->pagemap_fd < 0)
 		err = -errno;
@@ -101,7 +105,7 @@ static void read_identity(struct snapshot *snapshot)
 		snapshot->start_ticks = stat.start_time_ticks;
 	if (proc_file_read(snapshot->pid, "comm", snapshot->name, sizeof(snapshot->name)) == 0)
 		snapshot->name[strcspn(snapshot->name, "\n")] = '\0';
-	if (proc_file_read(snapshot->pid, "status", text, sizeof(text)) ||
+	if (proc_file_read(living_thread(snapshot->pid), "status", text, sizeof(text)) ||
 	    process_memory_parse(text, &memory))
 		return;
 	snapshot->anon_bytes = memory.anon_bytes;

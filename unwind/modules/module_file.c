@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
 #include "common/elf/root_file.h"
+#include "common/proc/living_thread.h"
 #include "common/scope.h"
 #include "unwind/modules/module_segments.h"
 
@@ -101,14 +102,14 @@ static int try_users(struct module *module, const char *path,
 /* The file as the process sees it; its root may be a container's. */
 static int format_in_root(char **ret, const struct module_user *user, const char *path)
 {
-	return asprintf(ret, "/proc/%d/root%s", (int)user->pid, path);
+	return asprintf(ret, "/proc/%d/root%s", (int)living_thread(user->pid), path);
 }
 
 /* The mapped file, even if it was replaced or deleted since. */
 static int format_mapped(char **ret, const struct module_user *user, const char *path)
 {
-	return asprintf(ret, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)user->pid, user->start,
-			user->end);
+	return asprintf(ret, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+			(int)living_thread(user->pid), user->start, user->end);
 }
 
 static int try_places(const struct module_table *table, struct module *module)

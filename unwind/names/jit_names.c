@@ -4,6 +4,7 @@
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
 #include "common/elf/root_file.h"
+#include "common/proc/living_thread.h"
 #include "common/proc/process_status.h"
 #include "common/proc/proc_file.h"
 #include "common/scope.h"
@@ -31,7 +32,7 @@ static int open_in_root(pid_t pid, pid_t own_pid)
 	};
 	char path[PROC_FILE_PATH_SIZE];
 
-	proc_file_path(path, pid, "root");
+	proc_file_path(path, living_thread(pid), "root");
 	_cleanup_close_ int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -1;

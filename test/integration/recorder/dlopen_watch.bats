@@ -39,7 +39,7 @@ assert_loaded() {
 	assert_late_truth 5001 5002 5003
 	assert_loaded "$PWD/libfirst.so" "$RECORDED_PID"
 	assert_loaded "$PWD/libsecond.so" "$RECORDED_PID"
-	leak_stacks 5001 | grep -q '^ malloc work main'
+	leak_stacks 5001 | grep -q '^ malloc work run main'
 }
 
 @test "dlopen watch: the same without sessions" {
@@ -55,6 +55,12 @@ assert_loaded() {
 		rm -f libfirst.so
 		cp libsecond.so libfirst.so
 	done
+}
+
+@test "dlopen watch: a library that another thread loads when the first has ended" {
+	record_attached "late_allocator --first-ends $PWD/libfirst.so"
+	assert_late_truth 5001 5002
+	assert_loaded "$PWD/libfirst.so" "$RECORDED_PID"
 }
 
 @test "dlopen watch: a library that a started command loads" {

@@ -63,15 +63,54 @@ work_and_check() {
 	work_and_check
 }
 
-@test "first thread: it ends just before its process is linked" {
-	start_target first_ends
-	LD_PRELOAD=$TARGETS/lib/libwaits_to_link.so "$BIN/leakrec" -p "$RECORDED_PID" --call-graph none \
+# start_waiting PLACE [OPTION...]: starts leakrec, which waits at the place that libwaits.so knows.
+start_waiting() {
+	WAITS_AT=$1 LD_PRELOAD=$TARGETS/lib/libwaits.so "$BIN/leakrec" -p "$RECORDED_PID" --call-graph none "${@:2}" \
 		2>leakrec.err 3>&- &
 	LEAKREC_PID=$!
 	STARTED_PIDS+=("$LEAKREC_PID")
-	wait_until 60 test -e linking
-	end_first_thread
-	rm linking
+	wait_until 60 test -e waiting
+}
+
+go_on() {
+	rm waiting
 	wait_until 60 is_recording "$LEAKREC_PID"
+}
+
+@test "first thread: it ends just before its process is linked" {
+	start_target first_ends
+	start_waiting link
+	end_first_thread
+	go_on
 	work_and_check
+}
+
+@test "first thread: it ends while perf events are opened" {
+	start_target first_ends
+	start_waiting open --perf-events
+	end_first_thread
+	go_on
+	work_and_check
+}
+
+@test "first thread: it has ended before leakrec attaches" {
+	start_target first_ends
+	end_first_thread
+	attach --call-graph none
+	work_and_check
+}
+
+@test "first thread: the same with perf events" {
+	start_target first_ends
+	end_first_thread
+	attach --call-graph none --perf-events
+	work_and_check
+}
+
+@test "first thread: it has ended, and leakprobe and leakscan look at the process" {
+	start_target first_ends
+	end_first_thread
+	"$BIN/leakprobe" add --dry-run --pid "$RECORDED_PID" >probes
+	grep -q malloc probes
+	"$BIN/leakscan" -p "$RECORDED_PID" >scan
 }

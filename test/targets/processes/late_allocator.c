@@ -2,13 +2,14 @@
 /*
  * Loads allocators while it runs: `late_allocator [--wait] LIBRARY...` opens each library by
  * dlopen() and calls its malloc, calloc and free, from the first instruction after dlopen() on, in
- * this process and then in a forked child.
+ * this process and then in a forked child. With --first-ends the first thread has ended by then.
  *
  * Exact: the calls of the libraries' functions, and held_*. dlopen() itself allocates, too.
  */
 #include "truth.h"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
 
 struct allocator {
 	void *(*malloc)(size_t size_bytes);
@@ -45,13 +46,11 @@ static void work(size_t size_bytes)
 	}
 }
 
-int main(int argc, char **argv)
+static void run(int argc, char **argv)
 {
 	size_t size_bytes = 5001;
 	pid_t child;
 
-	truth_init(argc, argv);
-	truth_begin();
 	for (int i = 1; i < argc; i++) {
 		if (argv[i][0] == '-')
 			continue;
@@ -67,5 +66,42 @@ int main(int argc, char **argv)
 	while (wait(NULL) > 0)
 		;
 	truth_print();
-	return 0;
+}
+
+struct arguments {
+	int argc;
+	char **argv;
+};
+
+/* Only the kernel clears the id: set_tid_address(2). */
+static volatile pid_t first_thread;
+
+static void *run_when_first_ended(void *arg)
+{
+	struct arguments *arguments = arg;
+
+	while (first_thread)
+		usleep(1000);
+	run(arguments->argc, arguments->argv);
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	static struct arguments arguments;
+	struct truth_thread thread;
+
+	arguments = (struct arguments){argc, argv};
+	truth_init(argc, argv);
+	if (!truth_flag(argc, argv, "--first-ends")) {
+		truth_begin();
+		run(argc, argv);
+		return 0;
+	}
+	first_thread = getpid();
+	truth_thread_start(&thread, run_when_first_ended, &arguments);
+	truth_begin();
+	syscall(SYS_set_tid_address, &first_thread);
+	/* pthread_exit() would load a library, which allocates. */
+	syscall(SYS_exit, 0);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is read from /proc. */
+#include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 #include "common/proc/process_maps.h"
 #include "common/proc/process_memory.h"
@@ -10,11 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -120,6 +123,46 @@ static void memory_is_told_of_the_living(void **state)
 	assert_true(process_memory_read_at(gone, &memory) < 0);
 }
 
+static void *wait_forever(void *arg)
+{
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void another_thread_is_found_when_the_first_has_ended(void **state)
+{
+	struct process_memory memory;
+	struct process_namespace namespace;
+	char path[PROC_FILE_PATH_SIZE];
+	pthread_t thread;
+	pid_t child = fork(), living;
+	int proc_fd;
+
+	if (child == 0) {
+		pthread_create(&thread, NULL, wait_forever, NULL);
+		syscall(SYS_exit, 0);
+	}
+	while ((living = living_thread(child)) == child)
+		usleep(1000);
+	assert_true(living > 0);
+	proc_file_path(path, child, "");
+	proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(living_thread_at(proc_fd), living);
+	assert_int_equal(process_memory_read_at(proc_fd, &memory), 0);
+	assert_true(memory.anon_bytes > 0);
+	process_namespace_read(child, &namespace);
+	assert_int_equal(namespace.own_pid, child);
+	kill(child, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT), 0);
+	assert_int_equal(living_thread(child), child);
+	assert_int_equal(living_thread_at(proc_fd), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(living_thread(child), child);
+	assert_int_equal(living_thread(getpid()), getpid());
+	close(proc_fd);
+}
+
 static void maps_lines_are_parsed(void **state)
 {
 	char code[] = "7f92a64ef000-7f92a6645000 r-xp 00026000 fe:00 332835    /usr/lib/a b.so\n";
@@ -202,6 +245,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_found_at_the_beginning_of_lines),
 		cmocka_unit_test(status_tells_of_this_process),
 		cmocka_unit_test(memory_is_told_of_the_living),
+		cmocka_unit_test(another_thread_is_found_when_the_first_has_ended),
 		cmocka_unit_test(maps_lines_are_parsed),
 		cmocka_unit_test(stat_is_parsed_past_odd_names),
 		cmocka_unit_test(paths_are_those_from_a_process_own_root),

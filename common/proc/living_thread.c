@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/proc/living_thread.h"
+
+#include "common/proc/proc_file.h"
+#include "common/scope.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* All numbers are 0 if there is no memory: proc_pid_statm(), fs/proc/array.c (6.1 to 6.18). */
+static bool has_memory(int proc_fd, pid_t tid)
+{
+	char name[PROC_FILE_PATH_SIZE], text[8];
+
+	snprintf(name, sizeof(name), "task/%d/statm", (int)tid);
+	return proc_file_read_at(proc_fd, name, text, sizeof(text)) == 0 && text[0] != '0';
+}
+
+pid_t living_thread_at(int proc_fd)
+{
+	_cleanup_close_ int task = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* opendir() allocates, which a signal handler must not. */
+	char entries[1024] __attribute__((aligned(8)));
+	ssize_t size;
+
+	while (task >= 0 && (size = getdents64(task, entries, sizeof(entries))) > 0)
+		for (ssize_t at = 0; at < size;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+			pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+			if (tid > 0 && has_memory(proc_fd, tid))
+				return tid;
+			at += entry->d_reclen;
+		}
+	return 0;
+}
+
+pid_t living_thread(pid_t pid)
+{
+	char path[PROC_FILE_PATH_SIZE];
+
+	proc_file_path(path, pid, "");
+	_cleanup_close_ int proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	pid_t tid = proc_fd < 0 ? 0 : living_thread_at(proc_fd);
+	return tid ? tid : pid;
+}
