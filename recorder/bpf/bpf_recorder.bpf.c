@@ -489,13 +489,14 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	struct target *target = find_target(task->tgid);
 
 	forget_code(task->tgid);
-	if (!recording || !target || !target->linked || old_tid == task->tgid)
+	if (!target || !target->linked || old_tid == task->tgid)
 		return 0;
 	target->forks = TARGET_FORKS_WANTED;
-	if (may_hold_fork(target)) {
+	/* Events that are wanted by now are opened before the recording begins. */
+	if (recording && may_hold_fork(target)) {
 		target->set_up = 1;
 		hold(target);
-	} else {
+	} else if (recording) {
 		shared.missed = 1;
 	}
 	shared.any_stopped = 1;

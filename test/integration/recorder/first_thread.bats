@@ -114,3 +114,18 @@ go_on() {
 	grep -q malloc probes
 	"$BIN/leakscan" -p "$RECORDED_PID" >scan
 }
+
+@test "first thread: another one execs just before the recording begins" {
+	start_target exec_by_thread
+	start_waiting begin
+	go_target
+	wait_until 60 test -e again
+	go_on
+	go_target
+	finish_target
+	finish_leakrec
+	parse
+	assert_truth
+	assert_events
+	contains leakrec.err ', 0 lost: ' || fail "$(cat leakrec.err)"
+}
