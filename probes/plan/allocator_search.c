@@ -94,26 +94,11 @@ static bool is_out_of_time(const struct allocator_search *search, struct user *u
 	return user->spent_ns > search->limits.user_ns;
 }
 
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-/*
- * True if the two, with one inode number, are also otherwise alike. A new file that has the number
- * of a removed one was changed later.
- */
-static bool is_alike(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       is_same_time(&a->st_mtim, &b->st_mtim) && is_same_time(&a->st_ctim, &b->st_ctim);
-}
-
 /* True if the two are one file, through different mounts. */
 static bool is_same_file(const struct known_file *a, const struct known_file *b)
 {
 	return (a->on_overlay || b->on_overlay) && a->stat.st_dev != b->stat.st_dev &&
-	       is_alike(&a->stat, &b->stat);
+	       probe_stat_is_alike(&a->stat, &b->stat);
 }
 
 /* True if @file was planned before, through another mount. */
@@ -153,7 +138,7 @@ static bool is_known(const struct allocator_search *search, const struct stat *s
 {
 	for (size_t i = 0; i < search->nr_files; i++)
 		if (search->files[i].stat.st_dev == stat->st_dev &&
-		    is_alike(&search->files[i].stat, stat))
+		    probe_stat_is_alike(&search->files[i].stat, stat))
 			return true;
 	return false;
 }

@@ -63,6 +63,7 @@ int probe_file_set_source(struct probe_file *file, const struct probe_source *so
 	if (file->fd < 0)
 		return -errno;
 	file->owner = source->stat->st_uid;
+	file->stat = *source->stat;
 	probe_fd_path(file->fd, fd_path);
 	file->path = strdup(mapped_file_path_fits_tracefs(source->path) ? source->path : fd_path);
 	file->display = strdup(source->display);
@@ -72,6 +73,24 @@ int probe_file_set_source(struct probe_file *file, const struct probe_source *so
 	group_name_set_file(ret, source->display);
 	ret->inode_hash = group_name_inode_hash(source->stat->st_dev, source->stat->st_ino);
 	return elf_image_build_hash(source->image, &ret->build_hash);
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool probe_stat_is_alike(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       is_same_time(&a->st_mtim, &b->st_mtim) && is_same_time(&a->st_ctim, &b->st_ctim);
+}
+
+bool probe_file_is_unchanged(const struct probe_file *file)
+{
+	struct stat now;
+
+	return fstat(file->fd, &now) == 0 && probe_stat_is_alike(&now, &file->stat);
 }
 
 bool probe_is_exit_of_same(const struct probe *a, const struct probe *b)

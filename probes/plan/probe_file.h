@@ -48,8 +48,9 @@ struct probe_file {
 	int fd;	    /* the file that was analysed; probes are placed through it, never by a path */
 	char *path; /* shown in tracefs; the file's owner may make it lead elsewhere */
 	uid_t owner;
-	char *display;	 /* as its process sees it */
-	char *allocator; /* its name for the user; "resources" if it is none */
+	struct stat stat; /* before it was analysed */
+	char *display;	  /* as its process sees it */
+	char *allocator;  /* its name for the user; "resources" if it is none */
 	char group[PROBE_NAME_MAX];
 	bool has_size_word; /* glibc's allocator: the word before a block has its size */
 	bool has_resources; /* its probes are on resources; others are another probe_file */
@@ -81,6 +82,15 @@ int probe_file_set_group(struct probe_file *file, const struct group_name *name)
 
 /* The uprobe to register for @probe. It points into both arguments. */
 struct uprobe_spec probe_file_spec(const struct probe_file *file, const struct probe *probe);
+
+/*
+ * True if the two, with one inode number, are also otherwise alike. A new file that has the number
+ * of a removed one was changed later.
+ */
+bool probe_stat_is_alike(const struct stat *a, const struct stat *b);
+
+/* True if nobody has changed the file since it was analysed. */
+bool probe_file_is_unchanged(const struct probe_file *file);
 
 /* True if the process that serves the file system has to answer when @fd's file is read. */
 bool probe_file_is_on_fuse(int fd);

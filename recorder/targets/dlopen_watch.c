@@ -130,12 +130,17 @@ static bool is_recorded(const struct bpf_recorder *recorder, const struct probe_
 /* Returns how many of the file's functions are recorded from now on, or a negative errno. */
 static int record_file(struct dlopen_watch *watch, struct probe_file *file)
 {
+	int err;
+
 	if (is_recorded(watch->recorder, file))
 		return 0;
 	/* It may not be what was analysed. */
-	if (file_leases_take(watch->leases, file) == -EAGAIN) {
-		diag_note("not recording %s: it is open for writing", file->display);
-		return -EAGAIN;
+	err = file_leases_take(watch->leases, file);
+	if (err == -EAGAIN || err == -ESTALE) {
+		diag_note("not recording %s: it %s", file->display,
+			  err == -EAGAIN ? "is open for writing"
+					 : "has changed since it was analysed");
+		return err;
 	}
 	return bpf_recorder_add_late(watch->recorder, file);
 }

@@ -41,6 +41,10 @@ int file_leases_take(struct file_leases *leases, struct probe_file *file)
 	leases->files = grown;
 	if (fcntl(file->fd, F_SETLEASE, F_RDLCK) < 0)
 		return -errno;
+	if (!probe_file_is_unchanged(file)) {
+		fcntl(file->fd, F_SETLEASE, F_UNLCK);
+		return -ESTALE;
+	}
 	leases->files[leases->nr_files++] = file;
 	return 0;
 }
@@ -50,7 +54,10 @@ int file_leases_take_all(struct file_leases *leases, struct probe_set *set)
 	for (size_t i = 0; i < set->nr_files; i++) {
 		int err = file_leases_take(leases, &set->files[i]);
 
-		if (err == -ENOMEM)
+		if (err == -ESTALE)
+			diag_error("cannot record: %s has changed since it was analysed; try again",
+				   set->files[i].display);
+		if (err == -ENOMEM || err == -ESTALE)
 			return err;
 		/* Without CAP_LEASE, only root can overwrite the usual files. */
 		if (err && err != -EACCES)

@@ -33,11 +33,12 @@ void file_leases_deinit(struct file_leases *leases);
 /*
  * Takes a lease on @file, which must not move. Returns 0 or a negative errno, not reported: -EAGAIN
  * if somebody has it open for writing, -EINVAL if its file system has no leases, -EACCES without
- * CAP_LEASE if it is another user's.
+ * CAP_LEASE if it is another user's, -ESTALE if it has changed since it was analysed.
  */
 int file_leases_take(struct file_leases *leases, struct probe_file *file);
 
-/* The same for a set. It warns of files that cannot be watched, and returns 0 or -ENOMEM. */
+/* The same for a set. It warns of files that cannot be watched, and returns 0, -ENOMEM, or -ESTALE,
+ * reported. */
 int file_leases_take_all(struct file_leases *leases, struct probe_set *set);
 
 /*

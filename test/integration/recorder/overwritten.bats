@@ -140,3 +140,18 @@ overwrite_plugin() {
 @test "overwritten: the same with perf events" {
 	overwrite_plugin --perf-events
 }
+
+@test "overwritten: a library between its analysis and its lease" {
+	make_programs
+	TARGETS=$PWD start_target host
+	WAITS_AT=lease LD_PRELOAD=$TARGETS/lib/libwaits.so "$BIN/leakrec" -p "$RECORDED_PID" 2>leakrec.err 3>&- &
+	LEAKREC_PID=$!
+	STARTED_PIDS+=("$LEAKREC_PID")
+	wait_until 60 test -e waiting
+	cp second.so plugin.so
+	rm waiting
+	wait "$LEAKREC_PID" && fail "leakrec did not fail"
+	grep -q "^leakrec: cannot record: $PWD/plugin.so has changed since it was analysed; try again" leakrec.err ||
+		fail "$(cat leakrec.err)"
+	kill_now "$TARGET_PID"
+}
