@@ -39,8 +39,9 @@ struct probe {
 	 */
 	struct single_trap_point *points;
 	size_t nr_points;
-	int64_t tracefs_id;   /* perf_event_attr.config; -1 until registered */
-	bool registered_here; /* by probe_set_register(); probe_set_unregister() removes it */
+	int64_t tracefs_id;	/* perf_event_attr.config; -1 until registered */
+	bool registered_here;	/* by probe_set_register(); probe_set_unregister() removes it */
+	bool fetches_caller_at; /* PROBE_FIELD_CALLER is where the return address is, not itself */
 };
 
 /* The probes on one file. */

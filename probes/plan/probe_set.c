@@ -17,6 +17,28 @@
 #define MAX_RELEASE_WAITS      500 /* of 10 ms */
 #define MAX_DEAD_RELEASE_WAITS 20
 
+/*
+ * Changes "caller=+0(%sp):x64" to "caller=%sp:x64". When the kernel fetches from memory, it waits
+ * for the page, and holds a buffer of the CPU that the probes of other processes need
+ * (process_fetch_insn(), kernel/trace/trace_uprobe.c, Linux 6.1 and 6.12). A process that serves
+ * its stack itself (userfaultfd) could so freeze the others.
+ */
+static void avoid_memory(struct probe *probe)
+{
+	static const char fetched[] = PROBE_FIELD_CALLER "=+0(";
+	char *at = strstr(probe->fetch_args, fetched);
+	size_t len;
+
+	if (!at)
+		return;
+	at += strlen(PROBE_FIELD_CALLER "=");
+	len = strcspn(at, ")") - strlen("+0(");
+	memmove(at, at + strlen("+0("), len);
+	at += len;
+	memmove(at, at + strlen("+0()"), strlen(at + strlen("+0()")) + 1);
+	probe->fetches_caller_at = true;
+}
+
 int probe_set_make_own(struct probe_set *set)
 {
 	struct process_stat status;
@@ -35,6 +57,8 @@ int probe_set_make_own(struct probe_set *set)
 		name.owner = GROUP_OF_LEAKREC;
 		name.pid = getpid();
 		name.start_time_ticks = status.start_time_ticks;
+		for (size_t j = 0; j < set->files[i].nr_probes; j++)
+			avoid_memory(&set->files[i].probes[j]);
 		err = probe_file_set_group(&set->files[i], &name);
 		if (err) {
 			diag_error("cannot name the probes: %s", strerror(-err));

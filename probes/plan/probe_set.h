@@ -17,8 +17,9 @@ struct probe_set {
 };
 
 /*
- * Renames the groups of the set as probes that this process makes for itself (leakrec...). Call it
- * between planning and registering. Returns 0 or a negative errno, reported.
+ * Renames the groups of the set as probes that this process makes for itself (leakrec...), which
+ * fetch the address of the return address (fetches_caller_at). Call it between planning and
+ * registering. Returns 0 or a negative errno, reported.
  */
 int probe_set_make_own(struct probe_set *set);
 

@@ -82,10 +82,14 @@ void event_attr_want_stack(struct perf_event_attr *attr, const struct record_con
 
 void event_attr_describe_stack(struct perf_event_attr *attr, const struct record_config *config)
 {
-	if (!(attr->sample_type & PERF_SAMPLE_STACK_USER) || !record_config_unwinds(config))
+	/* A dump without registers is not for the file. */
+	bool is_stack = attr->sample_type & PERF_SAMPLE_REGS_USER;
+
+	if (is_stack && !record_config_unwinds(config))
 		return;
 	event_attr_describe_text(attr);
-	attr->exclude_callchain_user = 0;
+	if (is_stack)
+		attr->exclude_callchain_user = 0;
 }
 
 /* A dump ends where a page is not in memory (perf_output_sample_ustack(), Linux 6.1). */
@@ -101,6 +105,24 @@ void event_attr_describe_text(struct perf_event_attr *attr)
 	attr->sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
 	attr->sample_regs_user = 0;
 	attr->sample_stack_user = 0;
+}
+
+/* Like every dump, this one does not wait for a page (see above). */
+uint16_t event_attr_want_caller(struct perf_event_attr *attr, const struct probe *probe)
+{
+	const char *field = strstr(probe->fetch_args, PROBE_FIELD_CALLER "=");
+	/* Common fields and __probe_ip come first. Each field has eight bytes. */
+	uint16_t offset = 16;
+
+	if (!probe->fetches_caller_at)
+		return 0;
+	for (const char *at = probe->fetch_args; at < field; at++)
+		offset += *at == ' ' ? sizeof(uint64_t) : 0;
+	if (!(attr->sample_type & PERF_SAMPLE_STACK_USER)) {
+		attr->sample_type |= PERF_SAMPLE_STACK_USER;
+		attr->sample_stack_user = sizeof(uint64_t);
+	}
+	return offset;
 }
 
 /*

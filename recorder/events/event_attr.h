@@ -30,8 +30,15 @@ void event_attr_want_stack(struct perf_event_attr *attr, const struct record_con
 void event_attr_want_wakeup(struct perf_event_attr *attr, const struct record_config *config);
 
 /*
+ * If @probe fetches the address of the return address, adds the word there to the samples
+ * (perf_samples.h), and returns the field's offset in RAW. Else returns 0. Call it after
+ * event_attr_want_stack().
+ */
+uint16_t event_attr_want_caller(struct perf_event_attr *attr, const struct probe *probe);
+
+/*
  * Changes the attribute to describe the samples in perf.data: if leakrec unwinds while recording,
- * they have callchains instead of dumps.
+ * they have callchains instead of dumps. They do not have what event_attr_want_caller() added.
  */
 void event_attr_describe_stack(struct perf_event_attr *attr, const struct record_config *config);
 

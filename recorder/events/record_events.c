@@ -195,6 +195,7 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			const struct probe *probe = &file->probes[j];
 			struct perf_event_attr attr;
 			struct record_event *event;
+			uint16_t caller_at;
 			int err;
 
 			if (probe->tracefs_id < 0)
@@ -209,11 +210,14 @@ static int add_probe_events(struct record_group *group, const struct probe_set *
 			else if (probe_point_is_return(probe->point) ||
 				 event_attr_entry_has_stack(probe, config))
 				event_attr_want_stack(&attr, config);
+			caller_at = event_attr_want_caller(&attr, probe);
 			err = add_event(group, &attr, "%s:%s", file->group, probe->event);
 			if (err)
 				return err;
 			event = &group->events[group->nr_events - 1];
 			event->file = file;
+			event->caller_at = caller_at;
+			event->has_dump = attr.sample_type & PERF_SAMPLE_REGS_USER;
 			if (probe->schema->effect == HEAP_MARK)
 				err = describe_mark(event, probe);
 			else
@@ -379,6 +383,12 @@ static int assign_filters(struct record_group *group, const struct record_config
 				continue;
 			group->events[j].filter = config->filters[i] + len + 1;
 			nr_found++;
+			if (group->events[j].caller_at &&
+			    strstr(group->events[j].filter, PROBE_FIELD_CALLER)) {
+				diag_error("cannot filter by " PROBE_FIELD_CALLER
+					   ": the kernel does not read it");
+				return -EINVAL;
+			}
 		}
 		if (!nr_found) {
 			diag_error("--filter: there is no event %.*s; `leakprobe add --pid PID "

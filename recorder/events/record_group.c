@@ -87,6 +87,26 @@ int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 	return 0;
 }
 
+static bool is_of_type(const struct record_event *event, uint16_t type)
+{
+	return event->attr.type == PERF_TYPE_TRACEPOINT && event->attr.config == type;
+}
+
+const struct record_event *record_group_find_type(struct record_group *group, uint16_t type)
+{
+	uint32_t *recent = &group->recent[type % RECORD_GROUP_RECENT];
+
+	if (*recent < group->nr_events && is_of_type(&group->events[*recent], type))
+		return &group->events[*recent];
+	for (size_t i = 0; i < group->nr_events; i++) {
+		if (!is_of_type(&group->events[i], type))
+			continue;
+		*recent = (uint32_t)i;
+		return &group->events[i];
+	}
+	return NULL;
+}
+
 void record_event_add_totals(const struct record_event *event, size_t nr_threads,
 			     struct record_totals *totals)
 {

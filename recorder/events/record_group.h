@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define RECORD_GROUP_RECENT 256
+
 struct perf_cpu_map;
 struct perf_thread_map;
 
@@ -23,8 +25,10 @@ struct record_event {
 	size_t nr_ids;
 	const struct probe_file *file; /* of a uprobe; else NULL */
 	const struct probe *mark;      /* that the perf event records; else NULL */
-	bool is_syscall; /* a tracepoint: BPF programs of another type, hit by other processes */
-	bool has_stack;	 /* its samples have a callchain or a dump */
+	uint16_t caller_at; /* the offset in RAW of a field to correct (perf_samples.h); 0: none */
+	bool is_syscall;    /* a tracepoint: BPF programs of another type, hit by other processes */
+	bool has_stack;	    /* its samples have a callchain or a dump */
+	bool has_dump;	    /* the kernel's have registers and a dump */
 };
 
 /* One ring: one CPU of one evlist. */
@@ -55,6 +59,7 @@ struct record_group {
 	struct record_ring *rings;
 	size_t nr_rings;
 	size_t ring_bytes;
+	uint32_t recent[RECORD_GROUP_RECENT]; /* recently found events, by their type's last bits */
 };
 
 /*
@@ -64,6 +69,9 @@ struct record_group {
  */
 int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 		      struct perf_thread_map *threads, size_t *nr_left_out);
+
+/* The event of the tracepoint @type, or NULL. */
+const struct record_event *record_group_find_type(struct record_group *group, uint16_t type);
 
 /* Warns that @nr files, the first of which is @file, are not recorded because of @err. */
 void record_group_warn_left_out(const struct probe_file *file, size_t nr, int err);

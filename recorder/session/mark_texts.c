@@ -98,15 +98,6 @@ const struct perf_event_header *mark_texts_complete(struct mark_texts *texts,
 	return finish(texts, site->file, site->offset, unread->address);
 }
 
-/* The event of marks with that type, or NULL. */
-static const struct record_event *find_event(const struct record_group *probes, uint16_t type)
-{
-	for (size_t i = 0; i < probes->nr_events; i++)
-		if (probes->events[i].mark && probes->events[i].attr.config == type)
-			return &probes->events[i];
-	return NULL;
-}
-
 /* Looks for the text in the top of the stack. */
 static bool find_in_stack(struct mark_record *record, const struct kernel_sample *sample,
 			  uint64_t address)
@@ -124,20 +115,14 @@ static bool find_in_stack(struct mark_record *record, const struct kernel_sample
 }
 
 const struct perf_event_header *mark_texts_convert(struct mark_texts *texts,
-						   const struct record_group *probes,
+						   const struct record_event *event,
 						   const struct perf_event_header *header)
 {
 	const struct kernel_sample *sample = (const void *)header;
-	const struct record_event *event;
 	struct mark_record *record = &texts->record;
 	uint64_t address;
 
-	/* Another event's sample has half of a callchain's length in place of the type: 0. */
-	if (header->type != PERF_RECORD_SAMPLE ||
-	    header->size < offsetof(struct kernel_sample, regs_abi))
-		return header;
-	event = find_event(probes, sample->raw.type);
-	if (!event)
+	if (header->size < offsetof(struct kernel_sample, regs_abi))
 		return header;
 	*record = (struct mark_record){
 		.head = sample->head,

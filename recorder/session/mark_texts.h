@@ -27,9 +27,9 @@ const struct perf_event_header *mark_texts_complete(struct mark_texts *texts,
 						    const struct watched_sites *sites,
 						    const struct mark_record *unread);
 
-/* Turns a perf event's sample into a whole mark, if it is one of a mark. Else returns @sample. */
+/* Turns the sample of a mark's perf event into a whole mark. */
 const struct perf_event_header *mark_texts_convert(struct mark_texts *texts,
-						   const struct record_group *probes,
+						   const struct record_event *event,
 						   const struct perf_event_header *sample);
 
 #endif

@@ -5,6 +5,7 @@
 #include "common/scope.h"
 #include "common/perf_disk.h"
 #include "recorder/events/ring_size.h"
+#include "recorder/session/perf_samples.h"
 
 #include <errno.h>
 #include <perf/event.h>
@@ -111,8 +112,27 @@ static int write_sample(struct ring_reader *reader, const struct perf_event_head
 	return perf_writer_add_record(reader->writer, record);
 }
 
+/* Adds to a perf event's sample what its event must not fetch. */
+static const struct perf_event_header *complete_sample(struct ring_reader *reader,
+						       struct record_group *group,
+						       const struct perf_event_header *record)
+{
+	const struct raw_head *raw = perf_sample_raw(record);
+	const struct record_event *event = raw ? record_group_find_type(group, raw->type) : NULL;
+
+	if (event && event->mark)
+		return mark_texts_convert(&reader->mark_texts, event, record);
+	if (!event || !event->caller_at)
+		return record;
+	/* The kernel does not permit to write to the ring's data. */
+	if ((const void *)record != reader->wrapped)
+		memcpy(reader->wrapped, record, record->size);
+	perf_sample_set_caller((void *)reader->wrapped, event);
+	return (const void *)reader->wrapped;
+}
+
 /* Passes one record of a perf ring on to the writer. */
-static int consume_record(struct ring_reader *reader, const struct record_group *group,
+static int consume_record(struct ring_reader *reader, struct record_group *group,
 			  struct record_ring *ring)
 {
 	bool is_probe = group == &reader->events->probes;
@@ -125,7 +145,7 @@ static int consume_record(struct ring_reader *reader, const struct record_group 
 	if (wanted <= 0)
 		return wanted;
 	if (is_probe)
-		return write_sample(reader, mark_texts_convert(&reader->mark_texts, group, record));
+		return write_sample(reader, complete_sample(reader, group, record));
 	if (reader->unwinder && live_unwinder_note(reader->unwinder, record))
 		return -ENOMEM;
 	return perf_writer_add_record(reader->writer, record);
@@ -151,7 +171,7 @@ static uint64_t sample_time_ns(const struct perf_event_header *record)
  * perf_mmap__read_done() is not called: it skips what arrived since the last read (6.1). A record
  * that was seen but not consumed must stay in the ring, so perf_mmap__consume() is not called then.
  */
-static int drain_ring(struct ring_reader *reader, const struct record_group *group,
+static int drain_ring(struct ring_reader *reader, struct record_group *group,
 		      struct record_ring *ring, uint64_t until_ns)
 {
 	const uint64_t part = group->ring_bytes / CONSUME_PART;

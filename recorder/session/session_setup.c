@@ -283,10 +283,14 @@ static int move_unprobed(struct probe_set *from, struct probe_set *to)
 	return 0;
 }
 
-/* Uses the probes that leakprobe registered, and adds our own to files without any. */
+/*
+ * Uses the probes that leakprobe registered, and adds our own to files without any. Perf events get
+ * our own for all files: leakprobe's fetch from memory, for which the kernel may wait
+ * (probe_set_make_own()).
+ */
 static int set_up_probes(struct session *session)
 {
-	int err = probe_set_find(&session->probes);
+	int err = session->recorder ? probe_set_find(&session->probes) : 0;
 
 	if (err < 0)
 		return err;
@@ -299,7 +303,7 @@ static int set_up_probes(struct session *session)
 		return err;
 	err = probe_set_register(&session->own_probes);
 	for (size_t i = 0; i < session->own_probes.nr_files && !err; i++)
-		diag_note("%s has no probes: adding them, for this recording only",
+		diag_note("adding probes to %s, for this recording only",
 			  session->own_probes.files[i].display);
 	return err;
 }

@@ -167,6 +167,13 @@ static void own_groups_name_this_process(void **state)
 	snprintf(prefix, sizeof(prefix), "leakrec%d_", (int)getpid());
 	assert_memory_equal(set.files[0].group, prefix, strlen(prefix));
 	assert_non_null(strstr(set.files[0].probes[0].definition, set.files[0].group));
+	/* They fetch from no memory, in place of "+0(%sp)". */
+	for (size_t i = 0; i < set.files[0].nr_probes; i++)
+		assert_null(strstr(set.files[0].probes[i].definition, "("));
+	assert_string_equal(find_probe(&set.files[0], "calloc")->fetch_args,
+			    "n=%di:u64 elem_size=%si:u64 caller=%sp:x64");
+	assert_true(find_probe(&set.files[0], "calloc")->fetches_caller_at);
+	assert_false(find_probe(&set.files[0], "calloc_ret")->fetches_caller_at);
 	probe_set_deinit(&set);
 }
 
