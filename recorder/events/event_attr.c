@@ -98,6 +98,8 @@ void event_attr_want_text(struct perf_event_attr *attr)
 	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	attr->sample_regs_user = 1ULL << RECORD_REG_SP;
 	attr->sample_stack_user = EVENT_ATTR_TEXT_STACK_BYTES;
+	attr->watermark = 0;
+	attr->wakeup_events = 1;
 }
 
 void event_attr_describe_text(struct perf_event_attr *attr)

@@ -45,8 +45,8 @@ void event_attr_describe_stack(struct perf_event_attr *attr, const struct record
 #define EVENT_ATTR_TEXT_STACK_BYTES 1024
 
 /*
- * Adds the top of the stack to the samples of a mark, for its text (mark_texts.h). The attribute in
- * perf.data has none.
+ * Adds the top of the stack to the samples of a mark, for its text, and wakes leakrec at each
+ * (mark_texts.h). The attribute in perf.data has no stack. Call it after event_attr_want_wakeup().
  */
 void event_attr_want_text(struct perf_event_attr *attr);
 void event_attr_describe_text(struct perf_event_attr *attr);

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/session/mark_texts.h"
 
+#include "common/scope.h"
+
+#include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READ_LIMIT_NS 100000000L
 
 /* The sample of a mark's perf event (event_attr_want_text()); its size varies. */
 struct kernel_sample {
@@ -72,16 +81,89 @@ static bool find_in_file(struct mark_texts *texts, const struct probe_file *file
 			elf_image_read_address(&texts->image, address, bytes, sizeof(bytes)));
 }
 
-static const struct perf_event_header *
-finish(struct mark_texts *texts, const struct probe_file *file, uint64_t offset, uint64_t address)
+/* A text to read from a process. */
+struct text_request {
+	pid_t pid;
+	uint64_t address;
+	char bytes[BPF_TEXT_BYTES];
+	size_t nr; /* that were read */
+};
+
+/* Bit 63 (Documentation/admin-guide/mm/pagemap.rst). */
+static bool is_present(pid_t pid, uint64_t address)
 {
-	struct mark_record *record = &texts->record;
+	_cleanup_close_ int fd = -1;
+	char path[32];
+	uint64_t entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 &&
+	       pread(fd, &entry, sizeof(entry),
+		     (off_t)(address / (uint64_t)getpagesize() * sizeof(entry))) == sizeof(entry) &&
+	       entry >> 63;
+}
+
+static void *read_text(void *argument)
+{
+	struct text_request *request = argument;
+	const uint64_t page_bytes = (uint64_t)getpagesize();
+	const uint64_t left = page_bytes - request->address % page_bytes;
+	struct iovec to = {request->bytes, sizeof(request->bytes)};
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the process */
+	struct iovec from = {(void *)(uintptr_t)request->address, sizeof(request->bytes)};
+	ssize_t nr;
+
+	if (left < from.iov_len && !is_present(request->pid, request->address + left))
+		from.iov_len = left;
+	nr = is_present(request->pid, request->address)
+		     ? process_vm_readv(request->pid, &to, 1, &from, 1, 0)
+		     : 0;
+	request->nr = nr < 0 ? 0 : (size_t)nr;
+	return NULL;
+}
+
+/*
+ * Reads the text from the process, which may have changed it meanwhile. A page that is not in
+ * memory is not read. But a hostile process can remove it just after the check, and serve it when
+ * it likes (userfaultfd, FUSE). So another thread reads. If it takes too long, it is left behind,
+ * and nothing is read this way any more.
+ */
+static bool find_in_process(struct mark_texts *texts, uint64_t address)
+{
+	struct text_request *request = texts->is_stuck ? NULL : calloc(1, sizeof(*request));
+	struct timespec deadline;
+	pthread_t thread;
+	bool found;
+
+	if (!request)
+		return false;
+	request->pid = (pid_t)texts->record.head.pid;
+	request->address = address;
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_nsec += READ_LIMIT_NS;
+	deadline.tv_sec += deadline.tv_nsec / 1000000000;
+	deadline.tv_nsec %= 1000000000;
+	if (pthread_create(&thread, NULL, read_text, request)) {
+		free(request);
+		return false;
+	}
+	if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &deadline)) {
+		pthread_detach(thread);
+		texts->is_stuck = true; /* and the thread keeps @request */
+		return false;
+	}
+	found = set_text(&texts->record, request->bytes, request->nr);
+	free(request);
+	return found;
+}
+
+static void set_unread(struct mark_record *record, uint64_t address)
+{
 	char text[BPF_TEXT_BYTES];
 
-	if (!file || !find_in_file(texts, file, offset, address))
-		set_text(record, text,
-			 (size_t)snprintf(text, sizeof(text), PROBE_UNREAD_TEXT, address) + 1);
-	return &record->head.header;
+	set_text(record, text,
+		 (size_t)snprintf(text, sizeof(text), PROBE_UNREAD_TEXT, address) + 1);
 }
 
 const struct perf_event_header *mark_texts_complete(struct mark_texts *texts,
@@ -95,7 +177,9 @@ const struct perf_event_header *mark_texts_complete(struct mark_texts *texts,
 	*record = *unread;
 	record->head.header.misc &= (uint16_t)~MARK_IS_UNREAD;
 	record->head.reserved = 0;
-	return finish(texts, site->file, site->offset, unread->address);
+	if (!site->file || !find_in_file(texts, site->file, site->offset, unread->address))
+		set_unread(record, unread->address);
+	return &record->head.header;
 }
 
 /* Looks for the text in the top of the stack. */
@@ -132,7 +216,9 @@ const struct perf_event_header *mark_texts_convert(struct mark_texts *texts,
 	record->head.header.size = sizeof(*record);
 	record->raw.size = sizeof(*record) - offsetof(struct mark_record, raw.type);
 	memcpy(&address, sample->address_words, sizeof(address));
-	return find_in_stack(record, sample, address)
-		       ? &record->head.header
-		       : finish(texts, event->file, event->mark->offset, address);
+	if (!find_in_stack(record, sample, address) &&
+	    !find_in_file(texts, event->file, event->mark->offset, address) &&
+	    !find_in_process(texts, address))
+		set_unread(record, address);
+	return &record->head.header;
 }

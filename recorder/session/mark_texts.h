@@ -4,8 +4,9 @@
  * that is not in memory (samples_shared.h). Perf events cannot read a text without waiting, so they
  * record its address and the top of the stack.
  *
- * A text that the program cannot change is in the file that has the mark; others may have changed
- * since, so they are not read later. A mark whose text is not found gets one that says so.
+ * A text that the program cannot change is in the file that has the mark. Others may have changed
+ * since: they are read from the process only for perf events, which wake leakrec at each mark, so
+ * that this is soon. A mark whose text is not found gets one that says so.
  */
 #ifndef LEAKTOOLS_RECORDER_MARK_TEXTS_H
 #define LEAKTOOLS_RECORDER_MARK_TEXTS_H
@@ -18,6 +19,7 @@ struct mark_texts {
 	const struct probe_file *file; /* that @image is of; NULL: none */
 	struct elf_image image;
 	struct mark_record record; /* the last one that was completed */
+	bool is_stuck;		   /* a process made us wait: no text is read from processes */
 };
 
 void mark_texts_deinit(struct mark_texts *texts);

@@ -243,10 +243,19 @@ static int enable(struct session *session)
 	return err ? err : begin_memory(session);
 }
 
+static bool has_marks(const struct record_group *group)
+{
+	for (size_t i = 0; i < group->nr_events; i++)
+		if (group->events[i].mark)
+			return true;
+	return false;
+}
+
 /*
  * Raises limits while that is permitted, then drops all capabilities but those that recording
  * needs: to continue stopped processes, to open events at
- * first forks, and to read the code of processes for unwinding and for new allocators.
+ * first forks, and to read the code of processes for unwinding and for new allocators, and the
+ * texts of their marks.
  */
 static void limit_rights(const struct session *session)
 {
@@ -257,7 +266,8 @@ static void limit_rights(const struct session *session)
 	privileges_drop(&(struct privileges_kept){
 		.kill = session->backpressure != NULL,
 		.perfmon = opens_events,
-		.read_code = session->unwinder || session->recorder,
+		.read_code = session->unwinder || session->recorder ||
+			     has_marks(&session->events.probes),
 	});
 }
 

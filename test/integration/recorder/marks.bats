@@ -215,6 +215,7 @@ own_marks() {
 		#include <leaktools/leak_probes.h>
 		#include <stdio.h>
 		#include <stdlib.h>
+		#include <unistd.h>
 		void in_library(const char *text);
 		int main(void)
 		{
@@ -224,6 +225,7 @@ own_marks() {
 			in_library("in a library");
 			free(malloc(1));
 			LEAK_MARK("in the program, with a text that is longer than sixty-three bytes");
+			sleep(1); /* With perf events, leakrec reads the library's text from the process. */
 			return 0;
 		}
 	END
@@ -254,7 +256,7 @@ own_marks() {
 }
 
 @test "marks: a text that is not in memory is not waited for" {
-	local engine changed
+	local engine
 
 	# A thread counts the accesses to the missing page that wait for it, and ends the wait.
 	cat >unread.c <<-'END'
@@ -309,10 +311,11 @@ own_marks() {
 			set_marks();
 			if (fork() == 0) {
 				set_marks();
+				sleep(1); /* With perf events, leakrec reads "changed" from the process. */
 				_exit(0);
 			}
 			wait(NULL);
-			printf("changed %p\nmissing %p\nwaits %d\n", changed, missing, nr_waits);
+			printf("missing %p\nwaits %d\n", missing, nr_waits);
 			return 0;
 		}
 	END
@@ -320,14 +323,10 @@ own_marks() {
 	for engine in "" "--record-by multi" --perf-events; do
 		# shellcheck disable=SC2086 # words
 		"$BIN/leakrec" $engine -o perf.data -- ./unread >unread.out 2>leakrec.err
-		changed=changed
-		# Perf events find only constants, and what is near the top of the stack.
-		[[ $engine != --perf-events ]] ||
-			changed="(text at $(sed -n 's/^changed //p' unread.out) not read)"
 		own_marks | cut -d' ' -f2- >found
 		for _ in parent child; do
 			printf '%s\n' "in the file" "(text at $(sed -n 's/^missing //p' unread.out) not read)" \
-				"(text at 0x0 not read)" "$changed" "on the stack"
+				"(text at 0x0 not read)" changed "on the stack"
 		done >expected
 		grep -qx 'waits 0' unread.out || fail "$(cat unread.out)"
 		diff expected found
