@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/interrupted.h"
+#include "recorder/processes/apart.h"
 
 #include <errno.h>
 #include <perf/evlist.h>
@@ -52,6 +53,19 @@ void record_group_warn_left_out(const struct probe_file *file, size_t nr, int er
 		  nr > 1 ? " and other files are" : " is", probe_file_attach_error(-err));
 }
 
+struct event_to_open {
+	struct perf_evsel *evsel;
+	struct perf_cpu_map *cpus;
+	struct perf_thread_map *threads;
+};
+
+static int open_event(void *argument)
+{
+	const struct event_to_open *event = argument;
+
+	return perf_evsel__open(event->evsel, event->cpus, event->threads);
+}
+
 /* Does what perf_evlist__open() does, but checks for signals: many threads have many events. */
 int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 		      struct perf_thread_map *threads, size_t *nr_left_out)
@@ -66,7 +80,8 @@ int record_group_open(struct record_group *group, struct perf_cpu_map *cpus,
 		      : event->file    ? probe_file_check_blocking(event->file)
 				       : 0;
 		if (!err)
-			err = perf_evsel__open(event->evsel, cpus, threads);
+			err = apart_run(open_event,
+					&(struct event_to_open){event->evsel, cpus, threads});
 		if (err >= 0) {
 			i++;
 			continue;

@@ -7,6 +7,7 @@
 #include "bpf_recorder.skel.h"
 #include "common/proc/process_namespace.h"
 #include "recorder/bpf/bpf_setup.h"
+#include "recorder/processes/apart.h"
 #include "recorder/programs/bpf_programs.h"
 #include "recorder/programs/bpf_sites.h"
 #include "recorder/programs/bpf_syscalls.h"
@@ -179,6 +180,14 @@ struct link_sites {
 	bool at_return; /* of the functions that begin there */
 };
 
+static int call_link_create(void *argument)
+{
+	struct link_create_attr *attr = argument;
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof(*attr));
+
+	return fd < 0 ? -errno : fd;
+}
+
 /* Links @program to the sites in @file. Returns 0 or a negative errno, not reported. */
 static int create_link(struct bpf_recorder *recorder, const struct probe_file *file, pid_t pid,
 		       const struct bpf_program *program, const struct link_sites *at)
@@ -202,8 +211,8 @@ static int create_link(struct bpf_recorder *recorder, const struct probe_file *f
 	if (is_interrupted())
 		return -EINTR;
 	probe_fd_path(file->fd, path);
-	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return fd < 0 ? -errno : add_link(recorder, fd, file);
+	fd = apart_run(call_link_create, &attr);
+	return fd < 0 ? fd : add_link(recorder, fd, file);
 }
 
 /* True if an exit before the @nth probe of @file is at the same offset. */

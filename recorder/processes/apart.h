@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Runs work that SIGKILL must not interrupt in a process of its own, which shares memory and
+ * descriptors with this one.
+ *
+ * While a task has a SIGKILL, the kernel writes no breakpoint, and takes none out either
+ * (uprobe_write_opcode() fails with EINTR, kernel/events/uprobes.c, Linux 6.18): a kill while
+ * probes are placed would leave breakpoints in the target until they are placed again. A kill of
+ * this process does not reach the other one. That finishes its work and then closes, as the last
+ * owner, all descriptors. A process that ends gets no signal any more, so this removes every
+ * breakpoint.
+ */
+#ifndef LEAKTOOLS_RECORDER_APART_H
+#define LEAKTOOLS_RECORDER_APART_H
+
+/*
+ * Calls @work with @argument and returns what that returns, or a negative errno. This thread waits
+ * meanwhile. No signal is delivered to @work, but is_interrupted() does not see those of this
+ * process.
+ */
+int apart_run(int (*work)(void *argument), void *argument);
+
+#endif
