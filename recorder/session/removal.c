@@ -54,13 +54,10 @@ static void become_leak_end(int messages_fd)
 }
 
 /*
- * Closes events, links and all other descriptors, one by one, but not files: a lease
- * (file_leases.h) has to outlast the probes. The kernel does not take breakpoints out of a process
- * when a fatal signal is waiting (uprobe_write_opcode() fails with EINTR in
- * kernel/events/uprobes.c, and nothing tries again), so that all that one close_range() closes
- * would stay in the process if leak-end were killed meanwhile.
+ * Closes events, links and all other descriptors but @kept_fd and files: a lease (file_leases.h)
+ * has to outlast the probes.
  */
-static void close_all(void)
+static void close_all(int kept_fd)
 {
 	struct stat st;
 	DIR *dir = opendir("/proc/self/fd");
@@ -69,8 +66,8 @@ static void close_all(void)
 	while (dir && (entry = readdir(dir))) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 
-		if (fd > STDERR_FILENO && fd != dirfd(dir) && fstat(fd, &st) == 0 &&
-		    !S_ISREG(st.st_mode))
+		if (fd > STDERR_FILENO && fd != dirfd(dir) && fd != kept_fd &&
+		    fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
 			close(fd);
 	}
 	/* Without /proc, close all here. */
@@ -78,16 +75,56 @@ static void close_all(void)
 		syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
 }
 
-static void __attribute__((noreturn))
-run_leak_end(const struct removal *removal, int go_fd, int messages_fd)
+/* Returns when the other end of the pipe is closed. */
+static void wait_for_close(int fd)
 {
 	char byte;
 
+	while (read(fd, &byte, 1) < 0 && errno == EINTR)
+		;
+}
+
+/*
+ * Starts a process that has all descriptors, and ends when *@ret_go_fd is closed, at the latest by
+ * leak-end's end. It closes the links and events last, and only by its end: a process that ends
+ * gets no signal any more (prepare_signal() in kernel/signal.c, Linux 6.18). In close(), a SIGKILL
+ * would leave breakpoints in the target: while one waits, uprobe_write_opcode() fails with EINTR
+ * (kernel/events/uprobes.c), and nothing tries again. Returns -1 if leak-end has to close them.
+ */
+static pid_t start_leak_close(int *ret_go_fd)
+{
+	int go[2];
+	pid_t pid;
+
+	*ret_go_fd = -1;
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		helper_rename("leak-close");
+		close(go[1]);
+		wait_for_close(go[0]);
+		_exit(0);
+	}
+	close(go[0]);
+	*ret_go_fd = go[1];
+	return pid;
+}
+
+static void __attribute__((noreturn))
+run_leak_end(const struct removal *removal, int go_fd, int messages_fd)
+{
+	int close_fd;
+	pid_t closer;
+
 	become_leak_end(messages_fd);
 	close(removal->go_fd);
-	while (read(go_fd, &byte, 1) < 0 && errno == EINTR)
-		;
-	close_all();
+	closer = start_leak_close(&close_fd);
+	wait_for_close(go_fd);
+	close_all(close_fd);
+	close(close_fd);
+	if (closer > 0)
+		waitpid(closer, NULL, 0);
 	_exit(unregister_all(removal) ? 1 : 0);
 }
 

@@ -3,8 +3,9 @@
  * Removes the probes after a recording. For each event and link the kernel waits until no CPU runs
  * its programs any more, one after the other. On a busy machine that takes seconds, and a process
  * that ends with one open waits, too. So a child, "leak-end", does it. It has all descriptors of
- * the recorder, so the recorder need not wait. If the child is killed, the kernel closes its
- * descriptors, and the next recorder removes what is left in tracefs.
+ * the recorder, so the recorder need not wait. A child of its own, "leak-close",
+ * closes the last descriptors, so that SIGKILL for either disturbs nothing. If leak-end is killed,
+ * the next recorder removes what is left in tracefs.
  *
  *	removal_begin();     the child has all descriptors, and waits
  *	...                  the recorder closes its own, which costs nothing now
