@@ -163,8 +163,6 @@ no_events_now() {
 	kill_now "$LEAK_END" "$OTHER_PID"
 	wait_until 60 no_events_now
 	assert_runs
-	# The kernel leaves the breakpoints that were being removed in the process, until the next recorder ends.
-	"$BIN/leakrec" -p "$RECORDED_PID" -d 0.1 --perf-events -o next.data 2>leakrec.err || fail "$(cat leakrec.err)"
 	assert_let_go
 	finish_churn
 }

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A SIGKILL at the wrong moment leaves no breakpoint in a process: for leakrec while it places its probes, and for
+# leak-end while it removes them.
+
+# shellcheck disable=SC2030,SC2031,SC2153,SC2154 # as in ending.bats
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/churn
+load ../support/ending
+load ../support/system_wide
+
+MAPPERS=300 # with so many processes, the kernel needs a while to place a probe
+
+eval "system_wide_$(declare -f setup)"
+
+setup() {
+	system_wide_setup
+	own_libc
+}
+
+# kill_at_change COMMAND...: starts leakrec by the command and kills it when libc's code in the target changes. Without a
+# command, ends leakrec, and kills its leak-end.
+kill_at_change() {
+	# leakrec has a higher priority than ordinary processes while it places probes.
+	# shellcheck disable=SC2016 # expanded by perl
+	chrt --reset-on-fork --rr 1 perl -e 'use Time::HiRes qw(usleep time);
+		my ($pid, $recorder, @command) = @ARGV;
+		open my $maps, "<", "/proc/$pid/maps" or die;
+		open my $mem, "<:raw", "/proc/$pid/mem" or die;
+		while (<$maps>) {
+			($from, $to) = /^(\w+)-(\w+) r-xp .*\/lib\/libc\.so/ and last;
+		}
+		sub code { sysseek $mem, hex $from, 0; sysread $mem, my $now, hex($to) - hex($from); $now }
+		my ($before, $victim) = code();
+		if (@command) {
+			$victim = fork // die;
+			exec @command or die unless $victim;
+		}
+		kill "INT", $recorder unless $victim;
+		until ($victim) {
+			open my $children, "<", "/proc/$recorder/task/$recorder/children" or exit;
+			for (split " ", readline($children) // "") {
+				open my $comm, "<", "/proc/$_/comm" or next;
+				$victim = $_ if (readline($comm) // "") eq "leak-end\n";
+			}
+		}
+		my $end = time + 60;
+		usleep 100 while code() eq $before && time < $end && kill 0, $victim;
+		usleep rand 2000;
+		kill "KILL", $victim;
+		wait' "$RECORDED_PID" "${LEAKREC_PID:-0}" "$@" 3>&-
+}
+
+none_left() {
+	local pid
+
+	for pid in $(pgrep '^leak'); do
+		[[ $(readlink "/proc/$pid/cwd") != "$PWD" ]] || has_ended "$pid" || return
+	done 2>/dev/null
+}
+
+# The next recorder would remove what is left, so look each time.
+assert_nothing_left() {
+	wait_until 60 none_left
+	is_unprobed || fail "breakpoints are left: $(dmesg | grep 'leaking uprobe' | tail -n 1)"
+}
+
+@test "killed: leakrec, while it places probes" {
+	local pids=()
+
+	start_churn --threads 1
+	echo "$RECORDED_PID" >"$HIERARCHY/$CGROUP/cgroup.procs"
+	# The kernel places breakpoints in all processes that map the file.
+	for _ in $(seq $MAPPERS); do
+		LD_LIBRARY_PATH=$PWD/lib sleep 1000 3>&- &
+		pids+=("$!")
+	done
+	STARTED_PIDS+=("${pids[@]}")
+	for _ in {1..10}; do
+		kill_at_change "$BIN/leakrec" --cgroup "$CGROUP" -d 10 -o perf.data 2>leakrec.err
+		assert_nothing_left
+	done
+	kill_now "${pids[@]}"
+	go_target
+	finish_churn
+}
+
+@test "killed: leak-end, while it removes probes" {
+	start_churn --threads 2
+	go_target
+	for _ in {1..15}; do
+		attach
+		kill_at_change
+		wait "$LEAKREC_PID" || true
+		assert_nothing_left
+	done
+	finish_churn
+}
