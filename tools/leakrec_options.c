@@ -152,8 +152,9 @@ static const struct option_row rows[] = {
 		 "released by the wrong function",
 	 FIELD(session.mismatch)},
 	{"scan", 0, OPTION_FLAG,
-	 .help = "at the end, stop the process twice for a moment, and find out which blocks nothing "
-		 "points to any more: reports then say what is proven lost (leakscan(1))",
+	 .help = "at the end, and at SIGUSR2, stop the process twice for a moment, and find out which "
+		 "blocks nothing points to any more: reports then say what is proven lost "
+		 "(leakscan(1))",
 	 FIELD(session.scan)},
 	{"free-stacks", 0, OPTION_FLAG,
 	 .help = "record the stacks of frees, too, not just their callers",

@@ -16,8 +16,8 @@
 #define MAX_MORE_BYTES 56
 #define PAGE_BYTES     4096 /* a chunk with a mapping of its own fills pages */
 
-/* leakscan names 256 of a process. */
-#define MAX_HOLDERS 16384
+/* leakscan names 256 of a process in a scan, and a recording may have many scans. */
+#define MAX_HOLDERS 65536
 
 /* A block that is not held, a part of a heap, or blocks with one holder. */
 struct reach_entry {
@@ -222,6 +222,46 @@ static int compare(const void *a, const void *b)
 	return (x->stopped_ns > y->stopped_ns) - (x->stopped_ns < y->stopped_ns);
 }
 
+/*
+ * Of several scans of a process the last one counts: an earlier one may call a block held that is
+ * lost by now. Its heaps come last in the recording; what is newer than they is of a scan that is
+ * not complete yet.
+ */
+static void drop_earlier_scans(const struct reach_list *heaps, struct reach_list *list)
+{
+	size_t nr = 0, heap = 0;
+	uint64_t last_ns = 0;
+	pid_t pid = 0;
+
+	for (size_t i = 0; i < list->nr; i++) {
+		const struct reach_entry entry = list->entries[i];
+
+		if (entry.pid != pid)
+			last_ns = 0;
+		pid = entry.pid;
+		for (; heap < heaps->nr && heaps->entries[heap].pid <= pid; heap++)
+			if (heaps->entries[heap].pid == pid &&
+			    heaps->entries[heap].stopped_ns > last_ns)
+				last_ns = heaps->entries[heap].stopped_ns;
+		if (entry.stopped_ns >= last_ns)
+			list->entries[nr++] = entry;
+	}
+	list->nr = nr;
+}
+
+static void sort(struct reach *reach)
+{
+	/* The heaps are the last to be shortened, as they say which scan is the last one. */
+	struct reach_list *const lists[] = {&reach->blocks, &reach->held, &reach->heaps};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		if (lists[i]->nr)
+			qsort(lists[i]->entries, lists[i]->nr, sizeof(*lists[i]->entries), compare);
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		drop_earlier_scans(&reach->heaps, lists[i]);
+	reach->is_sorted = true;
+}
+
 /* The last entry of @pid at or below @address, or NULL. */
 static const struct reach_entry *find(const struct reach_list *list, pid_t pid, uint64_t address)
 {
@@ -255,15 +295,8 @@ enum reach_class reach_of(struct reach *reach, const struct heap_block *block)
 	const struct reach_entry *heap, *entry;
 	pid_t pid = block->allocated.pid;
 
-	if (!reach->is_sorted) {
-		struct reach_list *const lists[] = {&reach->blocks, &reach->heaps, &reach->held};
-
-		for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
-			if (lists[i]->nr)
-				qsort(lists[i]->entries, lists[i]->nr, sizeof(*lists[i]->entries),
-				      compare);
-		reach->is_sorted = true;
-	}
+	if (!reach->is_sorted)
+		sort(reach);
 	heap = find(&reach->heaps, pid, block->address);
 	if (!heap || block->address - heap->address >= heap->size_bytes ||
 	    block->allocated.time_ns >= heap->stopped_ns || block->inherited ||

@@ -3,21 +3,33 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/quantity.h"
 #include "common/schema/reach_class.h"
 #include "common/scope.h"
 #include "recorder/output/own_samples.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* In a scanner: leakscan's file. */
+#define PROGRAM_FD (STDERR_FILENO + 1)
+
+/* What a scanner writes when leakscan has ended. */
+#define END_LINE "# end"
+
+/* Of one scan of a process; leakscan names 256. */
+#define MAX_HOLDERS 1024
 
 /* Opens the leakscan that is beside this program. Returns a descriptor or a negative errno. */
 static int open_leakscan(void)
@@ -38,28 +50,51 @@ static int open_leakscan(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* In the child: keeps nothing of leakrec's but the two pipes, and waits. */
-static void __attribute__((noreturn))
-become_leakscan(int program_fd, int go_fd, int lines_fd, pid_t pid)
+/* In a child of the scanner. */
+static void __attribute__((noreturn)) become_leakscan(pid_t pid)
 {
-	char number[16], byte;
+	char number[16];
 	const char *const argv[] = {"leakscan", "-p", number, "--blocks", "--not-held", NULL};
 	sigset_t none;
 
 	snprintf(number, sizeof(number), "%d", (int)pid);
-	if (dup2(go_fd, STDIN_FILENO) < 0 || dup2(lines_fd, STDOUT_FILENO) < 0 ||
-	    dup2(program_fd, STDERR_FILENO + 1) < 0)
-		_exit(DIAG_EXIT_FAILED);
-	syscall(SYS_close_range, STDERR_FILENO + 2, ~0u, 0);
-	fcntl(STDERR_FILENO + 1, F_SETFD, FD_CLOEXEC);
-	/* Ctrl-C is for leakrec, which then lets the scan begin, or ends it. */
-	setpgid(0, 0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* If leakrec has ended, read() returns 0. */
-	if (read(STDIN_FILENO, &byte, 1) == 1)
-		fexecve(STDERR_FILENO + 1, (char *const *)argv, environ);
+	fexecve(PROGRAM_FD, (char *const *)argv, environ);
 	_exit(DIAG_EXIT_FAILED);
+}
+
+/*
+ * In the child of leakrec: keeps nothing but the two pipes and leakscan's file, and has a scan made
+ * whenever it is told to. The line at its end is the scanner's, as leakscan may end anyhow.
+ */
+static void __attribute__((noreturn))
+become_scanner(int program_fd, int go_fd, int lines_fd, pid_t pid)
+{
+	static const char end[] = "\n" END_LINE "\n";
+	sigset_t all;
+	char byte;
+
+	/* Signals are for leakrec and for leakscan. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	setpgid(0, 0);
+	if (dup2(go_fd, STDIN_FILENO) < 0 || dup2(lines_fd, STDOUT_FILENO) < 0 ||
+	    dup2(program_fd, PROGRAM_FD) < 0)
+		_exit(DIAG_EXIT_FAILED);
+	syscall(SYS_close_range, PROGRAM_FD + 1, ~0u, 0);
+	fcntl(PROGRAM_FD, F_SETFD, FD_CLOEXEC);
+	/* If leakrec has ended, read() returns 0. */
+	while (read(STDIN_FILENO, &byte, 1) == 1) {
+		pid_t child = fork();
+
+		if (child == 0)
+			become_leakscan(pid);
+		waitpid(child, NULL, 0);
+		if (write(STDOUT_FILENO, end, strlen(end)) < 0)
+			break;
+	}
+	_exit(DIAG_EXIT_OK);
 }
 
 static int start_scanner(struct scanner *scanner, int program_fd, int priority)
@@ -79,18 +114,37 @@ static int start_scanner(struct scanner *scanner, int program_fd, int priority)
 	scanner->child = fork();
 	if (scanner->child == 0) {
 		setpriority(PRIO_PROCESS, 0, priority);
-		become_leakscan(program_fd, go_end, lines_end, scanner->pid);
+		become_scanner(program_fd, go_end, lines_end, scanner->pid);
 	}
-	return scanner->child < 0 ? -errno : 0;
+	if (scanner->child < 0)
+		return -errno;
+	/* It does so, too: a signal to the group must not come before. */
+	setpgid(scanner->child, scanner->child);
+	return 0;
 }
 
-int heap_scan_prepare(struct heap_scan *ret, const pid_t *pids, size_t nr_pids, int priority)
+int heap_scan_init(struct heap_scan *ret)
+{
+	sigset_t set;
+
+	*ret = (struct heap_scan){.signal_fd = -1};
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	ret->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (ret->signal_fd >= 0)
+		return 0;
+	diag_error("cannot watch for SIGUSR2: %s", strerror(errno));
+	return -errno;
+}
+
+int heap_scan_prepare(struct heap_scan *scan, const pid_t *pids, size_t nr_pids, int priority)
 {
 	_cleanup_close_ int program_fd = open_leakscan();
 	int err = program_fd < 0 ? program_fd : 0;
 
 	for (size_t i = 0; i < nr_pids && !err; i++) {
-		struct scanner *scanner = &ret->scanners[ret->nr++];
+		struct scanner *scanner = &scan->scanners[scan->nr++];
 
 		*scanner = (struct scanner){.pid = pids[i], .go_fd = -1, .lines_fd = -1};
 		err = start_scanner(scanner, program_fd, priority);
@@ -107,40 +161,111 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Waits for the scanner; first ends it unless it is done. */
-static void end_scanner(struct scanner *scanner, bool is_done)
+void heap_scan_stop(struct heap_scan *scan)
 {
-	close_fd(&scanner->go_fd);
-	close_fd(&scanner->lines_fd);
-	if (scanner->child <= 0)
-		return;
-	/* leakscan lets the process that it scans go on when it is ended. */
-	if (!is_done)
-		kill(scanner->child, SIGTERM);
-	waitpid(scanner->child, NULL, 0);
-	scanner->child = 0;
+	for (size_t i = 0; i < scan->nr; i++) {
+		struct scanner *scanner = &scan->scanners[i];
+
+		close_fd(&scanner->go_fd);
+		close_fd(&scanner->lines_fd);
+		if (scanner->child <= 0)
+			continue;
+		/* leakscan lets the process that it scans go on when it is ended. */
+		kill(-scanner->child, SIGTERM);
+		waitpid(scanner->child, NULL, 0);
+	}
+	scan->nr = 0;
+	scan->is_running = false;
 }
 
 void heap_scan_deinit(struct heap_scan *scan)
 {
-	for (size_t i = 0; i < scan->nr; i++)
-		end_scanner(&scan->scanners[i], false);
-	scan->nr = 0;
+	heap_scan_stop(scan);
+	close_fd(&scan->signal_fd);
 }
 
-int heap_scan_next(struct heap_scan *scan)
+void heap_scan_end(struct heap_scan *scan, bool with_scan)
 {
-	struct scanner *scanner = &scan->scanners[scan->at];
+	scan->is_ending = true;
+	scan->is_wanted = with_scan;
+}
 
-	if (scan->at == scan->nr)
-		return -1;
-	scan->stopped_ns = 0;
-	scan->len = 0;
-	scan->is_too_long = false;
-	if (write(scanner->go_fd, "", 1) != 1)
+bool heap_scan_is_busy(const struct heap_scan *scan)
+{
+	return scan->is_running || scan->is_wanted;
+}
+
+int heap_scan_lines_fd(const struct heap_scan *scan)
+{
+	return scan->is_running ? scan->scanners[scan->at].lines_fd : -1;
+}
+
+/* One line for each scan, which scripts may wait for. */
+static void report_scan(const struct heap_scan *scan)
+{
+	if (!scan->nr_scanned)
+		diag_warn("scan %u has no result", scan->number);
+	else
+		diag_note("scan %u: %" PRIu64
+			  " block%s, %s, of the heap %s lost; some may be older "
+			  "than the recording",
+			  scan->number, scan->nr_lost, quantity_plural(scan->nr_lost),
+			  quantity_bytes((double)scan->lost_bytes).text,
+			  quantity_word(scan->nr_lost, "is", "are"));
+}
+
+/* Has the process that @at says scanned, or a later one if that fails. */
+static void start_next(struct heap_scan *scan)
+{
+	for (; scan->at < scan->nr; scan->at++) {
+		const struct scanner *scanner = &scan->scanners[scan->at];
+
+		scan->stopped_ns = 0;
+		scan->len = 0;
+		scan->is_too_long = scan->is_in_doubt = false;
+		if (write(scanner->go_fd, "", 1) == 1)
+			return;
 		diag_warn("cannot scan process %d: %s", (int)scanner->pid, strerror(errno));
-	close_fd(&scanner->go_fd);
-	return scanner->lines_fd;
+	}
+	scan->is_running = false;
+	report_scan(scan);
+}
+
+static void begin(struct heap_scan *scan)
+{
+	scan->is_running = true;
+	scan->is_wanted = false;
+	scan->number++;
+	scan->at = scan->nr_scanned = 0;
+	scan->nr_lost = scan->lost_bytes = 0;
+	start_next(scan);
+}
+
+static void end_process(struct heap_scan *scan)
+{
+	scan->nr_scanned += scan->stopped_ns && !scan->is_in_doubt;
+	scan->at++;
+	start_next(scan);
+}
+
+static void take_signal(struct heap_scan *scan)
+{
+	struct signalfd_siginfo signal;
+
+	if (read(scan->signal_fd, &signal, sizeof(signal)) != sizeof(signal))
+		return;
+	if (!scan->nr) {
+		diag_warn("SIGUSR2 does nothing here: the recording has no scans; start leakrec "
+			  "with --scan");
+		return;
+	}
+	if (scan->is_ending) {
+		diag_warn("SIGUSR2 comes too late: the recording ends, with its last scan");
+		return;
+	}
+	if (scan->is_running)
+		diag_note("scan %u goes on; scan %u follows it", scan->number, scan->number + 1);
+	scan->is_wanted = true;
 }
 
 /* "SIZE 0xADDRESS ..." */
@@ -164,16 +289,22 @@ static uint64_t parse_time(const char *text)
 	return sscanf(text, "%llu.%9llu", &seconds, &ns) == 2 ? seconds * 1000000000 + ns : 0;
 }
 
+/* Leakscan's numbers begin with 1 in each scan; those of a recording are all different. */
+static uint32_t holder_number(const struct heap_scan *scan, uint64_t number)
+{
+	return number ? (scan->number - 1) * MAX_HOLDERS + (uint32_t)(number % MAX_HOLDERS) : 0;
+}
+
 /* "NR NAME..." */
-static int use_name(const struct scanner *scanner, const char *text, struct perf_writer *writer)
+static int use_name(const struct heap_scan *scan, const char *text, struct perf_writer *writer)
 {
 	char *end;
 	unsigned long number = strtoul(text, &end, 10);
 
 	if (end == text || *end != ' ')
 		return 0;
-	return own_samples_write_text(writer, OWN_HOLDER, scanner->pid, clock_now_ns(),
-				      (uint32_t)number, end + 1);
+	return own_samples_write_text(writer, OWN_HOLDER, scan->scanners[scan->at].pid,
+				      clock_now_ns(), holder_number(scan, number), end + 1);
 }
 
 static int use_line(struct heap_scan *scan, const char *line, struct perf_writer *writer)
@@ -188,24 +319,30 @@ static int use_line(struct heap_scan *scan, const char *line, struct perf_writer
 
 	if (strncmp(line, stopped, strlen(stopped)) == 0)
 		scan->stopped_ns = parse_time(line + strlen(stopped));
-	if (strncmp(line, no_lost, strlen(no_lost)) == 0)
+	if (strncmp(line, no_lost, strlen(no_lost)) == 0) {
+		scan->is_in_doubt = true;
 		diag_warn("scan of process %d: no block is called lost: %s", (int)scanner->pid,
 			  line + strlen(no_lost));
+	}
 	if (strncmp(line, heap, strlen(heap)) == 0) {
 		class = REACH_HEAP;
 		word_len = strlen(heap) - 1;
 	}
 	if (strncmp(line, holder, strlen(holder)) == 0)
-		return use_name(scanner, line + strlen(holder), writer);
+		return use_name(scan, line + strlen(holder), writer);
 	if (strncmp(line, held, strlen(held)) == 0) {
 		class = REACH_HELD;
-		values[REACH_HOLDER] = strtoull(line + strlen(held), NULL, 10);
+		values[REACH_HOLDER] = holder_number(scan, strtoull(line + strlen(held), NULL, 10));
 		word_len = strlen(held) + strcspn(line + strlen(held), " ");
 	}
 	if (class == REACH_NOT_SCANNED || !scan->stopped_ns ||
 	    !parse_place(line + word_len + 1, values))
 		return 0;
 	values[REACH_STOPPED] = scan->stopped_ns;
+	if (reach_group_of(class) == REACH_GROUP_LOST) {
+		scan->nr_lost++;
+		scan->lost_bytes += values[REACH_BYTES];
+	}
 	return own_samples_write(writer, OWN_REACH, scanner->pid, clock_now_ns(), class, values);
 }
 
@@ -223,25 +360,33 @@ static int use_bytes(struct heap_scan *scan, const char *bytes, size_t nr,
 			continue;
 		}
 		scan->line[scan->len] = '\0';
-		/* A block's line begins with all that is used of it. */
-		err = use_line(scan, scan->line, writer);
 		scan->len = 0;
 		scan->is_too_long = false;
+		/* Nothing follows it. */
+		if (strcmp(scan->line, END_LINE) == 0)
+			end_process(scan);
+		else
+			/* A block's line begins with all that is used of it. */
+			err = use_line(scan, scan->line, writer);
 	}
 	return err;
 }
 
-int heap_scan_read(struct heap_scan *scan, struct perf_writer *writer)
+int heap_scan_serve(struct heap_scan *scan, struct perf_writer *writer)
 {
-	struct scanner *scanner = &scan->scanners[scan->at];
 	char bytes[65536];
-	ssize_t got = read(scanner->lines_fd, bytes, sizeof(bytes));
+	ssize_t got;
 
+	take_signal(scan);
+	if (!scan->is_running && scan->is_wanted)
+		begin(scan);
+	if (!scan->is_running)
+		return 0;
+	got = read(scan->scanners[scan->at].lines_fd, bytes, sizeof(bytes));
 	if (got > 0)
 		return use_bytes(scan, bytes, (size_t)got, writer);
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	end_scanner(scanner, true);
-	scan->at++;
-	return 1;
+	/* The scanner has been killed. */
+	if (got == 0)
+		end_process(scan);
+	return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * leakrec --scan: at the end of a recording, while it still goes on, leakscan finds out which
- * blocks the processes can still get to. What it says is in the recording: a sample leakrec:reach
- * for each block that is not held, and for each part of a heap (common/schema/reach_class.h).
+ * leakrec --scan: leakscan finds out which blocks the processes can still get to, while they are
+ * recorded: where the recording ends, and whenever SIGUSR2 comes. What it says is in the recording:
+ * a sample leakrec:reach for each block that is not held, and for each part of a heap
+ * (common/schema/reach_class.h).
  */
 #ifndef LEAKTOOLS_RECORDER_HEAP_SCAN_H
 #define LEAKTOOLS_RECORDER_HEAP_SCAN_H
@@ -15,36 +16,58 @@
 #define HEAP_SCAN_MAX_PROCESSES 16
 #define HEAP_SCAN_MAX_LINE	4096 /* of leakscan; what is longer is not used */
 
-/* A process that waits to become leakscan for process @pid. */
+/* A process that has leakscan scan process @pid, whenever it is told to. */
 struct scanner {
-	pid_t pid, child;
+	pid_t pid, child;    /* @child leads a process group */
 	int go_fd, lines_fd; /* -1: closed */
 };
 
 struct heap_scan {
 	struct scanner scanners[HEAP_SCAN_MAX_PROCESSES];
-	size_t nr, at;	     /* @at: the one whose lines are read */
-	uint64_t stopped_ns; /* when its process was stopped; 0: not known yet */
+	size_t nr, at; /* @nr is 0 without --scan; @at: the one that is at work */
+	int signal_fd; /* readable when SIGUSR2 has come */
+	bool is_running, is_wanted;
+	bool is_ending;	     /* SIGUSR2 comes too late */
+	unsigned int number; /* of the scan that is running, or was the last */
+	size_t nr_scanned;   /* processes */
+	uint64_t nr_lost, lost_bytes;
+	/* Of the process that is scanned: */
+	uint64_t stopped_ns; /* when it was stopped; 0: not known yet */
+	bool is_in_doubt;    /* no block of it is called lost */
 	char line[HEAP_SCAN_MAX_LINE];
 	size_t len;
 	bool is_too_long; /* the rest of this line is skipped */
 };
 
 /*
- * Starts the scanners, which wait. Call it before rights are dropped, as leakscan needs them.
- * @priority is the niceness that they work with. Returns 0 or a negative errno, reported. Release
- * with heap_scan_deinit(), which also ends scanners that are at work.
+ * From now on SIGUSR2 asks for a scan instead of ending the process. Call it before creating
+ * threads and processes. Returns 0 or a negative errno, reported.
  */
-int heap_scan_prepare(struct heap_scan *ret, const pid_t *pids, size_t nr_pids, int priority);
+int heap_scan_init(struct heap_scan *ret);
 void heap_scan_deinit(struct heap_scan *scan);
 
-/* Lets the next scanner begin. Returns the descriptor of its lines, or -1: all have ended. */
-int heap_scan_next(struct heap_scan *scan);
+/*
+ * Starts the scanners, which wait. Call it before rights are dropped, as leakscan needs them.
+ * @priority is the niceness that they work with. Returns 0 or a negative errno, reported.
+ */
+int heap_scan_prepare(struct heap_scan *scan, const pid_t *pids, size_t nr_pids, int priority);
+
+/* Ends the scanners, also those that are at work. */
+void heap_scan_stop(struct heap_scan *scan);
+
+/* No scan begins any more, but one if @with_scan. */
+void heap_scan_end(struct heap_scan *scan, bool with_scan);
+
+/* True if a scan is running or wanted. */
+bool heap_scan_is_busy(const struct heap_scan *scan);
+
+/* The descriptor that is readable when a scanner has written something; -1: none is at work. */
+int heap_scan_lines_fd(const struct heap_scan *scan);
 
 /*
- * Reads what the scanner has written, and writes it as samples. Returns 1 when it has ended, 0 to
- * be called again when there is more, or the writer's error.
+ * Begins the scan that is wanted, and writes as samples what the scanner has written. Call it in
+ * each round, also without --scan. Returns 0 or the writer's error.
  */
-int heap_scan_read(struct heap_scan *scan, struct perf_writer *writer);
+int heap_scan_serve(struct heap_scan *scan, struct perf_writer *writer);
 
 #endif

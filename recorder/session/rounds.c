@@ -149,7 +149,7 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 	struct ring_reader *reader = &rounds->reader;
 	const struct record_group *groups[] = {&reader->events->side, &reader->events->probes};
 	size_t nr_rings = groups[0]->nr_rings + groups[1]->nr_rings, nr = 0, nr_live = 0;
-	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 5, sizeof(*fds));
+	_cleanup_free_ struct pollfd *fds = calloc(nr_rings + 7, sizeof(*fds));
 	_cleanup_free_ struct record_ring **rings =
 		calloc(nr_rings + 1, sizeof(struct record_ring *));
 
@@ -172,11 +172,13 @@ int rounds_wait(struct rounds *rounds, int signal_fd, int timeout_ms)
 	fds[nr + 1] = (struct pollfd){-1, POLLIN, 0};
 	if (reader->recorder)
 		fds[nr + 1].fd = bpf_recorder_wakeup_fd(reader->recorder);
-	/* For marks, poll() only wakes up in time; marks_write() reads the descriptor. */
+	/* For marks and scans, poll() only wakes up in time; others read the descriptors. */
 	fds[nr + 2] = (struct pollfd){rounds->marks_fd, POLLIN, 0};
 	fds[nr + 3] = (struct pollfd){context_breakers_fd(&reader->events->breakers), POLLIN, 0};
 	fds[nr + 4] = (struct pollfd){rounds->leases->fd, POLLIN, 0};
-	if (poll(fds, nr + 5, timeout_ms) < 0)
+	fds[nr + 5] = (struct pollfd){rounds->scan->signal_fd, POLLIN, 0};
+	fds[nr + 6] = (struct pollfd){heap_scan_lines_fd(rounds->scan), POLLIN, 0};
+	if (poll(fds, nr + 7, timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[nr].revents)
 		return 1;

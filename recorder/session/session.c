@@ -78,6 +78,7 @@ int session_run(const struct session_options *options, int *ret_command_status)
 		.options = options,
 		.command.pid = -1,
 		.marks.fd = -1,
+		.heap_scan.signal_fd = -1,
 		.view_fd = options->view_fd,
 		.signal_fd = -1,
 		.leases.fd = -1,
@@ -86,6 +87,8 @@ int session_run(const struct session_options *options, int *ret_command_status)
 
 	session_let_signals_end(options);
 	err = marks_init(&session.marks, options->mark_every_ns);
+	if (!err)
+		err = heap_scan_init(&session.heap_scan);
 	if (!err)
 		err = run(&session);
 
@@ -110,6 +113,7 @@ int session_run(const struct session_options *options, int *ret_command_status)
 	if (session.view_fd >= 0)
 		close(session.view_fd);
 	marks_deinit(&session.marks);
+	heap_scan_deinit(&session.heap_scan);
 	*ret_command_status = session.command.status;
 	memory_samples_deinit(&session.memory);
 	return err ? err : err_remove;

@@ -22,7 +22,7 @@ struct session_options {
 	uint64_t duration_ns;	/* 0: until the targets have ended or a signal comes */
 	uint64_t mark_every_ns; /* 0: marks by SIGUSR1 only */
 	int compression_level;	/* zstd's, 0: none; SESSION_DEFAULT_COMPRESSION: files only */
-	bool scan;		/* find out at the end what the processes can still get to */
+	bool scan;		/* find out what the processes can still get to */
 	bool mismatch;		/* record C++'s operators and the stacks of releases, too */
 	struct record_config config;
 	struct resource_specs *resources; /* what is recorded besides memory */

@@ -86,43 +86,47 @@ static int stop(struct session *session)
 	return err ? err : rounds_finish(rounds);
 }
 
+/* What is due in each round. Returns 0 or the writer's error. */
+static int run_round(struct session *session)
+{
+	int err = rounds_run(&session->rounds);
+
+	if (!err)
+		err = marks_write(&session->marks, session->writer);
+	if (!err)
+		err = heap_scan_serve(&session->heap_scan, session->writer);
+	if (!err)
+		err = sample_memory(session, false);
+	if (!err)
+		err = perf_writer_flush(session->writer);
+	return err;
+}
+
 /*
  * Has the processes scanned, while they are still recorded: what they allocate and release
- * meanwhile is in the recording. A second signal ends it. Returns 0 or the writer's error.
+ * meanwhile is in the recording. If they are gone, a scan that is running may still have seen them.
+ * A second signal ends it. Returns 0 or the writer's error.
  */
-static int scan_heaps(struct session *session)
+static int scan_at_end(struct session *session)
 {
-	struct rounds *rounds = &session->rounds;
-	int err = 0, lines_fd;
+	int err = 0;
 
-	if (!session->options->scan || session->targets_gone)
+	if (!session->options->scan)
 		return 0;
-	session_consume_signals(session->signal_fd);
-	diag_note("scanning what the process%s can still get to; Ctrl-C leaves that out",
-		  session->nr_pids > 1 ? "es" : "");
-	lines_fd = heap_scan_next(&session->heap_scan);
-	while (lines_fd >= 0 && !session_has_signal(session)) {
-		err = rounds_wait(rounds, lines_fd, ROUND_MS);
-		if (err == -ESRCH)
-			return 0;
-		if (err == 1)
-			err = heap_scan_read(&session->heap_scan, session->writer);
-		if (err == 1) {
-			lines_fd = heap_scan_next(&session->heap_scan);
-			err = 0;
-		}
-		if (!err)
-			err = rounds_run(rounds);
-		if (!err)
-			err = marks_write(&session->marks, session->writer);
-		if (!err)
-			err = perf_writer_flush(session->writer);
-		if (err)
-			return err;
+	heap_scan_end(&session->heap_scan, !session->targets_gone);
+	if (!session->targets_gone) {
+		session_consume_signals(session->signal_fd);
+		diag_note("scanning what the process%s can still get to; Ctrl-C leaves that out",
+			  session->nr_pids > 1 ? "es" : "");
 	}
-	if (lines_fd >= 0)
+	while (!err && heap_scan_is_busy(&session->heap_scan) && !session_has_signal(session)) {
+		err = rounds_wait(&session->rounds, session->signal_fd, ROUND_MS);
+		if (err >= 0 || err == -ESRCH)
+			err = run_round(session);
+	}
+	if (!err && heap_scan_is_busy(&session->heap_scan))
 		diag_warn("the scan was left out");
-	return 0;
+	return err;
 }
 
 /* Records until the duration is over, a signal comes, the targets are gone or writing fails. */
@@ -146,13 +150,7 @@ static int record(struct session *session)
 			break;
 		}
 		if (!err)
-			err = rounds_run(rounds);
-		if (!err)
-			err = marks_write(&session->marks, session->writer);
-		if (!err)
-			err = sample_memory(session, false);
-		if (!err)
-			err = perf_writer_flush(session->writer);
+			err = run_round(session);
 		tell_status(session);
 		record_line_update(&line, clock_now_ns(), session_end_ns(session),
 				   rounds->reader.samples);
@@ -163,8 +161,8 @@ static int record(struct session *session)
 	if (!err)
 		err = marks_write(&session->marks, session->writer);
 	if (!err)
-		err = scan_heaps(session);
-	heap_scan_deinit(&session->heap_scan);
+		err = scan_at_end(session);
+	heap_scan_stop(&session->heap_scan);
 	if (!err)
 		err = stop(session);
 	if (err)
@@ -295,6 +293,7 @@ static void init_rounds(struct session *session)
 	};
 	rounds->memory = &session->memory;
 	rounds->marks_fd = session->marks.fd;
+	rounds->scan = &session->heap_scan;
 	rounds->leases = &session->leases;
 	rounds->backpressure = session->backpressure;
 	if (session->recorder && !session_is_system_wide(session))

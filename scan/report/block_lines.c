@@ -20,7 +20,12 @@ static void write_comments(FILE *out, const struct scan *scan)
 			stopped_ns % 1000000000);
 	if (!scan->may_say_lost)
 		fprintf(out, "# no block is called lost: %s\n", scan->why_not);
-	for (size_t i = 0; i < scan->heap.map.nr_segments && scan->heap.is_whole; i++) {
+}
+
+/* Last: a reader that has read a heap's line knows of all that is in it. */
+static void write_heaps(FILE *out, const struct scan *scan)
+{
+	for (size_t i = 0; i < scan->heap.map.nr_segments; i++) {
 		const struct heap_segment *segment = &scan->heap.map.segments[i];
 
 		fprintf(out, "# heap %" PRIu64 " 0x%" PRIx64 "\n", segment->end - segment->start,
@@ -48,8 +53,10 @@ void block_lines_write(FILE *out, struct scan_report *report, bool without_held)
 		putc('\n', out);
 	}
 	/* Nobody is asked about blocks of a heap that is not whole. */
-	if (without_held && scan->heap.is_whole)
+	if (without_held && scan->heap.is_whole) {
 		holders_write(out, report);
+		write_heaps(out, scan);
+	}
 }
 
 static void write_block(FILE *out, struct scan_report *report, uint32_t block)

@@ -14,17 +14,23 @@
 
 static const struct probe_schema malloc_schema = {.function = "malloc", .effect = HEAP_ALLOC};
 
-static void add(struct reach *reach, enum reach_class class, uint64_t address, uint64_t bytes)
+static void add_at(struct reach *reach, enum reach_class class, uint64_t address, uint64_t bytes,
+		   uint64_t stopped_ns)
 {
 	const struct perf_sample sample = {
 		.origin.pid = PID,
 		.mark_number = class,
 		.args = {[REACH_ADDRESS] = address,
 			 [REACH_BYTES] = bytes,
-			 [REACH_STOPPED] = STOPPED_NS},
+			 [REACH_STOPPED] = stopped_ns},
 	};
 
 	assert_int_equal(reach_add(reach, &sample), 0);
+}
+
+static void add(struct reach *reach, enum reach_class class, uint64_t address, uint64_t bytes)
+{
+	add_at(reach, class, address, bytes, STOPPED_NS);
 }
 
 static struct heap_block block(uint64_t address, uint64_t bytes)
@@ -137,6 +143,34 @@ static void holders_have_names(void **state)
 	assert_int_equal(first, HOLDER_NOT_KNOWN);
 	reach_destroy(reach);
 }
+
+static void the_last_complete_scan_counts(void **state)
+{
+	struct reach *reach = scanned();
+	struct heap_block first = block(HEAP + 0x100, 20), second = block(HEAP + 0x200, 20),
+			  grown = block(HEAP + HEAP_BYTES + 0x10, 20);
+
+	/* The second heap begins elsewhere: what the first scan said of its bytes does not count.
+	 */
+	second.allocated.time_ns = STOPPED_NS + 5;
+	add_at(reach, REACH_LOST, HEAP + 0x200, 24, STOPPED_NS + 10);
+	assert_int_equal(reach_of(reach, &first), REACH_LOST);
+	assert_int_equal(reach_of(reach, &second), REACH_NOT_SCANNED);
+	add_at(reach, REACH_HEAP, HEAP - 0x1000, 2 * HEAP_BYTES, STOPPED_NS + 10);
+	assert_int_equal(reach_of(reach, &first), REACH_HELD);
+	assert_int_equal(reach_of(reach, &second), REACH_LOST);
+	assert_int_equal(reach_of(reach, &grown), REACH_HELD);
+	/* One without heaps has not ended. */
+	add_at(reach, REACH_LOST, HEAP + HEAP_BYTES + 0x10, 24, STOPPED_NS + 20);
+	grown.allocated.time_ns = STOPPED_NS + 15;
+	assert_int_equal(reach_of(reach, &second), REACH_LOST);
+	assert_int_equal(reach_of(reach, &grown), REACH_NOT_SCANNED);
+	/* Of another process, the earlier scan is the last one. */
+	second.allocated.pid = PID + 1;
+	assert_int_equal(reach_of(reach, &second), REACH_NOT_SCANNED);
+	reach_destroy(reach);
+}
+
 static void a_later_scan_speaks_of_what_it_was_asked(void **state)
 {
 	struct reach *reach = reach_create();
@@ -182,6 +216,7 @@ int main(void)
 		cmocka_unit_test(what_was_not_named_is_held),
 		cmocka_unit_test(what_the_scan_cannot_have_seen_is_not_scanned),
 		cmocka_unit_test(holders_have_names),
+		cmocka_unit_test(the_last_complete_scan_counts),
 		cmocka_unit_test(a_later_scan_speaks_of_what_it_was_asked),
 		cmocka_unit_test(hostile_samples_are_left_out),
 	};
