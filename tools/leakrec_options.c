@@ -156,6 +156,10 @@ static const struct option_row rows[] = {
 		 "blocks nothing points to any more: reports then say what is proven lost "
 		 "(leakscan(1))",
 	 FIELD(session.scan)},
+	{"pause-limit", 0, OPTION_TIME, "TIME",
+	 "with --scan: let a process go after TIME (2, 300ms), with or without a result; 500ms unless "
+	 "given",
+	 FIELD(session.scan_pause_limit_ns), .min = 1000000},
 	{"free-stacks", 0, OPTION_FLAG,
 	 .help = "record the stacks of frees, too, not just their callers",
 	 FIELD(session.config.free_stacks)},
@@ -242,6 +246,8 @@ static int check_options(const struct session_options *options, bool is_all)
 		wrong = "--scan needs -p PID or a command: it does not go with -a or --cgroup";
 	else if (options->scan && options->nr_pids > HEAP_SCAN_MAX_PROCESSES)
 		wrong = "--scan goes with 16 processes at most";
+	else if (options->scan_pause_limit_ns && !options->scan)
+		wrong = "--pause-limit goes with --scan";
 	else if (config->raw_stacks && config->call_graph != CALL_GRAPH_DWARF)
 		wrong = "--raw-stacks needs --call-graph dwarf";
 	else if (config->has_sizes && config->by == RECORD_BY_PERF)

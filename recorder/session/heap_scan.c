@@ -51,13 +51,16 @@ static int open_leakscan(void)
 }
 
 /* In a child of the scanner. */
-static void __attribute__((noreturn)) become_leakscan(pid_t pid)
+static void __attribute__((noreturn)) become_leakscan(pid_t pid, uint64_t pause_limit_ns)
 {
-	char number[16];
-	const char *const argv[] = {"leakscan", "-p", number, "--blocks", "--not-held", NULL};
+	char number[16], limit[40];
+	const char *argv[] = {"leakscan", "-p", number, "--blocks", "--not-held", limit, NULL};
 	sigset_t none;
 
 	snprintf(number, sizeof(number), "%d", (int)pid);
+	snprintf(limit, sizeof(limit), "--pause-limit=%" PRIu64 "us", pause_limit_ns / 1000);
+	if (!pause_limit_ns)
+		argv[5] = NULL;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	fexecve(PROGRAM_FD, (char *const *)argv, environ);
@@ -69,7 +72,7 @@ static void __attribute__((noreturn)) become_leakscan(pid_t pid)
  * whenever it is told to. The line at its end is the scanner's, as leakscan may end anyhow.
  */
 static void __attribute__((noreturn))
-become_scanner(int program_fd, int go_fd, int lines_fd, pid_t pid)
+become_scanner(int program_fd, int go_fd, int lines_fd, pid_t pid, uint64_t pause_limit_ns)
 {
 	static const char end[] = "\n" END_LINE "\n";
 	sigset_t all;
@@ -89,7 +92,7 @@ become_scanner(int program_fd, int go_fd, int lines_fd, pid_t pid)
 		pid_t child = fork();
 
 		if (child == 0)
-			become_leakscan(pid);
+			become_leakscan(pid, pause_limit_ns);
 		waitpid(child, NULL, 0);
 		if (write(STDOUT_FILENO, end, strlen(end)) < 0)
 			break;
@@ -97,7 +100,8 @@ become_scanner(int program_fd, int go_fd, int lines_fd, pid_t pid)
 	_exit(DIAG_EXIT_OK);
 }
 
-static int start_scanner(struct scanner *scanner, int program_fd, int priority)
+static int start_scanner(struct scanner *scanner, int program_fd, int priority,
+			 uint64_t pause_limit_ns)
 {
 	_cleanup_close_ int go_end = -1, lines_end = -1;
 	int go[2], lines[2];
@@ -114,7 +118,7 @@ static int start_scanner(struct scanner *scanner, int program_fd, int priority)
 	scanner->child = fork();
 	if (scanner->child == 0) {
 		setpriority(PRIO_PROCESS, 0, priority);
-		become_scanner(program_fd, go_end, lines_end, scanner->pid);
+		become_scanner(program_fd, go_end, lines_end, scanner->pid, pause_limit_ns);
 	}
 	if (scanner->child < 0)
 		return -errno;
@@ -138,7 +142,8 @@ int heap_scan_init(struct heap_scan *ret)
 	return -errno;
 }
 
-int heap_scan_prepare(struct heap_scan *scan, const pid_t *pids, size_t nr_pids, int priority)
+int heap_scan_prepare(struct heap_scan *scan, const pid_t *pids, size_t nr_pids, int priority,
+		      uint64_t pause_limit_ns)
 {
 	_cleanup_close_ int program_fd = open_leakscan();
 	int err = program_fd < 0 ? program_fd : 0;
@@ -147,7 +152,7 @@ int heap_scan_prepare(struct heap_scan *scan, const pid_t *pids, size_t nr_pids,
 		struct scanner *scanner = &scan->scanners[scan->nr++];
 
 		*scanner = (struct scanner){.pid = pids[i], .go_fd = -1, .lines_fd = -1};
-		err = start_scanner(scanner, program_fd, priority);
+		err = start_scanner(scanner, program_fd, priority, pause_limit_ns);
 	}
 	if (err)
 		diag_error("cannot start leakscan, for --scan: %s", strerror(-err));

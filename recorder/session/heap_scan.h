@@ -48,9 +48,11 @@ void heap_scan_deinit(struct heap_scan *scan);
 
 /*
  * Starts the scanners, which wait. Call it before rights are dropped, as leakscan needs them.
- * @priority is the niceness that they work with. Returns 0 or a negative errno, reported.
+ * @priority is the niceness that they work with; @pause_limit_ns is how long a process may stand
+ * still, 0: leakscan's own limit. Returns 0 or a negative errno, reported.
  */
-int heap_scan_prepare(struct heap_scan *scan, const pid_t *pids, size_t nr_pids, int priority);
+int heap_scan_prepare(struct heap_scan *scan, const pid_t *pids, size_t nr_pids, int priority,
+		      uint64_t pause_limit_ns);
 
 /* Ends the scanners, also those that are at work. */
 void heap_scan_stop(struct heap_scan *scan);

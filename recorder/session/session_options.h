@@ -15,15 +15,16 @@
 struct session_options {
 	const pid_t *pids; /* processes to attach to; none if @command is given */
 	size_t nr_pids;
-	bool with_children;	/* of @pids: those that exist already, and theirs */
-	const char *cgroup;	/* with RECORD_CGROUP: its path */
-	char *const *command;	/* argv to start, or NULL */
-	const char *output;	/* path, or "-"; NULL: only @view_fd */
-	uint64_t duration_ns;	/* 0: until the targets have ended or a signal comes */
-	uint64_t mark_every_ns; /* 0: marks by SIGUSR1 only */
-	int compression_level;	/* zstd's, 0: none; SESSION_DEFAULT_COMPRESSION: files only */
-	bool scan;		/* find out what the processes can still get to */
-	bool mismatch;		/* record C++'s operators and the stacks of releases, too */
+	bool with_children;	      /* of @pids: those that exist already, and theirs */
+	const char *cgroup;	      /* with RECORD_CGROUP: its path */
+	char *const *command;	      /* argv to start, or NULL */
+	const char *output;	      /* path, or "-"; NULL: only @view_fd */
+	uint64_t duration_ns;	      /* 0: until the targets have ended or a signal comes */
+	uint64_t mark_every_ns;	      /* 0: marks by SIGUSR1 only */
+	int compression_level;	      /* zstd's, 0: none; SESSION_DEFAULT_COMPRESSION: files only */
+	bool scan;		      /* find out what the processes can still get to */
+	uint64_t scan_pause_limit_ns; /* how long a scan may stop a process; 0: leakscan's limit */
+	bool mismatch;		      /* record C++'s operators and the stacks of releases, too */
 	struct record_config config;
 	struct resource_specs *resources; /* what is recorded besides memory */
 	int argc;			  /* the tool's own command line, for the file's header */

@@ -285,7 +285,8 @@ int session_start(struct session *session)
 	launch_release(&session->command);
 	if (session->options->scan)
 		err = heap_scan_prepare(&session->heap_scan, session->pids, session->nr_pids,
-					session->priority_before);
+					session->priority_before,
+					session->options->scan_pause_limit_ns);
 	if (err)
 		return err;
 	limit_rights(session);

@@ -98,3 +98,15 @@ end_target() {
 	end_target
 	[[ $(grep -c '^leak 3000 ' leaks) == 5 ]]
 }
+
+@test "signalled: --pause-limit is that of leakscan" {
+	start_waiting "$TARGETS/reach_later" 5
+	attach --scan --pause-limit 1ms
+	go_waiting
+	kill -USR2 "$LEAKREC_PID"
+	wait_until 60 grep -q '^leakrec: warning: scan 1 has no result$' leakrec.err
+	end_target
+	grep -q '^leakscan: process [0-9]* was let go after 1[.0-9]* ms' leakrec.err
+	run -2 "$BIN/leakrec" --pause-limit 1 -- true
+	[[ $output == *"--pause-limit goes with --scan"* ]]
+}
