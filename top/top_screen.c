@@ -182,7 +182,8 @@ static void draw_head(const struct top_screen *screen)
 	put_text(end - 4, 0, COLS, screen->title);
 	attroff(A_BOLD);
 	put_format(end - 3, 0, COLS,
-		   "%lu:%02lu:%02lu  %.0f events/s, %" PRIu64 " in all, %" PRIu64 " %slost%s%s%s",
+		   "%lu:%02lu:%02lu  %.0f events/s, %" PRIu64 " in all, %" PRIu64
+		   " %sevents lost%s%s%s",
 		   seconds / 3600, seconds / 60 % 60, seconds % 60, screen->events_per_s,
 		   screen->events, screen->lost, screen->may_miss ? "or more " : "", pauses,
 		   screen->is_frozen ? "  FROZEN" : "", screen->is_ending ? "  ENDING" : "");

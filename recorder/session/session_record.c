@@ -33,8 +33,8 @@ static int remaining_ms(const struct session *session)
 }
 
 /*
- * True if events may be missing that no count shows, so that "0 lost" would promise too much. What
- * may be missing was reported.
+ * True if events may be missing that no count shows, so that "0 events lost" would promise too
+ * much. What may be missing was reported.
  */
 static bool may_miss(const struct session *session)
 {
@@ -269,7 +269,7 @@ static void report_end(const struct session *session)
 	advise_rings(session);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
-	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " %slost%s%s: %s",
+	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " %sevents lost%s%s: %s",
 		  reader->samples, (double)perf_writer_size_bytes(session->writer) / 1e6,
 		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost,
 		  may_miss(session) ? "or more " : "", pauses, stacks,

@@ -27,12 +27,12 @@ other_comes_and_goes() {
 	"$BIN/leakrec" --call-graph none -o other.data -- true 2>other.err || fail "$(cat other.err)"
 }
 
-# Before Linux 6.16, leakrec cannot stop the target in time, and says "0 or more lost".
+# Before Linux 6.16, leakrec cannot stop the target in time, and says "0 or more events lost".
 assert_no_doubt() {
 	local major minor
 
 	IFS=.- read -r major minor _ </proc/sys/kernel/osrelease
-	((major == 6 && minor < 16)) || contains leakrec.err ', 0 lost: ' || fail "$(cat leakrec.err)"
+	((major == 6 && minor < 16)) || contains leakrec.err ', 0 events lost: ' || fail "$(cat leakrec.err)"
 }
 
 # The first round of calls may already be going on when the other recorder ends, but not the second.
@@ -127,5 +127,5 @@ go_on() {
 	parse
 	assert_truth
 	assert_events
-	contains leakrec.err ', 0 lost: ' || fail "$(cat leakrec.err)"
+	contains leakrec.err ', 0 events lost: ' || fail "$(cat leakrec.err)"
 }

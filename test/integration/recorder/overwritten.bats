@@ -87,7 +87,7 @@ make_programs() {
 
 assert_told() {
 	grep -q "^leakrec: no longer recording $PWD/$1, which is being overwritten" leakrec.err || fail "$(cat leakrec.err)"
-	grep -q ', 0 or more lost' leakrec.err || fail "$(cat leakrec.err)"
+	grep -q ', 0 or more events lost' leakrec.err || fail "$(cat leakrec.err)"
 }
 
 # It is also recorded again.

@@ -205,12 +205,12 @@ assert_next_recorder_tidies() {
 	"$BIN/leakparse" -i next.data >leaks 2>leakparse.err || fail "the next recording is not whole"
 }
 
-# end_line WORD: prints the number before that word in leakrec's last line.
+# end_line events|lost: prints the number of events, or of lost events, in leakrec's last line.
 end_line() {
 	local lines
 
 	mapfile -t lines <leakrec.err
-	[[ ! ${lines[-1]} =~ ([0-9]+)\ $1 ]] || echo "${BASH_REMATCH[1]}"
+	[[ ! ${lines[-1]} =~ ([0-9]+)\ (events\ )?$1 ]] || echo "${BASH_REMATCH[1]}"
 }
 
 # Prints the memory of leakrec that must not grow while it waits. The rings are files, so they do not count.

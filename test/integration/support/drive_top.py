@@ -57,7 +57,7 @@ def keys(terminal):
     # Messages cover no keys.
     terminal.wait_for(r"recording process \d+; Ctrl-C ends it")
     terminal.wait_for_last(r"^\? help")
-    terminal.wait_for(r" [1-9]\d* events/s, \d+ in all, 0 lost")
+    terminal.wait_for(r" [1-9]\d* events/s, \d+ in all, 0 events lost")
     # Frames of a stack, and hidden again.
     terminal.press("\n")
     terminal.wait_for(r"^      load_font  leaky_daemon.c:\d+$")

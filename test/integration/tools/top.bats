@@ -36,7 +36,7 @@ first_cause_is() {
 		# shellcheck disable=SC2086 # none, or one
 		drive keys $engine
 		end_daemon
-		grep -q 'leakrec: .* events, .* 0 lost.*: shown, not kept' screen || fail "$(cat screen)"
+		grep -q 'leakrec: .* events, .* 0 events lost.*: shown, not kept' screen || fail "$(cat screen)"
 		first_cause_is query_font
 		[[ ! -e perf.data ]]
 	done
