@@ -136,6 +136,51 @@ static bool parse_number(char **cursor, uint64_t *ret)
 	return true;
 }
 
+/*
+ * V8 marks each version of a function's code: "JS:~f a.js:1:1" is interpreted, "JS:^f", "JS:+f" and
+ * "JS:*f" are compiled by one compiler or another (v8/src/objects/code-kind.cc,
+ * CodeKindToMarker()). Removes the mark, in place.
+ */
+static char *without_mark(char *name)
+{
+	static const char *const kinds[] = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		size_t len = strlen(kinds[i]);
+
+		if (strncmp(name, kinds[i], len) != 0 || !name[len] || !strchr("~^+*", name[len]))
+			continue;
+		memmove(name + 1, name, len);
+		return name + 1;
+	}
+	return name;
+}
+
+/*
+ * .NET appends it: "Program::f()[QuickJitted]" (runtime/src/coreclr/vm/perfmap.cpp). Removes it, in
+ * place.
+ */
+static void cut_tier(char *name)
+{
+	static const char *const tiers[] = {
+		"[MinOptJitted]",
+		"[Optimized]",
+		"[QuickJitted]",
+		"[OptimizedTier1]",
+		"[OptimizedTier1OSR]",
+		"[InstrumentedTier]",
+		"[InstrumentedTierOptimized]",
+	};
+	char *tier = strrchr(name, '[');
+
+	for (size_t i = 0; tier && tier > name && i < ARRAY_SIZE(tiers); i++) {
+		if (strcmp(tier, tiers[i]) == 0) {
+			*tier = '\0';
+			return;
+		}
+	}
+}
+
 /* Parses one line. A malformed line is ignored. */
 static int parse_line(struct jit_names *names, char *line, size_t number)
 {
@@ -148,7 +193,8 @@ static int parse_line(struct jit_names *names, char *line, size_t number)
 	if (strlen(line) > JIT_MAX_NAME)
 		line[JIT_MAX_NAME] = '\0';
 	piece.end = piece.start + size;
-	piece.name = line;
+	cut_tier(line);
+	piece.name = without_mark(line);
 	return add_piece(names, &piece);
 }
 

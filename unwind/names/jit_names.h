@@ -2,7 +2,8 @@
 /*
  * Names of code that a process generated. Its runtime writes them to /tmp/perf-PID.map and appends
  * as it makes code: one line "START SIZE NAME" in hexadecimal for each piece. Where pieces overlap,
- * the last one counts, because memory is reused.
+ * the last one counts, because memory is reused. Runtimes compile a function several times and mark
+ * its versions in the name; these marks are left out, because it is one function.
  *
  * Anyone can write to /tmp. So the file must be a regular file, not reached by a link, and belong
  * to the process's user or to root. If the process has ended, its user is not known, and the file

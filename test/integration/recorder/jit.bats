@@ -88,7 +88,7 @@ check_named() {
 	assert_equal "inner" \
 		"$(grep -cxF "	jit inner+0x15  (/tmp/perf-$1.map)" leaks)" "$NR_BLOCKS"
 	assert_equal "outer" \
-		"$(grep -cxF "	LazyCompile:~outer /a b.js:1:1+0x15  (/tmp/perf-$1.map)" leaks)" "$NR_BLOCKS"
+		"$(grep -cxF "	LazyCompile:outer /a b.js:1:1+0x15  (/tmp/perf-$1.map)" leaks)" "$NR_BLOCKS"
 }
 
 check_unnamed() {
