@@ -7,7 +7,7 @@
 #define LEAKTOOLS_TOP_TOP_NAMES_H
 
 #include "parser/statistics/site_stats.h"
-#include "parser/verdicts/own_wrappers.h"
+#include "parser/statistics/own_wrappers.h"
 #include "report/names/named_stack.h"
 
 #include <stdbool.h>

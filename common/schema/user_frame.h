@@ -19,7 +19,7 @@ struct frame_facts {
 	const char *module; /* equal for frames of the same module; NULL: unknown */
 	bool has_symbol;
 	bool inlined; /* into the next frame */
-	/* The program's own wrapper, which behaves like one (parser/verdicts/own_wrappers.h). */
+	/* The program's own wrapper, which behaves like one (parser/statistics/own_wrappers.h). */
 	bool is_own_wrapper;
 };
 

@@ -174,6 +174,16 @@ void cause_become_part(struct cause_finder *finder, const struct cause_bag *bag,
 	found->sum = (struct site){0};
 }
 
+void cause_become_versions(struct cause_finder *finder, size_t begin, size_t end)
+{
+	struct cause_bag bag = cause_bag_empty();
+
+	for (size_t i = begin; i < end; i++)
+		cause_bag_put(finder, &bag, i);
+	/* On failure, too: its sum is released with the others. */
+	cause_become_part(finder, &bag, &finder->found[finder->nr_found++]);
+}
+
 void cause_become_single(struct cause_finder *finder, size_t index)
 {
 	struct cause_found *found = &finder->found[finder->nr_found];

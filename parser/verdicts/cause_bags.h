@@ -25,6 +25,7 @@ struct cause_member {
 	uint64_t *path;
 	uint32_t *frames;
 	uint32_t nr;
+	uint32_t version; /* equal: versions of one stack (cause_versions.h), with equal paths */
 	double weight;
 	size_t next; /* in its bag */
 };
@@ -100,6 +101,9 @@ bool cause_become(struct cause_finder *finder, const struct cause_bag *bag,
  */
 void cause_become_part(struct cause_finder *finder, const struct cause_bag *bag,
 		       struct cause_found *found);
+
+/* Makes the members [@begin, @end), which are versions of one stack, a cause. */
+void cause_become_versions(struct cause_finder *finder, size_t begin, size_t end);
 
 /* Makes one member a cause of its own, if it holds anything. */
 void cause_become_single(struct cause_finder *finder, size_t index);

@@ -39,7 +39,8 @@ static int find_callees(const struct cause_finder *finder, size_t begin, size_t 
 		return -ENOMEM;
 	for (size_t next, i = begin; i < end; i = next) {
 		for (next = i + 1;
-		     next < end && cause_nr_shared(&members[i], &members[next]) > depth;)
+		     next < end && (cause_nr_shared(&members[i], &members[next]) > depth ||
+				    members[i].version == members[next].version);)
 			next++;
 		ret->list[ret->nr++] = (struct callee){
 			.begin = i,
@@ -262,6 +263,10 @@ static void explore(struct cause_finder *finder, size_t begin, size_t end)
 		return;
 	if (end - begin == 1) {
 		cause_become_single(finder, begin);
+		return;
+	}
+	if (finder->members[begin].version == finder->members[end - 1].version) {
+		cause_become_versions(finder, begin, end);
 		return;
 	}
 	finder->err = find_callees(finder, begin, end, &callees);

@@ -6,6 +6,7 @@
 #include "parser/verdicts/cause_reach.h"
 #include "parser/verdicts/cause_together.h"
 #include "parser/verdicts/cause_tree.h"
+#include "parser/verdicts/cause_versions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,8 +45,26 @@ static void *memdup(const void *from, size_t size)
 	return to ? memcpy(to, from, size) : NULL;
 }
 
-static void add_member(struct cause_finder *finder, const struct site *counts,
-		       struct site_verdict *site)
+/* Tells @versions of the member just added, if it has generated functions. */
+static int add_version(struct cause_finder *finder, struct cause_versions *versions,
+		       const uint64_t *functions, size_t nr)
+{
+	const struct verdict_input *input = finder->input;
+	uint64_t places[MAX_FRAMES];
+	uint32_t stack_id = finder->members[finder->nr_members - 1].counts->stack_id;
+	size_t i = 0, nr_places;
+	int err;
+
+	while (i < nr && !(functions[i] & GENERATED_FUNCTION))
+		i++;
+	if (i == nr || !input->places_of)
+		return 0;
+	err = input->places_of(input->stacks, stack_id, places, MAX_FRAMES, &nr_places);
+	return err ? err : cause_versions_add(versions, finder, functions, places, nr);
+}
+
+static void add_member(struct cause_finder *finder, struct cause_versions *versions,
+		       const struct site *counts, struct site_verdict *site)
 {
 	uint64_t functions[MAX_FRAMES], path[CAUSE_MAX_FUNCTIONS];
 	uint32_t frames[CAUSE_MAX_FUNCTIONS];
@@ -60,13 +79,14 @@ static void add_member(struct cause_finder *finder, const struct site *counts,
 		.counts = counts,
 		.site = site,
 		.nr = fold_path(functions, nr, path, frames),
+		.version = counts->stack_id,
 		.weight = site ? (double)site->held_bytes + (double)site->held_blocks : 0,
 	};
 	finder->nr_members++;
 	member->path = memdup(path, member->nr * sizeof(*path));
 	member->frames = memdup(frames, member->nr * sizeof(*frames));
-	if (!member->path || !member->frames)
-		finder->err = -ENOMEM;
+	finder->err = member->path && member->frames ? add_version(finder, versions, functions, nr)
+						     : -ENOMEM;
 }
 
 /* True if the site's blocks are memory that is not left behind. */
@@ -77,7 +97,7 @@ static bool may_join(const struct cause_finder *finder, const struct site_verdic
 	return site->verdict != VERDICT_AT_EXIT && !resource_call_of(block->allocated.schema);
 }
 
-static void add_members(struct cause_finder *finder)
+static void add_members(struct cause_finder *finder, struct cause_versions *versions)
 {
 	struct verdicts *verdicts = finder->verdicts;
 	size_t nr_all;
@@ -85,10 +105,10 @@ static void add_members(struct cause_finder *finder)
 
 	for (size_t i = 0; i < verdicts->nr_sites && !finder->err; i++)
 		if (may_join(finder, &verdicts->sites[i]))
-			add_member(finder, verdicts->sites[i].site, &verdicts->sites[i]);
+			add_member(finder, versions, verdicts->sites[i].site, &verdicts->sites[i]);
 	for (size_t i = 0; i < nr_all && !finder->err; i++)
 		if (!site_held_blocks(&all[i]) && all[i].frees)
-			add_member(finder, &all[i], NULL);
+			add_member(finder, versions, &all[i], NULL);
 }
 
 static int compare_paths(const void *a, const void *b)
@@ -100,6 +120,8 @@ static int compare_paths(const void *a, const void *b)
 		return x->path[nr] < y->path[nr] ? -1 : 1;
 	if (x->nr != y->nr)
 		return x->nr < y->nr ? -1 : 1;
+	if (x->version != y->version)
+		return x->version < y->version ? -1 : 1;
 	return (x->counts->stack_id > y->counts->stack_id) -
 	       (x->counts->stack_id < y->counts->stack_id);
 }
@@ -189,7 +211,12 @@ static void release(struct cause_finder *finder)
 
 static void find(struct cause_finder *finder)
 {
-	add_members(finder);
+	struct cause_versions versions = {0};
+
+	add_members(finder, &versions);
+	if (!finder->err)
+		finder->err = cause_versions_join(&versions, finder);
+	cause_versions_deinit(&versions);
 	if (!finder->err)
 		number_functions(finder);
 	if (finder->err || finder->nr_members < 2)

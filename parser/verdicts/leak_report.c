@@ -3,6 +3,7 @@
 
 #include "common/hash.h"
 #include "common/scope.h"
+#include "parser/statistics/stack_functions.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -428,46 +429,12 @@ static struct process_life process_life(const void *context, pid_t pid, uint64_t
 	return heap_tracker_life(context, pid, time_ns);
 }
 
-/* A function is the same by name and module; without a name, only by its code. */
-static uint64_t function_number(const struct stack_frame *frame)
-{
-	uint64_t seed = hash_seed();
-	const uint64_t words[] = {
-		hash_text(frame->module, seed),
-		frame->function ? hash_text(frame->function, seed)
-		: frame->module ? frame->module_offset
-				: frame->address,
-	};
-
-	return hash_words(words, ARRAY_SIZE(words), seed);
-}
-
-/* Inlined functions are functions, too. */
-static int functions_of(void *context, uint32_t stack_id, uint64_t *ret, size_t max, size_t *ret_nr)
-{
-	struct stack_store *stacks = context;
-	size_t nr = 0;
-
-	for (size_t i = stack_store_nr_frames(stacks, stack_id); i-- > 0;) {
-		const struct stack_frame *frames;
-		size_t nr_frames;
-		int err = stack_store_frames(stacks, stack_id, i, &frames, &nr_frames);
-
-		if (err)
-			return err;
-		while (nr_frames-- > 0 && nr < max)
-			ret[nr++] = function_number(&frames[nr_frames]);
-	}
-	*ret_nr = nr;
-	return 0;
-}
-
 int leak_report_stack_identity(const struct leak_report *report, uint32_t stack_id, uint64_t *ret)
 {
 	uint64_t functions[MAX_IDENTITY_FUNCTIONS];
 	size_t nr;
-	int err = functions_of(report->analysis->stacks, stack_id, functions, ARRAY_SIZE(functions),
-			       &nr);
+	int err = stack_functions_of(report->analysis->stacks, stack_id, functions,
+				     ARRAY_SIZE(functions), &nr);
 
 	if (!err)
 		*ret = hash_words(functions, nr, hash_seed());
@@ -486,7 +453,8 @@ static int judge(struct leak_report *report)
 		.end_ns = analysis->end_ns,
 		.process_life = process_life,
 		.context = analysis->heaps,
-		.functions_of = functions_of,
+		.functions_of = stack_functions_of,
+		.places_of = stack_places_of,
 		.stacks = analysis->stacks,
 		.reach = report->reach,
 		.loss_windows = analysis->loss_windows,

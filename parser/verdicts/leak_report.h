@@ -9,7 +9,7 @@
 
 #include "common/size_range.h"
 #include "parser/analysis/analysis.h"
-#include "parser/verdicts/own_wrappers.h"
+#include "parser/statistics/own_wrappers.h"
 #include "parser/verdicts/suppressions.h"
 #include "parser/verdicts/verdicts.h"
 

@@ -16,6 +16,7 @@
 #include "parser/calls/heap_tracker.h"
 #include "parser/analysis/loss_windows.h"
 #include "parser/statistics/site_stats.h"
+#include "parser/statistics/stack_functions.h"
 
 /* In the order of display. */
 enum verdict {
@@ -92,6 +93,12 @@ struct verdict_input {
 	 */
 	int (*functions_of)(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max,
 			    size_t *ret_nr);
+	/*
+	 * As functions_of, but the same code has the same number. It is used for stacks with a
+	 * GENERATED_FUNCTION. NULL: nothing is known of generated code.
+	 */
+	int (*places_of)(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max,
+			 size_t *ret_nr);
 	void *stacks;
 	const uint8_t *reach; /* enum reach_class of each of @held; NULL: nothing was scanned */
 	/* Causes of doubt. */

@@ -7,7 +7,7 @@
 #ifndef LEAKTOOLS_REPORT_NAMED_STACK_H
 #define LEAKTOOLS_REPORT_NAMED_STACK_H
 
-#include "parser/verdicts/own_wrappers.h"
+#include "parser/statistics/own_wrappers.h"
 #include "report/names/name_pool.h"
 #include "unwind/stacks/stack_store.h"
 

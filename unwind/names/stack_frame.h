@@ -28,6 +28,7 @@ struct stack_frame {
 	const char *function;	  /* demangled; NULL: no symbol (print module+offset) */
 	uint64_t function_offset; /* from the symbol; inlined: from the start of its code */
 	bool inlined;		  /* into the function of the next frame */
+	bool is_generated;	  /* by the process, which has named it (jit_names.h) */
 	const char *file;	  /* source; NULL: not known */
 	int line;
 };

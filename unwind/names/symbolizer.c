@@ -464,6 +464,7 @@ static void name_jit(const struct jit_names *names, uint64_t address, bool is_ca
 		return;
 	frame->module = names->path;
 	frame->module_offset = address;
+	frame->is_generated = true;
 	frame->function = piece->name;
 	frame->function_offset = address - piece->start;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Simulated programs with wrappers of their own, and with functions that only look like one. */
-#include "parser/verdicts/own_wrappers.h"
+#include "parser/statistics/own_wrappers.h"
 
 #include "common/scope.h"
 

@@ -329,6 +329,104 @@ static void many_stacks_of_sessions_are_no_leak(void **state)
 			    verdicts.causes[i].verdict.verdict == VERDICT_UNCLEAR);
 }
 
+/* --- generated code --- */
+
+#define RUN  (GENERATED_FUNCTION | 1)
+#define KEEP (GENERATED_FUNCTION | 2)
+#define READ (GENERATED_FUNCTION | 3)
+
+/* Stacks of main, generated functions, code of the runtime and malloc(). */
+static const struct {
+	uint64_t functions[6], places[6];
+	size_t nr;
+} generated[] = {
+	[1] = {{1, RUN, KEEP, READ, 8, 9}, {10, 20, 30, 40, 80, 90}, 6},
+	/* Compiled elsewhere; RUN calls KEEP from another place. */
+	[2] = {{1, RUN, KEEP, READ, 8, 9}, {10, 21, 31, 41, 80, 90}, 6},
+	/* READ is compiled into KEEP, which calls the runtime in another way. */
+	[3] = {{1, RUN, KEEP, 7, 8, 9}, {10, 22, 32, 70, 80, 90}, 6},
+	/* KEEP calls something else. */
+	[4] = {{1, RUN, KEEP, 5, 6, 9}, {10, 22, 32, 50, 60, 90}, 6},
+	/* The same functions, but not generated. */
+	[5] = {{1, 2, 3, 4, 8, 9}, {10, 20, 30, 40, 80, 90}, 6},
+	[6] = {{1, 2, 3, 4, 8, 9}, {10, 21, 31, 41, 80, 90}, 6},
+};
+
+static int generated_functions_of(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max,
+				  size_t *ret_nr)
+{
+	*ret_nr = generated[stack_id].nr;
+	memcpy(ret, generated[stack_id].functions, *ret_nr * sizeof(*ret));
+	return 0;
+}
+
+static int generated_places_of(void *stacks, uint32_t stack_id, uint64_t *ret, size_t max,
+			       size_t *ret_nr)
+{
+	*ret_nr = generated[stack_id].nr;
+	memcpy(ret, generated[stack_id].places, *ret_nr * sizeof(*ret));
+	return 0;
+}
+
+/* One stack leaks in the first @first_s seconds, the other from @second_s on. */
+static void judge_two(uint32_t first, double first_s, uint32_t second, double second_s)
+{
+	verdicts_deinit(&verdicts);
+	site_stats_destroy((struct site_stats *)input.sites);
+	assert_int_equal(begin(NULL), 0);
+	input.functions_of = generated_functions_of;
+	input.places_of = generated_places_of;
+	for (int quarter = 0; quarter < 400; quarter++) {
+		double time_s = quarter / 4.0;
+
+		if (time_s < first_s)
+			add(first, 1, 100, time_s, FOREVER);
+		if (time_s >= second_s)
+			add(second, 1, 100, time_s, FOREVER);
+	}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+}
+
+static void check_one_cause(uint32_t first, double first_s, uint32_t second, double second_s)
+{
+	judge_two(first, first_s, second, second_s);
+	assert_int_equal(verdicts.nr_causes, 1);
+	assert_int_equal(verdicts.causes[0].nr, 2);
+	assert_int_equal(verdicts.causes[0].verdict.verdict, VERDICT_GROWTH);
+	assert_int_equal(verdicts.causes[0].verdict.suspect_blocks, input.nr_held);
+	assert_int_equal(verdicts.blocks_of[VERDICT_GROWTH], input.nr_held);
+}
+
+static void check_two_causes(uint32_t first, double first_s, uint32_t second, double second_s)
+{
+	judge_two(first, first_s, second, second_s);
+	assert_int_equal(verdicts.nr_causes, 2);
+}
+
+/* By itself, the first one is a plateau. */
+static void versions_of_generated_code_are_one_cause(void **state)
+{
+	check_one_cause(1, 50, 2, 50);
+	check_one_cause(1, 50, 3, 50);
+	check_one_cause(3, 50, 2, 50);
+	/* The same code in two places may run in turns. */
+	check_one_cause(1, 60, 2, 40);
+	/* main(), and the generated functions in all of them. */
+	judge_two(1, 50, 3, 50);
+	assert_int_equal(verdicts.sites[0].nr_shared, 3);
+	assert_int_equal(verdicts.sites[1].nr_shared, 3);
+}
+
+static void other_code_is_another_cause(void **state)
+{
+	/* KEEP leaks by itself and by READ. */
+	check_two_causes(1, 60, 3, 40);
+	/* It takes over too late. */
+	check_two_causes(1, 20, 3, 60);
+	check_two_causes(1, 50, 4, 50);
+	check_two_causes(5, 50, 6, 50);
+}
+
 /* --- what a scan has said --- */
 
 static void say(uint32_t stack_id, enum reach_class said)
@@ -439,6 +537,8 @@ int main(void)
 		TEST(leaks_at_steady_rates_are_two_causes),
 		TEST(many_stacks_of_a_caller_are_one_cause),
 		TEST(many_stacks_of_sessions_are_no_leak),
+		TEST(versions_of_generated_code_are_one_cause),
+		TEST(other_code_is_another_cause),
 		TEST(what_is_lost_is_a_cause_of_its_own),
 		TEST(a_lost_stack_leaves_its_many_relatives),
 		TEST(what_may_be_lost_splits_no_cause),

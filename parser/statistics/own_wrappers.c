@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/own_wrappers.h"
+#include "parser/statistics/own_wrappers.h"
 
 #include "common/hash.h"
 #include "common/schema/user_frame.h"
