@@ -4,9 +4,9 @@
 #include "common/scope.h"
 
 /*
- * The C and C++ libraries, APR, nginx, PostgreSQL, redis, CPython, GLib, cgo, Lua, libuv, libxml2,
- * and the usual names of programs' own wrappers. Functions whose name says what the memory is for,
- * such as createObject() or PyList_New(), are no wrappers.
+ * The C and C++ libraries, APR, nginx, PostgreSQL, redis, CPython, Perl, GLib, cgo, Lua, libuv,
+ * libxml2, and the usual names of programs' own wrappers. Functions whose name says what the memory
+ * is for, such as createObject() or PyList_New(), are no wrappers.
  */
 static const struct wrapper_row exact_names[] = {
 	{"AlignedAllocRealloc", WRAPPER_ANYWHERE, NULL},
@@ -15,6 +15,8 @@ static const struct wrapper_row exact_names[] = {
 	{"DynaHashAlloc", WRAPPER_ANYWHERE, NULL},
 	{"GenerationContextCreate", WRAPPER_ANYWHERE, NULL},
 	{"GenerationRealloc", WRAPPER_ANYWHERE, NULL},
+	{"Perl_more_bodies", WRAPPER_ANYWHERE, NULL},
+	{"Perl_more_sv", WRAPPER_ANYWHERE, NULL},
 	{"PyType_GenericAlloc", WRAPPER_ANYWHERE, NULL},
 	{"PyType_GenericNew", WRAPPER_ANYWHERE, NULL},
 	{"ReallocateHeap", WRAPPER_ANYWHERE, "libjvm"},

@@ -63,6 +63,9 @@ static void libraries_of_c(void **state)
 	       "sdscatvprintf", "_sdsMakeRoomFor");
 	EXPECT(WRAPPER_NONE, "createObject", "createStringObject", "dictAddRaw", "sdssplitlen",
 	       "addReply", "sds");
+	/* Perl: its arenas hold values of any kind. */
+	EXPECT(WRAPPER_ANYWHERE, "Perl_safesysmalloc", "Perl_more_sv", "Perl_more_bodies");
+	EXPECT(WRAPPER_NONE, "Perl_newSV", "Perl_pp_anonhash", "Perl_hv_common");
 	/* CPython: objects say what the memory is for, memory and the allocation of a type do not.
 	 */
 	EXPECT(WRAPPER_ANYWHERE, "PyMem_RawMalloc", "_PyMem_DebugRawAlloc", "PyObject_Malloc",
