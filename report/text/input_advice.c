@@ -107,6 +107,7 @@ static const struct runtime {
 	{"python3", "libpython3", "run python3 with -X perf (3.12 and later)"},
 	{"java", "libjvm",
 	 "run java with -XX:+DumpPerfMapAtExit (17 and later), or with a perf-map agent"},
+	{"dotnet", "libcoreclr", "run dotnet with DOTNET_PerfMapEnabled=1 in its environment"},
 };
 
 static const struct runtime *find_runtime(const char *name)

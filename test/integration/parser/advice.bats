@@ -132,7 +132,8 @@ says_nothing_of() {
 	gcc -O1 -fno-omit-frame-pointer -o runtime runtime.c
 	"$BIN/leakrec" --call-graph fp -o perf.data -- ./runtime 2>leakrec.err
 	says "1 of 1 stacks have functions without names in generated code: the program wrote no /tmp/perf-PID.map"
-	for remedy in "node with --perf-basic-prof" "python3 with -X perf" "java with -XX:+DumpPerfMapAtExit"; do
+	for remedy in "node with --perf-basic-prof" "python3 with -X perf" "java with -XX:+DumpPerfMapAtExit" \
+		"dotnet with DOTNET_PerfMapEnabled=1"; do
 		cp runtime "${remedy%% *}"
 		"$BIN/leakrec" --call-graph fp -o perf.data -- "./${remedy%% *}" 2>leakrec.err
 		says "functions without names in generated code: run $remedy"
