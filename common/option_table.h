@@ -68,9 +68,10 @@ struct option_row {
 #define OPTION_FIELD(type, field)                                                                  \
 	.offset = offsetof(type, field), .size = sizeof(((type *)NULL)->field)
 
-/* A letter that users know from other tools, and what to use here. */
+/* An option that users know from other tools or versions, and what to use here. */
 struct option_habit {
-	char letter;
+	char letter;	  /* 0: it has a name */
+	const char *name; /* NULL: it has a letter */
 	const char *hint; /* "--format chooses the output" */
 };
 

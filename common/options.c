@@ -113,6 +113,14 @@ static void reject_long_option(const struct option_table *table, const char *wor
 	const char *name = word + strspn(word, "-"), *nearest = NULL;
 	size_t len = strcspn(name, "="), least = MAX_TYPOS + 1, nr_meant = 0;
 
+	for (size_t i = 0; i < table->nr_habits; i++) {
+		const char *known = table->habits[i].name;
+
+		if (!known || strncmp(known, name, len) != 0 || known[len])
+			continue;
+		diag_error("unknown option %s: %s", word, table->habits[i].hint);
+		return;
+	}
 	for (size_t i = 0; i < nr_all_rows(table); i++) {
 		const char *known = row_at(table, i)->name;
 		size_t distance = known ? name_distance(name, len, known) : SIZE_MAX;

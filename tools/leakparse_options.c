@@ -247,8 +247,9 @@ static const struct option_row rows[] = {
 
 /* perf report's and perf script's. */
 static const struct option_habit habits[] = {
-	{'g', "--format tree prints the tree of calls"},
-	{'F', "--format chooses the output"},
+	{'g', NULL, "--format tree prints the tree of calls"},
+	{'F', NULL, "--format chooses the output"},
+	{0, "top", "--limit N lists only the first N; leakrec --top shows a live view"},
 };
 
 static const struct option_table table = {

@@ -197,10 +197,10 @@ static const struct option_row rows[] = {
 
 /* perf record's. */
 static const struct option_habit habits[] = {
-	{'g', "stacks are recorded anyway; --call-graph says how"},
-	{'F', "every call is recorded, so there is no frequency"},
-	{'c', "every call is recorded, so there is no period; --size leaves some out"},
-	{'e', "allocations are recorded anyway; --with, --pair and --ref name more"},
+	{'g', NULL, "stacks are recorded anyway; --call-graph says how"},
+	{'F', NULL, "every call is recorded, so there is no frequency"},
+	{'c', NULL, "every call is recorded, so there is no period; --size leaves some out"},
+	{'e', NULL, "allocations are recorded anyway; --with, --pair and --ref name more"},
 };
 
 static const struct option_table table = {

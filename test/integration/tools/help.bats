@@ -62,6 +62,8 @@ same_text() {
 	[[ $output == "leakrec: unknown option -g: "*--call-graph* ]] || fail "$output"
 	run -2 "$BUILD_DIR/bin/leakparse" -F comm
 	[[ $output == "leakparse: unknown option -F: "*--format* ]] || fail "$output"
+	run -2 "$BUILD_DIR/bin/leakparse" --top=5
+	[[ $output == "leakparse: unknown option --top=5: --limit N "* ]] || fail "$output"
 	run -2 "$BUILD_DIR/bin/leakrec" "--$(printf 'x%.0s' {1..10000})"
 	[[ $output == "leakrec: unknown option --xxx"* ]]
 }
