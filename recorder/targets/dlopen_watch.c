@@ -137,11 +137,11 @@ static int record_file(struct dlopen_watch *watch, struct probe_file *file)
 	/* It may not be what was analysed. */
 	err = file_leases_take(watch->leases, file);
 	if (err == -EAGAIN || err == -ESTALE) {
-		diag_note("not recording %s: it %s", file->display,
-			  err == -EAGAIN ? "is open for writing"
-					 : "has changed since it was analysed");
+		diag_note("not recording %s: %s", file->display, file_leases_reason(err));
 		return err;
 	}
+	if (err)
+		file_leases_warn(file, err);
 	return bpf_recorder_add_late(watch->recorder, file);
 }
 

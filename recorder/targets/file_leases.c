@@ -49,6 +49,30 @@ int file_leases_take(struct file_leases *leases, struct probe_file *file)
 	return 0;
 }
 
+const char *file_leases_reason(int err)
+{
+	switch (err) {
+	case -EAGAIN:
+		return "it is open for writing, or on a server that does not tell who writes to it";
+	case -EINVAL:
+		return "its file system has no leases";
+	case -ESTALE:
+		return "it has changed since it was analysed";
+	default:
+		return strerror(-err);
+	}
+}
+
+void file_leases_warn(const struct probe_file *file, int err)
+{
+	/* Without CAP_LEASE, only root can overwrite the usual files. */
+	if (err == -EACCES)
+		return;
+	diag_warn("do not overwrite %s in place, because processes that use it then could crash: "
+		  "it cannot be watched: %s; a new file in its place does no harm",
+		  file->display, file_leases_reason(err));
+}
+
 int file_leases_take_all(struct file_leases *leases, struct probe_set *set)
 {
 	for (size_t i = 0; i < set->nr_files; i++) {
@@ -59,12 +83,8 @@ int file_leases_take_all(struct file_leases *leases, struct probe_set *set)
 				   set->files[i].display);
 		if (err == -ENOMEM || err == -ESTALE)
 			return err;
-		/* Without CAP_LEASE, only root can overwrite the usual files. */
-		if (err && err != -EACCES)
-			diag_warn("do not overwrite %s in place, because processes that use it "
-				  "then could crash: it cannot be watched: %s; a new file in its "
-				  "place does no harm",
-				  set->files[i].display, strerror(-err));
+		if (err)
+			file_leases_warn(&set->files[i], err);
 	}
 	return 0;
 }

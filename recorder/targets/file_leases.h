@@ -32,13 +32,25 @@ void file_leases_deinit(struct file_leases *leases);
 
 /*
  * Takes a lease on @file, which must not move. Returns 0 or a negative errno, not reported: -EAGAIN
- * if somebody has it open for writing, -EINVAL if its file system has no leases, -EACCES without
- * CAP_LEASE if it is another user's, -ESTALE if it has changed since it was analysed.
+ * if somebody has it open for writing, or if the server of NFS or SMB has not promised to tell,
+ * -EINVAL if its file system has no leases, -EACCES without CAP_LEASE if it is another user's,
+ * -ESTALE if it has changed since it was analysed.
+ *
+ * No leases: NFS before version 4, Ceph, 9P; from Linux 7.0 on also each file system that does not
+ * say that it has some (kernel_setlease(), fs/locks.c).
  */
 int file_leases_take(struct file_leases *leases, struct probe_file *file);
 
-/* The same for a set. It warns of files that cannot be watched, and returns 0, -ENOMEM, or -ESTALE,
- * reported. */
+/* The reason for the error @err, as a clause. */
+const char *file_leases_reason(int err);
+
+/* Warns that @file is recorded without a lease, because of @err. */
+void file_leases_warn(const struct probe_file *file, int err);
+
+/*
+ * Takes leases on all files of @set. It warns of files that cannot be watched, and returns 0,
+ * -ENOMEM, or -ESTALE, reported.
+ */
 int file_leases_take_all(struct file_leases *leases, struct probe_set *set);
 
 /*

@@ -155,3 +155,16 @@ overwrite_plugin() {
 		fail "$(cat leakrec.err)"
 	kill_now "$TARGET_PID"
 }
+
+# What NFS and Ceph do, and from Linux 7.0 on other file systems, too. It is said of each file.
+@test "overwritten: without leases, leakrec says so, also of a file that is mapped later" {
+	make_programs
+	start_target late_allocator "$TARGETS/lib/libpool_allocator.so"
+	NO_LEASES=1 LD_PRELOAD=$TARGETS/lib/libwaits.so attach
+	go_target
+	finish_target
+	finish_leakrec
+	for file in 'libc\.so\.6' 'libpool_allocator\.so'; do
+		assert_equal "warnings of $file" "$(grep -c "^leakrec: warning: do not overwrite .*/$file in place, .*: its file system has no leases; a new file" leakrec.err)" 1
+	done
+}

@@ -3,9 +3,10 @@
  * For LD_PRELOAD into leakrec: creates the file "waiting" and waits until the test has removed it,
  * once, at the place that WAITS_AT names: "link", before the first uprobe_multi link is created;
  * "begin", after the last one; "open", before the first perf event of a thread is opened; "lease",
- * before the first lease is taken.
+ * before the first lease is taken. With NO_LEASES, no file system has leases.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <stdarg.h>
@@ -71,6 +72,10 @@ int fcntl64(int fd, int command, ...)
 	va_end(arguments);
 	if (command == F_SETLEASE)
 		wait_once("lease");
+	if (command == F_SETLEASE && getenv("NO_LEASES")) {
+		errno = EINVAL;
+		return -1;
+	}
 	return next(fd, command, argument);
 }
 
