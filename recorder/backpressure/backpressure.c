@@ -52,7 +52,7 @@ struct backpressure {
 	size_t nr_events;
 	bool is_own_table; /* there are no programs: the recorder stops the targets */
 	bool is_system_wide;
-	bool told_overdue, told_late, told_missed;
+	bool told_overdue, told_late, told_missed, told_strained;
 	unsigned int nr_suspensions_told;
 	bool watches_clones;			  /* context_breakers.bpf.h */
 	uint64_t snapshot[BACKPRESSURE_MAX_CPUS]; /* produced bytes when the round began */
@@ -261,6 +261,8 @@ int backpressure_create(const struct record_config *config, struct target_table 
 		uint64_t limit_bytes = shared ? ring_bytes / 2 : ring_bytes / 4 * 3;
 
 		target_table_set_limit(backpressure->table, holds ? limit_bytes : 0);
+		if (holds && backpressure->is_system_wide)
+			target_table_prefer_fillers(backpressure->table, ring_bytes);
 		err = watchdog_start(&backpressure->watchdog, backpressure->table);
 		if (err)
 			diag_error("cannot start the watchdog: %s", strerror(-err));
@@ -484,6 +486,17 @@ static void report_limits(struct backpressure *backpressure)
 		diag_warn("a process continued before its child or its new file was set up for "
 			  "recording: the first calls there may be missing, and are not counted as "
 			  "lost");
+	}
+	if (backpressure->table->strained_tgid && !backpressure->told_strained) {
+		char name[PROCESS_NAME_MAX];
+
+		backpressure->told_strained = true;
+		process_namespace_format_name((pid_t)backpressure->table->strained_tgid, name);
+		diag_warn("events have come faster than leakrec can write them for %d seconds: it "
+			  "stops the processes that make most of them again and again, above all "
+			  "%s; record others (-p), or only some sizes (--size), or lose events "
+			  "instead (--on-overload drop)",
+			  TARGET_STRAINED_WINDOWS, name);
 	}
 	if ((unsigned int)nr_suspensions != backpressure->nr_suspensions_told) {
 		backpressure->nr_suspensions_told = (unsigned int)nr_suspensions;

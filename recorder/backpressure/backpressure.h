@@ -10,6 +10,9 @@
  * consumed, so they overestimate. Without BPF, the recorder stops the processes when a round brings
  * more than the limit, which can be too late.
  *
+ * If all processes are recorded, those that fill the rings are stopped, and others hardly ever
+ * (target_table_shared.h). A warning says so if that goes on for long.
+ *
  * Only stops by backpressure are undone, soon, and also when the recorder is stopped or killed
  * (watchdog.h). A process that must not be stopped loses events instead, and these are counted: see
  * exempt.h, exempt_processes.h. Ctrl-Z continues all targets before the recorder stops.

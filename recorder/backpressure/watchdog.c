@@ -46,6 +46,7 @@ static void wait_for_recorder(struct target_table *table, int recorder_fd)
 		uint64_t now_ns = clock_now_ns();
 
 		target_table_note_watchdog(table, now_ns);
+		target_table_find_fillers(table, now_ns);
 		target_table_continue_overdue(table, now_ns + 2 * LOOK_NS);
 	} while (poll(&recorder, 1, LOOK_MS) <= 0);
 }

@@ -20,20 +20,18 @@ static int backpressure(unsigned int bytes)
 {
 	struct backpressure_cpu *cpu =
 		&cpus[bpf_get_smp_processor_id() & (BACKPRESSURE_MAX_CPUS - 1)];
-	struct target *target;
-	unsigned long long produced;
+	unsigned long long produced, filled;
 
 	/* The process is not recorded. With 0 the kernel writes no sample. */
 	if (everywhere && !is_in_scope())
 		return 0;
 	if (shared.closed || !shared.limit_bytes || (!everywhere && !current_target()))
 		return 1;
-	produced = __sync_fetch_and_add(&cpu->produced, bytes) + bytes;
-	if ((long long)(produced - cpu->consumed) <= (long long)shared.limit_bytes)
-		return 1;
-	target = may_hold() ? target_to_hold() : 0;
-	if (target)
-		hold(target);
+	produced = __sync_fetch_and_add(&cpu->produced, bytes);
+	count_steps(produced, &cpu->step);
+	filled = produced + bytes - cpu->consumed;
+	if ((long long)filled > (long long)shared.limit_bytes)
+		hold_for_ring(filled);
 	return 1;
 }
 

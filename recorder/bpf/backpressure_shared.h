@@ -14,7 +14,8 @@
  */
 struct backpressure_cpu {
 	unsigned long long produced; /* by the programs */
-	unsigned long long pad1[7];
+	unsigned long long step;     /* as in struct bpf_cpu */
+	unsigned long long pad1[6];
 	unsigned long long consumed; /* by the recorder */
 	unsigned long long pad2[7];
 };

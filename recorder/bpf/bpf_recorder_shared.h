@@ -124,7 +124,8 @@ struct bpf_syscall {
 struct bpf_cpu {
 	unsigned long long lost;  /* samples that found no room, not in a LOST record yet */
 	unsigned long long woken; /* 1: leakrec was woken, and has not drained the ring since */
-	unsigned long long pad[6];
+	unsigned long long step;  /* of the ring, in which the last sample begins (targets.bpf.h) */
+	unsigned long long pad[5];
 };
 
 #endif

@@ -106,23 +106,12 @@ __attribute__((noinline)) int wake_recorder(void)
 	return 0;
 }
 
-__attribute__((noinline)) int hold_current(void)
-{
-	struct target *target;
-
-	if (!may_hold())
-		return 0;
-	target = target_to_hold();
-	if (target)
-		hold(target);
-	return 0;
-}
-
 /* After each sample: has the ring come near its end? */
 ALWAYS_INLINE void watch_ring(const struct room *room, unsigned int nr)
 {
 	struct bpf_cpu *cpu = &cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)];
 
+	count_steps(room->at, &cpu->step);
 	if (room->filled < wakeup_bytes)
 		return;
 	if (!cpu->woken) {
@@ -130,7 +119,7 @@ ALWAYS_INLINE void watch_ring(const struct room *room, unsigned int nr)
 		wake_recorder();
 	}
 	if (room->filled > shared.limit_bytes)
-		hold_current();
+		hold_for_ring(room->filled);
 }
 
 /* Counts a sample that is not written. */
@@ -173,7 +162,7 @@ ALWAYS_INLINE void no_room(unsigned int nr)
 	count_lost();
 	cpus[nr & (BACKPRESSURE_MAX_CPUS - 1)].woken = 1;
 	wake_recorder();
-	hold_current();
+	hold_for_ring(~0ULL);
 }
 
 /* The ring of the CPU, after losses so far have been written. */

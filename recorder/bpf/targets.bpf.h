@@ -205,6 +205,34 @@ static __attribute__((unused)) bool may_hold(void)
 	return shared.limit_bytes && !shared.overdue && can_end_stops();
 }
 
+__attribute__((noinline)) int add_steps(unsigned int steps)
+{
+	struct target *target = add_target(bpf_get_current_pid_tgid() >> 32);
+
+	if (target)
+		__sync_fetch_and_add(&target->steps, steps);
+	return 0;
+}
+
+/*
+ * Counts the steps that a ring has been filled by since *@last_step for the current process, whose
+ * record begins at @at. Another process may have filled the last of them; on average that is right.
+ */
+static __attribute__((unused)) void count_steps(unsigned long long at,
+						unsigned long long *last_step)
+{
+	unsigned long long step, before = *last_step;
+
+	if (!everywhere || !shared.limit_others_bytes)
+		return;
+	step = at >> shared.step_shift;
+	/* Not if another program has run in between, and was faster. */
+	if ((long long)(step - before) <= 0)
+		return;
+	*last_step = step;
+	add_steps(step - before);
+}
+
 /*
  * True if the current process might get SIGHUP while it is stopped. The kernel hangs up on a
  * process group with a stopped member when it loses the last one whose parent is another group's in
@@ -254,6 +282,16 @@ static __attribute__((unused)) void hold(struct target *target)
 	bpf_send_signal_thread(SIGSTOP);
 	target->stopped = 1;
 	shared.any_stopped = 1;
+}
+
+/* Stops the current process if it may be stopped because a ring holds @filled_bytes. */
+__attribute__((noinline, unused)) int hold_for_ring(unsigned long long filled_bytes)
+{
+	struct target *target = may_hold() ? target_to_hold() : 0;
+
+	if (target && (!everywhere || target_may_pause(&shared, target, filled_bytes)))
+		hold(target);
+	return 0;
 }
 
 #endif

@@ -51,6 +51,8 @@ TARGET_INLINE void target_clear(struct target *target)
 	target->debugged = 0;
 	target->mapped_device = target->mapped_inode = 0;
 	target->mapped_size_bytes = target->mapped_changed_ns = 0;
+	target->steps = target->steps_begin = target->steps_mid = 0;
+	target->paused_ns = target->strained_windows = 0;
 }
 
 /* Returns the entry of @tgid, adding it if needed, or NULL if there is no room. */

@@ -37,6 +37,14 @@ void target_table_set_limit(struct target_table *table, uint64_t limit_bytes)
 	table->limit_bytes = limit_bytes;
 }
 
+void target_table_prefer_fillers(struct target_table *table, uint64_t ring_bytes)
+{
+	table->step_shift = (unsigned int)__builtin_ctzll(ring_bytes / TARGET_STEPS_IN_RING);
+	table->filler_steps = TARGET_MIN_FILLER_STEPS;
+	table->limit_others_bytes = table->limit_bytes + (ring_bytes - table->limit_bytes) / 2;
+	table->window_ns = clock_now_ns();
+}
+
 void target_table_set_blind(struct target_table *table)
 {
 	table->blind = 1;
@@ -105,7 +113,7 @@ static bool is_debugged(const struct target_table *table, struct target *target)
 /* Continues @target if it is marked as stopped. */
 static void continue_target(struct target *target)
 {
-	unsigned long long tgid = target->tgid;
+	unsigned long long tgid = target->tgid, now_ns = clock_now_ns();
 
 	if ((!target->stopped && !target->continuing) || !target_is_process(tgid))
 		return;
@@ -114,6 +122,8 @@ static void continue_target(struct target *target)
 	 * killed before it sends the signal leaves that to its watchdog.
 	 */
 	__atomic_store_n(&target->continuing, 1, __ATOMIC_SEQ_CST);
+	if (target->stopped && !target->set_up && now_ns > target->stopped_ns)
+		target->paused_ns += now_ns - target->stopped_ns;
 	target->set_up = 0;
 	__atomic_store_n(&target->stopped, 0, __ATOMIC_SEQ_CST);
 	if (!target->job_stopped)
@@ -172,18 +182,31 @@ uint64_t target_table_continue_all(struct target_table *table)
 	return continue_targets(table, true);
 }
 
+/* How long a stop of @target may last. */
+static uint64_t stop_limit_ns(const struct target_table *table, const struct target *target)
+{
+	if (target->set_up)
+		return TARGET_MAX_SET_UP_NS;
+	if (target_is_filler(table, target))
+		return TARGET_MAX_STOP_NS;
+	return target->paused_ns < TARGET_MAX_OTHER_STOP_NS
+		       ? TARGET_MAX_OTHER_STOP_NS - target->paused_ns
+		       : 0;
+}
+
 void target_table_continue_overdue(struct target_table *table, uint64_t until_ns)
 {
 	for (struct target *target = NULL; (target = target_table_next(table, target));) {
 		bool set_up = target->set_up;
-		uint64_t limit_ns = set_up ? TARGET_MAX_SET_UP_NS : TARGET_MAX_STOP_NS;
+		uint64_t limit_ns = stop_limit_ns(table, target);
 
 		if (!target->stopped || until_ns < target->stopped_ns + limit_ns ||
 		    is_debugged(table, target))
 			continue;
 		/* Set this before it continues: it may be stopped again at once. */
-		__atomic_store_n(set_up ? &table->set_up_overdue : &table->overdue, 1,
-				 __ATOMIC_SEQ_CST);
+		if (set_up || limit_ns == TARGET_MAX_STOP_NS)
+			__atomic_store_n(set_up ? &table->set_up_overdue : &table->overdue, 1,
+					 __ATOMIC_SEQ_CST);
 		if (set_up) {
 			table->missed = 1;
 			table->nr_set_up_late++;
@@ -199,6 +222,50 @@ void target_table_end_overdue(struct target_table *table)
 		__atomic_store_n(&table->set_up_overdue, 0, __ATOMIC_SEQ_CST);
 	if (table->overdue)
 		__atomic_store_n(&table->overdue, 0, __ATOMIC_SEQ_CST);
+}
+
+/* --- Fillers --- */
+
+/* Returns true if @target has been stopped for much of each of the last windows. */
+static bool begin_window(const struct target_table *table, struct target *target)
+{
+	bool is_strained = target->paused_ns >= (target_is_filler(table, target)
+							 ? TARGET_STRAINED_STOP_NS
+							 : TARGET_MAX_OTHER_STOP_NS / 2);
+
+	target->strained_windows = is_strained ? target->strained_windows + 1 : 0;
+	target->paused_ns = 0;
+	target->steps_begin = target->steps_mid;
+	target->steps_mid = target->steps;
+	return target->strained_windows >= TARGET_STRAINED_WINDOWS;
+}
+
+void target_table_find_fillers(struct target_table *table, uint64_t now_ns)
+{
+	bool is_over = now_ns >= table->window_ns + TARGET_WINDOW_NS, is_strained = false;
+	uint64_t nr = 0, sum = 0, most = 0, steps;
+	unsigned int most_tgid = 0;
+
+	if (!table->limit_others_bytes)
+		return;
+	for (struct target *target = NULL; (target = target_table_next(table, target));) {
+		if (is_over && begin_window(table, target))
+			is_strained = true;
+		steps = target->steps - target->steps_begin;
+		sum += steps;
+		nr += steps > 0;
+		if (steps > most) {
+			most = steps;
+			most_tgid = (unsigned int)target->tgid;
+		}
+	}
+	if (is_over)
+		table->window_ns = now_ns;
+	if (is_strained)
+		table->strained_tgid = most_tgid;
+	/* A filler has filled at least half of what a process has on average. */
+	steps = nr ? sum / nr / 2 : 0;
+	table->filler_steps = steps > TARGET_MIN_FILLER_STEPS ? steps : TARGET_MIN_FILLER_STEPS;
 }
 
 /* --- Set-up work --- */

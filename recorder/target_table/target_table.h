@@ -29,6 +29,12 @@ void target_set_role(struct target *target, enum target_role role);
 /* Targets are stopped when a ring holds more than @limit_bytes; 0: never. */
 void target_table_set_limit(struct target_table *table, uint64_t limit_bytes);
 
+/* From now on, targets that fill the rings, of @ring_bytes each, are stopped before others. */
+void target_table_prefer_fillers(struct target_table *table, uint64_t ring_bytes);
+
+/* Decides who fills the rings. The watchdog calls it several times in a window. */
+void target_table_find_fillers(struct target_table *table, uint64_t now_ns);
+
 /* No BPF program watches the targets: debuggers have to be looked up in /proc. */
 void target_table_set_blind(struct target_table *table);
 

@@ -29,6 +29,22 @@
 /* Nothing is stopped when the watchdog has shown no sign of life for this long. */
 #define WATCHDOG_LATE_NS 1000000000ULL
 
+/*
+ * If all processes are recorded, stops because of a full ring are for the fillers: processes that
+ * have filled as much of the rings in the last one to two windows as @filler_steps of the table
+ * says. Others are stopped only if a ring is fuller still, and only for a part of each window.
+ */
+#define TARGET_WINDOW_NS	 1000000000ULL
+#define TARGET_MAX_OTHER_STOP_NS 200000000ULL /* in a window, for a process that is no filler */
+#define TARGET_STEPS_IN_RING	 32	      /* a power of two */
+#define TARGET_MIN_FILLER_STEPS	 8
+/*
+ * If a filler is stopped for as long in each of as many windows, or another process for much of
+ * what it may be, this is reported.
+ */
+#define TARGET_STRAINED_STOP_NS 500000000ULL
+#define TARGET_STRAINED_WINDOWS 5
+
 struct target {
 	unsigned long long tgid;       /* 0: never used; TARGET_REMOVED, TARGET_CLAIMED */
 	unsigned long long stopped;    /* 1: stopped by the recorder or its programs */
@@ -44,6 +60,12 @@ struct target {
 	unsigned int debugged;	       /* a debugger has attached (PTRACE_ATTACH) */
 	/* The file, as in struct bpf_file and bpf_file_version (dlopen_watch.h). */
 	unsigned long long mapped_device, mapped_inode, mapped_size_bytes, mapped_changed_ns;
+	/* Only if all processes are recorded. */
+	unsigned long long steps;	/* of the rings that it has filled, ever */
+	unsigned long long steps_begin; /* as many when the window before this one began */
+	unsigned long long steps_mid;	/* as many when this window began */
+	unsigned long long paused_ns;	/* in this window, because of full rings */
+	unsigned int strained_windows;	/* so many in a row, it was stopped for long */
 };
 
 /* The role of a process in the recording (exempt_processes.h). */
@@ -63,9 +85,16 @@ enum target_forks {
 struct target_table {
 	struct target targets[TARGET_TABLE_SIZE];
 	unsigned long long limit_bytes; /* of a ring, past which targets are stopped; 0: never */
-	unsigned int any_stopped;	/* some target may be marked as stopped */
-	unsigned int closed;		/* stop nothing any more */
-	unsigned int paused;		/* the same, while Ctrl-Z has stopped the recorder */
+	/* Past this, others than fillers are stopped, too; 0: all are alike. */
+	unsigned long long limit_others_bytes;
+	unsigned long long filler_steps; /* what makes a process a filler */
+	unsigned long long window_ns;	 /* when this window began */
+	unsigned int step_shift;	 /* bytes of a ring >> this = steps */
+	/* Who fills most of the rings, set when it is too much for long; 0: it is not. */
+	unsigned int strained_tgid;
+	unsigned int any_stopped; /* some target may be marked as stopped */
+	unsigned int closed;	  /* stop nothing any more */
+	unsigned int paused;	  /* the same, while Ctrl-Z has stopped the recorder */
 	/*
 	 * The watchdog has ended a stop that took too long. Nothing is stopped for the same reason
 	 * until the recorder has drained its rings, or has done its set-up work.
@@ -86,6 +115,20 @@ struct target_table {
 static inline bool target_waits(const struct target *target)
 {
 	return target->forks == TARGET_FORKS_WANTED || target->has_mapped || target->looked_at;
+}
+
+/* True if @target is one of those that fill the rings, or if all are alike. */
+static inline bool target_is_filler(const struct target_table *table, const struct target *target)
+{
+	return target->steps - target->steps_begin >= table->filler_steps;
+}
+
+/* True if @target may be stopped now because a ring holds @filled_bytes. */
+static inline bool target_may_pause(const struct target_table *table, const struct target *target,
+				    unsigned long long filled_bytes)
+{
+	return target_is_filler(table, target) || (filled_bytes > table->limit_others_bytes &&
+						   target->paused_ns < TARGET_MAX_OTHER_STOP_NS);
 }
 
 #endif

@@ -185,6 +185,85 @@ static void set_up_work_has_a_limit_of_its_own(void **state)
 	end_child(pid);
 }
 
+/* Rings of 64 KiB, and a target that has filled @steps since the table began. */
+static struct target *filler(struct target_table *table, unsigned int tgid, unsigned int steps)
+{
+	struct target *target = target_table_add(table, tgid);
+
+	if (!table->limit_bytes) {
+		target_table_set_limit(table, 32768);
+		target_table_prefer_fillers(table, 65536);
+	}
+	target->steps = steps;
+	return target;
+}
+
+static void those_that_fill_the_rings_may_be_stopped_first(void **state)
+{
+	struct target_table *table = *state;
+	struct target *large = filler(table, PID, 400), *small = filler(table, PID + 1, 40);
+	struct target *tiny = filler(table, PID + 2, TARGET_MIN_FILLER_STEPS - 1);
+
+	/* Two processes have filled as much as a third one cannot reach. */
+	target_table_find_fillers(table, table->window_ns + 1);
+	assert_true(target_may_pause(table, large, 32769));
+	assert_false(target_may_pause(table, small, 49152));
+	assert_true(target_may_pause(table, small, 49153));
+	/* It may be stopped for a part of the window, the other one for all of it. */
+	large->paused_ns = small->paused_ns = TARGET_MAX_OTHER_STOP_NS;
+	assert_true(target_may_pause(table, large, 32769));
+	assert_false(target_may_pause(table, small, 65536));
+	target_table_find_fillers(table, table->window_ns + TARGET_WINDOW_NS);
+	assert_true(target_may_pause(table, small, 65536));
+	/* What was filled two windows ago does not count any more. */
+	target_table_find_fillers(table, table->window_ns + TARGET_WINDOW_NS);
+	small->steps += TARGET_MIN_FILLER_STEPS;
+	target_table_find_fillers(table, table->window_ns + 1);
+	assert_false(target_may_pause(table, large, 32769));
+	assert_true(target_may_pause(table, small, 32769));
+	assert_false(target_may_pause(table, tiny, 32769));
+}
+
+static void all_targets_are_alike_if_they_are_named(void **state)
+{
+	struct target_table *table = *state;
+
+	target_table_set_limit(table, 32768);
+	target_table_find_fillers(table, clock_now_ns());
+	assert_true(target_is_filler(table, target_table_add(table, PID)));
+}
+
+static void a_stop_of_others_has_a_limit_of_its_own(void **state)
+{
+	struct target_table *table = *state;
+	pid_t pid;
+	struct target *target = stopped_child(table, &pid);
+
+	filler(table, (unsigned int)pid, 1);
+	target->paused_ns = TARGET_MAX_OTHER_STOP_NS / 2;
+	target_table_continue_overdue(table, target->stopped_ns + TARGET_MAX_OTHER_STOP_NS / 2 - 1);
+	assert_false(has_continued(pid));
+	target_table_continue_overdue(table, target->stopped_ns + TARGET_MAX_OTHER_STOP_NS / 2);
+	assert_true(has_continued(pid));
+	/* Fillers may be stopped all the same. */
+	assert_int_equal(table->overdue, 0);
+	end_child(pid);
+}
+
+static void who_fills_the_rings_for_long_is_told(void **state)
+{
+	struct target_table *table = *state;
+	struct target *target = filler(table, PID, 0);
+
+	for (int i = 0; i < TARGET_STRAINED_WINDOWS; i++) {
+		assert_int_equal(table->strained_tgid, 0);
+		target->steps += 100;
+		target->paused_ns = TARGET_STRAINED_STOP_NS;
+		target_table_find_fillers(table, table->window_ns + TARGET_WINDOW_NS);
+	}
+	assert_int_equal(table->strained_tgid, PID);
+}
+
 static void stops_by_others_stay(void **state)
 {
 	struct target_table *table = *state;
@@ -208,6 +287,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_full_table_adds_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(overdue_stops_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_up_work_has_a_limit_of_its_own, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(those_that_fill_the_rings_may_be_stopped_first,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(all_targets_are_alike_if_they_are_named, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_stop_of_others_has_a_limit_of_its_own, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(who_fills_the_rings_for_long_is_told, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(stops_by_others_stay, setup, teardown),
 	};
