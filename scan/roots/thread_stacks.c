@@ -16,7 +16,8 @@
 #define MIN_STACK_BYTES 16384 /* PTHREAD_STACK_MIN */
 #define MAX_STACK_BYTES (1ull << 40)
 #define MAX_ABOVE_BYTES 65536 /* of the stack, from the control block to its end */
-#define MAX_LIST	(1u << 20)
+
+#define UNSEEN		UINT64_MAX /* a control block whose list was not followed yet */
 
 static int add(struct thread_stacks *stacks, const struct thread_stack *stack)
 {
@@ -36,11 +37,11 @@ static int add(struct thread_stacks *stacks, const struct thread_stack *stack)
 
 static bool is_control(const struct snapshot *snapshot, uint64_t address)
 {
-	uint64_t words[3];
+	const uint8_t *bytes = address % CONTROL_ALIGNED
+				       ? NULL
+				       : snapshot_bytes(snapshot, address, 3 * sizeof(address));
 
-	return address % CONTROL_ALIGNED == 0 &&
-	       snapshot_read(snapshot, address, words, sizeof(words)) && words[0] == address &&
-	       words[2] == address;
+	return bytes && load_word(bytes) == address && load_word(bytes + 16) == address;
 }
 
 /* Finds the stack that the control block is at the end of. */
@@ -100,25 +101,149 @@ static int add_living(struct thread_stacks *stacks, const struct snapshot *snaps
 									      : 0;
 }
 
-/* The head of the list that the thread of @control is in, a variable of the libc; 0: in none. */
-static uint64_t list_head(const struct snapshot *snapshot, uint64_t control)
-{
-	uint64_t first = control + TCB_BYTES, node = first, next, links[2], head = 0;
+/* What may be the control block of a thread. */
+struct control {
+	uint64_t address;
+	uint64_t head; /* of the list that it is in, a variable of the libc; 0: in none */
+	bool is_living;
+};
 
-	for (unsigned i = 0; i < MAX_LIST; i++) {
-		if (!snapshot_word(snapshot, node, &next) ||
-		    !snapshot_read(snapshot, next, links, sizeof(links)) || links[1] != node)
+struct controls {
+	struct control *controls; /* by address */
+	size_t nr;
+};
+
+static int add_control(struct controls *controls, uint64_t address, bool is_living)
+{
+	size_t nr = controls->nr;
+
+	if ((nr & (nr - 1)) == 0) {
+		struct control *grown =
+			reallocarray(controls->controls, nr ? nr * 2 : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		controls->controls = grown;
+	}
+	controls->controls[controls->nr++] = (struct control){address, UNSEEN, is_living};
+	return 0;
+}
+
+static int search_run(struct controls *controls, const struct snapshot *snapshot,
+		      const struct scan_region *region, const struct page_run *run)
+{
+	uint64_t at = run->start, start, end;
+	int err = 0;
+
+	while (at + CONTROL_ALIGNED <= run->end && !err) {
+		if (load_word(region->bytes + (at - region->start)) == at &&
+		    is_control(snapshot, at) && find_block(snapshot, at, &start, &end)) {
+			err = add_control(controls, at, false);
+			at += TCB_BYTES;
+		} else {
+			at += CONTROL_ALIGNED;
+		}
+	}
+	return err;
+}
+
+/* Those of living threads come first. */
+static int compare_controls(const void *a, const void *b)
+{
+	const struct control *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return y->is_living - x->is_living;
+}
+
+static int find_controls(struct controls *controls, const struct snapshot *snapshot)
+{
+	size_t kept = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < snapshot->nr_threads && !err; i++)
+		if (is_control(snapshot, snapshot->threads[i].registers.thread_pointer))
+			err = add_control(controls, snapshot->threads[i].registers.thread_pointer,
+					  true);
+	for (size_t i = 0; i < snapshot->nr_regions; i++) {
+		const struct scan_region *region = &snapshot->regions[i];
+
+		if (!region->bytes || region->inode || region->is_shared || !region->is_writable)
+			continue;
+		for (size_t j = 0; j < region->nr_runs && !err; j++)
+			err = search_run(controls, snapshot, region, &region->runs[j]);
+	}
+	if (controls->nr)
+		qsort(controls->controls, controls->nr, sizeof(*controls->controls),
+		      compare_controls);
+	for (size_t i = 0; i < controls->nr; i++)
+		if (!kept || controls->controls[kept - 1].address != controls->controls[i].address)
+			controls->controls[kept++] = controls->controls[i];
+	controls->nr = kept;
+	return err;
+}
+
+static struct control *find_control(const struct controls *controls, uint64_t address)
+{
+	size_t low = 0, high = controls->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (controls->controls[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < controls->nr && controls->controls[low].address == address
+		       ? &controls->controls[low]
+		       : NULL;
+}
+
+/*
+ * Follows the list from @first, a control block, and notes @label as the head of its threads.
+ * Returns the head; 0: it is no ring, or has not one head. As each node is the one before the next,
+ * no two lists have a node in common, and the work of all calls is about the number of nodes.
+ */
+static uint64_t follow(const struct controls *controls, const struct snapshot *snapshot,
+		       uint64_t first, uint64_t label)
+{
+	uint64_t node = first + TCB_BYTES, head = 0;
+
+	do {
+		struct control *control = find_control(controls, node - TCB_BYTES);
+		const uint8_t *links = snapshot_bytes(snapshot, node, 2 * sizeof(node)), *next;
+
+		/* Here another call has ended. */
+		if (control && control->head == label)
 			return 0;
-		if (next == first)
-			return head;
-		if (!is_control(snapshot, next - TCB_BYTES)) {
+		if (control)
+			control->head = label;
+		else if (!is_control(snapshot, node - TCB_BYTES)) {
 			if (head)
 				return 0;
-			head = next;
+			head = node;
 		}
-		node = next;
+		next = links ? snapshot_bytes(snapshot, load_word(links), 2 * sizeof(node)) : NULL;
+		if (!next || load_word(next + 8) != node)
+			return 0;
+		node = load_word(links);
+	} while (node != first + TCB_BYTES);
+	return head;
+}
+
+static void find_lists(const struct controls *controls, const struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < controls->nr; i++) {
+		uint64_t address = controls->controls[i].address, head;
+
+		if (controls->controls[i].head != UNSEEN)
+			continue;
+		head = follow(controls, snapshot, address, 0);
+		if (head)
+			follow(controls, snapshot, address, head);
 	}
-	return 0;
 }
 
 /* The heads of glibc's lists; 0: not known. */
@@ -126,71 +251,56 @@ struct list_heads {
 	uint64_t used, cached;
 };
 
-static void find_heads(const struct snapshot *snapshot, struct list_heads *ret)
+static void find_heads(const struct controls *controls, const struct snapshot *snapshot,
+		       struct list_heads *ret)
 {
 	*ret = (struct list_heads){0};
 	for (size_t i = 0; i < snapshot->nr_threads && !ret->used; i++) {
-		uint64_t control = snapshot->threads[i].registers.thread_pointer, start, end, head;
+		const struct control *control =
+			find_control(controls, snapshot->threads[i].registers.thread_pointer);
+		uint64_t start, end;
 
-		if (!is_control(snapshot, control))
+		if (!control)
 			continue;
-		head = list_head(snapshot, control);
-		if (find_block(snapshot, control, &start, &end))
-			ret->used = head;
-		else if (head)
+		if (find_block(snapshot, control->address, &start, &end))
+			ret->used = control->head;
+		else if (control->head)
 			/* _dl_stack_used, _dl_stack_user, _dl_stack_cache (ldsodefs.h, 2.34) */
-			ret->cached = head + 16;
+			ret->cached = control->head + 16;
 	}
 }
 
-static bool is_living(const struct snapshot *snapshot, uint64_t control)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i].registers.thread_pointer == control)
-			return true;
-	return false;
-}
-
-/* Adds the stack of an ended thread whose control block may be at @control. */
+/* Adds the stack of the ended thread whose control block this may be. */
 static int try_ended(struct thread_stacks *stacks, const struct snapshot *snapshot,
-		     const struct list_heads *heads, uint64_t control)
+		     const struct list_heads *heads, const struct control *control)
 {
-	struct thread_stack stack = {.thread = SIZE_MAX, .control = control};
-	uint64_t word, head;
+	struct thread_stack stack = {.thread = SIZE_MAX, .control = control->address};
+	uint64_t word;
 
-	if (!is_control(snapshot, control) || is_living(snapshot, control) ||
-	    !snapshot_word(snapshot, control + TID_AT, &word) || (uint32_t)word != 0 ||
-	    !find_block(snapshot, control, &stack.start, &stack.end))
-		return 0;
 	/* In no list: the program gave the thread that memory, and uses it as it likes. */
-	head = list_head(snapshot, control);
-	if (!head)
+	if (control->is_living || !control->head ||
+	    !snapshot_word(snapshot, control->address + TID_AT, &word) || (uint32_t)word != 0 ||
+	    !find_block(snapshot, control->address, &stack.start, &stack.end))
 		return 0;
 	stack.sp = stack.end;
-	stack.waits_for_join = !(head == heads->cached || (heads->used && head != heads->used));
+	stack.waits_for_join =
+		!(control->head == heads->cached || (heads->used && control->head != heads->used));
 	return add(stacks, &stack);
 }
 
 static int find_ended(struct thread_stacks *stacks, const struct snapshot *snapshot)
 {
+	struct controls controls = {0};
 	struct list_heads heads;
-	int err = 0;
+	int err = find_controls(&controls, snapshot);
 
-	find_heads(snapshot, &heads);
-	for (size_t i = 0; i < snapshot->nr_regions; i++) {
-		const struct scan_region *region = &snapshot->regions[i];
-
-		if (!region->bytes || region->inode || region->is_shared || !region->is_writable)
-			continue;
-		for (size_t j = 0; j < region->nr_runs; j++) {
-			const struct page_run *run = &region->runs[j];
-
-			for (uint64_t at = run->start; at + CONTROL_ALIGNED <= run->end && !err;
-			     at += CONTROL_ALIGNED)
-				if (load_word(region->bytes + (at - region->start)) == at)
-					err = try_ended(stacks, snapshot, &heads, at);
-		}
+	if (!err) {
+		find_lists(&controls, snapshot);
+		find_heads(&controls, snapshot, &heads);
+		for (size_t i = 0; i < controls.nr && !err; i++)
+			err = try_ended(stacks, snapshot, &heads, &controls.controls[i]);
 	}
+	free(controls.controls);
 	return err;
 }
 
