@@ -4,6 +4,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+bool glibc_take_steps(struct glibc *glibc, uint64_t nr)
+{
+	if (nr <= glibc->steps_left) {
+		glibc->steps_left -= nr;
+		return true;
+	}
+	glibc->steps_left = 0;
+	glibc_doubt(glibc, "its lists of chunks do not end");
+	return false;
+}
+
 void glibc_doubt(struct glibc *glibc, const char *format, ...)
 {
 	struct heap *heap = glibc->heap;

@@ -42,9 +42,17 @@ struct glibc {
 	size_t nr_arenas;
 	struct glibc_part *parts;
 	size_t nr_parts;
-	bool knows_mapped; /* mp_ was found */
+	uint64_t steps_left; /* glibc_take_steps() */
+	bool knows_mapped;   /* mp_ was found */
 	uint64_t mapped_bytes;
 };
+
+/*
+ * Asks for @nr more steps, a chunk or a bin each. What was copied is hostile: its lists may be
+ * rings, and its chunks may be reached in many ways. So there are as many steps as a real heap of
+ * this size needs, several times over. Returns false if none are left; the heap is not whole then.
+ */
+bool glibc_take_steps(struct glibc *glibc, uint64_t nr);
 
 /* The heap is not whole, for a first reason. */
 void glibc_doubt(struct glibc *glibc, const char *format, ...)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define MAX_ARENAS 65536u
+#define MAX_LIBCS  16u /* as many as there are namespaces (DL_NNS in ldsodefs.h) */
 
 /* Where the bins may begin in struct malloc_state; 112 in 2.26 to 2.42. */
 #define MIN_BINS_OFFSET 64u
@@ -15,22 +16,34 @@
 #define SYSTEM_AT (NEXT_AT + 24)
 #define STATE_END (SYSTEM_AT + 16)
 
-/*
- * True if all bins from @bins on are rings: an empty one points to itself, no other does. A thread
- * may have changed one half of one bin.
- */
-static bool are_bins(const struct snapshot *snapshot, uint64_t bins)
+/* The words of a bin, a ring: an empty one points to itself, no other does. */
+enum bin { BIN_NONE, BIN_EMPTY, BIN_HALF, BIN_USED };
+
+static enum bin bin_at(uint64_t address, const uint8_t *bytes)
 {
-	uint64_t words[GLIBC_NR_BINS * 2];
+	uint64_t self = address - 16, first = load_word(bytes), last = load_word(bytes + 8);
+
+	if (first % 16 || last % 16 || !first || !last)
+		return BIN_NONE;
+	return first == self && last == self   ? BIN_EMPTY
+	       : first == self || last == self ? BIN_HALF
+					       : BIN_USED;
+}
+
+/* True if all bins from @bins on are rings. A thread may have changed one half of one bin. */
+static bool are_bins(struct glibc *glibc, uint64_t bins)
+{
+	uint8_t bytes[GLIBC_BINS_BYTES];
 	unsigned nr_halves = 0;
 
-	if (!snapshot_read(snapshot, bins, words, sizeof(words)))
+	if (!glibc_take_steps(glibc, GLIBC_NR_BINS) ||
+	    !snapshot_read(glibc->snapshot, bins, bytes, sizeof(bytes)))
 		return false;
 	for (uint64_t i = 0; i < GLIBC_NR_BINS; i++) {
-		uint64_t self = bins + i * 16 - 16, first = words[2 * i], last = words[2 * i + 1];
+		enum bin bin = bin_at(bins + i * 16, bytes + i * 16);
 
-		nr_halves += (first == self) != (last == self);
-		if (nr_halves > 1 || first % 16 || last % 16 || !first || !last)
+		nr_halves += bin == BIN_HALF;
+		if (nr_halves > 1 || bin == BIN_NONE)
 			return false;
 	}
 	return true;
@@ -70,7 +83,7 @@ static int add_ring(struct glibc *glibc, uint64_t bins, uint64_t offset)
 
 	glibc->bins_offset = offset;
 	for (size_t i = 0; i < MAX_ARENAS; i++) {
-		if (!are_bins(glibc->snapshot, address + offset))
+		if (!are_bins(glibc, address + offset))
 			break;
 		err = add_arena(glibc, address, i == 0);
 		if (err == -ENOMEM)
@@ -90,8 +103,6 @@ static int try_bins(struct glibc *glibc, uint64_t bins)
 {
 	int found = 0;
 
-	if (!are_bins(glibc->snapshot, bins))
-		return 0;
 	/* All libcs of a process are of one kind. */
 	if (glibc->nr_arenas)
 		return add_ring(glibc, bins, glibc->bins_offset);
@@ -100,33 +111,33 @@ static int try_bins(struct glibc *glibc, uint64_t bins)
 	return found;
 }
 
-/* @address holds an empty bin, which may be any of main_arena's. */
-static int try_bin(struct glibc *glibc, uint64_t address, uint64_t *ret_end)
-{
-	int found = 0;
-
-	for (uint64_t i = 0; i < GLIBC_NR_BINS && !found; i++) {
-		found = try_bins(glibc, address - i * 16);
-		*ret_end = address - i * 16 + STATE_END;
-	}
-	return found;
-}
-
+/* Looks at each pair of words once, and remembers of those before it what are_bins() asks. */
 static int search_run(struct glibc *glibc, const struct scan_region *region,
-		      const struct page_run *run)
+		      const struct page_run *run, unsigned *nr_libcs)
 {
-	uint64_t address = run->start;
+	uint64_t from = run->start, empty = 0, half = 0, half_before = 0;
 
-	while (address + 16 <= run->end) {
-		const uint8_t *at = region->bytes + (address - region->start);
-		uint64_t end;
-		int found = 0;
+	for (uint64_t at = from; at + 16 <= run->end && *nr_libcs < MAX_LIBCS; at += 16) {
+		enum bin bin = bin_at(at, region->bytes + (at - region->start));
+		uint64_t bins = at + 16 - GLIBC_BINS_BYTES;
+		int found;
 
-		if (load_word(at) == address - 16 && load_word(at + 8) == address - 16)
-			found = try_bin(glibc, address, &end);
+		if (bin == BIN_NONE)
+			from = at + 16;
+		if (bin == BIN_EMPTY)
+			empty = at;
+		if (bin == BIN_HALF) {
+			half_before = half;
+			half = at;
+		}
+		if (from > bins || empty < bins || half_before >= bins)
+			continue;
+		found = try_bins(glibc, bins);
 		if (found < 0)
 			return found;
-		address = found ? end : address + 8;
+		*nr_libcs += (unsigned)found;
+		if (found)
+			from = at + 16;
 	}
 	return 0;
 }
@@ -134,6 +145,7 @@ static int search_run(struct glibc *glibc, const struct scan_region *region,
 int glibc_arenas_find(struct glibc *glibc)
 {
 	const struct snapshot *snapshot = glibc->snapshot;
+	unsigned nr_libcs = 0;
 	int err = 0;
 
 	/* main_arena is initialized data, so in a page of a file. */
@@ -143,7 +155,7 @@ int glibc_arenas_find(struct glibc *glibc)
 		if (!region->bytes || !region->inode || !region->is_writable || region->is_shared)
 			continue;
 		for (size_t j = 0; j < region->nr_runs && !err; j++)
-			err = search_run(glibc, region, &region->runs[j]);
+			err = search_run(glibc, region, &region->runs[j], &nr_libcs);
 	}
 	return err;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define MAX_LIST_LENGTH 65536u /* of a thread's cache: counts have 16 bits */
 #define NR_SMALL_BINS	64u    /* of a cache: one size each */
@@ -59,14 +60,14 @@ static uint64_t next_of(const struct free_list *list, const struct heap_segment 
 }
 
 /* Returns the length, or -1 if this is no such list. */
-static int64_t list_length(const struct glibc *glibc, const struct free_list *list, uint64_t most)
+static int64_t list_length(struct glibc *glibc, const struct free_list *list, uint64_t most)
 {
 	uint64_t nr = 0;
 
 	for (uint64_t address = list->head; address; nr++) {
 		const struct heap_segment *segment = used_block(glibc, address);
 
-		if (!segment || nr == most ||
+		if (!segment || nr == most || !glibc_take_steps(glibc, 1) ||
 		    (list->size_bytes && chunk_bytes(segment, address) != list->size_bytes))
 			return -1;
 		address = next_of(list, segment, address);
@@ -155,7 +156,7 @@ static int64_t cache_number(const struct cache *cache, unsigned bin)
  * True if the numbers are the lengths of the lists, or what is left of a limit, but for one chunk
  * that a thread was just moving.
  */
-static bool is_cache(const struct glibc *glibc, const struct cache *cache)
+static bool is_cache(struct glibc *glibc, const struct cache *cache)
 {
 	int64_t off_by = 0, off_left = 0, limit = -1;
 
@@ -163,7 +164,7 @@ static bool is_cache(const struct glibc *glibc, const struct cache *cache)
 		struct free_list list = cache_list(cache, bin);
 		int64_t length = list_length(glibc, &list, MAX_LIST_LENGTH), sum, difference;
 
-		if (length < 0)
+		if (length < 0 || !glibc_take_steps(glibc, 1))
 			return false;
 		difference = cache_number(cache, bin) - length;
 		off_by += difference < 0 ? -difference : difference;
@@ -209,7 +210,8 @@ static bool try_cache(struct glibc *glibc, uint64_t address)
 	return false;
 }
 
-static void take_cache_of_thread(struct glibc *glibc, uint64_t thread_pointer)
+/* The variables of the thread before it end at its own control block, @before. */
+static void take_cache_of_thread(struct glibc *glibc, uint64_t thread_pointer, uint64_t before)
 {
 	const struct scan_region *region = snapshot_region(glibc->snapshot, thread_pointer);
 	uint64_t start;
@@ -218,19 +220,44 @@ static void take_cache_of_thread(struct glibc *glibc, uint64_t thread_pointer)
 		return;
 	start = thread_pointer - region->start > MAX_STATIC_TLS ? thread_pointer - MAX_STATIC_TLS
 								: region->start;
+	if (start < before)
+		start = before;
 	/* A block that a list has is not in use any more, so nothing is taken twice. */
 	for (uint64_t at = thread_pointer - 8; at >= start && at < thread_pointer; at -= 8)
 		if (try_cache(glibc, load_word(region->bytes + (at - region->start))))
 			return;
 }
 
-void glibc_take_free_chunks(struct glibc *glibc)
+static int compare_addresses(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static int take_caches(struct glibc *glibc)
 {
 	const struct snapshot *snapshot = glibc->snapshot;
+	size_t nr = snapshot->nr_threads;
+	uint64_t *pointers = calloc(nr + 1, sizeof(*pointers)), before = 0;
 
+	if (!pointers)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		pointers[i] = snapshot->threads[i].registers.thread_pointer;
+	qsort(pointers, nr, sizeof(*pointers), compare_addresses);
+	for (size_t i = 0; i < nr; i++) {
+		take_cache_of_thread(glibc, pointers[i], before);
+		before = pointers[i];
+	}
+	free(pointers);
+	return 0;
+}
+
+int glibc_take_free_chunks(struct glibc *glibc)
+{
 	for (size_t i = 0; i < glibc->nr_arenas; i++)
 		if (glibc->bins_offset >= 16 + GLIBC_NR_FASTBINS * 8)
 			take_fastbins(glibc, &glibc->arenas[i]);
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		take_cache_of_thread(glibc, snapshot->threads[i].registers.thread_pointer);
+	return take_caches(glibc);
 }

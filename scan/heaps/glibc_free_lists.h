@@ -7,8 +7,8 @@
 
 /*
  * Takes them out of the heap's map. Every block is set in the map by now, and nothing is numbered.
- * Doubts are noted.
+ * Returns 0 or -ENOMEM; doubts are noted.
  */
-void glibc_take_free_chunks(struct glibc *glibc);
+int glibc_take_free_chunks(struct glibc *glibc);
 
 #endif

@@ -11,6 +11,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* The smallest chunks have 32 bytes, and each is looked at four times at most. */
+#define BYTES_PER_STEP 4
+#define MIN_STEPS      (1u << 24)
+
 static uint64_t block_bytes(const struct heap_segment *segment, const uint8_t *bytes)
 {
 	uint64_t size = load_word(bytes - 8) & GLIBC_SIZE_MASK;
@@ -92,8 +96,8 @@ static void set_blocks(struct glibc *glibc)
 					  &heap->arenas[part->arena]};
 		uint64_t end;
 
-		if (glibc_walk(glibc->snapshot, part->start, part->top, part->end, set_block,
-			       &setting, &end) == GLIBC_END_TOP)
+		if (glibc_walk(glibc, part->start, part->top, part->end, set_block, &setting,
+			       &end) == GLIBC_END_TOP)
 			count(setting.arena, CHUNK_TOP, part->end - end);
 	}
 }
@@ -148,14 +152,18 @@ static int read_heap(struct glibc *glibc)
 		return err;
 	set_blocks(glibc);
 	set_mapped(heap);
-	glibc_take_free_chunks(glibc);
+	err = glibc_take_free_chunks(glibc);
 	check_coverage(glibc);
-	return 0;
+	return err;
 }
 
 int glibc_heap_read(struct heap *heap)
 {
-	struct glibc glibc = {.heap = heap, .snapshot = heap->snapshot};
+	struct glibc glibc = {
+		.heap = heap,
+		.snapshot = heap->snapshot,
+		.steps_left = MIN_STEPS + heap->snapshot->copied_bytes / BYTES_PER_STEP,
+	};
 	int err = read_heap(&glibc);
 
 	free(glibc.arenas);

@@ -17,6 +17,7 @@ struct search {
 	const struct scan_region *region;
 	uint64_t reach;		/* the end of memory that may be one mapping to the program */
 	struct heap_range part; /* the next one of an arena */
+	size_t next_part;	/* the one behind it */
 	uint64_t free_from;	/* what lies before belongs to a chunk that was found */
 	uint64_t found_bytes;
 };
@@ -124,13 +125,25 @@ static int add_mapped(struct search *search, const struct mapped *mapped)
 	return err ? err : heap_map_add_segment(&heap->map, &segment);
 }
 
-/* Finds the first part of an arena that ends behind @address. */
-static void find_part(const struct glibc *glibc, uint64_t address, struct heap_range *ret)
+static int compare_parts(const void *a, const void *b)
 {
-	*ret = (struct heap_range){UINT64_MAX, UINT64_MAX};
-	for (size_t i = 0; i < glibc->nr_parts; i++)
-		if (glibc->parts[i].end > address && glibc->parts[i].end < ret->end)
-			*ret = (struct heap_range){glibc->parts[i].start, glibc->parts[i].end};
+	const struct glibc_part *x = a, *y = b;
+
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* Finds the first part of an arena that ends behind @address, which never becomes less. */
+static void find_part(struct search *search, uint64_t address)
+{
+	const struct glibc *glibc = search->glibc;
+
+	search->part = (struct heap_range){UINT64_MAX, UINT64_MAX};
+	while (search->next_part < glibc->nr_parts && search->part.end == UINT64_MAX) {
+		const struct glibc_part *part = &glibc->parts[search->next_part++];
+
+		if (part->end > address)
+			search->part = (struct heap_range){part->start, part->end};
+	}
 }
 
 static int search_run(struct search *search, const struct page_run *run)
@@ -141,7 +154,7 @@ static int search_run(struct search *search, const struct page_run *run)
 
 	while (page < run->end && !err) {
 		if (page >= search->part.end)
-			find_part(search->glibc, page, &search->part);
+			find_part(search, page);
 		if (page + SCAN_PAGE_SIZE > search->part.start) {
 			page = (search->part.end + SCAN_PAGE_SIZE - 1) & ~(SCAN_PAGE_SIZE - 1ull);
 		} else if (find_at(search, page, &mapped)) {
@@ -187,6 +200,8 @@ int glibc_find_mapped(struct glibc *glibc)
 	struct search search = {.glibc = glibc};
 	int err = 0;
 
+	if (glibc->nr_parts)
+		qsort(glibc->parts, glibc->nr_parts, sizeof(*glibc->parts), compare_parts);
 	for (size_t i = 0; i < snapshot->nr_regions && !err;) {
 		if (may_be_mapped(&snapshot->regions[i]))
 			err = search_neighbours(&search, i, &i);

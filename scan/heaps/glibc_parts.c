@@ -12,10 +12,15 @@
 /* How far to look for the end of memory that another user of sbrk() has, 16 bytes a step. */
 #define MAX_FOREIGN_BYTES (64u << 20)
 
+/* The steps of a part: those of a page of chunks. No arena has many that are smaller. */
+#define PART_STEPS (SCAN_PAGE_SIZE / 16)
+
 static int add_part(struct glibc *glibc, const struct glibc_part *part)
 {
 	size_t nr = glibc->nr_parts;
 
+	if (!glibc_take_steps(glibc, PART_STEPS))
+		return 0;
 	if ((nr & (nr - 1)) == 0) {
 		struct glibc_part *grown =
 			reallocarray(glibc->parts, nr ? nr * 2 : 1, sizeof(*grown));
@@ -42,11 +47,11 @@ static uint64_t end_of_top(const struct glibc *glibc, uint64_t top)
 }
 
 /* True if the main arena's first chunk is at @start. */
-static bool begins_at(const struct glibc *glibc, uint64_t start, uint64_t top, uint64_t end)
+static bool begins_at(struct glibc *glibc, uint64_t start, uint64_t top, uint64_t end)
 {
 	uint64_t at;
 
-	return glibc_walk(glibc->snapshot, start, top, end, NULL, NULL, &at) != GLIBC_END_BROKEN;
+	return glibc_walk(glibc, start, top, end, NULL, NULL, &at) != GLIBC_END_BROKEN;
 }
 
 /*
@@ -76,7 +81,7 @@ static uint64_t find_parameters(struct glibc *glibc, const struct glibc_arena *a
 }
 
 /* Looks behind memory of another user of sbrk() for the main arena's next chunk. */
-static uint64_t find_next(const struct glibc *glibc, uint64_t from, uint64_t top, uint64_t end)
+static uint64_t find_next(struct glibc *glibc, uint64_t from, uint64_t top, uint64_t end)
 {
 	for (uint64_t at = from; at < top && at - from < MAX_FOREIGN_BYTES; at += 16)
 		if (begins_at(glibc, at, top, end))
@@ -104,9 +109,10 @@ static int add_main(struct glibc *glibc, struct glibc_arena *arena)
 		return 0;
 	}
 	for (at = start; at && !err; at = find_next(glibc, part_end, arena->top, end)) {
-		enum glibc_end how =
-			glibc_walk(glibc->snapshot, at, arena->top, end, NULL, NULL, &part_end);
+		enum glibc_end how = glibc_walk(glibc, at, arena->top, end, NULL, NULL, &part_end);
 
+		if (how == GLIBC_END_BROKEN)
+			part_end = end;
 		if (how == GLIBC_END_TOP)
 			part_end = end;
 		err = add_part(glibc,
@@ -159,8 +165,7 @@ static int add_other(struct glibc *glibc, struct glibc_arena *arena)
 			start = (arena->address + glibc->bins_offset + GLIBC_BINS_BYTES + 56 + 15) &
 				~15ull;
 		end = base + info[2];
-		if (glibc_walk(glibc->snapshot, start, top, end, NULL, NULL, &at) ==
-		    GLIBC_END_BROKEN)
+		if (glibc_walk(glibc, start, top, end, NULL, NULL, &at) == GLIBC_END_BROKEN)
 			break;
 		err = add_part(glibc, &(struct glibc_part){start, end, top, arena->number});
 		if (!err)

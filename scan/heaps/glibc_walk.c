@@ -14,8 +14,8 @@ static bool is_contradictory(const struct glibc_chunk *chunk, const uint8_t *beh
 	       (was_free || load_word(behind) != chunk->size_bytes);
 }
 
-enum glibc_end glibc_walk(const struct snapshot *snapshot, uint64_t from, uint64_t top,
-			  uint64_t end, glibc_visit *visit, void *context, uint64_t *ret_end)
+enum glibc_end glibc_walk(struct glibc *glibc, uint64_t from, uint64_t top, uint64_t end,
+			  glibc_visit *visit, void *context, uint64_t *ret_end)
 {
 	const uint8_t *bytes;
 	uint64_t at = from, head;
@@ -23,7 +23,7 @@ enum glibc_end glibc_walk(const struct snapshot *snapshot, uint64_t from, uint64
 
 	if (from >= end || end - from < GLIBC_HEADER || from % 16)
 		return GLIBC_END_BROKEN;
-	bytes = snapshot_bytes(snapshot, from, end - from);
+	bytes = snapshot_bytes(glibc->snapshot, from, end - from);
 	if (!bytes)
 		return GLIBC_END_BROKEN;
 	head = load_word(bytes + 8);
@@ -36,8 +36,9 @@ enum glibc_end glibc_walk(const struct snapshot *snapshot, uint64_t from, uint64
 			*ret_end = end;
 			return GLIBC_END_FENCEPOST;
 		}
-		if (chunk.size_bytes < GLIBC_FENCEPOST || chunk.size_bytes % 16 ||
-		    (head & GLIBC_IS_MAPPED) || chunk.size_bytes > left - GLIBC_HEADER)
+		if ((!visit && !glibc_take_steps(glibc, 1)) || chunk.size_bytes < GLIBC_FENCEPOST ||
+		    chunk.size_bytes % 16 || (head & GLIBC_IS_MAPPED) ||
+		    chunk.size_bytes > left - GLIBC_HEADER)
 			return GLIBC_END_BROKEN;
 		head = load_word(bytes + (at - from) + chunk.size_bytes + 8);
 		chunk.is_used = head & GLIBC_PREV_IN_USE;

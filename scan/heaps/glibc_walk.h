@@ -21,10 +21,10 @@ struct glibc_chunk {
 typedef void glibc_visit(void *context, const struct glibc_chunk *chunk);
 
 /*
- * Walks from the chunk at @from to @top, below @end. @visit may be NULL. *@ret_end is behind the
- * last chunk: @top, or the end of the fenceposts.
+ * Walks from the chunk at @from to @top, below @end. @visit may be NULL; then each chunk is a step
+ * of glibc_take_steps(). *@ret_end is behind the last chunk: @top, or the end of the fenceposts.
  */
-enum glibc_end glibc_walk(const struct snapshot *snapshot, uint64_t from, uint64_t top,
-			  uint64_t end, glibc_visit *visit, void *context, uint64_t *ret_end);
+enum glibc_end glibc_walk(struct glibc *glibc, uint64_t from, uint64_t top, uint64_t end,
+			  glibc_visit *visit, void *context, uint64_t *ret_end);
 
 #endif

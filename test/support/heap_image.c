@@ -10,10 +10,8 @@
 #define ARENA	    (HEAP_IMAGE_LIBC + 0x100)
 #define BINS	    (ARENA + 112)
 #define NR_BINS	    127
-#define TOP_AT	    (BINS - 16)
-#define FASTBINS_AT (TOP_AT - 80)
+#define FASTBINS_AT (HEAP_IMAGE_TOP - 80)
 #define NEXT_AT	    (BINS + NR_BINS * 16 + 16)
-#define SYSTEM_AT   (NEXT_AT + 24)
 #define BASE_AT	    (HEAP_IMAGE_LIBC + 0xe00)
 
 #define PAGE	    SCAN_PAGE_SIZE
@@ -107,7 +105,7 @@ void heap_image_init(struct heap_image *ret)
 		heap_image_set(ret, BINS + i * 16 + 8, BINS + i * 16 - 16);
 	}
 	heap_image_set(ret, NEXT_AT, ARENA);
-	heap_image_set(ret, SYSTEM_AT, PAGE);
+	heap_image_set(ret, HEAP_IMAGE_SYSTEM, PAGE);
 	heap_image_set(ret, BASE_AT, HEAP_IMAGE_HEAP);
 }
 
@@ -141,7 +139,7 @@ uint64_t heap_image_add_free(struct heap_image *image, uint64_t size_bytes)
 
 void heap_image_end(struct heap_image *image)
 {
-	heap_image_set(image, TOP_AT, image->at);
+	heap_image_set(image, HEAP_IMAGE_TOP, image->at);
 	heap_image_set(image, image->at + 8, (HEAP_IMAGE_HEAP + PAGE - image->at) | PREV_IN_USE);
 }
 

@@ -18,6 +18,10 @@
 #define HEAP_IMAGE_TLS (HEAP_IMAGE_DATA + 0xc00)
 #define HEAP_IMAGE_SP  (HEAP_IMAGE_STACK + 0x800)
 
+/* The arena's pointer to its top, and its system_mem. */
+#define HEAP_IMAGE_TOP	  (HEAP_IMAGE_LIBC + 0x160)
+#define HEAP_IMAGE_SYSTEM (HEAP_IMAGE_LIBC + 0x988)
+
 struct heap_image {
 	struct snapshot snapshot;
 	uint64_t at; /* the next chunk */

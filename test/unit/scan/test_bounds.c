@@ -3,11 +3,14 @@
  * Memory that a hostile process has made up so that analysing it takes long. Each case takes a
  * second at most; what it must not do, minutes to years.
  */
+#include "scan/heaps/heap_read.h"
 #include "scan/roots/thread_stacks.h"
+#include "test/support/heap_image.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <cmocka.h>
 
@@ -93,10 +96,140 @@ static void many_threads_have_ended(void **state)
 	snapshot_deinit(&snapshot);
 }
 
+/* --- what looks like a heap --- */
+
+static void data_is_full_of_pointers_to_themselves(void **state)
+{
+	const uint64_t size = 4 << 20;
+	struct snapshot snapshot;
+	struct heap heap;
+
+	init(&snapshot, size);
+	snapshot.regions[0].inode = 1;
+	add_run(&snapshot, START, START + size);
+	for (uint64_t at = START; at < START + size; at += 16) {
+		set(&snapshot, at, at - 16);
+		set(&snapshot, at + 8, at - 16);
+	}
+	assert_int_equal(heap_read(&heap, &snapshot), 0);
+	assert_null(heap.allocator);
+	heap_deinit(&heap);
+	/* The rings of arenas that begin at each of them are long, and none of them ends. */
+	for (uint64_t at = START; at < START + size; at += 16)
+		set(&snapshot, at, at + 16);
+	for (uint64_t at = START; at < START + size; at += 1024)
+		set(&snapshot, at + 8, at - 16);
+	assert_int_equal(heap_read(&heap, &snapshot), 0);
+	heap_deinit(&heap);
+	snapshot_deinit(&snapshot);
+}
+
+/* Makes the mapping that begins at @start, which has one page, larger. */
+static void enlarge(struct heap_image *image, uint64_t start, uint64_t size_bytes)
+{
+	struct scan_region *region = (struct scan_region *)snapshot_region(&image->snapshot, start);
+	uint8_t *page = region->bytes;
+	size_t page_bytes = region->buffer_bytes;
+
+	assert_int_equal(scan_region_reserve(region, size_bytes), 0);
+	memcpy(region->bytes, page, PAGE);
+	munmap(page, page_bytes);
+	region->end = region->start + size_bytes;
+	region->nr_runs = 0;
+	assert_int_equal(scan_region_add_run(region, region->start, region->end), 0);
+}
+
+/* An image with a larger heap, whose chunks have @chunk bytes each. */
+static void init_large(struct heap_image *ret, uint64_t size_bytes, uint64_t chunk)
+{
+	uint64_t end = HEAP_IMAGE_HEAP + size_bytes;
+
+	heap_image_init(ret);
+	enlarge(ret, HEAP_IMAGE_HEAP, size_bytes);
+	while (ret->at + 2 * chunk < end)
+		heap_image_add(ret, chunk - 8);
+	heap_image_end(ret);
+	heap_image_set(ret, ret->at + 8, (end - ret->at) | 1);
+	heap_image_set(ret, HEAP_IMAGE_SYSTEM, size_bytes);
+}
+
+static void assert_not_whole(struct heap_image *image)
+{
+	struct heap heap;
+
+	assert_int_equal(heap_read(&heap, &image->snapshot), 0);
+	assert_non_null(heap.allocator);
+	assert_false(heap.is_whole);
+	heap_deinit(&heap);
+	heap_image_deinit(image);
+}
+
+/* Each word of the libc's data seems to say where the heap begins. It is wrong, near the end. */
+static void many_words_may_be_the_beginning(void **state)
+{
+	const uint64_t size = 8 << 20;
+	struct heap_image image;
+
+	init_large(&image, 64 << 20, 32);
+	enlarge(&image, HEAP_IMAGE_LIBC, size);
+	/* So that the arena's pointer to its top is none of these words. */
+	heap_image_set(&image, HEAP_IMAGE_TOP - 8, 1);
+	heap_image_set(&image, HEAP_IMAGE_SYSTEM, 1 << 20);
+	heap_image_set(&image, image.at - 24, 24);
+	for (uint64_t at = HEAP_IMAGE_LIBC + PAGE; at + 24 < HEAP_IMAGE_LIBC + size; at += 24)
+		heap_image_set(&image, at + 16, HEAP_IMAGE_HEAP);
+	assert_not_whole(&image);
+}
+
+/* Each word above the heap's first part begins chunks; none of them lead to the top. */
+static void many_chunks_may_be_the_next(void **state)
+{
+	struct heap_image image;
+
+	init_large(&image, 64 << 20, 32);
+	/* The end of a part, twice. */
+	heap_image_set(&image, HEAP_IMAGE_HEAP + 8, 16 | 1);
+	heap_image_set(&image, HEAP_IMAGE_HEAP + 24, 16 | 1);
+	heap_image_set(&image, image.at - 24, 24);
+	assert_not_whole(&image);
+}
+
+/* Each word below the thread's control block points to a cache, whose list is broken at its end. */
+static void many_words_may_be_a_cache(void **state)
+{
+	/* struct tcache_perthread_struct of 2.42: 76 numbers of 16 bits, then 76 heads. */
+	const uint64_t cache = HEAP_IMAGE_HEAP + 16, cache_bytes = 0x300, heads = cache + 152;
+	struct heap_image image;
+	uint64_t block;
+
+	init_large(&image, 64 << 20, 32);
+	for (block = cache + cache_bytes; block < cache + (2 << 20); block += 32)
+		heap_image_set(&image, block, block + 32);
+	heap_image_set(&image, cache - 8, cache_bytes | 1);
+	heap_image_set(&image, block, 8);
+	for (uint64_t i = 0; i < 76; i++)
+		heap_image_set(&image, heads + i * 8, 0);
+	heap_image_set(&image, heads, cache + cache_bytes);
+	for (uint64_t at = HEAP_IMAGE_DATA; at < HEAP_IMAGE_TLS; at += 8)
+		heap_image_set(&image, at, cache);
+	/* 50,000 threads: each looks at the same words. */
+	free(image.snapshot.threads);
+	image.snapshot.nr_threads = 50000;
+	image.snapshot.threads = calloc(50000, sizeof(*image.snapshot.threads));
+	assert_non_null(image.snapshot.threads);
+	for (size_t i = 0; i < 50000; i++)
+		image.snapshot.threads[i].registers.thread_pointer = HEAP_IMAGE_TLS;
+	assert_not_whole(&image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_threads_have_ended),
+		cmocka_unit_test(data_is_full_of_pointers_to_themselves),
+		cmocka_unit_test(many_words_may_be_the_beginning),
+		cmocka_unit_test(many_chunks_may_be_the_next),
+		cmocka_unit_test(many_words_may_be_a_cache),
 	};
 	const struct rlimit limit = {MAX_CPU_S, MAX_CPU_S};
 
