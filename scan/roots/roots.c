@@ -7,6 +7,8 @@
 /* Of a thread that is inside malloc() or free(), whose frames are small. */
 #define MALLOC_FRAMES_BYTES 4096
 
+#define MAX_LIBCS	    16 /* as many as there are namespaces */
+
 /* A range where no roots are, or other ones than its mapping's: [start, end). */
 struct excluded {
 	uint64_t start, end;
@@ -15,9 +17,16 @@ struct excluded {
 struct building {
 	struct roots *roots;
 	const struct heap *heap;
+	const char *libcs[MAX_LIBCS]; /* the paths of files that have a main arena */
+	size_t nr_libcs;
 	struct excluded *excluded; /* by start */
 	size_t nr_excluded;
 	size_t nr_values;
+};
+
+struct thread_sp {
+	uint64_t sp;
+	size_t nr;
 };
 
 static int add(struct roots *roots, const struct root_range *range)
@@ -84,11 +93,12 @@ static int add_values(struct building *building, enum root_kind kind, const uint
  * True if the thread may be in the allocator: it runs code of the libc, and if it is in a system
  * call, in one that malloc() and free() make.
  */
-static bool may_be_in_malloc(const struct heap *heap, const struct scan_thread *thread)
+static bool may_be_in_malloc(const struct building *building, const struct scan_thread *thread)
 {
 	/* x86-64: mmap, mprotect, munmap, brk, mremap, madvise, futex */
 	static const int64_t calls[] = {9, 10, 11, 12, 25, 28, 202};
-	const struct scan_region *code = snapshot_region(heap->snapshot, thread->registers.pc);
+	const struct scan_region *code =
+		snapshot_region(building->roots->snapshot, thread->registers.pc);
 	bool in_call = thread->registers.syscall >= 0;
 
 	if (!code || !code->inode)
@@ -98,14 +108,23 @@ static bool may_be_in_malloc(const struct heap *heap, const struct scan_thread *
 			in_call = false;
 	if (in_call)
 		return false;
-	for (size_t i = 0; i < heap->nr_arenas; i++) {
+	for (size_t i = 0; i < building->nr_libcs; i++)
+		if (strcmp(building->libcs[i], code->path) == 0)
+			return true;
+	return false;
+}
+
+static void list_libcs(struct building *building)
+{
+	const struct heap *heap = building->heap;
+
+	for (size_t i = 0; i < heap->nr_arenas && building->nr_libcs < MAX_LIBCS; i++) {
 		const struct scan_region *data =
 			snapshot_region(heap->snapshot, heap->arenas[i].address);
 
-		if (data && data->inode && strcmp(data->path, code->path) == 0)
-			return true;
+		if (data && data->inode)
+			building->libcs[building->nr_libcs++] = data->path;
 	}
-	return false;
 }
 
 static int add_thread(struct building *building, size_t i)
@@ -113,7 +132,7 @@ static int add_thread(struct building *building, size_t i)
 	const struct snapshot *snapshot = building->roots->snapshot;
 	const struct scan_thread *thread = &snapshot->threads[i];
 	const struct thread_registers *registers = &thread->registers;
-	bool has_chunks = may_be_in_malloc(building->heap, thread);
+	bool has_chunks = may_be_in_malloc(building, thread);
 	uint64_t values[THREAD_MAX_GENERAL] = {0}, dtv;
 	int err;
 
@@ -163,7 +182,7 @@ static int add_stack(struct building *building, const struct thread_stack *stack
 		dtv -= 16;
 		return add_values(building, ROOT_DTV, &dtv, 1, SIZE_MAX, false);
 	}
-	has_chunks = may_be_in_malloc(building->heap, &snapshot->threads[stack->thread]);
+	has_chunks = may_be_in_malloc(building, &snapshot->threads[stack->thread]);
 	frames = has_chunks && stack->end - stack->sp > MALLOC_FRAMES_BYTES
 			 ? stack->sp + MALLOC_FRAMES_BYTES
 			 : stack->end;
@@ -179,17 +198,46 @@ static int add_stack(struct building *building, const struct thread_stack *stack
 	return err;
 }
 
-/* A thread that runs on memory in the heap, such as a coroutine's stack. */
-static int add_stack_in_heap(struct building *building, size_t i)
+/* A thread that runs on memory in the heap, such as a coroutine's stack; up to @limit. */
+static int add_stack_in_heap(struct building *building, const struct thread_sp *thread,
+			     uint64_t limit)
 {
-	uint64_t sp = building->roots->snapshot->threads[i].registers.sp, offset;
+	uint64_t offset, end;
 	struct heap_block_view view;
-	uint32_t block = heap_find_block(building->heap, sp, &offset);
+	uint32_t block = heap_find_block(building->heap, thread->sp, &offset);
 
 	if (block == HEAP_NONE)
 		return 0;
 	heap_block_view(building->heap, block, &view);
-	return add_memory(building, ROOT_STACK, sp, view.address + view.size_bytes, i, false);
+	end = view.address + view.size_bytes;
+	return add_memory(building, ROOT_STACK, thread->sp, end < limit ? end : limit, thread->nr,
+			  false);
+}
+
+static int compare_sps(const void *a, const void *b)
+{
+	const struct thread_sp *x = a, *y = b;
+
+	return x->sp < y->sp ? -1 : x->sp > y->sp;
+}
+
+/* Of several threads in one block, each has what is below the next: nothing is there twice. */
+static int add_stacks_in_heap(struct building *building)
+{
+	const struct snapshot *snapshot = building->roots->snapshot;
+	size_t nr = snapshot->nr_threads;
+	struct thread_sp *threads = calloc(nr + 1, sizeof(*threads));
+	int err = threads ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < nr && !err; i++)
+		threads[i] = (struct thread_sp){snapshot->threads[i].registers.sp, i};
+	if (!err)
+		qsort(threads, nr, sizeof(*threads), compare_sps);
+	for (size_t i = 0; i < nr && !err; i++)
+		err = add_stack_in_heap(building, &threads[i],
+					i + 1 < nr ? threads[i + 1].sp : UINT64_MAX);
+	free(threads);
+	return err;
 }
 
 static int compare_excluded(const void *a, const void *b)
@@ -276,6 +324,7 @@ static int build(struct building *building)
 			       sizeof(*roots->values));
 	if (!roots->values)
 		return -ENOMEM;
+	list_libcs(building);
 	err = list_excluded(building);
 	/* The order decides which of several holders is named: the most telling one first. */
 	if (!err)
@@ -284,11 +333,10 @@ static int build(struct building *building)
 		err = add_kernel_pointers(building);
 	for (size_t i = 0; i < roots->stacks.nr && !err; i++)
 		err = add_stack(building, &roots->stacks.stacks[i]);
-	for (size_t i = 0; i < snapshot->nr_threads && !err; i++) {
-		err = add_stack_in_heap(building, i);
-		if (!err)
-			err = add_thread(building, i);
-	}
+	if (!err)
+		err = add_stacks_in_heap(building);
+	for (size_t i = 0; i < snapshot->nr_threads && !err; i++)
+		err = add_thread(building, i);
 	return err;
 }
 

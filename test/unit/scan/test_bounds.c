@@ -4,7 +4,7 @@
  * second at most; what it must not do, minutes to years.
  */
 #include "scan/heaps/heap_read.h"
-#include "scan/roots/thread_stacks.h"
+#include "scan/roots/roots.h"
 #include "test/support/heap_image.h"
 
 #include <setjmp.h>
@@ -222,6 +222,35 @@ static void many_words_may_be_a_cache(void **state)
 	assert_not_whole(&image);
 }
 
+/* All of them would look through all of it. */
+static void many_threads_have_their_stacks_in_one_block(void **state)
+{
+	const size_t nr = 50000;
+	struct heap_image image;
+	struct roots roots;
+	struct heap heap;
+	uint64_t bytes = 0;
+
+	init_large(&image, 8 << 20, 2 << 20);
+	free(image.snapshot.threads);
+	image.snapshot.nr_threads = nr;
+	image.snapshot.threads = calloc(nr, sizeof(*image.snapshot.threads));
+	assert_non_null(image.snapshot.threads);
+	for (size_t i = 0; i < nr; i++)
+		image.snapshot.threads[i].registers.sp = HEAP_IMAGE_HEAP + 16 + (i * 7919 % nr) * 8;
+	assert_int_equal(heap_read(&heap, &image.snapshot), 0);
+	assert_true(heap.is_whole);
+	assert_int_equal(roots_init(&roots, &heap), 0);
+	for (size_t i = 0; i < roots.nr; i++)
+		if (roots.ranges[i].kind == ROOT_STACK)
+			bytes += roots.ranges[i].size_bytes;
+	/* All of it, once. */
+	assert_int_equal(bytes, heap_block_bytes(&heap, 0));
+	roots_deinit(&roots);
+	heap_deinit(&heap);
+	heap_image_deinit(&image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +259,7 @@ int main(void)
 		cmocka_unit_test(many_words_may_be_the_beginning),
 		cmocka_unit_test(many_chunks_may_be_the_next),
 		cmocka_unit_test(many_words_may_be_a_cache),
+		cmocka_unit_test(many_threads_have_their_stacks_in_one_block),
 	};
 	const struct rlimit limit = {MAX_CPU_S, MAX_CPU_S};
 
