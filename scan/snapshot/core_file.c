@@ -67,6 +67,7 @@ static int read_headers(struct core *core)
 		       core->nr_segments * sizeof(*core->segments));
 }
 
+/* A core file has one segment of notes, however many a hostile one has. */
 static int read_notes(struct core *core)
 {
 	for (size_t i = 0; i < core->nr_segments; i++) {
@@ -84,8 +85,7 @@ static int read_notes(struct core *core)
 		err = read_at(core, segment->p_offset, notes, segment->p_filesz);
 		if (!err)
 			err = core_notes_parse(core->snapshot, notes, segment->p_filesz);
-		if (err)
-			return err;
+		return err;
 	}
 	return 0;
 }

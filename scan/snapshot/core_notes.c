@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <sys/procfs.h>
 
-#define MAX_THREADS (1u << 20)
+#define MAX_THREADS	(1u << 20)
+#define MAX_PATHS_BYTES (64u << 20) /* of all regions' names; the kernel writes 4 MiB of them */
 
 struct note {
 	uint32_t type;
@@ -71,8 +72,11 @@ static void set_process(struct snapshot *snapshot, const struct note *note)
 }
 
 /* The regions from @start to @end are of that file. */
-static int set_file(struct snapshot *snapshot, const uint64_t *range, const char *path)
+static int set_file(struct snapshot *snapshot, const uint64_t *range, const char *path,
+		    size_t *paths_left)
 {
+	size_t size = strlen(path) + 1;
+
 	for (size_t i = snapshot_region_index(snapshot, range[0]);
 	     i < snapshot->nr_regions && snapshot->regions[i].start < range[1]; i++) {
 		struct scan_region *region = &snapshot->regions[i];
@@ -80,6 +84,9 @@ static int set_file(struct snapshot *snapshot, const uint64_t *range, const char
 
 		if (region->start < range[0] || region->inode)
 			continue;
+		if (size > *paths_left)
+			return -E2BIG;
+		*paths_left -= size;
 		copy = strdup(path);
 		if (!copy)
 			return -ENOMEM;
@@ -96,6 +103,7 @@ static int set_files(struct snapshot *snapshot, const struct note *note)
 {
 	uint64_t head[2], range[3], before = 0;
 	const char *name, *end = note->data + note->size;
+	size_t paths_left = MAX_PATHS_BYTES;
 	int err = 0;
 
 	if (note->size < sizeof(head))
@@ -113,7 +121,7 @@ static int set_files(struct snapshot *snapshot, const struct note *note)
 		range[2] *= head[1];
 		/* In ascending order: so a hostile list costs no more than its length. */
 		if (range[0] < range[1] && range[0] >= before) {
-			err = set_file(snapshot, range, name);
+			err = set_file(snapshot, range, name, &paths_left);
 			before = range[1];
 		}
 		name += len + 1;
@@ -124,6 +132,7 @@ static int set_files(struct snapshot *snapshot, const struct note *note)
 int core_notes_parse(struct snapshot *snapshot, const char *notes, size_t size)
 {
 	const char *at = notes, *end = notes + size;
+	bool has_files = false;
 	struct note note;
 	int err = 0;
 
@@ -135,13 +144,15 @@ int core_notes_parse(struct snapshot *snapshot, const char *notes, size_t size)
 			err = add_thread(snapshot, &note);
 		else if (note.type == NT_PRPSINFO)
 			set_process(snapshot, &note);
-		else if (note.type == NT_FILE)
+		else if (note.type == NT_FILE && !has_files) {
+			/* Others would cost as much again: a list may cover all regions. */
 			err = set_files(snapshot, &note);
-		else if (last &&
-			 (note.type == NT_X86_XSTATE ||
-			  (note.type == NT_FPREGSET && !last->registers.vector)) &&
-			 thread_registers_set_vector(&last->registers, note.data, note.size) ==
-				 -ENOMEM)
+			has_files = true;
+		} else if (last &&
+			   (note.type == NT_X86_XSTATE ||
+			    (note.type == NT_FPREGSET && !last->registers.vector)) &&
+			   thread_registers_set_vector(&last->registers, note.data, note.size) ==
+				   -ENOMEM)
 			err = -ENOMEM;
 	}
 	return err;

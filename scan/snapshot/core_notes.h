@@ -7,7 +7,7 @@
 
 /*
  * Takes what the @size bytes of @notes say into @snapshot, whose regions are known. Notes that are
- * too short are skipped. Returns 0 or -ENOMEM.
+ * too short are skipped. Returns 0, -E2BIG or -ENOMEM.
  */
 int core_notes_parse(struct snapshot *snapshot, const char *notes, size_t size);
 

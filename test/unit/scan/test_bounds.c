@@ -5,8 +5,11 @@
  */
 #include "scan/heaps/heap_read.h"
 #include "scan/roots/roots.h"
+#include "scan/snapshot/core_notes.h"
 #include "test/support/heap_image.h"
 
+#include <elf.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -251,6 +254,73 @@ static void many_threads_have_their_stacks_in_one_block(void **state)
 	heap_image_deinit(&image);
 }
 
+/* --- core files --- */
+
+/* One list of files in a note. It has one file, which is all of the memory. */
+struct __attribute__((packed)) file_list {
+	Elf64_Nhdr header;
+	uint64_t nr, unit, range[3];
+	char name[4];
+};
+
+static void many_lists_name_the_files_of_many_mappings(void **state)
+{
+	const size_t nr_lists = 1000000, nr_regions = 60000;
+	struct snapshot snapshot;
+	struct file_list *lists = calloc(nr_lists, sizeof(*lists));
+
+	snapshot_init(&snapshot);
+	snapshot.regions = calloc(nr_regions, sizeof(*snapshot.regions));
+	assert_true(lists && snapshot.regions);
+	snapshot.nr_regions = nr_regions;
+	for (size_t i = 0; i < nr_regions; i++) {
+		snapshot.regions[i].start = START + i * PAGE;
+		snapshot.regions[i].end = START + (i + 1) * PAGE;
+	}
+	for (size_t i = 0; i < nr_lists; i++)
+		lists[i] = (struct file_list){
+			{0, sizeof(*lists) - sizeof(Elf64_Nhdr), NT_FILE},
+			1,
+			PAGE,
+			{START, START + nr_regions * PAGE, 0},
+			"/f",
+		};
+	assert_int_equal(
+		core_notes_parse(&snapshot, (const char *)lists, nr_lists * sizeof(*lists)), 0);
+	assert_string_equal(snapshot.regions[nr_regions - 1].path, "/f");
+	snapshot_deinit(&snapshot);
+	free(lists);
+}
+
+static void a_long_name_is_of_many_mappings(void **state)
+{
+	const size_t nr_regions = 60000, name_bytes = 1 << 20;
+	struct snapshot snapshot;
+	struct file_list *list = calloc(1, sizeof(*list) + name_bytes);
+
+	snapshot_init(&snapshot);
+	snapshot.regions = calloc(nr_regions, sizeof(*snapshot.regions));
+	assert_true(list && snapshot.regions);
+	snapshot.nr_regions = nr_regions;
+	for (size_t i = 0; i < nr_regions; i++) {
+		snapshot.regions[i].start = START + i * PAGE;
+		snapshot.regions[i].end = START + (i + 1) * PAGE;
+	}
+	*list = (struct file_list){
+		{0, (Elf64_Word)(sizeof(*list) - sizeof(Elf64_Nhdr) + name_bytes), NT_FILE},
+		1,
+		PAGE,
+		{START, START + nr_regions * PAGE, 0},
+		"",
+	};
+	memset(list->name, 'x', name_bytes);
+	assert_int_equal(
+		core_notes_parse(&snapshot, (const char *)list, sizeof(*list) + name_bytes),
+		-E2BIG);
+	snapshot_deinit(&snapshot);
+	free(list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +330,8 @@ int main(void)
 		cmocka_unit_test(many_chunks_may_be_the_next),
 		cmocka_unit_test(many_words_may_be_a_cache),
 		cmocka_unit_test(many_threads_have_their_stacks_in_one_block),
+		cmocka_unit_test(many_lists_name_the_files_of_many_mappings),
+		cmocka_unit_test(a_long_name_is_of_many_mappings),
 	};
 	const struct rlimit limit = {MAX_CPU_S, MAX_CPU_S};
 
