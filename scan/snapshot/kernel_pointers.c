@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/snapshot/kernel_pointers.h"
 
+#include "common/clock.h"
 #include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
 #include "common/scope.h"
@@ -11,11 +12,14 @@
 
 #define MAX_POINTERS (1u << 22)
 
-static int add(struct snapshot *snapshot, enum kernel_pointer_kind kind, int id, uint64_t value)
+static int add(struct snapshot *snapshot, enum kernel_pointer_kind kind, int id, uint64_t value,
+	       uint64_t end_ns)
 {
 	size_t nr = snapshot->nr_kernel_pointers;
 	struct kernel_pointer *grown;
 
+	if (clock_now_ns() >= end_ns)
+		return -ETIMEDOUT;
 	if (nr >= MAX_POINTERS)
 		return 0;
 	if ((nr & (nr - 1)) == 0) {
@@ -39,7 +43,7 @@ bool kernel_pointer_parse_timer(const char *line, uint64_t *ret)
 	return sscanf(line, "signal: %*d/%16" SCNx64, ret) == 1;
 }
 
-static int read_epoll(struct snapshot *snapshot, pid_t thread, int fd)
+static int read_epoll(struct snapshot *snapshot, pid_t thread, int fd, uint64_t end_ns)
 {
 	_cleanup_fclose_ FILE *info = NULL;
 	char line[256], name[32];
@@ -50,11 +54,11 @@ static int read_epoll(struct snapshot *snapshot, pid_t thread, int fd)
 	info = proc_file_open(thread, name);
 	while (info && !err && fgets(line, sizeof(line), info))
 		if (kernel_pointer_parse_epoll(line, &value))
-			err = add(snapshot, KERNEL_POINTER_EPOLL, fd, value);
+			err = add(snapshot, KERNEL_POINTER_EPOLL, fd, value, end_ns);
 	return err;
 }
 
-static int read_all_epoll(struct snapshot *snapshot, pid_t thread)
+static int read_all_epoll(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct dirent *entry;
@@ -67,12 +71,15 @@ static int read_all_epoll(struct snapshot *snapshot, pid_t thread)
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link));
 
 		if (len > 0 && strncmp(link, "anon_inode:[eventpoll]", (size_t)len) == 0)
-			err = read_epoll(snapshot, thread, (int)strtol(entry->d_name, NULL, 10));
+			err = read_epoll(snapshot, thread, (int)strtol(entry->d_name, NULL, 10),
+					 end_ns);
+		if (!err && clock_now_ns() >= end_ns)
+			err = -ETIMEDOUT;
 	}
 	return err;
 }
 
-static int read_timers(struct snapshot *snapshot, pid_t thread)
+static int read_timers(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
 {
 	_cleanup_fclose_ FILE *timers = proc_file_open(thread, "timers");
 	uint64_t value;
@@ -81,14 +88,14 @@ static int read_timers(struct snapshot *snapshot, pid_t thread)
 
 	while (timers && !err && fgets(line, sizeof(line), timers))
 		if (sscanf(line, "ID: %d", &id) != 1 && kernel_pointer_parse_timer(line, &value))
-			err = add(snapshot, KERNEL_POINTER_TIMER, id, value);
+			err = add(snapshot, KERNEL_POINTER_TIMER, id, value, end_ns);
 	return err;
 }
 
-int kernel_pointers_read(struct snapshot *snapshot)
+int kernel_pointers_read(struct snapshot *snapshot, uint64_t end_ns)
 {
 	pid_t thread = living_thread(snapshot->pid);
-	int err = read_all_epoll(snapshot, thread);
+	int err = read_all_epoll(snapshot, thread, end_ns);
 
-	return err ? err : read_timers(snapshot, thread);
+	return err ? err : read_timers(snapshot, thread, end_ns);
 }

@@ -7,9 +7,9 @@
 
 /*
  * Reads /proc/PID/fdinfo and /proc/PID/timers. A kernel built without one of them shows none.
- * Returns 0 or -ENOMEM.
+ * Returns 0, -ENOMEM, or -ETIMEDOUT after @end_ns (CLOCK_MONOTONIC).
  */
-int kernel_pointers_read(struct snapshot *snapshot);
+int kernel_pointers_read(struct snapshot *snapshot, uint64_t end_ns);
 
 /* Parses a line of /proc/PID/fdinfo/N: "tfd: 5 events: 19 data: 7f00..."; false: not of epoll. */
 bool kernel_pointer_parse_epoll(const char *line, uint64_t *ret);

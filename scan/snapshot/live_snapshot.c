@@ -121,7 +121,7 @@ static int take_stopped(struct taking *taking)
 	int err = thread_stop_all(&taking->stop, snapshot->pid, taking->end_ns);
 
 	if (!err)
-		err = thread_stop_read_registers(&taking->stop, snapshot);
+		err = thread_stop_read_registers(&taking->stop, snapshot, taking->end_ns);
 	if (!err)
 		err = address_regions_read(&taking->regions, snapshot->pid, taking->pagemap_fd);
 	if (err)
@@ -129,7 +129,7 @@ static int take_stopped(struct taking *taking)
 	address_regions_take(&taking->regions, &taking->prepared);
 	err = address_regions_reserve(&taking->regions);
 	if (!err)
-		err = kernel_pointers_read(snapshot);
+		err = kernel_pointers_read(snapshot, taking->end_ns);
 	snapshot->regions = taking->regions.regions;
 	snapshot->nr_regions = taking->regions.nr;
 	snapshot->unread_bytes = taking->regions.unknown_bytes;
@@ -139,17 +139,17 @@ static int take_stopped(struct taking *taking)
 }
 
 /* leakrec --scan has no such option, so the advice names the tool that has it. */
-static void report_limit(const struct taking *taking)
+static void report_limit(const struct taking *taking, pid_t late)
 {
 	const struct snapshot *snapshot = taking->snapshot;
 	struct quantity_text limit = quantity_duration((double)taking->limit_ns / 1e9);
 	uint64_t total = taking->regions.populated_bytes, done = snapshot->copied_bytes;
 
-	if (taking->stop.late)
+	if (late)
 		diag_error("process %d was let go after %s: its thread %d had not stopped; it "
 			   "may be in an uninterruptible system call, or the machine is busy: "
 			   "try again, or use leakscan -p %d with a larger --pause-limit",
-			   snapshot->pid, limit.text, taking->stop.late, snapshot->pid);
+			   snapshot->pid, limit.text, late, snapshot->pid);
 	else if (!done)
 		diag_error("process %d was let go after %s, before its memory was copied: use "
 			   "leakscan -p %d with a --pause-limit of more than that",
@@ -162,10 +162,11 @@ static void report_limit(const struct taking *taking)
 			   (double)taking->limit_ns / 1e9 * 1.5 * (double)total / (double)done);
 }
 
-static void report(const struct taking *taking, int err)
+/* @late: the thread that did not stop, or 0. */
+static void report(const struct taking *taking, int err, pid_t late)
 {
 	if (err == -ETIMEDOUT)
-		report_limit(taking);
+		report_limit(taking, late);
 	else if (err == -ESRCH)
 		diag_error("cannot scan process %d: it has ended", taking->snapshot->pid);
 	else if (err == -ENOMEM)
@@ -182,6 +183,7 @@ static int take_guarded(struct taking *taking)
 {
 	struct pause_guard guard;
 	int priority = getpriority(PRIO_PROCESS, 0), err;
+	pid_t late;
 	sigset_t all, before;
 
 	sigfillset(&all);
@@ -193,14 +195,16 @@ static int take_guarded(struct taking *taking)
 		taking->start_ns = clock_now_ns();
 		taking->end_ns = taking->start_ns + taking->limit_ns;
 		err = take_stopped(taking);
-		if (err)
-			report(taking, err);
+		late = taking->stop.late;
 		thread_stop_release(&taking->stop);
 		taking->snapshot->taken_ns = clock_now_ns();
 		taking->snapshot->taken_s = (uint64_t)time(NULL);
 		taking->snapshot->pause_ns = taking->snapshot->taken_ns - taking->start_ns;
 		setpriority(PRIO_PROCESS, 0, priority);
 		pause_guard_end(&guard);
+		/* Not before: standard error may be a terminal that does not go on. */
+		if (err)
+			report(taking, err, late);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;
@@ -221,7 +225,7 @@ int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns)
 	if (!err)
 		err = address_regions_prepare(&taking.prepared);
 	if (err)
-		report(&taking, err);
+		report(&taking, err, 0);
 	else
 		err = take_guarded(&taking);
 	address_regions_deinit(&taking.prepared);

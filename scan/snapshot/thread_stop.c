@@ -11,9 +11,26 @@
 
 #define POLL_NS 200000
 
+static int compare(const void *a, const void *b)
+{
+	const struct stopped_thread *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+/* True if an earlier list had this thread. */
 static bool is_stopped(const struct thread_stop *stop, pid_t tid)
 {
-	for (size_t i = 0; i < stop->nr; i++)
+	const struct stopped_thread key = {.tid = tid};
+
+	return stop->nr_sorted &&
+	       bsearch(&key, stop->threads, stop->nr_sorted, sizeof(key), compare);
+}
+
+/* A list that changes while it is read may name a thread twice. */
+static bool is_repeated(const struct thread_stop *stop, pid_t tid)
+{
+	for (size_t i = stop->nr_sorted; i < stop->nr; i++)
 		if (stop->threads[i].tid == tid)
 			return true;
 	return false;
@@ -58,7 +75,7 @@ static int append(struct thread_stop *stop, pid_t tid)
 	return 0;
 }
 
-/* Asks the thread to stop. Returns 1, 0 if it has ended, or a negative errno. */
+/* Asks the thread to stop. Returns 1 if the list may not be complete, 0, or a negative errno. */
 static int interrupt(struct thread_stop *stop, pid_t tid)
 {
 	struct process_stat stat;
@@ -66,10 +83,13 @@ static int interrupt(struct thread_stop *stop, pid_t tid)
 
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0) {
 		err = -errno;
-		/* An ended thread cannot be seized, but its leader is listed until all end. */
+		/*
+		 * An ended thread cannot be seized. It may have created another that the list does
+		 * not have; but the leader is listed until all end.
+		 */
 		if (err == -ESRCH || process_stat_read(tid, &stat) || strchr("ZX", stat.state))
-			return 0;
-		return err;
+			return tid != stop->pid;
+		return err == -EPERM && is_repeated(stop, tid) ? 0 : err;
 	}
 	err = append(stop, tid);
 	if (err || ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0) {
@@ -79,8 +99,8 @@ static int interrupt(struct thread_stop *stop, pid_t tid)
 	return 1;
 }
 
-/* Interrupts the threads that are listed and not stopped yet. Returns how many, or an error. */
-static int interrupt_new(struct thread_stop *stop)
+/* Interrupts the threads that no earlier list had. Returns 0 if there was none, or an error. */
+static int interrupt_new(struct thread_stop *stop, uint64_t end_ns)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
 	struct dirent *entry;
@@ -98,6 +118,8 @@ static int interrupt_new(struct thread_stop *stop)
 		if (err < 0)
 			return err;
 		nr += err;
+		if (clock_now_ns() >= end_ns)
+			return -ETIMEDOUT;
 	}
 	return nr;
 }
@@ -133,22 +155,28 @@ int thread_stop_all(struct thread_stop *ret, pid_t pid, uint64_t end_ns)
 		size_t first = ret->nr;
 		int err;
 
-		more = interrupt_new(ret);
+		more = interrupt_new(ret, end_ns);
 		err = wait_for_new(ret, first, end_ns);
+		if (ret->nr)
+			qsort(ret->threads, ret->nr, sizeof(*ret->threads), compare);
+		ret->nr_sorted = ret->nr;
 		if (more < 0 || err)
 			return more < 0 ? more : err;
 	} while (more > 0);
 	return ret->nr ? 0 : -ESRCH;
 }
 
-int thread_stop_read_registers(const struct thread_stop *stop, struct snapshot *snapshot)
+int thread_stop_read_registers(const struct thread_stop *stop, struct snapshot *snapshot,
+			       uint64_t end_ns)
 {
 	snapshot->threads = calloc(stop->nr, sizeof(*snapshot->threads));
 	if (!snapshot->threads)
 		return -ENOMEM;
 	for (size_t i = 0; i < stop->nr; i++) {
 		struct scan_thread *thread = &snapshot->threads[snapshot->nr_threads];
-		int err = thread_registers_read(stop->threads[i].tid, &thread->registers);
+		int err = clock_now_ns() >= end_ns
+				  ? -ETIMEDOUT
+				  : thread_registers_read(stop->threads[i].tid, &thread->registers);
 
 		/* SIGKILL ends threads also while they are stopped. */
 		if (err)

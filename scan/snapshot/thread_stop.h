@@ -17,7 +17,8 @@ struct thread_stop {
 	pid_t pid;
 	struct stopped_thread *threads;
 	size_t nr;
-	pid_t late; /* result: a thread that did not stop in time; 0: none */
+	size_t nr_sorted; /* the first of them are in order */
+	pid_t late;	  /* result: a thread that did not stop in time; 0: none */
 };
 
 /*
@@ -26,8 +27,9 @@ struct thread_stop {
  */
 int thread_stop_all(struct thread_stop *ret, pid_t pid, uint64_t end_ns);
 
-/* Reads the registers of all into @snapshot. Returns 0 or a negative errno. */
-int thread_stop_read_registers(const struct thread_stop *stop, struct snapshot *snapshot);
+/* Reads the registers of all into @snapshot. Returns 0, -ETIMEDOUT or another negative errno. */
+int thread_stop_read_registers(const struct thread_stop *stop, struct snapshot *snapshot,
+			       uint64_t end_ns);
 void thread_stop_release(struct thread_stop *stop);
 
 #endif

@@ -110,6 +110,25 @@ disturb() {
 	stop_reach
 }
 
+@test "leakscan: while nobody reads its message, the process goes on" {
+	local message scan status=0
+
+	start_reach reach_churn --mib 100
+	mkfifo message
+	exec {message}<>message
+	head -c 65536 /dev/zero >&"$message" # a full pipe
+	"$BIN/leakscan" -p "$REACH_PID" --pause-limit 2ms >/dev/null 2>message 3>&- &
+	scan=$!
+	STARTED_PIDS+=("$scan")
+	wait_until 60 grep -qE '^(1|64) 0x2 ' "/proc/$scan/syscall" # write(2, ...), also on aarch64
+	sleep 2 # if the process still stood still, the guard of the pause would end leakscan after 1 s
+	assert_runs
+	head -c 65536 <&"$message" >/dev/null
+	wait "$scan" || status=$?
+	((status == 1))
+	stop_reach
+}
+
 @test "leakscan: works without privileges for one's own processes" {
 	[[ $(id -u) == 0 ]] || skip "only root can become somebody else"
 	chmod 755 . "$BATS_TEST_TMPDIR"
