@@ -8,6 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void say_unread(struct scan *scan, const struct unread_memory *unread)
+{
+	const struct scan_region *region = snapshot_region(scan->snapshot, unread->address);
+
+	snprintf(scan->why_not, sizeof(scan->why_not),
+		 "%" PRIu64 " bytes of its memory could not be read%s, first in the mapping of %s",
+		 unread->bytes, unread->is_late ? " in time (--pause-limit)" : "",
+		 region && region->path[0] ? region->path : "no file");
+}
+
 /* What must be so that a block may be called lost (docs/reachability.md). */
 static void decide(struct scan *scan, const struct lost_list *before)
 {
@@ -19,10 +29,8 @@ static void decide(struct scan *scan, const struct lost_list *before)
 			 "no allocator that is known was found in it");
 	else if (!heap->is_whole)
 		snprintf(scan->why_not, sizeof(scan->why_not), "%s", heap->why_not);
-	else if (snapshot->unread_bytes)
-		snprintf(scan->why_not, sizeof(scan->why_not),
-			 "%" PRIu64 " bytes of its memory could not be read",
-			 snapshot->unread_bytes);
+	else if (snapshot->unread.bytes)
+		say_unread(scan, &snapshot->unread);
 	else if (snapshot->is_core)
 		snprintf(scan->why_not, sizeof(scan->why_not),
 			 "a core file is one moment, and no second one confirms it");

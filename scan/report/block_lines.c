@@ -18,8 +18,11 @@ static void write_comments(FILE *out, const struct scan *scan)
 	if (snapshot->taken_ns)
 		fprintf(out, "# stopped %" PRIu64 ".%09" PRIu64 "\n", stopped_ns / 1000000000,
 			stopped_ns % 1000000000);
-	if (!scan->may_say_lost)
-		fprintf(out, "# no block is called lost: %s\n", scan->why_not);
+	if (!scan->may_say_lost) {
+		fputs("# no block is called lost: ", out);
+		diag_print_escaped(out, scan->why_not, NULL);
+		putc('\n', out);
+	}
 }
 
 /* Last: a reader that has read a heap's line knows of all that is in it. */

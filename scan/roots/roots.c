@@ -301,8 +301,9 @@ static int add_regions(struct building *building)
 
 	for (size_t i = 0; i < snapshot->nr_regions; i++) {
 		const struct scan_region *region = &snapshot->regions[i];
-		enum root_kind kind =
-			region->is_executable && !region->inode ? ROOT_CODE : ROOT_DATA;
+		enum root_kind kind = region->has_code || (region->is_executable && !region->inode)
+					      ? ROOT_CODE
+					      : ROOT_DATA;
 
 		for (size_t j = 0; region->bytes && j < region->nr_runs && !err; j++)
 			err = add_rest(building, kind, i, region->runs[j].start,

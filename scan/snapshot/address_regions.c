@@ -15,13 +15,13 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+/* Of shared memory: more would not be copied in time, and not all memory may be ours to take. */
+#define MAX_SHARED_TOUCHED (1ull << 30)
+
 /* A heap may grow between the preparation and the stop. */
 #define GROWTH_BYTES(size) ((size) / 8 + (1u << 20))
 
-/*
- * Private memory holds pointers wherever it is. Shared memory may: that of a device is not memory
- * that a program keeps pointers in, and to read it may have effects.
- */
+/* Private memory holds pointers wherever it is, but for what the kernel adds. */
 static bool is_worth_reading(const struct scan_region *region)
 {
 	static const char *const special[] = {"[vvar]", "[vvar_vclock]", "[vdso]", "[vsyscall]"};
@@ -29,11 +29,7 @@ static bool is_worth_reading(const struct scan_region *region)
 	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
 		if (strcmp(region->path, special[i]) == 0)
 			return false;
-	if (!region->is_shared)
-		return true;
-	return region->is_writable && (strncmp(region->path, "/dev/", 5) != 0 ||
-				       strncmp(region->path, "/dev/shm/", 9) == 0 ||
-				       strncmp(region->path, "/dev/zero", 9) == 0);
+	return !region->is_shared;
 }
 
 static int add_region(struct address_regions *regions, const struct process_mapping *mapping)
@@ -58,6 +54,7 @@ static int add_region(struct address_regions *regions, const struct process_mapp
 		.is_executable = mapping->permissions[2] == 'x',
 		.is_shared = mapping->permissions[3] == 's',
 		.file_offset = mapping->file_offset,
+		.device = (uint64_t)mapping->major << 32 | mapping->minor,
 		.inode = mapping->inode,
 		.path = strdup(mapping->path),
 	};
@@ -73,14 +70,10 @@ static int find_pages(struct address_regions *regions, struct scan_region *regio
 
 	if (!is_worth_reading(region))
 		return 0;
-	err = populated_pages_find(pagemap_fd, region);
-	if (err == -ENOMEM)
-		return err;
-	if (err && !region->is_shared)
-		regions->unknown_bytes += region->end - region->start;
-	for (size_t i = 0; i < region->nr_runs; i++)
-		regions->populated_bytes += region->runs[i].end - region->runs[i].start;
-	return 0;
+	err = populated_pages_find(pagemap_fd, region, false);
+	if (err && err != -ENOMEM)
+		unread_memory_add(&regions->unread, region->start, region->end - region->start);
+	return err == -ENOMEM ? err : 0;
 }
 
 /*
@@ -121,6 +114,15 @@ static int merge_last(struct address_regions *regions)
 	return err;
 }
 
+static uint64_t bytes_in_runs(const struct scan_region *region)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < region->nr_runs; i++)
+		bytes += region->runs[i].end - region->runs[i].start;
+	return bytes;
+}
+
 int address_regions_read(struct address_regions *ret, pid_t pid, int pagemap_fd)
 {
 	_cleanup_fclose_ FILE *maps = proc_file_open(living_thread(pid), "maps");
@@ -144,16 +146,24 @@ int address_regions_read(struct address_regions *ret, pid_t pid, int pagemap_fd)
 		if (!err)
 			err = merge_last(ret);
 	}
-	return err ? err : ret->nr ? 0 : -ESRCH;
+	if (!err && !ret->nr)
+		err = -ESRCH;
+	if (!err)
+		err = shared_memory_find(&ret->shared, ret->regions, ret->nr, pid, pagemap_fd,
+					 &ret->unread);
+	for (size_t i = 0; i < ret->nr; i++)
+		ret->populated_bytes += bytes_in_runs(&ret->regions[i]);
+	return err;
 }
 
 void address_regions_deinit(struct address_regions *regions)
 {
+	shared_memory_deinit(&regions->shared);
 	scan_regions_free(regions->regions, regions->nr);
 	*regions = (struct address_regions){0};
 }
 
-static int prepare_region(struct scan_region *region)
+static int prepare_region(struct scan_region *region, bool touch)
 {
 	size_t size = region->end - region->start;
 	int err = scan_region_reserve(region, size + GROWTH_BYTES(size));
@@ -161,7 +171,7 @@ static int prepare_region(struct scan_region *region)
 	if (err)
 		return err;
 	madvise(region->bytes, region->buffer_bytes, MADV_HUGEPAGE);
-	for (size_t i = 0; i < region->nr_runs; i++) {
+	for (size_t i = 0; i < region->nr_runs && touch; i++) {
 		const struct page_run *run = &region->runs[i];
 
 		if (madvise(region->bytes + (run->start - region->start), run->end - run->start,
@@ -174,11 +184,18 @@ static int prepare_region(struct scan_region *region)
 
 int address_regions_prepare(struct address_regions *regions)
 {
+	uint64_t shared = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < regions->nr && !err; i++)
-		if (regions->regions[i].nr_runs)
-			err = prepare_region(&regions->regions[i]);
+	for (size_t i = 0; i < regions->nr && !err; i++) {
+		struct scan_region *region = &regions->regions[i];
+
+		if (region->is_shared)
+			shared += bytes_in_runs(region);
+		if (region->nr_runs)
+			err = prepare_region(region,
+					     !region->is_shared || shared <= MAX_SHARED_TOUCHED);
+	}
 	return err;
 }
 

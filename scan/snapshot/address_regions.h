@@ -3,13 +3,15 @@
 #ifndef LEAKTOOLS_SCAN_ADDRESS_REGIONS_H
 #define LEAKTOOLS_SCAN_ADDRESS_REGIONS_H
 
+#include "scan/snapshot/shared_memory.h"
 #include "scan/snapshot/snapshot.h"
 
 struct address_regions {
 	struct scan_region *regions; /* by start */
 	size_t nr, capacity;
 	uint64_t populated_bytes;
-	uint64_t unknown_bytes; /* private memory whose pages the kernel does not tell */
+	struct unread_memory unread; /* the pages of this are not known */
+	struct shared_memory shared;
 };
 
 /*

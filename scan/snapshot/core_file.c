@@ -201,7 +201,8 @@ static void count_unread(struct core *core)
 						   : NULL;
 
 		if (region && region->is_writable && region->inode == 0)
-			snapshot->unread_bytes += segment->p_memsz - segment->p_filesz;
+			unread_memory_add(&snapshot->unread, segment->p_vaddr,
+					  segment->p_memsz - segment->p_filesz);
 	}
 }
 

@@ -132,10 +132,14 @@ static int take_stopped(struct taking *taking)
 		err = kernel_pointers_read(snapshot, taking->end_ns);
 	snapshot->regions = taking->regions.regions;
 	snapshot->nr_regions = taking->regions.nr;
-	snapshot->unread_bytes = taking->regions.unknown_bytes;
+	snapshot->unread = taking->regions.unread;
 	taking->regions.regions = NULL;
 	taking->regions.nr = 0;
-	return err ? err : memory_copy(snapshot, taking->end_ns);
+	if (!err)
+		err = memory_copy(snapshot, taking->end_ns);
+	if (!err)
+		shared_memory_copy(&taking->regions.shared, snapshot, taking->end_ns);
+	return err;
 }
 
 /* leakrec --scan has no such option, so the advice names the tool that has it. */

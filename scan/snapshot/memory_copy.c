@@ -39,29 +39,30 @@ static uint64_t copy_by_pages(int mem_fd, const struct iovec *local, uint64_t ad
 	return unread;
 }
 
-/* Returns how many bytes could not be read. */
-static uint64_t copy_pieces(const struct snapshot *snapshot, struct pieces *pieces)
+static void copy_pieces(struct snapshot *snapshot, enum copy_source source, struct pieces *pieces)
 {
-	uint64_t unread = 0;
 	size_t first = 0;
 
 	while (first < pieces->nr) {
 		ssize_t len =
 			process_vm_readv(snapshot->pid, &pieces->local[first], pieces->nr - first,
 					 &pieces->remote[first], pieces->nr - first, 0);
-		uint64_t left = len > 0 ? (uint64_t)len : 0;
+		uint64_t left = len > 0 ? (uint64_t)len : 0, address, unread;
 
 		while (first < pieces->nr && left >= pieces->local[first].iov_len)
 			left -= pieces->local[first++].iov_len;
 		if (first == pieces->nr)
 			break;
-		unread += copy_by_pages(snapshot->mem_fd, &pieces->local[first],
-					(uintptr_t)pieces->remote[first].iov_base);
+		address = (uintptr_t)pieces->remote[first].iov_base;
+		unread = source == COPY_MEMORY
+				 ? copy_by_pages(snapshot->mem_fd, &pieces->local[first], address)
+				 : pieces->local[first].iov_len - left;
+		if (unread)
+			unread_memory_add(&snapshot->unread, address, unread);
 		first++;
 	}
 	pieces->nr = 0;
 	pieces->bytes = 0;
-	return unread;
 }
 
 static void add_piece(struct pieces *pieces, const struct scan_region *region, uint64_t address,
@@ -77,7 +78,6 @@ static void add_piece(struct pieces *pieces, const struct scan_region *region, u
 static int copy_region(struct snapshot *snapshot, const struct scan_region *region, uint64_t end_ns)
 {
 	struct pieces pieces = {.nr = 0};
-	uint64_t unread = 0;
 
 	for (size_t i = 0; i < region->nr_runs; i++) {
 		uint64_t end = region->runs[i].end, size;
@@ -88,14 +88,12 @@ static int copy_region(struct snapshot *snapshot, const struct scan_region *regi
 			snapshot->copied_bytes += size;
 			if (pieces.nr < NR_PIECES && pieces.bytes < 16 * (uint64_t)PIECE_BYTES)
 				continue;
-			unread += copy_pieces(snapshot, &pieces);
+			copy_pieces(snapshot, region->source, &pieces);
 			if (clock_now_ns() > end_ns)
 				return -ETIMEDOUT;
 		}
 	}
-	unread += copy_pieces(snapshot, &pieces);
-	if (!region->is_shared)
-		snapshot->unread_bytes += unread;
+	copy_pieces(snapshot, region->source, &pieces);
 	return clock_now_ns() > end_ns ? -ETIMEDOUT : 0;
 }
 
@@ -104,6 +102,7 @@ int memory_copy(struct snapshot *snapshot, uint64_t end_ns)
 	int err = 0;
 
 	for (size_t i = 0; i < snapshot->nr_regions && !err; i++)
-		err = copy_region(snapshot, &snapshot->regions[i], end_ns);
+		if (snapshot->regions[i].source != COPY_FILE)
+			err = copy_region(snapshot, &snapshot->regions[i], end_ns);
 	return err;
 }

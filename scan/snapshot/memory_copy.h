@@ -6,8 +6,8 @@
 #include "scan/snapshot/snapshot.h"
 
 /*
- * Copies the runs of all regions, whose memory is reserved. Private memory that cannot be read is
- * counted. Returns 0, or -ETIMEDOUT after @end_ns.
+ * Copies the runs of all regions, whose memory is reserved, but those that come from files. What
+ * cannot be read is counted. Returns 0, or -ETIMEDOUT after @end_ns.
  */
 int memory_copy(struct snapshot *snapshot, uint64_t end_ns);
 

@@ -69,7 +69,7 @@ static bool is_wanted(uint64_t entry, bool with_files)
 	       (with_files || !(entry & PAGEMAP_FILE));
 }
 
-static int read_entries(int fd, struct scan_region *region)
+static int read_entries(int fd, struct scan_region *region, bool with_files)
 {
 	uint64_t entries[NR_AT_A_TIME], address = region->start;
 
@@ -87,7 +87,7 @@ static int read_entries(int fd, struct scan_region *region)
 			return len < 0 ? -errno : -EIO;
 		nr = (size_t)len / sizeof(entries[0]);
 		for (uint64_t i = 0; i < nr; i++, address += SCAN_PAGE_SIZE) {
-			int err = is_wanted(entries[i], region->is_shared)
+			int err = is_wanted(entries[i], with_files)
 					  ? scan_region_add_run(region, address,
 								address + SCAN_PAGE_SIZE)
 					  : 0;
@@ -99,14 +99,14 @@ static int read_entries(int fd, struct scan_region *region)
 	return 0;
 }
 
-int populated_pages_find(int pagemap_fd, struct scan_region *region)
+int populated_pages_find(int pagemap_fd, struct scan_region *region, bool with_files)
 {
-	uint64_t excluded = SCAN_IS_ZERO | (region->is_shared ? 0 : SCAN_IS_FILE);
+	uint64_t excluded = SCAN_IS_ZERO | (with_files ? 0 : SCAN_IS_FILE);
 	int err = scan(pagemap_fd, region, excluded | SCAN_IS_GUARD);
 
 	if (err == -EINVAL)
 		err = scan(pagemap_fd, region, excluded);
 	if (err == -EINVAL || err == -ENOTTY)
-		err = read_entries(pagemap_fd, region);
+		err = read_entries(pagemap_fd, region, with_files);
 	return err;
 }

@@ -6,10 +6,11 @@
 #include "scan/snapshot/snapshot.h"
 
 /*
- * Adds the pages of @region that are in RAM or swap to its runs: those that the process wrote; of
- * shared memory all that it mapped. @pagemap_fd: an open /proc/PID/pagemap. Returns 0; -EFBIG if
- * the region is too large for this kernel (before Linux 6.7); or another negative errno.
+ * Adds the pages of @region that are in RAM or swap to its runs: those that the process wrote;
+ * @with_files: also those of its file that it has in its page table. @pagemap_fd: an open
+ * /proc/PID/pagemap. Returns 0; -EFBIG if the region is too large for this kernel (before Linux
+ * 6.7); or another negative errno.
  */
-int populated_pages_find(int pagemap_fd, struct scan_region *region);
+int populated_pages_find(int pagemap_fd, struct scan_region *region, bool with_files);
 
 #endif

@@ -11,6 +11,13 @@ void snapshot_init(struct snapshot *ret)
 	*ret = (struct snapshot){.mem_fd = -1};
 }
 
+void unread_memory_add(struct unread_memory *unread, uint64_t address, uint64_t bytes)
+{
+	if (!unread->bytes)
+		unread->address = address;
+	unread->bytes += bytes;
+}
+
 void scan_regions_free(struct scan_region *regions, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -97,7 +104,7 @@ bool snapshot_read(const struct snapshot *snapshot, uint64_t address, void *to, 
 			return false;
 		if (region->bytes && (was_copied(region, address) || region->inode == 0))
 			memcpy(out, region->bytes + (address - region->start), part);
-		else if (snapshot->mem_fd < 0 || region->inode == 0 ||
+		else if (snapshot->mem_fd < 0 || region->inode == 0 || region->is_shared ||
 			 pread(snapshot->mem_fd, out, part, (off_t)address) != (ssize_t)part)
 			return false;
 		out += part;

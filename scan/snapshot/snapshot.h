@@ -21,6 +21,12 @@ struct page_run {
 	uint64_t start, end;
 };
 
+enum copy_source {
+	COPY_MEMORY, /* the process's memory, even what it may not read itself */
+	COPY_PAGES,  /* the same, but nothing that is not RAM: to read a device may have effects */
+	COPY_FILE,   /* shared_memory.h */
+};
+
 /* A mapping of the process. */
 struct scan_region {
 	uint64_t start, end;
@@ -29,9 +35,11 @@ struct scan_region {
 	struct page_run *runs; /* what was copied; the rest of @bytes is zeros */
 	size_t nr_runs;
 	bool is_readable, is_writable, is_executable, is_shared;
+	bool has_code; /* shared memory that some mapping of it may execute */
+	enum copy_source source;
 	uint64_t file_offset;
-	uint64_t inode; /* 0: no file */
-	char *path;	/* "" if it has none, "[heap]" */
+	uint64_t device, inode; /* 0: no file */
+	char *path;		/* "" if it has none, "[heap]" */
 };
 
 /* A pointer that the kernel keeps for the process and hands back one day. */
@@ -51,6 +59,13 @@ struct scan_thread {
 	struct thread_registers registers;
 };
 
+/* What may hold pointers, and was not read. */
+struct unread_memory {
+	uint64_t bytes;
+	uint64_t address; /* of the first that was found */
+	bool is_late;	  /* there was no time */
+};
+
 struct snapshot {
 	pid_t pid; /* 0: not known */
 	char name[64];
@@ -63,8 +78,8 @@ struct snapshot {
 	size_t nr_kernel_pointers;
 	int mem_fd; /* for pages of files, which were not copied; or -1 */
 
+	struct unread_memory unread;
 	uint64_t copied_bytes;
-	uint64_t unread_bytes; /* private memory that could not be read */
 	uint64_t pause_ns;
 	uint64_t taken_ns;    /* CLOCK_MONOTONIC */
 	uint64_t taken_s;     /* since 1970; 0: unknown */
@@ -88,8 +103,8 @@ const struct scan_region *snapshot_region(const struct snapshot *snapshot, uint6
 const uint8_t *snapshot_bytes(const struct snapshot *snapshot, uint64_t address, uint64_t size);
 
 /*
- * Copies memory, also pages of files that the process did not change. Returns false if there is
- * none.
+ * Copies memory, also pages of files that the process did not change; but of shared memory, such as
+ * that of a device, only what was copied before. Returns false if there is none.
  */
 bool snapshot_read(const struct snapshot *snapshot, uint64_t address, void *to, size_t size);
 
@@ -105,6 +120,8 @@ static inline uint64_t load_word(const uint8_t *bytes)
 	memcpy(&word, bytes, sizeof(word));
 	return word;
 }
+
+void unread_memory_add(struct unread_memory *unread, uint64_t address, uint64_t bytes);
 
 void scan_regions_free(struct scan_region *regions, size_t nr);
 
