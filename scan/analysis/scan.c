@@ -123,6 +123,7 @@ static void count(struct scan *scan)
 
 		total->nr++;
 		total->bytes += heap_block_bytes(&scan->heap, i);
+		scan->nr_hidden += marking_hidden_kind(&scan->marking, i) != HIDDEN_NOT;
 	}
 }
 

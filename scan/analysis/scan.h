@@ -30,6 +30,7 @@ struct scan {
 	bool may_say_lost;
 	char why_not[192];
 	struct scan_class_total totals[REACH_NR_CLASSES];
+	uint64_t nr_hidden; /* blocks whose address is stored in another form only */
 };
 
 /*

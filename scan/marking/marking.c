@@ -13,6 +13,7 @@
 
 #define PIECE_BYTES (256u << 10) /* of a root, for one thread at a time */
 #define MAX_THREADS 16
+#define MAX_HIDDEN  (1u << 20) /* blocks of a second look: of 4 MiB for their filter */
 
 /* glibc's struct tcache_perthread_struct has 576 to 752 bytes. */
 #define MAX_CACHE_BYTES 1024
@@ -24,6 +25,8 @@ struct pass {
 	uint8_t mark;	   /* for what is found */
 	bool takes_inside; /* pointers into blocks count like those to starts */
 	bool is_weak;	   /* of the roots, only red zones */
+	/* The second look: what has been looked through is looked through again, for these. */
+	const struct hidden_pointers *hidden;
 	_Atomic size_t next_root;
 	_Atomic int err;
 };
@@ -37,10 +40,9 @@ struct marker {
 };
 
 /* Marks the block if nothing better has, and queues it. */
-static inline int mark_block(struct marker *marker, uint32_t block, uint32_t holder)
+static inline int mark_as(struct marker *marker, uint32_t block, uint32_t holder, uint8_t mark)
 {
 	struct marking *marking = marker->pass->marking;
-	uint8_t mark = marker->pass->mark;
 	uint8_t before =
 		atomic_load_explicit(&marking->states[block], memory_order_relaxed) & MARK_ALL;
 
@@ -51,6 +53,11 @@ static inline int mark_block(struct marker *marker, uint32_t block, uint32_t hol
 		return 0;
 	atomic_store_explicit(&marking->holders[block], holder, memory_order_relaxed);
 	return work_push(&marker->work, &marker->pass->queue, block);
+}
+
+static inline int mark_block(struct marker *marker, uint32_t block, uint32_t holder)
+{
+	return mark_as(marker, block, holder, marker->pass->mark);
 }
 
 /* A pointer into a block, which may become reachable by a better one later. */
@@ -144,8 +151,64 @@ static inline int mark_value(struct marker *marker, uint64_t value, uint32_t hol
 	return mark_inside(marker, segment, value, holder);
 }
 
+static uint32_t holder_of_slot(uint64_t slot)
+{
+	return slot < HOLDER_UNSEEN - HOLDER_ROOT ? HOLDER_ROOT | (uint32_t)slot : HOLDER_UNSEEN;
+}
+
+/* What the second look is looking through: a root, a block, or [address, ...) of the heap. */
+struct look {
+	struct marker *marker;
+	const struct root_range *range;
+	uint32_t block;
+	uint64_t address;
+};
+
+static int on_hidden(void *context, uint64_t at, uint32_t block, enum hidden_kind kind)
+{
+	const struct look *look = context;
+	const struct marking *marking = look->marker->pass->marking;
+	uint32_t holder = look->block;
+	uint64_t offset;
+
+	if (!marking_is_lost(marking, block))
+		return 0;
+	if (look->range) {
+		holder = holder_of_slot(look->range->first_slot + at / 8);
+	} else if (holder == HEAP_NONE) {
+		holder = heap_find_block(marking->heap, look->address + at, &offset);
+		/* It counts what the word is in, and that it does not begin in one and end in
+		 * another. */
+		if (holder == HEAP_NONE || heap_block_bytes(marking->heap, holder) - offset < 8 ||
+		    !(marking->states[holder] & (MARK_HELD | MARK_POSSIBLE)))
+			return 0;
+	}
+	return mark_as(look->marker, block, holder,
+		       (uint8_t)(look->marker->pass->mark | kind * MARK_HIDDEN));
+}
+
+/* The heap as a whole is looked through faster than block by block. */
+static int look_through_heap(struct marker *marker)
+{
+	const struct pass *pass = marker->pass;
+	const struct heap *heap = pass->marking->heap;
+	struct look look = {.marker = marker, .block = HEAP_NONE};
+	int err = 0;
+
+	for (size_t i = 0; i < heap->map.nr_segments && !err; i++) {
+		const struct heap_segment *segment = &heap->map.segments[i];
+
+		look.address = segment->start;
+		err = hidden_pointers_find(pass->hidden, segment->bytes,
+					   segment->end - segment->start, on_hidden, &look);
+	}
+	return err;
+}
+
 static int scan_block(struct marker *marker, uint32_t block)
 {
+	const struct hidden_pointers *hidden = marker->pass->hidden;
+	struct look look = {.marker = marker, .block = block};
 	struct heap_block_view view;
 	int err = 0;
 
@@ -153,12 +216,9 @@ static int scan_block(struct marker *marker, uint32_t block)
 	marker->has_chunks = false;
 	for (uint64_t at = 0; at + 8 <= view.size_bytes && !err; at += 8)
 		err = mark_value(marker, load_word(view.bytes + at), block);
-	return err;
-}
-
-static uint32_t holder_of_slot(uint64_t slot)
-{
-	return slot < HOLDER_UNSEEN - HOLDER_ROOT ? HOLDER_ROOT | (uint32_t)slot : HOLDER_UNSEEN;
+	return !err && hidden
+		       ? hidden_pointers_find(hidden, view.bytes, view.size_bytes, on_hidden, &look)
+		       : err;
 }
 
 static int scan_piece(struct marker *marker, const struct root_range *range, uint64_t at,
@@ -184,6 +244,23 @@ static int drain(struct marker *marker, bool all)
 	return err;
 }
 
+static int scan_root(struct marker *marker, const struct root_range *range)
+{
+	const struct hidden_pointers *hidden = marker->pass->hidden;
+	struct look look = {.marker = marker, .range = range, .block = HEAP_NONE};
+	int err = 0;
+
+	if (hidden)
+		return hidden_pointers_find(hidden, range->bytes, range->size_bytes & ~7ull,
+					    on_hidden, &look);
+	for (uint64_t at = 0; at < range->size_bytes && !err; at += PIECE_BYTES) {
+		err = scan_piece(marker, range, at, at + PIECE_BYTES);
+		if (!err)
+			err = drain(marker, false);
+	}
+	return err;
+}
+
 /* Takes one root after the other, piece by piece; then what other threads have queued. */
 static void *run(void *context)
 {
@@ -196,15 +273,12 @@ static void *run(void *context)
 		size_t i = atomic_fetch_add(&pass->next_root, 1);
 		const struct root_range *range = &roots->ranges[i];
 
+		if (i == roots->nr && pass->hidden)
+			err = look_through_heap(marker);
 		if (i >= roots->nr)
 			break;
-		if ((range->kind == ROOT_RED_ZONE) != pass->is_weak)
-			continue;
-		for (uint64_t at = 0; at < range->size_bytes && !err; at += PIECE_BYTES) {
-			err = scan_piece(marker, range, at, at + PIECE_BYTES);
-			if (!err)
-				err = drain(marker, false);
-		}
+		if ((range->kind == ROOT_RED_ZONE) == pass->is_weak)
+			err = scan_root(marker, range);
 	}
 	if (!err)
 		err = drain(marker, true);
@@ -272,6 +346,35 @@ static int mark_possible(struct marking *marking)
 	return err;
 }
 
+/*
+ * Looks for addresses in other forms, of blocks that nothing leads to. These are usually few, so
+ * all the rest is passed over quickly.
+ */
+static int mark_hidden(struct marking *marking)
+{
+	struct hidden_pointers hidden;
+	struct pass pass = {
+		.marking = marking, .mark = MARK_POSSIBLE, .takes_inside = true, .hidden = &hidden};
+	uint32_t nr_blocks = marking->heap->map.nr_blocks;
+	size_t nr = 0;
+	int err;
+
+	for (uint32_t i = 0; i < nr_blocks; i++)
+		nr += marking_is_lost(marking, i);
+	marking->has_too_many = nr > MAX_HIDDEN;
+	if (!nr || marking->has_too_many)
+		return 0;
+	err = hidden_pointers_init(&hidden, marking->heap, nr);
+	if (!err) {
+		for (uint32_t i = 0; i < nr_blocks; i++)
+			if (marking_is_lost(marking, i))
+				hidden_pointers_add(&hidden, i);
+		err = run_pass(&pass, NULL, 0);
+	}
+	hidden_pointers_deinit(&hidden);
+	return err;
+}
+
 int marking_mark_unconfirmed(struct marking *marking, const uint32_t *blocks, size_t nr)
 {
 	struct pass pass = {.marking = marking,
@@ -307,7 +410,9 @@ int marking_init(struct marking *ret, const struct heap *heap, const struct root
 	err = run_pass(&held, NULL, 0);
 	if (!err)
 		err = mark_possible(ret);
-	return err ? err : run_pass(&weak, NULL, 0);
+	if (!err)
+		err = run_pass(&weak, NULL, 0);
+	return err ? err : mark_hidden(ret);
 }
 
 void marking_deinit(struct marking *marking)

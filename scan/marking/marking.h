@@ -2,12 +2,14 @@
 /*
  * Which blocks the roots lead to. A pointer to a block's start holds it, and so do pointers into it
  * that are typical of C++ and a few libraries (interior_pointers.h). Other pointers into a block
- * hold it possibly: they may be numbers. Several threads mark at the same time.
+ * hold it possibly: they may be numbers. So do addresses in other forms (hidden_pointers.h), which
+ * are looked for if nothing else leads to a block. Several threads mark at the same time.
  */
 #ifndef LEAKTOOLS_SCAN_MARKING_H
 #define LEAKTOOLS_SCAN_MARKING_H
 
 #include "scan/heaps/heap.h"
+#include "scan/marking/hidden_pointers.h"
 #include "scan/roots/roots.h"
 
 /* Bits of a block's state. The lowest one that is set counts. */
@@ -17,6 +19,7 @@ enum {
 	MARK_WEAK = 4,	      /* from a red zone */
 	MARK_UNCONFIRMED = 8, /* nothing points to it, but that was not so in the first snapshot */
 	MARK_ALL = 15,
+	MARK_HIDDEN = 16,	/* times enum hidden_kind: how the address is stored */
 	MARK_FOLLOWED = 64,	/* the free list that it is in is marked */
 	MARK_SEEN_INSIDE = 128, /* a held block has a pointer into it */
 };
@@ -32,6 +35,7 @@ struct marking {
 	_Atomic uint8_t *states;   /* by block */
 	_Atomic uint32_t *holders; /* by block: who led to it first */
 	unsigned nr_threads;
+	bool has_too_many; /* blocks that nothing leads to, for a second look */
 };
 
 /* Marks everything. Returns 0 or -ENOMEM. Release with marking_deinit() in either case. */
@@ -40,6 +44,12 @@ void marking_deinit(struct marking *marking);
 
 /* Marks blocks, and what they lead to, with MARK_UNCONFIRMED unless they are marked already. */
 int marking_mark_unconfirmed(struct marking *marking, const uint32_t *blocks, size_t nr);
+
+/* How the address of a possible block is stored. */
+static inline enum hidden_kind marking_hidden_kind(const struct marking *marking, uint32_t block)
+{
+	return (enum hidden_kind)(marking->states[block] / MARK_HIDDEN % 4);
+}
 
 static inline bool marking_is_lost(const struct marking *marking, uint32_t block)
 {

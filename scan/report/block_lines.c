@@ -107,7 +107,7 @@ int block_path_write(FILE *out, struct scan_report *report, uint64_t address)
 		[REACH_LOST] = "lost: nothing points to it",
 		[REACH_CYCLE] = "lost in a cycle: only blocks that it leads to lead to it",
 		[REACH_THROUGH] = "lost through another block",
-		[REACH_POSSIBLE] = "possibly held: a pointer on the way leads into a block",
+		[REACH_POSSIBLE] = "possibly held: a pointer on the way is not to a block's start",
 		[REACH_WEAK] = "weakly held: from below a stack pointer only",
 		[REACH_HELD] = "held",
 		[REACH_UNKNOWN] = "not known: no holder was found",

@@ -96,6 +96,12 @@ bool holder_find_root(const struct scan *scan, uint32_t block, uint64_t *ret_slo
 
 void holder_write(FILE *out, struct scan_report *report, uint32_t block)
 {
+	static const char *const hidden[] = {
+		[HIDDEN_NOT] = "",
+		[HIDDEN_OUTSIDE] = ", just outside of the block",
+		[HIDDEN_TAGGED] = ", with a tag",
+		[HIDDEN_UNALIGNED] = ", unaligned",
+	};
 	const struct scan *scan = report->scan;
 	uint32_t holder = scan->marking.holders[block];
 	const struct lost_block *lost = NULL;
@@ -118,4 +124,5 @@ void holder_write(FILE *out, struct scan_report *report, uint32_t block)
 		heap_block_view(&scan->heap, holder, &view);
 		fprintf(out, "block 0x%" PRIx64, view.address);
 	}
+	fputs(hidden[marking_hidden_kind(&scan->marking, block)], out);
 }

@@ -18,7 +18,8 @@ struct scan_report {
 
 /*
  * Writes who holds the block, as one phrase: "block 0x55...", "libfoo.so.1 table+0x8", "stack of
- * thread 12, sp+0x40", "nothing". Blanks and tabs in names are escaped.
+ * thread 12, sp+0x40", "nothing"; and how, if its address is stored in another form. Blanks and
+ * tabs in names are escaped.
  */
 void holder_write(FILE *out, struct scan_report *report, uint32_t block);
 

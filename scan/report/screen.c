@@ -119,12 +119,27 @@ void screen_write_why_not(FILE *out, const struct scan *scan)
 	fputs(".\n", out);
 }
 
+/* What the second look has found, or that there was none. */
+static void write_hidden(FILE *out, const struct scan *scan)
+{
+	if (scan->nr_hidden)
+		fprintf(out,
+			"    %s of them only by an address with a tag, unaligned, or just outside of "
+			"the block\n",
+			quantity_count(scan->nr_hidden).text);
+	if (scan->marking.has_too_many)
+		fputs("    not looked for: addresses with a tag, unaligned, or just outside of the "
+		      "block; too\n    many blocks have no holder\n",
+		      out);
+}
+
 static void write_totals(FILE *out, const struct scan *scan)
 {
 	fputs("\nWhat points to them:\n", out);
 	write_total(out, scan, REACH_HELD, "the program can get to it");
 	write_total(out, scan, REACH_POSSIBLE,
 		    "held only through pointers into blocks, not to their starts");
+	write_hidden(out, scan);
 	write_total(out, scan, REACH_WEAK, "held only from below a stack pointer");
 	write_total(out, scan, REACH_LOST, "nothing points to it");
 	write_total(out, scan, REACH_CYCLE, "only blocks that it leads to point to it");

@@ -111,6 +111,53 @@ static void nothing_holds_lost_blocks(void **state)
 	end(&image);
 }
 
+/* Addresses in other forms, which count only if nothing else leads to the block. */
+static void hidden_addresses_hold_possibly(void **state)
+{
+	struct heap_image image;
+	uint64_t b[12];
+
+	add_blocks(&image, b, 12);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 8, b[0] + 56);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 32, b[3] - 8);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 56, b[2]);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 80, b[5] - 4);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 104, b[6] | 0x7ull << 48);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 128, b[7] << 24);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 136, b[7] >> 40);
+	/* In a block that is found so, and in one that is lost. */
+	heap_image_set(&image, b[6] + 8, b[8] | 0x9ull << 48);
+	heap_image_set(&image, b[9], b[10] | 0x9ull << 48);
+	analyse(&image);
+	assert_string_equal(class_of(b[0]), "possible");
+	assert_string_equal(class_of(b[1]), "possible");
+	assert_string_equal(class_of(b[2]), "held");
+	assert_string_equal(class_of(b[3]), "possible");
+	assert_string_equal(class_of(b[4]), "lost");
+	for (int i = 5; i < 9; i++)
+		assert_string_equal(class_of(b[i]), "possible");
+	for (int i = 9; i < 12; i++)
+		assert_string_equal(class_of(b[i]), "lost");
+	assert_int_equal(scan.nr_hidden, 7);
+	end(&image);
+}
+
+/* The end of a container is not the start of the block behind it. */
+static void the_end_of_a_container_holds_nothing(void **state)
+{
+	struct heap_image image;
+	uint64_t b[2];
+
+	add_blocks(&image, b, 2);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 8, b[0]);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 16, b[0] + 56);
+	heap_image_set(&image, HEAP_IMAGE_DATA + 24, b[0] + 56);
+	analyse(&image);
+	assert_string_equal(class_of(b[0]), "held");
+	assert_string_equal(class_of(b[1]), "lost");
+	end(&image);
+}
+
 /* Chunks that a thread has in hand: in a consolidation, at its end, while merging. */
 static void expect_in_flight(int64_t syscall, const char *expected)
 {
@@ -198,6 +245,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(roots_hold_what_they_lead_to),
 		cmocka_unit_test(nothing_holds_lost_blocks),
+		cmocka_unit_test(hidden_addresses_hold_possibly),
+		cmocka_unit_test(the_end_of_a_container_holds_nothing),
 		cmocka_unit_test(chunks_in_flight_are_held),
 		cmocka_unit_test(a_thread_elsewhere_has_none_in_flight),
 		cmocka_unit_test(a_ring_of_links_ends),

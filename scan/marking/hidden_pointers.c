@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/marking/hidden_pointers.h"
+
+#include "scan/marking/chunks_in_flight.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ADDRESS_BITS	 47
+#define ADDRESS_MASK	 ((1ull << ADDRESS_BITS) - 1)
+#define TOP_BYTE	 5 /* of an address, in memory */
+#define IN_EACH_BYTE	 0x0101010101010101ull
+#define FILTER_PER_BLOCK 32
+#define MIN_FILTER_BITS	 12
+
+/* Addresses from 8 before to 7 behind a multiple of 16 are one: a block's start, or an end. */
+static inline uint64_t near_of(uint64_t address)
+{
+	return (address + 8) & ~15ull;
+}
+
+static inline uint64_t hash_of(const struct hidden_pointers *hidden, uint64_t near)
+{
+	return near * 0x9e3779b97f4a7c15ull >> hidden->shift;
+}
+
+int hidden_pointers_init(struct hidden_pointers *ret, const struct heap *heap, size_t nr)
+{
+	unsigned bits = MIN_FILTER_BITS;
+
+	while (1ull << bits < nr * FILTER_PER_BLOCK)
+		bits++;
+	*ret = (struct hidden_pointers){.heap = heap, .shift = 64 - bits, .lowest = UINT64_MAX};
+	ret->filter = calloc(1ull << (bits - 6), sizeof(*ret->filter));
+	return ret->filter ? 0 : -ENOMEM;
+}
+
+void hidden_pointers_deinit(struct hidden_pointers *hidden)
+{
+	free(hidden->filter);
+	hidden->filter = NULL;
+}
+
+static void add_near(struct hidden_pointers *hidden, uint64_t near)
+{
+	uint64_t hash = hash_of(hidden, near), top = (near >> 8 * TOP_BYTE & 0x7f) * IN_EACH_BYTE;
+	size_t i = 0;
+
+	hidden->filter[hash / 64] |= 1ull << (hash % 64);
+	if (near < hidden->lowest)
+		hidden->lowest = near;
+	if (near > hidden->highest)
+		hidden->highest = near;
+	while (i < hidden->nr_tops && hidden->tops[i] != top)
+		i++;
+	hidden->tops[i] = top;
+	if (i == hidden->nr_tops)
+		hidden->nr_tops++;
+}
+
+void hidden_pointers_add(struct hidden_pointers *hidden, uint32_t block)
+{
+	struct heap_block_view view;
+
+	heap_block_view(hidden->heap, block, &view);
+	add_near(hidden, view.address);
+	/* Otherwise the end is in the next mapping, whose start it may be. */
+	if (!view.segment->mapped_block)
+		add_near(hidden, near_of(view.address + view.size_bytes));
+}
+
+/* The block that ends at @address, or HEAP_NONE. */
+static uint32_t block_before(const struct heap *heap, uint64_t address, struct heap_block_view *ret)
+{
+	uint64_t offset;
+	uint32_t block = heap_find_block(heap, address - 1, &offset);
+
+	if (block == HEAP_NONE)
+		return HEAP_NONE;
+	heap_block_view(heap, block, ret);
+	return ret->address + ret->size_bytes == address ? block : HEAP_NONE;
+}
+
+/* True if a word beside that at @at leads into @block, as a container has its start and its end. */
+static bool is_beside_pointer(const struct heap_block_view *block, const uint8_t *bytes,
+			      uint64_t size, uint64_t at)
+{
+	for (uint64_t i = at < 16 ? 0 : at - 16; i <= at + 16 && i + 8 <= size; i += 8)
+		if (i != at && load_word(bytes + i) - block->address < block->size_bytes)
+			return true;
+	return false;
+}
+
+/* A word whose address is in the filter. */
+struct found {
+	int (*on_found)(void *context, uint64_t at, uint32_t block, enum hidden_kind kind);
+	void *context;
+};
+
+static int try_word(const struct hidden_pointers *hidden, const uint8_t *bytes, uint64_t size,
+		    uint64_t at, const struct found *found)
+{
+	uint64_t word = load_word(bytes + at), address = word & ADDRESS_MASK;
+	uint32_t block = chunk_block_at(hidden->heap, near_of(address)), before;
+	enum hidden_kind kind = at % 8 ? HIDDEN_UNALIGNED : HIDDEN_TAGGED;
+	struct heap_block_view view;
+	int err = 0;
+
+	if (at % 8 || word != address)
+		/* Not both, which is more often a number. A tag may be in the low bits, too. */
+		return block != HEAP_NONE && address >= near_of(address) &&
+				       (word == address || !(at % 8))
+			       ? found->on_found(found->context, at, block, kind)
+			       : 0;
+	/* The first look has seen this. */
+	if (address >= near_of(address))
+		return 0;
+	before = block_before(hidden->heap, address, &view);
+	if (before != HEAP_NONE)
+		err = found->on_found(found->context, at, before, HIDDEN_OUTSIDE);
+	if (err || block == HEAP_NONE ||
+	    (before != HEAP_NONE && is_beside_pointer(&view, bytes, size, at)))
+		return err;
+	return found->on_found(found->context, at, block, HIDDEN_OUTSIDE);
+}
+
+static inline bool is_in_filter(const struct hidden_pointers *hidden, uint64_t word)
+{
+	uint64_t near = near_of(word & ADDRESS_MASK), hash = hash_of(hidden, near);
+
+	return near >= hidden->lowest && near <= hidden->highest &&
+	       hidden->filter[hash / 64] >> (hash % 64) & 1;
+}
+
+int hidden_pointers_find(const struct hidden_pointers *hidden, const uint8_t *bytes, uint64_t size,
+			 int (*on_found)(void *context, uint64_t at, uint32_t block,
+					 enum hidden_kind kind),
+			 void *context)
+{
+	const struct found found = {on_found, context};
+	uint64_t before = 0, word;
+	int err = 0;
+
+	for (uint64_t at = 0; at + 8 <= size; at += 8, before = word) {
+		word = load_word(bytes + at);
+		/* Most are zeros. An address whose top byte is in @word has no byte behind it. */
+		if (!(word | before))
+			continue;
+		for (size_t i = 0; i < hidden->nr_tops; i++) {
+			uint64_t differs = (word & IN_EACH_BYTE * 0x7f) ^ hidden->tops[i];
+			/* The highest bit of each byte that is zero, and of some behind one. */
+			uint64_t equal = (differs - IN_EACH_BYTE) & ~differs & IN_EACH_BYTE << 7;
+
+			for (; equal && !err; equal &= equal - 1) {
+				uint64_t start =
+					at + (unsigned)__builtin_ctzll(equal) / 8 - TOP_BYTE;
+
+				/* Before the first byte, it wraps. */
+				if (start < size && size - start >= 8 &&
+				    is_in_filter(hidden, load_word(bytes + start)))
+					err = try_word(hidden, bytes, size, start, &found);
+			}
+		}
+		if (err)
+			break;
+	}
+	return err;
+}
