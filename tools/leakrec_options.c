@@ -99,8 +99,11 @@ static int parse_resource(void *context, const struct option_row *row, const cha
 
 static const struct option_word with_words[] = {
 	{"mmap", SYSCALL_MAPPINGS}, {"fd", SYSCALL_DESCRIPTORS}, {0}};
-static const struct option_word by_words[] = {
-	{"session", RECORD_BY_SESSION}, {"multi", RECORD_BY_MULTI}, {"perf", RECORD_BY_PERF}, {0}};
+static const struct option_word by_words[] = {{"session", RECORD_BY_SESSION},
+					      {"multi", RECORD_BY_MULTI},
+					      {"single", RECORD_BY_SINGLE},
+					      {"perf", RECORD_BY_PERF},
+					      {0}};
 static const struct option_word overload_words[] = {
 	{"hold", OVERLOAD_HOLD}, {"drop", OVERLOAD_DROP}, {0}};
 
@@ -188,7 +191,7 @@ static const struct option_row rows[] = {
 	 FIELD(perf_events)},
 	{"record-by", 0, OPTION_WORD, "WAY",
 	 "record by BPF programs on uprobe_multi links with sessions (session), without (multi), "
-	 "or by perf events (perf) [the first that the kernel has]",
+	 "on perf events (single), or by perf events (perf) [the first that the kernel has]",
 	 FIELD(session.config.by), .words = by_words},
 	{"on-overload", 0, OPTION_WORD, "MODE",
 	 "when a ring fills up: stop the processes for a moment (hold), or drop events [hold]",

@@ -6,7 +6,8 @@
  *
  * The programs are attached by uprobe_multi links to the named processes, as sessions where entry
  * and return share a cookie if the kernel has these, and by inherited perf events of uprobe events
- * to their children (fork_follow.h).
+ * to their children (fork_follow.h). Without links (@by_events), perf events of uprobe events
+ * attach them to all.
  *
  * A process that takes a ring past the limit is stopped before it returns to user space
  * (backpressure.h). A sample that has no room even then is counted.
@@ -24,6 +25,9 @@ enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 #define ENTRY_RECORDED (~0ULL)	  /* the cookie of a session whose entry has a sample of its own */
 
 struct bpf_site sites[BPF_MAX_SITES];
+
+/* There are no links: each process has perf events of its own. */
+const volatile bool by_events = false;
 
 /* Linux 6.13 to 6.19; only linked_call() needs it, which other kernels do not load. */
 extern __u64 *bpf_session_cookie(void) __attribute__((section(".ksyms"), weak));
@@ -142,7 +146,7 @@ static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigne
 	bool is_one = event->type && cookie != ENTRY_RECORDED;
 
 	sample.caller = 0;
-	sample.fields[0] = bpf_get_func_ip(regs);
+	sample.fields[0] = returning_function(regs);
 	sample.fields[1] = PT_REGS_IP(regs);
 	if (!note_returned(site, ret, is_one || cookie == ENTRY_RECORDED ? 0 : cookie)) {
 		count_lost();
@@ -323,9 +327,18 @@ static __attribute__((noinline)) int at_entry(struct pt_regs *regs, unsigned int
 #include "recorder/bpf/points.bpf.h"
 #include "recorder/bpf/resources.bpf.h"
 
+/* Without links: true if the process is not a named one. */
+ALWAYS_INLINE bool is_child(void)
+{
+	struct target *target = by_events ? current_target() : 0;
+
+	return target && !target->linked;
+}
+
 /*
  * Runs at each site of linked processes that has no program of its own. One program for all kinds
- * of sites is one to verify and one link for each file.
+ * of sites is one to verify and one link for each file. Without links, it runs at each site of all
+ * processes, and returns 0 so that the kernel writes no sample of its own.
  */
 SEC("kprobe")
 int linked_site(struct pt_regs *regs)
@@ -350,7 +363,8 @@ int linked_site(struct pt_regs *regs)
 		return record_resource_entry(regs, index);
 	if (site->kind == BPF_SITE_MARK)
 		return write_mark(regs, &site->events[BPF_EVENT_ENTRY], index);
-	return cookie & BPF_AT_RETURN ? at_return(regs, index) : at_entry(regs, index, false);
+	return cookie & BPF_AT_RETURN ? at_return(regs, index)
+				      : at_entry(regs, index, has_filter && is_child());
 }
 
 /*
@@ -409,6 +423,12 @@ ALWAYS_INLINE bool may_hold_fork(struct target *target)
 	       !(BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(task, signal, tty));
 }
 
+/* True if the breakpoints in @target are neither inherited nor those of all processes. */
+ALWAYS_INLINE bool has_own_breakpoints(const struct target *target)
+{
+	return target->linked || (by_events && !everywhere);
+}
+
 /*
  * Has @task, the first thread of @target, stop before it runs: by a signal, or in child_begins().
  */
@@ -426,7 +446,8 @@ ALWAYS_INLINE void hold_child(struct target *target, struct task_struct *task)
 /*
  * When a linked process forks for the first time, stops the child before it runs, until it has
  * events, and the parent has events for the next child to inherit (fork_follow.h). Stops the
- * parent, too: if it ended, the kernel would send SIGHUP to the stopped orphan.
+ * parent, too: if it ended, the kernel would send SIGHUP to the stopped orphan. Without links, no
+ * child inherits events, so this happens at each fork.
  */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
@@ -440,12 +461,12 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 	/* Without an entry it is not recorded. */
 	if (!child)
 		shared.missed = 1;
-	if (!child || !target->linked)
+	if (!child || !has_own_breakpoints(target))
 		return 0;
-	if (target->forks == TARGET_FORKS_FOLLOWED && !was_overtaken(task))
+	if (!by_events && target->forks == TARGET_FORKS_FOLLOWED && !was_overtaken(task))
 		return 0;
 	child->forks = TARGET_FORKS_WANTED;
-	if (target->forks != TARGET_FORKS_FOLLOWED)
+	if (by_events || target->forks != TARGET_FORKS_FOLLOWED)
 		target->forks = TARGET_FORKS_WANTED;
 	if (may_hold_fork(target) && !is_exempt(task)) {
 		hold_child(child, task);
@@ -489,8 +510,9 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	struct target *target = find_target(task->tgid);
 
 	forget_code(task->tgid);
-	if (!target || !target->linked || old_tid == task->tgid)
+	if (!target || !has_own_breakpoints(target) || old_tid == task->tgid)
 		return 0;
+	target->carrier = 0;
 	target->forks = TARGET_FORKS_WANTED;
 	/* Events that are wanted by now are opened before the recording begins. */
 	if (recording && may_hold_fork(target)) {

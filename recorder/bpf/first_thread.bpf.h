@@ -5,6 +5,9 @@
  * belong: uprobe_multi_link_filter(), kernel/trace/bpf_trace.c (Linux 6.6 to 6.18). They stay, but
  * the next tracer that removes its probe from the same place would take them along. Events such as
  * those for children (fork_follow.h) prevent that. The link then records as before.
+ *
+ * Without links, the events of a process belong to one of its threads, and end with it: then
+ * another thread needs them.
  */
 #ifndef LEAKTOOLS_RECORDER_FIRST_THREAD_BPF_H
 #define LEAKTOOLS_RECORDER_FIRST_THREAD_BPF_H
@@ -64,22 +67,32 @@ ALWAYS_INLINE bool hold_others(struct target *target, struct task_struct *task)
 	return is_held;
 }
 
+/* True if the end of the thread @tid needs care. */
+ALWAYS_INLINE bool loses_breakpoints(const struct target *target, unsigned int tid)
+{
+	return by_events ? target->carrier == tid
+			 : target->linked && target->forks == TARGET_FORKS_UNSEEN;
+}
+
 /* Has events opened for a linked process whose first thread ends, and stops it until then. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(after_first_thread, struct task_struct *task)
 {
 	unsigned long long id = bpf_get_current_pid_tgid();
 	struct target *target;
+	bool is_held;
 
-	if (shared.closed || (unsigned int)id != id >> 32)
+	if (shared.closed || (!by_events && (unsigned int)id != id >> 32))
 		return 0;
 	target = find_target(id >> 32);
-	if (!target || !target->linked || target->forks != TARGET_FORKS_UNSEEN ||
-	    !others_live_on(task))
+	if (!target || !loses_breakpoints(target, id) || !others_live_on(task))
 		return 0;
+	target->carrier = 0;
 	target->forks = TARGET_FORKS_WANTED;
 	/* Events that are wanted by now are opened before the recording begins. */
-	if (recording && !(may_hold_fork(target) && hold_others(target, task)))
+	is_held = recording && may_hold_fork(target) && hold_others(target, task);
+	/* Without links, the others may hit breakpoints in vain until they stop. */
+	if (recording && (!is_held || by_events))
 		shared.missed = 1;
 	shared.any_stopped = 1;
 	wake_recorder();

@@ -24,6 +24,11 @@ struct return_instance {
 
 struct uprobe_task {
 	struct return_instance *return_instances;
+	unsigned long vaddr;
+} __attribute__((preserve_access_index));
+
+struct uprobe_dispatch_data {
+	unsigned long bp_addr;
 } __attribute__((preserve_access_index));
 
 ALWAYS_INLINE struct return_instance *pending_returns(void)
@@ -31,6 +36,18 @@ ALWAYS_INLINE struct return_instance *pending_returns(void)
 	struct uprobe_task *utask = task_to_read()->utask;
 
 	return utask ? utask->return_instances : 0;
+}
+
+/*
+ * The address of the probe of the function that returns. Before Linux 6.7, bpf_get_func_ip() knows
+ * it at links only. uretprobe_dispatcher() has it at hand (kernel/trace/trace_uprobe.c, Linux 6.1).
+ */
+ALWAYS_INLINE unsigned long long returning_function(struct pt_regs *regs)
+{
+	unsigned long long ip = bpf_get_func_ip(regs);
+	struct uprobe_task *utask = ip ? 0 : task_to_read()->utask;
+
+	return utask ? BPF_CORE_READ((struct uprobe_dispatch_data *)utask->vaddr, bp_addr) : ip;
 }
 
 /*

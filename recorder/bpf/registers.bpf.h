@@ -16,7 +16,10 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __attribute__((section(".ksyms")));
+/* Linux 6.2. Where the kernel does not have it, the verifier removes the call. */
+const volatile bool can_cast = false;
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id)
+	__attribute__((section(".ksyms"), weak));
 
 /*
  * The current task, to be read only: reads of bad addresses give 0. The verifier searches the
@@ -25,6 +28,8 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __attribute__((secti
  */
 ALWAYS_INLINE const struct task_struct *task_to_read(void)
 {
+	if (!can_cast)
+		return bpf_get_current_task_btf();
 	return bpf_rdonly_cast(bpf_get_current_task_btf(),
 			       bpf_core_type_id_kernel(struct task_struct));
 }

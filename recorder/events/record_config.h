@@ -33,6 +33,7 @@ enum record_by {
 	RECORD_BY_BEST,	   /* the first of these that the kernel has and permits */
 	RECORD_BY_SESSION, /* BPF programs on uprobe_multi links, sessions where a return counts */
 	RECORD_BY_MULTI,   /* BPF programs on uprobe_multi links, two where a return counts */
+	RECORD_BY_SINGLE,  /* BPF programs on perf events, one for each probe */
 	RECORD_BY_PERF,	   /* perf events */
 };
 

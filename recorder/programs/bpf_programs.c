@@ -62,8 +62,24 @@ static int set_ring_size(struct bpf_map *rings, uint32_t ring_bytes, int *ret_ri
 		       ?: bpf_map__set_max_entries(rings, (uint32_t)libbpf_num_possible_cpus());
 }
 
+/* Says which programs are loaded, and how they are attached. */
+static void configure_way(struct bpf_recorder_bpf *bpf, enum record_by by)
+{
+	const bool with_sessions = by == RECORD_BY_SESSION;
+
+	bpf->rodata->by_events = by == RECORD_BY_SINGLE;
+	bpf->rodata->can_cast = by != RECORD_BY_SINGLE || kernel_has("bpf_rdonly_cast");
+	bpf->rodata->can_signal_tasks = with_sessions || kernel_has("bpf_send_signal_task");
+	bpf_program__set_autoload(bpf->progs.child_begins, !bpf->rodata->can_signal_tasks);
+	bpf_program__set_autoload(bpf->progs.linked_call, with_sessions);
+	bpf_program__set_autoload(bpf->progs.followed_site, by != RECORD_BY_SINGLE);
+	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
+	if (by != RECORD_BY_SINGLE)
+		bpf_program__set_expected_attach_type(bpf->progs.linked_site, ATTACH_UPROBE_MULTI);
+}
+
 static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *config,
-		     bool with_sessions, int *ret_ring_fd)
+		     enum record_by by, int *ret_ring_fd)
 {
 	uint32_t ring_bytes = config->ring_pages * (uint32_t)getpagesize();
 	const struct size_range *sizes = &config->sizes;
@@ -95,8 +111,7 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 		return err;
 	if (config->has_sizes)
 		bpf_map__set_max_entries(bpf->maps.held_blocks, MAX_HELD_BLOCKS);
-	bpf->rodata->can_signal_tasks = with_sessions || kernel_has("bpf_send_signal_task");
-	bpf_program__set_autoload(bpf->progs.child_begins, !bpf->rodata->can_signal_tasks);
+	configure_way(bpf, by);
 	/* These programs slow down every system call of every process: load them only if needed. */
 	bpf_program__set_autoload(bpf->progs.syscall_enter, config->syscalls != 0);
 	bpf_program__set_autoload(bpf->progs.syscall_exit, config->syscalls != 0);
@@ -110,9 +125,6 @@ static int configure(struct bpf_recorder_bpf *bpf, const struct record_config *c
 					  has_tracepoint("filemap/mm_filemap_map_pages"));
 	bpf_program__set_autoload(bpf->progs.after_file_fault,
 				  !config->no_heap && has_tracepoint("filemap/mm_filemap_fault"));
-	bpf_program__set_autoload(bpf->progs.linked_call, with_sessions);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
-	bpf_program__set_expected_attach_type(bpf->progs.linked_site, ATTACH_UPROBE_MULTI);
 	return 0;
 }
 
@@ -157,16 +169,15 @@ static struct bpf_recorder_bpf *open_object(bool with_sessions, void **ret_elf)
 }
 
 /* Loads the programs. Returns what bpf_recorder_create() returns. */
-static int load(const struct record_config *config, bool with_sessions,
+static int load(const struct record_config *config, enum record_by by,
 		struct bpf_recorder_bpf **ret)
 {
 	_cleanup_close_ int ring_fd = -1;
 	_cleanup_free_ void *elf = NULL;
-	struct bpf_recorder_bpf *bpf = open_object(with_sessions, &elf);
+	struct bpf_recorder_bpf *bpf = open_object(by == RECORD_BY_SESSION, &elf);
 	int err = 0;
 
-	if (!bpf || configure(bpf, config, with_sessions, &ring_fd) ||
-	    bpf_recorder_bpf__load(bpf) ||
+	if (!bpf || configure(bpf, config, by, &ring_fd) || bpf_recorder_bpf__load(bpf) ||
 	    (config->scope == RECORD_CGROUP &&
 	     bpf_setup_set_cgroup(bpf_map__fd(bpf->maps.recorded_cgroup), config->cgroup_fd)))
 		err = -EOPNOTSUPP;
@@ -206,14 +217,51 @@ static bool prefers_multi(const struct record_config *config)
 	return !event_attr_contexts_swap() && (config->has_sizes || !session_takes_context());
 }
 
-int bpf_programs_load(const struct record_config *config, bool *ret_with_sessions,
+/*
+ * True if no program at a uprobe's perf event is skipped. Before Linux 6.0, one that preempts
+ * another program may be, and nothing counts that: trace_call_bpf() (kernel/trace/bpf_trace.c). The
+ * change that ended it permits programs that sleep (8c7dcb84e3b7, "bpf: implement sleepable uprobes
+ * by chaining gps").
+ */
+static bool runs_all_single(void)
+{
+	static const struct bpf_insn return_0[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .prog_flags = BPF_F_SLEEPABLE);
+	_cleanup_close_ int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", return_0,
+					       ARRAY_SIZE(return_0), &options);
+
+	return fd >= 0;
+}
+
+/* True if programs are worth a try in this way. */
+static bool is_worth_trying(const struct record_config *config, enum record_by by)
+{
+	if (config->by != RECORD_BY_BEST && config->by != by)
+		return false;
+	switch (by) {
+	case RECORD_BY_MULTI:
+		return config->by == by || prefers_multi(config);
+	case RECORD_BY_SINGLE:
+		/* Where multi's children are safe, perf events' are, too. */
+		return runs_all_single() && (config->by == by || event_attr_contexts_swap());
+	default:
+		return by == RECORD_BY_SESSION;
+	}
+}
+
+int bpf_programs_load(const struct record_config *config, enum record_by *ret_by,
 		      struct bpf_recorder_bpf **ret)
 {
-	int err = config->by == RECORD_BY_MULTI ? -EOPNOTSUPP : load(config, true, ret);
+	static const enum record_by ways[] = {RECORD_BY_SESSION, RECORD_BY_MULTI, RECORD_BY_SINGLE};
+	int err = -EOPNOTSUPP;
 
-	*ret_with_sessions = !err;
-	if (err != -EOPNOTSUPP || config->by == RECORD_BY_SESSION ||
-	    (config->by == RECORD_BY_BEST && !prefers_multi(config)))
-		return err;
-	return load(config, false, ret);
+	for (size_t i = 0; i < ARRAY_SIZE(ways) && err == -EOPNOTSUPP; i++) {
+		*ret_by = ways[i];
+		if (is_worth_trying(config, ways[i]))
+			err = load(config, ways[i], ret);
+	}
+	return err;
 }

@@ -18,7 +18,7 @@ struct bpf_recorder_bpf;
  * lacks what they need or does not permit them; -EPROTONOSUPPORT if the kernel could crash when it
  * preempts them (private_stack.h). Reports nothing. The caller destroys *@ret.
  */
-int bpf_programs_load(const struct record_config *config, bool *ret_with_sessions,
+int bpf_programs_load(const struct record_config *config, enum record_by *ret_by,
 		      struct bpf_recorder_bpf **ret);
 
 #endif

@@ -101,7 +101,7 @@ int bpf_recorder_create(const struct record_config *config, struct bpf_recorder 
 		return -ENOMEM;
 	}
 	bpf_setup_silence_libbpf();
-	err = bpf_programs_load(config, &recorder->with_sessions, &recorder->bpf);
+	err = bpf_programs_load(config, &recorder->by, &recorder->bpf);
 	if (!err)
 		err = create_rings(recorder, config);
 	if (!err && bpf_recorder_bpf__attach(recorder->bpf))
@@ -167,7 +167,8 @@ static const struct bpf_program *program_at(const struct bpf_recorder *recorder,
 		return NULL;
 	if (watched->file->has_resources)
 		return recorder->bpf->progs.linked_site;
-	if (watched->ret && watched->ret->point == PROBE_RETURN && recorder->with_sessions)
+	if (watched->ret && watched->ret->point == PROBE_RETURN &&
+	    recorder->by == RECORD_BY_SESSION)
 		return recorder->bpf->progs.linked_call;
 	return watched->entry ? recorder->bpf->progs.linked_site : NULL;
 }
@@ -304,10 +305,12 @@ static int link_file(struct bpf_recorder *recorder, const struct probe_file *fil
 
 	if (!err && (!offsets || !cookies))
 		err = -ENOMEM;
+	if (!err && recorder->by == RECORD_BY_SINGLE)
+		return recorder->open_events(recorder->open_context, file, pid);
 	if (err)
 		return err;
 	/* Returns first: a call whose entry is seen has its return seen, too. */
-	if (!recorder->with_sessions) {
+	if (recorder->by == RECORD_BY_MULTI) {
 		list_returns(recorder, file, &at);
 		err = create_link(recorder, file, pid, recorder->bpf->progs.linked_site, &at);
 	}
@@ -325,7 +328,9 @@ int bpf_recorder_attach(const struct bpf_recorder *recorder, int fd, enum probe_
 			size_t site)
 {
 	struct link_perf_attr attr = {
-		.program_fd = (uint32_t)bpf_program__fd(recorder->bpf->progs.followed_site),
+		.program_fd = (uint32_t)bpf_program__fd(
+			recorder->by == RECORD_BY_SINGLE ? recorder->bpf->progs.linked_site
+							 : recorder->bpf->progs.followed_site),
 		.target_fd = (uint32_t)fd,
 		.attach_type = BPF_PERF_EVENT,
 		.cookie = site | (point == PROBE_EXIT	  ? BPF_AT_EXIT
@@ -529,7 +534,11 @@ uint64_t bpf_recorder_consume_lost(struct bpf_recorder *recorder, size_t cpu)
 		       : 0;
 }
 
-/* __bpf_trace_run() (kernel/trace/bpf_trace.c) counts skipped runs; 7.x is preemptible there. */
+/*
+ * __bpf_trace_run() (kernel/trace/bpf_trace.c) and, for child_begins(), __bpf_prog_enter()
+ * (kernel/bpf/trampoline.c) count skipped runs; 7.x, and a preemptible kernel, are preemptible
+ * there.
+ */
 static uint64_t nr_skipped(const struct bpf_program *program)
 {
 	struct bpf_prog_info info = {0};
@@ -545,7 +554,7 @@ uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder)
 		recorder->bpf->progs.syscall_enter,	 recorder->bpf->progs.syscall_exit,
 		recorder->bpf->progs.after_fork,	 recorder->bpf->progs.after_exec,
 		recorder->bpf->progs.after_map_pages,	 recorder->bpf->progs.after_file_fault,
-		recorder->bpf->progs.after_first_thread,
+		recorder->bpf->progs.after_first_thread, recorder->bpf->progs.child_begins,
 	};
 	uint64_t sum = 0;
 

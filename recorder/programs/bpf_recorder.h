@@ -20,9 +20,15 @@ struct bpf_file_link {
 	const struct probe_file *file;
 };
 
+/*
+ * Without links: how a process is watched by perf events (fork_follow.h), or all of them if @pid is
+ * 0. Returns 0 or a negative errno, not reported.
+ */
+typedef int bpf_recorder_opener(void *context, const struct probe_file *file, pid_t pid);
+
 struct bpf_recorder {
 	struct bpf_recorder_bpf *bpf;
-	bool with_sessions; /* else entries and returns run programs of their own */
+	enum record_by by; /* not BEST or PERF */
 	struct watched_sites sites;
 	bool left_out_late;	/* there was no room for a file that was mapped later */
 	struct bpf_ring *rings; /* by CPU number; those of absent CPUs are empty */
@@ -30,6 +36,8 @@ struct bpf_recorder {
 	struct ring_buffer *wakeups;
 	struct bpf_file_link *links;
 	size_t nr_links;
+	bpf_recorder_opener *open_events; /* RECORD_BY_SINGLE; set before anything is linked */
+	void *open_context;
 	size_t nr_unlinked; /* files that bpf_recorder_link_all() left out */
 };
 

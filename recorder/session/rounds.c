@@ -28,6 +28,8 @@ static void handle_tasks(struct rounds *rounds)
 		context_breakers_handle_task(&rounds->reader.events->breakers, &tasks->records[i]);
 		if (rounds->backpressure)
 			backpressure_handle_task(rounds->backpressure, &tasks->records[i]);
+		if (rounds->fork_follow)
+			fork_follow_handle_task(rounds->fork_follow, &tasks->records[i]);
 		if (tasks->records[i].header.type == PERF_RECORD_FORK)
 			memory_samples_fork(rounds->memory, (pid_t)tasks->records[i].pid,
 					    (pid_t)tasks->records[i].ppid);

@@ -31,6 +31,8 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 	int err = bpf_recorder_plan(session->recorder, sets, nr_sets, &session->options->config,
 				    &session->events);
 
+	record_events_raise_fd_limit(FOLLOW_FDS);
+	fork_follow_init(&session->fork_follow, session->recorder, session->backpressure);
 	for (size_t i = 0; i < session->nr_pids && !err; i++) {
 		err = session_check_signals(session);
 		if (!err)
@@ -39,7 +41,6 @@ static int attach_programs(struct session *session, const struct probe_set *cons
 	/* One link covers all processes, also their children. */
 	if (!err && session_is_system_wide(session))
 		err = bpf_recorder_link_all(session->recorder);
-	fork_follow_init(&session->fork_follow, session->recorder, session->backpressure);
 	dlopen_watch_init(&session->dlopen_watch, session->recorder, session->backpressure,
 			  session->search, &session->leases);
 	session->dlopen_watch.operators = session->options->mismatch;
@@ -261,7 +262,7 @@ static void limit_rights(const struct session *session)
 {
 	bool opens_events = session->recorder || session->events.breakers.are_needed;
 
-	if (opens_events)
+	if (session->events.breakers.are_needed)
 		record_events_raise_fd_limit(FOLLOW_FDS);
 	privileges_drop(&(struct privileges_kept){
 		.kill = session->backpressure != NULL,

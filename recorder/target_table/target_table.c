@@ -277,6 +277,11 @@ void target_table_let_fork(struct target_table *table, struct target *target, pi
 	__atomic_store_n(&table->any_stopped, 1, __ATOMIC_SEQ_CST);
 }
 
+void target_set_carrier(struct target *target, pid_t tid)
+{
+	__atomic_store_n(&target->carrier, (unsigned int)tid, __ATOMIC_SEQ_CST);
+}
+
 bool target_table_has_mapped(const struct target_table *table)
 {
 	return table->any_mapped;

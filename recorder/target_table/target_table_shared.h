@@ -58,6 +58,7 @@ struct target {
 	unsigned int looked_at;	       /* the recorder inspects that file now */
 	unsigned int set_up;	       /* stopped for set-up work, not because a ring is full */
 	unsigned int debugged;	       /* a debugger has attached (PTRACE_ATTACH) */
+	unsigned int carrier; /* without links: the thread that has its events; 0: none has */
 	/* The file, as in struct bpf_file and bpf_file_version (dlopen_watch.h). */
 	unsigned long long mapped_device, mapped_inode, mapped_size_bytes, mapped_changed_ns;
 	/* Only if all processes are recorded. */

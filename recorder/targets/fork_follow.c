@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recorder/targets/fork_follow.h"
 
+#include "common/clock.h"
 #include "common/diag.h"
 #include "common/interrupted.h"
+#include "common/proc/process_stat.h"
 #include "common/scope.h"
 #include "common/proc/living_thread.h"
 #include "probes/plan/probe_file.h"
@@ -18,10 +20,14 @@
 /* A stopped process creates no threads. Until it has stopped, there may be new ones. */
 #define MAX_ATTEMPTS 100
 
+static bpf_recorder_opener open_events;
+
 void fork_follow_init(struct fork_follow *ret, struct bpf_recorder *recorder,
 		      struct backpressure *backpressure)
 {
 	*ret = (struct fork_follow){.recorder = recorder, .backpressure = backpressure};
+	recorder->open_events = open_events;
+	recorder->open_context = ret;
 }
 
 int fork_follow_close(struct fork_follow *fork_follow)
@@ -56,19 +62,41 @@ static void close_file(struct fork_follow *fork_follow, const struct probe_file 
 	fork_follow->nr_fds = nr;
 }
 
+static void give_up_copy(struct fork_follow *fork_follow, size_t nth)
+{
+	struct probe_file *copy = &fork_follow->own_probes.files[nth];
+	struct probe_set set = {.files = copy, .nr_files = 1};
+
+	copy->is_given_up = true;
+	close_file(fork_follow, copy);
+	/* The kernel has removed the breakpoints when it lets go of the events. */
+	probe_set_unregister(&set);
+}
+
 void fork_follow_give_up(struct fork_follow *fork_follow, const struct probe_file *file)
 {
-	for (size_t i = 0; i < fork_follow->own_probes.nr_files; i++) {
-		struct probe_file *copy = &fork_follow->own_probes.files[i];
-		struct probe_set set = {.files = copy, .nr_files = 1};
+	for (size_t i = 0; i < fork_follow->own_probes.nr_files; i++)
+		if (!fork_follow->own_probes.files[i].is_given_up &&
+		    is_same_file(&fork_follow->own_probes.files[i], file))
+			give_up_copy(fork_follow, i);
+}
 
-		if (copy->is_given_up || !is_same_file(copy, file))
-			continue;
-		copy->is_given_up = true;
-		close_file(fork_follow, copy);
-		/* The kernel has removed the breakpoints when it lets go of the events. */
-		probe_set_unregister(&set);
+void fork_follow_handle_task(struct fork_follow *fork_follow, const struct perf_disk_task *task)
+{
+	size_t nr = 0;
+
+	if (task->header.type != PERF_RECORD_EXIT)
+		return;
+	for (size_t i = 0; i < fork_follow->nr_fds; i++) {
+		const struct follow_fd *event = &fork_follow->fds[i];
+
+		/* A later thread may have got that id. */
+		if (event->tid == (pid_t)task->tid && event->opened_ns < task->time_ns)
+			close(event->fd);
+		else
+			fork_follow->fds[nr++] = *event;
 	}
+	fork_follow->nr_fds = nr;
 }
 
 void fork_follow_deinit(struct fork_follow *fork_follow)
@@ -88,7 +116,8 @@ static int copy_probe(struct probe_file *to, const struct probe *probe)
 	copy->definition = NULL;
 	copy->points = NULL;
 	copy->nr_points = 0;
-	copy->fetch_args = strdup(probe->fetch_args);
+	/* The program writes the sample. Linux 6.1 fetches arguments even so. */
+	copy->fetch_args = strdup("");
 	to->nr_probes++;
 	return copy->fetch_args ? 0 : -ENOMEM;
 }
@@ -152,32 +181,43 @@ static int copy_site(struct probe_file *to, const struct bpf_recorder *recorder,
 	return err;
 }
 
-/* Copies the recorded probes, file by file, in the order of the sites. */
-static int copy_probes(struct probe_set *to, const struct bpf_recorder *recorder)
+/* Finds the sites of @file, which follow each other: from the result up to *@ret_end. */
+static size_t find_sites(const struct bpf_recorder *recorder, const struct probe_file *file,
+			 size_t *ret_end)
 {
-	const struct probe_file *file = NULL;
-	struct probe_file *copy = NULL;
+	const struct watched_sites *sites = &recorder->sites;
+	size_t first = 0;
+
+	while (first < sites->nr_watched && sites->watched[first].file != file)
+		first++;
+	*ret_end = first;
+	while (*ret_end < sites->nr_watched && sites->watched[*ret_end].file == file)
+		++*ret_end;
+	return first;
+}
+
+/* Copies the recorded probes of @file, in the order of the sites. */
+static int copy_probes(struct probe_set *to, const struct bpf_recorder *recorder,
+		       const struct probe_file *file)
+{
+	struct probe_file *copy;
+	size_t end, i = find_sites(recorder, file, &end);
 	int err = 0;
 
-	to->files = calloc(recorder->sites.nr_initial, sizeof(*to->files));
+	if (!to->files)
+		to->files = calloc(BPF_MAX_SITES, sizeof(*to->files));
 	if (!to->files)
 		return -ENOMEM;
-	for (size_t i = 0; i < recorder->sites.nr_initial && !err; i++) {
-		const struct watched_site *watched = &recorder->sites.watched[i];
-
-		if (watched->file->is_given_up)
-			continue;
-		if (watched->file != file) {
-			file = watched->file;
-			copy = copy_file(to, file, file->nr_probes + recorder->sites.nr_points);
-		}
-		err = copy ? copy_site(copy, recorder, watched) : -ENOMEM;
-	}
+	copy = copy_file(to, file, file->nr_probes + recorder->sites.nr_points);
+	if (!copy)
+		return -ENOMEM;
+	for (; i < end && !err; i++)
+		err = copy_site(copy, recorder, &recorder->sites.watched[i]);
 	return err;
 }
 
 /* Takes over @fd. */
-static int add_fd(struct fork_follow *fork_follow, int fd, const struct probe_file *file)
+static int add_fd(struct fork_follow *fork_follow, int fd, const struct probe_file *file, pid_t tid)
 {
 	struct follow_fd *fds =
 		reallocarray(fork_follow->fds, fork_follow->nr_fds + 1, sizeof(*fds));
@@ -187,10 +227,11 @@ static int add_fd(struct fork_follow *fork_follow, int fd, const struct probe_fi
 		return -ENOMEM;
 	}
 	fork_follow->fds = fds;
-	fds[fork_follow->nr_fds++] = (struct follow_fd){fd, file};
+	fds[fork_follow->nr_fds++] = (struct follow_fd){fd, file, tid, clock_now_ns()};
 	return 0;
 }
 
+/* Opens an event for thread @tid, or, if that is -1, for all processes. */
 static int open_event(const struct probe *probe, pid_t tid, bool inherit)
 {
 	struct perf_event_attr attr = {
@@ -198,9 +239,12 @@ static int open_event(const struct probe *probe, pid_t tid, bool inherit)
 		.size = sizeof(attr),
 		.config = (uint64_t)probe->tracefs_id,
 		.sample_period = 1,
+		/* The breakpoints are there as long as the event is open. */
+		.disabled = 1,
 		.inherit = inherit,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, tid < 0 ? 0 : -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -215,22 +259,12 @@ static int attach_program(struct fork_follow *fork_follow, const struct probe_fi
 	int fd = open_event(probe,
 			    task_for_programs(backpressure_watchdog_pid(fork_follow->backpressure)),
 			    false);
-	int err = fd < 0 ? fd : add_fd(fork_follow, fd, file);
+	int err = fd < 0 ? fd : add_fd(fork_follow, fd, file, 0);
 
 	if (err)
 		return err;
 	fd = bpf_recorder_attach(fork_follow->recorder, fd, probe->point, site);
-	return fd < 0 ? fd : add_fd(fork_follow, fd, file);
-}
-
-/* The next of the copies, which are in the order of the sites. */
-static const struct probe *next_copy(const struct probe_set *copies, size_t *file, size_t *nr)
-{
-	if (*nr == copies->files[*file].nr_probes) {
-		++*file;
-		*nr = 0;
-	}
-	return &copies->files[*file].probes[(*nr)++];
+	return fd < 0 ? fd : add_fd(fork_follow, fd, file, 0);
 }
 
 /* How many probes copy_site() adds. */
@@ -240,24 +274,24 @@ static size_t count_copies(const struct watched_site *watched)
 				  : (size_t) !!watched->entry + nr_returns(watched);
 }
 
-/* Attaches programs to the probes that copy_site() has added, in the same order. */
-static int attach_programs(struct fork_follow *fork_follow)
+/* Attaches programs to the probes that copy_probes() has added, in the same order. */
+static int attach_programs(struct fork_follow *fork_follow, const struct probe_file *file,
+			   const struct probe_file *copy)
 {
 	const struct bpf_recorder *recorder = fork_follow->recorder;
-	size_t file = 0, nr = 0;
+	const struct probe *probe = copy->probes;
+	size_t end, i = find_sites(recorder, file, &end);
 	int err = 0;
 
-	for (size_t i = 0; i < recorder->sites.nr_initial && !err; i++) {
+	for (; i < end && !err; i++) {
 		const struct watched_site *watched = &recorder->sites.watched[i];
-		size_t nr_probes = watched->file->is_given_up ? 0 : count_copies(watched);
+		size_t nr_probes = count_copies(watched);
 
 		for (size_t j = 0; j < nr_probes && !err; j++) {
-			const struct probe *probe = next_copy(&fork_follow->own_probes, &file, &nr);
-
 			if (is_interrupted())
 				return -EINTR;
 			err = attach_program(
-				fork_follow, &fork_follow->own_probes.files[file], probe,
+				fork_follow, copy, probe++,
 				watched->nr_points ? bpf_point_index(watched->first_point + j) : i);
 		}
 	}
@@ -265,19 +299,38 @@ static int attach_programs(struct fork_follow *fork_follow)
 }
 
 /*
- * At the first fork of all: registers uprobe events for all recorded probes, and attaches the
- * programs to them. They record no process until events are opened for threads.
+ * Registers uprobe events for the recorded probes of @file, and attaches the programs to them. They
+ * record no process until events are opened for it.
  */
+static int add_file(struct fork_follow *fork_follow, const struct probe_file *file)
+{
+	struct probe_set *own_probes = &fork_follow->own_probes, set = {.nr_files = 1};
+	size_t nth = own_probes->nr_files;
+	int err;
+
+	fork_follow->files[nth] = (struct follow_file){.original = file};
+	err = copy_probes(own_probes, fork_follow->recorder, file);
+	set.files = &own_probes->files[nth];
+	if (!err)
+		err = probe_set_make_own(&set);
+	if (!err)
+		err = probe_set_register(&set);
+	return err ? err : attach_programs(fork_follow, file, set.files);
+}
+
+/* At the first fork of all: prepares the files that were there when the recording began. */
 static int set_up(struct fork_follow *fork_follow)
 {
-	int err = copy_probes(&fork_follow->own_probes, fork_follow->recorder);
+	const struct watched_sites *sites = &fork_follow->recorder->sites;
+	const struct probe_file *file = NULL;
+	int err = 0;
 
-	if (!err)
-		err = probe_set_make_own(&fork_follow->own_probes);
-	if (!err)
-		err = probe_set_register(&fork_follow->own_probes);
-	if (!err)
-		err = attach_programs(fork_follow);
+	for (size_t i = 0; i < sites->nr_initial && !err; i++) {
+		if (sites->watched[i].file == file || sites->watched[i].file->is_given_up)
+			continue;
+		file = sites->watched[i].file;
+		err = add_file(fork_follow, file);
+	}
 	return err;
 }
 
@@ -289,7 +342,7 @@ static int follow_thread(struct fork_follow *fork_follow, pid_t tid)
 
 		for (size_t j = 0; j < file->nr_probes && !file->is_given_up; j++) {
 			int fd = open_event(&file->probes[j], tid, true);
-			int err = fd < 0 ? fd : add_fd(fork_follow, fd, file);
+			int err = fd < 0 ? fd : add_fd(fork_follow, fd, file, 0);
 
 			if (err)
 				return err == -ESRCH ? 0 : err;
@@ -346,6 +399,96 @@ void fork_follow_know_process(struct fork_follow *fork_follow, pid_t pid)
 	table->any_stopped = 1;
 }
 
+/* Opens the events of one file for the carrier @tid, or, if that is -1, for all processes. */
+static int open_file(struct fork_follow *fork_follow, const struct probe_file *file, pid_t tid)
+{
+	/* Returns first: a call whose entry is seen has its return seen, too. */
+	for (int is_entry = 0; is_entry <= 1; is_entry++) {
+		for (size_t i = 0; i < file->nr_probes; i++) {
+			int fd, err;
+
+			if (probe_point_is_return(file->probes[i].point) == is_entry)
+				continue;
+			fd = is_interrupted() ? -EINTR : open_event(&file->probes[i], tid, false);
+			err = fd < 0 ? fd : add_fd(fork_follow, fd, file, tid);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+/* The thread that gets the events of a process: the first one that has not ended; or 0. */
+static pid_t find_carrier(pid_t pid)
+{
+	struct process_stat status;
+	struct task_list list = {0};
+	pid_t carrier = 0;
+
+	if (!task_list_read(&list, &pid, 1))
+		for (size_t i = 0; i < list.nr_tids && !carrier; i++)
+			if (!process_stat_read(list.tids[i], &status) &&
+			    !process_stat_is_dead(&status))
+				carrier = list.tids[i];
+	task_list_deinit(&list);
+	return carrier;
+}
+
+/* Opens the events of a process that has none: of a parent, only the child waits for some. */
+static int carry_process(struct fork_follow *fork_follow, struct target *target, pid_t pid)
+{
+	const struct probe_set *own_probes = &fork_follow->own_probes;
+	pid_t carrier = target->carrier ? 0 : find_carrier(pid);
+	int err = 0;
+
+	if (!carrier)
+		return 0;
+	target_set_carrier(target, carrier);
+	for (size_t i = 0; i < own_probes->nr_files && !err; i++)
+		if (!fork_follow->files[i].is_everywhere && !own_probes->files[i].is_given_up)
+			err = open_file(fork_follow, &own_probes->files[i], carrier);
+	return err == -ESRCH ? 0 : err;
+}
+
+/* A bpf_recorder_opener. */
+static int open_events(void *context, const struct probe_file *file, pid_t pid)
+{
+	struct fork_follow *fork_follow = context;
+	const struct probe_set *own_probes = &fork_follow->own_probes;
+	struct target *target =
+		target_table_find(backpressure_table(fork_follow->backpressure), (unsigned int)pid);
+	size_t nth = 0;
+	int err = 0;
+
+	while (nth < own_probes->nr_files && fork_follow->files[nth].original != file)
+		nth++;
+	if (nth == own_probes->nr_files)
+		err = add_file(fork_follow, file);
+	if (target && !target->carrier)
+		target_set_carrier(target, find_carrier(pid));
+	if (!err && pid && !(target && target->carrier))
+		err = -ESRCH;
+	fork_follow->files[nth].is_everywhere = !pid;
+	if (!err)
+		err = open_file(fork_follow, &own_probes->files[nth],
+				pid ? (pid_t)target->carrier : -1);
+	/* Nothing else would remove the events of a file that is left out. */
+	if (err && !pid)
+		give_up_copy(fork_follow, nth);
+	return err;
+}
+
+static int follow(struct fork_follow *fork_follow, struct target *target, pid_t pid)
+{
+	int err = 0;
+
+	if (fork_follow->recorder->by == RECORD_BY_SINGLE)
+		return carry_process(fork_follow, target, pid);
+	if (!fork_follow->own_probes.nr_files)
+		err = set_up(fork_follow);
+	return err ? err : follow_process(fork_follow, pid);
+}
+
 void fork_follow_serve(struct fork_follow *fork_follow)
 {
 	struct target_table *table = backpressure_table(fork_follow->backpressure);
@@ -360,10 +503,8 @@ void fork_follow_serve(struct fork_follow *fork_follow)
 
 		if (target->forks != TARGET_FORKS_WANTED)
 			continue;
-		if (!err && !fork_follow->own_probes.nr_files)
-			err = set_up(fork_follow);
 		if (!err)
-			err = follow_process(fork_follow, pid);
+			err = follow(fork_follow, target, pid);
 		if (err == -EINTR) {
 			fork_follow->interrupted = true;
 			return;

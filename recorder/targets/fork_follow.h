@@ -8,6 +8,14 @@
  *
  * A linked process also gets such events when its first thread ends or another thread execs: by
  * that thread the kernel knows where the link's breakpoints belong.
+ *
+ * Without links (RECORD_BY_SINGLE) all processes are recorded by such events, from the beginning,
+ * but none inherits any: before Linux 6.12 they might vanish (context_breakers.h). Each process has
+ * one event for each probe, which belongs to one of its threads, the carrier. By the carrier's
+ * memory the kernel knows which process has the breakpoints (__uprobe_perf_filter() in
+ * kernel/trace/trace_uprobe.c); the program then runs in all its threads. So each child waits for
+ * events of its own, before its first instruction. With -a and --cgroup, and for files that are
+ * mapped later, one event for each probe covers all processes.
  */
 #ifndef LEAKTOOLS_RECORDER_FORK_FOLLOW_H
 #define LEAKTOOLS_RECORDER_FORK_FOLLOW_H
@@ -15,16 +23,25 @@
 #include "recorder/backpressure/backpressure.h"
 #include "recorder/programs/bpf_recorder.h"
 
-/* An event: the watchdog's, a program's link to it, or one to inherit. */
+/* An event: the watchdog's, a program's link to it, one to inherit, or a process's. */
 struct follow_fd {
 	int fd;
 	const struct probe_file *file; /* of own_probes */
+	pid_t tid;		       /* RECORD_BY_SINGLE: the thread that has the event; or 0 */
+	uint64_t opened_ns;
+};
+
+/* A file of own_probes. */
+struct follow_file {
+	const struct probe_file *original;
+	bool is_everywhere; /* RECORD_BY_SINGLE: its events are those of all processes */
 };
 
 struct fork_follow {
 	struct bpf_recorder *recorder;
 	struct backpressure *backpressure;
-	struct probe_set own_probes; /* registered at the first fork */
+	struct probe_set own_probes; /* registered when needed; has room for BPF_MAX_SITES files */
+	struct follow_file files[BPF_MAX_SITES]; /* as in own_probes */
 	struct follow_fd *fds;
 	size_t nr_fds;
 	int error;	  /* the first one; no children are recorded after it */
@@ -40,6 +57,9 @@ int fork_follow_close(struct fork_follow *fork_follow);
 
 /* Removes the probes of the file, also from children. It is about to be overwritten. */
 void fork_follow_give_up(struct fork_follow *fork_follow, const struct probe_file *file);
+
+/* Handles an EXIT record: closes the events of that thread. */
+void fork_follow_handle_task(struct fork_follow *fork_follow, const struct perf_disk_task *task);
 
 /* Call it after @own_probes has been unregistered. */
 void fork_follow_deinit(struct fork_follow *fork_follow);
