@@ -110,6 +110,32 @@ check() {
 	check
 }
 
+# Skips a test if the kernel has not what programs on perf events take (Linux 6.0).
+require_single() {
+	local release
+	IFS=. read -ra release </proc/sys/kernel/osrelease
+
+	((release[0] >= 6)) || skip "the kernel could skip programs on perf events"
+}
+
+@test "stress: programs on perf events, no stacks" {
+	require_single
+	record_busy "$(target 64 4000000)" --call-graph none --record-by single
+	check
+}
+
+@test "stress: programs on perf events, stacks by frame pointers" {
+	require_single
+	record_busy "$(target 16 1000000)" --call-graph fp --record-by single
+	check
+}
+
+@test "stress: programs on perf events, forked children" {
+	require_single
+	record_busy "$(target 4 100000 --processes 8)" --call-graph fp --record-by single
+	check
+}
+
 @test "stress: perf events, no stacks" {
 	record_busy "$(target 64 2000000)" --perf-events --call-graph none
 	check
