@@ -132,6 +132,19 @@ ALWAYS_INLINE bool is_followed(void)
 
 #include "recorder/bpf/exits.bpf.h"
 
+/* Notes what a call with record_return()'s @cookie gives. On its own it saves stack there. */
+static __attribute__((noinline)) bool note_return(struct pt_regs *regs, unsigned int index,
+						  unsigned long long cookie)
+{
+	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
+	bool has_old = cookie != ENTRY_RECORDED && !site->events[BPF_EVENT_CALL].type;
+
+	if (note_returned(site, PT_REGS_RC(regs), has_old ? cookie : 0))
+		return true;
+	count_lost();
+	return false;
+}
+
 /*
  * Writes the sample at the return. @cookie is the session's: ENTRY_RECORDED, or the requested bytes
  * + 1 if the call has one sample, or the old block of a realloc().
@@ -141,17 +154,15 @@ static __attribute__((noinline)) int record_return(struct pt_regs *regs, unsigne
 {
 	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
 	const struct bpf_event *event = &site->events[BPF_EVENT_CALL];
+	bool is_one = event->type && cookie != ENTRY_RECORDED;
 	unsigned long long ret = PT_REGS_RC(regs);
 	struct sample sample;
-	bool is_one = event->type && cookie != ENTRY_RECORDED;
 
-	sample.caller = 0;
-	sample.fields[0] = returning_function(regs);
-	sample.fields[1] = PT_REGS_IP(regs);
-	if (!note_returned(site, ret, is_one || cookie == ENTRY_RECORDED ? 0 : cookie)) {
-		count_lost();
+	if (has_filter && !note_return(regs, index, cookie))
 		return 0;
-	}
+	sample.caller = 0;
+	sample.fields[0] = by_events ? returning_function(regs) : bpf_get_func_ip(regs);
+	sample.fields[1] = PT_REGS_IP(regs);
 	if (is_one) {
 		sample.fields[2] = cookie - 1;
 		sample.fields[3] = ret;
@@ -218,7 +229,7 @@ ALWAYS_INLINE bool pop_call(struct pt_regs *regs, unsigned long long *ret_cookie
 }
 
 /* The return of a call that has no session. */
-static __attribute__((noinline)) int at_return(struct pt_regs *regs, unsigned int index)
+ALWAYS_INLINE int at_return(struct pt_regs *regs, unsigned int index)
 {
 	unsigned long long cookie = ENTRY_RECORDED;
 
@@ -298,8 +309,7 @@ ALWAYS_INLINE bool store_matches(unsigned long long block)
 }
 
 /* A function's entry, or a store in it. @is_followed: the process is not a linked one. */
-static __attribute__((noinline)) int at_entry(struct pt_regs *regs, unsigned int index,
-					      bool is_followed)
+ALWAYS_INLINE int at_entry(struct pt_regs *regs, unsigned int index, bool is_followed)
 {
 	const struct bpf_site *site = &sites[index & (BPF_MAX_SITES - 1)];
 	unsigned long long args[BPF_MAX_ARGS] = {0}, old = 0;

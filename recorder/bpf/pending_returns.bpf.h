@@ -42,7 +42,7 @@ ALWAYS_INLINE struct return_instance *pending_returns(void)
  * The address of the probe of the function that returns. Before Linux 6.7, bpf_get_func_ip() knows
  * it at links only. uretprobe_dispatcher() has it at hand (kernel/trace/trace_uprobe.c, Linux 6.1).
  */
-ALWAYS_INLINE unsigned long long returning_function(struct pt_regs *regs)
+static __attribute__((noinline)) unsigned long long returning_function(struct pt_regs *regs)
 {
 	unsigned long long ip = bpf_get_func_ip(regs);
 	struct uprobe_task *utask = ip ? 0 : task_to_read()->utask;
@@ -94,9 +94,12 @@ __attribute__((noinline)) unsigned long long true_return(unsigned long long foun
 	return found;
 }
 
-/* Restores the return addresses in @dump, @bytes of the stack from @sp on. */
+/*
+ * Restores the return addresses in @dump, @bytes of the stack from @sp on. The verifier knows that
+ * @bytes is at most @max_bytes, a constant to it.
+ */
 ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned int bytes,
-				   struct return_instance *pending)
+				   unsigned int max_bytes, struct return_instance *pending)
 {
 	unsigned long long last = bytes, replaced = trampoline();
 
@@ -108,7 +111,10 @@ ALWAYS_INLINE void restore_returns(char *dump, unsigned long long sp, unsigned i
 	for (int i = 0; i < MAX_PENDING_RETURNS && pending; i++) {
 		unsigned long long offset = pending->stack - sp;
 
-		if (offset <= last && *(unsigned long long *)(dump + offset) == replaced)
+		/* Linux 6.1 learns a bound from a constant only. */
+		asm volatile("" : "+r"(offset));
+		if (offset < max_bytes && offset <= last &&
+		    *(unsigned long long *)(dump + offset) == replaced)
 			*(unsigned long long *)(dump + offset) = pending->orig_ret_vaddr;
 		pending = pending->next;
 	}

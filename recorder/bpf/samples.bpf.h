@@ -419,6 +419,9 @@ ALWAYS_INLINE unsigned int copy_stack(char *to, unsigned long long sp, unsigned 
 	if (bpf_probe_read_user(to, wanted, (void *)sp) == 0)
 		return wanted;
 	readable = readable_bytes(sp) & ~7U;
+	/* Linux 6.1 learns a bound from a constant only. */
+	if (readable > dump_bytes)
+		readable = dump_bytes;
 	if (readable > wanted)
 		readable = wanted;
 	return bpf_probe_read_user(to, readable, (void *)sp) == 0 ? readable : 0;
@@ -483,7 +486,7 @@ ALWAYS_INLINE void write_dump(const struct sample *sample, const bool fits)
 		copy_stack((char *)(words + 1), PT_REGS_SP(regs), bytes);
 	pending = pending_returns();
 	if (pending)
-		restore_returns((char *)(words + 1), PT_REGS_SP(regs), bytes, pending);
+		restore_returns((char *)(words + 1), PT_REGS_SP(regs), bytes, dump_bytes, pending);
 	ring_seal(ring, room.at);
 	watch_ring(&room, cpu);
 }

@@ -245,8 +245,8 @@ static bool is_worth_trying(const struct record_config *config, enum record_by b
 	case RECORD_BY_MULTI:
 		return config->by == by || prefers_multi(config);
 	case RECORD_BY_SINGLE:
-		/* Where multi's children are safe, perf events' are, too. */
-		return runs_all_single() && (config->by == by || event_attr_contexts_swap());
+		/* Not chosen before its stress tests have passed on the kernels that need it. */
+		return config->by == by && runs_all_single();
 	default:
 		return by == RECORD_BY_SESSION;
 	}
