@@ -19,11 +19,21 @@ static bool has_memory(int proc_fd, pid_t tid)
 	return proc_file_read_at(proc_fd, name, text, sizeof(text)) == 0 && text[0] != '0';
 }
 
-pid_t living_thread_at(int proc_fd)
+bool living_thread_has_memory(pid_t tid)
+{
+	char path[PROC_FILE_PATH_SIZE];
+
+	proc_file_path(path, tid, "");
+	_cleanup_close_ int proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return proc_fd >= 0 && has_memory(proc_fd, tid);
+}
+
+static size_t living_threads_at(int proc_fd, pid_t *ret, size_t max)
 {
 	_cleanup_close_ int task = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* opendir() allocates, which a signal handler must not. */
 	char entries[1024] __attribute__((aligned(8)));
+	size_t nr = 0;
 	ssize_t size;
 
 	while (task >= 0 && (size = getdents64(task, entries, sizeof(entries))) > 0)
@@ -32,18 +42,33 @@ pid_t living_thread_at(int proc_fd)
 			pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
 			if (tid > 0 && has_memory(proc_fd, tid))
-				return tid;
+				ret[nr++] = tid;
+			if (nr == max)
+				return nr;
 			at += entry->d_reclen;
 		}
-	return 0;
+	return nr;
 }
 
-pid_t living_thread(pid_t pid)
+pid_t living_thread_at(int proc_fd)
+{
+	pid_t tid;
+
+	return living_threads_at(proc_fd, &tid, 1) ? tid : 0;
+}
+
+size_t living_threads(pid_t pid, pid_t *ret, size_t max)
 {
 	char path[PROC_FILE_PATH_SIZE];
 
 	proc_file_path(path, pid, "");
 	_cleanup_close_ int proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	pid_t tid = proc_fd < 0 ? 0 : living_thread_at(proc_fd);
-	return tid ? tid : pid;
+	return proc_fd < 0 ? 0 : living_threads_at(proc_fd, ret, max);
+}
+
+pid_t living_thread(pid_t pid)
+{
+	pid_t tid;
+
+	return living_threads(pid, &tid, 1) ? tid : pid;
 }

@@ -7,6 +7,8 @@
 #ifndef LEAKTOOLS_COMMON_LIVING_THREAD_H
 #define LEAKTOOLS_COMMON_LIVING_THREAD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /*
@@ -15,7 +17,13 @@
  */
 pid_t living_thread(pid_t pid);
 
-/* The same below @proc_fd, an open directory /proc/PID; 0 if no thread has memory. */
+/* Stores the first @max threads of @pid that have memory, by age. Returns how many there are. */
+size_t living_threads(pid_t pid, pid_t *ret, size_t max);
+
+/* As living_thread(), below @proc_fd, an open directory /proc/PID; 0 if no thread has memory. */
 pid_t living_thread_at(int proc_fd);
+
+/* True if the thread @tid has memory. */
+bool living_thread_has_memory(pid_t tid);
 
 #endif

@@ -433,6 +433,8 @@ ALWAYS_INLINE bool may_hold_fork(struct target *target)
 	       !(BPF_CORE_READ(task, signal, leader) && BPF_CORE_READ(task, signal, tty));
 }
 
+#include "recorder/bpf/carriers.bpf.h"
+
 /* True if the breakpoints in @target are neither inherited nor those of all processes. */
 ALWAYS_INLINE bool has_own_breakpoints(const struct target *target)
 {
@@ -464,6 +466,8 @@ int BPF_PROG(after_fork, struct task_struct *task, unsigned long clone_flags)
 {
 	struct target *target = find_target(bpf_get_current_pid_tgid() >> 32), *child;
 
+	if (by_events && !everywhere && target && clone_flags & CLONE_THREAD)
+		want_carriers(target);
 	if (everywhere || !recording || shared.closed || !target || clone_flags & CLONE_THREAD)
 		return 0;
 	/* Add the child before its first system call, whether or not its parent lives on. */
@@ -520,9 +524,12 @@ int BPF_PROG(after_exec, struct task_struct *task, int old_tid)
 	struct target *target = find_target(task->tgid);
 
 	forget_code(task->tgid);
-	if (!target || !has_own_breakpoints(target) || old_tid == task->tgid)
+	if (!target || !has_own_breakpoints(target))
 		return 0;
-	target->carrier = 0;
+	if (by_events)
+		keep_carrier(target, old_tid == task->tgid ? task->tgid : 0);
+	if (old_tid == task->tgid)
+		return 0;
 	target->forks = TARGET_FORKS_WANTED;
 	/* Events that are wanted by now are opened before the recording begins. */
 	if (recording && may_hold_fork(target)) {

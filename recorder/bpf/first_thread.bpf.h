@@ -6,8 +6,7 @@
  * the next tracer that removes its probe from the same place would take them along. Events such as
  * those for children (fork_follow.h) prevent that. The link then records as before.
  *
- * Without links, the events of a process belong to one of its threads, and end with it: then
- * another thread needs them.
+ * Without links, the same happens when a carrier ends (carriers.bpf.h).
  */
 #ifndef LEAKTOOLS_RECORDER_FIRST_THREAD_BPF_H
 #define LEAKTOOLS_RECORDER_FIRST_THREAD_BPF_H
@@ -31,10 +30,13 @@ extern struct task_struct *bpf_task_acquire(struct task_struct *task)
 	__attribute__((section(".ksyms"), weak));
 extern void bpf_task_release(struct task_struct *task) __attribute__((section(".ksyms"), weak));
 
-/* True if other threads of @task, which ends, live on: the process neither ends nor execs. */
-ALWAYS_INLINE bool others_live_on(struct task_struct *task)
+/*
+ * True if other threads of @task, which ends, live on: the process neither ends nor execs.
+ * @counted: 1 if the task itself still counts as living, else 0.
+ */
+ALWAYS_INLINE bool others_live_on(struct task_struct *task, int counted)
 {
-	return BPF_CORE_READ(task, signal, live.counter) > 0 &&
+	return BPF_CORE_READ(task, signal, live.counter) > counted &&
 	       !(BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT) &&
 	       !BPF_CORE_READ(task, signal, group_exec_task);
 }
@@ -68,9 +70,9 @@ ALWAYS_INLINE bool hold_others(struct target *target, struct task_struct *task)
 }
 
 /* True if the end of the thread @tid needs care. */
-ALWAYS_INLINE bool loses_breakpoints(const struct target *target, unsigned int tid)
+ALWAYS_INLINE bool loses_breakpoints(struct target *target, unsigned int tid)
 {
-	return by_events ? target->carrier == tid
+	return by_events ? remove_carrier(target, tid)
 			 : target->linked && target->forks == TARGET_FORKS_UNSEEN;
 }
 
@@ -80,19 +82,38 @@ int BPF_PROG(after_first_thread, struct task_struct *task)
 {
 	unsigned long long id = bpf_get_current_pid_tgid();
 	struct target *target;
-	bool is_held;
 
 	if (shared.closed || (!by_events && (unsigned int)id != id >> 32))
 		return 0;
 	target = find_target(id >> 32);
-	if (!target || !loses_breakpoints(target, id) || !others_live_on(task))
+	if (!target || !loses_breakpoints(target, id) || !others_live_on(task, 0))
 		return 0;
-	target->carrier = 0;
 	target->forks = TARGET_FORKS_WANTED;
 	/* Events that are wanted by now are opened before the recording begins. */
-	is_held = recording && may_hold_fork(target) && hold_others(target, task);
-	/* Without links, the others may hit breakpoints in vain until they stop. */
-	if (recording && (!is_held || by_events))
+	if (recording && (by_events ? !has_carrier(target)
+				    : !(may_hold_fork(target) && hold_others(target, task))))
+		shared.missed = 1;
+	shared.any_stopped = 1;
+	wake_recorder();
+	return 0;
+}
+
+/*
+ * Without links: notices the end of a carrier before exit_mm() wakes those who join the thread
+ * (do_exit(), kernel/exit.c). So who creates a thread after that finds that a carrier is missing.
+ * From Linux 6.16 on, the tracepoint is as early. This is for kernels before 6.13.
+ */
+SEC("fentry/exit_signals")
+int BPF_PROG(carrier_ends, struct task_struct *task)
+{
+	struct target *target = shared.closed ? 0 : current_target();
+
+	if (!target || !remove_carrier(target, bpf_get_current_pid_tgid()) ||
+	    !others_live_on(task, 1))
+		return 0;
+	target->forks = TARGET_FORKS_WANTED;
+	/* Without a carrier, the others hit breakpoints in vain. */
+	if (recording && !has_carrier(target))
 		shared.missed = 1;
 	shared.any_stopped = 1;
 	wake_recorder();

@@ -72,6 +72,8 @@ static void configure_way(struct bpf_recorder_bpf *bpf, enum record_by by)
 	bpf->rodata->can_signal_tasks = with_sessions || kernel_has("bpf_send_signal_task");
 	bpf_program__set_autoload(bpf->progs.child_begins, !bpf->rodata->can_signal_tasks);
 	bpf_program__set_autoload(bpf->progs.linked_call, with_sessions);
+	bpf_program__set_autoload(bpf->progs.carrier_ends,
+				  by == RECORD_BY_SINGLE && !bpf->rodata->can_signal_tasks);
 	bpf_program__set_autoload(bpf->progs.followed_site, by != RECORD_BY_SINGLE);
 	bpf_program__set_expected_attach_type(bpf->progs.linked_call, ATTACH_UPROBE_SESSION);
 	if (by != RECORD_BY_SINGLE)

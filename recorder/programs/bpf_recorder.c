@@ -555,6 +555,7 @@ uint64_t bpf_recorder_nr_skipped(const struct bpf_recorder *recorder)
 		recorder->bpf->progs.after_fork,	 recorder->bpf->progs.after_exec,
 		recorder->bpf->progs.after_map_pages,	 recorder->bpf->progs.after_file_fault,
 		recorder->bpf->progs.after_first_thread, recorder->bpf->progs.child_begins,
+		recorder->bpf->progs.carrier_ends,
 	};
 	uint64_t sum = 0;
 

@@ -48,7 +48,9 @@ TARGET_INLINE void target_clear(struct target *target)
 	target->stopped = target->stopped_ns = 0;
 	target->linked = target->forks = target->job_stopped = target->continuing = 0;
 	target->role = target->has_mapped = target->looked_at = target->set_up = 0;
-	target->debugged = target->carrier = 0;
+	target->debugged = 0;
+	for (int i = 0; i < TARGET_MAX_CARRIERS; i++)
+		target->carriers[i] = 0;
 	target->mapped_device = target->mapped_inode = 0;
 	target->mapped_size_bytes = target->mapped_changed_ns = 0;
 	target->steps = target->steps_begin = target->steps_mid = 0;

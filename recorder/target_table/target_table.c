@@ -277,9 +277,36 @@ void target_table_let_fork(struct target_table *table, struct target *target, pi
 	__atomic_store_n(&table->any_stopped, 1, __ATOMIC_SEQ_CST);
 }
 
-void target_set_carrier(struct target *target, pid_t tid)
+bool target_add_carrier(struct target *target, pid_t tid)
 {
-	__atomic_store_n(&target->carrier, (unsigned int)tid, __ATOMIC_SEQ_CST);
+	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++)
+		if (target->carriers[i] == (unsigned int)tid)
+			return false;
+	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++) {
+		if (target->carriers[i])
+			continue;
+		__atomic_store_n(&target->carriers[i], (unsigned int)tid, __ATOMIC_SEQ_CST);
+		return true;
+	}
+	return false;
+}
+
+void target_remove_carrier(struct target *target, pid_t tid)
+{
+	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++) {
+		unsigned int expected = (unsigned int)tid;
+
+		__atomic_compare_exchange_n(&target->carriers[i], &expected, 0, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	}
+}
+
+bool target_has_carrier(const struct target *target)
+{
+	for (size_t i = 0; i < TARGET_MAX_CARRIERS; i++)
+		if (target->carriers[i])
+			return true;
+	return false;
 }
 
 bool target_table_has_mapped(const struct target_table *table)

@@ -84,8 +84,13 @@ void target_table_end_overdue(struct target_table *table);
  */
 void target_table_let_fork(struct target_table *table, struct target *target, pid_t pid);
 
-/* Says which thread has the events of @target. Before they are opened: it may end meanwhile. */
-void target_set_carrier(struct target *target, pid_t tid);
+/*
+ * Notes that the thread @tid gets the events of @target. Before they are opened: it may end
+ * meanwhile. Returns false if it has them already, or if there is no room.
+ */
+bool target_add_carrier(struct target *target, pid_t tid);
+void target_remove_carrier(struct target *target, pid_t tid);
+bool target_has_carrier(const struct target *target);
 
 /* True if a target may have mapped a file that awaits inspection. */
 bool target_table_has_mapped(const struct target_table *table);

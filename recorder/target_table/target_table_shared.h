@@ -19,9 +19,11 @@
  * Values of target.tgid that no process has: the entry is free again; the entry is being filled in.
  * Process ids up to TARGET_INIT are never in the table: init adopts orphans of every origin.
  */
-#define TARGET_REMOVED (~0ULL)
-#define TARGET_CLAIMED (~0ULL - 1)
-#define TARGET_INIT    1
+#define TARGET_REMOVED	    (~0ULL)
+#define TARGET_CLAIMED	    (~0ULL - 1)
+#define TARGET_INIT	    1
+
+#define TARGET_MAX_CARRIERS 2
 
 /* The watchdog ends every stop within these times, whatever the recorder does (watchdog.h). */
 #define TARGET_MAX_STOP_NS   1000000000ULL
@@ -58,7 +60,8 @@ struct target {
 	unsigned int looked_at;	       /* the recorder inspects that file now */
 	unsigned int set_up;	       /* stopped for set-up work, not because a ring is full */
 	unsigned int debugged;	       /* a debugger has attached (PTRACE_ATTACH) */
-	unsigned int carrier; /* without links: the thread that has its events; 0: none has */
+	/* Without links: the threads that have its events (fork_follow.h); 0: none. */
+	unsigned int carriers[TARGET_MAX_CARRIERS];
 	/* The file, as in struct bpf_file and bpf_file_version (dlopen_watch.h). */
 	unsigned long long mapped_device, mapped_inode, mapped_size_bytes, mapped_changed_ns;
 	/* Only if all processes are recorded. */

@@ -4,12 +4,12 @@
 #include "common/clock.h"
 #include "common/diag.h"
 #include "common/interrupted.h"
-#include "common/proc/process_stat.h"
 #include "common/scope.h"
 #include "common/proc/living_thread.h"
 #include "probes/plan/probe_file.h"
 #include "recorder/target_table/target_table.h"
 #include "recorder/programs/bpf_sites.h"
+#include "recorder/processes/apart.h"
 #include "recorder/processes/tasks.h"
 
 #include <errno.h>
@@ -393,89 +393,129 @@ void fork_follow_know_process(struct fork_follow *fork_follow, pid_t pid)
 	struct target *target = target_table_find(table, (unsigned int)pid);
 
 	if (!target || !target->linked || target->forks != TARGET_FORKS_UNSEEN ||
-	    living_thread(pid) == pid)
+	    (fork_follow->recorder->by != RECORD_BY_SINGLE && living_thread(pid) == pid))
 		return;
 	target->forks = TARGET_FORKS_WANTED;
 	table->any_stopped = 1;
 }
 
-/* Opens the events of one file for the carrier @tid, or, if that is -1, for all processes. */
-static int open_file(struct fork_follow *fork_follow, const struct probe_file *file, pid_t tid)
+struct file_to_open {
+	struct fork_follow *fork_follow;
+	const struct probe_file *file;
+	pid_t tid;
+};
+
+static int open_apart(void *argument)
 {
+	const struct file_to_open *to_open = argument;
+	const struct probe_file *file = to_open->file;
+	int err = 0;
+
 	/* Returns first: a call whose entry is seen has its return seen, too. */
 	for (int is_entry = 0; is_entry <= 1; is_entry++) {
-		for (size_t i = 0; i < file->nr_probes; i++) {
-			int fd, err;
+		for (size_t i = 0; i < file->nr_probes && !err; i++) {
+			int fd;
 
 			if (probe_point_is_return(file->probes[i].point) == is_entry)
 				continue;
-			fd = is_interrupted() ? -EINTR : open_event(&file->probes[i], tid, false);
-			err = fd < 0 ? fd : add_fd(fork_follow, fd, file, tid);
-			if (err)
-				return err;
+			fd = open_event(&file->probes[i], to_open->tid, false);
+			err = fd < 0 ? fd : add_fd(to_open->fork_follow, fd, file, to_open->tid);
 		}
 	}
-	return 0;
+	return err;
 }
 
-/* The thread that gets the events of a process: the first one that has not ended; or 0. */
-static pid_t find_carrier(pid_t pid)
+/* Opens the events of one file for the carrier @tid, or, if that is -1, for all processes. */
+static int open_file(struct fork_follow *fork_follow, const struct probe_file *file, pid_t tid)
 {
-	struct process_stat status;
-	struct task_list list = {0};
-	pid_t carrier = 0;
-
-	if (!task_list_read(&list, &pid, 1))
-		for (size_t i = 0; i < list.nr_tids && !carrier; i++)
-			if (!process_stat_read(list.tids[i], &status) &&
-			    !process_stat_is_dead(&status))
-				carrier = list.tids[i];
-	task_list_deinit(&list);
-	return carrier;
+	if (is_interrupted())
+		return -EINTR;
+	return apart_run(open_apart, &(struct file_to_open){fork_follow, file, tid});
 }
 
-/* Opens the events of a process that has none: of a parent, only the child waits for some. */
-static int carry_process(struct fork_follow *fork_follow, struct target *target, pid_t pid)
+/* Opens the events of all files for @tid, a new carrier, unless it ends. */
+static int open_carrier(struct fork_follow *fork_follow, struct target *target, pid_t tid)
 {
 	const struct probe_set *own_probes = &fork_follow->own_probes;
-	pid_t carrier = target->carrier ? 0 : find_carrier(pid);
 	int err = 0;
 
-	if (!carrier)
-		return 0;
-	target_set_carrier(target, carrier);
 	for (size_t i = 0; i < own_probes->nr_files && !err; i++)
 		if (!fork_follow->files[i].is_everywhere && !own_probes->files[i].is_given_up)
-			err = open_file(fork_follow, &own_probes->files[i], carrier);
-	return err == -ESRCH ? 0 : err;
+			err = open_file(fork_follow, &own_probes->files[i], tid);
+	/* If it ended before it became a carrier, nobody else has noticed. */
+	if (err == -ESRCH || (!err && !living_thread_has_memory(tid))) {
+		target_remove_carrier(target, tid);
+		return 0;
+	}
+	return err;
+}
+
+/* Finds threads of the process that become carriers, until there are no more, or enough. */
+static int carry_process(struct fork_follow *fork_follow, struct target *target, pid_t pid)
+{
+	bool is_new = true;
+	int err = 0;
+
+	for (int i = 0; i < MAX_ATTEMPTS && is_new && !err; i++) {
+		pid_t tids[TARGET_MAX_CARRIERS];
+		size_t nr = living_threads(pid, tids, ARRAY_SIZE(tids));
+
+		is_new = false;
+		for (size_t j = 0; j < nr && !err; j++) {
+			if (!target_add_carrier(target, tids[j]))
+				continue;
+			is_new = true;
+			err = open_carrier(fork_follow, target, tids[j]);
+		}
+	}
+	return err;
+}
+
+/* Opens the events of a new file, the @nth, for the carriers that the process has by now. */
+static int open_for_carriers(struct fork_follow *fork_follow, const struct target *target,
+			     size_t nth)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < TARGET_MAX_CARRIERS && !err; i++) {
+		pid_t tid = (pid_t)target->carriers[i];
+
+		if (tid)
+			err = open_file(fork_follow, &fork_follow->own_probes.files[nth], tid);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	return err;
 }
 
 /* A bpf_recorder_opener. */
 static int open_events(void *context, const struct probe_file *file, pid_t pid)
 {
 	struct fork_follow *fork_follow = context;
-	const struct probe_set *own_probes = &fork_follow->own_probes;
-	struct target *target =
-		target_table_find(backpressure_table(fork_follow->backpressure), (unsigned int)pid);
-	size_t nth = 0;
+	struct target_table *table = backpressure_table(fork_follow->backpressure);
+	struct target *target = target_table_find(table, (unsigned int)pid);
+	size_t nth = 0, nr = fork_follow->own_probes.nr_files;
 	int err = 0;
 
-	while (nth < own_probes->nr_files && fork_follow->files[nth].original != file)
+	while (nth < nr && fork_follow->files[nth].original != file)
 		nth++;
-	if (nth == own_probes->nr_files)
+	if (nth == nr)
 		err = add_file(fork_follow, file);
-	if (target && !target->carrier)
-		target_set_carrier(target, find_carrier(pid));
-	if (!err && pid && !(target && target->carrier))
-		err = -ESRCH;
 	fork_follow->files[nth].is_everywhere = !pid;
-	if (!err)
-		err = open_file(fork_follow, &own_probes->files[nth],
-				pid ? (pid_t)target->carrier : -1);
+	if (!err && !pid)
+		err = open_file(fork_follow, &fork_follow->own_probes.files[nth], -1);
 	/* Nothing else would remove the events of a file that is left out. */
 	if (err && !pid)
 		give_up_copy(fork_follow, nth);
-	return err;
+	if (err || !pid)
+		return err;
+	if (!target)
+		return -ESRCH;
+	if (nth == nr)
+		err = open_for_carriers(fork_follow, target, nth);
+	if (!err)
+		err = carry_process(fork_follow, target, pid);
+	return err || target_has_carrier(target) ? err : -ESRCH;
 }
 
 static int follow(struct fork_follow *fork_follow, struct target *target, pid_t pid)

@@ -10,12 +10,13 @@
  * that thread the kernel knows where the link's breakpoints belong.
  *
  * Without links (RECORD_BY_SINGLE) all processes are recorded by such events, from the beginning,
- * but none inherits any: before Linux 6.12 they might vanish (context_breakers.h). Each process has
- * one event for each probe, which belongs to one of its threads, the carrier. By the carrier's
- * memory the kernel knows which process has the breakpoints (__uprobe_perf_filter() in
- * kernel/trace/trace_uprobe.c); the program then runs in all its threads. So each child waits for
- * events of its own, before its first instruction. With -a and --cgroup, and for files that are
- * mapped later, one event for each probe covers all processes.
+ * but none inherits any: before Linux 6.12 they might vanish (context_breakers.h). One thread of a
+ * process, a carrier, has an event for each probe. By the carrier's memory the kernel knows which
+ * process has the breakpoints (__uprobe_perf_filter() in kernel/trace/trace_uprobe.c, Linux 6.1);
+ * the program then runs in all its threads. A second carrier is there for when the first one ends
+ * (carriers.bpf.h). So a child waits for events of its own before its first instruction, and a
+ * process that creates a thread waits for a second carrier. With -a and --cgroup, and for files
+ * that are mapped later, one event for each probe covers all processes.
  */
 #ifndef LEAKTOOLS_RECORDER_FORK_FOLLOW_H
 #define LEAKTOOLS_RECORDER_FORK_FOLLOW_H

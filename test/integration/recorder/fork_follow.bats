@@ -45,6 +45,12 @@ teardown() {
 	assert_storm 4001 4002 4003 4004 4005 4006
 }
 
+@test "followers: threads of forked children come and go, programs on perf events" {
+	require_programs
+	record_attached fork_threads --call-graph none --record-by single
+	assert_storm 4001 4002 4003 4004 4005 4006
+}
+
 @test "followers: two processes that both fork" {
 	local first_pid first_recorded first_in first_out
 

@@ -277,6 +277,23 @@ static void stops_by_others_stay(void **state)
 	end_child(pid);
 }
 
+static void carriers_are_added_once_and_removed(void **state)
+{
+	struct target *target = target_table_add(*state, PID);
+
+	assert_false(target_has_carrier(target));
+	for (pid_t tid = PID; tid < PID + TARGET_MAX_CARRIERS; tid++) {
+		assert_true(target_add_carrier(target, tid));
+		assert_false(target_add_carrier(target, tid));
+	}
+	assert_false(target_add_carrier(target, PID + TARGET_MAX_CARRIERS));
+	target_remove_carrier(target, PID);
+	assert_true(target_has_carrier(target));
+	assert_true(target_add_carrier(target, PID + TARGET_MAX_CARRIERS));
+	target_table_remove(*state, PID);
+	assert_false(target_has_carrier(target_table_add(*state, PID)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +314,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_fills_the_rings_for_long_is_told, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(stops_by_others_stay, setup, teardown),
+		cmocka_unit_test_setup_teardown(carriers_are_added_once_and_removed, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
