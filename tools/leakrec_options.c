@@ -193,6 +193,8 @@ static const struct option_row rows[] = {
 	 "record by BPF programs on uprobe_multi links with sessions (session), without (multi), "
 	 "on perf events (single), or by perf events (perf) [the first that the kernel has]",
 	 FIELD(session.config.by), .words = by_words},
+	{"verbose", 'v', OPTION_FLAG, .help = "say which of these ways is taken, and why",
+	 FIELD(session.tells_way)},
 	{"on-overload", 0, OPTION_WORD, "MODE",
 	 "when a ring fills up: stop the processes for a moment (hold), or drop events [hold]",
 	 FIELD(session.config.on_overload), .words = overload_words},

@@ -29,6 +29,7 @@ struct session_options {
 	struct resource_specs *resources; /* what is recorded besides memory */
 	int argc;			  /* the tool's own command line, for the file's header */
 	char *const *argv;
+	bool tells_way; /* say what records, and why */
 	bool with_view;
 	int view_fd; /* a pipe to the viewer, which gets the recording, too; taken over; -1: none */
 	struct live_status *status; /* counters that the viewer shows, too; or NULL */

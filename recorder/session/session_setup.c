@@ -361,6 +361,26 @@ static int raise_priority(struct session *session)
 	return 0;
 }
 
+/* Says what records, and why. Without a choice, a note on perf events does that. */
+static void tell_way(const struct session *session)
+{
+	static const char *const ways[] = {
+		[RECORD_BY_SESSION] = "BPF programs on uprobe_multi links, in sessions (session),",
+		[RECORD_BY_MULTI] = "BPF programs on uprobe_multi links (multi)",
+		[RECORD_BY_SINGLE] = "BPF programs on perf events (single)",
+		[RECORD_BY_PERF] = "perf events (perf)",
+	};
+	enum record_by named = session->options->config.by;
+	enum record_by by = session->recorder ? session->recorder->by : RECORD_BY_PERF;
+
+	if (!session->options->tells_way || (by == RECORD_BY_PERF && named != by))
+		return;
+	diag_note("%s record, because %s", ways[by],
+		  named == by		    ? "the command line says so"
+		  : by == RECORD_BY_SESSION ? "this kernel has them, and permits them"
+					    : "sessions are missing here, or not permitted");
+}
+
 /* Loads the recording programs if the kernel supports them; else perf events record. */
 static int choose_recorder(struct session *session)
 {
@@ -372,6 +392,8 @@ static int choose_recorder(struct session *session)
 	if (by_perf && config->by != RECORD_BY_PERF)
 		err = -EOPNOTSUPP;
 
+	if (!err)
+		tell_way(session);
 	if (err != -EOPNOTSUPP && err != -EPROTONOSUPPORT)
 		return err;
 	if (config->by != RECORD_BY_BEST) {

@@ -67,6 +67,11 @@ check_daemon() {
 	assert_no_probes_left
 }
 
+@test "command: leakrec -v says what records, and why" {
+	record_command "leaky_daemon --requests 5" -v --perf-events
+	grep -q '^leakrec: perf events (perf) record, because the command line says so' leakrec.err
+}
+
 @test "command: leakrec --perf-events adds probes, says so, and removes them" {
 	record_command "null_free" --perf-events
 	grep -q '^leakrec: adding probes to .*, for this recording only$' leakrec.err
