@@ -114,7 +114,6 @@ is_not_traced() {
 	grep -q 'the scan was left out' leakrec.err || grep -q ' 0 events lost: perf.data' leakrec.err
 	wait_until 60 is_not_traced
 	end_waiting
-	wait_until 60 has_ended "$RECORDED_PID"
 	wait "$RECORDED_PID"
 	parse
 }

@@ -26,11 +26,6 @@ record() {
 	finish_leakrec
 }
 
-end_recorded() {
-	end_waiting
-	wait_until 60 has_ended "$RECORDED_PID"
-}
-
 is_ready_again() {
 	[[ $(grep -c '^ready ' truth) == 2 ]]
 }
@@ -64,7 +59,7 @@ refused() {
 	[[ $(grep -c '^leak 700 .* use_first reach=lost$' leaks) == 7 ]]
 	grep -q '^stack .* free_later .* gone_blocks=40' leaks
 	grep -q '^holder [0-9]* kept (reach_later)$' leaks
-	end_recorded
+	end_waiting
 }
 
 # What the rows of the screen say, in all: sum_of "WORDS"
@@ -89,7 +84,7 @@ sum_of() {
 	# What is lost comes first, and is a cause of its own.
 	grep -A1 '^1\. ' screen | grep -qE '; [0-9]+ of [0-9]+ lost now \([0-9.]+ KiB\)$'
 	grep -qE '^   held by [a-z_]+ \(reach_later\)' screen
-	end_recorded
+	end_waiting
 }
 
 @test "recording: without a second snapshot nothing is lost" {
@@ -99,7 +94,7 @@ sum_of() {
 	grep -qE '^  not decided     47 blocks, ' screen
 	grep -q '^No block is called lost: there is one snapshot only\.$' screen
 	run ! grep 'lost now' screen
-	end_recorded
+	end_waiting
 }
 
 @test "recording: what the recording's own scan said is not used" {
@@ -114,7 +109,7 @@ sum_of() {
 	leakscan --recording perf.data --blocks >leaks
 	[[ $(grep -c '^leak 3048 .*reach=gone$' leaks) == 20 ]]
 	[[ $(grep -c '^leak 3016 .*reach=lost$' leaks) == 20 ]]
-	end_recorded
+	end_waiting
 }
 
 @test "recording: of another process, it is refused" {
@@ -125,7 +120,7 @@ sum_of() {
 	STARTED_PIDS+=("$REACH_PID")
 	wait_until 60 grep -q waits other
 	refused "it is of another process, or of another program that this process ran before"
-	end_recorded
+	end_waiting
 	wait_until 60 has_ended "$REACH_PID"
 }
 
@@ -162,7 +157,7 @@ sum_of() {
 	echo exec >&"$REACH_IN"
 	wait_until 60 is_waiting_again
 	refused "it is of another process, or of another program that this process ran before"
-	end_recorded
+	end_waiting
 }
 
 @test "recording: what is no recording is refused" {
@@ -181,7 +176,7 @@ sum_of() {
 	run ! leakscan --recording copy -o copy
 	[[ $output == *"--recording reads it; give -o another file" ]]
 	cmp perf.data copy
-	end_recorded
+	end_waiting
 }
 
 @test "recording: it goes with few other options" {

@@ -27,6 +27,8 @@ finish_scanned() {
 	parse
 }
 
+# Lets the target end.
 end_waiting() {
 	exec {REACH_IN}>&-
+	wait_until 60 has_ended "$RECORDED_PID"
 }
