@@ -20,10 +20,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 
-/* The niceness of this process while it makes another one wait. */
+/* The niceness of the tracing thread while it makes another one wait. */
 #define PAUSE_NICE (-20)
 
 /* A snapshot while it is taken. */
@@ -33,6 +34,8 @@ struct taking {
 	struct thread_stop stop;
 	int pagemap_fd;
 	uint64_t start_ns, end_ns, limit_ns;
+	int err;
+	pid_t late; /* the thread that did not stop, or 0 */
 };
 
 int live_snapshot_check(pid_t *pid)
@@ -143,17 +146,17 @@ static int take_stopped(struct taking *taking)
 }
 
 /* leakrec --scan has no such option, so the advice names the tool that has it. */
-static void report_limit(const struct taking *taking, pid_t late)
+static void report_limit(const struct taking *taking)
 {
 	const struct snapshot *snapshot = taking->snapshot;
 	struct quantity_text limit = quantity_duration((double)taking->limit_ns / 1e9);
 	uint64_t total = taking->regions.populated_bytes, done = snapshot->copied_bytes;
 
-	if (late)
+	if (taking->late)
 		diag_error("process %d was let go after %s: its thread %d had not stopped; it "
 			   "may be in an uninterruptible system call, or the machine is busy: "
 			   "try again, or use leakscan -p %d with a larger --pause-limit",
-			   snapshot->pid, limit.text, late, snapshot->pid);
+			   snapshot->pid, limit.text, taking->late, snapshot->pid);
 	else if (!done)
 		diag_error("process %d was let go after %s, before its memory was copied: use "
 			   "leakscan -p %d with a --pause-limit of more than that",
@@ -166,11 +169,10 @@ static void report_limit(const struct taking *taking, pid_t late)
 			   (double)taking->limit_ns / 1e9 * 1.5 * (double)total / (double)done);
 }
 
-/* @late: the thread that did not stop, or 0. */
-static void report(const struct taking *taking, int err, pid_t late)
+static void report(const struct taking *taking, int err)
 {
 	if (err == -ETIMEDOUT)
-		report_limit(taking, late);
+		report_limit(taking);
 	else if (err == -ESRCH)
 		diag_error("cannot scan process %d: it has ended", taking->snapshot->pid);
 	else if (err == -ENOMEM)
@@ -182,33 +184,48 @@ static void report(const struct taking *taking, int err, pid_t late)
 			   diag_rights_hint(err));
 }
 
+/*
+ * In a thread of its own, which traces: what has not stopped yet cannot be detached. When the
+ * tracing thread ends, the kernel lets it go.
+ */
+static void *take_in_thread(void *argument)
+{
+	struct taking *taking = argument;
+
+	/* On busy CPUs, the process would wait longer than the work takes. */
+	setpriority(PRIO_PROCESS, 0, PAUSE_NICE);
+	taking->start_ns = clock_now_ns();
+	taking->end_ns = taking->start_ns + taking->limit_ns;
+	taking->err = take_stopped(taking);
+	taking->late = taking->stop.late;
+	thread_stop_release(&taking->stop);
+	taking->snapshot->taken_ns = clock_now_ns();
+	taking->snapshot->taken_s = (uint64_t)time(NULL);
+	taking->snapshot->pause_ns = taking->snapshot->taken_ns - taking->start_ns;
+	return NULL;
+}
+
 /* Ctrl-C and Ctrl-Z must not come between stopping the process and letting it go. */
 static int take_guarded(struct taking *taking)
 {
 	struct pause_guard guard;
-	int priority = getpriority(PRIO_PROCESS, 0), err;
-	pid_t late;
+	pthread_t thread;
 	sigset_t all, before;
+	int err;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	err = pause_guard_start(&guard, taking->limit_ns);
 	if (!err) {
-		/* On busy CPUs, the process would wait longer than the work takes. */
-		setpriority(PRIO_PROCESS, 0, PAUSE_NICE);
-		taking->start_ns = clock_now_ns();
-		taking->end_ns = taking->start_ns + taking->limit_ns;
-		err = take_stopped(taking);
-		late = taking->stop.late;
-		thread_stop_release(&taking->stop);
-		taking->snapshot->taken_ns = clock_now_ns();
-		taking->snapshot->taken_s = (uint64_t)time(NULL);
-		taking->snapshot->pause_ns = taking->snapshot->taken_ns - taking->start_ns;
-		setpriority(PRIO_PROCESS, 0, priority);
+		err = -pthread_create(&thread, NULL, take_in_thread, taking);
+		if (!err) {
+			pthread_join(thread, NULL);
+			err = taking->err;
+		}
 		pause_guard_end(&guard);
 		/* Not before: standard error may be a terminal that does not go on. */
 		if (err)
-			report(taking, err, late);
+			report(taking, err);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;
@@ -229,7 +246,7 @@ int live_snapshot_take(struct snapshot *ret, pid_t pid, uint64_t limit_ns)
 	if (!err)
 		err = address_regions_prepare(&taking.prepared);
 	if (err)
-		report(&taking, err, 0);
+		report(&taking, err);
 	else
 		err = take_guarded(&taking);
 	address_regions_deinit(&taking.prepared);

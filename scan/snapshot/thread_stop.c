@@ -190,14 +190,7 @@ int thread_stop_read_registers(const struct thread_stop *stop, struct snapshot *
 void thread_stop_release(struct thread_stop *stop)
 {
 	for (size_t i = 0; i < stop->nr; i++)
-		if (ptrace(PTRACE_DETACH, stop->threads[i].tid, 0, stop->threads[i].signal) < 0 &&
-		    stop->threads[i].tid == stop->late) {
-			/*
-			 * It is not stopped, so it cannot be detached. When this process ends, the
-			 * kernel does it.
-			 */
-			continue;
-		}
+		ptrace(PTRACE_DETACH, stop->threads[i].tid, 0, stop->threads[i].signal);
 	free(stop->threads);
 	*stop = (struct thread_stop){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stops all threads of a process by ptrace and reads their registers. When the tracer ends, however
- * it ends, the kernel releases them.
+ * Stops all threads of a process by ptrace and reads their registers. When the thread that calls
+ * these functions ends, the kernel releases them.
  */
 #ifndef LEAKTOOLS_SCAN_THREAD_STOP_H
 #define LEAKTOOLS_SCAN_THREAD_STOP_H
@@ -30,6 +30,8 @@ int thread_stop_all(struct thread_stop *ret, pid_t pid, uint64_t end_ns);
 /* Reads the registers of all into @snapshot. Returns 0, -ETIMEDOUT or another negative errno. */
 int thread_stop_read_registers(const struct thread_stop *stop, struct snapshot *snapshot,
 			       uint64_t end_ns);
+
+/* What has not stopped yet is released when the calling thread ends. */
 void thread_stop_release(struct thread_stop *stop);
 
 #endif
