@@ -147,14 +147,20 @@ static int search_run(struct controls *controls, const struct snapshot *snapshot
 	return err;
 }
 
-/* Those of living threads come first. */
-static int compare_controls(const void *a, const void *b)
+static int compare_addresses(const void *a, const void *b)
 {
 	const struct control *x = a, *y = b;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return y->is_living - x->is_living;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* Of two with one address, that of a living thread comes first. */
+static int compare_controls(const void *a, const void *b)
+{
+	const struct control *x = a, *y = b;
+	int order = compare_addresses(a, b);
+
+	return order ? order : y->is_living - x->is_living;
 }
 
 static int find_controls(struct controls *controls, const struct snapshot *snapshot)
@@ -186,19 +192,11 @@ static int find_controls(struct controls *controls, const struct snapshot *snaps
 
 static struct control *find_control(const struct controls *controls, uint64_t address)
 {
-	size_t low = 0, high = controls->nr;
+	const struct control key = {.address = address};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (controls->controls[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < controls->nr && controls->controls[low].address == address
-		       ? &controls->controls[low]
-		       : NULL;
+	return controls->nr ? bsearch(&key, controls->controls, controls->nr, sizeof(key),
+				      compare_addresses)
+			    : NULL;
 }
 
 /*
