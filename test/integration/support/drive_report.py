@@ -415,12 +415,12 @@ def check_verdicts(browser):
         "window.Path2D = function (d) { const path = new Path(d); path.d = d; return path; };"
         "context.fill = function (...given) { if (this.canvas.closest('#points') && given[0]?.d) filled.push([this.fillStyle, given[0].d]);"
         "return fill.apply(this, given); }; })()")
-    search(browser, "copy_message")
+    # It frees none of its blocks, so that their verdict does not depend on how fast the target ran.
+    search(browser, "open_session")
     browser.wait_for("document.querySelector('#filters').textContent !== ''")
     browser.painted()
     browser.evaluate("filled.length = 0, dispatchEvent(new Event('resize'))")
     browser.wait_for("filled.length > 0")
-    # Each block has its own verdict: those that are still queued are "not-yet".
     looks = {(browser.evaluate("getComputedStyle(document.documentElement)"
                                f".getPropertyValue('--{name}').trim().toLowerCase()"), shapes[name]): name for name in names}
     drawn = {looks.get((colour, shape)) for colour, shape in browser.evaluate("filled")}
