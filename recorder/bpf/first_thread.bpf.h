@@ -14,7 +14,7 @@
 #include "recorder/bpf/targets.bpf.h"
 
 #define SIGNAL_GROUP_EXIT 4 /* include/linux/sched/signal.h */
-#define ITER_PROC_THREADS 1 /* BPF_TASK_ITER_PROC_THREADS, kernel/bpf/task_iter.c */
+#define ITER_PROC_THREADS 2 /* BPF_TASK_ITER_PROC_THREADS, kernel/bpf/task_iter.c (Linux 6.18) */
 
 /* Linux 6.7; used where the kernel has bpf_send_signal_task(). */
 struct bpf_iter_task {
@@ -47,6 +47,7 @@ ALWAYS_INLINE bool others_live_on(struct task_struct *task, int counted)
  */
 ALWAYS_INLINE bool hold_others(struct target *target, struct task_struct *task)
 {
+	int tgid = BPF_CORE_READ(task, tgid);
 	struct task_struct *thread;
 	struct bpf_iter_task it;
 	bool is_held = false;
@@ -56,8 +57,9 @@ ALWAYS_INLINE bool hold_others(struct target *target, struct task_struct *task)
 	target->stopped_ns = bpf_ktime_get_ns();
 	bpf_iter_task_new(&it, task, ITER_PROC_THREADS);
 	while (!is_held && (thread = bpf_iter_task_next(&it))) {
-		thread = bpf_task_acquire(thread);
-		if (!thread)
+		/* With another value for ITER_PROC_THREADS, these are the threads of all processes.
+		 */
+		if (BPF_CORE_READ(thread, tgid) != tgid || !(thread = bpf_task_acquire(thread)))
 			continue;
 		/* It fails if this thread ends, too. */
 		is_held = bpf_send_signal_task(thread, SIGSTOP, PIDTYPE_TGID, 0) == 0;
