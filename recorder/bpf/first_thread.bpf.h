@@ -57,8 +57,7 @@ ALWAYS_INLINE bool hold_others(struct target *target, struct task_struct *task)
 	target->stopped_ns = bpf_ktime_get_ns();
 	bpf_iter_task_new(&it, task, ITER_PROC_THREADS);
 	while (!is_held && (thread = bpf_iter_task_next(&it))) {
-		/* With another value for ITER_PROC_THREADS, these are the threads of all processes.
-		 */
+		/* With another flag, these would be the threads of all processes. */
 		if (BPF_CORE_READ(thread, tgid) != tgid || !(thread = bpf_task_acquire(thread)))
 			continue;
 		/* It fails if this thread ends, too. */

@@ -15,6 +15,7 @@ setup() {
 
 teardown() {
 	common_teardown
+	[[ -z ${STOPS-} ]] || rmdir "$STOPS"
 }
 
 end_first_thread() {
@@ -49,11 +50,27 @@ work_and_check() {
 	assert_no_doubt
 }
 
+# Has the kernel note who sends SIGSTOP to whom.
+watch_stops() {
+	STOPS=$TRACEFS/instances/leaktools-test-$$
+	mkdir "$STOPS"
+	echo 'sig == 19' >"$STOPS/events/signal/signal_generate/filter"
+	echo 1 >"$STOPS/events/signal/signal_generate/enable"
+}
+
+# What a program does in the first thread, the thread has done. Who is stopped by mistake may stay stopped.
+assert_no_other_stopped() {
+	grep "first_ends-$RECORDED_PID " "$STOPS/trace" >stops || true
+	run ! grep -v ' comm=first_ends ' stops
+}
+
 @test "first thread: it ends during the recording" {
 	start_target first_ends
+	watch_stops
 	attach --call-graph none
 	end_first_thread
 	work_and_check
+	assert_no_other_stopped
 }
 
 @test "first thread: it ends during the recording, without sessions" {
