@@ -559,7 +559,7 @@ def check_hover(browser):
     print(f"hover takes {hover:.2f} ms, a look at all points {scan:.1f} ms")
     if found < 50:
         raise AssertionError(f"{found} of 100 moves found a point")
-    if hover > scan / 4:
+    if hover > min(50, scan / 4):
         raise AssertionError(f"hover takes {hover:.2f} ms, a look at all points {scan:.2f} ms")
     check_print(browser)  # of many causes
 
