@@ -149,9 +149,9 @@ static char *path_text(const struct stack_path *path, const struct path_details 
 		if (fclose(out) != 0 || err)
 			return NULL;
 		over = size > style->max_bytes ? size - style->max_bytes : 0;
-		if (!details->nr || !over || !columns)
+		if (!over || !columns)
 			return steal_ptr(text);
-		/* The details are at the end, so frames before them are left out. */
+		/* What follows the frames needs room, too: the last of them are left out. */
 		columns = columns > over ? columns - over : 0;
 	}
 }

@@ -156,6 +156,19 @@ static void what_differs_comes_before_other_frames(void **state)
 	stack_paths_free(texts, 3);
 }
 
+static void what_is_left_out_is_marked_in_full(void **state)
+{
+	const struct stack_path_style narrow = {22, 22, false};
+	const struct named_stack stack = STACK(SYMBOL("malloc"), SYMBOL("get"), SYMBOL("resize"),
+					       SYMBOL("grow"), SYMBOL("insert"));
+	const struct stack_path path = {&stack, 1};
+	char **texts;
+
+	assert_int_equal(stack_paths_texts(&path, 1, &narrow, &texts), 0);
+	assert_string_equal(texts[0], "get < resize ...");
+	stack_paths_free(texts, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +177,7 @@ int main(void)
 		cmocka_unit_test(rows_differ_by_lines_and_addresses),
 		cmocka_unit_test(long_names_are_cut),
 		cmocka_unit_test(what_differs_comes_before_other_frames),
+		cmocka_unit_test(what_is_left_out_is_marked_in_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
