@@ -354,15 +354,13 @@ static bool is_growth(const struct leak_report *report, const struct leak_cause 
 static size_t choose_rows(const struct leak_report *report, int nr_lines,
 			  const struct summary_report_style *style, struct row *rows)
 {
-	size_t nr = nr_that_fit(report, nr_lines, style), nr_fitting = nr;
-	size_t last = nr ? last_row(report, nr) : 0;
+	size_t nr_fitting = nr_that_fit(report, nr_lines, style), nr = 0;
+	size_t last = nr_fitting ? last_row(report, nr_fitting) : 0;
+	bool has_end = report->options->limit || style->columns;
 
-	for (size_t i = 0; i < nr_fitting; i++)
-		rows[i].cause = &report->causes[i == nr_fitting - 1 ? last : i];
-	if (report->options->limit || style->columns || !nr)
-		return nr;
-	for (size_t i = nr_fitting - 1; i < report->nr_causes; i++)
-		if (i != last && is_growth(report, &report->causes[i]))
+	for (size_t i = 0; nr_fitting && i < report->nr_causes; i++)
+		if (i + 1 < nr_fitting || i == last ||
+		    (!has_end && is_growth(report, &report->causes[i])))
 			rows[nr++].cause = &report->causes[i];
 	return nr;
 }

@@ -58,6 +58,10 @@ teardown() {
 		grep -A2 -E '^[0-9]+\. (growth|overdue): [0-9]+ blocks, [0-9.]+ [a-zA-Z]+,? ' screen |
 			grep -qE "^   .*($function)" || fail "$function: $(cat screen)"
 	done
+	# The pool is shown because it holds most; rows are in order nevertheless.
+	"$BIN/leakparse" --summary -i perf.data >screen
+	grep -q '^[0-9]*\. plateau' screen || fail "$(cat screen)"
+	grep -oE '^[0-9]+\.' screen | sort -nc || fail "$(cat screen)"
 }
 
 @test "causes: of parts that come together, the functions are named that asked for the memory" {
