@@ -253,9 +253,13 @@ function factsOf(site) {
 
 function partList(cause) {
 	const list = element("dl", "");
+	const parts = partsOf(cause), others = parts.slice(8);
 
-	for (const [name, bytes] of partsOf(cause).slice(0, 8))
+	for (const [name, bytes] of parts.slice(0, 8))
 		list.append(element("dt", "", name), element("dd", "", bytesText(bytes)));
+	if (others.length)
+		list.append(element("dt", "", `${others.length} more`),
+			element("dd", "", bytesText(others.reduce((sum, part) => sum + part[1], 0))));
 	return list;
 }
 

@@ -314,6 +314,7 @@ def check_causes(browser):
     expect_in("the cause", "descend", text(browser, ".row .where b"))
     expect_in("its stacks", "2,000 stacks · via level_0_", text(browser, ".row .where small"))
     expect_in("what its stacks call", "level_0_", text(browser, "#detail dl"))
+    expect_in("what else they call", "2 more", text(browser, "#detail dl"))
     browser.evaluate("document.querySelector('.row').click()")
     expect("rows of the open cause", nr_rows(browser), 2001)
     expect("whether it is open", browser.evaluate("document.querySelector('.row').ariaExpanded"), "true")
