@@ -76,9 +76,9 @@ int history_plot_run(const struct history_plot_options *options)
 		err = draw(options, &set);
 	} else {
 		diag_error(
-			"the leaks file has no histories: it is of an older leakparse, or of one with "
-			"--order time or options that select blocks (--size, --stack, ...); run "
-			"leakparse again without these");
+			"the leaks file has no histories: nothing was allocated while recording, or it "
+			"is of an older leakparse, or of one with --order time or options that select "
+			"blocks (--size, --stack, ...); run leakparse again without these");
 		err = -ENODATA;
 	}
 	leak_set_deinit(&set);
