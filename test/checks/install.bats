@@ -36,6 +36,8 @@ setup_file() {
 	for tool in $tools; do
 		MANPAGER='' man -l "$PREFIX/share/man/man1/$tool.1" >"$BATS_TEST_TMPDIR/page" || { echo "$tool"; return 1; }
 		grep -q '^SYNOPSIS' "$BATS_TEST_TMPDIR/page"
+		# What belongs to an option is indented below it.
+		run ! grep -E '^ {7}[^ A-Z-]' <(sed -n '/^OPTIONS$/,/^[A-Z]/p' "$BATS_TEST_TMPDIR/page")
 		grep -oE 'docs/[a-z-]+\.md' "$SOURCE_DIR/docs/man/$tool.1.scd" "$BATS_TEST_TMPDIR/page" | cut -d: -f2
 	done >"$BATS_TEST_TMPDIR/cited"
 	[[ -s $BATS_TEST_TMPDIR/cited ]]
