@@ -114,9 +114,11 @@ check_daemon() {
 	run -3 --separate-stderr "$BIN/leakrec" -o perf.data -- sh -c 'exit 3'
 	[[ $stderr == *'ended with status 3'* ]] || fail "$stderr"
 	parse
+	cp perf.data first
 	run -137 --separate-stderr "$BIN/leakrec" -o perf.data -- sh -c 'kill -9 $$'
 	[[ $stderr == *'was killed by signal 9'* ]] || fail "$stderr"
 	parse
+	cmp first perf.data.old
 }
 
 @test "command: leakrec does not run it with its own priority" {
