@@ -42,9 +42,10 @@ struct glibc {
 	size_t nr_arenas;
 	struct glibc_part *parts;
 	size_t nr_parts;
-	uint64_t steps_left; /* glibc_take_steps() */
-	bool knows_mapped;   /* mp_ was found */
-	uint64_t mapped_bytes;
+	uint64_t steps_left;   /* glibc_take_steps() */
+	bool knows_mapped;     /* mp_ was found */
+	uint64_t mapped_bytes; /* what it counts */
+	uint64_t nr_mapped[2]; /* of one version or the other */
 };
 
 /*

@@ -5,6 +5,9 @@
  * a word of 0, the mapping's size and a flag. memalign() moves the chunk to an aligned place and
  * writes another header there, whose first word is the distance from the mapping's start; the first
  * header stays, and is out of date after a realloc().
+ *
+ * Pages of other memory may begin like that, too: a Java VM has tables of small numbers. What the
+ * libc counts shows that, and mostly which ones they are.
  */
 #include "scan/heaps/glibc_mapped.h"
 
@@ -12,19 +15,26 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#define MAX_WRONG 8u /* chunks that are none */
+
+/* A mapping with its chunk: the block is behind the header. */
+struct mapped {
+	uint64_t start, end, block;
+	const struct scan_region *region;
+	bool is_wrong;
+};
+
 struct search {
 	struct glibc *glibc;
+	struct mapped *found;
+	size_t nr_found;
+	uint64_t found_bytes;
+	bool takes_all; /* also what lies in other chunks */
 	const struct scan_region *region;
 	uint64_t reach;		/* the end of memory that may be one mapping to the program */
 	struct heap_range part; /* the next one of an arena */
 	size_t next_part;	/* the one behind it */
 	uint64_t free_from;	/* what lies before belongs to a chunk that was found */
-	uint64_t found_bytes;
-};
-
-/* A mapping with its chunk: the block is behind the header. */
-struct mapped {
-	uint64_t start, end, block;
 };
 
 /*
@@ -41,7 +51,7 @@ static bool is_header(const struct scan_region *region, uint64_t limit, uint64_t
 	    (head & ~GLIBC_SIZE_MASK) != GLIBC_IS_MAPPED || size < GLIBC_MIN_CHUNK || size % 16 ||
 	    size > limit - at || (at + size) % SCAN_PAGE_SIZE)
 		return false;
-	*ret = (struct mapped){start, at + size, at + GLIBC_HEADER};
+	*ret = (struct mapped){start, at + size, at + GLIBC_HEADER, region, false};
 	return true;
 }
 
@@ -107,22 +117,37 @@ static int join(struct heap *heap, const struct mapped *mapped, const uint8_t **
 	return 0;
 }
 
-static int add_mapped(struct search *search, const struct mapped *mapped)
+static int add_segment(struct heap *heap, const struct mapped *mapped)
 {
-	struct heap *heap = search->glibc->heap;
+	const struct scan_region *region = mapped->region;
 	struct heap_segment segment = {
 		.start = mapped->start,
 		.end = mapped->end,
-		.bytes = search->region->bytes + (mapped->start - search->region->start),
+		.bytes = region->bytes + (mapped->start - region->start),
 		.mapped_block = mapped->block,
 	};
 	int err = 0;
 
-	if (mapped->end > search->region->end)
+	if (mapped->end > region->end)
 		err = join(heap, mapped, &segment.bytes);
-	search->found_bytes += mapped->end - mapped->start;
-	search->free_from = mapped->end;
 	return err ? err : heap_map_add_segment(&heap->map, &segment);
+}
+
+static int add_found(struct search *search, const struct mapped *mapped)
+{
+	size_t nr = search->nr_found;
+
+	if ((nr & (nr - 1)) == 0) {
+		struct mapped *grown = reallocarray(search->found, nr ? nr * 2 : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		search->found = grown;
+	}
+	search->found[search->nr_found++] = *mapped;
+	search->found_bytes += mapped->end - mapped->start;
+	search->free_from = search->takes_all ? mapped->start + SCAN_PAGE_SIZE : mapped->end;
+	return 0;
 }
 
 static int compare_parts(const void *a, const void *b)
@@ -158,8 +183,8 @@ static int search_run(struct search *search, const struct page_run *run)
 		if (page + SCAN_PAGE_SIZE > search->part.start) {
 			page = (search->part.end + SCAN_PAGE_SIZE - 1) & ~(SCAN_PAGE_SIZE - 1ull);
 		} else if (find_at(search, page, &mapped)) {
-			err = add_mapped(search, &mapped);
-			page = mapped.end;
+			err = add_found(search, &mapped);
+			page = search->free_from;
 		} else {
 			page += SCAN_PAGE_SIZE;
 		}
@@ -194,20 +219,115 @@ static int search_neighbours(struct search *search, size_t first, size_t *ret_ne
 	return err;
 }
 
-int glibc_find_mapped(struct glibc *glibc)
+static int search_all(struct search *search)
 {
-	const struct snapshot *snapshot = glibc->snapshot;
-	struct search search = {.glibc = glibc};
+	const struct snapshot *snapshot = search->glibc->snapshot;
 	int err = 0;
 
-	if (glibc->nr_parts)
-		qsort(glibc->parts, glibc->nr_parts, sizeof(*glibc->parts), compare_parts);
 	for (size_t i = 0; i < snapshot->nr_regions && !err;) {
 		if (may_be_mapped(&snapshot->regions[i]))
-			err = search_neighbours(&search, i, &i);
+			err = search_neighbours(search, i, &i);
 		else
 			i++;
 	}
+	return err;
+}
+
+/* Which of the chunks are wrong, if exactly one choice leaves as much as the libc counts. */
+struct choice {
+	struct search *search;
+	size_t wrong[MAX_WRONG];
+	unsigned nr_wrong;
+	unsigned nr_fit;
+	size_t fit[MAX_WRONG]; /* the first choice that fits */
+};
+
+static bool is_chosen(const struct choice *choice, size_t nr)
+{
+	for (unsigned i = 0; i < choice->nr_wrong; i++)
+		if (choice->wrong[i] == nr)
+			return true;
+	return false;
+}
+
+static bool is_rest_apart(const struct choice *choice)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < choice->search->nr_found; i++) {
+		if (is_chosen(choice, i))
+			continue;
+		if (choice->search->found[i].start < end)
+			return false;
+		end = choice->search->found[i].end;
+	}
+	return true;
+}
+
+/* Chooses @nr more, of @bytes in all, from number @first on. */
+static void choose(struct choice *choice, size_t first, unsigned nr, uint64_t bytes)
+{
+	const struct search *search = choice->search;
+
+	if (nr == 0) {
+		if (bytes == 0 && is_rest_apart(choice) && choice->nr_fit++ == 0)
+			memcpy(choice->fit, choice->wrong, sizeof(choice->fit));
+		return;
+	}
+	for (size_t i = first; i < search->nr_found && choice->nr_fit < 2; i++) {
+		uint64_t size = search->found[i].end - search->found[i].start;
+
+		if (!glibc_take_steps(search->glibc, 1))
+			return;
+		if (size > bytes)
+			continue;
+		choice->wrong[choice->nr_wrong++] = i;
+		choose(choice, i + 1, nr - 1, bytes - size);
+		choice->nr_wrong--;
+	}
+}
+
+/* More was found than there is. What is in wrong chunks becomes roots. */
+static int leave_out_wrong(struct search *search)
+{
+	struct glibc *glibc = search->glibc;
+	struct search all = {.glibc = glibc, .takes_all = true};
+	int err = search_all(&all);
+
+	for (int i = 0; i < 2 && !err; i++) {
+		struct choice choice = {.search = &all};
+		uint64_t nr = all.nr_found - glibc->nr_mapped[i];
+
+		if (nr - 1 >= MAX_WRONG)
+			continue;
+		choose(&choice, 0, (unsigned)nr, all.found_bytes - glibc->mapped_bytes);
+		if (choice.nr_fit != 1)
+			continue;
+		for (uint64_t j = 0; j < nr; j++)
+			all.found[choice.fit[j]].is_wrong = true;
+		free(search->found);
+		*search = all;
+		search->found_bytes = glibc->mapped_bytes;
+		return 0;
+	}
+	free(all.found);
+	return err;
+}
+
+int glibc_find_mapped(struct glibc *glibc)
+{
+	struct search search = {.glibc = glibc};
+	int err;
+
+	if (glibc->nr_parts)
+		qsort(glibc->parts, glibc->nr_parts, sizeof(*glibc->parts), compare_parts);
+	err = search_all(&search);
+	if (!err && glibc->knows_mapped && search.found_bytes > glibc->mapped_bytes)
+		err = leave_out_wrong(&search);
+	for (size_t i = 0; i < search.nr_found && !err; i++)
+		if (!search.found[i].is_wrong)
+			err = add_segment(glibc->heap, &search.found[i]);
+	free(search.found);
 	if (!glibc->knows_mapped)
 		glibc_doubt(glibc, "the libc's count of mapped chunks was not found");
 	else if (search.found_bytes != glibc->mapped_bytes)

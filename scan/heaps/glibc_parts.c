@@ -55,8 +55,10 @@ static bool begins_at(struct glibc *glibc, uint64_t start, uint64_t top, uint64_
 }
 
 /*
- * struct malloc_par holds "mmapped_mem; max_mmapped_mem; char *sbrk_base" in a row. Looks for it in
- * libc's data: @start is the base that is expected, 0 if any that a walk proves will do.
+ * struct malloc_par holds "int n_mmaps, n_mmaps_max, max_n_mmaps, no_dyn_threshold; size_t
+ * mmapped_mem, max_mmapped_mem; char *sbrk_base" in a row. Before that, 2.35 to 2.42 have another
+ * int: no_dyn_threshold is followed by 4 bytes of nothing. Looks for it in libc's data: @start is
+ * the base that is expected, 0 if any that a walk proves will do.
  */
 static uint64_t find_parameters(struct glibc *glibc, const struct glibc_arena *arena,
 				uint64_t start, uint64_t end)
@@ -64,7 +66,7 @@ static uint64_t find_parameters(struct glibc *glibc, const struct glibc_arena *a
 	const struct scan_region *region = snapshot_region(glibc->snapshot, arena->address);
 	uint64_t lowest = snapshot_region(glibc->snapshot, arena->top)->start;
 
-	for (uint64_t at = region->start + 16; at + 8 <= region->end; at += 8) {
+	for (uint64_t at = region->start + 40; at + 8 <= region->end; at += 8) {
 		const uint8_t *bytes = region->bytes + (at - region->start);
 		uint64_t base = load_word(bytes), most = load_word(bytes - 8),
 			 now = load_word(bytes - 16), first = (base + 15) & ~15ull;
@@ -75,6 +77,8 @@ static uint64_t find_parameters(struct glibc *glibc, const struct glibc_arena *a
 			continue;
 		glibc->knows_mapped = true;
 		glibc->mapped_bytes += now;
+		glibc->nr_mapped[0] += (uint32_t)load_word(bytes - 36);
+		glibc->nr_mapped[1] += (uint32_t)load_word(bytes - 32);
 		return first;
 	}
 	return 0;

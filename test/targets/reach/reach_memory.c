@@ -290,6 +290,10 @@ static REACH_CASE void mappings(void)
 	p = map(rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	expect("protected", "held", p[700] = block_of(24));
 	mprotect(p, 8192, PROT_NONE);
+	/* It begins like a chunk of malloc with a mapping of its own. */
+	p = map(rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	((uint64_t *)p)[1] = 8192 | 2;
+	expect("like-a-chunk", "held", p[700] = block_of(24));
 	p = map(rw, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	expect("discarded", "lost", p[700] = block_of(24));
 	madvise(p, 8192, MADV_DONTNEED);
