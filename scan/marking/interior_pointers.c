@@ -3,7 +3,10 @@
 
 #define WORD	     sizeof(uint64_t)
 #define STRING_BYTES (3 * WORD)
-#define ROUNDING     15 /* a block may be that much larger than what was asked for */
+/* A block may be that much larger than what was asked for: malloc splits off no rest of 16 bytes.
+ */
+#define ROUNDING  31
+#define ALIGNMENT 32 /* malloc aligns to less */
 
 /* The string of an old ABI: length, capacity, reference count, then the text. */
 static bool is_string(const struct heap_block_view *block)
@@ -53,6 +56,19 @@ static bool is_base(const struct snapshot *snapshot, const struct heap_block_vie
 	       to_top == -offset;
 }
 
+/*
+ * A part with an alignment of its own. To free the block, its start is noted before the part, or in
+ * struct dlfo_mappings_segment (elf/dl-find_object.c of glibc 2.35 to 2.42) as its second word.
+ */
+static bool is_aligned(const struct heap_block_view *block, uint64_t offset)
+{
+	if ((block->address + offset) % ALIGNMENT)
+		return false;
+	return load_word(block->bytes + offset - WORD) == block->address ||
+	       (offset + 2 * WORD <= block->size_bytes &&
+		load_word(block->bytes + offset + WORD) == block->address);
+}
+
 bool interior_pointer_is_sure(const struct snapshot *snapshot, const struct heap_block_view *block,
 			      uint64_t offset)
 {
@@ -62,5 +78,5 @@ bool interior_pointer_is_sure(const struct snapshot *snapshot, const struct heap
 		return true;
 	if (offset == WORD && (is_length(block) || is_array(block)))
 		return true;
-	return is_base(snapshot, block, offset);
+	return is_aligned(block, offset) || is_base(snapshot, block, offset);
 }

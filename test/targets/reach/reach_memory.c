@@ -147,6 +147,24 @@ static REACH_CASE void cycles(void)
 	expect("held-cycle", "held", b);
 }
 
+/* A block for @size bytes that has 16 more: malloc does not split off so little. */
+static REACH_CASE void *unsplit(size_t size)
+{
+	void *larger = block_of(size + 16), *block;
+
+	keep(block_of(24)); /* or it would become the top */
+	free(larger);
+	block = block_of(size);
+	if (block != larger || malloc_usable_size(block) < size + 16)
+		abort();
+	return block;
+}
+
+static REACH_CASE char *aligned_in(char *block)
+{
+	return block + 64 - (uintptr_t)block % 32;
+}
+
 static REACH_CASE void interior(void)
 {
 	char *block = block_of(100);
@@ -185,6 +203,18 @@ static REACH_CASE void interior(void)
 	*(uint64_t *)block = 100;
 	keep(block + 8);
 	expect("length-in-front", "held", block);
+	block = unsplit(1056);
+	*(uint64_t *)(void *)block = 1048;
+	keep(block + 8);
+	expect("length-unsplit", "held", block);
+	expect("aligned-by-hand", "held", block = block_of(200));
+	keep(aligned_in(block));
+	((char **)kept[nr_kept - 1])[-1] = block;
+	expect("aligned-second-word", "held", block = block_of(200));
+	keep(aligned_in(block));
+	((char **)kept[nr_kept - 1])[1] = block;
+	expect("aligned-unknown", "possible", block = block_of(200));
+	keep(aligned_in(block));
 }
 
 static REACH_CASE void kinds(void)
