@@ -100,7 +100,7 @@ struct truth_shared {
 enum truth_block_state { TRUTH_NEVER_USED, TRUTH_HELD, TRUTH_RELEASED };
 
 struct truth_block {
-	uintptr_t address;
+	uintptr_t inverted; /* the address: this table must not hold the blocks (leakscan) */
 	size_t size_bytes;
 	int generation; /* that of the process that allocated it: see truth_fork() */
 	enum truth_block_state state;
@@ -240,7 +240,7 @@ TRUTH_HELPER struct truth_block *truth_slot(uintptr_t address)
 	for (size_t tries = 0; tries < TRUTH_NR_BLOCKS; tries++, i++) {
 		struct truth_block *block = &truth.blocks[i & (TRUTH_NR_BLOCKS - 1)];
 
-		if (block->state == TRUTH_NEVER_USED || block->address == address)
+		if (block->state == TRUTH_NEVER_USED || block->inverted == ~address)
 			return block;
 	}
 	truth_die("truth.h: more blocks than TRUTH_NR_BLOCKS\n");
@@ -260,7 +260,7 @@ TRUTH_HELPER void truth_gained(void *p, size_t size_bytes)
 	truth_lock();
 	block = truth_slot((uintptr_t)p);
 	before = *block;
-	*block = (struct truth_block){(uintptr_t)p, size_bytes, truth.generation, TRUTH_HELD,
+	*block = (struct truth_block){~(uintptr_t)p, size_bytes, truth.generation, TRUTH_HELD,
 				      truth.counting};
 	truth_unlock();
 
