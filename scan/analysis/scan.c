@@ -26,7 +26,7 @@ static void decide(struct scan *scan, const struct lost_list *before)
 
 	if (!heap->allocator)
 		snprintf(scan->why_not, sizeof(scan->why_not),
-			 "no allocator that is known was found in it");
+			 "no heap of glibc's malloc was found, and leakscan knows no other");
 	else if (!heap->is_whole)
 		snprintf(scan->why_not, sizeof(scan->why_not), "%s", heap->why_not);
 	else if (snapshot->unread.bytes)

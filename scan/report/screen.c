@@ -33,7 +33,9 @@ bool screen_begin(FILE *out, const struct scan *scan)
 			quantity_duration((double)snapshot->pause_ns / 1e9).text);
 	putc('\n', out);
 	if (!scan->heap.allocator)
-		fputs("No allocator that leakscan knows was found: it knows glibc's malloc.\n",
+		fputs("No allocator that leakscan knows was found: it knows glibc's malloc. Of "
+		      "others, leakrec and\nleakparse --summary show what grows, but not what "
+		      "leads to it.\n",
 		      out);
 	return scan->heap.allocator;
 }

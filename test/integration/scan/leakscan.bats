@@ -148,6 +148,7 @@ disturb() {
 	REACH_PID=$RECORDED_PID
 	leakscan --once >screen
 	grep -q "No allocator that leakscan knows was found" screen
+	grep -q '^leakparse --summary show what grows' screen
 }
 
 @test "leakscan: damaged core files end in a message or a result" {
