@@ -314,9 +314,9 @@ static int use_name(const struct heap_scan *scan, const char *text, struct perf_
 
 static int use_line(struct heap_scan *scan, const char *line, struct perf_writer *writer)
 {
-	static const char stopped[] = "# stopped ",
-			  no_lost[] = "# no block is called lost: ", heap[] = "# heap ",
-			  holder[] = "# holder ", held[] = "# held ";
+	static const char stopped[] = "# stopped ", no_lost[] = "# no block is called lost: ",
+			  not_seen[] = "# not seen: ", heap[] = "# heap ", holder[] = "# holder ",
+			  held[] = "# held ";
 	const struct scanner *scanner = &scan->scanners[scan->at];
 	size_t word_len = strcspn(line, " ");
 	enum reach_class class = reach_class_parse(line, word_len);
@@ -329,6 +329,10 @@ static int use_line(struct heap_scan *scan, const char *line, struct perf_writer
 		diag_warn("scan of process %d: no block is called lost: %s", (int)scanner->pid,
 			  line + strlen(no_lost));
 	}
+	if (strncmp(line, not_seen, strlen(not_seen)) == 0)
+		diag_warn("scan of process %d: not seen: %s; a block whose only pointer is in "
+			  "there counts as lost",
+			  (int)scanner->pid, line + strlen(not_seen));
 	if (strncmp(line, heap, strlen(heap)) == 0) {
 		class = REACH_HEAP;
 		word_len = strlen(heap) - 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/analysis/scan.h"
 
+#include "common/quantity.h"
 #include "scan/heaps/heap_read.h"
 
 #include <errno.h>
@@ -16,6 +17,30 @@ static void say_unread(struct scan *scan, const struct unread_memory *unread)
 		 "%" PRIu64 " bytes of its memory could not be read%s, first in the mapping of %s",
 		 unread->bytes, unread->is_late ? " in time (--pause-limit)" : "",
 		 region && region->path[0] ? region->path : "no file");
+}
+
+static void add_unseen(struct scan *scan, size_t nr, const char *one, const char *many)
+{
+	size_t len = strlen(scan->unseen);
+
+	if (nr)
+		snprintf(scan->unseen + len, sizeof(scan->unseen) - len, "%s%s %s", len ? ", " : "",
+			 quantity_count(nr).text, quantity_word(nr, one, many));
+}
+
+static void name_unseen(struct scan *scan)
+{
+	const struct snapshot *snapshot = scan->snapshot;
+	size_t nr_aio = 0;
+
+	for (size_t i = 0; i < snapshot->nr_regions; i++)
+		nr_aio += strncmp(snapshot->regions[i].path, "/[aio]", 6) == 0;
+	add_unseen(scan, snapshot->unseen.nr_pipes, "pipe with unread bytes",
+		   "pipes with unread bytes");
+	add_unseen(scan, snapshot->unseen.nr_sockets, "socket with unread bytes",
+		   "sockets with unread bytes");
+	add_unseen(scan, snapshot->unseen.nr_io_urings, "io_uring", "io_urings");
+	add_unseen(scan, nr_aio, "AIO context", "AIO contexts");
 }
 
 /* What must be so that a block may be called lost (docs/reachability.md). */
@@ -144,9 +169,12 @@ int scan_init(struct scan *ret, const struct snapshot *snapshot, const struct lo
 		err = mark_unconfirmed(ret, before);
 	if (!err)
 		err = lost_graph_init(&ret->lost, &ret->marking);
-	if (!err)
-		count(ret);
-	return err;
+	if (err)
+		return err;
+	count(ret);
+	if (ret->lost.nr && ret->may_say_lost)
+		name_unseen(ret);
+	return 0;
 }
 
 void scan_deinit(struct scan *scan)

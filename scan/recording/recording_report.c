@@ -79,7 +79,7 @@ static int write_screen(FILE *out, const struct scan_report *report,
 		return 0;
 	}
 	write_totals(out, leaks);
-	screen_write_why_not(out, report->scan);
+	screen_write_limits(out, report->scan);
 	fputs("Nobody saw what was freed since. If a block was, and another of about its size has "
 	      "its\naddress now, this is about the other one; leakrec --scan leaves no such gap.\n"
 	      "\n",

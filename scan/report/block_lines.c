@@ -22,6 +22,8 @@ static void write_comments(FILE *out, const struct scan *scan)
 		fputs("# no block is called lost: ", out);
 		diag_print_escaped(out, scan->why_not, NULL);
 		putc('\n', out);
+	} else if (scan->unseen[0]) {
+		fprintf(out, "# not seen: %s\n", scan->unseen);
 	}
 }
 

@@ -8,9 +8,9 @@
 /*
  * Writes "CLASS SIZE 0xADDRESS HOLDER..." for each block in use, by address. With @without_held,
  * those that are held are left out, and comments say where they are: "# stopped SECONDS" is when
- * the process was stopped, "# no block is called lost: REASON" why that is so, "# heap SIZE
- * 0xADDRESS" a part of the memory that holds blocks and was read as a whole, and others what leads
- * to them (holders.h).
+ * the process was stopped, "# no block is called lost: REASON" why that is so, "# not seen:
+ * PLACES" where a pointer to a lost block may be, "# heap SIZE 0xADDRESS" a part of the memory that
+ * holds blocks and was read as a whole, and others what leads to them (holders.h).
  */
 void block_lines_write(FILE *out, struct scan_report *report, bool without_held);
 

@@ -70,6 +70,8 @@ static void write_classes(FILE *out, const struct scan *scan)
 {
 	fputs("\"why_not_lost\":", out);
 	json_write_string(out, scan->may_say_lost ? NULL : scan->why_not);
+	fputs(",\"not_seen\":", out);
+	json_write_string(out, scan->unseen[0] ? scan->unseen : NULL);
 	fputs(",\n\"classes\":{", out);
 	for (size_t i = 0; i < REACH_NR_CLASSES; i++) {
 		if (i)

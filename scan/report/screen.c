@@ -112,13 +112,17 @@ static void write_total(FILE *out, const struct scan *scan, enum reach_class cla
 	fprintf(out, ": %s\n", explanation);
 }
 
-void screen_write_why_not(FILE *out, const struct scan *scan)
+void screen_write_limits(FILE *out, const struct scan *scan)
 {
-	if (scan->may_say_lost)
-		return;
-	fputs("No block is called lost: ", out);
-	diag_print_escaped(out, scan->why_not, NULL);
-	fputs(".\n", out);
+	if (!scan->may_say_lost) {
+		fputs("No block is called lost: ", out);
+		diag_print_escaped(out, scan->why_not, NULL);
+		fputs(".\n", out);
+	} else if (scan->unseen[0]) {
+		fprintf(out,
+			"Not seen: %s.\nA block whose only pointer is in there counts as lost.\n",
+			scan->unseen);
+	}
 }
 
 /* What the second look has found, or that there was none. */
@@ -150,7 +154,7 @@ static void write_totals(FILE *out, const struct scan *scan)
 		    scan->may_say_lost ? "no holder was found, but the first snapshot had one, or "
 					 "not yet this block"
 				       : "no holder was found");
-	screen_write_why_not(out, scan);
+	screen_write_limits(out, scan);
 }
 
 static void write_lost(FILE *out, struct scan_report *report, bool all)
@@ -181,10 +185,11 @@ static void write_lost(FILE *out, struct scan_report *report, bool all)
 	}
 	if (nr < lost->nr_roots)
 		fprintf(out, "  and %zu more; --all shows them\n", lost->nr_roots - nr);
-	fputs("When the process stood still, no register, stack, thread-local, global variable, "
-	      "mapping or\nreachable block held the address of these blocks. Unless the program "
-	      "hides addresses, they\ncan never be freed (docs/reachability.md).\n",
-	      out);
+	fprintf(out,
+		"When the process stood still, no register, stack, thread-local, global variable, "
+		"mapping or\nreachable block held the address of these blocks. Unless the program "
+		"hides addresses, they\ncan never be freed%s (docs/reachability.md).\n",
+		report->scan->unseen[0] ? ", except as said at \"Not seen\"" : "");
 }
 
 int screen_write(FILE *out, struct scan_report *report, bool all)

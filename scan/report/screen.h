@@ -11,8 +11,8 @@
 /* Writes a line that names the process. Returns false, and says so, if its heap is not known. */
 bool screen_begin(FILE *out, const struct scan *scan);
 
-/* If no block may be called lost, says why. */
-void screen_write_why_not(FILE *out, const struct scan *scan);
+/* Says why no block may be called lost; or where a pointer may be that was not seen. */
+void screen_write_limits(FILE *out, const struct scan *scan);
 
 /* Writes one screen, or with @all every row of it. Returns 0 or -ENOMEM. */
 int screen_write(FILE *out, struct scan_report *report, bool all);

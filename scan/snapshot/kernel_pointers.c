@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/snapshot/kernel_pointers.h"
 
+#include "scan/snapshot/unseen_places.h"
+
 #include "common/clock.h"
 #include "common/proc/living_thread.h"
 #include "common/proc/proc_file.h"
@@ -58,24 +60,32 @@ static int read_epoll(struct snapshot *snapshot, pid_t thread, int fd, uint64_t 
 	return err;
 }
 
-static int read_all_epoll(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
+static int read_descriptors(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
+	struct unseen_search unseen;
 	struct dirent *entry;
 	char path[32], link[32];
 	int err = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", thread);
 	dir = opendir(path);
-	while (dir && !err && (entry = readdir(dir))) {
-		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link));
+	if (!dir)
+		return 0;
+	unseen_search_init(&unseen, snapshot, dirfd(dir));
+	while (!err && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
 
-		if (len > 0 && strncmp(link, "anon_inode:[eventpoll]", (size_t)len) == 0)
+		link[len > 0 ? len : 0] = '\0';
+		if (strcmp(link, "anon_inode:[eventpoll]") == 0)
 			err = read_epoll(snapshot, thread, (int)strtol(entry->d_name, NULL, 10),
 					 end_ns);
+		else
+			unseen_search_add(&unseen, entry->d_name, link);
 		if (!err && clock_now_ns() >= end_ns)
 			err = -ETIMEDOUT;
 	}
+	unseen_search_finish(&unseen);
 	return err;
 }
 
@@ -95,7 +105,7 @@ static int read_timers(struct snapshot *snapshot, pid_t thread, uint64_t end_ns)
 int kernel_pointers_read(struct snapshot *snapshot, uint64_t end_ns)
 {
 	pid_t thread = living_thread(snapshot->pid);
-	int err = read_all_epoll(snapshot, thread, end_ns);
+	int err = read_descriptors(snapshot, thread, end_ns);
 
 	return err ? err : read_timers(snapshot, thread, end_ns);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pointers that the kernel keeps for a process: the data of epoll, the values of timers. */
+/*
+ * Pointers that the kernel keeps for a process: the data of epoll, the values of timers. Places
+ * where it may keep others are counted (unseen_places.h).
+ */
 #ifndef LEAKTOOLS_SCAN_KERNEL_POINTERS_H
 #define LEAKTOOLS_SCAN_KERNEL_POINTERS_H
 

@@ -66,6 +66,11 @@ struct unread_memory {
 	bool is_late;	  /* there was no time */
 };
 
+/* unseen_places.h; counts. */
+struct unseen_places {
+	size_t nr_pipes, nr_sockets, nr_io_urings;
+};
+
 struct snapshot {
 	pid_t pid; /* 0: not known */
 	char name[64];
@@ -79,6 +84,7 @@ struct snapshot {
 	int mem_fd; /* for pages of files, which were not copied; or -1 */
 
 	struct unread_memory unread;
+	struct unseen_places unseen;
 	uint64_t copied_bytes;
 	uint64_t pause_ns;
 	uint64_t taken_ns;    /* CLOCK_MONOTONIC */

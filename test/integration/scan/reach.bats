@@ -89,6 +89,33 @@ scan_core() {
 	stop_reach
 }
 
+@test "reach: what is only in the kernel is lost, and the screen says where it did not look" {
+	local places
+
+	start_reach reach_kernel
+	places=$(sed -n 's/^truth not-seen //p' truth)
+	leakscan --blocks >blocks
+	for name in in-pipe in-socket; do
+		read -r _ _ _ address < <(grep "^case $name " truth)
+		grep -q "^lost 24 $address " blocks
+	done
+	leakscan >screen
+	cat screen
+	grep -qxF "Not seen: $places." screen
+	leakscan --blocks --not-held >lines
+	grep -qxF "# not seen: $places" lines
+	[[ $(leakscan --format json | jq -r .not_seen) == "$places" ]]
+	# All of it is still there.
+	leakscan >screen
+	grep -qxF "Not seen: $places." screen
+	stop_reach
+	start_reach reach_cxx
+	leakscan >screen
+	grep -q "^Lost, with" screen
+	run ! grep "^Not seen" screen
+	stop_reach
+}
+
 @test "reach: the screen names types, and what is lost through what" {
 	start_reach reach_cxx
 	leakscan --all >screen

@@ -91,6 +91,14 @@ reach_of() {
 	[[ $(reach_of 3008) == "10 reach=held" ]]
 }
 
+@test "scan: leakrec says where a pointer may be that was not seen" {
+	start_leaker 20 10 0 pipe
+	attach --scan
+	finish_scanned
+	grep -q 'not seen: 1 pipe with unread bytes; a block whose only pointer is in there counts as lost' leakrec.err
+	[[ $(reach_of 3000) == "20 reach=lost" ]]
+}
+
 @test "scan: of an allocator that is not known, nothing is said" {
 	library=libjemalloc.so.2
 	LD_PRELOAD=$(ldconfig -p | awk -v name=$library '$1 == name { print $NF; exit }') record_scanned 20 10

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Loses blocks, and keeps others, for a recording that begins when it waits: reach_leaks LOST KEPT
- * [ROUNDS]. "go" on stdin makes it allocate; then it says "ready" and waits for the end of stdin.
- * With ROUNDS it also loses one block and keeps another in each round of a loop. After as many it
- * says "ready", and goes on until stdin ends.
+ * [ROUNDS [pipe]]. "go" on stdin makes it allocate; then it says "ready" and waits for the end of
+ * stdin. With ROUNDS it also loses one block and keeps another in each round of a loop. After as
+ * many it says "ready", and goes on until stdin ends. With "pipe", it has sent itself a byte.
  */
 #include "reach.h"
 
@@ -53,11 +53,21 @@ static void go_on(long rounds)
 	}
 }
 
+static void send_byte(void)
+{
+	int fds[2];
+
+	if (pipe(fds) || write(fds[1], "", 1) != 1)
+		exit(1);
+}
+
 int main(int argc, char **argv)
 {
 	long lost = argc > 1 ? atol(argv[1]) : 0, kept = argc > 2 ? atol(argv[2]) : 0;
 	long rounds = argc > 3 ? atol(argv[3]) : 0;
 
+	if (argc > 4)
+		send_byte();
 	free(malloc(1));
 	puts("waits");
 	fflush(stdout);

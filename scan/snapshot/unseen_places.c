@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scan/snapshot/unseen_places.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* The process stands still meanwhile: a look takes some microseconds. */
+#define MAX_LOOKS 4096
+
+struct pipe_end {
+	unsigned long long pipe;
+	int fd;
+	bool can_read, can_write;
+};
+
+void unseen_search_init(struct unseen_search *ret, struct snapshot *snapshot, int dir_fd)
+{
+	*ret = (struct unseen_search){
+		.snapshot = snapshot,
+		.dir_fd = dir_fd,
+		.pid_fd = (int)syscall(SYS_pidfd_open, snapshot->pid, 0),
+	};
+}
+
+/*
+ * The process's open file @fd, not opened again; -1: none. Only for pipes and sockets of this
+ * machine: with cgroup v1, the kernel takes a socket's class for packets from who gets it so
+ * (net/core/scm.c and fs/file.c of Linux 6.1, __receive_sock()).
+ */
+static int share(const struct unseen_search *search, int fd)
+{
+	return (int)syscall(SYS_pidfd_getfd, search->pid_fd, fd, 0);
+}
+
+/* To ask for the number of bytes would wait for a lock, which others may hold for ever. */
+static bool pipe_has_bytes(const struct unseen_search *search, int fd)
+{
+	struct pollfd end = {.fd = share(search, fd), .events = POLLIN};
+	bool has_bytes;
+
+	if (end.fd < 0)
+		return false;
+	has_bytes = poll(&end, 1, 0) > 0 && end.revents & POLLIN;
+	close(end.fd);
+	return has_bytes;
+}
+
+/* True if the process has made both ends, and what it has sent to this one is still there. */
+static bool socket_has_bytes(const struct unseen_search *search, int fd)
+{
+	int shared = share(search, fd), nr_bytes = 0;
+	struct ucred peer = {0};
+	socklen_t size = sizeof(peer);
+	bool has_bytes;
+
+	if (shared < 0)
+		return false;
+	has_bytes = getsockopt(shared, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+		    peer.pid == search->snapshot->pid && ioctl(shared, FIONREAD, &nr_bytes) == 0 &&
+		    nr_bytes > 0;
+	close(shared);
+	return has_bytes;
+}
+
+/* The name is "UNIX" or "UNIX-STREAM" (net/socket.c, sockfs_xattr_handlers). */
+static bool is_unix_socket(const struct unseen_search *search, const char *name)
+{
+	char path[64], protocol[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", search->dir_fd, name);
+	return getxattr(path, "system.sockprotoname", protocol, sizeof(protocol)) >= 4 &&
+	       memcmp(protocol, "UNIX", 4) == 0;
+}
+
+static void add_pipe_end(struct unseen_search *search, const char *name, unsigned long long pipe)
+{
+	struct stat link;
+
+	if (!search->ends)
+		search->ends = calloc(MAX_LOOKS, sizeof(*search->ends));
+	/* The link's rights are those of the open file (fs/proc/fd.c, tid_fd_update_inode()). */
+	if (!search->ends || fstatat(search->dir_fd, name, &link, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	search->ends[search->nr_ends++] = (struct pipe_end){
+		pipe,
+		(int)strtol(name, NULL, 10),
+		link.st_mode & S_IRUSR,
+		link.st_mode & S_IWUSR,
+	};
+}
+
+void unseen_search_add(struct unseen_search *search, const char *name, const char *link)
+{
+	struct unseen_places *unseen = &search->snapshot->unseen;
+	bool is_socket = strncmp(link, "socket:[", 8) == 0;
+	unsigned long long pipe;
+
+	if (strcmp(link, "anon_inode:[io_uring]") == 0)
+		unseen->nr_io_urings++;
+	if (search->pid_fd < 0 || search->nr_looks >= MAX_LOOKS)
+		return;
+	if (is_socket) {
+		search->nr_looks++;
+		if (is_unix_socket(search, name) &&
+		    socket_has_bytes(search, (int)strtol(name, NULL, 10)))
+			unseen->nr_sockets++;
+	} else if (sscanf(link, "pipe:[%llu]", &pipe) == 1) {
+		search->nr_looks++;
+		add_pipe_end(search, name, pipe);
+	}
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+	const struct pipe_end *x = a, *y = b;
+
+	return x->pipe < y->pipe ? -1 : x->pipe > y->pipe;
+}
+
+void unseen_search_finish(struct unseen_search *search)
+{
+	if (search->nr_ends)
+		qsort(search->ends, search->nr_ends, sizeof(*search->ends), compare_ends);
+	for (size_t i = 0, next; i < search->nr_ends; i = next) {
+		bool can_write = false;
+		int reader = -1;
+
+		for (next = i;
+		     next < search->nr_ends && search->ends[next].pipe == search->ends[i].pipe;
+		     next++) {
+			can_write |= search->ends[next].can_write;
+			if (search->ends[next].can_read)
+				reader = search->ends[next].fd;
+		}
+		if (can_write && reader >= 0 && pipe_has_bytes(search, reader))
+			search->snapshot->unseen.nr_pipes++;
+	}
+	free(search->ends);
+	if (search->pid_fd >= 0)
+		close(search->pid_fd);
+}
