@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Less is looked through faster than its pages are looked up. */
+#define MIN_SPARSE_BYTES (1u << 20)
+
 void heap_deinit(struct heap *heap)
 {
 	heap_map_deinit(&heap->map);
@@ -45,6 +48,22 @@ uint64_t heap_block_bytes(const struct heap *heap, uint32_t nr)
 
 	heap_block_view(heap, nr, &view);
 	return view.size_bytes;
+}
+
+bool heap_block_next(const struct heap *heap, const struct heap_block_view *view, uint64_t *at,
+		     uint64_t *ret_end)
+{
+	uint64_t address = view->address + *at;
+
+	*ret_end = view->size_bytes;
+	if (view->size_bytes < MIN_SPARSE_BYTES)
+		return *at < view->size_bytes;
+	if (!snapshot_next_copied(heap->snapshot, &address, view->address + view->size_bytes,
+				  ret_end))
+		return false;
+	*at = address - view->address;
+	*ret_end -= view->address;
+	return true;
 }
 
 uint32_t heap_find_block(const struct heap *heap, uint64_t address, uint64_t *ret_offset)

@@ -72,6 +72,13 @@ struct heap_block_view {
 };
 void heap_block_view(const struct heap *heap, uint32_t nr, struct heap_block_view *ret);
 
+/*
+ * The next bytes of a block that may be other than zeros, from offset *@at on: [*@at, *@ret_end).
+ * Returns false if there are no more. A program may touch a few pages of a block of terabytes.
+ */
+bool heap_block_next(const struct heap *heap, const struct heap_block_view *view, uint64_t *at,
+		     uint64_t *ret_end);
+
 /* The block that holds @address, or HEAP_NONE; *@ret_offset is the distance from its start. */
 uint32_t heap_find_block(const struct heap *heap, uint64_t address, uint64_t *ret_offset);
 

@@ -42,7 +42,7 @@ int heap_map_allocate(struct heap_map *map)
 			return -EEXIST;
 		end = segment->end;
 		segment->first_unit = unit;
-		unit += (segment->end - segment->start) / HEAP_UNIT;
+		unit += segment->mapped_block ? 3 : (segment->end - segment->start) / HEAP_UNIT;
 		unit = (unit + 63) & ~63ull;
 	}
 	if (unit >= HEAP_NONE)
@@ -156,6 +156,7 @@ const struct heap_segment *heap_map_block(const struct heap_map *map, uint32_t n
 					  uint64_t *ret_address)
 {
 	uint64_t unit = map->blocks[nr];
+	const struct heap_segment *segment;
 	size_t low = 0, high = map->nr_segments;
 
 	while (high - low > 1) {
@@ -166,7 +167,9 @@ const struct heap_segment *heap_map_block(const struct heap_map *map, uint32_t n
 		else
 			high = middle;
 	}
-	*ret_address =
-		map->segments[low].start + (unit - map->segments[low].first_unit) * HEAP_UNIT;
-	return &map->segments[low];
+	segment = &map->segments[low];
+	*ret_address = segment->mapped_block
+			       ? segment->mapped_block
+			       : segment->start + (unit - segment->first_unit) * HEAP_UNIT;
+	return segment;
 }

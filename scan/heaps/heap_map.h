@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The blocks that are in use: a bit for each 16 bytes of the heap's segments. From it a block's
- * number, its address, and the block that holds an address are a few steps away. An allocator
- * fills it in (heap.h).
+ * The blocks that are in use: a bit for each 16 bytes of the heap's segments, the unit. From it a
+ * block's number, its address, and the block that holds an address are a few steps away. A segment
+ * that is one block with a mapping of its own, which may claim terabytes, has three units: before
+ * the block, where it begins, and the rest. An allocator fills it in (heap.h).
  */
 #ifndef LEAKTOOLS_SCAN_HEAP_MAP_H
 #define LEAKTOOLS_SCAN_HEAP_MAP_H
@@ -54,6 +55,9 @@ const struct heap_segment *heap_map_segment(const struct heap_map *map, uint64_t
 
 static inline uint64_t heap_map_unit(const struct heap_segment *segment, uint64_t address)
 {
+	if (segment->mapped_block)
+		return segment->first_unit + (address >= segment->mapped_block) +
+		       (address > segment->mapped_block);
 	return segment->first_unit + (address - segment->start) / HEAP_UNIT;
 }
 

@@ -62,12 +62,16 @@ static uint32_t target_of(const struct analysis *analysis, uint64_t value)
 static uint32_t next_target(const struct analysis *analysis, const struct heap_block_view *view,
 			    uint64_t *word)
 {
-	while (*word + 8 <= view->size_bytes) {
-		uint32_t target = target_of(analysis, load_word(view->bytes + *word));
+	uint64_t end;
 
-		*word += 8;
-		if (target != HEAP_NONE)
-			return target;
+	for (; heap_block_next(analysis->marking->heap, view, word, &end); *word = end) {
+		while (*word + 8 <= end) {
+			uint32_t target = target_of(analysis, load_word(view->bytes + *word));
+
+			*word += 8;
+			if (target != HEAP_NONE)
+				return target;
+		}
 	}
 	return HEAP_NONE;
 }

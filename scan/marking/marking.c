@@ -187,37 +187,53 @@ static int on_hidden(void *context, uint64_t at, uint32_t block, enum hidden_kin
 		       (uint8_t)(look->marker->pass->mark | kind * MARK_HIDDEN));
 }
 
+/* The copied pages of [start, end), which @bytes is the copy of. */
+static int look_through(struct look *look, uint64_t start, uint64_t end, const uint8_t *bytes)
+{
+	const struct pass *pass = look->marker->pass;
+	uint64_t address = start, next, first, last;
+	int err = 0;
+
+	for (; !err && snapshot_next_copied(pass->marking->heap->snapshot, &address, end, &next);
+	     address = next) {
+		/* A part of an unaligned address may be zeros of a page that was not copied. */
+		first = address - start < 8 ? start : address - 8;
+		last = end - next < 8 ? end : next + 8;
+		look->address = first;
+		err = hidden_pointers_find(pass->hidden, bytes + (first - start), last - first,
+					   on_hidden, look);
+	}
+	return err;
+}
+
 /* The heap as a whole is looked through faster than block by block. */
 static int look_through_heap(struct marker *marker)
 {
-	const struct pass *pass = marker->pass;
-	const struct heap *heap = pass->marking->heap;
+	const struct heap_map *map = &marker->pass->marking->heap->map;
 	struct look look = {.marker = marker, .block = HEAP_NONE};
 	int err = 0;
 
-	for (size_t i = 0; i < heap->map.nr_segments && !err; i++) {
-		const struct heap_segment *segment = &heap->map.segments[i];
-
-		look.address = segment->start;
-		err = hidden_pointers_find(pass->hidden, segment->bytes,
-					   segment->end - segment->start, on_hidden, &look);
-	}
+	for (size_t i = 0; i < map->nr_segments && !err; i++)
+		err = look_through(&look, map->segments[i].start, map->segments[i].end,
+				   map->segments[i].bytes);
 	return err;
 }
 
 static int scan_block(struct marker *marker, uint32_t block)
 {
-	const struct hidden_pointers *hidden = marker->pass->hidden;
+	const struct heap *heap = marker->pass->marking->heap;
 	struct look look = {.marker = marker, .block = block};
 	struct heap_block_view view;
 	int err = 0;
 
-	heap_block_view(marker->pass->marking->heap, block, &view);
+	heap_block_view(heap, block, &view);
 	marker->has_chunks = false;
-	for (uint64_t at = 0; at + 8 <= view.size_bytes && !err; at += 8)
-		err = mark_value(marker, load_word(view.bytes + at), block);
-	return !err && hidden
-		       ? hidden_pointers_find(hidden, view.bytes, view.size_bytes, on_hidden, &look)
+	for (uint64_t at = 0, end; !err && heap_block_next(heap, &view, &at, &end); at = end)
+		for (; at + 8 <= end && !err; at += 8)
+			err = mark_value(marker, load_word(view.bytes + at), block);
+	return !err && marker->pass->hidden
+		       ? look_through(&look, view.address, view.address + view.size_bytes,
+				      view.bytes)
 		       : err;
 }
 

@@ -60,6 +60,17 @@ static void search_range(struct search *search, const struct root_range *range)
 	}
 }
 
+static void search_words(struct search *search, const struct heap_block_view *view, uint64_t at,
+			 uint64_t end, uint16_t group)
+{
+	for (; at + 8 <= end; at += 8) {
+		uint32_t next = next_block(search, load_word(view->bytes + at));
+
+		if (next != HEAP_NONE)
+			add(search, next, group);
+	}
+}
+
 static void search_blocks(struct search *search)
 {
 	while (search->first < search->end) {
@@ -67,12 +78,9 @@ static void search_blocks(struct search *search)
 		struct heap_block_view view;
 
 		heap_block_view(search->marking->heap, block, &view);
-		for (uint64_t at = 0; at + 8 <= view.size_bytes; at += 8) {
-			uint32_t next = next_block(search, load_word(view.bytes + at));
-
-			if (next != HEAP_NONE)
-				add(search, next, search->group_of[block]);
-		}
+		for (uint64_t at = 0, end; heap_block_next(search->marking->heap, &view, &at, &end);
+		     at = end)
+			search_words(search, &view, at, end, search->group_of[block]);
 	}
 }
 

@@ -74,8 +74,8 @@ const uint8_t *snapshot_bytes(const struct snapshot *snapshot, uint64_t address,
 	return region->bytes + (address - region->start);
 }
 
-/* True if the page of @address was copied. */
-static bool was_copied(const struct scan_region *region, uint64_t address)
+/* The first of the region's runs that ends behind @address, or NULL. */
+static const struct page_run *find_run(const struct scan_region *region, uint64_t address)
 {
 	size_t low = 0, high = region->nr_runs;
 
@@ -87,7 +87,33 @@ static bool was_copied(const struct scan_region *region, uint64_t address)
 		else
 			high = middle;
 	}
-	return low < region->nr_runs && region->runs[low].start <= address;
+	return low < region->nr_runs ? &region->runs[low] : NULL;
+}
+
+/* True if the page of @address was copied. */
+static bool was_copied(const struct scan_region *region, uint64_t address)
+{
+	const struct page_run *run = find_run(region, address);
+
+	return run && run->start <= address;
+}
+
+bool snapshot_next_copied(const struct snapshot *snapshot, uint64_t *address, uint64_t end,
+			  uint64_t *ret_end)
+{
+	for (size_t i = snapshot_region_index(snapshot, *address);
+	     i < snapshot->nr_regions && snapshot->regions[i].start < end; i++) {
+		const struct scan_region *region = &snapshot->regions[i];
+		const struct page_run *run = region->bytes ? find_run(region, *address) : NULL;
+
+		if (!run)
+			continue;
+		if (run->start > *address)
+			*address = run->start;
+		*ret_end = run->end < end ? run->end : end;
+		return *address < end;
+	}
+	return false;
 }
 
 bool snapshot_read(const struct snapshot *snapshot, uint64_t address, void *to, size_t size)

@@ -114,6 +114,13 @@ const uint8_t *snapshot_bytes(const struct snapshot *snapshot, uint64_t address,
  */
 bool snapshot_read(const struct snapshot *snapshot, uint64_t address, void *to, size_t size);
 
+/*
+ * The next part of [*@address, @end) that was copied, [*@address, *@ret_end); false: the rest was
+ * not, and is zeros.
+ */
+bool snapshot_next_copied(const struct snapshot *snapshot, uint64_t *address, uint64_t end,
+			  uint64_t *ret_end);
+
 static inline bool snapshot_word(const struct snapshot *snapshot, uint64_t address, uint64_t *ret)
 {
 	return snapshot_read(snapshot, address, ret, sizeof(*ret));

@@ -22,6 +22,9 @@
 #define HEAP_IMAGE_TOP	  (HEAP_IMAGE_LIBC + 0x160)
 #define HEAP_IMAGE_SYSTEM (HEAP_IMAGE_LIBC + 0x988)
 
+/* The bytes of chunks with a mapping of their own, now; and in the word behind it, at most. */
+#define HEAP_IMAGE_MAPPED (HEAP_IMAGE_LIBC + 0xdf0)
+
 struct heap_image {
 	struct snapshot snapshot;
 	uint64_t at; /* the next chunk */

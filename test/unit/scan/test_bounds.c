@@ -3,6 +3,7 @@
  * Memory that a hostile process has made up so that analysing it takes long. Each case takes a
  * second at most; what it must not do, minutes to years.
  */
+#include "scan/analysis/scan.h"
 #include "scan/heaps/heap_read.h"
 #include "scan/roots/roots.h"
 #include "scan/snapshot/core_notes.h"
@@ -254,6 +255,51 @@ static void many_threads_have_their_stacks_in_one_block(void **state)
 	heap_image_deinit(&image);
 }
 
+/* Of a block that claims to be large, two pages were touched. It is held, then lost. */
+static void a_block_claims_terabytes(void **state)
+{
+	const uint64_t start = 0x600000000000, size = 4ull << 40, last = start + size - PAGE;
+	struct heap_image image;
+	struct scan_region *regions;
+	struct scan scan;
+
+	heap_image_init(&image);
+	regions = calloc(image.snapshot.nr_regions + 1, sizeof(*regions));
+	assert_non_null(regions);
+	memcpy(regions, image.snapshot.regions, 2 * sizeof(*regions));
+	memcpy(regions + 3, image.snapshot.regions + 2,
+	       (image.snapshot.nr_regions - 2) * sizeof(*regions));
+	free(image.snapshot.regions);
+	image.snapshot.regions = regions;
+	image.snapshot.nr_regions++;
+	regions[2] = (struct scan_region){
+		.start = start,
+		.end = start + size,
+		.is_readable = true,
+		.is_writable = true,
+		.path = strdup(""),
+	};
+	assert_int_equal(scan_region_reserve(&regions[2], size), 0);
+	assert_int_equal(scan_region_add_run(&regions[2], start, start + PAGE), 0);
+	assert_int_equal(scan_region_add_run(&regions[2], last, last + PAGE), 0);
+	heap_image_set(&image, start + 8, size | 2);
+	heap_image_set(&image, last + 8, heap_image_add(&image, 24));
+	heap_image_set(&image, HEAP_IMAGE_MAPPED, size);
+	heap_image_set(&image, HEAP_IMAGE_MAPPED + 8, size);
+	heap_image_end(&image);
+	heap_image_set(&image, HEAP_IMAGE_DATA, start + 16);
+	assert_int_equal(scan_init(&scan, &image.snapshot, NULL), 0);
+	assert_int_equal(scan.totals[REACH_HELD].nr, 2);
+	scan_deinit(&scan);
+	heap_image_set(&image, HEAP_IMAGE_DATA, 0);
+	assert_int_equal(scan_init(&scan, &image.snapshot, NULL), 0);
+	assert_int_equal(scan.totals[REACH_HELD].nr, 0);
+	assert_int_equal(scan.lost.nr, 2);
+	assert_int_equal(scan.lost.nr_roots, 1);
+	scan_deinit(&scan);
+	heap_image_deinit(&image);
+}
+
 /* --- core files --- */
 
 /* One list of files in a note. It has one file, which is all of the memory. */
@@ -330,6 +376,7 @@ int main(void)
 		cmocka_unit_test(many_chunks_may_be_the_next),
 		cmocka_unit_test(many_words_may_be_a_cache),
 		cmocka_unit_test(many_threads_have_their_stacks_in_one_block),
+		cmocka_unit_test(a_block_claims_terabytes),
 		cmocka_unit_test(many_lists_name_the_files_of_many_mappings),
 		cmocka_unit_test(a_long_name_is_of_many_mappings),
 	};

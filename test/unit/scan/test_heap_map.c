@@ -58,6 +58,34 @@ static void blocks_are_found_from_their_addresses(void **state)
 	heap_map_deinit(&map);
 }
 
+/* It may be larger than all that the map has bits for. */
+static void a_mapped_block_is_found_from_its_addresses(void **state)
+{
+	const uint64_t block = SECOND + 16, end = SECOND + (32ull << 40);
+	struct heap_map map = {0};
+	const struct heap_segment *segment;
+	uint64_t address;
+
+	add(&map, FIRST, FIRST + BYTES);
+	assert_int_equal(heap_map_add_segment(&map, &(struct heap_segment){.start = SECOND,
+									   .end = end,
+									   .mapped_block = block}),
+			 0);
+	assert_int_equal(heap_map_allocate(&map), 0);
+	segment = heap_map_segment(&map, block);
+	heap_map_set(&map, heap_map_unit(segment, block));
+	heap_map_set(&map, heap_map_unit(heap_map_segment(&map, FIRST), FIRST));
+	assert_int_equal(heap_map_number(&map), 0);
+	assert_ptr_equal(heap_map_block(&map, 1, &address), segment);
+	assert_int_equal(address, block);
+	assert_int_equal(heap_map_find(&map, segment, SECOND), HEAP_NONE);
+	assert_int_equal(heap_map_find(&map, segment, block), 1);
+	assert_int_equal(heap_map_find(&map, segment, end - 1), 1);
+	assert_true(heap_map_is_set(&map, heap_map_unit(segment, block)));
+	assert_false(heap_map_is_set(&map, heap_map_unit(segment, block + 16)));
+	heap_map_deinit(&map);
+}
+
 static void segments_that_contradict_each_other_are_refused(void **state)
 {
 	struct heap_map map = {0};
@@ -118,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_are_found_from_their_addresses),
+		cmocka_unit_test(a_mapped_block_is_found_from_its_addresses),
 		cmocka_unit_test(segments_that_contradict_each_other_are_refused),
 		cmocka_unit_test(notes_are_checked_against_their_bounds),
 		cmocka_unit_test(lines_of_the_kernel_hold_pointers),
