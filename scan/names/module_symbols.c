@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scan/names/module_symbols.h"
 
+#include "common/scope.h"
 #include "probes/elf/analysis_limit.h"
 #include "probes/elf/debug_symbols.h"
 #include "probes/elf/elf_image.h"
@@ -8,7 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAX_SYMBOLS (1u << 22) /* of a module */
+/* Of all modules; what is beyond has no names. */
+#define MAX_SYMBOLS    (1u << 22)
+#define MAX_NAME_BYTES (256u << 20)
+#define MAX_CPU_NS     (10 * 1000000000ull)
 
 struct data_symbol {
 	uint64_t start, end;
@@ -17,9 +21,15 @@ struct data_symbol {
 
 struct module_file {
 	bool is_read, is_open;
-	struct elf_image image;
-	struct data_symbol *symbols; /* by start */
+	GElf_Phdr *headers;
+	size_t nr_headers;
+	struct data_symbol *symbols; /* by start; each has another one */
 	size_t nr;
+};
+
+struct reading {
+	struct module_symbols *symbols;
+	struct module_file *module;
 };
 
 void module_symbols_open(struct module_symbols *ret, pid_t pid)
@@ -30,16 +40,21 @@ void module_symbols_open(struct module_symbols *ret, pid_t pid)
 	ret->modules = calloc(ret->files.nr + 1, sizeof(*ret->modules));
 }
 
+static void drop_symbols(struct module_file *module)
+{
+	for (size_t i = 0; i < module->nr; i++)
+		free(module->symbols[i].name);
+	module->nr = 0;
+}
+
 void module_symbols_deinit(struct module_symbols *symbols)
 {
 	for (size_t i = 0; symbols->modules && i < symbols->files.nr; i++) {
 		struct module_file *module = &symbols->modules[i];
 
-		for (size_t j = 0; j < module->nr; j++)
-			free(module->symbols[j].name);
+		drop_symbols(module);
 		free(module->symbols);
-		if (module->is_open)
-			elf_image_deinit(&module->image);
+		free(module->headers);
 	}
 	free(symbols->modules);
 	mapped_files_deinit(&symbols->files);
@@ -48,11 +63,14 @@ void module_symbols_deinit(struct module_symbols *symbols)
 
 static bool add_symbol(void *context, const struct elf_symbol *symbol)
 {
-	struct module_file *module = context;
-	size_t nr = module->nr;
+	const struct reading *reading = context;
+	struct module_symbols *symbols = reading->symbols;
+	struct module_file *module = reading->module;
+	size_t nr = module->nr, name_bytes = strlen(symbol->name) + 1;
 
 	if (symbol->is_import || !symbol->size_bytes ||
-	    (symbol->type != STT_OBJECT && symbol->type != STT_COMMON) || nr >= MAX_SYMBOLS)
+	    (symbol->type != STT_OBJECT && symbol->type != STT_COMMON) ||
+	    symbols->nr_symbols >= MAX_SYMBOLS || name_bytes > MAX_NAME_BYTES - symbols->name_bytes)
 		return true;
 	if ((nr & (nr - 1)) == 0) {
 		struct data_symbol *grown =
@@ -67,6 +85,8 @@ static bool add_symbol(void *context, const struct elf_symbol *symbol)
 	if (!module->symbols[nr].name)
 		return false;
 	module->nr++;
+	symbols->nr_symbols++;
+	symbols->name_bytes += name_bytes;
 	return true;
 }
 
@@ -76,22 +96,49 @@ static int compare_symbols(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 
-static void read_module(struct module_file *module, const struct mapped_file *file)
+/* Of several names for one variable, the first. A hostile file has a million for each. */
+static void keep_one_name_each(struct module_file *module)
 {
+	size_t nr = module->nr;
+
+	module->nr = 0;
+	if (nr)
+		qsort(module->symbols, nr, sizeof(*module->symbols), compare_symbols);
+	for (size_t i = 0; i < nr; i++) {
+		if (module->nr && module->symbols[module->nr - 1].start == module->symbols[i].start)
+			free(module->symbols[i].name);
+		else
+			module->symbols[module->nr++] = module->symbols[i];
+	}
+}
+
+static void read_module(struct module_symbols *symbols, struct module_file *module,
+			const struct mapped_file *file)
+{
+	struct reading reading = {symbols, module};
+	uint64_t began_ns = analysis_limit_thread_ns();
+	struct elf_image image;
+
 	module->is_read = true;
-	if (elf_image_init(&module->image, file->fd))
+	if (symbols->cpu_ns >= MAX_CPU_NS || elf_image_init(&image, file->fd))
 		return;
 	module->is_open = true;
-	debug_symbols_use(&module->image, file->path, file->display);
+	debug_symbols_use(&image, file->path, file->display);
 	analysis_limit_begin(ANALYSIS_LIMIT_NS);
-	elf_image_visit_symbols(&module->image, add_symbol, module);
+	elf_image_visit_symbols(&image, add_symbol, &reading);
 	if (analysis_limit_end())
-		module->nr = 0;
-	if (module->nr)
-		qsort(module->symbols, module->nr, sizeof(*module->symbols), compare_symbols);
+		drop_symbols(module);
+	keep_one_name_each(module);
+	/* Its names may be large. */
+	module->headers = steal_ptr(image.program_headers);
+	module->nr_headers = image.nr_program_headers;
+	elf_image_deinit(&image);
+	symbols->cpu_ns += analysis_limit_thread_ns() - began_ns;
 }
 
 /* The region of the file that @address belongs to: its data may end in memory of no file. */
@@ -109,11 +156,11 @@ static const struct scan_region *file_region(const struct snapshot *snapshot, ui
 }
 
 /* The address, as linked, of a byte that is @offset behind the file's byte @file_offset. */
-static bool linked_address(const struct elf_image *image, uint64_t file_offset, uint64_t offset,
+static bool linked_address(const struct module_file *module, uint64_t file_offset, uint64_t offset,
 			   uint64_t *ret)
 {
-	for (size_t i = 0; i < image->nr_program_headers; i++) {
-		const GElf_Phdr *header = &image->program_headers[i];
+	for (size_t i = 0; i < module->nr_headers; i++) {
+		const GElf_Phdr *header = &module->headers[i];
 		uint64_t first = header->p_offset & ~(uint64_t)(SCAN_PAGE_SIZE - 1);
 
 		/* Two segments may have bytes of one page: the one with the data is the last. */
@@ -138,11 +185,7 @@ static const struct data_symbol *find_symbol(const struct module_file *module, u
 		else
 			high = middle;
 	}
-	/* Of several names for one variable, the first. */
-	for (; low > 0 && module->symbols[low - 1].end > address; low--)
-		if (low == 1 || module->symbols[low - 2].start != module->symbols[low - 1].start)
-			return &module->symbols[low - 1];
-	return NULL;
+	return low > 0 && module->symbols[low - 1].end > address ? &module->symbols[low - 1] : NULL;
 }
 
 static const char *base_name(const char *path)
@@ -170,10 +213,10 @@ void module_symbols_find(struct module_symbols *symbols, const struct snapshot *
 		if (symbols->files.files[i].stat.st_ino != region->inode)
 			continue;
 		if (!module->is_read)
-			read_module(module, &symbols->files.files[i]);
+			read_module(symbols, module, &symbols->files.files[i]);
 		if (!module->is_open)
 			continue;
-		if (!linked_address(&module->image, region->file_offset, address - region->start,
+		if (!linked_address(module, region->file_offset, address - region->start,
 				    &linked)) {
 			/* Memory of no file often follows the module's data, in one mapping. */
 			if (address >= region->end)

@@ -14,6 +14,9 @@ struct module_file;
 struct module_symbols {
 	struct mapped_files files;
 	struct module_file *modules; /* by the files' order */
+	/* What all files have cost so far. */
+	size_t nr_symbols, name_bytes;
+	uint64_t cpu_ns;
 };
 
 /* Opens the files that a living process maps as code. Reports nothing: names may be missing. */

@@ -9,6 +9,10 @@
 #define MAX_NAME   1024
 #define MAX_TABLES (1u << 20)
 
+/* Of all names, as they are in files and as they are shown; a program of 100,000 types has 20 MiB.
+ */
+#define MAX_NAME_BYTES (64u << 20)
+
 /* A word that was looked at as a table. */
 struct known_table {
 	uint64_t address;
@@ -44,9 +48,14 @@ static bool read_name(const struct object_types *types, uint64_t address, char *
 {
 	if (!constant_region(types, address))
 		return false;
-	for (size_t i = 0; i < size; i++) {
-		if (!snapshot_read(types->snapshot, address + i, &ret[i], 1))
-			return false;
+	for (size_t i = 0, end = 0; i < size; i++) {
+		/* Page by page: behind a name there may be no memory. */
+		if (i == end) {
+			end += SCAN_PAGE_SIZE - (address + i) % SCAN_PAGE_SIZE;
+			end = end < size ? end : size;
+			if (!snapshot_read(types->snapshot, address + i, ret + i, end - i))
+				return false;
+		}
 		if (!ret[i])
 			return i > 0;
 		if (!isalnum((unsigned char)ret[i]) && !strchr("_.$*", ret[i]))
@@ -56,14 +65,15 @@ static bool read_name(const struct object_types *types, uint64_t address, char *
 }
 
 /* The name of the type whose table is at @table; the caller frees it. */
-static char *name_of_table(const struct object_types *types, uint64_t table)
+static char *name_of_table(struct object_types *types, uint64_t table)
 {
 	static const char prefix[] = "typeinfo name for ";
 	char mangled[MAX_NAME + 4] = "_ZTS", *name = NULL;
 	_cleanup_free_ char *full = NULL;
 	uint64_t to_top, info, words[2];
 
-	if (!snapshot_word(types->snapshot, table - 16, &to_top) || to_top != 0 ||
+	if (types->name_bytes >= MAX_NAME_BYTES ||
+	    !snapshot_word(types->snapshot, table - 16, &to_top) || to_top != 0 ||
 	    !snapshot_word(types->snapshot, table - 8, &info) || info % 8 ||
 	    !constant_region(types, info) ||
 	    !snapshot_read(types->snapshot, info, words, sizeof(words)) ||
@@ -73,6 +83,7 @@ static char *name_of_table(const struct object_types *types, uint64_t table)
 	if (mangled[4] == '*')
 		memmove(mangled + 4, mangled + 5, strlen(mangled + 5) + 1);
 	full = demangle(mangled);
+	types->name_bytes += strlen(mangled) + (full ? strlen(full) : DEMANGLE_MAX_RESULT);
 	if (full && strncmp(full, prefix, strlen(prefix)) == 0)
 		name = strdup(full + strlen(prefix));
 	return name;

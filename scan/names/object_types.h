@@ -14,6 +14,7 @@ struct known_table;
 struct object_types {
 	const struct snapshot *snapshot;
 	struct known_table *by_address;
+	size_t name_bytes; /* what names have cost so far */
 	/* Where the last table was: of a few regions nearly all are. */
 	const struct scan_region *last;
 };

@@ -5,6 +5,8 @@
  */
 #include "scan/analysis/scan.h"
 #include "scan/heaps/heap_read.h"
+#include "scan/names/module_symbols.h"
+#include "scan/names/object_types.h"
 #include "scan/roots/roots.h"
 #include "scan/snapshot/core_notes.h"
 #include "test/support/heap_image.h"
@@ -16,6 +18,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define MAX_CPU_S 60
@@ -63,7 +67,7 @@ static uint64_t control_of(uint64_t i)
 }
 
 /* The list's node, and its neighbours. */
-static void link(struct snapshot *snapshot, uint64_t node, uint64_t next)
+static void link_nodes(struct snapshot *snapshot, uint64_t node, uint64_t next)
 {
 	set(snapshot, node, next);
 	set(snapshot, next + 8, node);
@@ -83,10 +87,10 @@ static void many_threads_have_ended(void **state)
 		set(&snapshot, control + 16, control);
 		set(&snapshot, control + BLOCK_AT, START + i * STACK_BYTES);
 		set(&snapshot, control + BLOCK_AT + 8, STACK_BYTES);
-		link(&snapshot, i ? control_of(i - 1) + LIST_AT : head, control + LIST_AT);
+		link_nodes(&snapshot, i ? control_of(i - 1) + LIST_AT : head, control + LIST_AT);
 		add_run(&snapshot, control, control + PAGE);
 	}
-	link(&snapshot, control_of(NR_THREADS - 1) + LIST_AT, head);
+	link_nodes(&snapshot, control_of(NR_THREADS - 1) + LIST_AT, head);
 	add_run(&snapshot, head, head + PAGE);
 	assert_int_equal(thread_stacks_find(&stacks, &snapshot), 0);
 	assert_int_equal(stacks.nr, NR_THREADS);
@@ -300,6 +304,122 @@ static void a_block_claims_terabytes(void **state)
 	heap_image_deinit(&image);
 }
 
+/* --- names --- */
+
+/* The name of each is too long, and its file is not copied. */
+static void many_tables_have_a_long_name(void **state)
+{
+	const uint64_t nr = 200000, info = START, name = START + PAGE, tables = name + PAGE;
+	const uint64_t words[] = {START, name};
+	struct snapshot snapshot;
+	struct object_types types;
+	char text[PAGE];
+
+	init(&snapshot, 4 << 20);
+	snapshot.regions[0].inode = 1;
+	snapshot.regions[0].is_writable = false;
+	snapshot.mem_fd = memfd_create("memory", 0);
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(pwrite(snapshot.mem_fd, words, sizeof(words), (off_t)info), sizeof(words));
+	assert_int_equal(pwrite(snapshot.mem_fd, text, PAGE, (off_t)name), PAGE);
+	assert_int_equal(ftruncate(snapshot.mem_fd, (off_t)(START + (4 << 20))), 0);
+	object_types_init(&types, &snapshot);
+	for (uint64_t i = 1; i <= nr; i++) {
+		const uint64_t table = tables + i * 16;
+		const struct heap_block_view block = {.size_bytes = 8,
+						      .bytes = (const uint8_t *)&table};
+
+		assert_int_equal(pwrite(snapshot.mem_fd, &info, 8, (off_t)(table - 8)), 8);
+		assert_null(object_type(&types, &block));
+	}
+	object_types_deinit(&types);
+	snapshot_deinit(&snapshot);
+}
+
+#define NR_SYMBOLS 400000ull
+#define DATA_AT	   0x1000
+
+/* A file whose variables all have one address. */
+struct __attribute__((packed)) symbol_file {
+	Elf64_Ehdr header;
+	Elf64_Phdr data;
+	Elf64_Shdr sections[3];
+	char names[8];
+	Elf64_Sym symbols[NR_SYMBOLS];
+};
+
+static void write_symbol_file(int fd)
+{
+	struct symbol_file *file = calloc(1, sizeof(*file));
+	const size_t names_at = offsetof(struct symbol_file, names);
+
+	assert_non_null(file);
+	file->header = (Elf64_Ehdr){
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(Elf64_Ehdr),
+		.e_phoff = offsetof(struct symbol_file, data),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+		.e_shoff = offsetof(struct symbol_file, sections),
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 3,
+	};
+	file->data = (Elf64_Phdr){.p_type = PT_LOAD,
+				  .p_flags = PF_R | PF_W | PF_X,
+				  .p_vaddr = DATA_AT,
+				  .p_filesz = PAGE,
+				  .p_memsz = PAGE};
+	file->sections[1] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+					 .sh_offset = offsetof(struct symbol_file, symbols),
+					 .sh_size = sizeof(file->symbols),
+					 .sh_link = 2,
+					 .sh_entsize = sizeof(Elf64_Sym)};
+	file->sections[2] = (Elf64_Shdr){
+		.sh_type = SHT_STRTAB, .sh_offset = names_at, .sh_size = sizeof(file->names)};
+	memcpy(file->names, "\0data", 6);
+	for (size_t i = 0; i < NR_SYMBOLS; i++)
+		file->symbols[i] = (Elf64_Sym){.st_name = 1,
+					       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+					       .st_shndx = 1,
+					       .st_value = DATA_AT,
+					       .st_size = PAGE};
+	assert_int_equal(write(fd, file, sizeof(*file)), sizeof(*file));
+	free(file);
+}
+
+static void many_variables_have_one_address(void **state)
+{
+	char path[] = "/tmp/test_bounds.XXXXXX";
+	int fd = mkstemp(path);
+	struct module_symbols symbols;
+	struct module_place place;
+	struct snapshot snapshot;
+	struct stat stat;
+	void *code;
+
+	assert_true(fd >= 0);
+	write_symbol_file(fd);
+	assert_int_equal(fstat(fd, &stat), 0);
+	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(code != MAP_FAILED);
+	module_symbols_open(&symbols, getpid());
+	unlink(path);
+	init(&snapshot, PAGE);
+	snapshot.regions[0].inode = stat.st_ino;
+	for (uint64_t i = 0; i < NR_SYMBOLS; i++)
+		module_symbols_find(&symbols, &snapshot, START + i % PAGE, &place);
+	assert_string_equal(place.symbol, "data");
+	assert_int_equal(place.offset, (NR_SYMBOLS - 1) % PAGE);
+	module_symbols_deinit(&symbols);
+	snapshot_deinit(&snapshot);
+	munmap(code, PAGE);
+	close(fd);
+}
+
 /* --- core files --- */
 
 /* One list of files in a note. It has one file, which is all of the memory. */
@@ -377,6 +497,8 @@ int main(void)
 		cmocka_unit_test(many_words_may_be_a_cache),
 		cmocka_unit_test(many_threads_have_their_stacks_in_one_block),
 		cmocka_unit_test(a_block_claims_terabytes),
+		cmocka_unit_test(many_tables_have_a_long_name),
+		cmocka_unit_test(many_variables_have_one_address),
 		cmocka_unit_test(many_lists_name_the_files_of_many_mappings),
 		cmocka_unit_test(a_long_name_is_of_many_mappings),
 	};
