@@ -129,7 +129,7 @@ enum reach_class scan_class_of(const struct scan *scan, uint32_t block,
 	*ret_lost = lost_graph_find(&scan->lost, block);
 	if (!scan->may_say_lost || !*ret_lost)
 		return REACH_UNKNOWN;
-	switch ((*ret_lost)->kind) {
+	switch (lost_block_kind(*ret_lost)) {
 	case LOST_CYCLE:
 		return REACH_CYCLE;
 	case LOST_THROUGH:

@@ -1,30 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Strongly connected components by Tarjan's algorithm, without recursion. */
+/*
+ * Strongly connected components by the algorithm of D. J. Pearce ("A Space-Efficient Algorithm for
+ * Finding Strongly Connected Components", Information Processing Letters 116, 2016), without
+ * recursion.
+ */
 #include "scan/marking/lost_graph.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define UNVISITED 0u
-
 /* Arrays are by the place of a block in the graph's list. */
 struct analysis {
 	const struct marking *marking;
 	struct lost_graph *graph;
-	uint32_t *order;     /* of the first visit, from 1 */
-	uint32_t *low;	     /* the earliest block that it leads back to */
-	uint32_t *component; /* HEAP_NONE: not known yet */
-	uint32_t *stack;     /* of blocks without a component */
-	struct frame {
-		uint32_t node;
-		uint64_t word; /* the next one to look at */
-	} * frames;
-	size_t nr_stack, nr_frames;
-	uint32_t next_order, nr_components;
-	uint8_t *is_led_to; /* by component: from another one */
-	uint32_t *first;    /* by component: its first block */
-	uint32_t *sizes;    /* by component: blocks */
+	/*
+	 * 0: not visited. Of a block without a component, when it was visited, or when the earliest
+	 * one was that it leads back to: from 1 on. Then its component: from the number of blocks
+	 * down. So components always have the larger numbers.
+	 */
+	uint32_t *numbers;
+	/*
+	 * From the front, the way to the block that is visited; from the back, blocks that were
+	 * visited and have no component. Each block is in one of them.
+	 */
+	uint32_t *stack;
+	uint32_t *progress; /* by place on the way: how much of that block was looked through */
+	size_t nr_way, nr_open;
+	uint32_t next_number, next_component;
+	/* Bits, by component: another one leads to it; it has blocks; it has several. */
+	uint64_t *is_led_to, *has_block, *has_several;
 };
+
+static bool is_set(const uint64_t *bits, uint32_t i)
+{
+	return bits[i / 64] >> (i % 64) & 1;
+}
+
+static void set(uint64_t *bits, uint32_t i)
+{
+	bits[i / 64] |= 1ull << (i % 64);
+}
 
 const struct lost_block *lost_graph_find(const struct lost_graph *graph, uint32_t block)
 {
@@ -78,67 +93,88 @@ static uint32_t next_target(const struct analysis *analysis, const struct heap_b
 
 static void visit(struct analysis *analysis, uint32_t node)
 {
-	analysis->order[node] = analysis->low[node] = ++analysis->next_order;
-	analysis->stack[analysis->nr_stack++] = node;
-	analysis->frames[analysis->nr_frames++] = (struct frame){node, 0};
+	analysis->numbers[node] = analysis->next_number++;
+	analysis->progress[analysis->nr_way] = 0;
+	analysis->stack[analysis->nr_way++] = node;
 }
 
-/* @node leads back to nothing before it: what is above it on the stack is its component. */
-static void close_component(struct analysis *analysis, uint32_t node)
+/* @node leads to @target: perhaps back to an earlier block. */
+static void note_target(struct analysis *analysis, uint32_t node, uint32_t target)
 {
-	uint32_t nr = analysis->nr_components++, member;
+	if (analysis->numbers[target] >= analysis->numbers[node])
+		return;
+	analysis->numbers[node] = analysis->numbers[target];
+	/* Until its component is known, this stands for "leads back". */
+	analysis->graph->blocks[node].is_cycle = 1;
+}
 
-	analysis->first[nr] = node;
-	do {
-		member = analysis->stack[--analysis->nr_stack];
-		analysis->component[member] = nr;
-		analysis->sizes[nr]++;
-		if (member < analysis->first[nr])
-			analysis->first[nr] = member;
-	} while (member != node);
+/* All that the last block of the way leads to was visited. */
+static void leave(struct analysis *analysis)
+{
+	size_t end = analysis->graph->nr;
+	uint32_t node = analysis->stack[--analysis->nr_way], nr = analysis->next_component;
+
+	if (analysis->graph->blocks[node].is_cycle) {
+		analysis->stack[end - ++analysis->nr_open] = node;
+	} else {
+		for (; analysis->nr_open; analysis->nr_open--) {
+			uint32_t member = analysis->stack[end - analysis->nr_open];
+
+			if (analysis->numbers[member] < analysis->numbers[node])
+				break;
+			analysis->numbers[member] = nr;
+			analysis->next_number--;
+		}
+		analysis->numbers[node] = nr;
+		analysis->next_number--;
+		analysis->next_component--;
+	}
+	if (analysis->nr_way)
+		note_target(analysis, analysis->stack[analysis->nr_way - 1], node);
 }
 
 static void visit_all_from(struct analysis *analysis, uint32_t start)
 {
 	visit(analysis, start);
-	while (analysis->nr_frames) {
-		struct frame *frame = &analysis->frames[analysis->nr_frames - 1];
-		uint32_t node = frame->node, target;
+	while (analysis->nr_way) {
+		size_t place = analysis->nr_way - 1;
+		uint32_t node = analysis->stack[place], target;
 		struct heap_block_view view;
+		uint64_t step, word;
 
 		heap_block_view(analysis->marking->heap, analysis->graph->blocks[node].block,
 				&view);
-		target = next_target(analysis, &view, &frame->word);
-		if (target == HEAP_NONE) {
-			if (analysis->low[node] == analysis->order[node])
-				close_component(analysis, node);
-			if (--analysis->nr_frames) {
-				uint32_t parent = analysis->frames[analysis->nr_frames - 1].node;
-
-				if (analysis->low[node] < analysis->low[parent])
-					analysis->low[parent] = analysis->low[node];
-			}
-		} else if (analysis->order[target] == UNVISITED) {
+		/* In 32 bits. Of a huge block, some words are looked at twice. */
+		step = 8 * (1 + (view.size_bytes >> 35));
+		word = analysis->progress[place] * step;
+		while ((target = next_target(analysis, &view, &word)) != HEAP_NONE &&
+		       analysis->numbers[target])
+			note_target(analysis, node, target);
+		analysis->progress[place] = (uint32_t)(word / step);
+		if (target == HEAP_NONE)
+			leave(analysis);
+		else
 			visit(analysis, target);
-		} else if (analysis->component[target] == HEAP_NONE &&
-			   analysis->order[target] < analysis->low[node]) {
-			analysis->low[node] = analysis->order[target];
-		}
 	}
 }
 
-static void note_leads(struct analysis *analysis)
+static void note_components(struct analysis *analysis)
 {
+	const uint32_t *numbers = analysis->numbers;
+
 	for (uint32_t node = 0; node < analysis->graph->nr; node++) {
 		struct heap_block_view view;
 		uint64_t word = 0;
 		uint32_t target;
 
+		if (is_set(analysis->has_block, numbers[node]))
+			set(analysis->has_several, numbers[node]);
+		set(analysis->has_block, numbers[node]);
 		heap_block_view(analysis->marking->heap, analysis->graph->blocks[node].block,
 				&view);
 		while ((target = next_target(analysis, &view, &word)) != HEAP_NONE)
-			if (analysis->component[target] != analysis->component[node])
-				analysis->is_led_to[analysis->component[target]] = 1;
+			if (numbers[target] != numbers[node])
+				set(analysis->is_led_to, numbers[target]);
 	}
 }
 
@@ -146,30 +182,28 @@ static void note_leads(struct analysis *analysis)
 static void claim(struct analysis *analysis, uint32_t node, struct lost_root *root)
 {
 	struct lost_block *blocks = analysis->graph->blocks;
-	uint32_t component = analysis->component[node];
+	uint32_t component = analysis->numbers[node];
+	bool is_cycle = is_set(analysis->has_several, component);
+	size_t nr = 0;
 
-	analysis->nr_stack = 0;
-	analysis->stack[analysis->nr_stack++] = node;
+	analysis->stack[nr++] = node;
 	blocks[node].root = root->block;
-	while (analysis->nr_stack) {
-		uint32_t member = analysis->stack[--analysis->nr_stack], target;
+	while (nr) {
+		uint32_t member = analysis->stack[--nr], target;
+		bool is_own = analysis->numbers[member] == component;
 		struct heap_block_view view;
 		uint64_t word = 0;
 
 		heap_block_view(analysis->marking->heap, blocks[member].block, &view);
-		if (analysis->component[member] == component) {
-			blocks[member].kind = root->is_cycle ? LOST_CYCLE : LOST_ROOT;
-			root->cycle_blocks += root->is_cycle;
-			root->cycle_bytes += root->is_cycle ? view.size_bytes : 0;
-		} else {
-			root->through_blocks++;
-			root->through_bytes += view.size_bytes;
-		}
+		blocks[member].is_cycle = is_own && is_cycle;
+		root->cycle_blocks += is_own && is_cycle;
+		root->through_blocks += !is_own;
+		*(is_own ? &root->own_bytes : &root->through_bytes) += view.size_bytes;
 		while ((target = next_target(analysis, &view, &word)) != HEAP_NONE) {
-			if (blocks[target].root != HEAP_NONE)
+			if (blocks[target].root != LOST_NO_ROOT)
 				continue;
 			blocks[target].root = root->block;
-			analysis->stack[analysis->nr_stack++] = target;
+			analysis->stack[nr++] = target;
 		}
 	}
 }
@@ -189,20 +223,20 @@ static int find_roots(struct analysis *analysis)
 	struct lost_graph *graph = analysis->graph;
 	size_t nr = 0;
 
-	for (uint32_t i = 0; i < analysis->nr_components; i++)
-		nr += !analysis->is_led_to[i];
+	/* Each component without a way to it is a root; its first block stands for it. */
+	for (uint32_t i = 1; i <= graph->nr; i++)
+		nr += is_set(analysis->has_block, i) && !is_set(analysis->is_led_to, i);
 	graph->roots = calloc(nr + 1, sizeof(*graph->roots));
 	if (!graph->roots)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < analysis->nr_components; i++) {
+	for (uint32_t i = 0; i < graph->nr; i++) {
 		struct lost_root *root = &graph->roots[graph->nr_roots];
 
-		if (analysis->is_led_to[i])
+		if (graph->blocks[i].root != LOST_NO_ROOT ||
+		    is_set(analysis->is_led_to, analysis->numbers[i]))
 			continue;
-		root->block = graph->blocks[analysis->first[i]].block;
-		root->is_cycle = analysis->sizes[i] > 1;
-		root->size_bytes = heap_block_bytes(analysis->marking->heap, root->block);
-		claim(analysis, analysis->first[i], root);
+		root->block = graph->blocks[i].block;
+		claim(analysis, i, root);
 		graph->bytes += lost_root_total(root);
 		graph->nr_roots++;
 	}
@@ -223,28 +257,26 @@ static int list_lost(struct lost_graph *graph, const struct marking *marking)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_blocks; i++)
 		if (marking_is_lost(marking, i))
-			graph->blocks[graph->nr++] =
-				(struct lost_block){i, HEAP_NONE, LOST_THROUGH};
+			graph->blocks[graph->nr++] = (struct lost_block){i, LOST_NO_ROOT, 0};
 	return 0;
 }
 
 static int allocate(struct analysis *analysis)
 {
-	size_t nr = analysis->graph->nr + 1;
+	size_t nr = analysis->graph->nr, nr_words = nr / 64 + 1;
 
-	analysis->order = calloc(nr, sizeof(uint32_t));
-	analysis->low = calloc(nr, sizeof(uint32_t));
-	analysis->component = malloc(nr * sizeof(uint32_t));
-	analysis->stack = calloc(nr, sizeof(uint32_t));
-	analysis->frames = calloc(nr, sizeof(struct frame));
-	analysis->is_led_to = calloc(nr, 1);
-	analysis->first = calloc(nr, sizeof(uint32_t));
-	analysis->sizes = calloc(nr, sizeof(uint32_t));
-	if (!analysis->order || !analysis->low || !analysis->component || !analysis->stack ||
-	    !analysis->frames || !analysis->is_led_to || !analysis->first || !analysis->sizes)
-		return -ENOMEM;
-	memset(analysis->component, 0xff, nr * sizeof(uint32_t));
-	return 0;
+	analysis->next_number = 1;
+	analysis->next_component = (uint32_t)nr;
+	analysis->numbers = calloc(nr + 1, sizeof(uint32_t));
+	analysis->stack = calloc(nr + 1, sizeof(uint32_t));
+	analysis->progress = calloc(nr + 1, sizeof(uint32_t));
+	analysis->is_led_to = calloc(nr_words, sizeof(uint64_t));
+	analysis->has_block = calloc(nr_words, sizeof(uint64_t));
+	analysis->has_several = calloc(nr_words, sizeof(uint64_t));
+	return analysis->numbers && analysis->stack && analysis->progress && analysis->is_led_to &&
+			       analysis->has_block && analysis->has_several
+		       ? 0
+		       : -ENOMEM;
 }
 
 int lost_graph_init(struct lost_graph *ret, const struct marking *marking)
@@ -256,21 +288,20 @@ int lost_graph_init(struct lost_graph *ret, const struct marking *marking)
 	err = list_lost(ret, marking);
 	if (!err)
 		err = allocate(&analysis);
+	for (uint32_t i = 0; !err && i < ret->nr; i++)
+		if (!analysis.numbers[i])
+			visit_all_from(&analysis, i);
+	/* The roots may need its memory. */
+	free(analysis.progress);
 	if (!err) {
-		for (uint32_t i = 0; i < ret->nr; i++)
-			if (analysis.order[i] == UNVISITED)
-				visit_all_from(&analysis, i);
-		note_leads(&analysis);
+		note_components(&analysis);
 		err = find_roots(&analysis);
 	}
-	free(analysis.order);
-	free(analysis.low);
-	free(analysis.component);
+	free(analysis.numbers);
 	free(analysis.stack);
-	free(analysis.frames);
 	free(analysis.is_led_to);
-	free(analysis.first);
-	free(analysis.sizes);
+	free(analysis.has_block);
+	free(analysis.has_several);
 	return err;
 }
 

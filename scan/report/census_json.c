@@ -95,8 +95,8 @@ static void write_lost(FILE *out, struct scan_report *report)
 		/* As a string: JavaScript's numbers hold integers of 53 bits. */
 		fprintf(out,
 			"%s\n{\"address\":\"0x%" PRIx64 "\",\"size\":%" PRIu64
-			",\"total_bytes\":%" PRIu64 ",\"through_blocks\":%" PRIu64
-			",\"through_bytes\":%" PRIu64 ",\"cycle_blocks\":%" PRIu64 ",\"type\":",
+			",\"total_bytes\":%" PRIu64 ",\"through_blocks\":%" PRIu32
+			",\"through_bytes\":%" PRIu64 ",\"cycle_blocks\":%" PRIu32 ",\"type\":",
 			i ? "," : "", view.address, view.size_bytes, lost_root_total(root),
 			root->through_blocks, root->through_bytes, root->cycle_blocks);
 		json_write_string(out, object_type(&report->types, &view));

@@ -178,7 +178,7 @@ static void write_lost(FILE *out, struct scan_report *report, bool all)
 			quantity_bytes((double)lost_root_total(root)).text, view.size_bytes,
 			quantity_count(root->through_blocks).text, view.address);
 		diag_print_escaped(out, type ? type : "-", NULL);
-		if (root->is_cycle)
+		if (root->cycle_blocks)
 			fprintf(out, ", a cycle of %s blocks",
 				quantity_count(root->cycle_blocks).text);
 		putc('\n', out);

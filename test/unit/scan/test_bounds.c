@@ -13,8 +13,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -304,6 +306,42 @@ static void a_block_claims_terabytes(void **state)
 	heap_image_deinit(&image);
 }
 
+static uint64_t own_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	uint64_t pages = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%" SCNu64, &pages), 1);
+	fclose(file);
+	return pages * PAGE;
+}
+
+/* One list of all blocks, and then no two that belong together. */
+static void all_blocks_are_lost(void **state)
+{
+	struct rlimit limit, before;
+	struct heap_image image;
+	struct scan scan;
+
+	getrlimit(RLIMIT_AS, &before);
+	init_large(&image, 64 << 20, 32);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t at = HEAP_IMAGE_HEAP + 16; at + 32 < image.at; at += 32)
+			heap_image_set(&image, at, round ? 0 : at + 32);
+		assert_int_equal(scan_init(&scan, &image.snapshot, NULL), 0);
+		lost_graph_deinit(&scan.lost);
+		limit = before;
+		limit.rlim_cur = own_bytes() + scan.heap.map.nr_blocks * (round ? 56ull : 24ull);
+		setrlimit(RLIMIT_AS, &limit);
+		assert_int_equal(lost_graph_init(&scan.lost, &scan.marking), 0);
+		setrlimit(RLIMIT_AS, &before);
+		assert_int_equal(scan.lost.nr_roots, round ? scan.lost.nr : 1);
+		scan_deinit(&scan);
+	}
+	heap_image_deinit(&image);
+}
+
 /* --- names --- */
 
 /* The name of each is too long, and its file is not copied. */
@@ -497,6 +535,7 @@ int main(void)
 		cmocka_unit_test(many_words_may_be_a_cache),
 		cmocka_unit_test(many_threads_have_their_stacks_in_one_block),
 		cmocka_unit_test(a_block_claims_terabytes),
+		cmocka_unit_test(all_blocks_are_lost),
 		cmocka_unit_test(many_tables_have_a_long_name),
 		cmocka_unit_test(many_variables_have_one_address),
 		cmocka_unit_test(many_lists_name_the_files_of_many_mappings),
