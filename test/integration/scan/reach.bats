@@ -95,9 +95,9 @@ scan_core() {
 	start_reach reach_kernel
 	places=$(sed -n 's/^truth not-seen //p' truth)
 	leakscan --blocks >blocks
-	for name in in-pipe in-socket; do
+	for name in in-pipe in-socket signal-stack; do
 		read -r _ _ _ address < <(grep "^case $name " truth)
-		grep -q "^lost 24 $address " blocks
+		grep -qE "^lost [0-9]+ $address " blocks
 	done
 	leakscan >screen
 	cat screen

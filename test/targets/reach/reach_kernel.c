@@ -7,6 +7,7 @@
 
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -38,6 +39,16 @@ static REACH_CASE void sockets(void)
 	send_block("in-socket", full[1]);
 }
 
+/* Nobody but the kernel has its address. */
+static REACH_CASE void signal_stack(void)
+{
+	stack_t stack = {.ss_size = 65536};
+
+	expect("signal-stack", "lost", stack.ss_sp = block_of(stack.ss_size));
+	if (sigaltstack(&stack, NULL))
+		abort();
+}
+
 /* Not everywhere are they allowed. */
 static REACH_CASE void requests(void)
 {
@@ -55,6 +66,7 @@ int main(void)
 	setvbuf(stdout, NULL, _IONBF, 0);
 	pipes();
 	sockets();
+	signal_stack();
 	requests();
 	wait_for_line();
 	return 0;
