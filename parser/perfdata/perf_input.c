@@ -350,6 +350,12 @@ static int handle_build_id(struct perf_input *input, const struct perf_record *r
 	return consumer->on_build_id(consumer->context, entry.path, entry.build_id, entry.size);
 }
 
+static void take_command(struct perf_input *input, struct perf_command command)
+{
+	if (command.recorder != PERF_RECORDER_UNKNOWN)
+		input->stats->command = command;
+}
+
 /* HEADER_FEATURE: the number of a section, then its contents. */
 static void handle_feature(struct perf_input *input, const struct perf_record *record)
 {
@@ -360,8 +366,11 @@ static void handle_feature(struct perf_input *input, const struct perf_record *r
 	if (left < sizeof(feature))
 		return;
 	memcpy(&feature, section, sizeof(feature));
-	recording_origin_read(&input->stats->origin, feature, section + sizeof(feature),
-			      left - sizeof(feature));
+	section += sizeof(feature);
+	left -= sizeof(feature);
+	if (feature == PERF_FEATURE_CMDLINE)
+		take_command(input, perf_command_parse(section, left));
+	recording_origin_read(&input->stats->origin, feature, section, left);
 }
 
 /* Handles a record of the recorder. */
@@ -517,8 +526,7 @@ static int read_input(struct perf_input *input)
 		return perf_script_text_read(&input->source, input->header.head,
 					     input->header.head_bytes, input->consumer,
 					     input->stats);
-	if (input->header.command.recorder != PERF_RECORDER_UNKNOWN)
-		input->stats->command = input->header.command;
+	take_command(input, input->header.command);
 	if (!input->stats->origin.day_ns)
 		input->stats->origin = input->header.origin; /* of the first file */
 	perf_formats_bind(input->formats, input->source.name, &input->events);

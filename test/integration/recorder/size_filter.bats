@@ -40,6 +40,14 @@ teardown() {
 	check 131000 133000 --rounds 2000
 }
 
+@test "size filter: a pipe tells which sizes were recorded" {
+	start_target many_sizes --rounds 300
+	"$BIN/leakrec" -p "$RECORDED_PID" --size 3072 -d 1 -o - 2>leakrec.err | "$BIN/leakparse" --summary >screen
+	go_target
+	finish_target
+	grep -qx 'Only blocks of 3072 bytes were recorded (leakrec --size)' screen || fail "$(cat screen)"
+}
+
 @test "size filter: nothing matches, nothing is recorded" {
 	record_attached "many_sizes --rounds 300" --size 77777777
 	assert_summary events 0
