@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/hash.h"
+#include "common/quantity.h"
 #include "common/scope.h"
 #include "scan/marking/nearest_roots.h"
 #include "unwind/names/demangler.h"
@@ -12,6 +13,10 @@
 
 #define MAX_SYMBOL_BYTES 64 /* of a name; longer ones are cut */
 #define MAX_MODULE_BYTES 32
+#define MIN_ARENA_BYTES	 (256u << 10) /* CPython's ARENA_SIZE until 3.9; later 1 MiB */
+
+/* The id of mappings without a name: this, and the logarithm of their size. */
+#define UNNAMED (UINT64_C(1) << 63)
 
 /*
  * The most telling roots are the first: the name of a variable says more than the frame that uses
@@ -29,6 +34,9 @@ struct holder {
 	uint64_t offset;
 	uint16_t group;
 	uint64_t bytes;
+	/* Of mappings without a name: how many, the last one, and the sizes of one. */
+	size_t nr_mappings, last_mapping;
+	uint64_t min_bytes, max_bytes;
 	unsigned number; /* 0: not among the largest */
 	UT_hash_handle hh;
 };
@@ -66,6 +74,11 @@ static unsigned rank_of(void *context, const struct root_range *range)
 	}
 }
 
+static uint64_t mapping_bytes(const struct snapshot *snapshot, size_t mapping)
+{
+	return snapshot->regions[mapping].end - snapshot->regions[mapping].start;
+}
+
 static struct holder_key key_of(struct scan_report *report, const struct root_range *range,
 				uint64_t offset)
 {
@@ -80,10 +93,13 @@ static struct holder_key key_of(struct scan_report *report, const struct root_ra
 		if (place.module)
 			return (struct holder_key){ROOT_DATA,
 						   place.symbol ? address - place.offset : address};
-		/* All memory without a file has one name: it may be thousands of mappings. */
-		return (struct holder_key){ROOT_CODE, snapshot->regions[range->owner].path[0]
-							      ? range->owner
-							      : UINT64_MAX};
+		if (snapshot->regions[range->owner].path[0])
+			return (struct holder_key){ROOT_CODE, range->owner};
+		/* There may be thousands: those of about the same size are one holder. */
+		return (struct holder_key){
+			ROOT_CODE,
+			UNNAMED | (63 - (unsigned)__builtin_clzll(
+						mapping_bytes(snapshot, range->owner) | 1))};
 	case ROOT_VECTOR:
 		return (struct holder_key){ROOT_REGISTER, range->owner};
 	default:
@@ -127,6 +143,21 @@ static struct holder *add_holder(struct holders *holders, const struct holder_ke
 	return holder;
 }
 
+/* Words come in the order of their addresses. */
+static void count_mapping(struct holder *holder, const struct snapshot *snapshot, size_t mapping)
+{
+	uint64_t bytes = mapping_bytes(snapshot, mapping);
+
+	if (holder->nr_mappings && holder->last_mapping == mapping)
+		return;
+	if (!holder->nr_mappings || bytes < holder->min_bytes)
+		holder->min_bytes = bytes;
+	if (bytes > holder->max_bytes)
+		holder->max_bytes = bytes;
+	holder->last_mapping = mapping;
+	holder->nr_mappings++;
+}
+
 /* Too many, or no memory: the word has no name. */
 static uint16_t group_of(void *context, const struct root_range *range, uint64_t offset)
 {
@@ -135,13 +166,15 @@ static uint16_t group_of(void *context, const struct root_range *range, uint64_t
 	struct holder *holder;
 
 	HASH_FIND_BYHASHVALUE(hh, holders->by_key, &key, sizeof(key), hash_of(&key), holder);
-	if (holder)
-		return holder->group;
-	holder = add_holder(holders, &key);
-	if (!holder)
-		return NEAREST_NONE;
-	holder->range = range;
-	holder->offset = offset;
+	if (!holder) {
+		holder = add_holder(holders, &key);
+		if (!holder)
+			return NEAREST_NONE;
+		holder->range = range;
+		holder->offset = offset;
+	}
+	if (key.kind == ROOT_CODE && key.id & UNNAMED)
+		count_mapping(holder, holders->report->scan->snapshot, range->owner);
 	return holder->group;
 }
 
@@ -182,14 +215,36 @@ static void write_variable(FILE *out, const struct module_place *place)
 	}
 }
 
-static void write_mapping(FILE *out, const struct scan_region *region)
+/* Python has its objects in mappings without a name, which it calls arenas. */
+static bool has_python(const struct snapshot *snapshot)
 {
-	if (!region->path[0]) {
-		fputs("memory without a file", out);
+	for (size_t i = 0; i < snapshot->nr_regions; i++) {
+		const char *slash = strrchr(snapshot->regions[i].path, '/');
+
+		if (slash && (strncmp(slash, "/python3", strlen("/python3")) == 0 ||
+			      strncmp(slash, "/libpython3", strlen("/libpython3")) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* "an anonymous mapping of 8.00 KiB", "7 anonymous mappings of 1.00 MiB to 1.75 MiB" */
+static void write_mapping(FILE *out, const struct snapshot *snapshot, const struct holder *holder)
+{
+	if (!(holder->key.id & UNNAMED)) {
+		fputs("the mapping of ", out);
+		write_cut(out, snapshot->regions[holder->range->owner].path, MAX_SYMBOL_BYTES);
 		return;
 	}
-	fputs("the mapping of ", out);
-	write_cut(out, region->path, MAX_SYMBOL_BYTES);
+	if (holder->nr_mappings == 1)
+		fputs("an anonymous mapping of ", out);
+	else
+		fprintf(out, "%zu anonymous mappings of ", holder->nr_mappings);
+	fputs(quantity_bytes((double)holder->min_bytes).text, out);
+	if (holder->max_bytes > holder->min_bytes)
+		fprintf(out, " to %s", quantity_bytes((double)holder->max_bytes).text);
+	if (holder->min_bytes >= MIN_ARENA_BYTES && has_python(snapshot))
+		fputs(" (Python's arenas?)", out);
 }
 
 static void write_name(FILE *out, struct scan_report *report, const struct holder *holder)
@@ -207,7 +262,7 @@ static void write_name(FILE *out, struct scan_report *report, const struct holde
 		if (place.module)
 			write_variable(out, &place);
 		else
-			write_mapping(out, &snapshot->regions[range->owner]);
+			write_mapping(out, snapshot, holder);
 		return;
 	case ROOT_KERNEL:
 	case ROOT_THREAD:
