@@ -56,10 +56,19 @@ static int draw_to_file(const struct plot_drawing *drawing, int output_fd)
 	return err ? err : gnuplot_finish(&gnuplot, output_fd);
 }
 
+static int draw_picture(const struct plot_drawing *drawing)
+{
+	_cleanup_close_ int fd = output_file_open(drawing->output->path);
+	int err = fd < 0 ? fd : draw_to_file(drawing, fd);
+
+	if (!err)
+		plot_output_tell(drawing->output);
+	return err;
+}
+
 int plot_draw(const struct plot_drawing *drawing)
 {
 	const struct plot_output *output = drawing->output;
-	_cleanup_close_ int file_fd = -1;
 	int err = drawing->save ? plot_draw_save(drawing) : 0;
 
 	if (err)
@@ -76,8 +85,7 @@ int plot_draw(const struct plot_drawing *drawing)
 	case PLOT_OUTPUT_DUMB:
 		return draw_to_file(drawing, STDOUT_FILENO);
 	default:
-		file_fd = output_file_open(output->path);
-		return file_fd < 0 ? file_fd : draw_to_file(drawing, file_fd);
+		return draw_picture(drawing);
 	}
 }
 
@@ -135,5 +143,7 @@ int plot_draw_save(const struct plot_drawing *drawing)
 		err = errno ? -errno : -EIO;
 		diag_error("cannot save the plot in %s: %s", drawing->save, strerror(-err));
 	}
+	if (!err)
+		diag_note("wrote %s in %s, and its data", name, drawing->save);
 	return err;
 }

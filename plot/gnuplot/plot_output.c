@@ -248,6 +248,11 @@ size_t plot_output_legend_chars(const struct plot_output *output)
 							     : DUMB_LEGEND_MIN;
 }
 
+void plot_output_tell(const struct plot_output *output)
+{
+	diag_note("wrote %s", output->path);
+}
+
 void plot_output_write_style(const struct plot_output *output, FILE *program)
 {
 	fputs("set xtics nomirror\nset ytics nomirror\n", program);

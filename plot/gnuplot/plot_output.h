@@ -59,6 +59,9 @@ size_t plot_output_legend_chars(const struct plot_output *output);
 /* Writes the common style: a legend below the plot, a faint grid, filled boxes. */
 void plot_output_write_style(const struct plot_output *output, FILE *program);
 
+/* Says that the picture file is written. */
+void plot_output_tell(const struct plot_output *output);
+
 static inline bool plot_output_is_file(const struct plot_output *output)
 {
 	return output->path != NULL;

@@ -225,6 +225,8 @@ static int finish_window(struct watch *watch, enum watch_end end)
 
 static int finish(struct watch *watch, enum watch_end end)
 {
+	int err;
+
 	switch (watch->output.kind) {
 	case PLOT_OUTPUT_NONE:
 		return 0;
@@ -238,7 +240,10 @@ static int finish(struct watch *watch, enum watch_end end)
 	default:
 		if (isatty(STDERR_FILENO))
 			fputs("\r\033[K", stderr);
-		return draw_once(watch, watch->file_fd);
+		err = draw_once(watch, watch->file_fd);
+		if (!err)
+			plot_output_tell(&watch->output);
+		return err;
 	}
 }
 

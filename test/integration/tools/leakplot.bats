@@ -47,7 +47,7 @@ has_magic() {
 	make_leaks 10 >leaks
 	for suffix in png svg pdf; do
 		run -0 "$leakplot" -o "picture.$suffix" leaks
-		[ -z "$output" ]
+		[ "$output" = "leakplot: wrote picture.$suffix" ]
 	done
 	has_magic picture.png $'\x89PNG'
 	has_magic picture.pdf %PDF
@@ -189,7 +189,8 @@ has_magic() {
 @test "--save keeps a plot, and gnuplot draws it again" {
 	make_leaks 10 >leaks
 	"$leakplot" --save new/kept -o p.png leaks && fail "made two directories"
-	"$leakplot" --save kept leaks
+	run -0 "$leakplot" --save kept leaks
+	[ "$output" = "leakplot: wrote leaks.gnuplot in kept, and its data" ]
 	[ "$(stat -c %a kept)" = 700 ]
 	[ "$(stat -c %a kept/leaks.gnuplot kept/leaks-series0.dat | sort -u)" = 600 ]
 	[ "$(awk '!/^#/ && $2 == 3' kept/leaks-series0.dat | wc -l)" -eq 10 ]
@@ -264,9 +265,9 @@ has_magic() {
 			printf '\t%s+0x1  (/x)\n' "$name"
 		done
 	} >leaks
-	for output in picture.png picture.svg picture.pdf; do
-		run -0 "$leakplot" -o "$output" leaks
-		[ -z "${lines[*]}" ]
+	for picture in picture.png picture.svg picture.pdf; do
+		run -0 "$leakplot" -o "$picture" leaks
+		[ "$output" = "leakplot: wrote $picture" ]
 	done
 	run -0 "$leakplot" --term dumb leaks
 	[[ "$output" != *$'\x1b'* ]]
@@ -419,7 +420,7 @@ golden() {
 	for kind in held growth lifetimes; do
 		for suffix in png svg pdf; do
 			run -0 "$leakplot" --plot "$kind" -o "$kind.$suffix" "$leaks"
-			[ -z "$output" ]
+			[ "$output" = "leakplot: wrote $kind.$suffix" ]
 		done
 		"$leakplot" --plot "$kind" --term dumb "$leaks" | grep -q '(PID 7)'
 	done
@@ -571,7 +572,7 @@ make_cause() {
 	for kind in held growth lifetimes; do
 		for leaks in nothing odd; do
 			run -0 "$leakplot" --plot "$kind" -o p.svg "$leaks"
-			[ -z "$output" ]
+			[ "$output" = "leakplot: wrote p.svg" ]
 			run -0 "$leakplot" --plot "$kind" --term dumb "$leaks"
 		done
 	done
