@@ -159,21 +159,20 @@ static void print_summary(const struct leak_report *report, bool says_why_empty)
 		if (i != ANOMALY_FREE_UNKNOWN && i != ANOMALY_REALLOC_UNKNOWN)
 			unexpected += report->anomalies[i];
 	diag_note("%" PRIu64 " events, %" PRIu64 " allocations, %" PRIu64 " frees%s: %" PRIu64
-		  " block%s%s with %" PRIu64 " bytes still held, %" PRIu64
-		  " unexpected operations%s, %" PRIu64 "%s events lost, %" PRIu64
-		  " unwind failures",
+		  " block%s%s with %s still held, %" PRIu64 " unexpected operations%s, %" PRIu64
+		  "%s events lost, %" PRIu64 " unwind failures",
 		  stats->events, stats->allocations, stats->frees,
 		  options->size ? " of all sizes" : "", report->held_blocks,
-		  quantity_plural(report->held_blocks), of_size, report->held_bytes, unexpected,
+		  quantity_plural(report->held_blocks), of_size,
+		  quantity_bytes((double)report->held_bytes).text, unexpected,
 		  *of_size ? " on such blocks" : "", analysis->lost,
 		  analysis->may_miss ? " or more" : "", analysis_unwind_failures(analysis));
 	print_resources(report);
 	if (stats->own_mappings)
-		diag_note("%" PRIu64 " more mapping%s with %" PRIu64
-			  " bytes belong to the allocator, the loader or the C library; "
-			  "--own-mappings lists them, too",
+		diag_note("%" PRIu64 " more mapping%s with %s belong to the allocator, the loader "
+			  "or the C library; --own-mappings lists them, too",
 			  stats->own_mappings, quantity_plural(stats->own_mappings),
-			  stats->own_mapped_bytes);
+			  quantity_bytes((double)stats->own_mapped_bytes).text);
 	if (stats->forgetful_children)
 		diag_warn("%" PRIu64
 			  " forked processes changed too many inherited blocks: the table of "

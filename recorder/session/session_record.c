@@ -269,8 +269,9 @@ static void report_end(const struct session *session)
 	advise_rings(session);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
-	diag_note("%" PRIu64 " events, %.1f MB, %.1f s, %" PRIu64 " %sevents lost%s%s: %s",
-		  reader->samples, (double)perf_writer_size_bytes(session->writer) / 1e6,
+	diag_note("%" PRIu64 " events, %s, %.1f s, %" PRIu64 " %sevents lost%s%s: %s",
+		  reader->samples,
+		  quantity_bytes((double)perf_writer_size_bytes(session->writer)).text,
 		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost,
 		  may_miss(session) ? "or more " : "", pauses, stacks,
 		  !output		     ? "shown, not kept"

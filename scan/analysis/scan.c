@@ -5,7 +5,6 @@
 #include "scan/heaps/heap_read.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,8 +13,9 @@ static void say_unread(struct scan *scan, const struct unread_memory *unread)
 	const struct scan_region *region = snapshot_region(scan->snapshot, unread->address);
 
 	snprintf(scan->why_not, sizeof(scan->why_not),
-		 "%" PRIu64 " bytes of its memory could not be read%s, first in the mapping of %s",
-		 unread->bytes, unread->is_late ? " in time (--pause-limit)" : "",
+		 "%s of its memory could not be read%s, first in the mapping of %s",
+		 quantity_bytes((double)unread->bytes).text,
+		 unread->is_late ? " in time (--pause-limit)" : "",
 		 region && region->path[0] ? region->path : "no file");
 }
 

@@ -3,6 +3,7 @@
 
 #include "common/diag.h"
 #include "common/elf/elf_file.h"
+#include "common/quantity.h"
 
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
@@ -58,8 +59,8 @@ static void show_progress(struct debug_server *server, long nr_bytes, long nr_to
 	fputs("\r\033[Kasking debuginfod for ", stderr);
 	diag_print_escaped(stderr, slash ? slash + 1 : server->name, NULL);
 	if (nr_total > 0)
-		fprintf(stderr, ": %.1f of %.1f MB", (double)nr_bytes / 1e6,
-			(double)nr_total / 1e6);
+		fprintf(stderr, ": %s of %s", quantity_bytes((double)nr_bytes).text,
+			quantity_bytes((double)nr_total).text);
 	else
 		fprintf(stderr, ": %.0f s",
 			(double)(now_ns() - server->begin_ns) / (double)NS_PER_S);

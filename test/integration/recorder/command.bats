@@ -107,7 +107,7 @@ check_daemon() {
 
 @test "command: the last line has events, size, seconds and losses" {
 	record_command "null_free"
-	tail -n 1 leakrec.err | grep -qE '^leakrec: [0-9]+ events, [0-9.]+ MB, [0-9.]+ s, 0 events lost'
+	tail -n 1 leakrec.err | grep -qE '^leakrec: [0-9]+ events, [0-9.]+ [KM]iB, [0-9.]+ s, 0 events lost'
 }
 
 @test "command: leakrec reports and returns its exit status, and keeps the recording" {

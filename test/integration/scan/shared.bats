@@ -41,7 +41,7 @@ start_shared() {
 	run setpriv --bounding-set -sys_admin,-checkpoint_restore --inh-caps -sys_admin,-checkpoint_restore \
 		"$BIN/leakscan" -p "$REACH_PID" --pause-limit 30
 	echo "$output"
-	grep -qE "No block is called lost: [0-9]+ bytes of its memory could not be read, first in the mapping of /" \
+	grep -qE "No block is called lost: [0-9.]+ [KMG]iB of its memory could not be read, first in the mapping of /" \
 		<<<"$output"
 	stop_reach
 }
