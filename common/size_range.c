@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 
 /* A number as it is written, before its unit is applied. */
 struct written_size {
@@ -97,4 +98,11 @@ int size_range_parse(const char *text, struct size_range *ret)
 		return -EINVAL;
 	*ret = range;
 	return 0;
+}
+
+void size_range_write(FILE *out, const struct size_range *range)
+{
+	fprintf(out, "%" PRIu64, range->min_bytes);
+	if (range->max_bytes != range->min_bytes)
+		fprintf(out, "..%" PRIu64, range->max_bytes);
 }

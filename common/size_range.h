@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct size_range {
 	uint64_t min_bytes;
@@ -23,6 +24,9 @@ int size_parse(const char *text, uint64_t *ret);
  * 0, or -EINVAL if @text is neither a size nor a range (not reported).
  */
 int size_range_parse(const char *text, struct size_range *ret);
+
+/* "3072", "1000..2000" */
+void size_range_write(FILE *out, const struct size_range *range);
 
 static inline bool size_range_has(const struct size_range *range, uint64_t size_bytes)
 {

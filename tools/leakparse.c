@@ -85,7 +85,7 @@ static char *size_phrase(const struct leaks_options *options)
 		return NULL;
 	if (options->size) {
 		fputs(" of ", out);
-		leaks_write_size(out, options->size);
+		size_range_write(out, options->size);
 		fputs(" bytes", out);
 	}
 	if (fclose(out) != 0)

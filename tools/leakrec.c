@@ -3,6 +3,7 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/scope.h"
+#include "common/size_range.h"
 #include "common/proc/proc_file.h"
 #include "recorder/events/ring_size.h"
 #include "recorder/processes/cgroup.h"
@@ -12,37 +13,43 @@
 
 #include <errno.h>
 
-/* "leakrec --top: leaky_daemon (4165)" */
-static void describe_targets(const struct session_options *options, char *ret, size_t size)
+/* "leakrec --top: leaky_daemon (4165), only blocks of 3072 bytes"; NULL: out of memory. */
+static char *describe_targets(const struct session_options *options)
 {
-	pid_t pid = options->pids ? options->pids[0] : 0;
 	char comm[32] = "?";
-	_cleanup_free_ char *name = NULL;
-	size_t name_size;
-	FILE *out;
+	char *title = NULL;
+	size_t size;
+	FILE *out = open_memstream(&title, &size);
 
-	if (!proc_file_read(pid, "comm", comm, sizeof(comm)))
-		comm[strcspn(comm, "\n")] = '\0';
-	out = open_memstream(&name, &name_size);
-	if (out) {
+	if (!out)
+		return NULL;
+	fputs("leakrec --top: ", out);
+	if (options->nr_pids > 1) {
+		fprintf(out, "%zu processes", options->nr_pids);
+	} else {
+		if (!proc_file_read(options->pids[0], "comm", comm, sizeof(comm)))
+			comm[strcspn(comm, "\n")] = '\0';
 		diag_print_escaped(out, comm, NULL);
-		if (fclose(out) != 0)
-			name = NULL;
+		fprintf(out, " (%d)", (int)options->pids[0]);
 	}
-	if (options->nr_pids > 1)
-		snprintf(ret, size, "leakrec --top: %zu processes", options->nr_pids);
-	else
-		snprintf(ret, size, "leakrec --top: %s (%d)", name ? name : "?", (int)pid);
+	if (options->config.has_sizes) {
+		fputs(", only blocks of ", out);
+		size_range_write(out, &options->config.sizes);
+		fputs(" bytes", out);
+	}
+	if (fclose(out) == 0)
+		return title;
+	free(title);
+	return NULL;
 }
 
 static int run_with_top(struct session_options *options)
 {
+	_cleanup_free_ char *title = describe_targets(options);
 	struct top_view view;
-	char title[128];
 	int err, status, command_status;
 
-	describe_targets(options, title, sizeof(title));
-	if (top_view_start(title, &view))
+	if (top_view_start(title ? title : "leakrec --top", &view))
 		return DIAG_EXIT_FAILED;
 	options->view_fd = view.stream_fd;
 	options->status = view.status;

@@ -274,7 +274,7 @@ static void report_end(const struct session *session)
 		  quantity_bytes((double)perf_writer_size_bytes(session->writer)).text,
 		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost,
 		  may_miss(session) ? "or more " : "", pauses, stacks,
-		  !output		     ? "shown, not kept"
+		  !output		     ? "shown only; -o FILE keeps the recording"
 		  : strcmp(output, "-") == 0 ? "standard output"
 					     : output);
 }

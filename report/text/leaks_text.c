@@ -66,10 +66,3 @@ void leaks_write_stack(FILE *out, const struct analysis *analysis, uint32_t stac
 		}
 	}
 }
-
-void leaks_write_size(FILE *out, const struct size_range *size)
-{
-	fprintf(out, "%" PRIu64, size->min_bytes);
-	if (size->max_bytes != size->min_bytes)
-		fprintf(out, "..%" PRIu64, size->max_bytes);
-}

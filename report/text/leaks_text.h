@@ -6,7 +6,6 @@
 #ifndef LEAKTOOLS_REPORT_LEAKS_TEXT_H
 #define LEAKTOOLS_REPORT_LEAKS_TEXT_H
 
-#include "common/size_range.h"
 #include "parser/analysis/analysis.h"
 
 #include <stdio.h>
@@ -19,9 +18,6 @@ void leaks_write_time_since_start(FILE *out, const struct analysis *analysis, ui
 /* "0.100000000..0.250000000", in seconds since the recording's first event. */
 void leaks_write_window(FILE *out, const struct analysis *analysis,
 			const struct loss_window *window);
-
-/* "3072" or "1000..2000" */
-void leaks_write_size(FILE *out, const struct size_range *size);
 
 /* "SIZE ADDRESS TIME EVENT PID TID", without a newline. */
 void leaks_write_operation(FILE *out, const struct heap_block *block, const struct heap_op *op);

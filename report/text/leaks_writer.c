@@ -94,11 +94,11 @@ static void write_summary(FILE *out, const struct leak_report *report)
 	fputs("# summary", out);
 	if (options->size) {
 		fputs(" size=", out);
-		leaks_write_size(out, options->size);
+		size_range_write(out, options->size);
 	}
 	if (analysis->input.command.has_sizes) {
 		fputs(" recorded_size=", out);
-		leaks_write_size(out, &analysis->input.command.sizes);
+		size_range_write(out, &analysis->input.command.sizes);
 	}
 	fprintf(out,
 		" events=%" PRIu64 " allocations=%" PRIu64 " frees=%" PRIu64 " held_blocks=%" PRIu64

@@ -74,7 +74,7 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 		analysis->may_miss ? " or more" : "");
 	if (analysis->input.command.has_sizes) {
 		fputs("Only blocks of ", out);
-		leaks_write_size(out, &analysis->input.command.sizes);
+		size_range_write(out, &analysis->input.command.sizes);
 		fputs(" bytes were recorded (leakrec --size)\n", out);
 	}
 	if (!stats->events && !analysis->was_enough) {

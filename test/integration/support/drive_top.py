@@ -135,6 +135,13 @@ def sizes(terminal):
     return 0
 
 
+def one_size(terminal):
+    terminal.wait_for(r"^leakrec --top: leaky_daemon \(\d+\), only blocks of 3072 bytes$")
+    terminal.wait_for(r"^> .* query_font < load_font")
+    terminal.press("q")
+    return 0
+
+
 def send(number, to_viewer, expected):
     def case(terminal):
         terminal.wait_for("query_font")
@@ -184,6 +191,7 @@ CASES = {
     "keys": keys,
     "help": help_,
     "sizes": sizes,
+    "one-size": one_size,
     "interrupt": interrupt,
     "term": send(signal.SIGTERM, False, 0),
     "term-viewer": send(signal.SIGTERM, True, 0),

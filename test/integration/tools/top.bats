@@ -36,7 +36,7 @@ first_cause_is() {
 		# shellcheck disable=SC2086 # none, or one
 		drive keys $engine
 		end_daemon
-		grep -q 'leakrec: .* events, .* 0 events lost.*: shown, not kept' screen || fail "$(cat screen)"
+		grep -q 'leakrec: .* events, .* 0 events lost.*: shown only; -o FILE keeps the recording' screen || fail "$(cat screen)"
 		first_cause_is query_font
 		[[ ! -e perf.data ]]
 	done
@@ -64,6 +64,14 @@ first_cause_is() {
 	start_daemon
 	drive sizes
 	end_daemon
+}
+
+@test "top: the screen and its end say that only some sizes are recorded" {
+	require_programs
+	start_daemon
+	drive one-size --size 3072
+	end_daemon
+	grep -q '^Only blocks of 3072 bytes were recorded (leakrec --size)' screen || fail "$(cat screen)"
 }
 
 @test "top: resources count, too" {
