@@ -12,6 +12,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_NEAREST 2 /* on each side */
+
+struct nearest_size {
+	uint64_t size_bytes, nr_blocks;
+};
 
 struct follow {
 	const char **inputs; /* of one recording, in its order */
@@ -24,6 +32,8 @@ struct follow {
 	struct analysis analysis;
 	int64_t refcount; /* blocks of that size held now */
 	uint64_t entered, exited;
+	/* Sizes that were recorded below and above @range, the nearest first; 0 blocks: none. */
+	struct nearest_size below[MAX_NEAREST], above[MAX_NEAREST];
 };
 
 static int parse_input(void *context, const struct option_row *row, const char *text)
@@ -88,12 +98,47 @@ static int parse_options(int argc, char **argv, struct follow *follow)
 	return 0;
 }
 
+/* A size that is pushed out is never near again, so what stays is counted from its first block. */
+static void count_nearest(struct nearest_size *list, uint64_t size_bytes, bool is_below)
+{
+	size_t i = 0;
+
+	while (i < MAX_NEAREST && list[i].nr_blocks &&
+	       (is_below ? size_bytes < list[i].size_bytes : size_bytes > list[i].size_bytes))
+		i++;
+	if (i == MAX_NEAREST)
+		return;
+	if (!list[i].nr_blocks || list[i].size_bytes != size_bytes) {
+		memmove(&list[i + 1], &list[i], (MAX_NEAREST - 1 - i) * sizeof(*list));
+		list[i] = (struct nearest_size){.size_bytes = size_bytes};
+	}
+	list[i].nr_blocks++;
+}
+
+/* Whether it is of a size to follow. Others are counted, for the case that there is none. */
+static bool is_followed(struct follow *follow, const struct heap_change *change)
+{
+	uint64_t size_bytes = change->block.size_bytes;
+
+	if (!follow->has_range)
+		return true;
+	if (!change->block.size_known)
+		return false;
+	if (size_range_has(&follow->range, size_bytes))
+		return true;
+	if (change->enters) {
+		bool is_below = size_bytes < follow->range.min_bytes;
+
+		count_nearest(is_below ? follow->below : follow->above, size_bytes, is_below);
+	}
+	return false;
+}
+
 static void on_change(void *context, const struct heap_change *change)
 {
 	struct follow *follow = context;
 
-	if (follow->has_range && (!change->block.size_known ||
-				  !size_range_has(&follow->range, change->block.size_bytes)))
+	if (!is_followed(follow, change))
 		return;
 	follow->refcount += change->enters ? 1 : -1;
 	follow->entered += change->enters;
@@ -102,6 +147,52 @@ static void on_change(void *context, const struct heap_change *change)
 	leaks_write_columns(stdout, &follow->analysis, &change->block, &change->op);
 	putchar('\n');
 	leaks_write_stack(stdout, &follow->analysis, change->op.stack_id, 0);
+}
+
+/* "; the nearest sizes are 3056 (12 blocks), 3104 (1 block)" */
+static void write_nearest(FILE *out, const struct follow *follow)
+{
+	const char *separator = "; the nearest sizes are ";
+
+	for (size_t i = 0; i < 2 * MAX_NEAREST; i++) {
+		/* In ascending order. */
+		const struct nearest_size *size = i < MAX_NEAREST
+							  ? &follow->below[MAX_NEAREST - 1 - i]
+							  : &follow->above[i - MAX_NEAREST];
+
+		if (!size->nr_blocks)
+			continue;
+		fprintf(out, "%s%" PRIu64 " (%" PRIu64 " block%s)", separator, size->size_bytes,
+			size->nr_blocks, quantity_plural(size->nr_blocks));
+		separator = ", ";
+	}
+}
+
+/* Says that nothing of that size was recorded, and what was. */
+static void tell_nearest(const struct follow *follow)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return;
+	size_range_write(out, &follow->range);
+	fputs(" bytes was recorded", out);
+	write_nearest(out, follow);
+	if (fclose(out) == 0)
+		diag_note("no block of %s", text);
+}
+
+static void tell_counts(const struct follow *follow)
+{
+	if (follow->has_range && !follow->entered && !follow->exited)
+		tell_nearest(follow);
+	else
+		diag_note("%" PRIu64 " block%s entered, %" PRIu64 " exited, %" PRId64 " still held",
+			  follow->entered, quantity_plural(follow->entered), follow->exited,
+			  follow->refcount);
+	resource_report_check_kind(follow->analysis.heaps, follow->kind);
 }
 
 /* Returns the tool's exit status. */
@@ -123,12 +214,8 @@ static int run(struct follow *follow)
 		puts("# columns: enter|exit COUNT SIZE ADDRESS TIME EVENT PID TID COMM FUNCTION STACK");
 		err = analysis_read(&follow->analysis, follow->inputs, follow->nr_inputs);
 	}
-	if (!err) {
-		diag_note("%" PRIu64 " block%s entered, %" PRIu64 " exited, %" PRId64 " still held",
-			  follow->entered, quantity_plural(follow->entered), follow->exited,
-			  follow->refcount);
-		resource_report_check_kind(follow->analysis.heaps, follow->kind);
-	}
+	if (!err)
+		tell_counts(follow);
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
 		diag_output_failed("the operations", errno ? errno : EIO);

@@ -54,6 +54,10 @@ count() {
 	record_command sizes
 	"$BIN/leakfollow" --size 77777 <perf.data >follow
 	assert_equal "operations" "$(($(count enter) + $(count exit)))" 0
+	# Two on each side, with all their blocks.
+	"$BIN/leakfollow" --size 2100..3000 <perf.data >follow 2>leakfollow.err
+	assert_equal "message" "$(cat leakfollow.err)" "leakfollow: no block of 2100..3000 bytes was recorded;\
+ the nearest sizes are 1999 (1 block), 2000 (1 block), 3071 (1 block), 3072 ($(truth enters_3072) blocks)"
 }
 
 @test "leakfollow: invalid sizes" {
