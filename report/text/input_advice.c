@@ -42,6 +42,10 @@ static void count_stack(struct frame_counts *counts, struct stack_store *stacks,
 
 /* leakrec's largest dump; perf record's is 528 bytes larger. */
 #define MAX_DUMP_BYTES 65000
+/* The kernel copies no page that the program never touched: a dump ends there. */
+#define UNUSED_PAGES                                                                               \
+	"; or the dump ended in a large buffer that was not used in full: then --call-graph fp "   \
+	"helps, if the code has frame pointers"
 
 const char *input_advice_on_losses(const struct analysis *analysis)
 {
@@ -62,10 +66,10 @@ const char *input_advice_on_short_stacks(const struct analysis *analysis)
 		return "a file is gone or has no unwind information, or the stack dump was too "
 		       "short; use a larger --call-graph dwarf,BYTES";
 	if (!dump_bytes && input->command.recorder == PERF_RECORDER_LEAKREC)
-		return "a file is gone or has no unwind information, or the stack was larger than "
-		       "a dump, which has up to 65,000 bytes, or a 32nd of a ring (-m)";
-	return "a file is gone or has no unwind information, or the stack was larger than a dump "
-	       "can be";
+		return "a file is gone or has no unwind information; or the stack was larger than "
+		       "a dump: --call-graph dwarf,65000 gives the largest" UNUSED_PAGES;
+	return "a file is gone or has no unwind information; or the stack was larger than a dump "
+	       "can be" UNUSED_PAGES;
 }
 
 static char *next_line(struct input_advice *advice)

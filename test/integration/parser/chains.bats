@@ -187,12 +187,12 @@ compile_and_check() {
 }
 
 # A dump of a stack has up to 65,000 bytes. Reports say so if a frame is larger.
-@test "chains: a frame larger than a dump" {
+@test "chains: a frame larger than a dump, or not used in full" {
 	cat >large.c <<-'END'
 		#include <stdlib.h>
 		__attribute__((noinline)) static void *fill(void)
 		{
-			volatile char large[128 << 10];
+			volatile char large[KIB << 10];
 			void *volatile p;
 			large[0] = large[sizeof(large) - 1] = 1;
 			p = malloc(4321);
@@ -209,9 +209,17 @@ compile_and_check() {
 				above();
 		}
 	END
-	cc -g -O1 -fomit-frame-pointer -fno-optimize-sibling-calls -o large large.c
+	cc -g -O1 -fomit-frame-pointer -fno-optimize-sibling-calls -DKIB=128 -o large large.c
 	"$BIN/leakrec" ./large 2>leakrec.err
 	"$BIN/leakparse" --summary perf.data >screen
 	grep -q '^! 20 stacks end early: ' screen || fail "$(cat screen)"
 	grep -q '^   fill (large.c:' screen || fail "$(cat screen)"
+	# This one would fit, but the program never touches most of its pages.
+	cc -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -DKIB=48 -o unused large.c
+	"$BIN/leakrec" ./unused 2>leakrec.err
+	"$BIN/leakparse" --summary perf.data >screen
+	grep -q '^! 20 stacks end early: .* not used in full: then --call-graph fp helps' screen || fail "$(cat screen)"
+	"$BIN/leakrec" --call-graph fp ./unused 2>leakrec.err
+	"$BIN/leakparse" --summary perf.data >screen
+	grep -q '^   fill (large.c:[0-9]*) < above < main' screen || fail "$(cat screen)"
 }

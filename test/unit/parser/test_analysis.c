@@ -358,13 +358,13 @@ static void recorded_sizes_are_known(void **state)
 static void advice_knows_the_recorder(void **state)
 {
 	const char *longer = "use a larger --call-graph dwarf,BYTES";
+	const char *longest = "--call-graph dwarf,65000 gives the largest";
 
-	check_advice("/usr/bin/leakrec -p 10", 0, "with larger rings (-m)",
-		     "a 32nd of a ring (-m)");
-	check_advice("leakrec --on-overload drop -p 10", 0, "without --on-overload drop", "-m");
-	check_advice("leakrec --on-overload=drop", 0, "without --on-overload drop", "-m");
-	check_advice("leakrec --on-overload stop -- drop", 0, "with larger rings (-m)", "-m");
-	check_advice("leakrec -- x --on-overload drop", 0, "record with larger rings", "-m");
+	check_advice("/usr/bin/leakrec -p 10", 0, "with larger rings (-m)", longest);
+	check_advice("leakrec --on-overload drop -p 10", 0, "without --on-overload drop", longest);
+	check_advice("leakrec --on-overload=drop", 0, "without --on-overload drop", longest);
+	check_advice("leakrec --on-overload stop -- drop", 0, "with larger rings (-m)", longest);
+	check_advice("leakrec -- x --on-overload drop", 0, "record with larger rings", longest);
 	check_advice("leakrec --call-graph dwarf,4k -p 10", 0, "-m", longer);
 	check_advice("leakrec --call-graph=dwarf,65000 -p 10", 0, "-m", "than a dump can be");
 	check_advice("leakrec --raw-stacks -p 10", 8192, "-m", longer);
