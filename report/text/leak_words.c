@@ -28,9 +28,9 @@ void leak_words_certain(FILE *out, const struct leak_report *report)
 	if (!report->held_blocks || pairing_audit_spoils_all(report->analysis))
 		return;
 	if (!all)
-		fprintf(out, ", %" PRIu64 " of them for certain", report->firm_blocks);
+		fprintf(out, ", %" PRIu64 " of them certainly not freed", report->firm_blocks);
 	else if (pairing_audit_is_clean(report->analysis))
-		fputs(", for certain", out);
+		fputs(", certainly not freed", out);
 }
 
 void leak_words_certainty(FILE *out, unsigned int doubts)

@@ -12,7 +12,8 @@
 void leak_words_moment(FILE *out, const struct analysis *analysis);
 
 /*
- * How many of the held blocks are certainly held: ", for certain", ", 3 of them for certain".
+ * How many of the held blocks are certainly held: ", certainly not freed", ", 3 of
+ * them certainly not freed".
  * Nothing if something contradicts that the recording is whole and in order.
  */
 void leak_words_certain(FILE *out, const struct leak_report *report);

@@ -20,7 +20,7 @@ static void write_signed(FILE *out, int64_t bytes)
 	fputs(quantity_bytes((double)llabs(bytes)).text, out);
 }
 
-/* "RSS +276 MiB", with "of 3 processes" or "in the first 3.10 s" if that is not all. */
+/* "RSS grew by 276 MiB", with "of 3 processes" or "in the first 3.10 s" if that is not all. */
 static void write_rss(FILE *out, const struct analysis *analysis,
 		      const struct memory_balance *balance)
 {
@@ -32,8 +32,8 @@ static void write_rss(FILE *out, const struct analysis *analysis,
 	fputs("RSS", out);
 	if (balance->nr_processes > 1)
 		fprintf(out, " of %zu processes", balance->nr_processes);
-	fputc(' ', out);
-	write_signed(out, balance->rss);
+	fputs(balance->rss < 0 ? " shrank by " : " grew by ", out);
+	fputs(quantity_bytes((double)llabs(balance->rss)).text, out);
 	if (sampled_ns < NEARLY_ALL(length_ns)) {
 		fputs(" in the first ", out);
 		fputs(quantity_duration((double)sampled_ns / 1e9).text, out);
@@ -49,9 +49,9 @@ static void write_parts(FILE *out, const struct memory_balance *balance)
 		bool always;
 	} parts[] = {
 		{balance->recorded, "in recorded blocks", true},
-		{balance->other, "other anonymous memory", true},
-		{balance->file, "file pages", false},
-		{balance->shared, "shared memory", false},
+		{balance->other, "in other anonymous memory", true},
+		{balance->file, "in mapped files", false},
+		{balance->shared, "in shared memory", false},
 		{balance->swap, "by swapping", false},
 	};
 	const char *separator = ": ";
@@ -77,20 +77,20 @@ static bool is_worth_it(const struct memory_balance *balance, int64_t bytes)
 	return bytes >= WORTH_BYTES && bytes >= llabs(balance->rss) / WORTH_PART;
 }
 
-/* What else @bytes may be, and how to find out. */
+/* What @bytes may be, and how to find out. */
 static void write_sources(FILE *out, const struct analysis *analysis,
 			  const struct memory_balance *balance, int64_t bytes)
 {
 	if (analysis->has_mappings)
 		fputs("  leakparse --kind mapping shows what was mapped\n", out);
 	else if (balance->data - balance->recorded < bytes / 2)
-		fprintf(out, "  Hardly any memory was mapped: it %s, and used only now\n",
+		fprintf(out, "  Hardly any memory was mapped: %s\n",
 			analysis->input.command.starts_command
-				? "may be the program's own variables"
-				: "may be older than the recording");
+				? "the program may have begun to use large variables"
+				: "the process may have begun to use memory that it had before");
 	else
-		fputs("  leakrec --with mmap shows what is mapped directly, by a runtime such as "
-		      "Go's or\n  Java's, or by an allocator that is not recorded\n",
+		fputs("  Record with --with mmap to see who maps memory: the program, a runtime such\n"
+		      "  as Go's or Java's, or an allocator that is not recorded\n",
 		      out);
 }
 
@@ -102,22 +102,20 @@ static void write_reason(FILE *out, const struct analysis *analysis,
 	int64_t foreign = anonymous - balance->allocated;
 
 	if (is_worth_it(balance, foreign)) {
-		fputs("  At least ", out);
+		fputs("  No recorded allocation can explain ", out);
 		fputs(quantity_bytes((double)foreign).text, out);
-		fputs(" of it belongs to no block that was recorded\n", out);
+		fputs(" of the other anonymous memory\n", out);
 		write_sources(out, analysis, balance, foreign);
 	} else if (is_worth_it(balance, anonymous - balance->most)) {
-		fputs("  Recorded blocks never took so much at a time; it may be free memory between "
-		      "them\n",
+		fputs("  Recorded blocks never took that much at one time: it may be free memory\n"
+		      "  between them (fragmentation), or memory from elsewhere\n",
 		      out);
 		write_sources(out, analysis, balance, balance->other);
 	} else if (is_worth_it(balance, balance->other)) {
-		fputs("  The allocator may keep what was freed, and needs some memory for each "
-		      "block\n",
+		fputs("  The allocator may keep freed memory, and each block takes some bytes more\n",
 		      out);
 	} else if (is_worth_it(balance, -balance->other) && balance->recorded > 0) {
-		fputs("  Blocks that were not written to take no memory, or other memory was given "
-		      "back\n",
+		fputs("  Blocks that are not written to take no RAM; or other memory was given back\n",
 		      out);
 	}
 }

@@ -47,9 +47,9 @@ assert_mib() {
 		# shellcheck disable=SC2086 # none, or one
 		grow --mapped $engine
 		cat screen
-		grep -q '^RSS +10[2-9] MiB: +2.00 MiB in recorded blocks, +10[0-7] MiB other anonymous memory' screen
-		grep -qE '^  At least (9[89]|100)\.?[0-9]* MiB of it belongs to no block that was recorded$' screen
-		grep -q '^  leakrec --with mmap shows what is mapped directly' screen
+		grep -q '^RSS grew by 10[2-9] MiB: +2.00 MiB in recorded blocks, +10[0-7] MiB in other anonymous memory' screen
+		grep -qE '^  No recorded allocation can explain (9[89]|100)\.?[0-9]* MiB of the other anonymous memory$' screen
+		grep -q '^  Record with --with mmap to see who maps memory: ' screen
 		assert_mib recorded 2 2
 		assert_mib other 100 107
 	done
@@ -63,12 +63,12 @@ assert_mib() {
 	cat screen
 	assert_equal "lines" "$(sed -n '2,$p' screen | cut -c1-60)" "\
 Nothing was recorded: no probe was hit
-RSS +100 MiB: 0 bytes in recorded blocks, +100 MiB other ano
-  At least 100 MiB of it belongs to no block that was record
-  leakrec --with mmap shows what is mapped directly, by a ru
-  Java's, or by an allocator that is not recorded"
+RSS grew by 100 MiB: 0 bytes in recorded blocks, +100 MiB in
+  No recorded allocation can explain 100 MiB of the other an
+  Record with --with mmap to see who maps memory: the progra
+  as Go's or Java's, or an allocator that is not recorded"
 	grow --older
-	grep -qx '  Hardly any memory was mapped: it may be older than the recording, and used only now' screen
+	grep -qx '  Hardly any memory was mapped: the process may have begun to use memory that it had before' screen
 }
 
 @test "memory: file pages are listed separately, in tmpfs as shared memory" {

@@ -74,8 +74,8 @@ grow_go() {
 	CGO_ENABLED=1 build_go ./with heap.cgo
 	grow_go heap.cgo
 	# The runtime may start threads, and libc allocates a small block for each.
-	grep -qE '^RSS \+[5-9][0-9]\.?[0-9]* MiB: \+?[0-9.]+ (bytes|KiB) in recorded blocks, \+[5-9][0-9]\.?[0-9]* MiB other' screen
-	grep -q "^  leakrec --with mmap shows what is mapped directly, by a runtime such as Go's" screen
+	grep -qE '^RSS grew by [5-9][0-9]\.?[0-9]* MiB: \+?[0-9.]+ (bytes|KiB) in recorded blocks, \+[5-9][0-9]\.?[0-9]* MiB in other' screen
+	grep -q '^  Record with --with mmap to see who maps memory: ' screen
 	grow_go heap.cgo --with mmap
 	grep -q ' runtime\.mmap' screen
 	# It has no malloc.

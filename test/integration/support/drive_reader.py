@@ -30,7 +30,8 @@ def wait_for_reader(pid, path):
 
 def main():
     case, command = sys.argv[1], sys.argv[2:]
-    terminal = Terminal(command)
+    # What the summary says of the memory takes a line more or less.
+    terminal = Terminal(command, lines=40 if case == "coloured" else 24)
     if case == "paged":
         # less fills the screen and waits. Show the next page, then leave.
         terminal.wait_for(r"^# leaks 2$")

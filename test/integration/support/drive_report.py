@@ -82,7 +82,7 @@ def check_origin(browser, command):
 def check_load(browser):
     check_origin(browser, "leakrec -m 512 -o kinds.data -- leak_kinds")
     expect_in("the title", "held", browser.evaluate("document.title"))
-    expect_in("where memory went", "RSS +", text(browser, "#memory"))
+    expect_in("where memory went", "RSS grew by ", text(browser, "#memory"))
     expect_in("the tiles", "Probably leaked", text(browser, "#tiles"))
     for verdict in ("growth", "burst", "plateau", "start-up"):
         expect_in("the verdicts", verdict, text(browser, "#verdicts"))

@@ -193,12 +193,14 @@ static void check_files(struct recording *files, size_t nr, size_t nr_gaps, cons
 
 static void pauses_between_files(void **state)
 {
-	CHECK(0, ", for certain", three_blocks(1000));
-	CHECK(0, ", for certain", three_blocks(1000), three_blocks(1030), three_blocks(1060));
+	CHECK(0, ", certainly not freed", three_blocks(1000));
+	CHECK(0, ", certainly not freed", three_blocks(1000), three_blocks(1030),
+	      three_blocks(1060));
 	/* While the target was idle, a file stayed empty. */
-	CHECK(0, ", for certain", three_blocks(1000), begin_recording(), three_blocks(1030));
+	CHECK(0, ", certainly not freed", three_blocks(1000), begin_recording(),
+	      three_blocks(1030));
 	/* Three blocks may have been freed in the gap; those after it are held. */
-	CHECK(1, ", 3 of them for certain", three_blocks(1000), three_blocks(2000));
+	CHECK(1, ", 3 of them certainly not freed", three_blocks(1000), three_blocks(2000));
 }
 
 static void late_records(void **state)
@@ -246,7 +248,7 @@ static void what_contradicts_certainty(void **state)
 	add_malloc(&loses, 40, BLOCK);
 	CHECK(0, "", loses);
 	add_malloc(&misses, 2000, BLOCK + 1000); /* a block that was held */
-	CHECK(0, ", 0 of them for certain", misses);
+	CHECK(0, ", 0 of them certainly not freed", misses);
 }
 
 /* Three blocks of a process that creates a thread. @has_events: the thread has events, too. */
@@ -280,9 +282,9 @@ static void threads_that_are_not_recorded(void **state)
 
 	CHECK(0, "", threaded(false, false));
 	/* It did nothing. */
-	CHECK(0, ", for certain", threaded(true, false));
+	CHECK(0, ", certainly not freed", threaded(true, false));
 	/* perf record -a --no-inherit */
-	CHECK(0, ", for certain", threaded(false, true));
+	CHECK(0, ", certainly not freed", threaded(false, true));
 	assert_int_equal(read_files(&analysis, recordings, 1), 0);
 	input_advice_on_recording(&analysis, &advice);
 	assert_int_equal(advice.nr, 1);

@@ -18,8 +18,8 @@
 #define S   UINT64_C(1000000000)
 
 #define WITH_MMAP                                                                                  \
-	"  leakrec --with mmap shows what is mapped directly, by a runtime such as Go's or\n"      \
-	"  Java's, or by an allocator that is not recorded\n"
+	"  Record with --with mmap to see who maps memory: the program, a runtime such\n"          \
+	"  as Go's or Java's, or an allocator that is not recorded\n"
 
 struct maker {
 	struct perf_data_writer *writer;
@@ -136,25 +136,28 @@ static struct maker make_growth(struct mib first, struct mib last)
 
 static void growth_is_divided(void **state)
 {
-	assert_words(make_growth((struct mib){10, 5, 0, 0, 12}, (struct mib){12, 5, 0, 0, 14}),
-		     "RSS +2.00 MiB: +2.00 MiB in recorded blocks, 0 bytes other anonymous "
-		     "memory\n");
+	assert_words(
+		make_growth((struct mib){10, 5, 0, 0, 12}, (struct mib){12, 5, 0, 0, 14}),
+		"RSS grew by 2.00 MiB: +2.00 MiB in recorded blocks, 0 bytes in other anonymous "
+		"memory\n");
 	/* The sum of the parts is RSS. */
-	assert_words(make_growth((struct mib){10, 5, 2, 8, 20}, (struct mib){12, 9, 4, 12, 26}),
-		     "RSS +8.00 MiB: +2.00 MiB in recorded blocks, +4.00 MiB other anonymous "
-		     "memory, +4.00 MiB file pages, +2.00 MiB shared memory, -4.00 MiB by "
-		     "swapping\n"
-		     "  At least 3.50 MiB of it belongs to no block that was recorded\n" WITH_MMAP);
+	assert_words(
+		make_growth((struct mib){10, 5, 2, 8, 20}, (struct mib){12, 9, 4, 12, 26}),
+		"RSS grew by 8.00 MiB: +2.00 MiB in recorded blocks, +4.00 MiB in other anonymous "
+		"memory, +4.00 MiB in mapped files, +2.00 MiB in shared memory, -4.00 MiB by "
+		"swapping\n"
+		"  No recorded allocation can explain 3.50 MiB of the other anonymous memory\n" WITH_MMAP);
 }
 
 static void memory_that_was_mapped_before(void **state)
 {
-	assert_words(make_growth((struct mib){10, 0, 0, 0, 500}, (struct mib){112, 0, 0, 0, 502}),
-		     "RSS +102 MiB: +2.00 MiB in recorded blocks, +100 MiB other anonymous "
-		     "memory\n"
-		     "  At least 99.5 MiB of it belongs to no block that was recorded\n"
-		     "  Hardly any memory was mapped: it may be older than the recording, and used "
-		     "only now\n");
+	assert_words(
+		make_growth((struct mib){10, 0, 0, 0, 500}, (struct mib){112, 0, 0, 0, 502}),
+		"RSS grew by 102 MiB: +2.00 MiB in recorded blocks, +100 MiB in other anonymous "
+		"memory\n"
+		"  No recorded allocation can explain 99.5 MiB of the other anonymous memory\n"
+		"  Hardly any memory was mapped: the process may have begun to use memory that "
+		"it had before\n");
 }
 
 static void a_started_command_is_not_older(void **state)
@@ -162,11 +165,11 @@ static void a_started_command_is_not_older(void **state)
 	is_started = true;
 	assert_words(
 		make_growth((struct mib){10, 0, 0, 0, 500}, (struct mib){112, 0, 0, 0, 502}),
-		"RSS +102 MiB: +2.00 MiB in recorded blocks, +100 MiB other anonymous "
+		"RSS grew by 102 MiB: +2.00 MiB in recorded blocks, +100 MiB in other anonymous "
 		"memory\n"
-		"  At least 99.5 MiB of it belongs to no block that was recorded\n"
-		"  Hardly any memory was mapped: it may be the program's own variables, and used "
-		"only now\n");
+		"  No recorded allocation can explain 99.5 MiB of the other anonymous memory\n"
+		"  Hardly any memory was mapped: the program may have begun to use large "
+		"variables\n");
 	is_started = false;
 }
 
@@ -176,10 +179,12 @@ static void mappings_that_were_recorded(void **state)
 		make_growth((struct mib){10, 0, 0, 0, 0}, (struct mib){112, 0, 0, 0, 102});
 
 	add(&maker, maker.mmap_entry, 7, 3 * S, (uint64_t[]){0x10000, 4096});
-	assert_words(maker, "RSS +102 MiB: +2.00 MiB in recorded blocks, +100 MiB other anonymous "
-			    "memory\n"
-			    "  At least 99.5 MiB of it belongs to no block that was recorded\n"
-			    "  leakparse --kind mapping shows what was mapped\n");
+	assert_words(
+		maker,
+		"RSS grew by 102 MiB: +2.00 MiB in recorded blocks, +100 MiB in other anonymous "
+		"memory\n"
+		"  No recorded allocation can explain 99.5 MiB of the other anonymous memory\n"
+		"  leakparse --kind mapping shows what was mapped\n");
 }
 
 /* 100 MiB were allocated and freed; the allocator kept what it needs for them. */
@@ -192,10 +197,11 @@ static void memory_that_the_allocator_keeps(void **state)
 	allocate(&maker, 7, 2 * S, 100 * MIB);
 	release(&maker, 7, 3 * S, 2 * S);
 	sample(&maker, 7, 11 * S, 2, (struct mib){90, 0, 0, 0, 90});
-	assert_words(maker,
-		     "RSS +80.0 MiB: 0 bytes in recorded blocks, +80.0 MiB other anonymous memory\n"
-		     "  The allocator may keep what was freed, and needs some memory for each "
-		     "block\n");
+	assert_words(
+		maker,
+		"RSS grew by 80.0 MiB: 0 bytes in recorded blocks, +80.0 MiB in other anonymous memory\n"
+		"  The allocator may keep freed memory, and each block takes some bytes "
+		"more\n");
 	/* Never more than 10 MiB at a time, but 100 in all: nobody knows. */
 	maker = make();
 	bound(&maker, S, 0);
@@ -207,9 +213,9 @@ static void memory_that_the_allocator_keeps(void **state)
 	sample(&maker, 7, 30 * S, 2, (struct mib){90, 0, 0, 0, 90});
 	assert_words(
 		maker,
-		"RSS +80.0 MiB: 0 bytes in recorded blocks, +80.0 MiB other anonymous memory\n"
-		"  Recorded blocks never took so much at a time; it may be free memory between "
-		"them\n" WITH_MMAP);
+		"RSS grew by 80.0 MiB: 0 bytes in recorded blocks, +80.0 MiB in other anonymous memory\n"
+		"  Recorded blocks never took that much at one time: it may be free memory\n"
+		"  between them (fragmentation), or memory from elsewhere\n" WITH_MMAP);
 }
 
 static void blocks_that_are_not_used(void **state)
@@ -220,11 +226,12 @@ static void blocks_that_are_not_used(void **state)
 	sample(&maker, 7, S, 1, (struct mib){10, 0, 0, 0, 10});
 	allocate(&maker, 7, 2 * S, 100 * MIB);
 	sample(&maker, 7, 11 * S, 2, (struct mib){13, 0, 0, 0, 113});
-	assert_words(maker,
-		     "RSS +3.00 MiB: +100 MiB in recorded blocks, -97.0 MiB other anonymous "
-		     "memory\n"
-		     "  Blocks that were not written to take no memory, or other memory was given "
-		     "back\n");
+	assert_words(
+		maker,
+		"RSS grew by 3.00 MiB: +100 MiB in recorded blocks, -97.0 MiB in other anonymous "
+		"memory\n"
+		"  Blocks that are not written to take no RAM; or other memory was given "
+		"back\n");
 }
 
 static void memory_that_shrank(void **state)
@@ -234,8 +241,10 @@ static void memory_that_shrank(void **state)
 	bound(&maker, S, 0);
 	sample(&maker, 7, S, 1, (struct mib){90, 8, 0, 0, 90});
 	sample(&maker, 7, 11 * S, 2, (struct mib){10, 4, 0, 0, 10});
-	assert_words(maker, "RSS -84.0 MiB: 0 bytes in recorded blocks, -80.0 MiB other anonymous "
-			    "memory, -4.00 MiB file pages\n");
+	assert_words(
+		maker,
+		"RSS shrank by 84.0 MiB: 0 bytes in recorded blocks, -80.0 MiB in other anonymous "
+		"memory, -4.00 MiB in mapped files\n");
 }
 
 /* The third ends, the fourth comes, the fifth executes another program. */
@@ -260,8 +269,9 @@ static void processes_that_come_and_go(void **state)
 	sample(&maker, 4, 11 * S, 3, small);
 	sample(&maker, 5, 11 * S, 3, small);
 	bound(&maker, 11 * S, 1);
-	assert_words(maker, "RSS of 4 processes +4.00 MiB: +4.00 MiB in recorded blocks, 0 bytes "
-			    "other anonymous memory\n");
+	assert_words(maker,
+		     "RSS of 4 processes grew by 4.00 MiB: +4.00 MiB in recorded blocks, 0 bytes "
+		     "in other anonymous memory\n");
 }
 
 static void a_process_that_ended_before_the_recording(void **state)
@@ -272,8 +282,9 @@ static void a_process_that_ended_before_the_recording(void **state)
 	sample(&maker, 7, S, 1, (struct mib){10, 0, 0, 0, 10});
 	sample(&maker, 7, 4 * S, 2, (struct mib){10, 0, 0, 0, 10});
 	bound(&maker, 11 * S, 1);
-	assert_words(maker, "RSS 0 bytes in the first 3.00 s: 0 bytes in recorded blocks, 0 bytes "
-			    "other anonymous memory\n");
+	assert_words(maker,
+		     "RSS grew by 0 bytes in the first 3.00 s: 0 bytes in recorded blocks, 0 bytes "
+		     "in other anonymous memory\n");
 }
 
 static void too_little_is_known(void **state)
@@ -301,8 +312,9 @@ static void recordings_of_a_session(void **state)
 	bound(&maker, 3 * S, 0);
 	sample(&maker, 7, 4 * S, 1, (struct mib){10, 1, 0, 0, 10});
 	bound(&maker, 4 * S, 1);
-	assert_words(maker, "RSS +1.00 MiB: 0 bytes in recorded blocks, 0 bytes other anonymous "
-			    "memory, +1.00 MiB file pages\n");
+	assert_words(maker,
+		     "RSS grew by 1.00 MiB: 0 bytes in recorded blocks, 0 bytes in other anonymous "
+		     "memory, +1.00 MiB in mapped files\n");
 }
 
 static void hostile_numbers_do_no_harm(void **state)
