@@ -61,7 +61,7 @@ static int compare_indices(const void *a, const void *b)
 int cause_judge(struct cause_finder *finder, const struct cause_bag *bag, struct cause_found *ret,
 		struct judged_ages *ret_ages)
 {
-	size_t nr = 0;
+	size_t nr = 0, nr_left = 0;
 
 	*ret = (struct cause_found){.bag = *bag};
 	for (size_t i = bag->first; i != CAUSE_NO_MEMBER; i = finder->members[i].next) {
@@ -79,7 +79,18 @@ int cause_judge(struct cause_finder *finder, const struct cause_bag *bag, struct
 	}
 	qsort(finder->order, nr, sizeof(*finder->order), compare_indices);
 	ret->verdict = (struct site_verdict){.site = &ret->sum, .held_blocks = nr};
-	judge_blocks(finder->judge, finder->order, &ret->verdict, ret_ages);
+	for (size_t i = bag->first; i != CAUSE_NO_MEMBER; i = finder->members[i].next) {
+		const struct site_verdict *site = finder->members[i].site;
+		size_t of_site = site ? verdict_left_behind(site) : 0;
+
+		if (!of_site)
+			continue;
+		memcpy(&finder->order[nr + nr_left],
+		       &finder->verdicts->order[site->first + site->held_blocks],
+		       of_site * sizeof(*finder->order));
+		nr_left += of_site;
+	}
+	judge_blocks(finder->judge, finder->order, nr_left, &ret->verdict, ret_ages);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser/verdicts/judge.h"
 
-#include "common/scope.h"
+#include "parser/analysis/process_views.h"
 #include "parser/verdicts/survival.h"
 
 #include <errno.h>
@@ -35,6 +35,8 @@
  */
 #define STOPPED_ARRIVALS 20
 #define STOPPED_BEFORE	 0.75
+/* One process grows if it does so at more times the rate of the others at the same age. */
+#define GROWER_RATIO 3
 /* If more than this share of a site's frees was missed, that was no accident. */
 #define UNSEEN_SHARE 0.05
 
@@ -51,10 +53,12 @@ struct judge {
 	const struct loss_window *windows;
 	size_t nr_windows;
 	struct arrival *arrivals; /* for all blocks */
+	struct process_views views;
+	uint32_t *nr_of; /* of suspects, for each of views.list */
 	struct survival survival;
 	/* The blocks that are judged, and by their ages. */
 	const uint32_t *order;
-	size_t nr;
+	size_t nr, nr_left;
 	uint32_t ages[LIFETIME_BUCKETS];
 	float ordinary[LIFETIME_BUCKETS];
 };
@@ -64,51 +68,26 @@ static const struct heap_block *block_at(const struct judge *judge, size_t i)
 	return &judge->input->held[judge->order[i]];
 }
 
-/* The time in which a block could be seen: that of its process in the recording. */
-struct view {
-	uint64_t start_ns, end_ns;
-	bool exited;
-};
-
-static struct view view_of(const struct judge *judge, const struct heap_block *block)
+static const struct process_view *view_of(const struct judge *judge, const struct heap_block *block)
 {
-	const struct verdict_input *input = judge->input;
-	struct view view = {.start_ns = input->start_ns, .end_ns = input->end_ns};
-	struct process_life life = {0};
-
-	if (input->process_life)
-		life = input->process_life(input->context, block->allocated.pid,
-					   block->allocated.time_ns);
-	if (life.start_ns > view.start_ns && life.start_ns <= block->allocated.time_ns)
-		view.start_ns = life.start_ns;
-	if (!life.end_ns || life.end_ns >= input->end_ns)
-		return view;
-	view.exited = true;
-	view.end_ns = life.end_ns > view.start_ns ? life.end_ns : view.start_ns;
-	return view;
+	return &judge->views.list[judge->views.of[block - judge->input->held]];
 }
 
 bool judge_is_left_behind(const struct judge *judge, const struct heap_block *block)
 {
-	struct view view = view_of(judge, block);
-	double lived = (double)(view.end_ns - view.start_ns) / fmax(1, judge->length_ns);
-	double since = (double)(judge->input->end_ns - view.end_ns) / fmax(1, judge->length_ns);
+	const struct process_view *view = view_of(judge, block);
+	double lived = (double)(view->end_ns - view->start_ns) / fmax(1, judge->length_ns);
+	double since = (double)(judge->input->end_ns - view->end_ns) / fmax(1, judge->length_ns);
 
-	return view.exited && lived < GONE_SHARE &&
+	return view->exited && lived < GONE_SHARE &&
 	       (since > TOO_YOUNG_SHARE || lived < TOO_YOUNG_SHARE);
-}
-
-static uint64_t age_in(const struct view *view, const struct heap_block *block)
-{
-	return view->end_ns > block->allocated.time_ns ? view->end_ns - block->allocated.time_ns
-						       : 0;
 }
 
 uint64_t judge_age_ns(const struct judge *judge, const struct heap_block *block)
 {
-	struct view view = view_of(judge, block);
+	uint64_t end_ns = view_of(judge, block)->end_ns, time_ns = block->allocated.time_ns;
 
-	return age_in(&view, block);
+	return end_ns > time_ns ? end_ns - time_ns : 0;
 }
 
 /* The number of lost events that may belong to a block allocated at @time_ns. */
@@ -215,10 +194,9 @@ static void look_at_blocks(struct judge *judge, struct site_verdict *verdict)
 	verdict->exited = true;
 	for (size_t i = 0; i < judge->nr; i++) {
 		const struct heap_block *block = block_at(judge, i);
-		struct view view = view_of(judge, block);
-		uint64_t age_ns = age_in(&view, block);
+		uint64_t age_ns = judge_age_ns(judge, block);
 
-		verdict->exited &= view.exited;
+		verdict->exited &= view_of(judge, block)->exited;
 		if (age_ns > oldest_ns)
 			oldest_ns = age_ns;
 		verdict->held_bytes += block->size_bytes;
@@ -264,14 +242,14 @@ static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict
 
 	for (size_t i = 0; i < judge->nr; i++) {
 		const struct heap_block *block = block_at(judge, i);
-		struct view view = view_of(judge, block);
+		const struct process_view *view = view_of(judge, block);
 		uint64_t time_ns = block->allocated.time_ns;
 
-		if (view.start_ns < start_ns)
-			start_ns = view.start_ns;
-		if (view.end_ns > end_ns)
-			end_ns = view.end_ns;
-		if ((double)age_in(&view, block) < min_age_ns)
+		if (view->start_ns < start_ns)
+			start_ns = view->start_ns;
+		if (view->end_ns > end_ns)
+			end_ns = view->end_ns;
+		if ((double)judge_age_ns(judge, block) < min_age_ns)
 			continue;
 		judge->arrivals[nr++] = (struct arrival){
 			.time_s = (double)(time_ns > zero_ns ? time_ns - zero_ns : 0) / NS_PER_S,
@@ -289,18 +267,156 @@ static size_t collect_suspects(struct judge *judge, struct site_verdict *verdict
 	return nr_active;
 }
 
-/* The verdict of a site that frees, with overdue blocks. */
-static enum verdict judge_overdue(const struct judge *judge, enum growth_pattern pattern, size_t nr,
-				  double start_s, double end_s)
+static int compare_times(const void *a, const void *b)
 {
-	switch (pattern) {
+	double x = ((const struct arrival *)a)->time_s, y = ((const struct arrival *)b)->time_s;
+
+	return (x > y) - (x < y);
+}
+
+/* The pattern of suspects, the number of them and the time in which they could arrive. */
+struct fit {
+	enum growth_pattern pattern;
+	size_t nr;
+	double start_s, end_s, last_s;
+};
+
+/* The age of its process when the block was allocated. */
+static double process_age_s(const struct judge *judge, const struct heap_block *block)
+{
+	return fmax(0,
+		    (double)(int64_t)(block->allocated.time_ns - view_of(judge, block)->start_ns)) /
+	       NS_PER_S;
+}
+
+/* The suspects of one process, or of all (ALL_PROCESSES), by age on a clock (NULL: by age). */
+#define ALL_PROCESSES SIZE_MAX
+static size_t collect_ages(struct judge *judge, size_t process, const struct process_clock *clock,
+			   double min_age_ns, double until_s)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < judge->nr + judge->nr_left; i++) {
+		const struct heap_block *block = block_at(judge, i);
+		size_t index = judge->views.of[judge->order[i]];
+		double age_s = process_age_s(judge, block);
+
+		if (age_s > process_views_life_s(&judge->views, index, min_age_ns, until_s) ||
+		    (process != ALL_PROCESSES && process != index))
+			continue;
+		judge->arrivals[nr++] = (struct arrival){
+			.time_s = clock ? process_clock_at(clock, age_s) : age_s,
+			.bytes = (double)block->size_bytes,
+		};
+	}
+	qsort(judge->arrivals, nr, sizeof(*judge->arrivals), compare_times);
+	return nr;
+}
+
+/* The process with the most suspects in the later half of its life. */
+static size_t find_grower(struct judge *judge, double min_age_ns, double until_s)
+{
+	const struct process_views *views = &judge->views;
+	size_t grower = views->of[judge->order[0]];
+
+	for (size_t i = 0; i < judge->nr; i++)
+		judge->nr_of[views->of[judge->order[i]]] = 0;
+	for (size_t i = 0; i < judge->nr; i++) {
+		const struct heap_block *block = block_at(judge, i);
+		size_t index = views->of[judge->order[i]];
+		double life_s = process_views_life_s(views, index, min_age_ns, until_s);
+		double age_s = process_age_s(judge, block);
+
+		judge->nr_of[index] += age_s >= life_s / 2 && age_s <= life_s;
+		if (judge->nr_of[index] > judge->nr_of[grower])
+			grower = index;
+	}
+	return grower;
+}
+
+/*
+ * True if one process grows, and the others do not grow as much at the same age: they are not
+ * merely older than it.
+ */
+static bool has_grower(struct judge *judge, const struct process_clock *clock, double min_age_ns,
+		       double until_s, struct growth_rate *ret)
+{
+	double life_s, others_s, expected;
+	size_t grower, nr, nr_all = 0;
+
+	if (clock->nr < 2)
+		return false;
+	grower = find_grower(judge, min_age_ns, until_s);
+	life_s = process_views_life_s(&judge->views, grower, min_age_ns, until_s);
+	if (life_s * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
+		return false;
+	nr = judge->nr_of[grower];
+	others_s = (process_clock_at(clock, life_s) - process_clock_at(clock, life_s / 2)) *
+			   (double)clock->nr -
+		   life_s / 2;
+	for (size_t i = 0; i < judge->nr + judge->nr_left; i++) {
+		const struct heap_block *block = block_at(judge, i);
+		double age_s = process_age_s(judge, block);
+
+		nr_all += age_s >= life_s / 2 && age_s <= life_s &&
+			  (double)judge_age_ns(judge, block) >= min_age_ns;
+	}
+	/* One more than was seen: the others may do so rarely. */
+	expected = others_s > 0 ? (double)(nr_all - nr + 1) / others_s * life_s / 2 : 0;
+	if ((double)nr <= GROWER_RATIO * expected ||
+	    survival_log_chance((double)nr, expected) > MAX_LOG_CHANCE)
+		return false;
+	nr = collect_ages(judge, grower, NULL, min_age_ns, until_s);
+	return growth_fit(judge->arrivals, nr, 0, life_s, ret) == GROWTH_STEADY;
+}
+
+/*
+ * Fits the pattern of suspects. Where their processes began at different times, it counts by their
+ * ages, and predecessors count, too: else what each process loads when it starts would look like
+ * growth.
+ */
+static void fit_suspects(struct judge *judge, double min_age_ns, struct fit *fit,
+			 struct growth_rate *rate)
+{
+	struct process_clock clock;
+	double from_s = fit->start_s, until_s = fit->end_s, share;
+
+	process_views_clock(&judge->views, judge->order, judge->nr, judge->nr_left, min_age_ns,
+			    until_s, &clock);
+	if (!clock.began_together) {
+		fit->nr = collect_ages(judge, ALL_PROCESSES, &clock, min_age_ns, until_s);
+		fit->start_s = 0;
+		fit->end_s = process_clock_at(&clock, until_s);
+	}
+	fit->pattern = growth_fit(judge->arrivals, fit->nr, fit->start_s, fit->end_s, rate);
+	fit->last_s = fit->nr ? judge->arrivals[fit->nr - 1].time_s : 0;
+	if (clock.began_together && fit->pattern == GROWTH_STEADY)
+		return;
+	if (fit->pattern == GROWTH_STEADY) {
+		share = (double)clock.nr_present / (double)clock.nr;
+		rate->blocks_per_s *= share;
+		rate->blocks_error *= share;
+		rate->bytes_per_s *= share;
+		rate->bytes_error *= share;
+	} else if (has_grower(judge, &clock, min_age_ns, until_s, rate)) {
+		fit->pattern = GROWTH_STEADY;
+	}
+	/* What was fitted are ages. */
+	rate->from_s = from_s;
+	rate->to_s = until_s;
+}
+
+/* The verdict of a site that frees, with overdue blocks. */
+static enum verdict judge_overdue(const struct fit *fit)
+{
+	switch (fit->pattern) {
 	case GROWTH_STEADY:
 		return VERDICT_GROWTH;
 	case GROWTH_AT_START:
 		return VERDICT_STARTUP;
 	case GROWTH_STOPPED:
-		if (nr >= STOPPED_ARRIVALS &&
-		    judge->arrivals[nr - 1].time_s < start_s + STOPPED_BEFORE * (end_s - start_s))
+		if (fit->nr >= STOPPED_ARRIVALS &&
+		    fit->last_s < fit->start_s + STOPPED_BEFORE * (fit->end_s - fit->start_s))
 			return VERDICT_PLATEAU;
 		return VERDICT_OVERDUE;
 	default:
@@ -331,18 +447,19 @@ static enum verdict judge_kept(const struct judge *judge, const struct site_verd
 	return VERDICT_UNCLEAR;
 }
 
-void judge_blocks(struct judge *judge, const uint32_t *order, struct site_verdict *verdict,
-		  struct judged_ages *ret)
+void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
+		  struct site_verdict *verdict, struct judged_ages *ret)
 {
 	const struct site *site = verdict->site;
 	bool freed = site->frees > 0;
-	double start_s, end_s;
-	enum growth_pattern pattern;
+	struct fit fit;
+	double life_s;
 	float lowest = 1;
-	size_t nr;
+	uint64_t nr_kept;
 
 	judge->order = order;
 	judge->nr = verdict->held_blocks;
+	judge->nr_left = nr_left;
 	*ret = (struct judged_ages){.ordinary = freed ? judge->ordinary : NULL};
 	look_at_blocks(judge, verdict);
 	judge_certainty(judge, verdict);
@@ -359,17 +476,18 @@ void judge_blocks(struct judge *judge, const uint32_t *order, struct site_verdic
 		verdict->verdict = lowest <= UNCLEAR_ORDINARY ? VERDICT_UNCLEAR : VERDICT_NOT_YET;
 		return;
 	}
-	nr = collect_suspects(judge, verdict, ret->suspect_ns, &start_s, &end_s);
-	pattern = growth_fit(judge->arrivals, nr, start_s, end_s, &verdict->rate);
+	fit.nr = collect_suspects(judge, verdict, ret->suspect_ns, &fit.start_s, &fit.end_s);
+	life_s = fit.end_s - fit.start_s;
+	fit_suspects(judge, ret->suspect_ns, &fit, &verdict->rate);
 	/* The short life of a process has no rate. */
-	if (pattern == GROWTH_STEADY &&
-	    (end_s - start_s) * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
-		pattern = GROWTH_FEW;
-	verdict->verdict = freed && (double)verdict->suspect_blocks <
-						   NEVER_FREED_SHARE * (double)site->allocations
-				   ? judge_overdue(judge, pattern, nr, start_s, end_s)
-				   : judge_kept(judge, verdict, pattern);
-	verdict->has_rate = pattern == GROWTH_STEADY;
+	if (fit.pattern == GROWTH_STEADY && life_s * NS_PER_S <= TOO_YOUNG_SHARE * judge->length_ns)
+		fit.pattern = GROWTH_FEW;
+	/* What other processes left behind was not freed. */
+	nr_kept = verdict->suspect_blocks + nr_left;
+	verdict->verdict = freed && (double)nr_kept < NEVER_FREED_SHARE * (double)site->allocations
+				   ? judge_overdue(&fit)
+				   : judge_kept(judge, verdict, fit.pattern);
+	verdict->has_rate = fit.pattern == GROWTH_STEADY;
 }
 
 /*
@@ -435,9 +553,27 @@ static void sum_losses(struct judge *judge)
 		judge->lost_from[i] = judge->lost_from[i + 1] + judge->windows[i].lost;
 }
 
+static int find_views(struct judge *judge)
+{
+	const struct process_views_input input = {
+		.held = judge->input->held,
+		.nr_held = judge->input->nr_held,
+		.start_ns = judge->input->start_ns,
+		.end_ns = judge->input->end_ns,
+		.process_life = judge->input->process_life,
+		.context = judge->input->context,
+	};
+	int err = process_views_init(&judge->views, &input);
+
+	if (!err)
+		judge->nr_of = calloc(judge->views.nr + 1, sizeof(*judge->nr_of));
+	return err ? err : judge->nr_of ? 0 : -ENOMEM;
+}
+
 int judge_create(const struct verdict_input *input, struct judge **ret)
 {
 	struct judge *judge = calloc(1, sizeof(*judge));
+	int err;
 
 	*ret = judge;
 	if (!judge)
@@ -449,12 +585,16 @@ int judge_create(const struct verdict_input *input, struct judge **ret)
 	if (input->end_ns > input->start_ns)
 		judge->length_ns = (double)(input->end_ns - input->start_ns);
 	sum_losses(judge);
-	return look_at_all(judge);
+	err = find_views(judge);
+	return err ? err : look_at_all(judge);
 }
 
 void judge_destroy(struct judge *judge)
 {
-	if (judge)
-		free(judge->arrivals);
+	if (!judge)
+		return;
+	free(judge->arrivals);
+	process_views_deinit(&judge->views);
+	free(judge->nr_of);
 	free(judge);
 }

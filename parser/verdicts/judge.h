@@ -23,10 +23,11 @@ void judge_destroy(struct judge *judge);
 /*
  * Judges the blocks @order[0] ... of input.held, verdict->held_blocks of them in time order, all
  * present or all left behind. verdict->site has the counts of their kind. Fills the rest of
- * @verdict but its place in the order.
+ * @verdict but its place in the order. @nr_left blocks of the same kind follow them in @order,
+ * which other processes left behind: they show how it goes on in the lives of processes.
  */
-void judge_blocks(struct judge *judge, const uint32_t *order, struct site_verdict *verdict,
-		  struct judged_ages *ret);
+void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
+		  struct site_verdict *verdict, struct judged_ages *ret);
 
 /*
  * True if the block was left behind: its process has exited, and lived for only a part of the

@@ -78,6 +78,15 @@ struct cause {
 	size_t first, nr;	     /* verdicts.sites[first] ..., the worst first */
 };
 
+/*
+ * The number of blocks that exited processes left behind at the same site. Their indices follow
+ * those of @site in verdicts.order. Only until the sites are sorted by cause.
+ */
+static inline size_t verdict_left_behind(const struct site_verdict *site)
+{
+	return site[1].site == site->site ? site[1].held_blocks : 0;
+}
+
 struct verdict_input {
 	const struct site_stats *sites;
 	const struct heap_block *held; /* in time order */

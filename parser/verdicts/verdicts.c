@@ -70,7 +70,7 @@ static void judge_site(struct verdicts *verdicts, const struct verdict_input *in
 	const uint32_t *order = &verdicts->order[site->first];
 	struct judged_ages ages;
 
-	judge_blocks(judge, order, site, &ages);
+	judge_blocks(judge, order, verdict_left_behind(site), site, &ages);
 	for (size_t i = 0; i < site->held_blocks; i++) {
 		const struct heap_block *held = &input->held[order[i]];
 		struct block_verdict *block = &verdicts->blocks[order[i]];

@@ -129,6 +129,54 @@ static void what_others_left_behind_hides_no_growth(void **state)
 	assert_int_equal(verdicts.blocks_of[VERDICT_AT_EXIT], 100);
 }
 
+/* Process i begins in second 2i and lives for 20 seconds. */
+static struct process_life life_of_worker(const void *context, pid_t pid, uint64_t time_ns)
+{
+	uint64_t start_ns = START + (uint64_t)(2 * pid) * SECOND;
+
+	return (struct process_life){start_ns, start_ns + 20 * SECOND};
+}
+
+/* @loaded blocks of each worker at its start, and @later ones as long as it lives. */
+static enum verdict of_workers(size_t loaded, size_t later)
+{
+	input.process_life = life_of_worker;
+	for (pid_t second = 0; second < 100; second++)
+		for (pid_t pid = 0; pid < 50; pid++) {
+			pid_t age = second - 2 * pid;
+			size_t nr = age == 0 ? loaded : age > 0 && age < 20 ? later : 0;
+
+			for (size_t i = 0; i < nr; i++)
+				add(1, pid, 1000,
+				    second + 0.9 * ((double)i + 0.02 * pid) / (double)nr, FOREVER);
+		}
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	return verdicts.sites[0].verdict;
+}
+
+static void what_each_worker_loads_is_no_growth(void **state)
+{
+	assert_int_equal(of_workers(30, 0), VERDICT_STARTUP);
+}
+
+static void what_each_worker_leaks_is_growth(void **state)
+{
+	assert_int_equal(of_workers(30, 5), VERDICT_GROWTH);
+	/* Ten workers live, and two count because they exited shortly before the end. */
+	assert_in_range(verdicts.sites[0].rate.blocks_per_s, 55, 65);
+}
+
+/* Sixteen blocks come after a thousand that the other processes loaded. */
+static void one_of_several_processes_leaks(void **state)
+{
+	for (size_t i = 0; i < 1000; i++)
+		add(1, 2 + (pid_t)(i % 5), 1000, 1e-3 * (double)i, FOREVER);
+	for (size_t i = 0; i < 16; i++)
+		add(1, 1, 1000, 100.0 * ((double)i + 0.5) / 16, FOREVER);
+	assert_int_equal(verdicts_init(&verdicts, &input), 0);
+	assert_int_equal(verdict_of(1)->verdict, VERDICT_GROWTH);
+}
+
 /* A leak of a block per request; requests allocate and free until @until_s. */
 static enum verdict of_leak(double until_s)
 {
@@ -526,6 +574,9 @@ int main(void)
 		TEST(one_long_life_hides_no_leak),
 		TEST(what_processes_left_behind_is_no_growth),
 		TEST(what_others_left_behind_hides_no_growth),
+		TEST(what_each_worker_loads_is_no_growth),
+		TEST(what_each_worker_leaks_is_growth),
+		TEST(one_of_several_processes_leaks),
 		TEST(a_leak_that_ends_with_the_work_has_not_stopped),
 		TEST(a_leak_that_ends_before_the_work_has_stopped),
 		TEST(a_little_work_after_the_load_stops_no_leak),
