@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "test/support/leak_traces.h"
 
+#include "test/support/leak_trace_runs.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,38 +40,28 @@ const char *trace_kind_name(enum trace_kind kind)
 	return names[kind];
 }
 
-static void *check(void *p)
-{
-	if (!p) {
-		fputs("out of memory\n", stderr);
-		abort();
-	}
-	return p;
-}
-
-/* Between 0 and 1, exclusive. */
-static double draw(struct leak_trace *trace)
-{
-	/* xorshift64* */
-	trace->random ^= trace->random >> 12;
-	trace->random ^= trace->random << 25;
-	trace->random ^= trace->random >> 27;
-	return ((double)((trace->random * 2685821657736338717u) >> 11) + 0.5) * 0x1p-53;
-}
-
-static double draw_between(struct leak_trace *trace, double low, double high)
-{
-	return low + (high - low) * draw(trace);
-}
-
-static double draw_log_between(struct leak_trace *trace, double low, double high)
-{
-	return exp(draw_between(trace, log(low), log(high)));
-}
-
 static double length_s(const struct leak_trace *trace)
 {
-	return (double)(trace->end_ns - trace->start_ns) / NS_PER_S;
+	/* Threads that live on go on with what is not done when a cache is full. */
+	bool is_whole = trace->run->actor == TRACE_THREADS &&
+			trace->parts[trace->nr_parts - 1].kind > TRACE_PLATEAU_POOL;
+
+	return is_whole ? trace->runs[0].length_s : trace->run->length_s;
+}
+
+/* That many blocks in all, of which the current process or thread has a share. */
+static size_t share_of(const struct leak_trace *trace, double nr)
+{
+	return (size_t)(trace->share == 1 ? nr : ceil(nr * trace->share));
+}
+
+/*
+ * All processes and threads of a part have the same properties, which are drawn before this, but
+ * times of their own.
+ */
+static void begin_blocks(struct leak_trace *trace)
+{
+	trace->random ^= (uint64_t)(trace->run - trace->runs) * 0xd1342543de82ef95u;
 }
 
 static struct lifetimes draw_lifetimes(struct leak_trace *trace, double max_s)
@@ -103,35 +95,52 @@ static double draw_lifetime_s(struct leak_trace *trace, const struct lifetimes *
 	}
 }
 
-/* A block of one stack; @life_s may be INFINITY. */
+static void hold(struct leak_trace *trace, const struct site_block *block)
+{
+	if (trace->nr_held == trace->max_held) {
+		trace->max_held = trace->max_held ? trace->max_held * 2 : 1024;
+		trace->held =
+			check(reallocarray(trace->held, trace->max_held, sizeof(*trace->held)));
+	}
+	trace->held[trace->nr_held++] = (struct heap_block){
+		.address = 0x1000 + 16 * trace->nr_held,
+		.size_bytes = block->size_bytes,
+		.size_known = true,
+		.allocated = {.time_ns = block->time_ns,
+			      .stack_id = block->stack_id,
+			      .pid = trace->run->pid},
+	};
+}
+
+/* A block of one stack, @time_s after the start of its process or thread. @life_s may be INFINITY.
+ */
 static void add_one_block(struct leak_trace *trace, uint32_t stack_id, uint64_t size_bytes,
 			  double time_s, double life_s)
 {
+	const struct trace_run *run = trace->run;
+	double at_s = run->start_s + time_s, freed_s = at_s + life_s;
 	struct site_block block = {
 		.stack_id = stack_id,
 		.size_bytes = size_bytes,
-		.time_ns = trace->start_ns + (uint64_t)(time_s * NS_PER_S),
+		.time_ns = trace->start_ns + (uint64_t)(at_s * NS_PER_S),
 	};
 	int err;
 
-	if (time_s < 0 || block.time_ns > trace->end_ns)
+	if (at_s < 0 || at_s >= run->end_s || block.time_ns > trace->end_ns)
 		return;
+	if (run->actor == TRACE_PASSING_THREADS &&
+	    trace->parts[trace->nr_parts - 1].kind < TRACE_FIRST_LEAK)
+		freed_s = fmin(freed_s, run->end_s);
 	err = site_stats_enter(trace->stats, &block);
-	if (!err && time_s + life_s < length_s(trace)) {
+	if (!err && freed_s < trace->runs[0].length_s &&
+	    (freed_s <= run->end_s || run->actor == TRACE_PASSING_THREADS)) {
 		err = site_stats_leave(trace->stats, &block,
-				       block.time_ns + (uint64_t)(life_s * NS_PER_S));
+				       block.time_ns + (uint64_t)((freed_s - at_s) * NS_PER_S));
 	} else if (!err) {
-		if (trace->nr_held == trace->max_held) {
-			trace->max_held = trace->max_held ? trace->max_held * 2 : 1024;
-			trace->held = check(
-				reallocarray(trace->held, trace->max_held, sizeof(*trace->held)));
-		}
-		trace->held[trace->nr_held++] = (struct heap_block){
-			.address = 0x1000 + 16 * trace->nr_held,
-			.size_bytes = size_bytes,
-			.size_known = true,
-			.allocated = {.time_ns = block.time_ns, .stack_id = block.stack_id},
-		};
+		hold(trace, &block);
+		if (run->end_s < trace->runs[0].length_s && run->actor != TRACE_PASSING_THREADS)
+			err = site_stats_exit(trace->stats, &block,
+					      trace->start_ns + (uint64_t)(run->end_s * NS_PER_S));
 	}
 	if (err)
 		check(NULL);
@@ -165,6 +174,7 @@ static void add_pool(struct leak_trace *trace, uint64_t size_bytes, size_t nr)
 
 	if (linear)
 		fill_s *= 3;
+	begin_blocks(trace);
 	for (size_t i = 0; i < nr; i++)
 		add_block(trace, size_bytes,
 			  linear ? fill_s * draw(trace) : -fill_s * log(draw(trace)),
@@ -174,8 +184,9 @@ static void add_pool(struct leak_trace *trace, uint64_t size_bytes, size_t nr)
 static void add_constant_cache(struct leak_trace *trace, uint64_t size_bytes, enum trace_kind kind)
 {
 	double length = length_s(trace), mean_s = length * draw_log_between(trace, 0.01, 1);
-	size_t nr_entries = (size_t)draw_log_between(trace, 10, 300);
+	size_t nr_entries = share_of(trace, draw_log_between(trace, 10, 300));
 
+	begin_blocks(trace);
 	for (size_t i = 0; i < nr_entries; i++) {
 		double time_s = length * 0.02 * draw(trace);
 
@@ -217,6 +228,8 @@ static void add_churn(struct leak_trace *trace, uint64_t size_bytes, enum trace_
 		share = 1;
 		nr += 1000;
 	}
+	nr = share_of(trace, (double)nr);
+	begin_blocks(trace);
 	for (size_t i = 0; i < nr; i++) {
 		double time_s = length * draw(trace);
 		bool stays = time_s >= from_s && time_s < to_s && draw(trace) < share;
@@ -231,13 +244,14 @@ static void add_churn(struct leak_trace *trace, uint64_t size_bytes, enum trace_
 /* The amount of work: in waves, with pauses without any, one of them at the end. */
 static void add_wavering(struct leak_trace *trace, uint64_t size_bytes)
 {
-	size_t nr = (size_t)draw_log_between(trace, 1000, 30000);
+	size_t nr = share_of(trace, draw_log_between(trace, 1000, 30000));
 	double length = length_s(trace), phase = draw(trace), waves = draw_between(trace, 2, 20);
 	double pauses[4];
 
 	for (size_t i = 0; i < 3; i++)
 		pauses[i] = draw(trace);
 	pauses[3] = 0.98;
+	begin_blocks(trace);
 	for (size_t i = 0; i < nr; i++) {
 		double at = draw(trace);
 		bool paused = draw(trace) > 0.7 + 0.3 * sin(2 * M_PI * (waves * at + phase));
@@ -252,7 +266,10 @@ static void add_wavering(struct leak_trace *trace, uint64_t size_bytes)
 static void begin_part(struct leak_trace *trace, enum trace_kind kind)
 {
 	struct trace_part part = {.kind = kind, .first = (uint32_t)trace->nr_stacks, .nr = 1};
-	double spread = trace->is_spread ? draw(trace) : 0;
+	double spread = trace->set == TRACE_SIMPLE ? 0 : draw(trace);
+
+	if (trace->set == TRACE_SERVERS)
+		part.actor = leak_trace_draw_actor(trace, kind);
 
 	if (spread > 0.5) {
 		part.spread = TRACE_MANY_STACKS;
@@ -271,17 +288,18 @@ static void begin_part(struct leak_trace *trace, enum trace_kind kind)
 	trace->nr_leaks += kind >= TRACE_FIRST_LEAK;
 }
 
-static void add_part(struct leak_trace *trace, enum trace_kind kind)
+/* The blocks of the current process or thread. */
+static void run_part(struct leak_trace *trace, enum trace_kind kind, uint64_t size_bytes,
+		     double nr_in_all)
 {
-	uint64_t size_bytes = (uint64_t)draw_log_between(trace, 16, 65536);
 	double length = length_s(trace);
-	size_t nr = (size_t)draw_log_between(trace, 20, 2000), clump = 1;
+	size_t nr = share_of(trace, nr_in_all), clump = 1;
 	double from_s = 0;
 
-	begin_part(trace, kind);
 	switch (kind) {
 	case TRACE_STARTUP_CACHE:
-		nr = (size_t)draw_log_between(trace, 1, 2000);
+		nr = share_of(trace, draw_log_between(trace, 1, 2000));
+		begin_blocks(trace);
 		for (size_t i = 0; i < nr; i++)
 			add_block(trace, size_bytes, length * 0.05 * draw(trace), INFINITY);
 		break;
@@ -294,7 +312,7 @@ static void add_part(struct leak_trace *trace, enum trace_kind kind)
 		break;
 	case TRACE_CLUMPED_LEAK:
 		clump = (size_t)draw_between(trace, 2, 10);
-		nr = nr / clump + 20;
+		nr = nr / clump + share_of(trace, 20);
 		break;
 	case TRACE_LATE_LEAK:
 		from_s = length * draw_between(trace, 0.4, 0.8);
@@ -308,6 +326,7 @@ static void add_part(struct leak_trace *trace, enum trace_kind kind)
 		add_churn(trace, size_bytes, kind);
 	}
 	if (kind == TRACE_PLAIN_LEAK || kind == TRACE_CLUMPED_LEAK || kind == TRACE_LATE_LEAK) {
+		begin_blocks(trace);
 		for (size_t i = 0; i < nr; i++) {
 			double time_s = draw_between(trace, from_s, length);
 
@@ -315,6 +334,48 @@ static void add_part(struct leak_trace *trace, enum trace_kind kind)
 				add_block(trace, size_bytes, time_s + (double)j * 1e-6, INFINITY);
 		}
 	}
+}
+
+static void add_part(struct leak_trace *trace, enum trace_kind kind)
+{
+	uint64_t size_bytes = (uint64_t)draw_log_between(trace, 16, 65536);
+	double nr = draw_log_between(trace, 20, 2000);
+	const struct trace_part *part;
+	enum trace_actor actor;
+	uint64_t random;
+
+	begin_part(trace, kind);
+	part = &trace->parts[trace->nr_parts - 1];
+	actor = part->actor == TRACE_ONE_WORKER ? TRACE_WORKERS : part->actor;
+	random = trace->random;
+	for (size_t i = 0; i < trace->nr_runs; i++) {
+		struct trace_run *run = &trace->runs[i];
+		bool loads = part->actor == TRACE_ONE_WORKER && !run->is_leaker;
+
+		if (run->actor != actor)
+			continue;
+		trace->random = random;
+		trace->run = run;
+		trace->share = loads || kind < TRACE_FIRST_LEAK ? run->share
+			       : part->actor == TRACE_ONE_WORKER
+				       ? run->length_s / leak_trace_lived_s(trace, run)
+				       : run->leak_share;
+		run_part(trace, loads ? TRACE_STARTUP_CACHE : kind, size_bytes, nr);
+	}
+	trace->run = &trace->runs[0];
+}
+
+struct process_life leak_trace_life(const void *context, pid_t pid, uint64_t time_ns)
+{
+	const struct leak_trace *trace = context;
+	const struct trace_run *run = &trace->runs[pid - 1];
+	struct process_life life = {0};
+
+	if (run->start_s > 0)
+		life.start_ns = trace->start_ns + (uint64_t)(run->start_s * NS_PER_S);
+	if (run->end_s < trace->runs[0].length_s)
+		life.end_ns = trace->start_ns + (uint64_t)(run->end_s * NS_PER_S);
+	return life;
 }
 
 int leak_trace_functions(void *context, uint32_t stack_id, uint64_t *ret, size_t max,
@@ -353,7 +414,7 @@ static int compare_by_time(const void *a, const void *b)
 	       (x->allocated.time_ns < y->allocated.time_ns);
 }
 
-void leak_trace_init(struct leak_trace *trace, uint64_t seed, bool is_spread)
+void leak_trace_init(struct leak_trace *trace, uint64_t seed, enum trace_set set)
 {
 	static const size_t nr_of[TRACE_NR_KINDS] = {
 		[TRACE_STARTUP_CACHE] = 10, [TRACE_PLATEAU_POOL] = 8, [TRACE_REPLACED_CACHE] = 3,
@@ -367,9 +428,10 @@ void leak_trace_init(struct leak_trace *trace, uint64_t seed, bool is_spread)
 		.random = (seed + 1) * 0x9e3779b97f4a7c15u,
 		.stats = check(site_stats_create()),
 		.start_ns = 1000000000000,
-		.is_spread = is_spread,
+		.set = set,
 	};
 	trace->end_ns = trace->start_ns + (uint64_t)(NS_PER_S * draw_log_between(trace, 20, 7200));
+	leak_trace_add_runs(trace);
 	/* The recording begins with an event of its own. */
 	first = (struct site_block){
 		.stack_id = FIRST_STACK, .size_bytes = 1, .time_ns = trace->start_ns};
@@ -393,4 +455,5 @@ void leak_trace_deinit(struct leak_trace *trace)
 	free(trace->held);
 	free(trace->parts);
 	free(trace->part_of);
+	free(trace->runs);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Simulated programs with known leaks: caches filled at the start, pools that grow to a plateau,
- * churn with all kinds of lifetimes, and among them leaks of several kinds. The same seed makes the
- * same trace.
+ * churn with all kinds of lifetimes, and among them leaks of several kinds. Servers do this in
+ * worker processes and threads (leak_trace_runs.c). The same seed makes the same trace.
  */
 #ifndef LEAKTOOLS_TEST_SUPPORT_LEAK_TRACES_H
 #define LEAKTOOLS_TEST_SUPPORT_LEAK_TRACES_H
@@ -40,11 +40,43 @@ enum trace_spread {
 	TRACE_TOGETHER,	   /* a block by each of several stacks at a time */
 };
 
+/* The processes and threads that allocate blocks of one kind, each at the same stacks. */
+enum trace_actor {
+	TRACE_MAIN,	       /* the first process */
+	TRACE_WORKERS,	       /* a pool of processes; some pools replace them */
+	TRACE_ONE_WORKER,      /* it leaks; the others only load their tables there */
+	TRACE_JOBS,	       /* processes with short lives, over and over again */
+	TRACE_THREADS,	       /* more and more, up to a limit */
+	TRACE_PASSING_THREADS, /* each frees its blocks as it ends, except those it leaks */
+	TRACE_NR_ACTORS,
+};
+
+const char *trace_actor_name(enum trace_actor actor);
+
+/* A process or thread, in which a part of the program runs. */
+struct trace_run {
+	enum trace_actor actor;
+	pid_t pid;
+	double start_s, end_s; /* end_s: INFINITY if it lives on */
+	double length_s;   /* the time in which a cache fills; all others of its pool equal it */
+	double share;	   /* of the blocks that the same part would have in one process */
+	double leak_share; /* so that the living ones leak as much as one process would */
+	bool is_leaker;	   /* of a TRACE_ONE_WORKER */
+};
+
 /* What a program does with some of its memory, and the stacks that allocate for it. */
 struct trace_part {
 	enum trace_kind kind;
 	enum trace_spread spread;
+	enum trace_actor actor;
 	uint32_t first, nr; /* stack ids */
+};
+
+/* Kinds of programs. */
+enum trace_set {
+	TRACE_SIMPLE,  /* all parts are TRACE_ONE_STACK and TRACE_MAIN */
+	TRACE_SPREAD,  /* most parts are not TRACE_ONE_STACK */
+	TRACE_SERVERS, /* nor are they TRACE_MAIN */
 };
 
 /* The stack with id i belongs to parts[part_of[i]]. */
@@ -58,12 +90,19 @@ struct leak_trace {
 	size_t nr_parts, nr_leaks;
 	uint32_t *part_of;
 	size_t nr_stacks;
-	bool is_spread;
+	enum trace_set set;
+	struct trace_run *runs; /* the first is TRACE_MAIN's */
+	size_t nr_runs;
+	const struct trace_run *run; /* the current one */
+	double share;		     /* of the current part's blocks */
 };
 
-/* @is_spread: most parts are not TRACE_ONE_STACK. Ends the test if memory runs out. */
-void leak_trace_init(struct leak_trace *trace, uint64_t seed, bool is_spread);
+/* Ends the test if memory runs out. */
+void leak_trace_init(struct leak_trace *trace, uint64_t seed, enum trace_set set);
 void leak_trace_deinit(struct leak_trace *trace);
+
+/* For verdict_input.process_life. */
+struct process_life leak_trace_life(const void *trace, pid_t pid, uint64_t time_ns);
 
 /*
  * The functions of a stack, as verdict_input.functions_of wants them: main, a module that several

@@ -44,21 +44,22 @@ static void tell(uint64_t seed, const struct leak_trace *trace, const struct sit
 		       site->p99_s);
 }
 
-/*
- * Makes a program and judges it. Functions of stacks are known if the program's blocks are spread.
- */
-static void init(struct leak_trace *trace, uint64_t seed, bool is_spread, struct verdicts *verdicts)
+/* Makes a program and judges it. Functions of stacks are not known if it is simple. */
+static void init(struct leak_trace *trace, uint64_t seed, enum trace_set set,
+		 struct verdicts *verdicts)
 {
 	struct verdict_input input;
 
-	leak_trace_init(trace, seed, is_spread);
+	leak_trace_init(trace, seed, set);
 	input = (struct verdict_input){
 		.sites = trace->stats,
 		.held = trace->held,
 		.nr_held = trace->nr_held,
 		.start_ns = trace->start_ns,
 		.end_ns = trace->end_ns,
-		.functions_of = is_spread ? leak_trace_functions : NULL,
+		.process_life = leak_trace_life,
+		.context = trace,
+		.functions_of = set == TRACE_SIMPLE ? NULL : leak_trace_functions,
 		.stacks = trace,
 	};
 	assert_int_equal(verdicts_init(verdicts, &input), 0);
@@ -70,7 +71,7 @@ static void judge_trace(uint64_t seed, struct score *score)
 	struct verdicts verdicts;
 	size_t nr_seen = 0, nr_flagged = 0;
 
-	init(&trace, seed, false, &verdicts);
+	init(&trace, seed, TRACE_SIMPLE, &verdicts);
 	for (size_t i = 0; i < verdicts.nr_sites; i++) {
 		const struct site_verdict *site = &verdicts.sites[i];
 		enum trace_kind kind = trace.parts[trace.part_of[site->site->stack_id]].kind;
@@ -124,8 +125,6 @@ static void leaks_come_first(void **state)
 
 struct cause_score {
 	size_t flagged, right, leaks, found;
-	/* By the way that the blocks are spread: */
-	size_t leaks_of[TRACE_TOGETHER + 1], found_of[TRACE_TOGETHER + 1];
 };
 
 /* Finds the part of the program that has most of a cause's bytes; *@ret_share is its share. */
@@ -150,13 +149,14 @@ static uint32_t main_part(const struct leak_trace *trace, const struct verdicts 
 	return most;
 }
 
-/* The bytes that are held of a part. */
+/* The bytes that living processes hold of a part. */
 static double held_of(const struct leak_trace *trace, uint32_t part)
 {
 	double bytes = 0;
 
 	for (size_t i = 0; i < trace->nr_held; i++)
-		if (trace->part_of[trace->held[i].allocated.stack_id] == part)
+		if (trace->part_of[trace->held[i].allocated.stack_id] == part &&
+		    !leak_trace_life(trace, trace->held[i].allocated.pid, 0).end_ns)
 			bytes += (double)trace->held[i].size_bytes;
 	return bytes;
 }
@@ -182,14 +182,14 @@ static void check_causes(const struct verdicts *verdicts)
 	assert_int_equal(site, verdicts->nr_sites);
 }
 
-static void judge_causes(uint64_t seed, struct cause_score *score)
+static void judge_causes(uint64_t seed, enum trace_set set, struct cause_score *score)
 {
 	struct leak_trace trace;
 	struct verdicts verdicts;
 	size_t nr_flagged = 0;
 	bool *is_found;
 
-	init(&trace, seed, true, &verdicts);
+	init(&trace, seed, set, &verdicts);
 	is_found = calloc(trace.nr_parts, sizeof(*is_found));
 	assert_non_null(is_found);
 	check_causes(&verdicts);
@@ -207,23 +207,22 @@ static void judge_causes(uint64_t seed, struct cause_score *score)
 		if (is_right && of_part >= 0.5)
 			is_found[part] = true;
 		if (getenv("VERDICTS_VERBOSE") && (!is_right || of_part < 0.5))
-			printf("seed %d, cause %zu, %s: %s of %zu stacks, %.2f of %s (%d, %d stacks), %.2f of its bytes\n",
+			printf("seed %d, cause %zu, %s: %s of %zu stacks, %.2f of %s of %s (%d, %d stacks), %.2f of its bytes\n",
 			       (int)seed, i, is_right ? "right" : "WRONG",
 			       verdict_name(cause->verdict.verdict), cause->nr, share,
-			       trace_kind_name(trace.parts[part].kind), trace.parts[part].spread,
+			       trace_kind_name(trace.parts[part].kind),
+			       trace_actor_name(trace.parts[part].actor), trace.parts[part].spread,
 			       trace.parts[part].nr, of_part);
 	}
-	for (size_t i = 0; i < trace.nr_parts; i++) {
+	for (size_t i = 0; i < trace.nr_parts; i++)
 		score->found += is_found[i];
-		score->found_of[trace.parts[i].spread] += is_found[i];
-	}
 	score->leaks += trace.nr_leaks < TOP_CAUSES ? trace.nr_leaks : TOP_CAUSES;
 	verdicts_deinit(&verdicts);
 	leak_trace_deinit(&trace);
 	free(is_found);
 }
 
-static void causes_come_first(void **state)
+static void check_programs(enum trace_set set)
 {
 	const char *seeds = getenv("VERDICTS_SEEDS");
 	uint64_t nr_traces = seeds ? strtoull(seeds, NULL, 10) : NR_TRACES;
@@ -231,7 +230,7 @@ static void causes_come_first(void **state)
 	double precision, recall;
 
 	for (uint64_t seed = 0; seed < nr_traces; seed++)
-		judge_causes(seed, &score);
+		judge_causes(seed, set, &score);
 	precision = (double)score.right / (double)score.flagged;
 	recall = (double)score.found / (double)score.leaks;
 	printf("%zu leaks in %d programs; of the first five causes: precision %.4f, recall %.4f\n",
@@ -240,11 +239,22 @@ static void causes_come_first(void **state)
 	assert_true(recall >= 0.95);
 }
 
+static void causes_come_first(void **state)
+{
+	check_programs(TRACE_SPREAD);
+}
+
+static void causes_in_servers_come_first(void **state)
+{
+	check_programs(TRACE_SERVERS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaks_come_first),
 		cmocka_unit_test(causes_come_first),
+		cmocka_unit_test(causes_in_servers_come_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
