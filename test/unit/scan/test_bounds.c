@@ -333,7 +333,9 @@ static void all_blocks_are_lost(void **state)
 		lost_graph_deinit(&scan.lost);
 		limit = before;
 		limit.rlim_cur = own_bytes() + scan.heap.map.nr_blocks * (round ? 56ull : 24ull);
-		setrlimit(RLIMIT_AS, &limit);
+		/* ASan's own memory is larger, and would count. */
+		if (own_bytes() < 1ull << 40)
+			setrlimit(RLIMIT_AS, &limit);
 		assert_int_equal(lost_graph_init(&scan.lost, &scan.marking), 0);
 		setrlimit(RLIMIT_AS, &before);
 		assert_int_equal(scan.lost.nr_roots, round ? scan.lost.nr : 1);
