@@ -28,12 +28,14 @@ static struct leak_command *create(const char *text, uint64_t max_run_ns)
 	return command;
 }
 
+static char directory[40];
+
 /* A directory with a script, which is the current one. */
 static void make_script(const char *lines)
 {
-	char directory[] = "/tmp/test_leak_command_XXXXXX";
 	FILE *script;
 
+	snprintf(directory, sizeof(directory), "/tmp/test_leak_command_XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(chdir(directory), 0);
 	script = fopen("script", "w");
@@ -41,6 +43,11 @@ static void make_script(const char *lines)
 	fprintf(script, "#!/bin/sh\n%s\n", lines);
 	assert_int_equal(fclose(script), 0);
 	assert_int_equal(chmod("script", 0700), 0);
+}
+
+static int remove_script(void **state)
+{
+	return remove("script") || remove("result") || chdir("/") || rmdir(directory);
 }
 
 static void assert_result(const char *expected)
@@ -117,10 +124,10 @@ static void test_its_children_are_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_input_and_words),
-		cmocka_unit_test(test_descriptors_and_signals),
+		cmocka_unit_test_teardown(test_input_and_words, remove_script),
+		cmocka_unit_test_teardown(test_descriptors_and_signals, remove_script),
 		cmocka_unit_test(test_few_run_and_not_for_ever),
-		cmocka_unit_test(test_its_children_are_killed),
+		cmocka_unit_test_teardown(test_its_children_are_killed, remove_script),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
