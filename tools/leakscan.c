@@ -16,7 +16,7 @@
 #include "scan/report/census_json.h"
 #include "scan/report/growth.h"
 #include "scan/report/screen.h"
-#include "scan/snapshot/core_file.h"
+#include "scan/core/core_file.h"
 #include "scan/snapshot/live_snapshot.h"
 #include "tools/leakscan_options.h"
 

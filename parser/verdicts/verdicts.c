@@ -2,7 +2,7 @@
 #include "parser/verdicts/verdicts.h"
 
 #include "common/scope.h"
-#include "parser/verdicts/causes.h"
+#include "parser/causes/causes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_PARSER_VERDICTS_H
 #define LEAKTOOLS_PARSER_VERDICTS_H
 
-#include "parser/verdicts/verdict_types.h"
+#include "parser/judging/verdict_types.h"
 
 /* Judges all held blocks. Returns 0, -ENOMEM, or -E2BIG for more than 2^32 blocks. */
 int verdicts_init(struct verdicts *verdicts, const struct verdict_input *input);

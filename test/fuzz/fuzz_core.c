@@ -6,7 +6,7 @@
 #include "scan/analysis/scan.h"
 #include "scan/report/block_lines.h"
 #include "scan/report/census_json.h"
-#include "scan/snapshot/core_file.h"
+#include "scan/core/core_file.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -8,7 +8,7 @@
 #include "scan/names/module_symbols.h"
 #include "scan/names/object_types.h"
 #include "scan/roots/roots.h"
-#include "scan/snapshot/core_notes.h"
+#include "scan/core/core_notes.h"
 #include "test/support/heap_image.h"
 
 #include <elf.h>

@@ -2,7 +2,7 @@
 /* Blocks are found by their starts and by addresses in them; notes of core files may be anything.
  */
 #include "scan/heaps/heap_map.h"
-#include "scan/snapshot/core_notes.h"
+#include "scan/core/core_notes.h"
 #include "scan/snapshot/kernel_pointers.h"
 
 #include <elf.h>

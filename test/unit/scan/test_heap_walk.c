@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which blocks a made-up heap has; and that one that a thread is just changing is doubted. */
 #include "scan/heaps/heap_read.h"
-#include "scan/snapshot/core_file.h"
+#include "scan/core/core_file.h"
 #include "test/support/heap_image.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Edge cases of how blocks arrive and how long they survive. */
-#include "parser/verdicts/growth.h"
-#include "parser/verdicts/survival.h"
+#include "parser/judging/growth.h"
+#include "parser/statistics/survival.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/growth.h"
+#include "parser/judging/growth.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #ifndef LEAKTOOLS_PARSER_CAUSES_H
 #define LEAKTOOLS_PARSER_CAUSES_H
 
-#include "parser/verdicts/judge.h"
+#include "parser/judging/judge.h"
 
 /*
  * Joins judged sites. Afterwards site_verdict.cause of each site is its index in verdicts->causes;

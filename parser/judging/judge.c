@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/judge.h"
+#include "parser/judging/judge.h"
 
 #include "parser/analysis/process_views.h"
-#include "parser/verdicts/survival.h"
+#include "parser/statistics/survival.h"
 
 #include <errno.h>
 #include <math.h>

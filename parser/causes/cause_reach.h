@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_PARSER_CAUSE_REACH_H
 #define LEAKTOOLS_PARSER_CAUSE_REACH_H
 
-#include "parser/verdicts/cause_bags.h"
+#include "parser/causes/cause_bags.h"
 
 /*
  * Splits those of finder->found that have sites with lost blocks and others of which none is lost

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/causes.h"
+#include "parser/causes/causes.h"
 
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
-#include "parser/verdicts/cause_reach.h"
-#include "parser/verdicts/cause_together.h"
-#include "parser/verdicts/cause_tree.h"
-#include "parser/verdicts/cause_versions.h"
+#include "parser/causes/cause_reach.h"
+#include "parser/causes/cause_together.h"
+#include "parser/causes/cause_tree.h"
+#include "parser/causes/cause_versions.h"
 
 #include <errno.h>
 #include <stdlib.h>

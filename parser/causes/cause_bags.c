@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/cause_bags.h"
+#include "parser/causes/cause_bags.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "scan/snapshot/core_notes.h"
+#include "scan/core/core_notes.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/cause_reach.h"
+#include "parser/causes/cause_reach.h"
 
 #include "common/schema/reach_class.h"
 

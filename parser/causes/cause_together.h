@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_PARSER_CAUSE_TOGETHER_H
 #define LEAKTOOLS_PARSER_CAUSE_TOGETHER_H
 
-#include "parser/verdicts/cause_bags.h"
+#include "parser/causes/cause_bags.h"
 
 /* Joins those of finder->found that leak and have a caller in common. Errors go to finder->err. */
 void cause_together_join(struct cause_finder *finder);

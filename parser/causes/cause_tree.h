@@ -3,7 +3,7 @@
 #ifndef LEAKTOOLS_PARSER_CAUSE_TREE_H
 #define LEAKTOOLS_PARSER_CAUSE_TREE_H
 
-#include "parser/verdicts/cause_bags.h"
+#include "parser/causes/cause_bags.h"
 
 /*
  * Makes each member that holds something part of a cause. The members are sorted by path, and

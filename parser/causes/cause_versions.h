@@ -7,7 +7,7 @@
 #ifndef LEAKTOOLS_PARSER_CAUSE_VERSIONS_H
 #define LEAKTOOLS_PARSER_CAUSE_VERSIONS_H
 
-#include "parser/verdicts/cause_bags.h"
+#include "parser/causes/cause_bags.h"
 
 struct compiled_stack;
 

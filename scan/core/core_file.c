@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "scan/snapshot/core_file.h"
+#include "scan/core/core_file.h"
 
-#include "scan/snapshot/core_notes.h"
+#include "scan/core/core_notes.h"
 
 #include "common/diag.h"
 #include "common/elf/elf_file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/survival.h"
+#include "parser/statistics/survival.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/cause_tree.h"
+#include "parser/causes/cause_tree.h"
 
 #include "common/scope.h"
 

@@ -12,7 +12,7 @@
 #ifndef LEAKTOOLS_PARSER_VERDICT_TYPES_H
 #define LEAKTOOLS_PARSER_VERDICT_TYPES_H
 
-#include "parser/verdicts/growth.h"
+#include "parser/judging/growth.h"
 #include "parser/calls/heap_tracker.h"
 #include "parser/analysis/loss_windows.h"
 #include "parser/statistics/site_stats.h"

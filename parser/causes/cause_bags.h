@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_PARSER_CAUSE_BAGS_H
 #define LEAKTOOLS_PARSER_CAUSE_BAGS_H
 
-#include "parser/verdicts/judge.h"
+#include "parser/judging/judge.h"
 
 #define CAUSE_MAX_FUNCTIONS 128 /* of a path; functions further inside are not compared */
 #define CAUSE_NO_MEMBER	    SIZE_MAX

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/cause_versions.h"
+#include "parser/causes/cause_versions.h"
 
 #include "common/hash.h"
 #include "common/scope.h"

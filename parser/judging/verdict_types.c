@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "parser/verdicts/verdict_types.h"
+#include "parser/judging/verdict_types.h"
 
 const char *verdict_name(enum verdict verdict)
 {

@@ -6,7 +6,7 @@
 #ifndef LEAKTOOLS_PARSER_JUDGE_H
 #define LEAKTOOLS_PARSER_JUDGE_H
 
-#include "parser/verdicts/verdict_types.h"
+#include "parser/judging/verdict_types.h"
 
 struct judge;
 
