@@ -14,8 +14,12 @@ function(leaktools_unstable prefix module)
 	if(LEAKTOOLS_STATIC)
 		find_library(${prefix}_ARCHIVE ${module}.a HINTS ${${prefix}_LIBRARY_DIRS} ${${prefix}_LIBDIR})
 		if(${prefix}_ARCHIVE)
+			# A target, so that the archive stands before what it needs.
+			add_library(${prefix}_archive STATIC IMPORTED)
+			set_target_properties(${prefix}_archive PROPERTIES
+				IMPORTED_LOCATION ${${prefix}_ARCHIVE} INTERFACE_LINK_LIBRARIES "${ARGN}")
 			set_target_properties(PkgConfig::${prefix} PROPERTIES
-				INTERFACE_LINK_LIBRARIES "${${prefix}_ARCHIVE};${ARGN}")
+				INTERFACE_LINK_LIBRARIES ${prefix}_archive)
 		else()
 			message(WARNING "${module}.a is not installed: the tools will need this system's ${module}.so")
 		endif()

@@ -45,8 +45,8 @@ make_base() {
 	rm -rf --one-file-system "$base"
 	private debootstrap --variant=minbase --keyring="$KEYRING" "$suite" "$base" "$mirror" || return
 	rm -f "$base"/var/cache/apt/archives/*.deb
-	# How this machine reaches its mirror, for instance through a proxy.
-	apt-config dump | grep '^Acquire::https\?::' >"$base/etc/apt/apt.conf.d/90machine" || true
+	# How this machine reaches its mirror, for instance through a proxy, or if the mirror is a snapshot.
+	apt-config dump | grep -E '^Acquire::(https?::|Check-Valid-Until )' >"$base/etc/apt/apt.conf.d/90machine" || true
 	# Packages must not start daemons: 101 forbids it.
 	printf '#!/bin/sh\nexit 101\n' >"$base/usr/sbin/policy-rc.d"
 	chmod 755 "$base/usr/sbin/policy-rc.d"

@@ -4,7 +4,7 @@
 # The guest's root file systems, for test/vm/run: made by debootstrap, with what the tests need.
 
 # Programs that the tests use, and the libraries that the build links, by their Debian 12 names.
-ROOT_PACKAGES=(bats binutils bpftool bsdextrautils bsdutils dwz file g++ gcc gdb iproute2 kmod less libc6-dev
+ROOT_PACKAGES=(bats binutils bpftool bsdextrautils bsdutils dwz file g++ gcc gdb iproute2 jq kmod less libc6-dev
 	libcap2-bin libcmocka0 linux-perf procps psmisc python3 redis-server redis-tools strace tinyproxy-bin util-linux
 	xz-utils)
 # shellcheck disable=SC2034 # by make_root's nameref

@@ -29,7 +29,7 @@ static void append(const char *text, size_t len, void *context)
 
 char *demangle(const char *name)
 {
-	struct demangling *result;
+	struct demangling *volatile result; /* gcc 16 does not see that it stays */
 	char *volatile demangled = NULL;
 
 	if (name[0] != '_' || strlen(name) > DEMANGLE_MAX_MANGLED)

@@ -5,6 +5,7 @@
 # shellcheck disable=SC2030,SC2031,SC2154,SC2016,SC2034,SC2094 # as in bad_input.bats
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/allocators
 
 setup() {
 	common_setup
@@ -106,9 +107,8 @@ assert_every_pair() {
 @test "mismatch: functions that share their code are not judged" {
 	local library
 
-	for library in libtcmalloc_minimal.so.4 libmimalloc.so.2; do
-		library=$(ldconfig -p | awk -v name="$library" '$1 == name { print $NF; exit }')
-		LD_PRELOAD=$library start_target mismatches --clean
+	for library in libtcmalloc_minimal.so.4 'libmimalloc.so.[1-9]'; do
+		with_library "$library" mismatches --clean
 		attach --mismatch
 		grep -q "^leakrec: .*lib.*malloc.*: some of malloc, free and C++'s operators" leakrec.err
 		go_target

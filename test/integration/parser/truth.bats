@@ -22,13 +22,19 @@ libc_of() {
 	ldd "$1" | awk '$1 ~ /^libc\.so/ { print $3 }'
 }
 
-# probe_entries FILE: puts an entry probe on each function, at its symbol's address.
-probe_entries() {
-	local function offset
+# offset_of FILE FUNCTION: that of its symbol.
+offset_of() {
+	readelf -W --dyn-syms "$1" | awk -v name="^$2@@" '$8 ~ name { print $2; exit }'
+}
 
+# probe_entries FILE: puts an entry probe on each function.
+probe_entries() {
+	local function
+
+	# In Debian 12's glibc, both are one function.
+	[[ $(offset_of "$1" memalign) == "$(offset_of "$1" aligned_alloc)" ]] || FUNCTIONS+=(memalign)
 	for function in "${FUNCTIONS[@]}"; do
-		offset=$(readelf -W --dyn-syms "$1" | awk -v name="^$function@@" '$8 ~ name { print $2; exit }')
-		echo "p:$GROUP/$function $1:0x$offset" >>"$TRACEFS/uprobe_events"
+		echo "p:$GROUP/$function $1:0x$(offset_of "$1" "$function")" >>"$TRACEFS/uprobe_events"
 		OWN_EVENTS+=("$GROUP/$function")
 	done
 }
@@ -48,7 +54,8 @@ exact() {
 
 	for function in "${FUNCTIONS[@]}"; do
 		expected=$(truth "$function")
-		[[ $function != aligned_alloc ]] || expected=$((expected + $(truth memalign)))
+		[[ $function != aligned_alloc || ${FUNCTIONS[*]} == *" memalign"* ]] ||
+			expected=$((expected + $(truth memalign)))
 		[[ $function != free || -z ${MORE_FREES:-} ]] || continue
 		assert_equal "$function of ${BATS_TEST_DESCRIPTION}" "$(events "$function")" "$expected"
 	done

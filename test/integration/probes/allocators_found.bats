@@ -119,7 +119,7 @@ strip_to_debug_file() {
 	done <<-END
 		libjemalloc.so.2 jemalloc
 		libtcmalloc_minimal.so.4 tcmalloc
-		libmimalloc.so.2 mimalloc
+		libmimalloc.so.[1-9] mimalloc
 	END
 	"$BIN/leakprobe" add --exe "$TARGETS/cases_static" --dry-run | grep -q '^# .*/cases_static: glibc$'
 	"$BIN/leakprobe" add --exe "$TARGETS/musl_cases_static" --dry-run | grep -q '^# .*/musl_cases_static: musl$'
@@ -144,8 +144,12 @@ places() {
 				fail "$name: $(grep "^$function " places)"
 		done
 	done
-	# mimalloc's malloc overwrites its argument before its first jump.
-	places "$(library libmimalloc.so.2)" >places
-	grep -qE '^free [0-9a-f]+ emulated$' places
+	places "$(library 'libmimalloc.so.[1-9]')" >places
+	# Where they overwrite their argument before the first jump, as the malloc of 2.0 and 3.0 and the free of 3.0.
 	grep -qE '^malloc 0 stepped$' places
+	if [[ -n $(library libmimalloc.so.2) ]]; then
+		grep -qE '^free [0-9a-f]+ emulated$' places
+	else
+		grep -qE '^free 0 stepped$' places
+	fi
 }

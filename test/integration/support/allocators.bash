@@ -3,9 +3,15 @@
 #
 # Targets that use another allocator than that of the C library they were linked with. After helpers.bash.
 
-# library NAME: prints the path of a shared library that ld.so finds.
+# library PATTERN: prints the path of the first shared library with such a name that ld.so finds.
 library() {
-	ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'
+	local name path
+
+	while read -r name path; do
+		# shellcheck disable=SC2053 # a pattern
+		[[ $name != $1 ]] || break
+	done < <(ldconfig -p | awk '{ print $1, $NF }')
+	[[ -z $name ]] || echo "$path"
 }
 
 # with_library NAME TARGET [ARG...]: starts the target with that library preloaded.

@@ -523,7 +523,8 @@
 	END
 
 	CODE form_bnd_jmp
-	bnd jmp . + 3
+	.byte	0xf2 /* bnd, which binutils 2.44 does not know any more */
+	jmp	. + 2
 	END
 
 	CODE form_jmp_32_bits
