@@ -82,7 +82,7 @@ same_compressed() {
 	require_program perf
 	record_command "$DAEMON" -z --call-graph dwarf,4096 --raw-stacks
 	perf script -i perf.data -F event >script 2>script.err
-	printed=$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)
+	printed=$(LC_ALL=C grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)
 	assert_equal "events that perf script prints" "$printed" "$(summary events)"
 	perf report --stats -i perf.data >stats 2>stats.err
 	grep -qE '^ *COMPRESSED events: +[1-9]' stats
@@ -94,12 +94,12 @@ same_compressed() {
 	"$BIN/leakrec" -z -o - -- "$TARGETS/"$DAEMON 2>leakrec.err >pipe.data
 	perf script -i - -F event <pipe.data >script 2>script.err
 	assert_equal "events that perf script prints of the pipe" \
-		"$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)" "$printed"
+		"$(LC_ALL=C grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)" "$printed"
 }
 
 # perf_record OUTPUT OPTION...: records the daemon with leakprobe's probes.
 perf_record() {
-	perf record -q -m 8192 -e "$GROUP:*" -o "$@" -- "$TARGETS/"$DAEMON 2>truth 3>&-
+	perf record -q -B -m 8192 -e "$GROUP:*" -o "$@" -- "$TARGETS/"$DAEMON 2>truth 3>&-
 }
 
 @test "compression: leakparse reads perf record -z" {

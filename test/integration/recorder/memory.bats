@@ -96,7 +96,7 @@ RSS grew by 100 MiB: 0 bytes in recorded blocks, +100 MiB in
 	assert_equal "samples of others" "$(awk -v pid="$RECORDED_PID" '$1 != pid' samples)" ""
 	assert_equal "samples without a value" \
 		"$(grep -vcE ' anon=[1-9][0-9]* file=[1-9][0-9]* shared=[0-9]+ swap=[0-9]+ data=[1-9][0-9]* turn=[1-9]' samples)" 0
-	"$BIN/leakrec" -d 1 -o perf.data -- sh -c 'sleep 2 & wait' 2>leakrec.err
+	"$BIN/leakrec" -d 3 -o perf.data -- sh -c 'sleep 4 & wait' 2>leakrec.err
 	perf script -i perf.data -F pid,event 2>/dev/null | awk '/leakrec:memory/ { print $1 }' | sort | uniq -c >pids
 	assert_equal "processes with several samples" "$(awk '$1 > 2' pids | wc -l)" 2
 }

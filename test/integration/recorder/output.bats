@@ -118,7 +118,7 @@ full_disk() {
 	require_program perf
 	perf script -i perf.data -F event >script 2>script.err
 	assert_equal "events that perf script prints" \
-		"$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)" "$(summary events)"
+		"$(LC_ALL=C grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)" "$(summary events)"
 }
 
 @test "output: a disk that is full before the first record" {

@@ -22,7 +22,7 @@ perf_reads() {
 	local printed
 
 	perf script -i perf.data -F comm,pid,time,event,trace >script 2>script.err
-	printed=$(grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)
+	printed=$(LC_ALL=C grep -cE '(leakrec[0-9]+|leakprobe)_[^ ]*:' script)
 	assert_equal "events that perf script prints" "$printed" "$(summary events)"
 	perf report --stats -i perf.data >stats 2>stats.err
 	assert_equal "samples that perf report counts" \

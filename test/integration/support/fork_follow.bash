@@ -15,5 +15,5 @@ assert_storm() {
 	done
 	assert_summary lost 0 || wrong=1
 	((!wrong)) || fail "$(cat leakrec.err)"
-	assert_no_unexpected
+	assert_no_unexpected || fail "$(cat leakrec.err)"
 }

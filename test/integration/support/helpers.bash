@@ -330,10 +330,18 @@ go_target() {
 	echo >&"$TARGET_IN"
 }
 
+# Reaps the target, whose status is then in TARGET_STATUS. With job control, wait also returns when leakrec stops it.
+target_is_reaped() {
+	TARGET_STATUS=0
+	wait "$TARGET_PID" || TARGET_STATUS=$?
+	((TARGET_STATUS != 128 + 19)) # SIGSTOP
+}
+
 # Stores the target's true counts and reaps it.
 finish_target() {
 	cat <&"$TARGET_OUT" >truth
-	wait "$TARGET_PID" || fail "the target ended with status $?: $(cat target.err)" || return
+	wait_until 60 target_is_reaped || return
+	((!TARGET_STATUS)) || fail "the target ended with status $TARGET_STATUS: $(cat target.err)" || return
 	exec {TARGET_IN}>&- {TARGET_OUT}<&-
 }
 
@@ -348,6 +356,13 @@ attach() {
 	local pid=(-p "$RECORDED_PID")
 
 	[[ ! ${1:-} =~ ^(-p|-a|--cgroup)$ ]] || pid=()
+# Reaps the target, whose status is then in TARGET_STATUS. With job control, wait also returns when leakrec stops it.
+target_is_reaped() {
+	TARGET_STATUS=0
+	wait "$TARGET_PID" || TARGET_STATUS=$?
+	((TARGET_STATUS != 128 + 19)) # SIGSTOP
+}
+
 	: >leakrec.err # what an earlier one said there is not to be taken for this one's
 	"$BIN/leakrec" "${pid[@]}" -m 512 -o perf.data "$@" 2>leakrec.err 3>&- &
 	LEAKREC_PID=$!

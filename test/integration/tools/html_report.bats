@@ -43,7 +43,7 @@ record_kinds() {
 record_all() {
 	local moment PATH=$BIN:$TARGETS:$PATH # the page shows the command line
 
-	record some many_stacks --leaks 2000 && record marks marked_requests &
+	record some many_stacks --leaks 2000 --interval-us 200 && record marks marked_requests &
 	leakrec -m 512 -o - -- many_stacks --leaks 0 >clean.data 2>clean.rec && report clean &
 	record_scanned &
 	record_kinds || return

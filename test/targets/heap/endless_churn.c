@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Endless load: --threads N threads malloc and free as fast as they can, from a stack 12 frames
- * deep, until SIGTERM or, with --pairs N, until each has made that many pairs. --leak-every N
- * forgets a 3072-byte block (0: never). --children N forks that many processes, which do the same
- * in their one thread; with --orphans, a child of its own forks each and ends at once, as for a
- * daemon.
+ * Endless load: --threads N threads malloc and free as fast as a recorder can record them, from a
+ * stack 12 frames deep, until SIGTERM or, with --pairs N, until each has made that many pairs.
+ * --leak-every N forgets a 3072-byte block (0: never). --children N forks that many processes,
+ * which do the same in their one thread; with --orphans, a child of its own forks each and ends at
+ * once, as for a daemon.
  *
  * The threads exist before the recorder starts, and end only with the process. So glibc allocates
  * and frees nothing for them during the recording, and all events are exact.
+ *
+ * SIGUSR1 slows all of them down to 16,000 pairs in a second, for what needs no load.
  *
  * --progress FILE: for each thread, the number of its pairs, 64 bytes apart, for a reader that
  * checks whether the threads run. After the room for MAX_THREADS and MAX_CHILDREN comes the number
@@ -22,6 +24,9 @@
 #define MAX_THREADS  1024
 #define MAX_CHILDREN 64
 #define LONG_STOP_MS 700
+#define BATCH	     8192 /* pairs */
+#define RESTING	     128  /* a batch after SIGUSR1 */
+#define BATCH_MS     8
 
 struct progress {
 	_Atomic long pairs;
@@ -32,7 +37,7 @@ struct progress {
 struct churn_shared {
 	struct progress progress[MAX_THREADS + MAX_CHILDREN];
 	_Atomic long nr_long_stops;
-	_Atomic int stop;
+	_Atomic int stop, is_resting;
 	_Atomic long nr_done, nr_leaked, nr_continued;
 };
 
@@ -50,18 +55,46 @@ static void __attribute__((noinline)) one_pair(long i)
 	free(block);
 }
 
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/*
+ * Limits a thread to a million pairs in a second. Recorders have been seen to record 0.2 million,
+ * so it runs without a pause then; else it would make 50 million, and take the CPUs from those who
+ * wait for the recorder's start or end.
+ */
+static void pace(long *began_ms)
+{
+	long took_ms = now_ms() - *began_ms;
+
+	if (took_ms < BATCH_MS)
+		usleep((useconds_t)(BATCH_MS - took_ms) * 1000);
+	*began_ms = now_ms();
+}
+
 /* These are frames, too: main or start_thread, its caller, run and one_pair. */
 static void __attribute__((noinline)) descend(struct progress *progress, long depth)
 {
+	long began_ms;
+
 	if (depth > 0) {
 		descend(progress, depth - 1);
 		__asm__ volatile(""); /* Prevents a tail call, so that each level has a frame. */
 		return;
 	}
+	began_ms = now_ms();
 	for (long i = 1; (!pairs || i <= pairs) && !atomic_load(&shared->stop); i++) {
-		/* A child must not outlive the first process. */
-		if (i % 4096 == 0 && kill(first_pid, 0))
-			_exit(1);
+		if (i % (atomic_load(&shared->is_resting) ? RESTING : BATCH) == 0) {
+			/* A child must not outlive the first process. */
+			if (kill(first_pid, 0))
+				_exit(1);
+			pace(&began_ms);
+		}
 		one_pair(i);
 		atomic_store(&progress->pairs, i);
 	}
@@ -104,6 +137,8 @@ static void handle_signal(int signal)
 {
 	if (signal == SIGTERM)
 		atomic_store(&shared->stop, 1);
+	else if (signal == SIGUSR1)
+		atomic_store(&shared->is_resting, 1);
 	else
 		atomic_fetch_add(&shared->nr_continued, 1);
 }
@@ -132,16 +167,9 @@ static void handle_signals(void)
 {
 	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
 
-	if (sigaction(SIGTERM, &action, NULL) || sigaction(SIGCONT, &action, NULL))
+	if (sigaction(SIGTERM, &action, NULL) || sigaction(SIGCONT, &action, NULL) ||
+	    sigaction(SIGUSR1, &action, NULL))
 		truth_die("endless_churn: cannot handle signals\n");
-}
-
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Checks at intervals. Nothing here allocates, and nothing ends early because of a signal. */

@@ -70,6 +70,7 @@ static REACH_CASE void *on_stack(void *unused)
 	pthread_setspecific(far_key, block_of(24));
 	expect("thread-specific-far", "held", pthread_getspecific(far_key));
 	expect("thread-arena-lost", "lost", block_of(1000));
+	clear_stack();
 	leave_on_stack();
 	sleep_for_ever();
 	(void)block;

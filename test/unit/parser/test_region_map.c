@@ -14,7 +14,7 @@ static struct shared_memory memory;
 #define PAGES 96
 #define PAGE  4096ULL
 #define BASE  0x7f0000000000ULL
-#define STEPS 200000
+#define STEPS 50000
 
 struct model {
 	uint64_t owner[PAGES]; /* the sequence number of its mmap; 0: not mapped */
