@@ -59,8 +59,9 @@ static void warn_of_losses(const struct analysis *analysis)
 {
 	_cleanup_free_ char *windows = windows_phrase(analysis);
 
-	diag_warn("%" PRIu64 " events were lost%s: some reported leaks may be false; %s",
-		  analysis->lost, windows ? windows : "", input_advice_on_losses(analysis));
+	diag_warn("%" PRIu64 " event%s lost%s: some reported leaks may be false; %s",
+		  analysis->lost, quantity_word(analysis->lost, " was", "s were"),
+		  windows ? windows : "", input_advice_on_losses(analysis));
 }
 
 static void warn_of_uncounted(const struct analysis *analysis)
@@ -158,15 +159,19 @@ static void print_summary(const struct leak_report *report, bool says_why_empty)
 	for (size_t i = 0; i < ANOMALY_NR_KINDS; i++)
 		if (i != ANOMALY_FREE_UNKNOWN && i != ANOMALY_REALLOC_UNKNOWN)
 			unexpected += report->anomalies[i];
-	diag_note("%" PRIu64 " events, %" PRIu64 " allocations, %" PRIu64 " frees%s: %" PRIu64
-		  " block%s%s with %s still held, %" PRIu64 " unexpected operations%s, %" PRIu64
-		  "%s events lost, %" PRIu64 " unwind failures",
-		  stats->events, stats->allocations, stats->frees,
+	diag_note("%" PRIu64 " event%s, %" PRIu64 " allocation%s, %" PRIu64 " free%s%s: %" PRIu64
+		  " block%s%s with %s still held, %" PRIu64 " unexpected operation%s%s, %" PRIu64
+		  "%s event%s lost, %" PRIu64 " unwind failure%s",
+		  stats->events, quantity_plural(stats->events), stats->allocations,
+		  quantity_plural(stats->allocations), stats->frees, quantity_plural(stats->frees),
 		  options->size ? " of all sizes" : "", report->held_blocks,
 		  quantity_plural(report->held_blocks), of_size,
 		  quantity_bytes((double)report->held_bytes).text, unexpected,
-		  *of_size ? " on such blocks" : "", analysis->lost,
-		  analysis->may_miss ? " or more" : "", analysis_unwind_failures(analysis));
+		  quantity_plural(unexpected), *of_size ? " on such blocks" : "", analysis->lost,
+		  analysis->may_miss ? " or more" : "",
+		  quantity_plural(analysis->may_miss ? 0 : analysis->lost),
+		  analysis_unwind_failures(analysis),
+		  quantity_plural(analysis_unwind_failures(analysis)));
 	print_resources(report);
 	if (stats->own_mappings)
 		diag_note("%" PRIu64 " more mapping%s with %s belong to the allocator, the loader "

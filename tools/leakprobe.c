@@ -139,7 +139,7 @@ static void print_added(const struct probe_set *set, pid_t pid)
 			nr_added += file->probes[j].registered_here;
 		printf("%s: ", file->group);
 		if (nr_added == file->nr_probes)
-			printf("added %zu probes to ", nr_added);
+			printf("added %zu probe%s to ", nr_added, quantity_plural(nr_added));
 		else if (nr_added > 0)
 			printf("added %zu of %zu probes, the others existed, to ", nr_added,
 			       file->nr_probes);

@@ -176,20 +176,22 @@ static void draw_head(const struct top_screen *screen)
 	int end = head_lines();
 
 	if (screen->pauses)
-		snprintf(pauses, sizeof(pauses), "  paused %" PRIu64 " times, %.2f s",
-			 screen->pauses, (double)screen->paused_ns / 1e9);
+		snprintf(pauses, sizeof(pauses), "  paused %" PRIu64 " time%s, %.2f s",
+			 screen->pauses, quantity_plural(screen->pauses),
+			 (double)screen->paused_ns / 1e9);
 	attron(A_BOLD);
 	put_text(end - 4, 0, COLS, screen->title);
 	attroff(A_BOLD);
 	put_format(end - 3, 0, COLS,
 		   "%lu:%02lu:%02lu  %.0f events/s, %" PRIu64 " in all, %" PRIu64
-		   " %sevents lost%s%s%s",
+		   " %sevent%s lost%s%s%s",
 		   seconds / 3600, seconds / 60 % 60, seconds % 60, screen->events_per_s,
-		   screen->events, screen->lost, screen->may_miss ? "or more " : "", pauses,
+		   screen->events, screen->lost, screen->may_miss ? "or more " : "",
+		   quantity_plural(screen->may_miss ? 0 : screen->lost), pauses,
 		   screen->is_frozen ? "  FROZEN" : "", screen->is_ending ? "  ENDING" : "");
-	put_format(end - 2, 0, COLS, "held %s in %" PRIu64 " blocks, %s/s  %zu stack%s by %s",
+	put_format(end - 2, 0, COLS, "held %s in %" PRIu64 " block%s, %s/s  %zu stack%s by %s",
 		   bytes_text(held, (double)screen->rows->held_bytes, false),
-		   screen->rows->held_blocks,
+		   screen->rows->held_blocks, quantity_plural(screen->rows->held_blocks),
 		   bytes_text(growth, (double)screen->rows->bytes_per_s, true), screen->nr_shown,
 		   quantity_plural(screen->nr_shown), top_order_name(screen->order));
 	if (screen->filter[0] || screen->is_editing)
@@ -354,18 +356,20 @@ static void draw_rows(struct top_screen *screen)
 
 static void draw_help(void)
 {
+	/* At most 38 characters: a screen may have 40 columns. */
 	static const char *const lines[] = {
-		"q, Ctrl-C   end the recording, and print what leaked",
-		"s           sort by the next column",
-		"m           set a mark: SINCE MARK shows what came after it",
-		"/ text      only stacks with the text in a frame; Esc: all",
-		"up, down    select a stack; also PgUp, PgDn, Home, End",
-		"Enter       show or hide its frames; a: those of all stacks",
-		"p           freeze the screen; recording goes on",
+		"q, Ctrl-C  end, print what leaked",
+		"s          sort by the next column",
+		"m          set mark; SINCE MARK: later",
+		"/ text     stacks with it; Esc: all",
+		"up, down   select; PgUp, Home, End too",
+		"Enter      show or hide its frames",
+		"a          the frames of all stacks",
+		"p          freeze; recording goes on",
 		"",
-		"PER S       growth in the last ten seconds",
-		"TREND       blocks held from the beginning until now",
-		"SOURCE      line that asked for the memory, on wide screens",
+		"PER S      growth in the last 10 s",
+		"TREND      blocks held over time",
+		"SOURCE     line, on wide screens",
 	};
 
 	int y = head_lines();

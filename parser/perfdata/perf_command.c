@@ -82,6 +82,8 @@ struct perf_command perf_command_parse(const uint8_t *section, size_t size_bytes
 			value = value_of_letter("-s", word, &words);
 		if (value)
 			command.has_sizes = size_range_parse(value, &command.sizes) == 0;
+		if (value_of("--filter", word, &words))
+			command.has_filter = true;
 		value = value_of("--call-graph", word, &words);
 		if (!value)
 			continue;

@@ -209,12 +209,13 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
 	size_t len = 0;
 
 	if (stats->truncated)
-		len += (size_t)snprintf(to, size, ", %" PRIu64 " of %" PRIu64 " stacks truncated",
-					stats->truncated, stats->dumps);
+		len += (size_t)snprintf(to, size, ", %" PRIu64 " of %" PRIu64 " stack%s truncated",
+					stats->truncated, stats->dumps,
+					quantity_plural(stats->dumps));
 	if (stats->lost)
 		len += (size_t)snprintf(to + len, size - len,
-					", %" PRIu64 " of %" PRIu64 " stacks incomplete",
-					stats->lost, stats->dumps);
+					", %" PRIu64 " of %" PRIu64 " stack%s incomplete",
+					stats->lost, stats->dumps, quantity_plural(stats->dumps));
 	if (stats->by_dwfl)
 		snprintf(to + len, size - len, ", %" PRIu64 " unwound by libdwfl", stats->by_dwfl);
 }
@@ -223,7 +224,7 @@ static void describe_stacks(const struct stack_unwind_stats *stats, char *to, si
  * Notes in the recording that events may be missing. What is held is doubtful if tasks were created
  * without a breaker, before Linux 6.12 (context_breakers.h), or if BPF programs record and a stop
  * for set-up took too long. Otherwise only first calls of children and of new files are in
- * question.
+ * question. Readers that know no windows must not take what was not observed for leaks.
  */
 static int tell_doubts(const struct session *session)
 {
@@ -269,11 +270,13 @@ static void report_end(const struct session *session)
 	advise_rings(session);
 	if (session->unwinder)
 		describe_stacks(live_unwinder_stats(session->unwinder), stacks, sizeof(stacks));
-	diag_note("%" PRIu64 " events, %s, %.1f s, %" PRIu64 " %sevents lost%s%s: %s",
-		  reader->samples,
+	diag_note("%" PRIu64 " event%s, %s, %.1f s, %" PRIu64 " %sevent%s lost%s%s%s: %s",
+		  reader->samples, quantity_plural(reader->samples),
 		  quantity_bytes((double)perf_writer_size_bytes(session->writer)).text,
 		  (double)(clock_now_ns() - session->start_ns) / 1e9, reader->lost,
-		  may_miss(session) ? "or more " : "", pauses, stacks,
+		  may_miss(session) ? "or more " : "",
+		  quantity_plural(may_miss(session) ? 0 : reader->lost), pauses, stacks,
+		  session->options->config.nr_filters ? ", only a part (--filter)" : "",
 		  !output		     ? "shown only; -o FILE keeps the recording"
 		  : strcmp(output, "-") == 0 ? "standard output"
 					     : output);

@@ -6,6 +6,7 @@
  */
 #include "report/html/html_format.h"
 
+#include "common/quantity.h"
 #include "common/json/json_text.h"
 #include "common/schema/reach_class.h"
 #include "common/scope.h"
@@ -92,8 +93,8 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 
 	fputs("\"warnings\":[", out);
 	if (analysis->lost)
-		fprintf(out, "\"%" PRIu64 " events were lost: some reported leaks may be false.\",",
-			analysis->lost);
+		fprintf(out, "\"%" PRIu64 " event%s lost: some reported leaks may be false.\",",
+			analysis->lost, quantity_word(analysis->lost, " was", "s were"));
 	if (analysis->unguarded_tasks)
 		fputs("\"Events may be missing: all results are doubtful.\",", out);
 	else if (analysis->may_miss)
@@ -103,16 +104,17 @@ static void write_warnings(FILE *out, const struct html_tables *tables)
 	if (analysis->input.truncated)
 		fputs("\"The recording was cut off: its end is missing.\",", out);
 	if (failures)
-		fprintf(out, "\"%" PRIu64 " stacks do not reach the outermost frame.\",", failures);
+		fprintf(out, "\"%" PRIu64 " stack%s not reach the outermost frame.\",", failures,
+			quantity_word(failures, " does", "s do"));
 	if (tables->nr_cut)
 		fprintf(out,
-			"\"%zu stacks are shown without their innermost frames: there are too "
+			"\"%zu stack%s shown without the innermost frames: there are too "
 			"many different stacks.\",",
-			tables->nr_cut);
+			tables->nr_cut, quantity_word(tables->nr_cut, " is", "s are"));
 	if (tables->nr_left_out)
 		fprintf(out,
-			"\"%zu stacks that hold nothing and allocated little are not shown.\",",
-			tables->nr_left_out);
+			"\"Not shown: %zu stack%s without held blocks, and few allocations.\",",
+			tables->nr_left_out, quantity_plural(tables->nr_left_out));
 	pairing_audit(analysis, findings);
 	for (size_t i = 0; i < AUDIT_NR_KINDS; i++) {
 		if (!findings[i].count)

@@ -46,14 +46,15 @@ static void write_counts(FILE *out, const struct resource_counts *counts)
 {
 	fprintf(out, "%" PRIu64 " given, %" PRIu64 " taken", counts->gives, counts->takes);
 	if (counts->kind->counts_refs)
-		fprintf(out, ", %" PRIu64 " references added, %" PRIu64 " dropped", counts->refs,
-			counts->unrefs);
+		fprintf(out, ", %" PRIu64 " reference%s added, %" PRIu64 " dropped", counts->refs,
+			quantity_plural(counts->refs), counts->unrefs);
 	if (counts->failures)
 		fprintf(out, ", %" PRIu64 " failed", counts->failures);
 	if (counts->unknown_takes)
 		fprintf(out, ", %" PRIu64 " taken without a recorded give", counts->unknown_takes);
 	if (counts->unpaired)
-		fprintf(out, ", %" PRIu64 " calls recorded in part", counts->unpaired);
+		fprintf(out, ", %" PRIu64 " call%s recorded in part", counts->unpaired,
+			quantity_plural(counts->unpaired));
 }
 
 void resource_report_write_kinds(FILE *out, const struct leak_report *report)

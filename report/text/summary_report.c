@@ -68,15 +68,17 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 	}
 	fputs(quantity_duration(length_s).text, out);
 	fprintf(out,
-		" recorded, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
-		"%s events lost\n",
-		stats->allocations, stats->frees, analysis->lost,
-		analysis->may_miss ? " or more" : "");
+		" recorded, %" PRIu64 " allocation%s, %" PRIu64 " free%s, %" PRIu64 "%s event%s lost\n",
+		stats->allocations, quantity_plural(stats->allocations), stats->frees,
+		quantity_plural(stats->frees), analysis->lost, analysis->may_miss ? " or more" : "",
+		quantity_plural(analysis->may_miss ? 0 : analysis->lost));
 	if (analysis->input.command.has_sizes) {
 		fputs("Only blocks of ", out);
 		size_range_write(out, &analysis->input.command.sizes);
 		fputs(" bytes were recorded (leakrec --size)\n", out);
 	}
+	if (analysis->input.command.has_filter)
+		fputs("Only a part of the calls was recorded (leakrec --filter)\n", out);
 	if (!stats->events && !analysis->was_enough) {
 		fputs("Nothing was recorded: no probe was hit\n", out);
 		return;
@@ -98,26 +100,41 @@ static void write_head(FILE *out, const struct leak_report *report, const struct
 	resource_report_write_summary(out, report);
 }
 
+/* "12 blocks, 1.50 KiB, of 20 held, 2.00 KiB"; without leaks in any process only what it holds. */
+static void write_amounts(FILE *out, const struct leak_process *process, bool has_leaks)
+{
+	uint64_t blocks = has_leaks ? process->leaked_blocks : process->blocks;
+	uint64_t bytes = has_leaks ? process->leaked_bytes : process->bytes;
+
+	fprintf(out, ": %" PRIu64 " block%s, ", blocks, quantity_plural(blocks));
+	fputs(quantity_bytes((double)bytes).text, out);
+	if (has_leaks) {
+		fprintf(out, ", of %" PRIu64 " held, ", process->blocks);
+		fputs(quantity_bytes((double)process->bytes).text, out);
+	}
+	fputc('\n', out);
+}
+
 /* The processes that leak most, if there are several. Returns the number of lines. */
 static int write_processes(FILE *out, const struct leak_report *report,
 			   const struct holders *holders)
 {
 	const struct leak_process *processes = holders->list;
 	size_t nr = holders->nr;
+	bool has_leaks = nr && processes[0].leaked_blocks;
 	int nr_lines = 0;
 
 	if (nr < 2)
 		return 0;
-	fprintf(out, "\n  %zu processes hold blocks; worst leakers first:\n", nr);
+	fprintf(out, "\n  %zu processes %s; %s first:\n", nr,
+		report->exited_blocks && report->exited_blocks == report->held_blocks
+			? "held blocks when they exited"
+			: "hold blocks",
+		has_leaks ? "worst leakers" : "those with the most");
 	for (size_t i = 0; i < nr && i < MAX_PROCESSES; i++, nr_lines++) {
 		fputs("  ", out);
 		leak_words_process(out, report, processes[i].pid, processes[i].tid);
-		fprintf(out, ": %" PRIu64 " block%s, ", processes[i].leaked_blocks,
-			quantity_plural(processes[i].leaked_blocks));
-		fputs(quantity_bytes((double)processes[i].leaked_bytes).text, out);
-		fprintf(out, ", of %" PRIu64 " held, ", processes[i].blocks);
-		fputs(quantity_bytes((double)processes[i].bytes).text, out);
-		fputc('\n', out);
+		write_amounts(out, &processes[i], has_leaks);
 	}
 	if (nr > MAX_PROCESSES)
 		fprintf(out, "  and %zu more\n", nr - MAX_PROCESSES);
@@ -248,9 +265,9 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 
 	pairing_audit(analysis, findings);
 	if (analysis->lost && ++nr_lines)
-		fprintf(out,
-			"! %" PRIu64 " events were lost: some of these leaks may be false; %s\n",
-			analysis->lost, input_advice_on_losses(analysis));
+		fprintf(out, "! %" PRIu64 " event%s lost: some of these leaks may be false; %s\n",
+			analysis->lost, quantity_word(analysis->lost, " was", "s were"),
+			input_advice_on_losses(analysis));
 	if (analysis->unguarded_tasks && ++nr_lines)
 		fprintf(out,
 			"! events may be missing: all results are doubtful; " INPUT_ADVICE_UNGUARDED
@@ -260,8 +277,10 @@ static int write_doubts(FILE *out, const struct leak_report *report)
 	if (analysis->input.truncated && ++nr_lines)
 		fputs("! the recording was cut off: its end is missing\n", out);
 	if (analysis_unwind_failures(analysis) && ++nr_lines)
-		fprintf(out, "! %" PRIu64 " stacks end early: %s\n",
-			analysis_unwind_failures(analysis), input_advice_on_short_stacks(analysis));
+		fprintf(out, "! %" PRIu64 " stack%s early: %s\n",
+			analysis_unwind_failures(analysis),
+			quantity_word(analysis_unwind_failures(analysis), " ends", "s end"),
+			input_advice_on_short_stacks(analysis));
 	if (findings[AUDIT_UNSEEN_FREES].count && ++nr_lines)
 		fprintf(out, "! %" PRIu64 " %s\n", findings[AUDIT_UNSEEN_FREES].count,
 			findings[AUDIT_UNSEEN_FREES].what);

@@ -376,6 +376,7 @@ void tree_print(FILE *out, const struct call_tree *tree, const struct tree_look 
 	write_numbers(&printer, &printer.root->total);
 	fputs("total\n", out);
 	if (call_tree_nr_cut(tree))
-		fprintf(out, "%" PRIu64 " stacks are cut short: the tree is too large\n",
-			call_tree_nr_cut(tree));
+		fprintf(out, "%" PRIu64 " stack%s cut short: the tree is too large\n",
+			call_tree_nr_cut(tree),
+			quantity_word(call_tree_nr_cut(tree), " is", "s are"));
 }

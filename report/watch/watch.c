@@ -169,9 +169,9 @@ int watch_finish(struct watch *watch, const struct leak_report *report)
 	if (watch->command)
 		leak_command_wait(watch->command, 1, until_ns);
 	if (watch->nr_unreported)
-		diag_warn("--on-leak: not started for %" PRIu64 " causes: those before take too "
+		diag_warn("--on-leak: not started for %" PRIu64 " cause%s: those before take too "
 			  "long",
-			  watch->nr_unreported);
+			  watch->nr_unreported, quantity_plural(watch->nr_unreported));
 	return err;
 }
 

@@ -26,9 +26,9 @@ static void write_gap(FILE *out, const struct analysis *analysis, const struct s
 	fputs(".\n", out);
 	if (analysis->lost)
 		fprintf(out,
-			"! %" PRIu64 " events were lost: some of its blocks may not have been held "
+			"! %" PRIu64 " event%s lost: some of its blocks may not have been held "
 			"at its end\n",
-			analysis->lost);
+			analysis->lost, quantity_word(analysis->lost, " was", "s were"));
 	if (analysis->input.truncated)
 		fputs("! the recording was cut off: its end is missing\n", out);
 }

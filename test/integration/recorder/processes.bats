@@ -50,11 +50,12 @@ teardown() {
 @test "processes: the summary shows which processes leak" {
 	recorded fork fork_tree
 	"$BIN/leakparse" --summary -i perf.data >screen
-	grep -qx '  13 processes hold blocks; worst leakers first:' screen
-	assert_equal "processes told" "$(grep -cE '^  fork_tree \([0-9]+\): [0-9]+ blocks?, .*, of [0-9]+ held, ' screen)" 5
+	# Whether some of them leak depends on how long the recording is.
+	grep -qxE '  13 processes held blocks when they exited; (worst leakers|those with the most) first:' screen
+	assert_equal "processes told" "$(grep -cE '^  fork_tree \([0-9]+\): [0-9]+ blocks?, [0-9]' screen)" 5
 	grep -qx '  and 8 more' screen
 	grep -qE '^[0-9]+\. [a-z-]+.*: [0-9]+ blocks?, .*  in fork_tree \([0-9]+\)( and others)?$' screen
 	record_command sizes
 	"$BIN/leakparse" --summary -i perf.data >screen
-	! grep -qE 'processes hold blocks|  in sizes' screen || fail "there is one"
+	! grep -qE 'processes (hold|held) blocks|  in sizes' screen || fail "there is one"
 }

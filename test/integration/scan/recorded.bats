@@ -182,7 +182,7 @@ is_not_traced() {
 	wait_until 60 grep -q scanning leakrec.err
 	kill -INT "$LEAKREC_PID"
 	finish_leakrec
-	grep -q 'the scan was left out' leakrec.err || grep -q ' 0 events lost: perf.data' leakrec.err
+	grep -q 'the scan was left out' leakrec.err || grep -q ', 0 events lost' leakrec.err
 	wait_until 60 is_not_traced
 	end_waiting
 	wait "$RECORDED_PID"

@@ -47,7 +47,7 @@ def main():
     terminal.press("fg\n")
     wait_for_message("recording goes on")
     terminal.press("\x03")
-    wait_for_message(r"\d+ events, .* events lost")
+    wait_for_message(r"\d+ events?, .* events? lost")
     terminal.press("exit\n")
 
 

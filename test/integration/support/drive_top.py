@@ -106,6 +106,12 @@ def help_(terminal):
         terminal.press("x")
         terminal.wait_for(r"^> .* query_font < load_font")
         terminal.wait_for_last(r"^\? help")
+    terminal.resize(24, 40)
+    terminal.press("?")
+    for end in ("what leaked", "MARK: later", "Esc: all", "Home, End too", "goes on", "last 10 s", "wide screens"):
+        terminal.wait_for(rf"^  .*{end}$")
+    terminal.press("x")
+    terminal.resize(24, 80)
     # Without a mark, nothing is sorted by what came after it.
     for order, title in ORDERS:
         if order != "since mark":

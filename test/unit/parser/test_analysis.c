@@ -346,6 +346,21 @@ static void check_sizes(const char *text, uint64_t min_bytes, uint64_t max_bytes
 	assert_int_equal(command.sizes.max_bytes, max_bytes);
 }
 
+static bool has_filter(const char *text)
+{
+	const struct command_line line = command_line(text);
+
+	return perf_command_parse(line.section, line.nr).has_filter;
+}
+
+static void filters_are_known(void **state)
+{
+	assert_true(has_filter("leakrec --filter malloc:bytes>4096 -p 10"));
+	assert_true(has_filter("leakrec --filter=malloc:bytes>4096 -p 10"));
+	assert_false(has_filter("leakrec -- ls --filter x"));
+	assert_false(has_filter("leakrec -p 10"));
+}
+
 static void recorded_sizes_are_known(void **state)
 {
 	check_sizes("leakrec --size 200 -p 10", 200, 200);
@@ -384,6 +399,7 @@ int main(void)
 		cmocka_unit_test(files_that_do_not_belong_together),
 		cmocka_unit_test(what_contradicts_certainty),
 		cmocka_unit_test(threads_that_are_not_recorded),
+		cmocka_unit_test(filters_are_known),
 		cmocka_unit_test(recorded_sizes_are_known),
 		cmocka_unit_test(advice_knows_the_recorder),
 	};
