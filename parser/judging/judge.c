@@ -2,6 +2,7 @@
 #include "parser/judging/judge.h"
 
 #include "parser/analysis/process_views.h"
+#include "parser/statistics/idle_time.h"
 #include "parser/statistics/survival.h"
 
 #include <errno.h>
@@ -22,11 +23,6 @@
 #define NEVER_FREED_SHARE 0.9
 #define YOUNG_SHARE	  0.5  /* share of the recording; an older block is not young */
 #define TOO_YOUNG_SHARE	  0.05 /* share of the recording */
-/* A time at the end is idle if the mean rate of allocations in it is a smaller share of the whole
- * one. */
-#define ACTIVE_SHARE 0.05
-/* A program that is idle for longer at the end, as a share of the recording, has stopped. */
-#define IDLE_SHARE 0.2
 /* Processes that lived for a smaller share than this were not the target. */
 #define GONE_SHARE 0.5
 /*
@@ -41,6 +37,12 @@
 #define UNSEEN_SHARE 0.05
 
 #define NS_PER_S     1e9
+/*
+ * A shorter recording shows no leak. A program that starts loads libraries and locales for as long,
+ * which looks like growth.
+ */
+#define MIN_LENGTH_NS 200000000.0
+
 #define MIN_AGE_NS   1000 /* about as long as a probe takes */
 
 struct judge {
@@ -225,7 +227,8 @@ static double active_until_s(const struct judge *judge, size_t nr, double start_
 		return end_s;
 	for (size_t i = 0; i < nr; i++)
 		nr_later += judge->arrivals[i].time_s > active_s;
-	return (double)nr_later < ACTIVE_SHARE * (double)nr * (end_s - active_s) / (end_s - start_s)
+	return (double)nr_later < IDLE_ACTIVE_SHARE * (double)nr * (end_s - active_s) /
+					  (end_s - start_s)
 		       ? active_s
 		       : end_s;
 }
@@ -487,43 +490,11 @@ void judge_blocks(struct judge *judge, const uint32_t *order, size_t nr_left,
 	verdict->verdict = freed && (double)nr_kept < NEVER_FREED_SHARE * (double)site->allocations
 				   ? judge_overdue(&fit)
 				   : judge_kept(judge, verdict, fit.pattern);
-	verdict->has_rate = fit.pattern == GROWTH_STEADY;
-}
-
-/*
- * Returns when the program became idle, or the end of the recording: it was not, or for too long.
- * @all has the sums of all sites. A leak that ends with the work has not stopped, even if the
- * program goes on doing a little.
- */
-static uint64_t idle_since_ns(const struct verdict_input *input, const struct site *all)
-{
-	const struct site_history *history = all->history;
-	uint64_t origin_ns = site_stats_origin(input->sites), period_ns = 1ULL << history->shift;
-	size_t nr_sites;
-	const struct site *sites = site_stats_list(input->sites, &nr_sites);
-	uint64_t nr, earliest, first, idle_ns, work_ns = 0;
-	double allocated = 0;
-
-	if (input->end_ns <= origin_ns)
-		return input->end_ns;
-	nr = ((input->end_ns - origin_ns) >> history->shift) + 1;
-	earliest = (uint64_t)ceil((double)nr * (1 - IDLE_SHARE));
-	/* Nothing was allocated after the periods that are kept. */
-	first = nr < SITE_PERIODS ? nr : SITE_PERIODS;
-	for (uint64_t i = first; i-- > 0 && i + 1 >= earliest;) {
-		allocated += history->periods[i].allocated;
-		if (allocated <
-		    ACTIVE_SHARE * (double)all->allocations * (double)(nr - i) / (double)nr)
-			first = i;
-	}
-	if (first == nr || first < earliest)
-		return input->end_ns;
-	idle_ns = origin_ns + first * period_ns;
-	/* The work ended within the period before. */
-	for (size_t i = 0; i < nr_sites; i++)
-		if (sites[i].last_ns <= idle_ns && sites[i].last_ns > work_ns)
-			work_ns = sites[i].last_ns;
-	return work_ns + period_ns < idle_ns ? idle_ns : work_ns;
+	if (judge->length_ns < MIN_LENGTH_NS &&
+	    (verdict->verdict == VERDICT_GROWTH || verdict->verdict == VERDICT_OVERDUE ||
+	     verdict->verdict == VERDICT_BURST))
+		verdict->verdict = VERDICT_UNCLEAR;
+	verdict->has_rate = fit.pattern == GROWTH_STEADY && verdict->verdict == VERDICT_GROWTH;
 }
 
 static int look_at_all(struct judge *judge)
@@ -539,7 +510,7 @@ static int look_at_all(struct judge *judge)
 		err = site_stats_sum(input->sites, &all, &sites[i]);
 	if (!err && all.history) {
 		judge->common_p99_ns = lifetime_sketch_quantile(&all.history->lifetimes, 0.99);
-		judge->active_ns = idle_since_ns(input, &all);
+		judge->active_ns = idle_since_ns(input->sites, &all, input->end_ns);
 	}
 	site_sum_deinit(&all);
 	return err;
