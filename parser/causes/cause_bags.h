@@ -45,6 +45,9 @@ struct cause_found {
 	struct site_verdict verdict;
 	struct site sum;
 	bool is_dropped; /* another cause has taken over its members */
+	/* All its members pass that function, and are called by different ones (cause_callee.h). */
+	bool has_callee;
+	uint64_t callee;
 };
 
 struct cause_finder {

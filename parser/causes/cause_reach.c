@@ -34,6 +34,7 @@ static void split(struct cause_finder *finder, struct cause_found *found)
 {
 	struct cause_bag lost = cause_bag_empty(), others = cause_bag_empty(),
 			 empty = cause_bag_empty();
+	struct cause_found whole = *found, *other = &finder->found[finder->nr_found];
 
 	for (size_t i = found->bag.first, next; i != CAUSE_NO_MEMBER; i = next) {
 		const struct site_verdict *site = finder->members[i].site;
@@ -56,8 +57,12 @@ static void split(struct cause_finder *finder, struct cause_found *found)
 	site_sum_deinit(&found->sum);
 	found->sum = (struct site){0};
 	cause_become_part(finder, &lost, found);
-	if (!finder->err)
-		cause_become_part(finder, &others, &finder->found[finder->nr_found++]);
+	if (!finder->err) {
+		finder->nr_found++;
+		cause_become_part(finder, &others, other);
+	}
+	found->has_callee = other->has_callee = whole.has_callee;
+	found->callee = other->callee = whole.callee;
 }
 
 void cause_reach_split(struct cause_finder *finder)

@@ -3,6 +3,7 @@
 
 #include "common/schema/resource_schema.h"
 #include "common/scope.h"
+#include "parser/causes/cause_callee.h"
 #include "parser/causes/cause_reach.h"
 #include "parser/causes/cause_together.h"
 #include "parser/causes/cause_tree.h"
@@ -191,7 +192,8 @@ static int reserve(struct cause_finder *finder)
 	finder->members = calloc(nr, sizeof(*finder->members));
 	finder->weight_before = calloc(nr, sizeof(*finder->weight_before));
 	/* At most one for each site; those that another has taken over, as many; and a trial. */
-	finder->found = calloc(2 * finder->verdicts->nr_sites + 1, sizeof(*finder->found));
+	finder->found = calloc(2 * finder->verdicts->nr_sites + CAUSE_MAX_CALLEES + 1,
+			       sizeof(*finder->found));
 	finder->order = calloc(finder->input->nr_held + 1, sizeof(*finder->order));
 	return finder->members && finder->weight_before && finder->found && finder->order ? 0
 											  : -ENOMEM;
@@ -226,20 +228,35 @@ static void find(struct cause_finder *finder)
 		finder->weight_before[i + 1] = finder->weight_before[i] + finder->members[i].weight;
 	cause_tree_explore(finder);
 	cause_together_join(finder);
+	cause_callee_join(finder);
 	cause_reach_split(finder);
+}
+
+/* The number of functions of the path up to the one that the cause has in common. */
+static size_t nr_common(const struct cause_finder *finder, const struct cause_found *found,
+			const struct cause_member *member)
+{
+	size_t nr = 0;
+
+	if (!found->has_callee)
+		return cause_nr_shared(&finder->members[found->bag.lowest],
+				       &finder->members[found->bag.highest]);
+	while (nr < member->nr && member->path[nr] != found->callee)
+		nr++;
+	return nr + 1;
 }
 
 static void add_cause(struct cause_finder *finder, struct cause_found *found)
 {
 	struct verdicts *verdicts = finder->verdicts;
-	size_t nr = cause_nr_shared(&finder->members[found->bag.lowest],
-				    &finder->members[found->bag.highest]);
 
 	for (size_t i = found->bag.first; i != CAUSE_NO_MEMBER; i = finder->members[i].next) {
 		struct site_verdict *site = finder->members[i].site;
+		size_t nr;
 
 		if (!site)
 			continue;
+		nr = nr_common(finder, found, &finder->members[i]);
 		site->cause = (uint32_t)verdicts->nr_causes;
 		if (found->bag.nr > 1 && nr > 0)
 			site->nr_shared = finder->members[i].frames[nr - 1];

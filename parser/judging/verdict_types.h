@@ -67,7 +67,10 @@ struct site_verdict {
 	/* its blocks by time: blocks[order[first]] ..., held_blocks of them */
 	size_t first;
 	uint32_t cause; /* index into verdicts.causes */
-	/* The outermost functions of its stack that call its whole cause; 0: it is alone. */
+	/*
+	 * The outermost frames of its stack, to the function that all of its cause has in common:
+	 * their nearest caller, or the function that leaks for different callers. 0: it is alone.
+	 */
 	uint32_t nr_shared;
 };
 

@@ -160,9 +160,12 @@ static void add_block(struct leak_trace *trace, uint64_t size_bytes, double time
 			      life_s);
 		return;
 	}
-	for (uint32_t i = 0; i < part->nr; i++)
+	for (uint32_t i = 0; i < part->nr; i++) {
+		if (part->spread == TRACE_CALLERS && i && i % part->nr_ways == 0)
+			time_s += part->step_s * draw_between(trace, 0.5, 1.5);
 		add_one_block(trace, part->first + i, size_bytes << i % 4, time_s + i * 1e-6,
 			      life_s);
+	}
 }
 
 /* Arrivals of a pool's entries: fewer and fewer, or a fixed number until it is full. */
@@ -271,7 +274,15 @@ static void begin_part(struct leak_trace *trace, enum trace_kind kind)
 	if (trace->set == TRACE_SERVERS)
 		part.actor = leak_trace_draw_actor(trace, kind);
 
-	if (spread > 0.5) {
+	if (trace->set == TRACE_SHARED && spread > 0.6) {
+		part.spread = TRACE_CALLERS;
+		part.nr_ways = (uint32_t)draw_between(trace, 2, 5);
+		part.nr = part.nr_ways * (uint32_t)draw_between(trace, 3, 8);
+		part.step_s = trace->runs[0].length_s * draw_log_between(trace, 1e-6, 1e-4);
+	} else if (trace->set == TRACE_SHARED) {
+		part.spread = spread > 0.3 ? TRACE_TOGETHER : TRACE_ONE_STACK;
+		part.nr = part.spread == TRACE_TOGETHER ? 2 : 1;
+	} else if (spread > 0.5) {
 		part.spread = TRACE_MANY_STACKS;
 		part.nr = (uint32_t)draw_log_between(trace, 20, 800);
 	} else if (spread > 0.25) {
@@ -378,6 +389,32 @@ struct process_life leak_trace_life(const void *context, pid_t pid, uint64_t tim
 	return life;
 }
 
+/* The functions of a stack of TRACE_SHARED. Returns their number. */
+static size_t shared_functions(const struct leak_trace *trace, uint32_t stack_id, uint64_t *ret)
+{
+	uint32_t index = trace->part_of[stack_id];
+	const struct trace_part *part = &trace->parts[index];
+	uint64_t helper = 0x500000 + index % 3;
+
+	ret[0] = 1;
+	if (part->spread == TRACE_CALLERS) {
+		uint32_t caller = (stack_id - part->first) / part->nr_ways;
+
+		ret[1] = 2 + (index + caller) % 5; /* in different modules */
+		ret[2] = 0x400000 + index * 100 + caller;
+		ret[3] = 1000 + index;
+		ret[4] = 0x1000000 + (stack_id - part->first) % part->nr_ways;
+		return 5;
+	}
+	if (part->kind >= TRACE_FIRST_LEAK)
+		helper = 0x510000 + index % 2;
+	ret[1] = 2 + index % 5;
+	ret[2] = 1000 + index;
+	ret[3] = 2 * helper + (part->spread == TRACE_TOGETHER);
+	ret[4] = 0x2000000 + stack_id - part->first;
+	return part->spread == TRACE_TOGETHER ? 5 : 4;
+}
+
 int leak_trace_functions(void *context, uint32_t stack_id, uint64_t *ret, size_t max,
 			 size_t *ret_nr)
 {
@@ -394,12 +431,13 @@ int leak_trace_functions(void *context, uint32_t stack_id, uint64_t *ret, size_t
 		0x200000 + stack_id % 7,
 		0x1000000 + stack_id,
 	};
-	size_t nr = stack_id >= trace->nr_stacks	? 1
+	size_t nr = stack_id >= trace->nr_stacks ? 1
+		    : trace->set == TRACE_SHARED ? shared_functions(trace, stack_id, functions)
 		    : part->spread == TRACE_MANY_STACKS ? 6
 		    : part->spread == TRACE_TOGETHER	? 4
 							: TRACE_PART_DEPTH;
 
-	if (part->spread == TRACE_TOGETHER)
+	if (trace->set != TRACE_SHARED && part->spread == TRACE_TOGETHER)
 		functions[TRACE_PART_DEPTH] = 0x1000000 + stack_id;
 	*ret_nr = nr < max ? nr : max;
 	memcpy(ret, functions, *ret_nr * sizeof(*ret));

@@ -38,6 +38,7 @@ enum trace_spread {
 	TRACE_ONE_STACK,
 	TRACE_MANY_STACKS, /* each block by one of up to 800 stacks, and of any size */
 	TRACE_TOGETHER,	   /* a block by each of several stacks at a time */
+	TRACE_CALLERS,	   /* so, below one function, which distant callers call in turn */
 };
 
 /* The processes and threads that allocate blocks of one kind, each at the same stacks. */
@@ -70,6 +71,8 @@ struct trace_part {
 	enum trace_spread spread;
 	enum trace_actor actor;
 	uint32_t first, nr; /* stack ids */
+	uint32_t nr_ways;   /* of TRACE_CALLERS: the stacks of each caller */
+	double step_s;	    /* and the time from one caller to the next */
 };
 
 /* Kinds of programs. */
@@ -77,6 +80,7 @@ enum trace_set {
 	TRACE_SIMPLE,  /* all parts are TRACE_ONE_STACK and TRACE_MAIN */
 	TRACE_SPREAD,  /* most parts are not TRACE_ONE_STACK */
 	TRACE_SERVERS, /* nor are they TRACE_MAIN */
+	TRACE_SHARED,  /* they are TRACE_CALLERS, or share helpers that allocate for them */
 };
 
 /* The stack with id i belongs to parts[part_of[i]]. */
@@ -106,7 +110,9 @@ struct process_life leak_trace_life(const void *trace, pid_t pid, uint64_t time_
 
 /*
  * The functions of a stack, as verdict_input.functions_of wants them: main, a module that several
- * parts share, the part's own function, and in the many stacks of a part up to three more.
+ * parts share, the part's own function, and in the many stacks of a part up to three more. In
+ * TRACE_SHARED a helper follows, which has one way to allocate, or several. Leaks have helpers that
+ * only leaks call.
  */
 int leak_trace_functions(void *trace, uint32_t stack_id, uint64_t *ret, size_t max, size_t *ret_nr);
 

@@ -249,12 +249,18 @@ static void causes_in_servers_come_first(void **state)
 	check_programs(TRACE_SERVERS);
 }
 
+static void causes_with_shared_code_come_first(void **state)
+{
+	check_programs(TRACE_SHARED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaks_come_first),
 		cmocka_unit_test(causes_come_first),
 		cmocka_unit_test(causes_in_servers_come_first),
+		cmocka_unit_test(causes_with_shared_code_come_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
