@@ -89,6 +89,28 @@ int diag_print_escaped(FILE *out, const char *text, const char *also)
 	return ferror(out) ? -EIO : 0;
 }
 
+int diag_print_relayed(FILE *out, const char *lines)
+{
+	const unsigned char *s = (const unsigned char *)lines;
+
+	/* Its backslashes are those of diag_print_escaped(). */
+	while (*s) {
+		size_t len = *s == '\n' || *s == '\t' ? 1 : utf8_sequence(s);
+
+		if (len)
+			fwrite(s, 1, len, out);
+		else
+			fprintf(out, "\\x%02x", *s);
+		s += len ? len : 1;
+	}
+	return ferror(out) ? -EIO : 0;
+}
+
+void diag_relay(const char *lines)
+{
+	diag_print_relayed(stderr, lines);
+}
+
 static int hex_digit(char c)
 {
 	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;

@@ -42,12 +42,21 @@ void diag_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Information. */
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Prints lines that another process of this tool would have printed, but may be made to forge. */
+void diag_relay(const char *lines);
+
 /*
  * Writes @text with control and invisible characters, backslashes, invalid UTF-8 and any character
  * of @also (NULL for none) as \xNN. All line-based output is escaped by this: a `leaks` file passes
  * " \t" so that a column stays one word. Returns 0, or -EIO if the stream failed.
  */
 int diag_print_escaped(FILE *out, const char *text, const char *also);
+
+/*
+ * Writes lines that were escaped already, but may be forged: line ends, tabs and backslashes stay
+ * as they are. Returns 0, or -EIO if the stream failed.
+ */
+int diag_print_relayed(FILE *out, const char *lines);
 
 /* Decodes \xNN in place, except an escaped NUL, which would end the text. */
 void diag_unescape(char *text);

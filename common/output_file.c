@@ -297,3 +297,20 @@ int output_dir_open(const char *path)
 		give_to_caller(fd, path);
 	return steal_fd(fd);
 }
+
+int output_write_all(int fd, const void *bytes, size_t size)
+{
+	const char *from = bytes;
+
+	while (size > 0) {
+		ssize_t len = write(fd, from, size);
+
+		if (len < 0 && errno != EINTR)
+			return -errno;
+		if (len > 0) {
+			from += len;
+			size -= (size_t)len;
+		}
+	}
+	return 0;
+}

@@ -8,6 +8,8 @@
 #ifndef LEAKTOOLS_COMMON_OUTPUT_FILE_H
 #define LEAKTOOLS_COMMON_OUTPUT_FILE_H
 
+#include <stddef.h>
+
 /*
  * Opens @path for reading and writing, truncates it, sets O_CLOEXEC. A new file has mode 0600, an
  * existing one keeps its mode. "/dev/stdout" is standard output. Returns a descriptor that the
@@ -37,5 +39,11 @@ int output_dir_open(const char *path);
 
 /* output_file_open() of @name in the directory @dir_fd, which messages call @dir. */
 int output_file_open_at(int dir_fd, const char *dir, const char *name);
+
+/*
+ * Writes all @size bytes to @fd, however little a single write() takes. Returns 0 or a negative
+ * errno, not reported.
+ */
+int output_write_all(int fd, const void *bytes, size_t size);
 
 #endif

@@ -2,11 +2,11 @@
 #include "top/top_view.h"
 
 #include "common/diag.h"
+#include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
 #include "top/top_terminal.h"
 #include "top/top_viewer.h"
 
-#include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,24 +15,6 @@
 
 /* Leaves the alternate screen, shows the cursor, resets attributes (xterm and compatible). */
 #define LEAVE_SCREEN "\033[?1049l\033[?25h\033[0m\r\n"
-
-/* Keeps only the capabilities to read other processes' files and memory, for symbols. */
-static void drop_capabilities(void)
-{
-	static const unsigned int kept[] = {CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
-					    CAP_CHECKPOINT_RESTORE};
-	bool known = capng_get_caps_process() == 0;
-	bool has[ARRAY_SIZE(kept)];
-
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		has[i] = known && capng_have_capability(CAPNG_PERMITTED, kept[i]);
-	capng_clear(CAPNG_SELECT_BOTH);
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		if (has[i])
-			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i]);
-	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
-		diag_warn("the view keeps its capabilities: they cannot be dropped");
-}
 
 static void __attribute__((noreturn))
 run_child(const char *title, const struct live_status *status, int stream_fd, int messages_fd)
@@ -46,7 +28,9 @@ run_child(const char *title, const struct live_status *status, int stream_fd, in
 	};
 
 	fcntl(messages_fd, F_SETFL, O_NONBLOCK);
-	drop_capabilities();
+	/* As root: it sends signals to the recorder. */
+	if (unprivileged_read_only(false))
+		diag_warn("the view keeps its capabilities: they cannot be dropped");
 	exit(top_viewer_run(&options));
 }
 

@@ -3,12 +3,12 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/sandbox/capabilities.h"
 #include "common/scope.h"
 #include "common/proc/process_status.h"
 #include "recorder/processes/helper_name.h"
 #include "recorder/target_table/target_table.h"
 
-#include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -82,7 +82,7 @@ run_watchdog(struct target_table *table, int recorder_fd, int recorder_pidfd)
 	target_table_note_watchdog(table, clock_now_ns());
 	capng_clear(CAPNG_SELECT_BOTH);
 	capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_KILL);
-	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
+	if (capabilities_apply() < 0 && geteuid() == 0)
 		diag_warn("the watchdog keeps its capabilities: they cannot be dropped");
 
 	/* The watchdog is ready. From here on it allocates nothing, so it hits no probe. */

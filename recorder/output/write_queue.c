@@ -3,9 +3,9 @@
 
 #include "common/clock.h"
 #include "common/diag.h"
+#include "common/sandbox/unprivileged.h"
 #include "common/scope.h"
 
-#include <cap-ng.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -165,23 +165,13 @@ static void write_buffer(struct write_queue *queue, const struct write_buffer *b
 		write_bytes(queue, buffer->bytes, buffer->filled);
 }
 
-/*
- * Drops the capabilities of this thread: the session can only drop those of its own.
- */
-static void drop_capabilities(void)
-{
-	capng_clear(CAPNG_SELECT_BOTH);
-	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
-		diag_warn("the writing thread keeps its capabilities: they cannot be dropped");
-}
-
 /* The writing thread: writes the queued buffers, and returns them to the pool, until it is stopped.
  */
 static void *run(void *arg)
 {
 	struct write_queue *queue = arg;
 
-	drop_capabilities();
+	unprivileged_drop_capabilities("the writing thread");
 	pthread_mutex_lock(&queue->lock);
 	for (;;) {
 		struct write_buffer *buffer;

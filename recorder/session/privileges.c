@@ -2,9 +2,9 @@
 #include "recorder/session/privileges.h"
 
 #include "common/diag.h"
+#include "common/sandbox/capabilities.h"
 #include "common/scope.h"
 
-#include <cap-ng.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ void privileges_drop(const struct privileges_kept *kept)
 		if (keep[i])
 			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED,
 				     capabilities[i].capability);
-	if (capng_apply(CAPNG_SELECT_BOTH) < 0 && geteuid() == 0)
+	if (capabilities_apply() < 0 && geteuid() == 0)
 		diag_warn("cannot drop capabilities: recording with all of them");
 }
 

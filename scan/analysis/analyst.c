@@ -2,7 +2,8 @@
 #include "scan/analysis/analyst.h"
 
 #include "common/diag.h"
-#include "scan/analysis/unprivileged.h"
+#include "common/output_file.h"
+#include "common/sandbox/unprivileged.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,23 +20,6 @@ enum { ANALYST_DONE, ANALYST_FAILED, ANALYST_AGAIN };
 /* Of a list from the child: more than a heap can have blocks. */
 #define MAX_LOST (1u << 30)
 
-static int write_all(int fd, const void *bytes, size_t size)
-{
-	const char *from = bytes;
-
-	while (size > 0) {
-		ssize_t len = write(fd, from, size);
-
-		if (len < 0 && errno != EINTR)
-			return -errno;
-		if (len > 0) {
-			from += len;
-			size -= (size_t)len;
-		}
-	}
-	return 0;
-}
-
 static int write_lost(const struct scan *scan, int fd)
 {
 	struct lost_before buffer[512];
@@ -49,7 +33,7 @@ static int write_lost(const struct scan *scan, int fd)
 		buffer[nr++] = (struct lost_before){view.address, view.size_bytes};
 		if (nr < sizeof(buffer) / sizeof(buffer[0]) && i + 1 < scan->lost.nr)
 			continue;
-		err = write_all(fd, buffer, nr * sizeof(buffer[0]));
+		err = output_write_all(fd, buffer, nr * sizeof(buffer[0]));
 		nr = 0;
 	}
 	return err;

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/sandbox/unprivileged.h"
+
+#include "common/diag.h"
+#include "common/number.h"
+#include "common/sandbox/capabilities.h"
+#include "common/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The id in the environment variable that sudo sets; false: there is none. */
+static bool sudo_id(const char *name, uint64_t *ret)
+{
+	const char *text = getenv(name);
+
+	return text && number_parse(text, ret) == 0 && *ret < UINT32_MAX;
+}
+
+static int become_caller(void)
+{
+	uint64_t uid, gid;
+
+	if (geteuid() != 0 || !sudo_id("SUDO_UID", &uid) || !sudo_id("SUDO_GID", &gid))
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid((gid_t)gid, (gid_t)gid, (gid_t)gid) < 0 ||
+	    setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Returns 0 or a negative errno. */
+static int drop_capabilities(void)
+{
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (capabilities_apply() < 0 && geteuid() == 0)
+		return -EPERM;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+void unprivileged_drop_capabilities(const char *who)
+{
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (capabilities_apply() < 0 && geteuid() == 0)
+		diag_warn("%s keeps its capabilities: they cannot be dropped", who);
+}
+
+int unprivileged_become(void)
+{
+	int err = become_caller();
+
+	if (!err)
+		err = drop_capabilities();
+	if (err)
+		diag_error("cannot give up privileges before the analysis: %s", strerror(-err));
+	return err;
+}
+
+int unprivileged_read_only(bool as_caller)
+{
+	static const unsigned int kept[] = {CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE,
+					    CAP_CHECKPOINT_RESTORE};
+	bool known = capng_get_caps_process() == 0, has[ARRAY_SIZE(kept)];
+	uint64_t uid, gid;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		has[i] = known && capng_have_capability(CAPNG_PERMITTED, kept[i]);
+	/* With an empty bounding set, a program of root's gets no capabilities either. */
+	capng_clear(CAPNG_SELECT_BOTH);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		if (has[i])
+			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i]);
+	if (as_caller && geteuid() == 0 && sudo_id("SUDO_UID", &uid) && sudo_id("SUDO_GID", &gid))
+		return capng_change_id((int)uid, (int)gid,
+				       CAPNG_DROP_SUPP_GRP | CAPNG_CLEAR_BOUNDING)
+			       ? -EPERM
+			       : 0;
+	/* Who is not root has nothing to give up. */
+	return capabilities_apply() < 0 && geteuid() == 0 ? -EPERM : 0;
+}
+
+/*
+ * The user of Debian, Fedora and the kernel (DEFAULT_OVERFLOWUID, include/linux/highuid.h) that
+ * owns nothing. A user namespace may lack it, and leakrec that records may not change users any
+ * more: then the capabilities are given up, and system calls are refused, all the same.
+ */
+#define NOBODY 65534
+
+static bool become_nobody(void)
+{
+	return geteuid() == 0 && setgroups(0, NULL) == 0 &&
+	       setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0;
+}
+
+/* Nothing that opens, connects, signals, or changes another process. */
+static const int allowed[] = {
+	SCMP_SYS(read),
+	SCMP_SYS(pread64),
+	SCMP_SYS(lseek),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+	SCMP_SYS(close),
+	SCMP_SYS(fstat),
+	SCMP_SYS(fstatfs),
+	SCMP_SYS(brk),
+	SCMP_SYS(mmap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
+	SCMP_SYS(futex),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigpending),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(sigaltstack), /* for AddressSanitizer */
+};
+
+/* A reader of recordings has threads, and writes to terminals and to its broker's socket. */
+static const int allowed_to_reader[] = {
+	SCMP_SYS(mprotect),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(readv),
+	SCMP_SYS(pwrite64),
+	SCMP_SYS(getdents64), /* a directory of segments */
+	SCMP_SYS(dup2),
+	SCMP_SYS(dup3),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(memfd_create),
+	SCMP_SYS(wait4), /* for its broker */
+};
+
+/* Values of one argument with which a system call is allowed. */
+struct argument_rule {
+	int number;
+	unsigned int argument;
+	uint64_t mask, value;
+};
+
+static const struct argument_rule rules[] = {
+	/* glibc's fstat() from 2.33 on. */
+	{SCMP_SYS(newfstatat), 3, UINT64_MAX, AT_EMPTY_PATH},
+	{SCMP_SYS(fcntl), 1, UINT64_MAX, F_DUPFD_CLOEXEC},
+};
+
+static const struct argument_rule reader_rules[] = {
+	{SCMP_SYS(fcntl), 1, UINT64_MAX, F_GETFL},
+	{SCMP_SYS(fcntl), 1, UINT64_MAX, F_SETFD}, /* fdopendir() */
+	{SCMP_SYS(fcntl), 1, UINT64_MAX, F_SETPIPE_SZ},
+	{SCMP_SYS(ioctl), 1, UINT64_MAX, TCGETS},
+	{SCMP_SYS(ioctl), 1, UINT64_MAX, TIOCGWINSZ},
+	{SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD},
+};
+
+static int allow(scmp_filter_ctx filter, const int *numbers, size_t nr,
+		 const struct argument_rule *arguments, size_t nr_arguments)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < nr && !err; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, numbers[i], 0);
+	for (size_t i = 0; i < nr_arguments && !err; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, arguments[i].number, 1,
+				       SCMP_CMP(arguments[i].argument, SCMP_CMP_MASKED_EQ,
+						arguments[i].mask, arguments[i].value));
+	return err;
+}
+
+static int limit_syscalls(bool is_reader)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	int err = filter ? 0 : -ENOMEM;
+
+	if (!err)
+		err = allow(filter, allowed, ARRAY_SIZE(allowed), rules, ARRAY_SIZE(rules));
+	if (!err && is_reader)
+		err = allow(filter, allowed_to_reader, ARRAY_SIZE(allowed_to_reader), reader_rules,
+			    ARRAY_SIZE(reader_rules));
+	/*
+	 * Before 5.16, the kernel by default slows a filtered process down, for what shares its
+	 * memory with hostile code (Documentation/admin-guide/hw-vuln/spectre.rst).
+	 */
+	if (!err && is_reader)
+		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
+	/* Its flags are in memory, which no filter reads. glibc then uses clone(). */
+	if (!err && is_reader)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (!err)
+		err = seccomp_load(filter);
+	seccomp_release(filter);
+	return err;
+}
+
+void unprivileged_keep_only(const int *kept, size_t nr)
+{
+	unsigned int next = 0;
+
+	/* The lowest one that is kept, from @next on, ends each range. */
+	for (;;) {
+		unsigned int last = ~0u;
+
+		for (size_t i = 0; i < nr; i++)
+			if (kept[i] >= 0 && (unsigned int)kept[i] >= next &&
+			    (unsigned int)kept[i] < last)
+				last = (unsigned int)kept[i];
+		/* glibc has no wrapper before 2.34, the kernel has it from 5.9 on. */
+		if (last > next && syscall(SYS_close_range, next, last - (last != ~0u), 0) < 0)
+			for (unsigned int fd = next; fd < last && fd < 65536; fd++)
+				close((int)fd);
+		if (last == ~0u)
+			return;
+		next = last + 1;
+	}
+}
+
+int unprivileged_isolate(pid_t parent)
+{
+	int err;
+
+	(void)become_nobody();
+	err = drop_capabilities();
+	/* A change of the user would undo this. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		return -ESRCH;
+	if (!err)
+		err = limit_syscalls(false);
+	if (err)
+		diag_error("cannot give up privileges before the analysis: %s", strerror(-err));
+	return err;
+}
+
+int unprivileged_confine(void)
+{
+	int err;
+
+	(void)become_nobody();
+	err = drop_capabilities();
+	if (err) {
+		diag_error("cannot give up privileges before the analysis: %s", strerror(-err));
+		return err;
+	}
+	err = limit_syscalls(true);
+	if (err)
+		diag_warn("the recording is read without a system call filter: %s", strerror(-err));
+	return 0;
+}
